@@ -1,0 +1,188 @@
+#include "backends/communicator.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace strobe {
+namespace {
+
+std::uint64_t total_rows(const std::vector<PeerRows>& rows) {
+  std::int64_t total = 0;
+  for (const PeerRows& peer : rows) total += peer.count;
+  return static_cast<std::uint64_t>(total);
+}
+
+std::uint32_t peers_with_rows(const std::vector<PeerRows>& rows, int self) {
+  std::uint32_t peers = 0;
+  for (std::size_t q = 0; q < rows.size(); ++q) {
+    if (static_cast<int>(q) != self && rows[q].count != 0) ++peers;
+  }
+  return peers;
+}
+
+}  // namespace
+
+void Communicator::check_rows(const Tensor& tensor, const std::vector<PeerRows>& rows, std::string_view what) const {
+  if (static_cast<int>(rows.size()) != size_) {
+    throw Error(fmt::format("{}: {} entries for {} ranks", what, rows.size(), size_));
+  }
+  for (const PeerRows& peer : rows) {
+    if (peer.count < 0 || peer.first < 0 || peer.first + peer.count > tensor.rows()) {
+      throw Error(fmt::format("{}: rows [{}, +{}) of a tensor with {} rows", what, peer.first, peer.count, tensor.rows()));
+    }
+  }
+}
+
+Request Communicator::start(Collective collective) {
+  Request request;
+  request.started_seconds = device_.now();
+  request.collective = std::move(collective);
+  request.active = true;
+  request.state = do_start(request.collective);
+  return request;
+}
+
+Request Communicator::start_all_to_all_v(const Tensor& send, std::vector<PeerRows> send_rows, const Tensor& receive,
+                                         std::vector<PeerRows> receive_rows, Traffic traffic) {
+  check_rows(send, send_rows, "all_to_all_v send");
+  check_rows(receive, receive_rows, "all_to_all_v receive");
+  if (send_rows[static_cast<std::size_t>(rank_)].count != 0 || receive_rows[static_cast<std::size_t>(rank_)].count != 0) {
+    throw Error("all_to_all_v: own rows are copied by the caller, not sent");
+  }
+  if (send.columns() != receive.columns() || send.type() != receive.type()) {
+    throw Error("all_to_all_v: send and receive rows differ in width or type");
+  }
+  Collective collective{CollectiveKind::all_to_all_v, traffic, send, receive, {}, {}, 0, 0, 0, 0};
+  collective.sent_bytes = total_rows(send_rows) * send.row_bytes();
+  collective.messages = peers_with_rows(send_rows, rank_);
+  collective.send_rows = std::move(send_rows);
+  collective.receive_rows = std::move(receive_rows);
+  return start(std::move(collective));
+}
+
+Request Communicator::start_all_reduce(const Tensor& tensor, Traffic traffic) {
+  Collective collective{CollectiveKind::all_reduce, traffic, tensor, tensor, {}, {}, 0, 0, 0, 0};
+  const Run share = even_share(tensor.elements(), size_, rank_);
+  const std::uint64_t share_bytes = static_cast<std::uint64_t>(share.count) * element_bytes(tensor.type());
+  collective.sent_bytes = 2 * (tensor.bytes() - share_bytes);
+  collective.messages = static_cast<std::uint32_t>(2 * (size_ - 1));
+  return start(std::move(collective));
+}
+
+Request Communicator::start_all_gather_v(const Tensor& send, const Tensor& receive, std::vector<PeerRows> receive_rows,
+                                         Traffic traffic) {
+  check_rows(receive, receive_rows, "all_gather_v receive");
+  if (send.rows() != receive_rows[static_cast<std::size_t>(rank_)].count) {
+    throw Error("all_gather_v: the own part has another number of rows than what is sent");
+  }
+  Collective collective{CollectiveKind::all_gather_v, traffic, send, receive, {}, {}, 0, 0, 0, 0};
+  collective.sent_bytes = send.bytes() * static_cast<std::uint64_t>(size_ - 1);
+  collective.messages = send.bytes() == 0 ? 0 : static_cast<std::uint32_t>(size_ - 1);
+  collective.receive_rows = std::move(receive_rows);
+  return start(std::move(collective));
+}
+
+Request Communicator::start_reduce_scatter(const Tensor& send, std::vector<PeerRows> send_rows, const Tensor& receive,
+                                           Traffic traffic) {
+  check_rows(send, send_rows, "reduce_scatter send");
+  if (receive.rows() != send_rows[static_cast<std::size_t>(rank_)].count) {
+    throw Error("reduce_scatter: the own part has another number of rows than what is received");
+  }
+  Collective collective{CollectiveKind::reduce_scatter, traffic, send, receive, {}, {}, 0, 0, 0, 0};
+  collective.sent_bytes = total_rows(send_rows) * send.row_bytes() - receive.bytes();
+  collective.messages = static_cast<std::uint32_t>(size_ - 1);
+  collective.send_rows = std::move(send_rows);
+  return start(std::move(collective));
+}
+
+Request Communicator::start_broadcast(const Tensor& tensor, int root, Traffic traffic) {
+  if (root < 0 || root >= size_) throw Error(fmt::format("broadcast: root {} of {} ranks", root, size_));
+  Collective collective{CollectiveKind::broadcast, traffic, tensor, tensor, {}, {}, root, 0, 0, 0};
+  if (rank_ == root) {
+    collective.sent_bytes = tensor.bytes() * static_cast<std::uint64_t>(size_ - 1);
+    collective.messages = static_cast<std::uint32_t>(size_ - 1);
+  }
+  return start(std::move(collective));
+}
+
+Request Communicator::start_send(const Tensor& tensor, int destination, int tag, Traffic traffic) {
+  if (destination < 0 || destination >= size_ || destination == rank_) throw Error("send: bad destination");
+  Collective collective{CollectiveKind::send, traffic, tensor, {}, {}, {}, destination, tag, tensor.bytes(), 1};
+  return start(std::move(collective));
+}
+
+Request Communicator::start_receive(const Tensor& tensor, int source, int tag, Traffic traffic) {
+  if (source < 0 || source >= size_ || source == rank_) throw Error("receive: bad source");
+  Collective collective{CollectiveKind::receive, traffic, {}, tensor, {}, {}, source, tag, 0, 0};
+  return start(std::move(collective));
+}
+
+void Communicator::wait(Request& request) {
+  if (!request.active) throw Error("wait: this collective was already waited for");
+  request.active = false;
+  const double entered = device_.now();
+  const Completion done = do_wait(request.collective, request.state);
+  request.state.reset();
+  const Collective& c = request.collective;
+  const std::string_view name = collective_names[static_cast<int>(c.kind)];
+  // Clocks of several ranks meet here: readiness before this rank asked cannot be waited for, and completion before it
+  // asked was hidden behind its compute.
+  const double ready = std::clamp(done.ready_seconds, entered, std::max(entered, done.end_seconds));
+  const double end = std::max(done.end_seconds, ready);
+  if (ready > entered) {
+    device_.spans().append({name, Phase::wait, Stream::communicate, c.traffic, true, entered, ready, {}, 0, 0, 0});
+  }
+  device_.spans().append(
+      {name, Phase::communicate, Stream::communicate, c.traffic, true, ready, end, {}, c.sent_bytes, 0, c.messages});
+  if (request.started_seconds < entered) {
+    device_.spans().append({name, Phase::communicate, Stream::communicate, c.traffic, false, request.started_seconds,
+                            end, {}, 0, 0, 0});
+  }
+}
+
+void Communicator::all_to_all_v(const Tensor& send, std::vector<PeerRows> send_rows, const Tensor& receive,
+                                std::vector<PeerRows> receive_rows, Traffic traffic) {
+  Request request = start_all_to_all_v(send, std::move(send_rows), receive, std::move(receive_rows), traffic);
+  wait(request);
+}
+
+void Communicator::all_reduce(const Tensor& tensor, Traffic traffic) {
+  Request request = start_all_reduce(tensor, traffic);
+  wait(request);
+}
+
+void Communicator::all_gather_v(const Tensor& send, const Tensor& receive, std::vector<PeerRows> receive_rows,
+                                Traffic traffic) {
+  Request request = start_all_gather_v(send, receive, std::move(receive_rows), traffic);
+  wait(request);
+}
+
+void Communicator::reduce_scatter(const Tensor& send, std::vector<PeerRows> send_rows, const Tensor& receive,
+                                  Traffic traffic) {
+  Request request = start_reduce_scatter(send, std::move(send_rows), receive, traffic);
+  wait(request);
+}
+
+void Communicator::broadcast(const Tensor& tensor, int root, Traffic traffic) {
+  Request request = start_broadcast(tensor, root, traffic);
+  wait(request);
+}
+
+void Communicator::send(const Tensor& tensor, int destination, int tag, Traffic traffic) {
+  Request request = start_send(tensor, destination, tag, traffic);
+  wait(request);
+}
+
+void Communicator::receive(const Tensor& tensor, int source, int tag, Traffic traffic) {
+  Request request = start_receive(tensor, source, tag, traffic);
+  wait(request);
+}
+
+void Communicator::barrier() {
+  Collective collective;
+  Request request = start(std::move(collective));
+  wait(request);
+}
+
+}  // namespace strobe

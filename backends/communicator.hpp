@@ -1,0 +1,146 @@
+// Communicator: collectives between the ranks of one case. Every collective can be started and waited for, leaves a
+// span with the bytes it sends to other ranks, and ends with CollectiveTimeout instead of hanging.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "backends/device.hpp"
+#include "core/ids.hpp"
+
+namespace strobe {
+
+/// Rows [first, first + count) of a tensor that go to, or come from, one peer.
+using PeerRows = Run;
+
+enum class CollectiveKind : std::uint8_t {
+  all_to_all_v, all_reduce, all_gather_v, reduce_scatter, broadcast, send, receive, barrier
+};
+inline constexpr std::string_view collective_names[] = {"all_to_all_v",   "all_reduce", "all_gather_v", "reduce_scatter",
+                                                        "broadcast",      "send",       "receive",      "barrier"};
+
+/// One collective call of one rank, as the backend sees it. Tensors without values stand for their shapes.
+struct Collective {
+  CollectiveKind kind = CollectiveKind::barrier;
+  Traffic traffic = Traffic::other;
+  Tensor send, receive;                 // see the functions of Communicator for which is used
+  std::vector<PeerRows> send_rows;      // per peer, in `send`
+  std::vector<PeerRows> receive_rows;   // per peer, in `receive`
+  int peer = 0;                         // root, destination or source
+  int tag = 0;
+  std::uint64_t sent_bytes = 0;         // by the conventions below
+  std::uint32_t messages = 0;
+};
+
+/// A collective under way; pass it to `wait` exactly once.
+struct Request {
+  std::shared_ptr<void> state;  // backend's own
+  Collective collective;
+  double started_seconds = 0;
+  bool active = false;
+};
+
+/// What a backend reports when a collective has completed, on the rank's clock: all ranks had arrived at
+/// `ready_seconds` (wait ends, communication begins), data was complete at `end_seconds`.
+struct Completion {
+  double ready_seconds = 0;
+  double end_seconds = 0;
+};
+
+/// Collectives among `size()` ranks. All ranks must call the same collectives in the same order. NVI: the public
+/// functions check arguments, count bytes and leave spans in one place; backends fill in do_start and do_wait.
+///
+/// Bytes sent, the same for every backend (E = bytes of the buffer, P = ranks, to other ranks only, summed over ranks):
+/// all_to_all_v and send: the rows' bytes; all_gather_v: own bytes x (P-1); broadcast: E (P-1) by the root;
+/// all_reduce: 2 E (P-1) in all, rank r counting 2 (E - share_r); reduce_scatter: E (P-1) in all, rank r counting
+/// E - its receive part; barrier: 0. (Ring volumes; no algorithm sends less.)
+class Communicator {
+ public:
+  Communicator(Device& device, int rank, int size, double timeout_seconds)
+      : device_(device), rank_(rank), size_(size), timeout_seconds_(timeout_seconds) {}
+  virtual ~Communicator() = default;
+  Communicator(const Communicator&) = delete;
+  Communicator& operator=(const Communicator&) = delete;
+
+  int rank() const { return rank_; }
+  int size() const { return size_; }
+  double timeout_seconds() const { return timeout_seconds_; }
+  Device& device() { return device_; }
+
+  /// send_rows[q] of `send` go to rank q and arrive in q's receive_rows[this rank] of `receive`. Both lists have size()
+  /// entries; the own entry must be empty on both sides (own rows are copied by the caller, they are not sent).
+  Request start_all_to_all_v(const Tensor& send, std::vector<PeerRows> send_rows, const Tensor& receive,
+                             std::vector<PeerRows> receive_rows, Traffic traffic);
+  /// In place: every rank's `tensor` becomes the elementwise sum over ranks, added in rank order (same bits on every
+  /// rank). f32 or f64 or i64.
+  Request start_all_reduce(const Tensor& tensor, Traffic traffic);
+  /// `receive` gets rank q's rows at receive_rows[q]; `send` has receive_rows[rank()].count rows.
+  Request start_all_gather_v(const Tensor& send, const Tensor& receive, std::vector<PeerRows> receive_rows,
+                             Traffic traffic);
+  /// Rank q's `receive` gets the sum over ranks (in rank order) of rows send_rows[q] of `send`.
+  Request start_reduce_scatter(const Tensor& send, std::vector<PeerRows> send_rows, const Tensor& receive,
+                               Traffic traffic);
+  /// Every rank's `tensor` becomes root's.
+  Request start_broadcast(const Tensor& tensor, int root, Traffic traffic);
+  Request start_send(const Tensor& tensor, int destination, int tag, Traffic traffic);
+  Request start_receive(const Tensor& tensor, int source, int tag, Traffic traffic);
+
+  /// Returns when the collective's result is there and its buffers may be used again. Throws CollectiveTimeout naming
+  /// the ranks that never entered it; PeerFailed when another rank failed; Interrupted on a stop signal.
+  void wait(Request& request);
+
+  void all_to_all_v(const Tensor& send, std::vector<PeerRows> send_rows, const Tensor& receive,
+                    std::vector<PeerRows> receive_rows, Traffic traffic);
+  void all_reduce(const Tensor& tensor, Traffic traffic);
+  void all_gather_v(const Tensor& send, const Tensor& receive, std::vector<PeerRows> receive_rows, Traffic traffic);
+  void reduce_scatter(const Tensor& send, std::vector<PeerRows> send_rows, const Tensor& receive, Traffic traffic);
+  void broadcast(const Tensor& tensor, int root, Traffic traffic);
+  void send(const Tensor& tensor, int destination, int tag, Traffic traffic);
+  void receive(const Tensor& tensor, int source, int tag, Traffic traffic);
+  void barrier();
+
+ private:
+  /// Posts the collective; must not wait for other ranks. Returns the backend's state.
+  virtual std::shared_ptr<void> do_start(const Collective& collective) = 0;
+  /// Completes it. `state` is what do_start returned.
+  virtual Completion do_wait(const Collective& collective, const std::shared_ptr<void>& state) = 0;
+
+  Request start(Collective collective);
+  void check_rows(const Tensor& tensor, const std::vector<PeerRows>& rows, std::string_view what) const;
+
+  Device& device_;
+  int rank_;
+  int size_;
+  double timeout_seconds_;
+};
+
+/// What one rank runs.
+using RankProgram = std::function<void(Device&, Communicator&)>;
+
+/// How ranks are started.
+struct LaunchRequest {
+  int ranks = 1;
+  double timeout_seconds = 60;       // of one collective
+  DeviceRequest device;              // rank and ranks are filled in per rank
+  DeviceTag::Value make_device = nullptr;
+};
+
+struct CommunicatorTag {
+  static constexpr const char* kind = "communicator";
+  /// Runs `program` once per rank that this process hosts and returns when all of them are done. When ranks fail the
+  /// first cause is rethrown (a PeerFailed only when there is nothing better).
+  /// Throws Unavailable when the ranks cannot be had here (mpi: the launched world has another size).
+  struct Value {
+    void (*launch)(const LaunchRequest&, const RankProgram&) = nullptr;
+    /// Rank of this process in an externally launched world (mpirun, srun), 0 otherwise. Only rank 0 writes results.
+    int (*process_rank)() = nullptr;
+    /// Ranks that this process's world offers: 0 = as many as asked for.
+    int (*world_size)() = nullptr;
+  };
+};
+using CommunicatorRegistry = Registry<CommunicatorTag>;
+
+}  // namespace strobe

@@ -1,0 +1,59 @@
+// Device `cpu`: real numerics in host memory, wall clock. Streams run in the caller's order, so events are no-ops, and
+// there is no host-to-device transfer to time.
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+#include "backends/device.hpp"
+
+namespace strobe {
+namespace {
+
+double wall_seconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+class CpuDevice final : public Device {
+ public:
+  explicit CpuDevice(DeviceRequest request) : Device(as_cpu(request)), workers_(std::max(1, request.threads)) {
+    context_.workers = &workers_;
+  }
+
+ private:
+  static DeviceRequest as_cpu(DeviceRequest request) {
+    request.numerics = Numerics::cpu;
+    return request;
+  }
+
+  std::byte* do_allocate(std::size_t bytes) override {
+    void* memory = std::aligned_alloc(64, (bytes + 63) / 64 * 64);
+    if (memory == nullptr) throw OutOfMemory(rank(), bytes, live_bytes(), memory_limit_bytes());
+    return static_cast<std::byte*>(memory);
+  }
+  void (*do_deleter() const)(std::byte*) override {
+    return [](std::byte* memory) { std::free(memory); };
+  }
+  double do_begin(Stream) override { return wall_seconds(); }
+  double do_end(Stream, std::string_view, const Work&, double) override { return wall_seconds(); }
+  void do_transfer(std::uint64_t) override {}
+  void do_copy(void* to, const void* from, std::size_t bytes) override { std::memcpy(to, from, bytes); }
+  Event do_record(Stream) override { return {wall_seconds(), nullptr}; }
+  void do_wait(Stream, const Event&) override {}
+  void do_synchronize() override {}
+  double do_now() override { return wall_seconds(); }
+
+  Workers workers_;
+};
+
+const Register<DeviceTag> registered{{
+    "cpu",
+    "real numerics on this machine's cores, wall clock",
+    "Strobe design: numerics cpu, clock wall",
+    {},
+    [](const DeviceRequest& request) -> std::unique_ptr<Device> { return std::make_unique<CpuDevice>(request); },
+    {},
+}};
+
+}  // namespace
+}  // namespace strobe

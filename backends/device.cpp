@@ -1,0 +1,56 @@
+#include "backends/device.hpp"
+
+#include <limits>
+
+namespace strobe {
+namespace {
+
+// Vector kernels may read a full register past the last element (tensor.hpp).
+constexpr std::size_t readable_tail_bytes = 64;
+
+std::size_t checked_bytes(std::int64_t rows, std::int64_t columns, ElementType type) {
+  const auto wide = static_cast<unsigned __int128>(rows) * static_cast<unsigned __int128>(columns) * element_bytes(type);
+  if (rows < 0 || columns < 0 || wide > static_cast<unsigned __int128>(std::numeric_limits<std::int64_t>::max())) {
+    throw Error("tensor shape overflows: " + std::to_string(rows) + " x " + std::to_string(columns));
+  }
+  return static_cast<std::size_t>(wide);
+}
+
+}  // namespace
+
+Device::Device(const DeviceRequest& request) : request_(request), numerics_(request.numerics) {
+  account_->limit = request.memory_limit_bytes;
+}
+
+Tensor Device::allocate(std::int64_t rows, std::int64_t columns, ElementType type) {
+  const std::size_t bytes = checked_bytes(rows, columns, type);
+  if (account_->limit != 0 && account_->live + bytes > account_->limit) {
+    throw OutOfMemory(rank(), bytes, account_->live, account_->limit);
+  }
+  std::byte* data = has_values() ? do_allocate(bytes + readable_tail_bytes) : nullptr;
+  account_->live += bytes;
+  account_->peak = std::max(account_->peak, account_->live);
+  auto* storage = new Storage{data, bytes};
+  const auto deleter = [account = account_, release = do_deleter()](Storage* s) {
+    account->live -= s->bytes;
+    if (s->data != nullptr) release(s->data);
+    delete s;
+  };
+  return Tensor(std::shared_ptr<Storage>(storage, deleter), rows, columns, type);
+}
+
+Tensor Device::move_in(const void* host, std::int64_t rows, std::int64_t columns, ElementType type) {
+  Tensor tensor = allocate(rows, columns, type);
+  do_transfer(tensor.bytes());
+  if (has_values() && host != nullptr && tensor.bytes() != 0) do_copy(tensor.raw(), host, tensor.bytes());
+  return tensor;
+}
+
+bool Device::move_out(const Tensor& tensor, void* host) {
+  do_transfer(tensor.bytes());
+  if (!tensor.has_values()) return false;
+  if (tensor.bytes() != 0) do_copy(host, tensor.raw(), tensor.bytes());
+  return true;
+}
+
+}  // namespace strobe

@@ -1,0 +1,130 @@
+// Device: memory, streams and a clock. A model and a strategy see only this; whether values exist (numerics) and
+// whether time is real or virtual (clock) is the device's own affair.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "backends/kernel.hpp"
+#include "backends/operations.hpp"
+#include "backends/span.hpp"
+#include "backends/tensor.hpp"
+#include "core/registry.hpp"
+
+namespace strobe {
+
+struct Cluster;  // backends/cluster.hpp
+
+/// A point on a stream; `seconds` is its time on a virtual clock, `native` a CUDA event. Cheap to copy.
+struct Event {
+  double seconds = 0;
+  std::shared_ptr<void> native;
+};
+
+/// Everything a device is made from. `cluster` is null for real devices.
+struct DeviceRequest {
+  int rank = 0;
+  int ranks = 1;
+  Numerics numerics = Numerics::cpu;  // what `sim` computes with; ignored by real devices
+  ElementType precision = ElementType::f32;
+  int threads = 1;                    // kernel threads of this rank
+  std::string kernel_variant;         // "" = best, "plain" = the judges
+  std::uint64_t memory_limit_bytes = 0;  // 0 = the device's own memory, unlimited on cpu
+  std::shared_ptr<const Cluster> cluster;
+};
+
+/// One rank's device. Not thread-safe: used by its rank's thread (or fibre) only.
+class Device {
+ public:
+  explicit Device(const DeviceRequest& request);
+  virtual ~Device() = default;
+  Device(const Device&) = delete;
+  Device& operator=(const Device&) = delete;
+
+  int rank() const { return request_.rank; }
+  Numerics numerics() const { return numerics_; }
+  bool has_values() const { return numerics_ != Numerics::none; }
+  ElementType precision() const { return request_.precision; }
+
+  /// Device memory for [rows, columns], not initialised. Throws OutOfMemory over the limit.
+  Tensor allocate(std::int64_t rows, std::int64_t columns, ElementType type);
+  Tensor allocate(std::int64_t rows, std::int64_t columns) { return allocate(rows, columns, precision()); }
+
+  /// Carries out one operation on `stream`, and leaves its span.
+  template <class Op>
+  void run(const Op& op, Stream stream = Stream::compute) {
+    const Work work = op.work();
+    const double begin = do_begin(stream);
+    if (has_values()) Kernels<Op>::choose(numerics_, op, request_.kernel_variant).run(op, context_);
+    const double end = do_end(stream, Op::name, work, begin);
+    spans_.append({Op::name, Phase::compute, stream, Traffic::other, true, begin, end, work, 0, 0, 0});
+  }
+
+  /// Host values into device memory, on the copy stream; the compute stream waits for them. `host` may be null when the
+  /// device holds no values. A device whose memory is the host's copies without a transfer span.
+  Tensor move_in(const void* host, std::int64_t rows, std::int64_t columns, ElementType type);
+
+  /// Accounts for moving in `bytes` that already lie on the device from an earlier call, as a new transfer: used when a
+  /// program streams the same constant input again each epoch. Does nothing on a device whose memory is the host's.
+  void move_in_again(std::uint64_t bytes) { do_transfer(bytes); }
+
+  /// Device values to the host. Returns false, leaving `host` alone, when the device holds no values.
+  bool move_out(const Tensor& tensor, void* host);
+
+  Event record(Stream stream) { return do_record(stream); }
+  void wait(Stream stream, const Event& event) { do_wait(stream, event); }
+  /// Returns when all streams are idle; afterwards `now()` is the rank's time.
+  void synchronize() { do_synchronize(); }
+  /// Seconds on the rank's clock, after all that the compute stream has been given. Only devices and communicators and
+  /// the run loop's epoch boundaries ask.
+  double now() { return do_now(); }
+
+  SpanRecorder& spans() { return spans_; }
+
+  std::uint64_t live_bytes() const { return account_->live; }
+  std::uint64_t peak_bytes() const { return account_->peak; }
+  void reset_peak() { account_->peak = account_->live; }
+  std::uint64_t memory_limit_bytes() const { return account_->limit; }
+  /// Whether the accounted memory is a device's own (true) or the host's (false).
+  virtual bool has_own_memory() const { return false; }
+
+ protected:
+  KernelContext context_;
+  void set_memory_limit(std::uint64_t bytes) { account_->limit = bytes; }
+  const DeviceRequest& request() const { return request_; }
+
+ private:
+  struct Account {
+    std::uint64_t live = 0, peak = 0, limit = 0;
+  };
+
+  /// Raw memory of `bytes` (64-byte aligned), or null when the device holds no values.
+  virtual std::byte* do_allocate(std::size_t bytes) = 0;
+  /// Returns memory; must be callable after the device is gone.
+  virtual void (*do_deleter() const)(std::byte*) = 0;
+  /// Time at which the next operation on the stream begins.
+  virtual double do_begin(Stream stream) = 0;
+  /// Time at which the operation begun at `begin` ended.
+  virtual double do_end(Stream stream, std::string_view name, const Work& work, double begin) = 0;
+  /// Moves `bytes` between host and device in time; appends the transfer span, unless memory is the host's.
+  virtual void do_transfer(std::uint64_t bytes) = 0;
+  virtual void do_copy(void* to, const void* from, std::size_t bytes) = 0;
+  virtual Event do_record(Stream stream) = 0;
+  virtual void do_wait(Stream stream, const Event& event) = 0;
+  virtual void do_synchronize() = 0;
+  virtual double do_now() = 0;
+
+  DeviceRequest request_;
+  Numerics numerics_;
+  SpanRecorder spans_;
+  std::shared_ptr<Account> account_ = std::make_shared<Account>();
+};
+
+struct DeviceTag {
+  static constexpr const char* kind = "device";
+  /// Makes one rank's device. Throws Unavailable when the hardware is not there.
+  using Value = std::unique_ptr<Device> (*)(const DeviceRequest&);
+};
+using DeviceRegistry = Registry<DeviceTag>;
+
+}  // namespace strobe

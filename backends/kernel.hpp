@@ -1,0 +1,60 @@
+// Kernels: what carries an operation out. A kernel registers itself from its own file for one operation, one numerics
+// and one variant ("plain" is the judge, others are faster). A device asks for the best variant that supports the call.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "backends/operations.hpp"
+#include "core/errors.hpp"
+#include "core/parallel.hpp"
+
+namespace strobe {
+
+/// Who computes values. `none` keeps shapes only.
+enum class Numerics : std::uint8_t { none, cpu, cuda };
+
+/// What a kernel may use: the device's threads (cpu) or its native queue (a cudaStream_t behind `native_stream`).
+struct KernelContext {
+  Workers* workers = nullptr;
+  void* native_stream = nullptr;
+};
+
+template <class Op>
+struct Kernel {
+  const char* variant = "plain";
+  int priority = 0;  // the supported kernel with the highest priority is taken; plain has 0
+  bool (*supports)(const Op&) = nullptr;  // null: everything
+  void (*run)(const Op&, KernelContext&) = nullptr;
+};
+
+/// The kernels of one operation for one numerics.
+template <class Op>
+class Kernels {
+ public:
+  static std::vector<Kernel<Op>>& of(Numerics numerics) {
+    static std::vector<Kernel<Op>> tables[3];
+    return tables[static_cast<int>(numerics)];
+  }
+
+  /// The best supported kernel, or the one named `variant` when it is not empty. Throws Unavailable when none fits.
+  static const Kernel<Op>& choose(Numerics numerics, const Op& op, const std::string& variant) {
+    const Kernel<Op>* best = nullptr;
+    for (const Kernel<Op>& kernel : of(numerics)) {
+      if (!variant.empty() && variant != kernel.variant) continue;
+      if (kernel.supports != nullptr && !kernel.supports(op)) continue;
+      if (best == nullptr || kernel.priority > best->priority) best = &kernel;
+    }
+    if (best == nullptr && !variant.empty()) return choose(numerics, op, "");
+    if (best == nullptr) throw Unavailable("no kernel for operation " + std::string(Op::name) + " on this device");
+    return *best;
+  }
+};
+
+/// `const RegisterKernel<Spmm> plain{Numerics::cpu, {"plain", 0, nullptr, run_spmm}};` in the kernel's own file.
+template <class Op>
+struct RegisterKernel {
+  RegisterKernel(Numerics numerics, Kernel<Op> kernel) { Kernels<Op>::of(numerics).push_back(kernel); }
+};
+
+}  // namespace strobe

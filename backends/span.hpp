@@ -1,0 +1,65 @@
+// Spans: the one measurement. The device and the communicator append them where time, bytes and FLOPs arise; everything
+// that is reported is computed from them.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace strobe {
+
+/// What an operation costs by its shapes: floating-point operations and compulsory bytes read and written.
+struct Work {
+  double flops = 0;
+  double bytes_read = 0;
+  double bytes_written = 0;
+  double bytes() const { return bytes_read + bytes_written; }
+};
+
+/// Where the time of an epoch goes. `other` is what no span covers.
+enum class Phase : std::uint8_t { compute, communicate, transfer, sample, wait, other };
+inline constexpr int phase_count = 6;
+inline constexpr std::string_view phase_names[phase_count] = {"compute", "communicate", "transfer",
+                                                              "sample",  "wait",        "other"};
+
+/// What the bytes of a collective are for. `none` marks spans that send nothing.
+enum class Traffic : std::uint8_t { redistribute, halo, state, memory, gradient, other };
+inline constexpr int traffic_count = 6;
+inline constexpr std::string_view traffic_names[traffic_count] = {"redistribute", "halo",     "state",
+                                                                  "memory",       "gradient", "other"};
+
+/// Queues of a device that run in order, and beside each other.
+enum class Stream : std::uint8_t { compute, copy, communicate };
+inline constexpr int stream_count = 3;
+inline constexpr std::string_view stream_names[stream_count] = {"compute", "copy", "communicate"};
+
+/// One interval on one stream of one rank. Times are seconds on the rank's clock (wall or virtual).
+/// `blocking` spans occupy the rank's critical path: phases add up over them. A collective that overlaps compute leaves
+/// a non-blocking span on the communicate stream and a blocking one only for the part that was waited for.
+struct Span {
+  std::string_view name;  // static text: operation or collective
+  Phase phase = Phase::compute;
+  Stream stream = Stream::compute;
+  Traffic traffic = Traffic::other;
+  bool blocking = true;
+  double begin_seconds = 0;
+  double end_seconds = 0;
+  Work work;
+  std::uint64_t sent_bytes = 0;      // to other ranks
+  std::uint64_t transfer_bytes = 0;  // host to device and back
+  std::uint32_t messages = 0;        // point-to-point messages of non-zero size to other ranks
+};
+
+/// The spans of one rank in the order in which they ended. Owned by the rank's device; not shared between threads.
+class SpanRecorder {
+ public:
+  void append(const Span& span) { spans_.push_back(span); }
+  const std::vector<Span>& spans() const { return spans_; }
+  std::size_t size() const { return spans_.size(); }
+  void clear() { spans_.clear(); }
+
+ private:
+  std::vector<Span> spans_;
+};
+
+}  // namespace strobe

@@ -1,0 +1,79 @@
+#include "core/errors.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <numeric>
+
+namespace strobe {
+namespace {
+
+std::string located(const std::string& file, std::uint64_t line, std::uint64_t column, const std::string& message) {
+  if (line == 0) return fmt::format("{}: {}", file, message);
+  if (column == 0) return fmt::format("{}:{}: {}", file, line, message);
+  return fmt::format("{}:{}:{}: {}", file, line, column, message);
+}
+
+std::size_t edit_distance(const std::string& a, const std::string& b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t substituted = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, substituted});
+    }
+  }
+  return row[b.size()];
+}
+
+}  // namespace
+
+InvalidInput::InvalidInput(std::string file, std::uint64_t line, std::uint64_t column, const std::string& message)
+    : Error(located(file, line, column, message)), file_(std::move(file)), line_(line), column_(column) {}
+
+InvalidRequest::InvalidRequest(std::string where, const std::string& message)
+    : Error(where.empty() ? message : where + ": " + message), where_(std::move(where)) {}
+
+OutOfMemory::OutOfMemory(int rank, std::uint64_t requested_bytes, std::uint64_t live_bytes, std::uint64_t limit_bytes)
+    : Error(fmt::format("rank {} is out of memory: {} bytes requested while {} of {} bytes are in use", rank,
+                        requested_bytes, live_bytes, limit_bytes)),
+      rank_(rank) {}
+
+CollectiveTimeout::CollectiveTimeout(const std::string& collective, int rank, double seconds, std::vector<int> missing)
+    : Error(missing.empty()
+                ? fmt::format("rank {} waited {:.1f} s in {}; every rank entered it but it did not complete", rank,
+                              seconds, collective)
+                : fmt::format("rank {} waited {:.1f} s in {}; missing ranks: {}", rank, seconds, collective,
+                              fmt::join(missing, ", "))),
+      missing_(std::move(missing)) {}
+
+Interrupted::Interrupted(int signal) : Error(fmt::format("interrupted by signal {}", signal)), signal_(signal) {}
+
+std::string nearest_name(const std::string& name, const std::vector<std::string>& candidates) {
+  std::string best;
+  std::size_t best_distance = std::max<std::size_t>(2, name.size() / 3) + 1;
+  for (const std::string& candidate : candidates) {
+    const bool extends = name.size() >= 3 && candidate.compare(0, name.size(), name) == 0;
+    const std::size_t distance = extends ? 1 : edit_distance(name, candidate);
+    if (distance < best_distance) {
+      best_distance = distance;
+      best = candidate;
+    }
+  }
+  return best;
+}
+
+std::string unknown_name_message(const std::string& kind, const std::string& name,
+                                 const std::vector<std::string>& candidates) {
+  const std::string nearest = nearest_name(name, candidates);
+  std::string message = fmt::format("unknown {} '{}'", kind, name);
+  if (!nearest.empty()) message += fmt::format("; did you mean '{}'?", nearest);
+  if (!candidates.empty()) message += fmt::format(" Known: {}.", fmt::join(candidates, ", "));
+  return message;
+}
+
+}  // namespace strobe

@@ -1,0 +1,96 @@
+// Error types by cause. Library code throws these and never prints or exits; harness/cli maps each type to an exit status.
+#pragma once
+
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace strobe {
+
+/// Base of every error that Strobe throws on purpose. `what()` is one complete sentence for the user.
+class Error : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// A file's content is wrong. `what()` reads "FILE:LINE:COLUMN: message"; line and column are 1-based, 0 when unknown.
+class InvalidInput : public Error {
+ public:
+  InvalidInput(std::string file, std::uint64_t line, std::uint64_t column, const std::string& message);
+  const std::string& file() const { return file_; }
+  std::uint64_t line() const { return line_; }
+  std::uint64_t column() const { return column_; }
+
+ private:
+  std::string file_;
+  std::uint64_t line_;
+  std::uint64_t column_;
+};
+
+/// The request itself is wrong: `where` is the option ("--ranks") or JSON pointer ("/cases/0/model/window").
+class InvalidRequest : public Error {
+ public:
+  InvalidRequest(std::string where, const std::string& message);
+  const std::string& where() const { return where_; }
+
+ private:
+  std::string where_;
+};
+
+/// A backend, device, library or rank count that was asked for is not there on this machine.
+class Unavailable : public Error {
+ public:
+  using Error::Error;
+};
+
+/// The operating system or a library call failed (disk full, permission, MPI, CUDA).
+class SystemError : public Error {
+ public:
+  using Error::Error;
+};
+
+/// An allocation would exceed the memory limit of a device. A case that throws it becomes a row, not a crash.
+class OutOfMemory : public Error {
+ public:
+  OutOfMemory(int rank, std::uint64_t requested_bytes, std::uint64_t live_bytes, std::uint64_t limit_bytes);
+  int rank() const { return rank_; }
+
+ private:
+  int rank_;
+};
+
+/// A collective did not complete before its deadline; `missing` are the ranks that never entered it.
+class CollectiveTimeout : public Error {
+ public:
+  CollectiveTimeout(const std::string& collective, int rank, double seconds, std::vector<int> missing);
+  const std::vector<int>& missing() const { return missing_; }
+
+ private:
+  std::vector<int> missing_;
+};
+
+/// Another rank failed first; this rank stops because it can never complete its collective.
+class PeerFailed : public Error {
+ public:
+  using Error::Error;
+};
+
+/// The user interrupted the run (SIGINT or SIGTERM); `signal` is the signal's number.
+class Interrupted : public Error {
+ public:
+  explicit Interrupted(int signal);
+  int signal() const { return signal_; }
+
+ private:
+  int signal_;
+};
+
+/// The name among `candidates` that is closest to `name` in edit distance, or "" when nothing is close.
+std::string nearest_name(const std::string& name, const std::vector<std::string>& candidates);
+
+/// "unknown KIND 'NAME'; did you mean 'X'? Known: a, b, c." Used for every unknown name, key and flag.
+std::string unknown_name_message(const std::string& kind, const std::string& name,
+                                 const std::vector<std::string>& candidates);
+
+}  // namespace strobe

@@ -1,0 +1,132 @@
+#include "core/fields.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cmath>
+#include <cstdlib>
+
+#include "core/errors.hpp"
+
+namespace strobe {
+namespace {
+
+const char* type_name(FieldType type) {
+  switch (type) {
+    case FieldType::integer: return "an integer";
+    case FieldType::real: return "a number";
+    case FieldType::boolean: return "true or false";
+    case FieldType::text:
+    case FieldType::choice: break;
+  }
+  return "text";
+}
+
+Json parse_text(const Field& field, const std::string& text) {
+  if (field.type == FieldType::text || field.type == FieldType::choice) return text;
+  if (field.type == FieldType::boolean) {
+    if (text == "true" || text == "1" || text == "on") return true;
+    if (text == "false" || text == "0" || text == "off") return false;
+    return text;
+  }
+  const Json parsed = Json::parse(text, nullptr, false);
+  return parsed.is_discarded() ? Json(text) : parsed;
+}
+
+bool has_type(const Field& field, const Json& value) {
+  switch (field.type) {
+    case FieldType::integer:
+      return value.is_number_integer() ||
+             (value.is_number_float() && std::floor(value.get<double>()) == value.get<double>() &&
+              std::abs(value.get<double>()) < 9007199254740992.0);
+    case FieldType::real: return value.is_number();
+    case FieldType::boolean: return value.is_boolean();
+    case FieldType::text:
+    case FieldType::choice: return value.is_string();
+  }
+  return false;
+}
+
+void check_range(const Field& field, const Json& value, const std::string& pointer) {
+  const double number = value.get<double>();
+  if (std::isnan(number) || number < field.minimum || number > field.maximum) {
+    throw InvalidRequest(pointer, fmt::format("{} is out of range; {} must be between {} and {}{}{}", value.dump(),
+                                              field.name, field.minimum, field.maximum, field.unit.empty() ? "" : " ",
+                                              field.unit));
+  }
+}
+
+void check_choice(const Field& field, const std::string& value, const std::string& pointer) {
+  for (const std::string& choice : field.choices) {
+    if (choice == value) return;
+  }
+  throw InvalidRequest(pointer, unknown_name_message("value of " + field.name, value, field.choices));
+}
+
+}  // namespace
+
+std::vector<std::string> FieldTable::names() const {
+  std::vector<std::string> result;
+  for (const Field& field : fields_) result.push_back(field.name);
+  return result;
+}
+
+void FieldTable::apply(void* object, const Json& values, const std::string& pointer, bool from_text) const {
+  if (values.is_null()) return;
+  if (!values.is_object()) throw InvalidRequest(pointer, "expected a JSON object, found " + values.dump());
+  for (const auto& [key, raw] : values.items()) {
+    if (key == "name" || key == "description" || key == "$comment") continue;
+    const std::string here = pointer + "/" + key;
+    const Field* field = nullptr;
+    for (const Field& candidate : fields_) {
+      if (candidate.name == key) field = &candidate;
+    }
+    if (field == nullptr) throw InvalidRequest(here, unknown_name_message("parameter", key, names()));
+    const Json value = from_text && raw.is_string() ? parse_text(*field, raw.get<std::string>()) : raw;
+    if (!has_type(*field, value)) {
+      throw InvalidRequest(here, fmt::format("{} must be {}, found {}", key, type_name(field->type), value.dump()));
+    }
+    if (field->type == FieldType::integer || field->type == FieldType::real) check_range(*field, value, here);
+    if (field->type == FieldType::choice) check_choice(*field, value.get<std::string>(), here);
+    field->set(object, value);
+  }
+}
+
+Json FieldTable::to_json(const void* object) const {
+  Json result = Json::object();
+  for (const Field& field : fields_) result[field.name] = field.get(object);
+  return result;
+}
+
+Json FieldTable::complete(const Json& values, const std::string& pointer) const {
+  if (!make_default) {
+    FieldTable().apply(nullptr, values, pointer);
+    return Json::object();
+  }
+  const std::shared_ptr<void> object = make_default();
+  apply(object.get(), values, pointer);
+  return to_json(object.get());
+}
+
+Json FieldTable::schema() const {
+  Json properties = Json::object();
+  for (const Field& field : fields_) {
+    Json property = Json::object();
+    property["description"] = field.unit.empty() ? field.help : field.help + " [" + field.unit + "]";
+    switch (field.type) {
+      case FieldType::integer: property["type"] = "integer"; break;
+      case FieldType::real: property["type"] = "number"; break;
+      case FieldType::boolean: property["type"] = "boolean"; break;
+      case FieldType::text: property["type"] = "string"; break;
+      case FieldType::choice: property["enum"] = field.choices; break;
+    }
+    const bool number = field.type == FieldType::integer || field.type == FieldType::real;
+    if (number && std::isfinite(field.minimum)) property["minimum"] = field.minimum;
+    if (number && std::isfinite(field.maximum)) property["maximum"] = field.maximum;
+    property["default"] = Json::parse(field.default_text);
+    properties[field.name] = property;
+  }
+  return properties;
+}
+
+}  // namespace strobe

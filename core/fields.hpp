@@ -1,0 +1,79 @@
+// Parameter field tables: one table per plain struct drives JSON parsing, --set, --help, the JSON Schema and the docs.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+namespace strobe {
+
+using Json = nlohmann::ordered_json;
+
+enum class FieldType { integer, real, text, boolean, choice };
+
+/// One parameter of a struct: its name, unit, range, help and how to read and write it in an object of that struct.
+struct Field {
+  std::string name;
+  FieldType type = FieldType::text;
+  std::string unit;  // "s", "bytes", "" for a pure number or text
+  std::string help;  // one sentence
+  double minimum = -std::numeric_limits<double>::infinity();
+  double maximum = std::numeric_limits<double>::infinity();
+  std::vector<std::string> choices;  // allowed values when type is choice
+  std::function<Json(const void*)> get;
+  std::function<void(void*, const Json&)> set;  // value already checked
+  std::string default_text;                     // the default, as JSON text
+};
+
+/// The fields of one parameter struct, in declaration order. An empty table belongs to a plug-in without parameters.
+class FieldTable {
+ public:
+  const std::vector<Field>& fields() const { return fields_; }
+  bool empty() const { return fields_.empty(); }
+  void add(Field field) { fields_.push_back(std::move(field)); }
+  std::vector<std::string> names() const;
+
+  /// Sets the fields of `object` named in `values` (a JSON object). Unknown keys, wrong types and values out of range
+  /// throw InvalidRequest with the JSON pointer `pointer + "/" + key` and the nearest match. The keys "name",
+  /// "description" and "$comment" are ignored. A text value is converted when the field is a number or boolean
+  /// (`from_text`), which is how --set and key=value lists arrive.
+  void apply(void* object, const Json& values, const std::string& pointer, bool from_text = false) const;
+
+  /// Every field of `object` as a JSON object, in table order.
+  Json to_json(const void* object) const;
+
+  /// `values` completed with the defaults and checked, as `to_json` would print it: the canonical parameter object.
+  Json complete(const Json& values, const std::string& pointer) const;
+
+  /// The table as JSON Schema properties (draft 2020-12).
+  Json schema() const;
+
+  /// Makes a default object of the struct; set by `make_fields`.
+  std::function<std::shared_ptr<void>()> make_default;
+
+ private:
+  std::vector<Field> fields_;
+};
+
+/// Builds the field table of struct `S` (default constructible): `make_fields<S>().integer("window", &S::window, ...)`.
+template <class S>
+class FieldTableBuilder;
+
+template <class S>
+FieldTableBuilder<S> make_fields();
+
+/// Reads an `S` from JSON with its table: defaults, then `values`.
+template <class S>
+S from_json(const FieldTable& table, const Json& values, const std::string& pointer) {
+  S object{};
+  table.apply(&object, values, pointer);
+  return object;
+}
+
+}  // namespace strobe
+
+#include "core/fields_inl.hpp"

@@ -1,0 +1,76 @@
+// Template part of fields.hpp: binds members of a struct to fields. Include core/fields.hpp, not this file.
+#pragma once
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <type_traits>
+#include <utility>
+
+namespace strobe {
+
+template <class S>
+class FieldTableBuilder {
+ public:
+  FieldTableBuilder() {
+    table_.make_default = [] { return std::static_pointer_cast<void>(std::make_shared<S>()); };
+  }
+
+  template <class M>
+  FieldTableBuilder& integer(const char* name, M S::*member, const char* unit, const char* help,
+                             double minimum = std::numeric_limits<std::int64_t>::min(),
+                             double maximum = 9007199254740992.0) {
+    static_assert(std::is_integral_v<M>);
+    return bind(FieldType::integer, name, member, unit, help, minimum, maximum, {});
+  }
+
+  FieldTableBuilder& real(const char* name, double S::*member, const char* unit, const char* help,
+                          double minimum = -std::numeric_limits<double>::infinity(),
+                          double maximum = std::numeric_limits<double>::infinity()) {
+    return bind(FieldType::real, name, member, unit, help, minimum, maximum, {});
+  }
+
+  FieldTableBuilder& text(const char* name, std::string S::*member, const char* help) {
+    return bind(FieldType::text, name, member, "", help, 0, 0, {});
+  }
+
+  FieldTableBuilder& boolean(const char* name, bool S::*member, const char* help) {
+    return bind(FieldType::boolean, name, member, "", help, 0, 0, {});
+  }
+
+  /// A text member that may hold only one of `choices`.
+  FieldTableBuilder& choice(const char* name, std::string S::*member, std::vector<std::string> choices,
+                            const char* help) {
+    return bind(FieldType::choice, name, member, "", help, 0, 0, std::move(choices));
+  }
+
+  operator FieldTable() const { return table_; }  // NOLINT: the builder is the table's literal
+
+ private:
+  template <class M>
+  FieldTableBuilder& bind(FieldType type, const char* name, M S::*member, const char* unit, const char* help,
+                          double minimum, double maximum, std::vector<std::string> choices) {
+    Field field;
+    field.name = name;
+    field.type = type;
+    field.unit = unit;
+    field.help = help;
+    field.minimum = minimum;
+    field.maximum = maximum;
+    field.choices = std::move(choices);
+    field.get = [member](const void* object) { return Json(static_cast<const S*>(object)->*member); };
+    field.set = [member](void* object, const Json& value) { static_cast<S*>(object)->*member = value.get<M>(); };
+    const S defaults{};
+    field.default_text = field.get(&defaults).dump();
+    table_.add(std::move(field));
+    return *this;
+  }
+
+  FieldTable table_;
+};
+
+template <class S>
+FieldTableBuilder<S> make_fields() {
+  return FieldTableBuilder<S>();
+}
+
+}  // namespace strobe

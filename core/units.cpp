@@ -1,0 +1,51 @@
+#include "core/units.hpp"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cmath>
+#include <map>
+
+#include "core/errors.hpp"
+
+namespace strobe {
+
+double parse_duration_seconds(const std::string& text, const std::string& where) {
+  static const std::map<std::string, double> units = {{"", 1},      {"s", 1},       {"sec", 1},       {"min", 60},
+                                                      {"h", 3600},  {"d", 86400},   {"w", 7 * 86400}, {"ms", 1e-3}};
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const std::string unit(end, static_cast<std::size_t>(text.data() + text.size() - end));
+  const auto found = units.find(unit);
+  if (error != std::errc() || found == units.end() || !(value > 0) || !std::isfinite(value)) {
+    throw InvalidRequest(where, fmt::format("'{}' is not a positive duration; write 30d, 1h, 15min, 90s or 2w", text));
+  }
+  return value * found->second;
+}
+
+std::string format_bytes(double bytes) {
+  static const char* const names[] = {"B", "kB", "MB", "GB", "TB", "PB"};
+  int scale = 0;
+  while (std::abs(bytes) >= 1000 && scale < 5) {
+    bytes /= 1000;
+    ++scale;
+  }
+  return scale == 0 ? fmt::format("{:.0f} B", bytes) : fmt::format("{:.3g} {}", bytes, names[scale]);
+}
+
+std::string format_seconds(double seconds) {
+  if (seconds == 0) return "0 s";
+  if (std::abs(seconds) >= 1) return fmt::format("{:.3g} s", seconds);
+  if (std::abs(seconds) >= 1e-3) return fmt::format("{:.3g} ms", seconds * 1e3);
+  return fmt::format("{:.3g} us", seconds * 1e6);
+}
+
+std::string format_count(std::int64_t count) {
+  std::string digits = std::to_string(count < 0 ? -count : count);
+  for (std::ptrdiff_t i = static_cast<std::ptrdiff_t>(digits.size()) - 3; i > 0; i -= 3) {
+    digits.insert(static_cast<std::size_t>(i), ",");
+  }
+  return count < 0 ? "-" + digits : digits;
+}
+
+}  // namespace strobe

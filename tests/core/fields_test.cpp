@@ -1,0 +1,62 @@
+#include <gtest/gtest.h>
+
+#include "core/errors.hpp"
+#include "core/fields.hpp"
+
+namespace strobe {
+namespace {
+
+struct Params {
+  int window = 5;
+  double rate = 0.01;
+  bool fast = true;
+  std::string mode = "in";
+};
+
+const FieldTable& params_fields() {
+  static const FieldTable table = make_fields<Params>()
+                                      .integer("window", &Params::window, "steps", "M-transform window", 1, 1000)
+                                      .real("rate", &Params::rate, "", "learning rate", 0.0, 1.0)
+                                      .boolean("fast", &Params::fast, "use the fast form")
+                                      .choice("mode", &Params::mode, {"in", "out"}, "orientation");
+  return table;
+}
+
+TEST(Fields, DefaultsThenValues) {
+  const Params params = from_json<Params>(params_fields(), Json::parse(R"({"window": 7, "mode": "out"})"), "");
+  EXPECT_EQ(params.window, 7);
+  EXPECT_EQ(params.mode, "out");
+  EXPECT_DOUBLE_EQ(params.rate, 0.01);
+}
+
+TEST(Fields, UnknownKeyNamesPointerAndNearest) {
+  try {
+    from_json<Params>(params_fields(), Json::parse(R"({"windw": 7})"), "/model");
+    FAIL() << "an unknown key was accepted";
+  } catch (const InvalidRequest& error) {
+    EXPECT_EQ(error.where(), "/model/windw");
+    EXPECT_NE(std::string(error.what()).find("'window'"), std::string::npos);
+  }
+}
+
+TEST(Fields, WrongTypeRangeAndChoiceAreRefused) {
+  for (const char* text : {R"({"window": 1.5})", R"({"window": 0})", R"({"rate": 2})", R"({"mode": "sideways"})",
+                           R"({"fast": 1})", R"({"window": "7"})"}) {
+    EXPECT_THROW(from_json<Params>(params_fields(), Json::parse(text), ""), InvalidRequest) << text;
+  }
+}
+
+TEST(Fields, TextValuesConvertForSet) {
+  Params params;
+  params_fields().apply(&params, Json{{"window", "9"}, {"fast", "false"}, {"mode", "out"}}, "", true);
+  EXPECT_EQ(params.window, 9);
+  EXPECT_FALSE(params.fast);
+}
+
+TEST(Fields, CompletePrintsEveryField) {
+  EXPECT_EQ(params_fields().complete(Json::parse(R"({"rate": 0.5})"), "").dump(),
+            R"({"window":5,"rate":0.5,"fast":true,"mode":"in"})");
+}
+
+}  // namespace
+}  // namespace strobe

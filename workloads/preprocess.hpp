@@ -1,0 +1,49 @@
+// Preprocessing of snapshot graphs, as the papers' models ask for it (ESDG sections 5.3, 5.4; decisions E6, E7, E11, E12).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "workloads/graph.hpp"
+
+namespace strobe {
+
+/// What a model wants done to A and X before training.
+struct Preprocessing {
+  std::string smooth = "none";      // none | m_product | edge_life: applied to A
+  std::int64_t window = 1;          // w of the M-transform, or l of edge life
+  bool smooth_features = false;     // also apply the M-transform to X (TM-GCN)
+  bool laplacian = true;            // D^-1/2 (A + I) D^-1/2 after smoothing, D = 1 + row sums of A as stored
+  bool precompute_first_product = true;  // A~ X, the first layer's aggregation
+};
+
+/// A preprocessed graph, ready to be placed on ranks. One CSR over all steps: row t * N + v, columns local to the step
+/// (vertex ids); sorted. Values in fp64 are kept as float or double by the caller's choice of precision.
+struct PreparedGraph {
+  std::int64_t vertices = 0;
+  std::int64_t steps = 0;
+  std::int64_t feature_width = 0;
+  std::vector<std::int64_t> row_offsets;   // [T * N + 1]
+  std::vector<VertexId> columns;           // [nnz], vertex id within the step
+  std::vector<double> values64;            // [nnz] when made for fp64, else empty
+  std::vector<float> values32;             // [nnz] when made for fp32, else empty
+  std::vector<double> features64;          // [T * N * F]: A~ X when precomputed, else (smoothed) X
+  std::vector<float> features32;
+  bool first_product_done = false;
+
+  std::int64_t nonzeros() const { return static_cast<std::int64_t>(columns.size()); }
+  std::int64_t step_nonzeros(Step t) const { return row_offsets[static_cast<std::size_t>((t + 1) * vertices)] - row_offsets[static_cast<std::size_t>(t * vertices)]; }
+};
+
+/// A~_t = A_t + sum of the l - 1 snapshots before it (values add, index sets unite).
+SnapshotGraph edge_life(const SnapshotGraph& graph, std::int64_t life);
+
+/// M-transform of A: A~_t = sum over s in [max(0, t-w+1), t] of A_s / min(w, t + 1); of X likewise when `features`.
+SnapshotGraph m_product(const SnapshotGraph& graph, std::int64_t window, bool features);
+
+/// Runs the whole preprocessing for training on the first `steps` snapshots. `fp64` chooses which arrays are filled;
+/// all arithmetic is done in double and rounded once. Cost O(w nnz + nnz F). Throws InvalidRequest when a row sum of A
+/// is not > -1 (negative weights under the Laplacian).
+PreparedGraph prepare(const SnapshotGraph& graph, const Preprocessing& what, std::int64_t steps, bool fp64);
+
+}  // namespace strobe

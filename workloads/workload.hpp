@@ -1,0 +1,92 @@
+// Workloads by name, path or generator: the one door through which graphs enter.
+#pragma once
+
+#include <iosfwd>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+
+#include "core/registry.hpp"
+#include "workloads/graph.hpp"
+
+namespace strobe {
+
+/// A file format. `probe` looks at the first bytes (decompressed); `read` parses the whole file.
+struct FormatTag {
+  static constexpr const char* kind = "format";
+  struct Value {
+    /// 0 = not this format; larger is surer. `head` is up to 64 KiB of decompressed text, `name` the file's name.
+    int (*probe)(std::string_view head, std::string_view name) = nullptr;
+    /// Parses decompressed text. Throws InvalidInput(file, line, column, ...) for any malformed line.
+    EventGraph (*read)(const std::string& path) = nullptr;
+  };
+};
+using FormatRegistry = Registry<FormatTag>;
+
+/// A synthetic workload. Parameters come as JSON and are checked against the entry's field table.
+struct GeneratorTag {
+  static constexpr const char* kind = "generator";
+  using Value = SnapshotGraph (*)(const Json& parameters, std::uint64_t seed);
+};
+using GeneratorRegistry = Registry<GeneratorTag>;
+
+/// A bundled or catalogued data set.
+struct DatasetTag {
+  static constexpr const char* kind = "dataset";
+  struct Value {
+    std::string file;        // relative to the data folder; "" when users must fetch it
+    std::string sha256;      // of that file
+    std::string origin;      // where users get it
+    std::string licence;
+    std::string format;      // "" = probe
+    Windowing windowing;     // default windows
+    std::int64_t expected_vertices = 0, expected_events = 0;  // checked after reading when not 0
+  };
+};
+using DatasetRegistry = Registry<DatasetTag>;
+
+/// Reads the event graph of a file. `format` "" probes; throws InvalidInput when no format recognises it.
+EventGraph read_events(const std::string& path, const std::string& format = "");
+
+/// Windowing and format options that apply to data sets and files (generators have their own tables).
+struct FileOptions {
+  std::string format;                    // "" = detect
+  std::string window;                    // duration text; "" = the data set's default
+  std::int64_t window_events = 0;
+  std::int64_t window_count = 0;
+  std::string partial = "keep";
+  std::string weights = "count";
+  std::string orientation = "in";
+};
+const FieldTable& file_option_fields();
+
+/// The snapshot graph of `workload`: a data set's name, a generator's name, or the path of a file (including Strobe's
+/// own binary graph). `parameters` are FileOptions or the generator's. A file without window options and without steps
+/// is cut into 20 equal slices, and says so in its provenance. Throws InvalidRequest for an unknown name (nearest
+/// match), InvalidInput for a bad file.
+SnapshotGraph load_workload(const std::string& workload, const Json& parameters, std::uint64_t seed);
+
+/// The canonical parameters of `workload` (defaults filled in), for plans and case ids; does not read data.
+Json complete_workload_parameters(const std::string& workload, const Json& parameters, const std::string& pointer);
+
+/// The event graph of a data set name or path; nothing for generators of snapshots.
+std::optional<EventGraph> load_events(const std::string& workload, const Json& parameters);
+
+/// Folder of the bundled data: $STROBE_DATA_DIR if set, else workloads/data of the source or install tree.
+std::string data_directory();
+
+/// What `strobe inspect --json` prints: vertices, events, first_time, last_time, self_loops, duplicates, steps, edges
+/// (summed over steps after windowing), overlap_mean, format, edges_per_step, degree and active-vertex statistics.
+Json inspect_workload(const std::string& workload, const Json& parameters, std::uint64_t seed);
+
+// Strobe's binary graph -------------------------------------------------------------------------------------------
+
+/// Writes `graph` atomically (temporary file, fsync, rename), versioned and checksummed, with provenance.
+void write_binary_graph(const EventGraph& graph, const std::string& path);
+/// Reads it back; throws InvalidInput when it is foreign, of another version, truncated or fails its checksum.
+EventGraph read_binary_graph(const std::string& path);
+/// Events as CSV with header "source,target,time,weight" in original ids, times round-trip exact.
+void write_csv(const EventGraph& graph, const std::string& path);
+
+}  // namespace strobe
