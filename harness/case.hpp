@@ -1,0 +1,54 @@
+// A case: one thing to run, fully named. The command line and suites expand into cases; the run loop takes one.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/fields.hpp"
+#include "results/sample.hpp"
+
+namespace strobe {
+
+/// Scalar settings of a case; plug-in choices are objects {"name": ..., parameters...} completed with all defaults.
+struct Case {
+  Json workload, model, strategy, task, optimizer;  // each {"name", every parameter}
+  std::string device = "cpu";         // DeviceRegistry
+  std::string comm = "local";         // CommunicatorRegistry; "sim" goes with device sim
+  std::string cluster;                // name or file; only with device sim
+  std::string numerics = "cpu";       // none | cpu: what `sim` computes with (default none for sim)
+  std::string precision = "fp32";     // fp32 | fp64
+  std::int64_t ranks = 1;
+  std::int64_t seed = 1;
+  std::int64_t epochs = 5;            // measured epochs
+  std::int64_t warmup = 1;            // epochs before them, trained and recorded but not in the statistics
+  std::int64_t repeat = 1;            // whole runs from fresh parameters
+  std::int64_t threads = 0;           // kernel threads of a rank; 0 = cores / ranks, at least 1
+  std::string kernels;                // "" = best variant of each kernel, "plain" = the judges
+  std::string inputs = "streamed";    // streamed: inputs move to the device each epoch; resident: once
+  double timeout = 60;                // seconds a collective may wait for missing ranks
+  double memory_limit_gib = 0;        // per rank; 0 = the device's own
+};
+
+/// Field table of the scalar settings above (not of the plug-in objects).
+const FieldTable& case_fields();
+
+/// The case as canonical JSON (every field, plug-ins first), and back. `from_json` checks every key, completes plug-in
+/// parameters from their registries and throws InvalidRequest with the JSON pointer under `pointer`.
+Json case_to_json(const Case& c);
+Case case_from_json(const Json& json, const std::string& pointer);
+
+/// "chess/tm-gcn/snapshot/cpu/r4#a1b2c3": readable key and the first 6 hex digits of the canonical JSON's SHA-256.
+std::string case_id(const Case& c);
+
+/// Runs one case for real or simulated. Out of memory, time-outs and failures of ranks come back as the result's
+/// status; InvalidRequest, InvalidInput and Unavailable are thrown before anything is measured; Interrupted is thrown
+/// through. With `trace` set, the spans of every rank of the last repetition are kept in it ([rank][span]).
+/// In an externally launched world every process calls this; only process rank 0 gets samples of all ranks.
+CaseResult run_case(const Case& c, std::vector<std::vector<Span>>* trace = nullptr);
+
+/// What `--dry-run` prints for a case without running it: placements, exchanges with their byte matrices, planned
+/// bytes per epoch by traffic, the schedule, the parameters.
+Json plan_case(const Case& c);
+
+}  // namespace strobe

@@ -1,0 +1,63 @@
+// Samples: what one rank spent in one epoch, computed from its spans. The truth from which rows are made.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "backends/span.hpp"
+#include "core/fields.hpp"
+
+namespace strobe {
+
+/// One epoch of one rank. Times are seconds on the rank's clock; phases add up to `epoch_seconds` exactly, because
+/// `other` is the epoch minus the blocking spans.
+struct EpochSample {
+  int repetition = 0;
+  int epoch = 0;  // counted from 0 within the repetition, warm-up epochs included
+  int rank = 0;
+  bool warmup = false;
+  double epoch_seconds = 0;  // from the common start to this rank's end, before the closing barrier
+  double busy_seconds = 0;   // epoch minus wait
+  std::array<double, phase_count> phase_seconds{};
+  std::array<std::uint64_t, traffic_count> sent_bytes{};
+  std::uint64_t transfer_bytes = 0;
+  std::uint64_t messages = 0;
+  double hidden_communicate_seconds = 0;  // communication that ran beside compute
+  Work work;                              // of the compute spans
+  std::uint64_t peak_host_bytes = 0;
+  std::uint64_t peak_device_bytes = 0;
+};
+
+/// The sample of one rank's epoch from its spans [first, last) and the epoch's interval on its clock.
+EpochSample sample_from_spans(const std::vector<Span>& spans, std::size_t first, std::size_t last, double begin_seconds,
+                              double end_seconds);
+
+/// Values that only exist when numbers were computed; `reason` says why they are absent otherwise.
+struct Series {
+  std::vector<double> per_epoch;
+  std::string absent_reason;
+};
+
+/// Everything that running one case produced, over all repetitions; rank 0 holds all ranks' samples.
+struct CaseResult {
+  std::string status = "ok";  // ok | failed | out_of_memory | timeout | skipped | interrupted
+  std::string reason;
+  std::vector<EpochSample> samples;
+  Series loss;                             // of the first repetition, summed over ranks
+  std::map<std::string, Series> metrics;   // accuracy, auc, ...
+  std::string time_source = "wall";        // wall | virtual
+  std::string throughput_unit = "edges_per_second";  // or events_per_second
+  double items_per_epoch = 0;              // edges (non-zeros of the trained steps) or events
+  double peak_flops_per_second = 0;        // of all ranks together; 0 = unknown, roofline is then null
+  double peak_bytes_per_second = 0;
+  double dollars_per_second = 0;           // 0 = no price
+  bool exact = true;
+  std::vector<std::string> approximations; // in force when not exact
+  std::vector<std::string> notes;          // e.g. "uncalibrated", "extrapolated"
+  Json planned_bytes = Json::object();     // by traffic, before the run
+};
+
+}  // namespace strobe
