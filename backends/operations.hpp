@@ -13,7 +13,7 @@
 
 namespace strobe {
 
-/// A sparse matrix [rows, columns] on a device, rows sorted. Without values only the counts are there.
+/// A sparse matrix [rows, columns] on a device; entries of a row are in vertex order. Without values only the counts are there.
 /// It is a sequence of `step_rows.rows() - 1` diagonal-like blocks (the snapshots): rows of block s are
 /// [step_rows[s], step_rows[s+1]) and its columns fall into [step_columns[s], step_columns[s+1]) of the own rows or,
 /// when `halo_begin` < columns, into [halo_begin + step_halo[s], halo_begin + step_halo[s+1]) of the halo rows.
@@ -152,7 +152,8 @@ struct CopyRows {
 };
 
 /// Copies runs of consecutive rows: run i moves rows [runs[i][0], + runs[i][2]) of `from` to rows from runs[i][1] of
-/// `to`. Used to pack, unpack and keep rows of an exchange. With `accumulate` the rows are added.
+/// `to`. Used to pack, unpack and keep rows of an exchange. With `accumulate` the rows are added in run order, and rows
+/// of `to` may then occur in several runs; without it they occur once.
 struct CopyRuns {
   static constexpr std::string_view name = "copy_runs";
   Tensor from, to;

@@ -45,8 +45,8 @@ class Tensor {
  public:
   Tensor() = default;
   Tensor(std::shared_ptr<Storage> storage, std::int64_t rows, std::int64_t columns, ElementType type,
-         std::int64_t first_row = 0)
-      : storage_(std::move(storage)), rows_(rows), columns_(columns), first_row_(first_row), type_(type) {}
+         std::uint64_t offset_bytes = 0)
+      : storage_(std::move(storage)), rows_(rows), columns_(columns), offset_bytes_(offset_bytes), type_(type) {}
 
   std::int64_t rows() const { return rows_; }
   std::int64_t columns() const { return columns_; }
@@ -59,7 +59,7 @@ class Tensor {
 
   /// First byte of row 0 of this view; null without values.
   std::byte* raw() const {
-    return has_values() ? storage_->data + static_cast<std::uint64_t>(first_row_) * row_bytes() : nullptr;
+    return has_values() ? storage_->data + offset_bytes_ : nullptr;
   }
   template <class T>
   T* data() const {
@@ -72,14 +72,20 @@ class Tensor {
 
   /// Rows [first, first + count) as a view of the same storage.
   Tensor slice_rows(std::int64_t first, std::int64_t count) const {
-    return Tensor(storage_, count, columns_, type_, first_row_ + first);
+    return Tensor(storage_, count, columns_, type_, offset_bytes_ + static_cast<std::uint64_t>(first) * row_bytes());
+  }
+
+  /// Elements [first, first + rows * columns) in storage order as a matrix of another shape.
+  Tensor view(std::int64_t first, std::int64_t rows, std::int64_t columns) const {
+    return Tensor(storage_, rows, columns, type_,
+                  offset_bytes_ + static_cast<std::uint64_t>(first) * element_bytes(type_));
   }
 
  private:
   std::shared_ptr<Storage> storage_;
   std::int64_t rows_ = 0;
   std::int64_t columns_ = 0;
-  std::int64_t first_row_ = 0;
+  std::uint64_t offset_bytes_ = 0;
   ElementType type_ = ElementType::f32;
 };
 

@@ -50,6 +50,12 @@ class SystemError : public Error {
   using Error::Error;
 };
 
+/// Two results cannot be compared: other machine, other workload, no case in common.
+class NotComparable : public Error {
+ public:
+  using Error::Error;
+};
+
 /// An allocation would exceed the memory limit of a device. A case that throws it becomes a row, not a crash.
 class OutOfMemory : public Error {
  public:

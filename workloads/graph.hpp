@@ -23,6 +23,7 @@ struct Provenance {
   std::int64_t self_loops = 0;          // rows with u == v (kept as events)
   std::int64_t duplicates = 0;          // rows beyond the first of an equal (u, v, time)
   bool was_sorted = true;               // rows were already in time order
+  std::vector<std::string> notes;       // choices that reading made for the user, one sentence each
 };
 
 /// Continuous-time dynamic graph: events (u -> v at time t, weight), sorted by time, ties in file order. Vertex ids are
@@ -67,7 +68,7 @@ struct SnapshotGraph {
 /// How events become steps. Exactly one of duration, events, count is set (> 0), except for stepped graphs, whose
 /// steps are taken as they are when none is.
 struct Windowing {
-  std::string duration;          // text with unit, "30d"
+  std::string duration = "";     // text with unit, "30d"; a bare number of steps for stepped graphs
   std::int64_t events = 0;       // events per window
   std::int64_t count = 0;        // number of equal time slices
   std::string partial = "keep";  // last partial window: keep | drop

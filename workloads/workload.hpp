@@ -5,7 +5,8 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <variant>
+#include <string_view>
+#include <vector>
 
 #include "core/registry.hpp"
 #include "workloads/graph.hpp"
@@ -42,6 +43,7 @@ struct DatasetTag {
     std::string format;      // "" = probe
     Windowing windowing;     // default windows
     std::int64_t expected_vertices = 0, expected_events = 0;  // checked after reading when not 0
+    std::string companion = "", companion_sha256 = "";        // a second file that the format reads beside `file`
   };
 };
 using DatasetRegistry = Registry<DatasetTag>;
@@ -60,6 +62,10 @@ struct FileOptions {
   std::string orientation = "in";
 };
 const FieldTable& file_option_fields();
+
+/// How `options` cut `events`: as they say; by the file's own steps; or, when times are seconds and nothing was chosen,
+/// into 20 equal slices (one when all events have one time), which a sentence in `notes` states.
+Windowing windowing_for(const FileOptions& options, const EventGraph& events, std::vector<std::string>& notes);
 
 /// The snapshot graph of `workload`: a data set's name, a generator's name, or the path of a file (including Strobe's
 /// own binary graph). `parameters` are FileOptions or the generator's. A file without window options and without steps
@@ -86,7 +92,9 @@ Json inspect_workload(const std::string& workload, const Json& parameters, std::
 void write_binary_graph(const EventGraph& graph, const std::string& path);
 /// Reads it back; throws InvalidInput when it is foreign, of another version, truncated or fails its checksum.
 EventGraph read_binary_graph(const std::string& path);
-/// Events as CSV with header "source,target,time,weight" in original ids, times round-trip exact.
+/// Events as CSV in original ids, numbers round-trip exact; format `csv` reads it back. The header is
+/// "source,target,time,weight"; the third column is called `step` when times count steps, and the fourth is left out
+/// when the graph has no weights. Written atomically like the binary graph.
 void write_csv(const EventGraph& graph, const std::string& path);
 
 }  // namespace strobe

@@ -1,0 +1,134 @@
+// Cases and judges of the dense layer and its gradient: the definitions, one output value at a time.
+#pragma once
+
+#include <algorithm>
+
+#include "backends/conformance/operations.hpp"
+
+namespace strobe::conformance {
+
+struct DenseShape {
+  std::int64_t rows, inner, width;
+  std::string name() const {
+    return std::to_string(rows) + " x " + std::to_string(inner) + " to " + std::to_string(width);
+  }
+};
+
+inline const std::vector<DenseShape>& dense_shapes() {
+  static const std::vector<DenseShape> shapes{
+      {0, 2, 6},   {1, 1, 1},   {1, 6, 6},   {5, 2, 6},    {7, 3, 2},     {33, 6, 6},    {64, 8, 8},   {255, 7, 5},
+      {256, 6, 2}, {257, 6, 6}, {1000, 1, 1}, {5000, 2, 6}, {5001, 6, 6},  {4097, 6, 7},  {700, 16, 16}, {513, 32, 32},
+      {300, 33, 6}, {300, 6, 33}, {129, 64, 64}, {65, 128, 128}, {20000, 6, 6}, {20011, 12, 2}};
+  return shapes;
+}
+
+inline std::vector<Output> judge_dense(Device& device, const DenseShape& s, bool with_bias, Activation activation) {
+  const std::vector<double> x = random_values(s.rows * s.inner, 21), w = random_values(s.inner * s.width, 22),
+                            bias = random_values(s.width, 23);
+  std::vector<Judged> y(static_cast<std::size_t>(s.rows * s.width));
+  for (std::int64_t i = 0; i < s.rows * s.width; ++i) {
+    const std::int64_t row = i / s.width, g = i % s.width;
+    Judged& out = y[static_cast<std::size_t>(i)];
+    if (with_bias) out.add(bias[static_cast<std::size_t>(g)]);
+    for (std::int64_t f = 0; f < s.inner; ++f) {
+      out.add(x[static_cast<std::size_t>(row * s.inner + f)] * w[static_cast<std::size_t>(f * s.width + g)]);
+    }
+    if (activation == Activation::relu) out.value = std::max(0.0, out.value);
+  }
+  Dense op;
+  op.x = upload(device, x, s.rows, s.inner);
+  op.w = upload(device, w, s.inner, s.width);
+  if (with_bias) op.bias = upload(device, bias, 1, s.width);
+  op.y = device.allocate(s.rows, s.width);
+  op.activation = activation;
+  device.run(op);
+  return {{"y", download(device, op.y), y}};
+}
+
+inline std::vector<OperationCase> dense_cases() {
+  std::vector<OperationCase> cases;
+  for (const DenseShape& shape : dense_shapes()) {
+    for (const int flags : {0, 1, 2, 3}) {
+      const bool bias = (flags & 1) != 0;
+      const Activation activation = (flags & 2) != 0 ? Activation::relu : Activation::none;
+      cases.push_back({"", shape.name() + (bias ? ", bias" : "") + ((flags & 2) != 0 ? ", relu" : ""),
+                       [=](Device& device) { return judge_dense(device, shape, bias, activation); }});
+    }
+  }
+  return cases;
+}
+
+/// Which parts of the gradient a case asks for.
+struct GradientParts {
+  Activation activation;
+  bool dx, accumulate_dx, bias;
+};
+
+/// The values that a backward case starts from. `y` holds zeros, negatives and positives, as a relu's output may.
+struct DenseBackwardInput {
+  std::vector<double> x, w, y, dy, dx, dw, dbias;
+};
+
+inline DenseBackwardInput dense_backward_input(const DenseShape& s) {
+  DenseBackwardInput in{random_values(s.rows * s.inner, 24), random_values(s.inner * s.width, 25),
+                        random_values(s.rows * s.width, 26), random_values(s.rows * s.width, 27),
+                        random_values(s.rows * s.inner, 28), random_values(s.inner * s.width, 29),
+                        random_values(s.width, 30)};
+  for (std::size_t i = 0; i < in.y.size(); i += 3) in.y[i] = 0;
+  return in;
+}
+
+inline std::vector<Output> expected_gradient(const DenseShape& s, const GradientParts& parts,
+                                             const DenseBackwardInput& in) {
+  std::vector<Judged> dx = start(in.dx, parts.accumulate_dx), dw = start(in.dw, true), dbias = start(in.dbias, true);
+  for (std::int64_t row = 0; row < s.rows; ++row) {
+    for (std::int64_t g = 0; g < s.width; ++g) {
+      const auto at = static_cast<std::size_t>(row * s.width + g);
+      if (parts.activation == Activation::relu && !(in.y[at] > 0)) continue;
+      dbias[static_cast<std::size_t>(g)].add(in.dy[at]);
+      for (std::int64_t f = 0; f < s.inner; ++f) {
+        const auto cell = static_cast<std::size_t>(row * s.inner + f), weight = static_cast<std::size_t>(f * s.width + g);
+        dx[cell].add(in.dy[at] * in.w[weight]);
+        dw[weight].add(in.x[cell] * in.dy[at]);
+      }
+    }
+  }
+  return {{"dx", {}, dx}, {"dw", {}, dw}, {"dbias", {}, dbias}};
+}
+
+inline std::vector<Output> judge_dense_backward(Device& device, const DenseShape& s, const GradientParts& parts) {
+  const DenseBackwardInput in = dense_backward_input(s);
+  std::vector<Output> outputs = expected_gradient(s, parts, in);
+  DenseBackward op;
+  op.x = upload(device, in.x, s.rows, s.inner);
+  op.w = upload(device, in.w, s.inner, s.width);
+  if (parts.activation == Activation::relu) op.y = upload(device, in.y, s.rows, s.width);
+  op.dy = upload(device, in.dy, s.rows, s.width);
+  if (parts.dx) op.dx = upload(device, in.dx, s.rows, s.inner);
+  op.dw = upload(device, in.dw, s.inner, s.width);
+  if (parts.bias) op.dbias = upload(device, in.dbias, 1, s.width);
+  op.activation = parts.activation;
+  op.accumulate_dx = parts.accumulate_dx;
+  device.run(op);
+  outputs[1].got = download(device, op.dw);
+  if (parts.bias) outputs[2].got = download(device, op.dbias); else outputs.pop_back();
+  if (parts.dx) outputs[0].got = download(device, op.dx); else outputs.erase(outputs.begin());
+  return outputs;
+}
+
+inline std::vector<OperationCase> dense_backward_cases() {
+  std::vector<OperationCase> cases;
+  for (const DenseShape& shape : dense_shapes()) {
+    for (const int flags : {0, 1, 2, 3, 6, 7, 8, 9, 10, 11, 14, 15}) {
+      const GradientParts parts{(flags & 1) != 0 ? Activation::relu : Activation::none, (flags & 2) != 0,
+                                (flags & 4) != 0, (flags & 8) != 0};
+      cases.push_back({"",
+                       shape.name() + ((flags & 1) != 0 ? ", relu" : "") + (parts.dx ? ", dx" : "") +
+                           (parts.accumulate_dx ? " accumulated" : "") + (parts.bias ? ", dbias" : ""),
+                       [=](Device& device) { return judge_dense_backward(device, shape, parts); }});
+    }
+  }
+  return cases;
+}
+
+}  // namespace strobe::conformance

@@ -1,0 +1,77 @@
+// Second half of operations.hpp: the list of families and the comparison.
+#pragma once
+
+#include <cmath>
+#include <cstring>
+
+#include "backends/conformance/operations_copy.hpp"
+#include "backends/conformance/operations_dense.hpp"
+#include "backends/conformance/operations_sparse.hpp"
+#include "backends/conformance/operations_time.hpp"
+#include "backends/conformance/operations_update.hpp"
+
+namespace strobe::conformance {
+
+inline std::vector<OperationFamily> operation_families() {
+  return {family<Spmm>(spmm_cases()),
+          family<SpmmTransposed>(spmm_transposed_cases()),
+          family<GraphConvolution>(graph_convolution_cases()),
+          family<Dense>(dense_cases()),
+          family<DenseBackward>(dense_backward_cases()),
+          family<MTransform>(m_transform_cases()),
+          family<CopyRows>(copy_rows_cases()),
+          family<CopyRuns>(copy_runs_cases()),
+          family<Fill>(fill_cases()),
+          family<AddScaled>(add_scaled_cases()),
+          family<SoftmaxCrossEntropy>(softmax_cases()),
+          family<SgdStep>(sgd_cases()),
+          family<AdamStep>(adam_cases())};
+}
+
+/// Relative tolerance of one value against the magnitude of its terms.
+inline double tolerance(ElementType precision) { return precision == ElementType::f32 ? 1e-5 : 1e-12; }
+
+/// The first value of `output` outside `limit`, in words; empty when all are inside.
+inline std::string first_difference(const Output& output, double limit) {
+  if (output.got.size() != output.expected.size()) return output.name + " has the wrong number of values";
+  for (std::size_t i = 0; i < output.got.size(); ++i) {
+    const Judged& judged = output.expected[i];
+    const double error = std::abs(output.got[i] - judged.value);
+    if (!(error <= limit * judged.magnitude + 1e-30)) {
+      return output.name + "[" + std::to_string(i) + "] is " + std::to_string(output.got[i]) + ", expected " +
+             std::to_string(judged.value) + " (error " + std::to_string(error / limit) + " x " + std::to_string(limit) +
+             ", magnitude " + std::to_string(judged.magnitude) + ")";
+    }
+  }
+  return "";
+}
+
+inline bool same_bits(const std::vector<double>& a, const std::vector<double>& b) {
+  return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(double)) == 0);
+}
+
+inline std::vector<std::string> check(const OperationCase& one, const std::string& device, ElementType precision,
+                                      const std::string& variant, const std::vector<int>& threads) {
+  std::vector<std::string> wrong;
+  std::vector<Output> first;
+  for (const int count : threads) {
+    DeviceRequest request;
+    request.precision = precision;
+    request.threads = count;
+    request.kernel_variant = variant;
+    const std::unique_ptr<Device> made = DeviceRegistry::instance().find(device).value(request);
+    std::vector<Output> outputs = one.run(*made);
+    const std::string where = one.operation + "/" + variant + " " + one.name + ", " + std::to_string(count) + " threads: ";
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      const std::string difference = first_difference(outputs[i], tolerance(precision));
+      if (!difference.empty()) wrong.push_back(where + difference);
+      if (!first.empty() && !same_bits(first[i].got, outputs[i].got)) {
+        wrong.push_back(where + outputs[i].name + " depends on the number of threads");
+      }
+    }
+    if (first.empty()) first = std::move(outputs);
+  }
+  return wrong;
+}
+
+}  // namespace strobe::conformance

@@ -1,0 +1,147 @@
+// Short vectors of P lanes (P a power of two, at most 64 bytes) in GCC's vector extension, so the fast kernels are one
+// source for float and double and for any instruction set. Loads may read past a row's end into the next row (tensors
+// are readable 64 bytes past their end, tensor.hpp); stores write exactly the lanes asked for.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#if defined(__AVX512F__) && defined(__AVX512VL__)
+#include <immintrin.h>
+#define STROBE_MASKED_LANES 1
+#endif
+
+// Vectors are only passed between inlined functions, so a changed calling convention cannot matter.
+#pragma GCC diagnostic ignored "-Wpsabi"
+
+namespace strobe::cpu {
+
+template <class T, int P>
+struct LanesOf {
+  static_assert(P * sizeof(T) <= 64 && (P & (P - 1)) == 0);
+  typedef T Type __attribute__((vector_size(P * sizeof(T))));
+};
+template <class T>
+struct LanesOf<T, 1> {
+  using Type = T;
+};
+
+/// P lanes of T.
+template <class T, int P>
+using Lanes = typename LanesOf<T, P>::Type;
+
+template <class T>
+inline constexpr int most_lanes = static_cast<int>(64 / sizeof(T));
+
+/// P values from `from`, which need not be aligned.
+template <class T, int P>
+[[gnu::always_inline]] inline Lanes<T, P> load(const T* from) {
+  Lanes<T, P> v;
+  std::memcpy(&v, from, sizeof(v));
+  return v;
+}
+
+template <class T, int P>
+[[gnu::always_inline]] inline Lanes<T, P> broadcast(T value) {
+  return value + Lanes<T, P>{};
+}
+
+#ifdef STROBE_MASKED_LANES
+// One overload per register: `n` lanes are stored, or loaded with zeros behind them.
+[[gnu::always_inline]] inline void store_masked(float* to, Lanes<float, 4> v, unsigned mask) {
+  _mm_mask_storeu_ps(to, static_cast<__mmask8>(mask), reinterpret_cast<__m128>(v));
+}
+[[gnu::always_inline]] inline void store_masked(float* to, Lanes<float, 8> v, unsigned mask) {
+  _mm256_mask_storeu_ps(to, static_cast<__mmask8>(mask), reinterpret_cast<__m256>(v));
+}
+[[gnu::always_inline]] inline void store_masked(float* to, Lanes<float, 16> v, unsigned mask) {
+  _mm512_mask_storeu_ps(to, static_cast<__mmask16>(mask), reinterpret_cast<__m512>(v));
+}
+[[gnu::always_inline]] inline void store_masked(double* to, Lanes<double, 2> v, unsigned mask) {
+  _mm_mask_storeu_pd(to, static_cast<__mmask8>(mask), reinterpret_cast<__m128d>(v));
+}
+[[gnu::always_inline]] inline void store_masked(double* to, Lanes<double, 4> v, unsigned mask) {
+  _mm256_mask_storeu_pd(to, static_cast<__mmask8>(mask), reinterpret_cast<__m256d>(v));
+}
+[[gnu::always_inline]] inline void store_masked(double* to, Lanes<double, 8> v, unsigned mask) {
+  _mm512_mask_storeu_pd(to, static_cast<__mmask8>(mask), reinterpret_cast<__m512d>(v));
+}
+[[gnu::always_inline]] inline Lanes<float, 4> load_masked(const float* from, Lanes<float, 4>, unsigned mask) {
+  return reinterpret_cast<Lanes<float, 4>>(_mm_maskz_loadu_ps(static_cast<__mmask8>(mask), from));
+}
+[[gnu::always_inline]] inline Lanes<float, 8> load_masked(const float* from, Lanes<float, 8>, unsigned mask) {
+  return reinterpret_cast<Lanes<float, 8>>(_mm256_maskz_loadu_ps(static_cast<__mmask8>(mask), from));
+}
+[[gnu::always_inline]] inline Lanes<float, 16> load_masked(const float* from, Lanes<float, 16>, unsigned mask) {
+  return reinterpret_cast<Lanes<float, 16>>(_mm512_maskz_loadu_ps(static_cast<__mmask16>(mask), from));
+}
+[[gnu::always_inline]] inline Lanes<double, 2> load_masked(const double* from, Lanes<double, 2>, unsigned mask) {
+  return reinterpret_cast<Lanes<double, 2>>(_mm_maskz_loadu_pd(static_cast<__mmask8>(mask), from));
+}
+[[gnu::always_inline]] inline Lanes<double, 4> load_masked(const double* from, Lanes<double, 4>, unsigned mask) {
+  return reinterpret_cast<Lanes<double, 4>>(_mm256_maskz_loadu_pd(static_cast<__mmask8>(mask), from));
+}
+[[gnu::always_inline]] inline Lanes<double, 8> load_masked(const double* from, Lanes<double, 8>, unsigned mask) {
+  return reinterpret_cast<Lanes<double, 8>>(_mm512_maskz_loadu_pd(static_cast<__mmask8>(mask), from));
+}
+#endif
+
+/// Whether partial loads and stores of P lanes of T are single instructions here.
+template <class T, int P>
+inline constexpr bool has_masks =
+#ifdef STROBE_MASKED_LANES
+    P * sizeof(T) >= 16;
+#else
+    false;
+#endif
+
+/// The first n lanes to `to`; nothing behind them is touched.
+template <class T, int P>
+[[gnu::always_inline]] inline void store_first(T* to, Lanes<T, P> v, int n) {
+  if constexpr (P == 1) {
+    *to = v;
+  } else if constexpr (has_masks<T, P>) {
+#ifdef STROBE_MASKED_LANES
+    store_masked(to, v, (1u << n) - 1u);
+#endif
+  } else {
+    if (n == P) {
+      std::memcpy(to, &v, sizeof(v));
+    } else {
+      for (int i = 0; i < n; ++i) to[i] = v[i];
+    }
+  }
+}
+
+/// The first n values at `from`, zeros behind; nothing behind them is read.
+template <class T, int P>
+[[gnu::always_inline]] inline Lanes<T, P> load_first(const T* from, int n) {
+  if constexpr (P == 1) {
+    return *from;
+  } else if constexpr (has_masks<T, P>) {
+#ifdef STROBE_MASKED_LANES
+    return load_masked(from, Lanes<T, P>{}, (1u << n) - 1u);
+#endif
+  } else {
+    Lanes<T, P> v{};
+    if (n == P) {
+      std::memcpy(&v, from, sizeof(v));
+    } else {
+      for (int i = 0; i < n; ++i) v[i] = from[i];
+    }
+    return v;
+  }
+}
+
+/// Calls body(std::integral_constant<int, P>) with the smallest P that holds `width` lanes, at most `most_lanes<T>`.
+template <class T, class Body>
+[[gnu::always_inline]] inline void with_lanes(std::int64_t width, const Body& body) {
+  if (width <= 1) return body(std::integral_constant<int, 1>{});
+  if (width <= 2) return body(std::integral_constant<int, 2>{});
+  if (width <= 4) return body(std::integral_constant<int, 4>{});
+  if (width <= 8) return body(std::integral_constant<int, 8>{});
+  if constexpr (most_lanes<T> > 8) return body(std::integral_constant<int, 16>{});
+}
+
+}  // namespace strobe::cpu

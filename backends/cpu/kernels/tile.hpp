@@ -1,0 +1,77 @@
+// The one dense building block of the fast kernels: C [m, n] = A [m, k] B [k, n] for row-major B, C and any strides of
+// A, in tiles of R rows by K registers of P columns. Every element of C adds its k terms in order, whatever the tile,
+// so results do not depend on how rows are divided. B is read a full register at a time and must be readable for
+// 64 bytes past its end.
+#pragma once
+
+#include <algorithm>
+
+#include "backends/cpu/kernels/lanes.hpp"
+
+namespace strobe::cpu {
+
+/// A and B by raw arrays: A(i, j) = a[i * a_row + j * a_inner], B(j, c) = b[j * b_row + c].
+template <class T>
+struct Factors {
+  const T* a;
+  std::int64_t a_row, a_inner;
+  const T* b;
+  std::int64_t b_row;
+  std::int64_t inner;  // k
+};
+
+/// One tile: finish(i, column, lanes, sum) receives each register of the result, `lanes` of them valid.
+template <class T, int P, int K, int R, class Finish>
+[[gnu::always_inline]] inline void multiply_tile(const Factors<T>& f, std::int64_t row, std::int64_t column, int last,
+                                                 const Finish& finish) {
+  Lanes<T, P> sum[R][K];
+  for (int i = 0; i < R; ++i) {
+    for (int c = 0; c < K; ++c) sum[i][c] = Lanes<T, P>{};
+  }
+  const T* a = f.a + row * f.a_row;
+  const T* b = f.b + column;
+  for (std::int64_t j = 0; j < f.inner; ++j, a += f.a_inner, b += f.b_row) {
+    Lanes<T, P> right[K];
+    for (int c = 0; c < K; ++c) right[c] = load<T, P>(b + c * P);
+    for (int i = 0; i < R; ++i) {
+      const T left = a[i * f.a_row];
+      for (int c = 0; c < K; ++c) sum[i][c] += left * right[c];
+    }
+  }
+  for (int i = 0; i < R; ++i) {
+    for (int c = 0; c < K; ++c) finish(row + i, column + c * P, c + 1 < K ? P : last, sum[i][c]);
+  }
+}
+
+template <class T, int P, int K, class Finish>
+void multiply_columns(const Factors<T>& f, std::int64_t rows, std::int64_t column, int last, const Finish& finish) {
+  constexpr int R = K <= 2 ? 8 : 6;
+  std::int64_t row = 0;
+  for (; row + R <= rows; row += R) multiply_tile<T, P, K, R>(f, row, column, last, finish);
+  for (; row + 2 <= rows; row += 2) multiply_tile<T, P, K, 2>(f, row, column, last, finish);
+  for (; row < rows; ++row) multiply_tile<T, P, K, 1>(f, row, column, last, finish);
+}
+
+/// All tiles of C [rows, width]. finish(row, column, lanes, sum) stores `lanes` values of C(row, column ...).
+template <class T, class Finish>
+void multiply(const Factors<T>& f, std::int64_t rows, std::int64_t width, const Finish& finish) {
+  constexpr int P = most_lanes<T>;
+  std::int64_t column = 0;
+  for (; column + 4 * P <= width; column += 4 * P) multiply_columns<T, P, 4>(f, rows, column, P, finish);
+  for (; column + 2 * P <= width; column += 2 * P) multiply_columns<T, P, 2>(f, rows, column, P, finish);
+  for (; column < width; column += P) {
+    const std::int64_t part = std::min<std::int64_t>(P, width - column);
+    with_lanes<T>(part, [&](auto lanes) {
+      multiply_columns<T, decltype(lanes)::value, 1>(f, rows, column, static_cast<int>(part), finish);
+    });
+  }
+}
+
+/// max(v, 0), keeping NaN.
+template <class T, int P>
+[[gnu::always_inline]] inline Lanes<T, P> relu(Lanes<T, P> v) {
+  const Lanes<T, P> zero{};
+  return v < zero ? zero : v;
+}
+
+}  // namespace strobe::cpu

@@ -1,0 +1,71 @@
+// A meeting: one collective, or one message, of the ranks of a process.
+#pragma once
+
+#include <atomic>
+#include <string>
+#include <vector>
+
+#include "backends/communicator.hpp"
+
+namespace strobe::local {
+
+/// What one member brings to a meeting. It shares ownership of the member's buffers until that member leaves.
+struct Slot {
+  Collective collective;
+  double entered_seconds = 0;
+  bool entered = false;
+};
+
+/// Members enter in any order; the last one settles the meeting. From then on any member may carry out any task, its
+/// own or another's, so data moves as soon as one member waits, and the last to come need not wake the others first.
+/// The caller serialises `enter` and `leave` and the reading of `entered`.
+class Meeting {
+ public:
+  /// `members` ranks, or 2 for a message: member 0 sends, member 1 receives.
+  explicit Meeting(int members) : slots_(static_cast<std::size_t>(members)) {}
+
+  /// Publishes a member's buffers; returns true when it was the last one, after which `settled()` holds.
+  bool enter(int member, const Collective& collective, double seconds);
+  /// Gives up the member's buffers; returns true when it was the last one. Only after `finished()`.
+  bool leave(int member);
+  std::vector<int> missing() const;
+
+  bool settled() const { return settled_.load(std::memory_order_acquire); }
+  /// Both are fixed once settled: when the last member entered, and how the members disagree ("" when they do not).
+  double ready_seconds() const { return ready_seconds_; }
+  const std::string& mismatch() const { return mismatch_; }
+
+  int stages() const { return static_cast<int>(stages_.size()); }
+  /// Carries out the tasks of a stage that nobody has taken, beginning with the member's own; returns true when that
+  /// completed the stage. Stage s needs `stage_done(s - 1)`.
+  bool work(int stage, int member);
+  bool stage_done(int stage) const;
+
+ private:
+  struct Stage {
+    explicit Stage(int count) : taken(static_cast<std::size_t>(count)) {}
+    std::vector<std::atomic<bool>> taken;
+    std::atomic<int> done{0};
+  };
+
+  void settle();
+  void run(int stage, int task) const;
+  void exchange(std::size_t to) const;
+  void gather(std::size_t to) const;
+  void reduce_share(std::size_t to) const;
+  void gather_shares(std::size_t to) const;
+  void reduce_rows(std::size_t to) const;
+
+  std::vector<Slot> slots_;
+  std::vector<Stage> stages_;  // made by settle()
+  std::atomic<bool> settled_{false};
+  int entered_ = 0;
+  int left_ = 0;
+  double ready_seconds_ = 0;
+  std::string mismatch_;
+};
+
+/// How the members of a meeting disagree about it, naming both sides, or "" when they do not.
+std::string find_mismatch(const std::vector<Slot>& slots);
+
+}  // namespace strobe::local

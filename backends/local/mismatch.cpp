@@ -1,0 +1,49 @@
+// Returns how the members of a meeting disagree, or nothing. Cost: ranks^2 comparisons for collectives whose rows
+// differ per pair, ranks otherwise.
+#include "backends/agreement.hpp"
+#include "backends/local/meeting.hpp"
+
+namespace strobe::local {
+namespace {
+
+bool rows_differ_per_pair(CollectiveKind kind) {
+  return kind == CollectiveKind::all_to_all_v || kind == CollectiveKind::all_gather_v ||
+         kind == CollectiveKind::reduce_scatter;
+}
+
+std::string message_mismatch(const std::vector<Slot>& slots) {
+  const Collective& sent = slots[0].collective;
+  const Collective& received = slots[1].collective;
+  return disagreement(received, sent.peer, summary_for(sent, sent.peer), received.peer);
+}
+
+}  // namespace
+
+std::string find_mismatch(const std::vector<Slot>& slots) {
+  const CollectiveKind kind = slots[0].collective.kind;
+  if (kind == CollectiveKind::send) return message_mismatch(slots);
+  const int ranks = static_cast<int>(slots.size());
+  const auto compare = [&](int from, int to) {
+    const Collective& sender = slots[static_cast<std::size_t>(from)].collective;
+    const Collective& receiver = slots[static_cast<std::size_t>(to)].collective;
+    // A rank in another collective has no rows for anyone; its kind alone is compared.
+    const CallSummary summary = sender.kind == receiver.kind
+                                    ? summary_for(sender, to)
+                                    : CallSummary{0, 0, static_cast<std::int32_t>(sender.kind), 0, 0, 0};
+    return disagreement(receiver, to, summary, from);
+  };
+  // First everyone against rank 0: kinds, roots and shapes that all share. Only then are per-pair rows comparable.
+  for (int to = 0; to < ranks; ++to) {
+    std::string mismatch = compare(0, to);
+    if (!mismatch.empty()) return mismatch;
+  }
+  for (int from = 1; rows_differ_per_pair(kind) && from < ranks; ++from) {
+    for (int to = 0; to < ranks; ++to) {
+      std::string mismatch = compare(from, to);
+      if (!mismatch.empty()) return mismatch;
+    }
+  }
+  return "";
+}
+
+}  // namespace strobe::local

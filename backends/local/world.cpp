@@ -1,0 +1,99 @@
+// Waiting: a short spin when every rank has a core of its own, then a condition variable in slices, so that a stop
+// signal (which only sets a flag) is noticed within one slice. A rank that was woken finds the work done in most cases.
+#include "backends/local/world.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/interrupt.hpp"
+
+namespace strobe::local {
+namespace {
+
+constexpr auto spin_time = std::chrono::microseconds(50);
+constexpr auto poll_slice = std::chrono::milliseconds(100);
+
+void relax() {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#endif
+}
+
+}  // namespace
+
+std::shared_ptr<Meeting> World::enter(const MeetingKey& key, int members, int member, const Collective& collective,
+                                      double seconds) {
+  std::shared_ptr<Meeting> meeting;
+  bool last = false;
+  {
+    const std::lock_guard lock(mutex_);
+    std::shared_ptr<Meeting>& found = meetings_[key];
+    if (!found) found = std::make_shared<Meeting>(members);
+    meeting = found;
+    last = meeting->enter(member, collective, seconds);
+  }
+  if (last) changed_.notify_all();
+  return meeting;
+}
+
+void World::leave(const MeetingKey& key, Meeting& meeting, int member) {
+  const std::lock_guard lock(mutex_);
+  if (meeting.leave(member)) meetings_.erase(key);
+}
+
+std::vector<int> World::missing(const Meeting& meeting) const {
+  const std::lock_guard lock(mutex_);
+  return meeting.missing();
+}
+
+void World::refuse_stopped() const {
+  if (cause_ || consequence_) throw PeerFailed(failure_);
+  const int signal = stop_signal().load();
+  if (signal != 0) throw Interrupted(signal);
+}
+
+bool World::await(const Meeting& meeting, int stage, Clock::time_point deadline) {
+  const auto done = [&] { return stage < 0 ? meeting.settled() : meeting.stage_done(stage); };
+  if (done()) return true;
+  if (spin_) {
+    const auto spin_until = Clock::now() + spin_time;
+    while (Clock::now() < spin_until) {
+      for (int i = 0; i < 32; ++i) {
+        if (done()) return true;
+        relax();
+      }
+    }
+  }
+  std::unique_lock lock(mutex_);
+  while (!done()) {
+    refuse_stopped();
+    const auto now = Clock::now();
+    if (now >= deadline) return false;
+    changed_.wait_until(lock, std::min(deadline, now + poll_slice));
+  }
+  return true;
+}
+
+void World::wake_all() {
+  // Taking the mutex once makes sure that nobody is between looking and blocking.
+  { const std::lock_guard lock(mutex_); }
+  changed_.notify_all();
+}
+
+void World::fail(int rank, std::exception_ptr cause, bool consequence, const std::string& message) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (failure_.empty()) failure_ = fmt::format("rank {} failed: {}", rank, message);
+    std::exception_ptr& kept = consequence ? consequence_ : cause_;
+    if (!kept) kept = std::move(cause);
+  }
+  changed_.notify_all();
+}
+
+void World::rethrow() const {
+  if (cause_) std::rethrow_exception(cause_);
+  if (consequence_) std::rethrow_exception(consequence_);
+}
+
+}  // namespace strobe::local

@@ -1,0 +1,56 @@
+// The ranks of one launch: where they meet, wait for each other and leave word of a failure.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <exception>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <tuple>
+
+#include "backends/local/meeting.hpp"
+
+namespace strobe::local {
+
+using Clock = std::chrono::steady_clock;
+
+/// Source, destination, tag and how many came before with the same three; source and destination are -1 for collectives.
+using MeetingKey = std::tuple<int, int, int, std::uint64_t>;
+
+/// Shared by all ranks; every function may be called from any of them.
+class World {
+ public:
+  /// `spin`: whether a waiting rank may burn a core for some microseconds before it blocks.
+  explicit World(bool spin) : spin_(spin) {}
+
+  /// Enters the meeting `key`, made by whoever comes first.
+  std::shared_ptr<Meeting> enter(const MeetingKey& key, int members, int member, const Collective& collective,
+                                 double seconds);
+  /// Leaves a finished meeting; the last one to leave ends it.
+  void leave(const MeetingKey& key, Meeting& meeting, int member);
+  std::vector<int> missing(const Meeting& meeting) const;
+
+  /// Waits until the meeting is settled (stage < 0) or the stage is done; false when the deadline came first.
+  /// Throws PeerFailed when a rank has failed and Interrupted on a stop signal.
+  bool await(const Meeting& meeting, int stage, Clock::time_point deadline);
+  void wake_all();
+
+  /// Records why a rank stops. The first cause that is not itself the consequence of another failure is kept.
+  void fail(int rank, std::exception_ptr cause, bool consequence, const std::string& message);
+  /// Rethrows what `fail` kept. Only after all ranks have ended.
+  void rethrow() const;
+
+ private:
+  void refuse_stopped() const;
+
+  const bool spin_;
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  // Meetings that some rank has not left. They outlive a failed rank, because peers may be copying from its buffers.
+  std::map<MeetingKey, std::shared_ptr<Meeting>> meetings_;
+  std::exception_ptr cause_, consequence_;
+  std::string failure_;
+};
+
+}  // namespace strobe::local

@@ -1,0 +1,192 @@
+// Communicator `mpi`: one rank per MPI process. Waiting polls MPI, so it can look at the deadline, the stop signal and
+// word from the peers; it never enters a blocking MPI call. Data of large messages moves while a rank is inside wait (or
+// by MPI's own progress thread, where it has one).
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <thread>
+
+#include "backends/mpi/operation.hpp"
+#include "core/interrupt.hpp"
+
+namespace strobe::mpi {
+namespace {
+
+constexpr double longest_timeout_seconds = 1e9;  // keeps deadlines within the clock's range
+constexpr double least_agreement_seconds = 60;   // ranks may be computing when another one fails
+constexpr auto answer_grace = std::chrono::seconds(1);
+
+/// What to do between two looks at MPI: spin while every rank has a core, then yield, then sleep.
+class Patience {
+ public:
+  explicit Patience(bool spin) : spin_(spin), begin_(Clock::now()) {}
+
+  void pause(Clock::time_point now) const {
+    if (now - begin_ < (spin_ ? std::chrono::microseconds(200) : std::chrono::microseconds(0))) return;
+    if (now - begin_ < std::chrono::milliseconds(5)) return std::this_thread::yield();
+    std::this_thread::sleep_for(std::chrono::microseconds(50));
+  }
+
+ private:
+  bool spin_;
+  Clock::time_point begin_;
+};
+
+class MpiCommunicator final : public Communicator {
+ public:
+  MpiCommunicator(Device& device, const LaunchRequest& request, Runtime& runtime, Session& session, SideChannel& side)
+      : Communicator(device, runtime.rank(), runtime.size(), request.timeout_seconds),
+        runtime_(runtime), session_(session), side_(side) {
+    const unsigned cores = std::thread::hardware_concurrency();
+    spin_ = static_cast<unsigned>(runtime.local_size() * std::max(1, request.device.threads)) <= cores;
+  }
+  ~MpiCommunicator() override {
+    // MPI may still write to what was started and never completed.
+    for (std::shared_ptr<Operation>& operation : under_way_) runtime_.abandon(std::move(operation));
+  }
+
+  bool has_operations_under_way() const { return !under_way_.empty(); }
+
+ private:
+  std::shared_ptr<void> do_start(const Collective& collective) override {
+    auto operation = std::make_shared<Operation>(collective, entered_, device(), rank(), size(), session_);
+    if (!operation->is_message()) side_.set_entered(++entered_);
+    under_way_.push_back(operation);
+    operation->post();
+    return operation;
+  }
+
+  Completion do_wait(const Collective&, const std::shared_ptr<void>& state) override {
+    Operation& operation = *static_cast<Operation*>(state.get());
+    const std::chrono::duration<double> timeout(std::min(timeout_seconds(), longest_timeout_seconds));
+    const auto deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(timeout);
+    double ready = 0;  // before anything: nothing had to be waited for
+    if (!operation.arrived()) {
+      poll(operation, deadline, [&] { return operation.arrived(); });
+      ready = device().now();
+    }
+    const std::string mismatch = operation.mismatch();
+    if (!mismatch.empty()) throw Error("ranks disagree: " + mismatch);
+    poll(operation, deadline, [&] { return operation.finished(); });
+    std::erase_if(under_way_, [&](const auto& other) { return other.get() == &operation; });
+    return {ready, device().now()};
+  }
+
+  template <class Done>
+  void poll(const Operation& operation, Clock::time_point deadline, const Done& done) {
+    const Patience patience(spin_);
+    while (!done()) {
+      const Clock::time_point now = Clock::now();
+      side_.serve_sometimes(now);
+      if (side_.peer_failure()) throw peer_failed();
+      const int signal = stop_signal().load();
+      if (signal != 0) throw Interrupted(signal);
+      if (now >= deadline) throw_timeout(operation);
+      patience.pause(now);
+    }
+  }
+
+  PeerFailed peer_failed() const {
+    const FailureReport& report = *side_.peer_failure();
+    return PeerFailed(fmt::format("rank {} failed: {}", report.rank, report.text));
+  }
+
+  [[noreturn]] void throw_timeout(const Operation& operation) {
+    std::vector<int> missing;
+    if (operation.is_message()) {
+      missing = {operation.collective().peer};
+    } else {
+      missing = side_.ask_missing(operation.number(), answer_grace);
+      if (side_.peer_failure()) throw peer_failed();
+    }
+    const std::string name(collective_names[static_cast<int>(operation.collective().kind)]);
+    throw CollectiveTimeout(name, rank(), timeout_seconds(), std::move(missing));
+  }
+
+  Runtime& runtime_;
+  Session& session_;
+  SideChannel& side_;
+  bool spin_ = true;
+  std::int64_t entered_ = 0;
+  std::vector<std::shared_ptr<Operation>> under_way_;
+};
+
+/// The cause that all ranks report: the lowest rank's that failed for a reason of its own, timeouts last, since a
+/// timeout may be what another rank's failure looks like from afar. Null when no rank failed.
+const FailureReport* first_cause(const std::vector<FailureReport>& reports) {
+  const FailureReport* best = nullptr;
+  const auto weight = [](const FailureReport& report) {
+    if (!report.is_cause()) return report.failed() ? 2 : 3;
+    return report.kind == FailureReport::Kind::timeout ? 1 : 0;
+  };
+  for (const FailureReport& report : reports) {
+    if (report.failed() && (best == nullptr || weight(report) < weight(*best))) best = &report;
+  }
+  return best;
+}
+
+/// Runs the program; returns what ended it, and whether it left collectives that were started and never completed.
+std::exception_ptr run_program(const LaunchRequest& request, const RankProgram& program, Runtime& runtime,
+                               Session& session, SideChannel& side, bool& leftover) {
+  try {
+    DeviceRequest wanted = request.device;
+    wanted.rank = runtime.rank();
+    wanted.ranks = request.ranks;
+    const std::unique_ptr<Device> device = request.make_device(wanted);
+    MpiCommunicator communicator(*device, request, runtime, session, side);
+    program(*device, communicator);
+    leftover = communicator.has_operations_under_way();
+  } catch (...) {
+    return std::current_exception();
+  }
+  return nullptr;
+}
+
+void refuse_other_size(const LaunchRequest& request, int size) {
+  if (request.ranks == size) return;
+  throw Unavailable(fmt::format("communicator mpi: {} ranks were asked for, but this world has {}; start with: "
+                                "mpirun -n {} strobe run ... --comm mpi --ranks {}",
+                                request.ranks, size, request.ranks, request.ranks));
+}
+
+void launch(const LaunchRequest& request, const RankProgram& program) {
+  if (request.ranks < 1) throw InvalidRequest("--ranks", fmt::format("{} ranks; at least 1 is needed", request.ranks));
+  if (!launched_by_mpi()) refuse_other_size(request, 1);
+  Runtime& runtime = Runtime::instance();
+  refuse_other_size(request, runtime.size());
+  const double patience_seconds = std::max(least_agreement_seconds, request.timeout_seconds);
+  Session& session = runtime.begin_launch(patience_seconds);
+  SideChannel side(session.side, runtime.rank(), runtime.size());
+  bool leftover = false;
+  const std::exception_ptr failure = run_program(request, program, runtime, session, side, leftover);
+  FailureReport own;
+  if (failure) own = report_of(failure, runtime.rank());
+  own.leftover = leftover ? 1 : 0;
+  if (own.is_cause()) side.announce(own);
+  // A rank that is done may have to wait for the others as long as their program takes, like a joined thread.
+  const double limit = failure ? patience_seconds : std::numeric_limits<double>::infinity();
+  std::vector<FailureReport> reports = runtime.end_launch(own, side, limit);
+  const bool agreed = !reports.empty();
+  if (!agreed) reports = {own};
+  const FailureReport* cause = first_cause(reports);
+  const bool unclean = std::any_of(reports.begin(), reports.end(), [](const auto& r) { return r.leftover != 0; });
+  if (agreed && (cause != nullptr || unclean)) runtime.abandon_session();
+  if (cause == nullptr) return;
+  if (cause->rank == runtime.rank()) std::rethrow_exception(failure);
+  rethrow(*cause);
+}
+
+const Register<CommunicatorTag> registered{{
+    "mpi",
+    "one rank per process of an MPI world, started by mpirun or srun",
+    "Message Passing Interface Forum, MPI: A Message-Passing Interface Standard, version 3.1, 2015",
+    {},
+    {launch, [] { return launched_by_mpi() ? Runtime::instance().rank() : 0; },
+     [] { return launched_by_mpi() ? Runtime::instance().size() : 1; }},
+    {},
+}};
+
+}  // namespace
+}  // namespace strobe::mpi

@@ -1,0 +1,128 @@
+// Invariants: no function waits without a limit for a rank that may not come, except MPI_Init, MPI_Comm_dup (entered by
+// all ranks directly after they met) and MPI_Finalize (reached only when all ranks agreed on how the last launch ended).
+#include "backends/mpi/runtime.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <thread>
+
+#include "backends/mpi/mpi_call.hpp"
+
+namespace strobe::mpi {
+namespace {
+
+MPI_Comm duplicate(MPI_Comm communicator) {
+  MPI_Comm copy = MPI_COMM_NULL;
+  check(MPI_Comm_dup(communicator, &copy), "MPI_Comm_dup");
+  return copy;
+}
+
+int local_ranks(int rank) {
+  MPI_Comm local = MPI_COMM_NULL;
+  int size = 1;
+  check(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &local), "MPI_Comm_split_type");
+  check(MPI_Comm_size(local, &size), "MPI_Comm_size");
+  check(MPI_Comm_free(&local), "MPI_Comm_free");
+  return size;
+}
+
+/// Tests the request, doing `meanwhile` between tests, until it has completed or `seconds` have passed.
+template <class Meanwhile>
+bool complete_within(MPI_Request& request, double seconds, const Meanwhile& meanwhile) {
+  const Clock::time_point begin = Clock::now();
+  for (int tries = 0; !test(request); ++tries) {
+    meanwhile();
+    if (std::chrono::duration<double>(Clock::now() - begin).count() > seconds) return false;
+    if (tries < 100) {
+      std::this_thread::yield();
+    } else {
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+bool launched_by_mpi() {
+  for (const char* variable : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_RANK", "MV2_COMM_WORLD_SIZE"}) {
+    if (std::getenv(variable) != nullptr) return true;
+  }
+  // Slurm sets SLURM_NTASKS for batch scripts too; only a task that srun started has a step as well.
+  return std::getenv("SLURM_NTASKS") != nullptr && std::getenv("SLURM_STEP_ID") != nullptr;
+}
+
+Runtime& Runtime::instance() {
+  static Runtime runtime;
+  return runtime;
+}
+
+Runtime::Runtime() {
+  int initialised = 0;
+  check(MPI_Initialized(&initialised), "MPI_Initialized");
+  if (initialised == 0) {
+    int provided = MPI_THREAD_SINGLE;
+    check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided), "MPI_Init_thread");
+    owner_ = true;
+    if (provided < MPI_THREAD_FUNNELED) throw SystemError("MPI_Init_thread: MPI does not allow threads beside the caller's");
+  }
+  check(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+  check(MPI_Comm_rank(MPI_COMM_WORLD, &rank_), "MPI_Comm_rank");
+  check(MPI_Comm_size(MPI_COMM_WORLD, &size_), "MPI_Comm_size");
+  local_size_ = local_ranks(rank_);
+  control_ = duplicate(MPI_COMM_WORLD);
+}
+
+Runtime::~Runtime() {
+  int finalised = 0;
+  if (!owner_ || MPI_Finalized(&finalised) != MPI_SUCCESS || finalised != 0) return;
+  if (broken_) {
+    std::fflush(nullptr);
+    MPI_Abort(MPI_COMM_WORLD, EXIT_FAILURE);
+  }
+  MPI_Finalize();
+}
+
+Session Runtime::make_session() const {
+  return {duplicate(control_), duplicate(control_), duplicate(control_), duplicate(control_), duplicate(control_)};
+}
+
+Session& Runtime::begin_launch(double seconds) {
+  if (broken_) throw SystemError("mpi: ranks were lost in an earlier launch");
+  MPI_Request all_here = MPI_REQUEST_NULL;
+  check(MPI_Ibarrier(control_, &all_here), "MPI_Ibarrier");
+  if (!complete_within(all_here, seconds, [] {})) {
+    broken_ = true;
+    throw SystemError(fmt::format("mpi: not all {} ranks began the launch within {:.0f} s", size_, seconds));
+  }
+  if (session_.data == MPI_COMM_NULL) session_ = make_session();
+  return session_;
+}
+
+std::vector<FailureReport> Runtime::end_launch(const FailureReport& own, SideChannel& side, double seconds) {
+  // On the heap, because MPI keeps writing to it when ranks do not agree in time.
+  auto reports = std::make_shared<std::vector<FailureReport>>(static_cast<std::size_t>(size_) + 1);
+  reports->back() = own;
+  constexpr int bytes = sizeof(FailureReport);
+  MPI_Request all_told = MPI_REQUEST_NULL;
+  check(MPI_Iallgather(&reports->back(), bytes, MPI_BYTE, reports->data(), bytes, MPI_BYTE, control_, &all_told),
+        "MPI_Iallgather");
+  if (!complete_within(all_told, seconds, [&] { side.serve_sometimes(Clock::now()); })) {
+    broken_ = true;
+    abandon(std::move(reports));
+    return {};
+  }
+  reports->pop_back();
+  return *reports;
+}
+
+void Runtime::abandon(std::shared_ptr<void> buffers) {
+  // Never destroyed: MPI may write to them until it is finalised, and this object ends after other statics.
+  static auto* const kept = new std::vector<std::shared_ptr<void>>();
+  kept->push_back(std::move(buffers));
+}
+
+}  // namespace strobe::mpi

@@ -1,0 +1,60 @@
+// The MPI library in this process: started on first use, finalised at exit.
+#pragma once
+
+#include <mpi.h>
+
+#include <memory>
+#include <vector>
+
+#include "backends/mpi/side_channel.hpp"
+
+namespace strobe::mpi {
+
+/// Whether this process was started by mpirun, srun or their like; asks the environment, not MPI.
+bool launched_by_mpi();
+
+/// MPI communicators of one use each, so that messages of one purpose never meet those of another.
+struct Session {
+  MPI_Comm headers = MPI_COMM_NULL;   // who has entered which collective
+  MPI_Comm data = MPI_COMM_NULL;      // first phase of collectives
+  MPI_Comm second = MPI_COMM_NULL;    // second phase, which is posted while waiting
+  MPI_Comm messages = MPI_COMM_NULL;  // send and receive
+  MPI_Comm side = MPI_COMM_NULL;      // questions and failures
+};
+
+class Runtime {
+ public:
+  /// Starts MPI. Throws SystemError when it cannot be started.
+  static Runtime& instance();
+
+  int rank() const { return rank_; }
+  int size() const { return size_; }
+  /// Ranks of this world on this machine.
+  int local_size() const { return local_size_; }
+
+  /// Waits until every rank has begun the launch, and returns the session for it. Throws SystemError when ranks do not
+  /// come within `seconds`, or were lost in an earlier launch.
+  Session& begin_launch(double seconds);
+  /// Tells every rank how every rank ended, while serving `side`. Empty when a rank did not answer within `seconds`
+  /// (infinite: no limit); MPI is then aborted at exit, because finalising it would hang.
+  std::vector<FailureReport> end_launch(const FailureReport& own, SideChannel& side, double seconds);
+
+  /// Keeps something that MPI may still write to until the process ends, and lets the next launch have a new session.
+  static void abandon(std::shared_ptr<void> buffers);
+  void abandon_session() { session_ = {}; }
+
+ private:
+  Runtime();
+  ~Runtime();
+  Session make_session() const;
+
+  int rank_ = 0;
+  int size_ = 1;
+  int local_size_ = 1;
+  bool owner_ = false;   // whether this object started MPI
+  bool broken_ = false;  // ranks could not agree on how a launch ended
+  MPI_Comm control_ = MPI_COMM_NULL;
+  Session session_;
+};
+
+}  // namespace strobe::mpi

@@ -1,0 +1,48 @@
+// Returns the elementwise sum of several buffers, always added in the order in which they are given, so that every
+// communicator gives the same bits at the same rank count. Invariants: a block is summed in a scratch array before it
+// is stored, so the result may be one of the addends. Cost: reads n buffers once, writes one; no allocation.
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+#include <span>
+#include <string>
+
+#include "backends/tensor.hpp"
+#include "core/errors.hpp"
+
+namespace strobe {
+
+/// Whether collectives can add elements of this type.
+inline bool is_summable(ElementType type) { return type != ElementType::u8; }
+
+template <class T>
+void ordered_sum_as(std::span<const std::byte* const> addends, std::byte* sum, std::int64_t elements) {
+  constexpr std::int64_t block = 1024;
+  T scratch[block];
+  for (std::int64_t first = 0; first < elements; first += block) {
+    const std::int64_t count = std::min(block, elements - first);
+    std::memcpy(scratch, addends[0] + first * sizeof(T), count * sizeof(T));
+    for (std::size_t a = 1; a < addends.size(); ++a) {
+      const T* values = reinterpret_cast<const T*>(addends[a]) + first;
+      for (std::int64_t i = 0; i < count; ++i) scratch[i] += values[i];
+    }
+    std::memcpy(sum + first * sizeof(T), scratch, count * sizeof(T));
+  }
+}
+
+/// sum[i] = addends[0][i] + addends[1][i] + ..., in that order; `sum` may be one of the addends, which are at least one.
+/// Throws Error for a type that cannot be added.
+inline void ordered_sum(ElementType type, std::span<const std::byte* const> addends, std::byte* sum,
+                        std::int64_t elements) {
+  switch (type) {
+    case ElementType::f32: return ordered_sum_as<float>(addends, sum, elements);
+    case ElementType::f64: return ordered_sum_as<double>(addends, sum, elements);
+    case ElementType::i32: return ordered_sum_as<std::int32_t>(addends, sum, elements);
+    case ElementType::i64: return ordered_sum_as<std::int64_t>(addends, sum, elements);
+    case ElementType::u8: break;
+  }
+  throw Error("collectives do not add elements of type u8");
+}
+
+}  // namespace strobe

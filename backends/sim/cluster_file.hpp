@@ -1,0 +1,20 @@
+// The cluster file: JSON text to Cluster. Kept apart from finding the file, so that a changed copy of a cluster (a
+// what-if) goes through the same checks.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "backends/cluster.hpp"
+
+namespace strobe::sim {
+
+/// Parses and checks the text of a cluster file. Throws InvalidInput(file, line, column) when it is not JSON, and
+/// InvalidRequest with the JSON pointer for a duplicate, unknown or missing key, a key without its unit, a number
+/// without source or date, or one out of range.
+std::shared_ptr<const Cluster> parse_cluster(const std::string& text, const std::string& file);
+
+/// The same for JSON that is already parsed.
+std::shared_ptr<const Cluster> cluster_from_json(const Json& json);
+
+}  // namespace strobe::sim

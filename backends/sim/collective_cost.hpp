@@ -1,0 +1,48 @@
+// Collective cost models: seconds from the last arrival to the end. Each model is one file in collectives/ that
+// registers itself for one kind of collective; of several models for a kind the fastest is taken, as a library that
+// picks its algorithm would.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "backends/communicator.hpp"
+#include "backends/sim/topology.hpp"
+#include "core/registry.hpp"
+
+namespace strobe::sim {
+
+/// What an all-to-all-v moves, summed from its byte matrix without the diagonal.
+struct ExchangeLoad {
+  std::vector<std::uint64_t> sent_inside, received_inside;  // per rank, to and from ranks of the same node
+  std::vector<std::uint64_t> sent_outside, received_outside;  // per node, to and from other nodes
+  std::uint64_t messages = 0;                                 // ordered pairs of ranks with bytes
+
+  explicit ExchangeLoad(const Topology& topology);
+  ExchangeLoad() = default;
+  /// Adds `bytes` that rank `from` sends to rank `to`.
+  void add(const Topology& topology, int from, int to, std::uint64_t bytes);
+};
+
+/// What one collective moves.
+struct CollectiveLoad {
+  CollectiveKind kind = CollectiveKind::barrier;
+  std::uint64_t bytes = 0;  // all_reduce, broadcast, send: the buffer; all_gather_v, reduce_scatter: all parts together
+  std::uint64_t smallest_part_bytes = 0;  // all_gather_v, reduce_scatter: the smallest rank's part
+  int from = 0, to = 0;                   // send
+  ExchangeLoad exchange;                  // all_to_all_v
+};
+
+struct CollectiveCostTag {
+  static constexpr const char* kind = "collective cost model";
+  struct Value {
+    CollectiveKind collective = CollectiveKind::barrier;
+    double (*seconds)(const CollectiveLoad&, const Topology&) = nullptr;
+  };
+};
+
+/// Seconds of the collective by the fastest registered model of its kind; 0 on one rank, which has nobody to talk to.
+/// Throws Unavailable when no model is registered for the kind.
+double collective_seconds(const CollectiveLoad& load, const Topology& topology);
+
+}  // namespace strobe::sim

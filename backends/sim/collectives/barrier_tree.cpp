@@ -1,0 +1,25 @@
+// Barrier of n ranks: an empty all-reduce along a binary tree, once up and once down: 2 ceil(log2 n) alpha, with the
+// largest latency between the ranks as alpha, because some pair of every round lies in two nodes.
+#include "backends/sim/collective_cost.hpp"
+
+namespace strobe::sim {
+namespace {
+
+double seconds(const CollectiveLoad& load, const Topology& topology) {
+  (void)load;
+  int levels = 0;
+  while ((1 << levels) < topology.ranks) ++levels;
+  return 2 * levels * topology.largest_latency_seconds();
+}
+
+const Register<CollectiveCostTag> registered{{
+    "barrier-tree",
+    "an empty message up and down a binary tree",
+    "recursive-doubling latency, 2 log2 P rounds",
+    {},
+    {CollectiveKind::barrier, seconds},
+    {},
+}};
+
+}  // namespace
+}  // namespace strobe::sim

@@ -1,0 +1,25 @@
+// One message of S bytes: alpha + S / B of the link between the two ranks. A message between nodes still has to leave
+// its GPU, so its bandwidth is at most that of the link inside the node.
+// Source: Hockney, Parallel Computing 20(3), 1994.
+#include "backends/sim/collective_cost.hpp"
+
+namespace strobe::sim {
+namespace {
+
+double seconds(const CollectiveLoad& load, const Topology& topology) {
+  const Link& link = topology.between(load.from, load.to);
+  return link.latency_seconds +
+         static_cast<double>(load.bytes) / std::min(link.bytes_per_second, topology.intra.bytes_per_second);
+}
+
+const Register<CollectiveCostTag> registered{{
+    "point-to-point",
+    "latency plus bytes over bandwidth of the link between the two ranks",
+    "Hockney, Parallel Computing 20(3), 1994",
+    {},
+    {CollectiveKind::send, seconds},
+    {},
+}};
+
+}  // namespace
+}  // namespace strobe::sim

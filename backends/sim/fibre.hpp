@@ -1,0 +1,58 @@
+// Fibre: a function with a stack of its own that can be left and entered again on the same thread. The simulator runs
+// each rank on one, so a thousand ranks need no threads and their order is the scheduler's choice.
+#pragma once
+
+#include <ucontext.h>
+
+#include <cstddef>
+#include <functional>
+
+namespace strobe::sim {
+
+/// Bytes of stack that a rank's program gets.
+extern const std::size_t fibre_stack_bytes;
+
+/// Not thread-safe, and bound to the thread that resumes it first.
+class Fibre {
+ public:
+  /// Reserves a stack with an inaccessible page below it. `body` must not throw. Throws SystemError.
+  explicit Fibre(std::function<void()> body);
+  /// The fibre must be finished or never have been resumed; otherwise what lives on its stack is not destroyed.
+  ~Fibre();
+  Fibre(const Fibre&) = delete;
+  Fibre& operator=(const Fibre&) = delete;
+
+  /// Enters the fibre; returns when it suspends or finishes. Not from inside a fibre.
+  void resume();
+  /// Leaves the fibre that is running (must be this one); returns when it is resumed.
+  void suspend();
+  bool finished() const { return finished_; }
+
+ private:
+  /// What the C++ runtime keeps per thread about exceptions under way (Itanium C++ ABI, section 2.2.2).
+  struct ExceptionState {
+    void* caught = nullptr;
+    unsigned int uncaught = 0;
+  };
+
+  static void enter(unsigned int low, unsigned int high);
+  void exchange_exception_state();
+  void announce_switch(bool into_fibre, bool for_good);
+  void complete_switch(bool into_fibre);
+
+  std::function<void()> body_;
+  std::byte* memory_ = nullptr;  // guard page, then the stack
+  ucontext_t own_{};
+  ucontext_t caller_{};
+  ExceptionState exceptions_;
+  bool finished_ = false;
+  // Used by sanitizers only.
+  void* own_fake_stack_ = nullptr;
+  void* caller_fake_stack_ = nullptr;
+  const void* caller_stack_ = nullptr;
+  std::size_t caller_stack_bytes_ = 0;
+  void* own_thread_ = nullptr;
+  void* caller_thread_ = nullptr;
+};
+
+}  // namespace strobe::sim

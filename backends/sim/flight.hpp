@@ -1,0 +1,60 @@
+// Flight: one collective, or one message, of simulated ranks, from the first arrival to its end in virtual time.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "backends/communicator.hpp"
+#include "backends/sim/collective_cost.hpp"
+
+namespace strobe::sim {
+
+/// Rows [first, first + count) for, or from, rank `peer`; count > 0.
+struct Part {
+  std::int64_t first = 0;
+  std::int64_t count = 0;
+  int peer = 0;
+};
+
+/// What one member brings: its buffers and only those entries of its row lists that hold rows, by ascending peer.
+struct Call {
+  CollectiveKind kind = CollectiveKind::barrier;
+  Tensor send, receive;
+  std::vector<Part> sends, receives;
+  int root = 0;  // broadcast
+  double arrival_seconds = 0;
+  bool arrived = false;
+};
+
+/// Members are all ranks or, of a message, the sender (0) and the receiver (1).
+struct Flight {
+  std::vector<Call> calls;
+  std::vector<int> ranks;    // of the members of a message; empty: member m is rank m
+  int arrived = 0;
+  bool done = false;         // the times below hold, or `mismatch` says why there are none
+  double ready_seconds = 0;  // last arrival, and the links were free
+  double end_seconds = 0;
+  std::string mismatch;      // how the members disagree
+  std::vector<int> waiting;  // ranks to wake when it is done
+
+  bool complete() const { return arrived == static_cast<int>(calls.size()); }
+  int rank_of(int member) const { return ranks.empty() ? member : ranks[static_cast<std::size_t>(member)]; }
+  double last_arrival_seconds() const;
+  std::vector<int> missing_ranks() const;
+};
+
+/// The call of `collective` with row lists reduced to the entries that hold rows. Cost: O(ranks).
+Call make_call(const Collective& collective, double arrival_seconds);
+
+/// How the members of a complete flight disagree, naming both sides, or "". Cost: O(ranks + entries with rows).
+std::string find_disagreement(const Flight& flight);
+
+/// What a complete flight without disagreement moves, for the cost models. Cost: O(ranks + entries with rows).
+CollectiveLoad load_of(const Flight& flight, const Topology& topology);
+
+/// Moves the values of a complete flight between the members' buffers; sums are added in rank order. Does nothing when
+/// the tensors hold no values. Throws Error for element types that cannot be added.
+void move_values(const Flight& flight);
+
+}  // namespace strobe::sim

@@ -1,0 +1,212 @@
+// The simulated job. A collective begins when its last member has arrived and the collective before it has ended, and
+// lasts by its cost model; it occupies the communicate stream of all ranks meanwhile. A message begins when both sides
+// have arrived; messages of one lane (sender, receiver, tag) follow each other, different lanes ride beside each other
+// and beside collectives. Invariants: times depend on what the ranks do, not on the order in which they are scheduled;
+// nobody waits for ever, because a rank that no one can free is told so. Cost: O(ranks + entries with rows) per
+// collective, O(log ranks) per blocking wait.
+#include "backends/sim/world.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/interrupt.hpp"
+
+namespace strobe::sim {
+namespace {
+
+class SimCommunicator final : public Communicator {
+ public:
+  SimCommunicator(Device& device, int rank, const LaunchRequest& request, World& world)
+      : Communicator(device, rank, request.ranks, request.timeout_seconds), world_(world) {}
+
+ private:
+  std::shared_ptr<void> do_start(const Collective& collective) override { return world_.enter(rank(), collective); }
+  Completion do_wait(const Collective& collective, const std::shared_ptr<void>& state) override {
+    return world_.await(rank(), *static_cast<Flight*>(state.get()), collective);
+  }
+
+  World& world_;
+};
+
+Topology topology_of(const LaunchRequest& request) {
+  if (request.device.cluster == nullptr) {
+    throw InvalidRequest("--cluster", "communicator sim needs a cluster, which device sim takes");
+  }
+  return make_topology(*request.device.cluster, request.ranks);
+}
+
+}  // namespace
+
+World::World(const LaunchRequest& request, ScheduleOrder order)
+    : request_(request),
+      topology_(topology_of(request)),
+      scheduler_(
+          request.ranks, order, [this](int rank) { return clocks_[static_cast<std::size_t>(rank)]->now(); },
+          [this] { end_deadlock(); }),
+      entered_(static_cast<std::size_t>(request.ranks), 0),
+      blocked_in_(static_cast<std::size_t>(request.ranks), nullptr),
+      never_came_(static_cast<std::size_t>(request.ranks)) {
+  for (int rank = 0; rank < request.ranks; ++rank) {
+    DeviceRequest wanted = request.device;
+    wanted.rank = rank;
+    wanted.ranks = request.ranks;
+    devices_.push_back(request.make_device(wanted));
+    clocks_.push_back(dynamic_cast<SimDevice*>(devices_.back().get()));
+    if (clocks_.back() == nullptr) {
+      throw InvalidRequest("--comm", "communicator sim joins devices of virtual time; use --device sim with it");
+    }
+  }
+}
+
+void World::run(const RankProgram& program) {
+  scheduler_.run([this, &program](int rank) { run_rank(rank, program); });
+  if (cause_ != nullptr) std::rethrow_exception(cause_);
+  if (echo_ != nullptr) std::rethrow_exception(echo_);
+}
+
+void World::run_rank(int rank, const RankProgram& program) {
+  try {
+    Device& device = *devices_[static_cast<std::size_t>(rank)];
+    SimCommunicator communicator(device, rank, request_, *this);
+    program(device, communicator);
+  } catch (const PeerFailed& failure) {
+    fail(rank, std::current_exception(), true, failure.what());
+  } catch (const std::exception& failure) {
+    fail(rank, std::current_exception(), false, failure.what());
+  } catch (...) {
+    fail(rank, std::current_exception(), false, "an exception of unknown type");
+  }
+}
+
+void World::fail(int rank, std::exception_ptr cause, bool because_of_peer, const char* text) {
+  std::exception_ptr& first = because_of_peer ? echo_ : cause_;
+  if (first == nullptr) first = std::move(cause);
+  if (failure_.empty()) failure_ = fmt::format("rank {} failed: {}", rank, text);
+  wake_all();
+}
+
+void World::wake_all() {
+  for (int rank = 0; rank < request_.ranks; ++rank) scheduler_.wake(rank);
+}
+
+std::shared_ptr<Flight> World::enter(int rank, const Collective& collective) {
+  const bool message = collective.kind == CollectiveKind::send || collective.kind == CollectiveKind::receive;
+  return message ? enter_message(rank, collective) : enter_collective(rank, collective);
+}
+
+std::shared_ptr<Flight> World::enter_collective(int rank, const Collective& collective) {
+  const std::uint64_t number = entered_[static_cast<std::size_t>(rank)]++;
+  std::shared_ptr<Flight>& place = open_[number];
+  if (place == nullptr) {
+    place = std::make_shared<Flight>();
+    place->calls.resize(static_cast<std::size_t>(request_.ranks));
+  }
+  const std::shared_ptr<Flight> flight = place;
+  flight->calls[static_cast<std::size_t>(rank)] =
+      make_call(collective, clocks_[static_cast<std::size_t>(rank)]->arrival_seconds());
+  ++flight->arrived;
+  if (flight->complete()) {
+    open_.erase(number);
+    settle(*flight, collectives_free_seconds_);
+  }
+  return flight;
+}
+
+std::shared_ptr<Flight> World::enter_message(int rank, const Collective& collective) {
+  const bool sends = collective.kind == CollectiveKind::send;
+  const int from = sends ? rank : collective.peer, to = sends ? collective.peer : rank;
+  const std::size_t member = sends ? 0 : 1;
+  LaneState& lane = lanes_[{from, to, collective.tag}];
+  auto place = std::find_if(lane.open.begin(), lane.open.end(),
+                            [member](const auto& flight) { return !flight->calls[member].arrived; });
+  if (place == lane.open.end()) {
+    auto opened = std::make_shared<Flight>();
+    opened->calls.resize(2);
+    opened->ranks = {from, to};
+    place = lane.open.insert(lane.open.end(), std::move(opened));
+  }
+  const std::shared_ptr<Flight> flight = *place;
+  flight->calls[member] = make_call(collective, clocks_[static_cast<std::size_t>(rank)]->arrival_seconds());
+  ++flight->arrived;
+  if (flight->complete()) {
+    lane.open.erase(place);
+    settle(*flight, lane.free_seconds);
+  }
+  return flight;
+}
+
+void World::settle(Flight& flight, double& free_seconds) {
+  flight.mismatch = find_disagreement(flight);
+  flight.ready_seconds = std::max(flight.last_arrival_seconds(), free_seconds);
+  flight.end_seconds = flight.ready_seconds;
+  if (flight.mismatch.empty()) {
+    move_values(flight);
+    flight.end_seconds += collective_seconds(load_of(flight, topology_), topology_);
+  }
+  free_seconds = flight.end_seconds;
+  flight.done = true;
+  flight.calls.clear();
+  for (const int rank : flight.waiting) scheduler_.wake(rank);
+}
+
+Completion World::await(int rank, Flight& flight, const Collective& collective) {
+  const auto self = static_cast<std::size_t>(rank);
+  const std::string name(collective_names[static_cast<int>(collective.kind)]);
+  for (;;) {
+    if (const int signal = stop_signal().load(); signal != 0) throw Interrupted(signal);
+    if (flight.done) break;
+    if (!never_came_[self].empty()) {
+      throw CollectiveTimeout(name, rank, request_.timeout_seconds, std::exchange(never_came_[self], {}));
+    }
+    if (!failure_.empty()) throw PeerFailed(fmt::format("rank {} gives up {}: {}", rank, name, failure_));
+    flight.waiting.push_back(rank);
+    blocked_in_[self] = &flight;
+    scheduler_.block(rank);
+    blocked_in_[self] = nullptr;
+  }
+  never_came_[self].clear();
+  if (!flight.mismatch.empty()) throw Error("ranks disagree: " + flight.mismatch);
+  clocks_[self]->complete_communication(flight.end_seconds);
+  return {flight.ready_seconds, flight.end_seconds};
+}
+
+void World::end_deadlock() {
+  bool someone_ended = false;  // a missing rank that has ended is the cause; without one, ranks wait in a circle
+  std::vector<int> blocked;
+  for (int rank = 0; rank < request_.ranks; ++rank) {
+    if (scheduler_.blocked(rank)) blocked.push_back(rank);
+  }
+  const auto ended = [this](int rank) { return scheduler_.finished(rank); };
+  for (const int rank : blocked) {
+    const std::vector<int> missing = blocked_in_[static_cast<std::size_t>(rank)]->missing_ranks();
+    someone_ended = someone_ended || std::any_of(missing.begin(), missing.end(), ended);
+  }
+  for (const int rank : blocked) {
+    std::vector<int> missing = blocked_in_[static_cast<std::size_t>(rank)]->missing_ranks();
+    const bool root = !someone_ended || std::any_of(missing.begin(), missing.end(), ended);
+    if (root) never_came_[static_cast<std::size_t>(rank)] = std::move(missing);
+  }
+  if (failure_.empty()) failure_ = "another rank waits for ranks that never come";
+  wake_all();
+}
+
+void launch_simulated(const LaunchRequest& request, const RankProgram& program, ScheduleOrder order) {
+  if (request.ranks < 1) throw InvalidRequest("--ranks", fmt::format("{} ranks; at least 1 is needed", request.ranks));
+  World(request, order).run(program);
+}
+
+namespace {
+
+const Register<CommunicatorTag> registered{{
+    "sim",
+    "ranks are fibres in the virtual time of a cluster; collectives last by their cost models",
+    "Hockney, Parallel Computing 20(3), 1994; Thakur, Rabenseifner and Gropp, IJHPCA 2005",
+    {},
+    {[](const LaunchRequest& request, const RankProgram& program) { launch_simulated(request, program); },
+     [] { return 0; }, [] { return 0; }},
+    {},
+}};
+
+}  // namespace
+}  // namespace strobe::sim

@@ -1,0 +1,144 @@
+// Cases as canonical JSON and back. Invariant: case_from_json(case_to_json(c)) equals c, and two cases have the same
+// JSON exactly when they ask for the same run, so the JSON's hash identifies a case in plans, rows and --resume.
+#include "harness/case.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "backends/communicator.hpp"
+#include "backends/device.hpp"
+#include "core/errors.hpp"
+#include "core/hash.hpp"
+#include "harness/case_slots.hpp"
+
+namespace strobe {
+namespace {
+
+constexpr const char* default_cluster = "aimos-v100";
+
+/// Backends that Strobe knows but that a build may lack: asking for one is not a misspelling.
+template <class Registry>
+void require_backend(const std::string& name, const std::string& pointer, const std::vector<std::string>& optional) {
+  if (Registry::instance().contains(name)) return;
+  for (const std::string& known : optional) {
+    if (name == known) throw Unavailable(fmt::format("{}: '{}' is not built into this strobe", pointer, name));
+  }
+  Registry::instance().find(name, pointer);
+}
+
+Json plugin_object(const CaseSlot& slot, const Json& json, const std::string& pointer) {
+  const std::string here = pointer + "/" + slot.name;
+  Json values = json.contains(slot.name) ? json.at(slot.name) : Json::object();
+  if (values.is_string()) values = Json{{"name", values}};
+  if (!values.is_object()) {
+    throw InvalidRequest(here, "expected a name or an object with a name, found " + values.dump());
+  }
+  if (!values.contains("name") && slot.default_plugin.empty()) {
+    throw InvalidRequest(here, "a case needs a workload: the name of a data set or generator, or the path of a file");
+  }
+  const Json name = values.value("name", Json(slot.default_plugin));
+  if (!name.is_string()) throw InvalidRequest(here + "/name", "expected a name, found " + name.dump());
+  Json result{{"name", name}};
+  const Json completed = slot.complete(name.get<std::string>(), values, here);
+  for (const auto& [key, value] : completed.items()) {
+    if (key != "name") result[key] = value;
+  }
+  return result;
+}
+
+void check_simulated(Case& c, const Json& json, const std::string& pointer) {
+  if (!json.contains("comm")) c.comm = "sim";
+  if (!json.contains("numerics")) c.numerics = "none";
+  if (c.cluster.empty()) c.cluster = default_cluster;
+  if (c.comm != "sim") {
+    throw InvalidRequest(pointer + "/comm", fmt::format("device sim goes with comm sim, not with '{}'", c.comm));
+  }
+}
+
+void check_real(const Case& c, const std::string& pointer) {
+  if (c.comm == "sim") throw InvalidRequest(pointer + "/comm", "comm sim goes with device sim only");
+  if (!c.cluster.empty()) throw InvalidRequest(pointer + "/cluster", "a cluster goes with device sim only");
+  if (c.numerics == "none") {
+    throw InvalidRequest(pointer + "/numerics", fmt::format("device {} always computes values", c.device));
+  }
+}
+
+std::vector<std::string> case_keys() {
+  std::vector<std::string> keys;
+  for (const CaseSlot& slot : case_slots()) keys.push_back(slot.name);
+  for (const std::string& name : case_fields().names()) keys.push_back(name);
+  return keys;
+}
+
+/// The last part of a workload's path without extension, or its name.
+std::string short_workload(const Json& workload) {
+  const std::string name = workload.value("name", std::string());
+  const std::string stem = std::filesystem::path(name).stem().string();
+  return stem.empty() ? name : stem;
+}
+
+}  // namespace
+
+const FieldTable& case_fields() {
+  static const FieldTable table =
+      make_fields<Case>()
+          .text("device", &Case::device, "where operations run: cpu, cuda or sim")
+          .text("comm", &Case::comm, "how ranks talk: local (threads), mpi, nccl; sim belongs to device sim")
+          .text("cluster", &Case::cluster, "simulated cluster: a name from `strobe list clusters` or a JSON file")
+          .choice("numerics", &Case::numerics, {"none", "cpu"}, "what device sim computes values with")
+          .choice("precision", &Case::precision, {"fp32", "fp64"}, "floating-point type of tensors")
+          .integer("ranks", &Case::ranks, "", "number of ranks", 1, 1 << 20)
+          .integer("seed", &Case::seed, "", "seed of parameters, samples and generators", 0)
+          .integer("epochs", &Case::epochs, "", "measured epochs", 1, 1e9)
+          .integer("warmup", &Case::warmup, "", "epochs trained before the measured ones", 0, 1e9)
+          .integer("repeat", &Case::repeat, "", "whole runs from fresh parameters", 1, 1e6)
+          .integer("threads", &Case::threads, "", "kernel threads of a rank; 0 = cores / ranks, at least 1", 0, 4096)
+          .text("kernels", &Case::kernels, "kernel variant by name; empty = the best one")
+          .choice("inputs", &Case::inputs, {"streamed", "resident"}, "move inputs to the device each epoch, or once")
+          .real("timeout", &Case::timeout, "s", "time that a collective may wait for missing ranks", 1e-3, 1e9)
+          .real("memory_limit_gib", &Case::memory_limit_gib, "GiB", "memory per rank; 0 = the device's own", 0, 1e9);
+  return table;
+}
+
+Json case_to_json(const Case& c) {
+  Json json = Json::object();
+  for (const CaseSlot& slot : case_slots()) json[slot.name] = c.*slot.member;
+  const Json scalars = case_fields().to_json(&c);
+  for (const auto& [key, value] : scalars.items()) json[key] = value;
+  return json;
+}
+
+Case case_from_json(const Json& json, const std::string& pointer) {
+  if (!json.is_object()) throw InvalidRequest(pointer, "expected a case object, found " + json.dump());
+  Json scalars = Json::object();
+  for (const auto& [key, value] : json.items()) {
+    if (find_case_slot(key) != nullptr || key == "description" || key == "$comment") continue;
+    const std::vector<std::string> scalar_keys = case_fields().names();
+    if (std::find(scalar_keys.begin(), scalar_keys.end(), key) == scalar_keys.end()) {
+      throw InvalidRequest(pointer + "/" + key, unknown_name_message("key", key, case_keys()));
+    }
+    scalars[key] = value;
+  }
+  Case c;
+  case_fields().apply(&c, scalars, pointer);
+  for (const CaseSlot& slot : case_slots()) c.*slot.member = plugin_object(slot, json, pointer);
+  require_backend<DeviceRegistry>(c.device, pointer + "/device", {"cuda", "sim"});
+  if (c.device == "sim") {
+    check_simulated(c, json, pointer);
+  } else {
+    check_real(c, pointer);
+  }
+  require_backend<CommunicatorRegistry>(c.comm, pointer + "/comm", {"mpi", "nccl", "sim"});
+  return c;
+}
+
+std::string case_id(const Case& c) {
+  return fmt::format("{}/{}/{}/{}/r{}#{}", short_workload(c.workload), c.model.value("name", std::string()),
+                     c.strategy.value("name", std::string()), c.device, c.ranks,
+                     sha256_hex(case_to_json(c).dump()).substr(0, 6));
+}
+
+}  // namespace strobe

@@ -1,0 +1,66 @@
+#include "harness/case_slots.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "harness/strategy.hpp"
+#include "models/model.hpp"
+#include "models/optimizer.hpp"
+#include "models/task.hpp"
+#include "workloads/workload.hpp"
+
+namespace strobe {
+namespace {
+
+template <class Registry>
+const FieldTable& registry_fields(const std::string& plugin, const std::string& where) {
+  return Registry::instance().find(plugin, where).parameters;
+}
+
+template <class Registry>
+Json registry_complete(const std::string& plugin, const Json& values, const std::string& pointer) {
+  return Registry::instance().find(plugin, pointer + "/name").parameters.complete(values, pointer);
+}
+
+template <class Registry>
+std::vector<std::string> registry_names() {
+  return Registry::instance().names();
+}
+
+template <class Registry>
+CaseSlot registry_slot(const char* name, const char* default_plugin, Json Case::*member) {
+  return {name, default_plugin, member, registry_fields<Registry>, registry_complete<Registry>,
+          registry_names<Registry>};
+}
+
+const FieldTable& workload_fields(const std::string& plugin, const std::string& where) {
+  if (GeneratorRegistry::instance().contains(plugin)) return registry_fields<GeneratorRegistry>(plugin, where);
+  return file_option_fields();
+}
+
+std::vector<std::string> workload_names() {
+  std::vector<std::string> names = DatasetRegistry::instance().names();
+  for (const std::string& name : GeneratorRegistry::instance().names()) names.push_back(name);
+  return names;
+}
+
+}  // namespace
+
+const std::vector<CaseSlot>& case_slots() {
+  static const std::vector<CaseSlot> slots = {
+      {"workload", "", &Case::workload, workload_fields, complete_workload_parameters, workload_names},
+      registry_slot<ModelRegistry>("model", "tm-gcn", &Case::model),
+      registry_slot<StrategyRegistry>("strategy", "sequential", &Case::strategy),
+      registry_slot<TaskRegistry>("task", "link-prediction", &Case::task),
+      registry_slot<OptimizerRegistry>("optimizer", "adam", &Case::optimizer),
+  };
+  return slots;
+}
+
+const CaseSlot* find_case_slot(const std::string& name) {
+  for (const CaseSlot& slot : case_slots()) {
+    if (slot.name == name) return &slot;
+  }
+  return nullptr;
+}
+
+}  // namespace strobe

@@ -1,0 +1,169 @@
+#include "harness/cli/command.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+
+#include "harness/cli/narrate.hpp"
+#include "harness/cli/world.hpp"
+
+namespace strobe {
+namespace {
+
+constexpr const char* program_help =
+    "Strobe trains dynamic-graph neural networks under different parallel strategies, for real or simulated, and "
+    "measures them with the same instruments.";
+constexpr const char* exit_help =
+    "Exit status: 0 done; 1 a case failed; 2 the request was wrong; 3 compare found a regression; 4 not comparable; "
+    "5 backend, device or ranks not available here; 130/143 interrupted.";
+
+std::vector<std::string> flag_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  return names;
+}
+
+/// Arguments that no option took: unknown flags and superfluous words.
+void refuse_remaining(const CLI::App& app) {
+  for (const std::string& argument : app.remaining()) {
+    if (argument.size() > 1 && argument.front() == '-') {
+      const std::string flag = argument.substr(0, argument.find('='));
+      throw InvalidRequest("", unknown_name_message("option", flag, flag_names(app)));
+    }
+  }
+  if (!app.remaining().empty()) {
+    throw InvalidRequest("", fmt::format("strobe {} does not expect '{}'", app.get_name(), app.remaining().front()));
+  }
+}
+
+/// Nothing was asked for, or no command of that name.
+[[noreturn]] void refuse_command(const CLI::App& app) {
+  const std::vector<std::string> commands = CommandRegistry::instance().names();
+  if (app.remaining().empty()) throw InvalidRequest("", fmt::format("which command? One of: {}", fmt::join(commands, ", ")));
+  const std::string word = app.remaining().front();
+  const bool flag = word.front() == '-';
+  throw InvalidRequest("", unknown_name_message(flag ? "option" : CommandTag::kind, word, flag ? flag_names(app) : commands));
+}
+
+int dispatch(CLI::App& app, const std::map<std::string, CommandAction>& actions, std::vector<std::string> arguments) {
+  std::reverse(arguments.begin(), arguments.end());  // CLI11 takes the last one first
+  try {
+    app.parse(std::move(arguments));
+  } catch (const CLI::CallForHelp&) {
+    const std::vector<CLI::App*> chosen = app.get_subcommands();
+    print_data(chosen.empty() ? app.help() : chosen.front()->help());
+    return 0;
+  } catch (const CLI::ParseError& error) {
+    throw InvalidRequest("", error.what());
+  }
+  const std::vector<CLI::App*> chosen = app.get_subcommands();
+  if (chosen.empty()) refuse_command(app);
+  refuse_remaining(*chosen.front());
+  return actions.at(chosen.front()->get_name())();
+}
+
+/// The documented status of an error.
+int status_of(const std::exception& error) {
+  if (const auto* stop = dynamic_cast<const Interrupted*>(&error)) return 128 + stop->signal();
+  if (dynamic_cast<const Unavailable*>(&error) != nullptr) return 5;
+  if (dynamic_cast<const NotComparable*>(&error) != nullptr) return 4;
+  if (dynamic_cast<const InvalidRequest*>(&error) != nullptr) return 2;
+  if (dynamic_cast<const InvalidInput*>(&error) != nullptr) return 2;
+  return 1;
+}
+
+}  // namespace
+
+void CommandOptions::positional(const std::string& name, std::string& value, const std::string& help) {
+  app_.add_option(name, value, help);
+}
+
+void CommandOptions::text(const std::string& flag, std::string& value, const std::string& help) {
+  app_.add_option(flag, value, help);
+}
+
+void CommandOptions::repeated(const std::string& flag, std::vector<std::string>& values, const std::string& help) {
+  app_.add_option(flag, values, help)->allow_extra_args(false);
+}
+
+void CommandOptions::toggle(const std::string& flag, bool& value, const std::string& help) {
+  app_.add_flag(flag, value, help);
+}
+
+void CommandOptions::named(const std::string& flag, std::map<std::string, std::string>& values, const std::string& name,
+                           const std::string& help) {
+  app_.add_option_function<std::string>(flag, [&values, name](const std::string& text) { values[name] = text; }, help);
+}
+
+void CommandOptions::fields(const FieldTable& table, std::map<std::string, std::string>& values) {
+  for (const Field& field : table.fields()) {
+    std::string flag = "--" + field.name;
+    std::replace(flag.begin(), flag.end(), '_', '-');
+    std::string help = field.help;
+    if (!field.unit.empty()) help += " [" + field.unit + "]";
+    if (!field.choices.empty()) help += fmt::format(": {}", fmt::join(field.choices, " | "));
+    if (field.default_text != "\"\"") help += fmt::format(" (default {})", field.default_text);
+    named(flag, values, field.name, help);
+  }
+}
+
+void CommandOptions::example(const std::string& text) { app_.footer(text); }
+
+int run_command_line(const std::vector<std::string>& arguments) {
+  try {
+    CLI::App app(program_help, "strobe");
+    app.footer(exit_help);
+    app.allow_extras();
+    app.require_subcommand(0, 1);
+    std::map<std::string, CommandAction> actions;
+    for (const auto& [name, entry] : CommandRegistry::instance().entries()) {
+      CLI::App* command = app.add_subcommand(name, entry.description);
+      command->allow_extras();
+      CommandOptions options(*command);
+      actions[name] = entry.value(options);
+    }
+    return dispatch(app, actions, arguments);
+  } catch (const std::exception& error) {
+    if (launched_world().rank == 0) narrate(fmt::format("strobe: {}", error.what()));
+    return status_of(error);
+  }
+}
+
+NamedParameters split_named_parameters(const std::string& text, const std::vector<std::string>& known,
+                                       const std::string& where) {
+  const std::size_t colon = text.find(':');
+  if (colon == std::string::npos || std::find(known.begin(), known.end(), text.substr(0, colon)) == known.end()) {
+    return {text, {}};
+  }
+  NamedParameters result{text.substr(0, colon), {}};
+  std::string rest = text.substr(colon + 1);
+  while (!rest.empty()) {
+    const std::size_t comma = rest.find(',');
+    result.parameters.push_back(split_assignment(rest.substr(0, comma), where));
+    rest = comma == std::string::npos ? "" : rest.substr(comma + 1);
+  }
+  return result;
+}
+
+std::pair<std::string, std::string> split_assignment(const std::string& text, const std::string& where) {
+  const std::size_t equals = text.find('=');
+  if (equals == std::string::npos || equals == 0) {
+    throw InvalidRequest(where, fmt::format("expected key=value, found '{}'", text));
+  }
+  return {text.substr(0, equals), text.substr(equals + 1)};
+}
+
+double number_from_text(const std::string& text, const std::string& where) {
+  char* end = nullptr;
+  const double number = std::strtod(text.c_str(), &end);
+  if (text.empty() || *end != '\0') throw InvalidRequest(where, fmt::format("'{}' is not a number", text));
+  return number;
+}
+
+}  // namespace strobe

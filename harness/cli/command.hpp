@@ -1,0 +1,73 @@
+// Subcommands of `strobe`: each registers itself from its own file, declares its options and returns what it does.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/registry.hpp"
+
+namespace CLI {
+class App;
+}
+
+namespace strobe {
+
+/// The options of one subcommand. Values are stored where the references point when the command line is parsed, so
+/// they must live until the action has run. Only command.cpp sees CLI11, which is slow to compile.
+class CommandOptions {
+ public:
+  explicit CommandOptions(CLI::App& app) : app_(app) {}
+  void positional(const std::string& name, std::string& value, const std::string& help);
+  void text(const std::string& flag, std::string& value, const std::string& help);
+  /// A flag that may be given several times, one value each.
+  void repeated(const std::string& flag, std::vector<std::string>& values, const std::string& help);
+  void toggle(const std::string& flag, bool& value, const std::string& help);
+  /// A flag whose value lands under `name` in `values`, as typed, and only when it is given.
+  void named(const std::string& flag, std::map<std::string, std::string>& values, const std::string& name,
+             const std::string& help);
+  /// One flag per field of `table` ("window_events" becomes --window-events); values land in `values` under the field's
+  /// name.
+  void fields(const FieldTable& table, std::map<std::string, std::string>& values);
+  /// Shown below the options by --help.
+  void example(const std::string& text);
+
+ private:
+  CLI::App& app_;
+};
+
+/// What a subcommand does once its options are read; returns the exit status, throws the types of core/errors.hpp.
+using CommandAction = std::function<int()>;
+
+struct CommandTag {
+  static constexpr const char* kind = "command";
+  using Value = CommandAction (*)(CommandOptions&);
+};
+using CommandRegistry = Registry<CommandTag>;
+
+/// Parses the arguments (without the program's name), runs the subcommand and returns the exit status. Data goes to
+/// standard output, every word about it to standard error; an error becomes one line there and its status:
+/// 0 done; 1 a case failed; 2 the request was wrong; 3 regression; 4 not comparable; 5 unavailable; 128 + signal.
+int run_command_line(const std::vector<std::string>& arguments);
+
+/// A plug-in's name with parameters for it.
+struct NamedParameters {
+  std::string name;
+  std::vector<std::pair<std::string, std::string>> parameters;
+};
+
+/// Reads "NAME:key=value,key=value". Text without a known name before the colon is a name as a whole (a path may
+/// contain a colon). Throws InvalidRequest(where, ...) for a part that is not key=value.
+NamedParameters split_named_parameters(const std::string& text, const std::vector<std::string>& known,
+                                       const std::string& where);
+
+/// "key=value" split at the first '='; throws InvalidRequest(where, ...) when there is none.
+std::pair<std::string, std::string> split_assignment(const std::string& text, const std::string& where);
+
+/// The number in `text`; throws InvalidRequest(where, ...) when it is not one.
+double number_from_text(const std::string& text, const std::string& where);
+
+}  // namespace strobe

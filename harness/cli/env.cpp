@@ -1,0 +1,22 @@
+// `strobe env`: what a run would record about this machine.
+#include <nlohmann/json.hpp>
+
+#include "harness/cli/command.hpp"
+#include "harness/cli/narrate.hpp"
+#include "results/environment.hpp"
+
+namespace strobe {
+namespace {
+
+CommandAction define(CommandOptions& options) {
+  options.example("Example: strobe env > env.json");
+  return [] {
+    print_data(environment().dump(2) + "\n");
+    return 0;
+  };
+}
+
+const Register<CommandTag> registered{{"env", "print what a run would record about this machine, as JSON", "", {}, define, {}}};
+
+}  // namespace
+}  // namespace strobe

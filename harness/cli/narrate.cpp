@@ -1,0 +1,65 @@
+#include "harness/cli/narrate.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <ctime>
+
+#include "core/errors.hpp"
+
+namespace strobe {
+namespace {
+
+// calendar: an estimate for the reader, never part of a result
+double calendar_seconds() { return static_cast<double>(std::time(nullptr)); }
+
+std::string short_duration(double seconds) {
+  const auto whole = static_cast<long>(seconds + 0.5);
+  if (whole < 60) return fmt::format("{}s", whole);
+  if (whole < 3600) return fmt::format("{}m{:02}s", whole / 60, whole % 60);
+  return fmt::format("{}h{:02}m", whole / 3600, whole / 60 % 60);
+}
+
+}  // namespace
+
+std::string counted(std::size_t count, const std::string& thing) {
+  return fmt::format("{} {}{}", count, thing, count == 1 ? "" : "s");
+}
+
+void narrate(const std::string& line) { fmt::print(stderr, "{}\n", line); }
+
+void print_data(const std::string& text) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
+    throw SystemError(fmt::format("cannot write to standard output: {}", std::strerror(errno)));
+  }
+}
+
+Progress::Progress(std::size_t cases, bool silent)
+    : cases_(cases), silent_(silent), terminal_(isatty(STDERR_FILENO) == 1), started_(calendar_seconds()) {}
+
+std::string Progress::head() const {
+  const std::size_t width = std::to_string(cases_).size();
+  std::string eta = "  -";
+  if (done_ > 0) {
+    const double each = (calendar_seconds() - started_) / static_cast<double>(done_);
+    eta = short_duration(each * static_cast<double>(cases_ - done_));
+  }
+  return fmt::format("[{:>{}}/{}] eta {:<4}", done_, width, cases_, eta);
+}
+
+void Progress::begin(const std::string& id) {
+  if (!silent_ && terminal_) fmt::print(stderr, "\r\x1b[K{}  {} ...", head(), id);
+}
+
+void Progress::finish(const std::string& id, const std::string& time, const std::string& status,
+                      const std::string& reason) {
+  ++done_;
+  if (silent_) return;
+  fmt::print(stderr, "{}{}  {}  {}  {}{}\n", terminal_ ? "\r\x1b[K" : "", head(), id, time, status,
+             reason.empty() ? "" : ": " + reason);
+}
+
+}  // namespace strobe

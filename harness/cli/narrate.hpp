@@ -1,0 +1,36 @@
+// Narration: words about the work go to standard error, data to standard output.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+namespace strobe {
+
+/// "1 case", "2 cases".
+std::string counted(std::size_t count, const std::string& thing);
+
+/// One line on standard error.
+void narrate(const std::string& line);
+
+/// Whole text on standard output; throws SystemError when it cannot be written (a full disk behind a redirection).
+void print_data(const std::string& text);
+
+/// Progress over the cases of a run: "[ 3/18] eta 12s  ID  12.3 ms  ok". Estimates from calendar time, which never
+/// enters a result.
+class Progress {
+ public:
+  explicit Progress(std::size_t cases, bool silent);
+  /// Shows what is under way, on a terminal only; the finished line replaces it.
+  void begin(const std::string& id);
+  void finish(const std::string& id, const std::string& time, const std::string& status, const std::string& reason);
+
+ private:
+  std::string head() const;
+  std::size_t cases_;
+  std::size_t done_ = 0;
+  bool silent_;
+  bool terminal_;
+  double started_;
+};
+
+}  // namespace strobe

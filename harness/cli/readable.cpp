@@ -1,0 +1,62 @@
+#include "harness/cli/readable.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "core/units.hpp"
+
+namespace strobe {
+namespace {
+
+constexpr std::size_t shown = 16;  // values of a list, rows of a matrix
+
+std::string scalar_text(const Json& value) {
+  if (value.is_string()) return value == "" ? "-" : value.get<std::string>();
+  if (value.is_null()) return "-";
+  if (value.is_number_integer()) return format_count(value.get<std::int64_t>());
+  if (value.is_number_float()) return fmt::format("{:.6g}", value.get<double>());
+  return value.dump();
+}
+
+std::string list_text(const Json& list) {
+  std::string text = list.empty() ? "-" : "";
+  for (std::size_t i = 0; i < std::min(shown, list.size()); ++i) text += (i == 0 ? "" : " ") + scalar_text(list[i]);
+  if (list.size() > shown) text += fmt::format(" ... ({} values)", list.size());
+  return text;
+}
+
+bool is_table(const Json& value) { return value.is_array() && !value.empty() && value.front().is_structured(); }
+
+std::string table_text(const Json& rows, const std::string& indent) {
+  std::string text;
+  for (std::size_t i = 0; i < std::min(shown, rows.size()); ++i) {
+    if (rows[i].is_object()) {
+      text += fmt::format("{}- {}\n{}", indent, i, readable(rows[i], indent + "  "));
+    } else {
+      text += fmt::format("{}{}\n", indent, rows[i].is_array() ? list_text(rows[i]) : scalar_text(rows[i]));
+    }
+  }
+  if (rows.size() > shown) text += fmt::format("{}... ({} rows)\n", indent, rows.size());
+  return text;
+}
+
+}  // namespace
+
+std::string readable(const Json& object, const std::string& indent) {
+  std::string text;
+  for (const auto& [key, value] : object.items()) {
+    if (value.is_object()) {
+      text += fmt::format("{}{}\n{}", indent, key, readable(value, indent + "  "));
+    } else if (is_table(value)) {
+      text += fmt::format("{}{}\n{}", indent, key, table_text(value, indent + "  "));
+    } else {
+      const std::size_t width = 26 - std::min<std::size_t>(indent.size(), 20);
+      text += fmt::format("{}{:<{}} {}\n", indent, key, width, value.is_array() ? list_text(value) : scalar_text(value));
+    }
+  }
+  return text;
+}
+
+}  // namespace strobe

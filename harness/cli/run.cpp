@@ -1,0 +1,213 @@
+// `strobe run`: expands the request into cases, runs them one after another and keeps each as soon as it is finished.
+#include <fmt/format.h>
+#include <signal.h>
+
+#include <filesystem>
+#include <memory>
+#include <new>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+
+#include "core/interrupt.hpp"
+#include "core/units.hpp"
+#include "harness/cli/narrate.hpp"
+#include "harness/cli/readable.hpp"
+#include "harness/cli/run_request.hpp"
+#include "harness/cli/world.hpp"
+#include "harness/planned_case.hpp"
+#include "results/environment.hpp"
+#include "results/files.hpp"
+#include "results/run_directory.hpp"
+#include "results/table.hpp"
+
+namespace strobe {
+namespace {
+
+void note_signal(int signal) { stop_signal().store(signal); }
+
+/// The first signal asks the run to stop and keep what is finished; a second one ends the program at once.
+void install_signal_handlers() {
+  struct sigaction action {};
+  action.sa_handler = note_signal;
+  action.sa_flags = static_cast<int>(SA_RESETHAND);
+  sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGTERM, &action, nullptr);
+}
+
+/// Several processes of one launch would each run a case whose ranks are threads, and write over each other.
+void check_world(const Suite& suite, const World& world) {
+  if (world.size <= 1) return;
+  for (const Case& c : suite.cases) {
+    if (c.comm == "local" || c.comm == "sim") {
+      throw InvalidRequest("--comm", fmt::format("{} processes were started (says {}), but {} runs in one process; use "
+                                                 "--comm mpi or start one process",
+                                                 world.size, world.launcher, case_id(c)));
+    }
+  }
+}
+
+int dry_run(const RunRequest& request, const Suite& suite) {
+  Json plans = Json::array();
+  for (const Case& c : suite.cases) plans.push_back(plan_case(c));
+  const std::string hash = plan_hash(plan_json(suite.cases));
+  if (request.json) {
+    print_data(Json{{"plan_hash", hash}, {"cases", plans}}.dump(2) + "\n");
+    return 0;
+  }
+  for (Json& plan : plans) {
+    const std::string id = plan.at("case_id").get<std::string>();
+    plan.erase("case_id");
+    print_data(fmt::format("{}\n{}", id, readable(plan, "  ")));
+  }
+  narrate(fmt::format("{}, plan {}; nothing was run", counted(plans.size(), "case"), hash.substr(0, 12)));
+  return 0;
+}
+
+/// Plans every case before the first is measured, so that an impossible one is found now and not after hours.
+void check_plans(const Suite& suite) {
+  for (const Case& c : suite.cases) {
+    if (const int signal = stop_signal().load(); signal != 0) throw Interrupted(signal);
+    try {
+      make_plan(c);
+    } catch (const InvalidRequest& error) {
+      throw InvalidRequest(suite.cases.size() == 1 ? "" : case_id(c), error.what());
+    }
+  }
+}
+
+/// Runs the cases of a suite. Of several processes only the first has a run directory and talks.
+class Sweep {
+ public:
+  Sweep(const RunRequest& request, const Suite& suite, bool first_process)
+      : request_(request), suite_(suite), progress_(suite.cases.size(), !first_process) {
+    const std::string folder = first_process || request.resume ? output_folder(request, suite) : "";
+    if (request.resume) read_finished(folder);
+    if (first_process) open(folder);
+  }
+
+  /// 0 when every case is ok, 1 when one is not.
+  int run() {
+    for (const Case& c : suite_.cases) {
+      const std::string id = case_id(c);
+      if (finished_.count(id) != 0) {
+        progress_.finish(id, "-", "kept", "");
+        continue;
+      }
+      if (const int signal = stop_signal().load(); signal != 0) throw Interrupted(signal);
+      progress_.begin(id);
+      run_one(c, id);
+    }
+    return all_ok_ ? 0 : 1;
+  }
+
+  const RunDirectory* directory() const { return directory_ ? &*directory_ : nullptr; }
+
+ private:
+  /// Every process must skip the same cases, and only the first may open the directory for writing.
+  void read_finished(const std::string& folder) {
+    std::error_code ignored;
+    if (!std::filesystem::exists(folder + "/summary.json", ignored)) return;
+    for (const Row& row : read_summary(folder + "/summary.json").rows) {
+      if (row.status == "interrupted") continue;
+      finished_.insert(row.case_id);
+      all_ok_ = all_ok_ && row.status == "ok";
+    }
+  }
+
+  void open(const std::string& folder) {
+    try {
+      make_folder(folder);
+      check_writable(folder);
+    } catch (const SystemError& error) {
+      throw InvalidRequest("--out", error.what());
+    }
+    directory_.emplace(folder, plan_json(suite_.cases), environment(), request_.resume);
+    narrate(fmt::format("{} into {}", counted(suite_.cases.size(), "case"), folder));
+  }
+
+  void run_one(const Case& c, const std::string& id) {
+    std::vector<std::vector<Span>> spans;
+    CaseResult result;
+    try {
+      result = measure(c, request_.trace ? &spans : nullptr);
+    } catch (const Interrupted& stop) {
+      result.status = "interrupted";
+      result.reason = stop.what();
+      if (directory_) directory_->add_row(summarise(case_to_json(c), id, result));
+      throw;
+    }
+    measured_ = true;
+    all_ok_ = all_ok_ && result.status == "ok";
+    if (!directory_) return;
+    const Row row = summarise(case_to_json(c), id, result);
+    directory_->append_samples(id, result.samples);
+    directory_->add_row(row);
+    if (request_.trace && result.status == "ok") directory_->write_trace(id, spans, result.time_source);
+    all_ok_ = all_ok_ && row.status == "ok";
+    progress_.finish(id, row.epoch_seconds ? format_seconds(row.epoch_seconds->median) : "-", row.status, row.reason);
+  }
+
+  /// A wrong request ends the run while nothing is measured; later it is a row, since the others are worth keeping.
+  CaseResult measure(const Case& c, std::vector<std::vector<Span>>* spans) {
+    CaseResult result;
+    try {
+      return run_case(c, spans);
+    } catch (const Interrupted&) {
+      throw;
+    } catch (const Unavailable& error) {
+      if (!measured_) throw;
+      result.status = "skipped";
+      result.reason = error.what();
+    } catch (const std::bad_alloc&) {
+      result.status = "out_of_memory";
+      result.reason = "the host's memory is exhausted";
+    } catch (const std::exception& error) {
+      const bool wrong_request = dynamic_cast<const InvalidRequest*>(&error) != nullptr ||
+                                 dynamic_cast<const InvalidInput*>(&error) != nullptr;
+      if (wrong_request && !measured_) throw;
+      result.status = "failed";
+      result.reason = error.what();
+    }
+    return result;
+  }
+
+  const RunRequest& request_;
+  const Suite& suite_;
+  Progress progress_;
+  std::optional<RunDirectory> directory_;
+  std::set<std::string> finished_;
+  bool measured_ = false;
+  bool all_ok_ = true;
+};
+
+int run(const RunRequest& request) {
+  const Suite suite = cases_of(request);
+  const World world = launched_world();
+  check_world(suite, world);
+  const bool first = world.rank == 0;
+  if (first && suite.merged > 0) {
+    narrate(fmt::format("left out {} that the given flags make equal to others", counted(suite.merged, "case")));
+  }
+  if (request.dry_run) return first ? dry_run(request, suite) : 0;
+  install_signal_handlers();
+  check_plans(suite);
+  Sweep sweep(request, suite, first);
+  const int status = sweep.run();
+  if (const RunDirectory* directory = sweep.directory()) {
+    print_data(request.json ? read_text_file(directory->file("summary.json")) : summary_table(directory->rows()));
+  }
+  return status;
+}
+
+CommandAction define(CommandOptions& options) {
+  const auto request = std::make_shared<RunRequest>();
+  define_run_options(options, *request);
+  return [request] { return run(*request); };
+}
+
+const Register<CommandTag> registered{
+    {"run", "train the cases of a suite, or one case, for real or simulated, and measure them", "", {}, define, {}}};
+
+}  // namespace
+}  // namespace strobe

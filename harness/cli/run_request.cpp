@@ -1,0 +1,85 @@
+#include "harness/cli/run_request.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <ctime>
+#include <nlohmann/json.hpp>
+
+#include "harness/case_slots.hpp"
+
+namespace strobe {
+namespace {
+
+std::vector<Setting> settings_of(const RunRequest& request) {
+  std::vector<Setting> settings;
+  for (const CaseSlot& slot : case_slots()) {
+    const auto typed = request.plugins.find(slot.name);
+    if (typed == request.plugins.end()) continue;
+    const std::string origin = "--" + slot.name;
+    const NamedParameters named = split_named_parameters(typed->second, slot.names(), origin);
+    settings.push_back({slot.name, named.name, origin});
+    for (const auto& [key, text] : named.parameters) {
+      settings.push_back({slot.name + "." + key, text, origin + " " + key});
+    }
+  }
+  for (const auto& [name, text] : request.scalars) {
+    std::string origin = "--" + name;
+    std::replace(origin.begin(), origin.end(), '_', '-');
+    settings.push_back({name, text, origin});
+  }
+  for (const std::string& assignment : request.sets) {
+    const auto [path, text] = split_assignment(assignment, "--set");
+    settings.push_back({path, text, "--set " + path});
+  }
+  return settings;
+}
+
+}  // namespace
+
+void define_run_options(CommandOptions& options, RunRequest& request) {
+  options.positional("suite", request.suite, "suite file (JSON); without it, the flags describe one case");
+  for (const CaseSlot& slot : case_slots()) {
+    const std::string name = slot.name;
+    std::string help = "name, or NAME:key=value,...; see `strobe list`";
+    if (!slot.default_plugin.empty()) help += fmt::format(" (default {})", slot.default_plugin);
+    if (name == "workload") help = "data set, generator (NAME:key=value,...) or file";
+    options.named("--" + name, request.plugins, name, help);
+  }
+  options.fields(case_fields(), request.scalars);
+  options.repeated("--set", request.sets, "key.path=value for every case, as strategy.partitioner=hash or ranks=4");
+  options.text("--filter", request.filter, "keep the cases whose id matches this expression; -EXPR drops them");
+  options.text("--out", request.out, "run directory (default runs/NAME-UTCTIME)");
+  options.toggle("--resume", request.resume, "continue the run in --out: finished cases are not run again");
+  options.toggle("--dry-run", request.dry_run, "print the plan of every case and run nothing");
+  options.toggle("--trace", request.trace, "write trace/CASE.json, to be opened in Perfetto");
+  options.toggle("--json", request.json, "print the summary as JSON instead of a table");
+  options.example(
+      "Flags go over the suite's cases, these over its defaults.\n"
+      "Examples: strobe run suites/quickstart.json --filter chess\n"
+      "          strobe run --workload chess --strategy snapshot --ranks 4 --set model.window=7\n"
+      "          mpirun -n 4 strobe run --workload chess --strategy vertex --ranks 4 --comm mpi");
+}
+
+Suite cases_of(const RunRequest& request) {
+  if (request.suite.empty() && request.plugins.count("workload") == 0) {
+    throw InvalidRequest("", "run what? Give a suite file, or --workload NAME");
+  }
+  const std::vector<Setting> settings = settings_of(request);
+  Suite suite = request.suite.empty() ? suite_from_settings(settings) : load_suite(request.suite, settings);
+  filter_cases(suite, request.filter);
+  return suite;
+}
+
+std::string output_folder(const RunRequest& request, const Suite& suite) {
+  if (!request.out.empty()) return request.out;
+  if (request.resume) throw InvalidRequest("--resume", "name the run to continue with --out");
+  const std::time_t now = std::time(nullptr);  // calendar: part of a folder's name
+  std::tm utc{};
+  gmtime_r(&now, &utc);
+  char stamp[32];
+  std::strftime(stamp, sizeof stamp, "%Y%m%dT%H%M%SZ", &utc);
+  return fmt::format("runs/{}-{}", suite.name, stamp);
+}
+
+}  // namespace strobe

@@ -1,0 +1,32 @@
+// What `strobe run` was asked to do, before it becomes cases.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "harness/cli/command.hpp"
+#include "harness/suite.hpp"
+
+namespace strobe {
+
+struct RunRequest {
+  std::string suite;                           // file; "" = the one case that the flags describe
+  std::map<std::string, std::string> plugins;  // --workload, --model, ...: by slot, as typed
+  std::map<std::string, std::string> scalars;  // --ranks, --epochs, ...: by field, as typed
+  std::vector<std::string> sets;               // --set key.path=value
+  std::string filter;
+  std::string out;
+  bool resume = false, dry_run = false, trace = false, json = false;
+};
+
+/// Declares the options of `strobe run`; their values are stored in `request`.
+void define_run_options(CommandOptions& options, RunRequest& request);
+
+/// The cases of the request, filtered.
+Suite cases_of(const RunRequest& request);
+
+/// --out, or runs/NAME-UTCTIME.
+std::string output_folder(const RunRequest& request, const Suite& suite);
+
+}  // namespace strobe

@@ -1,0 +1,44 @@
+// Exchange: one rank's side of an exchange plan on its device, as a differentiable operation. The backward of a
+// redistribution is the reverse redistribution, of a halo the reverse exchange with accumulation.
+#pragma once
+
+#include "backends/communicator.hpp"
+#include "harness/exchange_plan.hpp"
+#include "models/tape.hpp"
+
+namespace strobe {
+
+/// Index lists of one direction: pack rows of the input into a send buffer, keep rows, unpack the receive buffer.
+struct ExchangeSide {
+  bool send_in_place = false, receive_in_place = false;
+  std::vector<PeerRows> send_rows, receive_rows;  // per peer, in the tensor or in the buffer
+  std::int64_t send_total = 0, receive_total = 0;
+  std::int64_t kept_rows = 0;
+  Tensor keep, pack, unpack;  // i64 [moves, 3]; undefined when there is nothing to do
+};
+
+/// An exchange ready to run. Holds device memory for its index lists.
+class Exchange {
+ public:
+  /// `plan` must have lists for `device.rank()` when the device holds values.
+  Exchange(Device& device, const ExchangePlan& plan, Traffic traffic);
+
+  bool identity() const { return identity_; }
+  std::int64_t output_rows() const { return output_rows_; }
+
+  /// The exchanged rows [output_rows, F] of x [input_rows, F], recorded on the tape. All ranks must call it.
+  Var apply(Tape& tape, Communicator& communicator, const Var& x) const;
+
+ private:
+  void run(Device& device, Communicator& communicator, const ExchangeSide& side, bool accumulate, const Tensor& from,
+           const Tensor& to) const;
+
+  bool identity_ = true;
+  bool moves_between_ranks_ = false;
+  bool fan_out_ = false;
+  std::int64_t input_rows_ = 0, output_rows_ = 0;
+  Traffic traffic_;
+  ExchangeSide forward_, backward_;
+};
+
+}  // namespace strobe

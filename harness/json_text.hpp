@@ -1,0 +1,17 @@
+// Strict reading of the JSON that users write: suites and settings.
+#pragma once
+
+#include <string>
+
+#include "core/fields.hpp"
+
+namespace strobe {
+
+/// The JSON value of `text`. A key that occurs twice in one object throws InvalidRequest with its JSON pointer; text that
+/// is not JSON (NaN, comments, trailing commas included) throws InvalidInput(source, line, column, ...).
+Json parse_json_text(const std::string& text, const std::string& source);
+
+/// The same for a file. Throws InvalidRequest("", ...) when there is no such file, SystemError when it cannot be read.
+Json read_json_file(const std::string& path);
+
+}  // namespace strobe

@@ -1,0 +1,147 @@
+#include "harness/local_graph.hpp"
+
+#include <limits>
+
+namespace strobe {
+namespace {
+
+/// Host arrays of a rank's A~ before they move to the device.
+struct HostCsr {
+  std::vector<std::int64_t> offsets = {0};
+  std::vector<std::int32_t> columns;
+  std::vector<float> values32;
+  std::vector<double> values64;
+};
+
+class LocalBuilder {
+ public:
+  LocalBuilder(const PreparedGraph& graph, const Placement& placement, const HaloNeeds& needs, Rank rank)
+      : graph_(graph),
+        placement_(placement),
+        needs_(needs),
+        rank_(rank),
+        rows_(placement.row_offsets(rank)),
+        halo_(halo_offsets(needs, rank)) {}
+
+  const std::vector<std::int64_t>& rows() const { return rows_; }
+  const std::vector<std::int64_t>& halo() const { return halo_; }
+
+  std::int64_t nonzeros() const {
+    std::int64_t total = 0;
+    for_owned_runs([&](std::int64_t first, std::int64_t count) {
+      total += graph_.row_offsets[static_cast<std::size_t>(first + count)] - graph_.row_offsets[static_cast<std::size_t>(first)];
+    });
+    return total;
+  }
+
+  HostCsr structure(bool fp64) const {
+    HostCsr csr;
+    const std::int64_t count = nonzeros();
+    csr.offsets.reserve(static_cast<std::size_t>(rows_.back()) + 1);
+    csr.columns.reserve(static_cast<std::size_t>(count));
+    std::vector<std::int32_t> local(static_cast<std::size_t>(graph_.vertices));
+    for (Step t = 0; t < placement_.steps(); ++t) append_step(t, local, fp64, csr);
+    return csr;
+  }
+
+  template <class T>
+  std::vector<T> features(const std::vector<T>& all) const {
+    std::vector<T> own;
+    own.reserve(static_cast<std::size_t>(rows_.back() * graph_.feature_width));
+    for_owned_runs([&](std::int64_t first, std::int64_t count) {
+      const auto begin = all.begin() + first * graph_.feature_width;
+      own.insert(own.end(), begin, begin + count * graph_.feature_width);
+    });
+    return own;
+  }
+
+ private:
+  /// visit(first row, rows) in the prepared graph's numbering, in local order.
+  template <class Visit>
+  void for_owned_runs(const Visit& visit) const {
+    for (Step t = 0; t < placement_.steps(); ++t) {
+      for (const Run& run : placement_.map(t).owned[static_cast<std::size_t>(rank_)]) {
+        visit(static_cast<std::int64_t>(t) * graph_.vertices + run.first, run.count);
+      }
+    }
+  }
+
+  void append_step(Step t, std::vector<std::int32_t>& local, bool fp64, HostCsr& csr) const {
+    const auto step = static_cast<std::size_t>(t);
+    const std::vector<Run>& owned = placement_.map(t).owned[static_cast<std::size_t>(rank_)];
+    std::int64_t next = rows_[step];
+    for (const Run& run : owned) {
+      for (std::int64_t v = run.first; v < run.first + run.count; ++v) {
+        local[static_cast<std::size_t>(v)] = static_cast<std::int32_t>(next++);
+      }
+    }
+    next = rows_.back() + halo_[step];
+    for (const VertexId v : needs_.vertices[static_cast<std::size_t>(rank_)][step]) {
+      local[static_cast<std::size_t>(v)] = static_cast<std::int32_t>(next++);
+    }
+    for (const Run& run : owned) {
+      const auto first = static_cast<std::size_t>(static_cast<std::int64_t>(t) * graph_.vertices + run.first);
+      for (std::size_t row = first; row < first + static_cast<std::size_t>(run.count); ++row) append_row(row, local, fp64, csr);
+    }
+  }
+
+  void append_row(std::size_t row, const std::vector<std::int32_t>& local, bool fp64, HostCsr& csr) const {
+    const auto begin = static_cast<std::size_t>(graph_.row_offsets[row]);
+    const auto end = static_cast<std::size_t>(graph_.row_offsets[row + 1]);
+    for (std::size_t e = begin; e < end; ++e) csr.columns.push_back(local[static_cast<std::size_t>(graph_.columns[e])]);
+    const auto first = static_cast<std::ptrdiff_t>(begin), last = static_cast<std::ptrdiff_t>(end);
+    if (fp64) {
+      csr.values64.insert(csr.values64.end(), graph_.values64.begin() + first, graph_.values64.begin() + last);
+    } else {
+      csr.values32.insert(csr.values32.end(), graph_.values32.begin() + first, graph_.values32.begin() + last);
+    }
+    csr.offsets.push_back(static_cast<std::int64_t>(csr.columns.size()));
+  }
+
+  const PreparedGraph& graph_;
+  const Placement& placement_;
+  const HaloNeeds& needs_;
+  Rank rank_;
+  std::vector<std::int64_t> rows_, halo_;
+};
+
+SparseMatrix matrix_on_device(Device& device, const LocalBuilder& builder) {
+  SparseMatrix a;
+  a.rows = builder.rows().back();
+  a.columns = a.rows + builder.halo().back();
+  a.halo_begin = a.rows;
+  a.steps = static_cast<std::int64_t>(builder.rows().size()) - 1;
+  a.nonzeros = builder.nonzeros();
+  if (a.columns > std::numeric_limits<std::int32_t>::max()) {
+    throw InvalidRequest("/ranks", "a rank would hold more than 2^31 - 1 rows; use more ranks");
+  }
+  const bool fp64 = device.precision() == ElementType::f64;
+  const HostCsr csr = device.has_values() ? builder.structure(fp64) : HostCsr();
+  a.row_offsets = device.move_in(csr.offsets.data(), a.rows + 1, 1, ElementType::i64);
+  a.column_indices = device.move_in(csr.columns.data(), a.nonzeros, 1, ElementType::i32);
+  const void* values = fp64 ? static_cast<const void*>(csr.values64.data()) : csr.values32.data();
+  a.values = device.move_in(values, a.nonzeros, 1, device.precision());
+  a.step_rows = device.move_in(builder.rows().data(), a.steps + 1, 1, ElementType::i64);
+  a.step_halo = device.move_in(builder.halo().data(), a.steps + 1, 1, ElementType::i64);
+  return a;
+}
+
+}  // namespace
+
+LocalGraph build_local_graph(Device& device, const PreparedGraph& graph, const Placement& placement,
+                             const HaloNeeds& needs, bool with_structure) {
+  const LocalBuilder builder(graph, placement, needs, device.rank());
+  LocalGraph local;
+  if (with_structure) local.a = matrix_on_device(device, builder);
+  const std::int64_t rows = builder.rows().back();
+  if (!device.has_values()) {
+    local.features = device.move_in(nullptr, rows, graph.feature_width, device.precision());
+  } else if (device.precision() == ElementType::f64) {
+    local.features = device.move_in(builder.features(graph.features64).data(), rows, graph.feature_width, ElementType::f64);
+  } else {
+    local.features = device.move_in(builder.features(graph.features32).data(), rows, graph.feature_width, ElementType::f32);
+  }
+  return local;
+}
+
+}  // namespace strobe

@@ -1,0 +1,29 @@
+// A task's samples placed on ranks: each goes to the owner of its first vertex's cell; the cells of its other vertices
+// are a halo like any other.
+#pragma once
+
+#include <vector>
+
+#include "harness/exchange_plan.hpp"
+#include "models/task.hpp"
+
+namespace strobe {
+
+/// The samples of one rank: rows of its (own + halo) embeddings, one list per vertex of a sample, and labels.
+struct LocalSamples {
+  std::vector<std::vector<std::int64_t>> rows;  // [arity][n]
+  std::vector<std::int32_t> label;              // [n]
+  std::int64_t count() const { return static_cast<std::int64_t>(label.size()); }
+};
+
+/// All ranks' samples, in the order of the task's list, and the exchange that brings what they read.
+struct PlacedSamples {
+  ExchangePlan halo;
+  std::vector<LocalSamples> ranks;  // [P]
+  std::int64_t total = 0;
+};
+
+/// Places `samples` under the placement of the embeddings. Cost O(samples log samples + T P).
+PlacedSamples place_samples(const Samples& samples, const Placement& placement, const ListScope& scope);
+
+}  // namespace strobe

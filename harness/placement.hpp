@@ -1,0 +1,59 @@
+// Placements: which rank owns which cell (v, t) of a dynamic graph. Everything that ranks exchange is derived from two
+// of them, the spatial and the temporal one.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "core/ids.hpp"
+
+namespace strobe {
+
+/// Who owns the vertices of one step: a single rank, or one rank per vertex. Ranks' vertices are kept as ascending runs.
+struct VertexMap {
+  Rank single = -1;                       // >= 0: this rank owns every vertex
+  std::vector<Rank> owner;                // [N] when single < 0
+  std::vector<std::vector<Run>> owned;    // [P] vertex runs of each rank
+  std::vector<std::int64_t> owned_count;  // [P]
+  Rank owner_of(VertexId v) const { return single >= 0 ? single : owner[static_cast<std::size_t>(v)]; }
+};
+
+/// All cells of one vertex set to one rank.
+std::shared_ptr<const VertexMap> single_owner_map(std::int64_t vertices, int ranks, Rank rank);
+/// From one owner per vertex, each in [0, ranks).
+std::shared_ptr<const VertexMap> vertex_map(std::vector<Rank> owner, int ranks);
+
+/// A placement: one vertex map per step; steps share maps. Local order on a rank is time-major, vertices ascending:
+/// the rows of step t are the owned vertices of that step, in order.
+struct Placement {
+  int ranks = 1;
+  std::int64_t vertices = 0;
+  std::vector<std::shared_ptr<const VertexMap>> maps;  // distinct maps
+  std::vector<std::int32_t> map_of_step;               // [T]
+
+  std::int64_t steps() const { return static_cast<std::int64_t>(map_of_step.size()); }
+  const VertexMap& map(Step t) const {
+    return *maps[static_cast<std::size_t>(map_of_step[static_cast<std::size_t>(t)])];
+  }
+  Rank owner(VertexId v, Step t) const { return map(t).owner_of(v); }
+  /// Rows that `rank` holds of step t.
+  std::int64_t step_rows(Rank rank, Step t) const { return map(t).owned_count[static_cast<std::size_t>(rank)]; }
+  /// First local row of each step on `rank`, and the total behind: [T + 1].
+  std::vector<std::int64_t> row_offsets(Rank rank) const;
+  std::int64_t rows(Rank rank) const { return row_offsets(rank).back(); }
+  /// Whether every vertex keeps its owner over all steps, so that timelines lie whole on one rank.
+  bool keeps_timelines() const { return maps.size() == 1; }
+};
+
+/// Steps to ranks: owner[t] owns all vertices of step t.
+Placement by_time(std::int64_t vertices, const std::vector<Rank>& owner_of_step, int ranks);
+/// Vertices to ranks, the same at every step.
+Placement by_vertex(std::vector<Rank> owner_of_vertex, std::int64_t steps, int ranks);
+
+/// Owner of each of `count` items when ranks get even contiguous shares.
+std::vector<Rank> contiguous_owners(std::int64_t count, int ranks);
+
+/// Position of every vertex among the vertices that its owner holds under `map`: [N].
+std::vector<std::int64_t> positions_in_owner(const VertexMap& map, std::int64_t vertices);
+
+}  // namespace strobe

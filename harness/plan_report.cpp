@@ -1,0 +1,110 @@
+// What `--dry-run` prints: the plan of a case as plain data.
+#include <algorithm>
+
+#include "core/hash.hpp"
+#include "harness/planned_case.hpp"
+
+namespace strobe {
+namespace {
+
+Json describe_placement(const Placement& placement) {
+  std::vector<std::int64_t> rows;
+  for (Rank r = 0; r < placement.ranks; ++r) rows.push_back(placement.rows(r));
+  return Json{{"kind", placement.keeps_timelines() ? "by vertex" : "by time"},
+              {"cells_per_rank", rows},
+              {"max_over_mean_cells", static_cast<double>(*std::max_element(rows.begin(), rows.end())) *
+                                          static_cast<double>(rows.size()) /
+                                          static_cast<double>(placement.vertices * placement.steps())}};
+}
+
+Json describe_exchange(const std::string& name, const std::string& traffic, const ExchangePlan& plan,
+                       std::int64_t width, bool fp64) {
+  const auto row_bytes = static_cast<std::uint64_t>(width) * (fp64 ? 8u : 4u);
+  Json exchange = {{"name", name},
+                   {"traffic", traffic},
+                   {"width", width},
+                   {"identity", plan.identity},
+                   {"rows", plan.total_rows()},
+                   {"bytes_per_pass", static_cast<std::uint64_t>(plan.total_rows()) * row_bytes}};
+  std::int64_t packed = 0;
+  for (const RankExchange& rank : plan.ranks) packed += rank.send_in_place ? 0 : rank.send_total;
+  exchange["packed_rows"] = packed;
+  exchange["byte_matrix"] = byte_matrix(plan, row_bytes);
+  return exchange;
+}
+
+Json describe_exchanges(const PlannedCase& plan) {
+  Json exchanges = Json::array();
+  for (std::size_t l = 0; l < plan.layers.size(); ++l) {
+    const LayerShape& layer = plan.layers[l];
+    const std::string prefix = "layer " + std::to_string(l + 1) + " ";
+    if (layer.reads_neighbours) {
+      exchanges.push_back(describe_exchange(prefix + "neighbours", "halo", plan.spatial_halo, layer.input_width, plan.fp64));
+    }
+    if (layer.need == TemporalNeed::none || layer.need == TemporalNeed::weights_only) continue;
+    exchanges.push_back(
+        describe_exchange(prefix + "to temporal", "redistribute", plan.to_temporal, layer.spatial_width, plan.fp64));
+    exchanges.push_back(
+        describe_exchange(prefix + "to spatial", "redistribute", plan.to_spatial, layer.temporal_width, plan.fp64));
+  }
+  exchanges.push_back(
+      describe_exchange("training samples", "halo", plan.train.halo, plan.layers.back().temporal_width, plan.fp64));
+  return exchanges;
+}
+
+/// Content hash of the drawn samples: two runs with the same hash learnt from the same pairs.
+std::string samples_sha256(const Samples& samples) {
+  std::string text;
+  for (std::size_t i = 0; i < samples.step.size(); ++i) {
+    for (int k = 0; k < samples.arity; ++k) {
+      text += std::to_string(samples.vertices[i * static_cast<std::size_t>(samples.arity) + static_cast<std::size_t>(k)]) + " ";
+    }
+    text += std::to_string(samples.step[i]) + " " + std::to_string(samples.label[i]) + "\n";
+  }
+  return sha256_hex(text);
+}
+
+Json describe_bytes(const PlannedCase& plan) {
+  Json bytes = Json::object();
+  std::uint64_t total = 0;
+  for (std::size_t i = 0; i < plan.planned_bytes.size(); ++i) {
+    bytes[std::string(traffic_names[i])] = plan.planned_bytes[i];
+    total += plan.planned_bytes[i];
+  }
+  bytes["total"] = total;
+  return bytes;
+}
+
+}  // namespace
+
+Json plan_case(const Case& c) {
+  const std::shared_ptr<const PlannedCase> plan = make_plan(c);
+  Json blocks = Json::array();
+  for (const Run& block : plan->strategy.schedule.blocks) blocks.push_back({block.first, block.first + block.count});
+  Json parameters = Json::array();
+  for (const ParameterShape& shape : plan->parameters) {
+    parameters.push_back({{"name", shape.name}, {"shape", {shape.rows, shape.columns}}});
+  }
+  return Json{{"case_id", case_id(c)},
+              {"case", case_to_json(c)},
+              {"graph",
+               {{"vertices", plan->graph->vertices},
+                {"steps", plan->graph->steps},
+                {"nonzeros", plan->graph->nonzeros()},
+                {"feature_width", plan->graph->feature_width}}},
+              {"spatial_placement", describe_placement(plan->strategy.spatial)},
+              {"temporal_placement", describe_placement(plan->strategy.temporal)},
+              {"schedule", {{"kind", plan->strategy.schedule.kind}, {"blocks", blocks}}},
+              {"staleness", plan->strategy.staleness},
+              {"approximations", plan->strategy.approximations},
+              {"samples",
+               {{"train", plan->task_data->train.count()},
+                {"test", plan->task_data->test.count()},
+                {"train_sha256", samples_sha256(plan->task_data->train)},
+                {"test_sha256", samples_sha256(plan->task_data->test)}}},
+              {"parameters", parameters},
+              {"exchanges", describe_exchanges(*plan)},
+              {"planned_bytes_per_epoch", describe_bytes(*plan)}};
+}
+
+}  // namespace strobe

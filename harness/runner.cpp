@@ -1,0 +1,143 @@
+// Runs one case: plans it, starts the ranks, gathers what they measured, and checks it against the plan.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <mutex>
+#include <thread>
+
+#include "backends/cluster.hpp"
+#include "backends/communicator.hpp"
+#include "harness/gather.hpp"
+#include "harness/planned_case.hpp"
+#include "harness/training.hpp"
+
+namespace strobe {
+namespace {
+
+int kernel_threads(const Case& c) {
+  if (c.threads > 0) return static_cast<int>(c.threads);
+  const auto cores = static_cast<std::int64_t>(std::max(1u, std::thread::hardware_concurrency()));
+  return static_cast<int>(std::max<std::int64_t>(1, cores / c.ranks));
+}
+
+LaunchRequest launch_request(const Case& c) {
+  LaunchRequest request;
+  request.ranks = static_cast<int>(c.ranks);
+  request.timeout_seconds = c.timeout;
+  request.make_device = DeviceRegistry::instance().find(c.device, "/device").value;
+  request.device.numerics = c.numerics == "none" ? Numerics::none : Numerics::cpu;
+  request.device.precision = c.precision == "fp64" ? ElementType::f64 : ElementType::f32;
+  request.device.threads = kernel_threads(c);
+  request.device.kernel_variant = c.kernels;
+  request.device.memory_limit_bytes = static_cast<std::uint64_t>(c.memory_limit_gib * 1024.0 * 1024.0 * 1024.0);
+  if (c.device == "sim") request.device.cluster = load_cluster(c.cluster);
+  return request;
+}
+
+/// Facts of the case that do not depend on how it goes.
+CaseResult empty_result(const PlannedCase& plan, const LaunchRequest& launch) {
+  CaseResult result;
+  const Case& c = plan.request;
+  result.items_per_epoch = static_cast<double>(plan.graph->nonzeros());
+  result.approximations = plan.strategy.approximations;
+  result.exact = result.approximations.empty();
+  for (int traffic = 0; traffic < traffic_count; ++traffic) {
+    result.planned_bytes[std::string(traffic_names[traffic])] = plan.planned_bytes[static_cast<std::size_t>(traffic)];
+  }
+  if (launch.device.cluster) {
+    const Cluster& cluster = *launch.device.cluster;
+    result.time_source = "virtual";
+    result.peak_flops_per_second =
+        static_cast<double>(c.ranks) * (plan.fp64 ? cluster.gpu.flops_fp64_per_second : cluster.gpu.flops_fp32_per_second);
+    result.peak_bytes_per_second = static_cast<double>(c.ranks) * cluster.gpu.memory_bytes_per_second;
+    const double nodes = static_cast<double>((c.ranks + cluster.gpus_per_node - 1) / cluster.gpus_per_node);
+    result.dollars_per_second = nodes * cluster.price_per_node_hour / 3600.0;
+    if (!cluster.calibrated) result.notes.push_back("uncalibrated");
+  }
+  return result;
+}
+
+/// Law of the plan: what was sent is what was planned, to the byte, in every epoch.
+void check_planned_bytes(const PlannedCase& plan, CaseResult& result) {
+  std::map<std::pair<int, int>, std::array<std::uint64_t, traffic_count>> sent;
+  for (const EpochSample& sample : result.samples) {
+    auto& epoch = sent[{sample.repetition, sample.epoch}];
+    for (std::size_t i = 0; i < epoch.size(); ++i) epoch[i] += sample.sent_bytes[i];
+  }
+  for (const auto& [key, bytes] : sent) {
+    for (std::size_t i = 0; i < bytes.size(); ++i) {
+      if (bytes[i] == plan.planned_bytes[i]) continue;
+      result.status = "failed";
+      result.reason = fmt::format("check failed: {} bytes of {} traffic were sent in epoch {}, {} were planned", bytes[i],
+                                  traffic_names[i], key.second, plan.planned_bytes[i]);
+      return;
+    }
+  }
+}
+
+void fill_values(const PlannedCase& plan, const RankOutcome& outcome, CaseResult& result) {
+  const std::string reason = plan.request.numerics == "none" ? "numerics is none: shapes only, no values" : "";
+  result.loss = {outcome.loss, reason};
+  for (const std::string& name : plan.task->metric_names()) result.metrics[name] = {{}, reason};
+  for (const auto& [name, values] : outcome.metrics) result.metrics[name] = {values, ""};
+}
+
+/// What all ranks hosted by this process left behind; ranks write their own entry.
+struct Outcomes {
+  std::vector<RankOutcome> ranks;
+  bool external = false;
+};
+
+void collect(const PlannedCase& plan, Outcomes& outcomes, CaseResult& result, std::vector<std::vector<Span>>* trace) {
+  for (RankOutcome& rank : outcomes.ranks) {
+    result.samples.insert(result.samples.end(), rank.samples.begin(), rank.samples.end());
+    if (trace != nullptr) trace->push_back(std::move(rank.last_spans));
+  }
+  fill_values(plan, outcomes.ranks.front(), result);
+}
+
+void launch_ranks(const PlannedCase& plan, const LaunchRequest& launch, Outcomes& outcomes, bool keep_spans) {
+  const auto& comm = CommunicatorRegistry::instance().find(plan.request.comm, "/comm").value;
+  outcomes.external = comm.world_size() > 0;
+  outcomes.ranks.resize(static_cast<std::size_t>(launch.ranks));
+  comm.launch(launch, [&](Device& device, Communicator& communicator) {
+    RankOutcome outcome = train_rank(plan, device, communicator, keep_spans);
+    if (outcomes.external) {
+      outcomes.ranks = gather_outcomes(communicator, std::move(outcome));
+    } else {
+      outcomes.ranks[static_cast<std::size_t>(device.rank())] = std::move(outcome);
+    }
+  });
+}
+
+}  // namespace
+
+CaseResult run_case(const Case& c, std::vector<std::vector<Span>>* trace) {
+  const LaunchRequest launch = launch_request(c);
+  const std::shared_ptr<const PlannedCase> plan = make_plan(c);
+  CaseResult result = empty_result(*plan, launch);
+  Outcomes outcomes;
+  try {
+    launch_ranks(*plan, launch, outcomes, trace != nullptr);
+    collect(*plan, outcomes, result, trace);
+    check_planned_bytes(*plan, result);
+  } catch (const Interrupted&) {
+    throw;
+  } catch (const InvalidRequest&) {
+    throw;
+  } catch (const Unavailable&) {
+    throw;
+  } catch (const OutOfMemory& error) {
+    result.status = "out_of_memory";
+    result.reason = error.what();
+  } catch (const CollectiveTimeout& error) {
+    result.status = "timeout";
+    result.reason = error.what();
+  } catch (const std::exception& error) {
+    result.status = "failed";
+    result.reason = error.what();
+  }
+  return result;
+}
+
+}  // namespace strobe

@@ -1,0 +1,29 @@
+// Snapshot partitioning (ESDG section 4.2; DGC calls it PSS-TS): the spatial stages own whole snapshots, contiguous in
+// time, and need no communication; the temporal stages own whole timelines of a contiguous vertex range. Each layer with
+// a temporal stage redistributes T N F floats (1 - 1/P) there and back, whatever the graph's structure.
+#include "harness/strategy.hpp"
+
+namespace strobe {
+namespace {
+
+StrategyPlan plan_snapshot(const StrategyInput& input, const Json&) {
+  require_at_least(input.graph.steps, input.ranks, "steps", "snapshot");
+  require_at_least(input.graph.vertices, input.ranks, "vertices", "snapshot");
+  return {by_time(input.graph.vertices, contiguous_owners(input.graph.steps, input.ranks), input.ranks),
+          by_vertex(contiguous_owners(input.graph.vertices, input.ranks), input.graph.steps, input.ranks),
+          full_batch(input.graph.steps),
+          "exact",
+          {}};
+}
+
+const Register<StrategyTag> registered{{
+    "snapshot",
+    "snapshots to ranks for the spatial stages, vertices to ranks for the temporal stages",
+    "ESDG, SC'21, section 4.2",
+    {},
+    plan_snapshot,
+    {},
+}};
+
+}  // namespace
+}  // namespace strobe

@@ -1,0 +1,49 @@
+// Strategy: a way of parallelising, as a pure function from a graph to placements, a schedule and a staleness policy.
+// A full-batch strategy is one such function in one file of harness/strategies/.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/registry.hpp"
+#include "harness/placement.hpp"
+#include "workloads/preprocess.hpp"
+
+namespace strobe {
+
+/// What a strategy may look at.
+struct StrategyInput {
+  const PreparedGraph& graph;  // steps, vertices, structure
+  int ranks = 1;
+  std::uint64_t seed = 1;
+};
+
+/// In what order cells are visited. `full_batch` walks all steps at once; the blocks of a checkpointed timeline, and
+/// batches of snapshots, vertices or events, are other kinds with their own lists.
+struct Schedule {
+  std::string kind = "full_batch";
+  std::vector<Run> blocks;  // step ranges in order; one block of all steps for full_batch
+};
+
+/// What a strategy decides. `approximations` is empty for an exact strategy (law 3).
+struct StrategyPlan {
+  Placement spatial, temporal;
+  Schedule schedule;
+  std::string staleness = "exact";
+  std::vector<std::string> approximations;
+};
+
+struct StrategyTag {
+  static constexpr const char* kind = "strategy";
+  /// Throws InvalidRequest when the graph cannot be divided among so many ranks in this way.
+  using Value = StrategyPlan (*)(const StrategyInput& input, const Json& parameters);
+};
+using StrategyRegistry = Registry<StrategyTag>;
+
+/// The schedule that visits all of `steps` at once.
+inline Schedule full_batch(std::int64_t steps) { return {"full_batch", {{0, steps}}}; }
+
+/// Refuses more ranks than there are items to divide ("steps", "vertices").
+void require_at_least(std::int64_t items, int ranks, const std::string& what, const std::string& strategy);
+
+}  // namespace strobe

@@ -1,0 +1,46 @@
+// Suites: a JSON file that expands into cases, and the settings of the command line laid over it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/fields.hpp"
+#include "harness/case.hpp"
+
+namespace strobe {
+
+/// One setting that is laid over every case. `path` is "ranks" or "strategy.partitioner", `text` its value as typed, `origin`
+/// the option as typed ("--ranks", "--set strategy.partitioner"), which errors name.
+struct Setting {
+  std::string path;
+  std::string text;
+  std::string origin;
+};
+
+/// An expanded suite.
+struct Suite {
+  std::string name;
+  std::string description;
+  std::vector<Case> cases;  // in file order, the last key of a matrix varying fastest
+  std::size_t merged = 0;   // cases that settings made equal to an earlier one, and that are left out
+};
+
+/// Expands the suite in `json`. Precedence: settings, then the case's matrix, the case, the suite's defaults, Strobe's
+/// defaults. Throws InvalidRequest for unknown keys, impossible values, two equal cases and an empty matrix, naming the
+/// JSON pointer or the option that is to blame; Unavailable for a backend that is not built.
+Suite expand_suite(const Json& json, const std::vector<Setting>& settings);
+
+/// Reads and expands a suite file; a suite without name takes the file's.
+Suite load_suite(const std::string& path, const std::vector<Setting>& settings);
+
+/// The one case that settings alone describe, as a suite named after its workload.
+Suite suite_from_settings(const std::vector<Setting>& settings);
+
+/// Keeps the cases whose id matches `pattern` (ECMAScript, anywhere in the id); a leading '-' keeps those that do not.
+/// Throws InvalidRequest("--filter", ...) for a malformed pattern or when nothing is left.
+void filter_cases(Suite& suite, const std::string& pattern);
+
+/// The canonical JSON of the cases, in order: the plan that a run directory keeps and whose hash identifies it.
+Json plan_json(const std::vector<Case>& cases);
+
+}  // namespace strobe

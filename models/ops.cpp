@@ -1,0 +1,100 @@
+#include "models/ops.hpp"
+
+namespace strobe {
+
+Var dense(Tape& tape, const Var& x, const Var& w, const Var& bias, Activation activation) {
+  Device& device = tape.device();
+  const Tensor y = device.allocate(x->value.rows(), w->value.columns(), x->value.type());
+  device.run(Dense{x->value, w->value, bias ? bias->value : Tensor(), y, activation});
+  std::vector<Var> inputs = {x, w};
+  if (bias) inputs.push_back(bias);
+  return tape.record(y, inputs, [&tape, x, w, bias, activation](const Variable& result) {
+    DenseBackward op;
+    op.x = x->value;
+    op.w = w->value;
+    op.y = result.value;
+    op.dy = result.gradient;
+    op.activation = activation;
+    if (x->needs_gradient) {
+      const GradientTarget target = tape.target(x);
+      op.dx = target.tensor;
+      op.accumulate_dx = target.accumulate;
+    }
+    op.dw = w->gradient;
+    if (bias) op.dbias = bias->gradient;
+    tape.device().run(op);
+  });
+}
+
+namespace {
+
+/// dx (+)= A^T dy into the gradient of `x`.
+void transposed_product(Tape& tape, const SparseMatrix& a, const Tensor& dy, const Var& x) {
+  const GradientTarget target = tape.target(x);
+  tape.device().run(SpmmTransposed{a, dy, target.tensor, target.accumulate});
+}
+
+}  // namespace
+
+Var spmm(Tape& tape, const SparseMatrix& a, const Var& x) {
+  const Tensor y = tape.device().allocate(a.rows, x->value.columns(), x->value.type());
+  tape.device().run(Spmm{a, x->value, y});
+  return tape.record(y, {x}, [&tape, a, x](const Variable& result) {
+    if (x->needs_gradient) transposed_product(tape, a, result.gradient, x);
+  });
+}
+
+Var graph_convolution(Tape& tape, const SparseMatrix& a, const Var& x, const Var& w, Activation activation) {
+  Device& device = tape.device();
+  const ElementType type = x->value.type();
+  const Tensor aggregated = device.allocate(a.rows, x->value.columns(), type);
+  const Tensor y = device.allocate(a.rows, w->value.columns(), type);
+  device.run(GraphConvolution{a, x->value, w->value, aggregated, y, activation});
+  return tape.record(y, {x, w}, [&tape, a, x, w, aggregated, activation](const Variable& result) {
+    Device& on = tape.device();
+    DenseBackward op;
+    op.x = aggregated;
+    op.w = w->value;
+    op.y = result.value;
+    op.dy = result.gradient;
+    op.dw = w->gradient;
+    op.activation = activation;
+    if (x->needs_gradient) op.dx = on.allocate(aggregated.rows(), aggregated.columns(), aggregated.type());
+    on.run(op);
+    if (x->needs_gradient) transposed_product(tape, a, op.dx, x);
+  });
+}
+
+Var m_transform(Tape& tape, const Var& x, std::int64_t steps, std::int64_t window) {
+  const Tensor y = tape.device().allocate(x->value.rows(), x->value.columns(), x->value.type());
+  tape.device().run(MTransform{x->value, y, steps, window, false, false});
+  return tape.record(y, {x}, [&tape, x, steps, window](const Variable& result) {
+    const GradientTarget target = tape.target(x);
+    tape.device().run(MTransform{result.gradient, target.tensor, steps, window, true, target.accumulate});
+  });
+}
+
+Var gather_rows(Tape& tape, const Var& x, const std::vector<Tensor>& lists, std::int64_t count) {
+  Device& device = tape.device();
+  const std::int64_t width = x->value.columns();
+  const Tensor y = device.allocate(count, width * static_cast<std::int64_t>(lists.size()), x->value.type());
+  for (std::size_t k = 0; k < lists.size(); ++k) {
+    device.run(CopyRows{x->value, y, lists[k], {}, count, 0, static_cast<std::int64_t>(k) * width, width, false});
+  }
+  return tape.record(y, {x}, [&tape, x, lists, count, width](const Variable& result) {
+    const GradientTarget target = tape.target(x);
+    if (!target.accumulate) tape.device().run(Fill{target.tensor, 0.0});
+    for (std::size_t k = 0; k < lists.size(); ++k) {
+      tape.device().run(CopyRows{result.gradient, target.tensor, {}, lists[k], count,
+                                 static_cast<std::int64_t>(k) * width, 0, width, true});
+    }
+  });
+}
+
+void softmax_cross_entropy(Tape& tape, const Var& logits, const Tensor& labels, double scale, const Tensor& loss) {
+  const GradientTarget target = tape.target(logits);
+  if (target.accumulate) throw Error("softmax_cross_entropy: these logits already have a gradient");
+  tape.device().run(SoftmaxCrossEntropy{logits->value, labels, target.tensor, loss, scale});
+}
+
+}  // namespace strobe

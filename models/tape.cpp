@@ -1,0 +1,29 @@
+#include "models/tape.hpp"
+
+#include <algorithm>
+
+namespace strobe {
+
+Var Tape::record(Tensor value, const std::vector<Var>& inputs, std::function<void(const Variable&)> backward) {
+  const bool needs = std::any_of(inputs.begin(), inputs.end(), [](const Var& input) { return input->needs_gradient; });
+  Var result = std::make_shared<Variable>(Variable{std::move(value), {}, needs});
+  if (needs) records_.push_back({result, std::move(backward)});
+  return result;
+}
+
+GradientTarget Tape::target(const Var& input) {
+  if (input->gradient.defined()) return {input->gradient, true};
+  input->gradient = device_.allocate(input->value.rows(), input->value.columns(), input->value.type());
+  return {input->gradient, false};
+}
+
+void Tape::backward() {
+  while (!records_.empty()) {
+    Record record = std::move(records_.back());
+    records_.pop_back();
+    if (record.result->gradient.defined()) record.backward(*record.result);
+    record.result->gradient = Tensor();
+  }
+}
+
+}  // namespace strobe

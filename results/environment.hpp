@@ -1,0 +1,19 @@
+// What is recorded about the machine, the build and the call: env.json, and what `strobe env` prints.
+#pragma once
+
+#include <string>
+
+#include "core/fields.hpp"
+
+namespace strobe {
+
+/// The environment of this process: arguments, date (UTC), host, CPU, memory, GPUs, load, compiler and flags, library
+/// versions, source revision, batch job, and the environment variables whose names begin with NCCL_, CUDA_, OMPI_,
+/// PRTE_, UCX_, SLURM_, OMP_ or STROBE_. What cannot be read is null. Never throws for a missing source.
+Json environment();
+
+/// "CPU MODEL x CORES; GPU MODEL x COUNT (driver N)" and its hash: {"text", "fingerprint"}. Wall times of two runs can
+/// be compared only when the fingerprints are equal.
+Json host_class();
+
+}  // namespace strobe

@@ -1,0 +1,27 @@
+// Files that survive a crash: atomic replacement and durable appending. Every failure is a SystemError with the path
+// and the system's reason.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace strobe {
+
+/// The whole content of a file. Throws SystemError when it cannot be read.
+std::string read_text_file(const std::string& path);
+
+/// Replaces `path` by `content` in one step: temporary file beside it, fsync, rename, fsync of the folder. On failure
+/// (full disk, permission) the previous file is left as it was and the temporary one is removed; throws SystemError.
+void write_file_atomically(const std::string& path, std::string_view content);
+
+/// Appends `content` and flushes it to the disk. On failure the file is cut back to its former length; throws
+/// SystemError.
+void append_durably(const std::string& path, std::string_view content);
+
+/// Makes `path` and its parents. Throws SystemError when that cannot be done or `path` is not a folder.
+void make_folder(const std::string& path);
+
+/// Writes, flushes and removes a small file in `folder`. Throws SystemError when the folder cannot be written to.
+void check_writable(const std::string& folder);
+
+}  // namespace strobe

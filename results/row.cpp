@@ -1,0 +1,217 @@
+// From samples to a row.
+// Returns one row whose times are those of the slowest rank of each measured epoch, whose phases add up to the mean
+// epoch, and whose bytes are sums over ranks. Invariants: warm-up epochs count for memory only; an epoch that lacks a
+// rank's sample is left out; every null has a reason. Cost: O(samples log samples).
+#include "results/row.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <set>
+
+#include "results/statistics.hpp"
+
+namespace strobe {
+namespace {
+
+using EpochKey = std::pair<int, int>;  // repetition, epoch
+using Epochs = std::map<EpochKey, std::vector<const EpochSample*>>;
+
+Epochs complete_epochs(const std::vector<EpochSample>& samples, std::int64_t ranks) {
+  Epochs epochs;
+  for (const EpochSample& sample : samples) {
+    if (!sample.warmup) epochs[{sample.repetition, sample.epoch}].push_back(&sample);
+  }
+  std::erase_if(epochs, [&](const auto& item) { return static_cast<std::int64_t>(item.second.size()) != ranks; });
+  return epochs;
+}
+
+const EpochSample* slowest(const std::vector<const EpochSample*>& epoch) {
+  return *std::max_element(epoch.begin(), epoch.end(), [](const EpochSample* a, const EpochSample* b) {
+    return a->epoch_seconds < b->epoch_seconds || (a->epoch_seconds == b->epoch_seconds && a->rank > b->rank);
+  });
+}
+
+void take_settings(const Json& case_json, Row& row) {
+  for (const auto& [key, value] : case_json.items()) {
+    if (key == "workload") row.workload = value;
+    else if (key == "model") row.model = value;
+    else if (key == "strategy") row.strategy = value;
+    else if (key == "task") row.task = value;
+    else if (key == "optimizer") row.optimizer = value;
+    else if (key == "device") row.device = value.get<std::string>();
+    else if (key == "comm") row.comm = value.get<std::string>();
+    else if (key == "cluster") row.cluster = value.get<std::string>();
+    else if (key == "numerics") row.numerics = value.get<std::string>();
+    else if (key == "precision") row.precision = value.get<std::string>();
+    else if (key == "ranks") row.ranks = value.get<std::int64_t>();
+    else if (key == "seed") row.seed = value.get<std::int64_t>();
+    else row.settings[key] = value;
+  }
+}
+
+void take_times(const std::vector<const EpochSample*>& epochs, Row& row) {
+  std::vector<double> seconds;
+  std::array<double, phase_count> phases{};
+  double hidden = 0;
+  const double n = static_cast<double>(epochs.size());
+  for (const EpochSample* sample : epochs) {
+    seconds.push_back(sample->epoch_seconds);
+    hidden += sample->hidden_communicate_seconds / n;
+    for (std::size_t i = 0; i < phases.size(); ++i) phases[i] += sample->phase_seconds[i] / n;
+  }
+  EpochSeconds times;
+  times.n = static_cast<std::int64_t>(seconds.size());
+  times.median = median(seconds);
+  times.mean = mean(seconds);
+  times.min = *std::min_element(seconds.begin(), seconds.end());
+  times.max = *std::max_element(seconds.begin(), seconds.end());
+  times.p95 = percentile(seconds, 95);
+  if (const auto interval = median_interval(seconds)) {
+    times.ci95_low = interval->low;
+    times.ci95_high = interval->high;
+  } else {
+    const std::string reason = fmt::format("a 95 % interval of a median needs {} measured epochs, there are {}",
+                                           fewest_for_median_interval, times.n);
+    row.absent["/epoch_seconds/ci95_low"] = row.absent["/epoch_seconds/ci95_high"] = reason;
+  }
+  row.epoch_seconds = times;
+  row.phase_seconds = phases;
+  row.hidden_communicate_seconds = hidden;
+}
+
+/// Sums over ranks must be the same in every epoch; where they are not, the largest is given and a note says so.
+void take_bytes(const Epochs& epochs, Row& row) {
+  SentBytes most{};
+  std::uint64_t transfer = 0, messages = 0;
+  std::set<std::pair<SentBytes, std::pair<std::uint64_t, std::uint64_t>>> distinct;
+  for (const auto& [key, ranks] : epochs) {
+    SentBytes sent{};
+    std::uint64_t epoch_transfer = 0, epoch_messages = 0;
+    for (const EpochSample* sample : ranks) {
+      for (std::size_t i = 0; i < traffic_count; ++i) sent[i] += sample->sent_bytes[i];
+      epoch_transfer += sample->transfer_bytes;
+      epoch_messages += sample->messages;
+    }
+    for (std::size_t i = 0; i < traffic_count; ++i) most[i] = std::max(most[i], sent[i]);
+    transfer = std::max(transfer, epoch_transfer);
+    messages = std::max(messages, epoch_messages);
+    distinct.insert({sent, {epoch_transfer, epoch_messages}});
+  }
+  most[traffic_count] = std::accumulate(most.begin(), most.begin() + traffic_count, std::uint64_t{0});
+  if (distinct.size() > 1) row.notes.push_back("bytes or messages differ between epochs; the largest are given");
+  row.sent_bytes = most;
+  row.transfer_bytes = transfer;
+  row.messages = messages;
+}
+
+void take_peaks(const std::vector<EpochSample>& samples, Row& row) {
+  PeakBytes peaks;
+  peaks.host.resize(static_cast<std::size_t>(row.ranks));
+  peaks.device.resize(static_cast<std::size_t>(row.ranks));
+  for (const EpochSample& sample : samples) {
+    const std::size_t rank = static_cast<std::size_t>(sample.rank);
+    if (rank >= peaks.host.size()) continue;
+    peaks.host[rank] = std::max(peaks.host[rank], sample.peak_host_bytes);
+    peaks.device[rank] = std::max(peaks.device[rank], sample.peak_device_bytes);
+  }
+  row.peak_bytes = peaks;
+}
+
+void take_imbalance(const Epochs& epochs, Row& row) {
+  Imbalance ratios{0, 0};
+  for (const auto& [key, ranks] : epochs) {
+    double least = ranks.front()->busy_seconds, most = least, sum = 0;
+    for (const EpochSample* sample : ranks) {
+      least = std::min(least, sample->busy_seconds);
+      most = std::max(most, sample->busy_seconds);
+      sum += sample->busy_seconds;
+    }
+    ratios.max_over_min += most / least / static_cast<double>(epochs.size());
+    ratios.max_over_mean += most * static_cast<double>(ranks.size()) / sum / static_cast<double>(epochs.size());
+  }
+  row.imbalance = ratios;
+}
+
+void take_rates(const Epochs& epochs, const CaseResult& result, Row& row) {
+  const double seconds = row.epoch_seconds->mean;
+  row.throughput[result.throughput_unit] = result.items_per_epoch / row.epoch_seconds->median;
+  if (result.peak_flops_per_second > 0 && result.peak_bytes_per_second > 0) {
+    Work work;
+    for (const auto& [key, ranks] : epochs) {
+      for (const EpochSample* sample : ranks) {
+        work.flops += sample->work.flops / static_cast<double>(epochs.size());
+        work.bytes_read += sample->work.bytes() / static_cast<double>(epochs.size());
+      }
+    }
+    row.roofline = Roofline{work.flops / seconds / result.peak_flops_per_second,
+                            work.bytes_read / seconds / result.peak_bytes_per_second};
+  } else {
+    row.absent["/roofline"] = "the peaks of this device are not known";
+  }
+  if (result.dollars_per_second > 0) row.dollars_per_epoch = result.dollars_per_second * seconds;
+  else row.absent["/dollars_per_epoch"] = "no dated price";
+}
+
+std::optional<std::vector<double>> take_series(const Series& series, const std::string& pointer, Row& row) {
+  if (!series.per_epoch.empty()) return series.per_epoch;
+  row.absent[pointer] = !series.absent_reason.empty() ? series.absent_reason
+                        : row.status == "ok"          ? "no values were computed"
+                                                      : "the case ended as " + row.status;
+  return std::nullopt;
+}
+
+/// Gives every null that has no reason yet, and whose parents have none, `reason`.
+void explain_nulls(const Json& value, const std::string& pointer, const std::string& reason, Row& row) {
+  if (row.absent.count(pointer) != 0 || pointer == "/absent" || pointer == "/settings") return;
+  if (value.is_null()) row.absent[pointer] = reason;
+  if (value.is_array()) {
+    for (std::size_t i = 0; i < value.size(); ++i) explain_nulls(value[i], fmt::format("{}/{}", pointer, i), reason, row);
+  }
+  if (value.is_object()) {
+    for (const auto& [key, item] : value.items()) explain_nulls(item, pointer + "/" + key, reason, row);
+  }
+}
+
+}  // namespace
+
+std::vector<const EpochSample*> slowest_of_each_epoch(const std::vector<EpochSample>& samples, std::int64_t ranks) {
+  std::vector<const EpochSample*> result;
+  for (const auto& [key, epoch] : complete_epochs(samples, ranks)) result.push_back(slowest(epoch));
+  return result;
+}
+
+Row summarise(const Json& case_json, const std::string& case_id, const CaseResult& result) {
+  Row row;
+  row.case_id = case_id;
+  row.status = result.status;
+  row.reason = result.reason;
+  take_settings(case_json, row);
+  row.time_source = result.time_source;
+  row.exact = result.exact;
+  row.approximations = result.approximations;
+  if (!row.exact && row.approximations.empty()) row.approximations.push_back("unnamed approximation");
+  row.notes = result.notes;
+  row.planned_bytes = result.planned_bytes;
+  const Epochs epochs = complete_epochs(result.samples, row.ranks);
+  if (row.status == "ok" && epochs.empty()) {
+    row.status = "failed";
+    row.reason = "no measured epoch was completed by all ranks";
+  }
+  if (!result.samples.empty()) take_peaks(result.samples, row);
+  if (!epochs.empty()) {
+    take_times(slowest_of_each_epoch(result.samples, row.ranks), row);
+    take_bytes(epochs, row);
+    take_imbalance(epochs, row);
+    take_rates(epochs, result, row);
+  }
+  row.loss = take_series(result.loss, "/loss", row);
+  for (const auto& [name, series] : result.metrics) row.metrics[name] = take_series(series, "/metrics/" + name, row);
+  explain_nulls(row_to_json(row), "", epochs.empty() ? "the case ended as " + row.status : "not a finite number", row);
+  return row;
+}
+
+}  // namespace strobe

@@ -1,0 +1,123 @@
+// Rows: one per case, everything that is reported about it. A row is plain data; `summarise` makes it from samples.
+//
+// Version of the written form: schema_version, semantic versioning. A key added raises the minor number; a key removed,
+// renamed or given another meaning or unit raises the major number. Readers refuse another major number and ignore keys
+// that they do not know.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "results/sample.hpp"
+
+namespace strobe {
+
+inline constexpr const char* summary_schema_version = "1.0.0";
+
+/// Seconds of an epoch over all measured epochs; each epoch counts with its slowest rank. NaN where absent.
+struct EpochSeconds {
+  double median = std::numeric_limits<double>::quiet_NaN();
+  double min = median, mean = median, max = median;
+  double p95 = median;                            // linear interpolation
+  double ci95_low = median, ci95_high = median;   // of the median, order statistics; NaN below 6 epochs
+  std::int64_t n = 0;                             // measured epochs, all repetitions
+};
+
+/// A ratio over ranks of the busy time in an epoch, averaged over measured epochs.
+struct Imbalance {
+  double max_over_min = std::numeric_limits<double>::quiet_NaN();
+  double max_over_mean = max_over_min;
+};
+
+/// Fractions (0 to 1) of the peaks of all ranks together.
+struct Roofline {
+  double flops_fraction = std::numeric_limits<double>::quiet_NaN();
+  double bandwidth_fraction = flops_fraction;
+};
+
+/// Peak accounted memory per rank, bytes [ranks].
+struct PeakBytes {
+  std::vector<std::uint64_t> host, device;
+};
+
+using SentBytes = std::array<std::uint64_t, traffic_count + 1>;  // by traffic, then the total
+
+/// Everything reported about one case. Optional and NaN values are written as null, with the reason in `absent` under
+/// the value's JSON pointer within the row ("/loss", "/epoch_seconds/ci95_low").
+struct Row {
+  std::string case_id, status = "ok", reason;
+  Json workload, model, strategy, task, optimizer;  // {"name", every parameter}
+  std::string device, comm, cluster, numerics, precision;
+  std::int64_t ranks = 1, seed = 0;
+  Json settings = Json::object();  // the case's remaining scalar settings
+  std::string time_source = "wall";
+  std::optional<EpochSeconds> epoch_seconds;
+  std::optional<std::array<double, phase_count>> phase_seconds;
+  double hidden_communicate_seconds = std::numeric_limits<double>::quiet_NaN();
+  std::optional<SentBytes> sent_bytes;
+  std::optional<std::uint64_t> transfer_bytes, messages;
+  std::optional<PeakBytes> peak_bytes;
+  std::optional<Imbalance> imbalance;
+  std::optional<std::vector<double>> loss;
+  std::map<std::string, std::optional<std::vector<double>>> metrics;
+  std::map<std::string, double> throughput;  // one of edges_per_second, events_per_second
+  std::optional<Roofline> roofline;
+  double dollars_per_epoch = std::numeric_limits<double>::quiet_NaN();
+  bool exact = true;
+  std::vector<std::string> approximations;  // in force when not exact
+  Json planned_bytes = Json::object();      // per epoch and traffic, from the plan
+  std::vector<std::string> notes;
+  std::map<std::string, std::string> absent;
+};
+
+/// The slowest rank's sample of each measured epoch of which all `ranks` ranks have left a sample, in order of
+/// repetition and epoch; among equally slow ranks the lowest.
+std::vector<const EpochSample*> slowest_of_each_epoch(const std::vector<EpochSample>& samples, std::int64_t ranks);
+
+/// The row of a case (`case_json` as case_to_json gives it) from its result. Phases are those of the slowest rank of
+/// each epoch, averaged over measured epochs, so they add up to epoch_seconds.mean. A result that claims to be ok but
+/// holds no measured epoch becomes a failed row.
+Row summarise(const Json& case_json, const std::string& case_id, const CaseResult& result);
+
+/// The row as it stands in summary.json, every key present, in the order of `row_fields`.
+Json row_to_json(const Row& row);
+
+/// Reads a row back exactly; `file` names the source in the InvalidInput that a missing key or wrong type throws.
+Row row_from_json(const Json& json, const std::string& file);
+
+/// One key of a row: what it means, in which unit, and how it is read and written. The one description that drives
+/// summary.json, summary.csv and the JSON Schema.
+struct RowField {
+  std::string key;
+  std::string unit;  // "s", "bytes", "1" for a pure number, "" for text
+  std::string help;
+  Json schema;  // JSON Schema of the value, without its description
+  Json (*get)(const Row&) = nullptr;
+  void (*set)(Row&, const Json&) = nullptr;
+};
+const std::vector<RowField>& row_fields();
+
+/// JSON Schema (draft 2020-12) of summary.json, generated from `row_fields`.
+Json summary_schema();
+
+/// summary.json as a value.
+struct Summary {
+  std::string plan_hash;
+  std::vector<Row> rows;
+};
+Json summary_to_json(const Summary& summary);
+
+/// Reads a summary.json. Throws SystemError when it cannot be read, InvalidInput when it is not one or has another
+/// major schema version.
+Summary read_summary(const std::string& path);
+
+/// The rows as CSV (RFC 4180: CRLF, quotes doubled), one header line whose names carry the units; objects are
+/// flattened with dots ("epoch_seconds.median"), arrays joined with ';', absent values empty.
+std::string rows_to_csv(const std::vector<Row>& rows);
+
+}  // namespace strobe

@@ -1,0 +1,307 @@
+// The field table of a row: each key once, with unit, help, schema and conversion. Reading what was written gives the
+// same row, and numbers are written in the shortest form that reads back to the same bits.
+#include <fmt/format.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "core/errors.hpp"
+#include "results/files.hpp"
+#include "results/row.hpp"
+
+namespace strobe {
+namespace {
+
+// Conversions: encode(value) and decode(json, value) for every type that a row holds -------------------------------
+
+Json encode(const std::string& value) { return value; }
+Json encode(std::int64_t value) { return value; }
+Json encode(std::uint64_t value) { return value; }
+Json encode(const Json& value) { return value; }
+Json encode(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+void decode(const Json& json, double& value) {
+  value = json.is_null() ? std::numeric_limits<double>::quiet_NaN() : json.get<double>();
+}
+void decode(const Json& json, Json& value) { value = json; }
+template <class T>
+void decode(const Json& json, T& value) {
+  value = json.get<T>();
+}
+
+template <class T>
+Json encode(const std::vector<T>& values) {
+  Json result = Json::array();
+  for (const T& value : values) result.push_back(encode(value));
+  return result;
+}
+template <class T>
+void decode(const Json& json, std::vector<T>& values) {
+  values.clear();
+  for (const Json& item : json) decode(item, values.emplace_back());
+}
+
+using NamedDouble = std::pair<const char*, double EpochSeconds::*>;
+constexpr NamedDouble epoch_statistics[] = {
+    {"median", &EpochSeconds::median}, {"min", &EpochSeconds::min},           {"mean", &EpochSeconds::mean},
+    {"max", &EpochSeconds::max},       {"p95", &EpochSeconds::p95},           {"ci95_low", &EpochSeconds::ci95_low},
+    {"ci95_high", &EpochSeconds::ci95_high}};
+
+Json encode(const EpochSeconds& value) {
+  Json result = Json::object();
+  for (const auto& [name, member] : epoch_statistics) result[name] = encode(value.*member);
+  result["n"] = value.n;
+  return result;
+}
+void decode(const Json& json, EpochSeconds& value) {
+  for (const auto& [name, member] : epoch_statistics) decode(json.at(name), value.*member);
+  decode(json.at("n"), value.n);
+}
+
+std::string traffic_name(std::size_t i) { return i < traffic_count ? std::string(traffic_names[i]) : "total"; }
+
+Json encode(const std::array<double, phase_count>& value) {
+  Json result = Json::object();
+  for (std::size_t i = 0; i < value.size(); ++i) result[std::string(phase_names[i])] = encode(value[i]);
+  return result;
+}
+void decode(const Json& json, std::array<double, phase_count>& value) {
+  for (std::size_t i = 0; i < value.size(); ++i) decode(json.at(std::string(phase_names[i])), value[i]);
+}
+Json encode(const SentBytes& value) {
+  Json result = Json::object();
+  for (std::size_t i = 0; i < value.size(); ++i) result[traffic_name(i)] = value[i];
+  return result;
+}
+void decode(const Json& json, SentBytes& value) {
+  for (std::size_t i = 0; i < value.size(); ++i) decode(json.at(traffic_name(i)), value[i]);
+}
+
+Json encode(const PeakBytes& value) { return {{"host", encode(value.host)}, {"device", encode(value.device)}}; }
+void decode(const Json& json, PeakBytes& value) {
+  decode(json.at("host"), value.host);
+  decode(json.at("device"), value.device);
+}
+Json encode(const Imbalance& value) {
+  return {{"max_over_min", encode(value.max_over_min)}, {"max_over_mean", encode(value.max_over_mean)}};
+}
+void decode(const Json& json, Imbalance& value) {
+  decode(json.at("max_over_min"), value.max_over_min);
+  decode(json.at("max_over_mean"), value.max_over_mean);
+}
+Json encode(const Roofline& value) {
+  return {{"flops_fraction", encode(value.flops_fraction)}, {"bandwidth_fraction", encode(value.bandwidth_fraction)}};
+}
+void decode(const Json& json, Roofline& value) {
+  decode(json.at("flops_fraction"), value.flops_fraction);
+  decode(json.at("bandwidth_fraction"), value.bandwidth_fraction);
+}
+
+template <class T>
+Json encode(const std::optional<T>& value) {
+  return value ? encode(*value) : Json(nullptr);
+}
+template <class T>
+void decode(const Json& json, std::optional<T>& value) {
+  value.reset();
+  if (!json.is_null()) decode(json, value.emplace());
+}
+template <class T>
+Json encode(const std::map<std::string, T>& values) {
+  Json result = Json::object();
+  for (const auto& [name, value] : values) result[name] = encode(value);
+  return result;
+}
+template <class T>
+void decode(const Json& json, std::map<std::string, T>& values) {
+  values.clear();
+  for (const auto& [name, item] : json.items()) decode(item, values[name]);
+}
+
+// Schemas ----------------------------------------------------------------------------------------------------------
+
+Json text() { return {{"type", "string"}}; }
+Json one_of(std::vector<std::string> values) { return {{"enum", std::move(values)}}; }
+Json count(int minimum = 0) { return {{"type", "integer"}, {"minimum", minimum}}; }
+Json number() { return {{"type", {"number", "null"}}, {"minimum", 0}}; }
+Json list(Json items) { return {{"type", "array"}, {"items", std::move(items)}}; }
+Json any_object() { return {{"type", "object"}}; }
+Json map_of(Json values) { return {{"type", "object"}, {"additionalProperties", std::move(values)}}; }
+Json plugin() {
+  return {{"type", "object"}, {"properties", {{"name", text()}}}, {"required", Json::array({"name"})}};
+}
+Json group(Json properties) {
+  Json required = Json::array();
+  for (const auto& [name, schema] : properties.items()) required.push_back(name);
+  return {{"type", "object"}, {"properties", std::move(properties)}, {"required", required},
+          {"additionalProperties", false}};
+}
+Json or_null(Json schema) {
+  schema["type"] = Json::array({schema["type"], "null"});
+  return schema;
+}
+Json named_group(const std::vector<std::string>& names, const Json& each) {
+  Json properties = Json::object();
+  for (const std::string& name : names) properties[name] = each;
+  return group(properties);
+}
+Json epoch_schema() {
+  Json schema = Json::object();
+  for (const auto& [name, member] : epoch_statistics) schema[name] = number();
+  schema["n"] = count();
+  return group(schema);
+}
+Json traffic_schema() {
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i <= traffic_count; ++i) names.push_back(traffic_name(i));
+  return named_group(names, count());
+}
+Json phase_schema() { return named_group({std::begin(phase_names), std::end(phase_names)}, number()); }
+Json series() { return list({{"type", {"number", "null"}}}); }
+Json exact_schema() {
+  return {{"oneOf", Json::array({Json{{"const", true}}, Json{{"type", "array"}, {"items", text()}, {"minItems", 1}}})}};
+}
+
+// The table --------------------------------------------------------------------------------------------------------
+
+template <auto Member>
+RowField field(const char* key, const char* unit, Json schema, const char* help) {
+  return {key, unit, help, std::move(schema), [](const Row& row) { return encode(row.*Member); },
+          [](Row& row, const Json& json) { decode(json, row.*Member); }};
+}
+
+Json get_exact(const Row& row) { return row.exact ? Json(true) : encode(row.approximations); }
+void set_exact(Row& row, const Json& json) {
+  row.exact = json.is_boolean();
+  row.approximations.clear();
+  if (!row.exact) decode(json, row.approximations);
+}
+
+std::vector<RowField> identity_fields() {
+  return {
+      field<&Row::case_id>("case_id", "", text(), "Readable key and hash of the case."),
+      field<&Row::status>("status", "", one_of({"ok", "failed", "out_of_memory", "timeout", "skipped", "interrupted"}),
+                          "How the case ended."),
+      field<&Row::reason>("reason", "", text(), "Why it did not end ok; empty otherwise."),
+      field<&Row::workload>("workload", "", plugin(), "The graph: name and every parameter."),
+      field<&Row::model>("model", "", plugin(), "The model: name and every parameter."),
+      field<&Row::strategy>("strategy", "", plugin(), "The strategy: name and every parameter."),
+      field<&Row::task>("task", "", plugin(), "The task: name and every parameter."),
+      field<&Row::optimizer>("optimizer", "", plugin(), "The optimiser: name and every parameter."),
+      field<&Row::device>("device", "", text(), "Device plug-in."),
+      field<&Row::comm>("comm", "", text(), "Communicator plug-in."),
+      field<&Row::cluster>("cluster", "", text(), "Simulated cluster; empty on real devices."),
+      field<&Row::numerics>("numerics", "", text(), "What computes values: none, cpu or cuda."),
+      field<&Row::precision>("precision", "", text(), "Element type of the training: fp32 or fp64."),
+      field<&Row::ranks>("ranks", "1", count(1), "Ranks that trained."),
+      field<&Row::seed>("seed", "", count(), "Seed of every random choice."),
+      field<&Row::settings>("settings", "", any_object(), "The case's remaining scalar settings."),
+      field<&Row::time_source>("time_source", "", one_of({"wall", "virtual"}), "Which clock gave the times."),
+  };
+}
+
+std::vector<RowField> measured_fields() {
+  return {
+      field<&Row::epoch_seconds>("epoch_seconds", "s", or_null(epoch_schema()),
+                                 "Epoch time over all measured epochs, each counted with its slowest rank; ci95 is of "
+                                 "the median, by order statistics; p95 by linear interpolation; n counts epochs."),
+      field<&Row::phase_seconds>("phase_seconds", "s", or_null(phase_schema()),
+                                 "Mean phases of the slowest rank of each epoch; they add up to epoch_seconds.mean."),
+      field<&Row::hidden_communicate_seconds>("hidden_communicate_seconds", "s", number(),
+                                              "Communication of that rank that ran beside compute; not in the epoch."),
+      field<&Row::sent_bytes>("sent_bytes", "bytes", or_null(traffic_schema()),
+                              "Bytes sent to other ranks per epoch, summed over ranks, by purpose."),
+      field<&Row::transfer_bytes>("transfer_bytes", "bytes", or_null(count()),
+                                  "Bytes moved between host and device per epoch, summed over ranks."),
+      field<&Row::messages>("messages", "1", or_null(count()), "Messages to other ranks per epoch, summed over ranks."),
+      field<&Row::peak_bytes>("peak_bytes", "bytes", or_null(named_group({"host", "device"}, list(count()))),
+                              "Peak accounted memory of each rank."),
+      field<&Row::imbalance>("imbalance", "1", or_null(named_group({"max_over_min", "max_over_mean"}, number())),
+                             "Busy time of ranks in an epoch (epoch minus wait), mean of the ratio over epochs."),
+      field<&Row::loss>("loss", "1", or_null(series()), "Training loss per epoch of the first repetition."),
+      field<&Row::metrics>("metrics", "1", map_of(or_null(series())), "Metrics of the task per epoch."),
+      field<&Row::throughput>("throughput", "1/s", map_of(number()), "Items per epoch over the median epoch time."),
+      field<&Row::roofline>("roofline", "1", or_null(named_group({"flops_fraction", "bandwidth_fraction"}, number())),
+                            "Work of the compute operations per mean epoch, as a fraction of all ranks' peak."),
+      field<&Row::dollars_per_epoch>("dollars_per_epoch", "dollars", number(), "Price of the mean epoch."),
+      {"exact", "", "True, or the list of approximations in force.", exact_schema(), get_exact, set_exact},
+      field<&Row::planned_bytes>("planned_bytes", "bytes", any_object(), "Planned sent bytes per epoch, by purpose."),
+      field<&Row::notes>("notes", "", list(text()), "Remarks, such as uncalibrated or extrapolated."),
+      field<&Row::absent>("absent", "", map_of(text()), "Why a value is null: JSON pointer in the row to reason."),
+  };
+}
+
+Json row_schema() {
+  Json properties = Json::object();
+  for (const RowField& item : row_fields()) {
+    Json property{{"description", item.unit.size() < 2 ? item.help : item.help + " [" + item.unit + "]"}};
+    property.update(item.schema);
+    properties[item.key] = property;
+  }
+  return group(properties);
+}
+
+}  // namespace
+
+const std::vector<RowField>& row_fields() {
+  static const std::vector<RowField> table = [] {
+    std::vector<RowField> fields = identity_fields();
+    for (RowField& item : measured_fields()) fields.push_back(std::move(item));
+    return fields;
+  }();
+  return table;
+}
+
+Json row_to_json(const Row& row) {
+  Json result = Json::object();
+  for (const RowField& item : row_fields()) result[item.key] = item.get(row);
+  return result;
+}
+
+Row row_from_json(const Json& json, const std::string& file) {
+  Row row;
+  if (!json.is_object()) throw InvalidInput(file, 0, 0, "a row is not a JSON object");
+  for (const RowField& item : row_fields()) {
+    if (!json.contains(item.key)) throw InvalidInput(file, 0, 0, fmt::format("a row lacks the key '{}'", item.key));
+    try {
+      item.set(row, json.at(item.key));
+    } catch (const nlohmann::json::exception& error) {
+      throw InvalidInput(file, 0, 0, fmt::format("the key '{}' of a row is wrong: {}", item.key, error.what()));
+    }
+  }
+  return row;
+}
+
+Json summary_schema() {
+  const Json version{{"type", "string"}, {"pattern", "^1\\.[0-9]+\\.[0-9]+$"}};
+  const Json rows{{"type", "array"}, {"items", {{"$ref", "#/$defs/row"}}}};
+  Json schema{{"$schema", "https://json-schema.org/draft/2020-12/schema"}, {"title", "Strobe summary.json"}};
+  schema["description"] = "One row per case of a run directory. Units are in brackets; null values have a reason in absent.";
+  schema.update(group({{"schema_version", version}, {"plan_hash", text()}, {"rows", rows}}));
+  schema["$defs"] = {{"row", row_schema()}};
+  return schema;
+}
+
+Json summary_to_json(const Summary& summary) {
+  Json rows = Json::array();
+  for (const Row& row : summary.rows) rows.push_back(row_to_json(row));
+  return {{"schema_version", summary_schema_version}, {"plan_hash", summary.plan_hash}, {"rows", rows}};
+}
+
+Summary read_summary(const std::string& path) {
+  const Json json = Json::parse(read_text_file(path), nullptr, false);
+  if (!json.is_object() || !json.contains("rows") || !json.contains("schema_version") || !json["rows"].is_array() ||
+      !json["schema_version"].is_string()) {
+    throw InvalidInput(path, 0, 0, "not a summary.json: schema_version or rows are missing");
+  }
+  const std::string version = json["schema_version"].get<std::string>(), known = summary_schema_version;
+  if (version.substr(0, version.find('.')) != known.substr(0, known.find('.'))) {
+    throw InvalidInput(path, 0, 0, fmt::format("schema version {} cannot be read; this program knows {}", version, known));
+  }
+  Summary summary;
+  summary.plan_hash = json.value("plan_hash", "");
+  for (const Json& row : json["rows"]) summary.rows.push_back(row_from_json(row, path));
+  return summary;
+}
+
+}  // namespace strobe

@@ -1,0 +1,162 @@
+// Invariants: a row in summary.json is always there together with its samples (samples are written first); a case has
+// at most one row and one set of samples; summary.json on disk is complete at every moment.
+#include "results/run_directory.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "core/errors.hpp"
+#include "core/hash.hpp"
+#include "results/files.hpp"
+#include "results/sample_lines.hpp"
+#include "results/trace.hpp"
+
+namespace strobe {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string escaped(std::string key) {
+  for (std::size_t at = 0; (at = key.find_first_of("~/", at)) != std::string::npos; at += 2) {
+    key.replace(at, 1, key[at] == '~' ? "~0" : "~1");
+  }
+  return key;
+}
+
+Json read_json(const std::string& path) {
+  const Json json = Json::parse(read_text_file(path), nullptr, false);
+  if (!json.is_object()) throw InvalidInput(path, 0, 0, "not a JSON object");
+  return json;
+}
+
+void refuse_other_plan(const std::string& path, const Json& recorded, const Json& asked) {
+  if (!recorded.contains("cases")) throw InvalidInput(path, 0, 0, "not a plan: 'cases' is missing");
+  const JsonDifference difference = first_difference(recorded["cases"], asked, "/cases");
+  if (!difference.differs) return;
+  throw InvalidRequest("--resume", fmt::format("{} holds another plan; {} is {} there and {} in this request", path,
+                                               difference.pointer, difference.a, difference.b));
+}
+
+}  // namespace
+
+std::string plan_hash(const Json& cases) { return sha256_hex(cases.dump()); }
+
+std::string file_name_of_case(const std::string& case_id) {
+  std::string name = case_id;
+  for (char& c : name) {
+    if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '.' && c != '-' && c != '_') c = '_';
+  }
+  return name;
+}
+
+JsonDifference first_difference(const Json& a, const Json& b, const std::string& pointer) {
+  if (a.is_object() && b.is_object()) {
+    for (const auto& [key, value] : a.items()) {
+      const std::string here = pointer + "/" + escaped(key);
+      if (!b.contains(key)) return {true, here, value.dump(), "absent"};
+      const JsonDifference inner = first_difference(value, b[key], here);
+      if (inner.differs) return inner;
+    }
+    for (const auto& [key, value] : b.items()) {
+      if (!a.contains(key)) return {true, pointer + "/" + escaped(key), "absent", value.dump()};
+    }
+    return {};
+  }
+  if (a.is_array() && b.is_array()) {
+    for (std::size_t i = 0; i < std::max(a.size(), b.size()); ++i) {
+      const std::string here = fmt::format("{}/{}", pointer, i);
+      if (i >= b.size()) return {true, here, a[i].dump(), "absent"};
+      if (i >= a.size()) return {true, here, "absent", b[i].dump()};
+      const JsonDifference inner = first_difference(a[i], b[i], here);
+      if (inner.differs) return inner;
+    }
+    return {};
+  }
+  if (a == b) return {};
+  return {true, pointer, a.dump(), b.dump()};
+}
+
+RunDirectory::RunDirectory(std::string path, const Json& cases, const Json& environment, bool resume)
+    : path_(std::move(path)) {
+  while (path_.size() > 1 && path_.back() == '/') path_.pop_back();
+  const bool exists = fs::exists(file("plan.json")) || fs::exists(file("summary.json")) || fs::exists(file("samples.jsonl"));
+  if (exists && !resume) {
+    throw InvalidRequest("--out", fmt::format("{} already holds a run; choose another folder or add --resume", path_));
+  }
+  make_folder(path_);
+  check_writable(path_);
+  make_folder(file("trace"));
+  make_folder(file("logs"));
+  summary_.plan_hash = plan_hash(cases);
+  if (exists) reopen(cases, environment);
+  else start(cases, environment);
+}
+
+void RunDirectory::start(const Json& cases, const Json& environment) {
+  const Json plan{{"schema_version", summary_schema_version}, {"plan_hash", summary_.plan_hash}, {"cases", cases}};
+  write_file_atomically(file("plan.json"), plan.dump(2) + "\n");
+  write_file_atomically(file("env.json"), environment.dump(2) + "\n");
+  write_file_atomically(file("samples.jsonl"), "");
+  write_summary(summary_);
+}
+
+void RunDirectory::reopen(const Json& cases, const Json& environment) {
+  if (!fs::exists(file("plan.json"))) {
+    throw InvalidRequest("--resume", fmt::format("{} holds results without a plan.json, so they cannot be continued", path_));
+  }
+  const Json plan = read_json(file("plan.json"));
+  refuse_other_plan(file("plan.json"), plan, cases);
+  std::map<std::string, bool> keep;
+  Summary kept{plan.value("plan_hash", summary_.plan_hash), {}};
+  if (fs::exists(file("summary.json"))) {
+    for (Row& row : read_summary(file("summary.json")).rows) {
+      keep[row.case_id] = row.status != "interrupted";
+      if (keep[row.case_id]) kept.rows.push_back(std::move(row));
+    }
+  }
+  if (fs::exists(file("samples.jsonl"))) {
+    write_file_atomically(file("samples.jsonl"), kept_sample_lines(file("samples.jsonl"), keep));
+  }
+  write_summary(kept);
+  summary_ = std::move(kept);
+  Json recorded = fs::exists(file("env.json")) ? read_json(file("env.json")) : Json::object();
+  recorded["resumed"].push_back(environment);
+  write_file_atomically(file("env.json"), recorded.dump(2) + "\n");
+}
+
+bool RunDirectory::finished(const std::string& case_id) const {
+  return std::any_of(summary_.rows.begin(), summary_.rows.end(),
+                     [&](const Row& row) { return row.case_id == case_id && row.status != "interrupted"; });
+}
+
+void RunDirectory::append_samples(const std::string& case_id, const std::vector<EpochSample>& samples) {
+  append_durably(file("samples.jsonl"), sample_lines(case_id, samples));
+}
+
+void RunDirectory::add_row(const Row& row) {
+  Summary next = summary_;
+  const auto same = std::find_if(next.rows.begin(), next.rows.end(),
+                                 [&](const Row& other) { return other.case_id == row.case_id; });
+  if (same == next.rows.end()) next.rows.push_back(row);
+  else *same = row;
+  write_summary(next);
+  summary_ = std::move(next);
+}
+
+void RunDirectory::write_summary(const Summary& summary) const {
+  write_file_atomically(file("summary.json"), summary_to_json(summary).dump(2) + "\n");
+  write_file_atomically(file("summary.csv"), rows_to_csv(summary.rows));
+}
+
+std::string RunDirectory::write_trace(const std::string& case_id, const std::vector<std::vector<Span>>& ranks,
+                                      const std::string& time_source) {
+  const std::string path = file("trace/" + file_name_of_case(case_id) + ".json");
+  write_file_atomically(path, trace_json(case_id, ranks, time_source));
+  return path;
+}
+
+}  // namespace strobe

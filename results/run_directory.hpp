@@ -1,0 +1,71 @@
+// The run directory: everything one plan produced, on disk as soon as it exists, and safe to continue.
+//
+//   plan.json      {"schema_version", "plan_hash", "cases"}
+//   env.json       provenance; "resumed" lists the provenance of every continuation
+//   samples.jsonl  one line per case, repetition, epoch and rank
+//   summary.json, summary.csv   one row per case, replaced in one step after each case
+//   trace/*.json, logs/strobe.log
+#pragma once
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "results/row.hpp"
+
+namespace strobe {
+
+/// Hash that identifies a plan: SHA-256 of the compact JSON of its cases.
+std::string plan_hash(const Json& cases);
+
+/// The first place, depth first in the order of `a`, at which two JSON values differ.
+struct JsonDifference {
+  bool differs = false;
+  std::string pointer;  // JSON pointer
+  std::string a, b;     // compact JSON of both sides there, or "absent"
+};
+JsonDifference first_difference(const Json& a, const Json& b, const std::string& pointer = "");
+
+/// One run's folder, opened for writing by one process.
+class RunDirectory {
+ public:
+  /// Makes or reopens the folder `path` and writes plan.json and env.json, before anything is measured.
+  /// `cases` is the plan: an array of the cases as case_to_json gives them. An existing run there is refused with
+  /// InvalidRequest("--out") unless `resume`; with `resume`, another plan is refused with InvalidRequest("--resume")
+  /// that names the first differing field and both values, rows of interrupted cases and samples of cases without a
+  /// row are dropped, and everything else is kept. Throws SystemError when the folder cannot be written to.
+  RunDirectory(std::string path, const Json& cases, const Json& environment, bool resume);
+
+  const std::string& path() const { return path_; }
+  const std::vector<Row>& rows() const { return summary_.rows; }
+
+  /// Whether the case has a row from before or from this run that is not `interrupted`; such a case is not run again.
+  bool finished(const std::string& case_id) const;
+
+  /// Appends one line per sample and flushes them to the disk. Throws SystemError; the file is then as it was.
+  void append_samples(const std::string& case_id, const std::vector<EpochSample>& samples);
+
+  /// Adds the row, or replaces the row of the same case, and rewrites summary.json and summary.csv. Throws SystemError;
+  /// the files on disk are then the previous ones.
+  void add_row(const Row& row);
+
+  /// Writes trace/CASE.json and returns its path; see trace.hpp. Throws SystemError.
+  std::string write_trace(const std::string& case_id, const std::vector<std::vector<Span>>& ranks,
+                          const std::string& time_source);
+
+  std::string log_path() const { return file("logs/strobe.log"); }
+  std::string file(const std::string& name) const { return path_ + "/" + name; }
+
+ private:
+  void start(const Json& cases, const Json& environment);
+  void reopen(const Json& cases, const Json& environment);
+  void write_summary(const Summary& summary) const;
+
+  std::string path_;
+  Summary summary_;
+};
+
+/// `case_id` as a file name: every character but letters, digits, '.', '-' and '_' becomes '_'.
+std::string file_name_of_case(const std::string& case_id);
+
+}  // namespace strobe

@@ -1,0 +1,111 @@
+#include "results/sample_lines.hpp"
+
+#include <fmt/format.h>
+
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "core/errors.hpp"
+#include "results/files.hpp"
+
+namespace strobe {
+namespace {
+
+template <class T, std::size_t N>
+Json named_values(const std::array<T, N>& values, const std::string_view* names) {
+  Json result = Json::object();
+  for (std::size_t i = 0; i < N; ++i) result[std::string(names[i])] = values[i];
+  return result;
+}
+
+template <class T, std::size_t N>
+void read_named_values(const Json& json, const std::string_view* names, std::array<T, N>& values) {
+  for (std::size_t i = 0; i < N; ++i) values[i] = json.at(std::string(names[i])).get<T>();
+}
+
+/// Calls `use(line, object)` for each complete line.
+void for_each_line(const std::string& path, const std::function<void(std::string_view, const Json&)>& use) {
+  const std::string text = read_text_file(path);
+  std::uint64_t number = 0;
+  for (std::size_t begin = 0, end; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1) {
+    const std::string_view line(text.data() + begin, end - begin);
+    ++number;
+    try {
+      const Json json = Json::parse(line);
+      json.at("case_id").get_ref<const std::string&>();
+      use(line, json);
+    } catch (const nlohmann::json::exception& error) {
+      throw InvalidInput(path, number, 0, fmt::format("not a sample: {}", error.what()));
+    }
+  }
+}
+
+}  // namespace
+
+Json sample_to_json(const std::string& case_id, const EpochSample& sample) {
+  Json json = Json::object();
+  json["case_id"] = case_id;
+  json["repetition"] = sample.repetition;
+  json["epoch"] = sample.epoch;
+  json["rank"] = sample.rank;
+  json["warmup"] = sample.warmup;
+  json["epoch_seconds"] = sample.epoch_seconds;
+  json["busy_seconds"] = sample.busy_seconds;
+  json["phase_seconds"] = named_values(sample.phase_seconds, phase_names);
+  json["hidden_communicate_seconds"] = sample.hidden_communicate_seconds;
+  json["sent_bytes"] = named_values(sample.sent_bytes, traffic_names);
+  json["transfer_bytes"] = sample.transfer_bytes;
+  json["messages"] = sample.messages;
+  json["flops"] = sample.work.flops;
+  json["read_bytes"] = sample.work.bytes_read;
+  json["written_bytes"] = sample.work.bytes_written;
+  json["peak_host_bytes"] = sample.peak_host_bytes;
+  json["peak_device_bytes"] = sample.peak_device_bytes;
+  return json;
+}
+
+EpochSample sample_from_json(const Json& json) {
+  EpochSample sample;
+  sample.repetition = json.at("repetition").get<int>();
+  sample.epoch = json.at("epoch").get<int>();
+  sample.rank = json.at("rank").get<int>();
+  sample.warmup = json.at("warmup").get<bool>();
+  sample.epoch_seconds = json.at("epoch_seconds").get<double>();
+  sample.busy_seconds = json.at("busy_seconds").get<double>();
+  read_named_values(json.at("phase_seconds"), phase_names, sample.phase_seconds);
+  sample.hidden_communicate_seconds = json.at("hidden_communicate_seconds").get<double>();
+  read_named_values(json.at("sent_bytes"), traffic_names, sample.sent_bytes);
+  sample.transfer_bytes = json.at("transfer_bytes").get<std::uint64_t>();
+  sample.messages = json.at("messages").get<std::uint64_t>();
+  sample.work = {json.at("flops").get<double>(), json.at("read_bytes").get<double>(),
+                 json.at("written_bytes").get<double>()};
+  sample.peak_host_bytes = json.at("peak_host_bytes").get<std::uint64_t>();
+  sample.peak_device_bytes = json.at("peak_device_bytes").get<std::uint64_t>();
+  return sample;
+}
+
+std::string sample_lines(const std::string& case_id, const std::vector<EpochSample>& samples) {
+  std::string text;
+  for (const EpochSample& sample : samples) text += sample_to_json(case_id, sample).dump() + "\n";
+  return text;
+}
+
+std::map<std::string, std::vector<EpochSample>> read_samples(const std::string& path) {
+  std::map<std::string, std::vector<EpochSample>> samples;
+  for_each_line(path, [&](std::string_view, const Json& json) {
+    samples[json.at("case_id").get<std::string>()].push_back(sample_from_json(json));
+  });
+  return samples;
+}
+
+std::string kept_sample_lines(const std::string& path, const std::map<std::string, bool>& keep) {
+  std::string text;
+  for_each_line(path, [&](std::string_view line, const Json& json) {
+    const auto position = keep.find(json.at("case_id").get<std::string>());
+    if (position != keep.end() && position->second) text.append(line).append("\n");
+  });
+  return text;
+}
+
+}  // namespace strobe

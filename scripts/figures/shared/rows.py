@@ -1,0 +1,132 @@
+"""Rows of a run directory for figures: reading, refusing what is incomplete, naming what is drawn."""
+
+import argparse
+import json
+import os
+import sys
+
+# Okabe and Ito's palette, told apart with every common form of colour blindness.
+BLUE, VERMILION, ORANGE, GREEN, PURPLE, SKY = "#0072B2", "#D55E00", "#E69F00", "#009E73", "#CC79A7", "#56B4E9"
+GREY, LIGHT_GREY = "#8C8C8C", "#D9D9D9"
+
+PLUGINS = ("workload", "model", "strategy", "task", "optimizer")
+SCALARS = ("device", "comm", "cluster", "numerics", "precision", "seed")
+
+
+class Refused(Exception):
+    """The rows cannot be drawn; the text says why."""
+
+
+def read_rows(path, needed):
+    """The ok rows of a run directory (or summary.json). Raises Refused when a key in `needed` is absent or null."""
+    if os.path.isdir(path):
+        path = os.path.join(path, "summary.json")
+    try:
+        with open(path, encoding="utf-8") as file:
+            rows = json.load(file)["rows"]
+    except OSError as error:
+        raise Refused(f"{path}: {error.strerror}") from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise Refused(f"{path}: not a summary.json ({error!r})") from error
+    kept = []
+    for number, row in enumerate(rows):
+        name = row.get("case_id", f"row {number}")
+        if row.get("status") != "ok":
+            print(f"left out {name}: {row.get('status')} {row.get('reason', '')}".rstrip(), file=sys.stderr)
+            continue
+        for key in ("ranks", "time_source", "notes") + PLUGINS[:3] + tuple(needed):
+            if row.get(key) is None:
+                why = row.get("absent", {}).get("/" + key, "the key is not there")
+                raise Refused(f"{path}: {name} lacks '{key}', which this figure needs ({why})")
+        kept.append(row)
+    if not kept:
+        raise Refused(f"{path}: no row ended ok, so there is nothing to draw")
+    return kept
+
+
+def parameters(row, kind):
+    return {key: value for key, value in row.get(kind, {}).items() if key != "name"}
+
+
+def label(row, kind, rows):
+    """The plug-in's name, with those of its parameters that differ among `rows` of the same name."""
+    name = row[kind]["name"]
+    same = [parameters(other, kind) for other in rows if other[kind]["name"] == name]
+    varying = [key for key, value in parameters(row, kind).items() if any(other.get(key) != value for other in same)]
+    values = [f"{parameters(row, kind)[key]}" for key in varying]
+    return name if not values else f"{name} ({', '.join(values)})"
+
+
+def group_label(row, rows):
+    """What tells the panels apart: the workload, and every other setting that differs among the rows of its clock."""
+    same = [other for other in rows if other["time_source"] == row["time_source"]]
+    parts = [label(row, "workload", rows)]
+    for kind in ("model", "task", "optimizer"):
+        if kind in row and len({json.dumps(other.get(kind)) for other in same}) > 1:
+            parts.append(label(row, kind, same))
+    for key in SCALARS:
+        if len({other.get(key) for other in same}) > 1:
+            parts.append(f"{key} {row.get(key)}")
+    for key in row.get("settings", {}):
+        if len({json.dumps(other.get("settings", {}).get(key)) for other in same}) > 1:
+            parts.append(f"{key} {row['settings'][key]}")
+    return ", ".join(parts)
+
+
+def source_label(rows):
+    """'measured', 'predicted' or 'predicted, uncalibrated' for rows of one clock, with the cluster when there is one."""
+    words = ["measured" if rows[0]["time_source"] == "wall" else "predicted"]
+    words += sorted({note for row in rows for note in row["notes"] if note in ("uncalibrated", "extrapolated")})
+    clusters = sorted({row.get("cluster") or "" for row in rows} - {""})
+    return ", ".join(words) + (f" ({', '.join(clusters)})" if clusters else "")
+
+
+def in_order(values):
+    """Distinct values in order of first appearance."""
+    return list(dict.fromkeys(values))
+
+
+def time_unit(seconds):
+    """(factor, unit) that puts the largest of `seconds` between 1 and 1000."""
+    largest = max(seconds, default=1.0)
+    for factor, unit in ((1.0, "s"), (1e3, "ms"), (1e6, "µs")):
+        if largest * factor >= 1:
+            return factor, unit
+    return 1e9, "ns"
+
+
+def start_matplotlib():
+    """matplotlib.pyplot without a display, with this project's look and output that is the same every time."""
+    try:
+        import matplotlib
+    except ImportError as error:
+        raise Refused("figures need matplotlib (apt: python3-matplotlib)") from error
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+    plt.rcParams.update({"font.size": 9, "axes.titlesize": 10, "axes.spines.top": False, "axes.spines.right": False,
+                         "axes.axisbelow": True, "axes.grid": True, "grid.color": "#E6E6E6", "grid.linewidth": 0.8,
+                         "legend.frameon": False, "svg.hashsalt": "strobe", "figure.dpi": 100, "savefig.dpi": 160})
+    return plt
+
+
+def main(draw, name, needed, description):
+    """Command line of a figure: reads RUN_DIR, draws, writes NAME.png and NAME.svg; exit status 2 when refused."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("run", metavar="RUN_DIR", help="run directory, or its summary.json")
+    parser.add_argument("--out", metavar="DIR", default=".", help="folder for the figures (default: here)")
+    options = parser.parse_args()
+    try:
+        rows = read_rows(options.run, needed)
+        figure = draw(rows, start_matplotlib())
+        os.makedirs(options.out, exist_ok=True)
+        for kind, metadata in (("png", {"Software": None}), ("svg", {"Date": None})):
+            path = os.path.join(options.out, f"{name}.{kind}")
+            figure.savefig(path, bbox_inches="tight", metadata=metadata)
+            print(path)
+    except Refused as refused:
+        print(f"{name}: {refused}", file=sys.stderr)
+        return 2
+    except OSError as error:
+        print(f"{name}: cannot write {error.filename}: {error.strerror}", file=sys.stderr)
+        return 1
+    return 0

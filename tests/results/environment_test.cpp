@@ -1,0 +1,50 @@
+#include "results/environment.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+
+namespace strobe {
+namespace {
+
+TEST(Environment, RecordsWhatCanBeKnown) {
+  const Json recorded = environment();
+  for (const char* key : {"arguments", "date_utc", "host", "kernel", "host_class", "cpu", "memory_bytes", "gpus", "load",
+                          "build", "versions", "source", "variables"}) {
+    EXPECT_TRUE(recorded.contains(key)) << key;
+  }
+  EXPECT_NE(recorded["arguments"][0].get<std::string>().find("test_results"), std::string::npos);
+  EXPECT_GE(recorded["cpu"]["cores"].get<int>(), recorded["cpu"]["cores_allowed"].get<int>());
+  EXPECT_GT(recorded["memory_bytes"].get<std::uint64_t>(), 1u << 20);
+  EXPECT_EQ(recorded["date_utc"].get<std::string>().size(), 20u);
+  EXPECT_FALSE(recorded["build"]["compiler"].get<std::string>().empty());
+  EXPECT_FALSE(recorded["build"]["flags"].is_null()) << "the build did not pass STROBE_COMPILE_FLAGS";
+  for (const char* library : {"fmt", "nlohmann_json", "zlib", "openssl"}) {
+    EXPECT_FALSE(recorded["versions"][library].get<std::string>().empty()) << library;
+  }
+  if (!recorded["source"]["git_sha"].is_null()) {
+    EXPECT_EQ(recorded["source"]["git_sha"].get<std::string>().find_first_not_of("0123456789abcdef"), std::string::npos);
+    EXPECT_TRUE(recorded["source"]["dirty"].is_boolean());
+  }
+}
+
+TEST(Environment, OnlyAllowedVariablesAreTaken) {
+  ::setenv("STROBE_TEST_VARIABLE", "seen", 1);
+  ::setenv("SOME_SECRET_TOKEN", "hidden", 1);
+  const std::string text = environment()["variables"].dump();
+  ::unsetenv("STROBE_TEST_VARIABLE");
+  ::unsetenv("SOME_SECRET_TOKEN");
+  EXPECT_NE(text.find("\"STROBE_TEST_VARIABLE\":\"seen\""), std::string::npos);
+  EXPECT_EQ(text.find("SOME_SECRET_TOKEN"), std::string::npos);
+  EXPECT_EQ(text.find("\"PATH\""), std::string::npos);
+}
+
+TEST(Environment, HostClassIsStable) {
+  EXPECT_EQ(host_class(), host_class());
+  EXPECT_EQ(host_class()["fingerprint"].get<std::string>().size(), 12u);
+  EXPECT_EQ(environment()["host_class"], host_class());
+}
+
+}  // namespace
+}  // namespace strobe

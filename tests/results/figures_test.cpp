@@ -1,0 +1,96 @@
+// Every figure in scripts/figures draws the golden summary, and refuses rows that it cannot draw.
+#include <gtest/gtest.h>
+
+#include "tests/results/python.hpp"
+#include "tests/results/result_fixtures.hpp"
+
+namespace strobe {
+namespace {
+
+namespace fs = std::filesystem;
+using testing_results::text_of;
+
+const std::string golden_path = std::string(STROBE_TEST_DIR) + "/results/golden/summary.json";
+
+std::vector<std::string> figure_names() {
+  std::vector<std::string> names;
+  for (const auto& entry : fs::directory_iterator(std::string(STROBE_SOURCE_DIR) + "/scripts/figures")) {
+    if (entry.path().extension() == ".py") names.push_back(entry.path().stem().string());
+  }
+  return names;
+}
+
+class Figures : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    ::setenv("PYTHONDONTWRITEBYTECODE", "1", 1);
+    python_ = testing_results::find_python("matplotlib");
+    if (python_.empty()) GTEST_SKIP() << "no Python with matplotlib (apt: python3-matplotlib)";
+  }
+
+  int draw(const std::string& name, const std::string& summary, const std::string& out) const {
+    const std::string script = std::string(STROBE_SOURCE_DIR) + "/scripts/figures/" + name + ".py";
+    return testing_results::run_program({python_, script, summary, "--out", out}, folder_.file("output"));
+  }
+  std::string output() const { return text_of(folder_.file("output")); }
+
+  /// Path of a copy of the golden summary changed by `change`.
+  template <class Change>
+  std::string changed_golden(Change change) const {
+    Json summary = Json::parse(text_of(golden_path));
+    change(summary["rows"]);
+    testing_results::write_text(folder_.file("changed.json"), summary.dump());
+    return folder_.file("changed.json");
+  }
+
+  testing_results::TemporaryFolder folder_;
+  std::string python_;
+};
+
+TEST_F(Figures, EachIsDrawnAsPngAndSvgTheSameEveryTime) {
+  const std::vector<std::string> names = figure_names();
+  ASSERT_GE(names.size(), 2u);
+  for (const std::string& name : names) {
+    ASSERT_EQ(draw(name, golden_path, folder_.file("a")), 0) << name << ": " << output();
+    const std::string png = text_of(folder_.file("a/" + name + ".png")), svg = text_of(folder_.file("a/" + name + ".svg"));
+    EXPECT_EQ(png.substr(0, 4), "\x89PNG") << name;
+    EXPECT_GT(png.size(), 10000u) << name;
+    EXPECT_NE(svg.find("<svg"), std::string::npos) << name;
+    EXPECT_NE(svg.find("uncalibrated"), std::string::npos) << name << " does not mark uncalibrated predictions";
+    ASSERT_EQ(draw(name, golden_path, folder_.file("b")), 0) << name;
+    EXPECT_EQ(text_of(folder_.file("b/" + name + ".svg")), svg) << name;
+    EXPECT_EQ(text_of(folder_.file("b/" + name + ".png")), png) << name;
+  }
+}
+
+TEST_F(Figures, CasesThatDidNotEndOkAreNamedAndLeftOut) {
+  ASSERT_EQ(draw("phase_split", golden_path, folder_.file("a")), 0);
+  EXPECT_NE(output().find("left out chess/tm-gcn/snapshot/sim/r256#golden: out_of_memory"), std::string::npos) << output();
+}
+
+TEST_F(Figures, RowsThatLackAColumnAreRefusedByName) {
+  const std::pair<const char*, const char*> needs[] = {{"phase_split", "phase_seconds"}, {"scaling", "epoch_seconds"}};
+  for (const auto& [name, key] : needs) {
+    const std::string missing = changed_golden([&, key = key](Json& rows) { rows[1].erase(key); });
+    EXPECT_EQ(draw(name, missing, folder_.file("a")), 2);
+    EXPECT_NE(output().find(std::string("lacks '") + key + "'"), std::string::npos) << output();
+    EXPECT_NE(output().find("chess/tm-gcn/snapshot/cpu/r2#golden"), std::string::npos) << output();
+    EXPECT_FALSE(fs::exists(folder_.file("a/" + std::string(name) + ".png")));
+  }
+}
+
+TEST_F(Figures, TwoRowsForOneBarAndForeignFilesAreRefused) {
+  const std::string twice = changed_golden([](Json& rows) { rows.push_back(rows[1]); });
+  for (const std::string& name : figure_names()) {
+    EXPECT_EQ(draw(name, twice, folder_.file("a")), 2) << output();
+    EXPECT_NE(output().find("would share one"), std::string::npos) << output();
+    EXPECT_EQ(draw(name, folder_.file("nowhere"), folder_.file("a")), 2);
+    EXPECT_NE(output().find("No such file"), std::string::npos) << output();
+  }
+  const std::string none = changed_golden([](Json& rows) { rows = Json::array(); });
+  EXPECT_EQ(draw("scaling", none, folder_.file("a")), 2);
+  EXPECT_NE(output().find("nothing to draw"), std::string::npos) << output();
+}
+
+}  // namespace
+}  // namespace strobe

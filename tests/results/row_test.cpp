@@ -1,0 +1,224 @@
+#include "results/row.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <numeric>
+#include <set>
+
+#include "core/errors.hpp"
+#include "tests/results/result_fixtures.hpp"
+
+namespace strobe {
+namespace {
+
+using testing_results::case_json;
+using testing_results::make_result;
+using testing_results::make_sample;
+
+TEST(Summarise, ByHand) {
+  CaseResult result = make_result();
+  result.peak_flops_per_second = 4e9;
+  result.peak_bytes_per_second = 6e8;
+  result.dollars_per_second = 0.5;
+  const Row row = summarise(case_json(), "chess/x#1", result);
+  EXPECT_EQ(row.status, "ok");
+  EXPECT_EQ(row.strategy["name"], "snapshot");
+  EXPECT_EQ(row.settings["epochs"], 2);
+  ASSERT_TRUE(row.epoch_seconds);
+  EXPECT_EQ(row.epoch_seconds->n, 2) << "the warm-up epoch is not counted";
+  EXPECT_DOUBLE_EQ(row.epoch_seconds->median, 1.0015);
+  EXPECT_DOUBLE_EQ(row.epoch_seconds->min, 1.001);
+  EXPECT_DOUBLE_EQ(row.epoch_seconds->max, 1.002);
+  EXPECT_DOUBLE_EQ(row.epoch_seconds->p95, 1.00195);
+  EXPECT_TRUE(std::isnan(row.epoch_seconds->ci95_low));
+  EXPECT_EQ(row.absent.count("/epoch_seconds/ci95_low"), 1u);
+  ASSERT_TRUE(row.phase_seconds);
+  EXPECT_DOUBLE_EQ((*row.phase_seconds)[0], 0.5);
+  EXPECT_DOUBLE_EQ(std::accumulate(row.phase_seconds->begin(), row.phase_seconds->end(), 0.0), row.epoch_seconds->mean);
+  ASSERT_TRUE(row.sent_bytes);
+  EXPECT_EQ(*row.sent_bytes, (SentBytes{200, 0, 0, 0, 48, 0, 248}));
+  EXPECT_EQ(*row.messages, 6u);
+  EXPECT_EQ(*row.transfer_bytes, 14u);
+  EXPECT_EQ(row.peak_bytes->host, (std::vector<std::uint64_t>{1002, 1012}));
+  EXPECT_NEAR(row.imbalance->max_over_min, 0.8 / 0.7, 1e-12);
+  EXPECT_NEAR(row.imbalance->max_over_mean, 0.8 / 0.75, 1e-12);
+  EXPECT_DOUBLE_EQ(row.throughput.at("edges_per_second"), 1000 / 1.0015);
+  EXPECT_DOUBLE_EQ(row.roofline->flops_fraction, 2e9 / 1.0015 / 4e9);
+  EXPECT_DOUBLE_EQ(row.roofline->bandwidth_fraction, 6e8 / 1.0015 / 6e8);
+  EXPECT_DOUBLE_EQ(row.dollars_per_epoch, 0.5 * 1.0015);
+  EXPECT_EQ(row.loss->back(), 0.5);
+  EXPECT_FALSE(row.metrics.at("auc"));
+  EXPECT_EQ(row.absent.at("/metrics/auc"), "one class only");
+  EXPECT_TRUE(row.notes.empty());
+}
+
+TEST(Summarise, TheSlowestRankOfEachEpochCounts) {
+  CaseResult result;
+  result.samples = {make_sample(0, 0, 0, 1, 0, 0), make_sample(0, 0, 1, 3, 1, 0), make_sample(0, 1, 0, 5, 0, 1),
+                    make_sample(0, 1, 1, 2, 0, 0), make_sample(1, 0, 0, 2, 0, 0), make_sample(1, 0, 1, 1, 1, 0)};
+  const Row row = summarise(case_json(), "c", result);
+  EXPECT_EQ(row.epoch_seconds->n, 3) << "epochs of all repetitions";
+  EXPECT_DOUBLE_EQ(row.epoch_seconds->max, 6);
+  EXPECT_DOUBLE_EQ(row.epoch_seconds->median, 4);
+  EXPECT_DOUBLE_EQ((*row.phase_seconds)[0], 10.0 / 3) << "of two equally slow ranks, the lower one's phases";
+  const auto slowest = slowest_of_each_epoch(result.samples, 2);
+  ASSERT_EQ(slowest.size(), 3u);
+  EXPECT_EQ(slowest[0]->rank, 1);
+  EXPECT_EQ(slowest[2]->rank, 0);
+}
+
+TEST(Summarise, BytesThatChangeBetweenEpochsAreNoted) {
+  CaseResult result = make_result();
+  result.samples.back().sent_bytes[1] = 50;
+  const Row row = summarise(case_json(), "c", result);
+  EXPECT_EQ((*row.sent_bytes)[1], 50u);
+  EXPECT_EQ((*row.sent_bytes)[traffic_count], 298u);
+  ASSERT_EQ(row.notes.size(), 1u);
+  EXPECT_NE(row.notes[0].find("differ between epochs"), std::string::npos);
+}
+
+/// Pointers of the nulls in `value`, outside /absent.
+void find_nulls(const Json& value, const std::string& pointer, std::vector<std::string>& nulls) {
+  if (value.is_null()) nulls.push_back(pointer);
+  if (pointer == "/absent" || !value.is_structured()) return;
+  for (const auto& [key, item] : value.items()) find_nulls(item, pointer + "/" + key, nulls);
+}
+
+TEST(Summarise, EveryNullHasAReason) {
+  CaseResult failed;
+  failed.status = "out_of_memory";
+  failed.reason = "rank 1 is out of memory";
+  CaseResult odd = make_result();
+  odd.loss.per_epoch = {0.5, std::nan("")};
+  for (EpochSample& sample : odd.samples) sample.busy_seconds = 0;
+  for (const Row& row : {summarise(case_json(), "a", failed), summarise(case_json(), "b", odd)}) {
+    std::vector<std::string> nulls;
+    find_nulls(row_to_json(row), "", nulls);
+    EXPECT_GE(nulls.size(), 6u) << row.case_id;
+    for (const std::string& pointer : nulls) {
+      ASSERT_EQ(row.absent.count(pointer), 1u) << row.case_id << " " << pointer;
+      EXPECT_FALSE(row.absent.at(pointer).empty()) << row.case_id << " " << pointer;
+    }
+  }
+  EXPECT_EQ(summarise(case_json(), "b", odd).absent.at("/loss/1"), "not a finite number");
+}
+
+TEST(Summarise, OkWithoutMeasuredEpochsIsAFailure) {
+  CaseResult result = make_result();
+  for (EpochSample& sample : result.samples) sample.warmup = true;
+  EXPECT_EQ(summarise(case_json(), "c", result).status, "failed");
+  result = make_result(1);
+  result.samples.pop_back();  // rank 1 never ended the only measured epoch
+  EXPECT_EQ(summarise(case_json(), "c", result).status, "failed");
+}
+
+TEST(Row, RoundTripIsExact) {
+  CaseResult result = make_result(8);
+  result.loss.per_epoch = {1.0 / 3, std::nan(""), 5e-324};
+  result.exact = false;
+  result.approximations = {"stale embeddings"};
+  result.notes = {"uncalibrated", "quote \" comma , line\nbreak"};
+  result.planned_bytes = {{"halo", 12}};
+  CaseResult skipped;
+  skipped.status = "skipped";
+  for (const CaseResult& each : {result, make_result(), skipped}) {
+    const Json first = row_to_json(summarise(case_json(), "c#1", each));
+    const Json parsed = Json::parse(first.dump(2));
+    EXPECT_EQ(row_to_json(row_from_json(parsed, "here")).dump(), first.dump());
+  }
+  const Row row = row_from_json(row_to_json(summarise(case_json(), "c#1", result)), "here");
+  EXPECT_EQ((*row.loss)[0], 1.0 / 3);
+  EXPECT_TRUE(std::isnan((*row.loss)[1]));
+  EXPECT_EQ((*row.loss)[2], 5e-324);
+  EXPECT_EQ(row.approximations, result.approximations);
+  EXPECT_FALSE(std::isnan(row.epoch_seconds->ci95_low));
+}
+
+TEST(Row, MissingKeysAndWrongTypesNameTheKey) {
+  Json json = row_to_json(summarise(case_json(), "c", make_result()));
+  json["ranks"] = "two";
+  try {
+    row_from_json(json, "summary.json");
+    FAIL() << "a text was accepted as a number";
+  } catch (const InvalidInput& error) {
+    EXPECT_NE(std::string(error.what()).find("'ranks'"), std::string::npos) << error.what();
+  }
+  json.erase("ranks");
+  EXPECT_THROW(row_from_json(json, "summary.json"), InvalidInput);
+}
+
+TEST(RowFields, KeysAreUniqueAndExplained) {
+  std::set<std::string> keys;
+  for (const RowField& field : row_fields()) {
+    EXPECT_TRUE(keys.insert(field.key).second) << field.key;
+    EXPECT_GT(field.help.size(), 10u) << field.key;
+    const std::string unit_word = field.unit == "s" ? "seconds" : field.unit == "bytes" ? "bytes" : "";
+    EXPECT_NE(field.key.find(unit_word), std::string::npos) << field.key;
+  }
+  for (const char* key : {"case_id", "status", "reason", "workload", "model", "strategy", "task", "device", "comm",
+                          "cluster", "numerics", "precision", "ranks", "seed", "time_source", "epoch_seconds",
+                          "phase_seconds", "sent_bytes", "transfer_bytes", "messages", "peak_bytes", "imbalance", "loss",
+                          "metrics", "throughput", "roofline", "dollars_per_epoch", "exact", "notes"}) {
+    EXPECT_EQ(keys.count(key), 1u) << key;
+  }
+}
+
+/// The records of an RFC 4180 text.
+std::vector<std::vector<std::string>> parse_csv(const std::string& text) {
+  std::vector<std::vector<std::string>> records(1, {""});
+  bool inside = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (inside && c == '"' && i + 1 < text.size() && text[i + 1] == '"') records.back().back() += text[++i];
+    else if (c == '"') inside = !inside;
+    else if (!inside && c == ',') records.back().emplace_back();
+    else if (!inside && c == '\r' && text[i + 1] == '\n') records.push_back({""}), ++i;
+    else records.back().back() += c;
+  }
+  records.pop_back();
+  return records;
+}
+
+TEST(Csv, OneRecordPerRowWithFlatColumns) {
+  CaseResult result = make_result();
+  result.notes = {"says \"no\", twice", "line\r\nbreak"};
+  const auto records = parse_csv(rows_to_csv({summarise(case_json(), "a#1", result), summarise(case_json(4), "b#2", CaseResult{})}));
+  ASSERT_EQ(records.size(), 3u);
+  const auto column = [&](const std::string& name) {
+    const auto& header = records[0];
+    const auto position = std::find(header.begin(), header.end(), name);
+    EXPECT_NE(position, header.end()) << name;
+    return static_cast<std::size_t>(position - header.begin());
+  };
+  for (const auto& record : records) EXPECT_EQ(record.size(), records[0].size());
+  EXPECT_EQ(records[1][column("case_id")], "a#1");
+  EXPECT_EQ(records[1][column("workload")], "chess");
+  EXPECT_EQ(records[1][column("workload_parameters")], R"({"window":"30d"})");
+  EXPECT_EQ(std::stod(records[1][column("epoch_seconds.median")]), 1.0015);
+  EXPECT_EQ(records[1][column("sent_bytes.total")], "248");
+  EXPECT_EQ(records[1][column("peak_bytes.host")], "1002;1012");
+  EXPECT_EQ(records[1][column("notes")], "says \"no\", twice;line\r\nbreak");
+  EXPECT_EQ(records[2][column("epoch_seconds.median")], "");
+  EXPECT_EQ(records[2][column("ranks")], "4");
+}
+
+TEST(Summary, OtherMajorVersionAndForeignFilesAreRefused) {
+  const testing_results::TemporaryFolder folder;
+  Json json = summary_to_json({"hash", {summarise(case_json(), "a#1", make_result())}});
+  testing_results::write_text(folder.file("good"), json.dump());
+  EXPECT_EQ(read_summary(folder.file("good")).rows.size(), 1u);
+  json["schema_version"] = "1.7.0";
+  json["rows"][0]["a_key_of_a_newer_minor_version"] = 1;
+  testing_results::write_text(folder.file("minor"), json.dump());
+  EXPECT_EQ(read_summary(folder.file("minor")).rows[0].case_id, "a#1");
+  json["schema_version"] = "2.0.0";
+  testing_results::write_text(folder.file("major"), json.dump());
+  EXPECT_THROW(read_summary(folder.file("major")), InvalidInput);
+  testing_results::write_text(folder.file("foreign"), "[1, 2");
+  EXPECT_THROW(read_summary(folder.file("foreign")), InvalidInput);
+  EXPECT_THROW(read_summary(folder.file("not there")), SystemError);
+}
+
+}  // namespace
+}  // namespace strobe

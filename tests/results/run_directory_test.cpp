@@ -1,0 +1,213 @@
+#include "results/run_directory.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <csignal>
+
+#include "core/errors.hpp"
+#include "results/files.hpp"
+#include "results/sample_lines.hpp"
+#include "tests/results/result_fixtures.hpp"
+
+namespace strobe {
+namespace {
+
+namespace fs = std::filesystem;
+using testing_results::case_json;
+using testing_results::make_result;
+using testing_results::TemporaryFolder;
+using testing_results::text_of;
+using testing_results::write_text;
+
+Json plan() { return Json::array({case_json(1, "sequential"), case_json(2)}); }
+const Json env{{"host", "here"}};
+
+void add_case(RunDirectory& run, const std::string& id, const CaseResult& result) {
+  run.append_samples(id, result.samples);
+  run.add_row(summarise(case_json(), id, result));
+}
+
+/// While it lives, this process cannot make a file longer than `bytes`: writes fail as on a full disk.
+class FileSizeLimit {
+ public:
+  explicit FileSizeLimit(rlim_t bytes) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {
+    ::getrlimit(RLIMIT_FSIZE, &before_);
+    const rlimit limit{bytes, before_.rlim_max};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  ~FileSizeLimit() {
+    ::setrlimit(RLIMIT_FSIZE, &before_);
+    std::signal(SIGXFSZ, handler_);
+  }
+
+ private:
+  rlimit before_{};
+  void (*handler_)(int);
+};
+
+TEST(RunDirectory, WritesPlanEnvironmentSamplesAndSummaries) {
+  const TemporaryFolder folder;
+  RunDirectory run(folder.file("a/b/run"), plan(), env, false);
+  EXPECT_FALSE(run.finished("one"));
+  add_case(run, "one", make_result());
+  EXPECT_TRUE(run.finished("one"));
+  const Json written_plan = Json::parse(text_of(run.file("plan.json")));
+  EXPECT_EQ(written_plan["cases"], plan());
+  EXPECT_EQ(written_plan["plan_hash"], plan_hash(plan()));
+  EXPECT_EQ(Json::parse(text_of(run.file("env.json"))), env);
+  const Summary summary = read_summary(run.file("summary.json"));
+  EXPECT_EQ(summary.plan_hash, plan_hash(plan()));
+  ASSERT_EQ(summary.rows.size(), 1u);
+  EXPECT_EQ(text_of(run.file("summary.csv")), rows_to_csv(summary.rows));
+  EXPECT_EQ(read_samples(run.file("samples.jsonl")).at("one").size(), 6u);
+  EXPECT_TRUE(fs::is_directory(fs::path(run.log_path()).parent_path()));
+  for (const auto& entry : fs::recursive_directory_iterator(run.path())) {
+    EXPECT_EQ(entry.path().string().find(".partial"), std::string::npos);
+    EXPECT_EQ(entry.path().string().find("probe"), std::string::npos);
+  }
+}
+
+TEST(RunDirectory, ExistingRunIsRefusedUnlessResumed) {
+  const TemporaryFolder folder;
+  { RunDirectory run(folder.path(), plan(), env, false); }
+  try {
+    RunDirectory run(folder.path(), plan(), env, false);
+    FAIL() << "an existing run was overwritten";
+  } catch (const InvalidRequest& error) {
+    EXPECT_EQ(error.where(), "--out");
+    EXPECT_NE(std::string(error.what()).find("--resume"), std::string::npos);
+  }
+  EXPECT_NO_THROW(RunDirectory(folder.path(), plan(), env, true));
+}
+
+TEST(RunDirectory, ResumeOfAnEmptyFolderStarts) {
+  const TemporaryFolder folder;
+  const RunDirectory run(folder.file("new"), plan(), env, true);
+  EXPECT_TRUE(fs::exists(run.file("plan.json")));
+}
+
+TEST(RunDirectory, ResumeWithAnotherPlanNamesTheFieldAndBothValues) {
+  const TemporaryFolder folder;
+  { RunDirectory run(folder.path(), plan(), env, false); }
+  const std::string before = text_of(folder.file("plan.json"));
+  Json other = plan();
+  other[1]["model"]["hidden"] = 16;
+  try {
+    RunDirectory run(folder.path(), other, env, true);
+    FAIL() << "another plan was accepted";
+  } catch (const InvalidRequest& error) {
+    EXPECT_EQ(error.where(), "--resume");
+    const std::string text = error.what();
+    EXPECT_NE(text.find("/cases/1/model/hidden is 6 there and 16 in this request"), std::string::npos) << text;
+  }
+  other = plan();
+  other.push_back(case_json(4));
+  EXPECT_THROW(RunDirectory(folder.path(), other, env, true), InvalidRequest);
+  EXPECT_EQ(text_of(folder.file("plan.json")), before);
+}
+
+TEST(RunDirectory, ResumedRunHasNoDuplicatesAndRedoesInterruptedCases) {
+  const TemporaryFolder folder;
+  {
+    RunDirectory run(folder.path(), plan(), env, false);
+    add_case(run, "one", make_result());
+    CaseResult interrupted = make_result();
+    interrupted.status = "interrupted";
+    add_case(run, "two", interrupted);
+    EXPECT_FALSE(run.finished("two"));
+    run.append_samples("three", make_result().samples);  // the process died before its row was written
+  }
+  std::ofstream(folder.file("samples.jsonl"), std::ios::app) << R"({"case_id": "four", "repe)";
+  RunDirectory run(folder.path(), plan(), Json{{"host", "there"}}, true);
+  EXPECT_TRUE(run.finished("one"));
+  EXPECT_FALSE(run.finished("two"));
+  EXPECT_FALSE(run.finished("three"));
+  EXPECT_EQ(read_samples(folder.file("samples.jsonl")).size(), 1u);
+  add_case(run, "two", make_result());
+  add_case(run, "three", make_result());
+  const Summary summary = read_summary(folder.file("summary.json"));
+  ASSERT_EQ(summary.rows.size(), 3u);
+  for (const auto& [id, samples] : read_samples(folder.file("samples.jsonl"))) EXPECT_EQ(samples.size(), 6u) << id;
+  EXPECT_EQ(Json::parse(text_of(folder.file("env.json")))["resumed"][0]["host"], "there");
+
+  const TemporaryFolder uninterrupted;
+  RunDirectory straight(uninterrupted.path(), plan(), env, false);
+  for (const char* id : {"one", "two", "three"}) add_case(straight, id, make_result());
+  for (const char* name : {"summary.json", "summary.csv", "samples.jsonl", "plan.json"}) {
+    EXPECT_EQ(text_of(folder.file(name)), text_of(uninterrupted.file(name))) << name;
+  }
+}
+
+TEST(RunDirectory, RowOfTheSameCaseIsReplaced) {
+  const TemporaryFolder folder;
+  RunDirectory run(folder.path(), plan(), env, false);
+  add_case(run, "one", make_result());
+  add_case(run, "two", make_result());
+  run.add_row(summarise(case_json(), "one", make_result(2, 5.0)));
+  const Summary summary = read_summary(folder.file("summary.json"));
+  ASSERT_EQ(summary.rows.size(), 2u);
+  EXPECT_EQ(summary.rows[0].case_id, "one");
+  EXPECT_GT(summary.rows[0].epoch_seconds->median, 4.0);
+}
+
+TEST(RunDirectory, FolderThatCannotBeIsASystemErrorWithItsPath) {
+  const TemporaryFolder folder;
+  write_text(folder.file("file"), "not a folder");
+  try {
+    RunDirectory run(folder.file("file/run"), plan(), env, false);
+    FAIL() << "a folder under a file was accepted";
+  } catch (const SystemError& error) {
+    EXPECT_NE(std::string(error.what()).find(folder.file("file/run")), std::string::npos) << error.what();
+  }
+  EXPECT_THROW(RunDirectory("/proc/strobe-run", plan(), env, false), SystemError);
+}
+
+TEST(RunDirectory, FailedWriteKeepsThePreviousSummary) {
+  const TemporaryFolder folder;
+  RunDirectory run(folder.path(), plan(), env, false);
+  add_case(run, "one", make_result());
+  const std::string summary = text_of(folder.file("summary.json")), samples = text_of(folder.file("samples.jsonl"));
+  {
+    const FileSizeLimit limit(samples.size() + 100);
+    EXPECT_THROW(run.append_samples("two", make_result().samples), SystemError);
+    EXPECT_THROW(run.add_row(summarise(case_json(), "two", make_result(30))), SystemError);
+  }
+  EXPECT_EQ(text_of(folder.file("summary.json")), summary);
+  EXPECT_EQ(text_of(folder.file("samples.jsonl")), samples) << "half a write was left behind";
+  EXPECT_FALSE(fs::exists(folder.file("summary.json.partial")));
+  EXPECT_FALSE(run.finished("two"));
+  add_case(run, "two", make_result());
+  EXPECT_EQ(read_summary(folder.file("summary.json")).rows.size(), 2u);
+}
+
+TEST(RunDirectory, FullDiskIsASystemErrorThatSaysSo) {
+  if (!fs::exists("/dev/full")) GTEST_SKIP() << "this system has no /dev/full";
+  try {
+    append_durably("/dev/full", "text");
+    FAIL() << "a full device took a write";
+  } catch (const SystemError& error) {
+    EXPECT_NE(std::string(error.what()).find("No space left"), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find("/dev/full"), std::string::npos);
+  }
+}
+
+TEST(RunDirectory, TraceGoesToAFileNamedAfterTheCase) {
+  const TemporaryFolder folder;
+  RunDirectory run(folder.path(), plan(), env, false);
+  const std::string path = run.write_trace("chess/tm-gcn/r2#a1", {{}, {}}, "virtual");
+  EXPECT_EQ(path, folder.file("trace/chess_tm-gcn_r2_a1.json"));
+  EXPECT_TRUE(Json::parse(text_of(path)).contains("traceEvents"));
+}
+
+TEST(FirstDifference, FindsTheFirstPlace) {
+  const Json a = Json::parse(R"({"x": [1, {"y/z": 2}], "only": 1})");
+  EXPECT_FALSE(first_difference(a, Json::parse(R"({"only": 1, "x": [1, {"y/z": 2}]})")).differs) << "order of keys";
+  EXPECT_EQ(first_difference(a, Json::parse(R"({"x": [1, {"y/z": 3}], "only": 1})")).pointer, "/x/1/y~1z");
+  EXPECT_EQ(first_difference(a, Json::parse(R"({"x": [1], "only": 1})")).b, "absent");
+  EXPECT_EQ(first_difference(a, Json::parse(R"({"x": [1, {"y/z": 2}]})")).pointer, "/only");
+  EXPECT_EQ(first_difference(a, Json::parse(R"({"x": [1, {"y/z": 2}], "only": 1, "more": 0})")).a, "absent");
+}
+
+}  // namespace
+}  // namespace strobe

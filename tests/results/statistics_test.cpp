@@ -1,0 +1,90 @@
+#include "results/statistics.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/random.hpp"
+
+namespace strobe {
+namespace {
+
+TEST(Statistics, ByHand) {
+  EXPECT_DOUBLE_EQ(median({3, 1, 2}), 2);
+  EXPECT_DOUBLE_EQ(median({4, 1, 2, 3}), 2.5);
+  EXPECT_DOUBLE_EQ(mean({1, 2, 6}), 3);
+  EXPECT_DOUBLE_EQ(percentile({40, 10, 30, 20}, 0), 10);
+  EXPECT_DOUBLE_EQ(percentile({40, 10, 30, 20}, 100), 40);
+  EXPECT_DOUBLE_EQ(percentile({40, 10, 30, 20}, 50), 25);
+  EXPECT_DOUBLE_EQ(percentile({40, 10, 30, 20}, 95), 38.5);  // position 3 x 0.95 = 2.85
+  EXPECT_DOUBLE_EQ(percentile({7}, 95), 7);
+}
+
+TEST(Statistics, NothingOfNothingIsNaN) {
+  EXPECT_TRUE(std::isnan(median({})));
+  EXPECT_TRUE(std::isnan(mean({})));
+  EXPECT_TRUE(std::isnan(percentile({}, 50)));
+}
+
+TEST(Statistics, MedianIntervalMatchesBinomialTables) {
+  const auto interval_of = [](int n) {
+    std::vector<double> values;
+    for (int i = n; i >= 1; --i) values.push_back(i);
+    return median_interval(values);
+  };
+  EXPECT_FALSE(interval_of(5).has_value()) << "1 - 2/32 is below 95 %";
+  // Ranks of the textbook table of sign-test intervals (for instance Conover, table A3).
+  const int table[][3] = {{6, 1, 6}, {8, 1, 8}, {9, 2, 8}, {10, 2, 9}, {15, 4, 12}, {20, 6, 15}, {25, 8, 18}};
+  for (const auto& [n, low, high] : table) {
+    const auto interval = interval_of(n);
+    ASSERT_TRUE(interval.has_value()) << n;
+    EXPECT_DOUBLE_EQ(interval->low, low) << n;
+    EXPECT_DOUBLE_EQ(interval->high, high) << n;
+  }
+}
+
+TEST(Statistics, MedianIntervalCoversTheTrueMedian) {
+  const RandomStream stream(11, random_purpose::test);
+  int covered = 0;
+  constexpr int trials = 2000, n = 21;
+  for (int trial = 0; trial < trials; ++trial) {
+    std::vector<double> values;
+    for (int i = 0; i < n; ++i) values.push_back(-std::log(1 - stream.uniform(static_cast<std::uint64_t>(trial * n + i))));
+    const auto interval = median_interval(values);
+    if (interval->low <= std::log(2.0) && std::log(2.0) <= interval->high) ++covered;
+  }
+  EXPECT_GE(covered, trials * 95 / 100);
+  EXPECT_LE(covered, trials * 985 / 1000) << "the interval is wider than it need be";
+}
+
+TEST(Statistics, RatioIntervalIsDeterministicAndFindsTheRatio) {
+  const RandomStream stream(5, random_purpose::test);
+  std::vector<double> base, slower;
+  for (std::uint64_t i = 0; i < 40; ++i) {
+    base.push_back(1.0 + 0.02 * stream.uniform(2 * i));
+    slower.push_back(1.2 * (1.0 + 0.02 * stream.uniform(2 * i + 1)));
+  }
+  const auto first = ratio_of_medians_interval(base, slower, 1), again = ratio_of_medians_interval(base, slower, 1);
+  ASSERT_TRUE(first && again);
+  EXPECT_EQ(first->low, again->low);
+  EXPECT_EQ(first->high, again->high);
+  const double ratio = median(slower) / median(base);
+  EXPECT_LE(first->low, ratio);
+  EXPECT_GE(first->high, ratio);
+  EXPECT_GT(first->low, 1.15);
+  EXPECT_LT(first->high, 1.25);
+}
+
+TEST(Statistics, RatioIntervalNeedsEnoughPositiveValues) {
+  const std::vector<double> few(5, 1.0), enough(6, 1.0);
+  std::vector<double> with_zero(6, 1.0);
+  with_zero[2] = 0;
+  EXPECT_FALSE(ratio_of_medians_interval(few, enough, 1));
+  EXPECT_FALSE(ratio_of_medians_interval(enough, few, 1));
+  EXPECT_FALSE(ratio_of_medians_interval(with_zero, enough, 1));
+  EXPECT_DOUBLE_EQ(ratio_of_medians_interval(enough, enough, 1)->low, 1);
+}
+
+}  // namespace
+}  // namespace strobe

@@ -1,0 +1,57 @@
+#include "results/table.hpp"
+
+#include <gtest/gtest.h>
+
+#include "core/errors.hpp"
+#include "tests/results/result_fixtures.hpp"
+
+namespace strobe {
+namespace {
+
+using testing_results::case_json;
+using testing_results::make_result;
+
+TEST(TextTable, AlignsAndCutsTrailingBlanks) {
+  TextTable table({{"name", false}, {"n", true}, {"note", false}});
+  table.add({"a", "1", ""});
+  table.add({"längst", "1000", "x"});
+  EXPECT_EQ(table.text(),
+            "name       n  note\n"
+            "------  ----  ----\n"
+            "a          1\n"
+            "längst  1000  x\n");
+  table.add({"too few"});
+  EXPECT_THROW(table.text(), Error);
+}
+
+TEST(SummaryTable, HoldsWhatTheIssueAsks) {
+  CaseResult predicted = make_result();
+  predicted.time_source = "virtual";
+  predicted.notes = {"uncalibrated"};
+  predicted.exact = false;
+  predicted.approximations = {"stale"};
+  CaseResult failed;
+  failed.status = "out_of_memory";
+  failed.reason = "rank 0 is out of memory";
+  const std::string text = summary_table({summarise(case_json(), "chess/r2#a", make_result()),
+                                          summarise(case_json(), "chess/r8#b", predicted),
+                                          summarise(case_json(), "chess/r9#c", failed)});
+  std::istringstream lines(text);
+  std::vector<std::string> all;
+  for (std::string line; std::getline(lines, line);) all.push_back(line);
+  ASSERT_EQ(all.size(), 5u) << text;
+  for (const char* title : {"case", "epoch", "compute %", "communicate %", "wait %", "sent", "max/mean busy", "loss",
+                            "exact", "notes"}) {
+    EXPECT_NE(all[0].find(title), std::string::npos) << title;
+  }
+  EXPECT_EQ(all[0].find("transfer"), std::string::npos) << "a phase that is zero everywhere";
+  for (const char* cell : {"chess/r2#a", "1 s", "49.9", "30.0", "20.1", "248 B", "1.07", "0.5", "yes"}) {
+    EXPECT_NE(all[2].find(cell), std::string::npos) << cell << " in " << all[2];
+  }
+  EXPECT_NE(all[3].find("stale"), std::string::npos);
+  EXPECT_NE(all[3].find("predicted, uncalibrated"), std::string::npos);
+  EXPECT_NE(all[4].find("out_of_memory: rank 0 is out of memory"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace strobe

@@ -1,0 +1,111 @@
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include "core/errors.hpp"
+#include "tests/workloads/support.hpp"
+#include "workloads/workload.hpp"
+
+namespace strobe {
+namespace {
+
+using test::TemporaryFolder;
+
+void expect_same_events(const EventGraph& a, const EventGraph& b) {
+  EXPECT_EQ(a.vertices, b.vertices);
+  EXPECT_EQ(a.source, b.source);
+  EXPECT_EQ(a.target, b.target);
+  EXPECT_EQ(a.time, b.time);
+  EXPECT_EQ(a.weight, b.weight);
+  EXPECT_EQ(a.original_id, b.original_id);
+  EXPECT_EQ(a.stepped, b.stepped);
+}
+
+/// Five events, an odd number of everything, times that need all their digits.
+EventGraph awkward_graph() {
+  EventGraph graph = test::make_events(3, {{0, 1, -0.1}, {2, 1, 1.0 / 3}, {1, 1, 885635999.999997}, {0, 2, 1e9 + 1e-6}, {2, 0, 2e11}},
+                                       {0.1f, -3.0f, 0.0f, 1e-30f, 16777217.0f});
+  graph.original_id = {7, 8, 9223372036854775807};
+  graph.vertex_label = {0, 1, 0};
+  graph.provenance.name = "awkward \"name\"\n";
+  graph.provenance.rows = 5;
+  graph.provenance.notes = {"one", "two"};
+  return graph;
+}
+
+TEST(BinaryGraph, RoundTripIsExact) {
+  const TemporaryFolder folder;
+  const EventGraph graph = awkward_graph();
+  write_binary_graph(graph, folder.file("g.bin"));
+  const EventGraph back = read_binary_graph(folder.file("g.bin"));
+  expect_same_events(graph, back);
+  EXPECT_EQ(back.vertex_label, graph.vertex_label);
+  EXPECT_EQ(back.provenance.name, graph.provenance.name);
+  EXPECT_EQ(back.provenance.notes, graph.provenance.notes);
+  EXPECT_EQ(back.provenance.rows, 5);
+}
+
+TEST(BinaryGraph, OfBundledDataEqualsTheSourceAndIsAWorkload) {
+  const TemporaryFolder folder;
+  for (const std::string& name : DatasetRegistry::instance().names()) {
+    const EventGraph graph = load_events(name, Json::object()).value();
+    write_binary_graph(graph, folder.file(name));
+    const EventGraph back = read_events(folder.file(name));
+    expect_same_events(graph, back);
+    EXPECT_EQ(back.provenance.format, "strobe-binary");
+    EXPECT_EQ(back.provenance.sha256, graph.provenance.sha256);
+    EXPECT_EQ(load_workload(folder.file(name), Json::object(), 1).edges(),
+              make_snapshots(graph, graph.stepped ? Windowing{} : Windowing{.count = 20}).edges());
+  }
+}
+
+TEST(BinaryGraph, EveryTruncationAndEveryFlippedByteIsRefused) {
+  const TemporaryFolder folder;
+  write_binary_graph(awkward_graph(), folder.file("g.bin"));
+  const std::string bytes = test::read_bytes(folder.file("g.bin"));
+  for (std::size_t size = 0; size < bytes.size(); size += 7) {
+    EXPECT_THROW(read_binary_graph(folder.write("cut.bin", bytes.substr(0, size))), InvalidInput) << size;
+  }
+  EXPECT_THROW(read_binary_graph(folder.write("longer.bin", bytes + "x")), InvalidInput);
+  for (std::size_t at = 0; at < bytes.size(); at += 5) {
+    std::string damaged = bytes;
+    damaged[at] = static_cast<char>(damaged[at] ^ 0x10);
+    EXPECT_THROW(read_binary_graph(folder.write("flip.bin", damaged)), InvalidInput) << at;
+  }
+}
+
+TEST(BinaryGraph, FailedWritesLeaveNothingBehind) {
+  const TemporaryFolder folder;
+  EXPECT_THROW(write_binary_graph(awkward_graph(), folder.file("missing/g.bin")), SystemError);
+  mkdir(folder.file("taken").c_str(), 0755);
+  EXPECT_THROW(write_binary_graph(awkward_graph(), folder.file("taken")), SystemError) << "a folder is in the way";
+  EXPECT_THROW(write_csv(awkward_graph(), "/dev/full/g.csv"), SystemError);
+  int entries = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder.file("."))) entries += entry.is_regular_file();
+  EXPECT_EQ(entries, 0) << "a temporary file was left";
+}
+
+TEST(Csv, RoundTripIsExact) {
+  const TemporaryFolder folder;
+  const EventGraph graph = awkward_graph();
+  write_csv(graph, folder.file("g.csv"));
+  expect_same_events(graph, read_events(folder.file("g.csv")));
+  EventGraph bare = graph;
+  bare.weight.clear();
+  bare.stepped = true;
+  bare.time = {0, 1, 1, 7, 2000000000};
+  write_csv(bare, folder.file("bare.csv"));
+  EXPECT_EQ(test::read_bytes(folder.file("bare.csv")).substr(0, 26), "source,target,step\n7,8,0\n9");
+  expect_same_events(bare, read_events(folder.file("bare.csv")));
+}
+
+TEST(Csv, OfBundledDataEqualsTheSource) {
+  const TemporaryFolder folder;
+  for (const std::string& name : DatasetRegistry::instance().names()) {
+    const EventGraph graph = load_events(name, Json::object()).value();
+    write_csv(graph, folder.file(name + ".csv"));
+    expect_same_events(graph, read_events(folder.file(name + ".csv")));
+  }
+}
+
+}  // namespace
+}  // namespace strobe

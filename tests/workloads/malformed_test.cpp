@@ -1,0 +1,133 @@
+// One named file per way of being wrong. Each must be refused as InvalidInput with the line, the column and the reason.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <set>
+
+#include "core/errors.hpp"
+#include "workloads/workload.hpp"
+
+namespace strobe {
+namespace {
+
+struct Malformed {
+  const char* file;
+  const char* format;  // "" = detected
+  std::uint64_t line, column;
+  const char* fragment;  // of the message
+};
+
+const Malformed table[] = {
+    {"empty.txt", "", 0, 0, "the file is empty"},
+    {"empty.txt", "snap", 0, 0, "the file is empty"},
+    {"empty.txt", "konect", 0, 0, "the file is empty"},
+    {"empty.txt", "amlsim", 0, 0, "the file is empty"},
+    {"empty.txt", "csv", 0, 0, "the file is empty"},
+    {"empty.txt", "strobe-binary", 0, 0, "is not a Strobe binary graph"},
+    {"konect-no-header", "konect", 1, 1, "begins with a line like"},
+    {"konect-no-header", "", 0, 0, "no format recognises"},
+    {"konect-header-only", "", 0, 0, "no data rows"},
+    {"konect-bad-kind", "konect", 1, 3, "sym, asym or bip, found 'directed'"},
+    {"konect-one-column", "", 3, 0, "expected 2 to 4 columns (source, target, weight, time), found 1"},
+    {"konect-five-columns", "", 2, 0, "found 5"},
+    {"konect-changing-columns", "", 3, 0, "the rows before have 4 columns, this one has 3"},
+    {"konect-negative-id", "", 3, 1, "source vertex id -4 is negative"},
+    {"konect-id-2-to-63", "", 2, 3, "target vertex id 9223372036854775808 does not fit 63 bits"},
+    {"konect-fractional-id", "", 2, 3, "target vertex id '2.5' is not a whole number"},
+    {"konect-id-trailing-junk", "", 3, 1, "source vertex id '12x' is not a whole number"},
+    {"konect-weight-nan", "", 2, 5, "weight nan is not finite"},
+    {"konect-weight-beyond-fp32", "", 2, 5, "weight 1e39 does not fit fp32"},
+    {"konect-time-infinite", "", 2, 7, "time inf is not finite"},
+    {"konect-time-milliseconds", "", 2, 7, "beyond the years 1 to 9999"},
+    {"konect-missing-rows", "", 2, 0, "the header states 5 edges, the file has 3"},
+    {"konect-comment-between-rows", "", 3, 1, "% line"},
+    {"konect-count-not-a-number", "", 2, 3, "number of edges 'many' is not a whole number"},
+    {"konect-blank-row", "", 3, 0, "found 0"},
+    {"snap-two-columns", "", 2, 0, "expected 3 columns (source, target, time), found 2"},
+    {"snap-four-columns", "", 2, 0, "found 4"},
+    {"snap-time-is-a-word", "", 2, 5, "time 'noon' is not a number"},
+    {"snap-negative-id", "", 2, 3, "target vertex id -4 is negative"},
+    {"snap-hexadecimal-id", "", 2, 1, "'0x10' is not a whole number"},
+    {"snap-plus-sign", "", 2, 1, "'+3' is not a whole number"},
+    {"snap-empty-line", "", 2, 0, "the line is empty"},
+    {"snap-comments-only", "snap", 0, 0, "no data rows"},
+    {"snap-nul-byte", "", 2, 4, "byte 0x00 is not text"},
+    {"snap-time-before-year-1", "", 2, 5, "beyond the years 1 to 9999"},
+    {"snap-time-beyond-double", "", 2, 5, "time 1e999 is out of a double's range"},
+    {"snap-carriage-return-inside", "snap", 1, 6, "byte 0x0d is not text"},
+    {"amlsim-header-only.csv", "", 0, 0, "no data rows"},
+    {"amlsim-missing-column.csv", "", 3, 0, "expected 4 columns, found 3"},
+    {"amlsim-extra-column.csv", "", 2, 0, "expected 4 columns, found 5"},
+    {"amlsim-fractional-step.csv", "", 2, 10, "step '1.5' is not a whole number"},
+    {"amlsim-negative-step.csv", "", 2, 10, "step -1 is negative"},
+    {"amlsim-step-beyond-2-to-31.csv", "", 2, 10, "step 2147483648 is beyond 2^31 - 1"},
+    {"amlsim-empty-field.csv", "", 2, 3, "target account '' is not a whole number"},
+    {"amlsim-blank-before-number.csv", "", 2, 3, "target account ' 2' is not a whole number"},
+    {"amlsim-wrong-header.csv", "amlsim", 1, 1, "expected the header sourceNodeId"},
+    {"amlsim-wrong-header.csv", "", 0, 0, "no format recognises"},
+    {"amlsim-tx-ends-before-start.csv", "", 2, 26, "the transaction ends before it starts"},
+    {"amlsim-tx-count-zero.csv", "", 2, 15, "transaction count 0 is below 1"},
+    {"amlsim-tx-type-missing.csv", "", 2, 9, "the transaction type is missing"},
+    {"amlsim-label-not-binary/transactions.csv", "", 3, 3, "isFraud must be 0 or 1, found '2'"},
+    {"amlsim-account-missing/transactions.csv", "", 0, 0, "account 2 has transactions but is not listed"},
+    {"amlsim-account-twice/transactions.csv", "", 4, 1, "account 1 is listed twice"},
+    {"csv-wrong-header.csv", "csv", 1, 1, "expected the header source,target,time"},
+    {"csv-weight-missing.csv", "", 3, 0, "expected 4 columns, found 3"},
+    {"csv-step-fraction.csv", "", 3, 5, "step '3.5' is not a whole number"},
+    {"csv-trailing-comma.csv", "", 2, 0, "expected 3 columns, found 4"},
+    {"gzip-truncated.gz", "", 0, 0, "the gzip data is truncated"},
+    {"gzip-trailing-bytes.gz", "", 0, 0, "there are bytes after the gzip data"},
+    {"gzip-wrong-checksum.gz", "", 0, 0, "the gzip data is damaged"},
+    {"gzip-damaged.gz", "", 0, 0, "the gzip data is damaged"},
+    {"binary-junk.bin", "", 0, 0, "no format recognises this binary file"},
+    {"binary-junk.bin", "snap", 1, 0, "is not text"},
+    {"not-a-graph.json", "", 0, 0, "no format recognises"},
+    {"strobe-binary-magic-only.bin", "", 0, 0, "truncated in its header"},
+    {"strobe-binary-version-9.bin", "", 0, 0, "version 9, this program reads 1"},
+    {"strobe-binary-absurd-sizes.bin", "", 0, 0, "the header of the binary graph is damaged"},
+    {"amlsim-account-twice", "", 0, 0, "is a directory, not a file"},
+    {"amlsim-account-twice", "strobe-binary", 0, 0, "is a directory, not a file"},
+    {"this-file-does-not-exist", "", 0, 0, "no such file"},
+    {"this-file-does-not-exist", "strobe-binary", 0, 0, "no such file"},
+};
+
+std::string folder() { return std::string(STROBE_TEST_DIR) + "/malformed/"; }
+
+class MalformedFile : public testing::TestWithParam<Malformed> {};
+
+TEST_P(MalformedFile, IsRefusedWithItsPlaceAndReason) {
+  const Malformed& expected = GetParam();
+  try {
+    read_events(folder() + expected.file, expected.format);
+    FAIL() << expected.file << " was accepted";
+  } catch (const InvalidInput& error) {
+    const std::string message = error.what();
+    EXPECT_NE(message.find(expected.fragment), std::string::npos) << message;
+    EXPECT_EQ(error.line(), expected.line) << message;
+    if (expected.column != 0) {
+      EXPECT_EQ(error.column(), expected.column) << message;
+    }
+    EXPECT_EQ(message.rfind(error.file(), 0), 0u) << "the message begins with the file";
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Corpus, MalformedFile, testing::ValuesIn(table), [](const auto& test) {
+  std::string name = std::string(test.param.file) + "_as_" + (*test.param.format ? test.param.format : "detected");
+  for (char& c : name) c = std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
+  return name;
+});
+
+TEST(MalformedCorpus, EveryFileIsInTheTable) {
+  std::set<std::string> listed;
+  for (const Malformed& row : table) listed.insert(row.file);
+  int files = 0;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder())) {
+    if (!entry.is_regular_file() || entry.path().filename() == "nodes.csv") continue;
+    EXPECT_TRUE(listed.count(std::filesystem::relative(entry.path(), folder()).string())) << entry.path();
+    ++files;
+  }
+  EXPECT_GE(files, 25);
+}
+
+}  // namespace
+}  // namespace strobe

@@ -1,0 +1,68 @@
+// Temporary file in the target's folder, fsync, rename, fsync of the folder.
+#include "workloads/atomic_file.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+
+#include "core/errors.hpp"
+
+namespace strobe {
+namespace {
+
+constexpr std::size_t buffer_bytes = std::size_t{1} << 20;
+
+}  // namespace
+
+AtomicFile::AtomicFile(const std::string& path) : path_(path), temporary_(path + ".tmp." + std::to_string(getpid())) {
+  file_ = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  if (file_ < 0) fail("create");
+  buffer_.reserve(buffer_bytes);
+}
+
+AtomicFile::~AtomicFile() {
+  if (file_ < 0) return;
+  close(file_);
+  unlink(temporary_.c_str());
+}
+
+void AtomicFile::write(std::string_view bytes) {
+  while (!bytes.empty()) {
+    const std::size_t part = std::min(bytes.size(), buffer_bytes - buffer_.size());
+    buffer_.insert(buffer_.end(), bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(part));
+    bytes.remove_prefix(part);
+    if (buffer_.size() == buffer_bytes) flush();
+  }
+}
+
+void AtomicFile::flush() {
+  for (std::size_t done = 0; done < buffer_.size();) {
+    const ssize_t written = ::write(file_, buffer_.data() + done, buffer_.size() - done);
+    if (written < 0 && errno != EINTR) fail("write");
+    if (written > 0) done += static_cast<std::size_t>(written);
+  }
+  buffer_.clear();
+}
+
+void AtomicFile::commit() {
+  flush();
+  if (fsync(file_) != 0) fail("write");
+  if (std::rename(temporary_.c_str(), path_.c_str()) != 0) fail("rename a temporary file to");
+  close(file_);
+  file_ = -1;
+  const std::filesystem::path folder = std::filesystem::absolute(path_).parent_path();
+  const int directory = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (directory < 0) return;  // the file is whole; a folder that cannot be opened cannot be flushed
+  fsync(directory);
+  close(directory);
+}
+
+void AtomicFile::fail(const char* action) const {
+  throw SystemError(std::string("cannot ") + action + " " + path_ + ": " + std::strerror(errno));
+}
+
+}  // namespace strobe

@@ -1,0 +1,126 @@
+// AMLSim transactions, with two sets of columns: "sourceNodeId,targetNodeId,value,time" (sample runs) and the 2018
+// tx.csv "TXN_ID,ACCOUNT_ID,COUNTER_PARTY_ACCOUNT_NUM,TXN_SOURCE_TYPE_CODE,tx_count,TXN_AMOUNT_ORIG,start,end".
+// Returns one event per transaction at its integer step (`stepped`); the amount is the weight. When nodes.csv or
+// nodes.csv.gz ("nodeid,isFraud,...") lies beside the file, vertices get its isFraud as label.
+// Cost: one pass over each file. Source: github.com/IBM/AMLSim, sample/ and sample/outputs/.
+#include <algorithm>
+#include <filesystem>
+#include <limits>
+
+#include "core/errors.hpp"
+#include "workloads/event_builder.hpp"
+#include "workloads/text_reader.hpp"
+#include "workloads/workload.hpp"
+
+namespace strobe {
+namespace {
+
+constexpr std::string_view sample_header = "sourceNodeId,targetNodeId,value,time";
+constexpr std::string_view outputs_header =
+    "TXN_ID,ACCOUNT_ID,COUNTER_PARTY_ACCOUNT_NUM,TXN_SOURCE_TYPE_CODE,tx_count,TXN_AMOUNT_ORIG,start,end";
+
+int probe(std::string_view head, std::string_view) {
+  const std::string_view line = head.substr(0, head.find_first_of("\r\n"));
+  return line == sample_header || line == outputs_header ? 100 : 0;
+}
+
+double read_step(const TextReader& reader, const Token& token) {
+  const std::int64_t step = reader.whole(token, "step");
+  if (step > std::numeric_limits<Step>::max()) reader.fail(token.column, "step " + printable(token.text) + " is beyond 2^31 - 1");
+  return static_cast<double>(step);
+}
+
+void add_sample_row(TextReader& reader, EventBuilder& events) {
+  const auto& fields = reader.split_commas();
+  if (fields.size() != 4) reader.fail(0, "expected 4 columns, found " + std::to_string(fields.size()));
+  const std::int64_t source = reader.whole(fields[0], "source account");
+  const std::int64_t target = reader.whole(fields[1], "target account");
+  events.add_weight(reader.weight(fields[2]));
+  events.add(source, target, read_step(reader, fields[3]));
+}
+
+void add_outputs_row(TextReader& reader, EventBuilder& events) {
+  const auto& fields = reader.split_commas();
+  if (fields.size() != 8) reader.fail(0, "expected 8 columns, found " + std::to_string(fields.size()));
+  reader.whole(fields[0], "transaction id");
+  const std::int64_t source = reader.whole(fields[1], "source account");
+  const std::int64_t target = reader.whole(fields[2], "target account");
+  if (fields[3].text.empty()) reader.fail(fields[3].column, "the transaction type is missing");
+  reader.whole(fields[4], "transaction count", 1);
+  events.add_weight(reader.weight(fields[5]));
+  const double begin = read_step(reader, fields[6]);
+  if (read_step(reader, fields[7]) < begin) reader.fail(fields[7].column, "the transaction ends before it starts");
+  events.add(source, target, begin);
+}
+
+/// The account table beside the transactions, or "".
+std::string account_table(const std::string& path) {
+  for (const char* name : {"nodes.csv", "nodes.csv.gz"}) {
+    const auto candidate = std::filesystem::path(path).parent_path() / name;
+    if (std::filesystem::exists(candidate)) return candidate.string();
+  }
+  return {};
+}
+
+std::int8_t read_flag(const TextReader& reader, const Token& token) {
+  if (token.text == "0" || token.text == "false") return 0;
+  if (token.text == "1" || token.text == "true") return 1;
+  reader.fail(token.column, "isFraud must be 0 or 1, found '" + printable(token.text) + "'");
+}
+
+void read_labels(const std::string& path, EventGraph& graph) {
+  constexpr std::int8_t unknown = -1;
+  TextReader reader(path);
+  if (!reader.next() || reader.line().substr(0, 14) != "nodeid,isFraud") {
+    throw InvalidInput(path, 1, 1, "an account table begins with the columns nodeid,isFraud");
+  }
+  const std::size_t columns = reader.split_commas().size();
+  graph.vertex_label.assign(static_cast<std::size_t>(graph.vertices), unknown);
+  std::int64_t absent = 0;
+  while (reader.next()) {
+    const auto& fields = reader.split_commas();
+    if (fields.size() != columns) {
+      reader.fail(0, "expected " + std::to_string(columns) + " columns, found " + std::to_string(fields.size()));
+    }
+    const std::int64_t id = reader.whole(fields[0], "account");
+    const std::int8_t flag = read_flag(reader, fields[1]);
+    const auto at = std::lower_bound(graph.original_id.begin(), graph.original_id.end(), id);
+    if (at == graph.original_id.end() || *at != id) {
+      ++absent;
+      continue;
+    }
+    std::int8_t& label = graph.vertex_label[static_cast<std::size_t>(at - graph.original_id.begin())];
+    if (label != unknown) reader.fail(fields[0].column, "account " + std::to_string(id) + " is listed twice");
+    label = flag;
+  }
+  const auto missing = std::find(graph.vertex_label.begin(), graph.vertex_label.end(), unknown);
+  if (missing != graph.vertex_label.end()) {
+    const std::int64_t id = graph.original_id[static_cast<std::size_t>(missing - graph.vertex_label.begin())];
+    throw InvalidInput(path, 0, 0, "account " + std::to_string(id) + " has transactions but is not listed");
+  }
+  if (absent > 0) graph.provenance.notes.push_back(std::to_string(absent) + " accounts of the account table have no transaction");
+}
+
+EventGraph read(const std::string& path) {
+  TextReader reader(path);
+  if (!reader.next()) reader.fail_file("the file is empty");
+  const bool sample = reader.line() == sample_header;
+  if (!sample && reader.line() != outputs_header) {
+    reader.fail(1, "expected the header " + std::string(sample_header) + " or TXN_ID,ACCOUNT_ID,...");
+  }
+  EventBuilder events;
+  while (reader.next()) sample ? add_sample_row(reader, events) : add_outputs_row(reader, events);
+  EventGraph graph = events.finish(path, "amlsim");
+  graph.stepped = true;
+  const std::string accounts = account_table(path);
+  if (!accounts.empty()) read_labels(accounts, graph);
+  return graph;
+}
+
+const Register<FormatTag> registered{{"amlsim", "AMLSim transactions (csv), with account labels from nodes.csv beside it",
+                                      "Weber et al., Scalable Graph Learning for Anti-Money Laundering, 2018; "
+                                      "github.com/IBM/AMLSim",
+                                      {}, {probe, read}, {}}};
+
+}  // namespace
+}  // namespace strobe

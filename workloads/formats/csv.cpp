@@ -1,0 +1,55 @@
+// Strobe's own csv, as write_csv writes it: header "source,target,time|step[,weight]", then one row per event.
+// Returns the events; a column called `step` holds whole numbers and makes the graph stepped. Cost: one pass.
+#include <cmath>
+#include <limits>
+
+#include "workloads/event_builder.hpp"
+#include "workloads/text_reader.hpp"
+#include "workloads/workload.hpp"
+
+namespace strobe {
+namespace {
+
+constexpr std::string_view time_header = "source,target,time";
+constexpr std::string_view step_header = "source,target,step";
+constexpr std::string_view weight_column = ",weight";
+
+bool is_header(std::string_view line, std::string_view columns) {
+  return line.substr(0, columns.size()) == columns &&
+         (line.size() == columns.size() || line.substr(columns.size()) == weight_column);
+}
+
+int probe(std::string_view head, std::string_view) {
+  const std::string_view line = head.substr(0, head.find_first_of("\r\n"));
+  return is_header(line, time_header) || is_header(line, step_header) ? 100 : 0;
+}
+
+EventGraph read(const std::string& path) {
+  TextReader reader(path);
+  if (!reader.next()) reader.fail_file("the file is empty");
+  const bool stepped = is_header(reader.line(), step_header);
+  if (!stepped && !is_header(reader.line(), time_header)) reader.fail(1, "expected the header source,target,time[,weight]");
+  const std::size_t columns = reader.split_commas().size();
+  EventBuilder events;
+  while (reader.next()) {
+    const auto& fields = reader.split_commas();
+    if (fields.size() != columns) {
+      reader.fail(0, "expected " + std::to_string(columns) + " columns, found " + std::to_string(fields.size()));
+    }
+    const std::int64_t source = reader.whole(fields[0], "source vertex id");
+    const std::int64_t target = reader.whole(fields[1], "target vertex id");
+    const double time = stepped ? static_cast<double>(reader.whole(fields[2], "step")) : reader.seconds(fields[2]);
+    if (stepped && time > std::numeric_limits<Step>::max()) reader.fail(fields[2].column, "the step is beyond 2^31 - 1");
+    events.add(source, target, time);
+    if (columns == 4) events.add_weight(reader.weight(fields[3]));
+  }
+  EventGraph graph = events.finish(path, "csv");
+  graph.stepped = stepped;
+  return graph;
+}
+
+const Register<FormatTag> registered{{"csv", "csv with header source,target,time|step[,weight]; what `convert` writes",
+                                      "this project", {}, {probe, read}, {}}};
+
+}  // namespace
+}  // namespace strobe

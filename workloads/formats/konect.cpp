@@ -1,0 +1,108 @@
+// KONECT networks, out.*: one line "% sym|asym|bip TYPE", an optional line "% m [n1 n2]", then "u v [w [t]]" between
+// runs of spaces and tabs, plain or gzip.
+// Returns one event per row. Rows without a time get time 0, so the graph is one static step. The two sides of a `bip`
+// network have their own id spaces, so its target ids are moved behind the source ids. The number of rows must equal m
+// when the file states it. Cost: one pass over the text.
+// Source: KONECT handbook, section File Formats.
+#include "core/errors.hpp"
+#include "workloads/event_builder.hpp"
+#include "workloads/text_reader.hpp"
+#include "workloads/workload.hpp"
+
+namespace strobe {
+namespace {
+
+struct Header {
+  bool bipartite = false;
+  bool undirected = false;
+  std::int64_t stated_rows = -1;
+  bool done = false;  // the reader stands at the first row
+};
+
+int probe(std::string_view head, std::string_view) {
+  for (const std::string_view start : {"% sym", "% asym", "% bip", "%sym", "%asym", "%bip"}) {
+    if (head.substr(0, start.size()) == start) return 100;
+  }
+  return 0;
+}
+
+/// Fields of a % line without the %.
+std::vector<Token> comment_fields(TextReader& reader) {
+  std::vector<Token> fields = reader.split_blanks();
+  if (fields.front().text == "%") {
+    fields.erase(fields.begin());
+  } else {
+    fields.front().text.remove_prefix(1);
+    ++fields.front().column;
+  }
+  return fields;
+}
+
+bool at_comment(const TextReader& reader) {
+  const std::size_t begin = reader.line().find_first_not_of(" \t");
+  return begin != std::string_view::npos && reader.line()[begin] == '%';
+}
+
+Header read_header(TextReader& reader) {
+  if (!reader.next()) reader.fail_file("the file is empty");
+  if (reader.line().front() != '%') reader.fail(1, "a KONECT file begins with a line like '% asym positive'");
+  Header header;
+  const std::vector<Token> first = comment_fields(reader);
+  const std::string_view kind = first.empty() ? std::string_view() : first[0].text;
+  if (kind != "sym" && kind != "asym" && kind != "bip") {
+    reader.fail(first.empty() ? 1 : first[0].column,
+                "the first line must state sym, asym or bip, found '" + printable(kind) + "'");
+  }
+  header.bipartite = kind == "bip";
+  header.undirected = kind == "sym";
+  if (!reader.next()) return header;
+  header.done = reader.line().front() != '%';
+  if (header.done) return header;
+  const std::vector<Token> counts = comment_fields(reader);
+  if (counts.empty() || counts.size() > 3) reader.fail(1, "the second % line must be '% m [n1 n2]'");
+  header.stated_rows = reader.whole(counts[0], "number of edges");
+  for (std::size_t i = 1; i < counts.size(); ++i) reader.whole(counts[i], "number of vertices");
+  return header;
+}
+
+void add_row(TextReader& reader, std::size_t& columns, EventBuilder& events) {
+  if (at_comment(reader)) reader.fail(1, "a third % line; KONECT files have one or two, before the rows");
+  const auto& fields = reader.split_blanks();
+  if (fields.size() < 2 || fields.size() > 4) {
+    reader.fail(0, "expected 2 to 4 columns (source, target, weight, time), found " + std::to_string(fields.size()));
+  }
+  if (columns == 0) columns = fields.size();
+  if (fields.size() != columns) {
+    reader.fail(0, "the rows before have " + std::to_string(columns) + " columns, this one has " + std::to_string(fields.size()));
+  }
+  const std::int64_t source = reader.whole(fields[0], "source vertex id");
+  const std::int64_t target = reader.whole(fields[1], "target vertex id");
+  events.add(source, target, columns == 4 ? reader.seconds(fields[3]) : 0.0);
+  if (columns >= 3) events.add_weight(reader.weight(fields[2]));
+}
+
+EventGraph read(const std::string& path) {
+  TextReader reader(path);
+  const Header header = read_header(reader);
+  EventBuilder events;
+  std::size_t columns = 0;
+  if (header.done) add_row(reader, columns, events);
+  while (reader.next()) add_row(reader, columns, events);
+  if (header.stated_rows >= 0 && header.stated_rows != events.rows()) {
+    throw InvalidInput(path, 2, 0, "the header states " + std::to_string(header.stated_rows) + " edges, the file has " +
+                                       std::to_string(events.rows()));
+  }
+  if (header.bipartite) events.offset_targets(path);
+  EventGraph graph = events.finish(path, "konect");
+  if (columns < 4) graph.provenance.notes.push_back("the file has no times; all events are at time 0");
+  if (header.bipartite) graph.provenance.notes.push_back("bipartite: target ids were moved behind the source ids");
+  if (header.undirected) graph.provenance.notes.push_back("undirected network: each row is kept as one event; orientation=both adds the reverse");
+  return graph;
+}
+
+const Register<FormatTag> registered{{"konect", "KONECT out.*: % header, then u v [weight [time]]",
+                                      "Kunegis, KONECT - The Koblenz Network Collection, WWW Companion 2013", {},
+                                      {probe, read}, {}}};
+
+}  // namespace
+}  // namespace strobe

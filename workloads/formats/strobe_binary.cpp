@@ -1,0 +1,22 @@
+// Strobe's binary graph as a format, so that --workload takes such a file like any other.
+// Returns the events as they were written; the provenance keeps the SHA-256 and counts of the first source.
+#include "workloads/workload.hpp"
+
+namespace strobe {
+namespace {
+
+int probe(std::string_view head, std::string_view) { return head.substr(0, 8) == "STROBEG\n" ? 100 : 0; }
+
+EventGraph read(const std::string& path) {
+  EventGraph graph = read_binary_graph(path);
+  graph.provenance.notes.push_back("converted from " + graph.provenance.source + " (" + graph.provenance.format + ")");
+  graph.provenance.format = "strobe-binary";
+  graph.provenance.source = path;
+  return graph;
+}
+
+const Register<FormatTag> registered{{"strobe-binary", "Strobe's own binary graph: mapped, versioned, checksummed",
+                                      "this project", {}, {probe, read}, {}}};
+
+}  // namespace
+}  // namespace strobe

@@ -1,0 +1,267 @@
+// Smoothing, normalised Laplacian and first-layer product.
+// Returns: graphs whose rows are sums of the same row over the last w steps (M-transform: averaged; edge life: added),
+// optionally as D^-1/2 (A + I) D^-1/2 and multiplied with X.
+// Invariants: columns of a row are sorted and distinct; sums run from the oldest step to the newest, in double; the
+// result is rounded once. A row's merge touches only that row of w snapshots, so steps are computed side by side and
+// the result does not depend on the number of threads.
+// Cost: O(w nnz) for the merge (sorted runs, one after the other, no maps) + O(w N F) + O(nnz~ F) for the product.
+// Source: ESDG equation 1 and sections 5.3, 5.4; readings E6, E7, E11, E12, E13 of the project's decisions.
+#include "workloads/preprocess.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <thread>
+
+#include "core/errors.hpp"
+#include "core/parallel.hpp"
+
+namespace strobe {
+namespace {
+
+/// One step after smoothing, in double.
+struct SmoothStep {
+  std::vector<std::int64_t> row_offsets;  // [N + 1]
+  std::vector<VertexId> columns;
+  std::vector<double> values;
+  std::vector<double> features;  // [N * F]
+};
+
+struct Entry {
+  VertexId column;
+  double value;
+};
+
+/// The steps whose rows are summed for step t, and what the sum is divided by.
+struct Span {
+  std::int64_t first = 0, last = 0;
+  double divisor = 1;
+};
+
+Span smoothing_span(const std::string& smooth, std::int64_t window, std::int64_t t) {
+  if (smooth == "none") return {t, t, 1};
+  const std::int64_t first = std::max<std::int64_t>(0, t - window + 1);
+  return {first, t, smooth == "m_product" ? static_cast<double>(t - first + 1) : 1.0};
+}
+
+/// Sums row v of consecutive snapshots by merging their sorted columns one snapshot at a time.
+class RowMerger {
+ public:
+  RowMerger(const SnapshotGraph& graph, Span span) : graph_(graph), span_(span) {}
+
+  /// The summed row, valid until the next call.
+  const std::vector<Entry>& sum(std::size_t v) {
+    sum_.clear();
+    for (std::int64_t s = span_.first; s <= span_.last; ++s) {
+      const Snapshot& snapshot = *graph_.snapshots[static_cast<std::size_t>(s)];
+      const auto begin = static_cast<std::size_t>(snapshot.row_offsets[v]);
+      const auto end = static_cast<std::size_t>(snapshot.row_offsets[v + 1]);
+      if (begin != end) add(snapshot.columns.data() + begin, snapshot.values.data() + begin, end - begin);
+    }
+    return sum_;
+  }
+
+ private:
+  void add(const VertexId* columns, const float* values, std::size_t count) {
+    next_.resize(sum_.size() + count);
+    const Entry* left = sum_.data();
+    const Entry* const left_end = left + sum_.size();
+    Entry* out = next_.data();
+    for (std::size_t j = 0; j < count; ++j, ++out) {
+      while (left != left_end && left->column < columns[j]) *out++ = *left++;
+      *out = {columns[j], static_cast<double>(values[j])};
+      if (left != left_end && left->column == columns[j]) out->value += (left++)->value;
+    }
+    while (left != left_end) *out++ = *left++;
+    next_.resize(static_cast<std::size_t>(out - next_.data()));
+    sum_.swap(next_);
+  }
+
+  const SnapshotGraph& graph_;
+  Span span_;
+  std::vector<Entry> sum_, next_;
+};
+
+/// The smoothed A_t; with `self_loops`, A_t + I (an existing diagonal entry grows by one).
+SmoothStep smooth_adjacency(const SnapshotGraph& graph, Span span, bool self_loops) {
+  const auto vertices = static_cast<std::size_t>(graph.vertices);
+  std::size_t bound = self_loops ? vertices : 0;
+  for (std::int64_t s = span.first; s <= span.last; ++s) {
+    bound += static_cast<std::size_t>(graph.snapshots[static_cast<std::size_t>(s)]->nonzeros());
+  }
+  SmoothStep step;
+  step.row_offsets.resize(vertices + 1);
+  step.columns.reserve(bound);
+  step.values.reserve(bound);
+  RowMerger merger(graph, span);
+  for (std::size_t v = 0; v < vertices; ++v) {
+    const auto diagonal = static_cast<VertexId>(v);
+    bool missing = self_loops;
+    for (const Entry& entry : merger.sum(v)) {
+      if (missing && entry.column > diagonal) {
+        step.columns.push_back(diagonal);
+        step.values.push_back(1.0);
+        missing = false;
+      }
+      const bool on_diagonal = missing && entry.column == diagonal;
+      step.columns.push_back(entry.column);
+      step.values.push_back(entry.value / span.divisor + (on_diagonal ? 1.0 : 0.0));
+      missing = missing && !on_diagonal;
+    }
+    if (missing) {
+      step.columns.push_back(diagonal);
+      step.values.push_back(1.0);
+    }
+    step.row_offsets[v + 1] = static_cast<std::int64_t>(step.columns.size());
+  }
+  return step;
+}
+
+/// Scales A + I by D^-1/2 on both sides; D is the row sum of A + I.
+void normalise(SmoothStep& step, std::int64_t t) {
+  const std::size_t vertices = step.row_offsets.size() - 1;
+  std::vector<double> scale(vertices);
+  for (std::size_t v = 0; v < vertices; ++v) {
+    double degree = 0;
+    for (std::int64_t i = step.row_offsets[v]; i < step.row_offsets[v + 1]; ++i) degree += step.values[static_cast<std::size_t>(i)];
+    if (!(degree > 0)) {
+      throw InvalidRequest("laplacian", fmt::format("the edges of vertex {} at step {} sum to {}; the normalised Laplacian "
+                                                    "needs a sum above -1 (use weights=count or binary)",
+                                                    v, t, degree - 1));
+    }
+    scale[v] = 1 / std::sqrt(degree);
+  }
+  for (std::size_t v = 0; v < vertices; ++v) {
+    for (std::int64_t i = step.row_offsets[v]; i < step.row_offsets[v + 1]; ++i) {
+      const auto at = static_cast<std::size_t>(i);
+      step.values[at] *= scale[v] * scale[static_cast<std::size_t>(step.columns[at])];
+    }
+  }
+}
+
+/// Mean of X over the steps of `span` (a span of one step gives X itself). [N * F]
+std::vector<double> smooth_features(const SnapshotGraph& graph, Span span) {
+  const auto size = static_cast<std::size_t>(graph.vertices * graph.feature_width);
+  std::vector<double> sum(size, 0.0);
+  for (std::int64_t s = span.first; s <= span.last; ++s) {
+    const float* features = graph.features.data() + static_cast<std::size_t>(s) * size;
+    for (std::size_t i = 0; i < size; ++i) sum[i] += static_cast<double>(features[i]);
+  }
+  for (double& value : sum) value /= span.divisor;
+  return sum;
+}
+
+/// A X of one step. [N * F]
+std::vector<double> multiply(const SmoothStep& a, const std::vector<double>& x, std::size_t width) {
+  std::vector<double> product(x.size(), 0.0);
+  for (std::size_t v = 0; v + 1 < a.row_offsets.size(); ++v) {
+    double* row = product.data() + v * width;
+    for (std::int64_t i = a.row_offsets[v]; i < a.row_offsets[v + 1]; ++i) {
+      const auto at = static_cast<std::size_t>(i);
+      const double* source = x.data() + static_cast<std::size_t>(a.columns[at]) * width;
+      for (std::size_t f = 0; f < width; ++f) row[f] += a.values[at] * source[f];
+    }
+  }
+  return product;
+}
+
+SmoothStep prepare_step(const SnapshotGraph& graph, const Preprocessing& what, std::int64_t t) {
+  SmoothStep step = smooth_adjacency(graph, smoothing_span(what.smooth, what.window, t), what.laplacian);
+  if (what.laplacian) normalise(step, t);
+  step.features = smooth_features(graph, smoothing_span(what.smooth_features ? "m_product" : "none", what.window, t));
+  if (what.precompute_first_product) {
+    step.features = multiply(step, step.features, static_cast<std::size_t>(graph.feature_width));
+  }
+  return step;
+}
+
+void append(const SmoothStep& step, bool fp64, PreparedGraph& graph) {
+  const std::int64_t base = graph.row_offsets.back();
+  for (std::size_t v = 1; v < step.row_offsets.size(); ++v) graph.row_offsets.push_back(base + step.row_offsets[v]);
+  graph.columns.insert(graph.columns.end(), step.columns.begin(), step.columns.end());
+  if (fp64) {
+    graph.values64.insert(graph.values64.end(), step.values.begin(), step.values.end());
+    graph.features64.insert(graph.features64.end(), step.features.begin(), step.features.end());
+    return;
+  }
+  for (const double value : step.values) graph.values32.push_back(static_cast<float>(value));
+  for (const double value : step.features) graph.features32.push_back(static_cast<float>(value));
+}
+
+void check(const SnapshotGraph& graph, const Preprocessing& what, std::int64_t steps) {
+  if (what.smooth != "none" && what.smooth != "m_product" && what.smooth != "edge_life") {
+    throw InvalidRequest("smooth", unknown_name_message("smoothing", what.smooth, {"none", "m_product", "edge_life"}));
+  }
+  if (what.window < 1) throw InvalidRequest("window", fmt::format("a smoothing window of {} steps; it must be at least 1", what.window));
+  if (steps < 1 || steps > graph.steps()) {
+    throw InvalidRequest("steps", fmt::format("{} of {} steps cannot be prepared", steps, graph.steps()));
+  }
+}
+
+/// An upper bound of the prepared graph's non-zeros; untouched capacity costs address space only.
+std::size_t nonzero_bound(const SnapshotGraph& graph, const Preprocessing& what, std::int64_t steps) {
+  std::int64_t bound = what.laplacian ? steps * graph.vertices : 0;
+  for (std::int64_t t = 0; t < steps; ++t) {
+    const Span span = smoothing_span(what.smooth, what.window, t);
+    for (std::int64_t s = span.first; s <= span.last; ++s) bound += graph.snapshots[static_cast<std::size_t>(s)]->nonzeros();
+  }
+  return static_cast<std::size_t>(bound);
+}
+
+SnapshotGraph smooth_snapshots(const SnapshotGraph& graph, const std::string& smooth, std::int64_t window) {
+  check(graph, {.smooth = smooth, .window = window}, graph.steps());
+  SnapshotGraph result = graph;
+  for (std::int64_t t = 0; t < graph.steps(); ++t) {
+    SmoothStep step = smooth_adjacency(graph, smoothing_span(smooth, window, t), false);
+    auto snapshot = std::make_shared<Snapshot>();
+    snapshot->row_offsets = std::move(step.row_offsets);
+    snapshot->columns.assign(step.columns.begin(), step.columns.end());
+    for (const double value : step.values) snapshot->values.push_back(static_cast<float>(value));
+    result.snapshots[static_cast<std::size_t>(t)] = snapshot;
+  }
+  return result;
+}
+
+}  // namespace
+
+SnapshotGraph edge_life(const SnapshotGraph& graph, std::int64_t life) { return smooth_snapshots(graph, "edge_life", life); }
+
+SnapshotGraph m_product(const SnapshotGraph& graph, std::int64_t window, bool features) {
+  SnapshotGraph result = smooth_snapshots(graph, "m_product", window);
+  if (!features) return result;
+  float* out = result.features.data();
+  for (std::int64_t t = 0; t < graph.steps(); ++t) {
+    for (const double value : smooth_features(graph, smoothing_span("m_product", window, t))) *out++ = static_cast<float>(value);
+  }
+  return result;
+}
+
+PreparedGraph prepare(const SnapshotGraph& graph, const Preprocessing& what, std::int64_t steps, bool fp64) {
+  check(graph, what, steps);
+  PreparedGraph result;
+  result.vertices = graph.vertices;
+  result.steps = steps;
+  result.feature_width = graph.feature_width;
+  result.first_product_done = what.precompute_first_product;
+  const std::size_t bound = nonzero_bound(graph, what, steps);
+  const auto cells = static_cast<std::size_t>(steps * graph.vertices), width = static_cast<std::size_t>(graph.feature_width);
+  result.row_offsets.reserve(cells + 1);
+  result.row_offsets.push_back(0);
+  result.columns.reserve(bound);
+  fp64 ? result.values64.reserve(bound) : result.values32.reserve(bound);
+  fp64 ? result.features64.reserve(cells * width) : result.features32.reserve(cells * width);
+  // Blocks of steps: enough to share among threads, few enough that their doubles stay small beside the result.
+  const int threads = std::max(1u, std::thread::hardware_concurrency());
+  Workers workers(threads);
+  const std::int64_t block = 2 * threads;
+  for (std::int64_t first = 0; first < steps; first += block) {
+    std::vector<SmoothStep> ready(static_cast<std::size_t>(std::min(block, steps - first)));
+    workers.run(static_cast<std::int64_t>(ready.size()),
+                [&](std::int64_t i) { ready[static_cast<std::size_t>(i)] = prepare_step(graph, what, first + i); });
+    for (const SmoothStep& step : ready) append(step, fp64, result);
+  }
+  return result;
+}
+
+}  // namespace strobe

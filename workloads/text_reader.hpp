@@ -1,0 +1,89 @@
+// Reading text files exactly: plain or gzip, line by line, with the file, line and column of every complaint.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace strobe {
+
+/// The bytes of a regular file, decompressed on the way when they begin with gzip's magic. Concatenated gzip members
+/// are one stream; a truncated or damaged stream and bytes after it are InvalidInput.
+class ByteSource {
+ public:
+  /// Throws InvalidInput when `path` does not exist or is no regular file, SystemError when it cannot be opened.
+  explicit ByteSource(const std::string& path);
+  ~ByteSource();
+  ByteSource(const ByteSource&) = delete;
+  ByteSource& operator=(const ByteSource&) = delete;
+
+  /// Fills `out` with up to `size` bytes; fewer only at the end of the file. Returns how many.
+  std::size_t read(char* out, std::size_t size);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// A field of a line; `column` is 1-based, of its first byte.
+struct Token {
+  std::string_view text;
+  std::uint64_t column = 0;
+};
+
+/// The lines of a text file without their ends (LF or CRLF). Empty lines are accepted at the end of the file only.
+class TextReader {
+ public:
+  explicit TextReader(const std::string& path);
+
+  /// Moves to the next line; false at the end of the file. Throws InvalidInput for an empty line in the middle, bytes
+  /// that are not text, and lines above 1 MiB.
+  bool next();
+
+  std::string_view line() const { return line_; }
+  std::uint64_t line_number() const { return line_number_; }
+  const std::string& path() const { return path_; }
+
+  /// Fields of the current line between runs of spaces and tabs, or between commas (empty fields are kept). Valid
+  /// until the next call.
+  const std::vector<Token>& split_blanks();
+  const std::vector<Token>& split_commas();
+
+  /// A whole number in [minimum, 2^63). `what` names it in messages: "source vertex id".
+  std::int64_t whole(const Token& token, const char* what, std::int64_t minimum = 0) const;
+  /// A finite number.
+  double real(const Token& token, const char* what) const;
+  /// Seconds since 1970 between the years 1 and 9999, or seconds since any origin in the same range.
+  double seconds(const Token& token) const;
+  /// A finite number that fits fp32.
+  float weight(const Token& token) const;
+
+  /// Throws InvalidInput at the current line. `column` 0 means the whole line.
+  [[noreturn]] void fail(std::uint64_t column, const std::string& message) const;
+  /// Throws InvalidInput about the whole file.
+  [[noreturn]] void fail_file(const std::string& message) const;
+
+ private:
+  bool next_raw();
+  bool refill();
+  void check_text() const;
+
+  std::string path_;
+  ByteSource source_;
+  std::vector<char> buffer_;
+  std::size_t begin_ = 0, end_ = 0;
+  bool at_end_ = false;
+  std::string_view line_;
+  std::uint64_t line_number_ = 0;
+  std::vector<Token> tokens_;
+};
+
+/// The first `size` decompressed bytes of a file.
+std::string read_head(const std::string& path, std::size_t size);
+
+/// `text` shortened to 40 bytes with unprintable bytes as \xNN, for messages.
+std::string printable(std::string_view text);
+
+}  // namespace strobe
