@@ -14,11 +14,16 @@ std::int64_t rows_for(const Collective& c, int to) {
   const auto peer = static_cast<std::size_t>(to);
   switch (c.kind) {
     case CollectiveKind::all_to_all_v:
-    case CollectiveKind::reduce_scatter: return c.send_rows[peer].count;
-    case CollectiveKind::send: return static_cast<std::int64_t>(c.send.bytes());
-    case CollectiveKind::receive: return static_cast<std::int64_t>(c.receive.bytes());
-    case CollectiveKind::barrier: return 0;
-    default: return c.send.rows();
+    case CollectiveKind::reduce_scatter:
+      return c.send_rows[peer].count;
+    case CollectiveKind::send:
+      return static_cast<std::int64_t>(c.send.bytes());
+    case CollectiveKind::receive:
+      return static_cast<std::int64_t>(c.receive.bytes());
+    case CollectiveKind::barrier:
+      return 0;
+    default:
+      return c.send.rows();
   }
 }
 
@@ -26,9 +31,12 @@ std::int64_t rows_expected(const Collective& c, int from) {
   const auto peer = static_cast<std::size_t>(from);
   switch (c.kind) {
     case CollectiveKind::all_to_all_v:
-    case CollectiveKind::all_gather_v: return c.receive_rows[peer].count;
-    case CollectiveKind::barrier: return 0;
-    default: return c.receive.rows();
+    case CollectiveKind::all_gather_v:
+      return c.receive_rows[peer].count;
+    case CollectiveKind::barrier:
+      return 0;
+    default:
+      return c.receive.rows();
   }
 }
 
@@ -37,8 +45,8 @@ std::string compare_message(const Collective& own, int self, const CallSummary& 
   if (bytes == theirs.rows) return "";
   const bool sends = own.kind == CollectiveKind::send;
   return fmt::format("send of {} bytes by rank {} meets receive of {} bytes by rank {} (tag {})",
-                     sends ? bytes : theirs.rows, sends ? self : peer, sends ? theirs.rows : bytes,
-                     sends ? peer : self, own.tag);
+                     sends ? bytes : theirs.rows, sends ? self : peer, sends ? theirs.rows : bytes, sends ? peer : self,
+                     own.tag);
 }
 
 }  // namespace
@@ -63,14 +71,15 @@ std::string disagreement(const Collective& own, int self, const CallSummary& the
   }
   if (own.kind == CollectiveKind::barrier) return "";
   if (own.kind == CollectiveKind::broadcast && theirs.root != own.peer) {
-    return fmt::format("broadcast: rank {} names root {} where rank {} names root {}", self, own.peer, peer, theirs.root);
+    return fmt::format("broadcast: rank {} names root {} where rank {} names root {}", self, own.peer, peer,
+                       theirs.root);
   }
   if (theirs.rows != rows_expected(own, peer)) {
     return fmt::format("{}: rank {} has {} rows for rank {}, which expects {}", name_of(kind), peer, theirs.rows, self,
                        rows_expected(own, peer));
   }
-  const bool same_width = theirs.columns == own.receive.columns() &&
-                          theirs.type == static_cast<std::int32_t>(own.receive.type());
+  const bool same_width =
+      theirs.columns == own.receive.columns() && theirs.type == static_cast<std::int32_t>(own.receive.type());
   if (theirs.rows != 0 && !same_width) {
     return fmt::format("{}: rows of rank {} and rank {} differ in width or type", name_of(kind), peer, self);
   }

@@ -9,7 +9,7 @@ namespace strobe {
 
 /// What one rank tells another about the collective that it has entered. Plain bytes.
 struct CallSummary {
-  std::int64_t rows = 0;     // that the sender of the summary has for its receiver; bytes of a message
+  std::int64_t rows = 0;  // that the sender of the summary has for its receiver; bytes of a message
   std::int64_t columns = 0;
   std::int32_t kind = 0;
   std::int32_t type = 0;

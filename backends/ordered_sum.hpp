@@ -31,16 +31,21 @@ void ordered_sum_as(std::span<const std::byte* const> addends, std::byte* sum, s
   }
 }
 
-/// sum[i] = addends[0][i] + addends[1][i] + ..., in that order; `sum` may be one of the addends, which are at least one.
-/// Throws Error for a type that cannot be added.
+/// sum[i] = addends[0][i] + addends[1][i] + ..., in that order; `sum` may be one of the addends, which are at least
+/// one. Throws Error for a type that cannot be added.
 inline void ordered_sum(ElementType type, std::span<const std::byte* const> addends, std::byte* sum,
                         std::int64_t elements) {
   switch (type) {
-    case ElementType::f32: return ordered_sum_as<float>(addends, sum, elements);
-    case ElementType::f64: return ordered_sum_as<double>(addends, sum, elements);
-    case ElementType::i32: return ordered_sum_as<std::int32_t>(addends, sum, elements);
-    case ElementType::i64: return ordered_sum_as<std::int64_t>(addends, sum, elements);
-    case ElementType::u8: break;
+    case ElementType::f32:
+      return ordered_sum_as<float>(addends, sum, elements);
+    case ElementType::f64:
+      return ordered_sum_as<double>(addends, sum, elements);
+    case ElementType::i32:
+      return ordered_sum_as<std::int32_t>(addends, sum, elements);
+    case ElementType::i64:
+      return ordered_sum_as<std::int64_t>(addends, sum, elements);
+    case ElementType::u8:
+      break;
   }
   throw Error("collectives do not add elements of type u8");
 }

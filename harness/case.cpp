@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "backends/cluster.hpp"
 #include "backends/communicator.hpp"
 #include "backends/device.hpp"
 #include "core/errors.hpp"
@@ -20,13 +21,13 @@ namespace {
 constexpr const char* default_cluster = "aimos-v100";
 
 /// Backends that Strobe knows but that a build may lack: asking for one is not a misspelling.
-template <class Registry>
+template <class Tag>
 void require_backend(const std::string& name, const std::string& pointer, const std::vector<std::string>& optional) {
-  if (Registry::instance().contains(name)) return;
+  if (Registry<Tag>::instance().contains(name)) return;
   for (const std::string& known : optional) {
-    if (name == known) throw Unavailable(fmt::format("{}: '{}' is not built into this strobe", pointer, name));
+    if (name == known) throw Unavailable(fmt::format("the {} {} is not built into this strobe", Tag::kind, name));
   }
-  Registry::instance().find(name, pointer);
+  Registry<Tag>::instance().find(name, pointer);
 }
 
 Json plugin_object(const CaseSlot& slot, const Json& json, const std::string& pointer) {
@@ -55,6 +56,11 @@ void check_simulated(Case& c, const Json& json, const std::string& pointer) {
   if (c.cluster.empty()) c.cluster = default_cluster;
   if (c.comm != "sim") {
     throw InvalidRequest(pointer + "/comm", fmt::format("device sim goes with comm sim, not with '{}'", c.comm));
+  }
+  try {
+    load_cluster(c.cluster);
+  } catch (const InvalidRequest& error) {
+    throw InvalidRequest(pointer + "/cluster", error.what());
   }
 }
 
@@ -125,13 +131,13 @@ Case case_from_json(const Json& json, const std::string& pointer) {
   Case c;
   case_fields().apply(&c, scalars, pointer);
   for (const CaseSlot& slot : case_slots()) c.*slot.member = plugin_object(slot, json, pointer);
-  require_backend<DeviceRegistry>(c.device, pointer + "/device", {"cuda", "sim"});
+  require_backend<DeviceTag>(c.device, pointer + "/device", {"cuda", "sim"});
   if (c.device == "sim") {
     check_simulated(c, json, pointer);
   } else {
     check_real(c, pointer);
   }
-  require_backend<CommunicatorRegistry>(c.comm, pointer + "/comm", {"mpi", "nccl", "sim"});
+  require_backend<CommunicatorTag>(c.comm, pointer + "/comm", {"mpi", "nccl", "sim"});
   return c;
 }
 

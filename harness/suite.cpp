@@ -100,27 +100,32 @@ Json setting_value(const CaseTree& tree, const Setting& setting) {
   return table->to_json(object.get()).at(key);
 }
 
-/// Makes the case; an error names who set the value that is to blame.
-Case make_case(const CaseTree& tree, const std::string& pointer) {
-  const auto blame = [&](const std::string& where) {
-    for (std::string at = where; !at.empty(); at = at.substr(0, at.rfind('/'))) {
-      if (const auto found = tree.origin.find(at); found != tree.origin.end()) return found->second;
-    }
-    return pointer.empty() ? "--" + where.substr(1, where.find('/', 1) - 1) : pointer + where;
-  };
+/// Who set the value at `where` or at the nearest level above it; nobody did when a default is to blame, and then the
+/// case's own place is named.
+std::string blame(const std::map<std::string, std::string>& origin, const std::string& where) {
+  for (std::string at = where; !at.empty(); at = at.substr(0, at.rfind('/'))) {
+    if (const auto found = origin.find(at); found != origin.end()) return found->second;
+  }
+  const auto place = origin.find("");
+  return place == origin.end() ? "--" + where.substr(1, where.find('/', 1) - 1) : place->second + where;
+}
+
+Case make_case(const CaseTree& tree) {
   try {
     return case_from_json(tree.json, "");
   } catch (const InvalidRequest& error) {
     const std::string& where = error.where();
     if (where.empty() || where.front() != '/') throw;
-    throw InvalidRequest(blame(where), std::string(error.what()).substr(where.size() + 2));
+    throw InvalidRequest(blame(tree.origin, where), std::string(error.what()).substr(where.size() + 2));
   }
 }
 
-void add_case(Suite& suite, std::map<std::string, std::string>& seen, Case c, const std::string& pointer,
+void add_case(Suite& suite, std::map<std::string, std::string>& seen, const CaseTree& tree, const std::string& pointer,
               bool settings) {
+  Case c = make_case(tree);
   const auto [known, fresh] = seen.emplace(case_to_json(c).dump(), pointer);
   if (fresh) {
+    suite.origins[case_id(c)] = tree.origin;
     suite.cases.push_back(std::move(c));
   } else if (settings) {
     ++suite.merged;
@@ -155,7 +160,7 @@ void expand_case(Suite& suite, std::map<std::string, std::string>& seen, const J
   Json own = entry;
   own.erase("matrix");
   own.erase("exclude");
-  CaseTree base{Json::object(), {}};
+  CaseTree base{Json::object(), {{"", pointer}}};
   if (json.contains("defaults")) lay_over(base, json.at("defaults"), "/defaults");
   lay_over(base, own, pointer);
   const Json matrix = entry.value("matrix", Json::object());
@@ -164,7 +169,7 @@ void expand_case(Suite& suite, std::map<std::string, std::string>& seen, const J
     for (const auto& [key, value] : combination) set_path(tree, key, value, pointer + "/matrix/" + key, false);
     apply_settings(tree, settings);
     if (excluded(tree, entry.value("exclude", Json::array()), pointer + "/exclude")) continue;
-    add_case(suite, seen, make_case(tree, pointer), pointer, !settings.empty());
+    add_case(suite, seen, tree, pointer, !settings.empty());
   }
 }
 
@@ -198,10 +203,17 @@ Suite suite_from_settings(const std::vector<Setting>& settings) {
   CaseTree tree{Json::object(), {}};
   apply_settings(tree, settings);
   Suite suite;
-  suite.cases.push_back(make_case(tree, ""));
+  suite.cases.push_back(make_case(tree));
   const std::string id = case_id(suite.cases.front());
+  suite.origins[id] = tree.origin;
   suite.name = id.substr(0, id.find('/'));
   return suite;
+}
+
+std::string Suite::place_of(const std::string& id, const std::string& pointer) const {
+  const auto known = origins.find(id);
+  if (known == origins.end() || pointer.empty() || pointer.front() != '/') return pointer;
+  return blame(known->second, pointer);
 }
 
 void filter_cases(Suite& suite, const std::string& pattern) {

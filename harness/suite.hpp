@@ -1,6 +1,7 @@
 // Suites: a JSON file that expands into cases, and the settings of the command line laid over it.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,12 @@ struct Suite {
   std::string description;
   std::vector<Case> cases;  // in file order, the last key of a matrix varying fastest
   std::size_t merged = 0;   // cases that settings made equal to an earlier one, and that are left out
+  /// By case id: who set the value at a JSON pointer within the case.
+  std::map<std::string, std::map<std::string, std::string>> origins;
+
+  /// The place that a user can mend for an error about `pointer` ("/ranks") of a case: the option or the place in the
+  /// suite file that set it.
+  std::string place_of(const std::string& case_id, const std::string& pointer) const;
 };
 
 /// Expands the suite in `json`. Precedence: settings, then the case's matrix, the case, the suite's defaults, Strobe's

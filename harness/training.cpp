@@ -87,8 +87,10 @@ class RankTrainer {
     }
     const Tensor all = device_.allocate(static_cast<std::int64_t>(labels.size()), logits.columns(), logits.type());
     communicator_.all_gather_v(logits, all, rows, Traffic::other);
+    // Moved out with or without values: the program, and so virtual time, must be the same.
+    const std::vector<double> values = host_values(all);
     if (!all.has_values()) return {};
-    return plan_.task->metrics(host_values(all), labels);
+    return plan_.task->metrics(values, labels);
   }
 
  private:
@@ -149,6 +151,7 @@ void run_repetition(const PlannedCase& plan, Device& device, Communicator& commu
   const std::int64_t epochs = plan.request.warmup + plan.request.epochs;
   for (std::int64_t e = 0; e < epochs; ++e) {
     if (stop_signal().load() != 0) throw Interrupted(stop_signal().load());
+    device.synchronize();
     communicator.barrier();
     const std::size_t first_span = device.spans().size();
     const double begin = device.now();

@@ -68,14 +68,15 @@ std::string joined(const std::set<std::string>& texts) {
 
 void refuse_different_hosts(const LoadedRun& base, const LoadedRun& changed) {
   if (base.host_classes == changed.host_classes && base.host_classes.size() == 1) return;
-  throw NotComparable(fmt::format("wall times of different or unknown machines cannot be compared: {} ran on {}; {} ran "
-                                  "on {} (--allow-different-host compares them all the same)",
-                                  base.folder, joined(base.host_classes), changed.folder, joined(changed.host_classes)));
+  throw NotComparable(
+      fmt::format("wall times of different or unknown machines cannot be compared: {} ran on {}; {} ran "
+                  "on {} (--allow-different-host compares them all the same)",
+                  base.folder, joined(base.host_classes), changed.folder, joined(changed.host_classes)));
 }
 
 void refuse_different_work(const Row& base, const Row& changed) {
-  for (const auto& [name, same] : {std::pair{"workload", base.workload == changed.workload},
-                                   std::pair{"model", base.model == changed.model}}) {
+  for (const auto& [name, same] :
+       {std::pair{"workload", base.workload == changed.workload}, std::pair{"model", base.model == changed.model}}) {
     if (!same) throw NotComparable(fmt::format("case {}: the {} of the two runs differs", base.case_id, name));
   }
 }
@@ -144,8 +145,10 @@ Json number_or_null(double value) { return std::isfinite(value) ? Json(value) : 
 
 }  // namespace
 
-CompareReport compare_runs(const std::string& base_path, const std::string& changed_path, const CompareOptions& options) {
-  if (!(options.threshold >= 0)) throw InvalidRequest("--threshold", "the threshold must be a number that is not negative");
+CompareReport compare_runs(const std::string& base_path, const std::string& changed_path,
+                           const CompareOptions& options) {
+  if (!(options.threshold >= 0))
+    throw InvalidRequest("--threshold", "the threshold must be a number that is not negative");
   const LoadedRun base = load_run(base_path), changed = load_run(changed_path);
   CompareReport report;
   bool any_match = false;
@@ -195,8 +198,13 @@ Json compare_to_json(const CompareReport& report) {
 }
 
 std::string compare_table(const CompareReport& report) {
-  TextTable table({{"case", false}, {"verdict", false}, {"base", true}, {"new", true}, {"new/base", true},
-                   {"95 % interval", false}, {"note", false}});
+  TextTable table({{"case", false},
+                   {"verdict", false},
+                   {"base", true},
+                   {"new", true},
+                   {"new/base", true},
+                   {"95 % interval", false},
+                   {"note", false}});
   for (const Comparison& item : report.cases) {
     const bool has_ratio = std::isfinite(item.ratio), has_interval = std::isfinite(item.ci95_low);
     table.add({item.case_id, item.verdict, has_ratio ? format_seconds(item.base_seconds) : "-",

@@ -27,9 +27,9 @@ struct Comparison {
 };
 
 struct CompareReport {
-  std::vector<Comparison> cases;  // in the order of base, then the new ones
+  std::vector<Comparison> cases;                                           // in the order of base, then the new ones
   double geometric_mean_ratio = std::numeric_limits<double>::quiet_NaN();  // over cases with a ratio
-  bool regression = false;        // a case is SLOWER, or MISSING, or no longer ends ok
+  bool regression = false;  // a case is SLOWER, or MISSING, or no longer ends ok
 };
 
 /// Compares the runs in two folders (or their summary.json files). Verdicts:

@@ -60,9 +60,9 @@ Json arguments() {
   return result;
 }
 
-/// Today's date and time; a label of the run, never part of a measurement.
+/// Today's date and time.
 std::string utc_date() {
-  const std::time_t now = std::time(nullptr);
+  const std::time_t now = std::time(nullptr);  // calendar: a label of the run, never part of a measurement
   std::tm parts{};
   gmtime_r(&now, &parts);
   char text[32];

@@ -24,7 +24,8 @@ namespace {
 /// An open file descriptor, closed on every way out.
 class Descriptor {
  public:
-  Descriptor(const std::string& path, int flags) : path_(path), descriptor_(::open(path.c_str(), flags | O_CLOEXEC, 0644)) {
+  Descriptor(const std::string& path, int flags)
+      : path_(path), descriptor_(::open(path.c_str(), flags | O_CLOEXEC, 0644)) {
     if (descriptor_ < 0) fail("open", path, errno);
   }
   ~Descriptor() { ::close(descriptor_); }

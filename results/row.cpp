@@ -35,21 +35,15 @@ const EpochSample* slowest(const std::vector<const EpochSample*>& epoch) {
   });
 }
 
+/// Keys of the case that are keys of the row are taken as they are; the others are its settings.
 void take_settings(const Json& case_json, Row& row) {
+  const std::set<std::string> own{"workload", "model",   "strategy", "task",      "optimizer", "device",
+                                  "comm",     "cluster", "numerics", "precision", "ranks",     "seed"};
+  for (const RowField& field : row_fields()) {
+    if (own.count(field.key) != 0 && case_json.contains(field.key)) field.set(row, case_json.at(field.key));
+  }
   for (const auto& [key, value] : case_json.items()) {
-    if (key == "workload") row.workload = value;
-    else if (key == "model") row.model = value;
-    else if (key == "strategy") row.strategy = value;
-    else if (key == "task") row.task = value;
-    else if (key == "optimizer") row.optimizer = value;
-    else if (key == "device") row.device = value.get<std::string>();
-    else if (key == "comm") row.comm = value.get<std::string>();
-    else if (key == "cluster") row.cluster = value.get<std::string>();
-    else if (key == "numerics") row.numerics = value.get<std::string>();
-    else if (key == "precision") row.precision = value.get<std::string>();
-    else if (key == "ranks") row.ranks = value.get<std::int64_t>();
-    else if (key == "seed") row.seed = value.get<std::int64_t>();
-    else row.settings[key] = value;
+    if (own.count(key) == 0) row.settings[key] = value;
   }
 }
 
@@ -152,8 +146,10 @@ void take_rates(const Epochs& epochs, const CaseResult& result, Row& row) {
   } else {
     row.absent["/roofline"] = "the peaks of this device are not known";
   }
-  if (result.dollars_per_second > 0) row.dollars_per_epoch = result.dollars_per_second * seconds;
-  else row.absent["/dollars_per_epoch"] = "no dated price";
+  if (result.dollars_per_second > 0)
+    row.dollars_per_epoch = result.dollars_per_second * seconds;
+  else
+    row.absent["/dollars_per_epoch"] = "no dated price";
 }
 
 std::optional<std::vector<double>> take_series(const Series& series, const std::string& pointer, Row& row) {
@@ -169,7 +165,8 @@ void explain_nulls(const Json& value, const std::string& pointer, const std::str
   if (row.absent.count(pointer) != 0 || pointer == "/absent" || pointer == "/settings") return;
   if (value.is_null()) row.absent[pointer] = reason;
   if (value.is_array()) {
-    for (std::size_t i = 0; i < value.size(); ++i) explain_nulls(value[i], fmt::format("{}/{}", pointer, i), reason, row);
+    for (std::size_t i = 0; i < value.size(); ++i)
+      explain_nulls(value[i], fmt::format("{}/{}", pointer, i), reason, row);
   }
   if (value.is_object()) {
     for (const auto& [key, item] : value.items()) explain_nulls(item, pointer + "/" + key, reason, row);

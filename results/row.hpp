@@ -23,9 +23,9 @@ inline constexpr const char* summary_schema_version = "1.0.0";
 struct EpochSeconds {
   double median = std::numeric_limits<double>::quiet_NaN();
   double min = median, mean = median, max = median;
-  double p95 = median;                            // linear interpolation
-  double ci95_low = median, ci95_high = median;   // of the median, order statistics; NaN below 6 epochs
-  std::int64_t n = 0;                             // measured epochs, all repetitions
+  double p95 = median;                           // linear interpolation
+  double ci95_low = median, ci95_high = median;  // of the median, order statistics; NaN below 6 epochs
+  std::int64_t n = 0;                            // measured epochs, all repetitions
 };
 
 /// A ratio over ranks of the busy time in an epoch, averaged over measured epochs.

@@ -42,10 +42,13 @@ void decode(const Json& json, std::vector<T>& values) {
 }
 
 using NamedDouble = std::pair<const char*, double EpochSeconds::*>;
-constexpr NamedDouble epoch_statistics[] = {
-    {"median", &EpochSeconds::median}, {"min", &EpochSeconds::min},           {"mean", &EpochSeconds::mean},
-    {"max", &EpochSeconds::max},       {"p95", &EpochSeconds::p95},           {"ci95_low", &EpochSeconds::ci95_low},
-    {"ci95_high", &EpochSeconds::ci95_high}};
+constexpr NamedDouble epoch_statistics[] = {{"median", &EpochSeconds::median},
+                                            {"min", &EpochSeconds::min},
+                                            {"mean", &EpochSeconds::mean},
+                                            {"max", &EpochSeconds::max},
+                                            {"p95", &EpochSeconds::p95},
+                                            {"ci95_low", &EpochSeconds::ci95_low},
+                                            {"ci95_high", &EpochSeconds::ci95_high}};
 
 Json encode(const EpochSeconds& value) {
   Json result = Json::object();
@@ -127,13 +130,13 @@ Json number() { return {{"type", {"number", "null"}}, {"minimum", 0}}; }
 Json list(Json items) { return {{"type", "array"}, {"items", std::move(items)}}; }
 Json any_object() { return {{"type", "object"}}; }
 Json map_of(Json values) { return {{"type", "object"}, {"additionalProperties", std::move(values)}}; }
-Json plugin() {
-  return {{"type", "object"}, {"properties", {{"name", text()}}}, {"required", Json::array({"name"})}};
-}
+Json plugin() { return {{"type", "object"}, {"properties", {{"name", text()}}}, {"required", Json::array({"name"})}}; }
 Json group(Json properties) {
   Json required = Json::array();
   for (const auto& [name, schema] : properties.items()) required.push_back(name);
-  return {{"type", "object"}, {"properties", std::move(properties)}, {"required", required},
+  return {{"type", "object"},
+          {"properties", std::move(properties)},
+          {"required", required},
           {"additionalProperties", false}};
 }
 Json or_null(Json schema) {
@@ -166,7 +169,11 @@ Json exact_schema() {
 
 template <auto Member>
 RowField field(const char* key, const char* unit, Json schema, const char* help) {
-  return {key, unit, help, std::move(schema), [](const Row& row) { return encode(row.*Member); },
+  return {key,
+          unit,
+          help,
+          std::move(schema),
+          [](const Row& row) { return encode(row.*Member); },
           [](Row& row, const Json& json) { decode(json, row.*Member); }};
 }
 
@@ -276,7 +283,7 @@ Json summary_schema() {
   const Json version{{"type", "string"}, {"pattern", "^1\\.[0-9]+\\.[0-9]+$"}};
   const Json rows{{"type", "array"}, {"items", {{"$ref", "#/$defs/row"}}}};
   Json schema{{"$schema", "https://json-schema.org/draft/2020-12/schema"}, {"title", "Strobe summary.json"}};
-  schema["description"] = "One row per case of a run directory. Units are in brackets; null values have a reason in absent.";
+  schema["description"] = "One row per case of a run directory. Units in brackets; a null has its reason in absent.";
   schema.update(group({{"schema_version", version}, {"plan_hash", text()}, {"rows", rows}}));
   schema["$defs"] = {{"row", row_schema()}};
   return schema;
@@ -296,7 +303,8 @@ Summary read_summary(const std::string& path) {
   }
   const std::string version = json["schema_version"].get<std::string>(), known = summary_schema_version;
   if (version.substr(0, version.find('.')) != known.substr(0, known.find('.'))) {
-    throw InvalidInput(path, 0, 0, fmt::format("schema version {} cannot be read; this program knows {}", version, known));
+    throw InvalidInput(path, 0, 0,
+                       fmt::format("schema version {} cannot be read; this program knows {}", version, known));
   }
   Summary summary;
   summary.plan_hash = json.value("plan_hash", "");

@@ -83,7 +83,8 @@ JsonDifference first_difference(const Json& a, const Json& b, const std::string&
 RunDirectory::RunDirectory(std::string path, const Json& cases, const Json& environment, bool resume)
     : path_(std::move(path)) {
   while (path_.size() > 1 && path_.back() == '/') path_.pop_back();
-  const bool exists = fs::exists(file("plan.json")) || fs::exists(file("summary.json")) || fs::exists(file("samples.jsonl"));
+  const bool exists =
+      fs::exists(file("plan.json")) || fs::exists(file("summary.json")) || fs::exists(file("samples.jsonl"));
   if (exists && !resume) {
     throw InvalidRequest("--out", fmt::format("{} already holds a run; choose another folder or add --resume", path_));
   }
@@ -92,8 +93,10 @@ RunDirectory::RunDirectory(std::string path, const Json& cases, const Json& envi
   make_folder(file("trace"));
   make_folder(file("logs"));
   summary_.plan_hash = plan_hash(cases);
-  if (exists) reopen(cases, environment);
-  else start(cases, environment);
+  if (exists)
+    reopen(cases, environment);
+  else
+    start(cases, environment);
 }
 
 void RunDirectory::start(const Json& cases, const Json& environment) {
@@ -106,7 +109,8 @@ void RunDirectory::start(const Json& cases, const Json& environment) {
 
 void RunDirectory::reopen(const Json& cases, const Json& environment) {
   if (!fs::exists(file("plan.json"))) {
-    throw InvalidRequest("--resume", fmt::format("{} holds results without a plan.json, so they cannot be continued", path_));
+    throw InvalidRequest("--resume",
+                         fmt::format("{} holds results without a plan.json, so they cannot be continued", path_));
   }
   const Json plan = read_json(file("plan.json"));
   refuse_other_plan(file("plan.json"), plan, cases);
@@ -139,10 +143,12 @@ void RunDirectory::append_samples(const std::string& case_id, const std::vector<
 
 void RunDirectory::add_row(const Row& row) {
   Summary next = summary_;
-  const auto same = std::find_if(next.rows.begin(), next.rows.end(),
-                                 [&](const Row& other) { return other.case_id == row.case_id; });
-  if (same == next.rows.end()) next.rows.push_back(row);
-  else *same = row;
+  const auto same =
+      std::find_if(next.rows.begin(), next.rows.end(), [&](const Row& other) { return other.case_id == row.case_id; });
+  if (same == next.rows.end())
+    next.rows.push_back(row);
+  else
+    *same = row;
   write_summary(next);
   summary_ = std::move(next);
 }

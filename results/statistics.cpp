@@ -72,7 +72,8 @@ std::optional<ConfidenceInterval> ratio_of_medians_interval(const std::vector<do
                                                             int resamples) {
   if (base.size() < fewest_for_median_interval || changed.size() < fewest_for_median_interval) return std::nullopt;
   if (!(*std::min_element(base.begin(), base.end()) > 0)) return std::nullopt;
-  const RandomStream base_stream(seed, random_purpose::bootstrap, 0), changed_stream(seed, random_purpose::bootstrap, 1);
+  const RandomStream base_stream(seed, random_purpose::bootstrap, 0),
+      changed_stream(seed, random_purpose::bootstrap, 1);
   std::vector<double> ratios, scratch;
   for (int r = 0; r < resamples; ++r) {
     const std::uint64_t round = static_cast<std::uint64_t>(r);

@@ -46,7 +46,8 @@ std::string share(const Row& row, int phase) {
 }
 
 std::string last_loss(const Row& row) {
-  return row.loss && !row.loss->empty() && std::isfinite(row.loss->back()) ? fmt::format("{:.6g}", row.loss->back()) : "-";
+  return row.loss && !row.loss->empty() && std::isfinite(row.loss->back()) ? fmt::format("{:.6g}", row.loss->back())
+                                                                           : "-";
 }
 
 std::string notes_of(const Row& row) {

@@ -39,8 +39,8 @@ void append_names(fmt::memory_buffer& out, std::size_t rank) {
                  rank);
   for (int stream = 0; stream < stream_count; ++stream) {
     fmt::format_to(std::back_inserter(out),
-                   ",\n{{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":{},\"tid\":{},\"args\":{{\"name\":\"{}\"}}}}", rank,
-                   stream, stream_names[stream]);
+                   ",\n{{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":{},\"tid\":{},\"args\":{{\"name\":\"{}\"}}}}",
+                   rank, stream, stream_names[stream]);
   }
 }
 
@@ -68,7 +68,8 @@ std::string trace_json(const std::string& case_id, const std::vector<std::vector
                        const std::string& time_source) {
   const double origin = earliest_begin(ranks);
   fmt::memory_buffer out;
-  fmt::format_to(std::back_inserter(out), "{{\"displayTimeUnit\":\"ns\",\n\"otherData\":{{\"case_id\":{},"
+  fmt::format_to(std::back_inserter(out),
+                 "{{\"displayTimeUnit\":\"ns\",\n\"otherData\":{{\"case_id\":{},"
                  "\"time_source\":{},\"origin_seconds\":{},\"ranks\":{}}},\n\"traceEvents\":[\n",
                  json_text(case_id), json_text(time_source), origin, ranks.size());
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {

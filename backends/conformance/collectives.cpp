@@ -40,7 +40,8 @@ T sum_in_rank_order(int ranks, std::int64_t index) {
 
 /// Compares `count` values with wanted(i), bit for bit.
 template <class T, class Wanted>
-void expect_values(Communicator& c, const T* values, std::int64_t count, const std::string& what, const Wanted& wanted) {
+void expect_values(Communicator& c, const T* values, std::int64_t count, const std::string& what,
+                   const Wanted& wanted) {
   for (std::int64_t i = 0; i < count; ++i) {
     const T right = wanted(i);
     if (std::memcmp(&values[i], &right, sizeof(T)) == 0) continue;
@@ -198,7 +199,8 @@ void send_receive_ring(Device& device, Communicator& c) {
   std::vector<Tensor> in;
   std::vector<Request> requests;
   for (int m = 0; m < 3; ++m) {
-    requests.push_back(c.start_send(filled<double>(device, 40 + m, 5, c.rank(), 1000 * m), next, tags[m], Traffic::halo));
+    requests.push_back(
+        c.start_send(filled<double>(device, 40 + m, 5, c.rank(), 1000 * m), next, tags[m], Traffic::halo));
   }
   for (int m = 0; m < 3; ++m) {
     in.push_back(device.allocate(40 + m, 5, ElementType::f64));

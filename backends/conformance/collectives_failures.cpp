@@ -13,7 +13,7 @@ namespace strobe::conformance {
 namespace {
 
 constexpr double short_timeout_seconds = 0.4;
-constexpr double long_timeout_seconds = 60;   // a prompt end is told from a timeout by half of this
+constexpr double long_timeout_seconds = 60;  // a prompt end is told from a timeout by half of this
 
 LaunchRequest with_timeout(LaunchRequest request, double seconds) {
   request.timeout_seconds = seconds;
@@ -87,11 +87,11 @@ void rank_fails(const CommunicatorTag::Value& communicator, const LaunchRequest&
     c.barrier();
   };
   const auto begin = std::chrono::steady_clock::now();
-  launch_fails_with<InvalidInput>(
-      communicator, with_timeout(request, long_timeout_seconds), program, [](const InvalidInput& cause) {
-        require(std::string(cause.what()) == "graph.csv:3:1: deliberate",
-                fmt::format("the cause has changed: {}", cause.what()));
-      });
+  launch_fails_with<InvalidInput>(communicator, with_timeout(request, long_timeout_seconds), program,
+                                  [](const InvalidInput& cause) {
+                                    require(std::string(cause.what()) == "graph.csv:3:1: deliberate",
+                                            fmt::format("the cause has changed: {}", cause.what()));
+                                  });
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
   require(took.count() < long_timeout_seconds / 2, "peers of a failed rank were not told");
 }
@@ -116,11 +116,10 @@ void ranks_call_different_collectives(const CommunicatorTag::Value& communicator
     if (c.rank() == 0) return c.barrier();
     c.all_reduce(tensor, Traffic::gradient);
   };
-  launch_fails_with<Error>(
-      communicator, with_timeout(request, long_timeout_seconds), program, [](const Error& cause) {
-        require(contains(cause, "barrier") && contains(cause, "all_reduce"),
-                fmt::format("a disagreement does not name both collectives: {}", cause.what()));
-      });
+  launch_fails_with<Error>(communicator, with_timeout(request, long_timeout_seconds), program, [](const Error& cause) {
+    require(contains(cause, "barrier") && contains(cause, "all_reduce"),
+            fmt::format("a disagreement does not name both collectives: {}", cause.what()));
+  });
 }
 
 void ranks_disagree_about_rows(const CommunicatorTag::Value& communicator, const LaunchRequest& request) {
@@ -133,11 +132,10 @@ void ranks_disagree_about_rows(const CommunicatorTag::Value& communicator, const
     c.all_to_all_v(send, out, receive, in, Traffic::halo);
     c.barrier();
   };
-  launch_fails_with<Error>(
-      communicator, with_timeout(request, long_timeout_seconds), program, [](const Error& cause) {
-        require(contains(cause, "3 rows") && contains(cause, "expects 2"),
-                fmt::format("a disagreement does not name both row counts: {}", cause.what()));
-      });
+  launch_fails_with<Error>(communicator, with_timeout(request, long_timeout_seconds), program, [](const Error& cause) {
+    require(contains(cause, "3 rows") && contains(cause, "expects 2"),
+            fmt::format("a disagreement does not name both row counts: {}", cause.what()));
+  });
 }
 
 void user_interrupts(const CommunicatorTag::Value& communicator, const LaunchRequest& request) {

@@ -12,7 +12,7 @@ namespace {
 struct Wanted {
   std::string_view name;
   Traffic traffic;
-  std::uint64_t bytes = 0;   // sent by this rank
+  std::uint64_t bytes = 0;  // sent by this rank
   std::uint32_t messages = 0;
 };
 
@@ -36,7 +36,8 @@ void check_spans(Device& device, Communicator& c, std::size_t from, const Wanted
     expect(span.phase == Phase::communicate, c, say("is neither wait nor communicate"));
     expect(waited_until < 0 || span.begin_seconds == waited_until, c, say("does not begin where waiting ended"));
     expect(span.sent_bytes == wanted.bytes, c, say(fmt::format("{} bytes, not {}", span.sent_bytes, wanted.bytes)));
-    expect(span.messages == wanted.messages, c, say(fmt::format("{} messages, not {}", span.messages, wanted.messages)));
+    expect(span.messages == wanted.messages, c,
+           say(fmt::format("{} messages, not {}", span.messages, wanted.messages)));
     ++communicates;
   }
   expect(communicates == 1, c, fmt::format("{}: {} communicate spans, not 1", wanted.name, communicates));
@@ -110,8 +111,7 @@ void spans_of_copies(Device& device, Communicator& c) {
              [&] { c.all_gather_v(part, whole, rows, Traffic::memory); });
   const int root = c.size() - 1;
   const bool sends = c.rank() == root;
-  check_call(device, c,
-             {"broadcast", Traffic::state, sends ? whole.bytes() * peers : 0, sends ? peers : 0},
+  check_call(device, c, {"broadcast", Traffic::state, sends ? whole.bytes() * peers : 0, sends ? peers : 0},
              [&] { c.broadcast(whole, root, Traffic::state); });
   check_call(device, c, {"barrier", Traffic::other, 0, 0}, [&] { c.barrier(); });
 }

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -63,12 +64,13 @@ OperationFamily family(std::vector<OperationCase> cases) {
 
 /// `count` values, uniform in [-1, 1] and exact in float; the same for the same `key` everywhere.
 inline std::vector<double> random_values(std::int64_t count, std::uint32_t key) {
+  static std::map<std::uint32_t, std::vector<double>> drawn;  // drawing is most of a small case's time
+  std::vector<double>& values = drawn[key];
   const RandomStream stream(2024, random_purpose::test, key);
-  std::vector<double> values(static_cast<std::size_t>(count));
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    values[i] = static_cast<double>(static_cast<float>(2.0 * stream.uniform(i) - 1.0));
+  while (static_cast<std::int64_t>(values.size()) < count) {
+    values.push_back(static_cast<double>(static_cast<float>(2.0 * stream.uniform(values.size()) - 1.0)));
   }
-  return values;
+  return {values.begin(), values.begin() + count};
 }
 
 /// Values in the device's precision.

@@ -1,10 +1,9 @@
 // Device `cpu`: real numerics in host memory, wall clock. Streams run in the caller's order, so events are no-ops, and
 // there is no host-to-device transfer to time.
 #include <chrono>
-#include <cstdlib>
 #include <cstring>
-#include <new>
 
+#include "backends/cpu/host_pool.hpp"
 #include "backends/device.hpp"
 
 namespace strobe {
@@ -27,12 +26,12 @@ class CpuDevice final : public Device {
   }
 
   std::byte* do_allocate(std::size_t bytes) override {
-    void* memory = std::aligned_alloc(64, (bytes + 63) / 64 * 64);
+    std::byte* memory = host_pool_allocate(bytes);
     if (memory == nullptr) throw OutOfMemory(rank(), bytes, live_bytes(), memory_limit_bytes());
-    return static_cast<std::byte*>(memory);
+    return memory;
   }
   void (*do_deleter() const)(std::byte*) override {
-    return [](std::byte* memory) { std::free(memory); };
+    return host_pool_release;
   }
   double do_begin(Stream) override { return wall_seconds(); }
   double do_end(Stream, std::string_view, const Work&, double) override { return wall_seconds(); }

@@ -91,17 +91,23 @@ bool Meeting::stage_done(int stage) const {
 void Meeting::run(int stage, int task) const {
   const auto to = static_cast<std::size_t>(task);
   switch (slots_[0].collective.kind) {
-    case CollectiveKind::all_to_all_v: return exchange(to);
-    case CollectiveKind::all_gather_v: return gather(to);
-    case CollectiveKind::all_reduce: return stage == 0 ? reduce_share(to) : gather_shares(to);
-    case CollectiveKind::reduce_scatter: return reduce_rows(to);
+    case CollectiveKind::all_to_all_v:
+      return exchange(to);
+    case CollectiveKind::all_gather_v:
+      return gather(to);
+    case CollectiveKind::all_reduce:
+      return stage == 0 ? reduce_share(to) : gather_shares(to);
+    case CollectiveKind::reduce_scatter:
+      return reduce_rows(to);
     case CollectiveKind::broadcast: {
       const auto root = static_cast<std::size_t>(slots_[0].collective.peer);
       return copy(slots_[root].collective.send, slots_[to].collective.receive);
     }
-    case CollectiveKind::send: return copy(slots_[0].collective.send, slots_[1].collective.receive);
+    case CollectiveKind::send:
+      return copy(slots_[0].collective.send, slots_[1].collective.receive);
     case CollectiveKind::receive:
-    case CollectiveKind::barrier: return;
+    case CollectiveKind::barrier:
+      return;
   }
 }
 

@@ -15,7 +15,8 @@ namespace strobe::local {
 
 using Clock = std::chrono::steady_clock;
 
-/// Source, destination, tag and how many came before with the same three; source and destination are -1 for collectives.
+/// Source, destination, tag and how many came before with the same three; source and destination are -1 for
+/// collectives.
 using MeetingKey = std::tuple<int, int, int, std::uint64_t>;
 
 /// Shared by all ranks; every function may be called from any of them.

@@ -72,15 +72,23 @@ void rethrow(const FailureReport& report) {
     case Kind::timeout:
       throw Relayed<CollectiveTimeout>(text, "", report.rank, 0.0,
                                        std::vector<int>(report.missing, report.missing + report.missing_count));
-    case Kind::interrupted: throw Interrupted(report.number);
-    case Kind::out_of_memory: throw Relayed<OutOfMemory>(text, report.number, 0u, 0u, 0u);
-    case Kind::invalid_input: throw Relayed<InvalidInput>(text, "", 0u, 0u, "");
-    case Kind::invalid_request: throw InvalidRequest("", text);
-    case Kind::unavailable: throw Unavailable(text);
-    case Kind::system: throw SystemError(text);
-    case Kind::consequence: throw PeerFailed(text);
+    case Kind::interrupted:
+      throw Interrupted(report.number);
+    case Kind::out_of_memory:
+      throw Relayed<OutOfMemory>(text, report.number, 0u, 0u, 0u);
+    case Kind::invalid_input:
+      throw Relayed<InvalidInput>(text, "", 0u, 0u, "");
+    case Kind::invalid_request:
+      throw InvalidRequest("", text);
+    case Kind::unavailable:
+      throw Unavailable(text);
+    case Kind::system:
+      throw SystemError(text);
+    case Kind::consequence:
+      throw PeerFailed(text);
     case Kind::none:
-    case Kind::error: break;
+    case Kind::error:
+      break;
   }
   throw Error(text);
 }

@@ -9,14 +9,23 @@ namespace strobe::mpi {
 /// Plain bytes. Every process rethrows the same type with the same message, so the case ends alike everywhere.
 struct FailureReport {
   enum class Kind : std::int32_t {
-    none, consequence, timeout, interrupted, out_of_memory, invalid_input, invalid_request, unavailable, system, error
+    none,
+    consequence,
+    timeout,
+    interrupted,
+    out_of_memory,
+    invalid_input,
+    invalid_request,
+    unavailable,
+    system,
+    error
   };
   static constexpr int most_missing = 64;
   static constexpr int most_text = 1024;
 
   Kind kind = Kind::none;
   std::int32_t rank = 0;
-  std::int32_t number = 0;  // the signal, or the rank that is out of memory
+  std::int32_t number = 0;    // the signal, or the rank that is out of memory
   std::int32_t leftover = 0;  // whether the rank started collectives that it never completed
   std::int32_t missing_count = 0;
   std::int32_t missing[most_missing] = {};

@@ -15,8 +15,9 @@ inline void check(int code, const char* call) {
   char text[MPI_MAX_ERROR_STRING] = "";
   int length = 0;
   if (MPI_Error_string(code, text, &length) != MPI_SUCCESS) length = 0;
-  throw SystemError(std::string(call) + ": " + (length > 0 ? std::string(text, static_cast<std::size_t>(length))
-                                                           : "error " + std::to_string(code)));
+  throw SystemError(
+      std::string(call) + ": " +
+      (length > 0 ? std::string(text, static_cast<std::size_t>(length)) : "error " + std::to_string(code)));
 }
 
 /// Whether a request has completed; MPI_REQUEST_NULL has.

@@ -1,6 +1,6 @@
 // Communicator `mpi`: one rank per MPI process. Waiting polls MPI, so it can look at the deadline, the stop signal and
-// word from the peers; it never enters a blocking MPI call. Data of large messages moves while a rank is inside wait (or
-// by MPI's own progress thread, where it has one).
+// word from the peers; it never enters a blocking MPI call. Data of large messages moves while a rank is inside wait
+// (or by MPI's own progress thread, where it has one).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -38,7 +38,9 @@ class MpiCommunicator final : public Communicator {
  public:
   MpiCommunicator(Device& device, const LaunchRequest& request, Runtime& runtime, Session& session, SideChannel& side)
       : Communicator(device, runtime.rank(), runtime.size(), request.timeout_seconds),
-        runtime_(runtime), session_(session), side_(side) {
+        runtime_(runtime),
+        session_(session),
+        side_(side) {
     const unsigned cores = std::thread::hardware_concurrency();
     spin_ = static_cast<unsigned>(runtime.local_size() * std::max(1, request.device.threads)) <= cores;
   }
@@ -146,9 +148,10 @@ std::exception_ptr run_program(const LaunchRequest& request, const RankProgram& 
 
 void refuse_other_size(const LaunchRequest& request, int size) {
   if (request.ranks == size) return;
-  throw Unavailable(fmt::format("communicator mpi: {} ranks were asked for, but this world has {}; start with: "
-                                "mpirun -n {} strobe run ... --comm mpi --ranks {}",
-                                request.ranks, size, request.ranks, request.ranks));
+  throw Unavailable(
+      fmt::format("communicator mpi: {} ranks were asked for, but this world has {}; start with: "
+                  "mpirun -n {} strobe run ... --comm mpi --ranks {}",
+                  request.ranks, size, request.ranks, request.ranks));
 }
 
 void launch(const LaunchRequest& request, const RankProgram& program) {

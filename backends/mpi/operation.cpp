@@ -1,5 +1,5 @@
-// Collectives over MPI's non-blocking ones. Returns the same bits as communicator `local`: MPI only moves data, sums are
-// added here in rank order. Beside the data each collective exchanges a summary of itself between all pairs; its
+// Collectives over MPI's non-blocking ones. Returns the same bits as communicator `local`: MPI only moves data, sums
+// are added here in rank order. Beside the data each collective exchanges a summary of itself between all pairs; its
 // completion is the moment when all ranks have entered, and it is compared before the data is looked at.
 // Cost: all_reduce up to 4 MiB (over all ranks) gathers everything, beyond that each rank adds its share: 2 E (P-1)/P
 // bytes sent and E bytes of scratch per rank. Scratch is accounted on the rank's device.
@@ -77,14 +77,21 @@ bool Operation::finished() {
 
 void Operation::post_data() {
   switch (collective_.kind) {
-    case CollectiveKind::all_to_all_v: return post_exchange();
-    case CollectiveKind::all_gather_v: return post_gather();
-    case CollectiveKind::all_reduce: return post_all_reduce();
-    case CollectiveKind::reduce_scatter: return post_reduce_scatter();
-    case CollectiveKind::broadcast: return post_broadcast();
+    case CollectiveKind::all_to_all_v:
+      return post_exchange();
+    case CollectiveKind::all_gather_v:
+      return post_gather();
+    case CollectiveKind::all_reduce:
+      return post_all_reduce();
+    case CollectiveKind::reduce_scatter:
+      return post_reduce_scatter();
+    case CollectiveKind::broadcast:
+      return post_broadcast();
     case CollectiveKind::send:
-    case CollectiveKind::receive: return post_message();
-    case CollectiveKind::barrier: return;
+    case CollectiveKind::receive:
+      return post_message();
+    case CollectiveKind::barrier:
+      return;
   }
 }
 

@@ -83,7 +83,7 @@ class Operation {
   MPI_Request data_ = MPI_REQUEST_NULL;
   std::vector<std::unique_ptr<Parts>> parts_;  // MPI reads them until completion
   std::vector<MPI_Datatype> types_;
-  Tensor addends_;  // u8 [bytes, 1]: the parts to add, in rank order
+  Tensor addends_;             // u8 [bytes, 1]: the parts to add, in rank order
   bool second_phase_ = false;  // all_reduce by shares has its second phase still to come
   bool done_ = false;
 };

@@ -1,5 +1,6 @@
 // Invariants: no function waits without a limit for a rank that may not come, except MPI_Init, MPI_Comm_dup (entered by
-// all ranks directly after they met) and MPI_Finalize (reached only when all ranks agreed on how the last launch ended).
+// all ranks directly after they met) and MPI_Finalize (reached only when all ranks agreed on how the last launch
+// ended).
 #include "backends/mpi/runtime.hpp"
 
 #include <fmt/format.h>
@@ -67,7 +68,8 @@ Runtime::Runtime() {
     int provided = MPI_THREAD_SINGLE;
     check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided), "MPI_Init_thread");
     owner_ = true;
-    if (provided < MPI_THREAD_FUNNELED) throw SystemError("MPI_Init_thread: MPI does not allow threads beside the caller's");
+    if (provided < MPI_THREAD_FUNNELED)
+      throw SystemError("MPI_Init_thread: MPI does not allow threads beside the caller's");
   }
   check(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
   check(MPI_Comm_rank(MPI_COMM_WORLD, &rank_), "MPI_Comm_rank");

@@ -56,9 +56,9 @@ class SideChannel {
   int rank_;
   int size_;
   std::int64_t entered_ = 0;
-  std::int64_t question_ = 0;            // number of the last question that this rank asked
-  std::vector<std::int64_t> answers_;    // per rank: collectives entered, -1 = no answer yet
-  std::list<Outgoing> outgoing_;         // until MPI has taken them
+  std::int64_t question_ = 0;          // number of the last question that this rank asked
+  std::vector<std::int64_t> answers_;  // per rank: collectives entered, -1 = no answer yet
+  std::list<Outgoing> outgoing_;       // until MPI has taken them
   std::optional<FailureReport> peer_failure_;
   Clock::time_point next_serve_{};
 };

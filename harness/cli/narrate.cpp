@@ -47,7 +47,7 @@ std::string Progress::head() const {
     const double each = (calendar_seconds() - started_) / static_cast<double>(done_);
     eta = short_duration(each * static_cast<double>(cases_ - done_));
   }
-  return fmt::format("[{:>{}}/{}] eta {:<4}", done_, width, cases_, eta);
+  return fmt::format("[{:>{}}/{}] eta {:<6}", done_, width, cases_, eta);
 }
 
 void Progress::begin(const std::string& id) {

@@ -71,7 +71,9 @@ void check_plans(const Suite& suite) {
     try {
       make_plan(c);
     } catch (const InvalidRequest& error) {
-      throw InvalidRequest(suite.cases.size() == 1 ? "" : case_id(c), error.what());
+      const std::string id = case_id(c), &where = error.where();
+      const std::string message = where.empty() ? error.what() : std::string(error.what()).substr(where.size() + 2);
+      throw InvalidRequest(suite.place_of(id, where), suite.cases.size() == 1 ? message : id + ": " + message);
     }
   }
 }

@@ -54,7 +54,8 @@ def draw(rows, plt):
     bars = {source: max(sum(r.group_label(row, rows) == group and row["time_source"] == source for row in rows)
                         for group in groups) for source in sources}
     widths = [max(3.2, 0.42 * bars[source] + 1.2) for source in sources]
-    figure, grid = plt.subplots(len(groups), len(sources), squeeze=False, figsize=(sum(widths), 2.9 * len(groups) + 0.5),
+    size = (sum(widths), 2.9 * len(groups) + 0.5)
+    figure, grid = plt.subplots(len(groups), len(sources), squeeze=False, figsize=size,
                                 gridspec_kw={"width_ratios": widths, "hspace": 0.62, "wspace": 0.28})
     for i, group in enumerate(groups):
         for j, source in enumerate(sources):

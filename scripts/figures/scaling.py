@@ -11,7 +11,7 @@ STYLES = {"wall": ("-", "full"), "virtual": ("--", "none")}
 
 
 def line_of(rows):
-    """Rank counts, medians and distances to the 95 % interval (0 where there is none), refusing two rows for one point."""
+    """Rank counts, medians, distances to the 95 % interval (0 where there is none); refuses two rows for one point."""
     points = {}
     for row in rows:
         if row["ranks"] in points:
@@ -29,7 +29,8 @@ def draw_ideal(axes, lines):
     points = [(n, t) for ranks, seconds in lines for n, t in zip(ranks, seconds)]
     if len({n for n, _ in points}) > 1:
         first, last = min(points), max(n for n, _ in points)
-        axes.plot([first[0], last], [first[1], first[1] * first[0] / last], ":", color="#B0B0B0", linewidth=1.2, zorder=1)
+        ideal = [first[1], first[1] * first[0] / last]
+        axes.plot([first[0], last], ideal, ":", color="#B0B0B0", linewidth=1.2, zorder=1)
 
 
 def draw_panel(axes, panel, rows, strategies):
@@ -70,8 +71,8 @@ def draw(rows, plt):
         panel = [row for row in rows if r.group_label(row, rows) == groups[i]]
         draw_panel(axes, panel, rows, strategies)
         axes.set_title(groups[i], loc="left")
-    handles = [Line2D([], [], color=COLOURS[i % len(COLOURS)], marker=MARKERS[i % len(MARKERS)], markersize=5, label=name)
-               for i, name in enumerate(strategies)]
+    handles = [Line2D([], [], color=COLOURS[i % len(COLOURS)], marker=MARKERS[i % len(MARKERS)], markersize=5,
+                      label=name) for i, name in enumerate(strategies)]
     for source, (style, fill) in STYLES.items():
         of_source = [row for row in rows if row["time_source"] == source]
         if of_source:

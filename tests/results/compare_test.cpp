@@ -47,8 +47,13 @@ std::string verdict(const CompareReport& report, const std::string& id) {
 TEST(Compare, Verdicts) {
   const TemporaryFolder folder;
   write_run(folder.file("a"), {{"same"}, {"faster"}, {"slower"}, {"small"}, {"few", 3}, {"gone"}, {"broken"}});
-  write_run(folder.file("b"), {{"same"}, {"faster", 12, 0.5}, {"slower", 12, 1.5}, {"small", 12, 1.03}, {"few", 3, 9.0},
-                               {"broken", 12, 1.0, "failed"}, {"new"}});
+  write_run(folder.file("b"), {{"same"},
+                               {"faster", 12, 0.5},
+                               {"slower", 12, 1.5},
+                               {"small", 12, 1.03},
+                               {"few", 3, 9.0},
+                               {"broken", 12, 1.0, "failed"},
+                               {"new"}});
   const CompareReport report = compare_runs(folder.file("a"), folder.file("b"));
   EXPECT_EQ(verdict(report, "same"), "SAME");
   EXPECT_EQ(verdict(report, "faster"), "FASTER");

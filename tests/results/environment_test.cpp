@@ -5,13 +5,15 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
+#include "backends/communicator.hpp"
+
 namespace strobe {
 namespace {
 
 TEST(Environment, RecordsWhatCanBeKnown) {
   const Json recorded = environment();
-  for (const char* key : {"arguments", "date_utc", "host", "kernel", "host_class", "cpu", "memory_bytes", "gpus", "load",
-                          "build", "versions", "source", "variables"}) {
+  for (const char* key : {"arguments", "date_utc", "host", "kernel", "host_class", "cpu", "memory_bytes", "gpus",
+                          "load", "build", "versions", "source", "variables"}) {
     EXPECT_TRUE(recorded.contains(key)) << key;
   }
   EXPECT_NE(recorded["arguments"][0].get<std::string>().find("test_results"), std::string::npos);
@@ -24,8 +26,19 @@ TEST(Environment, RecordsWhatCanBeKnown) {
     EXPECT_FALSE(recorded["versions"][library].get<std::string>().empty()) << library;
   }
   if (!recorded["source"]["git_sha"].is_null()) {
-    EXPECT_EQ(recorded["source"]["git_sha"].get<std::string>().find_first_not_of("0123456789abcdef"), std::string::npos);
+    EXPECT_EQ(recorded["source"]["git_sha"].get<std::string>().find_first_not_of("0123456789abcdef"),
+              std::string::npos);
     EXPECT_TRUE(recorded["source"]["dirty"].is_boolean());
+  }
+}
+
+TEST(Environment, NamesTheMpiLibraryWhenItIsCompiledIn) {
+  const Json version = environment()["versions"]["mpi"];
+  if (CommunicatorRegistry::instance().contains("mpi")) {
+    ASSERT_TRUE(version.is_string());
+    EXPECT_GT(version.get<std::string>().size(), 4u);
+  } else {
+    EXPECT_TRUE(version.is_null());
   }
 }
 

@@ -52,7 +52,8 @@ TEST_F(Figures, EachIsDrawnAsPngAndSvgTheSameEveryTime) {
   ASSERT_GE(names.size(), 2u);
   for (const std::string& name : names) {
     ASSERT_EQ(draw(name, golden_path, folder_.file("a")), 0) << name << ": " << output();
-    const std::string png = text_of(folder_.file("a/" + name + ".png")), svg = text_of(folder_.file("a/" + name + ".svg"));
+    const std::string png = text_of(folder_.file("a/" + name + ".png")),
+                      svg = text_of(folder_.file("a/" + name + ".svg"));
     EXPECT_EQ(png.substr(0, 4), "\x89PNG") << name;
     EXPECT_GT(png.size(), 10000u) << name;
     EXPECT_NE(svg.find("<svg"), std::string::npos) << name;
@@ -65,7 +66,8 @@ TEST_F(Figures, EachIsDrawnAsPngAndSvgTheSameEveryTime) {
 
 TEST_F(Figures, CasesThatDidNotEndOkAreNamedAndLeftOut) {
   ASSERT_EQ(draw("phase_split", golden_path, folder_.file("a")), 0);
-  EXPECT_NE(output().find("left out chess/tm-gcn/snapshot/sim/r256#golden: out_of_memory"), std::string::npos) << output();
+  EXPECT_NE(output().find("left out chess/tm-gcn/snapshot/sim/r256#golden: out_of_memory"), std::string::npos)
+      << output();
 }
 
 TEST_F(Figures, RowsThatLackAColumnAreRefusedByName) {

@@ -33,8 +33,8 @@ inline int run_program(const std::vector<std::string>& words, const std::string&
 /// The first Python that has `module`: $STROBE_PYTHON, python3 on PATH, /usr/bin/python3; "" when none can.
 inline std::string find_python(const std::string& module) {
   const char* asked = std::getenv("STROBE_PYTHON");
-  for (const std::string& python : {std::string(asked == nullptr ? "" : asked), std::string("python3"),
-                                    std::string("/usr/bin/python3")}) {
+  for (const std::string& python :
+       {std::string(asked == nullptr ? "" : asked), std::string("python3"), std::string("/usr/bin/python3")}) {
     const std::string question = "import importlib.util as u, sys; sys.exit(u.find_spec('" + module + "') is None)";
     if (!python.empty() && run_program({python, "-c", question}, "/dev/null") == 0) return python;
   }

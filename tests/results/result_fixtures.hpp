@@ -49,7 +49,8 @@ inline void write_text(const std::string& path, const std::string& text) {
 }
 
 /// A case as case_to_json gives it.
-inline Json case_json(std::int64_t ranks = 2, const std::string& strategy = "snapshot", const std::string& device = "cpu") {
+inline Json case_json(std::int64_t ranks = 2, const std::string& strategy = "snapshot",
+                      const std::string& device = "cpu") {
   return {{"workload", {{"name", "chess"}, {"window", "30d"}}},
           {"model", {{"name", "tm-gcn"}, {"hidden", 6}}},
           {"strategy", {{"name", strategy}}},

@@ -156,10 +156,16 @@ TEST(RowFields, KeysAreUniqueAndExplained) {
     const std::string unit_word = field.unit == "s" ? "seconds" : field.unit == "bytes" ? "bytes" : "";
     EXPECT_NE(field.key.find(unit_word), std::string::npos) << field.key;
   }
-  for (const char* key : {"case_id", "status", "reason", "workload", "model", "strategy", "task", "device", "comm",
-                          "cluster", "numerics", "precision", "ranks", "seed", "time_source", "epoch_seconds",
-                          "phase_seconds", "sent_bytes", "transfer_bytes", "messages", "peak_bytes", "imbalance", "loss",
-                          "metrics", "throughput", "roofline", "dollars_per_epoch", "exact", "notes"}) {
+  for (const char* key : {"case_id",        "status",        "reason",
+                          "workload",       "model",         "strategy",
+                          "task",           "device",        "comm",
+                          "cluster",        "numerics",      "precision",
+                          "ranks",          "seed",          "time_source",
+                          "epoch_seconds",  "phase_seconds", "sent_bytes",
+                          "transfer_bytes", "messages",      "peak_bytes",
+                          "imbalance",      "loss",          "metrics",
+                          "throughput",     "roofline",      "dollars_per_epoch",
+                          "exact",          "notes"}) {
     EXPECT_EQ(keys.count(key), 1u) << key;
   }
 }
@@ -170,11 +176,16 @@ std::vector<std::vector<std::string>> parse_csv(const std::string& text) {
   bool inside = false;
   for (std::size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
-    if (inside && c == '"' && i + 1 < text.size() && text[i + 1] == '"') records.back().back() += text[++i];
-    else if (c == '"') inside = !inside;
-    else if (!inside && c == ',') records.back().emplace_back();
-    else if (!inside && c == '\r' && text[i + 1] == '\n') records.push_back({""}), ++i;
-    else records.back().back() += c;
+    if (inside && c == '"' && i + 1 < text.size() && text[i + 1] == '"')
+      records.back().back() += text[++i];
+    else if (c == '"')
+      inside = !inside;
+    else if (!inside && c == ',')
+      records.back().emplace_back();
+    else if (!inside && c == '\r' && text[i + 1] == '\n')
+      records.push_back({""}), ++i;
+    else
+      records.back().back() += c;
   }
   records.pop_back();
   return records;
@@ -183,7 +194,8 @@ std::vector<std::vector<std::string>> parse_csv(const std::string& text) {
 TEST(Csv, OneRecordPerRowWithFlatColumns) {
   CaseResult result = make_result();
   result.notes = {"says \"no\", twice", "line\r\nbreak"};
-  const auto records = parse_csv(rows_to_csv({summarise(case_json(), "a#1", result), summarise(case_json(4), "b#2", CaseResult{})}));
+  const auto records =
+      parse_csv(rows_to_csv({summarise(case_json(), "a#1", result), summarise(case_json(4), "b#2", CaseResult{})}));
   ASSERT_EQ(records.size(), 3u);
   const auto column = [&](const std::string& name) {
     const auto& header = records[0];

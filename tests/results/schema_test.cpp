@@ -56,8 +56,9 @@ TEST_F(SchemaValidation, WrittenSummariesValidate) {
   failed.status = "timeout";
   approximate.exact = false;
   approximate.approximations = {"stale"};
-  const Summary summary{"hash", {summarise(case_json(), "a", make_result()), summarise(case_json(), "b", failed),
-                                 summarise(case_json(), "c", approximate)}};
+  const Summary summary{"hash",
+                        {summarise(case_json(), "a", make_result()), summarise(case_json(), "b", failed),
+                         summarise(case_json(), "c", approximate)}};
   testing_results::write_text(folder_.file("summary.json"), summary_to_json(summary).dump());
   EXPECT_EQ(validate(folder_.file("summary.json")), 0) << text_of(output_path());
   EXPECT_EQ(validate(golden_path), 0) << text_of(output_path());
@@ -65,9 +66,9 @@ TEST_F(SchemaValidation, WrittenSummariesValidate) {
 
 TEST_F(SchemaValidation, WrongSummariesDoNot) {
   const Json good = summary_to_json({"hash", {summarise(case_json(), "a", make_result())}});
-  const std::pair<const char*, Json> faults[] = {{"/rows/0/status", "fine"}, {"/rows/0/ranks", 0},
-                                                 {"/rows/0/phase_seconds/compute", "1"}, {"/rows/0/exact", false},
-                                                 {"/rows/0/unknown_key", 1}, {"/schema_version", "2.0.0"}};
+  const std::pair<const char*, Json> faults[] = {
+      {"/rows/0/status", "fine"}, {"/rows/0/ranks", 0},       {"/rows/0/phase_seconds/compute", "1"},
+      {"/rows/0/exact", false},   {"/rows/0/unknown_key", 1}, {"/schema_version", "2.0.0"}};
   for (const auto& [pointer, value] : faults) {
     Json bad = good;
     bad[Json::json_pointer(pointer)] = value;

@@ -50,7 +50,8 @@ TEST(Statistics, MedianIntervalCoversTheTrueMedian) {
   constexpr int trials = 2000, n = 21;
   for (int trial = 0; trial < trials; ++trial) {
     std::vector<double> values;
-    for (int i = 0; i < n; ++i) values.push_back(-std::log(1 - stream.uniform(static_cast<std::uint64_t>(trial * n + i))));
+    for (int i = 0; i < n; ++i)
+      values.push_back(-std::log(1 - stream.uniform(static_cast<std::uint64_t>(trial * n + i))));
     const auto interval = median_interval(values);
     if (interval->low <= std::log(2.0) && std::log(2.0) <= interval->high) ++covered;
   }

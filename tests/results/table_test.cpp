@@ -33,15 +33,15 @@ TEST(SummaryTable, HoldsWhatTheIssueAsks) {
   CaseResult failed;
   failed.status = "out_of_memory";
   failed.reason = "rank 0 is out of memory";
-  const std::string text = summary_table({summarise(case_json(), "chess/r2#a", make_result()),
-                                          summarise(case_json(), "chess/r8#b", predicted),
-                                          summarise(case_json(), "chess/r9#c", failed)});
+  const std::string text =
+      summary_table({summarise(case_json(), "chess/r2#a", make_result()),
+                     summarise(case_json(), "chess/r8#b", predicted), summarise(case_json(), "chess/r9#c", failed)});
   std::istringstream lines(text);
   std::vector<std::string> all;
   for (std::string line; std::getline(lines, line);) all.push_back(line);
   ASSERT_EQ(all.size(), 5u) << text;
-  for (const char* title : {"case", "epoch", "compute %", "communicate %", "wait %", "sent", "max/mean busy", "loss",
-                            "exact", "notes"}) {
+  for (const char* title :
+       {"case", "epoch", "compute %", "communicate %", "wait %", "sent", "max/mean busy", "loss", "exact", "notes"}) {
     EXPECT_NE(all[0].find(title), std::string::npos) << title;
   }
   EXPECT_EQ(all[0].find("transfer"), std::string::npos) << "a phase that is zero everywhere";

@@ -12,9 +12,19 @@ namespace {
 
 std::vector<std::vector<Span>> two_ranks() {
   std::vector<std::vector<Span>> ranks(2);
-  ranks[0].push_back({"spmm", Phase::compute, Stream::compute, Traffic::other, true, 5.0, 5.000001, {10, 20, 30}, 0, 0, 0});
-  ranks[0].push_back({"all_to_all_v", Phase::communicate, Stream::communicate, Traffic::redistribute, true, 5.000001,
-                      5.1234567894, {}, 64, 0, 2});
+  ranks[0].push_back(
+      {"spmm", Phase::compute, Stream::compute, Traffic::other, true, 5.0, 5.000001, {10, 20, 30}, 0, 0, 0});
+  ranks[0].push_back({"all_to_all_v",
+                      Phase::communicate,
+                      Stream::communicate,
+                      Traffic::redistribute,
+                      true,
+                      5.000001,
+                      5.1234567894,
+                      {},
+                      64,
+                      0,
+                      2});
   ranks[1].push_back({"move \"in\"", Phase::transfer, Stream::copy, Traffic::other, false, 5.5, 6.0, {}, 0, 128, 0});
   return ranks;
 }
@@ -29,9 +39,12 @@ TEST(Trace, IsValidAndHoldsEverySpan) {
   std::map<int, std::string> processes;
   std::map<std::pair<int, int>, std::string> threads;
   for (const Json& event : trace["traceEvents"]) {
-    if (event["ph"] == "X") spans[event["name"]] = event;
-    else if (event["name"] == "process_name") processes[event["pid"]] = event["args"]["name"];
-    else if (event["name"] == "thread_name") threads[{event["pid"], event["tid"]}] = event["args"]["name"];
+    if (event["ph"] == "X")
+      spans[event["name"]] = event;
+    else if (event["name"] == "process_name")
+      processes[event["pid"]] = event["args"]["name"];
+    else if (event["name"] == "thread_name")
+      threads[{event["pid"], event["tid"]}] = event["args"]["name"];
   }
   ASSERT_EQ(spans.size(), 3u);
   EXPECT_EQ(processes, (std::map<int, std::string>{{0, "rank 0"}, {1, "rank 1"}}));

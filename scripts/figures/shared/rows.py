@@ -74,7 +74,7 @@ def group_label(row, rows):
 
 
 def source_label(rows):
-    """'measured', 'predicted' or 'predicted, uncalibrated' for rows of one clock, with the cluster when there is one."""
+    """'measured', 'predicted' or 'predicted, uncalibrated' for rows of one clock, with the cluster if there is one."""
     words = ["measured" if rows[0]["time_source"] == "wall" else "predicted"]
     words += sorted({note for row in rows for note in row["notes"] if note in ("uncalibrated", "extrapolated")})
     clusters = sorted({row.get("cluster") or "" for row in rows} - {""})

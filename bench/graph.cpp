@@ -1,0 +1,101 @@
+#include "bench/graph.hpp"
+
+#include <algorithm>
+
+#include "core/random.hpp"
+
+namespace strobe::bench {
+namespace {
+
+/// Row lists of one snapshot: f N edges (row, column), both uniform.
+std::vector<std::vector<std::int32_t>> draw_snapshot(const GraphSize& size, std::int64_t step) {
+  const RandomStream random(1, random_purpose::generator, static_cast<std::uint32_t>(step));
+  std::vector<std::vector<std::int32_t>> rows(static_cast<std::size_t>(size.vertices));
+  const auto n = static_cast<std::uint64_t>(size.vertices);
+  for (std::uint64_t e = 0; e < static_cast<std::uint64_t>(size.density) * n; ++e) {
+    rows[random.below(2 * e, n)].push_back(static_cast<std::int32_t>(random.below(2 * e + 1, n)));
+  }
+  return rows;
+}
+
+struct HostTranspose {
+  std::vector<std::int64_t> offsets;
+  std::vector<std::int32_t> indices;
+  std::vector<float> values;
+};
+
+HostTranspose transpose(const HostMatrix& a) {
+  HostTranspose t{std::vector<std::int64_t>(a.offsets.size(), 0), std::vector<std::int32_t>(a.indices.size()),
+                  std::vector<float>(a.values.size())};
+  for (const std::int32_t column : a.indices) ++t.offsets[static_cast<std::size_t>(column) + 1];
+  for (std::size_t r = 1; r < t.offsets.size(); ++r) t.offsets[r] += t.offsets[r - 1];
+  std::vector<std::int64_t> next(t.offsets.begin(), t.offsets.end() - 1);
+  for (std::int64_t r = 0; r < a.rows; ++r) {
+    for (auto k = static_cast<std::size_t>(a.offsets[static_cast<std::size_t>(r)]);
+         k < static_cast<std::size_t>(a.offsets[static_cast<std::size_t>(r) + 1]); ++k) {
+      const auto place = static_cast<std::size_t>(next[static_cast<std::size_t>(a.indices[k])]++);
+      t.indices[place] = static_cast<std::int32_t>(r);
+      t.values[place] = a.values[k];
+    }
+  }
+  return t;
+}
+
+template <class T>
+Tensor column(Device& device, const std::vector<T>& values) {
+  return device.move_in(values.data(), static_cast<std::int64_t>(values.size()), 1, element_type_of<T>);
+}
+
+}  // namespace
+
+HostMatrix make_graph(const GraphSize& size) {
+  HostMatrix a{size.steps * size.vertices, size.steps, size.vertices, {0}, {}, {}};
+  std::vector<std::vector<std::vector<std::int32_t>>> window;  // snapshots that the step's union covers
+  std::vector<std::int32_t> row;
+  for (std::int64_t t = 0; t < size.steps; ++t) {
+    window.push_back(draw_snapshot(size, t));
+    if (static_cast<std::int64_t>(window.size()) > size.window) window.erase(window.begin());
+    for (std::int64_t v = 0; v < size.vertices; ++v) {
+      row.assign(1, static_cast<std::int32_t>(v));
+      for (const auto& snapshot : window) {
+        const auto& list = snapshot[static_cast<std::size_t>(v)];
+        row.insert(row.end(), list.begin(), list.end());
+      }
+      std::sort(row.begin(), row.end());
+      row.erase(std::unique(row.begin(), row.end()), row.end());
+      const float value = 1.0f / static_cast<float>(row.size());
+      for (const std::int32_t c : row) a.indices.push_back(static_cast<std::int32_t>(t * size.vertices) + c);
+      a.values.insert(a.values.end(), row.size(), value);
+      a.offsets.push_back(static_cast<std::int64_t>(a.indices.size()));
+    }
+  }
+  return a;
+}
+
+const HostMatrix& standard_graph() {
+  static const HostMatrix graph = make_graph(GraphSize{});
+  return graph;
+}
+
+SparseMatrix upload(Device& device, const HostMatrix& host, bool with_transpose) {
+  SparseMatrix a;
+  a.rows = a.columns = a.halo_begin = host.rows;
+  a.nonzeros = static_cast<std::int64_t>(host.indices.size());
+  a.steps = host.steps;
+  a.row_offsets = column(device, host.offsets);
+  a.column_indices = column(device, host.indices);
+  a.values = column(device, host.values);
+  std::vector<std::int64_t> step_rows, step_halo(static_cast<std::size_t>(host.steps) + 1, 0);
+  for (std::int64_t s = 0; s <= host.steps; ++s) step_rows.push_back(s * host.step_rows);
+  a.step_rows = column(device, step_rows);
+  a.step_halo = column(device, step_halo);
+  if (with_transpose) {
+    const HostTranspose t = transpose(host);
+    a.transposed_offsets = column(device, t.offsets);
+    a.transposed_indices = column(device, t.indices);
+    a.transposed_values = column(device, t.values);
+  }
+  return a;
+}
+
+}  // namespace strobe::bench

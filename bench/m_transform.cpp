@@ -1,0 +1,30 @@
+// M-transform of 64 steps x 16384 vertices x 6 features, by window, direction and variant.
+#include "bench/measure.hpp"
+
+namespace strobe::bench {
+namespace {
+
+void m_transform(benchmark::State& state, const std::string& variant, bool backward) {
+  const auto device = make_device(variant);
+  const std::int64_t steps = 64, rows = steps * 16384;
+  const Tensor x = constant(*device, rows, 6), y = constant(*device, rows, 6);
+  measure(state, *device, MTransform{x, y, steps, state.range(0), backward, false});
+}
+
+const bool registered = [] {
+  for (const std::string variant : {"plain", "vector"}) {
+    for (const bool backward : {false, true}) {
+      benchmark::RegisterBenchmark(("m_transform/" + std::string(backward ? "backward/" : "forward/") + variant).c_str(),
+                                   [=](benchmark::State& state) { m_transform(state, variant, backward); })
+          ->ArgName("window")
+          ->Arg(5)
+          ->Arg(20)
+          ->Unit(benchmark::kMillisecond)
+          ->UseRealTime();
+    }
+  }
+  return true;
+}();
+
+}  // namespace
+}  // namespace strobe::bench

@@ -1,0 +1,102 @@
+// Measures read bandwidth, copy bandwidth and peak multiply-add rate: the best of several passes, as a limit should be.
+#include "bench/machine.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <thread>
+#include <vector>
+
+#include "core/parallel.hpp"
+
+namespace strobe::bench {
+namespace {
+
+typedef float Wide __attribute__((vector_size(64)));
+constexpr int passes = 5;
+
+template <class Body>
+double best_seconds(const Body& body) {
+  double best = 1e30;
+  for (int pass = 0; pass < passes; ++pass) {
+    const auto begin = std::chrono::steady_clock::now();
+    body();
+    best = std::min(best, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+  }
+  return best;
+}
+
+/// Keeps the compiler from dropping a result.
+void keep(const Wide& value) { asm volatile("" : : "m"(value) : "memory"); }
+
+double read_rate(Workers& workers) {
+  const std::size_t count = (std::size_t{1} << 30) / sizeof(Wide);
+  const std::vector<Wide> memory(count, Wide{} + 1.0f);
+  const std::size_t tasks = 64, part = count / tasks;
+  const double seconds = best_seconds([&] {
+    workers.run(static_cast<std::int64_t>(tasks), [&](std::int64_t task) {
+      const Wide* values = memory.data() + static_cast<std::size_t>(task) * part;
+      Wide a{}, b{}, c{}, d{};
+      for (std::size_t i = 0; i + 4 <= part; i += 4) {
+        a += values[i];
+        b += values[i + 1];
+        c += values[i + 2];
+        d += values[i + 3];
+      }
+      keep(a + b + c + d);
+    });
+  });
+  return static_cast<double>(count * sizeof(Wide)) / seconds;
+}
+
+double copy_rate() {
+  const std::size_t bytes = std::size_t{64} << 20;
+  const std::vector<char> from(bytes, 1);
+  std::vector<char> to(bytes, 2);
+  return static_cast<double>(bytes) / best_seconds([&] {
+           std::memcpy(to.data(), from.data(), bytes);
+           asm volatile("" : : "r"(to.data()) : "memory");
+         });
+}
+
+double multiply_add_rate(Workers& workers) {
+  constexpr int chains = 12, rounds = 4000000;
+  const double seconds = best_seconds([&] {
+    workers.run(workers.threads(), [&](std::int64_t) {
+      Wide sum[chains] = {};
+      Wide factor = Wide{} + 0.999f, term = Wide{} + 0.5f;
+      asm volatile("" : "+m"(factor), "+m"(term));
+      for (int i = 0; i < rounds; ++i) {
+        for (Wide& s : sum) s = s * factor + term;
+      }
+      for (const Wide& s : sum) keep(s);
+    });
+  });
+  const double lanes = sizeof(Wide) / sizeof(float);
+  return 2.0 * lanes * chains * static_cast<double>(rounds) * workers.threads() / seconds;
+}
+
+}  // namespace
+
+const Machine& machine() {
+  static const Machine measured = [] {
+    Machine m;
+    m.threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+    Workers workers(m.threads);
+    m.read_bytes_per_second = read_rate(workers);
+    m.copy_bytes_per_second = copy_rate();
+    m.flops_per_second = multiply_add_rate(workers);
+    return m;
+  }();
+  return measured;
+}
+
+std::unique_ptr<Device> make_device(const std::string& variant, ElementType precision) {
+  DeviceRequest request;
+  request.precision = precision;
+  request.threads = machine().threads;
+  request.kernel_variant = variant;
+  return DeviceRegistry::instance().find("cpu").value(request);
+}
+
+}  // namespace strobe::bench

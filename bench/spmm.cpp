@@ -1,0 +1,54 @@
+// Sparse products forward (y = A x) and backward (x = A^T y, by the transpose or by scattering), by width and variant.
+// Wide features run on fewer steps of the same graph, so that every case fits a small machine.
+#include <map>
+
+#include "bench/graph.hpp"
+#include "bench/measure.hpp"
+
+namespace strobe::bench {
+namespace {
+
+const HostMatrix& graph_for(std::int64_t width) {
+  if (width <= 16) return standard_graph();
+  static const HostMatrix small = make_graph(GraphSize{8, 16384, 3, 5});
+  return small;
+}
+
+enum class Direction { forward, transpose, scatter };
+
+void spmm(benchmark::State& state, const std::string& variant, Direction direction) {
+  const std::int64_t width = state.range(0);
+  const auto device = make_device(variant);
+  const SparseMatrix a = upload(*device, graph_for(width), direction == Direction::transpose);
+  const Tensor from = constant(*device, a.columns, width), to = constant(*device, a.rows, width);
+  if (direction == Direction::forward) {
+    measure(state, *device, Spmm{a, from, to, false});
+  } else {
+    measure(state, *device, SpmmTransposed{a, from, to, false});
+  }
+  state.counters["nonzeros"] = static_cast<double>(a.nonzeros);
+}
+
+const bool registered = [] {
+  const std::map<std::string, Direction> directions{{"forward", Direction::forward},
+                                                    {"backward_transpose", Direction::transpose},
+                                                    {"backward_scatter", Direction::scatter}};
+  for (const std::string variant : {"plain", "vector"}) {
+    for (const auto& [name, direction] : directions) {
+      benchmark::RegisterBenchmark(("spmm/" + name + "/" + variant).c_str(),
+                                   [variant, direction = direction](benchmark::State& state) { spmm(state, variant, direction); })
+          ->ArgName("width")
+          ->Arg(2)
+          ->Arg(6)
+          ->Arg(16)
+          ->Arg(64)
+          ->Arg(128)
+          ->Unit(benchmark::kMillisecond)
+          ->UseRealTime();
+    }
+  }
+  return true;
+}();
+
+}  // namespace
+}  // namespace strobe::bench

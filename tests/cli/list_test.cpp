@@ -1,0 +1,140 @@
+// `strobe list` says exactly what the source tree holds: nothing was dropped by the linker, nothing is undocumented.
+#include <algorithm>
+#include <regex>
+#include <set>
+
+#include "program.hpp"
+
+namespace strobe::cli_test {
+namespace {
+
+class List : public Program {
+ protected:
+  Json entries(const std::string& kind) {
+    const Outcome outcome = strobe({"list", kind, "--json"});
+    EXPECT_EQ(outcome.status, 0) << outcome.err;
+    const Json listed = Json::parse(outcome.out);
+    EXPECT_EQ(listed.at("kind"), kind);
+    return listed.at("entries");
+  }
+};
+
+const std::filesystem::path root = STROBE_SOURCE_DIR;
+const std::vector<std::string> kinds = {"workloads", "models", "strategies", "devices", "communicators",
+                                        "formats",   "tasks",  "generators", "optimizers"};
+
+/// Files that register a plug-in that is listed, found by their text.
+std::set<std::string> registering_files() {
+  const std::regex registers(R"(Register<(\w+)Tag>\s+\w)");
+  std::set<std::string> files;
+  for (const char* folder : {"backends", "workloads", "models", "harness"}) {
+    for (const auto& item : std::filesystem::recursive_directory_iterator(root / folder)) {
+      if (item.path().extension() != ".cpp") continue;
+      const std::string text = read_text(item.path());
+      std::smatch match;
+      if (!std::regex_search(text, match, registers) || match[1] == "Command") continue;
+      files.insert(std::filesystem::relative(item.path(), root).string());
+    }
+  }
+  return files;
+}
+
+TEST_F(List, EqualsTheFilesOnDisk) {
+  std::set<std::string> listed;
+  for (const std::string& kind : kinds) {
+    for (const Json& entry : entries(kind)) listed.insert(entry.at("file").get<std::string>());
+  }
+  std::set<std::string> present = registering_files();
+  // The mpi folder leaves itself out of a build without MPI.
+  const bool mpi = std::any_of(listed.begin(), listed.end(), [](const auto& f) { return f.rfind("backends/mpi/", 0) == 0; });
+  if (!mpi) std::erase_if(present, [](const std::string& file) { return file.rfind("backends/mpi/", 0) == 0; });
+  EXPECT_EQ(listed, present);
+}
+
+TEST_F(List, EveryFileOfAPlugInFolderRegisters) {
+  const std::set<std::string> present = registering_files();
+  for (const char* folder : {"workloads/catalog", "workloads/formats", "workloads/generators", "models/tasks",
+                             "models/optimizers", "harness/strategies"}) {
+    std::size_t files = 0;
+    for (const auto& item : std::filesystem::directory_iterator(root / folder)) {
+      if (item.path().extension() != ".cpp") continue;
+      ++files;
+      EXPECT_EQ(present.count(std::string(folder) + "/" + item.path().filename().string()), 1u) << item.path();
+    }
+    EXPECT_GT(files, 0u) << folder;
+  }
+}
+
+TEST_F(List, ClustersEqualTheirFiles) {
+  std::set<std::string> listed, present;
+  for (const Json& entry : entries("clusters")) listed.insert(entry.at("file").get<std::string>());
+  for (const auto& item : std::filesystem::directory_iterator(root / "backends/clusters")) {
+    present.insert("backends/clusters/" + item.path().filename().string());
+  }
+  EXPECT_EQ(listed, present);
+}
+
+TEST_F(List, EveryEntryIsDescribedAndEveryParameterHasUnitDefaultAndHelp) {
+  for (const std::string& kind : kinds) {
+    const Json listed = entries(kind);
+    EXPECT_FALSE(listed.empty()) << kind;
+    for (const Json& entry : listed) {
+      const std::string name = entry.at("name").get<std::string>();
+      EXPECT_FALSE(entry.at("description").get<std::string>().empty()) << kind << " " << name;
+      EXPECT_FALSE(entry.at("citation").get<std::string>().empty()) << kind << " " << name;
+      for (const Json& field : entry.at("parameters")) {
+        for (const char* key : {"name", "type", "unit", "default", "help"}) EXPECT_TRUE(field.contains(key)) << name;
+        EXPECT_FALSE(field.at("help").get<std::string>().empty()) << name << " " << field.at("name");
+      }
+    }
+  }
+}
+
+TEST_F(List, TextNamesEveryEntry) {
+  for (const std::string& kind : kinds) {
+    const Outcome outcome = strobe({"list", kind});
+    EXPECT_EQ(outcome.status, 0);
+    for (const Json& entry : entries(kind)) EXPECT_NE(outcome.out.find(entry.at("name").get<std::string>()), std::string::npos);
+  }
+}
+
+TEST_F(List, UnknownKindNamesTheNearest) {
+  expect_refusal(strobe({"list", "modles"}), 2, {"unknown kind 'modles'", "did you mean 'models'?"});
+  expect_refusal(strobe({"list"}), 2, {"workloads", "optimizers"});
+}
+
+TEST_F(List, EnvIsJson) {
+  const Outcome outcome = strobe({"env"});
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_TRUE(Json::parse(outcome.out).is_object());
+}
+
+TEST_F(List, HelpGoesToStandardOutput) {
+  for (const char* command : {"run", "list", "inspect", "convert", "env", "compare"}) {
+    const Outcome outcome = strobe({command, "--help"});
+    EXPECT_EQ(outcome.status, 0);
+    EXPECT_EQ(outcome.err, "");
+    EXPECT_NE(outcome.out.find("Example"), std::string::npos) << command;
+  }
+}
+
+TEST_F(List, InspectCountsAKnownGraph) {
+  const Outcome outcome = strobe({"inspect", "ucsocial", "--window", "1d", "--json"});
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  const Json facts = Json::parse(outcome.out);
+  EXPECT_EQ(facts.at("vertices"), 1899);  // konect.cc, opsahl-ucsocial
+  EXPECT_EQ(facts.at("events"), 59835);
+  EXPECT_EQ(facts.at("steps"), 194);
+}
+
+TEST_F(List, ConvertRoundTripKeepsEveryEvent) {
+  ASSERT_EQ(strobe({"convert", "chess", "chess.strobe"}).status, 0);
+  ASSERT_EQ(strobe({"convert", "chess", "direct.csv"}).status, 0);
+  ASSERT_EQ(strobe({"convert", path("chess.strobe"), "again.csv"}).status, 0);
+  const std::string direct = read_text(path("direct.csv"));
+  EXPECT_EQ(std::count(direct.begin(), direct.end(), '\n'), 65053 + 1);
+  EXPECT_EQ(direct, read_text(path("again.csv")));
+}
+
+}  // namespace
+}  // namespace strobe::cli_test

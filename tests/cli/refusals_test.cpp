@@ -1,0 +1,135 @@
+// Wrong requests: a clear message on standard error, the documented exit status, nothing measured.
+#include "program.hpp"
+
+namespace strobe::cli_test {
+namespace {
+
+class Refusals : public Program {};
+
+TEST_F(Refusals, UnknownCommandNamesTheNearest) {
+  expect_refusal(strobe({"lst"}), 2, {"unknown command 'lst'", "did you mean 'list'?"});
+  expect_refusal(strobe({}), 2, {"which command?", "run"});
+}
+
+TEST_F(Refusals, UnknownOptionNamesTheNearest) {
+  expect_refusal(strobe({"run", "--wokload", "chess"}), 2, {"'--wokload'", "did you mean '--workload'?"});
+  expect_refusal(strobe({"run", "--workload", tiny, "--epoch=3"}), 2, {"'--epoch'", "did you mean '--epochs'?"});
+  expect_refusal(strobe({"--verbos"}), 2, {"unknown option '--verbos'"});
+  expect_refusal(strobe({"env", "now"}), 2, {"does not expect 'now'"});
+}
+
+TEST_F(Refusals, OptionWithoutValue) { expect_refusal(strobe({"run", "--workload"}), 2, {"--workload"}); }
+
+TEST_F(Refusals, NothingToRun) { expect_refusal(strobe({"run"}), 2, {"suite file", "--workload"}); }
+
+struct WrongValue {
+  std::vector<std::string> flags;
+  std::vector<std::string> words;
+};
+
+TEST_F(Refusals, WrongNamesAndValuesNameTheOption) {
+  const std::vector<WrongValue> cases = {
+      {{"--model", "tm-gcm"}, {"--model", "did you mean 'tm-gcn'?"}},
+      {{"--strategy", "snapshots"}, {"--strategy", "did you mean 'snapshot'?"}},
+      {{"--task", "link-predicton"}, {"--task", "did you mean 'link-prediction'?"}},
+      {{"--optimizer", "adm"}, {"--optimizer", "did you mean 'adam'?"}},
+      {{"--device", "cpus"}, {"--device", "did you mean 'cpu'?"}},
+      {{"--comm", "locl"}, {"--comm", "did you mean 'local'?"}},
+      {{"--precision", "fp16"}, {"--precision", "fp32"}},
+      {{"--epochs", "0"}, {"--epochs", "out of range"}},
+      {{"--epochs", "many"}, {"--epochs", "an integer"}},
+      {{"--timeout", "-1"}, {"--timeout", "out of range"}},
+      {{"--set", "model.windw=3"}, {"--set model.windw", "did you mean 'window'?"}},
+      {{"--set", "rank=3"}, {"--set rank", "did you mean 'ranks'?"}},
+      {{"--set", "ranks.of=3"}, {"--set ranks.of", "has no parameters"}},
+      {{"--set", "ranks"}, {"--set", "key=value"}},
+      {{"--model", "tm-gcn:window=wide"}, {"--model window", "an integer"}},
+      {{"--ranks", "2", "--set", "ranks=4"}, {"--set ranks", "already set by --ranks"}},
+      {{"--filter", "("}, {"--filter", "regular expression"}},
+      {{"--filter", "nothing-like-it"}, {"--filter", "no case matches"}},
+      {{"--cluster", "aimos-v100"}, {"--cluster", "device sim only"}},
+      {{"--device", "sim", "--comm", "local"}, {"--comm", "comm sim"}},
+      {{"--device", "sim", "--cluster", "aimos-v10"}, {"--cluster", "aimos-v100"}},
+      {{"--numerics", "none"}, {"--numerics", "computes values"}},
+      {{"--resume"}, {"--resume", "--out"}},
+  };
+  for (const WrongValue& wrong : cases) {
+    SCOPED_TRACE(::testing::PrintToString(wrong.flags));
+    std::vector<std::string> words{"run", "--workload", tiny};
+    words.insert(words.end(), wrong.flags.begin(), wrong.flags.end());
+    expect_refusal(strobe(words), 2, wrong.words);
+  }
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "runs")) << "a refused request left a run directory";
+}
+
+TEST_F(Refusals, UnknownWorkload) {
+  expect_refusal(strobe({"run", "--workload", "ches"}), 2, {"--workload", "'chess'"});
+  expect_refusal(strobe({"run", "--workload", "no/such/file.txt"}), 2, {"no/such/file.txt"});
+  expect_refusal(strobe({"inspect", "ches"}), 2, {"'chess'"});
+}
+
+TEST_F(Refusals, ImpossibleRankCounts) {
+  expect_refusal(strobe({"run", "--workload", tiny, "--ranks", "0"}), 2, {"--ranks", "between 1"});
+  expect_refusal(strobe({"run", "--workload", tiny, "--ranks", "2"}), 2, {"sequential", "2"});
+  // 8 snapshots leave 7 to train on, which cannot be spread over 8 ranks.
+  expect_refusal(strobe({"run", "--workload", tiny, "--strategy", "snapshot", "--ranks", "8"}), 2, {"--ranks", "7", "8"});
+  expect_refusal(strobe({"run", "--workload", tiny, "--strategy", "vertex", "--ranks", "61"}), 2, {"--ranks", "60", "61"});
+}
+
+TEST_F(Refusals, ImpossibleCaseOfASuiteIsFoundBeforeAnythingIsMeasured) {
+  const std::string name = suite(R"({"defaults": {"workload": {"name": "uniform", "steps": 8, "vertices": 60}},
+    "cases": [{"strategy": "sequential"}, {"strategy": "snapshot", "ranks": 30}]})");
+  expect_refusal(strobe({"run", name, "--out", "out"}), 2, {"/cases/1/ranks", "30"});
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "out"));
+}
+
+TEST_F(Refusals, FileOfTheWrongFormat) {
+  write_text(folder_ / "notes.txt", "this is not a graph\nat all\n");
+  expect_refusal(strobe({"run", "--workload", path("notes.txt")}), 2, {"notes.txt"});
+  expect_refusal(strobe({"inspect", path("notes.txt")}), 2, {"notes.txt"});
+  expect_refusal(strobe({"convert", path("notes.txt"), path("notes.strobe")}), 2, {"notes.txt"});
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "notes.strobe"));
+}
+
+TEST_F(Refusals, MalformedLineIsNamed) {
+  write_text(folder_ / "graph.txt", "1 2 10\n2 3 20\n3 x 30\n");
+  expect_refusal(strobe({"run", "--workload", path("graph.txt")}), 2, {"graph.txt:3"});
+}
+
+TEST_F(Refusals, EmptyFile) {
+  write_text(folder_ / "empty.txt", "");
+  expect_refusal(strobe({"run", "--workload", path("empty.txt")}), 2, {"empty.txt"});
+}
+
+TEST_F(Refusals, UnwritableOutput) {
+  write_text(folder_ / "file", "");
+  expect_refusal(strobe({"run", "--workload", tiny, "--out", path("file") + "/below"}), 2, {"--out", "file"});
+  expect_refusal(strobe({"run", "--workload", tiny, "--out", "/proc/strobe"}), 2, {"--out", "/proc/strobe"});
+}
+
+TEST_F(Refusals, ConvertNeedsAKnownExtensionAndEvents) {
+  expect_refusal(strobe({"convert", "chess", "chess.parquet"}), 2, {".strobe", ".csv"});
+  expect_refusal(strobe({"convert", "uniform", "uniform.csv"}), 2, {"uniform"});
+  expect_refusal(strobe({"convert", "chess"}), 2, {"IN and OUT"});
+}
+
+TEST_F(Refusals, BackendThatIsNotBuilt) { expect_refusal(strobe({"run", "--workload", tiny, "--device", "cuda"}), 5, {"cuda"}); }
+
+TEST_F(Refusals, FullDiskIsAMessageNotACrash) {
+  const Outcome outcome = finish(start_shell("exec '" STROBE_BINARY "' list models --json > /dev/full"));
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_NE(outcome.err.find("standard output"), std::string::npos) << outcome.err;
+}
+
+TEST_F(Refusals, CompareNeedsTwoRunsWithACommonCase) {
+  expect_refusal(strobe({"compare", "here"}), 2, {"BASE and NEW"});
+  ASSERT_EQ(strobe({"run", "--workload", tiny, "--out", "a"}).status, 0);
+  ASSERT_EQ(strobe({"run", "--workload", tiny, "--seed", "2", "--out", "b"}).status, 0);
+  const Outcome different = strobe({"compare", "a", "b"});
+  EXPECT_EQ(different.status, 4) << different.err;
+  EXPECT_EQ(strobe({"compare", "a", "a"}).status, 0);
+  expect_refusal(strobe({"compare", "a", "a", "--threshold", "-3"}), 2, {"--threshold"});
+}
+
+}  // namespace
+}  // namespace strobe::cli_test
