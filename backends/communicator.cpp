@@ -136,8 +136,9 @@ void Communicator::wait(Request& request) {
   device_.spans().append(
       {name, Phase::communicate, Stream::communicate, c.traffic, true, ready, end, {}, c.sent_bytes, 0, c.messages});
   if (request.started_seconds < entered) {
-    device_.spans().append({name, Phase::communicate, Stream::communicate, c.traffic, false, request.started_seconds,
-                            end, {}, 0, 0, 0});
+    const double begin = std::clamp(done.ready_seconds, request.started_seconds, end);
+    device_.spans().append({name, Phase::communicate, Stream::communicate, c.traffic, false, begin,
+                            std::max(begin, done.end_seconds), {}, 0, 0, 0});
   }
 }
 

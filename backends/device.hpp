@@ -57,7 +57,8 @@ class Device {
     const double begin = do_begin(stream);
     if (has_values()) Kernels<Op>::choose(numerics_, op, request_.kernel_variant).run(op, context_);
     const double end = do_end(stream, Op::name, work, begin);
-    spans_.append({Op::name, Phase::compute, stream, Traffic::other, true, begin, end, work, 0, 0, 0});
+    const bool blocking = stream == Stream::compute;
+    spans_.append({Op::name, Phase::compute, stream, Traffic::other, blocking, begin, end, work, 0, 0, 0});
   }
 
   /// Host values into device memory, on the copy stream; the compute stream waits for them. `host` may be null when the

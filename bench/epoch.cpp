@@ -57,13 +57,9 @@ void epoch(benchmark::State& state, const std::string& variant, bool with_transp
     const Work one = op.work();
     work = {work.flops + one.flops, work.bytes_read + one.bytes_read, work.bytes_written + one.bytes_written};
   });
-  const auto run = [&] { e.each([&](const auto& op) { e.device->run(op); }); };
-  run();
-  for (auto _ : state) {
-    run();
-    e.device->spans().clear();
-  }
-  report(state, work);
+  const double seconds =
+      repeat(state, *e.device, [&] { e.each([&](const auto& op) { e.device->run(op); }); });
+  report(state, work, seconds);
 }
 
 void part(benchmark::State& state) {
@@ -78,14 +74,13 @@ void part(benchmark::State& state) {
 
 const bool registered = [] {
   const auto add = [](const std::string& name, const std::string& variant, bool with_transpose) {
-    benchmark::RegisterBenchmark(("epoch/" + name).c_str(), [=](benchmark::State& state) { epoch(state, variant, with_transpose); })
-        ->Unit(benchmark::kMillisecond)
-        ->UseRealTime();
+    const auto run = [=](benchmark::State& state) { epoch(state, variant, with_transpose); };
+    timed(benchmark::RegisterBenchmark(("epoch/" + name).c_str(), run), benchmark::kMillisecond);
   };
   add("best", "", true);
   add("best_without_transpose", "", false);
   add("plain", "plain", true);
-  benchmark::RegisterBenchmark("epoch/part", part)->DenseRange(0, 6)->Unit(benchmark::kMillisecond)->UseRealTime();
+  timed(benchmark::RegisterBenchmark("epoch/part", part), benchmark::kMillisecond)->DenseRange(0, 6);
   return true;
 }();
 

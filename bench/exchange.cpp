@@ -2,6 +2,7 @@
 // N vertices and sends to each peer the peer's N / P vertices of each step: P * T / P runs of N / P rows. Counted once
 // per moved byte, in Gb/s, beside a memcpy of the same bytes by one thread.
 #include <cstring>
+#include <functional>
 
 #include "bench/measure.hpp"
 
@@ -22,11 +23,9 @@ std::vector<std::int64_t> packing_runs(std::int64_t ranks) {
   return runs;
 }
 
-void report_rate(benchmark::State& state, std::uint64_t bytes) {
-  using benchmark::Counter;
-  state.counters["Gb/s"] = Counter(static_cast<double>(bytes) * 8e-9, Counter::kIsIterationInvariantRate);
-  state.counters["of_memcpy"] =
-      Counter(static_cast<double>(bytes) / machine().copy_bytes_per_second, Counter::kIsIterationInvariantRate);
+void report_rate(benchmark::State& state, std::uint64_t bytes, double seconds) {
+  state.counters["Gb_per_s"] = static_cast<double>(bytes) * 8e-9 / seconds;
+  state.counters["of_memcpy"] = static_cast<double>(bytes) / seconds / machine().copy_bytes_per_second;
 }
 
 void pack(benchmark::State& state, const std::string& variant, bool accumulate) {
@@ -39,8 +38,7 @@ void pack(benchmark::State& state, const std::string& variant, bool accumulate) 
   op.runs = device->move_in(runs.data(), static_cast<std::int64_t>(runs.size()) / 3, 3, ElementType::i64);
   op.rows = rows;
   op.accumulate = accumulate;
-  measure(state, *device, op);
-  report_rate(state, op.to.bytes());
+  report_rate(state, op.to.bytes(), measure(state, *device, op));
 }
 
 /// Rows named one by one, as a vertex partition that is not contiguous needs it.
@@ -55,36 +53,37 @@ void pack_rows(benchmark::State& state, const std::string& variant) {
   op.from_rows = device->move_in(list.data(), rows, 1, ElementType::i64);
   op.count = rows;
   op.width = width;
-  measure(state, *device, op);
-  report_rate(state, op.to.bytes());
+  report_rate(state, op.to.bytes(), measure(state, *device, op));
 }
 
 void plain_memcpy(benchmark::State& state) {
-  const std::int64_t values = steps / state.range(0) * vertices * width;
-  const std::vector<float> from(static_cast<std::size_t>(values), 1.0f);
-  std::vector<float> to(from.size());
-  for (auto _ : state) {
-    std::memcpy(to.data(), from.data(), from.size() * sizeof(float));
+  const auto device = make_device("");
+  const std::int64_t rows = steps / state.range(0) * vertices;
+  const Tensor from = constant(*device, rows, width), to = constant(*device, rows, width);
+  const double seconds = repeat(state, *device, [&] {
+    std::memcpy(to.raw(), from.raw(), from.bytes());
     benchmark::ClobberMemory();
-  }
-  report(state, {0.0, static_cast<double>(from.size() * sizeof(float)), static_cast<double>(from.size() * sizeof(float))});
-  report_rate(state, from.size() * sizeof(float));
+  });
+  const double bytes = static_cast<double>(from.bytes());
+  report(state, {0.0, bytes, bytes}, seconds);
+  report_rate(state, from.bytes(), seconds);
 }
 
-void arguments(benchmark::internal::Benchmark* one) {
-  one->ArgName("ranks")->Arg(2)->Arg(4)->Arg(16)->Unit(benchmark::kMicrosecond)->UseRealTime();
+void add(const std::string& name, const std::function<void(benchmark::State&)>& run) {
+  timed(benchmark::RegisterBenchmark(("exchange/" + name).c_str(), run), benchmark::kMicrosecond)
+      ->ArgName("ranks")
+      ->Arg(2)
+      ->Arg(4)
+      ->Arg(16);
 }
 
 const bool registered = [] {
   for (const std::string variant : {"plain", "parallel"}) {
-    arguments(benchmark::RegisterBenchmark(("exchange/pack_runs/" + variant).c_str(),
-                                           [=](benchmark::State& state) { pack(state, variant, false); }));
-    arguments(benchmark::RegisterBenchmark(("exchange/add_runs/" + variant).c_str(),
-                                           [=](benchmark::State& state) { pack(state, variant, true); }));
-    arguments(benchmark::RegisterBenchmark(("exchange/pack_rows/" + variant).c_str(),
-                                           [=](benchmark::State& state) { pack_rows(state, variant); }));
+    add("pack_runs/" + variant, [=](benchmark::State& state) { pack(state, variant, false); });
+    add("add_runs/" + variant, [=](benchmark::State& state) { pack(state, variant, true); });
+    add("pack_rows/" + variant, [=](benchmark::State& state) { pack_rows(state, variant); });
   }
-  arguments(benchmark::RegisterBenchmark("exchange/memcpy", plain_memcpy));
+  add("memcpy", plain_memcpy);
   return true;
 }();
 

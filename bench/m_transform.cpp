@@ -14,13 +14,9 @@ void m_transform(benchmark::State& state, const std::string& variant, bool backw
 const bool registered = [] {
   for (const std::string variant : {"plain", "vector"}) {
     for (const bool backward : {false, true}) {
-      benchmark::RegisterBenchmark(("m_transform/" + std::string(backward ? "backward/" : "forward/") + variant).c_str(),
-                                   [=](benchmark::State& state) { m_transform(state, variant, backward); })
-          ->ArgName("window")
-          ->Arg(5)
-          ->Arg(20)
-          ->Unit(benchmark::kMillisecond)
-          ->UseRealTime();
+      const std::string name = std::string("m_transform/") + (backward ? "backward/" : "forward/") + variant;
+      const auto run = [=](benchmark::State& state) { m_transform(state, variant, backward); };
+      timed(benchmark::RegisterBenchmark(name.c_str(), run), benchmark::kMillisecond)->ArgName("window")->Arg(5)->Arg(20);
     }
   }
   return true;

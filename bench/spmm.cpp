@@ -35,16 +35,14 @@ const bool registered = [] {
                                                     {"backward_scatter", Direction::scatter}};
   for (const std::string variant : {"plain", "vector"}) {
     for (const auto& [name, direction] : directions) {
-      benchmark::RegisterBenchmark(("spmm/" + name + "/" + variant).c_str(),
-                                   [variant, direction = direction](benchmark::State& state) { spmm(state, variant, direction); })
+      const auto run = [variant, direction = direction](benchmark::State& state) { spmm(state, variant, direction); };
+      timed(benchmark::RegisterBenchmark(("spmm/" + name + "/" + variant).c_str(), run), benchmark::kMillisecond)
           ->ArgName("width")
           ->Arg(2)
           ->Arg(6)
           ->Arg(16)
           ->Arg(64)
-          ->Arg(128)
-          ->Unit(benchmark::kMillisecond)
-          ->UseRealTime();
+          ->Arg(128);
     }
   }
   return true;

@@ -52,9 +52,16 @@ std::uint64_t file_bytes(const Header& h) {
 }
 
 Json provenance_to_json(const Provenance& p) {
-  return {{"name", p.name},     {"format", p.format},         {"source", p.source},
-          {"sha256", p.sha256}, {"licence", p.licence},       {"rows", p.rows},
-          {"self_loops", p.self_loops}, {"duplicates", p.duplicates}, {"was_sorted", p.was_sorted}, {"notes", p.notes}};
+  return {{"name", p.name},
+          {"format", p.format},
+          {"source", p.source},
+          {"sha256", p.sha256},
+          {"licence", p.licence},
+          {"rows", p.rows},
+          {"self_loops", p.self_loops},
+          {"duplicates", p.duplicates},
+          {"was_sorted", p.was_sorted},
+          {"notes", p.notes}};
 }
 
 Provenance provenance_from_json(const std::string& text, const std::string& path) {
@@ -110,7 +117,8 @@ class Mapping {
     if (size_ > 0) data_ = mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file, 0);
     const int error = errno;
     close(file);
-    if (!regular) throw InvalidInput(path, 0, 0, S_ISDIR(status.st_mode) ? "is a directory, not a file" : "is not a regular file");
+    if (!regular)
+      throw InvalidInput(path, 0, 0, S_ISDIR(status.st_mode) ? "is a directory, not a file" : "is not a regular file");
     if (data_ == MAP_FAILED) throw SystemError("cannot map " + path + ": " + std::strerror(error));
   }
   ~Mapping() {
@@ -130,11 +138,14 @@ Header check_header(std::string_view bytes, const std::string& path) {
   if (bytes.size() < sizeof(magic) || std::memcmp(bytes.data(), magic, sizeof(magic)) != 0) {
     throw InvalidInput(path, 0, 0, "is not a Strobe binary graph");
   }
-  if (bytes.size() < sizeof(Header) + digest_bytes) throw InvalidInput(path, 0, 0, "the binary graph is truncated in its header");
+  if (bytes.size() < sizeof(Header) + digest_bytes)
+    throw InvalidInput(path, 0, 0, "the binary graph is truncated in its header");
   Header header;
   std::memcpy(&header, bytes.data(), sizeof(header));
   if (header.version != version) {
-    throw InvalidInput(path, 0, 0, fmt::format("the binary graph has version {}, this program reads {}; convert its source again", header.version, version));
+    throw InvalidInput(path, 0, 0,
+                       fmt::format("the binary graph has version {}, this program reads {}; convert its source again",
+                                   header.version, version));
   }
   if (header.header_bytes != sizeof(Header) || header.vertices > std::numeric_limits<VertexId>::max() ||
       header.events > most_events || header.provenance_bytes > most_provenance_bytes) {
@@ -142,11 +153,13 @@ Header check_header(std::string_view bytes, const std::string& path) {
   }
   const std::uint64_t expected = file_bytes(header);
   if (bytes.size() != expected) {
-    throw InvalidInput(path, 0, 0, fmt::format("the binary graph has {} bytes, its header asks for {}; it is {}", bytes.size(),
-                                               expected, bytes.size() < expected ? "truncated" : "followed by foreign bytes"));
+    throw InvalidInput(path, 0, 0,
+                       fmt::format("the binary graph has {} bytes, its header asks for {}; it is {}", bytes.size(),
+                                   expected, bytes.size() < expected ? "truncated" : "followed by foreign bytes"));
   }
   const std::string_view payload = bytes.substr(0, bytes.size() - digest_bytes);
-  if (sha256_hex(payload) != bytes.substr(payload.size())) throw InvalidInput(path, 0, 0, "the checksum of the binary graph is wrong; it is damaged");
+  if (sha256_hex(payload) != bytes.substr(payload.size()))
+    throw InvalidInput(path, 0, 0, "the checksum of the binary graph is wrong; it is damaged");
   return header;
 }
 

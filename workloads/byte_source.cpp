@@ -18,9 +18,7 @@ namespace {
 constexpr std::size_t input_bytes = std::size_t{1} << 16;
 constexpr int gzip_window_bits = 15 + 16;  // largest window, gzip header required
 
-bool is_gzip(const unsigned char* bytes, std::size_t size) {
-  return size >= 2 && bytes[0] == 0x1f && bytes[1] == 0x8b;
-}
+bool is_gzip(const unsigned char* bytes, std::size_t size) { return size >= 2 && bytes[0] == 0x1f && bytes[1] == 0x8b; }
 
 int open_regular(const std::string& path) {
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // a FIFO must not block here
@@ -65,7 +63,8 @@ struct ByteSource::State {
       const ssize_t got = ::read(file, input.data() + 1, input.size() - 1);
       end = 1 + static_cast<std::size_t>(std::max<ssize_t>(got, 0));
     }
-    if (!is_gzip(input.data() + begin, end - begin)) throw InvalidInput(path, 0, 0, "there are bytes after the gzip data");
+    if (!is_gzip(input.data() + begin, end - begin))
+      throw InvalidInput(path, 0, 0, "there are bytes after the gzip data");
     if (inflateReset(&stream) != Z_OK) throw SystemError("cannot reset zlib");
     inside_member = true;
   }
@@ -87,9 +86,11 @@ struct ByteSource::State {
       const int status = inflate(&stream, Z_NO_FLUSH);
       begin = end - stream.avail_in;
       done += room - stream.avail_out;
-      if (status == Z_STREAM_END) inside_member = false;
+      if (status == Z_STREAM_END)
+        inside_member = false;
       else if (status != Z_OK && status != Z_BUF_ERROR) {
-        throw InvalidInput(path, 0, 0, std::string("the gzip data is damaged: ") + (stream.msg ? stream.msg : "zlib refuses it"));
+        throw InvalidInput(path, 0, 0,
+                           std::string("the gzip data is damaged: ") + (stream.msg ? stream.msg : "zlib refuses it"));
       }
     }
     return done;

@@ -69,7 +69,8 @@ void sort_by_time(EventGraph& graph) {
   if (graph.provenance.was_sorted) return;
   std::vector<std::size_t> order(graph.time.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return graph.time[a] < graph.time[b]; });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return graph.time[a] < graph.time[b]; });
   permute(graph.source, order);
   permute(graph.target, order);
   permute(graph.time, order);
@@ -83,7 +84,8 @@ std::int64_t count_duplicates(const EventGraph& graph) {
   for (std::size_t begin = 0, end = 0; begin < graph.time.size(); begin = end) {
     pairs.clear();
     for (end = begin; end < graph.time.size() && graph.time[end] == graph.time[begin]; ++end) {
-      pairs.push_back((static_cast<std::uint64_t>(graph.source[end]) << 32) | static_cast<std::uint32_t>(graph.target[end]));
+      pairs.push_back((static_cast<std::uint64_t>(graph.source[end]) << 32) |
+                      static_cast<std::uint32_t>(graph.target[end]));
     }
     std::sort(pairs.begin(), pairs.end());
     duplicates += std::distance(std::unique(pairs.begin(), pairs.end()), pairs.end());
@@ -113,10 +115,12 @@ EventGraph EventBuilder::finish(const std::string& path, const std::string& form
   graph.provenance.rows = rows();
   graph.source.reserve(source_.size());
   graph.target.reserve(target_.size());
-  const std::int64_t largest = std::max(*std::max_element(source_.begin(), source_.end()),
-                                        *std::max_element(target_.begin(), target_.end()));
-  if (largest / 8 <= rows() + (std::int64_t{1} << 17)) number_by_table(source_, target_, largest, graph, path);
-  else number_by_sorting(source_, target_, graph, path);
+  const std::int64_t largest =
+      std::max(*std::max_element(source_.begin(), source_.end()), *std::max_element(target_.begin(), target_.end()));
+  if (largest / 8 <= rows() + (std::int64_t{1} << 17))
+    number_by_table(source_, target_, largest, graph, path);
+  else
+    number_by_sorting(source_, target_, graph, path);
   graph.vertices = static_cast<std::int64_t>(graph.original_id.size());
   for (std::size_t e = 0; e < source_.size(); ++e) graph.provenance.self_loops += source_[e] == target_[e];
   graph.time = std::move(time_);

@@ -2,7 +2,8 @@
 // Returns: snapshots over all vertices of the event graph, with degree features per step.
 // Invariants: columns of a row are sorted and distinct; every event lies in exactly one window; steps without events
 // share one empty snapshot. Parallel edges are summed in double, in time order, and rounded once.
-// Cost: O(E log d + T N) time, d = events of one row in one window; memory of the result plus O(N + events of a window).
+// Cost: O(E log d + T N) time, d = events of one row in one window; memory of the result plus O(N + events of a
+// window).
 #include "workloads/graph.hpp"
 
 #include <fmt/format.h>
@@ -58,7 +59,8 @@ Cut cut_by_length(const EventGraph& events, double length, std::int64_t fixed_co
   }
   // A window of seconds that holds the last event ends after it, so it may have been cut off; integer steps tell.
   if (fixed_count == 0) {
-    cut.last_is_partial = !events.stepped || window_begin(static_cast<std::int64_t>(cut.begin.size())) > events.time.back() + 1;
+    cut.last_is_partial =
+        !events.stepped || window_begin(static_cast<std::int64_t>(cut.begin.size())) > events.time.back() + 1;
   }
   return cut;
 }
@@ -66,14 +68,16 @@ Cut cut_by_length(const EventGraph& events, double length, std::int64_t fixed_co
 Cut cut_by_duration(const EventGraph& events, const std::string& duration) {
   const double length = parse_duration_seconds(duration, "window");
   if (events.stepped && (!std::isdigit(static_cast<unsigned char>(duration.back())) || length != std::floor(length))) {
-    throw InvalidRequest("window", fmt::format("'{}': time counts steps here; write a whole number of steps", duration));
+    throw InvalidRequest("window",
+                         fmt::format("'{}': time counts steps here; write a whole number of steps", duration));
   }
   return cut_by_length(events, length, 0, "window");
 }
 
 Cut cut_by_events(const EventGraph& events, std::int64_t per_window) {
   const std::int64_t total = events.events();
-  check_steps(std::ceil(static_cast<double>(total) / static_cast<double>(per_window)), events.vertices, "window_events");
+  check_steps(std::ceil(static_cast<double>(total) / static_cast<double>(per_window)), events.vertices,
+              "window_events");
   Cut cut;
   for (std::int64_t first = 0; first < total; first += std::min(per_window, total - first)) {
     cut.begin.push_back(events.time[static_cast<std::size_t>(first)]);
@@ -86,7 +90,8 @@ Cut cut_by_events(const EventGraph& events, std::int64_t per_window) {
 Cut cut_by_count(const EventGraph& events, std::int64_t count) {
   const double span = events.time.back() - events.time.front() + (events.stepped ? 1 : 0);
   if (count > 1 && !(span > 0)) {
-    throw InvalidRequest("window_count", fmt::format("all events have the same time; they cannot be cut into {} slices", count));
+    throw InvalidRequest("window_count",
+                         fmt::format("all events have the same time; they cannot be cut into {} slices", count));
   }
   return cut_by_length(events, span / static_cast<double>(count), count, "window_count");
 }
@@ -194,8 +199,10 @@ class SnapshotBuilder {
 Weights parse_weights(const std::string& name, const EventGraph& events) {
   if (name == "count") return Weights::count;
   if (name == "binary") return Weights::binary;
-  if (name != "file") throw InvalidRequest("weights", unknown_name_message("value of weights", name, {"count", "binary", "file"}));
-  if (events.weight.empty()) throw InvalidInput(events.provenance.source, 0, 0, "weights=file, but the file has no weights");
+  if (name != "file")
+    throw InvalidRequest("weights", unknown_name_message("value of weights", name, {"count", "binary", "file"}));
+  if (events.weight.empty())
+    throw InvalidInput(events.provenance.source, 0, 0, "weights=file, but the file has no weights");
   return Weights::file;
 }
 
@@ -231,7 +238,8 @@ std::int64_t SnapshotGraph::edges() const {
 
 SnapshotGraph make_snapshots(const EventGraph& events, const Windowing& windowing, const std::string& orientation) {
   if (orientation != "in" && orientation != "out" && orientation != "both") {
-    throw InvalidRequest("orientation", unknown_name_message("value of orientation", orientation, {"in", "out", "both"}));
+    throw InvalidRequest("orientation",
+                         unknown_name_message("value of orientation", orientation, {"in", "out", "both"}));
   }
   if (windowing.partial != "keep" && windowing.partial != "drop") {
     throw InvalidRequest("partial", unknown_name_message("value of partial", windowing.partial, {"keep", "drop"}));
@@ -240,7 +248,8 @@ SnapshotGraph make_snapshots(const EventGraph& events, const Windowing& windowin
   Cut cut = cut_events(events, windowing);
   if (windowing.partial == "drop" && cut.last_is_partial) {
     cut.begin.pop_back();
-    if (cut.begin.empty()) throw InvalidRequest("partial", "the only window is partial; nothing is left when it is dropped");
+    if (cut.begin.empty())
+      throw InvalidRequest("partial", "the only window is partial; nothing is left when it is dropped");
   }
   SnapshotGraph graph;
   graph.vertices = events.vertices;

@@ -124,11 +124,13 @@ void normalise(SmoothStep& step, std::int64_t t) {
   std::vector<double> scale(vertices);
   for (std::size_t v = 0; v < vertices; ++v) {
     double degree = 0;
-    for (std::int64_t i = step.row_offsets[v]; i < step.row_offsets[v + 1]; ++i) degree += step.values[static_cast<std::size_t>(i)];
+    for (std::int64_t i = step.row_offsets[v]; i < step.row_offsets[v + 1]; ++i)
+      degree += step.values[static_cast<std::size_t>(i)];
     if (!(degree > 0)) {
-      throw InvalidRequest("laplacian", fmt::format("the edges of vertex {} at step {} sum to {}; the normalised Laplacian "
-                                                    "needs a sum above -1 (use weights=count or binary)",
-                                                    v, t, degree - 1));
+      throw InvalidRequest("laplacian",
+                           fmt::format("the edges of vertex {} at step {} sum to {}; the normalised Laplacian "
+                                       "needs a sum above -1 (use weights=count or binary)",
+                                       v, t, degree - 1));
     }
     scale[v] = 1 / std::sqrt(degree);
   }
@@ -193,7 +195,8 @@ void check(const SnapshotGraph& graph, const Preprocessing& what, std::int64_t s
   if (what.smooth != "none" && what.smooth != "m_product" && what.smooth != "edge_life") {
     throw InvalidRequest("smooth", unknown_name_message("smoothing", what.smooth, {"none", "m_product", "edge_life"}));
   }
-  if (what.window < 1) throw InvalidRequest("window", fmt::format("a smoothing window of {} steps; it must be at least 1", what.window));
+  if (what.window < 1)
+    throw InvalidRequest("window", fmt::format("a smoothing window of {} steps; it must be at least 1", what.window));
   if (steps < 1 || steps > graph.steps()) {
     throw InvalidRequest("steps", fmt::format("{} of {} steps cannot be prepared", steps, graph.steps()));
   }
@@ -204,7 +207,8 @@ std::size_t nonzero_bound(const SnapshotGraph& graph, const Preprocessing& what,
   std::int64_t bound = what.laplacian ? steps * graph.vertices : 0;
   for (std::int64_t t = 0; t < steps; ++t) {
     const Span span = smoothing_span(what.smooth, what.window, t);
-    for (std::int64_t s = span.first; s <= span.last; ++s) bound += graph.snapshots[static_cast<std::size_t>(s)]->nonzeros();
+    for (std::int64_t s = span.first; s <= span.last; ++s)
+      bound += graph.snapshots[static_cast<std::size_t>(s)]->nonzeros();
   }
   return static_cast<std::size_t>(bound);
 }
@@ -225,14 +229,17 @@ SnapshotGraph smooth_snapshots(const SnapshotGraph& graph, const std::string& sm
 
 }  // namespace
 
-SnapshotGraph edge_life(const SnapshotGraph& graph, std::int64_t life) { return smooth_snapshots(graph, "edge_life", life); }
+SnapshotGraph edge_life(const SnapshotGraph& graph, std::int64_t life) {
+  return smooth_snapshots(graph, "edge_life", life);
+}
 
 SnapshotGraph m_product(const SnapshotGraph& graph, std::int64_t window, bool features) {
   SnapshotGraph result = smooth_snapshots(graph, "m_product", window);
   if (!features) return result;
   float* out = result.features.data();
   for (std::int64_t t = 0; t < graph.steps(); ++t) {
-    for (const double value : smooth_features(graph, smoothing_span("m_product", window, t))) *out++ = static_cast<float>(value);
+    for (const double value : smooth_features(graph, smoothing_span("m_product", window, t)))
+      *out++ = static_cast<float>(value);
   }
   return result;
 }
@@ -245,7 +252,8 @@ PreparedGraph prepare(const SnapshotGraph& graph, const Preprocessing& what, std
   result.feature_width = graph.feature_width;
   result.first_product_done = what.precompute_first_product;
   const std::size_t bound = nonzero_bound(graph, what, steps);
-  const auto cells = static_cast<std::size_t>(steps * graph.vertices), width = static_cast<std::size_t>(graph.feature_width);
+  const auto cells = static_cast<std::size_t>(steps * graph.vertices),
+             width = static_cast<std::size_t>(graph.feature_width);
   result.row_offsets.reserve(cells + 1);
   result.row_offsets.push_back(0);
   result.columns.reserve(bound);

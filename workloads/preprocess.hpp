@@ -1,4 +1,5 @@
-// Preprocessing of snapshot graphs, as the papers' models ask for it (ESDG sections 5.3, 5.4; decisions E6, E7, E11, E12).
+// Preprocessing of snapshot graphs, as the papers' models ask for it (ESDG sections 5.3, 5.4; decisions E6, E7, E11,
+// E12).
 #pragma once
 
 #include <string>
@@ -10,10 +11,10 @@ namespace strobe {
 
 /// What a model wants done to A and X before training.
 struct Preprocessing {
-  std::string smooth = "none";      // none | m_product | edge_life: applied to A
-  std::int64_t window = 1;          // w of the M-transform, or l of edge life
-  bool smooth_features = false;     // also apply the M-transform to X (TM-GCN)
-  bool laplacian = true;            // D^-1/2 (A + I) D^-1/2 after smoothing, D = 1 + row sums of A as stored
+  std::string smooth = "none";           // none | m_product | edge_life: applied to A
+  std::int64_t window = 1;               // w of the M-transform, or l of edge life
+  bool smooth_features = false;          // also apply the M-transform to X (TM-GCN)
+  bool laplacian = true;                 // D^-1/2 (A + I) D^-1/2 after smoothing, D = 1 + row sums of A as stored
   bool precompute_first_product = true;  // A~ X, the first layer's aggregation
 };
 
@@ -23,16 +24,19 @@ struct PreparedGraph {
   std::int64_t vertices = 0;
   std::int64_t steps = 0;
   std::int64_t feature_width = 0;
-  std::vector<std::int64_t> row_offsets;   // [T * N + 1]
-  std::vector<VertexId> columns;           // [nnz], vertex id within the step
-  std::vector<double> values64;            // [nnz] when made for fp64, else empty
-  std::vector<float> values32;             // [nnz] when made for fp32, else empty
-  std::vector<double> features64;          // [T * N * F]: A~ X when precomputed, else (smoothed) X
+  std::vector<std::int64_t> row_offsets;  // [T * N + 1]
+  std::vector<VertexId> columns;          // [nnz], vertex id within the step
+  std::vector<double> values64;           // [nnz] when made for fp64, else empty
+  std::vector<float> values32;            // [nnz] when made for fp32, else empty
+  std::vector<double> features64;         // [T * N * F]: A~ X when precomputed, else (smoothed) X
   std::vector<float> features32;
   bool first_product_done = false;
 
   std::int64_t nonzeros() const { return static_cast<std::int64_t>(columns.size()); }
-  std::int64_t step_nonzeros(Step t) const { return row_offsets[static_cast<std::size_t>((t + 1) * vertices)] - row_offsets[static_cast<std::size_t>(t * vertices)]; }
+  std::int64_t step_nonzeros(Step t) const {
+    return row_offsets[static_cast<std::size_t>((t + 1) * vertices)] -
+           row_offsets[static_cast<std::size_t>(t * vertices)];
+  }
 };
 
 /// A~_t = A_t + sum of the l - 1 snapshots before it (values add, index sets unite).

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t longest_line = std::size_t{1} << 20;
 constexpr std::size_t first_buffer = std::size_t{1} << 17;
-constexpr double year_9999_end = 253402300799.0;   // seconds from 1970 to the last second of the year 9999
+constexpr double year_9999_end = 253402300799.0;  // seconds from 1970 to the last second of the year 9999
 constexpr double year_1_begin = -62135596800.0;
 constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
 
@@ -27,8 +27,10 @@ std::string printable(std::string_view text) {
   std::string result;
   for (const char c : text.substr(0, 40)) {
     const auto byte = static_cast<unsigned char>(c);
-    if (byte < 0x20 || byte >= 0x7f) result += fmt::format("\\x{:02x}", byte);
-    else result += c;
+    if (byte < 0x20 || byte >= 0x7f)
+      result += fmt::format("\\x{:02x}", byte);
+    else
+      result += c;
   }
   return text.size() > 40 ? result + "..." : result;
 }
@@ -153,7 +155,8 @@ double TextReader::real(const Token& token, const char* what) const {
   if (error == std::errc::result_out_of_range && stop == end) {
     fail(token.column, fmt::format("{} {} is out of a double's range", what, printable(token.text)));
   }
-  if (error != std::errc() || stop != end) fail(token.column, fmt::format("{} '{}' is not a number", what, printable(token.text)));
+  if (error != std::errc() || stop != end)
+    fail(token.column, fmt::format("{} '{}' is not a number", what, printable(token.text)));
   if (!std::isfinite(value)) fail(token.column, fmt::format("{} {} is not finite", what, printable(token.text)));
   return value;
 }
@@ -161,7 +164,8 @@ double TextReader::real(const Token& token, const char* what) const {
 double TextReader::seconds(const Token& token) const {
   const double value = real(token, "time");
   if (value > year_9999_end || value < year_1_begin) {
-    fail(token.column, fmt::format("time {} is beyond the years 1 to 9999 (are these milliseconds?)", printable(token.text)));
+    fail(token.column,
+         fmt::format("time {} is beyond the years 1 to 9999 (are these milliseconds?)", printable(token.text)));
   }
   return value;
 }

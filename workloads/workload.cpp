@@ -26,7 +26,8 @@ Kind find_kind(const std::string& workload, const std::string& where) {
   if (!workload.empty() && std::filesystem::exists(workload, ignored)) return Kind::path;
   std::vector<std::string> names = DatasetRegistry::instance().names();
   for (const std::string& name : GeneratorRegistry::instance().names()) names.push_back(name);
-  throw InvalidRequest(where, unknown_name_message("workload", workload, names) + " There is no file of that name either.");
+  throw InvalidRequest(where,
+                       unknown_name_message("workload", workload, names) + " There is no file of that name either.");
 }
 
 bool has_window(const FileOptions& options) {
@@ -36,7 +37,8 @@ bool has_window(const FileOptions& options) {
 /// Checks what the field table cannot: one window option at most, and a duration that is one.
 void check_options(const FileOptions& options, const std::string& pointer) {
   const int chosen = !options.window.empty() + (options.window_events != 0) + (options.window_count != 0);
-  if (chosen > 1) throw InvalidRequest(pointer, "window, window_events and window_count exclude each other; give one of them");
+  if (chosen > 1)
+    throw InvalidRequest(pointer, "window, window_events and window_count exclude each other; give one of them");
   if (!options.window.empty()) parse_duration_seconds(options.window, pointer + "/window");
   if (!options.format.empty()) FormatRegistry::instance().find(options.format, pointer + "/format");
 }
@@ -67,7 +69,9 @@ EventGraph read_dataset(const Entry<DatasetTag::Value>& entry, const std::string
   const std::filesystem::path folder = data_directory();
   const std::string path = (folder / set.file).string();
   if (set.file.empty() || !std::filesystem::exists(path)) {
-    throw InvalidInput(path, 0, 0, fmt::format("data set {} is not there; get it from {} and set STROBE_DATA_DIR", entry.name, set.origin));
+    throw InvalidInput(
+        path, 0, 0,
+        fmt::format("data set {} is not there; get it from {} and set STROBE_DATA_DIR", entry.name, set.origin));
   }
   check_sum(path, set.sha256);
   if (!set.companion.empty()) check_sum((folder / set.companion).string(), set.companion_sha256);
@@ -95,10 +99,12 @@ const FieldTable& file_option_fields() {
   static const FieldTable table =
       make_fields<FileOptions>()
           .text("format", &FileOptions::format, "file format; empty = detect from the content")
-          .text("window", &FileOptions::window, "duration of a step, such as 30d or 1h (a number of steps when the file counts steps)")
+          .text("window", &FileOptions::window,
+                "duration of a step, such as 30d or 1h (a number of steps when the file counts steps)")
           .integer("window_events", &FileOptions::window_events, "", "events in a step; 0 = not by events", 0)
           .integer("window_count", &FileOptions::window_count, "", "number of equal time slices; 0 = not by count", 0)
-          .choice("partial", &FileOptions::partial, {"keep", "drop"}, "what becomes of a last window that the data does not fill")
+          .choice("partial", &FileOptions::partial, {"keep", "drop"},
+                  "what becomes of a last window that the data does not fill")
           .choice("weights", &FileOptions::weights, {"count", "binary", "file"},
                   "value of an edge: its events in the step, 1, or the sum of their weights in the file")
           .choice("orientation", &FileOptions::orientation, {"in", "out", "both"},
@@ -116,8 +122,9 @@ Windowing windowing_for(const FileOptions& options, const EventGraph& events, st
   if (has_window(options) || events.stepped || events.events() == 0) return windowing;
   const bool one_time = events.time.front() == events.time.back();
   windowing.count = one_time ? 1 : default_slices;
-  notes.push_back(one_time ? "all events have one time, so there is one step"
-                           : fmt::format("no window was given, so the time span was cut into {} equal slices", default_slices));
+  notes.push_back(
+      one_time ? "all events have one time, so there is one step"
+               : fmt::format("no window was given, so the time span was cut into {} equal slices", default_slices));
   return windowing;
 }
 
@@ -135,7 +142,8 @@ SnapshotGraph load_workload(const std::string& workload, const Json& parameters,
 
 Json complete_workload_parameters(const std::string& workload, const Json& parameters, const std::string& pointer) {
   const Kind kind = find_kind(workload, pointer + "/name");
-  if (kind == Kind::generator) return GeneratorRegistry::instance().find(workload).parameters.complete(parameters, pointer);
+  if (kind == Kind::generator)
+    return GeneratorRegistry::instance().find(workload).parameters.complete(parameters, pointer);
   const FileOptions options = options_for(workload, kind, parameters, pointer);
   return file_option_fields().to_json(&options);
 }

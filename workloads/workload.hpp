@@ -36,12 +36,12 @@ using GeneratorRegistry = Registry<GeneratorTag>;
 struct DatasetTag {
   static constexpr const char* kind = "dataset";
   struct Value {
-    std::string file;        // relative to the data folder; "" when users must fetch it
-    std::string sha256;      // of that file
-    std::string origin;      // where users get it
+    std::string file;    // relative to the data folder; "" when users must fetch it
+    std::string sha256;  // of that file
+    std::string origin;  // where users get it
     std::string licence;
-    std::string format;      // "" = probe
-    Windowing windowing;     // default windows
+    std::string format;                                       // "" = probe
+    Windowing windowing;                                      // default windows
     std::int64_t expected_vertices = 0, expected_events = 0;  // checked after reading when not 0
     std::string companion = "", companion_sha256 = "";        // a second file that the format reads beside `file`
   };
@@ -53,8 +53,8 @@ EventGraph read_events(const std::string& path, const std::string& format = "");
 
 /// Windowing and format options that apply to data sets and files (generators have their own tables).
 struct FileOptions {
-  std::string format;                    // "" = detect
-  std::string window;                    // duration text; "" = the data set's default
+  std::string format;  // "" = detect
+  std::string window;  // duration text; "" = the data set's default
   std::int64_t window_events = 0;
   std::int64_t window_count = 0;
   std::string partial = "keep";

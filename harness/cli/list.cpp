@@ -7,6 +7,7 @@
 #include "backends/cluster.hpp"
 #include "backends/communicator.hpp"
 #include "backends/device.hpp"
+#include "backends/sim/collective_cost.hpp"
 #include "harness/cli/command.hpp"
 #include "harness/cli/narrate.hpp"
 #include "harness/strategy.hpp"
@@ -110,7 +111,8 @@ const std::vector<Kind>& kinds() {
                                           {"formats", entries_of<FormatRegistry>},
                                           {"tasks", entries_of<TaskRegistry>},
                                           {"generators", entries_of<GeneratorRegistry>},
-                                          {"optimizers", entries_of<OptimizerRegistry>}};
+                                          {"optimizers", entries_of<OptimizerRegistry>},
+                                          {"cost-models", entries_of<Registry<sim::CollectiveCostTag>>}};
   return table;
 }
 
@@ -151,8 +153,8 @@ CommandAction define(CommandOptions& options) {
   };
   const auto request = std::make_shared<Request>();
   options.positional("kind", request->kind, 
-                     "workloads, models, strategies, devices, communicators, clusters, formats, tasks, generators or "
-                     "optimizers");
+                     "workloads, models, strategies, devices, communicators, clusters, formats, tasks, generators, "
+                     "optimizers or cost-models");
   options.toggle("--json", request->json, "print JSON");
   options.example("Example: strobe list strategies --json");
   return [request] { return list_kind(request->kind, request->json); };

@@ -21,7 +21,7 @@ class List : public Program {
 
 const std::filesystem::path root = STROBE_SOURCE_DIR;
 const std::vector<std::string> kinds = {"workloads", "models", "strategies", "devices", "communicators",
-                                        "formats",   "tasks",  "generators", "optimizers"};
+                                        "formats",   "tasks",  "generators", "optimizers", "cost-models"};
 
 /// Files that register a plug-in that is listed, found by their text.
 std::set<std::string> registering_files() {
@@ -54,7 +54,7 @@ TEST_F(List, EqualsTheFilesOnDisk) {
 TEST_F(List, EveryFileOfAPlugInFolderRegisters) {
   const std::set<std::string> present = registering_files();
   for (const char* folder : {"workloads/catalog", "workloads/formats", "workloads/generators", "models/tasks",
-                             "models/optimizers", "harness/strategies"}) {
+                             "models/optimizers", "harness/strategies", "backends/sim/collectives"}) {
     std::size_t files = 0;
     for (const auto& item : std::filesystem::directory_iterator(root / folder)) {
       if (item.path().extension() != ".cpp") continue;
@@ -100,7 +100,7 @@ TEST_F(List, TextNamesEveryEntry) {
 
 TEST_F(List, UnknownKindNamesTheNearest) {
   expect_refusal(strobe({"list", "modles"}), 2, {"unknown kind 'modles'", "did you mean 'models'?"});
-  expect_refusal(strobe({"list"}), 2, {"workloads", "optimizers"});
+  expect_refusal(strobe({"list"}), 2, {"workloads", "cost-models"});
 }
 
 TEST_F(List, EnvIsJson) {

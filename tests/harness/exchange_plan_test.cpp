@@ -21,21 +21,27 @@ std::vector<std::pair<Step, VertexId>> cells(const Placement& placement, Rank ra
   return result;
 }
 
+using Cells = std::vector<std::pair<Step, VertexId>>;
+
+void apply_moves(const std::vector<RowMove>& moves, const Cells& from, Cells& to) {
+  for (const RowMove& move : moves) {
+    for (std::int64_t i = 0; i < move.rows; ++i) {
+      to[static_cast<std::size_t>(move.to + i)] = from[static_cast<std::size_t>(move.from + i)];
+    }
+  }
+}
+
 /// Carries cell names through the plan's lists as a communicator would, and returns each rank's output cells.
-std::vector<std::vector<std::pair<Step, VertexId>>> carry(const ExchangePlan& plan, const Placement& from) {
+std::vector<Cells> carry(const ExchangePlan& plan, const Placement& from) {
   const auto ranks = plan.ranks.size();
-  std::vector<std::vector<std::pair<Step, VertexId>>> inputs, outputs(ranks);
-  std::vector<std::vector<std::vector<std::pair<Step, VertexId>>>> wire(ranks);
+  std::vector<Cells> inputs, outputs(ranks);
+  std::vector<std::vector<Cells>> wire(ranks);
   for (std::size_t r = 0; r < ranks; ++r) {
     inputs.push_back(cells(from, static_cast<Rank>(r)));
     const RankExchange& side = plan.ranks[r];
     EXPECT_EQ(side.input_rows, static_cast<std::int64_t>(inputs[r].size()));
-    std::vector<std::pair<Step, VertexId>> buffer(static_cast<std::size_t>(side.send_total));
-    for (const RowMove& move : side.pack) {
-      for (std::int64_t i = 0; i < move.rows; ++i) {
-        buffer[static_cast<std::size_t>(move.to + i)] = inputs[r][static_cast<std::size_t>(move.from + i)];
-      }
-    }
+    Cells buffer(static_cast<std::size_t>(side.send_total));
+    apply_moves(side.pack, inputs[r], buffer);
     std::int64_t next = 0;
     for (std::size_t q = 0; q < ranks; ++q) {
       wire[r].emplace_back(buffer.begin() + next, buffer.begin() + next + side.send_count[q]);
@@ -45,21 +51,13 @@ std::vector<std::vector<std::pair<Step, VertexId>>> carry(const ExchangePlan& pl
   for (std::size_t r = 0; r < ranks; ++r) {
     const RankExchange& side = plan.ranks[r];
     outputs[r].assign(static_cast<std::size_t>(side.output_rows), {-1, -1});
-    for (const RowMove& move : side.keep) {
-      for (std::int64_t i = 0; i < move.rows; ++i) {
-        outputs[r][static_cast<std::size_t>(move.to + i)] = inputs[r][static_cast<std::size_t>(move.from + i)];
-      }
-    }
-    std::vector<std::pair<Step, VertexId>> buffer;
+    apply_moves(side.keep, inputs[r], outputs[r]);
+    Cells buffer;
     for (std::size_t q = 0; q < ranks; ++q) {
       EXPECT_EQ(static_cast<std::int64_t>(wire[q][r].size()), side.receive_count[q]);
       buffer.insert(buffer.end(), wire[q][r].begin(), wire[q][r].end());
     }
-    for (const RowMove& move : side.unpack) {
-      for (std::int64_t i = 0; i < move.rows; ++i) {
-        outputs[r][static_cast<std::size_t>(move.to + i)] = buffer[static_cast<std::size_t>(move.from + i)];
-      }
-    }
+    apply_moves(side.unpack, buffer, outputs[r]);
   }
   return outputs;
 }

@@ -174,37 +174,63 @@ TEST(Gradients, SoftmaxCrossEntropyAgainstDifferences) {
   }
 }
 
+/// A model with the link-prediction head on two steps of the small matrix; logits [4, 2].
+class ModelWithHead {
+ public:
+  ModelWithHead(Device& device, const Model& model, const Task& task)
+      : device_(device), model_(model), task_(task), layers_(model.layers(2)), a_(small_matrix(device)),
+        x_(random_tensor(device, 10, 2, 8)), parameters_(device, shapes(), 3) {
+    const std::vector<std::int64_t> u = {0, 1, 7, 9}, v = {2, 3, 8, 5};
+    lists_ = {device.move_in(u.data(), 4, 1, ElementType::i64), device.move_in(v.data(), 4, 1, ElementType::i64)};
+  }
+
+  const Parameters& parameters() const { return parameters_; }
+
+  Var logits(Tape& tape) const {
+    Var h = Tape::constant(x_);
+    for (std::size_t l = 0; l < layers_.size(); ++l) {
+      h = model_.spatial(tape, parameters_, static_cast<int>(l), {h, &a_});
+      if (layers_[l].need != TemporalNeed::none) h = model_.temporal(tape, parameters_, static_cast<int>(l), {h, 2, 5});
+    }
+    return task_.head(tape, parameters_, gather_rows(tape, h, lists_, 4));
+  }
+
+  /// Sum of logit i times i + 1.
+  double total() const {
+    Tape tape(device_);
+    const Var result = logits(tape);
+    double sum = 0;
+    for (std::int64_t i = 0; i < 8; ++i) sum += static_cast<double>(i + 1) * result->value.data<double>()[i];
+    return sum;
+  }
+
+ private:
+  std::vector<ParameterShape> shapes() const {
+    std::vector<ParameterShape> all = model_.parameters(2);
+    for (const ParameterShape& shape : task_.parameters(layers_.back().temporal_width)) all.push_back(shape);
+    return all;
+  }
+
+  Device& device_;
+  const Model& model_;
+  const Task& task_;
+  std::vector<LayerShape> layers_;
+  SparseMatrix a_;
+  Tensor x_;
+  Parameters parameters_;
+  std::vector<Tensor> lists_;
+};
+
 TEST(Gradients, EveryModelWithItsHead) {
   const auto device = cpu();
-  const SparseMatrix a = small_matrix(*device);
   const auto task = TaskRegistry::instance().find("link-prediction").value(Json::object());
-  const std::vector<std::int64_t> u = {0, 1, 7, 9}, v = {2, 3, 8, 5};
-  const std::vector<Tensor> lists = {device->move_in(u.data(), 4, 1, ElementType::i64), device->move_in(v.data(), 4, 1, ElementType::i64)};
   for (const auto& [name, entry] : ModelRegistry::instance().entries()) {
     const auto model = entry.value(Json::object());
-    const std::vector<LayerShape> layers = model->layers(2);
-    std::vector<ParameterShape> shapes = model->parameters(2);
-    for (const ParameterShape& shape : task->parameters(layers.back().temporal_width)) shapes.push_back(shape);
-    const Parameters parameters(*device, shapes, 3);
-    const Tensor x = random_tensor(*device, 10, 2, 8);
-    const auto logits_of = [&](Tape& tape) {
-      Var h = Tape::constant(x);
-      for (int l = 0; l < static_cast<int>(layers.size()); ++l) {
-        h = model->spatial(tape, parameters, l, {h, &a});
-        if (layers[static_cast<std::size_t>(l)].need != TemporalNeed::none) h = model->temporal(tape, parameters, l, {h, 2, 5});
-      }
-      return task->head(tape, parameters, gather_rows(tape, h, lists, 4));
-    };
-    const auto total_of = [&] {
-      Tape tape(*device);
-      const Var logits = logits_of(tape);
-      double total = 0;
-      for (std::int64_t i = 0; i < 8; ++i) total += static_cast<double>(i + 1) * logits->value.data<double>()[i];
-      return total;
-    };
+    const ModelWithHead subject(*device, *model, *task);
+    const Parameters& parameters = subject.parameters();
     device->run(Fill{parameters.gradients(), 0.0});
     Tape tape(*device);
-    const Var logits = logits_of(tape);
+    const Var logits = subject.logits(tape);
     logits->gradient = device->allocate(4, 2);
     for (std::int64_t i = 0; i < 8; ++i) logits->gradient.data<double>()[i] = static_cast<double>(i + 1);
     tape.backward();
@@ -213,12 +239,12 @@ TEST(Gradients, EveryModelWithItsHead) {
       double& value = parameters.values().data<double>()[i];
       const double saved = value;
       value = saved + 1e-6;
-      const double above = total_of();
+      const double above = subject.total();
       value = saved - 1e-6;
-      const double below = total_of();
+      const double below = subject.total();
       value = saved;
-      const double expected = (above - below) / 2e-6;
-      EXPECT_NEAR(parameters.gradients().data<double>()[i], expected, 1e-6 * std::max(1.0, std::abs(expected))) << name << " parameter " << i;
+      const double expected = (above - below) / 2e-6, actual = parameters.gradients().data<double>()[i];
+      EXPECT_NEAR(actual, expected, 1e-6 * std::max(1.0, std::abs(expected))) << name << " parameter " << i;
       live += std::abs(expected) > 1e-6 ? 1 : 0;
     }
     EXPECT_GT(live, parameters.count() / 3) << name << ": most gradients vanish";

@@ -22,8 +22,9 @@ void expect_same_events(const EventGraph& a, const EventGraph& b) {
 
 /// Five events, an odd number of everything, times that need all their digits.
 EventGraph awkward_graph() {
-  EventGraph graph = test::make_events(3, {{0, 1, -0.1}, {2, 1, 1.0 / 3}, {1, 1, 885635999.999997}, {0, 2, 1e9 + 1e-6}, {2, 0, 2e11}},
-                                       {0.1f, -3.0f, 0.0f, 1e-30f, 16777217.0f});
+  EventGraph graph =
+      test::make_events(3, {{0, 1, -0.1}, {2, 1, 1.0 / 3}, {1, 1, 885635999.999997}, {0, 2, 1e9 + 1e-6}, {2, 0, 2e11}},
+                        {0.1f, -3.0f, 0.0f, 1e-30f, 16777217.0f});
   graph.original_id = {7, 8, 9223372036854775807};
   graph.vertex_label = {0, 1, 0};
   graph.provenance.name = "awkward \"name\"\n";

@@ -11,7 +11,9 @@ namespace {
 
 using test::TemporaryFolder;
 
-const std::string konect_text = "% asym multisigned\n% 4 9 9\n5 1 0\t885635999.999997\n1 9 -1 885635999.999997\n5 1 1\t885635999.999997\n9  9 1 12\n";
+const std::string konect_text =
+    "% asym multisigned\n% 4 9 9\n5 1 0\t885635999.999997\n1 9 -1 885635999.999997\n5 1 1\t885635999.999997\n9  9 1 "
+    "12\n";
 
 TEST(Konect, MixedSeparatorsTwoHeaderLinesZeroAndNegativeWeights) {
   const TemporaryFolder folder;
@@ -52,7 +54,8 @@ TEST(Konect, BipartiteSidesDoNotShareIds) {
 
 TEST(Snap, CommentsTabsNoFinalNewlineAndEmptyLinesAtTheEnd) {
   const TemporaryFolder folder;
-  const EventGraph graph = read_events(folder.write("a.txt", "# SRC DST UNIXTS\n1\t2\t30\n 7 2 10.25\r\n2 2 10.25\n\n"));
+  const EventGraph graph =
+      read_events(folder.write("a.txt", "# SRC DST UNIXTS\n1\t2\t30\n 7 2 10.25\r\n2 2 10.25\n\n"));
   EXPECT_EQ(graph.provenance.format, "snap");
   EXPECT_EQ(graph.time, (std::vector<double>{10.25, 10.25, 30}));
   EXPECT_EQ(graph.source, (std::vector<VertexId>{2, 1, 0}));
@@ -84,8 +87,9 @@ TEST(Amlsim, SampleColumnsWithCrlfAndLabels) {
 TEST(Amlsim, OutputsColumns) {
   const TemporaryFolder folder;
   const EventGraph graph = read_events(folder.write(
-      "tx.csv", "TXN_ID,ACCOUNT_ID,COUNTER_PARTY_ACCOUNT_NUM,TXN_SOURCE_TYPE_CODE,tx_count,TXN_AMOUNT_ORIG,start,end\n"
-                "2,15,25,CHECK,1,125.05,1,1\n4,21,25,CREDIT,1,172.97,2,3\n"));
+      "tx.csv",
+      "TXN_ID,ACCOUNT_ID,COUNTER_PARTY_ACCOUNT_NUM,TXN_SOURCE_TYPE_CODE,tx_count,TXN_AMOUNT_ORIG,start,end\n"
+      "2,15,25,CHECK,1,125.05,1,1\n4,21,25,CREDIT,1,172.97,2,3\n"));
   EXPECT_TRUE(graph.stepped);
   EXPECT_EQ(graph.vertices, 3);
   EXPECT_EQ(graph.time, (std::vector<double>{1, 2}));
@@ -101,7 +105,8 @@ TEST(Gzip, IsDetectedByContentAndMembersAreConcatenated) {
   EXPECT_NE(zipped.provenance.sha256, plain.provenance.sha256) << "the hash is of the file's own bytes";
   test::write_gzip(folder.file("a.gz"), konect_text.substr(0, 50));
   test::write_gzip(folder.file("b.gz"), konect_text.substr(50));
-  const std::string both = folder.write("both.gz", test::read_bytes(folder.file("a.gz")) + test::read_bytes(folder.file("b.gz")));
+  const std::string both =
+      folder.write("both.gz", test::read_bytes(folder.file("a.gz")) + test::read_bytes(folder.file("b.gz")));
   EXPECT_EQ(read_events(both).time, plain.time);
 }
 
@@ -109,7 +114,8 @@ TEST(TextReaderTest, LinesAcrossBuffersAndLineNumbers) {
   const TemporaryFolder folder;
   std::string text;
   constexpr int lines = 200000;  // 4.6 MB, more than two buffers
-  for (int i = 0; i < lines; ++i) text += std::to_string(i % 1000) + " " + std::to_string(i % 777) + " 1" + std::to_string(1000000000 + i) + "\n";
+  for (int i = 0; i < lines; ++i)
+    text += std::to_string(i % 1000) + " " + std::to_string(i % 777) + " 1" + std::to_string(1000000000 + i) + "\n";
   const EventGraph plain = read_events(folder.write("long.txt", text));
   ASSERT_EQ(plain.events(), lines);
   EXPECT_EQ(plain.time[123456], 11000123456.0);
@@ -125,7 +131,8 @@ TEST(TextReaderTest, LinesAcrossBuffersAndLineNumbers) {
 TEST(TextReaderTest, RefusesLinesThatAreNoLines) {
   const TemporaryFolder folder;
   EXPECT_THROW(read_events(folder.write("long", std::string(3 << 20, '1')), "snap"), InvalidInput);
-  EXPECT_THROW(read_events(folder.write("long-comment", "# " + std::string(3 << 20, 'x') + "\n1 2 3\n"), "snap"), InvalidInput);
+  EXPECT_THROW(read_events(folder.write("long-comment", "# " + std::string(3 << 20, 'x') + "\n1 2 3\n"), "snap"),
+               InvalidInput);
 }
 
 TEST(Formats, EveryRegisteredFormatRefusesForeignText) {

@@ -1,10 +1,11 @@
+#include "workloads/graph.hpp"
+
 #include <gtest/gtest.h>
 
 #include <cmath>
 
 #include "core/errors.hpp"
 #include "tests/workloads/support.hpp"
-#include "workloads/graph.hpp"
 
 namespace strobe {
 namespace {
@@ -72,9 +73,12 @@ TEST(Windows, FeaturesAreDegreesWithMultiplicity) {
 TEST(Windows, PartialLastWindow) {
   EXPECT_EQ(edges_per_step(make_snapshots(six_events(), {.duration = "10s", .partial = "drop"})),
             (std::vector<std::int64_t>{2, 1, 0}));
-  EXPECT_EQ(edges_per_step(make_snapshots(six_events(), {.events = 4, .partial = "keep"})), (std::vector<std::int64_t>{3, 2}));
-  EXPECT_EQ(edges_per_step(make_snapshots(six_events(), {.events = 4, .partial = "drop"})), (std::vector<std::int64_t>{3}));
-  EXPECT_EQ(make_snapshots(six_events(), {.events = 3, .partial = "drop"}).steps(), 2) << "no window of 3 is partial in 6";
+  EXPECT_EQ(edges_per_step(make_snapshots(six_events(), {.events = 4, .partial = "keep"})),
+            (std::vector<std::int64_t>{3, 2}));
+  EXPECT_EQ(edges_per_step(make_snapshots(six_events(), {.events = 4, .partial = "drop"})),
+            (std::vector<std::int64_t>{3}));
+  EXPECT_EQ(make_snapshots(six_events(), {.events = 3, .partial = "drop"}).steps(), 2)
+      << "no window of 3 is partial in 6";
   EXPECT_THROW(make_snapshots(six_events(), {.events = 7, .partial = "drop"}), InvalidRequest);
 }
 
@@ -98,8 +102,10 @@ TEST(Windows, StepsAreTakenAsTheyAre) {
   EXPECT_EQ(edges_per_step(graph), (std::vector<std::int64_t>{2, 0, 0, 1}));
   EXPECT_EQ(graph.step_begin, (std::vector<double>{3, 4, 5, 6}));
   EXPECT_EQ(edges_per_step(make_snapshots(events, {.duration = "3"})), (std::vector<std::int64_t>{2, 1}));
-  EXPECT_EQ(edges_per_step(make_snapshots(events, {.duration = "3", .partial = "drop"})), (std::vector<std::int64_t>{2}));
-  EXPECT_EQ(make_snapshots(events, {.duration = "2", .partial = "drop"}).steps(), 2) << "four steps fill two windows of two";
+  EXPECT_EQ(edges_per_step(make_snapshots(events, {.duration = "3", .partial = "drop"})),
+            (std::vector<std::int64_t>{2}));
+  EXPECT_EQ(make_snapshots(events, {.duration = "2", .partial = "drop"}).steps(), 2)
+      << "four steps fill two windows of two";
   EXPECT_THROW(make_snapshots(events, {.duration = "3d"}), InvalidRequest);
   EXPECT_THROW(make_snapshots(events, {.duration = "1.5"}), InvalidRequest);
 }
@@ -132,7 +138,8 @@ TEST(Windows, ImpossibleRequestsAreRefused) {
   EXPECT_THROW(make_snapshots(make_events(2, {}), {.duration = "1d"}), InvalidRequest);
   EXPECT_THROW(make_snapshots(make_events(2, {{0, 1, 5}, {1, 0, 5}}), {.count = 2}), InvalidRequest);
   EXPECT_THROW(make_snapshots(make_events(2, {{0, 1, 5}}), {.duration = "1d", .weights = "file"}), InvalidInput);
-  EXPECT_THROW(make_snapshots(make_events(2, {{0, 1, 0}, {1, 0, 2e9}}), {.duration = "1ms"}), InvalidRequest) << "2e12 steps";
+  EXPECT_THROW(make_snapshots(make_events(2, {{0, 1, 0}, {1, 0, 2e9}}), {.duration = "1ms"}), InvalidRequest)
+      << "2e12 steps";
   EXPECT_THROW(make_snapshots(events, {.count = 1000000000000}), InvalidRequest);
 }
 

@@ -1,3 +1,5 @@
+#include "workloads/preprocess.hpp"
+
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -5,7 +7,6 @@
 #include "core/errors.hpp"
 #include "core/random.hpp"
 #include "tests/workloads/support.hpp"
-#include "workloads/preprocess.hpp"
 
 namespace strobe {
 namespace {
@@ -56,7 +57,8 @@ struct DenseReference {
         for (std::size_t v = 0; v < n; ++v) {
           for (std::size_t u = 0; u < n; ++u) sum[v][u] += in_a * raw[v][u];
           for (std::size_t f = 0; f < width; ++f) {
-            features[v][f] += in_x * static_cast<double>(graph.features[(static_cast<std::size_t>(s) * n + v) * width + f]);
+            features[v][f] +=
+                in_x * static_cast<double>(graph.features[(static_cast<std::size_t>(s) * n + v) * width + f]);
           }
         }
       }

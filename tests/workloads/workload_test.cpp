@@ -1,3 +1,5 @@
+#include "workloads/workload.hpp"
+
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -6,7 +8,6 @@
 #include "core/errors.hpp"
 #include "tests/workloads/support.hpp"
 #include "workloads/preprocess.hpp"
-#include "workloads/workload.hpp"
 
 namespace strobe {
 namespace {

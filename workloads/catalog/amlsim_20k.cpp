@@ -5,8 +5,10 @@ namespace strobe {
 namespace {
 
 const Register<DatasetTag> registered{
-    {"amlsim-20k", "AMLSim sample 20K_fanin200cycle200: 120,558 transfers of 19,980 accounts, 149 steps (bundled)",
-     "Weber et al., Scalable Graph Learning for Anti-Money Laundering, 2018; github.com/IBM/AMLSim", {},
+    {"amlsim-20k",
+     "AMLSim sample 20K_fanin200cycle200: 120,558 transfers of 19,980 accounts, 149 steps (bundled)",
+     "Weber et al., Scalable Graph Learning for Anti-Money Laundering, 2018; github.com/IBM/AMLSim",
+     {},
      {.file = "amlsim-20k/transactions.csv.gz",
       .sha256 = "86c8e266bf96e2447981050d1036b1ff7853f78368642da851ae50e8acc09eaf",
       .origin = "github.com/IBM/AMLSim, sample/20K_fanin200cycle200.tgz",

@@ -5,8 +5,10 @@ namespace strobe {
 namespace {
 
 const Register<DatasetTag> registered{
-    {"ucsocial", "KONECT opsahl-ucsocial (UC Irvine messages): 59,835 messages of 1,899 users, 2004 (bundled)",
-     "Opsahl and Panzarasa, Clustering in weighted networks, Social Networks 31(2), 2009; KONECT", {},
+    {"ucsocial",
+     "KONECT opsahl-ucsocial (UC Irvine messages): 59,835 messages of 1,899 users, 2004 (bundled)",
+     "Opsahl and Panzarasa, Clustering in weighted networks, Social Networks 31(2), 2009; KONECT",
+     {},
      {.file = "ucsocial/out.opsahl-ucsocial.gz",
       .sha256 = "96153975253c9256f9c0cb44db53010f78e3ad1c6d4508b7877c93c2f5c6e71c",
       .origin = "konect.cc/networks/opsahl-ucsocial",

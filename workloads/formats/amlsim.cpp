@@ -26,7 +26,8 @@ int probe(std::string_view head, std::string_view) {
 
 double read_step(const TextReader& reader, const Token& token) {
   const std::int64_t step = reader.whole(token, "step");
-  if (step > std::numeric_limits<Step>::max()) reader.fail(token.column, "step " + printable(token.text) + " is beyond 2^31 - 1");
+  if (step > std::numeric_limits<Step>::max())
+    reader.fail(token.column, "step " + printable(token.text) + " is beyond 2^31 - 1");
   return static_cast<double>(step);
 }
 
@@ -98,7 +99,8 @@ void read_labels(const std::string& path, EventGraph& graph) {
     const std::int64_t id = graph.original_id[static_cast<std::size_t>(missing - graph.vertex_label.begin())];
     throw InvalidInput(path, 0, 0, "account " + std::to_string(id) + " has transactions but is not listed");
   }
-  if (absent > 0) graph.provenance.notes.push_back(std::to_string(absent) + " accounts of the account table have no transaction");
+  if (absent > 0)
+    graph.provenance.notes.push_back(std::to_string(absent) + " accounts of the account table have no transaction");
 }
 
 EventGraph read(const std::string& path) {
@@ -117,10 +119,13 @@ EventGraph read(const std::string& path) {
   return graph;
 }
 
-const Register<FormatTag> registered{{"amlsim", "AMLSim transactions (csv), with account labels from nodes.csv beside it",
+const Register<FormatTag> registered{{"amlsim",
+                                      "AMLSim transactions (csv), with account labels from nodes.csv beside it",
                                       "Weber et al., Scalable Graph Learning for Anti-Money Laundering, 2018; "
                                       "github.com/IBM/AMLSim",
-                                      {}, {probe, read}, {}}};
+                                      {},
+                                      {probe, read},
+                                      {}}};
 
 }  // namespace
 }  // namespace strobe

@@ -28,7 +28,8 @@ EventGraph read(const std::string& path) {
   TextReader reader(path);
   if (!reader.next()) reader.fail_file("the file is empty");
   const bool stepped = is_header(reader.line(), step_header);
-  if (!stepped && !is_header(reader.line(), time_header)) reader.fail(1, "expected the header source,target,time[,weight]");
+  if (!stepped && !is_header(reader.line(), time_header))
+    reader.fail(1, "expected the header source,target,time[,weight]");
   const std::size_t columns = reader.split_commas().size();
   EventBuilder events;
   while (reader.next()) {
@@ -39,7 +40,8 @@ EventGraph read(const std::string& path) {
     const std::int64_t source = reader.whole(fields[0], "source vertex id");
     const std::int64_t target = reader.whole(fields[1], "target vertex id");
     const double time = stepped ? static_cast<double>(reader.whole(fields[2], "step")) : reader.seconds(fields[2]);
-    if (stepped && time > std::numeric_limits<Step>::max()) reader.fail(fields[2].column, "the step is beyond 2^31 - 1");
+    if (stepped && time > std::numeric_limits<Step>::max())
+      reader.fail(fields[2].column, "the step is beyond 2^31 - 1");
     events.add(source, target, time);
     if (columns == 4) events.add_weight(reader.weight(fields[3]));
   }
@@ -48,8 +50,12 @@ EventGraph read(const std::string& path) {
   return graph;
 }
 
-const Register<FormatTag> registered{{"csv", "csv with header source,target,time|step[,weight]; what `convert` writes",
-                                      "this project", {}, {probe, read}, {}}};
+const Register<FormatTag> registered{{"csv",
+                                      "csv with header source,target,time|step[,weight]; what `convert` writes",
+                                      "this project",
+                                      {},
+                                      {probe, read},
+                                      {}}};
 
 }  // namespace
 }  // namespace strobe

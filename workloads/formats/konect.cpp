@@ -73,7 +73,8 @@ void add_row(TextReader& reader, std::size_t& columns, EventBuilder& events) {
   }
   if (columns == 0) columns = fields.size();
   if (fields.size() != columns) {
-    reader.fail(0, "the rows before have " + std::to_string(columns) + " columns, this one has " + std::to_string(fields.size()));
+    reader.fail(0, "the rows before have " + std::to_string(columns) + " columns, this one has " +
+                       std::to_string(fields.size()));
   }
   const std::int64_t source = reader.whole(fields[0], "source vertex id");
   const std::int64_t target = reader.whole(fields[1], "target vertex id");
@@ -89,20 +90,26 @@ EventGraph read(const std::string& path) {
   if (header.done) add_row(reader, columns, events);
   while (reader.next()) add_row(reader, columns, events);
   if (header.stated_rows >= 0 && header.stated_rows != events.rows()) {
-    throw InvalidInput(path, 2, 0, "the header states " + std::to_string(header.stated_rows) + " edges, the file has " +
-                                       std::to_string(events.rows()));
+    throw InvalidInput(path, 2, 0,
+                       "the header states " + std::to_string(header.stated_rows) + " edges, the file has " +
+                           std::to_string(events.rows()));
   }
   if (header.bipartite) events.offset_targets(path);
   EventGraph graph = events.finish(path, "konect");
   if (columns < 4) graph.provenance.notes.push_back("the file has no times; all events are at time 0");
   if (header.bipartite) graph.provenance.notes.push_back("bipartite: target ids were moved behind the source ids");
-  if (header.undirected) graph.provenance.notes.push_back("undirected network: each row is kept as one event; orientation=both adds the reverse");
+  if (header.undirected)
+    graph.provenance.notes.push_back(
+        "undirected network: each row is kept as one event; orientation=both adds the reverse");
   return graph;
 }
 
-const Register<FormatTag> registered{{"konect", "KONECT out.*: % header, then u v [weight [time]]",
-                                      "Kunegis, KONECT - The Koblenz Network Collection, WWW Companion 2013", {},
-                                      {probe, read}, {}}};
+const Register<FormatTag> registered{{"konect",
+                                      "KONECT out.*: % header, then u v [weight [time]]",
+                                      "Kunegis, KONECT - The Koblenz Network Collection, WWW Companion 2013",
+                                      {},
+                                      {probe, read},
+                                      {}}};
 
 }  // namespace
 }  // namespace strobe

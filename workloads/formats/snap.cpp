@@ -65,8 +65,12 @@ EventGraph read(const std::string& path) {
   return events.finish(path, "snap");
 }
 
-const Register<FormatTag> registered{{"snap", "SNAP temporal edge list: SRC DST UNIXTS, # comments",
-                                      "snap.stanford.edu/data, temporal networks", {}, {probe, read}, {}}};
+const Register<FormatTag> registered{{"snap",
+                                      "SNAP temporal edge list: SRC DST UNIXTS, # comments",
+                                      "snap.stanford.edu/data, temporal networks",
+                                      {},
+                                      {probe, read},
+                                      {}}};
 
 }  // namespace
 }  // namespace strobe

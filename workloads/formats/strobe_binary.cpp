@@ -15,8 +15,12 @@ EventGraph read(const std::string& path) {
   return graph;
 }
 
-const Register<FormatTag> registered{{"strobe-binary", "Strobe's own binary graph: mapped, versioned, checksummed",
-                                      "this project", {}, {probe, read}, {}}};
+const Register<FormatTag> registered{{"strobe-binary",
+                                      "Strobe's own binary graph: mapped, versioned, checksummed",
+                                      "this project",
+                                      {},
+                                      {probe, read},
+                                      {}}};
 
 }  // namespace
 }  // namespace strobe

@@ -40,7 +40,8 @@ std::vector<std::uint64_t> draw_distinct(const RandomStream& random, std::uint64
   std::uint64_t drawn = 0;
   while (values.size() < count) {
     // Drawing exactly the shortfall keeps the result independent of batching.
-    for (std::size_t missing = count - values.size(); missing > 0; --missing) values.push_back(random.below(drawn++, range));
+    for (std::size_t missing = count - values.size(); missing > 0; --missing)
+      values.push_back(random.below(drawn++, range));
     std::sort(values.begin(), values.end());
     values.erase(std::unique(values.begin(), values.end()), values.end());
   }
@@ -53,8 +54,10 @@ std::vector<std::uint64_t> complement(const std::vector<std::uint64_t>& without,
   values.reserve(static_cast<std::size_t>(range) - without.size());
   std::size_t next = 0;
   for (std::uint64_t value = 0; value < range; ++value) {
-    if (next < without.size() && without[next] == value) ++next;
-    else values.push_back(value);
+    if (next < without.size() && without[next] == value)
+      ++next;
+    else
+      values.push_back(value);
   }
   return values;
 }
@@ -75,7 +78,8 @@ std::shared_ptr<const Snapshot> make_snapshot(std::int64_t vertices, const std::
     features[2 * row] += 1.0f;
     features[2 * column + 1] += 1.0f;
   }
-  for (std::size_t v = 0; v < static_cast<std::size_t>(vertices); ++v) snapshot->row_offsets[v + 1] += snapshot->row_offsets[v];
+  for (std::size_t v = 0; v < static_cast<std::size_t>(vertices); ++v)
+    snapshot->row_offsets[v + 1] += snapshot->row_offsets[v];
   return snapshot;
 }
 
@@ -85,7 +89,8 @@ SnapshotGraph generate(const Json& json, std::uint64_t seed) {
   const auto pairs = static_cast<std::uint64_t>(vertices) * static_cast<std::uint64_t>(vertices - 1);
   const double wanted = std::round(static_cast<double>(vertices) * parameters.density);
   if (wanted > static_cast<double>(pairs)) {
-    throw InvalidRequest("/density", fmt::format("{:.0f} distinct edges do not exist between {} vertices", wanted, vertices));
+    throw InvalidRequest("/density",
+                         fmt::format("{:.0f} distinct edges do not exist between {} vertices", wanted, vertices));
   }
   const auto edges = static_cast<std::size_t>(wanted);
   SnapshotGraph graph;
@@ -109,8 +114,12 @@ SnapshotGraph generate(const Json& json, std::uint64_t seed) {
   return graph;
 }
 
-const Register<GeneratorTag> registered{{"uniform", "T independent snapshots of N vertices with N f random distinct edges",
-                                         "ESDG (SC'21) section 6.3, weak scaling", fields(), generate, {}}};
+const Register<GeneratorTag> registered{{"uniform",
+                                         "T independent snapshots of N vertices with N f random distinct edges",
+                                         "ESDG (SC'21) section 6.3, weak scaling",
+                                         fields(),
+                                         generate,
+                                         {}}};
 
 }  // namespace
 }  // namespace strobe

@@ -1,7 +1,7 @@
 // The one dense building block of the fast kernels: C [m, n] = A [m, k] B [k, n] for row-major B, C and any strides of
 // A, in tiles of R rows by K registers of P columns. Every element of C adds its k terms in order, whatever the tile,
-// so results do not depend on how rows are divided. B is read a full register at a time and must be readable for
-// 64 bytes past its end.
+// so results do not depend on how rows are divided. Unused lanes of B are loaded as zero: what lies behind a narrow
+// matrix may be denormal, and each operation on a denormal lane costs some 150 cycles though nobody reads it.
 #pragma once
 
 #include <algorithm>
@@ -32,7 +32,7 @@ template <class T, int P, int K, int R, class Finish>
   const T* b = f.b + column;
   for (std::int64_t j = 0; j < f.inner; ++j, a += f.a_inner, b += f.b_row) {
     Lanes<T, P> right[K];
-    for (int c = 0; c < K; ++c) right[c] = load<T, P>(b + c * P);
+    for (int c = 0; c < K; ++c) right[c] = load_first<T, P>(b + c * P, c + 1 < K ? P : last);
     for (int i = 0; i < R; ++i) {
       const T left = a[i * f.a_row];
       for (int c = 0; c < K; ++c) sum[i][c] += left * right[c];

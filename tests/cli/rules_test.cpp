@@ -1,0 +1,79 @@
+// The scripts that check the source tree's rules must see a violation; a checker that never fails checks nothing.
+#include "program.hpp"
+
+namespace strobe::cli_test {
+namespace {
+
+class Rules : public Program {
+ protected:
+  void SetUp() override {
+    if (std::system("command -v python3 > /dev/null") != 0) GTEST_SKIP() << "python3 is not there";
+    for (const char* name : {"core", "backends", "models", "harness"}) std::filesystem::create_directory(folder_ / name);
+    write_text(folder_ / "core/low.hpp", "#pragma once\n");
+    write_text(folder_ / "harness/high.hpp", "#include \"core/low.hpp\"\n");
+  }
+
+  Outcome check(const std::string& rule) {
+    return finish(start({"python3", std::string(STROBE_SOURCE_DIR) + "/scripts/check_" + rule, folder_.string()}));
+  }
+
+  void expect_offence(const std::string& rule, const std::string& words) {
+    const Outcome outcome = check(rule);
+    EXPECT_EQ(outcome.status, 1) << outcome.out << outcome.err;
+    EXPECT_NE(outcome.out.find(words), std::string::npos) << outcome.out << outcome.err;
+  }
+};
+
+std::string function_of(int lines, const std::string& comment) {
+  std::string text = "namespace a {\n" + comment + "int f(int x) {\n";
+  for (int i = 0; i < lines - 2; ++i) text += "  x += 1;  // } {\n";
+  return text + "}\n}\n";
+}
+
+TEST_F(Rules, ACleanTreePasses) {
+  for (const char* rule : {"includes", "size", "clocks"}) EXPECT_EQ(check(rule).status, 0) << rule;
+}
+
+TEST_F(Rules, IncludingUpwardsIsFound) {
+  write_text(folder_ / "core/bad.cpp", "\n#include \"harness/high.hpp\"\n");
+  expect_offence("includes", "core/bad.cpp:2");
+}
+
+TEST_F(Rules, IncludingBesidesTheRootIsFound) {
+  write_text(folder_ / "harness/bad.cpp", "#include \"high.hpp\"\n");
+  expect_offence("includes", "harness/bad.cpp:1");
+}
+
+TEST_F(Rules, LongFunctionsAreFoundUnlessArgued) {
+  write_text(folder_ / "models/f.cpp", function_of(40, ""));
+  EXPECT_EQ(check("size").status, 0);
+  write_text(folder_ / "models/f.cpp", function_of(41, ""));
+  expect_offence("size", "models/f.cpp:2: the function has 41 lines");
+  write_text(folder_ / "models/f.cpp", function_of(41, "// size: one table\n"));
+  EXPECT_EQ(check("size").status, 0);
+}
+
+TEST_F(Rules, LongFilesAreFoundUnlessArgued) {
+  write_text(folder_ / "models/long.cpp", std::string(401, '\n'));
+  expect_offence("size", "models/long.cpp:1: the file has 401 lines");
+  write_text(folder_ / "models/long.cpp", "// size: generated\n" + std::string(401, '\n'));
+  EXPECT_EQ(check("size").status, 0);
+}
+
+TEST_F(Rules, ClocksOutsideBackendsAreFound) {
+  write_text(folder_ / "backends/clock.cpp", "auto t = std::chrono::steady_clock::now();\n");
+  EXPECT_EQ(check("clocks").status, 0);
+  write_text(folder_ / "models/clock.cpp", "\nauto t = std::chrono::steady_clock::now();\n");
+  expect_offence("clocks", "models/clock.cpp:2");
+}
+
+TEST_F(Rules, CalendarTimeNeedsItsPlaceAndReason) {
+  std::filesystem::create_directory(folder_ / "results");
+  write_text(folder_ / "results/date.cpp", "auto t = std::time(nullptr);  // calendar: written into env.json\n");
+  EXPECT_EQ(check("clocks").status, 0);
+  write_text(folder_ / "results/date.cpp", "auto t = std::time(nullptr);\n");
+  expect_offence("clocks", "results/date.cpp:1");
+}
+
+}  // namespace
+}  // namespace strobe::cli_test

@@ -1,0 +1,218 @@
+// Runs: what is on disk afterwards, continuing, being interrupted, repeating to the byte, and running under mpirun.
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <set>
+#include <thread>
+
+#include "program.hpp"
+
+namespace strobe::cli_test {
+namespace {
+
+class Run : public Program {
+ protected:
+  Json rows(const std::string& folder) { return read_json(folder_ / folder / "summary.json").at("rows"); }
+
+  std::size_t lines(const std::string& file) {
+    const std::string text = read_text(folder_ / file);
+    return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
+  }
+
+  std::string two_cases(const std::string& extra = "") {
+    return suite(R"({"name": "two", "defaults": {"workload": {"name": "uniform", "steps": 8, "vertices": 60}, "epochs": 2)" + extra +
+                 R"(}, "cases": [{"strategy": "sequential"}, {"strategy": "snapshot", "ranks": 2}]})");
+  }
+
+  /// Waits until the run directory has `count` rows; false after half a minute.
+  bool wait_for_rows(const std::string& folder, std::size_t count) {
+    for (int tries = 0; tries < 1500; ++tries) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      const Json summary = Json::parse(read_text(folder_ / folder / "summary.json"), nullptr, false);
+      if (summary.is_object() && summary.at("rows").size() >= count) return true;
+    }
+    return false;
+  }
+
+  void interrupt_and_check(int signal);
+};
+
+TEST_F(Run, LeavesAllFilesAndPrintsATable) {
+  const Outcome outcome = strobe({"run", two_cases(), "--out", "out", "--trace"});
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  for (const char* name : {"plan.json", "env.json", "samples.jsonl", "summary.json", "summary.csv"}) {
+    EXPECT_TRUE(std::filesystem::exists(folder_ / "out" / name)) << name;
+  }
+  ASSERT_EQ(rows("out").size(), 2u);
+  for (const Json& row : rows("out")) {
+    EXPECT_EQ(row.at("status"), "ok");
+    EXPECT_EQ(row.at("loss").size(), 3u);  // one warm-up epoch and two measured ones
+    EXPECT_NE(outcome.out.find(row.at("case_id").get<std::string>()), std::string::npos);
+    EXPECT_NE(outcome.err.find(row.at("case_id").get<std::string>()), std::string::npos);
+  }
+  EXPECT_EQ(lines("out/samples.jsonl"), 3u * (1 + 2));
+  std::size_t traces = 0;
+  for (const auto& file : std::filesystem::directory_iterator(folder_ / "out/trace")) {
+    EXPECT_FALSE(read_json(file.path()).at("traceEvents").empty()) << file.path();
+    ++traces;
+  }
+  EXPECT_EQ(traces, 2u);
+}
+
+TEST_F(Run, JsonIsTheSummaryAlone) {
+  const Outcome outcome = strobe({"run", "--workload", tiny, "--epochs", "2", "--out", "out", "--json"});
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_EQ(Json::parse(outcome.out), read_json(folder_ / "out/summary.json"));
+}
+
+TEST_F(Run, DryRunPrintsPlansAndWritesNothing) {
+  const Outcome outcome = strobe({"run", two_cases(), "--dry-run", "--json"});
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  const Json plan = Json::parse(outcome.out);
+  EXPECT_EQ(plan.at("plan_hash").get<std::string>().size(), 64u);
+  ASSERT_EQ(plan.at("cases").size(), 2u);
+  EXPECT_EQ(plan.at("cases")[0].at("planned_bytes_per_epoch").at("total"), 0);
+  EXPECT_GT(plan.at("cases")[1].at("planned_bytes_per_epoch").at("redistribute").get<double>(), 0.0);
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "runs"));
+}
+
+TEST_F(Run, FilterKeepsOrDropsCases) {
+  ASSERT_EQ(strobe({"run", two_cases(), "--out", "kept", "--filter", "snapshot"}).status, 0);
+  ASSERT_EQ(rows("kept").size(), 1u);
+  EXPECT_EQ(rows("kept")[0].at("strategy").at("name"), "snapshot");
+  ASSERT_EQ(strobe({"run", two_cases(), "--out", "dropped", "--filter", "-snapshot"}).status, 0);
+  ASSERT_EQ(rows("dropped").size(), 1u);
+  EXPECT_EQ(rows("dropped")[0].at("strategy").at("name"), "sequential");
+}
+
+TEST_F(Run, AFailingCaseIsARowAndTheOthersRun) {
+  const std::string name = suite(R"({"defaults": {"workload": {"name": "uniform", "steps": 8, "vertices": 600}, "epochs": 1},
+    "cases": [{"memory_limit_gib": 0.00001}, {"strategy": "snapshot", "ranks": 2}]})");
+  const Outcome outcome = strobe({"run", name, "--out", "out"});
+  EXPECT_EQ(outcome.status, 1) << outcome.err;
+  ASSERT_EQ(rows("out").size(), 2u);
+  EXPECT_EQ(rows("out")[0].at("status"), "out_of_memory");
+  EXPECT_FALSE(rows("out")[0].at("reason").get<std::string>().empty());
+  EXPECT_EQ(rows("out")[1].at("status"), "ok");
+}
+
+TEST_F(Run, ResumeRunsOnlyWhatIsMissing) {
+  ASSERT_EQ(strobe({"run", two_cases(), "--out", "out"}).status, 0);
+  Json summary = read_json(folder_ / "out/summary.json");
+  const Json kept = summary.at("rows")[0];
+  summary.at("rows").erase(1);  // as if the second case had never finished
+  write_text(folder_ / "out/summary.json", summary.dump());
+  const Outcome outcome = strobe({"run", two_cases(), "--out", "out", "--resume"});
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  ASSERT_EQ(rows("out").size(), 2u);
+  EXPECT_EQ(rows("out")[0], kept);
+  EXPECT_EQ(rows("out")[1].at("status"), "ok");
+  EXPECT_EQ(lines("out/samples.jsonl"), 3u * (1 + 2));
+  EXPECT_NE(outcome.err.find("kept"), std::string::npos);
+}
+
+TEST_F(Run, AnotherPlanIsNotResumedAndARunIsNotWrittenOver) {
+  ASSERT_EQ(strobe({"run", two_cases(), "--out", "out"}).status, 0);
+  const std::string before = read_text(folder_ / "out/summary.json");
+  expect_refusal(strobe({"run", two_cases(), "--out", "out"}), 2, {"--out"});
+  expect_refusal(strobe({"run", two_cases(R"(, "seed": 5)"), "--out", "out", "--resume"}), 2, {"--resume", "seed"});
+  EXPECT_EQ(read_text(folder_ / "out/summary.json"), before);
+}
+
+void Run::interrupt_and_check(int signal) {
+  const std::string name = suite(R"({"defaults": {"workload": {"name": "uniform", "steps": 8, "vertices": 60}},
+    "cases": [{"epochs": 2}, {"epochs": 100000000, "strategy": "snapshot", "ranks": 2}]})");
+  const pid_t pid = start({STROBE_BINARY, "run", name, "--out", "out"});
+  const bool first_finished = wait_for_rows("out", 1);
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  kill(pid, signal);
+  const Outcome outcome = finish(pid);
+  ASSERT_TRUE(first_finished) << outcome.err;
+  EXPECT_EQ(outcome.status, 128 + signal) << outcome.err;
+  ASSERT_EQ(rows("out").size(), 2u);
+  EXPECT_EQ(rows("out")[0].at("status"), "ok");
+  EXPECT_EQ(rows("out")[1].at("status"), "interrupted");
+  EXPECT_EQ(lines("out/samples.jsonl"), 3u);
+}
+
+TEST_F(Run, InterruptKeepsFinishedCases) { interrupt_and_check(SIGINT); }
+
+TEST_F(Run, TerminationKeepsFinishedCases) { interrupt_and_check(SIGTERM); }
+
+TEST_F(Run, SimulationRepeatsToTheByte) {
+  const std::vector<std::string> words = {"run", "--workload", tiny,  "--device", "sim",     "--strategy",
+                                          "vertex", "--ranks",   "16", "--epochs", "3", "--trace"};
+  for (const char* folder : {"a", "b"}) {
+    std::vector<std::string> command = words;
+    command.insert(command.end(), {"--out", folder});
+    const Outcome outcome = strobe(command);
+    ASSERT_EQ(outcome.status, 0) << outcome.err;
+  }
+  for (const char* name : {"summary.json", "summary.csv", "samples.jsonl", "plan.json"}) {
+    EXPECT_EQ(read_text(folder_ / "a" / name), read_text(folder_ / "b" / name)) << name;
+  }
+  for (const auto& file : std::filesystem::directory_iterator(folder_ / "a/trace")) {
+    EXPECT_EQ(read_text(file.path()), read_text(folder_ / "b/trace" / file.path().filename()));
+  }
+  EXPECT_EQ(rows("a")[0].at("time_source"), "virtual");
+}
+
+class Mpi : public Run {
+ protected:
+  void SetUp() override {
+    const Json listed = Json::parse(strobe({"list", "communicators", "--json"}).out);
+    bool built = false;
+    for (const Json& entry : listed.at("entries")) built = built || entry.at("name") == "mpi";
+    if (!built) GTEST_SKIP() << "this build has no mpi communicator";
+    if (std::system("command -v mpirun > /dev/null") != 0) GTEST_SKIP() << "mpirun is not there";
+    // Root and more ranks than cores are allowed; Open MPI 4 and 5 name the latter differently.
+    setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
+    setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
+    setenv("OMPI_MCA_rmaps_base_oversubscribe", "1", 1);
+    setenv("PRTE_MCA_rmaps_default_mapping_policy", ":oversubscribe", 1);
+    setenv("OMPI_MCA_btl_vader_single_copy_mechanism", "none", 1);  // containers may forbid it
+  }
+
+  Outcome mpirun(const std::string& processes, std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), {"mpirun", "-n", processes, STROBE_BINARY});
+    return finish(start(arguments));
+  }
+};
+
+TEST_F(Mpi, FourProcessesGiveTheLossesOfFourThreads) {
+  const std::vector<std::string> request = {"run",     "--workload", tiny,          "--strategy", "snapshot", "--ranks",
+                                            "4",       "--epochs",   "3",           "--precision", "fp64"};
+  std::vector<std::string> local = request, mpi = request;
+  local.insert(local.end(), {"--out", "local"});
+  mpi.insert(mpi.end(), {"--comm", "mpi", "--out", "mpi", "--trace"});
+  ASSERT_EQ(strobe(local).status, 0);
+  const Outcome outcome = mpirun("4", mpi);
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  const Json here = rows("local")[0], there = rows("mpi")[0];
+  ASSERT_EQ(here.at("loss").size(), there.at("loss").size());
+  for (std::size_t i = 0; i < here.at("loss").size(); ++i) {
+    const double a = here.at("loss")[i].get<double>(), b = there.at("loss")[i].get<double>();
+    EXPECT_LE(std::abs(a - b), 1e-10 * std::abs(a)) << "epoch " << i;
+  }
+  EXPECT_EQ(here.at("sent_bytes"), there.at("sent_bytes"));
+  EXPECT_EQ(lines("mpi/samples.jsonl"), 4u * 4u);
+  // Only one process prints: the case's id occurs in one line of the table.
+  const std::string id = there.at("case_id").get<std::string>();
+  const std::size_t first = outcome.out.find(id);
+  ASSERT_NE(first, std::string::npos);
+  EXPECT_EQ(outcome.out.find(id, first + 1), std::string::npos);
+}
+
+TEST_F(Mpi, WrongNumberOfProcessesIsUnavailable) {
+  const Outcome outcome = mpirun("2", {"run", "--workload", tiny, "--strategy", "vertex", "--ranks", "3", "--comm", "mpi", "--out", "out"});
+  EXPECT_EQ(outcome.status, 5) << outcome.err;
+}
+
+TEST_F(Mpi, ThreadsUnderMpirunAreRefused) {
+  const Outcome outcome = mpirun("2", {"run", "--workload", tiny, "--strategy", "vertex", "--ranks", "2", "--out", "out"});
+  EXPECT_EQ(outcome.status, 2);
+  EXPECT_NE(outcome.err.find("--comm mpi"), std::string::npos) << outcome.err;
+}
+
+}  // namespace
+}  // namespace strobe::cli_test

@@ -1,0 +1,113 @@
+// Errors, registry, units, hashes, shares and the thread pool.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <numeric>
+
+#include "core/errors.hpp"
+#include "core/hash.hpp"
+#include "core/ids.hpp"
+#include "core/parallel.hpp"
+#include "core/registry.hpp"
+#include "core/units.hpp"
+
+namespace strobe {
+namespace {
+
+struct ToyTag {
+  static constexpr const char* kind = "toy";
+  using Value = int;
+};
+
+TEST(Registry, FindsRefusesAndNamesTheNearest) {
+  Registry<ToyTag> toys;
+  toys.add({"snapshot", "d", "c", {}, 1, "a.cpp"});
+  toys.add({"vertex", "d", "c", {}, 2, "b.cpp"});
+  EXPECT_EQ(toys.find("vertex").value, 2);
+  EXPECT_EQ(toys.names(), (std::vector<std::string>{"snapshot", "vertex"}));
+  try {
+    toys.find("snapshto", "--strategy");
+    FAIL() << "an unknown name was found";
+  } catch (const InvalidRequest& error) {
+    EXPECT_EQ(error.where(), "--strategy");
+    EXPECT_NE(std::string(error.what()).find("did you mean 'snapshot'"), std::string::npos);
+  }
+}
+
+TEST(Registry, DuplicateNamesAreAnErrorNamingBothFiles) {
+  Registry<ToyTag> toys;
+  toys.add({"same", "d", "c", {}, 1, "a.cpp"});
+  toys.add({"same", "d", "c", {}, 2, "b.cpp"});
+  try {
+    toys.find("same");
+    FAIL() << "a duplicate went unnoticed";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("a.cpp and b.cpp"), std::string::npos);
+  }
+}
+
+TEST(Errors, SayWhere) {
+  EXPECT_STREQ(InvalidInput("f.csv", 3, 7, "bad id").what(), "f.csv:3:7: bad id");
+  EXPECT_STREQ(InvalidInput("f.csv", 0, 0, "empty").what(), "f.csv: empty");
+  const CollectiveTimeout timeout("all_reduce", 0, 2.0, {1, 3});
+  EXPECT_NE(std::string(timeout.what()).find("missing ranks: 1, 3"), std::string::npos);
+  EXPECT_EQ(nearest_name("tm-gnc", {"cd-gcn", "tm-gcn"}), "tm-gcn");
+  EXPECT_EQ(nearest_name("zzzzzzzz", {"cd-gcn", "tm-gcn"}), "");
+}
+
+TEST(Units, DurationsAndFormats) {
+  EXPECT_DOUBLE_EQ(parse_duration_seconds("30d", ""), 30.0 * 86400);
+  EXPECT_DOUBLE_EQ(parse_duration_seconds("1.5h", ""), 5400);
+  EXPECT_DOUBLE_EQ(parse_duration_seconds("90", ""), 90);
+  for (const char* text : {"", "d", "-1d", "0s", "3 fortnights", "nan", "inf"}) {
+    EXPECT_THROW(parse_duration_seconds(text, "--window"), InvalidRequest) << text;
+  }
+  EXPECT_EQ(format_bytes(1500), "1.5 kB");
+  EXPECT_EQ(format_seconds(0.0123), "12.3 ms");
+  EXPECT_EQ(format_count(-1234567), "-1,234,567");
+}
+
+TEST(Hash, Sha256OfKnownText) {
+  EXPECT_EQ(sha256_hex("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  EXPECT_THROW(sha256_file("/nonexistent/file"), SystemError);
+}
+
+TEST(Shares, CoverEverythingOnceAndEvenly) {
+  for (const std::int64_t n : {0, 1, 5, 12, 100}) {
+    for (const std::int64_t parts : {1, 3, 7, 16}) {
+      std::int64_t next = 0;
+      for (std::int64_t part = 0; part < parts; ++part) {
+        const strobe::Run share = even_share(n, parts, part);
+        EXPECT_EQ(share.first, next);
+        EXPECT_LE(share.count - n / parts, 1);
+        next += share.count;
+      }
+      EXPECT_EQ(next, n);
+    }
+  }
+}
+
+TEST(Workers, RunEveryTaskOnce) {
+  for (const int threads : {1, 2, 4}) {
+    Workers workers(threads);
+    EXPECT_EQ(workers.threads(), threads);
+    for (const std::int64_t tasks : {0, 1, 2, 100}) {
+      std::vector<std::atomic<int>> done(static_cast<std::size_t>(tasks));
+      for (int repeat = 0; repeat < 50; ++repeat) {
+        workers.run(tasks, [&](std::int64_t i) { ++done[static_cast<std::size_t>(i)]; });
+      }
+      for (const auto& count : done) EXPECT_EQ(count.load(), 50);
+    }
+  }
+}
+
+TEST(Workers, RethrowATasksException) {
+  Workers workers(3);
+  EXPECT_THROW(workers.run(10, [](std::int64_t i) { if (i == 7) throw Error("seven"); }), Error);
+  std::atomic<int> sum{0};
+  workers.run(4, [&](std::int64_t i) { sum += static_cast<int>(i); });
+  EXPECT_EQ(sum.load(), 6);
+}
+
+}  // namespace
+}  // namespace strobe
