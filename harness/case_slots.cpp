@@ -28,8 +28,8 @@ std::vector<std::string> registry_names() {
 
 template <class Registry>
 CaseSlot registry_slot(const char* name, const char* default_plugin, Json Case::*member) {
-  return {name, default_plugin, member, registry_fields<Registry>, registry_complete<Registry>,
-          registry_names<Registry>};
+  return {
+      name, default_plugin, member, registry_fields<Registry>, registry_complete<Registry>, registry_names<Registry>};
 }
 
 const FieldTable& workload_fields(const std::string& plugin, const std::string& where) {

@@ -46,7 +46,9 @@ class StrictBuilder : public nlohmann::json_sax<Json> {
 
   bool parse_error(std::size_t position, const std::string& token, const nlohmann::detail::exception& error) override {
     const std::size_t end = std::min(position == 0 ? 0 : position - 1, text_.size());
-    const auto line = static_cast<std::uint64_t>(std::count(text_.begin(), text_.begin() + static_cast<std::ptrdiff_t>(end), '\n')) + 1;
+    const auto line =
+        static_cast<std::uint64_t>(std::count(text_.begin(), text_.begin() + static_cast<std::ptrdiff_t>(end), '\n')) +
+        1;
     const std::size_t newline = end == 0 ? std::string::npos : text_.rfind('\n', end - 1);
     const std::size_t column = newline == std::string::npos ? end + 1 : end - newline;
     throw InvalidInput(source_, line, column, explain(token, error.what()));
@@ -113,7 +115,8 @@ Json parse_json_text(const std::string& text, const std::string& source) {
 Json read_json_file(const std::string& path) {
   std::error_code ignored;
   if (!std::filesystem::exists(path, ignored)) throw InvalidRequest("", fmt::format("there is no file '{}'", path));
-  if (std::filesystem::is_directory(path, ignored)) throw InvalidRequest("", fmt::format("'{}' is a folder, not a JSON file", path));
+  if (std::filesystem::is_directory(path, ignored))
+    throw InvalidRequest("", fmt::format("'{}' is a folder, not a JSON file", path));
   std::ifstream stream(path, std::ios::binary);
   std::ostringstream content;
   content << stream.rdbuf();

@@ -7,8 +7,8 @@
 
 namespace strobe {
 
-/// The JSON value of `text`. A key that occurs twice in one object throws InvalidRequest with its JSON pointer; text that
-/// is not JSON (NaN, comments, trailing commas included) throws InvalidInput(source, line, column, ...).
+/// The JSON value of `text`. A key that occurs twice in one object throws InvalidRequest with its JSON pointer; text
+/// that is not JSON (NaN, comments, trailing commas included) throws InvalidInput(source, line, column, ...).
 Json parse_json_text(const std::string& text, const std::string& source);
 
 /// The same for a file. Throws InvalidRequest("", ...) when there is no such file, SystemError when it cannot be read.

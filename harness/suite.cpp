@@ -140,7 +140,8 @@ void check_unique_paths(const std::vector<Setting>& settings) {
     const std::string path = find_case_slot(setting.path) != nullptr ? setting.path + ".name" : setting.path;
     const auto [known, fresh] = seen.emplace(path, &setting);
     if (!fresh) {
-      throw InvalidRequest(setting.origin, fmt::format("'{}' was already set by {}", setting.path, known->second->origin));
+      throw InvalidRequest(setting.origin,
+                           fmt::format("'{}' was already set by {}", setting.path, known->second->origin));
     }
   }
 }

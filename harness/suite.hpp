@@ -10,8 +10,8 @@
 
 namespace strobe {
 
-/// One setting that is laid over every case. `path` is "ranks" or "strategy.partitioner", `text` its value as typed, `origin`
-/// the option as typed ("--ranks", "--set strategy.partitioner"), which errors name.
+/// One setting that is laid over every case. `path` is "ranks" or "strategy.partitioner", `text` its value as typed,
+/// `origin` the option as typed ("--ranks", "--set strategy.partitioner"), which errors name.
 struct Setting {
   std::string path;
   std::string text;

@@ -32,8 +32,8 @@ void set_plugin(CaseTree& tree, const std::string& slot, const Json& value, cons
     throw InvalidRequest(where, "expected a name or an object with a name, found " + value.dump());
   }
   Json& held = tree.json[slot];
-  const bool renames = wanted.contains("name") && held.is_object() && held.contains("name") &&
-                       held.at("name") != wanted.at("name");
+  const bool renames =
+      wanted.contains("name") && held.is_object() && held.contains("name") && held.at("name") != wanted.at("name");
   if (held.is_null() || (renames && replaces)) {
     held = Json::object();
     forget_origins(tree, "/" + slot);
@@ -52,7 +52,8 @@ std::vector<std::string> split_path(const std::string& path, const std::string& 
   std::vector<std::string> parts{path.substr(0, dot)};
   if (dot != std::string::npos) parts.push_back(path.substr(dot + 1));
   for (const std::string& part : parts) {
-    if (part.empty()) throw InvalidRequest(where, fmt::format("'{}' is not a key; write ranks or strategy.partitioner", path));
+    if (part.empty())
+      throw InvalidRequest(where, fmt::format("'{}' is not a key; write ranks or strategy.partitioner", path));
   }
   require_key(parts.front(), where);
   if (parts.size() == 2 && find_case_slot(parts.front()) == nullptr) {

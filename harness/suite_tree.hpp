@@ -9,8 +9,8 @@
 
 namespace strobe {
 
-/// The JSON of a case under construction. `origin` maps the JSON pointer of a value inside the case ("/strategy/kind") to
-/// the place that set it ("/cases/0/matrix/strategy.partitioner", "--set strategy.partitioner").
+/// The JSON of a case under construction. `origin` maps the JSON pointer of a value inside the case ("/strategy/kind")
+/// to the place that set it ("/cases/0/matrix/strategy.partitioner", "--set strategy.partitioner").
 struct CaseTree {
   Json json;
   std::map<std::string, std::string> origin;
@@ -19,8 +19,8 @@ struct CaseTree {
 /// The keys of "a.b" as {"a", "b"}. Throws InvalidRequest(where, ...) for empty parts and more than two.
 std::vector<std::string> split_path(const std::string& path, const std::string& where);
 
-/// Sets the value at `path`. A plug-in given by name alone counts as {"name": ...}. When `replaces` is set and the value
-/// renames a plug-in, the parameters of the one before are dropped: they belong to another plug-in.
+/// Sets the value at `path`. A plug-in given by name alone counts as {"name": ...}. When `replaces` is set and the
+/// value renames a plug-in, the parameters of the one before are dropped: they belong to another plug-in.
 void set_path(CaseTree& tree, const std::string& path, const Json& value, const std::string& where, bool replaces);
 
 /// Lays an object of case keys over the tree, key by key.

@@ -1,17 +1,20 @@
-// Waiting: a short spin when every rank has a core of its own, then a condition variable in slices, so that a stop
-// signal (which only sets a flag) is noticed within one slice. A rank that was woken finds the work done in most cases.
+// Waiting: when every rank has a core of its own, first a short spin that turns into yielding (being woken takes longer
+// than most ranks are apart); then a condition variable in slices, so that a stop signal, which only sets a flag, is
+// noticed within one slice. A rank that was woken finds the work done in most cases.
 #include "backends/local/world.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <thread>
 
 #include "core/interrupt.hpp"
 
 namespace strobe::local {
 namespace {
 
-constexpr auto spin_time = std::chrono::microseconds(50);
+constexpr auto spin_time = std::chrono::microseconds(100);
+constexpr auto yield_time = std::chrono::milliseconds(1);
 constexpr auto poll_slice = std::chrono::milliseconds(100);
 
 void relax() {
@@ -57,12 +60,13 @@ bool World::await(const Meeting& meeting, int stage, Clock::time_point deadline)
   const auto done = [&] { return stage < 0 ? meeting.settled() : meeting.stage_done(stage); };
   if (done()) return true;
   if (spin_) {
-    const auto spin_until = Clock::now() + spin_time;
-    while (Clock::now() < spin_until) {
+    const auto begin = Clock::now();
+    for (auto now = begin; now < begin + yield_time; now = Clock::now()) {
       for (int i = 0; i < 32; ++i) {
         if (done()) return true;
         relax();
       }
+      if (now > begin + spin_time) std::this_thread::yield();
     }
   }
   std::unique_lock lock(mutex_);

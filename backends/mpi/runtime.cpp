@@ -82,6 +82,8 @@ Runtime::~Runtime() {
   int finalised = 0;
   if (!owner_ || MPI_Finalized(&finalised) != MPI_SUCCESS || finalised != 0) return;
   if (broken_) {
+    // Rank 0 writes the results: leave it the time to do so, since an abort ends all ranks.
+    if (rank_ != 0) std::this_thread::sleep_for(std::chrono::seconds(5));
     std::fflush(nullptr);
     MPI_Abort(MPI_COMM_WORLD, EXIT_FAILURE);
   }

@@ -45,10 +45,12 @@ void refuse_remaining(const CLI::App& app) {
 /// Nothing was asked for, or no command of that name.
 [[noreturn]] void refuse_command(const CLI::App& app) {
   const std::vector<std::string> commands = CommandRegistry::instance().names();
-  if (app.remaining().empty()) throw InvalidRequest("", fmt::format("which command? One of: {}", fmt::join(commands, ", ")));
+  if (app.remaining().empty())
+    throw InvalidRequest("", fmt::format("which command? One of: {}", fmt::join(commands, ", ")));
   const std::string word = app.remaining().front();
   const bool flag = word.front() == '-';
-  throw InvalidRequest("", unknown_name_message(flag ? "option" : CommandTag::kind, word, flag ? flag_names(app) : commands));
+  throw InvalidRequest(
+      "", unknown_name_message(flag ? "option" : CommandTag::kind, word, flag ? flag_names(app) : commands));
 }
 
 int dispatch(CLI::App& app, const std::map<std::string, CommandAction>& actions, std::vector<std::string> arguments) {
@@ -98,7 +100,8 @@ void CommandOptions::toggle(const std::string& flag, bool& value, const std::str
 
 void CommandOptions::named(const std::string& flag, std::map<std::string, std::string>& values, const std::string& name,
                            const std::string& help) {
-  app_.add_option_function<std::string>(flag, [&values, name](const std::string& text) { values[name] = text; }, help);
+  app_.add_option_function<std::string>(
+      flag, [&values, name](const std::string& text) { values[name] = text; }, help);
 }
 
 void CommandOptions::fields(const FieldTable& table, std::map<std::string, std::string>& values) {

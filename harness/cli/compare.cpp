@@ -1,4 +1,6 @@
 // `strobe compare BASE NEW`: two runs side by side, with a gate for continuous integration.
+#include "results/compare.hpp"
+
 #include <fmt/format.h>
 
 #include <cmath>
@@ -6,7 +8,6 @@
 
 #include "harness/cli/command.hpp"
 #include "harness/cli/narrate.hpp"
-#include "results/compare.hpp"
 
 namespace strobe {
 namespace {
@@ -39,13 +40,15 @@ CommandAction define(CommandOptions& options) {
   options.positional("NEW", request->changed, "run directory to judge");
   options.text("--threshold", request->threshold, "smallest change of the median that counts, in percent (default 5)");
   options.toggle("--allow-different-host", request->allow_different_host, "compare wall times of different machines");
-  options.toggle("--fail-on-regression", request->fail_on_regression, "exit with 3 when a case is slower, missing or failing");
+  options.toggle("--fail-on-regression", request->fail_on_regression,
+                 "exit with 3 when a case is slower, missing or failing");
   options.toggle("--json", request->json, "print JSON");
   options.example("Example: strobe compare runs/before runs/after --fail-on-regression");
   return [request] { return compare(*request); };
 }
 
-const Register<CommandTag> registered{{"compare", "two runs side by side: ratio of medians and verdict per case", "", {}, define, {}}};
+const Register<CommandTag> registered{
+    {"compare", "two runs side by side: ratio of medians and verdict per case", "", {}, define, {}}};
 
 }  // namespace
 }  // namespace strobe

@@ -20,7 +20,8 @@ int convert(const ConvertRequest& request) {
   if (request.in.empty() || request.out.empty()) throw InvalidRequest("", "convert needs two files: IN and OUT");
   const std::string extension = std::filesystem::path(request.out).extension().string();
   if (extension != ".strobe" && extension != ".csv") {
-    throw InvalidRequest("OUT", fmt::format("'{}' should end in .strobe or .csv, which names the format to write", request.out));
+    throw InvalidRequest(
+        "OUT", fmt::format("'{}' should end in .strobe or .csv, which names the format to write", request.out));
   }
   Json parameters = Json::object();
   if (!request.format.empty()) parameters["format"] = request.format;
@@ -48,7 +49,8 @@ CommandAction define(CommandOptions& options) {
   return [request] { return convert(*request); };
 }
 
-const Register<CommandTag> registered{{"convert", "convert a graph to Strobe's binary form or to CSV", "", {}, define, {}}};
+const Register<CommandTag> registered{
+    {"convert", "convert a graph to Strobe's binary form or to CSV", "", {}, define, {}}};
 
 }  // namespace
 }  // namespace strobe

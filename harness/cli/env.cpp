@@ -16,7 +16,8 @@ CommandAction define(CommandOptions& options) {
   };
 }
 
-const Register<CommandTag> registered{{"env", "print what a run would record about this machine, as JSON", "", {}, define, {}}};
+const Register<CommandTag> registered{
+    {"env", "print what a run would record about this machine, as JSON", "", {}, define, {}}};
 
 }  // namespace
 }  // namespace strobe

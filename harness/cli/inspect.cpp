@@ -22,7 +22,8 @@ struct InspectRequest {
 };
 
 int inspect(const InspectRequest& request) {
-  if (request.workload.empty()) throw InvalidRequest("", "inspect what? The name of a data set or generator, or a file");
+  if (request.workload.empty())
+    throw InvalidRequest("", "inspect what? The name of a data set or generator, or a file");
   const CaseSlot& slot = *find_case_slot("workload");
   NamedParameters named = split_named_parameters(request.workload, slot.names(), "W");
   for (const auto& [key, text] : request.options) named.parameters.emplace_back(key, text);
@@ -55,7 +56,8 @@ CommandAction define(CommandOptions& options) {
   return [request] { return inspect(*request); };
 }
 
-const Register<CommandTag> registered{{"inspect", "vertices, steps, edges per step, overlap and degrees of a workload", "", {}, define, {}}};
+const Register<CommandTag> registered{
+    {"inspect", "vertices, steps, edges per step, overlap and degrees of a workload", "", {}, define, {}}};
 
 }  // namespace
 }  // namespace strobe

@@ -21,11 +21,16 @@ namespace {
 
 const char* type_text(FieldType type) {
   switch (type) {
-    case FieldType::integer: return "integer";
-    case FieldType::real: return "real";
-    case FieldType::boolean: return "boolean";
-    case FieldType::choice: return "choice";
-    case FieldType::text: break;
+    case FieldType::integer:
+      return "integer";
+    case FieldType::real:
+      return "real";
+    case FieldType::boolean:
+      return "boolean";
+    case FieldType::choice:
+      return "choice";
+    case FieldType::text:
+      break;
   }
   return "text";
 }
@@ -152,7 +157,7 @@ CommandAction define(CommandOptions& options) {
     bool json = false;
   };
   const auto request = std::make_shared<Request>();
-  options.positional("kind", request->kind, 
+  options.positional("kind", request->kind,
                      "workloads, models, strategies, devices, communicators, clusters, formats, tasks, generators, "
                      "optimizers or cost-models");
   options.toggle("--json", request->json, "print JSON");
@@ -160,7 +165,8 @@ CommandAction define(CommandOptions& options) {
   return [request] { return list_kind(request->kind, request->json); };
 }
 
-const Register<CommandTag> registered{{"list", "print what can be chosen: workloads, models, strategies, ...", "", {}, define, {}}};
+const Register<CommandTag> registered{
+    {"list", "print what can be chosen: workloads, models, strategies, ...", "", {}, define, {}}};
 
 }  // namespace
 }  // namespace strobe

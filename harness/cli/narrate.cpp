@@ -54,12 +54,13 @@ void Progress::begin(const std::string& id) {
   if (!silent_ && terminal_) fmt::print(stderr, "\r\x1b[K{}  {} ...", head(), id);
 }
 
-void Progress::finish(const std::string& id, const std::string& time, const std::string& status,
-                      const std::string& reason) {
+std::string Progress::finish(const std::string& id, const std::string& time, const std::string& status,
+                             const std::string& reason) {
   ++done_;
-  if (silent_) return;
-  fmt::print(stderr, "{}{}  {}  {}  {}{}\n", terminal_ ? "\r\x1b[K" : "", head(), id, time, status,
-             reason.empty() ? "" : ": " + reason);
+  const std::string line =
+      fmt::format("{}  {}  {}  {}{}\n", head(), id, time, status, reason.empty() ? "" : ": " + reason);
+  if (!silent_) fmt::print(stderr, "{}{}", terminal_ ? "\r\x1b[K" : "", line);
+  return line;
 }
 
 }  // namespace strobe

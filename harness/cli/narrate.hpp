@@ -22,7 +22,9 @@ class Progress {
   explicit Progress(std::size_t cases, bool silent);
   /// Shows what is under way, on a terminal only; the finished line replaces it.
   void begin(const std::string& id);
-  void finish(const std::string& id, const std::string& time, const std::string& status, const std::string& reason);
+  /// Counts the case as done and shows its line, which is returned for the log.
+  std::string finish(const std::string& id, const std::string& time, const std::string& status,
+                     const std::string& reason);
 
  private:
   std::string head() const;

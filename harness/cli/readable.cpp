@@ -53,7 +53,8 @@ std::string readable(const Json& object, const std::string& indent) {
       text += fmt::format("{}{}\n{}", indent, key, table_text(value, indent + "  "));
     } else {
       const std::size_t width = 26 - std::min<std::size_t>(indent.size(), 20);
-      text += fmt::format("{}{:<{}} {}\n", indent, key, width, value.is_array() ? list_text(value) : scalar_text(value));
+      text +=
+          fmt::format("{}{:<{}} {}\n", indent, key, width, value.is_array() ? list_text(value) : scalar_text(value));
     }
   }
   return text;

@@ -93,7 +93,7 @@ class Sweep {
     for (const Case& c : suite_.cases) {
       const std::string id = case_id(c);
       if (finished_.count(id) != 0) {
-        progress_.finish(id, "-", "kept", "");
+        log(progress_.finish(id, "-", "kept", ""));
         continue;
       }
       if (const int signal = stop_signal().load(); signal != 0) throw Interrupted(signal);
@@ -147,7 +147,12 @@ class Sweep {
     directory_->add_row(row);
     if (request_.trace && result.status == "ok") directory_->write_trace(id, spans, result.time_source);
     all_ok_ = all_ok_ && row.status == "ok";
-    progress_.finish(id, row.epoch_seconds ? format_seconds(row.epoch_seconds->median) : "-", row.status, row.reason);
+    const std::string time = row.epoch_seconds ? format_seconds(row.epoch_seconds->median) : "-";
+    log(progress_.finish(id, time, row.status, row.reason));
+  }
+
+  void log(const std::string& line) {
+    if (directory_) append_durably(directory_->log_path(), line);
   }
 
   /// A wrong request ends the run while nothing is measured; later it is a row, since the others are worth keeping.

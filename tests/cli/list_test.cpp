@@ -20,7 +20,7 @@ class List : public Program {
 };
 
 const std::filesystem::path root = STROBE_SOURCE_DIR;
-const std::vector<std::string> kinds = {"workloads", "models", "strategies", "devices", "communicators",
+const std::vector<std::string> kinds = {"workloads", "models", "strategies", "devices",    "communicators",
                                         "formats",   "tasks",  "generators", "optimizers", "cost-models"};
 
 /// Files that register a plug-in that is listed, found by their text.
@@ -46,7 +46,8 @@ TEST_F(List, EqualsTheFilesOnDisk) {
   }
   std::set<std::string> present = registering_files();
   // The mpi folder leaves itself out of a build without MPI.
-  const bool mpi = std::any_of(listed.begin(), listed.end(), [](const auto& f) { return f.rfind("backends/mpi/", 0) == 0; });
+  const bool mpi =
+      std::any_of(listed.begin(), listed.end(), [](const auto& f) { return f.rfind("backends/mpi/", 0) == 0; });
   if (!mpi) std::erase_if(present, [](const std::string& file) { return file.rfind("backends/mpi/", 0) == 0; });
   EXPECT_EQ(listed, present);
 }
@@ -94,7 +95,8 @@ TEST_F(List, TextNamesEveryEntry) {
   for (const std::string& kind : kinds) {
     const Outcome outcome = strobe({"list", kind});
     EXPECT_EQ(outcome.status, 0);
-    for (const Json& entry : entries(kind)) EXPECT_NE(outcome.out.find(entry.at("name").get<std::string>()), std::string::npos);
+    for (const Json& entry : entries(kind))
+      EXPECT_NE(outcome.out.find(entry.at("name").get<std::string>()), std::string::npos);
   }
 }
 

@@ -97,7 +97,8 @@ class Program : public ::testing::Test {
 inline void expect_refusal(const Outcome& outcome, int status, const std::vector<std::string>& words) {
   EXPECT_EQ(outcome.status, status) << outcome.err;
   EXPECT_EQ(outcome.out, "");
-  for (const std::string& word : words) EXPECT_NE(outcome.err.find(word), std::string::npos) << word << "\n" << outcome.err;
+  for (const std::string& word : words)
+    EXPECT_NE(outcome.err.find(word), std::string::npos) << word << "\n" << outcome.err;
 }
 
 /// A generated workload that trains in milliseconds.

@@ -72,8 +72,10 @@ TEST_F(Refusals, ImpossibleRankCounts) {
   expect_refusal(strobe({"run", "--workload", tiny, "--ranks", "0"}), 2, {"--ranks", "between 1"});
   expect_refusal(strobe({"run", "--workload", tiny, "--ranks", "2"}), 2, {"sequential", "2"});
   // 8 snapshots leave 7 to train on, which cannot be spread over 8 ranks.
-  expect_refusal(strobe({"run", "--workload", tiny, "--strategy", "snapshot", "--ranks", "8"}), 2, {"--ranks", "7", "8"});
-  expect_refusal(strobe({"run", "--workload", tiny, "--strategy", "vertex", "--ranks", "61"}), 2, {"--ranks", "60", "61"});
+  expect_refusal(strobe({"run", "--workload", tiny, "--strategy", "snapshot", "--ranks", "8"}), 2,
+                 {"--ranks", "7", "8"});
+  expect_refusal(strobe({"run", "--workload", tiny, "--strategy", "vertex", "--ranks", "61"}), 2,
+                 {"--ranks", "60", "61"});
 }
 
 TEST_F(Refusals, ImpossibleCaseOfASuiteIsFoundBeforeAnythingIsMeasured) {
@@ -113,7 +115,9 @@ TEST_F(Refusals, ConvertNeedsAKnownExtensionAndEvents) {
   expect_refusal(strobe({"convert", "chess"}), 2, {"IN and OUT"});
 }
 
-TEST_F(Refusals, BackendThatIsNotBuilt) { expect_refusal(strobe({"run", "--workload", tiny, "--device", "cuda"}), 5, {"cuda"}); }
+TEST_F(Refusals, BackendThatIsNotBuilt) {
+  expect_refusal(strobe({"run", "--workload", tiny, "--device", "cuda"}), 5, {"cuda"});
+}
 
 TEST_F(Refusals, FullDiskIsAMessageNotACrash) {
   const Outcome outcome = finish(start_shell("exec '" STROBE_BINARY "' list models --json > /dev/full"));

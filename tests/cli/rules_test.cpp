@@ -8,7 +8,8 @@ class Rules : public Program {
  protected:
   void SetUp() override {
     if (std::system("command -v python3 > /dev/null") != 0) GTEST_SKIP() << "python3 is not there";
-    for (const char* name : {"core", "backends", "models", "harness"}) std::filesystem::create_directory(folder_ / name);
+    for (const char* name : {"core", "backends", "models", "harness"})
+      std::filesystem::create_directory(folder_ / name);
     write_text(folder_ / "core/low.hpp", "#pragma once\n");
     write_text(folder_ / "harness/high.hpp", "#include \"core/low.hpp\"\n");
   }

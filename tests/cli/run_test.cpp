@@ -20,8 +20,9 @@ class Run : public Program {
   }
 
   std::string two_cases(const std::string& extra = "") {
-    return suite(R"({"name": "two", "defaults": {"workload": {"name": "uniform", "steps": 8, "vertices": 60}, "epochs": 2)" + extra +
-                 R"(}, "cases": [{"strategy": "sequential"}, {"strategy": "snapshot", "ranks": 2}]})");
+    return suite(
+        R"({"name": "two", "defaults": {"workload": {"name": "uniform", "steps": 8, "vertices": 60}, "epochs": 2)" +
+        extra + R"(}, "cases": [{"strategy": "sequential"}, {"strategy": "snapshot", "ranks": 2}]})");
   }
 
   /// Waits until the run directory has `count` rows; false after half a minute.
@@ -40,7 +41,8 @@ class Run : public Program {
 TEST_F(Run, LeavesAllFilesAndPrintsATable) {
   const Outcome outcome = strobe({"run", two_cases(), "--out", "out", "--trace"});
   ASSERT_EQ(outcome.status, 0) << outcome.err;
-  for (const char* name : {"plan.json", "env.json", "samples.jsonl", "summary.json", "summary.csv"}) {
+  for (const char* name :
+       {"plan.json", "env.json", "samples.jsonl", "summary.json", "summary.csv", "logs/strobe.log"}) {
     EXPECT_TRUE(std::filesystem::exists(folder_ / "out" / name)) << name;
   }
   ASSERT_EQ(rows("out").size(), 2u);
@@ -86,7 +88,8 @@ TEST_F(Run, FilterKeepsOrDropsCases) {
 }
 
 TEST_F(Run, AFailingCaseIsARowAndTheOthersRun) {
-  const std::string name = suite(R"({"defaults": {"workload": {"name": "uniform", "steps": 8, "vertices": 600}, "epochs": 1},
+  const std::string name =
+      suite(R"({"defaults": {"workload": {"name": "uniform", "steps": 8, "vertices": 600}, "epochs": 1},
     "cases": [{"memory_limit_gib": 0.00001}, {"strategy": "snapshot", "ranks": 2}]})");
   const Outcome outcome = strobe({"run", name, "--out", "out"});
   EXPECT_EQ(outcome.status, 1) << outcome.err;
@@ -140,8 +143,8 @@ TEST_F(Run, InterruptKeepsFinishedCases) { interrupt_and_check(SIGINT); }
 TEST_F(Run, TerminationKeepsFinishedCases) { interrupt_and_check(SIGTERM); }
 
 TEST_F(Run, SimulationRepeatsToTheByte) {
-  const std::vector<std::string> words = {"run", "--workload", tiny,  "--device", "sim",     "--strategy",
-                                          "vertex", "--ranks",   "16", "--epochs", "3", "--trace"};
+  const std::vector<std::string> words = {"run",    "--workload", tiny, "--device", "sim", "--strategy",
+                                          "vertex", "--ranks",    "16", "--epochs", "3",   "--trace"};
   for (const char* folder : {"a", "b"}) {
     std::vector<std::string> command = words;
     command.insert(command.end(), {"--out", folder});
@@ -180,8 +183,8 @@ class Mpi : public Run {
 };
 
 TEST_F(Mpi, FourProcessesGiveTheLossesOfFourThreads) {
-  const std::vector<std::string> request = {"run",     "--workload", tiny,          "--strategy", "snapshot", "--ranks",
-                                            "4",       "--epochs",   "3",           "--precision", "fp64"};
+  const std::vector<std::string> request = {"run", "--workload", tiny, "--strategy",  "snapshot", "--ranks",
+                                            "4",   "--epochs",   "3",  "--precision", "fp64"};
   std::vector<std::string> local = request, mpi = request;
   local.insert(local.end(), {"--out", "local"});
   mpi.insert(mpi.end(), {"--comm", "mpi", "--out", "mpi", "--trace"});
@@ -204,12 +207,14 @@ TEST_F(Mpi, FourProcessesGiveTheLossesOfFourThreads) {
 }
 
 TEST_F(Mpi, WrongNumberOfProcessesIsUnavailable) {
-  const Outcome outcome = mpirun("2", {"run", "--workload", tiny, "--strategy", "vertex", "--ranks", "3", "--comm", "mpi", "--out", "out"});
+  const Outcome outcome =
+      mpirun("2", {"run", "--workload", tiny, "--strategy", "vertex", "--ranks", "3", "--comm", "mpi", "--out", "out"});
   EXPECT_EQ(outcome.status, 5) << outcome.err;
 }
 
 TEST_F(Mpi, ThreadsUnderMpirunAreRefused) {
-  const Outcome outcome = mpirun("2", {"run", "--workload", tiny, "--strategy", "vertex", "--ranks", "2", "--out", "out"});
+  const Outcome outcome =
+      mpirun("2", {"run", "--workload", tiny, "--strategy", "vertex", "--ranks", "2", "--out", "out"});
   EXPECT_EQ(outcome.status, 2);
   EXPECT_NE(outcome.err.find("--comm mpi"), std::string::npos) << outcome.err;
 }

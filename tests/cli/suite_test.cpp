@@ -1,4 +1,6 @@
 // Suite files: expansion, precedence, and the place that each error names.
+#include "harness/suite.hpp"
+
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -6,7 +8,6 @@
 
 #include "core/errors.hpp"
 #include "harness/json_text.hpp"
-#include "harness/suite.hpp"
 
 namespace strobe {
 namespace {
@@ -72,14 +73,16 @@ TEST(Suites, AnotherPlugInDropsParametersOfTheOneBefore) {
 }
 
 TEST(Suites, CasesMadeEqualBySettingsRunOnce) {
-  const char* text = R"({"defaults": {"workload": "uniform"}, "cases": [{"strategy": "vertex", "matrix": {"ranks": [1, 2, 4]}}]})";
+  const char* text =
+      R"({"defaults": {"workload": "uniform"}, "cases": [{"strategy": "vertex", "matrix": {"ranks": [1, 2, 4]}}]})";
   const Suite suite = expand(text, {{"ranks", "3", "--ranks"}});
   EXPECT_EQ(suite.cases.size(), 1u);
   EXPECT_EQ(suite.merged, 2u);
 }
 
 TEST(Suites, SimulatedCasesGetTheirDefaults) {
-  const Suite suite = expand(R"({"cases": [{"workload": "uniform", "device": "sim", "strategy": "vertex", "ranks": 8}]})");
+  const Suite suite =
+      expand(R"({"cases": [{"workload": "uniform", "device": "sim", "strategy": "vertex", "ranks": 8}]})");
   EXPECT_EQ(suite.cases[0].comm, "sim");
   EXPECT_EQ(suite.cases[0].numerics, "none");
   EXPECT_EQ(suite.cases[0].cluster, "aimos-v100");
@@ -91,9 +94,12 @@ TEST(Suites, ErrorsNameThePlaceThatIsToBlame) {
       {R"({"case": []})", {"/case:", "'cases'"}},
       {R"({"cases": []})", {"/cases"}},
       {R"({"cases": [{"ranks": 1}]})", {"/cases/0/workload", "needs a workload"}},
-      {R"({"cases": [{"workload": "uniform", "model": {"name": "tm-gcn", "windw": 3}}]})", {"/cases/0/model/windw", "'window'"}},
-      {R"({"defaults": {"strategy": "snapshto"}, "cases": [{"workload": "uniform"}]})", {"/defaults/strategy", "'snapshot'"}},
-      {R"({"cases": [{"workload": "uniform", "matrix": {"strategy.name": ["vertx"]}}]})", {"/cases/0/matrix/strategy.name", "'vertex'"}},
+      {R"({"cases": [{"workload": "uniform", "model": {"name": "tm-gcn", "windw": 3}}]})",
+       {"/cases/0/model/windw", "'window'"}},
+      {R"({"defaults": {"strategy": "snapshto"}, "cases": [{"workload": "uniform"}]})",
+       {"/defaults/strategy", "'snapshot'"}},
+      {R"({"cases": [{"workload": "uniform", "matrix": {"strategy.name": ["vertx"]}}]})",
+       {"/cases/0/matrix/strategy.name", "'vertex'"}},
       {R"({"cases": [{"workload": "uniform", "matrix": {"rank": [1]}}]})", {"/cases/0/matrix/rank", "'ranks'"}},
       {R"({"cases": [{"workload": "uniform", "matrix": {"ranks": []}}]})", {"/cases/0/matrix/ranks", "at least one"}},
       {R"({"cases": [{"workload": "uniform", "matrix": {"ranks": 2}}]})", {"/cases/0/matrix/ranks", "list"}},
@@ -112,7 +118,8 @@ TEST(Suites, ErrorsNameThePlaceThatIsToBlame) {
 }
 
 TEST(Suites, DescriptionsAndCommentsAreAllowedAnywhere) {
-  const Suite suite = expand(R"({"$schema": "x", "$comment": "c", "description": "d", "defaults": {"$comment": "c"}, "cases": [
+  const Suite suite =
+      expand(R"({"$schema": "x", "$comment": "c", "description": "d", "defaults": {"$comment": "c"}, "cases": [
     {"description": "d", "workload": {"name": "uniform", "$comment": "c"}, "matrix": {"$comment": "c", "ranks": [1]}}]})");
   EXPECT_EQ(suite.cases.size(), 1u);
   EXPECT_FALSE(suite.cases[0].workload.contains("$comment"));
@@ -145,7 +152,8 @@ TEST(JsonText, DuplicateKeysAreRefusedWithTheirPointer) {
 
 TEST(JsonText, SyntaxErrorsNameLineAndColumn) {
   const std::vector<std::pair<std::string, std::uint64_t>> wrong = {
-      {"{\n  \"a\": 1,\n}", 3}, {"{\"a\": NaN}", 1}, {"", 1}, {"{\"a\": 1} x", 1}, {"{\n\"a\": 1e999}", 2}, {"// c\n{}", 1}};
+      {"{\n  \"a\": 1,\n}", 3}, {"{\"a\": NaN}", 1},     {"", 1},
+      {"{\"a\": 1} x", 1},      {"{\n\"a\": 1e999}", 2}, {"// c\n{}", 1}};
   for (const auto& [text, line] : wrong) {
     try {
       parse_json_text(text, "suite.json");

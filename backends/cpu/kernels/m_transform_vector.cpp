@@ -1,5 +1,5 @@
 // M-transform over columns of the time-major matrix: a task holds one range of cell values over all steps. Windows up
-// to 16 steps are summed anew from the cache that the range stays in; longer ones by blocks (van Herk, Pattern
+// to 8 steps are summed anew from the cache that the range stays in; longer ones by blocks (van Herk, Pattern
 // Recognition Letters 1992; Gil and Werman, PAMI 1993): time is cut into blocks of w steps, every window is a suffix
 // of one block plus a prefix of the next, so 3 additions per cell for any w. A running sum that subtracts what leaves
 // the window would drift; both forms here only add, with the error bound of a plain sum.
@@ -12,7 +12,7 @@
 namespace strobe {
 namespace {
 
-constexpr std::int64_t most_summed_anew = 16;
+constexpr int most_summed_anew = 8;
 
 /// One range of `count` values at x, y + t * slab for each step t. In running order i, step(i) counts up (forward) or
 /// down (backward).
@@ -43,31 +43,54 @@ void put(const TimeRange<T>& range, std::int64_t i, const T* sum) {
   }
 }
 
-/// Sums [0, n) of the window's inputs in groups of four, so the partial sum is loaded and stored less often.
+/// A window's inputs and their weights, newest last.
 template <class T>
-void sum_anew(const TimeRange<T>& range, std::int64_t i, T* sum) {
-  std::int64_t s = std::max<std::int64_t>(0, i - range.window + 1);
-  const T* first = range.in(s);
-  const T w0 = range.weight_in(s);
-  for (std::int64_t c = 0; c < range.count; ++c) sum[c] = w0 * first[c];
-  for (++s; s + 4 <= i + 1; s += 4) {
-    const T *a = range.in(s), *b = range.in(s + 1), *d = range.in(s + 2), *e = range.in(s + 3);
-    const T wa = range.weight_in(s), wb = range.weight_in(s + 1), wd = range.weight_in(s + 2), we = range.weight_in(s + 3);
-    for (std::int64_t c = 0; c < range.count; ++c) sum[c] += (wa * a[c] + wb * b[c]) + (wd * d[c] + we * e[c]);
+struct Window {
+  const T* in[most_summed_anew];
+  T weight[most_summed_anew];
+};
+
+/// y (+)= out_weight * sum over the `W` inputs of weight * in, in one pass; `ahead` is prefetched for the next step.
+template <class T, int W, bool accumulate>
+void sum_window(const Window<T>& window, T out_weight, T* y, std::int64_t count, const T* ahead) {
+  constexpr std::int64_t line = 64 / static_cast<std::int64_t>(sizeof(T));
+  const Window<T> w = window;
+  for (std::int64_t begin = 0; begin < count; begin += line) {
+    const std::int64_t end = std::min(count, begin + line);
+    __builtin_prefetch(ahead + begin);
+    for (std::int64_t c = begin; c < end; ++c) {
+      T sum = w.weight[0] * w.in[0][c];
+      for (int s = 1; s < W; ++s) sum += w.weight[s] * w.in[s][c];
+      y[c] = accumulate ? y[c] + out_weight * sum : out_weight * sum;
+    }
   }
-  for (; s <= i; ++s) {
-    const T* a = range.in(s);
-    const T wa = range.weight_in(s);
-    for (std::int64_t c = 0; c < range.count; ++c) sum[c] += wa * a[c];
+}
+
+/// Chooses sum_window's W = length at run time.
+template <class T, bool accumulate, int W = 1>
+void sum_window_of(int length, const Window<T>& window, T out_weight, T* y, std::int64_t count, const T* ahead) {
+  if constexpr (W < most_summed_anew) {
+    if (length > W) return sum_window_of<T, accumulate, W + 1>(length, window, out_weight, y, count, ahead);
   }
+  sum_window<T, W, accumulate>(window, out_weight, y, count, ahead);
 }
 
 template <class T>
 void transform_short(const TimeRange<T>& range) {
-  std::vector<T> sum(static_cast<std::size_t>(range.count));
   for (std::int64_t i = 0; i < range.steps; ++i) {
-    sum_anew(range, i, sum.data());
-    put(range, i, sum.data());
+    const std::int64_t first = std::max<std::int64_t>(0, i - range.window + 1);
+    Window<T> window{};
+    for (std::int64_t s = first; s <= i; ++s) {
+      window.in[s - first] = range.in(s);
+      window.weight[s - first] = range.weight_in(s);
+    }
+    const int length = static_cast<int>(i - first + 1);
+    const T* ahead = range.in(std::min(i + 1, range.steps - 1));
+    if (range.accumulate) {
+      sum_window_of<T, true>(length, window, range.weight_out(i), range.out(i), range.count, ahead);
+    } else {
+      sum_window_of<T, false>(length, window, range.weight_out(i), range.out(i), range.count, ahead);
+    }
   }
 }
 
@@ -112,9 +135,9 @@ void transform(const MTransform& op, const KernelContext& context) {
   if (op.x.elements() == 0) return;
   const std::int64_t slab = op.x.elements() / op.steps;
   const std::int64_t window = std::min(op.window, op.steps);  // the same transform: t + 1 is never larger
-  // The window's rows of one range share the second-level cache.
-  const std::int64_t cached = (std::int64_t{1} << 19) / static_cast<std::int64_t>(sizeof(T));
-  const std::int64_t grain = std::clamp<std::int64_t>(cached / (window + 2), 256, 8192);
+  // The window's rows of one range share the first-level cache (short windows) or the second-level cache.
+  const std::int64_t cache_bytes = window <= most_summed_anew ? 1 << 15 : 1 << 19;
+  const std::int64_t grain = std::clamp<std::int64_t>(cache_bytes / static_cast<std::int64_t>(sizeof(T)) / (window + 2), 256, 8192);
   cpu::for_ranges(context, slab, grain, [&](std::int64_t begin, std::int64_t end) {
     const TimeRange<T> range{op.x.data<T>() + begin, op.y.data<T>() + begin, slab, end - begin, op.steps,
                              window, op.backward, op.accumulate};

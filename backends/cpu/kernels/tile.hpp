@@ -43,11 +43,13 @@ template <class T, int P, int K, int R, class Finish>
   }
 }
 
+/// One K-register column of C in tiles of 6 rows; what is left goes in tiles of 4, 2 and 1, because weight gradients
+/// have few rows and many terms, and each tile walks all of them.
 template <class T, int P, int K, class Finish>
 void multiply_columns(const Factors<T>& f, std::int64_t rows, std::int64_t column, int last, const Finish& finish) {
-  constexpr int R = K <= 2 ? 8 : 6;
   std::int64_t row = 0;
-  for (; row + R <= rows; row += R) multiply_tile<T, P, K, R>(f, row, column, last, finish);
+  for (; row + 6 <= rows; row += 6) multiply_tile<T, P, K, 6>(f, row, column, last, finish);
+  for (; row + 4 <= rows; row += 4) multiply_tile<T, P, K, 4>(f, row, column, last, finish);
   for (; row + 2 <= rows; row += 2) multiply_tile<T, P, K, 2>(f, row, column, last, finish);
   for (; row < rows; ++row) multiply_tile<T, P, K, 1>(f, row, column, last, finish);
 }

@@ -1,0 +1,62 @@
+// The examples of README.md are compiled into this program: each registers by its one file, and works.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "harness/case.hpp"
+#include "harness/strategy.hpp"
+#include "models/model.hpp"
+#include "workloads/workload.hpp"
+
+#ifdef STROBE_README_EXAMPLES
+namespace strobe {
+namespace {
+
+CaseResult train(const std::string& model, const std::string& strategy, int ranks) {
+  const Json workload{{"name", "uniform"}, {"steps", 6}, {"vertices", 50}, {"density", 3.0}};
+  return run_case(case_from_json({{"workload", workload},
+                                  {"model", model},
+                                  {"strategy", strategy},
+                                  {"ranks", ranks},
+                                  {"epochs", 2},
+                                  {"precision", "fp64"}},
+                                 ""));
+}
+
+TEST(Readme, TheModelTrainsAndTheStrategyGivesTheSameLosses) {
+  const CaseResult one = train("gcn", "sequential", 1);
+  ASSERT_EQ(one.status, "ok") << one.reason;
+  ASSERT_EQ(one.loss.per_epoch.size(), 3u);
+  EXPECT_NE(one.loss.per_epoch.front(), one.loss.per_epoch.back());
+  for (const char* model : {"gcn", "tm-gcn"}) {
+    const CaseResult reference = train(model, "sequential", 1), dealt = train(model, "cyclic", 3);
+    ASSERT_EQ(dealt.status, "ok") << dealt.reason;
+    ASSERT_EQ(dealt.loss.per_epoch.size(), reference.loss.per_epoch.size());
+    for (std::size_t i = 0; i < reference.loss.per_epoch.size(); ++i) {
+      EXPECT_NEAR(dealt.loss.per_epoch[i], reference.loss.per_epoch[i], 1e-10 * reference.loss.per_epoch[i]);
+    }
+  }
+}
+
+TEST(Readme, TheFormatIsRecognisedAndNamesTheLineOfAnError) {
+  const std::filesystem::path path = std::filesystem::temp_directory_path() / "strobe-readme-triples.txt";
+  std::ofstream(path) << "triples\n5,9,10\n9,5,20.5\n";
+  const EventGraph graph = read_events(path.string());
+  EXPECT_EQ(graph.provenance.format, "triples");
+  EXPECT_EQ(graph.events(), 2);
+  EXPECT_EQ(graph.vertices, 2);
+  std::ofstream(path) << "triples\n5,9,10\n9,5\n";
+  try {
+    read_events(path.string());
+    ADD_FAILURE() << "a line of two fields was accepted";
+  } catch (const InvalidInput& error) {
+    EXPECT_EQ(error.line(), 3u);
+  }
+  std::filesystem::remove(path);
+}
+
+}  // namespace
+}  // namespace strobe
+#endif
