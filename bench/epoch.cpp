@@ -39,7 +39,8 @@ Epoch make_epoch(const std::string& variant, bool with_transpose) {
   const Tensor dw1 = constant(d, inputs, hidden), dw2 = constant(d, hidden, hidden);
   const Tensor h1 = constant(d, rows, hidden), smoothed = constant(d, rows, hidden);
   const Tensor sums = constant(d, rows, hidden), y = constant(d, rows, hidden), dy = constant(d, rows, hidden);
-  const Tensor dsums = constant(d, rows, hidden), dsmoothed = constant(d, rows, hidden), dh1 = constant(d, rows, hidden);
+  const Tensor dsums = constant(d, rows, hidden), dsmoothed = constant(d, rows, hidden),
+               dh1 = constant(d, rows, hidden);
   e.layer1 = {x, w1, {}, h1, Activation::relu};
   e.smooth = {h1, smoothed, steps, window, false, false};
   e.layer2 = {a, smoothed, w2, sums, y, Activation::relu};
@@ -57,8 +58,7 @@ void epoch(benchmark::State& state, const std::string& variant, bool with_transp
     const Work one = op.work();
     work = {work.flops + one.flops, work.bytes_read + one.bytes_read, work.bytes_written + one.bytes_written};
   });
-  const double seconds =
-      repeat(state, *e.device, [&] { e.each([&](const auto& op) { e.device->run(op); }); });
+  const double seconds = repeat(state, *e.device, [&] { e.each([&](const auto& op) { e.device->run(op); }); });
   report(state, work, seconds);
 }
 

@@ -16,7 +16,10 @@ const bool registered = [] {
     for (const bool backward : {false, true}) {
       const std::string name = std::string("m_transform/") + (backward ? "backward/" : "forward/") + variant;
       const auto run = [=](benchmark::State& state) { m_transform(state, variant, backward); };
-      timed(benchmark::RegisterBenchmark(name.c_str(), run), benchmark::kMillisecond)->ArgName("window")->Arg(5)->Arg(20);
+      timed(benchmark::RegisterBenchmark(name.c_str(), run), benchmark::kMillisecond)
+          ->ArgName("window")
+          ->Arg(5)
+          ->Arg(20);
     }
   }
   return true;

@@ -126,7 +126,7 @@ void spans_of_messages(Device& device, Communicator& c) {
   }
 }
 
-/// A collective under way leaves a span that does not block and covers it from start to end, and the blocking spans lie
+/// A collective under way leaves a span that does not block and lies between start and end, and the blocking spans lie
 /// within the call of wait.
 void spans_of_overlap(Device& device, Communicator& c) {
   const Tensor tensor = device.allocate(1000, 1, ElementType::f32);
@@ -146,7 +146,8 @@ void spans_of_overlap(Device& device, Communicator& c) {
     if (span.blocking) {
       expect(span.begin_seconds >= clock, c, "a blocking span begins before wait was called");
     } else {
-      expect(span.begin_seconds == started && span.sent_bytes == 0, c, "the covering span is wrong");
+      const bool inside = span.begin_seconds >= started && span.end_seconds <= device.now();
+      expect(inside && span.sent_bytes == 0, c, "the covering span is wrong");
       ++covering;
     }
   }

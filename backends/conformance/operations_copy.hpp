@@ -55,12 +55,16 @@ inline std::vector<Output> judge_copy_rows(Device& device, const CopyRecipe& c, 
 }
 
 inline std::vector<OperationCase> copy_rows_cases() {
-  const std::vector<CopyRecipe> recipes{
-      {3, 6, 3, 6, 0, 0, 0, 6, true, true, false},        {1, 1, 1, 1, 1, 0, 0, 1, false, false, false},
-      {50, 6, 40, 6, 40, 0, 0, 6, true, false, false},    {40, 6, 90, 6, 40, 0, 0, 6, false, true, false},
-      {70, 7, 80, 9, 33, 2, 3, 4, true, true, false},     {500, 12, 500, 6, 500, 6, 0, 6, false, false, false},
-      {9000, 6, 9000, 6, 9000, 0, 0, 6, true, true, false}, {3000, 2, 5000, 2, 5000, 0, 0, 2, true, true, false},
-      {300, 64, 200, 128, 200, 0, 64, 64, true, true, false}, {20, 3, 20, 3, 20, 0, 0, 0, true, true, false}};
+  const std::vector<CopyRecipe> recipes{{3, 6, 3, 6, 0, 0, 0, 6, true, true, false},
+                                        {1, 1, 1, 1, 1, 0, 0, 1, false, false, false},
+                                        {50, 6, 40, 6, 40, 0, 0, 6, true, false, false},
+                                        {40, 6, 90, 6, 40, 0, 0, 6, false, true, false},
+                                        {70, 7, 80, 9, 33, 2, 3, 4, true, true, false},
+                                        {500, 12, 500, 6, 500, 6, 0, 6, false, false, false},
+                                        {9000, 6, 9000, 6, 9000, 0, 0, 6, true, true, false},
+                                        {3000, 2, 5000, 2, 5000, 0, 0, 2, true, true, false},
+                                        {300, 64, 200, 128, 200, 0, 64, 64, true, true, false},
+                                        {20, 3, 20, 3, 20, 0, 0, 0, true, true, false}};
   std::vector<OperationCase> cases;
   for (std::size_t i = 0; i < recipes.size(); ++i) {
     for (const int flags : {0, 1, 2}) {
@@ -109,9 +113,9 @@ inline std::vector<Output> judge_copy_runs(Device& device, const RunsRecipe& c, 
 }
 
 inline std::vector<OperationCase> copy_runs_cases() {
-  const std::vector<RunsRecipe> recipes{{0, 4, 6, false},   {1, 1, 1, false},    {1, 5000, 6, false}, {9, 3, 7, false},
-                                        {64, 128, 6, false}, {300, 17, 2, false}, {40, 9, 64, false},  {10, 8, 6, true},
-                                        {100, 50, 3, true}};
+  const std::vector<RunsRecipe> recipes{{0, 4, 6, false},   {1, 1, 1, false},    {1, 5000, 6, false},
+                                        {9, 3, 7, false},   {64, 128, 6, false}, {300, 17, 2, false},
+                                        {40, 9, 64, false}, {10, 8, 6, true},    {100, 50, 3, true}};
   std::vector<OperationCase> cases;
   for (const RunsRecipe& recipe : recipes) {
     for (const bool accumulate : {false, true}) {

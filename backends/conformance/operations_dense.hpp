@@ -15,10 +15,11 @@ struct DenseShape {
 };
 
 inline const std::vector<DenseShape>& dense_shapes() {
-  static const std::vector<DenseShape> shapes{
-      {0, 2, 6},   {1, 1, 1},   {1, 6, 6},   {5, 2, 6},    {7, 3, 2},     {33, 6, 6},    {64, 8, 8},   {255, 7, 5},
-      {256, 6, 2}, {257, 6, 6}, {1000, 1, 1}, {5000, 2, 6}, {5001, 6, 6},  {4097, 6, 7},  {700, 16, 16}, {513, 32, 32},
-      {300, 33, 6}, {300, 6, 33}, {129, 64, 64}, {65, 128, 128}, {20000, 6, 6}, {20011, 12, 2}};
+  static const std::vector<DenseShape> shapes{{0, 2, 6},     {1, 1, 1},     {1, 6, 6},    {5, 2, 6},     {7, 3, 2},
+                                              {33, 6, 6},    {64, 8, 8},    {255, 7, 5},  {256, 6, 2},   {257, 6, 6},
+                                              {1000, 1, 1},  {5000, 2, 6},  {5001, 6, 6}, {4097, 6, 7},  {700, 16, 16},
+                                              {513, 32, 32}, {300, 33, 6},  {300, 6, 33}, {129, 64, 64}, {65, 128, 128},
+                                              {20000, 6, 6}, {20011, 12, 2}};
   return shapes;
 }
 
@@ -87,7 +88,8 @@ inline std::vector<Output> expected_gradient(const DenseShape& s, const Gradient
       if (parts.activation == Activation::relu && !(in.y[at] > 0)) continue;
       dbias[static_cast<std::size_t>(g)].add(in.dy[at]);
       for (std::int64_t f = 0; f < s.inner; ++f) {
-        const auto cell = static_cast<std::size_t>(row * s.inner + f), weight = static_cast<std::size_t>(f * s.width + g);
+        const auto cell = static_cast<std::size_t>(row * s.inner + f),
+                   weight = static_cast<std::size_t>(f * s.width + g);
         dx[cell].add(in.dy[at] * in.w[weight]);
         dw[weight].add(in.x[cell] * in.dy[at]);
       }
@@ -111,8 +113,14 @@ inline std::vector<Output> judge_dense_backward(Device& device, const DenseShape
   op.accumulate_dx = parts.accumulate_dx;
   device.run(op);
   outputs[1].got = download(device, op.dw);
-  if (parts.bias) outputs[2].got = download(device, op.dbias); else outputs.pop_back();
-  if (parts.dx) outputs[0].got = download(device, op.dx); else outputs.erase(outputs.begin());
+  if (parts.bias)
+    outputs[2].got = download(device, op.dbias);
+  else
+    outputs.pop_back();
+  if (parts.dx)
+    outputs[0].got = download(device, op.dx);
+  else
+    outputs.erase(outputs.begin());
   return outputs;
 }
 

@@ -61,7 +61,8 @@ inline std::vector<std::string> check(const OperationCase& one, const std::strin
     request.kernel_variant = variant;
     const std::unique_ptr<Device> made = DeviceRegistry::instance().find(device).value(request);
     std::vector<Output> outputs = one.run(*made);
-    const std::string where = one.operation + "/" + variant + " " + one.name + ", " + std::to_string(count) + " threads: ";
+    const std::string where =
+        one.operation + "/" + variant + " " + one.name + ", " + std::to_string(count) + " threads: ";
     for (std::size_t i = 0; i < outputs.size(); ++i) {
       const std::string difference = first_difference(outputs[i], tolerance(precision));
       if (!difference.empty()) wrong.push_back(where + difference);

@@ -114,10 +114,15 @@ inline SparseMatrix upload_matrix(Device& device, const TestMatrix& m, bool with
 }
 
 inline const std::vector<SparseRecipe>& sparse_recipes() {
-  static const std::vector<SparseRecipe> recipes{
-      {"empty", 1, 0, 0, 0, false},          {"no-nonzeros", 2, 5, 0, 0, false},    {"one", 1, 1, 0, 1, false},
-      {"steps", 5, 37, 0, 9, false},         {"halo", 4, 29, 11, 12, false},        {"skewed", 3, 401, 50, 6, true},
-      {"one-step-large", 1, 3000, 0, 5, false}, {"many-steps", 16, 130, 3, 15.6, false}, {"dense-rows", 2, 90, 0, 80, false}};
+  static const std::vector<SparseRecipe> recipes{{"empty", 1, 0, 0, 0, false},
+                                                 {"no-nonzeros", 2, 5, 0, 0, false},
+                                                 {"one", 1, 1, 0, 1, false},
+                                                 {"steps", 5, 37, 0, 9, false},
+                                                 {"halo", 4, 29, 11, 12, false},
+                                                 {"skewed", 3, 401, 50, 6, true},
+                                                 {"one-step-large", 1, 3000, 0, 5, false},
+                                                 {"many-steps", 16, 130, 3, 15.6, false},
+                                                 {"dense-rows", 2, 90, 0, 80, false}};
   return recipes;
 }
 
@@ -144,7 +149,8 @@ inline std::vector<OperationCase> spmm_cases() {
           std::vector<Judged> expected = start(y, accumulate);
           for (const Entry3& e : m.entries) {
             for (std::int64_t f = 0; f < width; ++f) {
-              expected[static_cast<std::size_t>(e.row * width + f)].add(e.value * x[static_cast<std::size_t>(e.column * width + f)]);
+              expected[static_cast<std::size_t>(e.row * width + f)].add(
+                  e.value * x[static_cast<std::size_t>(e.column * width + f)]);
             }
           }
           const Spmm op{upload_matrix(device, m, false), upload(device, x, m.columns, width),
@@ -166,7 +172,8 @@ inline std::vector<Output> judge_spmm_transposed(Device& device, const SparseRec
   std::vector<Judged> expected = start(x, accumulate);
   for (const Entry3& e : m.entries) {
     for (std::int64_t f = 0; f < width; ++f) {
-      expected[static_cast<std::size_t>(e.column * width + f)].add(e.value * y[static_cast<std::size_t>(e.row * width + f)]);
+      expected[static_cast<std::size_t>(e.column * width + f)].add(e.value *
+                                                                   y[static_cast<std::size_t>(e.row * width + f)]);
     }
   }
   const SpmmTransposed op{upload_matrix(device, m, with_transpose), upload(device, y, m.rows, width),
@@ -182,12 +189,12 @@ inline std::vector<OperationCase> spmm_transposed_cases() {
       if (recipe.steps * recipe.step_rows * width > most_values) continue;
       for (const int flags : {0, 1, 2, 3}) {
         const bool accumulate = (flags & 1) != 0, with_transpose = (flags & 2) != 0;
-        cases.push_back({"",
-                         sparse_name(recipe, width, std::string(accumulate ? ", accumulate" : "") +
-                                                        (with_transpose ? ", by transpose" : ", by scatter")),
-                         [=](Device& device) {
-                           return judge_spmm_transposed(device, recipe, width, accumulate, with_transpose);
-                         }});
+        cases.push_back(
+            {"",
+             sparse_name(
+                 recipe, width,
+                 std::string(accumulate ? ", accumulate" : "") + (with_transpose ? ", by transpose" : ", by scatter")),
+             [=](Device& device) { return judge_spmm_transposed(device, recipe, width, accumulate, with_transpose); }});
       }
     }
   }
@@ -228,7 +235,7 @@ inline std::vector<Output> judge_graph_convolution(Device& device, const SparseR
 }
 
 inline std::vector<OperationCase> graph_convolution_cases() {
-  const std::vector<std::pair<std::int64_t, std::int64_t>> shapes{{1, 1}, {2, 6}, {3, 2}, {6, 6},  {6, 2},   {8, 8},
+  const std::vector<std::pair<std::int64_t, std::int64_t>> shapes{{1, 1}, {2, 6}, {3, 2},  {6, 6},   {6, 2},  {8, 8},
                                                                   {7, 5}, {6, 9}, {5, 16}, {16, 16}, {17, 6}, {64, 33}};
   std::vector<OperationCase> cases;
   for (const SparseRecipe& recipe : sparse_recipes()) {
@@ -236,12 +243,13 @@ inline std::vector<OperationCase> graph_convolution_cases() {
       for (const int flags : {0, 1, 2, 3}) {
         const Activation activation = (flags & 1) != 0 ? Activation::relu : Activation::none;
         const bool keep = (flags & 2) != 0;
-        cases.push_back({"",
-                         sparse_name(recipe, inner, " to " + std::to_string(width) + ((flags & 1) != 0 ? ", relu" : "") +
-                                                        (keep ? ", keep" : "")),
-                         [=, inner = inner, width = width](Device& device) {
-                           return judge_graph_convolution(device, recipe, inner, width, activation, keep);
-                         }});
+        cases.push_back(
+            {"",
+             sparse_name(recipe, inner,
+                         " to " + std::to_string(width) + ((flags & 1) != 0 ? ", relu" : "") + (keep ? ", keep" : "")),
+             [=, inner = inner, width = width](Device& device) {
+               return judge_graph_convolution(device, recipe, inner, width, activation, keep);
+             }});
       }
     }
   }

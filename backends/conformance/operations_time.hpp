@@ -31,15 +31,20 @@ inline std::vector<Output> judge_m_transform(Device& device, const TimeShape& s,
     }
   }
   const MTransform op{upload(device, x, s.steps * s.vertices, s.features),
-                      upload(device, y, s.steps * s.vertices, s.features), s.steps, s.window, backward, accumulate};
+                      upload(device, y, s.steps * s.vertices, s.features),
+                      s.steps,
+                      s.window,
+                      backward,
+                      accumulate};
   device.run(op);
   return {{"y", download(device, op.y), expected}};
 }
 
 inline std::vector<OperationCase> m_transform_cases() {
-  const std::vector<TimeShape> shapes{{0, 4, 6, 3},    {1, 1, 1, 1},    {5, 0, 6, 3},    {1, 9, 6, 5},  {4, 7, 6, 1},
-                                      {4, 7, 6, 9},    {12, 33, 6, 5},  {13, 5, 7, 4},   {64, 301, 6, 5}, {9, 100, 3, 2},
-                                      {150, 20, 2, 17}, {70, 11, 1, 70}, {70, 129, 16, 3}, {40, 5000, 2, 8}};
+  const std::vector<TimeShape> shapes{{0, 4, 6, 3},     {1, 1, 1, 1},    {5, 0, 6, 3},     {1, 9, 6, 5},
+                                      {4, 7, 6, 1},     {4, 7, 6, 9},    {12, 33, 6, 5},   {13, 5, 7, 4},
+                                      {64, 301, 6, 5},  {9, 100, 3, 2},  {150, 20, 2, 17}, {70, 11, 1, 70},
+                                      {70, 129, 16, 3}, {40, 5000, 2, 8}};
   std::vector<OperationCase> cases;
   for (const TimeShape& shape : shapes) {
     for (const int flags : {0, 1, 2, 3}) {

@@ -8,7 +8,7 @@
 namespace strobe::conformance {
 
 inline const std::vector<std::pair<std::int64_t, std::int64_t>>& update_shapes() {
-  static const std::vector<std::pair<std::int64_t, std::int64_t>> shapes{{0, 6},  {1, 1},   {7, 6},     {33, 3},
+  static const std::vector<std::pair<std::int64_t, std::int64_t>> shapes{{0, 6},   {1, 1},    {7, 6},    {33, 3},
                                                                          {64, 64}, {1001, 7}, {20000, 6}};
   return shapes;
 }
@@ -39,7 +39,8 @@ inline std::vector<OperationCase> add_scaled_cases() {
     for (const double scale : {1.0, -0.375}) {
       cases.push_back({"", shape_name(rows, columns) + " times " + std::to_string(scale),
                        [=, rows = rows, columns = columns](Device& device) {
-                         const std::vector<double> x = random_values(rows * columns, 62), y = random_values(rows * columns, 63);
+                         const std::vector<double> x = random_values(rows * columns, 62),
+                                                   y = random_values(rows * columns, 63);
                          const AddScaled op{upload(device, x, rows, columns), upload(device, y, rows, columns), scale};
                          device.run(op);
                          std::vector<Judged> expected = start(y, true);
@@ -62,7 +63,8 @@ inline std::vector<Output> judge_softmax(Device& device, std::int64_t rows, std:
   loss.add(loss_before);
   std::vector<Judged> gradient;
   for (std::int64_t r = 0; r < rows; ++r) {
-    const auto label = static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(r), static_cast<std::uint64_t>(classes)));
+    const auto label =
+        static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(r), static_cast<std::uint64_t>(classes)));
     labels.push_back(static_cast<std::int32_t>(label));
     const double* row = logits.data() + r * classes;
     long double total = 0;  // spread is small enough for exp without shifting in long double
@@ -87,15 +89,17 @@ inline std::vector<Output> judge_softmax(Device& device, std::int64_t rows, std:
 }
 
 inline std::vector<OperationCase> softmax_cases() {
-  const std::vector<std::pair<std::int64_t, std::int64_t>> shapes{{0, 2}, {1, 1}, {1, 2}, {5, 2}, {777, 3}, {9001, 2}, {40, 64}};
+  const std::vector<std::pair<std::int64_t, std::int64_t>> shapes{{0, 2},   {1, 1},    {1, 2},  {5, 2},
+                                                                  {777, 3}, {9001, 2}, {40, 64}};
   std::vector<OperationCase> cases;
   for (const auto& [rows, classes] : shapes) {
     for (const bool with_gradient : {false, true}) {
       for (const double spread : {1.0, 512.0}) {
-        cases.push_back({"", shape_name(rows, classes) + (with_gradient ? ", gradient" : "") + ", spread " + std::to_string(spread),
-                         [=, rows = rows, classes = classes](Device& device) {
-                           return judge_softmax(device, rows, classes, with_gradient, spread);
-                         }});
+        cases.push_back(
+            {"", shape_name(rows, classes) + (with_gradient ? ", gradient" : "") + ", spread " + std::to_string(spread),
+             [=, rows = rows, classes = classes](Device& device) {
+               return judge_softmax(device, rows, classes, with_gradient, spread);
+             }});
       }
     }
   }
@@ -145,7 +149,8 @@ inline std::vector<Output> judge_adam(Device& device, std::int64_t rows, std::in
   op.second_moment = upload(device, v, rows, columns);
   op.step = step;
   device.run(op);
-  std::vector<Judged> parameters = start(p, true), first(static_cast<std::size_t>(n)), second(static_cast<std::size_t>(n));
+  std::vector<Judged> parameters = start(p, true), first(static_cast<std::size_t>(n)),
+                      second(static_cast<std::size_t>(n));
   const double unbias1 = 1.0 / (1.0 - std::pow(0.9, static_cast<double>(step)));
   const double unbias2 = 1.0 / (1.0 - std::pow(0.999, static_cast<double>(step)));
   for (std::size_t i = 0; i < p.size(); ++i) {
@@ -166,8 +171,9 @@ inline std::vector<OperationCase> adam_cases() {
   std::vector<OperationCase> cases;
   for (const auto& [rows, columns] : update_shapes()) {
     for (const std::int64_t step : {1, 2, 1000}) {
-      cases.push_back({"", shape_name(rows, columns) + ", step " + std::to_string(step),
-                       [=, rows = rows, columns = columns](Device& device) { return judge_adam(device, rows, columns, step); }});
+      cases.push_back(
+          {"", shape_name(rows, columns) + ", step " + std::to_string(step),
+           [=, rows = rows, columns = columns](Device& device) { return judge_adam(device, rows, columns, step); }});
     }
   }
   return cases;

@@ -142,6 +142,21 @@ TEST_F(Run, InterruptKeepsFinishedCases) { interrupt_and_check(SIGINT); }
 
 TEST_F(Run, TerminationKeepsFinishedCases) { interrupt_and_check(SIGTERM); }
 
+TEST_F(Run, AFullDiskEndsTheRunAndKeepsFinishedCases) {
+  const std::string name = suite(R"({"defaults": {"workload": {"name": "uniform", "steps": 8, "vertices": 60}},
+    "cases": [{"epochs": 1, "matrix": {"seed": [1, 2, 3, 4, 5, 6, 7, 8, 9, 10,
+                                              11, 12, 13, 14, 15, 16, 17, 18, 19, 20]}}]})");
+  // Files may grow to 32 KiB: enough for the plan and some rows, not for twenty.
+  const std::string run = "exec '" STROBE_BINARY "' run " + name + " --out out";
+  const Outcome outcome =
+      finish(start_shell("cd '" + folder_.string() + "' && trap '' XFSZ && ulimit -f 64 && " + run));
+  EXPECT_EQ(outcome.status, 1) << outcome.err;
+  EXPECT_NE(outcome.err.find("cannot write out/"), std::string::npos) << outcome.err;
+  EXPECT_GE(rows("out").size(), 1u);
+  EXPECT_LT(rows("out").size(), 20u);
+  for (const Json& row : rows("out")) EXPECT_EQ(row.at("status"), "ok");
+}
+
 TEST_F(Run, SimulationRepeatsToTheByte) {
   const std::vector<std::string> words = {"run",    "--workload", tiny, "--device", "sim", "--strategy",
                                           "vertex", "--ranks",    "16", "--epochs", "3",   "--trace"};

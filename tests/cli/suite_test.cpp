@@ -42,7 +42,8 @@ TEST(Suites, MatrixIsACartesianProductInFileOrder) {
 TEST(Suites, ExcludeDropsMatchesWithDottedAndNestedKeys) {
   const Suite suite = expand(R"({"defaults": {"workload": "uniform"}, "cases": [
     {"matrix": {"strategy": ["snapshot", {"name": "vertex", "partitioner": "hash"}], "ranks": [1, 2]},
-     "exclude": [{"strategy.name": "snapshot", "ranks": 1}, {"strategy": {"partitioner": "hash"}, "ranks": 2, "device": "cpu"}]}]})");
+     "exclude": [{"strategy.name": "snapshot", "ranks": 1},
+        {"strategy": {"partitioner": "hash"}, "ranks": 2, "device": "cpu"}]}]})");
   ASSERT_EQ(suite.cases.size(), 2u);
   EXPECT_EQ(suite.cases[0].strategy.at("name"), "snapshot");
   EXPECT_EQ(suite.cases[0].ranks, 2);
@@ -120,7 +121,8 @@ TEST(Suites, ErrorsNameThePlaceThatIsToBlame) {
 TEST(Suites, DescriptionsAndCommentsAreAllowedAnywhere) {
   const Suite suite =
       expand(R"({"$schema": "x", "$comment": "c", "description": "d", "defaults": {"$comment": "c"}, "cases": [
-    {"description": "d", "workload": {"name": "uniform", "$comment": "c"}, "matrix": {"$comment": "c", "ranks": [1]}}]})");
+    {"description": "d", "workload": {"name": "uniform", "$comment": "c"},
+      "matrix": {"$comment": "c", "ranks": [1]}}]})");
   EXPECT_EQ(suite.cases.size(), 1u);
   EXPECT_FALSE(suite.cases[0].workload.contains("$comment"));
 }

@@ -18,7 +18,8 @@ std::vector<Setting> settings() {
   std::vector<Setting> all;
   for (const conformance::OperationFamily& family : conformance::operation_families()) {
     for (const std::string& variant : family.variants(Numerics::cpu)) {
-      for (const ElementType precision : {ElementType::f32, ElementType::f64}) all.push_back({family, variant, precision});
+      for (const ElementType precision : {ElementType::f32, ElementType::f64})
+        all.push_back({family, variant, precision});
     }
   }
   return all;

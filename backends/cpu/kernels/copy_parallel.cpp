@@ -54,16 +54,17 @@ void copy_rows(const CopyRows& op, const KernelContext& context, const Move& mov
   const std::int64_t* from_list = op.from_rows.defined() ? op.from_rows.data<std::int64_t>() : nullptr;
   const std::int64_t* to_list = op.to_rows.defined() ? op.to_rows.data<std::int64_t>() : nullptr;
   const auto moved = static_cast<std::uint64_t>(op.count * op.width) * element;
-  for_owned_rows(context, to_list != nullptr ? op.to.rows() : op.count, moved, [=, &op](std::int64_t begin, std::int64_t end) {
-    const std::int64_t first = to_list != nullptr ? 0 : begin, last = to_list != nullptr ? op.count : end;
-    for (std::int64_t i = first; i < last; ++i) {
-      const std::int64_t target = to_list != nullptr ? to_list[i] : i;
-      if (target < begin || target >= end) continue;
-      const std::int64_t source = from_list != nullptr ? from_list[i] : i;
-      move(to + static_cast<std::uint64_t>(target) * to_bytes, from + static_cast<std::uint64_t>(source) * from_bytes,
-           op.width);
-    }
-  });
+  for_owned_rows(
+      context, to_list != nullptr ? op.to.rows() : op.count, moved, [=, &op](std::int64_t begin, std::int64_t end) {
+        const std::int64_t first = to_list != nullptr ? 0 : begin, last = to_list != nullptr ? op.count : end;
+        for (std::int64_t i = first; i < last; ++i) {
+          const std::int64_t target = to_list != nullptr ? to_list[i] : i;
+          if (target < begin || target >= end) continue;
+          const std::int64_t source = from_list != nullptr ? from_list[i] : i;
+          move(to + static_cast<std::uint64_t>(target) * to_bytes,
+               from + static_cast<std::uint64_t>(source) * from_bytes, op.width);
+        }
+      });
 }
 
 template <class Move>

@@ -12,7 +12,9 @@ void add_values(T* to, const T* from, std::int64_t count) {
   for (std::int64_t i = 0; i < count; ++i) to[i] += from[i];
 }
 
-std::int64_t listed_row(const Tensor& list, std::int64_t i) { return list.defined() ? list.data<std::int64_t>()[i] : i; }
+std::int64_t listed_row(const Tensor& list, std::int64_t i) {
+  return list.defined() ? list.data<std::int64_t>()[i] : i;
+}
 
 template <class T>
 void add_rows(const CopyRows& op) {
@@ -51,8 +53,8 @@ void run_copy_runs(const CopyRuns& op, KernelContext&) {
       });
     } else {
       const std::size_t row = op.from.row_bytes();
-      std::memcpy(op.to.raw() + static_cast<std::size_t>(to) * row, op.from.raw() + static_cast<std::size_t>(from) * row,
-                  static_cast<std::size_t>(rows) * row);
+      std::memcpy(op.to.raw() + static_cast<std::size_t>(to) * row,
+                  op.from.raw() + static_cast<std::size_t>(from) * row, static_cast<std::size_t>(rows) * row);
     }
   }
 }

@@ -56,10 +56,17 @@ std::vector<T> transposed(const Tensor& w) {
 template <class T>
 struct BackwardRange {
   const DenseBackward& op;
-  const T* turned;      // w^T
+  const T* turned;  // w^T
   double* sums;
-  std::vector<T> dz;    // [block_rows, G] and a register
+  std::vector<T> dz;  // [block_rows, G] and a register
 };
+
+/// Prefetches the block of rows behind [row, row + rows) of a tensor.
+inline void prefetch_next(const Tensor& tensor, std::int64_t row, std::int64_t rows) {
+  const std::byte* next = tensor.raw() + static_cast<std::uint64_t>(row + rows) * tensor.row_bytes();
+  for (std::uint64_t i = 0; i < static_cast<std::uint64_t>(rows) * tensor.row_bytes(); i += 64)
+    __builtin_prefetch(next + i);
+}
 
 /// dz of `rows` rows from `row` on; without an activation it is dy itself.
 template <class T>
@@ -70,7 +77,15 @@ const T* block_dz(BackwardRange<T>& range, std::int64_t row, std::int64_t rows) 
   if (op.activation == Activation::none) return dy;
   const T* y = op.y.data<T>() + row * width;
   T* dz = range.dz.data();
-  for (std::int64_t i = 0; i < rows * width; ++i) dz[i] = y[i] > T{0} ? dy[i] : T{0};
+  constexpr int P = most_lanes<T>;
+  const std::int64_t count = rows * width;
+  for (std::int64_t i = 0; i < count; i += P) {
+    const int lanes = static_cast<int>(std::min<std::int64_t>(P, count - i));
+    __builtin_prefetch(y + count + i);  // the next block
+    __builtin_prefetch(dy + count + i);
+    const Lanes<T, P> zero{}, outputs = load_first<T, P>(y + i, lanes), gradient = load_first<T, P>(dy + i, lanes);
+    store_first<T, P>(dz + i, outputs > zero ? gradient : zero, lanes);
+  }
   return dz;
 }
 
@@ -114,6 +129,7 @@ void backward_range(BackwardRange<T>& range, std::int64_t begin, std::int64_t en
   for (std::int64_t row = begin; row < end; row += block_rows) {
     const std::int64_t rows = std::min(block_rows, end - row);
     const T* dz = block_dz(range, row, rows);
+    if (range.op.x.defined() && range.op.x.columns() <= 64) prefetch_next(range.op.x, row, rows);
     add_block_sums(range, dz, row, rows);
     if (!range.op.dx.defined()) continue;
     range.op.accumulate_dx ? store_block_dx<T, true>(range, dz, row, rows)

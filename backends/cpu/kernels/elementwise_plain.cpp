@@ -23,11 +23,16 @@ void fill(const Fill& op, const KernelContext& context) {
 
 void run_fill(const Fill& op, KernelContext& context) {
   switch (op.y.type()) {
-    case ElementType::f32: return fill<float>(op, context);
-    case ElementType::f64: return fill<double>(op, context);
-    case ElementType::i32: return fill<std::int32_t>(op, context);
-    case ElementType::i64: return fill<std::int64_t>(op, context);
-    case ElementType::u8: return fill<std::uint8_t>(op, context);
+    case ElementType::f32:
+      return fill<float>(op, context);
+    case ElementType::f64:
+      return fill<double>(op, context);
+    case ElementType::i32:
+      return fill<std::int32_t>(op, context);
+    case ElementType::i64:
+      return fill<std::int64_t>(op, context);
+    case ElementType::u8:
+      return fill<std::uint8_t>(op, context);
   }
 }
 

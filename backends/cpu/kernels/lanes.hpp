@@ -141,7 +141,7 @@ template <class T, class Body>
   if (width <= 2) return body(std::integral_constant<int, 2>{});
   if (width <= 4) return body(std::integral_constant<int, 4>{});
   if (width <= 8) return body(std::integral_constant<int, 8>{});
-  if constexpr (most_lanes<T> > 8) return body(std::integral_constant<int, 16>{});
+  if constexpr (most_lanes < T >> 8) return body(std::integral_constant<int, 16>{});
 }
 
 }  // namespace strobe::cpu

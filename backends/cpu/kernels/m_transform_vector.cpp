@@ -7,6 +7,7 @@
 // comes in instead of to what goes out. Cost: each value read and written once from memory.
 #include <vector>
 
+#include "backends/cpu/kernels/lanes.hpp"
 #include "backends/cpu/kernels/support.hpp"
 
 namespace strobe {
@@ -53,16 +54,16 @@ struct Window {
 /// y (+)= out_weight * sum over the `W` inputs of weight * in, in one pass; `ahead` is prefetched for the next step.
 template <class T, int W, bool accumulate>
 void sum_window(const Window<T>& window, T out_weight, T* y, std::int64_t count, const T* ahead) {
-  constexpr std::int64_t line = 64 / static_cast<std::int64_t>(sizeof(T));
+  constexpr int P = cpu::most_lanes<T>;
   const Window<T> w = window;
-  for (std::int64_t begin = 0; begin < count; begin += line) {
-    const std::int64_t end = std::min(count, begin + line);
-    __builtin_prefetch(ahead + begin);
-    for (std::int64_t c = begin; c < end; ++c) {
-      T sum = w.weight[0] * w.in[0][c];
-      for (int s = 1; s < W; ++s) sum += w.weight[s] * w.in[s][c];
-      y[c] = accumulate ? y[c] + out_weight * sum : out_weight * sum;
-    }
+  for (std::int64_t c = 0; c < count; c += P) {
+    const int lanes = static_cast<int>(std::min<std::int64_t>(P, count - c));
+    __builtin_prefetch(ahead + c);
+    cpu::Lanes<T, P> sum = w.weight[0] * cpu::load_first<T, P>(w.in[0] + c, lanes);
+    for (int s = 1; s < W; ++s) sum += w.weight[s] * cpu::load_first<T, P>(w.in[s] + c, lanes);
+    sum *= out_weight;
+    if constexpr (accumulate) sum += cpu::load_first<T, P>(y + c, lanes);
+    cpu::store_first<T, P>(y + c, sum, lanes);
   }
 }
 
@@ -137,10 +138,12 @@ void transform(const MTransform& op, const KernelContext& context) {
   const std::int64_t window = std::min(op.window, op.steps);  // the same transform: t + 1 is never larger
   // The window's rows of one range share the first-level cache (short windows) or the second-level cache.
   const std::int64_t cache_bytes = window <= most_summed_anew ? 1 << 15 : 1 << 19;
-  const std::int64_t grain = std::clamp<std::int64_t>(cache_bytes / static_cast<std::int64_t>(sizeof(T)) / (window + 2), 256, 8192);
+  const std::int64_t cached = cache_bytes / static_cast<std::int64_t>(sizeof(T));
+  const std::int64_t grain = std::clamp<std::int64_t>(cached / (window + 2) / 64 * 64, 256, 8192);
   cpu::for_ranges(context, slab, grain, [&](std::int64_t begin, std::int64_t end) {
-    const TimeRange<T> range{op.x.data<T>() + begin, op.y.data<T>() + begin, slab, end - begin, op.steps,
-                             window, op.backward, op.accumulate};
+    const TimeRange<T> range{
+        op.x.data<T>() + begin, op.y.data<T>() + begin, slab, end - begin, op.steps, window, op.backward,
+        op.accumulate};
     window <= most_summed_anew ? transform_short(range) : transform_long(range);
   });
 }

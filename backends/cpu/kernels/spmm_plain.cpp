@@ -78,15 +78,13 @@ void spmm_by_scatter(const SpmmTransposed& op, const KernelContext& context) {
   T* x = op.x.data<T>();
   const std::int64_t width = op.x.columns();
   if (!op.accumulate) {
-    for_ranges(context, op.x.elements(), 1 << 14, [&](std::int64_t begin, std::int64_t end) {
-      std::fill(x + begin, x + end, T{0});
-    });
+    for_ranges(context, op.x.elements(), 1 << 14,
+               [&](std::int64_t begin, std::int64_t end) { std::fill(x + begin, x + end, T{0}); });
   }
   // Only a matrix whose own columns are its own rows promises disjoint columns per step.
   if (op.a.steps > 1 && op.a.step_rows.defined() && op.a.halo_begin == op.a.rows) {
     const std::int64_t* steps = op.a.step_rows.data<std::int64_t>();
-    run_tasks(context, op.a.steps,
-              [&](std::int64_t s) { scatter_rows(a, y, x, width, steps[s], steps[s + 1]); });
+    run_tasks(context, op.a.steps, [&](std::int64_t s) { scatter_rows(a, y, x, width, steps[s], steps[s + 1]); });
   } else {
     scatter_rows(a, y, x, width, 0, op.a.rows);
   }

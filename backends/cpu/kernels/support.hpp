@@ -38,8 +38,7 @@ inline std::int64_t divide_up(std::int64_t n, std::int64_t by) { return (n + by 
 /// Calls body(begin, end) for the ranges [0, grain), [grain, 2 grain), ... that cover [0, n).
 template <class Body>
 void for_ranges(const KernelContext& context, std::int64_t n, std::int64_t grain, const Body& body) {
-  run_tasks(context, divide_up(n, grain),
-            [&](std::int64_t i) { body(i * grain, std::min(n, (i + 1) * grain)); });
+  run_tasks(context, divide_up(n, grain), [&](std::int64_t i) { body(i * grain, std::min(n, (i + 1) * grain)); });
 }
 
 inline int thread_count(const KernelContext& context) {
