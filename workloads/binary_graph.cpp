@@ -1,7 +1,8 @@
-// Strobe's binary graph, version 1. Little-endian; sections begin at multiples of 8 bytes, so that a mapped file can be
+// Strobe's binary graph, version 2. Little-endian; sections begin at multiples of 8 bytes, so that a mapped file can be
 // read in place:
 //   header (64 bytes) | time f64[E] | original_id i64[N] | source i32[E] | target i32[E] | weight f32[E] if weighted |
-//   label i8[N] if labelled | provenance as JSON | SHA-256 of all bytes before it, as 64 hexadecimal digits
+//   label i8[N] if labelled | event label i8[E] if there | event features f32[E * F_e] if F_e > 0 |
+//   provenance as JSON | SHA-256 of all bytes before it, as 64 hexadecimal digits
 // Invariants checked on reading: exact file size for the header's counts, checksum, times finite and sorted, ids in
 // range. Cost: one pass to hash and one to copy. The version is raised by any change of this layout.
 #include <fcntl.h>
@@ -29,17 +30,18 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "the binary graph is written in memory order");
 
 constexpr char magic[8] = {'S', 'T', 'R', 'O', 'B', 'E', 'G', '\n'};
-constexpr std::uint32_t version = 1;
-constexpr std::uint64_t flag_weighted = 1, flag_labelled = 2, flag_stepped = 4;
+constexpr std::uint32_t version = 2;
+constexpr std::uint64_t flag_weighted = 1, flag_labelled = 2, flag_stepped = 4, flag_event_label = 8;
 constexpr std::uint64_t digest_bytes = 64;
-constexpr std::uint64_t most_events = std::uint64_t{1} << 40, most_provenance_bytes = std::uint64_t{1} << 24;
+constexpr std::uint64_t most_events = std::uint64_t{1} << 40, most_provenance_bytes = std::uint64_t{1} << 24,
+                        most_features = std::uint64_t{1} << 20;
 
 struct Header {
   char magic[8];
   std::uint32_t version;
   std::uint32_t header_bytes;
-  std::uint64_t vertices, events, flags, provenance_bytes;
-  std::uint64_t reserved[2];
+  std::uint64_t vertices, events, flags, provenance_bytes, edge_feature_width;
+  std::uint64_t reserved;
 };
 static_assert(sizeof(Header) == 64);
 
@@ -48,6 +50,7 @@ std::uint64_t padded(std::uint64_t bytes) { return (bytes + 7) / 8 * 8; }
 std::uint64_t file_bytes(const Header& h) {
   return sizeof(Header) + 8 * h.events + 8 * h.vertices + 2 * padded(4 * h.events) +
          (h.flags & flag_weighted ? padded(4 * h.events) : 0) + (h.flags & flag_labelled ? padded(h.vertices) : 0) +
+         (h.flags & flag_event_label ? padded(h.events) : 0) + padded(4 * h.events * h.edge_feature_width) +
          padded(h.provenance_bytes) + digest_bytes;
 }
 
@@ -57,6 +60,7 @@ Json provenance_to_json(const Provenance& p) {
           {"source", p.source},
           {"sha256", p.sha256},
           {"licence", p.licence},
+          {"ids", p.ids},
           {"rows", p.rows},
           {"self_loops", p.self_loops},
           {"duplicates", p.duplicates},
@@ -73,6 +77,7 @@ Provenance provenance_from_json(const std::string& text, const std::string& path
     json.at("source").get_to(p.source);
     json.at("sha256").get_to(p.sha256);
     json.at("licence").get_to(p.licence);
+    json.at("ids").get_to(p.ids);
     json.at("rows").get_to(p.rows);
     json.at("self_loops").get_to(p.self_loops);
     json.at("duplicates").get_to(p.duplicates);
@@ -148,7 +153,8 @@ Header check_header(std::string_view bytes, const std::string& path) {
                                    header.version, version));
   }
   if (header.header_bytes != sizeof(Header) || header.vertices > std::numeric_limits<VertexId>::max() ||
-      header.events > most_events || header.provenance_bytes > most_provenance_bytes) {
+      header.events > most_events || header.edge_feature_width > most_features ||
+      header.provenance_bytes > most_provenance_bytes) {
     throw InvalidInput(path, 0, 0, "the header of the binary graph is damaged");
   }
   const std::uint64_t expected = file_bytes(header);
@@ -204,7 +210,8 @@ void write_binary_graph(const EventGraph& graph, const std::string& path) {
   header.vertices = static_cast<std::uint64_t>(graph.vertices);
   header.events = static_cast<std::uint64_t>(graph.events());
   header.flags = (graph.weight.empty() ? 0 : flag_weighted) | (graph.vertex_label.empty() ? 0 : flag_labelled) |
-                 (graph.stepped ? flag_stepped : 0);
+                 (graph.stepped ? flag_stepped : 0) | (graph.event_label.empty() ? 0 : flag_event_label);
+  header.edge_feature_width = static_cast<std::uint64_t>(graph.edge_feature_width);
   header.provenance_bytes = provenance.size();
   std::string bytes;
   bytes.reserve(file_bytes(header));
@@ -216,6 +223,8 @@ void write_binary_graph(const EventGraph& graph, const std::string& path) {
   writer.section(graph.target);
   writer.section(graph.weight);
   writer.section(graph.vertex_label);
+  writer.section(graph.event_label);
+  writer.section(graph.edge_features);
   writer.raw(provenance.data(), provenance.size());
   bytes += sha256_hex(bytes);
   file.write(bytes);
@@ -234,6 +243,9 @@ EventGraph read_binary_graph(const std::string& path) {
   graph.target = sections.take<VertexId>(header.events);
   if (header.flags & flag_weighted) graph.weight = sections.take<float>(header.events);
   if (header.flags & flag_labelled) graph.vertex_label = sections.take<std::int8_t>(header.vertices);
+  if (header.flags & flag_event_label) graph.event_label = sections.take<std::int8_t>(header.events);
+  graph.edge_feature_width = static_cast<std::int64_t>(header.edge_feature_width);
+  graph.edge_features = sections.take<float>(header.events * header.edge_feature_width);
   graph.stepped = (header.flags & flag_stepped) != 0;
   const std::vector<char> provenance = sections.take<char>(header.provenance_bytes);
   graph.provenance = provenance_from_json(std::string(provenance.begin(), provenance.end()), path);

@@ -64,6 +64,16 @@ void permute(std::vector<T>& values, const std::vector<std::size_t>& order) {
   values = std::move(sorted);
 }
 
+void permute_rows(std::vector<float>& values, std::size_t width, const std::vector<std::size_t>& order) {
+  std::vector<float> sorted;
+  sorted.reserve(values.size());
+  for (const std::size_t i : order) {
+    const auto row = values.begin() + static_cast<std::ptrdiff_t>(i * width);
+    sorted.insert(sorted.end(), row, row + static_cast<std::ptrdiff_t>(width));
+  }
+  values = std::move(sorted);
+}
+
 void sort_by_time(EventGraph& graph) {
   graph.provenance.was_sorted = std::is_sorted(graph.time.begin(), graph.time.end());
   if (graph.provenance.was_sorted) return;
@@ -75,6 +85,8 @@ void sort_by_time(EventGraph& graph) {
   permute(graph.target, order);
   permute(graph.time, order);
   permute(graph.weight, order);
+  permute(graph.event_label, order);
+  permute_rows(graph.edge_features, static_cast<std::size_t>(graph.edge_feature_width), order);
 }
 
 /// Counts rows beyond the first of an equal (u, v, time); rows of one time are neighbours by now.
@@ -94,16 +106,6 @@ std::int64_t count_duplicates(const EventGraph& graph) {
 }
 
 }  // namespace
-
-void EventBuilder::offset_targets(const std::string& path) {
-  if (source_.empty()) return;
-  const std::int64_t offset = *std::max_element(source_.begin(), source_.end()) + 1;
-  const std::int64_t largest = *std::max_element(target_.begin(), target_.end());
-  if (largest > std::numeric_limits<std::int64_t>::max() - offset) {
-    throw InvalidInput(path, 0, 0, "vertex ids of the two sides do not fit 63 bits together");
-  }
-  for (std::int64_t& id : target_) id += offset;
-}
 
 EventGraph EventBuilder::finish(const std::string& path, const std::string& format) {
   if (rows() == 0) throw InvalidInput(path, 0, 0, "the file has no data rows");
@@ -125,6 +127,9 @@ EventGraph EventBuilder::finish(const std::string& path, const std::string& form
   for (std::size_t e = 0; e < source_.size(); ++e) graph.provenance.self_loops += source_[e] == target_[e];
   graph.time = std::move(time_);
   graph.weight = std::move(weight_);
+  graph.event_label = std::move(label_);
+  graph.edge_feature_width = static_cast<std::int64_t>(feature_.size()) / rows();
+  graph.edge_features = std::move(feature_);
   sort_by_time(graph);
   graph.provenance.duplicates = count_duplicates(graph);
   *this = EventBuilder();

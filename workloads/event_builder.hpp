@@ -20,12 +20,12 @@ class EventBuilder {
   }
   /// The weight of the row added last; give every row one, or none.
   void add_weight(float weight) { weight_.push_back(weight); }
+  /// The label of the row added last; give every row one, or none.
+  void add_label(std::int8_t label) { label_.push_back(label); }
+  /// The next feature of the row added last; give every row equally many.
+  void add_feature(float value) { feature_.push_back(value); }
 
   std::int64_t rows() const { return static_cast<std::int64_t>(source_.size()); }
-
-  /// Moves target ids behind the largest source id, for files that number the two sides of a bipartite graph
-  /// separately. Throws InvalidInput when the ids do not fit 63 bits then.
-  void offset_targets(const std::string& path);
 
   /// The event graph of all rows: ids dense by ascending original id, events in stable time order; provenance with the
   /// file's name, SHA-256 and counts. Throws InvalidInput when there is no row or ids exceed 2^31 - 1 distinct ones.
@@ -35,7 +35,8 @@ class EventBuilder {
  private:
   std::vector<std::int64_t> source_, target_;
   std::vector<double> time_;
-  std::vector<float> weight_;
+  std::vector<float> weight_, feature_;
+  std::vector<std::int8_t> label_;
 };
 
 }  // namespace strobe

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "core/errors.hpp"
+#include "workloads/id_space.hpp"
 #include "workloads/text_reader.hpp"
 #include "workloads/workload.hpp"
 
@@ -36,9 +37,12 @@ const FormatTag::Value& detect(const std::string& path) {
 
 }  // namespace
 
-EventGraph read_events(const std::string& path, const std::string& format) {
-  if (format.empty()) return detect(path).read(path);
-  return FormatRegistry::instance().find(format, "format").value.read(path);
+EventGraph read_events(const std::string& path, const std::string& format, const std::string& ids) {
+  const FormatTag::Value& chosen =
+      format.empty() ? detect(path) : FormatRegistry::instance().find(format, "format").value;
+  EventGraph graph = chosen.read(path);
+  settle_ids(graph, ids, path);
+  return graph;
 }
 
 }  // namespace strobe

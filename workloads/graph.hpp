@@ -19,6 +19,7 @@ struct Provenance {
   std::string source;  // path, or generator with parameters
   std::string sha256;  // of the source file's raw bytes; "" when generated
   std::string licence;
+  std::string ids = "shared";      // shared: equal source and target ids are one vertex; offset: they are two
   std::int64_t rows = 0;           // data rows read
   std::int64_t self_loops = 0;     // rows with u == v (kept as events)
   std::int64_t duplicates = 0;     // rows beyond the first of an equal (u, v, time)
@@ -35,7 +36,11 @@ struct EventGraph {
   std::vector<float> weight;              // [E], or empty when the file has no weights
   std::vector<std::int64_t> original_id;  // [vertices]
   bool stepped = false;                   // times are integer steps (AMLSim), not seconds
+  bool two_sided = false;                 // the file numbers sources and targets apart; `settle_ids` acts on it
   std::vector<std::int8_t> vertex_label;  // [vertices] or empty (AMLSim isFraud)
+  std::vector<std::int8_t> event_label;   // [E] or empty (JODIE state_label)
+  std::int64_t edge_feature_width = 0;    // F_e, 0 when events carry no features
+  std::vector<float> edge_features;       // [E * F_e], event-major
   Provenance provenance;
 
   std::int64_t events() const { return static_cast<std::int64_t>(source.size()); }

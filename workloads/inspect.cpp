@@ -38,6 +38,12 @@ Json distribution(std::vector<double> values) {
   return result;
 }
 
+/// How many labels are 1; null without labels.
+Json count_ones(const std::vector<std::int8_t>& labels) {
+  if (labels.empty()) return nullptr;
+  return std::count(labels.begin(), labels.end(), std::int8_t{1});
+}
+
 void describe_events(const EventGraph& events, Json& report) {
   report["events"] = events.events();
   report["first_time"] = events.events() > 0 ? Json(events.time.front()) : Json(nullptr);
@@ -47,9 +53,9 @@ void describe_events(const EventGraph& events, Json& report) {
   report["duplicates"] = events.provenance.duplicates;
   report["was_sorted"] = events.provenance.was_sorted;
   report["weighted"] = !events.weight.empty();
-  std::int64_t labelled = 0;
-  for (const std::int8_t label : events.vertex_label) labelled += label == 1;
-  report["labelled_vertices"] = events.vertex_label.empty() ? Json(nullptr) : Json(labelled);
+  report["edge_feature_width"] = events.edge_feature_width;
+  report["labelled_events"] = count_ones(events.event_label);
+  report["labelled_vertices"] = count_ones(events.vertex_label);
 }
 
 void describe_degrees(const SnapshotGraph& graph, Json& report) {
@@ -107,6 +113,7 @@ Json inspect_workload(const std::string& workload, const Json& parameters, std::
   report["source"] = graph.provenance.source;
   report["sha256"] = events ? Json(graph.provenance.sha256) : Json(nullptr);
   report["licence"] = graph.provenance.licence.empty() ? Json(nullptr) : Json(graph.provenance.licence);
+  report["ids"] = events ? Json(graph.provenance.ids) : Json(nullptr);
   report["vertices"] = graph.vertices;
   if (events) {
     describe_events(*events, report);

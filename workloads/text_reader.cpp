@@ -170,12 +170,20 @@ double TextReader::seconds(const Token& token) const {
   return value;
 }
 
-float TextReader::weight(const Token& token) const {
-  const double value = real(token, "weight");
+float TextReader::single(const Token& token, const char* what) const {
+  const double value = real(token, what);
   if (std::abs(value) > static_cast<double>(std::numeric_limits<float>::max())) {
-    fail(token.column, fmt::format("weight {} does not fit fp32", printable(token.text)));
+    fail(token.column, fmt::format("{} {} does not fit fp32", what, printable(token.text)));
   }
   return static_cast<float>(value);
+}
+
+std::int8_t TextReader::label(const Token& token, const char* what) const {
+  const double value = real(token, what);
+  if (value != std::floor(value) || std::abs(value) > std::numeric_limits<std::int8_t>::max()) {
+    fail(token.column, fmt::format("{} {} is not a whole number between -127 and 127", what, printable(token.text)));
+  }
+  return static_cast<std::int8_t>(value);
 }
 
 void TextReader::fail(std::uint64_t column, const std::string& message) const {

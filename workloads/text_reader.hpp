@@ -58,7 +58,10 @@ class TextReader {
   /// Seconds since 1970 between the years 1 and 9999, or seconds since any origin in the same range.
   double seconds(const Token& token) const;
   /// A finite number that fits fp32.
-  float weight(const Token& token) const;
+  float single(const Token& token, const char* what) const;
+  float weight(const Token& token) const { return single(token, "weight"); }
+  /// A whole number in [-127, 127], also when it is written as 1.0.
+  std::int8_t label(const Token& token, const char* what) const;
 
   /// Throws InvalidInput at the current line. `column` 0 means the whole line.
   [[noreturn]] void fail(std::uint64_t column, const std::string& message) const;

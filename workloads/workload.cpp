@@ -64,7 +64,7 @@ void check_sum(const std::string& path, const std::string& expected) {
   }
 }
 
-EventGraph read_dataset(const Entry<DatasetTag::Value>& entry, const std::string& format) {
+EventGraph read_dataset(const Entry<DatasetTag::Value>& entry, const FileOptions& options) {
   const DatasetTag::Value& set = entry.value;
   const std::filesystem::path folder = data_directory();
   const std::string path = (folder / set.file).string();
@@ -75,8 +75,9 @@ EventGraph read_dataset(const Entry<DatasetTag::Value>& entry, const std::string
   }
   check_sum(path, set.sha256);
   if (!set.companion.empty()) check_sum((folder / set.companion).string(), set.companion_sha256);
-  EventGraph events = read_events(path, format.empty() ? set.format : format);
-  if ((set.expected_vertices != 0 && events.vertices != set.expected_vertices) ||
+  EventGraph events = read_events(path, options.format.empty() ? set.format : options.format, options.ids);
+  const bool own_ids = options.ids == "auto";  // the catalogue counts the vertices that the format makes by itself
+  if ((own_ids && set.expected_vertices != 0 && events.vertices != set.expected_vertices) ||
       (set.expected_events != 0 && events.events() != set.expected_events)) {
     throw InvalidInput(path, 0, 0,
                        fmt::format("{} vertices and {} events were read, the catalogue says {} and {}", events.vertices,
@@ -89,8 +90,8 @@ EventGraph read_dataset(const Entry<DatasetTag::Value>& entry, const std::string
 }
 
 EventGraph read_graph(const std::string& workload, Kind kind, const FileOptions& options) {
-  if (kind == Kind::dataset) return read_dataset(DatasetRegistry::instance().find(workload), options.format);
-  return read_events(workload, options.format);
+  if (kind == Kind::dataset) return read_dataset(DatasetRegistry::instance().find(workload), options);
+  return read_events(workload, options.format, options.ids);
 }
 
 }  // namespace
@@ -108,7 +109,9 @@ const FieldTable& file_option_fields() {
           .choice("weights", &FileOptions::weights, {"count", "binary", "file"},
                   "value of an edge: its events in the step, 1, or the sum of their weights in the file")
           .choice("orientation", &FileOptions::orientation, {"in", "out", "both"},
-                  "in: a vertex reads the sources of its incoming edges; out: the reverse; both: both");
+                  "in: a vertex reads the sources of its incoming edges; out: the reverse; both: both")
+          .choice("ids", &FileOptions::ids, {"auto", "shared", "offset"},
+                  "equal source and target ids: one vertex (shared), two (offset), or as the format says (auto)");
   return table;
 }
 

@@ -13,7 +13,8 @@
 
 namespace strobe {
 
-/// A file format. `probe` looks at the first bytes (decompressed); `read` parses the whole file.
+/// A file format. `probe` looks at the first bytes (decompressed); `read` parses the whole file and keeps its ids as
+/// they are: `read_events` separates the sides of a two-sided graph.
 struct FormatTag {
   static constexpr const char* kind = "format";
   struct Value {
@@ -48,8 +49,9 @@ struct DatasetTag {
 };
 using DatasetRegistry = Registry<DatasetTag>;
 
-/// Reads the event graph of a file. `format` "" probes; throws InvalidInput when no format recognises it.
-EventGraph read_events(const std::string& path, const std::string& format = "");
+/// Reads the event graph of a file. `format` "" probes; throws InvalidInput when no format recognises it. `ids` is
+/// auto, shared or offset, see `settle_ids`; throws InvalidRequest for another word.
+EventGraph read_events(const std::string& path, const std::string& format = "", const std::string& ids = "auto");
 
 /// Windowing and format options that apply to data sets and files (generators have their own tables).
 struct FileOptions {
@@ -60,6 +62,7 @@ struct FileOptions {
   std::string partial = "keep";
   std::string weights = "count";
   std::string orientation = "in";
+  std::string ids = "auto";  // auto | shared | offset
 };
 const FieldTable& file_option_fields();
 

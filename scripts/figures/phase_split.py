@@ -43,7 +43,9 @@ def draw_panel(axes, rows, all_rows, phases):
     axes.set_xticks(ticks, tick_labels, fontsize=8)
     axes.tick_params(axis="x", length=0, pad=2)
     axes.grid(axis="x", visible=False)
-    axes.margins(x=0.03, y=0.12)
+    axes.margins(x=0.03)
+    # Room for the labels above the bars; automatic margins stop at the edges of stacked bars.
+    axes.set_ylim(0, 1.12 * max(sum(row["phase_seconds"].values()) for row in rows) * factor)
     axes.set_ylabel(f"mean epoch time [{unit}]")
 
 

@@ -83,7 +83,7 @@ const Malformed table[] = {
     {"binary-junk.bin", "snap", 1, 0, "is not text"},
     {"not-a-graph.json", "", 0, 0, "no format recognises"},
     {"strobe-binary-magic-only.bin", "", 0, 0, "truncated in its header"},
-    {"strobe-binary-version-9.bin", "", 0, 0, "version 9, this program reads 1"},
+    {"strobe-binary-version-9.bin", "", 0, 0, "version 9, this program reads 2"},
     {"strobe-binary-absurd-sizes.bin", "", 0, 0, "the header of the binary graph is damaged"},
     {"amlsim-account-twice", "", 0, 0, "is a directory, not a file"},
     {"amlsim-account-twice", "strobe-binary", 0, 0, "is a directory, not a file"},

@@ -1,9 +1,8 @@
 // KONECT networks, out.*: one line "% sym|asym|bip TYPE", an optional line "% m [n1 n2]", then "u v [w [t]]" between
 // runs of spaces and tabs, plain or gzip.
 // Returns one event per row. Rows without a time get time 0, so the graph is one static step. The two sides of a `bip`
-// network have their own id spaces, so its target ids are moved behind the source ids. The number of rows must equal m
-// when the file states it. Cost: one pass over the text.
-// Source: KONECT handbook, section File Formats.
+// network have their own id spaces (`two_sided`). The number of rows must equal m when the file states it. Cost: one
+// pass over the text. Source: KONECT handbook, section File Formats.
 #include "core/errors.hpp"
 #include "workloads/event_builder.hpp"
 #include "workloads/text_reader.hpp"
@@ -94,10 +93,9 @@ EventGraph read(const std::string& path) {
                        "the header states " + std::to_string(header.stated_rows) + " edges, the file has " +
                            std::to_string(events.rows()));
   }
-  if (header.bipartite) events.offset_targets(path);
   EventGraph graph = events.finish(path, "konect");
   if (columns < 4) graph.provenance.notes.push_back("the file has no times; all events are at time 0");
-  if (header.bipartite) graph.provenance.notes.push_back("bipartite: target ids were moved behind the source ids");
+  graph.two_sided = header.bipartite;
   if (header.undirected)
     graph.provenance.notes.push_back(
         "undirected network: each row is kept as one event; orientation=both adds the reverse");

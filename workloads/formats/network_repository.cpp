@@ -1,0 +1,74 @@
+// Temporal networks of the Network Repository, *.edges: rows "u v t" or "u v weight t", all between commas or all
+// between blanks and tabs, after any number of comment lines that begin with % or #.
+// Returns one event per row, with the weight of 4-column files. The first row decides the separator and the columns.
+// Files state nothing about their third column, so a static weighted network (u v weight) would pass for a temporal
+// one; a note says how columns were taken. Cost: one pass over the text.
+// Source: Rossi and Ahmed, The Network Data Repository, AAAI 2015; networkrepository.com.
+#include "workloads/event_builder.hpp"
+#include "workloads/probing.hpp"
+#include "workloads/text_reader.hpp"
+#include "workloads/workload.hpp"
+
+namespace strobe {
+namespace {
+
+constexpr std::string_view comments = "%#";
+
+/// The name is the only sign: bare columns of numbers could be anything, and a wrong guess would be read in silence.
+int probe(std::string_view head, std::string_view name) {
+  const auto lines = data_lines(head, comments, 1);
+  if (!has_suffix(name, ".edges") || lines.empty()) return 0;
+  return line_numbers(lines[0]).empty() ? 15 : 60;
+}
+
+struct Layout {
+  bool commas = false;
+  std::size_t columns = 0;  // 0 until the first row
+};
+
+void add_row(TextReader& reader, Layout& layout, EventBuilder& events) {
+  if (layout.columns == 0) layout.commas = reader.line().find(',') != std::string_view::npos;
+  const auto& fields = layout.commas ? reader.split_commas() : reader.split_blanks();
+  if (fields.size() != 3 && fields.size() != 4) {
+    reader.fail(0, "expected 3 or 4 columns (source, target, [weight,] time), found " + std::to_string(fields.size()));
+  }
+  if (layout.columns == 0) layout.columns = fields.size();
+  if (fields.size() != layout.columns) {
+    reader.fail(0, "the rows before have " + std::to_string(layout.columns) + " columns, this one has " +
+                       std::to_string(fields.size()));
+  }
+  const std::int64_t source = reader.whole(fields[0], "source vertex id");
+  const std::int64_t target = reader.whole(fields[1], "target vertex id");
+  events.add(source, target, reader.seconds(fields.back()));
+  if (layout.columns == 4) events.add_weight(reader.weight(fields[2]));
+}
+
+EventGraph read(const std::string& path) {
+  TextReader reader(path);
+  EventBuilder events;
+  Layout layout;
+  bool any = false;
+  while (reader.next()) {
+    any = true;
+    const bool comment = comments.find(reader.line().front()) != std::string_view::npos;
+    if (!comment)
+      add_row(reader, layout, events);
+    else if (layout.columns != 0)
+      reader.fail(1, "a comment between rows; comments come before the first row");
+  }
+  if (!any) reader.fail_file("the file is empty");
+  EventGraph graph = events.finish(path, "network-repository");
+  graph.provenance.notes.push_back(layout.columns == 3 ? "columns were taken as source, target, time"
+                                                       : "columns were taken as source, target, weight, time");
+  return graph;
+}
+
+const Register<FormatTag> registered{{"network-repository",
+                                      "Network Repository *.edges: u v [weight] time between commas or blanks",
+                                      "Rossi and Ahmed, The Network Data Repository, AAAI 2015",
+                                      {},
+                                      {probe, read},
+                                      {}}};
+
+}  // namespace
+}  // namespace strobe

@@ -1,0 +1,58 @@
+// SNAP's weighted signed networks (soc-sign-bitcoin*): csv rows SOURCE,TARGET,RATING,TIME, without a header or with
+// "from,to,feature,time", times whole or fractional.
+// Returns one event per row; the rating, which may be negative, is the weight. Cost: one pass over the text.
+// Source: Kumar et al., Edge Weight Prediction in Weighted Signed Networks, ICDM 2016; snap.stanford.edu.
+#include <cmath>
+
+#include "workloads/event_builder.hpp"
+#include "workloads/probing.hpp"
+#include "workloads/text_reader.hpp"
+#include "workloads/workload.hpp"
+
+namespace strobe {
+namespace {
+
+constexpr std::size_t columns = 4;
+constexpr double earliest_time = 1e8;  // March 1973: without a header, smaller numbers may be anything
+
+bool is_header(std::string_view line) { return line == "from,to,feature,time" || line == "SOURCE,TARGET,RATING,TIME"; }
+
+bool is_id(double value) { return value >= 0 && value == std::floor(value); }
+
+int probe(std::string_view head, std::string_view) {
+  const std::string_view line = first_line(head);
+  if (is_header(line)) return 100;
+  if (line.find(',') == std::string_view::npos) return 0;
+  const std::vector<double> row = line_numbers(line);
+  return row.size() == columns && is_id(row[0]) && is_id(row[1]) && row[3] >= earliest_time ? 40 : 0;
+}
+
+void add_row(TextReader& reader, EventBuilder& events) {
+  const auto& fields = reader.split_commas();
+  if (fields.size() != columns) {
+    reader.fail(0, "expected 4 columns (source, target, rating, time), found " + std::to_string(fields.size()));
+  }
+  const std::int64_t source = reader.whole(fields[0], "source vertex id");
+  const std::int64_t target = reader.whole(fields[1], "target vertex id");
+  events.add(source, target, reader.seconds(fields[3]));
+  events.add_weight(reader.single(fields[2], "rating"));
+}
+
+EventGraph read(const std::string& path) {
+  TextReader reader(path);
+  if (!reader.next()) reader.fail_file("the file is empty");
+  EventBuilder events;
+  if (!is_header(reader.line())) add_row(reader, events);
+  while (reader.next()) add_row(reader, events);
+  return events.finish(path, "snap-signed");
+}
+
+const Register<FormatTag> registered{{"snap-signed",
+                                      "SNAP signed network: csv SOURCE,TARGET,RATING,TIME, with or without a header",
+                                      "Kumar et al., Edge Weight Prediction in Weighted Signed Networks, ICDM 2016",
+                                      {},
+                                      {probe, read},
+                                      {}}};
+
+}  // namespace
+}  // namespace strobe

@@ -1,0 +1,112 @@
+// TGN's and TGAT's preprocessed events, ml_NAME.csv: header ",u,i,ts,label,idx"; the first column numbers the rows and
+// idx is the event's row in ml_NAME.npy (edge features, row 0 is padding); ml_NAME_node.npy holds vertex features.
+// Returns one event per row with its label, and its features when the .npy file lies beside the csv. The features of
+// vertices are checked for their shape only. Cost: one pass over each file, 4 F_e bytes an event.
+// Source: Rossi et al., Temporal Graph Networks for Deep Learning on Dynamic Graphs, 2020, utils/preprocess_data.py.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <limits>
+
+#include "core/errors.hpp"
+#include "workloads/event_builder.hpp"
+#include "workloads/npy.hpp"
+#include "workloads/probing.hpp"
+#include "workloads/text_reader.hpp"
+#include "workloads/workload.hpp"
+
+namespace strobe {
+namespace {
+
+constexpr std::string_view header = ",u,i,ts,label,idx";
+constexpr std::size_t columns = 6;
+
+int probe(std::string_view head, std::string_view) { return first_line(head) == header ? 100 : 0; }
+
+/// The file NAME`suffix` beside NAME.csv or NAME.csv.gz, or "".
+std::string beside(const std::string& path, const char* suffix) {
+  std::string stem = path;
+  for (const std::string_view end : {".gz", ".csv"}) {
+    if (stem.ends_with(end)) stem.resize(stem.size() - end.size());
+  }
+  const std::string file = stem + suffix;
+  return std::filesystem::exists(file) ? file : "";
+}
+
+void check_rows(const NpyArray& array, const std::string& file, std::int64_t largest, const char* what) {
+  if (array.shape.size() != 2) {
+    throw InvalidInput(file, 0, 0,
+                       fmt::format("expected an array [rows, features], found {} axes", array.shape.size()));
+  }
+  if (largest >= array.shape[0]) {
+    throw InvalidInput(file, 0, 0,
+                       fmt::format("the array has {} rows, but {} reaches {}", array.shape[0], what, largest));
+  }
+}
+
+std::string rows_note(const std::string& file, const NpyArray& array, const std::vector<std::int64_t>& idx) {
+  const std::string name = std::filesystem::path(file).filename().string();
+  const auto events = static_cast<std::int64_t>(idx.size());
+  const bool usual = array.shape[0] == events + 1 && *std::min_element(idx.begin(), idx.end()) == 1;
+  return fmt::format("{} has {} rows of {} features for {} events, taken by idx{}", name, array.shape[0],
+                     array.shape[1], events, usual ? "; row 0 is padding" : " (not one a row after a row of padding)");
+}
+
+void add_features(const std::string& file, const std::vector<std::int64_t>& idx, EventBuilder& events,
+                  std::string& note) {
+  const NpyArray array = read_npy(file);
+  check_rows(array, file, *std::max_element(idx.begin(), idx.end()), "idx");
+  for (const std::int64_t row : idx) {
+    for (std::int64_t i = 0; i < array.shape[1]; ++i) {
+      const double value = array.at(row * array.shape[1] + i);
+      if (!(std::abs(value) <= static_cast<double>(std::numeric_limits<float>::max())))
+        throw InvalidInput(file, 0, 0,
+                           fmt::format("feature {} of row {} is {}, which is no finite fp32", i, row, value));
+      events.add_feature(static_cast<float>(value));
+    }
+  }
+  note = rows_note(file, array, idx);
+}
+
+EventGraph read(const std::string& path) {
+  TextReader reader(path);
+  if (!reader.next()) reader.fail_file("the file is empty");
+  if (reader.line() != header) reader.fail(1, "expected the header " + std::string(header));
+  EventBuilder events;
+  std::vector<std::int64_t> idx;
+  while (reader.next()) {
+    const auto& fields = reader.split_commas();
+    if (fields.size() != columns) reader.fail(0, fmt::format("expected 6 columns, found {}", fields.size()));
+    reader.whole(fields[0], "row number");
+    const std::int64_t source = reader.whole(fields[1], "source vertex id");
+    const std::int64_t target = reader.whole(fields[2], "target vertex id");
+    events.add(source, target, reader.seconds(fields[3]));
+    events.add_label(reader.label(fields[4], "label"));
+    idx.push_back(reader.whole(fields[5], "idx"));
+  }
+  const std::string edge_file = beside(path, ".npy"), vertex_file = beside(path, "_node.npy");
+  std::string note;
+  if (!edge_file.empty() && !idx.empty()) add_features(edge_file, idx, events, note);
+  EventGraph graph = events.finish(path, "tgn");
+  if (!note.empty()) graph.provenance.notes.push_back(note);
+  if (!vertex_file.empty()) {
+    const NpyArray shape = read_npy_header(vertex_file);
+    check_rows(shape, vertex_file, graph.original_id.back(), "the vertex id");
+    graph.provenance.notes.push_back(fmt::format("{} has {} rows of {} vertex features, which are not used",
+                                                 std::filesystem::path(vertex_file).filename().string(), shape.shape[0],
+                                                 shape.shape[1]));
+  }
+  return graph;
+}
+
+const Register<FormatTag> registered{{"tgn",
+                                      "TGN / TGAT events ml_*.csv: ,u,i,ts,label,idx, with ml_*.npy beside it",
+                                      "Rossi et al., Temporal Graph Networks for Deep Learning on Dynamic Graphs, 2020",
+                                      {},
+                                      {probe, read},
+                                      {}}};
+
+}  // namespace
+}  // namespace strobe

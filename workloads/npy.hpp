@@ -1,0 +1,28 @@
+// Arrays of NumPy's .npy files.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace strobe {
+
+/// A row-major array of little-endian numbers.
+struct NpyArray {
+  std::string type;                 // "<f4", "<f8", "<i4" or "<i8"
+  std::vector<std::int64_t> shape;  // [] is one number
+  std::vector<char> bytes;          // of the elements
+
+  std::int64_t size() const;
+  /// Element `i` in row-major order. An <i8 beyond 2^53 is rounded to the nearest double.
+  double at(std::int64_t i) const;
+};
+
+/// Type and shape of the file, without elements. Throws like `read_npy`, except for what concerns the elements.
+NpyArray read_npy_header(const std::string& path);
+
+/// The whole array, plain or gzip. Throws InvalidInput for a file that is none, is of another version than 1.0 and 2.0,
+/// is in Fortran order, holds objects or another type, is truncated or has bytes left over.
+NpyArray read_npy(const std::string& path);
+
+}  // namespace strobe

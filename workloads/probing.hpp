@@ -1,0 +1,23 @@
+// What the probes of text formats look at: the first bytes of a file, cut into lines and numbers.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+namespace strobe {
+
+/// The first line of `head` without its end and without a byte order mark.
+std::string_view first_line(std::string_view head);
+
+/// Up to `most` lines that are no comments (lines that begin with one of `comments`), without their ends. A last line
+/// that has no end is left out when there are others, as `head` may have cut it.
+std::vector<std::string_view> data_lines(std::string_view head, std::string_view comments, std::size_t most);
+
+/// The fields of a line as numbers: between commas when there is one, else between blanks. Empty when a field is no
+/// finite number.
+std::vector<double> line_numbers(std::string_view line);
+
+/// The file's name ends in `suffix`, or in `suffix` and .gz.
+bool has_suffix(std::string_view name, std::string_view suffix);
+
+}  // namespace strobe
