@@ -5,9 +5,6 @@
 namespace strobe {
 namespace {
 
-// Vector kernels may read a full register past the last element (tensor.hpp).
-constexpr std::size_t readable_tail_bytes = 64;
-
 std::size_t checked_bytes(std::int64_t rows, std::int64_t columns, ElementType type) {
   const auto wide = static_cast<unsigned __int128>(rows) * static_cast<unsigned __int128>(columns) * element_bytes(type);
   if (rows < 0 || columns < 0 || wide > static_cast<unsigned __int128>(std::numeric_limits<std::int64_t>::max())) {

@@ -88,6 +88,9 @@ class Device {
   std::uint64_t memory_limit_bytes() const { return account_->limit; }
   /// Whether the accounted memory is a device's own (true) or the host's (false).
   virtual bool has_own_memory() const { return false; }
+  /// Whether transposed products are faster here with the transpose stored beside a sparse matrix (at the price of
+  /// its memory) than by scattering.
+  virtual bool wants_transpose() const { return false; }
 
  protected:
   KernelContext context_;
@@ -99,7 +102,8 @@ class Device {
     std::uint64_t live = 0, peak = 0, limit = 0;
   };
 
-  /// Raw memory of `bytes` (64-byte aligned), or null when the device holds no values.
+  /// Raw memory of `bytes` (64-byte aligned), or null when the device holds no values. `bytes` ends with
+  /// `readable_tail_bytes`, which host devices fill with zeros.
   virtual std::byte* do_allocate(std::size_t bytes) = 0;
   /// Returns memory; must be callable after the device is gone.
   virtual void (*do_deleter() const)(std::byte*) = 0;

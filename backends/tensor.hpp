@@ -33,6 +33,9 @@ inline constexpr ElementType element_type_of<std::int32_t> = ElementType::i32;
 template <>
 inline constexpr ElementType element_type_of<std::int64_t> = ElementType::i64;
 
+/// Bytes behind the last element of every allocation that may be read (and mean nothing): a full vector register.
+inline constexpr std::size_t readable_tail_bytes = 64;
+
 /// Memory of one allocation; its deleter returns it to the device that made it and to that device's accounting.
 struct Storage {
   std::byte* data = nullptr;  // null when the device holds no values
@@ -40,7 +43,7 @@ struct Storage {
 };
 
 /// A view of shared storage. Copying a Tensor copies the view, not the values.
-/// Allocations are readable for 64 bytes past their last element, so vector kernels may load full registers.
+/// Allocations are readable for `readable_tail_bytes` past their last element, so vector kernels may load full registers.
 class Tensor {
  public:
   Tensor() = default;

@@ -105,6 +105,38 @@ class LocalBuilder {
   std::vector<std::int64_t> rows_, halo_;
 };
 
+/// The transpose by counting sort: rows of a column stay in order, so sums have the order that scattering gives.
+template <class T>
+HostCsr transpose(const HostCsr& csr, std::int64_t columns, const std::vector<T>& from, std::vector<T> HostCsr::*to) {
+  HostCsr result;
+  result.offsets.assign(static_cast<std::size_t>(columns) + 1, 0);
+  for (const std::int32_t column : csr.columns) ++result.offsets[static_cast<std::size_t>(column) + 1];
+  for (std::size_t c = 1; c < result.offsets.size(); ++c) result.offsets[c] += result.offsets[c - 1];
+  std::vector<std::int64_t> next(result.offsets.begin(), result.offsets.end() - 1);
+  result.columns.resize(csr.columns.size());
+  (result.*to).resize(csr.columns.size());
+  for (std::size_t row = 0; row + 1 < csr.offsets.size(); ++row) {
+    for (std::int64_t e = csr.offsets[row]; e < csr.offsets[row + 1]; ++e) {
+      const auto place = static_cast<std::size_t>(next[static_cast<std::size_t>(csr.columns[static_cast<std::size_t>(e)])]++);
+      result.columns[place] = static_cast<std::int32_t>(row);
+      (result.*to)[place] = from[static_cast<std::size_t>(e)];
+    }
+  }
+  return result;
+}
+
+/// Adds the transpose to `a` on a device that is faster with it.
+void add_transpose(Device& device, const HostCsr& csr, SparseMatrix& a) {
+  const bool fp64 = device.precision() == ElementType::f64;
+  const HostCsr t = !device.has_values() ? HostCsr()
+                    : fp64               ? transpose(csr, a.columns, csr.values64, &HostCsr::values64)
+                                         : transpose(csr, a.columns, csr.values32, &HostCsr::values32);
+  a.transposed_offsets = device.move_in(t.offsets.data(), a.columns + 1, 1, ElementType::i64);
+  a.transposed_indices = device.move_in(t.columns.data(), a.nonzeros, 1, ElementType::i32);
+  const void* values = fp64 ? static_cast<const void*>(t.values64.data()) : t.values32.data();
+  a.transposed_values = device.move_in(values, a.nonzeros, 1, device.precision());
+}
+
 SparseMatrix matrix_on_device(Device& device, const LocalBuilder& builder) {
   SparseMatrix a;
   a.rows = builder.rows().back();
@@ -121,6 +153,7 @@ SparseMatrix matrix_on_device(Device& device, const LocalBuilder& builder) {
   a.column_indices = device.move_in(csr.columns.data(), a.nonzeros, 1, ElementType::i32);
   const void* values = fp64 ? static_cast<const void*>(csr.values64.data()) : csr.values32.data();
   a.values = device.move_in(values, a.nonzeros, 1, device.precision());
+  if (device.wants_transpose()) add_transpose(device, csr, a);
   a.step_rows = device.move_in(builder.rows().data(), a.steps + 1, 1, ElementType::i64);
   a.step_halo = device.move_in(builder.halo().data(), a.steps + 1, 1, ElementType::i64);
   return a;

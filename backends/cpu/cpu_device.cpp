@@ -1,5 +1,6 @@
 // Device `cpu`: real numerics in host memory, wall clock. Streams run in the caller's order, so events are no-ops, and
 // there is no host-to-device transfer to time.
+#include <atomic>
 #include <chrono>
 #include <cstring>
 
@@ -17,9 +18,20 @@ class CpuDevice final : public Device {
  public:
   explicit CpuDevice(DeviceRequest request) : Device(as_cpu(request)), workers_(std::max(1, request.threads)) {
     context_.workers = &workers_;
+    ++devices();
+  }
+  ~CpuDevice() override {
+    if (--devices() == 0) host_pool_trim();
   }
 
+  bool wants_transpose() const override { return true; }
+
  private:
+  static std::atomic<int>& devices() {
+    static std::atomic<int> count{0};
+    return count;
+  }
+
   static DeviceRequest as_cpu(DeviceRequest request) {
     request.numerics = Numerics::cpu;
     return request;
@@ -28,11 +40,11 @@ class CpuDevice final : public Device {
   std::byte* do_allocate(std::size_t bytes) override {
     std::byte* memory = host_pool_allocate(bytes);
     if (memory == nullptr) throw OutOfMemory(rank(), bytes, live_bytes(), memory_limit_bytes());
+    // Vector kernels read past the last element; leftovers there could be denormal numbers, which are slow to add.
+    std::memset(memory + bytes - readable_tail_bytes, 0, readable_tail_bytes);
     return memory;
   }
-  void (*do_deleter() const)(std::byte*) override {
-    return host_pool_release;
-  }
+  void (*do_deleter() const)(std::byte*) override { return host_pool_release; }
   double do_begin(Stream) override { return wall_seconds(); }
   double do_end(Stream, std::string_view, const Work&, double) override { return wall_seconds(); }
   void do_transfer(std::uint64_t) override {}

@@ -1,10 +1,11 @@
-// A free list per block size. Blocks below 256 KiB go to malloc. Cached memory never exceeds what is in use plus a
-// fixed allowance, so a process holds at most about twice what its tensors need; the least recently freed size goes
-// first. Cost O(log sizes) per call.
+// A free list per block size. Blocks below 256 KiB go to malloc. Cached memory never exceeds the most that was in use at
+// once since the last trim, because the next epoch will want it again; the least recently freed size goes first. The
+// last device that goes trims the pool. Cost O(log sizes) per call.
 #include "backends/cpu/host_pool.hpp"
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <map>
@@ -17,7 +18,6 @@ namespace {
 constexpr std::size_t header_bytes = 64;
 constexpr std::size_t large_bytes = std::size_t{256} << 10;
 constexpr std::size_t huge_page_bytes = std::size_t{2} << 20;
-constexpr std::size_t cache_allowance_bytes = std::size_t{256} << 20;
 
 struct FreeList {
   std::vector<std::byte*> blocks;
@@ -31,6 +31,7 @@ class HostPool {
     if (block < large_bytes) return with_header(raw_allocate(block), block);
     const std::lock_guard lock(mutex_);
     live_ += block;
+    peak_ = std::max(peak_, live_);
     FreeList& list = free_[block];
     list.last_used = ++clock_;
     if (list.blocks.empty()) return with_header(raw_allocate(block), block);
@@ -53,7 +54,13 @@ class HostPool {
     list.blocks.push_back(raw);
     list.last_used = ++clock_;
     cached_ += block;
-    while (cached_ > live_ + cache_allowance_bytes) drop_oldest();
+    while (cached_ > peak_) drop_oldest();
+  }
+
+  void trim() {
+    const std::lock_guard lock(mutex_);
+    while (cached_ > 0) drop_oldest();
+    peak_ = live_;
   }
 
   std::size_t cached() {
@@ -98,7 +105,7 @@ class HostPool {
 
   std::mutex mutex_;
   std::map<std::size_t, FreeList> free_;
-  std::size_t live_ = 0, cached_ = 0;
+  std::size_t live_ = 0, peak_ = 0, cached_ = 0;
   std::uint64_t clock_ = 0;
 };
 
@@ -112,6 +119,7 @@ HostPool& pool() {
 
 std::byte* host_pool_allocate(std::size_t bytes) { return pool().allocate(bytes); }
 void host_pool_release(std::byte* memory) { pool().release(memory); }
+void host_pool_trim() { pool().trim(); }
 std::size_t host_pool_cached_bytes() { return pool().cached(); }
 
 }  // namespace strobe

@@ -12,6 +12,9 @@ std::byte* host_pool_allocate(std::size_t bytes);
 /// Takes a block back. Thread-safe; callable until the process ends.
 void host_pool_release(std::byte* memory);
 
+/// Gives all memory that is kept for reuse back to the system.
+void host_pool_trim();
+
 /// Bytes kept for reuse just now.
 std::size_t host_pool_cached_bytes();
 

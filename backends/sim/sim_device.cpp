@@ -47,6 +47,7 @@ void SimDevice::complete_communication(double end_seconds) {
 std::byte* SimDevice::do_allocate(std::size_t bytes) {
   void* memory = std::aligned_alloc(64, (bytes + 63) / 64 * 64);
   if (memory == nullptr) throw OutOfMemory(rank(), bytes, live_bytes(), memory_limit_bytes());
+  std::memset(static_cast<std::byte*>(memory) + bytes - readable_tail_bytes, 0, readable_tail_bytes);
   return static_cast<std::byte*>(memory);
 }
 

@@ -30,14 +30,15 @@ bool times_come_first(const std::vector<std::vector<double>>& rows) {
 }
 
 int probe(std::string_view head, std::string_view name) {
+  const bool named = name.starts_with("tij");
   std::vector<std::vector<double>> rows;
-  for (const std::string_view line : data_lines(head, "#", most_rows)) {
+  for (const std::string_view line : data_lines(head, "#", named ? 1 : most_rows)) {
     if (line.find(',') != std::string_view::npos) return 0;
     rows.push_back(line_numbers(line));
     if (rows.back().size() != columns) return 0;
   }
   if (rows.empty()) return 0;
-  if (name.starts_with("tij")) return 70;
+  if (named) return 70;
   return times_come_first(rows) ? 50 : 0;
 }
 
