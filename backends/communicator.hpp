@@ -125,7 +125,7 @@ struct LaunchRequest {
   int ranks = 1;
   double timeout_seconds = 60;       // of one collective
   DeviceRequest device;              // rank and ranks are filled in per rank
-  DeviceTag::Value make_device = nullptr;
+  DeviceTag::Value make_device;
 };
 
 struct CommunicatorTag {

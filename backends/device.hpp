@@ -127,8 +127,16 @@ class Device {
 
 struct DeviceTag {
   static constexpr const char* kind = "device";
-  /// Makes one rank's device. Throws Unavailable when the hardware is not there.
-  using Value = std::unique_ptr<Device> (*)(const DeviceRequest&);
+  struct Value {
+    /// Makes one rank's device. Throws Unavailable when the hardware is not there.
+    std::unique_ptr<Device> (*make)(const DeviceRequest&) = nullptr;
+    /// The only communicator that it works with, "" = any real one. Such a device runs on a described cluster in
+    /// virtual time, with or without values.
+    const char* own_communicator = "";
+
+    std::unique_ptr<Device> operator()(const DeviceRequest& request) const { return make(request); }
+    bool needs_cluster() const { return *own_communicator != '\0'; }
+  };
 };
 using DeviceRegistry = Registry<DeviceTag>;
 

@@ -36,7 +36,7 @@ InvalidInput::InvalidInput(std::string file, std::uint64_t line, std::uint64_t c
     : Error(located(file, line, column, message)), file_(std::move(file)), line_(line), column_(column) {}
 
 InvalidRequest::InvalidRequest(std::string where, const std::string& message)
-    : Error(where.empty() ? message : where + ": " + message), where_(std::move(where)) {}
+    : Error(where.empty() ? message : where + ": " + message), where_(std::move(where)), message_(message) {}
 
 OutOfMemory::OutOfMemory(int rank, std::uint64_t requested_bytes, std::uint64_t live_bytes, std::uint64_t limit_bytes)
     : Error(fmt::format("rank {} is out of memory: {} bytes requested while {} of {} bytes are in use", rank,
@@ -71,7 +71,7 @@ std::string unknown_name_message(const std::string& kind, const std::string& nam
                                  const std::vector<std::string>& candidates) {
   const std::string nearest = nearest_name(name, candidates);
   std::string message = fmt::format("unknown {} '{}'", kind, name);
-  if (!nearest.empty()) message += fmt::format("; did you mean '{}'?", nearest);
+  message += nearest.empty() ? "." : fmt::format("; did you mean '{}'?", nearest);
   if (!candidates.empty()) message += fmt::format(" Known: {}.", fmt::join(candidates, ", "));
   return message;
 }

@@ -33,9 +33,12 @@ class InvalidRequest : public Error {
  public:
   InvalidRequest(std::string where, const std::string& message);
   const std::string& where() const { return where_; }
+  /// What is wrong, without `where`.
+  const std::string& message() const { return message_; }
 
  private:
   std::string where_;
+  std::string message_;
 };
 
 /// A backend, device, library or rank count that was asked for is not there on this machine.

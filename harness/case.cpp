@@ -50,23 +50,37 @@ Json plugin_object(const CaseSlot& slot, const Json& json, const std::string& po
   return result;
 }
 
-void check_simulated(Case& c, const Json& json, const std::string& pointer) {
-  if (!json.contains("comm")) c.comm = "sim";
+/// A device that runs on a described cluster brings its communicator and needs no values.
+void check_on_cluster(Case& c, const Json& json, const std::string& communicator, const std::string& pointer) {
+  if (!json.contains("comm")) c.comm = communicator;
   if (!json.contains("numerics")) c.numerics = "none";
   if (c.cluster.empty()) c.cluster = default_cluster;
-  if (c.comm != "sim") {
-    throw InvalidRequest(pointer + "/comm", fmt::format("device sim goes with comm sim, not with '{}'", c.comm));
+  if (c.comm != communicator) {
+    throw InvalidRequest(pointer + "/comm",
+                         fmt::format("device {} goes with comm {}, not with '{}'", c.device, communicator, c.comm));
   }
   try {
-    load_cluster(c.cluster);
+    const std::shared_ptr<const Cluster> cluster = load_cluster(c.cluster);
+    if (c.ranks > std::int64_t{cluster->nodes} * cluster->gpus_per_node) {
+      throw InvalidRequest("/ranks", fmt::format("{} ranks do not fit cluster {}: {} nodes x {} GPUs = {}", c.ranks,
+                                                 c.cluster, cluster->nodes, cluster->gpus_per_node,
+                                                 cluster->nodes * cluster->gpus_per_node));
+    }
   } catch (const InvalidRequest& error) {
-    throw InvalidRequest(pointer + "/cluster", error.what());
+    const bool ranks = error.where() == "/ranks";
+    throw InvalidRequest(pointer + (ranks ? "/ranks" : "/cluster"), error.message());
   }
 }
 
-void check_real(const Case& c, const std::string& pointer) {
-  if (c.comm == "sim") throw InvalidRequest(pointer + "/comm", "comm sim goes with device sim only");
-  if (!c.cluster.empty()) throw InvalidRequest(pointer + "/cluster", "a cluster goes with device sim only");
+void check_on_this_machine(const Case& c, const std::string& pointer) {
+  for (const auto& [name, entry] : DeviceRegistry::instance().entries()) {
+    if (c.comm == entry.value.own_communicator) {
+      throw InvalidRequest(pointer + "/comm", fmt::format("comm {} goes with device {} only", c.comm, name));
+    }
+  }
+  if (!c.cluster.empty()) {
+    throw InvalidRequest(pointer + "/cluster", fmt::format("device {} runs on this machine, not on a cluster", c.device));
+  }
   if (c.numerics == "none") {
     throw InvalidRequest(pointer + "/numerics", fmt::format("device {} always computes values", c.device));
   }
@@ -132,10 +146,11 @@ Case case_from_json(const Json& json, const std::string& pointer) {
   case_fields().apply(&c, scalars, pointer);
   for (const CaseSlot& slot : case_slots()) c.*slot.member = plugin_object(slot, json, pointer);
   require_backend<DeviceTag>(c.device, pointer + "/device", {"cuda", "sim"});
-  if (c.device == "sim") {
-    check_simulated(c, json, pointer);
+  const DeviceTag::Value& device = DeviceRegistry::instance().find(c.device, pointer + "/device").value;
+  if (device.needs_cluster()) {
+    check_on_cluster(c, json, device.own_communicator, pointer);
   } else {
-    check_real(c, pointer);
+    check_on_this_machine(c, pointer);
   }
   require_backend<CommunicatorTag>(c.comm, pointer + "/comm", {"mpi", "nccl", "sim"});
   return c;

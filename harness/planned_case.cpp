@@ -58,10 +58,19 @@ void load_graph(PlannedCase& plan) {
 
 /// Index lists are only made where values will move: never for shape-only numerics, for one rank under mpirun.
 ListScope list_scope(const Case& c) {
-  if (c.device == "sim" && c.numerics == "none") return {ListScope::Kind::none, 0};
+  if (c.numerics == "none") return {ListScope::Kind::none, 0};
   const auto& comm = CommunicatorRegistry::instance().find(c.comm, "/comm").value;
   if (comm.world_size() > 0) return {ListScope::Kind::one, comm.process_rank()};
   return {};
+}
+
+/// A world that others started has as many ranks as it has.
+void check_world(const Case& c) {
+  const int world = CommunicatorRegistry::instance().find(c.comm, "/comm").value.world_size();
+  if (world == 0 || world == c.ranks) return;
+  throw Unavailable("communicator " + c.comm + ": " + std::to_string(c.ranks) + " ranks were asked for, but this world has " +
+                    std::to_string(world) + "; start with: mpirun -n " + std::to_string(c.ranks) + " strobe run ... --comm " +
+                    c.comm + " --ranks " + std::to_string(c.ranks));
 }
 
 void check_supported(const PlannedCase& plan) {
@@ -141,6 +150,7 @@ std::shared_ptr<const PlannedCase> make_plan(const Case& request) {
   plan->task = TaskRegistry::instance().find(text_of(request.task, "name"), "/task").value(request.task);
   const auto& strategy = StrategyRegistry::instance().find(text_of(request.strategy, "name"), "/strategy");
   if (request.ranks < 1) throw InvalidRequest("/ranks", "at least 1 rank is needed, not " + std::to_string(request.ranks));
+  check_world(request);
   load_graph(*plan);
   plan->layers = plan->model->layers(plan->graph->feature_width);
   plan->parameters = plan->model->parameters(plan->graph->feature_width);

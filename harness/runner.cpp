@@ -30,7 +30,7 @@ LaunchRequest launch_request(const Case& c) {
   request.device.threads = kernel_threads(c);
   request.device.kernel_variant = c.kernels;
   request.device.memory_limit_bytes = static_cast<std::uint64_t>(c.memory_limit_gib * 1024.0 * 1024.0 * 1024.0);
-  if (c.device == "sim") request.device.cluster = load_cluster(c.cluster);
+  if (!c.cluster.empty()) request.device.cluster = load_cluster(c.cluster);
   return request;
 }
 

@@ -95,7 +95,7 @@ Json setting_value(const CaseTree& tree, const Setting& setting) {
   try {
     table->apply(object.get(), Json{{key, setting.text}}, "", true);
   } catch (const InvalidRequest& error) {
-    throw InvalidRequest(setting.origin, std::string(error.what()).substr(error.where().size() + 2));
+    throw InvalidRequest(setting.origin, error.message());
   }
   return table->to_json(object.get()).at(key);
 }
@@ -116,7 +116,7 @@ Case make_case(const CaseTree& tree) {
   } catch (const InvalidRequest& error) {
     const std::string& where = error.where();
     if (where.empty() || where.front() != '/') throw;
-    throw InvalidRequest(blame(tree.origin, where), std::string(error.what()).substr(where.size() + 2));
+    throw InvalidRequest(blame(tree.origin, where), error.message());
   }
 }
 

@@ -62,7 +62,7 @@ const Register<DeviceTag> registered{{
     "real numerics on this machine's cores, wall clock",
     "Strobe design: numerics cpu, clock wall",
     {},
-    [](const DeviceRequest& request) -> std::unique_ptr<Device> { return std::make_unique<CpuDevice>(request); },
+    {[](const DeviceRequest& request) -> std::unique_ptr<Device> { return std::make_unique<CpuDevice>(request); }},
     {},
 }};
 

@@ -98,7 +98,8 @@ const Register<DeviceTag> registered{{
     "virtual time of a cluster; values absent (numerics none) or computed on the cpu (numerics cpu)",
     "Strobe design: clock virtual; plain roofline after Williams, Waterman and Patterson, CACM 52(4), 2009",
     {},
-    [](const DeviceRequest& request) -> std::unique_ptr<Device> { return std::make_unique<SimDevice>(request); },
+    {[](const DeviceRequest& request) -> std::unique_ptr<Device> { return std::make_unique<SimDevice>(request); },
+     "sim"},
     {},
 }};
 

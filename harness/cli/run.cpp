@@ -72,7 +72,7 @@ void check_plans(const Suite& suite) {
       make_plan(c);
     } catch (const InvalidRequest& error) {
       const std::string id = case_id(c), &where = error.where();
-      const std::string message = where.empty() ? error.what() : std::string(error.what()).substr(where.size() + 2);
+      const std::string& message = error.message();
       throw InvalidRequest(suite.place_of(id, where), suite.cases.size() == 1 ? message : id + ": " + message);
     }
   }

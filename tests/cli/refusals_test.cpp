@@ -47,7 +47,7 @@ TEST_F(Refusals, WrongNamesAndValuesNameTheOption) {
       {{"--ranks", "2", "--set", "ranks=4"}, {"--set ranks", "already set by --ranks"}},
       {{"--filter", "("}, {"--filter", "regular expression"}},
       {{"--filter", "nothing-like-it"}, {"--filter", "no case matches"}},
-      {{"--cluster", "aimos-v100"}, {"--cluster", "device sim only"}},
+      {{"--cluster", "aimos-v100"}, {"--cluster", "runs on this machine"}},
       {{"--device", "sim", "--comm", "local"}, {"--comm", "comm sim"}},
       {{"--device", "sim", "--cluster", "aimos-v10"}, {"--cluster", "aimos-v100"}},
       {{"--numerics", "none"}, {"--numerics", "computes values"}},

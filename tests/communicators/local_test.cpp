@@ -99,7 +99,7 @@ TEST(Local, RefusesNoRanks) {
 
 TEST(Local, ADeviceThatCannotBeMadeIsTheCause) {
   LaunchRequest request = request_of(3);
-  request.make_device = [](const DeviceRequest& wanted) -> std::unique_ptr<Device> {
+  request.make_device.make = [](const DeviceRequest& wanted) -> std::unique_ptr<Device> {
     if (wanted.rank == 2) throw Unavailable("no third device");
     return DeviceRegistry::instance().find("cpu").value(wanted);
   };
