@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <chrono>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -20,6 +21,56 @@ constexpr double year_1_begin = -62135596800.0;
 constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
 
 bool is_blank(char c) { return c == ' ' || c == '\t'; }
+
+/// Takes the parts of a date off the front of a text.
+struct Scanner {
+  std::string_view rest;
+
+  bool take(char c) {
+    const bool there = !rest.empty() && rest.front() == c;
+    rest.remove_prefix(there);
+    return there;
+  }
+  /// A number of exactly `count` digits, -1 when there is none.
+  int digits(std::size_t count) {
+    const std::string_view text = rest.substr(0, count);
+    int value = 0;
+    if (text.size() < count || text.find_first_not_of("0123456789") != std::string_view::npos) return -1;
+    std::from_chars(text.data(), text.data() + count, value);
+    rest.remove_prefix(count);
+    return value;
+  }
+  /// YYYY-MM-DD; sets `seconds` to the beginning of that day.
+  bool date(double& seconds) {
+    const int year = digits(4);
+    bool good = take('-');
+    const int month = digits(2);
+    good = good && take('-');
+    const int day = digits(2);
+    if (!good || year < 1 || month < 1 || day < 1) return false;
+    const std::chrono::year_month_day date{std::chrono::year(year), std::chrono::month(static_cast<unsigned>(month)),
+                                           std::chrono::day(static_cast<unsigned>(day))};
+    if (!date.ok()) return false;
+    seconds = 86400.0 * static_cast<double>(std::chrono::sys_days(date).time_since_epoch().count());
+    return true;
+  }
+  /// HH:MM:SS[.fraction], added to `seconds`.
+  bool time_of_day(double& seconds) {
+    const int hour = digits(2);
+    bool good = take(':');
+    const int minute = digits(2);
+    good = good && take(':');
+    if (!good || hour < 0 || hour > 23 || minute < 0 || minute > 59) return false;
+    if (rest.empty() || rest.front() < '0' || rest.front() > '9') return false;  // no sign, no nan
+    double second = 0;
+    const auto [stop, error] =
+        std::from_chars(rest.data(), rest.data() + rest.size(), second, std::chars_format::fixed);
+    if (error != std::errc() || second >= 60) return false;
+    rest.remove_prefix(static_cast<std::size_t>(stop - rest.data()));
+    seconds += 3600.0 * hour + 60.0 * minute + second;
+    return true;
+  }
+};
 
 }  // namespace
 
@@ -167,6 +218,17 @@ double TextReader::seconds(const Token& token) const {
     fail(token.column,
          fmt::format("time {} is beyond the years 1 to 9999 (are these milliseconds?)", printable(token.text)));
   }
+  return value;
+}
+
+double TextReader::date_time(const Token& token) const {
+  Scanner scan{token.text};
+  double value = 0;
+  const bool date = scan.date(value);
+  const bool time = !date || !(scan.take('T') || scan.take(' ')) || scan.time_of_day(value);
+  scan.take('Z');
+  if (!date || !time || !scan.rest.empty())
+    fail(token.column, fmt::format("'{}' is no date like 2017-01-31T12:00:00Z", printable(token.text)));
   return value;
 }
 

@@ -57,6 +57,8 @@ class TextReader {
   double real(const Token& token, const char* what) const;
   /// Seconds since 1970 between the years 1 and 9999, or seconds since any origin in the same range.
   double seconds(const Token& token) const;
+  /// Seconds since 1970 of a date in UTC: 2017-01-31, then optionally T or a blank and 12:00:00[.5], then optionally Z.
+  double date_time(const Token& token) const;
   /// A finite number that fits fp32.
   float single(const Token& token, const char* what) const;
   float weight(const Token& token) const { return single(token, "weight"); }

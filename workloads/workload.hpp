@@ -97,7 +97,7 @@ void write_binary_graph(const EventGraph& graph, const std::string& path);
 EventGraph read_binary_graph(const std::string& path);
 /// Events as CSV in original ids, numbers round-trip exact; format `csv` reads it back. The header is
 /// "source,target,time,weight"; the third column is called `step` when times count steps, and the fourth is left out
-/// when the graph has no weights. Written atomically like the binary graph.
+/// when the graph has no weights. Labels and features are not written. Written atomically like the binary graph.
 void write_csv(const EventGraph& graph, const std::string& path);
 
 }  // namespace strobe

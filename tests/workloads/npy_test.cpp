@@ -69,6 +69,22 @@ TEST(Npy, WhatIsNotReadIsNamed) {
   refused(good + "(1000000000000,), }", "asks for 4000000000000 bytes");
 }
 
+/// A reader may accept a changed header whose elements still fit, or refuse it with InvalidInput, nothing else.
+TEST(Npy, DamagedHeadersAreReadOrRefused) {
+  const TemporaryFolder folder;
+  const std::string bytes = test::npy<float>("<f4", "(2, 2)", {1, 2, 3, 4});
+  int refused = 0, tried = 0;
+  for (std::size_t at = 0; at + 16 < bytes.size(); ++at) {
+    for (const char change : {'\x01', '\x10', '\x40', '\x7f'}) {
+      std::string damaged = bytes;
+      damaged[at] = static_cast<char>(damaged[at] ^ change);
+      ++tried;
+      refused += !refusal(folder.write("damaged", damaged)).empty();
+    }
+  }
+  EXPECT_GE(refused, tried - 10) << "damage went unnoticed";
+}
+
 TEST(Npy, EveryTruncationIsRefused) {
   const TemporaryFolder folder;
   const std::string bytes = test::npy<float>("<f4", "(2, 2)", {1, 2, 3, 4});

@@ -1,0 +1,93 @@
+// AMLSim transactions with dates, as its converter writes them for the 1K to 1M parameter sets: a header whose order
+// the user's schema decides, with orig_acct, bene_acct, base_amt, tran_timestamp (2017-01-31T00:00:00Z) and is_sar or
+// is_fraud among its columns; other columns are not used.
+// Returns one event per transaction: seconds since 1970, the amount as weight, the flag (True or False) as event label.
+// The account table beside it has quoted texts and is not read. Cost: one pass over the text.
+// Source: github.com/IBM/AMLSim, paramFiles/*/schema.json and scripts/convert_logs.py.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "workloads/event_builder.hpp"
+#include "workloads/probing.hpp"
+#include "workloads/text_reader.hpp"
+#include "workloads/workload.hpp"
+
+namespace strobe {
+namespace {
+
+constexpr std::array<std::string_view, 4> needed = {"orig_acct", "bene_acct", "base_amt", "tran_timestamp"};
+
+/// Positions of the used columns in the header; `flag` is the number of columns when there is no flag.
+struct Columns {
+  std::array<std::size_t, needed.size()> at{};
+  std::size_t flag = 0, count = 0;
+};
+
+std::vector<std::string_view> names_of(std::string_view line) {
+  std::vector<std::string_view> names;
+  for (;;) {
+    const std::size_t end = std::min(line.find(','), line.size());
+    names.push_back(line.substr(0, end));
+    if (end == line.size()) return names;
+    line.remove_prefix(end + 1);
+  }
+}
+
+/// The first needed column that the header lacks, or "" after filling `columns`.
+std::string_view find_columns(std::string_view line, Columns& columns) {
+  const std::vector<std::string_view> names = names_of(line);
+  const auto position = [&](std::string_view name) {
+    return static_cast<std::size_t>(std::find(names.begin(), names.end(), name) - names.begin());
+  };
+  columns.count = names.size();
+  for (std::size_t i = 0; i < needed.size(); ++i) {
+    columns.at[i] = position(needed[i]);
+    if (columns.at[i] == columns.count) return needed[i];
+  }
+  columns.flag = std::min(position("is_sar"), position("is_fraud"));
+  return {};
+}
+
+int probe(std::string_view head, std::string_view) {
+  Columns columns;
+  return find_columns(first_line(head), columns).empty() ? 95 : 0;
+}
+
+std::int8_t read_flag(const TextReader& reader, const Token& token) {
+  if (token.text == "False" || token.text == "false" || token.text == "0") return 0;
+  if (token.text == "True" || token.text == "true" || token.text == "1") return 1;
+  reader.fail(token.column, "the flag must be True or False, found '" + printable(token.text) + "'");
+}
+
+EventGraph read(const std::string& path) {
+  TextReader reader(path);
+  if (!reader.next()) reader.fail_file("the file is empty");
+  Columns columns;
+  const std::string_view missing = find_columns(reader.line(), columns);
+  if (!missing.empty()) reader.fail(1, fmt::format("the header has no column {}", missing));
+  EventBuilder events;
+  while (reader.next()) {
+    const auto& fields = reader.split_commas();
+    if (fields.size() != columns.count)
+      reader.fail(0, fmt::format("expected {} columns, found {}", columns.count, fields.size()));
+    const std::int64_t source = reader.whole(fields[columns.at[0]], "source account");
+    const std::int64_t target = reader.whole(fields[columns.at[1]], "target account");
+    events.add(source, target, reader.date_time(fields[columns.at[3]]));
+    events.add_weight(reader.weight(fields[columns.at[2]]));
+    if (columns.flag < columns.count) events.add_label(read_flag(reader, fields[columns.flag]));
+  }
+  return events.finish(path, "amlsim-dated");
+}
+
+const Register<FormatTag> registered{{"amlsim-dated",
+                                      "AMLSim transactions with dates: orig_acct, bene_acct, base_amt, tran_timestamp",
+                                      "Weber et al., Scalable Graph Learning for Anti-Money Laundering, 2018; "
+                                      "github.com/IBM/AMLSim",
+                                      {},
+                                      {probe, read},
+                                      {}}};
+
+}  // namespace
+}  // namespace strobe
