@@ -13,7 +13,7 @@ namespace strobe {
 namespace {
 
 struct ConvertRequest {
-  std::string in, out, format;
+  std::string in, out, format, ids;
 };
 
 int convert(const ConvertRequest& request) {
@@ -25,6 +25,7 @@ int convert(const ConvertRequest& request) {
   }
   Json parameters = Json::object();
   if (!request.format.empty()) parameters["format"] = request.format;
+  if (!request.ids.empty()) parameters["ids"] = request.ids;
   const std::optional<EventGraph> events = load_events(request.in, parameters);
   if (!events) {
     throw InvalidRequest("IN", fmt::format("'{}' generates snapshots and has no events to convert", request.in));
@@ -45,6 +46,7 @@ CommandAction define(CommandOptions& options) {
   options.positional("IN", request->in, "data set name or file");
   options.positional("OUT", request->out, "file to write; .strobe or .csv");
   options.text("--format", request->format, "format of IN (default: recognised from its content)");
+  options.text("--ids", request->ids, "ids of two-sided files: auto, shared or offset (default: auto)");
   options.example("Example: strobe convert out.chess chess.strobe");
   return [request] { return convert(*request); };
 }

@@ -1,7 +1,6 @@
-// TM-GCN from ESDG's equations: smooth A and X by M (section 5.3), normalise, then
-// Y = relu(A~ relu-M-transformed ...): layer 1, M-transform, layer 2.
+// TM-GCN from ESDG's equations (section 5.3): A and X smoothed by M, A normalised;
+// H = M x relu(A~ X W1), Z = relu(A~ H W2).
 #include <algorithm>
-#include <cmath>
 
 #include "tests/harness/references.hpp"
 
@@ -9,17 +8,6 @@ namespace strobe::reference {
 namespace {
 
 constexpr std::int64_t window = 5;  // the model's default
-
-Matrix dense_adjacency(const Snapshot& snapshot, std::int64_t vertices) {
-  const auto n = static_cast<std::size_t>(vertices);
-  Matrix a(n, std::vector<double>(n, 0.0));
-  for (std::size_t v = 0; v < n; ++v) {
-    for (std::int64_t e = snapshot.row_offsets[v]; e < snapshot.row_offsets[v + 1]; ++e) {
-      a[v][static_cast<std::size_t>(snapshot.columns[static_cast<std::size_t>(e)])] += snapshot.values[static_cast<std::size_t>(e)];
-    }
-  }
-  return a;
-}
 
 /// M of the paper, 1-based t and k: 1 / min(w, t) if max(1, t - w + 1) <= k <= t, else 0.
 double m_entry(std::int64_t t, std::int64_t k) {
@@ -37,18 +25,6 @@ std::vector<Matrix> times_m(const std::vector<Matrix>& x) {
     }
   }
   return y;
-}
-
-Matrix laplacian(Matrix a) {
-  std::vector<double> degree(a.size(), 1.0);
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    for (const double value : a[i]) degree[i] += value;
-  }
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    a[i][i] += 1.0;
-    for (std::size_t j = 0; j < a.size(); ++j) a[i][j] /= std::sqrt(degree[i] * degree[j]);
-  }
-  return a;
 }
 
 std::vector<Matrix> embed(const SnapshotGraph& graph, std::int64_t steps, const Weights& weights) {
@@ -77,27 +53,7 @@ std::vector<Matrix> embed(const SnapshotGraph& graph, std::int64_t steps, const 
   return h;
 }
 
+const RegisterReference registered{"tm-gcn", embed};
+
 }  // namespace
-
-Matrix multiply(const Matrix& a, const Matrix& b) {
-  Matrix c(a.size(), std::vector<double>(b[0].size(), 0.0));
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    for (std::size_t k = 0; k < b.size(); ++k) {
-      for (std::size_t j = 0; j < b[0].size(); ++j) c[i][j] += a[i][k] * b[k][j];
-    }
-  }
-  return c;
-}
-
-void relu(Matrix& a) {
-  for (auto& row : a) {
-    for (double& value : row) value = std::max(value, 0.0);
-  }
-}
-
-const std::map<std::string, Embed>& models() {
-  static const std::map<std::string, Embed> all = {{"tm-gcn", embed}};
-  return all;
-}
-
 }  // namespace strobe::reference

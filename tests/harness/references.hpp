@@ -18,10 +18,18 @@ using Weights = std::map<std::string, Matrix>;
 /// Embeddings [T][N][F'] of the first `steps` snapshots, with the model's default options.
 using Embed = std::function<std::vector<Matrix>(const SnapshotGraph&, std::int64_t steps, const Weights&)>;
 
-/// References by the model's registered name.
-const std::map<std::string, Embed>& models();
+/// References by the model's registered name. Each registers itself from its own file, reference_NAME.cpp.
+std::map<std::string, Embed>& models();
+
+struct RegisterReference {
+  RegisterReference(const char* model, Embed embed) { models()[model] = std::move(embed); }
+};
 
 Matrix multiply(const Matrix& a, const Matrix& b);
 void relu(Matrix& a);
+/// The snapshot as a dense matrix [N][N], rows are targets.
+Matrix dense_adjacency(const Snapshot& snapshot, std::int64_t vertices);
+/// D^-1/2 (A + I) D^-1/2 with D = 1 + row sums.
+Matrix laplacian(Matrix a);
 
 }  // namespace strobe::reference
