@@ -14,6 +14,7 @@
 #include "models/model.hpp"
 #include "models/optimizer.hpp"
 #include "models/task.hpp"
+#include "workloads/partitioner.hpp"
 #include "workloads/workload.hpp"
 
 namespace strobe {
@@ -116,6 +117,7 @@ const std::vector<Kind>& kinds() {
                                           {"formats", entries_of<FormatRegistry>},
                                           {"tasks", entries_of<TaskRegistry>},
                                           {"generators", entries_of<GeneratorRegistry>},
+                                          {"partitioners", entries_of<PartitionerRegistry>},
                                           {"optimizers", entries_of<OptimizerRegistry>},
                                           {"cost-models", entries_of<Registry<sim::CollectiveCostTag>>}};
   return table;
@@ -158,7 +160,7 @@ CommandAction define(CommandOptions& options) {
   };
   const auto request = std::make_shared<Request>();
   options.positional("kind", request->kind,
-                     "workloads, models, strategies, devices, communicators, clusters, formats, tasks, generators, "
+                     "workloads, models, strategies, devices, communicators, clusters, formats, tasks, generators, partitioners, "
                      "optimizers or cost-models");
   options.toggle("--json", request->json, "print JSON");
   options.example("Example: strobe list strategies --json");

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "core/units.hpp"
@@ -16,7 +17,12 @@ std::string scalar_text(const Json& value) {
   if (value.is_string()) return value == "" ? "-" : value.get<std::string>();
   if (value.is_null()) return "-";
   if (value.is_number_integer()) return format_count(value.get<std::int64_t>());
-  if (value.is_number_float()) return fmt::format("{:.6g}", value.get<double>());
+  if (value.is_number_float()) {
+    // Times of events are large whole seconds: all their digits, not 1.08e+09.
+    const double number = value.get<double>();
+    return std::abs(number) >= 1e6 && std::abs(number) < 1e15 ? fmt::format("{:.15g}", number)
+                                                               : fmt::format("{:.6g}", number);
+  }
   return value.dump();
 }
 

@@ -21,7 +21,8 @@ class List : public Program {
 
 const std::filesystem::path root = STROBE_SOURCE_DIR;
 const std::vector<std::string> kinds = {"workloads", "models", "strategies", "devices",    "communicators",
-                                        "formats",   "tasks",  "generators", "optimizers", "cost-models"};
+                                        "formats",   "tasks",  "generators", "optimizers", "cost-models",
+                                        "partitioners"};
 
 /// Files that register a plug-in that is listed, found by their text.
 std::set<std::string> registering_files() {
@@ -54,7 +55,7 @@ TEST_F(List, EqualsTheFilesOnDisk) {
 
 TEST_F(List, EveryFileOfAPlugInFolderRegisters) {
   const std::set<std::string> present = registering_files();
-  for (const char* folder : {"workloads/catalog", "workloads/formats", "workloads/generators", "models/tasks",
+  for (const char* folder : {"workloads/catalog", "workloads/formats", "workloads/generators", "workloads/partitioners", "models/tasks",
                              "models/optimizers", "harness/strategies", "backends/sim/collectives"}) {
     std::size_t files = 0;
     for (const auto& item : std::filesystem::directory_iterator(root / folder)) {

@@ -12,6 +12,7 @@
 #include "harness/case.hpp"
 #include "harness/strategy.hpp"
 #include "models/model.hpp"
+#include "workloads/partitioner.hpp"
 #include "workloads/workload.hpp"
 
 namespace strobe {
@@ -86,12 +87,14 @@ TEST(Law3Variants, SinglePrecisionStaysWithinTolerance) {
   }
 }
 
-TEST(Law3Variants, HashPartitionIsExactToo) {
+TEST(Law3Variants, EveryPartitionerIsExact) {
   const Json request = small_case("amlsim-20k", "tm-gcn");
-  Json hashed = request;
-  hashed["strategy"] = {{"partitioner", "hash"}};
   const CaseResult sequential = run(request, "sequential", 1);
-  for (const int ranks : {2, 3, 7}) expect_same_curve(run(hashed, "vertex", ranks), sequential, 1e-10, "vertex hash");
+  for (const std::string& name : PartitionerRegistry::instance().names()) {
+    Json partitioned = request;
+    partitioned["strategy"] = {{"partitioner", name}};
+    for (const int ranks : {2, 7}) expect_same_curve(run(partitioned, "vertex", ranks), sequential, 1e-10, "vertex " + name);
+  }
 }
 
 TEST(Law3Variants, ModelOptionsKeepIt) {
