@@ -60,3 +60,17 @@ function(strobe_link target)
     endif()
   endforeach()
 endfunction()
+
+# strobe_optional_source(PART FILE HEADER LIBRARY WHAT PACKAGE): keeps a plug-in that needs a library only when the
+# library is there, and says so when it is not.
+function(strobe_optional_source part file header library what package)
+  find_path(STROBE_${library}_INCLUDE ${header})
+  find_library(STROBE_${library}_LIBRARY ${library})
+  if(STROBE_${library}_INCLUDE AND STROBE_${library}_LIBRARY)
+    target_include_directories(strobe_${part} SYSTEM PRIVATE ${STROBE_${library}_INCLUDE})
+    target_link_libraries(strobe_${part} PUBLIC ${STROBE_${library}_LIBRARY})
+  else()
+    message(STATUS "${what}: not built, ${library} was not found (apt: ${package})")
+    set_source_files_properties(${CMAKE_SOURCE_DIR}/${file} PROPERTIES HEADER_FILE_ONLY ON)
+  endif()
+endfunction()
