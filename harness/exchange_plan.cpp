@@ -115,13 +115,14 @@ class PlanBuilder {
       rank.send_first.push_back(rank.send_in_place ? sent.from_first : rank.send_total);
       rank.receive_first.push_back(rank.receive_in_place ? received.to_first : rank.receive_total);
       std::int64_t buffer = rank.send_total;
+      // Runs of different peers stay apart even where they touch, so that counts with and without lists agree.
       for (const Run& run : sent.from_runs) {
-        append_move(rank.pack, run.first, buffer, run.count);
+        rank.pack.push_back({run.first, buffer, run.count});
         buffer += run.count;
       }
       buffer = rank.receive_total;
       for (const Run& run : received.to_runs) {
-        append_move(rank.unpack, buffer, run.first, run.count);
+        rank.unpack.push_back({buffer, run.first, run.count});
         buffer += run.count;
       }
       rank.send_total += sent.rows;

@@ -107,6 +107,8 @@ TEST_P(Redistribution, MovesEveryCellFromOwnerToOwner) {
         EXPECT_EQ(with.unpack_moves, without.unpack_moves);
         EXPECT_EQ(with.send_in_place, without.send_in_place);
         EXPECT_EQ(static_cast<std::int64_t>(with.keep.size()), with.keep_moves);
+        EXPECT_EQ(static_cast<std::int64_t>(with.pack.size()), with.pack_moves);
+        EXPECT_EQ(static_cast<std::int64_t>(with.unpack.size()), with.unpack_moves);
         EXPECT_TRUE(without.pack.empty() && without.keep.empty());
       }
     }
@@ -159,6 +161,16 @@ TEST(Halo, OwnRowsThenNeededCellsInStepOrder) {
     }
     EXPECT_EQ(outputs[static_cast<std::size_t>(r)], expected);
   }
+}
+
+TEST(Halo, TouchingRunsOfTwoPeersStayApart) {
+  // Rank 0 owns vertices 0 to 3 of one step; rank 1 reads 0 and 1, rank 2 reads 2 and 3.
+  const Placement placement = by_vertex({0, 0, 0, 0, 1, 2}, 1, 3);
+  HaloNeeds needs;
+  needs.vertices = {{{}}, {{0, 1}}, {{2, 3}}};
+  const ExchangePlan plan = halo(placement, needs, {});
+  EXPECT_EQ(plan.ranks[0].pack_moves, 2);
+  EXPECT_EQ(plan.ranks[0].pack.size(), 2u);
 }
 
 TEST(Halo, NothingNeededIsIdentity) {
