@@ -118,6 +118,7 @@ const FieldTable& case_fields() {
           .integer("threads", &Case::threads, "", "kernel threads of a rank; 0 = cores / ranks, at least 1", 0, 4096)
           .text("kernels", &Case::kernels, "kernel variant by name; empty = the best one")
           .choice("inputs", &Case::inputs, {"streamed", "resident"}, "move inputs to the device each epoch, or once")
+          .text("load_model", &Case::load_model, "safetensors file to start from; empty = seeded initial weights")
           .real("timeout", &Case::timeout, "s", "time that a collective may wait for missing ranks", 1e-3, 1e9)
           .real("memory_limit_gib", &Case::memory_limit_gib, "GiB", "memory per rank; 0 = the device's own", 0, 1e9);
   return table;

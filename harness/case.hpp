@@ -26,8 +26,15 @@ struct Case {
   std::int64_t threads = 0;           // kernel threads of a rank; 0 = cores / ranks, at least 1
   std::string kernels;                // "" = best variant of each kernel, "plain" = the judges
   std::string inputs = "streamed";    // streamed: inputs move to the device each epoch; resident: once
+  std::string load_model;             // safetensors file to start from; "" = seeded initial weights
   double timeout = 60;                // seconds a collective may wait for missing ranks
   double memory_limit_gib = 0;        // per rank; 0 = the device's own
+};
+
+/// Files that a run leaves beside its rows; "" = not wanted. Without values (numerics none) there is nothing to write.
+struct ModelOutputs {
+  std::string weights;     // safetensors: the trained weights
+  std::string embeddings;  // .npy [T, N, F]: what the last epoch's forward pass computed, before its update
 };
 
 /// Field table of the scalar settings above (not of the plug-in objects).
@@ -43,9 +50,10 @@ std::string case_id(const Case& c);
 
 /// Runs one case for real or simulated. Out of memory, time-outs and failures of ranks come back as the result's
 /// status; InvalidRequest, InvalidInput and Unavailable are thrown before anything is measured; Interrupted is thrown
-/// through. With `trace` set, the spans of every rank of the last repetition are kept in it ([rank][span]).
+/// through. With `trace` set, the spans of every rank of the last repetition are kept in it ([rank][span]); `outputs`
+/// names files to write after the last epoch of the last repetition.
 /// In an externally launched world every process calls this; only process rank 0 gets samples of all ranks.
-CaseResult run_case(const Case& c, std::vector<std::vector<Span>>* trace = nullptr);
+CaseResult run_case(const Case& c, std::vector<std::vector<Span>>* trace = nullptr, const ModelOutputs& outputs = {});
 
 /// What `--dry-run` prints for a case without running it: placements, exchanges with their byte matrices, planned
 /// bytes per epoch by traffic, the schedule, the parameters.

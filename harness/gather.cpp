@@ -77,6 +77,8 @@ std::vector<RankOutcome> gather_outcomes(Communicator& communicator, RankOutcome
     outcomes[q].samples = samples[q];
     outcomes[q].loss = own.loss;
     outcomes[q].metrics = own.metrics;
+    outcomes[q].weights = own.weights;
+    outcomes[q].embeddings = own.embeddings;
     for (const WireSpan& wire : spans[q]) {
       outcomes[q].last_spans.push_back(wire.span);
       outcomes[q].last_spans.back().name = kept_text(wire.name);

@@ -1,10 +1,12 @@
 #include "harness/planned_case.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <list>
 #include <mutex>
 
 #include "backends/communicator.hpp"
+#include "harness/model_files.hpp"
 #include "workloads/workload.hpp"
 
 namespace strobe {
@@ -62,6 +64,27 @@ ListScope list_scope(const Case& c) {
   const auto& comm = CommunicatorRegistry::instance().find(c.comm, "/comm").value;
   if (comm.world_size() > 0) return {ListScope::Kind::one, comm.process_rank()};
   return {};
+}
+
+/// The loaded weights in the order of the model's parameters. Names and shapes must be the model's and the task's.
+void load_start_values(PlannedCase& plan) {
+  const std::string& path = plan.request.load_model;
+  if (path.empty()) return;
+  if (!std::filesystem::is_regular_file(path)) throw InvalidRequest("/load_model", "there is no file '" + path + "'");
+  const std::vector<SavedMatrix> saved = read_safetensors(path);
+  for (const ParameterShape& shape : plan.parameters) {
+    const auto match = std::find_if(saved.begin(), saved.end(), [&](const SavedMatrix& m) { return m.name == shape.name; });
+    if (match == saved.end()) {
+      throw InvalidRequest("/load_model", path + " has no weight '" + shape.name + "' for this model and task");
+    }
+    if (match->rows != shape.rows || match->columns != shape.columns) {
+      throw InvalidRequest("/load_model", "weight '" + shape.name + "' of " + path + " has another shape than this model's");
+    }
+    plan.start_values.insert(plan.start_values.end(), match->values.begin(), match->values.end());
+  }
+  if (saved.size() != plan.parameters.size()) {
+    throw InvalidRequest("/load_model", path + " holds weights that this model and task do not have");
+  }
 }
 
 /// A world that others started has as many ranks as it has.
@@ -158,6 +181,7 @@ std::shared_ptr<const PlannedCase> make_plan(const Case& request) {
     plan->parameters.push_back(std::move(shape));
   }
   for (const ParameterShape& shape : plan->parameters) plan->parameter_count += shape.rows * shape.columns;
+  load_start_values(*plan);
   plan->strategy = strategy.value({*plan->graph, plan->ranks(), static_cast<std::uint64_t>(request.seed)}, request.strategy);
   check_supported(*plan);
   derive_exchanges(*plan);

@@ -24,6 +24,7 @@ struct PlannedCase {
   std::vector<LayerShape> layers;
   std::vector<ParameterShape> parameters;
   std::int64_t parameter_count = 0;
+  std::vector<double> start_values;  // [parameter_count] from a loaded model, or empty
   StrategyPlan strategy;
   HaloNeeds spatial_needs;
   ExchangePlan spatial_halo, to_temporal, to_spatial;

@@ -8,6 +8,7 @@
 #include "backends/cluster.hpp"
 #include "backends/communicator.hpp"
 #include "harness/gather.hpp"
+#include "harness/model_files.hpp"
 #include "harness/planned_case.hpp"
 #include "harness/training.hpp"
 
@@ -96,12 +97,28 @@ void collect(const PlannedCase& plan, Outcomes& outcomes, CaseResult& result, st
   fill_values(plan, outcomes.ranks.front(), result);
 }
 
-void launch_ranks(const PlannedCase& plan, const LaunchRequest& launch, Outcomes& outcomes, bool keep_spans) {
+void write_outputs(const PlannedCase& plan, const RankOutcome& rank, const ModelOutputs& outputs) {
+  if (!outputs.weights.empty()) {
+    std::vector<SavedMatrix> matrices;
+    auto next = rank.weights.begin();
+    for (const ParameterShape& shape : plan.parameters) {
+      const auto end = next + shape.rows * shape.columns;
+      matrices.push_back({shape.name, shape.rows, shape.columns, {next, end}});
+      next = end;
+    }
+    write_safetensors(outputs.weights, matrices, plan.fp64);
+  }
+  if (outputs.embeddings.empty()) return;
+  write_npy(outputs.embeddings, {plan.graph->steps, plan.graph->vertices, plan.layers.back().temporal_width},
+            rank.embeddings, plan.fp64);
+}
+
+void launch_ranks(const PlannedCase& plan, const LaunchRequest& launch, Outcomes& outcomes, const RankWishes& wishes) {
   const auto& comm = CommunicatorRegistry::instance().find(plan.request.comm, "/comm").value;
   outcomes.external = comm.world_size() > 0;
   outcomes.ranks.resize(static_cast<std::size_t>(launch.ranks));
   comm.launch(launch, [&](Device& device, Communicator& communicator) {
-    RankOutcome outcome = train_rank(plan, device, communicator, keep_spans);
+    RankOutcome outcome = train_rank(plan, device, communicator, wishes);
     if (outcomes.external) {
       outcomes.ranks = gather_outcomes(communicator, std::move(outcome));
     } else {
@@ -112,13 +129,18 @@ void launch_ranks(const PlannedCase& plan, const LaunchRequest& launch, Outcomes
 
 }  // namespace
 
-CaseResult run_case(const Case& c, std::vector<std::vector<Span>>* trace) {
+CaseResult run_case(const Case& c, std::vector<std::vector<Span>>* trace, const ModelOutputs& outputs) {
+  if (c.numerics == "none" && (!outputs.weights.empty() || !outputs.embeddings.empty())) {
+    throw InvalidRequest("/numerics", "numerics none computes no weights and no embeddings to write");
+  }
   const LaunchRequest launch = launch_request(c);
   const std::shared_ptr<const PlannedCase> plan = make_plan(c);
   CaseResult result = empty_result(*plan, launch);
   Outcomes outcomes;
   try {
-    launch_ranks(*plan, launch, outcomes, trace != nullptr);
+    launch_ranks(*plan, launch, outcomes, {trace != nullptr, !outputs.weights.empty(), !outputs.embeddings.empty()});
+    const auto& comm = CommunicatorRegistry::instance().find(c.comm, "/comm").value;
+    if (comm.process_rank() == 0) write_outputs(*plan, outcomes.ranks.front(), outputs);
     collect(*plan, outcomes, result, trace);
     check_planned_bytes(*plan, result);
   } catch (const Interrupted&) {

@@ -44,8 +44,8 @@ class RankTrainer {
         test_halo_(device, plan.test.halo, Traffic::halo),
         train_(move_in(device, own(plan.train))),
         test_(move_in(device, own(plan.test))),
-        parameters_(device, plan.parameters, static_cast<std::uint64_t>(plan.request.seed)),
-        evaluated_(device, plan.parameters, static_cast<std::uint64_t>(plan.request.seed)),
+        parameters_(device, plan.parameters, static_cast<std::uint64_t>(plan.request.seed), plan.start_values),
+        evaluated_(device, plan.parameters, static_cast<std::uint64_t>(plan.request.seed), plan.start_values),
         optimizer_(OptimizerRegistry::instance()
                        .find(plan.request.optimizer.at("name").get<std::string>(), "/optimizer")
                        .value(plan.request.optimizer)),
@@ -91,6 +91,35 @@ class RankTrainer {
     const std::vector<double> values = host_values(all);
     if (!all.has_values()) return {};
     return plan_.task->metrics(values, labels);
+  }
+
+  std::vector<double> weights() { return host_values(parameters_.values()); }
+
+  /// All ranks' embeddings as [T, N, F], on rank 0. All ranks must call it.
+  std::vector<double> gather_embeddings(const Var& embeddings) {
+    const Placement& placement = plan_.strategy.spatial;
+    std::vector<PeerRows> rows;
+    std::int64_t total = 0;
+    for (Rank r = 0; r < placement.ranks; ++r) {
+      rows.push_back({total, placement.rows(r)});
+      total += rows.back().count;
+    }
+    const std::int64_t width = embeddings->value.columns();
+    const Tensor all = device_.allocate(total, width, embeddings->value.type());
+    communicator_.all_gather_v(embeddings->value, all, rows, Traffic::other);
+    if (device_.rank() != 0) return {};
+    const std::vector<double> by_rank = host_values(all);
+    std::vector<double> by_cell(by_rank.size());
+    auto next = by_rank.begin();
+    for (Rank r = 0; r < placement.ranks; ++r) {
+      for (Step t = 0; t < placement.steps(); ++t) {
+        for (const Run& run : placement.map(t).owned[static_cast<std::size_t>(r)]) {
+          std::copy(next, next + run.count * width, by_cell.begin() + (t * placement.vertices + run.first) * width);
+          next += run.count * width;
+        }
+      }
+    }
+    return by_cell;
   }
 
  private:
@@ -146,7 +175,7 @@ EpochSample measure(Device& device, std::size_t first_span, double begin, double
 }
 
 void run_repetition(const PlannedCase& plan, Device& device, Communicator& communicator, int repetition,
-                    RankOutcome& outcome) {
+                    const RankWishes& wishes, RankOutcome& outcome) {
   RankTrainer trainer(plan, device, communicator);
   const std::int64_t epochs = plan.request.warmup + plan.request.epochs;
   for (std::int64_t e = 0; e < epochs; ++e) {
@@ -166,6 +195,8 @@ void run_repetition(const PlannedCase& plan, Device& device, Communicator& commu
     double loss = 0;
     const bool has_loss = trainer.loss(loss);
     const std::map<std::string, double> metrics = trainer.evaluate(embeddings);
+    if (wishes.embeddings && e + 1 == epochs) outcome.embeddings = trainer.gather_embeddings(embeddings);
+    if (wishes.weights && e + 1 == epochs) outcome.weights = trainer.weights();
     if (repetition != 0) continue;
     if (has_loss) outcome.loss.push_back(loss);
     for (const auto& [name, value] : metrics) outcome.metrics[name].push_back(value);
@@ -174,13 +205,13 @@ void run_repetition(const PlannedCase& plan, Device& device, Communicator& commu
 
 }  // namespace
 
-RankOutcome train_rank(const PlannedCase& plan, Device& device, Communicator& communicator, bool keep_spans) {
+RankOutcome train_rank(const PlannedCase& plan, Device& device, Communicator& communicator, const RankWishes& wishes) {
   RankOutcome outcome;
   for (int repetition = 0; repetition < plan.request.repeat; ++repetition) {
     device.spans().clear();
-    run_repetition(plan, device, communicator, repetition, outcome);
+    run_repetition(plan, device, communicator, repetition, wishes, outcome);
   }
-  if (keep_spans) outcome.last_spans = device.spans().spans();
+  if (wishes.spans) outcome.last_spans = device.spans().spans();
   return outcome;
 }
 

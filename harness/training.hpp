@@ -18,9 +18,18 @@ struct RankOutcome {
   std::vector<double> loss;                            // first repetition, summed over ranks, warm-up included
   std::map<std::string, std::vector<double>> metrics;  // likewise, of the test samples, before each epoch's update
   std::vector<Span> last_spans;                        // of the last repetition
+  std::vector<double> weights;                         // after the last update, in the plan's order
+  std::vector<double> embeddings;                      // [T * N * F] of the last epoch, on rank 0
 };
 
-/// Trains `plan` on this rank. `keep_spans` fills last_spans.
-RankOutcome train_rank(const PlannedCase& plan, Device& device, Communicator& communicator, bool keep_spans);
+/// What to keep beside samples.
+struct RankWishes {
+  bool spans = false;
+  bool weights = false;
+  bool embeddings = false;
+};
+
+/// Trains `plan` on this rank.
+RankOutcome train_rank(const PlannedCase& plan, Device& device, Communicator& communicator, const RankWishes& wishes);
 
 }  // namespace strobe

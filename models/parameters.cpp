@@ -31,8 +31,9 @@ ParameterShape glorot(const std::string& name, std::int64_t rows, std::int64_t c
   return {name, rows, columns, std::sqrt(6.0 / static_cast<double>(rows + columns))};
 }
 
-Parameters::Parameters(Device& device, const std::vector<ParameterShape>& shapes, std::uint64_t seed) {
-  const std::vector<double> initial = initial_values(shapes, seed);
+Parameters::Parameters(Device& device, const std::vector<ParameterShape>& shapes, std::uint64_t seed,
+                       const std::vector<double>& start) {
+  const std::vector<double> initial = start.empty() ? initial_values(shapes, seed) : start;
   const auto count = static_cast<std::int64_t>(initial.size());
   if (device.precision() == ElementType::f64) {
     values_ = device.move_in(initial.data(), count, 1, ElementType::f64);

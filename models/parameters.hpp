@@ -23,7 +23,9 @@ ParameterShape glorot(const std::string& name, std::int64_t rows, std::int64_t c
 /// The parameters of one rank's replica: values, gradients, and each matrix as a leaf of the tape.
 class Parameters {
  public:
-  Parameters(Device& device, const std::vector<ParameterShape>& shapes, std::uint64_t seed);
+  /// `start` holds the values of all shapes one after the other, or is empty: then they are drawn from the seed.
+  Parameters(Device& device, const std::vector<ParameterShape>& shapes, std::uint64_t seed,
+             const std::vector<double>& start = {});
 
   /// The leaf called `name`; its gradient is a view of `gradients()`. Throws Error when there is none.
   const Var& at(const std::string& name) const;

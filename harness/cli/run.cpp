@@ -78,6 +78,21 @@ void check_plans(const Suite& suite) {
   }
 }
 
+/// Weights and embeddings are of one case, and their folders must be there before hours are spent on them.
+void check_outputs(const ModelOutputs& outputs, const Suite& suite) {
+  for (const auto& [flag, path] : {std::pair{"--save-model", outputs.weights}, {"--dump-embeddings", outputs.embeddings}}) {
+    if (path.empty()) continue;
+    if (suite.cases.size() != 1) throw InvalidRequest(flag, fmt::format("is for one case, not for {}", suite.cases.size()));
+    if (suite.cases.front().numerics == "none") throw InvalidRequest(flag, "numerics none computes no values to write");
+    const std::string folder = std::filesystem::path(path).parent_path().string();
+    try {
+      check_writable(folder.empty() ? "." : folder);
+    } catch (const SystemError& error) {
+      throw InvalidRequest(flag, error.what());
+    }
+  }
+}
+
 /// Runs the cases of a suite. Of several processes only the first has a run directory and talks.
 class Sweep {
  public:
@@ -159,7 +174,7 @@ class Sweep {
   CaseResult measure(const Case& c, std::vector<std::vector<Span>>* spans) {
     CaseResult result;
     try {
-      return run_case(c, spans);
+      return run_case(c, spans, request_.outputs);
     } catch (const Interrupted&) {
       throw;
     } catch (const Unavailable& error) {
@@ -197,6 +212,7 @@ int run(const RunRequest& request) {
     narrate(fmt::format("left out {} that the given flags make equal to others", counted(suite.merged, "case")));
   }
   if (request.dry_run) return first ? dry_run(request, suite) : 0;
+  check_outputs(request.outputs, suite);
   install_signal_handlers();
   check_plans(suite);
   Sweep sweep(request, suite, first);

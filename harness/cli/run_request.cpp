@@ -50,6 +50,9 @@ void define_run_options(CommandOptions& options, RunRequest& request) {
   options.repeated("--set", request.sets, "key.path=value for every case, as strategy.partitioner=hash or ranks=4");
   options.text("--filter", request.filter, "keep the cases whose id matches this expression; -EXPR drops them");
   options.text("--out", request.out, "run directory (default runs/NAME-UTCTIME)");
+  options.text("--save-model", request.outputs.weights, "write the trained weights of the one case to this safetensors file");
+  options.text("--dump-embeddings", request.outputs.embeddings,
+               "write the last epoch's embeddings [steps, vertices, features] of the one case to this .npy file");
   options.toggle("--resume", request.resume, "continue the run in --out: finished cases are not run again");
   options.toggle("--dry-run", request.dry_run, "print the plan of every case and run nothing");
   options.toggle("--trace", request.trace, "write trace/CASE.json, to be opened in Perfetto");

@@ -17,6 +17,7 @@ struct RunRequest {
   std::vector<std::string> sets;               // --set key.path=value
   std::string filter;
   std::string out;
+  ModelOutputs outputs;
   bool resume = false, dry_run = false, trace = false, json = false;
 };
 

@@ -52,6 +52,9 @@ TEST_F(Refusals, WrongNamesAndValuesNameTheOption) {
       {{"--device", "sim", "--cluster", "aimos-v10"}, {"--cluster", "aimos-v100"}},
       {{"--numerics", "none"}, {"--numerics", "computes values"}},
       {{"--resume"}, {"--resume", "--out"}},
+      {{"--device", "sim", "--save-model", "m.safetensors"}, {"--save-model", "no values"}},
+      {{"--dump-embeddings", "no-such-folder/z.npy"}, {"--dump-embeddings", "no-such-folder"}},
+      {{"--load-model", "no-such-file"}, {"no-such-file"}},
   };
   for (const WrongValue& wrong : cases) {
     SCOPED_TRACE(::testing::PrintToString(wrong.flags));

@@ -1,0 +1,30 @@
+// Files that carry a trained model out of a run and into another: weights as safetensors, embeddings as NumPy arrays.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace strobe {
+
+/// One weight matrix [rows, columns], row-major.
+struct SavedMatrix {
+  std::string name;
+  std::int64_t rows = 0;
+  std::int64_t columns = 0;
+  std::vector<double> values;
+};
+
+/// Writes matrices in the safetensors form (8-byte little-endian length, JSON header with dtype, shape and offsets, then
+/// the values as F32 or F64), atomically. Throws SystemError.
+void write_safetensors(const std::string& path, const std::vector<SavedMatrix>& matrices, bool fp64);
+
+/// Reads the two-dimensional F32 and F64 tensors of a safetensors file. Throws InvalidInput when the file is not one, is
+/// truncated, has bytes left over or holds another type or shape; SystemError when it cannot be read.
+std::vector<SavedMatrix> read_safetensors(const std::string& path);
+
+/// Writes values as a C-ordered .npy array (version 1.0, <f4 or <f8) of the given shape, atomically. Throws SystemError.
+void write_npy(const std::string& path, const std::vector<std::int64_t>& shape, const std::vector<double>& values,
+               bool fp64);
+
+}  // namespace strobe

@@ -1,0 +1,118 @@
+// Weights and embeddings that leave a run and enter another.
+#include "harness/model_files.hpp"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "core/errors.hpp"
+#include "harness/case.hpp"
+#include "results/files.hpp"
+#include "workloads/npy.hpp"
+
+namespace strobe {
+namespace {
+
+class ModelFiles : public testing::Test {
+ protected:
+  ModelFiles() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "strobe-model-XXXXXX").string();
+    if (mkdtemp(pattern.data()) == nullptr) throw SystemError("no temporary folder");
+    folder_ = pattern;
+  }
+  ~ModelFiles() override { std::filesystem::remove_all(folder_); }
+  std::string path(const std::string& name) const { return (folder_ / name).string(); }
+  std::filesystem::path folder_;
+};
+
+Json request(const std::string& strategy, int ranks) {
+  return {{"workload", {{"name", "uniform"}, {"vertices", 40}, {"steps", 9}, {"density", 3}}},
+          {"model", {{"name", "tm-gcn"}}},
+          {"strategy", {{"name", strategy}}},
+          {"ranks", ranks},
+          {"precision", "fp64"},
+          {"epochs", 3},
+          {"warmup", 0}};
+}
+
+CaseResult run(const Json& json, const ModelOutputs& outputs = {}) {
+  const CaseResult result = run_case(case_from_json(json, ""), nullptr, outputs);
+  EXPECT_EQ(result.status, "ok") << result.reason;
+  return result;
+}
+
+TEST_F(ModelFiles, SafetensorsRoundTrip) {
+  const std::vector<SavedMatrix> matrices = {{"a.weight", 2, 3, {1, -2, 0.5, 4, 5e-3, 6}}, {"b", 1, 1, {7.25}}};
+  for (const bool fp64 : {false, true}) {
+    write_safetensors(path("m.safetensors"), matrices, fp64);
+    const std::vector<SavedMatrix> back = read_safetensors(path("m.safetensors"));
+    ASSERT_EQ(back.size(), 2u);
+    EXPECT_EQ(back[0].name, "a.weight");
+    EXPECT_EQ(back[0].columns, 3);
+    for (std::size_t i = 0; i < 6; ++i) {
+      EXPECT_EQ(back[0].values[i], fp64 ? matrices[0].values[i] : static_cast<float>(matrices[0].values[i]));
+    }
+    EXPECT_EQ(back[1].values[0], 7.25);
+  }
+}
+
+TEST_F(ModelFiles, MalformedSafetensorsAreRefused) {
+  write_safetensors(path("good"), {{"a", 2, 2, {1, 2, 3, 4}}}, true);
+  const std::string good = read_text_file(path("good"));
+  const std::vector<std::string> bad = {"", "short", good.substr(0, good.size() - 1), good + "x",
+                                        std::string(8, '\xff') + good.substr(8), "\x02" + std::string(7, '\0') + "[]"};
+  for (const std::string& content : bad) {
+    std::ofstream(path("bad"), std::ios::binary) << content;
+    EXPECT_THROW(read_safetensors(path("bad")), InvalidInput) << content.size() << " bytes";
+  }
+}
+
+TEST_F(ModelFiles, ALoadedModelGoesOnWhereTheSavedOneStopped) {
+  Json whole = request("sequential", 1);
+  whole["optimizer"] = {{"name", "sgd"}, {"rate", 0.5}};
+  Json first = whole, second = whole;
+  first["epochs"] = 2;
+  second["epochs"] = 1;
+  second["load_model"] = path("m.safetensors");
+  run(first, {path("m.safetensors"), ""});
+  EXPECT_EQ(run(second).loss.per_epoch[0], run(whole).loss.per_epoch[2]);
+}
+
+TEST_F(ModelFiles, AnotherModelsWeightsAreRefused) {
+  run(request("sequential", 1), {path("m.safetensors"), ""});
+  Json wider = request("sequential", 1);
+  wider["model"]["hidden"] = 7;
+  wider["load_model"] = path("m.safetensors");
+  EXPECT_THROW(run_case(case_from_json(wider, "")), InvalidRequest);
+  write_safetensors(path("other"), {{"other", 1, 1, {0}}}, true);
+  wider["load_model"] = path("other");
+  EXPECT_THROW(run_case(case_from_json(wider, "")), InvalidRequest);
+}
+
+TEST_F(ModelFiles, EmbeddingsAreTheSameUnderEveryPlacement) {
+  run(request("sequential", 1), {"", path("sequential.npy")});
+  const NpyArray expected = read_npy(path("sequential.npy"));
+  EXPECT_EQ(expected.shape, (std::vector<std::int64_t>{8, 40, 6}));
+  EXPECT_EQ(expected.type, "<f8");
+  double largest = 0;
+  for (std::int64_t i = 0; i < expected.size(); ++i) largest = std::max(largest, expected.at(i));
+  EXPECT_GT(largest, 0.0) << "all embeddings are zero";
+  for (Json json : {request("snapshot", 3), request("vertex", 4)}) {
+    if (json["strategy"]["name"] == "vertex") json["strategy"]["partitioner"] = "hash";
+    run(json, {"", path("other.npy")});
+    const NpyArray other = read_npy(path("other.npy"));
+    ASSERT_EQ(other.shape, expected.shape);
+    for (std::int64_t i = 0; i < expected.size(); ++i) EXPECT_NEAR(other.at(i), expected.at(i), 1e-12) << i;
+  }
+}
+
+TEST_F(ModelFiles, WithoutValuesThereIsNothingToWrite) {
+  Json simulated = request("snapshot", 2);
+  simulated["device"] = "sim";
+  EXPECT_THROW(run_case(case_from_json(simulated, ""), nullptr, {path("m"), ""}), InvalidRequest);
+}
+
+}  // namespace
+}  // namespace strobe
