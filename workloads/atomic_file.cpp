@@ -2,8 +2,12 @@
 #include "workloads/atomic_file.hpp"
 
 #include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -15,11 +19,16 @@ namespace strobe {
 namespace {
 
 constexpr std::size_t buffer_bytes = std::size_t{1} << 20;
+constexpr std::int64_t nanoseconds = 1'000'000'000;
 
 }  // namespace
 
-AtomicFile::AtomicFile(const std::string& path) : path_(path), temporary_(path + ".tmp." + std::to_string(getpid())) {
-  file_ = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+AtomicFile::AtomicFile(const std::string& path) : path_(path) {
+  static std::atomic<std::uint64_t> number{0};
+  do {  // the name is new for every writer of this process; one of another machine may have it on a shared disk
+    temporary_ = fmt::format("{}.tmp.{}.{}", path, getpid(), number.fetch_add(1));
+    file_ = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+  } while (file_ < 0 && errno == EEXIST);
   if (file_ < 0) fail("create");
   buffer_.reserve(buffer_bytes);
 }
@@ -46,6 +55,21 @@ void AtomicFile::flush() {
     if (written > 0) done += static_cast<std::size_t>(written);
   }
   buffer_.clear();
+}
+
+FileMark AtomicFile::mark() {
+  flush();
+  struct stat status {};
+  if (fstat(file_, &status) != 0) fail("look at");
+  return {status.st_ino, status.st_mtim.tv_sec * nanoseconds + status.st_mtim.tv_nsec};
+}
+
+void AtomicFile::overwrite_begin(std::string_view bytes, const FileMark& mark) {
+  flush();
+  if (pwrite(file_, bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) fail("write");
+  const timespec modified{mark.modified_ns / nanoseconds, mark.modified_ns % nanoseconds};
+  const timespec times[2] = {modified, modified};
+  if (futimens(file_, times) != 0) fail("set the time of");
 }
 
 void AtomicFile::commit() {

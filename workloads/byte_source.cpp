@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "core/errors.hpp"
+#include "workloads/inputs.hpp"
 #include "workloads/text_reader.hpp"
 
 namespace strobe {
@@ -99,6 +100,7 @@ struct ByteSource::State {
 
 ByteSource::ByteSource(const std::string& path) : state_(std::make_unique<State>()) {
   state_->path = path;
+  note_input(path);
   state_->file = open_regular(path);
   if (inflateInit2(&state_->stream, gzip_window_bits) != Z_OK) {
     close(state_->file);

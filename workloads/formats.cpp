@@ -37,9 +37,15 @@ const FormatTag::Value& detect(const std::string& path) {
 
 }  // namespace
 
+const FormatTag::Value& find_format(const std::string& path, const std::string& format) {
+  return format.empty() ? detect(path) : FormatRegistry::instance().find(format, "format").value;
+}
+
 EventGraph read_events(const std::string& path, const std::string& format, const std::string& ids) {
-  const FormatTag::Value& chosen =
-      format.empty() ? detect(path) : FormatRegistry::instance().find(format, "format").value;
+  const FormatTag::Value& chosen = find_format(path, format);
+  if (chosen.read == nullptr) {
+    throw InvalidRequest("workload", path + " holds steps, not events");
+  }
   EventGraph graph = chosen.read(path);
   settle_ids(graph, ids, path);
   return graph;

@@ -1,117 +1,25 @@
-// Cuts events into windows and builds one sorted CSR per window.
+// Builds one sorted CSR per window of events.
 // Returns: snapshots over all vertices of the event graph, with degree features per step.
-// Invariants: columns of a row are sorted and distinct; every event lies in exactly one window; steps without events
-// share one empty snapshot. Parallel edges are summed in double, in time order, and rounded once.
-// Cost: O(E log d + T N) time, d = events of one row in one window; memory of the result plus O(N + events of a
-// window).
+// Invariants: columns of a row are sorted and distinct; steps without events share one empty snapshot. Parallel edges
+// are summed in double, in time order, and rounded once (edge life sums steps that were rounded).
+// Cost: O(E log d + T N) time, d = events of one row in one window (times the windows that an event lies in); a
+// cumulative graph costs its own non-zeros more. Memory of the result plus O(N + events of a window).
 #include "workloads/graph.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <limits>
 
 #include "core/errors.hpp"
-#include "core/units.hpp"
+#include "workloads/preprocess.hpp"
+#include "workloads/windows.hpp"
 
 namespace strobe {
 namespace {
 
 constexpr std::int64_t degree_features = 2;
-
-/// Where windows begin: window k holds the events [offsets[k], offsets[k + 1]).
-struct Cut {
-  std::vector<std::int64_t> offsets{0};
-  std::vector<double> begin;
-  bool last_is_partial = false;
-};
-
-/// Refuses numbers of steps that no machine of this size could hold, before anything is allocated.
-void check_steps(double steps, std::int64_t vertices, const std::string& where) {
-  const double bytes = steps * (static_cast<double>(vertices + 1) * sizeof(std::int64_t) +
-                                static_cast<double>(vertices * degree_features) * sizeof(float));
-  const double memory = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGE_SIZE));
-  if (steps >= std::numeric_limits<Step>::max() || bytes > memory) {
-    throw InvalidRequest(where, fmt::format("{:.0f} steps of {} vertices need {}, this machine has {}; choose longer "
-                                            "windows",
-                                            steps, format_count(vertices), format_bytes(bytes), format_bytes(memory)));
-  }
-}
-
-/// Half-open windows of `length` from the first event; with `fixed_count` > 0 there are exactly that many and the last
-/// one is closed at its end.
-Cut cut_by_length(const EventGraph& events, double length, std::int64_t fixed_count, const std::string& where) {
-  const double first = events.time.front();
-  const double steps =
-      fixed_count > 0 ? static_cast<double>(fixed_count) : std::floor((events.time.back() - first) / length) + 1;
-  check_steps(steps, events.vertices, where);
-  Cut cut;
-  std::size_t next = 0;
-  const auto window_begin = [&](std::int64_t k) { return first + static_cast<double>(k) * length; };
-  for (std::int64_t k = 0; next < events.time.size() || k < fixed_count; ++k) {
-    const bool last = k + 1 == fixed_count;
-    while (next < events.time.size() && (last || events.time[next] < window_begin(k + 1))) ++next;
-    cut.begin.push_back(window_begin(k));
-    cut.offsets.push_back(static_cast<std::int64_t>(next));
-  }
-  // A window of seconds that holds the last event ends after it, so it may have been cut off; integer steps tell.
-  if (fixed_count == 0) {
-    cut.last_is_partial =
-        !events.stepped || window_begin(static_cast<std::int64_t>(cut.begin.size())) > events.time.back() + 1;
-  }
-  return cut;
-}
-
-Cut cut_by_duration(const EventGraph& events, const std::string& duration) {
-  const double length = parse_duration_seconds(duration, "window");
-  if (events.stepped && (!std::isdigit(static_cast<unsigned char>(duration.back())) || length != std::floor(length))) {
-    throw InvalidRequest("window",
-                         fmt::format("'{}': time counts steps here; write a whole number of steps", duration));
-  }
-  return cut_by_length(events, length, 0, "window");
-}
-
-Cut cut_by_events(const EventGraph& events, std::int64_t per_window) {
-  const std::int64_t total = events.events();
-  check_steps(std::ceil(static_cast<double>(total) / static_cast<double>(per_window)), events.vertices,
-              "window_events");
-  Cut cut;
-  for (std::int64_t first = 0; first < total; first += std::min(per_window, total - first)) {
-    cut.begin.push_back(events.time[static_cast<std::size_t>(first)]);
-    cut.offsets.push_back(first + std::min(per_window, total - first));
-  }
-  cut.last_is_partial = total % per_window != 0;
-  return cut;
-}
-
-Cut cut_by_count(const EventGraph& events, std::int64_t count) {
-  const double span = events.time.back() - events.time.front() + (events.stepped ? 1 : 0);
-  if (count > 1 && !(span > 0)) {
-    throw InvalidRequest("window_count",
-                         fmt::format("all events have the same time; they cannot be cut into {} slices", count));
-  }
-  return cut_by_length(events, span / static_cast<double>(count), count, "window_count");
-}
-
-Cut cut_events(const EventGraph& events, const Windowing& windowing) {
-  const int chosen = !windowing.duration.empty() + (windowing.events != 0) + (windowing.count != 0);
-  if (chosen > 1) {
-    throw InvalidRequest("window", "window, window_events and window_count exclude each other; give one of them");
-  }
-  if (windowing.events < 0) throw InvalidRequest("window_events", "must be positive");
-  if (windowing.count < 0) throw InvalidRequest("window_count", "must be positive");
-  if (events.events() == 0) throw InvalidRequest("workload", "the graph has no events");
-  if (!windowing.duration.empty()) return cut_by_duration(events, windowing.duration);
-  if (windowing.events > 0) return cut_by_events(events, windowing.events);
-  if (windowing.count > 0) return cut_by_count(events, windowing.count);
-  if (!events.stepped) {
-    throw InvalidRequest("window", "the events have times, not steps; give window, window_events or window_count");
-  }
-  return cut_by_length(events, 1, 0, "workload");
-}
 
 struct WeightedColumn {
   VertexId column;
@@ -214,6 +122,83 @@ void count_degrees(const EventGraph& events, std::size_t first, std::size_t last
   }
 }
 
+/// The sum of all windows so far, in double.
+class RunningSum {
+ public:
+  RunningSum(std::int64_t vertices, bool binary)
+      : row_offsets_(static_cast<std::size_t>(vertices) + 1, 0), binary_(binary) {}
+
+  std::shared_ptr<const Snapshot> add(const Snapshot& window) {
+    std::vector<std::int64_t> row_offsets{0};
+    row_offsets.reserve(row_offsets_.size());
+    std::vector<VertexId> columns;
+    std::vector<double> values;
+    columns.reserve(columns_.size() + window.columns.size());
+    values.reserve(columns.capacity());
+    for (std::size_t v = 0; v + 1 < row_offsets_.size(); ++v) {
+      auto i = static_cast<std::size_t>(row_offsets_[v]), j = static_cast<std::size_t>(window.row_offsets[v]);
+      const auto i_end = static_cast<std::size_t>(row_offsets_[v + 1]);
+      const auto j_end = static_cast<std::size_t>(window.row_offsets[v + 1]);
+      while (i < i_end || j < j_end) {
+        const bool old = j == j_end || (i < i_end && columns_[i] <= window.columns[j]);
+        const bool fresh = i == i_end || (j < j_end && window.columns[j] <= columns_[i]);
+        columns.push_back(old ? columns_[i] : window.columns[j]);
+        values.push_back((old ? values_[i++] : 0.0) + (fresh ? static_cast<double>(window.values[j++]) : 0.0));
+      }
+      row_offsets.push_back(static_cast<std::int64_t>(columns.size()));
+    }
+    row_offsets_.swap(row_offsets), columns_.swap(columns), values_.swap(values);
+    return rounded();
+  }
+
+ private:
+  std::shared_ptr<const Snapshot> rounded() const {
+    auto snapshot = std::make_shared<Snapshot>();
+    snapshot->row_offsets = row_offsets_;
+    snapshot->columns = columns_;
+    snapshot->values.reserve(values_.size());
+    for (const double value : values_) snapshot->values.push_back(binary_ ? 1.0f : static_cast<float>(value));
+    return snapshot;
+  }
+
+  std::vector<std::int64_t> row_offsets_;
+  std::vector<VertexId> columns_;
+  std::vector<double> values_;
+  bool binary_;
+};
+
+/// Turns new edges per step into all edges so far; degrees add up likewise. Steps without news share their snapshot.
+void accumulate(SnapshotGraph& graph, bool binary) {
+  RunningSum sum(graph.vertices, binary);
+  const auto step_features = static_cast<std::size_t>(graph.vertices * graph.feature_width);
+  for (std::size_t t = 0; t < graph.snapshots.size(); ++t) {
+    const bool news = graph.snapshots[t]->nonzeros() > 0;
+    graph.snapshots[t] = news || t == 0 ? sum.add(*graph.snapshots[t]) : graph.snapshots[t - 1];
+    float* features = graph.features.data() + t * step_features;
+    for (std::size_t i = 0; t > 0 && i < step_features; ++i) features[i] += features[i - step_features];
+  }
+}
+
+/// Drops the steps with fewer than `min_edges` edges.
+void drop_small_steps(SnapshotGraph& graph, std::int64_t min_edges) {
+  const auto step_features = static_cast<std::ptrdiff_t>(graph.vertices * graph.feature_width);
+  std::size_t kept = 0;
+  for (std::size_t t = 0; t < graph.snapshots.size(); ++t) {
+    if (graph.snapshots[t]->nonzeros() < min_edges) continue;
+    const auto from = graph.features.begin() + static_cast<std::ptrdiff_t>(t) * step_features;
+    std::copy(from, from + step_features, graph.features.begin() + static_cast<std::ptrdiff_t>(kept) * step_features);
+    graph.step_begin[kept] = graph.step_begin[t];
+    graph.snapshots[kept++] = graph.snapshots[t];
+  }
+  if (kept == 0) throw InvalidRequest("min_edges", fmt::format("no step has {} edges; nothing is left", min_edges));
+  const std::size_t dropped = graph.snapshots.size() - kept;
+  if (dropped == 0) return;
+  graph.provenance.notes.push_back(fmt::format("{} steps with fewer than {} edges were dropped", dropped, min_edges));
+  graph.snapshots.resize(kept);
+  graph.step_begin.resize(kept);
+  graph.features.resize(kept * static_cast<std::size_t>(step_features));
+}
+
 std::int64_t common_edges(const Snapshot& a, const Snapshot& b) {
   std::int64_t common = 0;
   for (std::size_t v = 0; v + 1 < a.row_offsets.size(); ++v) {
@@ -245,36 +230,47 @@ SnapshotGraph make_snapshots(const EventGraph& events, const Windowing& windowin
     throw InvalidRequest("partial", unknown_name_message("value of partial", windowing.partial, {"keep", "drop"}));
   }
   const Weights weights = parse_weights(windowing.weights, events);
-  Cut cut = cut_events(events, windowing);
-  if (windowing.partial == "drop" && cut.last_is_partial) {
-    cut.begin.pop_back();
-    if (cut.begin.empty())
-      throw InvalidRequest("partial", "the only window is partial; nothing is left when it is dropped");
-  }
+  const StepCut cut = cut_steps(events, windowing);
   SnapshotGraph graph;
   graph.vertices = events.vertices;
   graph.feature_width = degree_features;
   graph.step_begin = cut.begin;
-  graph.vertex_label = events.vertex_label;
+  graph.vertex_label = events.vertex_label.copy();
   graph.provenance = events.provenance;
   const std::size_t step_features = static_cast<std::size_t>(events.vertices * degree_features);
   graph.features.assign(cut.begin.size() * step_features, 0.0f);
   SnapshotBuilder builder(events, weights, orientation != "out", orientation != "in");
   for (std::size_t t = 0; t < cut.begin.size(); ++t) {
-    const auto first = static_cast<std::size_t>(cut.offsets[t]), last = static_cast<std::size_t>(cut.offsets[t + 1]);
+    const auto first = static_cast<std::size_t>(cut.first[t]), last = static_cast<std::size_t>(cut.last[t]);
     graph.snapshots.push_back(builder.build(first, last));
     count_degrees(events, first, last, graph.features.data() + t * step_features);
   }
+  if (windowing.cumulative) accumulate(graph, weights == Weights::binary);
+  if (windowing.edge_life > 1) graph = edge_life(graph, windowing.edge_life);
+  graph.repeats = windowing.cumulative                                  ? "cumulative"
+                  : windowing.edge_life > 1                             ? "edge_life"
+                  : windowing.lags > 0 || !windowing.stride.empty() ? "sliding"
+                                                                        : "";
+  if (windowing.min_edges > 0) drop_small_steps(graph, windowing.min_edges);
   return graph;
+}
+
+std::vector<double> overlap_per_step(const SnapshotGraph& graph) {
+  std::vector<double> overlap(graph.snapshots.size(), std::numeric_limits<double>::quiet_NaN());
+  for (std::size_t t = 1; t < graph.snapshots.size(); ++t) {
+    const Snapshot& now = *graph.snapshots[t];
+    if (now.nonzeros() == 0) continue;
+    overlap[t] = static_cast<double>(common_edges(*graph.snapshots[t - 1], now)) / static_cast<double>(now.nonzeros());
+  }
+  return overlap;
 }
 
 double mean_overlap(const SnapshotGraph& graph) {
   double sum = 0;
   std::int64_t compared = 0;
-  for (std::size_t t = 1; t < graph.snapshots.size(); ++t) {
-    const Snapshot& now = *graph.snapshots[t];
-    if (now.nonzeros() == 0) continue;
-    sum += static_cast<double>(common_edges(*graph.snapshots[t - 1], now)) / static_cast<double>(now.nonzeros());
+  for (const double overlap : overlap_per_step(graph)) {
+    if (std::isnan(overlap)) continue;
+    sum += overlap;
     ++compared;
   }
   return compared == 0 ? std::numeric_limits<double>::quiet_NaN() : sum / static_cast<double>(compared);

@@ -9,6 +9,7 @@
 
 #include "core/fields.hpp"
 #include "core/ids.hpp"
+#include "workloads/column.hpp"
 
 namespace strobe {
 
@@ -27,20 +28,33 @@ struct Provenance {
   std::vector<std::string> notes;  // choices that reading made for the user, one sentence each
 };
 
+/// Classes that vertices have from a time on (TGL labels.csv, TGB node labels), sorted by time, ties in file order. All
+/// four have one length. A vertex with several classes at one time has one entry for each.
+struct TimedLabels {
+  std::vector<VertexId> vertex;
+  std::vector<double> time;
+  std::vector<std::int32_t> label;  // class, not negative
+  std::vector<float> share;         // its weight among the classes of the vertex at that time; 1 for a plain class
+};
+
 /// Continuous-time dynamic graph: events (u -> v at time t, weight), sorted by time, ties in file order. Vertex ids are
-/// dense, 0-based; original ids are kept for reports. An event's position is its EdgeId.
+/// dense, 0-based; original ids are kept for reports. An event's position is its EdgeId. Columns are read like const
+/// vectors and may be views on a mapped file; single values change through `edit()`.
 struct EventGraph {
   std::int64_t vertices = 0;              // distinct ids that occur
-  std::vector<VertexId> source, target;   // [E]
-  std::vector<double> time;               // [E], non-decreasing; seconds, or steps when `stepped`
-  std::vector<float> weight;              // [E], or empty when the file has no weights
-  std::vector<std::int64_t> original_id;  // [vertices]
+  Column<VertexId> source, target;        // [E]
+  TimeColumn time;                        // [E], non-decreasing; seconds, or steps when `stepped`
+  Column<float> weight;                   // [E], or empty when the file has no weights
+  Column<std::int64_t> original_id;       // [vertices]
   bool stepped = false;                   // times are integer steps (AMLSim), not seconds
   bool two_sided = false;                 // the file numbers sources and targets apart; `settle_ids` acts on it
-  std::vector<std::int8_t> vertex_label;  // [vertices] or empty (AMLSim isFraud)
-  std::vector<std::int8_t> event_label;   // [E] or empty (JODIE state_label)
+  Column<std::int8_t> vertex_label;       // [vertices] or empty (AMLSim isFraud)
+  Column<std::int8_t> event_label;        // [E] or empty (JODIE state_label)
   std::int64_t edge_feature_width = 0;    // F_e, 0 when events carry no features
-  std::vector<float> edge_features;       // [E * F_e], event-major
+  Column<float> edge_features;            // [E * F_e], event-major
+  std::int64_t vertex_feature_width = 0;  // F_v, 0 when vertices carry no features
+  Column<float> vertex_features;          // [vertices * F_v], vertex-major; of a two-sided file: of its targets
+  TimedLabels timed_labels;
   Provenance provenance;
 
   std::int64_t events() const { return static_cast<std::int64_t>(source.size()); }
@@ -64,6 +78,9 @@ struct SnapshotGraph {
   std::vector<float> features;            // [T * N * F]
   std::vector<double> step_begin;         // [T] time at which the step's window begins, or empty
   std::vector<std::int8_t> vertex_label;  // [N] or empty
+  std::vector<std::int8_t> cell_label;    // [T * N] class of a vertex at a step, -1 = unknown; or empty
+  std::vector<float> targets;             // [T * N] value to predict of a vertex at a step, NaN = none; or empty
+  std::string repeats;                    // how steps repeat events of earlier ones: "" | cumulative | sliding | edge_life
   Provenance provenance;
 
   std::int64_t steps() const { return static_cast<std::int64_t>(snapshots.size()); }
@@ -78,16 +95,27 @@ struct Windowing {
   std::int64_t count = 0;         // number of equal time slices
   std::string partial = "keep";   // last partial window: keep | drop
   std::string weights = "count";  // value of an edge: count (events), binary (1), file (sum of file weights)
+  // At most one of the next four; without them windows are disjoint.
+  bool cumulative = false;        // a step holds all events so far
+  std::string stride = "";        // windows begin this far apart and overlap: a duration, or a number of steps or events
+  std::int64_t lags = 0;          // step i holds the windows i .. i + lags (DynaHB's slices)
+  std::int64_t edge_life = 1;     // an edge stays for this many steps; values add, features stay the raw step's
+  std::int64_t min_edges = 0;     // steps with fewer edges are dropped; 0 keeps empty steps
 };
 
 /// Steps from events: windows are half-open [begin, begin + duration) from the first event's time; empty windows are
-/// kept. Features are (in-degree, out-degree) of the raw step, multi-edges with multiplicity (decisions M8), F = 2.
+/// kept unless `min_edges` drops them. Features are (in-degree, out-degree) of the raw step, multi-edges with
+/// multiplicity (decisions M8), F = 2; `step_begin` of a cumulative step is its newest window's.
 /// `orientation`: in = rows are targets (default), out = transposed, both = union of the two (values add; binary stays
-/// 1). With partial=drop the last window of a duration goes, as the data end inside it (of steps or events: when it is
-/// not full). Refuses, before allocating, more steps than this machine's memory could hold.
+/// 1). With partial=drop every window of a duration that holds the last event goes, as the data end inside it (of steps
+/// or events: when it is not full). Refuses, before allocating, more steps than this machine's memory could hold.
 /// Throws InvalidRequest for an impossible windowing, InvalidInput for weights that are not there.
 SnapshotGraph make_snapshots(const EventGraph& events, const Windowing& windowing,
                              const std::string& orientation = "in");
+
+/// |E_{t-1} and E_t| / |E_t| per step: the share of a step's edges that were there one step before; NaN for the first
+/// step and for steps without edges. [T]
+std::vector<double> overlap_per_step(const SnapshotGraph& graph);
 
 /// Fraction of the edges of step t+1 that were there at step t, averaged over t: |E_t and E_{t+1}| / |E_{t+1}|;
 /// steps without edges are left out. NaN when nothing can be compared.

@@ -1,13 +1,15 @@
 // Separates the two sides of a bipartite graph whose file numbers each side from its own beginning.
 // Returns vertices with the sources first, each side by ascending id; an id that occurs on both sides becomes two
 // vertices (both get its label). Original ids of targets are the file's plus (largest source id + 1), so they stay
-// distinct. Invariant: no event joins a vertex to itself afterwards. Cost: O(E + V).
+// distinct. Vertex features of a file with two sides are its targets'. Invariant: no event joins a vertex to itself
+// afterwards. Cost: O(E + V).
 #include "workloads/id_space.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <limits>
+#include <span>
 #include <vector>
 
 #include "core/errors.hpp"
@@ -21,7 +23,7 @@ struct Side {
   std::vector<VertexId> members;  // ascending
 };
 
-Side find_side(const std::vector<VertexId>& ends, std::int64_t vertices, VertexId first) {
+Side find_side(std::span<const VertexId> ends, std::int64_t vertices, VertexId first) {
   Side side;
   side.number.assign(static_cast<std::size_t>(vertices), -1);
   for (const VertexId v : ends) side.number[static_cast<std::size_t>(v)] = 0;
@@ -40,6 +42,31 @@ void add_side(const Side& side, std::int64_t offset, const EventGraph& from, Eve
   }
 }
 
+/// Timed labels stay with the source where a vertex is on both sides: users have them, in files with two sides.
+void move_labels(const Side& sources, const Side& targets, TimedLabels& labels) {
+  for (VertexId& v : labels.vertex) {
+    const VertexId source = sources.number[static_cast<std::size_t>(v)];
+    v = source >= 0 ? source : targets.number[static_cast<std::size_t>(v)];
+  }
+}
+
+/// Vertex features of the separated sides. A file with two sides describes its targets: its sources get zeros.
+std::vector<float> separate_features(const EventGraph& graph, const Side& sources, const Side& targets) {
+  const auto width = static_cast<std::size_t>(graph.vertex_feature_width);
+  std::vector<float> features;
+  features.reserve((sources.members.size() + targets.members.size()) * width);
+  for (const Side* side : {&sources, &targets}) {
+    for (const VertexId v : side->members) {
+      const float* row = graph.vertex_features.data() + static_cast<std::size_t>(v) * width;
+      if (side == &sources && graph.two_sided)
+        features.resize(features.size() + width, 0.0f);
+      else
+        features.insert(features.end(), row, row + width);
+    }
+  }
+  return features;
+}
+
 void separate_sides(EventGraph& graph, const std::string& path) {
   if (graph.events() == 0) return;
   constexpr auto largest_vertex = static_cast<std::int64_t>(std::numeric_limits<VertexId>::max());
@@ -55,8 +82,10 @@ void separate_sides(EventGraph& graph, const std::string& path) {
   EventGraph sides;
   add_side(sources, 0, graph, sides);
   add_side(targets, largest_source + 1, graph, sides);
-  for (VertexId& v : graph.source) v = sources.number[static_cast<std::size_t>(v)];
-  for (VertexId& v : graph.target) v = targets.number[static_cast<std::size_t>(v)];
+  for (VertexId& v : graph.source.edit()) v = sources.number[static_cast<std::size_t>(v)];
+  for (VertexId& v : graph.target.edit()) v = targets.number[static_cast<std::size_t>(v)];
+  move_labels(sources, targets, graph.timed_labels);
+  if (graph.vertex_feature_width > 0) graph.vertex_features = separate_features(graph, sources, targets);
   graph.original_id = std::move(sides.original_id);
   graph.vertex_label = std::move(sides.vertex_label);
   graph.vertices = separate;

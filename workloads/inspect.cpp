@@ -1,45 +1,53 @@
 // Statistics of a workload for `strobe inspect`.
-// Degrees and active vertices come from the degree features, which count every event of a step with multiplicity.
-// Cost: O(T N + nnz) beside loading.
+// Degrees summed over steps come from the degree features, which count every event of a step with multiplicity;
+// everything else is the graph's shape. Cost: that of `measure_shape` and O(T N) beside loading.
+#include "workloads/inspect.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
-
-#include "workloads/workload.hpp"
+#include <numeric>
 
 namespace strobe {
 namespace {
 
 Json number_or_null(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
-/// The value below which a share of the sorted values lies, linear between neighbours.
-double quantile(const std::vector<double>& sorted, double share) {
-  const double position = share * static_cast<double>(sorted.size() - 1);
-  const auto below = static_cast<std::size_t>(position);
-  const std::size_t above = std::min(below + 1, sorted.size() - 1);
-  return sorted[below] + (position - std::floor(position)) * (sorted[above] - sorted[below]);
+/// Exact quantiles of a list with one value per step.
+Json spread_of(std::vector<std::int64_t> values) {
+  Json spread = Json::object();
+  if (values.empty()) return spread;
+  std::sort(values.begin(), values.end());
+  const auto at = [&](double share) {
+    return values[static_cast<std::size_t>(share * static_cast<double>(values.size() - 1))];
+  };
+  for (const auto& [name, share] : {std::pair{"min", 0.0},
+                                    {"p25", 0.25},
+                                    {"median", 0.5},
+                                    {"p75", 0.75},
+                                    {"p90", 0.9},
+                                    {"p95", 0.95},
+                                    {"p99", 0.99},
+                                    {"max", 1.0}})
+    spread[name] = at(share);
+  const auto sum = std::accumulate(values.begin(), values.end(), std::int64_t{0});
+  spread["mean"] = static_cast<double>(sum) / static_cast<double>(values.size());
+  return spread;
 }
 
-Json distribution(std::vector<double> values) {
-  Json result = Json::object();
-  if (values.empty()) return result;
-  std::sort(values.begin(), values.end());
-  double sum = 0;
-  for (const double value : values) sum += value;
-  result["min"] = values.front();
-  result["p25"] = quantile(values, 0.25);
-  result["median"] = quantile(values, 0.5);
-  result["p75"] = quantile(values, 0.75);
-  result["p95"] = quantile(values, 0.95);
-  result["max"] = values.back();
-  result["mean"] = sum / static_cast<double>(values.size());
-  return result;
+template <class Values>
+Histogram histogram_of(const Values& values) {
+  HistogramBuilder builder;
+  for (const auto value : values) builder.add(static_cast<std::int64_t>(value));
+  return builder.finish();
 }
 
 /// How many labels are 1; null without labels.
-Json count_ones(const std::vector<std::int8_t>& labels) {
+template <class Labels>
+Json count_ones(const Labels& labels) {
   if (labels.empty()) return nullptr;
   return std::count(labels.begin(), labels.end(), std::int8_t{1});
 }
@@ -56,47 +64,100 @@ void describe_events(const EventGraph& events, Json& report) {
   report["edge_feature_width"] = events.edge_feature_width;
   report["labelled_events"] = count_ones(events.event_label);
   report["labelled_vertices"] = count_ones(events.vertex_label);
+  report["timed_labels"] = events.timed_labels.time.size();
+  report["vertex_feature_width"] = events.vertex_feature_width;
 }
 
-void describe_degrees(const SnapshotGraph& graph, Json& report) {
-  const auto vertices = static_cast<std::size_t>(graph.vertices), width = static_cast<std::size_t>(graph.feature_width);
-  std::vector<double> in(vertices, 0.0), out(vertices, 0.0), active;
+/// In- and out-degree of a step by vertex: the features where they are degrees, else the edges of the snapshot.
+std::vector<std::array<double, 2>> degrees_of_step(const SnapshotGraph& graph, std::size_t t, bool in_features) {
+  const auto vertices = static_cast<std::size_t>(graph.vertices);
+  std::vector<std::array<double, 2>> degrees(vertices, {0.0, 0.0});
+  if (in_features) {
+    const float* features = graph.features.data() + t * vertices * 2;
+    for (std::size_t v = 0; v < vertices; ++v)
+      degrees[v] = {static_cast<double>(features[2 * v]), static_cast<double>(features[2 * v + 1])};
+    return degrees;
+  }
+  const Snapshot& snapshot = *graph.snapshots[t];
+  for (std::size_t v = 0; v < vertices; ++v)
+    degrees[v][0] = static_cast<double>(snapshot.row_offsets[v + 1] - snapshot.row_offsets[v]);
+  for (const VertexId u : snapshot.columns) degrees[static_cast<std::size_t>(u)][1] += 1;
+  return degrees;
+}
+
+/// Degrees of vertices summed over steps. Returns the events that the steps hold, counted by their targets.
+double describe_degrees(const SnapshotGraph& graph, bool in_features, Json& report) {
+  const auto vertices = static_cast<std::size_t>(graph.vertices);
+  std::vector<double> in(vertices, 0.0), out(vertices, 0.0);
+  double events = 0;
   for (std::size_t t = 0; t < graph.snapshots.size(); ++t) {
-    const float* features = graph.features.data() + t * vertices * width;
-    std::int64_t seen = 0;
+    const std::vector<std::array<double, 2>> degrees = degrees_of_step(graph, t, in_features);
     for (std::size_t v = 0; v < vertices; ++v) {
-      in[v] += static_cast<double>(features[v * width]);
-      out[v] += static_cast<double>(features[v * width + 1]);
-      seen += features[v * width] + features[v * width + 1] > 0;
+      in[v] += degrees[v][0];
+      out[v] += degrees[v][1];
+      events += degrees[v][0];
     }
-    active.push_back(static_cast<double>(seen));
   }
-  report["in_degree"] = distribution(std::move(in));
-  report["out_degree"] = distribution(std::move(out));
-  report["active_vertices_per_step"] = distribution(std::move(active));
+  report["in_degree"] = to_json(histogram_of(in));
+  report["out_degree"] = to_json(histogram_of(out));
+  return events;
 }
 
-void describe_steps(const SnapshotGraph& graph, Json& report) {
-  std::vector<double> sizes;
-  Json per_step = Json::array();
-  std::int64_t empty = 0;
-  for (const auto& snapshot : graph.snapshots) {
-    per_step.push_back(snapshot->nonzeros());
-    sizes.push_back(static_cast<double>(snapshot->nonzeros()));
-    empty += snapshot->nonzeros() == 0;
-  }
+/// A file of steps: its rows stand for events, step numbers for times.
+void describe_snapshot_file(const SnapshotGraph& graph, Json& report) {
+  report["events"] = graph.provenance.rows;
+  report["first_time"] = 0;
+  report["last_time"] = graph.steps() - 1;
+  report["time_unit"] = "steps";
+  report["self_loops"] = graph.provenance.self_loops;
+  report["duplicates"] = graph.provenance.duplicates;
+  report["feature_width"] = graph.feature_width;
+  report["targets"] =
+      std::count_if(graph.targets.begin(), graph.targets.end(), [](float value) { return !std::isnan(value); });
+}
+
+/// Statistics over steps, from the shape; the names are the shape's where both have a quantity.
+void describe_steps(const SnapshotGraph& graph, const GraphShape& shape, bool degree_features, Json& report) {
   report["steps"] = graph.steps();
-  report["empty_steps"] = empty;
+  report["empty_steps"] = std::count(shape.edges_per_step.begin(), shape.edges_per_step.end(), 0);
+  report["repeats"] = graph.repeats.empty() ? Json(nullptr) : Json(graph.repeats);
   report["edges"] = graph.edges();
-  report["overlap_mean"] = number_or_null(mean_overlap(graph));
-  report["edges_per_step_distribution"] = distribution(std::move(sizes));
-  describe_degrees(graph, report);
-  report["edges_per_step"] = std::move(per_step);
+  const double held = describe_degrees(graph, degree_features, report);
+  // Overlapping steps hold an event more than once, and both orientations make two edges of it.
+  const bool once =
+      degree_features && graph.repeats.empty() && report.at("parameters").value("orientation", "in") != "both";
+  report["merged_events"] = once ? Json(static_cast<std::int64_t>(held) - graph.edges()) : Json(nullptr);
+  report["dropped_self_loops"] = 0;
+  report["self_loops_in_steps"] =
+      std::accumulate(shape.self_loops_per_step.begin(), shape.self_loops_per_step.end(), std::int64_t{0});
+  report["overlap_mean"] = number_or_null(shape.overlap_mean.value_or(NAN));
+  report["edges_per_step_distribution"] = spread_of(shape.edges_per_step);
+  report["active_vertices_distribution"] = spread_of(shape.active_vertices_per_step);
+  const Json all = to_json(shape);
+  for (const char* key : {"sequence_length", "edges_per_step", "overlap_per_step", "active_vertices_per_step"})
+    report[key] = all.at(key);
+  if (shape.smoothed.empty()) return;
+  report["step_in_degree"] = all.at("smoothed").at(0).at("in_degree");
+  report["step_out_degree"] = all.at("smoothed").at(0).at("out_degree");
+}
+
+/// What events tell and steps do not.
+void complete_shape(const EventGraph& events, GraphShape& shape) {
+  shape.events = events.events();
+  shape.edge_feature_width = events.edge_feature_width;
+  shape.unknown.erase("events"), shape.unknown.erase("edge_feature_width");
+  if (events.stepped || events.events() == 0) {
+    shape.unknown["time_span_seconds"] = "times count steps";
+    return;
+  }
+  shape.time_span_seconds = events.time.back() - events.time.front();
+  shape.unknown.erase("time_span_seconds");
 }
 
 }  // namespace
 
-Json inspect_workload(const std::string& workload, const Json& parameters, std::uint64_t seed) {
+Inspection inspect(const std::string& workload, const Json& parameters, std::uint64_t seed,
+                   const std::vector<std::int64_t>& windows) {
   Json report = Json::object();
   report["workload"] = workload;
   report["parameters"] = complete_workload_parameters(workload, parameters, "/workload");
@@ -111,18 +172,27 @@ Json inspect_workload(const std::string& workload, const Json& parameters, std::
   }
   report["format"] = graph.provenance.format;
   report["source"] = graph.provenance.source;
-  report["sha256"] = events ? Json(graph.provenance.sha256) : Json(nullptr);
+  const bool steps_file = !events && !graph.provenance.sha256.empty();
+  report["sha256"] = events || steps_file ? Json(graph.provenance.sha256) : Json(nullptr);
   report["licence"] = graph.provenance.licence.empty() ? Json(nullptr) : Json(graph.provenance.licence);
-  report["ids"] = events ? Json(graph.provenance.ids) : Json(nullptr);
+  report["ids"] = events || steps_file ? Json(graph.provenance.ids) : Json(nullptr);
   report["vertices"] = graph.vertices;
   if (events) {
     describe_events(*events, report);
+  } else if (steps_file) {
+    describe_snapshot_file(graph, report);
   } else {
     for (const char* key : {"events", "first_time", "last_time", "self_loops", "duplicates"}) report[key] = nullptr;
   }
-  describe_steps(graph, report);
+  GraphShape shape = measure_shape(graph, workload, windows);
+  if (events) complete_shape(*events, shape);
+  describe_steps(graph, shape, events.has_value(), report);
   report["notes"] = graph.provenance.notes;
-  return report;
+  return {std::move(report), std::move(shape)};
+}
+
+Json inspect_workload(const std::string& workload, const Json& parameters, std::uint64_t seed) {
+  return inspect(workload, parameters, seed).report;
 }
 
 }  // namespace strobe

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <thread>
 
 #include "core/errors.hpp"
@@ -142,6 +143,39 @@ void normalise(SmoothStep& step, std::int64_t t) {
   }
 }
 
+/// A^T.
+SmoothStep transposed(const SmoothStep& step) {
+  SmoothStep result;
+  const std::size_t vertices = step.row_offsets.size() - 1;
+  result.row_offsets.assign(vertices + 1, 0);
+  for (const VertexId column : step.columns) ++result.row_offsets[static_cast<std::size_t>(column) + 1];
+  for (std::size_t v = 0; v < vertices; ++v) result.row_offsets[v + 1] += result.row_offsets[v];
+  result.columns.resize(step.columns.size());
+  result.values.resize(step.values.size());
+  std::vector<std::int64_t> next(result.row_offsets.begin(), result.row_offsets.end() - 1);
+  for (std::size_t v = 0; v < vertices; ++v) {
+    for (auto i = static_cast<std::size_t>(step.row_offsets[v]); i < static_cast<std::size_t>(step.row_offsets[v + 1]); ++i) {
+      const auto place = static_cast<std::size_t>(next[static_cast<std::size_t>(step.columns[i])]++);
+      result.columns[place] = static_cast<VertexId>(v);
+      result.values[place] = step.values[i];
+    }
+  }
+  return result;
+}
+
+/// Scales every row to sum 1; empty rows stay empty.
+void make_walk(SmoothStep& step, std::int64_t t) {
+  for (std::size_t v = 0; v + 1 < step.row_offsets.size(); ++v) {
+    const auto begin = step.values.begin() + step.row_offsets[v], end = step.values.begin() + step.row_offsets[v + 1];
+    const double degree = std::accumulate(begin, end, 0.0);
+    if (begin != end && !(degree > 0)) {
+      throw InvalidRequest("walk", fmt::format("the edges of vertex {} at step {} sum to {}; a random walk needs a positive "
+                                               "sum (use weights=count or binary)", v, t, degree));
+    }
+    for (auto value = begin; value != end; ++value) *value /= degree;
+  }
+}
+
 /// Mean of X over the steps of `span` (a span of one step gives X itself). [N * F]
 std::vector<double> smooth_features(const SnapshotGraph& graph, Span span) {
   const auto size = static_cast<std::size_t>(graph.vertices * graph.feature_width);
@@ -171,6 +205,8 @@ std::vector<double> multiply(const SmoothStep& a, const std::vector<double>& x, 
 SmoothStep prepare_step(const SnapshotGraph& graph, const Preprocessing& what, std::int64_t t) {
   SmoothStep step = smooth_adjacency(graph, smoothing_span(what.smooth, what.window, t), what.laplacian);
   if (what.laplacian) normalise(step, t);
+  if (what.walk == "out") step = transposed(step);
+  if (what.walk != "none") make_walk(step, t);
   step.features = smooth_features(graph, smoothing_span(what.smooth_features ? "m_product" : "none", what.window, t));
   if (what.precompute_first_product) {
     step.features = multiply(step, step.features, static_cast<std::size_t>(graph.feature_width));
@@ -195,10 +231,25 @@ void check(const SnapshotGraph& graph, const Preprocessing& what, std::int64_t s
   if (what.smooth != "none" && what.smooth != "m_product" && what.smooth != "edge_life") {
     throw InvalidRequest("smooth", unknown_name_message("smoothing", what.smooth, {"none", "m_product", "edge_life"}));
   }
+  if (what.walk != "none" && what.walk != "in" && what.walk != "out") {
+    throw InvalidRequest("walk", unknown_name_message("walk", what.walk, {"none", "in", "out"}));
+  }
+  if (what.walk != "none" && what.laplacian) throw InvalidRequest("walk", "a walk has no Laplacian; choose one of them");
   if (what.window < 1)
     throw InvalidRequest("window", fmt::format("a smoothing window of {} steps; it must be at least 1", what.window));
   if (steps < 1 || steps > graph.steps()) {
     throw InvalidRequest("steps", fmt::format("{} of {} steps cannot be prepared", steps, graph.steps()));
+  }
+}
+
+/// Smoothing sums or averages steps; steps that already repeat each other's events would count these again.
+void check_repeats(const SnapshotGraph& graph, const Preprocessing& what) {
+  const bool smooths = what.smooth != "none" && what.window > 1;
+  if (!smooths || graph.repeats.empty()) return;
+  if (what.smooth == "edge_life" || graph.repeats == "edge_life") {
+    throw InvalidRequest("smooth", fmt::format("the workload's steps already repeat events ({}), and the model's {} over "
+                                               "{} steps would count them again; smooth in one of the two",
+                                               graph.repeats, what.smooth, what.window));
   }
 }
 
@@ -246,6 +297,7 @@ SnapshotGraph m_product(const SnapshotGraph& graph, std::int64_t window, bool fe
 
 PreparedGraph prepare(const SnapshotGraph& graph, const Preprocessing& what, std::int64_t steps, bool fp64) {
   check(graph, what, steps);
+  check_repeats(graph, what);
   PreparedGraph result;
   result.vertices = graph.vertices;
   result.steps = steps;

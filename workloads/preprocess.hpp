@@ -15,6 +15,8 @@ struct Preprocessing {
   std::int64_t window = 1;               // w of the M-transform, or l of edge life
   bool smooth_features = false;          // also apply the M-transform to X (TM-GCN)
   bool laplacian = true;                 // D^-1/2 (A + I) D^-1/2 after smoothing, D = 1 + row sums of A as stored
+  std::string walk = "none";             // in: rows of A scaled to sum 1, a step of a random walk against the edges;
+                                         // out: rows of A^T, a step along them; needs laplacian = false
   bool precompute_first_product = true;  // A~ X, the first layer's aggregation
 };
 
@@ -47,7 +49,8 @@ SnapshotGraph m_product(const SnapshotGraph& graph, std::int64_t window, bool fe
 
 /// Runs the whole preprocessing for training on the first `steps` snapshots. `fp64` chooses which arrays are filled;
 /// all arithmetic is done in double and rounded once. Cost O(w nnz + nnz F). Throws InvalidRequest when a row sum of A
-/// is not > -1 (negative weights under the Laplacian).
+/// is not > -1 (negative weights under the Laplacian) or, under a walk, negative, and when smoothing would count events again that the workload's own
+/// edge life or overlapping windows already repeat.
 PreparedGraph prepare(const SnapshotGraph& graph, const Preprocessing& what, std::int64_t steps, bool fp64);
 
 }  // namespace strobe

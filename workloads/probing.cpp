@@ -66,6 +66,10 @@ std::vector<double> line_numbers(std::string_view line) {
   return numbers;
 }
 
+std::uint64_t misplaced_column(std::string_view line, const std::vector<Token>& fields, std::size_t most) {
+  return fields.size() > most ? fields[most].column : line.size() + 1;
+}
+
 bool has_suffix(std::string_view name, std::string_view suffix) {
   if (name.ends_with(".gz")) name.remove_suffix(3);
   return name.ends_with(suffix);

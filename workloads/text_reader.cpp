@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <chrono>
 #include <cmath>
@@ -21,6 +22,18 @@ constexpr double year_1_begin = -62135596800.0;
 constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
 
 bool is_blank(char c) { return c == ' ' || c == '\t'; }
+
+/// A field of 1 to 18 digits and nothing else, which is what most fields are; -1 for any other.
+std::int64_t digits_only(std::string_view text) {
+  if (text.empty() || text.size() > 18) return -1;
+  std::uint64_t value = 0, odd = 0;
+  for (const char c : text) {
+    const auto digit = static_cast<std::uint64_t>(static_cast<unsigned char>(c)) - '0';
+    odd |= static_cast<std::uint64_t>(digit > 9);
+    value = 10 * value + digit;
+  }
+  return odd != 0 ? -1 : static_cast<std::int64_t>(value);
+}
 
 /// Takes the parts of a date off the front of a text.
 struct Scanner {
@@ -93,57 +106,99 @@ std::string read_head(const std::string& path, std::size_t size) {
   return head;
 }
 
-TextReader::TextReader(const std::string& path) : path_(path), source_(path), buffer_(first_buffer) {}
+TextReader::TextReader(const std::string& path) : path_(path), source_(path), buffer_(first_buffer) {
+  begin_ = end_ = buffer_.data();
+}
+
+TextReader::TextReader(const std::string& path, const TextPart& part)
+    : path_(path),
+      begin_(part.buffer.data()),
+      end_(part.buffer.data() + part.size),
+      at_end_(true),
+      line_number_(part.lines_before) {
+  look_at(begin_, end_);
+}
+
+/// Learns whether bytes are all plain text; a CR makes the lines be looked at one by one.
+void TextReader::look_at(const char* begin, const char* end) {
+  unsigned odd = 0;
+  for (const char* c = begin; c < end; ++c) {
+    const auto byte = static_cast<unsigned char>(*c);
+    odd |=
+        static_cast<unsigned>(byte < 0x20) & static_cast<unsigned>(byte != '\t') & static_cast<unsigned>(byte != '\n');
+  }
+  plain_ = plain_ && odd == 0;
+}
 
 /// Moves the unread bytes to the front and reads more behind them; the buffer grows when one line fills it.
 bool TextReader::refill() {
   if (at_end_) return false;
-  if (end_ - begin_ == buffer_.size()) buffer_.resize(2 * buffer_.size());
-  std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
-  end_ -= begin_;
-  begin_ = 0;
-  const std::size_t room = buffer_.size() - end_;
-  const std::size_t got = source_.read(buffer_.data() + end_, room);
+  const auto unread = static_cast<std::size_t>(end_ - begin_);
+  std::memmove(buffer_.data(), begin_, unread);
+  if (unread == buffer_.size()) buffer_.resize(2 * buffer_.size());
+  const std::size_t room = buffer_.size() - unread;
+  const std::size_t got = source_->read(buffer_.data() + unread, room);
   at_end_ = got < room;
-  end_ += got;
+  begin_ = buffer_.data();
+  end_ = begin_ + unread + got;
+  look_at(begin_ + unread, end_);
   return got > 0;
+}
+
+bool TextReader::take_part(TextPart& part, std::size_t bytes) {
+  const auto unread = static_cast<std::size_t>(end_ - begin_);
+  if (part.buffer.size() < std::max(bytes, unread)) part.buffer.resize(std::max(bytes, unread));
+  std::memcpy(part.buffer.data(), begin_, unread);
+  const std::size_t room = part.buffer.size() - unread;
+  const std::size_t got = at_end_ ? 0 : source_->read(part.buffer.data() + unread, room);
+  at_end_ = at_end_ || got < room;
+  const char* const text = part.buffer.data();
+  part.size = unread + got;
+  const void* const last = at_end_ ? nullptr : memrchr(text, '\n', part.size);
+  const std::size_t whole =
+      last == nullptr ? part.size : static_cast<std::size_t>(static_cast<const char*>(last) - text) + 1;
+  const std::size_t rest = part.size - whole;
+  if (buffer_.size() < rest) buffer_.resize(rest);
+  std::memcpy(buffer_.data(), text + whole, rest);
+  begin_ = buffer_.data();
+  end_ = begin_ + rest;
+  part.size = whole;
+  part.lines_before = line_number_;
+  const auto lines = std::count(text, text + whole, '\n');
+  line_number_ += static_cast<std::uint64_t>(lines) + (whole > 0 && text[whole - 1] != '\n');
+  return whole > 0;
 }
 
 bool TextReader::next_raw() {
   const char* end = nullptr;
   for (;;) {
-    const char* from = buffer_.data() + begin_;
-    end = static_cast<const char*>(std::memchr(from, '\n', end_ - begin_));
-    if (end != nullptr) break;
-    if (end_ - begin_ > longest_line) {
+    end = static_cast<const char*>(std::memchr(begin_, '\n', static_cast<std::size_t>(end_ - begin_)));
+    const char* const stop = end == nullptr ? end_ : end;
+    if (static_cast<std::size_t>(stop - begin_) > longest_line) {
       ++line_number_;
-      fail(0, "the line is longer than 1 MiB; is this a text file?");
+      fail(1, "the line is longer than 1 MiB; is this a text file?");
     }
-    if (!refill()) {
-      end = buffer_.data() + end_;
-      break;
-    }
+    if (end != nullptr || !refill()) break;
   }
-  const char* from = buffer_.data() + begin_;
-  if (from == end && begin_ == end_) return false;
+  if (begin_ == end_) return false;
+  if (end == nullptr) end = end_;
   ++line_number_;
-  begin_ = std::min(end_, static_cast<std::size_t>(end - buffer_.data()) + 1);
-  line_ = std::string_view(from, static_cast<std::size_t>(end - from));
+  line_ = std::string_view(begin_, static_cast<std::size_t>(end - begin_));
+  begin_ = std::min(end_, end + 1);
   if (!line_.empty() && line_.back() == '\r') line_.remove_suffix(1);
   return true;
 }
 
 bool TextReader::next() {
-  const bool first = line_number_ == 0;
-  std::uint64_t empty_line = 0;
+  empty_line_ = 0;
   while (next_raw()) {
-    if (first && line_number_ == 1 && line_.substr(0, 3) == byte_order_mark) line_.remove_prefix(3);
+    if (line_number_ == 1 && line_.substr(0, 3) == byte_order_mark) line_.remove_prefix(3);
     if (line_.empty()) {
-      if (empty_line == 0) empty_line = line_number_;
+      if (empty_line_ == 0) empty_line_ = line_number_;
       continue;
     }
-    if (empty_line != 0) throw InvalidInput(path_, empty_line, 0, "the line is empty");
-    check_text();
+    if (empty_line_ != 0) throw InvalidInput(path_, empty_line_, 1, "the line is empty");
+    if (!plain_) check_text();
     return true;
   }
   line_ = {};
@@ -159,27 +214,36 @@ void TextReader::check_text() const {
 
 const std::vector<Token>& TextReader::split_blanks() {
   tokens_.clear();
-  for (std::size_t i = 0; i < line_.size();) {
-    while (i < line_.size() && is_blank(line_[i])) ++i;
-    const std::size_t begin = i;
-    while (i < line_.size() && !is_blank(line_[i])) ++i;
-    if (i > begin) tokens_.push_back({line_.substr(begin, i - begin), begin + 1});
+  const char* const begin = line_.data();
+  const char* const end = begin + line_.size();
+  for (const char* at = begin; at < end;) {
+    if (is_blank(*at)) {
+      ++at;
+      continue;
+    }
+    const char* const field = at;
+    while (at < end && !is_blank(*at)) ++at;
+    tokens_.push_back({{field, static_cast<std::size_t>(at - field)}, static_cast<std::uint64_t>(field - begin) + 1});
   }
   return tokens_;
 }
 
 const std::vector<Token>& TextReader::split_commas() {
   tokens_.clear();
-  for (std::size_t begin = 0;;) {
-    const std::size_t end = std::min(line_.find(',', begin), line_.size());
-    tokens_.push_back({line_.substr(begin, end - begin), begin + 1});
-    if (end == line_.size()) return tokens_;
-    begin = end + 1;
+  const char* const begin = line_.data();
+  const char* const end = begin + line_.size();
+  for (const char* field = begin;; ++field) {
+    const char* at = field;
+    while (at < end && *at != ',') ++at;
+    tokens_.push_back({{field, static_cast<std::size_t>(at - field)}, static_cast<std::uint64_t>(field - begin) + 1});
+    if (at == end) return tokens_;
+    field = at;
   }
 }
 
 std::int64_t TextReader::whole(const Token& token, const char* what, std::int64_t minimum) const {
-  std::int64_t value = 0;
+  std::int64_t value = digits_only(token.text);
+  if (value >= minimum && value >= 0) return value;
   const char* const end = token.text.data() + token.text.size();
   const auto [stop, error] = std::from_chars(token.text.data(), end, value);
   if (error == std::errc::result_out_of_range && stop == end) {
@@ -198,9 +262,8 @@ std::int64_t TextReader::whole(const Token& token, const char* what, std::int64_
 double TextReader::real(const Token& token, const char* what) const {
   const char* const begin = token.text.data();
   const char* const end = begin + token.text.size();
-  std::int64_t integer = 0;  // most fields are whole numbers, which parse much faster
-  const auto quick = std::from_chars(begin, end, integer);
-  if (quick.ec == std::errc() && quick.ptr == end) return static_cast<double>(integer);
+  const std::int64_t integer = digits_only(token.text);
+  if (integer >= 0) return static_cast<double>(integer);
   double value = 0;
   const auto [stop, error] = std::from_chars(begin, end, value);
   if (error == std::errc::result_out_of_range && stop == end) {

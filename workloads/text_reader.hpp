@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,10 +34,28 @@ struct Token {
   std::uint64_t column = 0;
 };
 
+/// Consecutive whole lines of a file.
+struct TextPart {
+  std::vector<char> buffer;
+  std::size_t size = 0;  // bytes of `buffer` that count
+  std::uint64_t lines_before = 0;
+};
+
 /// The lines of a text file without their ends (LF or CRLF). Empty lines are accepted at the end of the file only.
 class TextReader {
  public:
   explicit TextReader(const std::string& path);
+  /// The lines of a part of `path`, numbered as in the file; `part` must outlive the reader.
+  TextReader(const std::string& path, const TextPart& part);
+
+  /// What is left of the file is in memory already (reads on when nothing is).
+  bool in_memory() {
+    if (begin_ == end_) refill();
+    return at_end_;
+  }
+  /// Moves the lines behind the current one, about `bytes` of them, into `part`; false at the end of the file. A line
+  /// longer than `bytes` comes alone or cut, which `next` refuses when `bytes` is above 1 MiB.
+  bool take_part(TextPart& part, std::size_t bytes);
 
   /// Moves to the next line; false at the end of the file. Throws InvalidInput for an empty line in the middle, bytes
   /// that are not text, and lines above 1 MiB.
@@ -44,6 +63,8 @@ class TextReader {
 
   std::string_view line() const { return line_; }
   std::uint64_t line_number() const { return line_number_; }
+  /// The first of the empty lines that `next` passed over on its way to the end; 0 when there was none.
+  std::uint64_t empty_line() const { return empty_line_; }
   const std::string& path() const { return path_; }
 
   /// Fields of the current line between runs of spaces and tabs, or between commas (empty fields are kept). Valid
@@ -74,14 +95,17 @@ class TextReader {
   bool next_raw();
   bool refill();
   void check_text() const;
+  void look_at(const char* begin, const char* end);
 
   std::string path_;
-  ByteSource source_;
+  std::optional<ByteSource> source_;  // none for a part
   std::vector<char> buffer_;
-  std::size_t begin_ = 0, end_ = 0;
+  const char* begin_ = nullptr;  // unread bytes: of buffer_, or of a part
+  const char* end_ = nullptr;
   bool at_end_ = false;
+  bool plain_ = true;  // no byte so far but text, tabs and LF, so lines need no look of their own
   std::string_view line_;
-  std::uint64_t line_number_ = 0;
+  std::uint64_t line_number_ = 0, empty_line_ = 0;
   std::vector<Token> tokens_;
 };
 

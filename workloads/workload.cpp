@@ -5,12 +5,19 @@
 
 #include <fmt/format.h>
 
-#include <cstdlib>
+#include <algorithm>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "core/errors.hpp"
 #include "core/hash.hpp"
 #include "core/units.hpp"
+#include "workloads/cache.hpp"
+#include "workloads/catalog.hpp"
+#include "workloads/id_space.hpp"
+#include "workloads/shape.hpp"
+#include "workloads/snapshot_file.hpp"
+#include "workloads/vertex_data.hpp"
 
 namespace strobe {
 namespace {
@@ -20,11 +27,18 @@ constexpr std::int64_t default_slices = 20;
 enum class Kind { dataset, generator, path };
 
 Kind find_kind(const std::string& workload, const std::string& where) {
-  if (DatasetRegistry::instance().contains(workload)) return Kind::dataset;
+  if (find_dataset(workload) != nullptr) return Kind::dataset;
   if (GeneratorRegistry::instance().contains(workload)) return Kind::generator;
   std::error_code ignored;
   if (!workload.empty() && std::filesystem::exists(workload, ignored)) return Kind::path;
-  std::vector<std::string> names = DatasetRegistry::instance().names();
+  const std::vector<std::string> shapes = shape_names();
+  if (std::find(shapes.begin(), shapes.end(), workload) != shapes.end()) {
+    throw InvalidRequest(where, fmt::format("{} is a shape: published statistics without a graph to load; strobe "
+                                            "inspect {} prints them",
+                                            workload, workload));
+  }
+  std::vector<std::string> names = dataset_names();
+  names.insert(names.end(), shapes.begin(), shapes.end());
   for (const std::string& name : GeneratorRegistry::instance().names()) names.push_back(name);
   throw InvalidRequest(where,
                        unknown_name_message("workload", workload, names) + " There is no file of that name either.");
@@ -39,6 +53,9 @@ void check_options(const FileOptions& options, const std::string& pointer) {
   const int chosen = !options.window.empty() + (options.window_events != 0) + (options.window_count != 0);
   if (chosen > 1)
     throw InvalidRequest(pointer, "window, window_events and window_count exclude each other; give one of them");
+  const int repeating = options.cumulative + !options.stride.empty() + (options.lags != 0) + (options.edge_life != 1);
+  if (repeating > 1)
+    throw InvalidRequest(pointer, "cumulative, stride, lags and edge_life exclude each other; give one of them");
   if (!options.window.empty()) parse_duration_seconds(options.window, pointer + "/window");
   if (!options.format.empty()) FormatRegistry::instance().find(options.format, pointer + "/format");
 }
@@ -48,7 +65,7 @@ FileOptions options_for(const std::string& workload, Kind kind, const Json& para
   auto options = from_json<FileOptions>(file_option_fields(), parameters, pointer);
   check_options(options, pointer);
   if (kind == Kind::dataset && !has_window(options)) {
-    const Windowing& own = DatasetRegistry::instance().find(workload).value.windowing;
+    const Windowing& own = find_dataset(workload)->value.windowing;
     options.window = own.duration;
     options.window_events = own.events;
     options.window_count = own.count;
@@ -64,34 +81,81 @@ void check_sum(const std::string& path, const std::string& expected) {
   }
 }
 
-EventGraph read_dataset(const Entry<DatasetTag::Value>& entry, const FileOptions& options) {
+/// The data set's file, after checking that it is there and what it should be.
+std::string dataset_file(const Entry<DatasetTag::Value>& entry) {
   const DatasetTag::Value& set = entry.value;
-  const std::filesystem::path folder = data_directory();
-  const std::string path = (folder / set.file).string();
-  if (set.file.empty() || !std::filesystem::exists(path)) {
-    throw InvalidInput(
-        path, 0, 0,
-        fmt::format("data set {} is not there; get it from {} and set STROBE_DATA_DIR", entry.name, set.origin));
+  const std::string path = find_data_file(set.file);
+  if (!std::filesystem::exists(path) || !is_graph(entry.name))
+    throw InvalidInput(path, 0, 0, missing_dataset_message(entry));
+  if (!set.sha256.empty()) check_sum(path, set.sha256);
+  if (!set.companion.empty()) {
+    const auto beside = std::filesystem::path(path).parent_path() / std::filesystem::path(set.companion).filename();
+    check_sum(beside.string(), set.companion_sha256);
   }
-  check_sum(path, set.sha256);
-  if (!set.companion.empty()) check_sum((folder / set.companion).string(), set.companion_sha256);
-  EventGraph events = read_events(path, options.format.empty() ? set.format : options.format, options.ids);
-  const bool own_ids = options.ids == "auto";  // the catalogue counts the vertices that the format makes by itself
-  if ((own_ids && set.expected_vertices != 0 && events.vertices != set.expected_vertices) ||
-      (set.expected_events != 0 && events.events() != set.expected_events)) {
-    throw InvalidInput(path, 0, 0,
-                       fmt::format("{} vertices and {} events were read, the catalogue says {} and {}", events.vertices,
-                                   events.events(), set.expected_vertices, set.expected_events));
+  return path;
+}
+
+void check_counts(const DatasetTag::Value& set, std::int64_t vertices, std::int64_t rows, const std::string& path) {
+  if ((set.expected_vertices == 0 || vertices == set.expected_vertices) &&
+      (set.expected_events == 0 || rows == set.expected_events))
+    return;
+  throw InvalidInput(path, 0, 0,
+                     fmt::format("{} vertices and {} events were read, the catalogue says {} and {}", vertices, rows,
+                                 set.expected_vertices, set.expected_events));
+}
+
+void name_source(const Entry<DatasetTag::Value>& entry, Provenance& provenance) {
+  provenance.name = entry.name;
+  provenance.source = entry.value.origin;
+  provenance.licence = entry.value.licence;
+}
+
+/// The file behind `workload` and its format, which is looked up without reading more than the beginning.
+struct Source {
+  std::string path;
+  const Entry<DatasetTag::Value>* set = nullptr;
+  const FormatTag::Value* format = nullptr;
+};
+
+Source find_source(const std::string& workload, Kind kind, const FileOptions& options) {
+  Source source{workload};
+  std::string format = options.format;
+  if (kind == Kind::dataset) {
+    source.set = find_dataset(workload);
+    source.path = dataset_file(*source.set);
+    if (format.empty()) format = source.set->value.format;
   }
-  events.provenance.name = entry.name;
-  events.provenance.source = set.origin;
-  events.provenance.licence = set.licence;
+  source.format = &find_format(source.path, format);
+  return source;
+}
+
+EventGraph read_event_source(const Source& source, const FileOptions& options) {
+  const auto read = [&] {
+    EventGraph graph = source.format->read(source.path);
+    settle_ids(graph, options.ids, source.path);
+    return graph;
+  };
+  const std::string format = options.format.empty() && source.set != nullptr ? source.set->value.format : options.format;
+  EventGraph events =
+      options.cache == "on" ? read_through_cache(source.path, "format=" + format + " ids=" + options.ids, read) : read();
+  if (source.set == nullptr) return events;
+  DatasetTag::Value expected = source.set->value;
+  if (options.ids != "auto") expected.expected_vertices = 0;  // the catalogue counts those that the format makes itself
+  check_counts(expected, events.vertices, events.events(), source.path);
+  name_source(*source.set, events.provenance);
+  const std::string difference = listed_difference(source.set->name, events.vertices, events.events());
+  if (!difference.empty()) events.provenance.notes.push_back(difference);
   return events;
 }
 
-EventGraph read_graph(const std::string& workload, Kind kind, const FileOptions& options) {
-  if (kind == Kind::dataset) return read_dataset(DatasetRegistry::instance().find(workload), options);
-  return read_events(workload, options.format, options.ids);
+SnapshotGraph read_snapshot_source(const Source& source, const FileOptions& options) {
+  SnapshotGraph graph = source.format->read_snapshots(source.path);
+  if (source.set != nullptr) {
+    check_counts(source.set->value, graph.vertices, graph.provenance.rows, source.path);
+    name_source(*source.set, graph.provenance);
+  }
+  apply_options(options, graph);
+  return graph;
 }
 
 }  // namespace
@@ -107,21 +171,34 @@ const FieldTable& file_option_fields() {
           .choice("partial", &FileOptions::partial, {"keep", "drop"},
                   "what becomes of a last window that the data does not fill")
           .choice("weights", &FileOptions::weights, {"count", "binary", "file"},
-                  "value of an edge: its events in the step, 1, or the sum of their weights in the file")
+                  "value of an edge: its events in the step (files of steps: the file's value), 1, or the sum of their "
+                  "weights in the file")
           .choice("orientation", &FileOptions::orientation, {"in", "out", "both"},
                   "in: a vertex reads the sources of its incoming edges; out: the reverse; both: both")
           .choice("ids", &FileOptions::ids, {"auto", "shared", "offset"},
-                  "equal source and target ids: one vertex (shared), two (offset), or as the format says (auto)");
+                  "equal source and target ids: one vertex (shared), two (offset), or as the format says (auto)")
+          .text(
+              "features", &FileOptions::features,
+              "empty: in- and out-degree of the step (files of steps: their values); own: the file's vertex features; "
+              "else a .npy file [N, F] or [T, N, F]")
+          .boolean("cumulative", &FileOptions::cumulative, "a step holds all events so far")
+          .text("stride", &FileOptions::stride,
+                "windows begin this far apart and overlap: a duration, or a number of steps or events")
+          .integer("lags", &FileOptions::lags, "", "step i holds the windows i .. i + lags", 0)
+          .integer("edge_life", &FileOptions::edge_life, "", "steps for which an edge stays; its values add", 1)
+          .choice("cache", &FileOptions::cache, {"on", "off"},
+                  "on: text files above 1 MiB are kept in binary form and read from there the next time")
+          .integer("min_edges", &FileOptions::min_edges, "", "steps with fewer edges are dropped; 0 keeps empty steps",
+                   0);
   return table;
 }
 
-std::string data_directory() {
-  const char* chosen = std::getenv("STROBE_DATA_DIR");
-  return chosen != nullptr && *chosen != '\0' ? chosen : STROBE_SOURCE_DATA_DIR;
-}
+std::string data_directory() { return STROBE_SOURCE_DATA_DIR; }
 
 Windowing windowing_for(const FileOptions& options, const EventGraph& events, std::vector<std::string>& notes) {
-  Windowing windowing{options.window, options.window_events, options.window_count, options.partial, options.weights};
+  Windowing windowing{options.window,    options.window_events, options.window_count, options.partial,
+                      options.weights,   options.cumulative,    options.stride,       options.lags,
+                      options.edge_life, options.min_edges};
   if (has_window(options) || events.stepped || events.events() == 0) return windowing;
   const bool one_time = events.time.front() == events.time.back();
   windowing.count = one_time ? 1 : default_slices;
@@ -138,9 +215,18 @@ SnapshotGraph load_workload(const std::string& workload, const Json& parameters,
     return entry.value(entry.parameters.complete(parameters, "/workload"), seed);
   }
   const FileOptions options = options_for(workload, kind, parameters, "/workload");
-  EventGraph events = read_graph(workload, kind, options);
+  const Source source = find_source(workload, kind, options);
+  if (source.format->read_snapshots != nullptr) {
+    SnapshotGraph graph = read_snapshot_source(source, options);
+    set_features(nullptr, options.features, graph);
+    return graph;
+  }
+  EventGraph events = read_event_source(source, options);
   const Windowing windowing = windowing_for(options, events, events.provenance.notes);
-  return make_snapshots(events, windowing, options.orientation);
+  SnapshotGraph graph = make_snapshots(events, windowing, options.orientation);
+  set_features(&events, options.features, graph);
+  set_cell_labels(events, graph);
+  return graph;
 }
 
 Json complete_workload_parameters(const std::string& workload, const Json& parameters, const std::string& pointer) {
@@ -148,13 +234,18 @@ Json complete_workload_parameters(const std::string& workload, const Json& param
   if (kind == Kind::generator)
     return GeneratorRegistry::instance().find(workload).parameters.complete(parameters, pointer);
   const FileOptions options = options_for(workload, kind, parameters, pointer);
-  return file_option_fields().to_json(&options);
+  Json complete = file_option_fields().to_json(&options);
+  if (options.cache == "on") complete.erase("cache");  // what a case measures does not depend on it, nor should its id
+  return complete;
 }
 
 std::optional<EventGraph> load_events(const std::string& workload, const Json& parameters) {
   const Kind kind = find_kind(workload, "--workload");
   if (kind == Kind::generator) return std::nullopt;
-  return read_graph(workload, kind, options_for(workload, kind, parameters, "/workload"));
+  const FileOptions options = options_for(workload, kind, parameters, "/workload");
+  const Source source = find_source(workload, kind, options);
+  if (source.format->read_snapshots != nullptr) return std::nullopt;
+  return read_event_source(source, options);
 }
 
 }  // namespace strobe

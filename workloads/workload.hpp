@@ -22,6 +22,9 @@ struct FormatTag {
     int (*probe)(std::string_view head, std::string_view name) = nullptr;
     /// Parses decompressed text. Throws InvalidInput(file, line, column, ...) for any malformed line.
     EventGraph (*read)(const std::string& path) = nullptr;
+    /// The same for a file that holds steps instead of events; a format has `read` or `read_snapshots`. Rows of a
+    /// snapshot are targets, its values the file's; provenance counts the rows of the file.
+    SnapshotGraph (*read_snapshots)(const std::string& path) = nullptr;
   };
 };
 using FormatRegistry = Registry<FormatTag>;
@@ -49,8 +52,12 @@ struct DatasetTag {
 };
 using DatasetRegistry = Registry<DatasetTag>;
 
+/// The format called `format`, or with "" the one that recognises the beginning of the file at `path`. Throws
+/// InvalidInput when none does, InvalidRequest for an unknown name.
+const FormatTag::Value& find_format(const std::string& path, const std::string& format);
+
 /// Reads the event graph of a file. `format` "" probes; throws InvalidInput when no format recognises it. `ids` is
-/// auto, shared or offset, see `settle_ids`; throws InvalidRequest for another word.
+/// auto, shared or offset, see `settle_ids`; throws InvalidRequest for another word and for a file of steps.
 EventGraph read_events(const std::string& path, const std::string& format = "", const std::string& ids = "auto");
 
 /// Windowing and format options that apply to data sets and files (generators have their own tables).
@@ -63,6 +70,13 @@ struct FileOptions {
   std::string weights = "count";
   std::string orientation = "in";
   std::string ids = "auto";  // auto | shared | offset
+  std::string features;      // "" = degrees; own = the file's vertex features; else a .npy file
+  bool cumulative = false;
+  std::string stride;  // "" = disjoint windows
+  std::int64_t lags = 0;
+  std::int64_t edge_life = 1;
+  std::int64_t min_edges = 0;
+  std::string cache = "on";  // on | off
 };
 const FieldTable& file_option_fields();
 
@@ -79,11 +93,15 @@ SnapshotGraph load_workload(const std::string& workload, const Json& parameters,
 /// The canonical parameters of `workload` (defaults filled in), for plans and case ids; does not read data.
 Json complete_workload_parameters(const std::string& workload, const Json& parameters, const std::string& pointer);
 
-/// The event graph of a data set name or path; nothing for generators of snapshots.
+/// The event graph of a data set name or path; nothing for generators of snapshots and files of steps.
 std::optional<EventGraph> load_events(const std::string& workload, const Json& parameters);
 
-/// Folder of the bundled data: $STROBE_DATA_DIR if set, else workloads/data of the source or install tree.
+/// Folder of the bundled data: workloads/data of the source or install tree.
 std::string data_directory();
+
+/// Where `file` (relative, as a data set names it) lies: $STROBE_DATA_DIR, or without it $XDG_DATA_HOME/strobe or
+/// ~/.local/share/strobe; then the bundled data. Without such a file, where a fetched one would be.
+std::string find_data_file(const std::string& file);
 
 /// What `strobe inspect --json` prints: vertices, events, first_time, last_time, self_loops, duplicates, steps, edges
 /// (summed over steps after windowing), overlap_mean, format, edges_per_step, degree and active-vertex statistics.
@@ -93,8 +111,10 @@ Json inspect_workload(const std::string& workload, const Json& parameters, std::
 
 /// Writes `graph` atomically (temporary file, fsync, rename), versioned and checksummed, with provenance.
 void write_binary_graph(const EventGraph& graph, const std::string& path);
-/// Reads it back; throws InvalidInput when it is foreign, of another version, truncated or fails its checksum.
-EventGraph read_binary_graph(const std::string& path);
+/// Maps it: the columns are views on the file, and what is not used is not read. Throws InvalidInput when it is foreign,
+/// of another version, truncated or damaged. A file that changed since it was written (or is a copy) is compared with
+/// all its checksums; one that did not only with those of its beginning, unless `verify` asks for all.
+EventGraph read_binary_graph(const std::string& path, bool verify = false);
 /// Events as CSV in original ids, numbers round-trip exact; format `csv` reads it back. The header is
 /// "source,target,time,weight"; the third column is called `step` when times count steps, and the fourth is left out
 /// when the graph has no weights. Labels and features are not written. Written atomically like the binary graph.

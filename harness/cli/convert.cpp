@@ -28,7 +28,7 @@ int convert(const ConvertRequest& request) {
   if (!request.ids.empty()) parameters["ids"] = request.ids;
   const std::optional<EventGraph> events = load_events(request.in, parameters);
   if (!events) {
-    throw InvalidRequest("IN", fmt::format("'{}' generates snapshots and has no events to convert", request.in));
+    throw InvalidRequest("IN", fmt::format("'{}' gives snapshots and has no events to convert", request.in));
   }
   if (extension == ".csv") {
     write_csv(*events, request.out);

@@ -1,14 +1,19 @@
-// `strobe inspect W`: what a workload is like, before anything is trained on it.
+// `strobe inspect W`: what a workload is like, before anything is trained on it; or what a shape says of one.
+#include "workloads/inspect.hpp"
+
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "harness/case_slots.hpp"
 #include "harness/cli/command.hpp"
+#include "harness/cli/figure.hpp"
 #include "harness/cli/narrate.hpp"
-#include "harness/cli/readable.hpp"
-#include "workloads/workload.hpp"
+#include "harness/cli/profile_text.hpp"
+#include "workloads/atomic_file.hpp"
 
 namespace strobe {
 namespace {
@@ -18,12 +23,43 @@ struct InspectRequest {
   std::map<std::string, std::string> options;
   std::vector<std::string> sets;
   std::string seed = "1";
+  std::string shape, figure;
   bool json = false;
 };
 
-int inspect(const InspectRequest& request) {
+/// Windows whose degrees a written shape holds: what the models' smoothing is likely to ask for.
+const std::vector<std::int64_t> shape_windows = {1, 2, 3, 4, 5, 8, 10, 15, 20, 30};
+
+bool is_shape(const std::string& name) {
+  const std::vector<std::string> shapes = shape_names();
+  return std::find(shapes.begin(), shapes.end(), name) != shapes.end() || is_shape_file(name);
+}
+
+void write_shape(const GraphShape& shape, AtomicFile& file) {
+  file.write(to_json(shape).dump(1) + "\n");
+  file.commit();
+}
+
+/// A shape is printed as it is; options that load a graph have nothing to act on.
+int inspect_shape(const InspectRequest& request) {
+  if (!request.options.empty() || !request.sets.empty())
+    throw InvalidRequest("W", fmt::format("{} is a shape, not a graph: it has no options", request.workload));
+  const GraphShape shape = load_shape(request.workload);
+  if (!request.shape.empty()) {
+    AtomicFile file(request.shape);
+    write_shape(shape, file);
+  }
+  const Json facts = to_json(shape);
+  if (!request.figure.empty()) draw_figure("workload", facts, request.figure);
+  print_data(request.json ? facts.dump(2) + "\n" : profile_text(facts));
+  return 0;
+}
+
+int inspect_request(const InspectRequest& request) {
   if (request.workload.empty())
-    throw InvalidRequest("", "inspect what? The name of a data set or generator, or a file");
+    throw InvalidRequest("", "inspect what? The name of a data set, generator or shape, or a file");
+  if (!request.figure.empty()) check_figure_path(request.figure);
+  if (is_shape(request.workload)) return inspect_shape(request);
   const CaseSlot& slot = *find_case_slot("workload");
   NamedParameters named = split_named_parameters(request.workload, slot.names(), "W");
   for (const auto& [key, text] : request.options) named.parameters.emplace_back(key, text);
@@ -40,20 +76,27 @@ int inspect(const InspectRequest& request) {
   }
   const double seed = number_from_text(request.seed, "--seed");
   if (seed < 0 || seed != std::floor(seed)) throw InvalidRequest("--seed", "a seed is a whole number of at least 0");
-  const Json facts = inspect_workload(named.name, parameters, static_cast<std::uint64_t>(seed));
-  print_data(request.json ? facts.dump(2) + "\n" : readable(facts));
+  std::optional<AtomicFile> file;  // opened before the work: a folder that cannot be written is known at once
+  if (!request.shape.empty()) file.emplace(request.shape);
+  const auto [facts, shape] = inspect(named.name, parameters, static_cast<std::uint64_t>(seed),
+                                      file ? shape_windows : std::vector<std::int64_t>{1});
+  if (file) write_shape(shape, *file);
+  if (!request.figure.empty()) draw_figure("workload", facts, request.figure);
+  print_data(request.json ? facts.dump(2) + "\n" : profile_text(facts));
   return 0;
 }
 
 CommandAction define(CommandOptions& options) {
   const auto request = std::make_shared<InspectRequest>();
-  options.positional("W", request->workload, "data set, generator (NAME:key=value,...) or file");
+  options.positional("W", request->workload, "data set, generator (NAME:key=value,...), shape or file");
   options.fields(file_option_fields(), request->options);
   options.repeated("--set", request->sets, "key=value: a parameter of the workload");
   options.text("--seed", request->seed, "seed of a generator (default 1)");
   options.toggle("--json", request->json, "print JSON");
-  options.example("Example: strobe inspect chess --window 30d");
-  return [request] { return inspect(*request); };
+  options.text("--shape", request->shape, "write the workload's shape (statistics without the graph) to this file");
+  options.text("--figure", request->figure, "draw steps, overlap and distributions as this .png or .svg (writes both)");
+  options.example("Example: strobe inspect chess --window 30d --figure chess.png");
+  return [request] { return inspect_request(*request); };
 }
 
 const Register<CommandTag> registered{

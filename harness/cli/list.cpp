@@ -2,19 +2,23 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "backends/cluster.hpp"
 #include "backends/communicator.hpp"
 #include "backends/device.hpp"
 #include "backends/sim/collective_cost.hpp"
+#include "core/units.hpp"
 #include "harness/cli/command.hpp"
 #include "harness/cli/narrate.hpp"
 #include "harness/strategy.hpp"
 #include "models/model.hpp"
 #include "models/optimizer.hpp"
 #include "models/task.hpp"
+#include "workloads/catalog.hpp"
 #include "workloads/partitioner.hpp"
+#include "workloads/shape.hpp"
 #include "workloads/workload.hpp"
 
 namespace strobe {
@@ -66,21 +70,66 @@ Json entries_of() {
   return list;
 }
 
+Json count_or_null(const std::optional<std::int64_t>& count) { return count ? Json(*count) : Json(nullptr); }
+
+Json dataset_json(const Entry<DatasetTag::Value>& entry) {
+  Json item = entry_json(entry);
+  item["parameters"] = parameters_of(file_option_fields());
+  item["origin"] = entry.value.origin;
+  item["licence"] = entry.value.licence;
+  item["path"] = find_data_file(entry.value.file);
+  std::error_code ignored;
+  item["present"] = std::filesystem::exists(item["path"].get<std::string>(), ignored);
+  return item;
+}
+
+Json bundled_set(const Entry<DatasetTag::Value>& entry) {
+  Json item = dataset_json(entry);
+  item["kind"] = "bundled data set";
+  item["vertices"] = entry.value.expected_vertices, item["events"] = entry.value.expected_events;
+  item["size_source"] = "checked after reading";
+  item["sha256"] = entry.value.sha256;
+  return item;
+}
+
+Json catalogued_set(const CatalogueSet& set) {
+  Json item = dataset_json(set.entry);
+  item["kind"] = set.is_graph ? "data set to fetch" : "parameters to fetch";
+  item["vertices"] = count_or_null(set.listed_vertices), item["events"] = count_or_null(set.listed_events);
+  item["size_source"] = set.listed_source;
+  item["fetch"] = "scripts/fetch_dataset " + set.entry.name;
+  item["sha256"] = set.files.front().sha256.empty() ? Json(nullptr) : Json(set.files.front().sha256);
+  return item;
+}
+
 Json workloads() {
   Json list = Json::array();
-  for (const auto& [name, entry] : DatasetRegistry::instance().entries()) {
-    Json item = entry_json(entry);
-    item["parameters"] = parameters_of(file_option_fields());
-    item["kind"] = "data set";
-    item["bundled"] = !entry.value.file.empty();
-    item["origin"] = entry.value.origin;
-    item["licence"] = entry.value.licence;
-    item["sha256"] = entry.value.sha256;
-    list.push_back(item);
-  }
+  for (const auto& [name, entry] : DatasetRegistry::instance().entries()) list.push_back(bundled_set(entry));
+  for (const auto& [name, set] : catalogue()) list.push_back(catalogued_set(set));
   for (Json item : entries_of<GeneratorRegistry>()) {
     item["kind"] = "generator";
     list.push_back(item);
+  }
+  return list;
+}
+
+Json shapes() {
+  Json list = Json::array();
+  for (const std::string& name : shape_names()) {
+    const GraphShape shape = load_shape(name);
+    const auto source = [&](const char* key) {
+      return shape.sources.count(key) != 0 ? shape.sources.at(key) : std::string();
+    };
+    list.push_back({{"name", name},
+                    {"description", shape.description},
+                    {"citation", source("vertices").empty() ? source("edges") : source("vertices")},
+                    {"file", "workloads/shapes/" + name + ".json"},
+                    {"parameters", Json::array()},
+                    {"vertices", count_or_null(shape.vertices)},
+                    {"steps", count_or_null(shape.steps)},
+                    {"edges", count_or_null(shape.edges)},
+                    {"events", count_or_null(shape.events)},
+                    {"feature_width", count_or_null(shape.feature_width)}});
   }
   return list;
 }
@@ -109,6 +158,7 @@ struct Kind {
 
 const std::vector<Kind>& kinds() {
   static const std::vector<Kind> table = {{"workloads", workloads},
+                                          {"shapes", shapes},
                                           {"models", entries_of<ModelRegistry>},
                                           {"strategies", entries_of<StrategyRegistry>},
                                           {"devices", entries_of<DeviceRegistry>},
@@ -123,20 +173,44 @@ const std::vector<Kind>& kinds() {
   return table;
 }
 
+/// Kind, size and terms of a workload; size of a shape.
+std::string size_text(const Json& entry) {
+  std::string size;
+  for (const char* key : {"vertices", "steps", "edges", "events"}) {
+    if (!entry.contains(key) || entry[key].is_null()) continue;
+    size += fmt::format("{}{} {}", size.empty() ? "" : ", ", format_count(entry[key].get<std::int64_t>()), key);
+  }
+  std::string text;
+  if (entry.contains("kind")) text += fmt::format("    {}\n", entry["kind"].get<std::string>());
+  if (!size.empty()) text += fmt::format("    size: {}\n", size);
+  if (entry.contains("licence")) text += fmt::format("    terms: {}\n", entry["licence"].get<std::string>());
+  if (entry.contains("origin")) text += fmt::format("    from: {}\n", entry["origin"].get<std::string>());
+  return text;
+}
+
+std::string parameter_text(const Json& field) {
+  const std::string unit = field["unit"].get<std::string>();
+  const std::string text = fmt::format("    {} = {}{}  {}", field["name"].get<std::string>(), field["default"].dump(),
+                                       unit.empty() ? "" : " " + unit, field["help"].get<std::string>());
+  return text + (field.contains("choices") ? " " + field["choices"].dump() : "") + "\n";
+}
+
 std::string as_text(const Json& entries) {
   std::string text;
+  Json shared = Json::array();  // options that all data sets have are printed once
   for (const Json& entry : entries) {
     text += fmt::format("{}\n    {}\n", entry["name"].get<std::string>(), entry["description"].get<std::string>());
     const std::string citation = entry["citation"].get<std::string>();
     if (!citation.empty()) text += fmt::format("    source: {}\n", citation);
-    for (const Json& field : entry["parameters"]) {
-      const std::string unit = field["unit"].get<std::string>();
-      text += fmt::format("    {} = {}{}  {}", field["name"].get<std::string>(), field["default"].dump(),
-                          unit.empty() ? "" : " " + unit, field["help"].get<std::string>());
-      if (field.contains("choices")) text += " " + field["choices"].dump();
-      text += "\n";
+    text += size_text(entry);
+    if (entry.contains("origin")) {
+      shared = entry["parameters"];
+      continue;
     }
+    for (const Json& field : entry["parameters"]) text += parameter_text(field);
   }
+  if (!shared.empty()) text += "Every data set and file:\n";
+  for (const Json& field : shared) text += parameter_text(field);
   return text;
 }
 
@@ -160,8 +234,8 @@ CommandAction define(CommandOptions& options) {
   };
   const auto request = std::make_shared<Request>();
   options.positional("kind", request->kind,
-                     "workloads, models, strategies, devices, communicators, clusters, formats, tasks, generators, partitioners, "
-                     "optimizers or cost-models");
+                     "workloads, shapes, models, strategies, devices, communicators, clusters, formats, tasks, "
+                     "generators, partitioners, optimizers or cost-models");
   options.toggle("--json", request->json, "print JSON");
   options.example("Example: strobe list strategies --json");
   return [request] { return list_kind(request->kind, request->json); };

@@ -11,6 +11,7 @@
 
 #include "core/interrupt.hpp"
 #include "core/units.hpp"
+#include "harness/checkpoint.hpp"
 #include "harness/cli/narrate.hpp"
 #include "harness/cli/readable.hpp"
 #include "harness/cli/run_request.hpp"
@@ -80,7 +81,9 @@ void check_plans(const Suite& suite) {
 
 /// Weights and embeddings are of one case, and their folders must be there before hours are spent on them.
 void check_outputs(const ModelOutputs& outputs, const Suite& suite) {
-  for (const auto& [flag, path] : {std::pair{"--save-model", outputs.weights}, {"--dump-embeddings", outputs.embeddings}}) {
+  for (const auto& [flag, path] : {std::pair{"--save-model", outputs.weights},
+                                   {"--dump-embeddings", outputs.embeddings},
+                                   {"--checkpoint", outputs.checkpoint}}) {
     if (path.empty()) continue;
     if (suite.cases.size() != 1) throw InvalidRequest(flag, fmt::format("is for one case, not for {}", suite.cases.size()));
     if (suite.cases.front().numerics == "none") throw InvalidRequest(flag, "numerics none computes no values to write");
@@ -91,6 +94,17 @@ void check_outputs(const ModelOutputs& outputs, const Suite& suite) {
       throw InvalidRequest(flag, error.what());
     }
   }
+  if (outputs.checkpoint.empty() && (outputs.resume_training || outputs.checkpoint_every > 0)) {
+    throw InvalidRequest(outputs.resume_training ? "--resume-training" : "--checkpoint-every", "name the file with --checkpoint");
+  }
+}
+
+/// A checkpoint that cannot be continued is found before a run directory is made.
+void check_checkpoint(const ModelOutputs& outputs, const Suite& suite, bool first_process) {
+  if (!outputs.resume_training) return;
+  const Case& c = suite.cases.front();
+  const TrainingState state = load_checkpoint(outputs.checkpoint, c, make_plan(c)->parameters);
+  if (first_process) narrate(fmt::format("continuing after epoch {} of {}", state.epoch, c.warmup + c.epochs));
 }
 
 /// Runs the cases of a suite. Of several processes only the first has a run directory and talks.
@@ -203,7 +217,8 @@ class Sweep {
   bool all_ok_ = true;
 };
 
-int run(const RunRequest& request) {
+int run(RunRequest& request) {
+  request.outputs.checkpoint_every = checkpoint_interval(request);
   const Suite suite = cases_of(request);
   const World world = launched_world();
   check_world(suite, world);
@@ -215,6 +230,7 @@ int run(const RunRequest& request) {
   check_outputs(request.outputs, suite);
   install_signal_handlers();
   check_plans(suite);
+  check_checkpoint(request.outputs, suite, first);
   Sweep sweep(request, suite, first);
   const int status = sweep.run();
   if (const RunDirectory* directory = sweep.directory()) {

@@ -18,11 +18,15 @@ struct RunRequest {
   std::string filter;
   std::string out;
   ModelOutputs outputs;
+  std::string checkpoint_every;                // --checkpoint-every, as typed
   bool resume = false, dry_run = false, trace = false, json = false;
 };
 
 /// Declares the options of `strobe run`; their values are stored in `request`.
 void define_run_options(CommandOptions& options, RunRequest& request);
+
+/// The number of --checkpoint-every, 0 when it is not given. Throws InvalidRequest.
+std::int64_t checkpoint_interval(const RunRequest& request);
 
 /// The cases of the request, filtered.
 Suite cases_of(const RunRequest& request);

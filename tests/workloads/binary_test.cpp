@@ -1,3 +1,4 @@
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
@@ -72,6 +73,81 @@ TEST(BinaryGraph, EveryTruncationAndEveryFlippedByteIsRefused) {
     damaged[at] = static_cast<char>(damaged[at] ^ 0x10);
     EXPECT_THROW(read_binary_graph(folder.write("flip.bin", damaged)), InvalidInput) << at;
   }
+}
+
+/// Copies bytes into a new file, which therefore has another inode and time than its header says.
+std::string copy_of(const TemporaryFolder& folder, const std::string& name) {
+  return folder.write("copy-of-" + name, test::read_bytes(folder.file(name)));
+}
+
+TEST(BinaryGraph, WrittenFilesAreTrustedCopiesAreCheckedInFull) {
+  const TemporaryFolder folder;
+  const EventGraph graph = awkward_graph();
+  write_binary_graph(graph, folder.file("g.bin"));
+  expect_same_events(graph, read_binary_graph(copy_of(folder, "g.bin")));
+  const std::string bytes = test::read_bytes(folder.file("g.bin"));
+  struct stat before {};
+  ASSERT_EQ(stat(folder.file("g.bin").c_str(), &before), 0);
+  const auto damage = [&](bool keep_time) {
+    std::fstream file(folder.file("g.bin"), std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(static_cast<std::streamoff>(bytes.size()) - 2);
+    file.put('?').flush();
+    const timespec times[2] = {before.st_mtim, before.st_mtim};
+    if (keep_time) utimensat(AT_FDCWD, folder.file("g.bin").c_str(), times, 0);
+  };
+  damage(false);
+  EXPECT_THROW(read_binary_graph(folder.file("g.bin")), InvalidInput) << "an edited file passed";
+  damage(true);
+  EXPECT_NO_THROW(read_binary_graph(folder.file("g.bin"))) << "a file that looks unchanged was read in full";
+  EXPECT_THROW(read_binary_graph(folder.file("g.bin"), true), InvalidInput) << "verify did not verify";
+}
+
+TEST(BinaryGraph, KeepsEveryColumnAndCompactTimes) {
+  const TemporaryFolder folder;
+  EventGraph graph = awkward_graph();
+  graph.event_label = {1, -1, 0, 5, 127};
+  graph.edge_feature_width = 2;
+  graph.edge_features = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
+  graph.vertex_feature_width = 1;
+  graph.vertex_features = {0.5f, -1, 3};
+  graph.timed_labels = {{0, 2}, {1.5, 2.5}, {3, 0}, {1, 0.25f}};
+  graph.two_sided = true;
+  graph.time = TimeColumn(1.0e9, Column<std::uint32_t>{0, 0, 3, 4294967295u, 4294967295u});
+  write_binary_graph(graph, folder.file("g.bin"));
+  const EventGraph back = read_binary_graph(copy_of(folder, "g.bin"));
+  expect_same_events(graph, back);
+  EXPECT_TRUE(back.time.compact());
+  EXPECT_EQ(back.event_label, graph.event_label);
+  EXPECT_EQ(back.edge_features, graph.edge_features);
+  EXPECT_EQ(back.vertex_features, graph.vertex_features);
+  EXPECT_EQ(back.timed_labels.vertex, graph.timed_labels.vertex);
+  EXPECT_EQ(back.timed_labels.time, graph.timed_labels.time);
+  EXPECT_EQ(back.timed_labels.label, graph.timed_labels.label);
+  EXPECT_EQ(back.timed_labels.share, graph.timed_labels.share);
+  EXPECT_TRUE(back.two_sided);
+}
+
+TEST(BinaryGraph, ColumnsOutliveTheNameOfTheFile) {
+  const TemporaryFolder folder;
+  write_binary_graph(awkward_graph(), folder.file("g.bin"));
+  EventGraph back = read_binary_graph(folder.file("g.bin"));
+  std::filesystem::remove(folder.file("g.bin"));
+  const Column<VertexId> kept = back.source;
+  back.source.edit()[0] = 2;
+  EXPECT_EQ(kept[0], 0) << "a change went into the view";
+  back = EventGraph();
+  EXPECT_EQ(kept, awkward_graph().source);
+}
+
+TEST(BinaryGraph, ValidChecksumsOverImpossibleContentAreRefused) {
+  const TemporaryFolder folder;
+  EventGraph outside = awkward_graph(), unsorted = awkward_graph();
+  outside.source.edit()[2] = 3;
+  unsorted.time = {2, 1, 3, 4, 5};
+  write_binary_graph(outside, folder.file("outside"));
+  write_binary_graph(unsorted, folder.file("unsorted"));
+  EXPECT_THROW(read_binary_graph(copy_of(folder, "outside")), InvalidInput);
+  EXPECT_THROW(read_binary_graph(copy_of(folder, "unsorted")), InvalidInput);
 }
 
 TEST(BinaryGraph, FailedWritesLeaveNothingBehind) {

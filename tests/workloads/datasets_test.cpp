@@ -2,8 +2,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 
+#include "tests/workloads/support.hpp"
 #include "workloads/workload.hpp"
 
 namespace strobe {
@@ -19,23 +21,28 @@ struct Dataset {
   std::int64_t windows, non_empty, largest_window;  // 0 = not known; the largest counts events
   double first = -1, last = -1;                     // times, -1 = not known
   const char* ids = "auto";
+  std::int64_t pairs = 0;  // distinct (source, target), 0 = not known
 };
 
 const Dataset table[] = {
-    {"sx-mathoverflow/sx-mathoverflow.txt.gz", "snap", 506550, 24818, 116109, 27, false, "30d", 79, 79, 10154},
+    {"sx-mathoverflow/sx-mathoverflow.txt.gz", "snap", 506550, 24818, 116109, 27, false, "30d", 79, 79, 10154,
+     1254192988, 1457262355, "auto", 239978},
     {"sx-mathoverflow/sx-mathoverflow.txt.gz", "snap", 506550, 24818, 116109, 27, false, "7d", 336, 336, 2566},
-    {"email-Eu-core-temporal/email-Eu-core-temporal.txt.gz", "snap", 332334, 986, -1, 4998, false, "7d", 115, 78, 9694},
-    {"email-Eu-core-temporal/email-Eu-core-temporal.txt.gz", "snap", 332334, 986, -1, 4998, false, "1d", 804, 526,
-     2270},
-    {"konect-chess/out.chess.csv", "konect", 65053, 7301, -1, -1, true, "31d", 98, 0, 0},
-    {"konect-opsahl-ucsocial/out.opsahl-ucsocial", "konect", 59835, 1899, -1, 37, true, "7d", 28, 0, 0},
-    {"konect-munmun_digg_reply/out.munmun_digg_reply", "konect", 87627, 30398, -1, -1, false, "1d", 0, 0, 0},
+    {"email-Eu-core-temporal/email-Eu-core-temporal.txt.gz", "snap", 332334, 986, 0, 4998, false, "7d", 115, 78, 9694,
+     0, 69459254, "auto", 24929},
+    {"email-Eu-core-temporal/email-Eu-core-temporal.txt.gz", "snap", 332334, 986, 0, 4998, false, "1d", 804, 526, 2270},
+    {"konect-chess/out.chess.csv", "konect", 65053, 7301, 0, 95, true, "31d", 98, 0, 0, 885635999.999997, 1145808000,
+     "auto", 60046},
+    {"konect-opsahl-ucsocial/out.opsahl-ucsocial", "konect", 59835, 1899, 0, 37, true, "7d", 28, 0, 0, 1082008561,
+     1098744742, "auto", 20296},
+    {"konect-munmun_digg_reply/out.munmun_digg_reply", "konect", 87627, 30398, 1424, 0, false, "1d", 0, 0, 0,
+     1225229529, 1226536024, "auto", 86404},
     {"bitcoin-otc/soc-sign-bitcoinotc.csv.gz", "snap-signed", 35592, 5881, 0, 0, true, "1200000s", 138, 138, 1433,
      1289241911.72836, 1453684323.75728},
     {"bitcoin-otc/soc-sign-bitcoinotc.with-header.csv", "snap-signed", 35592, 5881, 0, 0, true, "1200000s", 138, 138,
      1433, 1289241911.72836, 1453684323.75728},
     {"netrepo-fb-forum/fb-forum.edges", "network-repository", 33720, 899, 34, 4, true, "7d", 24, 24, 0, 1084585996,
-     1098798101},
+     1098798101, "auto", 7089},
     {"netrepo-fb-forum/fb-forum.edges", "network-repository", 33720, 899 + 522, 0, 4, true, "7d", 24, 24, 0, 1084585996,
      1098798101, "offset"},
     {"netrepo-ia-contacts_hypertext2009/ia-contacts_hypertext2009.edges", "network-repository", 20818, 113, 0, 0, true,
@@ -106,6 +113,27 @@ TEST_P(RealFile, HasItsPublishedCounts) {
     EXPECT_EQ(events.time.back(), expected.last);
   }
   expect_windows(expected, events);
+  if (expected.pairs > 0) {
+    EXPECT_EQ(make_snapshots(events, {.count = 1}).edges(), expected.pairs);
+  }
+}
+
+TEST(RealFiles, TransactionsOfAmlsim20K) {
+  const auto archive = shared_file("amlsim-20K/20K_fanin200cycle200.tgz");
+  if (!std::filesystem::exists(archive)) GTEST_SKIP() << "the file is not on this machine: " << archive.filename();
+  const test::TemporaryFolder folder;
+  const std::string command = "tar -xzf '" + archive.string() + "' -C '" + folder.file("") + "'";
+  if (std::system(command.c_str()) != 0) GTEST_SKIP() << "tar could not unpack the archive";
+  const EventGraph graph = read_events(folder.file("20K_fanin200cycle200/transactions.csv"));
+  EXPECT_EQ(graph.provenance.format, "amlsim");
+  EXPECT_TRUE(graph.stepped);
+  EXPECT_EQ(graph.events(), 120558);
+  EXPECT_EQ(graph.vertices, 19980);
+  EXPECT_EQ(graph.time.front(), 1);
+  EXPECT_EQ(graph.time.back(), 149);
+  EXPECT_EQ(graph.provenance.self_loops, 15);
+  EXPECT_EQ(graph.provenance.duplicates, 2752);
+  EXPECT_EQ(std::count(graph.vertex_label.begin(), graph.vertex_label.end(), std::int8_t{1}), 1804);
 }
 
 TEST(RealFiles, LabelsAndFeatures) {
@@ -128,6 +156,64 @@ TEST(RealFiles, LabelsAndFeatures) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Shared, RealFile, testing::ValuesIn(table));
+
+/// Files of steps: counts of what inspect reports.
+struct Steps {
+  const char* file;
+  const char* format;
+  std::int64_t vertices, rows, steps, edges, smallest, largest;  // edges per step
+  std::int64_t features, targets;
+};
+
+const Steps steps_table[] = {
+    {"pygt-chickenpox/chickenpox.json", "pyg-temporal", 20, 102, 521, 102 * 521, 102, 102, 1, 20 * 520},
+    {"pygt-england_covid/england_covid.json", "pyg-temporal", 129, 82529, 61, 82529, 836, 2158, 1, 129 * 60},
+    {"pygt-montevideo_bus/montevideo_bus.json.gz", "pyg-temporal", 675, 690, 744, 690 * 744, 690, 690, 1, 675 * 743},
+    {"pygt-pedalme_london/pedalme_london.json", "pyg-temporal", 15, 225, 35, 225 * 35, 225, 225, 1, 15 * 34},
+    {"pygt-twitter_tennis_rg17/twitter_tennis_rg17.json", "pyg-temporal", 1000, 40839, 120, 40839, 41, 936, 2,
+     1000 * 119},
+    {"tgcn-los-loop/los_adj.csv", "tgcn", 207, 2833, 2016, 2833 * 2016, 2833, 2833, 1, 207 * 2015},
+    {"tgcn-los-loop/los_speed.csv.gz", "tgcn", 207, 2833, 2016, 2833 * 2016, 2833, 2833, 1, 207 * 2015},
+};
+
+class RealSteps : public testing::TestWithParam<Steps> {};
+
+TEST_P(RealSteps, HasItsPublishedCounts) {
+  const Steps& expected = GetParam();
+  const auto path = shared_file(expected.file);
+  if (!std::filesystem::exists(path)) GTEST_SKIP() << "the file is not on this machine: " << expected.file;
+  const Json report = inspect_workload(path.string(), Json::object(), 1);
+  EXPECT_EQ(report["format"], expected.format);
+  EXPECT_EQ(report["vertices"], expected.vertices);
+  EXPECT_EQ(report["events"], expected.rows);
+  EXPECT_EQ(report["steps"], expected.steps);
+  EXPECT_EQ(report["edges"], expected.edges);
+  EXPECT_EQ(report["edges_per_step_distribution"]["min"], expected.smallest);
+  EXPECT_EQ(report["edges_per_step_distribution"]["max"], expected.largest);
+  EXPECT_EQ(report["duplicates"], 0);
+  EXPECT_EQ(report["feature_width"], expected.features);
+  EXPECT_EQ(report["targets"], expected.targets);
+  EXPECT_EQ(report["first_time"], 0);
+  EXPECT_EQ(report["last_time"], expected.steps - 1);
+}
+
+INSTANTIATE_TEST_SUITE_P(Shared, RealSteps, testing::ValuesIn(steps_table), [](const auto& test) {
+  std::string name = test.param.file;
+  for (char& c : name) c = std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
+  return name;
+});
+
+TEST(RealMovies, GenresAreFeaturesOfTheMovies) {
+  const auto path = shared_file("movielens-latest-small/ratings.csv");
+  if (!std::filesystem::exists(path)) GTEST_SKIP() << "the file is not on this machine";
+  const EventGraph graph = read_events(path.string());
+  ASSERT_EQ(graph.vertex_feature_width, 19) << "18 genres and IMAX";
+  double users = 0, movies = 0;
+  for (std::size_t i = 0; i < graph.vertex_features.size(); ++i)
+    (i / 19 < 671 ? users : movies) += static_cast<double>(graph.vertex_features[i]);
+  EXPECT_EQ(users, 0);
+  EXPECT_EQ(movies, 20215);
+}
 
 }  // namespace
 }  // namespace strobe

@@ -173,14 +173,27 @@ TEST(TextReaderTest, RefusesLinesThatAreNoLines) {
                InvalidInput);
 }
 
+/// Reads a file of events or of steps.
+void read_any(const std::string& path, const std::string& name) {
+  const FormatTag::Value& format = find_format(path, name);
+  if (format.read_snapshots != nullptr) {
+    const SnapshotGraph graph = format.read_snapshots(path);
+    EXPECT_EQ(graph.features.size(), static_cast<std::size_t>(graph.steps() * graph.vertices * graph.feature_width));
+  } else {
+    const EventGraph graph = read_events(path, name);
+    EXPECT_EQ(graph.source.size(), graph.time.size());
+  }
+}
+
 TEST(Formats, EveryRegisteredFormatRefusesForeignText) {
   const TemporaryFolder folder;
   const std::string path = folder.write("prose", "It was a bright cold day in April.\nAnd the clocks were striking.\n");
-  ASSERT_GE(FormatRegistry::instance().names().size(), 13u);
+  ASSERT_GE(FormatRegistry::instance().names().size(), 16u);
   for (const auto& [name, entry] : FormatRegistry::instance().entries()) {
     EXPECT_EQ(entry.value.probe("It was a bright cold day in April.\n", "prose"), 0) << name;
     EXPECT_EQ(entry.value.probe("", "empty"), 0) << name;
-    EXPECT_THROW(entry.value.read(path), InvalidInput) << name;
+    EXPECT_NE(entry.value.read == nullptr, entry.value.read_snapshots == nullptr) << name << " reads one or the other";
+    EXPECT_THROW(read_any(path, name), InvalidInput) << name;
     EXPECT_FALSE(entry.description.empty() || entry.citation.empty()) << name;
   }
   EXPECT_THROW(read_events(path), InvalidInput);
@@ -204,6 +217,8 @@ std::vector<std::pair<std::string, std::string>> valid_files(const TemporaryFold
           {"movielens", "userId,movieId,rating,timestamp\n1,31,2.5,1260759144\n1,1029,3.0,1260759179\n"},
           {"tgn", ",u,i,ts,label,idx\n0,4,5,0.0,0.0,1\n1,6,3,258552.0,0.0,2\n"},
           {"tgl", ",src,dst,time,ext_roll\n0,4,7,0.5,0\n1,7,7,9.0,2\n"},
+          {"tgb", "day,src,dst,weight\n1648811421,0x27c,0x842,800.0\n1648811420,\"a, b\",0x1,0.5\n"},
+          {"pyg-temporal", R"({"edges": [[0, 1], [1, 0]], "weights": [1, 0.5], "X": [[1, 2], [3, 4], [5, 6]]})"},
           {"strobe-binary", test::read_bytes(folder.file("good.bin"))}};
 }
 
@@ -223,8 +238,7 @@ TEST(Formats, DamagedFilesAreReadOrRefused) {
       if (round % 3 == 0) damaged.resize(random(damaged.size()));
       const std::string path = folder.write("damaged", damaged);
       try {
-        const EventGraph graph = read_events(path, format);
-        EXPECT_EQ(graph.source.size(), graph.time.size());
+        read_any(path, format);
       } catch (const InvalidInput&) {
         ++refused;
       }

@@ -155,7 +155,11 @@ TEST(Prepare, EqualsTheDenseReference) {
   for (const char* smooth : {"none", "m_product", "edge_life"}) {
     for (const std::int64_t window : {1, 2, 3, 20}) {
       for (int bits = 0; bits < 8; ++bits) {
-        const Preprocessing what{smooth, window, (bits & 1) != 0, (bits & 2) != 0, (bits & 4) != 0};
+        const Preprocessing what{.smooth = smooth,
+                                 .window = window,
+                                 .smooth_features = (bits & 1) != 0,
+                                 .laplacian = (bits & 2) != 0,
+                                 .precompute_first_product = (bits & 4) != 0};
         SCOPED_TRACE(std::string(smooth) + " window " + std::to_string(window) + " bits " + std::to_string(bits));
         expect_equals_reference(random_graph(9, 11, 17), what);
       }
@@ -165,7 +169,7 @@ TEST(Prepare, EqualsTheDenseReference) {
 
 TEST(Prepare, Fp32IsTheFp64ResultRoundedOnce) {
   const SnapshotGraph graph = random_graph(40, 13, 3);
-  const Preprocessing what{"m_product", 5, true, true, true};
+  const Preprocessing what{.smooth = "m_product", .window = 5, .smooth_features = true};
   const PreparedGraph wide = prepare(graph, what, 13, true), narrow = prepare(graph, what, 13, false);
   EXPECT_TRUE(wide.values32.empty() && wide.features32.empty() && narrow.values64.empty() && narrow.features64.empty());
   EXPECT_EQ(narrow.columns, wide.columns);
@@ -176,7 +180,7 @@ TEST(Prepare, Fp32IsTheFp64ResultRoundedOnce) {
 
 TEST(Prepare, FirstStepsDoNotDependOnLaterOnes) {
   const SnapshotGraph graph = random_graph(20, 12, 5);
-  const Preprocessing what{"edge_life", 4, false, true, true};
+  const Preprocessing what{.smooth = "edge_life", .window = 4};
   const PreparedGraph all = prepare(graph, what, 12, true), some = prepare(graph, what, 7, true);
   EXPECT_EQ(some.steps, 7);
   EXPECT_TRUE(std::equal(some.columns.begin(), some.columns.end(), all.columns.begin()));

@@ -79,7 +79,8 @@ TEST(Bundled, AmlsimLabelsAreTheAccountTable) {
 TEST(Bundled, ChangedOrMissingFilesAreRefused) {
   const TemporaryFolder folder;
   const DataFolder chosen(folder.file("."));
-  EXPECT_THROW(load_workload("chess", Json::object(), 1), InvalidInput);
+  EXPECT_EQ(load_workload("chess", Json::object(), 1).vertices, 7301) << "the bundled file stands in for none";
+  EXPECT_THROW(load_workload("sx-mathoverflow", Json::object(), 1), InvalidInput);
   std::filesystem::create_directory(folder.file("chess"));
   test::write_gzip(folder.file("chess/out.chess.gz"), "% asym positive\n1 2 1 5\n");
   try {
@@ -146,6 +147,12 @@ TEST(Inspect, ReportsOfAPathAndOfAGenerator) {
   EXPECT_EQ(report["edges"], 3);
   EXPECT_EQ(report["overlap_mean"], 0.0);
   EXPECT_EQ(report["in_degree"]["max"], 3.0);
+  EXPECT_EQ(report["merged_events"], 1) << "1 > 2 twice in the first step";
+  EXPECT_EQ(report["dropped_self_loops"], 0);
+  EXPECT_EQ(report["self_loops_in_steps"], 1);
+  EXPECT_EQ(report["active_vertices_per_step"], (Json{2, 2}));
+  EXPECT_EQ(report["overlap_per_step"], (Json{nullptr, 0.0}));
+  EXPECT_EQ(report["sequence_length"]["bins"], Json::parse("[[1, 2, 2], [2, 1, 2]]"));
   const Json generated = inspect_workload("uniform", Json::parse(R"({"steps": 4, "vertices": 10, "density": 2})"), 1);
   EXPECT_EQ(generated["format"], "generated");
   EXPECT_TRUE(generated["events"].is_null());

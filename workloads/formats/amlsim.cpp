@@ -9,6 +9,9 @@
 
 #include "core/errors.hpp"
 #include "workloads/event_builder.hpp"
+#include "workloads/inputs.hpp"
+#include "workloads/parse_rows.hpp"
+#include "workloads/probing.hpp"
 #include "workloads/text_reader.hpp"
 #include "workloads/workload.hpp"
 
@@ -33,7 +36,9 @@ double read_step(const TextReader& reader, const Token& token) {
 
 void add_sample_row(TextReader& reader, EventBuilder& events) {
   const auto& fields = reader.split_commas();
-  if (fields.size() != 4) reader.fail(0, "expected 4 columns, found " + std::to_string(fields.size()));
+  if (fields.size() != 4)
+    reader.fail(misplaced_column(reader.line(), fields, 4),
+                "expected 4 columns, found " + std::to_string(fields.size()));
   const std::int64_t source = reader.whole(fields[0], "source account");
   const std::int64_t target = reader.whole(fields[1], "target account");
   events.add_weight(reader.weight(fields[2]));
@@ -42,7 +47,9 @@ void add_sample_row(TextReader& reader, EventBuilder& events) {
 
 void add_outputs_row(TextReader& reader, EventBuilder& events) {
   const auto& fields = reader.split_commas();
-  if (fields.size() != 8) reader.fail(0, "expected 8 columns, found " + std::to_string(fields.size()));
+  if (fields.size() != 8)
+    reader.fail(misplaced_column(reader.line(), fields, 8),
+                "expected 8 columns, found " + std::to_string(fields.size()));
   reader.whole(fields[0], "transaction id");
   const std::int64_t source = reader.whole(fields[1], "source account");
   const std::int64_t target = reader.whole(fields[2], "target account");
@@ -58,7 +65,7 @@ void add_outputs_row(TextReader& reader, EventBuilder& events) {
 std::string account_table(const std::string& path) {
   for (const char* name : {"nodes.csv", "nodes.csv.gz"}) {
     const auto candidate = std::filesystem::path(path).parent_path() / name;
-    if (std::filesystem::exists(candidate)) return candidate.string();
+    if (input_exists(candidate.string())) return candidate.string();
   }
   return {};
 }
@@ -81,7 +88,8 @@ void read_labels(const std::string& path, EventGraph& graph) {
   while (reader.next()) {
     const auto& fields = reader.split_commas();
     if (fields.size() != columns) {
-      reader.fail(0, "expected " + std::to_string(columns) + " columns, found " + std::to_string(fields.size()));
+      reader.fail(misplaced_column(reader.line(), fields, columns),
+                  "expected " + std::to_string(columns) + " columns, found " + std::to_string(fields.size()));
     }
     const std::int64_t id = reader.whole(fields[0], "account");
     const std::int8_t flag = read_flag(reader, fields[1]);
@@ -90,7 +98,7 @@ void read_labels(const std::string& path, EventGraph& graph) {
       ++absent;
       continue;
     }
-    std::int8_t& label = graph.vertex_label[static_cast<std::size_t>(at - graph.original_id.begin())];
+    std::int8_t& label = graph.vertex_label.edit()[static_cast<std::size_t>(at - graph.original_id.begin())];
     if (label != unknown) reader.fail(fields[0].column, "account " + std::to_string(id) + " is listed twice");
     label = flag;
   }
@@ -111,7 +119,9 @@ EventGraph read(const std::string& path) {
     reader.fail(1, "expected the header " + std::string(sample_header) + " or TXN_ID,ACCOUNT_ID,...");
   }
   EventBuilder events;
-  while (reader.next()) sample ? add_sample_row(reader, events) : add_outputs_row(reader, events);
+  parse_rows(reader, events, [sample](TextReader& lines, EventBuilder& rows) {
+    while (lines.next()) sample ? add_sample_row(lines, rows) : add_outputs_row(lines, rows);
+  });
   EventGraph graph = events.finish(path, "amlsim");
   graph.stepped = true;
   const std::string accounts = account_table(path);

@@ -10,6 +10,7 @@
 #include <array>
 
 #include "workloads/event_builder.hpp"
+#include "workloads/parse_rows.hpp"
 #include "workloads/probing.hpp"
 #include "workloads/text_reader.hpp"
 #include "workloads/workload.hpp"
@@ -68,16 +69,19 @@ EventGraph read(const std::string& path) {
   const std::string_view missing = find_columns(reader.line(), columns);
   if (!missing.empty()) reader.fail(1, fmt::format("the header has no column {}", missing));
   EventBuilder events;
-  while (reader.next()) {
-    const auto& fields = reader.split_commas();
-    if (fields.size() != columns.count)
-      reader.fail(0, fmt::format("expected {} columns, found {}", columns.count, fields.size()));
-    const std::int64_t source = reader.whole(fields[columns.at[0]], "source account");
-    const std::int64_t target = reader.whole(fields[columns.at[1]], "target account");
-    events.add(source, target, reader.date_time(fields[columns.at[3]]));
-    events.add_weight(reader.weight(fields[columns.at[2]]));
-    if (columns.flag < columns.count) events.add_label(read_flag(reader, fields[columns.flag]));
-  }
+  parse_rows(reader, events, [&](TextReader& lines, EventBuilder& rows) {
+    while (lines.next()) {
+      const auto& fields = lines.split_commas();
+      if (fields.size() != columns.count)
+        lines.fail(misplaced_column(lines.line(), fields, columns.count),
+                   fmt::format("expected {} columns, found {}", columns.count, fields.size()));
+      const std::int64_t source = lines.whole(fields[columns.at[0]], "source account");
+      const std::int64_t target = lines.whole(fields[columns.at[1]], "target account");
+      rows.add(source, target, lines.date_time(fields[columns.at[3]]));
+      rows.add_weight(lines.weight(fields[columns.at[2]]));
+      if (columns.flag < columns.count) rows.add_label(read_flag(lines, fields[columns.flag]));
+    }
+  });
   return events.finish(path, "amlsim-dated");
 }
 

@@ -4,6 +4,8 @@
 #include <limits>
 
 #include "workloads/event_builder.hpp"
+#include "workloads/parse_rows.hpp"
+#include "workloads/probing.hpp"
 #include "workloads/text_reader.hpp"
 #include "workloads/workload.hpp"
 
@@ -32,19 +34,22 @@ EventGraph read(const std::string& path) {
     reader.fail(1, "expected the header source,target,time[,weight]");
   const std::size_t columns = reader.split_commas().size();
   EventBuilder events;
-  while (reader.next()) {
-    const auto& fields = reader.split_commas();
-    if (fields.size() != columns) {
-      reader.fail(0, "expected " + std::to_string(columns) + " columns, found " + std::to_string(fields.size()));
+  parse_rows(reader, events, [&](TextReader& lines, EventBuilder& rows) {
+    while (lines.next()) {
+      const auto& fields = lines.split_commas();
+      if (fields.size() != columns) {
+        lines.fail(misplaced_column(lines.line(), fields, columns),
+                   "expected " + std::to_string(columns) + " columns, found " + std::to_string(fields.size()));
+      }
+      const std::int64_t source = lines.whole(fields[0], "source vertex id");
+      const std::int64_t target = lines.whole(fields[1], "target vertex id");
+      const double time = stepped ? static_cast<double>(lines.whole(fields[2], "step")) : lines.seconds(fields[2]);
+      if (stepped && time > std::numeric_limits<Step>::max())
+        lines.fail(fields[2].column, "the step is beyond 2^31 - 1");
+      rows.add(source, target, time);
+      if (columns == 4) rows.add_weight(lines.weight(fields[3]));
     }
-    const std::int64_t source = reader.whole(fields[0], "source vertex id");
-    const std::int64_t target = reader.whole(fields[1], "target vertex id");
-    const double time = stepped ? static_cast<double>(reader.whole(fields[2], "step")) : reader.seconds(fields[2]);
-    if (stepped && time > std::numeric_limits<Step>::max())
-      reader.fail(fields[2].column, "the step is beyond 2^31 - 1");
-    events.add(source, target, time);
-    if (columns == 4) events.add_weight(reader.weight(fields[3]));
-  }
+  });
   EventGraph graph = events.finish(path, "csv");
   graph.stepped = stepped;
   return graph;

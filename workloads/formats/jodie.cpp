@@ -9,6 +9,7 @@
 
 #include "workloads/event_builder.hpp"
 #include "workloads/id_space.hpp"
+#include "workloads/parse_rows.hpp"
 #include "workloads/probing.hpp"
 #include "workloads/text_reader.hpp"
 #include "workloads/workload.hpp"
@@ -28,12 +29,14 @@ int probe(std::string_view head, std::string_view) {
 void add_row(TextReader& reader, bool full, std::size_t& columns, EventBuilder& events) {
   const auto& fields = reader.split_commas();
   if (full ? fields.size() < fixed_columns : fields.size() != fixed_columns) {
-    reader.fail(0, fmt::format("expected {}4 columns (user, item, time, label{}), found {}", full ? "at least " : "",
-                               full ? ", features" : "", fields.size()));
+    reader.fail(misplaced_column(reader.line(), fields, fixed_columns),
+                fmt::format("expected {}4 columns (user, item, time, label{}), found {}", full ? "at least " : "",
+                            full ? ", features" : "", fields.size()));
   }
   if (columns == 0) columns = fields.size();
   if (fields.size() != columns) {
-    reader.fail(0, fmt::format("the rows before have {} columns, this one has {}", columns, fields.size()));
+    reader.fail(misplaced_column(reader.line(), fields, columns),
+                fmt::format("the rows before have {} columns, this one has {}", columns, fields.size()));
   }
   const std::int64_t user = reader.whole(fields[0], "user id");
   const std::int64_t item = reader.whole(fields[1], "item id");
@@ -50,7 +53,11 @@ EventGraph read(const std::string& path) {
     reader.fail(1, "expected the header user_id,item_id,timestamp,state_label,... or u,i,ts,label");
   EventBuilder events;
   std::size_t columns = 0;
-  while (reader.next()) add_row(reader, full, columns, events);
+  if (reader.next()) add_row(reader, full, columns, events);  // settles the number of columns
+  parse_rows(reader, events, [=](TextReader& lines, EventBuilder& rows) {
+    std::size_t same = columns;
+    while (lines.next()) add_row(lines, full, same, rows);
+  });
   EventGraph graph = events.finish(path, "jodie");
   graph.two_sided = full;
   if (!full) {

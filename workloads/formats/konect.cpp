@@ -5,6 +5,8 @@
 // pass over the text. Source: KONECT handbook, section File Formats.
 #include "core/errors.hpp"
 #include "workloads/event_builder.hpp"
+#include "workloads/parse_rows.hpp"
+#include "workloads/probing.hpp"
 #include "workloads/text_reader.hpp"
 #include "workloads/workload.hpp"
 
@@ -68,12 +70,14 @@ void add_row(TextReader& reader, std::size_t& columns, EventBuilder& events) {
   if (at_comment(reader)) reader.fail(1, "a third % line; KONECT files have one or two, before the rows");
   const auto& fields = reader.split_blanks();
   if (fields.size() < 2 || fields.size() > 4) {
-    reader.fail(0, "expected 2 to 4 columns (source, target, weight, time), found " + std::to_string(fields.size()));
+    reader.fail(misplaced_column(reader.line(), fields, 4),
+                "expected 2 to 4 columns (source, target, weight, time), found " + std::to_string(fields.size()));
   }
   if (columns == 0) columns = fields.size();
   if (fields.size() != columns) {
-    reader.fail(0, "the rows before have " + std::to_string(columns) + " columns, this one has " +
-                       std::to_string(fields.size()));
+    reader.fail(
+        misplaced_column(reader.line(), fields, columns),
+        "the rows before have " + std::to_string(columns) + " columns, this one has " + std::to_string(fields.size()));
   }
   const std::int64_t source = reader.whole(fields[0], "source vertex id");
   const std::int64_t target = reader.whole(fields[1], "target vertex id");
@@ -86,10 +90,13 @@ EventGraph read(const std::string& path) {
   const Header header = read_header(reader);
   EventBuilder events;
   std::size_t columns = 0;
-  if (header.done) add_row(reader, columns, events);
-  while (reader.next()) add_row(reader, columns, events);
+  if (header.done || reader.next()) add_row(reader, columns, events);  // settles the number of columns
+  parse_rows(reader, events, [columns](TextReader& lines, EventBuilder& rows) {
+    std::size_t same = columns;
+    while (lines.next()) add_row(lines, same, rows);
+  });
   if (header.stated_rows >= 0 && header.stated_rows != events.rows()) {
-    throw InvalidInput(path, 2, 0,
+    throw InvalidInput(path, 2, 3,
                        "the header states " + std::to_string(header.stated_rows) + " edges, the file has " +
                            std::to_string(events.rows()));
   }

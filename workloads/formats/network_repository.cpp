@@ -5,6 +5,7 @@
 // one; a note says how columns were taken. Cost: one pass over the text.
 // Source: Rossi and Ahmed, The Network Data Repository, AAAI 2015; networkrepository.com.
 #include "workloads/event_builder.hpp"
+#include "workloads/parse_rows.hpp"
 #include "workloads/probing.hpp"
 #include "workloads/text_reader.hpp"
 #include "workloads/workload.hpp"
@@ -30,12 +31,14 @@ void add_row(TextReader& reader, Layout& layout, EventBuilder& events) {
   if (layout.columns == 0) layout.commas = reader.line().find(',') != std::string_view::npos;
   const auto& fields = layout.commas ? reader.split_commas() : reader.split_blanks();
   if (fields.size() != 3 && fields.size() != 4) {
-    reader.fail(0, "expected 3 or 4 columns (source, target, [weight,] time), found " + std::to_string(fields.size()));
+    reader.fail(misplaced_column(reader.line(), fields, 4),
+                "expected 3 or 4 columns (source, target, [weight,] time), found " + std::to_string(fields.size()));
   }
   if (layout.columns == 0) layout.columns = fields.size();
   if (fields.size() != layout.columns) {
-    reader.fail(0, "the rows before have " + std::to_string(layout.columns) + " columns, this one has " +
-                       std::to_string(fields.size()));
+    reader.fail(misplaced_column(reader.line(), fields, layout.columns),
+                "the rows before have " + std::to_string(layout.columns) + " columns, this one has " +
+                    std::to_string(fields.size()));
   }
   const std::int64_t source = reader.whole(fields[0], "source vertex id");
   const std::int64_t target = reader.whole(fields[1], "target vertex id");
@@ -48,14 +51,20 @@ EventGraph read(const std::string& path) {
   EventBuilder events;
   Layout layout;
   bool any = false;
-  while (reader.next()) {
+  const auto at_comment = [](const TextReader& lines) {
+    return comments.find(lines.line().front()) != std::string_view::npos;
+  };
+  while (layout.columns == 0 && reader.next()) {  // the first row settles the layout
     any = true;
-    const bool comment = comments.find(reader.line().front()) != std::string_view::npos;
-    if (!comment)
-      add_row(reader, layout, events);
-    else if (layout.columns != 0)
-      reader.fail(1, "a comment between rows; comments come before the first row");
+    if (!at_comment(reader)) add_row(reader, layout, events);
   }
+  parse_rows(reader, events, [&](TextReader& lines, EventBuilder& rows) {
+    Layout same = layout;
+    while (lines.next()) {
+      if (at_comment(lines)) lines.fail(1, "a comment between rows; comments come before the first row");
+      add_row(lines, same, rows);
+    }
+  });
   if (!any) reader.fail_file("the file is empty");
   EventGraph graph = events.finish(path, "network-repository");
   graph.provenance.notes.push_back(layout.columns == 3 ? "columns were taken as source, target, time"

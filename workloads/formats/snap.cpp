@@ -2,6 +2,7 @@
 // Returns one event per row; rows need not be in time order. Cost: one pass over the text.
 // Source: snap.stanford.edu, temporal networks (sx-*, email-Eu-core-temporal, CollegeMsg).
 #include "workloads/event_builder.hpp"
+#include "workloads/parse_rows.hpp"
 #include "workloads/probing.hpp"
 #include "workloads/text_reader.hpp"
 #include "workloads/workload.hpp"
@@ -18,22 +19,24 @@ int probe(std::string_view head, std::string_view) {
   return fits && line_numbers(lines[0]).size() == columns ? 30 : 0;
 }
 
-EventGraph read(const std::string& path) {
-  TextReader reader(path);
-  EventBuilder events;
-  bool any = false;
+void add_rows(TextReader& reader, EventBuilder& events) {
   while (reader.next()) {
-    any = true;
     if (reader.line().front() == '#') continue;
     const auto& fields = reader.split_blanks();
     if (fields.size() != columns) {
-      reader.fail(0, "expected 3 columns (source, target, time), found " + std::to_string(fields.size()));
+      reader.fail(misplaced_column(reader.line(), fields, 3),
+                  "expected 3 columns (source, target, time), found " + std::to_string(fields.size()));
     }
     const std::int64_t source = reader.whole(fields[0], "source vertex id");
     const std::int64_t target = reader.whole(fields[1], "target vertex id");
     events.add(source, target, reader.seconds(fields[2]));
   }
-  if (!any) reader.fail_file("the file is empty");
+}
+
+EventGraph read(const std::string& path) {
+  TextReader reader(path);
+  EventBuilder events;
+  if (parse_rows(reader, events, add_rows) == 0) reader.fail_file("the file is empty");
   return events.finish(path, "snap");
 }
 

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "workloads/event_builder.hpp"
+#include "workloads/parse_rows.hpp"
 #include "workloads/probing.hpp"
 #include "workloads/text_reader.hpp"
 #include "workloads/workload.hpp"
@@ -30,7 +31,8 @@ int probe(std::string_view head, std::string_view) {
 void add_row(TextReader& reader, EventBuilder& events) {
   const auto& fields = reader.split_commas();
   if (fields.size() != columns) {
-    reader.fail(0, "expected 4 columns (source, target, rating, time), found " + std::to_string(fields.size()));
+    reader.fail(misplaced_column(reader.line(), fields, 4),
+                "expected 4 columns (source, target, rating, time), found " + std::to_string(fields.size()));
   }
   const std::int64_t source = reader.whole(fields[0], "source vertex id");
   const std::int64_t target = reader.whole(fields[1], "target vertex id");
@@ -43,7 +45,9 @@ EventGraph read(const std::string& path) {
   if (!reader.next()) reader.fail_file("the file is empty");
   EventBuilder events;
   if (!is_header(reader.line())) add_row(reader, events);
-  while (reader.next()) add_row(reader, events);
+  parse_rows(reader, events, [](TextReader& lines, EventBuilder& rows) {
+    while (lines.next()) add_row(lines, rows);
+  });
   return events.finish(path, "snap-signed");
 }
 

@@ -51,7 +51,8 @@ EventGraph read(const std::string& path) {
     if (reader.line().front() == '#') continue;
     const auto& fields = reader.split_blanks();
     if (fields.size() != columns) {
-      reader.fail(0, "expected 3 columns (time, source, target), found " + std::to_string(fields.size()));
+      reader.fail(misplaced_column(reader.line(), fields, 3),
+                  "expected 3 columns (time, source, target), found " + std::to_string(fields.size()));
     }
     const double time = reader.seconds(fields[0]);
     const std::int64_t source = reader.whole(fields[1], "source vertex id");

@@ -1,14 +1,20 @@
 // TGL's edges.csv: header ",src,dst,time,ext_roll" or ",src,dst,time,int_roll,ext_roll"; the first column numbers the
 // rows, a roll says where the event belongs in training: 0 train, 1 validation, 2 test.
-// Returns one event per row; the sizes of the three parts of ext_roll are noted. Cost: one pass over the text.
+// Returns one event per row; the sizes of the three parts of ext_roll are noted. labels.csv or labels.csv.gz beside it
+// (",node,time,label,ext_roll") becomes timed labels. Cost: one pass over each file.
 // Source: Zhou et al., TGL: A General Framework for Temporal GNN Training on Billion-Scale Graphs, VLDB 2022.
 #include <fmt/format.h>
 
 #include <array>
+#include <cmath>
+#include <filesystem>
+#include <limits>
 
 #include "workloads/event_builder.hpp"
+#include "workloads/inputs.hpp"
 #include "workloads/probing.hpp"
 #include "workloads/text_reader.hpp"
+#include "workloads/vertex_data.hpp"
 #include "workloads/workload.hpp"
 
 namespace strobe {
@@ -16,6 +22,7 @@ namespace {
 
 constexpr std::string_view one_roll = ",src,dst,time,ext_roll";
 constexpr std::string_view two_rolls = ",src,dst,time,int_roll,ext_roll";
+constexpr std::string_view label_header = ",node,time,label,ext_roll";
 constexpr std::int64_t parts = 3;
 
 int probe(std::string_view head, std::string_view) {
@@ -29,6 +36,51 @@ std::size_t read_roll(const TextReader& reader, const Token& token) {
   return static_cast<std::size_t>(roll);
 }
 
+/// The labels beside the edges, or "".
+std::string label_file(const std::string& path) {
+  for (const char* name : {"labels.csv", "labels.csv.gz"}) {
+    const auto candidate = std::filesystem::path(path).parent_path() / name;
+    if (input_exists(candidate.string())) return candidate.string();
+  }
+  return {};
+}
+
+std::int32_t read_label(const TextReader& reader, const Token& token) {
+  const double label = reader.real(token, "label");
+  if (label != std::floor(label) || label < 0 || label > std::numeric_limits<std::int32_t>::max())
+    reader.fail(token.column, fmt::format("label {} is not a whole number from 0 to 2^31 - 1", printable(token.text)));
+  return static_cast<std::int32_t>(label);
+}
+
+void read_labels(const std::string& path, EventGraph& graph) {
+  TextReader reader(path);
+  if (!reader.next()) reader.fail_file("the file is empty");
+  if (reader.line() != label_header) reader.fail(1, "expected the header " + std::string(label_header));
+  std::int64_t absent = 0;
+  TimedLabels& labels = graph.timed_labels;
+  while (reader.next()) {
+    const auto& fields = reader.split_commas();
+    if (fields.size() != 5)
+      reader.fail(misplaced_column(reader.line(), fields, 5),
+                  fmt::format("expected 5 columns, found {}", fields.size()));
+    reader.whole(fields[0], "row number");
+    const VertexId vertex = find_vertex(graph, reader.whole(fields[1], "node"));
+    const double time = reader.seconds(fields[2]);
+    const std::int32_t label = read_label(reader, fields[3]);
+    read_roll(reader, fields[4]);
+    absent += vertex < 0;
+    if (vertex < 0) continue;
+    labels.vertex.push_back(vertex);
+    labels.time.push_back(time);
+    labels.label.push_back(label);
+    labels.share.push_back(1);
+  }
+  sort_by_time(labels);
+  graph.provenance.notes.push_back(fmt::format("{}: {} labels; {} more are of vertices without events and left out",
+                                               std::filesystem::path(path).filename().string(), labels.time.size(),
+                                               absent));
+}
+
 EventGraph read(const std::string& path) {
   TextReader reader(path);
   if (!reader.next()) reader.fail_file("the file is empty");
@@ -39,7 +91,9 @@ EventGraph read(const std::string& path) {
   std::array<std::int64_t, parts> sizes{};
   while (reader.next()) {
     const auto& fields = reader.split_commas();
-    if (fields.size() != columns) reader.fail(0, fmt::format("expected {} columns, found {}", columns, fields.size()));
+    if (fields.size() != columns)
+      reader.fail(misplaced_column(reader.line(), fields, columns),
+                  fmt::format("expected {} columns, found {}", columns, fields.size()));
     reader.whole(fields[0], "row number");
     const std::int64_t source = reader.whole(fields[1], "source vertex id");
     const std::int64_t target = reader.whole(fields[2], "target vertex id");
@@ -50,11 +104,13 @@ EventGraph read(const std::string& path) {
   EventGraph graph = events.finish(path, "tgl");
   graph.provenance.notes.push_back(
       fmt::format("ext_roll: {} train, {} validation, {} test events", sizes[0], sizes[1], sizes[2]));
+  const std::string labels = label_file(path);
+  if (!labels.empty()) read_labels(labels, graph);
   return graph;
 }
 
 const Register<FormatTag> registered{{"tgl",
-                                      "TGL edges.csv: ,src,dst,time,[int_roll,]ext_roll",
+                                      "TGL edges.csv: ,src,dst,time,[int_roll,]ext_roll, with labels.csv beside it",
                                       "Zhou et al., TGL: A General Framework for Temporal GNN Training on "
                                       "Billion-Scale Graphs, VLDB 2022",
                                       {},

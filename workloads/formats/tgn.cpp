@@ -1,8 +1,8 @@
 // TGN's and TGAT's preprocessed events, ml_NAME.csv: header ",u,i,ts,label,idx"; the first column numbers the rows and
-// idx is the event's row in ml_NAME.npy (edge features, row 0 is padding); ml_NAME_node.npy holds vertex features.
-// Returns one event per row with its label, and its features when the .npy file lies beside the csv. The features of
-// vertices are checked for their shape only. Cost: one pass over each file, 4 F_e bytes an event.
-// Source: Rossi et al., Temporal Graph Networks for Deep Learning on Dynamic Graphs, 2020, utils/preprocess_data.py.
+// idx is the event's row in ml_NAME.npy (edge features, row 0 is padding); row v of ml_NAME_node.npy has the features
+// of vertex v. Returns one event per row with its label, and features of events and vertices when the .npy files lie
+// beside the csv. Cost: one pass over each file, 4 F_e bytes an event and 4 F_v a vertex. Source: Rossi et al.,
+// Temporal Graph Networks for Deep Learning on Dynamic Graphs, 2020, utils/preprocess_data.py.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,6 +12,7 @@
 
 #include "core/errors.hpp"
 #include "workloads/event_builder.hpp"
+#include "workloads/inputs.hpp"
 #include "workloads/npy.hpp"
 #include "workloads/probing.hpp"
 #include "workloads/text_reader.hpp"
@@ -32,7 +33,7 @@ std::string beside(const std::string& path, const char* suffix) {
     if (stem.ends_with(end)) stem.resize(stem.size() - end.size());
   }
   const std::string file = stem + suffix;
-  return std::filesystem::exists(file) ? file : "";
+  return input_exists(file) ? file : "";
 }
 
 void check_rows(const NpyArray& array, const std::string& file, std::int64_t largest, const char* what) {
@@ -54,17 +55,34 @@ std::string rows_note(const std::string& file, const NpyArray& array, const std:
                      array.shape[1], events, usual ? "; row 0 is padding" : " (not one a row after a row of padding)");
 }
 
+float finite_single(double value, std::int64_t row, std::int64_t i, const std::string& file) {
+  if (std::abs(value) <= static_cast<double>(std::numeric_limits<float>::max())) return static_cast<float>(value);
+  throw InvalidInput(file, 0, 0, fmt::format("feature {} of row {} is {}, which is no finite fp32", i, row, value));
+}
+
+void add_vertex_features(const std::string& file, EventGraph& graph) {
+  const NpyArray array = read_npy(file);
+  check_rows(array, file, graph.original_id.back(), "the vertex id");
+  std::vector<float> features;
+  features.reserve(static_cast<std::size_t>(graph.vertices * array.shape[1]));
+  for (const std::int64_t id : graph.original_id) {
+    for (std::int64_t i = 0; i < array.shape[1]; ++i)
+      features.push_back(finite_single(array.at(id * array.shape[1] + i), id, i, file));
+  }
+  graph.vertex_feature_width = array.shape[1];
+  graph.vertex_features = std::move(features);
+  graph.provenance.notes.push_back(fmt::format("{} has {} rows of {} vertex features, taken by the vertex id",
+                                               std::filesystem::path(file).filename().string(), array.shape[0],
+                                               array.shape[1]));
+}
+
 void add_features(const std::string& file, const std::vector<std::int64_t>& idx, EventBuilder& events,
                   std::string& note) {
   const NpyArray array = read_npy(file);
   check_rows(array, file, *std::max_element(idx.begin(), idx.end()), "idx");
   for (const std::int64_t row : idx) {
     for (std::int64_t i = 0; i < array.shape[1]; ++i) {
-      const double value = array.at(row * array.shape[1] + i);
-      if (!(std::abs(value) <= static_cast<double>(std::numeric_limits<float>::max())))
-        throw InvalidInput(file, 0, 0,
-                           fmt::format("feature {} of row {} is {}, which is no finite fp32", i, row, value));
-      events.add_feature(static_cast<float>(value));
+      events.add_feature(finite_single(array.at(row * array.shape[1] + i), row, i, file));
     }
   }
   note = rows_note(file, array, idx);
@@ -78,7 +96,9 @@ EventGraph read(const std::string& path) {
   std::vector<std::int64_t> idx;
   while (reader.next()) {
     const auto& fields = reader.split_commas();
-    if (fields.size() != columns) reader.fail(0, fmt::format("expected 6 columns, found {}", fields.size()));
+    if (fields.size() != columns)
+      reader.fail(misplaced_column(reader.line(), fields, columns),
+                  fmt::format("expected 6 columns, found {}", fields.size()));
     reader.whole(fields[0], "row number");
     const std::int64_t source = reader.whole(fields[1], "source vertex id");
     const std::int64_t target = reader.whole(fields[2], "target vertex id");
@@ -91,13 +111,7 @@ EventGraph read(const std::string& path) {
   if (!edge_file.empty() && !idx.empty()) add_features(edge_file, idx, events, note);
   EventGraph graph = events.finish(path, "tgn");
   if (!note.empty()) graph.provenance.notes.push_back(note);
-  if (!vertex_file.empty()) {
-    const NpyArray shape = read_npy_header(vertex_file);
-    check_rows(shape, vertex_file, graph.original_id.back(), "the vertex id");
-    graph.provenance.notes.push_back(fmt::format("{} has {} rows of {} vertex features, which are not used",
-                                                 std::filesystem::path(vertex_file).filename().string(), shape.shape[0],
-                                                 shape.shape[1]));
-  }
+  if (!vertex_file.empty()) add_vertex_features(vertex_file, graph);
   return graph;
 }
 

@@ -1,0 +1,200 @@
+// Reads one input as a file of one format.
+// Formats that read a second file beside the first get it from the same input: a line "=====" ends a file, and the
+// next one begins behind it. Files are overwritten by the next input, so that nothing is left of a longer one.
+// Binary graphs have checksums that random bytes never meet: there the input changes bytes of a valid file.
+#include "fuzz/fuzz_reader.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <map>
+#include <string_view>
+#include <vector>
+
+#include "core/errors.hpp"
+#include "core/hash.hpp"
+#include "workloads/id_space.hpp"
+#include "workloads/npy.hpp"
+#include "workloads/snapshot_file.hpp"
+#include "workloads/vertex_data.hpp"
+#include "workloads/workload.hpp"
+
+namespace strobe {
+namespace {
+
+constexpr std::string_view separator = "\n=====\n";
+
+/// The names that a format looks for, the main file first.
+const std::vector<std::string>& file_names(const std::string& format) {
+  static const std::vector<std::string> plain = {"input"};
+  static const std::map<std::string, std::vector<std::string>> with_companions = {
+      {"amlsim", {"tx.csv", "nodes.csv"}},
+      {"movielens", {"ratings.csv", "movies.csv"}},
+      {"tgb", {"x_edgelist.csv", "x_node_labels.csv"}},
+      {"tgcn", {"x_adj.csv", "x_speed.csv"}},
+      {"tgl", {"edges.csv", "labels.csv"}},
+      {"tgn", {"ml_x.csv", "ml_x.npy", "ml_x_node.npy"}},
+  };
+  const auto at = with_companions.find(format);
+  return at == with_companions.end() ? plain : at->second;
+}
+
+/// A folder that disappears with the process.
+struct Folder {
+  std::filesystem::path path;
+  Folder() {
+    std::string name = (std::filesystem::temp_directory_path() / "strobe-fuzz-XXXXXX").string();
+    if (mkdtemp(name.data()) == nullptr) std::abort();
+    path = name;
+  }
+  ~Folder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path, ignored);
+  }
+};
+
+/// The bytes of a small binary graph that has every section.
+const std::string& valid_binary(const std::filesystem::path& folder) {
+  static const std::string bytes = [&] {
+    EventGraph graph;
+    graph.vertices = 2;
+    graph.source = {0, 1};
+    graph.target = {1, 1};
+    graph.time = std::vector<double>{1, 2.5};
+    graph.weight = {1, -2};
+    graph.original_id = {4, 7};
+    graph.vertex_label = {0, 1};
+    graph.event_label = {1, 0};
+    graph.edge_feature_width = graph.vertex_feature_width = 1;
+    graph.edge_features = {5, 6};
+    graph.vertex_features = {7, 8};
+    graph.timed_labels = {{0}, {2}, {1}, {1}};
+    const std::string file = (folder / "valid").string();
+    write_binary_graph(graph, file);
+    std::ifstream stream(file, std::ios::binary);
+    return std::string(std::istreambuf_iterator<char>(stream), {});
+  }();
+  return bytes;
+}
+
+/// A binary graph whose bytes are changed as the input says, three bytes a change: place and value. Size and digest of
+/// the beginning are made right again, as no change would get past them; the file is not sealed, so all else is
+/// checked.
+std::string changed_binary(const std::filesystem::path& folder, std::string_view input) {
+  constexpr std::size_t description_at = 16, size_at = 24, digest_at = 48, header_bytes = 128;
+  std::string bytes = valid_binary(folder);
+  for (std::size_t i = 0; i + 2 < input.size(); i += 3) {
+    const auto at =
+        static_cast<std::size_t>(static_cast<unsigned char>(input[i])) * 256 + static_cast<unsigned char>(input[i + 1]);
+    bytes[at % bytes.size()] = input[i + 2];
+  }
+  std::uint64_t description = 0;
+  const std::uint64_t size = bytes.size();
+  std::memcpy(&description, bytes.data() + description_at, sizeof(description));
+  std::memcpy(bytes.data() + size_at, &size, sizeof(size));
+  std::string head = bytes.substr(0, header_bytes);
+  std::fill_n(head.begin() + digest_at, 64, '\0');
+  bytes.replace(digest_at, 64, sha256_hex(head + bytes.substr(header_bytes, description)));
+  return bytes;
+}
+
+/// Writes the parts of the input; returns the path of the main file.
+std::string write_input(const std::string& format, std::string_view input) {
+  static const Folder folder;
+  if (format == "strobe-binary" && input.substr(0, 8) != "STROBEG\n") {
+    const auto file = folder.path / "input";
+    std::ofstream(file, std::ios::binary) << changed_binary(folder.path, input);
+    return file.string();
+  }
+  const std::vector<std::string>& names = file_names(format);
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const std::size_t end = i + 1 < names.size() ? input.find(separator) : std::string_view::npos;
+    const auto file = folder.path / names[i];
+    if (i > 0 && input.empty())
+      std::filesystem::remove(file);
+    else
+      std::ofstream(file, std::ios::binary) << input.substr(0, end);
+    input.remove_prefix(end == std::string_view::npos ? input.size() : end + separator.size());
+  }
+  return (folder.path / names.front()).string();
+}
+
+void require(bool holds, const char* what) {
+  if (holds) return;
+  std::cerr << "invariant broken: " << what << '\n';
+  std::abort();
+}
+
+void check_events(const EventGraph& graph) {
+  const auto events = static_cast<std::size_t>(graph.events()), vertices = static_cast<std::size_t>(graph.vertices);
+  require(events > 0 && graph.target.size() == events && graph.time.size() == events, "columns have one length");
+  require(graph.weight.empty() || graph.weight.size() == events, "a weight for every event or none");
+  require(graph.event_label.empty() || graph.event_label.size() == events, "a label for every event or none");
+  require(graph.original_id.size() == vertices, "an original id for every vertex");
+  require(graph.edge_features.size() == events * static_cast<std::size_t>(graph.edge_feature_width), "event features");
+  require(graph.vertex_features.size() == vertices * static_cast<std::size_t>(graph.vertex_feature_width),
+          "vertex features");
+  for (std::size_t e = 0; e < events; ++e) {
+    require(graph.source[e] >= 0 && graph.source[e] < graph.vertices, "a source is a vertex");
+    require(graph.target[e] >= 0 && graph.target[e] < graph.vertices, "a target is a vertex");
+    require(std::isfinite(graph.time[e]) && (e == 0 || graph.time[e - 1] <= graph.time[e]), "times are sorted");
+  }
+  for (const VertexId v : graph.timed_labels.vertex) require(v >= 0 && v < graph.vertices, "a labelled vertex is one");
+}
+
+void check_snapshots(const SnapshotGraph& graph) {
+  const auto cells = static_cast<std::size_t>(graph.steps() * graph.vertices);
+  require(graph.features.size() == cells * static_cast<std::size_t>(graph.feature_width), "features of every cell");
+  require(graph.targets.empty() || graph.targets.size() == cells, "targets of every cell or none");
+  for (const auto& snapshot : graph.snapshots) {
+    require(snapshot->row_offsets.size() == static_cast<std::size_t>(graph.vertices) + 1, "an offset for every row");
+    require(snapshot->row_offsets.back() == snapshot->nonzeros(), "offsets end at the non-zeros");
+    for (const VertexId u : snapshot->columns) require(u >= 0 && u < graph.vertices, "a column is a vertex");
+  }
+}
+
+void read_all(const std::string& format, const std::string& path) {
+  if (format == "npy") {
+    const NpyArray array = read_npy(path);
+    for (std::int64_t i = 0; i < array.size(); ++i) static_cast<void>(array.at(i));
+    return;
+  }
+  const FormatTag::Value& reader = FormatRegistry::instance().find(format).value;
+  if (reader.read_snapshots != nullptr) {
+    SnapshotGraph graph = reader.read_snapshots(path);
+    check_snapshots(graph);
+    FileOptions options;
+    options.orientation = "both";
+    apply_options(options, graph);
+    check_snapshots(graph);
+    return;
+  }
+  EventGraph graph = reader.read(path);
+  check_events(graph);
+  EventGraph apart = graph;
+  settle_ids(apart, graph.provenance.ids == "offset" ? "auto" : "offset", path);
+  check_events(apart);
+  SnapshotGraph steps = make_snapshots(graph, {.count = graph.time.front() == graph.time.back() ? 1 : 3});
+  set_cell_labels(graph, steps);
+  check_snapshots(steps);
+}
+
+}  // namespace
+
+void fuzz_reader(const std::string& format, const std::uint8_t* data, std::size_t size) {
+  const std::string_view input(reinterpret_cast<const char*>(data), size);
+  for (const auto& [name, entry] : FormatRegistry::instance().entries())
+    static_cast<void>(entry.value.probe(input.substr(0, 65536), "x_adj.csv"));
+  try {
+    read_all(format, write_input(format, input));
+  } catch (const Error&) {
+    return;
+  }
+}
+
+}  // namespace strobe

@@ -1,0 +1,105 @@
+// `strobe inspect`: what it prints, the shape it writes and reads, the figure it draws.
+#include "program.hpp"
+
+namespace strobe::cli_test {
+namespace {
+
+namespace fs = std::filesystem;
+
+class Inspect : public Program {
+ protected:
+  Json facts(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), "inspect");
+    arguments.push_back("--json");
+    const Outcome outcome = strobe(arguments);
+    EXPECT_EQ(outcome.status, 0) << outcome.err;
+    return Json::parse(outcome.out.empty() ? "{}" : outcome.out);
+  }
+};
+
+TEST_F(Inspect, TextHoldsTheTablesAndWhatReadingDid) {
+  const Outcome outcome = strobe({"inspect", "ucsocial"});
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  for (const char* words :
+       {"ids                        shared", "duplicates", "merged_events", "dropped_self_loops         0",
+        "at most, for a share of", "edges of a step", "steps of a vertex", "events into a vertex",
+        "targets of a vertex in a step", "edges per step     |", "overlap per step   |", "| highest "})
+    EXPECT_NE(outcome.out.find(words), std::string::npos) << words << "\n" << outcome.out;
+  EXPECT_EQ(outcome.out.find("bins"), std::string::npos) << "bins are for programs";
+}
+
+TEST_F(Inspect, CountsAgreeWithEachOther) {
+  const Json seen = facts({"chess", "--window", "30d"});
+  std::int64_t edges = 0, active = 0;
+  for (const Json& count : seen.at("edges_per_step")) edges += count.get<std::int64_t>();
+  for (const Json& count : seen.at("active_vertices_per_step")) active += count.get<std::int64_t>();
+  EXPECT_EQ(seen.at("edges"), edges);
+  EXPECT_EQ(seen.at("merged_events"), 65053 - edges);
+  EXPECT_EQ(seen.at("sequence_length").at("count"), 7301);
+  std::int64_t cells = 0;
+  for (const Json& bin : seen.at("sequence_length").at("bins")) cells += bin.at(2).get<std::int64_t>();
+  EXPECT_EQ(cells, active) << "a cell is active for its step and for its vertex";
+  EXPECT_EQ(seen.at("overlap_per_step").size(), seen.at("steps"));
+  EXPECT_EQ(seen.at("step_in_degree").at("count"), 7301 * seen.at("steps").get<std::int64_t>());
+}
+
+TEST_F(Inspect, OverlappingWindowsAreNamed) {
+  const Json sliding = facts({"chess", "--window", "60d", "--stride", "30d"});
+  EXPECT_EQ(sliding.at("repeats"), "sliding");
+  EXPECT_TRUE(sliding.at("merged_events").is_null()) << "an event lies in two steps";
+  EXPECT_EQ(facts({"chess", "--cumulative", "true", "--window", "365d"}).at("repeats"), "cumulative");
+  EXPECT_EQ(facts({"chess", "--set", "edge_life=3"}).at("repeats"), "edge_life");
+}
+
+TEST_F(Inspect, AWrittenShapeIsPrintedAndWrittenAgainTheSame) {
+  ASSERT_EQ(strobe({"inspect", "ucsocial", "--shape", "s.json"}).status, 0);
+  const Json shape = read_json(path("s.json"));
+  EXPECT_EQ(shape.at("vertices"), 1899);
+  EXPECT_EQ(shape.at("events"), 59835);
+  EXPECT_EQ(shape.at("smoothed").size(), 9u) << "windows 1, 2, 3, 4, 5, 8, 10, 15, 20 of 28 steps";
+  EXPECT_EQ(facts({"s.json"}), shape);
+  ASSERT_EQ(strobe({"inspect", "s.json", "--shape", "again.json"}).status, 0);
+  EXPECT_EQ(read_text(path("again.json")), read_text(path("s.json")));
+}
+
+TEST_F(Inspect, PublishedShapesArePrinted) {
+  const Outcome outcome = strobe({"inspect", "epinions"});
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  for (const char* words : {"755,000", "13,000,000", "ESDG (SC'21), Table 1", "653,000,000"})
+    EXPECT_NE(outcome.out.find(words), std::string::npos) << words << "\n" << outcome.out;
+  // Compared without the order of keys, which is the writer's own.
+  const std::string file = read_text(std::string(STROBE_SOURCE_DIR) + "/workloads/shapes/epinions.json");
+  EXPECT_EQ(nlohmann::json::parse(facts({"epinions"}).dump()), nlohmann::json::parse(file));
+}
+
+TEST_F(Inspect, RefusalsComeBeforeTheWork) {
+  expect_refusal(strobe({"inspect", "epinions", "--window", "1d"}), 2, {"epinions is a shape"});
+  expect_refusal(strobe({"inspect", "epinion"}), 2, {"did you mean 'epinions'?"});
+  expect_refusal(strobe({"inspect", "chess", "--figure", "chess.pdf"}), 2, {"must end in .png or .svg"});
+  expect_refusal(strobe({"inspect", "chess", "--shape", "none/s.json"}), 1, {"none/s.json"});
+  expect_refusal(strobe({"inspect", "chess", "--lags", "2", "--edge-life", "3"}), 2, {"exclude each other"});
+  expect_refusal(strobe({"inspect", "sx-stackoverflow"}), 2, {"scripts/fetch_dataset sx-stackoverflow"});
+  write_text(path("bad.json"), "{\"strobe_shape\": 1, \"name\": \"x\"}");
+  expect_refusal(strobe({"inspect", "bad.json"}), 2, {"bad.json#/", "this key is missing"});
+  expect_refusal(strobe({"run", "--workload", "epinions", "--model", "tm-gcn"}), 2, {"epinions is a shape"});
+}
+
+TEST_F(Inspect, FiguresAreDrawnTheSameEveryTime) {
+  setenv("PYTHONDONTWRITEBYTECODE", "1", 1);
+  const Outcome first = strobe({"inspect", "ucsocial", "--figure", "a/u.png"});
+  if (first.status == 5) GTEST_SKIP() << first.err;
+  ASSERT_EQ(first.status, 0) << first.err;
+  ASSERT_EQ(strobe({"inspect", "ucsocial", "--figure", "b/u.svg"}).status, 0);
+  const std::string png = read_text(path("a/u.png")), svg = read_text(path("a/u.svg"));
+  EXPECT_EQ(png.substr(0, 4), "\x89PNG");
+  EXPECT_GT(png.size(), 10000u);
+  EXPECT_NE(svg.find("<svg"), std::string::npos);
+  EXPECT_EQ(png, read_text(path("b/u.png")));
+  EXPECT_EQ(svg, read_text(path("b/u.svg")));
+  ASSERT_EQ(strobe({"inspect", "ucsocial", "--shape", "s.json"}).status, 0);
+  EXPECT_EQ(strobe({"inspect", "s.json", "--figure", "c/s.png"}).status, 0) << "a measured shape holds what is drawn";
+  expect_refusal(strobe({"inspect", "epinions", "--figure", "c/e.png"}), 2, {"nothing to draw"});
+}
+
+}  // namespace
+}  // namespace strobe::cli_test

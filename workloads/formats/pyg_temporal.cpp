@@ -1,0 +1,296 @@
+// Data sets of PyTorch Geometric Temporal (json). Four shapes, told apart by their keys:
+//   static edges    {edges, weights?, FX | X | block: [T][N]}  or, instead of the series, {"0": {y: [N]}, ...}
+//   edge mapping    {edge_mapping: {edge_index: {"0": [[u, v] ...] ...}, edge_weight}, time_periods, y: [T][N]}
+//   step by step    {"0": {edges, weights, X: [N] or [N][F], y: [N]}, ..., time_periods}
+//   node-link       {nodes: [{id, y: [T], X: {name: [T]}}], links: [{source, target, weight}]}
+// Returns one snapshot per step with the file's weights (1 without), the values of step t as its features and, as
+// target of step t, the value of y (or of the only series) at t + 1: the loaders' own offset. Values are the file's;
+// the loaders' standardisation and lags are not applied. Steps of a static graph share one snapshot.
+// Cost: one pass over the text, 40 bytes a value while reading.
+// Source: Rozemberczki et al., PyTorch Geometric Temporal, CIKM 2021; torch_geometric_temporal/dataset/.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <limits>
+#include <optional>
+#include <unordered_map>
+
+#include "core/errors.hpp"
+#include "workloads/json_tree.hpp"
+#include "workloads/snapshot_file.hpp"
+#include "workloads/workload.hpp"
+
+namespace strobe {
+namespace {
+
+constexpr std::int64_t most_vertices = std::numeric_limits<VertexId>::max();
+
+int probe(std::string_view head, std::string_view) {
+  const std::size_t begin = head.find_first_not_of(" \t\r\n");
+  if (begin == std::string_view::npos || head[begin] != '{') return 0;
+  const auto has = [&](const char* key) { return head.find(key) != std::string_view::npos; };
+  if (has("\"edge_mapping\"") || (has("\"nodes\"") && has("\"bus_stop\""))) return 90;
+  if (has("\"edges\"")) return 80;
+  return has("\"directed\"") && has("\"nodes\"") ? 70 : 0;
+}
+
+/// Values [rows, columns] of a series as the file nests them.
+struct Series {
+  std::int64_t rows = 0, columns = 0;
+  std::vector<float> values;
+};
+
+void append_numbers(const JsonValue& row, const char* what, std::vector<float>& values) {
+  for (const JsonValue& value : row.children()) values.push_back(value.single(what));
+}
+
+Series read_series(const JsonValue& table, const char* what) {
+  Series series;
+  for (const JsonValue& row : table.array(what).children()) {
+    if (series.rows == 0) series.columns = static_cast<std::int64_t>(row.array("a step").size());
+    append_numbers(row.array("a step", static_cast<std::size_t>(series.columns)), "a value", series.values);
+    ++series.rows;
+  }
+  if (series.values.empty()) table.fail(fmt::format("{} is empty", what));
+  return series;
+}
+
+std::vector<SnapshotEdge> read_edges(const JsonValue& list, const std::optional<JsonValue>& weights,
+                                     std::int64_t vertices) {
+  std::vector<SnapshotEdge> edges;
+  for (const JsonValue& pair : list.array("the edge list").children()) {
+    const std::vector<JsonValue> ends = pair.array("an edge", 2).children();
+    edges.push_back({static_cast<VertexId>(ends[0].below(vertices, "source vertex id")),
+                     static_cast<VertexId>(ends[1].below(vertices, "target vertex id")), 1});
+  }
+  if (!weights) return edges;
+  std::size_t e = 0;
+  for (const JsonValue& weight : weights->array("the list of weights", edges.size()).children())
+    edges[e++].weight = weight.single("weight");
+  return edges;
+}
+
+std::optional<JsonValue> optional_member(const JsonValue& object, const char* name) {
+  if (!object.has(name)) return std::nullopt;
+  return object.at(name, name);
+}
+
+/// The members "0" ... "steps - 1" of an object in this order; `what` names them. Other members are left alone.
+std::vector<JsonValue> members_by_step(const JsonValue& object, std::int64_t steps, const char* what) {
+  std::vector<std::optional<JsonValue>> found(static_cast<std::size_t>(steps));
+  for (const JsonValue& member : object.object(what).children()) {
+    const std::string& key = member.key();
+    std::int64_t step = -1;
+    const auto [stop, error] = std::from_chars(key.data(), key.data() + key.size(), step);
+    if (error != std::errc() || stop != key.data() + key.size()) continue;
+    if (step < 0 || step >= steps || std::to_string(step) != key)
+      member.fail(fmt::format("{} has a step '{}', but there are {} steps", what, key.substr(0, 40), steps));
+    found[static_cast<std::size_t>(step)] = member;
+  }
+  std::vector<JsonValue> result;
+  for (std::size_t t = 0; t < found.size(); ++t) {
+    if (!found[t]) object.fail(fmt::format("{} has no step {}", what, t));
+    result.push_back(*found[t]);
+  }
+  return result;
+}
+
+/// time_periods, which cannot exceed the members or rows that the file has.
+std::int64_t read_steps(const JsonValue& root, std::size_t available) {
+  const JsonValue value = root.at("time_periods", "the file");
+  const std::int64_t steps = value.below(most_vertices, "time_periods");
+  if (steps == 0 || static_cast<std::size_t>(steps) > available)
+    value.fail(fmt::format("time_periods is {}, but the file has {} steps", steps, available));
+  return steps;
+}
+
+void finish_steps(SnapshotGraph& graph, const Series& features, const Series& targets) {
+  graph.feature_width = static_cast<std::int64_t>(features.values.size()) / (graph.steps() * graph.vertices);
+  graph.features = features.values;
+  graph.targets = next_step_targets(targets.values, graph.vertices);
+  for (std::int64_t t = 0; t < graph.steps(); ++t) graph.step_begin.push_back(static_cast<double>(t));
+}
+
+void make_static(const std::vector<SnapshotEdge>& edges, std::int64_t steps, SnapshotGraph& graph) {
+  const auto snapshot = make_snapshot(graph.vertices, edges, graph.provenance);
+  graph.snapshots.assign(static_cast<std::size_t>(steps), snapshot);
+  graph.provenance.notes.push_back(
+      fmt::format("the graph is static: the same {} edges stand in each of the {} steps", snapshot->nonzeros(), steps));
+}
+
+Series y_of_steps(const std::vector<JsonValue>& steps) {
+  Series series;
+  for (const JsonValue& step : steps) {
+    const JsonValue y = step.at("y", "a step");
+    if (series.rows == 0) series.columns = static_cast<std::int64_t>(y.array("y").size());
+    append_numbers(y.array("y", static_cast<std::size_t>(series.columns)), "a value of y", series.values);
+    ++series.rows;
+  }
+  if (series.values.empty()) steps.front().fail("y is empty");
+  return series;
+}
+
+void read_static(const JsonValue& root, SnapshotGraph& graph) {
+  Series series;
+  for (const char* name : {"FX", "X", "block"}) {
+    if (series.rows == 0 && root.has(name)) series = read_series(root.at(name, "the file"), name);
+  }
+  if (series.rows == 0) {
+    if (!root.has("time_periods")) root.fail("the file has edges but no series: FX, X, block or steps with y");
+    series = y_of_steps(members_by_step(root, read_steps(root, root.size()), "the file"));
+  }
+  graph.vertices = series.columns;
+  make_static(read_edges(root.at("edges", "the file"), optional_member(root, "weights"), graph.vertices), series.rows,
+              graph);
+  finish_steps(graph, series, series);
+}
+
+void read_mapping(const JsonValue& root, SnapshotGraph& graph) {
+  const JsonValue mapping = root.at("edge_mapping", "the file");
+  const JsonValue index = mapping.at("edge_index", "edge_mapping");
+  const JsonValue y = root.at("y", "the file");
+  const Series series = read_series(y, "y");
+  const std::int64_t steps = read_steps(root, index.object("edge_index").size());
+  y.array("y", static_cast<std::size_t>(steps));
+  graph.vertices = series.columns;
+  const std::vector<JsonValue> edges = members_by_step(index, steps, "edge_index");
+  std::vector<JsonValue> weights;
+  if (mapping.has("edge_weight"))
+    weights = members_by_step(mapping.at("edge_weight", "edge_mapping"), steps, "edge_weight");
+  for (std::size_t t = 0; t < edges.size(); ++t) {
+    const auto weight = weights.empty() ? std::nullopt : std::optional(weights[t]);
+    graph.snapshots.push_back(
+        make_snapshot(graph.vertices, read_edges(edges[t], weight, graph.vertices), graph.provenance));
+  }
+  finish_steps(graph, series, series);
+}
+
+/// X of the steps: [N] or [N][F] in each.
+Series x_of_steps(const std::vector<JsonValue>& steps, std::int64_t vertices) {
+  Series series;
+  for (const JsonValue& step : steps) {
+    for (const JsonValue& row : step.at("X", "a step").array("X", static_cast<std::size_t>(vertices)).children()) {
+      const bool single = row.kind() == JsonKind::number;
+      const auto width = static_cast<std::int64_t>(single ? 1 : row.array("a row of X").size());
+      if (series.columns == 0) series.columns = width;
+      if (width != series.columns || width == 0)
+        row.fail(fmt::format("a row of X has {} values, the rows before have {}", width, series.columns));
+      if (single)
+        series.values.push_back(row.single("a value of X"));
+      else
+        append_numbers(row, "a value of X", series.values);
+    }
+  }
+  return series;
+}
+
+void read_step_by_step(const JsonValue& root, SnapshotGraph& graph) {
+  const std::vector<JsonValue> steps = members_by_step(root, read_steps(root, root.size()), "the file");
+  const Series y = y_of_steps(steps);
+  graph.vertices = y.columns;
+  for (const JsonValue& step : steps) {
+    const std::vector<SnapshotEdge> edges =
+        read_edges(step.at("edges", "a step"), optional_member(step, "weights"), graph.vertices);
+    graph.snapshots.push_back(make_snapshot(graph.vertices, edges, graph.provenance));
+  }
+  finish_steps(graph, steps.front().has("X") ? x_of_steps(steps, graph.vertices) : y, y);
+}
+
+/// Numbers of the nodes by id. The id is the member `id`, or without it `bus_stop`.
+std::unordered_map<std::string, VertexId> number_nodes(const std::vector<JsonValue>& nodes) {
+  std::unordered_map<std::string, VertexId> number;
+  for (const JsonValue& node : nodes) {
+    const JsonValue id = node.has("id") ? node.at("id", "a node") : node.at("bus_stop", "a node");
+    const std::string name = id.name("the id of a node");
+    if (!number.emplace(name, static_cast<VertexId>(number.size())).second)
+      id.fail(fmt::format("node '{}' is listed twice", name.substr(0, 40)));
+  }
+  return number;
+}
+
+std::vector<SnapshotEdge> read_links(const JsonValue& links, const std::unordered_map<std::string, VertexId>& number) {
+  const auto find = [&](const JsonValue& link, const char* end) {
+    const JsonValue id = link.at(end, "a link");
+    const auto at = number.find(id.name("the end of a link"));
+    if (at == number.end()) id.fail("a link names a node that is not listed");
+    return at->second;
+  };
+  std::vector<SnapshotEdge> edges;
+  for (const JsonValue& link : links.array("links").children()) {
+    const float weight = link.has("weight") ? link.at("weight", "a link").single("weight") : 1.0f;
+    edges.push_back({find(link, "source"), find(link, "target"), weight});
+  }
+  return edges;
+}
+
+/// The series of all nodes, which the file holds node by node, as [T, N, series of a node].
+Series by_step(const std::vector<std::vector<float>>& of_node, std::int64_t steps) {
+  Series series;
+  series.rows = steps;
+  for (std::size_t t = 0; t < static_cast<std::size_t>(steps); ++t) {
+    for (const std::vector<float>& values : of_node) {
+      for (std::size_t i = t; i < values.size(); i += static_cast<std::size_t>(steps))
+        series.values.push_back(values[i]);
+    }
+  }
+  return series;
+}
+
+void read_node_link(const JsonValue& root, SnapshotGraph& graph) {
+  const std::vector<JsonValue> nodes = root.at("nodes", "the file").array("nodes").children();
+  if (nodes.empty()) root.fail("nodes is empty");
+  graph.vertices = static_cast<std::int64_t>(nodes.size());
+  const auto number = number_nodes(nodes);
+  std::vector<std::vector<float>> y, x;
+  std::vector<std::string> names;
+  std::size_t steps = 0;
+  for (const JsonValue& node : nodes) {
+    const JsonValue series = node.at("y", "a node");
+    if (y.empty()) steps = series.array("y").size();
+    append_numbers(series.array("y", steps), "a value of y", y.emplace_back());
+    if (steps == 0) series.fail("y is empty");
+    x.emplace_back();
+    const std::vector<JsonValue> variables =
+        node.has("X") ? node.at("X", "a node").object("X").children() : std::vector<JsonValue>{series};
+    if (x.size() == 1) {
+      for (const JsonValue& variable : variables) names.push_back(variable.key());
+    }
+    const bool same =
+        std::equal(variables.begin(), variables.end(), names.begin(), names.end(),
+                   [](const JsonValue& variable, const std::string& name) { return variable.key() == name; });
+    if (!same || names.empty()) node.fail("the series in X of a node are not those of the first node");
+    for (const JsonValue& variable : variables) append_numbers(variable.array("a series", steps), "a value", x.back());
+  }
+  make_static(read_links(root.at("links", "the file"), number), static_cast<std::int64_t>(steps), graph);
+  finish_steps(graph, by_step(x, graph.steps()), by_step(y, graph.steps()));
+}
+
+SnapshotGraph read_snapshots(const std::string& path) {
+  const JsonTree tree(path);
+  const JsonValue root = tree.root();
+  root.object("the file");
+  SnapshotGraph graph;
+  describe_file(path, "pyg-temporal", graph.provenance);
+  if (root.has("edge_mapping"))
+    read_mapping(root, graph);
+  else if (root.has("nodes"))
+    read_node_link(root, graph);
+  else if (root.has("edges"))
+    read_static(root, graph);
+  else
+    read_step_by_step(root, graph);
+  graph.provenance.notes.push_back(
+      "features are the file's values at the step, targets those of the next step; nothing is standardised");
+  return graph;
+}
+
+const Register<FormatTag> registered{{"pyg-temporal",
+                                      "PyTorch Geometric Temporal json: steps with node values and targets",
+                                      "Rozemberczki et al., PyTorch Geometric Temporal, CIKM 2021",
+                                      {},
+                                      {probe, nullptr, read_snapshots},
+                                      {}}};
+
+}  // namespace
+}  // namespace strobe

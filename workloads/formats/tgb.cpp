@@ -1,0 +1,230 @@
+// Edge lists of the Temporal Graph Benchmark (csv with header), NAME_edgelist[_vK].csv:
+//   coin, review   day|ts,src,dst,weight          comment   ts,src,dst,subreddit,num_words,score
+//   flight         day,src,dst,callsign,typecode  trade     year,nation,trading nation,value
+//   genre          ts,user_id,genre,weight        reddit    ts,src,subreddit,num_words,score
+//   token          timestamp,user_address,token_address,value,IsSender
+// The first three columns are time, source and target; the others are known by name: one is the weight, counts and
+// flags are features, texts are left out and noted. tgbl-wiki, -subreddit and -lastfm have JODIE's form (format jodie).
+// Vertices are names here and are numbered by first appearance, as TGB numbers them; genres, subreddits and tokens are
+// numbered apart from users (two-sided). Times are seconds, dates, or years (then the graph is stepped).
+// NAME_node_labels[_vK].csv beside the file (time, vertex, class, weight) becomes timed labels; class k is the k-th
+// target name of the edge list. Returns one event per row. Cost: one pass over each file and one look-up per name.
+// Source: Huang et al., Temporal Graph Benchmark for Machine Learning on Temporal Graphs, NeurIPS 2023;
+// github.com/shenyangHuang/TGB, tgb/utils/pre_process.py.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <limits>
+#include <unordered_map>
+
+#include "core/errors.hpp"
+#include "workloads/event_builder.hpp"
+#include "workloads/inputs.hpp"
+#include "workloads/probing.hpp"
+#include "workloads/quoted_csv.hpp"
+#include "workloads/text_reader.hpp"
+#include "workloads/vertex_data.hpp"
+#include "workloads/workload.hpp"
+
+namespace strobe {
+namespace {
+
+using Names = std::vector<std::string_view>;
+const Names time_names = {"ts", "time", "timestamp", "day", "year"};
+const Names source_names = {"src", "source", "user", "user_id", "user_address", "nation"};
+const Names target_names = {"dst", "destination", "trading nation"};
+const Names class_names = {"genre", "subreddit", "token_address"};
+const Names weight_names = {"w", "weight", "value", "score"};
+const Names feature_names = {"num_words", "issender"};
+const Names text_names = {"callsign", "typecode", "subreddit"};
+
+std::string lower(std::string_view text) {
+  std::string result(text);
+  for (char& c : result) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return result;
+}
+
+bool among(const Names& names, std::string_view text) {
+  return std::find(names.begin(), names.end(), lower(text)) != names.end();
+}
+
+int probe(std::string_view head, std::string_view) {
+  const std::string_view line = first_line(head);
+  const std::size_t first = line.find(','), second = line.find(',', first + 1);
+  if (first == std::string_view::npos || second == std::string_view::npos) return 0;
+  const std::size_t third = std::min(line.find(',', second + 1), line.size());
+  const std::string_view target = line.substr(second + 1, third - second - 1);
+  const bool known = among(time_names, line.substr(0, first)) &&
+                     among(source_names, line.substr(first + 1, second - first - 1)) &&
+                     (among(target_names, target) || among(class_names, target));
+  return known ? 95 : 0;
+}
+
+/// What the header says about the columns.
+struct Layout {
+  std::size_t columns = 0, weight = 0;  // 0 = no weight: column 0 is the time
+  std::vector<std::size_t> features;
+  bool two_sided = false, years = false;
+  std::vector<std::string> unused;
+};
+
+Layout read_header(TextReader& reader, QuotedCsv& csv) {
+  if (!reader.next()) reader.fail_file("the file is empty");
+  const auto& fields = csv.split(reader);
+  if (fields.size() < 3) reader.fail(1, "expected a header that begins with time, source and target");
+  const auto expect = [&](std::size_t i, bool known, const char* what) {
+    if (!known)
+      reader.fail(fields[i].column, fmt::format("'{}' is no name of a {} column", printable(fields[i].text), what));
+  };
+  expect(0, among(time_names, fields[0].text), "time");
+  expect(1, among(source_names, fields[1].text), "source");
+  expect(2, among(target_names, fields[2].text) || among(class_names, fields[2].text), "target");
+  Layout layout;
+  layout.columns = fields.size();
+  layout.years = lower(fields[0].text) == "year";
+  layout.two_sided = among(class_names, fields[2].text);
+  for (std::size_t i = 3; i < fields.size(); ++i) {
+    if (among(weight_names, fields[i].text) && layout.weight == 0)
+      layout.weight = i;
+    else if (among(feature_names, fields[i].text))
+      layout.features.push_back(i);
+    else if (among(text_names, fields[i].text))
+      layout.unused.emplace_back(fields[i].text);
+    else
+      reader.fail(fields[i].column,
+                  fmt::format("the column '{}' is unknown or given twice", printable(fields[i].text)));
+  }
+  return layout;
+}
+
+/// Numbers of names by first appearance.
+class NameTable {
+ public:
+  std::int64_t number(const std::string& name) {
+    return number_.try_emplace(name, static_cast<std::int64_t>(number_.size())).first->second;
+  }
+  /// -1 for a name that has no number.
+  std::int64_t find(const std::string& name) const {
+    const auto at = number_.find(name);
+    return at == number_.end() ? -1 : at->second;
+  }
+
+ private:
+  std::unordered_map<std::string, std::int64_t> number_;
+};
+
+struct Tables {
+  NameTable sources, targets;  // one-sided files use `sources` for both
+  bool two_sided = false;
+  NameTable& of_targets() { return two_sided ? targets : sources; }
+};
+
+double read_time(const TextReader& reader, const Token& token, bool years) {
+  if (years) {
+    const std::int64_t year = reader.whole(token, "year");
+    if (year > 9999) reader.fail(token.column, fmt::format("the year {} is beyond 9999", year));
+    return static_cast<double>(year);
+  }
+  return token.text.find('-', 1) == 4 ? reader.date_time(token) : reader.seconds(token);
+}
+
+std::string read_name(const TextReader& reader, const Token& token, const char* what) {
+  if (token.text.empty()) reader.fail(token.column, fmt::format("the {} is missing", what));
+  return std::string(token.text);
+}
+
+/// The node labels that belong to an edge list, or "".
+std::string label_file(const std::string& path) {
+  const std::filesystem::path file(path);
+  std::string name = file.filename().string();
+  const std::size_t at = name.find("_edgelist");
+  if (at == std::string::npos) return {};
+  const std::string stem = name.substr(0, at) + "_node_labels", rest = name.substr(at + 9);
+  for (const std::string& end : {rest, std::string(".csv"), rest + ".gz", std::string(".csv.gz")}) {
+    const auto candidate = file.parent_path() / (stem + end);
+    if (input_exists(candidate.string())) return candidate.string();
+  }
+  return {};
+}
+
+void read_labels(const std::string& path, bool years, Tables& tables, EventGraph& graph) {
+  TextReader reader(path);
+  QuotedCsv csv;
+  if (!reader.next()) reader.fail_file("the file is empty");
+  if (csv.split(reader).size() != 4) reader.fail(1, "node labels have four columns: time, vertex, class, weight");
+  std::int64_t absent = 0;
+  TimedLabels& labels = graph.timed_labels;
+  while (reader.next()) {
+    const auto& fields = csv.split(reader);
+    if (fields.size() != 4)
+      reader.fail(misplaced_column(reader.line(), fields, 4),
+                  fmt::format("expected 4 columns, found {}", fields.size()));
+    const double time = read_time(reader, fields[0], years);
+    const std::int64_t vertex = tables.sources.find(read_name(reader, fields[1], "vertex"));
+    const std::int64_t label = tables.of_targets().number(read_name(reader, fields[2], "class"));
+    const float share = reader.weight(fields[3]);
+    if (label > std::numeric_limits<std::int32_t>::max())
+      reader.fail(fields[2].column, "there are more than 2^31 classes");
+    absent += vertex < 0;
+    if (vertex < 0) continue;
+    labels.vertex.push_back(find_vertex(graph, vertex));
+    labels.time.push_back(time);
+    labels.label.push_back(static_cast<std::int32_t>(label));
+    labels.share.push_back(share);
+  }
+  sort_by_time(labels);
+  graph.provenance.notes.push_back(fmt::format("{}: {} labels; {} more are of vertices without events and left out",
+                                               std::filesystem::path(path).filename().string(), labels.time.size(),
+                                               absent));
+}
+
+void read_rows(TextReader& reader, QuotedCsv& csv, const Layout& layout, Tables& tables, EventBuilder& events) {
+  while (reader.next()) {
+    const auto& fields = csv.split(reader);
+    if (fields.size() != layout.columns) {
+      reader.fail(misplaced_column(reader.line(), fields, layout.columns),
+                  fmt::format("expected {} columns, found {}", layout.columns, fields.size()));
+    }
+    const double time = read_time(reader, fields[0], layout.years);
+    const std::int64_t source = tables.sources.number(read_name(reader, fields[1], "source"));
+    events.add(source, tables.of_targets().number(read_name(reader, fields[2], "target")), time);
+    if (layout.weight != 0) events.add_weight(reader.weight(fields[layout.weight]));
+    for (const std::size_t i : layout.features) events.add_feature(reader.single(fields[i], "feature"));
+  }
+}
+
+EventGraph read(const std::string& path) {
+  const std::string name = std::filesystem::path(path).filename().string();
+  if (name.find("_node_labels") != std::string::npos)
+    throw InvalidInput(path, 0, 0, "holds labels; give the edge list, and the labels beside it are read too");
+  TextReader reader(path);
+  QuotedCsv csv;
+  const Layout layout = read_header(reader, csv);
+  Tables tables;
+  tables.two_sided = layout.two_sided;
+  EventBuilder events;
+  read_rows(reader, csv, layout, tables, events);
+  EventGraph graph = events.finish(path, "tgb");
+  graph.two_sided = layout.two_sided;
+  graph.stepped = layout.years;
+  graph.provenance.notes.push_back("vertices have names in the file; ids number them by first appearance");
+  if (layout.years) graph.provenance.notes.push_back("steps are years");
+  if (!layout.unused.empty())
+    graph.provenance.notes.push_back(fmt::format("columns that are not used: {}", fmt::join(layout.unused, ", ")));
+  const std::string labels = label_file(path);
+  if (!labels.empty()) read_labels(labels, layout.years, tables, graph);
+  return graph;
+}
+
+const Register<FormatTag> registered{{"tgb",
+                                      "Temporal Graph Benchmark edge lists (csv), with node labels beside them",
+                                      "Huang et al., Temporal Graph Benchmark for Machine Learning on Temporal Graphs, "
+                                      "NeurIPS 2023",
+                                      {},
+                                      {probe, read},
+                                      {}}};
+
+}  // namespace
+}  // namespace strobe

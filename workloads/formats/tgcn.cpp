@@ -1,0 +1,122 @@
+// T-GCN's pair of csv files, NAME_adj.csv and NAME_speed.csv (either may be gzip, either may be named):
+//   adj    N rows of N weights without header; row i, column j weighs what vertex i reads of vertex j
+//   speed  a header of N sensor names, then a row of N values per step
+// Returns one snapshot of the non-zero weights, shared by all steps; features are the values of the step, the target of
+// a step is the value one step later. T-GCN divides speeds by their maximum before training; that is not done here.
+// Cost: one pass over each file. Source: Zhao et al., T-GCN: A Temporal Graph Convolutional Network for Traffic
+// Prediction, IEEE T-ITS 2020; github.com/lehaifeng/T-GCN, data/.
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <set>
+
+#include "core/errors.hpp"
+#include "core/hash.hpp"
+#include "workloads/inputs.hpp"
+#include "workloads/probing.hpp"
+#include "workloads/snapshot_file.hpp"
+#include "workloads/text_reader.hpp"
+#include "workloads/workload.hpp"
+
+namespace strobe {
+namespace {
+
+constexpr std::string_view adjacency_end = "_adj.csv", speed_end = "_speed.csv";
+
+int probe(std::string_view head, std::string_view name) {
+  if (!has_suffix(name, adjacency_end) && !has_suffix(name, speed_end)) return 0;
+  return first_line(head).find(',') == std::string_view::npos ? 0 : 90;
+}
+
+/// The file of the pair that ends in `end`: `path` itself or the one beside it. Throws when it is not there.
+std::string file_of_pair(const std::string& path, std::string_view end) {
+  if (has_suffix(path, end)) return path;
+  for (const std::string_view other : {adjacency_end, speed_end}) {
+    const std::size_t at = path.rfind(other);
+    if (at == std::string::npos || !has_suffix(path, other)) continue;
+    for (const char* packed : {"", ".gz"}) {
+      const std::string file = path.substr(0, at) + std::string(end) + packed;
+      if (input_exists(file)) return file;
+    }
+    throw InvalidInput(path, 0, 0, fmt::format("the file that ends in {} is missing beside it", end));
+  }
+  throw InvalidInput(path, 0, 0, "a T-GCN file is called NAME_adj.csv or NAME_speed.csv");
+}
+
+/// Fields of the current line, of which there must be `expected` (0 = any number).
+const std::vector<Token>& split_row(TextReader& reader, std::size_t expected) {
+  const auto& fields = reader.split_commas();
+  if (expected != 0 && fields.size() != expected)
+    reader.fail(misplaced_column(reader.line(), fields, expected),
+                fmt::format("expected {} columns, found {}", expected, fields.size()));
+  return fields;
+}
+
+std::vector<SnapshotEdge> read_adjacency(const std::string& path, std::int64_t& vertices) {
+  TextReader reader(path);
+  std::vector<SnapshotEdge> edges;
+  std::size_t columns = 0, row = 0;
+  for (; reader.next(); ++row) {
+    const auto& fields = split_row(reader, columns);
+    columns = fields.size();
+    if (row == columns) reader.fail(1, fmt::format("the matrix has {} columns, this is row {}", columns, row + 1));
+    for (std::size_t column = 0; column < columns; ++column) {
+      const float weight = reader.weight(fields[column]);
+      if (weight != 0) edges.push_back({static_cast<VertexId>(column), static_cast<VertexId>(row), weight});
+    }
+  }
+  if (row == 0) reader.fail_file("the file is empty");
+  if (row != columns) reader.fail_file(fmt::format("the matrix has {} columns, but only {} rows", columns, row));
+  vertices = static_cast<std::int64_t>(columns);
+  return edges;
+}
+
+/// Values [steps, vertices].
+std::vector<float> read_speed(const std::string& path, std::int64_t vertices) {
+  TextReader reader(path);
+  if (!reader.next()) reader.fail_file("the file is empty");
+  const auto columns = static_cast<std::size_t>(vertices);
+  std::set<std::string> names;
+  for (const Token& token : split_row(reader, columns)) {
+    if (!names.emplace(token.text).second)
+      reader.fail(token.column, fmt::format("the sensor '{}' is there twice", printable(token.text)));
+  }
+  std::vector<float> values;
+  while (reader.next()) {
+    for (const Token& token : split_row(reader, columns)) values.push_back(reader.single(token, "value"));
+  }
+  if (values.empty()) reader.fail_file("the file has no steps");
+  return values;
+}
+
+SnapshotGraph read_snapshots(const std::string& path) {
+  const std::string adjacency = file_of_pair(path, adjacency_end), speed = file_of_pair(path, speed_end);
+  SnapshotGraph graph;
+  describe_file(path, "tgcn", graph.provenance);
+  const std::vector<SnapshotEdge> edges = read_adjacency(adjacency, graph.vertices);
+  graph.features = read_speed(speed, graph.vertices);
+  graph.feature_width = 1;
+  graph.targets = next_step_targets(graph.features, graph.vertices);
+  const std::size_t steps = graph.features.size() / static_cast<std::size_t>(graph.vertices);
+  const auto snapshot = make_snapshot(graph.vertices, edges, graph.provenance);
+  graph.snapshots.assign(steps, snapshot);
+  for (std::size_t t = 0; t < steps; ++t) graph.step_begin.push_back(static_cast<double>(t));
+  const std::string& other = path == adjacency ? speed : adjacency;
+  graph.provenance.notes = {
+      fmt::format("read together with {} (sha256 {})", std::filesystem::path(other).filename().string(),
+                  sha256_file(other)),
+      fmt::format("the graph is static: the same {} edges stand in each of the {} steps", snapshot->nonzeros(), steps),
+      "features are the file's values at the step, targets those of the next step; nothing is standardised"};
+  return graph;
+}
+
+const Register<FormatTag> registered{{"tgcn",
+                                      "T-GCN's csv pair: NAME_adj.csv (weights) and NAME_speed.csv (values per step)",
+                                      "Zhao et al., T-GCN: A Temporal Graph Convolutional Network for Traffic "
+                                      "Prediction, IEEE T-ITS 2020",
+                                      {},
+                                      {probe, nullptr, read_snapshots},
+                                      {}}};
+
+}  // namespace
+}  // namespace strobe

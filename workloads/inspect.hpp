@@ -1,0 +1,21 @@
+// What `strobe inspect` finds out about a workload.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "workloads/shape.hpp"
+#include "workloads/workload.hpp"
+
+namespace strobe {
+
+struct Inspection {
+  Json report;       // as `inspect_workload` returns it
+  GraphShape shape;  // complete, with its source
+};
+
+/// Loads `workload` and counts. `windows` are the smoothing windows whose degrees the shape holds.
+Inspection inspect(const std::string& workload, const Json& parameters, std::uint64_t seed,
+                   const std::vector<std::int64_t>& windows = {1});
+
+}  // namespace strobe

@@ -1,0 +1,26 @@
+// Comma-separated fields that may be quoted, as csv files with names and titles have them (RFC 4180, one row a line).
+#pragma once
+
+#include <list>
+#include <string>
+#include <vector>
+
+#include "workloads/text_reader.hpp"
+
+namespace strobe {
+
+/// Splits the lines of a reader; keeps the text of fields that hold quotes.
+class QuotedCsv {
+ public:
+  /// Fields of the current line, valid until the next call. A quoted field may hold commas and "" for a quote. Throws
+  /// InvalidInput for a quote that is not closed on its line or is followed by anything but a comma.
+  const std::vector<Token>& split(const TextReader& reader);
+
+ private:
+  std::size_t take_quoted(const TextReader& reader, std::size_t begin);
+
+  std::vector<Token> fields_;
+  std::list<std::string> unquoted_;
+};
+
+}  // namespace strobe

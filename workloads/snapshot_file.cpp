@@ -1,0 +1,124 @@
+// What formats of snapshot files share. Snapshots that steps share stay shared under every option.
+#include "workloads/snapshot_file.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <limits>
+#include <map>
+#include <utility>
+
+#include "core/errors.hpp"
+#include "core/hash.hpp"
+#include "workloads/workload.hpp"
+
+namespace strobe {
+namespace {
+
+using Row = std::vector<std::pair<VertexId, float>>;
+
+/// Sorts a row's columns and adds the weights of equal ones; returns how many entries went.
+std::int64_t append_row(Row& row, Snapshot& snapshot) {
+  std::stable_sort(row.begin(), row.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::int64_t merged = 0;
+  for (std::size_t i = 0; i < row.size();) {
+    const VertexId column = row[i].first;
+    double sum = 0;
+    std::size_t next = i;
+    for (; next < row.size() && row[next].first == column; ++next) sum += static_cast<double>(row[next].second);
+    merged += static_cast<std::int64_t>(next - i) - 1;
+    snapshot.columns.push_back(column);
+    snapshot.values.push_back(static_cast<float>(sum));
+    i = next;
+  }
+  snapshot.row_offsets.push_back(snapshot.nonzeros());
+  return merged;
+}
+
+std::shared_ptr<const Snapshot> transformed(const Snapshot& from, const std::string& orientation, bool binary) {
+  const auto vertices = static_cast<std::int64_t>(from.row_offsets.size()) - 1;
+  std::vector<SnapshotEdge> edges;
+  for (std::int64_t v = 0; v < vertices; ++v) {
+    for (auto i = from.row_offsets[static_cast<std::size_t>(v)]; i < from.row_offsets[static_cast<std::size_t>(v) + 1];
+         ++i) {
+      const auto at = static_cast<std::size_t>(i);
+      const auto row = static_cast<VertexId>(v);
+      if (orientation != "out") edges.push_back({from.columns[at], row, from.values[at]});
+      if (orientation != "in") edges.push_back({row, from.columns[at], from.values[at]});
+    }
+  }
+  Provenance ignored;
+  auto result = std::make_shared<Snapshot>(*make_snapshot(vertices, edges, ignored));
+  if (binary) std::fill(result->values.begin(), result->values.end(), 1.0f);
+  return result;
+}
+
+void refuse_windows(const FileOptions& options, const std::string& path) {
+  const auto refuse = [&](bool given, const char* option) {
+    if (given)
+      throw InvalidRequest(option, path + " holds steps already, they cannot be cut again; leave the option out");
+  };
+  refuse(!options.window.empty(), "window");
+  refuse(options.window_events != 0, "window_events");
+  refuse(options.window_count != 0, "window_count");
+  refuse(options.partial != "keep", "partial");
+  refuse(options.cumulative, "cumulative");
+  refuse(!options.stride.empty(), "stride");
+  refuse(options.lags != 0, "lags");
+  refuse(options.edge_life != 1, "edge_life");
+  refuse(options.min_edges != 0, "min_edges");
+  if (options.ids == "offset")
+    throw InvalidRequest("ids", path + " numbers one set of vertices; ids=offset is for files with two sides");
+}
+
+}  // namespace
+
+std::shared_ptr<const Snapshot> make_snapshot(std::int64_t vertices, const std::vector<SnapshotEdge>& edges,
+                                              Provenance& provenance) {
+  const auto n = static_cast<std::size_t>(vertices);
+  std::vector<std::size_t> end(n + 1, 0);
+  for (const SnapshotEdge& edge : edges) {
+    ++end[static_cast<std::size_t>(edge.target) + 1];
+    provenance.self_loops += edge.source == edge.target;
+  }
+  for (std::size_t v = 0; v < n; ++v) end[v + 1] += end[v];
+  std::vector<SnapshotEdge> by_row(edges.size());
+  for (const SnapshotEdge& edge : edges) by_row[end[static_cast<std::size_t>(edge.target)]++] = edge;
+  auto snapshot = std::make_shared<Snapshot>();
+  snapshot->row_offsets.reserve(n + 1);
+  snapshot->row_offsets.push_back(0);
+  Row row;
+  for (std::size_t v = 0, begin = 0; v < n; begin = end[v++]) {
+    row.clear();
+    for (std::size_t i = begin; i < end[v]; ++i) row.emplace_back(by_row[i].source, by_row[i].weight);
+    provenance.duplicates += append_row(row, *snapshot);
+  }
+  provenance.rows += static_cast<std::int64_t>(edges.size());
+  return snapshot;
+}
+
+void describe_file(const std::string& path, const std::string& format, Provenance& provenance) {
+  provenance.name = std::filesystem::path(path).filename().string();
+  provenance.format = format;
+  provenance.source = path;
+  provenance.sha256 = sha256_file(path);
+}
+
+std::vector<float> next_step_targets(const std::vector<float>& series, std::int64_t vertices) {
+  std::vector<float> targets(series.begin() + static_cast<std::ptrdiff_t>(vertices), series.end());
+  targets.resize(series.size(), std::numeric_limits<float>::quiet_NaN());
+  return targets;
+}
+
+void apply_options(const FileOptions& options, SnapshotGraph& graph) {
+  refuse_windows(options, graph.provenance.source);
+  const bool binary = options.weights == "binary";
+  if (options.orientation == "in" && !binary) return;
+  std::map<const Snapshot*, std::shared_ptr<const Snapshot>> done;
+  for (auto& snapshot : graph.snapshots) {
+    auto& result = done[snapshot.get()];
+    if (!result) result = transformed(*snapshot, options.orientation, binary);
+  }
+  for (auto& snapshot : graph.snapshots) snapshot = done[snapshot.get()];
+}
+
+}  // namespace strobe

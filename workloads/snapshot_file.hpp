@@ -1,0 +1,36 @@
+// Files that hold steps instead of events: what their formats share, and how options apply to them.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "workloads/graph.hpp"
+
+namespace strobe {
+
+struct FileOptions;
+
+/// An edge of a snapshot in dense ids.
+struct SnapshotEdge {
+  VertexId source = 0, target = 0;
+  float weight = 1;
+};
+
+/// The snapshot of `edges` over `vertices` vertices. Parallel edges become one, their weights add. Rows, self-loops and
+/// merged rows are added to the counts of `provenance`. Cost O(N + E log d).
+std::shared_ptr<const Snapshot> make_snapshot(std::int64_t vertices, const std::vector<SnapshotEdge>& edges,
+                                              Provenance& provenance);
+
+/// Fills name, format, source and SHA-256 of the file at `path`.
+void describe_file(const std::string& path, const std::string& format, Provenance& provenance);
+
+/// The target of a step is the series' value one step later; the last step has none (NaN). `series` is [T, N].
+std::vector<float> next_step_targets(const std::vector<float>& series, std::int64_t vertices);
+
+/// Applies orientation and weights to a graph that a format read. `weights` count and file keep the file's values (a
+/// step has no events to count), binary makes them 1. Throws InvalidRequest for options that cut events: such a file
+/// has its steps already.
+void apply_options(const FileOptions& options, SnapshotGraph& graph);
+
+}  // namespace strobe

@@ -1,0 +1,158 @@
+// Vertex features and timed classes on the steps of a graph. Cost: O(T N F) for features, O(L log T) for L labels.
+#include "workloads/vertex_data.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <limits>
+#include <numeric>
+
+#include "core/errors.hpp"
+#include "core/units.hpp"
+#include "workloads/npy.hpp"
+
+namespace strobe {
+namespace {
+
+void check_memory(const SnapshotGraph& graph, std::int64_t width) {
+  const double bytes = static_cast<double>(graph.steps()) * static_cast<double>(graph.vertices) *
+                       static_cast<double>(width) * sizeof(float);
+  const double memory = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGE_SIZE));
+  if (bytes <= memory) return;
+  throw InvalidRequest(
+      "features", fmt::format("{} features of {} vertices in {} steps need {}, this machine has {}", width,
+                              format_count(graph.vertices), graph.steps(), format_bytes(bytes), format_bytes(memory)));
+}
+
+/// The same features [N, F] in every step.
+void repeat_features(const std::vector<float>& of_vertices, std::int64_t width, SnapshotGraph& graph) {
+  check_memory(graph, width);
+  graph.feature_width = width;
+  graph.features.clear();
+  graph.features.reserve(of_vertices.size() * graph.snapshots.size());
+  for (std::int64_t t = 0; t < graph.steps(); ++t)
+    graph.features.insert(graph.features.end(), of_vertices.begin(), of_vertices.end());
+}
+
+float feature(const NpyArray& array, std::int64_t i, const std::string& file) {
+  const double value = array.at(i);
+  if (!(std::abs(value) <= static_cast<double>(std::numeric_limits<float>::max())))
+    throw InvalidInput(file, 0, 0, fmt::format("element {} is {}, which is no finite fp32", i, value));
+  return static_cast<float>(value);
+}
+
+/// Row of every vertex in an array of `rows` rows.
+std::vector<std::int64_t> rows_of_vertices(const EventGraph* events, std::int64_t vertices, std::int64_t rows,
+                                           const std::string& file) {
+  std::vector<std::int64_t> row(static_cast<std::size_t>(vertices));
+  std::iota(row.begin(), row.end(), std::int64_t{0});
+  if (rows == vertices) return row;
+  const bool by_id = events != nullptr && rows > vertices && rows > events->original_id.back();
+  if (!by_id) {
+    throw InvalidInput(
+        file, 0, 0,
+        fmt::format("the array has {} rows for {} vertices{}", rows, vertices,
+                    events == nullptr ? "" : fmt::format(" with ids up to {}", events->original_id.back())));
+  }
+  std::copy(events->original_id.begin(), events->original_id.end(), row.begin());
+  return row;
+}
+
+void features_from_npy(const EventGraph* events, const std::string& file, SnapshotGraph& graph) {
+  const NpyArray shape = read_npy_header(file);
+  const std::size_t axes = shape.shape.size();
+  if (axes != 2 && axes != 3)
+    throw InvalidInput(file, 0, 0,
+                       fmt::format("expected [vertices, features] or [steps, vertices, features], found {} "
+                                   "axes",
+                                   axes));
+  const std::int64_t steps = axes == 3 ? shape.shape[0] : 1, rows = shape.shape[axes - 2],
+                     width = shape.shape[axes - 1];
+  if (axes == 3 && steps != graph.steps())
+    throw InvalidInput(file, 0, 0, fmt::format("the array has {} steps, the graph has {}", steps, graph.steps()));
+  if (width == 0) throw InvalidInput(file, 0, 0, "the array has no features");
+  const std::vector<std::int64_t> row = rows_of_vertices(events, graph.vertices, rows, file);
+  check_memory(graph, width);
+  const NpyArray array = read_npy(file);
+  std::vector<float> values;
+  values.reserve(static_cast<std::size_t>(steps * graph.vertices * width));
+  for (std::int64_t t = 0; t < steps; ++t) {
+    for (const std::int64_t r : row) {
+      for (std::int64_t i = 0; i < width; ++i) values.push_back(feature(array, (t * rows + r) * width + i, file));
+    }
+  }
+  if (axes == 2) return repeat_features(values, width, graph);
+  graph.feature_width = width;
+  graph.features = std::move(values);
+}
+
+}  // namespace
+
+VertexId find_vertex(const EventGraph& graph, std::int64_t original_id) {
+  const auto at = std::lower_bound(graph.original_id.begin(), graph.original_id.end(), original_id);
+  const bool found = at != graph.original_id.end() && *at == original_id;
+  return found ? static_cast<VertexId>(at - graph.original_id.begin()) : -1;
+}
+
+void sort_by_time(TimedLabels& labels) {
+  std::vector<std::size_t> order(labels.time.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return labels.time[a] < labels.time[b]; });
+  TimedLabels sorted;
+  for (const std::size_t i : order) {
+    sorted.vertex.push_back(labels.vertex[i]);
+    sorted.time.push_back(labels.time[i]);
+    sorted.label.push_back(labels.label[i]);
+    sorted.share.push_back(labels.share[i]);
+  }
+  labels = std::move(sorted);
+}
+
+void set_features(const EventGraph* events, const std::string& features, SnapshotGraph& graph) {
+  if (features.empty()) return;
+  if (features != "own") {
+    features_from_npy(events, features, graph);
+    graph.provenance.notes.push_back(fmt::format("features are those of {}, {} for a vertex",
+                                                 std::filesystem::path(features).filename().string(),
+                                                 graph.feature_width));
+    return;
+  }
+  if (events == nullptr) return;
+  if (events->vertex_feature_width == 0)
+    throw InvalidRequest("features", "features=own, but the file brings no vertex features");
+  repeat_features({events->vertex_features.begin(), events->vertex_features.end()}, events->vertex_feature_width,
+                  graph);
+}
+
+void set_cell_labels(const EventGraph& events, SnapshotGraph& graph) {
+  const TimedLabels& labels = events.timed_labels;
+  if (labels.time.empty() || graph.step_begin.empty()) return;
+  constexpr std::int32_t largest = std::numeric_limits<std::int8_t>::max();
+  const auto cells = static_cast<std::size_t>(graph.steps() * graph.vertices);
+  graph.cell_label.assign(cells, -1);
+  std::vector<double> time(cells, -std::numeric_limits<double>::infinity());
+  std::vector<float> share(cells, 0);
+  std::int64_t left_out = 0;
+  for (std::size_t i = 0; i < labels.time.size(); ++i) {
+    const auto step = std::upper_bound(graph.step_begin.begin(), graph.step_begin.end(), labels.time[i]);
+    if (step == graph.step_begin.begin() || labels.label[i] > largest) {
+      ++left_out;
+      continue;
+    }
+    const auto t = static_cast<std::int64_t>(step - graph.step_begin.begin()) - 1;
+    const auto cell = static_cast<std::size_t>(t * graph.vertices + labels.vertex[i]);
+    if (time[cell] == labels.time[i] && share[cell] >= labels.share[i]) continue;
+    time[cell] = labels.time[i];
+    share[cell] = labels.share[i];
+    graph.cell_label[cell] = static_cast<std::int8_t>(labels.label[i]);
+  }
+  if (left_out > 0)
+    graph.provenance.notes.push_back(fmt::format(
+        "{} labels lie before the first step or have a class beyond {} and are left out", left_out, largest));
+}
+
+}  // namespace strobe
