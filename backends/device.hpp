@@ -91,6 +91,8 @@ class Device {
   /// Whether transposed products are faster here with the transpose stored beside a sparse matrix (at the price of
   /// its memory) than by scattering.
   virtual bool wants_transpose() const { return false; }
+  /// Whether narrow products are faster here with overlapping snapshots stored two at a time (paired_matrix.hpp).
+  virtual bool wants_pairs() const { return false; }
 
  protected:
   KernelContext context_;

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "backends/paired_matrix.hpp"
 #include "backends/span.hpp"
 #include "backends/tensor.hpp"
 
@@ -32,6 +33,8 @@ struct SparseMatrix {
   Tensor transposed_offsets;     // i64 [columns + 1, 1]
   Tensor transposed_indices;     // i32 [nonzeros, 1]
   Tensor transposed_values;      // [nonzeros, 1]
+  // The same matrix and its transpose two steps at a time, for narrow products; absent when it was not built.
+  std::shared_ptr<const PairedMatrix> paired, paired_transpose;
 
   std::uint64_t bytes() const {
     return row_offsets.bytes() + column_indices.bytes() + values.bytes();

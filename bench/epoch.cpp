@@ -29,11 +29,11 @@ struct Epoch {
   }
 };
 
-Epoch make_epoch(const std::string& variant, bool with_transpose) {
+Epoch make_epoch(const std::string& variant, bool with_transpose, bool with_pairs) {
   Epoch e;
   e.device = make_device(variant);
   Device& d = *e.device;
-  const SparseMatrix a = upload(d, standard_graph(), with_transpose);
+  const SparseMatrix a = upload(d, standard_graph(), with_transpose, with_pairs);
   const std::int64_t rows = a.rows, steps = a.steps;
   const Tensor x = constant(d, rows, inputs), w1 = constant(d, inputs, hidden), w2 = constant(d, hidden, hidden);
   const Tensor dw1 = constant(d, inputs, hidden), dw2 = constant(d, hidden, hidden);
@@ -51,8 +51,8 @@ Epoch make_epoch(const std::string& variant, bool with_transpose) {
   return e;
 }
 
-void epoch(benchmark::State& state, const std::string& variant, bool with_transpose) {
-  const Epoch e = make_epoch(variant, with_transpose);
+void epoch(benchmark::State& state, const std::string& variant, bool with_transpose, bool with_pairs) {
+  const Epoch e = make_epoch(variant, with_transpose, with_pairs);
   Work work;
   e.each([&](const auto& op) {
     const Work one = op.work();
@@ -63,7 +63,7 @@ void epoch(benchmark::State& state, const std::string& variant, bool with_transp
 }
 
 void part(benchmark::State& state) {
-  const Epoch e = make_epoch("", true);
+  const Epoch e = make_epoch("", true, true);
   std::int64_t position = 0;
   e.each([&](const auto& op) {
     if (position++ != state.range(0)) return;
@@ -73,13 +73,14 @@ void part(benchmark::State& state) {
 }
 
 const bool registered = [] {
-  const auto add = [](const std::string& name, const std::string& variant, bool with_transpose) {
-    const auto run = [=](benchmark::State& state) { epoch(state, variant, with_transpose); };
+  const auto add = [](const std::string& name, const std::string& variant, bool with_transpose, bool with_pairs) {
+    const auto run = [=](benchmark::State& state) { epoch(state, variant, with_transpose, with_pairs); };
     timed(benchmark::RegisterBenchmark(("epoch/" + name).c_str(), run), benchmark::kMillisecond);
   };
-  add("best", "", true);
-  add("best_without_transpose", "", false);
-  add("plain", "plain", true);
+  add("best", "", true, true);
+  add("best_without_pairs", "", true, false);
+  add("best_without_transpose", "", false, false);
+  add("plain", "plain", true, false);
   timed(benchmark::RegisterBenchmark("epoch/part", part), benchmark::kMillisecond)->DenseRange(0, 6);
   return true;
 }();

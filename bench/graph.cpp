@@ -77,7 +77,7 @@ const HostMatrix& standard_graph() {
   return graph;
 }
 
-SparseMatrix upload(Device& device, const HostMatrix& host, bool with_transpose) {
+SparseMatrix upload(Device& device, const HostMatrix& host, bool with_transpose, bool with_pairs) {
   SparseMatrix a;
   a.rows = a.columns = a.halo_begin = host.rows;
   a.nonzeros = static_cast<std::int64_t>(host.indices.size());
@@ -89,8 +89,10 @@ SparseMatrix upload(Device& device, const HostMatrix& host, bool with_transpose)
   for (std::int64_t s = 0; s <= host.steps; ++s) step_rows.push_back(s * host.step_rows);
   a.step_rows = column(device, step_rows);
   a.step_halo = column(device, step_halo);
+  if (with_pairs) a.paired = pair_steps<float>(device, {host.offsets, host.indices, host.values}, host.step_rows);
   if (with_transpose) {
     const HostTranspose t = transpose(host);
+    if (with_pairs) a.paired_transpose = pair_steps<float>(device, {t.offsets, t.indices, t.values}, host.step_rows);
     a.transposed_offsets = column(device, t.offsets);
     a.transposed_indices = column(device, t.indices);
     a.transposed_values = column(device, t.values);

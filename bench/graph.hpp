@@ -31,7 +31,7 @@ HostMatrix make_graph(const GraphSize& size);
 /// The standard graph (T = 64, N = 16384, f = 3, w = 5), made once.
 const HostMatrix& standard_graph();
 
-/// `host` on the device in fp32, with its transpose when asked for.
-SparseMatrix upload(Device& device, const HostMatrix& host, bool with_transpose);
+/// `host` on the device in fp32, with its transpose and the pairs of both when asked for.
+SparseMatrix upload(Device& device, const HostMatrix& host, bool with_transpose, bool with_pairs);
 
 }  // namespace strobe::bench

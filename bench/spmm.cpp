@@ -19,7 +19,8 @@ enum class Direction { forward, transpose, scatter };
 void spmm(benchmark::State& state, const std::string& variant, Direction direction) {
   const std::int64_t width = state.range(0);
   const auto device = make_device(variant);
-  const SparseMatrix a = upload(*device, graph_for(width), direction == Direction::transpose);
+  const SparseMatrix a = upload(*device, graph_for(width), direction == Direction::transpose,
+                               variant == "paired" && direction != Direction::scatter);
   const Tensor from = constant(*device, a.columns, width), to = constant(*device, a.rows, width);
   if (direction == Direction::forward) {
     measure(state, *device, Spmm{a, from, to, false});
@@ -44,6 +45,14 @@ const bool registered = [] {
           ->Arg(64)
           ->Arg(128);
     }
+  }
+  for (const Direction direction : {Direction::forward, Direction::transpose}) {
+    const auto run = [direction](benchmark::State& state) { spmm(state, "paired", direction); };
+    const std::string name = direction == Direction::forward ? "forward" : "backward_transpose";
+    timed(benchmark::RegisterBenchmark(("spmm/" + name + "/paired").c_str(), run), benchmark::kMillisecond)
+        ->ArgName("width")
+        ->Arg(2)
+        ->Arg(6);
   }
   return true;
 }();

@@ -64,6 +64,7 @@ inline constexpr std::uint32_t generator = 4;
 inline constexpr std::uint32_t partition = 5;
 inline constexpr std::uint32_t bootstrap = 6;
 inline constexpr std::uint32_t test = 7;
+inline constexpr std::uint32_t ranking = 9;
 }  // namespace random_purpose
 
 }  // namespace strobe

@@ -6,6 +6,7 @@
 #include "models/model.hpp"
 #include "models/optimizer.hpp"
 #include "models/task.hpp"
+#include "workloads/catalog.hpp"
 #include "workloads/workload.hpp"
 
 namespace strobe {
@@ -38,7 +39,7 @@ const FieldTable& workload_fields(const std::string& plugin, const std::string& 
 }
 
 std::vector<std::string> workload_names() {
-  std::vector<std::string> names = DatasetRegistry::instance().names();
+  std::vector<std::string> names = dataset_names();
   for (const std::string& name : GeneratorRegistry::instance().names()) names.push_back(name);
   return names;
 }

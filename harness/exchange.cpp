@@ -77,19 +77,35 @@ void Exchange::run(Device& device, Communicator& communicator, const ExchangeSid
   if (side.unpack.defined()) device.run(CopyRuns{receive, to, side.unpack, side.receive_total, accumulate});
 }
 
-Var Exchange::apply(Tape& tape, Communicator& communicator, const Var& x) const {
+Tensor Exchange::run_forward(Device& device, Communicator& communicator, const Var& x) const {
   if (x->value.rows() != input_rows_) throw Error("exchange: the tensor has another number of rows than the plan");
-  if (identity_) return x;
-  Device& device = tape.device();
   const Tensor y = device.allocate(output_rows_, x->value.columns(), x->value.type());
   run(device, communicator, forward_, false, x->value, y);
+  return y;
+}
+
+void Exchange::run_backward(Tape& tape, Communicator& communicator, const Var& x, const Variable& result) const {
+  Device& on = tape.device();
+  const GradientTarget target = tape.target(x);
+  const Tensor& value = x->value;
+  const Tensor dx = target.accumulate ? on.allocate(value.rows(), value.columns(), value.type()) : target.tensor;
+  run(on, communicator, backward_, fan_out_, result.gradient, dx);
+  if (target.accumulate) on.run(AddScaled{dx, target.tensor, 1.0});
+}
+
+Var Exchange::apply(Tape& tape, Communicator& communicator, const Var& x) const {
+  if (identity_) return x;
+  const Tensor y = run_forward(tape.device(), communicator, x);
   return tape.record(y, {x}, [this, &tape, &communicator, x](const Variable& result) {
-    Device& on = tape.device();
-    const GradientTarget target = tape.target(x);
-    const Tensor& value = x->value;
-    const Tensor dx = target.accumulate ? on.allocate(value.rows(), value.columns(), value.type()) : target.tensor;
-    run(on, communicator, backward_, fan_out_, result.gradient, dx);
-    if (target.accumulate) on.run(AddScaled{dx, target.tensor, 1.0});
+    run_backward(tape, communicator, x, result);
+  });
+}
+
+Var Exchange::apply_everywhere(Tape& tape, Communicator& communicator, const Var& x) const {
+  if (identity_) return x;
+  const Tensor y = run_forward(tape.device(), communicator, x);
+  return tape.record_collective(y, [this, &tape, &communicator, x](const Variable& result) {
+    run_backward(tape, communicator, x, result);
   });
 }
 

@@ -28,8 +28,12 @@ class Exchange {
 
   /// The exchanged rows [output_rows, F] of x [input_rows, F], recorded on the tape. All ranks must call it.
   Var apply(Tape& tape, Communicator& communicator, const Var& x) const;
+  /// The same where some ranks' inputs are empty or carry no gradient: the backward exchange is entered by all ranks.
+  Var apply_everywhere(Tape& tape, Communicator& communicator, const Var& x) const;
 
  private:
+  Tensor run_forward(Device& device, Communicator& communicator, const Var& x) const;
+  void run_backward(Tape& tape, Communicator& communicator, const Var& x, const Variable& result) const;
   void run(Device& device, Communicator& communicator, const ExchangeSide& side, bool accumulate, const Tensor& from,
            const Tensor& to) const;
 

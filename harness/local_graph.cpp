@@ -1,5 +1,6 @@
 #include "harness/local_graph.hpp"
 
+#include <algorithm>
 #include <limits>
 
 namespace strobe {
@@ -125,19 +126,50 @@ HostCsr transpose(const HostCsr& csr, std::int64_t columns, const std::vector<T>
   return result;
 }
 
-/// Adds the transpose to `a` on a device that is faster with it.
-void add_transpose(Device& device, const HostCsr& csr, SparseMatrix& a) {
+/// Whether pairs of steps serve all products of these widths: two rows in one 64-byte line.
+bool pairs_fit(const Device& device, std::int64_t width) {
+  return width > 0 && 2 * width * static_cast<std::int64_t>(element_bytes(device.precision())) <= 64;
+}
+
+/// `csr` two steps at a time, when every step that this rank holds has the same rows and needs no other rank's.
+std::shared_ptr<const PairedMatrix> pairs_of(Device& device, const HostCsr& csr, const SparseMatrix& a,
+                                             const std::vector<std::int64_t>& step_rows) {
+  std::int64_t rows = 0;
+  for (std::size_t t = 0; t + 1 < step_rows.size(); ++t) {
+    const std::int64_t here = step_rows[t + 1] - step_rows[t];
+    if (here != 0 && rows != 0 && here != rows) return nullptr;
+    rows = std::max(rows, here);
+  }
+  if (a.columns != a.rows) return nullptr;
+  if (device.precision() == ElementType::f64) {
+    return pair_steps<double>(device, {csr.offsets, csr.columns, csr.values64}, rows);
+  }
+  return pair_steps<float>(device, {csr.offsets, csr.columns, csr.values32}, rows);
+}
+
+HostCsr transposed(const HostCsr& csr, std::int64_t columns, bool fp64) {
+  return fp64 ? transpose(csr, columns, csr.values64, &HostCsr::values64)
+              : transpose(csr, columns, csr.values32, &HostCsr::values32);
+}
+
+/// Adds to `a` what makes products faster on this device. Where pairs serve every product of the model, the plain
+/// transpose is not stored beside theirs.
+void add_fast_forms(Device& device, const HostCsr& csr, const std::vector<std::int64_t>& step_rows,
+                    const ProductWidths& widths, SparseMatrix& a) {
   const bool fp64 = device.precision() == ElementType::f64;
-  const HostCsr t = !device.has_values() ? HostCsr()
-                    : fp64               ? transpose(csr, a.columns, csr.values64, &HostCsr::values64)
-                                         : transpose(csr, a.columns, csr.values32, &HostCsr::values32);
+  const bool pairs = device.wants_pairs() && device.has_values() && pairs_fit(device, widths.least);
+  if (pairs) a.paired = pairs_of(device, csr, a, step_rows);
+  if (!device.wants_transpose()) return;
+  const HostCsr t = device.has_values() ? transposed(csr, a.columns, fp64) : HostCsr();
+  if (a.paired) a.paired_transpose = pairs_of(device, t, a, step_rows);
+  if (a.paired_transpose && pairs_fit(device, widths.most)) return;
   a.transposed_offsets = device.move_in(t.offsets.data(), a.columns + 1, 1, ElementType::i64);
   a.transposed_indices = device.move_in(t.columns.data(), a.nonzeros, 1, ElementType::i32);
   const void* values = fp64 ? static_cast<const void*>(t.values64.data()) : t.values32.data();
   a.transposed_values = device.move_in(values, a.nonzeros, 1, device.precision());
 }
 
-SparseMatrix matrix_on_device(Device& device, const LocalBuilder& builder) {
+SparseMatrix matrix_on_device(Device& device, const LocalBuilder& builder, const ProductWidths& widths) {
   SparseMatrix a;
   a.rows = builder.rows().back();
   a.columns = a.rows + builder.halo().back();
@@ -153,7 +185,7 @@ SparseMatrix matrix_on_device(Device& device, const LocalBuilder& builder) {
   a.column_indices = device.move_in(csr.columns.data(), a.nonzeros, 1, ElementType::i32);
   const void* values = fp64 ? static_cast<const void*>(csr.values64.data()) : csr.values32.data();
   a.values = device.move_in(values, a.nonzeros, 1, device.precision());
-  if (device.wants_transpose()) add_transpose(device, csr, a);
+  add_fast_forms(device, csr, builder.rows(), widths, a);
   a.step_rows = device.move_in(builder.rows().data(), a.steps + 1, 1, ElementType::i64);
   a.step_halo = device.move_in(builder.halo().data(), a.steps + 1, 1, ElementType::i64);
   return a;
@@ -162,10 +194,10 @@ SparseMatrix matrix_on_device(Device& device, const LocalBuilder& builder) {
 }  // namespace
 
 LocalGraph build_local_graph(Device& device, const PreparedGraph& graph, const Placement& placement,
-                             const HaloNeeds& needs, bool with_structure) {
+                             const HaloNeeds& needs, const ProductWidths& widths) {
   const LocalBuilder builder(graph, placement, needs, device.rank());
   LocalGraph local;
-  if (with_structure) local.a = matrix_on_device(device, builder);
+  if (widths.most > 0) local.a = matrix_on_device(device, builder, widths);
   const std::int64_t rows = builder.rows().back();
   if (!device.has_values()) {
     local.features = device.move_in(nullptr, rows, graph.feature_width, device.precision());

@@ -13,10 +13,15 @@ struct LocalGraph {
   Tensor features;  // [own rows, F]
 };
 
+/// Least and largest number of columns that layers multiply A~ with; 0 when none does.
+struct ProductWidths {
+  std::int64_t least = 0, most = 0;
+};
+
 /// Builds rank `device.rank()`'s part under `placement`; `needs` are the cells that its halo brings (may be empty lists).
-/// A~ is left out (no rows) when `with_structure` is false. Cost O(rank's non-zeros + T N / P).
+/// A~ is left out (no rows) when no layer multiplies with it. Cost O(rank's non-zeros + T N / P).
 /// Throws InvalidRequest when a rank holds more than 2^31 - 1 rows.
 LocalGraph build_local_graph(Device& device, const PreparedGraph& graph, const Placement& placement,
-                             const HaloNeeds& needs, bool with_structure);
+                             const HaloNeeds& needs, const ProductWidths& widths);
 
 }  // namespace strobe

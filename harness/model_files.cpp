@@ -56,9 +56,11 @@ SavedMatrix read_entry(const std::string& path, const std::string& name, const J
 
 }  // namespace
 
-void write_safetensors(const std::string& path, const std::vector<SavedMatrix>& matrices, bool fp64) {
+void write_safetensors(const std::string& path, const std::vector<SavedMatrix>& matrices, bool fp64,
+                       const FileNotes& notes) {
   Json header = Json::object();
   header["__metadata__"] = {{"format", "strobe"}};
+  for (const auto& [key, text] : notes) header["__metadata__"][key] = text;
   std::string data;
   for (const SavedMatrix& matrix : matrices) {
     const std::size_t begin = data.size();
@@ -74,7 +76,7 @@ void write_safetensors(const std::string& path, const std::vector<SavedMatrix>& 
   write_file_atomically(path, content + text + data);
 }
 
-std::vector<SavedMatrix> read_safetensors(const std::string& path) {
+std::vector<SavedMatrix> read_safetensors(const std::string& path, FileNotes* notes) {
   const std::string content = read_text_file(path);
   std::uint64_t length = 0;
   if (content.size() >= sizeof length) std::memcpy(&length, content.data(), sizeof length);
@@ -88,7 +90,10 @@ std::vector<SavedMatrix> read_safetensors(const std::string& path) {
   std::uint64_t used = 0;
   try {
     for (const auto& [name, entry] : header.items()) {
-      if (name == "__metadata__") continue;
+      if (name == "__metadata__") {
+        if (notes != nullptr) *notes = entry.get<FileNotes>();
+        continue;
+      }
       matrices.push_back(read_entry(path, name, entry, data));
       used = std::max(used, entry.at("data_offsets").at(1).get<std::uint64_t>());
     }

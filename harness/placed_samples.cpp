@@ -13,7 +13,7 @@ class SamplePlacer {
   PlacedSamples place(const ListScope& scope) {
     collect_needs();
     PlacedSamples placed;
-    placed.total = samples_.count();
+    placed.total_weight = samples_.total_weight();
     placed.halo = halo(placement_, needs_, scope);
     placed.ranks.resize(static_cast<std::size_t>(placement_.ranks));
     for (Rank r = 0; r < placement_.ranks; ++r) {
@@ -25,7 +25,10 @@ class SamplePlacer {
     for (std::size_t i = 0; i < samples_.step.size(); ++i) {
       LocalSamples& local = placed.ranks[static_cast<std::size_t>(home(i))];
       for (std::size_t k = 0; k < arity_; ++k) local.rows[k].push_back(row(home(i), vertex(i, k), samples_.step[i]));
+      local.index.push_back(static_cast<std::int64_t>(i));
       local.label.push_back(samples_.label[i]);
+      if (!samples_.value.empty()) local.value.push_back(samples_.value[i]);
+      if (!samples_.weight.empty()) local.weight.push_back(samples_.weight[i]);
     }
     return placed;
   }

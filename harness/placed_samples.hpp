@@ -9,18 +9,21 @@
 
 namespace strobe {
 
-/// The samples of one rank: rows of its (own + halo) embeddings, one list per vertex of a sample, and labels.
+/// The samples of one rank: rows of its (own + halo) embeddings, one list per vertex of a sample, and what they should
+/// come out as.
 struct LocalSamples {
   std::vector<std::vector<std::int64_t>> rows;  // [arity][n]
   std::vector<std::int32_t> label;              // [n]
-  std::int64_t count() const { return static_cast<std::int64_t>(label.size()); }
+  std::vector<double> value, weight;            // [n], or empty as in the task's list
+  std::vector<std::int64_t> index;              // [n] position in the task's list
+  std::int64_t count() const { return static_cast<std::int64_t>(index.size()); }
 };
 
 /// All ranks' samples, in the order of the task's list, and the exchange that brings what they read.
 struct PlacedSamples {
   ExchangePlan halo;
   std::vector<LocalSamples> ranks;  // [P]
-  std::int64_t total = 0;
+  double total_weight = 0;  // of all ranks' samples
 };
 
 /// Places `samples` under the placement of the embeddings. Cost O(samples log samples + T P).

@@ -1,4 +1,6 @@
 // What `--dry-run` prints: the plan of a case as plain data.
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "core/hash.hpp"
@@ -59,7 +61,11 @@ std::string samples_sha256(const Samples& samples) {
     for (int k = 0; k < samples.arity; ++k) {
       text += std::to_string(samples.vertices[i * static_cast<std::size_t>(samples.arity) + static_cast<std::size_t>(k)]) + " ";
     }
-    text += std::to_string(samples.step[i]) + " " + std::to_string(samples.label[i]) + "\n";
+    text += std::to_string(samples.step[i]) + " " + std::to_string(samples.label[i]);
+    if (!samples.value.empty()) text += " " + fmt::format("{:a}", samples.value[i]);
+    if (!samples.weight.empty()) text += " " + fmt::format("{:a}", samples.weight[i]);
+    if (!samples.candidate_of.empty()) text += " " + std::to_string(samples.candidate_of[i]);
+    text += "\n";
   }
   return sha256_hex(text);
 }

@@ -1,12 +1,11 @@
 #include "harness/planned_case.hpp"
 
 #include <algorithm>
-#include <filesystem>
 #include <list>
 #include <mutex>
 
 #include "backends/communicator.hpp"
-#include "harness/model_files.hpp"
+#include "harness/checkpoint.hpp"
 #include "workloads/workload.hpp"
 
 namespace strobe {
@@ -25,7 +24,7 @@ class RecentlyMade {
       return kept_.front().second;
     }
     kept_.emplace_front(key, std::make_shared<const T>(make()));
-    if (kept_.size() > 2) kept_.pop_back();
+    if (kept_.size() > 3) kept_.pop_back();
     return kept_.front().second;
   }
 
@@ -36,10 +35,20 @@ class RecentlyMade {
 
 std::string text_of(const Json& plugin, const char* key) { return plugin.at(key).get<std::string>(); }
 
+/// The plan's graph preprocessed as a model wants it.
+std::shared_ptr<const PreparedGraph> prepared_graph(const PlannedCase& plan, const Preprocessing& what) {
+  static RecentlyMade<PreparedGraph> prepared;
+  const Case& c = plan.request;
+  const std::string how = c.workload.dump() + std::to_string(c.seed) + what.smooth + std::to_string(what.window) +
+                          (what.smooth_features ? "x" : "") + (what.laplacian ? "l" : "") + what.walk +
+                          (what.precompute_first_product ? "p" : "") + c.precision +
+                          std::to_string(plan.task_data->steps);
+  return prepared.get(how, [&] { return prepare(*plan.raw, what, plan.task_data->steps, plan.fp64); });
+}
+
 void load_graph(PlannedCase& plan) {
   static RecentlyMade<SnapshotGraph> graphs;
   static RecentlyMade<TaskData> draws;
-  static RecentlyMade<PreparedGraph> prepared;
   const Case& c = plan.request;
   const std::string workload_key = c.workload.dump() + std::to_string(c.seed);
   plan.raw = graphs.get(workload_key, [&] {
@@ -50,12 +59,7 @@ void load_graph(PlannedCase& plan) {
   }
   plan.task_data = draws.get(workload_key + c.task.dump(),
                              [&] { return plan.task->draw(*plan.raw, static_cast<std::uint64_t>(c.seed)); });
-  const Preprocessing what = plan.model->preprocessing();
-  const std::string how = what.smooth + std::to_string(what.window) + (what.smooth_features ? "x" : "") +
-                          (what.laplacian ? "l" : "") + (what.precompute_first_product ? "p" : "") + c.precision +
-                          std::to_string(plan.task_data->steps);
-  plan.graph = prepared.get(workload_key + how,
-                            [&] { return prepare(*plan.raw, what, plan.task_data->steps, plan.fp64); });
+  plan.graph = prepared_graph(plan, plan.model->preprocessing());
 }
 
 /// Index lists are only made where values will move: never for shape-only numerics, for one rank under mpirun.
@@ -64,27 +68,6 @@ ListScope list_scope(const Case& c) {
   const auto& comm = CommunicatorRegistry::instance().find(c.comm, "/comm").value;
   if (comm.world_size() > 0) return {ListScope::Kind::one, comm.process_rank()};
   return {};
-}
-
-/// The loaded weights in the order of the model's parameters. Names and shapes must be the model's and the task's.
-void load_start_values(PlannedCase& plan) {
-  const std::string& path = plan.request.load_model;
-  if (path.empty()) return;
-  if (!std::filesystem::is_regular_file(path)) throw InvalidRequest("/load_model", "there is no file '" + path + "'");
-  const std::vector<SavedMatrix> saved = read_safetensors(path);
-  for (const ParameterShape& shape : plan.parameters) {
-    const auto match = std::find_if(saved.begin(), saved.end(), [&](const SavedMatrix& m) { return m.name == shape.name; });
-    if (match == saved.end()) {
-      throw InvalidRequest("/load_model", path + " has no weight '" + shape.name + "' for this model and task");
-    }
-    if (match->rows != shape.rows || match->columns != shape.columns) {
-      throw InvalidRequest("/load_model", "weight '" + shape.name + "' of " + path + " has another shape than this model's");
-    }
-    plan.start_values.insert(plan.start_values.end(), match->values.begin(), match->values.end());
-  }
-  if (saved.size() != plan.parameters.size()) {
-    throw InvalidRequest("/load_model", path + " holds weights that this model and task do not have");
-  }
 }
 
 /// A world that others started has as many ranks as it has.
@@ -101,35 +84,6 @@ void check_supported(const PlannedCase& plan) {
     throw InvalidRequest("/strategy", "this run loop walks exact full-batch schedules, not " +
                                           plan.strategy.schedule.kind + " with " + plan.strategy.staleness + " reads");
   }
-  for (const LayerShape& layer : plan.layers) {
-    const bool own_timeline = layer.need == TemporalNeed::window || layer.need == TemporalNeed::recurrent ||
-                              layer.need == TemporalNeed::all;
-    if (own_timeline && !plan.strategy.temporal.keeps_timelines()) {
-      throw InvalidRequest("/strategy", "the temporal placement cuts timelines between ranks, which needs a temporal halo");
-    }
-  }
-}
-
-/// Sum over the exchanges of one epoch, forward and backward (see decisions.md E3, E22 for what is counted).
-void count_planned_bytes(PlannedCase& plan) {
-  const std::uint64_t element = plan.fp64 ? 8 : 4;
-  const auto ranks = static_cast<std::uint64_t>(plan.ranks());
-  const auto bytes = [&](const ExchangePlan& exchange, std::int64_t width) {
-    return static_cast<std::uint64_t>(exchange.total_rows()) * static_cast<std::uint64_t>(width) * element;
-  };
-  auto& planned = plan.planned_bytes;
-  auto& redistributed = planned[static_cast<std::size_t>(Traffic::redistribute)];
-  auto& halos = planned[static_cast<std::size_t>(Traffic::halo)];
-  for (std::size_t l = 0; l < plan.layers.size(); ++l) {
-    const LayerShape& layer = plan.layers[l];
-    if (layer.reads_neighbours) halos += bytes(plan.spatial_halo, layer.input_width) * (l == 0 ? 1 : 2);
-    if (layer.need == TemporalNeed::none || layer.need == TemporalNeed::weights_only) continue;
-    redistributed += 2 * (bytes(plan.to_temporal, layer.spatial_width) + bytes(plan.to_spatial, layer.temporal_width));
-  }
-  halos += 2 * bytes(plan.train.halo, plan.layers.back().temporal_width);
-  planned[static_cast<std::size_t>(Traffic::gradient)] =
-      2 * (ranks - 1) * static_cast<std::uint64_t>(plan.parameter_count) * element;
-  planned[static_cast<std::size_t>(Traffic::other)] = 2 * (ranks - 1) * sizeof(double);  // the loss
 }
 
 void derive_exchanges(PlannedCase& plan) {
@@ -145,6 +99,19 @@ void derive_exchanges(PlannedCase& plan) {
   plan.spatial_halo = halo(spatial, plan.spatial_needs, scope);
   plan.to_temporal = redistribute(spatial, temporal, scope);
   plan.to_spatial = redistribute(temporal, spatial, scope);
+  plan.segments = temporal_segments(temporal);
+  plan.spatial_segments = temporal_segments(spatial);
+  for (const Preprocessing& support : plan.model->supports()) {
+    plan.supports.push_back(split_into_steps(*prepared_graph(plan, support), spatial, scope));
+  }
+  for (std::size_t l = 0; l < plan.layers.size(); ++l) {
+    const LayerShape& layer = plan.layers[l];
+    const bool steps = layer.step_by_step;
+    plan.handover.push_back(!remembers(layer.need) ? StateHandover()
+                                                   : state_handover(steps ? spatial : temporal,
+                                                                    steps ? plan.spatial_segments : plan.segments,
+                                                                    *plan.model, static_cast<int>(l), scope));
+  }
   plan.train = place_samples(plan.task_data->train, spatial, scope);
   plan.test = place_samples(plan.task_data->test, spatial, scope);
 }
@@ -181,7 +148,7 @@ std::shared_ptr<const PlannedCase> make_plan(const Case& request) {
     plan->parameters.push_back(std::move(shape));
   }
   for (const ParameterShape& shape : plan->parameters) plan->parameter_count += shape.rows * shape.columns;
-  load_start_values(*plan);
+  if (!request.load_model.empty()) plan->start_values = load_weights(request.load_model, request, plan->parameters);
   plan->strategy = strategy.value({*plan->graph, plan->ranks(), static_cast<std::uint64_t>(request.seed)}, request.strategy);
   check_supported(*plan);
   derive_exchanges(*plan);

@@ -7,6 +7,7 @@
 
 #include "backends/cluster.hpp"
 #include "backends/communicator.hpp"
+#include "harness/checkpoint.hpp"
 #include "harness/gather.hpp"
 #include "harness/model_files.hpp"
 #include "harness/planned_case.hpp"
@@ -98,16 +99,8 @@ void collect(const PlannedCase& plan, Outcomes& outcomes, CaseResult& result, st
 }
 
 void write_outputs(const PlannedCase& plan, const RankOutcome& rank, const ModelOutputs& outputs) {
-  if (!outputs.weights.empty()) {
-    std::vector<SavedMatrix> matrices;
-    auto next = rank.weights.begin();
-    for (const ParameterShape& shape : plan.parameters) {
-      const auto end = next + shape.rows * shape.columns;
-      matrices.push_back({shape.name, shape.rows, shape.columns, {next, end}});
-      next = end;
-    }
-    write_safetensors(outputs.weights, matrices, plan.fp64);
-  }
+  const Case& c = plan.request;
+  if (!outputs.weights.empty()) save_weights(outputs.weights, c, plan.parameters, rank.weights, c.warmup + c.epochs);
   if (outputs.embeddings.empty()) return;
   write_npy(outputs.embeddings, {plan.graph->steps, plan.graph->vertices, plan.layers.back().temporal_width},
             rank.embeddings, plan.fp64);
@@ -127,18 +120,44 @@ void launch_ranks(const PlannedCase& plan, const LaunchRequest& launch, Outcomes
   });
 }
 
+void check_outputs(const Case& c, const ModelOutputs& outputs) {
+  if (c.numerics == "none" && (!outputs.weights.empty() || !outputs.embeddings.empty() || !outputs.checkpoint.empty())) {
+    throw InvalidRequest("/numerics", "numerics none computes no weights and no embeddings to write");
+  }
+  if (c.repeat > 1 && !outputs.checkpoint.empty()) {
+    throw InvalidRequest("/repeat", "a checkpoint is of one training run, not of " + std::to_string(c.repeat) + "; set repeat=1");
+  }
+  if (outputs.checkpoint.empty() && (outputs.resume_training || outputs.checkpoint_every > 0)) {
+    throw InvalidRequest("--checkpoint", "name the file that training is resumed from or kept in");
+  }
+}
+
+RankWishes rank_wishes(const PlannedCase& plan, bool spans, const ModelOutputs& outputs, const TrainingState& start) {
+  RankWishes wishes;
+  wishes.spans = spans;
+  wishes.weights = !outputs.weights.empty();
+  wishes.embeddings = !outputs.embeddings.empty();
+  if (outputs.resume_training) wishes.start = &start;
+  if (outputs.checkpoint.empty()) return wishes;
+  wishes.checkpoint_every = outputs.checkpoint_every;
+  wishes.checkpoint = [&plan, path = outputs.checkpoint](const TrainingState& state) {
+    save_checkpoint(path, plan.request, plan.parameters, state);
+  };
+  return wishes;
+}
+
 }  // namespace
 
 CaseResult run_case(const Case& c, std::vector<std::vector<Span>>* trace, const ModelOutputs& outputs) {
-  if (c.numerics == "none" && (!outputs.weights.empty() || !outputs.embeddings.empty())) {
-    throw InvalidRequest("/numerics", "numerics none computes no weights and no embeddings to write");
-  }
+  check_outputs(c, outputs);
   const LaunchRequest launch = launch_request(c);
   const std::shared_ptr<const PlannedCase> plan = make_plan(c);
+  TrainingState start;
+  if (outputs.resume_training) start = load_checkpoint(outputs.checkpoint, c, plan->parameters);
   CaseResult result = empty_result(*plan, launch);
   Outcomes outcomes;
   try {
-    launch_ranks(*plan, launch, outcomes, {trace != nullptr, !outputs.weights.empty(), !outputs.embeddings.empty()});
+    launch_ranks(*plan, launch, outcomes, rank_wishes(*plan, trace != nullptr, outputs, start));
     const auto& comm = CommunicatorRegistry::instance().find(c.comm, "/comm").value;
     if (comm.process_rank() == 0) write_outputs(*plan, outcomes.ranks.front(), outputs);
     collect(*plan, outcomes, result, trace);

@@ -3,30 +3,15 @@
 #include <algorithm>
 
 #include "core/interrupt.hpp"
+#include "harness/device_samples.hpp"
 #include "harness/exchange.hpp"
-#include "harness/local_graph.hpp"
+#include "harness/layer_walk.hpp"
+#include "harness/rank_sums.hpp"
 #include "models/ops.hpp"
 #include "models/optimizer.hpp"
 
 namespace strobe {
 namespace {
-
-/// The samples of one rank on its device.
-struct DeviceSamples {
-  std::vector<Tensor> rows;  // i64 [n, 1] per vertex of a sample
-  Tensor label;              // i32 [n, 1]
-  std::int64_t count = 0;
-};
-
-DeviceSamples move_in(Device& device, const LocalSamples& local) {
-  DeviceSamples samples;
-  samples.count = local.count();
-  for (const auto& list : local.rows) {
-    samples.rows.push_back(device.move_in(list.data(), samples.count, 1, ElementType::i64));
-  }
-  samples.label = device.move_in(local.label.data(), samples.count, 1, ElementType::i32);
-  return samples;
-}
 
 /// What stays on a rank from epoch to epoch.
 class RankTrainer {
@@ -35,15 +20,12 @@ class RankTrainer {
       : plan_(plan),
         device_(device),
         communicator_(communicator),
-        local_(build_local_graph(device, *plan.graph, plan.strategy.spatial, plan.spatial_needs,
-                                 plan.any_layer_reads_neighbours())),
-        spatial_halo_(device, plan.spatial_halo, Traffic::halo),
-        to_temporal_(device, plan.to_temporal, Traffic::redistribute),
-        to_spatial_(device, plan.to_spatial, Traffic::redistribute),
+        sums_(communicator),
+        walk_(plan, device),
         train_halo_(device, plan.train.halo, Traffic::halo),
         test_halo_(device, plan.test.halo, Traffic::halo),
-        train_(move_in(device, own(plan.train))),
-        test_(move_in(device, own(plan.test))),
+        train_(move_in(device, own(plan.train), false)),
+        test_(move_in(device, own(plan.test), true)),
         parameters_(device, plan.parameters, static_cast<std::uint64_t>(plan.request.seed), plan.start_values),
         evaluated_(device, plan.parameters, static_cast<std::uint64_t>(plan.request.seed), plan.start_values),
         optimizer_(OptimizerRegistry::instance()
@@ -52,15 +34,15 @@ class RankTrainer {
         loss_(device.allocate(1, 1, ElementType::f64)) {}
 
   /// One epoch on all cells; returns the embeddings, from which the test samples are scored.
-  Var epoch() {
-    if (plan_.request.inputs == "streamed") device_.move_in_again(local_.a.bytes() + local_.features.bytes());
+  Var epoch(std::int64_t number) {
+    if (plan_.request.inputs == "streamed") device_.move_in_again(walk_.graph_bytes());
     device_.run(Fill{parameters_.gradients(), 0.0});
     device_.run(Fill{loss_, 0.0});
     Tape tape(device_);
-    const Var embeddings = forward(tape);
+    const Var embeddings = walk_.forward(tape, communicator_, parameters_, pass(number, true));
     const Var cells = gather_rows(tape, train_halo_.apply(tape, communicator_, embeddings), train_.rows, train_.count);
-    softmax_cross_entropy(tape, plan_.task->head(tape, parameters_, cells), train_.label,
-                          1.0 / static_cast<double>(plan_.train.total), loss_);
+    add_loss(tape, plan_.task->loss(), plan_.task->head(tape, parameters_, cells), train_.targets,
+             1.0 / plan_.train.total_weight, loss_);
     tape.backward();
     communicator_.all_reduce(parameters_.gradients(), Traffic::gradient);
     communicator_.all_reduce(loss_, Traffic::other);
@@ -75,25 +57,41 @@ class RankTrainer {
   /// Metrics of the test samples from the epoch's embeddings; empty without values. All ranks must call it.
   std::map<std::string, double> evaluate(const Var& embeddings) {
     Tape tape(device_);
-    const Var fixed = Tape::constant(embeddings->value);
+    const Var fixed = Tape::constant(evaluated_embeddings(embeddings));
     const Var cells = gather_rows(tape, test_halo_.apply(tape, communicator_, fixed), test_.rows, test_.count);
-    const Tensor logits = plan_.task->head(tape, evaluated_, cells)->value;
+    const Tensor outputs = plan_.task->head(tape, evaluated_, cells)->value;
     device_.run(CopyRows{parameters_.values(), evaluated_.values(), {}, {}, parameters_.count(), 0, 0, 1, false});
     std::vector<PeerRows> rows;
-    std::vector<std::int32_t> labels;
+    std::int64_t total = 0;
     for (const LocalSamples& rank : plan_.test.ranks) {
-      rows.push_back({static_cast<std::int64_t>(labels.size()), rank.count()});
-      labels.insert(labels.end(), rank.label.begin(), rank.label.end());
+      rows.push_back({total, rank.count()});
+      total += rank.count();
     }
-    const Tensor all = device_.allocate(static_cast<std::int64_t>(labels.size()), logits.columns(), logits.type());
-    communicator_.all_gather_v(logits, all, rows, Traffic::other);
+    const Tensor all = device_.allocate(total, outputs.columns(), outputs.type());
+    communicator_.all_gather_v(outputs, all, rows, Traffic::other);
     // Moved out with or without values: the program, and so virtual time, must be the same.
     const std::vector<double> values = host_values(all);
     if (!all.has_values()) return {};
-    return plan_.task->metrics(values, labels);
+    return plan_.task->metrics(in_task_order(values, plan_.test, outputs.columns()), plan_.task_data->test);
   }
 
   std::vector<double> weights() { return host_values(parameters_.values()); }
+
+  /// Weights and optimiser state; the caller adds the epoch and the curves.
+  TrainingState state() {
+    TrainingState now;
+    now.weights = weights();
+    for (const auto& [name, vector] : optimizer_->vectors(device_, parameters_)) now.optimizer[name] = host_values(vector);
+    now.optimizer_steps = optimizer_->steps();
+    return now;
+  }
+
+  void restore(const TrainingState& state) {
+    overwrite(parameters_.values(), state.weights);
+    overwrite(evaluated_.values(), state.weights);
+    for (const auto& [name, vector] : optimizer_->vectors(device_, parameters_)) overwrite(vector, state.optimizer.at(name));
+    optimizer_->set_steps(state.optimizer_steps);
+  }
 
   /// All ranks' embeddings as [T, N, F], on rank 0. All ranks must call it.
   std::vector<double> gather_embeddings(const Var& embeddings) {
@@ -123,24 +121,25 @@ class RankTrainer {
   }
 
  private:
+  /// What a pass without dropout gives with the parameters that the epoch used; its own embeddings where that is the
+  /// same. They are read before the update reaches `evaluated_`.
+  Tensor evaluated_embeddings(const Var& embeddings) {
+    if (!plan_.model->stochastic()) return embeddings->value;
+    Tape tape(device_);
+    return walk_.forward(tape, communicator_, evaluated_, pass(0, false))->value;
+  }
+
   const LocalSamples& own(const PlacedSamples& placed) const {
     return placed.ranks[static_cast<std::size_t>(device_.rank())];
   }
 
-  Var forward(Tape& tape) {
-    Var x = Tape::constant(local_.features);
-    const std::int64_t steps = plan_.strategy.temporal.steps();
-    for (std::size_t l = 0; l < plan_.layers.size(); ++l) {
-      const LayerShape& layer = plan_.layers[l];
-      const int index = static_cast<int>(l);
-      if (layer.reads_neighbours) x = spatial_halo_.apply(tape, communicator_, x);
-      x = plan_.model->spatial(tape, parameters_, index, {x, &local_.a});
-      if (layer.need == TemporalNeed::none || layer.need == TemporalNeed::weights_only) continue;
-      x = to_temporal_.apply(tape, communicator_, x);
-      x = plan_.model->temporal(tape, parameters_, index, {x, steps, steps == 0 ? 0 : x->value.rows() / steps});
-      x = to_spatial_.apply(tape, communicator_, x);
-    }
-    return x;
+  Pass pass(std::int64_t epoch, bool training) const {
+    return {static_cast<std::uint64_t>(plan_.request.seed), epoch, training, &sums_};
+  }
+
+  void overwrite(const Tensor& vector, const std::vector<double>& values) {
+    const Tensor given = vector_on(device_, values);
+    device_.run(CopyRows{given, vector, {}, {}, vector.rows(), 0, 0, 1, false});
   }
 
   std::vector<double> host_values(const Tensor& tensor) {
@@ -158,8 +157,9 @@ class RankTrainer {
   const PlannedCase& plan_;
   Device& device_;
   Communicator& communicator_;
-  LocalGraph local_;
-  Exchange spatial_halo_, to_temporal_, to_spatial_, train_halo_, test_halo_;
+  CommunicatorSums sums_;
+  LayerWalk walk_;
+  Exchange train_halo_, test_halo_;
   DeviceSamples train_, test_;
   Parameters parameters_;
   Parameters evaluated_;  // what the last epoch's forward pass used: metrics and loss speak of the same parameters
@@ -174,17 +174,38 @@ EpochSample measure(Device& device, std::size_t first_span, double begin, double
   return sample;
 }
 
+/// Hands rank 0's state over when one is due after epoch `e` of `epochs`. Every rank holds the same.
+void keep_state(RankTrainer& trainer, int rank, std::int64_t e, std::int64_t epochs, const RankWishes& wishes,
+                const RankOutcome& outcome) {
+  const bool due = e + 1 == epochs || (wishes.checkpoint_every > 0 && (e + 1) % wishes.checkpoint_every == 0);
+  if (!wishes.checkpoint || rank != 0 || !due) return;
+  TrainingState state = trainer.state();
+  state.epoch = e + 1;
+  state.loss = outcome.loss;
+  state.metrics = outcome.metrics;
+  wishes.checkpoint(state);
+}
+
+/// The epoch to begin with; the curves of those before it are the state's.
+std::int64_t begin_training(RankTrainer& trainer, const RankWishes& wishes, RankOutcome& outcome) {
+  if (wishes.start == nullptr) return 0;
+  trainer.restore(*wishes.start);
+  outcome.loss = wishes.start->loss;
+  outcome.metrics = wishes.start->metrics;
+  return wishes.start->epoch;
+}
+
 void run_repetition(const PlannedCase& plan, Device& device, Communicator& communicator, int repetition,
                     const RankWishes& wishes, RankOutcome& outcome) {
   RankTrainer trainer(plan, device, communicator);
   const std::int64_t epochs = plan.request.warmup + plan.request.epochs;
-  for (std::int64_t e = 0; e < epochs; ++e) {
+  for (std::int64_t e = begin_training(trainer, wishes, outcome); e < epochs; ++e) {
     if (stop_signal().load() != 0) throw Interrupted(stop_signal().load());
     device.synchronize();
     communicator.barrier();
     const std::size_t first_span = device.spans().size();
     const double begin = device.now();
-    const Var embeddings = trainer.epoch();
+    const Var embeddings = trainer.epoch(e);
     trainer.update();
     device.synchronize();
     EpochSample sample = measure(device, first_span, begin, device.now());
@@ -200,6 +221,7 @@ void run_repetition(const PlannedCase& plan, Device& device, Communicator& commu
     if (repetition != 0) continue;
     if (has_loss) outcome.loss.push_back(loss);
     for (const auto& [name, value] : metrics) outcome.metrics[name].push_back(value);
+    keep_state(trainer, device.rank(), e, epochs, wishes, outcome);
   }
 }
 

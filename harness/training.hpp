@@ -3,11 +3,13 @@
 // equations nor the links.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
 
 #include "backends/communicator.hpp"
+#include "harness/checkpoint.hpp"
 #include "harness/planned_case.hpp"
 
 namespace strobe {
@@ -15,18 +17,21 @@ namespace strobe {
 /// What one rank hands back. Losses and metrics are the same on every rank; they are empty without values.
 struct RankOutcome {
   std::vector<EpochSample> samples;                    // every repetition and epoch, warm-up included
-  std::vector<double> loss;                            // first repetition, summed over ranks, warm-up included
+  std::vector<double> loss;                            // first repetition, summed over ranks, from the first epoch
   std::map<std::string, std::vector<double>> metrics;  // likewise, of the test samples, before each epoch's update
   std::vector<Span> last_spans;                        // of the last repetition
   std::vector<double> weights;                         // after the last update, in the plan's order
   std::vector<double> embeddings;                      // [T * N * F] of the last epoch, on rank 0
 };
 
-/// What to keep beside samples.
+/// What to keep beside samples, and where to begin.
 struct RankWishes {
   bool spans = false;
   bool weights = false;
   bool embeddings = false;
+  std::function<void(const TrainingState&)> checkpoint;  // called on rank 0 when a checkpoint is due; or empty
+  std::int64_t checkpoint_every = 0;                     // epochs; 0 = only after the last
+  const TrainingState* start = nullptr;                  // null: from the beginning
 };
 
 /// Trains `plan` on this rank.

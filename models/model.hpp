@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/errors.hpp"
 #include "core/registry.hpp"
 #include "models/parameters.hpp"
 #include "workloads/preprocess.hpp"
@@ -29,20 +30,101 @@ struct LayerShape {
   bool reads_neighbours = true;     // false when the aggregation was precomputed (first layer)
   TemporalNeed need = TemporalNeed::none;
   std::int64_t window = 0;          // with TemporalNeed::window
+  bool step_by_step = false;        // recurrent, and each step reads the states of neighbours: Model::step is called
 };
 
-/// Input of a spatial stage on one rank: x [own rows + halo rows, F]; a [own rows, own + halo rows].
+/// Which cells the rows of a tensor are. Rows are time-major; rows of one step are contiguous.
+struct CellRows {
+  std::int64_t vertices = 0;            // N of the whole graph
+  std::int64_t steps = 0;               // T that is trained on
+  std::vector<std::int64_t> step_rows;  // [T + 1] first row of each step; empty ranges for steps held elsewhere
+  Tensor step_rows_on_device;           // i64 [T + 1, 1]
+  Tensor ids;                           // i64 [rows, 1]: step * N + vertex of each row, ascending
+};
+
+/// Sums over all ranks as tape operations, for what spans cells that other ranks hold: batch statistics, summaries.
+class RankSums {
+ public:
+  virtual ~RankSums() = default;
+  virtual int ranks() const = 0;
+  virtual int rank() const = 0;
+  /// Sum of the ranks' `part` [R, F], the same bits on every rank; the gradient is the sum of the ranks' gradients.
+  /// Every rank must call it, with one shape, whether or not it holds cells. Counted as Traffic::state.
+  virtual Var sum(Tape& tape, const Var& part) const = 0;
+};
+
+/// What one pass over the model is for. Whatever is random in a pass is keyed by (seed, epoch, layer, cell), never by
+/// rank or row, so that it does not depend on the placement.
+struct Pass {
+  std::uint64_t seed = 1;
+  std::int64_t epoch = 0;
+  bool training = true;  // false: evaluation, nothing is dropped
+  const RankSums* ranks = nullptr;
+};
+
+/// Input of a spatial stage on one rank: x [own rows + halo rows, F]; a [own rows, own + halo rows]; `cells` describes
+/// the own rows.
 struct SpatialInput {
   Var x;
   const SparseMatrix* a = nullptr;
+  const CellRows* cells = nullptr;
+  const Pass* pass = nullptr;
+  Var features;  // [own rows, feature width]: what the first layer is given on the own rows
 };
 
-/// Input of a temporal stage on one rank: whole timelines of `rows_per_step` vertices, x [steps * rows_per_step, F],
-/// time-major.
+/// Input of a temporal stage on one rank: timelines of `rows_per_step` vertices over the steps
+/// [first_step, first_step + steps), x [steps * rows_per_step, F], time-major. `state`, of shape
+/// Model::state(layer, first_step), is what the steps before handed over; null at step 0.
 struct TemporalInput {
   Var x;
   std::int64_t steps = 0;
   std::int64_t rows_per_step = 0;
+  std::int64_t first_step = 0;
+  Var state;
+  bool want_state = false;  // whether the steps behind need the state
+  const CellRows* cells = nullptr;
+  const Pass* pass = nullptr;
+};
+
+/// A state is [rows_per_vertex * rows_per_step, width]: `rows_per_vertex` blocks of one row per vertex.
+struct StateShape {
+  std::int64_t rows_per_vertex = 1;
+  std::int64_t width = 0;
+};
+
+/// y [steps * rows_per_step, temporal_width]; `state`, of shape Model::state(layer, first_step + steps), when wanted.
+struct TemporalOutput {
+  Var y;
+  Var state;
+};
+
+/// Elements that a selection sums over ranks in one forward pass: `constants` cross ranks in the forward pass only,
+/// `values` in the backward pass too.
+struct SelectionSums {
+  std::int64_t constants = 0, values = 0;
+};
+
+/// Sparse products of one step for a recurrence that reads its neighbours' states.
+class Neighbours {
+ public:
+  virtual ~Neighbours() = default;
+  /// A_s x [own rows, F] of support `s` of Model::supports, from the own rows of x [own rows, F]. Every rank must call it.
+  virtual Var product(Tape& tape, int support, const Var& x) const = 0;
+};
+
+/// One step of a layer that goes step by step: x [own rows of the step, spatial_width]; `state` as in TemporalInput. A
+/// rank may own no rows of a step; it is called all the same, because its neighbours' products need it.
+struct StepInput {
+  Var x;
+  Var state;
+  const Neighbours* neighbours = nullptr;
+  const Pass* pass = nullptr;
+};
+
+/// A product that Model::step asks for, in columns.
+struct StepProduct {
+  int support = 0;
+  std::int64_t width = 0;
 };
 
 class Model {
@@ -55,8 +137,30 @@ class Model {
   virtual std::vector<ParameterShape> parameters(std::int64_t feature_width) const = 0;
   /// Output [own rows, spatial_width] of layer `layer`.
   virtual Var spatial(Tape& tape, const Parameters& parameters, int layer, const SpatialInput& input) const = 0;
-  /// Output [steps * rows_per_step, temporal_width]; called only when the layer has a temporal stage.
-  virtual Var temporal(Tape& tape, const Parameters& parameters, int layer, const TemporalInput& input) const = 0;
+  /// Called only when the layer has a temporal stage. A timeline cut into segments, each starting from the state of the
+  /// one before, gives what the whole timeline gives.
+  virtual TemporalOutput temporal(Tape&, const Parameters&, int /*layer*/, const TemporalInput&) const {
+    throw Error("this model has no temporal stage");
+  }
+  /// The state that a segment beginning at `first_step` > 0 starts from: hidden and cell state of a recurrence, the last
+  /// min(w - 1, first_step) rows of a window, all earlier keys and values of an attention.
+  virtual StateShape state(int /*layer*/, std::int64_t /*first_step*/) const { return {}; }
+  /// One step of a layer with `step_by_step`; y [own rows, temporal_width] and the state handed to the next step, always.
+  virtual TemporalOutput step(Tape&, const Parameters&, int /*layer*/, const StepInput&) const {
+    throw Error("this model has no layer that goes step by step");
+  }
+  /// The matrices that `step` multiplies with, each from the raw graph.
+  virtual std::vector<Preprocessing> supports() const { return {}; }
+  /// All products of one call of `step`.
+  virtual std::vector<StepProduct> step_products(int /*layer*/, std::int64_t /*feature_width*/) const { return {}; }
+  /// Whether layers read the entries of A~ and its transpose themselves (attention) instead of multiplying with it only.
+  virtual bool reads_entries() const { return false; }
+  /// Whether a pass in training differs from one in evaluation (dropout): then metrics take a pass of their own.
+  virtual bool stochastic() const { return false; }
+  /// Elements that all ranks together sum with RankSums in one forward pass of `layer`, for the planned bytes.
+  virtual std::int64_t summed_elements(int /*layer*/, std::int64_t /*steps*/) const { return 0; }
+  /// The same for a layer that selects vertices among those of all ranks, on top of summed_elements.
+  virtual SelectionSums selection_sums(const LayerShape& /*layer*/, std::int64_t /*steps*/, int /*ranks*/) const { return {}; }
 };
 
 struct ModelTag {

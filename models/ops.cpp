@@ -74,6 +74,46 @@ Var m_transform(Tape& tape, const Var& x, std::int64_t steps, std::int64_t windo
   });
 }
 
+Var slice_rows(Tape& tape, const Var& x, std::int64_t first, std::int64_t count) {
+  if (first == 0 && count == x->value.rows()) return x;
+  return tape.record(x->value.slice_rows(first, count), {x}, [&tape, x, first, count](const Variable& result) {
+    const GradientTarget target = tape.target(x);
+    if (!target.accumulate) tape.device().run(Fill{target.tensor, 0.0});
+    tape.device().run(AddScaled{result.gradient, target.tensor.slice_rows(first, count), 1.0});
+  });
+}
+
+namespace {
+
+/// to (+)= from, row by row.
+void copy_all(Device& device, const Tensor& from, const Tensor& to, bool accumulate) {
+  device.run(CopyRows{from, to, {}, {}, from.rows(), 0, 0, from.columns(), accumulate});
+}
+
+}  // namespace
+
+Var concat_rows(Tape& tape, const std::vector<Var>& parts) {
+  std::int64_t rows = 0;
+  for (const Var& part : parts) rows += part->value.rows();
+  const Tensor y = tape.device().allocate(rows, parts.at(0)->value.columns(), parts[0]->value.type());
+  std::int64_t next = 0;
+  for (const Var& part : parts) {
+    copy_all(tape.device(), part->value, y.slice_rows(next, part->value.rows()), false);
+    next += part->value.rows();
+  }
+  return tape.record(y, parts, [&tape, parts](const Variable& result) {
+    std::int64_t first = 0;
+    for (const Var& part : parts) {
+      const std::int64_t count = part->value.rows();
+      if (part->needs_gradient) {
+        const GradientTarget target = tape.target(part);
+        copy_all(tape.device(), result.gradient.slice_rows(first, count), target.tensor, target.accumulate);
+      }
+      first += count;
+    }
+  });
+}
+
 Var gather_rows(Tape& tape, const Var& x, const std::vector<Tensor>& lists, std::int64_t count) {
   Device& device = tape.device();
   const std::int64_t width = x->value.columns();

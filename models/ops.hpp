@@ -19,6 +19,12 @@ Var graph_convolution(Tape& tape, const SparseMatrix& a, const Var& x, const Var
 /// M-transform over `steps` of x [steps * n, F] with `window` terms (ESDG section 5.3).
 Var m_transform(Tape& tape, const Var& x, std::int64_t steps, std::int64_t window);
 
+/// Rows [first, first + count) of x, as a view.
+Var slice_rows(Tape& tape, const Var& x, std::int64_t first, std::int64_t count);
+
+/// The parts one below the other; all have the same number of columns.
+Var concat_rows(Tape& tape, const std::vector<Var>& parts);
+
 /// Rows of several lists side by side: result[i] = [x[lists[0][i]] | x[lists[1][i]] | ...], [S, lists * F].
 /// Each list is i64 [S, 1] on the device.
 Var gather_rows(Tape& tape, const Var& x, const std::vector<Tensor>& lists, std::int64_t count);

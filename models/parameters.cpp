@@ -19,7 +19,7 @@ std::vector<double> initial_values(const std::vector<ParameterShape>& shapes, st
   for (const ParameterShape& shape : shapes) {
     const RandomStream random(seed, random_purpose::parameters, name_key(shape.name));
     for (std::int64_t i = 0; i < shape.rows * shape.columns; ++i) {
-      values.push_back((2.0 * random.uniform(static_cast<std::uint64_t>(i)) - 1.0) * shape.bound);
+      values.push_back(shape.centre + (2.0 * random.uniform(static_cast<std::uint64_t>(i)) - 1.0) * shape.bound);
     }
   }
   return values;
@@ -28,7 +28,7 @@ std::vector<double> initial_values(const std::vector<ParameterShape>& shapes, st
 }  // namespace
 
 ParameterShape glorot(const std::string& name, std::int64_t rows, std::int64_t columns) {
-  return {name, rows, columns, std::sqrt(6.0 / static_cast<double>(rows + columns))};
+  return {name, rows, columns, std::sqrt(6.0 / static_cast<double>(rows + columns)), 0};
 }
 
 Parameters::Parameters(Device& device, const std::vector<ParameterShape>& shapes, std::uint64_t seed,

@@ -8,13 +8,14 @@
 
 namespace strobe {
 
-/// One weight matrix [rows, columns]. Initial values are uniform in +-bound, keyed by (seed, name, element): the same at
-/// every rank count. bound 0 starts at zero.
+/// One weight matrix [rows, columns]. Initial values are uniform in centre +- bound, keyed by (seed, name, element): the
+/// same at every rank count.
 struct ParameterShape {
   std::string name;
   std::int64_t rows = 0;
   std::int64_t columns = 0;
   double bound = 0;
+  double centre = 0;
 };
 
 /// Glorot and Bengio's bound sqrt(6 / (fan_in + fan_out)) (AISTATS'10).

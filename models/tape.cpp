@@ -11,6 +11,12 @@ Var Tape::record(Tensor value, const std::vector<Var>& inputs, std::function<voi
   return result;
 }
 
+Var Tape::record_collective(Tensor value, std::function<void(const Variable&)> backward) {
+  Var result = std::make_shared<Variable>(Variable{std::move(value), {}, true});
+  records_.push_back({result, std::move(backward), true});
+  return result;
+}
+
 GradientTarget Tape::target(const Var& input) {
   if (input->gradient.defined()) return {input->gradient, true};
   input->gradient = device_.allocate(input->value.rows(), input->value.columns(), input->value.type());
@@ -21,6 +27,9 @@ void Tape::backward() {
   while (!records_.empty()) {
     Record record = std::move(records_.back());
     records_.pop_back();
+    if (record.collective && !record.result->gradient.defined()) {
+      device_.run(Fill{target(record.result).tensor, 0.0});
+    }
     if (record.result->gradient.defined()) record.backward(*record.result);
     record.result->gradient = Tensor();
   }

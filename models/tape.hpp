@@ -44,6 +44,10 @@ class Tape {
   /// gradients of the inputs through `target`. It must capture only what it reads.
   Var record(Tensor value, const std::vector<Var>& inputs, std::function<void(const Variable&)> backward);
 
+  /// The same for a collective: recorded on every rank whatever its inputs, and replayed with a zero gradient where the
+  /// rank does not use the result, so that all ranks enter the backward collective too.
+  Var record_collective(Tensor value, std::function<void(const Variable&)> backward);
+
   /// Allocates the gradient of `input` when it has none yet (then it must be stored, every element) and says whether it
   /// must be added to instead.
   GradientTarget target(const Var& input);
@@ -55,6 +59,7 @@ class Tape {
   struct Record {
     Var result;
     std::function<void(const Variable&)> backward;
+    bool collective = false;
   };
   Device& device_;
   std::vector<Record> records_;

@@ -1,4 +1,5 @@
-// Task: what is learnt from the embeddings: seeded samples (the same at every rank count), a head, a loss, metrics.
+// Task: what is learnt from the embeddings: seeded samples (the same at every rank count), a head, a loss, metrics and
+// the metrics of a trivial baseline beside them.
 #pragma once
 
 #include <map>
@@ -7,21 +8,32 @@
 #include <vector>
 
 #include "core/registry.hpp"
+#include "models/metrics.hpp"
+#include "models/ops_loss.hpp"
 #include "models/parameters.hpp"
 #include "workloads/graph.hpp"
 
 namespace strobe {
 
-/// Samples over cells. Sample i reads the embeddings of `arity` vertices at one step and has one class label.
+/// Samples over cells. Sample i reads the embeddings of `arity` vertices at one step and has a class label or a value.
 struct Samples {
   int arity = 1;
-  std::vector<VertexId> vertices;     // [n * arity], sample-major
-  std::vector<Step> step;             // [n]: the step whose embedding is read
-  std::vector<std::int32_t> label;    // [n]
+  std::vector<VertexId> vertices;    // [n * arity], sample-major
+  std::vector<Step> step;            // [n]: the step whose embedding is read
+  std::vector<std::int32_t> label;   // [n]: the class; 0 in a regression
+  std::vector<double> value;         // [n] target of a regression, or empty
+  std::vector<double> weight;        // [n] weight in the loss, or empty: all count alike
+  std::vector<double> baseline;      // [n] what the task's trivial baseline predicts (NaN = nothing), or empty
+  /// [n], or empty: candidates that a positive is ranked against name it here (its position in the list); -1 = no
+  /// candidate. Candidates count in the rank only.
+  std::vector<std::int32_t> candidate_of;
+
   std::int64_t count() const { return static_cast<std::int64_t>(step.size()); }
+  /// What the loss is divided by: the sum of the weights.
+  double total_weight() const;
 };
 
-/// Training and test samples of one task on one graph. `steps` is how many snapshots are trained on.
+/// Training and test samples of one task on one graph. `steps` is how many snapshots the embeddings are computed on.
 struct TaskData {
   std::int64_t steps = 0;
   Samples train, test;
@@ -30,15 +42,17 @@ struct TaskData {
 class Task {
  public:
   virtual ~Task() = default;
-  /// Draws the samples from the raw graph. Throws InvalidRequest when the graph has too few steps for the task.
+  /// Draws the samples from the raw graph. Throws InvalidRequest when the graph has too few steps for the task, or not
+  /// the labels or values that it needs.
   virtual TaskData draw(const SnapshotGraph& graph, std::uint64_t seed) const = 0;
   virtual std::vector<ParameterShape> parameters(std::int64_t embedding_width) const = 0;
-  /// Logits [n, classes] from gathered embeddings cells [n, arity * width].
+  /// Outputs [n, classes] from gathered embeddings cells [n, arity * width]: logits, or the value of a regression.
   virtual Var head(Tape& tape, const Parameters& parameters, const Var& cells) const = 0;
+  /// Width of the head's output; 1 in a regression.
   virtual std::int64_t classes() const = 0;
-  /// Named metrics from all test logits [n, classes] (row-major, any order) and their labels.
-  virtual std::map<std::string, double> metrics(const std::vector<double>& logits,
-                                                const std::vector<std::int32_t>& labels) const = 0;
+  virtual Loss loss() const { return Loss::cross_entropy; }
+  /// Named metrics from all test outputs [n, classes], row-major, in the order of the test samples.
+  virtual std::map<std::string, double> metrics(const std::vector<double>& outputs, const Samples& test) const = 0;
   /// Names that `metrics` returns.
   virtual std::vector<std::string> metric_names() const = 0;
 };
@@ -48,12 +62,5 @@ struct TaskTag {
   using Value = std::unique_ptr<Task> (*)(const Json& parameters);
 };
 using TaskRegistry = Registry<TaskTag>;
-
-/// Share of samples whose largest logit is their label; ties count as wrong.
-double accuracy(const std::vector<double>& logits, const std::vector<std::int32_t>& labels, std::int64_t classes);
-
-/// Area under the ROC curve of `scores` for label 1 against 0, ties counted one half (Mann-Whitney). NaN when a class is
-/// missing.
-double area_under_roc(const std::vector<double>& scores, const std::vector<std::int32_t>& labels);
 
 }  // namespace strobe

@@ -3,8 +3,11 @@
 // M-transform beforehand, then A~ = D^-1/2 (A + I) D^-1/2, and A~ X of the first layer is computed once.
 // Redistribution pairs: 1 = only the first layer has a temporal stage (this reproduces the volumes of Table 2);
 // 2 = the second layer's output is M-transformed too (section 4.2's general description).
+#include <algorithm>
+
 #include "models/model.hpp"
 #include "models/ops.hpp"
+#include "models/windowed.hpp"
 
 namespace strobe {
 namespace {
@@ -66,8 +69,12 @@ class TmGcn final : public Model {
     return graph_convolution(tape, *input.a, input.x, weight, activation);
   }
 
-  Var temporal(Tape& tape, const Parameters&, int, const TemporalInput& input) const override {
-    return m_transform(tape, input.x, input.steps, p_.window);
+  TemporalOutput temporal(Tape& tape, const Parameters&, int, const TemporalInput& input) const override {
+    return windowed_m_transform(tape, input, p_.window);
+  }
+
+  StateShape state(int layer, std::int64_t first_step) const override {
+    return {std::min<std::int64_t>(p_.window - 1, first_step), layer == 0 ? p_.hidden : p_.output};
   }
 
  private:

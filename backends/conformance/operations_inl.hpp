@@ -4,16 +4,23 @@
 #include <cmath>
 #include <cstring>
 
+#include "backends/conformance/operations_attention.hpp"
+#include "backends/conformance/operations_block.hpp"
 #include "backends/conformance/operations_copy.hpp"
 #include "backends/conformance/operations_dense.hpp"
+#include "backends/conformance/operations_evolve.hpp"
+#include "backends/conformance/operations_gate.hpp"
+#include "backends/conformance/operations_loss.hpp"
+#include "backends/conformance/operations_recurrent.hpp"
 #include "backends/conformance/operations_sparse.hpp"
+#include "backends/conformance/operations_statistics.hpp"
 #include "backends/conformance/operations_time.hpp"
 #include "backends/conformance/operations_update.hpp"
 
 namespace strobe::conformance {
 
 inline std::vector<OperationFamily> operation_families() {
-  return {family<Spmm>(spmm_cases()),
+  std::vector<OperationFamily> all{family<Spmm>(spmm_cases()),
           family<SpmmTransposed>(spmm_transposed_cases()),
           family<GraphConvolution>(graph_convolution_cases()),
           family<Dense>(dense_cases()),
@@ -24,8 +31,31 @@ inline std::vector<OperationFamily> operation_families() {
           family<Fill>(fill_cases()),
           family<AddScaled>(add_scaled_cases()),
           family<SoftmaxCrossEntropy>(softmax_cases()),
+          family<WeightedCrossEntropy>(weighted_cross_entropy_cases()),
+          family<MeanSquaredError>(mean_squared_error_cases()),
+          family<BlockDense>(block_dense_cases()),
+          family<BlockDenseBackward>(block_dense_backward_cases()),
+          family<LstmSequence>(recurrent_cases<LstmSequence>()),
+          family<LstmSequenceBackward>(recurrent_backward_cases<LstmSequence>()),
+          family<GruSequence>(recurrent_cases<GruSequence>()),
+          family<GruSequenceBackward>(recurrent_backward_cases<GruSequence>()),
+          family<StepDense>(step_dense_cases()),
+          family<StepDenseBackward>(step_dense_backward_cases()),
+          family<EvolveWeights>(evolve_cases()),
+          family<EvolveWeightsBackward>(evolve_backward_cases()),
+          family<PickCandidates>(pick_candidates_cases()),
+          family<ChooseCandidates>(choose_candidates_cases()),
+          family<SummariseRows>(summarise_cases()),
+          family<SummariseRowsBackward>(summarise_backward_cases()),
+          family<GraphAttention>(graph_attention_cases(false)),
+          family<GraphAttentionBackward>(graph_attention_cases(true)),
+          family<TemporalAttention>(temporal_attention_cases(false)),
+          family<TemporalAttentionBackward>(temporal_attention_cases(true)),
           family<SgdStep>(sgd_cases()),
           family<AdamStep>(adam_cases())};
+  for (OperationFamily& one : statistics_families()) all.push_back(std::move(one));
+  for (OperationFamily& one : gate_families()) all.push_back(std::move(one));
+  return all;
 }
 
 /// Relative tolerance of one value against the magnitude of its terms.

@@ -25,6 +25,7 @@ class CpuDevice final : public Device {
   }
 
   bool wants_transpose() const override { return true; }
+  bool wants_pairs() const override { return true; }
 
  private:
   static std::atomic<int>& devices() {

@@ -26,17 +26,28 @@ class Adam final : public Optimizer {
   explicit Adam(const AdamParameters& parameters) : p_(parameters) {}
 
   void step(Device& device, const Parameters& parameters) override {
-    if (!first_.defined()) {
-      first_ = device.allocate(parameters.count(), 1);
-      second_ = device.allocate(parameters.count(), 1);
-      device.run(Fill{first_, 0.0});
-      device.run(Fill{second_, 0.0});
-    }
+    prepare(device, parameters);
     device.run(AdamStep{parameters.values(), parameters.gradients(), first_, second_, p_.rate, p_.beta1, p_.beta2,
                         p_.epsilon, ++steps_});
   }
 
+  std::vector<OptimizerVector> vectors(Device& device, const Parameters& parameters) override {
+    prepare(device, parameters);
+    return {{"first_moment", first_}, {"second_moment", second_}};
+  }
+
+  std::int64_t steps() const override { return steps_; }
+  void set_steps(std::int64_t steps) override { steps_ = steps; }
+
  private:
+  void prepare(Device& device, const Parameters& parameters) {
+    if (first_.defined()) return;
+    first_ = device.allocate(parameters.count(), 1);
+    second_ = device.allocate(parameters.count(), 1);
+    device.run(Fill{first_, 0.0});
+    device.run(Fill{second_, 0.0});
+  }
+
   AdamParameters p_;
   Tensor first_, second_;
   std::int64_t steps_ = 0;

@@ -21,14 +21,23 @@ class Sgd final : public Optimizer {
   explicit Sgd(const SgdParameters& parameters) : p_(parameters) {}
 
   void step(Device& device, const Parameters& parameters) override {
-    if (p_.momentum > 0 && !velocity_.defined()) {
-      velocity_ = device.allocate(parameters.count(), 1);
-      device.run(Fill{velocity_, 0.0});
-    }
+    prepare(device, parameters);
     device.run(SgdStep{parameters.values(), parameters.gradients(), velocity_, p_.rate, p_.momentum});
   }
 
+  std::vector<OptimizerVector> vectors(Device& device, const Parameters& parameters) override {
+    prepare(device, parameters);
+    if (!velocity_.defined()) return {};
+    return {{"velocity", velocity_}};
+  }
+
  private:
+  void prepare(Device& device, const Parameters& parameters) {
+    if (p_.momentum == 0 || velocity_.defined()) return;
+    velocity_ = device.allocate(parameters.count(), 1);
+    device.run(Fill{velocity_, 0.0});
+  }
+
   SgdParameters p_;
   Tensor velocity_;
 };

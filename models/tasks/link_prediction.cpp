@@ -2,7 +2,10 @@
 // many vertex pairs that are not edges of G_t with label 0; the test pairs are drawn in the same way from the step after
 // the last training step and are scored with the last training step's embeddings (decisions E18). The head is a fully
 // connected layer on the two embeddings side by side.
-// Invariants: samples depend on (graph, theta, seed) only; pairs have u != v; positives of a step are distinct.
+// For the mean reciprocal rank, the first `ranked` test edges u -> v are each ranked among `ranking_negatives` candidates
+// u -> w, w uniform among the vertices that may be negatives and G_T+1 has no u -> w (with repeats; fewer where u leads
+// nearly everywhere). The trivial baseline scores a pair by the popularity of its target: its edges in training steps.
+// Invariants: samples depend on (graph, options, seed) only; pairs have u != v; positives of a step are distinct.
 // Cost: O(m_t) per step for the choice, O(1) expected tries per negative on a sparse step.
 #include <algorithm>
 #include <cmath>
@@ -16,12 +19,24 @@ namespace {
 
 struct LinkPredictionParameters {
   double theta = 0.1;
+  std::string negatives = "any";
+  std::string ties = "average";
+  int ranking_negatives = 49;
+  int ranked = 1000;
 };
 
 const FieldTable& link_prediction_fields() {
+  using P = LinkPredictionParameters;
   static const FieldTable table =
-      make_fields<LinkPredictionParameters>()
-          .real("theta", &LinkPredictionParameters::theta, "", "share of each step's edges taken as positives", 0.0, 1.0);
+      make_fields<P>()
+          .real("theta", &P::theta, "", "share of each step's edges taken as positives", 0.0, 1.0)
+          .choice("negatives", &P::negatives, {"any", "targets"},
+                  "targets of negative pairs: any vertex, or those that are a target in some training step")
+          .choice("ties", &P::ties, {"optimistic", "average", "pessimistic"},
+                  "rank of an edge among candidates of equal score, in mrr: before, amid or behind them")
+          .integer("ranking_negatives", &P::ranking_negatives, "",
+                   "candidates that a test edge is ranked among; 0 = no mrr", 0, 100000)
+          .integer("ranked", &P::ranked, "", "test edges that are ranked, at most", 1, 1000000000);
   return table;
 }
 
@@ -61,28 +76,71 @@ std::vector<std::int64_t> choose_edges(const Snapshot& snapshot, double theta, c
   return edges;
 }
 
-void draw_step(const Snapshot& snapshot, std::int64_t vertices, Step drawn, Step read, double theta, std::uint64_t seed,
-               Samples& samples) {
+/// What negatives of one step are drawn from: source uniform over all vertices, target uniform over `targets`.
+struct NegativePool {
+  std::uint64_t vertices = 0;
+  std::vector<VertexId> targets;  // empty: all vertices
+
+  VertexId target(const RandomStream& random, std::uint64_t i) const {
+    if (targets.empty()) return static_cast<VertexId>(random.below(i, vertices));
+    return targets[static_cast<std::size_t>(random.below(i, targets.size()))];
+  }
+};
+
+void draw_step(const Snapshot& snapshot, const NegativePool& pool, Step drawn, Step read, double theta,
+               std::uint64_t seed, Samples& samples) {
   const RandomStream positive(seed, random_purpose::positives, static_cast<std::uint32_t>(drawn));
   const RandomStream negative(seed, random_purpose::negatives, static_cast<std::uint32_t>(drawn));
   const std::vector<std::int64_t> edges = choose_edges(snapshot, theta, positive);
   for (const std::int64_t edge : edges) {
     append(samples, snapshot.columns[static_cast<std::size_t>(edge)], row_of(snapshot, edge), read, 1);
   }
-  const auto n = static_cast<std::uint64_t>(vertices);
   // A step so dense that non-edges are rare would search long; give each negative a bounded number of tries.
   const std::uint64_t tries = 64 * (edges.size() + 16);
   std::size_t found = 0;
   for (std::uint64_t i = 0; found < edges.size() && i < tries; ++i) {
-    const auto u = static_cast<VertexId>(negative.below(2 * i, n));
-    const auto v = static_cast<VertexId>(negative.below(2 * i + 1, n));
+    const auto u = static_cast<VertexId>(negative.below(2 * i, pool.vertices));
+    const VertexId v = pool.target(negative, 2 * i + 1);
     if (u == v || has_edge(snapshot, u, v)) continue;
     append(samples, u, v, read, 0);
     ++found;
   }
   if (found < edges.size()) {
-    throw InvalidRequest("/task/theta", "step " + std::to_string(drawn) + " has too few non-edges to draw negatives from");
+    throw InvalidRequest("/task/theta",
+                         "step " + std::to_string(drawn) + " has too few non-edges to draw negatives from");
   }
+}
+
+/// Ranking candidates of the first `ranked` positives of `samples`, which were drawn from `snapshot`.
+void draw_candidates(const Snapshot& snapshot, const NegativePool& pool, Step read, const LinkPredictionParameters& p,
+                     std::uint64_t seed, Samples& samples) {
+  samples.candidate_of.assign(samples.step.size(), -1);
+  const auto positives = std::count(samples.label.begin(), samples.label.end(), 1);
+  const std::uint64_t wanted = static_cast<std::uint64_t>(p.ranking_negatives);
+  for (std::int32_t k = 0; k < std::min<std::int64_t>(positives, p.ranked); ++k) {
+    const RandomStream random(seed, random_purpose::ranking, static_cast<std::uint32_t>(k));
+    const VertexId u = samples.vertices[2 * static_cast<std::size_t>(k)];
+    std::uint64_t found = 0;
+    for (std::uint64_t i = 0; found < wanted && i < 16 * wanted; ++i) {
+      const VertexId w = pool.target(random, i);
+      if (w == u || has_edge(snapshot, u, w)) continue;
+      append(samples, u, w, read, 0);
+      samples.candidate_of.push_back(k);
+      ++found;
+    }
+  }
+}
+
+/// How often each vertex is a target in the first `steps` steps: [N].
+std::vector<double> popularity(const SnapshotGraph& graph, std::int64_t steps) {
+  std::vector<double> count(static_cast<std::size_t>(graph.vertices), 0.0);
+  for (std::int64_t t = 0; t < steps; ++t) {
+    const Snapshot& snapshot = *graph.snapshots[static_cast<std::size_t>(t)];
+    for (std::size_t v = 0; v < count.size(); ++v) {
+      count[v] += static_cast<double>(snapshot.row_offsets[v + 1] - snapshot.row_offsets[v]);
+    }
+  }
+  return count;
 }
 
 class LinkPrediction final : public Task {
@@ -97,13 +155,20 @@ class LinkPrediction final : public Task {
     TaskData data;
     data.steps = graph.steps() - 1;
     data.train.arity = data.test.arity = 2;
+    const std::vector<double> popular = popularity(graph, data.steps);
+    const NegativePool pool = negative_pool(popular);
     for (Step t = 0; t < data.steps; ++t) {
-      draw_step(*graph.snapshots[static_cast<std::size_t>(t)], graph.vertices, t, t, p_.theta, seed, data.train);
+      draw_step(*graph.snapshots[static_cast<std::size_t>(t)], pool, t, t, p_.theta, seed, data.train);
     }
     const auto last = static_cast<Step>(data.steps - 1);
-    draw_step(*graph.snapshots.back(), graph.vertices, last + 1, last, p_.theta, seed, data.test);
+    draw_step(*graph.snapshots.back(), pool, last + 1, last, p_.theta, seed, data.test);
+    draw_candidates(*graph.snapshots.back(), pool, last, p_, seed, data.test);
+    for (std::size_t i = 0; i < data.test.step.size(); ++i) {
+      data.test.baseline.push_back(popular[static_cast<std::size_t>(data.test.vertices[2 * i + 1])]);
+    }
     if (data.train.count() == 0) {
-      throw InvalidRequest("/task/theta", "no training pair was drawn: the training steps have too few edges for theta");
+      throw InvalidRequest("/task/theta",
+                           "no training pair was drawn: the training steps have too few edges for theta");
     }
     return data;
   }
@@ -118,16 +183,61 @@ class LinkPrediction final : public Task {
 
   std::int64_t classes() const override { return 2; }
 
-  std::map<std::string, double> metrics(const std::vector<double>& logits,
-                                        const std::vector<std::int32_t>& labels) const override {
-    std::vector<double> scores(labels.size());
-    for (std::size_t i = 0; i < labels.size(); ++i) scores[i] = logits[2 * i + 1] - logits[2 * i];
-    return {{"accuracy", accuracy(logits, labels, 2)}, {"auc", area_under_roc(scores, labels)}};
+  std::map<std::string, double> metrics(const std::vector<double>& outputs, const Samples& test) const override {
+    std::vector<double> scores(test.step.size());
+    for (std::size_t i = 0; i < scores.size(); ++i) scores[i] = outputs[2 * i + 1] - outputs[2 * i];
+    const Ranking model = split(scores, test), trivial = split(test.baseline, test);
+    const std::vector<double> logits(outputs.begin(),
+                                     outputs.begin() + 2 * static_cast<std::ptrdiff_t>(model.label.size()));
+    std::map<std::string, double> all = {{"accuracy", accuracy(logits, model.label, 2)},
+                                         {"auc", area_under_roc(model.pair, model.label)},
+                                         {"ap", average_precision(model.pair, model.label)},
+                                         {"popularity_auc", area_under_roc(trivial.pair, trivial.label)},
+                                         {"popularity_ap", average_precision(trivial.pair, trivial.label)}};
+    if (p_.ranking_negatives == 0) return all;
+    const TieRule ties = tie_rule(p_.ties);
+    all["mrr"] = mean_reciprocal_rank(model.ranked, model.candidate, model.candidate_of, ties);
+    all["popularity_mrr"] = mean_reciprocal_rank(trivial.ranked, trivial.candidate, trivial.candidate_of, ties);
+    return all;
   }
 
-  std::vector<std::string> metric_names() const override { return {"accuracy", "auc"}; }
+  std::vector<std::string> metric_names() const override {
+    std::vector<std::string> names = {"accuracy", "auc", "ap", "popularity_auc", "popularity_ap"};
+    if (p_.ranking_negatives > 0) names.insert(names.end(), {"mrr", "popularity_mrr"});
+    return names;
+  }
 
  private:
+  /// Scores of the pairs with a label of their own, and of what is ranked.
+  struct Ranking {
+    std::vector<double> pair, ranked, candidate;
+    std::vector<std::int32_t> label, candidate_of;
+  };
+
+  /// Pairs come before candidates, and positives before other pairs (`draw`).
+  Ranking split(const std::vector<double>& scores, const Samples& test) const {
+    Ranking result;
+    for (std::size_t i = 0; i < scores.size(); ++i) {
+      if (test.candidate_of[i] >= 0) {
+        result.candidate.push_back(scores[i]);
+        result.candidate_of.push_back(test.candidate_of[i]);
+        continue;
+      }
+      result.pair.push_back(scores[i]);
+      result.label.push_back(test.label[i]);
+      if (test.label[i] == 1 && static_cast<int>(i) < p_.ranked) result.ranked.push_back(scores[i]);
+    }
+    return result;
+  }
+
+  NegativePool negative_pool(const std::vector<double>& popular) const {
+    NegativePool pool{popular.size(), {}};
+    for (std::size_t v = 0; p_.negatives == "targets" && v < popular.size(); ++v) {
+      if (popular[v] > 0) pool.targets.push_back(static_cast<VertexId>(v));
+    }
+    return pool;
+  }
+
   LinkPredictionParameters p_;
 };
 

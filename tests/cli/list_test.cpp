@@ -1,5 +1,6 @@
 // `strobe list` says exactly what the source tree holds: nothing was dropped by the linker, nothing is undocumented.
 #include <algorithm>
+#include <map>
 #include <regex>
 #include <set>
 
@@ -20,7 +21,7 @@ class List : public Program {
 };
 
 const std::filesystem::path root = STROBE_SOURCE_DIR;
-const std::vector<std::string> kinds = {"workloads", "models", "strategies", "devices",    "communicators",
+const std::vector<std::string> kinds = {"workloads", "shapes", "models", "strategies", "devices",    "communicators",
                                         "formats",   "tasks",  "generators", "optimizers", "cost-models",
                                         "partitioners"};
 
@@ -46,6 +47,11 @@ TEST_F(List, EqualsTheFilesOnDisk) {
     for (const Json& entry : entries(kind)) listed.insert(entry.at("file").get<std::string>());
   }
   std::set<std::string> present = registering_files();
+  for (const char* folder : {"workloads/catalog", "workloads/shapes"}) {
+    for (const auto& item : std::filesystem::directory_iterator(root / folder))
+      if (item.path().extension() == ".json")
+        present.insert(std::string(folder) + "/" + item.path().filename().string());
+  }
   // These leave themselves out of a build without their library.
   for (const std::string optional : {"backends/mpi/", "workloads/partitioners/metis.cpp"}) {
     const auto is_it = [&](const std::string& file) { return file.rfind(optional, 0) == 0; };
@@ -75,6 +81,30 @@ TEST_F(List, ClustersEqualTheirFiles) {
     present.insert("backends/clusters/" + item.path().filename().string());
   }
   EXPECT_EQ(listed, present);
+}
+
+TEST_F(List, WorkloadsSayWhereTheyComeFromAndHowLargeTheyAre) {
+  std::map<std::string, int> kinds_seen;
+  for (const Json& entry : entries("workloads")) {
+    const std::string kind = entry.at("kind").get<std::string>(), name = entry.at("name").get<std::string>();
+    ++kinds_seen[kind];
+    if (kind == "generator") continue;
+    for (const char* key : {"origin", "licence", "size_source"})
+      EXPECT_FALSE(entry.at(key).get<std::string>().empty()) << name;
+    EXPECT_TRUE(entry.contains("vertices") && entry.contains("events")) << name;
+    EXPECT_EQ(entry.at("present").get<bool>(), std::filesystem::exists(entry.at("path").get<std::string>())) << name;
+    if (kind != "bundled data set") {
+      EXPECT_EQ(entry.at("fetch"), "scripts/fetch_dataset " + name);
+    }
+  }
+  EXPECT_GE(kinds_seen["bundled data set"], 3);
+  EXPECT_GE(kinds_seen["data set to fetch"], 30);
+  EXPECT_EQ(kinds_seen["parameters to fetch"], 1);
+  EXPECT_GE(kinds_seen["generator"], 1);
+  const Outcome text = strobe({"list", "workloads"});
+  for (const char* words : {"size: 2,601,977 vertices, 63,497,050 events", "terms: CC BY-SA 2.0 DE", "data set to fetch",
+                            "Every data set and file:"})
+    EXPECT_NE(text.out.find(words), std::string::npos) << words;
 }
 
 TEST_F(List, EveryEntryIsDescribedAndEveryParameterHasUnitDefaultAndHelp) {

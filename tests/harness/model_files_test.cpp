@@ -27,6 +27,13 @@ class ModelFiles : public testing::Test {
   std::filesystem::path folder_;
 };
 
+ModelOutputs files(const std::string& weights, const std::string& embeddings) {
+  ModelOutputs outputs;
+  outputs.weights = weights;
+  outputs.embeddings = embeddings;
+  return outputs;
+}
+
 Json request(const std::string& strategy, int ranks) {
   return {{"workload", {{"name", "uniform"}, {"vertices", 40}, {"steps", 9}, {"density", 3}}},
           {"model", {{"name", "tm-gcn"}}},
@@ -76,12 +83,12 @@ TEST_F(ModelFiles, ALoadedModelGoesOnWhereTheSavedOneStopped) {
   first["epochs"] = 2;
   second["epochs"] = 1;
   second["load_model"] = path("m.safetensors");
-  run(first, {path("m.safetensors"), ""});
+  run(first, files(path("m.safetensors"), ""));
   EXPECT_EQ(run(second).loss.per_epoch[0], run(whole).loss.per_epoch[2]);
 }
 
 TEST_F(ModelFiles, AnotherModelsWeightsAreRefused) {
-  run(request("sequential", 1), {path("m.safetensors"), ""});
+  run(request("sequential", 1), files(path("m.safetensors"), ""));
   Json wider = request("sequential", 1);
   wider["model"]["hidden"] = 7;
   wider["load_model"] = path("m.safetensors");
@@ -92,7 +99,7 @@ TEST_F(ModelFiles, AnotherModelsWeightsAreRefused) {
 }
 
 TEST_F(ModelFiles, EmbeddingsAreTheSameUnderEveryPlacement) {
-  run(request("sequential", 1), {"", path("sequential.npy")});
+  run(request("sequential", 1), files("", path("sequential.npy")));
   const NpyArray expected = read_npy(path("sequential.npy"));
   EXPECT_EQ(expected.shape, (std::vector<std::int64_t>{8, 40, 6}));
   EXPECT_EQ(expected.type, "<f8");
@@ -101,7 +108,7 @@ TEST_F(ModelFiles, EmbeddingsAreTheSameUnderEveryPlacement) {
   EXPECT_GT(largest, 0.0) << "all embeddings are zero";
   for (Json json : {request("snapshot", 3), request("vertex", 4)}) {
     if (json["strategy"]["name"] == "vertex") json["strategy"]["partitioner"] = "hash";
-    run(json, {"", path("other.npy")});
+    run(json, files("", path("other.npy")));
     const NpyArray other = read_npy(path("other.npy"));
     ASSERT_EQ(other.shape, expected.shape);
     for (std::int64_t i = 0; i < expected.size(); ++i) EXPECT_NEAR(other.at(i), expected.at(i), 1e-12) << i;
@@ -111,7 +118,7 @@ TEST_F(ModelFiles, EmbeddingsAreTheSameUnderEveryPlacement) {
 TEST_F(ModelFiles, WithoutValuesThereIsNothingToWrite) {
   Json simulated = request("snapshot", 2);
   simulated["device"] = "sim";
-  EXPECT_THROW(run_case(case_from_json(simulated, ""), nullptr, {path("m"), ""}), InvalidRequest);
+  EXPECT_THROW(run_case(case_from_json(simulated, ""), nullptr, files(path("m"), "")), InvalidRequest);
 }
 
 }  // namespace

@@ -2,7 +2,8 @@
 
 #include <cmath>
 
-#include "models/task.hpp"
+#include "core/errors.hpp"
+#include "models/metrics.hpp"
 
 namespace strobe {
 namespace {
@@ -17,6 +18,55 @@ TEST(Metrics, AreaUnderRocByHand) {
   EXPECT_DOUBLE_EQ(area_under_roc({1, 1, 1, 1}, {0, 1, 0, 1}), 0.5);
   EXPECT_DOUBLE_EQ(area_under_roc({3, 2, 1}, {0, 0, 1}), 0.0);
   EXPECT_TRUE(std::isnan(area_under_roc({1, 2}, {1, 1})));
+}
+
+TEST(Metrics, AveragePrecisionByHand) {
+  // Ranked 1 0 1 0: precision 1 at the first positive, 2/3 at the second.
+  EXPECT_DOUBLE_EQ(average_precision({0.9, 0.8, 0.7, 0.1}, {1, 0, 1, 0}), (1.0 + 2.0 / 3.0) / 2.0);
+  // All scores equal: one threshold, precision = share of positives.
+  EXPECT_DOUBLE_EQ(average_precision({1, 1, 1, 1}, {1, 0, 0, 0}), 0.25);
+  EXPECT_TRUE(std::isnan(average_precision({1, 2}, {0, 0})));
+}
+
+TEST(Metrics, ReciprocalRankByTieRule) {
+  const std::vector<double> positives = {2, 0}, candidates = {2, 3, 0, -1};
+  const std::vector<std::int32_t> of = {0, 0, 1, 1};
+  EXPECT_DOUBLE_EQ(mean_reciprocal_rank(positives, candidates, of, tie_rule("optimistic")), (0.5 + 1.0) / 2);
+  EXPECT_DOUBLE_EQ(mean_reciprocal_rank(positives, candidates, of, tie_rule("average")), (0.4 + 1.0 / 1.5) / 2);
+  EXPECT_DOUBLE_EQ(mean_reciprocal_rank(positives, candidates, of, tie_rule("pessimistic")), (1.0 / 3 + 0.5) / 2);
+  EXPECT_TRUE(std::isnan(mean_reciprocal_rank({}, {}, {}, TieRule::average)));
+  EXPECT_THROW(tie_rule("lucky"), Error);
+}
+
+/// A model that diverged must not look like one that ranks first.
+TEST(Metrics, ScoresThatAreNoNumbersGiveNoMetric) {
+  EXPECT_TRUE(std::isnan(mean_reciprocal_rank({NAN}, {1, 2}, {0, 0}, TieRule::optimistic)));
+  EXPECT_TRUE(std::isnan(mean_reciprocal_rank({1}, {NAN}, {0}, TieRule::optimistic)));
+  EXPECT_TRUE(std::isnan(area_under_roc({NAN, 1}, {1, 0})));
+  EXPECT_TRUE(std::isnan(average_precision({NAN, 1}, {1, 0})));
+  EXPECT_EQ(predicted_classes({NAN, 1, 0, 1}, 2), (std::vector<std::int32_t>{-1, 1}));
+  EXPECT_TRUE(std::isnan(regression_error({NAN, 1}, {1, 1}).rmse));
+}
+
+TEST(Metrics, F1ByHand) {
+  const std::vector<std::int32_t> labels = {0, 0, 0, 1, 1, 2}, said = {0, 0, 1, 1, 0, 0};
+  EXPECT_DOUBLE_EQ(f1_score(said, labels, 0), 4.0 / 7.0);  // TP 2, FP 2, FN 1
+  EXPECT_DOUBLE_EQ(f1_score(said, labels, 1), 0.5);        // TP 1, FP 1, FN 1
+  EXPECT_DOUBLE_EQ(f1_score(said, labels, 2), 0.0);
+  EXPECT_DOUBLE_EQ(macro_f1(said, labels, 5), (4.0 / 7.0 + 0.5) / 3.0);  // classes 3 and 4 do not occur
+  EXPECT_DOUBLE_EQ(f1_score({0}, {0}, 1), 0.0);
+  EXPECT_TRUE(std::isnan(macro_f1({}, {}, 2)));
+  EXPECT_EQ(predicted_classes({1, 1, 0, 2}, 2), (std::vector<std::int32_t>{0, 1}));
+}
+
+TEST(Metrics, RegressionErrorsByHand) {
+  const RegressionError error = regression_error({1, 3}, {1, 1});
+  EXPECT_DOUBLE_EQ(error.rmse, std::sqrt(2.0));
+  EXPECT_DOUBLE_EQ(error.mae, 1.0);
+  EXPECT_TRUE(std::isnan(error.r2));  // the targets are constant
+  EXPECT_DOUBLE_EQ(regression_error({0, 2}, {0, 1}).r2, -1.0);
+  EXPECT_DOUBLE_EQ(regression_error({NAN, 2}, {0, 1}, true).mae, 1.0);
+  EXPECT_TRUE(std::isnan(regression_error({NAN}, {0}, true).mae));
 }
 
 }  // namespace

@@ -15,7 +15,9 @@ const std::string golden_path = std::string(STROBE_TEST_DIR) + "/results/golden/
 std::vector<std::string> figure_names() {
   std::vector<std::string> names;
   for (const auto& entry : fs::directory_iterator(std::string(STROBE_SOURCE_DIR) + "/scripts/figures")) {
-    if (entry.path().extension() == ".py") names.push_back(entry.path().stem().string());
+    // Figures of rows share a main; those that draw something else are tested with what they draw.
+    if (entry.path().extension() == ".py" && text_of(entry.path().string()).find("r.main(") != std::string::npos)
+      names.push_back(entry.path().stem().string());
   }
   return names;
 }

@@ -1,31 +1,15 @@
-// Softmax cross-entropy with its gradient in one pass over the rows. The largest logit is taken off first, so no
-// exponential overflows; arithmetic inside a row is in double. The loss adds up over fixed row ranges, range after
-// range, and so does not depend on the number of threads. Cost about 6 S C FLOPs and S C exponentials.
-#include <cmath>
+// Softmax cross-entropy with its gradient in one pass over the rows; see softmax_row.hpp for a row. The loss adds up over
+// fixed row ranges, range after range, and so does not depend on the number of threads. Cost about 6 S C FLOPs and 2 S C
+// exponentials.
 #include <vector>
 
+#include "backends/cpu/kernels/softmax_row.hpp"
 #include "backends/cpu/kernels/support.hpp"
 
 namespace strobe {
 namespace {
 
 constexpr std::int64_t rows_per_task = 4096;
-
-/// -log softmax(logits)[label]; writes the gradient row when `gradient` is not null.
-template <class T>
-double row_loss(const T* logits, std::int64_t classes, std::int64_t label, double scale, T* gradient) {
-  double largest = static_cast<double>(logits[0]);
-  for (std::int64_t c = 1; c < classes; ++c) largest = std::max(largest, static_cast<double>(logits[c]));
-  double total = 0;
-  for (std::int64_t c = 0; c < classes; ++c) total += std::exp(static_cast<double>(logits[c]) - largest);
-  if (gradient != nullptr) {
-    for (std::int64_t c = 0; c < classes; ++c) {
-      const double probability = std::exp(static_cast<double>(logits[c]) - largest) / total;
-      gradient[c] = static_cast<T>((probability - (c == label ? 1.0 : 0.0)) * scale);
-    }
-  }
-  return std::log(total) - (static_cast<double>(logits[label]) - largest);
-}
 
 void run_softmax_cross_entropy(const SoftmaxCrossEntropy& op, KernelContext& context) {
   const std::int64_t rows = op.logits.rows(), classes = op.logits.columns();
@@ -38,8 +22,8 @@ void run_softmax_cross_entropy(const SoftmaxCrossEntropy& op, KernelContext& con
     cpu::for_ranges(context, rows, rows_per_task, [&](std::int64_t begin, std::int64_t end) {
       double sum = 0;
       for (std::int64_t r = begin; r < end; ++r) {
-        sum += row_loss(logits + r * classes, classes, labels[r], op.scale,
-                        gradient == nullptr ? nullptr : gradient + r * classes);
+        sum += cpu::softmax_row_loss(logits + r * classes, classes, labels[r], op.scale,
+                                     gradient == nullptr ? nullptr : gradient + r * classes);
       }
       sums[static_cast<std::size_t>(begin / rows_per_task)] = sum;
     });

@@ -1,0 +1,166 @@
+// Cases and judges of recurrences over all steps: the definition, cell by cell, on a tape of scalars, which gives the
+// gradients as well. Values pass through many steps, so errors are measured against the largest value of a tensor.
+#pragma once
+
+#include <algorithm>
+
+#include "backends/conformance/operations.hpp"
+#include "backends/conformance/scalar_tape.hpp"
+#include "backends/operations_recurrent.hpp"
+
+namespace strobe::conformance {
+
+/// `own_inputs`: every gate of a GRU reads columns of its own.
+struct RecurrentShape {
+  std::int64_t steps, vertices, inputs, hidden;
+  bool start, kept, own_inputs;
+
+  std::string name() const {
+    return std::to_string(steps) + " steps, " + std::to_string(vertices) + " x " + std::to_string(inputs) + " to " +
+           std::to_string(hidden) + (start ? ", started" : "") + (kept ? ", gates kept" : "") +
+           (own_inputs ? ", own inputs" : "");
+  }
+};
+
+inline std::vector<RecurrentShape> recurrent_shapes() {
+  std::vector<RecurrentShape> shapes;
+  const std::vector<std::vector<std::int64_t>> sizes{{1, 1, 1, 1},   {3, 5, 2, 2},   {4, 37, 8, 6}, {2, 300, 3, 6},
+                                                     {3, 33, 12, 6}, {5, 17, 7, 13}, {2, 9, 40, 5}, {2, 19, 24, 33},
+                                                     {2, 5, 72, 64}, {70, 2, 1, 2}};
+  for (const auto& s : sizes) {
+    for (const int flags : {0, 3}) {
+      shapes.push_back({s[0], s[1], s[2], s[3], (flags & 1) != 0, (flags & 2) != 0, flags == 3});
+    }
+  }
+  return shapes;
+}
+
+/// All values of a case, in the layout of the operations. Weights shrink with their number, so that gates stay alive.
+struct RecurrentInput {
+  std::vector<double> x, w_x, w_h, bias, start, dy, dlast, dx, dw_x, dw_h, dbias;
+};
+
+inline std::vector<double> scaled(std::vector<double> values, std::int64_t inner) {
+  const double factor = 2.0 / std::sqrt(static_cast<double>(inner));
+  for (double& value : values) value = static_cast<double>(static_cast<float>(value * factor));
+  return values;
+}
+
+inline RecurrentInput recurrent_input(const RecurrentShape& s, std::int64_t gates, std::int64_t states) {
+  const std::int64_t cells = s.steps * s.vertices, columns = s.inputs * (gates == 3 && s.own_inputs ? 3 : 1);
+  RecurrentInput in;
+  in.x = random_values(cells * columns, 61);
+  in.w_x = scaled(random_values(s.inputs * gates * s.hidden, 62), s.inputs + s.hidden);
+  in.w_h = scaled(random_values(s.hidden * gates * s.hidden, 63), s.inputs + s.hidden);
+  in.bias = random_values(gates * s.hidden, 64);
+  in.start = s.start ? random_values(states * s.vertices * s.hidden, 65)
+                     : std::vector<double>(static_cast<std::size_t>(states * s.vertices * s.hidden), 0.0);
+  in.dy = random_values(cells * s.hidden, 66);
+  in.dlast = random_values(s.vertices * s.hidden, 67);
+  in.dx = random_values(cells * columns, 68);
+  in.dw_x = random_values(static_cast<std::int64_t>(in.w_x.size()), 69);
+  in.dw_h = random_values(static_cast<std::int64_t>(in.w_h.size()), 70);
+  in.dbias = random_values(gates * s.hidden, 71);
+  return in;
+}
+
+/// The judge's tape with the case's inputs and all states.
+struct JudgedRecurrence {
+  ScalarTape tape;
+  std::vector<Scalar> x, w_x, w_h, bias, start;
+  std::vector<Scalar> y, cells, gates;  // row-major as the operation's outputs
+};
+
+/// bias_j + sum_f x_f w_x[f][j] + sum_k h_k w_h[k][j] with matrices of `width` columns.
+inline Scalar preactivation(JudgedRecurrence& j, Scalar sum, const Scalar* x, std::int64_t inputs, const Scalar* w_x,
+                            const Scalar* h, std::int64_t hidden, const Scalar* w_h, std::int64_t width) {
+  for (std::int64_t f = 0; f < inputs; ++f) sum = j.tape.multiply_add(x[f], w_x[f * width], sum);
+  for (std::int64_t k = 0; k < hidden; ++k) sum = j.tape.multiply_add(h[k], w_h[k * width], sum);
+  return sum;
+}
+
+inline void load(JudgedRecurrence& j, const RecurrentInput& in) {
+  j.x = j.tape.constants(in.x);
+  j.w_x = j.tape.constants(in.w_x);
+  j.w_h = j.tape.constants(in.w_h);
+  j.bias = j.tape.constants(in.bias);
+  j.start = j.tape.constants(in.start);
+}
+
+inline void judge_lstm(JudgedRecurrence& j, const RecurrentShape& s) {
+  const std::int64_t h = s.hidden, n = s.vertices;
+  for (std::int64_t row = 0; row < s.steps * n; ++row) {
+    const Scalar* before = row < n ? j.start.data() + row * h : j.y.data() + (row - n) * h;
+    const std::vector<Scalar> state(before, before + h);
+    const Scalar* memory_before = row < n ? j.start.data() + (n + row) * h : j.cells.data() + (row - n) * h;
+    const std::vector<Scalar> memory(memory_before, memory_before + h);
+    const std::size_t first = j.gates.size();
+    for (std::int64_t g = 0; g < 4 * h; ++g) {
+      const Scalar z = preactivation(j, j.bias[static_cast<std::size_t>(g)], j.x.data() + row * s.inputs, s.inputs,
+                                     j.w_x.data() + g, state.data(), h, j.w_h.data() + g, 4 * h);
+      j.gates.push_back(g / h == 2 ? j.tape.tanh(z) : j.tape.sigmoid(z));
+    }
+    for (std::int64_t u = 0; u < h; ++u) {
+      const Scalar* gate = j.gates.data() + first + static_cast<std::size_t>(u);
+      const Scalar kept = j.tape.multiply(gate[h], memory[static_cast<std::size_t>(u)]);
+      j.cells.push_back(j.tape.multiply_add(gate[0], gate[2 * h], kept));
+      j.y.push_back(j.tape.multiply(gate[3 * h], j.tape.tanh(j.cells.back())));
+    }
+  }
+}
+
+inline void judge_gru(JudgedRecurrence& j, const RecurrentShape& s) {
+  const std::int64_t h = s.hidden, n = s.vertices, own = s.own_inputs ? s.inputs : 0;
+  const std::int64_t columns = s.inputs * (s.own_inputs ? 3 : 1);
+  for (std::int64_t row = 0; row < s.steps * n; ++row) {
+    const Scalar* before = row < n ? j.start.data() + row * h : j.y.data() + (row - n) * h;
+    const std::vector<Scalar> state(before, before + h);
+    std::vector<Scalar> read = state;
+    const std::size_t first = j.gates.size();
+    for (std::int64_t g = 0; g < 3; ++g) {
+      for (std::int64_t u = 0; g == 2 && u < h; ++u) {
+        read[static_cast<std::size_t>(u)] =
+            j.tape.multiply(j.gates[first + static_cast<std::size_t>(u)], state[static_cast<std::size_t>(u)]);
+      }
+      for (std::int64_t u = 0; u < h; ++u) {
+        const Scalar z = preactivation(
+            j, j.bias[static_cast<std::size_t>(g * h + u)], j.x.data() + row * columns + g * own, s.inputs,
+            j.w_x.data() + g * s.inputs * h + u, read.data(), h, j.w_h.data() + g * h * h + u, h);
+        j.gates.push_back(g == 2 ? j.tape.tanh(z) : j.tape.sigmoid(z));
+      }
+    }
+    for (std::int64_t u = 0; u < h; ++u) {
+      const Scalar* gate = j.gates.data() + first + static_cast<std::size_t>(u);
+      const Scalar fresh = j.tape.multiply(j.tape.complement(gate[h]), gate[2 * h]);
+      j.y.push_back(j.tape.multiply_add(gate[h], state[static_cast<std::size_t>(u)], fresh));
+    }
+  }
+}
+
+/// `values` with the largest of them, at least 1, as magnitude.
+inline std::vector<Judged> against_largest(const std::vector<double>& values) {
+  double largest = 1;
+  for (const double value : values) largest = std::max(largest, std::abs(value));
+  std::vector<Judged> result;
+  for (const double value : values) result.push_back({value, largest});
+  return result;
+}
+
+inline std::vector<Judged> values_of(const JudgedRecurrence& j, const std::vector<Scalar>& scalars) {
+  std::vector<double> values;
+  for (const Scalar scalar : scalars) values.push_back(j.tape.value(scalar));
+  return against_largest(values);
+}
+
+/// Gradients of `scalars`, added to `before` when it is not empty.
+inline std::vector<Judged> gradients_of(JudgedRecurrence& j, const std::vector<Scalar>& scalars,
+                                        const std::vector<double>& before) {
+  std::vector<double> values = before;
+  values.resize(scalars.size(), 0.0);
+  for (std::size_t i = 0; i < scalars.size(); ++i) values[i] += j.tape.gradient(scalars[i]);
+  return against_largest(values);
+}
+
+}  // namespace strobe::conformance
+
+#include "backends/conformance/operations_recurrent_inl.hpp"

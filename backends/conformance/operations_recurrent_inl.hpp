@@ -1,0 +1,132 @@
+// Second half of operations_recurrent.hpp: the cases.
+#pragma once
+
+#include <memory>
+
+namespace strobe::conformance {
+
+/// The shapes by which the two recurrences differ: `gates` matrices, `states` blocks of the start.
+template <class Forward>
+struct Recurrence;
+
+template <>
+struct Recurrence<LstmSequence> {
+  using Backward = LstmSequenceBackward;
+  static constexpr std::int64_t gates = 4, states = 2;
+  static void judge(JudgedRecurrence& j, const RecurrentShape& s) { judge_lstm(j, s); }
+};
+template <>
+struct Recurrence<GruSequence> {
+  using Backward = GruSequenceBackward;
+  static constexpr std::int64_t gates = 3, states = 1;
+  static void judge(JudgedRecurrence& j, const RecurrentShape& s) { judge_gru(j, s); }
+};
+
+template <class Forward, class Op>
+void upload_inputs(Device& device, const RecurrentShape& s, const RecurrentInput& in, Op& op) {
+  constexpr bool lstm = Recurrence<Forward>::gates == 4;
+  const std::int64_t h = s.hidden, cells = s.steps * s.vertices;
+  op.steps = s.steps;
+  op.x = upload(device, in.x, cells, static_cast<std::int64_t>(in.x.size()) / std::max<std::int64_t>(cells, 1));
+  op.w_x = upload(device, in.w_x, lstm ? s.inputs : 3 * s.inputs, lstm ? 4 * h : h);
+  op.w_h = upload(device, in.w_h, lstm ? h : 3 * h, lstm ? 4 * h : h);
+  op.bias = upload(device, in.bias, lstm ? 1 : 3, lstm ? 4 * h : h);
+  if (s.start) op.start = upload(device, in.start, Recurrence<Forward>::states * s.vertices, h);
+  op.y = device.allocate(cells, h);
+  if constexpr (lstm) op.cells = device.allocate(cells, h);
+  if (s.kept) op.gates = device.allocate(cells, Recurrence<Forward>::gates * h);
+}
+
+template <class Forward>
+std::vector<Output> judge_forward(Device& device, const RecurrentShape& s) {
+  const RecurrentInput in = recurrent_input(s, Recurrence<Forward>::gates, Recurrence<Forward>::states);
+  JudgedRecurrence j;
+  load(j, in);
+  Recurrence<Forward>::judge(j, s);
+  Forward op;
+  upload_inputs<Forward>(device, s, in, op);
+  device.run(op);
+  std::vector<Output> outputs{{"y", download(device, op.y), values_of(j, j.y)}};
+  if constexpr (Recurrence<Forward>::gates == 4)
+    outputs.push_back({"cells", download(device, op.cells), values_of(j, j.cells)});
+  if (s.kept) {
+    std::vector<Judged> gates = values_of(j, j.gates);
+    outputs.push_back({"gates", download(device, op.gates), gates});
+  }
+  return outputs;
+}
+
+/// The judge's gradients of one case: dx, dw_x, dw_h, dbias, dstart.
+inline std::vector<Output> expected_gradients(JudgedRecurrence& j, const RecurrentShape& s, const RecurrentInput& in,
+                                              bool accumulate, bool with_last) {
+  for (std::size_t i = 0; i < j.y.size(); ++i) j.tape.gradient(j.y[i]) += in.dy[i];
+  for (std::size_t i = 0; with_last && i < in.dlast.size(); ++i) {
+    j.tape.gradient(j.cells[j.cells.size() - in.dlast.size() + i]) += in.dlast[i];
+  }
+  j.tape.backward();
+  std::vector<Output> expected{{"dx", {}, gradients_of(j, j.x, accumulate ? in.dx : std::vector<double>())},
+                               {"dw_x", {}, gradients_of(j, j.w_x, in.dw_x)},
+                               {"dw_h", {}, gradients_of(j, j.w_h, in.dw_h)},
+                               {"dbias", {}, gradients_of(j, j.bias, in.dbias)}};
+  if (s.start) expected.push_back({"dstart", {}, gradients_of(j, j.start, {})});
+  return expected;
+}
+
+/// Runs the backward operation after the forward one; parts of `expected` that it does not ask for are dropped.
+template <class Forward>
+std::vector<Output> judge_backward(Device& device, const RecurrentShape& s, bool with_dx, bool accumulate) {
+  constexpr bool lstm = Recurrence<Forward>::gates == 4;
+  const RecurrentInput in = recurrent_input(s, Recurrence<Forward>::gates, Recurrence<Forward>::states);
+  JudgedRecurrence j;
+  load(j, in);
+  Recurrence<Forward>::judge(j, s);
+  std::vector<Output> outputs = expected_gradients(j, s, in, accumulate, lstm && s.start);
+  Forward forward;
+  upload_inputs<Forward>(device, s, in, forward);
+  device.run(forward);
+  typename Recurrence<Forward>::Backward op;
+  op.x = forward.x, op.w_x = forward.w_x, op.w_h = forward.w_h, op.bias = forward.bias, op.start = forward.start;
+  op.y = forward.y, op.gates = forward.gates, op.steps = s.steps, op.accumulate_dx = accumulate;
+  op.dy = upload(device, in.dy, forward.y.rows(), s.hidden);
+  if constexpr (lstm) {
+    op.cells = forward.cells;
+    if (s.start) op.dlast = upload(device, in.dlast, s.vertices, s.hidden);
+  }
+  if (with_dx) op.dx = upload(device, in.dx, op.x.rows(), op.x.columns());
+  op.dw_x = upload(device, in.dw_x, op.w_x.rows(), op.w_x.columns());
+  op.dw_h = upload(device, in.dw_h, op.w_h.rows(), op.w_h.columns());
+  op.dbias = upload(device, in.dbias, op.bias.rows(), op.bias.columns());
+  if (s.start) op.dstart = device.allocate(op.start.rows(), op.start.columns());
+  device.run(op);
+  outputs[1].got = download(device, op.dw_x);
+  outputs[2].got = download(device, op.dw_h);
+  outputs[3].got = download(device, op.dbias);
+  if (s.start) outputs[4].got = download(device, op.dstart);
+  if (with_dx) outputs[0].got = download(device, op.dx);
+  if (!with_dx) outputs.erase(outputs.begin());
+  return outputs;
+}
+
+template <class Forward>
+std::vector<OperationCase> recurrent_cases() {
+  std::vector<OperationCase> cases;
+  for (const RecurrentShape& shape : recurrent_shapes()) {
+    cases.push_back({"", shape.name(), [=](Device& device) { return judge_forward<Forward>(device, shape); }});
+  }
+  return cases;
+}
+
+template <class Forward>
+std::vector<OperationCase> recurrent_backward_cases() {
+  std::vector<OperationCase> cases;
+  for (const RecurrentShape& shape : recurrent_shapes()) {
+    for (const int flags : {0, 1, 3}) {
+      cases.push_back(
+          {"", shape.name() + ((flags & 1) != 0 ? ", dx" : "") + ((flags & 2) != 0 ? " accumulated" : ""),
+           [=](Device& device) { return judge_backward<Forward>(device, shape, (flags & 1) != 0, (flags & 2) != 0); }});
+    }
+  }
+  return cases;
+}
+
+}  // namespace strobe::conformance

@@ -1,0 +1,194 @@
+// Vector LSTM backward through all steps: a tile of 4 strips of vertices walks back through time with the gradients of
+// both states turned in cache (vertex_strip.hpp). The gates are read when the forward pass kept them, else computed
+// once more in registers. What leaves a step is dx, and the gates' gradients as rows [tile, 4 h] in cache, from which
+// the weight gradients are summed with x and y as they lie in memory (strip_sums.hpp). Cost 8 h (2 h + 2 F) FLOPs a
+// cell, 8 h (h + F) and 4 h activations more without kept gates.
+#include "backends/cpu/kernels/lstm_panels.hpp"
+#include "backends/cpu/kernels/strip_sums.hpp"
+#include "backends/operations_recurrent.hpp"
+
+namespace strobe {
+namespace {
+
+using namespace cpu;
+
+/// Turned gradients of the states of one strip, and the cell state c_t that the next step back calls c_{t-1}.
+template <class T>
+struct StripState {
+  Scratch<T> dh, dc, cell;
+  explicit StripState(std::int64_t hidden) : dh(hidden * strip<T>), dc(hidden * strip<T>), cell(hidden * strip<T>) {}
+};
+
+template <class T>
+struct Walk {
+  const LstmSequenceBackward& op;
+  const GatePanels<T>& panels;
+  const Panel<T>&to_x, &to_h;
+  StripSums<T> sums;
+  std::int64_t n, inputs, hidden;
+  Scratch<T> x, h, before, gates, dy, dz, dx, rows, zeros;
+
+  Walk(const LstmSequenceBackward& operation, const GatePanels<T>& packed, const Panel<T>& back_x,
+       const Panel<T>& back_h, double* total)
+      : op(operation),
+        panels(packed),
+        to_x(back_x),
+        to_h(back_h),
+        sums((op.w_x.rows() + op.w_h.rows()) * op.w_h.columns(), op.w_h.columns(), total),
+        n(op.vertices()),
+        inputs(op.w_x.rows()),
+        hidden(op.w_h.rows()),
+        x(inputs * strip<T>),
+        h(hidden * strip<T>),
+        before(hidden * strip<T>),
+        gates(4 * hidden * strip<T>),
+        dy(hidden * strip<T>),
+        dz(4 * hidden * strip<T>),
+        dx(inputs * strip<T>),
+        rows(4 * hidden * strip<T> * strips_per_tile),
+        zeros(hidden * strip<T> * strips_per_tile) {}
+
+  /// h_{t-1} and c_{t-1} of the vertices from v on, [vertices, h].
+  const T* h_before(std::int64_t t, std::int64_t v) {
+    if (t > 0) return op.y.template data<T>() + ((t - 1) * n + v) * hidden;
+    return op.start.defined() ? op.start.template data<T>() + v * hidden : zeros.data();
+  }
+  const T* c_before(std::int64_t t, std::int64_t v) {
+    if (t > 0) return op.cells.template data<T>() + ((t - 1) * n + v) * hidden;
+    return op.start.defined() ? op.start.template data<T>() + (n + v) * hidden : zeros.data();
+  }
+};
+
+/// The turned values of a strip that the gates' gradients come from and go to, each [h][strip], gates and dz
+/// [4][h][strip].
+template <class T>
+struct StripBack {
+  T *dh, *dc, *dz;
+  const T *gates, *dy, *cell, *before;
+};
+
+/// dz of all units, and in dc the gradient of c_{t-1}.
+template <class T>
+void gate_gradients(const StripBack<T>& s, std::int64_t hidden) {
+  constexpr int P = most_lanes<T>;
+  const std::int64_t stride = hidden * strip<T>;
+  for (std::int64_t at = 0; at < stride; at += P) {
+    const Gates<T> gate = load_gates<T>(s.gates + at, stride);
+    const Register<T> squashed = tanh<T, P>(load<T, P>(s.cell + at));
+    const Register<T> d = load<T, P>(s.dh + at) + load<T, P>(s.dy + at);
+    const Register<T> dcell = load<T, P>(s.dc + at) + d * gate.o * (T{1} - squashed * squashed);
+    store_gates<T>(
+        s.dz + at, stride,
+        {dcell * gate.g * gate.i * (T{1} - gate.i), dcell * load<T, P>(s.before + at) * gate.f * (T{1} - gate.f),
+         dcell * gate.i * (T{1} - gate.g * gate.g), d * squashed * gate.o * (T{1} - gate.o)});
+    store_first<T, P>(s.dc + at, dcell * gate.f, P);
+  }
+}
+
+/// One step of the strip of vertices [v, v + rows): leaves its dz as rows and its dh, dc for the step before.
+template <class T>
+void step_strip(Walk<T>& walk, StripState<T>& state, std::int64_t t, std::int64_t v, std::int64_t rows, T* dz_rows) {
+  const LstmSequenceBackward& op = walk.op;
+  const std::int64_t row = t * walk.n + v, hidden = walk.hidden, width = 4 * hidden, inputs = walk.inputs;
+  load_turned(op.dy.data<T>() + row * hidden, hidden, hidden, rows, walk.dy.data());
+  load_turned(walk.c_before(t, v), hidden, hidden, rows, walk.before.data());
+  const StripBack<T> back{state.dh.data(), state.dc.data(),   walk.dz.data(),    walk.gates.data(),
+                          walk.dy.data(),  state.cell.data(), walk.before.data()};
+  if (op.gates.defined()) {
+    load_turned(op.gates.data<T>() + row * width, width, width, rows, walk.gates.data());
+  } else {
+    load_turned(op.x.data<T>() + row * inputs, inputs, inputs, rows, walk.x.data());
+    load_turned(walk.h_before(t, v), hidden, hidden, rows, walk.h.data());
+    sum_gates<T>(walk.panels, walk.x.data(), walk.h.data(), walk.gates.data());
+    activate_gates(walk.gates.data(), hidden * strip<T>);
+  }
+  gate_gradients(back, hidden);
+  std::swap(state.cell, walk.before);
+  walk.sums.add_lanes(walk.dz.data());
+  store_turned<T>(walk.dz.data(), dz_rows, width, width, rows);
+  multiply_panel<T>(walk.to_h, walk.dz.data(), state.dh.data(), false);
+  if (!op.dx.defined()) return;
+  multiply_panel<T>(walk.to_x, walk.dz.data(), walk.dx.data(), false);
+  store_turned<T>(walk.dx.data(), op.dx.data<T>() + row * inputs, inputs, inputs, rows, op.accumulate_dx);
+}
+
+/// Asks for what the step before reads of the tile.
+template <class T>
+void prefetch_step(const Walk<T>& walk, std::int64_t t, std::int64_t begin, std::int64_t rows) {
+  if (t < 0) return;
+  const std::int64_t row = t * walk.n + begin;
+  prefetch_rows(walk.op.x, row, rows);
+  prefetch_rows(walk.op.dy, row, rows);
+  if (walk.op.dx.defined()) prefetch_rows<true>(walk.op.dx, row, rows);
+  if (t > 0) {
+    prefetch_rows(walk.op.y, row - walk.n, rows);
+    prefetch_rows(walk.op.cells, row - walk.n, rows);
+  }
+}
+
+template <class T>
+void walk_tile(Walk<T>& walk, std::int64_t begin, std::int64_t end) {
+  const LstmSequenceBackward& op = walk.op;
+  const std::int64_t hidden = walk.hidden, width = 4 * hidden, inputs = walk.inputs, last = op.steps - 1;
+  std::vector<StripState<T>> states;
+  for (std::int64_t v = begin; v < end; v += strip<T>) {
+    const std::int64_t rows = std::min<std::int64_t>(strip<T>, end - v);
+    states.emplace_back(hidden);
+    load_turned(op.cells.data<T>() + (last * walk.n + v) * hidden, hidden, hidden, rows, states.back().cell.data());
+    if (op.dlast.defined()) {
+      load_turned(op.dlast.data<T>() + v * hidden, hidden, hidden, rows, states.back().dc.data());
+    }
+  }
+  for (std::int64_t t = last; t >= 0; --t) {
+    prefetch_step(walk, t - 1, begin, end - begin);
+    for (std::size_t s = 0; s < states.size(); ++s) {
+      const std::int64_t v = begin + static_cast<std::int64_t>(s) * strip<T>;
+      step_strip(walk, states[s], t, v, std::min<std::int64_t>(strip<T>, end - v),
+                 walk.rows.data() + (v - begin) * width);
+    }
+    walk.sums.add(0, width, op.x.data<T>() + (t * walk.n + begin) * inputs, inputs, inputs, walk.rows.data(), width,
+                  width, end - begin);
+    walk.sums.add(inputs * width, width, walk.h_before(t, begin), hidden, hidden, walk.rows.data(), width, width,
+                  end - begin);
+    if (t % steps_per_flush == 0) walk.sums.flush();
+  }
+  for (std::size_t s = 0; op.dstart.defined() && s < states.size(); ++s) {
+    const std::int64_t v = begin + static_cast<std::int64_t>(s) * strip<T>;
+    const std::int64_t rows = std::min<std::int64_t>(strip<T>, end - v);
+    store_turned<T>(states[s].dh.data(), op.dstart.data<T>() + v * hidden, hidden, hidden, rows);
+    store_turned<T>(states[s].dc.data(), op.dstart.data<T>() + (walk.n + v) * hidden, hidden, hidden, rows);
+  }
+}
+
+template <class T>
+void run_typed(const LstmSequenceBackward& op, const KernelContext& context) {
+  const std::int64_t inputs = op.w_x.rows(), hidden = op.w_h.rows(), width = 4 * hidden;
+  const GatePanels<T> panels = lstm_panels<T>(op);
+  const auto back = [&](const Tensor& w) {
+    return make_panel<T>(w.rows(), width,
+                         [&](std::int64_t row, std::int64_t k) { return w.data<T>()[row * width + k]; });
+  };
+  const Panel<T> to_x = back(op.w_x), to_h = back(op.w_h);
+  const TileRanges<T> ranges(op.vertices());
+  const std::int64_t stride = (inputs + hidden + 1) * width;
+  std::vector<double> totals(static_cast<std::size_t>(ranges.count() * stride), 0.0);
+  run_tasks(context, ranges.count(), [&](std::int64_t range) {
+    Walk<T> walk(op, panels, to_x, to_h, totals.data() + range * stride);
+    const std::int64_t end = std::min(ranges.vertices, (range + 1) * ranges.grain);
+    for (std::int64_t v = range * ranges.grain; v < end; v += ranges.tile) {
+      walk_tile(walk, v, std::min(end, v + ranges.tile));
+    }
+  });
+  add_totals<T>(op.dw_x, totals, 0, stride);
+  add_totals<T>(op.dw_h, totals, inputs * width, stride);
+  add_totals<T>(op.dbias, totals, (inputs + hidden) * width, stride);
+}
+
+void run(const LstmSequenceBackward& op, KernelContext& context) {
+  with_element(op.y.type(), [&](auto zero) { run_typed<decltype(zero)>(op, context); });
+}
+
+const RegisterKernel<LstmSequenceBackward> vector{Numerics::cpu, {"vector", 10, nullptr, run}};
+
+}  // namespace
+}  // namespace strobe

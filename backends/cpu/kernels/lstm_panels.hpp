@@ -1,0 +1,56 @@
+// The gates of the vector LSTM: packed weights, and the activated gates of a strip of vertices (vertex_strip.hpp).
+#pragma once
+
+#include "backends/cpu/kernels/lane_math.hpp"
+#include "backends/cpu/kernels/vertex_strip.hpp"
+
+namespace strobe::cpu {
+
+/// Rows of the panels are gates: i, f, g, o of all hidden units, as in the operation.
+template <class T, class Op>
+GatePanels<T> lstm_panels(const Op& op) {
+  const std::int64_t width = op.w_h.columns();
+  const auto pack = [width](const Tensor& w) {
+    const T* from = w.template data<T>();
+    return make_panel<T>(width, w.rows(), [=](std::int64_t j, std::int64_t k) { return from[k * width + j]; });
+  };
+  return {pack(op.w_x), pack(op.w_h), op.bias.template data<T>()};
+}
+
+/// The gates of one hidden unit for one register of vertices.
+template <class T>
+struct Gates {
+  Register<T> i, f, g, o;
+};
+
+/// The gates at `at` of turned values [4][stride].
+template <class T>
+[[gnu::always_inline]] inline Gates<T> load_gates(const T* at, std::int64_t stride) {
+  constexpr int P = most_lanes<T>;
+  return {load<T, P>(at), load<T, P>(at + stride), load<T, P>(at + 2 * stride), load<T, P>(at + 3 * stride)};
+}
+
+template <class T>
+[[gnu::always_inline]] inline void store_gates(T* at, std::int64_t stride, const Gates<T>& gate) {
+  constexpr int P = most_lanes<T>;
+  store_first<T, P>(at, gate.i, P);
+  store_first<T, P>(at + stride, gate.f, P);
+  store_first<T, P>(at + 2 * stride, gate.g, P);
+  store_first<T, P>(at + 3 * stride, gate.o, P);
+}
+
+/// The gates [4][stride] from their sums, in place. One activation a pass: short independent bodies overlap, the chain
+/// of a whole cell does not.
+template <class T>
+void activate_gates(T* gates, std::int64_t stride) {
+  constexpr int P = most_lanes<T>;
+  for (std::int64_t at = 0; at < 4 * stride; at += P) {
+    if (at == 2 * stride) at = 3 * stride;
+    store_first<T, P>(gates + at, sigmoid<T, P>(load<T, P>(gates + at)), P);
+  }
+  for (std::int64_t at = 2 * stride; at < 3 * stride; at += P) {
+    store_first<T, P>(gates + at, tanh<T, P>(load<T, P>(gates + at)), P);
+  }
+}
+
+}  // namespace strobe::cpu

@@ -1,0 +1,125 @@
+// One epoch of every registered model without task and optimiser: forward through all layers, backward from a given
+// gradient of the embeddings, on ESDG's shape (N = 16384, T = 64, f = 3, w = 5, width 6) and a wide one (N = 4096,
+// T = 32, f = 8, w = 5, width 64), with 2 input features. A model that precomputes A~ X is given it.
+#include <numeric>
+
+#include "bench/graph.hpp"
+#include "bench/measure.hpp"
+#include "models/model.hpp"
+
+namespace strobe::bench {
+namespace {
+
+constexpr std::int64_t feature_width = 2;
+
+const HostMatrix& wide_graph() {
+  static const HostMatrix graph = make_graph(GraphSize{32, 4096, 8, 5});
+  return graph;
+}
+
+class OneRank final : public RankSums {
+ public:
+  int ranks() const override { return 1; }
+  int rank() const override { return 0; }
+  Var sum(Tape&, const Var& part) const override { return part; }
+};
+
+Tensor varied(Device& device, std::int64_t rows, std::int64_t columns) {
+  const Tensor tensor = device.allocate(rows, columns);
+  const std::span<float> values = tensor.values<float>();
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = 0.001f * static_cast<float>(i * 7919 % 1000) - 0.3f;
+  return tensor;
+}
+
+/// Everything that an epoch starts from.
+struct Subject {
+  std::unique_ptr<Device> device;
+  SparseMatrix a;
+  CellRows cells;
+  OneRank one;
+  Pass pass;
+  std::unique_ptr<Model> model;
+  std::vector<LayerShape> layers;
+  std::unique_ptr<Parameters> parameters;
+  Tensor x, dy;
+
+  Subject(const HostMatrix& graph, const std::string& name, const Json& options) : device(make_device("")) {
+    Device& d = *device;
+    a = upload(d, graph, true, true);
+    cells.steps = graph.steps;
+    cells.vertices = graph.step_rows;
+    for (std::int64_t t = 0; t <= graph.steps; ++t) cells.step_rows.push_back(t * graph.step_rows);
+    cells.step_rows_on_device = d.move_in(cells.step_rows.data(), graph.steps + 1, 1, ElementType::i64);
+    std::vector<std::int64_t> ids(static_cast<std::size_t>(graph.rows));
+    std::iota(ids.begin(), ids.end(), 0);
+    cells.ids = d.move_in(ids.data(), graph.rows, 1, ElementType::i64);
+    pass.ranks = &one;
+    model = ModelRegistry::instance().find(name).value(options);
+    layers = model->layers(feature_width);
+    parameters = std::make_unique<Parameters>(d, model->parameters(feature_width), 1);
+    x = varied(d, graph.rows, feature_width);
+    dy = varied(d, graph.rows, layers.back().temporal_width);
+  }
+
+  void epoch() {
+    device->run(Fill{parameters->gradients(), 0.0});
+    Tape tape(*device);
+    const Var features = Tape::constant(x);
+    Var h = features;
+    for (std::size_t l = 0; l < layers.size(); ++l) {
+      const int layer = static_cast<int>(l);
+      h = model->spatial(tape, *parameters, layer, {h, &a, &cells, &pass, features});
+      if (layers[l].need == TemporalNeed::none || layers[l].need == TemporalNeed::weights_only) continue;
+      h = model->temporal(tape, *parameters, layer, {h, cells.steps, cells.vertices, 0, nullptr, false, &cells, &pass})
+              .y;
+    }
+    h->gradient = dy;
+    tape.backward();
+  }
+};
+
+/// Every width of the model set to `width`.
+Json options_of(const std::string& name, std::int64_t width) {
+  Json options = Json::object();
+  for (const Field& field : ModelRegistry::instance().find(name).parameters.fields()) {
+    if (field.unit == "features") options[field.name] = width;
+  }
+  return options;
+}
+
+/// The work of one epoch; each operation's milliseconds become a counter of the benchmark.
+Work account(benchmark::State& state, const SpanRecorder& spans) {
+  Work work;
+  for (const Span& span : spans.spans()) {
+    work = {work.flops + span.work.flops, work.bytes_read + span.work.bytes_read,
+            work.bytes_written + span.work.bytes_written};
+    state.counters["ms_" + std::string(span.name)] += 1e3 * (span.end_seconds - span.begin_seconds);
+  }
+  return work;
+}
+
+void model_epoch(benchmark::State& state, const std::string& name, bool is_wide) {
+  if (!ModelRegistry::instance().contains(name)) return state.SkipWithError("this model is not registered");
+  Subject subject(is_wide ? wide_graph() : standard_graph(), name, options_of(name, is_wide ? 64 : 6));
+  subject.epoch();
+  subject.device->spans().clear();
+  subject.epoch();
+  const Work work = account(state, subject.device->spans());
+  subject.device->spans().clear();
+  report(state, work, repeat(state, *subject.device, [&] { subject.epoch(); }));
+}
+
+const bool registered = [] {
+  for (const std::string name :
+       {"tm-gcn", "cd-gcn", "evolve-gcn-o", "evolve-gcn-h", "t-gcn", "dysat", "mpnn-lstm", "dcrnn"}) {
+    for (const bool is_wide : {false, true}) {
+      const auto run = [=](benchmark::State& state) { model_epoch(state, name, is_wide); };
+      timed(benchmark::RegisterBenchmark(("model/" + name + (is_wide ? "/wide" : "/narrow")).c_str(), run),
+            benchmark::kMillisecond);
+    }
+  }
+  return true;
+}();
+
+}  // namespace
+}  // namespace strobe::bench

@@ -1,0 +1,172 @@
+"""CD-GCN, T-GCN and MPNN-LSTM in PyTorch, in the fastest form that we found, on the graphs of bench/models.cpp.
+
+All snapshots are one block-diagonal CSR, multiplied by SciPy's compiled product with the rows split over threads and the
+transpose stored; the LSTM is nn.LSTM batched over all vertices; the GRU (reset before the product, which nn.GRU does not
+have) takes the input halves of all steps and gates in one product and loops over the steps. The rest is autograd. An
+epoch is the forward pass, and the backward pass from a given gradient of the embeddings.
+"""
+
+import concurrent.futures
+
+import numpy as np
+import scipy.sparse
+import torch
+
+SHAPES = {
+    "narrow": {"vertices": 16384, "steps": 64, "density": 3, "width": 6},
+    "wide": {"vertices": 4096, "steps": 32, "density": 8, "width": 64},
+}
+WINDOW, FEATURES = 5, 2
+
+
+def make_matrix(vertices, steps, density, seed=1):
+    """Per step the union of the last w random snapshots with the diagonal, rows scaled to 1; block-diagonal."""
+    rng = np.random.default_rng(seed)
+    snapshots = [rng.integers(0, vertices, size=(2, density * vertices)) for _ in range(steps)]
+    blocks = []
+    for t in range(steps):
+        pairs = np.concatenate(snapshots[max(0, t - WINDOW + 1) : t + 1], axis=1)
+        rows = np.concatenate([pairs[0], np.arange(vertices)])
+        columns = np.concatenate([pairs[1], np.arange(vertices)])
+        keys = np.unique(rows.astype(np.int64) * vertices + columns)
+        block = scipy.sparse.csr_matrix(
+            (np.ones(len(keys), np.float32), (keys // vertices, keys % vertices)), shape=(vertices, vertices)
+        )
+        block.data /= np.repeat(np.diff(block.indptr), np.diff(block.indptr)).astype(np.float32)
+        blocks.append(block)
+    return scipy.sparse.block_diag(blocks, format="csr")
+
+
+class Product:
+    """A x as an autograd function; rows of A, and of its transpose, in ranges of equal numbers of non-zeros."""
+
+    def __init__(self, matrix, threads):
+        self.pool = concurrent.futures.ThreadPoolExecutor(threads)
+        forward, backward = self._split(matrix, threads), self._split(matrix.T.tocsr(), threads)
+        multiply = self._multiply
+
+        class Function(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return multiply(forward, x)
+
+            @staticmethod
+            def backward(ctx, dy):
+                return multiply(backward, dy.contiguous())
+
+        self.apply = Function.apply
+
+    @staticmethod
+    def _split(a, threads):
+        cuts = np.searchsorted(a.indptr, np.linspace(0, a.nnz, threads + 1))
+        cuts[0], cuts[-1] = 0, a.shape[0]
+        return [(int(b), int(e), a[b:e]) for b, e in zip(cuts[:-1], cuts[1:])]
+
+    def _multiply(self, parts, x):
+        x = x.detach()
+        out = torch.zeros(x.shape)
+        source, target, width = x.numpy().ravel(), out.numpy(), x.shape[1]
+
+        def one(part):
+            begin, end, matrix = part
+            scipy.sparse._sparsetools.csr_matvecs(matrix.shape[0], matrix.shape[1], width, matrix.indptr, matrix.indices,
+                                                  matrix.data, source, target[begin:end].ravel())
+
+        list(self.pool.map(one, parts))
+        return out
+
+
+class Peer:
+    """What the models share: shapes, the product, the features (taken as A x where a model precomputes it)."""
+
+    def __init__(self, shape, product):
+        torch.manual_seed(3)
+        self.steps, self.vertices, self.width = shape["steps"], shape["vertices"], shape["width"]
+        self.product = product
+        rows = self.steps * self.vertices
+        self.x = torch.rand(rows, FEATURES) - 0.3
+        self.leaves, self.modules = [], []
+
+    def weight(self, *size):
+        w = ((torch.rand(*size) - 0.5) * 0.4).requires_grad_()
+        self.leaves.append(w)
+        return w
+
+    def lstm(self, inputs, width):
+        module = torch.nn.LSTM(inputs, width)
+        self.modules.append(module)
+        return lambda x: module(x.view(self.steps, self.vertices, -1))[0].reshape(-1, width)
+
+    def prepare(self, columns):
+        self.dy = torch.rand(self.steps * self.vertices, columns) - 0.5
+
+    def epoch(self):
+        for leaf in self.leaves:
+            leaf.grad = None
+        for module in self.modules:
+            module.zero_grad(set_to_none=True)
+        self.forward().backward(self.dy)
+
+
+class CdGcn(Peer):
+    def __init__(self, shape, product):
+        super().__init__(shape, product)
+        h = self.width
+        self.w1, self.w2 = self.weight(FEATURES, h), self.weight(h, h)
+        self.lstm1, self.lstm2 = self.lstm(FEATURES + h, h), self.lstm(2 * h, h)
+        self.prepare(h)
+
+    def forward(self):
+        y = torch.relu(torch.cat([self.x, self.x @ self.w1], 1))
+        a = self.product.apply(self.lstm1(y))
+        return self.lstm2(torch.relu(torch.cat([a, a @ self.w2], 1)))
+
+
+class TGcn(Peer):
+    def __init__(self, shape, product):
+        super().__init__(shape, product)
+        h = self.width
+        self.w1, self.b1 = self.weight(FEATURES, 3 * h), self.weight(3 * h)
+        self.w2, self.b2 = [self.weight(h, h) for _ in range(3)], self.weight(3 * h)
+        self.v, self.b = [self.weight(h, h) for _ in range(3)], self.weight(3 * h)
+        self.u_gates, self.u_new = self.weight(h, 2 * h), self.weight(h, h)
+        self.prepare(h)
+
+    def forward(self):
+        h = self.width
+        y = torch.relu(torch.addmm(self.b1, self.x, self.w1))
+        c = self.product.apply(y)
+        inputs = torch.cat([c[:, g * h : (g + 1) * h] @ self.w2[g] for g in range(3)], 1) + self.b2
+        inputs = torch.cat([inputs[:, g * h : (g + 1) * h] @ self.v[g] for g in range(3)], 1) + self.b
+        state = torch.zeros(self.vertices, h)
+        states = []
+        for step in inputs.view(self.steps, self.vertices, 3 * h).unbind(0):
+            r, z = torch.sigmoid(torch.addmm(step[:, : 2 * h], state, self.u_gates)).chunk(2, 1)
+            fresh = torch.tanh(torch.addmm(step[:, 2 * h :], r * state, self.u_new))
+            state = fresh + z * (state - fresh)
+            states.append(state)
+        return torch.cat(states)
+
+
+class MpnnLstm(Peer):
+    def __init__(self, shape, product):
+        super().__init__(shape, product)
+        h = self.width
+        self.w1, self.b1, self.w2, self.b2 = self.weight(FEATURES, h), self.weight(h), self.weight(h, h), self.weight(h)
+        self.norms = [(self.weight(h), self.weight(h)) for _ in range(2)]
+        self.lstm1, self.lstm2 = self.lstm(2 * h, h), self.lstm(h, h)
+        self.prepare(2 * h + FEATURES)
+
+    def normalise(self, y, norm):
+        cells = y.view(self.steps, self.vertices, -1)
+        variance, mean = torch.var_mean(cells, 1, unbiased=False, keepdim=True)
+        return ((cells - mean) * torch.rsqrt(variance + 1e-5) * norm[0] + norm[1]).view(y.shape)
+
+    def forward(self):
+        x1 = self.normalise(torch.relu(torch.addmm(self.b1, self.product.apply(self.x), self.w1)), self.norms[0])
+        x2 = self.normalise(torch.relu(torch.addmm(self.b2, self.product.apply(x1), self.w2)), self.norms[1])
+        h1 = self.lstm1(torch.cat([x1, x2], 1))
+        return torch.cat([h1, self.lstm2(h1), self.x], 1)
+
+
+MODELS = {"cd-gcn": CdGcn, "t-gcn": TGcn, "mpnn-lstm": MpnnLstm}

@@ -1,0 +1,83 @@
+// LSTM and GRU over all steps, forward and backward, on the shape of ESDG's experiments (16384 vertices, 64 steps,
+// inputs 8, width 6) and a wide one (4096 vertices, 32 steps, inputs and width 64).
+#include "backends/operations_recurrent.hpp"
+#include "bench/measure.hpp"
+
+namespace strobe::bench {
+namespace {
+
+struct Size {
+  std::int64_t vertices, steps, inputs, hidden;
+};
+
+const Size narrow{16384, 64, 8, 6}, wide{4096, 32, 64, 64};
+
+/// Values that differ from row to row, so that no lane is like another.
+Tensor varied(Device& device, std::int64_t rows, std::int64_t columns) {
+  const Tensor tensor = device.allocate(rows, columns);
+  const std::span<float> values = tensor.values<float>();
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = 0.001f * static_cast<float>(i * 7919 % 1000) - 0.5f;
+  return tensor;
+}
+
+template <class Op>
+void set_inputs(Device& device, const Size& s, bool lstm, Op& op) {
+  const std::int64_t rows = s.vertices * s.steps, h = s.hidden;
+  op.steps = s.steps;
+  op.x = varied(device, rows, s.inputs);
+  op.w_x = varied(device, lstm ? s.inputs : 3 * s.inputs, lstm ? 4 * h : h);
+  op.w_h = varied(device, lstm ? h : 3 * h, lstm ? 4 * h : h);
+  op.bias = varied(device, lstm ? 1 : 3, lstm ? 4 * h : h);
+  op.y = device.allocate(rows, h);
+  if (keeps_gates(s.inputs + h)) op.gates = device.allocate(rows, (lstm ? 4 : 3) * h);
+}
+
+template <class Forward, class Backward>
+void run(benchmark::State& state, const std::string& variant, const Size& s, bool backward) {
+  constexpr bool lstm = std::is_same_v<Forward, LstmSequence>;
+  const auto device = make_device(variant);
+  Forward forward;
+  set_inputs(*device, s, lstm, forward);
+  if constexpr (lstm) forward.cells = device->allocate(forward.y.rows(), s.hidden);
+  device->run(forward);
+  if (!backward) {
+    measure(state, *device, forward);
+    return;
+  }
+  Backward op;
+  op.x = forward.x, op.w_x = forward.w_x, op.w_h = forward.w_h, op.bias = forward.bias;
+  op.y = forward.y, op.gates = forward.gates, op.steps = s.steps;
+  if constexpr (lstm) op.cells = forward.cells;
+  op.dy = varied(*device, op.y.rows(), s.hidden);
+  op.dx = device->allocate(op.x.rows(), op.x.columns());
+  op.dw_x = varied(*device, op.w_x.rows(), op.w_x.columns());
+  op.dw_h = varied(*device, op.w_h.rows(), op.w_h.columns());
+  op.dbias = varied(*device, op.bias.rows(), op.bias.columns());
+  measure(state, *device, op);
+}
+
+const bool registered = [] {
+  for (const std::string variant : {"vector", "plain"}) {
+    for (const bool is_wide : {false, true}) {
+      for (const bool backward : {false, true}) {
+        const Size size = is_wide ? wide : narrow;
+        const std::string end =
+            std::string(backward ? "backward" : "forward") + (is_wide ? "/wide/" : "/narrow/") + variant;
+        timed(benchmark::RegisterBenchmark(("lstm/" + end).c_str(),
+                                           [=](benchmark::State& state) {
+                                             run<LstmSequence, LstmSequenceBackward>(state, variant, size, backward);
+                                           }),
+              benchmark::kMillisecond);
+        timed(benchmark::RegisterBenchmark(("gru/" + end).c_str(),
+                                           [=](benchmark::State& state) {
+                                             run<GruSequence, GruSequenceBackward>(state, variant, size, backward);
+                                           }),
+              benchmark::kMillisecond);
+      }
+    }
+  }
+  return true;
+}();
+
+}  // namespace
+}  // namespace strobe::bench

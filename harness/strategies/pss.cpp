@@ -1,0 +1,26 @@
+// PSS, partitioning by spatial snapshots (DGC's first baseline): both stages own the same contiguous steps, so features
+// never move; where a timeline is cut, what the temporal encoder remembers is handed from rank to rank. Each layer's
+// hand-over is a chain: a rank begins its temporal stage when the rank before it has ended its own.
+#include "harness/strategy.hpp"
+
+namespace strobe {
+namespace {
+
+StrategyPlan plan_pss(const StrategyInput& input, const Json&) {
+  require_at_least(input.graph.steps, input.ranks, "steps", "pss");
+  const Placement placement =
+      by_time(input.graph.vertices, contiguous_owners(input.graph.steps, input.ranks), input.ranks);
+  return {placement, placement, full_batch(input.graph.steps), "exact", {}};
+}
+
+const Register<StrategyTag> registered{{
+    "pss",
+    "snapshots to ranks in both stages; temporal state is handed over at the cuts",
+    "DGC, SIGMOD'23, section 2.2 (PSS)",
+    {},
+    plan_pss,
+    {},
+}};
+
+}  // namespace
+}  // namespace strobe

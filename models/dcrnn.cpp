@@ -1,0 +1,156 @@
+// DCRNN (Li et al., ICLR'18; decisions M5): a GRU whose gates read a diffusion convolution of [x_t, h_{t-1}]. The
+// convolution sums K hops of a random walk along the edges and K against them, and the vertex itself once:
+// D(z) = [z | S z | S^2 z | ... ] over S = D_O^-1 W and D_I^-1 W^T, times one weight matrix;
+// r, u = sigmoid(D([x, h]) W_g + b_g), c = tanh(D([x, r h]) W_c + b_c), h' = u h + (1 - u) c. The state is carried over
+// all steps. `hops=0` reads no neighbours. `terms=chebyshev` takes z_k = 2 S z_{k-1} - z_{k-2} as the authors' code
+// does; `directions` keeps one of the two walks.
+// A step reads the states of neighbours, so steps go one by one and every hop is a product of its own.
+#include "models/model.hpp"
+#include "models/ops.hpp"
+#include "models/ops_block.hpp"
+#include "models/ops_gate.hpp"
+
+namespace strobe {
+namespace {
+
+struct DcrnnParameters {
+  int hidden = 6;
+  int layers = 1;
+  int hops = 2;
+  std::string directions = "both";
+  std::string terms = "powers";
+  double gate_bias = 0;
+};
+
+const FieldTable& dcrnn_fields() {
+  static const FieldTable table =
+      make_fields<DcrnnParameters>()
+          .integer("hidden", &DcrnnParameters::hidden, "features", "width of the state", 1, 4096)
+          .integer("layers", &DcrnnParameters::layers, "", "recurrent layers, one above the other", 1, 8)
+          .integer("hops", &DcrnnParameters::hops, "", "steps of each random walk, K", 0, 16)
+          .choice("directions", &DcrnnParameters::directions, {"both", "out", "in"}, "walks along edges, against, or both")
+          .choice("terms", &DcrnnParameters::terms, {"powers", "chebyshev"},
+                  "S^k z, or 2 S z_(k-1) - z_(k-2) as in the authors' code")
+          .real("gate_bias", &DcrnnParameters::gate_bias, "", "where the biases of r and u start; 1 in the authors' code");
+  return table;
+}
+
+class Dcrnn final : public Model {
+ public:
+  explicit Dcrnn(const DcrnnParameters& parameters) : p_(parameters) {}
+
+  Preprocessing preprocessing() const override {
+    Preprocessing what;
+    what.laplacian = false;
+    what.precompute_first_product = false;
+    return what;
+  }
+
+  std::vector<Preprocessing> supports() const override {
+    std::vector<Preprocessing> walks;
+    for (const std::string walk : {"out", "in"}) {
+      if (p_.directions != "both" && p_.directions != walk) continue;
+      walks.push_back(preprocessing());
+      walks.back().walk = walk;
+    }
+    return walks;
+  }
+
+  std::vector<LayerShape> layers(std::int64_t feature_width) const override {
+    std::vector<LayerShape> shapes;
+    for (int l = 0; l < p_.layers; ++l) {
+      const std::int64_t inputs = l == 0 ? feature_width : p_.hidden;
+      shapes.push_back({inputs, inputs, p_.hidden, false, TemporalNeed::recurrent, 0, true});
+    }
+    return shapes;
+  }
+
+  std::vector<ParameterShape> parameters(std::int64_t feature_width) const override {
+    std::vector<ParameterShape> shapes;
+    for (int l = 0; l < p_.layers; ++l) {
+      const std::int64_t rows = terms() * ((l == 0 ? feature_width : p_.hidden) + p_.hidden);
+      shapes.push_back(glorot(name(l, "gate.weight"), rows, 2 * p_.hidden));
+      shapes.push_back({name(l, "gate.bias"), 1, 2 * p_.hidden, 0});
+      shapes.back().centre = p_.gate_bias;
+      shapes.push_back(glorot(name(l, "candidate.weight"), rows, p_.hidden));
+      shapes.push_back({name(l, "candidate.bias"), 1, p_.hidden, 0});
+    }
+    return shapes;
+  }
+
+  Var spatial(Tape&, const Parameters&, int, const SpatialInput& input) const override { return input.x; }
+
+  /// Weight rows: the terms of x in order (z, then the hops of each walk), then those of the state.
+  TemporalOutput step(Tape& tape, const Parameters& parameters, int layer, const StepInput& input) const override {
+    const Var state = input.state ? input.state : zero_state(tape, input.x->value.rows());
+    const std::vector<Var> of_x = diffuse(tape, *input.neighbours, input.x);
+    const Var gates = sigmoid(tape, dense(tape, beside(tape, of_x, diffuse(tape, *input.neighbours, state)),
+                                          parameters.at(name(layer, "gate.weight")),
+                                          parameters.at(name(layer, "gate.bias")), Activation::none));
+    const Var reset = reset_state(tape, gates, state);
+    const Var candidate = dense(tape, beside(tape, of_x, diffuse(tape, *input.neighbours, reset)),
+                                parameters.at(name(layer, "candidate.weight")),
+                                parameters.at(name(layer, "candidate.bias")), Activation::none);
+    const Var next = blend_state(tape, gates, state, candidate);
+    return {next, next};
+  }
+
+  std::vector<StepProduct> step_products(int layer, std::int64_t feature_width) const override {
+    std::vector<StepProduct> products;
+    for (const std::int64_t width : {layer == 0 ? feature_width : p_.hidden, std::int64_t{p_.hidden}, std::int64_t{p_.hidden}}) {
+      for (int support = 0; support < walks(); ++support) products.insert(products.end(), static_cast<std::size_t>(p_.hops), {support, width});
+    }
+    return products;
+  }
+
+  StateShape state(int, std::int64_t) const override { return {1, p_.hidden}; }
+
+ private:
+  static std::string name(int layer, const std::string& what) {
+    return "layer" + std::to_string(layer + 1) + "." + what;
+  }
+  int walks() const { return p_.directions == "both" ? 2 : 1; }
+  std::int64_t terms() const { return 1 + std::int64_t{walks()} * p_.hops; }
+
+  Var zero_state(Tape& tape, std::int64_t rows) const {
+    const Tensor zero = tape.device().allocate(rows, p_.hidden);
+    tape.device().run(Fill{zero, 0.0});
+    return Tape::constant(zero);
+  }
+
+  /// z and its hops, [rows, F] each.
+  std::vector<Var> diffuse(Tape& tape, const Neighbours& neighbours, const Var& z) const {
+    std::vector<Var> parts = {z};
+    for (int support = 0; support < walks(); ++support) {
+      Var last = z, before;
+      for (int hop = 1; hop <= p_.hops; ++hop) {
+        Var next = neighbours.product(tape, support, last);
+        if (p_.terms == "chebyshev" && before) next = combine(tape, next, 2.0, before, -1.0);
+        before = last;
+        parts.push_back(last = next);
+      }
+    }
+    return parts;
+  }
+
+  static Var beside(Tape& tape, std::vector<Var> left, const std::vector<Var>& right) {
+    left.insert(left.end(), right.begin(), right.end());
+    return concat_columns(tape, left);
+  }
+
+  DcrnnParameters p_;
+};
+
+const Register<ModelTag> registered{{
+    "dcrnn",
+    "a GRU whose gates read random walks of several hops over features and states, in both directions",
+    "Li et al., Diffusion convolutional recurrent neural network, ICLR'18; as in DynaHB, VLDB'24",
+    dcrnn_fields(),
+    [](const Json& parameters) -> std::unique_ptr<Model> {
+      return std::make_unique<Dcrnn>(from_json<DcrnnParameters>(dcrnn_fields(), parameters, "/model"));
+    },
+    {},
+}};
+
+}  // namespace
+}  // namespace strobe

@@ -1,0 +1,128 @@
+// DySAT (Sankar et al., WSDM'20; decisions M6): a structural and a temporal attention. Structural: multi-head attention
+// over in-neighbours and the vertex itself, logits LeakyReLU(left . W x_i + right . W x_j), ELU, heads side by side.
+// Temporal: learned position vectors are added to a vertex's inputs, then multi-head scaled dot-product attention over
+// its steps up to the present, o_t, and relu(o W + b) + o. The structural attention runs over the pattern of A + I of
+// each step. A cut timeline hands over its inputs, from which keys and values are computed again (decisions E22).
+// The inputs' positions are added after the projection, as rows of positions W: the same sum, without another pass.
+// Options are what the public code (aravindsankar28/DySAT models/DySAT/layers.py) does otherwise: scale=sqrt_T divides
+// by the root of the number of steps, logits=weighted multiplies the structural logits by the entries of D^-1/2 (A + I)
+// D^-1/2. Dropout and the random-walk loss are not part of this model.
+#include <cmath>
+
+#include "models/model.hpp"
+#include "models/ops.hpp"
+#include "models/ops_attention.hpp"
+
+namespace strobe {
+namespace {
+
+struct DysatParameters {
+  int hidden = 6;
+  int structural_heads = 2;
+  int temporal_heads = 2;
+  int positions = 512;
+  std::string scale = "sqrt_d";
+  std::string logits = "pattern";
+};
+
+const FieldTable& dysat_fields() {
+  static const FieldTable table =
+      make_fields<DysatParameters>()
+          .integer("hidden", &DysatParameters::hidden, "features", "width of both attentions, all heads together", 1,
+                   4096)
+          .integer("structural_heads", &DysatParameters::structural_heads, "", "heads over neighbours; divides hidden",
+                   1, 4096)
+          .integer("temporal_heads", &DysatParameters::temporal_heads, "", "heads over time; divides hidden", 1, 4096)
+          .integer("positions", &DysatParameters::positions, "steps",
+                   "steps that have a position vector; at least the steps trained on", 1, 1000000)
+          .choice("scale", &DysatParameters::scale, {"sqrt_d", "sqrt_T"},
+                  "temporal scores are divided by the root of a head's width, or of the number of steps")
+          .choice("logits", &DysatParameters::logits, {"pattern", "weighted"},
+                  "structural logits of A + I's pattern, or multiplied by the normalised entries");
+  return table;
+}
+
+class Dysat final : public Model {
+ public:
+  explicit Dysat(const DysatParameters& parameters) : p_(parameters) {
+    check_heads("structural_heads", p_.structural_heads);
+    check_heads("temporal_heads", p_.temporal_heads);
+  }
+
+  Preprocessing preprocessing() const override {
+    Preprocessing what;
+    what.laplacian = true;
+    what.precompute_first_product = false;
+    return what;
+  }
+
+  std::vector<LayerShape> layers(std::int64_t feature_width) const override {
+    return {{feature_width, p_.hidden, p_.hidden, true, TemporalNeed::all, 0}};
+  }
+
+  std::vector<ParameterShape> parameters(std::int64_t feature_width) const override {
+    const std::int64_t h = p_.hidden, depth = h / p_.structural_heads;
+    const double vector = glorot("", depth, 1).bound;
+    return {glorot("structural.weight", feature_width, h),
+            {"structural.left", 1, h, vector},
+            {"structural.right", 1, h, vector},
+            {"temporal.positions", p_.positions, h, glorot("", h, h).bound},
+            {"temporal.query_key_value", h, 3 * h, glorot("", h, h).bound},
+            glorot("temporal.dense.weight", h, h),
+            {"temporal.dense.bias", 1, h, 0.0}};
+  }
+
+  Var spatial(Tape& tape, const Parameters& parameters, int, const SpatialInput& input) const override {
+    if (input.cells->steps > p_.positions) {
+      throw InvalidRequest("/model/positions", std::to_string(p_.positions) + " positions, but " +
+                                                   std::to_string(input.cells->steps) +
+                                                   " steps are trained on; set positions to at least that");
+    }
+    const Var f = dense(tape, input.x, parameters.at("structural.weight"), nullptr, Activation::none);
+    return graph_attention(tape, *input.a, f, parameters.at("structural.left"), parameters.at("structural.right"),
+                           p_.structural_heads, p_.logits == "weighted");
+  }
+
+  TemporalOutput temporal(Tape& tape, const Parameters& parameters, int, const TemporalInput& input) const override {
+    const Var all = input.state ? concat_rows(tape, {input.state, input.x}) : input.x;
+    const Var& weight = parameters.at("temporal.query_key_value");
+    const Var positions = slice_rows(tape, parameters.at("temporal.positions"), 0, input.first_step + input.steps);
+    const Var projected = dense(tape, all, weight, nullptr, Activation::none);
+    const Var offsets = dense(tape, positions, weight, nullptr, Activation::none);
+    const double squared =
+        p_.scale == "sqrt_d" ? p_.hidden / p_.temporal_heads : static_cast<double>(input.cells->steps);
+    const Var o = temporal_attention(tape, projected, offsets, input.first_step, input.steps, p_.temporal_heads,
+                                     1 / std::sqrt(squared));
+    const Var dense_part =
+        dense(tape, o, parameters.at("temporal.dense.weight"), parameters.at("temporal.dense.bias"), Activation::relu);
+    return {sum_of(tape, dense_part, o), input.want_state ? all : nullptr};
+  }
+
+  bool reads_entries() const override { return true; }
+
+  StateShape state(int, std::int64_t first_step) const override { return {first_step, p_.hidden}; }
+
+ private:
+  void check_heads(const char* option, int heads) const {
+    if (p_.hidden % heads == 0) return;
+    throw InvalidRequest(std::string("/model/") + option,
+                         std::to_string(heads) + " heads do not divide hidden = " + std::to_string(p_.hidden));
+  }
+
+  DysatParameters p_;
+};
+
+const Register<ModelTag> registered{{
+    "dysat",
+    "attention over neighbours, then over each vertex's own past",
+    "Sankar et al., DySAT, WSDM'20; Velickovic et al., Graph attention networks, ICLR'18; options: "
+    "aravindsankar28/DySAT",
+    dysat_fields(),
+    [](const Json& parameters) -> std::unique_ptr<Model> {
+      return std::make_unique<Dysat>(from_json<DysatParameters>(dysat_fields(), parameters, "/model"));
+    },
+    {},
+}};
+
+}  // namespace
+}  // namespace strobe

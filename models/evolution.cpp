@@ -1,0 +1,59 @@
+#include "models/evolution.hpp"
+
+#include <cmath>
+
+namespace strobe {
+
+Preprocessing evolution_preprocessing(const EvolutionOptions& options, bool precompute) {
+  Preprocessing what;
+  what.smooth = "edge_life";
+  what.window = options.edge_life;
+  what.laplacian = true;
+  what.precompute_first_product = precompute;
+  return what;
+}
+
+std::vector<LayerShape> evolution_layers(const EvolutionOptions& options, std::int64_t feature_width, bool precompute) {
+  return {{feature_width, options.hidden, options.hidden, !precompute, TemporalNeed::weights_only, 0},
+          {options.hidden, options.output, options.output, true, TemporalNeed::weights_only, 0}};
+}
+
+std::string layer_name(int layer) { return "layer" + std::to_string(layer + 1) + "."; }
+
+namespace {
+
+EvolveCell cell_of(const EvolutionOptions& options) {
+  return options.cell == "lstm" ? EvolveCell::lstm : EvolveCell::gru;
+}
+
+}  // namespace
+
+std::vector<ParameterShape> evolution_parameters(const EvolutionOptions& options, std::int64_t feature_width) {
+  const std::int64_t gates = gates_of(cell_of(options)), widths[] = {feature_width, options.hidden, options.output};
+  std::vector<ParameterShape> shapes;
+  for (int layer = 0; layer < 2; ++layer) {
+    const std::int64_t inputs = widths[layer], outputs = widths[layer + 1];
+    const std::string name = layer_name(layer);
+    const double square = glorot("", inputs, inputs).bound, full = glorot("", inputs, outputs).bound;
+    shapes.push_back({name + "weight", inputs, outputs, full});
+    shapes.push_back({name + "evolve.weight_x", gates * inputs, inputs, square});
+    shapes.push_back({name + "evolve.weight_h", gates * inputs, inputs, square});
+    // Drawn like a weight: without a bias the weights of an LSTM die out over many steps.
+    shapes.push_back({name + "evolve.bias", gates * inputs, outputs, full});
+  }
+  return shapes;
+}
+
+Var evolved_weights(Tape& tape, const Parameters& parameters, const EvolutionOptions& options, int layer,
+                    const Var& summary, std::int64_t steps) {
+  const std::string name = layer_name(layer);
+  const EvolutionWeights leaves{parameters.at(name + "evolve.weight_x"), parameters.at(name + "evolve.weight_h"),
+                                parameters.at(name + "evolve.bias"), parameters.at(name + "weight")};
+  return evolve_weights(tape, leaves, summary, steps, cell_of(options), options.backpropagation == "detached");
+}
+
+Activation evolution_activation(const EvolutionOptions& options, int layer) {
+  return layer == 0 || options.last_activation == "relu" ? Activation::relu : Activation::none;
+}
+
+}  // namespace strobe

@@ -1,0 +1,87 @@
+// EvolveGCN-H (Pareja et al., AAAI'20, section 3.2; decisions E7, E12, M2): two layers Y_t = relu(A~_t X_t W_t) whose
+// weights follow a matrix GRU, W_t = GRU(Z_t, W_{t-1}). Its input Z_t [F, G] summarises the layer's input X_t: the G
+// vertices with the largest score s = X_t p / |p| (ties to the smaller vertex; repeated when there are fewer), each row
+// times tanh(s), transposed. Vertices without an incoming edge are left out, as the public code leaves out vertices
+// without any edge (IBM/EvolveGCN egcn_h.py, taskers_utils.py).
+// Every rank offers its own best rows; the offers of all ranks are summed (each has slots of its own), every rank makes
+// the same choice, and the chosen rows are summed from their owners; their gradients flow back to the owners.
+// Options: cell=lstm feeds the same summary to a matrix LSTM; gate=none drops the tanh factor, as TM-GCN's public code
+// does; mask=none lets every vertex take part.
+#include "models/evolution.hpp"
+#include "models/ops.hpp"
+
+namespace strobe {
+namespace {
+
+struct EvolveGcnHParameters : EvolutionOptions {
+  std::string gate = "tanh";
+  std::string mask = "connected";
+  EvolveGcnHParameters() { cell = "gru"; }
+};
+
+const FieldTable& evolve_gcn_h_fields() {
+  static const FieldTable table = evolution_fields<EvolveGcnHParameters>()
+                                      .choice("gate", &EvolveGcnHParameters::gate, {"tanh", "none"},
+                                              "factor of a chosen vertex: tanh of its score, or one")
+                                      .choice("mask", &EvolveGcnHParameters::mask, {"connected", "none"},
+                                              "which vertices may be chosen: those with an incoming edge, or all");
+  return table;
+}
+
+class EvolveGcnH final : public Model {
+ public:
+  explicit EvolveGcnH(const EvolveGcnHParameters& parameters) : p_(parameters) {}
+
+  Preprocessing preprocessing() const override { return evolution_preprocessing(p_, false); }
+
+  std::vector<LayerShape> layers(std::int64_t feature_width) const override {
+    return evolution_layers(p_, feature_width, false);
+  }
+
+  std::vector<ParameterShape> parameters(std::int64_t feature_width) const override {
+    std::vector<ParameterShape> shapes = evolution_parameters(p_, feature_width);
+    shapes.push_back(glorot(layer_name(0) + "score", feature_width, 1));
+    shapes.push_back(glorot(layer_name(1) + "score", p_.hidden, 1));
+    return shapes;
+  }
+
+  Var spatial(Tape& tape, const Parameters& parameters, int layer, const SpatialInput& input) const override {
+    const Var& direction = parameters.at(layer_name(layer) + "score");
+    const Tensor chosen = choose_rows(tape, input, direction->value, width(layer), p_.mask == "connected");
+    const Var own = summarise_rows(tape, input.x, direction, chosen, p_.gate == "tanh");
+    const Var summary = input.pass->ranks->sum(tape, own);
+    const Var weights = evolved_weights(tape, parameters, p_, layer, summary, input.cells->steps);
+    const Var sums = spmm(tape, *input.a, input.x);
+    return step_dense(tape, sums, weights, input.cells->step_rows_on_device, evolution_activation(p_, layer));
+  }
+
+  TemporalOutput temporal(Tape&, const Parameters&, int, const TemporalInput& input) const override {
+    return {input.x, {}};
+  }
+
+  StateShape state(int, std::int64_t) const override { return {}; }
+
+  SelectionSums selection_sums(const LayerShape& layer, std::int64_t steps, int ranks) const override {
+    const std::int64_t chosen = steps * layer.spatial_width;
+    return {chosen * ranks * candidate_numbers, chosen * layer.input_width};
+  }
+
+ private:
+  std::int64_t width(int layer) const { return layer == 0 ? p_.hidden : p_.output; }
+
+  EvolveGcnHParameters p_;
+};
+
+const Register<ModelTag> registered{{
+    "evolve-gcn-h",
+    "two graph convolutions whose weights evolve by a matrix GRU that reads the best-scored vertices",
+    "Pareja et al., EvolveGCN, AAAI'20, section 3.2; IBM/EvolveGCN egcn_h.py",
+    evolve_gcn_h_fields(),
+    [](const Json& parameters) -> std::unique_ptr<Model> {
+      return std::make_unique<EvolveGcnH>(from_json<EvolveGcnHParameters>(evolve_gcn_h_fields(), parameters, "/model"));
+    },
+    {},
+}};
+
+}  // namespace
+}  // namespace strobe

@@ -1,0 +1,55 @@
+// Metrics of tasks, from host values. A score that is not a number makes every metric of scores NaN: a comparison with it
+// would otherwise pass for a good rank.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace strobe {
+
+/// Share of samples whose largest logit [n, classes] is their label; ties count as wrong. NaN without samples.
+double accuracy(const std::vector<double>& logits, const std::vector<std::int32_t>& labels, std::int64_t classes);
+
+/// Area under the ROC curve of `scores` for label 1 against 0, ties counted one half (Mann-Whitney). NaN when a class is
+/// missing.
+double area_under_roc(const std::vector<double>& scores, const std::vector<std::int32_t>& labels);
+
+/// Average precision of `scores` for label 1: sum over thresholds of (recall - recall before) * precision, equal scores
+/// being one threshold (no interpolation). NaN without a positive.
+double average_precision(const std::vector<double>& scores, const std::vector<std::int32_t>& labels);
+
+/// How a positive ranks among candidates of equal score: before them, in their middle, or behind them.
+enum class TieRule { optimistic, average, pessimistic };
+
+/// "optimistic", "average" or "pessimistic"; throws Error for another word.
+TieRule tie_rule(const std::string& name);
+
+/// Mean over positives of 1 / rank, rank = 1 + (candidates that score higher) + 0, 1/2 or 1 times (candidates of equal
+/// score). `candidate_of[i]` is the positive that candidate i competes with. NaN without a positive.
+double mean_reciprocal_rank(const std::vector<double>& positives, const std::vector<double>& candidates,
+                            const std::vector<std::int32_t>& candidate_of, TieRule ties);
+
+/// The class of each sample: its largest logit [n, classes], the smallest class among equals; -1 where a logit is NaN.
+std::vector<std::int32_t> predicted_classes(const std::vector<double>& logits, std::int64_t classes);
+
+/// F1 of class `positive`: 2 TP / (2 TP + FP + FN); 0 when there is neither a sample nor a prediction of it.
+double f1_score(const std::vector<std::int32_t>& predicted, const std::vector<std::int32_t>& labels,
+                std::int32_t positive);
+
+/// Unweighted mean of the F1 of all classes that occur in `labels` or `predicted`. NaN without samples.
+double macro_f1(const std::vector<std::int32_t>& predicted, const std::vector<std::int32_t>& labels,
+                std::int64_t classes);
+
+/// Errors of a regression.
+struct RegressionError {
+  double rmse = 0;  // root of the mean squared error
+  double mae = 0;   // mean absolute error
+  double r2 = 0;    // 1 - squared error / squared deviation from the targets' mean; NaN when the targets are constant
+};
+
+/// Errors of `outputs` against `targets`, over the samples whose output is a number when `skip_missing`. NaN without any.
+RegressionError regression_error(const std::vector<double>& outputs, const std::vector<double>& targets,
+                                 bool skip_missing = false);
+
+}  // namespace strobe

@@ -1,0 +1,100 @@
+#include "models/ops_block.hpp"
+
+#include "backends/operations_block.hpp"
+
+namespace strobe {
+namespace {
+
+Var run_blocks(Tape& tape, const Var& left, const BlockDense& forward, const Var& x, const Var& w, const Var& bias) {
+  tape.device().run(forward);
+  std::vector<Var> inputs = {x, w};
+  if (bias) inputs.push_back(bias);
+  if (left) inputs.push_back(left);
+  return tape.record(
+      forward.y, inputs,
+      [&tape, left, x, w, bias, blocks = forward.blocks, activation = forward.activation](const Variable& result) {
+        BlockDenseBackward op;
+        op.x = x->value;
+        op.w = w->value;
+        op.y = result.value;
+        op.dy = result.gradient;
+        op.blocks = blocks;
+        op.activation = activation;
+        if (x->needs_gradient) {
+          const GradientTarget target = tape.target(x);
+          op.dx = target.tensor;
+          op.accumulate_dx = target.accumulate;
+        }
+        if (left && left->needs_gradient) {  // after dx: where left is x, its gradient is added to what was just stored
+          const GradientTarget target = tape.target(left);
+          op.dleft = target.tensor;
+          op.accumulate_dleft = target.accumulate;
+        }
+        op.dw = w->gradient;
+        if (bias) op.dbias = bias->gradient;
+        tape.device().run(op);
+      });
+}
+
+/// Columns [from, from + width) of `source` to (or added to) columns [to, ...) of `target`.
+void copy_columns(Device& device, const Tensor& source, std::int64_t from, const Tensor& target, std::int64_t to,
+                  std::int64_t width, bool accumulate) {
+  device.run(CopyRows{source, target, {}, {}, source.rows(), from, to, width, accumulate});
+}
+
+}  // namespace
+
+Var skip_dense(Tape& tape, const Var& left, const Var& x, const Var& w, Activation activation) {
+  BlockDense op;
+  op.left = left->value;
+  op.x = x->value;
+  op.w = w->value;
+  op.y = tape.device().allocate(x->value.rows(), left->value.columns() + w->value.columns(), x->value.type());
+  op.activation = activation;
+  return run_blocks(tape, left, op, x, w, nullptr);
+}
+
+Var block_dense(Tape& tape, const Var& x, const Var& w, const Var& bias, std::int64_t blocks, Activation activation) {
+  BlockDense op;
+  op.x = x->value;
+  op.w = w->value;
+  if (bias) op.bias = bias->value;
+  op.y = tape.device().allocate(x->value.rows(), blocks * w->value.columns(), x->value.type());
+  op.blocks = blocks;
+  op.activation = activation;
+  return run_blocks(tape, nullptr, op, x, w, bias);
+}
+
+Var concat_columns(Tape& tape, const std::vector<Var>& parts) {
+  std::int64_t columns = 0;
+  for (const Var& part : parts) columns += part->value.columns();
+  const Tensor y = tape.device().allocate(parts.at(0)->value.rows(), columns, parts[0]->value.type());
+  std::int64_t next = 0;
+  for (const Var& part : parts) {
+    copy_columns(tape.device(), part->value, 0, y, next, part->value.columns(), false);
+    next += part->value.columns();
+  }
+  return tape.record(y, parts, [&tape, parts](const Variable& result) {
+    std::int64_t first = 0;
+    for (const Var& part : parts) {
+      const std::int64_t width = part->value.columns();
+      if (part->needs_gradient) {
+        const GradientTarget target = tape.target(part);
+        copy_columns(tape.device(), result.gradient, first, target.tensor, 0, width, target.accumulate);
+      }
+      first += width;
+    }
+  });
+}
+
+Var slice_columns(Tape& tape, const Var& x, std::int64_t first, std::int64_t width) {
+  const Tensor y = tape.device().allocate(x->value.rows(), width, x->value.type());
+  copy_columns(tape.device(), x->value, first, y, 0, width, false);
+  return tape.record(y, {x}, [&tape, x, first, width](const Variable& result) {
+    const GradientTarget target = tape.target(x);
+    if (!target.accumulate) tape.device().run(Fill{target.tensor, 0.0});
+    copy_columns(tape.device(), result.gradient, 0, target.tensor, first, width, true);
+  });
+}
+
+}  // namespace strobe

@@ -1,0 +1,24 @@
+// Differentiable operations on column blocks. Shapes in brackets.
+#pragma once
+
+#include <vector>
+
+#include "models/tape.hpp"
+
+namespace strobe {
+
+/// activation([left | x w]): a dense layer beside columns that are passed through. left [R, L] (may be x), x [R, F],
+/// w [F, G].
+Var skip_dense(Tape& tape, const Var& left, const Var& x, const Var& w, Activation activation);
+
+/// activation([x_1 w_1 + b_1 | ... | x_K w_K + b_K]) for K blocks of columns of x [R, K F]; w [K F, G], bias [K, G] or
+/// null.
+Var block_dense(Tape& tape, const Var& x, const Var& w, const Var& bias, std::int64_t blocks, Activation activation);
+
+/// The parts side by side: [R, sum of widths].
+Var concat_columns(Tape& tape, const std::vector<Var>& parts);
+
+/// Columns [first, first + width) of x.
+Var slice_columns(Tape& tape, const Var& x, std::int64_t first, std::int64_t width);
+
+}  // namespace strobe

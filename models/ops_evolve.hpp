@@ -1,0 +1,30 @@
+// Differentiable operations of networks whose weights evolve over time (EvolveGCN: Pareja et al., AAAI'20).
+#pragma once
+
+#include "backends/operations_evolve.hpp"
+#include "models/model.hpp"
+
+namespace strobe {
+
+/// activation(x_r w_t) for the rows r of each step t: x [R, F], w [T * F, G], step_rows i64 [T + 1, 1] on the device.
+Var step_dense(Tape& tape, const Var& x, const Var& w, const Tensor& step_rows, Activation activation);
+
+/// Leaves of one layer's evolution: wx, wh [gates * F, F], bias [gates * F, G], start [F, G].
+struct EvolutionWeights {
+  Var wx, wh, bias, start;
+};
+
+/// The layer's weights of all steps [T * F, G]. Each step's input is the transpose of G rows of `summary` [T * G, F],
+/// or the weights of the step before when it is null. `detached` cuts the gradient between steps.
+Var evolve_weights(Tape& tape, const EvolutionWeights& leaves, const Var& summary, std::int64_t steps, EvolveCell cell,
+                   bool detached);
+
+/// This rank's rows among the k best vertices of each step over all ranks, by the score x . direction / |direction|:
+/// i64 [T * k, 1], -1 where another rank holds the vertex or nobody has one. Rows of `a` without another vertex are
+/// left out when `only_connected`. Not differentiable; every rank must call it.
+Tensor choose_rows(Tape& tape, const SpatialInput& input, const Tensor& direction, std::int64_t k, bool only_connected);
+
+/// x_r tanh(x_r . direction / |direction|) for the rows r of `chosen`, zero for -1: [T * k, F]. Without `gated`, x_r.
+Var summarise_rows(Tape& tape, const Var& x, const Var& direction, const Tensor& chosen, bool gated);
+
+}  // namespace strobe

@@ -1,0 +1,186 @@
+// Vertex classification: the class of a vertex at a step from its embedding at that step. Labels are the workload's: of a
+// vertex at a step where it has those (-1 = unknown, no sample), else of a vertex for good. The first `train_share` of
+// the steps is trained on, the rest is tested: no test label is older than a training label.
+// The loss is softmax cross-entropy, weighted by class: sum w_y loss / sum w_y. `balanced` weighs class c with
+// n / (C n_c), so that all classes weigh the same in all. The trivial baseline always says the training samples' most
+// frequent class.
+// Invariant: samples depend on the graph only, not on the seed. Cost O(N T + nnz).
+#include <algorithm>
+#include <cmath>
+#include <sstream>
+
+#include "models/ops.hpp"
+#include "models/vertex_samples.hpp"
+
+namespace strobe {
+namespace {
+
+struct VertexClassificationParameters {
+  int classes = 2;
+  std::string class_weights = "balanced";
+  double train_share = 0.7;
+  std::string cells = "auto";
+};
+
+const FieldTable& vertex_classification_fields() {
+  using P = VertexClassificationParameters;
+  static const FieldTable table =
+      make_fields<P>()
+          .integer("classes", &P::classes, "", "number of classes; labels run from 0", 2, 128)
+          .text("class_weights", &P::class_weights,
+                "weight of each class in the loss: balanced, none, or numbers as \"0.1,0.9\"")
+          .real("train_share", &P::train_share, "", "share of the steps, from the first, that is trained on", 0.0, 1.0)
+          .choice("cells", &P::cells, {"auto", "active", "all"},
+                  "which vertices of a step are samples: those with an edge there, or all; auto = all where every step "
+                  "has labels of its own");
+  return table;
+}
+
+/// The numbers of "0.1,0.9". Throws InvalidRequest unless there are `classes` of them, none negative, one positive.
+std::vector<double> weight_list(const std::string& text, std::int64_t classes) {
+  std::vector<double> weights;
+  std::istringstream parts(text);
+  for (std::string part; std::getline(parts, part, ',');) {
+    std::size_t used = 0;
+    double value = std::nan("");
+    try {
+      value = std::stod(part, &used);
+    } catch (const std::logic_error&) {
+      used = std::string::npos;
+    }
+    if (used != part.size() || !(value >= 0) || std::isinf(value)) {
+      throw InvalidRequest("/task/class_weights", "'" + part + "' is no weight; expected balanced, none, or " +
+                                                      std::to_string(classes) + " numbers as 0.1,0.9");
+    }
+    weights.push_back(value);
+  }
+  const bool all_zero = std::all_of(weights.begin(), weights.end(), [](double weight) { return weight == 0; });
+  if (static_cast<std::int64_t>(weights.size()) != classes || all_zero) {
+    throw InvalidRequest("/task/class_weights", "expected balanced, none, or " + std::to_string(classes) +
+                                                    " numbers that are not all 0, found '" + text + "'");
+  }
+  return weights;
+}
+
+std::vector<double> class_counts(const Samples& samples, std::int64_t classes) {
+  std::vector<double> counts(static_cast<std::size_t>(classes), 0.0);
+  for (const std::int32_t label : samples.label) counts[static_cast<std::size_t>(label)] += 1.0;
+  return counts;
+}
+
+class VertexClassification final : public Task {
+ public:
+  explicit VertexClassification(const VertexClassificationParameters& parameters) : p_(parameters) {
+    if (!named_weights()) weight_list(p_.class_weights, p_.classes);
+  }
+
+  TaskData draw(const SnapshotGraph& graph, std::uint64_t) const override {
+    if (graph.cell_label.empty() && graph.vertex_label.empty()) {
+      throw InvalidRequest("/task",
+                           "vertex-classification needs labels and this workload has none; amlsim-20k has them, "
+                           "or take task link-prediction or vertex-regression");
+    }
+    TaskData data;
+    data.steps = graph.steps();
+    const std::int64_t trained = training_steps(data.steps, p_.train_share, "vertex-classification");
+    for (Step t = 0; t < data.steps; ++t) draw_step(graph, t, t < trained ? data.train : data.test);
+    if (data.train.count() == 0 || data.test.count() == 0) {
+      throw InvalidRequest("/task/train_share", std::string("the ") + (data.train.count() == 0 ? "training" : "test") +
+                                                    " steps have no labelled vertex");
+    }
+    weigh(data.train);
+    add_baseline(data);
+    return data;
+  }
+
+  std::vector<ParameterShape> parameters(std::int64_t embedding_width) const override {
+    return {glorot("head.weight", embedding_width, p_.classes), {"head.bias", 1, p_.classes, 0.0}};
+  }
+
+  Var head(Tape& tape, const Parameters& parameters, const Var& cells) const override {
+    return dense(tape, cells, parameters.at("head.weight"), parameters.at("head.bias"), Activation::none);
+  }
+
+  std::int64_t classes() const override { return p_.classes; }
+
+  std::map<std::string, double> metrics(const std::vector<double>& outputs, const Samples& test) const override {
+    const std::vector<std::int32_t> said = predicted_classes(outputs, p_.classes);
+    const std::vector<std::int32_t> majority(test.baseline.begin(), test.baseline.end());
+    std::map<std::string, double> all = {{"accuracy", accuracy(outputs, test.label, p_.classes)},
+                                         {"macro_f1", macro_f1(said, test.label, p_.classes)},
+                                         {"majority_accuracy", share_right(majority, test.label)},
+                                         {"majority_macro_f1", macro_f1(majority, test.label, p_.classes)}};
+    if (p_.classes == 2) all["binary_f1"] = f1_score(said, test.label, 1);
+    return all;
+  }
+
+  std::vector<std::string> metric_names() const override {
+    std::vector<std::string> names = {"accuracy", "macro_f1", "majority_accuracy", "majority_macro_f1"};
+    if (p_.classes == 2) names.push_back("binary_f1");
+    return names;
+  }
+
+ private:
+  bool named_weights() const { return p_.class_weights == "balanced" || p_.class_weights == "none"; }
+
+  void draw_step(const SnapshotGraph& graph, Step t, Samples& samples) const {
+    const bool per_cell = !graph.cell_label.empty();
+    const bool all = p_.cells == "all" || (p_.cells == "auto" && per_cell);
+    const Snapshot& snapshot = *graph.snapshots[static_cast<std::size_t>(t)];
+    const std::vector<bool> active = all ? std::vector<bool>() : active_vertices(snapshot, graph.vertices);
+    for (VertexId v = 0; v < graph.vertices; ++v) {
+      if (!all && !active[static_cast<std::size_t>(v)]) continue;
+      const int label = per_cell ? graph.cell_label[static_cast<std::size_t>(t * graph.vertices + v)]
+                                 : graph.vertex_label[static_cast<std::size_t>(v)];
+      if (label < 0) continue;
+      if (label >= p_.classes) {
+        throw InvalidRequest("/task/classes", "the workload has a label " + std::to_string(label) +
+                                                  "; set task.classes to at least " + std::to_string(label + 1));
+      }
+      append_sample(samples, v, t, label);
+    }
+  }
+
+  void weigh(Samples& samples) const {
+    if (p_.class_weights == "none") return;
+    std::vector<double> of_class = class_counts(samples, p_.classes);
+    if (p_.class_weights == "balanced") {
+      const double all = static_cast<double>(samples.count()) / static_cast<double>(p_.classes);
+      for (double& entry : of_class) entry = entry == 0 ? 0.0 : all / entry;
+    } else {
+      of_class = weight_list(p_.class_weights, p_.classes);
+    }
+    for (const std::int32_t label : samples.label) samples.weight.push_back(of_class[static_cast<std::size_t>(label)]);
+    if (samples.total_weight() > 0) return;
+    throw InvalidRequest("/task/class_weights", "every class that the training samples have is weighted 0");
+  }
+
+  void add_baseline(TaskData& data) const {
+    const std::vector<double> counts = class_counts(data.train, p_.classes);
+    const auto majority = static_cast<double>(std::max_element(counts.begin(), counts.end()) - counts.begin());
+    data.test.baseline.assign(data.test.step.size(), majority);
+  }
+
+  static double share_right(const std::vector<std::int32_t>& said, const std::vector<std::int32_t>& labels) {
+    double right = 0;
+    for (std::size_t i = 0; i < labels.size(); ++i) right += said[i] == labels[i] ? 1.0 : 0.0;
+    return right / static_cast<double>(labels.size());
+  }
+
+  VertexClassificationParameters p_;
+};
+
+const Register<TaskTag> registered{{
+    "vertex-classification",
+    "the class of a vertex at a step, tested on later steps than those trained on",
+    "EvolveGCN, AAAI'20, section 4 (node classification); class weights as scikit-learn's `balanced`",
+    vertex_classification_fields(),
+    [](const Json& parameters) -> std::unique_ptr<Task> {
+      return std::make_unique<VertexClassification>(
+          from_json<VertexClassificationParameters>(vertex_classification_fields(), parameters, "/task"));
+    },
+    {},
+}};
+
+}  // namespace
+}  // namespace strobe

@@ -1,0 +1,140 @@
+// Vertex regression: a number of a vertex from its embedding at a step, with the mean squared error. The number is the
+// workload's target of that cell (NaN = no sample), or log(1 + d) of the degree d that the vertex has at the next step
+// (DynaHB's task, with the degrees of the vertex itself; distinct neighbours, self-loops included). The first
+// `train_share` of the steps is trained on, the rest is tested.
+// The trivial baseline predicts the last value: log(1 + d) of the step itself, or the workload's target of the step
+// before; its errors leave out cells without one.
+// Invariant: samples depend on the graph only, not on the seed. Cost O(N T + nnz).
+#include <cmath>
+#include <limits>
+
+#include "models/ops.hpp"
+#include "models/vertex_samples.hpp"
+
+namespace strobe {
+namespace {
+
+struct VertexRegressionParameters {
+  std::string target = "auto";
+  std::string degree = "in";
+  double train_share = 0.7;
+  std::string cells = "auto";
+};
+
+const FieldTable& vertex_regression_fields() {
+  using P = VertexRegressionParameters;
+  static const FieldTable table =
+      make_fields<P>()
+          .choice("target", &P::target, {"auto", "degree", "workload"},
+                  "log(1 + degree) at the next step, or the workload's targets; auto = these where it has them")
+          .choice("degree", &P::degree, {"in", "out", "both"}, "which degree; both = their sum")
+          .real("train_share", &P::train_share, "", "share of the steps, from the first, that is trained on", 0.0, 1.0)
+          .choice("cells", &P::cells, {"auto", "active", "all"},
+                  "which vertices of a step are samples: those with an edge there, or all; auto = all with the "
+                  "workload's targets");
+  return table;
+}
+
+/// log(1 + degree) of each vertex: [N].
+std::vector<double> log_degrees(const Snapshot& snapshot, std::int64_t vertices, const std::string& which) {
+  std::vector<double> degree(static_cast<std::size_t>(vertices), 0.0);
+  for (std::size_t v = 0; which != "out" && v < degree.size(); ++v) {
+    degree[v] = static_cast<double>(snapshot.row_offsets[v + 1] - snapshot.row_offsets[v]);
+  }
+  if (which != "in") {
+    for (const VertexId u : snapshot.columns) degree[static_cast<std::size_t>(u)] += 1.0;
+  }
+  for (double& value : degree) value = std::log1p(value);
+  return degree;
+}
+
+class VertexRegression final : public Task {
+ public:
+  explicit VertexRegression(const VertexRegressionParameters& parameters) : p_(parameters) {}
+
+  TaskData draw(const SnapshotGraph& graph, std::uint64_t) const override {
+    const bool own = p_.target == "workload" || (p_.target == "auto" && !graph.targets.empty());
+    if (own && graph.targets.empty()) {
+      throw InvalidRequest("/task/target", "this workload has no targets of its own; set task.target=degree");
+    }
+    TaskData data;
+    data.steps = own ? graph.steps() : graph.steps() - 1;
+    const std::int64_t trained = training_steps(data.steps, p_.train_share, "vertex-regression");
+    std::vector<double> now(static_cast<std::size_t>(graph.vertices), std::numeric_limits<double>::quiet_NaN());
+    if (!own) now = log_degrees(*graph.snapshots[0], graph.vertices, p_.degree);
+    for (Step t = 0; t < data.steps; ++t) {
+      std::vector<double> next =
+          own ? own_targets(graph, t)
+              : log_degrees(*graph.snapshots[static_cast<std::size_t>(t) + 1], graph.vertices, p_.degree);
+      draw_step(graph, t, own, now, next, t < trained ? data.train : data.test);
+      now = std::move(next);
+    }
+    if (data.train.count() == 0 || data.test.count() == 0) {
+      throw InvalidRequest("/task/train_share", std::string("the ") + (data.train.count() == 0 ? "training" : "test") +
+                                                    " steps have no vertex with a target");
+    }
+    return data;
+  }
+
+  std::vector<ParameterShape> parameters(std::int64_t embedding_width) const override {
+    return {glorot("head.weight", embedding_width, 1), {"head.bias", 1, 1, 0.0}};
+  }
+
+  Var head(Tape& tape, const Parameters& parameters, const Var& cells) const override {
+    return dense(tape, cells, parameters.at("head.weight"), parameters.at("head.bias"), Activation::none);
+  }
+
+  std::int64_t classes() const override { return 1; }
+  Loss loss() const override { return Loss::squared_error; }
+
+  std::map<std::string, double> metrics(const std::vector<double>& outputs, const Samples& test) const override {
+    const RegressionError model = regression_error(outputs, test.value);
+    const RegressionError last = regression_error(test.baseline, test.value, true);
+    return {{"rmse", model.rmse},
+            {"mae", model.mae},
+            {"r2", model.r2},
+            {"last_value_rmse", last.rmse},
+            {"last_value_mae", last.mae}};
+  }
+
+  std::vector<std::string> metric_names() const override {
+    return {"rmse", "mae", "r2", "last_value_rmse", "last_value_mae"};
+  }
+
+ private:
+  static std::vector<double> own_targets(const SnapshotGraph& graph, Step t) {
+    const auto begin = graph.targets.begin() + t * graph.vertices;
+    return {begin, begin + graph.vertices};
+  }
+
+  void draw_step(const SnapshotGraph& graph, Step t, bool own, const std::vector<double>& last,
+                 const std::vector<double>& target, Samples& samples) const {
+    const bool all = p_.cells == "all" || (p_.cells == "auto" && own);
+    const std::vector<bool> active =
+        all ? std::vector<bool>() : active_vertices(*graph.snapshots[static_cast<std::size_t>(t)], graph.vertices);
+    for (VertexId v = 0; v < graph.vertices; ++v) {
+      const auto i = static_cast<std::size_t>(v);
+      if (std::isnan(target[i]) || (!all && !active[i])) continue;
+      append_sample(samples, v, t, 0);
+      samples.value.push_back(target[i]);
+      samples.baseline.push_back(last[i]);
+    }
+  }
+
+  VertexRegressionParameters p_;
+};
+
+const Register<TaskTag> registered{{
+    "vertex-regression",
+    "a number of a vertex: its degree at the next step, or the workload's target",
+    "DynaHB, VLDB'24 (regression of degrees); PyTorch Geometric Temporal, CIKM'21 (targets of its data sets)",
+    vertex_regression_fields(),
+    [](const Json& parameters) -> std::unique_ptr<Task> {
+      return std::make_unique<VertexRegression>(
+          from_json<VertexRegressionParameters>(vertex_regression_fields(), parameters, "/task"));
+    },
+    {},
+}};
+
+}  // namespace
+}  // namespace strobe

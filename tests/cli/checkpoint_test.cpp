@@ -1,0 +1,48 @@
+// Checkpoints on the command line: a run that was stopped goes on, and wrong wishes name their flag.
+#include "program.hpp"
+
+namespace strobe::cli_test {
+namespace {
+
+class Checkpoint : public Program {
+ protected:
+  Outcome train(const std::string& epochs, const std::string& out, std::vector<std::string> more = {}) {
+    std::vector<std::string> words{"run", "--workload", tiny, "--epochs", epochs, "--out", out};
+    words.insert(words.end(), more.begin(), more.end());
+    return strobe(words);
+  }
+  Json row(const std::string& out) { return read_json(folder_ / out / "summary.json").at("rows").at(0); }
+};
+
+TEST_F(Checkpoint, AStoppedRunGoesOnBitForBit) {
+  ASSERT_EQ(train("6", "whole").status, 0);
+  ASSERT_EQ(train("2", "begin", {"--checkpoint", "state", "--checkpoint-every", "1"}).status, 0);
+  const Outcome rest = train("6", "rest", {"--checkpoint", "state", "--resume-training"});
+  ASSERT_EQ(rest.status, 0) << rest.err;
+  EXPECT_NE(rest.err.find("continuing after epoch 3 of 7"), std::string::npos) << rest.err;
+  EXPECT_EQ(row("rest").at("loss"), row("whole").at("loss"));
+  EXPECT_EQ(row("rest").at("loss").size(), 7u);
+  EXPECT_EQ(row("rest").at("metrics"), row("whole").at("metrics"));
+  EXPECT_EQ(row("rest").at("case_id"), row("whole").at("case_id"));
+}
+
+TEST_F(Checkpoint, WrongWishesNameTheFlagAndLeaveNothing) {
+  expect_refusal(train("2", "a", {"--resume-training"}), 2, {"--resume-training", "--checkpoint"});
+  expect_refusal(train("2", "a", {"--checkpoint-every", "2"}), 2, {"--checkpoint-every", "--checkpoint"});
+  expect_refusal(train("2", "a", {"--checkpoint", "state", "--checkpoint-every", "1.5"}), 2,
+                 {"--checkpoint-every", "1.5"});
+  expect_refusal(train("2", "a", {"--checkpoint", "state", "--resume-training"}), 2,
+                 {"--resume-training", "no file 'state'"});
+  expect_refusal(train("2", "a", {"--checkpoint", "no/such/state"}), 2, {"--checkpoint", "no/such"});
+  expect_refusal(train("2", "a", {"--checkpoint", "state", "--device", "sim"}), 2, {"--checkpoint", "no values"});
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "a"));
+  ASSERT_EQ(train("2", "begin", {"--checkpoint", "state"}).status, 0);
+  expect_refusal(train("6", "a", {"--checkpoint", "state", "--resume-training", "--set", "model.window=3"}), 2,
+                 {"--resume-training", "model.window is 5 in state, but 3 here"});
+  expect_refusal(train("2", "a", {"--checkpoint", "state", "--resume-training"}), 2,
+                 {"--resume-training", "epoch 3 already"});
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "a"));
+}
+
+}  // namespace
+}  // namespace strobe::cli_test

@@ -1,0 +1,139 @@
+"""What the golden fixtures share: the small graph as dense float64 tensors, preprocessing from the papers' equations, the
+losses, and safetensors files. Nothing here is taken from Strobe's sources or reads its output."""
+
+import csv
+import json
+import struct
+from pathlib import Path
+
+import torch
+
+GOLDEN = Path(__file__).resolve().parent.parent
+torch.set_default_dtype(torch.float64)
+torch.set_num_threads(1)
+
+
+class Graph:
+    """Adjacency [T, N, N] (row = target, entry = number of edges) and features [T, N, 2] (in-degree, out-degree)."""
+
+    def __init__(self, path=GOLDEN / "graph.csv"):
+        with open(path, newline="") as file:
+            rows = [(int(r["source"]), int(r["target"]), int(r["step"])) for r in csv.DictReader(file)]
+        self.vertices = 1 + max(max(u, v) for u, v, _ in rows)
+        self.steps = 1 + max(t for _, _, t in rows)
+        self.adjacency = torch.zeros(self.steps, self.vertices, self.vertices)
+        for u, v, t in rows:
+            self.adjacency[t, v, u] += 1.0
+        self.features = torch.stack([self.adjacency.sum(2), self.adjacency.sum(1)], dim=2)
+
+    def first(self, steps):
+        return self.adjacency[:steps].clone(), self.features[:steps].clone()
+
+
+def m_transform(x, window):
+    """y_t = sum of x_s over s in [t - window + 1, t], s >= 0, divided by min(window, t + 1). x [T, ...]."""
+    return torch.stack([x[max(0, t - window + 1) : t + 1].sum(0) / min(window, t + 1) for t in range(len(x))])
+
+
+def edge_life(a, life):
+    """a_t plus the life - 1 snapshots before it."""
+    return torch.stack([a[max(0, t - life + 1) : t + 1].sum(0) for t in range(len(a))])
+
+
+def laplacian(a):
+    """D^-1/2 (A + I) D^-1/2 of each step, D = row sums of A + I."""
+    with_loops = a + torch.eye(a.shape[1])
+    scale = with_loops.sum(2).rsqrt()
+    return scale[:, :, None] * with_loops * scale[:, None, :]
+
+
+def lstm(x, input_weight, hidden_weight, bias):
+    """PyTorch's LSTM cell (gates in, forget, candidate, out) along time from a zero state. x [T, N, F]."""
+    width = len(hidden_weight)
+    h = c = torch.zeros(x.shape[1], width)
+    outputs = []
+    for step in x:
+        h, c = torch.lstm_cell(step, (h, c), input_weight.T, hidden_weight.T, bias[0], torch.zeros(4 * width))
+        outputs.append(h)
+    return torch.stack(outputs)
+
+
+def draw_weights(shapes, seed):
+    """Uniform in +-sqrt(6 / (rows + columns)), rounded to float32, so that both precisions start from the same values."""
+    generator = torch.Generator().manual_seed(seed)
+    weights = {}
+    for name, (rows, columns) in shapes.items():
+        bound = (6.0 / (rows + columns)) ** 0.5
+        drawn = (2 * torch.rand(rows, columns, generator=generator) - 1) * bound
+        weights[name] = drawn.float().double().requires_grad_()
+    return weights
+
+
+def read_samples():
+    """u, v, step, label, weight of samples.csv, as tensors."""
+    with open(GOLDEN / "samples.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    whole = [torch.tensor([int(r[key]) for r in rows]) for key in ("u", "v", "step", "label")]
+    return (*whole, torch.tensor([float(r["weight"]) for r in rows]))
+
+
+class LinkPrediction:
+    """Mean cross-entropy of [z_u | z_v] W + b over the listed pairs; weighted by pair when `weighted`."""
+
+    def __init__(self, weighted=False):
+        self.weighted = weighted
+        self.u, self.v, self.step, self.label, self.weight = read_samples()
+        self.steps = 1 + int(self.step.max())
+
+    def shapes(self, width):
+        return {"head.weight": (2 * width, 2), "head.bias": (1, 2)}
+
+    def loss(self, z, weights):
+        pairs = torch.cat([z[self.step, self.u], z[self.step, self.v]], dim=1)
+        logits = pairs @ weights["head.weight"] + weights["head.bias"]
+        each = torch.nn.functional.cross_entropy(logits, self.label, reduction="none")
+        scale = self.weight if self.weighted else torch.ones_like(self.weight)
+        return (each * scale).sum() / scale.sum()
+
+
+class DegreeRegression:
+    """Mean squared error of z W + b against log(1 + in-degree at the next step), over vertices with an edge at the step;
+    the first 70 % of the steps. The degree counts distinct neighbours."""
+
+    def __init__(self, graph):
+        present = graph.adjacency > 0
+        self.steps = graph.steps - 1
+        trained = int(0.7 * self.steps)
+        self.active = (present.any(2) | present.any(1))[:trained]
+        self.target = torch.log1p(present.sum(2).double())[1 : trained + 1]
+
+    def shapes(self, width):
+        return {"head.weight": (width, 1), "head.bias": (1, 1)}
+
+    def loss(self, z, weights):
+        said = (z @ weights["head.weight"] + weights["head.bias"])[: len(self.active), :, 0]
+        return ((said - self.target)[self.active] ** 2).mean()
+
+
+def write_safetensors(path, tensors, metadata):
+    header, data = {"__metadata__": metadata}, b""
+    for name, tensor in tensors.items():
+        values = tensor.detach().reshape(-1).tolist()
+        content = struct.pack(f"<{len(values)}d", *values)
+        header[name] = {"dtype": "F64", "shape": list(tensor.shape), "data_offsets": [len(data), len(data) + len(content)]}
+        data += content
+    text = json.dumps(header)
+    text += " " * (-len(text) % 8)
+    path.write_bytes(struct.pack("<Q", len(text)) + text.encode() + data)
+
+
+def read_safetensors(path):
+    content = path.read_bytes()
+    (length,) = struct.unpack_from("<Q", content)
+    header = json.loads(content[8 : 8 + length])
+    metadata, tensors = header.pop("__metadata__"), {}
+    for name, entry in header.items():
+        begin, end = entry["data_offsets"]
+        values = struct.unpack_from(f"<{(end - begin) // 8}d", content, 8 + length + begin)
+        tensors[name] = torch.tensor(values).reshape(entry["shape"])
+    return tensors, metadata

@@ -1,0 +1,53 @@
+"""DySAT (Sankar et al., WSDM'20). Structural: per head f = x W, logits LeakyReLU_0.2(left . f_i + right . f_j) over the
+pattern of A + I (times the normalised entry with logits=weighted), softmax, ELU, heads side by side. Temporal: learned
+positions added, query, key and value projections, causal scaled dot-product attention per head, then relu(o W + b) + o."""
+
+import torch
+from torch.nn import functional
+
+from common import laplacian
+
+DEFAULTS = {"hidden": 6, "structural_heads": 2, "temporal_heads": 2, "positions": 512, "scale": "sqrt_d", "logits": "pattern"}
+
+
+def shapes(features, options):
+    o = {**DEFAULTS, **options}
+    h = o["hidden"]
+    return {"structural.weight": (features, h), "structural.left": (1, h), "structural.right": (1, h),
+            "temporal.positions": (o["positions"], h), "temporal.query_key_value": (h, 3 * h),
+            "temporal.dense.weight": (h, h), "temporal.dense.bias": (1, h)}, h
+
+
+def structural(a, x, weights, o):
+    """One step: a [N, N] normalised A + I, x [N, F]."""
+    outputs = []
+    heads = zip(*(weights[f"structural.{name}"].chunk(o["structural_heads"], dim=1) for name in ("weight", "left", "right")))
+    for weight, left, right in heads:
+        f = x @ weight
+        logits = (f @ left.T) + (f @ right.T).T
+        if o["logits"] == "weighted":
+            logits = logits * a
+        logits = functional.leaky_relu(logits, 0.2).masked_fill(a == 0, float("-inf"))
+        outputs.append(functional.elu(torch.softmax(logits, dim=1) @ f))
+    return torch.cat(outputs, dim=1)
+
+
+def temporal(x, weights, o):
+    """x [T, N, H]."""
+    steps, width = len(x), o["hidden"] // o["temporal_heads"]
+    x = x + weights["temporal.positions"][:steps, None, :]
+    query, key, value = (x @ weights["temporal.query_key_value"]).chunk(3, dim=2)
+    later = torch.ones(steps, steps, dtype=torch.bool).triu(1)
+    scale = (width if o["scale"] == "sqrt_d" else steps) ** 0.5
+    outputs = []
+    for q, k, v in zip(*(part.split(width, dim=2) for part in (query, key, value))):
+        scores = torch.einsum("tnd,snd->nts", q, k) / scale
+        outputs.append(torch.einsum("nts,snd->tnd", torch.softmax(scores.masked_fill(later, float("-inf")), dim=2), v))
+    attended = torch.cat(outputs, dim=2)
+    return torch.relu(attended @ weights["temporal.dense.weight"] + weights["temporal.dense.bias"]) + attended
+
+
+def embed(adjacency, features, weights, options):
+    o = {**DEFAULTS, **options}
+    a = laplacian(adjacency)
+    return temporal(torch.stack([structural(*step, weights, o) for step in zip(a, features)]), weights, o)

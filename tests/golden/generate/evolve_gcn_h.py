@@ -1,0 +1,35 @@
+"""EvolveGCN-H (AAAI'20 section 3.2): as EvolveGCN-O, but the cell reads a summary of the layer's input: the k rows with
+the largest score X p / |p| among vertices with an incoming edge, each times tanh of its score, transposed. Ties go to the
+smaller vertex; the last one is repeated when there are fewer than k."""
+
+import torch
+
+import evolve_gcn_o
+
+DEFAULTS = {**evolve_gcn_o.DEFAULTS, "cell": "gru", "gate": "tanh", "mask": "connected"}
+
+
+def shapes(features, options):
+    o = {**DEFAULTS, **options}
+    all_shapes, width = evolve_gcn_o.shapes(features, options, DEFAULTS)
+    all_shapes["layer1.score"] = (features, 1)
+    all_shapes["layer2.score"] = (o["hidden"], 1)
+    return all_shapes, width
+
+
+def summary(a, x, direction, k, o):
+    score = (x @ direction)[:, 0] / direction.norm()
+    without_loops = a - torch.diag(torch.diagonal(a))
+    allowed = [v for v in range(len(x)) if o["mask"] == "none" or bool((without_loops[v] != 0).any())]
+    if not allowed:
+        return torch.zeros(x.shape[1], k)
+    order = sorted(allowed, key=lambda v: (-float(score[v]), v))
+    chosen = [order[min(i, len(order) - 1)] for i in range(k)]
+    rows = x[chosen]
+    if o["gate"] == "tanh":
+        rows = rows * torch.tanh(score[chosen])[:, None]
+    return rows.T
+
+
+def embed(adjacency, features, weights, options):
+    return evolve_gcn_o.embed(adjacency, features, weights, options, DEFAULTS, summary)

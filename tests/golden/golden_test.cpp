@@ -1,0 +1,221 @@
+// Golden fixtures: embeddings, loss and gradients of an independent PyTorch implementation (generate/), from the same
+// weights on the same graph. Each case of cases.json goes through the whole program: file, windows, preprocessing, model,
+// task, one epoch. Gradients are read off one step of gradient descent at a rate so high that the start is rounding.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "harness/case.hpp"
+#include "harness/json_text.hpp"
+#include "harness/model_files.hpp"
+#include "models/model.hpp"
+#include "models/task.hpp"
+#include "tests/results/python.hpp"
+#include "workloads/npy.hpp"
+
+namespace strobe {
+namespace {
+
+const std::string folder = std::string(STROBE_TEST_DIR) + "/golden/";
+constexpr double rate = 4096;  // a power of two: scaling by it rounds nothing
+
+/// Link prediction on the pairs of samples.csv; everything but the draw is the registered task's.
+class GoldenPairs final : public Task {
+ public:
+  explicit GoldenPairs(bool weighted)
+      : weighted_(weighted), task_(TaskRegistry::instance().find("link-prediction").value(Json::object())) {}
+
+  TaskData draw(const SnapshotGraph&, std::uint64_t) const override {
+    std::ifstream file(folder + "samples.csv");
+    std::string line;
+    std::getline(file, line);
+    TaskData data;
+    data.train.arity = 2;
+    while (std::getline(file, line)) {
+      long u = 0, v = 0, step = 0, label = 0;
+      double weight = 0;
+      EXPECT_EQ(std::sscanf(line.c_str(), "%ld,%ld,%ld,%ld,%lf", &u, &v, &step, &label, &weight), 5) << line;
+      data.train.vertices.push_back(static_cast<VertexId>(u));
+      data.train.vertices.push_back(static_cast<VertexId>(v));
+      data.train.step.push_back(static_cast<Step>(step));
+      data.train.label.push_back(static_cast<std::int32_t>(label));
+      if (weighted_) data.train.weight.push_back(weight);
+      data.steps = std::max<std::int64_t>(data.steps, step + 1);
+    }
+    data.test = data.train;
+    data.test.candidate_of.assign(data.test.step.size(), -1);
+    data.test.baseline.assign(data.test.step.size(), 0.0);
+    return data;
+  }
+
+  std::vector<ParameterShape> parameters(std::int64_t width) const override { return task_->parameters(width); }
+  Var head(Tape& tape, const Parameters& parameters, const Var& cells) const override {
+    return task_->head(tape, parameters, cells);
+  }
+  std::int64_t classes() const override { return task_->classes(); }
+  std::map<std::string, double> metrics(const std::vector<double>& outputs, const Samples& test) const override {
+    return task_->metrics(outputs, test);
+  }
+  std::vector<std::string> metric_names() const override { return task_->metric_names(); }
+
+ private:
+  bool weighted_;
+  std::unique_ptr<Task> task_;
+};
+
+const Register<TaskTag> plain{
+    {"golden-pairs",
+     "the pairs of the golden fixtures",
+     "",
+     {},
+     [](const Json&) -> std::unique_ptr<Task> { return std::make_unique<GoldenPairs>(false); },
+     {}}};
+const Register<TaskTag> weighted{
+    {"golden-weighted-pairs",
+     "the same, weighted",
+     "",
+     {},
+     [](const Json&) -> std::unique_ptr<Task> { return std::make_unique<GoldenPairs>(true); },
+     {}}};
+
+using Named = std::map<std::string, SavedMatrix>;
+
+/// What one run of a case left.
+struct Left {
+  double loss = 0;
+  Named weights;
+  std::vector<double> embeddings;
+};
+
+class Golden : public testing::TestWithParam<Json> {
+ protected:
+  Golden() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "strobe-golden-XXXXXX").string();
+    if (mkdtemp(pattern.data()) == nullptr) throw SystemError("no temporary folder");
+    scratch_ = pattern;
+  }
+  ~Golden() override { std::filesystem::remove_all(scratch_); }
+
+  Named fixture() const {
+    Named tensors;
+    for (SavedMatrix& matrix : read_safetensors(folder + GetParam().at("name").get<std::string>() + ".safetensors")) {
+      tensors[matrix.name] = std::move(matrix);
+    }
+    return tensors;
+  }
+
+  Left run(const Named& fixture, const std::string& precision, const Json& strategy, int ranks) const {
+    std::vector<SavedMatrix> start;
+    for (const auto& [name, matrix] : fixture) {
+      if (name.rfind("weight.", 0) != 0) continue;
+      start.push_back(matrix);
+      start.back().name = name.substr(7);
+    }
+    const std::string before = (scratch_ / "before").string(), after = (scratch_ / "after").string();
+    const std::string embeddings = (scratch_ / "embeddings.npy").string();
+    write_safetensors(before, start, true);
+    const Json request = {{"workload", folder + "graph.csv"},
+                          {"model", GetParam().at("model")},
+                          {"task", GetParam().at("task")},
+                          {"optimizer", {{"name", "sgd"}, {"rate", rate}}},
+                          {"strategy", strategy},
+                          {"ranks", ranks},
+                          {"precision", precision},
+                          {"epochs", 1},
+                          {"warmup", 0},
+                          {"load_model", before}};
+    ModelOutputs outputs;
+    outputs.weights = after;
+    outputs.embeddings = embeddings;
+    const CaseResult result = run_case(case_from_json(request, ""), nullptr, outputs);
+    EXPECT_EQ(result.status, "ok") << result.reason;
+    Left left;
+    if (!result.loss.per_epoch.empty()) left.loss = result.loss.per_epoch[0];
+    for (SavedMatrix& matrix : read_safetensors(after)) left.weights[matrix.name] = std::move(matrix);
+    const NpyArray array = read_npy(embeddings);
+    for (std::int64_t i = 0; i < array.size(); ++i) left.embeddings.push_back(array.at(i));
+    return left;
+  }
+
+  std::filesystem::path scratch_;
+};
+
+/// Largest difference over largest value.
+void expect_close(const std::vector<double>& got, const std::vector<double>& expected, double tolerance,
+                  const std::string& what) {
+  ASSERT_EQ(got.size(), expected.size()) << what;
+  double largest = 0, apart = 0;
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    largest = std::max(largest, std::abs(expected[i]));
+    apart = std::isnan(got[i]) ? INFINITY : std::max(apart, std::abs(got[i] - expected[i]));
+  }
+  EXPECT_GT(largest, 0.0) << what;
+  EXPECT_LE(apart, tolerance * largest) << what << ": relative difference " << apart / largest;
+}
+
+TEST_P(Golden, AgreesWithPyTorch) {
+  if (!ModelRegistry::instance().contains(GetParam().at("model").at("name")))
+    GTEST_SKIP() << "this build lacks the model";
+  const Named golden = fixture();
+  const Json sequential = {{"name", "sequential"}}, snapshot = {{"name", "snapshot"}};
+  struct Setting {
+    std::string precision;
+    double tolerance;
+    Json strategy;
+    int ranks;
+  };
+  for (const Setting& s : {Setting{"fp64", 1e-10, sequential, 1}, Setting{"fp32", 1e-5, sequential, 1},
+                           Setting{"fp64", 1e-10, snapshot, 3}}) {
+    const std::string where = s.precision + " " + s.strategy.dump() + " ";
+    const Left left = run(golden, s.precision, s.strategy, s.ranks);
+    expect_close({left.loss}, golden.at("loss").values, s.tolerance, where + "loss");
+    // The golden task trains on all steps that have embeddings.
+    expect_close(left.embeddings, golden.at("embeddings").values, s.tolerance, where + "embeddings");
+    for (const auto& [name, matrix] : left.weights) {
+      ASSERT_TRUE(golden.count("gradient." + name)) << name;
+      std::vector<double> gradient;
+      const std::vector<double>& before = golden.at("weight." + name).values;
+      for (std::size_t i = 0; i < before.size(); ++i) gradient.push_back((before[i] - matrix.values[i]) / rate);
+      expect_close(gradient, golden.at("gradient." + name).values, s.tolerance, where + "gradient of " + name);
+    }
+  }
+}
+
+std::vector<Json> cases() {
+  const Json all = read_json_file(folder + "cases.json");
+  return all.at("cases").get<std::vector<Json>>();
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Golden, testing::ValuesIn(cases()), [](const auto& parameter) {
+  std::string name = parameter.param.at("name").template get<std::string>();
+  for (char& c : name) c = c == '-' ? '_' : c;
+  return name;
+});
+
+TEST(GoldenCases, EveryModelHasAFixture) {
+  for (const std::string& model : ModelRegistry::instance().names()) {
+    bool found = false;
+    for (const Json& one : cases()) found = found || one.at("model").at("name") == model;
+    EXPECT_TRUE(found) << model << ": add a case to tests/golden/cases.json and its equations to tests/golden/generate";
+  }
+}
+
+TEST(GoldenCases, AreWhatTheirGeneratorComputes) {
+  const std::string python = testing_results::find_python("torch");
+  if (python.empty()) GTEST_SKIP() << "no Python here has torch; on Debian: apt-get install python3-torch";
+  const std::string log =
+      (std::filesystem::temp_directory_path() / ("strobe-golden-" + std::to_string(getpid()))).string();
+  const int status = testing_results::run_program({python, "-B", folder + "generate/generate.py", "--check"}, log);
+  std::ifstream file(log);
+  const std::string said((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  std::filesystem::remove(log);
+  EXPECT_EQ(status, 0) << said;
+  EXPECT_NE(said.find("fixtures agree"), std::string::npos) << said;
+}
+
+}  // namespace
+}  // namespace strobe

@@ -1,0 +1,87 @@
+// Gradients of evolving weights and of the summary of a step's vertices against finite differences in fp64.
+#include <algorithm>
+
+#include "models/ops_evolve.hpp"
+#include "tests/models/differences.hpp"
+
+namespace strobe {
+namespace {
+
+Tensor indices(Device& device, const std::vector<std::int64_t>& values) {
+  return device.move_in(values.data(), static_cast<std::int64_t>(values.size()), 1, ElementType::i64);
+}
+
+TEST(EvolveGradients, StepDense) {
+  const auto device = cpu();
+  const Tensor step_rows = indices(*device, {0, 4, 4, 9});
+  for (const Activation activation : {Activation::none, Activation::relu}) {
+    check_gradients(
+        *device, {random_tensor(*device, 9, 2, 1), random_tensor(*device, 6, 5, 2)},
+        [&](Tape& tape, const std::vector<Var>& v) { return step_dense(tape, v[0], v[1], step_rows, activation); });
+  }
+}
+
+TEST(EvolveGradients, WeightsFromThemselves) {
+  const auto device = cpu();
+  for (const EvolveCell cell : {EvolveCell::lstm, EvolveCell::gru}) {
+    const std::int64_t gates = gates_of(cell);
+    check_gradients(*device,
+                    {random_tensor(*device, gates * 3, 3, 1), random_tensor(*device, gates * 3, 3, 2),
+                     random_tensor(*device, gates * 3, 4, 3), random_tensor(*device, 3, 4, 4)},
+                    [&](Tape& tape, const std::vector<Var>& v) {
+                      return evolve_weights(tape, {v[0], v[1], v[2], v[3]}, nullptr, 5, cell, false);
+                    });
+  }
+}
+
+TEST(EvolveGradients, WeightsFromASummary) {
+  const auto device = cpu();
+  for (const EvolveCell cell : {EvolveCell::lstm, EvolveCell::gru}) {
+    const std::int64_t gates = gates_of(cell);
+    check_gradients(
+        *device,
+        {random_tensor(*device, gates * 3, 3, 1), random_tensor(*device, gates * 3, 3, 2),
+         random_tensor(*device, gates * 3, 4, 3), random_tensor(*device, 3, 4, 4), random_tensor(*device, 20, 3, 5)},
+        [&](Tape& tape, const std::vector<Var>& v) {
+          return evolve_weights(tape, {v[0], v[1], v[2], v[3]}, v[4], 5, cell, false);
+        });
+  }
+}
+
+/// Cut between steps, the start reaches step 0 only, and the last step's gradient is that of one step.
+TEST(EvolveGradients, DetachedStepsKeepTheirValues) {
+  const auto device = cpu();
+  const std::vector<Tensor> inputs{random_tensor(*device, 12, 3, 1), random_tensor(*device, 12, 3, 2),
+                                   random_tensor(*device, 12, 4, 3), random_tensor(*device, 3, 4, 4)};
+  std::vector<Tensor> weights, dstart;
+  for (const bool detached : {false, true}) {
+    Tape tape(*device);
+    std::vector<Var> v;
+    for (const Tensor& input : inputs) v.push_back(Tape::leaf(input, zeros(*device, input)));
+    const Var result = evolve_weights(tape, {v[0], v[1], v[2], v[3]}, nullptr, 4, EvolveCell::lstm, detached);
+    weights.push_back(result->value);
+    result->gradient = zeros(*device, result->value);
+    result->gradient.data<double>()[3 * 12] = 1.0;  // an element of the last step
+    tape.backward();
+    dstart.push_back(v[3]->gradient);
+  }
+  const auto full = weights[0].values<double>(), cut = weights[1].values<double>();
+  EXPECT_TRUE(std::equal(full.begin(), full.end(), cut.begin()));
+  const auto is_zero = [](double value) { return value == 0.0; };
+  const auto through = dstart[0].values<double>(), stopped = dstart[1].values<double>();
+  EXPECT_FALSE(std::all_of(through.begin(), through.end(), is_zero));
+  EXPECT_TRUE(std::all_of(stopped.begin(), stopped.end(), is_zero));
+}
+
+TEST(EvolveGradients, Summary) {
+  const auto device = cpu();
+  const Tensor chosen = indices(*device, {2, -1, 5, 5, 0});
+  for (const bool gated : {false, true}) {
+    check_gradients(
+        *device, {random_tensor(*device, 7, 3, 1), random_tensor(*device, 3, 1, 2)},
+        [&](Tape& tape, const std::vector<Var>& v) { return summarise_rows(tape, v[0], v[1], chosen, gated); });
+  }
+}
+
+}  // namespace
+}  // namespace strobe

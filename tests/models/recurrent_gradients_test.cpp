@@ -1,0 +1,147 @@
+// Recurrences, column blocks, normalisation and dropout against finite differences, and what they promise beside.
+#include <algorithm>
+#include <numeric>
+
+#include "models/ops.hpp"
+#include "models/ops_block.hpp"
+#include "models/ops_recurrent.hpp"
+#include "models/ops_statistics.hpp"
+#include "tests/models/differences.hpp"
+
+namespace strobe {
+namespace {
+
+constexpr std::int64_t steps = 4, vertices = 3, hidden = 2;
+
+/// The result and the state handed on, as one value.
+Var joined(Tape& tape, const Recurrence& recurrence) {
+  return recurrence.state ? concat_rows(tape, {recurrence.y, recurrence.state}) : recurrence.y;
+}
+
+TEST(RecurrentGradients, Lstm) {
+  const auto device = cpu();
+  for (const std::int64_t inputs : {3, 60}) {  // the second keeps its gates
+    for (const bool cut : {false, true}) {
+      std::vector<Tensor> values{
+          random_tensor(*device, steps * vertices, inputs, 1), random_tensor(*device, inputs, 4 * hidden, 2),
+          random_tensor(*device, hidden, 4 * hidden, 3), random_tensor(*device, 1, 4 * hidden, 4)};
+      if (cut) values.push_back(random_tensor(*device, 2 * vertices, hidden, 6));
+      check_gradients(*device, values, [&](Tape& tape, const std::vector<Var>& v) {
+        return joined(tape, lstm_sequence(tape, v[0], v[1], v[2], v[3], steps, cut ? v[4] : nullptr, cut));
+      });
+    }
+  }
+}
+
+TEST(RecurrentGradients, Gru) {
+  const auto device = cpu();
+  for (const std::int64_t inputs : {3, 50}) {  // the second keeps its gates
+    for (const int flags : {0, 1, 2, 3}) {
+      const bool cut = (flags & 1) != 0, own = (flags & 2) != 0;
+      std::vector<Tensor> values{random_tensor(*device, steps * vertices, own ? 3 * inputs : inputs, 1),
+                                 random_tensor(*device, 3 * inputs, hidden, 2),
+                                 random_tensor(*device, 3 * hidden, hidden, 3), random_tensor(*device, 3, hidden, 4)};
+      if (cut) values.push_back(random_tensor(*device, vertices, hidden, 6));
+      check_gradients(*device, values, [&](Tape& tape, const std::vector<Var>& v) {
+        return joined(tape, gru_sequence(tape, v[0], v[1], v[2], v[3], steps, cut ? v[4] : nullptr, cut));
+      });
+    }
+  }
+}
+
+TEST(RecurrentGradients, ColumnBlocks) {
+  const auto device = cpu();
+  const std::vector<Tensor> values{random_tensor(*device, 5, 4, 1), random_tensor(*device, 4, 3, 2),
+                                   random_tensor(*device, 2, 3, 3), random_tensor(*device, 5, 2, 4)};
+  for (const Activation activation : {Activation::none, Activation::relu}) {
+    check_gradients(*device, values, [&](Tape& tape, const std::vector<Var>& v) {
+      return block_dense(tape, v[0], v[1], v[2], 2, activation);
+    });
+    check_gradients(*device, values, [&](Tape& tape, const std::vector<Var>& v) {
+      const Var beside = skip_dense(tape, v[3], v[0], v[1], activation);
+      return concat_columns(tape,
+                            {skip_dense(tape, v[0], v[0], v[1], activation), slice_columns(tape, beside, 1, 3), v[3]});
+    });
+  }
+}
+
+/// Sums over the only rank there is.
+class OneRank final : public RankSums {
+ public:
+  int ranks() const override { return 1; }
+  int rank() const override { return 0; }
+  Var sum(Tape&, const Var& part) const override { return part; }
+};
+
+/// Two steps of five vertices.
+struct TwoSteps {
+  CellRows cells;
+  OneRank one;
+  Pass pass;
+
+  explicit TwoSteps(Device& device) {
+    std::vector<std::int64_t> ids(10);
+    std::iota(ids.begin(), ids.end(), 0);
+    cells.vertices = 5;
+    cells.steps = 2;
+    cells.step_rows = {0, 5, 10};
+    cells.step_rows_on_device = device.move_in(cells.step_rows.data(), 3, 1, ElementType::i64);
+    cells.ids = device.move_in(ids.data(), 10, 1, ElementType::i64);
+    pass.ranks = &one;
+  }
+};
+
+TEST(BatchNorm, GradientsAndMoments) {
+  const auto device = cpu();
+  const TwoSteps two(*device);
+  check_gradients(
+      *device, {random_tensor(*device, 10, 3, 1), random_tensor(*device, 1, 3, 2), random_tensor(*device, 1, 3, 3)},
+      [&](Tape& tape, const std::vector<Var>& v) { return batch_norm(tape, v[0], v[1], v[2], two.cells, two.pass); });
+  Tape tape(*device);
+  const Tensor ones = device->allocate(1, 3), nothing = device->allocate(1, 3);
+  device->run(Fill{ones, 1.0});
+  device->run(Fill{nothing, 0.0});
+  const Var y = batch_norm(tape, Tape::constant(random_tensor(*device, 10, 3, 1)), Tape::constant(ones),
+                           Tape::constant(nothing), two.cells, two.pass);
+  for (std::int64_t step = 0; step < 2; ++step) {
+    for (std::int64_t f = 0; f < 3; ++f) {
+      double mean = 0, square = 0;
+      for (std::int64_t v = 0; v < 5; ++v) {
+        const double value = y->value.data<double>()[(step * 5 + v) * 3 + f];
+        mean += value / 5;
+        square += value * value / 5;
+      }
+      EXPECT_NEAR(mean, 0, 1e-14);
+      EXPECT_NEAR(square, 1, 1e-3);  // epsilon keeps it below 1
+    }
+  }
+}
+
+TEST(Dropout, GradientsAndShare) {
+  const auto device = cpu();
+  TwoSteps two(*device);
+  check_gradients(*device, {random_tensor(*device, 10, 6, 1)}, [&](Tape& tape, const std::vector<Var>& v) {
+    return dropout(tape, v[0], 0.4, 1, two.cells, two.pass);
+  });
+  const auto dropped = [&](std::int64_t epoch, int layer) {
+    two.pass.epoch = epoch;
+    Tape tape(*device);
+    const Tensor x = device->allocate(10, 6);
+    device->run(Fill{x, 1.0});
+    const Tensor y = dropout(tape, Tape::constant(x), 0.4, layer, two.cells, two.pass)->value;
+    return std::vector<double>(y.data<double>(), y.data<double>() + 60);
+  };
+  const std::vector<double> once = dropped(1, 0);
+  EXPECT_EQ(once, dropped(1, 0));
+  EXPECT_NE(once, dropped(2, 0));
+  EXPECT_NE(once, dropped(1, 1));
+  const auto kept = std::count(once.begin(), once.end(), 1.0 / 0.6);
+  EXPECT_EQ(kept + std::count(once.begin(), once.end(), 0.0), 60);
+  EXPECT_GT(kept, 24);  // 36 expected, standard deviation 3.8
+  EXPECT_LT(kept, 48);
+  two.pass.training = false;
+  EXPECT_EQ(dropped(1, 0), std::vector<double>(60, 1.0));
+}
+
+}  // namespace
+}  // namespace strobe

@@ -1,0 +1,227 @@
+// What tasks draw, by hand on a graph of four vertices and five steps, and what they make of given outputs.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <set>
+
+#include "models/task.hpp"
+
+namespace strobe {
+namespace {
+
+std::shared_ptr<const Snapshot> snapshot(std::int64_t vertices, const std::set<std::pair<VertexId, VertexId>>& edges) {
+  auto result = std::make_shared<Snapshot>();
+  result->row_offsets.push_back(0);
+  for (VertexId v = 0; v < vertices; ++v) {
+    for (VertexId u = 0; u < vertices; ++u) {
+      if (edges.count({u, v}) == 0) continue;
+      result->columns.push_back(u);
+      result->values.push_back(1.0f);
+    }
+    result->row_offsets.push_back(static_cast<std::int64_t>(result->columns.size()));
+  }
+  return result;
+}
+
+/// Edges u -> v of five steps; vertex 3 never has one.
+SnapshotGraph hand_graph() {
+  SnapshotGraph graph;
+  graph.vertices = 4;
+  graph.snapshots = {snapshot(4, {{0, 1}}), snapshot(4, {{0, 1}, {2, 1}}), snapshot(4, {{1, 0}}),
+                     snapshot(4, {{0, 2}, {1, 2}}), snapshot(4, {{2, 0}})};
+  return graph;
+}
+
+std::unique_ptr<Task> task(const std::string& name, const Json& options = Json::object()) {
+  return TaskRegistry::instance().find(name).value(options);
+}
+
+using Cells = std::vector<std::pair<Step, VertexId>>;
+
+Cells cells(const Samples& samples) {
+  Cells result;
+  for (std::size_t i = 0; i < samples.step.size(); ++i) result.emplace_back(samples.step[i], samples.vertices[i]);
+  return result;
+}
+
+/// Equal to within 4 units in the last place: the library's logarithm and the compiler's may differ in the last one.
+void expect_values(const std::vector<double>& got, const std::vector<double>& expected) {
+  ASSERT_EQ(got.size(), expected.size());
+  for (std::size_t i = 0; i < got.size(); ++i) EXPECT_DOUBLE_EQ(got[i], expected[i]) << "value " << i;
+}
+
+TEST(VertexRegression, PredictsTheNextStepsDegree) {
+  const TaskData data = task("vertex-regression")->draw(hand_graph(), 1);
+  EXPECT_EQ(data.steps, 4);  // of the last step there is no next
+  EXPECT_EQ(cells(data.train), (Cells{{0, 0}, {0, 1}, {1, 0}, {1, 1}, {1, 2}}));
+  EXPECT_EQ(cells(data.test), (Cells{{2, 0}, {2, 1}, {3, 0}, {3, 1}, {3, 2}}));
+  const double two = std::log1p(2.0), one = std::log1p(1.0);
+  expect_values(data.train.value, {0, two, one, 0, 0});
+  expect_values(data.train.baseline, {0, one, 0, two, 0});  // log(1 + degree) of the step itself
+  expect_values(data.test.value, {0, 0, one, 0, 0});
+  EXPECT_EQ(task("vertex-regression", {{"cells", "all"}})->draw(hand_graph(), 1).train.count(), 8);
+  const TaskData out = task("vertex-regression", {{"degree", "out"}})->draw(hand_graph(), 1);
+  expect_values(out.train.value, {one, 0, 0, one, 0});
+  const TaskData both = task("vertex-regression", {{"degree", "both"}})->draw(hand_graph(), 1);
+  expect_values(both.train.value, {one, two, one, one, 0});
+}
+
+TEST(VertexRegression, TakesTheWorkloadsTargetsAndLeavesOutMissingOnes) {
+  SnapshotGraph graph = hand_graph();
+  graph.targets.assign(20, NAN);
+  graph.targets[0] = 1.5f;          // step 0, vertex 0
+  graph.targets[4] = -2.0f;         // step 1, vertex 0
+  graph.targets[3 * 4 + 3] = 0.5f;  // step 3, vertex 3: no edge, still a sample
+  graph.targets[4 * 4 + 3] = 0.75f;
+  const TaskData data = task("vertex-regression")->draw(graph, 1);
+  EXPECT_EQ(data.steps, 5);
+  EXPECT_EQ(cells(data.train), (Cells{{0, 0}, {1, 0}}));
+  EXPECT_EQ(data.train.value, (std::vector<double>{1.5, -2.0}));
+  EXPECT_TRUE(std::isnan(data.train.baseline[0]));
+  EXPECT_EQ(data.train.baseline[1], 1.5);
+  EXPECT_EQ(cells(data.test), (Cells{{3, 3}, {4, 3}}));
+  EXPECT_EQ(task("vertex-regression", {{"target", "degree"}})->draw(graph, 1).steps, 4);
+}
+
+TEST(VertexRegression, MetricsByHand) {
+  Samples test;
+  test.value = {1, 2, 3};
+  test.baseline = {1, NAN, 5};
+  const auto metrics = task("vertex-regression")->metrics({1, 2, 6}, test);
+  EXPECT_DOUBLE_EQ(metrics.at("rmse"), std::sqrt(3.0));
+  EXPECT_DOUBLE_EQ(metrics.at("mae"), 1.0);
+  EXPECT_DOUBLE_EQ(metrics.at("r2"), 1.0 - 9.0 / 2.0);
+  EXPECT_DOUBLE_EQ(metrics.at("last_value_rmse"), std::sqrt(2.0));
+  EXPECT_DOUBLE_EQ(metrics.at("last_value_mae"), 1.0);
+}
+
+TEST(VertexClassification, SplitsByTimeAndWeighsClasses) {
+  SnapshotGraph graph = hand_graph();
+  graph.vertex_label = {0, 1, 0, 1};
+  const TaskData data = task("vertex-classification")->draw(graph, 1);
+  EXPECT_EQ(data.steps, 5);  // 3 of 5 steps are trained on
+  EXPECT_EQ(cells(data.train), (Cells{{0, 0}, {0, 1}, {1, 0}, {1, 1}, {1, 2}, {2, 0}, {2, 1}}));
+  EXPECT_EQ(data.train.label, (std::vector<std::int32_t>{0, 1, 0, 1, 0, 0, 1}));
+  const double of0 = 7.0 / 8.0, of1 = 7.0 / 6.0;  // n / (C n_c)
+  EXPECT_EQ(data.train.weight, (std::vector<double>{of0, of1, of0, of1, of0, of0, of1}));
+  EXPECT_DOUBLE_EQ(data.train.total_weight(), 7.0);
+  EXPECT_EQ(cells(data.test), (Cells{{3, 0}, {3, 1}, {3, 2}, {4, 0}, {4, 2}}));
+  EXPECT_EQ(data.test.baseline, std::vector<double>(5, 0.0));
+  EXPECT_TRUE(task("vertex-classification", {{"class_weights", "none"}})->draw(graph, 1).train.weight.empty());
+  const TaskData listed = task("vertex-classification", {{"class_weights", "0.5,2"}})->draw(graph, 1);
+  EXPECT_EQ(listed.train.weight, (std::vector<double>{0.5, 2, 0.5, 2, 0.5, 0.5, 2}));
+}
+
+TEST(VertexClassification, PrefersLabelsOfCellsAndLeavesOutUnknownOnes) {
+  SnapshotGraph graph = hand_graph();
+  graph.vertex_label = {0, 1, 0, 1};
+  graph.cell_label.assign(20, -1);
+  graph.cell_label[3] = 1;          // step 0, vertex 3
+  graph.cell_label[2 * 4 + 1] = 0;  // step 2, vertex 1
+  graph.cell_label[4 * 4 + 2] = 1;  // step 4, vertex 2
+  const TaskData data = task("vertex-classification")->draw(graph, 1);
+  EXPECT_EQ(cells(data.train), (Cells{{0, 3}, {2, 1}}));
+  EXPECT_EQ(data.train.label, (std::vector<std::int32_t>{1, 0}));
+  EXPECT_EQ(cells(data.test), (Cells{{4, 2}}));
+  graph.cell_label[0] = 2;
+  EXPECT_THROW(task("vertex-classification")->draw(graph, 1), InvalidRequest);
+  EXPECT_EQ(task("vertex-classification", {{"classes", 3}})->draw(graph, 1).train.count(), 3);
+}
+
+TEST(VertexClassification, MetricsByHand) {
+  Samples test;
+  test.label = {0, 0, 1, 1};
+  test.baseline = {0, 0, 0, 0};
+  const auto metrics = task("vertex-classification")->metrics({1, 0, 0, 1, 0, 1, 1, 0}, test);  // says 0 1 1 0
+  EXPECT_DOUBLE_EQ(metrics.at("accuracy"), 0.5);
+  EXPECT_DOUBLE_EQ(metrics.at("binary_f1"), 0.5);
+  EXPECT_DOUBLE_EQ(metrics.at("macro_f1"), 0.5);
+  EXPECT_DOUBLE_EQ(metrics.at("majority_accuracy"), 0.5);
+  EXPECT_DOUBLE_EQ(metrics.at("majority_macro_f1"), 1.0 / 3.0);
+}
+
+/// 30 vertices, 6 steps, vertex v gets edges from its four successors, shifted by the step.
+SnapshotGraph ring() {
+  SnapshotGraph graph;
+  graph.vertices = 30;
+  for (VertexId t = 0; t < 6; ++t) {
+    std::set<std::pair<VertexId, VertexId>> edges;
+    for (VertexId v = 0; v < 15; ++v) {
+      for (VertexId k = 1; k <= 4; ++k) edges.insert({(v + k + t) % 30, v});
+    }
+    graph.snapshots.push_back(snapshot(30, edges));
+  }
+  return graph;
+}
+
+bool leads(const SnapshotGraph& graph, Step t, VertexId u, VertexId v) {
+  const Snapshot& s = *graph.snapshots[static_cast<std::size_t>(t)];
+  for (std::int64_t e = s.row_offsets[static_cast<std::size_t>(v)]; e < s.row_offsets[static_cast<std::size_t>(v) + 1];
+       ++e) {
+    if (s.columns[static_cast<std::size_t>(e)] == u) return true;
+  }
+  return false;
+}
+
+TEST(LinkPrediction, CandidatesShareTheSourceAndAreNoEdges) {
+  const SnapshotGraph graph = ring();
+  const TaskData data = task("link-prediction", {{"theta", 0.2}, {"ranking_negatives", 7}})->draw(graph, 3);
+  std::vector<int> of_positive;
+  std::set<std::int32_t> before;
+  for (std::size_t i = 0; i < data.test.step.size(); ++i) {
+    const VertexId u = data.test.vertices[2 * i], v = data.test.vertices[2 * i + 1];
+    const std::int32_t k = data.test.candidate_of[i];
+    EXPECT_NE(u, v);
+    EXPECT_EQ(leads(graph, 5, u, v), data.test.label[i] == 1);
+    if (k < 0) continue;
+    EXPECT_EQ(u, data.test.vertices[2 * static_cast<std::size_t>(k)]);
+    EXPECT_EQ(data.test.label[static_cast<std::size_t>(k)], 1);
+    of_positive.resize(static_cast<std::size_t>(k) + 1);
+    ++of_positive.back();
+  }
+  EXPECT_EQ(of_positive, std::vector<int>(12, 7));  // theta * 60 edges
+  EXPECT_TRUE(data.train.candidate_of.empty());
+  const TaskData again = task("link-prediction", {{"theta", 0.2}, {"ranking_negatives", 7}})->draw(graph, 3);
+  EXPECT_EQ(again.test.vertices, data.test.vertices);
+  const TaskData other = task("link-prediction", {{"theta", 0.2}, {"ranking_negatives", 7}})->draw(graph, 4);
+  EXPECT_NE(other.test.vertices, data.test.vertices);
+}
+
+TEST(LinkPrediction, NegativesMayBeOfTargetsOnly) {
+  const TaskData data = task("link-prediction", {{"negatives", "targets"}, {"theta", 0.5}})->draw(ring(), 1);
+  for (const Samples* samples : {&data.train, &data.test}) {
+    for (std::size_t i = 0; i < samples->step.size(); ++i) EXPECT_LT(samples->vertices[2 * i + 1], 15);
+  }
+}
+
+TEST(LinkPrediction, RanksAtMostSoManyPositives) {
+  const TaskData data =
+      task("link-prediction", {{"theta", 1.0}, {"ranked", 5}, {"ranking_negatives", 3}})->draw(ring(), 1);
+  std::set<std::int32_t> ranked(data.test.candidate_of.begin(), data.test.candidate_of.end());
+  EXPECT_EQ(ranked, (std::set<std::int32_t>{-1, 0, 1, 2, 3, 4}));
+}
+
+TEST(LinkPrediction, TieRuleDecidesTheRank) {
+  Samples test;
+  test.arity = 2;
+  test.step.assign(6, 0);
+  test.label = {1, 1, 0, 0, 0, 0};
+  test.candidate_of = {-1, -1, -1, 0, 0, 1};
+  test.baseline = {5, 1, 1, 3, 3, 2};
+  // Scores are logit 1 minus logit 0: 2, 0, -1, then candidates 2, 3 (of the first) and 0 (of the second).
+  const std::vector<double> outputs = {0, 2, 0, 0, 1, 0, 1, 3, 0, 3, 4, 4};
+  const auto with = [&](const std::string& ties) {
+    return task("link-prediction", {{"ties", ties}})->metrics(outputs, test);
+  };
+  EXPECT_DOUBLE_EQ(with("optimistic").at("mrr"), (1.0 / 2 + 1.0) / 2);
+  EXPECT_DOUBLE_EQ(with("average").at("mrr"), (1.0 / 2.5 + 1.0 / 1.5) / 2);
+  EXPECT_DOUBLE_EQ(with("pessimistic").at("mrr"), (1.0 / 3 + 1.0 / 2) / 2);
+  EXPECT_DOUBLE_EQ(with("average").at("popularity_mrr"), (1.0 + 1.0 / 2) / 2);
+  EXPECT_DOUBLE_EQ(with("average").at("auc"), 1.0);
+  EXPECT_DOUBLE_EQ(with("average").at("ap"), 1.0);
+  EXPECT_DOUBLE_EQ(with("average").at("accuracy"), 2.0 / 3.0);  // the second pair's logits are equal
+  EXPECT_EQ(task("link-prediction", {{"ranking_negatives", 0}})->metrics(outputs, test).count("mrr"), 0u);
+}
+
+}  // namespace
+}  // namespace strobe
