@@ -29,7 +29,8 @@ void Communicator::check_rows(const Tensor& tensor, const std::vector<PeerRows>&
   }
   for (const PeerRows& peer : rows) {
     if (peer.count < 0 || peer.first < 0 || peer.first + peer.count > tensor.rows()) {
-      throw Error(fmt::format("{}: rows [{}, +{}) of a tensor with {} rows", what, peer.first, peer.count, tensor.rows()));
+      throw Error(
+          fmt::format("{}: rows [{}, +{}) of a tensor with {} rows", what, peer.first, peer.count, tensor.rows()));
     }
   }
 }
@@ -47,7 +48,8 @@ Request Communicator::start_all_to_all_v(const Tensor& send, std::vector<PeerRow
                                          std::vector<PeerRows> receive_rows, Traffic traffic) {
   check_rows(send, send_rows, "all_to_all_v send");
   check_rows(receive, receive_rows, "all_to_all_v receive");
-  if (send_rows[static_cast<std::size_t>(rank_)].count != 0 || receive_rows[static_cast<std::size_t>(rank_)].count != 0) {
+  if (send_rows[static_cast<std::size_t>(rank_)].count != 0 ||
+      receive_rows[static_cast<std::size_t>(rank_)].count != 0) {
     throw Error("all_to_all_v: own rows are copied by the caller, not sent");
   }
   if (send.columns() != receive.columns() || send.type() != receive.type()) {
@@ -137,8 +139,17 @@ void Communicator::wait(Request& request) {
       {name, Phase::communicate, Stream::communicate, c.traffic, true, ready, end, {}, c.sent_bytes, 0, c.messages});
   if (request.started_seconds < entered) {
     const double begin = std::clamp(done.ready_seconds, request.started_seconds, end);
-    device_.spans().append({name, Phase::communicate, Stream::communicate, c.traffic, false, begin,
-                            std::max(begin, done.end_seconds), {}, 0, 0, 0});
+    device_.spans().append({name,
+                            Phase::communicate,
+                            Stream::communicate,
+                            c.traffic,
+                            false,
+                            begin,
+                            std::max(begin, done.end_seconds),
+                            {},
+                            0,
+                            0,
+                            0});
   }
 }
 

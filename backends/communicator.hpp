@@ -17,21 +17,28 @@ namespace strobe {
 using PeerRows = Run;
 
 enum class CollectiveKind : std::uint8_t {
-  all_to_all_v, all_reduce, all_gather_v, reduce_scatter, broadcast, send, receive, barrier
+  all_to_all_v,
+  all_reduce,
+  all_gather_v,
+  reduce_scatter,
+  broadcast,
+  send,
+  receive,
+  barrier
 };
-inline constexpr std::string_view collective_names[] = {"all_to_all_v",   "all_reduce", "all_gather_v", "reduce_scatter",
-                                                        "broadcast",      "send",       "receive",      "barrier"};
+inline constexpr std::string_view collective_names[] = {"all_to_all_v", "all_reduce", "all_gather_v", "reduce_scatter",
+                                                        "broadcast",    "send",       "receive",      "barrier"};
 
 /// One collective call of one rank, as the backend sees it. Tensors without values stand for their shapes.
 struct Collective {
   CollectiveKind kind = CollectiveKind::barrier;
   Traffic traffic = Traffic::other;
-  Tensor send, receive;                 // see the functions of Communicator for which is used
-  std::vector<PeerRows> send_rows;      // per peer, in `send`
-  std::vector<PeerRows> receive_rows;   // per peer, in `receive`
-  int peer = 0;                         // root, destination or source
+  Tensor send, receive;                // see the functions of Communicator for which is used
+  std::vector<PeerRows> send_rows;     // per peer, in `send`
+  std::vector<PeerRows> receive_rows;  // per peer, in `receive`
+  int peer = 0;                        // root, destination or source
   int tag = 0;
-  std::uint64_t sent_bytes = 0;         // by the conventions below
+  std::uint64_t sent_bytes = 0;  // by the conventions below
   std::uint32_t messages = 0;
 };
 
@@ -123,8 +130,8 @@ using RankProgram = std::function<void(Device&, Communicator&)>;
 /// How ranks are started.
 struct LaunchRequest {
   int ranks = 1;
-  double timeout_seconds = 60;       // of one collective
-  DeviceRequest device;              // rank and ranks are filled in per rank
+  double timeout_seconds = 60;  // of one collective
+  DeviceRequest device;         // rank and ranks are filled in per rank
   DeviceTag::Value make_device;
 };
 

@@ -6,7 +6,8 @@ namespace strobe {
 namespace {
 
 std::size_t checked_bytes(std::int64_t rows, std::int64_t columns, ElementType type) {
-  const auto wide = static_cast<unsigned __int128>(rows) * static_cast<unsigned __int128>(columns) * element_bytes(type);
+  const auto wide =
+      static_cast<unsigned __int128>(rows) * static_cast<unsigned __int128>(columns) * element_bytes(type);
   if (rows < 0 || columns < 0 || wide > static_cast<unsigned __int128>(std::numeric_limits<std::int64_t>::max())) {
     throw Error("tensor shape overflows: " + std::to_string(rows) + " x " + std::to_string(columns));
   }

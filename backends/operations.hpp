@@ -14,8 +14,8 @@
 
 namespace strobe {
 
-/// A sparse matrix [rows, columns] on a device; entries of a row are in vertex order. Without values only the counts are there.
-/// It is a sequence of `step_rows.rows() - 1` diagonal-like blocks (the snapshots): rows of block s are
+/// A sparse matrix [rows, columns] on a device; entries of a row are in vertex order. Without values only the counts
+/// are there. It is a sequence of `step_rows.rows() - 1` diagonal-like blocks (the snapshots): rows of block s are
 /// [step_rows[s], step_rows[s+1]) and its columns fall into [step_columns[s], step_columns[s+1]) of the own rows or,
 /// when `halo_begin` < columns, into [halo_begin + step_halo[s], halo_begin + step_halo[s+1]) of the halo rows.
 struct SparseMatrix {
@@ -23,22 +23,20 @@ struct SparseMatrix {
   std::int64_t columns = 0;
   std::int64_t nonzeros = 0;
   std::int64_t steps = 0;
-  std::int64_t halo_begin = 0;   // first halo column; == columns when there is no halo
-  Tensor row_offsets;            // i64 [rows + 1, 1]
-  Tensor column_indices;         // i32 [nonzeros, 1]
-  Tensor values;                 // f32 or f64 [nonzeros, 1]
-  Tensor step_rows;              // i64 [steps + 1, 1]
-  Tensor step_halo;              // i64 [steps + 1, 1], counted from halo_begin
+  std::int64_t halo_begin = 0;  // first halo column; == columns when there is no halo
+  Tensor row_offsets;           // i64 [rows + 1, 1]
+  Tensor column_indices;        // i32 [nonzeros, 1]
+  Tensor values;                // f32 or f64 [nonzeros, 1]
+  Tensor step_rows;             // i64 [steps + 1, 1]
+  Tensor step_halo;             // i64 [steps + 1, 1], counted from halo_begin
   // The transpose, used by the backward product; absent (not defined) when it was not built.
-  Tensor transposed_offsets;     // i64 [columns + 1, 1]
-  Tensor transposed_indices;     // i32 [nonzeros, 1]
-  Tensor transposed_values;      // [nonzeros, 1]
+  Tensor transposed_offsets;  // i64 [columns + 1, 1]
+  Tensor transposed_indices;  // i32 [nonzeros, 1]
+  Tensor transposed_values;   // [nonzeros, 1]
   // The same matrix and its transpose two steps at a time, for narrow products; absent when it was not built.
   std::shared_ptr<const PairedMatrix> paired, paired_transpose;
 
-  std::uint64_t bytes() const {
-    return row_offsets.bytes() + column_indices.bytes() + values.bytes();
-  }
+  std::uint64_t bytes() const { return row_offsets.bytes() + column_indices.bytes() + values.bytes(); }
 };
 
 namespace operations_detail {
@@ -160,8 +158,8 @@ struct CopyRows {
 struct CopyRuns {
   static constexpr std::string_view name = "copy_runs";
   Tensor from, to;
-  Tensor runs;             // i64 [count, 3]: first row in from, first row in to, rows
-  std::int64_t rows = 0;   // sum of the runs' rows
+  Tensor runs;            // i64 [count, 3]: first row in from, first row in to, rows
+  std::int64_t rows = 0;  // sum of the runs' rows
   bool accumulate = false;
   Work work() const {
     using namespace operations_detail;

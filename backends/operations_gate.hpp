@@ -1,6 +1,6 @@
-// Gates of a recurrence whose products read other vertices' states, so that its steps cannot be fused into one operation
-// (DCRNN, T-GCN with the convolution of [x, h]): everything of one GRU step that stays within a row.
-// Shapes in brackets; R rows, h state width. Gate columns: r first, then u.
+// Gates of a recurrence whose products read other vertices' states, so that its steps cannot be fused into one
+// operation (DCRNN, T-GCN with the convolution of [x, h]): everything of one GRU step that stays within a row. Shapes
+// in brackets; R rows, h state width. Gate columns: r first, then u.
 #pragma once
 
 #include "backends/operations.hpp"

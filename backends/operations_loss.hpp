@@ -1,13 +1,14 @@
-// Losses beside the plain softmax cross-entropy of operations.hpp. Each adds to one f64 number and leaves the gradient of
-// its input, since nothing reads the loss but the report. Shapes in brackets; S samples.
+// Losses beside the plain softmax cross-entropy of operations.hpp. Each adds to one f64 number and leaves the gradient
+// of its input, since nothing reads the loss but the report. Shapes in brackets; S samples.
 #pragma once
 
 #include "backends/operations.hpp"
 
 namespace strobe {
 
-/// Softmax cross-entropy with a weight per row: loss[1, 1] (f64) += sum_i w_i * -log softmax(logits_i)[label_i] * scale;
-/// gradient[S, C] = w_i (softmax - onehot) * scale when defined. labels i32 [S, 1], weights [S, 1] of the logits' type.
+/// Softmax cross-entropy with a weight per row: loss[1, 1] (f64) += sum_i w_i * -log softmax(logits_i)[label_i] *
+/// scale; gradient[S, C] = w_i (softmax - onehot) * scale when defined. labels i32 [S, 1], weights [S, 1] of the
+/// logits' type.
 struct WeightedCrossEntropy {
   static constexpr std::string_view name = "weighted_cross_entropy";
   Tensor logits, labels, weights, gradient, loss;

@@ -70,7 +70,8 @@ template <class T>
 std::shared_ptr<const PairedMatrix> pair_steps(Device& device, const HostCsrView<T>& csr, std::int64_t step_rows,
                                                double most) {
   const auto rows = static_cast<std::int64_t>(csr.offsets.size()) - 1;
-  if (step_rows == 0 || rows % step_rows != 0 || rows < 2 * step_rows || !block_diagonal(csr, step_rows)) return nullptr;
+  if (step_rows == 0 || rows % step_rows != 0 || rows < 2 * step_rows || !block_diagonal(csr, step_rows))
+    return nullptr;
   auto paired = std::make_shared<PairedMatrix>();
   paired->steps = rows / step_rows;
   paired->step_rows = step_rows;
@@ -84,7 +85,8 @@ std::shared_ptr<const PairedMatrix> pair_steps(Device& device, const HostCsrView
     }
   }
   if (static_cast<double>(paired->entries) > most * static_cast<double>(csr.columns.size())) return nullptr;
-  paired->narrow ? fill<std::uint16_t>(*paired, device, csr, offsets) : fill<std::int32_t>(*paired, device, csr, offsets);
+  paired->narrow ? fill<std::uint16_t>(*paired, device, csr, offsets)
+                 : fill<std::int32_t>(*paired, device, csr, offsets);
   return paired;
 }
 

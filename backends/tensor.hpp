@@ -14,10 +14,13 @@ enum class ElementType : std::uint8_t { f32, f64, i32, i64, u8 };
 inline std::size_t element_bytes(ElementType type) {
   switch (type) {
     case ElementType::f32:
-    case ElementType::i32: return 4;
+    case ElementType::i32:
+      return 4;
     case ElementType::f64:
-    case ElementType::i64: return 8;
-    case ElementType::u8: return 1;
+    case ElementType::i64:
+      return 8;
+    case ElementType::u8:
+      return 1;
   }
   return 0;
 }
@@ -43,7 +46,8 @@ struct Storage {
 };
 
 /// A view of shared storage. Copying a Tensor copies the view, not the values.
-/// Allocations are readable for `readable_tail_bytes` past their last element, so vector kernels may load full registers.
+/// Allocations are readable for `readable_tail_bytes` past their last element, so vector kernels may load full
+/// registers.
 class Tensor {
  public:
   Tensor() = default;
@@ -61,9 +65,7 @@ class Tensor {
   bool has_values() const { return storage_ != nullptr && storage_->data != nullptr; }
 
   /// First byte of row 0 of this view; null without values.
-  std::byte* raw() const {
-    return has_values() ? storage_->data + offset_bytes_ : nullptr;
-  }
+  std::byte* raw() const { return has_values() ? storage_->data + offset_bytes_ : nullptr; }
   template <class T>
   T* data() const {
     return reinterpret_cast<T*>(raw());

@@ -1,6 +1,7 @@
 // One epoch of every registered model without task and optimiser: forward through all layers, backward from a given
 // gradient of the embeddings, on ESDG's shape (N = 16384, T = 64, f = 3, w = 5, width 6) and a wide one (N = 4096,
 // T = 32, f = 8, w = 5, width 64), with 2 input features. A model that precomputes A~ X is given it.
+#include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "bench/graph.hpp"

@@ -15,6 +15,14 @@ function(strobe_part name)
   endif()
   add_library(strobe_${name} OBJECT ${sources})
   target_link_libraries(strobe_${name} PUBLIC strobe_options)
+  strobe_precompile(strobe_${name})
+endfunction()
+
+# Lets a target with the common flags use the shared precompiled header.
+function(strobe_precompile target)
+  if(TARGET strobe_precompiled)
+    target_precompile_headers(${target} REUSE_FROM strobe_precompiled)
+  endif()
 endfunction()
 
 # One object library per folder in backends/; a folder with its own CMakeLists.txt decides for itself (and prints why
@@ -37,6 +45,7 @@ function(strobe_backends)
       if(sources)
         add_library(strobe_backend_${name} OBJECT ${sources})
         target_link_libraries(strobe_backend_${name} PUBLIC strobe_options)
+        strobe_precompile(strobe_backend_${name})
       endif()
     endif()
     if(TARGET strobe_backend_${name})

@@ -1,4 +1,5 @@
-// Error types by cause. Library code throws these and never prints or exits; harness/cli maps each type to an exit status.
+// Error types by cause. Library code throws these and never prints or exits; harness/cli maps each type to an exit
+// status.
 #pragma once
 
 #include <cstdint>

@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <cstdlib>
+#include <nlohmann/json.hpp>
 
 #include "core/errors.hpp"
 
@@ -47,6 +48,22 @@ bool has_type(const Field& field, const Json& value) {
   return false;
 }
 
+/// A checked JSON value as the field holds it.
+FieldValue stored(const Field& field, const Json& value) {
+  switch (field.type) {
+    case FieldType::integer: return value.get<std::int64_t>();
+    case FieldType::real: return value.get<double>();
+    case FieldType::boolean: return value.get<bool>();
+    case FieldType::text:
+    case FieldType::choice: break;
+  }
+  return value.get<std::string>();
+}
+
+Json json_of(const FieldValue& value) {
+  return std::visit([](const auto& held) { return Json(held); }, value);
+}
+
 void check_range(const Field& field, const Json& value, const std::string& pointer) {
   const double number = value.get<double>();
   if (std::isnan(number) || number < field.minimum || number > field.maximum) {
@@ -64,6 +81,11 @@ void check_choice(const Field& field, const std::string& value, const std::strin
 }
 
 }  // namespace
+
+void FieldTable::add(Field field, const void* defaults) {
+  field.default_text = json_of(field.get(defaults)).dump();
+  fields_.push_back(std::move(field));
+}
 
 std::vector<std::string> FieldTable::names() const {
   std::vector<std::string> result;
@@ -88,13 +110,13 @@ void FieldTable::apply(void* object, const Json& values, const std::string& poin
     }
     if (field->type == FieldType::integer || field->type == FieldType::real) check_range(*field, value, here);
     if (field->type == FieldType::choice) check_choice(*field, value.get<std::string>(), here);
-    field->set(object, value);
+    field->set(object, stored(*field, value));
   }
 }
 
 Json FieldTable::to_json(const void* object) const {
   Json result = Json::object();
-  for (const Field& field : fields_) result[field.name] = field.get(object);
+  for (const Field& field : fields_) result[field.name] = json_of(field.get(object));
   return result;
 }
 

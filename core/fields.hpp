@@ -7,11 +7,15 @@
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <variant>
 #include <vector>
 
 namespace strobe {
 
 using Json = nlohmann::ordered_json;
+
+/// The value of one parameter. Plug-ins are written with it, so that they need not compile the JSON library.
+using FieldValue = std::variant<std::int64_t, double, bool, std::string>;
 
 enum class FieldType { integer, real, text, boolean, choice };
 
@@ -24,9 +28,9 @@ struct Field {
   double minimum = -std::numeric_limits<double>::infinity();
   double maximum = std::numeric_limits<double>::infinity();
   std::vector<std::string> choices;  // allowed values when type is choice
-  std::function<Json(const void*)> get;
-  std::function<void(void*, const Json&)> set;  // value already checked
-  std::string default_text;                     // the default, as JSON text
+  std::function<FieldValue(const void*)> get;
+  std::function<void(void*, const FieldValue&)> set;  // value already checked
+  std::string default_text;                           // the default, as JSON text
 };
 
 /// The fields of one parameter struct, in declaration order. An empty table belongs to a plug-in without parameters.
@@ -34,7 +38,8 @@ class FieldTable {
  public:
   const std::vector<Field>& fields() const { return fields_; }
   bool empty() const { return fields_.empty(); }
-  void add(Field field) { fields_.push_back(std::move(field)); }
+  /// Appends a field; `defaults` is an object that holds its default.
+  void add(Field field, const void* defaults);
   std::vector<std::string> names() const;
 
   /// Sets the fields of `object` named in `values` (a JSON object). Unknown keys, wrong types and values out of range

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <type_traits>
 #include <utility>
 
@@ -57,11 +56,15 @@ class FieldTableBuilder {
     field.minimum = minimum;
     field.maximum = maximum;
     field.choices = std::move(choices);
-    field.get = [member](const void* object) { return Json(static_cast<const S*>(object)->*member); };
-    field.set = [member](void* object, const Json& value) { static_cast<S*>(object)->*member = value.get<M>(); };
+    using Stored = std::conditional_t<std::is_integral_v<M> && !std::is_same_v<M, bool>, std::int64_t, M>;
+    field.get = [member](const void* object) {
+      return FieldValue(static_cast<Stored>(static_cast<const S*>(object)->*member));
+    };
+    field.set = [member](void* object, const FieldValue& value) {
+      static_cast<S*>(object)->*member = static_cast<M>(std::get<Stored>(value));
+    };
     const S defaults{};
-    field.default_text = field.get(&defaults).dump();
-    table_.add(std::move(field));
+    table_.add(std::move(field), &defaults);
     return *this;
   }
 

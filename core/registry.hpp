@@ -65,7 +65,8 @@ class Registry {
 
  private:
   void refuse_duplicates() const {
-    if (!duplicates_.empty()) throw Error(std::string("two plug-ins share the name of a ") + Tag::kind + ": " + duplicates_.front());
+    if (!duplicates_.empty())
+      throw Error(std::string("two plug-ins share the name of a ") + Tag::kind + ": " + duplicates_.front());
   }
 
   std::map<std::string, Entry<Value>> entries_;
@@ -75,8 +76,7 @@ class Registry {
 /// A namespace-scope `const Register<Tag> registered{{...}}` in the plug-in's own file adds it to its registry.
 template <class Tag>
 struct Register {
-  explicit Register(Entry<typename Tag::Value> entry,
-                    std::source_location where = std::source_location::current()) {
+  explicit Register(Entry<typename Tag::Value> entry, std::source_location where = std::source_location::current()) {
     entry.file = where.file_name();
     Registry<Tag>::instance().add(std::move(entry));
   }

@@ -62,9 +62,9 @@ void check_on_cluster(Case& c, const Json& json, const std::string& communicator
   try {
     const std::shared_ptr<const Cluster> cluster = load_cluster(c.cluster);
     if (c.ranks > std::int64_t{cluster->nodes} * cluster->gpus_per_node) {
-      throw InvalidRequest("/ranks", fmt::format("{} ranks do not fit cluster {}: {} nodes x {} GPUs = {}", c.ranks,
-                                                 c.cluster, cluster->nodes, cluster->gpus_per_node,
-                                                 cluster->nodes * cluster->gpus_per_node));
+      throw InvalidRequest(
+          "/ranks", fmt::format("{} ranks do not fit cluster {}: {} nodes x {} GPUs = {}", c.ranks, c.cluster,
+                                cluster->nodes, cluster->gpus_per_node, cluster->nodes * cluster->gpus_per_node));
     }
   } catch (const InvalidRequest& error) {
     const bool ranks = error.where() == "/ranks";
@@ -79,7 +79,8 @@ void check_on_this_machine(const Case& c, const std::string& pointer) {
     }
   }
   if (!c.cluster.empty()) {
-    throw InvalidRequest(pointer + "/cluster", fmt::format("device {} runs on this machine, not on a cluster", c.device));
+    throw InvalidRequest(pointer + "/cluster",
+                         fmt::format("device {} runs on this machine, not on a cluster", c.device));
   }
   if (c.numerics == "none") {
     throw InvalidRequest(pointer + "/numerics", fmt::format("device {} always computes values", c.device));

@@ -1,5 +1,5 @@
-// Checkpoints as safetensors. Values are stored in the run's own precision and counters as decimal text, so reading back
-// what was written changes no bit. Cost: one copy of the parameters per vector that the optimiser keeps.
+// Checkpoints as safetensors. Values are stored in the run's own precision and counters as decimal text, so reading
+// back what was written changes no bit. Cost: one copy of the parameters per vector that the optimiser keeps.
 #include "harness/checkpoint.hpp"
 
 #include <fmt/format.h>

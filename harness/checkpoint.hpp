@@ -1,5 +1,5 @@
-// Where training stands between two epochs, written to a file and read back: a run that continues from it goes on bit for
-// bit as if it had not stopped. Also the weights alone, to start another run from.
+// Where training stands between two epochs, written to a file and read back: a run that continues from it goes on bit
+// for bit as if it had not stopped. Also the weights alone, to start another run from.
 #pragma once
 
 #include <map>
@@ -14,25 +14,25 @@ namespace strobe {
 /// Everything that the next epoch depends on, and what the epochs before it came to. Vectors are in the order of the
 /// plan's parameters.
 struct TrainingState {
-  std::int64_t epoch = 0;                                 // epochs that are done, warm-up included
-  std::vector<double> weights;                            // [parameter count]
-  std::map<std::string, std::vector<double>> optimizer;   // each [parameter count]
+  std::int64_t epoch = 0;                                // epochs that are done, warm-up included
+  std::vector<double> weights;                           // [parameter count]
+  std::map<std::string, std::vector<double>> optimizer;  // each [parameter count]
   std::int64_t optimizer_steps = 0;
-  std::vector<double> loss;                               // [epoch]
-  std::map<std::string, std::vector<double>> metrics;     // each [epoch]
+  std::vector<double> loss;                            // [epoch]
+  std::map<std::string, std::vector<double>> metrics;  // each [epoch]
 };
 
-/// Writes the weights as safetensors, one tensor per parameter under its name; the metadata name the model, its options,
-/// the task, the seed and the number of epochs trained. Throws SystemError.
+/// Writes the weights as safetensors, one tensor per parameter under its name; the metadata name the model, its
+/// options, the task, the seed and the number of epochs trained. Throws SystemError.
 void save_weights(const std::string& path, const Case& c, const std::vector<ParameterShape>& parameters,
                   const std::vector<double>& weights, std::int64_t epoch);
 
-/// The weights of `path` in the order of `parameters`. Throws InvalidRequest("/load_model", ...) that names the field or
-/// the weight that differs when they are of another model, task or shape, or when there is no such file.
+/// The weights of `path` in the order of `parameters`. Throws InvalidRequest("/load_model", ...) that names the field
+/// or the weight that differs when they are of another model, task or shape, or when there is no such file.
 std::vector<double> load_weights(const std::string& path, const Case& c, const std::vector<ParameterShape>& parameters);
 
-/// Writes weights and optimiser state as safetensors ("optimizer.first_moment.layer1.weight"), atomically, with the case
-/// and the curves so far as metadata. Throws SystemError.
+/// Writes weights and optimiser state as safetensors ("optimizer.first_moment.layer1.weight"), atomically, with the
+/// case and the curves so far as metadata. Throws SystemError.
 void save_checkpoint(const std::string& path, const Case& c, const std::vector<ParameterShape>& parameters,
                      const TrainingState& state);
 

@@ -30,7 +30,10 @@ std::vector<PeerRows> peer_rows(const std::vector<std::int64_t>& count, const st
 }  // namespace
 
 Exchange::Exchange(Device& device, const ExchangePlan& plan, Traffic traffic)
-    : identity_(plan.identity), moves_between_ranks_(plan.total_rows() != 0), fan_out_(plan.fan_out), traffic_(traffic) {
+    : identity_(plan.identity),
+      moves_between_ranks_(plan.total_rows() != 0),
+      fan_out_(plan.fan_out),
+      traffic_(traffic) {
   const RankExchange& rank = plan.ranks[static_cast<std::size_t>(device.rank())];
   input_rows_ = rank.input_rows;
   output_rows_ = rank.output_rows;
@@ -96,17 +99,15 @@ void Exchange::run_backward(Tape& tape, Communicator& communicator, const Var& x
 Var Exchange::apply(Tape& tape, Communicator& communicator, const Var& x) const {
   if (identity_) return x;
   const Tensor y = run_forward(tape.device(), communicator, x);
-  return tape.record(y, {x}, [this, &tape, &communicator, x](const Variable& result) {
-    run_backward(tape, communicator, x, result);
-  });
+  return tape.record(
+      y, {x}, [this, &tape, &communicator, x](const Variable& result) { run_backward(tape, communicator, x, result); });
 }
 
 Var Exchange::apply_everywhere(Tape& tape, Communicator& communicator, const Var& x) const {
   if (identity_) return x;
   const Tensor y = run_forward(tape.device(), communicator, x);
-  return tape.record_collective(y, [this, &tape, &communicator, x](const Variable& result) {
-    run_backward(tape, communicator, x, result);
-  });
+  return tape.record_collective(
+      y, [this, &tape, &communicator, x](const Variable& result) { run_backward(tape, communicator, x, result); });
 }
 
 }  // namespace strobe

@@ -1,5 +1,5 @@
-// Builds exchange plans by walking the moved cells once, in (step, vertex) order: the order in which sender and receiver
-// agree without exchanging index lists. Consecutive cells become one move.
+// Builds exchange plans by walking the moved cells once, in (step, vertex) order: the order in which sender and
+// receiver agree without exchanging index lists. Consecutive cells become one move.
 #include "harness/exchange_plan.hpp"
 
 #include <algorithm>
@@ -223,7 +223,8 @@ ExchangePlan halo(const Placement& placement, const HaloNeeds& needs, const List
       std::int64_t row = rows[rank].back() + offsets[t];
       for (const VertexId v : needs.vertices[rank][t]) {
         const Rank owner = map.owner_of(v);
-        builder.move(owner, r, rows[static_cast<std::size_t>(owner)][t] + position[static_cast<std::size_t>(v)], row++, 1);
+        builder.move(owner, r, rows[static_cast<std::size_t>(owner)][t] + position[static_cast<std::size_t>(v)], row++,
+                     1);
       }
     }
   }
@@ -243,7 +244,8 @@ HaloNeeds spatial_needs(const Placement& placement, const PreparedGraph& graph) 
       const std::int64_t stamp = static_cast<std::int64_t>(t) * placement.ranks + r;
       for (const Run& run : map.owned[static_cast<std::size_t>(r)]) {
         const auto row = static_cast<std::size_t>(static_cast<std::int64_t>(t) * graph.vertices + run.first);
-        for (std::int64_t e = graph.row_offsets[row]; e < graph.row_offsets[row + static_cast<std::size_t>(run.count)]; ++e) {
+        for (std::int64_t e = graph.row_offsets[row]; e < graph.row_offsets[row + static_cast<std::size_t>(run.count)];
+             ++e) {
           const auto u = static_cast<std::size_t>(graph.columns[static_cast<std::size_t>(e)]);
           if (map.owner[u] == r || seen[u] == stamp) continue;
           seen[u] = stamp;

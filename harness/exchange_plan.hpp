@@ -74,7 +74,8 @@ struct HaloNeeds {
 };
 
 /// Brings the needed cells behind the own rows: output = own rows, then halo rows ordered by step, then vertex, so the
-/// halo row of needs.vertices[r][t][i] is halo_offsets(needs, r)[t] + i. With `needs.vertices[r][t]` empty everywhere the plan is the identity.
+/// halo row of needs.vertices[r][t][i] is halo_offsets(needs, r)[t] + i. With `needs.vertices[r][t]` empty everywhere
+/// the plan is the identity.
 ExchangePlan halo(const Placement& placement, const HaloNeeds& needs, const ListScope& scope);
 
 /// In-neighbours on other ranks of the vertices that each rank owns, per step, from the graph's structure.

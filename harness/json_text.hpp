@@ -1,6 +1,7 @@
 // Strict reading of the JSON that users write: suites and settings.
 #pragma once
 
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include "core/fields.hpp"

@@ -79,8 +79,14 @@ Var LayerWalk::temporal(Tape& tape, Communicator& communicator, const Parameters
     TemporalOutput output;
     const bool want_state = s + 1 < segments.size();
     if (rows > 0) {
-      TemporalInput input{slice_rows(tape, x, first, rows), segments[s].steps, rows / segments[s].steps,
-                          segments[s].first_step, state, want_state, &temporal_cells_, &pass};
+      TemporalInput input{slice_rows(tape, x, first, rows),
+                          segments[s].steps,
+                          rows / segments[s].steps,
+                          segments[s].first_step,
+                          state,
+                          want_state,
+                          &temporal_cells_,
+                          &pass};
       output = plan_.model->temporal(tape, parameters, static_cast<int>(layer), input);
       parts.push_back(output.y);
     }

@@ -23,8 +23,8 @@ class LayerWalk {
   std::uint64_t graph_bytes() const { return local_.a.bytes() + local_.features.bytes(); }
 
  private:
-  Var temporal(Tape& tape, Communicator& communicator, const Parameters& parameters, const Pass& pass, std::size_t layer,
-               const Var& x) const;
+  Var temporal(Tape& tape, Communicator& communicator, const Parameters& parameters, const Pass& pass,
+               std::size_t layer, const Var& x) const;
   Var step_by_step(Tape& tape, Communicator& communicator, const Parameters& parameters, const Pass& pass,
                    std::size_t layer, const Var& x) const;
 

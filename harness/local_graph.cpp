@@ -30,7 +30,8 @@ class LocalBuilder {
   std::int64_t nonzeros() const {
     std::int64_t total = 0;
     for_owned_runs([&](std::int64_t first, std::int64_t count) {
-      total += graph_.row_offsets[static_cast<std::size_t>(first + count)] - graph_.row_offsets[static_cast<std::size_t>(first)];
+      total += graph_.row_offsets[static_cast<std::size_t>(first + count)] -
+               graph_.row_offsets[static_cast<std::size_t>(first)];
     });
     return total;
   }
@@ -82,7 +83,8 @@ class LocalBuilder {
     }
     for (const Run& run : owned) {
       const auto first = static_cast<std::size_t>(static_cast<std::int64_t>(t) * graph_.vertices + run.first);
-      for (std::size_t row = first; row < first + static_cast<std::size_t>(run.count); ++row) append_row(row, local, fp64, csr);
+      for (std::size_t row = first; row < first + static_cast<std::size_t>(run.count); ++row)
+        append_row(row, local, fp64, csr);
     }
   }
 
@@ -118,7 +120,8 @@ HostCsr transpose(const HostCsr& csr, std::int64_t columns, const std::vector<T>
   (result.*to).resize(csr.columns.size());
   for (std::size_t row = 0; row + 1 < csr.offsets.size(); ++row) {
     for (std::int64_t e = csr.offsets[row]; e < csr.offsets[row + 1]; ++e) {
-      const auto place = static_cast<std::size_t>(next[static_cast<std::size_t>(csr.columns[static_cast<std::size_t>(e)])]++);
+      const auto place =
+          static_cast<std::size_t>(next[static_cast<std::size_t>(csr.columns[static_cast<std::size_t>(e)])]++);
       result.columns[place] = static_cast<std::int32_t>(row);
       (result.*to)[place] = from[static_cast<std::size_t>(e)];
     }
@@ -202,9 +205,11 @@ LocalGraph build_local_graph(Device& device, const PreparedGraph& graph, const P
   if (!device.has_values()) {
     local.features = device.move_in(nullptr, rows, graph.feature_width, device.precision());
   } else if (device.precision() == ElementType::f64) {
-    local.features = device.move_in(builder.features(graph.features64).data(), rows, graph.feature_width, ElementType::f64);
+    local.features =
+        device.move_in(builder.features(graph.features64).data(), rows, graph.feature_width, ElementType::f64);
   } else {
-    local.features = device.move_in(builder.features(graph.features32).data(), rows, graph.feature_width, ElementType::f32);
+    local.features =
+        device.move_in(builder.features(graph.features32).data(), rows, graph.feature_width, ElementType::f32);
   }
   return local;
 }

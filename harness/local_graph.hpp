@@ -18,9 +18,9 @@ struct ProductWidths {
   std::int64_t least = 0, most = 0;
 };
 
-/// Builds rank `device.rank()`'s part under `placement`; `needs` are the cells that its halo brings (may be empty lists).
-/// A~ is left out (no rows) when no layer multiplies with it. Cost O(rank's non-zeros + T N / P).
-/// Throws InvalidRequest when a rank holds more than 2^31 - 1 rows.
+/// Builds rank `device.rank()`'s part under `placement`; `needs` are the cells that its halo brings (may be empty
+/// lists). A~ is left out (no rows) when no layer multiplies with it. Cost O(rank's non-zeros + T N / P). Throws
+/// InvalidRequest when a rank holds more than 2^31 - 1 rows.
 LocalGraph build_local_graph(Device& device, const PreparedGraph& graph, const Placement& placement,
                              const HaloNeeds& needs, const ProductWidths& widths);
 

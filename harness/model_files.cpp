@@ -108,7 +108,8 @@ void write_npy(const std::string& path, const std::vector<std::int64_t>& shape, 
                bool fp64) {
   std::string sizes;
   for (const std::int64_t size : shape) sizes += fmt::format("{}, ", size);
-  std::string header = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}", fp64 ? "<f8" : "<f4", sizes);
+  std::string header =
+      fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}", fp64 ? "<f8" : "<f4", sizes);
   header.append((64 - (header.size() + 11) % 64) % 64, ' ');  // magic, version, length and newline make 11 bytes
   header += '\n';
   std::string content("\x93NUMPY\x01\x00", 8);

@@ -19,17 +19,18 @@ struct SavedMatrix {
 /// Text that a safetensors file carries beside its tensors, by key.
 using FileNotes = std::map<std::string, std::string>;
 
-/// Writes matrices in the safetensors form (8-byte little-endian length, JSON header with dtype, shape and offsets, then
-/// the values as F32 or F64), atomically, with `notes` and format = strobe as metadata. Throws SystemError.
+/// Writes matrices in the safetensors form (8-byte little-endian length, JSON header with dtype, shape and offsets,
+/// then the values as F32 or F64), atomically, with `notes` and format = strobe as metadata. Throws SystemError.
 void write_safetensors(const std::string& path, const std::vector<SavedMatrix>& matrices, bool fp64,
                        const FileNotes& notes = {});
 
 /// Reads the two-dimensional F32 and F64 tensors of a safetensors file, and its metadata into `notes` when that is not
-/// null. Throws InvalidInput when the file is not one, is truncated, has bytes left over or holds another type or shape;
-/// SystemError when it cannot be read.
+/// null. Throws InvalidInput when the file is not one, is truncated, has bytes left over or holds another type or
+/// shape; SystemError when it cannot be read.
 std::vector<SavedMatrix> read_safetensors(const std::string& path, FileNotes* notes = nullptr);
 
-/// Writes values as a C-ordered .npy array (version 1.0, <f4 or <f8) of the given shape, atomically. Throws SystemError.
+/// Writes values as a C-ordered .npy array (version 1.0, <f4 or <f8) of the given shape, atomically. Throws
+/// SystemError.
 void write_npy(const std::string& path, const std::vector<std::int64_t>& shape, const std::vector<double>& values,
                bool fp64);
 

@@ -59,7 +59,8 @@ class SamplePlacer {
   std::int64_t row(Rank rank, VertexId v, Step t) const {
     const auto r = static_cast<std::size_t>(rank), step = static_cast<std::size_t>(t);
     if (placement_.owner(v, t) == rank) {
-      return rows_[r][step] + positions_[static_cast<std::size_t>(placement_.map_of_step[step])][static_cast<std::size_t>(v)];
+      return rows_[r][step] +
+             positions_[static_cast<std::size_t>(placement_.map_of_step[step])][static_cast<std::size_t>(v)];
     }
     const std::vector<VertexId>& needed = needs_.vertices[r][step];
     return rows_[r].back() + halo_rows_[r][step] + (std::lower_bound(needed.begin(), needed.end(), v) - needed.begin());

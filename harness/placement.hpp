@@ -9,7 +9,8 @@
 
 namespace strobe {
 
-/// Who owns the vertices of one step: a single rank, or one rank per vertex. Ranks' vertices are kept as ascending runs.
+/// Who owns the vertices of one step: a single rank, or one rank per vertex. Ranks' vertices are kept as ascending
+/// runs.
 struct VertexMap {
   Rank single = -1;                       // >= 0: this rank owns every vertex
   std::vector<Rank> owner;                // [N] when single < 0

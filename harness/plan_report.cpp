@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "core/hash.hpp"
 #include "harness/planned_case.hpp"
@@ -41,7 +42,8 @@ Json describe_exchanges(const PlannedCase& plan) {
     const LayerShape& layer = plan.layers[l];
     const std::string prefix = "layer " + std::to_string(l + 1) + " ";
     if (layer.reads_neighbours) {
-      exchanges.push_back(describe_exchange(prefix + "neighbours", "halo", plan.spatial_halo, layer.input_width, plan.fp64));
+      exchanges.push_back(
+          describe_exchange(prefix + "neighbours", "halo", plan.spatial_halo, layer.input_width, plan.fp64));
     }
     if (layer.need == TemporalNeed::none || layer.need == TemporalNeed::weights_only) continue;
     exchanges.push_back(
@@ -59,7 +61,9 @@ std::string samples_sha256(const Samples& samples) {
   std::string text;
   for (std::size_t i = 0; i < samples.step.size(); ++i) {
     for (int k = 0; k < samples.arity; ++k) {
-      text += std::to_string(samples.vertices[i * static_cast<std::size_t>(samples.arity) + static_cast<std::size_t>(k)]) + " ";
+      text +=
+          std::to_string(samples.vertices[i * static_cast<std::size_t>(samples.arity) + static_cast<std::size_t>(k)]) +
+          " ";
     }
     text += std::to_string(samples.step[i]) + " " + std::to_string(samples.label[i]);
     if (!samples.value.empty()) text += " " + fmt::format("{:a}", samples.value[i]);

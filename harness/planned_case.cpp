@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <list>
 #include <mutex>
+#include <nlohmann/json.hpp>
 
 #include "backends/communicator.hpp"
 #include "harness/checkpoint.hpp"
@@ -55,7 +56,8 @@ void load_graph(PlannedCase& plan) {
     return load_workload(text_of(c.workload, "name"), c.workload, static_cast<std::uint64_t>(c.seed));
   });
   if (plan.raw->vertices == 0 || plan.raw->edges() == 0) {
-    throw InvalidRequest("/workload", "the graph is empty: " + std::to_string(plan.raw->vertices) + " vertices, no edges");
+    throw InvalidRequest("/workload",
+                         "the graph is empty: " + std::to_string(plan.raw->vertices) + " vertices, no edges");
   }
   plan.task_data = draws.get(workload_key + c.task.dump(),
                              [&] { return plan.task->draw(*plan.raw, static_cast<std::uint64_t>(c.seed)); });
@@ -74,9 +76,10 @@ ListScope list_scope(const Case& c) {
 void check_world(const Case& c) {
   const int world = CommunicatorRegistry::instance().find(c.comm, "/comm").value.world_size();
   if (world == 0 || world == c.ranks) return;
-  throw Unavailable("communicator " + c.comm + ": " + std::to_string(c.ranks) + " ranks were asked for, but this world has " +
-                    std::to_string(world) + "; start with: mpirun -n " + std::to_string(c.ranks) + " strobe run ... --comm " +
-                    c.comm + " --ranks " + std::to_string(c.ranks));
+  throw Unavailable("communicator " + c.comm + ": " + std::to_string(c.ranks) +
+                    " ranks were asked for, but this world has " + std::to_string(world) + "; start with: mpirun -n " +
+                    std::to_string(c.ranks) + " strobe run ... --comm " + c.comm + " --ranks " +
+                    std::to_string(c.ranks));
 }
 
 void check_supported(const PlannedCase& plan) {
@@ -139,7 +142,8 @@ std::shared_ptr<const PlannedCase> make_plan(const Case& request) {
   plan->model = ModelRegistry::instance().find(text_of(request.model, "name"), "/model").value(request.model);
   plan->task = TaskRegistry::instance().find(text_of(request.task, "name"), "/task").value(request.task);
   const auto& strategy = StrategyRegistry::instance().find(text_of(request.strategy, "name"), "/strategy");
-  if (request.ranks < 1) throw InvalidRequest("/ranks", "at least 1 rank is needed, not " + std::to_string(request.ranks));
+  if (request.ranks < 1)
+    throw InvalidRequest("/ranks", "at least 1 rank is needed, not " + std::to_string(request.ranks));
   check_world(request);
   load_graph(*plan);
   plan->layers = plan->model->layers(plan->graph->feature_width);
@@ -149,7 +153,8 @@ std::shared_ptr<const PlannedCase> make_plan(const Case& request) {
   }
   for (const ParameterShape& shape : plan->parameters) plan->parameter_count += shape.rows * shape.columns;
   if (!request.load_model.empty()) plan->start_values = load_weights(request.load_model, request, plan->parameters);
-  plan->strategy = strategy.value({*plan->graph, plan->ranks(), static_cast<std::uint64_t>(request.seed)}, request.strategy);
+  plan->strategy =
+      strategy.value({*plan->graph, plan->ranks(), static_cast<std::uint64_t>(request.seed)}, request.strategy);
   check_supported(*plan);
   derive_exchanges(*plan);
   count_planned_bytes(*plan);

@@ -1,5 +1,5 @@
-// A planned case: everything that is decided before ranks start, shared by all of them and immutable. `--dry-run` prints
-// it, the run loop walks it.
+// A planned case: everything that is decided before ranks start, shared by all of them and immutable. `--dry-run`
+// prints it, the run loop walks it.
 #pragma once
 
 #include <array>
@@ -30,10 +30,10 @@ struct PlannedCase {
   StrategyPlan strategy;
   HaloNeeds spatial_needs;
   ExchangePlan spatial_halo, to_temporal, to_spatial;
-  std::vector<TemporalSegment> segments;  // of the temporal placement
+  std::vector<TemporalSegment> segments;          // of the temporal placement
   std::vector<TemporalSegment> spatial_segments;  // of the spatial placement, for layers that go step by step
-  std::vector<StateHandover> handover;    // [layers]; without plans for layers that remember nothing
-  StepSupports supports;                  // of layers that go step by step
+  std::vector<StateHandover> handover;            // [layers]; without plans for layers that remember nothing
+  StepSupports supports;                          // of layers that go step by step
   PlacedSamples train, test;
   bool fp64 = false;
   /// Bytes that all ranks together send in one epoch, by traffic, in order of `traffic_names`.
@@ -43,8 +43,8 @@ struct PlannedCase {
   bool any_layer_reads_neighbours() const;
 };
 
-/// Loads, preprocesses, draws samples, asks the strategy and derives the exchanges. Graphs are kept for the next case of
-/// the same workload. Throws InvalidRequest or InvalidInput; nothing is measured.
+/// Loads, preprocesses, draws samples, asks the strategy and derives the exchanges. Graphs are kept for the next case
+/// of the same workload. Throws InvalidRequest or InvalidInput; nothing is measured.
 std::shared_ptr<const PlannedCase> make_plan(const Case& request);
 
 /// Fills `planned_bytes` from the plan's exchanges.

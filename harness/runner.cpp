@@ -49,8 +49,8 @@ CaseResult empty_result(const PlannedCase& plan, const LaunchRequest& launch) {
   if (launch.device.cluster) {
     const Cluster& cluster = *launch.device.cluster;
     result.time_source = "virtual";
-    result.peak_flops_per_second =
-        static_cast<double>(c.ranks) * (plan.fp64 ? cluster.gpu.flops_fp64_per_second : cluster.gpu.flops_fp32_per_second);
+    result.peak_flops_per_second = static_cast<double>(c.ranks) *
+                                   (plan.fp64 ? cluster.gpu.flops_fp64_per_second : cluster.gpu.flops_fp32_per_second);
     result.peak_bytes_per_second = static_cast<double>(c.ranks) * cluster.gpu.memory_bytes_per_second;
     const double nodes = static_cast<double>((c.ranks + cluster.gpus_per_node - 1) / cluster.gpus_per_node);
     result.dollars_per_second = nodes * cluster.price_per_node_hour / 3600.0;
@@ -70,8 +70,8 @@ void check_planned_bytes(const PlannedCase& plan, CaseResult& result) {
     for (std::size_t i = 0; i < bytes.size(); ++i) {
       if (bytes[i] == plan.planned_bytes[i]) continue;
       result.status = "failed";
-      result.reason = fmt::format("check failed: {} bytes of {} traffic were sent in epoch {}, {} were planned", bytes[i],
-                                  traffic_names[i], key.second, plan.planned_bytes[i]);
+      result.reason = fmt::format("check failed: {} bytes of {} traffic were sent in epoch {}, {} were planned",
+                                  bytes[i], traffic_names[i], key.second, plan.planned_bytes[i]);
       return;
     }
   }
@@ -121,11 +121,13 @@ void launch_ranks(const PlannedCase& plan, const LaunchRequest& launch, Outcomes
 }
 
 void check_outputs(const Case& c, const ModelOutputs& outputs) {
-  if (c.numerics == "none" && (!outputs.weights.empty() || !outputs.embeddings.empty() || !outputs.checkpoint.empty())) {
+  if (c.numerics == "none" &&
+      (!outputs.weights.empty() || !outputs.embeddings.empty() || !outputs.checkpoint.empty())) {
     throw InvalidRequest("/numerics", "numerics none computes no weights and no embeddings to write");
   }
   if (c.repeat > 1 && !outputs.checkpoint.empty()) {
-    throw InvalidRequest("/repeat", "a checkpoint is of one training run, not of " + std::to_string(c.repeat) + "; set repeat=1");
+    throw InvalidRequest("/repeat",
+                         "a checkpoint is of one training run, not of " + std::to_string(c.repeat) + "; set repeat=1");
   }
   if (outputs.checkpoint.empty() && (outputs.resume_training || outputs.checkpoint_every > 0)) {
     throw InvalidRequest("--checkpoint", "name the file that training is resumed from or kept in");

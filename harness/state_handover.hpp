@@ -1,5 +1,5 @@
-// Handing temporal state over where a placement cuts timelines: a timeline is walked in segments, each on the ranks that
-// own its steps, and what the encoder remembers moves from the owners of one segment to the owners of the next.
+// Handing temporal state over where a placement cuts timelines: a timeline is walked in segments, each on the ranks
+// that own its steps, and what the encoder remembers moves from the owners of one segment to the owners of the next.
 #pragma once
 
 #include <vector>

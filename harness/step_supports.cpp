@@ -30,7 +30,8 @@ Placement placement_of_step(const Placement& placement, Step t) {
 
 }  // namespace
 
-std::vector<StepSupport> split_into_steps(const PreparedGraph& graph, const Placement& spatial, const ListScope& scope) {
+std::vector<StepSupport> split_into_steps(const PreparedGraph& graph, const Placement& spatial,
+                                          const ListScope& scope) {
   std::vector<StepSupport> steps;
   for (Step t = 0; t < graph.steps; ++t) {
     StepSupport& step = steps.emplace_back();

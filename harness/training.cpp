@@ -81,7 +81,8 @@ class RankTrainer {
   TrainingState state() {
     TrainingState now;
     now.weights = weights();
-    for (const auto& [name, vector] : optimizer_->vectors(device_, parameters_)) now.optimizer[name] = host_values(vector);
+    for (const auto& [name, vector] : optimizer_->vectors(device_, parameters_))
+      now.optimizer[name] = host_values(vector);
     now.optimizer_steps = optimizer_->steps();
     return now;
   }
@@ -89,7 +90,8 @@ class RankTrainer {
   void restore(const TrainingState& state) {
     overwrite(parameters_.values(), state.weights);
     overwrite(evaluated_.values(), state.weights);
-    for (const auto& [name, vector] : optimizer_->vectors(device_, parameters_)) overwrite(vector, state.optimizer.at(name));
+    for (const auto& [name, vector] : optimizer_->vectors(device_, parameters_))
+      overwrite(vector, state.optimizer.at(name));
     optimizer_->set_steps(state.optimizer_steps);
   }
 

@@ -1,6 +1,6 @@
-// Training: what one rank does. It walks the schedule of a planned case: move in, then per layer spatial stage, exchange,
-// temporal stage, exchange; loss; backward along the tape; gradient all-reduce; optimiser. It knows neither the
-// equations nor the links.
+// Training: what one rank does. It walks the schedule of a planned case: move in, then per layer spatial stage,
+// exchange, temporal stage, exchange; loss; backward along the tape; gradient all-reduce; optimiser. It knows neither
+// the equations nor the links.
 #pragma once
 
 #include <functional>

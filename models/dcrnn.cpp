@@ -28,10 +28,12 @@ const FieldTable& dcrnn_fields() {
           .integer("hidden", &DcrnnParameters::hidden, "features", "width of the state", 1, 4096)
           .integer("layers", &DcrnnParameters::layers, "", "recurrent layers, one above the other", 1, 8)
           .integer("hops", &DcrnnParameters::hops, "", "steps of each random walk, K", 0, 16)
-          .choice("directions", &DcrnnParameters::directions, {"both", "out", "in"}, "walks along edges, against, or both")
+          .choice("directions", &DcrnnParameters::directions, {"both", "out", "in"},
+                  "walks along edges, against, or both")
           .choice("terms", &DcrnnParameters::terms, {"powers", "chebyshev"},
                   "S^k z, or 2 S z_(k-1) - z_(k-2) as in the authors' code")
-          .real("gate_bias", &DcrnnParameters::gate_bias, "", "where the biases of r and u start; 1 in the authors' code");
+          .real("gate_bias", &DcrnnParameters::gate_bias, "",
+                "where the biases of r and u start; 1 in the authors' code");
   return table;
 }
 
@@ -97,8 +99,10 @@ class Dcrnn final : public Model {
 
   std::vector<StepProduct> step_products(int layer, std::int64_t feature_width) const override {
     std::vector<StepProduct> products;
-    for (const std::int64_t width : {layer == 0 ? feature_width : p_.hidden, std::int64_t{p_.hidden}, std::int64_t{p_.hidden}}) {
-      for (int support = 0; support < walks(); ++support) products.insert(products.end(), static_cast<std::size_t>(p_.hops), {support, width});
+    for (const std::int64_t width :
+         {layer == 0 ? feature_width : p_.hidden, std::int64_t{p_.hidden}, std::int64_t{p_.hidden}}) {
+      for (int support = 0; support < walks(); ++support)
+        products.insert(products.end(), static_cast<std::size_t>(p_.hops), {support, width});
     }
     return products;
   }

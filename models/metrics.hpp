@@ -1,5 +1,5 @@
-// Metrics of tasks, from host values. A score that is not a number makes every metric of scores NaN: a comparison with it
-// would otherwise pass for a good rank.
+// Metrics of tasks, from host values. A score that is not a number makes every metric of scores NaN: a comparison with
+// it would otherwise pass for a good rank.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@ namespace strobe {
 /// Share of samples whose largest logit [n, classes] is their label; ties count as wrong. NaN without samples.
 double accuracy(const std::vector<double>& logits, const std::vector<std::int32_t>& labels, std::int64_t classes);
 
-/// Area under the ROC curve of `scores` for label 1 against 0, ties counted one half (Mann-Whitney). NaN when a class is
-/// missing.
+/// Area under the ROC curve of `scores` for label 1 against 0, ties counted one half (Mann-Whitney). NaN when a class
+/// is missing.
 double area_under_roc(const std::vector<double>& scores, const std::vector<std::int32_t>& labels);
 
 /// Average precision of `scores` for label 1: sum over thresholds of (recall - recall before) * precision, equal scores
@@ -48,7 +48,8 @@ struct RegressionError {
   double r2 = 0;    // 1 - squared error / squared deviation from the targets' mean; NaN when the targets are constant
 };
 
-/// Errors of `outputs` against `targets`, over the samples whose output is a number when `skip_missing`. NaN without any.
+/// Errors of `outputs` against `targets`, over the samples whose output is a number when `skip_missing`. NaN without
+/// any.
 RegressionError regression_error(const std::vector<double>& outputs, const std::vector<double>& targets,
                                  bool skip_missing = false);
 

@@ -29,8 +29,8 @@ struct LayerShape {
   std::int64_t temporal_width = 0;  // output of the temporal stage; == spatial_width when there is none
   bool reads_neighbours = true;     // false when the aggregation was precomputed (first layer)
   TemporalNeed need = TemporalNeed::none;
-  std::int64_t window = 0;          // with TemporalNeed::window
-  bool step_by_step = false;        // recurrent, and each step reads the states of neighbours: Model::step is called
+  std::int64_t window = 0;    // with TemporalNeed::window
+  bool step_by_step = false;  // recurrent, and each step reads the states of neighbours: Model::step is called
 };
 
 /// Which cells the rows of a tensor are. Rows are time-major; rows of one step are contiguous.
@@ -108,7 +108,8 @@ struct SelectionSums {
 class Neighbours {
  public:
   virtual ~Neighbours() = default;
-  /// A_s x [own rows, F] of support `s` of Model::supports, from the own rows of x [own rows, F]. Every rank must call it.
+  /// A_s x [own rows, F] of support `s` of Model::supports, from the own rows of x [own rows, F]. Every rank must call
+  /// it.
   virtual Var product(Tape& tape, int support, const Var& x) const = 0;
 };
 
@@ -142,10 +143,11 @@ class Model {
   virtual TemporalOutput temporal(Tape&, const Parameters&, int /*layer*/, const TemporalInput&) const {
     throw Error("this model has no temporal stage");
   }
-  /// The state that a segment beginning at `first_step` > 0 starts from: hidden and cell state of a recurrence, the last
-  /// min(w - 1, first_step) rows of a window, all earlier keys and values of an attention.
+  /// The state that a segment beginning at `first_step` > 0 starts from: hidden and cell state of a recurrence, the
+  /// last min(w - 1, first_step) rows of a window, all earlier keys and values of an attention.
   virtual StateShape state(int /*layer*/, std::int64_t /*first_step*/) const { return {}; }
-  /// One step of a layer with `step_by_step`; y [own rows, temporal_width] and the state handed to the next step, always.
+  /// One step of a layer with `step_by_step`; y [own rows, temporal_width] and the state handed to the next step,
+  /// always.
   virtual TemporalOutput step(Tape&, const Parameters&, int /*layer*/, const StepInput&) const {
     throw Error("this model has no layer that goes step by step");
   }
@@ -153,14 +155,17 @@ class Model {
   virtual std::vector<Preprocessing> supports() const { return {}; }
   /// All products of one call of `step`.
   virtual std::vector<StepProduct> step_products(int /*layer*/, std::int64_t /*feature_width*/) const { return {}; }
-  /// Whether layers read the entries of A~ and its transpose themselves (attention) instead of multiplying with it only.
+  /// Whether layers read the entries of A~ and its transpose themselves (attention) instead of multiplying with it
+  /// only.
   virtual bool reads_entries() const { return false; }
   /// Whether a pass in training differs from one in evaluation (dropout): then metrics take a pass of their own.
   virtual bool stochastic() const { return false; }
   /// Elements that all ranks together sum with RankSums in one forward pass of `layer`, for the planned bytes.
   virtual std::int64_t summed_elements(int /*layer*/, std::int64_t /*steps*/) const { return 0; }
   /// The same for a layer that selects vertices among those of all ranks, on top of summed_elements.
-  virtual SelectionSums selection_sums(const LayerShape& /*layer*/, std::int64_t /*steps*/, int /*ranks*/) const { return {}; }
+  virtual SelectionSums selection_sums(const LayerShape& /*layer*/, std::int64_t /*steps*/, int /*ranks*/) const {
+    return {};
+  }
 };
 
 struct ModelTag {

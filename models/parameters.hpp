@@ -8,8 +8,8 @@
 
 namespace strobe {
 
-/// One weight matrix [rows, columns]. Initial values are uniform in centre +- bound, keyed by (seed, name, element): the
-/// same at every rank count.
+/// One weight matrix [rows, columns]. Initial values are uniform in centre +- bound, keyed by (seed, name, element):
+/// the same at every rank count.
 struct ParameterShape {
   std::string name;
   std::int64_t rows = 0;

@@ -32,8 +32,9 @@ const FieldTable& t_gcn_fields() {
           .choice("gates", &TGcnParameters::gates, {"own", "shared"},
                   "whether each gate has graph convolutions of its own or all read the same")
           .boolean("precompute", &TGcnParameters::precompute, "compute the first layer's A~ X once, before training")
-          .choice("conv", &TGcnParameters::conv, {"x", "xh"},
-                  "what the gates' convolutions read: the features, or features and state together, as the authors' code")
+          .choice(
+              "conv", &TGcnParameters::conv, {"x", "xh"},
+              "what the gates' convolutions read: the features, or features and state together, as the authors' code")
           .real("gate_bias", &TGcnParameters::gate_bias, "", "with conv=xh: where the biases of r and u start");
   return table;
 }
@@ -110,7 +111,8 @@ std::unique_ptr<Model> make(const TGcnParameters& parameters) {
   if (parameters.conv == "x") return std::make_unique<TGcn>(parameters);
   const TGcnParameters defaults;
   if (parameters.gcn_layers != defaults.gcn_layers || parameters.gates != defaults.gates) {
-    throw InvalidRequest("/model/conv", "conv=xh has one convolution a gate, so gcn_layers and gates do not go with it");
+    throw InvalidRequest("/model/conv",
+                         "conv=xh has one convolution a gate, so gcn_layers and gates do not go with it");
   }
   return make_joint_t_gcn(parameters.hidden, parameters.gate_bias);
 }

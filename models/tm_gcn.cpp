@@ -1,6 +1,6 @@
 // TM-GCN as ESDG trains it (SC'21 section 5.3; decisions E2, E6, M1): two layers Y = relu(A~ X W), with the
-// parameter-free M-transform (row mean over the last `window` steps) as temporal stage. A and X are smoothed by the same
-// M-transform beforehand, then A~ = D^-1/2 (A + I) D^-1/2, and A~ X of the first layer is computed once.
+// parameter-free M-transform (row mean over the last `window` steps) as temporal stage. A and X are smoothed by the
+// same M-transform beforehand, then A~ = D^-1/2 (A + I) D^-1/2, and A~ X of the first layer is computed once.
 // Redistribution pairs: 1 = only the first layer has a temporal stage (this reproduces the volumes of Table 2);
 // 2 = the second layer's output is M-transformed too (section 4.2's general description).
 #include <algorithm>
@@ -63,8 +63,7 @@ class TmGcn final : public Model {
     if (layer == 0 && p_.precompute) {
       return dense(tape, input.x, parameters.at("layer1.weight"), nullptr, Activation::relu);
     }
-    const Activation activation =
-        layer == 0 || p_.last_activation == "relu" ? Activation::relu : Activation::none;
+    const Activation activation = layer == 0 || p_.last_activation == "relu" ? Activation::relu : Activation::none;
     const Var& weight = parameters.at(layer == 0 ? "layer1.weight" : "layer2.weight");
     return graph_convolution(tape, *input.a, input.x, weight, activation);
   }

@@ -2,6 +2,7 @@
 // verdict. What cannot be compared is refused, never silently passed.
 #pragma once
 
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 

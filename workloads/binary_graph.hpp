@@ -1,6 +1,7 @@
 // What the cache needs of the binary graph beyond reading and writing it (workloads/workload.hpp).
 #pragma once
 
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include "workloads/graph.hpp"

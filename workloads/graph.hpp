@@ -80,7 +80,7 @@ struct SnapshotGraph {
   std::vector<std::int8_t> vertex_label;  // [N] or empty
   std::vector<std::int8_t> cell_label;    // [T * N] class of a vertex at a step, -1 = unknown; or empty
   std::vector<float> targets;             // [T * N] value to predict of a vertex at a step, NaN = none; or empty
-  std::string repeats;                    // how steps repeat events of earlier ones: "" | cumulative | sliding | edge_life
+  std::string repeats;  // how steps repeat events of earlier ones: "" | cumulative | sliding | edge_life
   Provenance provenance;
 
   std::int64_t steps() const { return static_cast<std::int64_t>(snapshots.size()); }
@@ -96,11 +96,11 @@ struct Windowing {
   std::string partial = "keep";   // last partial window: keep | drop
   std::string weights = "count";  // value of an edge: count (events), binary (1), file (sum of file weights)
   // At most one of the next four; without them windows are disjoint.
-  bool cumulative = false;        // a step holds all events so far
-  std::string stride = "";        // windows begin this far apart and overlap: a duration, or a number of steps or events
-  std::int64_t lags = 0;          // step i holds the windows i .. i + lags (DynaHB's slices)
-  std::int64_t edge_life = 1;     // an edge stays for this many steps; values add, features stay the raw step's
-  std::int64_t min_edges = 0;     // steps with fewer edges are dropped; 0 keeps empty steps
+  bool cumulative = false;     // a step holds all events so far
+  std::string stride = "";     // windows begin this far apart and overlap: a duration, or a number of steps or events
+  std::int64_t lags = 0;       // step i holds the windows i .. i + lags (DynaHB's slices)
+  std::int64_t edge_life = 1;  // an edge stays for this many steps; values add, features stay the raw step's
+  std::int64_t min_edges = 0;  // steps with fewer edges are dropped; 0 keeps empty steps
 };
 
 /// Steps from events: windows are half-open [begin, begin + duration) from the first event's time; empty windows are

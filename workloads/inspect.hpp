@@ -1,6 +1,7 @@
 // What `strobe inspect` finds out about a workload.
 #pragma once
 
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 

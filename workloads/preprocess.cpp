@@ -154,7 +154,8 @@ SmoothStep transposed(const SmoothStep& step) {
   result.values.resize(step.values.size());
   std::vector<std::int64_t> next(result.row_offsets.begin(), result.row_offsets.end() - 1);
   for (std::size_t v = 0; v < vertices; ++v) {
-    for (auto i = static_cast<std::size_t>(step.row_offsets[v]); i < static_cast<std::size_t>(step.row_offsets[v + 1]); ++i) {
+    for (auto i = static_cast<std::size_t>(step.row_offsets[v]); i < static_cast<std::size_t>(step.row_offsets[v + 1]);
+         ++i) {
       const auto place = static_cast<std::size_t>(next[static_cast<std::size_t>(step.columns[i])]++);
       result.columns[place] = static_cast<VertexId>(v);
       result.values[place] = step.values[i];
@@ -169,8 +170,10 @@ void make_walk(SmoothStep& step, std::int64_t t) {
     const auto begin = step.values.begin() + step.row_offsets[v], end = step.values.begin() + step.row_offsets[v + 1];
     const double degree = std::accumulate(begin, end, 0.0);
     if (begin != end && !(degree > 0)) {
-      throw InvalidRequest("walk", fmt::format("the edges of vertex {} at step {} sum to {}; a random walk needs a positive "
-                                               "sum (use weights=count or binary)", v, t, degree));
+      throw InvalidRequest("walk",
+                           fmt::format("the edges of vertex {} at step {} sum to {}; a random walk needs a positive "
+                                       "sum (use weights=count or binary)",
+                                       v, t, degree));
     }
     for (auto value = begin; value != end; ++value) *value /= degree;
   }
@@ -234,7 +237,8 @@ void check(const SnapshotGraph& graph, const Preprocessing& what, std::int64_t s
   if (what.walk != "none" && what.walk != "in" && what.walk != "out") {
     throw InvalidRequest("walk", unknown_name_message("walk", what.walk, {"none", "in", "out"}));
   }
-  if (what.walk != "none" && what.laplacian) throw InvalidRequest("walk", "a walk has no Laplacian; choose one of them");
+  if (what.walk != "none" && what.laplacian)
+    throw InvalidRequest("walk", "a walk has no Laplacian; choose one of them");
   if (what.window < 1)
     throw InvalidRequest("window", fmt::format("a smoothing window of {} steps; it must be at least 1", what.window));
   if (steps < 1 || steps > graph.steps()) {
@@ -247,9 +251,10 @@ void check_repeats(const SnapshotGraph& graph, const Preprocessing& what) {
   const bool smooths = what.smooth != "none" && what.window > 1;
   if (!smooths || graph.repeats.empty()) return;
   if (what.smooth == "edge_life" || graph.repeats == "edge_life") {
-    throw InvalidRequest("smooth", fmt::format("the workload's steps already repeat events ({}), and the model's {} over "
-                                               "{} steps would count them again; smooth in one of the two",
-                                               graph.repeats, what.smooth, what.window));
+    throw InvalidRequest("smooth",
+                         fmt::format("the workload's steps already repeat events ({}), and the model's {} over "
+                                     "{} steps would count them again; smooth in one of the two",
+                                     graph.repeats, what.smooth, what.window));
   }
 }
 

@@ -49,8 +49,8 @@ SnapshotGraph m_product(const SnapshotGraph& graph, std::int64_t window, bool fe
 
 /// Runs the whole preprocessing for training on the first `steps` snapshots. `fp64` chooses which arrays are filled;
 /// all arithmetic is done in double and rounded once. Cost O(w nnz + nnz F). Throws InvalidRequest when a row sum of A
-/// is not > -1 (negative weights under the Laplacian) or, under a walk, negative, and when smoothing would count events again that the workload's own
-/// edge life or overlapping windows already repeat.
+/// is not > -1 (negative weights under the Laplacian) or, under a walk, negative, and when smoothing would count events
+/// again that the workload's own edge life or overlapping windows already repeat.
 PreparedGraph prepare(const SnapshotGraph& graph, const Preprocessing& what, std::int64_t steps, bool fp64);
 
 }  // namespace strobe

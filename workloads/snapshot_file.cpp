@@ -2,6 +2,7 @@
 #include "workloads/snapshot_file.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <limits>
 #include <map>
@@ -119,6 +120,19 @@ void apply_options(const FileOptions& options, SnapshotGraph& graph) {
     if (!result) result = transformed(*snapshot, options.orientation, binary);
   }
   for (auto& snapshot : graph.snapshots) snapshot = done[snapshot.get()];
+}
+
+void refuse_overflow(const SnapshotGraph& graph, const std::string& path) {
+  const Snapshot* checked = nullptr;  // steps of a static graph share one snapshot
+  for (const auto& snapshot : graph.snapshots) {
+    if (snapshot.get() == checked) continue;
+    checked = snapshot.get();
+    for (const float value : snapshot->values) {
+      if (!std::isfinite(value)) {
+        throw InvalidInput(path, 0, 0, "the weights of parallel edges add up beyond what fp32 holds");
+      }
+    }
+  }
 }
 
 }  // namespace strobe

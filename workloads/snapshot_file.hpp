@@ -33,4 +33,7 @@ std::vector<float> next_step_targets(const std::vector<float>& series, std::int6
 /// has its steps already.
 void apply_options(const FileOptions& options, SnapshotGraph& graph);
 
+/// Throws InvalidInput when weights of parallel edges add up beyond fp32.
+void refuse_overflow(const SnapshotGraph& graph, const std::string& path);
+
 }  // namespace strobe

@@ -135,9 +135,11 @@ EventGraph read_event_source(const Source& source, const FileOptions& options) {
     settle_ids(graph, options.ids, source.path);
     return graph;
   };
-  const std::string format = options.format.empty() && source.set != nullptr ? source.set->value.format : options.format;
-  EventGraph events =
-      options.cache == "on" ? read_through_cache(source.path, "format=" + format + " ids=" + options.ids, read) : read();
+  const std::string format =
+      options.format.empty() && source.set != nullptr ? source.set->value.format : options.format;
+  EventGraph events = options.cache == "on"
+                          ? read_through_cache(source.path, "format=" + format + " ids=" + options.ids, read)
+                          : read();
   if (source.set == nullptr) return events;
   DatasetTag::Value expected = source.set->value;
   if (options.ids != "auto") expected.expected_vertices = 0;  // the catalogue counts those that the format makes itself
@@ -155,6 +157,7 @@ SnapshotGraph read_snapshot_source(const Source& source, const FileOptions& opti
     name_source(*source.set, graph.provenance);
   }
   apply_options(options, graph);
+  refuse_overflow(graph, source.path);
   return graph;
 }
 

@@ -111,9 +111,9 @@ Json inspect_workload(const std::string& workload, const Json& parameters, std::
 
 /// Writes `graph` atomically (temporary file, fsync, rename), versioned and checksummed, with provenance.
 void write_binary_graph(const EventGraph& graph, const std::string& path);
-/// Maps it: the columns are views on the file, and what is not used is not read. Throws InvalidInput when it is foreign,
-/// of another version, truncated or damaged. A file that changed since it was written (or is a copy) is compared with
-/// all its checksums; one that did not only with those of its beginning, unless `verify` asks for all.
+/// Maps it: the columns are views on the file, and what is not used is not read. Throws InvalidInput when it is
+/// foreign, of another version, truncated or damaged. A file that changed since it was written (or is a copy) is
+/// compared with all its checksums; one that did not only with those of its beginning, unless `verify` asks for all.
 EventGraph read_binary_graph(const std::string& path, bool verify = false);
 /// Events as CSV in original ids, numbers round-trip exact; format `csv` reads it back. The header is
 /// "source,target,time,weight"; the third column is called `step` when times count steps, and the fourth is left out

@@ -104,7 +104,8 @@ inline std::vector<Output> judge_blend(Device& device, const GateShape& shape) {
 
 inline std::vector<Output> judge_blend_backward(Device& device, const GateShape& shape) {
   const GateInputs in(shape);
-  std::vector<Judged> dgates = start(in.before_gates, true), dstate = start(in.before, true), da = start(in.before, true);
+  std::vector<Judged> dgates = start(in.before_gates, true), dstate = start(in.before, true),
+                      da = start(in.before, true);
   for (std::size_t i = 0; i < in.cells(); ++i) {
     const double u = in.gates[in.u(i)], c = in.candidate[i], g = in.gradient[i];
     dgates[in.u(i)].add(g * in.state[i]);
@@ -123,7 +124,8 @@ inline std::vector<Output> judge_blend_backward(Device& device, const GateShape&
 }
 
 /// One case per shape.
-inline std::vector<OperationCase> gate_cases(const std::function<std::vector<Output>(Device&, const GateShape&)>& judge) {
+inline std::vector<OperationCase> gate_cases(
+    const std::function<std::vector<Output>(Device&, const GateShape&)>& judge) {
   std::vector<OperationCase> cases;
   for (const GateShape& shape : gate_shapes()) {
     cases.push_back({"", std::to_string(shape.rows) + " rows, width " + std::to_string(shape.width),
@@ -139,9 +141,12 @@ inline std::vector<OperationFamily> gate_families() {
   const auto reset = [](bool backward) {
     return gate_cases([=](Device& device, const GateShape& shape) { return judge_reset(device, shape, backward); });
   };
-  return {family<Sigmoid>(sigmoid(false)),      family<SigmoidBackward>(sigmoid(true)),
-          family<ResetState>(reset(false)),     family<ResetStateBackward>(reset(true)),
-          family<BlendState>(gate_cases(judge_blend)), family<BlendStateBackward>(gate_cases(judge_blend_backward))};
+  return {family<Sigmoid>(sigmoid(false)),
+          family<SigmoidBackward>(sigmoid(true)),
+          family<ResetState>(reset(false)),
+          family<ResetStateBackward>(reset(true)),
+          family<BlendState>(gate_cases(judge_blend)),
+          family<BlendStateBackward>(gate_cases(judge_blend_backward))};
 }
 
 }  // namespace strobe::conformance

@@ -84,7 +84,8 @@ inline HostCsr compress(const std::vector<Entry3>& entries, std::int64_t rows) {
 }
 
 /// `csr` two steps at a time, whatever it costs; null for recipes with a halo.
-inline std::shared_ptr<const PairedMatrix> upload_pairs(Device& device, const HostCsr& csr, const SparseRecipe& recipe) {
+inline std::shared_ptr<const PairedMatrix> upload_pairs(Device& device, const HostCsr& csr,
+                                                        const SparseRecipe& recipe) {
   constexpr double always = 2.0;
   if (recipe.halo != 0) return nullptr;
   if (device.precision() == ElementType::f64) {

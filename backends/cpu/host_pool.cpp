@@ -1,5 +1,5 @@
-// A free list per block size. Blocks below 256 KiB go to malloc. Cached memory never exceeds the most that was in use at
-// once since the last trim, because the next epoch will want it again; the least recently freed size goes first. The
+// A free list per block size. Blocks below 256 KiB go to malloc. Cached memory never exceeds the most that was in use
+// at once since the last trim, because the next epoch will want it again; the least recently freed size goes first. The
 // last device that goes trims the pool. Cost O(log sizes) per call.
 #include "backends/cpu/host_pool.hpp"
 

@@ -85,7 +85,8 @@ void check_outputs(const ModelOutputs& outputs, const Suite& suite) {
                                    {"--dump-embeddings", outputs.embeddings},
                                    {"--checkpoint", outputs.checkpoint}}) {
     if (path.empty()) continue;
-    if (suite.cases.size() != 1) throw InvalidRequest(flag, fmt::format("is for one case, not for {}", suite.cases.size()));
+    if (suite.cases.size() != 1)
+      throw InvalidRequest(flag, fmt::format("is for one case, not for {}", suite.cases.size()));
     if (suite.cases.front().numerics == "none") throw InvalidRequest(flag, "numerics none computes no values to write");
     const std::string folder = std::filesystem::path(path).parent_path().string();
     try {
@@ -95,7 +96,8 @@ void check_outputs(const ModelOutputs& outputs, const Suite& suite) {
     }
   }
   if (outputs.checkpoint.empty() && (outputs.resume_training || outputs.checkpoint_every > 0)) {
-    throw InvalidRequest(outputs.resume_training ? "--resume-training" : "--checkpoint-every", "name the file with --checkpoint");
+    throw InvalidRequest(outputs.resume_training ? "--resume-training" : "--checkpoint-every",
+                         "name the file with --checkpoint");
   }
 }
 

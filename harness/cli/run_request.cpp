@@ -51,13 +51,16 @@ void define_run_options(CommandOptions& options, RunRequest& request) {
   options.repeated("--set", request.sets, "key.path=value for every case, as strategy.partitioner=hash or ranks=4");
   options.text("--filter", request.filter, "keep the cases whose id matches this expression; -EXPR drops them");
   options.text("--out", request.out, "run directory (default runs/NAME-UTCTIME)");
-  options.text("--save-model", request.outputs.weights, "write the trained weights of the one case to this safetensors file");
+  options.text("--save-model", request.outputs.weights,
+               "write the trained weights of the one case to this safetensors file");
   options.text("--dump-embeddings", request.outputs.embeddings,
                "write the last epoch's embeddings [steps, vertices, features] of the one case to this .npy file");
   options.text("--checkpoint", request.outputs.checkpoint,
                "keep where training of the one case stands in this safetensors file: weights and optimiser state");
-  options.text("--checkpoint-every", request.checkpoint_every, "epochs from one checkpoint to the next (default: after the last)");
-  options.toggle("--resume-training", request.outputs.resume_training, "go on from where the file of --checkpoint stands");
+  options.text("--checkpoint-every", request.checkpoint_every,
+               "epochs from one checkpoint to the next (default: after the last)");
+  options.toggle("--resume-training", request.outputs.resume_training,
+                 "go on from where the file of --checkpoint stands");
   options.toggle("--resume", request.resume, "continue the run in --out: finished cases are not run again");
   options.toggle("--dry-run", request.dry_run, "print the plan of every case and run nothing");
   options.toggle("--trace", request.trace, "write trace/CASE.json, to be opened in Perfetto");
@@ -73,7 +76,8 @@ std::int64_t checkpoint_interval(const RunRequest& request) {
   if (request.checkpoint_every.empty()) return 0;
   const double epochs = number_from_text(request.checkpoint_every, "--checkpoint-every");
   if (epochs >= 1 && epochs <= 1e9 && epochs == std::floor(epochs)) return static_cast<std::int64_t>(epochs);
-  throw InvalidRequest("--checkpoint-every", "expected a whole number of epochs from 1, found " + request.checkpoint_every);
+  throw InvalidRequest("--checkpoint-every",
+                       "expected a whole number of epochs from 1, found " + request.checkpoint_every);
 }
 
 Suite cases_of(const RunRequest& request) {

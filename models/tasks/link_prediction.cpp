@@ -1,14 +1,15 @@
-// Link prediction as ESDG section 6.4 trains it: of every training step t a share theta of the edges with label 1 and as
-// many vertex pairs that are not edges of G_t with label 0; the test pairs are drawn in the same way from the step after
-// the last training step and are scored with the last training step's embeddings (decisions E18). The head is a fully
-// connected layer on the two embeddings side by side.
-// For the mean reciprocal rank, the first `ranked` test edges u -> v are each ranked among `ranking_negatives` candidates
-// u -> w, w uniform among the vertices that may be negatives and G_T+1 has no u -> w (with repeats; fewer where u leads
-// nearly everywhere). The trivial baseline scores a pair by the popularity of its target: its edges in training steps.
-// Invariants: samples depend on (graph, options, seed) only; pairs have u != v; positives of a step are distinct.
-// Cost: O(m_t) per step for the choice, O(1) expected tries per negative on a sparse step.
+// Link prediction as ESDG section 6.4 trains it: of every training step t a share theta of the edges with label 1 and
+// as many vertex pairs that are not edges of G_t with label 0; the test pairs are drawn in the same way from the step
+// after the last training step and are scored with the last training step's embeddings (decisions E18). The head is a
+// fully connected layer on the two embeddings side by side. For the mean reciprocal rank, the first `ranked` test edges
+// u -> v are each ranked among `ranking_negatives` candidates u -> w, w uniform among the vertices that may be
+// negatives and G_T+1 has no u -> w (with repeats; fewer where u leads nearly everywhere). The trivial baseline scores
+// a pair by the popularity of its target: its edges in training steps. Invariants: samples depend on (graph, options,
+// seed) only; pairs have u != v; positives of a step are distinct. Cost: O(m_t) per step for the choice, O(1) expected
+// tries per negative on a sparse step.
 #include <algorithm>
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "core/random.hpp"
 #include "models/ops.hpp"

@@ -1,12 +1,12 @@
-// Vertex classification: the class of a vertex at a step from its embedding at that step. Labels are the workload's: of a
-// vertex at a step where it has those (-1 = unknown, no sample), else of a vertex for good. The first `train_share` of
-// the steps is trained on, the rest is tested: no test label is older than a training label.
-// The loss is softmax cross-entropy, weighted by class: sum w_y loss / sum w_y. `balanced` weighs class c with
-// n / (C n_c), so that all classes weigh the same in all. The trivial baseline always says the training samples' most
-// frequent class.
-// Invariant: samples depend on the graph only, not on the seed. Cost O(N T + nnz).
+// Vertex classification: the class of a vertex at a step from its embedding at that step. Labels are the workload's: of
+// a vertex at a step where it has those (-1 = unknown, no sample), else of a vertex for good. The first `train_share`
+// of the steps is trained on, the rest is tested: no test label is older than a training label. The loss is softmax
+// cross-entropy, weighted by class: sum w_y loss / sum w_y. `balanced` weighs class c with n / (C n_c), so that all
+// classes weigh the same in all. The trivial baseline always says the training samples' most frequent class. Invariant:
+// samples depend on the graph only, not on the seed. Cost O(N T + nnz).
 #include <algorithm>
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "models/ops.hpp"

@@ -7,6 +7,7 @@
 // Invariant: samples depend on the graph only, not on the seed. Cost O(N T + nnz).
 #include <cmath>
 #include <limits>
+#include <nlohmann/json.hpp>
 
 #include "models/ops.hpp"
 #include "models/vertex_samples.hpp"

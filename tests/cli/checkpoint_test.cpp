@@ -1,4 +1,6 @@
 // Checkpoints on the command line: a run that was stopped goes on, and wrong wishes name their flag.
+#include <nlohmann/json.hpp>
+
 #include "program.hpp"
 
 namespace strobe::cli_test {

@@ -1,4 +1,6 @@
 // The gate of `strobe compare`: a run against a copy of itself whose epochs last three times as long.
+#include <nlohmann/json.hpp>
+
 #include "tests/cli/program.hpp"
 
 namespace strobe::cli_test {
@@ -8,8 +10,8 @@ class Compare : public Program {
  protected:
   /// A finished run in `before`, and a slower copy of it in `after`.
   void make_runs() {
-    const Outcome outcome = strobe({"run", "--workload", tiny, "--strategy", "snapshot", "--ranks", "2", "--device", "sim",
-                                    "--epochs", "8", "--out", "before"});
+    const Outcome outcome = strobe({"run", "--workload", tiny, "--strategy", "snapshot", "--ranks", "2", "--device",
+                                    "sim", "--epochs", "8", "--out", "before"});
     ASSERT_EQ(outcome.status, 0) << outcome.err;
     std::filesystem::copy(folder_ / "before", folder_ / "after", std::filesystem::copy_options::recursive);
     Json summary = read_json(folder_ / "after/summary.json");

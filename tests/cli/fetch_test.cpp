@@ -1,4 +1,5 @@
 // scripts/fetch_dataset against a server on the loopback: whole, interrupted, changed, wrong and missing files.
+#include <nlohmann/json.hpp>
 #include <random>
 
 #include "program.hpp"

@@ -1,4 +1,6 @@
 // `strobe inspect`: what it prints, the shape it writes and reads, the figure it draws.
+#include <nlohmann/json.hpp>
+
 #include "program.hpp"
 
 namespace strobe::cli_test {

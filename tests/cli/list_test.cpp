@@ -1,6 +1,7 @@
 // `strobe list` says exactly what the source tree holds: nothing was dropped by the linker, nothing is undocumented.
 #include <algorithm>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <regex>
 #include <set>
 
@@ -21,9 +22,9 @@ class List : public Program {
 };
 
 const std::filesystem::path root = STROBE_SOURCE_DIR;
-const std::vector<std::string> kinds = {"workloads", "shapes", "models", "strategies", "devices",    "communicators",
-                                        "formats",   "tasks",  "generators", "optimizers", "cost-models",
-                                        "partitioners"};
+const std::vector<std::string> kinds = {"workloads",  "shapes",        "models",      "strategies",
+                                        "devices",    "communicators", "formats",     "tasks",
+                                        "generators", "optimizers",    "cost-models", "partitioners"};
 
 /// Files that register a plug-in that is listed, found by their text.
 std::set<std::string> registering_files() {
@@ -62,8 +63,8 @@ TEST_F(List, EqualsTheFilesOnDisk) {
 
 TEST_F(List, EveryFileOfAPlugInFolderRegisters) {
   const std::set<std::string> present = registering_files();
-  for (const char* folder : {"workloads/catalog", "workloads/formats", "workloads/generators", "workloads/partitioners", "models/tasks",
-                             "models/optimizers", "harness/strategies", "backends/sim/collectives"}) {
+  for (const char* folder : {"workloads/catalog", "workloads/formats", "workloads/generators", "workloads/partitioners",
+                             "models/tasks", "models/optimizers", "harness/strategies", "backends/sim/collectives"}) {
     std::size_t files = 0;
     for (const auto& item : std::filesystem::directory_iterator(root / folder)) {
       if (item.path().extension() != ".cpp") continue;
@@ -102,8 +103,8 @@ TEST_F(List, WorkloadsSayWhereTheyComeFromAndHowLargeTheyAre) {
   EXPECT_EQ(kinds_seen["parameters to fetch"], 1);
   EXPECT_GE(kinds_seen["generator"], 1);
   const Outcome text = strobe({"list", "workloads"});
-  for (const char* words : {"size: 2,601,977 vertices, 63,497,050 events", "terms: CC BY-SA 2.0 DE", "data set to fetch",
-                            "Every data set and file:"})
+  for (const char* words : {"size: 2,601,977 vertices, 63,497,050 events", "terms: CC BY-SA 2.0 DE",
+                            "data set to fetch", "Every data set and file:"})
     EXPECT_NE(text.out.find(words), std::string::npos) << words;
 }
 

@@ -9,9 +9,11 @@ namespace {
 
 TEST(Random, PhiloxKnownAnswers) {
   // Known-answer vectors that accompany Salmon et al., SC'11.
-  EXPECT_EQ(philox({0, 0, 0, 0}, {0, 0}), (std::array<std::uint32_t, 4>{0x6627e8d5u, 0xe169c58du, 0xbc57ac4cu, 0x9b00dbd8u}));
+  EXPECT_EQ(philox({0, 0, 0, 0}, {0, 0}),
+            (std::array<std::uint32_t, 4>{0x6627e8d5u, 0xe169c58du, 0xbc57ac4cu, 0x9b00dbd8u}));
   const std::uint32_t f = 0xffffffffu;
-  EXPECT_EQ(philox({f, f, f, f}, {f, f}), (std::array<std::uint32_t, 4>{0x408f276du, 0x41c83b0eu, 0xa20bc7c6u, 0x6d5451fdu}));
+  EXPECT_EQ(philox({f, f, f, f}, {f, f}),
+            (std::array<std::uint32_t, 4>{0x408f276du, 0x41c83b0eu, 0xa20bc7c6u, 0x6d5451fdu}));
 }
 
 TEST(Random, AccessIsRandomAndStreamsDiffer) {

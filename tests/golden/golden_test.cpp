@@ -1,6 +1,7 @@
 // Golden fixtures: embeddings, loss and gradients of an independent PyTorch implementation (generate/), from the same
-// weights on the same graph. Each case of cases.json goes through the whole program: file, windows, preprocessing, model,
-// task, one epoch. Gradients are read off one step of gradient descent at a rate so high that the start is rounding.
+// weights on the same graph. Each case of cases.json goes through the whole program: file, windows, preprocessing,
+// model, task, one epoch. Gradients are read off one step of gradient descent at a rate so high that the start is
+// rounding.
 #include <gtest/gtest.h>
 #include <unistd.h>
 

@@ -157,7 +157,8 @@ TEST(Halo, OwnRowsThenNeededCellsInStepOrder) {
   for (Rank r = 0; r < ranks; ++r) {
     auto expected = cells(placement, r);
     for (Step t = 0; t < 5; ++t) {
-      for (const VertexId v : needs.vertices[static_cast<std::size_t>(r)][static_cast<std::size_t>(t)]) expected.emplace_back(t, v);
+      for (const VertexId v : needs.vertices[static_cast<std::size_t>(r)][static_cast<std::size_t>(t)])
+        expected.emplace_back(t, v);
     }
     EXPECT_EQ(outputs[static_cast<std::size_t>(r)], expected);
   }

@@ -1,10 +1,11 @@
-// docs/interchange.md as its reader would use it: every Python block that needs only what is installed here runs on files
-// that a run has just written, and must read what the run holds.
+// docs/interchange.md as its reader would use it: every Python block that needs only what is installed here runs on
+// files that a run has just written, and must read what the run holds.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "core/errors.hpp"

@@ -1,10 +1,11 @@
 // Law 3, same mathematics: every registered exact strategy gives the sequential loss curve at every rank count, for
-// every registered model, on every bundled data set. A new strategy or model is judged here without an edit. fp64: relative difference
-// below 1e-10 after 5 epochs; fp32: below 1e-4. The plan's bytes equal the sent bytes in every case (run_case fails a
-// case that breaks this).
+// every registered model, on every bundled data set. A new strategy or model is judged here without an edit. fp64:
+// relative difference below 1e-10 after 5 epochs; fp32: below 1e-4. The plan's bytes equal the sent bytes in every case
+// (run_case fails a case that breaks this).
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "backends/communicator.hpp"
@@ -27,8 +28,12 @@ Json coarse(const std::string& name) {
 }
 
 Json small_case(const std::string& workload, const std::string& model) {
-  Json request = {{"workload", {{"name", workload}}}, {"model", {{"name", model}}}, {"epochs", 4}, {"warmup", 1},
-                  {"optimizer", {{"name", "adam"}, {"rate", 0.01}}}, {"precision", "fp64"}};
+  Json request = {{"workload", {{"name", workload}}},
+                  {"model", {{"name", model}}},
+                  {"epochs", 4},
+                  {"warmup", 1},
+                  {"optimizer", {{"name", "adam"}, {"rate", 0.01}}},
+                  {"precision", "fp64"}};
   return request;
 }
 
@@ -76,7 +81,8 @@ TEST_P(Law3, EveryStrategyGivesTheSequentialCurve) {
 }
 
 TEST(Law3Variants, AllStepsOfTheSetsThatQuickstartRuns) {
-  for (const std::string workload : {"ucsocial", "amlsim-20k"}) judge_strategies(small_case(workload, "tm-gcn"), workload);
+  for (const std::string workload : {"ucsocial", "amlsim-20k"})
+    judge_strategies(small_case(workload, "tm-gcn"), workload);
 }
 
 std::vector<std::string> bundled_sets() {
@@ -120,7 +126,8 @@ TEST(Law3Variants, EveryPartitionerIsExact) {
 }
 
 TEST(Law3Variants, ModelOptionsKeepIt) {
-  for (const Json& options : {Json{{"pairs", 2}}, Json{{"precompute", false}}, Json{{"last_activation", "none"}, {"window", 1}}}) {
+  for (const Json& options :
+       {Json{{"pairs", 2}}, Json{{"precompute", false}}, Json{{"last_activation", "none"}, {"window", 1}}}) {
     Json request = small_case("ucsocial", "tm-gcn");
     request["model"].update(options);
     const CaseResult sequential = run(request, "sequential", 1);

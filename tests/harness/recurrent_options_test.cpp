@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "harness/case.hpp"
 
@@ -54,7 +55,8 @@ INSTANTIATE_TEST_SUITE_P(
     All, RecurrentOptions,
     testing::Values(Options{"t-gcn", {{"conv", "xh"}}}, Options{"dcrnn", {{"terms", "chebyshev"}, {"hops", 3}}},
                     Options{"dcrnn", {{"directions", "in"}}}, Options{"dcrnn", {{"directions", "out"}, {"layers", 2}}},
-                    Options{"dcrnn", {{"hops", 0}}}, Options{"cd-gcn", {{"concat", "input"}}}, Options{"cd-gcn", {{"layers", 1}}},
+                    Options{"dcrnn", {{"hops", 0}}}, Options{"cd-gcn", {{"concat", "input"}}},
+                    Options{"cd-gcn", {{"layers", 1}}},
                     Options{"cd-gcn", {{"layers", 3}, {"hidden", 5}, {"output", 4}}},
                     Options{"cd-gcn", {{"precompute", false}}, true}, Options{"t-gcn", {{"gcn_layers", 1}}},
                     Options{"t-gcn", {{"gcn_layers", 3}, {"hidden", 4}}}, Options{"t-gcn", {{"gates", "shared"}}},

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "harness/case.hpp"
 #include "models/model.hpp"
@@ -86,8 +87,13 @@ TEST(References, EveryModelAgreesWithItsOwn) {
       return loss(reference::models().at(name)(graph, data.steps, weights), data.train, weights);
     };
     const Weights start = initial_weights(shapes);
-    const Json request = {{"workload", workload}, {"model", {{"name", name}}}, {"task", task_options}, {"precision", "fp64"},
-                          {"optimizer", {{"name", "sgd"}, {"rate", rate}}}, {"epochs", 2}, {"warmup", 0}};
+    const Json request = {{"workload", workload},
+                          {"model", {{"name", name}}},
+                          {"task", task_options},
+                          {"precision", "fp64"},
+                          {"optimizer", {{"name", "sgd"}, {"rate", rate}}},
+                          {"epochs", 2},
+                          {"warmup", 0}};
     const CaseResult result = run_case(case_from_json(request, ""));
     ASSERT_EQ(result.status, "ok") << result.reason;
     EXPECT_NEAR(result.loss.per_epoch[0], loss_of(start), 1e-12) << name;

@@ -11,7 +11,8 @@ constexpr std::int64_t window = 5;  // the model's default
 
 /// M of the paper, 1-based t and k: 1 / min(w, t) if max(1, t - w + 1) <= k <= t, else 0.
 double m_entry(std::int64_t t, std::int64_t k) {
-  return std::max<std::int64_t>(1, t - window + 1) <= k && k <= t ? 1.0 / static_cast<double>(std::min(window, t)) : 0.0;
+  return std::max<std::int64_t>(1, t - window + 1) <= k && k <= t ? 1.0 / static_cast<double>(std::min(window, t))
+                                                                  : 0.0;
 }
 
 std::vector<Matrix> times_m(const std::vector<Matrix>& x) {

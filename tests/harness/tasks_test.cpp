@@ -1,9 +1,10 @@
-// Every registered task on bundled and generated data: law 3 (the sequential curve at every rank count, under every exact
-// strategy), planned bytes = sent bytes (run_case fails a case that breaks it), the same metrics, something learnt, the
-// trivial baseline's metrics beside the task's. A new task is judged here without an edit.
+// Every registered task on bundled and generated data: law 3 (the sequential curve at every rank count, under every
+// exact strategy), planned bytes = sent bytes (run_case fails a case that breaks it), the same metrics, something
+// learnt, the trivial baseline's metrics beside the task's. A new task is judged here without an edit.
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "harness/case.hpp"
 #include "harness/strategy.hpp"

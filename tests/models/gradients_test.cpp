@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "core/random.hpp"
@@ -36,7 +37,8 @@ SparseMatrix small_matrix(Device& device) {
 TEST(Gradients, DenseWithBiasAndRelu) {
   const auto device = cpu();
   for (const Activation activation : {Activation::none, Activation::relu}) {
-    check_gradients(*device, {random_tensor(*device, 7, 3, 1), random_tensor(*device, 3, 4, 2), random_tensor(*device, 1, 4, 3)},
+    check_gradients(*device,
+                    {random_tensor(*device, 7, 3, 1), random_tensor(*device, 3, 4, 2), random_tensor(*device, 1, 4, 3)},
                     [&](Tape& tape, const std::vector<Var>& v) { return dense(tape, v[0], v[1], v[2], activation); });
   }
 }
@@ -52,8 +54,9 @@ TEST(Gradients, GraphConvolution) {
   const auto device = cpu();
   const SparseMatrix a = small_matrix(*device);
   for (const Activation activation : {Activation::none, Activation::relu}) {
-    check_gradients(*device, {random_tensor(*device, 10, 6, 1), random_tensor(*device, 6, 5, 2)},
-                    [&](Tape& tape, const std::vector<Var>& v) { return graph_convolution(tape, a, v[0], v[1], activation); });
+    check_gradients(
+        *device, {random_tensor(*device, 10, 6, 1), random_tensor(*device, 6, 5, 2)},
+        [&](Tape& tape, const std::vector<Var>& v) { return graph_convolution(tape, a, v[0], v[1], activation); });
   }
 }
 
@@ -157,8 +160,13 @@ class SmallNeighbours final : public Neighbours {
 class ModelWithHead {
  public:
   ModelWithHead(Device& device, const Model& model, const Task& task)
-      : device_(device), model_(model), task_(task), layers_(model.layers(2)), a_(small_matrix(device)),
-        x_(random_tensor(device, 10, 2, 8)), parameters_(device, shapes(), 3) {
+      : device_(device),
+        model_(model),
+        task_(task),
+        layers_(model.layers(2)),
+        a_(small_matrix(device)),
+        x_(random_tensor(device, 10, 2, 8)),
+        parameters_(device, shapes(), 3) {
     pass_.ranks = &one_rank_;
     std::vector<std::int64_t> ids(10);
     std::iota(ids.begin(), ids.end(), 0);
@@ -189,7 +197,8 @@ class ModelWithHead {
       const auto before = model_.temporal(tape, parameters_, layer, {first, 1, 5, 0, nullptr, true, &cells_, &pass_});
       EXPECT_EQ(before.state->value.rows(), model_.state(layer, 1).rows_per_vertex * 5);
       EXPECT_EQ(before.state->value.columns(), model_.state(layer, 1).width);
-      const auto after = model_.temporal(tape, parameters_, layer, {second, 1, 5, 1, before.state, false, &cells_, &pass_});
+      const auto after =
+          model_.temporal(tape, parameters_, layer, {second, 1, 5, 1, before.state, false, &cells_, &pass_});
       h = concat_rows(tape, {before.y, after.y});
     }
     return task_.head(tape, parameters_, gather_rows(tape, h, lists_, 4));
@@ -293,7 +302,8 @@ TEST(Segments, EveryModelGivesTheWholeTimelineFromItsParts) {
       values.insert(values.end(), gradients.begin(), gradients.end());
     }
     for (std::size_t i = 0; i < results[0].size(); ++i) {
-      EXPECT_NEAR(results[1][i], results[0][i], 1e-12 * std::max(1.0, std::abs(results[0][i]))) << name << " value " << i;
+      EXPECT_NEAR(results[1][i], results[0][i], 1e-12 * std::max(1.0, std::abs(results[0][i])))
+          << name << " value " << i;
     }
   }
 }

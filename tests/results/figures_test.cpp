@@ -1,5 +1,6 @@
 // Every figure in scripts/figures draws the golden summary, and refuses rows that it cannot draw.
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include "tests/results/python.hpp"
 #include "tests/results/result_fixtures.hpp"

@@ -1,5 +1,6 @@
 // Two-sided files and events with labels and features: JODIE, MovieLens, TGN; and how ids of the sides are settled.
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include "core/errors.hpp"
 #include "tests/workloads/npy_support.hpp"

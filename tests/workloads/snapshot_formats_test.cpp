@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "core/errors.hpp"
 #include "tests/workloads/support.hpp"
@@ -138,6 +139,13 @@ TEST(StepFiles, OrientationAndWeights) {
   EXPECT_EQ(first(R"({"weights": "file"})"), first("{}"));
   const SnapshotGraph both = load(path, R"({"orientation": "both", "weights": "binary"})");
   EXPECT_EQ(both.snapshots[0], both.snapshots[2]) << "still one storage";
+}
+
+TEST(StepFiles, WeightsThatAddUpBeyondFp32AreRefused) {
+  const TemporaryFolder folder;
+  const std::string path =
+      folder.write("a.json", R"({"edges": [[0, 1], [0, 1]], "weights": [3e38, 3e38], "FX": [[1, 2], [3, 4]]})");
+  EXPECT_THROW(load(path), InvalidInput);
 }
 
 TEST(StepFiles, CannotBeCutAgain) {

@@ -1,5 +1,6 @@
 // Temporal Graph Benchmark edge lists: columns by name, names as ids, dates and years, node labels.
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include "core/errors.hpp"
 #include "tests/workloads/support.hpp"

@@ -2,6 +2,7 @@
 #include "workloads/vertex_data.hpp"
 
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include "core/errors.hpp"
 #include "tests/workloads/npy_support.hpp"

@@ -1,9 +1,10 @@
 // METIS k-way partitioning of the graph merged over all steps: an edge weighs as many steps as its ends are neighbours
-// in, a vertex as much as the work of its rows (non-zeros and steps). It minimises cut edges, a proxy of the halo, which
-// counts each vertex once per rank that reads it (ESDG section 4.1's hypergraph model counts that exactly).
+// in, a vertex as much as the work of its rows (non-zeros and steps). It minimises cut edges, a proxy of the halo,
+// which counts each vertex once per rank that reads it (ESDG section 4.1's hypergraph model counts that exactly).
 // Returns: parts within METIS's default imbalance; a part that METIS leaves empty gets a vertex of the largest one.
 // Cost: O(nnz log nnz) to merge, then METIS.
-// Source: Karypis and Kumar, A fast and high quality multilevel scheme for partitioning irregular graphs, SISC 20(1), 1998.
+// Source: Karypis and Kumar, A fast and high quality multilevel scheme for partitioning irregular graphs, SISC 20(1),
+// 1998.
 #include <metis.h>
 
 #include <algorithm>
@@ -105,9 +106,12 @@ std::vector<Rank> partition_by_metis(const PreparedGraph& graph, int parts, std:
   return owner;
 }
 
-const Register<PartitionerTag> registered{
-    {"metis", "METIS k-way on the graph merged over steps, vertices weighted by work",
-     "Karypis and Kumar, SIAM J. Sci. Comput. 20(1), 1998", {}, partition_by_metis, {}}};
+const Register<PartitionerTag> registered{{"metis",
+                                           "METIS k-way on the graph merged over steps, vertices weighted by work",
+                                           "Karypis and Kumar, SIAM J. Sci. Comput. 20(1), 1998",
+                                           {},
+                                           partition_by_metis,
+                                           {}}};
 
 }  // namespace
 }  // namespace strobe

@@ -1,7 +1,7 @@
 // Vector dense layer and its gradient (see dense_rows.hpp), made for narrow layers over very many rows, right for any
-// width. dw is summed in the element type inside a block of rows and in double over blocks and row ranges; ranges depend
-// on the number of rows only, so the result does not depend on the number of threads.
-// Cost 2 R F G FLOPs per product; memory bound below widths of about 32.
+// width. dw is summed in the element type inside a block of rows and in double over blocks and row ranges; ranges
+// depend on the number of rows only, so the result does not depend on the number of threads. Cost 2 R F G FLOPs per
+// product; memory bound below widths of about 32.
 #include <vector>
 
 #include "backends/cpu/kernels/dense_rows.hpp"

@@ -1,6 +1,6 @@
-// Softmax cross-entropy with its gradient in one pass over the rows; see softmax_row.hpp for a row. The loss adds up over
-// fixed row ranges, range after range, and so does not depend on the number of threads. Cost about 6 S C FLOPs and 2 S C
-// exponentials.
+// Softmax cross-entropy with its gradient in one pass over the rows; see softmax_row.hpp for a row. The loss adds up
+// over fixed row ranges, range after range, and so does not depend on the number of threads. Cost about 6 S C FLOPs and
+// 2 S C exponentials.
 #include <vector>
 
 #include "backends/cpu/kernels/softmax_row.hpp"

@@ -59,5 +59,6 @@ RANGES = "--no-ranges" not in sys.argv
 DROPS = [int(sys.argv[sys.argv.index("--drop-after") + 1])] if "--drop-after" in sys.argv else []
 server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
 threading.Thread(target=server.serve_forever, daemon=True).start()
-print(server.server_address[1], flush=True)
+sys.stdout.write(f"{server.server_address[1]}\n")  # one write: the reader closes the pipe after the first
+sys.stdout.flush()
 sys.stdin.read()
