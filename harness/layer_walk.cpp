@@ -101,10 +101,17 @@ Var LayerWalk::temporal(Tape& tape, Communicator& communicator, const Parameters
   return concat_rows(tape, parts);
 }
 
+Var LayerWalk::zero_state(Tape& tape, std::size_t layer) const {
+  const StateShape shape = plan_.model->state(static_cast<int>(layer), 0);
+  const Tensor zero = tape.device().allocate(shape.rows_per_vertex * spatial_cells_.step_rows[1], shape.width);
+  tape.device().run(Fill{zero, 0.0});
+  return Tape::constant(zero);
+}
+
 Var LayerWalk::step_by_step(Tape& tape, Communicator& communicator, const Parameters& parameters, const Pass& pass,
                             std::size_t layer, const Var& x) const {
   std::vector<Var> parts;
-  Var state;
+  Var state = zero_state(tape, layer);
   for (std::size_t s = 0; s < plan_.spatial_segments.size(); ++s) {
     if (s > 0) state = handover_[layer][s - 1].apply_everywhere(tape, communicator, state);
     const std::int64_t begin = plan_.spatial_segments[s].first_step;

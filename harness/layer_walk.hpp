@@ -25,6 +25,7 @@ class LayerWalk {
  private:
   Var temporal(Tape& tape, Communicator& communicator, const Parameters& parameters, const Pass& pass,
                std::size_t layer, const Var& x) const;
+  Var zero_state(Tape& tape, std::size_t layer) const;
   Var step_by_step(Tape& tape, Communicator& communicator, const Parameters& parameters, const Pass& pass,
                    std::size_t layer, const Var& x) const;
 

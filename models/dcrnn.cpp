@@ -84,7 +84,7 @@ class Dcrnn final : public Model {
 
   /// Weight rows: the terms of x in order (z, then the hops of each walk), then those of the state.
   TemporalOutput step(Tape& tape, const Parameters& parameters, int layer, const StepInput& input) const override {
-    const Var state = input.state ? input.state : zero_state(tape, input.x->value.rows());
+    const Var& state = input.state;
     const std::vector<Var> of_x = diffuse(tape, *input.neighbours, input.x);
     const Var gates = sigmoid(tape, dense(tape, beside(tape, of_x, diffuse(tape, *input.neighbours, state)),
                                           parameters.at(name(layer, "gate.weight")),
@@ -115,12 +115,6 @@ class Dcrnn final : public Model {
   }
   int walks() const { return p_.directions == "both" ? 2 : 1; }
   std::int64_t terms() const { return 1 + std::int64_t{walks()} * p_.hops; }
-
-  Var zero_state(Tape& tape, std::int64_t rows) const {
-    const Tensor zero = tape.device().allocate(rows, p_.hidden);
-    tape.device().run(Fill{zero, 0.0});
-    return Tape::constant(zero);
-  }
 
   /// z and its hops, [rows, F] each.
   std::vector<Var> diffuse(Tape& tape, const Neighbours& neighbours, const Var& z) const {

@@ -113,8 +113,9 @@ class Neighbours {
   virtual Var product(Tape& tape, int support, const Var& x) const = 0;
 };
 
-/// One step of a layer that goes step by step: x [own rows of the step, spatial_width]; `state` as in TemporalInput. A
-/// rank may own no rows of a step; it is called all the same, because its neighbours' products need it.
+/// One step of a layer that goes step by step: x [own rows of the step, spatial_width]; `state` of shape
+/// Model::state(layer, step), zero at step 0. A rank may own no rows of a step; it is called all the same, because its
+/// neighbours' products need it.
 struct StepInput {
   Var x;
   Var state;

@@ -77,9 +77,8 @@ Var m_transform(Tape& tape, const Var& x, std::int64_t steps, std::int64_t windo
 Var slice_rows(Tape& tape, const Var& x, std::int64_t first, std::int64_t count) {
   if (first == 0 && count == x->value.rows()) return x;
   return tape.record(x->value.slice_rows(first, count), {x}, [&tape, x, first, count](const Variable& result) {
-    const GradientTarget target = tape.target(x);
-    if (!target.accumulate) tape.device().run(Fill{target.tensor, 0.0});
-    tape.device().run(AddScaled{result.gradient, target.tensor.slice_rows(first, count), 1.0});
+    const Tensor dx = tape.added_gradient(x);
+    tape.device().run(AddScaled{result.gradient, dx.slice_rows(first, count), 1.0});
   });
 }
 
@@ -122,10 +121,9 @@ Var gather_rows(Tape& tape, const Var& x, const std::vector<Tensor>& lists, std:
     device.run(CopyRows{x->value, y, lists[k], {}, count, 0, static_cast<std::int64_t>(k) * width, width, false});
   }
   return tape.record(y, {x}, [&tape, x, lists, count, width](const Variable& result) {
-    const GradientTarget target = tape.target(x);
-    if (!target.accumulate) tape.device().run(Fill{target.tensor, 0.0});
+    const Tensor dx = tape.added_gradient(x);
     for (std::size_t k = 0; k < lists.size(); ++k) {
-      tape.device().run(CopyRows{result.gradient, target.tensor, {}, lists[k], count,
+      tape.device().run(CopyRows{result.gradient, dx, {}, lists[k], count,
                                  static_cast<std::int64_t>(k) * width, 0, width, true});
     }
   });

@@ -91,9 +91,8 @@ Var slice_columns(Tape& tape, const Var& x, std::int64_t first, std::int64_t wid
   const Tensor y = tape.device().allocate(x->value.rows(), width, x->value.type());
   copy_columns(tape.device(), x->value, first, y, 0, width, false);
   return tape.record(y, {x}, [&tape, x, first, width](const Variable& result) {
-    const GradientTarget target = tape.target(x);
-    if (!target.accumulate) tape.device().run(Fill{target.tensor, 0.0});
-    copy_columns(tape.device(), result.gradient, 0, target.tensor, first, width, true);
+    const Tensor dx = tape.added_gradient(x);
+    copy_columns(tape.device(), result.gradient, 0, dx, first, width, true);
   });
 }
 

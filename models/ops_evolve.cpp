@@ -95,11 +95,7 @@ Var summarise_rows(Tape& tape, const Var& x, const Var& direction, const Tensor&
   tape.device().run(SummariseRows{x->value, direction->value, chosen, summary, gated});
   return tape.record(summary, {x, direction}, [&tape, x, direction, chosen, gated](const Variable& result) {
     SummariseRowsBackward op{x->value, direction->value, chosen, result.gradient, {}, direction->gradient, gated};
-    if (x->needs_gradient) {
-      const GradientTarget target = tape.target(x);
-      if (!target.accumulate) tape.device().run(Fill{target.tensor, 0.0});
-      op.dx = target.tensor;
-    }
+    op.dx = tape.added_gradient(x);
     tape.device().run(op);
   });
 }

@@ -37,7 +37,7 @@ class JointTGcn final : public Model {
   Var spatial(Tape&, const Parameters&, int, const SpatialInput& input) const override { return input.x; }
 
   TemporalOutput step(Tape& tape, const Parameters& parameters, int, const StepInput& input) const override {
-    const Var state = input.state ? input.state : zero_state(tape, input.x->value.rows());
+    const Var& state = input.state;
     const Var read = concat_columns(tape, {input.x, input.neighbours->product(tape, 0, state)});
     const Var gates =
         sigmoid(tape, dense(tape, read, parameters.at("gate.weight"), parameters.at("gate.bias"), Activation::none));
@@ -52,12 +52,6 @@ class JointTGcn final : public Model {
   StateShape state(int, std::int64_t) const override { return {1, hidden_}; }
 
  private:
-  Var zero_state(Tape& tape, std::int64_t rows) const {
-    const Tensor zero = tape.device().allocate(rows, hidden_);
-    tape.device().run(Fill{zero, 0.0});
-    return Tape::constant(zero);
-  }
-
   std::int64_t hidden_;
   double bias_;
 };

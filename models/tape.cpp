@@ -23,13 +23,18 @@ GradientTarget Tape::target(const Var& input) {
   return {input->gradient, false};
 }
 
+Tensor Tape::added_gradient(const Var& input) {
+  if (!input->needs_gradient) return {};
+  const GradientTarget gradient = target(input);
+  if (!gradient.accumulate) device_.run(Fill{gradient.tensor, 0.0});
+  return gradient.tensor;
+}
+
 void Tape::backward() {
   while (!records_.empty()) {
     Record record = std::move(records_.back());
     records_.pop_back();
-    if (record.collective && !record.result->gradient.defined()) {
-      device_.run(Fill{target(record.result).tensor, 0.0});
-    }
+    if (record.collective && !record.result->gradient.defined()) added_gradient(record.result);
     if (record.result->gradient.defined()) record.backward(*record.result);
     record.result->gradient = Tensor();
   }

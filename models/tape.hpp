@@ -52,6 +52,10 @@ class Tape {
   /// must be added to instead.
   GradientTarget target(const Var& input);
 
+  /// The gradient of `input` for operations that always add: zero where nothing reached it yet; undefined when it needs
+  /// none.
+  Tensor added_gradient(const Var& input);
+
   /// Runs all records in reverse and releases each after use. Results without gradient are passed over.
   void backward();
 

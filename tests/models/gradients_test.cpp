@@ -215,7 +215,7 @@ class ModelWithHead {
 
   Var step_by_step(Tape& tape, int layer, const Var& h) const {
     std::vector<Var> parts;
-    Var state;
+    Var state = Tape::constant(zeros(device_, device_.allocate(5, model_.state(layer, 0).width)));
     for (std::int64_t t = 0; t < 2; ++t) {
       const SmallNeighbours neighbours(device_, a_, t);
       const TemporalOutput out =

@@ -2,6 +2,7 @@
 // double and then in order of ranges. Cost 2 R F G FLOPs per block and product.
 #include <vector>
 
+#include "backends/cpu/kernels/range_sums.hpp"
 #include "backends/cpu/kernels/support.hpp"
 #include "backends/operations_block.hpp"
 
@@ -64,18 +65,6 @@ void backward_rows(const BlockDenseBackward& op, std::int64_t begin, std::int64_
   }
 }
 
-template <class T>
-void add_sums(const Tensor& target, const std::vector<double>& sums, std::int64_t first, std::int64_t stride) {
-  if (!target.defined()) return;
-  for (std::int64_t i = 0; i < target.elements(); ++i) {
-    double total = static_cast<double>(target.data<T>()[i]);
-    for (auto p = static_cast<std::size_t>(first + i); p < sums.size(); p += static_cast<std::size_t>(stride)) {
-      total += sums[p];
-    }
-    target.data<T>()[i] = static_cast<T>(total);
-  }
-}
-
 void run_forward(const BlockDense& op, KernelContext& context) {
   cpu::with_element(op.y.type(), [&](auto zero) {
     cpu::for_ranges(context, op.y.rows(), rows_per_task,
@@ -92,8 +81,8 @@ void run_backward(const BlockDenseBackward& op, KernelContext& context) {
     cpu::for_ranges(context, rows, grain, [&](std::int64_t begin, std::int64_t end) {
       backward_rows<T>(op, begin, end, sums.data() + begin / grain * stride);
     });
-    add_sums<T>(op.dw, sums, 0, stride);
-    add_sums<T>(op.dbias, sums, op.w.elements(), stride);
+    cpu::add_range_sums<T>(op.dw, sums, 0, stride);
+    cpu::add_range_sums<T>(op.dbias, sums, op.w.elements(), stride);
   });
 }
 

@@ -4,6 +4,7 @@
 // Cost 2 R F G FLOPs per column block and product; memory bound below widths of about 32.
 #include <vector>
 
+#include "backends/cpu/kernels/range_sums.hpp"
 #include "backends/cpu/kernels/support.hpp"
 #include "backends/cpu/kernels/tile.hpp"
 #include "backends/operations_block.hpp"
@@ -159,18 +160,6 @@ std::vector<T> turned_blocks(const BlockDenseBackward& op) {
   return turned;
 }
 
-template <class T>
-void add_ranges(const Tensor& target, const std::vector<double>& sums, std::int64_t first, std::int64_t stride) {
-  if (!target.defined()) return;
-  for (std::int64_t i = 0; i < target.elements(); ++i) {
-    double total = static_cast<double>(target.data<T>()[i]);
-    for (auto p = static_cast<std::size_t>(first + i); p < sums.size(); p += static_cast<std::size_t>(stride)) {
-      total += sums[p];
-    }
-    target.data<T>()[i] = static_cast<T>(total);
-  }
-}
-
 void run_backward(const BlockDenseBackward& op, KernelContext& context) {
   const std::int64_t rows = op.dy.rows(), stride = op.w.elements() + op.blocks * op.w.columns();
   const std::int64_t grain = std::max(std::int64_t{512}, divide_up(rows, most_ranges));
@@ -184,8 +173,8 @@ void run_backward(const BlockDenseBackward& op, KernelContext& context) {
           std::vector<T>(static_cast<std::size_t>(block_rows * op.dy.columns() + most_lanes<T>), T{0})};
       backward_range(range, begin, end);
     });
-    add_ranges<T>(op.dw, sums, 0, stride);
-    add_ranges<T>(op.dbias, sums, op.w.elements(), stride);
+    cpu::add_range_sums<T>(op.dw, sums, 0, stride);
+    cpu::add_range_sums<T>(op.dbias, sums, op.w.elements(), stride);
   });
 }
 

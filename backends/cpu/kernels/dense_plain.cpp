@@ -4,6 +4,7 @@
 // Cost 2 R F G FLOPs per product.
 #include <vector>
 
+#include "backends/cpu/kernels/range_sums.hpp"
 #include "backends/cpu/kernels/support.hpp"
 
 namespace strobe {
@@ -71,19 +72,6 @@ void backward_rows(const DenseBackward& op, std::int64_t begin, std::int64_t end
   }
 }
 
-template <class T>
-void add_sums(const DenseBackward& op, const std::vector<double>& sums, std::int64_t ranges) {
-  const std::int64_t weights = op.w.elements(), width = op.w.columns();
-  for (std::int64_t i = 0; i < weights + width; ++i) {
-    double total = 0;
-    for (std::int64_t p = 0; p < ranges; ++p) total += sums[static_cast<std::size_t>(p * (weights + width) + i)];
-    const Tensor& target = i < weights ? op.dw : op.dbias;
-    if (!target.defined()) continue;
-    T& value = target.data<T>()[i < weights ? i : i - weights];
-    value = static_cast<T>(static_cast<double>(value) + total);
-  }
-}
-
 void run_dense_backward(const DenseBackward& op, KernelContext& context) {
   const std::int64_t rows = op.dy.rows();
   const std::int64_t grain = std::max(std::int64_t{256}, cpu::divide_up(rows, most_partial_sums));
@@ -95,7 +83,8 @@ void run_dense_backward(const DenseBackward& op, KernelContext& context) {
     run_tasks(context, ranges, [&](std::int64_t i) {
       backward_rows<T>(op, i * grain, std::min(rows, (i + 1) * grain), sums.data() + i * stride);
     });
-    add_sums<T>(op, sums, ranges);
+    cpu::add_range_sums<T>(op.dw, sums, 0, stride);
+    cpu::add_range_sums<T>(op.dbias, sums, op.w.elements(), stride);
   });
 }
 

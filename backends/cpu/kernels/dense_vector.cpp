@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "backends/cpu/kernels/dense_rows.hpp"
+#include "backends/cpu/kernels/range_sums.hpp"
 
 namespace strobe {
 namespace {
@@ -23,18 +24,6 @@ void run_dense(const Dense& op, KernelContext& context) {
   });
 }
 
-template <class T>
-void add_ranges(const Tensor& target, const std::vector<double>& sums, std::int64_t first, std::int64_t stride) {
-  if (!target.defined()) return;
-  for (std::int64_t i = 0; i < target.elements(); ++i) {
-    double total = static_cast<double>(target.data<T>()[i]);
-    for (auto p = static_cast<std::size_t>(first + i); p < sums.size(); p += static_cast<std::size_t>(stride)) {
-      total += sums[p];
-    }
-    target.data<T>()[i] = static_cast<T>(total);
-  }
-}
-
 void run_dense_backward(const DenseBackward& op, KernelContext& context) {
   const std::int64_t rows = op.dy.rows(), weights = op.w.elements(), width = op.w.columns();
   const std::int64_t grain = std::max(std::int64_t{512}, divide_up(rows, most_ranges));
@@ -47,8 +36,8 @@ void run_dense_backward(const DenseBackward& op, KernelContext& context) {
                              std::vector<T>(static_cast<std::size_t>(block_rows * width + most_lanes<T>), T{0})};
       backward_range(range, begin, end);
     });
-    add_ranges<T>(op.dw, sums, 0, weights + width);
-    add_ranges<T>(op.dbias, sums, weights, weights + width);
+    cpu::add_range_sums<T>(op.dw, sums, 0, weights + width);
+    cpu::add_range_sums<T>(op.dbias, sums, weights, weights + width);
   });
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "backends/cpu/kernels/lane_math.hpp"
+#include "backends/cpu/kernels/range_sums.hpp"
 #include "backends/cpu/kernels/support.hpp"
 #include "backends/cpu/kernels/tile.hpp"
 #include "backends/operations_evolve.hpp"
@@ -339,16 +340,6 @@ class BackwardRange {
   std::vector<double> dbias_;
 };
 
-template <class T>
-void add_parts(const Tensor& target, const std::vector<double>& sums, std::int64_t first, std::int64_t stride) {
-  for (std::int64_t i = 0; i < target.elements(); ++i) {
-    double total = static_cast<double>(target.data<T>()[i]);
-    for (auto p = static_cast<std::size_t>(first + i); p < sums.size(); p += static_cast<std::size_t>(stride))
-      total += sums[p];
-    target.data<T>()[i] = static_cast<T>(total);
-  }
-}
-
 void run_backward(const EvolveWeightsBackward& op, KernelContext& context) {
   const std::int64_t weights = op.wx.elements(), stride = 2 * weights;
   std::vector<double> sums(static_cast<std::size_t>(divide_up(op.start.columns(), range_columns) * stride), 0.0);
@@ -360,8 +351,8 @@ void run_backward(const EvolveWeightsBackward& op, KernelContext& context) {
     });
     // An LSTM that reads its own state has one gradient for both matrices.
     const bool shared = s.summary == nullptr && s.cell == EvolveCell::lstm;
-    add_parts<T>(op.dwx, sums, shared ? weights : 0, stride);
-    add_parts<T>(op.dwh, sums, weights, stride);
+    cpu::add_range_sums<T>(op.dwx, sums, shared ? weights : 0, stride);
+    cpu::add_range_sums<T>(op.dwh, sums, weights, stride);
   });
 }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <vector>
 
+#include "backends/cpu/kernels/range_sums.hpp"
 #include "backends/cpu/kernels/support.hpp"
 #include "backends/operations_recurrent.hpp"
 
@@ -146,18 +147,6 @@ void flow_back(const GruSequenceBackward& op, const Sizes& s, std::int64_t v, Fl
   if (op.dstart.defined()) std::copy_n(flow.dh.begin(), s.hidden, op.dstart.data<T>() + v * s.hidden);
 }
 
-/// target += the ranges' sums from `first` on, in order.
-template <class T>
-void add_sums(const Tensor& target, const std::vector<double>& sums, std::int64_t first, std::int64_t stride) {
-  for (std::int64_t i = 0; i < target.elements(); ++i) {
-    double total = static_cast<double>(target.data<T>()[i]);
-    for (auto p = static_cast<std::size_t>(first + i); p < sums.size(); p += static_cast<std::size_t>(stride)) {
-      total += sums[p];
-    }
-    target.data<T>()[i] = static_cast<T>(total);
-  }
-}
-
 void run_forward(const GruSequence& op, KernelContext& context) {
   cpu::with_element(op.y.type(), [&](auto zero) {
     cpu::for_ranges(context, op.vertices(), vertices_per_task, [&](std::int64_t begin, std::int64_t end) {
@@ -182,9 +171,9 @@ void run_backward(const GruSequenceBackward& op, KernelContext& context) {
       flow.sums = sums.data() + begin / grain * stride;
       for (std::int64_t v = begin; v < end; ++v) flow_back(op, s, v, flow);
     });
-    add_sums<T>(op.dw_x, sums, 0, stride);
-    add_sums<T>(op.dw_h, sums, weights_x, stride);
-    add_sums<T>(op.dbias, sums, weights_x + weights_h, stride);
+    cpu::add_range_sums<T>(op.dw_x, sums, 0, stride);
+    cpu::add_range_sums<T>(op.dw_h, sums, weights_x, stride);
+    cpu::add_range_sums<T>(op.dbias, sums, weights_x + weights_h, stride);
   });
 }
 

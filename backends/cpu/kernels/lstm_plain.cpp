@@ -4,6 +4,7 @@
 #include <cmath>
 #include <vector>
 
+#include "backends/cpu/kernels/range_sums.hpp"
 #include "backends/cpu/kernels/support.hpp"
 #include "backends/operations_recurrent.hpp"
 
@@ -123,18 +124,6 @@ void flow_back(const LstmSequenceBackward& op, std::int64_t v, Flow<T>& flow) {
   std::copy_n(flow.dc.begin(), hidden, op.dstart.data<T>() + (n + v) * hidden);
 }
 
-/// target += the ranges' sums from `first` on, in order.
-template <class T>
-void add_sums(const Tensor& target, const std::vector<double>& sums, std::int64_t first, std::int64_t stride) {
-  for (std::int64_t i = 0; i < target.elements(); ++i) {
-    double total = static_cast<double>(target.data<T>()[i]);
-    for (auto p = static_cast<std::size_t>(first + i); p < sums.size(); p += static_cast<std::size_t>(stride)) {
-      total += sums[p];
-    }
-    target.data<T>()[i] = static_cast<T>(total);
-  }
-}
-
 void run_forward(const LstmSequence& op, KernelContext& context) {
   cpu::with_element(op.y.type(), [&](auto zero) {
     cpu::for_ranges(context, op.vertices(), vertices_per_task, [&](std::int64_t begin, std::int64_t end) {
@@ -157,9 +146,9 @@ void run_backward(const LstmSequenceBackward& op, KernelContext& context) {
       flow.sums = sums.data() + begin / grain * stride;
       for (std::int64_t v = begin; v < end; ++v) flow_back(op, v, flow);
     });
-    add_sums<T>(op.dw_x, sums, 0, stride);
-    add_sums<T>(op.dw_h, sums, inputs * width, stride);
-    add_sums<T>(op.dbias, sums, (inputs + hidden) * width, stride);
+    cpu::add_range_sums<T>(op.dw_x, sums, 0, stride);
+    cpu::add_range_sums<T>(op.dw_h, sums, inputs * width, stride);
+    cpu::add_range_sums<T>(op.dbias, sums, (inputs + hidden) * width, stride);
   });
 }
 
