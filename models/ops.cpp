@@ -1,5 +1,7 @@
 #include "models/ops.hpp"
 
+#include "backends/operations_fused.hpp"
+
 namespace strobe {
 
 Var dense(Tape& tape, const Var& x, const Var& w, const Var& bias, Activation activation) {
@@ -52,6 +54,12 @@ Var graph_convolution(Tape& tape, const SparseMatrix& a, const Var& x, const Var
   device.run(GraphConvolution{a, x->value, w->value, aggregated, y, activation});
   return tape.record(y, {x, w}, [&tape, a, x, w, aggregated, activation](const Variable& result) {
     Device& on = tape.device();
+    if (x->needs_gradient && GraphConvolutionBackward::fuses(a, x->value)) {
+      const GradientTarget dx = tape.target(x);
+      on.run(GraphConvolutionBackward{a, aggregated, w->value, result.value, result.gradient, dx.tensor, w->gradient,
+                                      activation, dx.accumulate});
+      return;
+    }
     DenseBackward op;
     op.x = aggregated;
     op.w = w->value;
@@ -71,6 +79,19 @@ Var m_transform(Tape& tape, const Var& x, std::int64_t steps, std::int64_t windo
   return tape.record(y, {x}, [&tape, x, steps, window](const Variable& result) {
     const GradientTarget target = tape.target(x);
     tape.device().run(MTransform{result.gradient, target.tensor, steps, window, true, target.accumulate});
+  });
+}
+
+Var dense_m_transform(Tape& tape, const Var& x, const Var& w, Activation activation, std::int64_t steps,
+                      std::int64_t window) {
+  if (x->needs_gradient || window > DenseMTransform::longest_window) {
+    return m_transform(tape, dense(tape, x, w, nullptr, activation), steps, window);
+  }
+  const Tensor y = tape.device().allocate(x->value.rows(), w->value.columns(), x->value.type());
+  tape.device().run(DenseMTransform{x->value, w->value, y, steps, window, activation});
+  return tape.record(y, {w}, [&tape, x, w, activation, steps, window](const Variable& result) {
+    tape.device().run(
+        DenseMTransformBackward{x->value, w->value, result.gradient, w->gradient, steps, window, activation});
   });
 }
 

@@ -19,6 +19,11 @@ Var graph_convolution(Tape& tape, const SparseMatrix& a, const Var& x, const Var
 /// M-transform over `steps` of x [steps * n, F] with `window` terms (ESDG section 5.3).
 Var m_transform(Tape& tape, const Var& x, std::int64_t steps, std::int64_t window);
 
+/// M-transform over `steps` of activation(x[steps * n, F] w[F, G]), in one pass where x needs no gradient and the window
+/// is short; activation(x w) is then not kept.
+Var dense_m_transform(Tape& tape, const Var& x, const Var& w, Activation activation, std::int64_t steps,
+                      std::int64_t window);
+
 /// Rows [first, first + count) of x, as a view.
 Var slice_rows(Tape& tape, const Var& x, std::int64_t first, std::int64_t count);
 

@@ -9,6 +9,7 @@
 #include "backends/conformance/operations_copy.hpp"
 #include "backends/conformance/operations_dense.hpp"
 #include "backends/conformance/operations_evolve.hpp"
+#include "backends/conformance/operations_fused.hpp"
 #include "backends/conformance/operations_gate.hpp"
 #include "backends/conformance/operations_loss.hpp"
 #include "backends/conformance/operations_recurrent.hpp"
@@ -23,6 +24,9 @@ inline std::vector<OperationFamily> operation_families() {
   std::vector<OperationFamily> all{family<Spmm>(spmm_cases()),
           family<SpmmTransposed>(spmm_transposed_cases()),
           family<GraphConvolution>(graph_convolution_cases()),
+          family<GraphConvolutionBackward>(graph_convolution_backward_cases()),
+          family<DenseMTransform>(dense_m_transform_cases(false)),
+          family<DenseMTransformBackward>(dense_m_transform_cases(true)),
           family<Dense>(dense_cases()),
           family<DenseBackward>(dense_backward_cases()),
           family<MTransform>(m_transform_cases()),

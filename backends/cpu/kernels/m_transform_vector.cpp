@@ -7,13 +7,13 @@
 // comes in instead of to what goes out. Cost: each value read and written once from memory.
 #include <vector>
 
-#include "backends/cpu/kernels/lanes.hpp"
 #include "backends/cpu/kernels/support.hpp"
+#include "backends/cpu/kernels/window_sum.hpp"
 
 namespace strobe {
 namespace {
 
-constexpr int most_summed_anew = 8;
+using cpu::most_summed_anew, cpu::sum_window_of, cpu::Window;
 
 /// One range of `count` values at x, y + t * slab for each step t. In running order i, step(i) counts up (forward) or
 /// down (backward).
@@ -42,38 +42,6 @@ void put(const TimeRange<T>& range, std::int64_t i, const T* sum) {
   } else {
     for (std::int64_t c = 0; c < range.count; ++c) y[c] = weight * sum[c];
   }
-}
-
-/// A window's inputs and their weights, newest last.
-template <class T>
-struct Window {
-  const T* in[most_summed_anew];
-  T weight[most_summed_anew];
-};
-
-/// y (+)= out_weight * sum over the `W` inputs of weight * in, in one pass; `ahead` is prefetched for the next step.
-template <class T, int W, bool accumulate>
-void sum_window(const Window<T>& window, T out_weight, T* y, std::int64_t count, const T* ahead) {
-  constexpr int P = cpu::most_lanes<T>;
-  const Window<T> w = window;
-  for (std::int64_t c = 0; c < count; c += P) {
-    const int lanes = static_cast<int>(std::min<std::int64_t>(P, count - c));
-    __builtin_prefetch(ahead + c);
-    cpu::Lanes<T, P> sum = w.weight[0] * cpu::load_first<T, P>(w.in[0] + c, lanes);
-    for (int s = 1; s < W; ++s) sum += w.weight[s] * cpu::load_first<T, P>(w.in[s] + c, lanes);
-    sum *= out_weight;
-    if constexpr (accumulate) sum += cpu::load_first<T, P>(y + c, lanes);
-    cpu::store_first<T, P>(y + c, sum, lanes);
-  }
-}
-
-/// Chooses sum_window's W = length at run time.
-template <class T, bool accumulate, int W = 1>
-void sum_window_of(int length, const Window<T>& window, T out_weight, T* y, std::int64_t count, const T* ahead) {
-  if constexpr (W < most_summed_anew) {
-    if (length > W) return sum_window_of<T, accumulate, W + 1>(length, window, out_weight, y, count, ahead);
-  }
-  sum_window<T, W, accumulate>(window, out_weight, y, count, ahead);
 }
 
 template <class T>

@@ -1,10 +1,5 @@
-// Sparse products on a matrix stored two steps at a time (backends/paired_matrix.hpp), for rows of x of at most half a
-// 64-byte line. A task is a pair of steps: the rows of x of both are laid side by side in one line each, in a buffer
-// that stays in the second-level cache, and every entry of the matrix is then one line and two multiply-adds. Sums of a
-// row are in column order, so they do not depend on the number of threads.
-// Cost: 4 F FLOPs, 10 bytes of matrix (12 above 65,536 vertices) and one cached line per entry of the union; x is read
-// once from memory.
-#include "backends/cpu/kernels/gather.hpp"
+// Sparse products on a matrix stored two steps at a time (paired_rows.hpp says how); x is read once from memory.
+#include "backends/cpu/kernels/paired_rows.hpp"
 #include "backends/cpu/kernels/tile.hpp"
 
 namespace strobe {
@@ -23,109 +18,13 @@ bool supported(const std::shared_ptr<const PairedMatrix>& paired, const Tensor& 
   return x.type() == ElementType::f32 ? fits<float>(paired, x.columns()) : fits<double>(paired, x.columns());
 }
 
-/// A pair of steps: its part of the matrix and the rows of x side by side.
-template <class T, class Column>
-struct PairView {
-  const std::int64_t* offsets;
-  const Column* columns;
-  const T* values;
-  const T* side_by_side;  // [step_rows][2 P]
-};
-
-/// The calling thread's buffer of at least `elements`, on a 64-byte boundary.
-template <class T>
-T* line_buffer(std::int64_t elements) {
-  thread_local std::vector<T> buffer;
-  const auto needed = static_cast<std::size_t>(elements + most_lanes<T>);
-  if (buffer.size() < needed) buffer.resize(needed);
-  const auto address = reinterpret_cast<std::uintptr_t>(buffer.data());
-  return reinterpret_cast<T*>((address + 63) / 64 * 64);
-}
-
-/// Rows of both steps into one line each; the second step's half is zero when there is none.
-template <class T, int P>
-const T* lay_side_by_side(const T* first, const T* second, std::int64_t rows, std::int64_t width) {
-  T* lines = line_buffer<T>(rows * 2 * P);
-  const int lanes = static_cast<int>(width);
-  for (std::int64_t v = 0; v < rows; ++v) {
-    const Lanes<T, P> a = load_first<T, P>(first + v * width, lanes);
-    const Lanes<T, P> b = second == nullptr ? Lanes<T, P>{} : load_first<T, P>(second + v * width, lanes);
-    std::memcpy(lines + v * 2 * P, &a, sizeof(a));
-    std::memcpy(lines + v * 2 * P + P, &b, sizeof(b));
-  }
-  return lines;
-}
-
-/// Rows [begin, end) of both steps of a pair to first[(r - begin) * width ...] and likewise to `second` (may be null).
-template <class T, class Column, int P>
-void gather_pair(const PairView<T, Column>& a, T* first, T* second, std::int64_t width, bool accumulate,
-                 std::int64_t begin, std::int64_t end) {
-  const int lanes = static_cast<int>(width);
-  for (std::int64_t r = begin; r < end; ++r, first += width) {
-    std::int64_t k = a.offsets[r];
-    const std::int64_t last = a.offsets[r + 1];
-    __builtin_prefetch(a.columns + k + prefetch_distance);
-    __builtin_prefetch(a.values + 2 * k + prefetch_distance);
-    __builtin_prefetch(a.values + 2 * k + prefetch_distance + most_lanes<T>);
-    Lanes<T, P> sum[2] = {}, odd[2] = {};
-    for (; k + 2 <= last; k += 2) {
-      const T* line = a.side_by_side + static_cast<std::int64_t>(a.columns[k]) * 2 * P;
-      const T* next = a.side_by_side + static_cast<std::int64_t>(a.columns[k + 1]) * 2 * P;
-      sum[0] += a.values[2 * k] * load<T, P>(line);
-      sum[1] += a.values[2 * k + 1] * load<T, P>(line + P);
-      odd[0] += a.values[2 * k + 2] * load<T, P>(next);
-      odd[1] += a.values[2 * k + 3] * load<T, P>(next + P);
-    }
-    if (k < last) {
-      const T* line = a.side_by_side + static_cast<std::int64_t>(a.columns[k]) * 2 * P;
-      sum[0] += a.values[2 * k] * load<T, P>(line);
-      sum[1] += a.values[2 * k + 1] * load<T, P>(line + P);
-    }
-    sum[0] += odd[0];
-    if (accumulate) sum[0] += load_first<T, P>(first, lanes);
-    store_first<T, P>(first, sum[0], lanes);
-    if (second == nullptr) continue;
-    sum[1] += odd[1];
-    if (accumulate) sum[1] += load_first<T, P>(second, lanes);
-    store_first<T, P>(second, sum[1], lanes);
-    second += width;
-  }
-}
-
-/// Calls body(pair, view, lanes, column) once per pair, as tasks, with the input laid out.
-template <class T, class Column, class Body>
-void for_pairs(const PairedMatrix& a, const T* in, std::int64_t width, const KernelContext& context, const Body& body) {
-  with_lanes<T>(width, [&](auto lanes) {
-    constexpr int P = decltype(lanes)::value;
-    if constexpr (2 * P <= most_lanes<T>) {
-      run_tasks(context, a.pairs(), [&](std::int64_t p) {
-        const T* first = in + 2 * p * a.step_rows * width;
-        const T* second = 2 * p + 1 < a.steps ? first + a.step_rows * width : nullptr;
-        const PairView<T, Column> view{a.offsets.data<std::int64_t>() + p * a.step_rows,
-                                       reinterpret_cast<const Column*>(a.columns.raw()), a.values.template data<T>(),
-                                       lay_side_by_side<T, P>(first, second, a.step_rows, width)};
-        body(p, view, lanes);
-      });
-    }
-  });
-}
-
 /// out (+)= A in.
 template <class T, class Column>
 void product(const PairedMatrix& a, const T* in, T* out, std::int64_t width, bool accumulate,
              const KernelContext& context) {
   for_pairs<T, Column>(a, in, width, context, [&](std::int64_t p, const auto& view, auto lanes) {
-    T* first = out + 2 * p * a.step_rows * width;
-    T* second = 2 * p + 1 < a.steps ? first + a.step_rows * width : nullptr;
-    gather_pair<T, Column, decltype(lanes)::value>(view, first, second, width, accumulate, 0, a.step_rows);
-  });
-}
-
-/// Calls body(T{}, Column{}) after the matrix's types.
-template <class Body>
-void with_types(const PairedMatrix& a, const Body& body) {
-  with_element(a.values.type(), [&](auto zero) {
-    a.narrow ? body(zero, std::uint16_t{}) : body(zero, std::int32_t{});
+    const StepPair<T> rows(a, out, width, p);
+    gather_pair<T, Column, decltype(lanes)::value>(view, rows.first, rows.second, width, accumulate, 0, a.step_rows);
   });
 }
 
