@@ -1,13 +1,17 @@
 // Cluster: the hardware that the simulator runs on, read from backends/clusters/NAME.json. Every number there carries
-// its unit in the key and names its source and date.
+// its unit in the key and names its source and date. Numbers that nobody has measured or published are absent from the
+// file; here they hold the value that switches their effect off.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "backends/span.hpp"
+#include "backends/tensor.hpp"
 #include "core/fields.hpp"
 
 namespace strobe {
@@ -15,12 +19,31 @@ namespace strobe {
 /// One accelerator.
 struct GpuModel {
   std::string name;
-  double flops_fp32_per_second = 0;    // sustained peak used by the roofline
+  double flops_fp32_per_second = 0;  // sustained peak used by the roofline
   double flops_fp64_per_second = 0;
   double memory_bytes_per_second = 0;  // achieved, not nominal
   std::uint64_t memory_bytes = 0;
-  std::uint64_t reserved_bytes = 0;    // context and communication buffers, not available to tensors
-  double launch_seconds = 0;           // smallest time of one operation
+  std::uint64_t reserved_bytes = 0;  // context and whatever else no tensor can have
+  double launch_seconds = 0;         // smallest time of one operation
+  // Optional, with what their absence means.
+  std::string architecture = "";                 // volta, turing, ampere, hopper: NCCL's limits; "": none are applied
+  double host_issue_seconds = -1;                // host's time to issue one operation; below 0: launch_seconds
+  std::uint64_t l2_bytes = 0;                    // 0: indexed rows are read once, as if the cache held them all
+  std::uint64_t communication_buffer_bytes = 0;  // taken by the collectives library when there is more than one rank
+  std::uint64_t allocation_bytes = 0;            // every tensor takes a multiple of this; 0: its own size
+  std::uint64_t allocation_block_bytes = 0;      // the pool asks the driver for multiples of this; 0: as much as needed
+  bool stores_transpose = false;  // sparse matrices lie there transposed as well (Device::wants_transpose)
+};
+
+/// Fitted times of a machine that was measured (`strobe calibrate`), which go before the described models.
+class Calibration {
+ public:
+  virtual ~Calibration() = default;
+  /// Seconds of one operation, or a negative number when operations of that name were not fitted.
+  virtual double operation_seconds(std::string_view operation, const Work& work, ElementType precision) const = 0;
+  /// Seconds of a collective of that name (collective_names) over `ranks` ranks, of which `bytes` is what the busiest
+  /// rank sends and `messages` to how many peers; negative when it was not fitted.
+  virtual double collective_seconds(std::string_view collective, int ranks, double bytes, double messages) const = 0;
 };
 
 /// A cluster of equal nodes.
@@ -32,21 +55,50 @@ struct Cluster {
   GpuModel gpu;
   double host_to_device_bytes_per_second = 0;  // pinned, per GPU
   double host_to_device_latency_seconds = 0;
-  double intra_node_bytes_per_second = 0;      // per GPU and direction
+  double intra_node_bytes_per_second = 0;  // per GPU and direction
   double intra_node_latency_seconds = 0;
-  double inter_node_bytes_per_second = 0;      // per node and direction, all NICs together
+  double inter_node_bytes_per_second = 0;  // per node and direction, all NICs together
   double inter_node_latency_seconds = 0;
-  double price_per_node_hour = 0;              // 0: not sold
-  std::string price_currency, price_date, price_source;
-  bool calibrated = false;                     // false: published numbers only, predictions are marked uncalibrated
-  Json raw;                                    // the file as read, recorded in env.json
+  double price_per_node_hour = 0;  // 0: not sold
+  std::string price_currency, price_region, price_date, price_source;
+  bool calibrated = false;  // false: published numbers only, predictions are marked uncalibrated
+  // Optional, with what their absence means.
+  double host_to_device_pageable_bytes_per_second = 0;  // 0: not known
+  bool pageable_host_memory = false;                    // inputs lie in pageable host memory, not in pinned memory
+  bool shared_host_memory = false;          // the device computes in the host's memory: nothing is copied (a cpu)
+  int gpus_per_host_link = 1;               // GPUs behind one PCIe switch, which share its upstream link
+  double host_link_bytes_per_second = 0;    // of that upstream link; 0: each GPU has its own
+  int nics_per_node = 1;                    // the node's GPUs are bound to its NICs in equal groups
+  double host_bridge_bytes_per_second = 0;  // all traffic between a node's GPUs together; 0: no such limit
+  double compute_slowdown_factor = 1;       // of compute while a collective moves data
+  bool hierarchical_collectives = false;    // sums are reduced inside the nodes first; NCCL does not
+  std::shared_ptr<const Calibration> calibration;  // null: none
+  int described_nodes = 0;                         // nodes of the file; fewer than `nodes` means extrapolation
+  std::vector<std::string> changes;                // what-if: "nodes=4", in the order of the keys
+  Json raw;                                        // the file as read, with its changes
+
+  std::int64_t gpus() const { return std::int64_t{nodes} * gpus_per_node; }
+  bool extrapolated() const { return nodes > described_nodes; }
+  double issue_seconds() const { return gpu.host_issue_seconds < 0 ? gpu.launch_seconds : gpu.host_issue_seconds; }
 };
 
-/// Reads a cluster by built-in name or by the path of a JSON file. Throws InvalidRequest with the JSON pointer when a
-/// key is unknown, missing, without unit, or out of range (negative latency, zero bandwidth).
-std::shared_ptr<const Cluster> load_cluster(const std::string& name_or_path);
+/// Reads a cluster by built-in name or by the path of a JSON file, either with changes behind it: NAME:key=value,...
+/// where key is one of the file's ("nodes", "gpu.memory_bytes"). Throws InvalidRequest with the JSON pointer when a key
+/// is unknown, missing, without unit, or out of range (negative latency, zero bandwidth, GPUs that do not divide).
+std::shared_ptr<const Cluster> load_cluster(const std::string& cluster);
+
+/// The cluster's text with one more change: "aimos-v100" and nodes, 4 give "aimos-v100:nodes=4". Keys are kept in
+/// order, so the same changes give the same text.
+std::string change_cluster(const std::string& cluster, const std::string& key, const std::string& value);
+
+/// Name or path of a cluster's text without the changes behind it.
+std::string cluster_base(const std::string& cluster);
 
 /// Names of the built-in clusters (files in backends/clusters).
 std::vector<std::string> cluster_names();
+
+/// Whole days from the price's date to `today` (YYYY-MM-DD); below 0 when the cluster is not sold or dates do not
+/// parse.
+std::int64_t price_age_days(const Cluster& cluster, const std::string& today);
 
 }  // namespace strobe

@@ -41,6 +41,11 @@ Request Communicator::start(Collective collective) {
   request.collective = std::move(collective);
   request.active = true;
   request.state = do_start(request.collective);
+  if (!device_.has_values()) {
+    // Nothing will move, and the lists of all ranks together are as long as the square of their number.
+    request.collective.send_rows = std::vector<PeerRows>();  // `= {}` would keep the memory
+    request.collective.receive_rows = std::vector<PeerRows>();
+  }
   return request;
 }
 
@@ -138,7 +143,8 @@ void Communicator::wait(Request& request) {
   device_.spans().append(
       {name, Phase::communicate, Stream::communicate, c.traffic, true, ready, end, {}, c.sent_bytes, 0, c.messages});
   if (request.started_seconds < entered) {
-    const double begin = std::clamp(done.ready_seconds, request.started_seconds, end);
+    const double moved = std::max(done.ready_seconds, done.moved_seconds);
+    const double begin = std::clamp(moved, request.started_seconds, std::max(end, request.started_seconds));
     device_.spans().append({name,
                             Phase::communicate,
                             Stream::communicate,

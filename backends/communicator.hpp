@@ -51,10 +51,13 @@ struct Request {
 };
 
 /// What a backend reports when a collective has completed, on the rank's clock: all ranks had arrived at
-/// `ready_seconds` (wait ends, communication begins), data was complete at `end_seconds`.
+/// `ready_seconds` (wait ends, communication begins), data was complete at `end_seconds`. Data that only moves when a
+/// rank lends its hands began to move at `moved_seconds`; what lies between readiness and that is not hidden
+/// communication, but nothing. 0 = as soon as it was ready.
 struct Completion {
   double ready_seconds = 0;
   double end_seconds = 0;
+  double moved_seconds = 0;
 };
 
 /// Collectives among `size()` ranks. All ranks must call the same collectives in the same order. NVI: the public

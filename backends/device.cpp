@@ -22,15 +22,16 @@ Device::Device(const DeviceRequest& request) : request_(request), numerics_(requ
 
 Tensor Device::allocate(std::int64_t rows, std::int64_t columns, ElementType type) {
   const std::size_t bytes = checked_bytes(rows, columns, type);
-  if (account_->limit != 0 && account_->live + bytes > account_->limit) {
+  const std::uint64_t taken = do_account(bytes);
+  if (account_->limit != 0 && account_->live + taken > account_->limit) {
     throw OutOfMemory(rank(), bytes, account_->live, account_->limit);
   }
   std::byte* data = has_values() ? do_allocate(bytes + readable_tail_bytes) : nullptr;
-  account_->live += bytes;
+  account_->live += taken;
   account_->peak = std::max(account_->peak, account_->live);
   auto* storage = new Storage{data, bytes};
-  const auto deleter = [account = account_, release = do_deleter()](Storage* s) {
-    account->live -= s->bytes;
+  const auto deleter = [account = account_, release = do_deleter(), taken](Storage* s) {
+    account->live -= taken;
     if (s->data != nullptr) release(s->data);
     delete s;
   };
@@ -42,6 +43,23 @@ Tensor Device::move_in(const void* host, std::int64_t rows, std::int64_t columns
   do_transfer(tensor.bytes());
   if (has_values() && host != nullptr && tensor.bytes() != 0) do_copy(tensor.raw(), host, tensor.bytes());
   return tensor;
+}
+
+void Device::stream_in(const void* host, const Tensor& to) {
+  const std::uint64_t bytes = to.bytes();
+  if (bytes == 0) return;
+  const auto copy = [&] {
+    if (has_values() && host != nullptr) do_copy(to.raw(), host, bytes);
+  };
+  if (has_own_memory()) {
+    do_transfer(bytes);
+    copy();
+    return;
+  }
+  const double begin = do_begin(Stream::copy);
+  copy();
+  const double end = do_end(Stream::copy, "transfer", {}, begin);
+  spans_.append({"transfer", Phase::transfer, Stream::copy, Traffic::other, true, begin, end, {}, 0, bytes, 0});
 }
 
 bool Device::move_out(const Tensor& tensor, void* host) {

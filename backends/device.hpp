@@ -58,12 +58,18 @@ class Device {
     if (has_values()) Kernels<Op>::choose(numerics_, op, request_.kernel_variant).run(op, context_);
     const double end = do_end(stream, Op::name, work, begin);
     const bool blocking = stream == Stream::compute;
-    spans_.append({Op::name, Phase::compute, stream, Traffic::other, blocking, begin, end, work, 0, 0, 0});
+    const std::uint64_t live = account_->live;
+    spans_.append({Op::name, Phase::compute, stream, Traffic::other, blocking, begin, end, work, 0, 0, 0, live});
   }
 
   /// Host values into device memory, on the copy stream; the compute stream waits for them. `host` may be null when the
   /// device holds no values. A device whose memory is the host's copies without a transfer span.
   Tensor move_in(const void* host, std::int64_t rows, std::int64_t columns, ElementType type);
+
+  /// Host values into all of `to`, device memory that is there already, on the copy stream; the compute stream waits for
+  /// them. `host` may be null when the device holds no values. Leaves a transfer span with the bytes on every device: a
+  /// device whose memory is the host's copies, and its span lasts as long as the copy.
+  void stream_in(const void* host, const Tensor& to);
 
   /// Accounts for moving in `bytes` that already lie on the device from an earlier call, as a new transfer: used when a
   /// program streams the same constant input again each epoch. Does nothing on a device whose memory is the host's.
@@ -107,6 +113,8 @@ class Device {
   /// Raw memory of `bytes` (64-byte aligned), or null when the device holds no values. `bytes` ends with
   /// `readable_tail_bytes`, which host devices fill with zeros.
   virtual std::byte* do_allocate(std::size_t bytes) = 0;
+  /// (optional) What an allocation of `bytes` takes from the device's memory: itself, unless its pool rounds.
+  virtual std::uint64_t do_account(std::uint64_t bytes) const { return bytes; }
   /// Returns memory; must be callable after the device is gone.
   virtual void (*do_deleter() const)(std::byte*) = 0;
   /// Time at which the next operation on the stream begins.

@@ -42,6 +42,12 @@ struct SparseMatrix {
 namespace operations_detail {
 inline double bytes_of(const Tensor& t) { return static_cast<double>(t.bytes()); }
 inline double count(std::int64_t n) { return static_cast<double>(n); }
+
+/// Rows of `x` read (or written) once per entry of `a`. Entries of a snapshot stay within the snapshot's rows.
+inline Gather gathered_rows(const SparseMatrix& a, const Tensor& x) {
+  const auto row = static_cast<double>(x.row_bytes());
+  return {count(a.nonzeros) * row, bytes_of(x), bytes_of(x) / count(a.steps > 0 ? a.steps : 1), row};
+}
 }  // namespace operations_detail
 
 /// y[R, F] = A[R, C] x[C, F].
@@ -53,7 +59,8 @@ struct Spmm {
   Work work() const {
     using namespace operations_detail;
     return {2.0 * count(a.nonzeros) * count(x.columns()),
-            static_cast<double>(a.bytes()) + bytes_of(x) + (accumulate ? bytes_of(y) : 0.0), bytes_of(y)};
+            static_cast<double>(a.bytes()) + bytes_of(x) + (accumulate ? bytes_of(y) : 0.0), bytes_of(y),
+            gathered_rows(a, x)};
   }
 };
 
@@ -66,7 +73,8 @@ struct SpmmTransposed {
   Work work() const {
     using namespace operations_detail;
     return {2.0 * count(a.nonzeros) * count(y.columns()),
-            static_cast<double>(a.bytes()) + bytes_of(y) + (accumulate ? bytes_of(x) : 0.0), bytes_of(x)};
+            static_cast<double>(a.bytes()) + bytes_of(y) + (accumulate ? bytes_of(x) : 0.0), bytes_of(x),
+            gathered_rows(a, y)};
   }
 };
 
@@ -112,7 +120,7 @@ struct GraphConvolution {
     using namespace operations_detail;
     return {2.0 * count(x.columns()) * (count(a.nonzeros) + count(a.rows) * count(w.columns())),
             static_cast<double>(a.bytes()) + bytes_of(x) + bytes_of(w),
-            bytes_of(y) + (aggregated.defined() ? bytes_of(aggregated) : 0.0)};
+            bytes_of(y) + (aggregated.defined() ? bytes_of(aggregated) : 0.0), gathered_rows(a, x)};
   }
 };
 

@@ -35,7 +35,7 @@ struct GraphAttention {
     return {edges * (4.0 * width + 8.0 * head) + 4.0 * count(f.rows()) * width,
             static_cast<double>(a.row_offsets.bytes() + a.column_indices.bytes()) +
                 (weighted ? bytes_of(a.values) : 0.0) + bytes_of(f),
-            bytes_of(y) + bytes_of(z) + bytes_of(slopes) + bytes_of(row_stats)};
+            bytes_of(y) + bytes_of(z) + bytes_of(slopes) + bytes_of(row_stats), gathered_rows(a, f)};
   }
 };
 
@@ -56,7 +56,7 @@ struct GraphAttentionBackward {
             static_cast<double>(a.row_offsets.bytes() + a.column_indices.bytes()) +
                 (weighted ? bytes_of(a.values) : 0.0) + bytes_of(f) + bytes_of(z) + bytes_of(slopes) +
                 bytes_of(row_stats) + bytes_of(dy),
-            bytes_of(df) + bytes_of(dleft) + bytes_of(dright)};
+            bytes_of(df) + bytes_of(dleft) + bytes_of(dright), gathered_rows(a, f)};
   }
 };
 

@@ -49,31 +49,33 @@ inline std::int64_t kept_of(EvolveCell cell) { return cell == EvolveCell::lstm ?
 /// h_t = cell(x_t, h_{t-1}) for t of [0, T), h_{-1} = start [F, G]: `weights` [T * F, G] receives all h_t. Gate k is
 /// sigmoid or tanh of Wx_k x + Wh_k h + B_k, with wx, wh [gates * F, F], bias [gates * F, G]. x_t is the transpose of
 /// rows [t G, (t + 1) G) of `summary` [T * G, F], or h_{t-1} itself when `summary` is undefined. `kept`
-/// [T * kept * F, G] holds what the backward pass reads, step after step. An LSTM's first cell state is zero.
+/// [T * kept * F, G] holds what the backward pass reads, step after step. An LSTM's first cell state is `start_cell`
+/// [F, G], zero when undefined.
 struct EvolveWeights {
   static constexpr std::string_view name = "evolve_weights";
-  Tensor wx, wh, bias, start, summary;
+  Tensor wx, wh, bias, start, start_cell, summary;
   Tensor weights, kept;
   EvolveCell cell = EvolveCell::lstm;
   std::int64_t steps() const { return start.rows() == 0 ? 0 : weights.rows() / start.rows(); }
   Work work() const {
     using namespace operations_detail;
     const double products = 4.0 * count(wx.elements()) * count(start.columns());
-    return {
-        count(steps()) * (products + 10.0 * count(bias.elements())),
-        bytes_of(wx) + bytes_of(wh) + bytes_of(bias) + bytes_of(start) + (summary.defined() ? bytes_of(summary) : 0.0),
-        bytes_of(weights) + bytes_of(kept)};
+    return {count(steps()) * (products + 10.0 * count(bias.elements())),
+            bytes_of(wx) + bytes_of(wh) + bytes_of(bias) + bytes_of(start) +
+                (start_cell.defined() ? bytes_of(start_cell) : 0.0) + (summary.defined() ? bytes_of(summary) : 0.0),
+            bytes_of(weights) + bytes_of(kept)};
   }
 };
 
-/// Backward of EvolveWeights from dweights [T * F, G]. dwx, dwh, dbias and dstart always accumulate; dsummary is stored
-/// or added to when defined. `detached` cuts the path from a step to the step before (h_{t-1} and the cell state count
-/// as constants), so that `start` has a gradient from step 0 only.
+/// Backward of EvolveWeights from dweights [T * F, G] and dlast_cell [F, G], the gradient of an LSTM's last cell state
+/// (zero when undefined). dwx, dwh, dbias, and where defined dstart and dstart_cell, always accumulate; dsummary is
+/// stored or added to when defined. `detached` cuts the path from a step to the step before (h_{t-1} and the cell state
+/// count as constants), so that `start` has a gradient from step 0 only.
 struct EvolveWeightsBackward {
   static constexpr std::string_view name = "evolve_weights_backward";
-  Tensor wx, wh, start, summary, weights, kept;
-  Tensor dweights;
-  Tensor dwx, dwh, dbias, dstart, dsummary;
+  Tensor wx, wh, start, start_cell, summary, weights, kept;
+  Tensor dweights, dlast_cell;
+  Tensor dwx, dwh, dbias, dstart, dstart_cell, dsummary;
   EvolveCell cell = EvolveCell::lstm;
   bool detached = false, accumulate_dsummary = false;
   std::int64_t steps() const { return start.rows() == 0 ? 0 : weights.rows() / start.rows(); }
@@ -83,7 +85,8 @@ struct EvolveWeightsBackward {
     return {count(steps()) * (products + 12.0 * count(dbias.elements())),
             bytes_of(wx) + bytes_of(wh) + bytes_of(weights) + bytes_of(kept) + bytes_of(dweights) +
                 (summary.defined() ? bytes_of(summary) : 0.0),
-            bytes_of(dwx) + bytes_of(dwh) + bytes_of(dbias) + bytes_of(dstart) +
+            bytes_of(dwx) + bytes_of(dwh) + bytes_of(dbias) + (dstart.defined() ? bytes_of(dstart) : 0.0) +
+                (dstart_cell.defined() ? bytes_of(dstart_cell) : 0.0) +
                 (dsummary.defined() ? bytes_of(dsummary) : 0.0)};
   }
 };

@@ -22,7 +22,7 @@ struct GraphConvolutionBackward {
     return {2.0 * count(w.rows()) * (count(a.nonzeros) + 2.0 * count(a.rows) * count(w.columns())),
             static_cast<double>(a.bytes()) + bytes_of(aggregated) + bytes_of(w) + bytes_of(dy) +
                 (activation == Activation::none ? 0.0 : bytes_of(y)) + (accumulate_dx ? bytes_of(dx) : 0.0),
-            bytes_of(dx) + bytes_of(dw)};
+            bytes_of(dx) + bytes_of(dw), gathered_rows(a, aggregated)};
   }
   /// Whether this is faster than DenseBackward and SpmmTransposed: where the transpose is there in pairs and a row of
   /// both steps fits one line of 64 bytes.

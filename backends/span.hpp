@@ -8,11 +8,23 @@
 
 namespace strobe {
 
-/// What an operation costs by its shapes: floating-point operations and compulsory bytes read and written.
+/// Rows that an operation reads, or writes, through an index, and so several times: bytes of all accesses, of the
+/// distinct rows (which bytes_read or bytes_written counts once), of the rows that are in use at one time (one snapshot
+/// of a block), and of one row. All 0 where nothing is indexed.
+struct Gather {
+  double accessed_bytes = 0;
+  double distinct_bytes = 0;
+  double window_bytes = 0;
+  double row_bytes = 0;
+};
+
+/// What an operation costs by its shapes: floating-point operations and compulsory bytes read and written, and what of
+/// that is accessed through an index.
 struct Work {
   double flops = 0;
   double bytes_read = 0;
   double bytes_written = 0;
+  Gather gather = {};
   double bytes() const { return bytes_read + bytes_written; }
 };
 
@@ -48,6 +60,7 @@ struct Span {
   std::uint64_t sent_bytes = 0;      // to other ranks
   std::uint64_t transfer_bytes = 0;  // host to device and back
   std::uint32_t messages = 0;        // point-to-point messages of non-zero size to other ranks
+  std::uint64_t live_bytes = 0;      // of operations: accounted memory when it was given to the device
 };
 
 /// The spans of one rank in the order in which they ended. Owned by the rank's device; not shared between threads.

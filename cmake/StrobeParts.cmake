@@ -70,16 +70,21 @@ function(strobe_link target)
   endforeach()
 endfunction()
 
-# strobe_optional_source(PART FILE HEADER LIBRARY WHAT PACKAGE): keeps a plug-in that needs a library only when the
-# library is there, and says so when it is not.
+# strobe_optional_source(PART FILE HEADER LIBRARY WHAT PACKAGE [FOLDER]): keeps a plug-in that needs a library only when
+# the library is there, and says so when it is not. FOLDER: where the header lies below an include directory. The paths
+# are the file's alone, so that its part is compiled with the same flags everywhere.
 function(strobe_optional_source part file header library what package)
-  find_path(STROBE_${library}_INCLUDE ${header})
+  find_path(STROBE_${library}_INCLUDE ${header} PATH_SUFFIXES ${ARGN})
   find_library(STROBE_${library}_LIBRARY ${library})
+  set(source ${CMAKE_SOURCE_DIR}/${file})
   if(STROBE_${library}_INCLUDE AND STROBE_${library}_LIBRARY)
-    target_include_directories(strobe_${part} SYSTEM PRIVATE ${STROBE_${library}_INCLUDE})
+    if(NOT STROBE_${library}_INCLUDE IN_LIST CMAKE_CXX_IMPLICIT_INCLUDE_DIRECTORIES)
+      set_property(SOURCE ${source} APPEND PROPERTY INCLUDE_DIRECTORIES ${STROBE_${library}_INCLUDE})
+    endif()
+    set_property(SOURCE ${source} PROPERTY SKIP_PRECOMPILE_HEADERS ON)
     target_link_libraries(strobe_${part} PUBLIC ${STROBE_${library}_LIBRARY})
   else()
     message(STATUS "${what}: not built, ${library} was not found (apt: ${package})")
-    set_source_files_properties(${CMAKE_SOURCE_DIR}/${file} PROPERTIES HEADER_FILE_ONLY ON)
+    set_source_files_properties(${source} PROPERTIES HEADER_FILE_ONLY ON)
   endif()
 endfunction()

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -14,6 +15,7 @@
 #include "core/errors.hpp"
 #include "core/hash.hpp"
 #include "harness/case_slots.hpp"
+#include "harness/shape_case.hpp"
 
 namespace strobe {
 namespace {
@@ -54,21 +56,23 @@ Json plugin_object(const CaseSlot& slot, const Json& json, const std::string& po
 void check_on_cluster(Case& c, const Json& json, const std::string& communicator, const std::string& pointer) {
   if (!json.contains("comm")) c.comm = communicator;
   if (!json.contains("numerics")) c.numerics = "none";
-  if (c.cluster.empty()) c.cluster = default_cluster;
+  if (cluster_base(c.cluster).empty()) c.cluster = default_cluster + c.cluster;
   if (c.comm != communicator) {
     throw InvalidRequest(pointer + "/comm",
                          fmt::format("device {} goes with comm {}, not with '{}'", c.device, communicator, c.comm));
   }
   try {
     const std::shared_ptr<const Cluster> cluster = load_cluster(c.cluster);
-    if (c.ranks > std::int64_t{cluster->nodes} * cluster->gpus_per_node) {
-      throw InvalidRequest(
-          "/ranks", fmt::format("{} ranks do not fit cluster {}: {} nodes x {} GPUs = {}", c.ranks, c.cluster,
-                                cluster->nodes, cluster->gpus_per_node, cluster->nodes * cluster->gpus_per_node));
+    if (c.ranks > cluster->gpus()) {
+      throw InvalidRequest("/ranks",
+                           fmt::format("{} ranks do not fit cluster {}: {} nodes x {} GPUs = {}; a larger one is "
+                                       "--set cluster.nodes=N",
+                                       c.ranks, c.cluster, cluster->nodes, cluster->gpus_per_node, cluster->gpus()));
     }
   } catch (const InvalidRequest& error) {
-    const bool ranks = error.where() == "/ranks";
-    throw InvalidRequest(pointer + (ranks ? "/ranks" : "/cluster"), error.message());
+    if (error.where() == "/ranks") throw InvalidRequest(pointer + "/ranks", error.message());
+    const bool in_file = error.where().rfind('/', 0) == 0;
+    throw InvalidRequest(pointer + "/cluster", (in_file ? error.where() + ": " : "") + error.message());
   }
 }
 
@@ -119,10 +123,39 @@ const FieldTable& case_fields() {
           .integer("threads", &Case::threads, "", "kernel threads of a rank; 0 = cores / ranks, at least 1", 0, 4096)
           .text("kernels", &Case::kernels, "kernel variant by name; empty = the best one")
           .choice("inputs", &Case::inputs, {"streamed", "resident"}, "move inputs to the device each epoch, or once")
+          .choice(
+              "transfer", &Case::transfer, {"direct", "full", "difference", "changed", "least"},
+              "how snapshots reach the device: direct = a rank's part of a block in one piece, in the form it is "
+              "used in; full = one by one, whole; difference = against the snapshot before, with all values (ESDG); "
+              "changed = with changed values only; least = whichever of these has the fewest bytes")
+          .choice("transfer_format", &Case::transfer_format, {"coo64", "csr32"},
+                  "indices of moved snapshots: coo64 = rows and columns of 8 bytes, as ESDG's 20 bytes a non-zero; "
+                  "csr32 = 4 bytes")
+          .text("nb", &Case::nb,
+                "blocks of the timeline under gradient checkpoint: 1 = all steps at once, or auto = as few as fit "
+                "memory_limit_gib")
+          .integer("overlap", &Case::overlap, "",
+                   "chunks of a rank's steps of a block: the redistribution of one is under way while the spatial "
+                   "stages of others are computed; 1 = one after the other",
+                   1, 1e6)
+          .boolean("rerun_last", &Case::rerun_last,
+                   "with blocks, compute the last one again before its backward pass, as ESDG counts it")
           .text("load_model", &Case::load_model, "safetensors file to start from; empty = seeded initial weights")
           .real("timeout", &Case::timeout, "s", "time that a collective may wait for missing ranks", 1e-3, 1e9)
           .real("memory_limit_gib", &Case::memory_limit_gib, "GiB", "memory per rank; 0 = the device's own", 0, 1e9);
   return table;
+}
+
+std::int64_t block_count(const Case& c) {
+  if (c.nb == "auto") {
+    if (c.memory_limit_gib > 0) return 0;
+    throw InvalidRequest("/nb", "auto needs memory_limit_gib, the memory per rank that the blocks shall fit");
+  }
+  std::int64_t count = 0;
+  const char* end = c.nb.data() + c.nb.size();
+  const auto read = std::from_chars(c.nb.data(), end, count);
+  if (read.ec == std::errc() && read.ptr == end && count >= 1) return count;
+  throw InvalidRequest("/nb", fmt::format("expected a number of blocks from 1 on, or auto, found '{}'", c.nb));
 }
 
 Json case_to_json(const Case& c) {
@@ -142,7 +175,8 @@ Case case_from_json(const Json& json, const std::string& pointer) {
     if (std::find(scalar_keys.begin(), scalar_keys.end(), key) == scalar_keys.end()) {
       throw InvalidRequest(pointer + "/" + key, unknown_name_message("key", key, case_keys()));
     }
-    scalars[key] = value;
+    // A number of blocks may be written as the number that it is.
+    scalars[key] = key == "nb" && value.is_number_integer() ? Json(value.dump()) : value;
   }
   Case c;
   case_fields().apply(&c, scalars, pointer);
@@ -154,6 +188,8 @@ Case case_from_json(const Json& json, const std::string& pointer) {
   } else {
     check_on_this_machine(c, pointer);
   }
+  block_count(c);
+  check_shape(c, pointer);
   require_backend<CommunicatorTag>(c.comm, pointer + "/comm", {"mpi", "nccl", "sim"});
   return c;
 }

@@ -27,6 +27,11 @@ struct Case {
   std::int64_t threads = 0;           // kernel threads of a rank; 0 = cores / ranks, at least 1
   std::string kernels;                // "" = best variant of each kernel, "plain" = the judges
   std::string inputs = "streamed";    // streamed: inputs move to the device each epoch; resident: once
+  std::string transfer = "direct";        // how snapshots reach the device: direct | full | difference | changed | least
+  std::string transfer_format = "csr32";  // of their indices, unless direct: coo64 (the paper's) | csr32
+  std::string nb = "1";               // blocks of the checkpointed timeline (1 = all steps at once), or auto
+  std::int64_t overlap = 1;           // chunks of a rank's steps of a block whose exchanges overlap compute
+  bool rerun_last = true;             // with blocks: compute the last one again, too, before its backward pass
   std::string load_model;             // safetensors file to start from; "" = seeded initial weights
   double timeout = 60;                // seconds a collective may wait for missing ranks
   double memory_limit_gib = 0;        // per rank; 0 = the device's own
@@ -43,6 +48,10 @@ struct ModelOutputs {
 
 /// Field table of the scalar settings above (not of the plug-in objects).
 const FieldTable& case_fields();
+
+/// The number of blocks that the case asks for; 0 for auto. Throws InvalidRequest when `nb` is neither a number from 1 on
+/// nor auto.
+std::int64_t block_count(const Case& c);
 
 /// The case as canonical JSON (every field, plug-ins first), and back. `from_json` checks every key, completes plug-in
 /// parameters from their registries and throws InvalidRequest with the JSON pointer under `pointer`.

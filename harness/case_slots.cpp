@@ -7,6 +7,7 @@
 #include "models/optimizer.hpp"
 #include "models/task.hpp"
 #include "workloads/catalog.hpp"
+#include "workloads/shape_graph.hpp"
 #include "workloads/workload.hpp"
 
 namespace strobe {
@@ -35,12 +36,14 @@ CaseSlot registry_slot(const char* name, const char* default_plugin, Json Case::
 
 const FieldTable& workload_fields(const std::string& plugin, const std::string& where) {
   if (GeneratorRegistry::instance().contains(plugin)) return registry_fields<GeneratorRegistry>(plugin, where);
+  if (is_shape_workload(plugin)) return shape_option_fields();
   return file_option_fields();
 }
 
 std::vector<std::string> workload_names() {
   std::vector<std::string> names = dataset_names();
   for (const std::string& name : GeneratorRegistry::instance().names()) names.push_back(name);
+  for (const std::string& name : shape_names()) names.push_back(name);
   return names;
 }
 

@@ -7,7 +7,13 @@
 
 namespace strobe {
 
-/// The rows of rank `device.rank()` under `placement`. Cost O(rows).
-CellRows make_cell_rows(Device& device, const Placement& placement);
+/// Where a block of steps lies in the timeline that is trained on.
+struct BlockSteps {
+  std::int64_t first_step = 0;
+  std::int64_t all_steps = 0;
+};
+
+/// The rows of rank `device.rank()` under the block's `placement`, with the cells' numbers if `ids`. Cost O(rows).
+CellRows make_cell_rows(Device& device, const Placement& placement, const BlockSteps& block, bool ids);
 
 }  // namespace strobe

@@ -20,7 +20,9 @@ DeviceSamples move_in(Device& device, const LocalSamples& local, bool rows_only)
   }
   if (rows_only) return samples;
   samples.targets.label = device.move_in(local.label.data(), samples.count, 1, ElementType::i32);
-  samples.targets.value = vector_on(device, local.value);
+  samples.targets.value = local.counted_values
+                              ? device.move_in(nullptr, samples.count, 1, device.precision())
+                              : vector_on(device, local.value);
   samples.targets.weight = vector_on(device, local.weight);
   return samples;
 }

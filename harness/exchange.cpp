@@ -1,5 +1,7 @@
 #include "harness/exchange.hpp"
 
+#include <vector>
+
 namespace strobe {
 namespace {
 
@@ -14,6 +16,36 @@ Tensor move_list(Device& device, const std::vector<RowMove>& moves, std::int64_t
     throw Error("exchange: the plan has no index lists for this rank");
   }
   return device.move_in(flat.data(), count, 3, ElementType::i64);
+}
+
+/// The list of a buffer of `total` rows, which is one side of `moves`, in their direction or the other. `known`: that
+/// of the opposite direction, if there is one.
+BufferRows buffer_rows(Device& device, const std::vector<RowMove>& moves, std::int64_t count, std::int64_t total,
+                       std::int64_t RowMove::*row_in_tensor, bool reversed, const BufferRows& known) {
+  if (known.rows.defined() || count == 0) return known;
+  if (total > 3 * count) return {move_list(device, moves, count, reversed), {}};
+  std::vector<std::int64_t> rows;
+  for (const RowMove& move : moves) {
+    for (std::int64_t i = 0; i < move.rows; ++i) rows.push_back(move.*row_in_tensor + i);
+  }
+  if (device.has_values() && static_cast<std::int64_t>(rows.size()) != total) {
+    throw Error("exchange: the plan has no index lists for this rank");
+  }
+  return {{}, device.move_in(rows.data(), total, 1, ElementType::i64)};
+}
+
+void pack_rows(Device& device, const Tensor& from, const Tensor& buffer, const BufferRows& list) {
+  if (list.runs.defined()) device.run(CopyRuns{from, buffer, list.runs, buffer.rows(), false});
+  if (list.rows.defined()) {
+    device.run(CopyRows{from, buffer, list.rows, {}, buffer.rows(), 0, 0, from.columns(), false});
+  }
+}
+
+void unpack_rows(Device& device, const Tensor& buffer, const Tensor& to, const BufferRows& list, bool accumulate) {
+  if (list.runs.defined()) device.run(CopyRuns{buffer, to, list.runs, buffer.rows(), accumulate});
+  if (list.rows.defined()) {
+    device.run(CopyRows{buffer, to, {}, list.rows, buffer.rows(), 0, 0, to.columns(), accumulate});
+  }
 }
 
 /// Per-peer row ranges: in the tensor itself when `first` says where, else one after the other in a buffer.
@@ -46,8 +78,14 @@ Exchange::Exchange(Device& device, const ExchangePlan& plan, Traffic traffic)
   forward_.receive_total = rank.receive_total;
   forward_.kept_rows = rank.kept_rows;
   forward_.keep = move_list(device, rank.keep, rank.keep_moves, false);
-  if (!rank.send_in_place) forward_.pack = move_list(device, rank.pack, rank.pack_moves, false);
-  if (!rank.receive_in_place) forward_.unpack = move_list(device, rank.unpack, rank.unpack_moves, false);
+  const auto sent = [&](bool reversed, const BufferRows& known) {
+    return buffer_rows(device, rank.pack, rank.pack_moves, rank.send_total, &RowMove::from, reversed, known);
+  };
+  const auto received = [&](bool reversed, const BufferRows& known) {
+    return buffer_rows(device, rank.unpack, rank.unpack_moves, rank.receive_total, &RowMove::to, reversed, known);
+  };
+  if (!rank.send_in_place) forward_.pack = sent(false, {});
+  if (!rank.receive_in_place) forward_.unpack = received(false, {});
 
   backward_.send_in_place = rank.receive_in_place;
   // Rows that went to several places come back from all of them and must be added, so they need a buffer.
@@ -58,32 +96,43 @@ Exchange::Exchange(Device& device, const ExchangePlan& plan, Traffic traffic)
   backward_.receive_total = rank.send_total;
   backward_.kept_rows = rank.kept_rows;
   backward_.keep = move_list(device, rank.keep, rank.keep_moves, true);
-  if (!backward_.send_in_place) backward_.pack = move_list(device, rank.unpack, rank.unpack_moves, true);
-  if (!backward_.receive_in_place) backward_.unpack = move_list(device, rank.pack, rank.pack_moves, true);
+  if (!backward_.send_in_place) backward_.pack = received(true, forward_.unpack);
+  if (!backward_.receive_in_place) backward_.unpack = sent(true, forward_.pack);
 }
 
-void Exchange::run(Device& device, Communicator& communicator, const ExchangeSide& side, bool accumulate,
-                   const Tensor& from, const Tensor& to) const {
-  Tensor send = from, receive = to;
-  Request request;
+Exchange::Flight Exchange::start(Device& device, Communicator& communicator, Way way, const Tensor& from,
+                                 const Tensor& to) const {
+  const ExchangeSide& here = side(way);
+  Flight flight{{}, to};
   if (moves_between_ranks_) {
-    if (!side.send_in_place) {
-      send = device.allocate(side.send_total, from.columns(), from.type());
-      if (side.pack.defined()) device.run(CopyRuns{from, send, side.pack, side.send_total, false});
+    Tensor send = from;
+    if (!here.send_in_place) {
+      send = device.allocate(here.send_total, from.columns(), from.type());
+      pack_rows(device, from, send, here.pack);
     }
-    if (!side.receive_in_place) receive = device.allocate(side.receive_total, from.columns(), from.type());
-    request = communicator.start_all_to_all_v(send, side.send_rows, receive, side.receive_rows, traffic_);
+    if (!here.receive_in_place) flight.receive = device.allocate(here.receive_total, from.columns(), from.type());
+    flight.request = communicator.start_all_to_all_v(send, here.send_rows, flight.receive, here.receive_rows, traffic_);
   }
-  if (side.keep.defined()) device.run(CopyRuns{from, to, side.keep, side.kept_rows, false});
+  if (here.keep.defined()) device.run(CopyRuns{from, to, here.keep, here.kept_rows, false});
+  return flight;
+}
+
+void Exchange::finish(Device& device, Communicator& communicator, Way way, Flight& flight, const Tensor& to) const {
   if (!moves_between_ranks_) return;
-  communicator.wait(request);
-  if (side.unpack.defined()) device.run(CopyRuns{receive, to, side.unpack, side.receive_total, accumulate});
+  communicator.wait(flight.request);
+  unpack_rows(device, flight.receive, to, side(way).unpack, way == Way::backward && fan_out_);
+  flight = {};
+}
+
+void Exchange::run(Device& device, Communicator& communicator, Way way, const Tensor& from, const Tensor& to) const {
+  Flight flight = start(device, communicator, way, from, to);
+  finish(device, communicator, way, flight, to);
 }
 
 Tensor Exchange::run_forward(Device& device, Communicator& communicator, const Var& x) const {
   if (x->value.rows() != input_rows_) throw Error("exchange: the tensor has another number of rows than the plan");
   const Tensor y = device.allocate(output_rows_, x->value.columns(), x->value.type());
-  run(device, communicator, forward_, false, x->value, y);
+  run(device, communicator, Way::forward, x->value, y);
   return y;
 }
 
@@ -92,8 +141,15 @@ void Exchange::run_backward(Tape& tape, Communicator& communicator, const Var& x
   const GradientTarget target = tape.target(x);
   const Tensor& value = x->value;
   const Tensor dx = target.accumulate ? on.allocate(value.rows(), value.columns(), value.type()) : target.tensor;
-  run(on, communicator, backward_, fan_out_, result.gradient, dx);
+  run(on, communicator, Way::backward, result.gradient, dx);
   if (target.accumulate) on.run(AddScaled{dx, target.tensor, 1.0});
+}
+
+Tensor Exchange::give_back(Device& device, Communicator& communicator, const Tensor& gradient) const {
+  if (identity_) return gradient;
+  const Tensor dx = device.allocate(input_rows_, gradient.columns(), gradient.type());
+  run(device, communicator, Way::backward, gradient, dx);
+  return dx;
 }
 
 Var Exchange::apply(Tape& tape, Communicator& communicator, const Var& x) const {

@@ -8,13 +8,21 @@
 
 namespace strobe {
 
+/// Which rows of a tensor a buffer holds, in the buffer's order: runs, or where runs are short the rows one by one,
+/// which is then the shorter list and serves both ways.
+struct BufferRows {
+  Tensor runs;  // i64 [moves, 3]: from, to, rows; in the direction of its ExchangeSide
+  Tensor rows;  // i64 [buffer rows, 1] instead
+};
+
 /// Index lists of one direction: pack rows of the input into a send buffer, keep rows, unpack the receive buffer.
 struct ExchangeSide {
   bool send_in_place = false, receive_in_place = false;
   std::vector<PeerRows> send_rows, receive_rows;  // per peer, in the tensor or in the buffer
   std::int64_t send_total = 0, receive_total = 0;
   std::int64_t kept_rows = 0;
-  Tensor keep, pack, unpack;  // i64 [moves, 3]; undefined when there is nothing to do
+  Tensor keep;              // i64 [moves, 3]; undefined when there is nothing to do
+  BufferRows pack, unpack;  // likewise
 };
 
 /// An exchange ready to run. Holds device memory for its index lists.
@@ -24,6 +32,7 @@ class Exchange {
   Exchange(Device& device, const ExchangePlan& plan, Traffic traffic);
 
   bool identity() const { return identity_; }
+  std::int64_t input_rows() const { return input_rows_; }
   std::int64_t output_rows() const { return output_rows_; }
 
   /// The exchanged rows [output_rows, F] of x [input_rows, F], recorded on the tape. All ranks must call it.
@@ -31,11 +40,28 @@ class Exchange {
   /// The same where some ranks' inputs are empty or carry no gradient: the backward exchange is entered by all ranks.
   Var apply_everywhere(Tape& tape, Communicator& communicator, const Var& x) const;
 
+  /// The way back alone, for a forward exchange that was not recorded: the gradient [input_rows, F] from that of the
+  /// exchanged rows [output_rows, F]. All ranks must call it.
+  Tensor give_back(Device& device, Communicator& communicator, const Tensor& gradient) const;
+
+  /// Rows move as the plan says, or their gradients the other way round.
+  enum class Way { forward, backward };
+  /// What is between start and finish.
+  struct Flight {
+    Request request;
+    Tensor receive;
+  };
+  /// The two halves of an exchange that moves rows of `from` into rows of `to`, and leaves the other rows of `to`
+  /// alone. In between the device may compute with anything but the rows that come. Not for identities. All ranks must
+  /// call both, in the same order.
+  Flight start(Device& device, Communicator& communicator, Way way, const Tensor& from, const Tensor& to) const;
+  void finish(Device& device, Communicator& communicator, Way way, Flight& flight, const Tensor& to) const;
+
  private:
   Tensor run_forward(Device& device, Communicator& communicator, const Var& x) const;
   void run_backward(Tape& tape, Communicator& communicator, const Var& x, const Variable& result) const;
-  void run(Device& device, Communicator& communicator, const ExchangeSide& side, bool accumulate, const Tensor& from,
-           const Tensor& to) const;
+  void run(Device& device, Communicator& communicator, Way way, const Tensor& from, const Tensor& to) const;
+  const ExchangeSide& side(Way way) const { return way == Way::forward ? forward_ : backward_; }
 
   bool identity_ = true;
   bool moves_between_ranks_ = false;

@@ -64,23 +64,26 @@ struct ListScope {
 };
 
 /// Moves every cell from its owner under `from` to its owner under `to`. Both local orders are time-major.
-/// Cost: O(T P) for range maps, O(T N) for scattered ones.
+/// Cost: O(T P) for equal and for range maps, O(T N) for scattered ones.
 ExchangePlan redistribute(const Placement& from, const Placement& to, const ListScope& scope);
 
-/// Cells that each rank must read at each step and does not own: vertices ascending. Needed per step because snapshots
-/// differ.
+/// Cells that each rank must read at each step and does not own, in the order in which they lie behind its own rows:
+/// spatial ones by owner, then vertex. Needed per step because snapshots differ. Of a graph of which only the shape is
+/// known, their number.
 struct HaloNeeds {
   std::vector<std::vector<std::vector<VertexId>>> vertices;  // [P][T]
+  std::vector<std::vector<std::int64_t>> counted;            // [P][T] instead, or empty
 };
 
-/// Brings the needed cells behind the own rows: output = own rows, then halo rows ordered by step, then vertex, so the
-/// halo row of needs.vertices[r][t][i] is halo_offsets(needs, r)[t] + i. With `needs.vertices[r][t]` empty everywhere
-/// the plan is the identity.
+/// Brings the needed cells behind the own rows: output = own rows, then halo rows ordered by step, then as listed, so
+/// the halo row of needs.vertices[r][t][i] is halo_offsets(needs, r)[t] + i. With `needs.vertices[r][t]` empty
+/// everywhere the plan is the identity.
 ExchangePlan halo(const Placement& placement, const HaloNeeds& needs, const ListScope& scope);
 
-/// In-neighbours on other ranks of the vertices that each rank owns, per step, from the graph's structure.
-/// Cost O(nnz + P N) per distinct step map; nothing for steps with a single owner.
-HaloNeeds spatial_needs(const Placement& placement, const PreparedGraph& graph);
+/// In-neighbours on other ranks of the vertices that each rank owns, per step, from the graph's structure. Step t of
+/// the placement is the graph's step first_step + t. Cost O(nnz + P N) per distinct step map; nothing for steps with a
+/// single owner.
+HaloNeeds spatial_needs(const Placement& placement, const PreparedGraph& graph, std::int64_t first_step = 0);
 
 /// First halo row of each step of one rank, counted from the end of its own rows, and the total: [T + 1].
 std::vector<std::int64_t> halo_offsets(const HaloNeeds& needs, Rank rank);

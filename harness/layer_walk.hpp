@@ -1,40 +1,60 @@
-// The forward pass of one rank: per layer spatial stage, exchange, temporal stage, exchange. It knows neither the
-// equations nor the links.
+// The forward pass of one rank over one block of steps: per layer spatial stage, exchange, temporal stage, exchange. It
+// knows neither the equations nor the links.
 #pragma once
 
+#include <optional>
 #include <vector>
 
-#include "harness/cell_rows.hpp"
-#include "harness/exchange.hpp"
-#include "harness/local_graph.hpp"
-#include "harness/planned_case.hpp"
+#include "harness/block_inputs.hpp"
+#include "harness/overlapped_exchange.hpp"
 
 namespace strobe {
 
-/// What stays on a rank from pass to pass: its part of the graph and its exchanges.
+/// What one layer remembers where a block begins and where it ends: temporal state on its owners at that step, evolving
+/// weights on every rank. Null where there is nothing to remember, and in front of the first step.
+struct LayerMemory {
+  Var before, after;
+};
+
+/// What stays on a rank from pass to pass for one block: its exchanges.
 class LayerWalk {
  public:
-  LayerWalk(const PlannedCase& plan, Device& device);
+  /// `last` says that no block follows, so that nothing is remembered behind this one.
+  LayerWalk(const PlannedCase& plan, const BlockPlan& block, bool last, Device& device);
 
-  /// Embeddings of this rank's cells [own rows, F]. All ranks must call it.
-  Var forward(Tape& tape, Communicator& communicator, const Parameters& parameters, const Pass& pass) const;
+  /// Embeddings of this rank's cells of the block [own rows, F], from what `memory` [layers] remembers in front of it;
+  /// fills in what is remembered behind it. All ranks must call it.
+  Var forward(Tape& tape, Communicator& communicator, const Parameters& parameters, const Pass& pass,
+              const BlockInputs& inputs, std::vector<LayerMemory>& memory) const;
 
-  /// Bytes of the graph's structure and features on this rank.
-  std::uint64_t graph_bytes() const { return local_.a.bytes() + local_.features.bytes(); }
+  /// Brings what layer `layer` remembered behind the block before to the ranks that begin this one, as a tensor of its
+  /// own; and the gradient of that back again. All ranks must call them.
+  Tensor take_over(Device& device, Communicator& communicator, std::size_t layer, const Tensor& state) const;
+  Tensor give_back(Device& device, Communicator& communicator, std::size_t layer, const Tensor& gradient) const;
 
  private:
-  Var temporal(Tape& tape, Communicator& communicator, const Parameters& parameters, const Pass& pass,
-               std::size_t layer, const Var& x) const;
-  Var zero_state(Tape& tape, std::size_t layer) const;
-  Var step_by_step(Tape& tape, Communicator& communicator, const Parameters& parameters, const Pass& pass,
-                   std::size_t layer, const Var& x) const;
+  struct Walk;  // what one forward pass hands around
+  Var in_chunks(const Walk& walk, std::vector<LayerMemory>& memory) const;
+  /// Spatial stages from `first_layer` on that no temporal stage follows.
+  Var last_stages(const Walk& walk, std::size_t first_layer, SplittingExchange& to_spatial) const;
+  Var spatial_of_chunk(const Walk& walk, std::size_t first_layer, std::size_t last_layer, std::size_t chunk,
+                       Var x) const;
+  /// The whole layer in the model's joint form where nothing lies between its stages; null otherwise.
+  Var whole_layer(const Walk& walk, std::size_t layer, const SpatialInput& input) const;
+  Var temporal(const Walk& walk, std::size_t layer, const Var& x, LayerMemory& memory) const;
+  Var step_by_step(const Walk& walk, std::size_t layer, const Var& x, LayerMemory& memory) const;
+  Var zero_state(Tape& tape, const CellRows& cells, std::size_t layer) const;
 
   const PlannedCase& plan_;
-  LocalGraph local_;
-  CellRows spatial_cells_, temporal_cells_;
-  Exchange spatial_halo_, to_temporal_, to_spatial_;
-  std::vector<std::vector<Exchange>> handover_;  // [layers][segments - 1]
-  StepProducts products_;
+  const BlockPlan& block_;
+  bool last_;
+  CellRows temporal_cells_;
+  std::optional<Exchange> spatial_halo_, to_temporal_;  // of the block in one piece
+  Exchange to_spatial_;
+  ChunkExchanges chunk_halos_, chunks_to_temporal_, chunks_to_spatial_;  // [chunks]
+  std::vector<std::vector<Exchange>> handover_;                          // [layers][segments - 1]
+  std::vector<std::optional<Exchange>> take_over_;  // [layers]; for what crosses ranks between blocks
+  StepHalos step_halos_;
 };
 
 }  // namespace strobe

@@ -1,6 +1,7 @@
 #include "harness/local_graph.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 namespace strobe {
@@ -16,8 +17,10 @@ struct HostCsr {
 
 class LocalBuilder {
  public:
-  LocalBuilder(const PreparedGraph& graph, const Placement& placement, const HaloNeeds& needs, Rank rank)
+  LocalBuilder(const PreparedGraph& graph, std::int64_t first_step, const Placement& placement, const HaloNeeds& needs,
+               Rank rank)
       : graph_(graph),
+        first_step_(first_step),
         placement_(placement),
         needs_(needs),
         rank_(rank),
@@ -28,6 +31,7 @@ class LocalBuilder {
   const std::vector<std::int64_t>& halo() const { return halo_; }
 
   std::int64_t nonzeros() const {
+    if (!graph_.has_structure()) return expected_nonzeros();
     std::int64_t total = 0;
     for_owned_runs([&](std::int64_t first, std::int64_t count) {
       total += graph_.row_offsets[static_cast<std::size_t>(first + count)] -
@@ -58,12 +62,25 @@ class LocalBuilder {
   }
 
  private:
+  /// Of a graph of which only the shape is known: a vertex has its even share of each step's non-zeros.
+  std::int64_t expected_nonzeros() const {
+    double total = 0;
+    for (Step t = 0; t < placement_.steps(); ++t) {
+      total += static_cast<double>(graph_.step_nonzeros(static_cast<Step>(first_step_) + t)) *
+               static_cast<double>(placement_.step_rows(rank_, t)) / static_cast<double>(graph_.vertices);
+    }
+    return std::llround(total);
+  }
+
+  /// The prepared graph's row of vertex 0 at step t of the placement.
+  std::int64_t first_row(Step t) const { return (first_step_ + t) * graph_.vertices; }
+
   /// visit(first row, rows) in the prepared graph's numbering, in local order.
   template <class Visit>
   void for_owned_runs(const Visit& visit) const {
     for (Step t = 0; t < placement_.steps(); ++t) {
       for (const Run& run : placement_.map(t).owned[static_cast<std::size_t>(rank_)]) {
-        visit(static_cast<std::int64_t>(t) * graph_.vertices + run.first, run.count);
+        visit(first_row(t) + run.first, run.count);
       }
     }
   }
@@ -82,7 +99,7 @@ class LocalBuilder {
       local[static_cast<std::size_t>(v)] = static_cast<std::int32_t>(next++);
     }
     for (const Run& run : owned) {
-      const auto first = static_cast<std::size_t>(static_cast<std::int64_t>(t) * graph_.vertices + run.first);
+      const auto first = static_cast<std::size_t>(first_row(t) + run.first);
       for (std::size_t row = first; row < first + static_cast<std::size_t>(run.count); ++row)
         append_row(row, local, fp64, csr);
     }
@@ -102,6 +119,7 @@ class LocalBuilder {
   }
 
   const PreparedGraph& graph_;
+  std::int64_t first_step_;
   const Placement& placement_;
   const HaloNeeds& needs_;
   Rank rank_;
@@ -158,21 +176,22 @@ HostCsr transposed(const HostCsr& csr, std::int64_t columns, bool fp64) {
 /// Adds to `a` what makes products faster on this device. Where pairs serve every product of the model, the plain
 /// transpose is not stored beside theirs.
 void add_fast_forms(Device& device, const HostCsr& csr, const std::vector<std::int64_t>& step_rows,
-                    const ProductWidths& widths, SparseMatrix& a) {
+                    const Products& products, SparseMatrix& a) {
+  if (!products.lasting) return;
   const bool fp64 = device.precision() == ElementType::f64;
-  const bool pairs = device.wants_pairs() && device.has_values() && pairs_fit(device, widths.least);
+  const bool pairs = device.wants_pairs() && device.has_values() && pairs_fit(device, products.least);
   if (pairs) a.paired = pairs_of(device, csr, a, step_rows);
   if (!device.wants_transpose()) return;
   const HostCsr t = device.has_values() ? transposed(csr, a.columns, fp64) : HostCsr();
   if (a.paired) a.paired_transpose = pairs_of(device, t, a, step_rows);
-  if (a.paired_transpose && pairs_fit(device, widths.most)) return;
+  if (a.paired_transpose && pairs_fit(device, products.most)) return;
   a.transposed_offsets = device.move_in(t.offsets.data(), a.columns + 1, 1, ElementType::i64);
   a.transposed_indices = device.move_in(t.columns.data(), a.nonzeros, 1, ElementType::i32);
   const void* values = fp64 ? static_cast<const void*>(t.values64.data()) : t.values32.data();
   a.transposed_values = device.move_in(values, a.nonzeros, 1, device.precision());
 }
 
-SparseMatrix matrix_on_device(Device& device, const LocalBuilder& builder, const ProductWidths& widths) {
+SparseMatrix matrix_on_device(Device& device, const LocalBuilder& builder, const Products& products) {
   SparseMatrix a;
   a.rows = builder.rows().back();
   a.columns = a.rows + builder.halo().back();
@@ -188,7 +207,7 @@ SparseMatrix matrix_on_device(Device& device, const LocalBuilder& builder, const
   a.column_indices = device.move_in(csr.columns.data(), a.nonzeros, 1, ElementType::i32);
   const void* values = fp64 ? static_cast<const void*>(csr.values64.data()) : csr.values32.data();
   a.values = device.move_in(values, a.nonzeros, 1, device.precision());
-  add_fast_forms(device, csr, builder.rows(), widths, a);
+  add_fast_forms(device, csr, builder.rows(), products, a);
   a.step_rows = device.move_in(builder.rows().data(), a.steps + 1, 1, ElementType::i64);
   a.step_halo = device.move_in(builder.halo().data(), a.steps + 1, 1, ElementType::i64);
   return a;
@@ -196,11 +215,16 @@ SparseMatrix matrix_on_device(Device& device, const LocalBuilder& builder, const
 
 }  // namespace
 
-LocalGraph build_local_graph(Device& device, const PreparedGraph& graph, const Placement& placement,
-                             const HaloNeeds& needs, const ProductWidths& widths) {
-  const LocalBuilder builder(graph, placement, needs, device.rank());
+SparseMatrix build_local_matrix(Device& device, const PreparedGraph& graph, std::int64_t first_step,
+                                const Placement& placement, const HaloNeeds& needs, const Products& products) {
+  return matrix_on_device(device, LocalBuilder(graph, first_step, placement, needs, device.rank()), products);
+}
+
+LocalGraph build_local_graph(Device& device, const PreparedGraph& graph, std::int64_t first_step,
+                             const Placement& placement, const HaloNeeds& needs, const Products& products) {
+  const LocalBuilder builder(graph, first_step, placement, needs, device.rank());
   LocalGraph local;
-  if (widths.most > 0) local.a = matrix_on_device(device, builder, widths);
+  if (products.most > 0) local.a = matrix_on_device(device, builder, products);
   const std::int64_t rows = builder.rows().back();
   if (!device.has_values()) {
     local.features = device.move_in(nullptr, rows, graph.feature_width, device.precision());

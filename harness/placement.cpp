@@ -68,6 +68,28 @@ Placement by_vertex(std::vector<Rank> owner_of_vertex, std::int64_t steps, int r
   return placement;
 }
 
+Placement of_steps(const Placement& placement, const std::vector<Step>& steps) {
+  Placement part;
+  part.ranks = placement.ranks;
+  part.vertices = placement.vertices;
+  std::vector<std::int32_t> new_map(placement.maps.size(), -1);
+  for (const Step t : steps) {
+    const auto old_map = static_cast<std::size_t>(placement.map_of_step[static_cast<std::size_t>(t)]);
+    if (new_map[old_map] < 0) {
+      new_map[old_map] = static_cast<std::int32_t>(part.maps.size());
+      part.maps.push_back(placement.maps[old_map]);
+    }
+    part.map_of_step.push_back(new_map[old_map]);
+  }
+  return part;
+}
+
+std::vector<Step> step_range(std::int64_t first, std::int64_t count) {
+  std::vector<Step> steps(static_cast<std::size_t>(count));
+  std::iota(steps.begin(), steps.end(), static_cast<Step>(first));
+  return steps;
+}
+
 std::vector<Rank> contiguous_owners(std::int64_t count, int ranks) {
   std::vector<Rank> owners;
   owners.reserve(static_cast<std::size_t>(count));
@@ -84,7 +106,7 @@ std::vector<std::int64_t> positions_in_owner(const VertexMap& map, std::int64_t 
     return positions;
   }
   std::vector<std::int64_t> next(map.owned.size(), 0);
-  for (std::size_t v = 0; v < positions.size(); ++v) positions[v] = next[static_cast<std::size_t>(map.owner[v])]++;
+  for (std::size_t v = 0; v < map.owner.size(); ++v) positions[v] = next[static_cast<std::size_t>(map.owner[v])]++;
   return positions;
 }
 

@@ -9,11 +9,11 @@
 
 namespace strobe {
 
-/// Who owns the vertices of one step: a single rank, or one rank per vertex. Ranks' vertices are kept as ascending
-/// runs.
+/// Who owns the vertices of one step: a single rank, one rank per vertex, or nobody. Ranks' vertices are kept as
+/// ascending runs.
 struct VertexMap {
   Rank single = -1;                       // >= 0: this rank owns every vertex
-  std::vector<Rank> owner;                // [N] when single < 0
+  std::vector<Rank> owner;                // [N] when single < 0, [0] when nobody owns them
   std::vector<std::vector<Run>> owned;    // [P] vertex runs of each rank
   std::vector<std::int64_t> owned_count;  // [P]
   Rank owner_of(VertexId v) const { return single >= 0 ? single : owner[static_cast<std::size_t>(v)]; }
@@ -50,6 +50,12 @@ struct Placement {
 Placement by_time(std::int64_t vertices, const std::vector<Rank>& owner_of_step, int ranks);
 /// Vertices to ranks, the same at every step.
 Placement by_vertex(std::vector<Rank> owner_of_vertex, std::int64_t steps, int ranks);
+
+/// The placement of `steps` alone: its step i is steps[i] of `placement`.
+Placement of_steps(const Placement& placement, const std::vector<Step>& steps);
+
+/// first, first + 1, ... (`count` of them).
+std::vector<Step> step_range(std::int64_t first, std::int64_t count);
 
 /// Owner of each of `count` items when ranks get even contiguous shares.
 std::vector<Rank> contiguous_owners(std::int64_t count, int ranks);

@@ -5,15 +5,36 @@
 #include <nlohmann/json.hpp>
 
 #include "core/hash.hpp"
+#include "harness/block_store.hpp"
 #include "harness/planned_case.hpp"
+#include "workloads/partitioning.hpp"
 
 namespace strobe {
 namespace {
 
+std::string kind_of(const Placement& placement) {
+  if (placement.keeps_timelines()) return "by vertex";
+  const bool whole_steps =
+      std::all_of(placement.maps.begin(), placement.maps.end(), [](const auto& map) { return map->single >= 0; });
+  return whole_steps ? "by time" : "by time and vertex";
+}
+
+/// Rows that one spatial pass over all steps must carry between ranks, counted from the graph and not from the
+/// exchanges; null of a graph that is known by its shape only.
+Json spatial_cut(const Placement& placement, const PreparedGraph& graph) {
+  if (!graph.has_structure()) return nullptr;
+  std::int64_t rows = 0;
+  for (Step t = 0; t < placement.steps(); ++t) {
+    const VertexMap& map = placement.map(t);
+    if (map.single < 0) rows += connectivity_minus_one(graph, t, map.owner, placement.ranks);
+  }
+  return rows;
+}
+
 Json describe_placement(const Placement& placement) {
   std::vector<std::int64_t> rows;
   for (Rank r = 0; r < placement.ranks; ++r) rows.push_back(placement.rows(r));
-  return Json{{"kind", placement.keeps_timelines() ? "by vertex" : "by time"},
+  return Json{{"kind", kind_of(placement)},
               {"cells_per_rank", rows},
               {"max_over_mean_cells", static_cast<double>(*std::max_element(rows.begin(), rows.end())) *
                                           static_cast<double>(rows.size()) /
@@ -36,24 +57,35 @@ Json describe_exchange(const std::string& name, const std::string& traffic, cons
   return exchange;
 }
 
-Json describe_exchanges(const PlannedCase& plan) {
+Json describe_exchanges(const PlannedCase& plan, const BlockPlan& block) {
   Json exchanges = Json::array();
   for (std::size_t l = 0; l < plan.layers.size(); ++l) {
     const LayerShape& layer = plan.layers[l];
     const std::string prefix = "layer " + std::to_string(l + 1) + " ";
     if (layer.reads_neighbours) {
       exchanges.push_back(
-          describe_exchange(prefix + "neighbours", "halo", plan.spatial_halo, layer.input_width, plan.fp64));
+          describe_exchange(prefix + "neighbours", "halo", block.spatial_halo, layer.input_width, plan.fp64));
     }
-    if (layer.need == TemporalNeed::none || layer.need == TemporalNeed::weights_only) continue;
+    if (!walks_timelines(layer)) continue;
     exchanges.push_back(
-        describe_exchange(prefix + "to temporal", "redistribute", plan.to_temporal, layer.spatial_width, plan.fp64));
+        describe_exchange(prefix + "to temporal", "redistribute", block.to_temporal, layer.spatial_width, plan.fp64));
     exchanges.push_back(
-        describe_exchange(prefix + "to spatial", "redistribute", plan.to_spatial, layer.temporal_width, plan.fp64));
+        describe_exchange(prefix + "to spatial", "redistribute", block.to_spatial, layer.temporal_width, plan.fp64));
   }
   exchanges.push_back(
-      describe_exchange("training samples", "halo", plan.train.halo, plan.layers.back().temporal_width, plan.fp64));
+      describe_exchange("training samples", "halo", block.train.halo, plan.layers.back().temporal_width, plan.fp64));
   return exchanges;
+}
+
+/// Each block with its exchanges: [first step, step behind the last).
+Json describe_blocks(const PlannedCase& plan) {
+  Json blocks = Json::array();
+  for (const BlockPlan& block : plan.blocks) {
+    blocks.push_back({{"steps", {block.first_step, block.first_step + block.steps()}},
+                      {"chunks", std::max<std::size_t>(1, block.chunks.size())},
+                      {"exchanges", describe_exchanges(plan, block)}});
+  }
+  return blocks;
 }
 
 /// Content hash of the drawn samples: two runs with the same hash learnt from the same pairs.
@@ -85,6 +117,13 @@ Json describe_bytes(const PlannedCase& plan) {
   return bytes;
 }
 
+/// Null when blocks move in one piece, which is not counted on every device.
+Json describe_transfer(const PlannedCase& plan) {
+  if (!moves_snapshots(plan.request)) return nullptr;
+  const TransferBytes bytes = planned_transfer_bytes(plan);
+  return Json{{"snapshots", bytes.snapshots}, {"features", bytes.features}, {"total", bytes.total()}};
+}
+
 }  // namespace
 
 Json plan_case(const Case& c) {
@@ -104,6 +143,7 @@ Json plan_case(const Case& c) {
                 {"feature_width", plan->graph->feature_width}}},
               {"spatial_placement", describe_placement(plan->strategy.spatial)},
               {"temporal_placement", describe_placement(plan->strategy.temporal)},
+              {"connectivity_minus_one", spatial_cut(plan->strategy.spatial, *plan->graph)},
               {"schedule", {{"kind", plan->strategy.schedule.kind}, {"blocks", blocks}}},
               {"staleness", plan->strategy.staleness},
               {"approximations", plan->strategy.approximations},
@@ -113,7 +153,9 @@ Json plan_case(const Case& c) {
                 {"train_sha256", samples_sha256(plan->task_data->train)},
                 {"test_sha256", samples_sha256(plan->task_data->test)}}},
               {"parameters", parameters},
-              {"exchanges", describe_exchanges(*plan)},
+              {"blocks", describe_blocks(*plan)},
+              {"notes", plan->notes},
+              {"planned_transfer_bytes_per_epoch", describe_transfer(*plan)},
               {"planned_bytes_per_epoch", describe_bytes(*plan)}};
 }
 

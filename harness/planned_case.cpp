@@ -1,12 +1,17 @@
 #include "harness/planned_case.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <list>
 #include <mutex>
 #include <nlohmann/json.hpp>
 
 #include "backends/communicator.hpp"
+#include "harness/block_store.hpp"
 #include "harness/checkpoint.hpp"
+#include "harness/overlap_plan.hpp"
+#include "harness/planned_peak.hpp"
 #include "workloads/workload.hpp"
 
 namespace strobe {
@@ -37,7 +42,11 @@ class RecentlyMade {
 std::string text_of(const Json& plugin, const char* key) { return plugin.at(key).get<std::string>(); }
 
 /// The plan's graph preprocessed as a model wants it.
-std::shared_ptr<const PreparedGraph> prepared_graph(const PlannedCase& plan, const Preprocessing& what) {
+std::shared_ptr<const PreparedGraph> prepared_graph(PlannedCase& plan, const Preprocessing& what) {
+  if (plan.shape != nullptr) {
+    return std::make_shared<PreparedGraph>(
+        prepare_shape(plan.shape->complete, what, plan.shape->samples.steps, plan.notes));
+  }
   static RecentlyMade<PreparedGraph> prepared;
   const Case& c = plan.request;
   const std::string how = c.workload.dump() + std::to_string(c.seed) + what.smooth + std::to_string(what.window) +
@@ -51,6 +60,13 @@ void load_graph(PlannedCase& plan) {
   static RecentlyMade<SnapshotGraph> graphs;
   static RecentlyMade<TaskData> draws;
   const Case& c = plan.request;
+  if (is_shape_workload(text_of(c.workload, "name"))) {
+    plan.shape = std::make_shared<ShapeCase>(make_shape_case(c, *plan.task));
+    plan.notes = plan.shape->complete.notes;
+    plan.task_data = std::make_shared<TaskData>(TaskData{plan.shape->samples.steps, {}, {}});
+    plan.graph = prepared_graph(plan, plan.model->preprocessing());
+    return;
+  }
   const std::string workload_key = c.workload.dump() + std::to_string(c.seed);
   plan.raw = graphs.get(workload_key, [&] {
     return load_workload(text_of(c.workload, "name"), c.workload, static_cast<std::uint64_t>(c.seed));
@@ -82,44 +98,79 @@ void check_world(const Case& c) {
                     std::to_string(c.ranks));
 }
 
-void check_supported(const PlannedCase& plan) {
-  if (plan.strategy.schedule.kind != "full_batch" || plan.strategy.staleness != "exact") {
-    throw InvalidRequest("/strategy", "this run loop walks exact full-batch schedules, not " +
-                                          plan.strategy.schedule.kind + " with " + plan.strategy.staleness + " reads");
+void check_supported(const PlannedCase& plan, std::int64_t blocks) {
+  const Schedule& schedule = plan.strategy.schedule;
+  if ((schedule.kind != "full_batch" && schedule.kind != "blocks") || plan.strategy.staleness != "exact") {
+    throw InvalidRequest("/strategy", "this run loop walks exact schedules of all steps or of blocks of them, not " +
+                                          schedule.kind + " with " + plan.strategy.staleness + " reads");
+  }
+  if (static_cast<std::int64_t>(schedule.blocks.size()) != blocks) {
+    throw InvalidRequest("/nb", "this strategy cannot go through the timeline in blocks; set nb=1");
   }
 }
 
-void derive_exchanges(PlannedCase& plan) {
-  const ListScope scope = list_scope(plan.request);
-  const Placement& spatial = plan.strategy.spatial;
-  const Placement& temporal = plan.strategy.temporal;
-  if (plan.any_layer_reads_neighbours()) {
-    plan.spatial_needs = spatial_needs(spatial, *plan.graph);
-  } else {
-    plan.spatial_needs.vertices.assign(static_cast<std::size_t>(spatial.ranks),
-                                       std::vector<std::vector<VertexId>>(static_cast<std::size_t>(spatial.steps())));
+/// The number of blocks that the case asks for. Throws InvalidRequest for one that its steps cannot have.
+std::int64_t asked_blocks(const PlannedCase& plan) {
+  const std::int64_t steps = plan.graph->steps, blocks = block_count(plan.request);
+  if (blocks <= steps) return blocks;
+  throw InvalidRequest("/nb", std::to_string(blocks) + " blocks, but only " + std::to_string(steps) +
+                                  " steps are trained on; a block needs a step");
+}
+
+/// What depends on the number of blocks.
+void lay_out(PlannedCase& plan, std::int64_t blocks) {
+  const Case& c = plan.request;
+  const auto& strategy = StrategyRegistry::instance().find(text_of(c.strategy, "name"), "/strategy");
+  const ListScope scope = list_scope(c);
+  plan.strategy = strategy.value(
+      {*plan.graph, plan.ranks(), static_cast<std::uint64_t>(c.seed), even_blocks(plan.graph->steps, blocks)},
+      c.strategy);
+  check_supported(plan, blocks);
+  plan.blocks = derive_blocks(plan, scope);
+  check_transfer(plan);
+  plan.test_steps = steps_tested(plan);
+  plan.test = place_test_samples(plan, plan.test_steps, scope);
+  count_planned_bytes(plan);
+}
+
+/// Lays the plan out in as few blocks as keep every rank within the case's memory limit.
+void lay_out_within_memory(PlannedCase& plan) {
+  const auto gib = [](std::uint64_t bytes) { return static_cast<double>(bytes) / (1024.0 * 1024.0 * 1024.0); };
+  std::uint64_t least = 0;
+  std::int64_t blocks_of_least = 0;
+  for (const std::int64_t blocks : useful_block_counts(plan.graph->steps)) {
+    try {
+      lay_out(plan, blocks);
+    } catch (const InvalidRequest&) {
+      if (blocks == 1) throw;
+      break;  // fewer steps to a block than the strategy can divide
+    }
+    const PlannedPeak peak = planned_peak(plan);
+    if (peak.fits()) {
+      plan.notes.push_back(
+          fmt::format("nb=auto chose {} blocks: planned peak {:.6f} GiB a rank", blocks, gib(peak.bytes)));
+      return;
+    }
+    if (blocks_of_least == 0 || peak.bytes < least) {
+      least = peak.bytes;
+      blocks_of_least = blocks;
+    }
   }
-  plan.spatial_halo = halo(spatial, plan.spatial_needs, scope);
-  plan.to_temporal = redistribute(spatial, temporal, scope);
-  plan.to_spatial = redistribute(temporal, spatial, scope);
-  plan.segments = temporal_segments(temporal);
-  plan.spatial_segments = temporal_segments(spatial);
-  for (const Preprocessing& support : plan.model->supports()) {
-    plan.supports.push_back(split_into_steps(*prepared_graph(plan, support), spatial, scope));
-  }
-  for (std::size_t l = 0; l < plan.layers.size(); ++l) {
-    const LayerShape& layer = plan.layers[l];
-    const bool steps = layer.step_by_step;
-    plan.handover.push_back(!remembers(layer.need) ? StateHandover()
-                                                   : state_handover(steps ? spatial : temporal,
-                                                                    steps ? plan.spatial_segments : plan.segments,
-                                                                    *plan.model, static_cast<int>(l), scope));
-  }
-  plan.train = place_samples(plan.task_data->train, spatial, scope);
-  plan.test = place_samples(plan.task_data->test, spatial, scope);
+  throw InvalidRequest("/memory_limit_gib",
+                       fmt::format("no number of blocks fits {} GiB a rank; the least is {:.6f} GiB, with nb={}",
+                                   plan.request.memory_limit_gib, gib(least), blocks_of_least));
 }
 
 }  // namespace
+
+std::vector<std::int64_t> useful_block_counts(std::int64_t steps) {
+  std::vector<std::int64_t> counts;
+  for (std::int64_t size = steps; size >= 1; --size) {
+    const std::int64_t blocks = (steps + size - 1) / size;
+    if (counts.empty() || counts.back() != blocks) counts.push_back(blocks);
+  }
+  return counts;
+}
 
 bool PlannedCase::any_layer_reads_neighbours() const {
   return std::any_of(layers.begin(), layers.end(), [](const LayerShape& layer) { return layer.reads_neighbours; });
@@ -141,7 +192,7 @@ std::shared_ptr<const PlannedCase> make_plan(const Case& request) {
   plan->fp64 = request.precision == "fp64";
   plan->model = ModelRegistry::instance().find(text_of(request.model, "name"), "/model").value(request.model);
   plan->task = TaskRegistry::instance().find(text_of(request.task, "name"), "/task").value(request.task);
-  const auto& strategy = StrategyRegistry::instance().find(text_of(request.strategy, "name"), "/strategy");
+  StrategyRegistry::instance().find(text_of(request.strategy, "name"), "/strategy");
   if (request.ranks < 1)
     throw InvalidRequest("/ranks", "at least 1 rank is needed, not " + std::to_string(request.ranks));
   check_world(request);
@@ -153,11 +204,15 @@ std::shared_ptr<const PlannedCase> make_plan(const Case& request) {
   }
   for (const ParameterShape& shape : plan->parameters) plan->parameter_count += shape.rows * shape.columns;
   if (!request.load_model.empty()) plan->start_values = load_weights(request.load_model, request, plan->parameters);
-  plan->strategy =
-      strategy.value({*plan->graph, plan->ranks(), static_cast<std::uint64_t>(request.seed)}, request.strategy);
-  check_supported(*plan);
-  derive_exchanges(*plan);
-  count_planned_bytes(*plan);
+  for (const Preprocessing& support : plan->model->supports()) {
+    plan->support_graphs.push_back(prepared_graph(*plan, support));
+  }
+  if (const std::int64_t blocks = asked_blocks(*plan); blocks > 0) {
+    lay_out(*plan, blocks);
+  } else {
+    lay_out_within_memory(*plan);
+  }
+  note_overlap(*plan);
   return plan;
 }
 

@@ -5,11 +5,9 @@
 #include <array>
 #include <memory>
 
+#include "harness/block_plan.hpp"
 #include "harness/case.hpp"
-#include "harness/exchange_plan.hpp"
-#include "harness/placed_samples.hpp"
-#include "harness/state_handover.hpp"
-#include "harness/step_supports.hpp"
+#include "harness/shape_case.hpp"
 #include "harness/strategy.hpp"
 #include "models/model.hpp"
 #include "models/task.hpp"
@@ -18,7 +16,8 @@ namespace strobe {
 
 struct PlannedCase {
   Case request;
-  std::shared_ptr<const SnapshotGraph> raw;
+  std::shared_ptr<const SnapshotGraph> raw;  // null when the workload is a shape
+  std::shared_ptr<const ShapeCase> shape;    // null when it is a graph
   std::shared_ptr<const PreparedGraph> graph;
   std::shared_ptr<const TaskData> task_data;
   std::shared_ptr<const Model> model;
@@ -28,24 +27,33 @@ struct PlannedCase {
   std::int64_t parameter_count = 0;
   std::vector<double> start_values;  // [parameter_count] from a loaded model, or empty
   StrategyPlan strategy;
-  HaloNeeds spatial_needs;
-  ExchangePlan spatial_halo, to_temporal, to_spatial;
-  std::vector<TemporalSegment> segments;          // of the temporal placement
-  std::vector<TemporalSegment> spatial_segments;  // of the spatial placement, for layers that go step by step
-  std::vector<StateHandover> handover;            // [layers]; without plans for layers that remember nothing
-  StepSupports supports;                          // of layers that go step by step
-  PlacedSamples train, test;
+  std::vector<std::shared_ptr<const PreparedGraph>> support_graphs;  // of Model::supports
+  std::vector<BlockPlan> blocks;                                     // of the schedule, in order
+  std::vector<Step> test_steps;                                      // that test samples read, ascending
+  PlacedSamples test;                                                // under the spatial placement of these steps
+  std::vector<std::string> notes;                                    // what was assumed, one sentence each
   bool fp64 = false;
   /// Bytes that all ranks together send in one epoch, by traffic, in order of `traffic_names`.
   std::array<std::uint64_t, traffic_count> planned_bytes{};
 
   int ranks() const { return static_cast<int>(request.ranks); }
+  /// Whether the last block keeps its records from the first forward pass, so that it is not computed again.
+  bool keeps_last_block() const { return blocks.size() == 1 || !request.rerun_last; }
   bool any_layer_reads_neighbours() const;
 };
 
 /// Loads, preprocesses, draws samples, asks the strategy and derives the exchanges. Graphs are kept for the next case
 /// of the same workload. Throws InvalidRequest or InvalidInput; nothing is measured.
 std::shared_ptr<const PlannedCase> make_plan(const Case& request);
+
+/// Runs a case that was planned, as run_case does. `c` may differ from the plan's own request in the cluster and in the
+/// memory limit, on which plans do not depend (but for nb=auto).
+CaseResult run_planned(const std::shared_ptr<const PlannedCase>& plan, const Case& c,
+                       std::vector<std::vector<Span>>* trace = nullptr, const ModelOutputs& outputs = {});
+
+/// Steps of the largest block at a number of blocks fall as that number grows; the smallest numbers of blocks for each
+/// size of block, ascending from 1 to `steps`.
+std::vector<std::int64_t> useful_block_counts(std::int64_t steps);
 
 /// Fills `planned_bytes` from the plan's exchanges.
 void count_planned_bytes(PlannedCase& plan);

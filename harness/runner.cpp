@@ -36,6 +36,17 @@ LaunchRequest launch_request(const Case& c) {
   return request;
 }
 
+void add_cluster_notes(const Cluster& cluster, std::vector<std::string>& notes) {
+  if (!cluster.calibrated) notes.push_back("uncalibrated");
+  if (cluster.extrapolated()) {
+    notes.push_back(fmt::format("extrapolated to {} nodes of {} described", cluster.nodes, cluster.described_nodes));
+  }
+  if (cluster.price_per_node_hour > 0) {
+    notes.push_back(fmt::format("price {} {} per node hour, {}, {}", cluster.price_per_node_hour,
+                                cluster.price_currency, cluster.price_region, cluster.price_date));
+  }
+}
+
 /// Facts of the case that do not depend on how it goes.
 CaseResult empty_result(const PlannedCase& plan, const LaunchRequest& launch) {
   CaseResult result;
@@ -43,6 +54,7 @@ CaseResult empty_result(const PlannedCase& plan, const LaunchRequest& launch) {
   result.items_per_epoch = static_cast<double>(plan.graph->nonzeros());
   result.approximations = plan.strategy.approximations;
   result.exact = result.approximations.empty();
+  result.notes = plan.notes;
   for (int traffic = 0; traffic < traffic_count; ++traffic) {
     result.planned_bytes[std::string(traffic_names[traffic])] = plan.planned_bytes[static_cast<std::size_t>(traffic)];
   }
@@ -54,7 +66,7 @@ CaseResult empty_result(const PlannedCase& plan, const LaunchRequest& launch) {
     result.peak_bytes_per_second = static_cast<double>(c.ranks) * cluster.gpu.memory_bytes_per_second;
     const double nodes = static_cast<double>((c.ranks + cluster.gpus_per_node - 1) / cluster.gpus_per_node);
     result.dollars_per_second = nodes * cluster.price_per_node_hour / 3600.0;
-    if (!cluster.calibrated) result.notes.push_back("uncalibrated");
+    add_cluster_notes(cluster, result.notes);
   }
   return result;
 }
@@ -152,8 +164,12 @@ RankWishes rank_wishes(const PlannedCase& plan, bool spans, const ModelOutputs& 
 
 CaseResult run_case(const Case& c, std::vector<std::vector<Span>>* trace, const ModelOutputs& outputs) {
   check_outputs(c, outputs);
+  return run_planned(make_plan(c), c, trace, outputs);
+}
+
+CaseResult run_planned(const std::shared_ptr<const PlannedCase>& plan, const Case& c,
+                       std::vector<std::vector<Span>>* trace, const ModelOutputs& outputs) {
   const LaunchRequest launch = launch_request(c);
-  const std::shared_ptr<const PlannedCase> plan = make_plan(c);
   TrainingState start;
   if (outputs.resume_training) start = load_checkpoint(outputs.checkpoint, c, plan->parameters);
   CaseResult result = empty_result(*plan, launch);

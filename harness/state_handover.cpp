@@ -25,18 +25,22 @@ std::vector<TemporalSegment> temporal_segments(const Placement& placement) {
   return segments;
 }
 
-StateHandover state_handover(const Placement& placement, const std::vector<TemporalSegment>& segments,
-                             const Model& model, int layer, const ListScope& scope) {
+StateHandover state_handover(const Placement* before, const Placement& placement,
+                             const std::vector<TemporalSegment>& segments, std::int64_t first_step, const Model& model,
+                             int layer, const ListScope& scope) {
   StateHandover handover;
-  handover.shape.resize(segments.size());
   handover.plans.resize(segments.size());
-  for (std::size_t s = 1; s < segments.size(); ++s) {
-    const StateShape shape = model.state(layer, segments[s].first_step);
-    const auto before = static_cast<Step>(segments[s - 1].first_step), here = static_cast<Step>(segments[s].first_step);
-    handover.shape[s] = shape;
-    handover.plans[s] = redistribute(repeated(placement, before, shape.rows_per_vertex),
+  for (std::size_t s = 0; s < segments.size(); ++s) {
+    const auto here = static_cast<Step>(segments[s].first_step);
+    const StateShape shape = model.state(layer, first_step + here);
+    handover.shape.push_back(shape);
+    if (s == 0 && before == nullptr) continue;
+    const Placement& from = s == 0 ? *before : placement;
+    const auto last = static_cast<Step>(s == 0 ? before->steps() - 1 : here - 1);
+    handover.plans[s] = redistribute(repeated(from, last, shape.rows_per_vertex),
                                      repeated(placement, here, shape.rows_per_vertex), scope);
   }
+  handover.shape.push_back(model.state(layer, first_step + placement.steps()));
   return handover;
 }
 

@@ -9,7 +9,7 @@
 
 namespace strobe {
 
-/// A maximal run of steps with one vertex map.
+/// A maximal run of steps of a block with one vertex map; steps count from the block's first.
 struct TemporalSegment {
   std::int64_t first_step = 0;
   std::int64_t steps = 0;
@@ -26,14 +26,17 @@ inline bool remembers(TemporalNeed need) {
 /// Whether a layer's temporal stage walks whole timelines under the temporal placement.
 inline bool walks_timelines(const LayerShape& layer) { return remembers(layer.need) && !layer.step_by_step; }
 
-/// The state exchanges of one layer: plans[s] brings the state to the owners of segment s, for s >= 1.
+/// The state exchanges of one layer in one block of steps: plans[s] brings the state to the owners of segment s, from
+/// those of the segment before it, which for s = 0 is the last one of the block before.
 struct StateHandover {
-  std::vector<StateShape> shape;    // [segments]; of the state that segment s starts from
-  std::vector<ExchangePlan> plans;  // [segments]; plans[0] is not used
+  std::vector<StateShape> shape;    // [segments + 1]; of the state that segment s starts from, and of what lies behind
+  std::vector<ExchangePlan> plans;  // [segments]; plans[0] is not used in the first block
 };
 
-/// Cost O(segments * N).
-StateHandover state_handover(const Placement& placement, const std::vector<TemporalSegment>& segments,
-                             const Model& model, int layer, const ListScope& scope);
+/// Hand-overs of a block whose steps lie under `placement`, from `first_step` on. `before` is the placement of the
+/// block before, null for the first. Cost O(segments * N).
+StateHandover state_handover(const Placement* before, const Placement& placement,
+                             const std::vector<TemporalSegment>& segments, std::int64_t first_step, const Model& model,
+                             int layer, const ListScope& scope);
 
 }  // namespace strobe

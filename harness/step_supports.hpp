@@ -12,42 +12,41 @@ namespace strobe {
 
 /// One support at one step, for all ranks.
 struct StepSupport {
-  std::shared_ptr<const PreparedGraph> graph;  // of this step alone, without features
-  Placement placement;                         // likewise
+  std::shared_ptr<const PreparedGraph> graph;  // of all steps
+  std::int64_t step = 0;                       // which of them
+  Placement placement;                         // of this step alone, like the needs and the halo
   HaloNeeds needs;
   ExchangePlan halo;
 };
 
-/// The supports of a plan: [supports][steps].
+/// The supports of a block: [supports][steps].
 using StepSupports = std::vector<std::vector<StepSupport>>;
 
-/// One support from its prepared graph, under `spatial`. Cost O(nnz + T P).
-std::vector<StepSupport> split_into_steps(const PreparedGraph& graph, const Placement& spatial, const ListScope& scope);
+/// One support from its prepared graph for the steps of `spatial`, whose step t is the graph's step first_step + t.
+/// Cost O(nnz + T P).
+std::vector<StepSupport> split_into_steps(const std::shared_ptr<const PreparedGraph>& graph, std::int64_t first_step,
+                                          const Placement& spatial, const ListScope& scope);
 
-/// One rank's side: matrices and exchanges on its device, [supports][steps].
-class StepProducts {
+/// One rank's matrices on its device: [supports][steps].
+using StepMatrices = std::vector<std::vector<SparseMatrix>>;
+StepMatrices step_matrices(Device& device, const StepSupports& supports, const Products& products);
+
+/// One rank's halos: [supports][steps].
+using StepHalos = std::vector<std::vector<Exchange>>;
+StepHalos step_halos(Device& device, const StepSupports& supports);
+
+/// The products of step `step` of the block, to be handed to Model::step.
+class StepNeighbours final : public Neighbours {
  public:
-  StepProducts(Device& device, const StepSupports& supports, std::int64_t width);
-
-  /// The products of step `t`, to be handed to Model::step.
-  class AtStep final : public Neighbours {
-   public:
-    AtStep(const StepProducts& all, Communicator& communicator, std::int64_t t)
-        : all_(all), communicator_(communicator), step_(static_cast<std::size_t>(t)) {}
-    Var product(Tape& tape, int support, const Var& x) const override;
-
-   private:
-    const StepProducts& all_;
-    Communicator& communicator_;
-    std::size_t step_;
-  };
+  StepNeighbours(const StepMatrices& matrices, const StepHalos& halos, Communicator& communicator, std::size_t step)
+      : matrices_(matrices), halos_(halos), communicator_(communicator), step_(step) {}
+  Var product(Tape& tape, int support, const Var& x) const override;
 
  private:
-  struct One {
-    SparseMatrix a;
-    Exchange halo;
-  };
-  std::vector<std::vector<One>> products_;
+  const StepMatrices& matrices_;
+  const StepHalos& halos_;
+  Communicator& communicator_;
+  std::size_t step_;
 };
 
 }  // namespace strobe

@@ -84,6 +84,7 @@ Json setting_value(const CaseTree& tree, const Setting& setting) {
   const CaseSlot* slot = find_case_slot(parts.front());
   const std::string& key = parts.back();
   if (slot != nullptr && (parts.size() == 1 || key == "name")) return setting.text;
+  if (parts.front() == "cluster" && parts.size() == 2) return setting.text;
   const FieldTable* table = &case_fields();
   if (slot != nullptr) {
     const Json held = tree.json.contains(slot->name) ? tree.json.at(slot->name) : Json::object();
@@ -149,7 +150,8 @@ void check_unique_paths(const std::vector<Setting>& settings) {
 void apply_settings(CaseTree& tree, const std::vector<Setting>& settings) {
   for (const bool names : {true, false}) {  // names first: they decide which parameters there are
     for (const Setting& setting : settings) {
-      const bool is_name = find_case_slot(setting.path) != nullptr || setting.path.ends_with(".name");
+      const bool is_name = find_case_slot(setting.path) != nullptr || setting.path.ends_with(".name") ||
+                           setting.path == "cluster";
       if (is_name == names) set_path(tree, setting.path, setting_value(tree, setting), setting.origin, true);
     }
   }

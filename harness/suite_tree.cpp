@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "backends/cluster.hpp"
 #include "core/errors.hpp"
 #include "harness/case.hpp"
 #include "harness/case_slots.hpp"
@@ -45,6 +46,38 @@ void set_plugin(CaseTree& tree, const std::string& slot, const Json& value, cons
   tree.origin["/" + slot] = where;
 }
 
+std::string text_of_value(const Json& value) { return value.is_string() ? value.get<std::string>() : value.dump(); }
+
+/// A cluster as text, NAME:key=value,...: from that text, or from an object {"name", "nodes", "gpu": {...}}.
+std::string cluster_text(const Json& value, const std::string& where) {
+  if (!value.is_object()) return text_of_value(value);
+  std::string text = value.value("name", std::string());
+  for (const auto& [key, change] : value.items()) {
+    if (key == "name") continue;
+    if (!change.is_object()) {
+      text = change_cluster(text, key, text_of_value(change));
+      continue;
+    }
+    if (key != "gpu") throw InvalidRequest(where + "/" + key, "expected a number or text, found " + change.dump());
+    for (const auto& [inner, number] : change.items()) {
+      text = change_cluster(text, "gpu." + inner, text_of_value(number));
+    }
+  }
+  return text;
+}
+
+/// Sets the cluster, or one of its keys. Changes that came before the name, as a matrix may order them, are kept.
+void set_cluster(CaseTree& tree, const std::string& key, const Json& value, const std::string& where) {
+  const std::string held = tree.json.contains("cluster") ? text_of_value(tree.json.at("cluster")) : "";
+  if (!key.empty()) {
+    tree.json["cluster"] = change_cluster(held, key, text_of_value(value));
+  } else {
+    const std::string wanted = cluster_text(value, where);
+    tree.json["cluster"] = held.rfind(':', 0) == 0 && wanted.find(':') == std::string::npos ? wanted + held : wanted;
+  }
+  tree.origin["/cluster"] = where;
+}
+
 }  // namespace
 
 std::vector<std::string> split_path(const std::string& path, const std::string& where) {
@@ -56,7 +89,7 @@ std::vector<std::string> split_path(const std::string& path, const std::string& 
       throw InvalidRequest(where, fmt::format("'{}' is not a key; write ranks or strategy.partitioner", path));
   }
   require_key(parts.front(), where);
-  if (parts.size() == 2 && find_case_slot(parts.front()) == nullptr) {
+  if (parts.size() == 2 && find_case_slot(parts.front()) == nullptr && parts.front() != "cluster") {
     throw InvalidRequest(where, fmt::format("'{}' has no parameters, so '{}' is not a key", parts.front(), path));
   }
   return parts;
@@ -64,7 +97,9 @@ std::vector<std::string> split_path(const std::string& path, const std::string& 
 
 void set_path(CaseTree& tree, const std::string& path, const Json& value, const std::string& where, bool replaces) {
   const std::vector<std::string> parts = split_path(path, where);
-  if (find_case_slot(parts.front()) == nullptr) {
+  if (parts.front() == "cluster") {
+    set_cluster(tree, parts.size() == 2 ? parts.back() : "", value, where);
+  } else if (find_case_slot(parts.front()) == nullptr) {
     tree.json[parts.front()] = value;
     tree.origin["/" + parts.front()] = where;
   } else if (parts.size() == 1) {

@@ -1,17 +1,26 @@
 #include "harness/training.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "core/interrupt.hpp"
 #include "harness/device_samples.hpp"
 #include "harness/exchange.hpp"
-#include "harness/layer_walk.hpp"
+#include "harness/kept_rows.hpp"
 #include "harness/rank_sums.hpp"
+#include "harness/timeline.hpp"
 #include "models/ops.hpp"
 #include "models/optimizer.hpp"
 
 namespace strobe {
 namespace {
+
+/// The training samples of one block on one rank.
+struct TrainBlock {
+  Exchange halo;
+  DeviceSamples samples;
+};
 
 /// What stays on a rank from epoch to epoch.
 class RankTrainer {
@@ -21,32 +30,33 @@ class RankTrainer {
         device_(device),
         communicator_(communicator),
         sums_(communicator),
-        walk_(plan, device),
-        train_halo_(device, plan.train.halo, Traffic::halo),
+        timeline_(plan, device, communicator),
         test_halo_(device, plan.test.halo, Traffic::halo),
-        train_(move_in(device, own(plan.train), false)),
         test_(move_in(device, own(plan.test), true)),
         parameters_(device, plan.parameters, static_cast<std::uint64_t>(plan.request.seed), plan.start_values),
         evaluated_(device, plan.parameters, static_cast<std::uint64_t>(plan.request.seed), plan.start_values),
         optimizer_(OptimizerRegistry::instance()
                        .find(plan.request.optimizer.at("name").get<std::string>(), "/optimizer")
                        .value(plan.request.optimizer)),
-        loss_(device.allocate(1, 1, ElementType::f64)) {}
+        loss_(device.allocate(1, 1, ElementType::f64)) {
+    for (const BlockPlan& block : plan.blocks) {
+      train_.push_back({Exchange(device, block.train.halo, Traffic::halo), move_in(device, own(block.train), false)});
+      total_weight_ += block.train.total_weight;
+    }
+  }
 
-  /// One epoch on all cells; returns the embeddings, from which the test samples are scored.
-  Var epoch(std::int64_t number) {
-    if (plan_.request.inputs == "streamed") device_.move_in_again(walk_.graph_bytes());
+  /// One epoch on all cells; returns the embeddings from which the test samples are scored, or all of them.
+  KeptRows epoch(std::int64_t number, bool all_embeddings) {
+    timeline_.stream_inputs();
     device_.run(Fill{parameters_.gradients(), 0.0});
     device_.run(Fill{loss_, 0.0});
-    Tape tape(device_);
-    const Var embeddings = walk_.forward(tape, communicator_, parameters_, pass(number, true));
-    const Var cells = gather_rows(tape, train_halo_.apply(tape, communicator_, embeddings), train_.rows, train_.count);
-    add_loss(tape, plan_.task->loss(), plan_.task->head(tape, parameters_, cells), train_.targets,
-             1.0 / plan_.train.total_weight, loss_);
-    tape.backward();
+    KeptRows kept(plan_, device_, all_embeddings ? step_range(0, plan_.graph->steps) : plan_.test_steps);
+    timeline_.train(
+        parameters_, pass(number, true), [&](std::size_t block, const Tensor& rows) { kept.keep(block, rows); },
+        [&](std::size_t block, Tape& tape, const Var& rows) { start_backward(block, tape, rows); });
     communicator_.all_reduce(parameters_.gradients(), Traffic::gradient);
     communicator_.all_reduce(loss_, Traffic::other);
-    return embeddings;
+    return kept;
   }
 
   void update() { optimizer_->step(device_, parameters_); }
@@ -55,9 +65,9 @@ class RankTrainer {
   bool loss(double& value) { return device_.move_out(loss_, &value); }
 
   /// Metrics of the test samples from the epoch's embeddings; empty without values. All ranks must call it.
-  std::map<std::string, double> evaluate(const Var& embeddings) {
-    Tape tape(device_);
-    const Var fixed = Tape::constant(evaluated_embeddings(embeddings));
+  std::map<std::string, double> evaluate(const KeptRows& kept) {
+    Tape tape(device_, false);
+    const Var fixed = Tape::constant(evaluated_embeddings(kept));
     const Var cells = gather_rows(tape, test_halo_.apply(tape, communicator_, fixed), test_.rows, test_.count);
     const Tensor outputs = plan_.task->head(tape, evaluated_, cells)->value;
     device_.run(CopyRows{parameters_.values(), evaluated_.values(), {}, {}, parameters_.count(), 0, 0, 1, false});
@@ -96,17 +106,18 @@ class RankTrainer {
   }
 
   /// All ranks' embeddings as [T, N, F], on rank 0. All ranks must call it.
-  std::vector<double> gather_embeddings(const Var& embeddings) {
+  std::vector<double> gather_embeddings(const KeptRows& kept) {
     const Placement& placement = plan_.strategy.spatial;
+    const Tensor own = kept.rows(step_range(0, placement.steps()));
     std::vector<PeerRows> rows;
     std::int64_t total = 0;
     for (Rank r = 0; r < placement.ranks; ++r) {
       rows.push_back({total, placement.rows(r)});
       total += rows.back().count;
     }
-    const std::int64_t width = embeddings->value.columns();
-    const Tensor all = device_.allocate(total, width, embeddings->value.type());
-    communicator_.all_gather_v(embeddings->value, all, rows, Traffic::other);
+    const std::int64_t width = own.columns();
+    const Tensor all = device_.allocate(total, width, own.type());
+    communicator_.all_gather_v(own, all, rows, Traffic::other);
     if (device_.rank() != 0) return {};
     const std::vector<double> by_rank = host_values(all);
     std::vector<double> by_cell(by_rank.size());
@@ -123,12 +134,21 @@ class RankTrainer {
   }
 
  private:
-  /// What a pass without dropout gives with the parameters that the epoch used; its own embeddings where that is the
-  /// same. They are read before the update reaches `evaluated_`.
-  Tensor evaluated_embeddings(const Var& embeddings) {
-    if (!plan_.model->stochastic()) return embeddings->value;
-    Tape tape(device_);
-    return walk_.forward(tape, communicator_, evaluated_, pass(0, false))->value;
+  void start_backward(std::size_t block, Tape& tape, const Var& embeddings) {
+    const auto& [halo, samples] = train_[block];
+    const Var cells = gather_rows(tape, halo.apply(tape, communicator_, embeddings), samples.rows, samples.count);
+    add_loss(tape, plan_.task->loss(), plan_.task->head(tape, parameters_, cells), samples.targets, 1.0 / total_weight_,
+             loss_);
+  }
+
+  /// Embeddings of the tested steps, as a pass without dropout gives them with the parameters that the epoch used; its
+  /// own where that is the same. They are read before the update reaches `evaluated_`.
+  Tensor evaluated_embeddings(const KeptRows& kept) {
+    if (!plan_.model->stochastic()) return kept.rows(plan_.test_steps);
+    KeptRows evaluated(plan_, device_, plan_.test_steps);
+    timeline_.forward(evaluated_, pass(0, false),
+                      [&](std::size_t block, const Tensor& rows) { evaluated.keep(block, rows); });
+    return evaluated.rows(plan_.test_steps);
   }
 
   const LocalSamples& own(const PlacedSamples& placed) const {
@@ -144,8 +164,9 @@ class RankTrainer {
     device_.run(CopyRows{given, vector, {}, {}, vector.rows(), 0, 0, 1, false});
   }
 
+  /// Empty without values, but moved out all the same.
   std::vector<double> host_values(const Tensor& tensor) {
-    std::vector<double> values(static_cast<std::size_t>(tensor.elements()));
+    std::vector<double> values(tensor.has_values() ? static_cast<std::size_t>(tensor.elements()) : 0);
     if (tensor.type() == ElementType::f64) {
       device_.move_out(tensor, values.data());
       return values;
@@ -160,13 +181,36 @@ class RankTrainer {
   Device& device_;
   Communicator& communicator_;
   CommunicatorSums sums_;
-  LayerWalk walk_;
-  Exchange train_halo_, test_halo_;
-  DeviceSamples train_, test_;
+  Timeline timeline_;
+  Exchange test_halo_;
+  DeviceSamples test_;
+  std::vector<TrainBlock> train_;  // [blocks]
+  double total_weight_ = 0;        // of all blocks' samples
   Parameters parameters_;
   Parameters evaluated_;  // what the last epoch's forward pass used: metrics and loss speak of the same parameters
   std::unique_ptr<Optimizer> optimizer_;
   Tensor loss_;
+};
+
+/// Out of memory, and how far the rank had come.
+class OutOfMemoryAtStep final : public OutOfMemory {
+ public:
+  OutOfMemoryAtStep(const OutOfMemory& error, Device& device, std::int64_t epoch)
+      : OutOfMemory(error),
+        text_(fmt::format("{}; {}, after operation {}", error.what(),
+                          epoch < 0 ? "before the first epoch" : fmt::format("in epoch {}", epoch),
+                          last_operation(device))) {}
+  const char* what() const noexcept override { return text_.c_str(); }
+
+ private:
+  static std::string last_operation(Device& device) {
+    const std::vector<Span>& spans = device.spans().spans();
+    for (auto span = spans.rbegin(); span != spans.rend(); ++span) {
+      if (span->stream == Stream::compute) return std::string(span->name);
+    }
+    return "none";
+  }
+  std::string text_;
 };
 
 EpochSample measure(Device& device, std::size_t first_span, double begin, double end) {
@@ -200,14 +244,16 @@ std::int64_t begin_training(RankTrainer& trainer, const RankWishes& wishes, Rank
 void run_repetition(const PlannedCase& plan, Device& device, Communicator& communicator, int repetition,
                     const RankWishes& wishes, RankOutcome& outcome) {
   RankTrainer trainer(plan, device, communicator);
-  const std::int64_t epochs = plan.request.warmup + plan.request.epochs;
+  const std::int64_t epochs = wishes.epochs > 0 ? wishes.epochs : plan.request.warmup + plan.request.epochs;
   for (std::int64_t e = begin_training(trainer, wishes, outcome); e < epochs; ++e) {
     if (stop_signal().load() != 0) throw Interrupted(stop_signal().load());
+    outcome.epoch_under_way = e;
     device.synchronize();
     communicator.barrier();
     const std::size_t first_span = device.spans().size();
     const double begin = device.now();
-    const Var embeddings = trainer.epoch(e);
+    const bool all_embeddings = wishes.embeddings && e + 1 == epochs;
+    const KeptRows embeddings = trainer.epoch(e, all_embeddings);
     trainer.update();
     device.synchronize();
     EpochSample sample = measure(device, first_span, begin, device.now());
@@ -218,7 +264,7 @@ void run_repetition(const PlannedCase& plan, Device& device, Communicator& commu
     double loss = 0;
     const bool has_loss = trainer.loss(loss);
     const std::map<std::string, double> metrics = trainer.evaluate(embeddings);
-    if (wishes.embeddings && e + 1 == epochs) outcome.embeddings = trainer.gather_embeddings(embeddings);
+    if (all_embeddings) outcome.embeddings = trainer.gather_embeddings(embeddings);
     if (wishes.weights && e + 1 == epochs) outcome.weights = trainer.weights();
     if (repetition != 0) continue;
     if (has_loss) outcome.loss.push_back(loss);
@@ -233,10 +279,22 @@ RankOutcome train_rank(const PlannedCase& plan, Device& device, Communicator& co
   RankOutcome outcome;
   for (int repetition = 0; repetition < plan.request.repeat; ++repetition) {
     device.spans().clear();
-    run_repetition(plan, device, communicator, repetition, wishes, outcome);
+    outcome.epoch_under_way = -1;
+    try {
+      run_repetition(plan, device, communicator, repetition, wishes, outcome);
+    } catch (const OutOfMemory& error) {
+      throw OutOfMemoryAtStep(error, device, outcome.epoch_under_way);
+    }
   }
   if (wishes.spans) outcome.last_spans = device.spans().spans();
   return outcome;
+}
+
+void rehearse(const PlannedCase& plan, Device& device, Communicator& communicator) {
+  RankOutcome outcome;
+  RankWishes wishes;
+  wishes.epochs = 2;
+  run_repetition(plan, device, communicator, 0, wishes, outcome);
 }
 
 }  // namespace strobe

@@ -16,6 +16,7 @@ namespace strobe {
 
 /// What one rank hands back. Losses and metrics are the same on every rank; they are empty without values.
 struct RankOutcome {
+  std::int64_t epoch_under_way = -1;                   // of the repetition under way; -1 before its first
   std::vector<EpochSample> samples;                    // every repetition and epoch, warm-up included
   std::vector<double> loss;                            // first repetition, summed over ranks, from the first epoch
   std::map<std::string, std::vector<double>> metrics;  // likewise, of the test samples, before each epoch's update
@@ -32,9 +33,13 @@ struct RankWishes {
   std::function<void(const TrainingState&)> checkpoint;  // called on rank 0 when a checkpoint is due; or empty
   std::int64_t checkpoint_every = 0;                     // epochs; 0 = only after the last
   const TrainingState* start = nullptr;                  // null: from the beginning
+  std::int64_t epochs = 0;                               // in all; 0 = those of the case
 };
 
 /// Trains `plan` on this rank.
 RankOutcome train_rank(const PlannedCase& plan, Device& device, Communicator& communicator, const RankWishes& wishes);
+
+/// Two epochs of one repetition, for what they take: nothing is handed back.
+void rehearse(const PlannedCase& plan, Device& device, Communicator& communicator);
 
 }  // namespace strobe

@@ -73,9 +73,9 @@ class Dysat final : public Model {
   }
 
   Var spatial(Tape& tape, const Parameters& parameters, int, const SpatialInput& input) const override {
-    if (input.cells->steps > p_.positions) {
+    if (input.cells->all_steps > p_.positions) {
       throw InvalidRequest("/model/positions", std::to_string(p_.positions) + " positions, but " +
-                                                   std::to_string(input.cells->steps) +
+                                                   std::to_string(input.cells->all_steps) +
                                                    " steps are trained on; set positions to at least that");
     }
     const Var f = dense(tape, input.x, parameters.at("structural.weight"), nullptr, Activation::none);
@@ -90,7 +90,7 @@ class Dysat final : public Model {
     const Var projected = dense(tape, all, weight, nullptr, Activation::none);
     const Var offsets = dense(tape, positions, weight, nullptr, Activation::none);
     const double squared =
-        p_.scale == "sqrt_d" ? p_.hidden / p_.temporal_heads : static_cast<double>(input.cells->steps);
+        p_.scale == "sqrt_d" ? p_.hidden / p_.temporal_heads : static_cast<double>(input.cells->all_steps);
     const Var o = temporal_attention(tape, projected, offsets, input.first_step, input.steps, p_.temporal_heads,
                                      1 / std::sqrt(squared));
     const Var dense_part =

@@ -45,11 +45,12 @@ std::vector<ParameterShape> evolution_parameters(const EvolutionOptions& options
 }
 
 Var evolved_weights(Tape& tape, const Parameters& parameters, const EvolutionOptions& options, int layer,
-                    const Var& summary, std::int64_t steps) {
+                    const Var& summary, const SpatialInput& input) {
   const std::string name = layer_name(layer);
   const EvolutionWeights leaves{parameters.at(name + "evolve.weight_x"), parameters.at(name + "evolve.weight_h"),
                                 parameters.at(name + "evolve.bias"), parameters.at(name + "weight")};
-  return evolve_weights(tape, leaves, summary, steps, cell_of(options), options.backpropagation == "detached");
+  return evolve_weights(tape, leaves, summary, input.cells->steps, cell_of(options),
+                        options.backpropagation == "detached", {input.weights_state, input.next_weights_state});
 }
 
 Activation evolution_activation(const EvolutionOptions& options, int layer) {

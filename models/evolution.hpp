@@ -48,9 +48,10 @@ std::vector<ParameterShape> evolution_parameters(const EvolutionOptions& options
 /// "layer1." for layer 0: what its parameters begin with.
 std::string layer_name(int layer);
 
-/// Weights of all steps [T * F, G] of layer `layer`, from `summary` [T * G, F] or from themselves (null).
+/// Weights of all steps [S * F, G] of the input's block for layer `layer`, from `summary` [S * G, F] or from themselves
+/// (null).
 Var evolved_weights(Tape& tape, const Parameters& parameters, const EvolutionOptions& options, int layer,
-                    const Var& summary, std::int64_t steps);
+                    const Var& summary, const SpatialInput& input);
 
 /// Activation of layer `layer`.
 Activation evolution_activation(const EvolutionOptions& options, int layer);

@@ -50,7 +50,7 @@ class EvolveGcnH final : public Model {
     const Tensor chosen = choose_rows(tape, input, direction->value, width(layer), p_.mask == "connected");
     const Var own = summarise_rows(tape, input.x, direction, chosen, p_.gate == "tanh");
     const Var summary = input.pass->ranks->sum(tape, own);
-    const Var weights = evolved_weights(tape, parameters, p_, layer, summary, input.cells->steps);
+    const Var weights = evolved_weights(tape, parameters, p_, layer, summary, input);
     const Var sums = spmm(tape, *input.a, input.x);
     return step_dense(tape, sums, weights, input.cells->step_rows_on_device, evolution_activation(p_, layer));
   }
@@ -60,6 +60,8 @@ class EvolveGcnH final : public Model {
   }
 
   StateShape state(int, std::int64_t) const override { return {}; }
+
+  bool reads_ids() const override { return true; }
 
   SelectionSums selection_sums(const LayerShape& layer, std::int64_t steps, int ranks) const override {
     const std::int64_t chosen = steps * layer.spatial_width;

@@ -36,7 +36,7 @@ class EvolveGcnO final : public Model {
   }
 
   Var spatial(Tape& tape, const Parameters& parameters, int layer, const SpatialInput& input) const override {
-    const Var weights = evolved_weights(tape, parameters, p_, layer, nullptr, input.cells->steps);
+    const Var weights = evolved_weights(tape, parameters, p_, layer, nullptr, input);
     const Var sums = layer == 0 && p_.precompute ? input.x : spmm(tape, *input.a, input.x);
     return step_dense(tape, sums, weights, input.cells->step_rows_on_device, evolution_activation(p_, layer));
   }

@@ -33,13 +33,18 @@ struct LayerShape {
   bool step_by_step = false;  // recurrent, and each step reads the states of neighbours: Model::step is called
 };
 
-/// Which cells the rows of a tensor are. Rows are time-major; rows of one step are contiguous.
+/// Which cells the rows of a tensor are: those of the steps [first_step, first_step + steps) that this rank holds. Rows
+/// are time-major; rows of one step are contiguous.
 struct CellRows {
   std::int64_t vertices = 0;            // N of the whole graph
-  std::int64_t steps = 0;               // T that is trained on
-  std::vector<std::int64_t> step_rows;  // [T + 1] first row of each step; empty ranges for steps held elsewhere
-  Tensor step_rows_on_device;           // i64 [T + 1, 1]
-  Tensor ids;                           // i64 [rows, 1]: step * N + vertex of each row, ascending
+  std::int64_t all_steps = 0;           // T that is trained on
+  std::int64_t first_step = 0;          // of the block that is being computed; 0 when all steps are
+  std::int64_t steps = 0;               // S of that block
+  std::vector<std::int64_t> step_rows;  // [S + 1] first row of each step; empty ranges for steps held elsewhere
+  Tensor step_rows_on_device;           // i64 [S + 1, 1]
+  /// i64 [rows, 1]: step * N + vertex of each row, ascending, steps counted from 0. In spatial stages of models that
+  /// ask for them (Model::reads_ids) only.
+  Tensor ids;
 };
 
 /// Sums over all ranks as tape operations, for what spans cells that other ranks hold: batch statistics, summaries.
@@ -70,6 +75,11 @@ struct SpatialInput {
   const CellRows* cells = nullptr;
   const Pass* pass = nullptr;
   Var features;  // [own rows, feature width]: what the first layer is given on the own rows
+  /// For layers whose weights evolve, and for these alone: what the weights of the steps before left behind, the same
+  /// values on every rank; null when the steps begin at 0.
+  Var weights_state = nullptr;
+  /// Receives what the steps behind start from; null when nothing comes behind.
+  Var* next_weights_state = nullptr;
 };
 
 /// Input of a temporal stage on one rank: timelines of `rows_per_step` vertices over the steps
@@ -144,6 +154,9 @@ class Model {
   virtual TemporalOutput temporal(Tape&, const Parameters&, int /*layer*/, const TemporalInput&) const {
     throw Error("this model has no temporal stage");
   }
+  /// Both stages of a layer at once, [own rows, temporal_width], where the own rows are whole timelines from step 0 on
+  /// and no state is wanted; null when the model has no joint form, and its stages are called one after the other.
+  virtual Var whole_layer(Tape&, const Parameters&, int /*layer*/, const SpatialInput&) const { return nullptr; }
   /// The state that a segment beginning at `first_step` > 0 starts from: hidden and cell state of a recurrence, the
   /// last min(w - 1, first_step) rows of a window, all earlier keys and values of an attention.
   virtual StateShape state(int /*layer*/, std::int64_t /*first_step*/) const { return {}; }
@@ -159,6 +172,8 @@ class Model {
   /// Whether layers read the entries of A~ and its transpose themselves (attention) instead of multiplying with it
   /// only.
   virtual bool reads_entries() const { return false; }
+  /// Whether spatial stages read CellRows::ids.
+  virtual bool reads_ids() const { return false; }
   /// Whether a pass in training differs from one in evaluation (dropout): then metrics take a pass of their own.
   virtual bool stochastic() const { return false; }
   /// Elements that all ranks together sum with RankSums in one forward pass of `layer`, for the planned bytes.

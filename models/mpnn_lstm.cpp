@@ -110,6 +110,7 @@ class MpnnLstm final : public Model {
   StateShape state(int, std::int64_t) const override { return {4, p_.hidden}; }
 
   bool stochastic() const override { return p_.dropout > 0; }
+  bool reads_ids() const override { return p_.dropout > 0; }
 
   std::int64_t summed_elements(int layer, std::int64_t steps) const override {
     return p_.batch_norm && layer < 2 ? batch_norm_sums(p_.hidden, steps) : 0;

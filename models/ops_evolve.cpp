@@ -1,5 +1,7 @@
 #include "models/ops_evolve.hpp"
 
+#include "models/ops.hpp"
+
 namespace strobe {
 
 Var step_dense(Tape& tape, const Var& x, const Var& w, const Tensor& step_rows, Activation activation) {
@@ -25,45 +27,96 @@ Var step_dense(Tape& tape, const Var& x, const Var& w, const Tensor& step_rows, 
   });
 }
 
+namespace {
+
+/// The weights that an evolution begins with, and an LSTM's cell state beside them.
+struct Beginning {
+  Var from;  // the leaf, or what the steps before left
+  std::int64_t rows;
+  bool cell;
+
+  Tensor weights(const Tensor& of) const { return of.defined() ? of.slice_rows(0, rows) : of; }
+  Tensor cells(const Tensor& of) const { return cell && of.defined() ? of.slice_rows(rows, rows) : Tensor(); }
+};
+
+Beginning beginning_of(const EvolutionWeights& leaves, EvolveCell cell, bool detached, const Var& state) {
+  const std::int64_t rows = leaves.start->value.rows();
+  if (!state) return {leaves.start, rows, false};
+  return {detached ? Tape::constant(state->value) : state, rows, cell == EvolveCell::lstm};
+}
+
+/// What the backward pass of an evolution over `steps` steps reads.
+struct EvolutionRecord {
+  EvolutionWeights leaves;
+  Var summary;
+  Beginning begin;
+  Tensor kept;
+  std::int64_t steps;
+  EvolveCell cell;
+  bool detached, hands_on_cell;
+
+  /// `result` holds all steps' weights, and below them the last cell state when that is handed on.
+  void run(Tape& tape, const Variable& result) const {
+    const std::int64_t rows = steps * begin.rows;
+    EvolveWeightsBackward back;
+    back.wx = leaves.wx->value;
+    back.wh = leaves.wh->value;
+    back.start = begin.weights(begin.from->value);
+    back.start_cell = begin.cells(begin.from->value);
+    back.weights = result.value.slice_rows(0, rows);
+    back.kept = kept;
+    back.dweights = result.gradient.slice_rows(0, rows);
+    if (hands_on_cell) back.dlast_cell = result.gradient.slice_rows(rows, begin.rows);
+    back.dwx = leaves.wx->gradient;
+    back.dwh = leaves.wh->gradient;
+    back.dbias = leaves.bias->gradient;
+    const Tensor dstart = tape.added_gradient(begin.from);
+    back.dstart = begin.weights(dstart);
+    back.dstart_cell = begin.cells(dstart);
+    back.cell = cell;
+    back.detached = detached;
+    if (summary) back.summary = summary->value;
+    if (summary && summary->needs_gradient) {
+      const GradientTarget target = tape.target(summary);
+      back.dsummary = target.tensor;
+      back.accumulate_dsummary = target.accumulate;
+    }
+    tape.device().run(back);
+  }
+};
+
+}  // namespace
+
 Var evolve_weights(Tape& tape, const EvolutionWeights& leaves, const Var& summary, std::int64_t steps, EvolveCell cell,
-                   bool detached) {
+                   bool detached, const EvolutionState& state) {
   Device& device = tape.device();
   const Tensor& start = leaves.start->value;
+  const std::int64_t f = start.rows(), g = start.columns(), rows = steps * f;
+  const Beginning begin = beginning_of(leaves, cell, detached, state.state);
+  const bool hands_on_cell = state.next != nullptr && cell == EvolveCell::lstm;
+  const Tensor all = device.allocate(rows + (hands_on_cell ? f : 0), g, start.type());
   EvolveWeights op;
   op.wx = leaves.wx->value;
   op.wh = leaves.wh->value;
   op.bias = leaves.bias->value;
-  op.start = start;
+  op.start = begin.weights(begin.from->value);
+  op.start_cell = begin.cells(begin.from->value);
   if (summary) op.summary = summary->value;
-  op.weights = device.allocate(steps * start.rows(), start.columns(), start.type());
-  op.kept = device.allocate(steps * kept_of(cell) * start.rows(), start.columns(), start.type());
+  op.weights = all.slice_rows(0, rows);
+  op.kept = device.allocate(steps * kept_of(cell) * f, g, start.type());
   op.cell = cell;
   device.run(op);
-  std::vector<Var> inputs = {leaves.wx, leaves.wh, leaves.bias, leaves.start};
+  if (hands_on_cell) {
+    // The cell state is the last that a step keeps.
+    device.run(CopyRows{op.kept.slice_rows(op.kept.rows() - f, f), all.slice_rows(rows, f), {}, {}, f, 0, 0, g, false});
+  }
+  std::vector<Var> inputs = {leaves.wx, leaves.wh, leaves.bias, begin.from};
   if (summary) inputs.push_back(summary);
-  return tape.record(op.weights, inputs,
-                     [&tape, leaves, summary, kept = op.kept, cell, detached](const Variable& result) {
-                       EvolveWeightsBackward back;
-                       back.wx = leaves.wx->value;
-                       back.wh = leaves.wh->value;
-                       back.start = leaves.start->value;
-                       back.weights = result.value;
-                       back.kept = kept;
-                       back.dweights = result.gradient;
-                       back.dwx = leaves.wx->gradient;
-                       back.dwh = leaves.wh->gradient;
-                       back.dbias = leaves.bias->gradient;
-                       back.dstart = leaves.start->gradient;
-                       back.cell = cell;
-                       back.detached = detached;
-                       if (summary) back.summary = summary->value;
-                       if (summary && summary->needs_gradient) {
-                         const GradientTarget target = tape.target(summary);
-                         back.dsummary = target.tensor;
-                         back.accumulate_dsummary = target.accumulate;
-                       }
-                       tape.device().run(back);
-                     });
+  const EvolutionRecord record{leaves, summary, begin, op.kept, steps, cell, detached, hands_on_cell};
+  const Var result =
+      tape.record(all, inputs, [&tape, record](const Variable& variable) { record.run(tape, variable); });
+  if (state.next != nullptr) *state.next = slice_rows(tape, result, rows - f, hands_on_cell ? 2 * f : f);
+  return slice_rows(tape, result, 0, rows);
 }
 
 Tensor choose_rows(Tape& tape, const SpatialInput& input, const Tensor& direction, std::int64_t k,

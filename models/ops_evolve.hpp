@@ -14,10 +14,18 @@ struct EvolutionWeights {
   Var wx, wh, bias, start;
 };
 
+/// Where an evolution begins and ends: the steps before left `state` (null at step 0), and `next` (may be null)
+/// receives what the steps behind start from. A state is the last weights [F, G], an LSTM's cell state [F, G] below
+/// them.
+struct EvolutionState {
+  Var state;
+  Var* next = nullptr;
+};
+
 /// The layer's weights of all steps [T * F, G]. Each step's input is the transpose of G rows of `summary` [T * G, F],
 /// or the weights of the step before when it is null. `detached` cuts the gradient between steps.
 Var evolve_weights(Tape& tape, const EvolutionWeights& leaves, const Var& summary, std::int64_t steps, EvolveCell cell,
-                   bool detached);
+                   bool detached, const EvolutionState& state = {});
 
 /// This rank's rows among the k best vertices of each step over all ranks, by the score x . direction / |direction|:
 /// i64 [T * k, 1], -1 where another rank holds the vertex or nobody has one. Rows of `a` without another vertex are

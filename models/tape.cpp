@@ -5,15 +5,16 @@
 namespace strobe {
 
 Var Tape::record(Tensor value, const std::vector<Var>& inputs, std::function<void(const Variable&)> backward) {
-  const bool needs = std::any_of(inputs.begin(), inputs.end(), [](const Var& input) { return input->needs_gradient; });
+  const bool needs =
+      recording_ && std::any_of(inputs.begin(), inputs.end(), [](const Var& input) { return input->needs_gradient; });
   Var result = std::make_shared<Variable>(Variable{std::move(value), {}, needs});
   if (needs) records_.push_back({result, std::move(backward)});
   return result;
 }
 
 Var Tape::record_collective(Tensor value, std::function<void(const Variable&)> backward) {
-  Var result = std::make_shared<Variable>(Variable{std::move(value), {}, true});
-  records_.push_back({result, std::move(backward), true});
+  Var result = std::make_shared<Variable>(Variable{std::move(value), {}, recording_});
+  if (recording_) records_.push_back({result, std::move(backward), true});
   return result;
 }
 
@@ -28,6 +29,15 @@ Tensor Tape::added_gradient(const Var& input) {
   const GradientTarget gradient = target(input);
   if (!gradient.accumulate) device_.run(Fill{gradient.tensor, 0.0});
   return gradient.tensor;
+}
+
+void Tape::add_gradient(const Var& result, const Tensor& gradient) {
+  if (!result->needs_gradient) return;
+  if (!result->gradient.defined()) {
+    result->gradient = gradient;
+  } else {
+    device_.run(AddScaled{gradient, result->gradient, 1.0});
+  }
 }
 
 void Tape::backward() {

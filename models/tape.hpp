@@ -29,7 +29,9 @@ struct GradientTarget {
 /// The records of one forward pass. Not copied; one per block of the schedule.
 class Tape {
  public:
-  explicit Tape(Device& device) : device_(device) {}
+  /// Without `recording` nothing is recorded and no result has a gradient: intermediate values go as soon as nobody
+  /// reads them any more.
+  explicit Tape(Device& device, bool recording = true) : device_(device), recording_(recording) {}
 
   Device& device() { return device_; }
 
@@ -56,6 +58,10 @@ class Tape {
   /// none.
   Tensor added_gradient(const Var& input);
 
+  /// Makes `gradient`, of which this is the only owner, part of what flows back from `result`. Nothing happens where no
+  /// gradient is needed.
+  void add_gradient(const Var& result, const Tensor& gradient);
+
   /// Runs all records in reverse and releases each after use. Results without gradient are passed over.
   void backward();
 
@@ -66,6 +72,7 @@ class Tape {
     bool collective = false;
   };
   Device& device_;
+  bool recording_;
   std::vector<Record> records_;
 };
 

@@ -12,6 +12,7 @@
 #include "models/ops_loss.hpp"
 #include "models/parameters.hpp"
 #include "workloads/graph.hpp"
+#include "workloads/shape.hpp"
 
 namespace strobe {
 
@@ -39,12 +40,35 @@ struct TaskData {
   Samples train, test;
 };
 
+/// How many samples read the embeddings of one step: pairs that are distinct edges of a step, pairs drawn uniformly
+/// over the vertices, single vertices.
+struct StepSamples {
+  Step step = 0;
+  std::int64_t edges = 0, pairs = 0, vertices = 0;
+  std::int64_t count() const { return edges + pairs + vertices; }
+};
+
+/// What is known of the samples of a graph of which only the shape is: their number.
+struct CountedSamples {
+  int arity = 1;
+  double edge_share = 0;  // probability with which an edge is a sample
+  std::vector<StepSamples> steps;
+};
+
+struct TaskCounts {
+  std::int64_t steps = 0;
+  CountedSamples train, test;
+};
+
 class Task {
  public:
   virtual ~Task() = default;
   /// Draws the samples from the raw graph. Throws InvalidRequest when the graph has too few steps for the task, or not
   /// the labels or values that it needs.
   virtual TaskData draw(const SnapshotGraph& graph, std::uint64_t seed) const = 0;
+  /// The number of samples that `draw` would give on a graph of this shape, whose vertices, steps and edges are known.
+  /// Throws InvalidRequest when the task needs what a shape does not say.
+  virtual TaskCounts count(const GraphShape& shape) const;
   virtual std::vector<ParameterShape> parameters(std::int64_t embedding_width) const = 0;
   /// Outputs [n, classes] from gathered embeddings cells [n, arity * width]: logits, or the value of a regression.
   virtual Var head(Tape& tape, const Parameters& parameters, const Var& cells) const = 0;

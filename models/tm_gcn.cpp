@@ -68,6 +68,12 @@ class TmGcn final : public Model {
     return graph_convolution(tape, *input.a, input.x, weight, activation);
   }
 
+  Var whole_layer(Tape& tape, const Parameters& parameters, int layer, const SpatialInput& input) const override {
+    if (layer != 0 || !p_.precompute) return nullptr;
+    return dense_m_transform(tape, input.x, parameters.at("layer1.weight"), Activation::relu, input.cells->steps,
+                             p_.window);
+  }
+
   TemporalOutput temporal(Tape& tape, const Parameters&, int, const TemporalInput& input) const override {
     return windowed_m_transform(tape, input, p_.window);
   }

@@ -60,6 +60,7 @@ std::vector<Interval> split_phases(const std::vector<const Span*>& blocking, dou
 EpochSample sample_from_spans(const std::vector<Span>& spans, std::size_t first, std::size_t last, double begin_seconds,
                               double end_seconds) {
   EpochSample sample;
+  sample.begin_seconds = begin_seconds;
   sample.epoch_seconds = end_seconds - begin_seconds;
   const std::vector<Interval> held_up =
       split_phases(blocking_in_order(spans, first, last), begin_seconds, end_seconds, sample);

@@ -20,6 +20,7 @@ struct EpochSample {
   int epoch = 0;  // counted from 0 within the repetition, warm-up epochs included
   int rank = 0;
   bool warmup = false;
+  double begin_seconds = 0;  // of the epoch, on this rank's clock; not written to files
   double epoch_seconds = 0;  // from the common start to this rank's end, before the closing barrier
   double busy_seconds = 0;   // epoch minus wait
   std::array<double, phase_count> phase_seconds{};

@@ -62,6 +62,18 @@ void append_span(fmt::memory_buffer& out, std::size_t rank, const Span& span, do
   fmt::format_to(to, "}}}}");
 }
 
+/// A counter of the memory in use, where it changed.
+void append_memory(fmt::memory_buffer& out, std::size_t rank, const std::vector<Span>& spans, double origin) {
+  std::uint64_t before = 0;
+  for (const Span& span : spans) {
+    if (span.live_bytes == 0 || span.live_bytes == before) continue;
+    before = span.live_bytes;
+    fmt::format_to(std::back_inserter(out), ",\n{{\"name\":\"memory\",\"ph\":\"C\",\"pid\":{},\"ts\":", rank);
+    append_microseconds(out, nanoseconds(span.begin_seconds - origin));
+    fmt::format_to(std::back_inserter(out), ",\"args\":{{\"live_bytes\":{}}}}}", span.live_bytes);
+  }
+}
+
 }  // namespace
 
 std::string trace_json(const std::string& case_id, const std::vector<std::vector<Span>>& ranks,
@@ -76,6 +88,7 @@ std::string trace_json(const std::string& case_id, const std::vector<std::vector
     if (rank != 0) fmt::format_to(std::back_inserter(out), ",\n");
     append_names(out, rank);
     for (const Span& span : ranks[rank]) append_span(out, rank, span, origin);
+    append_memory(out, rank, ranks[rank], origin);
   }
   fmt::format_to(std::back_inserter(out), "\n]}}\n");
   return fmt::to_string(out);

@@ -2,10 +2,13 @@
 // E12).
 #pragma once
 
+#include <memory>
+#include <numeric>
 #include <string>
 #include <vector>
 
 #include "workloads/graph.hpp"
+#include "workloads/histogram.hpp"
 
 namespace strobe {
 
@@ -20,8 +23,15 @@ struct Preprocessing {
   bool precompute_first_product = true;  // A~ X, the first layer's aggregation
 };
 
+/// By how many cells the cells of a graph are read, when only its shape is known.
+struct ReaderCounts {
+  Histogram readers;               // one value per cell of all steps; a cell is no reader of itself
+  std::vector<double> step_share;  // [T] of all reads
+};
+
 /// A preprocessed graph, ready to be placed on ranks. One CSR over all steps: row t * N + v, columns local to the step
-/// (vertex ids); sorted. Values in fp64 are kept as float or double by the caller's choice of precision.
+/// (vertex ids); sorted. Values in fp64 are kept as float or double by the caller's choice of precision. Of a graph
+/// that is known by its shape only, there are counts instead of arrays.
 struct PreparedGraph {
   std::int64_t vertices = 0;
   std::int64_t steps = 0;
@@ -33,9 +43,16 @@ struct PreparedGraph {
   std::vector<double> features64;         // [T * N * F]: A~ X when precomputed, else (smoothed) X
   std::vector<float> features32;
   bool first_product_done = false;
+  std::vector<std::int64_t> counted_nonzeros;   // [T]; only without arrays
+  std::shared_ptr<const ReaderCounts> counted;  // likewise
 
-  std::int64_t nonzeros() const { return static_cast<std::int64_t>(columns.size()); }
+  bool has_structure() const { return counted_nonzeros.empty(); }
+  std::int64_t nonzeros() const {
+    if (has_structure()) return static_cast<std::int64_t>(columns.size());
+    return std::accumulate(counted_nonzeros.begin(), counted_nonzeros.end(), std::int64_t{0});
+  }
   std::int64_t step_nonzeros(Step t) const {
+    if (!has_structure()) return counted_nonzeros[static_cast<std::size_t>(t)];
     return row_offsets[static_cast<std::size_t>((t + 1) * vertices)] -
            row_offsets[static_cast<std::size_t>(t * vertices)];
   }

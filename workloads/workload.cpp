@@ -16,6 +16,7 @@
 #include "workloads/catalog.hpp"
 #include "workloads/id_space.hpp"
 #include "workloads/shape.hpp"
+#include "workloads/shape_graph.hpp"
 #include "workloads/snapshot_file.hpp"
 #include "workloads/vertex_data.hpp"
 
@@ -24,24 +25,28 @@ namespace {
 
 constexpr std::int64_t default_slices = 20;
 
-enum class Kind { dataset, generator, path };
+enum class Kind { dataset, generator, path, shape };
 
 Kind find_kind(const std::string& workload, const std::string& where) {
   if (find_dataset(workload) != nullptr) return Kind::dataset;
   if (GeneratorRegistry::instance().contains(workload)) return Kind::generator;
+  if (is_shape_workload(workload)) return Kind::shape;
   std::error_code ignored;
   if (!workload.empty() && std::filesystem::exists(workload, ignored)) return Kind::path;
   const std::vector<std::string> shapes = shape_names();
-  if (std::find(shapes.begin(), shapes.end(), workload) != shapes.end()) {
-    throw InvalidRequest(where, fmt::format("{} is a shape: published statistics without a graph to load; strobe "
-                                            "inspect {} prints them",
-                                            workload, workload));
-  }
   std::vector<std::string> names = dataset_names();
   names.insert(names.end(), shapes.begin(), shapes.end());
   for (const std::string& name : GeneratorRegistry::instance().names()) names.push_back(name);
   throw InvalidRequest(where,
                        unknown_name_message("workload", workload, names) + " There is no file of that name either.");
+}
+
+/// Loading needs a graph.
+void refuse_shape(const std::string& workload, Kind kind, const std::string& where) {
+  if (kind != Kind::shape) return;
+  throw InvalidRequest(where, fmt::format("{} is a shape: statistics without a graph to load; strobe inspect {} prints "
+                                          "them, and device sim with numerics none runs on them",
+                                          workload, workload));
 }
 
 bool has_window(const FileOptions& options) {
@@ -213,6 +218,7 @@ Windowing windowing_for(const FileOptions& options, const EventGraph& events, st
 
 SnapshotGraph load_workload(const std::string& workload, const Json& parameters, std::uint64_t seed) {
   const Kind kind = find_kind(workload, "--workload");
+  refuse_shape(workload, kind, "--workload");
   if (kind == Kind::generator) {
     const auto& entry = GeneratorRegistry::instance().find(workload);
     return entry.value(entry.parameters.complete(parameters, "/workload"), seed);
@@ -236,6 +242,7 @@ Json complete_workload_parameters(const std::string& workload, const Json& param
   const Kind kind = find_kind(workload, pointer + "/name");
   if (kind == Kind::generator)
     return GeneratorRegistry::instance().find(workload).parameters.complete(parameters, pointer);
+  if (kind == Kind::shape) return shape_option_fields().complete(parameters, pointer);
   const FileOptions options = options_for(workload, kind, parameters, pointer);
   Json complete = file_option_fields().to_json(&options);
   if (options.cache == "on") complete.erase("cache");  // what a case measures does not depend on it, nor should its id
@@ -245,6 +252,7 @@ Json complete_workload_parameters(const std::string& workload, const Json& param
 std::optional<EventGraph> load_events(const std::string& workload, const Json& parameters) {
   const Kind kind = find_kind(workload, "--workload");
   if (kind == Kind::generator) return std::nullopt;
+  refuse_shape(workload, kind, "--workload");
   const FileOptions options = options_for(workload, kind, parameters, "/workload");
   const Source source = find_source(workload, kind, options);
   if (source.format->read_snapshots != nullptr) return std::nullopt;

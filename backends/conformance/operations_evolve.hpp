@@ -117,17 +117,17 @@ inline std::vector<OperationCase> step_dense_backward_cases() {
   return cases;
 }
 
-/// One evolution: T steps of an [F, G] matrix.
+/// One evolution: T steps of an [F, G] matrix; `carried` from a cell state and on to one.
 struct EvolveShape {
   std::int64_t steps, f, g;
   EvolveCell cell;
-  bool with_summary, detached;
+  bool with_summary, detached, carried;
 
   std::int64_t gates() const { return gates_of(cell); }
   std::string name() const {
     return std::to_string(steps) + " steps of " + std::to_string(f) + " x " + std::to_string(g) +
            (cell == EvolveCell::lstm ? ", lstm" : ", gru") + (with_summary ? ", summary" : "") +
-           (detached ? ", detached" : "");
+           (detached ? ", detached" : "") + (carried ? ", carried" : "");
   }
 };
 
@@ -138,8 +138,9 @@ inline std::vector<EvolveShape> evolve_shapes(bool backward) {
   for (const auto& size : sizes) {
     for (const int flags : {0, 1, 2, 3, 4, 5, 6, 7}) {
       if ((flags & 4) != 0 && !backward) continue;
-      shapes.push_back({size[0], size[1], size[2], (flags & 1) != 0 ? EvolveCell::gru : EvolveCell::lstm,
-                        (flags & 2) != 0, (flags & 4) != 0});
+      const EvolveCell cell = (flags & 1) != 0 ? EvolveCell::gru : EvolveCell::lstm;
+      shapes.push_back({size[0], size[1], size[2], cell, (flags & 2) != 0, (flags & 4) != 0, false});
+      if (cell == EvolveCell::lstm) shapes.push_back(shapes.back()), shapes.back().carried = true;
     }
   }
   return shapes;
@@ -147,6 +148,7 @@ inline std::vector<EvolveShape> evolve_shapes(bool backward) {
 
 struct EvolveInput {
   std::vector<double> wx, wh, bias, start, summary, dweights, dwx, dwh, dbias, dstart, dsummary;
+  std::vector<double> start_cell, dlast_cell, dstart_cell;  // zero unless the cell state is carried
 };
 
 inline EvolveInput evolve_input(const EvolveShape& s) {
@@ -161,22 +163,26 @@ inline EvolveInput evolve_input(const EvolveShape& s) {
           random_values(gate_weights, 98),
           random_values(s.gates() * size, 99),
           random_values(size, 100),
-          random_values(s.with_summary ? s.steps * size : 0, 101)};
+          random_values(s.with_summary ? s.steps * size : 0, 101),
+          s.carried ? random_values(size, 102) : std::vector<double>(static_cast<std::size_t>(size), 0.0),
+          s.carried ? random_values(size, 103) : std::vector<double>(static_cast<std::size_t>(size), 0.0),
+          random_values(size, 104)};
 }
 
 /// The judge's evolution: all weights and what is kept.
 struct JudgedEvolution {
   ScalarTape tape;
-  std::vector<Scalar> wx, wh, bias, start, summary;
-  std::vector<Scalar> weights, kept;
+  std::vector<Scalar> wx, wh, bias, start, summary, start_cell;
+  std::vector<Scalar> weights, kept, last_cell;
 
   JudgedEvolution(const EvolveShape& s, const EvolveInput& in)
       : wx(tape.constants(in.wx)),
         wh(tape.constants(in.wh)),
         bias(tape.constants(in.bias)),
         start(tape.constants(in.start)),
-        summary(tape.constants(in.summary)) {
-    std::vector<Scalar> h = start, c = tape.constants(std::vector<double>(start.size(), 0.0));
+        summary(tape.constants(in.summary)),
+        start_cell(tape.constants(in.start_cell)) {
+    std::vector<Scalar> h = start, c = start_cell;
     for (std::int64_t t = 0; t < s.steps; ++t) {
       if (s.detached && t > 0) cut(h), cut(c);
       std::vector<Scalar> x = h;
@@ -186,6 +192,7 @@ struct JudgedEvolution {
       s.cell == EvolveCell::lstm ? lstm(s, x, h, c) : gru(s, x, h);
       weights.insert(weights.end(), h.begin(), h.end());
     }
+    last_cell = c;
   }
 
  private:
@@ -247,6 +254,7 @@ inline std::vector<Output> judge_evolve(Device& device, const EvolveShape& s) {
   op.wh = upload(device, in.wh, s.gates() * s.f, s.f);
   op.bias = upload(device, in.bias, s.gates() * s.f, s.g);
   op.start = upload(device, in.start, s.f, s.g);
+  if (s.carried) op.start_cell = upload(device, in.start_cell, s.f, s.g);
   if (s.with_summary) op.summary = upload(device, in.summary, s.steps * s.g, s.f);
   op.weights = device.allocate(s.steps * s.f, s.g);
   op.kept = device.allocate(s.steps * kept_of(s.cell) * s.f, s.g);

@@ -19,11 +19,8 @@ inline std::vector<double> values_on(const ScalarTape& tape, const std::vector<S
   return values;
 }
 
-inline std::vector<Output> judge_evolve_backward(Device& device, const EvolveShape& s) {
-  const EvolveInput in = evolve_input(s);
-  JudgedEvolution judge(s, in);
-  for (std::size_t i = 0; i < judge.weights.size(); ++i) judge.tape.gradient(judge.weights[i]) += in.dweights[i];
-  judge.tape.backward();
+inline EvolveWeightsBackward evolve_backward_operation(Device& device, const EvolveShape& s, const EvolveInput& in,
+                                                       const JudgedEvolution& judge) {
   EvolveWeightsBackward op;
   op.wx = upload(device, in.wx, s.gates() * s.f, s.f);
   op.wh = upload(device, in.wh, s.gates() * s.f, s.f);
@@ -42,12 +39,31 @@ inline std::vector<Output> judge_evolve_backward(Device& device, const EvolveSha
     op.summary = upload(device, in.summary, s.steps * s.g, s.f);
     op.dsummary = upload(device, in.dsummary, s.steps * s.g, s.f);
   }
+  if (s.carried) {
+    op.start_cell = upload(device, in.start_cell, s.f, s.g);
+    op.dlast_cell = upload(device, in.dlast_cell, s.f, s.g);
+    op.dstart_cell = upload(device, in.dstart_cell, s.f, s.g);
+  }
+  return op;
+}
+
+inline std::vector<Output> judge_evolve_backward(Device& device, const EvolveShape& s) {
+  const EvolveInput in = evolve_input(s);
+  JudgedEvolution judge(s, in);
+  for (std::size_t i = 0; i < judge.weights.size(); ++i) judge.tape.gradient(judge.weights[i]) += in.dweights[i];
+  for (std::size_t i = 0; i < judge.last_cell.size(); ++i) judge.tape.gradient(judge.last_cell[i]) += in.dlast_cell[i];
+  judge.tape.backward();
+  const EvolveWeightsBackward op = evolve_backward_operation(device, s, in, judge);
   device.run(op);
   std::vector<Output> outputs{
       {"dwx", download(device, op.dwx), judged_gradients(judge.tape, judge.wx, in.dwx)},
       {"dwh", download(device, op.dwh), judged_gradients(judge.tape, judge.wh, in.dwh)},
       {"dbias", download(device, op.dbias), judged_gradients(judge.tape, judge.bias, in.dbias)},
       {"dstart", download(device, op.dstart), judged_gradients(judge.tape, judge.start, in.dstart)}};
+  if (s.carried) {
+    outputs.push_back({"dstart_cell", download(device, op.dstart_cell),
+                       judged_gradients(judge.tape, judge.start_cell, in.dstart_cell)});
+  }
   if (s.with_summary) {
     const std::vector<double> zeros(in.dsummary.size(), 0.0);
     outputs.push_back({"dsummary", download(device, op.dsummary),

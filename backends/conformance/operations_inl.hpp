@@ -15,6 +15,7 @@
 #include "backends/conformance/operations_recurrent.hpp"
 #include "backends/conformance/operations_sparse.hpp"
 #include "backends/conformance/operations_statistics.hpp"
+#include "backends/conformance/operations_store.hpp"
 #include "backends/conformance/operations_time.hpp"
 #include "backends/conformance/operations_update.hpp"
 
@@ -57,8 +58,7 @@ inline std::vector<OperationFamily> operation_families() {
           family<TemporalAttentionBackward>(temporal_attention_cases(true)),
           family<SgdStep>(sgd_cases()),
           family<AdamStep>(adam_cases())};
-  for (OperationFamily& one : statistics_families()) all.push_back(std::move(one));
-  for (OperationFamily& one : gate_families()) all.push_back(std::move(one));
+  for (auto& x : {statistics_families(), gate_families(), store_families()}) all.insert(all.end(), x.begin(), x.end());
   return all;
 }
 

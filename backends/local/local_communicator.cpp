@@ -53,13 +53,18 @@ class LocalCommunicator final : public Communicator {
     const auto deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(timeout);
     if (!world_.await(meeting, -1, deadline)) throw timed_out(collective, place);
     if (!meeting.mismatch().empty()) throw Error("ranks disagree: " + meeting.mismatch());
+    const double entered = device().now(), moved = meeting.began(entered);
+    const auto clock = [this] { return device().now(); };
     for (int stage = 0; stage < meeting.stages(); ++stage) {
-      if (meeting.work(stage, place.member)) world_.wake_all();
+      if (meeting.work(stage, place.member, clock)) world_.wake_all();
       if (!world_.await(meeting, stage, deadline)) throw timed_out(collective, place);
     }
     const double ready = meeting.ready_seconds();
+    // Peers may have carried it out while this rank was computing.
+    const bool before = meeting.stages() > 0 && meeting.ended_seconds() <= entered;
+    const double end = before ? meeting.ended_seconds() : device().now();
     world_.leave(place.key, meeting, place.member);
-    return {ready, device().now()};
+    return {ready, end, moved};
   }
 
   MeetingKey next_message(int source, int destination, int tag) {

@@ -70,7 +70,12 @@ std::vector<int> Meeting::missing() const {
   return absent;
 }
 
-bool Meeting::work(int stage, int member) {
+double Meeting::began(double seconds) {
+  double unsaid = 0;
+  return began_seconds_.compare_exchange_strong(unsaid, seconds, std::memory_order_relaxed) ? seconds : unsaid;
+}
+
+bool Meeting::work(int stage, int member, const std::function<double()>& clock) {
   Stage& current = stages_[static_cast<std::size_t>(stage)];
   const int tasks = static_cast<int>(current.taken.size());
   bool completed = false;
@@ -78,6 +83,7 @@ bool Meeting::work(int stage, int member) {
     const int task = (member + k) % tasks;
     if (current.taken[static_cast<std::size_t>(task)].exchange(true, std::memory_order_relaxed)) continue;
     run(stage, task);
+    ended_seconds_.store(clock(), std::memory_order_relaxed);
     completed = current.done.fetch_add(1, std::memory_order_acq_rel) + 1 == tasks;
   }
   return completed;

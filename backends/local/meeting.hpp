@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -38,8 +39,15 @@ class Meeting {
   int stages() const { return static_cast<int>(stages_.size()); }
   /// Carries out the tasks of a stage that nobody has taken, beginning with the member's own; returns true when that
   /// completed the stage. Stage s needs `stage_done(s - 1)`.
-  bool work(int stage, int member);
+  /// `clock` gives the member's time.
+  bool work(int stage, int member, const std::function<double()>& clock);
   bool stage_done(int stage) const;
+
+  /// When data began to move: says so, unless another member was first, and returns what the first one said.
+  double began(double seconds);
+  /// When the last task of the last stage was done, to the extent that a member's clock can tell; 0 without tasks. Once
+  /// that stage is done.
+  double ended_seconds() const { return ended_seconds_.load(std::memory_order_relaxed); }
 
  private:
   struct Stage {
@@ -62,6 +70,7 @@ class Meeting {
   int entered_ = 0;
   int left_ = 0;
   double ready_seconds_ = 0;
+  std::atomic<double> began_seconds_{0}, ended_seconds_{0};
   std::string mismatch_;
 };
 

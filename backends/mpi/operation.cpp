@@ -75,6 +75,16 @@ bool Operation::finished() {
   return true;
 }
 
+void Operation::progress() {
+  if (collective_.kind != CollectiveKind::all_to_all_v || seen_finished_ != 0) return;
+  const bool complete = finished();  // always asked: this is what moves data
+  if (seen_arrived_ == 0) {
+    if (!arrived()) return;
+    seen_arrived_ = device_.now();
+  }
+  if (complete) seen_finished_ = device_.now();
+}
+
 void Operation::post_data() {
   switch (collective_.kind) {
     case CollectiveKind::all_to_all_v:

@@ -34,6 +34,13 @@ class Operation {
   std::string mismatch() const;
   /// Whether the result is there. Posts the second phase and adds sums when their time has come.
   bool finished();
+  /// Lets MPI move the data of an exchange that nobody waits for yet, and keeps in mind when it was seen to be
+  /// complete. Of exchanges alone, because their data has one phase: what others post next must be posted in one order
+  /// by all.
+  void progress();
+  /// When progress first saw that all ranks had entered, and that the result was there; 0 = not yet.
+  double seen_arrived_seconds() const { return seen_arrived_; }
+  double seen_finished_seconds() const { return seen_finished_; }
 
   const Collective& collective() const { return collective_; }
   bool is_message() const {
@@ -86,6 +93,7 @@ class Operation {
   Tensor addends_;             // u8 [bytes, 1]: the parts to add, in rank order
   bool second_phase_ = false;  // all_reduce by shares has its second phase still to come
   bool done_ = false;
+  double seen_arrived_ = 0, seen_finished_ = 0;
 };
 
 }  // namespace strobe::mpi

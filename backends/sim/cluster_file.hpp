@@ -1,7 +1,8 @@
-// The cluster file: JSON text to Cluster. Kept apart from finding the file, so that a changed copy of a cluster (a
-// what-if) goes through the same checks.
+// The cluster file: JSON to Cluster. Kept apart from finding the file, so that a changed copy of a cluster (a what-if)
+// goes through the same checks.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 
@@ -16,5 +17,12 @@ std::shared_ptr<const Cluster> parse_cluster(const std::string& text, const std:
 
 /// The same for JSON that is already parsed.
 std::shared_ptr<const Cluster> cluster_from_json(const Json& json);
+
+/// JSON of the text of a cluster file; throws InvalidInput, or InvalidRequest for a key that occurs twice.
+Json parse_cluster_text(const std::string& text, const std::string& file);
+
+/// Lays a change over a cluster's JSON: `key` as in the file, "gpu.memory_bytes" inside the object gpu. A changed
+/// number is marked as a what-if in place of its source. Throws InvalidRequest for a key that no cluster file has.
+void change_value(Json& cluster, const std::string& key, const std::string& value);
 
 }  // namespace strobe::sim

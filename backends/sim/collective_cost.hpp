@@ -1,6 +1,6 @@
 // Collective cost models: seconds from the last arrival to the end. Each model is one file in collectives/ that
 // registers itself for one kind of collective; of several models for a kind the fastest is taken, as a library that
-// picks its algorithm would.
+// picks its algorithm would. Fitted times of a measured machine go before them.
 #pragma once
 
 #include <cstdint>
@@ -12,11 +12,12 @@
 
 namespace strobe::sim {
 
-/// What an all-to-all-v moves, summed from its byte matrix without the diagonal.
+/// What an all-to-all-v moves, summed from its byte matrix without the diagonal: per rank, to and from ranks of the
+/// same node (inside) and of other nodes (outside).
 struct ExchangeLoad {
-  std::vector<std::uint64_t> sent_inside, received_inside;  // per rank, to and from ranks of the same node
-  std::vector<std::uint64_t> sent_outside, received_outside;  // per node, to and from other nodes
-  std::uint64_t messages = 0;                                 // ordered pairs of ranks with bytes
+  std::vector<std::uint64_t> sent_inside, received_inside, sent_outside, received_outside;
+  std::uint64_t messages = 0;       // ordered pairs of ranks with bytes
+  std::uint64_t most_messages = 0;  // of one rank, sent or received
 
   explicit ExchangeLoad(const Topology& topology);
   ExchangeLoad() = default;
@@ -37,12 +38,17 @@ struct CollectiveCostTag {
   static constexpr const char* kind = "collective cost model";
   struct Value {
     CollectiveKind collective = CollectiveKind::barrier;
+    /// Infinity where the algorithm does not apply.
     double (*seconds)(const CollectiveLoad&, const Topology&) = nullptr;
   };
 };
 
-/// Seconds of the collective by the fastest registered model of its kind; 0 on one rank, which has nobody to talk to.
-/// Throws Unavailable when no model is registered for the kind.
+/// Seconds of the collective by its fit, or by the fastest registered model of its kind; 0 on one rank, which has
+/// nobody to talk to. Throws Unavailable when no model is registered for the kind.
 double collective_seconds(const CollectiveLoad& load, const Topology& topology);
+
+/// Bytes that the busiest rank sends or receives, by the ring volumes of Communicator, and to how many peers.
+double busiest_rank_bytes(const CollectiveLoad& load, int ranks);
+double busiest_rank_messages(const CollectiveLoad& load, int ranks);
 
 }  // namespace strobe::sim

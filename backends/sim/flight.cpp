@@ -1,6 +1,8 @@
-// Returns what a flight moves and how its members disagree. Row lists are walked from the senders' side; each receiver
-// keeps a cursor into its own list, which advances because senders come in ascending order, so a byte matrix with k
-// entries on n ranks is checked and summed in O(n + k).
+// Returns what a flight moves and how its members disagree. Whether the senders' byte matrix is the receivers' is
+// decided by a sum that both sides can take from their parts: over all pairs, rows times a random weight of the sender
+// times one of the receiver, modulo 2^64. Equal matrices have equal sums; two that differ do not, but for a chance of
+// about 2^-60. Only then pairs are looked at one by one, from the senders' side with a cursor into each receiver's
+// list, to name the first that differs. So k parts on n ranks are checked and summed in O(n + k).
 #include "backends/sim/flight.hpp"
 
 #include <fmt/format.h>
@@ -14,20 +16,66 @@ namespace {
 
 std::string_view name_of(const Call& call) { return collective_names[static_cast<int>(call.kind)]; }
 
-std::vector<Part> parts_of(const std::vector<PeerRows>& rows) {
+std::vector<Part> parts_of(const std::vector<PeerRows>& rows, bool one_per_rank) {
   std::vector<Part> parts;
-  std::size_t count = 0;
-  for (const PeerRows& peer : rows) count += peer.count != 0 ? 1 : 0;
-  parts.reserve(count);
+  if (one_per_rank) parts.reserve(rows.size());
   for (std::size_t q = 0; q < rows.size(); ++q) {
-    if (rows[q].count != 0) parts.push_back({rows[q].first, rows[q].count, static_cast<int>(q)});
+    if (rows[q].count == 0) continue;
+    const int peer = static_cast<int>(q);
+    const bool continues = !one_per_rank && !parts.empty() && parts.back().count == rows[q].count &&
+                           parts.back().peer + parts.back().peers == peer;
+    if (continues) {
+      ++parts.back().peers;
+    } else {
+      parts.push_back({rows[q].first, rows[q].count, peer, 1});
+    }
   }
   return parts;
 }
 
+std::vector<Part> one_per_rank(const std::vector<Part>& parts) {
+  std::vector<Part> expanded;
+  for (const Part& part : parts) {
+    for (int i = 0; i < part.peers; ++i) expanded.push_back({0, part.count, part.peer + i, 1});
+  }
+  return expanded;
+}
+
 bool same_counts(const std::vector<Part>& a, const std::vector<Part>& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [](const Part& x, const Part& y) { return x.peer == y.peer && x.count == y.count; });
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Part& x, const Part& y) {
+    return x.peer == y.peer && x.peers == y.peers && x.count == y.count;
+  });
+}
+
+std::uint64_t weight_of(std::uint64_t number) {  // splitmix64
+  number += 0x9e3779b97f4a7c15u;
+  number = (number ^ (number >> 30)) * 0xbf58476d1ce4e5b9u;
+  number = (number ^ (number >> 27)) * 0x94d049bb133111ebu;
+  return number ^ (number >> 31);
+}
+
+/// Weights of the ranks, summed: of ranks [a, b) it is sums[b] - sums[a].
+std::vector<std::uint64_t> weight_sums(std::size_t ranks, std::uint64_t family) {
+  std::vector<std::uint64_t> sums(ranks + 1, 0);
+  for (std::size_t r = 0; r < ranks; ++r) sums[r + 1] = sums[r] + weight_of(2 * r + family);
+  return sums;
+}
+
+/// The weighted sum of one side's byte matrix.
+std::uint64_t weighted_rows(const std::vector<Call>& calls, const std::vector<Part> Call::*lists,
+                            std::uint64_t own_family) {
+  const std::vector<std::uint64_t> own = weight_sums(calls.size(), own_family);
+  const std::vector<std::uint64_t> peers = weight_sums(calls.size(), 1 - own_family);
+  std::uint64_t total = 0;
+  for (std::size_t r = 0; r < calls.size(); ++r) {
+    std::uint64_t rows = 0;
+    for (const Part& part : calls[r].*lists) {
+      const auto first = static_cast<std::size_t>(part.peer), last = first + static_cast<std::size_t>(part.peers);
+      rows += static_cast<std::uint64_t>(part.count) * (peers[last] - peers[first]);
+    }
+    total += rows * (own[r + 1] - own[r]);
+  }
+  return total;
 }
 
 bool same_width(const Tensor& a, const Tensor& b) { return a.columns() == b.columns() && a.type() == b.type(); }
@@ -65,12 +113,15 @@ std::string disagreement_of_pair(int from, int to, std::int64_t sent, std::int64
   return fmt::format("all_to_all_v: rank {} has {} rows for rank {}, which expects {}", from, sent, to, expected);
 }
 
-std::string compare_exchange(const std::vector<Call>& calls) {
+/// The first pair of ranks, in order of senders, that disagrees about its rows or their width.
+std::string disagreeing_pair(const std::vector<Call>& calls) {
   std::vector<std::size_t> cursors(calls.size(), 0);
+  std::vector<std::vector<Part>> expected_of;
+  for (const Call& call : calls) expected_of.push_back(one_per_rank(call.receives));
   for (std::size_t p = 0; p < calls.size(); ++p) {
     const int from = static_cast<int>(p);
-    for (const Part& sent : calls[p].sends) {
-      const std::vector<Part>& receives = calls[static_cast<std::size_t>(sent.peer)].receives;
+    for (const Part& sent : one_per_rank(calls[p].sends)) {
+      const std::vector<Part>& receives = expected_of[static_cast<std::size_t>(sent.peer)];
       std::size_t& cursor = cursors[static_cast<std::size_t>(sent.peer)];
       if (cursor < receives.size() && receives[cursor].peer < from) {
         return disagreement_of_pair(receives[cursor].peer, sent.peer, 0, receives[cursor].count);
@@ -85,11 +136,48 @@ std::string compare_exchange(const std::vector<Call>& calls) {
     }
   }
   for (std::size_t q = 0; q < calls.size(); ++q) {
-    if (cursors[q] == calls[q].receives.size()) continue;
-    const Part& left = calls[q].receives[cursors[q]];
+    if (cursors[q] == expected_of[q].size()) continue;
+    const Part& left = expected_of[q][cursors[q]];
     return disagreement_of_pair(left.peer, static_cast<int>(q), 0, left.count);
   }
   return "";
+}
+
+std::string compare_exchange(const std::vector<Call>& calls) {
+  const auto as_first = [&calls](const Call& call) { return same_width(call.send, calls[0].send); };
+  const bool one_width = std::all_of(calls.begin(), calls.end(), as_first);
+  if (one_width && weighted_rows(calls, &Call::sends, 0) == weighted_rows(calls, &Call::receives, 1)) return "";
+  return disagreeing_pair(calls);
+}
+
+/// Bytes of one side of an all-to-all-v per rank, inside its node and beyond it; returns the number of messages.
+std::uint64_t sum_parts(const std::vector<Call>& calls, const std::vector<Part> Call::*lists, const Topology& topology,
+                        std::vector<std::uint64_t>& inside, std::vector<std::uint64_t>& outside,
+                        std::uint64_t& most_messages) {
+  std::uint64_t messages = 0;
+  for (std::size_t r = 0; r < calls.size(); ++r) {
+    const std::uint64_t row_bytes = calls[r].send.row_bytes();
+    const int begin = topology.node_of(static_cast<int>(r)) * topology.gpus_per_node;
+    const int end = begin + topology.gpus_per_node;
+    std::uint64_t own_messages = 0;
+    for (const Part& part : calls[r].*lists) {
+      const int near = std::max(0, std::min(end, part.peer + part.peers) - std::max(begin, part.peer));
+      const std::uint64_t bytes = static_cast<std::uint64_t>(part.count) * row_bytes;
+      inside[r] += bytes * static_cast<std::uint64_t>(near);
+      outside[r] += bytes * static_cast<std::uint64_t>(part.peers - near);
+      own_messages += static_cast<std::uint64_t>(part.peers);
+    }
+    messages += own_messages;
+    most_messages = std::max(most_messages, own_messages);
+  }
+  return messages;
+}
+
+ExchangeLoad exchange_load(const std::vector<Call>& calls, const Topology& topology) {
+  ExchangeLoad load(topology);
+  load.messages = sum_parts(calls, &Call::sends, topology, load.sent_inside, load.sent_outside, load.most_messages);
+  sum_parts(calls, &Call::receives, topology, load.received_inside, load.received_outside, load.most_messages);
+  return load;
 }
 
 std::string compare_parts(const std::vector<Call>& calls) {
@@ -127,8 +215,8 @@ Call make_call(const Collective& collective, double arrival_seconds) {
   return {collective.kind,
           collective.send,
           collective.receive,
-          parts_of(collective.send_rows),
-          parts_of(collective.receive_rows),
+          parts_of(collective.send_rows, collective.send.has_values()),
+          parts_of(collective.receive_rows, collective.receive.has_values()),
           root,
           arrival_seconds,
           true};
@@ -158,22 +246,18 @@ CollectiveLoad load_of(const Flight& flight, const Topology& topology) {
     load.from = flight.ranks[0];
     load.to = flight.ranks[1];
   } else if (load.kind == CollectiveKind::all_to_all_v) {
-    load.exchange = ExchangeLoad(topology);
-    for (std::size_t p = 0; p < flight.calls.size(); ++p) {
-      const std::uint64_t row_bytes = flight.calls[p].send.row_bytes();
-      for (const Part& part : flight.calls[p].sends) {
-        load.exchange.add(topology, static_cast<int>(p), part.peer, static_cast<std::uint64_t>(part.count) * row_bytes);
-      }
-    }
+    load.exchange = exchange_load(flight.calls, topology);
   } else if (load.kind == CollectiveKind::all_gather_v || load.kind == CollectiveKind::reduce_scatter) {
     const bool gather = load.kind == CollectiveKind::all_gather_v;
     const std::vector<Part>& parts = gather ? first.receives : first.sends;
     const std::uint64_t row_bytes = (gather ? first.receive : first.send).row_bytes();
-    std::int64_t total = 0, smallest = parts.size() < flight.calls.size() || parts.empty() ? 0 : parts[0].count;
+    std::int64_t total = 0, smallest = parts.empty() ? 0 : parts[0].count, members = 0;
     for (const Part& part : parts) {
-      total += part.count;
+      total += part.count * part.peers;
       smallest = std::min(smallest, part.count);
+      members += part.peers;
     }
+    if (members < topology.ranks) smallest = 0;
     load.bytes = static_cast<std::uint64_t>(total) * row_bytes;
     load.smallest_part_bytes = static_cast<std::uint64_t>(smallest) * row_bytes;
   }

@@ -10,11 +10,14 @@
 
 namespace strobe::sim {
 
-/// Rows [first, first + count) for, or from, rank `peer`; count > 0.
+/// `count` > 0 rows for, or from, each of the ranks [peer, peer + peers). Where values move there is one part per rank,
+/// of rows [first, first + count); without values, ranks that follow each other with the same count are one part, which
+/// makes the lists of an even redistribution a few parts long.
 struct Part {
   std::int64_t first = 0;
   std::int64_t count = 0;
   int peer = 0;
+  int peers = 1;
 };
 
 /// What one member brings: its buffers and only those entries of its row lists that hold rows, by ascending peer.
@@ -30,7 +33,7 @@ struct Call {
 /// Members are all ranks or, of a message, the sender (0) and the receiver (1).
 struct Flight {
   std::vector<Call> calls;
-  std::vector<int> ranks;    // of the members of a message; empty: member m is rank m
+  std::vector<int> ranks;  // of the members of a message; empty: member m is rank m
   int arrived = 0;
   bool done = false;         // the times below hold, or `mismatch` says why there are none
   double ready_seconds = 0;  // last arrival, and the links were free
@@ -44,13 +47,13 @@ struct Flight {
   std::vector<int> missing_ranks() const;
 };
 
-/// The call of `collective` with row lists reduced to the entries that hold rows. Cost: O(ranks).
+/// The call of `collective` with row lists reduced to parts. Cost: O(ranks).
 Call make_call(const Collective& collective, double arrival_seconds);
 
-/// How the members of a complete flight disagree, naming both sides, or "". Cost: O(ranks + entries with rows).
+/// How the members of a complete flight disagree, naming both sides, or "". Cost: O(ranks + parts).
 std::string find_disagreement(const Flight& flight);
 
-/// What a complete flight without disagreement moves, for the cost models. Cost: O(ranks + entries with rows).
+/// What a complete flight without disagreement moves, for the cost models. Cost: O(ranks + parts).
 CollectiveLoad load_of(const Flight& flight, const Topology& topology);
 
 /// Moves the values of a complete flight between the members' buffers; sums are added in rank order. Does nothing when

@@ -1,6 +1,7 @@
 // Moves the values of a collective between buffers of one process. Sums are added in rank order, so all ranks hold the
 // same bits as with the other communicators. Invariant: buffers of different ranks do not overlap. Cost: each byte is
 // copied once; an all_reduce reads every buffer once and writes it once.
+#include <algorithm>
 #include <cstring>
 
 #include "backends/ordered_sum.hpp"
@@ -63,19 +64,27 @@ void reduce_scatter(const std::vector<Call>& calls) {
 void move_values(const Flight& flight) {
   const std::vector<Call>& calls = flight.calls;
   const Call& first = calls[0];
+  const auto holds_values = [](const Call& call) { return call.send.has_values() || call.receive.has_values(); };
+  if (std::none_of(calls.begin(), calls.end(), holds_values)) return;
   switch (first.kind) {
-    case CollectiveKind::all_to_all_v: return exchange(calls);
-    case CollectiveKind::all_gather_v: return gather(calls);
-    case CollectiveKind::all_reduce: return reduce(calls);
-    case CollectiveKind::reduce_scatter: return reduce_scatter(calls);
+    case CollectiveKind::all_to_all_v:
+      return exchange(calls);
+    case CollectiveKind::all_gather_v:
+      return gather(calls);
+    case CollectiveKind::all_reduce:
+      return reduce(calls);
+    case CollectiveKind::reduce_scatter:
+      return reduce_scatter(calls);
     case CollectiveKind::broadcast: {
       const Tensor root = calls[static_cast<std::size_t>(first.root)].send;
       for (const Call& call : calls) copy(root, call.receive);
       return;
     }
-    case CollectiveKind::send: return copy(first.send, calls[1].receive);
+    case CollectiveKind::send:
+      return copy(first.send, calls[1].receive);
     case CollectiveKind::receive:
-    case CollectiveKind::barrier: return;
+    case CollectiveKind::barrier:
+      return;
   }
 }
 

@@ -1,7 +1,11 @@
-// Device `sim`: returns virtual times. An operation begins when its stream and the host are free and lasts by the
-// roofline; the host needs the launch time for each operation that it issues and is otherwise ahead of the streams.
-// Invariants: no time goes backwards; the same program gives the same times. Cost: O(1) per operation.
-// Source: Williams, Waterman and Patterson, CACM 52(4), 2009 (roofline).
+// Device `sim`: returns virtual times. An operation begins when its stream and the host are free and lasts by
+// operation_seconds; the host needs its issue interval for each operation and is otherwise ahead of the streams.
+// - Copies: latency + bytes / rate, the rate of pinned or pageable memory and at most this GPU's share of the link that
+//   the GPUs of a PCIe switch have to the host. Their copies are taken to coincide, as in a program that all ranks run.
+// - Contention: compute issued before a collective ended ran compute_slowdown_factor times slower while data moved. The
+//   collective's interval is known only when it ends, so what it cost is added then, as a span of its own.
+// Invariants: no time goes backwards; the same program gives the same times. Cost: O(1) per operation; with contention,
+// O(operations beside it) per collective.
 #include "backends/sim/sim_device.hpp"
 
 #include <fmt/format.h>
@@ -11,25 +15,46 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "backends/sim/operation_cost.hpp"
+
 namespace strobe::sim {
 
-double roofline_seconds(const GpuModel& gpu, const Work& work, ElementType precision) {
-  const double peak = precision == ElementType::f64 ? gpu.flops_fp64_per_second : gpu.flops_fp32_per_second;
-  return std::max({gpu.launch_seconds, work.flops / peak, work.bytes() / gpu.memory_bytes_per_second});
+double host_rate(const Cluster& cluster, int rank, int ranks) {
+  const double own = cluster.pageable_host_memory ? cluster.host_to_device_pageable_bytes_per_second
+                                                  : cluster.host_to_device_bytes_per_second;
+  if (cluster.gpus_per_host_link <= 1 || cluster.host_link_bytes_per_second == 0) return own;
+  const int local = rank % cluster.gpus_per_node;
+  const int first = rank - local + local / cluster.gpus_per_host_link * cluster.gpus_per_host_link;
+  const int sharing = std::min(cluster.gpus_per_host_link, ranks - first);
+  return std::min(own, cluster.host_link_bytes_per_second / sharing);
 }
+
+namespace {
+
+/// What tensors may take: the memory without context and, among several ranks, communication buffers, in whole blocks
+/// of the pool.
+std::uint64_t usable_bytes(const GpuModel& gpu, const DeviceRequest& request) {
+  const std::uint64_t buffers = request.ranks > 1 ? gpu.communication_buffer_bytes : 0;
+  if (gpu.memory_bytes <= gpu.reserved_bytes + buffers) {
+    throw InvalidRequest("/gpu/reserved_bytes", "the reserved memory leaves none for tensors");
+  }
+  std::uint64_t usable = gpu.memory_bytes - gpu.reserved_bytes - buffers;
+  if (request.memory_limit_bytes != 0) usable = std::min(usable, request.memory_limit_bytes);
+  const std::uint64_t block = gpu.allocation_block_bytes;
+  return block == 0 || usable < block ? usable : usable / block * block;
+}
+
+}  // namespace
 
 SimDevice::SimDevice(const DeviceRequest& request) : Device(request), cluster_(request.cluster) {
   if (cluster_ == nullptr) {
-    throw InvalidRequest("--cluster", fmt::format("device sim needs a cluster; known: {}",
-                                                  fmt::join(cluster_names(), ", ")));
+    throw InvalidRequest("--cluster",
+                         fmt::format("device sim needs a cluster; known: {}", fmt::join(cluster_names(), ", ")));
   }
   if (request.numerics == Numerics::cuda) throw InvalidRequest("--numerics", "device sim has numerics none and cpu");
   const GpuModel& gpu = cluster_->gpu;
-  if (gpu.memory_bytes <= gpu.reserved_bytes) {
-    throw InvalidRequest("/gpu/reserved_bytes", "the reserved memory leaves none for tensors");
-  }
-  const std::uint64_t usable = gpu.memory_bytes - gpu.reserved_bytes;
-  set_memory_limit(request.memory_limit_bytes == 0 ? usable : std::min(usable, request.memory_limit_bytes));
+  set_memory_limit(usable_bytes(gpu, request));
+  transfer_rate_ = host_rate(*cluster_, request.rank, request.ranks);
   if (has_values()) {
     // Ranks take turns on one thread, so more threads per rank would only wait for each other.
     workers_ = std::make_unique<Workers>(1);
@@ -39,9 +64,33 @@ SimDevice::SimDevice(const DeviceRequest& request) : Device(request), cluster_(r
 
 double SimDevice::arrival_seconds() const { return std::max({at(Stream::compute), at(Stream::communicate), host_}); }
 
-void SimDevice::complete_communication(double end_seconds) {
+double SimDevice::contention_seconds(double ready_seconds, double end_seconds) {
+  const double factor = cluster_->compute_slowdown_factor;
+  if (factor == 1) return 0;
+  double beside = 0;
+  const std::vector<Span>& all = spans().spans();
+  for (auto span = all.rbegin(); span != all.rend(); ++span) {
+    if (span->stream != Stream::compute) continue;
+    if (span->end_seconds <= ready_seconds) break;
+    beside += span->end_seconds - std::max(span->begin_seconds, ready_seconds);
+  }
+  return std::min((factor - 1) * beside, (1 - 1 / factor) * (end_seconds - ready_seconds));
+}
+
+void SimDevice::complete_communication(double ready_seconds, double end_seconds) {
+  const double extra = contention_seconds(ready_seconds, end_seconds);
+  const double asked = at(Stream::compute), hidden = std::max(asked, end_seconds);
+  const double end = std::max(asked + extra, end_seconds);
   at(Stream::communicate) = std::max(at(Stream::communicate), end_seconds);
-  at(Stream::compute) = std::max(at(Stream::compute), end_seconds);
+  at(Stream::compute) = end;
+  // What of it ran into the time of the collective that was waited for anyway is that collective's.
+  if (end == hidden) return;
+  spans().append({"contention", Phase::compute, Stream::compute, Traffic::other, true, hidden, end, {}, 0, 0, 0});
+}
+
+std::uint64_t SimDevice::do_account(std::uint64_t bytes) const {
+  const std::uint64_t unit = cluster_->gpu.allocation_bytes;
+  return unit == 0 ? bytes : (bytes + unit - 1) / unit * unit;
 }
 
 std::byte* SimDevice::do_allocate(std::size_t bytes) {
@@ -57,25 +106,33 @@ void (*SimDevice::do_deleter() const)(std::byte*) {
 
 double SimDevice::do_begin(Stream stream) { return std::max(at(stream), host_); }
 
-double SimDevice::do_end(Stream stream, std::string_view, const Work& work, double begin) {
-  host_ += cluster_->gpu.launch_seconds;
-  at(stream) = begin + roofline_seconds(cluster_->gpu, work, precision());
+double SimDevice::do_end(Stream stream, std::string_view name, const Work& work, double begin) {
+  host_ += cluster_->issue_seconds();
+  at(stream) = begin + operation_seconds(*cluster_, name, work, precision());
   return at(stream);
 }
 
 void SimDevice::do_transfer(std::uint64_t bytes) {
-  if (bytes == 0) return;
+  if (bytes == 0 || cluster_->shared_host_memory) return;
   const double begin = do_begin(Stream::copy);
-  const double end = begin + cluster_->host_to_device_latency_seconds +
-                     static_cast<double>(bytes) / cluster_->host_to_device_bytes_per_second;
-  host_ += cluster_->gpu.launch_seconds;
+  const double end = begin + cluster_->host_to_device_latency_seconds + static_cast<double>(bytes) / transfer_rate_;
+  host_ += cluster_->issue_seconds();
   const double asked = at(Stream::compute);
   at(Stream::copy) = end;
   at(Stream::compute) = std::max(asked, end);
   // As with collectives: one blocking span for what compute has to wait for, which carries the bytes, and one that does
   // not block for the whole copy when a part of it was hidden behind compute.
-  spans().append({"transfer", Phase::transfer, Stream::copy, Traffic::other, true, std::max(begin, asked),
-                  std::max(end, asked), {}, 0, bytes, 0});
+  spans().append({"transfer",
+                  Phase::transfer,
+                  Stream::copy,
+                  Traffic::other,
+                  true,
+                  std::max(begin, asked),
+                  std::max(end, asked),
+                  {},
+                  0,
+                  bytes,
+                  0});
   if (begin < asked) {
     spans().append({"transfer", Phase::transfer, Stream::copy, Traffic::other, false, begin, end, {}, 0, 0, 0});
   }
@@ -96,7 +153,7 @@ namespace {
 const Register<DeviceTag> registered{{
     "sim",
     "virtual time of a cluster; values absent (numerics none) or computed on the cpu (numerics cpu)",
-    "Strobe design: clock virtual; plain roofline after Williams, Waterman and Patterson, CACM 52(4), 2009",
+    "Strobe design: clock virtual; roofline after Williams, Waterman and Patterson, CACM 52(4), 2009",
     {},
     {[](const DeviceRequest& request) -> std::unique_ptr<Device> { return std::make_unique<SimDevice>(request); },
      "sim"},

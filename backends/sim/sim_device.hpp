@@ -10,25 +10,26 @@
 
 namespace strobe::sim {
 
-/// Seconds of one operation by the plain roofline: max(launch, flops / peak of the precision, bytes / bandwidth).
-double roofline_seconds(const GpuModel& gpu, const Work& work, ElementType precision);
+/// Bytes per second between host and GPU of `rank` when all GPUs on its link copy.
+double host_rate(const Cluster& cluster, int rank, int ranks);
 
-/// Streams advance independently; `host` is when the host can issue the next operation. Uncalibrated: one roofline for
-/// all operations, copies at the pinned rate and not shared between GPUs, compute not slowed by communication.
+/// Streams advance independently; `host` is when the host can issue the next operation.
 class SimDevice final : public Device {
  public:
   /// Throws InvalidRequest without a cluster or with numerics that the simulator does not have.
   explicit SimDevice(const DeviceRequest& request);
-  bool has_own_memory() const override { return true; }
+  bool has_own_memory() const override { return !cluster_->shared_host_memory; }
+  bool wants_transpose() const override { return cluster_->gpu.stores_transpose; }
 
   /// When this rank enters a collective that it starts now: its data is computed and its communicate stream is free.
   double arrival_seconds() const;
-  /// The communicate stream was busy until `end_seconds`, and the compute stream has waited for that.
-  void complete_communication(double end_seconds);
+  /// A collective moved data from `ready_seconds` to `end_seconds`, and the compute stream has waited for its end.
+  void complete_communication(double ready_seconds, double end_seconds);
 
  private:
   std::byte* do_allocate(std::size_t bytes) override;
   void (*do_deleter() const)(std::byte*) override;
+  std::uint64_t do_account(std::uint64_t bytes) const override;
   double do_begin(Stream stream) override;
   double do_end(Stream stream, std::string_view name, const Work& work, double begin) override;
   void do_transfer(std::uint64_t bytes) override;
@@ -38,12 +39,15 @@ class SimDevice final : public Device {
   void do_synchronize() override;
   double do_now() override { return at(Stream::compute); }
 
+  /// Seconds that compute lost to a collective which moved data in [ready, end].
+  double contention_seconds(double ready_seconds, double end_seconds);
   double& at(Stream stream) { return streams_[static_cast<std::size_t>(stream)]; }
   double at(Stream stream) const { return streams_[static_cast<std::size_t>(stream)]; }
 
   std::shared_ptr<const Cluster> cluster_;
   std::array<double, stream_count> streams_{};  // seconds at which each stream is idle
   double host_ = 0;                             // seconds at which the host is free to issue
+  double transfer_rate_ = 0;                    // bytes per second between host and this GPU
   std::unique_ptr<Workers> workers_;            // numerics cpu only
 };
 

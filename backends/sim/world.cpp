@@ -167,7 +167,7 @@ Completion World::await(int rank, Flight& flight, const Collective& collective) 
   }
   never_came_[self].clear();
   if (!flight.mismatch.empty()) throw Error("ranks disagree: " + flight.mismatch);
-  clocks_[self]->complete_communication(flight.end_seconds);
+  clocks_[self]->complete_communication(flight.ready_seconds, flight.end_seconds);
   return {flight.ready_seconds, flight.end_seconds};
 }
 

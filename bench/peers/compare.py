@@ -7,38 +7,17 @@ Ratios are medians over rounds against the FASTEST PyTorch form. Exit status: 0 
 SciPy is not installed (apt: python3-torch python3-scipy, or pip: torch scipy).
 """
 
-import argparse
 import json
-import os
 import statistics
-import subprocess
 import sys
+
+import strobe_bench
 
 
 def parse():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("binary", help="path of strobe_bench")
-    parser.add_argument("--rounds", type=int, default=10)
-    parser.add_argument("--threads", type=int, default=os.cpu_count())
-    parser.add_argument("--skip-idiomatic", action="store_true", help="leave out the slow form")
-    parser.add_argument("--json", help="also write the numbers to this file")
-    arguments = parser.parse_args()
-    if not os.access(arguments.binary, os.X_OK):
-        parser.error(f"{arguments.binary} is not a program; build target strobe_bench first")
-    if arguments.rounds < 1:
-        parser.error("--rounds must be at least 1")
-    return arguments
-
-
-def strobe_epoch(binary):
-    """Seconds per epoch of one short run of the binary, and the machine's limits as it measured them."""
-    command = [binary, "--benchmark_filter=^epoch/best/", "--benchmark_format=json", "--benchmark_min_time=0.5"]
-    result = subprocess.run(command, capture_output=True, text=True, check=True)
-    report = json.loads(result.stdout)
-    unit = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
-    (row,) = report["benchmarks"]
-    limits = {k: report["context"][k] for k in ("threads", "read_bandwidth_GBps", "peak_fp32_GFLOPps")}
-    return row["real_time"] * unit[row["time_unit"]], limits
+    options = strobe_bench.parser(__doc__, rounds=10)
+    options.add_argument("--skip-idiomatic", action="store_true", help="leave out the slow form")
+    return strobe_bench.parsed(options)
 
 
 def agree(forms):
@@ -69,7 +48,7 @@ def main():
     agree(forms)
     seconds = {name: [] for name in ["strobe", *forms]}
     for _ in range(arguments.rounds):
-        epoch, limits = strobe_epoch(arguments.binary)
+        epoch, _, limits = strobe_bench.run(arguments.binary, "epoch/best")
         seconds["strobe"].append(epoch)
         for name, form in forms.items():
             seconds[name].append(tmgcn.timed(form))

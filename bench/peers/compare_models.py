@@ -7,41 +7,19 @@ Ratios are medians over rounds. Exit status: 0 measured, 2 wrong request, 5 PyTo
 python3-torch python3-scipy, or pip: torch scipy).
 """
 
-import argparse
 import json
-import os
 import statistics
-import subprocess
 import sys
 import time
 
+import strobe_bench
+
 
 def parse():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("binary", help="path of strobe_bench")
-    parser.add_argument("--models", default="cd-gcn,t-gcn,mpnn-lstm")
-    parser.add_argument("--shapes", default="narrow,wide")
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--threads", type=int, default=os.cpu_count())
-    parser.add_argument("--json", help="also write the numbers to this file")
-    arguments = parser.parse_args()
-    if not os.access(arguments.binary, os.X_OK):
-        parser.error(f"{arguments.binary} is not a program; build target strobe_bench first")
-    if arguments.rounds < 1:
-        parser.error("--rounds must be at least 1")
-    return arguments
-
-
-def strobe_epoch(binary, model, shape):
-    """Seconds per epoch of one short run, with its fractions of the machine's limits."""
-    command = [binary, f"--benchmark_filter=^model/{model}/{shape}/", "--benchmark_format=json",
-               "--benchmark_min_time=0.5"]
-    report = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
-    (row,) = report["benchmarks"]
-    if row.get("error_occurred"):
-        sys.exit(f"{model}/{shape}: {row['error_message']}")
-    limits = {k: report["context"][k] for k in ("threads", "read_bandwidth_GBps", "peak_fp32_GFLOPps")}
-    return row["real_time"] * {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}[row["time_unit"]], row, limits
+    options = strobe_bench.parser(__doc__, rounds=5)
+    options.add_argument("--models", default="cd-gcn,t-gcn,mpnn-lstm")
+    options.add_argument("--shapes", default="narrow,wide")
+    return strobe_bench.parsed(options)
 
 
 def timed(peer):
@@ -81,7 +59,7 @@ def main():
             peer.epoch()
             strobe, torch_seconds = [], []
             for _ in range(arguments.rounds):
-                seconds, row, limits = strobe_epoch(arguments.binary, model, shape_name)
+                seconds, row, limits = strobe_bench.run(arguments.binary, f"model/{model}/{shape_name}")
                 strobe.append(seconds)
                 torch_seconds.append(timed(peer))
             rows.append(report(model, shape_name, strobe, torch_seconds, row, limits))

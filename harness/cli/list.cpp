@@ -12,6 +12,7 @@
 #include "core/units.hpp"
 #include "harness/cli/command.hpp"
 #include "harness/cli/narrate.hpp"
+#include "harness/cli/prices.hpp"
 #include "harness/strategy.hpp"
 #include "models/model.hpp"
 #include "models/optimizer.hpp"
@@ -146,7 +147,13 @@ Json clusters() {
                     {"nodes", cluster->nodes},
                     {"gpus_per_node", cluster->gpus_per_node},
                     {"gpu", cluster->gpu.name},
-                    {"calibrated", cluster->calibrated}});
+                    {"calibrated", cluster->calibrated},
+                    {"price_per_node_hour", cluster->price_per_node_hour},
+                    {"price_currency", cluster->price_currency},
+                    {"price_region", cluster->price_region},
+                    {"price_date", cluster->price_date},
+                    {"price_age_days", price_age_days_today(*cluster)},
+                    {"price", price_text(*cluster)}});
   }
   return list;
 }
@@ -173,7 +180,7 @@ const std::vector<Kind>& kinds() {
   return table;
 }
 
-/// Kind, size and terms of a workload; size of a shape.
+/// Kind, size and terms of a workload; size of a shape; GPUs and price of a cluster.
 std::string size_text(const Json& entry) {
   std::string size;
   for (const char* key : {"vertices", "steps", "edges", "events"}) {
@@ -183,6 +190,11 @@ std::string size_text(const Json& entry) {
   std::string text;
   if (entry.contains("kind")) text += fmt::format("    {}\n", entry["kind"].get<std::string>());
   if (!size.empty()) text += fmt::format("    size: {}\n", size);
+  if (entry.contains("gpus_per_node")) {
+    text += fmt::format("    {} nodes x {} {}\n    price: {}\n", entry["nodes"].get<int>(),
+                        entry["gpus_per_node"].get<int>(), entry["gpu"].get<std::string>(),
+                        entry["price"].get<std::string>());
+  }
   if (entry.contains("licence")) text += fmt::format("    terms: {}\n", entry["licence"].get<std::string>());
   if (entry.contains("origin")) text += fmt::format("    from: {}\n", entry["origin"].get<std::string>());
   return text;

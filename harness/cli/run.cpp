@@ -12,7 +12,9 @@
 #include "core/interrupt.hpp"
 #include "core/units.hpp"
 #include "harness/checkpoint.hpp"
+#include "harness/cli/byte_matrix.hpp"
 #include "harness/cli/narrate.hpp"
+#include "harness/cli/prices.hpp"
 #include "harness/cli/readable.hpp"
 #include "harness/cli/run_request.hpp"
 #include "harness/cli/world.hpp"
@@ -50,7 +52,14 @@ void check_world(const Suite& suite, const World& world) {
 
 int dry_run(const RunRequest& request, const Suite& suite) {
   Json plans = Json::array();
-  for (const Case& c : suite.cases) plans.push_back(plan_case(c));
+  std::size_t matrices = 0;
+  for (const Case& c : suite.cases) {
+    plans.push_back(plan_case(c));
+    if (!request.byte_matrix.empty()) matrices += write_byte_matrices(request.byte_matrix, plans.back());
+  }
+  if (!request.byte_matrix.empty()) {
+    narrate(fmt::format("wrote {} into {}", counted(matrices, "byte matrix file"), request.byte_matrix));
+  }
   const std::string hash = plan_hash(plan_json(suite.cases));
   if (request.json) {
     print_data(Json{{"plan_hash", hash}, {"cases", plans}}.dump(2) + "\n");
@@ -219,6 +228,16 @@ class Sweep {
   bool all_ok_ = true;
 };
 
+/// What the rows' dollars were computed from; a price without its age would mislead.
+void narrate_prices(const Suite& suite) {
+  std::set<std::string> told;
+  for (const Case& c : suite.cases) {
+    if (c.cluster.empty() || !told.insert(c.cluster).second) continue;
+    const std::shared_ptr<const Cluster> cluster = load_cluster(c.cluster);
+    if (cluster->price_per_node_hour > 0) narrate(fmt::format("price of {}: {}", c.cluster, price_text(*cluster)));
+  }
+}
+
 int run(RunRequest& request) {
   request.outputs.checkpoint_every = checkpoint_interval(request);
   const Suite suite = cases_of(request);
@@ -229,12 +248,14 @@ int run(RunRequest& request) {
     narrate(fmt::format("left out {} that the given flags make equal to others", counted(suite.merged, "case")));
   }
   if (request.dry_run) return first ? dry_run(request, suite) : 0;
+  if (!request.byte_matrix.empty()) throw InvalidRequest("--byte-matrix", "goes with --dry-run, which runs nothing");
   check_outputs(request.outputs, suite);
   install_signal_handlers();
   check_plans(suite);
   check_checkpoint(request.outputs, suite, first);
   Sweep sweep(request, suite, first);
   const int status = sweep.run();
+  if (first) narrate_prices(suite);
   if (const RunDirectory* directory = sweep.directory()) {
     print_data(request.json ? read_text_file(directory->file("summary.json")) : summary_table(directory->rows()));
   }

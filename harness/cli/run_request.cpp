@@ -63,6 +63,8 @@ void define_run_options(CommandOptions& options, RunRequest& request) {
                  "go on from where the file of --checkpoint stands");
   options.toggle("--resume", request.resume, "continue the run in --out: finished cases are not run again");
   options.toggle("--dry-run", request.dry_run, "print the plan of every case and run nothing");
+  options.text("--byte-matrix", request.byte_matrix,
+               "with --dry-run: write the byte matrix of every exchange into this folder, for nccl-tests' alltoallv_perf");
   options.toggle("--trace", request.trace, "write trace/CASE.json, to be opened in Perfetto");
   options.toggle("--json", request.json, "print the summary as JSON instead of a table");
   options.example(

@@ -19,6 +19,7 @@ struct RunRequest {
   std::string out;
   ModelOutputs outputs;
   std::string checkpoint_every;                // --checkpoint-every, as typed
+  std::string byte_matrix;                     // folder of --byte-matrix; "" = none
   bool resume = false, dry_run = false, trace = false, json = false;
 };
 

@@ -7,10 +7,9 @@ namespace strobe {
 namespace {
 
 StrategyPlan plan_pss(const StrategyInput& input, const Json&) {
-  require_at_least(input.graph.steps, input.ranks, "steps", "pss");
-  const Placement placement =
-      by_time(input.graph.vertices, contiguous_owners(input.graph.steps, input.ranks), input.ranks);
-  return {placement, placement, full_batch(input.graph.steps), "exact", {}};
+  require_steps(input.blocks, input.ranks, "pss");
+  const Placement placement = by_time(input.graph.vertices, step_owners(input.blocks, input.ranks), input.ranks);
+  return {placement, placement, in_blocks(input.blocks), "exact", {}};
 }
 
 const Register<StrategyTag> registered{{

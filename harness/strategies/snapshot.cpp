@@ -7,11 +7,11 @@ namespace strobe {
 namespace {
 
 StrategyPlan plan_snapshot(const StrategyInput& input, const Json&) {
-  require_at_least(input.graph.steps, input.ranks, "steps", "snapshot");
+  require_steps(input.blocks, input.ranks, "snapshot");
   require_at_least(input.graph.vertices, input.ranks, "vertices", "snapshot");
-  return {by_time(input.graph.vertices, contiguous_owners(input.graph.steps, input.ranks), input.ranks),
+  return {by_time(input.graph.vertices, step_owners(input.blocks, input.ranks), input.ranks),
           by_vertex(contiguous_owners(input.graph.vertices, input.ranks), input.graph.steps, input.ranks),
-          full_batch(input.graph.steps),
+          in_blocks(input.blocks),
           "exact",
           {}};
 }

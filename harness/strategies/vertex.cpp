@@ -22,7 +22,7 @@ StrategyPlan plan_vertex(const StrategyInput& input, const Json& json) {
   require_at_least(input.graph.vertices, input.ranks, "vertices", "vertex");
   const Placement placement =
       by_vertex(partitioner.value(input.graph, input.ranks, input.seed), input.graph.steps, input.ranks);
-  return {placement, placement, full_batch(input.graph.steps), "exact", {}};
+  return {placement, placement, in_blocks(input.blocks), "exact", {}};
 }
 
 const Register<StrategyTag> registered{{

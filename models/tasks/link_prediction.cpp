@@ -149,10 +149,7 @@ class LinkPrediction final : public Task {
   explicit LinkPrediction(const LinkPredictionParameters& parameters) : p_(parameters) {}
 
   TaskData draw(const SnapshotGraph& graph, std::uint64_t seed) const override {
-    if (graph.steps() < 2) {
-      throw InvalidRequest("/workload", "link prediction needs at least two steps (train and test), this graph has " +
-                                            std::to_string(graph.steps()));
-    }
+    require_two_steps(graph.steps());
     TaskData data;
     data.steps = graph.steps() - 1;
     data.train.arity = data.test.arity = 2;
@@ -172,6 +169,25 @@ class LinkPrediction final : public Task {
                            "no training pair was drawn: the training steps have too few edges for theta");
     }
     return data;
+  }
+
+  TaskCounts count(const GraphShape& shape) const override {
+    const std::vector<std::int64_t> edges = step_edges(shape);
+    const auto steps = static_cast<std::int64_t>(edges.size());
+    require_two_steps(steps);
+    TaskCounts counts{steps - 1, {2, p_.theta, {}}, {2, p_.theta, {}}};
+    for (Step t = 0; t < steps; ++t) {
+      const auto step = static_cast<std::size_t>(t);
+      const std::int64_t loops = shape.self_loops_per_step.empty() ? 0 : shape.self_loops_per_step[step];
+      const std::int64_t drawn = std::llround(p_.theta * static_cast<double>(edges[step] - loops));
+      if (t + 1 < steps) {
+        counts.train.steps.push_back({t, drawn, drawn, 0});
+      } else {
+        const std::int64_t ranked = std::min<std::int64_t>(drawn, p_.ranked);
+        counts.test.steps.push_back({t - 1, drawn, drawn + ranked * p_.ranking_negatives, 0});
+      }
+    }
+    return counts;
   }
 
   std::vector<ParameterShape> parameters(std::int64_t embedding_width) const override {
@@ -229,6 +245,12 @@ class LinkPrediction final : public Task {
       if (test.label[i] == 1 && static_cast<int>(i) < p_.ranked) result.ranked.push_back(scores[i]);
     }
     return result;
+  }
+
+  static void require_two_steps(std::int64_t steps) {
+    if (steps >= 2) return;
+    throw InvalidRequest("/workload", "link prediction needs at least two steps (train and test), this graph has " +
+                                          std::to_string(steps));
   }
 
   NegativePool negative_pool(const std::vector<double>& popular) const {

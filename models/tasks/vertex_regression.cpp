@@ -5,6 +5,7 @@
 // The trivial baseline predicts the last value: log(1 + d) of the step itself, or the workload's target of the step
 // before; its errors leave out cells without one.
 // Invariant: samples depend on the graph only, not on the seed. Cost O(N T + nnz).
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -77,6 +78,21 @@ class VertexRegression final : public Task {
     return data;
   }
 
+  TaskCounts count(const GraphShape& shape) const override {
+    if (p_.target == "workload") {
+      throw InvalidRequest("/task/target", "the shape " + shape.name + " has no targets; set task.target=degree");
+    }
+    const std::vector<std::int64_t> edges = step_edges(shape);
+    const std::int64_t steps = static_cast<std::int64_t>(edges.size()) - 1;
+    const std::int64_t trained = training_steps(steps, p_.train_share, "vertex-regression");
+    TaskCounts counts{steps, {1, 0, {}}, {1, 0, {}}};
+    for (Step t = 0; t < steps; ++t) {
+      const std::int64_t cells = p_.cells == "all" ? shape.vertices.value_or(0) : expected_active(shape, edges, t);
+      (t < trained ? counts.train : counts.test).steps.push_back({t, 0, 0, cells});
+    }
+    return counts;
+  }
+
   std::vector<ParameterShape> parameters(std::int64_t embedding_width) const override {
     return {glorot("head.weight", embedding_width, 1), {"head.bias", 1, 1, 0.0}};
   }
@@ -103,6 +119,14 @@ class VertexRegression final : public Task {
   }
 
  private:
+  /// Vertices with an edge at step t: as counted, or when the ends of edges fall on vertices uniformly.
+  static std::int64_t expected_active(const GraphShape& shape, const std::vector<std::int64_t>& edges, Step t) {
+    const auto step = static_cast<std::size_t>(t);
+    if (!shape.active_vertices_per_step.empty()) return shape.active_vertices_per_step[step];
+    const auto vertices = static_cast<double>(shape.vertices.value_or(0));
+    return std::llround(vertices * -std::expm1(-2 * static_cast<double>(edges[step]) / std::max(vertices, 1.0)));
+  }
+
   static std::vector<double> own_targets(const SnapshotGraph& graph, Step t) {
     const auto begin = graph.targets.begin() + t * graph.vertices;
     return {begin, begin + graph.vertices};

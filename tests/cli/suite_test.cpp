@@ -142,6 +142,7 @@ TEST(Suites, ShippedSuitesExpand) {
   EXPECT_EQ(load_suite(folder + "quickstart.json", {}).cases.size(), 34u);
   EXPECT_GE(load_suite(folder + "smoke.json", {}).cases.size(), 5u);
   EXPECT_EQ(load_suite(folder + "convergence.json", {}).cases.size(), 7u);
+  EXPECT_EQ(load_suite(folder + "esdg/virtual_convergence.json", {}).cases.size(), 2u);
 }
 
 TEST(JsonText, DuplicateKeysAreRefusedWithTheirPointer) {

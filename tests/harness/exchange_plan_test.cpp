@@ -192,5 +192,21 @@ TEST(SpatialNeeds, AreTheNeighboursOnOtherRanks) {
   EXPECT_TRUE(needs.vertices[1][0].empty());
 }
 
+TEST(SpatialNeeds, OfOnePeerAndStepArriveAsOneRun) {
+  // Every vertex reads every vertex, whose owners alternate: three ranks, two steps.
+  PreparedGraph graph;
+  graph.vertices = 9;
+  graph.steps = 2;
+  for (std::int64_t row = 0; row <= 18; ++row) graph.row_offsets.push_back(9 * row);
+  for (std::int64_t e = 0; e < 162; ++e) graph.columns.push_back(static_cast<VertexId>(e % 9));
+  const Placement placement = by_vertex({0, 1, 2, 0, 1, 2, 0, 1, 2}, 2, 3);
+  const HaloNeeds needs = spatial_needs(placement, graph);
+  EXPECT_EQ(needs.vertices[0][1], (std::vector<VertexId>{1, 4, 7, 2, 5, 8}));
+  for (const RankExchange& rank : halo(placement, needs, {}).ranks) {
+    EXPECT_EQ(rank.receive_total, 12);
+    EXPECT_EQ(rank.unpack_moves, 4) << "two peers, two steps";
+  }
+}
+
 }  // namespace
 }  // namespace strobe

@@ -137,6 +137,18 @@ TEST(Law3Variants, ModelOptionsKeepIt) {
   }
 }
 
+TEST(Law3Variants, CheckpointBlocksOfABundledSet) {
+  for (const std::string model : {"tm-gcn", "evolve-gcn-h"}) {
+    Json request = small_case("chess", model);
+    request["workload"] = coarse("chess");
+    const CaseResult sequential = run(request, "sequential", 1);
+    request["nb"] = 3;
+    for (const std::string strategy : {"snapshot", "vertex", "pss"}) {
+      expect_same_curve(run(request, strategy, 2), sequential, 1e-10, model + " in blocks under " + strategy);
+    }
+  }
+}
+
 TEST(Law3Variants, SgdToo) {
   Json request = small_case("ucsocial", "tm-gcn");
   request["optimizer"] = {{"name", "sgd"}, {"rate", 0.5}, {"momentum", 0.9}};

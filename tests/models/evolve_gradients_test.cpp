@@ -1,6 +1,7 @@
 // Gradients of evolving weights and of the summary of a step's vertices against finite differences in fp64.
 #include <algorithm>
 
+#include "models/ops.hpp"
 #include "models/ops_evolve.hpp"
 #include "tests/models/differences.hpp"
 
@@ -71,6 +72,32 @@ TEST(EvolveGradients, DetachedStepsKeepTheirValues) {
   const auto through = dstart[0].values<double>(), stopped = dstart[1].values<double>();
   EXPECT_FALSE(std::all_of(through.begin(), through.end(), is_zero));
   EXPECT_TRUE(std::all_of(stopped.begin(), stopped.end(), is_zero));
+}
+
+/// Two parts, the second from the state that the first hands on, are one evolution: values and gradients.
+TEST(EvolveGradients, PartsAreTheWhole) {
+  const auto device = cpu();
+  for (const EvolveCell cell : {EvolveCell::lstm, EvolveCell::gru}) {
+    const std::int64_t gates = gates_of(cell);
+    const auto parts = [&](Tape& tape, const std::vector<Var>& v) {
+      const EvolutionWeights leaves{v[0], v[1], v[2], v[3]};
+      Var state;
+      const Var first = evolve_weights(tape, leaves, slice_rows(tape, v[4], 0, 12), 3, cell, false, {nullptr, &state});
+      const Var second = evolve_weights(tape, leaves, slice_rows(tape, v[4], 12, 8), 2, cell, false, {state, nullptr});
+      return concat_rows(tape, {first, second});
+    };
+    const std::vector<Tensor> inputs{random_tensor(*device, gates * 3, 3, 1), random_tensor(*device, gates * 3, 3, 2),
+                                     random_tensor(*device, gates * 3, 4, 3), random_tensor(*device, 3, 4, 4),
+                                     random_tensor(*device, 20, 3, 5)};
+    check_gradients(*device, inputs, parts);
+    Tape tape(*device, false);
+    std::vector<Var> v;
+    for (const Tensor& input : inputs) v.push_back(Tape::constant(input));
+    const Var whole = evolve_weights(tape, {v[0], v[1], v[2], v[3]}, v[4], 5, cell, false);
+    const auto expected = whole->value.values<double>(), actual = parts(tape, v)->value.values<double>();
+    ASSERT_EQ(expected.size(), 60u);
+    EXPECT_TRUE(std::equal(expected.begin(), expected.end(), actual.begin()));
+  }
 }
 
 TEST(EvolveGradients, Summary) {

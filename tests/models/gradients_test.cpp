@@ -170,7 +170,7 @@ class ModelWithHead {
     pass_.ranks = &one_rank_;
     std::vector<std::int64_t> ids(10);
     std::iota(ids.begin(), ids.end(), 0);
-    cells_ = {5, 2, {0, 5, 10}, {}, device.move_in(ids.data(), 10, 1, ElementType::i64)};
+    cells_ = {5, 2, 0, 2, {0, 5, 10}, {}, device.move_in(ids.data(), 10, 1, ElementType::i64)};
     cells_.step_rows_on_device = device.move_in(cells_.step_rows.data(), 3, 1, ElementType::i64);
     const std::vector<std::int64_t> u = {0, 1, 7, 9}, v = {2, 3, 8, 5};
     lists_ = {device.move_in(u.data(), 4, 1, ElementType::i64), device.move_in(v.data(), 4, 1, ElementType::i64)};

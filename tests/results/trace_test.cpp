@@ -29,6 +29,20 @@ std::vector<std::vector<Span>> two_ranks() {
   return ranks;
 }
 
+TEST(Trace, CountsTheMemoryInUseWhereItChanges) {
+  std::vector<std::vector<Span>> ranks = two_ranks();
+  for (const std::uint64_t live : {4000u, 4000u, 9000u}) {
+    ranks[0].push_back(ranks[0].front());
+    ranks[0].back().live_bytes = live;
+  }
+  std::vector<std::uint64_t> counted;
+  const Json trace = Json::parse(trace_json("chess/x#1", ranks, "virtual"));
+  for (const Json& event : trace["traceEvents"]) {
+    if (event["ph"] == "C") counted.push_back(event["args"]["live_bytes"].get<std::uint64_t>());
+  }
+  EXPECT_EQ(counted, (std::vector<std::uint64_t>{4000, 9000}));
+}
+
 TEST(Trace, IsValidAndHoldsEverySpan) {
   const Json trace = Json::parse(trace_json("chess/x#1", two_ranks(), "virtual"));
   EXPECT_EQ(trace["otherData"]["time_source"], "virtual");

@@ -1,4 +1,6 @@
 // Cluster files: the built-in ones, and every way in which a file can be wrong, with the JSON pointer.
+#include "backends/cluster.hpp"
+
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -6,8 +8,8 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <tuple>
 
-#include "backends/cluster.hpp"
 #include "backends/sim/cluster_file.hpp"
 #include "core/errors.hpp"
 
@@ -63,6 +65,21 @@ TEST(Clusters, AimosHasItsNumbers) {
   EXPECT_FALSE(cluster->calibrated);
 }
 
+TEST(Clusters, ThoseOfThePapersAndOfTheCloudAreThere) {
+  const std::vector<std::tuple<std::string, int, int, bool>> wanted = {
+      {"aimos-v100", 16, 8, false},   {"g4dn-t4", 4, 8, true},      {"p3dn-v100", 16, 8, true},
+      {"p4d-a100", 4, 8, true},       {"p5-h100", 16, 8, true},     {"p5en-h200", 16, 8, true},
+      {"dynahb-2080ti", 5, 1, false}, {"dynahb-a6000", 1, 8, false}};
+  for (const auto& [name, nodes, gpus, sold] : wanted) {
+    const auto cluster = load_cluster(name);
+    EXPECT_EQ(cluster->nodes, nodes) << name;
+    EXPECT_EQ(cluster->gpus_per_node, gpus) << name;
+    EXPECT_EQ(cluster->price_per_node_hour > 0, sold) << name;
+    EXPECT_EQ(!cluster->price_region.empty(), sold) << name;
+    EXPECT_GT(cluster->gpu.l2_bytes, 0u) << name;
+  }
+}
+
 TEST(Clusters, AreFoundByNameOrPath) {
   const std::string path = std::string(STROBE_SOURCE_DIR) + "/backends/clusters/aimos-v100.json";
   EXPECT_EQ(load_cluster(path)->nodes, 16);
@@ -106,18 +123,138 @@ TEST(Clusters, NumbersAreChecked) {
   EXPECT_TRUE(complains([](Json& j) { j["nodes"]["date"] = "2026-13-01"; }, "/nodes/date", "YYYY-MM-DD"));
   EXPECT_TRUE(complains([](Json& j) { j["gpu"]["reserved_bytes"] = j["gpu"]["memory_bytes"]; },
                         "/gpu/reserved_bytes/value", "none for tensors"));
+  EXPECT_TRUE(complains([](Json& j) { j["gpu"]["l2_bytes"]["value"] = 0.5; }, "/gpu/l2_bytes/value", "whole"));
+  EXPECT_TRUE(complains([](Json& j) { j["gpu"]["architecture"] = "voltas"; }, "/gpu/architecture", "'volta'"));
+  const Json slower = {{"value", 0.9}, {"source", "a test"}, {"date", "2026-11-21"}};
+  EXPECT_TRUE(complains([&](Json& j) { j["compute_slowdown_factor"] = slower; }, "/compute_slowdown_factor/value",
+                        "1 or more"));
 }
 
 TEST(Clusters, PricesNeedCurrencySourceAndDate) {
-  Json price = {{"value", 31.212}, {"currency", "USD"}, {"source", "a listing"}, {"date", "2026-04-01"}};
+  Json price = {
+      {"value", 31.212}, {"currency", "USD"}, {"region", "us-east-1"}, {"source", "a listing"}, {"date", "2026-04-01"}};
   const auto set_price = [&](Json& j) { j["price_per_node_hour"] = price; };
   EXPECT_EQ(complaint(set_price), "accepted");
+  price.erase("region");
+  EXPECT_TRUE(complains(set_price, "/price_per_node_hour/region", "missing"));
+  price["region"] = "us-east-1";
   price.erase("date");
   EXPECT_TRUE(complains(set_price, "/price_per_node_hour/date", "missing"));
   price["date"] = "2026-04-01";
   price["value"] = 0;
   EXPECT_TRUE(complains(set_price, "/price_per_node_hour/value", "above 0"));
   EXPECT_TRUE(complains([](Json& j) { j["price_per_node_hour"] = "cheap"; }, "/price_per_node_hour", "not sold"));
+}
+
+TEST(Clusters, ImpossibleTopologiesAreRefused) {
+  const auto count = [](int value) { return Json{{"value", value}, {"source", "a test"}, {"date", "2026-11-21"}}; };
+  const auto rate = [](double value) { return Json{{"value", value}, {"source", "a test"}, {"date", "2026-11-21"}}; };
+  EXPECT_TRUE(complains([&](Json& j) { j["nics_per_node"] = count(3); }, "/nics_per_node/value", "8 GPUs"));
+  EXPECT_TRUE(complains([&](Json& j) { j["nics_per_node"] = count(12); }, "/nics_per_node/value", "equal groups"));
+  EXPECT_TRUE(complains([&](Json& j) { j["nics_per_node"] = count(0); }, "/nics_per_node/value", "above 0"));
+  EXPECT_EQ(complaint([&](Json& j) { j["nics_per_node"] = count(32); }), "accepted");
+  EXPECT_TRUE(
+      complains([&](Json& j) { j["gpus_per_host_link"] = count(2); }, "/host_link_bytes_per_second", "missing"));
+  const auto shared = [&](Json& j, int gpus) {
+    j["gpus_per_host_link"] = count(gpus);
+    j["host_link_bytes_per_second"] = rate(12e9);
+  };
+  EXPECT_EQ(complaint([&](Json& j) { shared(j, 4); }), "accepted");
+  EXPECT_TRUE(complains([&](Json& j) { shared(j, 3); }, "/gpus_per_host_link/value", "8 GPUs"));
+  EXPECT_TRUE(complains([&](Json& j) { shared(j, 16); }, "/gpus_per_host_link/value", "8 GPUs"));
+  EXPECT_TRUE(complains([](Json& j) { j["host_memory"] = "paged"; }, "/host_memory", "pinned, pageable, shared"));
+  const auto pageable_of_unknown_rate = [](Json& j) {
+    j.erase("host_to_device_pageable_bytes_per_second");
+    j["host_memory"] = "pageable";
+  };
+  EXPECT_TRUE(complains(pageable_of_unknown_rate, "/host_memory", "not known"));
+}
+
+TEST(Clusters, CopiesMayBeAbsentOnlyWhereMemoryIsTheHosts) {
+  const auto without = [](const char* key, const char* memory) {
+    return [=](Json& j) {
+      j.erase(key);
+      j["host_memory"] = memory;
+    };
+  };
+  EXPECT_TRUE(complains(without("host_to_device_bytes_per_second", "pinned"), "/host_to_device_bytes_per_second"));
+  EXPECT_TRUE(complains(without("host_to_device_latency_seconds", "pageable"), "/host_to_device_latency_seconds"));
+  EXPECT_EQ(complaint(without("host_to_device_bytes_per_second", "shared")), "accepted");
+  EXPECT_TRUE(complains([](Json& j) { j["gpu"]["stores_transpose"] = 1; }, "/gpu/stores_transpose", "true or false"));
+  EXPECT_TRUE(load_cluster("aimos-v100:gpu.stores_transpose=true,host_memory=shared")->gpu.stores_transpose);
+}
+
+TEST(Clusters, LinksMayBeAbsentOnlyWhereThereIsNothingToLink) {
+  const auto without = [](const char* key, int nodes, int gpus) {
+    return [=](Json& j) {
+      j.erase(key);
+      j.erase("nics_per_node");
+      j["nodes"]["value"] = nodes;
+      j["gpus_per_node"]["value"] = gpus;
+    };
+  };
+  EXPECT_TRUE(complains(without("inter_node_bytes_per_second", 2, 8), "/inter_node_bytes_per_second", "2 nodes"));
+  EXPECT_EQ(complaint(without("inter_node_bytes_per_second", 1, 8)), "accepted");
+  EXPECT_TRUE(complains(without("intra_node_latency_seconds", 2, 8), "/intra_node_latency_seconds", "missing"));
+  EXPECT_EQ(complaint(without("intra_node_latency_seconds", 2, 1)), "accepted");
+}
+
+TEST(WhatIf, ChangesAreLaidOverTheFile) {
+  const auto cluster = load_cluster("aimos-v100:gpu.memory_bytes=40000000000,nodes=4");
+  EXPECT_EQ(cluster->nodes, 4);
+  EXPECT_EQ(cluster->described_nodes, 16);
+  EXPECT_FALSE(cluster->extrapolated());
+  EXPECT_EQ(cluster->gpu.memory_bytes, 40000000000u);
+  EXPECT_EQ(cluster->changes, (std::vector<std::string>{"gpu.memory_bytes=40000000000", "nodes=4"}));
+  EXPECT_EQ(cluster->raw.at("nodes").at("source"), "what-if: 4 instead of 16");
+  EXPECT_TRUE(load_cluster("aimos-v100:nodes=32")->extrapolated());
+  EXPECT_EQ(load_cluster("aimos-v100:host_link_bytes_per_second=1e10,gpus_per_host_link=2")->gpus_per_host_link, 2);
+  EXPECT_TRUE(load_cluster("aimos-v100:hierarchical_collectives=true")->hierarchical_collectives);
+  EXPECT_NEAR(load_cluster("g4dn-t4:price_per_node_hour=1.5")->price_per_node_hour, 1.5, 1e-12);
+  const std::string path = std::string(STROBE_SOURCE_DIR) + "/backends/clusters/p3dn-v100.json";
+  EXPECT_EQ(load_cluster(path + ":nodes=2")->nodes, 2);
+}
+
+TEST(WhatIf, TheSameChangesGiveTheSameText) {
+  const std::string once = change_cluster("aimos-v100", "nodes", "4");
+  EXPECT_EQ(once, "aimos-v100:nodes=4");
+  EXPECT_EQ(change_cluster(once, "gpu.l2_bytes", "1"), "aimos-v100:gpu.l2_bytes=1,nodes=4");
+  EXPECT_EQ(change_cluster(change_cluster("aimos-v100", "gpu.l2_bytes", "1"), "nodes", "4"),
+            change_cluster(once, "gpu.l2_bytes", "1"));
+  EXPECT_EQ(change_cluster(once, "nodes", "8"), "aimos-v100:nodes=8");
+  EXPECT_EQ(cluster_base(once), "aimos-v100");
+  EXPECT_EQ(cluster_base("some/path.json"), "some/path.json");
+}
+
+TEST(WhatIf, WrongOnesAreRefusedWithTheirPointer) {
+  const auto said = [](const std::string& cluster) -> std::string {
+    try {
+      load_cluster(cluster);
+    } catch (const InvalidRequest& error) {
+      return error.where() + "|" + error.message();
+    }
+    return "accepted";
+  };
+  EXPECT_EQ(said("aimos-v100:node=4").rfind("/node|", 0), 0u) << said("aimos-v100:node=4");
+  EXPECT_NE(said("aimos-v100:gpu.memory=4").find("'memory' names no unit"), std::string::npos);
+  EXPECT_EQ(said("aimos-v100:nodes=many").rfind("/nodes|expected a number", 0), 0u);
+  EXPECT_EQ(said("aimos-v100:nodes=-1").rfind("/nodes/value|", 0), 0u);
+  EXPECT_EQ(said("aimos-v100:inter_node_latency_seconds=-1e-6"),
+            "/inter_node_latency_seconds/value|-1e-06 is negative");
+  EXPECT_EQ(said("aimos-v100:price_per_node_hour=3").rfind("/price_per_node_hour|", 0), 0u);
+  EXPECT_EQ(said("aimos-v100:nodes=4,nodes=5"), "--cluster|'nodes' is changed twice");
+  EXPECT_EQ(said("aimos-v100:nodes=4,fast").rfind("--cluster|'fast' is no change", 0), 0u);
+  EXPECT_EQ(said("dynahb-a6000:nodes=2").rfind("/inter_node_bytes_per_second|", 0), 0u);
+}
+
+TEST(Prices, HaveAnAgeInDays) {
+  const auto cluster = load_cluster("p5-h100");
+  EXPECT_EQ(cluster->price_currency, "USD");
+  EXPECT_EQ(cluster->price_region, "us-east-1");
+  EXPECT_EQ(price_age_days(*cluster, cluster->price_date), 0);
+  EXPECT_EQ(price_age_days(*cluster, "2026-10-25"), 30);
+  EXPECT_EQ(price_age_days(*cluster, "2027-09-25"), 365);
+  EXPECT_EQ(price_age_days(*load_cluster("aimos-v100"), "2026-10-25"), -1);
 }
 
 TEST(Clusters, DuplicateKeysAndBrokenTextAreRefused) {

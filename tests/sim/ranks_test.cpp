@@ -102,6 +102,20 @@ TEST(SimRanks, AThousandRanksAreQuick) {
   EXPECT_LT(took.count(), 60.0);  // generous: shared machines and sanitizers; about a second otherwise
 }
 
+TEST(SimRanks, ListsWithAndWithoutValuesMoveAndCostTheSame) {
+  // Without values equal neighbours in the lists become one part; with values every rank keeps its own.
+  const auto program = [](Device& device, Communicator& c) {
+    for (const int kinds : {1, 2, 3, 17}) {
+      sim_test::exchange(device, c, [&](int p, int q) { return (p * 7 + q / 3) % kinds * 2; });
+    }
+  };
+  for (const int ranks : {2, 5, 17, 40}) {
+    const Outcome shapes = simulate(request_for(round_cluster(), ranks), program);
+    expect_same(shapes, simulate(request_for(round_cluster(), ranks, Numerics::cpu), program));
+    EXPECT_GT(shapes.slowest(), 0.0);
+  }
+}
+
 TEST(SimRanks, ARankThatNeverComesIsNamedAtOnce) {
   LaunchRequest request = request_for(round_cluster(), 5);
   request.timeout_seconds = 3600;

@@ -15,9 +15,15 @@ namespace strobe::sim_test {
 inline Cluster round_cluster() {
   Cluster c;
   c.name = "round";
-  c.nodes = 16;
+  c.nodes = c.described_nodes = 16;
   c.gpus_per_node = 8;
-  c.gpu = {"round", 1e12, 5e11, 1e11, 1100000000, 100000000, 1e-6};
+  c.gpu.name = "round";
+  c.gpu.flops_fp32_per_second = 1e12;
+  c.gpu.flops_fp64_per_second = 5e11;
+  c.gpu.memory_bytes_per_second = 1e11;
+  c.gpu.memory_bytes = 1100000000;
+  c.gpu.reserved_bytes = 100000000;
+  c.gpu.launch_seconds = 1e-6;
   c.host_to_device_bytes_per_second = 1e10;
   c.host_to_device_latency_seconds = 1e-5;
   c.intra_node_bytes_per_second = 1e11;

@@ -36,6 +36,7 @@ TEST(AmlsimLike, StatisticsOfAmlsim20kWithinTenPercent) {
       const std::string name = side == 0 ? "in" : "out";
       expect_near(test::mean(a), test::mean(b), name + " mean");
       expect_near(std::sqrt(test::variance(a)), std::sqrt(test::variance(b)), name + " standard deviation");
+      EXPECT_LT(test::largest_share_gap(a, b), 0.1) << name << ": the whole distribution";
       expect_near(test::top_share(a), test::top_share(b), name + " share of the top 1 %");
       for (const double share : {0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 1.0})
         expect_near(test::quantile(a, share), test::quantile(b, share), name + " quantile " + std::to_string(share));

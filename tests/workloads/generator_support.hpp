@@ -85,6 +85,21 @@ inline double quantile(const std::vector<double>& ascending, double share) {
   return ascending[static_cast<std::size_t>(share * static_cast<double>(ascending.size() - 1) + 0.5)];
 }
 
+/// Largest difference between the shares of `a` and of `b` (both ascending) that are at most x, over all x (Kolmogorov
+/// and Smirnov).
+inline double largest_share_gap(const std::vector<double>& a, const std::vector<double>& b) {
+  double largest = 0;
+  for (const std::vector<double>* values : {&a, &b}) {
+    for (const double x : *values) {
+      const auto share = [x](const std::vector<double>& v) {
+        return static_cast<double>(std::upper_bound(v.begin(), v.end(), x) - v.begin()) / static_cast<double>(v.size());
+      };
+      largest = std::max(largest, std::abs(share(a) - share(b)));
+    }
+  }
+  return largest;
+}
+
 /// The share of the sum that the largest 1 % of the ascending values have.
 inline double top_share(const std::vector<double>& ascending) {
   const auto top = static_cast<std::ptrdiff_t>(ascending.size() / 100);

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "workloads/partitioner.hpp"
+#include "workloads/partitioning.hpp"
 
 namespace strobe {
 namespace {
@@ -56,13 +57,8 @@ MetisGraph merge(const PreparedGraph& graph) {
   MetisGraph merged;
   merged.offsets.push_back(0);
   std::int64_t entries = 0;
+  for (const std::int64_t work : vertex_work(graph)) merged.vertex_weights.push_back(checked(work));
   for (std::size_t v = 0; v < lists.size(); ++v) {
-    std::int64_t work = graph.steps;
-    for (std::int64_t t = 0; t < graph.steps; ++t) {
-      const auto row = static_cast<std::size_t>(t * graph.vertices) + v;
-      work += graph.row_offsets[row + 1] - graph.row_offsets[row];
-    }
-    merged.vertex_weights.push_back(checked(work));
     for (const auto& [neighbour, weight] : lists[v]) {
       merged.neighbours.push_back(neighbour);
       merged.edge_weights.push_back(weight);
@@ -73,21 +69,8 @@ MetisGraph merge(const PreparedGraph& graph) {
   return merged;
 }
 
-void fill_empty_parts(std::vector<Rank>& part, int parts) {
-  std::vector<std::int64_t> size(static_cast<std::size_t>(parts), 0);
-  for (const Rank p : part) ++size[static_cast<std::size_t>(p)];
-  for (Rank p = 0; p < parts; ++p) {
-    if (size[static_cast<std::size_t>(p)] != 0) continue;
-    const auto largest = static_cast<Rank>(std::max_element(size.begin(), size.end()) - size.begin());
-    const auto moved = std::find(part.begin(), part.end(), largest);
-    if (moved == part.end() || size[static_cast<std::size_t>(largest)] < 2) return;
-    *moved = p;
-    --size[static_cast<std::size_t>(largest)];
-    ++size[static_cast<std::size_t>(p)];
-  }
-}
-
 std::vector<Rank> partition_by_metis(const PreparedGraph& graph, int parts, std::uint64_t seed) {
+  require_structure(graph, "metis");
   std::vector<idx_t> part(static_cast<std::size_t>(graph.vertices), 0);
   if (parts > 1) {
     MetisGraph merged = merge(graph);

@@ -103,7 +103,8 @@ void run_forward(const EvolveWeights& op, KernelContext&) {
                     values_of(op.wx), values_of(op.wh)};
   const Values bias = values_of(op.bias), summary = op.summary.defined() ? values_of(op.summary) : Values();
   const std::size_t n = e.size(), steps = static_cast<std::size_t>(op.steps());
-  Values state = values_of(op.start), memory(n, 0.0), weights, kept(steps * e.kept() * n);
+  Values state = values_of(op.start), weights, kept(steps * e.kept() * n);
+  Values memory = op.start_cell.defined() ? values_of(op.start_cell) : Values(n, 0.0);
   for (std::size_t t = 0; t < steps; ++t) {
     const Values x = input_of(e, summary, t, state);
     step_forward(e, bias, x, state, memory, kept.data() + t * e.kept() * n);
@@ -147,7 +148,7 @@ void lstm_backward(const Evolution& e, const double* kept, const double* before,
     const double squashed = std::tanh(kept[4 * n + i]);
     const double dmemory = dc[i] + dh[i] * out * (1 - squashed * squashed);
     dgate[0][i] = dmemory * candidate * in * (1 - in);
-    dgate[1][i] = dmemory * (before == nullptr ? 0.0 : before[i]) * forget * (1 - forget);
+    dgate[1][i] = dmemory * before[i] * forget * (1 - forget);
     dgate[2][i] = dmemory * in * (1 - candidate * candidate);
     dgate[3][i] = dh[i] * squashed * out * (1 - out);
     dc[i] = dmemory * forget;
@@ -185,14 +186,15 @@ void run_backward(const EvolveWeightsBackward& op, KernelContext&) {
   const Values dweights = values_of(op.dweights), summary = op.summary.defined() ? values_of(op.summary) : Values();
   Gradients sums{Values(e.wx.size(), 0.0), Values(e.wh.size(), 0.0), Values(e.gates() * n, 0.0),
                  Values(summary.size(), 0.0)};
-  Values carry(n, 0.0), dc(n, 0.0);
+  const Values start_cell = op.start_cell.defined() ? values_of(op.start_cell) : Values(n, 0.0);
+  Values carry(n, 0.0), dc = op.dlast_cell.defined() ? values_of(op.dlast_cell) : Values(n, 0.0);
   for (std::size_t t = static_cast<std::size_t>(op.steps()); t-- > 0;) {
     const double* previous = t == 0 ? start.data() : weights.data() + (t - 1) * n;
     const Values h(previous, previous + n), x = input_of(e, summary, t, h);
     Values dh(n), dx(n, 0.0), back(n, 0.0);
     for (std::size_t i = 0; i < n; ++i) dh[i] = dweights[t * n + i] + carry[i];
     const double* now = kept.data() + t * e.kept() * n;
-    const double* before = t == 0 ? nullptr : now - n;  // c of the step before is the last that it kept
+    const double* before = t == 0 ? start_cell.data() : now - n;  // c of the step before is the last that it kept
     if (e.cell == EvolveCell::lstm) {
       lstm_backward(e, now, before, x, h, dh, dc, sums, dx, back);
     } else {
@@ -210,7 +212,8 @@ void run_backward(const EvolveWeightsBackward& op, KernelContext&) {
   put(op.dwx, sums.wx, true);
   put(op.dwh, sums.wh, true);
   put(op.dbias, sums.bias, true);
-  put(op.dstart, carry, true);
+  if (op.dstart.defined()) put(op.dstart, carry, true);
+  if (op.dstart_cell.defined()) put(op.dstart_cell, dc, true);
   if (op.dsummary.defined()) put(op.dsummary, sums.summary, op.accumulate_dsummary);
 }
 

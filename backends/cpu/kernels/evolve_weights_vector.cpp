@@ -107,6 +107,9 @@ class ForwardRange {
 
   void run() {
     copy_columns(op_.start.data<T>() + first_, s_.g, state_.data(), width_, s_.f, width_);
+    if (op_.start_cell.defined()) {
+      copy_columns(op_.start_cell.data<T>() + first_, s_.g, memory_.data(), width_, s_.f, width_);
+    }
     copy_columns(op_.bias.data<T>() + first_, s_.g, bias_.data(), width_, s_.gates() * s_.f, width_);
     for (std::int64_t t = 0; t < s_.steps; ++t) {
       if (s_.summary != nullptr) s_.read_input(t, first_, width_, x_.data());
@@ -211,8 +214,12 @@ class BackwardRange {
         dbias_(static_cast<std::size_t>(s.gates() * n_), 0.0) {}
 
   void run() {
+    if (op_.dlast_cell.defined()) {
+      copy_columns(op_.dlast_cell.data<T>() + first_, s_.g, dc_.data(), width_, s_.f, width_);
+    }
     for (std::int64_t t = s_.steps; t-- > 0;) step(t);
-    add_columns(op_.dstart, s_.f, back_.data());
+    if (op_.dstart.defined()) add_columns(op_.dstart, s_.f, back_.data());
+    if (op_.dstart_cell.defined()) add_columns(op_.dstart_cell, s_.f, dc_.data());
     add_columns(op_.dbias, s_.gates() * s_.f, dbias_.data());
   }
 
@@ -290,7 +297,10 @@ class BackwardRange {
     T *kept = kept_.data(), *d = dgates_.data(), *dc = dc_.data(), *squashed = reset_.data(), *before = before_.data();
     const T* dh = dh_.data();
     if (t > 0) copy_columns(kept_step(t - 1) + 4 * s_.f * s_.g, s_.g, before, width_, s_.f, width_);
-    if (t == 0) std::fill(before, before + n_, T{0});
+    if (t == 0 && !op_.start_cell.defined()) std::fill(before, before + n_, T{0});
+    if (t == 0 && op_.start_cell.defined()) {
+      copy_columns(op_.start_cell.data<T>() + first_, s_.g, before, width_, s_.f, width_);
+    }
     each(kept + 4 * n_, squashed, n_, [](auto v) { return cpu::tanh<T, most_lanes<T>>(v); });
     for (std::int64_t i = 0; i < n_; ++i) {
       const T in = kept[i], forget = kept[n_ + i], candidate = kept[2 * n_ + i], out = kept[3 * n_ + i];

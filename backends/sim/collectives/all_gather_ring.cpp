@@ -1,14 +1,18 @@
 // Ring all-gather of parts that together have S bytes: the hop into rank r carries all parts but r's own.
-//   time = latency of the n - 1 hops + (S - smallest part) / B,  which is (n-1) alpha + (n-1)/n S/B for even parts on
-// one node. Source: Thakur, Rabenseifner and Gropp, IJHPCA 2005.
+//   time = base + latency of the n - 1 hops + (S - smallest part) / B,
+// which is (n-1) alpha + (n-1)/n S/B for even parts on one node without protocols. The protocol is the one for which
+// that is least (nccl_protocols.hpp). Source: Thakur, Rabenseifner and Gropp, IJHPCA 2005.
 #include "backends/sim/collective_cost.hpp"
+#include "backends/sim/nccl_protocols.hpp"
 
 namespace strobe::sim {
 namespace {
 
 double seconds(const CollectiveLoad& load, const Topology& topology) {
-  return topology.chain_latency_seconds() +
-         static_cast<double>(load.bytes - load.smallest_part_bytes) / topology.ring_bytes_per_second();
+  return fastest(ring_protocols(topology), [&](const ProtocolCost& p) {
+    return p.base_seconds + topology.chain_latency_seconds(p.intra_latency_seconds, p.inter_latency_seconds) +
+           static_cast<double>(load.bytes - load.smallest_part_bytes) / p.bytes_per_second;
+  });
 }
 
 const Register<CollectiveCostTag> registered{{

@@ -1,18 +1,19 @@
 // Tree all-reduce of S bytes: chains inside the nodes, a binary tree between them, once up and once down.
-//   time = 2 ((g-1) alpha_intra + ceil(log2 N) alpha_inter) + 2 S / B
-// for N nodes with at most g ranks each. On one node it is a chain and never beats the ring. Source: NCCL's tuning
-// model.
+//   time = base + 2 ((g-1) alpha_intra + ceil(log2 N) alpha_inter) + 2 S / B
+// for N nodes with at most g ranks each, by the protocol for which that is least (nccl_protocols.hpp). On one node it
+// is a chain and never beats the ring. Source: NCCL's tuning model.
 #include "backends/sim/collective_cost.hpp"
+#include "backends/sim/nccl_protocols.hpp"
 
 namespace strobe::sim {
 namespace {
 
 double seconds(const CollectiveLoad& load, const Topology& topology) {
   const int in_node = std::min(topology.ranks, topology.gpus_per_node);
-  int levels = 0;
-  while ((1 << levels) < topology.nodes) ++levels;
-  return 2 * ((in_node - 1) * topology.intra.latency_seconds + levels * topology.inter.latency_seconds) +
-         2 * static_cast<double>(load.bytes) / topology.ring_bytes_per_second();
+  return fastest(tree_protocols(topology), [&](const ProtocolCost& p) {
+    const double hops = (in_node - 1) * p.intra_latency_seconds + topology.tree_levels() * p.inter_latency_seconds;
+    return p.base_seconds + 2 * hops + 2 * static_cast<double>(load.bytes) / p.bytes_per_second;
+  });
 }
 
 const Register<CollectiveCostTag> registered{{

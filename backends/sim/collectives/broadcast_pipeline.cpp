@@ -1,12 +1,17 @@
 // Pipelined broadcast of S bytes along the chain of n ranks: the first byte pays every hop's latency, the rest follow.
-//   time = latency of the n - 1 hops + S / B. Source: NCCL's ring broadcast.
+//   time = base + latency of the n - 1 hops + S / B. The protocol is the one for which that is
+// least (nccl_protocols.hpp). Source: NCCL's ring broadcast.
 #include "backends/sim/collective_cost.hpp"
+#include "backends/sim/nccl_protocols.hpp"
 
 namespace strobe::sim {
 namespace {
 
 double seconds(const CollectiveLoad& load, const Topology& topology) {
-  return topology.chain_latency_seconds() + static_cast<double>(load.bytes) / topology.ring_bytes_per_second();
+  return fastest(ring_protocols(topology), [&](const ProtocolCost& p) {
+    return p.base_seconds + topology.chain_latency_seconds(p.intra_latency_seconds, p.inter_latency_seconds) +
+           static_cast<double>(load.bytes) / p.bytes_per_second;
+  });
 }
 
 const Register<CollectiveCostTag> registered{{

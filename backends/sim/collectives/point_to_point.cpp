@@ -1,14 +1,15 @@
-// One message of S bytes: alpha + S / B of the link between the two ranks. A message between nodes still has to leave
-// its GPU, so its bandwidth is at most that of the link inside the node.
+// One message of S bytes: base + alpha + S / B of the link between the two ranks. A message between nodes leaves by one
+// NIC, and still has to leave its GPU, so its bandwidth is at most that of the link inside the node.
 // Source: Hockney, Parallel Computing 20(3), 1994.
 #include "backends/sim/collective_cost.hpp"
+#include "backends/sim/nccl_protocols.hpp"
 
 namespace strobe::sim {
 namespace {
 
 double seconds(const CollectiveLoad& load, const Topology& topology) {
   const Link& link = topology.between(load.from, load.to);
-  return link.latency_seconds +
+  return call_seconds(topology) + link.latency_seconds +
          static_cast<double>(load.bytes) / std::min(link.bytes_per_second, topology.intra.bytes_per_second);
 }
 

@@ -1,15 +1,20 @@
 // Ring reduce-scatter of a buffer of S bytes: the part of rank r starts behind r and passes n - 1 hops to it, so the
 // hop out of r carries all parts but r's own.
-//   time = latency of the n - 1 hops + (S - smallest part) / B,  which is (n-1) alpha + (n-1)/n S/B for even parts on
-// one node. The sums are hidden behind the transfers. Source: Thakur, Rabenseifner and Gropp, IJHPCA 2005.
+//   time = base + latency of the n - 1 hops + (S - smallest part) / B,
+// which is (n-1) alpha + (n-1)/n S/B for even parts on one node without protocols. The protocol is the one for which
+// that is least (nccl_protocols.hpp). The sums are hidden behind the transfers. Source: Thakur, Rabenseifner and Gropp,
+// IJHPCA 2005.
 #include "backends/sim/collective_cost.hpp"
+#include "backends/sim/nccl_protocols.hpp"
 
 namespace strobe::sim {
 namespace {
 
 double seconds(const CollectiveLoad& load, const Topology& topology) {
-  return topology.chain_latency_seconds() +
-         static_cast<double>(load.bytes - load.smallest_part_bytes) / topology.ring_bytes_per_second();
+  return fastest(ring_protocols(topology), [&](const ProtocolCost& p) {
+    return p.base_seconds + topology.chain_latency_seconds(p.intra_latency_seconds, p.inter_latency_seconds) +
+           static_cast<double>(load.bytes - load.smallest_part_bytes) / p.bytes_per_second;
+  });
 }
 
 const Register<CollectiveCostTag> registered{{

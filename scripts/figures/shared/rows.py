@@ -57,18 +57,19 @@ def label(row, kind, rows):
     return name if not values else f"{name} ({', '.join(values)})"
 
 
-def group_label(row, rows):
-    """What tells the panels apart: the workload, and every other setting that differs among the rows of its clock."""
+def group_label(row, rows, without=()):
+    """What tells the panels apart: the workload, and every other setting that differs among the rows of its clock, but
+    those in `without`, which a figure draws side by side."""
     same = [other for other in rows if other["time_source"] == row["time_source"]]
     parts = [label(row, "workload", rows)]
     for kind in ("model", "task", "optimizer"):
         if kind in row and len({json.dumps(other.get(kind)) for other in same}) > 1:
             parts.append(label(row, kind, same))
     for key in SCALARS:
-        if len({other.get(key) for other in same}) > 1:
+        if key not in without and len({other.get(key) for other in same}) > 1:
             parts.append(f"{key} {row.get(key)}")
     for key in row.get("settings", {}):
-        if len({json.dumps(other.get("settings", {}).get(key)) for other in same}) > 1:
+        if key not in without and len({json.dumps(other.get("settings", {}).get(key)) for other in same}) > 1:
             parts.append(f"{key} {row['settings'][key]}")
     return ", ".join(parts)
 
@@ -84,6 +85,27 @@ def source_label(rows):
 def in_order(values):
     """Distinct values in order of first appearance."""
     return list(dict.fromkeys(values))
+
+
+def panels(figure_of, count, columns=3, size=(4.3, 3.4)):
+    """A figure with a grid of `count` axes, and the axes in order; those left over are switched off."""
+    columns = max(1, min(columns, count))
+    lines = -(-count // columns)
+    figure, grid = figure_of(lines, columns, squeeze=False, figsize=(size[0] * columns, size[1] * lines),
+                             gridspec_kw={"hspace": 0.55, "wspace": 0.35})
+    axes = list(grid.flat)
+    for unused in axes[count:]:
+        unused.set_axis_off()
+    return figure, axes[:count]
+
+
+def byte_unit(values):
+    """(factor, unit) that puts the largest of `values` between 1 and 1000."""
+    largest = max(values, default=1)
+    for factor, unit in ((1e-9, "GB"), (1e-6, "MB"), (1e-3, "kB")):
+        if largest * factor >= 1:
+            return factor, unit
+    return 1.0, "bytes"
 
 
 def time_unit(seconds):

@@ -1,0 +1,20 @@
+// Seconds of one operation on one GPU of a cluster: the one place where work becomes time.
+#pragma once
+
+#include <string_view>
+
+#include "backends/cluster.hpp"
+
+namespace strobe::sim {
+
+/// Seconds of the operation called `op`: by the cluster's calibration when it has a fit for that name, else by the
+/// described roofline (operation_cost.cpp).
+double operation_seconds(const Cluster& cluster, std::string_view op, const Work& work, ElementType precision);
+
+/// Seconds by the described roofline, whatever was fitted.
+double roofline_seconds(const GpuModel& gpu, const Work& work, ElementType precision);
+
+/// Bytes between memory and cache, of which an indexed operation moves more than its compulsory ones.
+double memory_bytes(const GpuModel& gpu, const Work& work);
+
+}  // namespace strobe::sim

@@ -1,0 +1,208 @@
+// `strobe plan`: the strategies, clusters and node counts worth taking for a workload, within a deadline or a budget.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <thread>
+
+#include "core/units.hpp"
+#include "harness/case_slots.hpp"
+#include "harness/cli/command.hpp"
+#include "harness/cli/figure.hpp"
+#include "harness/cli/narrate.hpp"
+#include "harness/planner/plan_report.hpp"
+#include "harness/strategy.hpp"
+
+namespace strobe {
+namespace {
+
+struct PlanCommand {
+  std::map<std::string, std::string> plugins;  // --workload, --model, ...: by slot, as typed
+  std::map<std::string, std::string> scalars;  // --precision, --seed
+  std::vector<std::string> strategies, clusters, sets, knobs;
+  std::string nodes, deadline, budget, goal, figure;
+  std::string epochs = "100", top = "10", threads = "0";
+  bool json = false;
+};
+
+std::vector<std::string> split(const std::string& text, char at) {
+  std::vector<std::string> parts;
+  std::istringstream stream(text);
+  for (std::string part; std::getline(stream, part, at);) parts.push_back(part);
+  return parts;
+}
+
+std::int64_t whole(const std::string& text, const std::string& option, double least, double most) {
+  const double number = number_from_text(text, option);
+  if (number == std::floor(number) && number >= least && number <= most) return static_cast<std::int64_t>(number);
+  throw InvalidRequest(option,
+                       fmt::format("expected a whole number from {:.0f} to {:.0f}, found {}", least, most, text));
+}
+
+std::vector<Setting> settings_of(const PlanCommand& command) {
+  std::vector<Setting> settings;
+  for (const CaseSlot& slot : case_slots()) {
+    const auto typed = command.plugins.find(slot.name);
+    if (typed == command.plugins.end()) continue;
+    const std::string origin = "--" + slot.name;
+    const NamedParameters named = split_named_parameters(typed->second, slot.names(), origin);
+    settings.push_back({slot.name, named.name, origin});
+    for (const auto& [key, text] : named.parameters)
+      settings.push_back({slot.name + "." + key, text, origin + " " + key});
+  }
+  for (const auto& [name, text] : command.scalars) settings.push_back({name, text, "--" + name});
+  for (const std::string& assignment : command.sets) {
+    const auto [path, text] = split_assignment(assignment, "--set");
+    settings.push_back({path, text, "--set " + path});
+  }
+  return settings;
+}
+
+/// Names, separated by commas or in several options; a text with parameters behind a colon stands alone. "all" is all.
+std::vector<std::string> names_of(const std::vector<std::string>& typed) {
+  std::vector<std::string> names;
+  for (const std::string& text : typed) {
+    const bool alone = text.find(':') != std::string::npos;
+    for (const std::string& name : alone ? std::vector<std::string>{text} : split(text, ',')) {
+      if (name == "all") return {};
+      names.push_back(name);
+    }
+  }
+  return names;
+}
+
+PlanSpace space_of(const PlanCommand& command) {
+  PlanSpace space;
+  space.settings = settings_of(command);
+  const std::vector<std::string> known = StrategyRegistry::instance().names();
+  for (const std::string& text : names_of(command.strategies)) {
+    NamedParameters named = split_named_parameters(text, known, "--strategy");
+    StrategyRegistry::instance().find(named.name, "--strategy");
+    space.strategies.push_back({named.name, std::move(named.parameters)});
+  }
+  space.clusters = names_of(command.clusters);
+  for (const std::string& text : split(command.nodes, ',')) {
+    space.nodes.push_back(static_cast<int>(whole(text, "--nodes", 1, 100000)));
+  }
+  for (const std::string& text : command.knobs) {
+    const auto [path, values] = split_assignment(text, "--vary");
+    space.knobs.push_back({path, split(values, ','), "--vary " + path});
+    if (space.knobs.back().values.empty()) throw InvalidRequest("--vary", "no value is given for " + path);
+  }
+  return space;
+}
+
+/// "500usd", "500 USD" or "500": an amount and its currency, US dollars by default.
+void read_budget(const std::string& text, PlanLimits& limits) {
+  const auto letters = std::find_if(text.begin(), text.end(), [](unsigned char c) { return std::isalpha(c) != 0; });
+  std::string amount(text.begin(), letters), currency(letters, text.end());
+  while (!amount.empty() && amount.back() == ' ') amount.pop_back();
+  std::transform(currency.begin(), currency.end(), currency.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  const double budget = number_from_text(amount, "--budget");
+  if (!std::isfinite(budget) || budget <= 0 || (!currency.empty() && currency.size() != 3)) {
+    throw InvalidRequest("--budget",
+                         fmt::format("expected an amount above 0 with a currency, as 500usd, found '{}'", text));
+  }
+  limits.budget = budget;
+  if (!currency.empty()) limits.currency = currency;
+}
+
+PlanLimits limits_of(const PlanCommand& command) {
+  PlanLimits limits;
+  if (!command.deadline.empty()) {
+    limits.deadline_seconds = parse_duration_seconds(command.deadline, "--deadline");
+    if (!(*limits.deadline_seconds > 0)) throw InvalidRequest("--deadline", "a deadline must lie ahead");
+  }
+  if (!command.budget.empty()) read_budget(command.budget, limits);
+  return limits;
+}
+
+/// With a deadline the cheapest point that meets it is best, else the fastest.
+PlanGoal goal_of(const PlanCommand& command) {
+  if (command.goal.empty()) return command.deadline.empty() ? PlanGoal::time : PlanGoal::dollars;
+  for (const PlanGoal goal : {PlanGoal::time, PlanGoal::dollars, PlanGoal::memory}) {
+    if (goal_name(goal) == command.goal) return goal;
+  }
+  throw InvalidRequest("--goal", unknown_name_message("goal", command.goal, {"time", "dollars", "memory"}));
+}
+
+Json request_json(const PlanCommand& command) {
+  Json request = Json::object();
+  for (const auto& [slot, text] : command.plugins) request[slot] = text;
+  for (const auto& [name, text] : command.scalars) request[name] = text;
+  const auto add = [&request](const char* key, const auto& value) {
+    if (!value.empty()) request[key] = value;
+  };
+  add("strategy", command.strategies), add("clusters", command.clusters), add("nodes", command.nodes);
+  add("set", command.sets), add("vary", command.knobs);
+  add("deadline", command.deadline), add("budget", command.budget);
+  return request;
+}
+
+int plan(const PlanCommand& command) {
+  if (!command.figure.empty()) check_figure_path(command.figure);
+  PlanReport report;
+  report.request = request_json(command);
+  report.epochs = whole(command.epochs, "--epochs", 1, 1e9);
+  report.limits = limits_of(command);
+  report.goal = goal_of(command);
+  const std::int64_t top = whole(command.top, "--top", 0, 1e6);
+  std::int64_t threads = whole(command.threads, "--threads", 0, 4096);
+  if (threads == 0) threads = std::max(1u, std::thread::hardware_concurrency());
+  const std::vector<PlanPoint> points = plan_points(space_of(command));
+  narrate(fmt::format("simulating {}", counted(points.size(), "point")));
+  report.outcomes = evaluate(points, report.epochs, static_cast<int>(threads), [&](std::size_t done) {
+    if (done % 1000 == 0 || done == points.size()) narrate(fmt::format("{} of {} points", done, points.size()));
+  });
+  report.verdicts = judge(report.outcomes, report.limits, report.goal);
+  if (report.best() != nullptr) report.study = study_scaling(report.best()->point);
+  const Json json = plan_to_json(report);
+  if (!command.figure.empty()) draw_figure("plan", json, command.figure);
+  print_data(command.json ? json.dump(2) + "\n" : plan_text(report, static_cast<std::size_t>(top)));
+  return report.best() == nullptr ? 1 : 0;
+}
+
+CommandAction define(CommandOptions& options) {
+  const auto command = std::make_shared<PlanCommand>();
+  for (const CaseSlot& slot : case_slots()) {
+    const std::string name = slot.name;
+    if (name == "strategy") continue;
+    std::string help = "name, or NAME:key=value,...; see `strobe list`";
+    if (!slot.default_plugin.empty()) help += fmt::format(" (default {})", slot.default_plugin);
+    if (name == "workload") help = "data set, generator (NAME:key=value,...), shape or file";
+    options.named("--" + name, command->plugins, name, help);
+  }
+  options.repeated("--strategy", command->strategies, "strategies to try: names, or NAME:key=value,... (default all)");
+  options.repeated("--clusters", command->clusters,
+                   "clusters to try: names or files, or NAME:key=value,... with what-ifs (default all)");
+  options.text("--nodes", command->nodes, "node counts to try, as 1,2,4 (default: powers of two up to each cluster)");
+  options.repeated("--vary", command->knobs, "key.path=a,b,...: try these values, as nb=1,4 or model.window=3,5");
+  options.repeated("--set", command->sets, "key.path=value for every point, as model.hidden=16");
+  options.text("--deadline", command->deadline, "the job must be done within this time, as 2h");
+  options.text("--budget", command->budget, "the job must not cost more, as 500usd");
+  options.text("--epochs", command->epochs, "epochs of a job (default 100)");
+  options.text(
+      "--goal", command->goal,
+      "what the best point has least of: time | dollars | memory (default: dollars with a deadline, else time)");
+  options.named("--precision", command->scalars, "precision", "fp32 | fp64 (default fp32)");
+  options.named("--seed", command->scalars, "seed", "seed of generators, samples and partitioners (default 1)");
+  options.text("--top", command->top, "dominated points to show behind the front (default 10)");
+  options.text("--threads", command->threads, "points simulated at a time (default 0: all cores)");
+  options.text("--figure", command->figure, "draw the front and the scaling as this .png or .svg (writes both)");
+  options.toggle("--json", command->json, "print every point as JSON");
+  options.example(
+      "Exits with 1 when no point is within the limits.\n"
+      "Examples: strobe plan --workload amazon --model tm-gcn --deadline 2h --budget 500usd --clusters all\n"
+      "          strobe plan --workload chess --clusters aimos-v100 --strategy snapshot --vary nb=1,2,4");
+  return [command] { return plan(*command); };
+}
+
+const Register<CommandTag> registered{
+    {"plan", "strategies, clusters and node counts worth taking, by simulation", "", {}, define, {}}};
+
+}  // namespace
+}  // namespace strobe

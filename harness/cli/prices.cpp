@@ -1,0 +1,24 @@
+#include "harness/cli/prices.hpp"
+
+#include <fmt/format.h>
+
+#include <ctime>
+
+namespace strobe {
+
+std::int64_t price_age_days_today(const Cluster& cluster) {
+  const std::time_t now = std::time(nullptr);  // calendar: the age of a price, which is no measurement
+  std::tm utc{};
+  gmtime_r(&now, &utc);
+  char today[16];
+  std::strftime(today, sizeof today, "%Y-%m-%d", &utc);
+  return price_age_days(cluster, today);
+}
+
+std::string price_text(const Cluster& cluster) {
+  if (cluster.price_per_node_hour <= 0) return "not sold";
+  return fmt::format("{} {} per node hour, {}, listed {}, {} days ago", cluster.price_per_node_hour,
+                     cluster.price_currency, cluster.price_region, cluster.price_date, price_age_days_today(cluster));
+}
+
+}  // namespace strobe

@@ -1,0 +1,102 @@
+#include "harness/planned_peak.hpp"
+
+#include <algorithm>
+
+#include "backends/cluster.hpp"
+#include "backends/communicator.hpp"
+#include "harness/block_store.hpp"
+#include "harness/training.hpp"
+
+namespace strobe {
+namespace {
+
+/// A device that accounts for memory and does nothing else, with the storage habits of another.
+class AccountingDevice final : public Device {
+ public:
+  AccountingDevice(const DeviceRequest& request, Device& like)
+      : Device(request), transposes_(like.wants_transpose()), pairs_(like.wants_pairs()) {
+    const std::uint64_t before = like.live_bytes();
+    const Tensor byte = like.allocate(1, 1, ElementType::u8);
+    granule_ = like.live_bytes() - before;
+  }
+
+  bool wants_transpose() const override { return transposes_; }
+  bool wants_pairs() const override { return pairs_; }
+
+ private:
+  std::byte* do_allocate(std::size_t) override { return nullptr; }
+  std::uint64_t do_account(std::uint64_t bytes) const override { return (bytes + granule_ - 1) / granule_ * granule_; }
+  void (*do_deleter() const)(std::byte*) override {
+    return [](std::byte*) {};
+  }
+  double do_begin(Stream) override { return 0; }
+  double do_end(Stream, std::string_view, const Work&, double) override { return 0; }
+  void do_transfer(std::uint64_t) override {}
+  void do_copy(void*, const void*, std::size_t) override {}
+  Event do_record(Stream) override { return {}; }
+  void do_wait(Stream, const Event&) override {}
+  void do_synchronize() override {}
+  double do_now() override { return 0; }
+
+  bool transposes_, pairs_;
+  std::uint64_t granule_ = 1;  // what the pool rounds allocations up to
+};
+
+/// One rank's side of collectives without the other ranks: without values there is nothing to wait for.
+class LoneCommunicator final : public Communicator {
+ public:
+  using Communicator::Communicator;
+
+ private:
+  std::shared_ptr<void> do_start(const Collective&) override { return nullptr; }
+  Completion do_wait(const Collective&, const std::shared_ptr<void>&) override { return {}; }
+};
+
+DeviceRequest request_of(const PlannedCase& plan, Rank rank) {
+  DeviceRequest request;
+  request.rank = rank;
+  request.ranks = plan.ranks();
+  request.precision = plan.fp64 ? ElementType::f64 : ElementType::f32;
+  request.numerics = Numerics::none;
+  return request;
+}
+
+std::uint64_t bytes_of_inputs(const PlannedCase& plan, Device& device) {
+  const std::uint64_t before = device.live_bytes();
+  std::vector<BlockInputs> inputs;
+  for (const BlockPlan& block : plan.blocks) inputs.push_back(bring_inputs(device, plan, block, true));
+  return device.live_bytes() - before;
+}
+
+/// A device like the one that the rank will run on, with its limit if `limited`.
+std::unique_ptr<Device> device_of_case(const PlannedCase& plan, Rank rank, bool limited) {
+  const Case& c = plan.request;
+  DeviceRequest request = request_of(plan, rank);
+  if (limited) request.memory_limit_bytes = static_cast<std::uint64_t>(c.memory_limit_gib * 1024 * 1024 * 1024);
+  request.numerics = c.numerics == "none" ? Numerics::none : Numerics::cpu;
+  if (!c.cluster.empty()) request.cluster = load_cluster(c.cluster);
+  return DeviceRegistry::instance().find(c.device, "/device").value(request);
+}
+
+}  // namespace
+
+PlannedPeak planned_peak(const PlannedCase& plan) {
+  PlannedPeak most;
+  most.limit_bytes = device_of_case(plan, 0, true)->memory_limit_bytes();
+  for (Rank rank = 0; rank < plan.ranks(); ++rank) {
+    const std::unique_ptr<Device> like = device_of_case(plan, rank, false);
+    AccountingDevice device(request_of(plan, rank), *like);
+    LoneCommunicator communicator(device, rank, plan.ranks(), 0);
+    rehearse(plan, device, communicator);
+    std::uint64_t peak = device.peak_bytes();
+    // Pairs of steps take as much as their values overlap. They stay from beginning to end.
+    if (inputs_stay(plan) && like->wants_pairs()) {
+      AccountingDevice empty(request_of(plan, rank), *like);
+      peak = peak - bytes_of_inputs(plan, empty) + bytes_of_inputs(plan, *like);
+    }
+    most.bytes = std::max(most.bytes, peak);
+  }
+  return most;
+}
+
+}  // namespace strobe

@@ -1,0 +1,133 @@
+// Runs the points of a plan through the simulator.
+// Returns one outcome per point, in order. Invariant: outcomes depend on the points only, neither on threads nor on
+// the order of work. Cost: one plan per combination of everything but the cluster, two simulated epochs per point.
+#include "harness/planner/evaluate.hpp"
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <nlohmann/json.hpp>
+
+#include "backends/cluster.hpp"
+#include "core/errors.hpp"
+#include "core/interrupt.hpp"
+#include "core/parallel.hpp"
+#include "harness/planned_case.hpp"
+#include "results/row.hpp"
+#include "workloads/shape_graph.hpp"
+
+namespace strobe {
+namespace {
+
+/// Points of one plan, by their position.
+using Groups = std::vector<std::vector<std::size_t>>;
+
+/// Everything of a case but where it runs.
+std::string plan_key(const Case& c) {
+  Case elsewhere = c;
+  elsewhere.cluster.clear();
+  return case_to_json(elsewhere).dump();
+}
+
+/// Groups in the order of their largest rank count, so that the longest work begins first.
+Groups groups_of(const std::vector<PlanPoint>& points) {
+  std::map<std::string, std::vector<std::size_t>> by_plan;
+  for (std::size_t i = 0; i < points.size(); ++i) by_plan[plan_key(points[i].request)].push_back(i);
+  Groups groups;
+  for (auto& [key, members] : by_plan) groups.push_back(std::move(members));
+  std::stable_sort(groups.begin(), groups.end(), [&](const auto& a, const auto& b) {
+    return points[a.front()].request.ranks > points[b.front()].request.ranks;
+  });
+  return groups;
+}
+
+/// Whether a refusal says that this many ranks, blocks or parts do not divide the workload.
+bool cannot_divide(const InvalidRequest& error) {
+  for (const std::string where : {"/ranks", "/nb", "/overlap", "/strategy"}) {
+    if (error.where() == where || error.where().rfind(where + "/", 0) == 0) return true;
+  }
+  return false;
+}
+
+void take_result(const Case& c, const CaseResult& result, std::int64_t epochs, PlanOutcome& outcome) {
+  outcome.notes = result.notes;
+  if (result.status != "ok") {
+    outcome.status = result.status == "out_of_memory" ? result.status : "failed";
+    outcome.reason = result.reason;
+    return;
+  }
+  const Row row = summarise(case_to_json(c), outcome.point.id, result);
+  outcome.epoch_seconds = row.epoch_seconds->median;
+  outcome.job_seconds = outcome.epoch_seconds * static_cast<double>(epochs);
+  if (result.dollars_per_second > 0) outcome.dollars = outcome.job_seconds * result.dollars_per_second;
+  outcome.currency = load_cluster(c.cluster)->price_currency;
+  outcome.peak_bytes = *std::max_element(row.peak_bytes->device.begin(), row.peak_bytes->device.end());
+  outcome.sent_bytes = row.sent_bytes->back();
+  outcome.phase_seconds = *row.phase_seconds;
+}
+
+/// The plan of a group, or why there is none.
+struct GroupPlan {
+  std::shared_ptr<const PlannedCase> plan;
+  std::string refusal;
+};
+
+GroupPlan plan_group(const Case& c) {
+  try {
+    return {make_plan(c), ""};
+  } catch (const InvalidRequest& error) {
+    if (!cannot_divide(error)) throw;
+    return {nullptr, error.message()};
+  }
+}
+
+void simulate(const GroupPlan& group, std::int64_t epochs, PlanOutcome& outcome) {
+  if (const int signal = stop_signal().load(); signal != 0) throw Interrupted(signal);
+  if (group.plan != nullptr) {
+    take_result(outcome.point.request, run_planned(group.plan, outcome.point.request), epochs, outcome);
+  } else {
+    outcome.status = "cannot_divide";
+    outcome.reason = group.refusal;
+  }
+}
+
+/// Libraries that partition graphs are not made for several threads; counting a shape is.
+bool plans_beside_each_other(const Case& c) { return is_shape_workload(c.workload.at("name").get<std::string>()); }
+
+}  // namespace
+
+std::vector<PlanOutcome> evaluate(const std::vector<PlanPoint>& points, std::int64_t epochs, int threads,
+                                  const std::function<void(std::size_t)>& progress) {
+  std::vector<PlanOutcome> outcomes(points.size());
+  for (std::size_t i = 0; i < points.size(); ++i) outcomes[i].point = points[i];
+  const Groups groups = groups_of(points);
+  std::mutex mutex;
+  std::size_t done = 0;
+  const auto one_done = [&] {
+    const std::lock_guard lock(mutex);
+    ++done;
+    if (progress) progress(done);
+  };
+  Workers workers(std::max(1, threads));
+  const auto evaluate_group = [&](const std::vector<std::size_t>& members, const auto& for_each) {
+    const GroupPlan group = plan_group(points[members.front()].request);
+    for_each(static_cast<std::int64_t>(members.size()), [&](std::int64_t i) {
+      simulate(group, epochs, outcomes[members[static_cast<std::size_t>(i)]]);
+      one_done();
+    });
+  };
+  if (points.empty() || !plans_beside_each_other(points.front().request)) {
+    for (const auto& members : groups) {
+      evaluate_group(members, [&](std::int64_t count, const auto& task) { workers.run(count, task); });
+    }
+    return outcomes;
+  }
+  workers.run(static_cast<std::int64_t>(groups.size()), [&](std::int64_t g) {
+    evaluate_group(groups[static_cast<std::size_t>(g)], [](std::int64_t count, const auto& task) {
+      for (std::int64_t i = 0; i < count; ++i) task(i);
+    });
+  });
+  return outcomes;
+}
+
+}  // namespace strobe

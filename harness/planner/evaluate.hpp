@@ -1,0 +1,36 @@
+// What the simulator says of each point of a plan.
+#pragma once
+
+#include <array>
+#include <functional>
+#include <optional>
+
+#include "harness/planner/plan_points.hpp"
+#include "results/sample.hpp"
+
+namespace strobe {
+
+/// A point after simulation. Times and bytes are those of a point that is `ok`.
+struct PlanOutcome {
+  PlanPoint point;
+  std::string status = "ok";  // ok | out_of_memory | cannot_divide | failed
+  std::string reason;
+  double epoch_seconds = 0;
+  double job_seconds = 0;         // epochs of the job x epoch_seconds
+  std::optional<double> dollars;  // of the job: whole nodes for job_seconds; nothing where the cluster has no price
+  std::string currency;
+  std::uint64_t peak_bytes = 0;                     // device memory of the rank that needs most
+  std::uint64_t sent_bytes = 0;                     // of all ranks in an epoch
+  std::array<double, phase_count> phase_seconds{};  // of the slowest rank
+  std::vector<std::string> notes;
+};
+
+/// Simulates every point, as a rule one epoch behind a first one, which also sets the optimiser up, in the order given;
+/// points that differ in the cluster only share their plan. `epochs` is what a job trains, `threads` how many points
+/// are simulated at a time; the outcome does not depend on it. `progress` is told how many points are done. A strategy
+/// that cannot divide the workload among so many ranks becomes `cannot_divide`; any other wrong request is thrown.
+/// Throws Interrupted when the user wants to stop.
+std::vector<PlanOutcome> evaluate(const std::vector<PlanPoint>& points, std::int64_t epochs, int threads,
+                                  const std::function<void(std::size_t)>& progress = {});
+
+}  // namespace strobe

@@ -1,0 +1,206 @@
+// Enumerates the points of a plan.
+// Returns cases that differ in strategy, its variant, knobs, cluster and ranks only. Invariants: an id names a point
+// once; a point on one GPU is `sequential` and nothing else, because there all strategies are the same program.
+// Cost: one case built per combination of strategy and knobs, then copies.
+#include "harness/planner/plan_points.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "backends/cluster.hpp"
+#include "core/errors.hpp"
+#include "harness/shape_case.hpp"
+#include "harness/strategy.hpp"
+#include "workloads/partitioner.hpp"
+
+namespace strobe {
+namespace {
+
+using Choices = std::vector<std::pair<std::string, std::string>>;
+
+/// A cluster with the node counts to try.
+struct Site {
+  std::string text;  // as asked for
+  std::shared_ptr<const Cluster> cluster;
+  std::vector<int> nodes;
+};
+
+void refuse_decided(const PlanSpace& space) {
+  const auto check = [](const std::string& path, const std::string& origin) {
+    for (const std::string decided : {"strategy", "cluster", "ranks", "device", "comm", "numerics", "repeat"}) {
+      if (path != decided) continue;
+      throw InvalidRequest(origin,
+                           fmt::format("the search decides {} itself; --strategy, --clusters and --nodes narrow "
+                                       "it",
+                                       decided));
+    }
+  };
+  for (const Setting& setting : space.settings) check(setting.path, setting.origin);
+  for (const Knob& knob : space.knobs) check(knob.path, knob.origin);
+}
+
+std::string workload_name(const PlanSpace& space) {
+  for (const Setting& setting : space.settings) {
+    if (setting.path == "workload") return setting.text;
+  }
+  throw InvalidRequest("--workload", "plan for what? The name of a data set, generator or shape, or a file");
+}
+
+bool user_sets(const PlanSpace& space, const std::string& path) {
+  const auto is_it = [&path](const auto& choice) { return choice.path == path; };
+  return std::any_of(space.settings.begin(), space.settings.end(), is_it) ||
+         std::any_of(space.knobs.begin(), space.knobs.end(), is_it);
+}
+
+/// What the search tries for a strategy's parameter by itself; nothing for most of them. Of a shape, hash and range
+/// partitions count alike; where a strategy needs many, ranges are made in less time.
+std::vector<std::string> own_values(const std::string& strategy, const std::string& parameter, bool shape) {
+  if (parameter == "partitioner") {
+    if (shape) return {strategy == "vertex" ? "hash" : "range"};
+    return PartitionerRegistry::instance().names();
+  }
+  if (parameter == "group_size") return {"2", "4", "8", "16"};
+  return {};
+}
+
+/// The strategy with every value that the search tries for parameters which the user left open.
+std::vector<StrategyChoice> variants_of(const StrategyChoice& strategy, const PlanSpace& space, bool shape) {
+  std::vector<StrategyChoice> variants{strategy};
+  for (const Field& field : StrategyRegistry::instance().find(strategy.name, "--strategy").parameters.fields()) {
+    const bool given = std::any_of(strategy.parameters.begin(), strategy.parameters.end(),
+                                   [&](const auto& parameter) { return parameter.first == field.name; });
+    const std::vector<std::string> values = own_values(strategy.name, field.name, shape);
+    if (given || values.empty() || user_sets(space, "strategy." + field.name)) continue;
+    std::vector<StrategyChoice> longer;
+    for (const StrategyChoice& variant : variants) {
+      for (const std::string& value : values) {
+        longer.push_back(variant);
+        longer.back().parameters.emplace_back(field.name, value);
+      }
+    }
+    variants = std::move(longer);
+  }
+  return variants;
+}
+
+std::vector<StrategyChoice> all_variants(const PlanSpace& space) {
+  const bool shape = is_shape_workload(workload_name(space));
+  std::vector<StrategyChoice> strategies = space.strategies;
+  for (const std::string& name : StrategyRegistry::instance().names()) {
+    if (space.strategies.empty() && (!shape || serves_shapes(name))) strategies.push_back({name, {}});
+  }
+  std::vector<StrategyChoice> variants;
+  for (const StrategyChoice& strategy : strategies) {
+    for (StrategyChoice& variant : variants_of(strategy, space, shape)) variants.push_back(std::move(variant));
+  }
+  return variants;
+}
+
+std::vector<Site> sites_of(const PlanSpace& space) {
+  std::vector<Site> sites;
+  for (const std::string& text : space.clusters.empty() ? cluster_names() : space.clusters) {
+    Site site{text, load_cluster(text), space.nodes};
+    for (int nodes = 1; space.nodes.empty() && nodes < site.cluster->nodes; nodes *= 2) site.nodes.push_back(nodes);
+    if (space.nodes.empty()) site.nodes.push_back(site.cluster->nodes);
+    sites.push_back(std::move(site));
+  }
+  return sites;
+}
+
+std::vector<Choices> combinations(const std::vector<Knob>& knobs) {
+  std::vector<Choices> all{{}};
+  for (const Knob& knob : knobs) {
+    std::vector<Choices> longer;
+    for (const Choices& shorter : all) {
+      for (const std::string& value : knob.values) {
+        longer.push_back(shorter);
+        longer.back().emplace_back(knob.path, value);
+      }
+    }
+    all = std::move(longer);
+  }
+  return all;
+}
+
+std::vector<Knob> knobs_of(const PlanSpace& space) {
+  std::vector<Knob> knobs = space.knobs;
+  const std::vector<std::string> fields = case_fields().names();
+  const bool blocks = std::find(fields.begin(), fields.end(), "nb") != fields.end();
+  if (blocks && !user_sets(space, "nb")) knobs.push_back({"nb", {"1", "2", "4", "8"}, "--vary nb"});
+  return knobs;
+}
+
+/// The case of a variant and knobs, on no particular cluster yet.
+Case case_of(const PlanSpace& space, const StrategyChoice& variant, const Choices& knobs, const std::string& cluster) {
+  std::vector<Setting> settings = space.settings;
+  settings.push_back({"device", "sim", "--device"});
+  settings.push_back({"cluster", cluster, "--clusters"});
+  settings.push_back({"strategy", variant.name, "--strategy"});
+  for (const auto& [key, value] : variant.parameters)
+    settings.push_back({"strategy." + key, value, "--strategy " + key});
+  for (const auto& [path, value] : knobs) settings.push_back({path, value, "--vary " + path});
+  if (!user_sets(space, "epochs")) settings.push_back({"epochs", "1", "--epochs"});
+  if (!user_sets(space, "warmup")) settings.push_back({"warmup", "1", "--warmup"});
+  return suite_from_settings(settings).cases.front();
+}
+
+/// GPUs to try on so many nodes.
+std::vector<int> ranks_on(const Cluster& cluster, int nodes, const std::string& strategy) {
+  if (strategy == "sequential") return nodes == 1 ? std::vector<int>{1} : std::vector<int>{};
+  std::vector<int> ranks;
+  for (int few = 2; nodes == 1 && few < cluster.gpus_per_node; few *= 2) ranks.push_back(few);
+  if (nodes * cluster.gpus_per_node > 1) ranks.push_back(nodes * cluster.gpus_per_node);
+  return ranks;
+}
+
+std::string short_name(const std::string& cluster) {
+  const std::string base = cluster_base(cluster);
+  return base.ends_with(".json") ? std::filesystem::path(base).stem().string() + cluster.substr(base.size()) : cluster;
+}
+
+void add_points(const Case& base, const Site& site, const StrategyChoice& variant, const Choices& knobs,
+                std::vector<PlanPoint>& points) {
+  Choices choices = variant.parameters;
+  choices.insert(choices.end(), knobs.begin(), knobs.end());
+  const std::int64_t group = base.strategy.value("group_size", std::int64_t{0});
+  for (const int nodes : site.nodes) {
+    for (const int ranks : ranks_on(*site.cluster, nodes, variant.name)) {
+      if (group >= ranks) continue;  // one group is vertex partitioning
+      PlanPoint point{"", base, site.text, nodes, choices};
+      point.request.ranks = ranks;
+      point.request.cluster =
+          nodes > site.cluster->nodes ? change_cluster(site.text, "nodes", std::to_string(nodes)) : site.text;
+      point.id = fmt::format("{}/{}x{}/{}", short_name(site.text), nodes, (ranks + nodes - 1) / nodes, variant.name);
+      for (const auto& [key, value] : choices) point.id += fmt::format("/{}={}", key, value);
+      points.push_back(std::move(point));
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<PlanPoint> plan_points(const PlanSpace& space) {
+  refuse_decided(space);
+  const std::vector<Site> sites = sites_of(space);
+  const std::vector<Choices> knobs = combinations(knobs_of(space));
+  std::vector<PlanPoint> points;
+  for (const StrategyChoice& variant : all_variants(space)) {
+    for (const Choices& chosen : knobs) {
+      const Case base = case_of(space, variant, chosen, sites.front().text);
+      for (const Site& site : sites) add_points(base, site, variant, chosen, points);
+    }
+  }
+  std::set<std::string> seen;
+  for (const PlanPoint& point : points) {
+    if (!seen.insert(point.id).second)
+      throw InvalidRequest("", fmt::format("{} is asked for twice; name each choice once", point.id));
+  }
+  if (points.empty()) throw InvalidRequest("--nodes", "no point is left to try");
+  return points;
+}
+
+}  // namespace strobe

@@ -1,0 +1,49 @@
+// The search space of `strobe plan`: strategies x clusters x node counts x knobs, as cases.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "harness/suite.hpp"
+
+namespace strobe {
+
+/// A setting that is tried with several values.
+struct Knob {
+  std::string path;  // "nb", "model.window"
+  std::vector<std::string> values;
+  std::string origin;  // the option as typed
+};
+
+/// A strategy with those of its parameters that the user fixed.
+struct StrategyChoice {
+  std::string name;
+  std::vector<std::pair<std::string, std::string>> parameters;
+};
+
+struct PlanSpace {
+  std::vector<Setting> settings;           // of every case: workload, model, ...
+  std::vector<StrategyChoice> strategies;  // empty = every strategy with its variants
+  std::vector<std::string> clusters;       // names, files, either with changes behind them; empty = all built-in ones
+  std::vector<int> nodes;                  // empty = 1, 2, 4, ... and all nodes of each cluster
+  std::vector<Knob> knobs;
+};
+
+/// One point: a case on so many nodes of a cluster, all of whose GPUs work (but one for the strategy `sequential`, and
+/// powers of two below a whole node).
+struct PlanPoint {
+  std::string id;  // "aimos-v100/4x8/snapshot/nb=2": unique, the same for the same request
+  Case request;
+  std::string cluster;  // as asked for
+  int nodes = 1;
+  std::vector<std::pair<std::string, std::string>> choices;  // what varies beside strategy, cluster and nodes
+};
+
+/// All points, in the order strategies, knobs, clusters, nodes. Without a choice of the user's, a strategy with a
+/// parameter `partitioner` comes once per partitioner (of a shape: once, with hash), one with `group_size` once per
+/// power of two, and blocks of the timeline (`nb`) are 1, 2, 4 and 8. Counts above a cluster's own nodes extrapolate
+/// it. Throws InvalidRequest for unknown names and for settings that the search itself decides.
+std::vector<PlanPoint> plan_points(const PlanSpace& space);
+
+}  // namespace strobe

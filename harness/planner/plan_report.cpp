@@ -1,0 +1,234 @@
+#include "harness/planner/plan_report.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "core/units.hpp"
+#include "results/table.hpp"
+
+namespace strobe {
+namespace {
+
+Json phases_json(const PlanOutcome& outcome) {
+  Json phases = Json::object();
+  for (std::size_t i = 0; i < phase_count; ++i) phases[std::string(phase_names[i])] = outcome.phase_seconds[i];
+  return phases;
+}
+
+Json point_json(const PlanReport& report, const PlanVerdict& verdict) {
+  const PlanOutcome& outcome = report.outcomes[verdict.index];
+  const PlanPoint& point = outcome.point;
+  Json choices = Json::object();
+  for (const auto& [key, value] : point.choices) choices[key] = value;
+  const bool ok = outcome.status == "ok";
+  Json json = {{"id", point.id},
+               {"strategy", point.request.strategy.at("name")},
+               {"cluster", point.cluster},
+               {"nodes", point.nodes},
+               {"ranks", point.request.ranks},
+               {"choices", choices},
+               {"status", outcome.status},
+               {"verdict", verdict.kept ? "kept" : "discarded"},
+               {"cause", verdict.kept ? Json(nullptr) : Json(verdict.cause)},
+               {"reason", verdict.kept ? Json(nullptr) : Json(verdict.reason)}};
+  json["dominated_by"] =
+      verdict.cause == "dominated" ? Json(report.outcomes[verdict.dominated_by].point.id) : Json(nullptr);
+  json["epoch_seconds"] = ok ? Json(outcome.epoch_seconds) : Json(nullptr);
+  json["job_seconds"] = ok ? Json(outcome.job_seconds) : Json(nullptr);
+  json["dollars"] = outcome.dollars ? Json(*outcome.dollars) : Json(nullptr);
+  json["currency"] = outcome.currency.empty() ? Json(nullptr) : Json(outcome.currency);
+  json["peak_bytes"] = ok ? Json(outcome.peak_bytes) : Json(nullptr);
+  json["sent_bytes"] = ok ? Json(outcome.sent_bytes) : Json(nullptr);
+  json["phase_seconds"] = ok ? phases_json(outcome) : Json(nullptr);
+  json["notes"] = outcome.notes;
+  json["case"] = case_to_json(point.request);
+  return json;
+}
+
+Json scaling_json(const ScalingPoint& point) {
+  Json json = {{"nodes", point.nodes},
+               {"ranks", point.ranks},
+               {"status", point.status},
+               {"reason", point.reason.empty() ? Json(nullptr) : Json(point.reason)},
+               {"extrapolated", point.extrapolated}};
+  if (point.status != "ok") return json;
+  Json communicate = Json::object();
+  for (std::size_t i = 0; i < traffic_count; ++i) {
+    communicate[std::string(traffic_names[i])] = point.communicate_seconds[i];
+  }
+  json["epoch_seconds"] = point.epoch_seconds;
+  json["compute_seconds"] = point.compute_seconds;
+  json["launch_bound_seconds"] = point.launch_bound_seconds;
+  json["exposed_communicate_seconds"] = communicate;
+  json["exposed_transfer_seconds"] = point.transfer_seconds;
+  json["wait_seconds"] = point.wait_seconds;
+  json["other_seconds"] = point.other_seconds;
+  json["max_over_mean_busy"] = point.max_over_mean_busy;
+  json["efficiency"] = point.efficiency;
+  return json;
+}
+
+std::vector<std::string> all_notes(const PlanReport& report) {
+  std::vector<std::string> notes;
+  for (const PlanOutcome& outcome : report.outcomes) {
+    for (const std::string& note : outcome.notes) {
+      if (std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(note);
+    }
+  }
+  return notes;
+}
+
+std::string choices_text(const PlanPoint& point) {
+  std::vector<std::string> parts;
+  for (const auto& [key, value] : point.choices) parts.push_back(key + "=" + value);
+  return fmt::format("{}", fmt::join(parts, " "));
+}
+
+/// Whether a note says how certain a prediction is; the table shows its first word.
+bool marks_prediction(const std::string& note) {
+  return note.rfind("uncalibrated", 0) == 0 || note.rfind("extrapolated", 0) == 0;
+}
+
+std::string certainty(const PlanOutcome& outcome) {
+  std::vector<std::string> words;
+  for (const std::string& note : outcome.notes) {
+    if (marks_prediction(note)) words.push_back(note.substr(0, note.find(' ')));
+  }
+  return words.empty() ? "calibrated" : fmt::format("{}", fmt::join(words, ", "));
+}
+
+/// Three digits, or all before the point.
+std::string money(double amount) {
+  return amount < 100 ? fmt::format("{:.3g}", amount) : fmt::format("{:.0f}", amount);
+}
+
+std::string points_table(const PlanReport& report, std::size_t shown) {
+  TextTable table({{"", false},
+                   {"strategy", false},
+                   {"choices", false},
+                   {"cluster", false},
+                   {"nodes", true},
+                   {"GPUs", true},
+                   {"epoch", true},
+                   {"job", true},
+                   {"cost", true},
+                   {"memory/GPU", true},
+                   {"prediction", false}});
+  std::size_t dominated = 0;
+  for (const PlanVerdict& verdict : report.verdicts) {
+    const PlanOutcome& o = report.outcomes[verdict.index];
+    if (!verdict.kept && (verdict.cause != "dominated" || ++dominated > shown)) continue;
+    const std::string mark = &o == report.best() ? "best" : verdict.kept ? "front" : "";
+    const std::string cost = o.dollars ? fmt::format("{} {}", money(*o.dollars), o.currency) : "not sold";
+    table.add({mark, o.point.request.strategy.at("name").get<std::string>(), choices_text(o.point), o.point.cluster,
+               std::to_string(o.point.nodes), std::to_string(o.point.request.ranks), format_seconds(o.epoch_seconds),
+               format_seconds(o.job_seconds), cost, format_bytes(static_cast<double>(o.peak_bytes)), certainty(o)});
+  }
+  return table.text();
+}
+
+std::string discards_text(const PlanReport& report) {
+  std::map<std::string, std::vector<const PlanVerdict*>> by_cause;
+  for (const PlanVerdict& verdict : report.verdicts) {
+    if (!verdict.kept) by_cause[verdict.cause].push_back(&verdict);
+  }
+  std::string text;
+  for (const auto& [cause, verdicts] : by_cause) {
+    const PlanVerdict& first = *verdicts.front();
+    text += fmt::format("  {:<15} {:>6}   e.g. {}: {}\n", cause, verdicts.size(), report.outcomes[first.index].point.id,
+                        first.reason);
+  }
+  return text.empty() ? text : "\ndiscarded\n" + text;
+}
+
+std::string study_text(const ScalingStudy& study) {
+  TextTable table({{"nodes", true},
+                   {"GPUs", true},
+                   {"epoch", true},
+                   {"efficiency", true},
+                   {"compute", true},
+                   {"of it launch-bound", true},
+                   {"exposed communication", false},
+                   {"copies", true},
+                   {"waiting", true},
+                   {"other", true},
+                   {"max/mean busy", true},
+                   {"", false}});
+  for (const ScalingPoint& p : study.points) {
+    const std::string nodes = std::to_string(p.nodes), ranks = std::to_string(p.ranks);
+    if (p.status != "ok") {
+      table.add({nodes, ranks, "-", "-", "-", "-", "-", "-", "-", "-", "-", p.status + ": " + p.reason});
+      continue;
+    }
+    const auto share = [&p](double seconds) { return fmt::format("{:.1f} %", 100 * seconds / p.epoch_seconds); };
+    std::vector<std::string> kinds;
+    for (std::size_t i = 0; i < traffic_count; ++i) {
+      if (p.communicate_seconds[i] > 0)
+        kinds.push_back(fmt::format("{} {}", traffic_names[i], share(p.communicate_seconds[i])));
+    }
+    const double bound = p.compute_seconds > 0 ? p.launch_bound_seconds / p.compute_seconds : 0;
+    table.add({nodes, ranks, format_seconds(p.epoch_seconds), fmt::format("{:.0f} %", 100 * p.efficiency),
+               share(p.compute_seconds), fmt::format("{:.0f} %", 100 * bound),
+               kinds.empty() ? "-" : fmt::format("{}", fmt::join(kinds, ", ")), share(p.transfer_seconds),
+               share(p.wait_seconds), share(p.other_seconds), fmt::format("{:.2f}", p.max_over_mean_busy),
+               p.extrapolated ? "extrapolated" : ""});
+  }
+  return "\nwhy the best point stops scaling\n" + table.text() + study.summary + "\n";
+}
+
+}  // namespace
+
+const PlanOutcome* PlanReport::best() const {
+  return verdicts.empty() || !verdicts.front().kept ? nullptr : &outcomes[verdicts.front().index];
+}
+
+std::string goal_name(PlanGoal goal) {
+  return goal == PlanGoal::time ? "time" : goal == PlanGoal::dollars ? "dollars" : "memory";
+}
+
+Json plan_to_json(const PlanReport& report) {
+  Json json = {
+      {"schema_version", plan_schema_version}, {"request", report.request}, {"epochs_of_a_job", report.epochs}};
+  const PlanLimits& limits = report.limits;
+  json["deadline_seconds"] = limits.deadline_seconds ? Json(*limits.deadline_seconds) : Json(nullptr);
+  json["budget"] = limits.budget ? Json(*limits.budget) : Json(nullptr);
+  json["currency"] = limits.currency;
+  json["goal"] = goal_name(report.goal);
+  json["best"] = report.best() == nullptr ? Json(nullptr) : Json(report.best()->point.id);
+  json["points"] = Json::array();
+  Json causes = Json::object();
+  for (const PlanVerdict& verdict : report.verdicts) {
+    json["points"].push_back(point_json(report, verdict));
+    const std::string cause = verdict.kept ? "kept" : verdict.cause;
+    causes[cause] = causes.value(cause, 0) + 1;
+  }
+  json["counts"] = causes;
+  json["scaling"] = nullptr;
+  if (report.study) {
+    json["scaling"] = {{"summary", report.study->summary}, {"points", Json::array()}};
+    for (const ScalingPoint& point : report.study->points) json["scaling"]["points"].push_back(scaling_json(point));
+  }
+  json["notes"] = all_notes(report);
+  return json;
+}
+
+std::string plan_text(const PlanReport& report, std::size_t shown) {
+  std::string text = fmt::format("{} points, a job is {} epochs\n", report.outcomes.size(), report.epochs);
+  if (report.best() != nullptr) {
+    text += "\n" + points_table(report, shown);
+  } else {
+    text += "no point is within the limits\n";
+  }
+  text += discards_text(report);
+  if (report.study) text += study_text(*report.study);
+  std::vector<std::string> notes = all_notes(report);
+  std::erase_if(notes, [](const std::string& note) { return marks_prediction(note); });
+  if (!notes.empty()) text += fmt::format("\nnotes\n  {}\n", fmt::join(notes, "\n  "));
+  return text;
+}
+
+}  // namespace strobe

@@ -1,0 +1,37 @@
+// A plan as JSON, which programs and the figure read, and as text.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/fields.hpp"
+#include "harness/planner/judge.hpp"
+#include "harness/planner/scaling.hpp"
+
+namespace strobe {
+
+/// Everything that a plan reports.
+struct PlanReport {
+  Json request = Json::object();  // what was asked, as the user may read it
+  std::int64_t epochs = 0;        // of a job
+  PlanLimits limits;
+  PlanGoal goal = PlanGoal::time;
+  std::vector<PlanOutcome> outcomes;
+  std::vector<PlanVerdict> verdicts;  // as `judge` orders them
+  std::optional<ScalingStudy> study;  // of the best point; nothing when no point is kept
+
+  const PlanOutcome* best() const;
+};
+
+inline constexpr const char* plan_schema_version = "1.0.0";
+
+std::string goal_name(PlanGoal goal);
+
+/// The report with every point; docs/plan.md describes the keys. Absent values are null.
+Json plan_to_json(const PlanReport& report);
+
+/// The report for reading: the front and at most `shown` dominated points, how many points were discarded for what
+/// cause with an example each, the scaling study, the assumptions.
+std::string plan_text(const PlanReport& report, std::size_t shown);
+
+}  // namespace strobe

@@ -1,0 +1,62 @@
+#!/usr/bin/env python3
+"""Loss and metrics while training, per strategy: over epochs, or over simulated seconds (after ESDG, SC'21, Fig. 6)."""
+
+import sys
+
+from shared import rows as r
+
+COLOURS = [r.BLUE, r.VERMILION, r.GREEN, r.ORANGE, r.PURPLE, r.SKY]
+STYLES = ["-", "--", ":", "-."]
+
+
+def has_values(row):
+    return any(value is not None for value in row["loss"] or [])
+
+
+def series_of(row, name):
+    return row["loss"] if name == "loss" else row["metrics"][name]
+
+
+def draw_panel(axes, panel, rows, name):
+    for i, row in enumerate(panel):
+        values = series_of(row, name)
+        virtual = row["time_source"] == "virtual"
+        step = row["epoch_seconds"]["mean"] if virtual else 1
+        # Curves of exact strategies lie on each other: dashes of different lengths let both be seen.
+        axes.plot([step * (e + 1) for e in range(len(values))],
+                  [float("nan") if value is None else value for value in values], STYLES[i % len(STYLES)],
+                  color=COLOURS[i % len(COLOURS)], linewidth=1.6 if i == 0 else 1.2,
+                  label=f"{r.label(row, 'strategy', rows)}, {row['ranks']} ranks")
+    axes.set_xlabel("simulated seconds" if virtual else "epoch")
+    axes.set_ylabel("training loss" if name == "loss" else f"test {name}")
+    axes.legend(fontsize=7)
+
+
+def one_curve_each(panel, rows):
+    seen = {}
+    for row in panel:
+        key = (r.label(row, "strategy", rows), row["ranks"])
+        if key in seen:
+            raise r.Refused(f"{row['case_id']} and {seen[key]['case_id']} would share one curve")
+        seen[key] = row
+
+
+def draw(rows, plt):
+    rows = [row for row in rows if has_values(row)]
+    if not rows:
+        raise r.Refused("no row has values: losses exist where numerics is not none")
+    groups = r.in_order((r.group_label(row, rows), row["time_source"]) for row in rows)
+    names = ["loss"] + [name for name in ("accuracy", "auc", "f1_macro", "mse")
+                        if all(row["metrics"].get(name) for row in rows)][:2]
+    figure, axes = r.panels(plt.subplots, len(groups) * len(names), columns=len(names))
+    for g, (group, source) in enumerate(groups):
+        panel = [row for row in rows if r.group_label(row, rows) == group and row["time_source"] == source]
+        one_curve_each(panel, rows)
+        for n, name in enumerate(names):
+            draw_panel(axes[g * len(names) + n], panel, rows, name)
+        axes[g * len(names)].set_title(f"{group}: {r.source_label(panel)}", loc="left")
+    return figure
+
+
+if __name__ == "__main__":
+    sys.exit(r.main(draw, "curves", ["epoch_seconds"], __doc__))

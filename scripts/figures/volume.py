@@ -1,0 +1,65 @@
+#!/usr/bin/env python3
+"""What ranks send in one epoch by purpose, and the epoch's time, per strategy (after ESDG, SC'21, Table 2)."""
+
+import sys
+
+from shared import rows as r
+
+COLOURS = {"redistribute": r.BLUE, "halo": r.VERMILION, "state": r.GREEN, "gradient": r.ORANGE, "other": r.LIGHT_GREY}
+
+
+def bars_of(panel, rows):
+    """[(strategy label, row)] ordered by rank count, then strategy; refuses two rows for one bar."""
+    bars = {}
+    for row in panel:
+        key = (row["ranks"], r.label(row, "strategy", rows))
+        if key in bars:
+            raise r.Refused(f"{row['case_id']} and {bars[key]['case_id']} would share one bar")
+        bars[key] = row
+    strategies = r.in_order(name for _, name in bars)
+    return sorted(((ranks, name, row) for (ranks, name), row in bars.items()),
+                  key=lambda bar: (bar[0], strategies.index(bar[1])))
+
+
+def draw_bytes(axes, bars, purposes):
+    factor, unit = r.byte_unit([row["sent_bytes"]["total"] for _, _, row in bars])
+    for position, (_, _, row) in enumerate(bars):
+        bottom = 0.0
+        for purpose in purposes:
+            height = row["sent_bytes"].get(purpose, 0) * factor
+            axes.bar(position, height, 0.8, bottom=bottom, color=COLOURS.get(purpose, r.GREY), edgecolor="white",
+                     linewidth=0.4)
+            bottom += height
+    axes.set_ylabel(f"sent in an epoch [{unit}]")
+
+
+def draw_seconds(axes, bars):
+    factor, unit = r.time_unit([row["epoch_seconds"]["median"] for _, _, row in bars])
+    for position, (_, _, row) in enumerate(bars):
+        axes.bar(position, row["epoch_seconds"]["median"] * factor, 0.8, color=r.SKY, edgecolor="white", linewidth=0.4)
+    axes.set_ylabel(f"median epoch time [{unit}]")
+
+
+def draw(rows, plt):
+    purposes = [purpose for purpose in COLOURS if any(row["sent_bytes"].get(purpose) for row in rows)]
+    keys = r.in_order((r.group_label(row, rows), row["time_source"]) for row in rows)
+    widest = max(sum((r.group_label(row, rows), row["time_source"]) == key for row in rows) for key in keys)
+    figure, axes = r.panels(plt.subplots, 2 * len(keys), columns=2, size=(max(4.3, 0.5 * widest), 3.4))
+    for k, key in enumerate(keys):
+        panel = [row for row in rows if (r.group_label(row, rows), row["time_source"]) == key]
+        bars = bars_of(panel, rows)
+        draw_bytes(axes[2 * k], bars, purposes)
+        draw_seconds(axes[2 * k + 1], bars)
+        for place in axes[2 * k:2 * k + 2]:
+            place.set_xticks(range(len(bars)), [f"{name}, {ranks}" for ranks, name, _ in bars], rotation=40,
+                             ha="right", fontsize=7)
+            place.grid(axis="x", visible=False)
+        axes[2 * k].set_title(f"{key[0]}: {r.source_label(panel)}", loc="left")
+    handles = [plt.Rectangle((0, 0), 1, 1, color=COLOURS[purpose]) for purpose in purposes]
+    if handles:
+        figure.legend(handles, purposes, loc="lower center", bbox_to_anchor=(0.5, 0.92), ncol=len(purposes))
+    return figure
+
+
+if __name__ == "__main__":
+    sys.exit(r.main(draw, "volume", ["sent_bytes", "epoch_seconds"], __doc__))

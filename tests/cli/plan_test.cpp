@@ -1,0 +1,163 @@
+// `strobe plan`: what it prints, what it refuses, that it answers for graphs, files and shapes; and runs of shapes.
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "program.hpp"
+
+namespace strobe::cli_test {
+namespace {
+
+namespace fs = std::filesystem;
+
+class Plan : public Program {
+ protected:
+  Outcome plan(std::vector<std::string> arguments) {
+    std::vector<std::string> words = {"plan",    "--workload", tiny,     "--clusters", "aimos-v100",
+                                      "--nodes", "1,2",        "--vary", "nb=1"};
+    words.insert(words.end(), arguments.begin(), arguments.end());
+    return strobe(words);
+  }
+  Json facts(std::vector<std::string> arguments) {
+    arguments.push_back("--json");
+    const Outcome outcome = plan(arguments);
+    EXPECT_EQ(outcome.status, 0) << outcome.err;
+    return Json::parse(outcome.out.empty() ? "{}" : outcome.out);
+  }
+};
+
+TEST_F(Plan, EveryKeyOfTheJsonIsDocumentedAndEveryDocumentedKeyIsThere) {
+  const Json json = facts({"--clusters", "g4dn-t4", "--budget", "500usd", "--deadline", "2h"});
+  const std::string guide = read_text(fs::path(STROBE_SOURCE_DIR) / "docs" / "plan.md");
+  std::set<std::string> keys;
+  for (const auto& [key, value] : json.items()) keys.insert(key);
+  for (const auto& [key, value] : json.at("points")[0].items()) keys.insert(key);
+  for (const std::string& key : keys) EXPECT_NE(guide.find("`" + key + "`"), std::string::npos) << key;
+  for (const char* key : {"best", "points", "counts", "scaling", "notes", "schema_version", "deadline_seconds"})
+    EXPECT_TRUE(json.contains(key)) << key;
+  EXPECT_EQ(json.at("deadline_seconds"), 7200.0);
+  EXPECT_EQ(json.at("budget"), 500.0);
+}
+
+TEST_F(Plan, CountsAddUpAndTheBestIsKept) {
+  const Json json = facts({});
+  std::size_t total = 0;
+  for (const auto& [cause, count] : json.at("counts").items()) total += count.get<std::size_t>();
+  EXPECT_EQ(total, json.at("points").size());
+  EXPECT_EQ(json.at("points")[0].at("id"), json.at("best"));
+  EXPECT_EQ(json.at("points")[0].at("verdict"), "kept");
+  for (const Json& point : json.at("points")) {
+    EXPECT_EQ(point.at("verdict") == "discarded", point.at("cause").is_string()) << point.dump();
+    if (point.at("cause") == "dominated") {
+      EXPECT_TRUE(point.at("dominated_by").is_string());
+    }
+    if (point.at("status") == "ok") {
+      EXPECT_NEAR(point.at("job_seconds").get<double>(), 100 * point.at("epoch_seconds").get<double>(), 1e-9);
+    }
+  }
+  EXPECT_FALSE(json.at("scaling").at("points").empty());
+}
+
+TEST_F(Plan, TheSameWordsGiveTheSameBytesWhateverTheThreads) {
+  const Outcome one = plan({"--json", "--threads", "1"}), two = plan({"--json", "--threads", "2"});
+  EXPECT_EQ(one.status, 0) << one.err;
+  EXPECT_EQ(one.out, two.out);
+}
+
+TEST_F(Plan, TextShowsTheFrontTheDiscardsAndWhyItStops) {
+  const Outcome outcome = plan({});
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  for (const char* words : {"best", "uncalibrated", "discarded", "dominated", "cannot_divide",
+                            "why the best point stops scaling", "efficiency", "job is 100 epochs"})
+    EXPECT_NE(outcome.out.find(words), std::string::npos) << words << "\n" << outcome.out;
+}
+
+TEST_F(Plan, AnUnsoldClusterIsNoAnswerToABudget) {
+  const Outcome outcome = plan({"--budget", "10usd"});
+  EXPECT_EQ(outcome.status, 1) << outcome.err;
+  EXPECT_NE(outcome.out.find("no_price"), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find("no point is within the limits"), std::string::npos) << outcome.out;
+}
+
+TEST_F(Plan, AFileIsAWorkload) {
+  ASSERT_EQ(strobe({"convert", "ucsocial", "events.csv"}).status, 0);
+  const Outcome outcome = strobe({"plan", "--workload", "events.csv", "--model", "cd-gcn", "--clusters", "aimos-v100",
+                                  "--nodes", "1", "--vary", "nb=1", "--strategy", "snapshot,sequential"});
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find("snapshot"), std::string::npos) << outcome.out;
+}
+
+TEST_F(Plan, AShapeIsAWorkloadAndItsAssumptionsAreNamed) {
+  const Outcome outcome = strobe({"plan", "--workload", "amazon", "--model", "tm-gcn", "--clusters", "aimos-v100",
+                                  "--nodes", "2,4", "--vary", "nb=1", "--strategy", "snapshot,vertex"});
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find("\nnotes\n"), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find("vertices of shape amazon"), std::string::npos) << outcome.out;
+}
+
+TEST_F(Plan, DrawsItsFigure) {
+  const Outcome outcome = plan({"--figure", "front.png"});
+  if (outcome.status == 5) GTEST_SKIP() << outcome.err;
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_GT(fs::file_size(path("front.png")), 10000u);
+  EXPECT_GT(fs::file_size(path("front.svg")), 10000u);
+}
+
+TEST_F(Plan, RefusesWrongRequests) {
+  expect_refusal(strobe({"plan"}), 2, {"--workload"});
+  expect_refusal(plan({"--deadline", "soon"}), 2, {"--deadline", "soon"});
+  expect_refusal(plan({"--budget", "-3usd"}), 2, {"--budget"});
+  expect_refusal(plan({"--budget", "3 dollars"}), 2, {"--budget", "500usd"});
+  expect_refusal(plan({"--goal", "speed"}), 2, {"--goal", "time, dollars, memory"});
+  expect_refusal(plan({"--epochs", "0"}), 2, {"--epochs"});
+  expect_refusal(plan({"--strategy", "snapsot"}), 2, {"--strategy", "snapshot"});
+  expect_refusal(plan({"--set", "ranks=4"}), 2, {"--set ranks", "--nodes"});
+  expect_refusal(plan({"--set", "model.widow=4"}), 2, {"--set model.widow", "window"});
+  expect_refusal(plan({"--vary", "model.window"}), 2, {"--vary", "key=value"});
+  expect_refusal(plan({"--figure", "front.gif"}), 2, {"--figure"});
+  expect_refusal(strobe({"plan", "--workload", tiny, "--clusters", "aimos-v10"}), 2, {"aimos-v100"});
+  expect_refusal(strobe({"plan", "--workload", "amazn"}), 2, {"amazon"});
+  expect_refusal(strobe({"plan", "--workload", tiny, "--nodes", "1.5"}), 2, {"--nodes"});
+}
+
+class ShapeRun : public Program {};
+
+TEST_F(ShapeRun, TheSimulatorRunsAPublishedShape) {
+  const Outcome outcome =
+      strobe({"run", "--device", "sim", "--workload", "aml-sim", "--strategy", "snapshot", "--ranks", "64", "--epochs",
+              "1", "--warmup", "0", "--json", "--set", "model.window=20", "--out", "r"});
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  const Json row = Json::parse(outcome.out).at("rows")[0];
+  EXPECT_EQ(row.at("status"), "ok");
+  // ESDG section 4.2: T N F floats x (1 - 1/P) there and back, forward and backward; 199 steps are trained on.
+  const double rows = 199.0 * 1e6, expected = 2 * 2 * 4 * 6 * rows;
+  EXPECT_NEAR(row.at("sent_bytes").at("redistribute").get<double>() / (expected * 63 / 64), 1, 1e-4);
+  EXPECT_NE(row.at("notes").dump().find("a window that is not printed"), std::string::npos) << row.at("notes");
+}
+
+TEST_F(ShapeRun, IsRefusedWhereValuesOrStructureAreNeeded) {
+  expect_refusal(strobe({"run", "--workload", "aml-sim"}), 2, {"aml-sim is a shape", "numerics none"});
+  expect_refusal(strobe({"run", "--device", "sim", "--numerics", "cpu", "--workload", "aml-sim"}), 2,
+                 {"aml-sim is a shape"});
+  expect_refusal(strobe({"run", "--device", "sim", "--workload", "aml-sim", "--strategy", "vertex:partitioner=metis",
+                         "--ranks", "8"}),
+                 2, {"metis", "structure"});
+  expect_refusal(strobe({"run", "--device", "sim", "--workload", "wikipedia"}), 2,
+                 {"does not know its steps", "workload.steps"});
+  expect_refusal(strobe({"run", "--device", "sim", "--workload", "aml-sim", "--task", "vertex-classification"}), 2,
+                 {"labels"});
+}
+
+TEST_F(ShapeRun, AMeasuredShapeStandsForItsGraph) {
+  ASSERT_EQ(strobe({"inspect", "ucsocial", "--shape", "s.json"}).status, 0);
+  const auto sent = [&](const std::string& workload) {
+    const Outcome outcome =
+        strobe({"run", "--device", "sim", "--workload", workload, "--strategy", "vertex:partitioner=hash", "--ranks",
+                "4", "--epochs", "1", "--warmup", "0", "--json", "--out", workload == "ucsocial" ? "graph" : "shape"});
+    EXPECT_EQ(outcome.status, 0) << outcome.err;
+    return Json::parse(outcome.out).at("rows")[0].at("sent_bytes").at("total").get<double>();
+  };
+  EXPECT_NEAR(sent("./s.json") / sent("ucsocial"), 1, 0.05);
+}
+
+}  // namespace
+}  // namespace strobe::cli_test
