@@ -94,7 +94,8 @@ TEST(EvolveGradients, PartsAreTheWhole) {
     std::vector<Var> v;
     for (const Tensor& input : inputs) v.push_back(Tape::constant(input));
     const Var whole = evolve_weights(tape, {v[0], v[1], v[2], v[3]}, v[4], 5, cell, false);
-    const auto expected = whole->value.values<double>(), actual = parts(tape, v)->value.values<double>();
+    const Var joined = parts(tape, v);
+    const auto expected = whole->value.values<double>(), actual = joined->value.values<double>();
     ASSERT_EQ(expected.size(), 60u);
     EXPECT_TRUE(std::equal(expected.begin(), expected.end(), actual.begin()));
   }
