@@ -68,6 +68,6 @@ BlockStore::BlockStore(Device& device, const PlannedCase& plan)
   }
 }
 
-BlockInputs BlockStore::bring(std::size_t block) { return {snapshots_.bring(block), {}, cells_[block]}; }
+BlockInputs BlockStore::bring(std::size_t block) { return {snapshots_.bring(block), {}, cells_[block], {}}; }
 
 }  // namespace strobe
