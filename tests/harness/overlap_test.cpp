@@ -40,7 +40,8 @@ CaseResult run(Json request, int overlap) {
 std::vector<std::size_t> chunks_of(Json request, int overlap) {
   request["overlap"] = overlap;
   std::vector<std::size_t> chunks;
-  for (const BlockPlan& block : make_plan(case_from_json(request, ""))->blocks) chunks.push_back(block.chunks.size());
+  const std::shared_ptr<const PlannedCase> plan = make_plan(case_from_json(request, ""));
+  for (const BlockPlan& block : plan->blocks) chunks.push_back(block.chunks.size());
   return chunks;
 }
 
