@@ -84,19 +84,4 @@ struct ApplyDifference {
   }
 };
 
-/// The transpose of a matrix by a stable counting sort: entries of a column keep the order of their rows.
-struct TransposeSparse {
-  static constexpr std::string_view name = "transpose_sparse";
-  SparseMatrix a;
-  Tensor offsets;  // i64 [columns + 1, 1]
-  Tensor indices;  // i32 [nonzeros, 1]
-  Tensor values;   // [nonzeros, 1]
-  Work work() const {
-    using namespace operations_detail;
-    const double counts = bytes_of(offsets);
-    return {0.0, static_cast<double>(a.bytes()) + bytes_of(a.column_indices) + counts,
-            counts + bytes_of(indices) + bytes_of(values)};
-  }
-};
-
 }  // namespace strobe

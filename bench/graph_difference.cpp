@@ -1,7 +1,6 @@
 // Construction of graph differences between 9 snapshots of 131,072 vertices and 16 entries a row (2.1 million entries
 // each) on one core, by overlap: the lists of removed and added entries, with `values` also those whose value changed.
-// Then what the device does with them: the next snapshot from the one before, a snapshot from sorted coordinates, and
-// the transpose of the benchmarks' standard graph.
+// Then what the device does with them: the next snapshot from the one before, and a snapshot from sorted coordinates.
 #include "workloads/graph_difference.hpp"
 
 #include <algorithm>
@@ -112,14 +111,6 @@ void from_coordinates(benchmark::State& state, const std::string& variant) {
   state.counters["edges_per_s"] = static_cast<double>(entries) / measure(state, *device, op);
 }
 
-void transpose(benchmark::State& state, const std::string& variant) {
-  const auto device = make_device(variant);
-  const SparseMatrix a = upload(*device, standard_graph(), false, false);
-  const TransposeSparse op{a, device->allocate(a.columns + 1, 1, ElementType::i64),
-                           device->allocate(a.nonzeros, 1, ElementType::i32), device->allocate(a.nonzeros, 1)};
-  state.counters["edges_per_s"] = static_cast<double>(a.nonzeros) / measure(state, *device, op);
-}
-
 const bool registered = [] {
   for (const bool values : {false, true}) {
     const std::string name = std::string("graph_difference/") + (values ? "values" : "indices");
@@ -139,7 +130,6 @@ const bool registered = [] {
     };
     add("apply_difference", apply)->ArgName("overlap_percent")->Arg(0)->Arg(50)->Arg(90)->Arg(98);
     add("coo_to_csr", from_coordinates);
-    add("transpose_sparse", transpose);
   }
   return true;
 }();

@@ -219,23 +219,6 @@ inline std::vector<Output> judge_apply(Device& device, const StoreRecipe& r, boo
   return outputs;
 }
 
-inline std::vector<Output> judge_transpose(Device& device, const SparseRecipe& recipe) {
-  const TestMatrix& m = make_matrix(recipe);
-  std::vector<Entry3> turned;
-  for (const Entry3& e : m.entries) turned.push_back({e.column, e.row, e.value});
-  std::stable_sort(turned.begin(), turned.end(), [](const Entry3& p, const Entry3& q) { return p.row < q.row; });
-  const HostCsr expected = compress(turned, m.columns);
-  TransposeSparse op;
-  op.a = upload_matrix(device, m, false);
-  op.offsets = device.allocate(m.columns + 1, 1, ElementType::i64);
-  op.indices = device.allocate(op.a.nonzeros, 1, ElementType::i32);
-  op.values = device.allocate(op.a.nonzeros, 1);
-  device.run(op);
-  std::vector<Output> outputs = csr_outputs(device, op.offsets, op.indices, expected);
-  outputs.push_back({"values", download(device, op.values), exactly(expected.values)});
-  return outputs;
-}
-
 template <class Judge>
 std::vector<OperationCase> store_cases(const std::vector<std::pair<std::string, Judge>>& judges) {
   std::vector<OperationCase> cases;
@@ -252,21 +235,13 @@ inline std::vector<OperationFamily> store_families() {
   const auto apply = [](bool values, bool wide) {
     return Judge([=](Device& d, const StoreRecipe& r) { return judge_apply(d, r, values, wide); });
   };
-  std::vector<OperationCase> transposes;
-  for (const SparseRecipe& recipe :
-       {SparseRecipe{"turned, one step", 1, 700, 0, 5.0, false}, SparseRecipe{"turned, steps", 7, 300, 0, 9.0, true},
-        SparseRecipe{"turned, with halo", 5, 200, 31, 6.0, false},
-        SparseRecipe{"turned, empty", 3, 4, 0, 0.0, false}}) {
-    transposes.push_back({"", recipe.name, [=](Device& device) { return judge_transpose(device, recipe); }});
-  }
   return {family<CooToCsr>(store_cases<Judge>(
               {{", 4 bytes", judge_coo_to_csr<std::int32_t>}, {", 8 bytes", judge_coo_to_csr<std::int64_t>}})),
           family<PlaceCsr>(store_cases<Judge>({{"", judge_place_csr}})),
           family<LocateEntries>(store_cases<Judge>({{"", judge_locate}})),
           family<ApplyDifference>(store_cases<Judge>({{", structure", apply(false, false)},
                                                       {", values", apply(true, false)},
-                                                      {", values, 8-byte positions", apply(true, true)}})),
-          family<TransposeSparse>(std::move(transposes))};
+                                                      {", values, 8-byte positions", apply(true, true)}}))};
 }
 
 }  // namespace strobe::conformance

@@ -5,9 +5,7 @@ usage: strobe plan ... --json > P.json; scripts/figures/plan.py P.json --out DIR
        strobe plan ... --figure F.png does both
 """
 
-import argparse
 import json
-import os
 import sys
 
 from shared import rows as r
@@ -106,27 +104,6 @@ def draw(plan, plt):
     return figure
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument("plan", metavar="PLAN.json", help="output of strobe plan --json")
-    parser.add_argument("--out", metavar="DIR", default=".", help="folder for the figures (default: here)")
-    parser.add_argument("--name", default="plan", help="name of the figures (default: plan)")
-    options = parser.parse_args()
-    try:
-        figure = draw(read_plan(options.plan), r.start_matplotlib())
-        os.makedirs(options.out, exist_ok=True)
-        for kind, metadata in (("png", {"Software": None}), ("svg", {"Date": None})):
-            path = os.path.join(options.out, f"{options.name}.{kind}")
-            figure.savefig(path, bbox_inches="tight", metadata=metadata)
-            print(path)
-    except r.Refused as refused:
-        print(f"plan: {refused}", file=sys.stderr)
-        return 2
-    except OSError as error:
-        print(f"plan: cannot write {error.filename}: {error.strerror}", file=sys.stderr)
-        return 1
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(r.document_main(draw, read_plan, "plan",
+                             ("PLAN.json", "output of strobe plan --json"), __doc__))

@@ -5,9 +5,7 @@ usage: strobe inspect W --json > W.json; scripts/figures/workload.py W.json --ou
        strobe inspect W --figure F.png does both
 """
 
-import argparse
 import json
-import os
 import sys
 
 from shared import rows as r
@@ -148,28 +146,6 @@ def draw(facts, plt):
     return figure
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument("facts", metavar="FACTS.json",
-                        help="output of strobe inspect --json, or a shape; - is standard input")
-    parser.add_argument("--out", metavar="DIR", default=".", help="folder for the figures (default: here)")
-    parser.add_argument("--name", default="workload", help="name of the figures (default: workload)")
-    options = parser.parse_args()
-    try:
-        figure = draw(read_facts(options.facts), r.start_matplotlib())
-        os.makedirs(options.out, exist_ok=True)
-        for kind, metadata in (("png", {"Software": None}), ("svg", {"Date": None})):
-            path = os.path.join(options.out, f"{options.name}.{kind}")
-            figure.savefig(path, bbox_inches="tight", metadata=metadata)
-            print(path)
-    except r.Refused as refused:
-        print(f"workload: {refused}", file=sys.stderr)
-        return 2
-    except OSError as error:
-        print(f"workload: cannot write {error.filename}: {error.strerror}", file=sys.stderr)
-        return 1
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(r.document_main(draw, read_facts, "workload",
+                             ("FACTS.json", "output of strobe inspect --json, or a shape; - is standard input"), __doc__))

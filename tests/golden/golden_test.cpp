@@ -159,8 +159,7 @@ void expect_close(const std::vector<double>& got, const std::vector<double>& exp
 }
 
 TEST_P(Golden, AgreesWithPyTorch) {
-  if (!ModelRegistry::instance().contains(GetParam().at("model").at("name")))
-    GTEST_SKIP() << "this build lacks the model";
+  ASSERT_TRUE(ModelRegistry::instance().contains(GetParam().at("model").at("name"))) << "a golden without its model";
   const Named golden = fixture();
   const Json sequential = {{"name", "sequential"}}, snapshot = {{"name", "snapshot"}};
   struct Setting {

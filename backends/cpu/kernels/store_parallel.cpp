@@ -1,8 +1,7 @@
 // Reconstruction of snapshots on several threads. Ranges of rows or entries are tasks: where a task begins in every
 // list follows from the offsets and one binary search in the removed positions, which ascend. Most of a snapshot stays
 // as it was, so whatever lies between two changes is copied at once; removed and added entries are found by binary
-// search. Transposing works step by step: the columns of two steps are never the same, so steps are tasks. Cost: the
-// bytes read and written, and O(log) per removed and added entry.
+// search. Cost: the bytes read and written, and O(log) per removed and added entry.
 #include <algorithm>
 #include <cstring>
 #include <limits>
@@ -252,65 +251,10 @@ void run_apply_difference(const ApplyDifference& op, KernelContext& context) {
   });
 }
 
-/// Counts, then places, the entries of one step; `next` [columns] belongs to the columns of all steps.
-template <class T>
-class StepTranspose {
- public:
-  explicit StepTranspose(const TransposeSparse& op)
-      : op_(op), next_(static_cast<std::size_t>(op.a.columns), 0), steps_(op.a.step_rows.data<std::int64_t>()) {}
-
-  void count(std::int64_t step) {
-    const std::int64_t* from = op_.a.row_offsets.data<std::int64_t>();
-    const std::int32_t* columns = op_.a.column_indices.data<std::int32_t>();
-    for (std::int64_t e = from[steps_[step]]; e < from[steps_[step + 1]]; ++e)
-      ++next_[static_cast<std::size_t>(columns[e])];
-  }
-
-  void scan() {
-    std::int64_t* offsets = op_.offsets.data<std::int64_t>();
-    std::int64_t sum = 0;
-    for (std::int64_t c = 0; c < op_.a.columns; ++c) {
-      offsets[c] = sum;
-      sum += next_[static_cast<std::size_t>(c)];
-      next_[static_cast<std::size_t>(c)] = offsets[c];
-    }
-    offsets[op_.a.columns] = sum;
-  }
-
-  void place(std::int64_t step) {
-    const std::int64_t* from = op_.a.row_offsets.data<std::int64_t>();
-    const std::int32_t* columns = op_.a.column_indices.data<std::int32_t>();
-    const T* values = op_.a.values.data<T>();
-    for (std::int64_t r = steps_[step]; r < steps_[step + 1]; ++r) {
-      for (std::int64_t e = from[r]; e < from[r + 1]; ++e) {
-        const std::int64_t to = next_[static_cast<std::size_t>(columns[e])]++;
-        op_.indices.data<std::int32_t>()[to] = static_cast<std::int32_t>(r);
-        op_.values.data<T>()[to] = values[e];
-      }
-    }
-  }
-
- private:
-  const TransposeSparse& op_;
-  std::vector<std::int64_t> next_;
-  const std::int64_t* steps_;
-};
-
-void run_transpose(const TransposeSparse& op, KernelContext& context) {
-  cpu::with_element(op.values.type(), [&](auto zero) {
-    StepTranspose<decltype(zero)> work(op);
-    cpu::run_tasks(context, op.a.steps, [&](std::int64_t step) { work.count(step); });
-    work.scan();
-    cpu::run_tasks(context, op.a.steps, [&](std::int64_t step) { work.place(step); });
-  });
-}
-
 const RegisterKernel<CooToCsr> coo_parallel{Numerics::cpu, {"parallel", 10, nullptr, run_coo_to_csr}};
 const RegisterKernel<PlaceCsr> place_parallel{Numerics::cpu, {"parallel", 10, nullptr, run_place_csr}};
 const RegisterKernel<LocateEntries> locate_parallel{Numerics::cpu, {"parallel", 10, nullptr, run_locate}};
 const RegisterKernel<ApplyDifference> apply_parallel{Numerics::cpu, {"parallel", 10, nullptr, run_apply_difference}};
-const RegisterKernel<TransposeSparse> transpose_parallel{
-    Numerics::cpu, {"parallel", 10, [](const TransposeSparse& op) { return op.a.step_rows.defined(); }, run_transpose}};
 
 }  // namespace
 }  // namespace strobe

@@ -87,33 +87,10 @@ void run_apply_difference(const ApplyDifference& op, KernelContext&) {
   cpu::with_element(type, [&](auto zero) { apply_difference<decltype(zero)>(op); });
 }
 
-template <class T>
-void transpose(const TransposeSparse& op) {
-  const std::int64_t* from = op.a.row_offsets.data<std::int64_t>();
-  const std::int32_t* columns = op.a.column_indices.data<std::int32_t>();
-  std::int64_t* offsets = op.offsets.data<std::int64_t>();
-  std::fill_n(offsets, op.a.columns + 1, std::int64_t{0});
-  for (std::int64_t e = 0; e < op.a.nonzeros; ++e) ++offsets[columns[e] + 1];
-  for (std::int64_t c = 0; c < op.a.columns; ++c) offsets[c + 1] += offsets[c];
-  std::vector<std::int64_t> next(offsets, offsets + op.a.columns);
-  for (std::int64_t r = 0; r < op.a.rows; ++r) {
-    for (std::int64_t e = from[r]; e < from[r + 1]; ++e) {
-      const std::int64_t place = next[static_cast<std::size_t>(columns[e])]++;
-      op.indices.data<std::int32_t>()[place] = static_cast<std::int32_t>(r);
-      op.values.data<T>()[place] = op.a.values.data<T>()[e];
-    }
-  }
-}
-
-void run_transpose(const TransposeSparse& op, KernelContext&) {
-  cpu::with_element(op.values.type(), [&](auto zero) { transpose<decltype(zero)>(op); });
-}
-
 const RegisterKernel<CooToCsr> coo_plain{Numerics::cpu, {"plain", 0, nullptr, run_coo_to_csr}};
 const RegisterKernel<PlaceCsr> place_plain{Numerics::cpu, {"plain", 0, nullptr, run_place_csr}};
 const RegisterKernel<LocateEntries> locate_plain{Numerics::cpu, {"plain", 0, nullptr, run_locate}};
 const RegisterKernel<ApplyDifference> apply_plain{Numerics::cpu, {"plain", 0, nullptr, run_apply_difference}};
-const RegisterKernel<TransposeSparse> transpose_plain{Numerics::cpu, {"plain", 0, nullptr, run_transpose}};
 
 }  // namespace
 }  // namespace strobe

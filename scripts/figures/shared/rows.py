@@ -131,24 +131,39 @@ def start_matplotlib():
     return plt
 
 
+def write_figure(name, folder, make):
+    """Writes make(matplotlib.pyplot) as FOLDER/NAME.png and .svg; exit status 2 when refused, 1 when it cannot write."""
+    label = os.path.basename(sys.argv[0]).removesuffix(".py")
+    try:
+        figure = make(start_matplotlib())
+        os.makedirs(folder, exist_ok=True)
+        for kind, metadata in (("png", {"Software": None}), ("svg", {"Date": None})):
+            path = os.path.join(folder, f"{name}.{kind}")
+            figure.savefig(path, bbox_inches="tight", metadata=metadata)
+            print(path)
+    except Refused as refused:
+        print(f"{label}: {refused}", file=sys.stderr)
+        return 2
+    except OSError as error:
+        print(f"{label}: cannot write {error.filename}: {error.strerror}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def document_main(draw, read, name, argument, description):
+    """Command line of a figure of one JSON document: reads it with `read`, draws, writes NAME.png and NAME.svg."""
+    parser = argparse.ArgumentParser(description=description.split("\n", maxsplit=1)[0])
+    parser.add_argument("document", metavar=argument[0], help=argument[1])
+    parser.add_argument("--out", metavar="DIR", default=".", help="folder for the figures (default: here)")
+    parser.add_argument("--name", default=name, help=f"name of the figures (default: {name})")
+    options = parser.parse_args()
+    return write_figure(options.name, options.out, lambda plt: draw(read(options.document), plt))
+
+
 def main(draw, name, needed, description):
     """Command line of a figure: reads RUN_DIR, draws, writes NAME.png and NAME.svg; exit status 2 when refused."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("run", metavar="RUN_DIR", help="run directory, or its summary.json")
     parser.add_argument("--out", metavar="DIR", default=".", help="folder for the figures (default: here)")
     options = parser.parse_args()
-    try:
-        rows = read_rows(options.run, needed)
-        figure = draw(rows, start_matplotlib())
-        os.makedirs(options.out, exist_ok=True)
-        for kind, metadata in (("png", {"Software": None}), ("svg", {"Date": None})):
-            path = os.path.join(options.out, f"{name}.{kind}")
-            figure.savefig(path, bbox_inches="tight", metadata=metadata)
-            print(path)
-    except Refused as refused:
-        print(f"{name}: {refused}", file=sys.stderr)
-        return 2
-    except OSError as error:
-        print(f"{name}: cannot write {error.filename}: {error.strerror}", file=sys.stderr)
-        return 1
-    return 0
+    return write_figure(name, options.out, lambda plt: draw(read_rows(options.run, needed), plt))
