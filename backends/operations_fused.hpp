@@ -1,5 +1,5 @@
 // Operations that join two others where the tensor between them would cross memory twice. Each is what the two do one
-// after the other; models choose them where a kernel for them exists (`fuses`).
+// after the other; kernels decide whether the tensor between them is kept.
 #pragma once
 
 #include <algorithm>
@@ -8,13 +8,15 @@
 
 namespace strobe {
 
-/// Backward of GraphConvolution: dz = dy where y > 0 (relu) or dy (none); dx[C, F] (+)= A^T (dz w^T);
-/// dw[F, G] += aggregated^T dz, in an order that does not depend on the number of threads.
+/// Backward of GraphConvolution: dz = dy where y > 0 (relu) or dy (none); ds = dz w^T; dx[C, F] (+)= A^T ds;
+/// dw[F, G] += aggregated^T dz, in an order that does not depend on the number of threads. `ds` [R, F] is scratch: it
+/// belongs to the operation on every device, so that all of them run one program in the same memory; a kernel that keeps
+/// ds in its cache leaves it as it is, and without it only such kernels and the plain one serve.
 struct GraphConvolutionBackward {
   static constexpr std::string_view name = "graph_convolution_backward";
   SparseMatrix a;
   Tensor aggregated, w, y, dy;
-  Tensor dx, dw;
+  Tensor dx, dw, ds;
   Activation activation = Activation::none;
   bool accumulate_dx = false;
   Work work() const {
@@ -23,13 +25,6 @@ struct GraphConvolutionBackward {
             static_cast<double>(a.bytes()) + bytes_of(aggregated) + bytes_of(w) + bytes_of(dy) +
                 (activation == Activation::none ? 0.0 : bytes_of(y)) + (accumulate_dx ? bytes_of(dx) : 0.0),
             bytes_of(dx) + bytes_of(dw), gathered_rows(a, aggregated)};
-  }
-  /// Whether this is faster than DenseBackward and SpmmTransposed: where the transpose is there in pairs and a row of
-  /// both steps fits one line of 64 bytes.
-  static bool fuses(const SparseMatrix& a, const Tensor& x) {
-    constexpr std::int64_t line_bytes = 64;
-    return a.paired_transpose != nullptr && a.paired_transpose->values.type() == x.type() && x.columns() > 0 &&
-           2 * static_cast<std::int64_t>(x.row_bytes()) <= line_bytes;
   }
 };
 

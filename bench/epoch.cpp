@@ -63,7 +63,7 @@ Epoch make_epoch(const Form& form) {
   e.layer2 = {a, smoothed, w2, sums, y, Activation::relu};
   e.layer2_back = {sums, w2, y, dy, dsums, dw2, {}, Activation::relu, false};
   e.aggregate_back = {a, dsums, y, false};
-  e.layer2_all_back = {a, sums, w2, y, dy, dsmoothed, dw2, Activation::relu, false};
+  e.layer2_all_back = {a, sums, w2, y, dy, dsmoothed, dw2, dsums, Activation::relu, false};
   e.smooth_back = {y, dh1, steps, window, true, false};
   e.layer1_back = {x, w1, h1, dh1, {}, dw1, {}, Activation::relu, false};
   e.layer1_smooth_back = {x, w1, dsmoothed, dw1, steps, window, Activation::relu};

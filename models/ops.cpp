@@ -28,21 +28,13 @@ Var dense(Tape& tape, const Var& x, const Var& w, const Var& bias, Activation ac
   });
 }
 
-namespace {
-
-/// dx (+)= A^T dy into the gradient of `x`.
-void transposed_product(Tape& tape, const SparseMatrix& a, const Tensor& dy, const Var& x) {
-  const GradientTarget target = tape.target(x);
-  tape.device().run(SpmmTransposed{a, dy, target.tensor, target.accumulate});
-}
-
-}  // namespace
-
 Var spmm(Tape& tape, const SparseMatrix& a, const Var& x) {
   const Tensor y = tape.device().allocate(a.rows, x->value.columns(), x->value.type());
   tape.device().run(Spmm{a, x->value, y});
   return tape.record(y, {x}, [&tape, a, x](const Variable& result) {
-    if (x->needs_gradient) transposed_product(tape, a, result.gradient, x);
+    if (!x->needs_gradient) return;
+    const GradientTarget dx = tape.target(x);
+    tape.device().run(SpmmTransposed{a, result.gradient, dx.tensor, dx.accumulate});
   });
 }
 
@@ -54,10 +46,11 @@ Var graph_convolution(Tape& tape, const SparseMatrix& a, const Var& x, const Var
   device.run(GraphConvolution{a, x->value, w->value, aggregated, y, activation});
   return tape.record(y, {x, w}, [&tape, a, x, w, aggregated, activation](const Variable& result) {
     Device& on = tape.device();
-    if (x->needs_gradient && GraphConvolutionBackward::fuses(a, x->value)) {
+    if (x->needs_gradient) {
+      const Tensor ds = on.allocate(aggregated.rows(), aggregated.columns(), aggregated.type());
       const GradientTarget dx = tape.target(x);
       on.run(GraphConvolutionBackward{a, aggregated, w->value, result.value, result.gradient, dx.tensor, w->gradient,
-                                      activation, dx.accumulate});
+                                      ds, activation, dx.accumulate});
       return;
     }
     DenseBackward op;
@@ -67,9 +60,7 @@ Var graph_convolution(Tape& tape, const SparseMatrix& a, const Var& x, const Var
     op.dy = result.gradient;
     op.dw = w->gradient;
     op.activation = activation;
-    if (x->needs_gradient) op.dx = on.allocate(aggregated.rows(), aggregated.columns(), aggregated.type());
     on.run(op);
-    if (x->needs_gradient) transposed_product(tape, a, op.dx, x);
   });
 }
 

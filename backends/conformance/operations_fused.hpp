@@ -19,6 +19,7 @@ inline GraphConvolutionBackward upload_convolution(Device& device, const TestMat
   op.y = upload(device, in.y, s.rows, s.width);
   op.dy = upload(device, in.dy, s.rows, s.width);
   op.dw = upload(device, in.dw, s.inner, s.width);
+  op.ds = device.allocate(s.rows, s.inner, op.dy.type());
   op.activation = with_relu ? Activation::relu : Activation::none;
   return op;
 }

@@ -69,11 +69,14 @@ void run(const GraphConvolutionBackward& op, KernelContext& context) {
   });
 }
 
-const RegisterKernel<GraphConvolutionBackward> paired{
-    Numerics::cpu,
-    {"paired", 20,
-     [](const GraphConvolutionBackward& op) { return GraphConvolutionBackward::fuses(op.a, op.dx); },
-     run}};
+/// Where the transpose is there in pairs and a row of both steps fits one line of 64 bytes.
+bool supports(const GraphConvolutionBackward& op) {
+  constexpr std::int64_t line_bytes = 64;
+  return op.a.paired_transpose != nullptr && op.a.paired_transpose->values.type() == op.dx.type() &&
+         op.dx.columns() > 0 && 2 * static_cast<std::int64_t>(op.dx.row_bytes()) <= line_bytes;
+}
+
+const RegisterKernel<GraphConvolutionBackward> paired{Numerics::cpu, {"paired", 20, supports, run}};
 
 }  // namespace
 }  // namespace strobe
