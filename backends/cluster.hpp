@@ -35,15 +35,24 @@ struct GpuModel {
   bool stores_transpose = false;  // sparse matrices lie there transposed as well (Device::wants_transpose)
 };
 
-/// Fitted times of a machine that was measured (`strobe calibrate`), which go before the described models.
+/// Fitted times of a machine that was measured (`strobe calibrate`), which go before the described models. `ranks` are
+/// those that compute at the same time: on one machine they share its memory and, beyond its cores, their turns.
 class Calibration {
  public:
   virtual ~Calibration() = default;
-  /// Seconds of one operation, or a negative number when operations of that name were not fitted.
-  virtual double operation_seconds(std::string_view operation, const Work& work, ElementType precision) const = 0;
+  /// Seconds of one operation, or a negative number when operations of that name were not fitted in that precision.
+  virtual double operation_seconds(std::string_view operation, const Work& work, ElementType precision,
+                                   int ranks) const = 0;
   /// Seconds of a collective of that name (collective_names) over `ranks` ranks, of which `bytes` is what the busiest
-  /// rank sends and `messages` to how many peers; negative when it was not fitted.
+  /// rank sends or receives and `messages` to how many peers; negative when it was not fitted.
   virtual double collective_seconds(std::string_view collective, int ranks, double bytes, double messages) const = 0;
+};
+
+/// 90 % of the times measured lie between `low` and `high` times the predicted one. 0, 0: nobody knows.
+struct Band {
+  double low = 0, high = 0;
+  std::string source;  // which predictions were held against which measurements
+  bool known() const { return high > 0; }
 };
 
 /// A cluster of equal nodes.
@@ -73,6 +82,7 @@ struct Cluster {
   double compute_slowdown_factor = 1;       // of compute while a collective moves data
   bool hierarchical_collectives = false;    // sums are reduced inside the nodes first; NCCL does not
   std::shared_ptr<const Calibration> calibration;  // null: none
+  Band epoch_band;                                 // of a predicted epoch
   int described_nodes = 0;                         // nodes of the file; fewer than `nodes` means extrapolation
   std::vector<std::string> changes;                // what-if: "nodes=4", in the order of the keys
   Json raw;                                        // the file as read, with its changes

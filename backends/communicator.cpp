@@ -35,6 +35,27 @@ void Communicator::check_rows(const Tensor& tensor, const std::vector<PeerRows>&
   }
 }
 
+void Communicator::check_pieces(const Tensor& tensor, const std::vector<PeerRows>& rows,
+                                const PeerPieces* pieces) const {
+  if (pieces == nullptr) return;
+  if (!moves_pieces()) throw Error("all_to_all_v: this communicator does not move pieces");
+  if (pieces->size() != rows.size()) throw Error("all_to_all_v: pieces for another number of ranks");
+  for (std::size_t peer = 0; peer < rows.size(); ++peer) {
+    std::int64_t count = 0;
+    for (const Run& piece : (*pieces)[peer]) {
+      if (piece.first < 0 || piece.count < 0 || piece.first + piece.count > tensor.rows()) {
+        throw Error(fmt::format("all_to_all_v: piece [{}, +{}) of a tensor with {} rows", piece.first, piece.count,
+                                tensor.rows()));
+      }
+      count += piece.count;
+    }
+    if (count != rows[peer].count) {
+      throw Error(
+          fmt::format("all_to_all_v: pieces of {} rows for rank {}, which gets {}", count, peer, rows[peer].count));
+    }
+  }
+}
+
 Request Communicator::start(Collective collective) {
   Request request;
   request.started_seconds = device_.now();
@@ -50,9 +71,11 @@ Request Communicator::start(Collective collective) {
 }
 
 Request Communicator::start_all_to_all_v(const Tensor& send, std::vector<PeerRows> send_rows, const Tensor& receive,
-                                         std::vector<PeerRows> receive_rows, Traffic traffic) {
+                                         std::vector<PeerRows> receive_rows, Traffic traffic, ExchangePieces pieces) {
   check_rows(send, send_rows, "all_to_all_v send");
   check_rows(receive, receive_rows, "all_to_all_v receive");
+  check_pieces(send, send_rows, pieces.send.get());
+  check_pieces(receive, receive_rows, pieces.receive.get());
   if (send_rows[static_cast<std::size_t>(rank_)].count != 0 ||
       receive_rows[static_cast<std::size_t>(rank_)].count != 0) {
     throw Error("all_to_all_v: own rows are copied by the caller, not sent");
@@ -65,6 +88,7 @@ Request Communicator::start_all_to_all_v(const Tensor& send, std::vector<PeerRow
   collective.messages = peers_with_rows(send_rows, rank_);
   collective.send_rows = std::move(send_rows);
   collective.receive_rows = std::move(receive_rows);
+  collective.pieces = std::move(pieces);
   return start(std::move(collective));
 }
 

@@ -16,6 +16,14 @@ namespace strobe {
 /// Rows [first, first + count) of a tensor that go to, or come from, one peer.
 using PeerRows = Run;
 
+/// Rows for each peer piece by piece: piece after piece of list q is what goes to, or comes from, rank q. [P] lists.
+using PeerPieces = std::vector<std::vector<Run>>;
+
+/// The pieces of one exchange; where null, each peer's rows are one range. Shared, because an exchange is used often.
+struct ExchangePieces {
+  std::shared_ptr<const PeerPieces> send = nullptr, receive = nullptr;
+};
+
 enum class CollectiveKind : std::uint8_t {
   all_to_all_v,
   all_reduce,
@@ -40,6 +48,7 @@ struct Collective {
   int tag = 0;
   std::uint64_t sent_bytes = 0;  // by the conventions below
   std::uint32_t messages = 0;
+  ExchangePieces pieces = {};  // of an all_to_all_v, in place of the ranges above, whose counts are their sums
 };
 
 /// A collective under way; pass it to `wait` exactly once.
@@ -82,8 +91,12 @@ class Communicator {
 
   /// send_rows[q] of `send` go to rank q and arrive in q's receive_rows[this rank] of `receive`. Both lists have size()
   /// entries; the own entry must be empty on both sides (own rows are copied by the caller, they are not sent).
+  /// With `pieces`, which only a communicator takes that `moves_pieces`, a peer's rows lie where the pieces say:
+  /// the lists give their numbers alone, with ranges from 0. Each rank decides for itself and for either direction.
   Request start_all_to_all_v(const Tensor& send, std::vector<PeerRows> send_rows, const Tensor& receive,
-                             std::vector<PeerRows> receive_rows, Traffic traffic);
+                             std::vector<PeerRows> receive_rows, Traffic traffic, ExchangePieces pieces = {});
+  /// Whether an exchange may take rows from, and put them to, several places of a tensor, so that nobody packs them.
+  virtual bool moves_pieces() const { return false; }
   /// In place: every rank's `tensor` becomes the elementwise sum over ranks, added in rank order (same bits on every
   /// rank). f32 or f64 or i64.
   Request start_all_reduce(const Tensor& tensor, Traffic traffic);
@@ -120,6 +133,7 @@ class Communicator {
 
   Request start(Collective collective);
   void check_rows(const Tensor& tensor, const std::vector<PeerRows>& rows, std::string_view what) const;
+  void check_pieces(const Tensor& tensor, const std::vector<PeerRows>& rows, const PeerPieces* pieces) const;
 
   Device& device_;
   int rank_;
@@ -149,6 +163,8 @@ struct CommunicatorTag {
     int (*process_rank)() = nullptr;
     /// Ranks that this process's world offers: 0 = as many as asked for.
     int (*world_size)() = nullptr;
+    /// What `Communicator::moves_pieces` of its ranks will say; null = false. `cluster` is their devices', or null.
+    bool (*moves_pieces)(const Cluster* cluster) = nullptr;
   };
 };
 using CommunicatorRegistry = Registry<CommunicatorTag>;

@@ -10,6 +10,7 @@
 #include "backends/span.hpp"
 #include "backends/tensor.hpp"
 #include "core/registry.hpp"
+#include "core/subnormals.hpp"
 
 namespace strobe {
 
@@ -31,6 +32,13 @@ struct DeviceRequest {
   std::string kernel_variant;         // "" = best, "plain" = the judges
   std::uint64_t memory_limit_bytes = 0;  // 0 = the device's own memory, unlimited on cpu
   std::shared_ptr<const Cluster> cluster;
+};
+
+/// What wants a moment of the rank's time between operations, as data that moves only when a rank lends its hands.
+class BetweenOperations {
+ public:
+  virtual ~BetweenOperations() = default;
+  virtual void look_after() = 0;
 };
 
 /// One rank's device. Not thread-safe: used by its rank's thread (or fibre) only.
@@ -55,12 +63,19 @@ class Device {
   void run(const Op& op, Stream stream = Stream::compute) {
     const Work work = op.work();
     const double begin = do_begin(stream);
-    if (has_values()) Kernels<Op>::choose(numerics_, op, request_.kernel_variant).run(op, context_);
+    if (has_values()) {
+      const FlushSubnormals flush;
+      Kernels<Op>::choose(numerics_, op, request_.kernel_variant).run(op, context_);
+    }
     const double end = do_end(stream, Op::name, work, begin);
     const bool blocking = stream == Stream::compute;
     const std::uint64_t live = account_->live;
     spans_.append({Op::name, Phase::compute, stream, Traffic::other, blocking, begin, end, work, 0, 0, 0, live});
+    if (between_ != nullptr) between_->look_after();
   }
+
+  /// Has `hook` looked after behind every operation, until the next call; null: nothing. It must not run operations.
+  void between_operations(BetweenOperations* hook) { between_ = hook; }
 
   /// Host values into device memory, on the copy stream; the compute stream waits for them. `host` may be null when the
   /// device holds no values. A device whose memory is the host's copies without a transfer span.
@@ -131,6 +146,7 @@ class Device {
 
   DeviceRequest request_;
   Numerics numerics_;
+  BetweenOperations* between_ = nullptr;
   SpanRecorder spans_;
   std::shared_ptr<Account> account_ = std::make_shared<Account>();
 };

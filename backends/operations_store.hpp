@@ -84,4 +84,26 @@ struct ApplyDifference {
   }
 };
 
+/// The transpose of a matrix whose rows [k b, (k + 1) b) have columns in the same range only, as a stack of snapshots
+/// has with b = n; b = 0 where columns are anywhere. The entries of a column keep the order of their rows, so a product
+/// with the transpose adds in the order in which scattering rows does.
+struct TransposeCsr {
+  static constexpr std::string_view name = "transpose_csr";
+  Tensor offsets;             // i64 [rows + 1, 1], from 0
+  Tensor columns;             // i32 [z, 1]
+  Tensor values;              // [z, 1]
+  Tensor transposed_offsets;  // i64 [columns + 1, 1], from 0
+  Tensor transposed_columns;  // i32 [z, 1]: rows
+  Tensor transposed_values;   // [z, 1]
+  std::int64_t block_rows = 0;
+  Work work() const {
+    using namespace operations_detail;
+    const double entries = bytes_of(columns) + bytes_of(values);
+    // Columns once more to count them; each entry finds its place, and moves it on.
+    const double places = count(columns.rows()) * 2.0 * 8.0;
+    return {0.0, bytes_of(offsets) + bytes_of(columns) + entries + places,
+            bytes_of(transposed_offsets) + entries + places};
+  }
+};
+
 }  // namespace strobe

@@ -77,6 +77,21 @@ const HostMatrix& standard_graph() {
   return graph;
 }
 
+HostMatrix one_step(const HostMatrix& host, std::int64_t step, bool turned) {
+  const std::int64_t first_row = step * host.step_rows;
+  const auto row = static_cast<std::size_t>(first_row), rows = static_cast<std::size_t>(host.step_rows);
+  HostMatrix one{host.step_rows, 1, host.step_rows, {}, {}, {}};
+  const std::int64_t begin = host.offsets[row], end = host.offsets[row + rows];
+  for (std::size_t r = row; r <= row + rows; ++r) one.offsets.push_back(host.offsets[r] - begin);
+  for (std::int64_t k = begin; k < end; ++k) {
+    one.indices.push_back(host.indices[static_cast<std::size_t>(k)] - static_cast<std::int32_t>(first_row));
+    one.values.push_back(host.values[static_cast<std::size_t>(k)]);
+  }
+  if (!turned) return one;
+  HostTranspose t = transpose(one);
+  return {one.rows, 1, one.rows, std::move(t.offsets), std::move(t.indices), std::move(t.values)};
+}
+
 SparseMatrix upload(Device& device, const HostMatrix& host, bool with_transpose, bool with_pairs) {
   SparseMatrix a;
   a.rows = a.columns = a.halo_begin = host.rows;

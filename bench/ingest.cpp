@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <memory>
 #include <string>
 
@@ -83,6 +84,51 @@ const std::string& gzip_file() {
   return path;
 }
 
+/// How a format writes row i.
+struct TextFormat {
+  const char* name;
+  const char* file;
+  const char* header;
+  std::string (*line)(std::int64_t i, const Row& row);
+};
+
+std::string whole(double time) { return std::to_string(static_cast<std::int64_t>(time)); }
+
+const TextFormat text_formats[] = {
+    {"snap-fractions", "fractions.txt", "",
+     [](std::int64_t i, const Row& r) {
+       return std::to_string(r.source) + ' ' + std::to_string(r.target) + ' ' + whole(r.time) + '.' +
+              std::to_string(10'000 + i % 90'000) + '\n';
+     }},
+    {"sociopatterns", "tij_x", "",
+     [](std::int64_t i, const Row& r) {
+       return std::to_string(20 * (i / 10)) + ' ' + std::to_string(r.source) + ' ' + std::to_string(r.target) + '\n';
+     }},
+    {"tgl", "edges.csv", ",src,dst,time,ext_roll\n",
+     [](std::int64_t i, const Row& r) {
+       return std::to_string(i) + ',' + std::to_string(r.source) + ',' + std::to_string(r.target) + ',' +
+              whole(r.time) + ",0\n";
+     }},
+    {"tgn", "ml_x.csv", ",u,i,ts,label,idx\n",
+     [](std::int64_t i, const Row& r) {
+       return std::to_string(i) + ',' + std::to_string(r.source) + ',' + std::to_string(r.target) + ',' +
+              whole(r.time) + ".0,0," + std::to_string(i) + '\n';
+     }},
+    {"tgb", "x_edgelist.csv", "ts,src,dst,weight\n",
+     [](std::int64_t, const Row& r) {
+       return whole(r.time) + ",v" + std::to_string(r.source) + ",v" + std::to_string(r.target) + ",0.5\n";
+     }},
+};
+
+std::string format_file(const TextFormat& format) {
+  const std::string path = folder() + '/' + format.file;
+  if (std::filesystem::exists(path)) return path;
+  std::string text = format.header;
+  for (std::int64_t i = 0; i < text_rows; ++i) text += format.line(i, row(static_cast<std::uint64_t>(i)));
+  std::ofstream(path, std::ios::binary) << text;
+  return path;
+}
+
 /// A value in KiB from the kernel's account of this process, in bytes.
 double memory(const std::string& name) {
   std::ifstream status("/proc/self/status");
@@ -155,6 +201,21 @@ void read(benchmark::State& state) {
   report_rate(state, static_cast<double>(std::filesystem::file_size(path)), threads);
 }
 
+/// The same for formats that keep more of a line than an event.
+void read_format(benchmark::State& state) {
+  const TextFormat& format = text_formats[state.range(0)];
+  const std::string path = format_file(format);
+  const int threads = static_cast<int>(state.range(1));
+  limit_workload_threads(threads);
+  EventGraph graph;
+  for (auto _ : state) graph = read_events(path);
+  limit_workload_threads(0);
+  state.SetLabel(format.name);
+  state.counters["column_B_per_event"] =
+      8 + static_cast<double>(graph.time.bytes()) / static_cast<double>(graph.events());
+  report_rate(state, static_cast<double>(std::filesystem::file_size(path)), threads);
+}
+
 /// Gzip to 30-day snapshots.
 void gzip_to_snapshots(benchmark::State& state) {
   const std::string& path = gzip_file();
@@ -190,17 +251,15 @@ EventGraph ordered_events(std::int64_t events) {
   graph.vertices = ids;
   graph.source.resize(static_cast<std::size_t>(events));
   graph.target.resize(static_cast<std::size_t>(events));
-  Column<std::uint32_t> times;
-  times.resize(static_cast<std::size_t>(events));
   const std::span<VertexId> source = graph.source.edit(), target = graph.target.edit();
-  const std::span<std::uint32_t> time = times.edit();
   for (std::size_t e = 0; e < source.size(); ++e) {
     const Row r = row(e);
     source[e] = static_cast<VertexId>(r.source);
     target[e] = static_cast<VertexId>(r.target);
-    time[e] = static_cast<std::uint32_t>(e);
   }
-  graph.time = TimeColumn(0, std::move(times));
+  graph.time = PackedTimes::pack(graph.source.size(), [](std::size_t first, std::span<double> out) {
+    for (std::size_t i = 0; i < out.size(); ++i) out[i] = static_cast<double>(first + i);
+  });
   return graph;
 }
 
@@ -250,6 +309,10 @@ void define() {
     parsing->Arg(std::min(threads, workload_threads()));
     reading->Arg(std::min(threads, workload_threads()));
   }
+  auto* const formats = timed("ingest/read_format", read_format, benchmark::kMillisecond);
+  formats->ArgNames({"format", "threads"});
+  for (std::int64_t i = 0; i < static_cast<std::int64_t>(std::size(text_formats)); ++i)
+    formats->Args({i, 1})->Args({i, workload_threads()});
   timed("ingest/gzip_to_snapshots", gzip_to_snapshots, benchmark::kMillisecond);
   timed("ingest/sort", sort_events, benchmark::kMillisecond)
       ->ArgName("events")

@@ -1,12 +1,14 @@
 // One epoch of every registered model without task and optimiser: forward through all layers, backward from a given
 // gradient of the embeddings, on ESDG's shape (N = 16384, T = 64, f = 3, w = 5, width 6) and a wide one (N = 4096,
-// T = 32, f = 8, w = 5, width 64), with 2 input features. A model that precomputes A~ X is given it.
+// T = 32, f = 8, w = 5, width 64), with 2 input features. A model that precomputes A~ X is given it; one that goes step
+// by step multiplies with each step's matrix, and for a second support with its transpose.
 #include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "bench/graph.hpp"
 #include "bench/measure.hpp"
 #include "models/model.hpp"
+#include "models/ops.hpp"
 
 namespace strobe::bench {
 namespace {
@@ -32,6 +34,21 @@ Tensor varied(Device& device, std::int64_t rows, std::int64_t columns) {
   return tensor;
 }
 
+/// The matrices of one step, [supports], for models that go step by step.
+class OneStep final : public Neighbours {
+ public:
+  OneStep(Device& device, const HostMatrix& graph, std::int64_t step, std::size_t supports) {
+    for (std::size_t s = 0; s < supports; ++s)
+      matrices_.push_back(upload(device, one_step(graph, step, s == 1), true, false));
+  }
+  Var product(Tape& tape, int support, const Var& x) const override {
+    return spmm(tape, matrices_[static_cast<std::size_t>(support)], x);
+  }
+
+ private:
+  std::vector<SparseMatrix> matrices_;
+};
+
 /// Everything that an epoch starts from.
 struct Subject {
   std::unique_ptr<Device> device;
@@ -42,11 +59,11 @@ struct Subject {
   std::unique_ptr<Model> model;
   std::vector<LayerShape> layers;
   std::unique_ptr<Parameters> parameters;
+  std::vector<OneStep> steps;
   Tensor x, dy;
 
   Subject(const HostMatrix& graph, const std::string& name, const Json& options) : device(make_device("")) {
     Device& d = *device;
-    a = upload(d, graph, true, true);
     cells.steps = cells.all_steps = graph.steps;
     cells.vertices = graph.step_rows;
     for (std::int64_t t = 0; t <= graph.steps; ++t) cells.step_rows.push_back(t * graph.step_rows);
@@ -56,6 +73,9 @@ struct Subject {
     cells.ids = d.move_in(ids.data(), graph.rows, 1, ElementType::i64);
     pass.ranks = &one;
     model = ModelRegistry::instance().find(name).value(options);
+    const std::size_t supports = model->supports().size();
+    if (supports == 0) a = upload(d, graph, true, true);
+    for (std::int64_t t = 0; supports > 0 && t < graph.steps; ++t) steps.emplace_back(d, graph, t, supports);
     layers = model->layers(feature_width);
     parameters = std::make_unique<Parameters>(d, model->parameters(feature_width), 1);
     x = varied(d, graph.rows, feature_width);
@@ -69,13 +89,37 @@ struct Subject {
     Var h = features;
     for (std::size_t l = 0; l < layers.size(); ++l) {
       const int layer = static_cast<int>(l);
-      h = model->spatial(tape, *parameters, layer, {h, &a, &cells, &pass, features});
-      if (layers[l].need == TemporalNeed::none || layers[l].need == TemporalNeed::weights_only) continue;
+      const SpatialInput input{h, &a, &cells, &pass, features};
+      if (const Var whole = model->whole_layer(tape, *parameters, layer, input)) {
+        h = whole;
+        continue;
+      }
+      h = model->spatial(tape, *parameters, layer, input);
+      if (layers[l].step_by_step) h = step_by_step(tape, layer, h);
+      if (layers[l].step_by_step || layers[l].need == TemporalNeed::none ||
+          layers[l].need == TemporalNeed::weights_only)
+        continue;
       h = model->temporal(tape, *parameters, layer, {h, cells.steps, cells.vertices, 0, nullptr, false, &cells, &pass})
               .y;
     }
     h->gradient = dy;
     tape.backward();
+  }
+
+  Var step_by_step(Tape& tape, int layer, const Var& inputs) const {
+    const std::int64_t n = cells.vertices;
+    const Tensor zero = device->allocate(n, model->state(layer, 0).width);
+    device->run(Fill{zero, 0.0});
+    Var state = Tape::constant(zero);
+    std::vector<Var> parts;
+    for (std::int64_t t = 0; t < cells.steps; ++t) {
+      const Var own = slice_rows(tape, inputs, t * n, n);
+      const TemporalOutput out =
+          model->step(tape, *parameters, layer, {own, state, &steps[static_cast<std::size_t>(t)], &pass});
+      parts.push_back(out.y);
+      state = out.state;
+    }
+    return concat_rows(tape, parts);
   }
 };
 

@@ -11,30 +11,30 @@
 #include "core/errors.hpp"
 
 namespace strobe {
-namespace {
-
-class Sha256 {
- public:
-  Sha256() : context_(EVP_MD_CTX_new(), EVP_MD_CTX_free) {
-    if (!context_ || EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr) != 1) throw SystemError("SHA-256 failed");
-  }
-  void update(const void* bytes, std::size_t size) {
-    if (EVP_DigestUpdate(context_.get(), bytes, size) != 1) throw SystemError("SHA-256 failed");
-  }
-  std::string hex() {
-    std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
-    unsigned int size = 0;
-    if (EVP_DigestFinal_ex(context_.get(), digest.data(), &size) != 1) throw SystemError("SHA-256 failed");
-    std::string text;
-    for (unsigned int i = 0; i < size; ++i) text += fmt::format("{:02x}", digest[i]);
-    return text;
-  }
-
- private:
-  std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context_;
+struct Sha256::State {
+  std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context{EVP_MD_CTX_new(), EVP_MD_CTX_free};
 };
 
-}  // namespace
+Sha256::Sha256() : state_(std::make_unique<State>()) {
+  EVP_MD_CTX* const context = state_->context.get();
+  if (context == nullptr || EVP_DigestInit_ex(context, EVP_sha256(), nullptr) != 1) throw SystemError("SHA-256 failed");
+}
+Sha256::~Sha256() = default;
+Sha256::Sha256(Sha256&&) noexcept = default;
+Sha256& Sha256::operator=(Sha256&&) noexcept = default;
+
+void Sha256::update(const void* bytes, std::size_t size) {
+  if (EVP_DigestUpdate(state_->context.get(), bytes, size) != 1) throw SystemError("SHA-256 failed");
+}
+
+std::string Sha256::hex() {
+  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
+  unsigned int size = 0;
+  if (EVP_DigestFinal_ex(state_->context.get(), digest.data(), &size) != 1) throw SystemError("SHA-256 failed");
+  std::string text;
+  for (unsigned int i = 0; i < size; ++i) text += fmt::format("{:02x}", digest[i]);
+  return text;
+}
 
 std::string sha256_hex(std::string_view bytes) {
   Sha256 hash;

@@ -1,6 +1,7 @@
 #include "core/parallel.hpp"
 
 #include <exception>
+#include <optional>
 #include <utility>
 
 namespace strobe {
@@ -22,8 +23,8 @@ void relax(int spin) {
 
 }  // namespace
 
-Workers::Workers(int threads) {
-  for (int i = 1; i < threads; ++i) helpers_.emplace_back([this] { help(); });
+Workers::Workers(int threads, Subnormals subnormals) {
+  for (int i = 1; i < threads; ++i) helpers_.emplace_back([this, subnormals] { help(subnormals); });
 }
 
 Workers::~Workers() {
@@ -74,7 +75,9 @@ void Workers::run(std::int64_t tasks, const std::function<void(std::int64_t)>& t
   if (failure) std::rethrow_exception(failure);
 }
 
-void Workers::help() {
+void Workers::help(Subnormals subnormals) {
+  std::optional<FlushSubnormals> flush;
+  if (subnormals == Subnormals::flush) flush.emplace();
   std::uint64_t seen = 0;
   for (;;) {
     for (int spin = 0; generation_.load(std::memory_order_acquire) == seen && spin < spins_before_sleep; ++spin) {

@@ -10,12 +10,15 @@
 #include <thread>
 #include <vector>
 
+#include "core/subnormals.hpp"
+
 namespace strobe {
 
 /// `threads - 1` helper threads plus the caller. Not re-entrant: one parallel region at a time, from one thread.
 class Workers {
  public:
-  explicit Workers(int threads);
+  /// `subnormals` is for the helper threads; the caller's own mode is the caller's.
+  explicit Workers(int threads, Subnormals subnormals = Subnormals::keep);
   ~Workers();
   Workers(const Workers&) = delete;
   Workers& operator=(const Workers&) = delete;
@@ -28,7 +31,7 @@ class Workers {
   void run(std::int64_t tasks, const std::function<void(std::int64_t)>& task);
 
  private:
-  void help();
+  void help(Subnormals subnormals);
   void take_tasks();
 
   std::vector<std::thread> helpers_;

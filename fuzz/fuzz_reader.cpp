@@ -18,6 +18,7 @@
 
 #include "core/errors.hpp"
 #include "core/hash.hpp"
+#include "workloads/binary_snapshots.hpp"
 #include "workloads/id_space.hpp"
 #include "workloads/npy.hpp"
 #include "workloads/snapshot_file.hpp"
@@ -58,36 +59,62 @@ struct Folder {
   }
 };
 
-/// The bytes of a small binary graph that has every section.
+std::string bytes_of(const std::string& file) {
+  std::ifstream stream(file, std::ios::binary);
+  return std::string(std::istreambuf_iterator<char>(stream), {});
+}
+
+/// The bytes of a small binary graph that has every section, packed times among them.
 const std::string& valid_binary(const std::filesystem::path& folder) {
   static const std::string bytes = [&] {
     EventGraph graph;
     graph.vertices = 2;
-    graph.source = {0, 1};
-    graph.target = {1, 1};
-    graph.time = std::vector<double>{1, 2.5};
-    graph.weight = {1, -2};
+    constexpr std::size_t events = 16;  // the fewest times that are packed are about ten
+    graph.source = std::vector<VertexId>(events, 0);
+    graph.target = std::vector<VertexId>(events, 1);
+    graph.time = PackedTimes::pack(events, [](std::size_t first, std::span<double> out) {
+      for (std::size_t i = 0; i < out.size(); ++i) out[i] = 0.5 * static_cast<double>(first + i);
+    });
+    graph.weight = std::vector<float>(events, -2);
     graph.original_id = {4, 7};
     graph.vertex_label = {0, 1};
-    graph.event_label = {1, 0};
+    graph.event_label = std::vector<std::int8_t>(events, 1);
     graph.edge_feature_width = graph.vertex_feature_width = 1;
-    graph.edge_features = {5, 6};
+    graph.edge_features = std::vector<float>(events, 5);
     graph.vertex_features = {7, 8};
     graph.timed_labels = {{0}, {2}, {1}, {1}};
     const std::string file = (folder / "valid").string();
     write_binary_graph(graph, file);
-    std::ifstream stream(file, std::ios::binary);
-    return std::string(std::istreambuf_iterator<char>(stream), {});
+    return bytes_of(file);
   }();
   return bytes;
 }
 
-/// A binary graph whose bytes are changed as the input says, three bytes a change: place and value. Size and digest of
+/// The bytes of small binary snapshots that have every section.
+const std::string& valid_snapshots(const std::filesystem::path& folder) {
+  static const std::string bytes = [&] {
+    SnapshotGraph graph;
+    graph.vertices = 2;
+    const auto first = std::make_shared<const Snapshot>(Snapshot{{0, 2, 3}, {0, 1, 1}, {1, 2, 0.5f}});
+    graph.snapshots = {first, std::make_shared<const Snapshot>(Snapshot{{0, 0, 0}, {}, {}}), first};
+    graph.feature_width = 1;
+    graph.features = {1, 2, 3, 4, 5, 6};
+    graph.step_begin = {0, 1, 2};
+    graph.vertex_label = {0, 1};
+    graph.cell_label = {0, 1, -1, 0, 1, 1};
+    graph.targets = {1, 2, 3, 4, 5, 6};
+    const std::string file = (folder / "valid").string();
+    write_binary_snapshots(graph, file);
+    return bytes_of(file);
+  }();
+  return bytes;
+}
+
+/// A binary file whose bytes are changed as the input says, three bytes a change: place and value. Size and digest of
 /// the beginning are made right again, as no change would get past them; the file is not sealed, so all else is
 /// checked.
-std::string changed_binary(const std::filesystem::path& folder, std::string_view input) {
+std::string changed_binary(std::string bytes, std::string_view input) {
   constexpr std::size_t description_at = 16, size_at = 24, digest_at = 48, header_bytes = 128;
-  std::string bytes = valid_binary(folder);
   for (std::size_t i = 0; i + 2 < input.size(); i += 3) {
     const auto at =
         static_cast<std::size_t>(static_cast<unsigned char>(input[i])) * 256 + static_cast<unsigned char>(input[i + 1]);
@@ -106,9 +133,11 @@ std::string changed_binary(const std::filesystem::path& folder, std::string_view
 /// Writes the parts of the input; returns the path of the main file.
 std::string write_input(const std::string& format, std::string_view input) {
   static const Folder folder;
-  if (format == "strobe-binary" && input.substr(0, 8) != "STROBEG\n") {
+  const bool events = format == "strobe-binary", steps = format == "strobe-snapshots";
+  if ((events || steps) && input.substr(0, 6) != "STROBE") {
     const auto file = folder.path / "input";
-    std::ofstream(file, std::ios::binary) << changed_binary(folder.path, input);
+    const std::string& valid = events ? valid_binary(folder.path) : valid_snapshots(folder.path);
+    std::ofstream(file, std::ios::binary) << changed_binary(valid, input);
     return file.string();
   }
   const std::vector<std::string>& names = file_names(format);

@@ -41,19 +41,37 @@ std::uint64_t BlockInputs::bytes() const {
   return sum;
 }
 
-BlockInputs bring_inputs(Device& device, const PlannedCase& plan, const BlockPlan& block, bool lasting) {
+void transpose_snapshots(Device& device, const PlannedCase& plan, const Placement& placement, SparseMatrix& a) {
+  // Making it costs about twice what a single narrow product gains by it; attention goes over the entries of each
+  // column several times.
+  if (!device.wants_transpose() || !plan.model->reads_entries() || a.rows == 0) return;
+  for (Step t = 0; t < placement.steps(); ++t) {
+    const std::int64_t rows = placement.step_rows(device.rank(), t);
+    if (rows != 0 && rows != placement.vertices) return;
+  }
+  add_transpose(device, a, placement.vertices);
+}
+
+BlockInputs bring_inputs(Device& device, const PlannedCase& plan, const BlockPlan& block, Visit visit,
+                         HostParts* parts) {
+  const bool lasting = visit == Visit::lasting;
+  if (parts != nullptr) parts->rewind();
   BlockInputs inputs;
   const BlockSteps steps{block.first_step, plan.graph->steps};
   for (const ChunkPlan& chunk : block.chunks) {
     inputs.chunks.push_back({build_local_graph(device, *plan.graph, block.first_step, chunk.spatial, chunk.needs,
-                                               layer_products(plan, lasting)),
-                             make_cell_rows(device, chunk.spatial, steps, plan.model->reads_ids())});
+                                               layer_products(plan, lasting), parts),
+                             make_spatial_rows(device, chunk.spatial, steps, chunk.needs, *plan.model)});
+  }
+  for (std::size_t c = 0; visit == Visit::differentiated && c < inputs.chunks.size(); ++c) {
+    transpose_snapshots(device, plan, block.chunks[c].spatial, inputs.chunks[c].graph.a);
   }
   if (!block.chunks.empty()) return inputs;
   inputs.graph = build_local_graph(device, *plan.graph, block.first_step, block.spatial, block.spatial_needs,
-                                   layer_products(plan, lasting));
-  inputs.supports = step_matrices(device, block.supports, step_products(plan, lasting));
-  inputs.cells = make_cell_rows(device, block.spatial, steps, plan.model->reads_ids());
+                                   layer_products(plan, lasting), parts);
+  if (visit == Visit::differentiated) transpose_snapshots(device, plan, block.spatial, inputs.graph.a);
+  inputs.supports = step_matrices(device, block.supports, step_products(plan, lasting), parts);
+  inputs.cells = make_spatial_rows(device, block.spatial, steps, block.spatial_needs, *plan.model);
   return inputs;
 }
 

@@ -25,8 +25,20 @@ struct BlockInputs {
   std::uint64_t bytes() const;
 };
 
-/// Moves rank `device.rank()`'s inputs of `block` to its device. With `lasting` they will be computed with many times,
-/// and get the forms that make products faster. Cost O(rank's non-zeros and cells of the block).
-BlockInputs bring_inputs(Device& device, const PlannedCase& plan, const BlockPlan& block, bool lasting);
+/// What the inputs of a block are brought for.
+enum class Visit {
+  lasting,         // many passes: they get the forms that make products faster
+  forward,         // one forward pass
+  differentiated,  // a forward and a backward pass: the device makes what the latter is faster with
+};
+
+/// Moves rank `device.rank()`'s inputs of `block` to its device. With `parts`, what the host makes of the graph for the
+/// block is kept there and moved again the next time. Cost O(rank's non-zeros and cells of the block).
+BlockInputs bring_inputs(Device& device, const PlannedCase& plan, const BlockPlan& block, Visit visit,
+                         HostParts* parts = nullptr);
+
+/// Makes the transpose of the matrix that rank `device.rank()` has under `placement`, where that is whole snapshots and
+/// the device multiplies faster with it, for models whose backward pass gains more than making it each time costs.
+void transpose_snapshots(Device& device, const PlannedCase& plan, const Placement& placement, SparseMatrix& a);
 
 }  // namespace strobe

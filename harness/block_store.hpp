@@ -14,8 +14,9 @@ bool moves_snapshots(const Case& c);
 bool inputs_stay(const PlannedCase& plan);
 
 /// Throws InvalidRequest when the plan's snapshots cannot move one by one: a strategy that divides them, a model with
-/// matrices of its own for every step, inputs that stay on the device, a graph that is known by its shape only.
-void check_transfer(const PlannedCase& plan);
+/// matrices of its own for every step, inputs that stay on the device, values to compare of a graph that is known by
+/// its shape only. Notes in the plan what differences of a shape are counted from.
+void check_transfer(PlannedCase& plan);
 
 /// Bytes from the hosts to all ranks' devices in one epoch.
 struct TransferBytes {
@@ -33,9 +34,11 @@ class BlockStore {
   BlockStore(Device& device, const PlannedCase& plan);
 
   /// Moves block number `block` in; it lies on the device as long as the result lives.
-  BlockInputs bring(std::size_t block);
+  BlockInputs bring(std::size_t block, Visit visit);
 
  private:
+  Device& device_;
+  const PlannedCase& plan_;
   SnapshotStore snapshots_;
   std::vector<CellRows> cells_;  // [blocks]
 };

@@ -22,4 +22,24 @@ CellRows make_cell_rows(Device& device, const Placement& placement, const BlockS
   return cells;
 }
 
+CellRows make_spatial_rows(Device& device, const Placement& placement, const BlockSteps& block, const HaloNeeds& needs,
+                           const Model& model) {
+  CellRows cells = make_cell_rows(device, placement, block, model.reads_ids());
+  if (!model.reads_column_ids()) return cells;
+  const Rank rank = device.rank();
+  std::vector<std::int32_t> vertices;
+  for (Step t = 0; device.has_values() && t < placement.steps(); ++t) {
+    for (const Run& run : placement.map(t).owned[static_cast<std::size_t>(rank)]) {
+      for (std::int64_t i = 0; i < run.count; ++i) vertices.push_back(static_cast<std::int32_t>(run.first + i));
+    }
+  }
+  for (Step t = 0; device.has_values() && t < placement.steps(); ++t) {
+    const auto& halo = needs.vertices[static_cast<std::size_t>(rank)][static_cast<std::size_t>(t)];
+    vertices.insert(vertices.end(), halo.begin(), halo.end());
+  }
+  const std::int64_t columns = cells.step_rows.back() + halo_offsets(needs, rank).back();
+  cells.column_ids = device.move_in(vertices.data(), columns, 1, ElementType::i32);
+  return cells;
+}
+
 }  // namespace strobe

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "backends/device.hpp"
-#include "harness/placement.hpp"
+#include "harness/exchange_plan.hpp"
 #include "models/model.hpp"
 
 namespace strobe {
@@ -15,5 +15,9 @@ struct BlockSteps {
 
 /// The rows of rank `device.rank()` under the block's `placement`, with the cells' numbers if `ids`. Cost O(rows).
 CellRows make_cell_rows(Device& device, const Placement& placement, const BlockSteps& block, bool ids);
+
+/// The rows of spatial stages that bring `needs`, with what `model` reads of them.
+CellRows make_spatial_rows(Device& device, const Placement& placement, const BlockSteps& block, const HaloNeeds& needs,
+                           const Model& model);
 
 }  // namespace strobe

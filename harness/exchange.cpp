@@ -18,12 +18,16 @@ Tensor move_list(Device& device, const std::vector<RowMove>& moves, std::int64_t
   return device.move_in(flat.data(), count, 3, ElementType::i64);
 }
 
+/// Whether `moves` runs of `rows` rows in all are listed as runs: three numbers each, in place of one a row. The same
+/// with and without lists.
+bool long_runs(std::int64_t moves, std::int64_t rows) { return moves > 0 && rows > 3 * moves; }
+
 /// The list of a buffer of `total` rows, which is one side of `moves`, in their direction or the other. `known`: that
 /// of the opposite direction, if there is one.
 BufferRows buffer_rows(Device& device, const std::vector<RowMove>& moves, std::int64_t count, std::int64_t total,
                        std::int64_t RowMove::*row_in_tensor, bool reversed, const BufferRows& known) {
   if (known.rows.defined() || count == 0) return known;
-  if (total > 3 * count) return {move_list(device, moves, count, reversed), {}};
+  if (long_runs(count, total)) return {move_list(device, moves, count, reversed), {}};
   std::vector<std::int64_t> rows;
   for (const RowMove& move : moves) {
     for (std::int64_t i = 0; i < move.rows; ++i) rows.push_back(move.*row_in_tensor + i);
@@ -46,6 +50,27 @@ void unpack_rows(Device& device, const Tensor& buffer, const Tensor& to, const B
   if (list.rows.defined()) {
     device.run(CopyRows{buffer, to, {}, list.rows, buffer.rows(), 0, 0, to.columns(), accumulate});
   }
+}
+
+/// The rows of a tensor that `moves` pack for, or unpack from, each peer in turn, of whose rows `count` tells the
+/// numbers.
+std::shared_ptr<const PeerPieces> pieces_of(const std::vector<RowMove>& moves, const std::vector<std::int64_t>& count,
+                                            std::int64_t RowMove::*row_in_tensor) {
+  auto pieces = std::make_shared<PeerPieces>(count.size());
+  std::size_t peer = 0;
+  std::int64_t left = count.front();
+  for (const RowMove& move : moves) {
+    while (left == 0) left = count[++peer];
+    (*pieces)[peer].push_back({move.*row_in_tensor, move.rows});
+    left -= move.rows;
+  }
+  return pieces;
+}
+
+/// Ranges that stand for pieces: numbers of rows alone.
+std::vector<PeerRows> counts_of(std::vector<PeerRows> rows) {
+  for (PeerRows& peer : rows) peer.first = 0;
+  return rows;
 }
 
 /// Per-peer row ranges: in the tensor itself when `first` says where, else one after the other in a buffer.
@@ -98,20 +123,41 @@ Exchange::Exchange(Device& device, const ExchangePlan& plan, Traffic traffic)
   backward_.keep = move_list(device, rank.keep, rank.keep_moves, true);
   if (!backward_.send_in_place) backward_.pack = received(true, forward_.unpack);
   if (!backward_.receive_in_place) backward_.unpack = sent(true, forward_.pack);
+  find_pieces(device, rank);
+}
+
+void Exchange::find_pieces(const Device& device, const RankExchange& rank) {
+  forward_.send_in_pieces = !rank.send_in_place && long_runs(rank.pack_moves, rank.send_total);
+  forward_.receive_in_pieces = !rank.receive_in_place && long_runs(rank.unpack_moves, rank.receive_total);
+  backward_.send_in_pieces = forward_.receive_in_pieces;
+  backward_.receive_in_pieces = forward_.send_in_pieces && !fan_out_;  // rows from several places are added
+  if (!device.has_values()) return;
+  if (forward_.send_in_pieces) forward_.pieces.send = pieces_of(rank.pack, rank.send_count, &RowMove::from);
+  if (forward_.receive_in_pieces) forward_.pieces.receive = pieces_of(rank.unpack, rank.receive_count, &RowMove::to);
+  if (backward_.send_in_pieces) backward_.pieces.send = forward_.pieces.receive;
+  if (backward_.receive_in_pieces) backward_.pieces.receive = forward_.pieces.send;
 }
 
 Exchange::Flight Exchange::start(Device& device, Communicator& communicator, Way way, const Tensor& from,
                                  const Tensor& to) const {
   const ExchangeSide& here = side(way);
-  Flight flight{{}, to};
+  Flight flight;
   if (moves_between_ranks_) {
+    const bool sends_pieces = here.send_in_pieces && communicator.moves_pieces();
+    const bool receives_pieces = here.receive_in_pieces && communicator.moves_pieces();
     Tensor send = from;
-    if (!here.send_in_place) {
+    if (!here.send_in_place && !sends_pieces) {
       send = device.allocate(here.send_total, from.columns(), from.type());
       pack_rows(device, from, send, here.pack);
     }
-    if (!here.receive_in_place) flight.receive = device.allocate(here.receive_total, from.columns(), from.type());
-    flight.request = communicator.start_all_to_all_v(send, here.send_rows, flight.receive, here.receive_rows, traffic_);
+    if (!here.receive_in_place && !receives_pieces) {
+      flight.receive = device.allocate(here.receive_total, from.columns(), from.type());
+    }
+    const ExchangePieces pieces{sends_pieces ? here.pieces.send : nullptr,
+                                receives_pieces ? here.pieces.receive : nullptr};
+    flight.request = communicator.start_all_to_all_v(
+        send, sends_pieces ? counts_of(here.send_rows) : here.send_rows, flight.receive.defined() ? flight.receive : to,
+        receives_pieces ? counts_of(here.receive_rows) : here.receive_rows, traffic_, pieces);
   }
   if (here.keep.defined()) device.run(CopyRuns{from, to, here.keep, here.kept_rows, false});
   return flight;
@@ -120,7 +166,9 @@ Exchange::Flight Exchange::start(Device& device, Communicator& communicator, Way
 void Exchange::finish(Device& device, Communicator& communicator, Way way, Flight& flight, const Tensor& to) const {
   if (!moves_between_ranks_) return;
   communicator.wait(flight.request);
-  unpack_rows(device, flight.receive, to, side(way).unpack, way == Way::backward && fan_out_);
+  if (flight.receive.defined()) {
+    unpack_rows(device, flight.receive, to, side(way).unpack, way == Way::backward && fan_out_);
+  }
   flight = {};
 }
 

@@ -23,6 +23,10 @@ struct ExchangeSide {
   std::int64_t kept_rows = 0;
   Tensor keep;              // i64 [moves, 3]; undefined when there is nothing to do
   BufferRows pack, unpack;  // likewise
+  // The same rows for communicators that move pieces, of which then no buffer is needed: where runs are long enough,
+  // as the counts alone say, and the lists where there are values.
+  bool send_in_pieces = false, receive_in_pieces = false;
+  ExchangePieces pieces;
 };
 
 /// An exchange ready to run. Holds device memory for its index lists.
@@ -49,15 +53,16 @@ class Exchange {
   /// What is between start and finish.
   struct Flight {
     Request request;
-    Tensor receive;
+    Tensor receive;  // a buffer that waits to be unpacked, or undefined
   };
   /// The two halves of an exchange that moves rows of `from` into rows of `to`, and leaves the other rows of `to`
-  /// alone. In between the device may compute with anything but the rows that come. Not for identities. All ranks must
-  /// call both, in the same order.
+  /// alone. In between the device may compute with anything but the rows that come, and may not change `from`. Not for
+  /// identities. All ranks must call both, in the same order.
   Flight start(Device& device, Communicator& communicator, Way way, const Tensor& from, const Tensor& to) const;
   void finish(Device& device, Communicator& communicator, Way way, Flight& flight, const Tensor& to) const;
 
  private:
+  void find_pieces(const Device& device, const RankExchange& rank);
   Tensor run_forward(Device& device, Communicator& communicator, const Var& x) const;
   void run_backward(Tape& tape, Communicator& communicator, const Var& x, const Variable& result) const;
   void run(Device& device, Communicator& communicator, Way way, const Tensor& from, const Tensor& to) const;

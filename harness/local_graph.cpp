@@ -3,17 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
+
+#include "backends/operations_store.hpp"
 
 namespace strobe {
 namespace {
-
-/// Host arrays of a rank's A~ before they move to the device.
-struct HostCsr {
-  std::vector<std::int64_t> offsets = {0};
-  std::vector<std::int32_t> columns;
-  std::vector<float> values32;
-  std::vector<double> values64;
-};
 
 class LocalBuilder {
  public:
@@ -50,15 +45,25 @@ class LocalBuilder {
     return csr;
   }
 
+  /// The rank's rows of X: where they lie in the graph when that is one piece, else gathered in `own`.
   template <class T>
-  std::vector<T> features(const std::vector<T>& all) const {
-    std::vector<T> own;
+  const T* features(const std::vector<T>& all, std::vector<T>& own, bool gathered) const {
+    std::vector<std::pair<std::int64_t, std::int64_t>> pieces;  // begin, end
+    for_owned_runs([&](std::int64_t first, std::int64_t count) {
+      if (!pieces.empty() && pieces.back().second == first) {
+        pieces.back().second += count;
+      } else {
+        pieces.emplace_back(first, first + count);
+      }
+    });
+    if (pieces.size() == 1) return all.data() + pieces[0].first * graph_.feature_width;
+    if (gathered) return own.data();
     own.reserve(static_cast<std::size_t>(rows_.back() * graph_.feature_width));
     for_owned_runs([&](std::int64_t first, std::int64_t count) {
       const auto begin = all.begin() + first * graph_.feature_width;
       own.insert(own.end(), begin, begin + count * graph_.feature_width);
     });
-    return own;
+    return own.data();
   }
 
  private:
@@ -191,7 +196,7 @@ void add_fast_forms(Device& device, const HostCsr& csr, const std::vector<std::i
   a.transposed_values = device.move_in(values, a.nonzeros, 1, device.precision());
 }
 
-SparseMatrix matrix_on_device(Device& device, const LocalBuilder& builder, const Products& products) {
+SparseMatrix matrix_on_device(Device& device, const LocalBuilder& builder, const Products& products, HostPart& part) {
   SparseMatrix a;
   a.rows = builder.rows().back();
   a.columns = a.rows + builder.halo().back();
@@ -202,7 +207,9 @@ SparseMatrix matrix_on_device(Device& device, const LocalBuilder& builder, const
     throw InvalidRequest("/ranks", "a rank would hold more than 2^31 - 1 rows; use more ranks");
   }
   const bool fp64 = device.precision() == ElementType::f64;
-  const HostCsr csr = device.has_values() ? builder.structure(fp64) : HostCsr();
+  if (device.has_values() && !part.has_matrix) part.csr = builder.structure(fp64);
+  part.has_matrix = device.has_values();
+  const HostCsr& csr = part.csr;
   a.row_offsets = device.move_in(csr.offsets.data(), a.rows + 1, 1, ElementType::i64);
   a.column_indices = device.move_in(csr.columns.data(), a.nonzeros, 1, ElementType::i32);
   const void* values = fp64 ? static_cast<const void*>(csr.values64.data()) : csr.values32.data();
@@ -213,29 +220,45 @@ SparseMatrix matrix_on_device(Device& device, const LocalBuilder& builder, const
   return a;
 }
 
+Tensor features_on_device(Device& device, const PreparedGraph& graph, const LocalBuilder& builder, HostPart& part) {
+  const void* from = nullptr;
+  if (device.has_values()) {
+    from = device.precision() == ElementType::f64
+               ? static_cast<const void*>(builder.features(graph.features64, part.features64, part.has_features))
+               : builder.features(graph.features32, part.features32, part.has_features);
+    part.has_features = true;
+  }
+  return device.move_in(from, builder.rows().back(), graph.feature_width, device.precision());
+}
+
 }  // namespace
 
 SparseMatrix build_local_matrix(Device& device, const PreparedGraph& graph, std::int64_t first_step,
-                                const Placement& placement, const HaloNeeds& needs, const Products& products) {
-  return matrix_on_device(device, LocalBuilder(graph, first_step, placement, needs, device.rank()), products);
+                                const Placement& placement, const HaloNeeds& needs, const Products& products,
+                                HostParts* parts) {
+  const LocalBuilder builder(graph, first_step, placement, needs, device.rank());
+  HostPart passing;
+  return matrix_on_device(device, builder, products, parts != nullptr ? parts->take() : passing);
 }
 
 LocalGraph build_local_graph(Device& device, const PreparedGraph& graph, std::int64_t first_step,
-                             const Placement& placement, const HaloNeeds& needs, const Products& products) {
+                             const Placement& placement, const HaloNeeds& needs, const Products& products,
+                             HostParts* parts) {
   const LocalBuilder builder(graph, first_step, placement, needs, device.rank());
+  HostPart passing;
+  HostPart& part = parts != nullptr ? parts->take() : passing;
   LocalGraph local;
-  if (products.most > 0) local.a = matrix_on_device(device, builder, products);
-  const std::int64_t rows = builder.rows().back();
-  if (!device.has_values()) {
-    local.features = device.move_in(nullptr, rows, graph.feature_width, device.precision());
-  } else if (device.precision() == ElementType::f64) {
-    local.features =
-        device.move_in(builder.features(graph.features64).data(), rows, graph.feature_width, ElementType::f64);
-  } else {
-    local.features =
-        device.move_in(builder.features(graph.features32).data(), rows, graph.feature_width, ElementType::f32);
-  }
+  if (products.most > 0) local.a = matrix_on_device(device, builder, products, part);
+  local.features = features_on_device(device, graph, builder, part);
   return local;
+}
+
+void add_transpose(Device& device, SparseMatrix& a, std::int64_t block_rows) {
+  a.transposed_offsets = device.allocate(a.columns + 1, 1, ElementType::i64);
+  a.transposed_indices = device.allocate(a.nonzeros, 1, ElementType::i32);
+  a.transposed_values = device.allocate(a.nonzeros, 1);
+  device.run(TransposeCsr{a.row_offsets, a.column_indices, a.values, a.transposed_offsets, a.transposed_indices,
+                          a.transposed_values, block_rows});
 }
 
 }  // namespace strobe

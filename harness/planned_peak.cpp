@@ -42,14 +42,25 @@ class AccountingDevice final : public Device {
   std::uint64_t granule_ = 1;  // what the pool rounds allocations up to
 };
 
+bool pieces_move(const Case& c) {
+  const auto& comm = CommunicatorRegistry::instance().find(c.comm, "/comm").value;
+  const std::shared_ptr<const Cluster> cluster = c.cluster.empty() ? nullptr : load_cluster(c.cluster);
+  return comm.moves_pieces != nullptr && comm.moves_pieces(cluster.get());
+}
+
 /// One rank's side of collectives without the other ranks: without values there is nothing to wait for.
 class LoneCommunicator final : public Communicator {
  public:
-  using Communicator::Communicator;
+  LoneCommunicator(const PlannedCase& plan, Device& device, Rank rank)
+      : Communicator(device, rank, plan.ranks(), 0), moves_pieces_(pieces_move(plan.request)) {}
+
+  bool moves_pieces() const override { return moves_pieces_; }
 
  private:
   std::shared_ptr<void> do_start(const Collective&) override { return nullptr; }
   Completion do_wait(const Collective&, const std::shared_ptr<void>&) override { return {}; }
+
+  bool moves_pieces_;  // as the case's own communicator does
 };
 
 DeviceRequest request_of(const PlannedCase& plan, Rank rank) {
@@ -64,7 +75,7 @@ DeviceRequest request_of(const PlannedCase& plan, Rank rank) {
 std::uint64_t bytes_of_inputs(const PlannedCase& plan, Device& device) {
   const std::uint64_t before = device.live_bytes();
   std::vector<BlockInputs> inputs;
-  for (const BlockPlan& block : plan.blocks) inputs.push_back(bring_inputs(device, plan, block, true));
+  for (const BlockPlan& block : plan.blocks) inputs.push_back(bring_inputs(device, plan, block, Visit::lasting));
   return device.live_bytes() - before;
 }
 
@@ -86,7 +97,7 @@ PlannedPeak planned_peak(const PlannedCase& plan) {
   for (Rank rank = 0; rank < plan.ranks(); ++rank) {
     const std::unique_ptr<Device> like = device_of_case(plan, rank, false);
     AccountingDevice device(request_of(plan, rank), *like);
-    LoneCommunicator communicator(device, rank, plan.ranks(), 0);
+    LoneCommunicator communicator(plan, device, rank);
     rehearse(plan, device, communicator);
     std::uint64_t peak = device.peak_bytes();
     // Pairs of steps take as much as their values overlap. They stay from beginning to end.

@@ -9,6 +9,7 @@
 #include "backends/communicator.hpp"
 #include "harness/checkpoint.hpp"
 #include "harness/gather.hpp"
+#include "harness/launch_request.hpp"
 #include "harness/model_files.hpp"
 #include "harness/planned_case.hpp"
 #include "harness/training.hpp"
@@ -20,20 +21,6 @@ int kernel_threads(const Case& c) {
   if (c.threads > 0) return static_cast<int>(c.threads);
   const auto cores = static_cast<std::int64_t>(std::max(1u, std::thread::hardware_concurrency()));
   return static_cast<int>(std::max<std::int64_t>(1, cores / c.ranks));
-}
-
-LaunchRequest launch_request(const Case& c) {
-  LaunchRequest request;
-  request.ranks = static_cast<int>(c.ranks);
-  request.timeout_seconds = c.timeout;
-  request.make_device = DeviceRegistry::instance().find(c.device, "/device").value;
-  request.device.numerics = c.numerics == "none" ? Numerics::none : Numerics::cpu;
-  request.device.precision = c.precision == "fp64" ? ElementType::f64 : ElementType::f32;
-  request.device.threads = kernel_threads(c);
-  request.device.kernel_variant = c.kernels;
-  request.device.memory_limit_bytes = static_cast<std::uint64_t>(c.memory_limit_gib * 1024.0 * 1024.0 * 1024.0);
-  if (!c.cluster.empty()) request.device.cluster = load_cluster(c.cluster);
-  return request;
 }
 
 void add_cluster_notes(const Cluster& cluster, std::vector<std::string>& notes) {
@@ -66,6 +53,10 @@ CaseResult empty_result(const PlannedCase& plan, const LaunchRequest& launch) {
     result.peak_bytes_per_second = static_cast<double>(c.ranks) * cluster.gpu.memory_bytes_per_second;
     const double nodes = static_cast<double>((c.ranks + cluster.gpus_per_node - 1) / cluster.gpus_per_node);
     result.dollars_per_second = nodes * cluster.price_per_node_hour / 3600.0;
+    result.band_low_factor = cluster.epoch_band.low;
+    result.band_high_factor = cluster.epoch_band.high;
+    result.band_source = cluster.epoch_band.source;
+    if (!cluster.changes.empty() && cluster.epoch_band.known()) result.band_source += "; of the cluster unchanged";
     add_cluster_notes(cluster, result.notes);
   }
   return result;
@@ -161,6 +152,20 @@ RankWishes rank_wishes(const PlannedCase& plan, bool spans, const ModelOutputs& 
 }
 
 }  // namespace
+
+LaunchRequest launch_request(const Case& c) {
+  LaunchRequest request;
+  request.ranks = static_cast<int>(c.ranks);
+  request.timeout_seconds = c.timeout;
+  request.make_device = DeviceRegistry::instance().find(c.device, "/device").value;
+  request.device.numerics = c.numerics == "none" ? Numerics::none : Numerics::cpu;
+  request.device.precision = c.precision == "fp64" ? ElementType::f64 : ElementType::f32;
+  request.device.threads = kernel_threads(c);
+  request.device.kernel_variant = c.kernels;
+  request.device.memory_limit_bytes = static_cast<std::uint64_t>(c.memory_limit_gib * 1024.0 * 1024.0 * 1024.0);
+  if (!c.cluster.empty()) request.device.cluster = load_cluster(c.cluster);
+  return request;
+}
 
 CaseResult run_case(const Case& c, std::vector<std::vector<Span>>* trace, const ModelOutputs& outputs) {
   check_outputs(c, outputs);

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "core/errors.hpp"
+#include "workloads/shape_difference.hpp"
 
 namespace strobe {
 namespace {
@@ -22,6 +23,16 @@ std::uint64_t value_bytes(const PreparedGraph& graph) { return graph.values64.em
 SnapshotTransfer chosen(const DifferenceSizes& sizes, const TransferChoice& choice, std::uint64_t bytes) {
   if (choice.method == "least") return cheapest_transfer(sizes, choice.format, bytes);
   return choice.method == "changed" ? SnapshotTransfer::changed : SnapshotTransfer::difference;
+}
+
+/// Where host values begin that lie `first` behind `values`; null of a graph that is known by its counts only.
+template <class T>
+const void* behind(const std::vector<T>& values, std::int64_t first) {
+  return values.empty() ? nullptr : values.data() + first;
+}
+
+std::int64_t first_entry(const PreparedGraph& graph, Step step) {
+  return graph.has_structure() ? graph.row_offsets[static_cast<std::size_t>(step * graph.vertices)] : 0;
 }
 
 /// Whether the method looks at values.
@@ -47,7 +58,11 @@ std::vector<PlannedSnapshot> plan_snapshots(const PreparedGraph& graph, const He
   std::vector<PlannedSnapshot> snapshots;
   if (block.held.empty()) return snapshots;
   std::vector<DifferenceSizes> sizes;
-  if (choice.method != "full") sizes = count_differences(graph, neighbours(block), compares_values(choice));
+  if (choice.method != "full" && !graph.has_structure()) {
+    sizes = counted_differences(graph, choice.removed, neighbours(block));
+  } else if (choice.method != "full") {
+    sizes = count_differences(graph, neighbours(block), compares_values(choice));
+  }
   for (std::size_t i = 0; i < block.held.size(); ++i) {
     if (i == 0 || choice.method == "full") {
       snapshots.push_back({block.held[i], SnapshotTransfer::full, whole_snapshot(graph, block.held[i])});
@@ -159,8 +174,7 @@ void SnapshotStore::add_full(const SnapshotPayload& payload, Step step, Growing&
   const Tensor columns = growing.a.column_indices.slice_rows(growing.entries, entries);
   const Tensor indices = stream_indices(payload);
   if (choice_.format == TransferFormat::csr32) {
-    device_.stream_in(graph_.columns.data() + graph_.row_offsets[static_cast<std::size_t>(step * graph_.vertices)],
-                      columns);
+    device_.stream_in(behind(graph_.columns, first_entry(graph_, step)), columns);
     device_.run(PlaceCsr{indices, offsets, columns, growing.entries, growing.rows});
   } else {
     device_.run(CooToCsr{indices.slice_rows(0, entries), indices.slice_rows(entries, entries), offsets, columns,
@@ -231,10 +245,9 @@ Tensor SnapshotStore::stream_indices(const SnapshotPayload& payload) {
 }
 
 void SnapshotStore::stream_values(Step step, const Tensor& to) {
-  const std::int64_t first = graph_.row_offsets[static_cast<std::size_t>(step * graph_.vertices)];
+  const std::int64_t first = first_entry(graph_, step);
   const bool fp64 = device_.precision() == ElementType::f64;
-  device_.stream_in(fp64 ? static_cast<const void*>(graph_.values64.data() + first) : graph_.values32.data() + first,
-                    to);
+  device_.stream_in(fp64 ? behind(graph_.values64, first) : behind(graph_.values32, first), to);
 }
 
 Tensor SnapshotStore::stream_features(const HeldSteps& steps) {
@@ -243,9 +256,8 @@ Tensor SnapshotStore::stream_features(const HeldSteps& steps) {
   const bool fp64 = device_.precision() == ElementType::f64;
   for (std::size_t i = 0; i < steps.held.size(); ++i) {
     const std::int64_t first = static_cast<std::int64_t>(steps.held[i]) * n * width;
-    device_.stream_in(
-        fp64 ? static_cast<const void*>(graph_.features64.data() + first) : graph_.features32.data() + first,
-        features.slice_rows(static_cast<std::int64_t>(i) * n, n));
+    device_.stream_in(fp64 ? behind(graph_.features64, first) : behind(graph_.features32, first),
+                      features.slice_rows(static_cast<std::int64_t>(i) * n, n));
   }
   return features;
 }

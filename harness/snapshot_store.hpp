@@ -18,6 +18,7 @@ namespace strobe {
 struct TransferChoice {
   std::string method = "full";  // full | difference | changed | least (whichever of these moves the fewest bytes)
   TransferFormat format = TransferFormat::csr32;
+  std::vector<std::int64_t> removed = {};  // [T], of a graph known by its counts: entries of the step before that left
 };
 
 /// The steps of one block, and those among them that a rank holds; it holds all their vertices.

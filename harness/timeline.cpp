@@ -3,14 +3,22 @@
 namespace strobe {
 
 Timeline::Timeline(const PlannedCase& plan, Device& device, Communicator& communicator)
-    : plan_(plan), device_(device), communicator_(communicator), borders_(plan.blocks.size()) {
+    : plan_(plan),
+      device_(device),
+      communicator_(communicator),
+      parts_(plan.blocks.size()),
+      borders_(plan.blocks.size()) {
   const std::size_t count = plan.blocks.size();
   if (moves_snapshots(plan.request)) store_ = std::make_unique<BlockStore>(device, plan);
   const bool stays = inputs_stay(plan);
   for (std::size_t b = 0; b < count; ++b) {
     walks_.emplace_back(plan, plan.blocks[b], b + 1 == count, device);
-    resident_.push_back(stays ? std::make_shared<const BlockInputs>(bring_inputs(device, plan, plan.blocks[b], true))
-                              : nullptr);
+    if (!stays) {
+      resident_.push_back(nullptr);
+      continue;
+    }
+    resident_.push_back(
+        std::make_shared<const BlockInputs>(bring_inputs(device, plan, plan.blocks[b], Visit::lasting)));
   }
 }
 
@@ -19,10 +27,10 @@ void Timeline::stream_inputs() {
   if (streamed) device_.move_in_again(resident_[0]->bytes());
 }
 
-std::shared_ptr<const BlockInputs> Timeline::inputs(std::size_t block) {
+std::shared_ptr<const BlockInputs> Timeline::inputs(std::size_t block, Visit visit) {
   if (resident_[block]) return resident_[block];
-  if (store_) return std::make_shared<const BlockInputs>(store_->bring(block));
-  return std::make_shared<const BlockInputs>(bring_inputs(device_, plan_, plan_.blocks[block], false));
+  if (store_) return std::make_shared<const BlockInputs>(store_->bring(block, visit));
+  return std::make_shared<const BlockInputs>(bring_inputs(device_, plan_, plan_.blocks[block], visit, &parts_[block]));
 }
 
 void Timeline::take_over(std::size_t block, const std::vector<LayerMemory>& memory) {
@@ -48,7 +56,7 @@ void Timeline::share_prefix(std::size_t block, std::size_t layer) {
 }
 
 void Timeline::walk_once(std::size_t block, const Parameters& parameters, const Pass& pass, const Keep& keep) {
-  const std::shared_ptr<const BlockInputs> here = inputs(block);
+  const std::shared_ptr<const BlockInputs> here = inputs(block, Visit::forward);
   Tape tape(device_, false);
   std::vector<LayerMemory> memory = no_memory();
   for (std::size_t l = 0; l < borders_[block].size(); ++l) {
@@ -91,7 +99,7 @@ void Timeline::train(const Parameters& parameters, const Pass& pass, const Keep&
   for (std::size_t b = 0; b < walked; ++b) walk_once(b, parameters, pass, keep);
   Border gradients;  // of what the block in hand leaves to the one behind it
   for (std::size_t b = count; b-- > 0;) {
-    const std::shared_ptr<const BlockInputs> here = inputs(b);
+    const std::shared_ptr<const BlockInputs> here = inputs(b, Visit::differentiated);
     Tape tape(device_);
     std::vector<LayerMemory> memory = leaves(b);
     const Var embeddings = walks_[b].forward(tape, communicator_, parameters, pass, *here, memory);

@@ -35,7 +35,7 @@ class Timeline {
   /// What crosses a border: [layers], undefined for layers that remember nothing.
   using Border = std::vector<Tensor>;
 
-  std::shared_ptr<const BlockInputs> inputs(std::size_t block);
+  std::shared_ptr<const BlockInputs> inputs(std::size_t block, Visit visit);
   std::vector<LayerMemory> no_memory() const { return std::vector<LayerMemory>(plan_.layers.size()); }
   void walk_once(std::size_t block, const Parameters& parameters, const Pass& pass, const Keep& keep);
   void take_over(std::size_t block, const std::vector<LayerMemory>& memory);
@@ -51,6 +51,7 @@ class Timeline {
   std::vector<LayerWalk> walks_;                              // [blocks]
   std::vector<std::shared_ptr<const BlockInputs>> resident_;  // [blocks], null where a block's inputs come and go
   std::unique_ptr<BlockStore> store_;                         // null where blocks are moved in one piece
+  std::vector<HostParts> parts_;                              // [blocks], of blocks that are moved in one piece
   std::vector<Border> borders_;                               // [blocks]; in front of each block
 };
 

@@ -6,7 +6,8 @@
 // The inputs' positions are added after the projection, as rows of positions W: the same sum, without another pass.
 // Options are what the public code (aravindsankar28/DySAT models/DySAT/layers.py) does otherwise: scale=sqrt_T divides
 // by the root of the number of steps, logits=weighted multiplies the structural logits by the entries of D^-1/2 (A + I)
-// D^-1/2. Dropout and the random-walk loss are not part of this model.
+// D^-1/2. Dropout is of the coefficients of both attentions, each edge (or pair of steps) and head by itself, and off
+// unless asked for (the public code has 0.1 and 0.5). The random-walk loss is not part of this model.
 #include <cmath>
 
 #include "models/model.hpp"
@@ -23,6 +24,8 @@ struct DysatParameters {
   int positions = 512;
   std::string scale = "sqrt_d";
   std::string logits = "pattern";
+  double structural_dropout = 0;
+  double temporal_dropout = 0;
 };
 
 const FieldTable& dysat_fields() {
@@ -38,7 +41,11 @@ const FieldTable& dysat_fields() {
           .choice("scale", &DysatParameters::scale, {"sqrt_d", "sqrt_T"},
                   "temporal scores are divided by the root of a head's width, or of the number of steps")
           .choice("logits", &DysatParameters::logits, {"pattern", "weighted"},
-                  "structural logits of A + I's pattern, or multiplied by the normalised entries");
+                  "structural logits of A + I's pattern, or multiplied by the normalised entries")
+          .real("structural_dropout", &DysatParameters::structural_dropout, "",
+                "share of the coefficients over neighbours dropped in training", 0, 0.99)
+          .real("temporal_dropout", &DysatParameters::temporal_dropout, "",
+                "share of the coefficients over time dropped in training", 0, 0.99);
   return table;
 }
 
@@ -80,7 +87,8 @@ class Dysat final : public Model {
     }
     const Var f = dense(tape, input.x, parameters.at("structural.weight"), nullptr, Activation::none);
     return graph_attention(tape, *input.a, f, parameters.at("structural.left"), parameters.at("structural.right"),
-                           p_.structural_heads, p_.logits == "weighted");
+                           p_.structural_heads, p_.logits == "weighted",
+                           dropout(p_.structural_dropout, *input.cells, *input.pass, input.cells->ids));
   }
 
   TemporalOutput temporal(Tape& tape, const Parameters& parameters, int, const TemporalInput& input) const override {
@@ -91,14 +99,24 @@ class Dysat final : public Model {
     const Var offsets = dense(tape, positions, weight, nullptr, Activation::none);
     const double squared =
         p_.scale == "sqrt_d" ? p_.hidden / p_.temporal_heads : static_cast<double>(input.cells->all_steps);
-    const Var o = temporal_attention(tape, projected, offsets, input.first_step, input.steps, p_.temporal_heads,
-                                     1 / std::sqrt(squared));
+    Tensor ids;
+    if (p_.temporal_dropout > 0) {
+      const CellRows& cells = *input.cells;
+      const std::int64_t row = cells.step_rows[static_cast<std::size_t>(input.first_step - cells.first_step)];
+      ids = cells.ids.slice_rows(row, input.rows_per_step);
+    }
+    const Var o =
+        temporal_attention(tape, projected, offsets, input.first_step, input.steps, p_.temporal_heads,
+                           1 / std::sqrt(squared), dropout(p_.temporal_dropout, *input.cells, *input.pass, ids));
     const Var dense_part =
         dense(tape, o, parameters.at("temporal.dense.weight"), parameters.at("temporal.dense.bias"), Activation::relu);
     return {sum_of(tape, dense_part, o), input.want_state ? all : nullptr};
   }
 
   bool reads_entries() const override { return true; }
+  bool reads_ids() const override { return stochastic(); }
+  bool reads_column_ids() const override { return p_.structural_dropout > 0; }
+  bool stochastic() const override { return p_.structural_dropout > 0 || p_.temporal_dropout > 0; }
 
   StateShape state(int, std::int64_t first_step) const override { return {first_step, p_.hidden}; }
 
@@ -107,6 +125,12 @@ class Dysat final : public Model {
     if (p_.hidden % heads == 0) return;
     throw InvalidRequest(std::string("/model/") + option,
                          std::to_string(heads) + " heads do not divide hidden = " + std::to_string(p_.hidden));
+  }
+
+  static AttentionDropout dropout(double rate, const CellRows& cells, const Pass& pass, const Tensor& ids) {
+    if (rate == 0 || !pass.training) return {};
+    const auto key = static_cast<std::uint32_t>(pass.epoch) * 64;  // of layer 0
+    return {rate, pass.seed, key, ids, cells.column_ids, cells.vertices};
   }
 
   DysatParameters p_;

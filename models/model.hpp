@@ -42,9 +42,11 @@ struct CellRows {
   std::int64_t steps = 0;               // S of that block
   std::vector<std::int64_t> step_rows;  // [S + 1] first row of each step; empty ranges for steps held elsewhere
   Tensor step_rows_on_device;           // i64 [S + 1, 1]
-  /// i64 [rows, 1]: step * N + vertex of each row, ascending, steps counted from 0. In spatial stages of models that
-  /// ask for them (Model::reads_ids) only.
+  /// i64 [rows, 1]: step * N + vertex of each row, ascending, steps counted from 0. Of models that ask for them
+  /// (Model::reads_ids) only.
   Tensor ids;
+  /// i32 [columns of a, 1]: the vertex of each own and halo row; likewise (Model::reads_column_ids).
+  Tensor column_ids = {};
 };
 
 /// Sums over all ranks as tape operations, for what spans cells that other ranks hold: batch statistics, summaries.
@@ -172,8 +174,10 @@ class Model {
   /// Whether layers read the entries of A~ and its transpose themselves (attention) instead of multiplying with it
   /// only.
   virtual bool reads_entries() const { return false; }
-  /// Whether spatial stages read CellRows::ids.
+  /// Whether stages read CellRows::ids.
   virtual bool reads_ids() const { return false; }
+  /// Whether spatial stages read CellRows::column_ids.
+  virtual bool reads_column_ids() const { return false; }
   /// Whether a pass in training differs from one in evaluation (dropout): then metrics take a pass of their own.
   virtual bool stochastic() const { return false; }
   /// Elements that all ranks together sum with RankSums in one forward pass of `layer`, for the planned bytes.

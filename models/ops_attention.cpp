@@ -5,7 +5,7 @@ namespace {
 
 /// The operation with its outputs allocated.
 GraphAttention forward_of(Device& device, const SparseMatrix& a, const Tensor& f, const Tensor& left,
-                          const Tensor& right, std::int64_t heads, bool weighted) {
+                          const Tensor& right, std::int64_t heads, bool weighted, const AttentionDropout& dropout) {
   const std::int64_t width = f.columns();
   GraphAttention op;
   op.a = a;
@@ -19,6 +19,7 @@ GraphAttention forward_of(Device& device, const SparseMatrix& a, const Tensor& f
   op.workspace = device.allocate(graph_attention_workspace(a.rows, a.columns, heads, width, false), 1, f.type());
   op.heads = heads;
   op.weighted = weighted;
+  op.dropout = dropout;
   return op;
 }
 
@@ -39,13 +40,13 @@ struct Stored {
 }  // namespace
 
 Var graph_attention(Tape& tape, const SparseMatrix& a, const Var& f, const Var& left, const Var& right,
-                    std::int64_t heads, bool weighted) {
+                    std::int64_t heads, bool weighted, const AttentionDropout& dropout) {
   Device& device = tape.device();
-  const GraphAttention op = forward_of(device, a, f->value, left->value, right->value, heads, weighted);
+  const GraphAttention op = forward_of(device, a, f->value, left->value, right->value, heads, weighted, dropout);
   device.run(op);
   return tape.record(op.y, {f, left, right},
-                     [&tape, f, left, right, a, z = op.z, slopes = op.slopes, row_stats = op.row_stats, heads,
-                      weighted](const Variable& result) {
+                     [&tape, f, left, right, a, z = op.z, slopes = op.slopes, row_stats = op.row_stats, heads, weighted,
+                      dropout](const Variable& result) {
                        GraphAttentionBackward back;
                        back.a = a;
                        back.f = f->value;
@@ -65,22 +66,24 @@ Var graph_attention(Tape& tape, const SparseMatrix& a, const Var& f, const Var& 
                            back.f.type());
                        back.heads = heads;
                        back.weighted = weighted;
+                       back.dropout = dropout;
                        tape.device().run(back);
                      });
 }
 
 Var temporal_attention(Tape& tape, const Var& projected, const Var& offsets, std::int64_t first, std::int64_t steps,
-                       std::int64_t heads, double scale) {
+                       std::int64_t heads, double scale, const AttentionDropout& dropout) {
   const Tensor& x = projected->value;
   const std::int64_t vertices = first + steps == 0 ? 0 : x.rows() / (first + steps);
   const Tensor o = tape.device().allocate(steps * vertices, x.columns() / 3, x.type());
-  tape.device().run(TemporalAttention{x, offsets->value, o, first, steps, heads, scale});
+  tape.device().run(TemporalAttention{x, offsets->value, o, first, steps, heads, scale, dropout});
   return tape.record(
-      o, {projected, offsets}, [&tape, projected, offsets, first, steps, heads, scale](const Variable& result) {
+      o, {projected, offsets},
+      [&tape, projected, offsets, first, steps, heads, scale, dropout](const Variable& result) {
         Device& device = tape.device();
         const Stored of_projected(tape, projected), of_offsets(tape, offsets);
         device.run(TemporalAttentionBackward{projected->value, offsets->value, result.gradient, of_projected.tensor,
-                                             of_offsets.tensor, first, steps, heads, scale});
+                                             of_offsets.tensor, first, steps, heads, scale, dropout});
         of_projected.settle(device);
         of_offsets.settle(device);
       });

@@ -1,6 +1,7 @@
 #include "models/ops_block.hpp"
 
 #include "backends/operations_block.hpp"
+#include "backends/operations_join.hpp"
 
 namespace strobe {
 namespace {
@@ -66,24 +67,24 @@ Var block_dense(Tape& tape, const Var& x, const Var& w, const Var& bias, std::in
 }
 
 Var concat_columns(Tape& tape, const std::vector<Var>& parts) {
+  JoinColumns op;
   std::int64_t columns = 0;
-  for (const Var& part : parts) columns += part->value.columns();
-  const Tensor y = tape.device().allocate(parts.at(0)->value.rows(), columns, parts[0]->value.type());
-  std::int64_t next = 0;
   for (const Var& part : parts) {
-    copy_columns(tape.device(), part->value, 0, y, next, part->value.columns(), false);
-    next += part->value.columns();
+    op.parts.push_back(part->value);
+    columns += part->value.columns();
   }
-  return tape.record(y, parts, [&tape, parts](const Variable& result) {
-    std::int64_t first = 0;
+  op.whole = tape.device().allocate(parts.at(0)->value.rows(), columns, parts[0]->value.type());
+  tape.device().run(op);
+  return tape.record(op.whole, parts, [&tape, parts](const Variable& result) {
+    SplitColumns back;
+    back.whole = result.gradient;
     for (const Var& part : parts) {
-      const std::int64_t width = part->value.columns();
-      if (part->needs_gradient) {
-        const GradientTarget target = tape.target(part);
-        copy_columns(tape.device(), result.gradient, first, target.tensor, 0, width, target.accumulate);
-      }
-      first += width;
+      const GradientTarget target = part->needs_gradient ? tape.target(part) : GradientTarget{};
+      back.parts.push_back(target.tensor);
+      back.widths.push_back(part->value.columns());
+      back.accumulate.push_back(target.accumulate);
     }
+    tape.device().run(back);
   });
 }
 

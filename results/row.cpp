@@ -130,6 +130,17 @@ void take_imbalance(const Epochs& epochs, Row& row) {
   row.imbalance = ratios;
 }
 
+void take_band(const CaseResult& result, Row& row) {
+  if (result.band_high_factor > 0) {
+    const double median = row.epoch_seconds->median;
+    row.epoch_seconds_band90 = {median * result.band_low_factor, median * result.band_high_factor, result.band_source};
+  } else {
+    row.absent["/epoch_seconds_band90"] = result.time_source == "virtual"
+                                              ? "the errors of predictions for this cluster are not known"
+                                              : "the time is measured, not predicted";
+  }
+}
+
 void take_rates(const Epochs& epochs, const CaseResult& result, Row& row) {
   const double seconds = row.epoch_seconds->mean;
   row.throughput[result.throughput_unit] = result.items_per_epoch / row.epoch_seconds->median;
@@ -203,6 +214,7 @@ Row summarise(const Json& case_json, const std::string& case_id, const CaseResul
     take_times(slowest_of_each_epoch(result.samples, row.ranks), row);
     take_bytes(epochs, row);
     take_imbalance(epochs, row);
+    take_band(result, row);
     take_rates(epochs, result, row);
   }
   row.loss = take_series(result.loss, "/loss", row);

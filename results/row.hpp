@@ -18,7 +18,7 @@
 
 namespace strobe {
 
-inline constexpr const char* summary_schema_version = "1.0.0";
+inline constexpr const char* summary_schema_version = "1.1.0";
 
 /// Seconds of an epoch over all measured epochs; each epoch counts with its slowest rank. NaN where absent.
 struct EpochSeconds {
@@ -27,6 +27,13 @@ struct EpochSeconds {
   double p95 = median;                           // linear interpolation
   double ci95_low = median, ci95_high = median;  // of the median, order statistics; NaN below 6 epochs
   std::int64_t n = 0;                            // measured epochs, all repetitions
+};
+
+/// Where 90 % of the measured medians lie that such predictions were held against, seconds, and whence that is known.
+struct EpochBand {
+  double low = std::numeric_limits<double>::quiet_NaN();
+  double high = low;
+  std::string source;
 };
 
 /// A ratio over ranks of the busy time in an epoch, averaged over measured epochs.
@@ -58,6 +65,7 @@ struct Row {
   Json settings = Json::object();  // the case's remaining scalar settings
   std::string time_source = "wall";
   std::optional<EpochSeconds> epoch_seconds;
+  std::optional<EpochBand> epoch_seconds_band90;  // of predicted times
   std::optional<std::array<double, phase_count>> phase_seconds;
   double hidden_communicate_seconds = std::numeric_limits<double>::quiet_NaN();
   std::optional<SentBytes> sent_bytes;
@@ -100,6 +108,7 @@ struct RowField {
   Json schema;  // JSON Schema of the value, without its description
   Json (*get)(const Row&) = nullptr;
   void (*set)(Row&, const Json&) = nullptr;
+  bool later = false;  // not in files of version 1.0; absent there, it keeps its default
 };
 const std::vector<RowField>& row_fields();
 

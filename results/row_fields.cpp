@@ -61,6 +61,15 @@ void decode(const Json& json, EpochSeconds& value) {
   decode(json.at("n"), value.n);
 }
 
+Json encode(const EpochBand& value) {
+  return {{"low", encode(value.low)}, {"high", encode(value.high)}, {"source", value.source}};
+}
+void decode(const Json& json, EpochBand& value) {
+  decode(json.at("low"), value.low);
+  decode(json.at("high"), value.high);
+  decode(json.at("source"), value.source);
+}
+
 std::string traffic_name(std::size_t i) { return i < traffic_count ? std::string(traffic_names[i]) : "total"; }
 
 Json encode(const std::array<double, phase_count>& value) {
@@ -154,6 +163,7 @@ Json epoch_schema() {
   schema["n"] = count();
   return group(schema);
 }
+Json band_schema() { return group({{"low", number()}, {"high", number()}, {"source", text()}}); }
 Json traffic_schema() {
   std::vector<std::string> names;
   for (std::size_t i = 0; i <= traffic_count; ++i) names.push_back(traffic_name(i));
@@ -184,6 +194,16 @@ void set_exact(Row& row, const Json& json) {
   if (!row.exact) decode(json, row.approximations);
 }
 
+RowField band_field() {
+  RowField band = field<&Row::epoch_seconds_band90>(
+      "epoch_seconds_band90", "s", or_null(band_schema()),
+      "Of a predicted time: where 90 % of the measured epochs lay, relative to what was predicted, when predictions "
+      "were "
+      "held against measurements that they had not seen; the median times those factors.");
+  band.later = true;
+  return band;
+}
+
 std::vector<RowField> identity_fields() {
   return {
       field<&Row::case_id>("case_id", "", text(), "Readable key and hash of the case."),
@@ -212,6 +232,7 @@ std::vector<RowField> measured_fields() {
       field<&Row::epoch_seconds>("epoch_seconds", "s", or_null(epoch_schema()),
                                  "Epoch time over all measured epochs, each counted with its slowest rank; ci95 is of "
                                  "the median, by order statistics; p95 by linear interpolation; n counts epochs."),
+      band_field(),
       field<&Row::phase_seconds>("phase_seconds", "s", or_null(phase_schema()),
                                  "Mean phases of the slowest rank of each epoch; they add up to epoch_seconds.mean."),
       field<&Row::hidden_communicate_seconds>("hidden_communicate_seconds", "s", number(),
@@ -269,6 +290,7 @@ Row row_from_json(const Json& json, const std::string& file) {
   Row row;
   if (!json.is_object()) throw InvalidInput(file, 0, 0, "a row is not a JSON object");
   for (const RowField& item : row_fields()) {
+    if (item.later && !json.contains(item.key)) continue;
     if (!json.contains(item.key)) throw InvalidInput(file, 0, 0, fmt::format("a row lacks the key '{}'", item.key));
     try {
       item.set(row, json.at(item.key));

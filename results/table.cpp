@@ -53,7 +53,12 @@ std::string last_loss(const Row& row) {
 std::string notes_of(const Row& row) {
   std::vector<std::string> notes;
   if (row.status != "ok") notes.push_back(row.reason.empty() ? row.status : row.status + ": " + row.reason);
-  if (row.time_source == "virtual") notes.push_back("predicted");
+  if (row.epoch_seconds_band90) {
+    notes.push_back(fmt::format("predicted, 90 % between {} and {}", format_seconds(row.epoch_seconds_band90->low),
+                                format_seconds(row.epoch_seconds_band90->high)));
+  } else if (row.time_source == "virtual") {
+    notes.push_back("predicted");
+  }
   notes.insert(notes.end(), row.notes.begin(), row.notes.end());
   return fmt::format("{}", fmt::join(notes, ", "));
 }

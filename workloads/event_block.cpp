@@ -66,6 +66,18 @@ EventBlock make_block(std::span<const std::int64_t> source, std::span<const std:
   return block;
 }
 
+void EventBlock::renumber(std::span<const std::int64_t> sources, std::span<const std::int64_t> targets) {
+  const std::span<std::uint32_t> source = ids<std::uint32_t>(0), target = ids<std::uint32_t>(1);
+  largest_id = self_loops = 0;
+  for (std::size_t i = 0; i < rows; ++i) {
+    const std::int64_t from = sources[source[i]], to = targets[target[i]];
+    source[i] = static_cast<std::uint32_t>(from);
+    target[i] = static_cast<std::uint32_t>(to);
+    largest_id = std::max({largest_id, from, to});
+    self_loops += from == to;
+  }
+}
+
 void EventBlock::copy_times(std::span<double> out) const {
   const auto* const distances = reinterpret_cast<const std::uint32_t*>(times());
   const auto* const doubles = reinterpret_cast<const double*>(times());

@@ -39,6 +39,8 @@ struct EventBlock {
   const std::byte* times() const {
     return memory.data() + 2 * rows * (wide_ids ? sizeof(std::int64_t) : sizeof(std::uint32_t));
   }
+  /// Replaces ids that fit 4 bytes by the tables' entries, which do, too.
+  void renumber(std::span<const std::int64_t> sources, std::span<const std::int64_t> targets);
   /// The times as doubles.
   void copy_times(std::span<double> out) const;
   /// The times as distances from `base` <= least_time, when all blocks have whole times in one range.

@@ -8,10 +8,8 @@
 #include <algorithm>
 #include <atomic>
 #include <filesystem>
-#include <future>
 
 #include "core/errors.hpp"
-#include "core/hash.hpp"
 #include "workloads/id_numbers.hpp"
 #include "workloads/parallel.hpp"
 #include "workloads/time_order.hpp"
@@ -43,17 +41,27 @@ void check_extras(const std::vector<EventBlock>& blocks, const Values& values, c
 std::int64_t count_duplicates(const EventGraph& graph, std::size_t begin, std::size_t end) {
   std::int64_t duplicates = 0;
   std::vector<std::uint64_t> pairs;
-  for (std::size_t next = begin; begin < end; begin = next) {
-    const double time = graph.time[begin];
-    for (next = begin + 1; next < end && graph.time[next] == time;) ++next;
-    if (next - begin == 1) continue;
+  std::vector<double> times(end - begin);
+  graph.time.copy(begin, times);
+  for (std::size_t at = 0, next = 0; at < times.size(); at = next) {
+    for (next = at + 1; next < times.size() && times[next] == times[at];) ++next;
+    if (next - at == 1) continue;
     pairs.clear();
-    for (std::size_t e = begin; e < next; ++e)
+    for (std::size_t e = begin + at; e < begin + next; ++e)
       pairs.push_back(static_cast<std::uint64_t>(graph.source[e]) << 32 | static_cast<std::uint32_t>(graph.target[e]));
     std::sort(pairs.begin(), pairs.end());
     duplicates += std::distance(std::unique(pairs.begin(), pairs.end()), pairs.end());
   }
   return duplicates;
+}
+
+/// Says so when times, which are read often, need more than half of a double; small graphs need no thought.
+void note_large_times(EventGraph& graph) {
+  const auto events = static_cast<double>(graph.events()), bytes = static_cast<double>(graph.time.bytes());
+  if (events < 1024 || bytes <= 4 * events) return;
+  graph.provenance.notes.push_back(
+      fmt::format("a time takes {:.1f} bytes in memory instead of at most 4: too many digits in {} events",
+                  bytes / events, graph.events()));
 }
 
 /// The same for all events, in parts that do not separate equal times.
@@ -90,6 +98,29 @@ void EventBuilder::close_block() {
   time_.clear();
 }
 
+void EventBuilder::begin_digest(const std::string& path) {
+  if (digest_ == nullptr || digest_->path() != path) digest_ = std::make_shared<BackgroundDigest>(path);
+}
+
+void EventBuilder::renumber(const std::vector<std::int64_t>& sources, const std::vector<std::int64_t>& targets) {
+  close_block();
+  for (EventBlock& block : blocks_) block.renumber(sources, targets);
+}
+
+void EventBuilder::fill_features(std::size_t width,
+                                 const std::function<void(std::int64_t row, std::span<float> features)>& fill) {
+  close_block();
+  std::vector<std::int64_t> first{0};
+  for (const EventBlock& block : blocks_) first.push_back(first.back() + static_cast<std::int64_t>(block.rows));
+  parallel_tasks(static_cast<std::int64_t>(blocks_.size()), [&](std::int64_t b) {
+    EventBlock& block = blocks_[static_cast<std::size_t>(b)];
+    block.feature.resize(block.rows * width);
+    for (std::size_t i = 0; i < block.rows; ++i)
+      fill(first[static_cast<std::size_t>(b)] + static_cast<std::int64_t>(i),
+           std::span(block.feature).subspan(i * width, width));
+  });
+}
+
 EventBuilder EventBuilder::take() {
   close_block();
   EventBuilder rows;
@@ -113,8 +144,7 @@ void EventBuilder::append(EventBuilder&& later) {
 
 EventGraph EventBuilder::finish(const std::string& path, const std::string& format) {
   if (rows() == 0) throw InvalidInput(path, 0, 0, "the file has no data rows");
-  const auto launch = workload_threads() > 1 ? std::launch::async : std::launch::deferred;
-  std::future<std::string> digest = std::async(launch, sha256_file, path);
+  begin_digest(path);
   close_block();
   check_extras(
       blocks_, [](const EventBlock& b) -> auto& { return b.weight; }, "weight", true, path);
@@ -132,7 +162,8 @@ EventGraph EventBuilder::finish(const std::string& path, const std::string& form
   graph.vertices = static_cast<std::int64_t>(graph.original_id.size());
   move_in_time_order(blocks_, graph);
   graph.provenance.duplicates = count_duplicates(graph);
-  graph.provenance.sha256 = digest.get();
+  note_large_times(graph);
+  graph.provenance.sha256 = digest_->hex();
   *this = EventBuilder();
   return graph;
 }

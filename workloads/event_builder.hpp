@@ -2,9 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "workloads/background_digest.hpp"
 #include "workloads/event_block.hpp"
 #include "workloads/graph.hpp"
 
@@ -29,6 +33,14 @@ class EventBuilder {
 
   std::int64_t rows() const { return closed_rows_ + static_cast<std::int64_t>(source_.size()); }
 
+  /// Begins to compute the SHA-256 of `path`, which `finish` needs, beside the parsing when there are threads.
+  void begin_digest(const std::string& path);
+  /// Replaces ids, which are numbers below the sizes of the tables, by the tables' entries, which fit 32 bits.
+  void renumber(const std::vector<std::int64_t>& sources, const std::vector<std::int64_t>& targets);
+
+  /// Gives every row `width` features: `fill` writes those of one row, for several at once when there are threads.
+  void fill_features(std::size_t width, const std::function<void(std::int64_t row, std::span<float> features)>& fill);
+
   /// Appends the rows of `later` behind these.
   void append(EventBuilder&& later);
   /// All rows so far; this builder is empty then and keeps its working memory for the next rows.
@@ -37,7 +49,8 @@ class EventBuilder {
   /// The event graph of all rows: ids dense by ascending original id, events in stable time order; provenance with the
   /// file's name, SHA-256 and counts. Throws InvalidInput when there is no row, when only some rows have a weight,
   /// label or feature, or ids exceed 2^31 - 1 distinct ones. Up to 24 bytes a row while building beside weights, labels
-  /// and features, when ids fit 32 bits and times are whole numbers within 2^32 - 1 of the first; 12 bytes after.
+  /// and features, when ids fit 32 bits; after, 8 bytes and those of the packed time, which are at most 4 when a time
+  /// has few digits (packed_times.hpp). A note says so when they are more.
   /// Cost O(E) for rows in time order, O(E log E) for others, on all threads.
   EventGraph finish(const std::string& path, const std::string& format);
 
@@ -52,6 +65,7 @@ class EventBuilder {
   std::vector<std::int8_t> label_;
   std::vector<EventBlock> blocks_;
   std::int64_t closed_rows_ = 0;
+  std::shared_ptr<BackgroundDigest> digest_;
 };
 
 }  // namespace strobe

@@ -10,6 +10,7 @@
 #include "core/fields.hpp"
 #include "core/ids.hpp"
 #include "workloads/column.hpp"
+#include "workloads/time_column.hpp"
 
 namespace strobe {
 

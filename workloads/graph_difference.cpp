@@ -1,16 +1,20 @@
 // Finds the difference of two sorted snapshots. Rows are cut into ranges of about equal numbers of entries, which are
 // tasks; row_difference.hpp compares one row.
-// Invariant: lists ascend, and the entries of the earlier snapshot without `removed`, united with `added`, are the later.
-// Cost: O(z) per pair; 4 bytes read an entry of both snapshots, 4 + W with values; lists are written and copied once.
+// Invariant: lists ascend; the entries of the earlier snapshot without `removed`, united with `added`, are the later.
+// Cost: O(z) per pair; 4 bytes read an entry of both snapshots, 4 + W with values; lists are written and copied once,
+// and the memory in between is used again for one batch of pairs after the other.
 // Source: ESDG section 3.2 (common, removed and added edges).
 #include "workloads/graph_difference.hpp"
 
+#include <sys/mman.h>
+
 #include <algorithm>
+#include <cstdint>
 #include <limits>
-#include <memory>
 #include <span>
 
 #include "core/errors.hpp"
+#include "workloads/pages.hpp"
 #include "workloads/parallel.hpp"
 #include "workloads/row_difference.hpp"
 
@@ -30,42 +34,52 @@ StepView view_of(const PreparedGraph& graph, Step step) {
   return {offsets, graph.columns.data() + offsets[0], offsets[0]};
 }
 
-/// The calling thread's memory for one range: `count` positions and the room behind them, not initialised.
-std::int32_t* scratch(int list, std::int64_t count) {
-  struct Memory {
-    std::unique_ptr<std::int32_t[]> values;
-    std::int64_t size = 0;
-  };
-  thread_local Memory lists[3];
-  Memory& memory = lists[list];
-  if (memory.size < count + room_behind) {
-    memory.size = std::max(count + room_behind, 2 * entries_per_task);
-    memory.values = std::make_unique_for_overwrite<std::int32_t[]>(static_cast<std::size_t>(memory.size));
-  }
-  return memory.values.get();
-}
+/// What was found in one range of rows.
+struct Found {
+  Ends begin, end;
+};
 
-/// The lists of one range of rows; sizes.rows, .entries and .before are not set.
-template <class T, bool Values>
-GraphDifference compare_range(const PreparedGraph& graph, const StepPair& pair, const RowRange& range,
-                              const std::vector<T>& values, bool keep) {
-  const StepView from = view_of(graph, pair.from), to = view_of(graph, pair.to);
-  const std::int64_t to_entries = to.offsets[range.end] - to.offsets[range.begin];
-  const Ends begin{scratch(0, from.offsets[range.end] - from.offsets[range.begin]), scratch(1, to_entries),
-                   scratch(2, to_entries)};
-  const RowDifference<T, Values> rows(from, to, values.data() + from.first, values.data() + to.first);
-  Ends end = begin;
-  for (std::int64_t row = range.begin; row < range.end; ++row) end = rows.find(row, end);
-  GraphDifference found;
-  found.sizes.removed = end.removed - begin.removed;
-  found.sizes.added = end.added - begin.added;
-  found.sizes.changed = end.changed - begin.changed;
-  if (keep) {
-    found.removed.assign(begin.removed, end.removed);
-    found.added.assign(begin.added, end.added);
-    found.changed.assign(begin.changed, end.changed);
+/// Memory for the lists of some ranges, used again and again: touching fresh pages costs more than comparing.
+class Lists {
+ public:
+  /// Room for every list of each of `ranges` at its longest.
+  std::vector<Found> places(const PreparedGraph& graph, const std::vector<StepPair>& pairs,
+                            std::span<const RowRange> ranges, bool values) {
+    std::int64_t need = 0;
+    std::vector<std::int64_t> starts;
+    for (const RowRange& range : ranges) {
+      const std::int64_t added = entries_of(graph, pairs[range.pair].to, range) + room_behind;
+      starts.insert(starts.end(), {need, need + added, need + added + (values ? added : 0)});
+      need = starts.back() + entries_of(graph, pairs[range.pair].from, range) + room_behind;
+    }
+    const std::size_t bytes = static_cast<std::size_t>(need) * sizeof(std::int32_t);
+    if (bytes > memory_.bytes()) memory_ = Pages(bytes);
+    std::vector<Found> places;
+    auto* const at = reinterpret_cast<std::int32_t*>(memory_.data());
+    for (std::size_t i = 0; i < ranges.size(); ++i) {
+      const Ends begin{at + starts[3 * i + 2], at + starts[3 * i], at + starts[3 * i + 1]};
+      places.push_back({begin, begin});
+    }
+    return places;
   }
-  return found;
+
+ private:
+  static std::int64_t entries_of(const PreparedGraph& graph, Step step, const RowRange& range) {
+    const StepView view = view_of(graph, step);
+    return view.offsets[range.end] - view.offsets[range.begin];
+  }
+
+  Pages memory_;
+};
+
+/// Writes the lists of one range of rows from `begin` on; returns their ends.
+template <class T, bool Values>
+Ends compare_range(const PreparedGraph& graph, const StepPair& pair, const RowRange& range,
+                   const std::vector<T>& values, Ends begin) {
+  const StepView from = view_of(graph, pair.from), to = view_of(graph, pair.to);
+  const RowDifference<T, Values> rows(from, to, values.data() + from.first, values.data() + to.first);
+  for (std::int64_t row = range.begin; row < range.end; ++row) begin = rows.find(row, begin);
+  return begin;
 }
 
 /// Ranges of rows of all pairs with about `entries_per_task` entries each.
@@ -88,47 +102,79 @@ std::vector<RowRange> cut_rows(const PreparedGraph& graph, const std::vector<Ste
   return ranges;
 }
 
-/// One pair's lists from those of its ranges, which are released.
-GraphDifference join(std::span<GraphDifference> parts) {
-  if (parts.size() == 1) return std::move(parts[0]);
+/// An empty list with room for `count` positions, on large pages where these can hold it: touching small ones for the
+/// first time takes longer than finding what is written to them.
+std::vector<std::int32_t> list_for(std::int64_t count) {
+  constexpr std::uintptr_t page = std::uintptr_t{2} << 20;
+  std::vector<std::int32_t> list;
+  list.reserve(static_cast<std::size_t>(count));
+  const auto memory = reinterpret_cast<std::uintptr_t>(list.data());
+  const std::uintptr_t begin = (memory + page - 1) / page * page;
+  const std::uintptr_t end = (memory + list.capacity() * sizeof(std::int32_t)) / page * page;
+  if (begin < end) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE);  // a wish
+  return list;
+}
+
+/// One pair's counts, and with `keep` its lists, from those of its ranges.
+GraphDifference join(std::span<const Found> parts, bool keep) {
   GraphDifference all;
-  for (const GraphDifference& part : parts) {
-    all.sizes.removed += part.sizes.removed;
-    all.sizes.added += part.sizes.added;
-    all.sizes.changed += part.sizes.changed;
+  for (const Found& part : parts) {
+    all.sizes.removed += part.end.removed - part.begin.removed;
+    all.sizes.added += part.end.added - part.begin.added;
+    all.sizes.changed += part.end.changed - part.begin.changed;
   }
-  for (const auto list : {&GraphDifference::removed, &GraphDifference::added, &GraphDifference::changed}) {
-    std::size_t total = 0;
-    for (const GraphDifference& part : parts) total += (part.*list).size();
-    (all.*list).reserve(total);
-    for (GraphDifference& part : parts) {
-      (all.*list).insert((all.*list).end(), (part.*list).begin(), (part.*list).end());
-      part.*list = {};
-    }
+  if (!keep) return all;
+  all.removed = list_for(all.sizes.removed);
+  all.added = list_for(all.sizes.added);
+  all.changed = list_for(all.sizes.changed);
+  for (const Found& part : parts) {
+    all.removed.insert(all.removed.end(), part.begin.removed, part.end.removed);
+    all.added.insert(all.added.end(), part.begin.added, part.end.added);
+    all.changed.insert(all.changed.end(), part.begin.changed, part.end.changed);
   }
   return all;
+}
+
+/// Where the pairs begin that are compared together: as many as have `ranges_at_once` ranges, or one.
+std::vector<std::size_t> cut_ranges(const std::vector<RowRange>& ranges) {
+  constexpr std::size_t ranges_at_once = 32;
+  std::vector<std::size_t> starts = {0};
+  for (std::size_t i = 1; i < ranges.size(); ++i) {
+    if (ranges[i].pair != ranges[i - 1].pair && i - starts.back() >= ranges_at_once) starts.push_back(i);
+  }
+  starts.push_back(ranges.size());
+  return starts;
 }
 
 template <class T>
 std::vector<GraphDifference> find(const PreparedGraph& graph, const std::vector<StepPair>& pairs,
                                   const std::vector<T>& values, bool compare, bool keep) {
   const std::vector<RowRange> ranges = cut_rows(graph, pairs);
-  std::vector<GraphDifference> parts(ranges.size());
-  parallel_tasks(static_cast<std::int64_t>(ranges.size()), [&](std::int64_t i) {
-    const RowRange& range = ranges[static_cast<std::size_t>(i)];
-    parts[static_cast<std::size_t>(i)] = compare
-                                             ? compare_range<T, true>(graph, pairs[range.pair], range, values, keep)
-                                             : compare_range<T, false>(graph, pairs[range.pair], range, values, keep);
-  });
-  std::vector<GraphDifference> differences;
-  for (std::size_t p = 0, first = 0; p < pairs.size(); ++p) {
-    std::size_t last = first;
-    while (last < ranges.size() && ranges[last].pair == p) ++last;
-    GraphDifference& difference = differences.emplace_back(join(std::span(parts).subspan(first, last - first)));
-    difference.sizes.rows = graph.vertices;
-    difference.sizes.entries = graph.step_nonzeros(pairs[p].to);
-    difference.sizes.before = graph.step_nonzeros(pairs[p].from);
-    first = last;
+  const std::vector<std::size_t> cuts = cut_ranges(ranges);
+  std::vector<GraphDifference> differences(pairs.size());
+  Lists lists;
+  for (std::size_t c = 0; c + 1 < cuts.size(); ++c) {
+    const auto batch = std::span(ranges).subspan(cuts[c], cuts[c + 1] - cuts[c]);
+    std::vector<Found> found = lists.places(graph, pairs, batch, compare);
+    parallel_tasks(static_cast<std::int64_t>(batch.size()), [&](std::int64_t i) {
+      const RowRange& range = batch[static_cast<std::size_t>(i)];
+      Found& one = found[static_cast<std::size_t>(i)];
+      one.end = compare ? compare_range<T, true>(graph, pairs[range.pair], range, values, one.begin)
+                        : compare_range<T, false>(graph, pairs[range.pair], range, values, one.begin);
+    });
+    if (batch.empty()) break;
+    const std::size_t first = batch.front().pair, count = batch.back().pair - first + 1;
+    parallel_tasks(static_cast<std::int64_t>(count), [&](std::int64_t i) {
+      const std::size_t p = first + static_cast<std::size_t>(i);
+      const auto begin = std::find_if(batch.begin(), batch.end(), [p](const RowRange& r) { return r.pair == p; });
+      const auto end = std::find_if(begin, batch.end(), [p](const RowRange& r) { return r.pair != p; });
+      differences[p] = join(std::span(found).subspan(static_cast<std::size_t>(begin - batch.begin()),
+                                                     static_cast<std::size_t>(end - begin)),
+                            keep);
+      differences[p].sizes.rows = graph.vertices;
+      differences[p].sizes.entries = graph.step_nonzeros(pairs[p].to);
+      differences[p].sizes.before = graph.step_nonzeros(pairs[p].from);
+    });
   }
   return differences;
 }

@@ -22,6 +22,13 @@ void refuse_too_many(std::size_t distinct, const std::string& path) {
   if (distinct > most_vertices) throw InvalidInput(path, 0, 0, "the file has more than 2^31 - 1 distinct vertex ids");
 }
 
+/// Ones in a word, without a call where the machine's instruction may not be used.
+std::uint32_t count_ones(std::uint64_t word) {
+  word -= word >> 1 & 0x5555555555555555;
+  word = (word & 0x3333333333333333) + (word >> 2 & 0x3333333333333333);
+  return static_cast<std::uint32_t>(((word + (word >> 4)) & 0x0f0f0f0f0f0f0f0f) * 0x0101010101010101 >> 56);
+}
+
 /// A set of small whole numbers that knows how many members lie below each.
 class RankedBits {
  public:
@@ -51,7 +58,7 @@ class RankedBits {
   std::uint32_t number(std::int64_t id) const {
     const std::size_t w = static_cast<std::size_t>(id) / 64;
     const std::uint64_t lower = (std::uint64_t{1} << (id % 64)) - 1;
-    return below_[w] + static_cast<std::uint32_t>(std::popcount(words_[w] & lower));
+    return below_[w] + count_ones(words_[w] & lower);
   }
 
  private:

@@ -25,13 +25,13 @@ struct ParsedPart {
 };
 
 /// Parses one part; the error, if any, stays in the result.
-void parse_part(const std::string& path, const TextPart& part, const ParseLines& parse, EventBuilder& rows,
-                ParsedPart& result) {
+void parse_part(const std::string& path, const TextPart& part, std::size_t number, const ParsePart& parse,
+                EventBuilder& rows, ParsedPart& result) {
   TextReader lines(path, part);
   for (std::size_t i = 0; i < part.size && !result.has_text; ++i)
     result.has_text = part.buffer[i] != '\n' && part.buffer[i] != '\r';
   try {
-    parse(lines, rows);
+    parse(number, lines, rows);
   } catch (...) {
     result.error = std::current_exception();
   }
@@ -47,14 +47,16 @@ struct Parts {
   bool stop = false;
 };
 
-void work(TextReader& reader, const ParseLines& parse, Parts& parts) {
+void work(TextReader& reader, const ParsePart& parse, Parts& parts) {
   TextPart part;
   EventBuilder rows;  // its memory is used again for every part
   for (;;) {
     ParsedPart* result = nullptr;
+    std::size_t number = 0;
     {
       const std::lock_guard lock(parts.mutex);
       if (parts.stop) return;
+      number = parts.results.size();
       result = &parts.results.emplace_back();
       try {
         parts.stop = !reader.take_part(part, part_bytes);
@@ -65,7 +67,7 @@ void work(TextReader& reader, const ParseLines& parse, Parts& parts) {
       }
       if (parts.stop) return;
     }
-    parse_part(reader.path(), part, parse, rows, *result);
+    parse_part(reader.path(), part, number, parse, rows, *result);
     if (result->error) {
       const std::lock_guard lock(parts.mutex);
       parts.stop = true;
@@ -73,20 +75,41 @@ void work(TextReader& reader, const ParseLines& parse, Parts& parts) {
   }
 }
 
-}  // namespace
-
-std::uint64_t parse_rows(TextReader& reader, EventBuilder& events, const ParseLines& parse) {
+std::uint64_t parse_parts(TextReader& reader, EventBuilder& events, const ParsePart& parse, const MergePart& merge) {
   Parts parts;
   parallel_tasks(reader.in_memory() ? 1 : workload_threads(), [&](std::int64_t) { work(reader, parse, parts); });
   std::uint64_t lines = 0, empty = 0;
-  for (ParsedPart& part : parts.results) {
+  for (std::size_t number = 0; number < parts.results.size(); ++number) {
+    ParsedPart& part = parts.results[number];
     if (empty != 0 && part.has_text) throw InvalidInput(reader.path(), empty, 1, "the line is empty");
     if (part.error) std::rethrow_exception(part.error);
     if (empty == 0) empty = part.first_empty;
     lines += part.lines;
+    merge(number, part.rows);
     events.append(std::move(part.rows));
   }
   return lines;
+}
+
+}  // namespace
+
+std::uint64_t parse_rows(TextReader& reader, EventBuilder& events, const ParsePart& parse, const MergePart& merge) {
+  events.begin_digest(reader.path());
+  return parse_parts(reader, events, parse, merge);
+}
+
+std::uint64_t parse_rows(TextReader& reader, const std::function<void(std::size_t part, TextReader& lines)>& parse,
+                         const std::function<void(std::size_t part)>& merge) {
+  EventBuilder none;
+  return parse_parts(
+      reader, none, [&](std::size_t part, TextReader& lines, EventBuilder&) { parse(part, lines); },
+      [&](std::size_t part, EventBuilder&) { merge(part); });
+}
+
+std::uint64_t parse_rows(TextReader& reader, EventBuilder& events, const ParseLines& parse) {
+  return parse_rows(
+      reader, events, [&](std::size_t, TextReader& lines, EventBuilder& rows) { parse(lines, rows); },
+      [](std::size_t, EventBuilder&) {});
 }
 
 }  // namespace strobe

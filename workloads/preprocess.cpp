@@ -1,6 +1,6 @@
 // Smoothing, normalised Laplacian and first-layer product.
-// Returns: graphs whose rows are sums of the same row over the last w steps (M-transform: averaged; edge life: added),
-// optionally as D^-1/2 (A + I) D^-1/2 and multiplied with X.
+// Returns: graphs whose rows are sums of the same row over the last w steps (M-transform: averaged, or added with the
+// weights 1 / distance; edge life: added), optionally as D^-1/2 (A + I) D^-1/2 and multiplied with X.
 // Invariants: columns of a row are sorted and distinct; sums run from the oldest step to the newest, in double; the
 // result is rounded once. A row's merge touches only that row of w snapshots, so steps are computed side by side and
 // the result does not depend on the number of threads.
@@ -34,16 +34,20 @@ struct Entry {
   double value;
 };
 
-/// The steps whose rows are summed for step t, and what the sum is divided by.
+/// The steps whose rows are summed for step t, and what the sum is divided by. When it fades, step s of the last t
+/// counts 1 / (t - s + 1).
 struct Span {
   std::int64_t first = 0, last = 0;
   double divisor = 1;
+  bool fades = false;
+  double weight(std::int64_t s) const { return fades ? 1.0 / static_cast<double>(last - s + 1) : 1.0; }
 };
 
-Span smoothing_span(const std::string& smooth, std::int64_t window, std::int64_t t) {
+Span smoothing_span(const std::string& smooth, std::int64_t window, std::int64_t t, const std::string& m = "row_mean") {
   if (smooth == "none") return {t, t, 1};
   const std::int64_t first = std::max<std::int64_t>(0, t - window + 1);
-  return {first, t, smooth == "m_product" ? static_cast<double>(t - first + 1) : 1.0};
+  const bool mean = smooth == "m_product" && m == "row_mean";
+  return {first, t, mean ? static_cast<double>(t - first + 1) : 1.0, smooth == "m_product" && !mean};
 }
 
 /// Sums row v of consecutive snapshots by merging their sorted columns one snapshot at a time.
@@ -58,20 +62,21 @@ class RowMerger {
       const Snapshot& snapshot = *graph_.snapshots[static_cast<std::size_t>(s)];
       const auto begin = static_cast<std::size_t>(snapshot.row_offsets[v]);
       const auto end = static_cast<std::size_t>(snapshot.row_offsets[v + 1]);
-      if (begin != end) add(snapshot.columns.data() + begin, snapshot.values.data() + begin, end - begin);
+      if (begin == end) continue;
+      add(snapshot.columns.data() + begin, snapshot.values.data() + begin, end - begin, span_.weight(s));
     }
     return sum_;
   }
 
  private:
-  void add(const VertexId* columns, const float* values, std::size_t count) {
+  void add(const VertexId* columns, const float* values, std::size_t count, double weight) {
     next_.resize(sum_.size() + count);
     const Entry* left = sum_.data();
     const Entry* const left_end = left + sum_.size();
     Entry* out = next_.data();
     for (std::size_t j = 0; j < count; ++j, ++out) {
       while (left != left_end && left->column < columns[j]) *out++ = *left++;
-      *out = {columns[j], static_cast<double>(values[j])};
+      *out = {columns[j], weight * static_cast<double>(values[j])};
       if (left != left_end && left->column == columns[j]) out->value += (left++)->value;
     }
     while (left != left_end) *out++ = *left++;
@@ -179,13 +184,14 @@ void make_walk(SmoothStep& step, std::int64_t t) {
   }
 }
 
-/// Mean of X over the steps of `span` (a span of one step gives X itself). [N * F]
+/// Mean or fading sum of X over the steps of `span` (a span of one step gives X itself). [N * F]
 std::vector<double> smooth_features(const SnapshotGraph& graph, Span span) {
   const auto size = static_cast<std::size_t>(graph.vertices * graph.feature_width);
   std::vector<double> sum(size, 0.0);
   for (std::int64_t s = span.first; s <= span.last; ++s) {
     const float* features = graph.features.data() + static_cast<std::size_t>(s) * size;
-    for (std::size_t i = 0; i < size; ++i) sum[i] += static_cast<double>(features[i]);
+    const double weight = span.weight(s);
+    for (std::size_t i = 0; i < size; ++i) sum[i] += weight * static_cast<double>(features[i]);
   }
   for (double& value : sum) value /= span.divisor;
   return sum;
@@ -206,11 +212,12 @@ std::vector<double> multiply(const SmoothStep& a, const std::vector<double>& x, 
 }
 
 SmoothStep prepare_step(const SnapshotGraph& graph, const Preprocessing& what, std::int64_t t) {
-  SmoothStep step = smooth_adjacency(graph, smoothing_span(what.smooth, what.window, t), what.laplacian);
+  SmoothStep step = smooth_adjacency(graph, smoothing_span(what.smooth, what.window, t, what.m), what.laplacian);
   if (what.laplacian) normalise(step, t);
   if (what.walk == "out") step = transposed(step);
   if (what.walk != "none") make_walk(step, t);
-  step.features = smooth_features(graph, smoothing_span(what.smooth_features ? "m_product" : "none", what.window, t));
+  const char* const smooth = what.smooth_features ? "m_product" : "none";
+  step.features = smooth_features(graph, smoothing_span(smooth, what.window, t, what.m));
   if (what.precompute_first_product) {
     step.features = multiply(step, step.features, static_cast<std::size_t>(graph.feature_width));
   }
@@ -234,6 +241,8 @@ void check(const SnapshotGraph& graph, const Preprocessing& what, std::int64_t s
   if (what.smooth != "none" && what.smooth != "m_product" && what.smooth != "edge_life") {
     throw InvalidRequest("smooth", unknown_name_message("smoothing", what.smooth, {"none", "m_product", "edge_life"}));
   }
+  if (what.m != "row_mean" && what.m != "inverse_distance")
+    throw InvalidRequest("m", unknown_name_message("M-transform", what.m, {"row_mean", "inverse_distance"}));
   if (what.walk != "none" && what.walk != "in" && what.walk != "out") {
     throw InvalidRequest("walk", unknown_name_message("walk", what.walk, {"none", "in", "out"}));
   }

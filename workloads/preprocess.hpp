@@ -21,6 +21,7 @@ struct Preprocessing {
   std::string walk = "none";             // in: rows of A scaled to sum 1, a step of a random walk against the edges;
                                          // out: rows of A^T, a step along them; needs laplacian = false
   bool precompute_first_product = true;  // A~ X, the first layer's aggregation
+  std::string m = "row_mean";            // of the M-transform: row_mean, or inverse_distance: M[t, s] = 1 / (t - s + 1)
 };
 
 /// By how many cells the cells of a graph are read, when only its shape is known.

@@ -92,11 +92,15 @@ class RowDifference {
     return n >= 16 ? 0xffffu : (1u << static_cast<unsigned>(n)) - 1u;
   }
 
+  /// first, first + 1, ...
+  [[gnu::always_inline]] static __m512i positions_from(std::int64_t first) {
+    const __m512i count = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    return _mm512_add_epi32(count, _mm512_set1_epi32(static_cast<std::int32_t>(first)));
+  }
+
   /// Positions first, first + 1, ... of the set lanes.
   [[gnu::always_inline]] static std::int32_t* put_lanes(std::int32_t* end, std::int64_t first, std::uint32_t set) {
-    const __m512i count = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-    const __m512i positions = _mm512_add_epi32(count, _mm512_set1_epi32(static_cast<std::int32_t>(first)));
-    _mm512_storeu_si512(end, _mm512_maskz_compress_epi32(static_cast<__mmask16>(set), positions));
+    _mm512_storeu_si512(end, _mm512_maskz_compress_epi32(static_cast<__mmask16>(set), positions_from(first)));
     return end + std::popcount(set);
   }
 
@@ -116,9 +120,20 @@ class RowDifference {
     }
   }
 
-  /// The k-th matched lane of one window is the k-th of the other: both ascend.
+  /// The k-th matched lane of one window is the k-th of the other: both ascend. Values of windows without a match are
+  /// not read.
   [[gnu::always_inline]] std::int32_t* put_changed(std::int32_t* end, std::int64_t a, std::int64_t b,
                                                    Matches common) const {
+    if (common.a == 0) return end;
+    if constexpr (sizeof(T) == 4) {
+      const auto left = static_cast<__mmask16>(common.a), right = static_cast<__mmask16>(common.b);
+      const __m512i before = _mm512_maskz_compress_epi32(left, _mm512_maskz_loadu_epi32(left, a_values_ + a));
+      const __m512i after = _mm512_maskz_compress_epi32(right, _mm512_maskz_loadu_epi32(right, b_values_ + b));
+      const std::uint32_t changed = _mm512_cmpneq_epi32_mask(before, after);  // behind the matches both are 0
+      const __m512i places = _mm512_maskz_compress_epi32(right, positions_from(b));
+      _mm512_storeu_si512(end, _mm512_maskz_compress_epi32(static_cast<__mmask16>(changed), places));
+      return end + std::popcount(changed);
+    }
     std::int32_t left[16], right[16];
     put_lanes(left, a, common.a);
     const std::int64_t count = put_lanes(right, b, common.b) - right;

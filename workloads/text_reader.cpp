@@ -11,6 +11,7 @@
 #include <limits>
 
 #include "core/errors.hpp"
+#include "workloads/text_numbers.hpp"
 
 namespace strobe {
 namespace {
@@ -20,20 +21,6 @@ constexpr std::size_t first_buffer = std::size_t{1} << 17;
 constexpr double year_9999_end = 253402300799.0;  // seconds from 1970 to the last second of the year 9999
 constexpr double year_1_begin = -62135596800.0;
 constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
-
-bool is_blank(char c) { return c == ' ' || c == '\t'; }
-
-/// A field of 1 to 18 digits and nothing else, which is what most fields are; -1 for any other.
-std::int64_t digits_only(std::string_view text) {
-  if (text.empty() || text.size() > 18) return -1;
-  std::uint64_t value = 0, odd = 0;
-  for (const char c : text) {
-    const auto digit = static_cast<std::uint64_t>(static_cast<unsigned char>(c)) - '0';
-    odd |= static_cast<std::uint64_t>(digit > 9);
-    value = 10 * value + digit;
-  }
-  return odd != 0 ? -1 : static_cast<std::int64_t>(value);
-}
 
 /// Takes the parts of a date off the front of a text.
 struct Scanner {
@@ -214,31 +201,26 @@ void TextReader::check_text() const {
 
 const std::vector<Token>& TextReader::split_blanks() {
   tokens_.clear();
-  const char* const begin = line_.data();
-  const char* const end = begin + line_.size();
-  for (const char* at = begin; at < end;) {
-    if (is_blank(*at)) {
-      ++at;
-      continue;
-    }
-    const char* const field = at;
-    while (at < end && !is_blank(*at)) ++at;
-    tokens_.push_back({{field, static_cast<std::size_t>(at - field)}, static_cast<std::uint64_t>(field - begin) + 1});
-  }
+  std::size_t begin = 0;
+  const auto end_field = [&](std::size_t end) {
+    if (end > begin) tokens_.push_back({line_.substr(begin, end - begin), begin + 1});
+    begin = end + 1;
+  };
+  for_each_separator(line_, ' ', '\t', end_field);
+  end_field(line_.size());
   return tokens_;
 }
 
 const std::vector<Token>& TextReader::split_commas() {
   tokens_.clear();
-  const char* const begin = line_.data();
-  const char* const end = begin + line_.size();
-  for (const char* field = begin;; ++field) {
-    const char* at = field;
-    while (at < end && *at != ',') ++at;
-    tokens_.push_back({{field, static_cast<std::size_t>(at - field)}, static_cast<std::uint64_t>(field - begin) + 1});
-    if (at == end) return tokens_;
-    field = at;
-  }
+  std::size_t begin = 0;
+  const auto end_field = [&](std::size_t end) {
+    tokens_.push_back({line_.substr(begin, end - begin), begin + 1});
+    begin = end + 1;
+  };
+  for_each_separator(line_, ',', ',', end_field);
+  end_field(line_.size());
+  return tokens_;
 }
 
 std::int64_t TextReader::whole(const Token& token, const char* what, std::int64_t minimum) const {
@@ -262,9 +244,8 @@ std::int64_t TextReader::whole(const Token& token, const char* what, std::int64_
 double TextReader::real(const Token& token, const char* what) const {
   const char* const begin = token.text.data();
   const char* const end = begin + token.text.size();
-  const std::int64_t integer = digits_only(token.text);
-  if (integer >= 0) return static_cast<double>(integer);
   double value = 0;
+  if (short_decimal(token.text, value)) return value;
   const auto [stop, error] = std::from_chars(begin, end, value);
   if (error == std::errc::result_out_of_range && stop == end) {
     fail(token.column, fmt::format("{} {} is out of a double's range", what, printable(token.text)));

@@ -1,17 +1,19 @@
 // Stable parallel sort of events by time: a distribution into buckets of neighbouring times, then a sort per bucket.
-// Returns columns in time order, ties in the order of the rows. Times take 4 bytes each when all are whole numbers
-// within 2^32 - 1 of the first, else 8.
+// Returns columns in time order, ties in the order of the rows. While they are sorted, times take 4 bytes each when all
+// are whole numbers within 2^32 - 1 of the first, else 8; then they are packed (packed_times.cpp).
 // Invariants: bounds of buckets are times that occur (or their successors), so equal times share one bucket; threads
 // write a bucket in the order of the rows. A time that fills a bucket gets one for itself and needs no sort.
 // Cost: O(E log B) + O(E log(E / B)) with B <= 2048 buckets, each event moved twice; rows in order are only copied.
 #include "workloads/time_order.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
 
+#include "workloads/ordered_bits.hpp"
 #include "workloads/parallel.hpp"
 
 namespace strobe {
@@ -30,6 +32,52 @@ struct BlockLanes {
   std::vector<const std::byte*> lanes;
   std::vector<std::byte> times;  // in the result's form
 };
+
+/// Sorts by `time_of(key)`, whole numbers below 2^bits, and keeps the order of equal ones: counting sorts by 11 bits,
+/// the lowest first.
+template <class Key, class TimeOf>
+void radix_sort(std::vector<Key>& keys, unsigned bits, const TimeOf& time_of) {
+  constexpr unsigned digit_bits = 11;
+  std::vector<Key> next(keys.size());
+  for (unsigned shift = 0; shift < bits; shift += digit_bits) {
+    const auto digit = [&](const Key& key) { return time_of(key) >> shift & ((1u << digit_bits) - 1); };
+    std::array<std::uint32_t, (1u << digit_bits) + 1> at{};
+    for (const Key& key : keys) ++at[digit(key) + 1];
+    for (std::size_t d = 1; d < at.size(); ++d) at[d] += at[d - 1];
+    for (const Key& key : keys) next[at[digit(key)]++] = key;
+    keys.swap(next);
+  }
+}
+
+/// The stable order of times that are distances from a base.
+std::vector<std::uint32_t> stable_order(std::span<const std::uint32_t> times) {
+  constexpr unsigned position_bits = 32;
+  const auto [least, most] = std::minmax_element(times.begin(), times.end());
+  std::vector<std::uint64_t> keys(times.size());
+  for (std::size_t i = 0; i < times.size(); ++i) keys[i] = std::uint64_t{times[i] - *least} << position_bits | i;
+  radix_sort(keys, static_cast<unsigned>(std::bit_width(*most - *least)),
+             [](std::uint64_t key) { return key >> position_bits; });
+  std::vector<std::uint32_t> order(times.size());
+  std::transform(keys.begin(), keys.end(), order.begin(), [](auto key) { return static_cast<std::uint32_t>(key); });
+  return order;
+}
+
+/// The stable order of doubles; zeros of both signs are one time.
+std::vector<std::uint32_t> stable_order(std::span<const double> times) {
+  struct Key {
+    std::uint64_t time;
+    std::uint32_t position;
+  };
+  const auto [least, most] = std::minmax_element(times.begin(), times.end());
+  const std::uint64_t first = ordered_bits(*least + 0.0);
+  std::vector<Key> keys(times.size());
+  for (std::uint32_t i = 0; i < times.size(); ++i) keys[i] = {ordered_bits(times[i] + 0.0) - first, i};
+  radix_sort(keys, static_cast<unsigned>(std::bit_width(ordered_bits(*most + 0.0) - first)),
+             [](const Key& key) { return key.time; });
+  std::vector<std::uint32_t> order(times.size());
+  std::transform(keys.begin(), keys.end(), order.begin(), [](const Key& key) { return key.position; });
+  return order;
+}
 
 class TimeOrder {
  public:
@@ -92,8 +140,7 @@ class TimeOrder {
   }
 
   void finish(EventGraph& graph) {
-    graph.time = compact_ ? TimeColumn(base_, make_column<std::uint32_t>(std::move(lanes_[0].memory), rows_))
-                          : TimeColumn(make_column<double>(std::move(lanes_[0].memory), rows_));
+    graph.time = take_times();
     graph.source = make_column<VertexId>(std::move(lanes_[1].memory), rows_);
     graph.target = make_column<VertexId>(std::move(lanes_[2].memory), rows_);
     graph.weight = make_column<float>(std::move(lanes_[3].memory), lanes_[3].width > 0 ? rows_ : 0);
@@ -104,6 +151,22 @@ class TimeOrder {
   }
 
  private:
+  /// The sorted times from the lane, packed when that is smaller.
+  TimeColumn take_times() {
+    const auto* const distances = reinterpret_cast<const std::uint32_t*>(lanes_[0].memory.data());
+    const auto* const doubles = reinterpret_cast<const double*>(lanes_[0].memory.data());
+    const auto copy_to = [&](std::size_t first, std::span<double> out) {
+      for (std::size_t i = 0; i < out.size(); ++i)
+        out[i] = compact_ ? base_ + static_cast<double>(distances[first + i]) : doubles[first + i];
+    };
+    PackedTimes packed = PackedTimes::pack(rows_, copy_to);
+    if (!packed.empty()) return TimeColumn(std::move(packed));
+    if (!compact_) return TimeColumn(make_column<double>(std::move(lanes_[0].memory), rows_));
+    std::vector<double> times(rows_);
+    copy_to(0, times);
+    return TimeColumn(std::move(times));
+  }
+
   void for_each_block(const std::function<void(std::size_t)>& visit) {
     parallel_tasks(static_cast<std::int64_t>(blocks_.size()),
                    [&](std::int64_t b) { visit(static_cast<std::size_t>(b)); });
@@ -222,26 +285,8 @@ class TimeOrder {
   template <class Time>
   std::vector<std::uint32_t> order_of(std::size_t begin, std::size_t end) const {
     const std::span<const Time> times(reinterpret_cast<const Time*>(lanes_[0].memory.data()) + begin, end - begin);
-    std::vector<std::uint32_t> order;
-    if (std::is_sorted(times.begin(), times.end())) return order;
-    order.reserve(times.size());
-    using Key = std::conditional_t<std::is_same_v<Time, double>, std::pair<double, std::uint32_t>, std::uint64_t>;
-    std::vector<Key> keys;
-    keys.reserve(times.size());
-    for (std::uint32_t i = 0; i < times.size(); ++i) {
-      if constexpr (std::is_same_v<Time, double>)
-        keys.push_back({times[i], i});
-      else
-        keys.push_back(std::uint64_t{times[i]} << 32 | i);
-    }
-    std::sort(keys.begin(), keys.end());
-    for (const Key& key : keys) {
-      if constexpr (std::is_same_v<Time, double>)
-        order.push_back(key.second);
-      else
-        order.push_back(static_cast<std::uint32_t>(key));
-    }
-    return order;
+    if (std::is_sorted(times.begin(), times.end())) return {};
+    return stable_order(times);
   }
 
   std::vector<EventBlock>& blocks_;

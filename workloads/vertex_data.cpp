@@ -97,6 +97,14 @@ VertexId find_vertex(const EventGraph& graph, std::int64_t original_id) {
   return found ? static_cast<VertexId>(at - graph.original_id.begin()) : -1;
 }
 
+void append(TimedLabels& labels, const TimedLabels& more) {
+  const auto add = [](auto& to, const auto& from) { to.insert(to.end(), from.begin(), from.end()); };
+  add(labels.vertex, more.vertex);
+  add(labels.time, more.time);
+  add(labels.label, more.label);
+  add(labels.share, more.share);
+}
+
 void sort_by_time(TimedLabels& labels) {
   std::vector<std::size_t> order(labels.time.size());
   std::iota(order.begin(), order.end(), std::size_t{0});

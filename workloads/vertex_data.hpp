@@ -10,6 +10,9 @@ namespace strobe {
 /// The number of the vertex with this original id, -1 when no event has it.
 VertexId find_vertex(const EventGraph& graph, std::int64_t original_id);
 
+/// Puts the labels of `more` behind those of `labels`.
+void append(TimedLabels& labels, const TimedLabels& more);
+
 /// Sorts by time, ties in their order.
 void sort_by_time(TimedLabels& labels);
 

@@ -51,8 +51,8 @@ Cut cut_by_length(const EventGraph& events, double length, double stride, const 
   const double first = events.time.front(), end = events.time.back();
   check_steps(std::floor((end - first) / stride) + 1, events.vertices, where);
   const auto before = [&](double time, std::size_t from) {
-    while (from < events.time.size() && events.time[from] < time) ++from;
-    return from;
+    const auto begin = events.time.begin() + static_cast<std::ptrdiff_t>(from);
+    return static_cast<std::size_t>(std::lower_bound(begin, events.time.end(), time) - events.time.begin());
   };
   // A window of seconds that holds the last event ends after it, so it may have been cut off; integer steps tell.
   const double filled_until = events.stepped ? end + 1 : end;
@@ -83,7 +83,9 @@ Cut cut_by_count(const EventGraph& events, std::int64_t count) {
   for (std::int64_t k = 0; k < count; ++k) {
     const std::size_t begin = next;
     const double close = first + static_cast<double>(k + 1) * length;
-    while (next < events.time.size() && (k + 1 == count || events.time[next] < close)) ++next;
+    const auto from = events.time.begin() + static_cast<std::ptrdiff_t>(next);
+    const auto end = k + 1 == count ? events.time.end() : std::lower_bound(from, events.time.end(), close);
+    next = static_cast<std::size_t>(end - events.time.begin());
     cut.add(first + static_cast<double>(k) * length, begin, next, false);
   }
   return cut;

@@ -135,6 +135,66 @@ void check_all_reduce(Device& device, Communicator& c, std::int64_t rows, std::i
                 [&](std::int64_t i) { return sum_in_rank_order<T>(c.size(), i); });
 }
 
+/// Rank r has three rows for everyone else, in two pieces, and takes theirs into pieces of another cut, last rows
+/// first.
+struct PieceLists {
+  std::vector<PeerRows> rows;
+  ExchangePieces pieces;
+  explicit PieceLists(Communicator& c) : rows(static_cast<std::size_t>(c.size())) {
+    PeerPieces out(rows.size()), in(rows.size());
+    for (std::int64_t q = 0; q < c.size(); ++q) {
+      if (q == c.rank()) continue;
+      const auto peer = static_cast<std::size_t>(q);
+      rows[peer].count = 3;
+      out[peer] = {{4 * q + 1, 1}, {4 * q + 2, 2}};
+      in[peer] = {{4 * q + 2, 2}, {4 * q, 1}};
+    }
+    pieces.send = std::make_shared<const PeerPieces>(std::move(out));
+    pieces.receive = std::make_shared<const PeerPieces>(std::move(in));
+  }
+};
+
+void all_to_all_v_in_pieces(Device& device, Communicator& c) {
+  const Tensor send = filled<float>(device, 4 * c.size(), 2, c.rank());
+  Tensor receive = device.allocate(4 * c.size(), 2, ElementType::f32);
+  std::fill_n(receive.data<float>(), receive.elements(), -7.0f);
+  const PieceLists lists(c);
+  const auto exchange = [&](const ExchangePieces& pieces) {
+    Request request = c.start_all_to_all_v(send, lists.rows, receive, lists.rows, Traffic::redistribute, pieces);
+    const auto bytes = static_cast<std::uint64_t>(3 * 8 * (c.size() - 1));
+    expect(request.collective.sent_bytes == bytes, c, "pieces send other bytes than their rows");
+    c.wait(request);
+  };
+  const auto refused = [&](const ExchangePieces& pieces, std::string_view what) {
+    try {
+      c.start_all_to_all_v(send, lists.rows, receive, lists.rows, Traffic::redistribute, pieces);
+    } catch (const Error&) {
+      return;
+    }
+    expect(false, c, fmt::format("{} are not refused", what));
+  };
+  if (!c.moves_pieces()) return refused(lists.pieces, "pieces where they do not move");
+  PeerPieces beyond = *lists.pieces.send, fewer = beyond;
+  beyond[static_cast<std::size_t>(c.rank())] = {{4 * c.size(), 1}};
+  fewer[static_cast<std::size_t>(c.rank())] = {{0, 1}};
+  refused({std::make_shared<const PeerPieces>(beyond), nullptr}, "pieces beyond the tensor");
+  refused({nullptr, std::make_shared<const PeerPieces>(fewer)}, "pieces of another number of rows");
+  refused({std::make_shared<const PeerPieces>(), nullptr}, "pieces for other ranks");
+  exchange(lists.pieces);
+  for (std::int64_t q = 0; q < c.size(); ++q) {
+    constexpr std::int64_t unwritten = -1;
+    const std::int64_t first = 4 * c.rank() + 1;  // of the peer's rows for this rank
+    const std::int64_t from[] = {first + 2, unwritten, first, first + 1};
+    for (std::int64_t row = 0; row < 4; ++row) {
+      const std::int64_t source = q == c.rank() ? unwritten : from[row];
+      const auto wanted = [&](std::int64_t k) {
+        return source < 0 ? -7.0f : sample<float>(static_cast<int>(q), source * 2 + k);
+      };
+      expect_values(c, receive.data<float>() + (4 * q + row) * 2, 2, fmt::format("piece row {} of {}", row, q), wanted);
+    }
+  }
+}
+
 template <class T>
 void all_reduce(Device& device, Communicator& c) {
   check_all_reduce<T>(device, c, 0, 3);
@@ -261,6 +321,7 @@ constexpr CollectiveCase cases[] = {
     {"all_to_all_v i64", all_to_all_v<std::int64_t>},
     {"all_to_all_v of nothing", all_to_all_v_of_nothing},
     {"all_to_all_v leaves other rows", all_to_all_v_leaves_other_rows},
+    {"all_to_all_v in pieces", all_to_all_v_in_pieces},
     {"all_reduce f32", all_reduce<float>},
     {"all_reduce f64", all_reduce<double>},
     {"all_reduce i32", all_reduce<std::int32_t>},

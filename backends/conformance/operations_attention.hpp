@@ -12,21 +12,27 @@ struct GraphAttentionShape {
   std::int64_t rows, halo, most, heads, depth;
   bool weighted, transpose;
   double sharpness;
+  double dropped = 0;
 
   std::int64_t width() const { return heads * depth; }
   std::string name() const {
     return std::to_string(rows) + " rows, " + std::to_string(heads) + " heads of " + std::to_string(depth) +
-           (weighted ? ", weighted" : "") + (transpose ? ", transpose" : "") + (sharpness > 1 ? ", sharp" : "");
+           (weighted ? ", weighted" : "") + (transpose ? ", transpose" : "") + (sharpness > 1 ? ", sharp" : "") +
+           (dropped > 0 ? ", dropout" : "");
   }
 };
 
 inline const std::vector<GraphAttentionShape>& graph_attention_shapes() {
   static const std::vector<GraphAttentionShape> shapes{
-      {0, 0, 3, 2, 3, false, true, 1},    {1, 0, 1, 1, 1, false, true, 1},    {9, 3, 4, 2, 3, false, true, 1},
-      {200, 50, 9, 2, 3, false, true, 1}, {60, 7, 30, 2, 3, false, true, 40}, {40, 0, 6, 3, 5, false, true, 1},
-      {30, 5, 8, 8, 8, false, true, 1},   {20, 3, 5, 4, 4, false, false, 1},  {25, 4, 6, 2, 3, true, true, 1},
-      {300, 10, 4, 1, 2, false, true, 1}, {15, 2, 4, 16, 4, false, true, 1},  {20, 2, 5, 1, 70, false, true, 1},
-      {140, 0, 3, 7, 1, false, true, 1}};
+      {0, 0, 3, 2, 3, false, true, 1},       {1, 0, 1, 1, 1, false, true, 1},
+      {9, 3, 4, 2, 3, false, true, 1},       {200, 50, 9, 2, 3, false, true, 1},
+      {60, 7, 30, 2, 3, false, true, 40},    {40, 0, 6, 3, 5, false, true, 1},
+      {30, 5, 8, 8, 8, false, true, 1},      {20, 3, 5, 4, 4, false, false, 1},
+      {25, 4, 6, 2, 3, true, true, 1},       {300, 10, 4, 1, 2, false, true, 1},
+      {15, 2, 4, 16, 4, false, true, 1},     {20, 2, 5, 1, 70, false, true, 1},
+      {140, 0, 3, 7, 1, false, true, 1},     {120, 30, 9, 2, 3, false, true, 1, 0.3},
+      {40, 0, 6, 7, 2, false, true, 1, 0.5}, {60, 7, 30, 2, 3, false, true, 40, 0.5},
+      {25, 4, 6, 2, 3, true, false, 1, 0.1}};
   return shapes;
 }
 
@@ -81,6 +87,27 @@ struct GraphAttentionInput {
   }
 };
 
+/// Cells of 3 steps of 1000 vertices as rows, other vertices as columns; seed beyond 32 bits.
+inline AttentionDropout edge_dropout(Device& device, const GraphAttentionShape& s) {
+  if (s.dropped == 0) return {};
+  std::vector<std::int64_t> ids;
+  std::vector<std::int32_t> columns;
+  for (std::int64_t r = 0; r < s.rows; ++r) ids.push_back(7 * r + r % 3 * 1000);
+  for (std::int64_t c = 0; c < s.rows + s.halo; ++c) columns.push_back(static_cast<std::int32_t>(999 - 3 * c));
+  return {s.dropped, (std::uint64_t{5} << 40) + 7, 67, upload(device, ids), upload(device, columns), 1000};
+}
+
+/// The factor of one edge, from the definition.
+inline double edge_factor(const GraphAttentionShape& s, std::int64_t row, std::int64_t column, std::int64_t head) {
+  if (s.dropped == 0) return 1;
+  const auto words =
+      philox({static_cast<std::uint32_t>(7 * row + row % 3 * 1000), static_cast<std::uint32_t>(head / 4) * 65536u,
+              static_cast<std::uint32_t>(999 - 3 * column), 67u},
+             {7u, (5u << 8) ^ (33u << 24)});
+  const double drawn = static_cast<double>(words[static_cast<std::size_t>(head % 4)]) * 0x1.0p-32;
+  return drawn < s.dropped ? 0.0 : 1.0 / (1.0 - s.dropped);
+}
+
 struct JudgedGraphAttention {
   ScalarTape tape;
   std::vector<Scalar> f, left, right;
@@ -128,7 +155,8 @@ struct JudgedGraphAttention {
       Scalar sum = tape.constant(0), tilted = tape.constant(0);
       for (std::size_t k = begin; k < end; ++k) {
         const Scalar term =
-            tape.multiply(weights[k - begin], f[static_cast<std::size_t>(in.indices[k] * s.width() + d)]);
+            tape.scale(tape.multiply(weights[k - begin], f[static_cast<std::size_t>(in.indices[k] * s.width() + d)]),
+                       edge_factor(s, r, in.indices[k], h));
         sum = tape.add(sum, term);
         tilted = tape.add(tilted, tape.scale(term, slope[k - begin]));
       }
@@ -155,6 +183,7 @@ inline std::vector<Output> judge_graph_attention(Device& device, const GraphAtte
   op.workspace = device.allocate(graph_attention_workspace(s.rows, op.a.columns, s.heads, s.width(), false), 1);
   op.heads = s.heads;
   op.weighted = s.weighted;
+  op.dropout = edge_dropout(device, s);
   device.run(op);
   return {{"y", download(device, op.y), judged(judge.tape, judge.y)},
           {"z", download(device, op.z), judged(judge.tape, judge.z)},
@@ -184,6 +213,7 @@ inline std::vector<Output> judge_graph_attention_backward(Device& device, const 
   op.heads = s.heads;
   op.weighted = s.weighted;
   op.accumulate_df = accumulate;
+  op.dropout = edge_dropout(device, s);
   device.run(op);
   return {{"df", download(device, op.df),
            judged_gradients(judge.tape, judge.f, accumulate ? in.df : std::vector<double>(in.df.size(), 0.0))},
@@ -207,20 +237,40 @@ inline std::vector<OperationCase> graph_attention_cases(bool backward) {
 /// Attention over time of n vertices whose queries begin at step `first`.
 struct TemporalShape {
   std::int64_t first, steps, vertices, heads, depth;
+  double dropped = 0;
 
   std::int64_t width() const { return heads * depth; }
   std::int64_t total() const { return first + steps; }
   std::string name() const {
     return std::to_string(steps) + " steps after " + std::to_string(first) + ", " + std::to_string(vertices) +
-           " vertices, " + std::to_string(heads) + " heads of " + std::to_string(depth);
+           " vertices, " + std::to_string(heads) + " heads of " + std::to_string(depth) +
+           (dropped > 0 ? ", dropout" : "");
   }
 };
 
 inline const std::vector<TemporalShape>& temporal_shapes() {
   static const std::vector<TemporalShape> shapes{
-      {0, 1, 1, 1, 1},  {0, 3, 0, 2, 3}, {0, 5, 7, 2, 3}, {3, 4, 17, 2, 3},  {0, 40, 3, 2, 3},  {0, 4, 60, 1, 6},
-      {2, 3, 35, 3, 2}, {0, 6, 5, 8, 8}, {1, 2, 9, 2, 5}, {0, 7, 130, 1, 4}, {0, 3, 600, 6, 1}, {0, 2, 18, 4, 16}};
+      {0, 1, 1, 1, 1},   {0, 3, 0, 2, 3},   {0, 5, 7, 2, 3},       {3, 4, 17, 2, 3},    {0, 40, 3, 2, 3},
+      {0, 4, 60, 1, 6},  {2, 3, 35, 3, 2},  {0, 6, 5, 8, 8},       {1, 2, 9, 2, 5},     {0, 7, 130, 1, 4},
+      {0, 3, 600, 6, 1}, {0, 2, 18, 4, 16}, {0, 6, 19, 2, 3, 0.5}, {3, 4, 5, 3, 2, 0.2}};
   return shapes;
+}
+
+inline AttentionDropout past_dropout(Device& device, const TemporalShape& s) {
+  if (s.dropped == 0) return {};
+  std::vector<std::int64_t> ids;
+  for (std::int64_t v = 0; v < s.vertices; ++v) ids.push_back(2000 + 9 * v);
+  return {s.dropped, (std::uint64_t{5} << 40) + 7, 67, upload(device, ids), {}, 1000};
+}
+
+inline double past_factor(const TemporalShape& s, std::int64_t vertex, std::int64_t t, std::int64_t step,
+                          std::int64_t head) {
+  if (s.dropped == 0) return 1;
+  const auto words = philox({static_cast<std::uint32_t>(1000 * t + 9 * vertex),
+                             static_cast<std::uint32_t>(head) * 65536u, static_cast<std::uint32_t>(step / 4), 67u},
+                            {7u, (5u << 8) ^ (34u << 24)});
+  const double drawn = static_cast<double>(words[static_cast<std::size_t>(step % 4)]) * 0x1.0p-32;
+  return drawn < s.dropped ? 0.0 : 1.0 / (1.0 - s.dropped);
 }
 
 struct JudgedTemporal {
@@ -259,7 +309,8 @@ struct JudgedTemporal {
     for (std::int64_t d = 0; d < s.depth; ++d) {
       Scalar sum = tape.constant(0);
       for (std::int64_t step = 0; step <= t; ++step)
-        sum = tape.multiply_add(weights[static_cast<std::size_t>(step)], at(step, 2, d), sum);
+        sum = tape.multiply_add(tape.scale(weights[static_cast<std::size_t>(step)], past_factor(s, v, t, step, h)),
+                                at(step, 2, d), sum);
       o.push_back(tape.divide(sum, total));
     }
   }
@@ -274,8 +325,14 @@ inline std::vector<Output> judge_temporal_attention(Device& device, const Tempor
   JudgedTemporal judge(s, projected, offsets, scale);
   const Tensor x = upload(device, projected, rows, columns), shifts = upload(device, offsets, s.total(), columns);
   if (!backward) {
-    const TemporalAttention op{x,       shifts, device.allocate(s.steps * s.vertices, s.width()), s.first, s.steps,
-                               s.heads, scale};
+    const TemporalAttention op{x,
+                               shifts,
+                               device.allocate(s.steps * s.vertices, s.width()),
+                               s.first,
+                               s.steps,
+                               s.heads,
+                               scale,
+                               past_dropout(device, s)};
     device.run(op);
     return {{"o", download(device, op.o), judged(judge.tape, judge.o)}};
   }
@@ -289,7 +346,8 @@ inline std::vector<Output> judge_temporal_attention(Device& device, const Tempor
                                      s.first,
                                      s.steps,
                                      s.heads,
-                                     scale};
+                                     scale,
+                                     past_dropout(device, s)};
   device.run(op);
   return {{"dprojected", download(device, op.dprojected),
            judged_gradients(judge.tape, judge.projected, std::vector<double>(projected.size(), 0.0))},

@@ -9,8 +9,10 @@
 #include "backends/conformance/operations_copy.hpp"
 #include "backends/conformance/operations_dense.hpp"
 #include "backends/conformance/operations_evolve.hpp"
+#include "backends/conformance/operations_fading.hpp"
 #include "backends/conformance/operations_fused.hpp"
 #include "backends/conformance/operations_gate.hpp"
+#include "backends/conformance/operations_join.hpp"
 #include "backends/conformance/operations_loss.hpp"
 #include "backends/conformance/operations_recurrent.hpp"
 #include "backends/conformance/operations_sparse.hpp"
@@ -23,42 +25,41 @@ namespace strobe::conformance {
 
 inline std::vector<OperationFamily> operation_families() {
   std::vector<OperationFamily> all{family<Spmm>(spmm_cases()),
-          family<SpmmTransposed>(spmm_transposed_cases()),
-          family<GraphConvolution>(graph_convolution_cases()),
-          family<GraphConvolutionBackward>(graph_convolution_backward_cases()),
-          family<DenseMTransform>(dense_m_transform_cases(false)),
-          family<DenseMTransformBackward>(dense_m_transform_cases(true)),
-          family<Dense>(dense_cases()),
-          family<DenseBackward>(dense_backward_cases()),
-          family<MTransform>(m_transform_cases()),
-          family<CopyRows>(copy_rows_cases()),
-          family<CopyRuns>(copy_runs_cases()),
-          family<Fill>(fill_cases()),
-          family<AddScaled>(add_scaled_cases()),
-          family<SoftmaxCrossEntropy>(softmax_cases()),
-          family<WeightedCrossEntropy>(weighted_cross_entropy_cases()),
-          family<MeanSquaredError>(mean_squared_error_cases()),
-          family<BlockDense>(block_dense_cases()),
-          family<BlockDenseBackward>(block_dense_backward_cases()),
-          family<LstmSequence>(recurrent_cases<LstmSequence>()),
-          family<LstmSequenceBackward>(recurrent_backward_cases<LstmSequence>()),
-          family<GruSequence>(recurrent_cases<GruSequence>()),
-          family<GruSequenceBackward>(recurrent_backward_cases<GruSequence>()),
-          family<StepDense>(step_dense_cases()),
-          family<StepDenseBackward>(step_dense_backward_cases()),
-          family<EvolveWeights>(evolve_cases()),
-          family<EvolveWeightsBackward>(evolve_backward_cases()),
-          family<PickCandidates>(pick_candidates_cases()),
-          family<ChooseCandidates>(choose_candidates_cases()),
-          family<SummariseRows>(summarise_cases()),
-          family<SummariseRowsBackward>(summarise_backward_cases()),
-          family<GraphAttention>(graph_attention_cases(false)),
-          family<GraphAttentionBackward>(graph_attention_cases(true)),
-          family<TemporalAttention>(temporal_attention_cases(false)),
-          family<TemporalAttentionBackward>(temporal_attention_cases(true)),
-          family<SgdStep>(sgd_cases()),
-          family<AdamStep>(adam_cases())};
-  for (auto& x : {statistics_families(), gate_families(), store_families()}) all.insert(all.end(), x.begin(), x.end());
+                                   family<SpmmTransposed>(spmm_transposed_cases()),
+                                   family<GraphConvolution>(graph_convolution_cases()),
+                                   family<GraphConvolutionBackward>(graph_convolution_backward_cases()),
+                                   family<DenseMTransform>(dense_m_transform_cases(false)),
+                                   family<DenseMTransformBackward>(dense_m_transform_cases(true)),
+                                   family<Dense>(dense_cases()), family<DenseBackward>(dense_backward_cases()),
+                                   family<MTransform>(m_transform_cases()),
+                                   family<CopyRows>(copy_rows_cases()),
+                                   family<CopyRuns>(copy_runs_cases()),
+                                   family<Fill>(fill_cases()),
+                                   family<AddScaled>(add_scaled_cases()),
+                                   family<SoftmaxCrossEntropy>(softmax_cases()),
+                                   family<WeightedCrossEntropy>(weighted_cross_entropy_cases()),
+                                   family<MeanSquaredError>(mean_squared_error_cases()),
+                                   family<BlockDense>(block_dense_cases()),
+                                   family<BlockDenseBackward>(block_dense_backward_cases()),
+                                   family<LstmSequence>(recurrent_cases<LstmSequence>()),
+                                   family<LstmSequenceBackward>(recurrent_backward_cases<LstmSequence>()),
+                                   family<GruSequence>(recurrent_cases<GruSequence>()),
+                                   family<GruSequenceBackward>(recurrent_backward_cases<GruSequence>()),
+                                   family<StepDense>(step_dense_cases()),
+                                   family<StepDenseBackward>(step_dense_backward_cases()),
+                                   family<EvolveWeights>(evolve_cases()),
+                                   family<EvolveWeightsBackward>(evolve_backward_cases()),
+                                   family<PickCandidates>(pick_candidates_cases()),
+                                   family<ChooseCandidates>(choose_candidates_cases()),
+                                   family<SummariseRows>(summarise_cases()),
+                                   family<SummariseRowsBackward>(summarise_backward_cases()),
+                                   family<GraphAttention>(graph_attention_cases(false)),
+                                   family<GraphAttentionBackward>(graph_attention_cases(true)),
+                                   family<TemporalAttention>(temporal_attention_cases(false)),
+                                   family<TemporalAttentionBackward>(temporal_attention_cases(true)),
+                                   family<SgdStep>(sgd_cases()), family<AdamStep>(adam_cases())};
+  for (auto& x : {statistics_families(), gate_families(), store_families(), fading_families(), join_families()})
+    all.insert(all.end(), x.begin(), x.end());
   return all;
 }
 

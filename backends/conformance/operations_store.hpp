@@ -219,6 +219,33 @@ inline std::vector<Output> judge_apply(Device& device, const StoreRecipe& r, boo
   return outputs;
 }
 
+/// Both snapshots of a pair as one stack or, where their columns are more than their rows, the first alone.
+inline std::vector<Output> judge_transpose(Device& device, const StoreRecipe& r) {
+  const bool square = r.rows == r.columns;
+  EntryMap entries = make_pair_of(r).before, transposed;
+  if (square) {
+    for (const auto& [place, value] : make_pair_of(r).after) {
+      entries.emplace(std::pair(place.first + r.rows, place.second + r.rows), value);
+    }
+  }
+  for (const auto& [place, value] : entries) transposed.emplace(std::pair(place.second, place.first), value);
+  const std::int64_t rows = square ? 2 * r.rows : r.rows, columns = square ? 2 * r.rows : r.columns;
+  const HostCsr csr = to_csr(entries, rows, 0, 0), expected = to_csr(transposed, columns, 0, 0);
+  const auto count = static_cast<std::int64_t>(entries.size());
+  TransposeCsr op;
+  op.offsets = upload(device, csr.offsets);
+  op.columns = upload(device, csr.indices);
+  op.values = upload(device, csr.values, count, 1);
+  op.transposed_offsets = device.allocate(columns + 1, 1, ElementType::i64);
+  op.transposed_columns = device.allocate(count, 1, ElementType::i32);
+  op.transposed_values = device.allocate(count, 1);
+  op.block_rows = square ? r.rows : 0;
+  device.run(op);
+  std::vector<Output> outputs = csr_outputs(device, op.transposed_offsets, op.transposed_columns, expected);
+  outputs.push_back({"values", download(device, op.transposed_values), exactly(expected.values)});
+  return outputs;
+}
+
 template <class Judge>
 std::vector<OperationCase> store_cases(const std::vector<std::pair<std::string, Judge>>& judges) {
   std::vector<OperationCase> cases;
@@ -239,6 +266,7 @@ inline std::vector<OperationFamily> store_families() {
               {{", 4 bytes", judge_coo_to_csr<std::int32_t>}, {", 8 bytes", judge_coo_to_csr<std::int64_t>}})),
           family<PlaceCsr>(store_cases<Judge>({{"", judge_place_csr}})),
           family<LocateEntries>(store_cases<Judge>({{"", judge_locate}})),
+          family<TransposeCsr>(store_cases<Judge>({{"", judge_transpose}})),
           family<ApplyDifference>(store_cases<Judge>({{", structure", apply(false, false)},
                                                       {", values", apply(true, false)},
                                                       {", values, 8-byte positions", apply(true, true)}}))};

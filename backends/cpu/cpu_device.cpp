@@ -16,7 +16,8 @@ double wall_seconds() {
 
 class CpuDevice final : public Device {
  public:
-  explicit CpuDevice(DeviceRequest request) : Device(as_cpu(request)), workers_(std::max(1, request.threads)) {
+  explicit CpuDevice(DeviceRequest request)
+      : Device(as_cpu(request)), workers_(std::max(1, request.threads), Subnormals::flush) {
     context_.workers = &workers_;
     ++devices();
   }

@@ -28,6 +28,8 @@ class LocalCommunicator final : public Communicator {
   LocalCommunicator(Device& device, int rank, const LaunchRequest& request, World& world)
       : Communicator(device, rank, request.ranks, request.timeout_seconds), world_(world) {}
 
+  bool moves_pieces() const override { return true; }
+
  private:
   std::shared_ptr<void> do_start(const Collective& collective) override {
     auto place = std::make_shared<Place>();
@@ -125,7 +127,7 @@ const Register<CommunicatorTag> registered{{
     "ranks are threads of this process; data moves by copying between their buffers",
     "Strobe design: communicator local",
     {},
-    {launch, [] { return 0; }, [] { return 0; }},
+    {launch, [] { return 0; }, [] { return 0; }, [](const Cluster*) { return true; }},
     {},
 }};
 

@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "backends/ordered_sum.hpp"
+#include "backends/piece_copy.hpp"
 
 namespace strobe::local {
 namespace {
@@ -121,7 +122,8 @@ void Meeting::exchange(std::size_t to) const {
   const Collective& own = slots_[to].collective;
   for (std::size_t from = 0; from < slots_.size(); ++from) {
     const Collective& peer = slots_[from].collective;
-    copy(rows_of(peer.send, peer.send_rows[to]), rows_of(own.receive, own.receive_rows[from]));
+    copy_pieces(peer.send, pieces_for(peer.pieces.send, peer.send_rows[to], to), own.receive,
+                pieces_for(own.pieces.receive, own.receive_rows[from], from));
   }
 }
 

@@ -1,6 +1,7 @@
 // Waiting: when every rank has a core of its own, first a short spin that turns into yielding (being woken takes longer
-// than most ranks are apart); then a condition variable in slices, so that a stop signal, which only sets a flag, is
-// noticed within one slice. A rank that was woken finds the work done in most cases.
+// than most ranks are apart); where ranks share cores, yielding alone, which hands the core to a rank that has yet to
+// come; then a condition variable in slices, so that a stop signal, which only sets a flag, is noticed within a slice.
+// A rank that was woken finds the work done in most cases.
 #include "backends/local/world.hpp"
 
 #include <fmt/format.h>
@@ -59,15 +60,13 @@ void World::refuse_stopped() const {
 bool World::await(const Meeting& meeting, int stage, Clock::time_point deadline) {
   const auto done = [&] { return stage < 0 ? meeting.settled() : meeting.stage_done(stage); };
   if (done()) return true;
-  if (spin_) {
-    const auto begin = Clock::now();
-    for (auto now = begin; now < begin + yield_time; now = Clock::now()) {
-      for (int i = 0; i < 32; ++i) {
-        if (done()) return true;
-        relax();
-      }
-      if (now > begin + spin_time) std::this_thread::yield();
+  const auto begin = Clock::now();
+  for (auto now = begin; now < begin + yield_time; now = Clock::now()) {
+    for (int i = 0; i < (spin_ ? 32 : 1); ++i) {
+      if (done()) return true;
+      relax();
     }
+    if (!spin_ || now > begin + spin_time) std::this_thread::yield();
   }
   std::unique_lock lock(mutex_);
   while (!done()) {

@@ -1,6 +1,7 @@
 // Communicator `mpi`: one rank per MPI process. Waiting polls MPI, so it can look at the deadline, the stop signal and
-// word from the peers; it never enters a blocking MPI call. Data of large messages moves while a rank is inside wait
-// or starts another collective (or by MPI's own progress thread, where it has one).
+// word from the peers; it never enters a blocking MPI call. Data of large messages moves while a rank is inside wait,
+// starts another collective, or between two operations of its device as long as an exchange is under way: Open MPI's
+// point-to-point layer answers a peer only inside its calls and has no thread of its own for it.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -34,7 +35,7 @@ class Patience {
   Clock::time_point begin_;
 };
 
-class MpiCommunicator final : public Communicator {
+class MpiCommunicator final : public Communicator, private BetweenOperations {
  public:
   MpiCommunicator(Device& device, const LaunchRequest& request, Runtime& runtime, Session& session, SideChannel& side)
       : Communicator(device, runtime.rank(), runtime.size(), request.timeout_seconds),
@@ -45,6 +46,7 @@ class MpiCommunicator final : public Communicator {
     spin_ = static_cast<unsigned>(runtime.local_size() * std::max(1, request.device.threads)) <= cores;
   }
   ~MpiCommunicator() override {
+    device().between_operations(nullptr);
     // MPI may still write to what was started and never completed.
     for (std::shared_ptr<Operation>& operation : under_way_) runtime_.abandon(std::move(operation));
   }
@@ -58,15 +60,20 @@ class MpiCommunicator final : public Communicator {
     progress();
     under_way_.push_back(operation);
     operation->post();
+    device().between_operations(this);
     return operation;
   }
 
+  void look_after() override { progress(); }
+
   /// Looks after the collectives that were started before. Moving data takes this rank's time, so it is no more hidden
-  /// than waiting is.
+  /// than waiting is; a look that found nothing to do is not worth a span.
   void progress() {
+    constexpr double least_seconds = 5e-6;
     if (under_way_.empty()) return;
     const double begin = device().now();
     for (const std::shared_ptr<Operation>& operation : under_way_) operation->progress();
+    if (device().now() - begin < least_seconds) return;
     const Collective& first = under_way_.front()->collective();
     device().spans().append({collective_names[static_cast<int>(first.kind)],
                              Phase::communicate,
@@ -95,6 +102,7 @@ class MpiCommunicator final : public Communicator {
     if (!mismatch.empty()) throw Error("ranks disagree: " + mismatch);
     poll(operation, deadline, [&] { return operation.finished(); });
     std::erase_if(under_way_, [&](const auto& other) { return other.get() == &operation; });
+    if (under_way_.empty()) device().between_operations(nullptr);
     if (operation.seen_finished_seconds() != 0) {
       return {operation.seen_arrived_seconds(), operation.seen_finished_seconds()};
     }

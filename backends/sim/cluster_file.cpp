@@ -48,6 +48,7 @@ constexpr Key cluster_keys[] = {{"$comment", Form::text, Need::never},
                                 {"compute_slowdown_factor", Form::factor, Need::never},
                                 {"hierarchical_collectives", Form::flag, Need::never},
                                 {"calibration", Form::object, Need::never},
+                                {"epoch_band_90", Form::object, Need::never},
                                 {"price_per_node_hour", Form::price}};
 constexpr Key gpu_keys[] = {{"name", Form::text},
                             {"architecture", Form::text, Need::never},
@@ -272,6 +273,26 @@ void read_host(const Json& json, Cluster& cluster) {
   }
 }
 
+/// The band of predicted epochs: two factors in order, and whence they are.
+Band read_band(const Json& json) {
+  const std::string pointer = "/epoch_band_90";
+  if (!json.is_object()) throw InvalidRequest(pointer, "expected a JSON object, found " + json.dump());
+  for (const char* key : {"low_factor", "high_factor", "source", "date"}) {
+    if (!json.contains(key)) throw InvalidRequest(pointer + "/" + key, "this key is missing");
+  }
+  check_provenance(json, pointer);
+  const auto factor = [&](const char* key) {
+    const Json& value = json.at(key);
+    if (!value.is_number() || !std::isfinite(value.get<double>()) || value.get<double>() <= 0) {
+      throw InvalidRequest(pointer + "/" + key, "expected a number above 0, found " + value.dump());
+    }
+    return value.get<double>();
+  };
+  const Band band{factor("low_factor"), factor("high_factor"), text_at(json, "source", pointer)};
+  if (band.low > band.high) throw InvalidRequest(pointer, "low_factor is above high_factor");
+  return band;
+}
+
 /// Groups of GPUs (behind a host link, at a NIC) must divide the node's GPUs.
 void check_topology(const Cluster& cluster) {
   const auto refuse = [&cluster](const char* key, int count, const char* what) {
@@ -317,6 +338,7 @@ std::shared_ptr<const Cluster> cluster_from_json(const Json& json) {
   check_topology(*cluster);
   cluster->compute_slowdown_factor = numbers.at("compute_slowdown_factor", 1);
   if (json.contains("calibration")) cluster->calibration = read_calibration(json.at("calibration"), "/calibration");
+  if (json.contains("epoch_band_90")) cluster->epoch_band = read_band(json.at("epoch_band_90"));
   read_price(json.at("price_per_node_hour"), *cluster);
   cluster->raw = json;
   return cluster;

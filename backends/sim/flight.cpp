@@ -219,7 +219,8 @@ Call make_call(const Collective& collective, double arrival_seconds) {
           parts_of(collective.receive_rows, collective.receive.has_values()),
           root,
           arrival_seconds,
-          true};
+          true,
+          collective.pieces};
 }
 
 std::string find_disagreement(const Flight& flight) {

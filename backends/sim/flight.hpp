@@ -28,6 +28,7 @@ struct Call {
   int root = 0;  // broadcast
   double arrival_seconds = 0;
   bool arrived = false;
+  ExchangePieces pieces = {};  // of an exchange that moves values
 };
 
 /// Members are all ranks or, of a message, the sender (0) and the receiver (1).

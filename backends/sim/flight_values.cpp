@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "backends/ordered_sum.hpp"
+#include "backends/piece_copy.hpp"
 #include "backends/sim/flight.hpp"
 
 namespace strobe::sim {
@@ -23,7 +24,10 @@ void exchange(const std::vector<Call>& calls) {
     for (const Part& sent : sender.sends) {
       const auto to = static_cast<std::size_t>(sent.peer);
       const Call& receiver = calls[to];
-      copy(rows_of(sender.send, sent), rows_of(receiver.receive, receiver.receives[cursors[to]++]));
+      const Part& received = receiver.receives[cursors[to]++];
+      const Run from_range{sent.first, sent.count}, to_range{received.first, received.count};
+      copy_pieces(sender.send, pieces_for(sender.pieces.send, from_range, to), receiver.receive,
+                  pieces_for(receiver.pieces.receive, to_range, static_cast<std::size_t>(received.peer)));
     }
   }
 }

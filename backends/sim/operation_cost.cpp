@@ -37,9 +37,10 @@ double roofline_seconds(const GpuModel& gpu, const Work& work, ElementType preci
   return std::max({gpu.launch_seconds, work.flops / peak, memory_bytes(gpu, work) / gpu.memory_bytes_per_second});
 }
 
-double operation_seconds(const Cluster& cluster, std::string_view op, const Work& work, ElementType precision) {
+double operation_seconds(const Cluster& cluster, std::string_view op, const Work& work, ElementType precision,
+                         int ranks) {
   if (cluster.calibration != nullptr) {
-    const double fitted = cluster.calibration->operation_seconds(op, work, precision);
+    const double fitted = cluster.calibration->operation_seconds(op, work, precision, ranks);
     if (fitted >= 0) return fitted;
   }
   return roofline_seconds(cluster.gpu, work, precision);

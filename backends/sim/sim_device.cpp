@@ -46,7 +46,7 @@ std::uint64_t usable_bytes(const GpuModel& gpu, const DeviceRequest& request) {
 
 }  // namespace
 
-SimDevice::SimDevice(const DeviceRequest& request) : Device(request), cluster_(request.cluster) {
+SimDevice::SimDevice(const DeviceRequest& request) : Device(request), cluster_(request.cluster), ranks_(request.ranks) {
   if (cluster_ == nullptr) {
     throw InvalidRequest("--cluster",
                          fmt::format("device sim needs a cluster; known: {}", fmt::join(cluster_names(), ", ")));
@@ -108,7 +108,9 @@ double SimDevice::do_begin(Stream stream) { return std::max(at(stream), host_); 
 
 double SimDevice::do_end(Stream stream, std::string_view name, const Work& work, double begin) {
   host_ += cluster_->issue_seconds();
-  at(stream) = begin + operation_seconds(*cluster_, name, work, precision());
+  at(stream) = begin + operation_seconds(*cluster_, name, work, precision(), ranks_);
+  // A host that is the device itself issues nothing while it computes.
+  if (cluster_->shared_host_memory) host_ = std::max(host_, at(stream) + cluster_->issue_seconds());
   return at(stream);
 }
 

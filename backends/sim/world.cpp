@@ -15,10 +15,19 @@
 namespace strobe::sim {
 namespace {
 
+/// Whether the ranks are threads that compute in one memory, as those of communicator `local` are.
+bool shares_memory(const Cluster* cluster) {
+  return cluster != nullptr && cluster->shared_host_memory && cluster->nodes == 1;
+}
+
 class SimCommunicator final : public Communicator {
  public:
   SimCommunicator(Device& device, int rank, const LaunchRequest& request, World& world)
-      : Communicator(device, rank, request.ranks, request.timeout_seconds), world_(world) {}
+      : Communicator(device, rank, request.ranks, request.timeout_seconds),
+        world_(world),
+        moves_pieces_(shares_memory(request.device.cluster.get())) {}
+
+  bool moves_pieces() const override { return moves_pieces_; }
 
  private:
   std::shared_ptr<void> do_start(const Collective& collective) override { return world_.enter(rank(), collective); }
@@ -27,6 +36,7 @@ class SimCommunicator final : public Communicator {
   }
 
   World& world_;
+  bool moves_pieces_;
 };
 
 Topology topology_of(const LaunchRequest& request) {
@@ -204,7 +214,7 @@ const Register<CommunicatorTag> registered{{
     "Hockney, Parallel Computing 20(3), 1994; Thakur, Rabenseifner and Gropp, IJHPCA 2005",
     {},
     {[](const LaunchRequest& request, const RankProgram& program) { launch_simulated(request, program); },
-     [] { return 0; }, [] { return 0; }},
+     [] { return 0; }, [] { return 0; }, shares_memory},
     {},
 }};
 

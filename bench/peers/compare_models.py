@@ -17,7 +17,7 @@ import strobe_bench
 
 def parse():
     options = strobe_bench.parser(__doc__, rounds=5)
-    options.add_argument("--models", default="cd-gcn,t-gcn,mpnn-lstm")
+    options.add_argument("--models", default="tm-gcn,cd-gcn,evolve-gcn-o,evolve-gcn-h,t-gcn,dysat,mpnn-lstm,dcrnn")
     options.add_argument("--shapes", default="narrow,wide")
     return strobe_bench.parsed(options)
 

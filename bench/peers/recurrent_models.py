@@ -1,8 +1,10 @@
-"""CD-GCN, T-GCN and MPNN-LSTM in PyTorch, in the fastest form that we found, on the graphs of bench/models.cpp.
+"""TM-GCN, CD-GCN, T-GCN, MPNN-LSTM and DCRNN in PyTorch, in the fastest form that we found, on the graphs of
+bench/models.cpp.
 
 All snapshots are one block-diagonal CSR, multiplied by SciPy's compiled product with the rows split over threads and the
 transpose stored; the LSTM is nn.LSTM batched over all vertices; the GRU (reset before the product, which nn.GRU does not
-have) takes the input halves of all steps and gates in one product and loops over the steps. The rest is autograd. An
+have) takes the input halves of all steps and gates in one product and loops over the steps. DCRNN takes the hops of the
+features for all steps at once and those of the state with each step's own matrix. The rest is autograd. An
 epoch is the forward pass, and the backward pass from a given gradient of the embeddings.
 """
 
@@ -40,8 +42,9 @@ def make_matrix(vertices, steps, density, seed=1):
 class Product:
     """A x as an autograd function; rows of A, and of its transpose, in ranges of equal numbers of non-zeros."""
 
-    def __init__(self, matrix, threads):
-        self.pool = concurrent.futures.ThreadPoolExecutor(threads)
+    def __init__(self, matrix, threads, pool=None):
+        self.matrix, self.threads = matrix, threads
+        self.pool = pool or concurrent.futures.ThreadPoolExecutor(threads)
         forward, backward = self._split(matrix, threads), self._split(matrix.T.tocsr(), threads)
         multiply = self._multiply
 
@@ -169,4 +172,55 @@ class MpnnLstm(Peer):
         return torch.cat([h1, self.lstm2(h1), self.x], 1)
 
 
-MODELS = {"cd-gcn": CdGcn, "t-gcn": TGcn, "mpnn-lstm": MpnnLstm}
+class TmGcn(Peer):
+    def __init__(self, shape, product):
+        super().__init__(shape, product)
+        h = self.width
+        self.w1, self.w2 = self.weight(FEATURES, h), self.weight(h, h)
+        terms = torch.arange(1, self.steps + 1).clamp(max=WINDOW)
+        self.shares = (1.0 / terms).view(-1, 1, 1)
+        self.prepare(h)
+
+    def forward(self):
+        h = torch.relu(self.x @ self.w1).view(self.steps, self.vertices, -1)
+        sums = torch.nn.functional.pad(h, (0, 0, 0, 0, WINDOW - 1, 0))
+        smoothed = sum(sums[d : d + self.steps] for d in range(WINDOW)) * self.shares
+        return torch.relu(self.product.apply(smoothed.view(-1, self.width)) @ self.w2)
+
+
+class Dcrnn(Peer):
+    HOPS = 2
+
+    def __init__(self, shape, product):
+        super().__init__(shape, product)
+        h, n, a = self.width, self.vertices, product.matrix
+        terms = 1 + 2 * self.HOPS
+        self.of_x, self.bias = self.weight(terms * FEATURES, 3 * h), self.weight(3 * h)
+        self.gates_of_h, self.new_of_h = self.weight(terms * h, 2 * h), self.weight(terms * h, h)
+        self.both = [product, Product(a.T.tocsr(), product.threads, product.pool)]
+        blocks = [a[t * n : (t + 1) * n, t * n : (t + 1) * n].tocsr() for t in range(self.steps)]
+        self.walks = [[Product(m, product.threads, product.pool) for m in (b, b.T.tocsr())] for b in blocks]
+        self.prepare(h)
+
+    def diffuse(self, walks, z):
+        terms = [z]
+        for walk in walks:
+            last = z
+            for _ in range(self.HOPS):
+                last = walk.apply(last)
+                terms.append(last)
+        return torch.cat(terms, 1)
+
+    def forward(self):
+        h = self.width
+        inputs = torch.addmm(self.bias, self.diffuse(self.both, self.x), self.of_x).view(self.steps, self.vertices, -1)
+        state, states = torch.zeros(self.vertices, h), []
+        for walks, step in zip(self.walks, inputs.unbind(0)):
+            r, u = torch.sigmoid(torch.addmm(step[:, : 2 * h], self.diffuse(walks, state), self.gates_of_h)).chunk(2, 1)
+            fresh = torch.tanh(torch.addmm(step[:, 2 * h :], self.diffuse(walks, r * state), self.new_of_h))
+            state = fresh + u * (state - fresh)
+            states.append(state)
+        return torch.cat(states)
+
+
+MODELS = {"tm-gcn": TmGcn, "cd-gcn": CdGcn, "t-gcn": TGcn, "mpnn-lstm": MpnnLstm, "dcrnn": Dcrnn}

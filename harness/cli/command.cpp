@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <nlohmann/json.hpp>
 
 #include "harness/cli/narrate.hpp"
 #include "harness/cli/world.hpp"
@@ -152,6 +153,18 @@ NamedParameters split_named_parameters(const std::string& text, const std::vecto
     rest = comma == std::string::npos ? "" : rest.substr(comma + 1);
   }
   return result;
+}
+
+Json typed_parameters(const FieldTable& table, const std::vector<std::pair<std::string, std::string>>& texts) {
+  Json parameters = Json::object();
+  if (!table.make_default) return parameters;
+  const auto object = table.make_default();
+  Json typed = Json::object();
+  for (const auto& [key, text] : texts) typed[key] = text;
+  table.apply(object.get(), typed, "", true);
+  const Json complete = table.to_json(object.get());
+  for (const auto& [key, text] : texts) parameters[key] = complete.at(key);
+  return parameters;
 }
 
 std::pair<std::string, std::string> split_assignment(const std::string& text, const std::string& where) {

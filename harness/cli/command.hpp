@@ -64,6 +64,10 @@ struct NamedParameters {
 NamedParameters split_named_parameters(const std::string& text, const std::vector<std::string>& known,
                                        const std::string& where);
 
+/// Typed parameters as a plug-in's table reads them: only those that were given. Throws InvalidRequest for one that the
+/// table does not have or that is no value of its field.
+Json typed_parameters(const FieldTable& table, const std::vector<std::pair<std::string, std::string>>& texts);
+
 /// "key=value" split at the first '='; throws InvalidRequest(where, ...) when there is none.
 std::pair<std::string, std::string> split_assignment(const std::string& text, const std::string& where);
 

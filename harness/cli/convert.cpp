@@ -1,20 +1,52 @@
-// `strobe convert IN OUT`: events of any readable format to Strobe's binary graph (.strobe) or to CSV (.csv).
+// `strobe convert IN OUT`: events of any readable format to Strobe's binary graph (.strobe) or to CSV (.csv); steps, of
+// a generator, of a file of steps or of events with windows (chess:window=30d), to Strobe's binary snapshots (.strobe).
 #include <fmt/format.h>
 
+#include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "core/units.hpp"
+#include "harness/case_slots.hpp"
 #include "harness/cli/command.hpp"
 #include "harness/cli/narrate.hpp"
+#include "workloads/binary_snapshots.hpp"
 #include "workloads/workload.hpp"
 
 namespace strobe {
 namespace {
 
 struct ConvertRequest {
-  std::string in, out, format, ids;
+  std::string in, out, format, ids, seed = "1";
 };
+
+void say_what_was_written(const std::string& path, std::int64_t vertices, const std::string& rest) {
+  narrate(fmt::format("{}: {} vertices, {}, {}", path, format_count(vertices), rest,
+                      format_bytes(static_cast<double>(std::filesystem::file_size(path)))));
+}
+
+void convert_events(const EventGraph& events, const std::string& out, bool csv) {
+  csv ? write_csv(events, out) : write_binary_graph(events, out);
+  say_what_was_written(out, events.vertices, format_count(events.events()) + " events");
+}
+
+void convert_steps(const SnapshotGraph& graph, const ConvertRequest& request, bool csv) {
+  if (csv) {
+    throw InvalidRequest("OUT",
+                         fmt::format("'{}' gives steps, and csv holds events; write a .strobe file", request.in));
+  }
+  write_binary_snapshots(graph, request.out);
+  say_what_was_written(request.out, graph.vertices,
+                       format_count(graph.steps()) + " steps, " + format_count(graph.edges()) + " edges");
+}
+
+/// Windows and the like were asked for; the other options are about reading events.
+bool makes_steps(const Json& parameters) {
+  for (const auto& [key, value] : parameters.items()) {
+    if (key != "format" && key != "ids" && key != "cache") return true;
+  }
+  return false;
+}
 
 int convert(const ConvertRequest& request) {
   if (request.in.empty() || request.out.empty()) throw InvalidRequest("", "convert needs two files: IN and OUT");
@@ -23,30 +55,29 @@ int convert(const ConvertRequest& request) {
     throw InvalidRequest(
         "OUT", fmt::format("'{}' should end in .strobe or .csv, which names the format to write", request.out));
   }
-  Json parameters = Json::object();
-  if (!request.format.empty()) parameters["format"] = request.format;
-  if (!request.ids.empty()) parameters["ids"] = request.ids;
-  const std::optional<EventGraph> events = load_events(request.in, parameters);
-  if (!events) {
-    throw InvalidRequest("IN", fmt::format("'{}' gives snapshots and has no events to convert", request.in));
-  }
-  if (extension == ".csv") {
-    write_csv(*events, request.out);
-  } else {
-    write_binary_graph(*events, request.out);
-  }
-  narrate(fmt::format("{}: {} vertices, {} events, {}", request.out, format_count(events->vertices),
-                      format_count(events->events()),
-                      format_bytes(static_cast<double>(std::filesystem::file_size(request.out)))));
+  const CaseSlot& slot = *find_case_slot("workload");
+  NamedParameters named = split_named_parameters(request.in, slot.names(), "IN");
+  if (!request.format.empty()) named.parameters.emplace_back("format", request.format);
+  if (!request.ids.empty()) named.parameters.emplace_back("ids", request.ids);
+  const Json parameters = typed_parameters(slot.fields(named.name, "IN"), named.parameters);
+  const double seed = number_from_text(request.seed, "--seed");
+  if (seed < 0 || seed != std::floor(seed)) throw InvalidRequest("--seed", "a seed is a whole number of at least 0");
+  const bool csv = extension == ".csv";
+  const std::optional<EventGraph> events = makes_steps(parameters) ? std::nullopt : load_events(named.name, parameters);
+  if (events)
+    convert_events(*events, request.out, csv);
+  else
+    convert_steps(load_workload(named.name, parameters, static_cast<std::uint64_t>(seed)), request, csv);
   return 0;
 }
 
 CommandAction define(CommandOptions& options) {
   const auto request = std::make_shared<ConvertRequest>();
-  options.positional("IN", request->in, "data set name or file");
+  options.positional("IN", request->in, "data set, generator (NAME:key=value,...) or file");
   options.positional("OUT", request->out, "file to write; .strobe or .csv");
   options.text("--format", request->format, "format of IN (default: recognised from its content)");
   options.text("--ids", request->ids, "ids of two-sided files: auto, shared or offset (default: auto)");
+  options.text("--seed", request->seed, "seed of a generator (default 1)");
   options.example("Example: strobe convert out.chess chess.strobe");
   return [request] { return convert(*request); };
 }

@@ -64,16 +64,7 @@ int inspect_request(const InspectRequest& request) {
   NamedParameters named = split_named_parameters(request.workload, slot.names(), "W");
   for (const auto& [key, text] : request.options) named.parameters.emplace_back(key, text);
   for (const std::string& text : request.sets) named.parameters.push_back(split_assignment(text, "--set"));
-  const FieldTable& table = slot.fields(named.name, "W");
-  Json parameters = Json::object();
-  if (table.make_default) {
-    const auto object = table.make_default();
-    Json texts = Json::object();
-    for (const auto& [key, text] : named.parameters) texts[key] = text;
-    table.apply(object.get(), texts, "", true);
-    const Json typed = table.to_json(object.get());
-    for (const auto& [key, text] : named.parameters) parameters[key] = typed.at(key);
-  }
+  const Json parameters = typed_parameters(slot.fields(named.name, "W"), named.parameters);
   const double seed = number_from_text(request.seed, "--seed");
   if (seed < 0 || seed != std::floor(seed)) throw InvalidRequest("--seed", "a seed is a whole number of at least 0");
   std::optional<AtomicFile> file;  // opened before the work: a folder that cannot be written is known at once

@@ -1,6 +1,5 @@
 // `strobe run`: expands the request into cases, runs them one after another and keeps each as soon as it is finished.
 #include <fmt/format.h>
-#include <signal.h>
 
 #include <filesystem>
 #include <memory>
@@ -17,6 +16,7 @@
 #include "harness/cli/prices.hpp"
 #include "harness/cli/readable.hpp"
 #include "harness/cli/run_request.hpp"
+#include "harness/cli/signals.hpp"
 #include "harness/cli/world.hpp"
 #include "harness/planned_case.hpp"
 #include "results/environment.hpp"
@@ -26,17 +26,6 @@
 
 namespace strobe {
 namespace {
-
-void note_signal(int signal) { stop_signal().store(signal); }
-
-/// The first signal asks the run to stop and keep what is finished; a second one ends the program at once.
-void install_signal_handlers() {
-  struct sigaction action {};
-  action.sa_handler = note_signal;
-  action.sa_flags = static_cast<int>(SA_RESETHAND);
-  sigaction(SIGINT, &action, nullptr);
-  sigaction(SIGTERM, &action, nullptr);
-}
 
 /// Several processes of one launch would each run a case whose ranks are threads, and write over each other.
 void check_world(const Suite& suite, const World& world) {

@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "harness/planner/plan_points.hpp"
-#include "results/sample.hpp"
+#include "results/row.hpp"
 
 namespace strobe {
 
@@ -16,7 +16,8 @@ struct PlanOutcome {
   std::string status = "ok";  // ok | out_of_memory | cannot_divide | failed
   std::string reason;
   double epoch_seconds = 0;
-  double job_seconds = 0;         // epochs of the job x epoch_seconds
+  std::optional<EpochBand> epoch_band;  // 90 %, where the cluster's predictions were held against measurements
+  double job_seconds = 0;               // epochs of the job x epoch_seconds
   std::optional<double> dollars;  // of the job: whole nodes for job_seconds; nothing where the cluster has no price
   std::string currency;
   std::uint64_t peak_bytes = 0;                     // device memory of the rank that needs most

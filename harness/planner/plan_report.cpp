@@ -38,6 +38,8 @@ Json point_json(const PlanReport& report, const PlanVerdict& verdict) {
   json["dominated_by"] =
       verdict.cause == "dominated" ? Json(report.outcomes[verdict.dominated_by].point.id) : Json(nullptr);
   json["epoch_seconds"] = ok ? Json(outcome.epoch_seconds) : Json(nullptr);
+  json["epoch_seconds_band90"] =
+      outcome.epoch_band ? Json{{"low", outcome.epoch_band->low}, {"high", outcome.epoch_band->high}} : Json(nullptr);
   json["job_seconds"] = ok ? Json(outcome.job_seconds) : Json(nullptr);
   json["dollars"] = outcome.dollars ? Json(*outcome.dollars) : Json(nullptr);
   json["currency"] = outcome.currency.empty() ? Json(nullptr) : Json(outcome.currency);

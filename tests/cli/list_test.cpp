@@ -172,5 +172,23 @@ TEST_F(List, ConvertRoundTripKeepsEveryEvent) {
   EXPECT_EQ(direct, read_text(path("again.csv")));
 }
 
+TEST_F(List, ConvertKeepsTheStepsOfAGeneratorAndOfAFile) {
+  ASSERT_EQ(strobe({"convert", "uniform:vertices=50,steps=4", "u.strobe", "--seed", "7"}).status, 0);
+  ASSERT_EQ(strobe({"convert", path("u.strobe"), "again.strobe"}).status, 0);
+  const Outcome direct = strobe({"inspect", "uniform:vertices=50,steps=4", "--seed", "7", "--json"});
+  const Outcome converted = strobe({"inspect", path("again.strobe"), "--json"});
+  ASSERT_EQ(converted.status, 0) << converted.err;
+  const Json expected = Json::parse(direct.out), found = Json::parse(converted.out);
+  for (const char* key :
+       {"vertices", "steps", "edges", "edges_per_step", "overlap_per_step", "in_degree", "out_degree"})
+    EXPECT_EQ(found.at(key), expected.at(key)) << key;
+  EXPECT_EQ(found.at("format"), "strobe-snapshots");
+  EXPECT_EQ(found.at("steps"), 4);
+  ASSERT_EQ(strobe({"convert", "ucsocial:window=7d", "weeks.strobe"}).status, 0);
+  const Outcome weeks = strobe({"inspect", path("weeks.strobe"), "--json"});
+  ASSERT_EQ(weeks.status, 0) << weeks.err;
+  EXPECT_EQ(Json::parse(weeks.out).at("steps"), 28);
+}
+
 }  // namespace
 }  // namespace strobe::cli_test

@@ -2,7 +2,9 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <limits>
 #include <numeric>
+#include <thread>
 
 #include "core/errors.hpp"
 #include "core/hash.hpp"
@@ -70,6 +72,9 @@ TEST(Units, DurationsAndFormats) {
 TEST(Hash, Sha256OfKnownText) {
   EXPECT_EQ(sha256_hex("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
   EXPECT_THROW(sha256_file("/nonexistent/file"), SystemError);
+  Sha256 pieces;
+  for (const char c : std::string("abc")) pieces.update(&c, 1);
+  EXPECT_EQ(pieces.hex(), sha256_hex("abc"));
 }
 
 TEST(Shares, CoverEverythingOnceAndEvenly) {
@@ -101,9 +106,48 @@ TEST(Workers, RunEveryTaskOnce) {
   }
 }
 
+/// Half of the smallest normal number, computed where the compiler cannot.
+float half_of_smallest() {
+  const volatile float smallest = std::numeric_limits<float>::min();
+  return smallest * 0.5F;
+}
+
+TEST(Workers, KeepOrFlushSubnormalsAsAsked) {
+#if !defined(__SSE__)
+  GTEST_SKIP() << "this processor has no mode for subnormal numbers here";
+#endif
+  for (const Subnormals mode : {Subnormals::keep, Subnormals::flush}) {
+    Workers workers(2, mode);
+    const std::thread::id caller = std::this_thread::get_id();
+    std::atomic<int> wrong{0};
+    workers.run(64, [&](std::int64_t) {
+      const bool kept = half_of_smallest() > 0.0F;
+      const bool expected = std::this_thread::get_id() == caller || mode == Subnormals::keep;
+      if (kept != expected) ++wrong;
+    });
+    EXPECT_EQ(wrong.load(), 0);
+  }
+}
+
+TEST(FlushSubnormals, LastsAsLongAsItLives) {
+#if !defined(__SSE__)
+  GTEST_SKIP() << "this processor has no mode for subnormal numbers here";
+#endif
+  EXPECT_GT(half_of_smallest(), 0.0F);
+  {
+    const FlushSubnormals flush;
+    EXPECT_EQ(half_of_smallest(), 0.0F);
+  }
+  EXPECT_GT(half_of_smallest(), 0.0F);
+}
+
 TEST(Workers, RethrowATasksException) {
   Workers workers(3);
-  EXPECT_THROW(workers.run(10, [](std::int64_t i) { if (i == 7) throw Error("seven"); }), Error);
+  EXPECT_THROW(workers.run(10,
+                           [](std::int64_t i) {
+                             if (i == 7) throw Error("seven");
+                           }),
+               Error);
   std::atomic<int> sum{0};
   workers.run(4, [&](std::int64_t i) { sum += static_cast<int>(i); });
   EXPECT_EQ(sum.load(), 6);

@@ -103,6 +103,10 @@ TEST(BlockVariants, ModelOptionsThatReachOverBorders) {
         Json{{"name", "evolve-gcn-h"}, {"backpropagation", "detached"}},
         Json{{"name", "mpnn-lstm"}, {"state", "reset"}, {"window", 2}},
         Json{{"name", "mpnn-lstm"}, {"dropout", 0.4}, {"output", "h2"}}, Json{{"name", "dysat"}, {"scale", "sqrt_T"}},
+        Json{{"name", "dysat"}, {"structural_dropout", 0.3}, {"temporal_dropout", 0.5}},
+        Json{{"name", "tm-gcn"}, {"m", "inverse_distance"}, {"pairs", 2}},
+        Json{{"name", "tm-gcn"}, {"network", "selu"}},
+        Json{{"name", "tm-gcn"}, {"network", "linear"}, {"precompute", false}},
         Json{{"name", "dcrnn"}, {"layers", 2}, {"terms", "chebyshev"}}, Json{{"name", "t-gcn"}, {"conv", "xh"}}}) {
     const Json request = base_case(model);
     const CaseResult whole = run(request, "sequential", 1, "1");

@@ -43,6 +43,14 @@ TEST(EvolvingModels, OptionsKeepTheSequentialCurve) {
       {"evolve-gcn-h", {{"cell", "lstm"}, {"gate", "none"}}},
       {"evolve-gcn-h", {{"mask", "none"}, {"backpropagation", "detached"}, {"edge_life", 1}}},
       {"dysat", {{"scale", "sqrt_T"}}},
+      {"dysat", {{"structural_dropout", 0.3}}},
+      {"dysat", {{"temporal_dropout", 0.5}}},
+      {"dysat",
+       {{"structural_dropout", 0.1},
+        {"temporal_dropout", 0.5},
+        {"hidden", 12},
+        {"structural_heads", 6},
+        {"temporal_heads", 6}}},
       {"dysat", {{"logits", "weighted"}, {"hidden", 8}, {"structural_heads", 4}, {"temporal_heads", 1}}}};
   for (const Options& options : all) {
     const Json request = small_case(options.model, options.json);

@@ -108,7 +108,9 @@ INSTANTIATE_TEST_SUITE_P(Models, Overlap, testing::Values("tm-gcn", "cd-gcn", "t
 
 TEST(OverlapVariants, ModelOptionsThatTheSpatialStageSees) {
   for (const Json& model : {Json{{"name", "tm-gcn"}, {"precompute", false}, {"window", 3}},
-                            Json{{"name", "mpnn-lstm"}, {"dropout", 0.4}}, Json{{"name", "cd-gcn"}, {"layers", 3}}}) {
+                            Json{{"name", "mpnn-lstm"}, {"dropout", 0.4}}, Json{{"name", "cd-gcn"}, {"layers", 3}},
+                            Json{{"name", "dysat"}, {"structural_dropout", 0.3}, {"temporal_dropout", 0.5}},
+                            Json{{"name", "tm-gcn"}, {"m", "inverse_distance"}}}) {
     judge(model, "snapshot", 3, "2");
     judge(model, {{"name", "snapshot_groups"}, {"group_size", 2}, {"partitioner", "hash"}}, 4, "1");
   }

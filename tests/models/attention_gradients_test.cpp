@@ -46,6 +46,33 @@ TEST(AttentionGradients, Past) {
   }
 }
 
+TEST(AttentionGradients, Dropout) {
+  const auto device = cpu();
+  const std::vector<std::int64_t> ids = {3, 4, 5, 16, 17};
+  const std::vector<std::int32_t> columns = {0, 1, 2, 3, 4, 5, 6};
+  AttentionDropout dropout{0.4,
+                           9,
+                           64,
+                           device->move_in(ids.data(), 5, 1, ElementType::i64),
+                           device->move_in(columns.data(), 7, 1, ElementType::i32),
+                           10};
+  for (const bool weighted : {false, true}) {
+    const SparseMatrix a = matrix(*device, true);
+    check_gradients(*device,
+                    {random_tensor(*device, 7, 6, 1), random_tensor(*device, 1, 6, 2), random_tensor(*device, 1, 6, 3)},
+                    [&](Tape& tape, const std::vector<Var>& v) {
+                      return graph_attention(tape, a, v[0], v[1], v[2], 2, weighted, dropout);
+                    });
+  }
+  dropout.columns = {};
+  for (const std::int64_t first : {0, 2}) {
+    check_gradients(*device, {random_tensor(*device, (first + 4) * 3, 12, 1), random_tensor(*device, first + 4, 12, 2)},
+                    [&](Tape& tape, const std::vector<Var>& v) {
+                      return temporal_attention(tape, v[0], v[1], first, 4, 2, 0.7, dropout);
+                    });
+  }
+}
+
 TEST(AttentionGradients, SumOfAValueWithItself) {
   const auto device = cpu();
   check_gradients(*device, {random_tensor(*device, 3, 2, 1), random_tensor(*device, 3, 2, 2)},

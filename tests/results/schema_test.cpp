@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
+#include "core/errors.hpp"
 #include "results/row.hpp"
 #include "tests/results/python.hpp"
 #include "tests/results/result_fixtures.hpp"
@@ -28,6 +29,15 @@ TEST(SummarySchema, GoldenSummaryReadsAndWritesUnchanged) {
   const Summary summary = read_summary(golden_path);
   EXPECT_GE(summary.rows.size(), 10u);
   EXPECT_EQ(summary_to_json(summary), Json::parse(text_of(golden_path)));
+}
+
+TEST(SummarySchema, RowsOfVersionOneZeroLackTheBandAndReadAllTheSame) {
+  Json json = row_to_json(read_summary(golden_path).rows.front());
+  ASSERT_EQ(json.erase("epoch_seconds_band90"), 1u);
+  const Row row = row_from_json(json, "rows.json");
+  EXPECT_FALSE(row.epoch_seconds_band90.has_value());
+  json.erase("epoch_seconds");
+  EXPECT_THROW(row_from_json(json, "rows.json"), InvalidInput);
 }
 
 class SchemaValidation : public ::testing::Test {

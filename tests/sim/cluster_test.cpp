@@ -42,6 +42,30 @@ testing::AssertionResult complains(const std::function<void(Json&)>& change, con
   return testing::AssertionFailure() << "said: " << said;
 }
 
+TEST(ClusterBand, IsReadAndRefusedWithItsPointer) {
+  const Json good{{"low_factor", 0.8}, {"high_factor", 1.3}, {"source", "a test"}, {"date", "2026-01-31"}};
+  Json json = Json::parse(text_of("aimos-v100"));
+  json["epoch_band_90"] = good;
+  const auto cluster = sim::cluster_from_json(json);
+  EXPECT_EQ(cluster->epoch_band.low, 0.8);
+  EXPECT_EQ(cluster->epoch_band.high, 1.3);
+  const auto with = [&](const char* key, const Json& value) {
+    return [=](Json& file) {
+      file["epoch_band_90"] = good;
+      file["epoch_band_90"][key] = value;
+    };
+  };
+  EXPECT_TRUE(complains(with("low_factor", -1), "/epoch_band_90/low_factor"));
+  EXPECT_TRUE(complains(with("high_factor", "much"), "/epoch_band_90/high_factor"));
+  EXPECT_TRUE(complains(with("low_factor", 2), "/epoch_band_90", "above"));
+  EXPECT_TRUE(complains(with("date", "31.1.2026"), "/epoch_band_90/date"));
+  EXPECT_TRUE(complains(
+      [](Json& file) {
+        file["epoch_band_90"] = Json{{"low_factor", 1}};
+      },
+      "/epoch_band_90/high_factor", "missing"));
+}
+
 TEST(Clusters, BuiltInOnesLoadAndSayWhereTheirNumbersComeFrom) {
   const std::vector<std::string> names = cluster_names();
   ASSERT_FALSE(names.empty());

@@ -92,13 +92,15 @@ TEST(OperationCost, MoreWorkNeverTakesLessAndMoreHardwareNeverMore) {
 
 TEST(OperationCost, ACalibrationGoesFirstForTheOperationsThatItKnows) {
   Cluster cluster = round_cluster();
-  const Json fits = {{"operations",
-                      {{"fill", {{"seconds", 2e-6}, {"seconds_per_byte", 3e-11}, {"worst_relative_error", 0.2}}},
-                       {"spmm", {{"seconds_per_flop", 1e-12}, {"seconds_per_gathered_byte", 1e-11}}}}},
-                     {"collectives", {{"barrier", {{"seconds", 1e-5}, {"seconds_per_message", 1e-6}}}}}};
+  const Json fits = Json::parse(R"({
+    "operations": {"fill": [{"ranks": 4, "seconds": 2e-6, "seconds_per_read_byte": 3e-11,
+                             "seconds_per_written_byte": 4e-11, "worst_relative_error": 0.2}],
+                   "spmm": [{"seconds_per_flop": 1e-12, "seconds_per_gathered_byte": 1e-11}]},
+    "collectives": {"barrier": [{"ranks": 4, "seconds": 1e-5, "seconds_per_message": 1e-6}]}})");
   cluster.calibration = sim::read_calibration(fits, "/calibration");
   const Work work = {5e6, 3e6, 1e6};
-  EXPECT_NEAR(operation_seconds(cluster, "fill", work, ElementType::f32), 2e-6 + 3e-11 * 4e6, 1e-15);
+  const double fill = 2e-6 + 3e-11 * 3e6 + 4e-11 * 1e6;
+  EXPECT_NEAR(operation_seconds(cluster, "fill", work, ElementType::f32), fill, 1e-15);
   EXPECT_EQ(operation_seconds(cluster, "dense", work, ElementType::f32),
             roofline_seconds(cluster.gpu, work, ElementType::f32));
   const Work sparse = product(1000, 1, 10, 8).work();
@@ -108,23 +110,47 @@ TEST(OperationCost, ACalibrationGoesFirstForTheOperationsThatItKnows) {
     sim_test::work_of_bytes(device, 4000000);
     c.barrier();
   });
-  EXPECT_NEAR(outcome.slowest(), 2e-6 + 3e-11 * 4e6 + 1e-5 + 3e-6, 1e-12);
+  EXPECT_NEAR(outcome.slowest(), 2e-6 + 4e-11 * 4e6 + 1e-5 + 3e-6, 1e-12);
+}
+
+TEST(OperationCost, TheFitOfTheNearestRanksIsTakenAndRanksBeyondTheCoresTakeTurns) {
+  Cluster cluster = round_cluster();
+  cluster.calibration = sim::read_calibration(Json::parse(R"({
+    "cores": 2,
+    "operations": {"fill": [{"ranks": 1, "precision": "fp32", "seconds": 1.0},
+                            {"ranks": 2, "precision": "fp32", "seconds": 3.0}]},
+    "collectives": {"barrier": [{"ranks": 2, "seconds": 5.0}]}})"),
+                                              "/calibration");
+  const auto seconds = [&](int ranks) { return operation_seconds(cluster, "fill", {}, ElementType::f32, ranks); };
+  EXPECT_EQ(seconds(1), 1.0);
+  EXPECT_EQ(seconds(2), 3.0);
+  EXPECT_EQ(seconds(3), 4.5);  // three ranks on two cores
+  EXPECT_EQ(seconds(4), 6.0);
+  EXPECT_EQ(operation_seconds(cluster, "fill", {}, ElementType::f64, 2),
+            roofline_seconds(cluster.gpu, {}, ElementType::f64));  // not fitted in that precision
+  EXPECT_EQ(cluster.calibration->collective_seconds("barrier", 4, 0, 0), 10.0);
+  EXPECT_LT(cluster.calibration->collective_seconds("broadcast", 4, 0, 0), 0.0);
 }
 
 TEST(OperationCost, ImpossibleFitsAreRefusedWithTheirPointer) {
-  const auto place_of = [](const Json& fits) -> std::string {
+  const auto place_of = [](const char* fits) -> std::string {
     try {
-      sim::read_calibration(fits, "/calibration");
+      sim::read_calibration(Json::parse(fits), "/calibration");
     } catch (const InvalidRequest& error) {
       return error.where();
     }
     return "accepted";
   };
-  EXPECT_EQ(place_of({{"operations", {{"fill", {{"seconds", -1.0}}}}}}), "/calibration/operations/fill/seconds");
-  EXPECT_EQ(place_of({{"operations", {{"fill", {{"seconds_per_byte", "few"}}}}}}),
-            "/calibration/operations/fill/seconds_per_byte");
-  EXPECT_EQ(place_of({{"collectives", {{"barrier", 3}}}}), "/calibration/collectives/barrier");
-  EXPECT_EQ(place_of(Json::array()), "/calibration");
+  EXPECT_EQ(place_of(R"({"operations": {"fill": [{"seconds": -1.0}]}})"), "/calibration/operations/fill/0/seconds");
+  EXPECT_EQ(place_of(R"({"operations": {"fill": [{}, {"seconds_per_read_byte": "few"}]}})"),
+            "/calibration/operations/fill/1/seconds_per_read_byte");
+  EXPECT_EQ(place_of(R"({"operations": {"fill": [{"ranks": 0}]}})"), "/calibration/operations/fill/0/ranks");
+  EXPECT_EQ(place_of(R"({"operations": {"fill": [{"precision": "fp16"}]}})"),
+            "/calibration/operations/fill/0/precision");
+  EXPECT_EQ(place_of(R"({"operations": {"fill": {"seconds": 1}}})"), "/calibration/operations/fill");
+  EXPECT_EQ(place_of(R"({"collectives": {"barrier": 3}})"), "/calibration/collectives/barrier");
+  EXPECT_EQ(place_of(R"({"cores": 0})"), "/calibration/cores");
+  EXPECT_EQ(place_of("[]"), "/calibration");
 }
 
 }  // namespace

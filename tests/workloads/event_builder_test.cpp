@@ -132,22 +132,35 @@ TEST(EventBuilder, SortedRowsStayAndSkewedTimesAreSorted) {
   EXPECT_FALSE(skewed.provenance.was_sorted);
 }
 
-TEST(EventBuilder, WholeTimesTakeFourBytesAndOthersEight) {
+TEST(EventBuilder, TimesOfTwoEventsAreExactAtTheBordersOfTheirForms) {
   const TemporaryFolder folder;
   const std::string path = folder.write("source.txt", "x");
-  const auto bytes = [&](double first, double last) {
+  const auto check = [&](double first, double last) {
     EventBuilder builder;
     builder.add(0, 1, first);
     builder.add(0, 1, last);
     const EventGraph graph = builder.finish(path, "test");
     EXPECT_EQ(graph.time, (std::vector<double>{first, last}));
-    return graph.time.bytes() / 2;
   };
-  EXPECT_EQ(bytes(1.2e9, 1.3e9), 4u);
-  EXPECT_EQ(bytes(-5, 4294967290.0), 4u);
-  EXPECT_EQ(bytes(-5, 4294967291.0), 8u) << "a distance of 2^32";
-  EXPECT_EQ(bytes(0, 0.5), 8u);
-  EXPECT_EQ(bytes(9007199254740992.0, 9007199254740994.0), 8u) << "whole, but sums would not be exact everywhere";
+  check(1.2e9, 1.3e9);
+  check(-5, 4294967290.0);
+  check(-5, 4294967291.0);  // a distance of 2^32
+  check(0, 0.5);
+  check(9007199254740992.0, 9007199254740994.0);  // whole, but sums would not be exact everywhere
+}
+
+TEST(EventBuilder, TimesThatNeedMoreThanFourBytesAreNoted) {
+  const TemporaryFolder folder;
+  const std::string path = folder.write("source.txt", "x");
+  const auto notes = [&](double scale) {
+    EventBuilder builder;
+    for (int i = 0; i < 5000; ++i) builder.add(0, 1, i * scale);
+    return builder.finish(path, "test").provenance.notes;
+  };
+  EXPECT_TRUE(notes(1).empty());
+  EXPECT_TRUE(notes(0.25).empty());
+  ASSERT_EQ(notes(0.1234567890123).size(), 1u);
+  EXPECT_NE(notes(0.1234567890123)[0].find("bytes in memory instead of at most 4"), std::string::npos);
 }
 
 TEST(ParallelTasks, EveryTaskRunsOnceAndTheFirstFailureIsThrown) {
@@ -201,10 +214,14 @@ TEST(Column, CopiesShareUntilOneIsChanged) {
   Column<int> view(nullptr, fixed, 2);
   view.push_back(6);
   EXPECT_EQ(view, (std::vector<int>{4, 5, 6}));
-  TimeColumn time(100, Column<std::uint32_t>{0, 7});
+  TimeColumn time(test::pack(std::vector<double>(300, 107)));
+  ASSERT_TRUE(time.compact());
+  const TimeColumn packed = time;
   time.push_back(200.5);
-  EXPECT_EQ(time, (std::vector<double>{100, 107, 200.5}));
-  EXPECT_EQ(std::upper_bound(time.begin(), time.end(), 107) - time.begin(), 2);
+  EXPECT_EQ(time.size(), 301u);
+  EXPECT_EQ(time.back(), 200.5);
+  EXPECT_EQ(packed, std::vector<double>(300, 107)) << "a copy changed";
+  EXPECT_EQ(std::upper_bound(time.begin(), time.end(), 107) - time.begin(), 300);
 }
 
 /// A SNAP file of `lines` rows, above one part of the parser.

@@ -50,7 +50,7 @@ struct DenseReference {
       Matrix sum(n, std::vector<double>(n, 0.0)), features(n, std::vector<double>(width, 0.0));
       for (std::int64_t s = 0; s <= t; ++s) {
         const bool near = s > t - what.window;
-        const double mean = 1.0 / static_cast<double>(std::min(what.window, t + 1));
+        const double mean = 1.0 / static_cast<double>(what.m == "row_mean" ? std::min(what.window, t + 1) : t - s + 1);
         const double in_a = what.smooth == "none" ? s == t : what.smooth == "edge_life" ? near : near * mean;
         const double in_x = what.smooth_features ? near * mean : s == t;
         const Matrix raw = dense(*graph.snapshots[static_cast<std::size_t>(s)]);
@@ -167,6 +167,22 @@ TEST(Prepare, EqualsTheDenseReference) {
   }
 }
 
+TEST(Prepare, WeightsOfInverseDistance) {
+  for (const std::int64_t window : {1, 3, 20}) {
+    expect_equals_reference(
+        random_graph(9, 11, 17),
+        {.smooth = "m_product", .window = window, .smooth_features = true, .m = "inverse_distance"});
+  }
+  const PreparedGraph graph = prepare(three_steps(),
+                                      {.smooth = "m_product",
+                                       .window = 2,
+                                       .laplacian = false,
+                                       .precompute_first_product = false,
+                                       .m = "inverse_distance"},
+                                      2, true);
+  EXPECT_EQ(graph.values64, (std::vector<double>{1, 1.5, 1})) << "of 0->1: 1, then 1 + 1/2; 1->1 once";
+}
+
 TEST(Prepare, Fp32IsTheFp64ResultRoundedOnce) {
   const SnapshotGraph graph = random_graph(40, 13, 3);
   const Preprocessing what{.smooth = "m_product", .window = 5, .smooth_features = true};
@@ -202,6 +218,7 @@ TEST(Prepare, RefusesWhatCannotBeDone) {
   EXPECT_THROW(prepare(graph, {}, 0, true), InvalidRequest);
   EXPECT_THROW(prepare(graph, {}, 4, true), InvalidRequest);
   EXPECT_THROW(prepare(graph, {.smooth = "wax"}, 3, true), InvalidRequest);
+  EXPECT_THROW(prepare(graph, {.smooth = "m_product", .m = "wax"}, 3, true), InvalidRequest);
   EXPECT_THROW(prepare(graph, {.smooth = "m_product", .window = 0}, 3, true), InvalidRequest);
   EXPECT_THROW(edge_life(graph, 0), InvalidRequest);
   const SnapshotGraph negative = stepped(make_events(2, {{0, 1, 0}}, {-1.0f}), {.weights = "file"});

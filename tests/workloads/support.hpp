@@ -5,9 +5,11 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <span>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -36,6 +38,13 @@ class TemporaryFolder {
  private:
   std::filesystem::path path_;
 };
+
+/// `times` packed; empty when they cannot be or would not be smaller.
+inline PackedTimes pack(const std::vector<double>& times) {
+  return PackedTimes::pack(times.size(), [&](std::size_t first, std::span<double> out) {
+    std::copy_n(times.begin() + static_cast<std::ptrdiff_t>(first), out.size(), out.begin());
+  });
+}
 
 inline std::string read_bytes(const std::string& path) {
   std::ifstream file(path, std::ios::binary);

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "workloads/event_builder.hpp"
+#include "workloads/parse_rows.hpp"
 #include "workloads/probing.hpp"
 #include "workloads/text_reader.hpp"
 #include "workloads/workload.hpp"
@@ -42,12 +43,8 @@ int probe(std::string_view head, std::string_view name) {
   return times_come_first(rows) ? 50 : 0;
 }
 
-EventGraph read(const std::string& path) {
-  TextReader reader(path);
-  EventBuilder events;
-  bool any = false;
+void add_rows(TextReader& reader, EventBuilder& events) {
   while (reader.next()) {
-    any = true;
     if (reader.line().front() == '#') continue;
     const auto& fields = reader.split_blanks();
     if (fields.size() != columns) {
@@ -58,7 +55,12 @@ EventGraph read(const std::string& path) {
     const std::int64_t source = reader.whole(fields[1], "source vertex id");
     events.add(source, reader.whole(fields[2], "target vertex id"), time);
   }
-  if (!any) reader.fail_file("the file is empty");
+}
+
+EventGraph read(const std::string& path) {
+  TextReader reader(path);
+  EventBuilder events;
+  if (parse_rows(reader, events, add_rows) == 0) reader.fail_file("the file is empty");
   EventGraph graph = events.finish(path, "sociopatterns");
   graph.provenance.notes.push_back(
       "contacts have no direction: each row is kept as one event; orientation=both adds the reverse");

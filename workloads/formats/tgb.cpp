@@ -17,11 +17,13 @@
 #include <algorithm>
 #include <filesystem>
 #include <limits>
-#include <unordered_map>
+#include <utility>
 
 #include "core/errors.hpp"
 #include "workloads/event_builder.hpp"
 #include "workloads/inputs.hpp"
+#include "workloads/name_table.hpp"
+#include "workloads/parse_rows.hpp"
 #include "workloads/probing.hpp"
 #include "workloads/quoted_csv.hpp"
 #include "workloads/text_reader.hpp"
@@ -99,26 +101,17 @@ Layout read_header(TextReader& reader, QuotedCsv& csv) {
   return layout;
 }
 
-/// Numbers of names by first appearance.
-class NameTable {
- public:
-  std::int64_t number(const std::string& name) {
-    return number_.try_emplace(name, static_cast<std::int64_t>(number_.size())).first->second;
-  }
-  /// -1 for a name that has no number.
-  std::int64_t find(const std::string& name) const {
-    const auto at = number_.find(name);
-    return at == number_.end() ? -1 : at->second;
-  }
-
- private:
-  std::unordered_map<std::string, std::int64_t> number_;
-};
-
 struct Tables {
   NameTable sources, targets;  // one-sided files use `sources` for both
   bool two_sided = false;
   NameTable& of_targets() { return two_sided ? targets : sources; }
+};
+
+/// Node labels of a part of their file; classes are numbers of a table of the part.
+struct LabelPart {
+  TimedLabels labels;
+  NameTable classes;
+  std::int64_t absent = 0;
 };
 
 double read_time(const TextReader& reader, const Token& token, bool years) {
@@ -130,9 +123,9 @@ double read_time(const TextReader& reader, const Token& token, bool years) {
   return token.text.find('-', 1) == 4 ? reader.date_time(token) : reader.seconds(token);
 }
 
-std::string read_name(const TextReader& reader, const Token& token, const char* what) {
+std::string_view read_name(const TextReader& reader, const Token& token, const char* what) {
   if (token.text.empty()) reader.fail(token.column, fmt::format("the {} is missing", what));
-  return std::string(token.text);
+  return token.text;
 }
 
 /// The node labels that belong to an edge list, or "".
@@ -149,38 +142,59 @@ std::string label_file(const std::string& path) {
   return {};
 }
 
-void read_labels(const std::string& path, bool years, Tables& tables, EventGraph& graph) {
-  TextReader reader(path);
+void add_labels(TextReader& reader, bool years, const NameTable& sources, const EventGraph& graph, LabelPart& part) {
   QuotedCsv csv;
-  if (!reader.next()) reader.fail_file("the file is empty");
-  if (csv.split(reader).size() != 4) reader.fail(1, "node labels have four columns: time, vertex, class, weight");
-  std::int64_t absent = 0;
-  TimedLabels& labels = graph.timed_labels;
+  TimedLabels& labels = part.labels;
   while (reader.next()) {
     const auto& fields = csv.split(reader);
     if (fields.size() != 4)
       reader.fail(misplaced_column(reader.line(), fields, 4),
                   fmt::format("expected 4 columns, found {}", fields.size()));
     const double time = read_time(reader, fields[0], years);
-    const std::int64_t vertex = tables.sources.find(read_name(reader, fields[1], "vertex"));
-    const std::int64_t label = tables.of_targets().number(read_name(reader, fields[2], "class"));
+    const std::int64_t vertex = sources.find(read_name(reader, fields[1], "vertex"));
+    const std::int64_t label = part.classes.number(read_name(reader, fields[2], "class"));
     const float share = reader.weight(fields[3]);
-    if (label > std::numeric_limits<std::int32_t>::max())
-      reader.fail(fields[2].column, "there are more than 2^31 classes");
-    absent += vertex < 0;
+    part.absent += vertex < 0;
     if (vertex < 0) continue;
     labels.vertex.push_back(find_vertex(graph, vertex));
     labels.time.push_back(time);
     labels.label.push_back(static_cast<std::int32_t>(label));
     labels.share.push_back(share);
   }
+}
+
+void read_labels(const std::string& path, bool years, Tables& tables, EventGraph& graph) {
+  TextReader reader(path);
+  if (!reader.next()) reader.fail_file("the file is empty");
+  if (QuotedCsv().split(reader).size() != 4)
+    reader.fail(1, "node labels have four columns: time, vertex, class, weight");
+  TimedLabels& labels = graph.timed_labels;
+  std::int64_t absent = 0;
+  PerPart<LabelPart> parts;
+  // One-sided files name classes among their sources, so the numbers of classes are settled after all parts are read.
+  parse_rows(
+      reader,
+      [&](std::size_t part, TextReader& lines) { add_labels(lines, years, tables.sources, graph, parts[part]); },
+      [&](std::size_t part) {
+        LabelPart& added = parts[part];
+        const std::vector<std::int64_t> numbers = tables.of_targets().add(added.classes);
+        if (tables.of_targets().size() > std::numeric_limits<std::int32_t>::max())
+          reader.fail_file("there are more than 2^31 classes");
+        for (std::int32_t& label : added.labels.label)
+          label = static_cast<std::int32_t>(numbers[static_cast<std::size_t>(label)]);
+        append(labels, added.labels);
+        absent += added.absent;
+        added = LabelPart();
+      });
   sort_by_time(labels);
   graph.provenance.notes.push_back(fmt::format("{}: {} labels; {} more are of vertices without events and left out",
                                                std::filesystem::path(path).filename().string(), labels.time.size(),
                                                absent));
 }
 
-void read_rows(TextReader& reader, QuotedCsv& csv, const Layout& layout, Tables& tables, EventBuilder& events) {
+void add_rows(TextReader& reader, const Layout& layout, Tables& tables, EventBuilder& events) {
+  QuotedCsv csv;
+  tables.two_sided = layout.two_sided;
   while (reader.next()) {
     const auto& fields = csv.split(reader);
     if (fields.size() != layout.columns) {
@@ -195,6 +209,11 @@ void read_rows(TextReader& reader, QuotedCsv& csv, const Layout& layout, Tables&
   }
 }
 
+void refuse_too_many(const Tables& tables, const std::string& path) {
+  if (std::max(tables.sources.size(), tables.targets.size()) > std::numeric_limits<VertexId>::max())
+    throw InvalidInput(path, 0, 0, "the file has more than 2^31 - 1 distinct vertex names");
+}
+
 EventGraph read(const std::string& path) {
   const std::string name = std::filesystem::path(path).filename().string();
   if (name.find("_node_labels") != std::string::npos)
@@ -205,7 +224,17 @@ EventGraph read(const std::string& path) {
   Tables tables;
   tables.two_sided = layout.two_sided;
   EventBuilder events;
-  read_rows(reader, csv, layout, tables, events);
+  PerPart<Tables> parts;  // names are numbered part by part, and all together when their order is known
+  parse_rows(
+      reader, events,
+      [&](std::size_t part, TextReader& lines, EventBuilder& rows) { add_rows(lines, layout, parts[part], rows); },
+      [&](std::size_t part, EventBuilder& rows) {
+        const Tables added = std::exchange(parts[part], {});
+        const std::vector<std::int64_t> sources = tables.sources.add(added.sources),
+                                        targets = tables.targets.add(added.targets);
+        refuse_too_many(tables, path);
+        rows.renumber(sources, layout.two_sided ? targets : sources);
+      });
   EventGraph graph = events.finish(path, "tgb");
   graph.two_sided = layout.two_sided;
   graph.stepped = layout.years;

@@ -6,12 +6,15 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <atomic>
 #include <cmath>
 #include <filesystem>
 #include <limits>
+#include <utility>
 
 #include "workloads/event_builder.hpp"
 #include "workloads/inputs.hpp"
+#include "workloads/parse_rows.hpp"
 #include "workloads/probing.hpp"
 #include "workloads/text_reader.hpp"
 #include "workloads/vertex_data.hpp"
@@ -52,12 +55,9 @@ std::int32_t read_label(const TextReader& reader, const Token& token) {
   return static_cast<std::int32_t>(label);
 }
 
-void read_labels(const std::string& path, EventGraph& graph) {
-  TextReader reader(path);
-  if (!reader.next()) reader.fail_file("the file is empty");
-  if (reader.line() != label_header) reader.fail(1, "expected the header " + std::string(label_header));
+/// Returns how many labels are of vertices without events.
+std::int64_t add_labels(TextReader& reader, const EventGraph& graph, TimedLabels& labels) {
   std::int64_t absent = 0;
-  TimedLabels& labels = graph.timed_labels;
   while (reader.next()) {
     const auto& fields = reader.split_commas();
     if (fields.size() != 5)
@@ -75,19 +75,27 @@ void read_labels(const std::string& path, EventGraph& graph) {
     labels.label.push_back(label);
     labels.share.push_back(1);
   }
+  return absent;
+}
+
+void read_labels(const std::string& path, EventGraph& graph) {
+  TextReader reader(path);
+  if (!reader.next()) reader.fail_file("the file is empty");
+  if (reader.line() != label_header) reader.fail(1, "expected the header " + std::string(label_header));
+  std::atomic<std::int64_t> absent{0};
+  TimedLabels& labels = graph.timed_labels;
+  PerPart<TimedLabels> of_parts;
+  parse_rows(
+      reader, [&](std::size_t part, TextReader& lines) { absent += add_labels(lines, graph, of_parts[part]); },
+      [&](std::size_t part) { append(labels, std::exchange(of_parts[part], {})); });
   sort_by_time(labels);
   graph.provenance.notes.push_back(fmt::format("{}: {} labels; {} more are of vertices without events and left out",
                                                std::filesystem::path(path).filename().string(), labels.time.size(),
-                                               absent));
+                                               absent.load()));
 }
 
-EventGraph read(const std::string& path) {
-  TextReader reader(path);
-  if (!reader.next()) reader.fail_file("the file is empty");
-  if (reader.line() != one_roll && reader.line() != two_rolls)
-    reader.fail(1, "expected the header ,src,dst,time,[int_roll,]ext_roll");
-  const std::size_t columns = reader.split_commas().size();
-  EventBuilder events;
+/// Returns how many events belong to each part of the training.
+std::array<std::int64_t, parts> add_rows(TextReader& reader, std::size_t columns, EventBuilder& events) {
   std::array<std::int64_t, parts> sizes{};
   while (reader.next()) {
     const auto& fields = reader.split_commas();
@@ -101,9 +109,24 @@ EventGraph read(const std::string& path) {
     for (std::size_t i = 4; i + 1 < columns; ++i) read_roll(reader, fields[i]);
     ++sizes[read_roll(reader, fields.back())];
   }
+  return sizes;
+}
+
+EventGraph read(const std::string& path) {
+  TextReader reader(path);
+  if (!reader.next()) reader.fail_file("the file is empty");
+  if (reader.line() != one_roll && reader.line() != two_rolls)
+    reader.fail(1, "expected the header ,src,dst,time,[int_roll,]ext_roll");
+  const std::size_t columns = reader.split_commas().size();
+  EventBuilder events;
+  std::array<std::atomic<std::int64_t>, parts> sizes{};
+  parse_rows(reader, events, [&](TextReader& lines, EventBuilder& rows) {
+    const std::array<std::int64_t, parts> added = add_rows(lines, columns, rows);
+    for (std::size_t i = 0; i < added.size(); ++i) sizes[i] += added[i];
+  });
   EventGraph graph = events.finish(path, "tgl");
-  graph.provenance.notes.push_back(
-      fmt::format("ext_roll: {} train, {} validation, {} test events", sizes[0], sizes[1], sizes[2]));
+  graph.provenance.notes.push_back(fmt::format("ext_roll: {} train, {} validation, {} test events", sizes[0].load(),
+                                               sizes[1].load(), sizes[2].load()));
   const std::string labels = label_file(path);
   if (!labels.empty()) read_labels(labels, graph);
   return graph;

@@ -9,11 +9,14 @@
 #include <cmath>
 #include <filesystem>
 #include <limits>
+#include <span>
+#include <utility>
 
 #include "core/errors.hpp"
 #include "workloads/event_builder.hpp"
 #include "workloads/inputs.hpp"
 #include "workloads/npy.hpp"
+#include "workloads/parse_rows.hpp"
 #include "workloads/probing.hpp"
 #include "workloads/text_reader.hpp"
 #include "workloads/workload.hpp"
@@ -80,20 +83,16 @@ void add_features(const std::string& file, const std::vector<std::int64_t>& idx,
                   std::string& note) {
   const NpyArray array = read_npy(file);
   check_rows(array, file, *std::max_element(idx.begin(), idx.end()), "idx");
-  for (const std::int64_t row : idx) {
-    for (std::int64_t i = 0; i < array.shape[1]; ++i) {
-      events.add_feature(finite_single(array.at(row * array.shape[1] + i), row, i, file));
-    }
-  }
+  const std::int64_t width = array.shape[1];
+  events.fill_features(static_cast<std::size_t>(width), [&](std::int64_t event, std::span<float> features) {
+    const std::int64_t row = idx[static_cast<std::size_t>(event)];
+    for (std::int64_t i = 0; i < width; ++i)
+      features[static_cast<std::size_t>(i)] = finite_single(array.at(row * width + i), row, i, file);
+  });
   note = rows_note(file, array, idx);
 }
 
-EventGraph read(const std::string& path) {
-  TextReader reader(path);
-  if (!reader.next()) reader.fail_file("the file is empty");
-  if (reader.line() != header) reader.fail(1, "expected the header " + std::string(header));
-  EventBuilder events;
-  std::vector<std::int64_t> idx;
+void add_rows(TextReader& reader, EventBuilder& events, std::vector<std::int64_t>& idx) {
   while (reader.next()) {
     const auto& fields = reader.split_commas();
     if (fields.size() != columns)
@@ -106,6 +105,22 @@ EventGraph read(const std::string& path) {
     events.add_label(reader.label(fields[4], "label"));
     idx.push_back(reader.whole(fields[5], "idx"));
   }
+}
+
+EventGraph read(const std::string& path) {
+  TextReader reader(path);
+  if (!reader.next()) reader.fail_file("the file is empty");
+  if (reader.line() != header) reader.fail(1, "expected the header " + std::string(header));
+  EventBuilder events;
+  std::vector<std::int64_t> idx;
+  PerPart<std::vector<std::int64_t>> idx_of_parts;
+  parse_rows(
+      reader, events,
+      [&](std::size_t part, TextReader& lines, EventBuilder& rows) { add_rows(lines, rows, idx_of_parts[part]); },
+      [&](std::size_t part, EventBuilder&) {
+        const std::vector<std::int64_t> of_part = std::exchange(idx_of_parts[part], {});
+        idx.insert(idx.end(), of_part.begin(), of_part.end());
+      });
   const std::string edge_file = beside(path, ".npy"), vertex_file = beside(path, "_node.npy");
   std::string note;
   if (!edge_file.empty() && !idx.empty()) add_features(edge_file, idx, events, note);

@@ -46,15 +46,19 @@ View<T> view_of(const Op& op) {
 
 /// One row's softmax of one head.
 struct RowWeights {
-  std::vector<double> p, slope;  // per entry
+  std::vector<double> p, slope, drop;  // per entry; drop: dropout's factor
   double own_score = 0, log_sum = 0;
 };
 
 template <class T>
-void weigh(const View<T>& view, std::int64_t row, std::int64_t head, RowWeights& weights) {
+void weigh(const View<T>& view, const AttentionDropout& dropout, std::int64_t row, std::int64_t head,
+           RowWeights& weights) {
   const std::int64_t begin = view.offsets[row], end = view.offsets[row + 1];
   weights.p.assign(static_cast<std::size_t>(end - begin), 0.0);
   weights.slope = weights.p;
+  weights.drop.assign(weights.p.size(), 1.0);
+  for (std::int64_t k = begin; dropout.drops() && k < end; ++k)
+    weights.drop[static_cast<std::size_t>(k - begin)] = dropout.of_edge(row, view.indices[k], head);
   weights.own_score = view.score(view.left, row, head);
   double largest = -INFINITY, sum = 0;
   for (std::int64_t k = begin; k < end; ++k) {
@@ -73,7 +77,7 @@ template <class T>
 void forward_row(const GraphAttention& op, const View<T>& view, std::int64_t row, RowWeights& weights) {
   const std::int64_t width = view.width();
   for (std::int64_t head = 0; head < view.heads; ++head) {
-    weigh(view, row, head, weights);
+    weigh(view, op.dropout, row, head, weights);
     double slopes = 0;
     for (std::size_t k = 0; k < weights.p.size(); ++k) slopes += weights.p[k] * weights.slope[k];
     T* stats = op.row_stats.data<T>() + row * 2 * view.heads + head;
@@ -83,7 +87,7 @@ void forward_row(const GraphAttention& op, const View<T>& view, std::int64_t row
       double sum = 0, sloped = 0;
       for (std::size_t k = 0; k < weights.p.size(); ++k) {
         const std::int64_t column = view.indices[view.offsets[row] + static_cast<std::int64_t>(k)];
-        const double term = weights.p[k] * static_cast<double>(view.f[column * width + d]);
+        const double term = weights.p[k] * weights.drop[k] * static_cast<double>(view.f[column * width + d]);
         sum += term;
         sloped += term * weights.slope[k];
       }
@@ -125,7 +129,7 @@ void backward_row(const GraphAttentionBackward& op, const View<T>& view, std::in
                   Sums& sums) {
   const std::int64_t width = view.width();
   for (std::int64_t head = 0; head < view.heads; ++head) {
-    weigh(view, row, head, weights);
+    weigh(view, op.dropout, row, head, weights);
     std::vector<double> dz(static_cast<std::size_t>(view.depth)), dp(weights.p.size(), 0.0);
     double mean = 0, down = 0;
     for (std::int64_t d = 0; d < view.depth; ++d) {
@@ -137,8 +141,9 @@ void backward_row(const GraphAttentionBackward& op, const View<T>& view, std::in
       const std::int64_t column = view.indices[view.offsets[row] + static_cast<std::int64_t>(k)];
       for (std::int64_t d = 0; d < view.depth; ++d) {
         const std::int64_t at = column * width + head * view.depth + d;
-        dp[k] += dz[static_cast<std::size_t>(d)] * static_cast<double>(view.f[at]);
-        sums.df[static_cast<std::size_t>(at)] += weights.p[k] * dz[static_cast<std::size_t>(d)];
+        const double through = weights.drop[k] * dz[static_cast<std::size_t>(d)];
+        dp[k] += through * static_cast<double>(view.f[at]);
+        sums.df[static_cast<std::size_t>(at)] += weights.p[k] * through;
       }
       mean += weights.p[k] * dp[k];
     }

@@ -48,7 +48,28 @@ struct EntryWeight {
     const Lanes<T, P> weight = exponential<T, P>((score > zero ? score : low) - shift);
     return {weight, score > zero ? weight : weight * static_cast<T>(leaky_slope)};
   }
+  [[gnu::always_inline]] void drop(Lanes<T, P> factors) {
+    weight *= factors;
+    tilted *= factors;
+  }
 };
+
+/// Dropout's factors of all heads of the edge from `column` to `row`; other lanes mean nothing.
+template <class T, int P>
+[[gnu::always_inline]] inline Lanes<T, P> edge_factors(const AttentionDropout& dropout, std::int64_t row,
+                                                       std::int64_t column, std::int64_t heads) {
+  const auto cell = static_cast<std::uint64_t>(dropout.ids.data<std::int64_t>()[row]);
+  const auto vertex = static_cast<std::uint32_t>(dropout.columns.data<std::int32_t>()[column]);
+  const std::uint64_t limit = dropout.limit();
+  const T kept = static_cast<T>(1.0 / (1.0 - dropout.rate));
+  Lanes<T, P> factors{};
+  for (std::int64_t first = 0; first < heads; first += 4) {
+    const auto words = dropout.words(cell, vertex, static_cast<std::uint32_t>(first / 4), random_purpose::edge_dropout);
+    for (int i = 0; i < 4 && first + i < P; ++i)
+      factors[first + i] = words[static_cast<std::size_t>(i)] < limit ? T{0} : kept;
+  }
+  return factors;
+}
 
 /// What rows of the forward pass read and write.
 template <class T>
@@ -57,6 +78,7 @@ struct ForwardView {
   const T *f, *columns, *rows;  // rows of f; AttentionScores
   T *y, *z, *slopes, *stats;
   std::int64_t width, heads;
+  const AttentionDropout& dropout;
 };
 
 /// The largest logit of row r.
@@ -87,7 +109,7 @@ template <class T, int P, int K>
 }
 
 /// Row r with K registers of P lanes. log(sum_out) + shift_out, both [H], is the logarithm of the row's sum.
-template <class T, int P, int K, bool InRange>
+template <class T, int P, int K, bool InRange, bool Drops>
 [[gnu::always_inline]] inline void forward_row(const ForwardView<T>& view, const HeadLanes<T, P, K>& spread,
                                                std::int64_t r, T* sum_out, T* shift_out) {
   using V = Lanes<T, P>;
@@ -99,10 +121,11 @@ template <class T, int P, int K, bool InRange>
   for (std::int64_t k = view.a.offsets[r]; k < view.a.offsets[r + 1]; ++k) {
     const auto column = static_cast<std::int64_t>(view.a.indices[k]);
     const T* scores = view.columns + column * 2 * heads;
-    const auto entry = InRange ? EntryWeight<T, P>::of_products(own * load<T, P>(scores), load<T, P>(scores + heads))
-                               : EntryWeight<T, P>::of_score(own + load<T, P>(scores), shift);
+    auto entry = InRange ? EntryWeight<T, P>::of_products(own * load<T, P>(scores), load<T, P>(scores + heads))
+                         : EntryWeight<T, P>::of_score(own + load<T, P>(scores), shift);
     sum += entry.weight;
     sloped += entry.tilted;
+    if constexpr (Drops) entry.drop(edge_factors<T, P>(view.dropout, r, column, heads));
     const T* f = view.f + column * view.width;
     for (int i = 0; i < K; ++i) {
       const V values = load<T, P>(f + i * P);
@@ -119,7 +142,7 @@ template <class T, int P, int K, bool InRange>
   store_row<T, P, K>(view, spread, r, inverse, z, slopes);
 }
 
-template <class T, int P, int K, bool InRange>
+template <class T, int P, int K, bool InRange, bool Drops>
 void forward_range(const ForwardView<T>& view, std::int64_t begin, std::int64_t end) {
   constexpr int most = most_lanes<T>;
   const HeadLanes<T, P, K> spread(view.width, view.heads);
@@ -127,7 +150,7 @@ void forward_range(const ForwardView<T>& view, std::int64_t begin, std::int64_t 
   for (std::int64_t first = begin; first < end; first += attention_block) {
     const std::int64_t count = std::min(attention_block, end - first), total = count * view.heads;
     for (std::int64_t i = 0; i < count; ++i) {
-      forward_row<T, P, K, InRange>(view, spread, first + i, sums + i * view.heads, shifts + i * view.heads);
+      forward_row<T, P, K, InRange, Drops>(view, spread, first + i, sums + i * view.heads, shifts + i * view.heads);
     }
     for (std::int64_t i = 0; i < total; i += most) {
       const int lanes = static_cast<int>(std::min<std::int64_t>(most, total - i));
@@ -145,14 +168,16 @@ void run_forward_as(const GraphAttention& op, KernelContext& context) {
   const AttentionScores<T> scores(op, context);
   const ForwardView<T> view{compressed<T>(op.a), op.f.data<T>(), scores.columns(),    scores.rows(),
                             op.y.data<T>(),      op.z.data<T>(), op.slopes.data<T>(), op.row_stats.data<T>(),
-                            op.f.columns(),      op.heads};
+                            op.f.columns(),      op.heads,       op.dropout};
   const std::vector<std::int64_t> bounds = balanced_rows(view.a);
   with_registers<T>(view.width, [&](auto lanes, auto registers) {
     constexpr int P = decltype(lanes)::value, K = decltype(registers)::value;
+    const auto run =
+        op.dropout.drops()
+            ? (scores.in_range() ? forward_range<T, P, K, true, true> : forward_range<T, P, K, false, true>)
+            : (scores.in_range() ? forward_range<T, P, K, true, false> : forward_range<T, P, K, false, false>);
     run_tasks(context, static_cast<std::int64_t>(bounds.size()) - 1, [&](std::int64_t i) {
-      const std::int64_t begin = bounds[static_cast<std::size_t>(i)], end = bounds[static_cast<std::size_t>(i) + 1];
-      scores.in_range() ? forward_range<T, P, K, true>(view, begin, end)
-                        : forward_range<T, P, K, false>(view, begin, end);
+      run(view, bounds[static_cast<std::size_t>(i)], bounds[static_cast<std::size_t>(i) + 1]);
     });
   });
 }
@@ -171,10 +196,11 @@ struct BackwardView {
   T *u, *products, *tilted_means;  // [C, H D] sums U; scratch of a block: V f [., H D] and means [., H]
   std::int64_t width, heads;
   bool accumulate;
+  const AttentionDropout& dropout;
 };
 
 /// One column; `slot` is its place in the scratch arrays.
-template <class T, int P, int K, bool InRange>
+template <class T, int P, int K, bool InRange, bool Drops>
 [[gnu::always_inline]] inline void backward_column(const BackwardView<T>& view, const HeadLanes<T, P, K>& spread,
                                                    std::int64_t c, std::int64_t slot) {
   using V = Lanes<T, P>;
@@ -185,9 +211,10 @@ template <class T, int P, int K, bool InRange>
   for (std::int64_t k = view.a.offsets[c]; k < view.a.offsets[c + 1]; ++k) {
     const auto r = static_cast<std::int64_t>(view.a.indices[k]);
     const T* row = view.rows + r * 3 * heads;
-    const auto entry = InRange ? EntryWeight<T, P>::of_products(own * load<T, P>(row), low)
-                               : EntryWeight<T, P>::of_score(own + load<T, P>(row), load<T, P>(row + 2 * heads));
+    auto entry = InRange ? EntryWeight<T, P>::of_products(own * load<T, P>(row), low)
+                         : EntryWeight<T, P>::of_score(own + load<T, P>(row), load<T, P>(row + 2 * heads));
     mean += entry.tilted * load<T, P>(row + heads);
+    if constexpr (Drops) entry.drop(edge_factors<T, P>(view.dropout, r, c, heads));
     const T* g = view.g + r * view.width;
     for (int i = 0; i < K; ++i) {
       const V values = load<T, P>(g + i * P);
@@ -207,7 +234,7 @@ template <class T, int P, int K, bool InRange>
 }
 
 /// Columns [begin, end): U into df, then the scores' gradients, which go into df and into `sums` [H D, 2 H].
-template <class T, int P, int K, bool InRange>
+template <class T, int P, int K, bool InRange, bool Drops>
 void backward_range(const BackwardView<T>& view, const AttentionMatrices<T>& matrices, const T* dleft_scores,
                     std::int64_t own_rows, std::int64_t begin, std::int64_t end, double* sums) {
   const HeadLanes<T, P, K> spread(view.width, view.heads);
@@ -220,7 +247,8 @@ void backward_range(const BackwardView<T>& view, const AttentionMatrices<T>& mat
   part.tilted_means = means.data();
   for (std::int64_t first = begin; first < end; first += attention_block) {
     const std::int64_t count = std::min(attention_block, end - first);
-    for (std::int64_t c = first; c < first + count; ++c) backward_column<T, P, K, InRange>(part, spread, c, c - first);
+    for (std::int64_t c = first; c < first + count; ++c)
+      backward_column<T, P, K, InRange, Drops>(part, spread, c, c - first);
     matrices.add_up_heads(products.data(), count, dscores.data() + heads, 2 * heads);
     for (std::int64_t c = 0; c < count; ++c) {
       for (std::int64_t h = 0; h < heads; ++h) {
@@ -249,7 +277,8 @@ void run_backward_as(const GraphAttentionBackward& op, KernelContext& context) {
                              nullptr,
                              op.f.columns(),
                              op.heads,
-                             op.accumulate_df};
+                             op.accumulate_df,
+                             op.dropout};
   const std::vector<std::int64_t> bounds = balanced_rows(view.a);
   const std::int64_t tasks = static_cast<std::int64_t>(bounds.size()) - 1, stride = view.width * 2 * view.heads;
   std::vector<double> sums(static_cast<std::size_t>(tasks * stride), 0.0);
@@ -257,7 +286,10 @@ void run_backward_as(const GraphAttentionBackward& op, KernelContext& context) {
     constexpr int P = decltype(lanes)::value, K = decltype(registers)::value;
     run_tasks(context, tasks, [&](std::int64_t i) {
       const std::int64_t begin = bounds[static_cast<std::size_t>(i)], end = bounds[static_cast<std::size_t>(i) + 1];
-      const auto run = scores.in_range() ? backward_range<T, P, K, true> : backward_range<T, P, K, false>;
+      const auto run =
+          op.dropout.drops()
+              ? (scores.in_range() ? backward_range<T, P, K, true, true> : backward_range<T, P, K, false, true>)
+              : (scores.in_range() ? backward_range<T, P, K, true, false> : backward_range<T, P, K, false, false>);
       run(view, matrices, rows.dleft_scores(), op.a.rows, begin, end, sums.data() + i * stride);
     });
   });

@@ -5,6 +5,8 @@
 // stays NaN. Cost about 20 instructions a register in float, 30 and a division in double.
 #pragma once
 
+#include <bit>
+
 #include "backends/cpu/kernels/lanes.hpp"
 
 namespace strobe::cpu {
@@ -77,8 +79,8 @@ template <class T, int P>
   for (int i = terms - 2; i >= 0; --i) sum = sum * r + C::series[i];
   const Lanes<T, P> p = sum * (r * r) + r;
   // The low bits of `shifted` hold k; only they reach the exponent.
-  const Bits bits = (reinterpret_cast<Bits>(shifted) + static_cast<typename C::Bits>(C::bias)) << C::mantissa;
-  const Lanes<T, P> scale = reinterpret_cast<Lanes<T, P>>(bits);
+  const Bits bits = (std::bit_cast<Bits>(shifted) + static_cast<typename C::Bits>(C::bias)) << C::mantissa;
+  const Lanes<T, P> scale = std::bit_cast<Lanes<T, P>>(bits);
   return scale * p + (scale - T{1});
 }
 

@@ -1,5 +1,6 @@
 // Plain reconstruction of snapshots, in one thread: entry after entry, row after row. Cost: one pass over what is read
 // and written; locating an entry walks its row.
+#include <algorithm>
 #include <vector>
 
 #include "backends/cpu/kernels/support.hpp"
@@ -87,10 +88,33 @@ void run_apply_difference(const ApplyDifference& op, KernelContext&) {
   cpu::with_element(type, [&](auto zero) { apply_difference<decltype(zero)>(op); });
 }
 
+/// Counting sort: entries of each column, places from their sums, then row after row.
+template <class T>
+void transpose(const TransposeCsr& op) {
+  const std::int64_t* offsets = op.offsets.data<std::int64_t>();
+  std::int64_t* transposed = op.transposed_offsets.data<std::int64_t>();
+  std::fill_n(transposed, op.transposed_offsets.rows(), std::int64_t{0});
+  for (std::int64_t e = 0; e < op.columns.rows(); ++e) ++transposed[op.columns.data<std::int32_t>()[e] + 1];
+  for (std::int64_t c = 1; c < op.transposed_offsets.rows(); ++c) transposed[c] += transposed[c - 1];
+  std::vector<std::int64_t> next(transposed, transposed + op.transposed_offsets.rows());
+  for (std::int64_t row = 0; row + 1 < op.offsets.rows(); ++row) {
+    for (std::int64_t e = offsets[row]; e < offsets[row + 1]; ++e) {
+      const std::int64_t place = next[static_cast<std::size_t>(op.columns.data<std::int32_t>()[e])]++;
+      op.transposed_columns.data<std::int32_t>()[place] = static_cast<std::int32_t>(row);
+      op.transposed_values.data<T>()[place] = op.values.data<T>()[e];
+    }
+  }
+}
+
+void run_transpose(const TransposeCsr& op, KernelContext&) {
+  cpu::with_element(op.values.type(), [&](auto zero) { transpose<decltype(zero)>(op); });
+}
+
 const RegisterKernel<CooToCsr> coo_plain{Numerics::cpu, {"plain", 0, nullptr, run_coo_to_csr}};
 const RegisterKernel<PlaceCsr> place_plain{Numerics::cpu, {"plain", 0, nullptr, run_place_csr}};
 const RegisterKernel<LocateEntries> locate_plain{Numerics::cpu, {"plain", 0, nullptr, run_locate}};
 const RegisterKernel<ApplyDifference> apply_plain{Numerics::cpu, {"plain", 0, nullptr, run_apply_difference}};
+const RegisterKernel<TransposeCsr> transpose_plain{Numerics::cpu, {"plain", 0, nullptr, run_transpose}};
 
 }  // namespace
 }  // namespace strobe

@@ -48,7 +48,16 @@ double dot(const double* a, const double* b, std::int64_t count) {
   return sum;
 }
 
-/// Weights of the query at step t over the steps up to t.
+/// Dropout's factors of the query at step t for the steps up to t.
+std::vector<double> factors_of(const AttentionDropout& dropout, const Timeline& line, std::int64_t t,
+                               std::int64_t head) {
+  std::vector<double> factors(static_cast<std::size_t>(t) + 1, 1.0);
+  for (std::int64_t s = 0; dropout.drops() && s <= t; ++s)
+    factors[static_cast<std::size_t>(s)] = dropout.of_past(line.vertex, t, s, head);
+  return factors;
+}
+
+/// Weights of the query at step t over the steps up to t, before dropout.
 std::vector<double> weights_of(const Timeline& line, std::int64_t t, std::int64_t head) {
   std::vector<double> weights;
   double largest = -INFINITY, sum = 0;
@@ -67,11 +76,14 @@ void forward_vertex(const TemporalAttention& op, std::int64_t vertex) {
   const Timeline line = timeline_of<T>(op, vertex, n);
   for (std::int64_t head = 0; head < op.heads; ++head) {
     for (std::int64_t t = op.first; t < line.total; ++t) {
-      const std::vector<double> weights = weights_of(line, t, head);
+      const std::vector<double> weights = weights_of(line, t, head), factors = factors_of(op.dropout, line, t, head);
       T* o = op.o.data<T>() + ((t - op.first) * n + vertex) * line.width + head * line.depth();
       for (std::int64_t d = 0; d < line.depth(); ++d) {
         double sum = 0;
-        for (std::int64_t s = 0; s <= t; ++s) sum += weights[static_cast<std::size_t>(s)] * line.at(s, 2, head)[d];
+        for (std::int64_t s = 0; s <= t; ++s) {
+          const auto at = static_cast<std::size_t>(s);
+          sum += weights[at] * factors[at] * line.at(s, 2, head)[d];
+        }
         o[d] = static_cast<T>(sum);
       }
     }
@@ -87,13 +99,13 @@ void run_forward(const TemporalAttention& op, KernelContext& context) {
 }
 
 /// Adds the gradients of one query to `grown` [total, 3 F].
-void backward_query(const Timeline& line, std::int64_t t, std::int64_t head, const std::vector<double>& d_o,
-                    std::vector<double>& grown) {
-  const std::vector<double> weights = weights_of(line, t, head);
+void backward_query(const AttentionDropout& dropout, const Timeline& line, std::int64_t t, std::int64_t head,
+                    const std::vector<double>& d_o, std::vector<double>& grown) {
+  const std::vector<double> weights = weights_of(line, t, head), factors = factors_of(dropout, line, t, head);
   std::vector<double> dweights;
   double mean = 0;
   for (std::int64_t s = 0; s <= t; ++s) {
-    dweights.push_back(dot(d_o.data(), line.at(s, 2, head), line.depth()));
+    dweights.push_back(factors[static_cast<std::size_t>(s)] * dot(d_o.data(), line.at(s, 2, head), line.depth()));
     mean += weights[static_cast<std::size_t>(s)] * dweights.back();
   }
   for (std::int64_t s = 0; s <= t; ++s) {
@@ -102,7 +114,7 @@ void backward_query(const Timeline& line, std::int64_t t, std::int64_t head, con
     for (std::int64_t d = 0; d < line.depth(); ++d) {
       line.at(grown, t, 0, head)[d] += dscore * line.at(s, 1, head)[d];
       line.at(grown, s, 1, head)[d] += dscore * line.at(t, 0, head)[d];
-      line.at(grown, s, 2, head)[d] += weight * d_o[static_cast<std::size_t>(d)];
+      line.at(grown, s, 2, head)[d] += weight * factors[static_cast<std::size_t>(s)] * d_o[static_cast<std::size_t>(d)];
     }
   }
 }
@@ -114,7 +126,7 @@ void backward_vertex(const TemporalAttentionBackward& op, std::int64_t vertex, s
   for (std::int64_t head = 0; head < op.heads; ++head) {
     for (std::int64_t t = op.first; t < line.total; ++t) {
       const T* d_o = op.d_o.data<T>() + ((t - op.first) * n + vertex) * line.width + head * line.depth();
-      backward_query(line, t, head, std::vector<double>(d_o, d_o + line.depth()), grown);
+      backward_query(op.dropout, line, t, head, std::vector<double>(d_o, d_o + line.depth()), grown);
     }
   }
   for (std::int64_t t = 0; t < line.total; ++t) {

@@ -33,6 +33,10 @@ struct Block {
   T scale;
   Registers<T> values;   // [total, 3 F]
   Registers<T> weights;  // [total]
+  Registers<T> factors;  // [total, to whole fours] of dropout
+  const AttentionDropout& dropout;
+  std::int64_t vertex = 0;  // of the first lane
+  int lanes = 0;
 
   std::int64_t depth() const { return width / heads; }
   /// Part 0 query, 1 key, 2 value of one head at one step.
@@ -74,13 +78,17 @@ Block<T> block_of(const Op& op, std::int64_t vertices) {
           op.heads,
           static_cast<T>(op.scale),
           Registers<T>(static_cast<std::size_t>(total * 3 * width)),
-          Registers<T>(static_cast<std::size_t>(total))};
+          Registers<T>(static_cast<std::size_t>(total)),
+          Registers<T>(static_cast<std::size_t>(total + 3)),
+          op.dropout};
 }
 
 /// The timelines of `lanes` vertices from `vertex` on, offsets added.
 template <class T>
 void read_block(const Tensor& projected, const Tensor& offsets, std::int64_t vertex, int lanes, Block<T>& block) {
   const std::int64_t columns = 3 * block.width;
+  block.vertex = vertex;
+  block.lanes = lanes;
   for (std::int64_t t = 0; t < block.total; ++t) {
     Register<T>* to = block.values.data() + t * columns;
     turn_in(projected.data<T>() + (t * block.vertices + vertex) * columns, columns, lanes, columns, to);
@@ -176,9 +184,37 @@ Register<T> weigh(Block<T>& block, std::int64_t t, std::int64_t head) {
   return sum;
 }
 
+/// Dropout's factors of the query at step t for the steps up to t; AttentionDropout::of_past, four steps a time.
+template <class T>
+void draw_factors(Block<T>& block, std::int64_t t, std::int64_t head) {
+  const AttentionDropout& dropout = block.dropout;
+  const std::uint64_t limit = dropout.limit();
+  const T kept = static_cast<T>(1.0 / (1.0 - dropout.rate));
+  T* out = reinterpret_cast<T*>(block.factors.data());
+  for (int lane = 0; lane < block.lanes; ++lane) {
+    const std::uint64_t cell = dropout.cell_of(block.vertex + lane, t);
+    for (std::int64_t first = 0; first <= t; first += 4) {
+      const auto words = dropout.words(cell, static_cast<std::uint32_t>(first / 4), static_cast<std::uint32_t>(head),
+                                       random_purpose::past_dropout);
+      for (std::int64_t i = 0; i < 4; ++i)
+        out[(first + i) * most_lanes<T> + lane] = words[static_cast<std::size_t>(i)] < limit ? T{0} : kept;
+    }
+  }
+}
+
+/// to[s] = from[s] times dropout's factor for the steps up to t.
+template <class T>
+void drop(const Block<T>& block, std::int64_t t, const Register<T>* from, Register<T>* to) {
+  for (std::int64_t s = 0; s <= t; ++s) to[s] = from[s] * block.factors[static_cast<std::size_t>(s)];
+}
+
 template <class T>
 void forward_query(Block<T>& block, std::int64_t t, std::int64_t head, Register<T>* o) {
   const Register<T> inverse = T{1} / weigh(block, t, head);
+  if (block.dropout.drops()) {
+    draw_factors(block, t, head);
+    drop(block, t, block.weights.data(), block.weights.data());
+  }
   const Register<T>* v = block.at(0, 2, head);
   for_chunks(block.depth(), [&](std::int64_t c, auto columns) {
     constexpr int C = decltype(columns)::value;
@@ -232,12 +268,18 @@ void backward_query(Block<T>& block, std::int64_t t, std::int64_t head, const Re
   for_chunks(block.depth(), [&](std::int64_t c, auto columns) {
     add_products<T, decltype(columns)::value>(d_o + c, v + c, stride, count, dweights);
   });
+  const bool drops = block.dropout.drops();
+  if (drops) {
+    draw_factors(block, t, head);
+    drop(block, t, dweights, dweights);
+  }
   Register<T> mean{};
   for (std::int64_t s = 0; s < count; ++s) {
     weights[s] *= inverse;
     mean += weights[s] * dweights[s];
   }
   for (std::int64_t s = 0; s < count; ++s) dweights[s] = block.scale * weights[s] * (dweights[s] - mean);
+  if (drops) drop(block, t, weights, weights);
   Register<T>* dq = grown + t * stride + head * block.depth();
   Register<T>* dk = grown + block.width + head * block.depth();
   for_chunks(block.depth(), [&](std::int64_t c, auto columns) {

@@ -35,6 +35,11 @@ def m_transform(x, window):
     return torch.stack([x[max(0, t - window + 1) : t + 1].sum(0) / min(window, t + 1) for t in range(len(x))])
 
 
+def fading_sum(x, window):
+    """y_t = sum of x_s / (t - s + 1) over s in [t - window + 1, t], s >= 0. x [T, ...]."""
+    return torch.stack([sum(x[s] / (t - s + 1) for s in range(max(0, t - window + 1), t + 1)) for t in range(len(x))])
+
+
 def edge_life(a, life):
     """a_t plus the life - 1 snapshots before it."""
     return torch.stack([a[max(0, t - life + 1) : t + 1].sum(0) for t in range(len(a))])

@@ -1,13 +1,16 @@
 """DySAT (Sankar et al., WSDM'20). Structural: per head f = x W, logits LeakyReLU_0.2(left . f_i + right . f_j) over the
 pattern of A + I (times the normalised entry with logits=weighted), softmax, ELU, heads side by side. Temporal: learned
-positions added, query, key and value projections, causal scaled dot-product attention per head, then relu(o W + b) + o."""
+positions added, query, key and value projections, causal scaled dot-product attention per head, then relu(o W + b) + o.
+Dropout multiplies the coefficients after either softmax."""
 
 import torch
 from torch.nn import functional
 
 from common import laplacian
+from dropout import edge_factor, past_factor
 
-DEFAULTS = {"hidden": 6, "structural_heads": 2, "temporal_heads": 2, "positions": 512, "scale": "sqrt_d", "logits": "pattern"}
+DEFAULTS = {"hidden": 6, "structural_heads": 2, "temporal_heads": 2, "positions": 512, "scale": "sqrt_d", "logits": "pattern",
+            "structural_dropout": 0, "temporal_dropout": 0}
 
 
 def shapes(features, options):
@@ -18,17 +21,21 @@ def shapes(features, options):
             "temporal.dense.weight": (h, h), "temporal.dense.bias": (1, h)}, h
 
 
-def structural(a, x, weights, o):
+def structural(step, a, x, weights, o):
     """One step: a [N, N] normalised A + I, x [N, F]."""
-    outputs = []
+    outputs, vertices = [], range(len(x))
     heads = zip(*(weights[f"structural.{name}"].chunk(o["structural_heads"], dim=1) for name in ("weight", "left", "right")))
-    for weight, left, right in heads:
+    for head, (weight, left, right) in enumerate(heads):
         f = x @ weight
         logits = (f @ left.T) + (f @ right.T).T
         if o["logits"] == "weighted":
             logits = logits * a
         logits = functional.leaky_relu(logits, 0.2).masked_fill(a == 0, float("-inf"))
-        outputs.append(functional.elu(torch.softmax(logits, dim=1) @ f))
+        kept = torch.ones_like(a)
+        if o["structural_dropout"]:
+            kept = torch.tensor([[edge_factor(step * len(x) + v, u, head, o["structural_dropout"]) for u in vertices]
+                                 for v in vertices])
+        outputs.append(functional.elu((torch.softmax(logits, dim=1) * kept) @ f))
     return torch.cat(outputs, dim=1)
 
 
@@ -40,9 +47,14 @@ def temporal(x, weights, o):
     later = torch.ones(steps, steps, dtype=torch.bool).triu(1)
     scale = (width if o["scale"] == "sqrt_d" else steps) ** 0.5
     outputs = []
-    for q, k, v in zip(*(part.split(width, dim=2) for part in (query, key, value))):
+    for head, (q, k, v) in enumerate(zip(*(part.split(width, dim=2) for part in (query, key, value)))):
         scores = torch.einsum("tnd,snd->nts", q, k) / scale
-        outputs.append(torch.einsum("nts,snd->tnd", torch.softmax(scores.masked_fill(later, float("-inf")), dim=2), v))
+        weight = torch.softmax(scores.masked_fill(later, float("-inf")), dim=2)
+        if o["temporal_dropout"]:
+            vertices = x.shape[1]
+            weight = weight * torch.tensor([[[past_factor(t * vertices + n, s, head, o["temporal_dropout"])
+                                              for s in range(steps)] for t in range(steps)] for n in range(vertices)])
+        outputs.append(torch.einsum("nts,snd->tnd", weight, v))
     attended = torch.cat(outputs, dim=2)
     return torch.relu(attended @ weights["temporal.dense.weight"] + weights["temporal.dense.bias"]) + attended
 
@@ -50,4 +62,4 @@ def temporal(x, weights, o):
 def embed(adjacency, features, weights, options):
     o = {**DEFAULTS, **options}
     a = laplacian(adjacency)
-    return temporal(torch.stack([structural(*step, weights, o) for step in zip(a, features)]), weights, o)
+    return temporal(torch.stack([structural(t, *step, weights, o) for t, step in enumerate(zip(a, features))]), weights, o)

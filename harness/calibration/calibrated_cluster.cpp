@@ -1,0 +1,150 @@
+// From samples to a cluster file. One fit for each operation and number of ranks, one for each collective and number of
+// ranks; every fit says how many samples it stands on, over which bytes, and how far it is from them. Host and links
+// that were not measured are absent or follow from the collectives' fits. Invariant: what the file says was measured
+// was. Cost O(samples).
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "backends/sim/fit_terms.hpp"
+#include "core/errors.hpp"
+#include "harness/calibration/calibration.hpp"
+#include "harness/calibration/least_squares.hpp"
+#include "results/statistics.hpp"
+
+namespace strobe {
+namespace {
+
+/// Observations of one fit with what they are observations of.
+struct Group {
+  std::vector<Observation> observations;
+  std::vector<double> bytes;
+};
+
+/// Coefficients and residuals under their keys. Zero coefficients are left out.
+template <class Terms>
+Json fit_json(const Group& group, const Terms& terms, int ranks) {
+  const std::vector<double> coefficients = fit_non_negative(group.observations);
+  std::vector<double> errors;
+  for (const Observation& o : group.observations)
+    errors.push_back(std::abs(predicted_seconds(coefficients, o.amounts) / o.seconds - 1));
+  Json fit{{"ranks", ranks}};
+  for (std::size_t i = 0; i < terms.size(); ++i) {
+    if (coefficients[i] > 0) fit[terms[i].key] = coefficients[i];
+  }
+  fit["samples"] = group.observations.size();
+  fit["least_bytes"] = *std::min_element(group.bytes.begin(), group.bytes.end());
+  fit["most_bytes"] = *std::max_element(group.bytes.begin(), group.bytes.end());
+  fit["median_relative_error"] = median(errors);
+  fit["p95_relative_error"] = percentile(errors, 95);
+  fit["max_relative_error"] = *std::max_element(errors.begin(), errors.end());
+  return fit;
+}
+
+template <class Terms, class Amounts>
+void add(const Terms& terms, const Amounts& amounts, double bytes, double seconds, Group& group) {
+  if (!(seconds > 0)) return;
+  Observation o;
+  for (const auto& term : terms) o.amounts.push_back(term.amount(amounts));
+  o.seconds = seconds;
+  group.observations.push_back(std::move(o));
+  group.bytes.push_back(bytes);
+}
+
+Json operation_fits(const CalibrationData& data) {
+  std::map<std::pair<std::string, int>, Group> groups;
+  for (const OperationSample& s : data.operations)
+    add(sim::operation_terms, s.work, s.work.bytes(), s.seconds, groups[{s.operation, s.ranks}]);
+  Json fits = Json::object();
+  for (const auto& [key, group] : groups) {
+    if (group.observations.empty()) continue;
+    Json fit = fit_json(group, sim::operation_terms, key.second);
+    fit["precision"] = data.precision;
+    fits[key.first].push_back(fit);
+  }
+  return fits;
+}
+
+Json collective_fits(const CalibrationData& data) {
+  std::map<std::pair<std::string, int>, Group> groups;
+  for (const CollectiveSample& s : data.collectives)
+    add(sim::collective_terms, sim::CollectiveAmounts{s.bytes, s.messages}, s.bytes, s.seconds,
+        groups[{s.collective, s.ranks}]);
+  Json fits = Json::object();
+  for (const auto& [key, group] : groups) {
+    if (!group.observations.empty()) fits[key.first].push_back(fit_json(group, sim::collective_terms, key.second));
+  }
+  return fits;
+}
+
+/// The rate and latency of a message as its fit has them, for the description of the links.
+std::pair<double, double> link_of(const Json& fits, double otherwise) {
+  if (!fits.contains("send")) return {otherwise, 0};
+  const Json& fit = fits.at("send").front();
+  const double per_byte = fit.value("seconds_per_byte", 0.0) + fit.value("seconds_per_byte_beyond_2_mib", 0.0);
+  const double latency = fit.value("seconds", 0.0) + fit.value("seconds_per_message", 0.0);
+  return {per_byte > 0 ? 1 / per_byte : otherwise, latency};
+}
+
+double typical_gap(const CalibrationData& data) {
+  std::vector<double> gaps;
+  for (const MeasuredCase& c : data.cases) gaps.push_back(c.gap_seconds);
+  return median(gaps);
+}
+
+int most_ranks(const CalibrationData& data) {
+  std::int64_t most = 1;
+  for (const MeasuredCase& c : data.cases) most = std::max(most, c.request.ranks);
+  return static_cast<int>(most);
+}
+
+Json gpu_json(const CalibrationData& data, const ClusterDescription& about, int places,
+              const std::function<Json(double, const char*)>& measured) {
+  return {
+      {"name", about.source},
+      {"flops_fp32_per_second", measured(data.rates.flops_fp32_per_second, "dense layer of 2048 x 1024 x 1024")},
+      {"flops_fp64_per_second", measured(data.rates.flops_fp64_per_second, "dense layer of 2048 x 1024 x 1024")},
+      {"memory_bytes_per_second", measured(data.rates.memory_bytes_per_second, "copy of 128 MiB, read and written")},
+      {"memory_bytes", measured(std::floor(static_cast<double>(about.memory_bytes) / places),
+                                "the machine's memory, divided by the ranks that fit")},
+      {"reserved_bytes", measured(0, "not measured: what the process takes beside tensors")},
+      {"launch_seconds", measured(0, "contained in the fit of each operation")},
+      {"host_issue_seconds", measured(typical_gap(data), "median over cases of the time between operations")},
+      {"stores_transpose", data.rates.stores_transpose}};
+}
+
+}  // namespace
+
+Json calibrated_cluster(const CalibrationData& data, const ClusterDescription& about) {
+  if (data.operations.empty()) {
+    throw InvalidRequest(
+        "SUITE", data.failed.empty() ? "nothing was measured" : "no case could be measured; " + data.failed.front());
+  }
+  const auto measured = [&](double value, const char* how) {
+    return Json{{"value", value}, {"source", fmt::format("strobe calibrate: {}", how)}, {"date", about.date}};
+  };
+  const int places = std::max(most_ranks(data), data.cores) * (data.cores > 0 ? 2 : 1);
+  Json calibration{{"device", data.device}, {"comm", data.comm}, {"precision", data.precision}, {"date", about.date}};
+  if (data.cores > 0) calibration["cores"] = data.cores;
+  calibration["operations"] = operation_fits(data);
+  calibration["collectives"] = collective_fits(data);
+  calibration["cases"] = Json::array();
+  for (const MeasuredCase& c : data.cases) calibration["cases"].push_back(case_to_json(c.request));
+  const auto [rate, latency] = link_of(calibration["collectives"], data.rates.memory_bytes_per_second);
+  Json cluster{{"name", about.name}, {"description", about.description}, {"calibrated", true}};
+  cluster["nodes"] = measured(1, "one machine");
+  cluster["gpus_per_node"] =
+      measured(places, data.cores > 0 ? "ranks that were measured or cores, and as many again that take turns"
+                                      : "ranks that were measured");
+  cluster["gpu"] = gpu_json(data, about, places, measured);
+  if (!data.rates.own_memory) cluster["host_memory"] = "shared";
+  cluster["intra_node_bytes_per_second"] = measured(rate, "large messages between two ranks");
+  cluster["intra_node_latency_seconds"] = measured(latency, "small messages between two ranks");
+  cluster["price_per_node_hour"] = "not sold";
+  cluster["calibration"] = calibration;
+  return cluster;
+}
+
+}  // namespace strobe

@@ -1,0 +1,112 @@
+// Measures a calibration. Returns raw samples; what they mean is calibrated_cluster.cpp's. Invariant: a sample is of a
+// case that ended ok with every byte that its plan foresaw. Cost: the cases' own time.
+#include "harness/calibration/calibration.hpp"
+
+#include <algorithm>
+#include <set>
+#include <thread>
+
+#include "backends/communicator.hpp"
+#include "core/errors.hpp"
+#include "core/interrupt.hpp"
+#include "core/units.hpp"
+#include "harness/launch_request.hpp"
+#include "results/row.hpp"
+#include "results/statistics.hpp"
+
+namespace strobe {
+namespace {
+
+constexpr std::uint64_t largest_collective_bytes = std::uint64_t{1} << 24;
+
+void check_suite(const Suite& suite) {
+  const Case& first = suite.cases.front();
+  for (const Case& c : suite.cases) {
+    const std::string id = case_id(c);
+    if (!c.cluster.empty())
+      throw InvalidRequest(suite.place_of(id, "/device"), id + " is simulated; calibrate measures");
+    if (c.device != first.device || c.comm != first.comm || c.precision != first.precision) {
+      throw InvalidRequest(suite.place_of(id, "/device"),
+                           id + " has another device, communicator or precision than the suite's first case");
+    }
+  }
+}
+
+/// Operations that one rank issued, and what the epochs' samples say it spent between them.
+double gap_seconds(const CaseResult& result, const std::vector<Span>& spans) {
+  std::vector<double> gaps;
+  const double operations = static_cast<double>(std::count_if(
+      spans.begin(), spans.end(), [](const Span& span) { return span.stream == Stream::compute && span.blocking; }));
+  double epochs = 0;
+  for (const EpochSample& sample : result.samples) epochs += sample.rank == 0 ? 1 : 0;
+  for (const EpochSample& sample : result.samples) {
+    if (sample.rank == 0 && !sample.warmup) gaps.push_back(sample.phase_seconds[static_cast<int>(Phase::other)]);
+  }
+  return gaps.empty() || operations == 0 ? 0 : median(gaps) / (operations / epochs);
+}
+
+void keep_case(const Case& c, const CaseResult& result, const std::vector<std::vector<Span>>& spans,
+               CalibrationData& data) {
+  MeasuredCase measured{c, case_id(c), c.workload.dump(), 0, gap_seconds(result, spans.front())};
+  std::vector<double> epochs;
+  for (const EpochSample* sample : slowest_of_each_epoch(result.samples, c.ranks))
+    epochs.push_back(sample->epoch_seconds);
+  measured.epoch_seconds = median(epochs);
+  OperationSample of_case;
+  of_case.configuration = measured.id;
+  of_case.workload = measured.workload;
+  of_case.ranks = static_cast<int>(c.ranks);
+  of_case.precision = c.precision == "fp64" ? ElementType::f64 : ElementType::f32;
+  for (OperationSample& sample : operation_samples(spans, of_case)) data.operations.push_back(std::move(sample));
+  data.cases.push_back(std::move(measured));
+}
+
+void measure_case(const Case& c, bool first_process, const CalibrationListener& listener, CalibrationData& data) {
+  const std::string id = case_id(c);
+  listener.begin(id);
+  std::vector<std::vector<Span>> spans;
+  CaseResult result;
+  try {
+    result = run_case(c, &spans);
+  } catch (const InvalidRequest& error) {  // a model that the strategy cannot place: nothing to learn from
+    result.status = "failed";
+    result.reason = error.what();
+  }
+  if (result.status != "ok") data.failed.push_back(id + ": " + result.reason);
+  if (result.status == "ok" && first_process) keep_case(c, result, spans, data);
+  const bool kept = result.status == "ok" && first_process;
+  listener.end(id, kept ? format_seconds(data.cases.back().epoch_seconds) : "", result.status, result.reason);
+}
+
+}  // namespace
+
+CalibrationData measure_calibration(const Suite& suite, const CalibrationListener& listener) {
+  check_suite(suite);
+  const Case& any = suite.cases.front();
+  const auto& comm = CommunicatorRegistry::instance().find(any.comm, "/comm").value;
+  const bool first_process = comm.process_rank() == 0;
+  CalibrationData data;
+  data.device = any.device;
+  data.comm = any.comm;
+  data.precision = any.precision;
+  std::set<std::int64_t> ranks;
+  for (const Case& c : suite.cases) {
+    if (const int signal = stop_signal().load(); signal != 0) throw Interrupted(signal);
+    measure_case(c, first_process, listener, data);
+    ranks.insert(c.ranks);
+  }
+  for (const std::int64_t count : ranks) {
+    Case c = any;
+    c.ranks = count;
+    listener.begin("collectives of " + std::to_string(count) + " ranks");
+    for (CollectiveSample& sample : collective_samples(any.comm, launch_request(c), largest_collective_bytes))
+      data.collectives.push_back(std::move(sample));
+  }
+  Case c = any;
+  c.ranks = *ranks.begin();
+  data.rates = machine_rates(any.comm, launch_request(c));
+  if (!data.rates.own_memory) data.cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  return data;
+}
+
+}  // namespace strobe

@@ -1,0 +1,77 @@
+// Calibration: this machine, measured, as a cluster file that the simulator reads.
+//   measure_calibration    runs the cases of a suite and the collectives, and keeps what they took
+//   calibrated_cluster     fits the times and writes them, with their residuals, as the JSON of a cluster
+//   epoch_band             how far predictions of workloads that a fit has not seen are from what they took
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "harness/calibration/collective_samples.hpp"
+#include "harness/calibration/machine_rates.hpp"
+#include "harness/calibration/operation_samples.hpp"
+#include "harness/suite.hpp"
+
+namespace strobe {
+
+/// One measured case.
+struct MeasuredCase {
+  Case request;
+  std::string id;
+  std::string workload;      // as text; cases of one workload stay together when a fit is judged
+  double epoch_seconds = 0;  // median over measured epochs of the slowest rank
+  double gap_seconds = 0;    // per operation: median over epochs of `other` of rank 0, over its operations
+};
+
+/// Everything that was measured.
+struct CalibrationData {
+  std::string device, comm, precision;
+  int cores = 0;  // that ranks share; 0: each rank has a processor of its own
+  std::vector<MeasuredCase> cases;
+  std::vector<OperationSample> operations;
+  std::vector<CollectiveSample> collectives;
+  MachineRates rates;
+  std::vector<std::string> failed;  // "ID: reason" of cases that did not end ok
+};
+
+struct CalibrationListener {
+  std::function<void(const std::string& id)> begin;
+  std::function<void(const std::string& id, const std::string& time, const std::string& status,
+                     const std::string& reason)>
+      end;
+};
+
+/// Runs every case of `suite` with its spans kept, then the collectives at each number of ranks that occurs, then the
+/// ceilings. All cases must be of one device, communicator and precision, and none simulated: InvalidRequest otherwise.
+/// Throws Interrupted on a stop signal; a failed case is listed and left out.
+CalibrationData measure_calibration(const Suite& suite, const CalibrationListener& listener);
+
+/// What a cluster file says beside the fits.
+struct ClusterDescription {
+  std::string name, description, date, source;
+  std::uint64_t memory_bytes = 0;  // of the machine
+};
+
+/// The cluster's JSON from `data`, without a band: one node of as many GPUs as there are cores (or as ranks were
+/// measured, if more) and, since ranks beyond the cores take turns, again as many. Throws InvalidRequest when nothing
+/// was measured.
+Json calibrated_cluster(const CalibrationData& data, const ClusterDescription& about);
+
+/// An epoch that was measured, and predicted from a fit to the cases of other workloads.
+struct HeldOutEpoch {
+  std::string id;
+  double measured_seconds = 0, predicted_seconds = 0;
+  double ratio() const { return measured_seconds / predicted_seconds; }
+};
+
+/// Predicts the cases of each workload but the quickest and the slowest from a fit to all others. Empty with fewer than
+/// three workloads. Simulates each such case once.
+std::vector<HeldOutEpoch> held_out_epochs(const CalibrationData& data, const ClusterDescription& about);
+
+/// Adds the 90 % band of `epochs` to the cluster: the smallest factors that hold 95 % of the ratios on either side, as
+/// of n + 1 exchangeable ones (split conformal: Vovk, Gammerman and Shafer, Algorithmic Learning in a Random World,
+/// 2005). Fewer than 19 cases cannot tell 5 % apart; then the extremes are the band and the source says so.
+void add_band(const std::vector<HeldOutEpoch>& epochs, const std::string& date, Json& cluster);
+
+}  // namespace strobe

@@ -1,0 +1,136 @@
+// Every rank runs the same list of collectives; a barrier before each makes them enter together, and the span's wait
+// for stragglers is apart from its communication, so the median of rank 0's communicate spans is the time of the links.
+// Amounts follow the ring volumes of Communicator, as the simulator's (backends/sim/collective_cost.hpp). Cost: a few
+// hundred collectives; buffers grow eightfold.
+#include "harness/calibration/collective_samples.hpp"
+
+#include "backends/sim/collective_cost.hpp"
+#include "results/statistics.hpp"
+
+namespace strobe {
+namespace {
+
+constexpr int repeats = 9;
+
+/// Rows of an even exchange: `rows` for each peer, none for the rank itself.
+std::vector<PeerRows> even_rows(int ranks, int self, std::int64_t rows) {
+  std::vector<PeerRows> list;
+  for (int q = 0; q < ranks; ++q) list.push_back({q * rows, q == self ? 0 : rows});
+  return list;
+}
+
+std::vector<PeerRows> all_rows(int ranks, std::int64_t rows) {
+  std::vector<PeerRows> list;
+  for (int q = 0; q < ranks; ++q) list.push_back({q * rows, rows});
+  return list;
+}
+
+/// Buffers of one size on one rank: `part` rows of 8 bytes for each rank.
+struct Buffers {
+  std::int64_t part;
+  Tensor own, all, other;
+};
+
+/// Carries out one collective of the kind on all ranks; the load that the simulator would see, on return.
+sim::CollectiveLoad carry_out(CollectiveKind kind, Communicator& c, const Buffers& b) {
+  const int ranks = c.size(), self = c.rank();
+  sim::CollectiveLoad load;
+  load.kind = kind;
+  load.bytes = b.all.bytes();
+  load.smallest_part_bytes = b.own.bytes();
+  switch (kind) {
+    case CollectiveKind::all_to_all_v:
+      c.all_to_all_v(b.all, even_rows(ranks, self, b.part), b.other, even_rows(ranks, self, b.part), Traffic::other);
+      break;
+    case CollectiveKind::all_reduce:
+      c.all_reduce(b.all, Traffic::other);
+      break;
+    case CollectiveKind::all_gather_v:
+      c.all_gather_v(b.own, b.all, all_rows(ranks, b.part), Traffic::other);
+      break;
+    case CollectiveKind::reduce_scatter:
+      c.reduce_scatter(b.all, all_rows(ranks, b.part), b.own, Traffic::other);
+      break;
+    case CollectiveKind::broadcast:
+      c.broadcast(b.all, 0, Traffic::other);
+      break;
+    case CollectiveKind::send:
+    case CollectiveKind::receive:
+      if (self == 1) c.send(b.all, 0, 0, Traffic::other);
+      if (self == 0) c.receive(b.all, 1, 0, Traffic::other);
+      break;
+    case CollectiveKind::barrier:
+      c.barrier();
+      break;
+  }
+  return load;
+}
+
+/// Bytes and peers of the busiest rank.
+void fill_amounts(const sim::CollectiveLoad& load, const Buffers& b, int ranks, CollectiveSample& sample) {
+  if (load.kind == CollectiveKind::all_to_all_v) {
+    sample.bytes = static_cast<double>(b.own.bytes()) * (ranks - 1);
+    sample.messages = ranks - 1;
+    return;
+  }
+  sample.bytes = sim::busiest_rank_bytes(load, ranks);
+  sample.messages = sim::busiest_rank_messages(load, ranks);
+}
+
+/// Median of the seconds that the collective's blocking spans from `first` on communicated; their mean where that is 0,
+/// because in most of them others had moved the data before this rank looked.
+double typical_seconds(const std::vector<Span>& spans, std::size_t first, std::string_view name) {
+  std::vector<double> seconds;
+  for (std::size_t i = first; i < spans.size(); ++i) {
+    if (spans[i].name != name || spans[i].phase != Phase::communicate || !spans[i].blocking) continue;
+    seconds.push_back(spans[i].end_seconds - spans[i].begin_seconds);
+  }
+  if (seconds.empty()) return 0;
+  const double middle = median(seconds);
+  return middle > 0 ? middle : mean(seconds);
+}
+
+CollectiveSample measure(CollectiveKind kind, Device& device, Communicator& c, const Buffers& buffers) {
+  carry_out(kind, c, buffers);  // warms buffers and links
+  const std::size_t first = device.spans().size();
+  sim::CollectiveLoad load;
+  for (int i = 0; i < repeats; ++i) {
+    c.barrier();
+    load = carry_out(kind, c, buffers);
+  }
+  CollectiveSample sample;
+  sample.collective = collective_names[static_cast<int>(kind == CollectiveKind::receive ? CollectiveKind::send : kind)];
+  sample.ranks = c.size();
+  fill_amounts(load, buffers, c.size(), sample);
+  sample.seconds = typical_seconds(device.spans().spans(), first, collective_names[static_cast<int>(kind)]);
+  return sample;
+}
+
+}  // namespace
+
+std::vector<CollectiveSample> collective_samples(const std::string& communicator, const LaunchRequest& request,
+                                                 std::uint64_t largest_bytes) {
+  std::vector<CollectiveSample> samples;
+  if (request.ranks < 2) return samples;
+  const auto& comm = CommunicatorRegistry::instance().find(communicator, "--comm").value;
+  constexpr CollectiveKind kinds[] = {CollectiveKind::all_to_all_v, CollectiveKind::all_reduce,
+                                      CollectiveKind::all_gather_v, CollectiveKind::reduce_scatter,
+                                      CollectiveKind::broadcast,    CollectiveKind::receive};
+  comm.launch(request, [&](Device& device, Communicator& c) {
+    const auto keep = [&](const CollectiveSample& sample) {
+      if (c.rank() == 0 && sample.seconds > 0) samples.push_back(sample);
+    };
+    for (std::uint64_t bytes = 8; bytes <= largest_bytes; bytes *= 8) {
+      const auto part = static_cast<std::int64_t>(bytes / 8);
+      Buffers buffers{part, device.allocate(part, 1, ElementType::f64),
+                      device.allocate(part * c.size(), 1, ElementType::f64),
+                      device.allocate(part * c.size(), 1, ElementType::f64)};
+      for (const Tensor& tensor : {buffers.own, buffers.all, buffers.other}) device.run(Fill{tensor, 0.0});
+      for (const CollectiveKind kind : kinds) keep(measure(kind, device, c, buffers));
+      if (bytes == 8) keep(measure(CollectiveKind::barrier, device, c, buffers));
+    }
+  });
+  return samples;
+}
+
+}  // namespace strobe

@@ -1,0 +1,108 @@
+// How far predictions are from what they predict, on workloads that the fit has not seen: each workload in turn is left
+// out, the others are fitted, and its cases are simulated on the cluster that comes out. Cost: one fit per workload,
+// one simulated case per case.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <map>
+
+#include "core/errors.hpp"
+#include "harness/calibration/calibration.hpp"
+#include "harness/validation/pairs.hpp"
+#include "results/files.hpp"
+#include "results/row.hpp"
+#include "results/statistics.hpp"
+
+namespace strobe {
+namespace {
+
+/// A file of the system's folder for such, gone when this is.
+class TemporaryFile {
+ public:
+  explicit TemporaryFile(const std::string& name)
+      : path_(std::filesystem::temp_directory_path() / fmt::format("{}-{}.json", name, ::getpid())) {}
+  ~TemporaryFile() {
+    std::error_code ignored;  // nothing better can be done than to leave it
+    std::filesystem::remove(path_, ignored);
+  }
+  TemporaryFile(const TemporaryFile&) = delete;
+  TemporaryFile& operator=(const TemporaryFile&) = delete;
+  std::string path() const { return path_.string(); }
+
+ private:
+  std::filesystem::path path_;
+};
+
+CalibrationData without(const CalibrationData& data, const std::string& workload) {
+  CalibrationData rest = data;
+  const auto of_it = [&](const auto& one) { return one.workload == workload; };
+  rest.cases.erase(std::remove_if(rest.cases.begin(), rest.cases.end(), of_it), rest.cases.end());
+  rest.operations.erase(std::remove_if(rest.operations.begin(), rest.operations.end(), of_it), rest.operations.end());
+  return rest;
+}
+
+/// Seconds of the case's epoch on the cluster in `path`.
+double simulated_seconds(const Case& measured, const std::string& path) {
+  Case simulated = simulated_case(measured, path);
+  simulated.epochs = simulated.warmup = 1;
+  const CaseResult result = run_case(simulated);
+  if (result.status != "ok") throw Error(case_id(measured) + " could not be simulated: " + result.reason);
+  std::vector<double> seconds;
+  for (const EpochSample* sample : slowest_of_each_epoch(result.samples, simulated.ranks))
+    seconds.push_back(sample->epoch_seconds);
+  return median(seconds);
+}
+
+/// Workloads by the time that their cases took together, without the first and the last.
+std::vector<std::string> inner_workloads(const CalibrationData& data) {
+  std::map<std::string, double> seconds;
+  for (const MeasuredCase& c : data.cases) seconds[c.workload] += c.epoch_seconds;
+  std::vector<std::pair<double, std::string>> order;
+  for (const auto& [workload, sum] : seconds) order.emplace_back(sum, workload);
+  std::sort(order.begin(), order.end());
+  std::vector<std::string> inner;
+  for (std::size_t i = 1; i + 1 < order.size(); ++i) inner.push_back(order[i].second);
+  return inner;
+}
+
+}  // namespace
+
+std::vector<HeldOutEpoch> held_out_epochs(const CalibrationData& data, const ClusterDescription& about) {
+  std::vector<HeldOutEpoch> epochs;
+  const TemporaryFile file("strobe-held-out");
+  for (const std::string& workload : inner_workloads(data)) {
+    write_file_atomically(file.path(), calibrated_cluster(without(data, workload), about).dump());
+    for (const MeasuredCase& c : data.cases) {
+      if (c.workload != workload) continue;
+      epochs.push_back({c.id, c.epoch_seconds, simulated_seconds(c.request, file.path())});
+    }
+  }
+  return epochs;
+}
+
+void add_band(const std::vector<HeldOutEpoch>& epochs, const std::string& date, Json& cluster) {
+  if (epochs.empty()) return;
+  std::vector<double> ratios, errors;
+  for (const HeldOutEpoch& epoch : epochs) {
+    ratios.push_back(epoch.ratio());
+    errors.push_back(std::abs(1 / epoch.ratio() - 1));
+  }
+  std::sort(ratios.begin(), ratios.end());
+  // The k-th smallest of n bounds the next ratio with probability k / (n + 1).
+  const double n = static_cast<double>(ratios.size());
+  const auto outside = static_cast<std::size_t>(std::max(1.0, std::floor(0.05 * (n + 1))));
+  const bool enough = n >= 19;
+  const std::string source = fmt::format(
+      "strobe calibrate: {} epochs of this machine, each predicted from other workloads, quicker and slower ones among "
+      "them; mean error {:.3g} %{}",
+      epochs.size(), 100 * mean(errors), enough ? "" : "; too few for 90 %, so the band is their extremes");
+  cluster["epoch_band_90"] = {{"low_factor", ratios[outside - 1]},
+                              {"high_factor", ratios[ratios.size() - outside]},
+                              {"source", source},
+                              {"date", date}};
+}
+
+}  // namespace strobe

@@ -1,0 +1,80 @@
+// Rows are divided by their time and columns by their largest entry, so that the problem is free of units; then
+// coordinate descent on the normal equations (each coordinate's optimum, cut at 0), which ends at the solution because
+// the objective is convex and its constraints are separate. Reweighting by 1 / sqrt(|residual|) turns squares into
+// distances; residuals below 5 % weigh alike. Cost O(n terms^2 + sweeps terms^2), terms below 10.
+#include "harness/calibration/least_squares.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace strobe {
+namespace {
+
+constexpr int reweightings = 5, sweeps = 3000;
+constexpr double small_residual = 0.05;
+
+/// Amounts over time, each column divided by its largest entry, which lands in `scales`.
+std::vector<std::vector<double>> scaled_rows(const std::vector<Observation>& observations,
+                                             std::vector<double>& scales) {
+  std::vector<std::vector<double>> rows;
+  for (const Observation& o : observations) {
+    std::vector<double> row = o.amounts;
+    for (double& amount : row) amount /= o.seconds;
+    for (std::size_t j = 0; j < row.size(); ++j) scales[j] = std::max(scales[j], row[j]);
+    rows.push_back(std::move(row));
+  }
+  for (std::vector<double>& row : rows) {
+    for (std::size_t j = 0; j < row.size(); ++j) row[j] = scales[j] > 0 ? row[j] / scales[j] : 0;
+  }
+  return rows;
+}
+
+/// argmin over x >= 0 of sum_i weights_i (rows_i x - 1)^2, starting at `x`.
+void descend(const std::vector<std::vector<double>>& rows, const std::vector<double>& weights, std::vector<double>& x) {
+  const std::size_t terms = x.size();
+  std::vector<double> square(terms * terms, 0), right(terms, 0);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    for (std::size_t j = 0; j < terms; ++j) {
+      right[j] += weights[i] * rows[i][j];
+      for (std::size_t k = 0; k < terms; ++k) square[j * terms + k] += weights[i] * rows[i][j] * rows[i][k];
+    }
+  }
+  for (int sweep = 0; sweep < sweeps; ++sweep) {
+    double moved = 0;
+    for (std::size_t j = 0; j < terms; ++j) {
+      const double own = square[j * terms + j];
+      if (!(own > 0)) continue;
+      double rest = right[j];
+      for (std::size_t k = 0; k < terms; ++k) rest -= k == j ? 0 : square[j * terms + k] * x[k];
+      const double best = std::max(0.0, rest / own);
+      moved = std::max(moved, std::abs(best - x[j]));
+      x[j] = best;
+    }
+    if (moved < 1e-12) return;
+  }
+}
+
+}  // namespace
+
+double predicted_seconds(const std::vector<double>& coefficients, const std::vector<double>& amounts) {
+  double seconds = 0;
+  for (std::size_t j = 0; j < coefficients.size(); ++j) seconds += coefficients[j] * amounts[j];
+  return seconds;
+}
+
+std::vector<double> fit_non_negative(const std::vector<Observation>& observations) {
+  if (observations.empty()) return {};
+  std::vector<double> scales(observations.front().amounts.size(), 0), x(scales.size(), 0);
+  const std::vector<std::vector<double>> rows = scaled_rows(observations, scales);
+  std::vector<double> weights(rows.size(), 1);
+  for (int round = 0; round <= reweightings; ++round) {
+    descend(rows, weights, x);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      weights[i] = 1 / std::max(small_residual, std::abs(predicted_seconds(x, rows[i]) - 1));
+    }
+  }
+  for (std::size_t j = 0; j < x.size(); ++j) x[j] = scales[j] > 0 ? x[j] / scales[j] : 0;
+  return x;
+}
+
+}  // namespace strobe

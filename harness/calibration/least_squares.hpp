@@ -1,0 +1,22 @@
+// Non-negative least squares of relative errors: how measured times become coefficients.
+#pragma once
+
+#include <vector>
+
+namespace strobe {
+
+/// One measured time and the amounts that it should be a sum over.
+struct Observation {
+  std::vector<double> amounts;  // [terms], not negative
+  double seconds = 0;           // above 0
+};
+
+/// Coefficients c >= 0 [terms] for which sum_j c_j amounts_j comes closest to the observed times in the sense of the
+/// sum of |prediction / time - 1|, by least squares reweighted five times: an outlier (a call that the machine
+/// interrupted) has the pull of its distance, not of its square. Terms that never occur get 0.
+std::vector<double> fit_non_negative(const std::vector<Observation>& observations);
+
+/// sum_j c_j amounts_j.
+double predicted_seconds(const std::vector<double>& coefficients, const std::vector<double>& amounts);
+
+}  // namespace strobe

@@ -1,0 +1,61 @@
+// A dense layer [2048 x 1024] [1024 x 1024] for the peaks and a copy of 256 MiB for the memory, through the device's
+// own operations, so that device cpu and device cuda are measured the same way. The best of the calls counts: a
+// ceiling.
+#include "harness/calibration/machine_rates.hpp"
+
+#include <algorithm>
+#include <limits>
+
+namespace strobe {
+namespace {
+
+constexpr int calls = 5;
+
+/// Shortest time of `op` over several calls, seconds.
+template <class Op>
+double best_seconds(Device& device, const Op& op) {
+  double best = std::numeric_limits<double>::infinity();
+  for (int i = 0; i < calls; ++i) {
+    device.run(op);
+    device.synchronize();
+    const Span& span = device.spans().spans().back();
+    best = std::min(best, span.end_seconds - span.begin_seconds);
+  }
+  return best;
+}
+
+double flops_per_second(Device& device, ElementType type) {
+  constexpr std::int64_t rows = 2048, inner = 1024, width = 1024;
+  const Tensor x = device.allocate(rows, inner, type), w = device.allocate(inner, width, type);
+  Dense op;
+  op.x = x;
+  op.w = w;
+  op.y = device.allocate(rows, width, type);
+  device.run(Fill{x, 0.5});
+  device.run(Fill{w, 0.25});
+  return op.work().flops / best_seconds(device, op);
+}
+
+double bytes_per_second(Device& device) {
+  constexpr std::int64_t rows = std::int64_t{1} << 20, width = 32;  // 128 MiB read, 128 MiB written
+  const Tensor from = device.allocate(rows, width, ElementType::f32),
+               to = device.allocate(rows, width, ElementType::f32);
+  device.run(Fill{from, 1.0});
+  const CopyRows op{from, to, {}, {}, rows, 0, 0, 1, false};
+  return 2.0 * static_cast<double>(from.bytes()) / best_seconds(device, op);
+}
+
+}  // namespace
+
+MachineRates machine_rates(const std::string& communicator, LaunchRequest request) {
+  const auto& comm = CommunicatorRegistry::instance().find(communicator, "--comm").value;
+  MachineRates rates;
+  comm.launch(request, [&](Device& device, Communicator& c) {
+    if (c.rank() != 0) return;
+    rates = {flops_per_second(device, ElementType::f32), flops_per_second(device, ElementType::f64),
+             bytes_per_second(device), device.has_own_memory(), device.wants_transpose()};
+  });
+  return rates;
+}
+
+}  // namespace strobe

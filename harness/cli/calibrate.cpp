@@ -1,0 +1,203 @@
+// `strobe calibrate`: measures this machine and writes it down as a cluster that --cluster accepts.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "core/errors.hpp"
+#include "core/units.hpp"
+#include "harness/calibration/calibration.hpp"
+#include "harness/cli/bundled_suite.hpp"
+#include "harness/cli/command.hpp"
+#include "harness/cli/narrate.hpp"
+#include "harness/cli/signals.hpp"
+#include "harness/cli/world.hpp"
+#include "results/environment.hpp"
+#include "results/files.hpp"
+#include "results/statistics.hpp"
+
+namespace strobe {
+namespace {
+
+struct CalibrateCommand {
+  std::string suite, comm, device, filter, samples, name = "this-machine", out;
+  std::vector<std::string> sets;
+  bool quick = false, json = false;
+};
+
+Suite suite_of(const CalibrateCommand& command, const World& world) {
+  std::vector<Setting> settings;
+  if (!command.device.empty()) settings.push_back({"device", command.device, "--device"});
+  if (!command.comm.empty()) settings.push_back({"comm", command.comm, "--comm"});
+  for (const std::string& assignment : command.sets) {
+    const auto [path, text] = split_assignment(assignment, "--set");
+    settings.push_back({path, text, "--set " + path});
+  }
+  const std::string bundled = command.quick ? "calibrate-quick" : "calibrate";
+  Suite suite = load_suite(suite_path(command.suite.empty() ? bundled : command.suite), settings);
+  filter_cases(suite, command.filter);
+  if (world.size <= 1) return suite;
+  std::vector<Case> fitting;
+  for (const Case& c : suite.cases) {
+    if (c.comm == "local") {
+      throw InvalidRequest("--comm", fmt::format("{} processes were started (says {}), but ranks are threads of one; "
+                                                 "use --comm mpi or start one process",
+                                                 world.size, world.launcher));
+    }
+    if (c.ranks == world.size) fitting.push_back(c);
+  }
+  if (fitting.empty()) {
+    throw InvalidRequest("SUITE", fmt::format("no case of {} has {} ranks, as many as processes were started; "
+                                              "--set ranks={} where strategies divide the work",
+                                              suite.name, world.size, world.size));
+  }
+  suite.cases = fitting;
+  return suite;
+}
+
+std::string out_path(const CalibrateCommand& command) {
+  const std::string path = command.out.empty() ? command.name + ".json" : command.out;
+  if (std::filesystem::path(path).extension() != ".json") {
+    throw InvalidRequest("--out", "a cluster file ends in .json, found " + path);
+  }
+  const std::string folder = std::filesystem::path(path).parent_path().string();
+  try {
+    check_writable(folder.empty() ? "." : folder);
+  } catch (const SystemError& error) {
+    throw InvalidRequest("--out", error.what());
+  }
+  return path;
+}
+
+ClusterDescription description_of(const CalibrateCommand& command, const CalibrationData& data, bool quick) {
+  const Json here = environment();
+  ClusterDescription about;
+  about.name = command.name;
+  about.source = here.at("host_class").at("text").get<std::string>();
+  about.date = here.at("date_utc").get<std::string>().substr(0, 10);
+  about.description =
+      fmt::format("{}, measured with device {}, comm {}, {} on {} cases{}; load when it began: {}", about.source,
+                  data.device, data.comm, data.precision, data.cases.size(), quick ? " (quick)" : "",
+                  here.at("load").is_string() ? here.at("load").get<std::string>() : "unknown");
+  about.memory_bytes = here.at("memory_bytes").is_number() ? here.at("memory_bytes").get<std::uint64_t>() : 0;
+  return about;
+}
+
+/// Raw samples, one JSON object a line.
+std::string sample_lines(const CalibrationData& data) {
+  std::string lines;
+  for (const OperationSample& s : data.operations) {
+    lines += Json{{"operation", s.operation},
+                  {"case_id", s.configuration},
+                  {"ranks", s.ranks},
+                  {"calls", s.calls},
+                  {"seconds", s.seconds},
+                  {"flops", s.work.flops},
+                  {"read_bytes", s.work.bytes_read},
+                  {"written_bytes", s.work.bytes_written},
+                  {"gathered_bytes", s.work.gather.accessed_bytes}}
+                 .dump() +
+             "\n";
+  }
+  for (const CollectiveSample& s : data.collectives) {
+    lines += Json{{"collective", s.collective},
+                  {"ranks", s.ranks},
+                  {"bytes", s.bytes},
+                  {"messages", s.messages},
+                  {"seconds", s.seconds}}
+                 .dump() +
+             "\n";
+  }
+  return lines;
+}
+
+/// One line for each operation: samples and residuals of its fits, those that take most of the time first.
+std::string report(const CalibrationData& data, const Json& cluster, const std::vector<HeldOutEpoch>& held_out) {
+  std::map<std::string, double> seconds;
+  double all = 0;
+  for (const OperationSample& s : data.operations) {
+    seconds[s.operation] += s.seconds * s.calls;
+    all += s.seconds * s.calls;
+  }
+  std::vector<std::pair<std::string, double>> order(seconds.begin(), seconds.end());
+  std::sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
+  std::string text =
+      fmt::format("{:<30} {:>5} {:>7} {:>9} {:>9} {:>9}\n", "operation", "ranks", "samples", "of time", "error", "p95");
+  for (const auto& [name, spent] : order) {
+    for (const Json& fit : cluster.at("calibration").at("operations").at(name)) {
+      text += fmt::format("{:<30} {:>5} {:>7} {:>8.1f}% {:>8.1f}% {:>8.1f}%\n", name, fit.at("ranks").get<int>(),
+                          fit.at("samples").get<int>(), 100 * spent / all,
+                          100 * fit.at("median_relative_error").get<double>(),
+                          100 * fit.at("p95_relative_error").get<double>());
+    }
+  }
+  text += fmt::format("peaks: {:.3g} GFLOP/s fp32, {:.3g} fp64; memory {:.3g} GB/s\n",
+                      data.rates.flops_fp32_per_second / 1e9, data.rates.flops_fp64_per_second / 1e9,
+                      data.rates.memory_bytes_per_second / 1e9);
+  if (held_out.empty()) return text + "band: none, as it takes at least three workloads\n";
+  std::vector<double> errors;
+  for (const HeldOutEpoch& epoch : held_out) errors.push_back(std::abs(1 / epoch.ratio() - 1));
+  const Json& band = cluster.at("epoch_band_90");
+  return text + fmt::format(
+                    "epochs of workloads left out of the fit ({}): mean error {:.1f} %, largest {:.1f} %; "
+                    "90 % band: {:.2f} to {:.2f} times the prediction\n",
+                    held_out.size(), 100 * mean(errors), 100 * *std::max_element(errors.begin(), errors.end()),
+                    band.at("low_factor").get<double>(), band.at("high_factor").get<double>());
+}
+
+CalibrationListener listener_of(Progress& progress) {
+  return {[&progress](const std::string& id) { progress.begin(id); },
+          [&progress](const std::string& id, const std::string& time, const std::string& status,
+                      const std::string& reason) { progress.finish(id, time.empty() ? "-" : time, status, reason); }};
+}
+
+int calibrate(const CalibrateCommand& command) {
+  const World world = launched_world();
+  const Suite suite = suite_of(command, world);
+  const std::string path = world.rank == 0 ? out_path(command) : "";
+  if (!command.samples.empty() && world.rank == 0)
+    check_writable(std::filesystem::absolute(command.samples).parent_path());
+  install_signal_handlers();
+  Progress progress(suite.cases.size(), world.rank != 0);
+  const CalibrationData data = measure_calibration(suite, listener_of(progress));
+  if (world.rank != 0) return 0;
+  const ClusterDescription about = description_of(command, data, command.quick);
+  Json cluster = calibrated_cluster(data, about);
+  if (!command.samples.empty()) write_file_atomically(command.samples, sample_lines(data));
+  narrate("predicting each workload from the others");
+  const std::vector<HeldOutEpoch> held_out = held_out_epochs(data, about);
+  add_band(held_out, about.date, cluster);
+  write_file_atomically(path, cluster.dump(1) + "\n");
+  print_data(command.json ? cluster.dump(2) + "\n" : report(data, cluster, held_out));
+  for (const std::string& failure : data.failed) narrate("left out: " + failure);
+  narrate(fmt::format("wrote {}; use it as --device sim --cluster {}", path, path));
+  return data.failed.empty() ? 0 : 1;
+}
+
+CommandAction define(CommandOptions& options) {
+  const auto command = std::make_shared<CalibrateCommand>();
+  options.positional("suite", command->suite, "what to run: a suite file, or a bundled name (default calibrate)");
+  options.toggle("--quick", command->quick, "a smaller grid, in under a minute: the bundled calibrate-quick");
+  options.text("--device", command->device, "device that the cases run on (default cpu)");
+  options.text("--comm", command->comm, "communicator of the cases (default local; mpi under mpirun)");
+  options.repeated("--set", command->sets, "key.path=value for every case, as epochs=3");
+  options.text("--filter", command->filter, "keep the cases whose id matches this expression; -EXPR drops them");
+  options.text("--name", command->name, "name of the cluster (default this-machine)");
+  options.text("--out", command->out, "cluster file to write (default NAME.json)");
+  options.text("--samples", command->samples, "also keep the raw samples here, one JSON object a line");
+  options.toggle("--json", command->json, "print the cluster file instead of the table of residuals");
+  options.example(
+      "Exits with 1 when a case failed; it is left out of the fit.\n"
+      "Examples: strobe calibrate --quick\n"
+      "          mpirun -n 2 strobe calibrate --comm mpi --out two-processes.json");
+  return [command] { return calibrate(*command); };
+}
+
+const Register<CommandTag> registered{
+    {"calibrate", "measure this machine and write it as a cluster file for --cluster", "", {}, define, {}}};
+
+}  // namespace
+}  // namespace strobe

@@ -1,0 +1,40 @@
+// Statistics of predictions against measurements.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+namespace strobe {
+
+/// Sizes of relative errors (1 = 100 %). NaN where there is no error to speak of.
+struct ErrorSummary {
+  double mean_absolute = 0;  // mean of |e|
+  double max_absolute = 0;
+  double bias = 0;  // mean of e: above 0 means predicted too high
+  std::size_t count = 0;
+};
+
+/// Summary of `errors` [n]; all NaN when empty.
+ErrorSummary summarise_errors(const std::vector<double>& errors);
+
+/// (predicted - measured) / measured; NaN when the measured value is 0 and the predicted one is not, 0 when both are.
+double relative_error(double predicted, double measured);
+
+/// Kendall's tau-b of two lists [n] of equal length: (C - D) / sqrt((n0 - n1) (n0 - n2)) with C concordant and D
+/// discordant pairs, n0 all pairs, n1 and n2 those tied in the first and second list. Nothing when one list is constant
+/// or n < 2. Source: Kendall, "The treatment of ties in ranking problems", Biometrika 33 (1945). Cost O(n^2).
+std::optional<double> kendall_tau_b(const std::vector<double>& a, const std::vector<double>& b);
+
+/// So many of so many.
+struct Share {
+  std::size_t right = 0;
+  std::size_t of = 0;
+  double fraction() const { return of == 0 ? 0 : static_cast<double>(right) / static_cast<double>(of); }
+};
+
+/// Of the pairs that differ in `measured` [n], those that `predicted` [n] orders the same way; a predicted tie is
+/// wrong.
+Share ordered_pairs(const std::vector<double>& measured, const std::vector<double>& predicted);
+
+}  // namespace strobe

@@ -1,0 +1,216 @@
+// From pairs of results to errors, agreement and goals.
+// Returns cases in the order of the results, groups in the order of their first case. Invariants: means run over judged
+// cases only; a goal that nothing was found for is not reached.
+#include "harness/validation/judgement.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+namespace strobe {
+namespace {
+
+constexpr std::size_t parts_kept = 5;
+
+std::string strategy_label(const Case& c) {
+  std::vector<std::string> words = {c.strategy.at("name").get<std::string>()};
+  for (const auto& [key, value] : c.strategy.items()) {
+    if (key != "name") words.push_back(key + "=" + (value.is_string() ? value.get<std::string>() : value.dump()));
+  }
+  words.push_back("r" + std::to_string(c.ranks));
+  return fmt::format("{}", fmt::join(words, " "));
+}
+
+/// "chess/tm-gcn", with the other settings that cases of one comparison share behind it when they are not the default.
+std::string group_label(const Case& c) {
+  const std::string id = case_id(c);
+  const std::size_t second = id.find('/', id.find('/') + 1);
+  std::string label = id.substr(0, second);
+  if (c.device != "cpu" || c.comm != "local") label += " " + c.device + "/" + c.comm;
+  if (c.precision != "fp32") label += " " + c.precision;
+  if (c.nb != "1") label += " nb=" + c.nb;
+  if (c.overlap != 1) label += " overlap=" + std::to_string(c.overlap);
+  if (c.transfer != "direct") label += " " + c.transfer;
+  if (c.threads != 0) label += " threads=" + std::to_string(c.threads);
+  return label;
+}
+
+double peak_of(const Row& row) {
+  if (!row.peak_bytes) return 0;
+  std::uint64_t most = 0;
+  for (const auto* ranks : {&row.peak_bytes->host, &row.peak_bytes->device}) {
+    for (const std::uint64_t bytes : *ranks) most = std::max(most, bytes);
+  }
+  return static_cast<double>(most);
+}
+
+void compare_bytes(CaseJudgement& one) {
+  if (!one.measured.sent_bytes || !one.predicted.sent_bytes) return;
+  std::vector<std::string> differing;
+  for (std::size_t i = 0; i < traffic_count; ++i) {
+    const std::uint64_t real = (*one.measured.sent_bytes)[i], simulated = (*one.predicted.sent_bytes)[i];
+    if (real != simulated) differing.push_back(fmt::format("{} {} for {}", traffic_names[i], simulated, real));
+  }
+  one.bytes_equal = differing.empty();
+  one.bytes_differ = fmt::format("{}", fmt::join(differing, ", "));
+}
+
+void compare_phases(CaseJudgement& one) {
+  const double epoch = one.measured.epoch_seconds->mean;
+  for (std::size_t i = 0; i < phase_count; ++i) {
+    one.phase_error[i] = ((*one.predicted.phase_seconds)[i] - (*one.measured.phase_seconds)[i]) / epoch;
+  }
+}
+
+void compare_band(CaseJudgement& one) {
+  if (!one.band) return;
+  one.within_band = one.measured_seconds >= one.band->low_seconds && one.measured_seconds <= one.band->high_seconds;
+}
+
+CaseJudgement judge_case(const PairResult& result) {
+  CaseJudgement one;
+  const Case& c = result.pair.measured;
+  one.id = result.pair.id;
+  one.group = group_label(c);
+  one.strategy = strategy_label(c);
+  one.measured = summarise(case_to_json(c), one.id, result.measured);
+  one.predicted = summarise(case_to_json(result.pair.simulated), case_id(result.pair.simulated), result.simulated);
+  one.false_fit = one.measured.status == "out_of_memory" && one.predicted.status == "ok";
+  one.judged = one.measured.status == "ok" && one.predicted.status == "ok";
+  if (!one.judged) return one;
+  one.predicted_seconds = one.predicted.epoch_seconds->median;
+  one.measured_seconds = one.measured.epoch_seconds->median;
+  one.baseline_seconds = result.baseline_seconds;
+  one.error = relative_error(one.predicted_seconds, one.measured_seconds);
+  one.baseline_error = relative_error(one.baseline_seconds, one.measured_seconds);
+  one.memory_error = relative_error(peak_of(one.predicted), peak_of(one.measured));
+  one.below_peak = peak_of(one.predicted) < peak_of(one.measured);
+  one.band = result.band;
+  one.parts = largest_differences(result.simulated_parts, result.measured_parts, parts_kept);
+  compare_bytes(one);
+  compare_phases(one);
+  compare_band(one);
+  return one;
+}
+
+/// The judged cases of a group; `fastest` of them by a time.
+using Members = std::vector<const CaseJudgement*>;
+
+const CaseJudgement& fastest(const Members& members, double CaseJudgement::*seconds) {
+  return **std::min_element(members.begin(), members.end(),
+                            [seconds](const auto* a, const auto* b) { return a->*seconds < b->*seconds; });
+}
+
+std::vector<double> values_of(const Members& members, double CaseJudgement::*member) {
+  std::vector<double> values;
+  for (const CaseJudgement* one : members) values.push_back(one->*member);
+  return values;
+}
+
+bool within_interval(const CaseJudgement& pick, const CaseJudgement& best) {
+  const double high = best.measured.epoch_seconds->ci95_high;  // NaN with few epochs
+  return std::isfinite(high) && pick.measured_seconds <= high;
+}
+
+GroupJudgement judge_group(const std::string& name, const Members& members) {
+  GroupJudgement group;
+  group.group = name;
+  group.strategies = members.size();
+  const std::vector<double> measured = values_of(members, &CaseJudgement::measured_seconds);
+  group.tau = kendall_tau_b(values_of(members, &CaseJudgement::predicted_seconds), measured);
+  group.baseline_tau = kendall_tau_b(values_of(members, &CaseJudgement::baseline_seconds), measured);
+  const CaseJudgement& best = fastest(members, &CaseJudgement::measured_seconds);
+  const CaseJudgement& picked = fastest(members, &CaseJudgement::predicted_seconds);
+  const CaseJudgement& plain = fastest(members, &CaseJudgement::baseline_seconds);
+  group.best = best.strategy;
+  group.picked = picked.strategy;
+  group.baseline_picked = plain.strategy;
+  group.loss = relative_error(picked.measured_seconds, best.measured_seconds);
+  group.baseline_loss = relative_error(plain.measured_seconds, best.measured_seconds);
+  group.by_interval = &picked != &best && within_interval(picked, best);
+  group.right = &picked == &best || group.by_interval;
+  group.baseline_right = &plain == &best || within_interval(plain, best);
+  return group;
+}
+
+void judge_groups(Judgement& all) {
+  std::vector<std::string> names;
+  for (const CaseJudgement& one : all.cases) {
+    if (std::find(names.begin(), names.end(), one.group) == names.end()) names.push_back(one.group);
+  }
+  for (const std::string& name : names) {
+    Members members;
+    for (const CaseJudgement& one : all.cases) {
+      if (one.judged && one.group == name) members.push_back(&one);
+    }
+    if (members.size() < 2) continue;
+    const GroupJudgement group = judge_group(name, members);
+    all.picks.right += group.right, ++all.picks.of;
+    all.baseline_picks.right += group.baseline_right, ++all.baseline_picks.of;
+    all.groups.push_back(group);
+  }
+}
+
+void summarise_cases(Judgement& all) {
+  Members judged;
+  for (const CaseJudgement& one : all.cases) {
+    all.false_fits += one.false_fit;
+    if (!one.judged) {
+      const bool agree = one.measured.status == one.predicted.status && one.measured.status == "out_of_memory";
+      all.failed += !agree && one.measured.status != "skipped";
+      continue;
+    }
+    judged.push_back(&one);
+    all.bytes_wrong += !one.bytes_equal;
+    all.below_peak += one.below_peak;
+    if (one.within_band) all.covered.right += *one.within_band, ++all.covered.of;
+  }
+  all.judged = judged.size();
+  all.epoch = summarise_errors(values_of(judged, &CaseJudgement::error));
+  all.baseline = summarise_errors(values_of(judged, &CaseJudgement::baseline_error));
+  all.memory = summarise_errors(values_of(judged, &CaseJudgement::memory_error));
+  for (std::size_t i = 0; i < phase_count; ++i) {
+    std::vector<double> errors;
+    for (const CaseJudgement* one : judged) errors.push_back(one->phase_error[i]);
+    all.phases[i] = summarise_errors(errors);
+  }
+  const std::vector<double> measured = values_of(judged, &CaseJudgement::measured_seconds);
+  all.tau = kendall_tau_b(values_of(judged, &CaseJudgement::predicted_seconds), measured);
+  all.baseline_tau = kendall_tau_b(values_of(judged, &CaseJudgement::baseline_seconds), measured);
+}
+
+std::string percent(double fraction) { return fmt::format("{:.1f} %", 100 * fraction); }
+
+void state_goals(Judgement& all) {
+  const bool any = all.judged > 0;
+  all.goals.push_back({"bytes by traffic equal in every case (0 %)",
+                       fmt::format("{} of {} cases differ", all.bytes_wrong, all.judged), any && all.bytes_wrong == 0});
+  all.goals.push_back({"epoch within 10 % on average, on a quiet machine", percent(all.epoch.mean_absolute),
+                       any && all.epoch.mean_absolute <= 0.10});
+  all.goals.push_back(
+      {"epoch within 20 % at most", percent(all.epoch.max_absolute), any && all.epoch.max_absolute <= 0.20});
+  all.goals.push_back({"top strategy right in 9 of 10 groups", fmt::format("{} of {}", all.picks.right, all.picks.of),
+                       all.picks.of > 0 && all.picks.fraction() >= 0.9});
+  all.goals.push_back({"90 % band covers 9 of 10 cases",
+                       all.covered.of == 0 ? std::string("the cluster file states no band")
+                                           : fmt::format("{} of {}", all.covered.right, all.covered.of),
+                       all.covered.of > 0 && all.covered.fraction() >= 0.9});
+  all.goals.push_back(
+      {"no false fit in memory", fmt::format("{} of {} cases", all.false_fits, all.cases.size()), all.false_fits == 0});
+}
+
+}  // namespace
+
+Judgement judge_pairs(const std::vector<PairResult>& results) {
+  Judgement all;
+  for (const PairResult& result : results) all.cases.push_back(judge_case(result));
+  judge_groups(all);
+  summarise_cases(all);
+  state_goals(all);
+  return all;
+}
+
+}  // namespace strobe

@@ -1,0 +1,68 @@
+// What a validation found: how far predictions were from measurements, per case, per group of strategies, over all.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/validation/agreement_statistics.hpp"
+#include "harness/validation/measure_pairs.hpp"
+
+namespace strobe {
+
+/// One configuration.
+struct CaseJudgement {
+  std::string id;
+  std::string group;     // cases that differ in strategy and ranks only
+  std::string strategy;  // with its parameters and ranks: "vertex partitioner=hash r2"
+  Row measured, predicted;
+  bool judged = false;                                                       // both runs ended ok
+  double predicted_seconds = 0, measured_seconds = 0, baseline_seconds = 0;  // of an epoch, medians
+  double error = 0, baseline_error = 0;                                      // relative to the measured epoch
+  std::array<double, phase_count> phase_error{};  // predicted minus measured, as a share of the measured epoch
+  bool bytes_equal = true;
+  std::string bytes_differ;  // which traffic differs and by how much; "" when none does
+  double memory_error = 0;   // of the largest rank's peak
+  bool false_fit = false;    // predicted to fit, ran out of memory for real
+  bool below_peak = false;   // predicted peak below the measured one: a limit between them would be a false fit
+  std::optional<PredictedBand> band;
+  std::optional<bool> within_band;
+  std::vector<PartDifference> parts;  // that carry most of the difference
+};
+
+/// The strategies of one workload and model.
+struct GroupJudgement {
+  std::string group;
+  std::size_t strategies = 0;
+  std::optional<double> tau, baseline_tau;
+  std::string best, picked, baseline_picked;   // strategies: measured fastest, predicted fastest
+  double loss = 0, baseline_loss = 0;          // how much slower the pick is, measured: 0.1 = 10 %
+  bool right = false, baseline_right = false;  // the pick is the best, or within the best's 95 % interval
+  bool by_interval = false;                    // right only because of the interval
+};
+
+/// A stated goal and whether it was reached.
+struct Goal {
+  std::string what;
+  std::string found;
+  bool reached = false;
+};
+
+struct Judgement {
+  std::vector<CaseJudgement> cases;
+  std::vector<GroupJudgement> groups;  // of two strategies or more
+  ErrorSummary epoch, baseline, memory;
+  std::array<ErrorSummary, phase_count> phases;
+  std::optional<double> tau, baseline_tau;  // over all cases
+  Share picks, baseline_picks;              // groups
+  Share covered;                            // cases with a band
+  std::size_t judged = 0, failed = 0, bytes_wrong = 0, false_fits = 0, below_peak = 0;
+  std::vector<Goal> goals;
+};
+
+/// Judges results. A case whose two runs did not both end ok is listed and enters no mean; when both ran out of memory
+/// they agree, and it counts as no failure; nor does one that cannot run in this world of processes (skipped).
+Judgement judge_pairs(const std::vector<PairResult>& results);
+
+}  // namespace strobe

@@ -1,0 +1,113 @@
+// Runs pairs, real and simulated in turn. Returns results in the order of the pairs. Cost: the real runs; plans are
+// made once and kept for all rounds.
+#include "harness/validation/measure_pairs.hpp"
+
+#include <algorithm>
+#include <new>
+#include <nlohmann/json.hpp>
+
+#include "backends/cluster.hpp"
+#include "core/errors.hpp"
+#include "core/interrupt.hpp"
+#include "harness/planned_case.hpp"
+#include "harness/validation/baseline.hpp"
+
+namespace strobe {
+namespace {
+
+/// One run of a case; every failure but the user's wish to stop becomes the result's status.
+class Runner {
+ public:
+  CaseResult run(const Case& c, std::vector<std::vector<Span>>& spans) {
+    if (const int signal = stop_signal().load(); signal != 0) throw Interrupted(signal);
+    CaseResult result;
+    try {
+      if (plan_ == nullptr) plan_ = make_plan(c);
+      return run_planned(plan_, c, &spans);
+    } catch (const Interrupted&) {
+      throw;
+    } catch (const Unavailable& error) {
+      result.status = "skipped";
+      result.reason = error.what();
+    } catch (const std::bad_alloc&) {
+      result.status = "out_of_memory";
+      result.reason = "the host's memory is exhausted";
+    } catch (const std::exception& error) {
+      result.status = "failed";
+      result.reason = error.what();
+    }
+    return result;
+  }
+
+ private:
+  std::shared_ptr<const PlannedCase> plan_;
+};
+
+void add_round(CaseResult&& more, int round, CaseResult& all) {
+  for (EpochSample& sample : more.samples) sample.repetition = round;
+  if (round == 0) {
+    all = std::move(more);
+    return;
+  }
+  all.samples.insert(all.samples.end(), more.samples.begin(), more.samples.end());
+  if (all.status != "ok" || more.status == "ok") return;
+  all.status = more.status;
+  all.reason = more.reason;
+}
+
+void run_measured(Runner& runner, int round, const PairListener& listener, PairResult& result) {
+  Case once = result.pair.measured;
+  if (round >= once.repeat) return;
+  once.repeat = 1;
+  listener.begin(result.pair.id);
+  std::vector<std::vector<Span>> spans;
+  CaseResult run = runner.run(once, spans);
+  listener.end(result.pair.id, run);
+  if (run.status == "ok") average_in(result.measured_parts, span_parts(run.samples, spans), round);
+  add_round(std::move(run), round, result.measured);
+}
+
+void run_simulated(const PairListener& listener, PairResult& result) {
+  const Case& c = result.pair.simulated;
+  listener.begin(case_id(c));
+  std::vector<std::vector<Span>> spans;
+  result.simulated = Runner().run(c, spans);
+  listener.end(case_id(c), result.simulated);
+  if (result.simulated.status != "ok") return;
+  result.band = band_of(summarise(case_to_json(c), case_id(c), result.simulated));
+  result.simulated_parts = span_parts(result.simulated.samples, spans);
+  result.baseline_seconds = roofline_ring_seconds(last_epoch_spans(result.simulated.samples, spans),
+                                                  *load_cluster(c.cluster), c.precision == "fp64");
+}
+
+}  // namespace
+
+std::optional<PredictedBand> band_of(const Row& row) {
+  const Json json = row_to_json(row);
+  const auto band = json.find("epoch_seconds_band90");
+  if (band == json.end() || !band->is_object()) return std::nullopt;
+  const Json &low = band->at("low"), &high = band->at("high");
+  if (!low.is_number() || !high.is_number()) return std::nullopt;
+  return PredictedBand{low.get<double>(), high.get<double>()};
+}
+
+std::vector<PairResult> measure_pairs(const std::vector<ValidationPair>& pairs, bool first,
+                                      const PairListener& listener) {
+  std::vector<PairResult> results;
+  std::int64_t rounds = 1;
+  for (const ValidationPair& pair : pairs) {
+    results.push_back({pair, {}, {}, {}, {}, {}, 0});
+    rounds = std::max(rounds, pair.measured.repeat);
+  }
+  std::vector<Runner> runners(pairs.size());
+  for (int round = 0; round < rounds; ++round) {
+    for (std::size_t i = 0; i < pairs.size(); ++i) {
+      run_measured(runners[i], round, listener, results[i]);
+      if (round == 0 && first) run_simulated(listener, results[i]);
+      if (round + 1 == pairs[i].measured.repeat) listener.keep(results[i]);
+    }
+  }
+  return results;
+}
+
+}  // namespace strobe

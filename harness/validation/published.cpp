@@ -1,0 +1,204 @@
+// Reads printed tables and the descriptions that map them to cases.
+// Returns one value per printed cell, in printed order. Invariant: a cell without a case has a reason; a cell that the
+// description does not mention is an error of the description. Cost O(cells).
+//
+// A description states, per experiment, `columns` (what a printed value is, its factor to SI units, its part of the
+// case, or a reason) and `labels` (what a row's label adds to the case, or a reason); "*" stands for every value of a
+// label and "$" in it for that value. Parts are laid over the paper's `defaults` in the order columns, labels.
+#include "harness/validation/published.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "core/errors.hpp"
+#include "harness/json_text.hpp"
+
+namespace strobe {
+namespace {
+
+namespace fs = std::filesystem;
+
+const fs::path& folder() {
+  static const fs::path path = STROBE_PUBLISHED_DIR;
+  return path;
+}
+
+std::string text_of(const Json& json, const char* key) { return json.value(key, std::string()); }
+
+std::string label_text(const Json& value) { return value.is_string() ? value.get<std::string>() : value.dump(); }
+
+std::string row_text(const Json& row) {
+  if (!row.contains("labels")) return text_of(row, "name");
+  std::vector<std::string> parts;
+  for (const auto& [key, value] : row.at("labels").items()) parts.push_back(key + "=" + label_text(value));
+  return fmt::format("{}", fmt::join(parts, " "));
+}
+
+/// `over` laid over `base`; an object with a name replaces a plug-in of another name.
+void lay(Json& base, const Json& over) {
+  for (const auto& [key, value] : over.items()) {
+    const bool merge = value.is_object() && base.contains(key) && base.at(key).is_object() &&
+                       (!value.contains("name") || value.at("name") == base.at(key).value("name", Json()));
+    if (merge) {
+      lay(base[key], value);
+    } else {
+      base[key] = value;
+    }
+  }
+}
+
+/// What a description says of one experiment.
+class Experiment {
+ public:
+  Experiment(const Json& description, const std::string& id, std::string file) : id_(id), file_(std::move(file)) {
+    defaults_ = description.value("defaults", Json::object());
+    const Json all = description.value("experiments", Json::object());
+    if (!all.contains(id)) fail("there is no entry for the experiment " + id);
+    text_ = all.at(id);
+    lay(defaults_, text_.value("case", Json::object()));
+  }
+
+  void add_row(const Json& row, std::vector<PublishedValue>& values) const {
+    const Json printed = row.value("values", Json::object());
+    if (!row.contains("labels") || printed.empty() || text_.contains("reason")) {
+      values.push_back(blank(row, "", text_.value("reason", "states something in words, no value to predict")));
+      return;
+    }
+    for (const auto& [column, value] : printed.items()) values.push_back(make(row, column, value));
+    for (const auto& [column, entry] : text_.at("columns").items()) {
+      if (entry.value("withheld", false) && !printed.contains(column)) {
+        values.push_back(make(row, column, Json(nullptr)));
+      }
+    }
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& message) const { throw InvalidInput(file_, 0, 0, message); }
+
+  PublishedValue blank(const Json& row, const std::string& column, const std::string& reason) const {
+    PublishedValue value;
+    value.experiment = id_;
+    value.row = row_text(row);
+    value.column = column;
+    value.reason = reason;
+    return value;
+  }
+
+  PublishedValue make(const Json& row, const std::string& column, const Json& printed) const {
+    if (!text_.contains("columns") || !text_.at("columns").contains(column)) {
+      fail(fmt::format("{}: nothing is said of the column '{}'", id_, column));
+    }
+    const Json& entry = text_.at("columns").at(column);
+    PublishedValue value = blank(row, column, text_of(entry, "reason"));
+    Json c = defaults_;
+    lay(c, entry.value("case", Json::object()));
+    take_assumed(entry, value);
+    take_labels(row.at("labels"), c, value);
+    if (!value.reason.empty()) return value;
+    if (!entry.contains("quantity")) fail(fmt::format("{}: column '{}' has no quantity", id_, column));
+    value.quantity = text_of(entry, "quantity");
+    resolve_shape(c);
+    value.cases = alternatives(c);
+    value.printed = printed_value(row, entry, printed, value.quantity);
+    return value;
+  }
+
+  void take_assumed(const Json& entry, PublishedValue& value) const {
+    for (const Json& one : entry.value("assumes", Json::array())) value.assumed.push_back(one.get<std::string>());
+  }
+
+  void take_labels(const Json& labels, Json& c, PublishedValue& value) const {
+    const Json known = text_.value("labels", Json::object());
+    std::vector<std::string> order;
+    for (const auto& [label, text] : labels.items()) {
+      if (!known.contains(label)) fail(fmt::format("{}: nothing is said of the label '{}'", id_, label));
+      const Json& meanings = known.at(label);
+      const std::string name = label_text(text);
+      const std::string key = meanings.contains(name) ? name : "*";
+      if (!meanings.contains(key)) fail(fmt::format("{}: nothing is said of {}={}", id_, label, name));
+      const Json& meaning = meanings.at(key);
+      if (meaning.contains("reason") && value.reason.empty()) value.reason = text_of(meaning, "reason");
+      Json part = meaning.value("case", Json::object());
+      for (auto& [setting, given] : part.items()) {
+        if (given == "$") given = text;
+      }
+      lay(c, part);
+      take_assumed(meaning, value);
+      if (meaning.value("order", false)) order.push_back(label + "=" + name);
+    }
+    value.order = fmt::format("{}", fmt::join(order, " "));
+  }
+
+  /// A shape file of the description lies beside it.
+  void resolve_shape(Json& c) const {
+    if (!c.contains("workload")) fail(id_ + ": a case has no workload");
+    const std::string name = text_of(c.at("workload"), "name");
+    if (name.rfind("shapes/", 0) == 0) c["workload"]["name"] = (fs::path(file_).parent_path() / name).string();
+  }
+
+  /// A list of numbers of blocks stands for the first of them that fits the memory.
+  static std::vector<Json> alternatives(const Json& c) {
+    if (!c.contains("nb") || !c.at("nb").is_array()) return {c};
+    std::vector<Json> all;
+    for (const Json& nb : c.at("nb")) {
+      all.push_back(c);
+      all.back()["nb"] = nb;
+    }
+    return all;
+  }
+
+  std::optional<double> printed_value(const Json& row, const Json& entry, const Json& printed,
+                                      const std::string& quantity) const {
+    if (quantity == "out_of_memory") return 1.0;
+    if (!printed.is_number()) return std::nullopt;
+    double value = printed.get<double>() * entry.value("factor", 1.0) / entry.value("divisor", 1.0);
+    if (entry.contains("divide_by")) value /= row.at("values").at(text_of(entry, "divide_by")).get<double>();
+    return value;
+  }
+
+  std::string id_, file_;
+  Json text_, defaults_;
+};
+
+}  // namespace
+
+std::vector<std::string> published_names() {
+  std::vector<std::string> names;
+  std::error_code ignored;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder() / "mapping", ignored)) {
+    if (entry.path().extension() == ".json") names.push_back(entry.path().stem().string());
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+PublishedPaper read_published(const Json& printed, const Json& description, const std::string& file) {
+  PublishedPaper paper;
+  paper.name = text_of(description, "paper");
+  paper.citation = text_of(description, "citation");
+  paper.cluster = description.value("defaults", Json::object()).value("cluster", std::string());
+  for (const Json& one : description.value("assumptions", Json::array())) {
+    paper.assumptions.push_back(one.get<std::string>());
+  }
+  for (const Json& experiment : printed.at("experiments")) {
+    const Experiment entry(description, experiment.at("id").get<std::string>(), file);
+    for (const Json& row : experiment.at("rows")) entry.add_row(row, paper.values);
+  }
+  return paper;
+}
+
+PublishedPaper load_published(const std::string& name) {
+  const std::vector<std::string> names = published_names();
+  if (std::find(names.begin(), names.end(), name) == names.end()) {
+    throw InvalidRequest("--published", unknown_name_message("paper", name, names));
+  }
+  const std::string description = (folder() / "mapping" / (name + ".json")).string();
+  return read_published(read_json_file((folder() / (name + ".json")).string()), read_json_file(description),
+                        description);
+}
+
+}  // namespace strobe

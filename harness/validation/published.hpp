@@ -1,0 +1,66 @@
+// Predictions of what papers printed: each printed value is predicted by a case that a description states, or has a
+// reason why it is not.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/fields.hpp"
+#include "harness/validation/agreement_statistics.hpp"
+
+namespace strobe {
+
+/// One printed value, before and after its prediction.
+struct PublishedValue {
+  std::string experiment;   // "esdg.table2"
+  std::string row;          // its labels: "model=tmgcn ranks=4"
+  std::string column;       // "time_ms_snapshot"
+  std::string quantity;     // epoch_seconds | compute_seconds | communicate_seconds | sent_values | out_of_memory; ""
+                            // without a prediction
+  std::string order;        // values of one order and quantity are ordered against each other; "" with none
+  std::vector<Json> cases;  // alternatives, of which the first that fits the memory counts; empty: none
+  std::optional<double> printed;     // in SI units; nothing when the row is withheld
+  std::string reason;                // why there is no prediction; "" with one
+  std::vector<std::string> assumed;  // what the paper does not print and the case has to choose
+  // Filled in by `predict`.
+  std::string case_id, status;
+  std::string blocks;      // nb of the case that counts
+  bool first_fits = true;  // the first alternative fitted the memory
+  std::optional<double> predicted, baseline;
+  double error = 0, baseline_error = 0;  // NaN without a printed or predicted value
+  std::string split;                     // where the predicted epoch goes, largest first
+};
+
+/// A paper's description and what became of it.
+struct PublishedPaper {
+  std::string name, citation, cluster;
+  std::vector<std::string> assumptions;  // of all its cases, each with its source
+  std::vector<PublishedValue> values;    // every printed value, in the order of the tables
+};
+
+/// Papers that have a description (results/published/mapping).
+std::vector<std::string> published_names();
+
+/// Reads results/published/NAME.json and its description. Throws InvalidRequest("--published", ...) with the nearest
+/// name, and InvalidInput when a printed value is covered neither by a case nor by a reason.
+PublishedPaper load_published(const std::string& name);
+
+/// The same from the two documents; `file` names the description in errors.
+PublishedPaper read_published(const Json& printed, const Json& description, const std::string& file);
+
+/// Simulates the cases of the values that have some, each once. `progress` is told which case begins.
+void predict(PublishedPaper& paper, const std::function<void(const std::string&)>& progress = {});
+
+/// Errors over the values with a printed and a predicted number.
+struct PublishedSummary {
+  ErrorSummary times, baseline_times, volumes;
+  Share order, baseline_order;  // pairs of times within an order
+  /// Verdicts that are the printed ones: what ran out of memory does, and what ran for the paper fits as first tried.
+  Share memory;
+  std::size_t predicted = 0, withheld = 0, without_case = 0;
+};
+PublishedSummary summarise_published(const std::vector<PublishedPaper>& papers);
+
+}  // namespace strobe

@@ -1,0 +1,181 @@
+// Simulates the cases of published values. Returns each value with its prediction, its error and the baseline's.
+// Cost: one simulated run of two epochs per distinct case.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "backends/cluster.hpp"
+#include "core/errors.hpp"
+#include "core/interrupt.hpp"
+#include "harness/planned_case.hpp"
+#include "harness/validation/baseline.hpp"
+#include "harness/validation/published.hpp"
+#include "harness/validation/span_parts.hpp"
+#include "results/row.hpp"
+
+namespace strobe {
+namespace {
+
+constexpr double nothing = std::numeric_limits<double>::quiet_NaN();
+
+/// A simulated case.
+struct Prediction {
+  std::string case_id;
+  Row row;
+  double baseline_seconds = nothing;
+};
+
+Prediction simulate(const Json& json) {
+  if (const int signal = stop_signal().load(); signal != 0) throw Interrupted(signal);
+  const Case c = case_from_json(json, "");
+  Prediction prediction;
+  prediction.case_id = case_id(c);
+  std::vector<std::vector<Span>> spans;
+  const CaseResult result = run_case(c, &spans);
+  prediction.row = summarise(case_to_json(c), prediction.case_id, result);
+  if (prediction.row.status != "ok") return prediction;
+  prediction.baseline_seconds =
+      roofline_ring_seconds(last_epoch_spans(result.samples, spans), *load_cluster(c.cluster), c.precision == "fp64");
+  return prediction;
+}
+
+/// Values of rows and halos that ranks sent each other; weight gradients are counted apart (decisions E22).
+double sent_values(const Row& row) {
+  double bytes = 0;
+  for (const Traffic traffic : {Traffic::redistribute, Traffic::halo, Traffic::state}) {
+    bytes += static_cast<double>((*row.sent_bytes)[static_cast<std::size_t>(traffic)]);
+  }
+  return bytes / (row.precision == "fp64" ? 8 : 4);
+}
+
+double phase_seconds(const Row& row, Phase phase) { return (*row.phase_seconds)[static_cast<std::size_t>(phase)]; }
+
+std::string split_of(const Row& row) {
+  std::vector<std::pair<double, std::string_view>> parts;
+  for (std::size_t i = 0; i < phase_count; ++i) parts.emplace_back((*row.phase_seconds)[i], phase_names[i]);
+  std::stable_sort(parts.begin(), parts.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+  std::vector<std::string> words;
+  for (const auto& [seconds, name] : parts) {
+    const double share = seconds / row.epoch_seconds->mean;
+    if (share >= 0.005) words.push_back(fmt::format("{} {:.0f} %", name, 100 * share));
+  }
+  return fmt::format("{}", fmt::join(words, ", "));
+}
+
+void take(const Prediction& prediction, PublishedValue& value) {
+  const Row& row = prediction.row;
+  value.case_id = prediction.case_id;
+  value.status = row.status;
+  if (value.quantity == "out_of_memory") {
+    value.predicted = row.status == "out_of_memory" ? 1.0 : 0.0;
+    return;
+  }
+  if (row.status != "ok") return;
+  value.split = split_of(row);
+  if (value.quantity == "epoch_seconds") {
+    value.predicted = row.epoch_seconds->median;
+    value.baseline = prediction.baseline_seconds;
+  } else if (value.quantity == "compute_seconds") {
+    value.predicted = phase_seconds(row, Phase::compute);
+  } else if (value.quantity == "communicate_seconds") {
+    value.predicted = phase_seconds(row, Phase::communicate) + phase_seconds(row, Phase::wait);
+  } else if (value.quantity == "sent_values") {
+    value.predicted = sent_values(row);
+  } else {
+    throw InvalidRequest("/quantity", unknown_name_message("quantity", value.quantity,
+                                                           {"epoch_seconds", "compute_seconds", "communicate_seconds",
+                                                            "sent_values", "out_of_memory"}));
+  }
+}
+
+double error_of(const std::optional<double>& predicted, const std::optional<double>& printed) {
+  return predicted && printed ? relative_error(*predicted, *printed) : nothing;
+}
+
+bool is_time(const PublishedValue& value) { return value.quantity.ends_with("_seconds"); }
+
+/// Times of one order of one paper, with a printed and a predicted value: [n] each.
+struct Ordered {
+  std::vector<double> printed, predicted, baseline;
+};
+
+void add_orders(const PublishedPaper& paper, PublishedSummary& summary) {
+  std::map<std::string, Ordered> orders;
+  for (const PublishedValue& value : paper.values) {
+    if (value.quantity != "epoch_seconds" || value.order.empty() || !value.printed || !value.predicted) continue;
+    Ordered& order = orders[value.experiment + " " + value.order];
+    order.printed.push_back(*value.printed);
+    order.predicted.push_back(*value.predicted);
+    order.baseline.push_back(*value.baseline);
+  }
+  for (const auto& [name, order] : orders) {
+    const Share own = ordered_pairs(order.printed, order.predicted);
+    const Share plain = ordered_pairs(order.printed, order.baseline);
+    summary.order = {summary.order.right + own.right, summary.order.of + own.of};
+    summary.baseline_order = {summary.baseline_order.right + plain.right, summary.baseline_order.of + plain.of};
+  }
+}
+
+/// Errors by what they are of.
+struct PublishedErrors {
+  std::vector<double> times, baseline, volumes;
+};
+
+void add_value(const PublishedValue& value, PublishedErrors& errors, PublishedSummary& summary) {
+  if (!value.printed) return;
+  const bool verdict = value.quantity == "out_of_memory";
+  if (verdict || value.quantity == "epoch_seconds") {
+    summary.memory.right += verdict ? value.error == 0 : value.first_fits;
+    ++summary.memory.of;
+  }
+  if (verdict || !value.predicted) return;
+  (is_time(value) ? errors.times : errors.volumes).push_back(value.error);
+  if (value.baseline) errors.baseline.push_back(value.baseline_error);
+}
+
+}  // namespace
+
+void predict(PublishedPaper& paper, const std::function<void(const std::string&)>& progress) {
+  std::map<std::string, Prediction> known;
+  for (PublishedValue& value : paper.values) {
+    for (const Json& json : value.cases) {
+      const std::string key = json.dump();
+      if (known.find(key) == known.end()) {
+        if (progress) progress(value.experiment + " " + value.row + " " + value.column);
+        known.emplace(key, simulate(json));
+      }
+      take(known.at(key), value);
+      value.blocks = json.contains("nb") ? json.at("nb").get<std::string>() : "";
+      if (value.status != "out_of_memory") break;
+      value.first_fits = false;
+    }
+    value.error = error_of(value.predicted, value.printed);
+    value.baseline_error = error_of(value.baseline, value.printed);
+  }
+}
+
+PublishedSummary summarise_published(const std::vector<PublishedPaper>& papers) {
+  PublishedSummary summary;
+  PublishedErrors errors;
+  for (const PublishedPaper& paper : papers) {
+    for (const PublishedValue& value : paper.values) {
+      summary.without_case += value.cases.empty();
+      if (value.cases.empty()) continue;
+      summary.predicted += value.predicted.has_value();
+      summary.withheld += !value.printed.has_value();
+      add_value(value, errors, summary);
+    }
+    add_orders(paper, summary);
+  }
+  summary.times = summarise_errors(errors.times);
+  summary.baseline_times = summarise_errors(errors.baseline);
+  summary.volumes = summarise_errors(errors.volumes);
+  return summary;
+}
+
+}  // namespace strobe

@@ -1,0 +1,229 @@
+#include "harness/validation/published_report.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "core/units.hpp"
+#include "harness/validation/validation_report.hpp"
+#include "results/table.hpp"
+
+namespace strobe {
+namespace {
+
+Json number(const std::optional<double>& value) {
+  return value && std::isfinite(*value) ? Json(*value) : Json(nullptr);
+}
+
+std::string percent(double fraction) {
+  return std::isfinite(fraction) ? fmt::format("{:.1f} %", 100 * fraction) : std::string("-");
+}
+
+Json value_json(const PublishedValue& value) {
+  return {{"experiment", value.experiment},
+          {"row", value.row},
+          {"column", value.column},
+          {"quantity", value.quantity.empty() ? Json(nullptr) : Json(value.quantity)},
+          {"printed", number(value.printed)},
+          {"predicted", number(value.predicted)},
+          {"error", number(value.error)},
+          {"baseline", number(value.baseline)},
+          {"baseline_error", number(value.baseline_error)},
+          {"case_id", value.case_id.empty() ? Json(nullptr) : Json(value.case_id)},
+          {"status", value.status.empty() ? Json(nullptr) : Json(value.status)},
+          {"nb", value.blocks.empty() ? Json(nullptr) : Json(value.blocks)},
+          {"first_fits", value.cases.empty() ? Json(nullptr) : Json(value.first_fits)},
+          {"split", value.split.empty() ? Json(nullptr) : Json(value.split)},
+          {"assumed", value.assumed},
+          {"reason", value.reason.empty() ? Json(nullptr) : Json(value.reason)}};
+}
+
+/// The number in the unit of its quantity.
+std::string shown(const PublishedValue& value, const std::optional<double>& number) {
+  if (!number) return "-";
+  if (value.quantity == "out_of_memory") return *number != 0 ? "out of memory" : "fits";
+  if (value.quantity == "sent_values") return fmt::format("{:.3g} G values", *number / 1e9);
+  return format_seconds(*number);
+}
+
+std::string remark(const PublishedValue& value) {
+  std::vector<std::string> words;
+  if (!value.printed) words.push_back("withheld: no error");
+  if (!value.predicted) words.push_back("predicted " + value.status);
+  if (!value.blocks.empty() && value.blocks != "1" && value.predicted) words.push_back("nb=" + value.blocks);
+  if (!value.split.empty() && value.quantity == "epoch_seconds") words.push_back(value.split);
+  return fmt::format("{}", fmt::join(words, "; "));
+}
+
+std::string predicted_table(const PublishedPaper& paper) {
+  TextTable table({{"experiment", false},
+                   {"row", false},
+                   {"value", false},
+                   {"printed", true},
+                   {"predicted", true},
+                   {"error", true},
+                   {"baseline", true},
+                   {"error", true},
+                   {"predicted split", false}});
+  for (const PublishedValue& value : paper.values) {
+    if (value.cases.empty()) continue;
+    const bool verdict = value.quantity == "out_of_memory";
+    table.add({value.experiment, value.row, value.column, shown(value, value.printed), shown(value, value.predicted),
+               verdict ? (value.error == 0 ? "right" : "wrong") : signed_percent(value.error),
+               shown(value, value.baseline), signed_percent(value.baseline_error), remark(value)});
+  }
+  return table.text();
+}
+
+/// Reasons in order of appearance, each with how many values it holds for and the first of them.
+std::string reasons_text(const PublishedPaper& paper) {
+  std::vector<std::string> reasons;
+  for (const PublishedValue& value : paper.values) {
+    if (value.cases.empty() && std::find(reasons.begin(), reasons.end(), value.reason) == reasons.end()) {
+      reasons.push_back(value.reason);
+    }
+  }
+  std::string text;
+  for (const std::string& reason : reasons) {
+    std::vector<const PublishedValue*> held;
+    for (const PublishedValue& value : paper.values) {
+      if (value.cases.empty() && value.reason == reason) held.push_back(&value);
+    }
+    text += fmt::format("  {} x  {}\n         e.g. {} {} {}\n", held.size(), reason, held.front()->experiment,
+                        held.front()->row, held.front()->column);
+  }
+  return text;
+}
+
+std::vector<std::string> assumed_by(const PublishedPaper& paper) {
+  std::vector<std::string> all = paper.assumptions;
+  for (const PublishedValue& value : paper.values) {
+    for (const std::string& one : value.assumed) {
+      if (std::find(all.begin(), all.end(), one) == all.end()) all.push_back(one);
+    }
+  }
+  return all;
+}
+
+std::string paper_text(const PublishedPaper& paper) {
+  std::string text = fmt::format("{}: {}\n", paper.name, paper.citation);
+  if (!paper.cluster.empty()) text += fmt::format("cluster {}\n", paper.cluster);
+  const bool any = std::any_of(paper.values.begin(), paper.values.end(),
+                               [](const PublishedValue& value) { return !value.cases.empty(); });
+  text += any ? "\n" + predicted_table(paper) : "no printed value can be predicted\n";
+  const std::vector<std::string> assumed = assumed_by(paper);
+  if (!assumed.empty()) text += fmt::format("assumed\n  {}\n", fmt::join(assumed, "\n  "));
+  return text + "not predicted\n" + reasons_text(paper) + "\n";
+}
+
+/// Lines of one summary: times, the baseline's, volumes where there are any.
+void add_summary(const std::string& name, const PublishedSummary& s, TextTable& table) {
+  const auto add = [&](const std::string& what, const ErrorSummary& e, const std::string& order) {
+    if (e.count == 0) return;
+    table.add({name, what, std::to_string(e.count), percent(e.mean_absolute), percent(e.max_absolute),
+               signed_percent(e.bias), order});
+  };
+  const auto share = [](const Share& pairs) {
+    return pairs.of == 0 ? std::string("-") : fmt::format("{} of {}", pairs.right, pairs.of);
+  };
+  add("times, strobe", s.times, share(s.order));
+  add("times, plain roofline plus ring", s.baseline_times, share(s.baseline_order));
+  add("volumes", s.volumes, "");
+}
+
+std::string summary_text(const std::vector<PublishedPaper>& papers) {
+  const PublishedSummary s = summarise_published(papers);
+  TextTable table({{"over printed values", false},
+                   {"", false},
+                   {"count", true},
+                   {"mean", true},
+                   {"max", true},
+                   {"bias", true},
+                   {"pairs in order", true}});
+  if (papers.size() > 1) {
+    for (const PublishedPaper& paper : papers) add_summary(paper.name, summarise_published({paper}), table);
+  }
+  add_summary(papers.size() > 1 ? "all" : papers.front().name, s, table);
+  std::string text = table.text();
+  if (s.memory.of > 0) text += fmt::format("memory verdicts right: {} of {}\n", s.memory.right, s.memory.of);
+  text += fmt::format("{} values predicted, {} of them withheld; {} without a case\n\n", s.predicted, s.withheld,
+                      s.without_case);
+  const bool close = s.times.count > 0 && s.times.mean_absolute <= 0.30;
+  const bool ordered = s.order.of > 0 && s.order.fraction() >= 0.9;
+  text += fmt::format("goal: times within 30 % on average: {}, {}\n", percent(s.times.mean_absolute),
+                      close ? "reached" : "not reached");
+  text += fmt::format("goal: strategies in the printed order in 9 of 10 pairs: {} of {}, {}\n", s.order.right,
+                      s.order.of, ordered ? "reached" : "not reached");
+  return text;
+}
+
+std::string quoted(const std::string& text) {
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  std::string result = "\"";
+  for (const char c : text) result += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return result + "\"";
+}
+
+std::string cell(const std::optional<double>& value) {
+  return value && std::isfinite(*value) ? fmt::format("{}", *value) : std::string();
+}
+
+}  // namespace
+
+Json published_to_json(const std::vector<PublishedPaper>& papers) {
+  Json json = {{"schema_version", published_schema_version}, {"papers", Json::array()}};
+  for (const PublishedPaper& paper : papers) {
+    Json one = {{"paper", paper.name},
+                {"citation", paper.citation},
+                {"cluster", paper.cluster.empty() ? Json(nullptr) : Json(paper.cluster)},
+                {"assumptions", paper.assumptions},
+                {"values", Json::array()}};
+    for (const PublishedValue& value : paper.values) one["values"].push_back(value_json(value));
+    json["papers"].push_back(one);
+  }
+  const PublishedSummary s = summarise_published(papers);
+  const auto errors = [](const ErrorSummary& e) {
+    return Json{{"mean_absolute", number(e.mean_absolute)},
+                {"max_absolute", number(e.max_absolute)},
+                {"bias", number(e.bias)},
+                {"count", e.count}};
+  };
+  json["overall"] = {{"time_error", errors(s.times)},
+                     {"baseline_error", errors(s.baseline_times)},
+                     {"volume_error", errors(s.volumes)},
+                     {"ordered_pairs", {{"right", s.order.right}, {"of", s.order.of}}},
+                     {"baseline_ordered_pairs", {{"right", s.baseline_order.right}, {"of", s.baseline_order.of}}},
+                     {"memory_verdicts", {{"right", s.memory.right}, {"of", s.memory.of}}},
+                     {"values_predicted", s.predicted},
+                     {"values_withheld", s.withheld},
+                     {"values_without_case", s.without_case}};
+  return json;
+}
+
+std::string published_csv(const std::vector<PublishedPaper>& papers) {
+  std::string csv =
+      "paper,experiment,row,column,quantity,printed,predicted,error,baseline,baseline_error,case_id,status,split\r\n";
+  for (const PublishedPaper& paper : papers) {
+    for (const PublishedValue& v : paper.values) {
+      if (v.cases.empty()) continue;
+      const std::vector<std::string> cells = {
+          paper.name,      v.experiment,      v.row,         v.column,         v.quantity,
+          cell(v.printed), cell(v.predicted), cell(v.error), cell(v.baseline), cell(v.baseline_error),
+          v.case_id,       v.status,          v.split};
+      for (std::size_t i = 0; i < cells.size(); ++i) csv += (i == 0 ? "" : ",") + quoted(cells[i]);
+      csv += "\r\n";
+    }
+  }
+  return csv;
+}
+
+std::string published_text(const std::vector<PublishedPaper>& papers) {
+  std::string text;
+  for (const PublishedPaper& paper : papers) text += paper_text(paper);
+  return text + summary_text(papers);
+}
+
+}  // namespace strobe

@@ -1,0 +1,23 @@
+// Predictions of published values as JSON and as text.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "harness/validation/published.hpp"
+
+namespace strobe {
+
+inline constexpr const char* published_schema_version = "1.0.0";
+
+/// Every value of every paper; docs/validation.md describes the keys. Absent values are null.
+Json published_to_json(const std::vector<PublishedPaper>& papers);
+
+/// One line per value with a case, RFC 4180.
+std::string published_csv(const std::vector<PublishedPaper>& papers);
+
+/// The tables for reading: predicted values beside printed ones and the baseline's, what has no case and why, means,
+/// goals.
+std::string published_text(const std::vector<PublishedPaper>& papers);
+
+}  // namespace strobe

@@ -1,0 +1,177 @@
+// The report for programs. Invariant: every key is there in every report; what does not exist is null.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "harness/validation/validation_report.hpp"
+
+namespace strobe {
+namespace {
+
+Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+
+Json number(const std::optional<double>& value) { return value ? number(*value) : Json(nullptr); }
+
+Json summary_json(const ErrorSummary& summary) {
+  return {{"mean_absolute", number(summary.mean_absolute)},
+          {"max_absolute", number(summary.max_absolute)},
+          {"bias", number(summary.bias)},
+          {"count", summary.count}};
+}
+
+Json share_json(const Share& share) { return {{"right", share.right}, {"of", share.of}}; }
+
+template <class Value>
+Json by_phase(const Value& value) {
+  Json json = Json::object();
+  for (std::size_t i = 0; i < phase_count; ++i) json[std::string(phase_names[i])] = value(i);
+  return json;
+}
+
+Json sent_json(const Row& row) {
+  if (!row.sent_bytes) return nullptr;
+  Json json = Json::object();
+  for (std::size_t i = 0; i < traffic_count; ++i) json[std::string(traffic_names[i])] = (*row.sent_bytes)[i];
+  json["total"] = row.sent_bytes->back();
+  return json;
+}
+
+/// One side of a case, without its error.
+Json side_json(const Row& row, double seconds) {
+  const bool timed = row.epoch_seconds.has_value();
+  return {{"status", row.status},
+          {"reason", row.reason.empty() ? Json(nullptr) : Json(row.reason)},
+          {"epoch_seconds", timed ? number(seconds) : Json(nullptr)},
+          {"ci95_low", timed ? number(row.epoch_seconds->ci95_low) : Json(nullptr)},
+          {"ci95_high", timed ? number(row.epoch_seconds->ci95_high) : Json(nullptr)},
+          {"phase_seconds", row.phase_seconds ? by_phase([&](std::size_t i) { return number((*row.phase_seconds)[i]); })
+                                              : Json(nullptr)},
+          {"sent_bytes", sent_json(row)},
+          {"peak_bytes",
+           row.peak_bytes ? Json{{"host", row.peak_bytes->host}, {"device", row.peak_bytes->device}} : Json(nullptr)}};
+}
+
+Json parts_json(const CaseJudgement& one) {
+  Json parts = Json::array();
+  for (const PartDifference& part : one.parts) {
+    parts.push_back({{"part", part.part},
+                     {"predicted_seconds", part.predicted_seconds},
+                     {"measured_seconds", part.measured_seconds},
+                     {"share_of_epoch", number(part.difference() / one.measured_seconds)}});
+  }
+  return parts;
+}
+
+Json case_json(const CaseJudgement& one) {
+  Json json = {{"case_id", one.id}, {"group", one.group}, {"strategy", one.strategy}, {"judged", one.judged}};
+  const auto if_judged = [&one](double value) { return one.judged ? number(value) : Json(nullptr); };
+  json["measured"] = side_json(one.measured, one.measured_seconds);
+  json["predicted"] = side_json(one.predicted, one.predicted_seconds);
+  json["band90"] =
+      one.band ? Json{{"low_seconds", one.band->low_seconds}, {"high_seconds", one.band->high_seconds}} : Json(nullptr);
+  json["within_band"] = one.within_band ? Json(*one.within_band) : Json(nullptr);
+  json["error"] = if_judged(one.error);
+  json["phase_error"] =
+      one.judged ? by_phase([&](std::size_t i) { return number(one.phase_error[i]); }) : Json(nullptr);
+  json["baseline_seconds"] = if_judged(one.baseline_seconds);
+  json["baseline_error"] = if_judged(one.baseline_error);
+  json["bytes_equal"] = one.judged ? Json(one.bytes_equal) : Json(nullptr);
+  json["bytes_differ"] = one.bytes_differ.empty() ? Json(nullptr) : Json(one.bytes_differ);
+  json["memory_error"] = if_judged(one.memory_error);
+  json["false_fit"] = one.false_fit;
+  json["explanation"] = parts_json(one);
+  return json;
+}
+
+Json group_json(const GroupJudgement& group) {
+  return {{"group", group.group},
+          {"strategies", group.strategies},
+          {"tau_b", number(group.tau)},
+          {"best", group.best},
+          {"picked", group.picked},
+          {"right", group.right},
+          {"right_by_interval", group.by_interval},
+          {"loss", number(group.loss)},
+          {"baseline_tau_b", number(group.baseline_tau)},
+          {"baseline_picked", group.baseline_picked},
+          {"baseline_right", group.baseline_right},
+          {"baseline_loss", number(group.baseline_loss)}};
+}
+
+Json overall_json(const Judgement& judgement) {
+  return {{"cases", judgement.cases.size()},
+          {"judged", judgement.judged},
+          {"failed", judgement.failed},
+          {"epoch_error", summary_json(judgement.epoch)},
+          {"baseline_error", summary_json(judgement.baseline)},
+          {"phase_error", by_phase([&](std::size_t i) { return summary_json(judgement.phases[i]); })},
+          {"cases_with_other_bytes", judgement.bytes_wrong},
+          {"memory_error", summary_json(judgement.memory)},
+          {"false_fits", judgement.false_fits},
+          {"predicted_below_peak", judgement.below_peak},
+          {"tau_b", number(judgement.tau)},
+          {"baseline_tau_b", number(judgement.baseline_tau)},
+          {"top_strategy", share_json(judgement.picks)},
+          {"baseline_top_strategy", share_json(judgement.baseline_picks)},
+          {"band_coverage", share_json(judgement.covered)}};
+}
+
+std::string quoted(const std::string& text) {
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  std::string result = "\"";
+  for (const char c : text) result += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return result + "\"";
+}
+
+std::string cell(double value) { return std::isfinite(value) ? fmt::format("{}", value) : std::string(); }
+
+std::string csv_line(const CaseJudgement& one) {
+  std::vector<std::string> cells = {one.id, one.group, one.strategy, one.measured.status, one.predicted.status};
+  const auto add = [&](double value) { cells.push_back(one.judged ? cell(value) : std::string()); };
+  add(one.measured_seconds), add(one.predicted_seconds), add(one.baseline_seconds);
+  add(one.error), add(one.baseline_error);
+  for (const double error : one.phase_error) add(error);
+  add(one.bytes_equal ? 1 : 0), add(one.memory_error), add(one.false_fit ? 1 : 0);
+  cells.push_back(one.band ? cell(one.band->low_seconds) : "");
+  cells.push_back(one.band ? cell(one.band->high_seconds) : "");
+  std::string line;
+  for (const std::string& text : cells) line += (line.empty() ? "" : ",") + quoted(text);
+  return line + "\r\n";
+}
+
+}  // namespace
+
+Json validation_to_json(const ValidationReport& report) {
+  Json json = {{"schema_version", validation_schema_version},
+               {"suite", report.suite},
+               {"cluster", report.cluster},
+               {"calibrated", report.calibrated},
+               {"overall", overall_json(report.judgement)},
+               {"goals", Json::array()},
+               {"groups", Json::array()},
+               {"cases", Json::array()},
+               {"left_out", Json::array()}};
+  for (const Goal& goal : report.judgement.goals) {
+    json["goals"].push_back({{"goal", goal.what}, {"found", goal.found}, {"reached", goal.reached}});
+  }
+  for (const GroupJudgement& group : report.judgement.groups) json["groups"].push_back(group_json(group));
+  for (const CaseJudgement& one : report.judgement.cases) json["cases"].push_back(case_json(one));
+  for (const LeftOut& one : report.left_out) {
+    json["left_out"].push_back({{"case_id", one.id}, {"cause", one.cause}, {"reason", one.reason}});
+  }
+  return json;
+}
+
+std::string validation_csv(const Judgement& judgement) {
+  std::string csv =
+      "case_id,group,strategy,measured_status,predicted_status,measured_seconds,predicted_seconds,"
+      "baseline_seconds,error,baseline_error";
+  for (const std::string_view phase : phase_names) csv += fmt::format(",{}_error", phase);
+  csv += ",bytes_equal,memory_error,false_fit,band90_low_seconds,band90_high_seconds\r\n";
+  for (const CaseJudgement& one : judgement.cases) csv += csv_line(one);
+  return csv;
+}
+
+}  // namespace strobe

@@ -1,0 +1,37 @@
+// A validation as JSON, which programs and the figure read, as CSV and as text.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/fields.hpp"
+#include "harness/validation/judgement.hpp"
+
+namespace strobe {
+
+/// Everything that `strobe validate` on this machine reports.
+struct ValidationReport {
+  std::string suite, cluster;
+  bool calibrated = false;
+  std::vector<LeftOut> left_out;
+  Judgement judgement;
+};
+
+inline constexpr const char* validation_schema_version = "1.0.0";
+
+/// The report; docs/validation.md describes the keys. Absent values are null.
+Json validation_to_json(const ValidationReport& report);
+
+/// One line per case, RFC 4180.
+std::string validation_csv(const Judgement& judgement);
+
+/// The report for reading; the `explained` cases with the largest errors are explained by operation.
+std::string validation_text(const ValidationReport& report, std::size_t explained);
+
+/// Judged cases by size of their epoch error, largest first, at most `most`.
+std::vector<const CaseJudgement*> largest_errors(const Judgement& judgement, std::size_t most);
+
+/// "12.3 %" with its sign, "-" for what is not a number.
+std::string signed_percent(double fraction);
+
+}  // namespace strobe

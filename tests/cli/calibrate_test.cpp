@@ -1,0 +1,66 @@
+// `strobe calibrate`: the file that it writes is a cluster for run and validate; and what it refuses.
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "program.hpp"
+
+namespace strobe::cli_test {
+namespace {
+
+namespace fs = std::filesystem;
+
+class Calibrate : public Program {
+ protected:
+  void SetUp() override {
+    write_text(path("grid.json"), R"({"name": "grid", "defaults": {"epochs": 2, "warmup": 1}, "cases": [
+        {"strategy": "sequential", "matrix": {"workload": [
+            {"name": "uniform", "steps": 5, "vertices": 30}, {"name": "uniform", "steps": 6, "vertices": 90},
+            {"name": "uniform", "steps": 8, "vertices": 300}]}}]})");
+    write_text(path("judged.json"), R"({"name": "judged", "defaults": {"epochs": 2}, "cases": [
+        {"strategy": "sequential", "workload": {"name": "uniform", "steps": 7, "vertices": 120}}]})");
+  }
+};
+
+TEST_F(Calibrate, WritesAClusterThatRunAndValidateAccept) {
+  const Outcome made = strobe({"calibrate", "grid.json", "--out", "here.json", "--samples", "raw.jsonl"});
+  ASSERT_EQ(made.status, 0) << made.err;
+  EXPECT_NE(made.out.find("90 % band"), std::string::npos) << made.out;
+  const Json cluster = Json::parse(read_text(path("here.json")));
+  EXPECT_EQ(cluster.at("calibrated"), true);
+  EXPECT_EQ(cluster.at("calibration").at("cases").size(), 3U);
+  EXPECT_GT(cluster.at("calibration").at("operations").size(), 5U);
+  std::ifstream raw(path("raw.jsonl"));
+  std::size_t lines = 0;
+  for (std::string line; std::getline(raw, line); ++lines) EXPECT_GT(Json::parse(line).at("seconds"), 0.0);
+  EXPECT_GT(lines, 20U);
+  const Outcome run = strobe({"run", "judged.json", "--device", "sim", "--cluster", "here.json", "--out", "runs/a"});
+  ASSERT_EQ(run.status, 0) << run.err;
+  const Json row = Json::parse(read_text(path("runs/a/summary.json"))).at("rows")[0];
+  EXPECT_LE(row.at("epoch_seconds_band90").at("low"), row.at("epoch_seconds_band90").at("high"));
+  EXPECT_FALSE(row.at("absent").contains("/epoch_seconds_band90"));
+  const Outcome judged = strobe({"validate", "judged.json", "--cluster", "here.json", "--out", "v", "--json"});
+  ASSERT_EQ(judged.status, 0) << judged.err;
+  EXPECT_TRUE(Json::parse(judged.out).is_object());
+  const Outcome same = strobe({"validate", "grid.json", "--cluster", "here.json", "--out", "w"});
+  EXPECT_EQ(same.status, 2);
+  EXPECT_NE(same.err.find("calibration"), std::string::npos) << same.err;
+}
+
+TEST_F(Calibrate, WrongRequestsAreRefusedBeforeAnythingIsMeasured) {
+  const auto refused = [this](std::vector<std::string> words, const std::string& part) {
+    words.insert(words.begin(), "calibrate");
+    const Outcome outcome = strobe(words);
+    EXPECT_EQ(outcome.status, 2) << outcome.err;
+    EXPECT_NE(outcome.err.find(part), std::string::npos) << outcome.err;
+    EXPECT_FALSE(fs::exists(path("this-machine.json")));
+  };
+  refused({"calibrat-quick"}, "calibrate-quick");
+  refused({"grid.json", "--out", "here.txt"}, ".json");
+  refused({"grid.json", "--out", "absent/folder/here.json"}, "--out");
+  refused({"grid.json", "--device", "sim", "--set", "cluster=aimos-v100"}, "simulated");
+  refused({"grid.json", "--filter", "nothing-like-it"}, "--filter");
+  refused({"grid.json", "--set", "epoch=3"}, "epochs");
+}
+
+}  // namespace
+}  // namespace strobe::cli_test

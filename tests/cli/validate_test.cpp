@@ -1,0 +1,107 @@
+// `strobe validate`: what it prints, keeps and refuses, on a suite of two cases and against published values.
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "program.hpp"
+
+namespace strobe::cli_test {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* two_cases = R"({"defaults": {"workload": {"name": "uniform", "steps": 9, "vertices": 60},
+  "epochs": 2, "repeat": 2}, "cases": [{"strategy": "sequential"}, {"strategy": "snapshot", "ranks": 2}]})";
+
+class Validate : public Program {
+ protected:
+  Outcome validate(std::vector<std::string> arguments) {
+    std::vector<std::string> words = {"validate", suite(two_cases), "--cluster", "aimos-v100"};
+    words.insert(words.end(), arguments.begin(), arguments.end());
+    return strobe(words);
+  }
+};
+
+TEST_F(Validate, JudgesTwoCasesAndKeepsBothRunsRows) {
+  const Outcome outcome = validate({"--out", "v"});
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  for (const char* words : {"NOT calibrated", "2 judged", "plain roofline plus ring", "largest errors explained",
+                            "bytes by traffic equal", "reached", "fastest"})
+    EXPECT_NE(outcome.out.find(words), std::string::npos) << words << "\n" << outcome.out;
+  EXPECT_NE(outcome.err.find("warning: aimos-v100 is not calibrated"), std::string::npos) << outcome.err;
+  const Json report = read_json(folder_ / "v" / "validation.json");
+  EXPECT_EQ(report.at("overall").at("judged"), 2);
+  EXPECT_EQ(report.at("overall").at("cases_with_other_bytes"), 0);
+  for (const char* run : {"measured", "predicted"}) {
+    const Json rows = read_json(folder_ / "v" / run / "summary.json").at("rows");
+    ASSERT_EQ(rows.size(), 2u);
+    EXPECT_EQ(rows[0].at("time_source"), std::string(run) == "measured" ? "wall" : "virtual");
+    EXPECT_EQ(rows[1].at("sent_bytes"), report.at("cases")[1].at(run).at("sent_bytes"));
+  }
+  EXPECT_NE(read_text(folder_ / "v" / "validation.csv").find("measured_seconds"), std::string::npos);
+  expect_refusal(validate({"--out", "v"}), 2, {"--out"});  // a second run would write over the first
+}
+
+TEST_F(Validate, EveryKeyOfTheJsonIsDocumented) {
+  const Outcome outcome = validate({"--json", "--out", "v"});
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  const std::string guide = read_text(fs::path(STROBE_SOURCE_DIR) / "docs" / "validation.md");
+  const Json json = Json::parse(outcome.out);
+  std::set<std::string> keys;
+  for (const Json* object : {&json, &json.at("overall"), &json.at("cases")[0], &json.at("groups")[0]})
+    for (const auto& [key, value] : object->items()) keys.insert(key);
+  for (const std::string& key : keys) EXPECT_NE(guide.find("`" + key + "`"), std::string::npos) << key;
+}
+
+TEST_F(Validate, DrawsPredictedAgainstMeasured) {
+  const Outcome outcome = validate({"--out", "v", "--figure", "epochs.png"});
+  if (outcome.status == 5) GTEST_SKIP() << outcome.err;
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_GT(fs::file_size(path("epochs.png")), 10000u);
+  EXPECT_GT(fs::file_size(path("epochs.svg")), 10000u);
+}
+
+TEST_F(Validate, ACaseThatRunsOutOfMemoryIsARowAndTheOthersAreJudged) {
+  Json json = Json::parse(two_cases);
+  json["cases"][0]["memory_limit_gib"] = 1e-5;
+  const Outcome outcome = strobe({"validate", suite(json.dump()), "--cluster", "aimos-v100", "--out", "v"});
+  EXPECT_EQ(outcome.status, 0) << outcome.err;  // predicted to run out of memory as well
+  EXPECT_NE(outcome.out.find("2 cases, 1 judged, 0 failed"), std::string::npos) << outcome.out;
+  for (const char* run : {"measured", "predicted"}) {
+    const Json rows = read_json(folder_ / "v" / run / "summary.json").at("rows");
+    EXPECT_EQ(rows[0].at("status"), "out_of_memory");
+    EXPECT_EQ(rows[1].at("status"), "ok");
+  }
+}
+
+TEST_F(Validate, RefusesWhatCannotBeJudged) {
+  expect_refusal(strobe({"validate"}), 2, {"--cluster"});
+  expect_refusal(strobe({"validate", "--cluster", "aimos-v10"}), 2, {"--cluster", "aimos-v100"});
+  expect_refusal(strobe({"validate", "--cluster", "nowhere.json"}), 2, {"--cluster"});
+  expect_refusal(strobe({"validate", "validat", "--cluster", "aimos-v100"}), 2, {"SUITE", "did you mean 'validate'?"});
+  expect_refusal(validate({"--filter", "nothing-like-it"}), 2, {"--filter"});
+  expect_refusal(validate({"--figure", "f.pdf"}), 2, {"--figure", ".png"});
+  expect_refusal(validate({"--set", "device=sim"}), 2, {"itself simulated"});
+  EXPECT_FALSE(fs::exists(folder_ / "runs"));
+}
+
+TEST_F(Validate, NothingLeftAfterCalibrationIsRefusedWithItsCount) {
+  Json cluster = read_json(fs::path(STROBE_SOURCE_DIR) / "backends" / "clusters" / "aimos-v100.json");
+  cluster["calibration"] = {{"cases", {"uniform/tm-gcn/sequential/cpu/r1#000000"}}};
+  write_text(folder_ / "this.json", cluster.dump());
+  const Outcome outcome = strobe({"validate", suite(two_cases), "--cluster", "this.json"});
+  expect_refusal(outcome, 2, {"of 2 cases 2 were used for calibration"});
+}
+
+TEST_F(Validate, PublishedPapersAreNamedAndNothingElseGoesWithThem) {
+  expect_refusal(strobe({"validate", "--published", "esgd"}), 2, {"--published", "did you mean 'esdg'?"});
+  expect_refusal(strobe({"validate", "--published", "esdg", "--cluster", "aimos-v100"}), 2, {"--cluster"});
+  write_text(folder_ / "file", "");
+  expect_refusal(strobe({"validate", "--published", "dgc", "--out", "file"}), 2, {"--out"});
+  const Outcome outcome = strobe({"validate", "--published", "dgc", "--out", "p"});
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find("no printed value can be predicted"), std::string::npos);
+  EXPECT_EQ(read_json(folder_ / "p" / "published.json").at("papers")[0].at("paper"), "dgc");
+}
+
+}  // namespace
+}  // namespace strobe::cli_test

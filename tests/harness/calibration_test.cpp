@@ -1,0 +1,196 @@
+// Calibration: the fit against planted coefficients, samples against planted spans, the band against planted ratios,
+// and a whole calibration of a few small cases: the file is a cluster that simulates what was measured, byte for byte.
+#include "harness/calibration/calibration.hpp"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "backends/cluster.hpp"
+#include "core/errors.hpp"
+#include "core/random.hpp"
+#include "harness/calibration/least_squares.hpp"
+#include "harness/launch_request.hpp"
+#include "harness/validation/pairs.hpp"
+
+namespace strobe {
+namespace {
+
+/// Observations of seconds = sum of coefficients times amounts, of sizes over four decades.
+std::vector<Observation> planted(const std::vector<double>& coefficients, int count) {
+  std::vector<Observation> observations;
+  for (int i = 0; i < count; ++i) {
+    const double size = std::pow(10.0, i % 5);
+    Observation o{{1, size, size * (1 + i % 3), 0}, 0};
+    o.seconds = predicted_seconds(coefficients, o.amounts);
+    observations.push_back(std::move(o));
+  }
+  return observations;
+}
+
+TEST(Fit, FindsPlantedCoefficientsAndLeavesAbsentTermsAtZero) {
+  const std::vector<double> truth{3e-6, 2e-9, 5e-10, 0};
+  const std::vector<double> found = fit_non_negative(planted(truth, 40));
+  ASSERT_EQ(found.size(), truth.size());
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_NEAR(found[i] / truth[i], 1, 1e-6) << i;
+  EXPECT_EQ(found[3], 0);
+}
+
+TEST(Fit, AnInterruptedCallDoesNotDrawTheOthersAlong) {
+  const std::vector<double> truth{3e-6, 2e-9, 5e-10, 0};
+  std::vector<Observation> observations = planted(truth, 40);
+  observations[7].seconds *= 30;
+  const std::vector<double> found = fit_non_negative(observations);
+  for (std::size_t i = 0; i < observations.size(); ++i) {
+    if (i == 7) continue;
+    EXPECT_NEAR(predicted_seconds(found, observations[i].amounts) / observations[i].seconds, 1, 0.02) << i;
+  }
+}
+
+TEST(Fit, NoCoefficientIsNegativeEvenWhereThatWouldFitBetter) {
+  const std::vector<double> found = fit_non_negative({{{1, 1}, 10}, {{1, 2}, 8}, {{1, 4}, 4}});
+  ASSERT_EQ(found.size(), 2U);
+  EXPECT_GT(found[0], 0);
+  EXPECT_EQ(found[1], 0);
+  EXPECT_TRUE(fit_non_negative({}).empty());
+}
+
+Span operation(std::string_view name, double begin, double end, double bytes) {
+  return {name, Phase::compute, Stream::compute, Traffic::other, true, begin, end, {0, bytes, 0}, 0, 0, 0};
+}
+
+TEST(OperationSamples, CallsOfEqualWorkAreOneAndTheFirstOfARankIsLeftOut) {
+  const std::vector<std::vector<Span>> spans{
+      {operation("fill", 0, 9, 8), operation("fill", 9, 11, 8), operation("fill", 11, 14, 8),
+       operation("fill", 14, 18, 8), operation("dense", 20, 21, 8)},
+      {operation("fill", 0, 7, 16),
+       {"barrier", Phase::wait, Stream::communicate, Traffic::other, true, 7, 8, {}, 0, 0, 0}}};
+  OperationSample of_case;
+  of_case.ranks = 2;
+  of_case.configuration = "planted";
+  const std::vector<OperationSample> samples = operation_samples(spans, of_case);
+  ASSERT_EQ(samples.size(), 3U);
+  EXPECT_EQ(samples[0].operation, "dense");  // its only call counts
+  EXPECT_EQ(samples[0].seconds, 1);
+  EXPECT_EQ(samples[1].operation, "fill");
+  EXPECT_EQ(samples[1].seconds, 3);  // of 2, 3 and 4 seconds; the first took 9
+  EXPECT_EQ(samples[1].calls, 3);
+  EXPECT_EQ(samples[2].work.bytes_read, 16);
+  EXPECT_EQ(samples[2].seconds, 7);
+  for (const OperationSample& sample : samples)
+    EXPECT_EQ(sample.configuration + std::to_string(sample.ranks), "planted2");
+}
+
+TEST(CollectiveSamples, EveryKindIsMeasuredWithTheBytesOfItsBusiestRank) {
+  Case c;
+  c.ranks = 3;
+  std::map<std::string, std::vector<CollectiveSample>> found;
+  for (const CollectiveSample& sample : collective_samples("local", launch_request(c), 512)) {
+    found[sample.collective].push_back(sample);
+    EXPECT_GT(sample.seconds, 0) << sample.collective;
+    EXPECT_EQ(sample.ranks, 3);
+  }
+  ASSERT_EQ(found.size(), 7U);
+  EXPECT_EQ(found.at("barrier").size(), 1U);
+  for (const char* kind : {"all_to_all_v", "all_reduce", "all_gather_v", "reduce_scatter", "broadcast", "send"})
+    ASSERT_EQ(found.at(kind).size(), 3U) << kind;  // 8, 64 and 512 bytes a part
+  EXPECT_EQ(found.at("all_to_all_v")[2].bytes, 2 * 512);
+  EXPECT_EQ(found.at("all_to_all_v")[2].messages, 2);
+  EXPECT_NEAR(found.at("all_reduce")[2].bytes, 2.0 * 2 / 3 * 3 * 512, 1e-9);
+  EXPECT_EQ(found.at("all_gather_v")[2].bytes, 2 * 512);
+  EXPECT_EQ(found.at("send")[2].messages, 1);
+  EXPECT_EQ(found.at("send")[2].bytes, 3 * 512);
+  c.ranks = 1;
+  EXPECT_TRUE(collective_samples("local", launch_request(c), 512).empty());
+}
+
+std::vector<HeldOutEpoch> with_ratios(int count) {
+  std::vector<HeldOutEpoch> epochs;
+  for (int i = 1; i <= count; ++i) epochs.push_back({std::to_string(i), 0.01 * i, 0.01});
+  return epochs;
+}
+
+TEST(CalibrationBand, HoldsAllButOneInTwentyOnEitherSide) {
+  Json cluster = Json::object();
+  add_band(with_ratios(39), "2026-01-31", cluster);  // ratios 1 to 39; 5 % of 40 are 2
+  EXPECT_NEAR(cluster.at("epoch_band_90").at("low_factor").get<double>(), 2, 1e-9);
+  EXPECT_NEAR(cluster.at("epoch_band_90").at("high_factor").get<double>(), 38, 1e-9);
+  EXPECT_EQ(cluster.at("epoch_band_90").at("date"), "2026-01-31");
+  add_band(with_ratios(5), "2026-01-31", cluster);
+  EXPECT_NEAR(cluster.at("epoch_band_90").at("low_factor").get<double>(), 1, 1e-9);
+  EXPECT_NEAR(cluster.at("epoch_band_90").at("high_factor").get<double>(), 5, 1e-9);
+  EXPECT_NE(cluster.at("epoch_band_90").at("source").get<std::string>().find("extremes"), std::string::npos);
+  Json none = Json::object();
+  add_band({}, "2026-01-31", none);
+  EXPECT_FALSE(none.contains("epoch_band_90"));
+}
+
+Suite small_suite() {
+  return expand_suite(Json::parse(R"({
+    "name": "small",
+    "defaults": {"epochs": 3, "warmup": 1},
+    "cases": [{
+      "matrix": {"workload": [{"name": "uniform", "steps": 6, "vertices": 40}, {"name": "uniform", "steps": 8, "vertices": 90},
+                              {"name": "uniform", "steps": 9, "vertices": 200}, {"name": "uniform", "steps": 12, "vertices": 400}],
+                 "model": ["tm-gcn", "t-gcn"]}, "strategy": "snapshot", "ranks": 2}]})"),
+                      {});
+}
+
+const CalibrationListener silent{[](const std::string&) {},
+                                 [](const std::string&, const std::string&, const std::string&, const std::string&) {}};
+
+TEST(Calibration, TheFileSimulatesWhatWasMeasured) {
+  const Suite suite = small_suite();
+  const CalibrationData data = measure_calibration(suite, silent);
+  EXPECT_TRUE(data.failed.empty());
+  ASSERT_EQ(data.cases.size(), suite.cases.size());
+  EXPECT_GT(data.rates.flops_fp32_per_second, data.rates.flops_fp64_per_second / 2);
+  const ClusterDescription about{"here", "a machine under test", "2026-01-31", "a processor", std::uint64_t{8} << 30};
+  Json json = calibrated_cluster(data, about);
+  const std::vector<HeldOutEpoch> held_out = held_out_epochs(data, about);
+  EXPECT_EQ(held_out.size(), 4U);  // two models on the two workloads that are neither quickest nor slowest
+  for (const HeldOutEpoch& epoch : held_out) EXPECT_GT(epoch.predicted_seconds, 0) << epoch.id;
+  add_band(held_out, about.date, json);
+  const std::string path = testing::TempDir() + "/calibrated-here.json";
+  std::ofstream(path) << json.dump();
+  const std::shared_ptr<const Cluster> cluster = load_cluster(path);
+  EXPECT_TRUE(cluster->calibrated);
+  EXPECT_TRUE(cluster->shared_host_memory);
+  EXPECT_TRUE(cluster->epoch_band.known());
+  EXPECT_EQ(json.at("calibration").at("cases").size(), suite.cases.size());
+  const Case real = suite.cases.front();
+  std::vector<std::vector<Span>> spans;
+  const CaseResult simulated = run_case(simulated_case(real, path), &spans);
+  ASSERT_EQ(simulated.status, "ok") << simulated.reason;
+  EXPECT_EQ(simulated.band_high_factor, cluster->epoch_band.high);
+  EXPECT_EQ(simulated.notes, std::vector<std::string>{});  // not uncalibrated
+  EXPECT_EQ(simulated.samples.front().sent_bytes, run_case(real).samples.front().sent_bytes);
+  for (const std::vector<Span>& rank : spans) {
+    for (const Span& span : rank) {
+      if (span.stream != Stream::compute) continue;
+      EXPECT_GE(cluster->calibration->operation_seconds(span.name, span.work, ElementType::f32, 2), 0) << span.name;
+    }
+  }
+  std::filesystem::remove(path);
+}
+
+TEST(Calibration, WhatCannotBeMeasuredIsRefusedOrListed) {
+  Suite suite = small_suite();
+  suite.cases.resize(1);
+  suite.cases.front().strategy = Json{{"name", "sequential"}};  // two ranks have no place there
+  const CalibrationData data = measure_calibration(suite, silent);
+  EXPECT_EQ(data.failed.size(), 1U);
+  EXPECT_THROW(calibrated_cluster(data, {}), InvalidRequest);
+  suite = small_suite();
+  suite.cases.back().precision = "fp64";
+  EXPECT_THROW(measure_calibration(suite, silent), InvalidRequest);
+  suite.cases.resize(1);
+  suite.cases.front() = simulated_case(suite.cases.front(), "aimos-v100");
+  EXPECT_THROW(measure_calibration(suite, silent), InvalidRequest);
+}
+
+}  // namespace
+}  // namespace strobe

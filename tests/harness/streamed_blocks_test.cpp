@@ -1,0 +1,97 @@
+// Inputs of blocks that come and go: what the host made of the graph is kept and moved again, and the device makes the
+// transpose for the models that gain by it, equal to the one that the host makes for inputs that stay.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "harness/block_inputs.hpp"
+#include "harness/block_store.hpp"
+
+namespace strobe {
+namespace {
+
+std::shared_ptr<const PlannedCase> plan_of(const std::string& model, const std::string& strategy, int ranks) {
+  const Json request = {{"workload", {{"name", "uniform"}, {"vertices", 30}, {"steps", 13}, {"density", 3}}},
+                        {"model", {{"name", model}}},
+                        {"strategy", strategy},
+                        {"ranks", ranks},
+                        {"nb", "3"},
+                        {"epochs", 1},
+                        {"warmup", 0}};
+  return make_plan(case_from_json(request, ""));
+}
+
+std::unique_ptr<Device> cpu(int ranks) {
+  DeviceRequest request;
+  request.ranks = ranks;
+  request.rank = ranks - 1;
+  return DeviceRegistry::instance().find("cpu").value(request);
+}
+
+template <class T>
+std::vector<T> host(Device& device, const Tensor& tensor) {
+  std::vector<T> values(tensor.defined() ? static_cast<std::size_t>(tensor.elements()) : 0);
+  if (tensor.defined()) device.move_out(tensor, values.data());
+  return values;
+}
+
+void expect_same(Device& device, const LocalGraph& a, const LocalGraph& b) {
+  EXPECT_EQ(host<std::int64_t>(device, a.a.row_offsets), host<std::int64_t>(device, b.a.row_offsets));
+  EXPECT_EQ(host<std::int32_t>(device, a.a.column_indices), host<std::int32_t>(device, b.a.column_indices));
+  EXPECT_EQ(host<float>(device, a.a.values), host<float>(device, b.a.values));
+  EXPECT_EQ(host<float>(device, a.features), host<float>(device, b.features));
+}
+
+TEST(StreamedBlocks, WhatTheHostMadeIsMovedAgain) {
+  for (const auto& [strategy, ranks] : {std::pair{"sequential", 1}, {"snapshot", 2}, {"vertex", 2}}) {
+    const auto plan = plan_of("tm-gcn", strategy, ranks);
+    const auto device = cpu(ranks);
+    for (const BlockPlan& block : plan->blocks) {
+      const Products products{6, 6, false};
+      const auto bring = [&](const PreparedGraph& graph, HostParts* parts) {
+        return build_local_graph(*device, graph, block.first_step, block.spatial, block.spatial_needs, products, parts);
+      };
+      const LocalGraph once = bring(*plan->graph, nullptr);
+      EXPECT_GT(once.a.nonzeros, 0);
+      HostParts parts;
+      expect_same(*device, bring(*plan->graph, &parts), once);
+      PreparedGraph spoilt = *plan->graph;  // what is built again would show
+      std::fill(spoilt.columns.begin(), spoilt.columns.end(), 0);
+      std::fill(spoilt.values32.begin(), spoilt.values32.end(), -1.0f);
+      parts.rewind();
+      expect_same(*device, bring(spoilt, &parts), once);
+    }
+  }
+}
+
+TEST(StreamedBlocks, TheDeviceMakesTheTransposeThatTheHostWouldMake) {
+  for (const auto& [strategy, ranks] : {std::pair{"sequential", 1}, {"snapshot", 2}}) {
+    const auto plan = plan_of("dysat", strategy, ranks);
+    const auto device = cpu(ranks);
+    for (const BlockPlan& block : plan->blocks) {
+      const SparseMatrix lasting = bring_inputs(*device, *plan, block, Visit::lasting).graph.a;
+      ASSERT_TRUE(lasting.transposed_offsets.defined());
+      HostParts parts;
+      EXPECT_FALSE(bring_inputs(*device, *plan, block, Visit::forward, &parts).graph.a.transposed_offsets.defined());
+      const SparseMatrix made = bring_inputs(*device, *plan, block, Visit::differentiated, &parts).graph.a;
+      EXPECT_EQ(host<std::int64_t>(*device, made.transposed_offsets),
+                host<std::int64_t>(*device, lasting.transposed_offsets));
+      EXPECT_EQ(host<std::int32_t>(*device, made.transposed_indices),
+                host<std::int32_t>(*device, lasting.transposed_indices));
+      EXPECT_EQ(host<float>(*device, made.transposed_values), host<float>(*device, lasting.transposed_values));
+    }
+  }
+}
+
+TEST(StreamedBlocks, TransposesAreNotMadeWhereTheyDoNotPay) {
+  const auto device = cpu(2);
+  const auto products = plan_of("tm-gcn", "snapshot", 2), divided = plan_of("dysat", "vertex", 2);
+  const auto made = [&](const PlannedCase& plan) {
+    return bring_inputs(*device, plan, plan.blocks[0], Visit::differentiated).graph.a.transposed_offsets.defined();
+  };
+  EXPECT_FALSE(made(*products));
+  EXPECT_FALSE(made(*divided));
+}
+
+}  // namespace
+}  // namespace strobe

@@ -1,0 +1,121 @@
+// Every registered model, and what its options change, on a small graph: gradients against finite differences in fp64,
+// and whole timelines against timelines in parts.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "tests/models/model_with_head.hpp"
+
+namespace strobe {
+namespace {
+
+/// Options that change a model's mathematics. Not here: backpropagation=detached, whose gradients are not those of its
+/// outputs (tests/golden holds it to PyTorch's detach); gate=none and state=reset at every step, which leave parameters
+/// without a gradient; rates of dropout that leave a query nothing, on the kink of the dense layer's relu.
+const std::vector<std::pair<std::string, Json>>& options() {
+  static const std::vector<std::pair<std::string, Json>> all{
+      {"tm-gcn", {{"network", "linear"}}},
+      {"tm-gcn", {{"network", "selu"}}},
+      {"tm-gcn", {{"network", "selu"}, {"precompute", false}}},
+      {"tm-gcn", {{"m", "inverse_distance"}}},
+      {"tm-gcn", {{"m", "inverse_distance"}, {"pairs", 2}, {"last_activation", "none"}}},
+      {"tm-gcn", {{"pairs", 2}}},
+      {"cd-gcn", {{"concat", "input"}}},
+      {"cd-gcn", {{"layers", 1}, {"precompute", false}}},
+      {"evolve-gcn-o", {{"cell", "gru"}}},
+      {"evolve-gcn-o", {{"last_activation", "none"}}},
+      {"evolve-gcn-h", {{"cell", "lstm"}, {"mask", "none"}}},
+      {"t-gcn", {{"conv", "xh"}}},
+      {"t-gcn", {{"gcn_layers", 1}}},
+      {"t-gcn", {{"gates", "shared"}}},
+      {"dysat", {{"scale", "sqrt_T"}}},
+      {"dysat", {{"logits", "weighted"}}},
+      {"dysat", {{"structural_dropout", 0.3}}},
+      {"dysat", {{"temporal_dropout", 0.2}, {"temporal_heads", 3}}},
+      {"dysat", {{"structural_dropout", 0.2}, {"temporal_dropout", 0.2}, {"logits", "weighted"}}},
+      {"mpnn-lstm", {{"output", "h2"}}},
+      {"mpnn-lstm", {{"state", "reset"}, {"window", 2}, {"batch_norm", false}}},
+      {"mpnn-lstm", {{"dropout", 0.3}}},
+      {"dcrnn", {{"terms", "chebyshev"}, {"hops", 3}}},
+      {"dcrnn", {{"directions", "in"}, {"layers", 2}}},
+      {"dcrnn", {{"hops", 0}, {"gate_bias", 1}}}};
+  return all;
+}
+
+struct Named {
+  std::unique_ptr<Model> model;
+  std::string name;
+};
+
+std::vector<Named> every_model() {
+  std::vector<Named> models;
+  for (const auto& [name, entry] : ModelRegistry::instance().entries())
+    models.push_back({entry.value(Json::object()), name});
+  for (const auto& [name, json] : options())
+    models.push_back({ModelRegistry::instance().find(name).value(json), name + json.dump()});
+  return models;
+}
+
+TEST(ModelGradients, EveryModelWithItsHeadAndItsOptions) {
+  const auto device = cpu();
+  const auto task = TaskRegistry::instance().find("link-prediction").value(Json::object());
+  for (const auto& [model, name] : every_model()) {
+    const ModelWithHead subject(*device, *model, *task);
+    const Parameters& parameters = subject.parameters();
+    device->run(Fill{parameters.gradients(), 0.0});
+    Tape tape(*device);
+    const Var logits = subject.logits(tape, false);
+    logits->gradient = device->allocate(4, 2);
+    for (std::int64_t i = 0; i < 8; ++i) logits->gradient.data<double>()[i] = static_cast<double>(i + 1);
+    tape.backward();
+    std::vector<bool> live(static_cast<std::size_t>(parameters.count()), false);
+    for (std::int64_t i = 0; i < parameters.count(); ++i) {
+      double& value = parameters.values().data<double>()[i];
+      const double saved = value;
+      value = saved + 1e-6;
+      const double above = subject.total();
+      value = saved - 1e-6;
+      const double below = subject.total();
+      value = saved;
+      const double expected = (above - below) / 2e-6, actual = parameters.gradients().data<double>()[i];
+      EXPECT_NEAR(actual, expected, 1e-6 * std::max(1.0, std::abs(expected))) << name << " parameter " << i;
+      live[static_cast<std::size_t>(i)] = std::abs(expected) > 1e-6;
+    }
+    // Not every element: a table of positions is longer than two steps.
+    auto next = live.begin();
+    for (const ParameterShape& shape : subject.shapes()) {
+      const auto end = next + shape.rows * shape.columns;
+      EXPECT_NE(std::find(next, end, true), end) << name << ": all gradients of " << shape.name << " vanish";
+      next = end;
+    }
+  }
+}
+
+TEST(ModelSegments, EveryModelGivesTheWholeTimelineFromItsParts) {
+  const auto device = cpu();
+  const auto task = TaskRegistry::instance().find("link-prediction").value(Json::object());
+  for (const auto& [model, name] : every_model()) {
+    const ModelWithHead subject(*device, *model, *task);
+    std::vector<std::vector<double>> results;
+    for (const bool cut : {false, true}) {
+      device->run(Fill{subject.parameters().gradients(), 0.0});
+      Tape tape(*device);
+      const Var logits = subject.logits(tape, cut);
+      logits->gradient = device->allocate(4, 2);
+      device->run(Fill{logits->gradient, 1.0});
+      auto& values = results.emplace_back(logits->value.values<double>().begin(), logits->value.values<double>().end());
+      tape.backward();
+      const auto gradients = subject.parameters().gradients().values<double>();
+      values.insert(values.end(), gradients.begin(), gradients.end());
+    }
+    for (std::size_t i = 0; i < results[0].size(); ++i) {
+      EXPECT_NEAR(results[1][i], results[0][i], 1e-12 * std::max(1.0, std::abs(results[0][i])))
+          << name << " value " << i;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace strobe

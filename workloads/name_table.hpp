@@ -1,0 +1,43 @@
+// Numbers for names by first appearance.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace strobe {
+
+/// Names [size()] and their numbers 0, 1, ... in the order in which they came. At most 2^32 - 2 names.
+class NameTable {
+ public:
+  /// The number of `name`, a new one when it has none.
+  std::int64_t number(std::string_view name) { return number(name, hash_of(name)); }
+  /// -1 for a name that has no number.
+  std::int64_t find(std::string_view name) const;
+  /// The numbers here of the names of `later`, which get numbers in their order.
+  std::vector<std::int64_t> add(const NameTable& later);
+  std::size_t size() const { return hashes_.size(); }
+
+ private:
+  /// One more than a name's number, 0 = free; a part of the hash beside it saves most looks at other names.
+  struct Slot {
+    std::uint32_t entry = 0, hash = 0;
+  };
+
+  static std::uint64_t hash_of(std::string_view name);
+  std::int64_t number(std::string_view name, std::uint64_t hash);
+  std::string_view name_at(std::size_t number) const {
+    return std::string_view(text_).substr(ends_[number], ends_[number + 1] - ends_[number]);
+  }
+  /// The slot of `name`, or the free one where it belongs.
+  std::size_t slot_of(std::string_view name, std::uint64_t hash) const;
+  void grow();
+
+  std::string text_;                       // all names, one behind the other
+  std::vector<std::uint64_t> ends_ = {0};  // [size + 1]
+  std::vector<std::uint64_t> hashes_;      // [size]
+  std::vector<Slot> slots_ = std::vector<Slot>(64);
+};
+
+}  // namespace strobe
