@@ -7,13 +7,17 @@
 #include <nlohmann/json.hpp>
 
 #include "core/errors.hpp"
+#include "harness/strategy.hpp"
 
 namespace strobe {
 namespace {
 
-/// Strategies whose placements follow from sizes alone.
-const std::vector<std::string>& structure_free_strategies() {
-  static const std::vector<std::string> names = {"pss", "sequential", "snapshot", "snapshot_groups", "vertex"};
+/// Strategies whose placements follow from sizes alone, as they say themselves.
+std::vector<std::string> strategies_from_sizes() {
+  std::vector<std::string> names;
+  for (const auto& [name, entry] : StrategyRegistry::instance().entries()) {
+    if (entry.value.from_sizes) names.push_back(name);
+  }
   return names;
 }
 
@@ -23,7 +27,7 @@ bool known(const std::vector<std::string>& names, const std::string& name) {
 
 }  // namespace
 
-bool serves_shapes(const std::string& strategy) { return known(structure_free_strategies(), strategy); }
+bool serves_shapes(const std::string& strategy) { return known(strategies_from_sizes(), strategy); }
 
 void check_shape(const Case& c, const std::string& pointer) {
   const std::string name = c.workload.at("name").get<std::string>();
@@ -45,7 +49,7 @@ void check_shape(const Case& c, const std::string& pointer) {
     throw InvalidRequest(pointer + "/strategy",
                          fmt::format("strategy {} looks at the graph's structure, which the shape {} does not hold; "
                                      "use one of {}, or a graph",
-                                     strategy, name, fmt::join(structure_free_strategies(), ", ")));
+                                     strategy, name, fmt::join(strategies_from_sizes(), ", ")));
   }
   static const std::vector<std::string> partitioners = {"hash", "range"};
   const std::string partitioner = c.strategy.value("partitioner", std::string("hash"));

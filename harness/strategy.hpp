@@ -39,7 +39,17 @@ struct StrategyPlan {
 struct StrategyTag {
   static constexpr const char* kind = "strategy";
   /// Throws InvalidRequest when the graph cannot be divided among so many ranks in this way.
-  using Value = StrategyPlan (*)(const StrategyInput& input, const Json& parameters);
+  using Plan = StrategyPlan (*)(const StrategyInput& input, const Json& parameters);
+  /// Given as its plan alone, or as {plan, true}: the placements follow from sizes, so shapes will do for a graph.
+  struct Value {
+    Value() = default;
+    Value(Plan makes, bool sizes_suffice = false) : plan(makes), from_sizes(sizes_suffice) {}
+    StrategyPlan operator()(const StrategyInput& input, const Json& parameters) const {
+      return plan(input, parameters);
+    }
+    Plan plan = nullptr;
+    bool from_sizes = false;
+  };
 };
 using StrategyRegistry = Registry<StrategyTag>;
 

@@ -17,7 +17,7 @@ const Register<StrategyTag> registered{{
     "snapshots to ranks in both stages; temporal state is handed over at the cuts",
     "DGC, SIGMOD'23, section 2.2 (PSS)",
     {},
-    plan_pss,
+    {plan_pss, true},
     {},
 }};
 

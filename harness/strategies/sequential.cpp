@@ -16,7 +16,7 @@ const Register<StrategyTag> registered{{
     "everything on one rank, no communication",
     "the reference of every comparison",
     {},
-    plan_sequential,
+    {plan_sequential, true},
     {},
 }};
 

@@ -21,7 +21,7 @@ const Register<StrategyTag> registered{{
     "snapshots to ranks for the spatial stages, vertices to ranks for the temporal stages",
     "ESDG, SC'21, section 4.2",
     {},
-    plan_snapshot,
+    {plan_snapshot, true},
     {},
 }};
 

@@ -100,7 +100,7 @@ const Register<StrategyTag> registered{{
     "snapshots to groups of ranks, which share them by vertex; vertices to ranks for the temporal stages",
     "ESDG, SC'21, section 6.5",
     group_fields(),
-    plan_snapshot_groups,
+    {plan_snapshot_groups, true},
     {},
 }};
 

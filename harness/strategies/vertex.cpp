@@ -30,7 +30,7 @@ const Register<StrategyTag> registered{{
     "vertices to ranks in both stages; neighbours on other ranks are a halo",
     "ESDG, SC'21, section 4.1; DGC, SIGMOD'23 (PTS)",
     vertex_fields(),
-    plan_vertex,
+    {plan_vertex, true},
     {},
 }};
 
