@@ -72,15 +72,15 @@ std::string out_path(const CalibrateCommand& command) {
   return path;
 }
 
-ClusterDescription description_of(const CalibrateCommand& command, const CalibrationData& data, bool quick) {
-  const Json here = environment();
+/// `here` is the environment as it was before anything was measured.
+ClusterDescription description_of(const CalibrateCommand& command, const Json& here, const CalibrationData& data) {
   ClusterDescription about;
   about.name = command.name;
   about.source = here.at("host_class").at("text").get<std::string>();
   about.date = here.at("date_utc").get<std::string>().substr(0, 10);
   about.description =
       fmt::format("{}, measured with device {}, comm {}, {} on {} cases{}; load when it began: {}", about.source,
-                  data.device, data.comm, data.precision, data.cases.size(), quick ? " (quick)" : "",
+                  data.device, data.comm, data.precision, data.cases.size(), command.quick ? " (quick)" : "",
                   here.at("load").is_string() ? here.at("load").get<std::string>() : "unknown");
   about.memory_bytes = here.at("memory_bytes").is_number() ? here.at("memory_bytes").get<std::uint64_t>() : 0;
   return about;
@@ -161,10 +161,11 @@ int calibrate(const CalibrateCommand& command) {
   if (!command.samples.empty() && world.rank == 0)
     check_writable(std::filesystem::absolute(command.samples).parent_path());
   install_signal_handlers();
+  const Json here = environment();
   Progress progress(suite.cases.size(), world.rank != 0);
   const CalibrationData data = measure_calibration(suite, listener_of(progress));
   if (world.rank != 0) return 0;
-  const ClusterDescription about = description_of(command, data, command.quick);
+  const ClusterDescription about = description_of(command, here, data);
   Json cluster = calibrated_cluster(data, about);
   if (!command.samples.empty()) write_file_atomically(command.samples, sample_lines(data));
   narrate("predicting each workload from the others");
