@@ -14,6 +14,7 @@
 #include "harness/cli/command.hpp"
 #include "harness/cli/narrate.hpp"
 #include "harness/cli/signals.hpp"
+#include "harness/cli/typed_settings.hpp"
 #include "harness/cli/world.hpp"
 #include "results/environment.hpp"
 #include "results/files.hpp"
@@ -32,10 +33,7 @@ Suite suite_of(const CalibrateCommand& command, const World& world) {
   std::vector<Setting> settings;
   if (!command.device.empty()) settings.push_back({"device", command.device, "--device"});
   if (!command.comm.empty()) settings.push_back({"comm", command.comm, "--comm"});
-  for (const std::string& assignment : command.sets) {
-    const auto [path, text] = split_assignment(assignment, "--set");
-    settings.push_back({path, text, "--set " + path});
-  }
+  for (Setting& setting : set_settings(command.sets)) settings.push_back(std::move(setting));
   const std::string bundled = command.quick ? "calibrate-quick" : "calibrate";
   Suite suite = load_suite(suite_path(command.suite.empty() ? bundled : command.suite), settings);
   filter_cases(suite, command.filter);

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "harness/cli/narrate.hpp"
@@ -139,12 +140,25 @@ int run_command_line(const std::vector<std::string>& arguments) {
   }
 }
 
+namespace {
+
+/// Position of the colon between a known name, or a file that is there, and parameters for it; npos where there is none.
+std::size_t parameters_at(const std::string& text, const std::vector<std::string>& known) {
+  const std::size_t first = text.find(':'), last = text.rfind(':');
+  if (first == std::string::npos) return first;
+  if (std::find(known.begin(), known.end(), text.substr(0, first)) != known.end()) return first;
+  std::error_code ignored;  // what cannot be looked at is not a file
+  const bool file_before = std::filesystem::is_regular_file(text.substr(0, last), ignored);
+  const bool file = std::filesystem::exists(text, ignored);
+  return !file && file_before && text.find('=', last) != std::string::npos ? last : std::string::npos;
+}
+
+}  // namespace
+
 NamedParameters split_named_parameters(const std::string& text, const std::vector<std::string>& known,
                                        const std::string& where) {
-  const std::size_t colon = text.find(':');
-  if (colon == std::string::npos || std::find(known.begin(), known.end(), text.substr(0, colon)) == known.end()) {
-    return {text, {}};
-  }
+  const std::size_t colon = parameters_at(text, known);
+  if (colon == std::string::npos) return {text, {}};
   NamedParameters result{text.substr(0, colon), {}};
   std::string rest = text.substr(colon + 1);
   while (!rest.empty()) {

@@ -59,8 +59,8 @@ struct NamedParameters {
   std::vector<std::pair<std::string, std::string>> parameters;
 };
 
-/// Reads "NAME:key=value,key=value". Text without a known name before the colon is a name as a whole (a path may
-/// contain a colon). Throws InvalidRequest(where, ...) for a part that is not key=value.
+/// Reads "NAME:key=value,key=value", where NAME is a known name or a file that is there. Other text is a name as a whole
+/// (a path may contain a colon). Throws InvalidRequest(where, ...) for a part that is not key=value.
 NamedParameters split_named_parameters(const std::string& text, const std::vector<std::string>& known,
                                        const std::string& where);
 

@@ -13,6 +13,7 @@
 #include "harness/cli/command.hpp"
 #include "harness/cli/figure.hpp"
 #include "harness/cli/narrate.hpp"
+#include "harness/cli/typed_settings.hpp"
 #include "harness/planner/plan_report.hpp"
 #include "harness/strategy.hpp"
 
@@ -42,25 +43,6 @@ std::int64_t whole(const std::string& text, const std::string& option, double le
                        fmt::format("expected a whole number from {:.0f} to {:.0f}, found {}", least, most, text));
 }
 
-std::vector<Setting> settings_of(const PlanCommand& command) {
-  std::vector<Setting> settings;
-  for (const CaseSlot& slot : case_slots()) {
-    const auto typed = command.plugins.find(slot.name);
-    if (typed == command.plugins.end()) continue;
-    const std::string origin = "--" + slot.name;
-    const NamedParameters named = split_named_parameters(typed->second, slot.names(), origin);
-    settings.push_back({slot.name, named.name, origin});
-    for (const auto& [key, text] : named.parameters)
-      settings.push_back({slot.name + "." + key, text, origin + " " + key});
-  }
-  for (const auto& [name, text] : command.scalars) settings.push_back({name, text, "--" + name});
-  for (const std::string& assignment : command.sets) {
-    const auto [path, text] = split_assignment(assignment, "--set");
-    settings.push_back({path, text, "--set " + path});
-  }
-  return settings;
-}
-
 /// Names, separated by commas or in several options; a text with parameters behind a colon stands alone. "all" is all.
 std::vector<std::string> names_of(const std::vector<std::string>& typed) {
   std::vector<std::string> names;
@@ -76,7 +58,7 @@ std::vector<std::string> names_of(const std::vector<std::string>& typed) {
 
 PlanSpace space_of(const PlanCommand& command) {
   PlanSpace space;
-  space.settings = settings_of(command);
+  space.settings = typed_settings(command.plugins, command.scalars, command.sets);
   const std::vector<std::string> known = StrategyRegistry::instance().names();
   for (const std::string& text : names_of(command.strategies)) {
     NamedParameters named = split_named_parameters(text, known, "--strategy");

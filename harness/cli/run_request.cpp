@@ -2,42 +2,14 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 #include <ctime>
 #include <nlohmann/json.hpp>
 
 #include "harness/case_slots.hpp"
+#include "harness/cli/typed_settings.hpp"
 
 namespace strobe {
-namespace {
-
-std::vector<Setting> settings_of(const RunRequest& request) {
-  std::vector<Setting> settings;
-  for (const CaseSlot& slot : case_slots()) {
-    const auto typed = request.plugins.find(slot.name);
-    if (typed == request.plugins.end()) continue;
-    const std::string origin = "--" + slot.name;
-    const NamedParameters named = split_named_parameters(typed->second, slot.names(), origin);
-    settings.push_back({slot.name, named.name, origin});
-    for (const auto& [key, text] : named.parameters) {
-      settings.push_back({slot.name + "." + key, text, origin + " " + key});
-    }
-  }
-  for (const auto& [name, text] : request.scalars) {
-    std::string origin = "--" + name;
-    std::replace(origin.begin(), origin.end(), '_', '-');
-    settings.push_back({name, text, origin});
-  }
-  for (const std::string& assignment : request.sets) {
-    const auto [path, text] = split_assignment(assignment, "--set");
-    settings.push_back({path, text, "--set " + path});
-  }
-  return settings;
-}
-
-}  // namespace
-
 void define_run_options(CommandOptions& options, RunRequest& request) {
   options.positional("suite", request.suite, "suite file (JSON); without it, the flags describe one case");
   for (const CaseSlot& slot : case_slots()) {
@@ -86,7 +58,7 @@ Suite cases_of(const RunRequest& request) {
   if (request.suite.empty() && request.plugins.count("workload") == 0) {
     throw InvalidRequest("", "run what? Give a suite file, or --workload NAME");
   }
-  const std::vector<Setting> settings = settings_of(request);
+  const std::vector<Setting> settings = typed_settings(request.plugins, request.scalars, request.sets);
   Suite suite = request.suite.empty() ? suite_from_settings(settings) : load_suite(request.suite, settings);
   filter_cases(suite, request.filter);
   return suite;

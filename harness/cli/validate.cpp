@@ -16,6 +16,7 @@
 #include "harness/cli/narrate.hpp"
 #include "harness/cli/run_request.hpp"
 #include "harness/cli/signals.hpp"
+#include "harness/cli/typed_settings.hpp"
 #include "harness/cli/world.hpp"
 #include "harness/validation/published_report.hpp"
 #include "harness/validation/validation_report.hpp"
@@ -33,15 +34,6 @@ struct ValidateCommand {
   std::vector<std::string> sets;
   bool json = false;
 };
-
-std::vector<Setting> settings_of(const ValidateCommand& command) {
-  std::vector<Setting> settings;
-  for (const std::string& assignment : command.sets) {
-    const auto [path, text] = split_assignment(assignment, "--set");
-    settings.push_back({path, text, "--set " + path});
-  }
-  return settings;
-}
 
 /// A folder that cannot be written to is found before hours are spent.
 void prepare_folder(const std::string& folder) {
@@ -132,7 +124,7 @@ int validate_here(const ValidateCommand& command) {
                          "writes (--published compares with papers instead)");
   }
   check_cluster(command.cluster);
-  Suite suite = load_suite(suite_path(command.suite.empty() ? "validate" : command.suite), settings_of(command));
+  Suite suite = load_suite(suite_path(command.suite.empty() ? "validate" : command.suite), set_settings(command.sets));
   filter_cases(suite, command.filter);
   const World world = launched_world();
   const bool first = world.rank == 0;

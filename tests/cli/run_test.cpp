@@ -1,4 +1,6 @@
 // Runs: what is on disk afterwards, continuing, being interrupted, repeating to the byte, and running under mpirun.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -38,6 +40,21 @@ class Run : public Program {
 
   void interrupt_and_check(int signal);
 };
+
+TEST_F(Run, AFileTakesParametersAsANameDoes) {
+  std::string lines;
+  for (int i = 0; i < 60; ++i) lines += fmt::format("{} {} {}\n", i % 7, (i * 3 + 1) % 7, 1000000 + i * 3600);
+  for (const char* name : {"trades.txt", "with:colon.txt"}) {
+    write_text(path(name), lines);
+    const Outcome outcome =
+        strobe({"run", "--workload", std::string(name) + ":window=12h", "--epochs", "1", "--dry-run", "--json"});
+    ASSERT_EQ(outcome.status, 0) << outcome.err;
+    EXPECT_NE(outcome.out.find("\"window\": \"12h\""), std::string::npos) << outcome.out;
+  }
+  const Outcome misspelt = strobe({"run", "--workload", "trades.txt:windw=12h"});
+  EXPECT_EQ(misspelt.status, 2);
+  EXPECT_NE(misspelt.err.find("window"), std::string::npos) << misspelt.err;
+}
 
 TEST_F(Run, LeavesAllFilesAndPrintsATable) {
   const Outcome outcome = strobe({"run", two_cases(), "--out", "out", "--trace"});
