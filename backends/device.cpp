@@ -1,6 +1,9 @@
 #include "backends/device.hpp"
 
+#include <cstring>
 #include <limits>
+
+#include "backends/ordered_sum.hpp"
 
 namespace strobe {
 namespace {
@@ -56,10 +59,17 @@ void Device::stream_in(const void* host, const Tensor& to) {
     copy();
     return;
   }
-  const double begin = do_begin(Stream::copy);
+  const double begin = do_begin(Stream::copy, "transfer");
   copy();
   const double end = do_end(Stream::copy, "transfer", {}, begin);
   spans_.append({"transfer", Phase::transfer, Stream::copy, Traffic::other, true, begin, end, {}, 0, bytes, 0});
+}
+
+void Device::copy_values(void* to, const void* from, std::size_t bytes) { std::memcpy(to, from, bytes); }
+
+void Device::sum_values(ElementType type, const std::vector<const std::byte*>& addends, std::byte* sum,
+                        std::int64_t elements) {
+  ordered_sum(type, addends, sum, elements);
 }
 
 bool Device::move_out(const Tensor& tensor, void* host) {

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "backends/kernel.hpp"
 #include "backends/operations.hpp"
@@ -62,7 +63,7 @@ class Device {
   template <class Op>
   void run(const Op& op, Stream stream = Stream::compute) {
     const Work work = op.work();
-    const double begin = do_begin(stream);
+    const double begin = do_begin(stream, Op::name);
     if (has_values()) {
       const FlushSubnormals flush;
       Kernels<Op>::choose(numerics_, op, request_.kernel_variant).run(op, context_);
@@ -88,7 +89,7 @@ class Device {
 
   /// Accounts for moving in `bytes` that already lie on the device from an earlier call, as a new transfer: used when a
   /// program streams the same constant input again each epoch. Does nothing on a device whose memory is the host's.
-  void move_in_again(std::uint64_t bytes) { do_transfer(bytes); }
+  void move_in_again(std::uint64_t bytes) { do_transfer_again(bytes); }
 
   /// Device values to the host. Returns false, leaving `host` alone, when the device holds no values.
   bool move_out(const Tensor& tensor, void* host);
@@ -102,6 +103,12 @@ class Device {
   double now() { return do_now(); }
 
   SpanRecorder& spans() { return spans_; }
+
+  /// For communicators whose ranks share a memory: copies values of this device's kind of memory, or adds up buffers in
+  /// the order given (ordered_sum.hpp; `sum` may be one of the addends). Complete, for all ranks, when `now()` returns.
+  virtual void copy_values(void* to, const void* from, std::size_t bytes);
+  virtual void sum_values(ElementType type, const std::vector<const std::byte*>& addends, std::byte* sum,
+                          std::int64_t elements);
 
   std::uint64_t live_bytes() const { return account_->live; }
   std::uint64_t peak_bytes() const { return account_->peak; }
@@ -133,11 +140,15 @@ class Device {
   /// Returns memory; must be callable after the device is gone.
   virtual void (*do_deleter() const)(std::byte*) = 0;
   /// Time at which the next operation on the stream begins.
-  virtual double do_begin(Stream stream) = 0;
-  /// Time at which the operation begun at `begin` ended.
+  virtual double do_begin(Stream stream, std::string_view name) = 0;
+  /// Time at which the operation begun at `begin` ended. A device that learns times later sets them in the span that is
+  /// appended next, at the latest when it synchronises.
   virtual double do_end(Stream stream, std::string_view name, const Work& work, double begin) = 0;
   /// Moves `bytes` between host and device in time; appends the transfer span, unless memory is the host's.
   virtual void do_transfer(std::uint64_t bytes) = 0;
+  /// (optional) The same for bytes that are there already.
+  virtual void do_transfer_again(std::uint64_t bytes) { do_transfer(bytes); }
+  /// Copies between host and device, whichever way. The host's side may be used again when it returns.
   virtual void do_copy(void* to, const void* from, std::size_t bytes) = 0;
   virtual Event do_record(Stream stream) = 0;
   virtual void do_wait(Stream stream, const Event& event) = 0;

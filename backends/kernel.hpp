@@ -2,6 +2,8 @@
 // and one variant ("plain" is the judge, others are faster). A device asks for the best variant that supports the call.
 #pragma once
 
+#include <cstddef>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -14,10 +16,14 @@ namespace strobe {
 /// Who computes values. `none` keeps shapes only.
 enum class Numerics : std::uint8_t { none, cpu, cuda };
 
-/// What a kernel may use: the device's threads (cpu) or its native queue (a cudaStream_t behind `native_stream`).
+/// What a kernel may use: the device's threads (cpu) or its native queue (a cudaStream_t behind `native_stream`) and
+/// scratch memory in the order of that queue.
 struct KernelContext {
   Workers* workers = nullptr;
   void* native_stream = nullptr;
+  /// At least `bytes` of device memory (256-byte aligned) until the next call; what it held before is lost. Outside the
+  /// accounting, as a library's workspace is. Throws OutOfMemory.
+  std::function<std::byte*(std::size_t bytes)> scratch;
 };
 
 template <class Op>

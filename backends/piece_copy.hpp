@@ -21,7 +21,10 @@ inline std::span<const Run> pieces_for(const std::shared_ptr<const PeerPieces>& 
 
 /// Fills the pieces `receive` of `to` with the pieces `send` of `from`; both are the same number of rows, of one width
 /// and type. Does nothing where a tensor holds no values.
-inline void copy_pieces(const Tensor& from, std::span<const Run> send, const Tensor& to, std::span<const Run> receive) {
+/// `copy(target, source, bytes)` does it.
+template <class Copy>
+void copy_pieces(const Tensor& from, std::span<const Run> send, const Tensor& to, std::span<const Run> receive,
+                 const Copy& copy) {
   if (!from.has_values() || !to.has_values()) return;
   const std::byte* const source = from.raw();
   std::byte* const target = to.raw();
@@ -34,7 +37,7 @@ inline void copy_pieces(const Tensor& from, std::span<const Run> send, const Ten
       const std::int64_t rows = std::min(wanted.count - done, piece->count - sent);
       const std::byte* first = source + (piece->first + sent) * row_bytes;
       std::byte* place = target + (wanted.first + done) * row_bytes;
-      if (first != place) std::memcpy(place, first, static_cast<std::size_t>(rows * row_bytes));
+      if (first != place) copy(place, first, static_cast<std::size_t>(rows * row_bytes));
       done += rows;
       sent += rows;
     }

@@ -67,6 +67,11 @@ struct Span {
 class SpanRecorder {
  public:
   void append(const Span& span) { spans_.push_back(span); }
+  /// Sets the times of span `index`, for devices that learn them after they gave the work away.
+  void set_times(std::size_t index, double begin_seconds, double end_seconds) {
+    spans_[index].begin_seconds = begin_seconds;
+    spans_[index].end_seconds = end_seconds;
+  }
   const std::vector<Span>& spans() const { return spans_; }
   std::size_t size() const { return spans_.size(); }
   void clear() { spans_.clear(); }

@@ -2,12 +2,17 @@
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
+#include <iostream>
+
 #include "bench/machine.hpp"
 
-int main(int argc, char** argv) {
+namespace {
+
+int run(int argc, char** argv) {
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
   const strobe::bench::Machine& machine = strobe::bench::machine();
+  benchmark::AddCustomContext("device", strobe::bench::device_name());
   benchmark::AddCustomContext("threads", std::to_string(machine.threads));
   benchmark::AddCustomContext("read_bandwidth_GBps", fmt::format("{:.1f}", machine.read_bytes_per_second * 1e-9));
   benchmark::AddCustomContext("copy_GBps_one_thread", fmt::format("{:.1f}", machine.copy_bytes_per_second * 1e-9));
@@ -15,4 +20,18 @@ int main(int argc, char** argv) {
   benchmark::RunSpecifiedBenchmarks();
   benchmark::Shutdown();
   return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run(argc, argv);
+  } catch (const strobe::InvalidRequest& error) {
+    std::cerr << "strobe_bench: " << error.what() << "\n";
+    return 2;
+  } catch (const strobe::Unavailable& error) {
+    std::cerr << "strobe_bench: " << error.what() << "\n";
+    return 5;
+  }
 }

@@ -7,10 +7,13 @@
 #include <cmath>
 #include <cstdint>
 
+#include "core/host_device.hpp"
+
 namespace strobe {
 
 /// One Philox4x32-10 block: four 32-bit words from a 128-bit counter and a 64-bit key.
-inline std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> counter, std::array<std::uint32_t, 2> key) {
+STROBE_HOST_DEVICE inline std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> counter,
+                                                              std::array<std::uint32_t, 2> key) {
   for (int round = 0; round < 10; ++round) {
     const std::uint64_t p0 = std::uint64_t{0xD2511F53u} * counter[0];
     const std::uint64_t p1 = std::uint64_t{0xCD9E8D57u} * counter[2];
@@ -25,26 +28,26 @@ inline std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> counter,
 /// A random stream named by a seed and a key (for instance: purpose, step). `at(i)` is random access.
 class RandomStream {
  public:
-  RandomStream(std::uint64_t seed, std::uint32_t purpose, std::uint32_t key = 0)
+  STROBE_HOST_DEVICE RandomStream(std::uint64_t seed, std::uint32_t purpose, std::uint32_t key = 0)
       : seed_(seed), purpose_(purpose), key_(key) {}
 
   /// The i-th 64 random bits of the stream.
-  std::uint64_t bits(std::uint64_t i) const {
+  STROBE_HOST_DEVICE std::uint64_t bits(std::uint64_t i) const {
     const auto words = philox({static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(i >> 32), purpose_, key_},
                               {static_cast<std::uint32_t>(seed_), static_cast<std::uint32_t>(seed_ >> 32)});
     return (std::uint64_t{words[1]} << 32) | words[0];
   }
 
   /// The i-th value, uniform in [0, 1) with 53 bits.
-  double uniform(std::uint64_t i) const { return static_cast<double>(bits(i) >> 11) * 0x1.0p-53; }
+  STROBE_HOST_DEVICE double uniform(std::uint64_t i) const { return static_cast<double>(bits(i) >> 11) * 0x1.0p-53; }
 
   /// The i-th value, uniform over the integers [0, n), n > 0, by multiply-shift (bias below n / 2^64).
-  std::uint64_t below(std::uint64_t i, std::uint64_t n) const {
+  STROBE_HOST_DEVICE std::uint64_t below(std::uint64_t i, std::uint64_t n) const {
     return static_cast<std::uint64_t>((static_cast<unsigned __int128>(bits(i)) * n) >> 64);
   }
 
   /// The i-th standard normal value (Box-Muller on the pair 2i, 2i + 1).
-  double normal(std::uint64_t i) const {
+  STROBE_HOST_DEVICE double normal(std::uint64_t i) const {
     const double u = 1.0 - uniform(2 * i);
     return std::sqrt(-2.0 * std::log(u)) * std::cos(6.283185307179586 * uniform(2 * i + 1));
   }

@@ -41,6 +41,7 @@ struct Case {
 struct ModelOutputs {
   std::string weights;     // safetensors: the trained weights
   std::string embeddings;  // .npy [T, N, F]: what the last epoch's forward pass computed, before its update
+  std::string samples;     // .csv: the samples that the task drew, positives and negatives
   std::string checkpoint;  // safetensors: where training stands, weights and optimiser state
   std::int64_t checkpoint_every = 0;  // epochs from one checkpoint to the next; 0 = only after the last epoch
   bool resume_training = false;       // start from where `checkpoint` stands, not from the beginning

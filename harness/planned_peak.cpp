@@ -29,7 +29,7 @@ class AccountingDevice final : public Device {
   void (*do_deleter() const)(std::byte*) override {
     return [](std::byte*) {};
   }
-  double do_begin(Stream) override { return 0; }
+  double do_begin(Stream, std::string_view) override { return 0; }
   double do_end(Stream, std::string_view, const Work&, double) override { return 0; }
   void do_transfer(std::uint64_t) override {}
   void do_copy(void*, const void*, std::size_t) override {}

@@ -12,6 +12,7 @@
 #include "harness/launch_request.hpp"
 #include "harness/model_files.hpp"
 #include "harness/planned_case.hpp"
+#include "harness/sample_file.hpp"
 #include "harness/training.hpp"
 
 namespace strobe {
@@ -104,6 +105,7 @@ void collect(const PlannedCase& plan, Outcomes& outcomes, CaseResult& result, st
 void write_outputs(const PlannedCase& plan, const RankOutcome& rank, const ModelOutputs& outputs) {
   const Case& c = plan.request;
   if (!outputs.weights.empty()) save_weights(outputs.weights, c, plan.parameters, rank.weights, c.warmup + c.epochs);
+  if (!outputs.samples.empty()) write_samples(outputs.samples, *plan.task_data);
   if (outputs.embeddings.empty()) return;
   write_npy(outputs.embeddings, {plan.graph->steps, plan.graph->vertices, plan.layers.back().temporal_width},
             rank.embeddings, plan.fp64);
@@ -125,8 +127,9 @@ void launch_ranks(const PlannedCase& plan, const LaunchRequest& launch, Outcomes
 
 void check_outputs(const Case& c, const ModelOutputs& outputs) {
   if (c.numerics == "none" &&
-      (!outputs.weights.empty() || !outputs.embeddings.empty() || !outputs.checkpoint.empty())) {
-    throw InvalidRequest("/numerics", "numerics none computes no weights and no embeddings to write");
+      (!outputs.weights.empty() || !outputs.embeddings.empty() || !outputs.samples.empty() ||
+       !outputs.checkpoint.empty())) {
+    throw InvalidRequest("/numerics", "numerics none draws no samples and computes no weights and embeddings to write");
   }
   if (c.repeat > 1 && !outputs.checkpoint.empty()) {
     throw InvalidRequest("/repeat",

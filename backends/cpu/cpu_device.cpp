@@ -47,7 +47,7 @@ class CpuDevice final : public Device {
     return memory;
   }
   void (*do_deleter() const)(std::byte*) override { return host_pool_release; }
-  double do_begin(Stream) override { return wall_seconds(); }
+  double do_begin(Stream, std::string_view) override { return wall_seconds(); }
   double do_end(Stream, std::string_view, const Work&, double) override { return wall_seconds(); }
   void do_transfer(std::uint64_t) override {}
   void do_copy(void* to, const void* from, std::size_t bytes) override { std::memcpy(to, from, bytes); }

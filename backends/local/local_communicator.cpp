@@ -56,9 +56,8 @@ class LocalCommunicator final : public Communicator {
     if (!world_.await(meeting, -1, deadline)) throw timed_out(collective, place);
     if (!meeting.mismatch().empty()) throw Error("ranks disagree: " + meeting.mismatch());
     const double entered = device().now(), moved = meeting.began(entered);
-    const auto clock = [this] { return device().now(); };
     for (int stage = 0; stage < meeting.stages(); ++stage) {
-      if (meeting.work(stage, place.member, clock)) world_.wake_all();
+      if (meeting.work(stage, place.member, device())) world_.wake_all();
       if (!world_.await(meeting, stage, deadline)) throw timed_out(collective, place);
     }
     const double ready = meeting.ready_seconds();

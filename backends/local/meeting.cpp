@@ -6,17 +6,15 @@
 #include "backends/local/meeting.hpp"
 
 #include <algorithm>
-#include <cstring>
 
-#include "backends/ordered_sum.hpp"
 #include "backends/piece_copy.hpp"
 
 namespace strobe::local {
 namespace {
 
-void copy(const Tensor& from, const Tensor& to) {
+void copy(const Tensor& from, const Tensor& to, Device& device) {
   if (from.has_values() && to.has_values() && to.bytes() != 0 && from.raw() != to.raw()) {
-    std::memcpy(to.raw(), from.raw(), to.bytes());
+    device.copy_values(to.raw(), from.raw(), to.bytes());
   }
 }
 
@@ -76,15 +74,15 @@ double Meeting::began(double seconds) {
   return began_seconds_.compare_exchange_strong(unsaid, seconds, std::memory_order_relaxed) ? seconds : unsaid;
 }
 
-bool Meeting::work(int stage, int member, const std::function<double()>& clock) {
+bool Meeting::work(int stage, int member, Device& device) {
   Stage& current = stages_[static_cast<std::size_t>(stage)];
   const int tasks = static_cast<int>(current.taken.size());
   bool completed = false;
   for (int k = 0; k < tasks; ++k) {
     const int task = (member + k) % tasks;
     if (current.taken[static_cast<std::size_t>(task)].exchange(true, std::memory_order_relaxed)) continue;
-    run(stage, task);
-    ended_seconds_.store(clock(), std::memory_order_relaxed);
+    run(stage, task, device);
+    ended_seconds_.store(device.now(), std::memory_order_relaxed);
     completed = current.done.fetch_add(1, std::memory_order_acq_rel) + 1 == tasks;
   }
   return completed;
@@ -95,46 +93,47 @@ bool Meeting::stage_done(int stage) const {
   return current.done.load(std::memory_order_acquire) == static_cast<int>(current.taken.size());
 }
 
-void Meeting::run(int stage, int task) const {
+void Meeting::run(int stage, int task, Device& device) const {
   const auto to = static_cast<std::size_t>(task);
   switch (slots_[0].collective.kind) {
     case CollectiveKind::all_to_all_v:
-      return exchange(to);
+      return exchange(to, device);
     case CollectiveKind::all_gather_v:
-      return gather(to);
+      return gather(to, device);
     case CollectiveKind::all_reduce:
-      return stage == 0 ? reduce_share(to) : gather_shares(to);
+      return stage == 0 ? reduce_share(to, device) : gather_shares(to, device);
     case CollectiveKind::reduce_scatter:
-      return reduce_rows(to);
+      return reduce_rows(to, device);
     case CollectiveKind::broadcast: {
       const auto root = static_cast<std::size_t>(slots_[0].collective.peer);
-      return copy(slots_[root].collective.send, slots_[to].collective.receive);
+      return copy(slots_[root].collective.send, slots_[to].collective.receive, device);
     }
     case CollectiveKind::send:
-      return copy(slots_[0].collective.send, slots_[1].collective.receive);
+      return copy(slots_[0].collective.send, slots_[1].collective.receive, device);
     case CollectiveKind::receive:
     case CollectiveKind::barrier:
       return;
   }
 }
 
-void Meeting::exchange(std::size_t to) const {
+void Meeting::exchange(std::size_t to, Device& device) const {
   const Collective& own = slots_[to].collective;
   for (std::size_t from = 0; from < slots_.size(); ++from) {
     const Collective& peer = slots_[from].collective;
     copy_pieces(peer.send, pieces_for(peer.pieces.send, peer.send_rows[to], to), own.receive,
-                pieces_for(own.pieces.receive, own.receive_rows[from], from));
+                pieces_for(own.pieces.receive, own.receive_rows[from], from),
+                [&](void* target, const void* source, std::size_t bytes) { device.copy_values(target, source, bytes); });
   }
 }
 
-void Meeting::gather(std::size_t to) const {
+void Meeting::gather(std::size_t to, Device& device) const {
   const Collective& own = slots_[to].collective;
   for (std::size_t from = 0; from < slots_.size(); ++from) {
-    copy(slots_[from].collective.send, rows_of(own.receive, own.receive_rows[from]));
+    copy(slots_[from].collective.send, rows_of(own.receive, own.receive_rows[from]), device);
   }
 }
 
-void Meeting::reduce_share(std::size_t to) const {
+void Meeting::reduce_share(std::size_t to, Device& device) const {
   const Tensor& own = slots_[to].collective.receive;
   const std::size_t width = element_bytes(own.type());
   std::vector<const std::byte*> addends;
@@ -143,20 +142,20 @@ void Meeting::reduce_share(std::size_t to) const {
     addends.push_back(share_of(slot.collective.send, slots_.size(), to).data);
   }
   const Elements sum = share_of(own, slots_.size(), to);
-  ordered_sum(own.type(), addends, sum.data, static_cast<std::int64_t>(sum.bytes / width));
+  device.sum_values(own.type(), addends, sum.data, static_cast<std::int64_t>(sum.bytes / width));
 }
 
-void Meeting::gather_shares(std::size_t to) const {
+void Meeting::gather_shares(std::size_t to, Device& device) const {
   const Tensor& own = slots_[to].collective.receive;
   for (std::size_t from = 0; from < slots_.size(); ++from) {
     const Tensor& peer = slots_[from].collective.receive;
     if (from == to || !own.has_values() || !peer.has_values()) continue;
     const Elements sum = share_of(peer, slots_.size(), from);
-    if (sum.bytes != 0) std::memcpy(share_of(own, slots_.size(), from).data, sum.data, sum.bytes);
+    if (sum.bytes != 0) device.copy_values(share_of(own, slots_.size(), from).data, sum.data, sum.bytes);
   }
 }
 
-void Meeting::reduce_rows(std::size_t to) const {
+void Meeting::reduce_rows(std::size_t to, Device& device) const {
   const Tensor& own = slots_[to].collective.receive;
   std::vector<const std::byte*> addends;
   for (const Slot& slot : slots_) {
@@ -164,7 +163,7 @@ void Meeting::reduce_rows(std::size_t to) const {
     if (!part.has_values()) return;
     addends.push_back(part.raw());
   }
-  if (own.has_values()) ordered_sum(own.type(), addends, own.raw(), own.elements());
+  if (own.has_values()) device.sum_values(own.type(), addends, own.raw(), own.elements());
 }
 
 }  // namespace strobe::local

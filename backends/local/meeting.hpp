@@ -2,7 +2,6 @@
 #pragma once
 
 #include <atomic>
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -39,8 +38,8 @@ class Meeting {
   int stages() const { return static_cast<int>(stages_.size()); }
   /// Carries out the tasks of a stage that nobody has taken, beginning with the member's own; returns true when that
   /// completed the stage. Stage s needs `stage_done(s - 1)`.
-  /// `clock` gives the member's time.
-  bool work(int stage, int member, const std::function<double()>& clock);
+  /// `device` is the member's: it moves the values and tells the time.
+  bool work(int stage, int member, Device& device);
   bool stage_done(int stage) const;
 
   /// When data began to move: says so, unless another member was first, and returns what the first one said.
@@ -57,12 +56,12 @@ class Meeting {
   };
 
   void settle();
-  void run(int stage, int task) const;
-  void exchange(std::size_t to) const;
-  void gather(std::size_t to) const;
-  void reduce_share(std::size_t to) const;
-  void gather_shares(std::size_t to) const;
-  void reduce_rows(std::size_t to) const;
+  void run(int stage, int task, Device& device) const;
+  void exchange(std::size_t to, Device& device) const;
+  void gather(std::size_t to, Device& device) const;
+  void reduce_share(std::size_t to, Device& device) const;
+  void gather_shares(std::size_t to, Device& device) const;
+  void reduce_rows(std::size_t to, Device& device) const;
 
   std::vector<Slot> slots_;
   std::vector<Stage> stages_;  // made by settle()

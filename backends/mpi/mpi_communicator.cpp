@@ -148,20 +148,6 @@ class MpiCommunicator final : public Communicator, private BetweenOperations {
   std::vector<std::shared_ptr<Operation>> under_way_;
 };
 
-/// The cause that all ranks report: the lowest rank's that failed for a reason of its own, timeouts last, since a
-/// timeout may be what another rank's failure looks like from afar. Null when no rank failed.
-const FailureReport* first_cause(const std::vector<FailureReport>& reports) {
-  const FailureReport* best = nullptr;
-  const auto weight = [](const FailureReport& report) {
-    if (!report.is_cause()) return report.failed() ? 2 : 3;
-    return report.kind == FailureReport::Kind::timeout ? 1 : 0;
-  };
-  for (const FailureReport& report : reports) {
-    if (report.failed() && (best == nullptr || weight(report) < weight(*best))) best = &report;
-  }
-  return best;
-}
-
 /// Runs the program; returns what ended it, and whether it left collectives that were started and never completed.
 std::exception_ptr run_program(const LaunchRequest& request, const RankProgram& program, Runtime& runtime,
                                Session& session, SideChannel& side, bool& leftover) {

@@ -8,7 +8,7 @@
 #include <optional>
 #include <vector>
 
-#include "backends/mpi/failure_report.hpp"
+#include "backends/failure_report.hpp"
 
 namespace strobe::mpi {
 

@@ -2,10 +2,12 @@
 // each rank on one, so a thousand ranks need no threads and their order is the scheduler's choice.
 #pragma once
 
-#include <ucontext.h>
-
 #include <cstddef>
 #include <functional>
+
+#if !defined(__x86_64__)
+#include <ucontext.h>
+#endif
 
 namespace strobe::sim {
 
@@ -35,15 +37,25 @@ class Fibre {
     unsigned int uncaught = 0;
   };
 
+#if defined(__x86_64__)
+  using Context = void*;  // where the saved registers lie on its stack
+#else
+  using Context = ucontext_t;
+#endif
+
+  /// Lays out a context that begins in `enter` on the fibre's stack.
+  void prepare();
   static void enter(unsigned int low, unsigned int high);
+  static void enter_self(Fibre* self);
+  static void switch_context(Context& save, Context& to);
   void exchange_exception_state();
   void announce_switch(bool into_fibre, bool for_good);
   void complete_switch(bool into_fibre);
 
   std::function<void()> body_;
   std::byte* memory_ = nullptr;  // guard page, then the stack
-  ucontext_t own_{};
-  ucontext_t caller_{};
+  Context own_{};
+  Context caller_{};
   ExceptionState exceptions_;
   bool finished_ = false;
   // Used by sanitizers only.

@@ -27,7 +27,7 @@ void exchange(const std::vector<Call>& calls) {
       const Part& received = receiver.receives[cursors[to]++];
       const Run from_range{sent.first, sent.count}, to_range{received.first, received.count};
       copy_pieces(sender.send, pieces_for(sender.pieces.send, from_range, to), receiver.receive,
-                  pieces_for(receiver.pieces.receive, to_range, static_cast<std::size_t>(received.peer)));
+                  pieces_for(receiver.pieces.receive, to_range, static_cast<std::size_t>(received.peer)), std::memcpy);
     }
   }
 }

@@ -104,7 +104,7 @@ void (*SimDevice::do_deleter() const)(std::byte*) {
   return [](std::byte* memory) { std::free(memory); };
 }
 
-double SimDevice::do_begin(Stream stream) { return std::max(at(stream), host_); }
+double SimDevice::do_begin(Stream stream, std::string_view) { return std::max(at(stream), host_); }
 
 double SimDevice::do_end(Stream stream, std::string_view name, const Work& work, double begin) {
   host_ += cluster_->issue_seconds();
@@ -116,7 +116,7 @@ double SimDevice::do_end(Stream stream, std::string_view name, const Work& work,
 
 void SimDevice::do_transfer(std::uint64_t bytes) {
   if (bytes == 0 || cluster_->shared_host_memory) return;
-  const double begin = do_begin(Stream::copy);
+  const double begin = do_begin(Stream::copy, "transfer");
   const double end = begin + cluster_->host_to_device_latency_seconds + static_cast<double>(bytes) / transfer_rate_;
   host_ += cluster_->issue_seconds();
   const double asked = at(Stream::compute);

@@ -30,7 +30,7 @@ class SimDevice final : public Device {
   std::byte* do_allocate(std::size_t bytes) override;
   void (*do_deleter() const)(std::byte*) override;
   std::uint64_t do_account(std::uint64_t bytes) const override;
-  double do_begin(Stream stream) override;
+  double do_begin(Stream stream, std::string_view name) override;
   double do_end(Stream stream, std::string_view name, const Work& work, double begin) override;
   void do_transfer(std::uint64_t bytes) override;
   void do_copy(void* to, const void* from, std::size_t bytes) override;

@@ -81,6 +81,7 @@ void check_plans(const Suite& suite) {
 void check_outputs(const ModelOutputs& outputs, const Suite& suite) {
   for (const auto& [flag, path] : {std::pair{"--save-model", outputs.weights},
                                    {"--dump-embeddings", outputs.embeddings},
+                                   {"--dump-samples", outputs.samples},
                                    {"--checkpoint", outputs.checkpoint}}) {
     if (path.empty()) continue;
     if (suite.cases.size() != 1)

@@ -27,6 +27,8 @@ void define_run_options(CommandOptions& options, RunRequest& request) {
                "write the trained weights of the one case to this safetensors file");
   options.text("--dump-embeddings", request.outputs.embeddings,
                "write the last epoch's embeddings [steps, vertices, features] of the one case to this .npy file");
+  options.text("--dump-samples", request.outputs.samples,
+               "write the samples that the task of the one case drew, positives and negatives, to this .csv file");
   options.text("--checkpoint", request.outputs.checkpoint,
                "keep where training of the one case stands in this safetensors file: weights and optimiser state");
   options.text("--checkpoint-every", request.checkpoint_every,

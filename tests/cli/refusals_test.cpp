@@ -54,6 +54,7 @@ TEST_F(Refusals, WrongNamesAndValuesNameTheOption) {
       {{"--resume"}, {"--resume", "--out"}},
       {{"--device", "sim", "--save-model", "m.safetensors"}, {"--save-model", "no values"}},
       {{"--dump-embeddings", "no-such-folder/z.npy"}, {"--dump-embeddings", "no-such-folder"}},
+      {{"--dump-samples", "no-such-folder/z.csv"}, {"--dump-samples", "no-such-folder"}},
       {{"--load-model", "no-such-file"}, {"no-such-file"}},
   };
   for (const WrongValue& wrong : cases) {

@@ -50,7 +50,8 @@ TEST(Catalogue, HoldsTheLargeSetsOfThePapers) {
        {"soc-flickr-growth", "soc-youtube-growth", "rec-epinions-user-ratings", "rec-amazon-ratings",
         "ia-slashdot-reply-dir", "soc-bitcoin", "sx-stackoverflow", "sx-mathoverflow", "CollegeMsg",
         "email-Eu-core-temporal", "soc-sign-bitcoin-otc", "soc-sign-bitcoin-alpha", "jodie-wikipedia", "jodie-reddit",
-        "jodie-mooc", "jodie-lastfm", "tgl-gdelt", "tgbl-wiki", "amlsim-1m"})
+        "jodie-mooc", "jodie-lastfm", "tgl-gdelt", "tgbl-wiki", "amlsim-1m", "pygt-chickenpox", "pygt-england-covid",
+        "pygt-twitter-tennis", "metr-la-week"})
     EXPECT_EQ(catalogue().count(name), 1u) << name;
   EXPECT_EQ(catalogue().at("sx-stackoverflow").listed_events, 63497050);
   EXPECT_EQ(catalogue().at("jodie-wikipedia").files.front().sha256.substr(0, 8), "a6b73e09");

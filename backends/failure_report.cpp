@@ -1,13 +1,13 @@
 // Turns exceptions into reports and back. An error type whose constructor composes its message from parts is rethrown
 // as a derived type that keeps the message of the process in which it arose.
-#include "backends/mpi/failure_report.hpp"
+#include "backends/failure_report.hpp"
 
 #include <algorithm>
 #include <cstring>
 
 #include "core/errors.hpp"
 
-namespace strobe::mpi {
+namespace strobe {
 namespace {
 
 template <class Base>
@@ -65,6 +65,18 @@ FailureReport report_of(const std::exception_ptr& failure, int rank) {
   return report;
 }
 
+const FailureReport* first_cause(const std::vector<FailureReport>& reports) {
+  const FailureReport* best = nullptr;
+  const auto weight = [](const FailureReport& report) {
+    if (!report.is_cause()) return report.failed() ? 2 : 3;
+    return report.kind == FailureReport::Kind::timeout ? 1 : 0;
+  };
+  for (const FailureReport& report : reports) {
+    if (report.failed() && (best == nullptr || weight(report) < weight(*best))) best = &report;
+  }
+  return best;
+}
+
 void rethrow(const FailureReport& report) {
   using Kind = FailureReport::Kind;
   const std::string text = report.text;
@@ -93,4 +105,4 @@ void rethrow(const FailureReport& report) {
   throw Error(text);
 }
 
-}  // namespace strobe::mpi
+}  // namespace strobe

@@ -3,8 +3,9 @@
 
 #include <cstdint>
 #include <exception>
+#include <vector>
 
-namespace strobe::mpi {
+namespace strobe {
 
 /// Plain bytes. Every process rethrows the same type with the same message, so the case ends alike everywhere.
 struct FailureReport {
@@ -39,7 +40,11 @@ struct FailureReport {
 /// The report of an exception that ended `rank`.
 FailureReport report_of(const std::exception_ptr& failure, int rank);
 
+/// The cause that all ranks report: the lowest rank's that failed for a reason of its own, timeouts last, since a
+/// timeout may be what another rank's failure looks like from afar. Null when no rank failed.
+const FailureReport* first_cause(const std::vector<FailureReport>& reports);
+
 /// Throws what the report stands for. A SystemError, InvalidInput, ... keeps its type and message.
 [[noreturn]] void rethrow(const FailureReport& report);
 
-}  // namespace strobe::mpi
+}  // namespace strobe

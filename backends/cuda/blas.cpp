@@ -1,0 +1,50 @@
+// A handle per stream, made when the stream first multiplies and kept as long as the process: streams are used again
+// (stream_pool.hpp), and a handle's workspace belongs to the order of its stream.
+#include "backends/cuda/blas.hpp"
+
+#include <cublas_v2.h>
+#include <fmt/format.h>
+
+#include <map>
+#include <mutex>
+
+#include "core/errors.hpp"
+
+namespace strobe::cuda::runtime {
+namespace {
+
+void check(cublasStatus_t status, const char* what) {
+  if (status == CUBLAS_STATUS_SUCCESS) return;
+  throw SystemError(fmt::format("{}: {} ({})", what, cublasGetStatusString(status), cublasGetStatusName(status)));
+}
+
+cublasHandle_t handle_for(StreamHandle stream) {
+  static std::mutex mutex;
+  static auto& handles = *new std::map<StreamHandle, cublasHandle_t>;
+  const std::lock_guard lock(mutex);
+  cublasHandle_t& handle = handles[stream];
+  if (handle == nullptr) {
+    check(cublasCreate(&handle), "cuBLAS");
+    check(cublasSetStream(handle, static_cast<cudaStream_t>(stream)), "cuBLAS's stream");
+    check(cublasSetMathMode(handle, CUBLAS_DEFAULT_MATH), "cuBLAS's precision");  // no TF32
+  }
+  return handle;
+}
+
+}  // namespace
+
+void gemm(StreamHandle stream, int m, int n, int k, const float* a, int lda, const float* b, int ldb, float beta,
+          float* c, int ldc) {
+  const float one = 1;
+  check(cublasSgemm(handle_for(stream), CUBLAS_OP_N, CUBLAS_OP_N, m, n, k, &one, a, lda, b, ldb, &beta, c, ldc),
+        "cublasSgemm");
+}
+
+void gemm(StreamHandle stream, int m, int n, int k, const double* a, int lda, const double* b, int ldb, double beta,
+          double* c, int ldc) {
+  const double one = 1;
+  check(cublasDgemm(handle_for(stream), CUBLAS_OP_N, CUBLAS_OP_N, m, n, k, &one, a, lda, b, ldb, &beta, c, ldc),
+        "cublasDgemm");
+}
+
+}  // namespace strobe::cuda::runtime

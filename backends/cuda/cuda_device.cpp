@@ -1,0 +1,221 @@
+// Invariants: all of a rank's memory is allocated, and returned, in the order of its compute stream; whatever another
+// stream does with it lies between two events of that order. A span's times lie between the anchor, an event whose wall
+// clock time is known, and the next synchronisation, so that single-precision intervals stay exact to a microsecond.
+#include "backends/cuda/cuda_device.hpp"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cstring>
+
+#include "backends/cuda/ordered_sum.hpp"
+
+namespace strobe::cuda {
+namespace {
+
+double wall_seconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+DeviceRequest as_cuda(DeviceRequest request) {
+  request.numerics = Numerics::cuda;
+  return request;
+}
+
+}  // namespace
+
+CudaDevice::CudaDevice(const DeviceRequest& request) : Device(as_cuda(request)) {
+  std::string reason;
+  const int count = runtime::device_count(reason);
+  if (count == 0) throw Unavailable("device cuda: " + reason);
+  ordinal_ = request.rank % count;
+  runtime::select(ordinal_);
+  runtime::check_architecture();
+  streams_ = borrow_streams(ordinal_);
+  staging_ = runtime::allocate_pinned(staging_bytes);
+  anchor_ = events_.take();
+  for (runtime::EventHandle& event : staged_) event = events_.take();
+  runtime::set_thread_order(request.threads);
+  context_.native_stream = native(Stream::compute);
+  context_.scratch = [this](std::size_t bytes) { return scratch(bytes); };
+  set_anchor();
+}
+
+CudaDevice::~CudaDevice() {
+  try {
+    runtime::select(ordinal_);
+    for (const runtime::StreamHandle stream : streams_) runtime::synchronize(stream);
+    for (const Untimed& one : untimed_) {
+      events_.give(one.begin);
+      events_.give(one.end);
+    }
+    for (const runtime::EventHandle event : {anchor_, staged_[0], staged_[1]}) events_.give(event);
+    if (scratch_ != nullptr) pool_release(scratch_);
+    runtime::release_pinned(staging_);
+    return_streams(ordinal_, streams_);
+  } catch (const std::exception&) {
+    // The GPU is in an error state, which the operation that caused it has reported; nothing can be given back.
+  }
+}
+
+std::byte* CudaDevice::do_allocate(std::size_t bytes) {
+  std::byte* const memory = pool_allocate(bytes, ordinal_, native(Stream::compute));
+  if (memory == nullptr) throw OutOfMemory(rank(), bytes, live_bytes(), runtime::properties(ordinal_).memory_bytes);
+  return memory;
+}
+
+std::uint64_t CudaDevice::do_account(std::uint64_t bytes) const {
+  constexpr std::uint64_t granule = 512;  // what the stream-ordered allocator rounds to
+  return (bytes + granule - 1) / granule * granule;
+}
+
+std::byte* CudaDevice::scratch(std::size_t bytes) {
+  if (bytes <= scratch_bytes_) return scratch_;
+  if (scratch_ != nullptr) pool_release(scratch_);
+  scratch_ = nullptr;
+  scratch_bytes_ = 0;
+  scratch_ = do_allocate(bytes);
+  scratch_bytes_ = bytes;
+  return scratch_;
+}
+
+double CudaDevice::do_begin(Stream stream, std::string_view name) {
+  begin_ = events_.take();
+  runtime::push_range(name);
+  runtime::record(begin_, native(stream));
+  return 0;
+}
+
+double CudaDevice::do_end(Stream stream, std::string_view, const Work&, double) {
+  const runtime::EventHandle end = events_.take();
+  runtime::record(end, native(stream));
+  runtime::pop_range();
+  untimed_.push_back({spans().size(), begin_, end});
+  return 0;
+}
+
+void CudaDevice::copy_values(void* to, const void* from, std::size_t bytes) {
+  runtime::copy(to, from, bytes, native(Stream::compute));
+}
+
+void CudaDevice::sum_values(ElementType type, const std::vector<const std::byte*>& addends, std::byte* sum,
+                            std::int64_t elements) {
+  ordered_sum(context_, type, addends, sum, elements);
+}
+
+void CudaDevice::order(Stream first, Stream then) {
+  const runtime::EventHandle event = events_.take();
+  runtime::record(event, native(first));
+  runtime::wait(native(then), event);
+  events_.give(event);  // a later record does not change what was waited for
+}
+
+void CudaDevice::append_transfer(runtime::EventHandle begin, runtime::EventHandle end, std::uint64_t bytes) {
+  untimed_.push_back({spans().size(), begin, end});
+  spans().append({"transfer", Phase::transfer, Stream::copy, Traffic::other, true, 0, 0, {}, 0, bytes, 0});
+}
+
+void CudaDevice::do_copy(void* to, const void* from, std::size_t bytes) {
+  const bool to_device = runtime::is_device_memory(to);
+  const runtime::EventHandle begin = events_.take(), end = events_.take();
+  order(Stream::compute, Stream::copy);  // the memory may be in use there
+  runtime::record(begin, native(Stream::copy));
+  copy_staged(to, from, bytes, to_device);
+  runtime::record(end, native(Stream::copy));
+  order(Stream::copy, Stream::compute);
+  append_transfer(begin, end, bytes);
+}
+
+void CudaDevice::copy_staged(void* to, const void* from, std::size_t bytes, bool to_device) {
+  constexpr std::size_t half = staging_bytes / 2;
+  const runtime::StreamHandle stream = native(Stream::copy);
+  std::size_t emptied = 0;  // of a copy to the host: bytes that have left the pinned memory
+  const auto empty = [&](std::size_t until) {
+    for (; emptied < until; emptied += half) {
+      const std::size_t part = emptied / half % 2;
+      runtime::synchronize_event(staged_[part]);
+      std::memcpy(static_cast<std::byte*>(to) + emptied, staging_ + part * half, std::min(half, bytes - emptied));
+    }
+  };
+  for (std::size_t first = 0; first < bytes; first += half) {
+    const std::size_t part = first / half % 2, count = std::min(half, bytes - first);
+    if (to_device) {
+      runtime::synchronize_event(staged_[part]);  // the copy that read this half before
+      std::memcpy(staging_ + part * half, static_cast<const std::byte*>(from) + first, count);
+      runtime::copy(static_cast<std::byte*>(to) + first, staging_ + part * half, count, stream);
+    } else {
+      if (first >= 2 * half) empty(first - half);
+      runtime::copy(staging_ + part * half, static_cast<const std::byte*>(from) + first, count, stream);
+    }
+    runtime::record(staged_[part], stream);
+  }
+  if (!to_device) empty(bytes);
+}
+
+void CudaDevice::do_transfer_again(std::uint64_t bytes) {
+  // The bytes are on the device, where the program keeps them; what they would cost is paid into scratch memory.
+  constexpr std::size_t part = staging_bytes / 2;
+  std::byte* const target = scratch(part);
+  const runtime::EventHandle begin = events_.take(), end = events_.take();
+  order(Stream::compute, Stream::copy);
+  runtime::record(begin, native(Stream::copy));
+  for (std::uint64_t first = 0; first < bytes; first += part) {
+    const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(part, bytes - first));
+    runtime::copy(target, staging_, count, native(Stream::copy));
+  }
+  runtime::record(end, native(Stream::copy));
+  order(Stream::copy, Stream::compute);
+  append_transfer(begin, end, bytes);
+}
+
+Event CudaDevice::do_record(Stream stream) {
+  const runtime::EventHandle event = runtime::make_event();
+  runtime::record(event, native(stream));
+  return {0, std::shared_ptr<void>(event, runtime::release_event)};
+}
+
+void CudaDevice::do_wait(Stream stream, const Event& event) {
+  if (event.native != nullptr) runtime::wait(native(stream), event.native.get());
+}
+
+void CudaDevice::set_anchor() {
+  runtime::record(anchor_, native(Stream::compute));
+  runtime::synchronize(native(Stream::compute));
+  anchor_seconds_ = wall_seconds();
+}
+
+void CudaDevice::read_times() {
+  for (const Untimed& one : untimed_) {
+    const double begin = anchor_seconds_ + runtime::seconds_between(anchor_, one.begin);
+    const double end = begin + runtime::seconds_between(one.begin, one.end);
+    if (one.span < spans().size()) spans().set_times(one.span, begin, end);
+    events_.give(one.begin);
+    events_.give(one.end);
+  }
+  untimed_.clear();
+}
+
+void CudaDevice::do_synchronize() {
+  for (const runtime::StreamHandle stream : streams_) runtime::synchronize(stream);
+  read_times();
+  set_anchor();
+}
+
+double CudaDevice::do_now() {
+  runtime::synchronize(native(Stream::compute));
+  return wall_seconds();
+}
+
+namespace {
+
+const Register<DeviceTag> registered{{
+    "cuda",
+    "real numerics on NVIDIA GPUs, wall clock from CUDA events",
+    "Strobe design: numerics cuda, clock wall",
+    {},
+    {[](const DeviceRequest& request) -> std::unique_ptr<Device> { return std::make_unique<CudaDevice>(request); }},
+    {},
+}};
+
+}  // namespace
+}  // namespace strobe::cuda

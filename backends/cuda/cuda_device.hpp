@@ -1,0 +1,71 @@
+// Device `cuda`: real numerics on an NVIDIA GPU, wall clock. Work is given to the GPU's streams and goes on while the
+// host goes on; the times of spans are read from events when the rank synchronises, so no operation waits to be timed.
+#pragma once
+
+#include <array>
+
+#include "backends/cuda/stream_pool.hpp"
+#include "backends/device.hpp"
+
+namespace strobe::cuda {
+
+/// One rank on one GPU: GPU `rank` modulo the GPUs that the process sees. Several ranks may share one.
+class CudaDevice final : public Device {
+ public:
+  /// Throws Unavailable when no GPU is there or the program holds no code for it.
+  explicit CudaDevice(const DeviceRequest& request);
+  ~CudaDevice() override;
+
+  bool has_own_memory() const override { return true; }
+  bool wants_transpose() const override { return true; }
+  void copy_values(void* to, const void* from, std::size_t bytes) override;
+  void sum_values(ElementType type, const std::vector<const std::byte*>& addends, std::byte* sum,
+                  std::int64_t elements) override;
+
+  runtime::StreamHandle native(Stream stream) const { return streams_[static_cast<std::size_t>(stream)]; }
+
+ private:
+  /// A span whose times the GPU has yet to say: its number among the device's spans, and its events.
+  struct Untimed {
+    std::size_t span = 0;
+    runtime::EventHandle begin = nullptr, end = nullptr;
+  };
+
+  std::byte* do_allocate(std::size_t bytes) override;
+  std::uint64_t do_account(std::uint64_t bytes) const override;
+  void (*do_deleter() const)(std::byte*) override { return pool_release; }
+  double do_begin(Stream stream, std::string_view name) override;
+  double do_end(Stream stream, std::string_view name, const Work& work, double begin) override;
+  void do_transfer(std::uint64_t) override {}  // do_copy leaves the span
+  void do_transfer_again(std::uint64_t bytes) override;
+  void do_copy(void* to, const void* from, std::size_t bytes) override;
+  Event do_record(Stream stream) override;
+  void do_wait(Stream stream, const Event& event) override;
+  void do_synchronize() override;
+  double do_now() override;
+
+  std::byte* scratch(std::size_t bytes);
+  /// Moves bytes by way of pinned memory, half of it on its way while the other half is filled or emptied.
+  void copy_staged(void* to, const void* from, std::size_t bytes, bool to_device);
+  void append_transfer(runtime::EventHandle begin, runtime::EventHandle end, std::uint64_t bytes);
+  void order(Stream first, Stream then);
+  /// Reads the times of all spans whose streams are idle now; every stream is.
+  void read_times();
+  void set_anchor();
+
+  static constexpr std::size_t staging_bytes = std::size_t{8} << 20;
+
+  int ordinal_ = 0;
+  RankStreams streams_{};
+  EventPool events_;
+  runtime::EventHandle begin_ = nullptr;  // of the operation that is being given to the device
+  runtime::EventHandle anchor_ = nullptr;
+  double anchor_seconds_ = 0;  // wall clock at the anchor event
+  std::vector<Untimed> untimed_;
+  std::byte* staging_ = nullptr;
+  std::array<runtime::EventHandle, 2> staged_{};
+  std::byte* scratch_ = nullptr;
+  std::size_t scratch_bytes_ = 0;
+};
+
+}  // namespace strobe::cuda

@@ -1,0 +1,138 @@
+// The words of CUDA C++ that kernels use, carried out on the host. Threads of a block are coroutines that run until
+// they reach a barrier or a warp primitive; blocks run one after the other. It is a judge of results, not of speed, and
+// stricter than a GPU in four ways: a barrier that a finished thread never reaches is an error, memory starts as NaN,
+// thread order can be reversed (what depends on it changes its bits), and the address sanitizer sees every access.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+
+#define __global__
+#define __device__
+#define __host__
+#define __shared__ static thread_local
+#define __forceinline__ inline
+#define __launch_bounds__(...)
+
+namespace strobe::cuda::emulated {
+
+struct Index3 {
+  unsigned x = 0, y = 0, z = 0;
+};
+
+/// Where the running thread is.
+struct Place {
+  Index3 thread, block, threads, blocks;
+};
+extern thread_local Place place;
+
+/// In which order a block's threads run between barriers. Per calling thread.
+enum class Order { forward, backward };
+void set_order(Order order);
+
+/// Runs every block of the grid to its end. Throws Error when threads wait for each other in vain.
+void run_grid(void* stream, std::int64_t blocks, int threads, std::size_t shared_bytes,
+              const std::function<void()>& kernel);
+
+std::byte* shared_memory();
+void block_barrier();
+/// Waits for the lanes in `mask` of the running thread's warp.
+void warp_barrier(unsigned mask);
+/// Publishes `bytes` (at most 16) of this lane and gets those of lane `source`; all lanes in `mask` take part. A lane
+/// outside [0, 31] gives its own.
+void warp_exchange(unsigned mask, const void* own, void* other, std::size_t bytes, int source);
+
+template <class T>
+T exchanged(unsigned mask, T value, int source) {
+  T result{};
+  warp_exchange(mask, &value, &result, sizeof(T), source);
+  return result;
+}
+inline int own_lane() { return static_cast<int>(place.thread.x % 32); }
+
+}  // namespace strobe::cuda::emulated
+
+#define threadIdx (::strobe::cuda::emulated::place.thread)
+#define blockIdx (::strobe::cuda::emulated::place.block)
+#define blockDim (::strobe::cuda::emulated::place.threads)
+#define gridDim (::strobe::cuda::emulated::place.blocks)
+
+inline void __syncthreads() { strobe::cuda::emulated::block_barrier(); }
+inline void __syncwarp(unsigned mask = 0xffffffffu) { strobe::cuda::emulated::warp_barrier(mask); }
+template <class T>
+T __shfl_sync(unsigned mask, T value, int source, int width = 32) {
+  const int lane = strobe::cuda::emulated::own_lane(), first = lane / width * width;
+  return strobe::cuda::emulated::exchanged(mask, value, first + source % width);
+}
+template <class T>
+T __shfl_xor_sync(unsigned mask, T value, int bits) {
+  return strobe::cuda::emulated::exchanged(mask, value, strobe::cuda::emulated::own_lane() ^ bits);
+}
+template <class T>
+T __shfl_down_sync(unsigned mask, T value, int distance, int width = 32) {
+  const int lane = strobe::cuda::emulated::own_lane();
+  const bool inside = lane % width + distance < width;
+  return strobe::cuda::emulated::exchanged(mask, value, inside ? lane + distance : lane);
+}
+template <class T>
+T __shfl_up_sync(unsigned mask, T value, int distance, int width = 32) {
+  const int lane = strobe::cuda::emulated::own_lane();
+  return strobe::cuda::emulated::exchanged(mask, value, lane % width >= distance ? lane - distance : lane);
+}
+inline unsigned __ballot_sync(unsigned mask, bool vote) {
+  unsigned votes = 0;
+  for (int lane = 0; lane < 32; ++lane) {
+    const unsigned one = strobe::cuda::emulated::exchanged(mask, vote ? 1u : 0u, lane);
+    if ((mask >> lane & 1u) != 0) votes |= one << lane;
+  }
+  return votes;
+}
+
+// Threads run one at a time, so plain reads and writes are atomic.
+template <class T>
+T atomicAdd(T* to, T value) {
+  const T before = *to;
+  *to = before + value;
+  return before;
+}
+template <class T>
+T atomicMin(T* to, T value) {
+  const T before = *to;
+  *to = std::min(before, value);
+  return before;
+}
+template <class T>
+T atomicMax(T* to, T value) {
+  const T before = *to;
+  *to = std::max(before, value);
+  return before;
+}
+template <class T>
+T atomicExch(T* to, T value) {
+  const T before = *to;
+  *to = value;
+  return before;
+}
+template <class T>
+T __ldg(const T* from) {
+  return *from;
+}
+using std::max;
+using std::min;
+
+struct alignas(8) float2 {
+  float x, y;
+};
+struct alignas(16) float4 {
+  float x, y, z, w;
+};
+struct alignas(16) double2 {
+  double x, y;
+};
+inline float2 make_float2(float x, float y) { return {x, y}; }
+inline float4 make_float4(float x, float y, float z, float w) { return {x, y, z, w}; }
+inline double2 make_double2(double x, double y) { return {x, y}; }

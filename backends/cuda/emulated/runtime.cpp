@@ -1,0 +1,64 @@
+// The runtime of the emulation: device memory of its own (device_memory.hpp), and everything done at once,
+// so streams and events are always complete.
+#include "backends/cuda/runtime.hpp"
+
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+
+#include "backends/cuda/emulated/device_memory.hpp"
+#include "backends/cuda/emulated/language.hpp"
+
+namespace strobe::cuda::runtime {
+namespace {
+
+struct HostEvent {
+  std::chrono::steady_clock::time_point time = std::chrono::steady_clock::now();
+};
+
+std::byte* aligned(std::size_t bytes) {
+  constexpr std::size_t alignment = 256;  // CUDA's own
+  return static_cast<std::byte*>(std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment));
+}
+
+}  // namespace
+
+int device_count(std::string&) { return 1; }
+Properties properties(int) { return {"emulated on the host", 9, 0, 1, 0}; }
+void select(int) {}
+void set_thread_order(int threads) {
+  emulated::set_order(threads % 2 == 0 ? emulated::Order::backward : emulated::Order::forward);
+}
+
+StreamHandle make_stream() { return nullptr; }
+void release_stream(StreamHandle) {}
+void synchronize(StreamHandle) {}
+EventHandle make_event() { return new HostEvent; }
+void release_event(EventHandle event) { delete static_cast<HostEvent*>(event); }
+void record(EventHandle event, StreamHandle) { *static_cast<HostEvent*>(event) = HostEvent(); }
+void wait(StreamHandle, EventHandle) {}
+bool complete(EventHandle) { return true; }
+void synchronize_event(EventHandle) {}
+double seconds_between(EventHandle first, EventHandle second) {
+  return std::chrono::duration<double>(static_cast<HostEvent*>(second)->time - static_cast<HostEvent*>(first)->time)
+      .count();
+}
+
+std::byte* allocate(std::size_t bytes, StreamHandle) { return emulated::allocate_device(bytes); }
+void release(std::byte* memory, StreamHandle) noexcept { emulated::release_device(memory); }
+bool is_device_memory(const void* address) { return emulated::is_device(address); }
+std::byte* allocate_pinned(std::size_t bytes) { return aligned(bytes); }
+void release_pinned(std::byte* memory) noexcept { std::free(memory); }
+void copy(void* to, const void* from, std::size_t bytes, StreamHandle) {
+  const emulated::DeviceAccess access;
+  std::memcpy(to, from, bytes);
+}
+void fill_bytes(void* to, int value, std::size_t bytes, StreamHandle) {
+  const emulated::DeviceAccess access;
+  std::memset(to, value, bytes);
+}
+void check_last(const char*) {}
+void push_range(std::string_view) {}
+void pop_range() {}
+
+}  // namespace strobe::cuda::runtime

@@ -1,0 +1,99 @@
+// What kernels are written in: CUDA C++ where nvcc compiles them; elsewhere the same words carried out on the host, one
+// block after another (emulated/), so that the source of every kernel is judged on machines without a GPU.
+#pragma once
+
+#if defined(__CUDACC__)
+#include <cuda_runtime.h>
+#else
+#include "backends/cuda/emulated/language.hpp"
+#endif
+
+#include <cstdint>
+
+#include "backends/cuda/runtime.hpp"
+#include "backends/kernel.hpp"
+
+namespace strobe::cuda {
+
+inline constexpr int warp_lanes = 32;
+
+/// Shared memory whose size the launch gives.
+template <class T>
+__device__ T* dynamic_shared() {
+#if defined(__CUDACC__)
+  extern __shared__ __align__(16) unsigned char memory[];
+  return reinterpret_cast<T*>(memory);
+#else
+  return reinterpret_cast<T*>(emulated::shared_memory());
+#endif
+}
+
+/// Gives the kernel to the context's stream: `blocks` blocks of `threads` threads with `shared_bytes` of dynamic shared
+/// memory. Does nothing for no blocks. Throws Unavailable when the program was not built for this GPU, SystemError
+/// else.
+template <class... Parameters, class... Arguments>
+void launch(const KernelContext& context, std::int64_t blocks, int threads, std::size_t shared_bytes,
+            void (*kernel)(Parameters...), Arguments... arguments) {
+  if (blocks <= 0) return;
+#if defined(__CUDACC__)
+  kernel<<<static_cast<unsigned>(blocks), static_cast<unsigned>(threads), shared_bytes,
+           static_cast<cudaStream_t>(context.native_stream)>>>(arguments...);
+  runtime::check_last("kernel");
+#else
+  emulated::run_grid(context.native_stream, blocks, threads, shared_bytes, [&] { kernel(arguments...); });
+#endif
+}
+
+/// The calling thread's number in the grid, and how many there are: `for (i = grid_thread(); i < n; i +=
+/// grid_threads())`.
+__device__ inline std::int64_t grid_thread() {
+  return static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+}
+__device__ inline std::int64_t grid_threads() { return static_cast<std::int64_t>(gridDim.x) * blockDim.x; }
+__device__ inline int lane() { return static_cast<int>(threadIdx.x) % warp_lanes; }
+__device__ inline int warp() { return static_cast<int>(threadIdx.x) / warp_lanes; }
+
+/// Blocks of `threads` threads for `n` elements, one thread an element up to a bound beyond which threads take turns.
+inline std::int64_t blocks_for(std::int64_t n, int threads) {
+  constexpr std::int64_t most = 1 << 20;
+  const std::int64_t wanted = (n + threads - 1) / threads;
+  return wanted < most ? wanted : most;
+}
+
+/// Sum over the warp's lanes, the same bits on every lane: always added as a tree over lane distance 16, 8, 4, 2, 1.
+/// Every lane of the warp must call it.
+template <class T>
+__device__ T warp_sum(T value) {
+  for (int distance = warp_lanes / 2; distance > 0; distance /= 2) {
+    value += __shfl_xor_sync(0xffffffffu, value, distance);
+  }
+  return value;
+}
+
+/// Sum over the block's threads in a fixed order, valid in every thread; `scratch` holds 32 values of shared memory and
+/// may be used again after the call. blockDim.x is a multiple of 32. Every thread of the block must call it.
+template <class T>
+__device__ T block_sum(T value, T* scratch) {
+  const int warps = static_cast<int>(blockDim.x) / warp_lanes;
+  value = warp_sum(value);
+  if (lane() == 0) scratch[warp()] = value;
+  __syncthreads();
+  T sum = 0;
+  for (int w = 0; w < warps; ++w) sum += scratch[w];
+  __syncthreads();
+  return sum;
+}
+
+/// Calls body(T{}) with T = float or double after `type`. Throws Error for any other type.
+template <class Body>
+void with_element(ElementType type, Body&& body) {
+  if (type == ElementType::f32) {
+    body(float{});
+  } else if (type == ElementType::f64) {
+    body(double{});
+  } else {
+    throw Error("this operation works on floating-point tensors only");
+  }
+}
+
+}  // namespace strobe::cuda

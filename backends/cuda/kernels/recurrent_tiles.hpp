@@ -1,0 +1,214 @@
+// What the fast recurrences share. Hidden widths are known at compile time; `lanes` threads of a warp have one vertex,
+// each with every lanes-th unit, so that a thread's state stays in registers. The weights of a unit's gates lie side by
+// side in shared memory, and rows go between global and shared memory a warp at a time, element by element in storage
+// order, so that every transfer is contiguous whatever the width.
+#pragma once
+
+#include <cmath>
+
+#include "backends/cuda/kernels/partial_sums.hpp"
+#include "backends/operations_recurrent.hpp"
+
+namespace strobe::cuda {
+
+inline constexpr std::size_t most_shared_bytes = 48 * 1024;
+
+/// How a warp shares out hidden states of H values.
+template <int H>
+struct HiddenLanes {
+  static constexpr int lanes = H <= 8 ? 1 : H / 4;  // per vertex
+  static constexpr int units = H / lanes;           // per lane: part, part + lanes, ...
+  static constexpr int vertices = warp_lanes / lanes;
+  static constexpr int row = H | 1;                   // of staged states; odd: no bank conflicts between vertices
+  static constexpr int weight_row = H + (lanes > 1);  // lanes that read rows of their own meet in no bank
+  static constexpr int gradient_row = H + 1;
+};
+
+/// One value for each gate of a unit.
+template <class T>
+struct alignas(16) Gates {
+  T of[4];
+
+  __device__ void clear() {
+    for (T& value : of) value = T{0};
+  }
+  __device__ void add(T factor, const Gates& weights) {
+    for (int g = 0; g < 4; ++g) of[g] += factor * weights.of[g];
+  }
+  __device__ T dot(const Gates& weights) const {
+    return (of[0] * weights.of[0] + of[1] * weights.of[1]) + (of[2] * weights.of[2] + of[3] * weights.of[3]);
+  }
+};
+
+template <class T>
+__device__ T squash(T value) {
+  return T{1} / (T{1} + std::exp(-value));
+}
+/// tanh by one exponential; its absolute error is that of the numbers around 1.
+template <class T>
+__device__ T squash_both(T value) {
+  return T{2} * squash(T{2} * value) - T{1};
+}
+
+/// A lane's walk over the elements of rows of `columns` values that a warp copies: element lane, lane + 32, ....
+struct RowWalk {
+  int columns, row, column, rows_on, columns_on;
+
+  __device__ explicit RowWalk(int width)
+      : columns(width),
+        row(lane() / width),
+        column(lane() % width),
+        rows_on(warp_lanes / width),
+        columns_on(warp_lanes % width) {}
+
+  /// Calls body(element, row, column) for this lane's elements of `rows` rows.
+  template <class Body>
+  __device__ void over(int rows, const Body& body) const {
+    int r = row, c = column;
+    for (int i = lane(); i < rows * columns; i += warp_lanes) {
+      body(i, r, c);
+      r += rows_on;
+      c += columns_on;
+      if (c >= columns) {
+        c -= columns;
+        ++r;
+      }
+    }
+  }
+};
+
+/// Copies `rows` rows of `walk.columns` values from global memory to rows `stride` apart.
+template <class T>
+__device__ void stage_rows(const RowWalk& walk, const T* from, int rows, T* to, int stride) {
+  walk.over(rows, [&](int i, int r, int c) { to[r * stride + c] = from[i]; });
+}
+
+/// Copies (or adds) rows `stride` apart to global memory.
+template <class T>
+__device__ void put_rows(const RowWalk& walk, const T* from, int stride, int rows, T* to, bool add) {
+  walk.over(rows, [&](int i, int r, int c) { to[i] = add ? to[i] + from[r * stride + c] : from[r * stride + c]; });
+}
+
+/// A thread's sums of weight gradients: item (k, u) is row k of the inputs times the gates of unit u. When a block has
+/// more threads than items, `groups` of threads share the tile's vertices; else a thread has up to Q items.
+template <class T, int H, int Q>
+struct WeightSums {
+  Gates<T> sums[Q];
+  int items, groups, group, first;
+
+  __device__ WeightSums(int item_count, int group_count)
+      : items(item_count),
+        groups(group_count),
+        group(groups > 1 ? static_cast<int>(threadIdx.x) / items : 0),
+        first(groups > 1 ? static_cast<int>(threadIdx.x) % items : static_cast<int>(threadIdx.x)) {
+    if (group >= groups) first = items;  // a thread left over
+  }
+  __device__ void clear() {
+    for (Gates<T>& sum : sums) sum.clear();
+  }
+  /// Adds the terms of `count` vertices: in(v, k, g) times gradients[v * gradient_row + u].
+  template <class In>
+  __device__ void add(const Gates<T>* gradients, int count, const In& in) {
+#pragma unroll
+    for (int q = 0; q < Q; ++q) {
+      const int item = first + q * static_cast<int>(blockDim.x);
+      if (item >= items || (q > 0 && groups > 1)) continue;
+      const int k = item / H, u = item % H;
+      Gates<T> sum;
+      sum.clear();
+      for (int v = group; v < count; v += groups) {
+        const Gates<T> d = gradients[v * HiddenLanes<H>::gradient_row + u];
+        for (int g = 0; g < 4; ++g) sum.of[g] += in(v, k, g) * d.of[g];
+      }
+      for (int g = 0; g < 4; ++g) sums[q].of[g] += sum.of[g];
+    }
+  }
+  /// Stores or adds the sums to this thread's row of parts; place(k, u, g) is where, or negative.
+  template <class Place>
+  __device__ void flush(double* parts, std::int64_t stride, bool store, const Place& place) {
+    double* const own = parts + (static_cast<std::int64_t>(blockIdx.x) * groups + group) * stride;
+#pragma unroll
+    for (int q = 0; q < Q; ++q) {
+      const int item = first + q * static_cast<int>(blockDim.x);
+      if (item >= items || (q > 0 && groups > 1)) continue;
+      for (int g = 0; g < 4; ++g) {
+        const int at = place(item / H, item % H, g);
+        if (at >= 0) own[at] = (store ? 0.0 : own[at]) + static_cast<double>(sums[q].of[g]);
+      }
+    }
+    clear();
+  }
+};
+
+inline constexpr int most_groups = 4;
+
+/// Groups of threads that share a tile's vertices.
+inline int groups_of(int items, int threads) {
+  const int groups = threads / items;
+  return groups < 1 ? 1 : groups > most_groups ? most_groups : groups;
+}
+
+/// Items a thread can hold.
+template <int H>
+inline constexpr int most_items = H <= 8    ? 4
+                                  : H == 16 ? 6
+                                            : 17;
+
+/// Weights of an LSTM (`op` with w_x, w_h, bias and inputs) in shared memory: a row for each of x, h and the bias.
+template <int H, class Op, class T>
+__device__ void bring_lstm_weights(const Op& op, Gates<T>* weights) {
+  const int rows = op.inputs + H + 1;
+  for (int i = static_cast<int>(threadIdx.x); i < rows * H; i += static_cast<int>(blockDim.x)) {
+    const int k = i / H, u = i % H;
+    const T* from = k < op.inputs ? op.w_x + k * 4 * H : k < op.inputs + H ? op.w_h + (k - op.inputs) * 4 * H : op.bias;
+    for (int g = 0; g < 4; ++g) weights[k * HiddenLanes<H>::weight_row + u].of[g] = from[g * H + u];
+  }
+}
+
+/// Where row k of x, h and the bias lies in gate g's weights of a GRU, among w_x [3 F, H], w_h [3 H, H] and bias [3,
+/// H].
+template <int H>
+__device__ int gru_row(int inputs, int k, int g) {
+  return k < inputs ? g * inputs + k : k < inputs + H ? 3 * inputs + g * H + k - inputs : 3 * (inputs + H) + g;
+}
+
+/// Weights of a GRU; the fourth value of a unit is 0.
+template <int H, class Op, class T>
+__device__ void bring_gru_weights(const Op& op, Gates<T>* weights) {
+  const int rows = op.inputs + H + 1;
+  for (int i = static_cast<int>(threadIdx.x); i < rows * H; i += static_cast<int>(blockDim.x)) {
+    const int k = i / H, u = i % H;
+    Gates<T>& unit = weights[k * HiddenLanes<H>::weight_row + u];
+    for (int g = 0; g < 3; ++g) {
+      const T* from = k < op.inputs       ? op.w_x + (g * op.inputs + k) * H
+                      : k < op.inputs + H ? op.w_h + (g * H + k - op.inputs) * H
+                                          : op.bias + g * H;
+      unit.of[g] = from[u];
+    }
+    unit.of[3] = T{0};
+  }
+}
+
+/// Calls body(integral_constant<H>) for the hidden width; returns false, without a call, for a width that is not
+/// compiled in.
+template <class Body>
+bool with_hidden(std::int64_t hidden, const Body& body) {
+  switch (hidden) {
+    case 2:
+      return body(std::integral_constant<int, 2>{});
+    case 4:
+      return body(std::integral_constant<int, 4>{});
+    case 6:
+      return body(std::integral_constant<int, 6>{});
+    case 8:
+      return body(std::integral_constant<int, 8>{});
+    case 16:
+      return body(std::integral_constant<int, 16>{});
+    case 32:
+      return body(std::integral_constant<int, 32>{});
+    default:
+      return false;
+  }
+}
+
+}  // namespace strobe::cuda

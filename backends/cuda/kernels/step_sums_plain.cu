@@ -1,0 +1,69 @@
+// Plain sums over the rows of each step, and their gradient. Steps are cut into parts; one thread walks the rows of one
+// feature of one part and sums in double, a second launch adds a step's parts in order. The number of parts depends on
+// shapes only. Cost: x read once (dx written once); two launches, one for the gradient.
+#include "backends/cuda/kernels/step_statistics.hpp"
+
+namespace strobe::cuda {
+namespace {
+
+constexpr int threads = 256;
+constexpr std::int64_t rows_per_part = 64;
+
+/// parts [steps, parts, F].
+template <class T>
+__global__ void sum_parts(StepSumsValues<T> s, StepParts steps, double* parts) {
+  for (std::int64_t i = grid_thread(); i < steps.steps * steps.parts * s.width; i += grid_threads()) {
+    const std::int64_t part = i / s.width, f = i % s.width, t = part / steps.parts;
+    const double mean = s.totals == nullptr ? 0.0 : static_cast<double>(s.totals[t * s.width + f]) / s.vertices;
+    const std::int64_t end = steps.end(t, part % steps.parts);
+    double sum = 0;
+    for (std::int64_t r = steps.begin(t, part % steps.parts); r < end; ++r) {
+      const double value = static_cast<double>(s.x[r * s.width + f]) - mean;
+      sum += s.totals == nullptr ? value : value * value;
+    }
+    parts[i] = sum;
+  }
+}
+
+template <class T>
+__global__ void sums_gradient(StepSumsGradient<T> s, StepParts steps) {
+  for (std::int64_t i = grid_thread(); i < steps.steps * steps.parts * s.width; i += grid_threads()) {
+    const std::int64_t part = i / s.width, f = i % s.width, t = part / steps.parts, cell = t * s.width + f;
+    const std::int64_t end = steps.end(t, part % steps.parts);
+    const T mean = s.totals == nullptr ? T{0} : static_cast<T>(static_cast<double>(s.totals[cell]) / s.vertices);
+    for (std::int64_t r = steps.begin(t, part % steps.parts); r < end; ++r) {
+      const std::int64_t at = r * s.width + f;
+      const T slope = s.totals == nullptr ? T{1} : T{2} * (s.x[at] - mean);
+      s.dx[at] = (s.accumulate ? s.dx[at] : T{0}) + slope * s.dsums[cell];
+    }
+  }
+}
+
+void run_sums(const StepSums& op, KernelContext& context) {
+  const std::int64_t width = op.x.columns();
+  const StepParts steps = step_parts(op.step_rows, op.x.rows(), rows_per_part, width);
+  if (steps.steps == 0 || width == 0) return;
+  double* const parts = part_sums_memory(context, steps.steps * steps.parts, width);
+  with_element(op.x.type(), [&](auto zero) {
+    using T = decltype(zero);
+    const StepSumsValues<T> s = step_sums_of<T>(op);
+    launch(context, blocks_for(steps.steps * steps.parts * width, threads), threads, 0, sum_parts<T>, s, steps, parts);
+    launch_add_sum_parts(context, s, steps, parts);
+  });
+}
+
+void run_sums_backward(const StepSumsBackward& op, KernelContext& context) {
+  const std::int64_t width = op.dx.columns();
+  const StepParts steps = step_parts(op.step_rows, op.dx.rows(), rows_per_part, width);
+  with_element(op.dx.type(), [&](auto zero) {
+    using T = decltype(zero);
+    launch(context, blocks_for(steps.steps * steps.parts * width, threads), threads, 0, sums_gradient<T>,
+           step_sums_gradient_of<T>(op), steps);
+  });
+}
+
+const RegisterKernel<StepSums> plain{Numerics::cuda, {"plain", 0, nullptr, run_sums}};
+const RegisterKernel<StepSumsBackward> backward_plain{Numerics::cuda, {"plain", 0, nullptr, run_sums_backward}};
+
+}  // namespace
+}  // namespace strobe::cuda

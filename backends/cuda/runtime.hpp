@@ -1,0 +1,68 @@
+// The part of the CUDA runtime that the device uses, behind functions that the emulation (emulated/runtime.cpp)
+// provides as well. Handles are CUDA's own. All throw what `translate` in runtime.cpp makes of CUDA's answer:
+// OutOfMemory is left to the caller (null), a program built for other GPUs and a missing driver are Unavailable, all
+// else SystemError.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace strobe::cuda::runtime {
+
+using StreamHandle = void*;
+using EventHandle = void*;
+
+/// GPUs that this process sees; 0 with the reason in `reason`.
+int device_count(std::string& reason);
+
+struct Properties {
+  std::string name;
+  int major = 0, minor = 0;  // compute capability
+  int multiprocessors = 0;
+  std::uint64_t memory_bytes = 0;
+};
+Properties properties(int ordinal);
+
+/// Makes `ordinal` the calling thread's GPU.
+void select(int ordinal);
+/// Throws Unavailable when the program holds no code for the calling thread's GPU.
+void check_architecture();
+
+/// Emulation only: reversed for an even number, so that tests of several thread counts find what depends on the order.
+void set_thread_order(int threads);
+
+StreamHandle make_stream();
+void release_stream(StreamHandle stream);
+void synchronize(StreamHandle stream);
+/// Events keep times. Waiting for an event that was never recorded is no wait.
+EventHandle make_event();
+void release_event(EventHandle event);
+void record(EventHandle event, StreamHandle stream);
+void wait(StreamHandle stream, EventHandle event);
+bool complete(EventHandle event);
+void synchronize_event(EventHandle event);
+/// Between two events that are complete.
+double seconds_between(EventHandle first, EventHandle second);
+
+/// Device memory in the order of the stream, from the GPU's pool; null when there is none left.
+std::byte* allocate(std::size_t bytes, StreamHandle stream);
+void release(std::byte* memory, StreamHandle stream) noexcept;
+/// Host memory that the GPU reads and writes by itself. Throws SystemError when there is none.
+std::byte* allocate_pinned(std::size_t bytes);
+void release_pinned(std::byte* memory) noexcept;
+
+bool is_device_memory(const void* address);
+/// Asynchronous copies; which side is the device is known from the addresses.
+void copy(void* to, const void* from, std::size_t bytes, StreamHandle stream);
+void fill_bytes(void* to, int value, std::size_t bytes, StreamHandle stream);
+
+/// Throws what a launch on this thread failed with.
+void check_last(const char* what);
+
+/// A range in a profiler's timeline (NVTX), nested per thread.
+void push_range(std::string_view name);
+void pop_range();
+
+}  // namespace strobe::cuda::runtime

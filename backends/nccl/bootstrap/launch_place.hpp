@@ -1,0 +1,33 @@
+// Where this process stands among the processes that a launcher started, read from the launcher's environment.
+#pragma once
+
+#include <functional>
+#include <string>
+
+namespace strobe::nccl {
+
+/// The value of an environment variable, or null. Tests pass tables of their own.
+using Environment = std::function<const char*(const char*)>;
+Environment process_environment();
+
+/// `launcher` is "" when nobody launched this process: its ranks are then threads. How ranks of several processes meet:
+/// at `address`:`port`, where rank 0 listens, or else in files whose names begin with `id_file`, under `run_key`.
+struct LaunchPlace {
+  std::string launcher;
+  int rank = 0;
+  int size = 1;
+  std::string address;
+  int port = 0;
+  std::string id_file;
+  std::string run_key;  // tells this run's messages from those of others; never empty when size > 1
+
+  bool launched() const { return !launcher.empty(); }
+};
+
+/// torchrun's RANK and WORLD_SIZE, Open MPI's OMPI_COMM_WORLD_RANK and _SIZE, or Slurm's SLURM_PROCID and SLURM_NTASKS
+/// (of a task that srun started). STROBE_NCCL_ID_FILE chooses files; otherwise MASTER_ADDR and MASTER_PORT are used,
+/// one port higher under torchrun, whose own store listens there; STROBE_NCCL_PORT overrides the port. Throws
+/// InvalidRequest that names the variable which is missing, malformed, or at odds with another launcher's.
+LaunchPlace launch_place(const Environment& environment);
+
+}  // namespace strobe::nccl

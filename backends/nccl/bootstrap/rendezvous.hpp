@@ -1,0 +1,51 @@
+// Where the ranks of several processes exchange a few bytes: NCCL's unique id before a launch, how each rank ended
+// after it, and word of a failure in between. Knows nothing of NCCL or CUDA.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "backends/nccl/bootstrap/launch_place.hpp"
+
+namespace strobe::nccl {
+
+/// What each rank brought, by rank; nothing for a rank that did not come.
+using Brought = std::vector<std::optional<std::string>>;
+
+/// One rank's end. All ranks call `gather` the same number of times. Not thread-safe.
+class Rendezvous {
+ public:
+  Rendezvous(int rank, int size) : rank_(rank), size_(size) {}
+  virtual ~Rendezvous() = default;
+  Rendezvous(const Rendezvous&) = delete;
+  Rendezvous& operator=(const Rendezvous&) = delete;
+
+  int rank() const { return rank_; }
+  int size() const { return size_; }
+
+  /// Every rank brings `own` and gets what all brought. Ranks that have not come after `seconds`, or are gone, are
+  /// missing; once a rank has raised the alarm, those that are late by more than `alarm_seconds` are as well. Throws
+  /// Interrupted on a stop signal, SystemError when it cannot even ask (rank 0 is gone).
+  virtual Brought gather(const std::string& own, double seconds) = 0;
+
+  /// Tells the others that this rank gave up; they learn it from `alarmed`. Never waits, never throws.
+  virtual void alarm() noexcept = 0;
+  /// Why this rank should give up: a rank raised the alarm, or is gone. "" when all is well. Cheap when asked often.
+  virtual std::string alarmed() = 0;
+
+  static constexpr double alarm_seconds = 10;
+
+ private:
+  int rank_, size_;
+};
+
+/// Meets the other ranks as `place` says: by TCP with rank 0 listening, or by files. Throws Unavailable when rank 0's
+/// port is in use, SystemError naming the ranks that did not come within `seconds`, Interrupted on a stop signal.
+std::unique_ptr<Rendezvous> meet(const LaunchPlace& place, double seconds);
+std::unique_ptr<Rendezvous> meet_by_tcp(const LaunchPlace& place, double seconds);
+std::unique_ptr<Rendezvous> meet_by_files(const LaunchPlace& place);
+
+}  // namespace strobe::nccl

@@ -1,0 +1,54 @@
+// The part of NCCL that the communicator uses, behind functions that the emulation (emulated/calls.cpp) provides as
+// well. Handles are NCCL's own. All throw SystemError with NCCL's words, or PeerFailed when NCCL says that another rank
+// is gone. Calls on a communicator return at once; `in_progress` says when the streams have been given what was asked.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "backends/tensor.hpp"
+
+namespace strobe::nccl::calls {
+
+using Handle = void*;
+using Stream = void*;
+using UniqueId = std::array<char, 128>;
+
+/// GPUs that this process sees; 0 with the reason in `reason`.
+int gpu_count(std::string& reason);
+/// Names the calling thread's GPU among all GPUs of all machines, for a person to read.
+std::string gpu_name();
+
+/// Before the first id of ranks that are threads of one process: NCCL would have GPUs reach into each other's tensors,
+/// which memory of a stream-ordered pool does not allow. What the user has set stays.
+void forbid_direct_access();
+UniqueId make_unique_id();
+/// Starts to join `ranks` ranks, this one with the calling thread's GPU. Complete once not in_progress.
+Handle begin(int ranks, const UniqueId& id, int rank);
+/// Whether NCCL is still working on what it was asked. Throws the error, if any, that arose meanwhile.
+bool in_progress(Handle handle);
+/// Starts to leave in good order, when nothing is under way. Complete once not in_progress; then `destroy`.
+void begin_end(Handle handle);
+void destroy(Handle handle);
+/// Leaves at once and ends what is under way. Never throws.
+void abort(Handle handle) noexcept;
+
+/// What is asked for between the two starts together, at the end.
+void group_begin();
+void group_end();
+void send(Handle handle, const std::byte* from, std::size_t bytes, int to, Stream stream);
+void receive(Handle handle, std::byte* to, std::size_t bytes, int from, Stream stream);
+void broadcast(Handle handle, const std::byte* from, std::byte* to, std::size_t bytes, int root, Stream stream);
+void all_gather(Handle handle, const std::byte* from, std::byte* to, std::size_t bytes, Stream stream);
+/// Sums of `elements` elements; `to` may be `from`.
+void all_reduce(Handle handle, const std::byte* from, std::byte* to, std::size_t elements, ElementType type,
+                Stream stream);
+void reduce(Handle handle, const std::byte* from, std::byte* to, std::size_t elements, ElementType type, int root,
+            Stream stream);
+/// `elements` of each rank's part.
+void reduce_scatter(Handle handle, const std::byte* from, std::byte* to, std::size_t elements, ElementType type,
+                    Stream stream);
+
+}  // namespace strobe::nccl::calls

@@ -1,0 +1,222 @@
+// How the ranks of communicator `nccl` are started: as threads of this process, one GPU each, unless a launcher started
+// one process per rank. Invariants: NCCL is only started when every rank has a GPU of its own; after a launch every
+// process ends alike, with the first cause, as those of communicator mpi do.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <functional>
+#include <limits>
+#include <system_error>
+#include <thread>
+
+#include "backends/failure_report.hpp"
+#include "backends/nccl/nccl_communicator.hpp"
+
+namespace strobe::nccl {
+namespace {
+
+constexpr double least_agreement_seconds = 60;  // ranks may be computing when another one fails
+
+cuda::CudaDevice& as_cuda(Device& device) {
+  auto* const gpu = dynamic_cast<cuda::CudaDevice*>(&device);
+  if (gpu == nullptr) throw InvalidRequest("--comm", "nccl moves the memory of GPUs; it needs --device cuda");
+  return *gpu;
+}
+
+int count_gpus() {
+  std::string reason;
+  const int count = calls::gpu_count(reason);
+  if (count == 0) {
+    throw Unavailable("communicator nccl: " + reason +
+                      "; without a GPU use --device cpu with --comm local or --comm mpi");
+  }
+  return count;
+}
+
+std::unique_ptr<Device> make_device(const LaunchRequest& request, int rank) {
+  DeviceRequest wanted = request.device;
+  wanted.rank = rank;
+  wanted.ranks = request.ranks;
+  return request.make_device(wanted);
+}
+
+void run_thread(const LaunchRequest& request, int rank, const RankProgram& program, const calls::UniqueId& id,
+                Threads& threads) {
+  try {
+    const std::unique_ptr<Device> device = make_device(request, rank);
+    ThreadPeers peers(threads, rank);
+    NcclCommunicator communicator(as_cuda(*device), rank, request, id, peers);
+    try {
+      program(*device, communicator);
+    } catch (const PeerFailed&) {
+      throw;
+    } catch (const std::exception& failure) {
+      // The others must know before this rank's communicator ends, which may take its time.
+      threads.fail(rank, std::current_exception(), false, failure.what());
+      throw;
+    }
+  } catch (const PeerFailed& failure) {
+    threads.fail(rank, std::current_exception(), true, failure.what());
+  } catch (const std::exception& failure) {
+    threads.fail(rank, std::current_exception(), false, failure.what());
+  } catch (...) {
+    threads.fail(rank, std::current_exception(), false, "an exception of unknown type");
+  }
+}
+
+void launch_threads(const LaunchRequest& request, const RankProgram& program) {
+  const int gpus = count_gpus();
+  if (request.ranks > gpus) {
+    throw Unavailable(
+        fmt::format("communicator nccl: {} ranks need {} GPUs, but this process sees {}; NCCL refuses two "
+                    "ranks on one GPU: use --comm local, or --ranks {}",
+                    request.ranks, request.ranks, gpus, gpus));
+  }
+  calls::forbid_direct_access();
+  const calls::UniqueId id = calls::make_unique_id();
+  Threads threads(request.ranks);
+  std::vector<std::thread> ranks;
+  try {
+    for (int rank = 0; rank < request.ranks; ++rank) {
+      ranks.emplace_back(run_thread, std::cref(request), rank, std::cref(program), std::cref(id), std::ref(threads));
+    }
+  } catch (const std::system_error& failure) {
+    const auto cause = std::make_exception_ptr(
+        SystemError(fmt::format("thread for rank {} of {}: {}", ranks.size(), request.ranks, failure.what())));
+    threads.fail(static_cast<int>(ranks.size()), cause, false, failure.what());
+  }
+  for (std::thread& rank : ranks) rank.join();
+  threads.world().rethrow();
+}
+
+/// This process's place, read once: the environment is the launcher's word for the life of the process.
+const LaunchPlace& own_place() {
+  static const LaunchPlace place = launch_place(process_environment());
+  return place;
+}
+
+/// Where the processes meet; kept from launch to launch. Null for a world of one.
+Rendezvous* meeting_point(double seconds) {
+  static const std::unique_ptr<Rendezvous> point = own_place().size == 1 ? nullptr : meet(own_place(), seconds);
+  return point.get();
+}
+
+Brought gather(Rendezvous* point, const std::string& own, double seconds) {
+  return point == nullptr ? Brought{own} : point->gather(own, seconds);
+}
+
+/// What a rank says before NCCL is started: an id of rank 0, then the name of its GPU, which is empty when it has none.
+std::string introduction(int rank, bool well) {
+  std::string text(sizeof(calls::UniqueId), '\0');
+  if (!well) return text;
+  if (rank == 0) {
+    const calls::UniqueId id = calls::make_unique_id();
+    std::memcpy(text.data(), id.data(), id.size());
+  }
+  return text + calls::gpu_name();
+}
+
+/// Throws unless all ranks have come and have a GPU each.
+calls::UniqueId check_introductions(const Brought& all) {
+  std::vector<std::string> gpus;
+  for (std::size_t rank = 0; rank < all.size(); ++rank) {
+    if (!all[rank]) throw PeerFailed(fmt::format("rank {} did not come to the launch", rank));
+    gpus.push_back(all[rank]->substr(sizeof(calls::UniqueId)));
+    if (gpus.back().empty()) throw PeerFailed(fmt::format("rank {} has no device", rank));
+    const auto first = std::find(gpus.begin(), gpus.end() - 1, gpus.back());
+    if (first == gpus.end() - 1) continue;
+    throw Unavailable(
+        fmt::format("communicator nccl: ranks {} and {} have the same {}; NCCL needs a GPU per rank: start "
+                    "through scripts/launch/bind_gpu, or with as many ranks per machine as it has GPUs",
+                    first - gpus.begin(), rank, gpus.back()));
+  }
+  calls::UniqueId id;
+  std::memcpy(id.data(), all[0]->data(), id.size());
+  return id;
+}
+
+/// Runs this process's rank and returns what ended it. Throws when the ranks cannot even talk to each other.
+std::exception_ptr run_process(const LaunchRequest& request, const RankProgram& program, Rendezvous* point,
+                               double seconds) {
+  std::unique_ptr<Device> device;
+  std::exception_ptr failure;
+  try {
+    count_gpus();
+    device = make_device(request, own_place().rank);
+    as_cuda(*device);
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  const Brought all = gather(point, introduction(own_place().rank, failure == nullptr), seconds);
+  if (failure) return failure;
+  try {
+    const calls::UniqueId id = check_introductions(all);
+    ProcessPeers peers(point);
+    NcclCommunicator communicator(as_cuda(*device), own_place().rank, request, id, peers);
+    try {
+      program(*device, communicator);
+    } catch (...) {
+      if (point != nullptr) point->alarm();  // before this rank's communicator ends, which may take its time
+      throw;
+    }
+  } catch (...) {
+    if (point != nullptr) point->alarm();
+    return std::current_exception();
+  }
+  return nullptr;
+}
+
+/// How every rank ended; a rank without word ended somehow.
+std::vector<FailureReport> reports_of(const Brought& all) {
+  std::vector<FailureReport> reports(all.size());
+  for (std::size_t rank = 0; rank < all.size(); ++rank) {
+    if (all[rank] && all[rank]->size() == sizeof(FailureReport)) {
+      std::memcpy(&reports[rank], all[rank]->data(), sizeof(FailureReport));
+    } else {
+      const SystemError lost(
+          fmt::format("rank {} ended without a word; its own output or the launcher's says why", rank));
+      reports[rank] = report_of(std::make_exception_ptr(lost), static_cast<int>(rank));
+    }
+  }
+  return reports;
+}
+
+void launch_process(const LaunchRequest& request, const RankProgram& program) {
+  const LaunchPlace& place = own_place();
+  if (request.ranks != place.size) {
+    throw Unavailable(fmt::format("communicator nccl: {} ranks were asked for, but {} started {}; ask for --ranks {}",
+                                  request.ranks, place.launcher, place.size, place.size));
+  }
+  const double seconds = std::max(least_agreement_seconds, request.timeout_seconds);
+  Rendezvous* const point = meeting_point(seconds);
+  const std::exception_ptr failure = run_process(request, program, point, seconds);
+  FailureReport own;
+  if (failure) own = report_of(failure, place.rank);
+  // A rank that is done may have to wait for the others as long as their program takes, like a joined thread.
+  const double limit = failure ? seconds : std::numeric_limits<double>::infinity();
+  const std::string words(reinterpret_cast<const char*>(&own), sizeof(own));
+  const std::vector<FailureReport> reports = reports_of(gather(point, words, limit));
+  const FailureReport* const cause = first_cause(reports);
+  if (cause == nullptr) return;
+  if (cause->rank == place.rank && failure) std::rethrow_exception(failure);
+  rethrow(*cause);
+}
+
+void launch(const LaunchRequest& request, const RankProgram& program) {
+  if (request.ranks < 1) throw InvalidRequest("--ranks", fmt::format("{} ranks; at least 1 is needed", request.ranks));
+  if (own_place().launched()) return launch_process(request, program);
+  launch_threads(request, program);
+}
+
+const Register<CommunicatorTag> registered{{
+    "nccl",
+    "one GPU per rank; ranks are threads, or processes of torchrun, mpirun or srun",
+    "NVIDIA, NCCL User Guide, 2.14 and newer",
+    {},
+    {launch, [] { return own_place().rank; }, [] { return own_place().launched() ? own_place().size : 0; }},
+    {},
+}};
+
+}  // namespace
+}  // namespace strobe::nccl

@@ -1,0 +1,250 @@
+// Invariants: nothing here waits without a limit; NCCL and CUDA are only polled, between looks at the deadline, at the
+// stop signal and for word of a failure, and a rank that gives up aborts its communicator, so that its streams become
+// idle. The communicate stream waits for the compute stream when a collective is started, and the compute stream for
+// the collective when it has been waited for. A message that is started is given to NCCL when a message is waited for,
+// or with the next collective, all messages in one group: kernels on one stream run one after the other, and a send
+// that waits for its receiver would hold up the receive behind it. Cost: one NCCL group per collective; all_gather_v
+// and reduce_scatter with uneven parts are P broadcasts, or reductions, in one group. Source: NVIDIA, NCCL User Guide,
+// sections "Group Calls", "Fault Tolerance" and "Non-blocking Communicators".
+#include "backends/nccl/nccl_communicator.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace strobe::nccl {
+namespace {
+
+constexpr std::size_t token_bytes = 256;
+constexpr double end_seconds = 20;  // for leaving in good order
+
+const std::byte* rows_of(const Tensor& tensor, const PeerRows& rows) {
+  return tensor.raw() + static_cast<std::size_t>(rows.first) * tensor.row_bytes();
+}
+std::byte* rows_to(const Tensor& tensor, const PeerRows& rows) {
+  return tensor.raw() + static_cast<std::size_t>(rows.first) * tensor.row_bytes();
+}
+std::size_t bytes_of(const Tensor& tensor, const PeerRows& rows) {
+  return static_cast<std::size_t>(rows.count) * tensor.row_bytes();
+}
+
+/// Whether all parts are alike and follow each other, as NCCL's own all-gather wants them.
+bool even(const std::vector<PeerRows>& rows) {
+  for (std::size_t rank = 0; rank < rows.size(); ++rank) {
+    const auto first = static_cast<std::int64_t>(rank) * rows[0].count;
+    if (rows[rank].count != rows[0].count || rows[rank].first != first) return false;
+  }
+  return true;
+}
+
+std::string_view name_of(const Collective& collective) { return collective_names[static_cast<int>(collective.kind)]; }
+
+/// A timeout of NCCL, which does not tell which rank is late.
+class LateSomewhere final : public CollectiveTimeout {
+ public:
+  LateSomewhere(std::string_view what, int rank, double seconds)
+      : CollectiveTimeout(std::string(what), rank, seconds, {}),
+        text_(fmt::format("rank {} waited {:.1f} s in {}; NCCL does not say which rank is late", rank, seconds, what)) {
+  }
+  const char* what() const noexcept override { return text_.c_str(); }
+
+ private:
+  std::string text_;
+};
+
+bool is_message(const Collective& collective) {
+  return collective.kind == CollectiveKind::send || collective.kind == CollectiveKind::receive;
+}
+
+}  // namespace
+
+NcclCommunicator::NcclCommunicator(cuda::CudaDevice& device, int rank, const LaunchRequest& request,
+                                   const calls::UniqueId& id, Peers& peers)
+    : Communicator(device, rank, request.ranks, request.timeout_seconds), gpu_(device), peers_(peers) {
+  token_ = cuda::runtime::allocate(token_bytes, stream());
+  if (token_ == nullptr) throw OutOfMemory(rank, token_bytes, device.live_bytes(), device.memory_limit_bytes());
+  cuda::runtime::fill_bytes(token_, 0, token_bytes, stream());
+  handle_ = calls::begin(size(), id, rank);
+  try {
+    poll("the start of NCCL", [&] { return !calls::in_progress(handle_); });
+  } catch (...) {
+    calls::abort(handle_);
+    cuda::runtime::release(token_, stream());
+    throw;
+  }
+}
+
+NcclCommunicator::~NcclCommunicator() {
+  bool clean = !has_operations_under_way();
+  try {
+    if (clean) {
+      calls::begin_end(handle_);
+      const Patience patience(end_seconds);
+      while (calls::in_progress(handle_)) {
+        peers_.check();
+        if (patience.over()) throw SystemError("nccl: ranks did not end together");
+        patience.pause();
+      }
+      calls::destroy(handle_);
+    }
+  } catch (const std::exception&) {
+    clean = false;  // why the others do not come is theirs to say
+  }
+  if (!clean) calls::abort(handle_);
+  cuda::runtime::release(token_, stream());
+}
+
+template <class Done>
+void NcclCommunicator::poll(std::string_view what, const Done& done) {
+  const Patience patience(timeout_seconds());
+  while (!done()) {
+    peers_.check();
+    if (patience.over()) throw LateSomewhere(what, rank(), timeout_seconds());
+    patience.pause();
+  }
+}
+
+std::shared_ptr<void> NcclCommunicator::do_start(const Collective& collective) {
+  auto posted = std::make_shared<Posted>();
+  posted->started_seconds = device().now();
+  posted->place = peers_.enter(collective, posted->started_seconds);
+  ++under_way_;
+  if (is_message(collective)) {
+    messages_.push_back({collective, posted});
+  } else {
+    give_messages();
+    give({collective}, {posted});
+  }
+  return posted;
+}
+
+void NcclCommunicator::give_messages() {
+  if (messages_.empty()) return;
+  std::vector<Collective> collectives;
+  std::vector<PostedPointer> posted;
+  for (Message& message : messages_) {
+    collectives.push_back(std::move(message.collective));
+    posted.push_back(std::move(message.posted));
+  }
+  messages_.clear();
+  give(collectives, posted);
+}
+
+void NcclCommunicator::give(const std::vector<Collective>& collectives, const std::vector<PostedPointer>& posted) {
+  settle(collectives.front());
+  device().wait(Stream::communicate, device().record(Stream::compute));
+  const Event begin = device().record(Stream::communicate);
+  for (const PostedPointer& one : posted) one->begin = begin;
+  unsettled_ = posted;
+  calls::group_begin();
+  try {
+    for (const Collective& collective : collectives) give_one(collective);
+  } catch (...) {
+    try {
+      calls::group_end();  // the thread's next group must not be a part of this one
+    } catch (const std::exception&) {
+      // What went wrong first is told.
+    }
+    throw;
+  }
+  calls::group_end();
+  if (!calls::in_progress(handle_)) settle(collectives.front());
+}
+
+void NcclCommunicator::settle(const Collective& collective) {
+  if (unsettled_.empty()) return;
+  poll(name_of(collective), [&] { return !calls::in_progress(handle_); });
+  const Event end = device().record(Stream::communicate);
+  for (const PostedPointer& one : unsettled_) one->end = end;
+  unsettled_.clear();
+}
+
+void NcclCommunicator::give_one(const Collective& c) {
+  const Tensor& send = c.send;
+  const Tensor& receive = c.receive;
+  switch (c.kind) {
+    case CollectiveKind::all_to_all_v:
+      return exchange(c);
+    case CollectiveKind::all_gather_v:
+      return gather(c);
+    case CollectiveKind::reduce_scatter:
+      return reduce_parts(c);
+    case CollectiveKind::all_reduce:
+      if (send.elements() == 0) return;
+      return calls::all_reduce(handle_, send.raw(), receive.raw(), static_cast<std::size_t>(send.elements()),
+                               send.type(), stream());
+    case CollectiveKind::broadcast:
+      if (send.bytes() == 0) return;
+      return calls::broadcast(handle_, send.raw(), receive.raw(), send.bytes(), c.peer, stream());
+    case CollectiveKind::send:
+      if (send.bytes() == 0) return;
+      return calls::send(handle_, send.raw(), send.bytes(), c.peer, stream());
+    case CollectiveKind::receive:
+      if (receive.bytes() == 0) return;
+      return calls::receive(handle_, receive.raw(), receive.bytes(), c.peer, stream());
+    case CollectiveKind::barrier:
+      return calls::all_reduce(handle_, token_, token_, 1, ElementType::i32, stream());
+  }
+}
+
+void NcclCommunicator::exchange(const Collective& c) {
+  // Each rank begins with its neighbour, so that not all of them send to rank 0 first.
+  for (int step = 1; step < size(); ++step) {
+    const int to = (rank() + step) % size(), from = (rank() + size() - step) % size();
+    const PeerRows& out = c.send_rows[static_cast<std::size_t>(to)];
+    const PeerRows& in = c.receive_rows[static_cast<std::size_t>(from)];
+    if (bytes_of(c.send, out) != 0) calls::send(handle_, rows_of(c.send, out), bytes_of(c.send, out), to, stream());
+    if (bytes_of(c.receive, in) != 0)
+      calls::receive(handle_, rows_to(c.receive, in), bytes_of(c.receive, in), from, stream());
+  }
+}
+
+void NcclCommunicator::gather(const Collective& c) {
+  if (even(c.receive_rows)) {
+    if (c.send.bytes() == 0) return;
+    return calls::all_gather(handle_, c.send.raw(), c.receive.raw(), c.send.bytes(), stream());
+  }
+  for (int root = 0; root < size(); ++root) {
+    const PeerRows& part = c.receive_rows[static_cast<std::size_t>(root)];
+    const std::size_t bytes = bytes_of(c.receive, part);
+    if (bytes == 0) continue;
+    std::byte* const to = rows_to(c.receive, part);
+    calls::broadcast(handle_, root == rank() ? c.send.raw() : to, to, bytes, root, stream());
+  }
+}
+
+void NcclCommunicator::reduce_parts(const Collective& c) {
+  const auto elements = [&](const PeerRows& part) { return static_cast<std::size_t>(part.count * c.send.columns()); };
+  if (even(c.send_rows)) {
+    if (c.receive.elements() == 0) return;
+    return calls::reduce_scatter(handle_, c.send.raw(), c.receive.raw(), elements(c.send_rows[0]), c.send.type(),
+                                 stream());
+  }
+  for (int root = 0; root < size(); ++root) {
+    const PeerRows& part = c.send_rows[static_cast<std::size_t>(root)];
+    if (elements(part) == 0) continue;
+    calls::reduce(handle_, rows_of(c.send, part), c.receive.raw(), elements(part), c.send.type(), root, stream());
+  }
+}
+
+Completion NcclCommunicator::do_wait(const Collective& collective, const std::shared_ptr<void>& state) {
+  Posted& posted = *static_cast<Posted*>(state.get());
+  const double entered = device().now();
+  const bool before = posted.end.native != nullptr && cuda::runtime::complete(posted.end.native.get());
+  const double ready = peers_.await(collective, posted.place, timeout_seconds());
+  if (is_message(collective)) give_messages();
+  settle(collective);
+  poll(name_of(collective), [&] {
+    (void)calls::in_progress(handle_);  // throws what went wrong meanwhile
+    return cuda::runtime::complete(posted.end.native.get());
+  });
+  device().wait(Stream::compute, posted.end);
+  peers_.leave(posted.place);
+  --under_way_;
+  const double took = cuda::runtime::seconds_between(posted.begin.native.get(), posted.end.native.get());
+  // Data that was there before is as old as its events say, and no older than its start.
+  const double end = before ? std::min(entered, std::max(ready, posted.started_seconds) + took) : device().now();
+  return {ready, end, std::max(end - took, posted.started_seconds)};
+}
+
+}  // namespace strobe::nccl

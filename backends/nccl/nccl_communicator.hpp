@@ -1,0 +1,65 @@
+// Communicator `nccl`: one GPU per rank; data moves on the device's communicate stream by NCCL.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "backends/communicator.hpp"
+#include "backends/cuda/cuda_device.hpp"
+#include "backends/nccl/calls.hpp"
+#include "backends/nccl/peers.hpp"
+
+namespace strobe::nccl {
+
+/// One rank's end of an NCCL communicator. Sums are added in an order that NCCL chooses by size and topology: the same
+/// bits on every rank and, on the same machines, in every run, but not always those of communicators local and mpi,
+/// which add in rank order. Messages between two ranks arrive in the order of their start, whatever their tags.
+class NcclCommunicator final : public Communicator {
+ public:
+  /// Joins; every rank must. Throws CollectiveTimeout when that takes longer than the request's timeout.
+  NcclCommunicator(cuda::CudaDevice& device, int rank, const LaunchRequest& request, const calls::UniqueId& id,
+                   Peers& peers);
+  /// Leaves in good order when nothing is under way, and otherwise ends what is.
+  ~NcclCommunicator() override;
+
+  /// Collectives that were started and not yet completed.
+  bool has_operations_under_way() const { return under_way_ != 0; }
+
+ private:
+  /// A collective that was given to NCCL, or a message that waits to be.
+  struct Posted {
+    Event begin, end;  // on the communicate stream
+    double started_seconds = 0;
+    std::shared_ptr<void> place;
+  };
+  using PostedPointer = std::shared_ptr<Posted>;
+  struct Message {
+    Collective collective;
+    PostedPointer posted;
+  };
+
+  std::shared_ptr<void> do_start(const Collective& collective) override;
+  Completion do_wait(const Collective& collective, const std::shared_ptr<void>& state) override;
+
+  void give(const std::vector<Collective>& collectives, const std::vector<PostedPointer>& posted);
+  void give_messages();
+  void give_one(const Collective& collective);
+  void exchange(const Collective& collective);
+  void gather(const Collective& collective);
+  void reduce_parts(const Collective& collective);
+  /// Waits until NCCL has put on the stream what it was given; without this nothing more may be given.
+  void settle(const Collective& collective);
+  template <class Done>
+  void poll(std::string_view what, const Done& done);
+  calls::Stream stream() const { return gpu_.native(Stream::communicate); }
+
+  cuda::CudaDevice& gpu_;
+  Peers& peers_;
+  calls::Handle handle_ = nullptr;
+  std::byte* token_ = nullptr;            // what a barrier adds up
+  std::vector<Message> messages_;         // started, not yet given to NCCL
+  std::vector<PostedPointer> unsettled_;  // given to NCCL, not yet on the stream for all that is known
+  int under_way_ = 0;
+};
+
+}  // namespace strobe::nccl

@@ -1,0 +1,79 @@
+// What a rank knows of the others beside NCCL, which itself tells little: who has come, who disagrees, who has failed.
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <string>
+#include <tuple>
+
+#include "backends/local/world.hpp"
+#include "backends/nccl/bootstrap/patience.hpp"
+#include "backends/nccl/bootstrap/rendezvous.hpp"
+
+namespace strobe::nccl {
+
+/// One rank's view. Used by that rank only.
+class Peers {
+ public:
+  virtual ~Peers() = default;
+  /// Throws PeerFailed as soon as it is known that another rank has failed. Cheap when asked often.
+  virtual void check() = 0;
+  /// This rank enters a collective; the result goes to `await` and `leave`.
+  virtual std::shared_ptr<void> enter(const Collective& collective, double seconds) = 0;
+  /// Waits until all ranks have entered, as far as this can be known, and returns when the last one did, on the ranks'
+  /// clock (0 = unknown). Throws CollectiveTimeout naming who did not, and Error when ranks disagree about what it is.
+  virtual double await(const Collective& collective, const std::shared_ptr<void>& place, double timeout_seconds) = 0;
+  virtual void leave(const std::shared_ptr<void>& place) = 0;
+};
+
+/// Ranks that are threads of this process; they meet as those of communicator local do, before NCCL moves the data.
+class Threads {
+ public:
+  explicit Threads(int ranks) : ranks_(ranks), world_(false) {}
+  int ranks() const { return ranks_; }
+  local::World& world() { return world_; }
+  void fail(int rank, std::exception_ptr cause, bool consequence, const std::string& message) {
+    world_.fail(rank, std::move(cause), consequence, message);
+    failed_ = true;
+  }
+  bool failed() const { return failed_; }
+
+ private:
+  int ranks_;
+  local::World world_;
+  std::atomic<bool> failed_{false};
+};
+
+class ThreadPeers final : public Peers {
+ public:
+  ThreadPeers(Threads& threads, int rank) : threads_(threads), rank_(rank) {}
+  void check() override;
+  std::shared_ptr<void> enter(const Collective& collective, double seconds) override;
+  double await(const Collective& collective, const std::shared_ptr<void>& place, double timeout_seconds) override;
+  void leave(const std::shared_ptr<void>& place) override;
+
+ private:
+  struct Place;
+  Threads& threads_;
+  int rank_;
+  std::uint64_t collectives_ = 0;
+  std::map<std::tuple<int, int, int>, std::uint64_t> messages_;
+};
+
+/// Ranks of several processes. Who has entered a collective is not known, nor whether they agree about it.
+class ProcessPeers final : public Peers {
+ public:
+  /// `rendezvous` may be null for a world of one.
+  explicit ProcessPeers(Rendezvous* rendezvous) : rendezvous_(rendezvous) {}
+  void check() override;
+  std::shared_ptr<void> enter(const Collective&, double) override { return nullptr; }
+  double await(const Collective&, const std::shared_ptr<void>&, double) override { return 0; }
+  void leave(const std::shared_ptr<void>&) override {}
+
+ private:
+  Rendezvous* rendezvous_;
+  Patience::Clock::time_point next_look_{};
+};
+
+}  // namespace strobe::nccl

@@ -1,0 +1,73 @@
+// The scripts for GPUs where there is none: what they say, and what they leave alone.
+#include "program.hpp"
+
+namespace strobe::cli_test {
+namespace {
+
+class GpuScripts : public Program {
+ protected:
+  /// Runs a script with `settings` (shell assignments) in front; the folder `bin` comes first in PATH.
+  Outcome script(const std::string& settings, const std::string& words) {
+    return finish(start_shell("cd '" + folder_.string() +
+                              "' && unset LOCAL_RANK OMPI_COMM_WORLD_LOCAL_RANK SLURM_LOCALID "
+                              "CUDA_VISIBLE_DEVICES && export PATH='" +
+                              path("bin") + "':$PATH " + settings + " && exec '" + STROBE_SOURCE_DIR + "/scripts/" +
+                              words));
+  }
+  /// A program of this name that prints `text` and ends with `status`.
+  void pretend(const std::string& name, const std::string& text, int status) {
+    std::filesystem::create_directories(folder_ / "bin");
+    write_text(folder_ / "bin" / name, "#!/bin/sh\necho '" + text + "'\nexit " + std::to_string(status) + "\n");
+    std::filesystem::permissions(folder_ / "bin" / name, std::filesystem::perms::owner_all);
+  }
+};
+
+TEST_F(GpuScripts, ReportWithoutAGpuMeasuresNothing) {
+  pretend("nvidia-smi", "NVIDIA-SMI has failed because it could not communicate with the NVIDIA driver.", 9);
+  const Outcome report = script("", "gpu_report' --out here");
+  EXPECT_EQ(report.status, 5) << report.err;
+  EXPECT_NE(report.err.find("no GPU: nothing measured (NVIDIA-SMI has failed"), std::string::npos) << report.err;
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "here"));
+}
+
+TEST_F(GpuScripts, ReportSaysForEveryStepWhatCouldNotBeDone) {
+  pretend("nvidia-smi", "NVIDIA Imaginary, 999.1, 81559 MiB", 0);
+  const Outcome report = script("", "gpu_report' --no-build --build nothing --quick --out here");
+  EXPECT_EQ(report.status, 1) << report.err;  // a build folder that is not there has failed its tests
+  std::string table;
+  for (const auto& folder : std::filesystem::directory_iterator(folder_ / "here")) {
+    EXPECT_EQ(folder.path().filename().string().rfind("nvidia-imaginary-", 0), 0u);
+    table = read_text(folder.path() / "README.md");
+  }
+  for (const std::string step : {"tests labelled gpu", "compute-sanitizer racecheck | not done | --quick",
+                                 "operations | not done", "epochs | not done", "PyTorch | not done"}) {
+    EXPECT_NE(table.find("| " + step), std::string::npos) << step << " is not in\n" << table;
+  }
+}
+
+TEST_F(GpuScripts, BindingGivesEachRankItsGpu) {
+  EXPECT_EQ(script("LOCAL_RANK=1 CUDA_VISIBLE_DEVICES=3,5", "launch/bind_gpu' printenv CUDA_VISIBLE_DEVICES").out,
+            "5\n");
+  EXPECT_EQ(script("SLURM_LOCALID=3 SLURM_GPUS_PER_TASK=1 CUDA_VISIBLE_DEVICES=0",
+                   "launch/bind_gpu' printenv CUDA_VISIBLE_DEVICES")
+                .out,
+            "0\n");
+  const Outcome too_many = script("LOCAL_RANK=2 CUDA_VISIBLE_DEVICES=3,5", "launch/bind_gpu' true");
+  EXPECT_EQ(too_many.status, 5);
+  EXPECT_NE(too_many.err.find("finds 2 GPUs"), std::string::npos) << too_many.err;
+  EXPECT_EQ(script("", "launch/bind_gpu' true").status, 2);  // nobody launched it
+}
+
+TEST_F(GpuScripts, BundleIsNotWrittenOverSomethingElse) {
+  if (std::system("command -v dpkg-deb > /dev/null && command -v apt-get > /dev/null") != 0)
+    GTEST_SKIP() << "not Debian";
+  std::filesystem::create_directories(folder_ / "mine");
+  write_text(folder_ / "mine" / "file", "kept");
+  const Outcome refused = script("", "bundle_deps' --out mine");
+  EXPECT_EQ(refused.status, 2);
+  EXPECT_NE(refused.err.find("not a bundle"), std::string::npos) << refused.err;
+  EXPECT_EQ(read_text(folder_ / "mine" / "file"), "kept");
+}
+
+}  // namespace
+}  // namespace strobe::cli_test
