@@ -17,7 +17,7 @@
 namespace strobe {
 namespace {
 
-constexpr BinaryKind kind{{'S', 'T', 'R', 'O', 'B', 'E', 'G', '\n'}, 4, "binary graph"};
+constexpr BinaryKind graph_kind{{'S', 'T', 'R', 'O', 'B', 'E', 'G', '\n'}, 4, "binary graph"};
 
 std::vector<BinarySection> sections_of(const EventGraph& graph) {
   std::vector<BinarySection> sections;
@@ -122,11 +122,11 @@ EventGraph graph_of(const BinaryFile& file) {
 }  // namespace
 
 void write_tagged_graph(const EventGraph& graph, const Json& tag, const std::string& path) {
-  write_binary_file(kind, describe(graph, tag), sections_of(graph), path);
+  write_binary_file(graph_kind, describe(graph, tag), sections_of(graph), path);
 }
 
 TaggedGraph read_tagged_graph(const std::string& path, bool verify) {
-  const BinaryFile file(kind, path);
+  const BinaryFile file(graph_kind, path);
   try {
     TaggedGraph result{graph_of(file), file.description().at("tag")};
     if (!verify && file.sealed()) return result;

@@ -21,7 +21,7 @@
 namespace strobe {
 namespace {
 
-constexpr BinaryKind kind{{'S', 'T', 'R', 'O', 'B', 'E', 'S', '\n'}, 1, "binary snapshots file"};
+constexpr BinaryKind snapshots_kind{{'S', 'T', 'R', 'O', 'B', 'E', 'S', '\n'}, 1, "binary snapshots file"};
 constexpr std::int64_t most_values = std::int64_t{1} << 44;  // of any section
 
 /// The snapshots of a graph, each once, and which one each step has.
@@ -193,11 +193,11 @@ SnapshotGraph graph_of(const BinaryFile& file, bool check) {
 void write_binary_snapshots(const SnapshotGraph& graph, const std::string& path) {
   if (graph.snapshots.empty()) throw InvalidRequest("workload", "a graph without steps cannot be written");
   const Distinct distinct = distinct_snapshots(graph);
-  write_binary_file(kind, describe(graph, distinct), sections_of(graph, distinct), path);
+  write_binary_file(snapshots_kind, describe(graph, distinct), sections_of(graph, distinct), path);
 }
 
 SnapshotGraph read_binary_snapshots(const std::string& path, bool verify) {
-  const BinaryFile file(kind, path);
+  const BinaryFile file(snapshots_kind, path);
   try {
     return graph_of(file, verify || !file.sealed());
   } catch (const Json::exception&) {

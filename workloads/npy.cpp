@@ -21,7 +21,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "elements are used in the file's order of bytes");
 
 constexpr std::string_view magic = "\x93NUMPY";
-constexpr std::size_t longest_header = std::size_t{1} << 20, piece = std::size_t{1} << 22;
+constexpr std::size_t longest_header = std::size_t{1} << 20, values_piece = std::size_t{1} << 22;
 
 std::size_t element_bytes(const std::string& type) { return type.back() == '4' ? 4 : 8; }
 
@@ -178,7 +178,7 @@ NpyArray read_npy(const std::string& path) {
   NpyArray array = parse_header(source, path);
   const std::size_t expected = static_cast<std::size_t>(array.size()) * element_bytes(array.type);
   while (array.bytes.size() < expected) {
-    const std::size_t done = array.bytes.size(), part = std::min(piece, expected - done);
+    const std::size_t done = array.bytes.size(), part = std::min(values_piece, expected - done);
     array.bytes.resize(done + part);
     if (source.read(array.bytes.data() + done, part) != part) {
       throw InvalidInput(path, 0, 0, fmt::format("the .npy file is truncated: its shape asks for {} bytes", expected));

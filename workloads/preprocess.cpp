@@ -29,7 +29,7 @@ struct SmoothStep {
   std::vector<double> features;  // [N * F]
 };
 
-struct Entry {
+struct MergedEntry {
   VertexId column;
   double value;
 };
@@ -56,7 +56,7 @@ class RowMerger {
   RowMerger(const SnapshotGraph& graph, Span span) : graph_(graph), span_(span) {}
 
   /// The summed row, valid until the next call.
-  const std::vector<Entry>& sum(std::size_t v) {
+  const std::vector<MergedEntry>& sum(std::size_t v) {
     sum_.clear();
     for (std::int64_t s = span_.first; s <= span_.last; ++s) {
       const Snapshot& snapshot = *graph_.snapshots[static_cast<std::size_t>(s)];
@@ -71,9 +71,9 @@ class RowMerger {
  private:
   void add(const VertexId* columns, const float* values, std::size_t count, double weight) {
     next_.resize(sum_.size() + count);
-    const Entry* left = sum_.data();
-    const Entry* const left_end = left + sum_.size();
-    Entry* out = next_.data();
+    const MergedEntry* left = sum_.data();
+    const MergedEntry* const left_end = left + sum_.size();
+    MergedEntry* out = next_.data();
     for (std::size_t j = 0; j < count; ++j, ++out) {
       while (left != left_end && left->column < columns[j]) *out++ = *left++;
       *out = {columns[j], weight * static_cast<double>(values[j])};
@@ -86,7 +86,7 @@ class RowMerger {
 
   const SnapshotGraph& graph_;
   Span span_;
-  std::vector<Entry> sum_, next_;
+  std::vector<MergedEntry> sum_, next_;
 };
 
 /// The smoothed A_t; with `self_loops`, A_t + I (an existing diagonal entry grows by one).
@@ -104,7 +104,7 @@ SmoothStep smooth_adjacency(const SnapshotGraph& graph, Span span, bool self_loo
   for (std::size_t v = 0; v < vertices; ++v) {
     const auto diagonal = static_cast<VertexId>(v);
     bool missing = self_loops;
-    for (const Entry& entry : merger.sum(v)) {
+    for (const MergedEntry& entry : merger.sum(v)) {
       if (missing && entry.column > diagonal) {
         step.columns.push_back(diagonal);
         step.values.push_back(1.0);

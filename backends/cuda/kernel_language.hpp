@@ -9,6 +9,7 @@
 #endif
 
 #include <cstdint>
+#include <type_traits>
 
 #include "backends/cuda/runtime.hpp"
 #include "backends/kernel.hpp"
@@ -82,6 +83,13 @@ __device__ T block_sum(T value, T* scratch) {
   for (int w = 0; w < warps; ++w) sum += scratch[w];
   __syncthreads();
   return sum;
+}
+
+/// Calls body(std::integral_constant<int, W>{}) for the one of `Widths` that `width` is, and returns its answer; false,
+/// without a call, for another width.
+template <int... Widths, class Body>
+bool with_width(std::int64_t width, const Body& body) {
+  return ((width == Widths && body(std::integral_constant<int, Widths>{})) || ...);
 }
 
 /// Calls body(T{}) with T = float or double after `type`. Throws Error for any other type.

@@ -11,6 +11,7 @@ import json
 import statistics
 import sys
 
+import fast_settings
 import strobe_bench
 
 
@@ -33,6 +34,7 @@ def agree(forms):
 
 def main():
     arguments = parse()
+    fast_settings.apply()
     try:
         import tmgcn
     except ImportError as error:

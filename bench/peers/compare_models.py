@@ -12,6 +12,7 @@ import statistics
 import sys
 import time
 
+import fast_settings
 import strobe_bench
 
 
@@ -30,6 +31,7 @@ def timed(peer):
 
 def main():
     arguments = parse()
+    fast_settings.apply()
     try:
         import evolve_dysat
         import recurrent_models

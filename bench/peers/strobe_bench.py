@@ -6,6 +6,8 @@ import os
 import subprocess
 import sys
 
+import fast_settings
+
 SECONDS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
 
 
@@ -33,7 +35,8 @@ def run(binary, name):
     """One short run of the one benchmark whose name begins with `name`: seconds per epoch, its row of the report, and
     the machine's limits as the binary measured them."""
     command = [binary, f"--benchmark_filter=^{name}/", "--benchmark_format=json", "--benchmark_min_time=0.5"]
-    report = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    report = json.loads(subprocess.run(command, capture_output=True, text=True, check=True,
+                                       env=fast_settings.environment_without()).stdout)
     (row,) = report["benchmarks"]
     if row.get("error_occurred"):
         sys.exit(f"{name}: {row['error_message']}")

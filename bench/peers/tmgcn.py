@@ -15,6 +15,8 @@ import numpy as np
 import scipy.sparse
 import torch
 
+import fast_settings
+
 STEPS, VERTICES, DENSITY, WINDOW, INPUTS, HIDDEN = 64, 16384, 3, 5, 2, 6
 
 
@@ -174,4 +176,4 @@ def timed(form):
 def versions():
     blas = [line.strip() for line in torch.__config__.show().splitlines() if "BLAS" in line or "MKL" in line]
     return {"torch": torch.__version__, "scipy": scipy.__version__, "numpy": np.__version__,
-            "blas": "; ".join(blas)[:200], "torch_threads": torch.get_num_threads()}
+            "blas": "; ".join(blas)[:200], "torch_threads": torch.get_num_threads(), **fast_settings.described()}

@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 
+#include "backends/device.hpp"
 #include "core/interrupt.hpp"
 #include "core/units.hpp"
 #include "harness/checkpoint.hpp"
@@ -106,6 +107,15 @@ void check_checkpoint(const ModelOutputs& outputs, const Suite& suite, bool firs
   const Case& c = suite.cases.front();
   const TrainingState state = load_checkpoint(outputs.checkpoint, c, make_plan(c)->parameters);
   if (first_process) narrate(fmt::format("continuing after epoch {} of {}", state.epoch, c.warmup + c.epochs));
+}
+
+/// A device that this machine lacks ends the run before a directory is made for it; a later case's is a row.
+void check_first_device(const Suite& suite, const World& world) {
+  const Case& c = suite.cases.front();
+  if (!c.cluster.empty()) return;
+  DeviceRequest request;
+  request.rank = world.rank;
+  DeviceRegistry::instance().find(c.device, "--device").value(request);
 }
 
 /// Runs the cases of a suite. Of several processes only the first has a run directory and talks.
@@ -243,6 +253,7 @@ int run(RunRequest& request) {
   install_signal_handlers();
   check_plans(suite);
   check_checkpoint(request.outputs, suite, first);
+  if (!request.resume) check_first_device(suite, world);
   Sweep sweep(request, suite, first);
   const int status = sweep.run();
   if (first) narrate_prices(suite);

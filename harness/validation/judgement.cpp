@@ -10,6 +10,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "harness/validation/report_cells.hpp"
+
 namespace strobe {
 namespace {
 
@@ -181,8 +183,6 @@ void summarise_cases(Judgement& all) {
   all.tau = kendall_tau_b(values_of(judged, &CaseJudgement::predicted_seconds), measured);
   all.baseline_tau = kendall_tau_b(values_of(judged, &CaseJudgement::baseline_seconds), measured);
 }
-
-std::string percent(double fraction) { return fmt::format("{:.1f} %", 100 * fraction); }
 
 void state_goals(Judgement& all) {
   const bool any = all.judged > 0;

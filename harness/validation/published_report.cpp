@@ -8,19 +8,12 @@
 #include <nlohmann/json.hpp>
 
 #include "core/units.hpp"
+#include "harness/validation/report_cells.hpp"
 #include "harness/validation/validation_report.hpp"
 #include "results/table.hpp"
 
 namespace strobe {
 namespace {
-
-Json number(const std::optional<double>& value) {
-  return value && std::isfinite(*value) ? Json(*value) : Json(nullptr);
-}
-
-std::string percent(double fraction) {
-  return std::isfinite(fraction) ? fmt::format("{:.1f} %", 100 * fraction) : std::string("-");
-}
 
 Json value_json(const PublishedValue& value) {
   return {{"experiment", value.experiment},
@@ -158,17 +151,6 @@ std::string summary_text(const std::vector<PublishedPaper>& papers) {
   text += fmt::format("goal: strategies in the printed order in 9 of 10 pairs: {} of {}, {}\n", s.order.right,
                       s.order.of, ordered ? "reached" : "not reached");
   return text;
-}
-
-std::string quoted(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-  std::string result = "\"";
-  for (const char c : text) result += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return result + "\"";
-}
-
-std::string cell(const std::optional<double>& value) {
-  return value && std::isfinite(*value) ? fmt::format("{}", *value) : std::string();
 }
 
 }  // namespace

@@ -5,14 +5,11 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "harness/validation/report_cells.hpp"
 #include "harness/validation/validation_report.hpp"
 
 namespace strobe {
 namespace {
-
-Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
-
-Json number(const std::optional<double>& value) { return value ? number(*value) : Json(nullptr); }
 
 Json summary_json(const ErrorSummary& summary) {
   return {{"mean_absolute", number(summary.mean_absolute)},
@@ -117,15 +114,6 @@ Json overall_json(const Judgement& judgement) {
           {"baseline_top_strategy", share_json(judgement.baseline_picks)},
           {"band_coverage", share_json(judgement.covered)}};
 }
-
-std::string quoted(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-  std::string result = "\"";
-  for (const char c : text) result += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return result + "\"";
-}
-
-std::string cell(double value) { return std::isfinite(value) ? fmt::format("{}", value) : std::string(); }
 
 std::string csv_line(const CaseJudgement& one) {
   std::vector<std::string> cells = {one.id, one.group, one.strategy, one.measured.status, one.predicted.status};

@@ -7,15 +7,12 @@
 #include <cmath>
 
 #include "core/units.hpp"
+#include "harness/validation/report_cells.hpp"
 #include "harness/validation/validation_report.hpp"
 #include "results/table.hpp"
 
 namespace strobe {
 namespace {
-
-std::string percent(double fraction) {
-  return std::isfinite(fraction) ? fmt::format("{:.1f} %", 100 * fraction) : std::string("-");
-}
 
 std::string tau_text(const std::optional<double>& tau) { return tau ? fmt::format("{:.2f}", *tau) : "-"; }
 

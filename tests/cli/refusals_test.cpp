@@ -119,8 +119,11 @@ TEST_F(Refusals, ConvertNeedsAKnownExtensionAndEvents) {
   expect_refusal(strobe({"convert", "chess"}), 2, {"IN and OUT"});
 }
 
-TEST_F(Refusals, BackendThatIsNotBuilt) {
-  expect_refusal(strobe({"run", "--workload", tiny, "--device", "cuda"}), 5, {"cuda"});
+TEST_F(Refusals, DeviceThatIsNotThereLeavesNoRunDirectory) {
+  if (std::filesystem::exists("/dev/nvidia0")) GTEST_SKIP() << "this machine has a GPU";
+  const std::string out = path("no-gpu");
+  expect_refusal(strobe({"run", "--workload", tiny, "--device", "cuda", "--out", out}), 5, {"cuda"});
+  EXPECT_FALSE(std::filesystem::exists(out));
 }
 
 TEST_F(Refusals, FullDiskIsAMessageNotACrash) {

@@ -1,60 +1,20 @@
 // Every operation, kernel variant and precision of device cpu against the conformance suite.
-#include "backends/conformance/operations.hpp"
-
 #include <gtest/gtest.h>
 
-#include <algorithm>
+#include <cmath>
+
+#include "tests/cpu/conformance_settings.hpp"
 
 namespace strobe {
 namespace {
 
-struct Setting {
-  conformance::OperationFamily family;
-  std::string variant;
-  ElementType precision;
-};
-
-std::vector<Setting> settings() {
-  std::vector<Setting> all;
-  for (const conformance::OperationFamily& family : conformance::operation_families()) {
-    for (const std::string& variant : family.variants(Numerics::cpu)) {
-      for (const ElementType precision : {ElementType::f32, ElementType::f64})
-        all.push_back({family, variant, precision});
-    }
-  }
-  return all;
-}
-
 class CpuOperations : public testing::TestWithParam<Setting> {};
 
-TEST_P(CpuOperations, AgreesWithJudge) {
-  const Setting& setting = GetParam();
-  ASSERT_FALSE(setting.family.cases.empty());
-  int wrong_cases = 0;
-  for (const conformance::OperationCase& one : setting.family.cases) {
-    for (const std::string& wrong : conformance::check(one, "cpu", setting.precision, setting.variant, {1, 2})) {
-      ADD_FAILURE() << wrong;
-      ++wrong_cases;
-    }
-    if (wrong_cases > 5) break;
-  }
-}
+TEST_P(CpuOperations, AgreesWithJudge) { expect_agreement(GetParam(), "cpu"); }
 
-INSTANTIATE_TEST_SUITE_P(All, CpuOperations, testing::ValuesIn(settings()), [](const auto& parameter) {
-  std::string name = parameter.param.family.operation + "_" + parameter.param.variant +
-                     (parameter.param.precision == ElementType::f32 ? "_fp32" : "_fp64");
-  std::replace(name.begin(), name.end(), '-', '_');
-  return name;
-});
+INSTANTIATE_TEST_SUITE_P(All, CpuOperations, testing::ValuesIn(settings(Numerics::cpu)), setting_name);
 
-TEST(CpuKernels, EveryOperationHasAPlainKernel) {
-  const std::vector<conformance::OperationFamily> families = conformance::operation_families();
-  EXPECT_GE(families.size(), 15u);
-  for (const conformance::OperationFamily& family : families) {
-    const std::vector<std::string> variants = family.variants(Numerics::cpu);
-    EXPECT_EQ(std::count(variants.begin(), variants.end(), "plain"), 1) << family.operation;
-  }
-}
+TEST(CpuKernels, EveryOperationHasAPlainKernel) { expect_plain_kernels(Numerics::cpu); }
 
 /// The suite must be able to fail: a wrong value, a missing value and NaN are all found.
 TEST(Conformance, FindsWrongOutputs) {

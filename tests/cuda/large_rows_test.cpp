@@ -7,58 +7,32 @@
 #include "backends/operations_evolve.hpp"
 #include "backends/operations_loss.hpp"
 #include "backends/operations_statistics.hpp"
-#include "core/random.hpp"
 #include "tests/cuda/gpu.hpp"
+#include "tests/cuda/values_on.hpp"
 
 namespace strobe {
 namespace {
 
 constexpr std::int64_t many_rows = 270'001;
 
-/// A device with what the cases need: positive values, the same on every device, and results as numbers.
-class Bench {
- public:
-  Bench(const std::string& name, const std::string& variant) {
-    DeviceRequest request;
-    request.precision = ElementType::f64;
-    request.kernel_variant = variant;
-    device_ = DeviceRegistry::instance().find(name).value(request);
-  }
-
-  Tensor draw(std::int64_t rows, std::int64_t columns, std::uint32_t key) {
-    const RandomStream random(11, random_purpose::test, key);
-    std::vector<double> values(static_cast<std::size_t>(rows * columns));
-    for (std::size_t i = 0; i < values.size(); ++i) values[i] = random.uniform(i);
-    return device_->move_in(values.data(), rows, columns, ElementType::f64);
-  }
-  Tensor list(const std::vector<std::int64_t>& values) {
-    return device_->move_in(values.data(), static_cast<std::int64_t>(values.size()), 1, ElementType::i64);
-  }
-  template <class Op>
-  void run(const Op& op) {
-    device_->run(op);
-  }
-  void read(const Tensor& tensor, std::vector<double>& results) {
-    std::vector<double> values(static_cast<std::size_t>(tensor.elements()));
-    EXPECT_TRUE(device_->move_out(tensor, values.data()));
-    results.insert(results.end(), values.begin(), values.end());
-  }
-
- private:
-  std::unique_ptr<Device> device_;
-};
-
 using Results = std::vector<double>;
 
-Results dense(Bench& bench) {
-  Dense op{bench.draw(many_rows, 2, 1), bench.draw(2, 3, 2), bench.draw(1, 3, 3), bench.draw(many_rows, 3, 4)};
-  bench.run(op);
+Results values_of(ValuesOn& bench, std::initializer_list<Tensor> tensors) {
   Results results;
-  bench.read(op.y, results);
+  for (const Tensor& tensor : tensors) {
+    const std::vector<double> values = bench.values_of(tensor);
+    results.insert(results.end(), values.begin(), values.end());
+  }
   return results;
 }
 
-Results dense_backward(Bench& bench) {
+Results dense(ValuesOn& bench) {
+  Dense op{bench.draw(many_rows, 2, 1), bench.draw(2, 3, 2), bench.draw(1, 3, 3), bench.draw(many_rows, 3, 4)};
+  bench->run(op);
+  return values_of(bench, {op.y});
+}
+
+Results dense_backward(ValuesOn& bench) {
   DenseBackward op;
   op.x = bench.draw(many_rows, 9, 1);
   op.w = bench.draw(9, 8, 2);
@@ -67,13 +41,11 @@ Results dense_backward(Bench& bench) {
   op.dw = bench.draw(9, 8, 5);
   op.dbias = bench.draw(1, 8, 6);
   op.accumulate_dx = true;
-  bench.run(op);
-  Results results;
-  for (const Tensor& tensor : {op.dx, op.dw, op.dbias}) bench.read(tensor, results);
-  return results;
+  bench->run(op);
+  return values_of(bench, {op.dx, op.dw, op.dbias});
 }
 
-Results block_dense_backward(Bench& bench) {
+Results block_dense_backward(ValuesOn& bench) {
   BlockDenseBackward op;
   op.x = bench.draw(many_rows, 4, 1);
   op.w = bench.draw(4, 3, 2);
@@ -82,13 +54,11 @@ Results block_dense_backward(Bench& bench) {
   op.dw = bench.draw(4, 3, 5);
   op.dbias = bench.draw(2, 3, 6);
   op.blocks = 2;
-  bench.run(op);
-  Results results;
-  for (const Tensor& tensor : {op.dleft, op.dw, op.dbias}) bench.read(tensor, results);
-  return results;
+  bench->run(op);
+  return values_of(bench, {op.dleft, op.dw, op.dbias});
 }
 
-Results step_dense_backward(Bench& bench) {
+Results step_dense_backward(ValuesOn& bench) {
   const std::vector<std::int64_t> steps{0, 10, 10, 90'001, 90'500};
   StepDenseBackward op;
   op.x = bench.draw(steps.back(), 3, 1);
@@ -97,44 +67,38 @@ Results step_dense_backward(Bench& bench) {
   op.dy = bench.draw(steps.back(), 5, 3);
   op.dx = bench.draw(steps.back(), 3, 4);
   op.dw = bench.draw(4 * 3, 5, 5);
-  bench.run(op);
-  Results results;
-  for (const Tensor& tensor : {op.dx, op.dw}) bench.read(tensor, results);
-  return results;
+  bench->run(op);
+  return values_of(bench, {op.dx, op.dw});
 }
 
-Results step_sums(Bench& bench) {
+Results step_sums(ValuesOn& bench) {
   const std::vector<std::int64_t> steps{0, 10, 10, 90'001, 90'500};
   StepSums op;
   op.x = bench.draw(steps.back(), 3, 1);
   op.step_rows = bench.list(steps);
   op.sums = bench.draw(4, 3, 2);
-  bench.run(op);
-  Results results;
-  bench.read(op.sums, results);
-  return results;
+  bench->run(op);
+  return values_of(bench, {op.sums});
 }
 
-Results squared_error(Bench& bench) {
+Results squared_error(ValuesOn& bench) {
   MeanSquaredError op{bench.draw(many_rows, 1, 1), bench.draw(many_rows, 1, 2), bench.draw(many_rows, 1, 3),
                       bench.draw(1, 1, 4)};
-  bench.run(op);
-  Results results;
-  bench.read(op.loss, results);
-  return results;
+  bench->run(op);
+  return values_of(bench, {op.loss});
 }
 
 struct RowsCase {
   const char* name;
   const char* variant;
-  Results (*results)(Bench&);
+  Results (*results)(ValuesOn&);
 };
 
 class CudaRows : public testing::TestWithParam<RowsCase> {};
 
 TEST_P(CudaRows, AgreeWithCpu) {
   if (const std::string reason = why_no_gpu(); !reason.empty()) GTEST_SKIP() << reason;
-  Bench judge("cpu", "plain"), cuda("cuda", GetParam().variant);
+  ValuesOn judge("cpu", "plain", 0), cuda("cuda", GetParam().variant, 0);
   const Results expected = GetParam().results(judge), got = GetParam().results(cuda);
   ASSERT_EQ(got.size(), expected.size());
   for (std::size_t i = 0; i < got.size(); ++i) {

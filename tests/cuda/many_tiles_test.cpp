@@ -7,76 +7,47 @@
 
 #include "backends/operations_attention.hpp"
 #include "backends/operations_recurrent.hpp"
-#include "core/random.hpp"
 #include "tests/cuda/gpu.hpp"
+#include "tests/cuda/values_on.hpp"
 
 namespace strobe {
 namespace {
 
 constexpr std::int64_t vertices = 1024 * 128 + 77, steps = 2;
 
-/// One device, and tensors with the same values on every device.
-class Made {
- public:
-  Made(const std::string& device, const std::string& variant) {
-    DeviceRequest request;
-    request.precision = ElementType::f64;
-    request.kernel_variant = variant;
-    device_ = DeviceRegistry::instance().find(device).value(request);
-  }
-
-  Tensor drawn(std::int64_t rows, std::int64_t columns, std::uint32_t key) {
-    const RandomStream random(11, random_purpose::test, key);
-    std::vector<double> values;
-    for (std::int64_t i = 0; i < rows * columns; ++i)
-      values.push_back(2 * random.uniform(static_cast<std::uint64_t>(i)) - 1);
-    return device_->move_in(values.data(), rows, columns, ElementType::f64);
-  }
-  std::vector<double> values_of(const Tensor& tensor) {
-    std::vector<double> values(static_cast<std::size_t>(tensor.elements()));
-    EXPECT_TRUE(device_->move_out(tensor, values.data()));
-    return values;
-  }
-  Device& operator*() { return *device_; }
-  Device* operator->() { return device_.get(); }
-
- private:
-  std::unique_ptr<Device> device_;
-};
-
 using Results = std::vector<std::vector<double>>;
 
-Results lstm(Made& made) {
+Results lstm(ValuesOn& made) {
   LstmSequenceBackward op;
   op.steps = steps;
-  op.x = made.drawn(steps * vertices, 1, 1);
-  op.w_x = made.drawn(1, 8, 2), op.w_h = made.drawn(2, 8, 3), op.bias = made.drawn(1, 8, 4);
-  op.y = made.drawn(steps * vertices, 2, 5), op.cells = made.drawn(steps * vertices, 2, 6);
-  op.dy = made.drawn(steps * vertices, 2, 7);
-  op.dw_x = made.drawn(1, 8, 8), op.dw_h = made.drawn(2, 8, 9), op.dbias = made.drawn(1, 8, 10);
+  op.x = made.draw(steps * vertices, 1, 1);
+  op.w_x = made.draw(1, 8, 2), op.w_h = made.draw(2, 8, 3), op.bias = made.draw(1, 8, 4);
+  op.y = made.draw(steps * vertices, 2, 5), op.cells = made.draw(steps * vertices, 2, 6);
+  op.dy = made.draw(steps * vertices, 2, 7);
+  op.dw_x = made.draw(1, 8, 8), op.dw_h = made.draw(2, 8, 9), op.dbias = made.draw(1, 8, 10);
   op.dx = made->allocate(steps * vertices, 1);
   made->run(op);
   return {made.values_of(op.dw_x), made.values_of(op.dw_h), made.values_of(op.dbias), made.values_of(op.dx)};
 }
 
-Results gru(Made& made) {
+Results gru(ValuesOn& made) {
   GruSequenceBackward op;
   op.steps = steps;
-  op.x = made.drawn(steps * vertices, 3, 1);
-  op.w_x = made.drawn(3, 2, 2), op.w_h = made.drawn(6, 2, 3), op.bias = made.drawn(3, 2, 4);
-  op.y = made.drawn(steps * vertices, 2, 5);
-  op.dy = made.drawn(steps * vertices, 2, 7);
-  op.dw_x = made.drawn(3, 2, 8), op.dw_h = made.drawn(6, 2, 9), op.dbias = made.drawn(3, 2, 10);
+  op.x = made.draw(steps * vertices, 3, 1);
+  op.w_x = made.draw(3, 2, 2), op.w_h = made.draw(6, 2, 3), op.bias = made.draw(3, 2, 4);
+  op.y = made.draw(steps * vertices, 2, 5);
+  op.dy = made.draw(steps * vertices, 2, 7);
+  op.dw_x = made.draw(3, 2, 8), op.dw_h = made.draw(6, 2, 9), op.dbias = made.draw(3, 2, 10);
   op.dx = made->allocate(steps * vertices, 3);
   made->run(op);
   return {made.values_of(op.dw_x), made.values_of(op.dw_h), made.values_of(op.dbias), made.values_of(op.dx)};
 }
 
-Results temporal(Made& made) {
+Results temporal(ValuesOn& made) {
   TemporalAttentionBackward op;
   op.first = 1, op.steps = 1;
-  op.projected = made.drawn(steps * vertices, 3, 1), op.offsets = made.drawn(steps, 3, 2);
-  op.d_o = made.drawn(vertices, 1, 3);
+  op.projected = made.draw(steps * vertices, 3, 1), op.offsets = made.draw(steps, 3, 2);
+  op.d_o = made.draw(vertices, 1, 3);
   op.dprojected = made->allocate(steps * vertices, 3), op.doffsets = made->allocate(steps, 3);
   made->run(op);
   return {made.values_of(op.doffsets), made.values_of(op.dprojected)};
@@ -98,9 +69,9 @@ void expect_close(const Results& got, const Results& expected) {
 
 class CudaManyTiles : public testing::TestWithParam<const char*> {
  protected:
-  void compare(Results (*run)(Made&)) {
+  void compare(Results (*run)(ValuesOn&)) {
     if (const std::string reason = why_no_gpu(); !reason.empty()) GTEST_SKIP() << reason;
-    Made cpu("cpu", "plain"), cuda("cuda", GetParam());
+    ValuesOn cpu("cpu", "plain", -1), cuda("cuda", GetParam(), -1);
     expect_close(run(cuda), run(cpu));
   }
 };

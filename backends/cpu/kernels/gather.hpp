@@ -91,10 +91,44 @@ void gather_wide(const CompressedView<T>& a, const T* in, std::int64_t in_stride
   gather_block<T, P, K>(a, in, in_stride, out, out_stride, width, accumulate, begin, end);
 }
 
+#ifdef STROBE_MASKED_LANES
+/// Rows [begin, end) of a product of two columns, eight non-zeros at a time: a row of `in` is one 64-bit element of a
+/// hardware gather, so no branch depends on a row's length beyond its eighths.
+inline void gather_pairs(const CompressedView<float>& a, const float* in, float* out, bool accumulate,
+                         std::int64_t begin, std::int64_t end) {
+  const __m512i twice = _mm512_setr_epi32(0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7);
+  for (std::int64_t r = begin; r < end; ++r, out += 2) {
+    const std::int64_t last = a.offsets[r + 1];
+    __builtin_prefetch(a.indices + a.offsets[r] + prefetch_distance);
+    __builtin_prefetch(a.values + a.offsets[r] + prefetch_distance);
+    Lanes<float, 16> sum{};
+    for (std::int64_t k = a.offsets[r]; k < last; k += 8) {
+      const auto some = static_cast<__mmask8>(last - k >= 8 ? 0xFF : (1 << (last - k)) - 1);
+      const __m256i columns = _mm256_maskz_loadu_epi32(some, a.indices + k);
+      const __m512d rows = _mm512_mask_i32gather_pd(_mm512_setzero_pd(), some, columns, in, 8);
+      const __m512 values = _mm512_castps256_ps512(_mm256_maskz_loadu_ps(some, a.values + k));
+      sum += reinterpret_cast<Lanes<float, 16>>(_mm512_maskz_permutexvar_ps(0xFFFF, twice, values)) *
+             reinterpret_cast<Lanes<float, 16>>(rows);
+    }
+    const auto half = __builtin_shufflevector(sum, sum, 0, 1, 2, 3, 4, 5, 6, 7) +
+                      __builtin_shufflevector(sum, sum, 8, 9, 10, 11, 12, 13, 14, 15);
+    const auto quarter =
+        __builtin_shufflevector(half, half, 0, 1, 2, 3) + __builtin_shufflevector(half, half, 4, 5, 6, 7);
+    out[0] = (accumulate ? out[0] : 0.0f) + quarter[0] + quarter[2];
+    out[1] = (accumulate ? out[1] : 0.0f) + quarter[1] + quarter[3];
+  }
+}
+#endif
+
 /// Rows [begin, end) of the product of any width; `out` [end - begin, width] is the row of `begin`.
 template <class T>
 void gather_rows(const CompressedView<T>& a, const T* in, T* out, std::int64_t width, bool accumulate,
                  std::int64_t begin, std::int64_t end) {
+#ifdef STROBE_MASKED_LANES
+  if constexpr (sizeof(T) == 4) {
+    if (width == 2) return gather_pairs(a, in, out, accumulate, begin, end);
+  }
+#endif
   if (width <= most_lanes<T>) {
     with_lanes<T>(width, [&](auto lanes) {
       gather_block<T, decltype(lanes)::value, 1>(a, in, width, out, width, width, accumulate, begin, end);

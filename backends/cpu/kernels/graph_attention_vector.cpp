@@ -54,10 +54,11 @@ struct EntryWeight {
   }
 };
 
-/// Dropout's factors of all heads of the edge from `column` to `row`; other lanes mean nothing.
+/// Dropout's factors of all heads of the edge from `column` to `row`; other lanes mean nothing. Its ten rounds cost far
+/// more than a call.
 template <class T, int P>
-[[gnu::always_inline]] inline Lanes<T, P> edge_factors(const AttentionDropout& dropout, std::int64_t row,
-                                                       std::int64_t column, std::int64_t heads) {
+[[gnu::noinline]] Lanes<T, P> edge_factors(const AttentionDropout& dropout, std::int64_t row, std::int64_t column,
+                                           std::int64_t heads) {
   const auto cell = static_cast<std::uint64_t>(dropout.ids.data<std::int64_t>()[row]);
   const auto vertex = static_cast<std::uint32_t>(dropout.columns.data<std::int32_t>()[column]);
   const std::uint64_t limit = dropout.limit();
@@ -108,7 +109,8 @@ template <class T, int P, int K>
   }
 }
 
-/// Row r with K registers of P lanes. log(sum_out) + shift_out, both [H], is the logarithm of the row's sum.
+/// Row r with K registers of P lanes; out of range, where time matters less, whether entries are dropped is asked each.
+/// log(sum_out) + shift_out, both [H], is the logarithm of the row's sum.
 template <class T, int P, int K, bool InRange, bool Drops>
 [[gnu::always_inline]] inline void forward_row(const ForwardView<T>& view, const HeadLanes<T, P, K>& spread,
                                                std::int64_t r, T* sum_out, T* shift_out) {
@@ -125,7 +127,7 @@ template <class T, int P, int K, bool InRange, bool Drops>
                          : EntryWeight<T, P>::of_score(own + load<T, P>(scores), shift);
     sum += entry.weight;
     sloped += entry.tilted;
-    if constexpr (Drops) entry.drop(edge_factors<T, P>(view.dropout, r, column, heads));
+    if (Drops || (!InRange && view.dropout.drops())) entry.drop(edge_factors<T, P>(view.dropout, r, column, heads));
     const T* f = view.f + column * view.width;
     for (int i = 0; i < K; ++i) {
       const V values = load<T, P>(f + i * P);
@@ -173,9 +175,9 @@ void run_forward_as(const GraphAttention& op, KernelContext& context) {
   with_registers<T>(view.width, [&](auto lanes, auto registers) {
     constexpr int P = decltype(lanes)::value, K = decltype(registers)::value;
     const auto run =
-        op.dropout.drops()
-            ? (scores.in_range() ? forward_range<T, P, K, true, true> : forward_range<T, P, K, false, true>)
-            : (scores.in_range() ? forward_range<T, P, K, true, false> : forward_range<T, P, K, false, false>);
+        !scores.in_range()
+            ? forward_range<T, P, K, false, false>
+            : (op.dropout.drops() ? forward_range<T, P, K, true, true> : forward_range<T, P, K, true, false>);
     run_tasks(context, static_cast<std::int64_t>(bounds.size()) - 1, [&](std::int64_t i) {
       run(view, bounds[static_cast<std::size_t>(i)], bounds[static_cast<std::size_t>(i) + 1]);
     });
@@ -214,7 +216,7 @@ template <class T, int P, int K, bool InRange, bool Drops>
     auto entry = InRange ? EntryWeight<T, P>::of_products(own * load<T, P>(row), low)
                          : EntryWeight<T, P>::of_score(own + load<T, P>(row), load<T, P>(row + 2 * heads));
     mean += entry.tilted * load<T, P>(row + heads);
-    if constexpr (Drops) entry.drop(edge_factors<T, P>(view.dropout, r, c, heads));
+    if (Drops || (!InRange && view.dropout.drops())) entry.drop(edge_factors<T, P>(view.dropout, r, c, heads));
     const T* g = view.g + r * view.width;
     for (int i = 0; i < K; ++i) {
       const V values = load<T, P>(g + i * P);
@@ -287,9 +289,9 @@ void run_backward_as(const GraphAttentionBackward& op, KernelContext& context) {
     run_tasks(context, tasks, [&](std::int64_t i) {
       const std::int64_t begin = bounds[static_cast<std::size_t>(i)], end = bounds[static_cast<std::size_t>(i) + 1];
       const auto run =
-          op.dropout.drops()
-              ? (scores.in_range() ? backward_range<T, P, K, true, true> : backward_range<T, P, K, false, true>)
-              : (scores.in_range() ? backward_range<T, P, K, true, false> : backward_range<T, P, K, false, false>);
+          !scores.in_range()
+              ? backward_range<T, P, K, false, false>
+              : (op.dropout.drops() ? backward_range<T, P, K, true, true> : backward_range<T, P, K, true, false>);
       run(view, matrices, rows.dleft_scores(), op.a.rows, begin, end, sums.data() + i * stride);
     });
   });

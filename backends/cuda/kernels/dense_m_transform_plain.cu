@@ -73,7 +73,7 @@ void run_backward(const DenseMTransformBackward& op, KernelContext& context) {
   if (op.steps == 0) return;
   with_element(op.dy.type(), [&](auto zero) {
     using T = decltype(zero);
-    const RowRanges ranges = row_ranges(op.x.rows());
+    const RowParts ranges = weight_ranges(op.x.rows(), op.w.rows(), op.w.columns());
     const std::size_t dz_bytes = scratch_part(op.dy.elements(), sizeof(T));
     std::byte* const scratch = context.scratch(dz_bytes + scratch_part(ranges.count * op.w.elements(), sizeof(double)));
     T* const dz = reinterpret_cast<T*>(scratch);

@@ -78,7 +78,7 @@ void run_forward(const DenseMTransform& op, KernelContext& context) {
 template <class T>
 void backward(const DenseMTransformBackward& op, const KernelContext& context) {
   const Timeline time = timeline(op.steps, op.dy.elements() / op.steps, op.window, true, false);
-  const RowRanges ranges = row_ranges(op.x.rows());
+  const RowParts ranges = weight_ranges(op.x.rows(), op.w.rows(), op.w.columns());
   const std::size_t dz_bytes = scratch_part(op.dy.elements(), sizeof(T));
   std::byte* const scratch = context.scratch(dz_bytes + scratch_part(ranges.count * op.w.elements(), sizeof(double)));
   T* const dz = reinterpret_cast<T*>(scratch);

@@ -7,7 +7,7 @@
 // slopes, dy and df once more each; 2 H D doubles for each of at most 1024 blocks and their groups for the vectors'
 // gradients.
 #include "backends/cuda/kernels/graph_attention_lanes.hpp"
-#include "backends/cuda/kernels/partial_sums.hpp"
+#include "backends/cuda/kernels/part_sums.hpp"
 
 namespace strobe::cuda {
 namespace {
@@ -169,7 +169,7 @@ void run_as(const GraphAttentionBackward& op, const KernelContext& context) {
   const int groups = static_cast<int>(std::clamp<std::int64_t>(threads / (2 * width), 1, 8));
   const std::int64_t blocks = blocks_with_parts((columns + 63) / 64, 2 * width * groups);
   auto* const parts =
-      reinterpret_cast<double*>(context.scratch(padded_bytes(blocks * groups * 2 * width, sizeof(double))));
+      reinterpret_cast<double*>(context.scratch(scratch_part(blocks * groups * 2 * width, sizeof(double))));
   launch(context, blocks, threads, 0, sum_vectors<T>, graph, groups, parts);
   const SumTargets<T> targets{{op.dleft.data<T>(), op.dright.data<T>(), nullptr}, {width, 2 * width, 2 * width}, true};
   add_parts(context, parts, blocks * groups, 2 * width, targets);

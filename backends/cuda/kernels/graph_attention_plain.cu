@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "backends/cuda/kernels/attention_parts.hpp"
-#include "backends/cuda/kernels/partial_sums.hpp"
+#include "backends/cuda/kernels/part_sums.hpp"
 
 namespace strobe::cuda {
 namespace {
@@ -242,10 +242,10 @@ void run_forward(const GraphAttention& op, KernelContext& context) {
 
 template <class T>
 Gradients<T> scratch_for(const GraphAttentionBackward& op, const KernelContext& context, std::int64_t parts) {
-  const std::size_t per_entry = padded_bytes(op.a.nonzeros * op.heads, sizeof(double)),
-                    per_head = padded_bytes(op.f.rows() * op.heads, sizeof(double)),
-                    per_column = padded_bytes(op.f.elements(), sizeof(double)),
-                    per_part = padded_bytes(parts * 2 * op.f.columns(), sizeof(double));
+  const std::size_t per_entry = scratch_part(op.a.nonzeros * op.heads, sizeof(double)),
+                    per_head = scratch_part(op.f.rows() * op.heads, sizeof(double)),
+                    per_column = scratch_part(op.f.elements(), sizeof(double)),
+                    per_part = scratch_part(parts * 2 * op.f.columns(), sizeof(double));
   std::byte* next = context.scratch(2 * per_entry + 2 * per_head + per_column + per_part);
   const auto take = [&](std::size_t bytes) {
     next += bytes;

@@ -10,7 +10,7 @@ namespace {
 
 template <class T>
 void weight_gradient(const GraphConvolutionBackward& op, const KernelContext& context) {
-  const RowRanges ranges = row_ranges(op.a.rows);
+  const RowParts ranges = weight_ranges(op.a.rows, op.w.rows(), op.w.columns());
   auto* const sums =
       reinterpret_cast<double*>(context.scratch(scratch_part(ranges.count * op.w.elements(), sizeof(double))));
   const WeightTerms<T> terms{op.aggregated.data<T>(), op.dy.data<T>(),

@@ -52,7 +52,7 @@ void convolve(const GraphConvolution& op, const KernelContext& context) {
 template <class T>
 void convolve_backward(const GraphConvolutionBackward& op, const KernelContext& context) {
   const std::int64_t rows = op.a.rows, inner = op.w.rows(), width = op.w.columns();
-  const RowRanges ranges = row_ranges(rows);
+  const RowParts ranges = weight_ranges(rows, inner, width);
   const std::size_t sum_bytes = scratch_part(ranges.count * inner * width, sizeof(double));
   const std::size_t ds_bytes = op.ds.defined() ? 0 : scratch_part(rows * inner, sizeof(T));
   std::byte* const scratch = context.scratch(sum_bytes + ds_bytes);

@@ -4,6 +4,7 @@
 // vertices step by step in registers and adds that to the block's part in double once a tile; a second launch adds the
 // parts in order. Cost: x, y and dy once, dx once; of scratch 3 (F + h + 1) h doubles for each of at most 1024 blocks
 // and their groups.
+#include "backends/cuda/kernels/recurrent_sums.hpp"
 #include "backends/cuda/kernels/recurrent_tiles.hpp"
 
 namespace strobe::cuda {
@@ -232,13 +233,13 @@ bool supports(const GruSequenceBackward& op) {
 template <class T, int H>
 void run_width(const GruSequenceBackward& op, const KernelContext& context) {
   const std::int64_t n = op.vertices(), inputs = op.w_x.rows() / 3, columns = op.x.columns();
-  const std::int64_t stride = (inputs + H + 1) * 3 * H;
+  const std::int64_t stride = recurrent_stride(op);
   const int threads = threads_for<H>(op), vertices = threads / HiddenLanes<H>::lanes;
   const int groups = groups_of(static_cast<int>((inputs + H + 1) * H), threads);
   const std::int64_t blocks = blocks_with_parts((n + vertices - 1) / vertices, stride * groups);
   if (blocks == 0) return;
   auto* const parts =
-      reinterpret_cast<double*>(context.scratch(padded_bytes(blocks * groups * stride, sizeof(double))));
+      reinterpret_cast<double*>(context.scratch(scratch_part(blocks * groups * stride, sizeof(double))));
   const Gru<T> arrays{op.x.data<T>(),
                       op.w_x.data<T>(),
                       op.w_h.data<T>(),
@@ -259,10 +260,7 @@ void run_width(const GruSequenceBackward& op, const KernelContext& context) {
                       groups,
                       op.accumulate_dx};
   launch(context, blocks, threads, shared_values<H>(inputs, columns, threads) * sizeof(T), backward<T, H>, arrays);
-  const SumTargets<T> targets{{op.dw_x.data<T>(), op.dw_h.data<T>(), op.dbias.data<T>()},
-                              {op.w_x.elements(), op.w_x.elements() + op.w_h.elements(), stride},
-                              true};
-  add_parts(context, parts, blocks * groups, stride, targets);
+  add_recurrent_parts<T>(context, op, parts, blocks * groups);
 }
 
 void run(const GruSequenceBackward& op, KernelContext& context) {

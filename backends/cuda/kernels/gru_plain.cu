@@ -6,7 +6,7 @@
 // scratch: 2 h values a vertex forward, 9 h per vertex of a tile and 3 (F + h + 1) h doubles a block backward.
 #include <cmath>
 
-#include "backends/cuda/kernels/partial_sums.hpp"
+#include "backends/cuda/kernels/recurrent_sums.hpp"
 #include "backends/operations_recurrent.hpp"
 
 namespace strobe::cuda {
@@ -252,18 +252,18 @@ void run_forward(const GruSequence& op, KernelContext& context) {
     using T = decltype(zero);
     const std::int64_t n = op.vertices();
     if (n == 0) return;
-    T* const scratch = reinterpret_cast<T*>(context.scratch(padded_bytes(2 * n * op.w_h.columns(), sizeof(T))));
+    T* const scratch = reinterpret_cast<T*>(context.scratch(scratch_part(2 * n * op.w_h.columns(), sizeof(T))));
     launch(context, (n + tile - 1) / tile, threads, 0, forward<T>, arrays_of<T>(op), scratch);
   });
 }
 
 template <class T>
 void run_backward_as(const GruSequenceBackward& op, const KernelContext& context) {
-  const std::int64_t stride = op.w_x.elements() + op.w_h.elements() + op.bias.elements();
+  const std::int64_t stride = recurrent_stride(op);
   const std::int64_t blocks = blocks_with_parts((op.vertices() + tile - 1) / tile, stride);
   if (blocks == 0) return;
-  const std::size_t sum_bytes = padded_bytes(blocks * stride, sizeof(double));
-  std::byte* const scratch = context.scratch(sum_bytes + padded_bytes(blocks * tile * 9 * op.w_h.columns(), sizeof(T)));
+  const std::size_t sum_bytes = scratch_part(blocks * stride, sizeof(double));
+  std::byte* const scratch = context.scratch(sum_bytes + scratch_part(blocks * tile * 9 * op.w_h.columns(), sizeof(T)));
   const Gradients<T> to{op.dy.data<T>(),
                         op.dx.data<T>(),
                         op.dstart.data<T>(),
@@ -271,10 +271,7 @@ void run_backward_as(const GruSequenceBackward& op, const KernelContext& context
                         reinterpret_cast<double*>(scratch),
                         op.accumulate_dx};
   launch(context, blocks, threads, 0, backward<T>, arrays_of<T>(op), to);
-  const SumTargets<T> targets{{op.dw_x.data<T>(), op.dw_h.data<T>(), op.dbias.data<T>()},
-                              {op.w_x.elements(), op.w_x.elements() + op.w_h.elements(), stride},
-                              true};
-  add_parts(context, to.sums, blocks, stride, targets);
+  add_recurrent_parts<T>(context, op, to.sums, blocks);
 }
 
 void run_backward(const GruSequenceBackward& op, KernelContext& context) {

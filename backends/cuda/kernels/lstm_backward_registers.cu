@@ -4,6 +4,7 @@
 // step in registers and adds that to the block's part in double once a tile; a second launch adds the parts in order.
 // Cost: x, y, cells and dy once, dx once; of scratch (F + h + 1) 4 h doubles for each of at most 1024 blocks and their
 // groups.
+#include "backends/cuda/kernels/recurrent_sums.hpp"
 #include "backends/cuda/kernels/recurrent_tiles.hpp"
 
 namespace strobe::cuda {
@@ -193,13 +194,13 @@ bool supports(const LstmSequenceBackward& op) {
 
 template <class T, int H>
 void run_width(const LstmSequenceBackward& op, const KernelContext& context) {
-  const std::int64_t n = op.vertices(), inputs = op.x.columns(), stride = (inputs + H + 1) * 4 * H;
+  const std::int64_t n = op.vertices(), inputs = op.x.columns(), stride = recurrent_stride(op);
   const int threads = threads_for<H>(inputs, sizeof(T)), vertices = threads / HiddenLanes<H>::lanes;
   const int groups = groups_of(static_cast<int>((inputs + H + 1) * H), threads);
   const std::int64_t blocks = blocks_with_parts((n + vertices - 1) / vertices, stride * groups);
   if (blocks == 0) return;
   auto* const parts =
-      reinterpret_cast<double*>(context.scratch(padded_bytes(blocks * groups * stride, sizeof(double))));
+      reinterpret_cast<double*>(context.scratch(scratch_part(blocks * groups * stride, sizeof(double))));
   const Lstm<T> arrays{op.x.data<T>(),
                        op.w_x.data<T>(),
                        op.w_h.data<T>(),
@@ -220,10 +221,7 @@ void run_width(const LstmSequenceBackward& op, const KernelContext& context) {
                        groups,
                        op.accumulate_dx};
   launch(context, blocks, threads, shared_values<H>(inputs, threads) * sizeof(T), backward<T, H>, arrays);
-  const SumTargets<T> targets{{op.dw_x.data<T>(), op.dw_h.data<T>(), op.dbias.data<T>()},
-                              {op.w_x.elements(), op.w_x.elements() + op.w_h.elements(), stride},
-                              true};
-  add_parts(context, parts, blocks * groups, stride, targets);
+  add_recurrent_parts<T>(context, op, parts, blocks * groups);
 }
 
 void run(const LstmSequenceBackward& op, KernelContext& context) {

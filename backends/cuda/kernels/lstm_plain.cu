@@ -6,7 +6,7 @@
 // vertex of a tile of scratch and (F + h + 1) 4 h doubles a block.
 #include <cmath>
 
-#include "backends/cuda/kernels/partial_sums.hpp"
+#include "backends/cuda/kernels/recurrent_sums.hpp"
 #include "backends/operations_recurrent.hpp"
 
 namespace strobe::cuda {
@@ -210,12 +210,12 @@ void run_forward(const LstmSequence& op, KernelContext& context) {
 
 template <class T>
 void run_backward_as(const LstmSequenceBackward& op, const KernelContext& context) {
-  const std::int64_t width = op.w_h.columns(), stride = (op.x.columns() + op.w_h.rows() + 1) * width;
+  const std::int64_t width = op.w_h.columns(), stride = recurrent_stride(op);
   const std::int64_t blocks = blocks_with_parts((op.vertices() + tile - 1) / tile, stride);
   if (blocks == 0) return;
-  const std::size_t sum_bytes = padded_bytes(blocks * stride, sizeof(double)),
-                    dz_bytes = padded_bytes(blocks * tile * width, sizeof(T)),
-                    flow_bytes = padded_bytes(blocks * tile * op.w_h.rows(), sizeof(T));
+  const std::size_t sum_bytes = scratch_part(blocks * stride, sizeof(double)),
+                    dz_bytes = scratch_part(blocks * tile * width, sizeof(T)),
+                    flow_bytes = scratch_part(blocks * tile * op.w_h.rows(), sizeof(T));
   std::byte* const scratch = context.scratch(sum_bytes + dz_bytes + 2 * flow_bytes);
   std::byte* const flow = scratch + sum_bytes + dz_bytes;
   const Gradients<T> to{op.dy.data<T>(),
@@ -228,10 +228,7 @@ void run_backward_as(const LstmSequenceBackward& op, const KernelContext& contex
                         reinterpret_cast<double*>(scratch),
                         op.accumulate_dx};
   launch(context, blocks, threads, 0, backward<T>, arrays_of<T>(op), to);
-  const SumTargets<T> targets{{op.dw_x.data<T>(), op.dw_h.data<T>(), op.dbias.data<T>()},
-                              {op.w_x.elements(), op.w_x.elements() + op.w_h.elements(), stride},
-                              true};
-  add_parts(context, to.sums, blocks, stride, targets);
+  add_recurrent_parts<T>(context, op, to.sums, blocks);
 }
 
 void run_backward(const LstmSequenceBackward& op, KernelContext& context) {

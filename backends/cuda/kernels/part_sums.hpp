@@ -1,8 +1,12 @@
-// Sums over many rows: every range of rows leaves its partial sums in scratch memory, and these are added here in an
-// order that depends on shapes only. Cost of the second step: each partial sum read once (8 bytes).
+// Sums over many rows: every range of rows, or block, leaves its partial sums as doubles in scratch memory, one row of
+// `stride` sums each, and a second launch adds these rows in an order that depends on their number only. Cost of the
+// second launch: each part read once (8 bytes), each target read and written once.
 #pragma once
 
+#include <algorithm>
+
 #include "backends/cuda/kernel_language.hpp"
+#include "backends/cuda/kernels/scratch_part.hpp"
 
 namespace strobe::cuda {
 
@@ -35,60 +39,63 @@ inline double* part_sums_memory(const KernelContext& context, std::int64_t count
   return reinterpret_cast<double*>(context.scratch(static_cast<std::size_t>(count * stride) * sizeof(double)));
 }
 
-/// Two arrays whose sums lie one behind the other, the second from `split` on; either may be null, which is passed
-/// over.
-template <class T>
-struct PartTargets {
-  T *first, *second;
-  std::int64_t split, count;
+/// Most blocks that leave parts of their own, so that the second launch stays short.
+inline constexpr std::int64_t most_parts = 1024;
+inline constexpr int adding_warps = 8;
 
-  __device__ T* at(std::int64_t i) const {
-    if (i < split) return first == nullptr ? nullptr : first + i;
-    return second == nullptr ? nullptr : second + (i - split);
-  }
+/// Blocks for `tiles` tiles of rows, each of which leaves `stride` sums: at most `most_parts`, and few enough that the
+/// parts stay below 64 MiB.
+inline std::int64_t blocks_with_parts(std::int64_t tiles, std::int64_t stride) {
+  constexpr std::int64_t most_sums = std::int64_t{8} << 20;
+  return std::min({tiles, most_parts, std::max<std::int64_t>(1, most_sums / stride)});
+}
+
+/// Up to three arrays that lie one behind the other in a row of parts: array i ends before column ends[i]. The sums of
+/// an array that is null go nowhere.
+template <class T>
+struct SumTargets {
+  T* to[3];
+  std::int64_t ends[3];
+  bool add;  // to what the arrays hold
 };
 
-/// One thread a target.
+/// A block takes 32 columns; its warp w adds rows w, w + 8, ..., and warp 0 adds the warps' sums in order.
 template <class T>
-__global__ void add_parts_by_thread(PartTargets<T> targets, const double* sums, std::int64_t count,
-                                    std::int64_t stride) {
-  for (std::int64_t i = grid_thread(); i < targets.count; i += grid_threads()) {
-    T* const target = targets.at(i);
-    if (target == nullptr) continue;
-    double total = static_cast<double>(*target);
-    for (std::int64_t p = 0; p < count; ++p) total += sums[p * stride + i];
-    *target = static_cast<T>(total);
-  }
+__global__ void add_parts_in_order(const double* parts, std::int64_t count, std::int64_t stride,
+                                   SumTargets<T> targets) {
+  __shared__ double sums[adding_warps][warp_lanes];
+  const std::int64_t column = static_cast<std::int64_t>(blockIdx.x) * warp_lanes + lane();
+  const bool inside = column < targets.ends[2];
+  double sum = 0;
+#pragma unroll 8  // loads in flight
+  for (std::int64_t p = warp(); p < count && inside; p += adding_warps) sum += parts[p * stride + column];
+  sums[warp()][lane()] = sum;
+  __syncthreads();
+  if (warp() != 0 || !inside) return;
+  const int array = column < targets.ends[0] ? 0 : column < targets.ends[1] ? 1 : 2;
+  if (targets.to[array] == nullptr) return;
+  T& target = targets.to[array][column - (array == 0 ? 0 : targets.ends[array - 1])];
+  double total = targets.add ? static_cast<double>(target) : 0.0;
+  for (int w = 0; w < adding_warps; ++w) total += sums[w][lane()];
+  target = static_cast<T>(total);
 }
 
-/// One warp a target: few targets would leave a GPU to a handful of threads, each with a long chain of additions.
+/// targets (+)= sum over the `count` rows of parts [count, stride].
 template <class T>
-__global__ void add_parts_by_warp(PartTargets<T> targets, const double* sums, std::int64_t count, std::int64_t stride) {
-  for (std::int64_t i = grid_thread() / warp_lanes; i < targets.count; i += grid_threads() / warp_lanes) {
-    T* const target = targets.at(i);
-    if (target == nullptr) continue;  // the same for the whole warp
-    double total = 0;
-    for (std::int64_t p = lane(); p < count; p += warp_lanes) total += sums[p * stride + i];
-    total = warp_sum(total);
-    if (lane() == 0) *target = static_cast<T>(static_cast<double>(*target) + total);
-  }
+void add_parts(const KernelContext& context, const double* parts, std::int64_t count, std::int64_t stride,
+               const SumTargets<T>& targets) {
+  if (count == 0 && targets.add) return;
+  launch(context, divide_up(targets.ends[2], warp_lanes), warp_lanes * adding_warps, 0, add_parts_in_order<T>, parts,
+         count, stride, targets);
 }
 
-/// Target i += sum over p < count of sums[p * stride + i], the targets being the `split` elements of `first` and then
-/// those of `second`. Undefined tensors are passed over.
+/// The same for weights and bias: first += its `split` columns, second += those behind. Undefined tensors are passed
+/// over.
 template <class T>
 void add_part_sums(const KernelContext& context, const Tensor& first, std::int64_t split, const Tensor& second,
                    const double* sums, std::int64_t count, std::int64_t stride) {
-  constexpr int threads = 256;
-  if (count == 0) return;
-  const PartTargets<T> targets{first.data<T>(), second.data<T>(), split, split + second.elements()};
-  if (targets.count < 1024 && count > warp_lanes) {
-    launch(context, blocks_for(targets.count * warp_lanes, threads), threads, 0, add_parts_by_warp<T>, targets, sums,
-           count, stride);
-  } else {
-    launch(context, blocks_for(targets.count, threads), threads, 0, add_parts_by_thread<T>, targets, sums, count,
-           stride);
-  }
+  const std::int64_t end = split + second.elements();
+  add_parts(context, sums, count, stride, SumTargets<T>{{first.data<T>(), second.data<T>(), nullptr}, {split, end, end}, true});
 }
 
 /// dz = dy where y > 0, or dy where there is no activation (y is null).

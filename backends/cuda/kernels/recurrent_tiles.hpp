@@ -6,7 +6,7 @@
 
 #include <cmath>
 
-#include "backends/cuda/kernels/partial_sums.hpp"
+#include "backends/cuda/kernels/part_sums.hpp"
 #include "backends/operations_recurrent.hpp"
 
 namespace strobe::cuda {
@@ -189,26 +189,10 @@ __device__ void bring_gru_weights(const Op& op, Gates<T>* weights) {
   }
 }
 
-/// Calls body(integral_constant<H>) for the hidden width; returns false, without a call, for a width that is not
-/// compiled in.
+/// with_width for the hidden widths that are compiled in.
 template <class Body>
 bool with_hidden(std::int64_t hidden, const Body& body) {
-  switch (hidden) {
-    case 2:
-      return body(std::integral_constant<int, 2>{});
-    case 4:
-      return body(std::integral_constant<int, 4>{});
-    case 6:
-      return body(std::integral_constant<int, 6>{});
-    case 8:
-      return body(std::integral_constant<int, 8>{});
-    case 16:
-      return body(std::integral_constant<int, 16>{});
-    case 32:
-      return body(std::integral_constant<int, 32>{});
-    default:
-      return false;
-  }
+  return with_width<2, 4, 6, 8, 16, 32>(hidden, body);
 }
 
 }  // namespace strobe::cuda

@@ -27,7 +27,7 @@ __global__ void step_dense_backward_narrow(NarrowGradient<T> p, StepParts steps,
 
 /// dw [steps, weights] (+)= the parts' sums, which lie `stride` apart.
 template <class T>
-__global__ void add_parts(T* dw, StepParts steps, std::int64_t weights, std::int64_t stride, const double* sums,
+__global__ void add_step_parts(T* dw, StepParts steps, std::int64_t weights, std::int64_t stride, const double* sums,
                           bool accumulate) {
   for (std::int64_t i = grid_thread(); i < steps.steps * weights; i += grid_threads()) {
     const double* const of_step = sums + i / weights * steps.parts * stride + i % weights;
@@ -58,7 +58,7 @@ void backward(const StepDenseBackward& op, const KernelContext& context) {
   double* const sums = part_sums_memory(context, steps.steps * steps.parts, stride);
   launch(context, steps.steps * steps.parts, threads, narrow_gradient_bytes<T, P>(p), step_dense_backward_narrow<P, T>,
          p, steps, sums);
-  launch(context, blocks_for(steps.steps * weights, threads), threads, 0, add_parts<T>, op.dw.data<T>(), steps, weights,
+  launch(context, blocks_for(steps.steps * weights, threads), threads, 0, add_step_parts<T>, op.dw.data<T>(), steps, weights,
          stride, sums, op.accumulate_dw);
 }
 

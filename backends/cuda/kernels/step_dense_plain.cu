@@ -66,7 +66,7 @@ __global__ void weight_sums(Gradient<T> p, StepParts steps, double* sums) {
 }
 
 template <class T>
-__global__ void add_parts(Gradient<T> p, StepParts steps, const double* sums) {
+__global__ void add_step_parts(Gradient<T> p, StepParts steps, const double* sums) {
   for (std::int64_t i = grid_thread(); i < steps.steps * p.weights(); i += grid_threads()) {
     double total = p.accumulate_dw ? static_cast<double>(p.dw[i]) : 0.0;
     const double* const of_step = sums + i / p.weights() * steps.parts * p.weights() + i % p.weights();
@@ -107,7 +107,7 @@ void run_backward(const StepDenseBackward& op, KernelContext& context) {
     double* const sums = part_sums_memory(context, steps.steps * steps.parts, weights);
     launch(context, blocks_for(steps.steps * steps.parts * weights, threads), threads, 0, weight_sums<T>, p, steps,
            sums);
-    launch(context, blocks_for(steps.steps * weights, threads), threads, 0, add_parts<T>, p, steps, sums);
+    launch(context, blocks_for(steps.steps * weights, threads), threads, 0, add_step_parts<T>, p, steps, sums);
   });
 }
 

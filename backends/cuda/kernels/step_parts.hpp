@@ -33,13 +33,13 @@ struct StepParts {
 
 /// About `grain` rows a part, with at most 32 MiB of `stride` doubles for every part of every step.
 inline StepParts step_parts(const Tensor& step_rows, std::int64_t rows, std::int64_t grain, std::int64_t stride) {
-  constexpr std::int64_t most_parts = 256, most_sums = std::int64_t{1} << 22;
+  constexpr std::int64_t most_step_parts = 256, most_sums = std::int64_t{1} << 22;
   const std::int64_t steps = step_rows.rows() - 1;
   if (steps <= 0) return {step_rows.data<std::int64_t>(), 0, 1};
   std::int64_t parts = divide_up(divide_up(rows, steps), grain);
   const std::int64_t room = most_sums / (steps * (stride > 0 ? stride : 1));
   if (parts > room) parts = room;
-  if (parts > most_parts) parts = most_parts;
+  if (parts > most_step_parts) parts = most_step_parts;
   return {step_rows.data<std::int64_t>(), steps, parts < 1 ? 1 : parts};
 }
 

@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "backends/cuda/kernels/attention_parts.hpp"
-#include "backends/cuda/kernels/partial_sums.hpp"
+#include "backends/cuda/kernels/part_sums.hpp"
 
 namespace strobe::cuda {
 namespace {
@@ -159,8 +159,8 @@ void run_backward_as(const TemporalAttentionBackward& op, const KernelContext& c
   const std::int64_t n = op.steps == 0 ? 0 : op.d_o.rows() / op.steps;
   const std::int64_t total = op.first + op.steps, columns = op.projected.columns(), sums = total * columns;
   const std::int64_t parts = sums == 0 ? 0 : blocks_with_parts((n + 31) / 32, sums), queries = op.d_o.rows() * op.heads;
-  const std::size_t part_bytes = padded_bytes(parts * sums, sizeof(double));
-  std::byte* const scratch = context.scratch(part_bytes + padded_bytes(2 * queries, sizeof(double)));
+  const std::size_t part_bytes = scratch_part(parts * sums, sizeof(double));
+  std::byte* const scratch = context.scratch(part_bytes + scratch_part(2 * queries, sizeof(double)));
   auto* const stats = reinterpret_cast<double*>(scratch + part_bytes);
   auto* const sum_parts = reinterpret_cast<double*>(scratch);
   const Past<T> past = arrays_of<T>(op, n);

@@ -8,7 +8,7 @@
 #include <cmath>
 
 #include "backends/cuda/kernels/attention_parts.hpp"
-#include "backends/cuda/kernels/partial_sums.hpp"
+#include "backends/cuda/kernels/part_sums.hpp"
 
 namespace strobe::cuda {
 namespace {
@@ -202,29 +202,10 @@ __global__ void __launch_bounds__(threads) backward(Past<T> op) {
   }
 }
 
-/// Calls body(integral_constant<D>) for heads of `depth` columns; returns false, without a call, for other depths.
+/// with_width for heads of the depths that are compiled in.
 template <class Body>
 bool with_depth(std::int64_t depth, const Body& body) {
-  switch (depth) {
-    case 1:
-      return body(std::integral_constant<int, 1>{});
-    case 2:
-      return body(std::integral_constant<int, 2>{});
-    case 3:
-      return body(std::integral_constant<int, 3>{});
-    case 4:
-      return body(std::integral_constant<int, 4>{});
-    case 5:
-      return body(std::integral_constant<int, 5>{});
-    case 6:
-      return body(std::integral_constant<int, 6>{});
-    case 8:
-      return body(std::integral_constant<int, 8>{});
-    case 16:
-      return body(std::integral_constant<int, 16>{});
-    default:
-      return false;
-  }
+  return with_width<1, 2, 3, 4, 5, 6, 8, 16>(depth, body);
 }
 
 template <class Op>
@@ -266,8 +247,8 @@ void run_backward_as(const TemporalAttentionBackward& op, const KernelContext& c
   const std::int64_t sums = (op.first + op.steps) * 3 * past.width;
   if (sums == 0) return;
   const std::int64_t blocks = blocks_with_parts((past.n + past.tile - 1) / past.tile, sums);
-  const std::size_t part_bytes = padded_bytes(blocks * sums, sizeof(double));
-  std::byte* const scratch = context.scratch(part_bytes + padded_bytes(2 * op.d_o.rows() * op.heads, sizeof(T)));
+  const std::size_t part_bytes = scratch_part(blocks * sums, sizeof(double));
+  std::byte* const scratch = context.scratch(part_bytes + scratch_part(2 * op.d_o.rows() * op.heads, sizeof(T)));
   past.d_o = op.d_o.data<T>();
   past.dprojected = op.dprojected.data<T>();
   past.parts = reinterpret_cast<double*>(scratch);

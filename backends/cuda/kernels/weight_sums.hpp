@@ -2,22 +2,15 @@
 // added up by a second launch. Ranges depend on the number of rows only, so the result does not depend on timing.
 #pragma once
 
-#include <algorithm>
-
 #include "backends/cuda/kernel_language.hpp"
-#include "backends/cuda/kernels/scratch_part.hpp"
+#include "backends/cuda/kernels/part_sums.hpp"
 
 namespace strobe::cuda {
 
-/// How rows are cut into ranges: enough for every multiprocessor, few enough to add up.
-struct RowRanges {
-  std::int64_t rows, each, count;
-};
-
-inline RowRanges row_ranges(std::int64_t rows) {
-  constexpr std::int64_t most = 2048, fewest_rows = 256;
-  const std::int64_t each = std::max(fewest_rows, (rows + most - 1) / most);
-  return {rows, each, (rows + each - 1) / each};
+/// Ranges of rows for the sums of dw [inner, width].
+inline RowParts weight_ranges(std::int64_t rows, std::int64_t inner, std::int64_t width) {
+  constexpr std::int64_t fewest_rows = 256;
+  return row_parts(rows, inner * width, fewest_rows);
 }
 
 /// x[rows, inner] and dz[rows, width], of which dz counts only where `y` is positive, when there is a y.
@@ -29,10 +22,10 @@ struct WeightTerms {
 
 /// sums[range, inner * width]: one thread a sum, rows in order.
 template <class T>
-__global__ void sum_ranges(WeightTerms<T> terms, RowRanges ranges, double* sums) {
+__global__ void sum_ranges(WeightTerms<T> terms, RowParts ranges, double* sums) {
   const std::int64_t outputs = terms.inner * terms.width;
   for (std::int64_t i = grid_thread(); i < ranges.count * outputs; i += grid_threads()) {
-    const std::int64_t begin = i / outputs * ranges.each, end = min(ranges.rows, begin + ranges.each);
+    const std::int64_t begin = ranges.begin(i / outputs), end = ranges.end(i / outputs);
     const std::int64_t f = i % outputs / terms.width, g = i % terms.width;
     double sum = 0;
     for (std::int64_t row = begin; row < end; ++row) {
@@ -43,35 +36,22 @@ __global__ void sum_ranges(WeightTerms<T> terms, RowRanges ranges, double* sums)
   }
 }
 
-/// target[i] += sum over ranges of sums[range, i]: a warp per output, which adds in an order of its own that is always
-/// the same.
+/// target[i] += sum over `count` ranges of sums[range, i].
 template <class T>
-__global__ void add_range_sums(const double* sums, std::int64_t ranges, std::int64_t outputs, T* target) {
-  const std::int64_t warps = grid_threads() / warp_lanes;
-  for (std::int64_t i = grid_thread() / warp_lanes; i < outputs; i += warps) {
-    double sum = 0;
-    for (std::int64_t range = lane(); range < ranges; range += warp_lanes) sum += sums[range * outputs + i];
-    sum = warp_sum(sum);
-    if (lane() == 0) target[i] = static_cast<T>(static_cast<double>(target[i]) + sum);
-  }
-}
-
-template <class T>
-void launch_add_range_sums(const KernelContext& context, const double* sums, std::int64_t ranges, std::int64_t outputs,
-                           T* target) {
-  constexpr int threads = 128;
-  launch(context, blocks_for(outputs * warp_lanes, threads), threads, 0, add_range_sums<T>, sums, ranges, outputs,
-         target);
+void add_weight_sums(const KernelContext& context, const double* sums, std::int64_t count, std::int64_t outputs,
+                     T* target) {
+  add_parts(context, sums, count, outputs,
+            SumTargets<T>{{target, nullptr, nullptr}, {outputs, outputs, outputs}, true});
 }
 
 /// target += x^T dz by the two launches; `sums` holds count * inner * width doubles.
 template <class T>
-void plain_weight_gradient(const KernelContext& context, const WeightTerms<T>& terms, const RowRanges& ranges,
+void plain_weight_gradient(const KernelContext& context, const WeightTerms<T>& terms, const RowParts& ranges,
                            double* sums, T* target) {
   constexpr int threads = 128;
   const std::int64_t outputs = terms.inner * terms.width;
   launch(context, blocks_for(ranges.count * outputs, threads), threads, 0, sum_ranges<T>, terms, ranges, sums);
-  launch_add_range_sums(context, sums, ranges.count, outputs, target);
+  add_weight_sums(context, sums, ranges.count, outputs, target);
 }
 
 }  // namespace strobe::cuda

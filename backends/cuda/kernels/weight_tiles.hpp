@@ -1,7 +1,7 @@
 // Weight gradients dw += x^T dz for up to 32 columns on both sides: a block keeps tiles of rows of x and dz in shared
 // memory, and each of its threads adds a 4 x 4 piece of dw over every `slots`-th row of a tile, in registers: in T for
 // at most `tile_rows` rows, then in double. Threads' sums meet in shared memory in order of slots; blocks' sums (fixed
-// ranges of rows) are added by add_range_sums. On the way ds = dz w^T can be written for every row.
+// ranges of rows) are added by add_weight_sums. On the way ds = dz w^T can be written for every row.
 // Bytes: x, dz (and y where it masks) once, ds once. Shared reads: 8 values per 16 multiply-adds.
 #pragma once
 
@@ -92,10 +92,10 @@ __device__ void write_block_sums(const WeightTile<T>& tile, const WeightTerms<T>
 /// One block a range: sums[range, inner * width], and ds[rows, inner] = dz w^T unless ds is null.
 template <class T>
 __global__ void __launch_bounds__(tile_threads)
-    sum_tiles(WeightTerms<T> terms, const T* w, T* ds, RowRanges ranges, double* sums) {
+    sum_tiles(WeightTerms<T> terms, const T* w, T* ds, RowParts ranges, double* sums) {
   const WeightTile<T> tile(terms, dynamic_shared<T>());
   const int inner = static_cast<int>(terms.inner), width = static_cast<int>(terms.width);
-  const std::int64_t begin = blockIdx.x * ranges.each, end = min(ranges.rows, begin + ranges.each);
+  const std::int64_t begin = ranges.begin(blockIdx.x), end = ranges.end(blockIdx.x);
   if (ds != nullptr) load_tile<T>(w, nullptr, inner, width, tile.w, tile.inner, tile.width);
   T sum[piece * piece] = {};
   double total[piece * piece] = {};
@@ -125,10 +125,10 @@ inline bool takes_tiles(std::int64_t inner, std::int64_t width) {
 /// target += x^T dz, and ds = dz w^T unless ds is null. `sums` holds count * inner * width doubles. Launches: 2.
 template <class T>
 void tiled_weight_gradient(const KernelContext& context, const WeightTerms<T>& terms, const T* w, T* ds,
-                           const RowRanges& ranges, double* sums, T* target) {
+                           const RowParts& ranges, double* sums, T* target) {
   launch(context, ranges.count, tile_threads, tile_shared_bytes(terms.inner, terms.width, sizeof(T)), sum_tiles<T>,
          terms, w, ds, ranges, sums);
-  launch_add_range_sums(context, sums, ranges.count, terms.inner * terms.width, target);
+  add_weight_sums(context, sums, ranges.count, terms.inner * terms.width, target);
 }
 
 }  // namespace strobe::cuda

@@ -1,0 +1,60 @@
+// The conformance suite as parameters of tests: every operation, kernel variant and precision of one numerics.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "backends/conformance/operations.hpp"
+
+namespace strobe {
+
+struct Setting {
+  conformance::OperationFamily family;
+  std::string variant;
+  ElementType precision;
+};
+
+inline std::vector<Setting> settings(Numerics numerics) {
+  std::vector<Setting> all;
+  for (const conformance::OperationFamily& family : conformance::operation_families()) {
+    for (const std::string& variant : family.variants(numerics)) {
+      for (const ElementType precision : {ElementType::f32, ElementType::f64})
+        all.push_back({family, variant, precision});
+    }
+  }
+  return all;
+}
+
+inline std::string setting_name(const testing::TestParamInfo<Setting>& parameter) {
+  std::string name = parameter.param.family.operation + "_" + parameter.param.variant +
+                     (parameter.param.precision == ElementType::f32 ? "_fp32" : "_fp64");
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+}
+
+/// Runs the setting's cases on `device` with one and with two threads; a few wrong cases are enough to tell.
+inline void expect_agreement(const Setting& setting, const std::string& device) {
+  ASSERT_FALSE(setting.family.cases.empty());
+  int wrong_cases = 0;
+  for (const conformance::OperationCase& one : setting.family.cases) {
+    for (const std::string& wrong : conformance::check(one, device, setting.precision, setting.variant, {1, 2})) {
+      ADD_FAILURE() << wrong;
+      ++wrong_cases;
+    }
+    if (wrong_cases > 5) break;
+  }
+}
+
+inline void expect_plain_kernels(Numerics numerics) {
+  const std::vector<conformance::OperationFamily> families = conformance::operation_families();
+  EXPECT_GE(families.size(), 15u);
+  for (const conformance::OperationFamily& family : families) {
+    const std::vector<std::string> variants = family.variants(numerics);
+    EXPECT_EQ(std::count(variants.begin(), variants.end(), "plain"), 1) << family.operation;
+  }
+}
+
+}  // namespace strobe
