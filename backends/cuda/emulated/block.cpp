@@ -3,6 +3,7 @@
 // Invariant: a thread runs only while `place` is its own. Cost: two context switches per thread and barrier.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 #include <vector>
 
@@ -173,7 +174,7 @@ bool all_finished() {
 void run_block(int threads) {
   block.threads.assign(static_cast<std::size_t>(threads), Thread());
   block.slots.resize(2 * static_cast<std::size_t>(threads));
-  std::memset(block.shared.data(), 0xff, block.shared.size());
+  std::fill(block.shared.begin(), block.shared.end(), std::byte{0xff});
   block.next_fresh = 0;
   while (block.next_fresh < threads) start_runner();
   while (!all_finished()) {
