@@ -15,7 +15,7 @@
 
 namespace strobe::cuda::emulated {
 
-thread_local Place place;
+constinit thread_local Place place;
 
 namespace {
 

@@ -28,7 +28,7 @@ struct Index3 {
 struct Place {
   Index3 thread, block, threads, blocks;
 };
-extern thread_local Place place;
+extern constinit thread_local Place place;  // constinit: read without a call that would initialise it
 
 /// In which order a block's threads run between barriers. Per calling thread.
 enum class Order { forward, backward };
