@@ -127,7 +127,7 @@ Json describe_transfer(const PlannedCase& plan) {
 }  // namespace
 
 Json plan_case(const Case& c) {
-  const std::shared_ptr<const PlannedCase> plan = make_plan(c);
+  const std::shared_ptr<const PlannedCase> plan = make_plan(c, PlanUse::report);
   Json blocks = Json::array();
   for (const Run& block : plan->strategy.schedule.blocks) blocks.push_back({block.first, block.first + block.count});
   Json parameters = Json::array();

@@ -80,9 +80,11 @@ void load_graph(PlannedCase& plan) {
   plan.graph = prepared_graph(plan, plan.model->preprocessing());
 }
 
-/// Index lists are only made where values will move: never for shape-only numerics, for one rank under mpirun.
-ListScope list_scope(const Case& c) {
-  if (c.numerics == "none") return {ListScope::Kind::none, 0};
+/// Index lists are only made where values will move: never for shape-only numerics or a report, for one rank under
+/// mpirun.
+ListScope list_scope(const PlannedCase& plan) {
+  const Case& c = plan.request;
+  if (c.numerics == "none" || plan.use == PlanUse::report) return {ListScope::Kind::none, 0};
   const auto& comm = CommunicatorRegistry::instance().find(c.comm, "/comm").value;
   if (comm.world_size() > 0) return {ListScope::Kind::one, comm.process_rank()};
   return {};
@@ -121,7 +123,7 @@ std::int64_t asked_blocks(const PlannedCase& plan) {
 void lay_out(PlannedCase& plan, std::int64_t blocks) {
   const Case& c = plan.request;
   const auto& strategy = StrategyRegistry::instance().find(text_of(c.strategy, "name"), "/strategy");
-  const ListScope scope = list_scope(c);
+  const ListScope scope = list_scope(plan);
   plan.strategy = strategy.value(
       {*plan.graph, plan.ranks(), static_cast<std::uint64_t>(c.seed), even_blocks(plan.graph->steps, blocks)},
       c.strategy);
@@ -186,16 +188,17 @@ std::vector<std::vector<std::uint64_t>> byte_matrix(const ExchangePlan& plan, st
   return matrix;
 }
 
-std::shared_ptr<const PlannedCase> make_plan(const Case& request) {
+std::shared_ptr<const PlannedCase> make_plan(const Case& request, PlanUse use) {
   auto plan = std::make_shared<PlannedCase>();
   plan->request = request;
+  plan->use = use;
   plan->fp64 = request.precision == "fp64";
   plan->model = ModelRegistry::instance().find(text_of(request.model, "name"), "/model").value(request.model);
   plan->task = TaskRegistry::instance().find(text_of(request.task, "name"), "/task").value(request.task);
   StrategyRegistry::instance().find(text_of(request.strategy, "name"), "/strategy");
   if (request.ranks < 1)
     throw InvalidRequest("/ranks", "at least 1 rank is needed, not " + std::to_string(request.ranks));
-  check_world(request);
+  if (use == PlanUse::run) check_world(request);
   load_graph(*plan);
   plan->layers = plan->model->layers(plan->graph->feature_width);
   plan->parameters = plan->model->parameters(plan->graph->feature_width);

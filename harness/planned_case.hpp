@@ -14,8 +14,13 @@
 
 namespace strobe {
 
+/// What a plan is made for. A `report` names every exchange and its bytes; it holds no index lists and asks for no
+/// world, so that a run on 64 processes is planned by one.
+enum class PlanUse { run, report };
+
 struct PlannedCase {
   Case request;
+  PlanUse use = PlanUse::run;
   std::shared_ptr<const SnapshotGraph> raw;  // null when the workload is a shape
   std::shared_ptr<const ShapeCase> shape;    // null when it is a graph
   std::shared_ptr<const PreparedGraph> graph;
@@ -43,8 +48,9 @@ struct PlannedCase {
 };
 
 /// Loads, preprocesses, draws samples, asks the strategy and derives the exchanges. Graphs are kept for the next case
-/// of the same workload. Throws InvalidRequest or InvalidInput; nothing is measured.
-std::shared_ptr<const PlannedCase> make_plan(const Case& request);
+/// of the same workload. Throws InvalidRequest or InvalidInput, and Unavailable where a plan to run meets a world of
+/// another size; nothing is measured.
+std::shared_ptr<const PlannedCase> make_plan(const Case& request, PlanUse use = PlanUse::run);
 
 /// Runs a case that was planned, as run_case does. `c` may differ from the plan's own request in the cluster and in the
 /// memory limit, on which plans do not depend (but for nb=auto).

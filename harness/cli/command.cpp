@@ -120,6 +120,11 @@ void CommandOptions::fields(const FieldTable& table, std::map<std::string, std::
 
 void CommandOptions::example(const std::string& text) { app_.footer(text); }
 
+int report_failure(const std::exception& error) {
+  if (launched_world().rank == 0) narrate(fmt::format("strobe: {}", error.what()));
+  return status_of(error);
+}
+
 int run_command_line(const std::vector<std::string>& arguments) {
   try {
     CLI::App app(program_help, "strobe");
@@ -135,8 +140,7 @@ int run_command_line(const std::vector<std::string>& arguments) {
     }
     return dispatch(app, actions, arguments);
   } catch (const std::exception& error) {
-    if (launched_world().rank == 0) narrate(fmt::format("strobe: {}", error.what()));
-    return status_of(error);
+    return report_failure(error);
   }
 }
 

@@ -1,6 +1,7 @@
 // Subcommands of `strobe`: each registers itself from its own file, declares its options and returns what it does.
 #pragma once
 
+#include <exception>
 #include <functional>
 #include <map>
 #include <memory>
@@ -47,6 +48,9 @@ struct CommandTag {
   using Value = CommandAction (*)(CommandOptions&);
 };
 using CommandRegistry = Registry<CommandTag>;
+
+/// Says on standard error why the command failed, on the first process of a world only, and returns the exit status.
+int report_failure(const std::exception& error);
 
 /// Parses the arguments (without the program's name), runs the subcommand and returns the exit status. Data goes to
 /// standard output, every word about it to standard error; an error becomes one line there and its status:

@@ -40,13 +40,16 @@ void check_world(const Suite& suite, const World& world) {
   }
 }
 
-int dry_run(const RunRequest& request, const Suite& suite) {
+/// Every process plans, because a partitioner may start MPI, which waits for all of them; the first one tells.
+int dry_run(const RunRequest& request, const Suite& suite, const World& world) {
   Json plans = Json::array();
   std::size_t matrices = 0;
   for (const Case& c : suite.cases) {
     plans.push_back(plan_case(c));
-    if (!request.byte_matrix.empty()) matrices += write_byte_matrices(request.byte_matrix, plans.back());
+    if (world.rank != 0 || request.byte_matrix.empty()) continue;
+    alone_in_world(world, [&] { matrices += write_byte_matrices(request.byte_matrix, plans.back()); });
   }
+  if (world.rank != 0) return 0;
   if (!request.byte_matrix.empty()) {
     narrate(fmt::format("wrote {} into {}", counted(matrices, "byte matrix file"), request.byte_matrix));
   }
@@ -121,11 +124,11 @@ void check_first_device(const Suite& suite, const World& world) {
 /// Runs the cases of a suite. Of several processes only the first has a run directory and talks.
 class Sweep {
  public:
-  Sweep(const RunRequest& request, const Suite& suite, bool first_process)
-      : request_(request), suite_(suite), progress_(suite.cases.size(), !first_process) {
-    const std::string folder = first_process || request.resume ? output_folder(request, suite) : "";
+  Sweep(const RunRequest& request, const Suite& suite, const World& world)
+      : request_(request), suite_(suite), world_(world), progress_(suite.cases.size(), world.rank != 0) {
+    const std::string folder = world.rank == 0 || request.resume ? output_folder(request, suite) : "";
     if (request.resume) read_finished(folder);
-    if (first_process) open(folder);
+    if (world.rank == 0) alone_in_world(world, [&] { open(folder); });
   }
 
   /// 0 when every case is ok, 1 when one is not.
@@ -181,7 +184,11 @@ class Sweep {
     }
     measured_ = true;
     all_ok_ = all_ok_ && result.status == "ok";
-    if (!directory_) return;
+    if (directory_) alone_in_world(world_, [&] { keep(c, id, result, spans); });
+  }
+
+  void keep(const Case& c, const std::string& id, const CaseResult& result,
+            const std::vector<std::vector<Span>>& spans) {
     const Row row = summarise(case_to_json(c), id, result);
     directory_->append_samples(id, result.samples);
     directory_->add_row(row);
@@ -192,7 +199,7 @@ class Sweep {
   }
 
   void log(const std::string& line) {
-    if (directory_) append_durably(directory_->log_path(), line);
+    if (directory_) alone_in_world(world_, [&] { append_durably(directory_->log_path(), line); });
   }
 
   /// A wrong request ends the run while nothing is measured; later it is a row, since the others are worth keeping.
@@ -221,6 +228,7 @@ class Sweep {
 
   const RunRequest& request_;
   const Suite& suite_;
+  const World& world_;
   Progress progress_;
   std::optional<RunDirectory> directory_;
   std::set<std::string> finished_;
@@ -247,14 +255,14 @@ int run(RunRequest& request) {
   if (first && suite.merged > 0) {
     narrate(fmt::format("left out {} that the given flags make equal to others", counted(suite.merged, "case")));
   }
-  if (request.dry_run) return first ? dry_run(request, suite) : 0;
+  if (request.dry_run) return dry_run(request, suite, world);
   if (!request.byte_matrix.empty()) throw InvalidRequest("--byte-matrix", "goes with --dry-run, which runs nothing");
   check_outputs(request.outputs, suite);
   install_signal_handlers();
   check_plans(suite);
   check_checkpoint(request.outputs, suite, first);
   if (!request.resume) check_first_device(suite, world);
-  Sweep sweep(request, suite, first);
+  Sweep sweep(request, suite, world);
   const int status = sweep.run();
   if (first) narrate_prices(suite);
   if (const RunDirectory* directory = sweep.directory()) {

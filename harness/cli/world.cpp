@@ -1,6 +1,10 @@
 #include "harness/cli/world.hpp"
 
+#include <cstdio>
 #include <cstdlib>
+#include <exception>
+
+#include "harness/cli/command.hpp"
 
 namespace strobe {
 namespace {
@@ -26,6 +30,17 @@ World launched_world() {
     return {number("SLURM_PROCID", 0), number("SLURM_STEP_NUM_TASKS", 1), "SLURM_PROCID"};
   }
   return {};
+}
+
+void alone_in_world(const World& world, const std::function<void()>& work) {
+  if (world.size <= 1) return work();
+  try {
+    work();
+  } catch (const std::exception& error) {
+    const int status = report_failure(error);
+    std::fflush(nullptr);
+    std::_Exit(status);
+  }
 }
 
 }  // namespace strobe

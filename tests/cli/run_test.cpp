@@ -239,6 +239,34 @@ TEST_F(Mpi, FourProcessesGiveTheLossesOfFourThreads) {
   EXPECT_EQ(outcome.out.find(id, first + 1), std::string::npos);
 }
 
+/// One process can plan for any world, and every process of a world gets to the end of a dry run: partitioners that
+/// start MPI, as Zoltan's does, wait for all of them.
+TEST_F(Mpi, DryRunNeedsNoWorldAndEndsInOne) {
+  const Json partitioners = Json::parse(strobe({"list", "partitioners", "--json"}).out);
+  bool hypergraph = false;
+  for (const Json& entry : partitioners.at("entries")) hypergraph = hypergraph || entry.at("name") == "hypergraph";
+  const std::string strategy = std::string("vertex:partitioner=") + (hypergraph ? "hypergraph" : "hash");
+  std::vector<std::string> request = {"run",     "--workload", tiny,        "--strategy", strategy,
+                                      "--ranks", "2",          "--dry-run", "--json"};
+  const Json local = Json::parse(strobe(request).out);
+  request.insert(request.end(), {"--comm", "mpi"});
+  const Outcome alone = strobe(request), together = mpirun("2", request);
+  ASSERT_EQ(alone.status, 0) << alone.err;
+  ASSERT_EQ(together.status, 0) << together.err;
+  EXPECT_EQ(Json::parse(together.out), Json::parse(alone.out));
+  EXPECT_EQ(Json::parse(alone.out)["cases"][0]["blocks"], local["cases"][0]["blocks"]);
+}
+
+TEST_F(Mpi, FailureOfTheFirstProcessAloneEndsTheOthers) {
+  write_text(folder_ / "file", "not a folder");
+  const auto begin = std::chrono::steady_clock::now();
+  const Outcome outcome = mpirun("2", {"run", "--workload", tiny, "--strategy", "vertex", "--ranks", "2", "--comm",
+                                       "mpi", "--out", "file/run", "--set", "timeout=600"});
+  EXPECT_EQ(outcome.status, 2) << outcome.err;
+  EXPECT_NE(outcome.err.find("--out"), std::string::npos) << outcome.err;
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(300));
+}
+
 TEST_F(Mpi, WrongNumberOfProcessesIsUnavailable) {
   const Outcome outcome =
       mpirun("2", {"run", "--workload", tiny, "--strategy", "vertex", "--ranks", "3", "--comm", "mpi", "--out", "out"});
