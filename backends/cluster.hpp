@@ -42,7 +42,9 @@ class Calibration {
   virtual ~Calibration() = default;
   /// Seconds of one operation, or a negative number when operations of that name were not fitted in that precision.
   virtual double operation_seconds(std::string_view operation, const Work& work, ElementType precision,
-                                   int ranks) const = 0;
+                                   double ranks) const = 0;
+  /// Cores that ranks of this machine share; 0: each has a processor of its own.
+  virtual double shared_cores() const = 0;
   /// Seconds of a collective of that name (collective_names) over `ranks` ranks, of which `bytes` is what the busiest
   /// rank sends or receives and `messages` to how many peers; negative when it was not fitted.
   virtual double collective_seconds(std::string_view collective, int ranks, double bytes, double messages) const = 0;

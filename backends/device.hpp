@@ -33,6 +33,9 @@ struct DeviceRequest {
   std::string kernel_variant;         // "" = best, "plain" = the judges
   std::uint64_t memory_limit_bytes = 0;  // 0 = the device's own memory, unlimited on cpu
   std::shared_ptr<const Cluster> cluster;
+  /// For `sim` on a machine whose ranks share cores: how many ranks compute at the same moment, on average over the
+  /// time in which any does. 0 = all of them always.
+  double computing_ranks = 0;
 };
 
 /// What wants a moment of the rank's time between operations, as data that moves only when a rank lends its hands.

@@ -19,19 +19,35 @@ function(strobe_part name)
   strobe_unite(strobe_${name} ${sources})
 endfunction()
 
-# With STROBE_UNITY, compiles the target's files eight at a time. Plug-ins, which are the files that register something,
-# stay alone: each may call its parts what it likes.
+# With STROBE_UNITY, compiles the target's files ten at a time. A plug-in whose registration is called `registered` stays
+# alone, so it may call its parts what it likes; one that names it after itself promises names of its own throughout.
 function(strobe_unite target)
   if(NOT STROBE_UNITY)
     return()
   endif()
-  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 10)
   foreach(source ${ARGN})
-    file(STRINGS ${source} registrations REGEX "Register<" LIMIT_COUNT 1)
+    file(STRINGS ${source} registrations REGEX "Register<[A-Za-z]+> registered" LIMIT_COUNT 1)
     if(registrations)
       set_source_files_properties(${source} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
     endif()
   endforeach()
+endfunction()
+
+# strobe_separate(PART NAME FILE...): compiles PART/FILE.cpp... in a target strobe_PART_NAME, which can have flags of its
+# own without each of its files being compiled alone.
+function(strobe_separate part name)
+  get_target_property(sources strobe_${part} SOURCES)
+  foreach(file ${ARGN})
+    list(APPEND separate ${CMAKE_SOURCE_DIR}/${part}/${file}.cpp)
+  endforeach()
+  list(REMOVE_ITEM sources ${separate})
+  set_target_properties(strobe_${part} PROPERTIES SOURCES "${sources}")
+  add_library(strobe_${part}_${name} OBJECT ${separate})
+  target_link_libraries(strobe_${part}_${name} PUBLIC strobe_options)
+  strobe_precompile(strobe_${part}_${name})
+  strobe_unite(strobe_${part}_${name} ${separate})
+  target_sources(strobe_${part} INTERFACE $<TARGET_OBJECTS:strobe_${part}_${name}>)
 endfunction()
 
 # Lets a target with the common flags use the shared precompiled header.
@@ -70,9 +86,6 @@ function(strobe_backends)
     endif()
   endforeach()
   set(STROBE_BACKENDS ${libraries} CACHE INTERNAL "backends that are built")
-  if(TARGET strobe_backend_sim)
-    target_compile_definitions(strobe_backend_sim PRIVATE STROBE_SOURCE_CLUSTER_DIR="${CMAKE_SOURCE_DIR}/backends/clusters")
-  endif()
 endfunction()
 
 # strobe_link(TARGET PART...): links parts (and with `backends` every built backend) into an executable.

@@ -8,6 +8,7 @@
 #include "backends/cluster.hpp"
 #include "backends/communicator.hpp"
 #include "harness/checkpoint.hpp"
+#include "harness/concurrency.hpp"
 #include "harness/gather.hpp"
 #include "harness/launch_request.hpp"
 #include "harness/model_files.hpp"
@@ -126,9 +127,8 @@ void launch_ranks(const PlannedCase& plan, const LaunchRequest& launch, Outcomes
 }
 
 void check_outputs(const Case& c, const ModelOutputs& outputs) {
-  if (c.numerics == "none" &&
-      (!outputs.weights.empty() || !outputs.embeddings.empty() || !outputs.samples.empty() ||
-       !outputs.checkpoint.empty())) {
+  if (c.numerics == "none" && (!outputs.weights.empty() || !outputs.embeddings.empty() || !outputs.samples.empty() ||
+                               !outputs.checkpoint.empty())) {
     throw InvalidRequest("/numerics", "numerics none draws no samples and computes no weights and embeddings to write");
   }
   if (c.repeat > 1 && !outputs.checkpoint.empty()) {
@@ -138,6 +138,24 @@ void check_outputs(const Case& c, const ModelOutputs& outputs) {
   if (outputs.checkpoint.empty() && (outputs.resume_training || outputs.checkpoint_every > 0)) {
     throw InvalidRequest("--checkpoint", "name the file that training is resumed from or kept in");
   }
+}
+
+/// Ranks that share cores slow each other down only while they compute at the same moment, which an epoch of the same
+/// program tells: one that waits for another's state leaves its core to it. Up to as many ranks as there are cores,
+/// operations were fitted with that many of them.
+double rehearsed_concurrency(const PlannedCase& plan, const LaunchRequest& launch) {
+  const Cluster* cluster = launch.device.cluster.get();
+  if (cluster == nullptr || launch.ranks == 1) return 0;
+  if (cluster->calibration == nullptr || cluster->calibration->shared_cores() == 0) return 0;
+  Outcomes outcomes;
+  RankWishes wishes;
+  wishes.spans = true;
+  wishes.epochs = 1;
+  launch_ranks(plan, launch, outcomes, wishes);
+  std::vector<std::vector<Span>> spans;
+  for (RankOutcome& rank : outcomes.ranks) spans.push_back(std::move(rank.last_spans));
+  const double cores = cluster->calibration->shared_cores();
+  return std::max(mean_computing_ranks(spans), std::min<double>(launch.ranks, cores));
 }
 
 RankWishes rank_wishes(const PlannedCase& plan, bool spans, const ModelOutputs& outputs, const TrainingState& start) {
@@ -177,12 +195,13 @@ CaseResult run_case(const Case& c, std::vector<std::vector<Span>>* trace, const 
 
 CaseResult run_planned(const std::shared_ptr<const PlannedCase>& plan, const Case& c,
                        std::vector<std::vector<Span>>* trace, const ModelOutputs& outputs) {
-  const LaunchRequest launch = launch_request(c);
+  LaunchRequest launch = launch_request(c);
   TrainingState start;
   if (outputs.resume_training) start = load_checkpoint(outputs.checkpoint, c, plan->parameters);
   CaseResult result = empty_result(*plan, launch);
   Outcomes outcomes;
   try {
+    launch.device.computing_ranks = rehearsed_concurrency(*plan, launch);
     launch_ranks(*plan, launch, outcomes, rank_wishes(*plan, trace != nullptr, outputs, start));
     const auto& comm = CommunicatorRegistry::instance().find(c.comm, "/comm").value;
     if (comm.process_rank() == 0) write_outputs(*plan, outcomes.ranks.front(), outputs);

@@ -98,7 +98,7 @@ class CdGcn final : public Model {
   CdGcnParameters p_;
 };
 
-const Register<ModelTag> registered{{
+const Register<ModelTag> cd_gcn_registered{{
     "cd-gcn",
     "graph convolutions with skip connections, each followed by an LSTM along the timelines",
     "ESDG, SC'21, section 5.1; Manessi et al., Dynamic graph convolutional networks, Pattern Recognition 2020",

@@ -139,7 +139,7 @@ class Dcrnn final : public Model {
   DcrnnParameters p_;
 };
 
-const Register<ModelTag> registered{{
+const Register<ModelTag> dcrnn_registered{{
     "dcrnn",
     "a GRU whose gates read random walks of several hops over features and states, in both directions",
     "Li et al., Diffusion convolutional recurrent neural network, ICLR'18; as in DynaHB, VLDB'24",

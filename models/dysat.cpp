@@ -136,7 +136,7 @@ class Dysat final : public Model {
   DysatParameters p_;
 };
 
-const Register<ModelTag> registered{{
+const Register<ModelTag> dysat_registered{{
     "dysat",
     "attention over neighbours, then over each vertex's own past",
     "Sankar et al., DySAT, WSDM'20; Velickovic et al., Graph attention networks, ICLR'18; options: "

@@ -74,7 +74,7 @@ class EvolveGcnH final : public Model {
   EvolveGcnHParameters p_;
 };
 
-const Register<ModelTag> registered{{
+const Register<ModelTag> evolve_gcn_h_registered{{
     "evolve-gcn-h",
     "two graph convolutions whose weights evolve by a matrix GRU that reads the best-scored vertices",
     "Pareja et al., EvolveGCN, AAAI'20, section 3.2; IBM/EvolveGCN egcn_h.py",

@@ -51,7 +51,7 @@ class EvolveGcnO final : public Model {
   EvolveGcnOParameters p_;
 };
 
-const Register<ModelTag> registered{{
+const Register<ModelTag> evolve_gcn_o_registered{{
     "evolve-gcn-o",
     "two graph convolutions whose weights evolve by a matrix LSTM",
     "Pareja et al., EvolveGCN, AAAI'20; ESDG, SC'21, section 5.2; option cell=gru: IBM/EvolveGCN egcn_o.py",

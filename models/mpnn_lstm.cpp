@@ -150,7 +150,7 @@ class MpnnLstm final : public Model {
   bool all_;
 };
 
-const Register<ModelTag> registered{{
+const Register<ModelTag> mpnn_lstm_registered{{
     "mpnn-lstm",
     "two graph convolutions with batch normalisation, two LSTMs along the timelines, features passed on",
     "Panagopoulos et al., Transfer graph neural networks for pandemic forecasting, AAAI'21; as in DGC, SIGMOD'23",

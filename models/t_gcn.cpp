@@ -117,7 +117,7 @@ std::unique_ptr<Model> make(const TGcnParameters& parameters) {
   return make_joint_t_gcn(parameters.hidden, parameters.gate_bias);
 }
 
-const Register<ModelTag> registered{{
+const Register<ModelTag> t_gcn_registered{{
     "t-gcn",
     "a GRU along the timelines whose gates read graph convolutions of the features",
     "Zhao et al., T-GCN, IEEE T-ITS 2020; as in DGC, SIGMOD'23, section 7.1",

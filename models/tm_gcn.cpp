@@ -113,7 +113,7 @@ class TmGcn final : public Model {
   bool esdg_, fades_;
 };
 
-const Register<ModelTag> registered{{
+const Register<ModelTag> tm_gcn_registered{{
     "tm-gcn",
     "two graph convolutions with an M-transform over time between them",
     "ESDG, SC'21, section 5.3; Malik et al., Dynamic graph convolutional networks using the tensor M-product, SDM'21",

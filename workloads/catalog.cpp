@@ -17,16 +17,17 @@ namespace {
 
 constexpr std::int64_t catalogue_version = 1;
 
-std::string variable(const char* name) {
+std::string catalog_variable(const char* name) {
   const char* value = std::getenv(name);
   return value == nullptr ? "" : value;
 }
 
 /// Where fetch_dataset puts what it gets. scripts/fetch_dataset follows the same rule.
 std::filesystem::path fetched_folder() {
-  if (const std::string chosen = variable("STROBE_DATA_DIR"); !chosen.empty()) return chosen;
-  if (const std::string data = variable("XDG_DATA_HOME"); !data.empty()) return std::filesystem::path(data) / "strobe";
-  return std::filesystem::path(variable("HOME")) / ".local/share/strobe";
+  if (const std::string chosen = catalog_variable("STROBE_DATA_DIR"); !chosen.empty()) return chosen;
+  if (const std::string data = catalog_variable("XDG_DATA_HOME"); !data.empty())
+    return std::filesystem::path(data) / "strobe";
+  return std::filesystem::path(catalog_variable("HOME")) / ".local/share/strobe";
 }
 
 std::string word_at(const Json& json, const char* key, const std::string& where,

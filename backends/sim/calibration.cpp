@@ -53,12 +53,12 @@ auto read_fit(const Json& json, const Terms& terms, const std::string& pointer) 
 
 /// The fit of the nearest number of ranks, by ratio.
 template <class FitType>
-const FitType* nearest(const std::vector<FitType>& fits, int ranks, std::string_view precision) {
+const FitType* nearest(const std::vector<FitType>& fits, double ranks, std::string_view precision) {
   const FitType* best = nullptr;
   double best_distance = 0;
   for (const FitType& fit : fits) {
     if (!fit.precision.empty() && fit.precision != precision) continue;
-    const double distance = std::abs(std::log(static_cast<double>(ranks) / fit.ranks));
+    const double distance = std::abs(std::log(ranks / fit.ranks));
     if (best != nullptr && distance >= best_distance) continue;
     best = &fit;
     best_distance = distance;
@@ -82,12 +82,14 @@ class LinearFits final : public Calibration {
   }
 
   double operation_seconds(std::string_view operation, const Work& work, ElementType precision,
-                           int ranks) const override {
+                           double ranks) const override {
     const auto found = operations_.find(operation);
     if (found == operations_.end()) return -1;
     const OperationFit* fit = nearest(found->second, ranks, precision == ElementType::f64 ? "fp64" : "fp32");
     return fit == nullptr ? -1 : seconds_of(*fit, operation_terms, work) * turns(ranks, fit->ranks);
   }
+
+  double shared_cores() const override { return cores_; }
 
   double collective_seconds(std::string_view collective, int ranks, double bytes, double messages) const override {
     const auto found = collectives_.find(collective);
@@ -99,7 +101,7 @@ class LinearFits final : public Calibration {
 
  private:
   /// How many times longer than with `fitted` ranks each of `ranks` ranks waits for a core.
-  double turns(int ranks, int fitted) const {
+  double turns(double ranks, int fitted) const {
     if (cores_ == 0) return 1;
     return std::max(1.0, ranks / cores_) / std::max(1.0, fitted / cores_);
   }

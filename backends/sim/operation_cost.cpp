@@ -38,7 +38,7 @@ double roofline_seconds(const GpuModel& gpu, const Work& work, ElementType preci
 }
 
 double operation_seconds(const Cluster& cluster, std::string_view op, const Work& work, ElementType precision,
-                         int ranks) {
+                         double ranks) {
   if (cluster.calibration != nullptr) {
     const double fitted = cluster.calibration->operation_seconds(op, work, precision, ranks);
     if (fitted >= 0) return fitted;

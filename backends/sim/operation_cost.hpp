@@ -8,9 +8,9 @@
 namespace strobe::sim {
 
 /// Seconds of the operation called `op`: by the cluster's calibration when it has a fit for that name, else by the
-/// described roofline (operation_cost.cpp). `ranks` ranks compute at the same time.
+/// described roofline (operation_cost.cpp). `ranks` ranks compute at the same time, on average.
 double operation_seconds(const Cluster& cluster, std::string_view op, const Work& work, ElementType precision,
-                         int ranks = 1);
+                         double ranks = 1);
 
 /// Seconds by the described roofline, whatever was fitted.
 double roofline_seconds(const GpuModel& gpu, const Work& work, ElementType precision);

@@ -46,7 +46,10 @@ std::uint64_t usable_bytes(const GpuModel& gpu, const DeviceRequest& request) {
 
 }  // namespace
 
-SimDevice::SimDevice(const DeviceRequest& request) : Device(request), cluster_(request.cluster), ranks_(request.ranks) {
+SimDevice::SimDevice(const DeviceRequest& request)
+    : Device(request),
+      cluster_(request.cluster),
+      computing_ranks_(request.computing_ranks > 0 ? request.computing_ranks : request.ranks) {
   if (cluster_ == nullptr) {
     throw InvalidRequest("--cluster",
                          fmt::format("device sim needs a cluster; known: {}", fmt::join(cluster_names(), ", ")));
@@ -108,7 +111,7 @@ double SimDevice::do_begin(Stream stream, std::string_view) { return std::max(at
 
 double SimDevice::do_end(Stream stream, std::string_view name, const Work& work, double begin) {
   host_ += cluster_->issue_seconds();
-  at(stream) = begin + operation_seconds(*cluster_, name, work, precision(), ranks_);
+  at(stream) = begin + operation_seconds(*cluster_, name, work, precision(), computing_ranks_);
   // A host that is the device itself issues nothing while it computes.
   if (cluster_->shared_host_memory) host_ = std::max(host_, at(stream) + cluster_->issue_seconds());
   return at(stream);

@@ -45,7 +45,7 @@ class SimDevice final : public Device {
   double at(Stream stream) const { return streams_[static_cast<std::size_t>(stream)]; }
 
   std::shared_ptr<const Cluster> cluster_;
-  int ranks_;
+  double computing_ranks_;
   std::array<double, stream_count> streams_{};  // seconds at which each stream is idle
   double host_ = 0;                             // seconds at which the host is free to issue
   double transfer_rate_ = 0;                    // bytes per second between host and this GPU

@@ -58,17 +58,22 @@ def main():
                 peer = evolve_dysat.make(model, shape_name, arguments.threads)
             else:
                 peer = recurrent_models.MODELS[model](shape, product)
-            peer.epoch()
-            strobe, torch_seconds = [], []
-            for _ in range(arguments.rounds):
-                seconds, row, limits = strobe_bench.run(arguments.binary, f"model/{model}/{shape_name}")
-                strobe.append(seconds)
-                torch_seconds.append(timed(peer))
-            rows.append(report(model, shape_name, strobe, torch_seconds, row, limits))
+            rows.append(compare(arguments, model, shape_name, peer))
+    print(f"products: {tmgcn.versions()['products']}")
     if arguments.json:
         with open(arguments.json, "w", encoding="utf-8") as file:
             json.dump({"versions": tmgcn.versions(), "rows": rows}, file, indent=1)
     return 0
+
+
+def compare(arguments, model, shape, peer):
+    peer.epoch()
+    strobe, torch_seconds = [], []
+    for _ in range(arguments.rounds):
+        seconds, row, limits = strobe_bench.run(arguments.binary, f"model/{model}/{shape}")
+        strobe.append(seconds)
+        torch_seconds.append(timed(peer))
+    return report(model, shape, strobe, torch_seconds, row, limits)
 
 
 def report(model, shape, strobe, torch_seconds, row, limits):

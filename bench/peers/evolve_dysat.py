@@ -1,8 +1,8 @@
 """Epochs of EvolveGCN-O, EvolveGCN-H and DySAT as bench/models.cpp runs them (forward, and backward from a given gradient
 of the embeddings), in PyTorch, in the fastest form known to us on a CPU:
 
-- all snapshots as one block-diagonal CSR; its products by SciPy's compiled kernel with the rows split over threads (it
-  releases the GIL), the transpose stored for the backward pass; a product is one autograd function;
+- all snapshots as one block-diagonal CSR; its products the faster of two ways (products.py), the transpose stored for the
+  backward pass; a product is one autograd function;
 - dense layers of all steps as one batched product torch.bmm [T, N, F] x [T, F, G];
 - the weights' recurrence as a Python loop over T steps on small matrices, input and state products in one;
 - graph attention over the stored entries: logits by gathers, softmax by exp and sums per row, aggregation as a CSR product
@@ -10,11 +10,11 @@ of the embeddings), in PyTorch, in the fastest form known to us on a CPU:
 - temporal attention as one torch.baddbmm over [N * heads, T, d] with a causal mask, softmax and torch.bmm.
 """
 
-import concurrent.futures
-
 import numpy as np
 import scipy.sparse
 import torch
+
+from products import SparseProduct
 
 SHAPES = {"narrow": (64, 16384, 3, 6), "wide": (32, 4096, 8, 64)}  # T, N, density, width
 WINDOW, INPUTS, HEADS = 5, 2, 2
@@ -44,41 +44,22 @@ class Graph:
         self.turned = scipy.sparse.csr_matrix((self.a.data[self.order], turned.indices, turned.indptr), shape=self.a.shape)
         self.rows = torch.from_numpy(np.repeat(np.arange(self.a.shape[0]), np.diff(self.a.indptr)))
         self.columns = torch.from_numpy(self.a.indices.astype(np.int64))
-        self.pool = concurrent.futures.ThreadPoolExecutor(threads)
-        self.cuts = {id(m): self._cut(m, threads) for m in (self.a, self.turned)}
-
-    @staticmethod
-    def _cut(m, threads):
-        cuts = np.searchsorted(m.indptr, np.linspace(0, m.nnz, threads + 1))
-        cuts[0], cuts[-1] = 0, m.shape[0]
-        return list(zip(cuts[:-1], cuts[1:]))
+        self.products = {id(m): SparseProduct(m, threads) for m in (self.a, self.turned)}
 
     def product(self, matrix, x, values=None):
         """matrix x for x [rows, F]; `values` replace the matrix's own."""
-        data = matrix.data if values is None else values
-        x = np.ascontiguousarray(x)
-        out = np.zeros((matrix.shape[0], x.shape[1]), np.float32)
-
-        def one(part):
-            begin, end = part
-            first, last = matrix.indptr[begin], matrix.indptr[end]
-            scipy.sparse._sparsetools.csr_matvecs(
-                end - begin, matrix.shape[1], x.shape[1], matrix.indptr[begin : end + 1] - first, matrix.indices[first:last],
-                data[first:last], x.ravel(), out[begin:end].ravel())
-
-        list(self.pool.map(one, self.cuts[id(matrix)]))
-        return torch.from_numpy(out)
+        return self.products[id(matrix)].multiply(x, values)
 
 
 def spmm(graph, x):
     class Product(torch.autograd.Function):
         @staticmethod
         def forward(ctx, h):
-            return graph.product(graph.a, h.detach().numpy())
+            return graph.product(graph.a, h)
 
         @staticmethod
         def backward(ctx, dy):
-            return graph.product(graph.turned, dy.numpy())
+            return graph.product(graph.turned, dy)
 
     return Product.apply(x)
 
@@ -151,7 +132,7 @@ def graph_attention(graph, f, left, right):
             p = torch.exp_(logits.mul_(slope))
             sums = torch.from_numpy(np.add.reduceat(p.numpy(), starts, axis=0))
             p /= sums.repeat_interleave(counts, 0)
-            heads = [graph.product(graph.a, f[:, h].numpy(), p[:, h].contiguous().numpy()) for h in range(f.shape[1])]
+            heads = [graph.product(graph.a, f[:, h], p[:, h].contiguous().numpy()) for h in range(f.shape[1])]
             z = torch.stack(heads, 1)
             ctx.save_for_backward(f, left, right, p, slope, z)
             return z
@@ -166,7 +147,7 @@ def graph_attention(graph, f, left, right):
             turned = dlogits[torch.from_numpy(graph.order)]
             dr = torch.from_numpy(np.add.reduceat(turned.numpy(), graph.turned.indptr[:-1], axis=0))
             weights = p[torch.from_numpy(graph.order)]
-            df = torch.stack([graph.product(graph.turned, dz[:, h].numpy(), weights[:, h].contiguous().numpy()) for h in range(f.shape[1])], 1)
+            df = torch.stack([graph.product(graph.turned, dz[:, h], weights[:, h].contiguous().numpy()) for h in range(f.shape[1])], 1)
             df += dl.unsqueeze(2) * left + dr.unsqueeze(2) * right
             return df, (dl.unsqueeze(2) * f).sum(0), (dr.unsqueeze(2) * f).sum(0)
 

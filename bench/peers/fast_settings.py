@@ -4,12 +4,14 @@ A library reads these settings when it is loaded, so they must stand before. A v
 
 - OPENBLAS_CORETYPE: OpenBLAS takes its slowest kernels (Prescott, 60 instead of 250 GFLOP/s on our machine) for a
   processor that is newer than itself; the instruction set tells which it could take.
-- LD_PRELOAD of the OpenMP build of OpenBLAS, where it is installed (apt: libopenblas0-openmp): PyTorch's own threads
-  then do the products. The pthread build has threads of its own, which compete with PyTorch's for the cores.
+- LD_PRELOAD of the OpenMP build of OpenBLAS for Debian's PyTorch, where it is installed (apt: libopenblas0-openmp):
+  PyTorch's own threads then do the products. The pthread build has threads of its own, which compete with PyTorch's for
+  the cores. pip's PyTorch brings MKL and its own OpenMP and is left as it is.
 - MALLOC_*: memory of freed tensors stays in the process; without, every large tensor is new pages from the kernel.
 """
 
 import glob
+import importlib.util
 import os
 import sys
 
@@ -30,8 +32,9 @@ def _core_type():
 
 def _settings():
     settings = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": FULL_SIZE, "OPENBLAS_CORETYPE": _core_type()}
-    blas = glob.glob("/usr/lib/*/openblas-openmp/libopenblas.so.0")
-    settings["LD_PRELOAD"] = blas[0] if blas else None
+    torch = importlib.util.find_spec("torch")
+    if torch is not None and (torch.origin or "").startswith("/usr/lib/python3/"):
+        settings["LD_PRELOAD"] = next(iter(glob.glob("/usr/lib/*/openblas-openmp/libopenblas.so.0")), None)
     return {name: value for name, value in settings.items() if value and name not in os.environ}
 
 

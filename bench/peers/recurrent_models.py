@@ -1,18 +1,17 @@
 """TM-GCN, CD-GCN, T-GCN, MPNN-LSTM and DCRNN in PyTorch, in the fastest form that we found, on the graphs of
 bench/models.cpp.
 
-All snapshots are one block-diagonal CSR, multiplied by SciPy's compiled product with the rows split over threads and the
-transpose stored; the LSTM is nn.LSTM batched over all vertices; the GRU (reset before the product, which nn.GRU does not
+All snapshots are one block-diagonal CSR, multiplied by the faster of two products (products.py), with the transpose stored; the LSTM is nn.LSTM batched over all vertices; the GRU (reset before the product, which nn.GRU does not
 have) takes the input halves of all steps and gates in one product and loops over the steps. DCRNN takes the hops of the
 features for all steps at once and those of the state with each step's own matrix. The rest is autograd. An
 epoch is the forward pass, and the backward pass from a given gradient of the embeddings.
 """
 
-import concurrent.futures
-
 import numpy as np
 import scipy.sparse
 import torch
+
+from products import SparseProduct
 
 SHAPES = {
     "narrow": {"vertices": 16384, "steps": 64, "density": 3, "width": 6},
@@ -40,43 +39,22 @@ def make_matrix(vertices, steps, density, seed=1):
 
 
 class Product:
-    """A x as an autograd function; rows of A, and of its transpose, in ranges of equal numbers of non-zeros."""
+    """A x as an autograd function, with the transpose stored."""
 
-    def __init__(self, matrix, threads, pool=None):
+    def __init__(self, matrix, threads):
         self.matrix, self.threads = matrix, threads
-        self.pool = pool or concurrent.futures.ThreadPoolExecutor(threads)
-        forward, backward = self._split(matrix, threads), self._split(matrix.T.tocsr(), threads)
-        multiply = self._multiply
+        forward, backward = SparseProduct(matrix, threads), SparseProduct(matrix.T.tocsr(), threads)
 
         class Function(torch.autograd.Function):
             @staticmethod
             def forward(ctx, x):
-                return multiply(forward, x)
+                return forward.multiply(x)
 
             @staticmethod
             def backward(ctx, dy):
-                return multiply(backward, dy.contiguous())
+                return backward.multiply(dy)
 
         self.apply = Function.apply
-
-    @staticmethod
-    def _split(a, threads):
-        cuts = np.searchsorted(a.indptr, np.linspace(0, a.nnz, threads + 1))
-        cuts[0], cuts[-1] = 0, a.shape[0]
-        return [(int(b), int(e), a[b:e]) for b, e in zip(cuts[:-1], cuts[1:])]
-
-    def _multiply(self, parts, x):
-        x = x.detach()
-        out = torch.zeros(x.shape)
-        source, target, width = x.numpy().ravel(), out.numpy(), x.shape[1]
-
-        def one(part):
-            begin, end, matrix = part
-            scipy.sparse._sparsetools.csr_matvecs(matrix.shape[0], matrix.shape[1], width, matrix.indptr, matrix.indices,
-                                                  matrix.data, source, target[begin:end].ravel())
-
-        list(self.pool.map(one, parts))
-        return out
 
 
 class Peer:
@@ -197,9 +175,9 @@ class Dcrnn(Peer):
         terms = 1 + 2 * self.HOPS
         self.of_x, self.bias = self.weight(terms * FEATURES, 3 * h), self.weight(3 * h)
         self.gates_of_h, self.new_of_h = self.weight(terms * h, 2 * h), self.weight(terms * h, h)
-        self.both = [product, Product(a.T.tocsr(), product.threads, product.pool)]
+        self.both = [product, Product(a.T.tocsr(), product.threads)]
         blocks = [a[t * n : (t + 1) * n, t * n : (t + 1) * n].tocsr() for t in range(self.steps)]
-        self.walks = [[Product(m, product.threads, product.pool) for m in (b, b.T.tocsr())] for b in blocks]
+        self.walks = [[Product(m, product.threads) for m in (b, b.T.tocsr())] for b in blocks]
         self.prepare(h)
 
     def diffuse(self, walks, z):

@@ -1,14 +1,13 @@
 """The two-layer TM-GCN epoch of bench/epoch.cpp in PyTorch, in two forms, on the same synthetic graph.
 
 idiomatic: what one writes first - autograd, a torch CSR product per snapshot, torch.nn-style dense products.
-fastest:   the fastest form that a skilled user finds - all snapshots as one block-diagonal CSR, SciPy's compiled CSR
-           product with the rows split over threads (SciPy releases the GIL inside it), the transpose stored, dense
-           products by torch.mm (OpenBLAS or MKL), the M-transform as shifted additions, gradients written by hand.
+fastest:   the fastest form that a skilled user finds - all snapshots as one block-diagonal CSR, the faster of two CSR
+           products (products.py), the transpose stored, dense products by torch.mm (OpenBLAS or MKL), the M-transform as
+           shifted additions, gradients written by hand.
 
 Both compute: h1 = relu(x w1); m = M(h1); y = relu((A m) w2); and for a given dy the gradients of w1 and w2.
 """
 
-import concurrent.futures
 import time
 
 import numpy as np
@@ -16,6 +15,8 @@ import scipy.sparse
 import torch
 
 import fast_settings
+import products
+from products import SparseProduct
 
 STEPS, VERTICES, DENSITY, WINDOW, INPUTS, HIDDEN = 64, 16384, 3, 5, 2, 6
 
@@ -106,40 +107,13 @@ class Idiomatic:
 
 
 class Fastest:
-    """One block-diagonal matrix, SciPy's product split over threads, gradients by hand, buffers reused."""
+    """One block-diagonal matrix, gradients by hand."""
 
     def __init__(self, blocks, inputs, threads):
         a = scipy.sparse.block_diag(blocks, format="csr")
-        self.parts = self._split(a, threads)
-        self.turned = self._split(a.T.tocsr(), threads)
-        self.pool = concurrent.futures.ThreadPoolExecutor(threads)
+        self.forward, self.backward = SparseProduct(a, threads), SparseProduct(a.T.tocsr(), threads)
         self.inputs = inputs
         self.weights = window_weights()
-        rows = STEPS * VERTICES
-        self.sums, self.dsmoothed = (torch.empty(rows, HIDDEN) for _ in range(2))
-
-    @staticmethod
-    def _split(a, threads):
-        """Row ranges of equal numbers of non-zeros."""
-        cuts = np.searchsorted(a.indptr, np.linspace(0, a.nnz, threads + 1))
-        cuts[0], cuts[-1] = 0, a.shape[0]
-        return [(int(b), int(e), a[b:e]) for b, e in zip(cuts[:-1], cuts[1:])]
-
-    def _product(self, parts, x, out):
-        source, target = x.numpy(), out.numpy()
-
-        def one(part):
-            begin, end, matrix = part
-            view = target[begin:end]
-            view.fill(0)
-            # SciPy's own kernel on preallocated memory: y += A x for several vectors.
-            scipy.sparse._sparsetools.csr_matvecs(
-                matrix.shape[0], matrix.shape[1], HIDDEN, matrix.indptr, matrix.indices, matrix.data,
-                source.ravel(), view.ravel(),
-            )
-
-        list(self.pool.map(one, parts))
-        return out
 
     def _window_sum(self, h, reverse):
         """Sums over the window by shifted additions; `reverse` gives the transpose."""
@@ -157,11 +131,11 @@ class Fastest:
             x, w1, w2, dy = (self.inputs[k] for k in ("x", "w1", "w2", "dy"))
             h1 = torch.mm(x, w1).relu_()
             smoothed = self._window_sum(h1.view(shape), False).mul_(self.weights).view(-1, HIDDEN)
-            sums = self._product(self.parts, smoothed, self.sums)
+            sums = self.forward.multiply(smoothed)
             y = torch.mm(sums, w2).relu_()
             dz = dy * (y > 0)
             dw2 = torch.mm(sums.t(), dz)
-            dsmoothed = self._product(self.turned, torch.mm(dz, w2.t()), self.dsmoothed)
+            dsmoothed = self.backward.multiply(torch.mm(dz, w2.t()))
             dh1 = self._window_sum(dsmoothed.view(shape) * self.weights, True).view(-1, HIDDEN)
             dw1 = torch.mm(x.t(), dh1 * (h1 > 0))
         return dw1, dw2
@@ -176,4 +150,4 @@ def timed(form):
 def versions():
     blas = [line.strip() for line in torch.__config__.show().splitlines() if "BLAS" in line or "MKL" in line]
     return {"torch": torch.__version__, "scipy": scipy.__version__, "numpy": np.__version__,
-            "blas": "; ".join(blas)[:200], "torch_threads": torch.get_num_threads(), **fast_settings.described()}
+            "blas": "; ".join(blas)[:200], "torch_threads": torch.get_num_threads(), "products": products.chosen(), **fast_settings.described()}

@@ -9,13 +9,13 @@
 namespace strobe {
 namespace {
 
-constexpr int calls = 5;
+constexpr int repetitions = 5;
 
 /// Shortest time of `op` over several calls, seconds.
 template <class Op>
 double best_seconds(Device& device, const Op& op) {
   double best = std::numeric_limits<double>::infinity();
-  for (int i = 0; i < calls; ++i) {
+  for (int i = 0; i < repetitions; ++i) {
     device.run(op);
     device.synchronize();
     const Span& span = device.spans().spans().back();

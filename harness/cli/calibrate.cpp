@@ -176,7 +176,7 @@ int calibrate(const CalibrateCommand& command) {
   return data.failed.empty() ? 0 : 1;
 }
 
-CommandAction define(CommandOptions& options) {
+CommandAction define_calibrate(CommandOptions& options) {
   const auto command = std::make_shared<CalibrateCommand>();
   options.positional("suite", command->suite, "what to run: a suite file, or a bundled name (default calibrate)");
   options.toggle("--quick", command->quick, "a smaller grid, in under a minute: the bundled calibrate-quick");
@@ -195,8 +195,8 @@ CommandAction define(CommandOptions& options) {
   return [command] { return calibrate(*command); };
 }
 
-const Register<CommandTag> registered{
-    {"calibrate", "measure this machine and write it as a cluster file for --cluster", "", {}, define, {}}};
+const Register<CommandTag> calibrate_registered{
+    {"calibrate", "measure this machine and write it as a cluster file for --cluster", "", {}, define_calibrate, {}}};
 
 }  // namespace
 }  // namespace strobe

@@ -34,7 +34,7 @@ int compare(const CompareRequest& request) {
   return request.fail_on_regression && report.regression ? 3 : 0;
 }
 
-CommandAction define(CommandOptions& options) {
+CommandAction define_compare(CommandOptions& options) {
   const auto request = std::make_shared<CompareRequest>();
   options.positional("BASE", request->base, "run directory to compare with");
   options.positional("NEW", request->changed, "run directory to judge");
@@ -47,8 +47,8 @@ CommandAction define(CommandOptions& options) {
   return [request] { return compare(*request); };
 }
 
-const Register<CommandTag> registered{
-    {"compare", "two runs side by side: ratio of medians and verdict per case", "", {}, define, {}}};
+const Register<CommandTag> compare_registered{
+    {"compare", "two runs side by side: ratio of medians and verdict per case", "", {}, define_compare, {}}};
 
 }  // namespace
 }  // namespace strobe

@@ -71,7 +71,7 @@ int convert(const ConvertRequest& request) {
   return 0;
 }
 
-CommandAction define(CommandOptions& options) {
+CommandAction define_convert(CommandOptions& options) {
   const auto request = std::make_shared<ConvertRequest>();
   options.positional("IN", request->in, "data set, generator (NAME:key=value,...) or file");
   options.positional("OUT", request->out, "file to write; .strobe or .csv");
@@ -82,8 +82,8 @@ CommandAction define(CommandOptions& options) {
   return [request] { return convert(*request); };
 }
 
-const Register<CommandTag> registered{
-    {"convert", "convert a graph to Strobe's binary form or to CSV", "", {}, define, {}}};
+const Register<CommandTag> convert_registered{
+    {"convert", "convert a graph to Strobe's binary form or to CSV", "", {}, define_convert, {}}};
 
 }  // namespace
 }  // namespace strobe

@@ -8,7 +8,7 @@
 namespace strobe {
 namespace {
 
-CommandAction define(CommandOptions& options) {
+CommandAction define_env(CommandOptions& options) {
   options.example("Example: strobe env > env.json");
   return [] {
     print_data(environment().dump(2) + "\n");
@@ -16,8 +16,8 @@ CommandAction define(CommandOptions& options) {
   };
 }
 
-const Register<CommandTag> registered{
-    {"env", "print what a run would record about this machine, as JSON", "", {}, define, {}}};
+const Register<CommandTag> env_registered{
+    {"env", "print what a run would record about this machine, as JSON", "", {}, define_env, {}}};
 
 }  // namespace
 }  // namespace strobe

@@ -77,7 +77,7 @@ int inspect_request(const InspectRequest& request) {
   return 0;
 }
 
-CommandAction define(CommandOptions& options) {
+CommandAction define_inspect(CommandOptions& options) {
   const auto request = std::make_shared<InspectRequest>();
   options.positional("W", request->workload, "data set, generator (NAME:key=value,...), shape or file");
   options.fields(file_option_fields(), request->options);
@@ -90,8 +90,8 @@ CommandAction define(CommandOptions& options) {
   return [request] { return inspect_request(*request); };
 }
 
-const Register<CommandTag> registered{
-    {"inspect", "vertices, steps, edges per step, overlap and degrees of a workload", "", {}, define, {}}};
+const Register<CommandTag> inspect_registered{
+    {"inspect", "vertices, steps, edges per step, overlap and degrees of a workload", "", {}, define_inspect, {}}};
 
 }  // namespace
 }  // namespace strobe

@@ -239,7 +239,7 @@ int list_kind(const std::string& wanted, bool json) {
   throw InvalidRequest("", unknown_name_message("kind", wanted, names));
 }
 
-CommandAction define(CommandOptions& options) {
+CommandAction define_list(CommandOptions& options) {
   struct Request {
     std::string kind;
     bool json = false;
@@ -253,8 +253,8 @@ CommandAction define(CommandOptions& options) {
   return [request] { return list_kind(request->kind, request->json); };
 }
 
-const Register<CommandTag> registered{
-    {"list", "print what can be chosen: workloads, models, strategies, ...", "", {}, define, {}}};
+const Register<CommandTag> list_registered{
+    {"list", "print what can be chosen: workloads, models, strategies, ...", "", {}, define_list, {}}};
 
 }  // namespace
 }  // namespace strobe

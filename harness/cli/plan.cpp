@@ -148,7 +148,7 @@ int plan(const PlanCommand& command) {
   return report.best() == nullptr ? 1 : 0;
 }
 
-CommandAction define(CommandOptions& options) {
+CommandAction define_plan(CommandOptions& options) {
   const auto command = std::make_shared<PlanCommand>();
   for (const CaseSlot& slot : case_slots()) {
     const std::string name = slot.name;
@@ -183,8 +183,8 @@ CommandAction define(CommandOptions& options) {
   return [command] { return plan(*command); };
 }
 
-const Register<CommandTag> registered{
-    {"plan", "strategies, clusters and node counts worth taking, by simulation", "", {}, define, {}}};
+const Register<CommandTag> plan_registered{
+    {"plan", "strategies, clusters and node counts worth taking, by simulation", "", {}, define_plan, {}}};
 
 }  // namespace
 }  // namespace strobe

@@ -14,24 +14,24 @@
 namespace strobe {
 namespace {
 
-struct Row {
+struct ProfileRow {
   const char* key;
   const char* label;
 };
 
 // Reports and shapes name the degrees of vertices differently: only one of the two is there.
-constexpr Row histograms[] = {{"edges_per_step_distribution", "edges of a step"},
-                              {"active_vertices_distribution", "active vertices of a step"},
-                              {"sequence_length", "steps of a vertex"},
-                              {"in_degree", "events into a vertex"},
-                              {"out_degree", "events out of a vertex"},
-                              {"vertex_in_degree", "edges into a vertex"},
-                              {"vertex_out_degree", "edges out of a vertex"},
-                              {"step_in_degree", "sources of a vertex in a step"},
-                              {"step_out_degree", "targets of a vertex in a step"}};
-constexpr Row lists[] = {{"edges_per_step", "edges of a step"},
-                         {"active_vertices_per_step", "active vertices of a step"},
-                         {"overlap_per_step", "overlap of a step"}};
+constexpr ProfileRow histograms[] = {{"edges_per_step_distribution", "edges of a step"},
+                                     {"active_vertices_distribution", "active vertices of a step"},
+                                     {"sequence_length", "steps of a vertex"},
+                                     {"in_degree", "events into a vertex"},
+                                     {"out_degree", "events out of a vertex"},
+                                     {"vertex_in_degree", "edges into a vertex"},
+                                     {"vertex_out_degree", "edges out of a vertex"},
+                                     {"step_in_degree", "sources of a vertex in a step"},
+                                     {"step_out_degree", "targets of a vertex in a step"}};
+constexpr ProfileRow lists[] = {{"edges_per_step", "edges of a step"},
+                                {"active_vertices_per_step", "active vertices of a step"},
+                                {"overlap_per_step", "overlap of a step"}};
 constexpr const char* columns[] = {"min", "p25", "median", "p75", "p90", "p95", "p99", "max", "mean"};
 constexpr double shares[] = {0, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 1};
 constexpr std::size_t bars_shown = 64;
@@ -58,13 +58,13 @@ std::string table_row(const std::string& label, const std::vector<std::string>& 
   return text + "\n";
 }
 
-std::string histogram_row(const Row& row, const Json& histogram) {
+std::string histogram_row(const ProfileRow& row, const Json& histogram) {
   std::vector<std::string> cells;
   for (const char* column : columns) cells.push_back(cell(number(histogram.at(column))));
   return table_row(row.label, cells);
 }
 
-std::string list_row(const Row& row, std::vector<double> values) {
+std::string list_row(const ProfileRow& row, std::vector<double> values) {
   std::sort(values.begin(), values.end());
   std::vector<std::string> cells;
   for (const double share : shares) {
@@ -80,9 +80,9 @@ std::string list_row(const Row& row, std::vector<double> values) {
 std::string distribution_table(const Json& facts) {
   std::string rows;
   const auto has = [&](const char* key) { return facts.contains(key) && !facts.at(key).is_null(); };
-  for (const Row& row : histograms)
+  for (const ProfileRow& row : histograms)
     if (has(row.key) && facts.at(row.key).contains("max")) rows += histogram_row(row, facts.at(row.key));
-  for (const Row& row : lists) {
+  for (const ProfileRow& row : lists) {
     const bool told =
         has((std::string(row.key).substr(0, std::string(row.key).find("_per_step")) + "_distribution").c_str()) ||
         has((std::string(row.key) + "_distribution").c_str());
@@ -115,7 +115,7 @@ std::string bars(const char* label, const Json& list) {
 Json single_values(const Json& facts) {
   Json rest = Json::object();
   const auto is_drawn = [](const std::string& key) {
-    const auto same = [&](const Row& row) { return key == row.key; };
+    const auto same = [&](const ProfileRow& row) { return key == row.key; };
     return std::any_of(std::begin(histograms), std::end(histograms), same) ||
            std::any_of(std::begin(lists), std::end(lists), same) || key == "self_loops_per_step" || key == "edge_lives";
   };

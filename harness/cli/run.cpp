@@ -271,14 +271,19 @@ int run(RunRequest& request) {
   return status;
 }
 
-CommandAction define(CommandOptions& options) {
+CommandAction define_run(CommandOptions& options) {
   const auto request = std::make_shared<RunRequest>();
   define_run_options(options, *request);
   return [request] { return run(*request); };
 }
 
-const Register<CommandTag> registered{
-    {"run", "train the cases of a suite, or one case, for real or simulated, and measure them", "", {}, define, {}}};
+const Register<CommandTag> run_registered{
+    {"run",
+     "train the cases of a suite, or one case, for real or simulated, and measure them",
+     "",
+     {},
+     define_run,
+     {}}};
 
 }  // namespace
 }  // namespace strobe

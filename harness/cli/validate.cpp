@@ -188,7 +188,7 @@ int validate(const ValidateCommand& command) {
   return validate_here(command);
 }
 
-CommandAction define(CommandOptions& options) {
+CommandAction define_validate(CommandOptions& options) {
   const auto command = std::make_shared<ValidateCommand>();
   options.positional("suite", command->suite,
                      "suite of real cases to judge: a file, or a bundled name (default validate)");
@@ -209,8 +209,13 @@ CommandAction define(CommandOptions& options) {
   return [command] { return validate(*command); };
 }
 
-const Register<CommandTag> registered{
-    {"validate", "predictions against measurements of this machine, or against published ones", "", {}, define, {}}};
+const Register<CommandTag> validate_registered{
+    {"validate",
+     "predictions against measurements of this machine, or against published ones",
+     "",
+     {},
+     define_validate,
+     {}}};
 
 }  // namespace
 }  // namespace strobe

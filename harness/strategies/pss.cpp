@@ -12,7 +12,7 @@ StrategyPlan plan_pss(const StrategyInput& input, const Json&) {
   return {placement, placement, in_blocks(input.blocks), "exact", {}};
 }
 
-const Register<StrategyTag> registered{{
+const Register<StrategyTag> pss_registered{{
     "pss",
     "snapshots to ranks in both stages; temporal state is handed over at the cuts",
     "DGC, SIGMOD'23, section 2.2 (PSS)",

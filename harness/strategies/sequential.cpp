@@ -11,7 +11,7 @@ StrategyPlan plan_sequential(const StrategyInput& input, const Json&) {
   return {all, all, in_blocks(input.blocks), "exact", {}};
 }
 
-const Register<StrategyTag> registered{{
+const Register<StrategyTag> sequential_registered{{
     "sequential",
     "everything on one rank, no communication",
     "the reference of every comparison",

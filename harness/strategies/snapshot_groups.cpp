@@ -95,7 +95,7 @@ StrategyPlan plan_snapshot_groups(const StrategyInput& input, const Json& json) 
       spatial, by_vertex(std::move(timelines), input.graph.steps, input.ranks), in_blocks(input.blocks), "exact", {}};
 }
 
-const Register<StrategyTag> registered{{
+const Register<StrategyTag> snapshot_groups_registered{{
     "snapshot_groups",
     "snapshots to groups of ranks, which share them by vertex; vertices to ranks for the temporal stages",
     "ESDG, SC'21, section 6.5",

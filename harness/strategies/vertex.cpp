@@ -25,7 +25,7 @@ StrategyPlan plan_vertex(const StrategyInput& input, const Json& json) {
   return {placement, placement, in_blocks(input.blocks), "exact", {}};
 }
 
-const Register<StrategyTag> registered{{
+const Register<StrategyTag> vertex_registered{{
     "vertex",
     "vertices to ranks in both stages; neighbours on other ranks are a halo",
     "ESDG, SC'21, section 4.1; DGC, SIGMOD'23 (PTS)",

@@ -53,7 +53,7 @@ class Adam final : public Optimizer {
   std::int64_t steps_ = 0;
 };
 
-const Register<OptimizerTag> registered{{
+const Register<OptimizerTag> adam_registered{{
     "adam",
     "adaptive moment estimation",
     "Kingma and Ba, Adam: a method for stochastic optimization, ICLR'15",

@@ -42,7 +42,7 @@ class Sgd final : public Optimizer {
   Tensor velocity_;
 };
 
-const Register<OptimizerTag> registered{{
+const Register<OptimizerTag> sgd_registered{{
     "sgd",
     "gradient descent with optional momentum",
     "Robbins and Monro, 1951; momentum: Polyak, 1964",

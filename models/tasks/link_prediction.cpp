@@ -264,7 +264,7 @@ class LinkPrediction final : public Task {
   LinkPredictionParameters p_;
 };
 
-const Register<TaskTag> registered{{
+const Register<TaskTag> link_prediction_registered{{
     "link-prediction",
     "edges of the next step from the embeddings of their ends, against as many non-edges",
     "ESDG, SC'21, section 6.4",

@@ -170,7 +170,7 @@ class VertexClassification final : public Task {
   VertexClassificationParameters p_;
 };
 
-const Register<TaskTag> registered{{
+const Register<TaskTag> vertex_classification_registered{{
     "vertex-classification",
     "the class of a vertex at a step, tested on later steps than those trained on",
     "EvolveGCN, AAAI'20, section 4 (node classification); class weights as scikit-learn's `balanced`",

@@ -149,7 +149,7 @@ class VertexRegression final : public Task {
   VertexRegressionParameters p_;
 };
 
-const Register<TaskTag> registered{{
+const Register<TaskTag> vertex_regression_registered{{
     "vertex-regression",
     "a number of a vertex: its degree at the next step, or the workload's target",
     "DynaHB, VLDB'24 (regression of degrees); PyTorch Geometric Temporal, CIKM'21 (targets of its data sets)",

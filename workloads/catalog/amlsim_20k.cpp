@@ -4,7 +4,7 @@
 namespace strobe {
 namespace {
 
-const Register<DatasetTag> registered{
+const Register<DatasetTag> amlsim_20k_registered{
     {"amlsim-20k",
      "AMLSim sample 20K_fanin200cycle200: 120,558 transfers of 19,980 accounts, 149 steps (bundled)",
      "Weber et al., Scalable Graph Learning for Anti-Money Laundering, 2018; github.com/IBM/AMLSim",

@@ -4,7 +4,7 @@
 namespace strobe {
 namespace {
 
-const Register<DatasetTag> registered{
+const Register<DatasetTag> ucsocial_registered{
     {"ucsocial",
      "KONECT opsahl-ucsocial (UC Irvine messages): 59,835 messages of 1,899 users, 2004 (bundled)",
      "Opsahl and Panzarasa, Clustering in weighted networks, Social Networks 31(2), 2009; KONECT",

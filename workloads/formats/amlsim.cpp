@@ -22,7 +22,7 @@ constexpr std::string_view sample_header = "sourceNodeId,targetNodeId,value,time
 constexpr std::string_view outputs_header =
     "TXN_ID,ACCOUNT_ID,COUNTER_PARTY_ACCOUNT_NUM,TXN_SOURCE_TYPE_CODE,tx_count,TXN_AMOUNT_ORIG,start,end";
 
-int probe(std::string_view head, std::string_view) {
+int probe_amlsim(std::string_view head, std::string_view) {
   const std::string_view line = head.substr(0, head.find_first_of("\r\n"));
   return line == sample_header || line == outputs_header ? 100 : 0;
 }
@@ -70,7 +70,7 @@ std::string account_table(const std::string& path) {
   return {};
 }
 
-std::int8_t read_flag(const TextReader& reader, const Token& token) {
+std::int8_t read_flag_amlsim(const TextReader& reader, const Token& token) {
   if (token.text == "0" || token.text == "false") return 0;
   if (token.text == "1" || token.text == "true") return 1;
   reader.fail(token.column, "isFraud must be 0 or 1, found '" + printable(token.text) + "'");
@@ -92,7 +92,7 @@ void read_labels(const std::string& path, EventGraph& graph) {
                   "expected " + std::to_string(columns) + " columns, found " + std::to_string(fields.size()));
     }
     const std::int64_t id = reader.whole(fields[0], "account");
-    const std::int8_t flag = read_flag(reader, fields[1]);
+    const std::int8_t flag = read_flag_amlsim(reader, fields[1]);
     const auto at = std::lower_bound(graph.original_id.begin(), graph.original_id.end(), id);
     if (at == graph.original_id.end() || *at != id) {
       ++absent;
@@ -111,7 +111,7 @@ void read_labels(const std::string& path, EventGraph& graph) {
     graph.provenance.notes.push_back(std::to_string(absent) + " accounts of the account table have no transaction");
 }
 
-EventGraph read(const std::string& path) {
+EventGraph read_amlsim(const std::string& path) {
   TextReader reader(path);
   if (!reader.next()) reader.fail_file("the file is empty");
   const bool sample = reader.line() == sample_header;
@@ -129,13 +129,13 @@ EventGraph read(const std::string& path) {
   return graph;
 }
 
-const Register<FormatTag> registered{{"amlsim",
-                                      "AMLSim transactions (csv), with account labels from nodes.csv beside it",
-                                      "Weber et al., Scalable Graph Learning for Anti-Money Laundering, 2018; "
-                                      "github.com/IBM/AMLSim",
-                                      {},
-                                      {probe, read},
-                                      {}}};
+const Register<FormatTag> amlsim_registered{{"amlsim",
+                                             "AMLSim transactions (csv), with account labels from nodes.csv beside it",
+                                             "Weber et al., Scalable Graph Learning for Anti-Money Laundering, 2018; "
+                                             "github.com/IBM/AMLSim",
+                                             {},
+                                             {probe_amlsim, read_amlsim},
+                                             {}}};
 
 }  // namespace
 }  // namespace strobe

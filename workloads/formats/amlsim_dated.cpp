@@ -51,18 +51,18 @@ std::string_view find_columns(std::string_view line, Columns& columns) {
   return {};
 }
 
-int probe(std::string_view head, std::string_view) {
+int probe_amlsim_dated(std::string_view head, std::string_view) {
   Columns columns;
   return find_columns(first_line(head), columns).empty() ? 95 : 0;
 }
 
-std::int8_t read_flag(const TextReader& reader, const Token& token) {
+std::int8_t read_flag_amlsim_dated(const TextReader& reader, const Token& token) {
   if (token.text == "False" || token.text == "false" || token.text == "0") return 0;
   if (token.text == "True" || token.text == "true" || token.text == "1") return 1;
   reader.fail(token.column, "the flag must be True or False, found '" + printable(token.text) + "'");
 }
 
-EventGraph read(const std::string& path) {
+EventGraph read_amlsim_dated(const std::string& path) {
   TextReader reader(path);
   if (!reader.next()) reader.fail_file("the file is empty");
   Columns columns;
@@ -79,19 +79,20 @@ EventGraph read(const std::string& path) {
       const std::int64_t target = lines.whole(fields[columns.at[1]], "target account");
       rows.add(source, target, lines.date_time(fields[columns.at[3]]));
       rows.add_weight(lines.weight(fields[columns.at[2]]));
-      if (columns.flag < columns.count) rows.add_label(read_flag(lines, fields[columns.flag]));
+      if (columns.flag < columns.count) rows.add_label(read_flag_amlsim_dated(lines, fields[columns.flag]));
     }
   });
   return events.finish(path, "amlsim-dated");
 }
 
-const Register<FormatTag> registered{{"amlsim-dated",
-                                      "AMLSim transactions with dates: orig_acct, bene_acct, base_amt, tran_timestamp",
-                                      "Weber et al., Scalable Graph Learning for Anti-Money Laundering, 2018; "
-                                      "github.com/IBM/AMLSim",
-                                      {},
-                                      {probe, read},
-                                      {}}};
+const Register<FormatTag> amlsim_dated_registered{
+    {"amlsim-dated",
+     "AMLSim transactions with dates: orig_acct, bene_acct, base_amt, tran_timestamp",
+     "Weber et al., Scalable Graph Learning for Anti-Money Laundering, 2018; "
+     "github.com/IBM/AMLSim",
+     {},
+     {probe_amlsim_dated, read_amlsim_dated},
+     {}}};
 
 }  // namespace
 }  // namespace strobe

@@ -21,12 +21,12 @@ bool is_header(std::string_view line, std::string_view columns) {
          (line.size() == columns.size() || line.substr(columns.size()) == weight_column);
 }
 
-int probe(std::string_view head, std::string_view) {
+int probe_csv(std::string_view head, std::string_view) {
   const std::string_view line = head.substr(0, head.find_first_of("\r\n"));
   return is_header(line, time_header) || is_header(line, step_header) ? 100 : 0;
 }
 
-EventGraph read(const std::string& path) {
+EventGraph read_csv(const std::string& path) {
   TextReader reader(path);
   if (!reader.next()) reader.fail_file("the file is empty");
   const bool stepped = is_header(reader.line(), step_header);
@@ -55,12 +55,12 @@ EventGraph read(const std::string& path) {
   return graph;
 }
 
-const Register<FormatTag> registered{{"csv",
-                                      "csv with header source,target,time|step[,weight]; what `convert` writes",
-                                      "this project",
-                                      {},
-                                      {probe, read},
-                                      {}}};
+const Register<FormatTag> csv_registered{{"csv",
+                                          "csv with header source,target,time|step[,weight]; what `convert` writes",
+                                          "this project",
+                                          {},
+                                          {probe_csv, read_csv},
+                                          {}}};
 
 }  // namespace
 }  // namespace strobe

@@ -21,7 +21,7 @@ constexpr std::string_view full_header = "user_id,item_id,timestamp,state_label,
 constexpr std::string_view short_header = "u,i,ts,label";
 constexpr std::size_t fixed_columns = 4;
 
-int probe(std::string_view head, std::string_view) {
+int probe_jodie(std::string_view head, std::string_view) {
   const std::string_view line = first_line(head);
   return line == full_header || line == short_header ? 100 : 0;
 }
@@ -45,7 +45,7 @@ void add_row(TextReader& reader, bool full, std::size_t& columns, EventBuilder& 
   for (std::size_t i = fixed_columns; i < columns; ++i) events.add_feature(reader.single(fields[i], "feature"));
 }
 
-EventGraph read(const std::string& path) {
+EventGraph read_jodie(const std::string& path) {
   TextReader reader(path);
   if (!reader.next()) reader.fail_file("the file is empty");
   const bool full = reader.line() == full_header;
@@ -68,13 +68,14 @@ EventGraph read(const std::string& path) {
   return graph;
 }
 
-const Register<FormatTag> registered{{"jodie",
-                                      "JODIE interactions (csv): user_id,item_id,timestamp,... or u,i,ts,label",
-                                      "Kumar et al., Predicting Dynamic Embedding Trajectory in Temporal Interaction "
-                                      "Networks, KDD 2019",
-                                      {},
-                                      {probe, read},
-                                      {}}};
+const Register<FormatTag> jodie_registered{
+    {"jodie",
+     "JODIE interactions (csv): user_id,item_id,timestamp,... or u,i,ts,label",
+     "Kumar et al., Predicting Dynamic Embedding Trajectory in Temporal Interaction "
+     "Networks, KDD 2019",
+     {},
+     {probe_jodie, read_jodie},
+     {}}};
 
 }  // namespace
 }  // namespace strobe

@@ -20,7 +20,7 @@ struct Header {
   bool done = false;  // the reader stands at the first row
 };
 
-int probe(std::string_view head, std::string_view) {
+int probe_konect(std::string_view head, std::string_view) {
   for (const std::string_view start : {"% sym", "% asym", "% bip", "%sym", "%asym", "%bip"}) {
     if (head.substr(0, start.size()) == start) return 100;
   }
@@ -85,7 +85,7 @@ void add_row(TextReader& reader, std::size_t& columns, EventBuilder& events) {
   if (columns >= 3) events.add_weight(reader.weight(fields[2]));
 }
 
-EventGraph read(const std::string& path) {
+EventGraph read_konect(const std::string& path) {
   TextReader reader(path);
   const Header header = read_header(reader);
   EventBuilder events;
@@ -109,12 +109,12 @@ EventGraph read(const std::string& path) {
   return graph;
 }
 
-const Register<FormatTag> registered{{"konect",
-                                      "KONECT out.*: % header, then u v [weight [time]]",
-                                      "Kunegis, KONECT - The Koblenz Network Collection, WWW Companion 2013",
-                                      {},
-                                      {probe, read},
-                                      {}}};
+const Register<FormatTag> konect_registered{{"konect",
+                                             "KONECT out.*: % header, then u v [weight [time]]",
+                                             "Kunegis, KONECT - The Koblenz Network Collection, WWW Companion 2013",
+                                             {},
+                                             {probe_konect, read_konect},
+                                             {}}};
 
 }  // namespace
 }  // namespace strobe

@@ -26,10 +26,10 @@ namespace {
 constexpr std::string_view header = "userId,movieId,rating,timestamp";
 constexpr std::string_view movie_header = "movieId,title,genres";
 constexpr std::string_view no_genre = "(no genres listed)";
-constexpr std::size_t columns = 4;
+constexpr std::size_t movielens_columns = 4;
 constexpr std::size_t most_genres = 1024;
 
-int probe(std::string_view head, std::string_view) { return first_line(head) == header ? 100 : 0; }
+int probe_movielens(std::string_view head, std::string_view) { return first_line(head) == header ? 100 : 0; }
 
 /// The table of movies beside the ratings, or "".
 std::string movie_table(const std::string& path) {
@@ -106,7 +106,7 @@ void read_movies(const std::string& path, EventGraph& graph) {
     graph.provenance.notes.push_back(fmt::format("{} movies of the table share no id with the ratings", unrated));
 }
 
-EventGraph read(const std::string& path) {
+EventGraph read_movielens(const std::string& path) {
   TextReader reader(path);
   if (!reader.next()) reader.fail_file("the file is empty");
   if (reader.line() != header) reader.fail(1, "expected the header " + std::string(header));
@@ -114,8 +114,8 @@ EventGraph read(const std::string& path) {
   parse_rows(reader, events, [](TextReader& lines, EventBuilder& rows) {
     while (lines.next()) {
       const auto& fields = lines.split_commas();
-      if (fields.size() != columns)
-        lines.fail(misplaced_column(lines.line(), fields, columns),
+      if (fields.size() != movielens_columns)
+        lines.fail(misplaced_column(lines.line(), fields, movielens_columns),
                    "expected 4 columns, found " + std::to_string(fields.size()));
       const std::int64_t user = lines.whole(fields[0], "user id");
       const std::int64_t movie = lines.whole(fields[1], "movie id");
@@ -130,12 +130,12 @@ EventGraph read(const std::string& path) {
   return graph;
 }
 
-const Register<FormatTag> registered{
+const Register<FormatTag> movielens_registered{
     {"movielens",
      "MovieLens ratings.csv: userId,movieId,rating,timestamp, with movies.csv beside it",
      "Harper and Konstan, The MovieLens Datasets: History and Context, TiiS 2015",
      {},
-     {probe, read},
+     {probe_movielens, read_movielens},
      {}}};
 
 }  // namespace

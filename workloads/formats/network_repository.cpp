@@ -16,7 +16,7 @@ namespace {
 constexpr std::string_view comments = "%#";
 
 /// The name is the only sign: bare columns of numbers could be anything, and a wrong guess would be read in silence.
-int probe(std::string_view head, std::string_view name) {
+int probe_network_repository(std::string_view head, std::string_view name) {
   const auto lines = data_lines(head, comments, 1);
   if (!has_suffix(name, ".edges") || lines.empty()) return 0;
   return line_numbers(lines[0]).empty() ? 15 : 60;
@@ -46,7 +46,7 @@ void add_row(TextReader& reader, Layout& layout, EventBuilder& events) {
   if (layout.columns == 4) events.add_weight(reader.weight(fields[2]));
 }
 
-EventGraph read(const std::string& path) {
+EventGraph read_network_repository(const std::string& path) {
   TextReader reader(path);
   EventBuilder events;
   Layout layout;
@@ -72,12 +72,13 @@ EventGraph read(const std::string& path) {
   return graph;
 }
 
-const Register<FormatTag> registered{{"network-repository",
-                                      "Network Repository *.edges: u v [weight] time between commas or blanks",
-                                      "Rossi and Ahmed, The Network Data Repository, AAAI 2015",
-                                      {},
-                                      {probe, read},
-                                      {}}};
+const Register<FormatTag> network_repository_registered{
+    {"network-repository",
+     "Network Repository *.edges: u v [weight] time between commas or blanks",
+     "Rossi and Ahmed, The Network Data Repository, AAAI 2015",
+     {},
+     {probe_network_repository, read_network_repository},
+     {}}};
 
 }  // namespace
 }  // namespace strobe

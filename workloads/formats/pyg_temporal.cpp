@@ -27,7 +27,7 @@ namespace {
 
 constexpr std::int64_t most_vertices = std::numeric_limits<VertexId>::max();
 
-int probe(std::string_view head, std::string_view) {
+int probe_pyg_temporal(std::string_view head, std::string_view) {
   const std::size_t begin = head.find_first_not_of(" \t\r\n");
   if (begin == std::string_view::npos || head[begin] != '{') return 0;
   const auto has = [&](const char* key) { return head.find(key) != std::string_view::npos; };
@@ -267,7 +267,7 @@ void read_node_link(const JsonValue& root, SnapshotGraph& graph) {
   finish_steps(graph, by_step(x, graph.steps()), by_step(y, graph.steps()));
 }
 
-SnapshotGraph read_snapshots(const std::string& path) {
+SnapshotGraph read_pyg_temporal(const std::string& path) {
   const JsonTree tree(path);
   const JsonValue root = tree.root();
   root.object("the file");
@@ -286,12 +286,13 @@ SnapshotGraph read_snapshots(const std::string& path) {
   return graph;
 }
 
-const Register<FormatTag> registered{{"pyg-temporal",
-                                      "PyTorch Geometric Temporal json: steps with node values and targets",
-                                      "Rozemberczki et al., PyTorch Geometric Temporal, CIKM 2021",
-                                      {},
-                                      {probe, nullptr, read_snapshots},
-                                      {}}};
+const Register<FormatTag> pyg_temporal_registered{
+    {"pyg-temporal",
+     "PyTorch Geometric Temporal json: steps with node values and targets",
+     "Rozemberczki et al., PyTorch Geometric Temporal, CIKM 2021",
+     {},
+     {probe_pyg_temporal, nullptr, read_pyg_temporal},
+     {}}};
 
 }  // namespace
 }  // namespace strobe

@@ -10,20 +10,20 @@
 namespace strobe {
 namespace {
 
-constexpr std::size_t columns = 3;
+constexpr std::size_t snap_columns = 3;
 
 /// Formats with the same columns and more to go by (a name, times that come first) are surer of themselves.
-int probe(std::string_view head, std::string_view) {
+int probe_snap(std::string_view head, std::string_view) {
   const auto lines = data_lines(head, "#", 1);
   const bool fits = !lines.empty() && lines[0].find(',') == std::string_view::npos;
-  return fits && line_numbers(lines[0]).size() == columns ? 30 : 0;
+  return fits && line_numbers(lines[0]).size() == snap_columns ? 30 : 0;
 }
 
-void add_rows(TextReader& reader, EventBuilder& events) {
+void add_rows_snap(TextReader& reader, EventBuilder& events) {
   while (reader.next()) {
     if (reader.line().front() == '#') continue;
     const auto& fields = reader.split_blanks();
-    if (fields.size() != columns) {
+    if (fields.size() != snap_columns) {
       reader.fail(misplaced_column(reader.line(), fields, 3),
                   "expected 3 columns (source, target, time), found " + std::to_string(fields.size()));
     }
@@ -33,19 +33,19 @@ void add_rows(TextReader& reader, EventBuilder& events) {
   }
 }
 
-EventGraph read(const std::string& path) {
+EventGraph read_snap(const std::string& path) {
   TextReader reader(path);
   EventBuilder events;
-  if (parse_rows(reader, events, add_rows) == 0) reader.fail_file("the file is empty");
+  if (parse_rows(reader, events, add_rows_snap) == 0) reader.fail_file("the file is empty");
   return events.finish(path, "snap");
 }
 
-const Register<FormatTag> registered{{"snap",
-                                      "SNAP temporal edge list: SRC DST UNIXTS, # comments",
-                                      "snap.stanford.edu/data, temporal networks",
-                                      {},
-                                      {probe, read},
-                                      {}}};
+const Register<FormatTag> snap_registered{{"snap",
+                                           "SNAP temporal edge list: SRC DST UNIXTS, # comments",
+                                           "snap.stanford.edu/data, temporal networks",
+                                           {},
+                                           {probe_snap, read_snap},
+                                           {}}};
 
 }  // namespace
 }  // namespace strobe

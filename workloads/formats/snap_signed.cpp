@@ -13,24 +13,24 @@
 namespace strobe {
 namespace {
 
-constexpr std::size_t columns = 4;
+constexpr std::size_t snap_signed_columns = 4;
 constexpr double earliest_time = 1e8;  // March 1973: without a header, smaller numbers may be anything
 
 bool is_header(std::string_view line) { return line == "from,to,feature,time" || line == "SOURCE,TARGET,RATING,TIME"; }
 
 bool is_id(double value) { return value >= 0 && value == std::floor(value); }
 
-int probe(std::string_view head, std::string_view) {
+int probe_snap_signed(std::string_view head, std::string_view) {
   const std::string_view line = first_line(head);
   if (is_header(line)) return 100;
   if (line.find(',') == std::string_view::npos) return 0;
   const std::vector<double> row = line_numbers(line);
-  return row.size() == columns && is_id(row[0]) && is_id(row[1]) && row[3] >= earliest_time ? 40 : 0;
+  return row.size() == snap_signed_columns && is_id(row[0]) && is_id(row[1]) && row[3] >= earliest_time ? 40 : 0;
 }
 
 void add_row(TextReader& reader, EventBuilder& events) {
   const auto& fields = reader.split_commas();
-  if (fields.size() != columns) {
+  if (fields.size() != snap_signed_columns) {
     reader.fail(misplaced_column(reader.line(), fields, 4),
                 "expected 4 columns (source, target, rating, time), found " + std::to_string(fields.size()));
   }
@@ -40,7 +40,7 @@ void add_row(TextReader& reader, EventBuilder& events) {
   events.add_weight(reader.single(fields[2], "rating"));
 }
 
-EventGraph read(const std::string& path) {
+EventGraph read_snap_signed(const std::string& path) {
   TextReader reader(path);
   if (!reader.next()) reader.fail_file("the file is empty");
   EventBuilder events;
@@ -51,12 +51,13 @@ EventGraph read(const std::string& path) {
   return events.finish(path, "snap-signed");
 }
 
-const Register<FormatTag> registered{{"snap-signed",
-                                      "SNAP signed network: csv SOURCE,TARGET,RATING,TIME, with or without a header",
-                                      "Kumar et al., Edge Weight Prediction in Weighted Signed Networks, ICDM 2016",
-                                      {},
-                                      {probe, read},
-                                      {}}};
+const Register<FormatTag> snap_signed_registered{
+    {"snap-signed",
+     "SNAP signed network: csv SOURCE,TARGET,RATING,TIME, with or without a header",
+     "Kumar et al., Edge Weight Prediction in Weighted Signed Networks, ICDM 2016",
+     {},
+     {probe_snap_signed, read_snap_signed},
+     {}}};
 
 }  // namespace
 }  // namespace strobe

@@ -14,7 +14,7 @@
 namespace strobe {
 namespace {
 
-constexpr std::size_t columns = 3;
+constexpr std::size_t sociopatterns_columns = 3;
 constexpr double grid_s = 20;
 constexpr std::size_t fewest_rows = 8, most_rows = 2000;  // that a guess without the name looks at
 
@@ -30,24 +30,24 @@ bool times_come_first(const std::vector<std::vector<double>>& rows) {
   return rows.back()[0] > rows.front()[0] && !third_sorted;
 }
 
-int probe(std::string_view head, std::string_view name) {
+int probe_sociopatterns(std::string_view head, std::string_view name) {
   const bool named = name.starts_with("tij");
   std::vector<std::vector<double>> rows;
   for (const std::string_view line : data_lines(head, "#", named ? 1 : most_rows)) {
     if (line.find(',') != std::string_view::npos) return 0;
     rows.push_back(line_numbers(line));
-    if (rows.back().size() != columns) return 0;
+    if (rows.back().size() != sociopatterns_columns) return 0;
   }
   if (rows.empty()) return 0;
   if (named) return 70;
   return times_come_first(rows) ? 50 : 0;
 }
 
-void add_rows(TextReader& reader, EventBuilder& events) {
+void add_rows_sociopatterns(TextReader& reader, EventBuilder& events) {
   while (reader.next()) {
     if (reader.line().front() == '#') continue;
     const auto& fields = reader.split_blanks();
-    if (fields.size() != columns) {
+    if (fields.size() != sociopatterns_columns) {
       reader.fail(misplaced_column(reader.line(), fields, 3),
                   "expected 3 columns (time, source, target), found " + std::to_string(fields.size()));
     }
@@ -57,23 +57,24 @@ void add_rows(TextReader& reader, EventBuilder& events) {
   }
 }
 
-EventGraph read(const std::string& path) {
+EventGraph read_sociopatterns(const std::string& path) {
   TextReader reader(path);
   EventBuilder events;
-  if (parse_rows(reader, events, add_rows) == 0) reader.fail_file("the file is empty");
+  if (parse_rows(reader, events, add_rows_sociopatterns) == 0) reader.fail_file("the file is empty");
   EventGraph graph = events.finish(path, "sociopatterns");
   graph.provenance.notes.push_back(
       "contacts have no direction: each row is kept as one event; orientation=both adds the reverse");
   return graph;
 }
 
-const Register<FormatTag> registered{{"sociopatterns",
-                                      "SocioPatterns contact list tij_*: TIME i j, the time first",
-                                      "Genois and Barrat, Can co-location be used as a proxy for face-to-face "
-                                      "contacts?, EPJ Data Science 7, 2018",
-                                      {},
-                                      {probe, read},
-                                      {}}};
+const Register<FormatTag> sociopatterns_registered{
+    {"sociopatterns",
+     "SocioPatterns contact list tij_*: TIME i j, the time first",
+     "Genois and Barrat, Can co-location be used as a proxy for face-to-face "
+     "contacts?, EPJ Data Science 7, 2018",
+     {},
+     {probe_sociopatterns, read_sociopatterns},
+     {}}};
 
 }  // namespace
 }  // namespace strobe

@@ -5,9 +5,9 @@
 namespace strobe {
 namespace {
 
-int probe(std::string_view head, std::string_view) { return head.substr(0, 8) == "STROBEG\n" ? 100 : 0; }
+int probe_strobe_binary(std::string_view head, std::string_view) { return head.substr(0, 8) == "STROBEG\n" ? 100 : 0; }
 
-EventGraph read(const std::string& path) {
+EventGraph read_strobe_binary(const std::string& path) {
   EventGraph graph = read_binary_graph(path);
   graph.provenance.notes.push_back("converted from " + graph.provenance.source + " (" + graph.provenance.format + ")");
   graph.provenance.format = "strobe-binary";
@@ -15,12 +15,12 @@ EventGraph read(const std::string& path) {
   return graph;
 }
 
-const Register<FormatTag> registered{{"strobe-binary",
-                                      "Strobe's own binary graph: mapped, versioned, checksummed",
-                                      "this project",
-                                      {},
-                                      {probe, read},
-                                      {}}};
+const Register<FormatTag> strobe_binary_registered{{"strobe-binary",
+                                                    "Strobe's own binary graph: mapped, versioned, checksummed",
+                                                    "this project",
+                                                    {},
+                                                    {probe_strobe_binary, read_strobe_binary},
+                                                    {}}};
 
 }  // namespace
 }  // namespace strobe

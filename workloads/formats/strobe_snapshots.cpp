@@ -6,9 +6,11 @@
 namespace strobe {
 namespace {
 
-int probe(std::string_view head, std::string_view) { return head.substr(0, 8) == "STROBES\n" ? 100 : 0; }
+int probe_strobe_snapshots(std::string_view head, std::string_view) {
+  return head.substr(0, 8) == "STROBES\n" ? 100 : 0;
+}
 
-SnapshotGraph read_snapshots(const std::string& path) {
+SnapshotGraph read_strobe_snapshots(const std::string& path) {
   SnapshotGraph graph = read_binary_snapshots(path);
   graph.provenance.notes.push_back("converted from " + graph.provenance.source + " (" + graph.provenance.format + ")");
   graph.provenance.format = "strobe-snapshots";
@@ -16,12 +18,12 @@ SnapshotGraph read_snapshots(const std::string& path) {
   return graph;
 }
 
-const Register<FormatTag> registered{{"strobe-snapshots",
-                                      "Strobe's own binary steps: mapped, versioned, checksummed",
-                                      "this project",
-                                      {},
-                                      {probe, nullptr, read_snapshots},
-                                      {}}};
+const Register<FormatTag> strobe_snapshots_registered{{"strobe-snapshots",
+                                                       "Strobe's own binary steps: mapped, versioned, checksummed",
+                                                       "this project",
+                                                       {},
+                                                       {probe_strobe_snapshots, nullptr, read_strobe_snapshots},
+                                                       {}}};
 
 }  // namespace
 }  // namespace strobe

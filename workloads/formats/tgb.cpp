@@ -52,7 +52,7 @@ bool among(const Names& names, std::string_view text) {
   return std::find(names.begin(), names.end(), lower(text)) != names.end();
 }
 
-int probe(std::string_view head, std::string_view) {
+int probe_tgb(std::string_view head, std::string_view) {
   const std::string_view line = first_line(head);
   const std::size_t first = line.find(','), second = line.find(',', first + 1);
   if (first == std::string_view::npos || second == std::string_view::npos) return 0;
@@ -65,14 +65,14 @@ int probe(std::string_view head, std::string_view) {
 }
 
 /// What the header says about the columns.
-struct Layout {
+struct TgbLayout {
   std::size_t columns = 0, weight = 0;  // 0 = no weight: column 0 is the time
   std::vector<std::size_t> features;
   bool two_sided = false, years = false;
   std::vector<std::string> unused;
 };
 
-Layout read_header(TextReader& reader, QuotedCsv& csv) {
+TgbLayout read_header(TextReader& reader, QuotedCsv& csv) {
   if (!reader.next()) reader.fail_file("the file is empty");
   const auto& fields = csv.split(reader);
   if (fields.size() < 3) reader.fail(1, "expected a header that begins with time, source and target");
@@ -83,7 +83,7 @@ Layout read_header(TextReader& reader, QuotedCsv& csv) {
   expect(0, among(time_names, fields[0].text), "time");
   expect(1, among(source_names, fields[1].text), "source");
   expect(2, among(target_names, fields[2].text) || among(class_names, fields[2].text), "target");
-  Layout layout;
+  TgbLayout layout;
   layout.columns = fields.size();
   layout.years = lower(fields[0].text) == "year";
   layout.two_sided = among(class_names, fields[2].text);
@@ -129,7 +129,7 @@ std::string_view read_name(const TextReader& reader, const Token& token, const c
 }
 
 /// The node labels that belong to an edge list, or "".
-std::string label_file(const std::string& path) {
+std::string label_file_tgb(const std::string& path) {
   const std::filesystem::path file(path);
   std::string name = file.filename().string();
   const std::size_t at = name.find("_edgelist");
@@ -192,7 +192,7 @@ void read_labels(const std::string& path, bool years, Tables& tables, EventGraph
                                                absent));
 }
 
-void add_rows(TextReader& reader, const Layout& layout, Tables& tables, EventBuilder& events) {
+void add_rows_tgb(TextReader& reader, const TgbLayout& layout, Tables& tables, EventBuilder& events) {
   QuotedCsv csv;
   tables.two_sided = layout.two_sided;
   while (reader.next()) {
@@ -214,20 +214,20 @@ void refuse_too_many(const Tables& tables, const std::string& path) {
     throw InvalidInput(path, 0, 0, "the file has more than 2^31 - 1 distinct vertex names");
 }
 
-EventGraph read(const std::string& path) {
+EventGraph read_tgb(const std::string& path) {
   const std::string name = std::filesystem::path(path).filename().string();
   if (name.find("_node_labels") != std::string::npos)
     throw InvalidInput(path, 0, 0, "holds labels; give the edge list, and the labels beside it are read too");
   TextReader reader(path);
   QuotedCsv csv;
-  const Layout layout = read_header(reader, csv);
+  const TgbLayout layout = read_header(reader, csv);
   Tables tables;
   tables.two_sided = layout.two_sided;
   EventBuilder events;
   PerPart<Tables> parts;  // names are numbered part by part, and all together when their order is known
   parse_rows(
       reader, events,
-      [&](std::size_t part, TextReader& lines, EventBuilder& rows) { add_rows(lines, layout, parts[part], rows); },
+      [&](std::size_t part, TextReader& lines, EventBuilder& rows) { add_rows_tgb(lines, layout, parts[part], rows); },
       [&](std::size_t part, EventBuilder& rows) {
         const Tables added = std::exchange(parts[part], {});
         const std::vector<std::int64_t> sources = tables.sources.add(added.sources),
@@ -242,18 +242,19 @@ EventGraph read(const std::string& path) {
   if (layout.years) graph.provenance.notes.push_back("steps are years");
   if (!layout.unused.empty())
     graph.provenance.notes.push_back(fmt::format("columns that are not used: {}", fmt::join(layout.unused, ", ")));
-  const std::string labels = label_file(path);
+  const std::string labels = label_file_tgb(path);
   if (!labels.empty()) read_labels(labels, layout.years, tables, graph);
   return graph;
 }
 
-const Register<FormatTag> registered{{"tgb",
-                                      "Temporal Graph Benchmark edge lists (csv), with node labels beside them",
-                                      "Huang et al., Temporal Graph Benchmark for Machine Learning on Temporal Graphs, "
-                                      "NeurIPS 2023",
-                                      {},
-                                      {probe, read},
-                                      {}}};
+const Register<FormatTag> tgb_registered{
+    {"tgb",
+     "Temporal Graph Benchmark edge lists (csv), with node labels beside them",
+     "Huang et al., Temporal Graph Benchmark for Machine Learning on Temporal Graphs, "
+     "NeurIPS 2023",
+     {},
+     {probe_tgb, read_tgb},
+     {}}};
 
 }  // namespace
 }  // namespace strobe

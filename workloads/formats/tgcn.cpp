@@ -23,7 +23,7 @@ namespace {
 
 constexpr std::string_view adjacency_end = "_adj.csv", speed_end = "_speed.csv";
 
-int probe(std::string_view head, std::string_view name) {
+int probe_tgcn(std::string_view head, std::string_view name) {
   if (!has_suffix(name, adjacency_end) && !has_suffix(name, speed_end)) return 0;
   return first_line(head).find(',') == std::string_view::npos ? 0 : 90;
 }
@@ -89,7 +89,7 @@ std::vector<float> read_speed(const std::string& path, std::int64_t vertices) {
   return values;
 }
 
-SnapshotGraph read_snapshots(const std::string& path) {
+SnapshotGraph read_tgcn(const std::string& path) {
   const std::string adjacency = file_of_pair(path, adjacency_end), speed = file_of_pair(path, speed_end);
   SnapshotGraph graph;
   describe_file(path, "tgcn", graph.provenance);
@@ -110,13 +110,14 @@ SnapshotGraph read_snapshots(const std::string& path) {
   return graph;
 }
 
-const Register<FormatTag> registered{{"tgcn",
-                                      "T-GCN's csv pair: NAME_adj.csv (weights) and NAME_speed.csv (values per step)",
-                                      "Zhao et al., T-GCN: A Temporal Graph Convolutional Network for Traffic "
-                                      "Prediction, IEEE T-ITS 2020",
-                                      {},
-                                      {probe, nullptr, read_snapshots},
-                                      {}}};
+const Register<FormatTag> tgcn_registered{
+    {"tgcn",
+     "T-GCN's csv pair: NAME_adj.csv (weights) and NAME_speed.csv (values per step)",
+     "Zhao et al., T-GCN: A Temporal Graph Convolutional Network for Traffic "
+     "Prediction, IEEE T-ITS 2020",
+     {},
+     {probe_tgcn, nullptr, read_tgcn},
+     {}}};
 
 }  // namespace
 }  // namespace strobe

@@ -28,7 +28,7 @@ constexpr std::string_view two_rolls = ",src,dst,time,int_roll,ext_roll";
 constexpr std::string_view label_header = ",node,time,label,ext_roll";
 constexpr std::int64_t parts = 3;
 
-int probe(std::string_view head, std::string_view) {
+int probe_tgl(std::string_view head, std::string_view) {
   const std::string_view line = first_line(head);
   return line == one_roll || line == two_rolls ? 100 : 0;
 }
@@ -40,7 +40,7 @@ std::size_t read_roll(const TextReader& reader, const Token& token) {
 }
 
 /// The labels beside the edges, or "".
-std::string label_file(const std::string& path) {
+std::string label_file_tgl(const std::string& path) {
   for (const char* name : {"labels.csv", "labels.csv.gz"}) {
     const auto candidate = std::filesystem::path(path).parent_path() / name;
     if (input_exists(candidate.string())) return candidate.string();
@@ -112,7 +112,7 @@ std::array<std::int64_t, parts> add_rows(TextReader& reader, std::size_t columns
   return sizes;
 }
 
-EventGraph read(const std::string& path) {
+EventGraph read_tgl(const std::string& path) {
   TextReader reader(path);
   if (!reader.next()) reader.fail_file("the file is empty");
   if (reader.line() != one_roll && reader.line() != two_rolls)
@@ -127,18 +127,18 @@ EventGraph read(const std::string& path) {
   EventGraph graph = events.finish(path, "tgl");
   graph.provenance.notes.push_back(fmt::format("ext_roll: {} train, {} validation, {} test events", sizes[0].load(),
                                                sizes[1].load(), sizes[2].load()));
-  const std::string labels = label_file(path);
+  const std::string labels = label_file_tgl(path);
   if (!labels.empty()) read_labels(labels, graph);
   return graph;
 }
 
-const Register<FormatTag> registered{{"tgl",
-                                      "TGL edges.csv: ,src,dst,time,[int_roll,]ext_roll, with labels.csv beside it",
-                                      "Zhou et al., TGL: A General Framework for Temporal GNN Training on "
-                                      "Billion-Scale Graphs, VLDB 2022",
-                                      {},
-                                      {probe, read},
-                                      {}}};
+const Register<FormatTag> tgl_registered{{"tgl",
+                                          "TGL edges.csv: ,src,dst,time,[int_roll,]ext_roll, with labels.csv beside it",
+                                          "Zhou et al., TGL: A General Framework for Temporal GNN Training on "
+                                          "Billion-Scale Graphs, VLDB 2022",
+                                          {},
+                                          {probe_tgl, read_tgl},
+                                          {}}};
 
 }  // namespace
 }  // namespace strobe

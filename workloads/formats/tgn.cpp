@@ -25,15 +25,15 @@ namespace strobe {
 namespace {
 
 constexpr std::string_view header = ",u,i,ts,label,idx";
-constexpr std::size_t columns = 6;
+constexpr std::size_t tgn_columns = 6;
 
-int probe(std::string_view head, std::string_view) { return first_line(head) == header ? 100 : 0; }
+int probe_tgn(std::string_view head, std::string_view) { return first_line(head) == header ? 100 : 0; }
 
 /// The file NAME`suffix` beside NAME.csv or NAME.csv.gz, or "".
 std::string beside(const std::string& path, const char* suffix) {
   std::string stem = path;
   for (const std::string_view end : {".gz", ".csv"}) {
-    if (stem.ends_with(end)) stem.resize(stem.size() - end.size());
+    if (stem.ends_with(end)) stem.erase(stem.size() - end.size());
   }
   const std::string file = stem + suffix;
   return input_exists(file) ? file : "";
@@ -92,11 +92,11 @@ void add_features(const std::string& file, const std::vector<std::int64_t>& idx,
   note = rows_note(file, array, idx);
 }
 
-void add_rows(TextReader& reader, EventBuilder& events, std::vector<std::int64_t>& idx) {
+void add_rows_tgn(TextReader& reader, EventBuilder& events, std::vector<std::int64_t>& idx) {
   while (reader.next()) {
     const auto& fields = reader.split_commas();
-    if (fields.size() != columns)
-      reader.fail(misplaced_column(reader.line(), fields, columns),
+    if (fields.size() != tgn_columns)
+      reader.fail(misplaced_column(reader.line(), fields, tgn_columns),
                   fmt::format("expected 6 columns, found {}", fields.size()));
     reader.whole(fields[0], "row number");
     const std::int64_t source = reader.whole(fields[1], "source vertex id");
@@ -107,7 +107,7 @@ void add_rows(TextReader& reader, EventBuilder& events, std::vector<std::int64_t
   }
 }
 
-EventGraph read(const std::string& path) {
+EventGraph read_tgn(const std::string& path) {
   TextReader reader(path);
   if (!reader.next()) reader.fail_file("the file is empty");
   if (reader.line() != header) reader.fail(1, "expected the header " + std::string(header));
@@ -116,7 +116,7 @@ EventGraph read(const std::string& path) {
   PerPart<std::vector<std::int64_t>> idx_of_parts;
   parse_rows(
       reader, events,
-      [&](std::size_t part, TextReader& lines, EventBuilder& rows) { add_rows(lines, rows, idx_of_parts[part]); },
+      [&](std::size_t part, TextReader& lines, EventBuilder& rows) { add_rows_tgn(lines, rows, idx_of_parts[part]); },
       [&](std::size_t part, EventBuilder&) {
         const std::vector<std::int64_t> of_part = std::exchange(idx_of_parts[part], {});
         idx.insert(idx.end(), of_part.begin(), of_part.end());
@@ -130,12 +130,13 @@ EventGraph read(const std::string& path) {
   return graph;
 }
 
-const Register<FormatTag> registered{{"tgn",
-                                      "TGN / TGAT events ml_*.csv: ,u,i,ts,label,idx, with ml_*.npy beside it",
-                                      "Rossi et al., Temporal Graph Networks for Deep Learning on Dynamic Graphs, 2020",
-                                      {},
-                                      {probe, read},
-                                      {}}};
+const Register<FormatTag> tgn_registered{
+    {"tgn",
+     "TGN / TGAT events ml_*.csv: ,u,i,ts,label,idx, with ml_*.npy beside it",
+     "Rossi et al., Temporal Graph Networks for Deep Learning on Dynamic Graphs, 2020",
+     {},
+     {probe_tgn, read_tgn},
+     {}}};
 
 }  // namespace
 }  // namespace strobe

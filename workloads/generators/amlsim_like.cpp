@@ -27,7 +27,7 @@
 namespace strobe {
 namespace {
 
-enum Channel : std::uint32_t {
+enum AmlsimLikeChannel : std::uint32_t {
   out_order = 64,
   tied_ranks = 65,
   in_order = 66,
@@ -40,7 +40,7 @@ enum Channel : std::uint32_t {
   redraws = 73
 };
 
-struct Parameters {
+struct AmlsimLikeParameters {
   std::int64_t steps = 149;
   std::int64_t vertices = 19980;
   double transfers = 6.034;
@@ -71,7 +71,7 @@ struct Parameters {
 };
 
 FieldTable make_table() {
-  using P = Parameters;
+  using P = AmlsimLikeParameters;
   return make_fields<P>()
       .integer("steps", &P::steps, "", "number of snapshots T", 1, most_generated_steps)
       .integer("vertices", &P::vertices, "", "number of accounts N", 2, 2147483647)
@@ -105,7 +105,7 @@ FieldTable make_table() {
       .real("cycle", &P::cycle, "", "weight of cycles among the patterns", 0, 1e9);
 }
 
-const FieldTable& fields() {
+const FieldTable& amlsim_like_fields() {
   static const FieldTable table = make_table();
   return table;
 }
@@ -119,7 +119,7 @@ struct Side {
 };
 
 /// Accounts by out-rank, in random order, and by in-rank: hubs and a random share of the others keep their rank.
-std::pair<Side, Side> make_sides(const Parameters& parameters, std::int64_t total, std::uint64_t seed) {
+std::pair<Side, Side> make_sides(const AmlsimLikeParameters& parameters, std::int64_t total, std::uint64_t seed) {
   const auto n = static_cast<std::uint64_t>(parameters.vertices);
   const auto hubs = static_cast<std::uint64_t>(std::llround(parameters.hubs * static_cast<double>(n)));
   Side out, in;
@@ -143,7 +143,7 @@ std::pair<Side, Side> make_sides(const Parameters& parameters, std::int64_t tota
 }
 
 /// Patterns whose members are numbered, not yet accounts.
-TransferPatterns draw_patterns(const Parameters& parameters, std::uint64_t seed) {
+TransferPatterns draw_patterns(const AmlsimLikeParameters& parameters, std::uint64_t seed) {
   const PatternOptions options{std::llround(parameters.flagged * static_cast<double>(parameters.vertices)),
                                parameters.steps,
                                parameters.pattern_smallest,
@@ -182,7 +182,7 @@ struct Plan {
   std::vector<std::vector<std::uint64_t>> bursts;                  // [T] edge codes with multiplicity, after naming
 };
 
-Plan make_plan(const Parameters& parameters, const TransferPatterns& patterns) {
+Plan make_plan(const AmlsimLikeParameters& parameters, const TransferPatterns& patterns) {
   const auto steps = static_cast<std::size_t>(parameters.steps);
   const auto total = std::llround(parameters.transfers * static_cast<double>(parameters.vertices));
   if (total < patterns.transfers) {
@@ -311,7 +311,7 @@ class Ledger {
   std::vector<std::int64_t> reached_{0};  // [t + 1] distinct edges before step t
 };
 
-void check(const Parameters& parameters) {
+void check_amlsim_like(const AmlsimLikeParameters& parameters) {
   const auto n = static_cast<double>(parameters.vertices);
   if (parameters.rise + parameters.fall > 1) throw InvalidRequest("/fall", "rise and fall add up to more than 1");
   if (parameters.overlap + parameters.recurring > 1)
@@ -344,9 +344,9 @@ void set_labels(SnapshotGraph& graph, const TransferPatterns& patterns) {
     graph.cell_label[cell] |= graph.cell_label[cell - vertices];
 }
 
-SnapshotGraph generate(const Json& json, std::uint64_t seed) {
-  const auto parameters = from_json<Parameters>(fields(), json, "");
-  check(parameters);
+SnapshotGraph generate_amlsim_like(const Json& json, std::uint64_t seed) {
+  const auto parameters = from_json<AmlsimLikeParameters>(amlsim_like_fields(), json, "");
+  check_amlsim_like(parameters);
   TransferPatterns patterns = draw_patterns(parameters, seed);
   Plan plan = make_plan(parameters, patterns);
   const auto [out, in] = make_sides(parameters, plan.first_fresh.back(), seed);
@@ -357,7 +357,8 @@ SnapshotGraph generate(const Json& json, std::uint64_t seed) {
         plan.bursts[static_cast<std::size_t>(link.step)].end(), link.transfers,
         edge_code(static_cast<std::uint64_t>(link.target), static_cast<std::uint64_t>(link.source)));
   }
-  SnapshotGraph graph = start_graph("amlsim-like", fields(), json, seed, parameters.vertices, parameters.steps);
+  SnapshotGraph graph =
+      start_graph("amlsim-like", amlsim_like_fields(), json, seed, parameters.vertices, parameters.steps);
   set_labels(graph, patterns);
   Workers workers(generator_threads());
   Ledger ledger(plan, out, in, seed);
@@ -366,12 +367,12 @@ SnapshotGraph generate(const Json& json, std::uint64_t seed) {
   return graph;
 }
 
-const Register<GeneratorTag> registered{
+const Register<GeneratorTag> amlsim_like_registered{
     {"amlsim-like",
      "bank transfers: power-law accounts, recurring counterparties, fan-in, fan-out and cycle patterns with labels",
      "Weber et al., Scalable Graph Learning for Anti-Money Laundering, 2018; github.com/IBM/AMLSim",
-     fields(),
-     generate,
+     amlsim_like_fields(),
+     generate_amlsim_like,
      {}}};
 
 }  // namespace

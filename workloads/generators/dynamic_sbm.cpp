@@ -23,9 +23,9 @@
 namespace strobe {
 namespace {
 
-enum Channel : std::uint32_t { first_community = 48, moves = 49, skips = 50 };
+enum DynamicSbmChannel : std::uint32_t { first_community = 48, moves = 49, skips = 50 };
 
-struct Parameters {
+struct DynamicSbmParameters {
   std::int64_t steps = 32;
   std::int64_t vertices = 1000;
   std::int64_t communities = 4;
@@ -34,19 +34,19 @@ struct Parameters {
   double moving = 0.02;
 };
 
-const FieldTable& fields() {
+const FieldTable& dynamic_sbm_fields() {
   static const FieldTable table =
-      make_fields<Parameters>()
-          .integer("steps", &Parameters::steps, "", "number of snapshots T", 1, most_generated_steps)
-          .integer("vertices", &Parameters::vertices, "", "number of vertices N", 2, 2147483647)
-          .integer("communities", &Parameters::communities, "", "number of communities C, the classes of the labels", 1,
-                   127)
-          .real("inside", &Parameters::inside, "",
+      make_fields<DynamicSbmParameters>()
+          .integer("steps", &DynamicSbmParameters::steps, "", "number of snapshots T", 1, most_generated_steps)
+          .integer("vertices", &DynamicSbmParameters::vertices, "", "number of vertices N", 2, 2147483647)
+          .integer("communities", &DynamicSbmParameters::communities, "",
+                   "number of communities C, the classes of the labels", 1, 127)
+          .real("inside", &DynamicSbmParameters::inside, "",
                 "expected in-neighbours of a vertex from its own community, per step", 0, 1e9)
-          .real("outside", &Parameters::outside, "", "expected in-neighbours from all other communities, per step", 0,
-                1e9)
-          .real("moving", &Parameters::moving, "", "probability that a vertex changes its community between two steps",
-                0, 1);
+          .real("outside", &DynamicSbmParameters::outside, "",
+                "expected in-neighbours from all other communities, per step", 0, 1e9)
+          .real("moving", &DynamicSbmParameters::moving, "",
+                "probability that a vertex changes its community between two steps", 0, 1);
   return table;
 }
 
@@ -54,7 +54,7 @@ struct Probabilities {
   double inside = 0, outside = 0;
 };
 
-Probabilities probabilities(const Parameters& parameters) {
+Probabilities probabilities(const DynamicSbmParameters& parameters) {
   const auto n = static_cast<double>(parameters.vertices), own = n / static_cast<double>(parameters.communities);
   if (parameters.communities * 2 > parameters.vertices) {
     throw InvalidRequest("/communities", fmt::format("{} vertices make at most {} communities of two",
@@ -74,7 +74,7 @@ Probabilities probabilities(const Parameters& parameters) {
 }
 
 /// Communities of all vertices at all steps, [T * N].
-std::vector<std::int8_t> draw_communities(const Parameters& parameters, std::uint64_t seed) {
+std::vector<std::int8_t> draw_communities(const DynamicSbmParameters& parameters, std::uint64_t seed) {
   const auto vertices = static_cast<std::size_t>(parameters.vertices),
              steps = static_cast<std::size_t>(parameters.steps);
   const auto communities = static_cast<std::uint64_t>(parameters.communities);
@@ -107,8 +107,8 @@ void visit_chosen(std::uint64_t count, double probability, const RandomStream& r
 }
 
 /// The edges of one step, ascending. Vertices sorted by community make a community a range of positions.
-std::vector<std::uint64_t> draw_step(const std::int8_t* label, const Parameters& parameters, const Probabilities& p,
-                                     const RandomStream& random) {
+std::vector<std::uint64_t> draw_step(const std::int8_t* label, const DynamicSbmParameters& parameters,
+                                     const Probabilities& p, const RandomStream& random) {
   const auto vertices = static_cast<std::size_t>(parameters.vertices);
   std::vector<std::size_t> first(static_cast<std::size_t>(parameters.communities) + 1, 0);
   for (std::size_t v = 0; v < vertices; ++v) ++first[static_cast<std::size_t>(label[v]) + 1];
@@ -133,15 +133,16 @@ std::vector<std::uint64_t> draw_step(const std::int8_t* label, const Parameters&
   return codes;
 }
 
-SnapshotGraph generate(const Json& json, std::uint64_t seed) {
-  const auto parameters = from_json<Parameters>(fields(), json, "");
+SnapshotGraph generate_dynamic_sbm(const Json& json, std::uint64_t seed) {
+  const auto parameters = from_json<DynamicSbmParameters>(dynamic_sbm_fields(), json, "");
   const Probabilities p = probabilities(parameters);
   const auto n = static_cast<double>(parameters.vertices);
   const double step_edges = n * (parameters.inside + parameters.outside);
   const int threads = generator_threads();
   check_generated_size(parameters.vertices, parameters.steps, step_edges * static_cast<double>(parameters.steps),
                        threads * (16 * step_edges + 4 * n), "/inside");
-  SnapshotGraph graph = start_graph("dynamic-sbm", fields(), json, seed, parameters.vertices, parameters.steps);
+  SnapshotGraph graph =
+      start_graph("dynamic-sbm", dynamic_sbm_fields(), json, seed, parameters.vertices, parameters.steps);
   graph.cell_label = draw_communities(parameters, seed);
   const auto vertices = static_cast<std::ptrdiff_t>(parameters.vertices);
   if (parameters.moving == 0) graph.vertex_label.assign(graph.cell_label.begin(), graph.cell_label.begin() + vertices);
@@ -153,12 +154,13 @@ SnapshotGraph generate(const Json& json, std::uint64_t seed) {
   return graph;
 }
 
-const Register<GeneratorTag> registered{{"dynamic-sbm",
-                                         "stochastic blocks that vertices move between, with the block as label",
-                                         "Yang et al., Machine Learning 82 (2011), dynamic stochastic block model",
-                                         fields(),
-                                         generate,
-                                         {}}};
+const Register<GeneratorTag> dynamic_sbm_registered{
+    {"dynamic-sbm",
+     "stochastic blocks that vertices move between, with the block as label",
+     "Yang et al., Machine Learning 82 (2011), dynamic stochastic block model",
+     dynamic_sbm_fields(),
+     generate_dynamic_sbm,
+     {}}};
 
 }  // namespace
 }  // namespace strobe

@@ -23,9 +23,9 @@
 namespace strobe {
 namespace {
 
-enum Channel : std::uint32_t { step_order = 32, vertex_order = 33, beginnings = 34, ends = 35, draws = 36 };
+enum NonuniformChannel : std::uint32_t { step_order = 32, vertex_order = 33, beginnings = 34, ends = 35, draws = 36 };
 
-struct Parameters {
+struct NonuniformParameters {
   std::int64_t steps = 100;
   std::int64_t vertices = 100000;
   double edges_mean = 20000;
@@ -34,16 +34,18 @@ struct Parameters {
   double length_variance = 100;
 };
 
-const FieldTable& fields() {
+const FieldTable& nonuniform_fields() {
   static const FieldTable table =
-      make_fields<Parameters>()
-          .integer("steps", &Parameters::steps, "", "number of snapshots T", 1, most_generated_steps)
-          .integer("vertices", &Parameters::vertices, "", "number of vertices N that live at some time", 2, 2147483647)
-          .real("edges_mean", &Parameters::edges_mean, "", "edges of a step, mean over steps", 0, 1e12)
-          .real("edges_variance", &Parameters::edges_variance, "", "edges of a step, variance over steps", 0, 1e24)
-          .real("length_mean", &Parameters::length_mean, "steps", "length of a vertex's life, mean over vertices", 1,
-                most_generated_steps)
-          .real("length_variance", &Parameters::length_variance, "steps^2",
+      make_fields<NonuniformParameters>()
+          .integer("steps", &NonuniformParameters::steps, "", "number of snapshots T", 1, most_generated_steps)
+          .integer("vertices", &NonuniformParameters::vertices, "", "number of vertices N that live at some time", 2,
+                   2147483647)
+          .real("edges_mean", &NonuniformParameters::edges_mean, "", "edges of a step, mean over steps", 0, 1e12)
+          .real("edges_variance", &NonuniformParameters::edges_variance, "", "edges of a step, variance over steps", 0,
+                1e24)
+          .real("length_mean", &NonuniformParameters::length_mean, "steps",
+                "length of a vertex's life, mean over vertices", 1, most_generated_steps)
+          .real("length_variance", &NonuniformParameters::length_variance, "steps^2",
                 "length of a vertex's life, variance over vertices", 0, 1e12);
   return table;
 }
@@ -80,7 +82,7 @@ std::int64_t place_life(const Lives& lives, const std::vector<std::int64_t>& edg
 }
 
 /// Gives every vertex its life. Long lives choose first, as they have the fewest places.
-Lives draw_lives(const Parameters& parameters, const std::vector<std::int64_t>& edges, std::uint64_t seed) {
+Lives draw_lives(const NonuniformParameters& parameters, const std::vector<std::int64_t>& edges, std::uint64_t seed) {
   const auto vertices = static_cast<std::size_t>(parameters.vertices), steps = edges.size();
   const auto lengths = normal_counts(parameters.vertices, parameters.length_mean, parameters.length_variance, 1,
                                      static_cast<double>(steps), "/length_variance");
@@ -146,8 +148,8 @@ std::vector<std::uint64_t> marginal_edges(const std::vector<std::uint64_t>& livi
   return edges;
 }
 
-SnapshotGraph generate(const Json& json, std::uint64_t seed) {
-  const auto parameters = from_json<Parameters>(fields(), json, "");
+SnapshotGraph generate_nonuniform(const Json& json, std::uint64_t seed) {
+  const auto parameters = from_json<NonuniformParameters>(nonuniform_fields(), json, "");
   const double all_edges = parameters.edges_mean * static_cast<double>(parameters.steps);
   const int threads = generator_threads();
   check_generated_size(parameters.vertices, parameters.steps, all_edges,
@@ -158,7 +160,8 @@ SnapshotGraph generate(const Json& json, std::uint64_t seed) {
                generator_stream(seed, step_order));
   const Lives lives = draw_lives(parameters, edges, seed);
   check_steps(lives, edges);
-  SnapshotGraph graph = start_graph("nonuniform", fields(), json, seed, parameters.vertices, parameters.steps);
+  SnapshotGraph graph =
+      start_graph("nonuniform", nonuniform_fields(), json, seed, parameters.vertices, parameters.steps);
   Workers workers(threads);
   workers.run(parameters.steps, [&](std::int64_t t) {
     std::vector<std::uint64_t> living;
@@ -180,12 +183,12 @@ SnapshotGraph generate(const Json& json, std::uint64_t seed) {
   return graph;
 }
 
-const Register<GeneratorTag> registered{{"nonuniform",
-                                         "normal numbers of edges per step and lengths of vertex lives",
-                                         "DGC (SIGMOD'23) section 7.3.1",
-                                         fields(),
-                                         generate,
-                                         {}}};
+const Register<GeneratorTag> nonuniform_registered{{"nonuniform",
+                                                    "normal numbers of edges per step and lengths of vertex lives",
+                                                    "DGC (SIGMOD'23) section 7.3.1",
+                                                    nonuniform_fields(),
+                                                    generate_nonuniform,
+                                                    {}}};
 
 }  // namespace
 }  // namespace strobe

@@ -21,9 +21,9 @@
 namespace strobe {
 namespace {
 
-enum Channel : std::uint32_t { ranks = 16, draws = 17, keeping = 18 };
+enum PowerLawChannel : std::uint32_t { ranks = 16, draws = 17, keeping = 18 };
 
-struct Parameters {
+struct PowerLawParameters {
   std::int64_t steps = 64;
   std::int64_t vertices = 10000;
   std::int64_t edges = 30000;
@@ -32,16 +32,17 @@ struct Parameters {
   double largest_degree = 0;
 };
 
-const FieldTable& fields() {
+const FieldTable& power_law_fields() {
   static const FieldTable table =
-      make_fields<Parameters>()
-          .integer("steps", &Parameters::steps, "", "number of snapshots T", 1, most_generated_steps)
-          .integer("vertices", &Parameters::vertices, "", "number of vertices N", 2, 2147483647)
-          .integer("edges", &Parameters::edges, "", "edges of every step m", 0, 1e12)
-          .real("overlap", &Parameters::overlap, "",
+      make_fields<PowerLawParameters>()
+          .integer("steps", &PowerLawParameters::steps, "", "number of snapshots T", 1, most_generated_steps)
+          .integer("vertices", &PowerLawParameters::vertices, "", "number of vertices N", 2, 2147483647)
+          .integer("edges", &PowerLawParameters::edges, "", "edges of every step m", 0, 1e12)
+          .real("overlap", &PowerLawParameters::overlap, "",
                 "share of a step's edges that the step before has, mean over steps", 0, 1)
-          .real("exponent", &Parameters::exponent, "", "exponent gamma of the degree density d^-gamma", 2.01, 10)
-          .real("largest_degree", &Parameters::largest_degree, "",
+          .real("exponent", &PowerLawParameters::exponent, "", "exponent gamma of the degree density d^-gamma", 2.01,
+                10)
+          .real("largest_degree", &PowerLawParameters::largest_degree, "",
                 "largest expected in-degree and out-degree of a step; 0 = the square root of the edges", 0, 1e9);
   return table;
 }
@@ -50,7 +51,7 @@ const FieldTable& fields() {
 /// [i, i + 1].
 class PowerLawRank {
  public:
-  PowerLawRank(const Parameters& parameters, double largest) : vertices_(parameters.vertices) {
+  PowerLawRank(const PowerLawParameters& parameters, double largest) : vertices_(parameters.vertices) {
     const double beta = 1 / (parameters.exponent - 1), n = static_cast<double>(parameters.vertices);
     const double mean = static_cast<double>(parameters.edges) / n;
     // Chung and Lu's i0; at least a little above 0 so that the first rank stays finite.
@@ -71,7 +72,7 @@ class PowerLawRank {
   double power_, offset_, begin_, length_;
 };
 
-void check(const Parameters& parameters) {
+void check_power_law(const PowerLawParameters& parameters) {
   const double n = static_cast<double>(parameters.vertices), pairs = n * (n - 1);
   const auto edges = static_cast<double>(parameters.edges);
   if (edges > pairs / 4) {
@@ -104,9 +105,9 @@ std::vector<std::uint64_t> choose(const std::vector<std::uint64_t>& edges, std::
   return chosen;
 }
 
-SnapshotGraph generate(const Json& json, std::uint64_t seed) {
-  const auto parameters = from_json<Parameters>(fields(), json, "");
-  check(parameters);
+SnapshotGraph generate_power_law(const Json& json, std::uint64_t seed) {
+  const auto parameters = from_json<PowerLawParameters>(power_law_fields(), json, "");
+  check_power_law(parameters);
   const auto edges = static_cast<std::size_t>(parameters.edges);
   const std::vector<std::int64_t> kept =
       edges_to_keep(std::vector<std::int64_t>(static_cast<std::size_t>(parameters.steps), parameters.edges),
@@ -115,7 +116,7 @@ SnapshotGraph generate(const Json& json, std::uint64_t seed) {
       parameters.largest_degree > 0 ? parameters.largest_degree : std::sqrt(static_cast<double>(parameters.edges));
   const PowerLawRank rank(parameters, largest);
   const KeyedPermutation vertex(static_cast<std::uint64_t>(parameters.vertices), generator_stream(seed, ranks));
-  SnapshotGraph graph = start_graph("power-law", fields(), json, seed, parameters.vertices, parameters.steps);
+  SnapshotGraph graph = start_graph("power-law", power_law_fields(), json, seed, parameters.vertices, parameters.steps);
   Workers workers(generator_threads());
   std::vector<std::uint64_t> before, now;
   for (std::int64_t t = 0; t < parameters.steps; ++t) {
@@ -140,8 +141,8 @@ const Register<GeneratorTag> registered{
     {"power-law",
      "power-law degrees, m edges a step, of which a chosen share stays for the next",
      "Chung and Lu, Annals of Combinatorics 6 (2002); ESDG (SC'21) section 3.2",
-     fields(),
-     generate,
+     power_law_fields(),
+     generate_power_law,
      {}}};
 
 }  // namespace

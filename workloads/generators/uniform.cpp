@@ -15,18 +15,18 @@
 namespace strobe {
 namespace {
 
-struct Parameters {
+struct UniformParameters {
   std::int64_t steps = 64;
   std::int64_t vertices = 1024;
   double density = 3;
 };
 
-const FieldTable& fields() {
+const FieldTable& uniform_fields() {
   static const FieldTable table =
-      make_fields<Parameters>()
-          .integer("steps", &Parameters::steps, "", "number of snapshots T", 1, most_generated_steps)
-          .integer("vertices", &Parameters::vertices, "", "number of vertices N", 2, 2147483647)
-          .real("density", &Parameters::density, "", "edges per vertex and step f", 0, 1e6);
+      make_fields<UniformParameters>()
+          .integer("steps", &UniformParameters::steps, "", "number of snapshots T", 1, most_generated_steps)
+          .integer("vertices", &UniformParameters::vertices, "", "number of vertices N", 2, 2147483647)
+          .real("density", &UniformParameters::density, "", "edges per vertex and step f", 0, 1e6);
   return table;
 }
 
@@ -52,8 +52,8 @@ void number_to_code(std::vector<std::uint64_t>& edges, std::uint64_t vertices) {
   }
 }
 
-SnapshotGraph generate(const Json& json, std::uint64_t seed) {
-  const auto parameters = from_json<Parameters>(fields(), json, "");
+SnapshotGraph generate_uniform(const Json& json, std::uint64_t seed) {
+  const auto parameters = from_json<UniformParameters>(uniform_fields(), json, "");
   const std::int64_t vertices = parameters.vertices;
   const auto pairs = static_cast<std::uint64_t>(vertices) * static_cast<std::uint64_t>(vertices - 1);
   const double wanted = std::round(static_cast<double>(vertices) * parameters.density);
@@ -66,7 +66,7 @@ SnapshotGraph generate(const Json& json, std::uint64_t seed) {
                        24 * wanted * threads, "/density");
   const auto edges = static_cast<std::size_t>(wanted);
   const bool dense = edges > pairs / 2;
-  SnapshotGraph graph = start_graph("uniform", fields(), json, seed, vertices, parameters.steps);
+  SnapshotGraph graph = start_graph("uniform", uniform_fields(), json, seed, vertices, parameters.steps);
   Workers workers(threads);
   workers.run(parameters.steps, [&](std::int64_t t) {
     const RandomStream random = generator_stream(seed, 0, t);
@@ -81,12 +81,12 @@ SnapshotGraph generate(const Json& json, std::uint64_t seed) {
   return graph;
 }
 
-const Register<GeneratorTag> registered{{"uniform",
-                                         "T independent snapshots of N vertices with N f random distinct edges",
-                                         "ESDG (SC'21) section 6.3, weak scaling",
-                                         fields(),
-                                         generate,
-                                         {}}};
+const Register<GeneratorTag> uniform_registered{{"uniform",
+                                                 "T independent snapshots of N vertices with N f random distinct edges",
+                                                 "ESDG (SC'21) section 6.3, weak scaling",
+                                                 uniform_fields(),
+                                                 generate_uniform,
+                                                 {}}};
 
 }  // namespace
 }  // namespace strobe

@@ -13,7 +13,7 @@ std::vector<Rank> partition_by_range(const PreparedGraph& graph, int parts, std:
   return part;
 }
 
-const Register<PartitionerTag> registered{
+const Register<PartitionerTag> range_registered{
     {"range", "contiguous vertex ranges of even size", "null partitioner", {}, partition_by_range, {}}};
 
 }  // namespace

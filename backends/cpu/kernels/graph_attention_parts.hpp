@@ -130,10 +130,12 @@ class AttentionScores {
         rows_(columns_ + op.f.rows() * 2 * heads_),
         f_(op.f.template data<T>()),
         own_rows_(op.a.rows) {
-    take_all(op, true, context);
+    in_range_ = !op.dropout.drops();
+    if (in_range_) take_all(op, true, context);
     if (!in_range_) take_all(op, false, context);
   }
 
+  /// Never where edges are dropped, whose random numbers cost more than the exponentials that this saves.
   bool in_range() const { return in_range_; }
   const T* columns() const { return columns_; }
   T* rows() const { return rows_; }

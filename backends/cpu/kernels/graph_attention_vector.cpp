@@ -109,9 +109,9 @@ template <class T, int P, int K>
   }
 }
 
-/// Row r with K registers of P lanes; out of range, where time matters less, whether entries are dropped is asked each.
+/// Row r with K registers of P lanes; out of range, where time matters less, each entry asks whether edges are dropped.
 /// log(sum_out) + shift_out, both [H], is the logarithm of the row's sum.
-template <class T, int P, int K, bool InRange, bool Drops>
+template <class T, int P, int K, bool InRange>
 [[gnu::always_inline]] inline void forward_row(const ForwardView<T>& view, const HeadLanes<T, P, K>& spread,
                                                std::int64_t r, T* sum_out, T* shift_out) {
   using V = Lanes<T, P>;
@@ -127,7 +127,7 @@ template <class T, int P, int K, bool InRange, bool Drops>
                          : EntryWeight<T, P>::of_score(own + load<T, P>(scores), shift);
     sum += entry.weight;
     sloped += entry.tilted;
-    if (Drops || (!InRange && view.dropout.drops())) entry.drop(edge_factors<T, P>(view.dropout, r, column, heads));
+    if (!InRange && view.dropout.drops()) entry.drop(edge_factors<T, P>(view.dropout, r, column, heads));
     const T* f = view.f + column * view.width;
     for (int i = 0; i < K; ++i) {
       const V values = load<T, P>(f + i * P);
@@ -144,7 +144,7 @@ template <class T, int P, int K, bool InRange, bool Drops>
   store_row<T, P, K>(view, spread, r, inverse, z, slopes);
 }
 
-template <class T, int P, int K, bool InRange, bool Drops>
+template <class T, int P, int K, bool InRange>
 void forward_range(const ForwardView<T>& view, std::int64_t begin, std::int64_t end) {
   constexpr int most = most_lanes<T>;
   const HeadLanes<T, P, K> spread(view.width, view.heads);
@@ -152,7 +152,7 @@ void forward_range(const ForwardView<T>& view, std::int64_t begin, std::int64_t 
   for (std::int64_t first = begin; first < end; first += attention_block) {
     const std::int64_t count = std::min(attention_block, end - first), total = count * view.heads;
     for (std::int64_t i = 0; i < count; ++i) {
-      forward_row<T, P, K, InRange, Drops>(view, spread, first + i, sums + i * view.heads, shifts + i * view.heads);
+      forward_row<T, P, K, InRange>(view, spread, first + i, sums + i * view.heads, shifts + i * view.heads);
     }
     for (std::int64_t i = 0; i < total; i += most) {
       const int lanes = static_cast<int>(std::min<std::int64_t>(most, total - i));
@@ -174,10 +174,7 @@ void run_forward_as(const GraphAttention& op, KernelContext& context) {
   const std::vector<std::int64_t> bounds = balanced_rows(view.a);
   with_registers<T>(view.width, [&](auto lanes, auto registers) {
     constexpr int P = decltype(lanes)::value, K = decltype(registers)::value;
-    const auto run =
-        !scores.in_range()
-            ? forward_range<T, P, K, false, false>
-            : (op.dropout.drops() ? forward_range<T, P, K, true, true> : forward_range<T, P, K, true, false>);
+    const auto run = scores.in_range() ? forward_range<T, P, K, true> : forward_range<T, P, K, false>;
     run_tasks(context, static_cast<std::int64_t>(bounds.size()) - 1, [&](std::int64_t i) {
       run(view, bounds[static_cast<std::size_t>(i)], bounds[static_cast<std::size_t>(i) + 1]);
     });
@@ -202,7 +199,7 @@ struct BackwardView {
 };
 
 /// One column; `slot` is its place in the scratch arrays.
-template <class T, int P, int K, bool InRange, bool Drops>
+template <class T, int P, int K, bool InRange>
 [[gnu::always_inline]] inline void backward_column(const BackwardView<T>& view, const HeadLanes<T, P, K>& spread,
                                                    std::int64_t c, std::int64_t slot) {
   using V = Lanes<T, P>;
@@ -216,7 +213,7 @@ template <class T, int P, int K, bool InRange, bool Drops>
     auto entry = InRange ? EntryWeight<T, P>::of_products(own * load<T, P>(row), low)
                          : EntryWeight<T, P>::of_score(own + load<T, P>(row), load<T, P>(row + 2 * heads));
     mean += entry.tilted * load<T, P>(row + heads);
-    if (Drops || (!InRange && view.dropout.drops())) entry.drop(edge_factors<T, P>(view.dropout, r, c, heads));
+    if (!InRange && view.dropout.drops()) entry.drop(edge_factors<T, P>(view.dropout, r, c, heads));
     const T* g = view.g + r * view.width;
     for (int i = 0; i < K; ++i) {
       const V values = load<T, P>(g + i * P);
@@ -236,7 +233,7 @@ template <class T, int P, int K, bool InRange, bool Drops>
 }
 
 /// Columns [begin, end): U into df, then the scores' gradients, which go into df and into `sums` [H D, 2 H].
-template <class T, int P, int K, bool InRange, bool Drops>
+template <class T, int P, int K, bool InRange>
 void backward_range(const BackwardView<T>& view, const AttentionMatrices<T>& matrices, const T* dleft_scores,
                     std::int64_t own_rows, std::int64_t begin, std::int64_t end, double* sums) {
   const HeadLanes<T, P, K> spread(view.width, view.heads);
@@ -249,8 +246,7 @@ void backward_range(const BackwardView<T>& view, const AttentionMatrices<T>& mat
   part.tilted_means = means.data();
   for (std::int64_t first = begin; first < end; first += attention_block) {
     const std::int64_t count = std::min(attention_block, end - first);
-    for (std::int64_t c = first; c < first + count; ++c)
-      backward_column<T, P, K, InRange, Drops>(part, spread, c, c - first);
+    for (std::int64_t c = first; c < first + count; ++c) backward_column<T, P, K, InRange>(part, spread, c, c - first);
     matrices.add_up_heads(products.data(), count, dscores.data() + heads, 2 * heads);
     for (std::int64_t c = 0; c < count; ++c) {
       for (std::int64_t h = 0; h < heads; ++h) {
@@ -288,10 +284,7 @@ void run_backward_as(const GraphAttentionBackward& op, KernelContext& context) {
     constexpr int P = decltype(lanes)::value, K = decltype(registers)::value;
     run_tasks(context, tasks, [&](std::int64_t i) {
       const std::int64_t begin = bounds[static_cast<std::size_t>(i)], end = bounds[static_cast<std::size_t>(i) + 1];
-      const auto run =
-          !scores.in_range()
-              ? backward_range<T, P, K, false, false>
-              : (op.dropout.drops() ? backward_range<T, P, K, true, true> : backward_range<T, P, K, true, false>);
+      const auto run = scores.in_range() ? backward_range<T, P, K, true> : backward_range<T, P, K, false>;
       run(view, matrices, rows.dleft_scores(), op.a.rows, begin, end, sums.data() + i * stride);
     });
   });

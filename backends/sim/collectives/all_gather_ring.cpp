@@ -8,19 +8,19 @@
 namespace strobe::sim {
 namespace {
 
-double seconds(const CollectiveLoad& load, const Topology& topology) {
+double all_gather_ring_seconds(const CollectiveLoad& load, const Topology& topology) {
   return fastest(ring_protocols(topology), [&](const ProtocolCost& p) {
     return p.base_seconds + topology.chain_latency_seconds(p.intra_latency_seconds, p.inter_latency_seconds) +
            static_cast<double>(load.bytes - load.smallest_part_bytes) / p.bytes_per_second;
   });
 }
 
-const Register<CollectiveCostTag> registered{{
+const Register<CollectiveCostTag> all_gather_ring_registered{{
     "all-gather-ring",
     "ring in which every part passes all other ranks",
     "Thakur, Rabenseifner and Gropp, IJHPCA 2005, section 3; uneven parts by the busiest hop",
     {},
-    {CollectiveKind::all_gather_v, seconds},
+    {CollectiveKind::all_gather_v, all_gather_ring_seconds},
     {},
 }};
 

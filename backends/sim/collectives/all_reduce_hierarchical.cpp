@@ -11,7 +11,7 @@
 namespace strobe::sim {
 namespace {
 
-double seconds(const CollectiveLoad& load, const Topology& topology) {
+double all_reduce_hierarchical_seconds(const CollectiveLoad& load, const Topology& topology) {
   const double g = topology.gpus_per_node, nodes = topology.nodes, bytes = static_cast<double>(load.bytes);
   if (!topology.hierarchical || topology.nodes == 1 || topology.ranks != topology.nodes * topology.gpus_per_node) {
     return std::numeric_limits<double>::infinity();
@@ -25,12 +25,12 @@ double seconds(const CollectiveLoad& load, const Topology& topology) {
          2 * (nodes - 1) / nodes * bytes / topology.inter.bytes_per_second;
 }
 
-const Register<CollectiveCostTag> registered{{
+const Register<CollectiveCostTag> all_reduce_hierarchical_registered{{
     "all-reduce-hierarchical",
     "reduce-scatter inside the nodes, all-reduce between them, all-gather inside; where the library does so",
     "Cho, Finkler, Serrano, Kung and Hunter, BlueConnect, SysML 2019",
     {},
-    {CollectiveKind::all_reduce, seconds},
+    {CollectiveKind::all_reduce, all_reduce_hierarchical_seconds},
     {},
 }};
 

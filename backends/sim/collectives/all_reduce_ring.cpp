@@ -17,7 +17,7 @@ double plateau(const Topology& topology, const ProtocolCost& protocol) {
   return topology.architecture == "volta" || topology.architecture == "turing" ? 1.9 : 1.4;
 }
 
-double seconds(const CollectiveLoad& load, const Topology& topology) {
+double all_reduce_ring_seconds(const CollectiveLoad& load, const Topology& topology) {
   const double n = topology.ranks;
   return fastest(ring_protocols(topology), [&](const ProtocolCost& p) {
     const double hops = topology.chain_latency_seconds(p.intra_latency_seconds, p.inter_latency_seconds);
@@ -26,12 +26,12 @@ double seconds(const CollectiveLoad& load, const Topology& topology) {
   });
 }
 
-const Register<CollectiveCostTag> registered{{
+const Register<CollectiveCostTag> all_reduce_ring_registered{{
     "all-reduce-ring",
     "ring: reduce-scatter, then all-gather; best for large buffers",
     "Thakur, Rabenseifner and Gropp, IJHPCA 2005, section 4; protocols and hops between nodes by NCCL's tuning model",
     {},
-    {CollectiveKind::all_reduce, seconds},
+    {CollectiveKind::all_reduce, all_reduce_ring_seconds},
     {},
 }};
 

@@ -8,7 +8,7 @@
 namespace strobe::sim {
 namespace {
 
-double seconds(const CollectiveLoad& load, const Topology& topology) {
+double all_reduce_tree_seconds(const CollectiveLoad& load, const Topology& topology) {
   const int in_node = std::min(topology.ranks, topology.gpus_per_node);
   return fastest(tree_protocols(topology), [&](const ProtocolCost& p) {
     const double hops = (in_node - 1) * p.intra_latency_seconds + topology.tree_levels() * p.inter_latency_seconds;
@@ -16,12 +16,12 @@ double seconds(const CollectiveLoad& load, const Topology& topology) {
   });
 }
 
-const Register<CollectiveCostTag> registered{{
+const Register<CollectiveCostTag> all_reduce_tree_registered{{
     "all-reduce-tree",
     "pipelined tree between nodes, chain inside a node; best for small buffers on many nodes",
     "NCCL tuning model (tree), latency and bandwidth terms",
     {},
-    {CollectiveKind::all_reduce, seconds},
+    {CollectiveKind::all_reduce, all_reduce_tree_seconds},
     {},
 }};
 

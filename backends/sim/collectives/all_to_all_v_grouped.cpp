@@ -27,7 +27,7 @@ std::uint64_t largest_sum(const std::vector<std::uint64_t>& bytes, int groups, c
   return largest(sums);
 }
 
-double seconds(const CollectiveLoad& load, const Topology& topology) {
+double all_to_all_v_grouped_seconds(const CollectiveLoad& load, const Topology& topology) {
   const ExchangeLoad& exchange = load.exchange;
   if (exchange.messages == 0) return 0;
   const auto nic = [&topology](int rank) { return topology.nic_group_of(rank); };
@@ -47,12 +47,12 @@ double seconds(const CollectiveLoad& load, const Topology& topology) {
          (outside > 0 ? topology.largest_latency_seconds() : topology.intra.latency_seconds);
 }
 
-const Register<CollectiveCostTag> registered{{
+const Register<CollectiveCostTag> all_to_all_v_grouped_registered{{
     "all-to-all-v-grouped",
     "all messages posted at once; the busiest GPU link, NIC or host bridge decides",
     "flow-level bound: row and column maxima of the byte matrix over link bandwidths",
     {},
-    {CollectiveKind::all_to_all_v, seconds},
+    {CollectiveKind::all_to_all_v, all_to_all_v_grouped_seconds},
     {},
 }};
 

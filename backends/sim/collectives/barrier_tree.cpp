@@ -5,19 +5,19 @@
 namespace strobe::sim {
 namespace {
 
-double seconds(const CollectiveLoad& load, const Topology& topology) {
+double barrier_tree_seconds(const CollectiveLoad& load, const Topology& topology) {
   (void)load;
   int levels = 0;
   while ((1 << levels) < topology.ranks) ++levels;
   return 2 * levels * topology.largest_latency_seconds();
 }
 
-const Register<CollectiveCostTag> registered{{
+const Register<CollectiveCostTag> barrier_tree_registered{{
     "barrier-tree",
     "an empty message up and down a binary tree",
     "recursive-doubling latency, 2 log2 P rounds",
     {},
-    {CollectiveKind::barrier, seconds},
+    {CollectiveKind::barrier, barrier_tree_seconds},
     {},
 }};
 

@@ -7,19 +7,19 @@
 namespace strobe::sim {
 namespace {
 
-double seconds(const CollectiveLoad& load, const Topology& topology) {
+double broadcast_pipeline_seconds(const CollectiveLoad& load, const Topology& topology) {
   return fastest(ring_protocols(topology), [&](const ProtocolCost& p) {
     return p.base_seconds + topology.chain_latency_seconds(p.intra_latency_seconds, p.inter_latency_seconds) +
            static_cast<double>(load.bytes) / p.bytes_per_second;
   });
 }
 
-const Register<CollectiveCostTag> registered{{
+const Register<CollectiveCostTag> broadcast_pipeline_registered{{
     "broadcast-pipeline",
     "pipelined chain from the root through all ranks",
     "NCCL ring broadcast",
     {},
-    {CollectiveKind::broadcast, seconds},
+    {CollectiveKind::broadcast, broadcast_pipeline_seconds},
     {},
 }};
 

@@ -7,18 +7,18 @@
 namespace strobe::sim {
 namespace {
 
-double seconds(const CollectiveLoad& load, const Topology& topology) {
+double point_to_point_seconds(const CollectiveLoad& load, const Topology& topology) {
   const Link& link = topology.between(load.from, load.to);
   return call_seconds(topology) + link.latency_seconds +
          static_cast<double>(load.bytes) / std::min(link.bytes_per_second, topology.intra.bytes_per_second);
 }
 
-const Register<CollectiveCostTag> registered{{
+const Register<CollectiveCostTag> point_to_point_registered{{
     "point-to-point",
     "latency plus bytes over bandwidth of the link between the two ranks",
     "Hockney, Parallel Computing 20(3), 1994",
     {},
-    {CollectiveKind::send, seconds},
+    {CollectiveKind::send, point_to_point_seconds},
     {},
 }};
 

@@ -10,19 +10,19 @@
 namespace strobe::sim {
 namespace {
 
-double seconds(const CollectiveLoad& load, const Topology& topology) {
+double reduce_scatter_ring_seconds(const CollectiveLoad& load, const Topology& topology) {
   return fastest(ring_protocols(topology), [&](const ProtocolCost& p) {
     return p.base_seconds + topology.chain_latency_seconds(p.intra_latency_seconds, p.inter_latency_seconds) +
            static_cast<double>(load.bytes - load.smallest_part_bytes) / p.bytes_per_second;
   });
 }
 
-const Register<CollectiveCostTag> registered{{
+const Register<CollectiveCostTag> reduce_scatter_ring_registered{{
     "reduce-scatter-ring",
     "ring in which every part is summed on its way to its owner",
     "Thakur, Rabenseifner and Gropp, IJHPCA 2005, section 4; uneven parts by the busiest hop",
     {},
-    {CollectiveKind::reduce_scatter, seconds},
+    {CollectiveKind::reduce_scatter, reduce_scatter_ring_seconds},
     {},
 }};
 
