@@ -12,13 +12,16 @@ namespace {
 
 using namespace cpu;
 
-constexpr std::int64_t rows_per_task = 4096;
+constexpr std::int64_t flops_per_task = 1 << 20;  // some ten microseconds; rows of narrow layers are moved in bulk
 constexpr std::int64_t most_ranges = 64;
 
 void run_dense(const Dense& op, KernelContext& context) {
+  const std::int64_t row_flops = 2 * op.w.elements();
+  const std::int64_t grain =
+      std::clamp(flops_per_task / std::max<std::int64_t>(1, row_flops), deep_rows, 85 * deep_rows);
   with_element(op.y.type(), [&](auto zero) {
     using T = decltype(zero);
-    for_ranges(context, op.y.rows(), rows_per_task, [&](std::int64_t begin, std::int64_t end) {
+    for_ranges(context, op.y.rows(), grain, [&](std::int64_t begin, std::int64_t end) {
       op.activation == Activation::relu ? dense_rows<T, true>(op, begin, end) : dense_rows<T, false>(op, begin, end);
     });
   });
