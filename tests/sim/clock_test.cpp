@@ -101,12 +101,14 @@ TEST(SimDevice, BlockingPhasesAddUpToTheTime) {
 TEST(SimOverlap, StartComputeWaitCostsTheLargerNotTheSum) {
   const auto rows = [](int, int) { return std::int64_t{1000000}; };
   const auto time_of = [&](bool communicate, std::int64_t compute_bytes) {
-    return simulate(request_for(round_cluster(), 4), [&](Device& device, Communicator& c) {
-             Request request;
-             if (communicate) request = sim_test::start_exchange(device, c, rows);
-             if (compute_bytes > 0) work_of_bytes(device, compute_bytes);
-             if (communicate) c.wait(request);
-           }).slowest();
+    return simulate(request_for(round_cluster(), 4),
+                    [&](Device& device, Communicator& c) {
+                      Request request;
+                      if (communicate) request = sim_test::start_exchange(device, c, rows);
+                      if (compute_bytes > 0) work_of_bytes(device, compute_bytes);
+                      if (communicate) c.wait(request);
+                    })
+        .slowest();
   };
   const double exchange = time_of(true, 0);
   EXPECT_NEAR(exchange, 2e-6 + 3 * 4e6 / 1e11, 1e-12);
@@ -115,15 +117,37 @@ TEST(SimOverlap, StartComputeWaitCostsTheLargerNotTheSum) {
   }
 }
 
+/// Threads of one memory have nobody who would move bytes while they compute.
+TEST(SimOverlap, RanksThatMoveBytesThemselvesPayTheSum) {
+  Cluster cluster = round_cluster();
+  cluster.nodes = cluster.described_nodes = 1;
+  cluster.shared_host_memory = true;
+  const auto time_of = [&](bool communicate, std::int64_t compute_bytes) {
+    return simulate(request_for(cluster, 4),
+                    [&](Device& device, Communicator& c) {
+                      Request request;
+                      if (communicate) request = sim_test::start_exchange(device, c, [](int, int) { return 1000000; });
+                      if (compute_bytes > 0) work_of_bytes(device, compute_bytes);
+                      if (communicate) c.wait(request);
+                    })
+        .slowest();
+  };
+  const double exchange = time_of(true, 0), compute = time_of(false, 40000000);
+  EXPECT_GT(exchange, 1e-5);
+  EXPECT_NEAR(time_of(true, 40000000), exchange + compute, 2e-6);
+}
+
 TEST(SimOverlap, CollectivesOfOneRankFollowEachOther) {
   const auto time_of = [](int collectives) {
-    return simulate(request_for(round_cluster(), 8), [&](Device& device, Communicator& c) {
-             std::vector<Request> requests;
-             for (int i = 0; i < collectives; ++i) {
-               requests.push_back(c.start_all_reduce(device.allocate(1000000, 1), Traffic::gradient));
-             }
-             for (Request& request : requests) c.wait(request);
-           }).slowest();
+    return simulate(request_for(round_cluster(), 8),
+                    [&](Device& device, Communicator& c) {
+                      std::vector<Request> requests;
+                      for (int i = 0; i < collectives; ++i) {
+                        requests.push_back(c.start_all_reduce(device.allocate(1000000, 1), Traffic::gradient));
+                      }
+                      for (Request& request : requests) c.wait(request);
+                    })
+        .slowest();
   };
   EXPECT_NEAR(time_of(3), 3 * time_of(1), 1e-12);
 }
