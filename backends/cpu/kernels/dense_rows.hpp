@@ -4,47 +4,11 @@
 
 #include <vector>
 
+#include "backends/cpu/kernels/dense_deep.hpp"
 #include "backends/cpu/kernels/support.hpp"
 #include "backends/cpu/kernels/tile.hpp"
 
 namespace strobe::cpu {
-
-inline constexpr std::int64_t block_rows = 128;
-
-inline constexpr std::int64_t deep_inner = 128;  // rows of w whose 64 columns stay in the first-level cache
-inline constexpr std::int64_t deep_rows = 48;
-
-/// C as multiply() gives it, for many inner terms: `deep_inner` of them at a time for `deep_rows` rows of C, which are
-/// added up in a scratch panel, so that a part of B is read from the first-level cache by all of those rows. Terms are
-/// added in order within a part and parts in order, however rows are divided.
-template <class T, class Finish>
-void multiply_deep(const Factors<T>& f, std::int64_t rows, std::int64_t width, const Finish& finish) {
-  constexpr std::int64_t panel = 4 * most_lanes<T>;
-  T sums[deep_rows * panel];
-  for (std::int64_t column = 0; column < width; column += panel) {
-    const std::int64_t columns = std::min(panel, width - column);
-    for (std::int64_t row = 0; row < rows; row += deep_rows) {
-      const std::int64_t count = std::min(deep_rows, rows - row);
-      std::fill(sums, sums + count * panel, T{0});
-      for (std::int64_t j = 0; j < f.inner; j += deep_inner) {
-        const Factors<T> part{f.a + row * f.a_row + j * f.a_inner, f.a_row, f.a_inner,
-                              f.b + j * f.b_row + column,          f.b_row, std::min(deep_inner, f.inner - j)};
-        multiply(part, count, columns, [&sums](std::int64_t i, std::int64_t c, int lanes, auto sum) {
-          constexpr int P = static_cast<int>(sizeof(sum) / sizeof(T));
-          T* to = sums + i * panel + c;
-          store_first<T, P>(to, load_first<T, P>(to, lanes) + sum, lanes);
-        });
-      }
-      for (std::int64_t i = 0; i < count; ++i) {
-        for (std::int64_t c = 0; c < columns; c += most_lanes<T>) {
-          constexpr int P = most_lanes<T>;
-          const int lanes = static_cast<int>(std::min<std::int64_t>(P, columns - c));
-          finish(row + i, column + c, lanes, load_first<T, P>(sums + i * panel + c, lanes));
-        }
-      }
-    }
-  }
-}
 
 /// Rows [begin, end) of a dense layer.
 template <class T, bool with_relu>
@@ -75,7 +39,8 @@ std::vector<T> transposed(const Tensor& w) {
   return result;
 }
 
-/// What one range of rows works with. `sums` [(F + 1) G] holds its part of dw and, behind it, of dbias.
+/// What one range of rows works with. `sums` [(F + 1) G] holds its part of dw and, behind it, of dbias; without it the
+/// range only writes dx.
 template <class T>
 struct BackwardRange {
   const DenseBackward& op;
@@ -160,8 +125,10 @@ void backward_range(BackwardRange<T>& range, std::int64_t begin, std::int64_t en
   for (std::int64_t row = begin; row < end; row += block_rows) {
     const std::int64_t rows = std::min(block_rows, end - row);
     const T* dz = block_dz(range, row, rows);
-    if (range.op.x.defined() && range.op.x.columns() <= 64) prefetch_next(range.op.x, row, rows);
-    add_block_sums(range, dz, row, rows);
+    if (range.sums != nullptr) {
+      if (range.op.x.defined() && range.op.x.columns() <= 64) prefetch_next(range.op.x, row, rows);
+      add_block_sums(range, dz, row, rows);
+    }
     if (!range.op.dx.defined()) continue;
     range.op.accumulate_dx ? store_block_dx<T, true>(range, dz, row, rows)
                            : store_block_dx<T, false>(range, dz, row, rows);

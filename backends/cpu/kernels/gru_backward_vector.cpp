@@ -77,6 +77,7 @@ void load_gates(Walk<T>& walk, std::int64_t t, std::int64_t v, std::int64_t rows
     return;
   }
   const std::int64_t width = 3 * p.hidden;
+  if (t > 0) prefetch_rows(op.gates, row - p.n, rows);
   load_turned(op.gates.data<T>() + row * width, width, width, rows, walk.gates.data());
   combine(p.hidden, static_cast<const T*>(walk.gates.data()), static_cast<const T*>(walk.h.data()), walk.reset.data(),
           [](auto r, auto state) { return r * state; });

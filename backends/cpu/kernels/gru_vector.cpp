@@ -43,7 +43,7 @@ void step_strip(Walk<T>& walk, T* h, std::int64_t row, std::int64_t rows, bool l
   }
   store_turned(static_cast<const T*>(h), op.y.data<T>() + row * hidden, hidden, hidden, rows);
   if (op.gates.defined()) {
-    store_turned(static_cast<const T*>(gates), op.gates.data<T>() + row * 3 * hidden, 3 * hidden, 3 * hidden, rows);
+    keep_turned(static_cast<const T*>(gates), op.gates.data<T>() + row * 3 * hidden, 3 * hidden, rows);
   }
 }
 

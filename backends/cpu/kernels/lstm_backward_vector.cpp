@@ -25,7 +25,7 @@ struct Walk {
   const GatePanels<T>& panels;
   const Panel<T>&to_x, &to_h;
   StripSums<T> sums;
-  std::int64_t n, inputs, hidden;
+  std::int64_t n, inputs, hidden, dz_stride;
   Scratch<T> x, h, before, gates, dy, dz, dx, rows, zeros;
 
   Walk(const LstmSequenceBackward& operation, const GatePanels<T>& packed, const Panel<T>& back_x,
@@ -38,6 +38,7 @@ struct Walk {
         n(op.vertices()),
         inputs(op.w_x.rows()),
         hidden(op.w_h.rows()),
+        dz_stride(spread_rows<T>(4 * hidden)),
         x(inputs * strip<T>),
         h(hidden * strip<T>),
         before(hidden * strip<T>),
@@ -45,7 +46,7 @@ struct Walk {
         dy(hidden * strip<T>),
         dz(4 * hidden * strip<T>),
         dx(inputs * strip<T>),
-        rows(4 * hidden * strip<T> * strips_per_tile),
+        rows(dz_stride * strip<T> * strips_per_tile),
         zeros(hidden * strip<T> * strips_per_tile) {}
 
   /// h_{t-1} and c_{t-1} of the vertices from v on, [vertices, h].
@@ -95,6 +96,7 @@ void step_strip(Walk<T>& walk, StripState<T>& state, std::int64_t t, std::int64_
   const StripBack<T> back{state.dh.data(), state.dc.data(),   walk.dz.data(),    walk.gates.data(),
                           walk.dy.data(),  state.cell.data(), walk.before.data()};
   if (op.gates.defined()) {
+    if (t > 0) prefetch_rows(op.gates, row - walk.n, rows);
     load_turned(op.gates.data<T>() + row * width, width, width, rows, walk.gates.data());
   } else {
     load_turned(op.x.data<T>() + row * inputs, inputs, inputs, rows, walk.x.data());
@@ -105,7 +107,7 @@ void step_strip(Walk<T>& walk, StripState<T>& state, std::int64_t t, std::int64_
   gate_gradients(back, hidden);
   std::swap(state.cell, walk.before);
   walk.sums.add_lanes(walk.dz.data());
-  store_turned<T>(walk.dz.data(), dz_rows, width, width, rows);
+  store_turned<T>(walk.dz.data(), dz_rows, walk.dz_stride, width, rows);
   multiply_panel<T>(walk.to_h, walk.dz.data(), state.dh.data(), false);
   if (!op.dx.defined()) return;
   multiply_panel<T>(walk.to_x, walk.dz.data(), walk.dx.data(), false);
@@ -140,16 +142,16 @@ void walk_tile(Walk<T>& walk, std::int64_t begin, std::int64_t end) {
     }
   }
   for (std::int64_t t = last; t >= 0; --t) {
-    prefetch_step(walk, t - 1, begin, end - begin);
+    prefetch_step(walk, t - 2, begin, end - begin);
     for (std::size_t s = 0; s < states.size(); ++s) {
       const std::int64_t v = begin + static_cast<std::int64_t>(s) * strip<T>;
       step_strip(walk, states[s], t, v, std::min<std::int64_t>(strip<T>, end - v),
-                 walk.rows.data() + (v - begin) * width);
+                 walk.rows.data() + (v - begin) * walk.dz_stride);
     }
-    walk.sums.add(0, width, op.x.data<T>() + (t * walk.n + begin) * inputs, inputs, inputs, walk.rows.data(), width,
+    walk.sums.add(0, width, op.x.data<T>() + (t * walk.n + begin) * inputs, inputs, inputs, walk.rows.data(),
+                  walk.dz_stride, width, end - begin);
+    walk.sums.add(inputs * width, width, walk.h_before(t, begin), hidden, hidden, walk.rows.data(), walk.dz_stride,
                   width, end - begin);
-    walk.sums.add(inputs * width, width, walk.h_before(t, begin), hidden, hidden, walk.rows.data(), width, width,
-                  end - begin);
     if (t % steps_per_flush == 0) walk.sums.flush();
   }
   for (std::size_t s = 0; op.dstart.defined() && s < states.size(); ++s) {

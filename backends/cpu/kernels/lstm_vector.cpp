@@ -63,7 +63,7 @@ void step_strip(Walk<T>& walk, StripState<T>& state, std::int64_t row, std::int6
   store_turned<T>(h, op.y.data<T>() + row * hidden, hidden, hidden, rows);
   store_turned<T>(cell, op.cells.data<T>() + row * hidden, hidden, hidden, rows);
   if (op.gates.defined()) {
-    store_turned<T>(gates, op.gates.data<T>() + row * 4 * hidden, 4 * hidden, 4 * hidden, rows);
+    keep_turned<T>(gates, op.gates.data<T>() + row * 4 * hidden, 4 * hidden, rows);
   }
 }
 

@@ -79,12 +79,24 @@ void add_totals(const Tensor& target, const std::vector<double>& totals, std::in
   }
 }
 
-/// Asks for the lines of `rows` rows of a tensor from `row` on, which are read, or with `write` written, soon.
+/// How far rows of `width` values of a tile lie apart in scratch memory: rows a power of two apart would share few sets
+/// of the first-level cache.
+template <class T>
+inline std::int64_t spread_rows(std::int64_t width) {
+  return width * static_cast<std::int64_t>(sizeof(T)) % 512 == 0 ? width + most_lanes<T> : width;
+}
+
+/// Asks for the lines of `rows` rows of a tensor from `row` on, which are read, or with `write` written, soon. What would
+/// fill much of the first-level cache is brought into the second.
 template <bool write = false>
 inline void prefetch_rows(const Tensor& tensor, std::int64_t row, std::int64_t rows) {
+  constexpr std::uint64_t most_of_first_level = 8 << 10;
   const std::byte* from = tensor.raw() + static_cast<std::uint64_t>(row) * tensor.row_bytes();
-  for (std::uint64_t i = 0; i < static_cast<std::uint64_t>(rows) * tensor.row_bytes(); i += 64) {
-    __builtin_prefetch(from + i, write ? 1 : 0);
+  const std::uint64_t bytes = static_cast<std::uint64_t>(rows) * tensor.row_bytes();
+  if (bytes > most_of_first_level) {
+    for (std::uint64_t i = 0; i < bytes; i += 64) __builtin_prefetch(from + i, write ? 1 : 0, 2);
+  } else {
+    for (std::uint64_t i = 0; i < bytes; i += 64) __builtin_prefetch(from + i, write ? 1 : 0);
   }
 }
 

@@ -21,24 +21,32 @@ struct Factors {
 };
 
 /// One tile: finish(i, column, lanes, sum) receives each register of the result, `lanes` of them valid.
+/// Every loop over sums is unrolled, because an array indexed by a loop stays in memory and is stored at every term.
 template <class T, int P, int K, int R, class Finish>
 [[gnu::always_inline]] inline void multiply_tile(const Factors<T>& f, std::int64_t row, std::int64_t column, int last,
                                                  const Finish& finish) {
   Lanes<T, P> sum[R][K];
+#pragma GCC unroll 8
   for (int i = 0; i < R; ++i) {
+#pragma GCC unroll 8
     for (int c = 0; c < K; ++c) sum[i][c] = Lanes<T, P>{};
   }
   const T* a = f.a + row * f.a_row;
   const T* b = f.b + column;
   for (std::int64_t j = 0; j < f.inner; ++j, a += f.a_inner, b += f.b_row) {
     Lanes<T, P> right[K];
+#pragma GCC unroll 8
     for (int c = 0; c < K; ++c) right[c] = load_first<T, P>(b + c * P, c + 1 < K ? P : last);
+#pragma GCC unroll 8
     for (int i = 0; i < R; ++i) {
       const T left = a[i * f.a_row];
+#pragma GCC unroll 8
       for (int c = 0; c < K; ++c) sum[i][c] += left * right[c];
     }
   }
+#pragma GCC unroll 8
   for (int i = 0; i < R; ++i) {
+#pragma GCC unroll 8
     for (int c = 0; c < K; ++c) finish(row + i, column + c * P, c + 1 < K ? P : last, sum[i][c]);
   }
 }

@@ -90,6 +90,16 @@ template <class T, bool all, bool accumulate>
   }
 }
 
+/// The lower, or upper, halves of a and b side by side.
+template <bool upper>
+[[gnu::always_inline]] inline Lanes<float, 16> join_halves(Lanes<float, 16> a, Lanes<float, 16> b) {
+  if constexpr (upper) {
+    return __builtin_shufflevector(a, b, 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31);
+  } else {
+    return __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23);
+  }
+}
+
 template <class T, bool all>
 [[gnu::noinline]] void load_turned_rows(const T* from, std::int64_t stride, std::int64_t columns, int rows, T* to) {
   constexpr int P = most_lanes<T>;
@@ -133,6 +143,57 @@ inline void load_turned(const T* from, std::int64_t stride, std::int64_t columns
   load_turned_rows<T, false>(from, stride, columns, static_cast<int>(rows), to);
 }
 
+/// Whether rows of `columns` values at `to` are whole cache lines.
+template <class T>
+inline bool in_whole_lines(const T* to, std::int64_t stride, std::int64_t columns) {
+  constexpr auto line = static_cast<std::uintptr_t>(64);
+  return columns % most_lanes<T> == 0 && static_cast<std::uint64_t>(stride) * sizeof(T) % line == 0 &&
+         reinterpret_cast<std::uintptr_t>(to) % line == 0;
+}
+
+/// One cache line past the caches, for what is not read again before the caches have forgotten it.
+template <class T>
+[[gnu::always_inline]] inline void stream_line(T* to, Register<T> v) {
+#ifdef STROBE_MASKED_LANES
+  _mm512_stream_si512(reinterpret_cast<__m512i*>(to), reinterpret_cast<__m512i>(v));
+#else
+  std::memcpy(to, &v, sizeof(v));
+#endif
+}
+
+/// `columns` turned values of a whole strip into rows that are whole cache lines, past the caches.
+template <class T>
+[[gnu::noinline]] void stream_turned(const T* from, T* to, std::int64_t stride, std::int64_t columns) {
+  constexpr int P = most_lanes<T>;
+  for (int half = 0; half < 2; ++half, from += P, to += P * stride) {
+    for (std::int64_t column = 0; column < columns; column += P) {
+      const T* source = from + column * strip<T>;
+      if constexpr (P == 8) {
+        Register<T> v[8];
+#pragma GCC unroll 8
+        for (int i = 0; i < 8; ++i) v[i] = load<T, P>(source + i * strip<T>);
+        turn<T, P>(v);
+#pragma GCC unroll 8
+        for (int i = 0; i < 8; ++i) stream_line(to + i * stride + column, v[i]);
+      } else {
+        Register<T> left[8], right[8];
+#pragma GCC unroll 8
+        for (int i = 0; i < 8; ++i) {
+          left[i] = load<T, P>(source + i * strip<T>);
+          right[i] = load<T, P>(source + (i + 8) * strip<T>);
+        }
+        turn<T, P>(left);
+        turn<T, P>(right);
+#pragma GCC unroll 8
+        for (int i = 0; i < 8; ++i) {
+          stream_line(to + i * stride + column, join_halves<false>(left[i], right[i]));
+          stream_line(to + (i + 8) * stride + column, join_halves<true>(left[i], right[i]));
+        }
+      }
+    }
+  }
+}
+
 /// Turns `from` [columns][strip] back into `rows` rows, stored or added.
 template <class T>
 inline void store_turned(const T* from, T* to, std::int64_t stride, std::int64_t columns, std::int64_t rows,
@@ -140,6 +201,13 @@ inline void store_turned(const T* from, T* to, std::int64_t stride, std::int64_t
   if (accumulate) return store_turned_rows<T, false, true>(from, to, stride, columns, static_cast<int>(rows));
   if (rows == strip<T>) return store_turned_rows<T, true, false>(from, to, stride, columns, strip<T>);
   store_turned_rows<T, false, false>(from, to, stride, columns, static_cast<int>(rows));
+}
+
+/// As store_turned, for values that the backward pass alone reads.
+template <class T>
+inline void keep_turned(const T* from, T* to, std::int64_t columns, std::int64_t rows) {
+  if (rows == strip<T> && in_whole_lines(to, columns, columns)) return stream_turned(from, to, columns, columns);
+  store_turned(from, to, columns, columns, rows);
 }
 
 /// A matrix [rows, inner] in blocks of rows; block b holds [inner][count] values from `offset` on.
@@ -180,12 +248,14 @@ Panel<T> make_panel(std::int64_t rows, std::int64_t inner, const Get& get) {
   return panel;
 }
 
-/// sum[r] += sum over k of w[k][r] * b[k], with w [inner][R] packed and b [inner][strip] turned.
+/// sum[r] += sum over k of w[k][r] * b[k], with w [inner][R] packed and b [inner][strip] turned. As in tile.hpp, loops
+/// over sums are unrolled to keep these in registers.
 template <class T, int R>
 [[gnu::always_inline]] inline void add_products(const T* w, const T* b, std::int64_t inner, Register<T> (&sum)[R][2]) {
   constexpr int P = most_lanes<T>;
   for (std::int64_t k = 0; k < inner; ++k, w += R, b += strip<T>) {
     const Register<T> left = load<T, P>(b), right = load<T, P>(b + P);
+#pragma GCC unroll 32
     for (int r = 0; r < R; ++r) {
       sum[r][0] += w[r] * left;
       sum[r][1] += w[r] * right;
@@ -221,8 +291,10 @@ void multiply_panel(const Panel<T>& panel, const T* b, T* out, bool accumulate) 
       constexpr int R = decltype(rows)::value;
       Register<T> sum[R][2];
       T* to = out + block.first * strip<T>;
+#pragma GCC unroll 32
       for (int i = 0; i < 2 * R; ++i) sum[i / 2][i % 2] = accumulate ? load<T, P>(to + i * P) : Register<T>{};
       add_products<T, R>(panel.of(block), b, panel.inner, sum);
+#pragma GCC unroll 32
       for (int i = 0; i < 2 * R; ++i) store_first<T, P>(to + i * P, sum[i / 2][i % 2], P);
     });
   }
@@ -245,10 +317,12 @@ template <class T>
     with_rows(block.count, [&](auto rows) {
       constexpr int R = decltype(rows)::value;
       Register<T> sum[R][2];
+#pragma GCC unroll 32
       for (int r = 0; r < R; ++r) sum[r][0] = sum[r][1] = broadcast<T, P>(panels.bias[block.first + r]);
       add_products<T, R>(panels.x.of(block), x, panels.x.inner, sum);
       add_products<T, R>(panels.h.of(panels.h.blocks[b]), h, panels.h.inner, sum);
       T* to = out + block.first * strip<T>;
+#pragma GCC unroll 32
       for (int i = 0; i < 2 * R; ++i) store_first<T, P>(to + i * P, sum[i / 2][i % 2], P);
     });
   }
