@@ -173,9 +173,10 @@ Var LayerWalk::zero_state(Tape& tape, const CellRows& cells, std::size_t layer) 
 Var LayerWalk::step_by_step(const Walk& walk, std::size_t layer, const Var& x, LayerMemory& memory) const {
   std::vector<Var> parts;
   const CellRows& cells = walk.inputs.cells;
-  Var state = memory.before ? memory.before : zero_state(walk.tape, cells, layer);
+  const bool has_state = remembers(plan_.layers[layer].need);
+  Var state = memory.before || !has_state ? memory.before : zero_state(walk.tape, cells, layer);
   for (std::size_t s = 0; s < block_.spatial_segments.size(); ++s) {
-    if (s > 0) state = handover_[layer][s - 1].apply_everywhere(walk.tape, walk.communicator, state);
+    if (s > 0 && has_state) state = handover_[layer][s - 1].apply_everywhere(walk.tape, walk.communicator, state);
     const std::int64_t begin = block_.spatial_segments[s].first_step;
     for (std::int64_t t = begin; t < begin + block_.spatial_segments[s].steps; ++t) {
       const auto step = static_cast<std::size_t>(t);

@@ -3,7 +3,9 @@
 // D(z) = [z | S z | S^2 z | ... ] over S = D_O^-1 W and D_I^-1 W^T, times one weight matrix;
 // r, u = sigmoid(D([x, h]) W_g + b_g), c = tanh(D([x, r h]) W_c + b_c), h' = u h + (1 - u) c. The state is carried over
 // all steps. `hops=0` reads no neighbours. `terms=chebyshev` takes z_k = 2 S z_{k-1} - z_{k-2} as the authors' code
-// does; `directions` keeps one of the two walks.
+// does; `directions` keeps one of the two walks. `state=none` is DynaHB's example, which hands no state from step to
+// step: h_{t-1} = 0 everywhere, so a step is u, c and h' = (1 - u) c of its own features, and the weights' rows of the
+// state stay without a gradient.
 // A step reads the states of neighbours, so steps go one by one and every hop is a product of its own.
 #include "models/model.hpp"
 #include "models/ops.hpp"
@@ -19,6 +21,7 @@ struct DcrnnParameters {
   int hops = 2;
   std::string directions = "both";
   std::string terms = "powers";
+  std::string state = "carried";
   double gate_bias = 0;
 };
 
@@ -32,6 +35,8 @@ const FieldTable& dcrnn_fields() {
                   "walks along edges, against, or both")
           .choice("terms", &DcrnnParameters::terms, {"powers", "chebyshev"},
                   "S^k z, or 2 S z_(k-1) - z_(k-2) as in the authors' code")
+          .choice("state", &DcrnnParameters::state, {"carried", "none"},
+                  "whether a step reads the state of the one before; DynaHB's example has none")
           .real("gate_bias", &DcrnnParameters::gate_bias, "",
                 "where the biases of r and u start; 1 in the authors' code");
   return table;
@@ -62,7 +67,8 @@ class Dcrnn final : public Model {
     std::vector<LayerShape> shapes;
     for (int l = 0; l < p_.layers; ++l) {
       const std::int64_t inputs = l == 0 ? feature_width : p_.hidden;
-      shapes.push_back({inputs, inputs, p_.hidden, false, TemporalNeed::recurrent, 0, true});
+      const TemporalNeed need = carried() ? TemporalNeed::recurrent : TemporalNeed::none;
+      shapes.push_back({inputs, inputs, p_.hidden, false, need, 0, true});
     }
     return shapes;
   }
@@ -84,23 +90,24 @@ class Dcrnn final : public Model {
 
   /// Weight rows: the terms of x in order (z, then the hops of each walk), then those of the state.
   TemporalOutput step(Tape& tape, const Parameters& parameters, int layer, const StepInput& input) const override {
-    const Var& state = input.state;
+    const Var state = carried() ? input.state : zeros(tape, input.x);
     const std::vector<Var> of_x = diffuse(tape, *input.neighbours, input.x);
-    const Var gates = sigmoid(tape, dense(tape, beside(tape, of_x, diffuse(tape, *input.neighbours, state)),
+    const Var gates = sigmoid(tape, dense(tape, beside(tape, of_x, of_state(tape, *input.neighbours, state)),
                                           parameters.at(name(layer, "gate.weight")),
                                           parameters.at(name(layer, "gate.bias")), Activation::none));
-    const Var reset = reset_state(tape, gates, state);
-    const Var candidate = dense(tape, beside(tape, of_x, diffuse(tape, *input.neighbours, reset)),
+    const Var reset = carried() ? reset_state(tape, gates, state) : state;
+    const Var candidate = dense(tape, beside(tape, of_x, of_state(tape, *input.neighbours, reset)),
                                 parameters.at(name(layer, "candidate.weight")),
                                 parameters.at(name(layer, "candidate.bias")), Activation::none);
     const Var next = blend_state(tape, gates, state, candidate);
-    return {next, next};
+    return {next, carried() ? next : nullptr};
   }
 
   std::vector<StepProduct> step_products(int layer, std::int64_t feature_width) const override {
     std::vector<StepProduct> products;
-    for (const std::int64_t width :
-         {layer == 0 ? feature_width : p_.hidden, std::int64_t{p_.hidden}, std::int64_t{p_.hidden}}) {
+    std::vector<std::int64_t> widths = {layer == 0 ? feature_width : p_.hidden};
+    if (carried()) widths.insert(widths.end(), 2, p_.hidden);
+    for (const std::int64_t width : widths) {
       for (int support = 0; support < walks(); ++support)
         products.insert(products.end(), static_cast<std::size_t>(p_.hops), {support, width});
     }
@@ -113,6 +120,7 @@ class Dcrnn final : public Model {
   static std::string name(int layer, const std::string& what) {
     return "layer" + std::to_string(layer + 1) + "." + what;
   }
+  bool carried() const { return p_.state == "carried"; }
   int walks() const { return p_.directions == "both" ? 2 : 1; }
   std::int64_t terms() const { return 1 + std::int64_t{walks()} * p_.hops; }
 
@@ -129,6 +137,18 @@ class Dcrnn final : public Model {
       }
     }
     return parts;
+  }
+
+  /// The terms of a state; those of none are zeros that nobody multiplies.
+  std::vector<Var> of_state(Tape& tape, const Neighbours& neighbours, const Var& state) const {
+    if (carried()) return diffuse(tape, neighbours, state);
+    return std::vector<Var>(static_cast<std::size_t>(terms()), state);
+  }
+
+  Var zeros(Tape& tape, const Var& x) const {
+    const Tensor zero = tape.device().allocate(x->value.rows(), p_.hidden);
+    tape.device().run(Fill{zero, 0.0});
+    return Tape::constant(zero);
   }
 
   static Var beside(Tape& tape, std::vector<Var> left, const std::vector<Var>& right) {

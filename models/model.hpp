@@ -26,11 +26,11 @@ enum class TemporalNeed {
 struct LayerShape {
   std::int64_t input_width = 0;
   std::int64_t spatial_width = 0;   // output of the spatial stage
-  std::int64_t temporal_width = 0;  // output of the temporal stage; == spatial_width when there is none
+  std::int64_t temporal_width = 0;  // output of the temporal stage, or of a step; == spatial_width when there is none
   bool reads_neighbours = true;     // false when the aggregation was precomputed (first layer)
   TemporalNeed need = TemporalNeed::none;
   std::int64_t window = 0;    // with TemporalNeed::window
-  bool step_by_step = false;  // recurrent, and each step reads the states of neighbours: Model::step is called
+  bool step_by_step = false;  // each step reads neighbours of its own, and most read the state before: Model::step
 };
 
 /// Which cells the rows of a tensor are: those of the steps [first_step, first_step + steps) that this rank holds. Rows
@@ -163,7 +163,7 @@ class Model {
   /// last min(w - 1, first_step) rows of a window, all earlier keys and values of an attention.
   virtual StateShape state(int /*layer*/, std::int64_t /*first_step*/) const { return {}; }
   /// One step of a layer with `step_by_step`; y [own rows, temporal_width] and the state handed to the next step,
-  /// always.
+  /// always, unless the layer's need is none: it is given no state then.
   virtual TemporalOutput step(Tape&, const Parameters&, int /*layer*/, const StepInput&) const {
     throw Error("this model has no layer that goes step by step");
   }

@@ -107,7 +107,8 @@ TEST(BlockVariants, ModelOptionsThatReachOverBorders) {
         Json{{"name", "tm-gcn"}, {"m", "inverse_distance"}, {"pairs", 2}},
         Json{{"name", "tm-gcn"}, {"network", "selu"}},
         Json{{"name", "tm-gcn"}, {"network", "linear"}, {"precompute", false}},
-        Json{{"name", "dcrnn"}, {"layers", 2}, {"terms", "chebyshev"}}, Json{{"name", "t-gcn"}, {"conv", "xh"}}}) {
+        Json{{"name", "dcrnn"}, {"layers", 2}, {"terms", "chebyshev"}},
+        Json{{"name", "dcrnn"}, {"layers", 2}, {"state", "none"}}, Json{{"name", "t-gcn"}, {"conv", "xh"}}}) {
     const Json request = base_case(model);
     const CaseResult whole = run(request, "sequential", 1, "1");
     expect_same(run(request, "sequential", 1, "3"), whole, model.dump() + " sequential");

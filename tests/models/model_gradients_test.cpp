@@ -40,7 +40,8 @@ const std::vector<std::pair<std::string, Json>>& options() {
       {"mpnn-lstm", {{"dropout", 0.3}}},
       {"dcrnn", {{"terms", "chebyshev"}, {"hops", 3}}},
       {"dcrnn", {{"directions", "in"}, {"layers", 2}}},
-      {"dcrnn", {{"hops", 0}, {"gate_bias", 1}}}};
+      {"dcrnn", {{"hops", 0}, {"gate_bias", 1}}},
+      {"dcrnn", {{"state", "none"}}}};
   return all;
 }
 

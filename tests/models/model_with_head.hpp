@@ -93,11 +93,11 @@ class ModelWithHead {
     for (std::size_t l = 0; l < layers_.size(); ++l) {
       const int layer = static_cast<int>(l);
       h = model_.spatial(tape, parameters_, layer, {h, &a_, &cells_, &pass_, Tape::constant(x_)});
-      if (layers_[l].need == TemporalNeed::none || layers_[l].need == TemporalNeed::weights_only) continue;
       if (layers_[l].step_by_step) {
-        h = step_by_step(tape, layer, h);
+        h = step_by_step(tape, layer, h, layers_[l].need != TemporalNeed::none);
         continue;
       }
+      if (layers_[l].need == TemporalNeed::none || layers_[l].need == TemporalNeed::weights_only) continue;
       if (!cut) {
         h = model_.temporal(tape, parameters_, layer, {h, 2, 5, 0, nullptr, false, &cells_, &pass_}).y;
         continue;
@@ -122,14 +122,18 @@ class ModelWithHead {
     return sum;
   }
 
-  Var step_by_step(Tape& tape, int layer, const Var& h) const {
+  Var step_by_step(Tape& tape, int layer, const Var& h, bool remembers) const {
     std::vector<Var> parts;
-    Var state = Tape::constant(zeros(device_, device_.allocate(5, model_.state(layer, 0).width)));
+    Var state;
+    if (remembers) state = Tape::constant(zeros(device_, device_.allocate(5, model_.state(layer, 0).width)));
     for (std::int64_t t = 0; t < 2; ++t) {
       const SmallNeighbours neighbours(device_, a_, t);
       const TemporalOutput out =
           model_.step(tape, parameters_, layer, {slice_rows(tape, h, 5 * t, 5), state, &neighbours, &pass_});
-      EXPECT_EQ(out.state->value.columns(), model_.state(layer, t + 1).width);
+      EXPECT_EQ(out.state != nullptr, remembers);
+      if (remembers) {
+        EXPECT_EQ(out.state->value.columns(), model_.state(layer, t + 1).width);
+      }
       parts.push_back(out.y);
       state = out.state;
     }

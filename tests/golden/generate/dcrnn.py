@@ -1,10 +1,10 @@
 """DCRNN (Li et al., ICLR'18): D(z) = [z | S z | S^2 z ...] over the walks S = D_O^-1 W along the edges and D_I^-1 W^T
 against them; r, u = sigmoid([D(x) | D(h)] W_g + b_g), c = tanh([D(x) | D(r h)] W_c + b_c), h' = u h + (1 - u) c, h_0 = 0.
-terms=chebyshev: z_k = 2 S z_(k-1) - z_(k-2)."""
+terms=chebyshev: z_k = 2 S z_(k-1) - z_(k-2). state=none: h = 0 in front of every step."""
 
 import torch
 
-DEFAULTS = {"hidden": 6, "layers": 1, "hops": 2, "directions": "both", "terms": "powers"}
+DEFAULTS = {"hidden": 6, "layers": 1, "hops": 2, "directions": "both", "terms": "powers", "state": "carried"}
 
 
 def shapes(features, options):
@@ -48,6 +48,8 @@ def embed(adjacency, features, weights, options):
         for t in range(len(x)):
             walks = [walk(adjacency[t].T)] * (o["directions"] != "in") + [walk(adjacency[t])] * (o["directions"] != "out")
             of_x = diffuse(walks, x[t], o)
+            if o["state"] == "none":
+                h = torch.zeros(x.shape[1], o["hidden"])
             gates = torch.sigmoid(torch.cat([of_x, diffuse(walks, h, o)], dim=1) @ w["gate.weight"] + w["gate.bias"])
             r, u = gates.chunk(2, dim=1)
             c = torch.tanh(torch.cat([of_x, diffuse(walks, r * h, o)], dim=1) @ w["candidate.weight"] + w["candidate.bias"])
