@@ -102,9 +102,7 @@ void add_block_sums(const BackwardRange<T>& range, const T* dz, std::int64_t row
     const T* own = dz + op.skip() + k * width;
     multiply(Factors<T>{op.x.data<T>() + row * op.x.columns() + k * inner, 1, op.x.columns(), own, stride, rows}, inner,
              width, [=](std::int64_t f, std::int64_t column, int lanes, auto sum) {
-               T part[sizeof(sum) / sizeof(T)];
-               std::memcpy(part, &sum, sizeof(sum));
-               for (int i = 0; i < lanes; ++i) sums[f * width + column + i] += static_cast<double>(part[i]);
+               add_in_double<T, static_cast<int>(sizeof(sum) / sizeof(T))>(sums + f * width + column, sum, lanes);
              });
   }
   if (!op.dbias.defined()) return;

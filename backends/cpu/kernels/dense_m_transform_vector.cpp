@@ -84,9 +84,7 @@ void backward_range(const DenseMTransformBackward& op, std::int64_t n, std::int6
     const T* x = op.x.data<T>() + (t * n + begin) * inner;
     multiply(Factors<T>{x, 1, inner, dz.data(), width, count}, inner, width,
              [=](std::int64_t f, std::int64_t column, int lanes, auto sum) {
-               T part[sizeof(sum) / sizeof(T)];
-               std::memcpy(part, &sum, sizeof(sum));
-               for (int i = 0; i < lanes; ++i) sums[f * width + column + i] += static_cast<double>(part[i]);
+               add_in_double<T, static_cast<int>(sizeof(sum) / sizeof(T))>(sums + f * width + column, sum, lanes);
              });
   }
 }

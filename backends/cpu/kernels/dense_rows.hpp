@@ -83,16 +83,7 @@ void add_block_sums(const BackwardRange<T>& range, const T* dz, std::int64_t row
   const std::int64_t inner = op.w.rows(), width = op.w.columns();
   double* sums = range.sums;
   const auto add = [=](std::int64_t f, std::int64_t column, int lanes, auto sum) {
-    constexpr int P = static_cast<int>(sizeof(sum) / sizeof(T)), Q = std::clamp(P, 2, most_lanes<double>);
-    T part[std::max(P, Q)] = {};
-    std::memcpy(part, &sum, sizeof(sum));
-    for (int first = 0; first < lanes; first += Q) {
-      const int some = std::min(Q, lanes - first);
-      double* to = sums + f * width + column + first;
-      Lanes<double, Q> wide;
-      for (int i = 0; i < Q; ++i) wide[i] = static_cast<double>(part[first + i]);
-      store_first<double, Q>(to, load_first<double, Q>(to, some) + wide, some);
-    }
+    add_in_double<T, static_cast<int>(sizeof(sum) / sizeof(T))>(sums + f * width + column, sum, lanes);
   };
   if (op.dw.defined()) {
     multiply(Factors<T>{op.x.data<T>() + row * inner, 1, inner, dz, width, rows}, inner, width, add);

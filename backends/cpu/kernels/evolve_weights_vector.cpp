@@ -281,9 +281,7 @@ class BackwardRange {
     const std::int64_t f = s_.f;
     multiply(Factors<T>{d, width_, 1, turned, f, width_}, gates * f, f,
              [=](std::int64_t row, std::int64_t column, int lanes, auto sum) {
-               T part[sizeof(sum) / sizeof(T)];
-               std::memcpy(part, &sum, sizeof(sum));
-               for (int i = 0; i < lanes; ++i) to[row * f + column + i] += static_cast<double>(part[i]);
+               add_in_double<T, static_cast<int>(sizeof(sum) / sizeof(T))>(to + row * f + column, sum, lanes);
              });
   }
 

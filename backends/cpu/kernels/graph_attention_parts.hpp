@@ -85,9 +85,7 @@ class AttentionMatrices {
     const std::int64_t stride = 2 * heads_;
     multiply(Factors<T>{f, 1, width_, dscores, stride, count}, width_, stride,
              [=](std::int64_t row, std::int64_t column, int lanes, auto sum) {
-               T part[sizeof(sum) / sizeof(T)];
-               std::memcpy(part, &sum, sizeof(sum));
-               for (int i = 0; i < lanes; ++i) sums[row * stride + column + i] += static_cast<double>(part[i]);
+               add_in_double<T, static_cast<int>(sizeof(sum) / sizeof(T))>(sums + row * stride + column, sum, lanes);
              });
   }
 

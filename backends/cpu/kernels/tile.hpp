@@ -77,6 +77,22 @@ void multiply(const Factors<T>& f, std::int64_t rows, std::int64_t width, const 
   }
 }
 
+/// to[0, lanes) += v, in double.
+template <class T, int P>
+[[gnu::always_inline]] inline void add_in_double(double* to, Lanes<T, P> v, int lanes) {
+  if constexpr (P == 1) {
+    *to += static_cast<double>(v);
+  } else if constexpr (P > most_lanes<double>) {
+    constexpr int half = most_lanes<double>;
+    add_in_double<T, half>(to, __builtin_shufflevector(v, v, 0, 1, 2, 3, 4, 5, 6, 7), std::min(lanes, half));
+    if (lanes <= half) return;
+    add_in_double<T, half>(to + half, __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15), lanes - half);
+  } else {
+    const auto wide = __builtin_convertvector(v, Lanes<double, P>);
+    store_first<double, P>(to, load_first<double, P>(to, lanes) + wide, lanes);
+  }
+}
+
 /// max(v, 0), keeping NaN.
 template <class T, int P>
 [[gnu::always_inline]] inline Lanes<T, P> relu(Lanes<T, P> v) {
