@@ -1,6 +1,7 @@
-// A free list per block size. Blocks below 256 KiB go to malloc. Cached memory never exceeds the most that was in use
-// at once since the last trim, because the next epoch will want it again; the least recently freed size goes first. The
-// last device that goes trims the pool. Cost O(log sizes) per call.
+// A free list per block size. Blocks below 256 KiB go to malloc. Memory in use and memory kept never exceed together
+// twice the most that was in use at once since the last trim: the next epoch will want the same sizes again, and what
+// each size needs at most adds up to more than the peak, because sizes peak at different times. Past that the least
+// recently freed size goes first. The last device that goes trims the pool. Cost O(log sizes) per call.
 #include "backends/cpu/host_pool.hpp"
 
 #include <sys/mman.h>
@@ -54,7 +55,7 @@ class HostPool {
     list.blocks.push_back(raw);
     list.last_used = ++clock_;
     cached_ += block;
-    while (cached_ > peak_) drop_oldest();
+    while (cached_ > 0 && live_ + cached_ > 2 * peak_) drop_oldest();
   }
 
   void trim() {

@@ -3,6 +3,7 @@
 #include "harness/calibration/calibration.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 #include <thread>
 
@@ -78,6 +79,20 @@ void measure_case(const Case& c, bool first_process, const CalibrationListener& 
   listener.end(id, kept ? format_seconds(data.cases.back().epoch_seconds) : "", result.status, result.reason);
 }
 
+/// The cases in an order that keeps neighbours of the suite apart, by multiples of the golden ratio: a machine that is
+/// slower for a minute slows a bit of everything then, not all the cases of one number of ranks.
+std::vector<const Case*> spread(const std::vector<Case>& cases) {
+  std::vector<std::pair<double, const Case*>> places;
+  for (const Case& c : cases) {
+    const double turns = 0.6180339887498949 * static_cast<double>(places.size());
+    places.emplace_back(turns - std::floor(turns), &c);
+  }
+  std::sort(places.begin(), places.end());
+  std::vector<const Case*> order;
+  for (const auto& place : places) order.push_back(place.second);
+  return order;
+}
+
 }  // namespace
 
 CalibrationData measure_calibration(const Suite& suite, const CalibrationListener& listener) {
@@ -90,10 +105,10 @@ CalibrationData measure_calibration(const Suite& suite, const CalibrationListene
   data.comm = any.comm;
   data.precision = any.precision;
   std::set<std::int64_t> ranks;
-  for (const Case& c : suite.cases) {
+  for (const Case* c : spread(suite.cases)) {
     if (const int signal = stop_signal().load(); signal != 0) throw Interrupted(signal);
-    measure_case(c, first_process, listener, data);
-    ranks.insert(c.ranks);
+    measure_case(*c, first_process, listener, data);
+    ranks.insert(c->ranks);
   }
   for (const std::int64_t count : ranks) {
     Case c = any;
