@@ -68,7 +68,7 @@ class WeightTask {
     const std::int64_t rows = op_.dy.rows();
     for (std::int64_t row = 0, block = 1; row < rows; row += weight_block_rows, ++block) {
       add_block(row, std::min(weight_block_rows, rows - row),
-                std::min(weight_block_rows, rows - row - weight_block_rows));
+                std::clamp<std::int64_t>(rows - row - weight_block_rows, 0, weight_block_rows));
       if (block % blocks_per_flush == 0) flush();
     }
     flush();

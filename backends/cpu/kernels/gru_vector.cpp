@@ -65,6 +65,7 @@ void walk_tile(const GruSequence& op, const GruPanels<T>& panels, std::int64_t b
                  t + 1 == op.steps);
     }
   }
+  end_streams();
 }
 
 void run(const GruSequence& op, KernelContext& context) {

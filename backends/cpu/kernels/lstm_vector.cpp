@@ -85,6 +85,7 @@ void walk_tile(const LstmSequence& op, const GatePanels<T>& panels, std::int64_t
       step_strip(walk, states[s], t * n + v, std::min<std::int64_t>(strip<T>, end - v), t + 1 == op.steps);
     }
   }
+  end_streams();
 }
 
 void run(const LstmSequence& op, KernelContext& context) {

@@ -86,8 +86,8 @@ inline std::int64_t spread_rows(std::int64_t width) {
   return width * static_cast<std::int64_t>(sizeof(T)) % 512 == 0 ? width + most_lanes<T> : width;
 }
 
-/// Asks for the lines of `rows` rows of a tensor from `row` on, which are read, or with `write` written, soon. What would
-/// fill much of the first-level cache is brought into the second.
+/// Asks for the lines of `rows` rows of a tensor from `row` on, which are read, or with `write` written, soon. What
+/// would fill much of the first-level cache is brought into the second.
 template <bool write = false>
 inline void prefetch_rows(const Tensor& tensor, std::int64_t row, std::int64_t rows) {
   constexpr std::uint64_t most_of_first_level = 8 << 10;

@@ -151,13 +151,21 @@ inline bool in_whole_lines(const T* to, std::int64_t stride, std::int64_t column
          reinterpret_cast<std::uintptr_t>(to) % line == 0;
 }
 
-/// One cache line past the caches, for what is not read again before the caches have forgotten it.
+/// One cache line past the caches, for what is not read again before the caches have forgotten it. Other threads may
+/// read it after end_streams() alone: such stores wait for no ordinary one.
 template <class T>
 [[gnu::always_inline]] inline void stream_line(T* to, Register<T> v) {
 #ifdef STROBE_MASKED_LANES
   _mm512_stream_si512(reinterpret_cast<__m512i*>(to), reinterpret_cast<__m512i>(v));
 #else
   std::memcpy(to, &v, sizeof(v));
+#endif
+}
+
+/// Puts the lines that this thread has streamed in front of all that it stores from here on.
+inline void end_streams() {
+#ifdef STROBE_MASKED_LANES
+  _mm_sfence();
 #endif
 }
 
@@ -203,7 +211,7 @@ inline void store_turned(const T* from, T* to, std::int64_t stride, std::int64_t
   store_turned_rows<T, false, false>(from, to, stride, columns, static_cast<int>(rows));
 }
 
-/// As store_turned, for values that the backward pass alone reads.
+/// As store_turned, for values that the backward pass alone reads; end_streams() comes behind the last of them.
 template <class T>
 inline void keep_turned(const T* from, T* to, std::int64_t columns, std::int64_t rows) {
   if (rows == strip<T> && in_whole_lines(to, columns, columns)) return stream_turned(from, to, columns, columns);
