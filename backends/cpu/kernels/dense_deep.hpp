@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "backends/cpu/kernels/strip_sums.hpp"
 #include "backends/cpu/kernels/support.hpp"
 #include "backends/cpu/kernels/tile.hpp"
 #include "backends/operations.hpp"
@@ -61,17 +62,17 @@ class WeightTask {
         first_(first),
         count_(count),
         width_(op.w.columns()),
-        recent_(static_cast<std::size_t>(count * width_ + most_lanes<T>), T{0}),
-        totals_(static_cast<std::size_t>(count * width_), 0.0) {}
+        totals_(static_cast<std::size_t>(count * width_), 0.0),
+        sums_(count * width_, 0, totals_.data()) {}
 
   void run() {
     const std::int64_t rows = op_.dy.rows();
     for (std::int64_t row = 0, block = 1; row < rows; row += weight_block_rows, ++block) {
       add_block(row, std::min(weight_block_rows, rows - row),
                 std::clamp<std::int64_t>(rows - row - weight_block_rows, 0, weight_block_rows));
-      if (block % blocks_per_flush == 0) flush();
+      if (block % blocks_per_flush == 0) sums_.flush();
     }
-    flush();
+    sums_.flush();
     T* dw = op_.dw.data<T>() + first_ * width_;
     for (std::size_t i = 0; i < totals_.size(); ++i) dw[i] = static_cast<T>(static_cast<double>(dw[i]) + totals_[i]);
   }
@@ -85,13 +86,7 @@ class WeightTask {
     for (std::int64_t column = 0; column < width_; column += panel) {
       const std::int64_t columns = std::min(panel, width_ - column);
       pack_dz(row, rows, column, columns);
-      T* sums = recent_.data() + column;
-      multiply(Factors<T>{x_, 1, weight_task_rows, dz_, panel, rows}, count_, columns,
-               [=, this](std::int64_t i, std::int64_t c, int lanes, auto sum) {
-                 constexpr int P = static_cast<int>(sizeof(sum) / sizeof(T));
-                 T* to = sums + i * width_ + c;
-                 store_first<T, P>(to, load_first<T, P>(to, lanes) + sum, lanes);
-               });
+      sums_.add(column, width_, x_, weight_task_rows, count_, dz_, panel, columns, rows);
     }
   }
 
@@ -127,17 +122,10 @@ class WeightTask {
     }
   }
 
-  void flush() {
-    for (std::size_t i = 0; i < totals_.size(); ++i) {
-      totals_[i] += static_cast<double>(recent_[i]);
-      recent_[i] = T{0};
-    }
-  }
-
   const DenseBackward& op_;
   std::int64_t first_, count_, width_;
-  std::vector<T> recent_;
   std::vector<double> totals_;
+  StripSums<T> sums_;
   alignas(64) T x_[weight_block_rows * weight_task_rows];
   alignas(64) T dz_[weight_block_rows * panel];
 };

@@ -114,7 +114,7 @@ void step_strip(Walk<T>& walk, StripState<T>& state, std::int64_t t, std::int64_
   store_turned<T>(walk.dx.data(), op.dx.data<T>() + row * inputs, inputs, inputs, rows, op.accumulate_dx);
 }
 
-/// Asks for what the step before reads of the tile.
+/// Asks for what step t reads of the tile, two steps ahead of the walk: one is too near for memory.
 template <class T>
 void prefetch_step(const Walk<T>& walk, std::int64_t t, std::int64_t begin, std::int64_t rows) {
   if (t < 0) return;

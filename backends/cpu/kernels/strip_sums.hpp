@@ -1,5 +1,6 @@
-// Weight gradients of the vector recurrences: sums over the vertices of a tile in the element type, over steps and
-// tiles in double, and over ranges of tiles in their order. Ranges depend on the number of vertices only.
+// Weight gradients of the vector recurrences and of dense layers of many weights: sums over the vertices of a tile in
+// the element type, over steps and tiles in double, and over ranges of tiles in their order. Ranges depend on the
+// number of vertices only.
 #pragma once
 
 #include "backends/cpu/kernels/tile.hpp"
