@@ -94,7 +94,9 @@ Session Runtime::make_session() const {
   return {duplicate(control_), duplicate(control_), duplicate(control_), duplicate(control_), duplicate(control_)};
 }
 
-Session& Runtime::begin_launch(double seconds) {
+MPI_Comm Runtime::new_communicator() const { return duplicate(control_); }
+
+void Runtime::await_all(double seconds) {
   if (broken_) throw SystemError("mpi: ranks were lost in an earlier launch");
   MPI_Request all_here = MPI_REQUEST_NULL;
   check(MPI_Ibarrier(control_, &all_here), "MPI_Ibarrier");
@@ -102,6 +104,10 @@ Session& Runtime::begin_launch(double seconds) {
     broken_ = true;
     throw SystemError(fmt::format("mpi: not all {} ranks began the launch within {:.0f} s", size_, seconds));
   }
+}
+
+Session& Runtime::begin_launch(double seconds) {
+  await_all(seconds);
   if (session_.data == MPI_COMM_NULL) session_ = make_session();
   return session_;
 }

@@ -32,8 +32,15 @@ class Runtime {
   /// Ranks of this world on this machine.
   int local_size() const { return local_size_; }
 
-  /// Waits until every rank has begun the launch, and returns the session for it. Throws SystemError when ranks do not
-  /// come within `seconds`, or were lost in an earlier launch.
+  /// Waits until every rank has come here. Throws SystemError when ranks do not come within `seconds`, or were lost
+  /// earlier.
+  void await_all(double seconds);
+  /// A communicator of one purpose; every rank asks directly after await_all. Not freed: MPI ends with the process.
+  MPI_Comm new_communicator() const;
+  /// Ranks are gone: MPI is aborted at exit, because finalising it would hang.
+  void lose_ranks() { broken_ = true; }
+
+  /// await_all, then the session for the launch.
   Session& begin_launch(double seconds);
   /// Tells every rank how every rank ended, while serving `side`. Empty when a rank did not answer within `seconds`
   /// (infinite: no limit); MPI is then aborted at exit, because finalising it would hang.

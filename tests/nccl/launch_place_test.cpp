@@ -5,6 +5,7 @@
 
 #include <map>
 
+#include "backends/nccl/bootstrap/rendezvous.hpp"
 #include "core/errors.hpp"
 
 namespace strobe::nccl {
@@ -71,6 +72,32 @@ TEST(LaunchPlace, OpenMpiWithAddressOrFile) {
   const LaunchPlace by_tcp = place_in(with(mpi, {{"MASTER_ADDR", "node1"}, {"MASTER_PORT", "5000"}}));
   EXPECT_EQ(by_tcp.port, 5000);
   EXPECT_TRUE(by_tcp.id_file.empty());
+  EXPECT_FALSE(by_tcp.by_mpi || by_file.by_mpi);
+}
+
+TEST(LaunchPlace, OpenMpiAlone) {
+  const Table mpi = {{"OMPI_COMM_WORLD_RANK", "1"}, {"OMPI_COMM_WORLD_SIZE", "2"}};
+  const LaunchPlace place = place_in(mpi);
+  EXPECT_TRUE(place.by_mpi);
+  EXPECT_EQ(place.rank, 1);
+  EXPECT_FALSE(place.run_key.empty());
+  // A port without a host is a forgotten host, and torchrun inside an MPI job meets as torchrun does.
+  EXPECT_THROW(place_in(with(mpi, {{"MASTER_PORT", "5000"}})), InvalidRequest);
+  EXPECT_THROW(place_in(with(mpi, {{"STROBE_NCCL_PORT", "5000"}})), InvalidRequest);
+  EXPECT_THROW(place_in(with(mpi, {{"RANK", "1"}, {"WORLD_SIZE", "2"}})), InvalidRequest);
+}
+
+TEST(LaunchPlace, MpiThatIsNotBuiltInIsSaid) {
+  if (meet_by_mpi() != nullptr) GTEST_SKIP() << "this program was built with MPI";
+  try {
+    meet(place_in({{"OMPI_COMM_WORLD_RANK", "1"}, {"OMPI_COMM_WORLD_SIZE", "2"}}), 1);
+    FAIL() << "met without MPI";
+  } catch (const InvalidRequest& refused) {
+    const std::string what = refused.what();
+    EXPECT_NE(what.find("MASTER_ADDR: is not set: this program was built without MPI, and 2 processes need"),
+              std::string::npos)
+        << what;
+  }
 }
 
 TEST(LaunchPlace, SlurmTaskOfARequeuedJob) {

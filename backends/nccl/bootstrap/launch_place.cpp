@@ -78,13 +78,9 @@ void set_meeting_point(LaunchPlace& place, const Environment& environment) {
   place.address = text_of(environment, "MASTER_ADDR");
   const std::string own_port = text_of(environment, "STROBE_NCCL_PORT");
   const std::string port = text_of(environment, "MASTER_PORT");
-  if (place.address.empty()) {
-    throw InvalidRequest("MASTER_ADDR",
-                         fmt::format("is not set: {} processes need the host of rank 0 in MASTER_ADDR and "
-                                     "a free port in MASTER_PORT, or a file that all of them can reach "
-                                     "in STROBE_NCCL_ID_FILE",
-                                     place.size));
-  }
+  place.by_mpi = place.launcher == "mpirun" && place.address.empty() && own_port.empty() && port.empty();
+  if (place.by_mpi) return;
+  if (place.address.empty()) throw no_meeting_point(place, "");
   if (!own_port.empty()) {
     place.port = number("STROBE_NCCL_PORT", own_port, 1, 65535);
   } else if (!port.empty()) {
@@ -129,6 +125,13 @@ LaunchPlace launch_place(const Environment& environment) {
   }
   if (place.run_key.empty()) place.run_key = fmt::format("{}:{}", place.address, place.port);
   return place;
+}
+
+InvalidRequest no_meeting_point(const LaunchPlace& place, const std::string& why) {
+  return {"MASTER_ADDR",
+          fmt::format("is not set: {}{} processes need the host of rank 0 in MASTER_ADDR and a free port "
+                      "in MASTER_PORT, or a file that all of them can reach in STROBE_NCCL_ID_FILE",
+                      why, place.size)};
 }
 
 }  // namespace strobe::nccl

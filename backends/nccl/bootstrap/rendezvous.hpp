@@ -42,10 +42,19 @@ class Rendezvous {
   int rank_, size_;
 };
 
-/// Meets the other ranks as `place` says: by TCP with rank 0 listening, or by files. Throws Unavailable when rank 0's
-/// port is in use, SystemError naming the ranks that did not come within `seconds`, Interrupted on a stop signal.
+/// Meets the other ranks as `place` says: by TCP with rank 0 listening, by files, or by MPI. Throws Unavailable when
+/// rank 0's port is in use, SystemError naming the ranks that did not come within `seconds`, Interrupted on a stop
+/// signal, InvalidRequest when the place leaves it to MPI and this program was built without.
 std::unique_ptr<Rendezvous> meet(const LaunchPlace& place, double seconds);
 std::unique_ptr<Rendezvous> meet_by_tcp(const LaunchPlace& place, double seconds);
 std::unique_ptr<Rendezvous> meet_by_files(const LaunchPlace& place);
+
+/// Meets the ranks of the MPI world that this process belongs to, all of which must ask. backends/mpi puts itself here
+/// where it is built; null otherwise.
+using MeetByMpi = std::unique_ptr<Rendezvous> (*)(double seconds);
+inline MeetByMpi& meet_by_mpi() {
+  static MeetByMpi way = nullptr;
+  return way;
+}
 
 }  // namespace strobe::nccl

@@ -255,7 +255,10 @@ std::unique_ptr<Rendezvous> meet_by_tcp(const LaunchPlace& place, double seconds
 }
 
 std::unique_ptr<Rendezvous> meet(const LaunchPlace& place, double seconds) {
-  return place.id_file.empty() ? meet_by_tcp(place, seconds) : meet_by_files(place);
+  if (!place.id_file.empty()) return meet_by_files(place);
+  if (!place.by_mpi) return meet_by_tcp(place, seconds);
+  if (meet_by_mpi() == nullptr) throw no_meeting_point(place, "this program was built without MPI, and ");
+  return meet_by_mpi()(seconds);
 }
 
 }  // namespace strobe::nccl
