@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cctype>
 #include <numeric>
 
 namespace strobe {
@@ -68,12 +69,29 @@ std::string nearest_name(const std::string& name, const std::vector<std::string>
 }
 
 std::string unknown_name_message(const std::string& kind, const std::string& name,
-                                 const std::vector<std::string>& candidates) {
-  const std::string nearest = nearest_name(name, candidates);
+                                 const std::vector<std::string>& candidates, const std::string& meant) {
+  const std::string nearest = meant.empty() ? nearest_name(name, candidates) : meant;
   std::string message = fmt::format("unknown {} '{}'", kind, name);
   message += nearest.empty() ? "." : fmt::format("; did you mean '{}'?", nearest);
   if (!candidates.empty()) message += fmt::format(" Known: {}.", fmt::join(candidates, ", "));
   return message;
+}
+
+bool mentions(const std::string& text, const std::string& word) {
+  if (word.size() < 3) return false;
+  const auto same = [](char a, char b) {
+    return std::tolower(static_cast<unsigned char>(a)) == std::tolower(static_cast<unsigned char>(b));
+  };
+  const auto part_of_word = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_';
+  };
+  for (auto at = text.begin();; ++at) {
+    at = std::search(at, text.end(), word.begin(), word.end(), same);
+    if (at == text.end()) return false;
+    const auto behind = at + static_cast<std::ptrdiff_t>(word.size());
+    if ((at == text.begin() || !part_of_word(*(at - 1))) && (behind == text.end() || !part_of_word(*behind)))
+      return true;
+  }
 }
 
 }  // namespace strobe

@@ -99,8 +99,12 @@ class Interrupted : public Error {
 /// The name among `candidates` that is closest to `name` in edit distance, or "" when nothing is close.
 std::string nearest_name(const std::string& name, const std::vector<std::string>& candidates);
 
-/// "unknown KIND 'NAME'; did you mean 'X'? Known: a, b, c." Used for every unknown name, key and flag.
+/// "unknown KIND 'NAME'; did you mean 'X'? Known: a, b, c." Used for every unknown name, key and flag. X is `meant`, or
+/// the nearest candidate without it.
 std::string unknown_name_message(const std::string& kind, const std::string& name,
-                                 const std::vector<std::string>& candidates);
+                                 const std::vector<std::string>& candidates, const std::string& meant = "");
+
+/// Whether `text` has `word`, of at least three characters, standing by itself, in capitals or not.
+bool mentions(const std::string& text, const std::string& word);
 
 }  // namespace strobe

@@ -42,11 +42,14 @@ class Registry {
     if (!inserted) duplicates_.push_back(entry.name + " (" + position->second.file + " and " + entry.file + ")");
   }
 
-  /// The entry called `name`. Throws InvalidRequest(where, ...) with the nearest known name.
+  /// The entry called `name`. Throws InvalidRequest(where, ...) with the nearest known name, or that of the entry whose
+  /// source calls it so.
   const Entry<Value>& find(const std::string& name, const std::string& where = "") const {
     refuse_duplicates();
     const auto position = entries_.find(name);
-    if (position == entries_.end()) throw InvalidRequest(where, unknown_name_message(Tag::kind, name, names()));
+    if (position == entries_.end()) {
+      throw InvalidRequest(where, unknown_name_message(Tag::kind, name, names(), called_so_elsewhere(name)));
+    }
     return position->second;
   }
 
@@ -64,6 +67,12 @@ class Registry {
   }
 
  private:
+  std::string called_so_elsewhere(const std::string& name) const {
+    for (const auto& [own, entry] : entries_) {
+      if (mentions(entry.citation, name)) return own;
+    }
+    return "";
+  }
   void refuse_duplicates() const {
     if (!duplicates_.empty())
       throw Error(std::string("two plug-ins share the name of a ") + Tag::kind + ": " + duplicates_.front());

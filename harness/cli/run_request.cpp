@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <ctime>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "harness/case_slots.hpp"
@@ -66,6 +67,24 @@ Suite cases_of(const RunRequest& request) {
   return suite;
 }
 
+namespace {
+
+/// Makes folder `path`, or `path`-2, -3, ...: the first that is not there, so that runs begun in one second, by other
+/// processes too, keep apart. What cannot be made is left to whoever writes to it.
+std::string new_folder(const std::string& path) {
+  namespace fs = std::filesystem;
+  std::error_code failed;
+  fs::create_directories(fs::path(path).parent_path(), failed);
+  constexpr int most = 1000;
+  for (int number = 1; number <= most && !failed; ++number) {
+    const std::string name = number == 1 ? path : fmt::format("{}-{}", path, number);
+    if (fs::create_directory(name, failed)) return name;
+  }
+  return path;
+}
+
+}  // namespace
+
 std::string output_folder(const RunRequest& request, const Suite& suite) {
   if (!request.out.empty()) return request.out;
   if (request.resume) throw InvalidRequest("--resume", "name the run to continue with --out");
@@ -74,7 +93,7 @@ std::string output_folder(const RunRequest& request, const Suite& suite) {
   gmtime_r(&now, &utc);
   char stamp[32];
   std::strftime(stamp, sizeof stamp, "%Y%m%dT%H%M%SZ", &utc);
-  return fmt::format("runs/{}-{}", suite.name, stamp);
+  return new_folder(fmt::format("runs/{}-{}", suite.name, stamp));
 }
 
 }  // namespace strobe

@@ -32,7 +32,7 @@ std::int64_t checkpoint_interval(const RunRequest& request);
 /// The cases of the request, filtered.
 Suite cases_of(const RunRequest& request);
 
-/// --out, or runs/NAME-UTCTIME.
+/// --out, or a new folder runs/NAME-UTCTIME, with -2, -3, ... behind it where another run has that name.
 std::string output_folder(const RunRequest& request, const Suite& suite);
 
 }  // namespace strobe

@@ -19,7 +19,7 @@ StrategyPlan plan_snapshot(const StrategyInput& input, const Json&) {
 const Register<StrategyTag> snapshot_registered{{
     "snapshot",
     "snapshots to ranks for the spatial stages, vertices to ranks for the temporal stages",
-    "ESDG, SC'21, section 4.2",
+    "ESDG, SC'21, section 4.2; DGC, SIGMOD'23 (PSS-TS)",
     {},
     {plan_snapshot, true},
     {},

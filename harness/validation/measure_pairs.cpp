@@ -2,6 +2,8 @@
 // made once and kept for all rounds.
 #include "harness/validation/measure_pairs.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <new>
 #include <nlohmann/json.hpp>
@@ -57,7 +59,6 @@ void add_round(CaseResult&& more, int round, CaseResult& all) {
 
 void run_measured(Runner& runner, int round, const PairListener& listener, PairResult& result) {
   Case once = result.pair.measured;
-  if (round >= once.repeat) return;
   once.repeat = 1;
   listener.begin(result.pair.id);
   std::vector<std::vector<Span>> spans;
@@ -80,6 +81,37 @@ void run_simulated(const PairListener& listener, PairResult& result) {
                                                   *load_cluster(c.cluster), c.precision == "fp64");
 }
 
+/// All rounds; `rounds_run` counts those of each pair that are complete.
+void run_rounds(bool first, const PairListener& listener, std::vector<PairResult>& results,
+                std::vector<std::int64_t>& rounds_run) {
+  std::int64_t rounds = 0;
+  for (const PairResult& result : results) rounds = std::max(rounds, result.pair.measured.repeat);
+  std::vector<Runner> runners(results.size());
+  for (int round = 0; round < rounds; ++round) {
+    for (std::size_t i = 0; i < results.size(); ++i) {
+      if (round >= results[i].pair.measured.repeat) continue;
+      run_measured(runners[i], round, listener, results[i]);
+      if (round == 0 && first) run_simulated(listener, results[i]);
+      rounds_run[i] = round + 1;
+      if (rounds_run[i] == results[i].pair.measured.repeat) listener.keep(results[i]);
+    }
+  }
+}
+
+/// Rounds that were complete when the others were given up are measurements too.
+void keep_unfinished(const PairListener& listener, const std::vector<std::int64_t>& rounds_run,
+                     std::vector<PairResult>& results) {
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    const std::int64_t wanted = results[i].pair.measured.repeat;
+    if (rounds_run[i] == 0 || rounds_run[i] == wanted) continue;
+    if (results[i].measured.status == "ok") {
+      results[i].measured.status = "interrupted";
+      results[i].measured.reason = fmt::format("{} of {} rounds were run", rounds_run[i], wanted);
+    }
+    listener.keep(results[i]);
+  }
+}
+
 }  // namespace
 
 std::optional<PredictedBand> band_of(const Row& row) {
@@ -94,18 +126,13 @@ std::optional<PredictedBand> band_of(const Row& row) {
 std::vector<PairResult> measure_pairs(const std::vector<ValidationPair>& pairs, bool first,
                                       const PairListener& listener) {
   std::vector<PairResult> results;
-  std::int64_t rounds = 1;
-  for (const ValidationPair& pair : pairs) {
-    results.push_back({pair, {}, {}, {}, {}, {}, 0});
-    rounds = std::max(rounds, pair.measured.repeat);
-  }
-  std::vector<Runner> runners(pairs.size());
-  for (int round = 0; round < rounds; ++round) {
-    for (std::size_t i = 0; i < pairs.size(); ++i) {
-      run_measured(runners[i], round, listener, results[i]);
-      if (round == 0 && first) run_simulated(listener, results[i]);
-      if (round + 1 == pairs[i].measured.repeat) listener.keep(results[i]);
-    }
+  for (const ValidationPair& pair : pairs) results.push_back({pair, {}, {}, {}, {}, {}, 0});
+  std::vector<std::int64_t> rounds_run(pairs.size(), 0);
+  try {
+    run_rounds(first, listener, results, rounds_run);
+  } catch (const Interrupted&) {
+    keep_unfinished(listener, rounds_run, results);
+    throw;
   }
   return results;
 }

@@ -30,7 +30,8 @@ struct PairResult {
   double baseline_seconds = 0;  // roofline_ring_seconds of the simulated epoch; 0 when it failed
 };
 
-/// Who is told what: `begin` before a run, `end` after it; `keep` after the last round of a pair.
+/// Who is told what: `begin` before a run, `end` after it; `keep` after the last round of a pair, or of what there is of
+/// it when the rounds are interrupted (status "interrupted").
 struct PairListener {
   std::function<void(const std::string& what)> begin;
   std::function<void(const std::string& what, const CaseResult& result)> end;

@@ -31,6 +31,8 @@ TEST_F(Refusals, WrongNamesAndValuesNameTheOption) {
   const std::vector<WrongValue> cases = {
       {{"--model", "tm-gcm"}, {"--model", "did you mean 'tm-gcn'?"}},
       {{"--strategy", "snapshots"}, {"--strategy", "did you mean 'snapshot'?"}},
+      {{"--strategy", "pts"}, {"--strategy", "did you mean 'vertex'?"}},
+      {{"--strategy", "pss-ts"}, {"--strategy", "did you mean 'snapshot'?"}},
       {{"--task", "link-predicton"}, {"--task", "did you mean 'link-prediction'?"}},
       {{"--optimizer", "adm"}, {"--optimizer", "did you mean 'adam'?"}},
       {{"--device", "cpus"}, {"--device", "did you mean 'cpu'?"}},

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <ctime>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <thread>
@@ -54,6 +55,25 @@ TEST_F(Run, AFileTakesParametersAsANameDoes) {
   const Outcome misspelt = strobe({"run", "--workload", "trades.txt:windw=12h"});
   EXPECT_EQ(misspelt.status, 2);
   EXPECT_NE(misspelt.err.find("window"), std::string::npos) << misspelt.err;
+}
+
+TEST_F(Run, RunsBegunInOneSecondKeepApart) {
+  const std::time_t now = std::time(nullptr);
+  for (std::time_t second = now; second < now + 60; ++second) {
+    std::tm utc{};
+    gmtime_r(&second, &utc);
+    char stamp[32];
+    std::strftime(stamp, sizeof stamp, "%Y%m%dT%H%M%SZ", &utc);
+    std::filesystem::create_directories(folder_ / "runs" / fmt::format("two-{}", stamp));
+  }
+  const Outcome outcome = strobe({"run", two_cases()});
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  std::vector<std::string> written;
+  for (const auto& run : std::filesystem::directory_iterator(folder_ / "runs")) {
+    if (std::filesystem::exists(run.path() / "summary.json")) written.push_back(run.path().filename().string());
+  }
+  ASSERT_EQ(written.size(), 1u);
+  EXPECT_EQ(written[0].substr(written[0].size() - 3), "Z-2");
 }
 
 TEST_F(Run, LeavesAllFilesAndPrintsATable) {

@@ -57,6 +57,17 @@ TEST(Errors, SayWhere) {
   EXPECT_EQ(nearest_name("zzzzzzzz", {"cd-gcn", "tm-gcn"}), "");
 }
 
+TEST(Mentions, WholeWordsInCapitalsOrNot) {
+  EXPECT_TRUE(mentions("DGC, SIGMOD'23 (PTS)", "pts"));
+  EXPECT_TRUE(mentions("PTS", "PTS"));
+  EXPECT_TRUE(mentions("xpts, PTS", "pts"));
+  EXPECT_FALSE(mentions("DGC, SIGMOD'23 (PSS-TS)", "pss"));
+  EXPECT_TRUE(mentions("DGC, SIGMOD'23 (PSS-TS)", "pss-ts"));
+  EXPECT_FALSE(mentions("scripts", "pts"));
+  EXPECT_FALSE(mentions("section 4.2 of it", "of"));
+  EXPECT_FALSE(mentions("", "pts"));
+}
+
 TEST(Units, DurationsAndFormats) {
   EXPECT_DOUBLE_EQ(parse_duration_seconds("30d", ""), 30.0 * 86400);
   EXPECT_DOUBLE_EQ(parse_duration_seconds("1.5h", ""), 5400);

@@ -9,6 +9,7 @@
 
 #include "backends/cluster.hpp"
 #include "core/errors.hpp"
+#include "core/interrupt.hpp"
 #include "harness/validation/validation_report.hpp"
 
 namespace strobe {
@@ -223,6 +224,32 @@ TEST(Validation, TwoCasesEndToEndSendThePredictedBytes) {
   EXPECT_EQ(validation_to_json(report).at("cases").size(), 2u);
   const std::string csv = validation_csv(found);
   EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 3);
+}
+
+TEST(Validation, RoundsThatWereRunBeforeAnInterruptionAreKept) {
+  struct Reset {
+    ~Reset() { stop_signal() = 0; }
+  } reset;
+  const PairSelection selection = select_pairs(two_cases(), "aimos-v100");
+  std::vector<PairResult> kept;
+  int begun = 0;
+  PairListener listener;
+  listener.begin = [&](const std::string&) {
+    if (++begun == 6) stop_signal() = 2;  // two cases, both simulated, the first one again, and now the second
+  };
+  listener.end = [](const std::string&, const CaseResult&) {};
+  listener.keep = [&](const PairResult& result) { kept.push_back(result); };
+  EXPECT_THROW(measure_pairs(selection.pairs, true, listener), Interrupted);
+  ASSERT_EQ(kept.size(), 2u);
+  EXPECT_EQ(kept[0].pair.id, selection.pairs[0].id);
+  EXPECT_EQ(kept[0].measured.status, "ok");
+  EXPECT_EQ(kept[1].pair.id, selection.pairs[1].id);
+  EXPECT_EQ(kept[1].measured.status, "interrupted");
+  EXPECT_EQ(kept[1].measured.reason, "1 of 2 rounds were run");
+  ASSERT_FALSE(kept[1].measured.samples.empty());
+  EXPECT_EQ(kept[1].measured.samples.back().repetition, 0);
+  EXPECT_EQ(kept[0].measured.samples.back().repetition, 1);
+  EXPECT_EQ(kept[1].simulated.status, "ok");
 }
 
 }  // namespace

@@ -26,7 +26,7 @@ namespace {
 constexpr std::string_view one_roll = ",src,dst,time,ext_roll";
 constexpr std::string_view two_rolls = ",src,dst,time,int_roll,ext_roll";
 constexpr std::string_view label_header = ",node,time,label,ext_roll";
-constexpr std::int64_t parts = 3;
+constexpr std::int64_t roll_parts = 3;
 
 int probe_tgl(std::string_view head, std::string_view) {
   const std::string_view line = first_line(head);
@@ -35,7 +35,7 @@ int probe_tgl(std::string_view head, std::string_view) {
 
 std::size_t read_roll(const TextReader& reader, const Token& token) {
   const std::int64_t roll = reader.whole(token, "roll");
-  if (roll >= parts) reader.fail(token.column, fmt::format("the roll must be 0, 1 or 2, found {}", roll));
+  if (roll >= roll_parts) reader.fail(token.column, fmt::format("the roll must be 0, 1 or 2, found {}", roll));
   return static_cast<std::size_t>(roll);
 }
 
@@ -95,8 +95,8 @@ void read_labels(const std::string& path, EventGraph& graph) {
 }
 
 /// Returns how many events belong to each part of the training.
-std::array<std::int64_t, parts> add_rows(TextReader& reader, std::size_t columns, EventBuilder& events) {
-  std::array<std::int64_t, parts> sizes{};
+std::array<std::int64_t, roll_parts> add_rows(TextReader& reader, std::size_t columns, EventBuilder& events) {
+  std::array<std::int64_t, roll_parts> sizes{};
   while (reader.next()) {
     const auto& fields = reader.split_commas();
     if (fields.size() != columns)
@@ -119,9 +119,9 @@ EventGraph read_tgl(const std::string& path) {
     reader.fail(1, "expected the header ,src,dst,time,[int_roll,]ext_roll");
   const std::size_t columns = reader.split_commas().size();
   EventBuilder events;
-  std::array<std::atomic<std::int64_t>, parts> sizes{};
+  std::array<std::atomic<std::int64_t>, roll_parts> sizes{};
   parse_rows(reader, events, [&](TextReader& lines, EventBuilder& rows) {
-    const std::array<std::int64_t, parts> added = add_rows(lines, columns, rows);
+    const std::array<std::int64_t, roll_parts> added = add_rows(lines, columns, rows);
     for (std::size_t i = 0; i < added.size(); ++i) sizes[i] += added[i];
   });
   EventGraph graph = events.finish(path, "tgl");
