@@ -73,6 +73,7 @@ class Registry {
     }
     return "";
   }
+
   void refuse_duplicates() const {
     if (!duplicates_.empty())
       throw Error(std::string("two plug-ins share the name of a ") + Tag::kind + ": " + duplicates_.front());

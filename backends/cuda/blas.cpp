@@ -1,13 +1,10 @@
-// A handle per stream, made when the stream first multiplies and kept as long as the process: streams are used again
-// (stream_pool.hpp), and a handle's workspace belongs to the order of its stream.
+// The product of cuBLAS for a stream.
 #include "backends/cuda/blas.hpp"
 
 #include <cublas_v2.h>
 #include <fmt/format.h>
 
-#include <map>
-#include <mutex>
-
+#include "backends/cuda/library_handles.hpp"
 #include "core/errors.hpp"
 
 namespace strobe::cuda::runtime {
@@ -19,16 +16,13 @@ void check(cublasStatus_t status, const char* what) {
 }
 
 cublasHandle_t handle_for(StreamHandle stream) {
-  static std::mutex mutex;
-  static auto& handles = *new std::map<StreamHandle, cublasHandle_t>;
-  const std::lock_guard lock(mutex);
-  cublasHandle_t& handle = handles[stream];
-  if (handle == nullptr) {
+  return runtime::handle_for<cublasHandle_t>(stream, [](StreamHandle on) {
+    cublasHandle_t handle = nullptr;
     check(cublasCreate(&handle), "cuBLAS");
-    check(cublasSetStream(handle, static_cast<cudaStream_t>(stream)), "cuBLAS's stream");
+    check(cublasSetStream(handle, static_cast<cudaStream_t>(on)), "cuBLAS's stream");
     check(cublasSetMathMode(handle, CUBLAS_DEFAULT_MATH), "cuBLAS's precision");  // no TF32
-  }
-  return handle;
+    return handle;
+  });
 }
 
 }  // namespace

@@ -9,8 +9,7 @@
 #ifdef STROBE_WITH_CUSPARSE
 #include <cusparse.h>
 
-#include <map>
-#include <mutex>
+#include "backends/cuda/library_handles.hpp"
 #endif
 
 namespace strobe::cuda::runtime {
@@ -23,17 +22,13 @@ void check(cusparseStatus_t status, const char* what) {
   throw SystemError(fmt::format("{}: {} ({})", what, cusparseGetErrorString(status), cusparseGetErrorName(status)));
 }
 
-/// One per stream, as those of cuBLAS (blas.cpp).
 cusparseHandle_t handle_for(StreamHandle stream) {
-  static std::mutex mutex;
-  static auto& handles = *new std::map<StreamHandle, cusparseHandle_t>;
-  const std::lock_guard lock(mutex);
-  cusparseHandle_t& handle = handles[stream];
-  if (handle == nullptr) {
+  return runtime::handle_for<cusparseHandle_t>(stream, [](StreamHandle on) {
+    cusparseHandle_t handle = nullptr;
     check(cusparseCreate(&handle), "cuSPARSE");
-    check(cusparseSetStream(handle, static_cast<cudaStream_t>(stream)), "cuSPARSE's stream");
-  }
-  return handle;
+    check(cusparseSetStream(handle, static_cast<cudaStream_t>(on)), "cuSPARSE's stream");
+    return handle;
+  });
 }
 
 template <class T>
