@@ -33,8 +33,8 @@ Products step_products(const PlannedCase& plan, bool lasting) {
 }  // namespace
 
 std::uint64_t BlockInputs::bytes() const {
-  std::uint64_t sum = graph.a.bytes() + graph.features.bytes();
-  for (const ChunkInputs& chunk : chunks) sum += chunk.graph.a.bytes() + chunk.graph.features.bytes();
+  std::uint64_t sum = graph.bytes();
+  for (const ChunkInputs& chunk : chunks) sum += chunk.graph.bytes();
   for (const std::vector<SparseMatrix>& support : supports) {
     for (const SparseMatrix& step : support) sum += step.bytes();
   }

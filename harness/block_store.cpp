@@ -64,7 +64,7 @@ TransferBytes planned_transfer_bytes(const PlannedCase& plan) {
     const BlockPlan& block = plan.blocks[b];
     const std::uint64_t times = plan.keeps_last_block() && b + 1 == plan.blocks.size() ? 1 : 2;
     const std::int64_t cells = block.steps() * plan.graph->vertices;
-    sum.features += times * element * static_cast<std::uint64_t>(cells * plan.graph->feature_width);
+    sum.features += times * element * static_cast<std::uint64_t>(cells * plan.graph->cell_width());
     for (Rank rank = 0; plan.any_layer_reads_neighbours() && rank < plan.ranks(); ++rank) {
       const HeldSteps held = held_steps(block.spatial, rank, block.first_step);
       sum.snapshots += times * planned_bytes(plan_snapshots(*plan.graph, held, choice), choice.format, element);

@@ -60,7 +60,7 @@ Var LayerWalk::forward(Tape& tape, Communicator& communicator, const Parameters&
   const Walk walk{tape, communicator, parameters, pass, inputs};
   if (!inputs.chunks.empty()) return in_chunks(walk, memory);
   const Var features = Tape::constant(inputs.graph.features);
-  Var x = features;
+  Var x = Tape::constant(inputs.graph.first_input());
   for (std::size_t l = 0; l < plan_.layers.size(); ++l) {
     const LayerShape& layer = plan_.layers[l];
     if (layer.reads_neighbours) x = spatial_halo_->apply(tape, communicator, x);
@@ -94,7 +94,7 @@ Var LayerWalk::spatial_of_chunk(const Walk& walk, std::size_t first_layer, std::
                                 Var x) const {
   const ChunkInputs& inputs = walk.inputs.chunks[chunk];
   const Var features = Tape::constant(inputs.graph.features);
-  if (first_layer == 0) x = features;
+  if (first_layer == 0) x = Tape::constant(inputs.graph.first_input());
   for (std::size_t l = first_layer; l <= last_layer; ++l) {
     if (plan_.layers[l].reads_neighbours) x = chunk_halos_[chunk].apply(walk.tape, walk.communicator, x);
     const SpatialInput input{x, &inputs.graph.a, &inputs.cells, &walk.pass, features};

@@ -45,9 +45,9 @@ class LocalBuilder {
     return csr;
   }
 
-  /// The rank's rows of X: where they lie in the graph when that is one piece, else gathered in `own`.
+  /// The rank's rows of `all` [T * N * F]: where they lie when that is one piece, else gathered in `own`.
   template <class T>
-  const T* features(const std::vector<T>& all, std::vector<T>& own, bool gathered) const {
+  const T* cells(const std::vector<T>& all, std::vector<T>& own, bool gathered) const {
     std::vector<std::pair<std::int64_t, std::int64_t>> pieces;  // begin, end
     for_owned_runs([&](std::int64_t first, std::int64_t count) {
       if (!pieces.empty() && pieces.back().second == first) {
@@ -220,13 +220,15 @@ SparseMatrix matrix_on_device(Device& device, const LocalBuilder& builder, const
   return a;
 }
 
-Tensor features_on_device(Device& device, const PreparedGraph& graph, const LocalBuilder& builder, HostPart& part) {
+/// The rank's rows of X or of A~ X, by its values in the precision of the device.
+Tensor cells_on_device(Device& device, const PreparedGraph& graph, const LocalBuilder& builder,
+                       const std::vector<float>& all32, const std::vector<double>& all64, HostRows& own) {
   const void* from = nullptr;
   if (device.has_values()) {
     from = device.precision() == ElementType::f64
-               ? static_cast<const void*>(builder.features(graph.features64, part.features64, part.has_features))
-               : builder.features(graph.features32, part.features32, part.has_features);
-    part.has_features = true;
+               ? static_cast<const void*>(builder.cells(all64, own.values64, own.gathered))
+               : builder.cells(all32, own.values32, own.gathered);
+    own.gathered = true;
   }
   return device.move_in(from, builder.rows().back(), graph.feature_width, device.precision());
 }
@@ -249,7 +251,10 @@ LocalGraph build_local_graph(Device& device, const PreparedGraph& graph, std::in
   HostPart& part = parts != nullptr ? parts->take() : passing;
   LocalGraph local;
   if (products.most > 0) local.a = matrix_on_device(device, builder, products, part);
-  local.features = features_on_device(device, graph, builder, part);
+  local.features = cells_on_device(device, graph, builder, graph.features32, graph.features64, part.features);
+  if (graph.features_kept) {
+    local.first_product = cells_on_device(device, graph, builder, graph.products32, graph.products64, part.product);
+  }
   return local;
 }
 

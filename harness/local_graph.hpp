@@ -13,8 +13,13 @@ namespace strobe {
 
 /// A~ and X of one rank. Without values on the device, shapes only.
 struct LocalGraph {
-  SparseMatrix a;   // [own rows, own + halo rows], columns of a row in vertex order
-  Tensor features;  // [own rows, F]
+  SparseMatrix a;        // [own rows, own + halo rows], columns of a row in vertex order
+  Tensor features;       // [own rows, F]: X, or A~ X where that replaces it
+  Tensor first_product;  // [own rows, F]: A~ X where X is kept beside it
+
+  /// What the first layer is given.
+  const Tensor& first_input() const { return first_product.defined() ? first_product : features; }
+  std::uint64_t bytes() const { return a.bytes() + features.bytes() + first_product.bytes(); }
 };
 
 /// Host arrays of a rank's A~ before they move to the device.
@@ -25,13 +30,19 @@ struct HostCsr {
   std::vector<double> values64;
 };
 
-/// A rank's part of a graph as it lies on the host, ready to be moved in: kept where it will move again and again. X is
-/// in it only where the rank's rows of the graph's own X do not lie together.
+/// A rank's rows of values of cells.
+struct HostRows {
+  bool gathered = false;
+  std::vector<float> values32;
+  std::vector<double> values64;
+};
+
+/// A rank's part of a graph as it lies on the host, ready to be moved in: kept where it will move again and again. X
+/// and A~ X are in it only where the rank's rows of the graph's own do not lie together.
 struct HostPart {
-  bool has_matrix = false, has_features = false;
+  bool has_matrix = false;
   HostCsr csr;
-  std::vector<float> features32;
-  std::vector<double> features64;
+  HostRows features, product;
 };
 
 /// The parts that one block is built from, in the order in which they are asked for: made at the first visit.
@@ -64,7 +75,7 @@ SparseMatrix build_local_matrix(Device& device, const PreparedGraph& graph, std:
                                 const Placement& placement, const HaloNeeds& needs, const Products& products,
                                 HostParts* parts = nullptr);
 
-/// The same with the rank's rows of X. A~ is left out (no rows) when no layer multiplies with it.
+/// The same with the rank's rows of X and of A~ X. A~ is left out (no rows) when no layer multiplies with it.
 LocalGraph build_local_graph(Device& device, const PreparedGraph& graph, std::int64_t first_step,
                              const Placement& placement, const HaloNeeds& needs, const Products& products,
                              HostParts* parts = nullptr);

@@ -125,7 +125,7 @@ std::uint64_t SnapshotStore::bytes(std::size_t block) const {
   const Block& one = blocks_[block];
   const std::uint64_t element = element_bytes(device_.precision());
   std::uint64_t sum = static_cast<std::uint64_t>(static_cast<std::int64_t>(one.steps.held.size()) * graph_.vertices *
-                                                 graph_.feature_width) *
+                                                 graph_.cell_width()) *
                       element;
   for (const SnapshotPayload& payload : one.payloads)
     sum += transfer_bytes(payload.sizes, payload.how, choice_.format, element);
@@ -164,7 +164,8 @@ LocalGraph SnapshotStore::bring(std::size_t block) {
     }
     local.a = growing.a;
   }
-  local.features = stream_features(one.steps);
+  local.features = stream_cells(one.steps, graph_.features32, graph_.features64);
+  if (graph_.features_kept) local.first_product = stream_cells(one.steps, graph_.products32, graph_.products64);
   return local;
 }
 
@@ -250,16 +251,17 @@ void SnapshotStore::stream_values(Step step, const Tensor& to) {
   device_.stream_in(fp64 ? behind(graph_.values64, first) : behind(graph_.values32, first), to);
 }
 
-Tensor SnapshotStore::stream_features(const HeldSteps& steps) {
+Tensor SnapshotStore::stream_cells(const HeldSteps& steps, const std::vector<float>& all32,
+                                   const std::vector<double>& all64) {
   const std::int64_t n = graph_.vertices, width = graph_.feature_width;
-  const Tensor features = device_.allocate(static_cast<std::int64_t>(steps.held.size()) * n, width);
+  const Tensor cells = device_.allocate(static_cast<std::int64_t>(steps.held.size()) * n, width);
   const bool fp64 = device_.precision() == ElementType::f64;
   for (std::size_t i = 0; i < steps.held.size(); ++i) {
     const std::int64_t first = static_cast<std::int64_t>(steps.held[i]) * n * width;
-    device_.stream_in(fp64 ? behind(graph_.features64, first) : behind(graph_.features32, first),
-                      features.slice_rows(static_cast<std::int64_t>(i) * n, n));
+    device_.stream_in(fp64 ? behind(all64, first) : behind(all32, first),
+                      cells.slice_rows(static_cast<std::int64_t>(i) * n, n));
   }
-  return features;
+  return cells;
 }
 
 }  // namespace strobe

@@ -29,21 +29,19 @@ const FieldTable& cd_gcn_fields() {
           .choice("concat", &CdGcnParameters::concat, {"aggregated", "input"},
                   "what stands beside the convolution: the aggregated features (the paper's formula) or the layer's "
                   "input (its text)")
-          .boolean("precompute", &CdGcnParameters::precompute,
-                   "compute the first layer's A~ X once, before training (with concat=aggregated)");
+          .boolean("precompute", &CdGcnParameters::precompute, "compute the first layer's A~ X once, before training");
   return table;
 }
 
 class CdGcn final : public Model {
  public:
-  explicit CdGcn(const CdGcnParameters& parameters) : p_(parameters) {
-    p_.precompute = p_.precompute && p_.concat == "aggregated";
-  }
+  explicit CdGcn(const CdGcnParameters& parameters) : p_(parameters) {}
 
   Preprocessing preprocessing() const override {
     Preprocessing what;
     what.laplacian = true;
     what.precompute_first_product = p_.precompute;
+    what.keep_features = p_.concat == "input";
     return what;
   }
 
@@ -71,10 +69,11 @@ class CdGcn final : public Model {
 
   Var spatial(Tape& tape, const Parameters& parameters, int layer, const SpatialInput& input) const override {
     const Var& weight = parameters.at(name(layer, "gcn.weight"));
-    if (layer == 0 && p_.precompute) return skip_dense(tape, input.x, input.x, weight, Activation::relu);
-    const Var aggregated = spmm(tape, *input.a, input.x);
-    const Var left = p_.concat == "input" ? slice_rows(tape, input.x, 0, input.a->rows) : aggregated;
-    return skip_dense(tape, left, aggregated, weight, Activation::relu);
+    const bool ready = layer == 0 && p_.precompute;
+    const Var aggregated = ready ? input.x : spmm(tape, *input.a, input.x);
+    if (p_.concat == "aggregated") return skip_dense(tape, aggregated, aggregated, weight, Activation::relu);
+    const Var own = ready ? input.features : slice_rows(tape, input.x, 0, input.a->rows);
+    return skip_dense(tape, own, aggregated, weight, Activation::relu);
   }
 
   TemporalOutput temporal(Tape& tape, const Parameters& parameters, int layer,

@@ -2,20 +2,26 @@
 
 #include <cmath>
 
+#include "models/ops.hpp"
+
 namespace strobe {
 
-Preprocessing evolution_preprocessing(const EvolutionOptions& options, bool precompute) {
+Preprocessing evolution_preprocessing(const EvolutionOptions& options) {
   Preprocessing what;
   what.smooth = "edge_life";
   what.window = options.edge_life;
   what.laplacian = true;
-  what.precompute_first_product = precompute;
+  what.precompute_first_product = options.precompute;
   return what;
 }
 
-std::vector<LayerShape> evolution_layers(const EvolutionOptions& options, std::int64_t feature_width, bool precompute) {
-  return {{feature_width, options.hidden, options.hidden, !precompute, TemporalNeed::weights_only, 0},
+std::vector<LayerShape> evolution_layers(const EvolutionOptions& options, std::int64_t feature_width) {
+  return {{feature_width, options.hidden, options.hidden, !options.precompute, TemporalNeed::weights_only, 0},
           {options.hidden, options.output, options.output, true, TemporalNeed::weights_only, 0}};
+}
+
+Var evolution_sums(Tape& tape, const EvolutionOptions& options, int layer, const SpatialInput& input) {
+  return layer == 0 && options.precompute ? input.x : spmm(tape, *input.a, input.x);
 }
 
 std::string layer_name(int layer) { return "layer" + std::to_string(layer + 1) + "."; }

@@ -15,6 +15,7 @@ struct EvolutionOptions {
   std::string cell = "lstm";
   std::string backpropagation = "full";
   std::string last_activation = "relu";
+  bool precompute = true;
 };
 
 /// Adds the shared options to the field table of a struct derived from EvolutionOptions.
@@ -22,6 +23,7 @@ template <class S>
 auto evolution_fields() {
   using Number = int S::*;
   using Text = std::string S::*;
+  using Flag = bool S::*;
   return make_fields<S>()
       .integer("hidden", Number(&S::hidden), "features", "width of the first layer", 1, 4096)
       .integer("output", Number(&S::output), "features", "width of the embedding", 1, 4096)
@@ -32,14 +34,18 @@ auto evolution_fields() {
               "recurrence of the weights: matrix LSTM, or the public code's matrix GRU")
       .choice("backpropagation", Text(&S::backpropagation), {"full", "detached"},
               "full: through all steps; detached: a step's weights count as constants for the next step")
-      .choice("last_activation", Text(&S::last_activation), {"relu", "none"}, "activation of the second layer");
+      .choice("last_activation", Text(&S::last_activation), {"relu", "none"}, "activation of the second layer")
+      .boolean("precompute", Flag(&S::precompute), "compute the first layer's A~ X once, before training");
 }
 
 /// Edge life, then D^-1/2 (A + I) D^-1/2.
-Preprocessing evolution_preprocessing(const EvolutionOptions& options, bool precompute);
+Preprocessing evolution_preprocessing(const EvolutionOptions& options);
 
 /// Two layers whose weights evolve; the first reads neighbours unless its product was precomputed.
-std::vector<LayerShape> evolution_layers(const EvolutionOptions& options, std::int64_t feature_width, bool precompute);
+std::vector<LayerShape> evolution_layers(const EvolutionOptions& options, std::int64_t feature_width);
+
+/// A~ of the layer's input, or the input of a first layer that was given it.
+Var evolution_sums(Tape& tape, const EvolutionOptions& options, int layer, const SpatialInput& input);
 
 /// layerN.weight [F, G] at the start, layerN.evolve.weight_x and weight_h [gates * F, F], layerN.evolve.bias
 /// [gates * F, G], for both layers.

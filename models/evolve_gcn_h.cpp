@@ -2,7 +2,8 @@
 // weights follow a matrix GRU, W_t = GRU(Z_t, W_{t-1}). Its input Z_t [F, G] summarises the layer's input X_t: the G
 // vertices with the largest score s = X_t p / |p| (ties to the smaller vertex; repeated when there are fewer), each row
 // times tanh(s), transposed. Vertices without an incoming edge are left out, as the public code leaves out vertices
-// without any edge (IBM/EvolveGCN egcn_h.py, taskers_utils.py).
+// without any edge (IBM/EvolveGCN egcn_h.py, taskers_utils.py). A~ X of the first layer is computed once; its summary
+// reads X.
 // Every rank offers its own best rows; the offers of all ranks are summed (each has slots of its own), every rank makes
 // the same choice, and the chosen rows are summed from their owners; their gradients flow back to the owners.
 // Options: cell=lstm feeds the same summary to a matrix LSTM; gate=none drops the tanh factor, as TM-GCN's public code
@@ -32,10 +33,15 @@ class EvolveGcnH final : public Model {
  public:
   explicit EvolveGcnH(const EvolveGcnHParameters& parameters) : p_(parameters) {}
 
-  Preprocessing preprocessing() const override { return evolution_preprocessing(p_, false); }
+  /// The first layer's summary reads X itself.
+  Preprocessing preprocessing() const override {
+    Preprocessing what = evolution_preprocessing(p_);
+    what.keep_features = true;
+    return what;
+  }
 
   std::vector<LayerShape> layers(std::int64_t feature_width) const override {
-    return evolution_layers(p_, feature_width, false);
+    return evolution_layers(p_, feature_width);
   }
 
   std::vector<ParameterShape> parameters(std::int64_t feature_width) const override {
@@ -47,11 +53,12 @@ class EvolveGcnH final : public Model {
 
   Var spatial(Tape& tape, const Parameters& parameters, int layer, const SpatialInput& input) const override {
     const Var& direction = parameters.at(layer_name(layer) + "score");
-    const Tensor chosen = choose_rows(tape, input, direction->value, width(layer), p_.mask == "connected");
-    const Var own = summarise_rows(tape, input.x, direction, chosen, p_.gate == "tanh");
+    const Var& x = layer == 0 ? input.features : input.x;
+    const Tensor chosen = choose_rows(tape, input, x->value, direction->value, width(layer), p_.mask == "connected");
+    const Var own = summarise_rows(tape, x, direction, chosen, p_.gate == "tanh");
     const Var summary = input.pass->ranks->sum(tape, own);
     const Var weights = evolved_weights(tape, parameters, p_, layer, summary, input);
-    const Var sums = spmm(tape, *input.a, input.x);
+    const Var sums = evolution_sums(tape, p_, layer, input);
     return step_dense(tape, sums, weights, input.cells->step_rows_on_device, evolution_activation(p_, layer));
   }
 

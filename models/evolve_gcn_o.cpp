@@ -11,24 +11,19 @@
 namespace strobe {
 namespace {
 
-struct EvolveGcnOParameters : EvolutionOptions {
-  bool precompute = true;
-};
-
 const FieldTable& evolve_gcn_o_fields() {
-  static const FieldTable table = evolution_fields<EvolveGcnOParameters>().boolean(
-      "precompute", &EvolveGcnOParameters::precompute, "compute the first layer's A~ X once, before training");
+  static const FieldTable table = evolution_fields<EvolutionOptions>();
   return table;
 }
 
 class EvolveGcnO final : public Model {
  public:
-  explicit EvolveGcnO(const EvolveGcnOParameters& parameters) : p_(parameters) {}
+  explicit EvolveGcnO(const EvolutionOptions& parameters) : p_(parameters) {}
 
-  Preprocessing preprocessing() const override { return evolution_preprocessing(p_, p_.precompute); }
+  Preprocessing preprocessing() const override { return evolution_preprocessing(p_); }
 
   std::vector<LayerShape> layers(std::int64_t feature_width) const override {
-    return evolution_layers(p_, feature_width, p_.precompute);
+    return evolution_layers(p_, feature_width);
   }
 
   std::vector<ParameterShape> parameters(std::int64_t feature_width) const override {
@@ -37,7 +32,7 @@ class EvolveGcnO final : public Model {
 
   Var spatial(Tape& tape, const Parameters& parameters, int layer, const SpatialInput& input) const override {
     const Var weights = evolved_weights(tape, parameters, p_, layer, nullptr, input);
-    const Var sums = layer == 0 && p_.precompute ? input.x : spmm(tape, *input.a, input.x);
+    const Var sums = evolution_sums(tape, p_, layer, input);
     return step_dense(tape, sums, weights, input.cells->step_rows_on_device, evolution_activation(p_, layer));
   }
 
@@ -48,7 +43,7 @@ class EvolveGcnO final : public Model {
   StateShape state(int, std::int64_t) const override { return {}; }
 
  private:
-  EvolveGcnOParameters p_;
+  EvolutionOptions p_;
 };
 
 const Register<ModelTag> evolve_gcn_o_registered{{
@@ -57,7 +52,7 @@ const Register<ModelTag> evolve_gcn_o_registered{{
     "Pareja et al., EvolveGCN, AAAI'20; ESDG, SC'21, section 5.2; option cell=gru: IBM/EvolveGCN egcn_o.py",
     evolve_gcn_o_fields(),
     [](const Json& parameters) -> std::unique_ptr<Model> {
-      return std::make_unique<EvolveGcnO>(from_json<EvolveGcnOParameters>(evolve_gcn_o_fields(), parameters, "/model"));
+      return std::make_unique<EvolveGcnO>(from_json<EvolutionOptions>(evolve_gcn_o_fields(), parameters, "/model"));
     },
     {},
 }};

@@ -76,7 +76,8 @@ struct SpatialInput {
   const SparseMatrix* a = nullptr;
   const CellRows* cells = nullptr;
   const Pass* pass = nullptr;
-  Var features;  // [own rows, feature width]: what the first layer is given on the own rows
+  /// [own rows, feature width]: X on the own rows, or A~ X where that replaces it (Preprocessing::keep_features).
+  Var features;
   /// For layers whose weights evolve, and for these alone: what the weights of the steps before left behind, the same
   /// values on every rank; null when the steps begin at 0.
   Var weights_state = nullptr;

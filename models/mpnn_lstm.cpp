@@ -3,7 +3,7 @@
 // The embedding is [H1 | H2 | X], X being the features (`output=h2` gives the last LSTM alone). The state is carried
 // over all steps; `state=reset` sets it to zero every `window` steps (with 1, as in the public examples, nothing is
 // remembered). Batch normalisation is of each step over its vertices; dropout is off unless asked for (DGC's code has
-// 0.5 and no normalisation). A~ = D^-1/2 (A + I) D^-1/2.
+// 0.5 and no normalisation). A~ = D^-1/2 (A + I) D^-1/2; A~ X of the first convolution is computed once.
 #include <algorithm>
 
 #include "models/model.hpp"
@@ -22,6 +22,7 @@ struct MpnnLstmParameters {
   int window = 1;
   bool batch_norm = true;
   double dropout = 0;
+  bool precompute = true;
 };
 
 const FieldTable& mpnn_lstm_fields() {
@@ -37,7 +38,9 @@ const FieldTable& mpnn_lstm_fields() {
                    1000000)
           .boolean("batch_norm", &MpnnLstmParameters::batch_norm, "normalise the convolutions' outputs")
           .real("dropout", &MpnnLstmParameters::dropout, "", "share of the convolutions' outputs dropped in training",
-                0, 0.99);
+                0, 0.99)
+          .boolean("precompute", &MpnnLstmParameters::precompute,
+                   "compute the first convolution's A~ X once, before training");
   return table;
 }
 
@@ -48,13 +51,14 @@ class MpnnLstm final : public Model {
   Preprocessing preprocessing() const override {
     Preprocessing what;
     what.laplacian = true;
-    what.precompute_first_product = false;  // the features themselves are part of the embedding
+    what.precompute_first_product = p_.precompute;
+    what.keep_features = all_;  // they are part of the embedding
     return what;
   }
 
   std::vector<LayerShape> layers(std::int64_t feature_width) const override {
     const std::int64_t h = p_.hidden;
-    std::vector<LayerShape> shapes{{feature_width, h, h, true, TemporalNeed::none, 0},
+    std::vector<LayerShape> shapes{{feature_width, h, h, !p_.precompute, TemporalNeed::none, 0},
                                    {h, 2 * h, all_ ? 2 * h : h, true, TemporalNeed::recurrent, 0}};
     if (all_) shapes.push_back({2 * h, 2 * h + feature_width, 2 * h + feature_width, false, TemporalNeed::none, 0});
     return shapes;
@@ -83,7 +87,7 @@ class MpnnLstm final : public Model {
 
   Var spatial(Tape& tape, const Parameters& parameters, int layer, const SpatialInput& input) const override {
     if (layer == 2) return concat_columns(tape, {input.x, input.features});
-    const Var aggregated = spmm(tape, *input.a, input.x);
+    const Var aggregated = layer == 0 && p_.precompute ? input.x : spmm(tape, *input.a, input.x);
     Var y = dense(tape, aggregated, parameters.at(name("gcn", layer, "weight")),
                   parameters.at(name("gcn", layer, "bias")), Activation::relu);
     if (p_.batch_norm) {

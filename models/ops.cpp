@@ -22,8 +22,8 @@ Var dense(Tape& tape, const Var& x, const Var& w, const Var& bias, Activation ac
       op.dx = target.tensor;
       op.accumulate_dx = target.accumulate;
     }
-    op.dw = w->gradient;
-    if (bias) op.dbias = bias->gradient;
+    op.dw = tape.added_gradient(w);
+    if (bias) op.dbias = tape.added_gradient(bias);
     tape.device().run(op);
   });
 }

@@ -119,13 +119,13 @@ Var evolve_weights(Tape& tape, const EvolutionWeights& leaves, const Var& summar
   return slice_rows(tape, result, 0, rows);
 }
 
-Tensor choose_rows(Tape& tape, const SpatialInput& input, const Tensor& direction, std::int64_t k,
+Tensor choose_rows(Tape& tape, const SpatialInput& input, const Tensor& x, const Tensor& direction, std::int64_t k,
                    bool only_connected) {
   Device& device = tape.device();
   const RankSums& ranks = *input.pass->ranks;
   PickCandidates pick;
   pick.a = *input.a;
-  pick.x = input.x->value;
+  pick.x = x;
   pick.direction = direction;
   pick.step_rows = input.cells->step_rows_on_device;
   pick.ids = input.cells->ids;

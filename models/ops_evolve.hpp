@@ -27,10 +27,11 @@ struct EvolutionState {
 Var evolve_weights(Tape& tape, const EvolutionWeights& leaves, const Var& summary, std::int64_t steps, EvolveCell cell,
                    bool detached, const EvolutionState& state = {});
 
-/// This rank's rows among the k best vertices of each step over all ranks, by the score x . direction / |direction|:
-/// i64 [T * k, 1], -1 where another rank holds the vertex or nobody has one. Rows of `a` without another vertex are
-/// left out when `only_connected`. Not differentiable; every rank must call it.
-Tensor choose_rows(Tape& tape, const SpatialInput& input, const Tensor& direction, std::int64_t k, bool only_connected);
+/// This rank's rows among the k best vertices of each step over all ranks, by the score x . direction / |direction| of
+/// x [own rows, F]: i64 [T * k, 1], -1 where another rank holds the vertex or nobody has one. Rows of the input's A~
+/// without another vertex are left out when `only_connected`. Not differentiable; every rank must call it.
+Tensor choose_rows(Tape& tape, const SpatialInput& input, const Tensor& x, const Tensor& direction, std::int64_t k,
+                   bool only_connected);
 
 /// x_r tanh(x_r . direction / |direction|) for the rows r of `chosen`, zero for -1: [T * k, F]. Without `gated`, x_r.
 Var summarise_rows(Tape& tape, const Var& x, const Var& direction, const Tensor& chosen, bool gated);

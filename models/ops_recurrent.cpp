@@ -37,9 +37,9 @@ void run_backward(Tape& tape, Op& op, const Inputs& in) {
     op.dx = target.tensor;
     op.accumulate_dx = target.accumulate;
   }
-  op.dw_x = in.w_x->gradient;
-  op.dw_h = in.w_h->gradient;
-  op.dbias = in.bias->gradient;
+  op.dw_x = tape.added_gradient(in.w_x);
+  op.dw_h = tape.added_gradient(in.w_h);
+  op.dbias = tape.added_gradient(in.bias);
   if (!in.start || !in.start->needs_gradient) return device.run(op);
   const GradientTarget target = tape.target(in.start);
   op.dstart = target.tensor;

@@ -1,7 +1,8 @@
 // T-GCN as DGC trains it (section 7.1; decisions M3): a GRU along every vertex's timeline whose three gates r, z, n
 // each read a graph convolution of their own of the features, two layers deep, with an activation between them only:
 // C^g = A~ relu(A~ X W1^g + b1^g) W2^g + b2^g; r = sigmoid(C^r V^r + H U^r + b^r), z likewise,
-// n = tanh(C^n V^n + (r H) U^n + b^n), H' = z H + (1 - z) n.
+// n = tanh(C^n V^n + (r H) U^n + b^n), H' = z H + (1 - z) n. Between W2 and V stands nothing, so the gates read the
+// aggregated rows with the matrices' product: C^g V^g + b^g = S^g (W2^g V^g) + (b2^g V^g + b^g), S^g = A~ relu(...).
 // `gcn_layers=1` is the form of PyTorch Geometric Temporal, C^g = A~ X W^g + b^g. `gates=shared` is the form of Zhao et
 // al.: one convolution for all gates. `conv=xh` lets the gates convolve features and state together, which goes step by
 // step (t_gcn_joint.hpp). A~ = D^-1/2 (A + I) D^-1/2; A~ X of the first layer is computed once.
@@ -86,13 +87,14 @@ class TGcn final : public Model {
     const bool aggregated = layer == 0 && p_.precompute;
     const Var x = aggregated ? input.x : spmm(tape, *input.a, input.x);
     if (layer == 0) return dense(tape, x, weight, bias, activation);
+    if (layer + 1 == p_.gcn_layers) return x;
     return block_dense(tape, x, weight, bias, blocks_, activation);
   }
 
   TemporalOutput temporal(Tape& tape, const Parameters& parameters, int, const TemporalInput& input) const override {
-    const Recurrence gru =
-        gru_sequence(tape, input.x, parameters.at("gru.input_weight"), parameters.at("gru.hidden_weight"),
-                     parameters.at("gru.bias"), input.steps, input.state, input.want_state);
+    const GateInput gates = gate_input(tape, parameters);
+    const Recurrence gru = gru_sequence(tape, input.x, gates.weight, parameters.at("gru.hidden_weight"), gates.bias,
+                                        input.steps, input.state, input.want_state);
     return {gru.y, gru.state};
   }
 
@@ -101,6 +103,29 @@ class TGcn final : public Model {
  private:
   static std::string name(int layer, const std::string& what) {
     return "layer" + std::to_string(layer + 1) + "." + what;
+  }
+
+  /// What the gates multiply their input with and add: weight [3 F, h], bias [3, h].
+  struct GateInput {
+    Var weight, bias;
+  };
+
+  /// W2^g V^g and b2^g V^g + b^g of every gate; V and b themselves behind a convolution that is dense already.
+  GateInput gate_input(Tape& tape, const Parameters& parameters) const {
+    const Var &v = parameters.at("gru.input_weight"), &b = parameters.at("gru.bias");
+    if (p_.gcn_layers == 1) return {v, b};
+    const std::int64_t h = p_.hidden;
+    const Var& w = parameters.at(name(p_.gcn_layers - 1, "gcn.weight"));
+    const Var& b2 = parameters.at(name(p_.gcn_layers - 1, "gcn.bias"));
+    std::vector<Var> weights, biases;
+    for (std::int64_t gate = 0; gate < 3; ++gate) {
+      const std::int64_t block = blocks_ == 1 ? 0 : gate;
+      const Var own = slice_rows(tape, v, gate * h, h);
+      weights.push_back(dense(tape, slice_rows(tape, w, block * h, h), own, nullptr, Activation::none));
+      biases.push_back(
+          dense(tape, slice_rows(tape, b2, block, 1), own, slice_rows(tape, b, gate, 1), Activation::none));
+    }
+    return {concat_rows(tape, weights), concat_rows(tape, biases)};
   }
 
   TGcnParameters p_;

@@ -27,6 +27,7 @@ struct SmoothStep {
   std::vector<VertexId> columns;
   std::vector<double> values;
   std::vector<double> features;  // [N * F]
+  std::vector<double> product;   // [N * F] A X where X is kept
 };
 
 struct MergedEntry {
@@ -219,7 +220,8 @@ SmoothStep prepare_step(const SnapshotGraph& graph, const Preprocessing& what, s
   const char* const smooth = what.smooth_features ? "m_product" : "none";
   step.features = smooth_features(graph, smoothing_span(smooth, what.window, t, what.m));
   if (what.precompute_first_product) {
-    step.features = multiply(step, step.features, static_cast<std::size_t>(graph.feature_width));
+    std::vector<double> product = multiply(step, step.features, static_cast<std::size_t>(graph.feature_width));
+    (what.keep_features ? step.product : step.features) = std::move(product);
   }
   return step;
 }
@@ -231,10 +233,12 @@ void append(const SmoothStep& step, bool fp64, PreparedGraph& graph) {
   if (fp64) {
     graph.values64.insert(graph.values64.end(), step.values.begin(), step.values.end());
     graph.features64.insert(graph.features64.end(), step.features.begin(), step.features.end());
+    graph.products64.insert(graph.products64.end(), step.product.begin(), step.product.end());
     return;
   }
   for (const double value : step.values) graph.values32.push_back(static_cast<float>(value));
   for (const double value : step.features) graph.features32.push_back(static_cast<float>(value));
+  for (const double value : step.product) graph.products32.push_back(static_cast<float>(value));
 }
 
 void check(const SnapshotGraph& graph, const Preprocessing& what, std::int64_t steps) {
@@ -317,6 +321,7 @@ PreparedGraph prepare(const SnapshotGraph& graph, const Preprocessing& what, std
   result.steps = steps;
   result.feature_width = graph.feature_width;
   result.first_product_done = what.precompute_first_product;
+  result.features_kept = what.precompute_first_product && what.keep_features;
   const std::size_t bound = nonzero_bound(graph, what, steps);
   const auto cells = static_cast<std::size_t>(steps * graph.vertices),
              width = static_cast<std::size_t>(graph.feature_width);
@@ -325,6 +330,8 @@ PreparedGraph prepare(const SnapshotGraph& graph, const Preprocessing& what, std
   result.columns.reserve(bound);
   fp64 ? result.values64.reserve(bound) : result.values32.reserve(bound);
   fp64 ? result.features64.reserve(cells * width) : result.features32.reserve(cells * width);
+  const std::size_t products = result.features_kept ? cells * width : 0;
+  fp64 ? result.products64.reserve(products) : result.products32.reserve(products);
   // Blocks of steps: enough to share among threads, few enough that their doubles stay small beside the result.
   const int threads = std::max(1u, std::thread::hardware_concurrency());
   Workers workers(threads);

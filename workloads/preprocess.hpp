@@ -21,6 +21,7 @@ struct Preprocessing {
   std::string walk = "none";             // in: rows of A scaled to sum 1, a step of a random walk against the edges;
                                          // out: rows of A^T, a step along them; needs laplacian = false
   bool precompute_first_product = true;  // A~ X, the first layer's aggregation
+  bool keep_features = false;            // and X itself beside it, for models that read both
   std::string m = "row_mean";            // of the M-transform: row_mean, or inverse_distance: M[t, s] = 1 / (t - s + 1)
 };
 
@@ -41,13 +42,18 @@ struct PreparedGraph {
   std::vector<VertexId> columns;          // [nnz], vertex id within the step
   std::vector<double> values64;           // [nnz] when made for fp64, else empty
   std::vector<float> values32;            // [nnz] when made for fp32, else empty
-  std::vector<double> features64;         // [T * N * F]: A~ X when precomputed, else (smoothed) X
+  std::vector<double> features64;         // [T * N * F]: (smoothed) X; A~ X when that replaces it
   std::vector<float> features32;
+  std::vector<double> products64;  // [T * N * F]: A~ X when X is kept beside it, else empty
+  std::vector<float> products32;
   bool first_product_done = false;
+  bool features_kept = false;                   // X and A~ X are both there
   std::vector<std::int64_t> counted_nonzeros;   // [T]; only without arrays
   std::shared_ptr<const ReaderCounts> counted;  // likewise
 
   bool has_structure() const { return counted_nonzeros.empty(); }
+  /// Values of X and A~ X, together, that a cell has.
+  std::int64_t cell_width() const { return features_kept ? 2 * feature_width : feature_width; }
   std::int64_t nonzeros() const {
     if (has_structure()) return static_cast<std::int64_t>(columns.size());
     return std::accumulate(counted_nonzeros.begin(), counted_nonzeros.end(), std::int64_t{0});

@@ -247,6 +247,7 @@ PreparedGraph prepare_shape(const CompleteShape& complete, const Preprocessing& 
   graph.steps = steps;
   graph.feature_width = *shape.feature_width;
   graph.first_product_done = what.precompute_first_product;
+  graph.features_kept = what.precompute_first_product && what.keep_features;
   graph.counted_nonzeros = std::move(counts);
   graph.counted = std::move(readers);
   return graph;

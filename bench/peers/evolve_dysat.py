@@ -65,13 +65,14 @@ def spmm(graph, x):
 
 
 class Evolve:
-    """EvolveGCN-O (LSTM) or -H (GRU on the best vertices); -O is given A x of the first layer."""
+    """EvolveGCN-O (LSTM) or -H (GRU on the best vertices); A x of the first layer is computed once."""
 
     def __init__(self, graph, width, with_summary):
         torch.manual_seed(2)
         self.graph, self.with_summary = graph, with_summary
         rows = graph.steps * graph.vertices
         self.x, self.dy = torch.rand(rows, INPUTS) - 0.3, torch.rand(rows, width) - 0.5
+        self.ax = graph.product(graph.a, self.x) if with_summary else self.x
         gates = 3 if with_summary else 4
         self.layers = []
         for inputs, outputs in ((INPUTS, width), (width, width)):
@@ -112,7 +113,7 @@ class Evolve:
             self.merged = None if self.with_summary else layer["wx"] + layer["wh"]
             summary = self.summarise(layer, h, layer["start"].shape[1]) if self.with_summary else None
             weights = self.evolve(layer, summary)
-            sums = h if number == 0 and not self.with_summary else spmm(self.graph, h)
+            sums = self.ax if number == 0 else spmm(self.graph, h)
             h = torch.relu(torch.bmm(sums.view(self.graph.steps, self.graph.vertices, -1), weights)).view(-1, weights.shape[2])
         h.backward(self.dy)
         return [value.grad for layer in self.layers for value in layer.values() if value.grad is not None]

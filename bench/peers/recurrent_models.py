@@ -117,8 +117,10 @@ class TGcn(Peer):
         h = self.width
         y = torch.relu(torch.addmm(self.b1, self.x, self.w1))
         c = self.product.apply(y)
-        inputs = torch.cat([c[:, g * h : (g + 1) * h] @ self.w2[g] for g in range(3)], 1) + self.b2
-        inputs = torch.cat([inputs[:, g * h : (g + 1) * h] @ self.v[g] for g in range(3)], 1) + self.b
+        # Nothing stands between the two matrices of a gate, so their product is taken first.
+        both = [self.w2[g] @ self.v[g] for g in range(3)]
+        bias = torch.cat([self.b2[g * h : (g + 1) * h] @ self.v[g] for g in range(3)]) + self.b
+        inputs = torch.cat([c[:, g * h : (g + 1) * h] @ both[g] for g in range(3)], 1) + bias
         state = torch.zeros(self.vertices, h)
         states = []
         for step in inputs.view(self.steps, self.vertices, 3 * h).unbind(0):
@@ -135,6 +137,7 @@ class MpnnLstm(Peer):
         h = self.width
         self.w1, self.b1, self.w2, self.b2 = self.weight(FEATURES, h), self.weight(h), self.weight(h, h), self.weight(h)
         self.norms = [(self.weight(h), self.weight(h)) for _ in range(2)]
+        self.ax = product.apply(self.x)  # once, before training
         self.lstm1, self.lstm2 = self.lstm(2 * h, h), self.lstm(h, h)
         self.prepare(2 * h + FEATURES)
 
@@ -144,7 +147,7 @@ class MpnnLstm(Peer):
         return ((cells - mean) * torch.rsqrt(variance + 1e-5) * norm[0] + norm[1]).view(y.shape)
 
     def forward(self):
-        x1 = self.normalise(torch.relu(torch.addmm(self.b1, self.product.apply(self.x), self.w1)), self.norms[0])
+        x1 = self.normalise(torch.relu(torch.addmm(self.b1, self.ax, self.w1)), self.norms[0])
         x2 = self.normalise(torch.relu(torch.addmm(self.b2, self.product.apply(x1), self.w2)), self.norms[1])
         h1 = self.lstm1(torch.cat([x1, x2], 1))
         return torch.cat([h1, self.lstm2(h1), self.x], 1)

@@ -40,7 +40,7 @@ TEST(EvolvingModels, OptionsKeepTheSequentialCurve) {
   const std::vector<Options> all{
       {"evolve-gcn-o", {{"cell", "gru"}}},
       {"evolve-gcn-o", {{"backpropagation", "detached"}, {"precompute", false}}},
-      {"evolve-gcn-h", {{"cell", "lstm"}, {"gate", "none"}}},
+      {"evolve-gcn-h", {{"cell", "lstm"}, {"gate", "none"}, {"precompute", false}}},
       {"evolve-gcn-h", {{"mask", "none"}, {"backpropagation", "detached"}, {"edge_life", 1}}},
       {"dysat", {{"scale", "sqrt_T"}}},
       {"dysat", {{"structural_dropout", 0.3}}},

@@ -106,7 +106,7 @@ std::uint64_t defined_bytes(const PreparedGraph& graph, const std::vector<Differ
                             const std::string& method, TransferFormat format) {
   const std::uint64_t w = graph.values64.empty() ? 4 : 8, n = static_cast<std::uint64_t>(graph.vertices);
   const bool coo = format == TransferFormat::coo64;
-  std::uint64_t sum = w * n * static_cast<std::uint64_t>(graph.feature_width) * block.size();
+  std::uint64_t sum = w * n * static_cast<std::uint64_t>(graph.cell_width()) * block.size();
   for (std::size_t i = 0; i < block.size(); ++i) {
     const auto z = static_cast<std::uint64_t>(block[i].entries), r = static_cast<std::uint64_t>(block[i].removed);
     const auto a = static_cast<std::uint64_t>(block[i].added), c = static_cast<std::uint64_t>(block[i].changed);
@@ -121,9 +121,10 @@ std::uint64_t defined_bytes(const PreparedGraph& graph, const std::vector<Differ
   return sum;
 }
 
+/// `products` is A~ X where the graph keeps X beside it.
 template <class T>
 void check_store(const PreparedGraph& graph, const std::vector<HeldSteps>& blocks, const std::vector<T>& values,
-                 const std::vector<T>& features, const std::string& variant) {
+                 const std::vector<T>& features, const std::string& variant, const std::vector<T>& products = {}) {
   for (std::size_t block = 0; block < blocks.size(); ++block) {
     const std::vector<DifferenceSizes> differences = defined_differences(graph, blocks[block]);
     const Expected<T> expected(graph, blocks[block], values, features);
@@ -138,6 +139,9 @@ void check_store(const PreparedGraph& graph, const std::vector<HeldSteps>& block
         EXPECT_EQ(moved, defined_bytes(graph, differences, method, format));
         EXPECT_EQ(moved, store.bytes(block));
         expect_matrix(*device, local, expected);
+        ASSERT_EQ(local.first_product.defined(), !products.empty());
+        if (products.empty()) continue;
+        EXPECT_EQ(host<T>(*device, local.first_product), Expected<T>(graph, blocks[block], values, products).features);
       }
     }
   }
@@ -175,6 +179,8 @@ TEST(SnapshotStore, MakesSmoothedRealGraphsExactly) {
     for (Step t = 0; t < graph.steps; ++t) blocks[0].held.push_back(t);
     SCOPED_TRACE(smooth);
     check_store(graph, blocks, graph.values32, graph.features32, "");
+    const PreparedGraph both = prepare(raw, {.smooth = smooth, .window = 4, .keep_features = true}, 5, false);
+    check_store(both, blocks, both.values32, both.features32, "", both.products32);
   }
 }
 

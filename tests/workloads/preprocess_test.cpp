@@ -194,6 +194,28 @@ TEST(Prepare, Fp32IsTheFp64ResultRoundedOnce) {
   EXPECT_EQ(narrow.features32, std::vector<float>(wide.features64.begin(), wide.features64.end()));
 }
 
+/// Both are what the two preparations without the other give, in either precision; one alone leaves the other out.
+TEST(Prepare, FeaturesStayBesideTheirProduct) {
+  const SnapshotGraph graph = random_graph(40, 13, 3);
+  Preprocessing what{.smooth = "edge_life", .window = 3, .precompute_first_product = false};
+  const PreparedGraph before = prepare(graph, what, 13, true);
+  what.precompute_first_product = true;
+  const PreparedGraph product = prepare(graph, what, 13, true);
+  what.keep_features = true;
+  const PreparedGraph both = prepare(graph, what, 13, true), narrow = prepare(graph, what, 13, false);
+  EXPECT_EQ(both.features64, before.features64);
+  EXPECT_EQ(both.products64, product.features64);
+  EXPECT_NE(both.products64, both.features64);
+  EXPECT_EQ(narrow.features32, std::vector<float>(both.features64.begin(), both.features64.end()));
+  EXPECT_EQ(narrow.products32, std::vector<float>(both.products64.begin(), both.products64.end()));
+  EXPECT_TRUE(product.products64.empty() && both.products32.empty() && narrow.products64.empty());
+  EXPECT_TRUE(both.features_kept && both.first_product_done && !product.features_kept);
+  EXPECT_EQ(both.cell_width(), 2 * both.feature_width);
+  EXPECT_EQ(product.cell_width(), product.feature_width);
+  what.precompute_first_product = false;
+  EXPECT_FALSE(prepare(graph, what, 1, true).features_kept) << "X alone needs nobody to keep it";
+}
+
 TEST(Prepare, FirstStepsDoNotDependOnLaterOnes) {
   const SnapshotGraph graph = random_graph(20, 12, 5);
   const Preprocessing what{.smooth = "edge_life", .window = 4};

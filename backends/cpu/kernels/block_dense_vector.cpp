@@ -106,10 +106,7 @@ void add_block_sums(const BackwardRange<T>& range, const T* dz, std::int64_t row
              });
   }
   if (!op.dbias.defined()) return;
-  double* sums = range.sums + op.w.elements();
-  for (std::int64_t i = 0; i < rows; ++i) {
-    for (std::int64_t j = 0; j < op.blocks * width; ++j) sums[j] += static_cast<double>(dz[i * stride + op.skip() + j]);
-  }
+  add_column_sums(dz + op.skip(), stride, op.blocks * width, rows, range.sums + op.w.elements());
 }
 
 template <class T>

@@ -88,12 +88,7 @@ void add_block_sums(const BackwardRange<T>& range, const T* dz, std::int64_t row
   if (op.dw.defined()) {
     multiply(Factors<T>{op.x.data<T>() + row * inner, 1, inner, dz, width, rows}, inner, width, add);
   }
-  if (op.dbias.defined()) {
-    sums += inner * width;
-    for (std::int64_t i = 0; i < rows; ++i) {
-      for (std::int64_t g = 0; g < width; ++g) sums[g] += static_cast<double>(dz[i * width + g]);
-    }
-  }
+  if (op.dbias.defined()) add_column_sums(dz, width, width, rows, sums + inner * width);
 }
 
 template <class T, bool accumulate>

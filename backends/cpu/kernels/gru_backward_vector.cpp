@@ -1,8 +1,8 @@
 // Vector GRU backward through all steps: a tile of 4 strips of vertices walks back through time with the gradient of
 // the state turned in cache (vertex_strip.hpp). The gates are read when the forward pass kept them, else computed once
 // more. The gates' gradients and r h leave a step as rows of the tile in cache, from which the weight gradients are
-// summed with x and y as they lie in memory (strip_sums.hpp). Cost 6 h (2 h + 2 F) FLOPs a cell, 6 h (h + F) and 3 h
-// activations more without kept gates.
+// summed with x and y as they lie in memory; few of them are summed from the turned values (strip_sums.hpp). Cost 6 h
+// (2 h + 2 F) FLOPs a cell, 6 h (h + F) and 3 h activations more without kept gates.
 #include "backends/cpu/kernels/gru_panels.hpp"
 #include "backends/cpu/kernels/strip_sums.hpp"
 #include "backends/operations_recurrent.hpp"
@@ -37,15 +37,19 @@ struct Walk {
   const GruSequenceBackward& op;
   const GruPanels<T>& panels;
   const BackPanels<T>& back;
+  bool turned;  // whether weight gradients are summed from turned values, which few of them are
   StripSums<T> sums;
+  NextStrip next;
   Scratch<T> x, h, gates, reset, dz, work, dx;  // of the strip at hand, turned
   Scratch<T> dz_rows, reset_rows, zeros;        // of the tile, as rows
 
-  Walk(const GruSequenceBackward& operation, const GruPanels<T>& packed, const BackPanels<T>& turned, double* total)
+  Walk(const GruSequenceBackward& operation, const GruPanels<T>& packed, const BackPanels<T>& packed_back,
+       double* total)
       : op(operation),
         panels(packed),
-        back(turned),
-        sums(3 * (packed.inputs + packed.hidden) * packed.hidden, 3 * packed.hidden, total),
+        back(packed_back),
+        turned(!op.gates.defined() && op.w_x.elements() + op.w_h.elements() <= most_turned_sums),
+        sums(op.w_x.elements() + op.w_h.elements(), 3 * packed.hidden, total, turned),
         x(packed.columns * strip<T>),
         h(packed.hidden * strip<T>),
         gates(3 * packed.hidden * strip<T>),
@@ -63,6 +67,14 @@ struct Walk {
   }
 };
 
+/// Asks for what the next strip reads of a tensor at its own step, or at the step before.
+template <bool write = false, class T>
+void prefetch_next(const Walk<T>& walk, const Tensor& tensor, bool before = false) {
+  const std::int64_t step = walk.next.step - (before ? 1 : 0);
+  if (step < 0 || !tensor.defined()) return;
+  prefetch_rows<write>(tensor, step * walk.panels.n + walk.next.vertex, walk.next.rows);
+}
+
 /// Turns h_{t-1}, the gates and r h of the strip.
 template <class T>
 void load_gates(Walk<T>& walk, std::int64_t t, std::int64_t v, std::int64_t rows) {
@@ -70,6 +82,7 @@ void load_gates(Walk<T>& walk, std::int64_t t, std::int64_t v, std::int64_t rows
   const GruPanels<T>& p = walk.panels;
   const std::int64_t row = t * p.n + v;
   load_turned(walk.h_before(t, v), p.hidden, p.hidden, rows, walk.h.data());
+  prefetch_next(walk, op.y, true);
   if (!op.gates.defined()) {
     load_turned(op.x.data<T>() + row * p.columns, p.columns, p.columns, rows, walk.x.data());
     activate_gates(p, static_cast<const T*>(walk.x.data()), static_cast<const T*>(walk.h.data()), walk.gates.data(),
@@ -77,7 +90,7 @@ void load_gates(Walk<T>& walk, std::int64_t t, std::int64_t v, std::int64_t rows
     return;
   }
   const std::int64_t width = 3 * p.hidden;
-  if (t > 0) prefetch_rows(op.gates, row - p.n, rows);
+  prefetch_next(walk, op.gates);
   load_turned(op.gates.data<T>() + row * width, width, width, rows, walk.gates.data());
   combine(p.hidden, static_cast<const T*>(walk.gates.data()), static_cast<const T*>(walk.h.data()), walk.reset.data(),
           [](auto r, auto state) { return r * state; });
@@ -106,21 +119,43 @@ void gate_gradients(Walk<T>& walk, T* dh, const T* dy) {
   multiply_panel(walk.back.gates_to_state, static_cast<const T*>(dz), dh, true);
 }
 
+/// Adds the strip's part of the weight gradients from turned values.
+template <class T>
+void add_strip_sums(Walk<T>& walk) {
+  const GruPanels<T>& p = walk.panels;
+  const std::int64_t h = p.hidden;
+  for (std::int64_t g = 0; g < 3; ++g) {
+    const T* dz = walk.dz.data() + g * h * strip<T>;
+    walk.sums.add_turned(g * p.inputs * h, h, walk.x.data() + g * p.own * strip<T>, p.inputs, dz, h);
+    const T* state = g == gru_candidate ? walk.reset.data() : walk.h.data();
+    walk.sums.add_turned((3 * p.inputs + g * h) * h, h, state, h, dz, h);
+  }
+}
+
+/// Leaves the strip's dz and r h as rows for the tile's part of the weight gradients.
+template <class T>
+void leave_rows(Walk<T>& walk, std::int64_t rows, std::int64_t s) {
+  const std::int64_t h = walk.panels.hidden;
+  store_turned(static_cast<const T*>(walk.dz.data()), walk.dz_rows.data() + s * strip<T> * 3 * h, 3 * h, 3 * h, rows);
+  store_turned(static_cast<const T*>(walk.reset.data()), walk.reset_rows.data() + s * strip<T> * h, h, h, rows);
+}
+
 /// One step of the strip of vertices [v, v + rows), the `s`-th of its tile.
 template <class T>
 void step_strip(Walk<T>& walk, T* dh, std::int64_t t, std::int64_t v, std::int64_t rows, std::int64_t s) {
   const GruSequenceBackward& op = walk.op;
   const GruPanels<T>& p = walk.panels;
-  const std::int64_t row = t * p.n + v, width = 3 * p.hidden;
+  const std::int64_t row = t * p.n + v;
   load_gates(walk, t, v, rows);
+  prefetch_next(walk, op.x);
   load_turned(op.dy.data<T>() + row * p.hidden, p.hidden, p.hidden, rows, walk.work.data());
   gate_gradients(walk, dh, static_cast<const T*>(walk.work.data()));
+  prefetch_next(walk, op.dy);
   const T* dz = walk.dz.data();
   walk.sums.add_lanes(dz);
-  store_turned(dz, walk.dz_rows.data() + s * strip<T> * width, width, width, rows);
-  store_turned(static_cast<const T*>(walk.reset.data()), walk.reset_rows.data() + s * strip<T> * p.hidden, p.hidden,
-               p.hidden, rows);
+  walk.turned ? add_strip_sums(walk) : leave_rows(walk, rows, s);
   if (!op.dx.defined()) return;
+  prefetch_next<true>(walk, op.dx);
   for (std::size_t g = 0; g < walk.back.to_x.size(); ++g) {
     const auto gate = static_cast<std::int64_t>(g);
     multiply_panel(walk.back.to_x[g], dz + gate * p.hidden * strip<T>, walk.dx.data() + gate * p.inputs * strip<T>,
@@ -142,7 +177,6 @@ void add_step_sums(Walk<T>& walk, std::int64_t t, std::int64_t begin, std::int64
     const T* state = g == gru_candidate ? walk.reset_rows.data() : walk.h_before(t, begin);
     walk.sums.add(behind_x + g * h * h, h, state, h, h, dz + g * h, width, h, rows);
   }
-  if (t % steps_per_flush == 0) walk.sums.flush();
 }
 
 template <class T>
@@ -152,19 +186,14 @@ void walk_tile(Walk<T>& walk, std::int64_t begin, std::int64_t end) {
   std::vector<Scratch<T>> states;
   for (std::int64_t v = begin; v < end; v += strip<T>) states.emplace_back(p.hidden * strip<T>);
   for (std::int64_t t = op.steps - 1; t >= 0; --t) {
-    if (t > 0) {
-      const std::int64_t next = (t - 1) * p.n + begin;
-      prefetch_rows(op.x, next, end - begin);
-      prefetch_rows(op.dy, next, end - begin);
-      if (op.dx.defined()) prefetch_rows<true>(op.dx, next, end - begin);
-      if (t > 1) prefetch_rows(op.y, next - p.n, end - begin);
-    }
     for (std::size_t s = 0; s < states.size(); ++s) {
       const auto at = static_cast<std::int64_t>(s);
       const std::int64_t v = begin + at * strip<T>;
+      walk.next = strip_after<T>(v, t, t - 1, begin, end);
       step_strip(walk, states[s].data(), t, v, std::min<std::int64_t>(strip<T>, end - v), at);
     }
-    add_step_sums(walk, t, begin, end - begin);
+    if (!walk.turned) add_step_sums(walk, t, begin, end - begin);
+    if (t % steps_per_flush == 0) walk.sums.flush();
   }
   for (std::size_t s = 0; op.dstart.defined() && s < states.size(); ++s) {
     const std::int64_t v = begin + static_cast<std::int64_t>(s) * strip<T>;

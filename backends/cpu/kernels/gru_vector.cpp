@@ -26,17 +26,16 @@ struct Walk {
 
 /// One step of the strip whose first row is `row`; `h` is its turned state.
 template <class T>
-void step_strip(Walk<T>& walk, T* h, std::int64_t row, std::int64_t rows, bool last) {
+void step_strip(Walk<T>& walk, T* h, std::int64_t row, std::int64_t rows, const NextStrip& next) {
   constexpr int P = most_lanes<T>;
   const GruSequence& op = walk.op;
   const std::int64_t columns = walk.panels.columns, hidden = walk.panels.hidden, size = hidden * strip<T>;
   load_turned(op.x.data<T>() + row * columns, columns, columns, rows, walk.x.data());
-  if (!last) {
-    prefetch_rows(op.x, row + op.vertices(), rows);
-    prefetch_rows<true>(op.y, row + op.vertices(), rows);
-  }
+  const std::int64_t next_row = next.step * op.vertices() + next.vertex;
+  prefetch_rows(op.x, next_row, next.rows);
   T* gates = walk.gates.data();
   activate_gates(walk.panels, static_cast<const T*>(walk.x.data()), static_cast<const T*>(h), gates, walk.reset.data());
+  prefetch_rows<true>(op.y, next_row, next.rows);
   for (std::int64_t i = 0; i < size; i += P) {
     const Register<T> z = load<T, P>(gates + size + i), fresh = load<T, P>(gates + 2 * size + i);
     store_first<T, P>(h + i, fresh + z * (load<T, P>(h + i) - fresh), P);
@@ -61,8 +60,9 @@ void walk_tile(const GruSequence& op, const GruPanels<T>& panels, std::int64_t b
   for (std::int64_t t = 0; t < op.steps; ++t) {
     for (std::size_t s = 0; s < states.size(); ++s) {
       const std::int64_t v = begin + static_cast<std::int64_t>(s) * strip<T>;
-      step_strip(walk, states[s].data(), t * panels.n + v, std::min<std::int64_t>(strip<T>, end - v),
-                 t + 1 == op.steps);
+      NextStrip next = strip_after<T>(v, t, t + 1, begin, end);
+      if (next.step == op.steps) next = {};
+      step_strip(walk, states[s].data(), t * panels.n + v, std::min<std::int64_t>(strip<T>, end - v), next);
     }
   }
   end_streams();

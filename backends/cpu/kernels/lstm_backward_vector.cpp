@@ -1,8 +1,8 @@
 // Vector LSTM backward through all steps: a tile of 4 strips of vertices walks back through time with the gradients of
 // both states turned in cache (vertex_strip.hpp). The gates are read when the forward pass kept them, else computed
 // once more in registers. What leaves a step is dx, and the gates' gradients as rows [tile, 4 h] in cache, from which
-// the weight gradients are summed with x and y as they lie in memory (strip_sums.hpp). Cost 8 h (2 h + 2 F) FLOPs a
-// cell, 8 h (h + F) and 4 h activations more without kept gates.
+// the weight gradients are summed with x and y as they lie in memory; few of them are summed from the turned values
+// (strip_sums.hpp). Cost 8 h (2 h + 2 F) FLOPs a cell, 8 h (h + F) and 4 h activations more without kept gates.
 #include "backends/cpu/kernels/lstm_panels.hpp"
 #include "backends/cpu/kernels/strip_sums.hpp"
 #include "backends/operations_recurrent.hpp"
@@ -24,8 +24,10 @@ struct Walk {
   const LstmSequenceBackward& op;
   const GatePanels<T>& panels;
   const Panel<T>&to_x, &to_h;
+  bool turned;  // whether weight gradients are summed from turned values, which few of them are
   StripSums<T> sums;
   std::int64_t n, inputs, hidden, dz_stride;
+  NextStrip next;
   Scratch<T> x, h, before, gates, dy, dz, dx, rows, zeros;
 
   Walk(const LstmSequenceBackward& operation, const GatePanels<T>& packed, const Panel<T>& back_x,
@@ -34,7 +36,8 @@ struct Walk {
         panels(packed),
         to_x(back_x),
         to_h(back_h),
-        sums((op.w_x.rows() + op.w_h.rows()) * op.w_h.columns(), op.w_h.columns(), total),
+        turned(!op.gates.defined() && op.w_x.elements() + op.w_h.elements() <= most_turned_sums),
+        sums(op.w_x.elements() + op.w_h.elements(), op.w_h.columns(), total, turned),
         n(op.vertices()),
         inputs(op.w_x.rows()),
         hidden(op.w_h.rows()),
@@ -86,6 +89,25 @@ void gate_gradients(const StripBack<T>& s, std::int64_t hidden) {
   }
 }
 
+/// Adds the strip's part of the weight gradients, or leaves its dz as rows for the tile's.
+template <class T>
+void add_weight_gradients(Walk<T>& walk, std::int64_t rows, T* dz_rows) {
+  const std::int64_t width = 4 * walk.hidden;
+  const T* dz = walk.dz.data();
+  walk.sums.add_lanes(dz);
+  if (!walk.turned) return store_turned<T>(dz, dz_rows, walk.dz_stride, width, rows);
+  walk.sums.add_turned(0, width, walk.x.data(), walk.inputs, dz, width);
+  walk.sums.add_turned(walk.inputs * width, width, walk.h.data(), walk.hidden, dz, width);
+}
+
+/// Asks for what the next strip reads of a tensor at its own step, or at the step before.
+template <bool write = false, class T>
+void prefetch_next(const Walk<T>& walk, const Tensor& tensor, bool before = false) {
+  const std::int64_t step = walk.next.step - (before ? 1 : 0);
+  if (step < 0 || !tensor.defined()) return;
+  prefetch_rows<write>(tensor, step * walk.n + walk.next.vertex, walk.next.rows);
+}
+
 /// One step of the strip of vertices [v, v + rows): leaves its dz as rows and its dh, dc for the step before.
 template <class T>
 void step_strip(Walk<T>& walk, StripState<T>& state, std::int64_t t, std::int64_t v, std::int64_t rows, T* dz_rows) {
@@ -93,39 +115,30 @@ void step_strip(Walk<T>& walk, StripState<T>& state, std::int64_t t, std::int64_
   const std::int64_t row = t * walk.n + v, hidden = walk.hidden, width = 4 * hidden, inputs = walk.inputs;
   load_turned(op.dy.data<T>() + row * hidden, hidden, hidden, rows, walk.dy.data());
   load_turned(walk.c_before(t, v), hidden, hidden, rows, walk.before.data());
+  prefetch_next(walk, op.cells, true);
   const StripBack<T> back{state.dh.data(), state.dc.data(),   walk.dz.data(),    walk.gates.data(),
                           walk.dy.data(),  state.cell.data(), walk.before.data()};
   if (op.gates.defined()) {
-    if (t > 0) prefetch_rows(op.gates, row - walk.n, rows);
+    prefetch_next(walk, op.gates);
+    prefetch_next(walk, op.dy);
     load_turned(op.gates.data<T>() + row * width, width, width, rows, walk.gates.data());
   } else {
     load_turned(op.x.data<T>() + row * inputs, inputs, inputs, rows, walk.x.data());
     load_turned(walk.h_before(t, v), hidden, hidden, rows, walk.h.data());
     sum_gates<T>(walk.panels, walk.x.data(), walk.h.data(), walk.gates.data());
+    prefetch_next(walk, op.dy);
     activate_gates(walk.gates.data(), hidden * strip<T>);
   }
+  prefetch_next(walk, op.x);
   gate_gradients(back, hidden);
+  prefetch_next(walk, op.y, true);
   std::swap(state.cell, walk.before);
-  walk.sums.add_lanes(walk.dz.data());
-  store_turned<T>(walk.dz.data(), dz_rows, walk.dz_stride, width, rows);
+  add_weight_gradients(walk, rows, dz_rows);
+  prefetch_next<true>(walk, op.dx);
   multiply_panel<T>(walk.to_h, walk.dz.data(), state.dh.data(), false);
   if (!op.dx.defined()) return;
   multiply_panel<T>(walk.to_x, walk.dz.data(), walk.dx.data(), false);
   store_turned<T>(walk.dx.data(), op.dx.data<T>() + row * inputs, inputs, inputs, rows, op.accumulate_dx);
-}
-
-/// Asks for what step t reads of the tile, two steps ahead of the walk: one is too near for memory.
-template <class T>
-void prefetch_step(const Walk<T>& walk, std::int64_t t, std::int64_t begin, std::int64_t rows) {
-  if (t < 0) return;
-  const std::int64_t row = t * walk.n + begin;
-  prefetch_rows(walk.op.x, row, rows);
-  prefetch_rows(walk.op.dy, row, rows);
-  if (walk.op.dx.defined()) prefetch_rows<true>(walk.op.dx, row, rows);
-  if (t > 0) {
-    prefetch_rows(walk.op.y, row - walk.n, rows);
-    prefetch_rows(walk.op.cells, row - walk.n, rows);
-  }
 }
 
 template <class T>
@@ -142,16 +155,18 @@ void walk_tile(Walk<T>& walk, std::int64_t begin, std::int64_t end) {
     }
   }
   for (std::int64_t t = last; t >= 0; --t) {
-    prefetch_step(walk, t - 2, begin, end - begin);
     for (std::size_t s = 0; s < states.size(); ++s) {
       const std::int64_t v = begin + static_cast<std::int64_t>(s) * strip<T>;
+      walk.next = strip_after<T>(v, t, t - 1, begin, end);
       step_strip(walk, states[s], t, v, std::min<std::int64_t>(strip<T>, end - v),
                  walk.rows.data() + (v - begin) * walk.dz_stride);
     }
-    walk.sums.add(0, width, op.x.data<T>() + (t * walk.n + begin) * inputs, inputs, inputs, walk.rows.data(),
-                  walk.dz_stride, width, end - begin);
-    walk.sums.add(inputs * width, width, walk.h_before(t, begin), hidden, hidden, walk.rows.data(), walk.dz_stride,
-                  width, end - begin);
+    if (!walk.turned) {
+      walk.sums.add(0, width, op.x.data<T>() + (t * walk.n + begin) * inputs, inputs, inputs, walk.rows.data(),
+                    walk.dz_stride, width, end - begin);
+      walk.sums.add(inputs * width, width, walk.h_before(t, begin), hidden, hidden, walk.rows.data(), walk.dz_stride,
+                    width, end - begin);
+    }
     if (t % steps_per_flush == 0) walk.sums.flush();
   }
   for (std::size_t s = 0; op.dstart.defined() && s < states.size(); ++s) {

@@ -45,20 +45,19 @@ void advance(const T* gates, T* h, T* cell, std::int64_t stride) {
   }
 }
 
-/// One step of the strip whose first row is `row`.
+/// One step of the strip whose first row is `row`; `next` is what the walk comes to then.
 template <class T>
-void step_strip(Walk<T>& walk, StripState<T>& state, std::int64_t row, std::int64_t rows, bool last) {
+void step_strip(Walk<T>& walk, StripState<T>& state, std::int64_t row, std::int64_t rows, const NextStrip& next) {
   const LstmSequence& op = walk.op;
   const std::int64_t inputs = walk.inputs, hidden = walk.hidden;
   T *gates = walk.gates.data(), *h = state.h.data(), *cell = state.cell.data();
   load_turned(op.x.data<T>() + row * inputs, inputs, inputs, rows, walk.x.data());
-  if (!last) {
-    prefetch_rows(op.x, row + op.vertices(), rows);
-    prefetch_rows<true>(op.y, row + op.vertices(), rows);
-    prefetch_rows<true>(op.cells, row + op.vertices(), rows);
-  }
+  const std::int64_t next_row = next.step * op.vertices() + next.vertex;
+  prefetch_rows(op.x, next_row, next.rows);
   sum_gates<T>(walk.panels, walk.x.data(), h, gates);
+  prefetch_rows<true>(op.y, next_row, next.rows);
   activate_gates(gates, hidden * strip<T>);
+  prefetch_rows<true>(op.cells, next_row, next.rows);
   advance<T>(gates, h, cell, hidden * strip<T>);
   store_turned<T>(h, op.y.data<T>() + row * hidden, hidden, hidden, rows);
   store_turned<T>(cell, op.cells.data<T>() + row * hidden, hidden, hidden, rows);
@@ -82,7 +81,9 @@ void walk_tile(const LstmSequence& op, const GatePanels<T>& panels, std::int64_t
   for (std::int64_t t = 0; t < op.steps; ++t) {
     for (std::size_t s = 0; s < states.size(); ++s) {
       const std::int64_t v = begin + static_cast<std::int64_t>(s) * strip<T>;
-      step_strip(walk, states[s], t * n + v, std::min<std::int64_t>(strip<T>, end - v), t + 1 == op.steps);
+      NextStrip next = strip_after<T>(v, t, t + 1, begin, end);
+      if (next.step == op.steps) next = {};
+      step_strip(walk, states[s], t * n + v, std::min<std::int64_t>(strip<T>, end - v), next);
     }
   }
   end_streams();

@@ -19,12 +19,21 @@ struct TileRanges {
   std::int64_t count() const { return grain == 0 ? 0 : divide_up(vertices, grain); }
 };
 
-/// The gradients of one range: `count` values of matrices, and behind them `lanes` values of sums over lanes.
+/// Up to so many values of matrices, their sums stay in the first-level cache with one register each.
+inline constexpr std::int64_t most_turned_sums = 480;
+
+/// The gradients of one range: `count` values of matrices, and behind them `lanes` values of sums over lanes. The
+/// matrices are summed from rows (`add`), or when `turned` from values as a strip has them (`add_turned`).
 template <class T>
 class StripSums {
  public:
-  StripSums(std::int64_t count, std::int64_t lanes, double* total)
-      : recent_(count), by_lane_(lanes * most_lanes<T>), total_(total), count_(count), lanes_(lanes) {}
+  StripSums(std::int64_t count, std::int64_t lanes, double* total, bool turned = false)
+      : recent_(turned ? 0 : count),
+        by_lane_(((turned ? count : 0) + lanes) * most_lanes<T>),
+        total_(total),
+        count_(count),
+        lanes_(lanes),
+        turned_(turned ? count : 0) {}
 
   /// Matrix at `at` with rows of `stride` += a^T b over `rows` rows: a(r, i) = a[r * a_stride + i], i < `inner`;
   /// b(r, j) = b[r * b_stride + j], j < `width`.
@@ -39,31 +48,68 @@ class StripSums {
              });
   }
 
+  /// As add, of one strip: a [inner][strip], b [width][strip]. For `turned` sums.
+  void add_turned(std::int64_t at, std::int64_t stride, const T* a, std::int64_t inner, const T* b,
+                  std::int64_t width) {
+    std::int64_t row = 0;
+    for (; row + 6 <= inner; row += 6) add_turned_rows<6>(at + row * stride, stride, a + row * strip<T>, b, width);
+    for (; row + 2 <= inner; row += 2) add_turned_rows<2>(at + row * stride, stride, a + row * strip<T>, b, width);
+    for (; row < inner; ++row) add_turned_rows<1>(at + row * stride, stride, a + row * strip<T>, b, width);
+  }
+
   /// The sums over lanes += the turned values `b` [lanes][strip].
   void add_lanes(const T* b) {
     constexpr int P = most_lanes<T>;
     for (std::int64_t j = 0; j < lanes_; ++j, b += strip<T>) {
-      T* to = by_lane_.data() + j * P;
+      T* to = by_lane_.data() + (turned_ + j) * P;
       store_first<T, P>(to, load<T, P>(to) + load<T, P>(b) + load<T, P>(b + P), P);
     }
   }
 
   /// Moves what was added to the double totals. Called at least every `steps_per_flush` steps of a tile.
   void flush() {
-    for (std::int64_t i = 0; i < count_; ++i) {
+    for (std::int64_t i = 0; i < count_ - turned_; ++i) {
       total_[i] += static_cast<double>(recent_.data()[i]);
       recent_.data()[i] = T{0};
     }
-    for (std::int64_t i = 0; i < lanes_ * most_lanes<T>; ++i) {
-      total_[count_ + i / most_lanes<T>] += static_cast<double>(by_lane_.data()[i]);
-      by_lane_.data()[i] = T{0};
+    double* to = total_ + count_ - turned_;
+    for (std::int64_t i = 0; i < turned_ + lanes_; ++i) {
+      T* lanes = by_lane_.data() + i * most_lanes<T>;
+      to[i] += sum_of_lanes(lanes);
+      store_first<T, most_lanes<T>>(lanes, Register<T>{}, most_lanes<T>);
     }
   }
 
  private:
+  /// Of one register, in double; half of it is added to the other half three times.
+  static double sum_of_lanes(const T* lanes) {
+    Lanes<double, 8> sum{};
+    for (int i = 0; i < most_lanes<T>; i += 8) sum += __builtin_convertvector(load<T, 8>(lanes + i), Lanes<double, 8>);
+    sum += __builtin_shufflevector(sum, sum, 4, 5, 6, 7, 0, 1, 2, 3);
+    sum += __builtin_shufflevector(sum, sum, 2, 3, 0, 1, 6, 7, 4, 5);
+    return sum[0] + sum[1];
+  }
+
+  template <int R>
+  void add_turned_rows(std::int64_t at, std::int64_t stride, const T* a, const T* b, std::int64_t width) {
+    constexpr int P = most_lanes<T>;
+    Register<T> left[R][2];
+#pragma GCC unroll 16
+    for (int i = 0; i < 2 * R; ++i) left[i / 2][i % 2] = load<T, P>(a + i * P);
+    T* to = by_lane_.data() + at * P;
+    for (std::int64_t j = 0; j < width; ++j, to += P, b += strip<T>) {
+      const Register<T> first = load<T, P>(b), second = load<T, P>(b + P);
+#pragma GCC unroll 8
+      for (int i = 0; i < R; ++i) {
+        T* sum = to + i * stride * P;
+        store_first<T, P>(sum, load<T, P>(sum) + left[i][0] * first + left[i][1] * second, P);
+      }
+    }
+  }
+
   Scratch<T> recent_, by_lane_;
   double* total_;
-  std::int64_t count_, lanes_;
+  std::int64_t count_, lanes_, turned_;
 };
 
 inline constexpr std::int64_t steps_per_flush = 32;
@@ -87,11 +133,28 @@ inline std::int64_t spread_rows(std::int64_t width) {
   return width * static_cast<std::int64_t>(sizeof(T)) % 512 == 0 ? width + most_lanes<T> : width;
 }
 
+/// The strip that a walk comes to next: vertices [vertex, vertex + rows) at `step`. Asking for its rows while the strip
+/// before is computed is early enough, and leaves them in the first-level cache: those of later steps would be driven
+/// out again, since steps of 2^k vertices lie on the same sets.
+struct NextStrip {
+  std::int64_t step = 0, vertex = 0, rows = 0;
+};
+
+/// The strip behind the one at `vertex` of a tile [begin, end), or the tile's first at `other_step`.
+template <class T>
+NextStrip strip_after(std::int64_t vertex, std::int64_t step, std::int64_t other_step, std::int64_t begin,
+                      std::int64_t end) {
+  const bool same = vertex + strip<T> < end;
+  const std::int64_t first = same ? vertex + strip<T> : begin;
+  return {same ? step : other_step, first, std::min<std::int64_t>(strip<T>, end - first)};
+}
+
 /// Asks for the lines of `rows` rows of a tensor from `row` on, which are read, or with `write` written, soon. What
-/// would fill much of the first-level cache is brought into the second.
+/// would fill much of the first-level cache is brought into the second. A core waits for few lines at a time: calls
+/// are best spread over the work between them.
 template <bool write = false>
 inline void prefetch_rows(const Tensor& tensor, std::int64_t row, std::int64_t rows) {
-  constexpr std::uint64_t most_of_first_level = 8 << 10;
+  constexpr std::uint64_t most_of_first_level = 2 << 10;
   const std::byte* from = tensor.raw() + static_cast<std::uint64_t>(row) * tensor.row_bytes();
   const std::uint64_t bytes = static_cast<std::uint64_t>(rows) * tensor.row_bytes();
   if (bytes > most_of_first_level) {

@@ -1,35 +1,73 @@
-// Fast choice of a step's best rows: scores of a block of rows by the tiles of tile.hpp, then a comparison with the
-// worst score that is still kept; what a row is connected to and which vertex it is are only asked for rows that may
-// enter. Steps are the tasks. Cost one pass over x.
+// Fast choice of a step's best rows: scores of a strip of rows turned in registers (vertex_strip.hpp), compared all at
+// once with the worst score that is still kept; what a row is connected to and which vertex it is are only asked for
+// rows that may enter. Steps are the tasks. Cost one pass over x.
+#include <limits>
+
 #include "backends/cpu/kernels/candidates.hpp"
-#include "backends/cpu/kernels/tile.hpp"
+#include "backends/cpu/kernels/vertex_strip.hpp"
 
 namespace strobe {
 namespace {
 
 using namespace cpu;
 
-constexpr std::int64_t block = 256;
+/// Whether a lane of v is not below `bound`; NaN is not.
+template <class T>
+[[gnu::always_inline]] inline bool any_reaches(Register<T> v, T bound) {
+#ifdef STROBE_MASKED_LANES
+  if constexpr (sizeof(T) == 4) {
+    return _mm512_cmp_ps_mask(reinterpret_cast<__m512>(v), _mm512_set1_ps(bound), _CMP_NLT_UQ) != 0;
+  } else {
+    return _mm512_cmp_pd_mask(reinterpret_cast<__m512d>(v), _mm512_set1_pd(bound), _CMP_NLT_UQ) != 0;
+  }
+#else
+  for (int i = 0; i < most_lanes<T>; ++i) {
+    if (!(v[i] < bound)) return true;
+  }
+  return false;
+#endif
+}
+
+/// A value of x . direction below which no row's score, rounded, can reach the worst that is kept.
+template <class T>
+T least_product(const Best& best, double length) {
+  const double product = best.threshold() * length;
+  if (length == 0 || std::isinf(product)) return -std::numeric_limits<T>::infinity();
+  return static_cast<T>(product - 8.0 * static_cast<double>(std::numeric_limits<T>::epsilon()) * std::abs(product));
+}
+
+/// Offers the rows [first, first + rows) whose products with the direction are `products`.
+template <class T>
+void offer_rows(const PickCandidates& op, std::int64_t first, std::int64_t rows, const T* products, double length,
+                Best& best) {
+  for (std::int64_t row = first; row < first + rows; ++row) {
+    const double score = static_cast<double>(static_cast<T>(static_cast<double>(products[row - first]) / length));
+    if (score < best.threshold() || (op.only_connected && !is_connected(op.a, row))) continue;
+    best.offer({score, op.ids.data<std::int64_t>()[row] % op.vertices, row});
+  }
+}
 
 template <class T>
 void pick_step(const PickCandidates& op, std::int64_t step, double length) {
+  constexpr int P = most_lanes<T>;
   const std::int64_t* rows = op.step_rows.data<std::int64_t>();
   const std::int64_t width = op.x.columns();
+  const T* direction = op.direction.data<T>();
+  Scratch<T> turned(width * strip<T>), products(strip<T>);
   Best best(op.k);
-  T scores[block];
-  for (std::int64_t first = rows[step]; first < rows[step + 1]; first += block) {
-    const std::int64_t count = std::min(block, rows[step + 1] - first);
-    const T* x = op.x.data<T>() + first * width;
-    multiply(Factors<T>{x, width, 1, op.direction.data<T>(), 1, width}, count, 1,
-             [&](std::int64_t row, std::int64_t, int lanes, auto sum) {
-               store_first<T, sizeof(sum) / sizeof(T)>(scores + row, sum, lanes);
-             });
-    for (std::int64_t i = 0; i < count; ++i) {
-      const std::int64_t row = first + i;
-      const double score = static_cast<double>(static_cast<T>(static_cast<double>(scores[i]) / length));
-      if (score < best.threshold() || (op.only_connected && !is_connected(op.a, row))) continue;
-      best.offer({score, op.ids.data<std::int64_t>()[row] % op.vertices, row});
+  for (std::int64_t first = rows[step]; first < rows[step + 1]; first += strip<T>) {
+    const std::int64_t count = std::min<std::int64_t>(strip<T>, rows[step + 1] - first);
+    load_turned(op.x.data<T>() + first * width, width, width, count, turned.data());
+    Register<T> left{}, right{};
+    for (std::int64_t k = 0; k < width; ++k) {
+      left += direction[k] * load<T, P>(turned.data() + k * strip<T>);
+      right += direction[k] * load<T, P>(turned.data() + k * strip<T> + P);
     }
+    const T least = least_product<T>(best, length);
+    if (!any_reaches<T>(left, least) && !any_reaches<T>(right, least)) continue;
+    store_first<T, P>(products.data(), left, P);
+    store_first<T, P>(products.data() + P, right, P);
+    offer_rows(op, first, count, static_cast<const T*>(products.data()), length, best);
   }
   put_candidates<T>(op, step, best.kept());
 }

@@ -51,11 +51,15 @@ template <class T, int P, int K, int R, class Finish>
   }
 }
 
-/// One K-register column of C in tiles of 6 rows; what is left goes in tiles of 4, 2 and 1, because weight gradients
-/// have few rows and many terms, and each tile walks all of them.
+/// One K-register column of C in tiles of 6 rows, or 8 where their sums leave registers over; what is left goes in
+/// tiles of 4, 2 and 1, because weight gradients have few rows and many terms, and each tile walks all of them.
 template <class T, int P, int K, class Finish>
 void multiply_columns(const Factors<T>& f, std::int64_t rows, std::int64_t column, int last, const Finish& finish) {
   std::int64_t row = 0;
+  if constexpr (K <= 2) {
+    for (; rows - row >= 8 && rows - row != 10 && rows - row != 12; row += 8)
+      multiply_tile<T, P, K, 8>(f, row, column, last, finish);
+  }
   for (; row + 6 <= rows; row += 6) multiply_tile<T, P, K, 6>(f, row, column, last, finish);
   for (; row + 4 <= rows; row += 4) multiply_tile<T, P, K, 4>(f, row, column, last, finish);
   for (; row + 2 <= rows; row += 2) multiply_tile<T, P, K, 2>(f, row, column, last, finish);
@@ -67,8 +71,11 @@ template <class T, class Finish>
 void multiply(const Factors<T>& f, std::int64_t rows, std::int64_t width, const Finish& finish) {
   constexpr int P = most_lanes<T>;
   std::int64_t column = 0;
-  for (; column + 4 * P <= width; column += 4 * P) multiply_columns<T, P, 4>(f, rows, column, P, finish);
-  for (; column + 2 * P <= width; column += 2 * P) multiply_columns<T, P, 2>(f, rows, column, P, finish);
+  const auto lanes_left = [&](int registers) {
+    return static_cast<int>(std::min<std::int64_t>(P, width - column - registers * P));
+  };
+  for (; column + 3 * P < width; column += 4 * P) multiply_columns<T, P, 4>(f, rows, column, lanes_left(3), finish);
+  for (; column + P < width; column += 2 * P) multiply_columns<T, P, 2>(f, rows, column, lanes_left(1), finish);
   for (; column < width; column += P) {
     const std::int64_t part = std::min<std::int64_t>(P, width - column);
     with_lanes<T>(part, [&](auto lanes) {
@@ -90,6 +97,24 @@ template <class T, int P>
   } else {
     const auto wide = __builtin_convertvector(v, Lanes<double, P>);
     store_first<double, P>(to, load_first<double, P>(to, lanes) + wide, lanes);
+  }
+}
+
+/// sums[j] += the sum of column j of b [rows, width], whose rows lie `stride` apart: in the element type over these
+/// rows, four sums beside each other, and in double over calls.
+template <class T>
+void add_column_sums(const T* b, std::int64_t stride, std::int64_t width, std::int64_t rows, double* sums) {
+  constexpr int P = most_lanes<T>;
+  for (std::int64_t column = 0; column < width; column += P) {
+    const int lanes = static_cast<int>(std::min<std::int64_t>(P, width - column));
+    const T* from = b + column;
+    Lanes<T, P> part[4] = {};
+    for (std::int64_t i = 0; i < rows / 4; ++i) {
+#pragma GCC unroll 4
+      for (int r = 0; r < 4; ++r, from += stride) part[r] += load_first<T, P>(from, lanes);
+    }
+    for (std::int64_t i = 0; i < rows % 4; ++i, from += stride) part[0] += load_first<T, P>(from, lanes);
+    add_in_double<T, P>(sums + column, (part[0] + part[1]) + (part[2] + part[3]), lanes);
   }
 }
 

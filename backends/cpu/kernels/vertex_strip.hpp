@@ -60,16 +60,21 @@ template <class T, int P>
   turn_stage<T, P, 4>(v);
 }
 
-/// `columns` <= 8 values of rows i and (in float) i + 8 side by side; unless all rows are there, those from `rows` on
-/// are zero.
+/// Row i and (in float) i + 8 side by side, 8 values each, of which `columns` count: where all rows are there the
+/// others are whatever lies behind. Rows from `rows` on are zero.
 template <class T, bool all>
 [[gnu::always_inline]] inline Register<T> load_row_pair(const T* from, std::int64_t stride, int columns, int i,
                                                         int rows) {
-  const Lanes<T, 8> first = load_first<T, 8>(from + i * stride, all || i < rows ? columns : 0);
+  const auto row = [=](int number) {
+    const T* at = from + number * stride;
+    if constexpr (all) return load<T, 8>(at);
+    return load_first<T, 8>(at, number < rows ? columns : 0);
+  };
+  const Lanes<T, 8> first = row(i);
   if constexpr (most_lanes<T> == 8) {
     return first;
   } else {
-    const Lanes<T, 8> second = load_first<T, 8>(from + (i + 8) * stride, all || i + 8 < rows ? columns : 0);
+    const Lanes<T, 8> second = row(i + 8);
     return __builtin_shufflevector(first, second, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
   }
 }
