@@ -67,14 +67,6 @@ struct Walk {
   }
 };
 
-/// Asks for what the next strip reads of a tensor at its own step, or at the step before.
-template <bool write = false, class T>
-void prefetch_next(const Walk<T>& walk, const Tensor& tensor, bool before = false) {
-  const std::int64_t step = walk.next.step - (before ? 1 : 0);
-  if (step < 0 || !tensor.defined()) return;
-  prefetch_rows<write>(tensor, step * walk.panels.n + walk.next.vertex, walk.next.rows);
-}
-
 /// Turns h_{t-1}, the gates and r h of the strip.
 template <class T>
 void load_gates(Walk<T>& walk, std::int64_t t, std::int64_t v, std::int64_t rows) {
@@ -82,7 +74,7 @@ void load_gates(Walk<T>& walk, std::int64_t t, std::int64_t v, std::int64_t rows
   const GruPanels<T>& p = walk.panels;
   const std::int64_t row = t * p.n + v;
   load_turned(walk.h_before(t, v), p.hidden, p.hidden, rows, walk.h.data());
-  prefetch_next(walk, op.y, true);
+  prefetch_strip(walk.next, walk.panels.n, op.y, 1);
   if (!op.gates.defined()) {
     load_turned(op.x.data<T>() + row * p.columns, p.columns, p.columns, rows, walk.x.data());
     activate_gates(p, static_cast<const T*>(walk.x.data()), static_cast<const T*>(walk.h.data()), walk.gates.data(),
@@ -90,7 +82,7 @@ void load_gates(Walk<T>& walk, std::int64_t t, std::int64_t v, std::int64_t rows
     return;
   }
   const std::int64_t width = 3 * p.hidden;
-  prefetch_next(walk, op.gates);
+  prefetch_strip(walk.next, walk.panels.n, op.gates);
   load_turned(op.gates.data<T>() + row * width, width, width, rows, walk.gates.data());
   combine(p.hidden, static_cast<const T*>(walk.gates.data()), static_cast<const T*>(walk.h.data()), walk.reset.data(),
           [](auto r, auto state) { return r * state; });
@@ -147,15 +139,15 @@ void step_strip(Walk<T>& walk, T* dh, std::int64_t t, std::int64_t v, std::int64
   const GruPanels<T>& p = walk.panels;
   const std::int64_t row = t * p.n + v;
   load_gates(walk, t, v, rows);
-  prefetch_next(walk, op.x);
+  prefetch_strip(walk.next, walk.panels.n, op.x);
   load_turned(op.dy.data<T>() + row * p.hidden, p.hidden, p.hidden, rows, walk.work.data());
   gate_gradients(walk, dh, static_cast<const T*>(walk.work.data()));
-  prefetch_next(walk, op.dy);
+  prefetch_strip(walk.next, walk.panels.n, op.dy);
   const T* dz = walk.dz.data();
   walk.sums.add_lanes(dz);
   walk.turned ? add_strip_sums(walk) : leave_rows(walk, rows, s);
   if (!op.dx.defined()) return;
-  prefetch_next<true>(walk, op.dx);
+  prefetch_strip<true>(walk.next, walk.panels.n, op.dx);
   for (std::size_t g = 0; g < walk.back.to_x.size(); ++g) {
     const auto gate = static_cast<std::int64_t>(g);
     multiply_panel(walk.back.to_x[g], dz + gate * p.hidden * strip<T>, walk.dx.data() + gate * p.inputs * strip<T>,

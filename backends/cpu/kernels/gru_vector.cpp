@@ -31,11 +31,10 @@ void step_strip(Walk<T>& walk, T* h, std::int64_t row, std::int64_t rows, const 
   const GruSequence& op = walk.op;
   const std::int64_t columns = walk.panels.columns, hidden = walk.panels.hidden, size = hidden * strip<T>;
   load_turned(op.x.data<T>() + row * columns, columns, columns, rows, walk.x.data());
-  const std::int64_t next_row = next.step * op.vertices() + next.vertex;
-  prefetch_rows(op.x, next_row, next.rows);
+  prefetch_strip(next, op.vertices(), op.x);
   T* gates = walk.gates.data();
   activate_gates(walk.panels, static_cast<const T*>(walk.x.data()), static_cast<const T*>(h), gates, walk.reset.data());
-  prefetch_rows<true>(op.y, next_row, next.rows);
+  prefetch_strip<true>(next, op.vertices(), op.y);
   for (std::int64_t i = 0; i < size; i += P) {
     const Register<T> z = load<T, P>(gates + size + i), fresh = load<T, P>(gates + 2 * size + i);
     store_first<T, P>(h + i, fresh + z * (load<T, P>(h + i) - fresh), P);

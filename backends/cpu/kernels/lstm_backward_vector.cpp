@@ -100,14 +100,6 @@ void add_weight_gradients(Walk<T>& walk, std::int64_t rows, T* dz_rows) {
   walk.sums.add_turned(walk.inputs * width, width, walk.h.data(), walk.hidden, dz, width);
 }
 
-/// Asks for what the next strip reads of a tensor at its own step, or at the step before.
-template <bool write = false, class T>
-void prefetch_next(const Walk<T>& walk, const Tensor& tensor, bool before = false) {
-  const std::int64_t step = walk.next.step - (before ? 1 : 0);
-  if (step < 0 || !tensor.defined()) return;
-  prefetch_rows<write>(tensor, step * walk.n + walk.next.vertex, walk.next.rows);
-}
-
 /// One step of the strip of vertices [v, v + rows): leaves its dz as rows and its dh, dc for the step before.
 template <class T>
 void step_strip(Walk<T>& walk, StripState<T>& state, std::int64_t t, std::int64_t v, std::int64_t rows, T* dz_rows) {
@@ -115,26 +107,26 @@ void step_strip(Walk<T>& walk, StripState<T>& state, std::int64_t t, std::int64_
   const std::int64_t row = t * walk.n + v, hidden = walk.hidden, width = 4 * hidden, inputs = walk.inputs;
   load_turned(op.dy.data<T>() + row * hidden, hidden, hidden, rows, walk.dy.data());
   load_turned(walk.c_before(t, v), hidden, hidden, rows, walk.before.data());
-  prefetch_next(walk, op.cells, true);
+  prefetch_strip(walk.next, walk.n, op.cells, 1);
   const StripBack<T> back{state.dh.data(), state.dc.data(),   walk.dz.data(),    walk.gates.data(),
                           walk.dy.data(),  state.cell.data(), walk.before.data()};
   if (op.gates.defined()) {
-    prefetch_next(walk, op.gates);
-    prefetch_next(walk, op.dy);
+    prefetch_strip(walk.next, walk.n, op.gates);
+    prefetch_strip(walk.next, walk.n, op.dy);
     load_turned(op.gates.data<T>() + row * width, width, width, rows, walk.gates.data());
   } else {
     load_turned(op.x.data<T>() + row * inputs, inputs, inputs, rows, walk.x.data());
     load_turned(walk.h_before(t, v), hidden, hidden, rows, walk.h.data());
     sum_gates<T>(walk.panels, walk.x.data(), walk.h.data(), walk.gates.data());
-    prefetch_next(walk, op.dy);
+    prefetch_strip(walk.next, walk.n, op.dy);
     activate_gates(walk.gates.data(), hidden * strip<T>);
   }
-  prefetch_next(walk, op.x);
+  prefetch_strip(walk.next, walk.n, op.x);
   gate_gradients(back, hidden);
-  prefetch_next(walk, op.y, true);
+  prefetch_strip(walk.next, walk.n, op.y, 1);
   std::swap(state.cell, walk.before);
   add_weight_gradients(walk, rows, dz_rows);
-  prefetch_next<true>(walk, op.dx);
+  prefetch_strip<true>(walk.next, walk.n, op.dx);
   multiply_panel<T>(walk.to_h, walk.dz.data(), state.dh.data(), false);
   if (!op.dx.defined()) return;
   multiply_panel<T>(walk.to_x, walk.dz.data(), walk.dx.data(), false);

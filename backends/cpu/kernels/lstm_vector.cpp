@@ -52,12 +52,11 @@ void step_strip(Walk<T>& walk, StripState<T>& state, std::int64_t row, std::int6
   const std::int64_t inputs = walk.inputs, hidden = walk.hidden;
   T *gates = walk.gates.data(), *h = state.h.data(), *cell = state.cell.data();
   load_turned(op.x.data<T>() + row * inputs, inputs, inputs, rows, walk.x.data());
-  const std::int64_t next_row = next.step * op.vertices() + next.vertex;
-  prefetch_rows(op.x, next_row, next.rows);
+  prefetch_strip(next, op.vertices(), op.x);
   sum_gates<T>(walk.panels, walk.x.data(), h, gates);
-  prefetch_rows<true>(op.y, next_row, next.rows);
+  prefetch_strip<true>(next, op.vertices(), op.y);
   activate_gates(gates, hidden * strip<T>);
-  prefetch_rows<true>(op.cells, next_row, next.rows);
+  prefetch_strip<true>(next, op.vertices(), op.cells);
   advance<T>(gates, h, cell, hidden * strip<T>);
   store_turned<T>(h, op.y.data<T>() + row * hidden, hidden, hidden, rows);
   store_turned<T>(cell, op.cells.data<T>() + row * hidden, hidden, hidden, rows);

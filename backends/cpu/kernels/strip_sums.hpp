@@ -133,9 +133,7 @@ inline std::int64_t spread_rows(std::int64_t width) {
   return width * static_cast<std::int64_t>(sizeof(T)) % 512 == 0 ? width + most_lanes<T> : width;
 }
 
-/// The strip that a walk comes to next: vertices [vertex, vertex + rows) at `step`. Asking for its rows while the strip
-/// before is computed is early enough, and leaves them in the first-level cache: those of later steps would be driven
-/// out again, since steps of 2^k vertices lie on the same sets.
+/// The strip that a walk comes to next: vertices [vertex, vertex + rows) at `step`; no rows behind the last.
 struct NextStrip {
   std::int64_t step = 0, vertex = 0, rows = 0;
 };
@@ -162,6 +160,13 @@ inline void prefetch_rows(const Tensor& tensor, std::int64_t row, std::int64_t r
   } else {
     for (std::uint64_t i = 0; i < bytes; i += 64) __builtin_prefetch(from + i, write ? 1 : 0);
   }
+}
+
+/// Asks for what the next strip reads of a tensor [steps * vertices, F] at its own step, or `back` steps before.
+template <bool write = false>
+inline void prefetch_strip(const NextStrip& next, std::int64_t vertices, const Tensor& tensor, std::int64_t back = 0) {
+  if (next.step < back || !tensor.defined()) return;
+  prefetch_rows<write>(tensor, (next.step - back) * vertices + next.vertex, next.rows);
 }
 
 }  // namespace strobe::cpu
