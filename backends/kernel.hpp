@@ -13,6 +13,10 @@
 
 namespace strobe {
 
+namespace cuda {
+class GatheredLaunches;  // backends/cuda/gathered_launches.hpp
+}
+
 /// Who computes values. `none` keeps shapes only.
 enum class Numerics : std::uint8_t { none, cpu, cuda };
 
@@ -21,6 +25,8 @@ enum class Numerics : std::uint8_t { none, cpu, cuda };
 struct KernelContext {
   Workers* workers = nullptr;
   void* native_stream = nullptr;
+  /// Of a GPU whose launches are gathered into graphs: where they go instead of the stream. Null: to the stream.
+  cuda::GatheredLaunches* gathered = nullptr;
   /// At least `bytes` of device memory (256-byte aligned) until the next call; what it held before is lost. Outside the
   /// accounting, as a library's workspace is. Throws OutOfMemory.
   std::function<std::byte*(std::size_t bytes)> scratch;

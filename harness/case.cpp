@@ -110,7 +110,7 @@ std::string short_workload(const Json& workload) {
 const FieldTable& case_fields() {
   static const FieldTable table =
       make_fields<Case>()
-          .text("device", &Case::device, "where operations run: cpu, cuda or sim")
+          .text("device", &Case::device, "where operations run: cpu, cuda, cuda-graphs or sim")
           .text("comm", &Case::comm, "how ranks talk: local (threads), mpi, nccl; sim belongs to device sim")
           .text("cluster", &Case::cluster, "simulated cluster: a name from `strobe list clusters` or a JSON file")
           .choice("numerics", &Case::numerics, {"none", "cpu"}, "what device sim computes values with")
@@ -181,7 +181,7 @@ Case case_from_json(const Json& json, const std::string& pointer) {
   Case c;
   case_fields().apply(&c, scalars, pointer);
   for (const CaseSlot& slot : case_slots()) c.*slot.member = plugin_object(slot, json, pointer);
-  require_backend<DeviceTag>(c.device, pointer + "/device", {"cuda", "sim"});
+  require_backend<DeviceTag>(c.device, pointer + "/device", {"cuda", "cuda-graphs", "sim"});
   const DeviceTag::Value& device = DeviceRegistry::instance().find(c.device, pointer + "/device").value;
   if (device.needs_cluster()) {
     check_on_cluster(c, json, device.own_communicator, pointer);

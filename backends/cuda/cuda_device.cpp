@@ -1,3 +1,5 @@
+// With graphs, the compute stream's operations are gathered and launched when something else needs the stream: another
+// stream's event, a copy, a synchronisation. Memory released in between goes to the rank's own later launches only.
 // Invariants: all of a rank's memory is allocated, and returned, in the order of its compute stream; whatever another
 // stream does with it lies between two events of that order. A span's times lie between the anchor, an event whose wall
 // clock time is known, and the next synchronisation, so that single-precision intervals stay exact to a microsecond.
@@ -24,7 +26,7 @@ DeviceRequest as_cuda(DeviceRequest request) {
 
 }  // namespace
 
-CudaDevice::CudaDevice(const DeviceRequest& request) : Device(as_cuda(request)) {
+CudaDevice::CudaDevice(const DeviceRequest& request, bool graphs) : Device(as_cuda(request)) {
   std::string reason;
   const int count = runtime::device_count(reason);
   if (count == 0) throw Unavailable("device cuda: " + reason);
@@ -37,6 +39,11 @@ CudaDevice::CudaDevice(const DeviceRequest& request) : Device(as_cuda(request)) 
   for (runtime::EventHandle& event : staged_) event = events_.take();
   runtime::set_thread_order(request.threads);
   context_.native_stream = native(Stream::compute);
+  if (graphs) {
+    released_ = std::make_shared<ReleasedMemory>();
+    gathered_ = std::make_unique<GatheredLaunches>(native(Stream::compute));
+    context_.gathered = gathered_.get();
+  }
   context_.scratch = [this](std::size_t bytes) { return scratch(bytes); };
   set_anchor();
 }
@@ -45,8 +52,10 @@ CudaDevice::~CudaDevice() {
   try {
     runtime::select(ordinal_);
     for (const runtime::StreamHandle stream : streams_) runtime::synchronize(stream);
+    gathered_.reset();  // what was not launched never will be
+    release_kept();
     for (const Untimed& one : untimed_) {
-      events_.give(one.begin);
+      if (!one.begins_with_another_end) events_.give(one.begin);
       events_.give(one.end);
     }
     for (const runtime::EventHandle event : {anchor_, staged_[0], staged_[1]}) events_.give(event);
@@ -59,7 +68,11 @@ CudaDevice::~CudaDevice() {
 }
 
 std::byte* CudaDevice::do_allocate(std::size_t bytes) {
-  std::byte* const memory = pool_allocate(bytes, ordinal_, native(Stream::compute));
+  std::byte* memory = pool_allocate(bytes, ordinal_, native(Stream::compute), released_);
+  if (memory == nullptr && gathered_ != nullptr) {
+    launch_gathered();  // and kept memory, of other sizes, can be used for this
+    memory = pool_allocate(bytes, ordinal_, native(Stream::compute), released_);
+  }
   if (memory == nullptr) throw OutOfMemory(rank(), bytes, live_bytes(), runtime::properties(ordinal_).memory_bytes);
   return memory;
 }
@@ -80,30 +93,58 @@ std::byte* CudaDevice::scratch(std::size_t bytes) {
 }
 
 double CudaDevice::do_begin(Stream stream, std::string_view name) {
-  begin_ = events_.take();
   runtime::push_range(name);
-  runtime::record(begin_, native(stream));
+  const bool gathering = stream == Stream::compute && gathered_ != nullptr;
+  const runtime::EventHandle last = gathering ? gathered_->last_event() : nullptr;
+  begin_is_an_end_ = last != nullptr;  // operations one behind the other share the event between them
+  begin_ = begin_is_an_end_ ? last : events_.take();
+  if (begin_is_an_end_) return 0;
+  if (gathering) {
+    released_->keep(true);
+    gathered_->add_event(begin_);
+  } else {
+    runtime::record(begin_, native(stream));
+  }
   return 0;
 }
 
 double CudaDevice::do_end(Stream stream, std::string_view, const Work&, double) {
   const runtime::EventHandle end = events_.take();
-  runtime::record(end, native(stream));
+  if (stream == Stream::compute && gathered_ != nullptr) {
+    gathered_->add_event(end);
+  } else {
+    runtime::record(end, native(stream));
+  }
   runtime::pop_range();
-  untimed_.push_back({spans().size(), begin_, end});
+  untimed_.push_back({spans().size(), begin_, end, begin_is_an_end_});
   return 0;
 }
 
+void CudaDevice::launch_gathered() {
+  if (gathered_ == nullptr) return;
+  gathered_->launch();
+  release_kept();
+}
+
+void CudaDevice::release_kept() {
+  if (released_ == nullptr) return;
+  released_->keep(false);
+  for (std::byte* const memory : released_->take_all()) runtime::release(memory, native(Stream::compute));
+}
+
 void CudaDevice::copy_values(void* to, const void* from, std::size_t bytes) {
+  launch_gathered();
   runtime::copy(to, from, bytes, native(Stream::compute));
 }
 
 void CudaDevice::sum_values(ElementType type, const std::vector<const std::byte*>& addends, std::byte* sum,
                             std::int64_t elements) {
+  if (gathered_ != nullptr) released_->keep(true);
   ordered_sum(context_, type, addends, sum, elements);
 }
 
 void CudaDevice::order(Stream first, Stream then) {
+  launch_gathered();
   const runtime::EventHandle event = events_.take();
   runtime::record(event, native(first));
   runtime::wait(native(then), event);
@@ -111,7 +152,7 @@ void CudaDevice::order(Stream first, Stream then) {
 }
 
 void CudaDevice::append_transfer(runtime::EventHandle begin, runtime::EventHandle end, std::uint64_t bytes) {
-  untimed_.push_back({spans().size(), begin, end});
+  untimed_.push_back({spans().size(), begin, end, false});
   spans().append({"transfer", Phase::transfer, Stream::copy, Traffic::other, true, 0, 0, {}, 0, bytes, 0});
 }
 
@@ -169,13 +210,16 @@ void CudaDevice::do_transfer_again(std::uint64_t bytes) {
 }
 
 Event CudaDevice::do_record(Stream stream) {
+  if (stream == Stream::compute) launch_gathered();
   const runtime::EventHandle event = runtime::make_event();
   runtime::record(event, native(stream));
   return {0, std::shared_ptr<void>(event, runtime::release_event)};
 }
 
 void CudaDevice::do_wait(Stream stream, const Event& event) {
-  if (event.native != nullptr) runtime::wait(native(stream), event.native.get());
+  if (event.native == nullptr) return;
+  if (stream == Stream::compute) launch_gathered();
+  runtime::wait(native(stream), event.native.get());
 }
 
 void CudaDevice::set_anchor() {
@@ -189,19 +233,25 @@ void CudaDevice::read_times() {
     const double begin = anchor_seconds_ + runtime::seconds_between(anchor_, one.begin);
     const double end = begin + runtime::seconds_between(one.begin, one.end);
     if (one.span < spans().size()) spans().set_times(one.span, begin, end);
-    events_.give(one.begin);
-    events_.give(one.end);
+  }
+  // In reverse, so that the next epoch takes the same events in the same order and its graphs stay as they are.
+  for (auto one = untimed_.rbegin(); one != untimed_.rend(); ++one) {
+    events_.give(one->end);
+    if (!one->begins_with_another_end) events_.give(one->begin);
   }
   untimed_.clear();
 }
 
 void CudaDevice::do_synchronize() {
+  launch_gathered();
   for (const runtime::StreamHandle stream : streams_) runtime::synchronize(stream);
   read_times();
+  if (gathered_ != nullptr) gathered_->begin_anew();
   set_anchor();
 }
 
 double CudaDevice::do_now() {
+  launch_gathered();
   runtime::synchronize(native(Stream::compute));
   return wall_seconds();
 }
@@ -213,7 +263,20 @@ const Register<DeviceTag> registered{{
     "real numerics on NVIDIA GPUs, wall clock from CUDA events",
     "Strobe design: numerics cuda, clock wall",
     {},
-    {[](const DeviceRequest& request) -> std::unique_ptr<Device> { return std::make_unique<CudaDevice>(request); }},
+    {[](const DeviceRequest& request) -> std::unique_ptr<Device> {
+      return std::make_unique<CudaDevice>(request, false);
+    }},
+    {},
+}};
+
+const Register<DeviceTag> registered_with_graphs{{
+    "cuda-graphs",
+    "as cuda, with operations gathered into CUDA graphs and replayed",
+    "CUDA C++ Programming Guide, CUDA graphs",
+    {},
+    {[](const DeviceRequest& request) -> std::unique_ptr<Device> {
+      return std::make_unique<CudaDevice>(request, true);
+    }},
     {},
 }};
 

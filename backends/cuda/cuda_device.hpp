@@ -3,17 +3,20 @@
 #pragma once
 
 #include <array>
+#include <memory>
 
+#include "backends/cuda/gathered_launches.hpp"
 #include "backends/cuda/stream_pool.hpp"
 #include "backends/device.hpp"
 
 namespace strobe::cuda {
 
 /// One rank on one GPU: GPU `rank` modulo the GPUs that the process sees. Several ranks may share one.
-class CudaDevice final : public Device {
+class CudaDevice : public Device {
  public:
-  /// Throws Unavailable when no GPU is there or the program holds no code for it.
-  explicit CudaDevice(const DeviceRequest& request);
+  /// With `graphs`, launches are gathered into CUDA graphs. Throws Unavailable when no GPU is there or the program
+  /// holds no code for it.
+  CudaDevice(const DeviceRequest& request, bool graphs);
   ~CudaDevice() override;
 
   bool has_own_memory() const override { return true; }
@@ -22,6 +25,9 @@ class CudaDevice final : public Device {
   void sum_values(ElementType type, const std::vector<const std::byte*>& addends, std::byte* sum,
                   std::int64_t elements) override;
 
+  /// Of a device that gathers its launches; zeros else.
+  GraphCounts graph_counts() const { return gathered_ != nullptr ? gathered_->counts() : GraphCounts{}; }
+
   runtime::StreamHandle native(Stream stream) const { return streams_[static_cast<std::size_t>(stream)]; }
 
  private:
@@ -29,6 +35,7 @@ class CudaDevice final : public Device {
   struct Untimed {
     std::size_t span = 0;
     runtime::EventHandle begin = nullptr, end = nullptr;
+    bool begins_with_another_end = false;  // whose span gives the event back
   };
 
   std::byte* do_allocate(std::size_t bytes) override;
@@ -45,6 +52,10 @@ class CudaDevice final : public Device {
   double do_now() override;
 
   std::byte* scratch(std::size_t bytes);
+  /// Gives the compute stream what is gathered for it, before anything else uses or waits for it.
+  void launch_gathered();
+  /// Gives the pool the memory that was released in the meantime; from now on it gets it at once.
+  void release_kept();
   /// Moves bytes by way of pinned memory, half of it on its way while the other half is filled or emptied.
   void copy_staged(void* to, const void* from, std::size_t bytes, bool to_device);
   void append_transfer(runtime::EventHandle begin, runtime::EventHandle end, std::uint64_t bytes);
@@ -58,7 +69,10 @@ class CudaDevice final : public Device {
   int ordinal_ = 0;
   RankStreams streams_{};
   EventPool events_;
+  std::shared_ptr<ReleasedMemory> released_;  // with graphs only, as the next
+  std::unique_ptr<GatheredLaunches> gathered_;
   runtime::EventHandle begin_ = nullptr;  // of the operation that is being given to the device
+  bool begin_is_an_end_ = false;
   runtime::EventHandle anchor_ = nullptr;
   double anchor_seconds_ = 0;  // wall clock at the anchor event
   std::vector<Untimed> untimed_;

@@ -8,9 +8,13 @@
 #include "backends/cuda/emulated/language.hpp"
 #endif
 
+#include <array>
 #include <cstdint>
+#include <cstring>
 #include <type_traits>
+#include <utility>
 
+#include "backends/cuda/gathered_launches.hpp"
 #include "backends/cuda/runtime.hpp"
 #include "backends/kernel.hpp"
 
@@ -29,13 +33,68 @@ __device__ T* dynamic_shared() {
 #endif
 }
 
+/// The signature of kernels with these parameters: offsets as a struct of them has, and what carries out a gathered
+/// launch in the emulation.
+template <class... Parameters>
+struct SignatureOf {
+  static_assert((std::is_trivially_copyable_v<Parameters> && ...), "parameters travel as bytes");
+  static_assert(((alignof(Parameters) <= 16) && ...), "the block of parameters is aligned to 16 bytes");
+
+  static constexpr std::array<std::size_t, sizeof...(Parameters) + 1> offsets = [] {
+    std::array<std::size_t, sizeof...(Parameters) + 1> found{};
+    std::size_t end = 0, i = 0;
+    ((found[i++] = end = (end + alignof(Parameters) - 1) / alignof(Parameters) * alignof(Parameters),
+      end += sizeof(Parameters)),
+     ...);
+    found[i] = end;
+    return found;
+  }();
+
+  static void run(const runtime::GraphNode& node) {
+#if !defined(__CUDACC__)
+    run_with(node, std::index_sequence_for<Parameters...>());
+#else
+    (void)node;
+#endif
+  }
+
+  static constexpr runtime::KernelSignature value{offsets.data(), sizeof...(Parameters), offsets[sizeof...(Parameters)],
+                                                  run};
+
+ private:
+#if !defined(__CUDACC__)
+  template <std::size_t... I>
+  static void run_with(const runtime::GraphNode& node, std::index_sequence<I...>) {
+    const auto kernel = reinterpret_cast<void (*)(Parameters...)>(const_cast<void*>(node.kernel));
+    emulated::run_grid(nullptr, node.blocks, node.threads, node.shared_bytes,
+                       [&] { kernel(*reinterpret_cast<const Parameters*>(node.values + offsets[I])...); });
+  }
+#endif
+};
+
+/// Adds a launch to those that are gathered.
+template <class... Parameters>
+void gather(GatheredLaunches& gathered, void (*kernel)(Parameters...), std::int64_t blocks, int threads,
+            std::size_t shared_bytes, const std::type_identity_t<Parameters>&... values) {
+  using Signature = SignatureOf<Parameters...>;
+  std::byte* const block = gathered.parameters(Signature::value);
+  [[maybe_unused]] std::size_t i = 0;
+  (std::memcpy(block + Signature::offsets[i++], &values, sizeof(Parameters)), ...);
+  gathered.add(
+      {reinterpret_cast<const void*>(kernel), &Signature::value, blocks, threads, shared_bytes, block, nullptr});
+}
+
 /// Gives the kernel to the context's stream: `blocks` blocks of `threads` threads with `shared_bytes` of dynamic shared
-/// memory. Does nothing for no blocks. Throws Unavailable when the program was not built for this GPU, SystemError
-/// else.
+/// memory; where launches are gathered, it joins them. Does nothing for no blocks. Throws Unavailable when the program
+/// was not built for this GPU, SystemError else.
 template <class... Parameters, class... Arguments>
 void launch(const KernelContext& context, std::int64_t blocks, int threads, std::size_t shared_bytes,
             void (*kernel)(Parameters...), Arguments... arguments) {
   if (blocks <= 0) return;
+  if (context.gathered != nullptr) {
+    gather(*context.gathered, kernel, blocks, threads, shared_bytes, arguments...);
+    return;
+  }
 #if defined(__CUDACC__)
   kernel<<<static_cast<unsigned>(blocks), static_cast<unsigned>(threads), shared_bytes,
            static_cast<cudaStream_t>(context.native_stream)>>>(arguments...);
@@ -43,6 +102,12 @@ void launch(const KernelContext& context, std::int64_t blocks, int threads, std:
 #else
   emulated::run_grid(context.native_stream, blocks, threads, shared_bytes, [&] { kernel(arguments...); });
 #endif
+}
+
+/// The context's stream, for a library that gives work to it by itself: after all launches so far.
+inline runtime::StreamHandle stream_for_library(const KernelContext& context) {
+  if (context.gathered != nullptr) context.gathered->launch();
+  return context.native_stream;
 }
 
 /// The calling thread's number in the grid, and how many there are: `for (i = grid_thread(); i < n; i +=

@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 #include <nvtx3/nvToolsExt.h>
 
+#include <memory>
+
 #include "core/errors.hpp"
 
 #ifndef STROBE_CUDA_ARCHITECTURES
@@ -164,6 +166,78 @@ void copy(void* to, const void* from, std::size_t bytes, StreamHandle stream) {
 void fill_bytes(void* to, int value, std::size_t bytes, StreamHandle stream) {
   check(cudaMemsetAsync(to, value, bytes, stream_of(stream)), "filling memory");
 }
+
+namespace {
+
+/// A graph as it was built, which names the nodes of the one that runs.
+struct Graph {
+  cudaGraph_t built = nullptr;
+  cudaGraphExec_t runs = nullptr;
+  std::vector<cudaGraphNode_t> nodes;
+
+  Graph() = default;
+  Graph(const Graph&) = delete;
+  Graph& operator=(const Graph&) = delete;
+  ~Graph() {
+    if (runs != nullptr) (void)cudaGraphExecDestroy(runs);
+    if (built != nullptr) (void)cudaGraphDestroy(built);
+  }
+};
+
+/// Calls body(parameters of the launch), whose addresses hold until it returns.
+template <class Body>
+void with_launch(const GraphNode& node, const Body& body) {
+  std::vector<void*> addresses(node.signature->parameters);
+  for (std::size_t i = 0; i < addresses.size(); ++i) addresses[i] = node.values + node.signature->offsets[i];
+  cudaKernelNodeParams launch{};
+  launch.func = const_cast<void*>(node.kernel);
+  launch.gridDim = dim3(static_cast<unsigned>(node.blocks));
+  launch.blockDim = dim3(static_cast<unsigned>(node.threads));
+  launch.sharedMemBytes = static_cast<unsigned>(node.shared_bytes);
+  launch.kernelParams = addresses.data();
+  body(launch);
+}
+
+}  // namespace
+
+GraphHandle make_graph(const std::vector<GraphNode>& nodes) {
+  auto graph = std::make_unique<Graph>();
+  check(cudaGraphCreate(&graph->built, 0), "graph");
+  graph->nodes.reserve(nodes.size());
+  for (const GraphNode& node : nodes) {
+    cudaGraphNode_t made = nullptr;
+    const cudaGraphNode_t* before = graph->nodes.empty() ? nullptr : &graph->nodes.back();
+    const std::size_t count = graph->nodes.empty() ? 0 : 1;
+    if (node.kernel == nullptr) {
+      check(cudaGraphAddEventRecordNode(&made, graph->built, before, count, event_of(node.event)), "event in a graph");
+    } else {
+      with_launch(node, [&](const cudaKernelNodeParams& launch) {
+        check(cudaGraphAddKernelNode(&made, graph->built, before, count, &launch), "kernel in a graph");
+      });
+    }
+    graph->nodes.push_back(made);
+  }
+  check(cudaGraphInstantiate(&graph->runs, graph->built, 0), "graph to run");
+  return graph.release();
+}
+
+void update_graph(GraphHandle handle, std::size_t index, const GraphNode& node) {
+  const auto& graph = *static_cast<Graph*>(handle);
+  if (node.kernel == nullptr) {
+    check(cudaGraphExecEventRecordNodeSetEvent(graph.runs, graph.nodes[index], event_of(node.event)),
+          "another event in a graph");
+    return;
+  }
+  with_launch(node, [&](const cudaKernelNodeParams& launch) {
+    check(cudaGraphExecKernelNodeSetParams(graph.runs, graph.nodes[index], &launch), "other parameters in a graph");
+  });
+}
+
+void launch_graph(GraphHandle graph, StreamHandle stream) {
+  check(cudaGraphLaunch(static_cast<Graph*>(graph)->runs, stream_of(stream)), "launch of a graph");
+}
+
+void release_graph(GraphHandle graph) noexcept { delete static_cast<Graph*>(graph); }
 
 void push_range(std::string_view name) {
   // Operation names are literals, which end with a zero.

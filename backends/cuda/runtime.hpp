@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace strobe::cuda::runtime {
 
@@ -57,6 +58,36 @@ bool is_device_memory(const void* address);
 /// Asynchronous copies; which side is the device is known from the addresses.
 void copy(void* to, const void* from, std::size_t bytes, StreamHandle stream);
 void fill_bytes(void* to, int value, std::size_t bytes, StreamHandle stream);
+
+struct GraphNode;
+
+/// What the parameters of a kernel look like in memory, one for each signature.
+struct KernelSignature {
+  const std::size_t* offsets = nullptr;  // of each parameter in the block of all, which is aligned to 16 bytes
+  std::size_t parameters = 0;
+  std::size_t bytes = 0;                    // of the block
+  void (*run)(const GraphNode&) = nullptr;  // emulation only: carries a launch out
+};
+
+/// One node of a graph: a kernel's launch or, without a kernel, the recording of an event.
+struct GraphNode {
+  const void* kernel = nullptr;  // the function that a launch names
+  const KernelSignature* signature = nullptr;
+  std::int64_t blocks = 0;
+  int threads = 0;
+  std::size_t shared_bytes = 0;
+  std::byte* values = nullptr;  // of the parameters
+  EventHandle event = nullptr;
+};
+using GraphHandle = void*;
+
+/// Nodes one after another, ready to be given to a stream at once, again and again. `values` may be gone afterwards.
+GraphHandle make_graph(const std::vector<GraphNode>& nodes);
+/// Later launches take node `index` as `node` says: the same kernel with other parameters or blocks, or another event.
+void update_graph(GraphHandle graph, std::size_t index, const GraphNode& node);
+void launch_graph(GraphHandle graph, StreamHandle stream);
+/// The last launch must have ended.
+void release_graph(GraphHandle graph) noexcept;
 
 /// Throws what a launch on this thread failed with.
 void check_last(const char* what);

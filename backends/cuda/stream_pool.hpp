@@ -3,6 +3,9 @@
 #pragma once
 
 #include <array>
+#include <map>
+#include <memory>
+#include <mutex>
 #include <vector>
 
 #include "backends/cuda/runtime.hpp"
@@ -17,8 +20,28 @@ using RankStreams = std::array<runtime::StreamHandle, stream_count>;
 RankStreams borrow_streams(int ordinal);
 void return_streams(int ordinal, const RankStreams& streams);
 
-/// Device memory that remembers its stream. Null when there is none left. Thread-safe.
-std::byte* pool_allocate(std::size_t bytes, int ordinal, runtime::StreamHandle stream);
+/// Memory that was released while launches that use it had not been given to the stream yet. Until they are, only
+/// later launches of the same stream may have it. Thread-safe.
+class ReleasedMemory {
+ public:
+  /// From now on memory is kept here, or no longer.
+  void keep(bool wanted);
+  /// Takes the memory if it is to be kept.
+  bool offer(std::byte* memory, std::size_t bytes);
+  /// Kept memory of at least `bytes` and at most twice as many, with its size; null when there is none.
+  std::pair<std::byte*, std::size_t> take(std::size_t bytes);
+  std::vector<std::byte*> take_all();
+
+ private:
+  std::mutex mutex_;
+  bool keeping_ = false;
+  std::multimap<std::size_t, std::byte*> kept_;  // by size
+};
+
+/// Device memory that remembers its stream, and, unless null, where it goes when it is released. Null when there is
+/// none left. Thread-safe.
+std::byte* pool_allocate(std::size_t bytes, int ordinal, runtime::StreamHandle stream,
+                         const std::shared_ptr<ReleasedMemory>& released = nullptr);
 /// Takes it back in the order of the stream it came from. Callable until the process ends.
 void pool_release(std::byte* memory);
 

@@ -124,8 +124,10 @@ TEST_F(Refusals, ConvertNeedsAKnownExtensionAndEvents) {
 TEST_F(Refusals, DeviceThatIsNotThereLeavesNoRunDirectory) {
   if (std::filesystem::exists("/dev/nvidia0")) GTEST_SKIP() << "this machine has a GPU";
   const std::string out = path("no-gpu");
-  expect_refusal(strobe({"run", "--workload", tiny, "--device", "cuda", "--out", out}), 5, {"cuda"});
-  EXPECT_FALSE(std::filesystem::exists(out));
+  for (const std::string device : {"cuda", "cuda-graphs"}) {
+    expect_refusal(strobe({"run", "--workload", tiny, "--device", device, "--out", out}), 5, {"cuda"});
+    EXPECT_FALSE(std::filesystem::exists(out));
+  }
 }
 
 TEST_F(Refusals, FullDiskIsAMessageNotACrash) {

@@ -3,11 +3,13 @@
 #include "backends/cuda/runtime.hpp"
 
 #include <chrono>
+#include <cstddef>
 #include <cstdlib>
 #include <cstring>
 
 #include "backends/cuda/emulated/device_memory.hpp"
 #include "backends/cuda/emulated/language.hpp"
+#include "core/errors.hpp"
 
 namespace strobe::cuda::runtime {
 namespace {
@@ -57,6 +59,50 @@ void fill_bytes(void* to, int value, std::size_t bytes, StreamHandle) {
   const emulated::DeviceAccess access;
   std::memset(to, value, bytes);
 }
+
+namespace {
+
+/// Nodes with parameters of their own, as a GPU's graph has.
+struct Graph {
+  std::vector<GraphNode> nodes;
+  std::vector<std::vector<std::max_align_t>> values;
+
+  void set(std::size_t i, const GraphNode& node) {
+    nodes[i] = node;
+    if (node.kernel == nullptr) return;
+    values[i].resize(node.signature->bytes / sizeof(std::max_align_t) + 1);
+    std::memcpy(values[i].data(), node.values, node.signature->bytes);
+    nodes[i].values = reinterpret_cast<std::byte*>(values[i].data());
+  }
+};
+
+}  // namespace
+
+GraphHandle make_graph(const std::vector<GraphNode>& nodes) {
+  auto* graph =
+      new Graph{std::vector<GraphNode>(nodes.size()), std::vector<std::vector<std::max_align_t>>(nodes.size())};
+  for (std::size_t i = 0; i < nodes.size(); ++i) graph->set(i, nodes[i]);
+  return graph;
+}
+
+void update_graph(GraphHandle graph, std::size_t index, const GraphNode& node) {
+  const GraphNode& known = static_cast<Graph*>(graph)->nodes.at(index);
+  if (known.kernel != node.kernel || known.signature != node.signature) throw Error("a graph's node keeps its kernel");
+  static_cast<Graph*>(graph)->set(index, node);
+}
+
+void launch_graph(GraphHandle graph, StreamHandle stream) {
+  for (const GraphNode& node : static_cast<Graph*>(graph)->nodes) {
+    if (node.kernel != nullptr) {
+      node.signature->run(node);
+    } else {
+      record(node.event, stream);
+    }
+  }
+}
+
+void release_graph(GraphHandle graph) noexcept { delete static_cast<Graph*>(graph); }
+
 void check_last(const char*) {}
 void push_range(std::string_view) {}
 void pop_range() {}

@@ -28,7 +28,7 @@ void run_dense(const Dense& op, KernelContext& context) {
     using T = decltype(zero);
     const int rows = static_cast<int>(op.x.rows()), inner = static_cast<int>(op.x.columns()),
               width = static_cast<int>(op.w.columns());
-    runtime::gemm(context.native_stream, width, rows, inner, op.w.data<T>(), width, op.x.data<T>(), inner, T{0},
+    runtime::gemm(stream_for_library(context), width, rows, inner, op.w.data<T>(), width, op.x.data<T>(), inner, T{0},
                   op.y.data<T>(), width);
     const bool relu = op.activation == Activation::relu;
     if (!op.bias.defined() && !relu) return;

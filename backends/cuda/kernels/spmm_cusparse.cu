@@ -31,7 +31,7 @@ void product(const Compressed<T>& a, std::int64_t columns, std::int64_t nonzeros
   auto* const offsets = reinterpret_cast<std::int32_t*>(scratch);
   launch(context, blocks_for(a.rows + 1, threads), threads, 0, narrow_offsets, a.offsets, offsets, a.rows + 1);
   p.offsets = offsets;
-  runtime::multiply(context.native_stream, p, scratch + offset_bytes);
+  runtime::multiply(stream_for_library(context), p, scratch + offset_bytes);
 }
 
 bool supports_spmm(const Spmm& op) { return supports(op.a, op.a.rows, op.a.columns, op.y.columns()); }

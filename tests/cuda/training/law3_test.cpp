@@ -42,6 +42,9 @@ void expect_same_curve(const CaseResult& a, const CaseResult& b, double toleranc
   }
 }
 
+/// Launches one by one, and gathered into graphs.
+const std::vector<std::string> devices = {"cuda", "cuda-graphs"};
+
 class CudaLaw3 : public testing::TestWithParam<std::string> {};
 
 TEST_P(CudaLaw3, EveryStrategyGivesTheCurveOfTheCpu) {
@@ -53,9 +56,11 @@ TEST_P(CudaLaw3, EveryStrategyGivesTheCurveOfTheCpu) {
   for (const std::string& strategy : StrategyRegistry::instance().names()) {
     for (const int ranks : {1, 3}) {
       if (strategy == "sequential" && ranks > 1) continue;
-      const CaseResult result = run(request, "cuda", strategy, ranks);
-      if (!result.exact) continue;  // an approximation says so in its rows
-      expect_same_curve(result, judge, 1e-10, strategy + "/r" + std::to_string(ranks));
+      for (const std::string& device : devices) {
+        const CaseResult result = run(request, device, strategy, ranks);
+        if (!result.exact) break;  // an approximation says so in its rows
+        expect_same_curve(result, judge, 1e-10, device + "/" + strategy + "/r" + std::to_string(ranks));
+      }
     }
   }
 }
@@ -68,7 +73,9 @@ TEST_P(CudaLaw3, BlocksAndDifferencesToo) {
   for (const std::string transfer : {"direct", "full", "difference"}) {
     request["transfer"] = transfer;
     try {
-      expect_same_curve(run(request, "cuda", "sequential", 1), judge, 1e-10, "blocks, " + transfer);
+      for (const std::string& device : devices) {
+        expect_same_curve(run(request, device, "sequential", 1), judge, 1e-10, device + ", blocks, " + transfer);
+      }
     } catch (const InvalidRequest& refused) {
       // Models whose matrices are not moved snapshot by snapshot say so, on every device.
       EXPECT_NE(transfer, "direct") << refused.what();
@@ -95,24 +102,28 @@ INSTANTIATE_TEST_SUITE_P(All, CudaLaw3, testing::ValuesIn(ModelRegistry::instanc
 TEST(CudaRuns, SameSeedSameBits) {
   if (const std::string reason = why_no_gpu(); !reason.empty()) GTEST_SKIP() << reason;
   const Json request = small_case("tm-gcn");
-  EXPECT_EQ(run(request, "cuda", "vertex", 2).loss.per_epoch, run(request, "cuda", "vertex", 2).loss.per_epoch);
+  const std::vector<double> curve = run(request, "cuda", "vertex", 2).loss.per_epoch;
+  for (const std::string& device : devices)
+    EXPECT_EQ(run(request, device, "vertex", 2).loss.per_epoch, curve) << device;
 }
 
 TEST(CudaRuns, PhasesAddUpAndTransfersAreCounted) {
   if (const std::string reason = why_no_gpu(); !reason.empty()) GTEST_SKIP() << reason;
   Json request = small_case("tm-gcn");
   request["nb"] = 2;
-  const CaseResult result = run(request, "cuda", "snapshot", 2);
-  ASSERT_EQ(result.samples.size(), static_cast<std::size_t>(2 * epochs));
-  for (const EpochSample& sample : result.samples) {
-    double total = 0;
-    for (const double phase : sample.phase_seconds) {
-      EXPECT_GE(phase, 0.0);
-      total += phase;
+  for (const std::string& device : devices) {
+    const CaseResult result = run(request, device, "snapshot", 2);
+    ASSERT_EQ(result.samples.size(), static_cast<std::size_t>(2 * epochs));
+    for (const EpochSample& sample : result.samples) {
+      double total = 0;
+      for (const double phase : sample.phase_seconds) {
+        EXPECT_GE(phase, 0.0);
+        total += phase;
+      }
+      EXPECT_NEAR(total, sample.epoch_seconds, 1e-6);
+      EXPECT_GT(sample.peak_device_bytes, 0u);
+      EXPECT_GT(sample.transfer_bytes, 0u);
     }
-    EXPECT_NEAR(total, sample.epoch_seconds, 1e-6);
-    EXPECT_GT(sample.peak_device_bytes, 0u);
-    EXPECT_GT(sample.transfer_bytes, 0u);
   }
 }
 

@@ -1,0 +1,97 @@
+// Launches gathered into CUDA graphs: instead of one by one, kernels are given to the GPU a whole stretch at a time,
+// and a stretch that comes again, as every block of a later epoch does, is replayed. At width 6 a kernel takes less
+// time than its launch, so launches one by one would bound an epoch. Nothing is captured from a stream: the launches
+// themselves are kept and compared, so a stretch with other addresses, random keys or events replays the same graph
+// with those nodes changed, and no call is forbidden in between. Invariants: nodes run in the order in which they were
+// added; whatever else uses the stream launches first.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "backends/cuda/runtime.hpp"
+
+namespace strobe::cuda {
+
+/// Memory for parameters whose addresses stay. Used again after `clear`.
+class ParameterMemory {
+ public:
+  std::byte* take(std::size_t bytes);
+  void clear() { used_ = 0; }
+
+ private:
+  static constexpr std::size_t chunk_bytes = std::size_t{64} << 10;
+  struct alignas(16) Chunk {
+    std::byte bytes[chunk_bytes];
+  };
+  std::vector<std::unique_ptr<Chunk>> chunks_;
+  std::size_t used_ = 0;  // bytes, whole chunks included
+};
+
+/// How often what was gathered was launched and of how many nodes it was in all, how many graphs were made for it, and
+/// how many of their nodes were changed before they were launched again.
+struct GraphCounts {
+  std::uint64_t launches = 0, nodes = 0, made = 0, changed_nodes = 0;
+};
+
+/// The launches of one rank's compute stream. Used by its rank's thread only.
+class GatheredLaunches {
+ public:
+  /// Gathers up to `most_nodes` before it launches by itself.
+  explicit GatheredLaunches(runtime::StreamHandle stream, std::size_t most_nodes = 2048);
+  /// The stream must be idle. What was gathered and not launched is dropped.
+  ~GatheredLaunches();
+  GatheredLaunches(const GatheredLaunches&) = delete;
+  GatheredLaunches& operator=(const GatheredLaunches&) = delete;
+
+  bool empty() const { return nodes_.empty(); }
+  const GraphCounts& counts() const { return counts_; }
+
+  /// Zeroed room for a launch's parameters, in the order of its signature, kept until the launch.
+  std::byte* parameters(const runtime::KernelSignature& signature) {
+    return static_cast<std::byte*>(std::memset(memory_.take(signature.bytes), 0, signature.bytes));
+  }
+  void add(const runtime::GraphNode& node);
+  void add_event(runtime::EventHandle event) { add({nullptr, nullptr, 0, 0, 0, nullptr, event}); }
+  /// The event that the last node records; null when it is none, or nothing is gathered.
+  runtime::EventHandle last_event() const { return nodes_.empty() ? nullptr : nodes_.back().event; }
+
+  /// Gives the stream what was gathered. Throws as a launch does; what was gathered is dropped then.
+  void launch();
+  /// To be called when the stream is idle: an epoch's stretches are counted anew, and graphs beyond the bound released.
+  void begin_anew();
+
+ private:
+  /// A graph, and what its nodes ask for now.
+  struct Graph {
+    runtime::GraphHandle handle = nullptr;
+    std::vector<runtime::GraphNode> nodes;
+    ParameterMemory memory;
+  };
+  /// Hash of a stretch's kernels in order, and how often it came since the beginning.
+  using Place = std::pair<std::uint64_t, std::uint64_t>;
+
+  void launch_nodes();
+  void make(Graph& graph);
+  void change(Graph& graph);
+  void release(Graph& graph);
+
+  static constexpr std::size_t kept_nodes = std::size_t{1} << 20;  // of all graphs together
+
+  runtime::StreamHandle stream_;
+  std::size_t most_nodes_;
+  std::vector<runtime::GraphNode> nodes_;
+  ParameterMemory memory_;
+  std::map<Place, Graph> graphs_;
+  std::map<std::uint64_t, std::uint64_t> occurrences_;
+  std::vector<runtime::GraphHandle> replaced_;  // perhaps still running
+  std::size_t total_nodes_ = 0;
+  GraphCounts counts_;
+};
+
+}  // namespace strobe::cuda
