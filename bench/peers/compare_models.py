@@ -18,8 +18,8 @@ import strobe_bench
 
 def parse():
     options = strobe_bench.parser(__doc__, rounds=5)
-    options.add_argument("--models", default="tm-gcn,cd-gcn,evolve-gcn-o,evolve-gcn-h,t-gcn,dysat,mpnn-lstm,dcrnn")
-    options.add_argument("--shapes", default="narrow,wide")
+    options.add_argument("--models", default=",".join(strobe_bench.MODELS))
+    options.add_argument("--shapes", default=",".join(strobe_bench.SHAPES))
     return strobe_bench.parsed(options)
 
 

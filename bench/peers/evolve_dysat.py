@@ -8,13 +8,19 @@ of the embeddings), in PyTorch, in the fastest form known to us on a CPU:
 - graph attention over the stored entries: logits by gathers, softmax by exp and sums per row, aggregation as a CSR product
   per head whose values are the attention weights, gradient written by hand;
 - temporal attention as one torch.baddbmm over [N * heads, T, d] with a causal mask, softmax and torch.bmm.
+
+A Graph made for a device puts its model there; random numbers are drawn on the CPU and moved, so that a form has the
+same weights and features on every device.
 """
+
+import functools
 
 import numpy as np
 import scipy.sparse
 import torch
 
-from products import SparseProduct
+from entries import make_entries
+from products import product_of
 
 SHAPES = {"narrow": (64, 16384, 3, 6), "wide": (32, 4096, 8, 64)}  # T, N, density, width
 WINDOW, INPUTS, HEADS = 5, 2, 2
@@ -24,7 +30,7 @@ MODELS = ("evolve-gcn-o", "evolve-gcn-h", "dysat")
 class Graph:
     """Per step the union of the last w random snapshots with the diagonal, block-diagonal; and its transpose."""
 
-    def __init__(self, steps, vertices, density, threads, seed=1):
+    def __init__(self, steps, vertices, density, threads, seed=1, device=None):
         rng = np.random.default_rng(seed)
         snapshots = [rng.integers(0, vertices, size=(2, density * vertices)) for _ in range(steps)]
         blocks = []
@@ -42,9 +48,13 @@ class Graph:
         turned = numbered.T.tocsr()
         self.order = turned.data.copy()
         self.turned = scipy.sparse.csr_matrix((self.a.data[self.order], turned.indices, turned.indptr), shape=self.a.shape)
-        self.rows = torch.from_numpy(np.repeat(np.arange(self.a.shape[0]), np.diff(self.a.indptr)))
-        self.columns = torch.from_numpy(self.a.indices.astype(np.int64))
-        self.products = {id(m): SparseProduct(m, threads) for m in (self.a, self.turned)}
+        self.device, self.wanted_device = torch.device(device or "cpu"), device
+        self.products = {id(m): product_of(m, threads, device) for m in (self.a, self.turned)}
+
+    @functools.cached_property
+    def entries(self):
+        """What attention needs, which takes as much memory as the products do."""
+        return make_entries(self.a, self.turned, self.order, self.wanted_device)
 
     def product(self, matrix, x, values=None):
         """matrix x for x [rows, F]; `values` replace the matrix's own."""
@@ -71,14 +81,15 @@ class Evolve:
         torch.manual_seed(2)
         self.graph, self.with_summary = graph, with_summary
         rows = graph.steps * graph.vertices
-        self.x, self.dy = torch.rand(rows, INPUTS) - 0.3, torch.rand(rows, width) - 0.5
+        self.x, self.dy = (torch.rand(rows, INPUTS) - 0.3).to(graph.device), (torch.rand(rows, width) - 0.5).to(graph.device)
         self.ax = graph.product(graph.a, self.x) if with_summary else self.x
         gates = 3 if with_summary else 4
         self.layers = []
         for inputs, outputs in ((INPUTS, width), (width, width)):
             shapes = {"start": (inputs, outputs), "wx": (gates * inputs, inputs), "wh": (gates * inputs, inputs),
                       "bias": (gates * inputs, outputs), "score": (inputs, 1)}
-            self.layers.append({k: ((torch.rand(s) - 0.5) * 2 * (6 / sum(s)) ** 0.5).requires_grad_() for k, s in shapes.items()})
+            drawn = {k: (torch.rand(s) - 0.5) * 2 * (6 / sum(s)) ** 0.5 for k, s in shapes.items()}
+            self.layers.append({k: value.to(graph.device).requires_grad_() for k, value in drawn.items()})
 
     def evolve(self, layer, summary):
         h, f = layer["start"], layer["start"].shape[0]
@@ -100,7 +111,7 @@ class Evolve:
         p = layer["score"]
         score = (x @ (p / p.norm())).view(self.graph.steps, self.graph.vertices)
         best, at = score.topk(k, dim=1)
-        flat = (at + torch.arange(self.graph.steps).unsqueeze(1) * self.graph.vertices).view(-1)
+        flat = (at + torch.arange(self.graph.steps, device=x.device).unsqueeze(1) * self.graph.vertices).view(-1)
         rows = x.index_select(0, flat).view(self.graph.steps, k, -1) * torch.tanh(best).unsqueeze(2)
         return rows.transpose(1, 2)
 
@@ -116,24 +127,25 @@ class Evolve:
             sums = self.ax if number == 0 else spmm(self.graph, h)
             h = torch.relu(torch.bmm(sums.view(self.graph.steps, self.graph.vertices, -1), weights)).view(-1, weights.shape[2])
         h.backward(self.dy)
+        return self.gradients()
+
+    def gradients(self):
+        """Of every parameter that has one, as the last epoch left them."""
         return [value.grad for layer in self.layers for value in layer.values() if value.grad is not None]
 
 
-def graph_attention(graph, f, left, right):
+def graph_attention(graph, entries, f, left, right):
     """ELU is outside. f [rows, H, D]; left, right [H, D]."""
-    counts = torch.from_numpy(np.diff(graph.a.indptr))
-    starts = graph.a.indptr[:-1]
 
     class Attention(torch.autograd.Function):
         @staticmethod
         def forward(ctx, f, left, right):
             l, r = (f * left).sum(2), (f * right).sum(2)
-            logits = l.index_select(0, graph.rows).add_(r.index_select(0, graph.columns))
-            slope = torch.where(logits > 0, 1.0, 0.2)
+            logits = l.index_select(0, entries.rows).add_(r.index_select(0, entries.columns))
+            slope = torch.where(logits > 0, *entries.slopes)
             p = torch.exp_(logits.mul_(slope))
-            sums = torch.from_numpy(np.add.reduceat(p.numpy(), starts, axis=0))
-            p /= sums.repeat_interleave(counts, 0)
-            heads = [graph.product(graph.a, f[:, h], p[:, h].contiguous().numpy()) for h in range(f.shape[1])]
+            p /= entries.spread(entries.sums(p))
+            heads = [graph.product(graph.a, f[:, h], entries.values(p[:, h])) for h in range(f.shape[1])]
             z = torch.stack(heads, 1)
             ctx.save_for_backward(f, left, right, p, slope, z)
             return z
@@ -141,14 +153,12 @@ def graph_attention(graph, f, left, right):
         @staticmethod
         def backward(ctx, dz):
             f, left, right, p, slope, z = ctx.saved_tensors
-            dp = (dz.index_select(0, graph.rows) * f.index_select(0, graph.columns)).sum(2)
+            dp = entries.dots(dz, f)
             mean = (dz * z).sum(2)
-            dlogits = (dp - mean.repeat_interleave(counts, 0)).mul_(p).mul_(slope)
-            dl = torch.from_numpy(np.add.reduceat(dlogits.numpy(), starts, axis=0))
-            turned = dlogits[torch.from_numpy(graph.order)]
-            dr = torch.from_numpy(np.add.reduceat(turned.numpy(), graph.turned.indptr[:-1], axis=0))
-            weights = p[torch.from_numpy(graph.order)]
-            df = torch.stack([graph.product(graph.turned, dz[:, h], weights[:, h].contiguous().numpy()) for h in range(f.shape[1])], 1)
+            dlogits = (dp - entries.spread(mean)).mul_(p).mul_(slope)
+            dl, dr = entries.sums(dlogits), entries.turned_sums(dlogits)
+            weights = entries.turn(p)
+            df = torch.stack([graph.product(graph.turned, dz[:, h], entries.values(weights[:, h])) for h in range(f.shape[1])], 1)
             df += dl.unsqueeze(2) * left + dr.unsqueeze(2) * right
             return df, (dl.unsqueeze(2) * f).sum(0), (dr.unsqueeze(2) * f).sum(0)
 
@@ -158,30 +168,37 @@ def graph_attention(graph, f, left, right):
 class Dysat:
     def __init__(self, graph, width):
         torch.manual_seed(2)
-        self.graph, self.width = graph, width
+        self.graph, self.width, self.entries = graph, width, graph.entries
         rows = graph.steps * graph.vertices
-        self.x, self.dy = torch.rand(rows, INPUTS) - 0.3, torch.rand(rows, width) - 0.5
+        self.x, self.dy = (torch.rand(rows, INPUTS) - 0.3).to(graph.device), (torch.rand(rows, width) - 0.5).to(graph.device)
         shapes = {"w": (INPUTS, width), "left": (HEADS, width // HEADS), "right": (HEADS, width // HEADS), "positions": (graph.steps, 1, width),
                   "qkv": (width, 3 * width), "dense": (width, width), "bias": (width,)}
-        self.parameters = {k: (torch.rand(s) - 0.5).requires_grad_() for k, s in shapes.items()}
-        self.mask = torch.full((graph.steps, graph.steps), float("-inf")).triu(1)
+        self.parameters = {k: (torch.rand(s) - 0.5).to(graph.device).requires_grad_() for k, s in shapes.items()}
+        self.mask = torch.full((graph.steps, graph.steps), float("-inf")).triu(1).to(graph.device)
 
     def epoch(self):
         w, steps, n, depth = self.parameters, self.graph.steps, self.graph.vertices, self.width // HEADS
         for value in w.values():
             value.grad = None
         f = (self.x @ w["w"]).view(-1, HEADS, depth)
-        h = torch.nn.functional.elu(graph_attention(self.graph, f, w["left"], w["right"])).view(steps, n, self.width)
+        h = torch.nn.functional.elu(graph_attention(self.graph, self.entries, f, w["left"], w["right"])).view(steps, n, self.width)
         qkv = ((h + w["positions"]).view(-1, self.width) @ w["qkv"]).view(steps, n, 3, HEADS, depth)
         q, k, v = qkv.permute(2, 1, 3, 0, 4).reshape(3, n * HEADS, steps, depth)
         scores = torch.baddbmm(self.mask, q, k.transpose(1, 2), alpha=depth**-0.5)
         o = torch.bmm(torch.softmax(scores, 2), v).view(n, HEADS, steps, depth).permute(2, 0, 1, 3).reshape(-1, self.width)
         y = torch.relu(torch.addmm(w["bias"], o, w["dense"])) + o
         y.backward(self.dy)
-        return [value.grad for value in w.values()]
+        return self.gradients()
+
+    def gradients(self):
+        """Of every parameter, as the last epoch left them."""
+        return [value.grad for value in self.parameters.values()]
 
 
-def make(model, shape, threads):
+def make(model, shape, threads, device=None):
     steps, vertices, density, width = SHAPES[shape]
-    graph = Graph(steps, vertices, density, threads)
+    return on_graph(model, Graph(steps, vertices, density, threads, device=device), width)
+
+
+def on_graph(model, graph, width):
     return Dysat(graph, width) if model == "dysat" else Evolve(graph, width, model == "evolve-gcn-h")

@@ -16,19 +16,13 @@ import sys
 import time
 
 
-def csr_on(torch, matrix, device):
-    # 32-bit indices halve what a product reads of the matrix.
-    parts = [torch.from_numpy(a.astype("int32")).to(device) for a in (matrix.indptr, matrix.indices)]
-    return torch.sparse_csr_tensor(*parts, torch.from_numpy(matrix.data).to(device), size=matrix.shape)
-
-
 class Block:
     """One product for all steps; gradients by hand."""
 
     def __init__(self, torch, tmgcn, matrix, inputs, device):
         self.torch, self.inputs = torch, inputs
         self.steps, self.window = tmgcn.STEPS, tmgcn.WINDOW
-        self.a, self.turned = csr_on(torch, matrix, device), csr_on(torch, matrix.T.tocsr(), device)
+        self.a, self.turned = (tmgcn.products.csr_on(m, device) for m in (matrix, matrix.T.tocsr()))
         self.weights = tmgcn.window_weights().to(device)
 
     def _window_sum(self, h, reverse):
@@ -53,11 +47,11 @@ class Block:
         return i["x"].T @ dh1, dw2
 
 
-def make_steps(torch, tmgcn, blocks, inputs, device):
+def make_steps(tmgcn, blocks, inputs, device):
     """tmgcn.Idiomatic with everything on the device."""
     form = tmgcn.Idiomatic(blocks, inputs)
-    form.blocks = [csr_on(torch, b, device) for b in blocks]
-    form.turned = [csr_on(torch, b.T.tocsr(), device) for b in blocks]
+    form.blocks = [tmgcn.products.csr_on(b, device) for b in blocks]
+    form.turned = [tmgcn.products.csr_on(b.T.tocsr(), device) for b in blocks]
     form.m = form.m.to(device)
     return form
 
@@ -100,7 +94,7 @@ def main():
     blocks = tmgcn.make_graph()
     inputs = {name: value.to(arguments.device) for name, value in tmgcn.make_inputs().items()}
     block = Block(torch, tmgcn, scipy.sparse.block_diag(blocks, format="csr"), inputs, arguments.device)
-    steps = make_steps(torch, tmgcn, blocks, inputs, arguments.device)
+    steps = make_steps(tmgcn, blocks, inputs, arguments.device)
     for mine, theirs in zip(block.epoch(), steps.epoch()):
         if not torch.allclose(mine, theirs, rtol=1e-3, atol=1e-3 * float(theirs.abs().max())):
             print("the two PyTorch forms give different gradients", file=sys.stderr)

@@ -4,6 +4,8 @@ Two ways, of which the faster is taken, found by trial at the first product of e
 
 - SciPy's compiled kernel with the rows split over threads (it releases the GIL inside it);
 - PyTorch's own CSR product with 32-bit indices, where PyTorch is built with MKL (pip's packages are, Debian's is not).
+
+On another device there is PyTorch's own product alone (DeviceProduct).
 """
 
 import concurrent.futures
@@ -22,6 +24,18 @@ def _pool(threads):
     if threads not in _pools:
         _pools[threads] = concurrent.futures.ThreadPoolExecutor(threads)
     return _pools[threads]
+
+
+def csr_on(matrix, device):
+    """A SciPy CSR matrix as a CSR tensor on `device`."""
+    # 32-bit indices halve what a product reads of the matrix.
+    parts = [torch.from_numpy(a.astype(np.int32)).to(device) for a in (matrix.indptr, matrix.indices)]
+    return torch.sparse_csr_tensor(*parts, torch.from_numpy(matrix.data).to(device), size=matrix.shape)
+
+
+def product_of(matrix, threads, device=None):
+    """The product with `matrix`. Without a device: on the CPU, the faster of its two ways."""
+    return SparseProduct(matrix, threads) if device is None else DeviceProduct(matrix, device)
 
 
 def has_torch_product():
@@ -94,3 +108,47 @@ class SparseProduct:
                 times.append(time.perf_counter() - begin)
             seconds[name] = min(times)
         return min(seconds, key=seconds.get)
+
+
+class DeviceProduct:
+    """One matrix on a device, multiplied by PyTorch's CSR product."""
+
+    def __init__(self, matrix, device):
+        self.own = csr_on(matrix, device)
+
+    def multiply(self, x, values=None):
+        """`values` [nnz] (a tensor on the device, in the matrix's order) replace the matrix's own."""
+        a = self.own
+        if values is not None:
+            a = torch.sparse_csr_tensor(a.crow_indices(), a.col_indices(), values, size=a.shape)
+        return a @ x.detach().contiguous()
+
+
+class FasterOf:
+    """Several functions of tensors with the same result: a call takes the fastest, found by trial at the first use of
+    each size. One that this device or this PyTorch does not know is left out."""
+
+    def __init__(self, *ways):
+        self.ways, self.chosen = ways, {}
+
+    def __call__(self, *tensors):
+        key = tuple(tuple(t.shape) for t in tensors)
+        if key not in self.chosen:
+            # Where none works, the first is taken and says why.
+            self.chosen[key] = min(self.ways, key=lambda way: self._seconds(way, tensors))
+        return self.chosen[key](*tensors)
+
+    @staticmethod
+    def _seconds(way, tensors):
+        wait = torch.cuda.synchronize if tensors[0].is_cuda else lambda: None
+        times = []
+        for _ in range(4):
+            wait()
+            begin = time.perf_counter()
+            try:
+                way(*tensors)
+            except (RuntimeError, TypeError, AttributeError):
+                return float("inf")
+            wait()
+            times.append(time.perf_counter() - begin)
+        return min(times[1:])

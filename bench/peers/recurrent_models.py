@@ -5,13 +5,16 @@ All snapshots are one block-diagonal CSR, multiplied by the faster of two produc
 have) takes the input halves of all steps and gates in one product and loops over the steps. DCRNN takes the hops of the
 features for all steps at once and those of the state with each step's own matrix. The rest is autograd. An
 epoch is the forward pass, and the backward pass from a given gradient of the embeddings.
+
+A Product made for a device puts its model there. Random numbers are drawn on the CPU and moved, so that a form has the
+same weights and features on every device.
 """
 
 import numpy as np
 import scipy.sparse
 import torch
 
-from products import SparseProduct
+from products import product_of
 
 SHAPES = {
     "narrow": {"vertices": 16384, "steps": 64, "density": 3, "width": 6},
@@ -39,11 +42,11 @@ def make_matrix(vertices, steps, density, seed=1):
 
 
 class Product:
-    """A x as an autograd function, with the transpose stored."""
+    """A x as an autograd function, with the transpose stored; on the CPU, or on the device that is named."""
 
-    def __init__(self, matrix, threads):
-        self.matrix, self.threads = matrix, threads
-        forward, backward = SparseProduct(matrix, threads), SparseProduct(matrix.T.tocsr(), threads)
+    def __init__(self, matrix, threads, device=None):
+        self.matrix, self.threads, self.device = matrix, threads, device
+        forward, backward = (product_of(m, threads, device) for m in (matrix, matrix.T.tocsr()))
 
         class Function(torch.autograd.Function):
             @staticmethod
@@ -63,23 +66,23 @@ class Peer:
     def __init__(self, shape, product):
         torch.manual_seed(3)
         self.steps, self.vertices, self.width = shape["steps"], shape["vertices"], shape["width"]
-        self.product = product
+        self.product, self.device = product, torch.device(product.device or "cpu")
         rows = self.steps * self.vertices
-        self.x = torch.rand(rows, FEATURES) - 0.3
+        self.x = (torch.rand(rows, FEATURES) - 0.3).to(self.device)
         self.leaves, self.modules = [], []
 
     def weight(self, *size):
-        w = ((torch.rand(*size) - 0.5) * 0.4).requires_grad_()
+        w = ((torch.rand(*size) - 0.5) * 0.4).to(self.device).requires_grad_()
         self.leaves.append(w)
         return w
 
     def lstm(self, inputs, width):
-        module = torch.nn.LSTM(inputs, width)
+        module = torch.nn.LSTM(inputs, width).to(self.device)
         self.modules.append(module)
         return lambda x: module(x.view(self.steps, self.vertices, -1))[0].reshape(-1, width)
 
     def prepare(self, columns):
-        self.dy = torch.rand(self.steps * self.vertices, columns) - 0.5
+        self.dy = (torch.rand(self.steps * self.vertices, columns) - 0.5).to(self.device)
 
     def epoch(self):
         for leaf in self.leaves:
@@ -87,6 +90,10 @@ class Peer:
         for module in self.modules:
             module.zero_grad(set_to_none=True)
         self.forward().backward(self.dy)
+
+    def gradients(self):
+        """Of every parameter, as the last epoch left them."""
+        return [leaf.grad for leaf in self.leaves] + [p.grad for module in self.modules for p in module.parameters()]
 
 
 class CdGcn(Peer):
@@ -121,7 +128,7 @@ class TGcn(Peer):
         both = [self.w2[g] @ self.v[g] for g in range(3)]
         bias = torch.cat([self.b2[g * h : (g + 1) * h] @ self.v[g] for g in range(3)]) + self.b
         inputs = torch.cat([c[:, g * h : (g + 1) * h] @ both[g] for g in range(3)], 1) + bias
-        state = torch.zeros(self.vertices, h)
+        state = torch.zeros(self.vertices, h, device=self.device)
         states = []
         for step in inputs.view(self.steps, self.vertices, 3 * h).unbind(0):
             r, z = torch.sigmoid(torch.addmm(step[:, : 2 * h], state, self.u_gates)).chunk(2, 1)
@@ -159,7 +166,7 @@ class TmGcn(Peer):
         h = self.width
         self.w1, self.w2 = self.weight(FEATURES, h), self.weight(h, h)
         terms = torch.arange(1, self.steps + 1).clamp(max=WINDOW)
-        self.shares = (1.0 / terms).view(-1, 1, 1)
+        self.shares = (1.0 / terms).view(-1, 1, 1).to(self.device)
         self.prepare(h)
 
     def forward(self):
@@ -178,9 +185,9 @@ class Dcrnn(Peer):
         terms = 1 + 2 * self.HOPS
         self.of_x, self.bias = self.weight(terms * FEATURES, 3 * h), self.weight(3 * h)
         self.gates_of_h, self.new_of_h = self.weight(terms * h, 2 * h), self.weight(terms * h, h)
-        self.both = [product, Product(a.T.tocsr(), product.threads)]
+        self.both = [product, Product(a.T.tocsr(), product.threads, product.device)]
         blocks = [a[t * n : (t + 1) * n, t * n : (t + 1) * n].tocsr() for t in range(self.steps)]
-        self.walks = [[Product(m, product.threads) for m in (b, b.T.tocsr())] for b in blocks]
+        self.walks = [[Product(m, product.threads, product.device) for m in (b, b.T.tocsr())] for b in blocks]
         self.prepare(h)
 
     def diffuse(self, walks, z):
@@ -195,7 +202,7 @@ class Dcrnn(Peer):
     def forward(self):
         h = self.width
         inputs = torch.addmm(self.bias, self.diffuse(self.both, self.x), self.of_x).view(self.steps, self.vertices, -1)
-        state, states = torch.zeros(self.vertices, h), []
+        state, states = torch.zeros(self.vertices, h, device=self.device), []
         for walks, step in zip(self.walks, inputs.unbind(0)):
             r, u = torch.sigmoid(torch.addmm(step[:, : 2 * h], self.diffuse(walks, state), self.gates_of_h)).chunk(2, 1)
             fresh = torch.tanh(torch.addmm(step[:, 2 * h :], self.diffuse(walks, r * state), self.new_of_h))

@@ -1,4 +1,6 @@
 // The scripts for GPUs where there is none: what they say, and what they leave alone.
+#include <utility>
+
 #include "program.hpp"
 
 namespace strobe::cli_test {
@@ -39,10 +41,35 @@ TEST_F(GpuScripts, ReportSaysForEveryStepWhatCouldNotBeDone) {
     EXPECT_EQ(folder.path().filename().string().rfind("nvidia-imaginary-", 0), 0u);
     table = read_text(folder.path() / "README.md");
   }
-  for (const std::string step : {"tests labelled gpu", "compute-sanitizer racecheck | not done | --quick",
-                                 "operations | not done", "epochs | not done", "PyTorch | not done"}) {
+  for (const std::string step :
+       {"tests labelled gpu", "compute-sanitizer racecheck | not done | --quick", "operations | not done",
+        "epochs | not done", "PyTorch | not done", "PyTorch, every model | not done"}) {
     EXPECT_NE(table.find("| " + step), std::string::npos) << step << " is not in\n" << table;
   }
+}
+
+TEST_F(GpuScripts, ComparisonOfModelsNamesAWrongArgument) {
+  const std::pair<std::string, std::string> wrong[] = {
+      {"--models tm-gcn,nonesuch", "no PyTorch form of model 'nonesuch'"},
+      {"--shapes tall", "no shape 'tall'"},
+      {"--device tpu", "no device 'tpu'"},
+      {"--rounds 0", "--rounds must be at least 1"},
+      {"no-program", "no-program is not a program"},
+      {"--vertices 64 /bin/true", "do not go with it"},
+      {"--json no/folder/file", "no/folder/file cannot be written"},
+  };
+  for (const auto& [words, message] : wrong) {
+    const Outcome refused = script("", "../bench/peers/gpu_models.py' " + words);
+    EXPECT_EQ(refused.status, 2) << words;
+    EXPECT_NE(refused.err.find(message), std::string::npos) << refused.err;
+  }
+}
+
+TEST_F(GpuScripts, ComparisonOfModelsWithoutAGpuMeasuresNothing) {
+  const Outcome absent = script("CUDA_VISIBLE_DEVICES=", "../bench/peers/gpu_models.py' --json here.json");
+  EXPECT_EQ(absent.status, 5) << absent.err;
+  EXPECT_NE(absent.err.find("PyTorch not measured: "), std::string::npos) << absent.err;
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "here.json"));
 }
 
 TEST_F(GpuScripts, BindingGivesEachRankItsGpu) {
