@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "harness/cli/narrate.hpp"
 #include "harness/cli/world.hpp"
@@ -146,7 +147,8 @@ int run_command_line(const std::vector<std::string>& arguments) {
 
 namespace {
 
-/// Position of the colon between a known name, or a file that is there, and parameters for it; npos where there is none.
+/// Position of the colon between a known name, or a file that is there, and parameters for it; npos where there is
+/// none.
 std::size_t parameters_at(const std::string& text, const std::vector<std::string>& known) {
   const std::size_t first = text.find(':'), last = text.rfind(':');
   if (first == std::string::npos) return first;
@@ -191,6 +193,13 @@ std::pair<std::string, std::string> split_assignment(const std::string& text, co
     throw InvalidRequest(where, fmt::format("expected key=value, found '{}'", text));
   }
   return {text.substr(0, equals), text.substr(equals + 1)};
+}
+
+std::vector<std::string> split_text(const std::string& text, char separator) {
+  std::vector<std::string> parts;
+  std::istringstream stream(text);
+  for (std::string part; std::getline(stream, part, separator);) parts.push_back(part);
+  return parts;
 }
 
 double number_from_text(const std::string& text, const std::string& where) {

@@ -63,8 +63,8 @@ struct NamedParameters {
   std::vector<std::pair<std::string, std::string>> parameters;
 };
 
-/// Reads "NAME:key=value,key=value", where NAME is a known name or a file that is there. Other text is a name as a whole
-/// (a path may contain a colon). Throws InvalidRequest(where, ...) for a part that is not key=value.
+/// Reads "NAME:key=value,key=value", where NAME is a known name or a file that is there. Other text is a name as a
+/// whole (a path may contain a colon). Throws InvalidRequest(where, ...) for a part that is not key=value.
 NamedParameters split_named_parameters(const std::string& text, const std::vector<std::string>& known,
                                        const std::string& where);
 
@@ -74,6 +74,9 @@ Json typed_parameters(const FieldTable& table, const std::vector<std::pair<std::
 
 /// "key=value" split at the first '='; throws InvalidRequest(where, ...) when there is none.
 std::pair<std::string, std::string> split_assignment(const std::string& text, const std::string& where);
+
+/// The parts of `text` between separators; none of an empty text.
+std::vector<std::string> split_text(const std::string& text, char separator);
 
 /// The number in `text`; throws InvalidRequest(where, ...) when it is not one.
 double number_from_text(const std::string& text, const std::string& where);

@@ -5,7 +5,6 @@
 #include <cctype>
 #include <cmath>
 #include <nlohmann/json.hpp>
-#include <sstream>
 #include <thread>
 
 #include "core/units.hpp"
@@ -29,13 +28,6 @@ struct PlanCommand {
   bool json = false;
 };
 
-std::vector<std::string> split(const std::string& text, char at) {
-  std::vector<std::string> parts;
-  std::istringstream stream(text);
-  for (std::string part; std::getline(stream, part, at);) parts.push_back(part);
-  return parts;
-}
-
 std::int64_t whole(const std::string& text, const std::string& option, double least, double most) {
   const double number = number_from_text(text, option);
   if (number == std::floor(number) && number >= least && number <= most) return static_cast<std::int64_t>(number);
@@ -48,7 +40,7 @@ std::vector<std::string> names_of(const std::vector<std::string>& typed) {
   std::vector<std::string> names;
   for (const std::string& text : typed) {
     const bool alone = text.find(':') != std::string::npos;
-    for (const std::string& name : alone ? std::vector<std::string>{text} : split(text, ',')) {
+    for (const std::string& name : alone ? std::vector<std::string>{text} : split_text(text, ',')) {
       if (name == "all") return {};
       names.push_back(name);
     }
@@ -66,12 +58,12 @@ PlanSpace space_of(const PlanCommand& command) {
     space.strategies.push_back({named.name, std::move(named.parameters)});
   }
   space.clusters = names_of(command.clusters);
-  for (const std::string& text : split(command.nodes, ',')) {
+  for (const std::string& text : split_text(command.nodes, ',')) {
     space.nodes.push_back(static_cast<int>(whole(text, "--nodes", 1, 100000)));
   }
   for (const std::string& text : command.knobs) {
     const auto [path, values] = split_assignment(text, "--vary");
-    space.knobs.push_back({path, split(values, ','), "--vary " + path});
+    space.knobs.push_back({path, split_text(values, ','), "--vary " + path});
     if (space.knobs.back().values.empty()) throw InvalidRequest("--vary", "no value is given for " + path);
   }
   return space;

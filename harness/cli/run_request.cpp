@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <ctime>
 #include <filesystem>
@@ -22,6 +23,8 @@ void define_run_options(CommandOptions& options, RunRequest& request) {
   }
   options.fields(case_fields(), request.scalars);
   options.repeated("--set", request.sets, "key.path=value for every case, as strategy.partitioner=hash or ranks=4");
+  options.repeated("--vary", request.varied,
+                   "key.path=a,b,...: run each case once with every value, as strategy=snapshot,vertex or ranks=1,2,4");
   options.text("--filter", request.filter, "keep the cases whose id matches this expression; -EXPR drops them");
   options.text("--out", request.out, "run directory (default runs/NAME-UTCTIME)");
   options.text("--save-model", request.outputs.weights,
@@ -38,14 +41,16 @@ void define_run_options(CommandOptions& options, RunRequest& request) {
                  "go on from where the file of --checkpoint stands");
   options.toggle("--resume", request.resume, "continue the run in --out: finished cases are not run again");
   options.toggle("--dry-run", request.dry_run, "print the plan of every case and run nothing");
-  options.text("--byte-matrix", request.byte_matrix,
-               "with --dry-run: write the byte matrix of every exchange into this folder, for nccl-tests' alltoallv_perf");
+  options.text(
+      "--byte-matrix", request.byte_matrix,
+      "with --dry-run: write the byte matrix of every exchange into this folder, for nccl-tests' alltoallv_perf");
   options.toggle("--trace", request.trace, "write trace/CASE.json, to be opened in Perfetto");
   options.toggle("--json", request.json, "print the summary as JSON instead of a table");
   options.example(
       "Flags go over the suite's cases, these over its defaults.\n"
       "Examples: strobe run suites/quickstart.json --filter chess\n"
       "          strobe run --workload chess --strategy snapshot --ranks 4 --set model.window=7\n"
+      "          strobe run --workload chess --vary strategy=snapshot,vertex --vary ranks=1,2,4\n"
       "          mpirun -n 4 strobe run --workload chess --strategy vertex --ranks 4 --comm mpi");
 }
 
@@ -57,12 +62,57 @@ std::int64_t checkpoint_interval(const RunRequest& request) {
                        "expected a whole number of epochs from 1, found " + request.checkpoint_every);
 }
 
+namespace {
+
+/// The settings once for every combination of the values of --vary, those of the last one varying fastest.
+std::vector<std::vector<Setting>> varied_settings(const RunRequest& request) {
+  std::vector<std::vector<Setting>> all = {typed_settings(request.plugins, request.scalars, request.sets)};
+  for (const std::string& text : request.varied) {
+    const auto [path, values] = split_assignment(text, "--vary");
+    std::vector<std::vector<Setting>> longer;
+    for (const std::vector<Setting>& settings : all) {
+      for (const std::string& value : split_text(values, ',')) {
+        longer.push_back(settings);
+        longer.back().push_back({path, value, "--vary " + path});
+      }
+    }
+    if (longer.empty()) throw InvalidRequest("--vary", "no value is given for " + path);
+    all = std::move(longer);
+  }
+  return all;
+}
+
+/// Adds the cases that `suite` does not have yet.
+void add_cases(Suite& suite, Suite more) {
+  suite.merged += more.merged;
+  for (Case& c : more.cases) {
+    const std::string id = case_id(c);
+    if (suite.origins.emplace(id, more.origins[id]).second) {
+      suite.cases.push_back(std::move(c));
+    } else {
+      ++suite.merged;
+    }
+  }
+}
+
+}  // namespace
+
 Suite cases_of(const RunRequest& request) {
-  if (request.suite.empty() && request.plugins.count("workload") == 0) {
+  const bool has_workload = request.plugins.count("workload") != 0 ||
+                            std::any_of(request.varied.begin(), request.varied.end(),
+                                        [](const std::string& text) { return text.starts_with("workload="); });
+  if (request.suite.empty() && !has_workload) {
     throw InvalidRequest("", "run what? Give a suite file, or --workload NAME");
   }
-  const std::vector<Setting> settings = typed_settings(request.plugins, request.scalars, request.sets);
-  Suite suite = request.suite.empty() ? suite_from_settings(settings) : load_suite(request.suite, settings);
+  Suite suite;
+  for (const std::vector<Setting>& settings : varied_settings(request)) {
+    Suite one = request.suite.empty() ? suite_from_settings(settings) : load_suite(request.suite, settings);
+    if (suite.cases.empty()) {
+      suite = std::move(one);
+    } else {
+      add_cases(suite, std::move(one));
+    }
+  }
   filter_cases(suite, request.filter);
   return suite;
 }

@@ -15,6 +15,7 @@ struct RunRequest {
   std::map<std::string, std::string> plugins;  // --workload, --model, ...: by slot, as typed
   std::map<std::string, std::string> scalars;  // --ranks, --epochs, ...: by field, as typed
   std::vector<std::string> sets;               // --set key.path=value
+  std::vector<std::string> varied;             // --vary key.path=a,b,...
   std::string filter;
   std::string out;
   ModelOutputs outputs;

@@ -125,6 +125,39 @@ TEST_F(Run, FilterKeepsOrDropsCases) {
   EXPECT_EQ(rows("dropped")[0].at("strategy").at("name"), "sequential");
 }
 
+TEST_F(Run, VaryRunsEveryCombination) {
+  const std::vector<std::string> one_case = {"run", "--workload", "uniform:steps=8,vertices=60", "--epochs", "1"};
+  const auto varied = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), one_case.begin(), one_case.end());
+    return strobe(more);
+  };
+  ASSERT_EQ(varied({"--vary", "strategy=snapshot,vertex", "--vary", "ranks=1,2", "--out", "four"}).status, 0);
+  std::vector<std::string> found;
+  for (const Json& row : rows("four")) {
+    found.push_back(fmt::format("{} {}", row.at("strategy").at("name").get<std::string>(), row.at("ranks").get<int>()));
+  }
+  EXPECT_EQ(found, (std::vector<std::string>{"snapshot 1", "snapshot 2", "vertex 1", "vertex 2"}));
+  // Equal values are one case; a suite's cases are varied one by one.
+  ASSERT_EQ(varied({"--vary", "model.window=3,3", "--out", "once"}).status, 0);
+  EXPECT_EQ(rows("once").size(), 1u);
+  ASSERT_EQ(strobe({"run", two_cases(), "--vary", "seed=1,2", "--out", "suite"}).status, 0);
+  EXPECT_EQ(rows("suite").size(), 4u);
+}
+
+TEST_F(Run, VaryRefusesWhatItCannotVary) {
+  for (const auto& [typed, named] : {std::pair{"ranks", "key=value"},
+                                     {"ranks=", "no value"},
+                                     {"ranks=1,two", "ranks"},
+                                     {"rank=1,2", "ranks"},
+                                     {"epochs=1,2", "already set"}}) {
+    const Outcome outcome =
+        strobe({"run", "--workload", "uniform:steps=8,vertices=60", "--epochs", "1", "--vary", typed});
+    EXPECT_EQ(outcome.status, 2) << typed;
+    EXPECT_NE(outcome.err.find("--vary"), std::string::npos) << typed << ": " << outcome.err;
+    EXPECT_NE(outcome.err.find(named), std::string::npos) << typed << ": " << outcome.err;
+  }
+}
+
 TEST_F(Run, AFailingCaseIsARowAndTheOthersRun) {
   const std::string name =
       suite(R"({"defaults": {"workload": {"name": "uniform", "steps": 8, "vertices": 600}, "epochs": 1},

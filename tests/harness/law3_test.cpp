@@ -67,6 +67,7 @@ void judge_strategies(const Json& request, const std::string& what) {
       if (!result.exact) continue;  // an approximation says so in its rows; its own tests judge it
       expect_same_curve(result, sequential, 1e-10, what + "/" + strategy + "/r" + std::to_string(ranks));
       for (const auto& [name, series] : sequential.metrics) {
+        ASSERT_EQ(result.metrics.count(name), 1u) << strategy << " at " << ranks << " ranks lacks " << name;
         EXPECT_NEAR(result.metrics.at(name).per_epoch.back(), series.per_epoch.back(), 1e-3) << name;
       }
     }
