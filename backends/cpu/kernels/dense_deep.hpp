@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "backends/cpu/kernels/range_sums.hpp"
 #include "backends/cpu/kernels/strip_sums.hpp"
 #include "backends/cpu/kernels/support.hpp"
 #include "backends/cpu/kernels/tile.hpp"
@@ -49,113 +50,128 @@ void multiply_deep(const Factors<T>& f, std::int64_t rows, std::int64_t width, c
 }
 
 inline constexpr std::int64_t many_weights = 8192;  // more, and sums of all of them per task cost more than the product
-inline constexpr std::int64_t weight_task_rows = 48;   // rows of dw
-inline constexpr std::int64_t weight_block_rows = 64;  // of x and dz, packed: 12 and 16 KiB
-inline constexpr std::int64_t blocks_per_flush = 8;    // summed in the element type before they go to double
+inline constexpr std::int64_t weight_block_rows = 64;        // of x and dz, packed: 12 and 16 KiB
+inline constexpr std::int64_t weight_strip = 48;             // columns of x
+inline constexpr std::int64_t weight_task_values = 3 << 14;  // of dw, whose sums stay in the second-level cache
+inline constexpr std::int64_t weight_task_rows = 512;  // of x and dz, summed in the element type; at least so many
+inline constexpr std::int64_t most_weight_totals = 1 << 22;  // doubles of all tasks
 
-/// The part of dw that one task sums up: rows [first, first + count) of dw, over all rows of x and dz.
+/// How the sums of dw are cut into tasks: into `chunks` of rows of dw, and over `ranges` of rows of x. Depends on
+/// shapes only, so that the result does not depend on the number of threads.
+struct WeightTasks {
+  std::int64_t chunk, chunks, range, ranges;
+
+  WeightTasks(std::int64_t rows, std::int64_t inner, std::int64_t width) {
+    chunk = std::min(inner, std::max(weight_strip, weight_task_values / width / weight_strip * weight_strip));
+    chunks = divide_up(inner, chunk);
+    const std::int64_t most = std::clamp<std::int64_t>(most_weight_totals / ((inner + 1) * width), 1, 64);
+    range = divide_up(std::max(weight_task_rows, divide_up(rows, most)), block_rows) * block_rows;
+    ranges = divide_up(rows, range);
+  }
+};
+
+/// The part of dw that one task sums up: rows [first, first + count) of dw, over a range of rows of x and dz.
 template <class T>
 class WeightTask {
  public:
-  WeightTask(const DenseBackward& op, std::int64_t first, std::int64_t count)
+  /// `totals` [count * G] is zero at first; `bias` [G], where it is not null, takes the column sums of dz.
+  WeightTask(const DenseBackward& op, std::int64_t first, std::int64_t count, double* totals, double* bias)
       : op_(op),
         first_(first),
         count_(count),
         width_(op.w.columns()),
-        totals_(static_cast<std::size_t>(count * width_), 0.0),
-        sums_(count * width_, 0, totals_.data()) {}
+        bias_(bias),
+        sums_(count * width_, 0, totals),
+        dz_(divide_up(width_, panel) * panel * weight_block_rows) {}
 
-  void run() {
-    const std::int64_t rows = op_.dy.rows();
-    for (std::int64_t row = 0, block = 1; row < rows; row += weight_block_rows, ++block) {
-      add_block(row, std::min(weight_block_rows, rows - row),
-                std::clamp<std::int64_t>(rows - row - weight_block_rows, 0, weight_block_rows));
-      if (block % blocks_per_flush == 0) sums_.flush();
+  void run(std::int64_t begin, std::int64_t end) {
+    for (std::int64_t row = begin; row < end; row += weight_block_rows) {
+      const std::int64_t rows = std::min(weight_block_rows, end - row);
+      pack_dz(row, rows);
+      for (std::int64_t strip = 0; strip < count_; strip += weight_strip) {
+        const std::int64_t inner = std::min(weight_strip, count_ - strip);
+        pack_x(row, rows, first_ + strip, inner);
+        for (std::int64_t column = 0; column < width_; column += panel) {
+          sums_.add(strip * width_ + column, width_, x_, weight_strip, inner, dz_.data() + column * weight_block_rows,
+                    panel, std::min(panel, width_ - column), rows);
+        }
+      }
+      if ((row - begin + weight_block_rows) % weight_task_rows == 0) sums_.flush();
     }
     sums_.flush();
-    T* dw = op_.dw.data<T>() + first_ * width_;
-    for (std::size_t i = 0; i < totals_.size(); ++i) dw[i] = static_cast<T>(static_cast<double>(dw[i]) + totals_[i]);
   }
 
  private:
   static constexpr std::int64_t panel = 4 * most_lanes<T>;
 
-  /// The `next` rows behind the block are asked for while it is worked on.
-  void add_block(std::int64_t row, std::int64_t rows, std::int64_t next) {
-    pack_x(row, rows, next);
-    for (std::int64_t column = 0; column < width_; column += panel) {
-      const std::int64_t columns = std::min(panel, width_ - column);
-      pack_dz(row, rows, column, columns);
-      sums_.add(column, width_, x_, weight_task_rows, count_, dz_, panel, columns, rows);
-    }
-  }
-
-  /// The task's columns of x with rows of `weight_task_rows` values. In x itself they lie a row apart, where neither
-  /// the prefetcher nor the first-level cache holds them.
-  void pack_x(std::int64_t row, std::int64_t rows, std::int64_t next) {
+  /// Columns [first, first + count) of x with rows of `weight_strip` values: in x itself they lie a row apart, where
+  /// the first-level cache does not hold them. The same columns of the block behind are asked for.
+  void pack_x(std::int64_t row, std::int64_t rows, std::int64_t first, std::int64_t count) {
     constexpr int P = most_lanes<T>;
-    const std::int64_t inner = op_.w.rows();
-    const T* x = op_.x.data<T>() + row * inner + first_;
-    for (std::int64_t r = 0; r < rows; ++r) {
-      const T* coming = x + std::min(r + weight_block_rows, rows + next - 1) * inner;
-      for (std::int64_t c = 0; c < count_; c += P) {
-        __builtin_prefetch(coming + c);
-        const int lanes = static_cast<int>(std::min<std::int64_t>(P, count_ - c));
-        store_first<T, P>(x_ + r * weight_task_rows + c, load_first<T, P>(x + r * inner + c, lanes), lanes);
+    const std::int64_t inner = op_.w.rows(), ahead = weight_block_rows * inner;
+    const T* x = op_.x.data<T>() + row * inner + first;
+    for (std::int64_t r = 0; r < rows; ++r, x += inner) {
+      for (std::int64_t c = 0; c < count; c += P) {
+        __builtin_prefetch(x + ahead + c, 0, 2);
+        const int lanes = static_cast<int>(std::min<std::int64_t>(P, count - c));
+        store_first<T, P>(x_ + r * weight_strip + c, load_first<T, P>(x + c, lanes), P);
       }
     }
   }
 
-  /// dz of some columns with rows of `panel` values: rows of many columns, a power of two apart, share cache sets.
-  void pack_dz(std::int64_t row, std::int64_t rows, std::int64_t column, std::int64_t columns) {
+  /// dz in panels of columns: rows of many columns, a power of two apart, share cache sets.
+  void pack_dz(std::int64_t row, std::int64_t rows) {
+    for (std::int64_t column = 0; column < width_; column += panel) {
+      const std::int64_t columns = std::min(panel, width_ - column);
+      T* to = dz_.data() + column * weight_block_rows;
+      pack_panel(row, rows, column, columns, to);
+      if (bias_ != nullptr) add_column_sums(to, panel, columns, rows, bias_ + column);
+    }
+  }
+
+  void pack_panel(std::int64_t row, std::int64_t rows, std::int64_t column, std::int64_t columns, T* to) {
     constexpr int P = most_lanes<T>;
     const Lanes<T, P> zero{};
     const bool relu = op_.activation == Activation::relu;
-    for (std::int64_t r = 0; r < rows; ++r) {
+    for (std::int64_t r = 0; r < rows; ++r, to += panel) {
       const std::int64_t at = (row + r) * width_ + column;
       for (std::int64_t c = 0; c < columns; c += P) {
         const int lanes = static_cast<int>(std::min<std::int64_t>(P, columns - c));
+        __builtin_prefetch(op_.dy.data<T>() + at + weight_block_rows * width_ + c, 0, 2);
         Lanes<T, P> dz = load_first<T, P>(op_.dy.data<T>() + at + c, lanes);
         if (relu) dz = load_first<T, P>(op_.y.data<T>() + at + c, lanes) > zero ? dz : zero;
-        store_first<T, P>(dz_ + r * panel + c, dz, P);
+        store_first<T, P>(to + c, dz, P);
       }
     }
   }
 
   const DenseBackward& op_;
   std::int64_t first_, count_, width_;
-  std::vector<double> totals_;
+  double* bias_;
   StripSums<T> sums_;
-  alignas(64) T x_[weight_block_rows * weight_task_rows];
-  alignas(64) T dz_[weight_block_rows * panel];
+  Scratch<T> dz_;  // [panels][weight_block_rows][panel]
+  alignas(64) T x_[weight_block_rows * weight_strip];
 };
 
-/// dbias += the sums over all rows of dz.
-template <class T>
-void add_bias_sums(const DenseBackward& op) {
-  const std::int64_t width = op.w.columns();
-  const T *dy = op.dy.data<T>(), *y = op.activation == Activation::relu ? op.y.data<T>() : nullptr;
-  std::vector<double> sums(static_cast<std::size_t>(width), 0.0);
-  for (std::int64_t r = 0; r < op.dy.rows(); ++r) {
-    for (std::int64_t g = 0; g < width; ++g) {
-      const std::int64_t at = r * width + g;
-      sums[static_cast<std::size_t>(g)] += y == nullptr || y[at] > T{0} ? static_cast<double>(dy[at]) : 0.0;
-    }
-  }
-  T* to = op.dbias.data<T>();
-  for (std::int64_t g = 0; g < width; ++g)
-    to[g] = static_cast<T>(static_cast<double>(to[g]) + sums[static_cast<std::size_t>(g)]);
-}
-
-/// dw and dbias of a layer of many weights, each of whose rows of dw is summed by one task in the order of x's rows.
+/// dw and dbias of a layer of many weights.
 template <class T>
 void add_deep_weights(const DenseBackward& op, const KernelContext& context) {
-  const std::int64_t inner = op.w.rows(), parts = op.dw.defined() ? divide_up(inner, weight_task_rows) : 0;
-  run_tasks(context, parts + (op.dbias.defined() ? 1 : 0), [&](std::int64_t i) {
-    if (i == parts) return add_bias_sums<T>(op);
-    const std::int64_t first = i * weight_task_rows;
-    WeightTask<T>(op, first, std::min(weight_task_rows, inner - first)).run();
+  if (!op.dw.defined() && !op.dbias.defined()) return;
+  const std::int64_t rows = op.dy.rows(), inner = op.dw.defined() ? op.w.rows() : 0, width = op.w.columns();
+  const WeightTasks cut(rows, op.w.rows(), width);
+  const std::int64_t stride = (inner + 1) * width, chunks = std::max<std::int64_t>(1, divide_up(inner, cut.chunk));
+  std::vector<double> totals(static_cast<std::size_t>(cut.ranges * stride), 0.0);
+  run_tasks(context, cut.ranges * chunks, [&](std::int64_t i) {
+    const std::int64_t begin = i / chunks * cut.range, first = i % chunks * cut.chunk;
+    double* own = totals.data() + i / chunks * stride;
+    double* bias = first == 0 && op.dbias.defined() ? own + inner * width : nullptr;
+    WeightTask<T>(op, first, std::min(cut.chunk, inner - first), own + first * width, bias)
+        .run(begin, std::min(rows, begin + cut.range));
   });
+  for_ranges(context, inner * width, 1 << 12, [&](std::int64_t begin, std::int64_t end) {
+    add_range_part<T>(op.dw, totals.data(), cut.ranges, stride, begin, end);
+  });
+  add_range_sums<T>(op.dbias, totals, inner * width, stride);
 }
 
 }  // namespace strobe::cpu

@@ -27,13 +27,22 @@ void dense_rows(const Dense& op, std::int64_t begin, std::int64_t end) {
   multiply(factors, end - begin, width, finish);
 }
 
-/// w^T [G, F], readable for a register past its end.
 template <class T>
-std::vector<T> transposed(const Tensor& w) {
-  std::vector<T> result(static_cast<std::size_t>(w.elements() + most_lanes<T>), T{0});
-  for (std::int64_t f = 0; f < w.rows(); ++f) {
-    for (std::int64_t g = 0; g < w.columns(); ++g) {
-      result[static_cast<std::size_t>(g * w.rows() + f)] = w.data<T>()[f * w.columns() + g];
+inline constexpr std::int64_t turned_panel = 4 * most_lanes<T>;
+
+/// w^T [G, F] in panels of `turned_panel` of its columns, one behind the other, each with its rows close together: a
+/// panel of up to 192 rows stays in the first-level cache, where columns of a wide matrix share sets. A matrix of fewer
+/// columns is one panel. Readable for a register past its end.
+template <class T>
+Scratch<T> transposed(const Tensor& w) {
+  const std::int64_t inner = w.rows(), width = w.columns(), row = std::min(inner, turned_panel<T>);
+  Scratch<T> result(divide_up(inner, turned_panel<T>) * row * width + most_lanes<T>);
+  for (std::int64_t f = 0; f < inner; f += most_lanes<T>) {
+    T* to = result.data() + f / row * row * width + f % row;
+    const T* from = w.data<T>() + f * width;
+    const std::int64_t count = std::min<std::int64_t>(most_lanes<T>, inner - f);
+    for (std::int64_t g = 0; g < width; ++g) {
+      for (std::int64_t i = 0; i < count; ++i) to[g * row + i] = from[i * width + g];
     }
   }
   return result;
@@ -44,9 +53,10 @@ std::vector<T> transposed(const Tensor& w) {
 template <class T>
 struct BackwardRange {
   const DenseBackward& op;
-  const T* turned;  // w^T
+  const T* turned;  // w^T by transposed()
   double* sums;
-  std::vector<T> dz;  // [block_rows, G] and a register
+  std::vector<T> dz;                  // [block_rows, G] and a register
+  Scratch<T> recent = Scratch<T>(0);  // dw^T [G, F] since the last flush_turned(), where sums_turned()
 };
 
 /// Prefetches the block of rows behind [row, row + rows) of a tensor.
@@ -77,6 +87,37 @@ const T* block_dz(BackwardRange<T>& range, std::int64_t row, std::int64_t rows) 
   return dz;
 }
 
+/// Whether the rows of dw^T take fewer registers than those of dw, because dw has few columns.
+template <class T>
+bool sums_turned(const DenseBackward& op) {
+  const std::int64_t inner = op.w.rows(), width = op.w.columns(), lanes = most_lanes<T>;
+  return inner > lanes && width * divide_up(inner, lanes) < inner * divide_up(width, lanes);
+}
+
+/// range.recent += dz^T x of the block.
+template <class T>
+void add_turned_sums(BackwardRange<T>& range, const T* dz, std::int64_t row, std::int64_t rows) {
+  const std::int64_t inner = range.op.w.rows(), width = range.op.w.columns();
+  T* recent = range.recent.data();
+  multiply(Factors<T>{dz, 1, width, range.op.x.template data<T>() + row * inner, inner, rows}, width, inner,
+           [=](std::int64_t g, std::int64_t column, int lanes, auto sum) {
+             constexpr int P = static_cast<int>(sizeof(sum) / sizeof(T));
+             T* to = recent + g * inner + column;
+             store_first<T, P>(to, load_first<T, P>(to, lanes) + sum, lanes);
+           });
+}
+
+/// Moves range.recent to range.sums. Called at least every `weight_task_rows` rows.
+template <class T>
+void flush_turned(BackwardRange<T>& range) {
+  const std::int64_t inner = range.op.w.rows(), width = range.op.w.columns();
+  T* recent = range.recent.data();
+  for (std::int64_t f = 0; f < inner; ++f) {
+    for (std::int64_t g = 0; g < width; ++g) range.sums[f * width + g] += static_cast<double>(recent[g * inner + f]);
+  }
+  std::fill(recent, recent + inner * width, T{0});
+}
+
 template <class T>
 void add_block_sums(const BackwardRange<T>& range, const T* dz, std::int64_t row, std::int64_t rows) {
   const DenseBackward& op = range.op;
@@ -95,29 +136,43 @@ template <class T, bool accumulate>
 void store_block_dx(const BackwardRange<T>& range, const T* dz, std::int64_t row, std::int64_t rows) {
   const DenseBackward& op = range.op;
   const std::int64_t inner = op.w.rows(), width = op.w.columns();
-  T* dx = op.dx.data<T>() + row * inner;
-  const Factors<T> factors{dz, width, 1, range.turned, inner, width};
-  multiply(factors, rows, inner, [=](std::int64_t i, std::int64_t column, int lanes, auto sum) {
-    constexpr int P = static_cast<int>(sizeof(sum) / sizeof(T));
-    T* target = dx + i * inner + column;
-    if constexpr (accumulate) sum += load_first<T, P>(target, lanes);
-    store_first<T, P>(target, sum, lanes);
-  });
+  for (std::int64_t first = 0; first < inner; first += turned_panel<T>) {
+    T* dx = op.dx.data<T>() + row * inner + first;
+    const std::int64_t panel_row = std::min(inner, turned_panel<T>);
+    const Factors<T> factors{dz, width, 1, range.turned + first * width, panel_row, width};
+    multiply(factors, rows, std::min(turned_panel<T>, inner - first),
+             [=](std::int64_t i, std::int64_t column, int lanes, auto sum) {
+               constexpr int P = static_cast<int>(sizeof(sum) / sizeof(T));
+               T* target = dx + i * inner + column;
+               if constexpr (accumulate) sum += load_first<T, P>(target, lanes);
+               store_first<T, P>(target, sum, lanes);
+             });
+  }
+}
+
+/// The part of `rows` rows in dw and dbias, added to range.sums.
+template <class T>
+void add_sums(BackwardRange<T>& range, const T* dz, std::int64_t row, std::int64_t rows, bool turned) {
+  const DenseBackward& op = range.op;
+  if (op.x.defined() && op.x.columns() <= 64) prefetch_next(op.x, row, rows);
+  if (!turned) return add_block_sums(range, dz, row, rows);
+  add_turned_sums(range, dz, row, rows);
+  if (op.dbias.defined()) add_column_sums(dz, op.w.columns(), op.w.columns(), rows, range.sums + op.w.elements());
 }
 
 /// dx of rows [begin, end), and their part of dw and dbias added to range.sums.
 template <class T>
 void backward_range(BackwardRange<T>& range, std::int64_t begin, std::int64_t end) {
+  const DenseBackward& op = range.op;
+  const bool turned = range.sums != nullptr && op.dw.defined() && sums_turned<T>(op);
+  if (turned) range.recent = Scratch<T>(op.w.elements());
   for (std::int64_t row = begin; row < end; row += block_rows) {
     const std::int64_t rows = std::min(block_rows, end - row);
     const T* dz = block_dz(range, row, rows);
-    if (range.sums != nullptr) {
-      if (range.op.x.defined() && range.op.x.columns() <= 64) prefetch_next(range.op.x, row, rows);
-      add_block_sums(range, dz, row, rows);
-    }
-    if (!range.op.dx.defined()) continue;
-    range.op.accumulate_dx ? store_block_dx<T, true>(range, dz, row, rows)
-                           : store_block_dx<T, false>(range, dz, row, rows);
+    if (range.sums != nullptr) add_sums(range, dz, row, rows, turned);
+    if (turned && ((row - begin + block_rows) % weight_task_rows == 0 || row + rows == end)) flush_turned(range);
+    if (!op.dx.defined()) continue;
+    op.accumulate_dx ? store_block_dx<T, true>(range, dz, row, rows) : store_block_dx<T, false>(range, dz, row, rows);
   }
 }
 

@@ -45,7 +45,7 @@ template <class T, class Column>
 void backward(const GraphConvolutionBackward& op, const KernelContext& context) {
   const PairedMatrix& a = *op.a.paired_transpose;
   const std::int64_t inner = op.w.rows(), stride = op.w.elements();
-  const std::vector<T> turned = transposed<T>(op.w);
+  Scratch<T> turned = transposed<T>(op.w);
   std::vector<double> sums(static_cast<std::size_t>(a.pairs() * stride), 0.0);
   DenseBackward dense;
   dense.x = op.aggregated, dense.w = op.w, dense.y = op.y, dense.dy = op.dy, dense.dw = op.dw;

@@ -4,6 +4,7 @@
 // summed with x and y as they lie in memory; few of them are summed from the turned values (strip_sums.hpp). Cost 6 h
 // (2 h + 2 F) FLOPs a cell, 6 h (h + F) and 3 h activations more without kept gates.
 #include "backends/cpu/kernels/gru_panels.hpp"
+#include "backends/cpu/kernels/range_sums.hpp"
 #include "backends/cpu/kernels/strip_sums.hpp"
 #include "backends/operations_recurrent.hpp"
 
@@ -209,9 +210,9 @@ void run_typed(const GruSequenceBackward& op, const KernelContext& context) {
       walk_tile(walk, v, std::min(end, v + ranges.tile));
     }
   });
-  add_totals<T>(op.dw_x, totals, 0, stride);
-  add_totals<T>(op.dw_h, totals, 3 * panels.inputs * panels.hidden, stride);
-  add_totals<T>(op.dbias, totals, matrices, stride);
+  add_range_sums<T>(op.dw_x, totals, 0, stride);
+  add_range_sums<T>(op.dw_h, totals, 3 * panels.inputs * panels.hidden, stride);
+  add_range_sums<T>(op.dbias, totals, matrices, stride);
 }
 
 void run(const GruSequenceBackward& op, KernelContext& context) {

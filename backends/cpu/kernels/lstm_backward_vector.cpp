@@ -4,6 +4,7 @@
 // the weight gradients are summed with x and y as they lie in memory; few of them are summed from the turned values
 // (strip_sums.hpp). Cost 8 h (2 h + 2 F) FLOPs a cell, 8 h (h + F) and 4 h activations more without kept gates.
 #include "backends/cpu/kernels/lstm_panels.hpp"
+#include "backends/cpu/kernels/range_sums.hpp"
 #include "backends/cpu/kernels/strip_sums.hpp"
 #include "backends/operations_recurrent.hpp"
 
@@ -188,9 +189,9 @@ void run_typed(const LstmSequenceBackward& op, const KernelContext& context) {
       walk_tile(walk, v, std::min(end, v + ranges.tile));
     }
   });
-  add_totals<T>(op.dw_x, totals, 0, stride);
-  add_totals<T>(op.dw_h, totals, inputs * width, stride);
-  add_totals<T>(op.dbias, totals, (inputs + hidden) * width, stride);
+  add_range_sums<T>(op.dw_x, totals, 0, stride);
+  add_range_sums<T>(op.dw_h, totals, inputs * width, stride);
+  add_range_sums<T>(op.dbias, totals, (inputs + hidden) * width, stride);
 }
 
 void run(const LstmSequenceBackward& op, KernelContext& context) {

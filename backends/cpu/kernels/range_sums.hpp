@@ -2,6 +2,7 @@
 // on shapes only, so the result does not depend on the number of threads.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -9,18 +10,32 @@
 
 namespace strobe::cpu {
 
+/// Elements [begin, end) of target += those of `ranges` ranges of sums, whose values lie `stride` apart, in order of
+/// the ranges. Cost O(ranges * (end - begin)), many elements beside each other.
+template <class T>
+void add_range_part(const Tensor& target, const double* sums, std::int64_t ranges, std::int64_t stride,
+                    std::int64_t begin, std::int64_t end) {
+  constexpr std::int64_t at_a_time = 512;
+  double total[at_a_time];
+  for (; begin < end; begin += at_a_time) {
+    const std::int64_t count = std::min(at_a_time, end - begin);
+    T* to = target.data<T>() + begin;
+    for (std::int64_t i = 0; i < count; ++i) total[i] = static_cast<double>(to[i]);
+    for (std::int64_t p = 0; p < ranges; ++p) {
+      const double* from = sums + p * stride + begin;
+      for (std::int64_t i = 0; i < count; ++i) total[i] += from[i];
+    }
+    for (std::int64_t i = 0; i < count; ++i) to[i] = static_cast<T>(total[i]);
+  }
+}
+
 /// target[i] += sum over ranges p of sums[p * stride + first + i]; an undefined target is passed over. `sums` holds
 /// `stride` values per range. Cost O(ranges * elements of target).
 template <class T>
 void add_range_sums(const Tensor& target, const std::vector<double>& sums, std::int64_t first, std::int64_t stride) {
-  if (!target.defined()) return;
-  for (std::int64_t i = 0; i < target.elements(); ++i) {
-    double total = static_cast<double>(target.data<T>()[i]);
-    for (auto p = static_cast<std::size_t>(first + i); p < sums.size(); p += static_cast<std::size_t>(stride)) {
-      total += sums[p];
-    }
-    target.data<T>()[i] = static_cast<T>(total);
-  }
+  if (!target.defined() || stride == 0) return;
+  add_range_part<T>(target, sums.data() + first, static_cast<std::int64_t>(sums.size()) / stride, stride, 0,
+                    target.elements());
 }
 
 }  // namespace strobe::cpu

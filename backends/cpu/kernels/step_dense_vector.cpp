@@ -64,7 +64,7 @@ void backward_of(const StepDenseBackward& op, const StepRange& rows, double* sum
   step.dw = step.w;  // says that dw is wanted; backward_range adds to `sums` only
   step.activation = op.activation;
   step.accumulate_dx = op.accumulate_dx;
-  const std::vector<T> turned = transposed<T>(step.w);
+  Scratch<T> turned = transposed<T>(step.w);
   BackwardRange<T> range{step, turned.data(), sums,
                          std::vector<T>(static_cast<std::size_t>(block_rows * op.w.columns() + most_lanes<T>), T{0})};
   backward_range(range, rows.begin, rows.end);

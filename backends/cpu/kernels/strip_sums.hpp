@@ -114,18 +114,6 @@ class StripSums {
 
 inline constexpr std::int64_t steps_per_flush = 32;
 
-/// target += the ranges' totals from `first` on, in order of ranges that lie `stride` apart.
-template <class T>
-void add_totals(const Tensor& target, const std::vector<double>& totals, std::int64_t first, std::int64_t stride) {
-  for (std::int64_t i = 0; i < target.elements(); ++i) {
-    double total = static_cast<double>(target.data<T>()[i]);
-    for (auto p = static_cast<std::size_t>(first + i); p < totals.size(); p += static_cast<std::size_t>(stride)) {
-      total += totals[p];
-    }
-    target.data<T>()[i] = static_cast<T>(total);
-  }
-}
-
 /// How far rows of `width` values of a tile lie apart in scratch memory: rows a power of two apart would share few sets
 /// of the first-level cache.
 template <class T>
