@@ -12,6 +12,26 @@
 #include "harness/cli/typed_settings.hpp"
 
 namespace strobe {
+namespace {
+
+/// What a run of one case can leave behind besides its row, and start from.
+void define_output_options(CommandOptions& options, RunRequest& request) {
+  options.text("--save-model", request.outputs.weights,
+               "write the trained weights of the one case to this safetensors file");
+  options.text("--dump-embeddings", request.outputs.embeddings,
+               "write the last epoch's embeddings [steps, vertices, features] of the one case to this .npy file");
+  options.text("--dump-samples", request.outputs.samples,
+               "write the samples that the task of the one case drew, positives and negatives, to this .csv file");
+  options.text("--checkpoint", request.outputs.checkpoint,
+               "keep where training of the one case stands in this safetensors file: weights and optimiser state");
+  options.text("--checkpoint-every", request.checkpoint_every,
+               "epochs from one checkpoint to the next (default: after the last)");
+  options.toggle("--resume-training", request.outputs.resume_training,
+                 "go on from where the file of --checkpoint stands");
+}
+
+}  // namespace
+
 void define_run_options(CommandOptions& options, RunRequest& request) {
   options.positional("suite", request.suite, "suite file (JSON); without it, the flags describe one case");
   for (const CaseSlot& slot : case_slots()) {
@@ -27,18 +47,7 @@ void define_run_options(CommandOptions& options, RunRequest& request) {
                    "key.path=a,b,...: run each case once with every value, as strategy=snapshot,vertex or ranks=1,2,4");
   options.text("--filter", request.filter, "keep the cases whose id matches this expression; -EXPR drops them");
   options.text("--out", request.out, "run directory (default runs/NAME-UTCTIME)");
-  options.text("--save-model", request.outputs.weights,
-               "write the trained weights of the one case to this safetensors file");
-  options.text("--dump-embeddings", request.outputs.embeddings,
-               "write the last epoch's embeddings [steps, vertices, features] of the one case to this .npy file");
-  options.text("--dump-samples", request.outputs.samples,
-               "write the samples that the task of the one case drew, positives and negatives, to this .csv file");
-  options.text("--checkpoint", request.outputs.checkpoint,
-               "keep where training of the one case stands in this safetensors file: weights and optimiser state");
-  options.text("--checkpoint-every", request.checkpoint_every,
-               "epochs from one checkpoint to the next (default: after the last)");
-  options.toggle("--resume-training", request.outputs.resume_training,
-                 "go on from where the file of --checkpoint stands");
+  define_output_options(options, request);
   options.toggle("--resume", request.resume, "continue the run in --out: finished cases are not run again");
   options.toggle("--dry-run", request.dry_run, "print the plan of every case and run nothing");
   options.text(
