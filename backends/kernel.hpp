@@ -9,9 +9,10 @@
 
 #include "backends/operations.hpp"
 #include "core/errors.hpp"
-#include "core/parallel.hpp"
 
 namespace strobe {
+
+class Workers;  // core/parallel.hpp: threads and all they include, which a kernel of a GPU never needs
 
 namespace cuda {
 class GatheredLaunches;  // backends/cuda/gathered_launches.hpp

@@ -108,13 +108,16 @@ inline std::vector<Judged> start(const std::vector<double>& before, bool accumul
 }
 
 /// The families of all operations of backends/operations.hpp.
-inline std::vector<OperationFamily> operation_families();
+std::vector<OperationFamily> operation_families();
+
+/// The first value of `output` outside `limit`, in words; empty when all are inside.
+std::string first_difference(const Output& output, double limit);
+
+bool same_bits(const std::vector<double>& a, const std::vector<double>& b);
 
 /// Runs one case on a device made by `device` in `precision`, and says what is wrong; empty when nothing is.
 /// `threads` lists thread counts: results must be equal bit for bit between them.
-inline std::vector<std::string> check(const OperationCase& one, const std::string& device, ElementType precision,
-                                      const std::string& variant, const std::vector<int>& threads);
+std::vector<std::string> check(const OperationCase& one, const std::string& device, ElementType precision,
+                               const std::string& variant, const std::vector<int>& threads);
 
 }  // namespace strobe::conformance
-
-#include "backends/conformance/operations_inl.hpp"

@@ -6,6 +6,7 @@
 
 #include "backends/cpu/host_pool.hpp"
 #include "backends/device.hpp"
+#include "core/parallel.hpp"
 
 namespace strobe {
 namespace {

@@ -7,6 +7,7 @@
 
 #include "backends/cluster.hpp"
 #include "backends/device.hpp"
+#include "core/parallel.hpp"
 
 namespace strobe::sim {
 

@@ -76,12 +76,22 @@ def compare(arguments, model, shape, peer):
     return report(model, shape, strobe, torch_seconds, row, limits)
 
 
+def ratio_limits(a, b, row):
+    """The ratio that Strobe's FLOPs and compulsory bytes, a seconds now, would have against b seconds at the machine's
+    measured rates: one after the other, and at the same time."""
+    parts = row["of_peak"], row["of_read_bandwidth"]
+    return b / (a * sum(parts)), b / (a * max(parts))
+
+
 def report(model, shape, strobe, torch_seconds, row, limits):
     a, b = statistics.median(strobe), statistics.median(torch_seconds)
+    in_turn, at_once = ratio_limits(a, b, row)
     print(f"{model:10} {shape:6} Strobe {a * 1e3:8.1f} ms (min {min(strobe) * 1e3:.1f}), PyTorch {b * 1e3:8.1f} ms "
           f"(min {min(torch_seconds) * 1e3:.1f}), ratio {b / a:.2f}; Strobe reaches {row['of_peak']:.3f} of "
-          f"{limits['peak_fp32_GFLOPps']} GFLOP/s and {row['of_read_bandwidth']:.3f} of {limits['read_bandwidth_GBps']} GB/s")
-    return {"model": model, "shape": shape, "strobe": strobe, "pytorch": torch_seconds, "limits": limits}
+          f"{limits['peak_fp32_GFLOPps']} GFLOP/s and {row['of_read_bandwidth']:.3f} of "
+          f"{limits['read_bandwidth_GBps']} GB/s; at these limits the ratio would be {in_turn:.1f} to {at_once:.1f}")
+    return {"model": model, "shape": shape, "strobe": strobe, "pytorch": torch_seconds, "limits": limits,
+            "ratio_at_limits": [in_turn, at_once]}
 
 
 if __name__ == "__main__":

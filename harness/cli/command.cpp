@@ -32,12 +32,23 @@ std::vector<std::string> flag_names(const CLI::App& app) {
   return names;
 }
 
+/// What a command takes without an option in front, as " Without an option: strobe inspect W."; empty where there is
+/// none.
+std::string positional_hint(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options()) {
+    if (option->get_positional()) names.push_back(option->get_name());
+  }
+  if (names.empty()) return "";
+  return fmt::format(" Without an option: strobe {} {}.", app.get_name(), fmt::join(names, " "));
+}
+
 /// Arguments that no option took: unknown flags and superfluous words.
 void refuse_remaining(const CLI::App& app) {
   for (const std::string& argument : app.remaining()) {
     if (argument.size() > 1 && argument.front() == '-') {
       const std::string flag = argument.substr(0, argument.find('='));
-      throw InvalidRequest("", unknown_name_message("option", flag, flag_names(app)));
+      throw InvalidRequest("", unknown_name_message("option", flag, flag_names(app)) + positional_hint(app));
     }
   }
   if (!app.remaining().empty()) {

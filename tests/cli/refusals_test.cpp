@@ -15,6 +15,8 @@ TEST_F(Refusals, UnknownOptionNamesTheNearest) {
   expect_refusal(strobe({"run", "--wokload", "chess"}), 2, {"'--wokload'", "did you mean '--workload'?"});
   expect_refusal(strobe({"run", "--workload", tiny, "--epoch=3"}), 2, {"'--epoch'", "did you mean '--epochs'?"});
   expect_refusal(strobe({"--verbos"}), 2, {"unknown option '--verbos'"});
+  expect_refusal(strobe({"inspect", "--workload", "chess"}), 2,
+                 {"'--workload'", "Without an option: strobe inspect W."});
   expect_refusal(strobe({"env", "now"}), 2, {"does not expect 'now'"});
 }
 

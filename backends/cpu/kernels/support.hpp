@@ -8,6 +8,7 @@
 #include <string>
 
 #include "backends/kernel.hpp"
+#include "core/parallel.hpp"
 
 namespace strobe::cpu {
 

@@ -1,5 +1,5 @@
-// Second half of operations.hpp: the list of families and the comparison.
-#pragma once
+// The list of families and the comparison: the one file that compiles the cases of all operations.
+#include "backends/conformance/operations.hpp"
 
 #include <cmath>
 #include <cstring>
@@ -22,15 +22,29 @@
 #include "backends/conformance/operations_update.hpp"
 
 namespace strobe::conformance {
+namespace {
 
-inline std::vector<OperationFamily> operation_families() {
+std::vector<OperationFamily> recurrent_families() {
+  return {family<LstmSequence>(recurrent_cases<LstmSequence>()),
+          family<LstmSequenceBackward>(recurrent_backward_cases<LstmSequence>()),
+          family<GruSequence>(recurrent_cases<GruSequence>()),
+          family<GruSequenceBackward>(recurrent_backward_cases<GruSequence>())};
+}
+
+/// Relative tolerance of one value against the magnitude of its terms.
+double tolerance(ElementType precision) { return precision == ElementType::f32 ? 1e-5 : 1e-12; }
+
+}  // namespace
+
+std::vector<OperationFamily> operation_families() {
   std::vector<OperationFamily> all{family<Spmm>(spmm_cases()),
                                    family<SpmmTransposed>(spmm_transposed_cases()),
                                    family<GraphConvolution>(graph_convolution_cases()),
                                    family<GraphConvolutionBackward>(graph_convolution_backward_cases()),
                                    family<DenseMTransform>(dense_m_transform_cases(false)),
                                    family<DenseMTransformBackward>(dense_m_transform_cases(true)),
-                                   family<Dense>(dense_cases()), family<DenseBackward>(dense_backward_cases()),
+                                   family<Dense>(dense_cases()),
+                                   family<DenseBackward>(dense_backward_cases()),
                                    family<MTransform>(m_transform_cases()),
                                    family<CopyRows>(copy_rows_cases()),
                                    family<CopyRuns>(copy_runs_cases()),
@@ -41,10 +55,6 @@ inline std::vector<OperationFamily> operation_families() {
                                    family<MeanSquaredError>(mean_squared_error_cases()),
                                    family<BlockDense>(block_dense_cases()),
                                    family<BlockDenseBackward>(block_dense_backward_cases()),
-                                   family<LstmSequence>(recurrent_cases<LstmSequence>()),
-                                   family<LstmSequenceBackward>(recurrent_backward_cases<LstmSequence>()),
-                                   family<GruSequence>(recurrent_cases<GruSequence>()),
-                                   family<GruSequenceBackward>(recurrent_backward_cases<GruSequence>()),
                                    family<StepDense>(step_dense_cases()),
                                    family<StepDenseBackward>(step_dense_backward_cases()),
                                    family<EvolveWeights>(evolve_cases()),
@@ -57,17 +67,15 @@ inline std::vector<OperationFamily> operation_families() {
                                    family<GraphAttentionBackward>(graph_attention_cases(true)),
                                    family<TemporalAttention>(temporal_attention_cases(false)),
                                    family<TemporalAttentionBackward>(temporal_attention_cases(true)),
-                                   family<SgdStep>(sgd_cases()), family<AdamStep>(adam_cases())};
-  for (auto& x : {statistics_families(), gate_families(), store_families(), fading_families(), join_families()})
+                                   family<SgdStep>(sgd_cases()),
+                                   family<AdamStep>(adam_cases())};
+  for (auto& x : {recurrent_families(), statistics_families(), gate_families(), store_families(), fading_families(),
+                  join_families()})
     all.insert(all.end(), x.begin(), x.end());
   return all;
 }
 
-/// Relative tolerance of one value against the magnitude of its terms.
-inline double tolerance(ElementType precision) { return precision == ElementType::f32 ? 1e-5 : 1e-12; }
-
-/// The first value of `output` outside `limit`, in words; empty when all are inside.
-inline std::string first_difference(const Output& output, double limit) {
+std::string first_difference(const Output& output, double limit) {
   if (output.got.size() != output.expected.size()) return output.name + " has the wrong number of values";
   for (std::size_t i = 0; i < output.got.size(); ++i) {
     const Judged& judged = output.expected[i];
@@ -81,12 +89,12 @@ inline std::string first_difference(const Output& output, double limit) {
   return "";
 }
 
-inline bool same_bits(const std::vector<double>& a, const std::vector<double>& b) {
+bool same_bits(const std::vector<double>& a, const std::vector<double>& b) {
   return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(double)) == 0);
 }
 
-inline std::vector<std::string> check(const OperationCase& one, const std::string& device, ElementType precision,
-                                      const std::string& variant, const std::vector<int>& threads) {
+std::vector<std::string> check(const OperationCase& one, const std::string& device, ElementType precision,
+                               const std::string& variant, const std::vector<int>& threads) {
   std::vector<std::string> wrong;
   std::vector<Output> first;
   for (const int count : threads) {
