@@ -49,6 +49,12 @@ cuda::GraphCounts counts_of(const std::string& model, int epochs, int blocks) {
   return ended;
 }
 
+#if defined(__SANITIZE_ADDRESS__)
+constexpr bool addresses_recur = false;  // memory that was released is kept aside, so that its use is found
+#else
+constexpr bool addresses_recur = true;
+#endif
+
 class CudaReplay : public testing::TestWithParam<std::string> {};
 
 TEST_P(CudaReplay, LaterEpochsBuildNothing) {
@@ -58,6 +64,7 @@ TEST_P(CudaReplay, LaterEpochsBuildNothing) {
     EXPECT_GT(some.launches, 0u);
     EXPECT_GT(more.launches, some.launches);
     EXPECT_EQ(more.made, some.made) << blocks << " blocks";
+    if (!addresses_recur) continue;
     // The pool may give an address to another tensor than in the epoch before; events stay, and so do nearly all.
     // Where memory lies differs between the two runs too, so the longer one may have changed fewer: signed.
     constexpr std::int64_t nodes_for_each_changed = 20;
