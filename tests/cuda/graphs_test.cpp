@@ -116,7 +116,9 @@ TEST_F(CudaGraphs, OperationsShareTheEventBetweenThem) {
   ASSERT_EQ(spans.size(), 4u);
   for (std::size_t i = 0; i < spans.size(); ++i) {
     EXPECT_LE(spans[i].begin_seconds, spans[i].end_seconds);
-    if (i > 0) EXPECT_NEAR(spans[i].begin_seconds, spans[i - 1].end_seconds, 1e-9);
+    if (i > 0) {
+      EXPECT_NEAR(spans[i].begin_seconds, spans[i - 1].end_seconds, 1e-9);
+    }
   }
 }
 

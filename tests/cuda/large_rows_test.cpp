@@ -15,10 +15,10 @@ namespace {
 
 constexpr std::int64_t many_rows = 270'001;
 
-using Results = std::vector<double>;
+using FlatResults = std::vector<double>;
 
-Results values_of(ValuesOn& bench, std::initializer_list<Tensor> tensors) {
-  Results results;
+FlatResults values_of(ValuesOn& bench, std::initializer_list<Tensor> tensors) {
+  FlatResults results;
   for (const Tensor& tensor : tensors) {
     const std::vector<double> values = bench.values_of(tensor);
     results.insert(results.end(), values.begin(), values.end());
@@ -26,13 +26,13 @@ Results values_of(ValuesOn& bench, std::initializer_list<Tensor> tensors) {
   return results;
 }
 
-Results dense(ValuesOn& bench) {
+FlatResults dense(ValuesOn& bench) {
   Dense op{bench.draw(many_rows, 2, 1), bench.draw(2, 3, 2), bench.draw(1, 3, 3), bench.draw(many_rows, 3, 4)};
   bench->run(op);
   return values_of(bench, {op.y});
 }
 
-Results dense_backward(ValuesOn& bench) {
+FlatResults dense_backward(ValuesOn& bench) {
   DenseBackward op;
   op.x = bench.draw(many_rows, 9, 1);
   op.w = bench.draw(9, 8, 2);
@@ -45,7 +45,7 @@ Results dense_backward(ValuesOn& bench) {
   return values_of(bench, {op.dx, op.dw, op.dbias});
 }
 
-Results block_dense_backward(ValuesOn& bench) {
+FlatResults block_dense_backward(ValuesOn& bench) {
   BlockDenseBackward op;
   op.x = bench.draw(many_rows, 4, 1);
   op.w = bench.draw(4, 3, 2);
@@ -58,7 +58,7 @@ Results block_dense_backward(ValuesOn& bench) {
   return values_of(bench, {op.dleft, op.dw, op.dbias});
 }
 
-Results step_dense_backward(ValuesOn& bench) {
+FlatResults step_dense_backward(ValuesOn& bench) {
   const std::vector<std::int64_t> steps{0, 10, 10, 90'001, 90'500};
   StepDenseBackward op;
   op.x = bench.draw(steps.back(), 3, 1);
@@ -71,7 +71,7 @@ Results step_dense_backward(ValuesOn& bench) {
   return values_of(bench, {op.dx, op.dw});
 }
 
-Results step_sums(ValuesOn& bench) {
+FlatResults step_sums(ValuesOn& bench) {
   const std::vector<std::int64_t> steps{0, 10, 10, 90'001, 90'500};
   StepSums op;
   op.x = bench.draw(steps.back(), 3, 1);
@@ -81,7 +81,7 @@ Results step_sums(ValuesOn& bench) {
   return values_of(bench, {op.sums});
 }
 
-Results squared_error(ValuesOn& bench) {
+FlatResults squared_error(ValuesOn& bench) {
   MeanSquaredError op{bench.draw(many_rows, 1, 1), bench.draw(many_rows, 1, 2), bench.draw(many_rows, 1, 3),
                       bench.draw(1, 1, 4)};
   bench->run(op);
@@ -91,7 +91,7 @@ Results squared_error(ValuesOn& bench) {
 struct RowsCase {
   const char* name;
   const char* variant;
-  Results (*results)(ValuesOn&);
+  FlatResults (*results)(ValuesOn&);
 };
 
 class CudaRows : public testing::TestWithParam<RowsCase> {};
@@ -99,7 +99,7 @@ class CudaRows : public testing::TestWithParam<RowsCase> {};
 TEST_P(CudaRows, AgreeWithCpu) {
   if (const std::string reason = why_no_gpu(); !reason.empty()) GTEST_SKIP() << reason;
   ValuesOn judge("cpu", "plain", 0), cuda("cuda", GetParam().variant, 0);
-  const Results expected = GetParam().results(judge), got = GetParam().results(cuda);
+  const FlatResults expected = GetParam().results(judge), got = GetParam().results(cuda);
   ASSERT_EQ(got.size(), expected.size());
   for (std::size_t i = 0; i < got.size(); ++i) {
     ASSERT_NEAR(got[i], expected[i], 1e-12 * expected[i]) << "value " << i;

@@ -14,9 +14,12 @@
 #include "harness/planned_case.hpp"
 #include "harness/planned_peak.hpp"
 #include "harness/strategy.hpp"
+#include "tests/harness/results_of.hpp"
 
 namespace strobe {
 namespace {
+
+using test::epoch_bytes;
 
 Json base_case(const Json& model, std::int64_t vertices = 20, std::int64_t steps = 8) {
   return {{"workload", {{"name", "uniform"}, {"vertices", vertices}, {"steps", steps}, {"density", 3}}},
@@ -46,14 +49,6 @@ void expect_same(const CaseResult& a, const CaseResult& b, const std::string& wh
     ASSERT_EQ(a.metrics.at(name).per_epoch.size(), series.per_epoch.size()) << what << name;
     EXPECT_NEAR(a.metrics.at(name).per_epoch.back(), series.per_epoch.back(), 1e-3) << what << name;
   }
-}
-
-std::uint64_t epoch_bytes(const CaseResult& result, Traffic traffic) {
-  std::uint64_t bytes = 0;
-  for (const EpochSample& sample : result.samples) {
-    if (sample.repetition == 0 && sample.epoch == 1) bytes += sample.sent_bytes[static_cast<std::size_t>(traffic)];
-  }
-  return bytes;
 }
 
 std::uint64_t peak_bytes(const CaseResult& result) {

@@ -12,7 +12,7 @@
 namespace strobe {
 namespace {
 
-Json small_case(const std::string& model, const Json& options) {
+Json evolving_case(const std::string& model, const Json& options) {
   Json request = {{"workload", {{"name", "uniform"}, {"vertices", 40}, {"steps", 9}, {"density", 2.0}}},
                   {"model", {{"name", model}}},
                   {"epochs", 2},
@@ -23,7 +23,7 @@ Json small_case(const std::string& model, const Json& options) {
   return request;
 }
 
-std::vector<double> curve(Json request, const std::string& strategy, int ranks) {
+std::vector<double> evolving_curve(Json request, const std::string& strategy, int ranks) {
   request["strategy"] = {{"name", strategy}};
   request["ranks"] = ranks;
   const CaseResult result = run_case(case_from_json(request, ""));
@@ -53,13 +53,13 @@ TEST(EvolvingModels, OptionsKeepTheSequentialCurve) {
         {"temporal_heads", 6}}},
       {"dysat", {{"logits", "weighted"}, {"hidden", 8}, {"structural_heads", 4}, {"temporal_heads", 1}}}};
   for (const Options& options : all) {
-    const Json request = small_case(options.model, options.json);
-    const std::vector<double> sequential = curve(request, "sequential", 1);
+    const Json request = evolving_case(options.model, options.json);
+    const std::vector<double> sequential = evolving_curve(request, "sequential", 1);
     ASSERT_EQ(sequential.size(), 3u);
-    EXPECT_NE(sequential, curve(small_case(options.model, Json::object()), "sequential", 1))
+    EXPECT_NE(sequential, evolving_curve(evolving_case(options.model, Json::object()), "sequential", 1))
         << options.model << options.json.dump() << " changes nothing";
     for (const std::string strategy : {"snapshot", "vertex", "pss"}) {
-      const std::vector<double> parallel = curve(request, strategy, 3);
+      const std::vector<double> parallel = evolving_curve(request, strategy, 3);
       ASSERT_EQ(parallel.size(), 3u);
       for (std::size_t e = 0; e < 3; ++e) {
         EXPECT_NEAR(parallel[e] / sequential[e], 1.0, 1e-10) << options.model << options.json.dump() << strategy;
@@ -70,11 +70,11 @@ TEST(EvolvingModels, OptionsKeepTheSequentialCurve) {
 
 /// More ranks than vertices with an edge at some steps, so that ranks have nothing to offer.
 TEST(EvolvingModels, SummaryOfFewVertices) {
-  Json request = small_case("evolve-gcn-h", {{"hidden", 9}, {"edge_life", 1}});
+  Json request = evolving_case("evolve-gcn-h", {{"hidden", 9}, {"edge_life", 1}});
   request["workload"]["density"] = 0.2;
-  const std::vector<double> sequential = curve(request, "sequential", 1);
+  const std::vector<double> sequential = evolving_curve(request, "sequential", 1);
   for (const int ranks : {2, 7}) {
-    const std::vector<double> parallel = curve(request, "vertex", ranks);
+    const std::vector<double> parallel = evolving_curve(request, "vertex", ranks);
     ASSERT_EQ(parallel.size(), sequential.size());
     for (std::size_t e = 0; e < sequential.size(); ++e) EXPECT_NEAR(parallel[e] / sequential[e], 1.0, 1e-10) << ranks;
   }
@@ -91,9 +91,9 @@ std::string refusal(const Json& request) {
 }
 
 TEST(EvolvingModels, RefusalsNameTheOption) {
-  EXPECT_NE(refusal(small_case("dysat", {{"structural_heads", 4}})).find("structural_heads"), std::string::npos);
-  EXPECT_NE(refusal(small_case("dysat", {{"temporal_heads", 5}})).find("temporal_heads"), std::string::npos);
-  EXPECT_NE(refusal(small_case("dysat", {{"positions", 3}})).find("positions"), std::string::npos);
+  EXPECT_NE(refusal(evolving_case("dysat", {{"structural_heads", 4}})).find("structural_heads"), std::string::npos);
+  EXPECT_NE(refusal(evolving_case("dysat", {{"temporal_heads", 5}})).find("temporal_heads"), std::string::npos);
+  EXPECT_NE(refusal(evolving_case("dysat", {{"positions", 3}})).find("positions"), std::string::npos);
 }
 
 }  // namespace

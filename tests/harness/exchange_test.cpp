@@ -9,7 +9,7 @@
 namespace strobe {
 namespace {
 
-constexpr int ranks = 3;
+constexpr int rank_count = 3;
 constexpr std::int64_t vertices = 40, steps = 7, width = 3;
 
 /// The number of each cell that a rank holds, in every column.
@@ -79,12 +79,12 @@ std::vector<Seen> exchange_on(const Machine& machine, const Placement& from, con
   return seen;
 }
 
-Placement snapshots() { return by_time(vertices, contiguous_owners(steps, ranks), ranks); }
-Placement ranges() { return by_vertex(contiguous_owners(vertices, ranks), steps, ranks); }
+Placement snapshots() { return by_time(vertices, contiguous_owners(steps, rank_count), rank_count); }
+Placement ranges() { return by_vertex(contiguous_owners(vertices, rank_count), steps, rank_count); }
 Placement scattered() {
   std::vector<Rank> owner;
-  for (std::int64_t v = 0; v < vertices; ++v) owner.push_back(static_cast<Rank>(7 * v % ranks));
-  return by_vertex(std::move(owner), steps, ranks);
+  for (std::int64_t v = 0; v < vertices; ++v) owner.push_back(static_cast<Rank>(7 * v % rank_count));
+  return by_vertex(std::move(owner), steps, rank_count);
 }
 
 TEST(Exchange, PiecesAndBuffersBringTheSameRowsAndTakeThemBack) {
@@ -93,7 +93,7 @@ TEST(Exchange, PiecesAndBuffersBringTheSameRowsAndTakeThemBack) {
     std::vector<std::vector<Seen>> runs;
     for (const Machine& machine : {local(), simulated(true), simulated(false)}) {
       runs.push_back(exchange_on(machine, from, to));
-      for (Rank r = 0; r < ranks; ++r) {
+      for (Rank r = 0; r < rank_count; ++r) {
         const Seen& seen = runs.back()[static_cast<std::size_t>(r)];
         EXPECT_EQ(seen.there, numbers_of(to, r)) << machine.communicator << r;
         EXPECT_EQ(seen.back, numbers_of(from, r)) << machine.communicator << r;

@@ -81,7 +81,7 @@ const Sizes& sizes() {
   return found;
 }
 
-std::vector<double> curve(Json request, const std::string& strategy, int ranks) {
+std::vector<double> fp32_curve(Json request, const std::string& strategy, int ranks) {
   request["strategy"] = {{"name", strategy}};
   request["ranks"] = ranks;
   const CaseResult result = run_case(case_from_json(request, ""));
@@ -96,13 +96,13 @@ TEST_P(SinglePrecision, StrategiesDifferByRounding) {
   ASSERT_TRUE(chains().count(GetParam())) << "say which sums " << GetParam() << " takes one after the other";
   const double sums = 2 * chains().at(GetParam())(sizes()) + std::sqrt(sizes().vertices * sizes().steps);
   const double tolerance = 5 * 2 * 0x1.0p-24 * sums;
-  const std::vector<double> sequential = curve(request(GetParam()), "sequential", 1);
+  const std::vector<double> sequential = fp32_curve(request(GetParam()), "sequential", 1);
   ASSERT_EQ(sequential.size(), 5u);
   EXPECT_GT(1 - sequential[4] / sequential[0], 2 * tolerance) << "learns too little to be told from rounding";
   double apart = 0;
   for (const std::string strategy : {"snapshot", "vertex", "pss"}) {
     for (const int ranks : {2, 3, 7}) {
-      const std::vector<double> parallel = curve(request(GetParam()), strategy, ranks);
+      const std::vector<double> parallel = fp32_curve(request(GetParam()), strategy, ranks);
       ASSERT_EQ(parallel.size(), 5u) << strategy;
       for (std::size_t e = 0; e < 5; ++e) {
         const double difference = std::abs(parallel[e] / sequential[e] - 1);

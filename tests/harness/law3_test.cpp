@@ -13,11 +13,14 @@
 #include "harness/case.hpp"
 #include "harness/strategy.hpp"
 #include "models/model.hpp"
+#include "tests/harness/results_of.hpp"
 #include "workloads/partitioner.hpp"
 #include "workloads/workload.hpp"
 
 namespace strobe {
 namespace {
+
+using test::epoch_bytes;
 
 /// A bundled set in few, full steps, so that every model can be run at every rank count.
 Json coarse(const std::string& name) {
@@ -147,14 +150,6 @@ TEST(Law3Variants, SgdToo) {
   Json request = small_case("ucsocial", "tm-gcn");
   request["optimizer"] = {{"name", "sgd"}, {"rate", 0.5}, {"momentum", 0.9}};
   expect_same_curve(run(request, "snapshot", 4), run(request, "sequential", 1), 1e-10, "sgd");
-}
-
-std::uint64_t epoch_bytes(const CaseResult& result, Traffic traffic) {
-  std::uint64_t bytes = 0;
-  for (const EpochSample& sample : result.samples) {
-    if (sample.repetition == 0 && sample.epoch == 1) bytes += sample.sent_bytes[static_cast<std::size_t>(traffic)];
-  }
-  return bytes;
 }
 
 TEST(Bytes, SnapshotRedistributionIsTheFormulaOfThePaper) {

@@ -7,7 +7,7 @@
 namespace strobe::reference {
 namespace {
 
-double squash(double v) { return 1 / (1 + std::exp(-v)); }
+double cell_sigmoid(double v) { return 1 / (1 + std::exp(-v)); }
 
 /// y_t of the LSTM for one vertex's inputs x [T][F].
 std::vector<std::vector<double>> lstm(const std::vector<std::vector<double>>& x, const Matrix& w, const Matrix& u,
@@ -22,15 +22,15 @@ std::vector<std::vector<double>> lstm(const std::vector<std::vector<double>>& x,
       for (std::size_t k = 0; k < width; ++k) z[j] += h[k] * u[k][j];
     }
     for (std::size_t k = 0; k < width; ++k) {
-      c[k] = squash(z[width + k]) * c[k] + squash(z[k]) * std::tanh(z[2 * width + k]);
-      h[k] = squash(z[3 * width + k]) * std::tanh(c[k]);
+      c[k] = cell_sigmoid(z[width + k]) * c[k] + cell_sigmoid(z[k]) * std::tanh(z[2 * width + k]);
+      h[k] = cell_sigmoid(z[3 * width + k]) * std::tanh(c[k]);
     }
     y.push_back(h);
   }
   return y;
 }
 
-std::vector<Matrix> embed(const SnapshotGraph& graph, std::int64_t steps, const Weights& weights) {
+std::vector<Matrix> embed_cd_gcn(const SnapshotGraph& graph, std::int64_t steps, const Weights& weights) {
   std::vector<Matrix> a, x;
   const auto n = static_cast<std::size_t>(graph.vertices), f = static_cast<std::size_t>(graph.feature_width);
   for (std::size_t t = 0; t < static_cast<std::size_t>(steps); ++t) {
@@ -59,7 +59,7 @@ std::vector<Matrix> embed(const SnapshotGraph& graph, std::int64_t steps, const 
   return x;
 }
 
-const RegisterReference registered{"cd-gcn", embed};
+const RegisterReference cd_gcn_registered{"cd-gcn", embed_cd_gcn};
 
 }  // namespace
 }  // namespace strobe::reference

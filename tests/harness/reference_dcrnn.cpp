@@ -46,7 +46,7 @@ Matrix linear(const Matrix& terms, const Matrix& weight, const std::vector<doubl
   return y;
 }
 
-std::vector<Matrix> embed(const SnapshotGraph& graph, std::int64_t steps, const Weights& weights) {
+std::vector<Matrix> embed_dcrnn(const SnapshotGraph& graph, std::int64_t steps, const Weights& weights) {
   const auto n = static_cast<std::size_t>(graph.vertices), f = static_cast<std::size_t>(graph.feature_width);
   const std::size_t h = weights.at("layer1.candidate.weight")[0].size();
   Matrix state(n, std::vector<double>(h, 0.0));
@@ -80,7 +80,7 @@ std::vector<Matrix> embed(const SnapshotGraph& graph, std::int64_t steps, const 
   return all;
 }
 
-const RegisterReference registered{"dcrnn", embed};
+const RegisterReference dcrnn_registered{"dcrnn", embed_dcrnn};
 
 }  // namespace
 }  // namespace strobe::reference

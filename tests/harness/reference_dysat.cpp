@@ -85,7 +85,7 @@ void temporal(Matrix& x, const Weights& w) {
   }
 }
 
-std::vector<Matrix> embed(const SnapshotGraph& graph, std::int64_t steps, const Weights& weights) {
+std::vector<Matrix> embed_dysat(const SnapshotGraph& graph, std::int64_t steps, const Weights& weights) {
   const auto n = static_cast<std::size_t>(graph.vertices), f = static_cast<std::size_t>(graph.feature_width);
   std::vector<Matrix> h;
   for (std::size_t t = 0; t < static_cast<std::size_t>(steps); ++t) {
@@ -104,7 +104,7 @@ std::vector<Matrix> embed(const SnapshotGraph& graph, std::int64_t steps, const 
   return h;
 }
 
-const RegisterReference registered{"dysat", embed};
+const RegisterReference dysat_registered{"dysat", embed_dysat};
 
 }  // namespace
 }  // namespace strobe::reference

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t life = 5;  // the models' default
 
-double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
+double gate_sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 
 Matrix rows(const Matrix& m, std::size_t first, std::size_t count) {
   return {m.begin() + static_cast<std::ptrdiff_t>(first), m.begin() + static_cast<std::ptrdiff_t>(first + count)};
@@ -34,8 +34,8 @@ double squash(double x) { return std::tanh(x); }
 
 /// One step of the matrix LSTM whose input is its own state.
 void lstm(const Weights& w, const std::string& layer, Matrix& h, Matrix& c) {
-  const Matrix in = gate(w, layer, 0, h, h, sigmoid), forget = gate(w, layer, 1, h, h, sigmoid),
-               candidate = gate(w, layer, 2, h, h, squash), out = gate(w, layer, 3, h, h, sigmoid);
+  const Matrix in = gate(w, layer, 0, h, h, gate_sigmoid), forget = gate(w, layer, 1, h, h, gate_sigmoid),
+               candidate = gate(w, layer, 2, h, h, squash), out = gate(w, layer, 3, h, h, gate_sigmoid);
   for (std::size_t i = 0; i < h.size(); ++i) {
     for (std::size_t j = 0; j < h[i].size(); ++j) {
       c[i][j] = forget[i][j] * c[i][j] + in[i][j] * candidate[i][j];
@@ -45,7 +45,7 @@ void lstm(const Weights& w, const std::string& layer, Matrix& h, Matrix& c) {
 }
 
 void gru(const Weights& w, const std::string& layer, const Matrix& x, Matrix& h) {
-  const Matrix update = gate(w, layer, 0, x, h, sigmoid), reset = gate(w, layer, 1, x, h, sigmoid);
+  const Matrix update = gate(w, layer, 0, x, h, gate_sigmoid), reset = gate(w, layer, 1, x, h, gate_sigmoid);
   Matrix read = h;
   for (std::size_t i = 0; i < h.size(); ++i) {
     for (std::size_t j = 0; j < h[i].size(); ++j) read[i][j] *= reset[i][j];
@@ -93,7 +93,8 @@ void convolve(const std::vector<Matrix>& a, std::vector<Matrix>& x, const Weight
   }
 }
 
-std::vector<Matrix> embed(const SnapshotGraph& graph, std::int64_t steps, const Weights& weights, bool with_summary) {
+std::vector<Matrix> embed_evolve_gcn(const SnapshotGraph& graph, std::int64_t steps, const Weights& weights,
+                                     bool with_summary) {
   std::vector<Matrix> raw, a, x;
   const auto n = static_cast<std::size_t>(graph.vertices), f = static_cast<std::size_t>(graph.feature_width);
   for (std::size_t t = 0; t < static_cast<std::size_t>(steps); ++t) {
@@ -115,14 +116,14 @@ std::vector<Matrix> embed(const SnapshotGraph& graph, std::int64_t steps, const 
   return x;
 }
 
-const RegisterReference registered_o{"evolve-gcn-o",
-                                     [](const SnapshotGraph& graph, std::int64_t steps, const Weights& weights) {
-                                       return embed(graph, steps, weights, false);
-                                     }};
-const RegisterReference registered_h{"evolve-gcn-h",
-                                     [](const SnapshotGraph& graph, std::int64_t steps, const Weights& weights) {
-                                       return embed(graph, steps, weights, true);
-                                     }};
+const RegisterReference evolve_gcn_o_registered{
+    "evolve-gcn-o", [](const SnapshotGraph& graph, std::int64_t steps, const Weights& weights) {
+      return embed_evolve_gcn(graph, steps, weights, false);
+    }};
+const RegisterReference evolve_gcn_h_registered{
+    "evolve-gcn-h", [](const SnapshotGraph& graph, std::int64_t steps, const Weights& weights) {
+      return embed_evolve_gcn(graph, steps, weights, true);
+    }};
 
 }  // namespace
 }  // namespace strobe::reference

@@ -55,7 +55,7 @@ Matrix beside(Matrix left, const Matrix& right) {
   return left;
 }
 
-std::vector<Matrix> embed(const SnapshotGraph& graph, std::int64_t steps, const Weights& weights) {
+std::vector<Matrix> embed_mpnn_lstm(const SnapshotGraph& graph, std::int64_t steps, const Weights& weights) {
   const auto n = static_cast<std::size_t>(graph.vertices), f = static_cast<std::size_t>(graph.feature_width);
   const std::size_t width = weights.at("lstm1.hidden_weight").size();
   State first(n, width), second(n, width);
@@ -74,7 +74,7 @@ std::vector<Matrix> embed(const SnapshotGraph& graph, std::int64_t steps, const 
   return result;
 }
 
-const RegisterReference registered{"mpnn-lstm", embed};
+const RegisterReference mpnn_lstm_registered{"mpnn-lstm", embed_mpnn_lstm};
 
 }  // namespace
 }  // namespace strobe::reference

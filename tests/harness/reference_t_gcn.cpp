@@ -49,7 +49,7 @@ Matrix gate_of(const Matrix& c, const Matrix& state, const Weights& weights, std
   return z;
 }
 
-std::vector<Matrix> embed(const SnapshotGraph& graph, std::int64_t steps, const Weights& weights) {
+std::vector<Matrix> embed_t_gcn(const SnapshotGraph& graph, std::int64_t steps, const Weights& weights) {
   const auto n = static_cast<std::size_t>(graph.vertices), f = static_cast<std::size_t>(graph.feature_width);
   const std::size_t h = weights.at("gru.bias")[0].size();
   Matrix state(n, std::vector<double>(h, 0.0));
@@ -75,7 +75,7 @@ std::vector<Matrix> embed(const SnapshotGraph& graph, std::int64_t steps, const 
   return result;
 }
 
-const RegisterReference registered{"t-gcn", embed};
+const RegisterReference t_gcn_registered{"t-gcn", embed_t_gcn};
 
 }  // namespace
 }  // namespace strobe::reference

@@ -28,7 +28,7 @@ std::vector<Matrix> times_m(const std::vector<Matrix>& x) {
   return y;
 }
 
-std::vector<Matrix> embed(const SnapshotGraph& graph, std::int64_t steps, const Weights& weights) {
+std::vector<Matrix> embed_tm_gcn(const SnapshotGraph& graph, std::int64_t steps, const Weights& weights) {
   std::vector<Matrix> a, x;
   const auto n = static_cast<std::size_t>(graph.vertices), f = static_cast<std::size_t>(graph.feature_width);
   for (std::size_t t = 0; t < static_cast<std::size_t>(steps); ++t) {
@@ -54,7 +54,7 @@ std::vector<Matrix> embed(const SnapshotGraph& graph, std::int64_t steps, const 
   return h;
 }
 
-const RegisterReference registered{"tm-gcn", embed};
+const RegisterReference tm_gcn_registered{"tm-gcn", embed_tm_gcn};
 
 }  // namespace
 }  // namespace strobe::reference

@@ -29,17 +29,17 @@ std::unique_ptr<Device> cpu(int ranks) {
 }
 
 template <class T>
-std::vector<T> host(Device& device, const Tensor& tensor) {
+std::vector<T> moved_out(Device& device, const Tensor& tensor) {
   std::vector<T> values(tensor.defined() ? static_cast<std::size_t>(tensor.elements()) : 0);
   if (tensor.defined()) device.move_out(tensor, values.data());
   return values;
 }
 
 void expect_same(Device& device, const LocalGraph& a, const LocalGraph& b) {
-  EXPECT_EQ(host<std::int64_t>(device, a.a.row_offsets), host<std::int64_t>(device, b.a.row_offsets));
-  EXPECT_EQ(host<std::int32_t>(device, a.a.column_indices), host<std::int32_t>(device, b.a.column_indices));
-  EXPECT_EQ(host<float>(device, a.a.values), host<float>(device, b.a.values));
-  EXPECT_EQ(host<float>(device, a.features), host<float>(device, b.features));
+  EXPECT_EQ(moved_out<std::int64_t>(device, a.a.row_offsets), moved_out<std::int64_t>(device, b.a.row_offsets));
+  EXPECT_EQ(moved_out<std::int32_t>(device, a.a.column_indices), moved_out<std::int32_t>(device, b.a.column_indices));
+  EXPECT_EQ(moved_out<float>(device, a.a.values), moved_out<float>(device, b.a.values));
+  EXPECT_EQ(moved_out<float>(device, a.features), moved_out<float>(device, b.features));
 }
 
 TEST(StreamedBlocks, WhatTheHostMadeIsMovedAgain) {
@@ -74,11 +74,12 @@ TEST(StreamedBlocks, TheDeviceMakesTheTransposeThatTheHostWouldMake) {
       HostParts parts;
       EXPECT_FALSE(bring_inputs(*device, *plan, block, Visit::forward, &parts).graph.a.transposed_offsets.defined());
       const SparseMatrix made = bring_inputs(*device, *plan, block, Visit::differentiated, &parts).graph.a;
-      EXPECT_EQ(host<std::int64_t>(*device, made.transposed_offsets),
-                host<std::int64_t>(*device, lasting.transposed_offsets));
-      EXPECT_EQ(host<std::int32_t>(*device, made.transposed_indices),
-                host<std::int32_t>(*device, lasting.transposed_indices));
-      EXPECT_EQ(host<float>(*device, made.transposed_values), host<float>(*device, lasting.transposed_values));
+      EXPECT_EQ(moved_out<std::int64_t>(*device, made.transposed_offsets),
+                moved_out<std::int64_t>(*device, lasting.transposed_offsets));
+      EXPECT_EQ(moved_out<std::int32_t>(*device, made.transposed_indices),
+                moved_out<std::int32_t>(*device, lasting.transposed_indices));
+      EXPECT_EQ(moved_out<float>(*device, made.transposed_values),
+                moved_out<float>(*device, lasting.transposed_values));
     }
   }
 }

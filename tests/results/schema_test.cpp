@@ -17,7 +17,7 @@ using testing_results::make_result;
 using testing_results::text_of;
 
 const std::string schema_path = std::string(STROBE_SOURCE_DIR) + "/results/schema/summary.schema.json";
-const std::string golden_path = std::string(STROBE_TEST_DIR) + "/results/golden/summary.json";
+const std::string golden_summary = std::string(STROBE_TEST_DIR) + "/results/golden/summary.json";
 
 TEST(SummarySchema, CommittedFileIsTheGeneratedOne) {
   const std::string generated = summary_schema().dump(2) + "\n";
@@ -26,13 +26,13 @@ TEST(SummarySchema, CommittedFileIsTheGeneratedOne) {
 }
 
 TEST(SummarySchema, GoldenSummaryReadsAndWritesUnchanged) {
-  const Summary summary = read_summary(golden_path);
+  const Summary summary = read_summary(golden_summary);
   EXPECT_GE(summary.rows.size(), 10u);
-  EXPECT_EQ(summary_to_json(summary), Json::parse(text_of(golden_path)));
+  EXPECT_EQ(summary_to_json(summary), Json::parse(text_of(golden_summary)));
 }
 
 TEST(SummarySchema, RowsOfVersionOneZeroLackTheBandAndReadAllTheSame) {
-  Json json = row_to_json(read_summary(golden_path).rows.front());
+  Json json = row_to_json(read_summary(golden_summary).rows.front());
   ASSERT_EQ(json.erase("epoch_seconds_band90"), 1u);
   const Row row = row_from_json(json, "rows.json");
   EXPECT_FALSE(row.epoch_seconds_band90.has_value());
@@ -72,7 +72,7 @@ TEST_F(SchemaValidation, WrittenSummariesValidate) {
                          summarise(case_json(), "c", approximate)}};
   testing_results::write_text(folder_.file("summary.json"), summary_to_json(summary).dump());
   EXPECT_EQ(validate(folder_.file("summary.json")), 0) << text_of(output_path());
-  EXPECT_EQ(validate(golden_path), 0) << text_of(output_path());
+  EXPECT_EQ(validate(golden_summary), 0) << text_of(output_path());
 }
 
 TEST_F(SchemaValidation, WrongSummariesDoNot) {

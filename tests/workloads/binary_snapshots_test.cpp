@@ -64,14 +64,14 @@ SnapshotGraph full_graph() {
   return graph;
 }
 
-std::string copy_of(const TemporaryFolder& folder, const std::string& name) {
+std::string copied(const TemporaryFolder& folder, const std::string& name) {
   return folder.write("copy-of-" + name, test::read_bytes(folder.file(name)));
 }
 
 TEST(BinarySnapshots, RoundTripIsExactSealedAndCopied) {
   const TemporaryFolder folder;
   write_binary_snapshots(full_graph(), folder.file("g"));
-  for (const std::string& path : {folder.file("g"), copy_of(folder, "g")}) {
+  for (const std::string& path : {folder.file("g"), copied(folder, "g")}) {
     const SnapshotGraph back = read_binary_snapshots(path);
     expect_same_graph(full_graph(), back);
     EXPECT_EQ(back.provenance.name, full_graph().provenance.name);
@@ -142,7 +142,7 @@ TEST(BinarySnapshots, ValidChecksumsOverImpossibleContentAreRefused) {
     damage(graph, *snapshot);
     graph.snapshots[0] = snapshot;
     write_binary_snapshots(graph, folder.file("bad"));
-    EXPECT_THROW(read_binary_snapshots(copy_of(folder, "bad")), InvalidInput) << what;
+    EXPECT_THROW(read_binary_snapshots(copied(folder, "bad")), InvalidInput) << what;
   };
   refuses("column beyond", [](SnapshotGraph&, Snapshot& s) { s.columns[1] = 3; });
   refuses("column negative", [](SnapshotGraph&, Snapshot& s) { s.columns[0] = -1; });

@@ -18,10 +18,10 @@ namespace {
 using test::TemporaryFolder;
 
 /// Sets an environment variable and takes that back.
-class Variable {
+class ScopedVariable {
  public:
-  Variable(const char* name, const std::string& value) : name_(name) { setenv(name, value.c_str(), 1); }
-  ~Variable() { unsetenv(name_); }
+  ScopedVariable(const char* name, const std::string& value) : name_(name) { setenv(name, value.c_str(), 1); }
+  ~ScopedVariable() { unsetenv(name_); }
 
  private:
   const char* name_;
@@ -46,12 +46,29 @@ TEST(Catalogue, EveryFileIsAnEntryAndDescribed) {
 }
 
 TEST(Catalogue, HoldsTheLargeSetsOfThePapers) {
-  for (const char* name :
-       {"soc-flickr-growth", "soc-youtube-growth", "rec-epinions-user-ratings", "rec-amazon-ratings",
-        "ia-slashdot-reply-dir", "soc-bitcoin", "sx-stackoverflow", "sx-mathoverflow", "CollegeMsg",
-        "email-Eu-core-temporal", "soc-sign-bitcoin-otc", "soc-sign-bitcoin-alpha", "jodie-wikipedia", "jodie-reddit",
-        "jodie-mooc", "jodie-lastfm", "tgl-gdelt", "tgbl-wiki", "amlsim-1m", "pygt-chickenpox", "pygt-england-covid",
-        "pygt-twitter-tennis", "metr-la-week"})
+  for (const char* name : {"soc-flickr-growth",
+                           "soc-youtube-growth",
+                           "rec-epinions-user-ratings",
+                           "rec-amazon-ratings",
+                           "ia-slashdot-reply-dir",
+                           "soc-bitcoin",
+                           "sx-stackoverflow",
+                           "sx-mathoverflow",
+                           "CollegeMsg",
+                           "email-Eu-core-temporal",
+                           "soc-sign-bitcoin-otc",
+                           "soc-sign-bitcoin-alpha",
+                           "jodie-wikipedia",
+                           "jodie-reddit",
+                           "jodie-mooc",
+                           "jodie-lastfm",
+                           "tgl-gdelt",
+                           "tgbl-wiki",
+                           "amlsim-1m",
+                           "pygt-chickenpox",
+                           "pygt-england-covid",
+                           "pygt-twitter-tennis",
+                           "metr-la-week"})
     EXPECT_EQ(catalogue().count(name), 1u) << name;
   EXPECT_EQ(catalogue().at("sx-stackoverflow").listed_events, 63497050);
   EXPECT_EQ(catalogue().at("jodie-wikipedia").files.front().sha256.substr(0, 8), "a6b73e09");
@@ -100,7 +117,7 @@ TEST(Catalogue, EveryFaultHasItsPointer) {
 
 TEST(Catalogue, AbsentSetsSayHowToGetThem) {
   const TemporaryFolder folder;
-  const Variable data("STROBE_DATA_DIR", folder.file("."));
+  const ScopedVariable data("STROBE_DATA_DIR", folder.file("."));
   try {
     load_workload("sx-mathoverflow", Json::object(), 1);
     FAIL() << "a set that is not there was read";
@@ -121,7 +138,7 @@ TEST(Catalogue, AbsentSetsSayHowToGetThem) {
 
 TEST(Catalogue, FetchedSetsAreReadAndListedCountsCompared) {
   const TemporaryFolder folder;
-  const Variable data("STROBE_DATA_DIR", folder.file("."));
+  const ScopedVariable data("STROBE_DATA_DIR", folder.file("."));
   std::filesystem::create_directory(folder.file("CollegeMsg"));
   test::write_gzip(folder.file("CollegeMsg/CollegeMsg.txt.gz"), "1 2 1082040961\n3 4 1082155839\n5 2 1083155839\n");
   const SnapshotGraph graph = load_workload("CollegeMsg", Json::object(), 1);
@@ -136,10 +153,10 @@ TEST(Catalogue, FetchedSetsAreReadAndListedCountsCompared) {
 TEST(Catalogue, DataIsLookedForWhereItIsFetchedTo) {
   const TemporaryFolder folder;
   unsetenv("STROBE_DATA_DIR");
-  const Variable home("XDG_DATA_HOME", folder.file("data"));
+  const ScopedVariable home("XDG_DATA_HOME", folder.file("data"));
   EXPECT_EQ(find_data_file("CollegeMsg/CollegeMsg.txt.gz"), folder.file("data/strobe/CollegeMsg/CollegeMsg.txt.gz"));
   EXPECT_EQ(find_data_file("chess/out.chess.gz"), data_directory() + "/chess/out.chess.gz");
-  const Variable chosen("STROBE_DATA_DIR", folder.file("own"));
+  const ScopedVariable chosen("STROBE_DATA_DIR", folder.file("own"));
   EXPECT_EQ(find_data_file("CollegeMsg/x"), folder.file("own/CollegeMsg/x"));
 }
 
