@@ -92,13 +92,13 @@ class Dcrnn final : public Model {
   TemporalOutput step(Tape& tape, const Parameters& parameters, int layer, const StepInput& input) const override {
     const Var state = carried() ? input.state : zeros(tape, input.x);
     const std::vector<Var> of_x = diffuse(tape, *input.neighbours, input.x);
-    const Var gates = sigmoid(tape, dense(tape, beside(tape, of_x, of_state(tape, *input.neighbours, state)),
-                                          parameters.at(name(layer, "gate.weight")),
-                                          parameters.at(name(layer, "gate.bias")), Activation::none));
+    const Var gates =
+        sigmoid(tape, joined_dense(tape, beside(of_x, of_state(tape, *input.neighbours, state)),
+                                   parameters.at(name(layer, "gate.weight")), parameters.at(name(layer, "gate.bias"))));
     const Var reset = carried() ? reset_state(tape, gates, state) : state;
-    const Var candidate = dense(tape, beside(tape, of_x, of_state(tape, *input.neighbours, reset)),
-                                parameters.at(name(layer, "candidate.weight")),
-                                parameters.at(name(layer, "candidate.bias")), Activation::none);
+    const Var candidate =
+        joined_dense(tape, beside(of_x, of_state(tape, *input.neighbours, reset)),
+                     parameters.at(name(layer, "candidate.weight")), parameters.at(name(layer, "candidate.bias")));
     const Var next = blend_state(tape, gates, state, candidate);
     return {next, carried() ? next : nullptr};
   }
@@ -151,9 +151,9 @@ class Dcrnn final : public Model {
     return Tape::constant(zero);
   }
 
-  static Var beside(Tape& tape, std::vector<Var> left, const std::vector<Var>& right) {
+  static std::vector<Var> beside(std::vector<Var> left, const std::vector<Var>& right) {
     left.insert(left.end(), right.begin(), right.end());
-    return concat_columns(tape, left);
+    return left;
   }
 
   DcrnnParameters p_;

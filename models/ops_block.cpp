@@ -2,6 +2,7 @@
 
 #include "backends/operations_block.hpp"
 #include "backends/operations_join.hpp"
+#include "models/ops.hpp"
 
 namespace strobe {
 namespace {
@@ -41,6 +42,15 @@ Var run_blocks(Tape& tape, const Var& left, const BlockDense& forward, const Var
 void copy_columns(Device& device, const Tensor& source, std::int64_t from, const Tensor& target, std::int64_t to,
                   std::int64_t width, bool accumulate) {
   device.run(CopyRows{source, target, {}, {}, source.rows(), from, to, width, accumulate});
+}
+
+/// Of w; more, and a product of the joined matrix is worth joining it.
+constexpr std::int64_t most_joined_weights = 8192;
+
+std::vector<Tensor> values_of(const std::vector<Var>& parts) {
+  std::vector<Tensor> values;
+  for (const Var& part : parts) values.push_back(part->value);
+  return values;
 }
 
 }  // namespace
@@ -84,6 +94,35 @@ Var concat_columns(Tape& tape, const std::vector<Var>& parts) {
       back.widths.push_back(part->value.columns());
       back.accumulate.push_back(target.accumulate);
     }
+    tape.device().run(back);
+  });
+}
+
+Var joined_dense(Tape& tape, const std::vector<Var>& parts, const Var& w, const Var& bias) {
+  if (w->value.elements() > most_joined_weights) {
+    return dense(tape, concat_columns(tape, parts), w, bias, Activation::none);
+  }
+  JoinedDense op;
+  op.parts = values_of(parts);
+  op.w = w->value;
+  if (bias) op.bias = bias->value;
+  op.y = tape.device().allocate(parts.at(0)->value.rows(), w->value.columns(), w->value.type());
+  tape.device().run(op);
+  std::vector<Var> inputs = parts;
+  inputs.push_back(w);
+  if (bias) inputs.push_back(bias);
+  return tape.record(op.y, inputs, [&tape, parts, w, bias](const Variable& result) {
+    JoinedDenseBackward back;
+    back.parts = values_of(parts);
+    back.w = w->value;
+    back.dy = result.gradient;
+    for (const Var& part : parts) {
+      const GradientTarget target = part->needs_gradient ? tape.target(part) : GradientTarget{};
+      back.dparts.push_back(target.tensor);
+      back.accumulate.push_back(target.accumulate);
+    }
+    back.dw = w->gradient;
+    if (bias) back.dbias = bias->gradient;
     tape.device().run(back);
   });
 }

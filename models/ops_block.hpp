@@ -18,6 +18,11 @@ Var block_dense(Tape& tape, const Var& x, const Var& w, const Var& bias, std::in
 /// The parts side by side: [R, sum of widths].
 Var concat_columns(Tape& tape, const std::vector<Var>& parts);
 
+/// [parts side by side] w + bias for parts [R, F_i], w [sum of F_i, G], bias [1, G] or null. The parts differ from each
+/// other where they need a gradient. A narrow layer reads its parts where they are; of a wide one, whose products cost
+/// more than joining them, the joined matrix is kept and multiplied as a whole.
+Var joined_dense(Tape& tape, const std::vector<Var>& parts, const Var& w, const Var& bias);
+
 /// Columns [first, first + width) of x.
 Var slice_columns(Tape& tape, const Var& x, std::int64_t first, std::int64_t width);
 

@@ -30,20 +30,21 @@ class JointTGcn final : public Model {
   std::vector<ParameterShape> parameters(std::int64_t feature_width) const override {
     ParameterShape gate_bias{"gate.bias", 1, 2 * hidden_, 0};
     gate_bias.centre = bias_;
-    return {glorot("gate.weight", feature_width + hidden_, 2 * hidden_), gate_bias,
-            glorot("candidate.weight", feature_width + hidden_, hidden_), {"candidate.bias", 1, hidden_, 0}};
+    return {glorot("gate.weight", feature_width + hidden_, 2 * hidden_),
+            gate_bias,
+            glorot("candidate.weight", feature_width + hidden_, hidden_),
+            {"candidate.bias", 1, hidden_, 0}};
   }
 
   Var spatial(Tape&, const Parameters&, int, const SpatialInput& input) const override { return input.x; }
 
   TemporalOutput step(Tape& tape, const Parameters& parameters, int, const StepInput& input) const override {
     const Var& state = input.state;
-    const Var read = concat_columns(tape, {input.x, input.neighbours->product(tape, 0, state)});
-    const Var gates =
-        sigmoid(tape, dense(tape, read, parameters.at("gate.weight"), parameters.at("gate.bias"), Activation::none));
+    const std::vector<Var> read = {input.x, input.neighbours->product(tape, 0, state)};
+    const Var gates = sigmoid(tape, joined_dense(tape, read, parameters.at("gate.weight"), parameters.at("gate.bias")));
     const Var reset = input.neighbours->product(tape, 0, reset_state(tape, gates, state));
-    const Var candidate = dense(tape, concat_columns(tape, {input.x, reset}), parameters.at("candidate.weight"),
-                                parameters.at("candidate.bias"), Activation::none);
+    const Var candidate =
+        joined_dense(tape, {input.x, reset}, parameters.at("candidate.weight"), parameters.at("candidate.bias"));
     const Var next = blend_state(tape, gates, state, candidate);
     return {next, next};
   }

@@ -70,7 +70,7 @@ std::vector<OperationFamily> operation_families() {
                                    family<SgdStep>(sgd_cases()),
                                    family<AdamStep>(adam_cases())};
   for (auto& x : {recurrent_families(), statistics_families(), gate_families(), store_families(), fading_families(),
-                  join_families()})
+                  join_families(), joined_dense_families()})
     all.insert(all.end(), x.begin(), x.end());
   return all;
 }

@@ -1,4 +1,5 @@
-// Cases and judges of columns joined and split: every value has one place.
+// Cases and judges of columns joined and split, where every value has one place, and of the dense layer of parts side
+// by side: the definition, on the joined matrix.
 #pragma once
 
 #include "backends/conformance/operations.hpp"
@@ -65,6 +66,129 @@ inline std::vector<Output> judge_split(Device& device, const JoinShape& s, std::
     if (part.defined()) outputs[next++].got = download(device, part);
   }
   return outputs;
+}
+
+/// The values of the parts, each [rows, width], and the same as one matrix.
+struct JoinedValues {
+  std::vector<std::vector<double>> parts;
+  std::vector<double> whole;
+
+  JoinedValues(const JoinShape& s, std::uint32_t seed) : whole(static_cast<std::size_t>(s.rows * s.columns())) {
+    std::int64_t first = 0;
+    for (const std::int64_t width : s.widths) {
+      parts.push_back(random_values(s.rows * width, seed + static_cast<std::uint32_t>(parts.size())));
+      for (std::int64_t k = 0; k < s.rows * width; ++k)
+        whole[static_cast<std::size_t>(k / width * s.columns() + first + k % width)] =
+            parts.back()[static_cast<std::size_t>(k)];
+      first += width;
+    }
+  }
+};
+
+inline std::vector<Output> judge_joined_dense(Device& device, const JoinShape& s, std::int64_t width, bool with_bias) {
+  const JoinedValues x(s, 181);
+  const std::vector<double> w = random_values(s.columns() * width, 178), bias = random_values(width, 179);
+  std::vector<Judged> y(static_cast<std::size_t>(s.rows * width));
+  for (std::int64_t i = 0; i < s.rows * width; ++i) {
+    Judged& out = y[static_cast<std::size_t>(i)];
+    if (with_bias) out.add(bias[static_cast<std::size_t>(i % width)]);
+    for (std::int64_t f = 0; f < s.columns(); ++f)
+      out.add(x.whole[static_cast<std::size_t>(i / width * s.columns() + f)] *
+              w[static_cast<std::size_t>(f * width + i % width)]);
+  }
+  JoinedDense op;
+  for (std::size_t i = 0; i < s.widths.size(); ++i) op.parts.push_back(upload(device, x.parts[i], s.rows, s.widths[i]));
+  op.w = upload(device, w, s.columns(), width);
+  if (with_bias) op.bias = upload(device, bias, 1, width);
+  op.y = device.allocate(s.rows, width);
+  device.run(op);
+  return {{"y", download(device, op.y), y}};
+}
+
+/// Expected dw, dbias and the gradient of the joined matrix.
+inline std::vector<std::vector<Judged>> expected_joined_gradient(const JoinShape& s, std::int64_t width,
+                                                                 const std::vector<double>& x,
+                                                                 const std::vector<double>& w,
+                                                                 const std::vector<double>& dy,
+                                                                 std::vector<std::vector<Judged>> sums) {
+  for (std::int64_t i = 0; i < s.rows * width; ++i) {
+    const double gradient = dy[static_cast<std::size_t>(i)];
+    sums[1][static_cast<std::size_t>(i % width)].add(gradient);
+    for (std::int64_t f = 0; f < s.columns(); ++f) {
+      const auto cell = static_cast<std::size_t>(i / width * s.columns() + f),
+                 weight = static_cast<std::size_t>(f * width + i % width);
+      sums[0][weight].add(x[cell] * gradient);
+      sums[2][cell].add(w[weight] * gradient);
+    }
+  }
+  return sums;
+}
+
+/// Of the parts' gradients every third is left out and every second added to, in turns that begin at `turn`.
+inline std::vector<Output> judge_joined_dense_backward(Device& device, const JoinShape& s, std::int64_t width,
+                                                       std::size_t turn) {
+  const JoinedValues x(s, 181), before(s, 191);
+  const std::vector<double> w = random_values(s.columns() * width, 178), dy = random_values(s.rows * width, 177),
+                            dw = random_values(s.columns() * width, 176), dbias = random_values(width, 175);
+  const std::vector<std::vector<Judged>> expected =
+      expected_joined_gradient(s, width, x.whole, w, dy, {start(dw, true), start(dbias, true), start(x.whole, false)});
+  JoinedDenseBackward op;
+  op.w = upload(device, w, s.columns(), width);
+  op.dy = upload(device, dy, s.rows, width);
+  op.dw = upload(device, dw, s.columns(), width);
+  if (turn != 1) op.dbias = upload(device, dbias, 1, width);
+  for (std::size_t i = 0; i < s.widths.size(); ++i) {
+    op.parts.push_back(upload(device, x.parts[i], s.rows, s.widths[i]));
+    op.accumulate.push_back((i + turn) % 2 == 1);
+    op.dparts.push_back((i + turn) % 3 != 2 ? upload(device, before.parts[i], s.rows, s.widths[i]) : Tensor());
+  }
+  device.run(op);
+  std::vector<Output> outputs{{"dw", download(device, op.dw), expected[0]}};
+  if (op.dbias.defined()) outputs.push_back({"dbias", download(device, op.dbias), expected[1]});
+  std::int64_t first = 0;
+  for (std::size_t i = 0; i < s.widths.size(); first += s.widths[i], ++i) {
+    if (!op.dparts[i].defined()) continue;
+    std::vector<Judged> part = start(before.parts[i], op.accumulate[i]);
+    for (std::int64_t k = 0; k < s.rows * s.widths[i]; ++k) {
+      const Judged& value =
+          expected[2][static_cast<std::size_t>(k / s.widths[i] * s.columns() + first + k % s.widths[i])];
+      part[static_cast<std::size_t>(k)].value += value.value;
+      part[static_cast<std::size_t>(k)].magnitude += value.magnitude;
+    }
+    outputs.push_back({"part " + std::to_string(i), download(device, op.dparts[i]), part});
+  }
+  return outputs;
+}
+
+inline std::vector<OperationFamily> joined_dense_families() {
+  const std::vector<std::pair<JoinShape, std::int64_t>> shapes{
+      {{0, {2, 3}}, 4},
+      {{1, {1}}, 1},
+      {{5, {1, 2, 3}}, 6},
+      {{37, {6, 6, 2}}, 17},
+      {{9, {64, 70}}, 33},
+      {{700, {3, 3, 6}}, 12},
+      {{300, {17, 1, 16}}, 40},
+      {{1300, {3, 3, 3, 6, 6, 6}}, 6},
+      {{2100, {2, 6}}, 70},
+      {{130, {40, 200}}, 50},
+      {{40, {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2}}, 3}};
+  std::vector<OperationCase> forward, backward;
+  for (const auto& [shape, width] : shapes) {
+    const std::string name = shape.name() + " to " + std::to_string(width);
+    for (const bool bias : {false, true}) {
+      forward.push_back({"", name + (bias ? ", bias" : ""), [shape = shape, width = width, bias](Device& device) {
+                           return judge_joined_dense(device, shape, width, bias);
+                         }});
+    }
+    for (const std::size_t turn : {0, 1, 2}) {
+      backward.push_back(
+          {"", name + ", turn " + std::to_string(turn), [=, shape = shape, width = width](Device& device) {
+             return judge_joined_dense_backward(device, shape, width, turn);
+           }});
+    }
+  }
+  return {family<JoinedDense>(forward), family<JoinedDenseBackward>(backward)};
 }
 
 inline std::vector<OperationFamily> join_families() {

@@ -43,7 +43,7 @@ TEST(MeanComputingRanks, CountsARankOnceAndNotWhileItWaits) {
 class SharedCores : public testing::Test {
  protected:
   double epoch_seconds(const std::string& strategy, double cores) {
-    std::ifstream file(STROBE_SOURCE_DIR "/results/measured/xeon-2core-2026-11-22/cluster.json");
+    std::ifstream file(STROBE_SOURCE_DIR "/results/measured/xeon-2core-2026-11-23/cluster.json");
     Json cluster = Json::parse(file);
     cluster["calibration"]["cores"] = cores;
     cluster["gpus_per_node"]["value"] = 8;

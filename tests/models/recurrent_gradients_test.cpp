@@ -65,6 +65,20 @@ TEST(RecurrentGradients, ColumnBlocks) {
   }
 }
 
+/// A narrow layer reads its parts where they are, a wide one joins them; a part may be handed to several layers.
+TEST(RecurrentGradients, DenseLayerOfJoinedParts) {
+  const auto device = cpu();
+  for (const std::int64_t outputs : {4, 1100}) {
+    const std::vector<Tensor> values{random_tensor(*device, 2, 4, 1), random_tensor(*device, 2, 1, 2),
+                                     random_tensor(*device, 2, 3, 3), random_tensor(*device, 8, outputs, 4),
+                                     random_tensor(*device, 1, outputs, 5)};
+    check_gradients(*device, values, [&](Tape& tape, const std::vector<Var>& v) {
+      const Var with_bias = joined_dense(tape, {v[0], v[1], v[2]}, v[3], v[4]);
+      return concat_columns(tape, {joined_dense(tape, {v[2], v[0], v[1]}, v[3], nullptr), with_bias});
+    });
+  }
+}
+
 /// Sums over the only rank there is.
 class OneRank final : public RankSums {
  public:

@@ -10,11 +10,11 @@
 namespace strobe {
 namespace {
 
-std::shared_ptr<const Snapshot> snapshot(std::int64_t vertices, const std::set<std::pair<VertexId, VertexId>>& edges) {
+std::shared_ptr<const Snapshot> snapshot(std::int64_t count, const std::set<std::pair<VertexId, VertexId>>& edges) {
   auto result = std::make_shared<Snapshot>();
   result->row_offsets.push_back(0);
-  for (VertexId v = 0; v < vertices; ++v) {
-    for (VertexId u = 0; u < vertices; ++u) {
+  for (VertexId v = 0; v < count; ++v) {
+    for (VertexId u = 0; u < count; ++u) {
       if (edges.count({u, v}) == 0) continue;
       result->columns.push_back(u);
       result->values.push_back(1.0f);

@@ -94,12 +94,12 @@ bool sums_turned(const DenseBackward& op) {
   return inner > lanes && width * divide_up(inner, lanes) < inner * divide_up(width, lanes);
 }
 
-/// range.recent += dz^T x of the block.
+/// range.recent += dz^T x of a block of x [rows, F] and dz [rows, G].
 template <class T>
-void add_turned_sums(BackwardRange<T>& range, const T* dz, std::int64_t row, std::int64_t rows) {
+void add_turned_sums(BackwardRange<T>& range, const T* x, const T* dz, std::int64_t rows) {
   const std::int64_t inner = range.op.w.rows(), width = range.op.w.columns();
   T* recent = range.recent.data();
-  multiply(Factors<T>{dz, 1, width, range.op.x.template data<T>() + row * inner, inner, rows}, width, inner,
+  multiply(Factors<T>{dz, 1, width, x, inner, rows}, width, inner,
            [=](std::int64_t g, std::int64_t column, int lanes, auto sum) {
              constexpr int P = static_cast<int>(sizeof(sum) / sizeof(T));
              T* to = recent + g * inner + column;
@@ -118,8 +118,9 @@ void flush_turned(BackwardRange<T>& range) {
   std::fill(recent, recent + inner * width, T{0});
 }
 
+/// range.sums += x^T dz of a block, and dbias its column sums.
 template <class T>
-void add_block_sums(const BackwardRange<T>& range, const T* dz, std::int64_t row, std::int64_t rows) {
+void add_block_sums(const BackwardRange<T>& range, const T* x, const T* dz, std::int64_t rows) {
   const DenseBackward& op = range.op;
   const std::int64_t inner = op.w.rows(), width = op.w.columns();
   double* sums = range.sums;
@@ -127,7 +128,7 @@ void add_block_sums(const BackwardRange<T>& range, const T* dz, std::int64_t row
     add_in_double<T, static_cast<int>(sizeof(sum) / sizeof(T))>(sums + f * width + column, sum, lanes);
   };
   if (op.dw.defined()) {
-    multiply(Factors<T>{op.x.data<T>() + row * inner, 1, inner, dz, width, rows}, inner, width, add);
+    multiply(Factors<T>{x, 1, inner, dz, width, rows}, inner, width, add);
   }
   if (op.dbias.defined()) add_column_sums(dz, width, width, rows, sums + inner * width);
 }
@@ -150,13 +151,12 @@ void store_block_dx(const BackwardRange<T>& range, const T* dz, std::int64_t row
   }
 }
 
-/// The part of `rows` rows in dw and dbias, added to range.sums.
+/// The part of a block in dw and dbias, added to range.sums.
 template <class T>
-void add_sums(BackwardRange<T>& range, const T* dz, std::int64_t row, std::int64_t rows, bool turned) {
+void add_sums(BackwardRange<T>& range, const T* x, const T* dz, std::int64_t rows, bool turned) {
   const DenseBackward& op = range.op;
-  if (op.x.defined() && op.x.columns() <= 64) prefetch_next(op.x, row, rows);
-  if (!turned) return add_block_sums(range, dz, row, rows);
-  add_turned_sums(range, dz, row, rows);
+  if (!turned) return add_block_sums(range, x, dz, rows);
+  add_turned_sums(range, x, dz, rows);
   if (op.dbias.defined()) add_column_sums(dz, op.w.columns(), op.w.columns(), rows, range.sums + op.w.elements());
 }
 
@@ -169,7 +169,10 @@ void backward_range(BackwardRange<T>& range, std::int64_t begin, std::int64_t en
   for (std::int64_t row = begin; row < end; row += block_rows) {
     const std::int64_t rows = std::min(block_rows, end - row);
     const T* dz = block_dz(range, row, rows);
-    if (range.sums != nullptr) add_sums(range, dz, row, rows, turned);
+    if (range.sums != nullptr) {
+      if (op.x.defined() && op.x.columns() <= 64) prefetch_next(op.x, row, rows);
+      add_sums(range, op.x.defined() ? op.x.data<T>() + row * op.x.columns() : nullptr, dz, rows, turned);
+    }
     if (turned && ((row - begin + block_rows) % weight_task_rows == 0 || row + rows == end)) flush_turned(range);
     if (!op.dx.defined()) continue;
     op.accumulate_dx ? store_block_dx<T, true>(range, dz, row, rows) : store_block_dx<T, false>(range, dz, row, rows);

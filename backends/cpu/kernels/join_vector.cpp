@@ -3,7 +3,7 @@
 // Cost: each value read and written once, a partial load and store per block's row.
 #include <vector>
 
-#include "backends/cpu/kernels/lanes.hpp"
+#include "backends/cpu/kernels/column_parts.hpp"
 #include "backends/cpu/kernels/support.hpp"
 #include "backends/operations_join.hpp"
 
@@ -13,30 +13,6 @@ namespace {
 using namespace cpu;
 
 constexpr std::int64_t rows_per_task = 1 << 11;
-
-/// A block of columns: its own matrix [R, width] and its first column of the wide one.
-template <class T>
-struct Part {
-  T* data;
-  std::int64_t width, first;
-  bool accumulate;
-};
-
-template <class T>
-void join_rows(const std::vector<Part<T>>& parts, T* whole, std::int64_t columns, std::int64_t begin,
-               std::int64_t end) {
-  constexpr int P = most_lanes<T>;
-  for (std::int64_t r = begin; r < end; ++r) {
-    for (const Part<T>& part : parts) {
-      const T* from = part.data + r * part.width;
-      T* to = whole + r * columns + part.first;
-      for (std::int64_t c = 0; c < part.width; c += P) {
-        const int lanes = static_cast<int>(std::min<std::int64_t>(P, part.width - c));
-        store_first<T, P>(to + c, load_first<T, P>(from + c, lanes), lanes);
-      }
-    }
-  }
-}
 
 template <class T>
 void split_rows(const std::vector<Part<T>>& parts, const T* whole, std::int64_t columns, std::int64_t begin,
@@ -59,14 +35,9 @@ void split_rows(const std::vector<Part<T>>& parts, const T* whole, std::int64_t 
 void run_join(const JoinColumns& op, KernelContext& context) {
   with_element(op.whole.type(), [&](auto zero) {
     using T = decltype(zero);
-    std::vector<Part<T>> parts;
-    std::int64_t first = 0;
-    for (const Tensor& part : op.parts) {
-      parts.push_back({part.data<T>(), part.columns(), first, false});
-      first += part.columns();
-    }
+    const std::vector<Part<T>> parts = column_parts<T>(op.parts);
     for_ranges(context, op.whole.rows(), rows_per_task, [&](std::int64_t begin, std::int64_t end) {
-      join_rows<T>(parts, op.whole.data<T>(), op.whole.columns(), begin, end);
+      join_rows<T>(parts, op.whole.data<T>() + begin * op.whole.columns(), op.whole.columns(), begin, end);
     });
   });
 }

@@ -52,7 +52,8 @@ template <class T, int P, int K, int R, class Finish>
 }
 
 /// One K-register column of C in tiles of 6 rows, or 8 where their sums leave registers over; what is left goes in
-/// tiles of 4, 2 and 1, because weight gradients have few rows and many terms, and each tile walks all of them.
+/// tiles of 4, 2 and 1, because weight gradients have few rows and many terms, and each tile walks all of them. Of one
+/// register, 5 and 3 rows are a tile too: so few sums wait for each other, however many there are.
 template <class T, int P, int K, class Finish>
 void multiply_columns(const Factors<T>& f, std::int64_t rows, std::int64_t column, int last, const Finish& finish) {
   std::int64_t row = 0;
@@ -61,6 +62,10 @@ void multiply_columns(const Factors<T>& f, std::int64_t rows, std::int64_t colum
       multiply_tile<T, P, K, 8>(f, row, column, last, finish);
   }
   for (; row + 6 <= rows; row += 6) multiply_tile<T, P, K, 6>(f, row, column, last, finish);
+  if constexpr (K == 1) {
+    if (rows - row == 5) return multiply_tile<T, P, K, 5>(f, row, column, last, finish);
+    if (rows - row == 3) return multiply_tile<T, P, K, 3>(f, row, column, last, finish);
+  }
   for (; row + 4 <= rows; row += 4) multiply_tile<T, P, K, 4>(f, row, column, last, finish);
   for (; row + 2 <= rows; row += 2) multiply_tile<T, P, K, 2>(f, row, column, last, finish);
   for (; row < rows; ++row) multiply_tile<T, P, K, 1>(f, row, column, last, finish);
