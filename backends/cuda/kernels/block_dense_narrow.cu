@@ -94,8 +94,8 @@ void backward(const BlockDenseBackward& op, const KernelContext& context) {
   const T *const y = p.y, *const dy = p.dy;
   if (y != nullptr) p.y += skip;
   p.dy += skip;
-  launch(context, parts.count * op.blocks, threads, narrow_gradient_bytes<T, P>(p), block_dense_backward_narrow<P, T>,
-         p, parts, op.blocks, sums);
+  launch(context, parts.count * op.blocks, threads, narrow_gradient_bytes<P>(p), block_dense_backward_narrow<P, T>, p,
+         parts, op.blocks, sums);
   add_sums<T>(op, parts, sums, context);
   if (!op.dleft.defined()) return;
   launch(context, blocks_for(rows * skip, copy_threads), copy_threads, 0, pass_back<T>, y, dy, op.dleft.data<T>(),

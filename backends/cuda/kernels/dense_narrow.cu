@@ -40,7 +40,7 @@ void backward(const DenseBackward& op, const KernelContext& context) {
   if (parts.count == 0) return;
   double* const sums = part_sums_memory(context, parts.count, stride);
   const NarrowGradient<T> p = narrow_gradient_of<T>(op, op.w.rows());
-  launch(context, parts.count, threads, narrow_gradient_bytes<T, P>(p), dense_backward_narrow<P, T>, p, parts, sums);
+  launch(context, parts.count, threads, narrow_gradient_bytes<P>(p), dense_backward_narrow<P, T>, p, parts, sums);
   add_part_sums<T>(context, op.dw, op.w.elements(), op.dbias, sums, parts.count, stride);
 }
 

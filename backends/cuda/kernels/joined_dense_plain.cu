@@ -1,36 +1,16 @@
 // Plain dense layer of parts side by side, and its gradient: the plain dense layer, which walks the parts in launches
-// of up to `most_parts`; a longer list takes several. Forward: one thread an element of y. Backward: one thread an
+// of up to `most_joined`; a longer list takes several. Forward: one thread an element of y. Backward: one thread an
 // element of the parts' gradients; then one thread for every weight (and bias) of every range of rows, which sums in
 // double, and a last launch that adds the ranges in order. Ranges depend on shapes only. Cost 2 R F G FLOPs per
 // product; parts are read G times and dy F times, mostly from the cache.
-#include <algorithm>
-
+#include "backends/cuda/kernels/joined_parts.hpp"
 #include "backends/cuda/kernels/part_sums.hpp"
 #include "backends/operations_join.hpp"
 
 namespace strobe::cuda {
 namespace {
 
-constexpr int most_joined = 16, threads = 256;
-
-/// Parts beside each other, whose first column meets row `first` of w [F, G]; a gradient that nobody wants is null.
-template <class T>
-struct JoinedParts {
-  const T* part[most_joined];
-  T* gradient[most_joined];
-  std::int64_t begin[most_joined + 1];  // first column of each, counted from `first`
-  bool accumulate[most_joined];
-  int count;
-  std::int64_t first;
-
-  __host__ __device__ std::int64_t columns() const { return begin[count]; }
-  __device__ std::int64_t width(int p) const { return begin[p + 1] - begin[p]; }
-  __device__ int holding(std::int64_t column) const {
-    int p = 0;
-    while (column >= begin[p + 1]) ++p;
-    return p;
-  }
-};
+constexpr int threads = 256;
 
 template <class T>
 struct JoinedLayer {
@@ -97,24 +77,6 @@ __global__ void joined_bias_sums(JoinedLayer<T> p, RowParts ranges, std::int64_t
   }
 }
 
-/// Calls body(parts) for the tensors in turns of up to `most_joined`, the first with first = 0.
-template <class T, class Body>
-void for_joined(const std::vector<Tensor>& tensors, const std::vector<Tensor>& gradients,
-                const std::vector<bool>& accumulate, const Body& body) {
-  JoinedParts<T> parts{};
-  for (std::size_t i = 0; i < tensors.size(); ++i) {
-    const int k = parts.count++;
-    parts.part[k] = tensors[i].data<T>();
-    parts.gradient[k] = !gradients.empty() && gradients[i].defined() ? gradients[i].data<T>() : nullptr;
-    parts.accumulate[k] = !accumulate.empty() && accumulate[i];
-    parts.begin[k + 1] = parts.begin[k] + tensors[i].columns();
-    if (parts.count < most_joined && i + 1 < tensors.size()) continue;
-    body(parts);
-    parts.first += parts.columns();
-    parts.count = 0;
-  }
-}
-
 void run_forward(const JoinedDense& op, KernelContext& context) {
   with_element(op.y.type(), [&](auto zero) {
     using T = decltype(zero);
@@ -133,7 +95,7 @@ void run_backward_as(const JoinedDenseBackward& op, KernelContext& context) {
   const JoinedLayer<T> layer{op.w.data<T>(), nullptr, op.dy.data<T>(), nullptr, rows, op.w.columns()};
   double* const sums = part_sums_memory(context, ranges.count, stride);
   for_joined<T>(op.parts, op.dparts, op.accumulate, [&](const JoinedParts<T>& parts) {
-    if (std::any_of(parts.gradient, parts.gradient + parts.count, [](const T* to) { return to != nullptr; })) {
+    if (parts.wants_gradients()) {
       launch(context, blocks_for(rows * parts.columns(), threads), threads, 0, part_gradients<T>, parts, layer);
     }
     launch(context, blocks_for(ranges.count * parts.columns() * layer.width, threads), threads, 0,

@@ -28,7 +28,7 @@ __global__ void step_dense_backward_narrow(NarrowGradient<T> p, StepParts steps,
 /// dw [steps, weights] (+)= the parts' sums, which lie `stride` apart.
 template <class T>
 __global__ void add_step_parts(T* dw, StepParts steps, std::int64_t weights, std::int64_t stride, const double* sums,
-                          bool accumulate) {
+                               bool accumulate) {
   for (std::int64_t i = grid_thread(); i < steps.steps * weights; i += grid_threads()) {
     const double* const of_step = sums + i / weights * steps.parts * stride + i % weights;
     double total = accumulate ? static_cast<double>(dw[i]) : 0.0;
@@ -56,10 +56,10 @@ void backward(const StepDenseBackward& op, const KernelContext& context) {
   const StepParts steps = step_parts(op.step_rows, op.dy.rows(), 2 * threads, stride);
   if (steps.steps == 0) return;
   double* const sums = part_sums_memory(context, steps.steps * steps.parts, stride);
-  launch(context, steps.steps * steps.parts, threads, narrow_gradient_bytes<T, P>(p), step_dense_backward_narrow<P, T>,
-         p, steps, sums);
-  launch(context, blocks_for(steps.steps * weights, threads), threads, 0, add_step_parts<T>, op.dw.data<T>(), steps, weights,
-         stride, sums, op.accumulate_dw);
+  launch(context, steps.steps * steps.parts, threads, narrow_gradient_bytes<P>(p), step_dense_backward_narrow<P, T>, p,
+         steps, sums);
+  launch(context, blocks_for(steps.steps * weights, threads), threads, 0, add_step_parts<T>, op.dw.data<T>(), steps,
+         weights, stride, sums, op.accumulate_dw);
 }
 
 void run_forward(const StepDense& op, KernelContext& context) {
