@@ -1,7 +1,10 @@
 #include "models/ops_block.hpp"
 
+#include <algorithm>
+
 #include "backends/operations_block.hpp"
 #include "backends/operations_join.hpp"
+#include "core/errors.hpp"
 #include "models/ops.hpp"
 
 namespace strobe {
@@ -47,10 +50,27 @@ void copy_columns(Device& device, const Tensor& source, std::int64_t from, const
 /// Of w; more, and a product of the joined matrix is worth joining it.
 constexpr std::int64_t most_joined_weights = 8192;
 
+/// The parts' values. Throws Error when one that needs a gradient is there twice: kernels write the parts' gradients at
+/// the same time.
 std::vector<Tensor> values_of(const std::vector<Var>& parts) {
   std::vector<Tensor> values;
-  for (const Var& part : parts) values.push_back(part->value);
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (parts[i]->needs_gradient && std::find(parts.begin(), parts.begin() + static_cast<std::ptrdiff_t>(i),
+                                              parts[i]) != parts.begin() + static_cast<std::ptrdiff_t>(i))
+      throw Error("a part that needs a gradient is joined twice");
+    values.push_back(parts[i]->value);
+  }
   return values;
+}
+
+/// Where the parts' gradients go, an undefined tensor where none is wanted, and whether they are added.
+void ask_for_gradients(Tape& tape, const std::vector<Var>& parts, std::vector<Tensor>& tensors,
+                       std::vector<bool>& accumulate) {
+  for (const Var& part : parts) {
+    const GradientTarget target = part->needs_gradient ? tape.target(part) : GradientTarget{};
+    tensors.push_back(target.tensor);
+    accumulate.push_back(target.accumulate);
+  }
 }
 
 }  // namespace
@@ -78,22 +98,16 @@ Var block_dense(Tape& tape, const Var& x, const Var& w, const Var& bias, std::in
 
 Var concat_columns(Tape& tape, const std::vector<Var>& parts) {
   JoinColumns op;
+  op.parts = values_of(parts);
   std::int64_t columns = 0;
-  for (const Var& part : parts) {
-    op.parts.push_back(part->value);
-    columns += part->value.columns();
-  }
+  for (const Tensor& part : op.parts) columns += part.columns();
   op.whole = tape.device().allocate(parts.at(0)->value.rows(), columns, parts[0]->value.type());
   tape.device().run(op);
   return tape.record(op.whole, parts, [&tape, parts](const Variable& result) {
     SplitColumns back;
     back.whole = result.gradient;
-    for (const Var& part : parts) {
-      const GradientTarget target = part->needs_gradient ? tape.target(part) : GradientTarget{};
-      back.parts.push_back(target.tensor);
-      back.widths.push_back(part->value.columns());
-      back.accumulate.push_back(target.accumulate);
-    }
+    for (const Var& part : parts) back.widths.push_back(part->value.columns());
+    ask_for_gradients(tape, parts, back.parts, back.accumulate);
     tape.device().run(back);
   });
 }
@@ -116,11 +130,7 @@ Var joined_dense(Tape& tape, const std::vector<Var>& parts, const Var& w, const 
     back.parts = values_of(parts);
     back.w = w->value;
     back.dy = result.gradient;
-    for (const Var& part : parts) {
-      const GradientTarget target = part->needs_gradient ? tape.target(part) : GradientTarget{};
-      back.dparts.push_back(target.tensor);
-      back.accumulate.push_back(target.accumulate);
-    }
+    ask_for_gradients(tape, parts, back.dparts, back.accumulate);
     back.dw = w->gradient;
     if (bias) back.dbias = bias->gradient;
     tape.device().run(back);

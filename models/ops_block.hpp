@@ -15,11 +15,11 @@ Var skip_dense(Tape& tape, const Var& left, const Var& x, const Var& w, Activati
 /// null.
 Var block_dense(Tape& tape, const Var& x, const Var& w, const Var& bias, std::int64_t blocks, Activation activation);
 
-/// The parts side by side: [R, sum of widths].
+/// The parts side by side: [R, sum of widths]. Throws Error when one that needs a gradient is there twice.
 Var concat_columns(Tape& tape, const std::vector<Var>& parts);
 
-/// [parts side by side] w + bias for parts [R, F_i], w [sum of F_i, G], bias [1, G] or null. The parts differ from each
-/// other where they need a gradient. A narrow layer reads its parts where they are; of a wide one, whose products cost
+/// [parts side by side] w + bias for parts [R, F_i], w [sum of F_i, G], bias [1, G] or null. Throws Error
+/// when a part that needs a gradient is there twice. A narrow layer reads its parts where they are; of a wide one, whose products cost
 /// more than joining them, the joined matrix is kept and multiplied as a whole.
 Var joined_dense(Tape& tape, const std::vector<Var>& parts, const Var& w, const Var& bias);
 

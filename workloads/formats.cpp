@@ -28,11 +28,13 @@ const FormatTag::Value& detect(const std::string& path) {
     }
   }
   if (best != nullptr) return *best;
-  throw InvalidInput(path, 0, 0,
-                     fmt::format("{}; known formats: {}; give format=NAME if it is one of them",
-                                 head.find('\0') == std::string::npos ? "no format recognises this file"
-                                                                      : "no format recognises this binary file",
-                                 fmt::join(FormatRegistry::instance().names(), ", ")));
+  throw InvalidInput(
+      path, 0, 0,
+      fmt::format("{}; known formats: {}; give format=NAME if it is one of them, or make it csv: a first line "
+                  "'source,target,time' or 'source,target,time,weight', and whole numbers as vertex ids",
+                  head.find('\0') == std::string::npos ? "no format recognises this file"
+                                                       : "no format recognises this binary file",
+                  fmt::join(FormatRegistry::instance().names(), ", ")));
 }
 
 }  // namespace

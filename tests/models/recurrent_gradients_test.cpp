@@ -79,6 +79,17 @@ TEST(RecurrentGradients, DenseLayerOfJoinedParts) {
   }
 }
 
+TEST(RecurrentGradients, APartJoinedTwiceIsRefused) {
+  const auto device = cpu();
+  Tape tape(*device);
+  const Var x = Tape::leaf(random_tensor(*device, 2, 3, 1), random_tensor(*device, 2, 3, 2));
+  const Var fixed = Tape::constant(random_tensor(*device, 2, 3, 3)),
+            w = Tape::constant(random_tensor(*device, 6, 2, 4));
+  EXPECT_THROW(concat_columns(tape, {x, x}), Error);
+  EXPECT_THROW(joined_dense(tape, {x, x}, w, nullptr), Error);
+  EXPECT_EQ(joined_dense(tape, {fixed, fixed}, w, nullptr)->value.columns(), 2);
+}
+
 /// Sums over the only rank there is.
 class OneRank final : public RankSums {
  public:

@@ -25,7 +25,7 @@ const Malformed table[] = {
     {"empty.txt", "csv", 0, 0, "the file is empty"},
     {"empty.txt", "strobe-binary", 0, 0, "is not a Strobe binary graph"},
     {"konect-no-header", "konect", 1, 1, "begins with a line like"},
-    {"konect-no-header", "", 0, 0, "no format recognises"},
+    {"konect-no-header", "", 0, 0, "make it csv: a first line 'source,target,time'"},
     {"konect-header-only", "", 0, 0, "no data rows"},
     {"konect-bad-kind", "konect", 1, 3, "sym, asym or bip, found 'directed'"},
     {"konect-one-column", "", 3, 0, "expected 2 to 4 columns (source, target, weight, time), found 1"},

@@ -73,16 +73,12 @@ void run_forward(const BlockDense& op, KernelContext& context) {
 }
 
 void run_backward(const BlockDenseBackward& op, KernelContext& context) {
-  const std::int64_t rows = op.dy.rows(), stride = op.w.elements() + op.blocks * op.w.columns();
-  const std::int64_t grain = std::max(rows_per_task, cpu::divide_up(rows, 64));
-  std::vector<double> sums(static_cast<std::size_t>(cpu::divide_up(rows, grain) * stride), 0.0);
+  const std::int64_t rows = op.dy.rows(), grain = std::max(rows_per_task, cpu::divide_up(rows, 64));
   cpu::with_element(op.dy.type(), [&](auto zero) {
     using T = decltype(zero);
-    cpu::for_ranges(context, rows, grain, [&](std::int64_t begin, std::int64_t end) {
-      backward_rows<T>(op, begin, end, sums.data() + begin / grain * stride);
-    });
-    cpu::add_range_sums<T>(op.dw, sums, 0, stride);
-    cpu::add_range_sums<T>(op.dbias, sums, op.w.elements(), stride);
+    cpu::add_weight_gradients<T>(
+        context, rows, grain, op.dw, op.w.elements(), op.dbias, op.blocks * op.w.columns(),
+        [&](std::int64_t begin, std::int64_t end, double* sums) { backward_rows<T>(op, begin, end, sums); });
   });
 }
 

@@ -8,7 +8,8 @@
 
 namespace strobe::cpu {
 
-/// A block of columns: its own matrix [R, width] and its first column of the wide one.
+/// A block of columns: its own matrix [R, width], its first column of the wide one, and whether what comes out of the
+/// wide one is added to it.
 template <class T>
 struct Part {
   T* data;

@@ -11,7 +11,6 @@ namespace strobe {
 namespace {
 
 using cpu::for_ranges;
-using cpu::run_tasks;
 using cpu::with_element;
 
 constexpr std::int64_t rows_per_task = 1024;
@@ -75,16 +74,11 @@ void backward_rows(const DenseBackward& op, std::int64_t begin, std::int64_t end
 void run_dense_backward(const DenseBackward& op, KernelContext& context) {
   const std::int64_t rows = op.dy.rows();
   const std::int64_t grain = std::max(std::int64_t{256}, cpu::divide_up(rows, most_partial_sums));
-  const std::int64_t ranges = cpu::divide_up(rows, grain);
-  const std::int64_t stride = op.w.elements() + op.w.columns();
-  std::vector<double> sums(static_cast<std::size_t>(ranges * stride), 0.0);
   with_element(op.dy.type(), [&](auto zero) {
     using T = decltype(zero);
-    run_tasks(context, ranges, [&](std::int64_t i) {
-      backward_rows<T>(op, i * grain, std::min(rows, (i + 1) * grain), sums.data() + i * stride);
-    });
-    cpu::add_range_sums<T>(op.dw, sums, 0, stride);
-    cpu::add_range_sums<T>(op.dbias, sums, op.w.elements(), stride);
+    cpu::add_weight_gradients<T>(
+        context, rows, grain, op.dw, op.w.elements(), op.dbias, op.w.columns(),
+        [&](std::int64_t begin, std::int64_t end, double* sums) { backward_rows<T>(op, begin, end, sums); });
   });
 }
 

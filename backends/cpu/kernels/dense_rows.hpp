@@ -59,8 +59,10 @@ struct BackwardRange {
   Scratch<T> recent = Scratch<T>(0);  // dw^T [G, F] since the last flush_turned(), where sums_turned()
 };
 
-/// Prefetches the block of rows behind [row, row + rows) of a tensor.
+/// Prefetches the block of rows behind [row, row + rows) of a tensor of few columns; more would push out what is in
+/// use.
 inline void prefetch_next(const Tensor& tensor, std::int64_t row, std::int64_t rows) {
+  if (tensor.columns() > 64) return;
   const std::byte* next = tensor.raw() + static_cast<std::uint64_t>(row + rows) * tensor.row_bytes();
   for (std::uint64_t i = 0; i < static_cast<std::uint64_t>(rows) * tensor.row_bytes(); i += 64)
     __builtin_prefetch(next + i);
@@ -170,7 +172,7 @@ void backward_range(BackwardRange<T>& range, std::int64_t begin, std::int64_t en
     const std::int64_t rows = std::min(block_rows, end - row);
     const T* dz = block_dz(range, row, rows);
     if (range.sums != nullptr) {
-      if (op.x.defined() && op.x.columns() <= 64) prefetch_next(op.x, row, rows);
+      if (op.x.defined()) prefetch_next(op.x, row, rows);
       add_sums(range, op.x.defined() ? op.x.data<T>() + row * op.x.columns() : nullptr, dz, rows, turned);
     }
     if (turned && ((row - begin + block_rows) % weight_task_rows == 0 || row + rows == end)) flush_turned(range);

@@ -142,17 +142,13 @@ void backward_rows(const JoinedDenseBackward& op, std::vector<PartLayer<T>>& lay
 }
 
 void run_backward(const JoinedDenseBackward& op, KernelContext& context) {
-  const std::int64_t rows = op.dy.rows(), stride = op.w.elements() + op.w.columns();
-  const std::int64_t grain = std::max<std::int64_t>(512, divide_up(rows, most_ranges));
-  std::vector<double> sums(static_cast<std::size_t>(divide_up(rows, grain) * stride), 0.0);
+  const std::int64_t rows = op.dy.rows(), grain = std::max<std::int64_t>(512, divide_up(rows, most_ranges));
   with_element(op.dy.type(), [&](auto zero) {
     using T = decltype(zero);
     std::vector<PartLayer<T>> layers = part_layers<T>(op);
-    for_ranges(context, rows, grain, [&](std::int64_t begin, std::int64_t end) {
-      backward_rows(op, layers, begin, end, sums.data() + begin / grain * stride);
-    });
-    add_range_sums<T>(op.dw, sums, 0, stride);
-    add_range_sums<T>(op.dbias, sums, op.w.elements(), stride);
+    add_weight_gradients<T>(
+        context, rows, grain, op.dw, op.w.elements(), op.dbias, op.w.columns(),
+        [&](std::int64_t begin, std::int64_t end, double* sums) { backward_rows(op, layers, begin, end, sums); });
   });
 }
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "backends/cpu/kernels/support.hpp"
 #include "backends/tensor.hpp"
 
 namespace strobe::cpu {
@@ -36,6 +37,20 @@ void add_range_sums(const Tensor& target, const std::vector<double>& sums, std::
   if (!target.defined() || stride == 0) return;
   add_range_part<T>(target, sums.data() + first, static_cast<std::int64_t>(sums.size()) / stride, stride, 0,
                     target.elements());
+}
+
+/// Gradients of a layer's weights and bias over `rows` rows: body(begin, end, sums) adds the part of rows [begin, end)
+/// to sums [weights + width], zero at first, whose first `weights` values are of dw and the rest of dbias; an undefined
+/// tensor is passed over. Ranges have `grain` rows.
+template <class T, class Body>
+void add_weight_gradients(const KernelContext& context, std::int64_t rows, std::int64_t grain, const Tensor& dw,
+                          std::int64_t weights, const Tensor& dbias, std::int64_t width, const Body& body) {
+  const std::int64_t stride = weights + width;
+  std::vector<double> sums(static_cast<std::size_t>(divide_up(rows, grain) * stride), 0.0);
+  for_ranges(context, rows, grain,
+             [&](std::int64_t begin, std::int64_t end) { body(begin, end, sums.data() + begin / grain * stride); });
+  add_range_sums<T>(dw, sums, 0, stride);
+  add_range_sums<T>(dbias, sums, weights, stride);
 }
 
 }  // namespace strobe::cpu
