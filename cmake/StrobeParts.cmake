@@ -34,6 +34,27 @@ function(strobe_unite target)
   endforeach()
 endfunction()
 
+# strobe_unite_cuda(TARGET EXTENSION FILE...): adds .cu files to the target, with STROBE_UNITY five at a time, in a file of
+# that extension (cu or cpp): CMake itself unites no CUDA. Each keeps its names in a namespace called like the file.
+function(strobe_unite_cuda target extension)
+  set(files ${ARGN})
+  if(NOT STROBE_UNITY)
+    target_sources(${target} PRIVATE ${files})
+    return()
+  endif()
+  set(unit 0)
+  while(files)
+    list(SUBLIST files 0 5 some)
+    list(REMOVE_ITEM files ${some})
+    list(TRANSFORM some REPLACE "(.+)" "#include \"\\1\"\n")
+    string(CONCAT content ${some})
+    set(path ${CMAKE_CURRENT_BINARY_DIR}/${target}_unit_${unit}.${extension})
+    file(CONFIGURE OUTPUT ${path} CONTENT "${content}" @ONLY)  # written only where it changes
+    target_sources(${target} PRIVATE ${path})
+    math(EXPR unit "${unit} + 1")
+  endwhile()
+endfunction()
+
 # strobe_separate(PART NAME FILE...): compiles PART/FILE.cpp... in a target strobe_PART_NAME, which can have flags of its
 # own without each of its files being compiled alone.
 function(strobe_separate part name)

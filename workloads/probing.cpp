@@ -5,10 +5,11 @@
 #include <charconv>
 #include <cmath>
 
+#include "workloads/text_reader.hpp"
+
 namespace strobe {
 namespace {
 
-constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
 constexpr std::string_view blanks = " \t";
 
 std::string_view without_mark(std::string_view head) {

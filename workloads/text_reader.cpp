@@ -20,7 +20,6 @@ constexpr std::size_t longest_line = std::size_t{1} << 20;
 constexpr std::size_t first_buffer = std::size_t{1} << 17;
 constexpr double year_9999_end = 253402300799.0;  // seconds from 1970 to the last second of the year 9999
 constexpr double year_1_begin = -62135596800.0;
-constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
 
 /// Takes the parts of a date off the front of a text.
 struct Scanner {

@@ -10,6 +10,9 @@
 
 namespace strobe {
 
+/// What some programs write before the first line of UTF-8.
+inline constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
+
 /// The bytes of a regular file, decompressed on the way when they begin with gzip's magic. Concatenated gzip members
 /// are one stream; a truncated or damaged stream and bytes after it are InvalidInput.
 class ByteSource {

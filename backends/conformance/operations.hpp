@@ -6,6 +6,7 @@
 // relative to the magnitude of the terms that were added up (the sum of their absolute values).
 #pragma once
 
+#include <cmath>
 #include <functional>
 #include <map>
 #include <memory>
@@ -24,7 +25,7 @@ struct Judged {
 
   void add(double term) {
     value += term;
-    magnitude += term < 0 ? -term : term;
+    magnitude += std::abs(term);
   }
 };
 

@@ -27,14 +27,15 @@ inline std::vector<Output> judge_dense(Device& device, const DenseShape& s, bool
   const std::vector<double> x = random_values(s.rows * s.inner, 21), w = random_values(s.inner * s.width, 22),
                             bias = random_values(s.width, 23);
   std::vector<Judged> y(static_cast<std::size_t>(s.rows * s.width));
-  for (std::int64_t i = 0; i < s.rows * s.width; ++i) {
-    const std::int64_t row = i / s.width, g = i % s.width;
-    Judged& out = y[static_cast<std::size_t>(i)];
-    if (with_bias) out.add(bias[static_cast<std::size_t>(g)]);
+  for (std::int64_t row = 0; row < s.rows; ++row) {
+    Judged* const own = y.data() + row * s.width;
+    for (std::int64_t g = 0; with_bias && g < s.width; ++g) own[g].add(bias[static_cast<std::size_t>(g)]);
     for (std::int64_t f = 0; f < s.inner; ++f) {
-      out.add(x[static_cast<std::size_t>(row * s.inner + f)] * w[static_cast<std::size_t>(f * s.width + g)]);
+      const double value = x[static_cast<std::size_t>(row * s.inner + f)];
+      for (std::int64_t g = 0; g < s.width; ++g) own[g].add(value * w[static_cast<std::size_t>(f * s.width + g)]);
     }
-    if (activation == Activation::relu) out.value = std::max(0.0, out.value);
+    for (std::int64_t g = 0; activation == Activation::relu && g < s.width; ++g)
+      own[g].value = std::max(0.0, own[g].value);
   }
   Dense op;
   op.x = upload(device, x, s.rows, s.inner);
@@ -82,17 +83,21 @@ inline DenseBackwardInput dense_backward_input(const DenseShape& s) {
 inline std::vector<Output> expected_gradient(const DenseShape& s, const GradientParts& parts,
                                              const DenseBackwardInput& in) {
   std::vector<Judged> dx = start(in.dx, parts.accumulate_dx), dw = start(in.dw, true), dbias = start(in.dbias, true);
+  std::vector<double> dz = in.dy;
+  for (std::size_t i = 0; i < dz.size(); ++i) {
+    if (parts.activation == Activation::relu && !(in.y[i] > 0)) dz[i] = 0;
+    dbias[i % static_cast<std::size_t>(s.width)].add(dz[i]);
+  }
   for (std::int64_t row = 0; row < s.rows; ++row) {
-    for (std::int64_t g = 0; g < s.width; ++g) {
-      const auto at = static_cast<std::size_t>(row * s.width + g);
-      if (parts.activation == Activation::relu && !(in.y[at] > 0)) continue;
-      dbias[static_cast<std::size_t>(g)].add(in.dy[at]);
-      for (std::int64_t f = 0; f < s.inner; ++f) {
-        const auto cell = static_cast<std::size_t>(row * s.inner + f),
-                   weight = static_cast<std::size_t>(f * s.width + g);
-        dx[cell].add(in.dy[at] * in.w[weight]);
-        dw[weight].add(in.x[cell] * in.dy[at]);
+    const double* const own = dz.data() + row * s.width;
+    for (std::int64_t f = 0; f < s.inner; ++f) {  // neighbours in memory innermost: this takes most of the tests' time
+      const auto cell = static_cast<std::size_t>(row * s.inner + f), weights = static_cast<std::size_t>(f * s.width);
+      Judged sum = dx[cell];
+      for (std::int64_t g = 0; g < s.width; ++g) {
+        sum.add(own[g] * in.w[weights + static_cast<std::size_t>(g)]);
+        dw[weights + static_cast<std::size_t>(g)].add(in.x[cell] * own[g]);
       }
+      dx[cell] = sum;
     }
   }
   return {{"dx", {}, dx}, {"dw", {}, dw}, {"dbias", {}, dbias}};

@@ -89,12 +89,14 @@ inline std::vector<Output> judge_joined_dense(Device& device, const JoinShape& s
   const JoinedValues x(s, 181);
   const std::vector<double> w = random_values(s.columns() * width, 178), bias = random_values(width, 179);
   std::vector<Judged> y(static_cast<std::size_t>(s.rows * width));
-  for (std::int64_t i = 0; i < s.rows * width; ++i) {
-    Judged& out = y[static_cast<std::size_t>(i)];
-    if (with_bias) out.add(bias[static_cast<std::size_t>(i % width)]);
-    for (std::int64_t f = 0; f < s.columns(); ++f)
-      out.add(x.whole[static_cast<std::size_t>(i / width * s.columns() + f)] *
-              w[static_cast<std::size_t>(f * width + i % width)]);
+  const std::int64_t columns = s.columns();
+  for (std::int64_t row = 0; row < s.rows; ++row) {
+    Judged* const own = y.data() + row * width;
+    for (std::int64_t g = 0; with_bias && g < width; ++g) own[g].add(bias[static_cast<std::size_t>(g)]);
+    for (std::int64_t f = 0; f < columns; ++f) {
+      const double value = x.whole[static_cast<std::size_t>(row * columns + f)];
+      for (std::int64_t g = 0; g < width; ++g) own[g].add(value * w[static_cast<std::size_t>(f * width + g)]);
+    }
   }
   JoinedDense op;
   for (std::size_t i = 0; i < s.widths.size(); ++i) op.parts.push_back(upload(device, x.parts[i], s.rows, s.widths[i]));
@@ -111,14 +113,18 @@ inline std::vector<std::vector<Judged>> expected_joined_gradient(const JoinShape
                                                                  const std::vector<double>& w,
                                                                  const std::vector<double>& dy,
                                                                  std::vector<std::vector<Judged>> sums) {
-  for (std::int64_t i = 0; i < s.rows * width; ++i) {
-    const double gradient = dy[static_cast<std::size_t>(i)];
-    sums[1][static_cast<std::size_t>(i % width)].add(gradient);
-    for (std::int64_t f = 0; f < s.columns(); ++f) {
-      const auto cell = static_cast<std::size_t>(i / width * s.columns() + f),
-                 weight = static_cast<std::size_t>(f * width + i % width);
-      sums[0][weight].add(x[cell] * gradient);
-      sums[2][cell].add(w[weight] * gradient);
+  const std::int64_t columns = s.columns();
+  for (std::int64_t row = 0; row < s.rows; ++row) {
+    const double* const own = dy.data() + row * width;
+    for (std::int64_t g = 0; g < width; ++g) sums[1][static_cast<std::size_t>(g)].add(own[g]);
+    for (std::int64_t f = 0; f < columns; ++f) {
+      const auto cell = static_cast<std::size_t>(row * columns + f), weights = static_cast<std::size_t>(f * width);
+      Judged sum = sums[2][cell];
+      for (std::int64_t g = 0; g < width; ++g) {
+        sums[0][weights + static_cast<std::size_t>(g)].add(x[cell] * own[g]);
+        sum.add(w[weights + static_cast<std::size_t>(g)] * own[g]);
+      }
+      sums[2][cell] = sum;
     }
   }
   return sums;

@@ -1,5 +1,6 @@
 // What kernels are written in: CUDA C++ where nvcc compiles them; elsewhere the same words carried out on the host, one
-// block after another (emulated/), so that the source of every kernel is judged on machines without a GPU.
+// block after another (emulated/), so that the source of every kernel is judged on machines without a GPU. A .cu file
+// keeps its names in a namespace called like itself: several are compiled as one (strobe_unite_cuda).
 #pragma once
 
 #if defined(__CUDACC__)

@@ -59,13 +59,13 @@ void expect_same_curve(const CaseResult& a, const CaseResult& b, double toleranc
 class Law3 : public testing::TestWithParam<std::tuple<std::string, std::string>> {};
 
 /// Every registered strategy at every rank count against the sequential run of `request`.
-void judge_strategies(const Json& request, const std::string& what) {
+void judge_strategies(const Json& request, const std::string& what, const std::vector<int>& rank_counts) {
   const CaseResult sequential = run(request, "sequential", 1);
   ASSERT_EQ(sequential.loss.per_epoch.size(), 5u);
   EXPECT_LT(sequential.loss.per_epoch.back(), sequential.loss.per_epoch.front()) << "nothing was learnt";
   for (const std::string& strategy : StrategyRegistry::instance().names()) {
     if (strategy == "sequential") continue;
-    for (const int ranks : {1, 2, 3, 4, 7}) {
+    for (const int ranks : rank_counts) {
       const CaseResult result = run(request, strategy, ranks);
       if (!result.exact) continue;  // an approximation says so in its rows; its own tests judge it
       expect_same_curve(result, sequential, 1e-10, what + "/" + strategy + "/r" + std::to_string(ranks));
@@ -81,12 +81,13 @@ TEST_P(Law3, EveryStrategyGivesTheSequentialCurve) {
   const auto& [workload, model] = GetParam();
   Json request = small_case(workload, model);
   request["workload"] = coarse(workload);
-  judge_strategies(request, workload + "/" + model);
+  judge_strategies(request, workload + "/" + model, {1, 2, 3, 4, 7});
 }
 
+// The larger set at two rank counts: its coarser steps run at all of them above.
 TEST(Law3Variants, AllStepsOfTheSetsThatQuickstartRuns) {
-  for (const std::string workload : {"ucsocial", "amlsim-20k"})
-    judge_strategies(small_case(workload, "tm-gcn"), workload);
+  judge_strategies(small_case("ucsocial", "tm-gcn"), "ucsocial", {1, 2, 3, 4, 7});
+  judge_strategies(small_case("amlsim-20k", "tm-gcn"), "amlsim-20k", {3, 4});
 }
 
 std::vector<std::string> bundled_sets() {

@@ -1,31 +1,18 @@
 // Ranges of rows of the fast dense kernels (see tile.hpp). Backward works on blocks of 128 rows that stay in the
-// first-level cache: dz = dy where y > 0, then dw += x^T dz and dx = dz w^T on the block.
+// first-level cache: dz = dy where y > 0, then dw += x^T dz and dx = dz w^T on the block. Compiled once for all kernels
+// that are made of them (dense_rows.cpp): their tiles take a compiler half a minute.
 #pragma once
 
 #include <vector>
 
 #include "backends/cpu/kernels/dense_deep.hpp"
 #include "backends/cpu/kernels/support.hpp"
-#include "backends/cpu/kernels/tile.hpp"
 
 namespace strobe::cpu {
 
 /// Rows [begin, end) of a dense layer.
 template <class T, bool with_relu>
-void dense_rows(const Dense& op, std::int64_t begin, std::int64_t end) {
-  const std::int64_t inner = op.x.columns(), width = op.y.columns();
-  const T* bias = op.bias.defined() ? op.bias.data<T>() : nullptr;
-  T* y = op.y.data<T>() + begin * width;
-  const Factors<T> factors{op.x.data<T>() + begin * inner, inner, 1, op.w.data<T>(), width, inner};
-  const auto finish = [=](std::int64_t row, std::int64_t column, int lanes, auto sum) {
-    constexpr int P = static_cast<int>(sizeof(sum) / sizeof(T));
-    if (bias != nullptr) sum += load_first<T, P>(bias + column, lanes);
-    if constexpr (with_relu) sum = relu<T, P>(sum);
-    store_first<T, P>(y + row * width + column, sum, lanes);
-  };
-  if (inner > deep_inner + deep_inner / 2) return multiply_deep(factors, end - begin, width, finish);
-  multiply(factors, end - begin, width, finish);
-}
+void dense_rows(const Dense& op, std::int64_t begin, std::int64_t end);
 
 template <class T>
 inline constexpr std::int64_t turned_panel = 4 * most_lanes<T>;
@@ -70,115 +57,18 @@ inline void prefetch_next(const Tensor& tensor, std::int64_t row, std::int64_t r
 
 /// dz of `rows` rows from `row` on; without an activation it is dy itself.
 template <class T>
-const T* block_dz(BackwardRange<T>& range, std::int64_t row, std::int64_t rows) {
-  const DenseBackward& op = range.op;
-  const std::int64_t width = op.w.columns();
-  const T* dy = op.dy.data<T>() + row * width;
-  if (op.activation == Activation::none) return dy;
-  const T* y = op.y.data<T>() + row * width;
-  T* dz = range.dz.data();
-  constexpr int P = most_lanes<T>;
-  const std::int64_t count = rows * width;
-  for (std::int64_t i = 0; i < count; i += P) {
-    const int lanes = static_cast<int>(std::min<std::int64_t>(P, count - i));
-    __builtin_prefetch(y + count + i);  // the next block
-    __builtin_prefetch(dy + count + i);
-    const Lanes<T, P> zero{}, outputs = load_first<T, P>(y + i, lanes), gradient = load_first<T, P>(dy + i, lanes);
-    store_first<T, P>(dz + i, outputs > zero ? gradient : zero, lanes);
-  }
-  return dz;
-}
+const T* block_dz(BackwardRange<T>& range, std::int64_t row, std::int64_t rows);
 
-/// Whether the rows of dw^T take fewer registers than those of dw, because dw has few columns.
+/// range.sums += x^T dz of a block of x [rows, F] and dz [rows, G], and dbias its column sums.
 template <class T>
-bool sums_turned(const DenseBackward& op) {
-  const std::int64_t inner = op.w.rows(), width = op.w.columns(), lanes = most_lanes<T>;
-  return inner > lanes && width * divide_up(inner, lanes) < inner * divide_up(width, lanes);
-}
+void add_block_sums(const BackwardRange<T>& range, const T* x, const T* dz, std::int64_t rows);
 
-/// range.recent += dz^T x of a block of x [rows, F] and dz [rows, G].
-template <class T>
-void add_turned_sums(BackwardRange<T>& range, const T* x, const T* dz, std::int64_t rows) {
-  const std::int64_t inner = range.op.w.rows(), width = range.op.w.columns();
-  T* recent = range.recent.data();
-  multiply(Factors<T>{dz, 1, width, x, inner, rows}, width, inner,
-           [=](std::int64_t g, std::int64_t column, int lanes, auto sum) {
-             constexpr int P = static_cast<int>(sizeof(sum) / sizeof(T));
-             T* to = recent + g * inner + column;
-             store_first<T, P>(to, load_first<T, P>(to, lanes) + sum, lanes);
-           });
-}
-
-/// Moves range.recent to range.sums. Called at least every `weight_task_rows` rows.
-template <class T>
-void flush_turned(BackwardRange<T>& range) {
-  const std::int64_t inner = range.op.w.rows(), width = range.op.w.columns();
-  T* recent = range.recent.data();
-  for (std::int64_t f = 0; f < inner; ++f) {
-    for (std::int64_t g = 0; g < width; ++g) range.sums[f * width + g] += static_cast<double>(recent[g * inner + f]);
-  }
-  std::fill(recent, recent + inner * width, T{0});
-}
-
-/// range.sums += x^T dz of a block, and dbias its column sums.
-template <class T>
-void add_block_sums(const BackwardRange<T>& range, const T* x, const T* dz, std::int64_t rows) {
-  const DenseBackward& op = range.op;
-  const std::int64_t inner = op.w.rows(), width = op.w.columns();
-  double* sums = range.sums;
-  const auto add = [=](std::int64_t f, std::int64_t column, int lanes, auto sum) {
-    add_in_double<T, static_cast<int>(sizeof(sum) / sizeof(T))>(sums + f * width + column, sum, lanes);
-  };
-  if (op.dw.defined()) {
-    multiply(Factors<T>{x, 1, inner, dz, width, rows}, inner, width, add);
-  }
-  if (op.dbias.defined()) add_column_sums(dz, width, width, rows, sums + inner * width);
-}
-
+/// dx = dz w^T of `rows` rows from `row` on, or added to it.
 template <class T, bool accumulate>
-void store_block_dx(const BackwardRange<T>& range, const T* dz, std::int64_t row, std::int64_t rows) {
-  const DenseBackward& op = range.op;
-  const std::int64_t inner = op.w.rows(), width = op.w.columns();
-  for (std::int64_t first = 0; first < inner; first += turned_panel<T>) {
-    T* dx = op.dx.data<T>() + row * inner + first;
-    const std::int64_t panel_row = std::min(inner, turned_panel<T>);
-    const Factors<T> factors{dz, width, 1, range.turned + first * width, panel_row, width};
-    multiply(factors, rows, std::min(turned_panel<T>, inner - first),
-             [=](std::int64_t i, std::int64_t column, int lanes, auto sum) {
-               constexpr int P = static_cast<int>(sizeof(sum) / sizeof(T));
-               T* target = dx + i * inner + column;
-               if constexpr (accumulate) sum += load_first<T, P>(target, lanes);
-               store_first<T, P>(target, sum, lanes);
-             });
-  }
-}
-
-/// The part of a block in dw and dbias, added to range.sums.
-template <class T>
-void add_sums(BackwardRange<T>& range, const T* x, const T* dz, std::int64_t rows, bool turned) {
-  const DenseBackward& op = range.op;
-  if (!turned) return add_block_sums(range, x, dz, rows);
-  add_turned_sums(range, x, dz, rows);
-  if (op.dbias.defined()) add_column_sums(dz, op.w.columns(), op.w.columns(), rows, range.sums + op.w.elements());
-}
+void store_block_dx(const BackwardRange<T>& range, const T* dz, std::int64_t row, std::int64_t rows);
 
 /// dx of rows [begin, end), and their part of dw and dbias added to range.sums.
 template <class T>
-void backward_range(BackwardRange<T>& range, std::int64_t begin, std::int64_t end) {
-  const DenseBackward& op = range.op;
-  const bool turned = range.sums != nullptr && op.dw.defined() && sums_turned<T>(op);
-  if (turned) range.recent = Scratch<T>(op.w.elements());
-  for (std::int64_t row = begin; row < end; row += block_rows) {
-    const std::int64_t rows = std::min(block_rows, end - row);
-    const T* dz = block_dz(range, row, rows);
-    if (range.sums != nullptr) {
-      if (op.x.defined()) prefetch_next(op.x, row, rows);
-      add_sums(range, op.x.defined() ? op.x.data<T>() + row * op.x.columns() : nullptr, dz, rows, turned);
-    }
-    if (turned && ((row - begin + block_rows) % weight_task_rows == 0 || row + rows == end)) flush_turned(range);
-    if (!op.dx.defined()) continue;
-    op.accumulate_dx ? store_block_dx<T, true>(range, dz, row, rows) : store_block_dx<T, false>(range, dz, row, rows);
-  }
-}
+void backward_range(BackwardRange<T>& range, std::int64_t begin, std::int64_t end);
 
 }  // namespace strobe::cpu

@@ -2,7 +2,7 @@
 #include "backends/cuda/kernels/pack.hpp"
 
 namespace strobe::cuda {
-namespace {
+namespace add_scaled_packs_kernels {
 
 template <class T, int V>
 __global__ void add_packs(const Pack<T, V>* __restrict__ x, Pack<T, V>* __restrict__ y, std::int64_t n, T scale) {
@@ -37,5 +37,5 @@ bool is_apart(const AddScaled& op) { return op.x.raw() != op.y.raw(); }
 
 const RegisterKernel<AddScaled> packs{Numerics::cuda, {"packs", 10, is_apart, run_add_scaled}};
 
-}  // namespace
+}  // namespace add_scaled_packs_kernels
 }  // namespace strobe::cuda

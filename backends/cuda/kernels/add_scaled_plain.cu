@@ -2,7 +2,7 @@
 #include "backends/cuda/kernel_language.hpp"
 
 namespace strobe::cuda {
-namespace {
+namespace add_scaled_plain_kernels {
 
 template <class T>
 __global__ void add_scaled(const T* x, T* y, std::int64_t n, T scale) {
@@ -20,5 +20,5 @@ void run_add_scaled(const AddScaled& op, KernelContext& context) {
 
 const RegisterKernel<AddScaled> plain{Numerics::cuda, {"plain", 0, nullptr, run_add_scaled}};
 
-}  // namespace
+}  // namespace add_scaled_plain_kernels
 }  // namespace strobe::cuda

@@ -8,7 +8,7 @@
 #include "backends/operations_block.hpp"
 
 namespace strobe::cuda {
-namespace {
+namespace block_dense_narrow_kernels {
 
 constexpr std::int64_t most_tiles = 4096;
 constexpr int copy_threads = 256;
@@ -119,5 +119,5 @@ const RegisterKernel<BlockDense> narrow{Numerics::cuda, {"narrow", 20, supports_
 const RegisterKernel<BlockDenseBackward> backward_narrow{Numerics::cuda,
                                                          {"narrow", 20, supports_backward, run_backward}};
 
-}  // namespace
+}  // namespace block_dense_narrow_kernels
 }  // namespace strobe::cuda

@@ -6,7 +6,7 @@
 #include "backends/operations_block.hpp"
 
 namespace strobe::cuda {
-namespace {
+namespace block_dense_plain_kernels {
 
 constexpr int threads = 256;
 
@@ -134,5 +134,5 @@ void run_backward(const BlockDenseBackward& op, KernelContext& context) {
 const RegisterKernel<BlockDense> plain{Numerics::cuda, {"plain", 0, nullptr, run_forward}};
 const RegisterKernel<BlockDenseBackward> backward_plain{Numerics::cuda, {"plain", 0, nullptr, run_backward}};
 
-}  // namespace
+}  // namespace block_dense_plain_kernels
 }  // namespace strobe::cuda

@@ -10,7 +10,7 @@
 #include "backends/operations_evolve.hpp"
 
 namespace strobe::cuda {
-namespace {
+namespace candidates_plain_kernels {
 
 constexpr int threads = 256;
 
@@ -198,5 +198,5 @@ void run_choose(const ChooseCandidates& op, KernelContext& context) {
 const RegisterKernel<PickCandidates> pick_plain{Numerics::cuda, {"plain", 0, nullptr, run_pick}};
 const RegisterKernel<ChooseCandidates> choose_plain{Numerics::cuda, {"plain", 0, nullptr, run_choose}};
 
-}  // namespace
+}  // namespace candidates_plain_kernels
 }  // namespace strobe::cuda

@@ -8,7 +8,7 @@
 #include "backends/cuda/kernels/pack.hpp"
 
 namespace strobe::cuda {
-namespace {
+namespace copy_packs_kernels {
 
 constexpr int threads = 256;
 constexpr std::int64_t tile_packs = 2048;
@@ -115,5 +115,5 @@ bool copies(const CopyRuns& op) { return !op.accumulate; }
 const RegisterKernel<CopyRows> rows_packs{Numerics::cuda, {"packs", 10, has_distinct_rows, run_copy_rows}};
 const RegisterKernel<CopyRuns> runs_packs{Numerics::cuda, {"packs", 10, copies, run_copy_runs}};
 
-}  // namespace
+}  // namespace copy_packs_kernels
 }  // namespace strobe::cuda

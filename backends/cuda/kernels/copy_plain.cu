@@ -4,7 +4,7 @@
 #include "backends/cuda/kernels/copy_words.hpp"
 
 namespace strobe::cuda {
-namespace {
+namespace copy_plain_kernels {
 
 constexpr int threads = 256;
 
@@ -88,5 +88,5 @@ void run_copy_runs(const CopyRuns& op, KernelContext& context) {
 const RegisterKernel<CopyRows> rows_plain{Numerics::cuda, {"plain", 0, nullptr, run_copy_rows}};
 const RegisterKernel<CopyRuns> runs_plain{Numerics::cuda, {"plain", 0, nullptr, run_copy_runs}};
 
-}  // namespace
+}  // namespace copy_plain_kernels
 }  // namespace strobe::cuda

@@ -9,7 +9,7 @@
 #include "backends/cuda/kernels/search.hpp"
 
 namespace strobe::cuda {
-namespace {
+namespace copy_sorted_kernels {
 
 constexpr int threads = 256;
 
@@ -97,5 +97,5 @@ bool adds(const CopyRuns& op) {
 const RegisterKernel<CopyRows> rows_sorted{Numerics::cuda, {"sorted", 10, adds_to_listed, run_copy_rows}};
 const RegisterKernel<CopyRuns> runs_sorted{Numerics::cuda, {"sorted", 10, adds, run_copy_runs}};
 
-}  // namespace
+}  // namespace copy_sorted_kernels
 }  // namespace strobe::cuda

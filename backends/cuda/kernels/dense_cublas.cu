@@ -5,7 +5,7 @@
 #include "backends/cuda/kernel_language.hpp"
 
 namespace strobe::cuda {
-namespace {
+namespace dense_cublas_kernels {
 
 template <class T>
 __global__ void finish(T* y, const T* bias, std::int64_t n, std::int64_t width, bool relu) {
@@ -40,5 +40,5 @@ void run_dense(const Dense& op, KernelContext& context) {
 
 const RegisterKernel<Dense> cublas{Numerics::cuda, {"cublas", 30, supports, run_dense}};
 
-}  // namespace
+}  // namespace dense_cublas_kernels
 }  // namespace strobe::cuda

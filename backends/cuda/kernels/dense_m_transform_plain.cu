@@ -6,7 +6,7 @@
 #include "backends/operations_fused.hpp"
 
 namespace strobe::cuda {
-namespace {
+namespace dense_m_transform_plain_kernels {
 
 constexpr int threads = 256;
 
@@ -87,5 +87,5 @@ void run_backward(const DenseMTransformBackward& op, KernelContext& context) {
 const RegisterKernel<DenseMTransform> plain{Numerics::cuda, {"plain", 0, nullptr, run_forward}};
 const RegisterKernel<DenseMTransformBackward> plain_backward{Numerics::cuda, {"plain", 0, nullptr, run_backward}};
 
-}  // namespace
+}  // namespace dense_m_transform_plain_kernels
 }  // namespace strobe::cuda

@@ -8,7 +8,7 @@
 #include "backends/operations_fused.hpp"
 
 namespace strobe::cuda {
-namespace {
+namespace dense_m_transform_sliding_kernels {
 
 constexpr int window_limit = static_cast<int>(DenseMTransform::longest_window);
 
@@ -105,5 +105,5 @@ const RegisterKernel<DenseMTransform> sliding{Numerics::cuda, {"sliding", 10, su
 const RegisterKernel<DenseMTransformBackward> sliding_backward{Numerics::cuda,
                                                                {"sliding", 10, supports_backward, run_backward}};
 
-}  // namespace
+}  // namespace dense_m_transform_sliding_kernels
 }  // namespace strobe::cuda

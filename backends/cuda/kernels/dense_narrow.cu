@@ -5,7 +5,7 @@
 #include "backends/cuda/kernels/narrow_gradient.hpp"
 
 namespace strobe::cuda {
-namespace {
+namespace dense_narrow_kernels {
 
 constexpr std::int64_t most_blocks = 4096;
 
@@ -60,5 +60,5 @@ void run_backward(const DenseBackward& op, KernelContext& context) {
 const RegisterKernel<Dense> narrow{Numerics::cuda, {"narrow", 20, supports_forward, run_forward}};
 const RegisterKernel<DenseBackward> backward_narrow{Numerics::cuda, {"narrow", 20, supports_backward, run_backward}};
 
-}  // namespace
+}  // namespace dense_narrow_kernels
 }  // namespace strobe::cuda

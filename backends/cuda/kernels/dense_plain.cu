@@ -5,7 +5,7 @@
 #include "backends/cuda/kernels/part_sums.hpp"
 
 namespace strobe::cuda {
-namespace {
+namespace dense_plain_kernels {
 
 constexpr int threads = 256;
 
@@ -92,5 +92,5 @@ void run_dense_backward(const DenseBackward& op, KernelContext& context) {
 const RegisterKernel<Dense> plain{Numerics::cuda, {"plain", 0, nullptr, run_dense}};
 const RegisterKernel<DenseBackward> backward_plain{Numerics::cuda, {"plain", 0, nullptr, run_dense_backward}};
 
-}  // namespace
+}  // namespace dense_plain_kernels
 }  // namespace strobe::cuda

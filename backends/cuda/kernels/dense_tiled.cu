@@ -6,7 +6,7 @@
 #include "backends/cuda/kernels/product_tile.hpp"
 
 namespace strobe::cuda {
-namespace {
+namespace dense_tiled_kernels {
 
 constexpr std::int64_t rows_per_part = 512;
 
@@ -130,5 +130,5 @@ const RegisterKernel<Dense> tiled{Numerics::cuda, {"tiled", 10, supports_forward
 const RegisterKernel<DenseBackward> backward_tiled{Numerics::cuda,
                                                    {"tiled", 10, supports_backward, run_dense_backward}};
 
-}  // namespace
+}  // namespace dense_tiled_kernels
 }  // namespace strobe::cuda

@@ -5,7 +5,7 @@
 #include "backends/cuda/kernels/difference.hpp"
 
 namespace strobe::cuda {
-namespace {
+namespace difference_balanced_kernels {
 
 constexpr int threads = 256;
 
@@ -76,5 +76,5 @@ void run_apply(const ApplyDifference& op, KernelContext& context) {
 
 const RegisterKernel<ApplyDifference> balanced{Numerics::cuda, {"balanced", 10, nullptr, run_apply}};
 
-}  // namespace
+}  // namespace difference_balanced_kernels
 }  // namespace strobe::cuda

@@ -4,7 +4,7 @@
 #include "backends/cuda/kernels/difference.hpp"
 
 namespace strobe::cuda {
-namespace {
+namespace difference_plain_kernels {
 
 constexpr int threads = 128;
 
@@ -41,5 +41,5 @@ void run_apply(const ApplyDifference& op, KernelContext& context) {
 
 const RegisterKernel<ApplyDifference> plain{Numerics::cuda, {"plain", 0, nullptr, run_apply}};
 
-}  // namespace
+}  // namespace difference_plain_kernels
 }  // namespace strobe::cuda

@@ -6,7 +6,7 @@
 #include "core/random.hpp"
 
 namespace strobe::cuda {
-namespace {
+namespace dropout_plain_kernels {
 
 constexpr int threads = 256;
 constexpr int words_per_block = 4;
@@ -61,5 +61,5 @@ void run_dropout(const Dropout& op, KernelContext& context) {
 
 const RegisterKernel<Dropout> plain{Numerics::cuda, {"plain", 0, nullptr, run_dropout}};
 
-}  // namespace
+}  // namespace dropout_plain_kernels
 }  // namespace strobe::cuda

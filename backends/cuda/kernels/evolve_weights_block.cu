@@ -5,7 +5,7 @@
 #include "backends/cuda/kernels/evolve_cells.hpp"
 
 namespace strobe::cuda {
-namespace {
+namespace evolve_weights_block_kernels {
 
 constexpr int threads = 256;
 constexpr std::int64_t most_values = 1024;
@@ -63,5 +63,5 @@ const RegisterKernel<EvolveWeights> block{Numerics::cuda, {"block", 10, supports
 const RegisterKernel<EvolveWeightsBackward> backward_block{Numerics::cuda,
                                                            {"block", 10, supports_backward, run_backward}};
 
-}  // namespace
+}  // namespace evolve_weights_block_kernels
 }  // namespace strobe::cuda

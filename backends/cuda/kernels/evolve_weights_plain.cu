@@ -5,7 +5,7 @@
 #include "backends/cuda/kernels/evolve_cells.hpp"
 
 namespace strobe::cuda {
-namespace {
+namespace evolve_weights_plain_kernels {
 
 constexpr int threads = 128;
 
@@ -74,5 +74,5 @@ void run_backward(const EvolveWeightsBackward& op, KernelContext& context) {
 const RegisterKernel<EvolveWeights> plain{Numerics::cuda, {"plain", 0, nullptr, run_forward}};
 const RegisterKernel<EvolveWeightsBackward> backward_plain{Numerics::cuda, {"plain", 0, nullptr, run_backward}};
 
-}  // namespace
+}  // namespace evolve_weights_plain_kernels
 }  // namespace strobe::cuda

@@ -9,7 +9,7 @@
 #include "backends/operations_fading.hpp"
 
 namespace strobe::cuda {
-namespace {
+namespace fading_blocked_kernels {
 
 constexpr int threads = 128, together = 8;
 constexpr std::int64_t longest = 1024;  // for which sums in float hold 1e-5 of their terms
@@ -72,5 +72,5 @@ bool supports(const FadingSum& op) { return std::min(op.window, op.steps) <= lon
 
 const RegisterKernel<FadingSum> blocked{Numerics::cuda, {"blocked", 5, supports, run_sum}};
 
-}  // namespace
+}  // namespace fading_blocked_kernels
 }  // namespace strobe::cuda

@@ -4,7 +4,7 @@
 #include "backends/operations_fading.hpp"
 
 namespace strobe::cuda {
-namespace {
+namespace fading_plain_kernels {
 
 template <class T>
 __global__ void sum_window(const T* x, T* y, std::int64_t steps, std::int64_t slab, std::int64_t window, bool backward,
@@ -32,5 +32,5 @@ void run_sum(const FadingSum& op, KernelContext& context) {
 
 const RegisterKernel<FadingSum> plain{Numerics::cuda, {"plain", 0, nullptr, run_sum}};
 
-}  // namespace
+}  // namespace fading_plain_kernels
 }  // namespace strobe::cuda

@@ -4,7 +4,7 @@
 #include "backends/operations_fading.hpp"
 
 namespace strobe::cuda {
-namespace {
+namespace fading_sliding_kernels {
 
 template <class T>
 struct FadingRule {
@@ -29,5 +29,5 @@ bool supports(const FadingSum& op) { return op.window <= longest_window || op.st
 
 const RegisterKernel<FadingSum> sliding{Numerics::cuda, {"sliding", 10, supports, run_sum}};
 
-}  // namespace
+}  // namespace fading_sliding_kernels
 }  // namespace strobe::cuda

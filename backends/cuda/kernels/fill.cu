@@ -2,7 +2,7 @@
 #include "backends/cuda/kernel_language.hpp"
 
 namespace strobe::cuda {
-namespace {
+namespace fill_kernels {
 
 template <class T>
 __global__ void fill(T* y, std::int64_t n, T value) {
@@ -20,5 +20,5 @@ void run_fill(const Fill& op, KernelContext& context) {
 
 const RegisterKernel<Fill> plain{Numerics::cuda, {"plain", 0, nullptr, run_fill}};
 
-}  // namespace
+}  // namespace fill_kernels
 }  // namespace strobe::cuda

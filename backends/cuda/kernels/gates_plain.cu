@@ -6,7 +6,7 @@
 #include "backends/operations_gate.hpp"
 
 namespace strobe::cuda {
-namespace {
+namespace gates_plain_kernels {
 
 constexpr int threads = 256;
 
@@ -130,5 +130,5 @@ const RegisterKernel<BlendState> blend_plain{Numerics::cuda, {"plain", 0, nullpt
 const RegisterKernel<BlendStateBackward> blend_back_plain{Numerics::cuda,
                                                           {"plain", 0, nullptr, run_blend_state_backward}};
 
-}  // namespace
+}  // namespace gates_plain_kernels
 }  // namespace strobe::cuda

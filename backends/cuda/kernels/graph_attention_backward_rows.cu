@@ -10,7 +10,7 @@
 #include "backends/cuda/kernels/part_sums.hpp"
 
 namespace strobe::cuda {
-namespace {
+namespace graph_attention_backward_rows_kernels {
 
 constexpr int threads = 256;
 
@@ -181,5 +181,5 @@ void run(const GraphAttentionBackward& op, KernelContext& context) {
 
 const RegisterKernel<GraphAttentionBackward> rows{Numerics::cuda, {"rows", 1, supports, run}};
 
-}  // namespace
+}  // namespace graph_attention_backward_rows_kernels
 }  // namespace strobe::cuda

@@ -10,7 +10,7 @@
 #include "backends/cuda/kernels/part_sums.hpp"
 
 namespace strobe::cuda {
-namespace {
+namespace graph_attention_plain_kernels {
 
 constexpr int threads = 128;
 
@@ -285,5 +285,5 @@ void run_backward(const GraphAttentionBackward& op, KernelContext& context) {
 const RegisterKernel<GraphAttention> plain{Numerics::cuda, {"plain", 0, nullptr, run_forward}};
 const RegisterKernel<GraphAttentionBackward> backward_plain{Numerics::cuda, {"plain", 0, nullptr, run_backward}};
 
-}  // namespace
+}  // namespace graph_attention_plain_kernels
 }  // namespace strobe::cuda

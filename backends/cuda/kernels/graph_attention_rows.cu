@@ -6,7 +6,7 @@
 #include "backends/cuda/kernels/graph_attention_lanes.hpp"
 
 namespace strobe::cuda {
-namespace {
+namespace graph_attention_rows_kernels {
 
 constexpr int threads = 256;
 
@@ -142,5 +142,5 @@ void run(const GraphAttention& op, KernelContext& context) {
 
 const RegisterKernel<GraphAttention> rows{Numerics::cuda, {"rows", 1, supports, run}};
 
-}  // namespace
+}  // namespace graph_attention_rows_kernels
 }  // namespace strobe::cuda

@@ -6,7 +6,7 @@
 #include "backends/operations_fused.hpp"
 
 namespace strobe::cuda {
-namespace {
+namespace graph_convolution_backward_rows_kernels {
 
 template <class T>
 void weight_gradient(const GraphConvolutionBackward& op, const KernelContext& context) {
@@ -30,5 +30,5 @@ bool supports(const GraphConvolutionBackward& op) {
 
 const RegisterKernel<GraphConvolutionBackward> rows{Numerics::cuda, {"rows", 10, supports, run}};
 
-}  // namespace
+}  // namespace graph_convolution_backward_rows_kernels
 }  // namespace strobe::cuda

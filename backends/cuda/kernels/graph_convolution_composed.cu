@@ -6,7 +6,7 @@
 #include "backends/operations_fused.hpp"
 
 namespace strobe::cuda {
-namespace {
+namespace graph_convolution_composed_kernels {
 
 template <class Op>
 void run_best(const Op& op, KernelContext& context) {
@@ -35,5 +35,5 @@ const RegisterKernel<GraphConvolution> composed{Numerics::cuda, {"composed", 5, 
 const RegisterKernel<GraphConvolutionBackward> composed_backward{Numerics::cuda,
                                                                  {"composed", 5, supports_backward, run_backward}};
 
-}  // namespace
+}  // namespace graph_convolution_composed_kernels
 }  // namespace strobe::cuda

@@ -7,7 +7,7 @@
 #include "backends/operations_fused.hpp"
 
 namespace strobe::cuda {
-namespace {
+namespace graph_convolution_plain_kernels {
 
 constexpr int threads = 256;
 
@@ -75,5 +75,5 @@ void run_backward(const GraphConvolutionBackward& op, KernelContext& context) {
 const RegisterKernel<GraphConvolution> plain{Numerics::cuda, {"plain", 0, nullptr, run_forward}};
 const RegisterKernel<GraphConvolutionBackward> plain_backward{Numerics::cuda, {"plain", 0, nullptr, run_backward}};
 
-}  // namespace
+}  // namespace graph_convolution_plain_kernels
 }  // namespace strobe::cuda

@@ -8,7 +8,7 @@
 #include "backends/operations_fused.hpp"
 
 namespace strobe::cuda {
-namespace {
+namespace graph_convolution_rows_kernels {
 
 constexpr int threads = 256;
 constexpr std::int64_t most_blocks = 4096;  // several waves on any GPU
@@ -87,5 +87,5 @@ void run(const GraphConvolution& op, KernelContext& context) {
 
 const RegisterKernel<GraphConvolution> rows{Numerics::cuda, {"rows", 10, supports, run}};
 
-}  // namespace
+}  // namespace graph_convolution_rows_kernels
 }  // namespace strobe::cuda

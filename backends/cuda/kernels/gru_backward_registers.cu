@@ -8,7 +8,7 @@
 #include "backends/cuda/kernels/recurrent_tiles.hpp"
 
 namespace strobe::cuda {
-namespace {
+namespace gru_backward_registers_kernels {
 
 /// Device arrays and sizes; null where the operation has none. Gate g reads x[own g, own g + inputs). Staged rows:
 /// x | h_{t-1} | r h | 1, `stage` values apart.
@@ -274,5 +274,5 @@ void run(const GruSequenceBackward& op, KernelContext& context) {
 
 const RegisterKernel<GruSequenceBackward> registers{Numerics::cuda, {"registers", 1, supports, run}};
 
-}  // namespace
+}  // namespace gru_backward_registers_kernels
 }  // namespace strobe::cuda

@@ -10,7 +10,7 @@
 #include "backends/operations_recurrent.hpp"
 
 namespace strobe::cuda {
-namespace {
+namespace gru_plain_kernels {
 
 constexpr std::int64_t tile = 32;  // vertices
 constexpr int threads = 128;
@@ -281,5 +281,5 @@ void run_backward(const GruSequenceBackward& op, KernelContext& context) {
 const RegisterKernel<GruSequence> plain{Numerics::cuda, {"plain", 0, nullptr, run_forward}};
 const RegisterKernel<GruSequenceBackward> backward_plain{Numerics::cuda, {"plain", 0, nullptr, run_backward}};
 
-}  // namespace
+}  // namespace gru_plain_kernels
 }  // namespace strobe::cuda

@@ -5,7 +5,7 @@
 #include "backends/cuda/kernels/recurrent_tiles.hpp"
 
 namespace strobe::cuda {
-namespace {
+namespace gru_registers_kernels {
 
 constexpr int threads = 128;
 constexpr std::int64_t most_blocks = 2048;
@@ -153,5 +153,5 @@ void run(const GruSequence& op, KernelContext& context) {
 
 const RegisterKernel<GruSequence> registers{Numerics::cuda, {"registers", 1, supports, run}};
 
-}  // namespace
+}  // namespace gru_registers_kernels
 }  // namespace strobe::cuda

@@ -7,7 +7,7 @@
 #include "backends/operations_join.hpp"
 
 namespace strobe::cuda {
-namespace {
+namespace join_plain_kernels {
 
 constexpr int most_parts = 16, threads = 256;
 
@@ -92,5 +92,5 @@ void run_split(const SplitColumns& op, KernelContext& context) {
 const RegisterKernel<JoinColumns> plain_join{Numerics::cuda, {"plain", 0, nullptr, run_join}};
 const RegisterKernel<SplitColumns> plain_split{Numerics::cuda, {"plain", 0, nullptr, run_split}};
 
-}  // namespace
+}  // namespace join_plain_kernels
 }  // namespace strobe::cuda

@@ -7,7 +7,7 @@
 #include "backends/operations_join.hpp"
 
 namespace strobe::cuda {
-namespace {
+namespace joined_dense_narrow_kernels {
 
 constexpr std::int64_t most_blocks = 4096, most_columns = 64;
 constexpr std::size_t most_shared_bytes = 48 << 10;
@@ -163,5 +163,5 @@ const RegisterKernel<JoinedDense> narrow{Numerics::cuda, {"narrow", 20, supports
 const RegisterKernel<JoinedDenseBackward> backward_narrow{Numerics::cuda,
                                                           {"narrow", 20, supports_backward, run_backward}};
 
-}  // namespace
+}  // namespace joined_dense_narrow_kernels
 }  // namespace strobe::cuda

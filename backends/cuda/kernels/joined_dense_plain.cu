@@ -8,7 +8,7 @@
 #include "backends/operations_join.hpp"
 
 namespace strobe::cuda {
-namespace {
+namespace joined_dense_plain_kernels {
 
 constexpr int threads = 256;
 
@@ -115,5 +115,5 @@ void run_backward(const JoinedDenseBackward& op, KernelContext& context) {
 const RegisterKernel<JoinedDense> plain{Numerics::cuda, {"plain", 0, nullptr, run_forward}};
 const RegisterKernel<JoinedDenseBackward> backward_plain{Numerics::cuda, {"plain", 0, nullptr, run_backward}};
 
-}  // namespace
+}  // namespace joined_dense_plain_kernels
 }  // namespace strobe::cuda

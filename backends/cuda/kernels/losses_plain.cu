@@ -9,7 +9,7 @@
 #include "backends/operations_loss.hpp"
 
 namespace strobe::cuda {
-namespace {
+namespace losses_plain_kernels {
 
 constexpr int threads = 256;
 constexpr std::int64_t most_blocks = 1024;
@@ -132,5 +132,5 @@ const RegisterKernel<SoftmaxCrossEntropy> softmax_plain{Numerics::cuda, {"plain"
 const RegisterKernel<WeightedCrossEntropy> weighted_plain{Numerics::cuda, {"plain", 0, nullptr, run_weighted}};
 const RegisterKernel<MeanSquaredError> squared_plain{Numerics::cuda, {"plain", 0, nullptr, run_squared}};
 
-}  // namespace
+}  // namespace losses_plain_kernels
 }  // namespace strobe::cuda

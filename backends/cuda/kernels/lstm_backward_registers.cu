@@ -8,7 +8,7 @@
 #include "backends/cuda/kernels/recurrent_tiles.hpp"
 
 namespace strobe::cuda {
-namespace {
+namespace lstm_backward_registers_kernels {
 
 /// Device arrays and sizes; null where the operation has none. Staged rows: x | h_{t-1} | 1, `stage` values apart.
 template <class T>
@@ -235,5 +235,5 @@ void run(const LstmSequenceBackward& op, KernelContext& context) {
 
 const RegisterKernel<LstmSequenceBackward> registers{Numerics::cuda, {"registers", 1, supports, run}};
 
-}  // namespace
+}  // namespace lstm_backward_registers_kernels
 }  // namespace strobe::cuda

@@ -10,7 +10,7 @@
 #include "backends/operations_recurrent.hpp"
 
 namespace strobe::cuda {
-namespace {
+namespace lstm_plain_kernels {
 
 constexpr std::int64_t tile = 32;  // vertices
 constexpr int threads = 128;
@@ -238,5 +238,5 @@ void run_backward(const LstmSequenceBackward& op, KernelContext& context) {
 const RegisterKernel<LstmSequence> plain{Numerics::cuda, {"plain", 0, nullptr, run_forward}};
 const RegisterKernel<LstmSequenceBackward> backward_plain{Numerics::cuda, {"plain", 0, nullptr, run_backward}};
 
-}  // namespace
+}  // namespace lstm_plain_kernels
 }  // namespace strobe::cuda

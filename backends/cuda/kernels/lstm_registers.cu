@@ -5,7 +5,7 @@
 #include "backends/cuda/kernels/recurrent_tiles.hpp"
 
 namespace strobe::cuda {
-namespace {
+namespace lstm_registers_kernels {
 
 constexpr int threads = 128;
 constexpr std::int64_t most_blocks = 2048;
@@ -126,5 +126,5 @@ void run(const LstmSequence& op, KernelContext& context) {
 
 const RegisterKernel<LstmSequence> registers{Numerics::cuda, {"registers", 1, supports, run}};
 
-}  // namespace
+}  // namespace lstm_registers_kernels
 }  // namespace strobe::cuda

@@ -4,7 +4,7 @@
 #include "backends/cuda/kernel_language.hpp"
 
 namespace strobe::cuda {
-namespace {
+namespace m_transform_plain_kernels {
 
 template <class T>
 __global__ void transform(const T* x, T* y, std::int64_t steps, std::int64_t slab, std::int64_t window, bool backward,
@@ -34,5 +34,5 @@ void run_m_transform(const MTransform& op, KernelContext& context) {
 
 const RegisterKernel<MTransform> plain{Numerics::cuda, {"plain", 0, nullptr, run_m_transform}};
 
-}  // namespace
+}  // namespace m_transform_plain_kernels
 }  // namespace strobe::cuda

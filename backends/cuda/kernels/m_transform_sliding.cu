@@ -6,7 +6,7 @@
 #include "backends/cuda/kernels/sliding_window.hpp"
 
 namespace strobe::cuda {
-namespace {
+namespace m_transform_sliding_kernels {
 
 template <class T>
 struct MeanRule {
@@ -84,5 +84,5 @@ void run_m_transform(const MTransform& op, KernelContext& context) {
 
 const RegisterKernel<MTransform> sliding{Numerics::cuda, {"sliding", 10, nullptr, run_m_transform}};
 
-}  // namespace
+}  // namespace m_transform_sliding_kernels
 }  // namespace strobe::cuda

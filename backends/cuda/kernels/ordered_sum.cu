@@ -5,7 +5,7 @@
 #include "backends/cuda/ordered_sum.hpp"
 
 namespace strobe::cuda {
-namespace {
+namespace ordered_sum_kernels {
 
 constexpr int batch = 16;
 
@@ -47,10 +47,11 @@ void sum_as(const KernelContext& context, const std::vector<const std::byte*>& a
   } while (next < addends.size());
 }
 
-}  // namespace
+}  // namespace ordered_sum_kernels
 
 void ordered_sum(const KernelContext& context, ElementType type, const std::vector<const std::byte*>& addends,
                  std::byte* sum, std::int64_t elements) {
+  using namespace ordered_sum_kernels;
   switch (type) {
     case ElementType::f32:
       return sum_as<float>(context, addends, sum, elements);

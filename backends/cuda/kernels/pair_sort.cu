@@ -9,7 +9,7 @@
 #include "backends/cuda/kernels/scratch_part.hpp"
 
 namespace strobe::cuda {
-namespace {
+namespace pair_sort_kernels {
 
 constexpr int threads = 256;
 constexpr int owned = 15;  // pairs a thread owns; odd, so that a warp's threads read different banks
@@ -125,14 +125,16 @@ std::int64_t tiles_of(std::int64_t count) { return (count + tile - 1) / tile; }
 /// Of a key without any bits, too, so that items are written.
 int passes_of(int bits) { return std::max(1, (bits + digit_bits - 1) / digit_bits); }
 
-}  // namespace
+}  // namespace pair_sort_kernels
 
 std::size_t pair_sort_bytes(std::int64_t count) {
+  using namespace pair_sort_kernels;
   const std::int64_t counts = tiles_of(count) * digits;
   return 4 * scratch_part(count, 4) + scratch_part(counts, 4) + scratch_part(exclusive_sums_workspace(counts), 4);
 }
 
 PairSort place_pair_sort(std::byte* scratch, std::int64_t count, std::int64_t keys) {
+  using namespace pair_sort_kernels;
   const std::int64_t counts = tiles_of(count) * digits;
   const auto take = [&](std::int64_t elements) {
     std::byte* const part = scratch;
@@ -152,6 +154,7 @@ PairSort place_pair_sort(std::byte* scratch, std::int64_t count, std::int64_t ke
 }
 
 SortedPairs sort_pairs(const KernelContext& context, const PairSort& sort) {
+  using namespace pair_sort_kernels;
   const std::int64_t tiles = tiles_of(sort.count);
   int from = 0;
   for (int p = 0; p < passes_of(sort.bits); ++p, from = 1 - from) {

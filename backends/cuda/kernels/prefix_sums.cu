@@ -3,7 +3,7 @@
 #include "backends/cuda/kernels/prefix_sums.hpp"
 
 namespace strobe::cuda {
-namespace {
+namespace prefix_sums_kernels {
 
 constexpr int threads = 256, run_length = 16;
 constexpr std::int64_t chunk = threads * run_length;
@@ -34,14 +34,16 @@ __global__ void scan_chunks(std::uint32_t* values, std::int64_t count, const std
   }
 }
 
-}  // namespace
+}  // namespace prefix_sums_kernels
 
 std::int64_t exclusive_sums_workspace(std::int64_t count) {
+  using namespace prefix_sums_kernels;
   const std::int64_t chunks = chunks_of(count);
   return chunks <= 1 ? 0 : chunks + exclusive_sums_workspace(chunks);
 }
 
 void exclusive_sums(const KernelContext& context, std::uint32_t* values, std::int64_t count, std::uint32_t* workspace) {
+  using namespace prefix_sums_kernels;
   const std::int64_t chunks = chunks_of(count);
   if (chunks <= 1) {
     launch(context, chunks, threads, 0, scan_chunks, values, count, static_cast<const std::uint32_t*>(nullptr));

@@ -4,12 +4,12 @@
 #include "backends/cuda/runtime.hpp"
 
 namespace strobe::cuda {
-namespace {
+namespace probe_kernels {
 
 __global__ void nothing() {}
 
-}  // namespace
+}  // namespace probe_kernels
 
-void runtime::check_architecture() { launch(KernelContext{}, 1, 1, 0, nothing); }
+void runtime::check_architecture() { launch(KernelContext{}, 1, 1, 0, probe_kernels::nothing); }
 
 }  // namespace strobe::cuda

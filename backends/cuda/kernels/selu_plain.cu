@@ -6,7 +6,7 @@
 #include "backends/operations_fading.hpp"
 
 namespace strobe::cuda {
-namespace {
+namespace selu_plain_kernels {
 
 constexpr int threads = 256;
 
@@ -50,5 +50,5 @@ void run_selu_backward(const SeluBackward& op, KernelContext& context) {
 const RegisterKernel<Selu> plain{Numerics::cuda, {"plain", 0, nullptr, run_selu}};
 const RegisterKernel<SeluBackward> backward_plain{Numerics::cuda, {"plain", 0, nullptr, run_selu_backward}};
 
-}  // namespace
+}  // namespace selu_plain_kernels
 }  // namespace strobe::cuda

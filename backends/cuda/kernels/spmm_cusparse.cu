@@ -6,7 +6,7 @@
 #include "backends/cuda/sparse_library.hpp"
 
 namespace strobe::cuda {
-namespace {
+namespace spmm_cusparse_kernels {
 
 __global__ void narrow_offsets(const std::int64_t* from, std::int32_t* to, std::int64_t count) {
   for (std::int64_t i = grid_thread(); i < count; i += grid_threads()) to[i] = static_cast<std::int32_t>(from[i]);
@@ -59,5 +59,5 @@ const RegisterKernel<Spmm> cusparse{Numerics::cuda, {"cusparse", -10, supports_s
 const RegisterKernel<SpmmTransposed> cusparse_transposed{Numerics::cuda,
                                                          {"cusparse", -10, supports_transposed, run_spmm_transposed}};
 
-}  // namespace
+}  // namespace spmm_cusparse_kernels
 }  // namespace strobe::cuda

@@ -5,7 +5,7 @@
 #include "backends/cuda/kernels/compressed.hpp"
 
 namespace strobe::cuda {
-namespace {
+namespace spmm_plain_kernels {
 
 void run_spmm(const Spmm& op, KernelContext& context) {
   constexpr int threads = 256;
@@ -26,5 +26,5 @@ void run_spmm_transposed(const SpmmTransposed& op, KernelContext& context) {
 const RegisterKernel<Spmm> plain{Numerics::cuda, {"plain", 0, nullptr, run_spmm}};
 const RegisterKernel<SpmmTransposed> plain_transposed{Numerics::cuda, {"plain", 0, nullptr, run_spmm_transposed}};
 
-}  // namespace
+}  // namespace spmm_plain_kernels
 }  // namespace strobe::cuda

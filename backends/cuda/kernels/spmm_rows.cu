@@ -5,7 +5,7 @@
 #include "backends/cuda/kernels/row_groups.hpp"
 
 namespace strobe::cuda {
-namespace {
+namespace spmm_rows_kernels {
 
 constexpr int threads = 256;
 
@@ -74,5 +74,5 @@ const RegisterKernel<Spmm> rows{Numerics::cuda, {"rows", 10, supports_spmm, run_
 const RegisterKernel<SpmmTransposed> rows_transposed{Numerics::cuda,
                                                      {"rows", 10, supports_transposed, run_spmm_transposed}};
 
-}  // namespace
+}  // namespace spmm_rows_kernels
 }  // namespace strobe::cuda

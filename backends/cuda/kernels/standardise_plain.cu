@@ -6,7 +6,7 @@
 #include "backends/cuda/kernels/step_statistics.hpp"
 
 namespace strobe::cuda {
-namespace {
+namespace standardise_plain_kernels {
 
 constexpr int threads = 256;
 constexpr std::int64_t rows_per_part = 64;
@@ -73,5 +73,5 @@ const RegisterKernel<Standardise> plain{Numerics::cuda, {"plain", 0, nullptr, ru
 const RegisterKernel<StandardiseBackward> backward_plain{Numerics::cuda,
                                                          {"plain", 0, nullptr, run_standardise_backward}};
 
-}  // namespace
+}  // namespace standardise_plain_kernels
 }  // namespace strobe::cuda

@@ -8,7 +8,7 @@
 #include "backends/cuda/kernels/step_statistics.hpp"
 
 namespace strobe::cuda {
-namespace {
+namespace statistics_rows_kernels {
 
 constexpr int threads = 256;
 constexpr std::int64_t rows_per_part = 128;
@@ -156,5 +156,5 @@ const RegisterKernel<Standardise> rows{Numerics::cuda, {"rows", 10, supports_sta
 const RegisterKernel<StandardiseBackward> rows_backward{
     Numerics::cuda, {"rows", 10, supports_standardise_backward, run_standardise_backward}};
 
-}  // namespace
+}  // namespace statistics_rows_kernels
 }  // namespace strobe::cuda

@@ -8,7 +8,7 @@
 #include "backends/operations_evolve.hpp"
 
 namespace strobe::cuda {
-namespace {
+namespace step_dense_narrow_kernels {
 
 template <int P, class T>
 __global__ void step_dense_narrow(NarrowProduct<T> p, StepParts steps) {
@@ -79,5 +79,5 @@ const RegisterKernel<StepDense> narrow{Numerics::cuda, {"narrow", 20, supports_f
 const RegisterKernel<StepDenseBackward> backward_narrow{Numerics::cuda,
                                                         {"narrow", 20, supports_backward, run_backward}};
 
-}  // namespace
+}  // namespace step_dense_narrow_kernels
 }  // namespace strobe::cuda

@@ -7,7 +7,7 @@
 #include "backends/operations_evolve.hpp"
 
 namespace strobe::cuda {
-namespace {
+namespace step_dense_plain_kernels {
 
 constexpr int threads = 256;
 
@@ -114,5 +114,5 @@ void run_backward(const StepDenseBackward& op, KernelContext& context) {
 const RegisterKernel<StepDense> plain{Numerics::cuda, {"plain", 0, nullptr, run_forward}};
 const RegisterKernel<StepDenseBackward> backward_plain{Numerics::cuda, {"plain", 0, nullptr, run_backward}};
 
-}  // namespace
+}  // namespace step_dense_plain_kernels
 }  // namespace strobe::cuda

@@ -4,7 +4,7 @@
 #include "backends/cuda/kernels/step_statistics.hpp"
 
 namespace strobe::cuda {
-namespace {
+namespace step_sums_plain_kernels {
 
 constexpr int threads = 256;
 constexpr std::int64_t rows_per_part = 64;
@@ -65,5 +65,5 @@ void run_sums_backward(const StepSumsBackward& op, KernelContext& context) {
 const RegisterKernel<StepSums> plain{Numerics::cuda, {"plain", 0, nullptr, run_sums}};
 const RegisterKernel<StepSumsBackward> backward_plain{Numerics::cuda, {"plain", 0, nullptr, run_sums_backward}};
 
-}  // namespace
+}  // namespace step_sums_plain_kernels
 }  // namespace strobe::cuda

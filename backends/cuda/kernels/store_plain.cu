@@ -5,7 +5,7 @@
 #include "backends/operations_store.hpp"
 
 namespace strobe::cuda {
-namespace {
+namespace store_plain_kernels {
 
 constexpr int threads = 256;
 
@@ -78,5 +78,5 @@ const RegisterKernel<CooToCsr> coo_plain{Numerics::cuda, {"plain", 0, nullptr, r
 const RegisterKernel<PlaceCsr> place_plain{Numerics::cuda, {"plain", 0, nullptr, run_place_csr}};
 const RegisterKernel<LocateEntries> locate_plain{Numerics::cuda, {"plain", 0, nullptr, run_locate}};
 
-}  // namespace
+}  // namespace store_plain_kernels
 }  // namespace strobe::cuda

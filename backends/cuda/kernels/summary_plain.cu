@@ -9,7 +9,7 @@
 #include "backends/operations_evolve.hpp"
 
 namespace strobe::cuda {
-namespace {
+namespace summary_plain_kernels {
 
 constexpr int threads = 128;
 
@@ -152,5 +152,5 @@ const RegisterKernel<SummariseRows> plain{Numerics::cuda, {"plain", 0, nullptr, 
 const RegisterKernel<SummariseRowsBackward> backward_plain{Numerics::cuda,
                                                            {"plain", 0, nullptr, run_summarise_backward}};
 
-}  // namespace
+}  // namespace summary_plain_kernels
 }  // namespace strobe::cuda

@@ -10,7 +10,7 @@
 #include "backends/cuda/kernels/part_sums.hpp"
 
 namespace strobe::cuda {
-namespace {
+namespace temporal_attention_plain_kernels {
 
 constexpr int threads = 128;
 
@@ -180,5 +180,5 @@ void run_backward(const TemporalAttentionBackward& op, KernelContext& context) {
 const RegisterKernel<TemporalAttention> plain{Numerics::cuda, {"plain", 0, nullptr, run_forward}};
 const RegisterKernel<TemporalAttentionBackward> backward_plain{Numerics::cuda, {"plain", 0, nullptr, run_backward}};
 
-}  // namespace
+}  // namespace temporal_attention_plain_kernels
 }  // namespace strobe::cuda

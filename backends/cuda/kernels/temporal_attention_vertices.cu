@@ -11,7 +11,7 @@
 #include "backends/cuda/kernels/part_sums.hpp"
 
 namespace strobe::cuda {
-namespace {
+namespace temporal_attention_vertices_kernels {
 
 constexpr int threads = 128;
 
@@ -270,5 +270,5 @@ const RegisterKernel<TemporalAttention> vertices{Numerics::cuda,
 const RegisterKernel<TemporalAttentionBackward> backward_vertices{
     Numerics::cuda, {"vertices", 1, supports<TemporalAttentionBackward>, run_backward}};
 
-}  // namespace
+}  // namespace temporal_attention_vertices_kernels
 }  // namespace strobe::cuda

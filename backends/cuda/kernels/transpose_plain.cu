@@ -7,7 +7,7 @@
 #include "backends/operations_store.hpp"
 
 namespace strobe::cuda {
-namespace {
+namespace transpose_plain_kernels {
 
 constexpr int threads = 256;
 
@@ -88,5 +88,5 @@ void run_transpose(const TransposeCsr& op, KernelContext& context) {
 
 const RegisterKernel<TransposeCsr> plain{Numerics::cuda, {"plain", 0, nullptr, run_transpose}};
 
-}  // namespace
+}  // namespace transpose_plain_kernels
 }  // namespace strobe::cuda

@@ -8,7 +8,7 @@
 #include "backends/operations_store.hpp"
 
 namespace strobe::cuda {
-namespace {
+namespace transpose_sorted_kernels {
 
 constexpr int threads = 256;
 
@@ -72,5 +72,5 @@ bool supports(const TransposeCsr& op) { return takes_pair_sort(op.columns.rows()
 
 const RegisterKernel<TransposeCsr> sorted{Numerics::cuda, {"sorted", 10, supports, run_transpose}};
 
-}  // namespace
+}  // namespace transpose_sorted_kernels
 }  // namespace strobe::cuda

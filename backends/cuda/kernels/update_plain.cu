@@ -6,7 +6,7 @@
 #include "backends/cuda/kernel_language.hpp"
 
 namespace strobe::cuda {
-namespace {
+namespace update_plain_kernels {
 
 constexpr int threads = 256;
 
@@ -60,5 +60,5 @@ void run_adam_step(const AdamStep& op, KernelContext& context) {
 const RegisterKernel<SgdStep> sgd_plain{Numerics::cuda, {"plain", 0, nullptr, run_sgd_step}};
 const RegisterKernel<AdamStep> adam_plain{Numerics::cuda, {"plain", 0, nullptr, run_adam_step}};
 
-}  // namespace
+}  // namespace update_plain_kernels
 }  // namespace strobe::cuda
