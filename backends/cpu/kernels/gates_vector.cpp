@@ -30,8 +30,11 @@ void run_sigmoid(const Sigmoid& op, KernelContext& context) {
     constexpr int P = most_lanes<T>;
     const T* x = op.x.data<T>();
     T* y = op.y.data<T>();
-    for_values<T>(context, op.x.elements(), [=](std::int64_t i, int lanes) {
-      store_first<T, P>(y + i, sigmoid<T, P>(load_first<T, P>(x + i, lanes)), lanes);
+    for_ranges(context, op.x.elements(), values_per_task, [=](std::int64_t begin, std::int64_t end) {
+      const std::int64_t full = (end - begin) / P * P, rest = begin + full;
+      const int lanes = static_cast<int>(end - rest);
+      sigmoid_values<T>(x + begin, y + begin, full);
+      if (lanes > 0) store_first<T, P>(y + rest, sigmoid<T, P>(load_first<T, P>(x + rest, lanes)), lanes);
     });
   });
 }

@@ -35,12 +35,9 @@ struct GruPanels {
 /// out [h][strip] = the activated gate g from x [columns][strip] and state [h][strip], all turned.
 template <class T>
 void activate_gate(const GruPanels<T>& panels, int g, const T* x, const T* state, T* out) {
-  constexpr int P = most_lanes<T>;
   sum_gates(panels.gate[g], x + g * panels.own * strip<T>, state, out);
-  for (std::int64_t i = 0; i < panels.hidden * strip<T>; i += P) {
-    const Register<T> v = load<T, P>(out + i);
-    store_first<T, P>(out + i, g == gru_candidate ? tanh<T, P>(v) : sigmoid<T, P>(v), P);
-  }
+  const std::int64_t count = panels.hidden * strip<T>;
+  g == gru_candidate ? tanh_values<T>(out, out, count) : sigmoid_values<T>(out, out, count);
 }
 
 /// to = change(a, b) for every register of `count` turned rows.

@@ -65,34 +65,108 @@ template <class T, int P>
   return below < low ? low : below;
 }
 
+/// v = exp(v) - 1 of K registers whose values are inside [-limit, limit] or NaN, a term of all of them at a time: the
+/// chain of one takes four times as long as its instructions, and a processor overlaps few of them by itself.
+template <class T, int P, int K>
+[[gnu::always_inline]] inline void exp_minus_one_of(Lanes<T, P> (&v)[K]) {
+  using C = ExpConstants<T>;
+  using Bits = Lanes<typename C::Bits, P>;
+  constexpr int terms = static_cast<int>(sizeof(C::series) / sizeof(T));
+  Lanes<T, P> shifted[K], sum[K];
+#pragma GCC unroll 8
+  for (int i = 0; i < K; ++i) {
+    shifted[i] = v[i] * C::inverse_ln2 + C::to_integer;
+    sum[i] = broadcast<T, P>(C::series[terms - 1]);
+  }
+#pragma GCC unroll 8
+  for (int i = 0; i < K; ++i) {
+    const Lanes<T, P> k = shifted[i] - C::to_integer;
+    v[i] = (v[i] - k * C::ln2_high) - k * C::ln2_low;
+  }
+#pragma GCC unroll 16
+  for (int term = terms - 2; term >= 0; --term) {
+#pragma GCC unroll 8
+    for (int i = 0; i < K; ++i) sum[i] = sum[i] * v[i] + C::series[term];
+  }
+#pragma GCC unroll 8
+  for (int i = 0; i < K; ++i) {
+    const Lanes<T, P> p = sum[i] * (v[i] * v[i]) + v[i];
+    // The low bits of `shifted` hold k; only they reach the exponent.
+    const Bits bits = (std::bit_cast<Bits>(shifted[i]) + static_cast<typename C::Bits>(C::bias)) << C::mantissa;
+    const Lanes<T, P> scale = std::bit_cast<Lanes<T, P>>(bits);
+    v[i] = scale * p + (scale - T{1});
+  }
+}
+
 /// exp(v) - 1 with v clamped to the range in which it is finite.
 template <class T, int P>
 [[gnu::always_inline]] inline Lanes<T, P> exp_minus_one(Lanes<T, P> v) {
-  using C = ExpConstants<T>;
-  using Bits = Lanes<typename C::Bits, P>;
-  const Lanes<T, P> x = clamp<T, P>(v, C::limit);
-  const Lanes<T, P> shifted = x * C::inverse_ln2 + C::to_integer;
-  const Lanes<T, P> k = shifted - C::to_integer;
-  const Lanes<T, P> r = (x - k * C::ln2_high) - k * C::ln2_low;
-  constexpr int terms = static_cast<int>(sizeof(C::series) / sizeof(T));
-  Lanes<T, P> sum = broadcast<T, P>(C::series[terms - 1]);
-  for (int i = terms - 2; i >= 0; --i) sum = sum * r + C::series[i];
-  const Lanes<T, P> p = sum * (r * r) + r;
-  // The low bits of `shifted` hold k; only they reach the exponent.
-  const Bits bits = (std::bit_cast<Bits>(shifted) + static_cast<typename C::Bits>(C::bias)) << C::mantissa;
-  const Lanes<T, P> scale = std::bit_cast<Lanes<T, P>>(bits);
-  return scale * p + (scale - T{1});
+  Lanes<T, P> one[1] = {clamp<T, P>(v, ExpConstants<T>::limit)};
+  exp_minus_one_of<T, P, 1>(one);
+  return one[0];
+}
+
+/// v = sigmoid(v) of K registers.
+template <class T, int P, int K>
+[[gnu::always_inline]] inline void sigmoid_of(Lanes<T, P> (&v)[K]) {
+#pragma GCC unroll 8
+  for (int i = 0; i < K; ++i) v[i] = clamp<T, P>(-v[i], ExpConstants<T>::limit);
+  exp_minus_one_of<T, P, K>(v);
+#pragma GCC unroll 8
+  for (int i = 0; i < K; ++i) v[i] = reciprocal<T, P>(v[i] + T{2});
+}
+
+/// v = tanh(v) of K registers.
+template <class T, int P, int K>
+[[gnu::always_inline]] inline void tanh_of(Lanes<T, P> (&v)[K]) {
+#pragma GCC unroll 8
+  for (int i = 0; i < K; ++i) v[i] = clamp<T, P>(v[i], T{20}) * T{2};
+  exp_minus_one_of<T, P, K>(v);
+#pragma GCC unroll 8
+  for (int i = 0; i < K; ++i) v[i] = v[i] * reciprocal<T, P>(v[i] + T{2});
 }
 
 template <class T, int P>
 [[gnu::always_inline]] inline Lanes<T, P> sigmoid(Lanes<T, P> v) {
-  return reciprocal<T, P>(exp_minus_one<T, P>(-v) + T{2});
+  Lanes<T, P> one[1] = {v};
+  sigmoid_of<T, P, 1>(one);
+  return one[0];
 }
 
 template <class T, int P>
 [[gnu::always_inline]] inline Lanes<T, P> tanh(Lanes<T, P> v) {
-  const Lanes<T, P> e = exp_minus_one<T, P>(clamp<T, P>(v, T{20}) * T{2});
-  return e * reciprocal<T, P>(e + T{2});
+  Lanes<T, P> one[1] = {v};
+  tanh_of<T, P, 1>(one);
+  return one[0];
+}
+
+/// change.operator()<K>(v) for the full registers of to = from [count], four of them at a time.
+template <class T, class Change>
+[[gnu::always_inline]] inline void change_registers(const T* from, T* to, std::int64_t count, const Change& change) {
+  constexpr int P = most_lanes<T>;
+  const auto some = [&]<int K>(std::integral_constant<int, K>, std::int64_t at) {
+    Lanes<T, P> v[K];
+#pragma GCC unroll 8
+    for (int i = 0; i < K; ++i) v[i] = load<T, P>(from + at + i * P);
+    change.template operator()<K>(v);
+#pragma GCC unroll 8
+    for (int i = 0; i < K; ++i) store_first<T, P>(to + at + i * P, v[i], P);
+  };
+  std::int64_t at = 0;
+  for (; at + 4 * P <= count; at += 4 * P) some(std::integral_constant<int, 4>{}, at);
+  for (; at + P <= count; at += P) some(std::integral_constant<int, 1>{}, at);
+}
+
+/// to = sigmoid(from) for `count` values in full registers; `to` may be `from`.
+template <class T>
+void sigmoid_values(const T* from, T* to, std::int64_t count) {
+  change_registers(from, to, count, []<int K>(Lanes<T, most_lanes<T>>(&v)[K]) { sigmoid_of<T, most_lanes<T>, K>(v); });
+}
+
+/// to = tanh(from) likewise.
+template <class T>
+void tanh_values(const T* from, T* to, std::int64_t count) {
+  change_registers(from, to, count, []<int K>(Lanes<T, most_lanes<T>>(&v)[K]) { tanh_of<T, most_lanes<T>, K>(v); });
 }
 
 }  // namespace strobe::cpu

@@ -77,9 +77,10 @@ template <class T>
 void gate_gradients(const StripBack<T>& s, std::int64_t hidden) {
   constexpr int P = most_lanes<T>;
   const std::int64_t stride = hidden * strip<T>;
+  tanh_values<T>(s.cell, s.dz, stride);  // where dz of the first gate comes to lie
   for (std::int64_t at = 0; at < stride; at += P) {
     const Gates<T> gate = load_gates<T>(s.gates + at, stride);
-    const Register<T> squashed = tanh<T, P>(load<T, P>(s.cell + at));
+    const Register<T> squashed = load<T, P>(s.dz + at);
     const Register<T> d = load<T, P>(s.dh + at) + load<T, P>(s.dy + at);
     const Register<T> dcell = load<T, P>(s.dc + at) + d * gate.o * (T{1} - squashed * squashed);
     store_gates<T>(

@@ -39,18 +39,12 @@ template <class T>
   store_first<T, P>(at + 3 * stride, gate.o, P);
 }
 
-/// The gates [4][stride] from their sums, in place. One activation a pass: short independent bodies overlap, the chain
-/// of a whole cell does not.
+/// The gates [4][stride] from their sums, in place.
 template <class T>
 void activate_gates(T* gates, std::int64_t stride) {
-  constexpr int P = most_lanes<T>;
-  for (std::int64_t at = 0; at < 4 * stride; at += P) {
-    if (at == 2 * stride) at = 3 * stride;
-    store_first<T, P>(gates + at, sigmoid<T, P>(load<T, P>(gates + at)), P);
-  }
-  for (std::int64_t at = 2 * stride; at < 3 * stride; at += P) {
-    store_first<T, P>(gates + at, tanh<T, P>(load<T, P>(gates + at)), P);
-  }
+  sigmoid_values(gates, gates, 2 * stride);
+  tanh_values(gates + 2 * stride, gates + 2 * stride, stride);
+  sigmoid_values(gates + 3 * stride, gates + 3 * stride, stride);
 }
 
 }  // namespace strobe::cpu

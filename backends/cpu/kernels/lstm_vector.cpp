@@ -39,10 +39,11 @@ void advance(const T* gates, T* h, T* cell, std::int64_t stride) {
   constexpr int P = most_lanes<T>;
   for (std::int64_t at = 0; at < stride; at += P) {
     const Gates<T> gate = load_gates<T>(gates + at, stride);
-    const Register<T> c = gate.f * load<T, P>(cell + at) + gate.i * gate.g;
-    store_first<T, P>(cell + at, c, P);
-    store_first<T, P>(h + at, gate.o * tanh<T, P>(c), P);
+    store_first<T, P>(cell + at, gate.f * load<T, P>(cell + at) + gate.i * gate.g, P);
   }
+  tanh_values<T>(cell, h, stride);
+  for (std::int64_t at = 0; at < stride; at += P)
+    store_first<T, P>(h + at, load<T, P>(gates + 3 * stride + at) * load<T, P>(h + at), P);
 }
 
 /// One step of the strip whose first row is `row`; `next` is what the walk comes to then.
