@@ -4,6 +4,7 @@
 // Cost 2 R F G FLOPs per column block and product; memory bound below widths of about 32.
 #include <vector>
 
+#include "backends/cpu/kernels/add_values.hpp"
 #include "backends/cpu/kernels/range_sums.hpp"
 #include "backends/cpu/kernels/support.hpp"
 #include "backends/cpu/kernels/tile.hpp"
@@ -109,18 +110,18 @@ void add_block_sums(const BackwardRange<T>& range, const T* dz, std::int64_t row
   add_column_sums(dz + op.skip(), stride, op.blocks * width, rows, range.sums + op.w.elements());
 }
 
+/// to [rows, K F] = dz w^T of every block, or added to it.
 template <class T>
-void store_block_dx(const BackwardRange<T>& range, const T* dz, std::int64_t row, std::int64_t rows) {
+void multiply_turned(const BackwardRange<T>& range, const T* dz, std::int64_t rows, T* to, bool add) {
   const BlockDenseBackward& op = range.op;
   const std::int64_t inner = op.w.rows() / op.blocks, width = op.w.columns(), stride = op.dy.columns();
   const std::int64_t columns = op.w.rows();
   for (std::int64_t k = 0; k < op.blocks; ++k) {
-    T* dx = op.dx.data<T>() + row * columns + k * inner;
-    const bool add = op.accumulate_dx;
+    T* own = to + k * inner;
     const Factors<T> factors{dz + op.skip() + k * width, stride, 1, range.turned + k * inner * width, inner, width};
     multiply(factors, rows, inner, [=](std::int64_t i, std::int64_t column, int lanes, auto sum) {
       constexpr int P = static_cast<int>(sizeof(sum) / sizeof(T));
-      T* target = dx + i * columns + column;
+      T* target = own + i * columns + column;
       if (add) sum += load_first<T, P>(target, lanes);
       store_first<T, P>(target, sum, lanes);
     });
@@ -128,19 +129,42 @@ void store_block_dx(const BackwardRange<T>& range, const T* dz, std::int64_t row
 }
 
 template <class T>
-void backward_range(BackwardRange<T>& range, std::int64_t begin, std::int64_t end) {
-  constexpr int P = most_lanes<T>;
+void store_block_dx(const BackwardRange<T>& range, const T* dz, std::int64_t row, std::int64_t rows) {
   const BlockDenseBackward& op = range.op;
-  const std::int64_t skip = op.skip();
+  const std::int64_t columns = op.w.rows(), inner = columns / op.blocks;
+  T* dx = op.dx.data<T>() + row * columns;
+  if (!op.accumulate_dx || inner % most_lanes<T> == 0 || columns * block_rows > most_added)
+    return multiply_turned(range, dz, rows, dx, op.accumulate_dx);
+  alignas(64) T added[most_added];
+  multiply_turned(range, dz, rows, static_cast<T*>(added), false);
+  add_values(static_cast<const T*>(added), dx, rows * columns);
+}
+
+/// dleft of a block of rows: dz's first columns, stored or added.
+template <class T>
+void store_block_dleft(const BlockDenseBackward& op, const T* dz, std::int64_t row, std::int64_t rows) {
+  constexpr int P = most_lanes<T>;
+  const std::int64_t skip = op.skip(), stride = op.dy.columns();
+  T* to = op.dleft.data<T>() + row * skip;
+  if (op.accumulate_dleft && skip % P != 0 && skip * block_rows <= most_added) {
+    alignas(64) T added[most_added];
+    copy_block<T>(dz, stride, added, skip, skip, rows, [](Lanes<T, P> v, Lanes<T, P>) { return v; });
+    return add_values(static_cast<const T*>(added), to, rows * skip);
+  }
+  const bool add = op.accumulate_dleft;
+  copy_block<T>(dz, stride, to, skip, skip, rows,
+                [add](Lanes<T, P> v, Lanes<T, P> before) { return add ? v + before : v; });
+}
+
+template <class T>
+void backward_range(BackwardRange<T>& range, std::int64_t begin, std::int64_t end) {
+  const BlockDenseBackward& op = range.op;
   for (std::int64_t row = begin; row < end; row += block_rows) {
     const std::int64_t rows = std::min(block_rows, end - row);
     const T* dz = block_dz(range, row, rows);
     add_block_sums(range, dz, row, rows);
     if (op.dx.defined()) store_block_dx(range, dz, row, rows);
-    if (!op.dleft.defined()) continue;
-    const bool add = op.accumulate_dleft;
-    copy_block<T>(dz, op.dy.columns(), op.dleft.data<T>() + row * skip, skip, skip, rows,
-                  [add](Lanes<T, P> v, Lanes<T, P> before) { return add ? v + before : v; });
+    if (op.dleft.defined()) store_block_dleft(op, dz, row, rows);
   }
 }
 

@@ -1,9 +1,10 @@
 // Blocks of columns that lie beside each other in a wide matrix, each a matrix of its own.
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
-#include "backends/cpu/kernels/lanes.hpp"
+#include "backends/cpu/kernels/add_values.hpp"
 #include "backends/tensor.hpp"
 
 namespace strobe::cpu {
@@ -29,20 +30,32 @@ std::vector<Part<T>> column_parts(const std::vector<Tensor>& tensors) {
   return parts;
 }
 
+/// Rows whose `columns` values stay in the first-level cache while block after block passes over them.
+inline std::int64_t rows_at_once(std::int64_t columns) {
+  return std::clamp<std::int64_t>(most_added / std::max<std::int64_t>(1, columns), 8, 128);
+}
+
+/// to [rows, width] = from [rows, width], rows of each `stride` values apart.
+template <class T>
+void copy_columns(const T* from, std::int64_t from_stride, T* to, std::int64_t to_stride, std::int64_t width,
+                  std::int64_t rows) {
+  constexpr int P = most_lanes<T>;
+  for (std::int64_t c = 0; c < width; c += P) {
+    const int lanes = static_cast<int>(std::min<std::int64_t>(P, width - c));
+    for (std::int64_t r = 0; r < rows; ++r)
+      store_first<T, P>(to + r * to_stride + c, load_first<T, P>(from + r * from_stride + c, lanes), lanes);
+  }
+}
+
 /// Rows [begin, end) of the parts, to rows of `columns` values from `whole` on.
 template <class T>
 void join_rows(const std::vector<Part<T>>& parts, T* whole, std::int64_t columns, std::int64_t begin,
                std::int64_t end) {
-  constexpr int P = most_lanes<T>;
-  for (std::int64_t r = begin; r < end; ++r, whole += columns) {
-    for (const Part<T>& part : parts) {
-      const T* from = part.data + r * part.width;
-      T* to = whole + part.first;
-      for (std::int64_t c = 0; c < part.width; c += P) {
-        const int lanes = static_cast<int>(std::min<std::int64_t>(P, part.width - c));
-        store_first<T, P>(to + c, load_first<T, P>(from + c, lanes), lanes);
-      }
-    }
+  const std::int64_t some = rows_at_once(columns);
+  for (std::int64_t row = begin; row < end; row += some, whole += some * columns) {
+    for (const Part<T>& part : parts)
+      copy_columns(part.data + row * part.width, part.width, whole + part.first, columns, part.width,
+                   std::min(some, end - row));
   }
 }
 

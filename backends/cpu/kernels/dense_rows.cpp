@@ -1,6 +1,7 @@
 // The bodies of dense_rows.hpp, for both element types.
 #include "backends/cpu/kernels/dense_rows.hpp"
 
+#include "backends/cpu/kernels/add_values.hpp"
 #include "backends/cpu/kernels/tile.hpp"
 
 namespace strobe::cpu {
@@ -90,21 +91,38 @@ void add_block_sums(const BackwardRange<T>& range, const T* x, const T* dz, std:
   if (op.dbias.defined()) add_column_sums(dz, width, width, rows, sums + inner * width);
 }
 
+namespace {
+
+/// to [rows, F] = dz w^T of `rows` rows from `dz` on, or added to it.
 template <class T, bool accumulate>
-void store_block_dx(const BackwardRange<T>& range, const T* dz, std::int64_t row, std::int64_t rows) {
-  const DenseBackward& op = range.op;
-  const std::int64_t inner = op.w.rows(), width = op.w.columns();
+void multiply_turned(const BackwardRange<T>& range, const T* dz, std::int64_t rows, T* to) {
+  const std::int64_t inner = range.op.w.rows(), width = range.op.w.columns();
   for (std::int64_t first = 0; first < inner; first += turned_panel<T>) {
-    T* dx = op.dx.data<T>() + row * inner + first;
     const std::int64_t panel_row = std::min(inner, turned_panel<T>);
     const Factors<T> factors{dz, width, 1, range.turned + first * width, panel_row, width};
     multiply(factors, rows, std::min(turned_panel<T>, inner - first),
              [=](std::int64_t i, std::int64_t column, int lanes, auto sum) {
                constexpr int P = static_cast<int>(sizeof(sum) / sizeof(T));
-               T* target = dx + i * inner + column;
+               T* target = to + first + i * inner + column;
                if constexpr (accumulate) sum += load_first<T, P>(target, lanes);
                store_first<T, P>(target, sum, lanes);
              });
+  }
+}
+
+}  // namespace
+
+template <class T, bool accumulate>
+void store_block_dx(const BackwardRange<T>& range, const T* dz, std::int64_t row, std::int64_t rows) {
+  const std::int64_t inner = range.op.w.rows(), width = range.op.w.columns();
+  T* dx = range.op.dx.template data<T>() + row * inner;
+  if (!accumulate || !add_by_array<T>(inner)) return multiply_turned<T, accumulate>(range, dz, rows, dx);
+  alignas(64) T added[most_added];
+  const std::int64_t some = most_added / inner;
+  for (std::int64_t first = 0; first < rows; first += some) {
+    const std::int64_t count = std::min(some, rows - first);
+    multiply_turned<T, false>(range, dz + first * width, count, added);
+    add_values(added, dx + first * inner, count * inner);
   }
 }
 

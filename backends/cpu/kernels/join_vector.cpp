@@ -1,6 +1,6 @@
-// Vector joining and splitting of columns: row by row over all blocks, so that each line of the wide matrix passes the
-// cache once however many blocks share it; a block's row takes as few registers as hold it. Ranges of rows are tasks.
-// Cost: each value read and written once, a partial load and store per block's row.
+// Vector joining and splitting of columns: a few rows at a time over all blocks, so that each line of the wide matrix
+// passes the cache once however many blocks share it. Ranges of rows are tasks. Cost: each value read and written once,
+// a partial load and store per block's row.
 #include <vector>
 
 #include "backends/cpu/kernels/column_parts.hpp"
@@ -14,20 +14,33 @@ using namespace cpu;
 
 constexpr std::int64_t rows_per_task = 1 << 11;
 
+/// part += rows of `whole`, from the one at `from` on.
+template <class T>
+void add_columns(const T* from, std::int64_t stride, T* part, std::int64_t width, std::int64_t rows) {
+  if (add_by_array<T>(width)) {
+    alignas(64) T added[most_added];
+    const std::int64_t some = most_added / width;
+    for (std::int64_t first = 0; first < rows; first += some) {
+      const std::int64_t count = std::min(some, rows - first);
+      copy_columns(from + first * stride, stride, static_cast<T*>(added), width, width, count);
+      add_values(static_cast<const T*>(added), part + first * width, count * width);
+    }
+    return;
+  }
+  for (std::int64_t r = 0; r < rows; ++r) add_values(from + r * stride, part + r * width, width);
+}
+
 template <class T>
 void split_rows(const std::vector<Part<T>>& parts, const T* whole, std::int64_t columns, std::int64_t begin,
                 std::int64_t end) {
-  constexpr int P = most_lanes<T>;
-  for (std::int64_t r = begin; r < end; ++r) {
+  const std::int64_t some = rows_at_once(columns);
+  for (std::int64_t row = begin; row < end; row += some) {
+    const std::int64_t rows = std::min(some, end - row);
     for (const Part<T>& part : parts) {
-      T* to = part.data + r * part.width;
-      const T* from = whole + r * columns + part.first;
-      for (std::int64_t c = 0; c < part.width; c += P) {
-        const int lanes = static_cast<int>(std::min<std::int64_t>(P, part.width - c));
-        Lanes<T, P> value = load_first<T, P>(from + c, lanes);
-        if (part.accumulate) value += load_first<T, P>(to + c, lanes);
-        store_first<T, P>(to + c, value, lanes);
-      }
+      const T* from = whole + row * columns + part.first;
+      T* to = part.data + row * part.width;
+      part.accumulate ? add_columns(from, columns, to, part.width, rows)
+                      : copy_columns(from, columns, to, part.width, part.width, rows);
     }
   }
 }

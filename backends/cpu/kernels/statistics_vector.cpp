@@ -1,7 +1,10 @@
-// Vector batch statistics and normalisation: a row's features are the lanes of one register (wider rows go in blocks of
-// registers), so a pass costs a few instructions a row. Steps are tasks; sums are taken in the element type over 256
-// rows and in double over those, in order of rows. Cost: one pass over the rows each, memory bound.
+// Vector batch statistics and normalisation. A step's rows are walked as one array in whole registers, whatever the
+// width: what belongs to a column (mean, scale, sums) lies in a pattern of registers that repeats after the least
+// common multiple of width and register (3 registers for 6 columns in float). Row by row with partial registers, adding
+// to dx took ten times as long (add_values.hpp). Steps are tasks; sums are taken in the element type over 256 registers
+// of a place of the pattern and in double over those. Cost: one pass over the rows each, memory bound.
 #include <cmath>
+#include <numeric>
 #include <vector>
 
 #include "backends/cpu/kernels/lanes.hpp"
@@ -13,149 +16,215 @@ namespace {
 
 using namespace cpu;
 
-constexpr std::int64_t rows_per_sum = 256;
+constexpr std::int64_t patterns_per_sum = 256;
 
-/// One block of columns of one step: `lanes` of them from `column` on, rows [begin, end).
-struct Block {
-  std::int64_t step, begin, end, width, column;
-  int lanes;
+/// Values of columns, repeated until they fill whole registers.
+template <class T>
+class Pattern {
+ public:
+  /// All zero.
+  explicit Pattern(std::int64_t width)
+      : width_(width), values_(static_cast<std::size_t>(std::lcm<std::int64_t>(width, most_lanes<T>)), T{0}) {}
+
+  /// get(column) in double for every column.
+  template <class Get>
+  Pattern(std::int64_t width, const Get& get) : Pattern(width) {
+    for (std::int64_t i = 0; i < size(); ++i)
+      values_[static_cast<std::size_t>(i)] = i < width ? static_cast<T>(get(i)) : (*this)[i - width];
+  }
+
+  std::int64_t size() const { return static_cast<std::int64_t>(values_.size()); }
+  T* data() { return values_.data(); }
+  const T* data() const { return values_.data(); }
+  T operator[](std::int64_t i) const { return values_[static_cast<std::size_t>(i)]; }
+
+  /// sums[column] += this, which is zero then.
+  void move_to(double* sums) {
+    for (std::int64_t first = 0; first < size(); first += width_) {
+      for (std::int64_t c = 0; c < width_; ++c) sums[c] += static_cast<double>((*this)[first + c]);
+    }
+    std::fill(values_.begin(), values_.end(), T{0});
+  }
+
+ private:
+  std::int64_t width_;
+  std::vector<T> values_;
 };
 
-/// Calls body(std::integral_constant<int, P>, block) for every block of columns of every step, steps as tasks.
+/// Calls body(place, place in the pattern, lanes) for the registers that cover [begin, end), which begins a pattern of
+/// `period` values. Lanes are a constant but in the last register.
 template <class T, class Body>
-void for_blocks(const KernelContext& context, const Tensor& step_rows, std::int64_t width, const Body& body) {
+[[gnu::always_inline]] inline void for_registers(std::int64_t begin, std::int64_t end, std::int64_t period,
+                                                 const Body& body) {
+  constexpr int P = most_lanes<T>;
+  std::int64_t at = begin, place = 0;
+  for (; at + P <= end; at += P, place = place + P == period ? 0 : place + P) body(at, place, P);
+  if (at < end) body(at, place, static_cast<int>(end - at));
+}
+
+/// The values of one step in a tensor [R, F].
+struct StepPart {
+  std::int64_t step, begin, end, width;
+};
+
+/// Calls body(step) for every step, steps as tasks.
+template <class Body>
+void for_steps(const KernelContext& context, const Tensor& step_rows, std::int64_t width, const Body& body) {
   const std::int64_t* rows = step_rows.data<std::int64_t>();
   run_tasks(context, step_rows.rows() - 1, [&](std::int64_t t) {
-    for (std::int64_t column = 0; column < width; column += most_lanes<T>) {
-      const std::int64_t part = std::min<std::int64_t>(most_lanes<T>, width - column);
-      with_lanes<T>(part, [&](auto lanes) {
-        body(lanes, Block{t, rows[t], rows[t + 1], width, column, static_cast<int>(part)});
-      });
-    }
+    body(StepPart{t, rows[t] * width, rows[t + 1] * width, width});
   });
 }
 
-/// The block's columns of row `step` of [T, F], each through `change` in double.
-template <class T, int P, class Change>
-Lanes<T, P> step_values(const Tensor& tensor, const Block& b, const Change& change) {
-  T values[P] = {};
-  const T* from = tensor.data<T>() + b.step * b.width + b.column;
-  for (int i = 0; i < b.lanes; ++i) values[i] = static_cast<T>(change(static_cast<double>(from[i])));
-  return load<T, P>(values);
+/// Row `step` of [T, F], each value through `change` in double.
+template <class T, class Change>
+Pattern<T> step_values(const Tensor& tensor, const StepPart& part, const Change& change) {
+  const T* from = tensor.data<T>() + part.step * part.width;
+  return Pattern<T>(part.width, [&](std::int64_t c) { return change(static_cast<double>(from[c])); });
 }
 
-template <class T, int P>
-void add_lanes(double* sums, Lanes<T, P> values) {
-  T parts[P];
-  std::memcpy(parts, &values, sizeof(values));
-  for (int i = 0; i < P; ++i) sums[i] += static_cast<double>(parts[i]);
+template <class T>
+Pattern<T> step_means(const Tensor& totals, const StepPart& part, std::int64_t vertices) {
+  if (!totals.defined()) return Pattern<T>(part.width);
+  const double n = static_cast<double>(vertices);
+  return step_values<T>(totals, part, [n](double total) { return total / n; });
 }
 
-template <class T, int P>
-void sum_block(const StepSums& op, const Block& b) {
-  const double n = static_cast<double>(op.vertices);
-  const bool squares = op.totals.defined();
-  const Lanes<T, P> mean =
-      squares ? step_values<T, P>(op.totals, b, [n](double total) { return total / n; }) : Lanes<T, P>{};
-  double sums[P] = {};
-  for (std::int64_t first = b.begin; first < b.end; first += rows_per_sum) {
-    Lanes<T, P> sum{};
-    const T* x = op.x.data<T>() + first * b.width + b.column;
-    for (std::int64_t r = first; r < std::min(b.end, first + rows_per_sum); ++r, x += b.width) {
-      const Lanes<T, P> off = load_first<T, P>(x, b.lanes) - mean;
-      sum += squares ? off * off : off;
-    }
-    add_lanes<T, P>(sums, sum);
+template <class T, bool squares>
+void sum_step(const StepSums& op, const StepPart& part) {
+  constexpr int P = most_lanes<T>;
+  const Pattern<T> mean = step_means<T>(op.totals, part, op.vertices);
+  Pattern<T> recent(part.width);
+  T* const sum = recent.data();
+  std::vector<double> sums(static_cast<std::size_t>(part.width), 0.0);
+  const T* x = op.x.data<T>();
+  const std::int64_t at_once = patterns_per_sum * mean.size();
+  for (std::int64_t first = part.begin; first < part.end; first += at_once) {
+    for_registers<T>(first, std::min(part.end, first + at_once), mean.size(),
+                     [&](std::int64_t at, std::int64_t place, int lanes) {
+                       Lanes<T, P> term = load_first<T, P>(x + at, lanes);
+                       if constexpr (squares) {
+                         term -= load_first<T, P>(mean.data() + place, lanes);
+                         term *= term;
+                       }
+                       store_first<T, P>(sum + place, load<T, P>(sum + place) + term, P);
+                     });
+    recent.move_to(sums.data());
   }
-  for (int i = 0; i < b.lanes; ++i) op.sums.data<T>()[b.step * b.width + b.column + i] = static_cast<T>(sums[i]);
+  T* to = op.sums.data<T>() + part.step * part.width;
+  for (std::int64_t c = 0; c < part.width; ++c) to[c] = static_cast<T>(sums[static_cast<std::size_t>(c)]);
 }
 
-template <class T, int P>
-void sum_block_back(const StepSumsBackward& op, const Block& b) {
-  const double n = static_cast<double>(op.vertices);
-  const bool squares = op.totals.defined();
-  const Lanes<T, P> mean =
-      squares ? step_values<T, P>(op.totals, b, [n](double total) { return total / n; }) : Lanes<T, P>{};
-  const Lanes<T, P> slope = step_values<T, P>(op.dsums, b, [squares](double d) { return squares ? 2 * d : d; });
-  for (std::int64_t r = b.begin; r < b.end; ++r) {
-    const std::int64_t at = r * b.width + b.column;
-    Lanes<T, P> dx = slope;
-    if (squares) dx *= load_first<T, P>(op.x.data<T>() + at, b.lanes) - mean;
-    if (op.accumulate) dx += load_first<T, P>(op.dx.data<T>() + at, b.lanes);
-    store_first<T, P>(op.dx.data<T>() + at, dx, b.lanes);
-  }
+template <class T, bool squares, bool accumulate>
+void sum_step_back(const StepSumsBackward& op, const StepPart& part) {
+  constexpr int P = most_lanes<T>;
+  const Pattern<T> mean = step_means<T>(op.totals, part, op.vertices);
+  const Pattern<T> slope = step_values<T>(op.dsums, part, [](double d) { return squares ? 2 * d : d; });
+  const T* x = squares ? op.x.data<T>() : nullptr;
+  T* dx = op.dx.data<T>();
+  for_registers<T>(part.begin, part.end, mean.size(), [&](std::int64_t at, std::int64_t place, int lanes) {
+    Lanes<T, P> d = load<T, P>(slope.data() + place);
+    if constexpr (squares) d *= load_first<T, P>(x + at, lanes) - load<T, P>(mean.data() + place);
+    if constexpr (accumulate) d += load_first<T, P>(dx + at, lanes);
+    store_first<T, P>(dx + at, d, lanes);
+  });
 }
 
-template <class T, int P>
-void standardise_block(const Standardise& op, const Block& b) {
+template <class T>
+Pattern<T> gains(const Tensor& gain, const Pattern<T>& inverse, std::int64_t width) {
+  const T* of = gain.data<T>();
+  return Pattern<T>(width, [&](std::int64_t c) { return inverse[c] * of[c]; });
+}
+
+template <class T>
+void standardise_step(const Standardise& op, const StepPart& part) {
+  constexpr int P = most_lanes<T>;
   const double n = static_cast<double>(op.vertices), epsilon = op.epsilon;
-  const Lanes<T, P> mean = step_values<T, P>(op.totals, b, [n](double total) { return total / n; });
-  const Lanes<T, P> inverse =
-      step_values<T, P>(op.squares, b, [=](double square) { return 1.0 / std::sqrt(square / n + epsilon); });
-  const Lanes<T, P> scale = inverse * load_first<T, P>(op.gain.data<T>() + b.column, b.lanes);
-  const Lanes<T, P> shift = load_first<T, P>(op.shift.data<T>() + b.column, b.lanes);
-  for (std::int64_t r = b.begin; r < b.end; ++r) {
-    const std::int64_t at = r * b.width + b.column;
-    store_first<T, P>(op.y.data<T>() + at, (load_first<T, P>(op.x.data<T>() + at, b.lanes) - mean) * scale + shift,
-                      b.lanes);
+  const Pattern<T> mean = step_means<T>(op.totals, part, op.vertices);
+  const Pattern<T> inverse =
+      step_values<T>(op.squares, part, [=](double square) { return 1.0 / std::sqrt(square / n + epsilon); });
+  const Pattern<T> scale = gains(op.gain, inverse, part.width);
+  const Pattern<T> shift(part.width, [&](std::int64_t c) { return op.shift.data<T>()[c]; });
+  const T* x = op.x.data<T>();
+  T* y = op.y.data<T>();
+  for_registers<T>(part.begin, part.end, mean.size(), [&](std::int64_t at, std::int64_t place, int lanes) {
+    const Lanes<T, P> off = load_first<T, P>(x + at, lanes) - load<T, P>(mean.data() + place);
+    store_first<T, P>(y + at, off * load<T, P>(scale.data() + place) + load<T, P>(shift.data() + place), lanes);
+  });
+}
+
+/// What goes back through mean and variance of a step, from the sums of dy (x - mean) inverse and of dy.
+template <class T>
+void store_step_gradients(const StandardiseBackward& op, const StepPart& part, const double* scaled,
+                          const double* plain) {
+  const double n = static_cast<double>(op.vertices);
+  for (std::int64_t c = 0; c < part.width; ++c) {
+    const std::int64_t at = part.step * part.width + c;
+    const double gain = static_cast<double>(op.gain.data<T>()[c]);
+    const double inverse = 1.0 / std::sqrt(static_cast<double>(op.squares.data<T>()[at]) / n + op.epsilon);
+    op.dtotals.data<T>()[at] = static_cast<T>(-plain[c] * gain * inverse / n);
+    op.dsquares.data<T>()[at] = static_cast<T>(-0.5 * scaled[c] * gain * inverse * inverse / n);
   }
 }
 
 /// `sums` [2][F] of the step receives the sums of dy (x - mean) inverse, and of dy.
-template <class T, int P>
-void standardise_block_back(const StandardiseBackward& op, const Block& b, double* step_sums) {
+template <class T, bool accumulate>
+void standardise_step_back(const StandardiseBackward& op, const StepPart& part, double* sums) {
+  constexpr int P = most_lanes<T>;
   const double n = static_cast<double>(op.vertices), epsilon = op.epsilon;
-  const auto inverse_of = [=](double square) { return 1.0 / std::sqrt(square / n + epsilon); };
-  const Lanes<T, P> mean = step_values<T, P>(op.totals, b, [n](double total) { return total / n; });
-  const Lanes<T, P> inverse = step_values<T, P>(op.squares, b, inverse_of);
-  const Lanes<T, P> scale = inverse * load_first<T, P>(op.gain.data<T>() + b.column, b.lanes);
-  double scaled[P] = {}, plain[P] = {};
-  for (std::int64_t first = b.begin; first < b.end; first += rows_per_sum) {
-    Lanes<T, P> scaled_sum{}, plain_sum{};
-    for (std::int64_t r = first; r < std::min(b.end, first + rows_per_sum); ++r) {
-      const std::int64_t at = r * b.width + b.column;
-      const Lanes<T, P> dy = load_first<T, P>(op.dy.data<T>() + at, b.lanes);
-      scaled_sum += dy * (load_first<T, P>(op.x.data<T>() + at, b.lanes) - mean) * inverse;
-      plain_sum += dy;
-      Lanes<T, P> dx = dy * scale;
-      if (op.accumulate) dx += load_first<T, P>(op.dx.data<T>() + at, b.lanes);
-      store_first<T, P>(op.dx.data<T>() + at, dx, b.lanes);
-    }
-    add_lanes<T, P>(scaled, scaled_sum);
-    add_lanes<T, P>(plain, plain_sum);
+  const Pattern<T> mean = step_means<T>(op.totals, part, op.vertices);
+  const Pattern<T> inverse =
+      step_values<T>(op.squares, part, [=](double square) { return 1.0 / std::sqrt(square / n + epsilon); });
+  const Pattern<T> scale = gains(op.gain, inverse, part.width);
+  Pattern<T> recent_scaled(part.width), recent_plain(part.width);
+  T *const scaled = recent_scaled.data(), *const plain = recent_plain.data();
+  const T *x = op.x.data<T>(), *dy = op.dy.data<T>();
+  T* dx = op.dx.data<T>();
+  const std::int64_t at_once = patterns_per_sum * mean.size();
+  for (std::int64_t first = part.begin; first < part.end; first += at_once) {
+    for_registers<T>(
+        first, std::min(part.end, first + at_once), mean.size(), [&](std::int64_t at, std::int64_t place, int lanes) {
+          const Lanes<T, P> d = load_first<T, P>(dy + at, lanes);
+          const Lanes<T, P> off = load_first<T, P>(x + at, lanes) - load_first<T, P>(mean.data() + place, lanes);
+          store_first<T, P>(scaled + place, load<T, P>(scaled + place) + d * off * load<T, P>(inverse.data() + place),
+                            P);
+          store_first<T, P>(plain + place, load<T, P>(plain + place) + d, P);
+          Lanes<T, P> back = d * load<T, P>(scale.data() + place);
+          if constexpr (accumulate) back += load_first<T, P>(dx + at, lanes);
+          store_first<T, P>(dx + at, back, lanes);
+        });
+    recent_scaled.move_to(sums);
+    recent_plain.move_to(sums + part.width);
   }
-  for (int i = 0; i < b.lanes; ++i) {
-    const std::int64_t at = b.step * b.width + b.column + i;
-    const double gain = static_cast<double>(op.gain.data<T>()[b.column + i]);
-    const double inv = inverse_of(static_cast<double>(op.squares.data<T>()[at]));
-    op.dtotals.data<T>()[at] = static_cast<T>(-plain[i] * gain * inv / n);
-    op.dsquares.data<T>()[at] = static_cast<T>(-0.5 * scaled[i] * gain * inv * inv / n);
-    step_sums[b.column + i] = scaled[i];
-    step_sums[b.width + b.column + i] = plain[i];
-  }
+  store_step_gradients<T>(op, part, sums, sums + part.width);
 }
 
 void run_sums(const StepSums& op, KernelContext& context) {
   with_element(op.x.type(), [&](auto zero) {
     using T = decltype(zero);
-    for_blocks<T>(context, op.step_rows, op.x.columns(),
-                  [&](auto lanes, const Block& block) { sum_block<T, decltype(lanes)::value>(op, block); });
+    for_steps(context, op.step_rows, op.x.columns(), [&](const StepPart& part) {
+      op.totals.defined() ? sum_step<T, true>(op, part) : sum_step<T, false>(op, part);
+    });
   });
 }
 
 void run_sums_backward(const StepSumsBackward& op, KernelContext& context) {
   with_element(op.dx.type(), [&](auto zero) {
     using T = decltype(zero);
-    for_blocks<T>(context, op.step_rows, op.dx.columns(),
-                  [&](auto lanes, const Block& block) { sum_block_back<T, decltype(lanes)::value>(op, block); });
+    for_steps(context, op.step_rows, op.dx.columns(), [&](const StepPart& part) {
+      if (op.totals.defined()) {
+        op.accumulate ? sum_step_back<T, true, true>(op, part) : sum_step_back<T, true, false>(op, part);
+      } else {
+        op.accumulate ? sum_step_back<T, false, true>(op, part) : sum_step_back<T, false, false>(op, part);
+      }
+    });
   });
 }
 
 void run_standardise(const Standardise& op, KernelContext& context) {
   with_element(op.x.type(), [&](auto zero) {
     using T = decltype(zero);
-    for_blocks<T>(context, op.step_rows, op.x.columns(),
-                  [&](auto lanes, const Block& block) { standardise_block<T, decltype(lanes)::value>(op, block); });
+    for_steps(context, op.step_rows, op.x.columns(), [&](const StepPart& part) { standardise_step<T>(op, part); });
   });
 }
 
@@ -164,8 +233,9 @@ void run_standardise_backward(const StandardiseBackward& op, KernelContext& cont
   std::vector<double> sums(static_cast<std::size_t>(2 * width * steps), 0.0);
   with_element(op.x.type(), [&](auto zero) {
     using T = decltype(zero);
-    for_blocks<T>(context, op.step_rows, width, [&](auto lanes, const Block& block) {
-      standardise_block_back<T, decltype(lanes)::value>(op, block, sums.data() + 2 * width * block.step);
+    for_steps(context, op.step_rows, width, [&](const StepPart& part) {
+      double* own = sums.data() + 2 * width * part.step;
+      op.accumulate ? standardise_step_back<T, true>(op, part, own) : standardise_step_back<T, false>(op, part, own);
     });
     for (std::int64_t j = 0; j < 2 * width; ++j) {
       T& target = (j < width ? op.dgain : op.dshift).data<T>()[j % width];

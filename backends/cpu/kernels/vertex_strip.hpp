@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "backends/cpu/kernels/add_values.hpp"
 #include "backends/cpu/kernels/lanes.hpp"
 #include "backends/cpu/kernels/support.hpp"
 
@@ -211,6 +212,11 @@ template <class T>
 template <class T>
 inline void store_turned(const T* from, T* to, std::int64_t stride, std::int64_t columns, std::int64_t rows,
                          bool accumulate = false) {
+  if (accumulate && stride == columns && columns % most_lanes<T> != 0 && columns * strip<T> <= most_added) {
+    alignas(64) T added[most_added];
+    store_turned_rows<T, false, false>(from, added, columns, columns, static_cast<int>(rows));
+    return add_values(added, to, rows * columns);
+  }
   if (accumulate) return store_turned_rows<T, false, true>(from, to, stride, columns, static_cast<int>(rows));
   if (rows == strip<T>) return store_turned_rows<T, true, false>(from, to, stride, columns, strip<T>);
   store_turned_rows<T, false, false>(from, to, stride, columns, static_cast<int>(rows));
