@@ -1,27 +1,34 @@
-// A dense layer of parts side by side, as DCRNN's gates read them on the narrow shape (16384 vertices, five terms of 3
-// features and five of 6 states, to 12 columns), beside the same as a joined matrix and one dense layer.
+// A dense layer of parts side by side, as DCRNN's gates read them, beside the same as a joined matrix and one dense
+// layer: on the narrow shape (16384 vertices, five terms of 3 features and five of 6 states, to 12 columns) and on the
+// wide one (4096 vertices, five terms of 8 features and five of 64 states, to 128 columns).
 #include "backends/operations_join.hpp"
 #include "bench/measure.hpp"
 
 namespace strobe::bench {
 namespace {
 
-constexpr std::int64_t rows = 1 << 14, width = 12;
-constexpr std::int64_t widths[] = {3, 3, 3, 3, 3, 6, 6, 6, 6, 6};
-constexpr std::int64_t wanted = 6;  // parts at least so wide get a gradient
+constexpr int terms = 5;
+
+struct Shape {
+  std::int64_t rows, features, state;
+  std::int64_t width() const { return 2 * state; }
+};
+
+constexpr Shape narrow{1 << 14, 3, 6}, wide{1 << 12, 8, 64};
 
 struct Layer {
   std::vector<Tensor> parts, gradients;
   std::vector<std::int64_t> part_widths;
   Tensor whole, gradient, w, bias, y, dw, dbias;
 
-  explicit Layer(Device& device) {
-    std::int64_t columns = 0;
-    for (const std::int64_t part : widths) {
+  /// The parts of the state get a gradient.
+  Layer(Device& device, const Shape& shape) {
+    const std::int64_t rows = shape.rows, width = shape.width(), columns = terms * (shape.features + shape.state);
+    for (int term = 0; term < 2 * terms; ++term) {
+      const std::int64_t part = term < terms ? shape.features : shape.state;
       parts.push_back(constant(device, rows, part));
-      gradients.push_back(part >= wanted ? constant(device, rows, part) : Tensor());
+      gradients.push_back(term < terms ? Tensor() : constant(device, rows, part));
       part_widths.push_back(part);
-      columns += part;
     }
     whole = constant(device, rows, columns), gradient = constant(device, rows, columns);
     w = constant(device, columns, width), dw = constant(device, columns, width);
@@ -34,9 +41,9 @@ JoinedDenseBackward backward_of(const Layer& layer) {
   return {layer.parts, layer.w, layer.y, layer.gradients, std::vector<bool>(layer.parts.size()), layer.dw, layer.dbias};
 }
 
-void joined(benchmark::State& state, const std::string& variant, bool back) {
+void joined(benchmark::State& state, const Shape& shape, const std::string& variant, bool back) {
   const auto device = make_device(variant);
-  const Layer layer(*device);
+  const Layer layer(*device, shape);
   if (back) {
     measure(state, *device, backward_of(layer));
   } else {
@@ -44,9 +51,9 @@ void joined(benchmark::State& state, const std::string& variant, bool back) {
   }
 }
 
-void apart(benchmark::State& state, bool back) {
+void apart(benchmark::State& state, const Shape& shape, bool back) {
   const auto device = make_device("vector");
-  const Layer layer(*device);
+  const Layer layer(*device, shape);
   DenseBackward dense;
   dense.x = layer.whole, dense.w = layer.w, dense.dy = layer.y, dense.dx = layer.gradient, dense.dw = layer.dw;
   dense.dbias = layer.dbias;
@@ -65,14 +72,18 @@ void apart(benchmark::State& state, bool back) {
 
 const bool registered = [] {
   for (const bool back : {false, true}) {
-    const std::string name = back ? "joined_dense_backward/" : "joined_dense/";
-    for (const std::string variant : {"plain", "vector"}) {
-      timed(benchmark::RegisterBenchmark((name + variant).c_str(),
-                                         [=](benchmark::State& state) { joined(state, variant, back); }),
+    for (const Shape* shape : {&narrow, &wide}) {
+      const std::string name =
+          std::string(back ? "joined_dense_backward/" : "joined_dense/") + (shape == &wide ? "wide/" : "narrow/");
+      for (const std::string variant : {"plain", "vector"}) {
+        timed(benchmark::RegisterBenchmark((name + variant).c_str(),
+                                           [=](benchmark::State& state) { joined(state, *shape, variant, back); }),
+              benchmark::kMillisecond);
+      }
+      timed(benchmark::RegisterBenchmark((name + "apart").c_str(),
+                                         [=](benchmark::State& state) { apart(state, *shape, back); }),
             benchmark::kMillisecond);
     }
-    timed(benchmark::RegisterBenchmark((name + "apart").c_str(), [=](benchmark::State& state) { apart(state, back); }),
-          benchmark::kMillisecond);
   }
   return true;
 }();

@@ -14,12 +14,16 @@ namespace {
 class AccountingDevice final : public Device {
  public:
   AccountingDevice(const DeviceRequest& request, Device& like)
-      : Device(request), transposes_(like.wants_transpose()), pairs_(like.wants_pairs()) {
+      : Device(request),
+        own_memory_(like.has_own_memory()),
+        transposes_(like.wants_transpose()),
+        pairs_(like.wants_pairs()) {
     const std::uint64_t before = like.live_bytes();
     const Tensor byte = like.allocate(1, 1, ElementType::u8);
     granule_ = like.live_bytes() - before;
   }
 
+  bool has_own_memory() const override { return own_memory_; }
   bool wants_transpose() const override { return transposes_; }
   bool wants_pairs() const override { return pairs_; }
 
@@ -38,7 +42,7 @@ class AccountingDevice final : public Device {
   void do_synchronize() override {}
   double do_now() override { return 0; }
 
-  bool transposes_, pairs_;
+  bool own_memory_, transposes_, pairs_;
   std::uint64_t granule_ = 1;  // what the pool rounds allocations up to
 };
 

@@ -181,6 +181,8 @@ inline std::vector<OperationFamily> joined_dense_families() {
       {{600, {3, 3, 3, 3, 3, 6, 6, 6, 6, 6}}, 12},
       {{2100, {2, 6}}, 70},
       {{130, {40, 200}}, 50},
+      {{333, {8, 64, 8, 64, 1, 127}}, 128},
+      {{70, {300, 3, 200}}, 65},
       {{40, {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2}}, 3}};
   std::vector<OperationCase> forward, backward;
   for (const auto& [shape, width] : shapes) {

@@ -59,4 +59,35 @@ void join_rows(const std::vector<Part<T>>& parts, T* whole, std::int64_t columns
   }
 }
 
+/// part += `rows` rows of `width` columns from `from` on, `stride` values apart.
+template <class T>
+void add_columns(const T* from, std::int64_t stride, T* part, std::int64_t width, std::int64_t rows) {
+  if (!add_by_array<T>(width)) {
+    for (std::int64_t r = 0; r < rows; ++r) add_values(from + r * stride, part + r * width, width);
+    return;
+  }
+  alignas(64) T added[most_added];
+  const std::int64_t some = most_added / width;
+  for (std::int64_t first = 0; first < rows; first += some) {
+    const std::int64_t count = std::min(some, rows - first);
+    copy_columns(from + first * stride, stride, static_cast<T*>(added), width, width, count);
+    add_values(static_cast<const T*>(added), part + first * width, count * width);
+  }
+}
+
+/// Rows of `columns` values from `whole` on to rows [begin, end) of the parts, or added to them.
+template <class T>
+void split_rows(const std::vector<Part<T>>& parts, const T* whole, std::int64_t columns, std::int64_t begin,
+                std::int64_t end) {
+  const std::int64_t some = rows_at_once(columns);
+  for (std::int64_t row = begin; row < end; row += some, whole += some * columns) {
+    const std::int64_t rows = std::min(some, end - row);
+    for (const Part<T>& part : parts) {
+      T* to = part.data + row * part.width;
+      part.accumulate ? add_columns(whole + part.first, columns, to, part.width, rows)
+                      : copy_columns(whole + part.first, columns, to, part.width, part.width, rows);
+    }
+  }
+}
+
 }  // namespace strobe::cpu

@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "backends/cpu/kernels/column_parts.hpp"
 #include "backends/cpu/kernels/range_sums.hpp"
 #include "backends/cpu/kernels/strip_sums.hpp"
 #include "backends/cpu/kernels/support.hpp"
@@ -74,9 +75,12 @@ struct WeightTasks {
 template <class T>
 class WeightTask {
  public:
-  /// `totals` [count * G] is zero at first; `bias` [G], where it is not null, takes the column sums of dz.
-  WeightTask(const DenseBackward& op, std::int64_t first, std::int64_t count, double* totals, double* bias)
+  /// `x` are the layer's inputs side by side, in order; op.x is not read. `totals` [count * G] is zero at first; `bias`
+  /// [G], where it is not null, takes the column sums of dz.
+  WeightTask(const DenseBackward& op, const std::vector<Part<T>>& x, std::int64_t first, std::int64_t count,
+             double* totals, double* bias)
       : op_(op),
+        parts_(x),
         first_(first),
         count_(count),
         width_(op.w.columns()),
@@ -105,16 +109,25 @@ class WeightTask {
   static constexpr std::int64_t panel = 4 * most_lanes<T>;
 
   /// Columns [first, first + count) of x with rows of `weight_strip` values: in x itself they lie a row apart, where
-  /// the first-level cache does not hold them. The same columns of the block behind are asked for.
+  /// the first-level cache does not hold them.
   void pack_x(std::int64_t row, std::int64_t rows, std::int64_t first, std::int64_t count) {
+    for (const Part<T>& part : parts_) {
+      const std::int64_t begin = std::max(first, part.first), end = std::min(first + count, part.first + part.width);
+      if (begin < end) pack_part(part, row, rows, begin - part.first, end - begin, x_ + begin - first);
+    }
+  }
+
+  /// Columns [first, first + count) of a part. The same columns of the block behind are asked for.
+  void pack_part(const Part<T>& part, std::int64_t row, std::int64_t rows, std::int64_t first, std::int64_t count,
+                 T* to) {
     constexpr int P = most_lanes<T>;
-    const std::int64_t inner = op_.w.rows(), ahead = weight_block_rows * inner;
-    const T* x = op_.x.data<T>() + row * inner + first;
-    for (std::int64_t r = 0; r < rows; ++r, x += inner) {
+    const std::int64_t ahead = weight_block_rows * part.width;
+    const T* x = part.data + row * part.width + first;
+    for (std::int64_t r = 0; r < rows; ++r, x += part.width) {
       for (std::int64_t c = 0; c < count; c += P) {
         __builtin_prefetch(x + ahead + c, 0, 2);
         const int lanes = static_cast<int>(std::min<std::int64_t>(P, count - c));
-        store_first<T, P>(x_ + r * weight_strip + c, load_first<T, P>(x + c, lanes), P);
+        store_first<T, P>(to + r * weight_strip + c, load_first<T, P>(x + c, lanes), lanes);
       }
     }
   }
@@ -146,6 +159,7 @@ class WeightTask {
   }
 
   const DenseBackward& op_;
+  const std::vector<Part<T>>& parts_;
   std::int64_t first_, count_, width_;
   double* bias_;
   StripSums<T> sums_;
@@ -153,9 +167,9 @@ class WeightTask {
   alignas(64) T x_[weight_block_rows * weight_strip];
 };
 
-/// dw and dbias of a layer of many weights.
+/// dw and dbias of a layer of many weights, whose inputs are `x` side by side; op.x is not read.
 template <class T>
-void add_deep_weights(const DenseBackward& op, const KernelContext& context) {
+void add_deep_weights(const DenseBackward& op, const std::vector<Part<T>>& x, const KernelContext& context) {
   if (!op.dw.defined() && !op.dbias.defined()) return;
   const std::int64_t rows = op.dy.rows(), inner = op.dw.defined() ? op.w.rows() : 0, width = op.w.columns();
   const WeightTasks cut(rows, op.w.rows(), width);
@@ -165,7 +179,7 @@ void add_deep_weights(const DenseBackward& op, const KernelContext& context) {
     const std::int64_t begin = i / chunks * cut.range, first = i % chunks * cut.chunk;
     double* own = totals.data() + i / chunks * stride;
     double* bias = first == 0 && op.dbias.defined() ? own + inner * width : nullptr;
-    WeightTask<T>(op, first, std::min(cut.chunk, inner - first), own + first * width, bias)
+    WeightTask<T>(op, x, first, std::min(cut.chunk, inner - first), own + first * width, bias)
         .run(begin, std::min(rows, begin + cut.range));
   });
   for_ranges(context, inner * width, 1 << 12, [&](std::int64_t begin, std::int64_t end) {

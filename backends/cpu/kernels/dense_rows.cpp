@@ -7,11 +7,11 @@
 namespace strobe::cpu {
 
 template <class T, bool with_relu>
-void dense_rows(const Dense& op, std::int64_t begin, std::int64_t end) {
-  const std::int64_t inner = op.x.columns(), width = op.y.columns();
+void dense_block(const Dense& op, const T* x, std::int64_t begin, std::int64_t end) {
+  const std::int64_t inner = op.w.rows(), width = op.w.columns();
   const T* bias = op.bias.defined() ? op.bias.data<T>() : nullptr;
   T* y = op.y.data<T>() + begin * width;
-  const Factors<T> factors{op.x.data<T>() + begin * inner, inner, 1, op.w.data<T>(), width, inner};
+  const Factors<T> factors{x, inner, 1, op.w.data<T>(), width, inner};
   const auto finish = [=](std::int64_t row, std::int64_t column, int lanes, auto sum) {
     constexpr int P = static_cast<int>(sizeof(sum) / sizeof(T));
     if (bias != nullptr) sum += load_first<T, P>(bias + column, lanes);
@@ -44,13 +44,6 @@ const T* block_dz(BackwardRange<T>& range, std::int64_t row, std::int64_t rows) 
 
 namespace {
 
-/// Whether the rows of dw^T take fewer registers than those of dw, because dw has few columns.
-template <class T>
-bool sums_turned(const DenseBackward& op) {
-  const std::int64_t inner = op.w.rows(), width = op.w.columns(), lanes = most_lanes<T>;
-  return inner > lanes && width * divide_up(inner, lanes) < inner * divide_up(width, lanes);
-}
-
 /// range.recent += dz^T x of a block of x [rows, F] and dz [rows, G].
 template <class T>
 void add_turned_sums(BackwardRange<T>& range, const T* x, const T* dz, std::int64_t rows) {
@@ -64,9 +57,20 @@ void add_turned_sums(BackwardRange<T>& range, const T* x, const T* dz, std::int6
            });
 }
 
-/// Moves range.recent to range.sums. Called at least every `weight_task_rows` rows.
+}  // namespace
+
+/// Sums lie turned when the rows of dw^T take fewer registers than those of dw, because dw has few columns.
 template <class T>
-void flush_turned(BackwardRange<T>& range) {
+void begin_sums(BackwardRange<T>& range) {
+  const std::int64_t inner = range.op.w.rows(), width = range.op.w.columns(), lanes = most_lanes<T>;
+  range.sums_turned = range.sums != nullptr && range.op.dw.defined() && inner > lanes &&
+                      width * divide_up(inner, lanes) < inner * divide_up(width, lanes);
+  if (range.sums_turned) range.recent = Scratch<T>(inner * width);
+}
+
+template <class T>
+void flush_sums(BackwardRange<T>& range) {
+  if (!range.sums_turned) return;
   const std::int64_t inner = range.op.w.rows(), width = range.op.w.columns();
   T* recent = range.recent.data();
   for (std::int64_t f = 0; f < inner; ++f) {
@@ -75,18 +79,23 @@ void flush_turned(BackwardRange<T>& range) {
   std::fill(recent, recent + inner * width, T{0});
 }
 
-}  // namespace
-
 template <class T>
 void add_block_sums(const BackwardRange<T>& range, const T* x, const T* dz, std::int64_t rows) {
+  constexpr std::int64_t most_gathered = 512;
   const DenseBackward& op = range.op;
   const std::int64_t inner = op.w.rows(), width = op.w.columns();
   double* sums = range.sums;
-  const auto add = [=](std::int64_t f, std::int64_t column, int lanes, auto sum) {
-    add_in_double<T, static_cast<int>(sizeof(sum) / sizeof(T))>(sums + f * width + column, sum, lanes);
-  };
-  if (op.dw.defined()) {
-    multiply(Factors<T>{x, 1, inner, dz, width, rows}, inner, width, add);
+  const Factors<T> factors{x, 1, inner, dz, width, rows};
+  if (op.dw.defined() && width < most_lanes<T> && inner * width <= most_gathered) {  // add_values.hpp says why
+    alignas(64) T gathered[most_gathered];
+    multiply(factors, inner, width, [&](std::int64_t f, std::int64_t column, int lanes, auto sum) {
+      store_first<T, static_cast<int>(sizeof(sum) / sizeof(T))>(gathered + f * width + column, sum, lanes);
+    });
+    for (std::int64_t i = 0; i < inner * width; ++i) sums[i] += static_cast<double>(gathered[i]);
+  } else if (op.dw.defined()) {
+    multiply(factors, inner, width, [=](std::int64_t f, std::int64_t column, int lanes, auto sum) {
+      add_in_double<T, static_cast<int>(sizeof(sum) / sizeof(T))>(sums + f * width + column, sum, lanes);
+    });
   }
   if (op.dbias.defined()) add_column_sums(dz, width, width, rows, sums + inner * width);
 }
@@ -112,6 +121,11 @@ void multiply_turned(const BackwardRange<T>& range, const T* dz, std::int64_t ro
 
 }  // namespace
 
+template <class T>
+void multiply_back(const BackwardRange<T>& range, const T* dz, std::int64_t rows, T* to) {
+  multiply_turned<T, false>(range, dz, rows, to);
+}
+
 template <class T, bool accumulate>
 void store_block_dx(const BackwardRange<T>& range, const T* dz, std::int64_t row, std::int64_t rows) {
   const std::int64_t inner = range.op.w.rows(), width = range.op.w.columns();
@@ -126,48 +140,50 @@ void store_block_dx(const BackwardRange<T>& range, const T* dz, std::int64_t row
   }
 }
 
-namespace {
-
-/// The part of a block in dw and dbias, added to range.sums.
 template <class T>
-void add_sums(BackwardRange<T>& range, const T* x, const T* dz, std::int64_t rows, bool turned) {
+void add_sums(BackwardRange<T>& range, const T* x, const T* dz, std::int64_t rows) {
   const DenseBackward& op = range.op;
-  if (!turned) return add_block_sums(range, x, dz, rows);
+  if (!range.sums_turned) return add_block_sums(range, x, dz, rows);
   add_turned_sums(range, x, dz, rows);
   if (op.dbias.defined()) add_column_sums(dz, op.w.columns(), op.w.columns(), rows, range.sums + op.w.elements());
 }
 
-}  // namespace
-
 template <class T>
 void backward_range(BackwardRange<T>& range, std::int64_t begin, std::int64_t end) {
   const DenseBackward& op = range.op;
-  const bool turned = range.sums != nullptr && op.dw.defined() && sums_turned<T>(op);
-  if (turned) range.recent = Scratch<T>(op.w.elements());
+  begin_sums(range);
   for (std::int64_t row = begin; row < end; row += block_rows) {
     const std::int64_t rows = std::min(block_rows, end - row);
     const T* dz = block_dz(range, row, rows);
     if (range.sums != nullptr) {
       if (op.x.defined()) prefetch_next(op.x, row, rows);
-      add_sums(range, op.x.defined() ? op.x.data<T>() + row * op.x.columns() : nullptr, dz, rows, turned);
+      add_sums(range, op.x.defined() ? op.x.data<T>() + row * op.x.columns() : nullptr, dz, rows);
     }
-    if (turned && ((row - begin + block_rows) % weight_task_rows == 0 || row + rows == end)) flush_turned(range);
+    if ((row - begin + block_rows) % weight_task_rows == 0 || row + rows == end) flush_sums(range);
     if (!op.dx.defined()) continue;
     op.accumulate_dx ? store_block_dx<T, true>(range, dz, row, rows) : store_block_dx<T, false>(range, dz, row, rows);
   }
 }
 
-template void dense_rows<float, true>(const Dense&, std::int64_t, std::int64_t);
-template void dense_rows<float, false>(const Dense&, std::int64_t, std::int64_t);
+template void dense_block<float, true>(const Dense&, const float*, std::int64_t, std::int64_t);
+template void dense_block<float, false>(const Dense&, const float*, std::int64_t, std::int64_t);
 template const float* block_dz(BackwardRange<float>&, std::int64_t, std::int64_t);
 template void add_block_sums(const BackwardRange<float>&, const float*, const float*, std::int64_t);
+template void begin_sums(BackwardRange<float>&);
+template void flush_sums(BackwardRange<float>&);
+template void add_sums(BackwardRange<float>&, const float*, const float*, std::int64_t);
+template void multiply_back(const BackwardRange<float>&, const float*, std::int64_t, float*);
 template void store_block_dx<float, true>(const BackwardRange<float>&, const float*, std::int64_t, std::int64_t);
 template void store_block_dx<float, false>(const BackwardRange<float>&, const float*, std::int64_t, std::int64_t);
 template void backward_range(BackwardRange<float>&, std::int64_t, std::int64_t);
-template void dense_rows<double, true>(const Dense&, std::int64_t, std::int64_t);
-template void dense_rows<double, false>(const Dense&, std::int64_t, std::int64_t);
+template void dense_block<double, true>(const Dense&, const double*, std::int64_t, std::int64_t);
+template void dense_block<double, false>(const Dense&, const double*, std::int64_t, std::int64_t);
 template const double* block_dz(BackwardRange<double>&, std::int64_t, std::int64_t);
 template void add_block_sums(const BackwardRange<double>&, const double*, const double*, std::int64_t);
+template void begin_sums(BackwardRange<double>&);
+template void flush_sums(BackwardRange<double>&);
+template void add_sums(BackwardRange<double>&, const double*, const double*, std::int64_t);
+template void multiply_back(const BackwardRange<double>&, const double*, std::int64_t, double*);
 template void store_block_dx<double, true>(const BackwardRange<double>&, const double*, std::int64_t, std::int64_t);
 template void store_block_dx<double, false>(const BackwardRange<double>&, const double*, std::int64_t, std::int64_t);
 template void backward_range(BackwardRange<double>&, std::int64_t, std::int64_t);

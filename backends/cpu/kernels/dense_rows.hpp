@@ -10,9 +10,15 @@
 
 namespace strobe::cpu {
 
-/// Rows [begin, end) of a dense layer.
+/// Rows [begin, end) of a dense layer, of inputs [end - begin, F] at `x`; op.x is not read.
 template <class T, bool with_relu>
-void dense_rows(const Dense& op, std::int64_t begin, std::int64_t end);
+void dense_block(const Dense& op, const T* x, std::int64_t begin, std::int64_t end);
+
+/// As dense_block, of rows of op.x.
+template <class T, bool with_relu>
+void dense_rows(const Dense& op, std::int64_t begin, std::int64_t end) {
+  dense_block<T, with_relu>(op, op.x.data<T>() + begin * op.x.columns(), begin, end);
+}
 
 template <class T>
 inline constexpr std::int64_t turned_panel = 4 * most_lanes<T>;
@@ -43,12 +49,13 @@ struct BackwardRange {
   const T* turned;  // w^T by transposed()
   double* sums;
   std::vector<T> dz;                  // [block_rows, G] and a register
-  Scratch<T> recent = Scratch<T>(0);  // dw^T [G, F] since the last flush_turned(), where sums_turned()
+  bool sums_turned = false;           // set by begin_sums()
+  Scratch<T> recent = Scratch<T>(0);  // dw^T [G, F] since the last flush_sums(), where sums_turned
 };
 
 /// Prefetches the block of rows behind [row, row + rows) of a tensor of few columns; more would push out what is in
-/// use.
-inline void prefetch_next(const Tensor& tensor, std::int64_t row, std::int64_t rows) {
+/// use. Always inlined, as prefetch_rows() in strip_sums.hpp.
+[[gnu::always_inline]] inline void prefetch_next(const Tensor& tensor, std::int64_t row, std::int64_t rows) {
   if (tensor.columns() > 64) return;
   const std::byte* next = tensor.raw() + static_cast<std::uint64_t>(row + rows) * tensor.row_bytes();
   for (std::uint64_t i = 0; i < static_cast<std::uint64_t>(rows) * tensor.row_bytes(); i += 64)
@@ -62,6 +69,21 @@ const T* block_dz(BackwardRange<T>& range, std::int64_t row, std::int64_t rows);
 /// range.sums += x^T dz of a block of x [rows, F] and dz [rows, G], and dbias its column sums.
 template <class T>
 void add_block_sums(const BackwardRange<T>& range, const T* x, const T* dz, std::int64_t rows);
+
+/// Between these two, add_sums() may keep what it adds as dw^T, if that takes fewer registers. flush_sums() is called
+/// at least every `weight_task_rows` rows.
+template <class T>
+void begin_sums(BackwardRange<T>& range);
+template <class T>
+void flush_sums(BackwardRange<T>& range);
+
+/// As add_block_sums; in range.sums after flush_sums().
+template <class T>
+void add_sums(BackwardRange<T>& range, const T* x, const T* dz, std::int64_t rows);
+
+/// to [rows, F] = dz w^T.
+template <class T>
+void multiply_back(const BackwardRange<T>& range, const T* dz, std::int64_t rows, T* to);
 
 /// dx = dz w^T of `rows` rows from `row` on, or added to it.
 template <class T, bool accumulate>

@@ -48,7 +48,7 @@ void run_dense_backward(const DenseBackward& op, KernelContext& context) {
   with_element(op.dy.type(), [&](auto zero) {
     using T = decltype(zero);
     if (op.w.elements() <= many_weights) return backward_by_rows<T>(op, context, true);
-    add_deep_weights<T>(op, context);
+    add_deep_weights<T>(op, column_parts<T>({op.x}), context);
     if (op.dx.defined()) backward_by_rows<T>(op, context, false);
   });
 }

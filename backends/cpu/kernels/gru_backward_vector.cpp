@@ -41,8 +41,10 @@ struct Walk {
   bool turned;  // whether weight gradients are summed from turned values, which few of them are
   StripSums<T> sums;
   NextStrip next;
-  Scratch<T> x, h, gates, reset, dz, work, dx;  // of the strip at hand, turned
-  Scratch<T> dz_rows, reset_rows, zeros;        // of the tile, as rows
+  std::int64_t slots;
+  Scratch<T> x, h, reset, dz;             // turned; of all strips of the tile when `turned`, else of the one at hand
+  Scratch<T> gates, work, dx;             // of the strip at hand, turned
+  Scratch<T> dz_rows, reset_rows, zeros;  // of the tile, as rows
 
   Walk(const GruSequenceBackward& operation, const GruPanels<T>& packed, const BackPanels<T>& packed_back,
        double* total)
@@ -51,11 +53,12 @@ struct Walk {
         back(packed_back),
         turned(!op.gates.defined() && op.w_x.elements() + op.w_h.elements() <= most_turned_sums),
         sums(op.w_x.elements() + op.w_h.elements(), 3 * packed.hidden, total, turned),
-        x(packed.columns * strip<T>),
-        h(packed.hidden * strip<T>),
+        slots(turned ? strips_per_tile : 1),
+        x(slots * packed.columns * strip<T>),
+        h(slots * packed.hidden * strip<T>),
+        reset(slots * packed.hidden * strip<T>),
+        dz(slots * 3 * packed.hidden * strip<T>),
         gates(3 * packed.hidden * strip<T>),
-        reset(packed.hidden * strip<T>),
-        dz(3 * packed.hidden * strip<T>),
         work(packed.hidden * strip<T>),
         dx(packed.columns * strip<T>),
         dz_rows(3 * packed.hidden * strip<T> * strips_per_tile),
@@ -68,34 +71,47 @@ struct Walk {
   }
 };
 
+/// The turned values of the s-th strip of the tile that the weight gradients are summed from.
+template <class T>
+struct StripValues {
+  T *x, *h, *reset, *dz;
+
+  StripValues(Walk<T>& walk, std::int64_t s) {
+    const std::int64_t slot = walk.turned ? s * strip<T> : 0, hidden = walk.panels.hidden;
+    x = walk.x.data() + slot * walk.panels.columns;
+    h = walk.h.data() + slot * hidden;
+    reset = walk.reset.data() + slot * hidden;
+    dz = walk.dz.data() + slot * 3 * hidden;
+  }
+};
+
 /// Turns h_{t-1}, the gates and r h of the strip.
 template <class T>
-void load_gates(Walk<T>& walk, std::int64_t t, std::int64_t v, std::int64_t rows) {
+void load_gates(Walk<T>& walk, const StripValues<T>& own, std::int64_t t, std::int64_t v, std::int64_t rows) {
   const GruSequenceBackward& op = walk.op;
   const GruPanels<T>& p = walk.panels;
   const std::int64_t row = t * p.n + v;
-  load_turned(walk.h_before(t, v), p.hidden, p.hidden, rows, walk.h.data());
+  load_turned(walk.h_before(t, v), p.hidden, p.hidden, rows, own.h);
   prefetch_strip(walk.next, walk.panels.n, op.y, 1);
   if (!op.gates.defined()) {
-    load_turned(op.x.data<T>() + row * p.columns, p.columns, p.columns, rows, walk.x.data());
-    activate_gates(p, static_cast<const T*>(walk.x.data()), static_cast<const T*>(walk.h.data()), walk.gates.data(),
-                   walk.reset.data());
+    load_turned(op.x.data<T>() + row * p.columns, p.columns, p.columns, rows, own.x);
+    activate_gates(p, static_cast<const T*>(own.x), static_cast<const T*>(own.h), walk.gates.data(), own.reset);
     return;
   }
   const std::int64_t width = 3 * p.hidden;
   prefetch_strip(walk.next, walk.panels.n, op.gates);
   load_turned(op.gates.data<T>() + row * width, width, width, rows, walk.gates.data());
-  combine(p.hidden, static_cast<const T*>(walk.gates.data()), static_cast<const T*>(walk.h.data()), walk.reset.data(),
+  combine(p.hidden, static_cast<const T*>(walk.gates.data()), static_cast<const T*>(own.h), own.reset,
           [](auto r, auto state) { return r * state; });
 }
 
 /// From the gradient of h_t (dh + dy) to dz of the three gates, and in dh the gradient of h_{t-1}.
 template <class T>
-void gate_gradients(Walk<T>& walk, T* dh, const T* dy) {
+void gate_gradients(Walk<T>& walk, const StripValues<T>& own, T* dh, const T* dy) {
   constexpr int P = most_lanes<T>;
   const std::int64_t size = walk.panels.hidden * strip<T>;
-  const T *gates = walk.gates.data(), *h = walk.h.data();
-  T *dz = walk.dz.data(), *to_reset = walk.work.data();
+  const T *gates = walk.gates.data(), *h = own.h;
+  T *dz = own.dz, *to_reset = walk.work.data();
   for (std::int64_t i = 0; i < size; i += P) {
     const Register<T> z = load<T, P>(gates + size + i), fresh = load<T, P>(gates + 2 * size + i);
     const Register<T> d = load<T, P>(dh + i) + load<T, P>(dy + i);
@@ -112,19 +128,6 @@ void gate_gradients(Walk<T>& walk, T* dh, const T* dy) {
   multiply_panel(walk.back.gates_to_state, static_cast<const T*>(dz), dh, true);
 }
 
-/// Adds the strip's part of the weight gradients from turned values.
-template <class T>
-void add_strip_sums(Walk<T>& walk) {
-  const GruPanels<T>& p = walk.panels;
-  const std::int64_t h = p.hidden;
-  for (std::int64_t g = 0; g < 3; ++g) {
-    const T* dz = walk.dz.data() + g * h * strip<T>;
-    walk.sums.add_turned(g * p.inputs * h, h, walk.x.data() + g * p.own * strip<T>, p.inputs, dz, h);
-    const T* state = g == gru_candidate ? walk.reset.data() : walk.h.data();
-    walk.sums.add_turned((3 * p.inputs + g * h) * h, h, state, h, dz, h);
-  }
-}
-
 /// Leaves the strip's dz and r h as rows for the tile's part of the weight gradients.
 template <class T>
 void leave_rows(Walk<T>& walk, std::int64_t rows, std::int64_t s) {
@@ -139,14 +142,15 @@ void step_strip(Walk<T>& walk, T* dh, std::int64_t t, std::int64_t v, std::int64
   const GruSequenceBackward& op = walk.op;
   const GruPanels<T>& p = walk.panels;
   const std::int64_t row = t * p.n + v;
-  load_gates(walk, t, v, rows);
+  const StripValues<T> own(walk, s);
+  load_gates(walk, own, t, v, rows);
   prefetch_strip(walk.next, walk.panels.n, op.x);
   load_turned(op.dy.data<T>() + row * p.hidden, p.hidden, p.hidden, rows, walk.work.data());
-  gate_gradients(walk, dh, static_cast<const T*>(walk.work.data()));
+  gate_gradients(walk, own, dh, static_cast<const T*>(walk.work.data()));
   prefetch_strip(walk.next, walk.panels.n, op.dy);
-  const T* dz = walk.dz.data();
+  const T* dz = own.dz;
   walk.sums.add_lanes(dz);
-  walk.turned ? add_strip_sums(walk) : leave_rows(walk, rows, s);
+  if (!walk.turned) leave_rows(walk, rows, s);
   if (!op.dx.defined()) return;
   prefetch_strip<true>(walk.next, walk.panels.n, op.dx);
   for (std::size_t g = 0; g < walk.back.to_x.size(); ++g) {
@@ -156,6 +160,20 @@ void step_strip(Walk<T>& walk, T* dh, std::int64_t t, std::int64_t v, std::int64
   }
   store_turned(static_cast<const T*>(walk.dx.data()), op.dx.data<T>() + row * p.columns, p.columns, p.columns, rows,
                op.accumulate_dx);
+}
+
+/// Adds the tile's part of the weight gradients from the turned values of its strips.
+template <class T>
+void add_turned_sums(Walk<T>& walk, std::int64_t strips) {
+  const GruPanels<T>& p = walk.panels;
+  const std::int64_t h = p.hidden, state_apart = h * strip<T>;
+  for (std::int64_t g = 0; g < 3; ++g) {
+    const TurnedStrips<T> dz{walk.dz.data() + g * state_apart, 3 * state_apart};
+    const TurnedStrips<T> x{walk.x.data() + g * p.own * strip<T>, p.columns * strip<T>};
+    walk.sums.add_turned(g * p.inputs * h, h, x, p.inputs, dz, h, strips);
+    const TurnedStrips<T> state{g == gru_candidate ? walk.reset.data() : walk.h.data(), state_apart};
+    walk.sums.add_turned((3 * p.inputs + g * h) * h, h, state, h, dz, h, strips);
+  }
 }
 
 /// Adds the tile's part of the weight gradients of step t.
@@ -185,7 +203,7 @@ void walk_tile(Walk<T>& walk, std::int64_t begin, std::int64_t end) {
       walk.next = strip_after<T>(v, t, t - 1, begin, end);
       step_strip(walk, states[s].data(), t, v, std::min<std::int64_t>(strip<T>, end - v), at);
     }
-    if (!walk.turned) add_step_sums(walk, t, begin, end - begin);
+    walk.turned ? add_turned_sums(walk, divide_up(end - begin, strip<T>)) : add_step_sums(walk, t, begin, end - begin);
     if (t % steps_per_flush == 0) walk.sums.flush();
   }
   for (std::size_t s = 0; op.dstart.defined() && s < states.size(); ++s) {

@@ -1,9 +1,10 @@
 // Vector dense layer of parts side by side, made for narrow layers over very many rows, right for any width. Forward, a
-// tile of 8 rows walks the parts and keeps its sums in registers. Backward works on blocks of 128 rows, as the dense
-// layer does (dense_rows.hpp), and a block goes through the parts as layers of their own while its rows of dy stay in
-// the first-level cache; gradients of parts that nobody asks for cost nothing. dw is summed in the element type inside
-// a block and in double over blocks and row ranges, which depend on the number of rows only. Cost 2 R F G FLOPs per
-// product; each part read once forward and once backward, memory bound below widths of about 32.
+// tile of 8 rows walks the parts and keeps its sums in registers. Backward joins blocks of 128 rows in a buffer that
+// stays in the cache, and goes on as the dense layer does (dense_rows.hpp); columns before the first and behind the
+// last part whose gradient is wanted cost nothing. dw is summed in the element type inside a block and in double over
+// blocks and row ranges, which depend on the number of rows only. Layers of many weights (dense_deep.hpp) join 48 rows
+// at a time forward, and backward pack what dw reads from the parts. Cost 2 R F G FLOPs per product; each part read
+// once forward and once backward, memory bound below widths of about 32.
 #include <vector>
 
 #include "backends/cpu/kernels/column_parts.hpp"
@@ -84,12 +85,30 @@ void joined_rows(const Layer<T>& layer, std::int64_t begin, std::int64_t end) {
   });
 }
 
+/// Rows [begin, end) of a layer of many weights.
+template <class T>
+void joined_deep_rows(const JoinedDense& op, const std::vector<Part<T>>& parts, std::int64_t begin, std::int64_t end) {
+  const std::int64_t inner = op.w.rows();
+  const Dense dense{{}, op.w, op.bias, op.y, Activation::none};
+  T* const x = line_buffer<T>(deep_rows * inner + most_lanes<T>);
+  for (std::int64_t row = begin; row < end; row += deep_rows) {
+    const std::int64_t next = std::min(end, row + deep_rows);
+    join_rows<T>(parts, x, inner, row, next);
+    dense_block<T, false>(dense, x, row, next);
+  }
+}
+
 void run_forward(const JoinedDense& op, KernelContext& context) {
   const std::int64_t row_flops = 2 * op.w.elements();
   const std::int64_t grain =
       std::clamp(flops_per_task / std::max<std::int64_t>(1, row_flops), block_rows, 32 * block_rows);
   with_element(op.y.type(), [&](auto zero) {
     using T = decltype(zero);
+    if (op.w.elements() > many_weights) {
+      const std::vector<Part<T>> parts = column_parts<T>(op.parts);
+      return for_ranges(context, op.y.rows(), 4 * deep_rows,
+                        [&](std::int64_t begin, std::int64_t end) { joined_deep_rows<T>(op, parts, begin, end); });
+    }
     const Layer<T> layer{column_parts<T>(op.parts), op.w.data<T>(), op.bias.defined() ? op.bias.data<T>() : nullptr,
                          op.y.data<T>(), op.w.columns()};
     for_ranges(context, op.y.rows(), grain,
@@ -97,47 +116,51 @@ void run_forward(const JoinedDense& op, KernelContext& context) {
   });
 }
 
-/// One part as a layer of its own: its rows of w from `first` on, its gradient where it is wanted.
+/// What all ranges of rows of a backward pass share. `wanted` is the layer of the columns from the first to the last
+/// part whose gradient is asked for, and these parts' first columns count within it.
 template <class T>
-struct PartLayer {
-  DenseBackward op;
-  std::int64_t first;
-  Scratch<T> turned;  // w^T for dx
+struct Backward {
+  const JoinedDenseBackward& op;
+  std::vector<Part<T>> inputs, gradients;
+  DenseBackward whole, wanted;
+  Scratch<T> turned;  // wanted.w^T
+
+  explicit Backward(const JoinedDenseBackward& operation) : op(operation), inputs(column_parts<T>(op.parts)) {
+    whole.w = op.w, whole.dy = op.dy, whole.dw = op.dw, whole.dbias = op.dbias;
+    for (std::size_t i = 0; i < op.parts.size(); ++i) {
+      if (!op.dparts[i].defined()) continue;
+      gradients.push_back({op.dparts[i].data<T>(), inputs[i].width, inputs[i].first, op.accumulate[i]});
+    }
+    if (gradients.empty()) return;
+    const std::int64_t first = gradients.front().first, end = gradients.back().first + gradients.back().width;
+    wanted.w = op.w.slice_rows(first, end - first);
+    turned = transposed<T>(wanted.w);
+    for (Part<T>& part : gradients) part.first -= first;
+  }
 };
 
+/// The parts' gradients of rows [begin, end), and where `sums` [(F + 1) G] is not null these rows' part of dw and
+/// dbias.
 template <class T>
-std::vector<PartLayer<T>> part_layers(const JoinedDenseBackward& op) {
-  std::vector<PartLayer<T>> layers;
-  std::int64_t first = 0;
-  for (std::size_t i = 0; i < op.parts.size(); first += op.parts[i].columns(), ++i) {
-    DenseBackward part;
-    part.x = op.parts[i];
-    part.w = op.w.slice_rows(first, op.parts[i].columns());
-    part.dx = op.dparts[i];
-    part.dw = op.dw;  // says that it is wanted
-    part.accumulate_dx = op.accumulate[i];
-    layers.push_back({part, first, part.dx.defined() ? transposed<T>(part.w) : Scratch<T>()});
-  }
-  return layers;
-}
-
-/// dparts of rows [begin, end), and their part of dw and dbias added to `sums` [(F + 1) G].
-template <class T>
-void backward_rows(const JoinedDenseBackward& op, std::vector<PartLayer<T>>& layers, std::int64_t begin,
-                   std::int64_t end, double* sums) {
-  const std::int64_t width = op.w.columns();
+void backward_rows(Backward<T>& back, std::int64_t begin, std::int64_t end, double* sums) {
+  const std::int64_t inner = back.whole.w.rows(), width = back.whole.w.columns();
+  const std::int64_t columns = back.gradients.empty() ? 0 : back.wanted.w.rows();
+  BackwardRange<T> whole{back.whole, nullptr, sums, {}};
+  const BackwardRange<T> wanted{back.wanted, back.turned.data(), nullptr, {}};
+  begin_sums(whole);
+  T* const block = line_buffer<T>(block_rows * std::max(inner, columns) + most_lanes<T>);
   for (std::int64_t row = begin; row < end; row += block_rows) {
     const std::int64_t rows = std::min(block_rows, end - row);
-    const T* dy = op.dy.data<T>() + row * width;
-    for (PartLayer<T>& part : layers) {
-      const BackwardRange<T> own{part.op, part.turned.data(), sums + part.first * width, {}};
-      prefetch_next(part.op.x, row, rows);
-      add_block_sums(own, part.op.x.template data<T>() + row * part.op.x.columns(), dy, rows);
-      if (!part.op.dx.defined()) continue;
-      part.op.accumulate_dx ? store_block_dx<T, true>(own, dy, row, rows)
-                            : store_block_dx<T, false>(own, dy, row, rows);
+    const T* dy = back.op.dy.template data<T>() + row * width;
+    if (sums != nullptr) {
+      for (const Tensor& part : back.op.parts) prefetch_next(part, row, rows);
+      join_rows<T>(back.inputs, block, inner, row, row + rows);
+      add_sums<T>(whole, block, dy, rows);
     }
-    if (op.dbias.defined()) add_column_sums(dy, width, width, rows, sums + op.w.elements());
+    if ((row - begin + block_rows) % weight_task_rows == 0 || row + rows == end) flush_sums(whole);
+    if (columns == 0) continue;
+    multiply_back<T>(wanted, dy, rows, block);
+    split_rows<T>(back.gradients, block, columns, row, row + rows);
   }
 }
 
@@ -145,10 +168,15 @@ void run_backward(const JoinedDenseBackward& op, KernelContext& context) {
   const std::int64_t rows = op.dy.rows(), grain = std::max<std::int64_t>(512, divide_up(rows, most_ranges));
   with_element(op.dy.type(), [&](auto zero) {
     using T = decltype(zero);
-    std::vector<PartLayer<T>> layers = part_layers<T>(op);
+    Backward<T> back(op);
+    if (op.w.elements() > many_weights) {
+      add_deep_weights<T>(back.whole, back.inputs, context);
+      return for_ranges(context, rows, block_rows,
+                        [&](std::int64_t begin, std::int64_t end) { backward_rows<T>(back, begin, end, nullptr); });
+    }
     add_weight_gradients<T>(
         context, rows, grain, op.dw, op.w.elements(), op.dbias, op.w.columns(),
-        [&](std::int64_t begin, std::int64_t end, double* sums) { backward_rows(op, layers, begin, end, sums); });
+        [&](std::int64_t begin, std::int64_t end, double* sums) { backward_rows<T>(back, begin, end, sums); });
   });
 }
 

@@ -27,9 +27,10 @@ struct Walk {
   const Panel<T>&to_x, &to_h;
   bool turned;  // whether weight gradients are summed from turned values, which few of them are
   StripSums<T> sums;
-  std::int64_t n, inputs, hidden, dz_stride;
+  std::int64_t n, inputs, hidden, dz_stride, slots;
   NextStrip next;
-  Scratch<T> x, h, before, gates, dy, dz, dx, rows, zeros;
+  Scratch<T> x, h, dz;  // turned; of all strips of the tile when `turned`, else of the one at hand
+  Scratch<T> before, gates, dy, dx, rows, zeros;
 
   Walk(const LstmSequenceBackward& operation, const GatePanels<T>& packed, const Panel<T>& back_x,
        const Panel<T>& back_h, double* total)
@@ -43,12 +44,13 @@ struct Walk {
         inputs(op.w_x.rows()),
         hidden(op.w_h.rows()),
         dz_stride(spread_rows<T>(4 * hidden)),
-        x(inputs * strip<T>),
-        h(hidden * strip<T>),
+        slots(turned ? strips_per_tile : 1),
+        x(slots * inputs * strip<T>),
+        h(slots * hidden * strip<T>),
+        dz(slots * 4 * hidden * strip<T>),
         before(hidden * strip<T>),
         gates(4 * hidden * strip<T>),
         dy(hidden * strip<T>),
-        dz(4 * hidden * strip<T>),
         dx(inputs * strip<T>),
         rows(dz_stride * strip<T> * strips_per_tile),
         zeros(hidden * strip<T> * strips_per_tile) {}
@@ -91,35 +93,45 @@ void gate_gradients(const StripBack<T>& s, std::int64_t hidden) {
   }
 }
 
-/// Adds the strip's part of the weight gradients, or leaves its dz as rows for the tile's.
+/// Adds the weight gradients of step t of a tile of vertices [begin, end).
 template <class T>
-void add_weight_gradients(Walk<T>& walk, std::int64_t rows, T* dz_rows) {
-  const std::int64_t width = 4 * walk.hidden;
-  const T* dz = walk.dz.data();
-  walk.sums.add_lanes(dz);
-  if (!walk.turned) return store_turned<T>(dz, dz_rows, walk.dz_stride, width, rows);
-  walk.sums.add_turned(0, width, walk.x.data(), walk.inputs, dz, width);
-  walk.sums.add_turned(walk.inputs * width, width, walk.h.data(), walk.hidden, dz, width);
+void add_weight_gradients(Walk<T>& walk, std::int64_t t, std::int64_t begin, std::int64_t end) {
+  const std::int64_t inputs = walk.inputs, hidden = walk.hidden, width = 4 * hidden;
+  if (walk.turned) {
+    const std::int64_t strips = divide_up(end - begin, strip<T>);
+    const TurnedStrips<T> dz{walk.dz.data(), width * strip<T>};
+    walk.sums.add_turned(0, width, {walk.x.data(), inputs * strip<T>}, inputs, dz, width, strips);
+    walk.sums.add_turned(inputs * width, width, {walk.h.data(), hidden * strip<T>}, hidden, dz, width, strips);
+    return;
+  }
+  const T* x = walk.op.x.template data<T>() + (t * walk.n + begin) * inputs;
+  walk.sums.add(0, width, x, inputs, inputs, walk.rows.data(), walk.dz_stride, width, end - begin);
+  walk.sums.add(inputs * width, width, walk.h_before(t, begin), hidden, hidden, walk.rows.data(), walk.dz_stride, width,
+                end - begin);
 }
 
-/// One step of the strip of vertices [v, v + rows): leaves its dz as rows and its dh, dc for the step before.
+/// One step of the strip of vertices [v, v + rows), the s-th of its tile: leaves its dz for the weight gradients and
+/// its dh, dc for the step before.
 template <class T>
-void step_strip(Walk<T>& walk, StripState<T>& state, std::int64_t t, std::int64_t v, std::int64_t rows, T* dz_rows) {
+void step_strip(Walk<T>& walk, StripState<T>& state, std::int64_t t, std::int64_t v, std::int64_t rows,
+                std::int64_t s) {
   const LstmSequenceBackward& op = walk.op;
   const std::int64_t row = t * walk.n + v, hidden = walk.hidden, width = 4 * hidden, inputs = walk.inputs;
+  const std::int64_t slot = walk.turned ? s * strip<T> : 0;
+  T *x = walk.x.data() + slot * inputs, *h = walk.h.data() + slot * hidden, *dz = walk.dz.data() + slot * width;
   load_turned(op.dy.data<T>() + row * hidden, hidden, hidden, rows, walk.dy.data());
   load_turned(walk.c_before(t, v), hidden, hidden, rows, walk.before.data());
   prefetch_strip(walk.next, walk.n, op.cells, 1);
-  const StripBack<T> back{state.dh.data(), state.dc.data(),   walk.dz.data(),    walk.gates.data(),
-                          walk.dy.data(),  state.cell.data(), walk.before.data()};
+  const StripBack<T> back{state.dh.data(),   state.dc.data(),   dz, walk.gates.data(), walk.dy.data(),
+                          state.cell.data(), walk.before.data()};
   if (op.gates.defined()) {
     prefetch_strip(walk.next, walk.n, op.gates);
     prefetch_strip(walk.next, walk.n, op.dy);
     load_turned(op.gates.data<T>() + row * width, width, width, rows, walk.gates.data());
   } else {
-    load_turned(op.x.data<T>() + row * inputs, inputs, inputs, rows, walk.x.data());
-    load_turned(walk.h_before(t, v), hidden, hidden, rows, walk.h.data());
-    sum_gates<T>(walk.panels, walk.x.data(), walk.h.data(), walk.gates.data());
+    load_turned(op.x.data<T>() + row * inputs, inputs, inputs, rows, x);
+    load_turned(walk.h_before(t, v), hidden, hidden, rows, h);
+    sum_gates<T>(walk.panels, x, h, walk.gates.data());
     prefetch_strip(walk.next, walk.n, op.dy);
     activate_gates(walk.gates.data(), hidden * strip<T>);
   }
@@ -127,18 +139,19 @@ void step_strip(Walk<T>& walk, StripState<T>& state, std::int64_t t, std::int64_
   gate_gradients(back, hidden);
   prefetch_strip(walk.next, walk.n, op.y, 1);
   std::swap(state.cell, walk.before);
-  add_weight_gradients(walk, rows, dz_rows);
+  walk.sums.add_lanes(dz);
+  if (!walk.turned) store_turned<T>(dz, walk.rows.data() + s * strip<T> * walk.dz_stride, walk.dz_stride, width, rows);
   prefetch_strip<true>(walk.next, walk.n, op.dx);
-  multiply_panel<T>(walk.to_h, walk.dz.data(), state.dh.data(), false);
+  multiply_panel<T>(walk.to_h, dz, state.dh.data(), false);
   if (!op.dx.defined()) return;
-  multiply_panel<T>(walk.to_x, walk.dz.data(), walk.dx.data(), false);
+  multiply_panel<T>(walk.to_x, dz, walk.dx.data(), false);
   store_turned<T>(walk.dx.data(), op.dx.data<T>() + row * inputs, inputs, inputs, rows, op.accumulate_dx);
 }
 
 template <class T>
 void walk_tile(Walk<T>& walk, std::int64_t begin, std::int64_t end) {
   const LstmSequenceBackward& op = walk.op;
-  const std::int64_t hidden = walk.hidden, width = 4 * hidden, inputs = walk.inputs, last = op.steps - 1;
+  const std::int64_t hidden = walk.hidden, last = op.steps - 1;
   std::vector<StripState<T>> states;
   for (std::int64_t v = begin; v < end; v += strip<T>) {
     const std::int64_t rows = std::min<std::int64_t>(strip<T>, end - v);
@@ -152,15 +165,9 @@ void walk_tile(Walk<T>& walk, std::int64_t begin, std::int64_t end) {
     for (std::size_t s = 0; s < states.size(); ++s) {
       const std::int64_t v = begin + static_cast<std::int64_t>(s) * strip<T>;
       walk.next = strip_after<T>(v, t, t - 1, begin, end);
-      step_strip(walk, states[s], t, v, std::min<std::int64_t>(strip<T>, end - v),
-                 walk.rows.data() + (v - begin) * walk.dz_stride);
+      step_strip(walk, states[s], t, v, std::min<std::int64_t>(strip<T>, end - v), static_cast<std::int64_t>(s));
     }
-    if (!walk.turned) {
-      walk.sums.add(0, width, op.x.data<T>() + (t * walk.n + begin) * inputs, inputs, inputs, walk.rows.data(),
-                    walk.dz_stride, width, end - begin);
-      walk.sums.add(inputs * width, width, walk.h_before(t, begin), hidden, hidden, walk.rows.data(), walk.dz_stride,
-                    width, end - begin);
-    }
+    add_weight_gradients(walk, t, begin, end);
     if (t % steps_per_flush == 0) walk.sums.flush();
   }
   for (std::size_t s = 0; op.dstart.defined() && s < states.size(); ++s) {

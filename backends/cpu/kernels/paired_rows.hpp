@@ -1,5 +1,5 @@
-// What the kernels on a matrix stored two steps at a time share (backends/paired_matrix.hpp), for rows of at most half a
-// 64-byte line. A task is a pair of steps: the values of both alternate in one line for each row, in a buffer that
+// What the kernels on a matrix stored two steps at a time share (backends/paired_matrix.hpp), for rows of at most half
+// a 64-byte line. A task is a pair of steps: the values of both alternate in one line for each row, in a buffer that
 // stays in the second-level cache, and every entry of the matrix is then one line and one multiply-add. Sums of a row
 // are in column order, so they do not depend on the number of threads.
 // Cost: 4 F FLOPs, 10 bytes of matrix (12 above 65,536 vertices) and one cached line per entry of the union.
@@ -19,16 +19,6 @@ struct PairView {
   const T* values;
   const T* side_by_side;  // [step_rows][2 P]
 };
-
-/// The calling thread's buffer of at least `elements`, on a 64-byte boundary.
-template <class T>
-T* line_buffer(std::int64_t elements) {
-  thread_local std::vector<T> buffer;
-  const auto needed = static_cast<std::size_t>(elements + most_lanes<T>);
-  if (buffer.size() < needed) buffer.resize(needed);
-  const auto address = reinterpret_cast<std::uintptr_t>(buffer.data());
-  return reinterpret_cast<T*>((address + 63) / 64 * 64);
-}
 
 /// Lane i of `a` and of `b` beside each other: a0 b0 a1 b1 ...
 template <class T, int P, int... I>
@@ -156,9 +146,8 @@ void for_pairs(const PairedMatrix& a, const T* in, std::int64_t width, const Ker
 /// Calls body(T{}, Column{}) after the matrix's types.
 template <class Body>
 void with_types(const PairedMatrix& a, const Body& body) {
-  with_element(a.values.type(), [&](auto zero) {
-    a.narrow ? body(zero, std::uint16_t{}) : body(zero, std::int32_t{});
-  });
+  with_element(a.values.type(),
+               [&](auto zero) { a.narrow ? body(zero, std::uint16_t{}) : body(zero, std::int32_t{}); });
 }
 
 }  // namespace strobe::cpu

@@ -19,6 +19,13 @@ struct TileRanges {
   std::int64_t count() const { return grain == 0 ? 0 : divide_up(vertices, grain); }
 };
 
+/// Turned values [columns][strip] of the strips of a tile, those of each strip `apart` values behind the one before.
+template <class T>
+struct TurnedStrips {
+  const T* first;
+  std::int64_t apart;
+};
+
 /// Up to so many values of matrices, their sums stay in the first-level cache with one register each.
 inline constexpr std::int64_t most_turned_sums = 480;
 
@@ -48,13 +55,22 @@ class StripSums {
              });
   }
 
-  /// As add, of one strip: a [inner][strip], b [width][strip]. For `turned` sums.
-  void add_turned(std::int64_t at, std::int64_t stride, const T* a, std::int64_t inner, const T* b,
-                  std::int64_t width) {
-    std::int64_t row = 0;
-    for (; row + 6 <= inner; row += 6) add_turned_rows<6>(at + row * stride, stride, a + row * strip<T>, b, width);
-    for (; row + 2 <= inner; row += 2) add_turned_rows<2>(at + row * stride, stride, a + row * strip<T>, b, width);
-    for (; row < inner; ++row) add_turned_rows<1>(at + row * stride, stride, a + row * strip<T>, b, width);
+  /// As add, of `strips` <= strips_per_tile strips of a [inner][strip] and b [width][strip]. For `turned` sums, each of
+  /// which is loaded and stored once for all strips: a walk over them after every strip would take half of the
+  /// first-level cache each time.
+  void add_turned(std::int64_t at, std::int64_t stride, const TurnedStrips<T>& a, std::int64_t inner,
+                  const TurnedStrips<T>& b, std::int64_t width, std::int64_t strips) {
+    static_assert(strips_per_tile == 4);
+    switch (strips) {
+      case 4:
+        return add_turned_strips<4>(at, stride, a, inner, b, width);
+      case 3:
+        return add_turned_strips<3>(at, stride, a, inner, b, width);
+      case 2:
+        return add_turned_strips<2>(at, stride, a, inner, b, width);
+      default:
+        return add_turned_strips<1>(at, stride, a, inner, b, width);
+    }
   }
 
   /// The sums over lanes += the turned values `b` [lanes][strip].
@@ -90,20 +106,44 @@ class StripSums {
     return sum[0] + sum[1];
   }
 
-  template <int R>
-  void add_turned_rows(std::int64_t at, std::int64_t stride, const T* a, const T* b, std::int64_t width) {
+  template <int S>
+  void add_turned_strips(std::int64_t at, std::int64_t stride, TurnedStrips<T> a, std::int64_t inner,
+                         const TurnedStrips<T>& b, std::int64_t width) {
+    std::int64_t row = 0;
+    for (; row + 2 <= inner; row += 2, a.first += 2 * strip<T>)
+      add_turned_rows<S, 2>(at + row * stride, stride, a, b, width);
+    if (row < inner) add_turned_rows<S, 1>(at + row * stride, stride, a, b, width);
+  }
+
+  /// R rows of `a` stay in registers for all of b.
+  template <int S, int R>
+  void add_turned_rows(std::int64_t at, std::int64_t stride, const TurnedStrips<T>& a, const TurnedStrips<T>& b,
+                       std::int64_t width) {
     constexpr int P = most_lanes<T>;
-    Register<T> left[R][2];
-#pragma GCC unroll 16
-    for (int i = 0; i < 2 * R; ++i) left[i / 2][i % 2] = load<T, P>(a + i * P);
-    T* to = by_lane_.data() + at * P;
-    for (std::int64_t j = 0; j < width; ++j, to += P, b += strip<T>) {
-      const Register<T> first = load<T, P>(b), second = load<T, P>(b + P);
+    Register<T> left[R][2 * S];
+#pragma GCC unroll 2
+    for (int r = 0; r < R; ++r) {
 #pragma GCC unroll 8
-      for (int i = 0; i < R; ++i) {
-        T* sum = to + i * stride * P;
-        store_first<T, P>(sum, load<T, P>(sum) + left[i][0] * first + left[i][1] * second, P);
+      for (int i = 0; i < 2 * S; ++i) left[r][i] = load<T, P>(a.first + i / 2 * a.apart + r * strip<T> + i % 2 * P);
+    }
+    T* to = by_lane_.data() + at * P;
+    const T* from = b.first;
+    for (std::int64_t j = 0; j < width; ++j, to += P, from += strip<T>) {
+      Register<T> sum[R], other[R] = {};
+#pragma GCC unroll 2
+      for (int r = 0; r < R; ++r) sum[r] = load<T, P>(to + r * stride * P);
+#pragma GCC unroll 8
+      for (int i = 0; i < 2 * S; i += 2) {
+        const T* values = from + i / 2 * b.apart;
+        const Register<T> first = load<T, P>(values), second = load<T, P>(values + P);
+#pragma GCC unroll 2
+        for (int r = 0; r < R; ++r) {
+          sum[r] += left[r][i] * first;
+          other[r] += left[r][i + 1] * second;
+        }
       }
+#pragma GCC unroll 2
+      for (int r = 0; r < R; ++r) store_first<T, P>(to + r * stride * P, sum[r] + other[r], P);
     }
   }
 
@@ -137,9 +177,10 @@ NextStrip strip_after(std::int64_t vertex, std::int64_t step, std::int64_t other
 
 /// Asks for the lines of `rows` rows of a tensor from `row` on, which are read, or with `write` written, soon. What
 /// would fill much of the first-level cache is brought into the second. A core waits for few lines at a time: calls
-/// are best spread over the work between them.
+/// are best spread over the work between them. This and what calls it is always inlined: GCC takes a function of
+/// nothing but prefetches for one without effects and may leave its calls out.
 template <bool write = false>
-inline void prefetch_rows(const Tensor& tensor, std::int64_t row, std::int64_t rows) {
+[[gnu::always_inline]] inline void prefetch_rows(const Tensor& tensor, std::int64_t row, std::int64_t rows) {
   constexpr std::uint64_t most_of_first_level = 2 << 10;
   const std::byte* from = tensor.raw() + static_cast<std::uint64_t>(row) * tensor.row_bytes();
   const std::uint64_t bytes = static_cast<std::uint64_t>(rows) * tensor.row_bytes();
@@ -152,7 +193,8 @@ inline void prefetch_rows(const Tensor& tensor, std::int64_t row, std::int64_t r
 
 /// Asks for what the next strip reads of a tensor [steps * vertices, F] at its own step, or `back` steps before.
 template <bool write = false>
-inline void prefetch_strip(const NextStrip& next, std::int64_t vertices, const Tensor& tensor, std::int64_t back = 0) {
+[[gnu::always_inline]] inline void prefetch_strip(const NextStrip& next, std::int64_t vertices, const Tensor& tensor,
+                                                  std::int64_t back = 0) {
   if (next.step < back || !tensor.defined()) return;
   prefetch_rows<write>(tensor, (next.step - back) * vertices + next.vertex, next.rows);
 }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "backends/kernel.hpp"
 #include "core/parallel.hpp"
@@ -44,6 +45,18 @@ void for_ranges(const KernelContext& context, std::int64_t n, std::int64_t grain
 
 inline int thread_count(const KernelContext& context) {
   return context.workers == nullptr ? 1 : context.workers->threads();
+}
+
+/// The calling thread's buffer of at least `elements`, on a 64-byte boundary. Its values are those of whoever had it
+/// before; the next call on the thread may move it.
+template <class T>
+T* line_buffer(std::int64_t elements) {
+  constexpr std::size_t line = 64;
+  thread_local std::vector<T> buffer;
+  const std::size_t needed = static_cast<std::size_t>(elements) + line / sizeof(T);
+  if (buffer.size() < needed) buffer.resize(needed);
+  const auto address = reinterpret_cast<std::uintptr_t>(buffer.data());
+  return reinterpret_cast<T*>((address + line - 1) / line * line);
 }
 
 }  // namespace strobe::cpu
