@@ -41,7 +41,6 @@ struct Walk {
   bool turned;  // whether weight gradients are summed from turned values, which few of them are
   StripSums<T> sums;
   NextStrip next;
-  std::int64_t slots;
   Scratch<T> x, h, reset, dz;             // turned; of all strips of the tile when `turned`, else of the one at hand
   Scratch<T> gates, work, dx;             // of the strip at hand, turned
   Scratch<T> dz_rows, reset_rows, zeros;  // of the tile, as rows
@@ -53,11 +52,10 @@ struct Walk {
         back(packed_back),
         turned(!op.gates.defined() && op.w_x.elements() + op.w_h.elements() <= most_turned_sums),
         sums(op.w_x.elements() + op.w_h.elements(), 3 * packed.hidden, total, turned),
-        slots(turned ? strips_per_tile : 1),
-        x(slots * packed.columns * strip<T>),
-        h(slots * packed.hidden * strip<T>),
-        reset(slots * packed.hidden * strip<T>),
-        dz(slots * 3 * packed.hidden * strip<T>),
+        x(slots() * packed.columns * strip<T>),
+        h(slots() * packed.hidden * strip<T>),
+        reset(slots() * packed.hidden * strip<T>),
+        dz(slots() * 3 * packed.hidden * strip<T>),
         gates(3 * packed.hidden * strip<T>),
         work(packed.hidden * strip<T>),
         dx(packed.columns * strip<T>),
@@ -69,6 +67,9 @@ struct Walk {
     if (t > 0) return op.y.template data<T>() + ((t - 1) * panels.n + v) * panels.hidden;
     return op.start.defined() ? op.start.template data<T>() + v * panels.hidden : zeros.data();
   }
+
+  /// Strips whose values are kept until the weight gradients are summed.
+  std::int64_t slots() const { return turned ? strips_per_tile : 1; }
 };
 
 /// The turned values of the s-th strip of the tile that the weight gradients are summed from.

@@ -171,6 +171,7 @@ void run_backward(const JoinedDenseBackward& op, KernelContext& context) {
     Backward<T> back(op);
     if (op.w.elements() > many_weights) {
       add_deep_weights<T>(back.whole, back.inputs, context);
+      if (back.gradients.empty()) return;
       return for_ranges(context, rows, block_rows,
                         [&](std::int64_t begin, std::int64_t end) { backward_rows<T>(back, begin, end, nullptr); });
     }

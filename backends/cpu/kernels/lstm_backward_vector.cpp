@@ -27,7 +27,7 @@ struct Walk {
   const Panel<T>&to_x, &to_h;
   bool turned;  // whether weight gradients are summed from turned values, which few of them are
   StripSums<T> sums;
-  std::int64_t n, inputs, hidden, dz_stride, slots;
+  std::int64_t n, inputs, hidden, dz_stride;
   NextStrip next;
   Scratch<T> x, h, dz;  // turned; of all strips of the tile when `turned`, else of the one at hand
   Scratch<T> before, gates, dy, dx, rows, zeros;
@@ -44,10 +44,9 @@ struct Walk {
         inputs(op.w_x.rows()),
         hidden(op.w_h.rows()),
         dz_stride(spread_rows<T>(4 * hidden)),
-        slots(turned ? strips_per_tile : 1),
-        x(slots * inputs * strip<T>),
-        h(slots * hidden * strip<T>),
-        dz(slots * 4 * hidden * strip<T>),
+        x(slots() * inputs * strip<T>),
+        h(slots() * hidden * strip<T>),
+        dz(slots() * 4 * hidden * strip<T>),
         before(hidden * strip<T>),
         gates(4 * hidden * strip<T>),
         dy(hidden * strip<T>),
@@ -64,6 +63,9 @@ struct Walk {
     if (t > 0) return op.cells.template data<T>() + ((t - 1) * n + v) * hidden;
     return op.start.defined() ? op.start.template data<T>() + (n + v) * hidden : zeros.data();
   }
+
+  /// Strips whose values are kept until the weight gradients are summed.
+  std::int64_t slots() const { return turned ? strips_per_tile : 1; }
 };
 
 /// The turned values of a strip that the gates' gradients come from and go to, each [h][strip], gates and dz
