@@ -8,6 +8,12 @@
 
 namespace strobe {
 
+namespace operations_detail {
+
+inline double bytes_if(const Tensor& t) { return t.defined() ? bytes_of(t) : 0.0; }
+
+}  // namespace operations_detail
+
 /// Whether reading kept gates back costs less than computing them again from `inner` terms each: a gate is 8 bytes
 /// written and read at some 5 bytes a cycle and core, or inner / 16 multiply-adds of 16 lanes at two a cycle.
 inline bool keeps_gates(std::int64_t inner) { return inner > 48; }
@@ -15,10 +21,11 @@ inline bool keeps_gates(std::int64_t inner) { return inner > 48; }
 /// Long short-term memory (Hochreiter and Schmidhuber 1997; gates in the order i, f, g, o):
 /// [i f g o] = x_t w_x + h_{t-1} w_h + bias; c_t = sigmoid(f) c_{t-1} + sigmoid(i) tanh(g); h_t = sigmoid(o) tanh(c_t).
 /// x [T n, F], w_x [F, 4 h], w_h [h, 4 h], bias [1, 4 h]; y [T n, h] and cells [T n, h] receive h_t and c_t, gates
-/// [T n, 4 h] the activated gates when defined. start [2 n, h] holds h_{-1} above c_{-1}; undefined means zero.
+/// [T n, 4 h] the activated gates when defined. start [2 n, h] holds h_{-1} above c_{-1}; undefined means zero. Where
+/// x_right is defined, the input is [x | x_right], of F columns together.
 struct LstmSequence {
   static constexpr std::string_view name = "lstm_sequence";
-  Tensor x, w_x, w_h, bias, start;
+  Tensor x, x_right, w_x, w_h, bias, start;
   Tensor y, cells, gates;
   std::int64_t steps = 0;
   std::int64_t vertices() const { return x.rows() / steps; }
@@ -26,33 +33,34 @@ struct LstmSequence {
     using namespace operations_detail;
     const double hidden = count(w_h.rows()), inner = count(w_x.rows() + w_h.rows());
     return {count(x.rows()) * hidden * (8.0 * inner + 30.0),
-            bytes_of(x) + bytes_of(w_x) + bytes_of(w_h) + bytes_of(bias) + (start.defined() ? bytes_of(start) : 0.0),
+            bytes_of(x) + bytes_if(x_right) + bytes_of(w_x) + bytes_of(w_h) + bytes_of(bias) + bytes_if(start),
             bytes_of(y) + bytes_of(cells) + (gates.defined() ? bytes_of(gates) : 0.0)};
   }
 };
 
 /// Backward of LstmSequence through all steps. dy [T n, h]; dlast [n, h] the gradient of the last cell state, or
-/// undefined. dx [T n, F] is stored or added to when defined; dw_x, dw_h, dbias accumulate; dstart [2 n, h] is stored
-/// when defined.
+/// undefined. dx, and dx_right beside it, are stored or added to when defined; dw_x, dw_h, dbias accumulate; dstart
+/// [2 n, h] is stored when defined.
 struct LstmSequenceBackward {
   static constexpr std::string_view name = "lstm_sequence_backward";
-  Tensor x, w_x, w_h, bias, start;
+  Tensor x, x_right, w_x, w_h, bias, start;
   Tensor y, cells, gates;
   Tensor dy, dlast;
-  Tensor dx, dw_x, dw_h, dbias, dstart;
+  Tensor dx, dx_right, dw_x, dw_h, dbias, dstart;
   std::int64_t steps = 0;
-  bool accumulate_dx = false;
+  bool accumulate_dx = false, accumulate_dx_right = false;
   std::int64_t vertices() const { return x.rows() / steps; }
   Work work() const {
     using namespace operations_detail;
     const double hidden = count(w_h.rows()), inputs = count(w_x.rows());
-    const double products = 8.0 * (2.0 * hidden + inputs + (dx.defined() ? inputs : 0.0));
+    const double wanted = count(dx.defined() ? dx.columns() : 0) + count(dx_right.defined() ? dx_right.columns() : 0);
+    const double products = 8.0 * (2.0 * hidden + inputs + wanted);
     const double again = gates.defined() ? 0.0 : 8.0 * (hidden + inputs) + 24.0;
-    const double dx_bytes = dx.defined() ? bytes_of(dx) : 0.0;
+    const double added = (accumulate_dx ? bytes_if(dx) : 0.0) + (accumulate_dx_right ? bytes_if(dx_right) : 0.0);
     return {count(x.rows()) * hidden * (products + again + 36.0),
-            bytes_of(x) + bytes_of(y) + bytes_of(cells) + bytes_of(dy) + bytes_of(w_x) + bytes_of(w_h) +
-                (gates.defined() ? bytes_of(gates) : 0.0) + (accumulate_dx ? dx_bytes : 0.0),
-            dx_bytes + bytes_of(dw_x) + bytes_of(dw_h) + bytes_of(dbias)};
+            bytes_of(x) + bytes_if(x_right) + bytes_of(y) + bytes_of(cells) + bytes_of(dy) + bytes_of(w_x) +
+                bytes_of(w_h) + bytes_if(gates) + added,
+            bytes_if(dx) + bytes_if(dx_right) + bytes_of(dw_x) + bytes_of(dw_h) + bytes_of(dbias)};
   }
 };
 

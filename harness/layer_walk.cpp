@@ -69,8 +69,9 @@ Var LayerWalk::forward(Tape& tape, Communicator& communicator, const Parameters&
       input.weights_state = memory[l].before;
       if (!last_) input.next_weights_state = &memory[l].after;
     }
-    if (const Var whole = whole_layer(walk, l, input)) {
-      x = whole;
+    if (const JointOutput joint = whole_layers(walk, l, input); joint.y) {
+      x = joint.y;
+      l += static_cast<std::size_t>(joint.layers) - 1;
       continue;
     }
     x = plan_.model->spatial(tape, parameters, static_cast<int>(l), input);
@@ -83,11 +84,11 @@ Var LayerWalk::forward(Tape& tape, Communicator& communicator, const Parameters&
   return x;
 }
 
-Var LayerWalk::whole_layer(const Walk& walk, std::size_t layer, const SpatialInput& input) const {
+JointOutput LayerWalk::whole_layers(const Walk& walk, std::size_t layer, const SpatialInput& input) const {
   const bool whole_timelines = walks_timelines(plan_.layers[layer]) && to_temporal_->identity() &&
                                block_.segments.size() == 1 && block_.first_step == 0 && last_;
-  if (!whole_timelines || input.cells->step_rows.back() == 0) return nullptr;
-  return plan_.model->whole_layer(walk.tape, walk.parameters, static_cast<int>(layer), input);
+  if (!whole_timelines || input.cells->step_rows.back() == 0) return {};
+  return plan_.model->whole_layers(walk.tape, walk.parameters, static_cast<int>(layer), input);
 }
 
 Var LayerWalk::spatial_of_chunk(const Walk& walk, std::size_t first_layer, std::size_t last_layer, std::size_t chunk,

@@ -39,8 +39,8 @@ class LayerWalk {
   Var last_stages(const Walk& walk, std::size_t first_layer, SplittingExchange& to_spatial) const;
   Var spatial_of_chunk(const Walk& walk, std::size_t first_layer, std::size_t last_layer, std::size_t chunk,
                        Var x) const;
-  /// The whole layer in the model's joint form where nothing lies between its stages; null otherwise.
-  Var whole_layer(const Walk& walk, std::size_t layer, const SpatialInput& input) const;
+  /// Layers from `layer` on in the model's joint form, where nothing lies between its stages; none otherwise.
+  JointOutput whole_layers(const Walk& walk, std::size_t layer, const SpatialInput& input) const;
   Var temporal(const Walk& walk, std::size_t layer, const Var& x, LayerMemory& memory) const;
   Var step_by_step(const Walk& walk, std::size_t layer, const Var& x, LayerMemory& memory) const;
   Var zero_state(Tape& tape, const CellRows& cells, std::size_t layer) const;

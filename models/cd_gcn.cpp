@@ -79,7 +79,7 @@ class CdGcn final : public Model {
   TemporalOutput temporal(Tape& tape, const Parameters& parameters, int layer,
                           const TemporalInput& input) const override {
     const Recurrence lstm =
-        lstm_sequence(tape, input.x, parameters.at(name(layer, "lstm.input_weight")),
+        lstm_sequence(tape, {input.x}, parameters.at(name(layer, "lstm.input_weight")),
                       parameters.at(name(layer, "lstm.hidden_weight")), parameters.at(name(layer, "lstm.bias")),
                       input.steps, input.state, input.want_state);
     return {lstm.y, lstm.state};

@@ -111,6 +111,12 @@ struct TemporalOutput {
   Var state;
 };
 
+/// What consecutive layers give in a joint form: the output of the last of them, [own rows, its temporal_width].
+struct JointOutput {
+  Var y;  // null: no joint form
+  int layers = 0;
+};
+
 /// Elements that a selection sums over ranks in one forward pass: `constants` cross ranks in the forward pass only,
 /// `values` in the backward pass too.
 struct SelectionSums {
@@ -157,9 +163,10 @@ class Model {
   virtual TemporalOutput temporal(Tape&, const Parameters&, int /*layer*/, const TemporalInput&) const {
     throw Error("this model has no temporal stage");
   }
-  /// Both stages of a layer at once, [own rows, temporal_width], where the own rows are whole timelines from step 0 on
-  /// and no state is wanted; null when the model has no joint form, and its stages are called one after the other.
-  virtual Var whole_layer(Tape&, const Parameters&, int /*layer*/, const SpatialInput&) const { return nullptr; }
+  /// Both stages of layer `layer` at once, and where the model likes all of the layers behind it that neither read
+  /// neighbours nor walk timelines. Called where the own rows are whole timelines from step 0 on and no state is
+  /// wanted; without a joint form stages are called one after the other.
+  virtual JointOutput whole_layers(Tape&, const Parameters&, int /*layer*/, const SpatialInput&) const { return {}; }
   /// The state that a segment beginning at `first_step` > 0 starts from: hidden and cell state of a recurrence, the
   /// last min(w - 1, first_step) rows of a window, all earlier keys and values of an attention.
   virtual StateShape state(int /*layer*/, std::int64_t /*first_step*/) const { return {}; }

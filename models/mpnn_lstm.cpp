@@ -87,15 +87,23 @@ class MpnnLstm final : public Model {
 
   Var spatial(Tape& tape, const Parameters& parameters, int layer, const SpatialInput& input) const override {
     if (layer == 2) return concat_columns(tape, {input.x, input.features});
-    const Var aggregated = layer == 0 && p_.precompute ? input.x : spmm(tape, *input.a, input.x);
-    Var y = dense(tape, aggregated, parameters.at(name("gcn", layer, "weight")),
-                  parameters.at(name("gcn", layer, "bias")), Activation::relu);
-    if (p_.batch_norm) {
-      y = batch_norm(tape, y, parameters.at(name("norm", layer, "gain")), parameters.at(name("norm", layer, "shift")),
-                     *input.cells, *input.pass);
-    }
-    if (p_.dropout > 0) y = dropout(tape, y, p_.dropout, layer, *input.cells, *input.pass);
+    const Var y = convolution(tape, parameters, layer, input);
     return layer == 0 ? y : concat_columns(tape, {slice_rows(tape, input.x, 0, input.a->rows), y});
+  }
+
+  /// The second convolution, the LSTMs and the embedding, without the matrices [X1 | X2] and [H1 | H2] in between.
+  JointOutput whole_layers(Tape& tape, const Parameters& parameters, int layer,
+                           const SpatialInput& input) const override {
+    if (layer != 1 || p_.state != "carried") return {};
+    const std::int64_t rows = input.a->rows;
+    const Var y = convolution(tape, parameters, layer, input);
+    TemporalInput whole;
+    whole.steps = input.cells->steps;
+    whole.rows_per_step = rows / whole.steps;
+    const Recurrence first = lstm(tape, parameters, 0, whole, {slice_rows(tape, input.x, 0, rows), y}, nullptr);
+    const Recurrence second = lstm(tape, parameters, 1, whole, {first.y}, nullptr);
+    if (!all_) return {second.y, 1};
+    return {concat_columns(tape, {first.y, second.y, input.features}), 2};
   }
 
   TemporalOutput temporal(Tape& tape, const Parameters& parameters, int, const TemporalInput& input) const override {
@@ -103,8 +111,8 @@ class MpnnLstm final : public Model {
     const auto state = [&](int layer) {
       return input.state ? slice_rows(tape, input.state, 2 * n * layer, 2 * n) : nullptr;
     };
-    const Recurrence first = lstm(tape, parameters, 0, input, input.x, state(0));
-    const Recurrence second = lstm(tape, parameters, 1, input, first.y, state(1));
+    const Recurrence first = lstm(tape, parameters, 0, input, {input.x}, state(0));
+    const Recurrence second = lstm(tape, parameters, 1, input, {first.y}, state(1));
     TemporalOutput output;
     output.y = all_ ? concat_columns(tape, {first.y, second.y}) : second.y;
     if (input.want_state) output.state = concat_rows(tape, {first.state, second.state});
@@ -125,10 +133,23 @@ class MpnnLstm final : public Model {
     return part + std::to_string(layer + 1) + "." + what;
   }
 
+  /// drop(norm(relu(A~ x W + b))) of a layer.
+  Var convolution(Tape& tape, const Parameters& parameters, int layer, const SpatialInput& input) const {
+    const Var aggregated = layer == 0 && p_.precompute ? input.x : spmm(tape, *input.a, input.x);
+    Var y = dense(tape, aggregated, parameters.at(name("gcn", layer, "weight")),
+                  parameters.at(name("gcn", layer, "bias")), Activation::relu);
+    if (p_.batch_norm) {
+      y = batch_norm(tape, y, parameters.at(name("norm", layer, "gain")), parameters.at(name("norm", layer, "shift")),
+                     *input.cells, *input.pass);
+    }
+    if (p_.dropout > 0) y = dropout(tape, y, p_.dropout, layer, *input.cells, *input.pass);
+    return y;
+  }
+
   /// One LSTM over the segment, in pieces that begin where the state is reset.
-  Recurrence lstm(Tape& tape, const Parameters& parameters, int layer, const TemporalInput& input, const Var& x,
-                  const Var& start) const {
-    const auto run = [&](const Var& rows, std::int64_t steps, const Var& from, bool want_state) {
+  Recurrence lstm(Tape& tape, const Parameters& parameters, int layer, const TemporalInput& input,
+                  const std::vector<Var>& x, const Var& start) const {
+    const auto run = [&](const std::vector<Var>& rows, std::int64_t steps, const Var& from, bool want_state) {
       return lstm_sequence(tape, rows, parameters.at(name("lstm", layer, "input_weight")),
                            parameters.at(name("lstm", layer, "hidden_weight")),
                            parameters.at(name("lstm", layer, "bias")), steps, from, want_state);
@@ -141,8 +162,8 @@ class MpnnLstm final : public Model {
     for (std::int64_t t = input.first_step; t < end;) {
       const std::int64_t next = std::min<std::int64_t>(end, t / p_.window * p_.window + p_.window);
       const Var from = t % p_.window != 0 ? start : nullptr;  // only the first piece can begin inside a window
-      const Recurrence piece = run(slice_rows(tape, x, (t - input.first_step) * n, (next - t) * n), next - t, from,
-                                   input.want_state && next == end);
+      const Recurrence piece = run({slice_rows(tape, x.at(0), (t - input.first_step) * n, (next - t) * n)}, next - t,
+                                   from, input.want_state && next == end);
       parts.push_back(piece.y);
       state = piece.state;
       t = next;

@@ -1,17 +1,20 @@
 #include "models/ops_recurrent.hpp"
 
 #include "backends/operations_recurrent.hpp"
+#include "core/errors.hpp"
 #include "models/ops.hpp"
+#include "models/ops_block.hpp"
 
 namespace strobe {
 namespace {
 
-/// The weights and the start of a recurrence, for its backward pass.
+/// The inputs, the weights and the start of a recurrence, for its backward pass. `x_right` of an LSTM may be null.
 struct Inputs {
-  Var x, w_x, w_h, bias, start;
+  Var x, w_x, w_h, bias, start, x_right;
 
   std::vector<Var> list() const {
     std::vector<Var> all = {x, w_x, w_h, bias};
+    if (x_right) all.push_back(x_right);
     if (start) all.push_back(start);
     return all;
   }
@@ -25,6 +28,16 @@ void set_inputs(Op& op, const Inputs& in, std::int64_t steps) {
   op.bias = in.bias->value;
   if (in.start) op.start = in.start->value;
   op.steps = steps;
+  if constexpr (requires { op.x_right; }) {
+    if (in.x_right) op.x_right = in.x_right->value;
+  }
+}
+
+/// Of an LSTM: one part, or two where the device reads them where they are. A GPU's fast kernel reads one.
+std::vector<Var> readable_parts(Tape& tape, const std::vector<Var>& x) {
+  if (x.empty() || x.size() > 2) throw Error("the inputs of an LSTM are one or two parts");
+  if (x.size() == 2 && tape.device().has_own_memory()) return {concat_columns(tape, x)};
+  return x;
 }
 
 /// Runs `op` with its gradients as targets. The gradient of the start is stored, so it is added behind the operation
@@ -36,6 +49,13 @@ void run_backward(Tape& tape, Op& op, const Inputs& in) {
     const GradientTarget target = tape.target(in.x);
     op.dx = target.tensor;
     op.accumulate_dx = target.accumulate;
+  }
+  if constexpr (requires { op.dx_right; }) {
+    if (in.x_right && in.x_right->needs_gradient) {
+      const GradientTarget target = tape.target(in.x_right);
+      op.dx_right = target.tensor;
+      op.accumulate_dx_right = target.accumulate;
+    }
   }
   op.dw_x = tape.added_gradient(in.w_x);
   op.dw_h = tape.added_gradient(in.w_h);
@@ -50,10 +70,12 @@ void run_backward(Tape& tape, Op& op, const Inputs& in) {
 
 }  // namespace
 
-Recurrence lstm_sequence(Tape& tape, const Var& x, const Var& w_x, const Var& w_h, const Var& bias, std::int64_t steps,
-                         const Var& start, bool want_state) {
+Recurrence lstm_sequence(Tape& tape, const std::vector<Var>& parts, const Var& w_x, const Var& w_h, const Var& bias,
+                         std::int64_t steps, const Var& start, bool want_state) {
   Device& device = tape.device();
-  const Inputs in{x, w_x, w_h, bias, start};
+  const std::vector<Var> read = readable_parts(tape, parts);
+  const Var& x = read[0];
+  const Inputs in{x, w_x, w_h, bias, start, read.size() > 1 ? read[1] : nullptr};
   const ElementType type = x->value.type();
   const std::int64_t rows = x->value.rows(), n = rows / steps, h = w_h->value.rows();
   LstmSequence op;
@@ -85,7 +107,7 @@ Recurrence lstm_sequence(Tape& tape, const Var& x, const Var& w_x, const Var& w_
 Recurrence gru_sequence(Tape& tape, const Var& x, const Var& w_x, const Var& w_h, const Var& bias, std::int64_t steps,
                         const Var& start, bool want_state) {
   Device& device = tape.device();
-  const Inputs in{x, w_x, w_h, bias, start};
+  const Inputs in{x, w_x, w_h, bias, start, nullptr};
   const std::int64_t rows = x->value.rows(), n = rows / steps, h = w_h->value.columns();
   GruSequence op;
   set_inputs(op, in, steps);

@@ -14,8 +14,9 @@ struct Recurrence {
 
 /// LSTM (backends/operations_recurrent.hpp): w_x [F, 4 h], w_h [h, 4 h], bias [1, 4 h], gates i, f, g, o. `start`
 /// [2 n, h], hidden state above cell state, or null for zero; the state handed on has the same layout.
-Recurrence lstm_sequence(Tape& tape, const Var& x, const Var& w_x, const Var& w_h, const Var& bias, std::int64_t steps,
-                         const Var& start, bool want_state);
+/// `x` are one or two parts side by side, of F columns together; throws Error for more.
+Recurrence lstm_sequence(Tape& tape, const std::vector<Var>& x, const Var& w_x, const Var& w_h, const Var& bias,
+                         std::int64_t steps, const Var& start, bool want_state);
 
 /// GRU with the reset before the product (backends/operations_recurrent.hpp): x [steps * n, 3 F] or [steps * n, F],
 /// w_x [3 F, h], w_h [3 h, h], bias [3, h], gates r, z, n. `start` [n, h] or null for zero.

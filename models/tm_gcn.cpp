@@ -92,10 +92,12 @@ class TmGcn final : public Model {
     return layer == 0 && p_.network == "selu" ? selu(tape, y) : y;
   }
 
-  Var whole_layer(Tape& tape, const Parameters& parameters, int layer, const SpatialInput& input) const override {
-    if (layer != 0 || !p_.precompute || !esdg_ || fades_) return nullptr;
-    return dense_m_transform(tape, input.x, parameters.at("layer1.weight"), Activation::relu, input.cells->steps,
-                             p_.window);
+  JointOutput whole_layers(Tape& tape, const Parameters& parameters, int layer,
+                           const SpatialInput& input) const override {
+    if (layer != 0 || !p_.precompute || !esdg_ || fades_) return {};
+    return {dense_m_transform(tape, input.x, parameters.at("layer1.weight"), Activation::relu, input.cells->steps,
+                              p_.window),
+            1};
   }
 
   TemporalOutput temporal(Tape& tape, const Parameters&, int, const TemporalInput& input) const override {

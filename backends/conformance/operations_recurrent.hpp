@@ -10,15 +10,16 @@
 
 namespace strobe::conformance {
 
-/// `own_inputs`: every gate of a GRU reads columns of its own.
+/// `own_inputs`: every gate of a GRU reads columns of its own. `right` of the columns of an LSTM's inputs are x_right.
 struct RecurrentShape {
   std::int64_t steps, vertices, inputs, hidden;
   bool start, kept, own_inputs;
+  std::int64_t right = 0;
 
   std::string name() const {
     return std::to_string(steps) + " steps, " + std::to_string(vertices) + " x " + std::to_string(inputs) + " to " +
            std::to_string(hidden) + (start ? ", started" : "") + (kept ? ", gates kept" : "") +
-           (own_inputs ? ", own inputs" : "");
+           (own_inputs ? ", own inputs" : "") + (right > 0 ? ", " + std::to_string(right) + " on the right" : "");
   }
 };
 
@@ -31,6 +32,17 @@ inline std::vector<RecurrentShape> recurrent_shapes() {
     for (const int flags : {0, 3}) {
       shapes.push_back({s[0], s[1], s[2], s[3], (flags & 1) != 0, (flags & 2) != 0, flags == 3});
     }
+  }
+  return shapes;
+}
+
+/// An LSTM's: some of narrow and wide inputs in two parts as well.
+inline std::vector<RecurrentShape> lstm_shapes() {
+  std::vector<RecurrentShape> shapes = recurrent_shapes();
+  for (const bool both : {false, true}) {
+    shapes.push_back({3, 37, 12, 6, both, both, false, 6});
+    shapes.push_back({2, 135, 5, 4, both, both, false, 1});
+    shapes.push_back({2, 70, 72, 24, both, both, false, 40});
   }
   return shapes;
 }

@@ -13,21 +13,45 @@ template <>
 struct Recurrence<LstmSequence> {
   using Backward = LstmSequenceBackward;
   static constexpr std::int64_t gates = 4, states = 2;
+  static std::vector<RecurrentShape> shapes() { return lstm_shapes(); }
   static void judge(JudgedRecurrence& j, const RecurrentShape& s) { judge_lstm(j, s); }
 };
 template <>
 struct Recurrence<GruSequence> {
   using Backward = GruSequenceBackward;
   static constexpr std::int64_t gates = 3, states = 1;
+  static std::vector<RecurrentShape> shapes() { return recurrent_shapes(); }
   static void judge(JudgedRecurrence& j, const RecurrentShape& s) { judge_gru(j, s); }
 };
+
+/// A matrix of `columns` columns, cut before the last `right` of them; and put together again.
+inline std::pair<std::vector<double>, std::vector<double>> apart(const std::vector<double>& values,
+                                                                 std::int64_t columns, std::int64_t right) {
+  std::pair<std::vector<double>, std::vector<double>> parts;
+  for (std::size_t i = 0; i < values.size(); ++i)
+    (static_cast<std::int64_t>(i) % columns < columns - right ? parts.first : parts.second).push_back(values[i]);
+  return parts;
+}
+inline std::vector<double> together(const std::vector<double>& left, const std::vector<double>& right,
+                                    std::int64_t columns, std::int64_t on_the_right) {
+  std::vector<double> values;
+  auto from_left = left.begin(), from_right = right.begin();
+  for (std::size_t i = 0; i < left.size() + right.size(); ++i)
+    values.push_back(static_cast<std::int64_t>(i) % columns < columns - on_the_right ? *from_left++ : *from_right++);
+  return values;
+}
 
 template <class Forward, class Op>
 void upload_inputs(Device& device, const RecurrentShape& s, const RecurrentInput& in, Op& op) {
   constexpr bool lstm = Recurrence<Forward>::gates == 4;
   const std::int64_t h = s.hidden, cells = s.steps * s.vertices;
   op.steps = s.steps;
-  op.x = upload(device, in.x, cells, static_cast<std::int64_t>(in.x.size()) / std::max<std::int64_t>(cells, 1));
+  const std::int64_t columns = static_cast<std::int64_t>(in.x.size()) / std::max<std::int64_t>(cells, 1);
+  const auto [left, right] = apart(in.x, columns, s.right);
+  op.x = upload(device, left, cells, columns - s.right);
+  if constexpr (lstm) {
+    if (s.right > 0) op.x_right = upload(device, right, cells, s.right);
+  }
   op.w_x = upload(device, in.w_x, lstm ? s.inputs : 3 * s.inputs, lstm ? 4 * h : h);
   op.w_h = upload(device, in.w_h, lstm ? h : 3 * h, lstm ? 4 * h : h);
   op.bias = upload(device, in.bias, lstm ? 1 : 3, lstm ? 4 * h : h);
@@ -49,10 +73,7 @@ std::vector<Output> judge_forward(Device& device, const RecurrentShape& s) {
   std::vector<Output> outputs{{"y", download(device, op.y), values_of(j, j.y)}};
   if constexpr (Recurrence<Forward>::gates == 4)
     outputs.push_back({"cells", download(device, op.cells), values_of(j, j.cells)});
-  if (s.kept) {
-    std::vector<Judged> gates = values_of(j, j.gates);
-    outputs.push_back({"gates", download(device, op.gates), gates});
-  }
+  if (s.kept) outputs.push_back({"gates", download(device, op.gates), values_of(j, j.gates)});
   return outputs;
 }
 
@@ -70,6 +91,26 @@ inline std::vector<Output> expected_gradients(JudgedRecurrence& j, const Recurre
                                {"dbias", {}, gradients_of(j, j.bias, in.dbias)}};
   if (s.start) expected.push_back({"dstart", {}, gradients_of(j, j.start, {})});
   return expected;
+}
+
+/// dx, and dx_right where the shape has one.
+template <bool lstm, class Backward>
+void upload_input_gradients(Device& device, const RecurrentShape& s, const RecurrentInput& in, Backward& op) {
+  const auto [left, right] = apart(in.dx, op.x.columns() + s.right, s.right);
+  op.dx = upload(device, left, op.x.rows(), op.x.columns());
+  if constexpr (lstm) {
+    if (s.right > 0) op.dx_right = upload(device, right, op.x.rows(), s.right);
+  }
+}
+
+/// What became of them, side by side.
+template <bool lstm, class Backward>
+std::vector<double> input_gradients(Device& device, const RecurrentShape& s, const Backward& op) {
+  const std::vector<double> left = download(device, op.dx);
+  if constexpr (lstm) {
+    if (s.right > 0) return together(left, download(device, op.dx_right), op.x.columns() + s.right, s.right);
+  }
+  return left;
 }
 
 /// Runs the backward operation after the forward one; parts of `expected` that it does not ask for are dropped.
@@ -92,7 +133,8 @@ std::vector<Output> judge_backward(Device& device, const RecurrentShape& s, bool
     op.cells = forward.cells;
     if (s.start) op.dlast = upload(device, in.dlast, s.vertices, s.hidden);
   }
-  if (with_dx) op.dx = upload(device, in.dx, op.x.rows(), op.x.columns());
+  if constexpr (lstm) op.x_right = forward.x_right, op.accumulate_dx_right = accumulate;
+  if (with_dx) upload_input_gradients<lstm>(device, s, in, op);
   op.dw_x = upload(device, in.dw_x, op.w_x.rows(), op.w_x.columns());
   op.dw_h = upload(device, in.dw_h, op.w_h.rows(), op.w_h.columns());
   op.dbias = upload(device, in.dbias, op.bias.rows(), op.bias.columns());
@@ -102,7 +144,7 @@ std::vector<Output> judge_backward(Device& device, const RecurrentShape& s, bool
   outputs[2].got = download(device, op.dw_h);
   outputs[3].got = download(device, op.dbias);
   if (s.start) outputs[4].got = download(device, op.dstart);
-  if (with_dx) outputs[0].got = download(device, op.dx);
+  if (with_dx) outputs[0].got = input_gradients<lstm>(device, s, op);
   if (!with_dx) outputs.erase(outputs.begin());
   return outputs;
 }
@@ -110,7 +152,7 @@ std::vector<Output> judge_backward(Device& device, const RecurrentShape& s, bool
 template <class Forward>
 std::vector<OperationCase> recurrent_cases() {
   std::vector<OperationCase> cases;
-  for (const RecurrentShape& shape : recurrent_shapes()) {
+  for (const RecurrentShape& shape : Recurrence<Forward>::shapes()) {
     cases.push_back({"", shape.name(), [=](Device& device) { return judge_forward<Forward>(device, shape); }});
   }
   return cases;
@@ -119,7 +161,7 @@ std::vector<OperationCase> recurrent_cases() {
 template <class Forward>
 std::vector<OperationCase> recurrent_backward_cases() {
   std::vector<OperationCase> cases;
-  for (const RecurrentShape& shape : recurrent_shapes()) {
+  for (const RecurrentShape& shape : Recurrence<Forward>::shapes()) {
     for (const int flags : {0, 1, 3}) {
       cases.push_back(
           {"", shape.name() + ((flags & 1) != 0 ? ", dx" : "") + ((flags & 2) != 0 ? " accumulated" : ""),

@@ -27,10 +27,45 @@ TEST(RecurrentGradients, Lstm) {
           random_tensor(*device, hidden, 4 * hidden, 3), random_tensor(*device, 1, 4 * hidden, 4)};
       if (cut) values.push_back(random_tensor(*device, 2 * vertices, hidden, 6));
       check_gradients(*device, values, [&](Tape& tape, const std::vector<Var>& v) {
-        return joined(tape, lstm_sequence(tape, v[0], v[1], v[2], v[3], steps, cut ? v[4] : nullptr, cut));
+        return joined(tape, lstm_sequence(tape, {v[0]}, v[1], v[2], v[3], steps, cut ? v[4] : nullptr, cut));
       });
     }
   }
+}
+
+TEST(RecurrentGradients, LstmOfTwoParts) {
+  const auto device = cpu();
+  for (const std::int64_t right : {2, 50}) {  // the second keeps its gates
+    const std::vector<Tensor> values{
+        random_tensor(*device, steps * vertices, 3, 1), random_tensor(*device, 3 + right, 4 * hidden, 2),
+        random_tensor(*device, hidden, 4 * hidden, 3), random_tensor(*device, 1, 4 * hidden, 4),
+        random_tensor(*device, steps * vertices, right, 5)};
+    check_gradients(*device, values, [&](Tape& tape, const std::vector<Var>& v) {
+      return lstm_sequence(tape, {v[0], v[4]}, v[1], v[2], v[3], steps, nullptr, false).y;
+    });
+    // A part that something else reads as well: its gradients meet.
+    check_gradients(*device, values, [&](Tape& tape, const std::vector<Var>& v) {
+      const Var y = lstm_sequence(tape, {v[0], v[4]}, v[1], v[2], v[3], steps, nullptr, false).y;
+      return concat_columns(tape, {v[4], y, v[0]});
+    });
+    // Parts of which one has no gradient.
+    for (const bool left : {false, true}) {
+      const std::vector<Tensor> rest{left ? values[0] : values[4], values[1], values[2], values[3]};
+      check_gradients(*device, rest, [&](Tape& tape, const std::vector<Var>& v) {
+        const std::vector<Var> parts = left ? std::vector<Var>{v[0], Tape::constant(values[4])}
+                                            : std::vector<Var>{Tape::constant(values[0]), v[0]};
+        return lstm_sequence(tape, parts, v[1], v[2], v[3], steps, nullptr, false).y;
+      });
+    }
+  }
+}
+
+TEST(RecurrentGradients, MoreThanTwoPartsAreRefused) {
+  const auto device = cpu();
+  Tape tape(*device);
+  const Var x = Tape::constant(random_tensor(*device, steps * vertices, 3, 1));
+  EXPECT_THROW(lstm_sequence(tape, {x, x, x}, x, x, x, steps, nullptr, false), Error);
+  EXPECT_THROW(lstm_sequence(tape, {}, x, x, x, steps, nullptr, false), Error);
 }
 
 TEST(RecurrentGradients, Gru) {

@@ -27,7 +27,7 @@ void copy_block(const T* from, std::int64_t from_stride, T* to, std::int64_t to_
   for (std::int64_t r = 0; r < rows; ++r, from += from_stride, to += to_stride) {
     for (std::int64_t i = 0; i < width; i += P) {
       const int lanes = static_cast<int>(std::min<std::int64_t>(P, width - i));
-      store_first<T, P>(to + i, change(load_first<T, P>(from + i, lanes), load_first<T, P>(to + i, lanes)), lanes);
+      store_first<T, P>(to + i, change(load_row<T, P>(from + i, lanes), load_first<T, P>(to + i, lanes)), lanes);
     }
   }
 }
@@ -85,12 +85,12 @@ const T* block_dz(BackwardRange<T>& range, std::int64_t row, std::int64_t rows) 
   const T* dy = op.dy.data<T>() + row * op.dy.columns();
   if (op.activation == Activation::none) return dy;
   const T* y = op.y.data<T>() + row * op.dy.columns();
-  for (std::int64_t i = 0; i < count; i += P) {
-    const int lanes = static_cast<int>(std::min<std::int64_t>(P, count - i));
-    const Lanes<T, P> zero{}, outputs = load_first<T, P>(y + i, lanes), gradient = load_first<T, P>(dy + i, lanes);
-    store_first<T, P>(range.dz.data() + i, outputs > zero ? gradient : zero, lanes);
-  }
-  return range.dz.data();
+  T* dz = range.dz.data();
+  for_lanes<T>(0, count, [=](std::int64_t i, int lanes) {
+    const Lanes<T, P> zero{}, outputs = load_row<T, P>(y + i, lanes), gradient = load_row<T, P>(dy + i, lanes);
+    store_first<T, P>(dz + i, outputs > zero ? gradient : zero, lanes);
+  });
+  return dz;
 }
 
 /// Adds the rows' part of dw and dbias to the range's sums.

@@ -43,7 +43,7 @@ void copy_columns(const T* from, std::int64_t from_stride, T* to, std::int64_t t
   for (std::int64_t c = 0; c < width; c += P) {
     const int lanes = static_cast<int>(std::min<std::int64_t>(P, width - c));
     for (std::int64_t r = 0; r < rows; ++r)
-      store_first<T, P>(to + r * to_stride + c, load_first<T, P>(from + r * from_stride + c, lanes), lanes);
+      store_first<T, P>(to + r * to_stride + c, load<T, P>(from + r * from_stride + c), lanes);
   }
 }
 

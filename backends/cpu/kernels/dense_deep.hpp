@@ -127,7 +127,7 @@ class WeightTask {
       for (std::int64_t c = 0; c < count; c += P) {
         __builtin_prefetch(x + ahead + c, 0, 2);
         const int lanes = static_cast<int>(std::min<std::int64_t>(P, count - c));
-        store_first<T, P>(to + r * weight_strip + c, load_first<T, P>(x + c, lanes), lanes);
+        store_first<T, P>(to + r * weight_strip + c, load<T, P>(x + c), lanes);
       }
     }
   }
@@ -151,8 +151,8 @@ class WeightTask {
       for (std::int64_t c = 0; c < columns; c += P) {
         const int lanes = static_cast<int>(std::min<std::int64_t>(P, columns - c));
         __builtin_prefetch(op_.dy.data<T>() + at + weight_block_rows * width_ + c, 0, 2);
-        Lanes<T, P> dz = load_first<T, P>(op_.dy.data<T>() + at + c, lanes);
-        if (relu) dz = load_first<T, P>(op_.y.data<T>() + at + c, lanes) > zero ? dz : zero;
+        Lanes<T, P> dz = load_row<T, P>(op_.dy.data<T>() + at + c, lanes);
+        if (relu) dz = load_row<T, P>(op_.y.data<T>() + at + c, lanes) > zero ? dz : zero;
         store_first<T, P>(to + c, dz, P);
       }
     }

@@ -32,13 +32,12 @@ const T* block_dz(BackwardRange<T>& range, std::int64_t row, std::int64_t rows) 
   T* dz = range.dz.data();
   constexpr int P = most_lanes<T>;
   const std::int64_t count = rows * width;
-  for (std::int64_t i = 0; i < count; i += P) {
-    const int lanes = static_cast<int>(std::min<std::int64_t>(P, count - i));
+  for_lanes<T>(0, count, [=](std::int64_t i, int lanes) {
     __builtin_prefetch(y + count + i);  // the next block
     __builtin_prefetch(dy + count + i);
-    const Lanes<T, P> zero{}, outputs = load_first<T, P>(y + i, lanes), gradient = load_first<T, P>(dy + i, lanes);
+    const Lanes<T, P> zero{}, outputs = load_row<T, P>(y + i, lanes), gradient = load_row<T, P>(dy + i, lanes);
     store_first<T, P>(dz + i, outputs > zero ? gradient : zero, lanes);
-  }
+  });
   return dz;
 }
 

@@ -31,10 +31,9 @@ struct Scratch {
 template <class T, class Function>
 void each(const T* x, T* y, std::int64_t count, const Function& function) {
   constexpr int P = most_lanes<T>;
-  for (std::int64_t i = 0; i < count; i += P) {
-    const int lanes = static_cast<int>(std::min<std::int64_t>(P, count - i));
+  for_lanes<T>(0, count, [&](std::int64_t i, int lanes) {
     store_first<T, P>(y + i, function(load_first<T, P>(x + i, lanes)), lanes);
-  }
+  });
 }
 
 /// C [rows, width] (+)= A [rows, inner] B [inner, width], B and C contiguous.

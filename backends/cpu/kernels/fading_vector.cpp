@@ -24,14 +24,13 @@ void sum_range(const FadingSum& op, std::int64_t slab, const std::vector<T>& wei
   const std::int64_t forward = op.backward ? slab : -slab;
   for (std::int64_t k = 0; k < op.steps; ++k) {
     const std::int64_t step = op.backward ? op.steps - 1 - k : k, terms = std::min(op.window, k + 1);
-    for (std::int64_t i = begin; i < end; i += P) {
-      const int lanes = static_cast<int>(std::min<std::int64_t>(P, end - i));
+    for_lanes<T>(begin, end, [&](std::int64_t i, int lanes) {
       const std::int64_t at = step * slab + i;
       Lanes<T, P> total = op.accumulate ? load_first<T, P>(y + at, lanes) : Lanes<T, P>{};
       for (std::int64_t d = 0; d < terms; ++d)
         total += weights[static_cast<std::size_t>(d)] * load<T, P>(x + at + d * forward);
       store_first<T, P>(y + at, total, lanes);
-    }
+    });
   }
 }
 
@@ -54,10 +53,8 @@ void run_sum(const FadingSum& op, KernelContext& context) {
 /// Calls body(first element, lanes) for registers that cover [0, elements).
 template <class T, class Body>
 void for_registers(const KernelContext& context, std::int64_t elements, const Body& body) {
-  for_ranges(context, elements, elements_per_task, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; i += most_lanes<T>)
-      body(i, static_cast<int>(std::min<std::int64_t>(most_lanes<T>, end - i)));
-  });
+  for_ranges(context, elements, elements_per_task,
+             [&](std::int64_t begin, std::int64_t end) { for_lanes<T>(begin, end, body); });
 }
 
 void run_selu(const Selu& op, KernelContext& context) {
@@ -66,7 +63,7 @@ void run_selu(const Selu& op, KernelContext& context) {
     constexpr int P = most_lanes<T>;
     constexpr T scale = static_cast<T>(Selu::scale), low = static_cast<T>(Selu::scale * Selu::alpha);
     for_registers<T>(context, op.x.elements(), [&](std::int64_t i, int lanes) {
-      const Lanes<T, P> x = load_first<T, P>(op.x.data<T>() + i, lanes);
+      const Lanes<T, P> x = load_row<T, P>(op.x.data<T>() + i, lanes);
       store_first<T, P>(op.y.data<T>() + i, x > Lanes<T, P>{} ? x * scale : exp_minus_one<T, P>(x) * low, lanes);
     });
   });
@@ -78,8 +75,8 @@ void run_selu_backward(const SeluBackward& op, KernelContext& context) {
     constexpr int P = most_lanes<T>;
     constexpr T scale = static_cast<T>(Selu::scale), low = static_cast<T>(Selu::scale * Selu::alpha);
     for_registers<T>(context, op.y.elements(), [&](std::int64_t i, int lanes) {
-      const Lanes<T, P> y = load_first<T, P>(op.y.data<T>() + i, lanes);
-      const Lanes<T, P> dy = load_first<T, P>(op.dy.data<T>() + i, lanes);
+      const Lanes<T, P> y = load_row<T, P>(op.y.data<T>() + i, lanes);
+      const Lanes<T, P> dy = load_row<T, P>(op.dy.data<T>() + i, lanes);
       const Lanes<T, P> slope = y > Lanes<T, P>{} ? broadcast<T, P>(scale) : y + low;
       const Lanes<T, P> before = op.accumulate ? load_first<T, P>(op.dx.data<T>() + i, lanes) : Lanes<T, P>{};
       store_first<T, P>(op.dx.data<T>() + i, before + dy * slope, lanes);

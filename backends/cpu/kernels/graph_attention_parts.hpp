@@ -266,16 +266,15 @@ class RowGradients {
   void gradients_of_z(std::int64_t first, std::int64_t count, T* with_z, T* with_slopes) {
     constexpr int P = most_lanes<T>;
     const std::int64_t at = first * width_, total = count * width_;
-    for (std::int64_t i = 0; i < total; i += P) {
-      const int lanes = static_cast<int>(std::min<std::int64_t>(P, total - i));
-      const Lanes<T, P> z = load_first<T, P>(op_.z.data<T>() + at + i, lanes),
-                        dy = load_first<T, P>(op_.dy.data<T>() + at + i, lanes),
-                        slopes = load_first<T, P>(op_.slopes.data<T>() + at + i, lanes);
+    for_lanes<T>(0, total, [&](std::int64_t i, int lanes) {
+      const Lanes<T, P> z = load_row<T, P>(op_.z.data<T>() + at + i, lanes),
+                        dy = load_row<T, P>(op_.dy.data<T>() + at + i, lanes),
+                        slopes = load_row<T, P>(op_.slopes.data<T>() + at + i, lanes);
       const Lanes<T, P> dz = z > Lanes<T, P>{} ? dy : dy * exponential<T>(z);
       store_first<T, P>(g_ + at + i, dz, lanes);
       store_first<T, P>(with_z + i, dz * z, lanes);
       store_first<T, P>(with_slopes + i, dz * slopes, lanes);
-    }
+    });
   }
 
   const GraphAttentionBackward& op_;

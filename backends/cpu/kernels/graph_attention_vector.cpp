@@ -228,7 +228,7 @@ template <class T, int P, int K, bool InRange>
     if (view.accumulate) u[i] += load_first<T, P>(to, lanes);
     store_first<T, P>(to, u[i], lanes);
     store_first<T, P>(view.products + slot * view.width + i * P,
-                      v[i] * load_first<T, P>(view.f + c * view.width + i * P, lanes), lanes);
+                      v[i] * load_row<T, P>(view.f + c * view.width + i * P, lanes), lanes);
   }
 }
 

@@ -44,7 +44,7 @@ void joined_tile(const Layer<T>& layer, std::int64_t row, std::int64_t column, i
     for (std::int64_t j = 0; j < part.width; ++j, w += layer.width) {
       Lanes<T, P> right[K];
 #pragma GCC unroll 2
-      for (int c = 0; c < K; ++c) right[c] = load_first<T, P>(w + c * P, c + 1 < K ? P : last);
+      for (int c = 0; c < K; ++c) right[c] = load_row<T, P>(w + c * P, c + 1 < K ? P : last);
 #pragma GCC unroll 8
       for (int i = 0; i < R; ++i) {
         const T left = x[i * part.width + j];

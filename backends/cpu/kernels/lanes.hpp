@@ -85,6 +85,30 @@ template <class T, int P>
 [[gnu::always_inline]] inline Lanes<double, 8> load_masked(const double* from, Lanes<double, 8>, unsigned mask) {
   return reinterpret_cast<Lanes<double, 8>>(_mm512_maskz_loadu_pd(static_cast<__mmask8>(mask), from));
 }
+// The lanes of the mask, zeros elsewhere.
+[[gnu::always_inline]] inline Lanes<float, 4> keep_masked(Lanes<float, 4> v, unsigned mask) {
+  return reinterpret_cast<Lanes<float, 4>>(_mm_maskz_mov_ps(static_cast<__mmask8>(mask), reinterpret_cast<__m128>(v)));
+}
+[[gnu::always_inline]] inline Lanes<float, 8> keep_masked(Lanes<float, 8> v, unsigned mask) {
+  return reinterpret_cast<Lanes<float, 8>>(
+      _mm256_maskz_mov_ps(static_cast<__mmask8>(mask), reinterpret_cast<__m256>(v)));
+}
+[[gnu::always_inline]] inline Lanes<float, 16> keep_masked(Lanes<float, 16> v, unsigned mask) {
+  return reinterpret_cast<Lanes<float, 16>>(
+      _mm512_maskz_mov_ps(static_cast<__mmask16>(mask), reinterpret_cast<__m512>(v)));
+}
+[[gnu::always_inline]] inline Lanes<double, 2> keep_masked(Lanes<double, 2> v, unsigned mask) {
+  return reinterpret_cast<Lanes<double, 2>>(
+      _mm_maskz_mov_pd(static_cast<__mmask8>(mask), reinterpret_cast<__m128d>(v)));
+}
+[[gnu::always_inline]] inline Lanes<double, 4> keep_masked(Lanes<double, 4> v, unsigned mask) {
+  return reinterpret_cast<Lanes<double, 4>>(
+      _mm256_maskz_mov_pd(static_cast<__mmask8>(mask), reinterpret_cast<__m256d>(v)));
+}
+[[gnu::always_inline]] inline Lanes<double, 8> keep_masked(Lanes<double, 8> v, unsigned mask) {
+  return reinterpret_cast<Lanes<double, 8>>(
+      _mm512_maskz_mov_pd(static_cast<__mmask8>(mask), reinterpret_cast<__m512d>(v)));
+}
 #endif
 
 /// Whether partial loads and stores of P lanes of T are single instructions here.
@@ -101,6 +125,8 @@ template <class T, int P>
 [[gnu::always_inline]] inline void store_first(T* to, Lanes<T, P> v, int n) {
   if constexpr (P == 1) {
     *to = v;
+  } else if (__builtin_constant_p(n) && n == P) {
+    std::memcpy(to, &v, sizeof(v));
   } else if constexpr (has_masks<T, P>) {
 #ifdef STROBE_MASKED_LANES
     store_masked(to, v, (1u << n) - 1u);
@@ -114,11 +140,26 @@ template <class T, int P>
   }
 }
 
+/// v with zeros in the lanes behind the first n.
+template <class T, int P>
+[[gnu::always_inline]] inline Lanes<T, P> keep_first(Lanes<T, P> v, int n) {
+  if constexpr (has_masks<T, P>) {
+#ifdef STROBE_MASKED_LANES
+    return keep_masked(v, (1u << n) - 1u);
+#endif
+  } else {
+    for (int i = n; i < P; ++i) v[i] = T{0};
+    return v;
+  }
+}
+
 /// The first n values at `from`, zeros behind; nothing behind them is read.
 template <class T, int P>
 [[gnu::always_inline]] inline Lanes<T, P> load_first(const T* from, int n) {
   if constexpr (P == 1) {
     return *from;
+  } else if (__builtin_constant_p(n) && n == P) {
+    return load<T, P>(from);
   } else if constexpr (has_masks<T, P>) {
 #ifdef STROBE_MASKED_LANES
     return load_masked(from, Lanes<T, P>{}, (1u << n) - 1u);
@@ -132,6 +173,25 @@ template <class T, int P>
     }
     return v;
   }
+}
+
+/// As load_first, of a row that may be read for a register from `from` on. Of values that are in no cache a partial
+/// load takes up to three times as long as a full one (Zen 5), whatever its mask.
+template <class T, int P>
+[[gnu::always_inline]] inline Lanes<T, P> load_row(const T* from, int n) {
+  if constexpr (P == 1) {
+    return *from;
+  } else {
+    return keep_first<T, P>(load<T, P>(from), n);
+  }
+}
+
+/// Calls body(first, lanes) for registers that cover [begin, end). Inlined for whole registers and for the last lanes,
+/// so that only those take partial loads and stores.
+template <class T, class Body>
+[[gnu::always_inline]] inline void for_lanes(std::int64_t begin, std::int64_t end, const Body& body) {
+  for (; begin + most_lanes<T> <= end; begin += most_lanes<T>) body(begin, most_lanes<T>);
+  if (begin < end) body(begin, static_cast<int>(end - begin));
 }
 
 /// Calls body(std::integral_constant<int, P>) with the smallest P that holds `width` lanes, at most `most_lanes<T>`.

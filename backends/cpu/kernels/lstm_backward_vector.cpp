@@ -106,10 +106,27 @@ void add_weight_gradients(Walk<T>& walk, std::int64_t t, std::int64_t begin, std
     walk.sums.add_turned(inputs * width, width, {walk.h.data(), hidden * strip<T>}, hidden, dz, width, strips);
     return;
   }
-  const T* x = walk.op.x.template data<T>() + (t * walk.n + begin) * inputs;
-  walk.sums.add(0, width, x, inputs, inputs, walk.rows.data(), walk.dz_stride, width, end - begin);
+  std::int64_t first = 0;
+  for (const Tensor& x : {walk.op.x, walk.op.x_right}) {
+    if (!x.defined()) continue;
+    walk.sums.add(first * width, width, x.data<T>() + (t * walk.n + begin) * x.columns(), x.columns(), x.columns(),
+                  walk.rows.data(), walk.dz_stride, width, end - begin);
+    first += x.columns();
+  }
   walk.sums.add(inputs * width, width, walk.h_before(t, begin), hidden, hidden, walk.rows.data(), walk.dz_stride, width,
                 end - begin);
+}
+
+/// Rows [row, row + rows) of dx and dx_right from their turned gradients beside each other, [F][strip].
+template <class T>
+void put_input_gradients(const LstmSequenceBackward& op, std::int64_t row, std::int64_t rows, const T* from) {
+  const auto put = [&](const Tensor& dx, const T* turned, bool accumulate) {
+    if (!dx.defined()) return;
+    const std::int64_t columns = dx.columns();
+    store_turned<T>(turned, dx.data<T>() + row * columns, columns, columns, rows, accumulate);
+  };
+  put(op.dx, from, op.accumulate_dx);
+  put(op.dx_right, from + op.x.columns() * strip<T>, op.accumulate_dx_right);
 }
 
 /// One step of the strip of vertices [v, v + rows), the s-th of its tile: leaves its dz for the weight gradients and
@@ -131,23 +148,25 @@ void step_strip(Walk<T>& walk, StripState<T>& state, std::int64_t t, std::int64_
     prefetch_strip(walk.next, walk.n, op.dy);
     load_turned(op.gates.data<T>() + row * width, width, width, rows, walk.gates.data());
   } else {
-    load_turned(op.x.data<T>() + row * inputs, inputs, inputs, rows, x);
+    load_inputs(op, row, rows, x);
     load_turned(walk.h_before(t, v), hidden, hidden, rows, h);
     sum_gates<T>(walk.panels, x, h, walk.gates.data());
     prefetch_strip(walk.next, walk.n, op.dy);
     activate_gates(walk.gates.data(), hidden * strip<T>);
   }
   prefetch_strip(walk.next, walk.n, op.x);
+  prefetch_strip(walk.next, walk.n, op.x_right);
   gate_gradients(back, hidden);
   prefetch_strip(walk.next, walk.n, op.y, 1);
   std::swap(state.cell, walk.before);
   walk.sums.add_lanes(dz);
   if (!walk.turned) store_turned<T>(dz, walk.rows.data() + s * strip<T> * walk.dz_stride, walk.dz_stride, width, rows);
   prefetch_strip<true>(walk.next, walk.n, op.dx);
+  prefetch_strip<true>(walk.next, walk.n, op.dx_right);
   multiply_panel<T>(walk.to_h, dz, state.dh.data(), false);
-  if (!op.dx.defined()) return;
+  if (!op.dx.defined() && !op.dx_right.defined()) return;
   multiply_panel<T>(walk.to_x, dz, walk.dx.data(), false);
-  store_turned<T>(walk.dx.data(), op.dx.data<T>() + row * inputs, inputs, inputs, rows, op.accumulate_dx);
+  put_input_gradients(op, row, rows, static_cast<const T*>(walk.dx.data()));
 }
 
 template <class T>

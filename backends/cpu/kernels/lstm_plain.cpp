@@ -18,13 +18,21 @@ T sigmoid(T v) {
   return T{1} / (T{1} + std::exp(-v));
 }
 
+/// A row of x or x_right; null when the operation has none.
+template <class T>
+T* row_of(const Tensor& tensor, std::int64_t row) {
+  return tensor.defined() ? tensor.data<T>() + row * tensor.columns() : nullptr;
+}
+
 /// The activated gates [4 h] of one cell.
 template <class Op, class T>
-void activate_gates(const Op& op, const T* x, const T* h, T* gates) {
-  const std::int64_t hidden = op.w_h.rows(), width = 4 * hidden;
+void activate_gates(const Op& op, std::int64_t row, const T* h, T* gates) {
+  const std::int64_t hidden = op.w_h.rows(), width = 4 * hidden, left = op.x.columns();
+  const T *x = row_of<T>(op.x, row), *x_right = row_of<T>(op.x_right, row);
   std::copy_n(op.bias.template data<T>(), width, gates);
   for (std::int64_t f = 0; f < op.w_x.rows(); ++f) {
-    for (std::int64_t j = 0; j < width; ++j) gates[j] += x[f] * op.w_x.template data<T>()[f * width + j];
+    const T in = f < left ? x[f] : x_right[f - left];
+    for (std::int64_t j = 0; j < width; ++j) gates[j] += in * op.w_x.template data<T>()[f * width + j];
   }
   for (std::int64_t k = 0; k < hidden; ++k) {
     for (std::int64_t j = 0; j < width; ++j) gates[j] += h[k] * op.w_h.template data<T>()[k * width + j];
@@ -34,7 +42,7 @@ void activate_gates(const Op& op, const T* x, const T* h, T* gates) {
 
 template <class T>
 void run_vertex(const LstmSequence& op, std::int64_t v) {
-  const std::int64_t hidden = op.w_h.rows(), n = op.vertices(), inputs = op.x.columns();
+  const std::int64_t hidden = op.w_h.rows(), n = op.vertices();
   std::vector<T> h(static_cast<std::size_t>(hidden), T{0}), c = h, gates(static_cast<std::size_t>(4 * hidden));
   if (op.start.defined()) {
     std::copy_n(op.start.data<T>() + v * hidden, hidden, h.begin());
@@ -42,7 +50,7 @@ void run_vertex(const LstmSequence& op, std::int64_t v) {
   }
   for (std::int64_t t = 0; t < op.steps; ++t) {
     const std::int64_t row = t * n + v;
-    activate_gates(op, op.x.data<T>() + row * inputs, h.data(), gates.data());
+    activate_gates(op, row, static_cast<const T*>(h.data()), gates.data());
     for (std::int64_t u = 0; u < hidden; ++u) {
       const T* gate = gates.data() + u;
       T& cell = c[static_cast<std::size_t>(u)];
@@ -96,7 +104,8 @@ void through_weights(const std::vector<T>& dz, const Tensor& w, const T* in, dou
 
 template <class T>
 void flow_back(const LstmSequenceBackward& op, std::int64_t v, Flow<T>& flow) {
-  const std::int64_t hidden = op.w_h.rows(), n = op.vertices(), inputs = op.x.columns(), width = 4 * hidden;
+  const std::int64_t hidden = op.w_h.rows(), n = op.vertices(), inputs = op.w_x.rows(), width = 4 * hidden;
+  const std::int64_t left = op.x.columns();
   const std::vector<T> zero(static_cast<std::size_t>(hidden), T{0});
   flow.dh = flow.dc = zero;
   if (op.dlast.defined()) std::copy_n(op.dlast.data<T>() + v * hidden, hidden, flow.dc.begin());
@@ -105,16 +114,20 @@ void flow_back(const LstmSequenceBackward& op, std::int64_t v, Flow<T>& flow) {
     const T* started = op.start.defined() ? op.start.data<T>() + v * hidden : nullptr;
     const T* h = t > 0 ? op.y.data<T>() + before * hidden : started == nullptr ? zero.data() : started;
     const T* c = t > 0 ? op.cells.data<T>() + before * hidden : started == nullptr ? zero.data() : started + n * hidden;
-    const T* x = op.x.data<T>() + row * inputs;
     if (op.gates.defined()) {
       std::copy_n(op.gates.data<T>() + row * width, width, flow.gates.begin());
     } else {
-      activate_gates(op, x, h, flow.gates.data());
+      activate_gates(op, row, h, flow.gates.data());
     }
     for (std::int64_t u = 0; u < hidden; ++u) flow.dh[static_cast<std::size_t>(u)] += op.dy.data<T>()[row * hidden + u];
     gate_gradients(flow, hidden, c, op.cells.data<T>() + row * hidden);
-    T* dx = op.dx.defined() ? op.dx.data<T>() + row * inputs : nullptr;
-    through_weights(flow.dz, op.w_x, x, flow.sums, dx, op.accumulate_dx);
+    through_weights(flow.dz, op.w_x.slice_rows(0, left), static_cast<const T*>(row_of<T>(op.x, row)), flow.sums,
+                    row_of<T>(op.dx, row), op.accumulate_dx);
+    if (op.x_right.defined()) {
+      through_weights(flow.dz, op.w_x.slice_rows(left, inputs - left),
+                      static_cast<const T*>(row_of<T>(op.x_right, row)), flow.sums + left * width,
+                      row_of<T>(op.dx_right, row), op.accumulate_dx_right);
+    }
     through_weights(flow.dz, op.w_h, h, flow.sums + inputs * width, flow.dh.data(), false);
     double* bias = flow.sums + (inputs + hidden) * width;
     for (std::int64_t j = 0; j < width; ++j) bias[j] += static_cast<double>(flow.dz[static_cast<std::size_t>(j)]);
@@ -133,7 +146,7 @@ void run_forward(const LstmSequence& op, KernelContext& context) {
 }
 
 void run_backward(const LstmSequenceBackward& op, KernelContext& context) {
-  const std::int64_t n = op.vertices(), width = op.w_h.columns(), inputs = op.x.columns(), hidden = op.w_h.rows();
+  const std::int64_t n = op.vertices(), width = op.w_h.columns(), inputs = op.w_x.rows(), hidden = op.w_h.rows();
   const std::int64_t stride = (inputs + hidden + 1) * width;
   const std::int64_t grain = std::max(vertices_per_task, cpu::divide_up(n, 64));
   std::vector<double> sums(static_cast<std::size_t>(cpu::divide_up(n, grain) * stride), 0.0);

@@ -21,15 +21,14 @@ template <class T>
 struct Walk {
   const LstmSequence& op;
   const GatePanels<T>& panels;
-  std::int64_t inputs, hidden;
+  std::int64_t hidden;
   Scratch<T> x, gates;  // turned, of the strip at hand
 
   Walk(const LstmSequence& operation, const GatePanels<T>& packed)
       : op(operation),
         panels(packed),
-        inputs(op.w_x.rows()),
         hidden(op.w_h.rows()),
-        x(inputs * strip<T>),
+        x(op.w_x.rows() * strip<T>),
         gates(4 * hidden * strip<T>) {}
 };
 
@@ -50,10 +49,11 @@ void advance(const T* gates, T* h, T* cell, std::int64_t stride) {
 template <class T>
 void step_strip(Walk<T>& walk, StripState<T>& state, std::int64_t row, std::int64_t rows, const NextStrip& next) {
   const LstmSequence& op = walk.op;
-  const std::int64_t inputs = walk.inputs, hidden = walk.hidden;
+  const std::int64_t hidden = walk.hidden;
   T *gates = walk.gates.data(), *h = state.h.data(), *cell = state.cell.data();
-  load_turned(op.x.data<T>() + row * inputs, inputs, inputs, rows, walk.x.data());
+  load_inputs(op, row, rows, walk.x.data());
   prefetch_strip(next, op.vertices(), op.x);
+  prefetch_strip(next, op.vertices(), op.x_right);
   sum_gates<T>(walk.panels, walk.x.data(), h, gates);
   prefetch_strip<true>(next, op.vertices(), op.y);
   activate_gates(gates, hidden * strip<T>);

@@ -60,8 +60,8 @@ template <class T, int P>
 void lay_side_by_side(const T* first, const T* second, std::int64_t rows, std::int64_t width, T* lines) {
   const int lanes = static_cast<int>(width);
   for (std::int64_t v = 0; v < rows; ++v) {
-    const Lanes<T, P> a = load_first<T, P>(first + v * width, lanes);
-    const Lanes<T, P> b = second == nullptr ? Lanes<T, P>{} : load_first<T, P>(second + v * width, lanes);
+    const Lanes<T, P> a = load_row<T, P>(first + v * width, lanes);
+    const Lanes<T, P> b = second == nullptr ? Lanes<T, P>{} : load_row<T, P>(second + v * width, lanes);
     const Lanes<T, 2 * P> line = interleaved<T, P>(a, b, std::make_integer_sequence<int, 2 * P>());
     std::memcpy(lines + v * 2 * P, &line, sizeof(line));
   }

@@ -24,7 +24,7 @@ template <class T, int P>
 void scatter_block(const CompressedView<T>& a, const T* in, T* out, std::int64_t stride, int width, std::int64_t begin,
                    std::int64_t end) {
   for (std::int64_t r = begin; r < end; ++r) {
-    const Lanes<T, P> source = load_first<T, P>(in + r * stride, width);
+    const Lanes<T, P> source = load_row<T, P>(in + r * stride, width);
     __builtin_prefetch(a.indices + a.offsets[r] + prefetch_distance);
     __builtin_prefetch(a.values + a.offsets[r] + prefetch_distance);
     for (std::int64_t k = a.offsets[r]; k < a.offsets[r + 1]; ++k) {

@@ -102,7 +102,7 @@ void sum_step(const StepSums& op, const StepPart& part) {
   for (std::int64_t first = part.begin; first < part.end; first += at_once) {
     for_registers<T>(first, std::min(part.end, first + at_once), mean.size(),
                      [&](std::int64_t at, std::int64_t place, int lanes) {
-                       Lanes<T, P> term = load_first<T, P>(x + at, lanes);
+                       Lanes<T, P> term = load_row<T, P>(x + at, lanes);
                        if constexpr (squares) {
                          term -= load_first<T, P>(mean.data() + place, lanes);
                          term *= term;
@@ -124,7 +124,7 @@ void sum_step_back(const StepSumsBackward& op, const StepPart& part) {
   T* dx = op.dx.data<T>();
   for_registers<T>(part.begin, part.end, mean.size(), [&](std::int64_t at, std::int64_t place, int lanes) {
     Lanes<T, P> d = load<T, P>(slope.data() + place);
-    if constexpr (squares) d *= load_first<T, P>(x + at, lanes) - load<T, P>(mean.data() + place);
+    if constexpr (squares) d *= load_row<T, P>(x + at, lanes) - load<T, P>(mean.data() + place);
     if constexpr (accumulate) d += load_first<T, P>(dx + at, lanes);
     store_first<T, P>(dx + at, d, lanes);
   });
@@ -148,7 +148,7 @@ void standardise_step(const Standardise& op, const StepPart& part) {
   const T* x = op.x.data<T>();
   T* y = op.y.data<T>();
   for_registers<T>(part.begin, part.end, mean.size(), [&](std::int64_t at, std::int64_t place, int lanes) {
-    const Lanes<T, P> off = load_first<T, P>(x + at, lanes) - load<T, P>(mean.data() + place);
+    const Lanes<T, P> off = load_row<T, P>(x + at, lanes) - load<T, P>(mean.data() + place);
     store_first<T, P>(y + at, off * load<T, P>(scale.data() + place) + load<T, P>(shift.data() + place), lanes);
   });
 }
@@ -184,8 +184,8 @@ void standardise_step_back(const StandardiseBackward& op, const StepPart& part, 
   for (std::int64_t first = part.begin; first < part.end; first += at_once) {
     for_registers<T>(
         first, std::min(part.end, first + at_once), mean.size(), [&](std::int64_t at, std::int64_t place, int lanes) {
-          const Lanes<T, P> d = load_first<T, P>(dy + at, lanes);
-          const Lanes<T, P> off = load_first<T, P>(x + at, lanes) - load_first<T, P>(mean.data() + place, lanes);
+          const Lanes<T, P> d = load_row<T, P>(dy + at, lanes);
+          const Lanes<T, P> off = load_row<T, P>(x + at, lanes) - load_first<T, P>(mean.data() + place, lanes);
           store_first<T, P>(scaled + place, load<T, P>(scaled + place) + d * off * load<T, P>(inverse.data() + place),
                             P);
           store_first<T, P>(plain + place, load<T, P>(plain + place) + d, P);

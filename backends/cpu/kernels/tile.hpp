@@ -36,7 +36,7 @@ template <class T, int P, int K, int R, class Finish>
   for (std::int64_t j = 0; j < f.inner; ++j, a += f.a_inner, b += f.b_row) {
     Lanes<T, P> right[K];
 #pragma GCC unroll 8
-    for (int c = 0; c < K; ++c) right[c] = load_first<T, P>(b + c * P, c + 1 < K ? P : last);
+    for (int c = 0; c < K; ++c) right[c] = load_row<T, P>(b + c * P, c + 1 < K ? P : last);
 #pragma GCC unroll 8
     for (int i = 0; i < R; ++i) {
       const T left = a[i * f.a_row];
@@ -116,9 +116,9 @@ void add_column_sums(const T* b, std::int64_t stride, std::int64_t width, std::i
     Lanes<T, P> part[4] = {};
     for (std::int64_t i = 0; i < rows / 4; ++i) {
 #pragma GCC unroll 4
-      for (int r = 0; r < 4; ++r, from += stride) part[r] += load_first<T, P>(from, lanes);
+      for (int r = 0; r < 4; ++r, from += stride) part[r] += load_row<T, P>(from, lanes);
     }
-    for (std::int64_t i = 0; i < rows % 4; ++i, from += stride) part[0] += load_first<T, P>(from, lanes);
+    for (std::int64_t i = 0; i < rows % 4; ++i, from += stride) part[0] += load_row<T, P>(from, lanes);
     add_in_double<T, P>(sums + column, (part[0] + part[1]) + (part[2] + part[3]), lanes);
   }
 }

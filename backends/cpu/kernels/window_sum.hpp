@@ -21,15 +21,14 @@ template <class T, int W, bool accumulate>
 void sum_window(const Window<T>& window, T out_weight, T* y, std::int64_t count, const T* ahead) {
   constexpr int P = most_lanes<T>;
   const Window<T> w = window;
-  for (std::int64_t c = 0; c < count; c += P) {
-    const int lanes = static_cast<int>(std::min<std::int64_t>(P, count - c));
+  for_lanes<T>(0, count, [&](std::int64_t c, int lanes) {
     __builtin_prefetch(ahead + c);
-    Lanes<T, P> sum = w.weight[0] * load_first<T, P>(w.in[0] + c, lanes);
-    for (int s = 1; s < W; ++s) sum += w.weight[s] * load_first<T, P>(w.in[s] + c, lanes);
+    Lanes<T, P> sum = w.weight[0] * load_row<T, P>(w.in[0] + c, lanes);
+    for (int s = 1; s < W; ++s) sum += w.weight[s] * load_row<T, P>(w.in[s] + c, lanes);
     sum *= out_weight;
     if constexpr (accumulate) sum += load_first<T, P>(y + c, lanes);
     store_first<T, P>(y + c, sum, lanes);
-  }
+  });
 }
 
 /// Chooses sum_window's W = length at run time.

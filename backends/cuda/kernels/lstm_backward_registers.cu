@@ -188,8 +188,9 @@ __global__ void __launch_bounds__(128) backward(Lstm<T> op) {
 }
 
 bool supports(const LstmSequenceBackward& op) {
-  return with_hidden(op.w_h.rows(),
-                     [&](auto hidden) { return threads_for<hidden>(op.x.columns(), element_bytes(op.y.type())) > 0; });
+  return !op.x_right.defined() && with_hidden(op.w_h.rows(), [&](auto hidden) {
+    return threads_for<hidden>(op.x.columns(), element_bytes(op.y.type())) > 0;
+  });
 }
 
 template <class T, int H>

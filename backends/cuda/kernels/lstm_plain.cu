@@ -18,9 +18,14 @@ constexpr int threads = 128;
 /// Device arrays and sizes; arrays that an operation lacks are null.
 template <class T>
 struct Lstm {
-  const T *x, *w_x, *w_h, *bias, *start;
+  const T *x, *x_right, *w_x, *w_h, *bias, *start;
   T *y, *cells, *gates;
-  std::int64_t n, steps, inputs, hidden;
+  std::int64_t n, steps, left, inputs, hidden;  // `left` of the inputs are columns of x
+
+  /// Input f of a cell.
+  __device__ T input(std::int64_t row, std::int64_t f) const {
+    return f < left ? x[row * left + f] : x_right[row * (inputs - left) + f - left];
+  }
 
   __device__ const T* h_before(std::int64_t t, std::int64_t v) const {
     if (t > 0) return y + ((t - 1) * n + v) * hidden;
@@ -33,9 +38,9 @@ struct Lstm {
   /// Activated gate g of unit u.
   __device__ T gate(std::int64_t t, std::int64_t v, std::int64_t g, std::int64_t u) const {
     const std::int64_t width = 4 * hidden, column = g * hidden + u;
-    const T *in = x + (t * n + v) * inputs, *h = h_before(t, v);
+    const T* h = h_before(t, v);
     T sum = bias[column];
-    for (std::int64_t f = 0; f < inputs; ++f) sum += in[f] * w_x[f * width + column];
+    for (std::int64_t f = 0; f < inputs; ++f) sum += input(t * n + v, f) * w_x[f * width + column];
     for (std::int64_t k = 0; h != nullptr && k < hidden; ++k) sum += h[k] * w_h[k * width + column];
     return g == 2 ? std::tanh(sum) : T{1} / (T{1} + std::exp(-sum));
   }
@@ -44,6 +49,7 @@ struct Lstm {
 template <class T, class Op>
 Lstm<T> arrays_of(const Op& op) {
   return {op.x.template data<T>(),
+          op.x_right.template data<T>(),
           op.w_x.template data<T>(),
           op.w_h.template data<T>(),
           op.bias.template data<T>(),
@@ -54,6 +60,7 @@ Lstm<T> arrays_of(const Op& op) {
           op.vertices(),
           op.steps,
           op.x.columns(),
+          op.w_x.rows(),
           op.w_h.rows()};
 }
 
@@ -85,9 +92,9 @@ __global__ void forward(Lstm<T> op) {
 template <class T>
 struct Gradients {
   const T *dy, *dlast;
-  T *dx, *dstart, *dz, *dh, *dc;
+  T *dx, *dx_right, *dstart, *dz, *dh, *dc;
   double* sums;  // [blocks, (F + h + 1) 4 h]: dw_x, dw_h, dbias
-  bool add_dx;
+  bool add_dx, add_dx_right;
 };
 
 /// A block's share of the scratch.
@@ -132,8 +139,9 @@ template <class T>
 __device__ void through_weights(const Lstm<T>& op, const Gradients<T>& to, const Tile<T>& own, std::int64_t t,
                                 std::int64_t i, std::int64_t k) {
   const std::int64_t width = 4 * op.hidden;
-  const bool input = k < op.inputs;
-  if (input && to.dx == nullptr) return;
+  const bool input = k < op.inputs, left = k < op.left;
+  T* const out = left ? to.dx : to.dx_right;
+  if (input && out == nullptr) return;
   const T *dz = own.dz + i * width, *weights = input ? op.w_x + k * width : op.w_h + (k - op.inputs) * width;
   T total{0};
   for (std::int64_t j = 0; j < width; ++j) total += dz[j] * weights[j];
@@ -141,8 +149,9 @@ __device__ void through_weights(const Lstm<T>& op, const Gradients<T>& to, const
     own.dh[i * op.hidden + k - op.inputs] = total;
     return;
   }
-  T& dx = to.dx[(t * op.n + own.first + i) * op.inputs + k];
-  dx = to.add_dx ? dx + total : total;
+  const std::int64_t row = t * op.n + own.first + i;
+  T& dx = out[left ? row * op.left + k : row * (op.inputs - op.left) + k - op.left];
+  dx = (left ? to.add_dx : to.add_dx_right) ? dx + total : total;
 }
 
 /// Adds the tile's terms of one weight: row k of (x | h_{t-1} | 1), column j.
@@ -156,7 +165,7 @@ __device__ void add_weight_gradient(const Lstm<T>& op, const Tile<T>& own, std::
     const T* h = op.h_before(t, v);
     T in{1};
     if (k < op.inputs) {
-      in = op.x[(t * op.n + v) * op.inputs + k];
+      in = op.input(t * op.n + v, k);
     } else if (k < op.inputs + op.hidden) {
       in = h == nullptr ? T{0} : h[k - op.inputs];
     }
@@ -221,12 +230,14 @@ void run_backward_as(const LstmSequenceBackward& op, const KernelContext& contex
   const Gradients<T> to{op.dy.data<T>(),
                         op.dlast.data<T>(),
                         op.dx.data<T>(),
+                        op.dx_right.data<T>(),
                         op.dstart.data<T>(),
                         reinterpret_cast<T*>(scratch + sum_bytes),
                         reinterpret_cast<T*>(flow),
                         reinterpret_cast<T*>(flow + flow_bytes),
                         reinterpret_cast<double*>(scratch),
-                        op.accumulate_dx};
+                        op.accumulate_dx,
+                        op.accumulate_dx_right};
   launch(context, blocks, threads, 0, backward<T>, arrays_of<T>(op), to);
   add_recurrent_parts<T>(context, op, to.sums, blocks);
 }
