@@ -20,8 +20,12 @@ std::vector<LayerShape> evolution_layers(const EvolutionOptions& options, std::i
           {options.hidden, options.output, options.output, true, TemporalNeed::weights_only, 0}};
 }
 
-Var evolution_sums(Tape& tape, const EvolutionOptions& options, int layer, const SpatialInput& input) {
-  return layer == 0 && options.precompute ? input.x : spmm(tape, *input.a, input.x);
+Var evolution_output(Tape& tape, const EvolutionOptions& options, int layer, const SpatialInput& input,
+                     const Var& weights) {
+  const Tensor& step_rows = input.cells->step_rows_on_device;
+  const Activation activation = evolution_activation(options, layer);
+  if (layer == 0 && options.precompute) return step_dense(tape, input.x, weights, step_rows, activation);
+  return step_graph_convolution(tape, *input.a, input.x, weights, step_rows, activation);
 }
 
 std::string layer_name(int layer) { return "layer" + std::to_string(layer + 1) + "."; }

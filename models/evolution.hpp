@@ -44,8 +44,10 @@ Preprocessing evolution_preprocessing(const EvolutionOptions& options);
 /// Two layers whose weights evolve; the first reads neighbours unless its product was precomputed.
 std::vector<LayerShape> evolution_layers(const EvolutionOptions& options, std::int64_t feature_width);
 
-/// A~ of the layer's input, or the input of a first layer that was given it.
-Var evolution_sums(Tape& tape, const EvolutionOptions& options, int layer, const SpatialInput& input);
+/// The layer's output with the weights of all steps [T * F, G], from its input or from A~ X, where the first layer is
+/// given that.
+Var evolution_output(Tape& tape, const EvolutionOptions& options, int layer, const SpatialInput& input,
+                     const Var& weights);
 
 /// layerN.weight [F, G] at the start, layerN.evolve.weight_x and weight_h [gates * F, F], layerN.evolve.bias
 /// [gates * F, G], for both layers.

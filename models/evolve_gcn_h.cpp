@@ -58,8 +58,7 @@ class EvolveGcnH final : public Model {
     const Var own = summarise_rows(tape, x, direction, chosen, p_.gate == "tanh");
     const Var summary = input.pass->ranks->sum(tape, own);
     const Var weights = evolved_weights(tape, parameters, p_, layer, summary, input);
-    const Var sums = evolution_sums(tape, p_, layer, input);
-    return step_dense(tape, sums, weights, input.cells->step_rows_on_device, evolution_activation(p_, layer));
+    return evolution_output(tape, p_, layer, input, weights);
   }
 
   TemporalOutput temporal(Tape&, const Parameters&, int, const TemporalInput& input) const override {

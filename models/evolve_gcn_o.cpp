@@ -32,8 +32,7 @@ class EvolveGcnO final : public Model {
 
   Var spatial(Tape& tape, const Parameters& parameters, int layer, const SpatialInput& input) const override {
     const Var weights = evolved_weights(tape, parameters, p_, layer, nullptr, input);
-    const Var sums = evolution_sums(tape, p_, layer, input);
-    return step_dense(tape, sums, weights, input.cells->step_rows_on_device, evolution_activation(p_, layer));
+    return evolution_output(tape, p_, layer, input, weights);
   }
 
   TemporalOutput temporal(Tape&, const Parameters&, int, const TemporalInput& input) const override {

@@ -1,5 +1,6 @@
 #include "models/ops_evolve.hpp"
 
+#include "backends/operations_fused.hpp"
 #include "models/ops.hpp"
 
 namespace strobe {
@@ -24,6 +25,21 @@ Var step_dense(Tape& tape, const Var& x, const Var& w, const Tensor& step_rows, 
     op.dw = target.tensor;
     op.accumulate_dw = target.accumulate;
     tape.device().run(op);
+  });
+}
+
+Var step_graph_convolution(Tape& tape, const SparseMatrix& a, const Var& x, const Var& w, const Tensor& step_rows,
+                           Activation activation) {
+  Device& device = tape.device();
+  if (!x->needs_gradient) return step_dense(tape, spmm(tape, a, x), w, step_rows, activation);
+  const Tensor aggregated = device.allocate(a.rows, x->value.columns(), x->value.type());
+  const Tensor y = device.allocate(a.rows, w->value.columns(), x->value.type());
+  device.run(StepGraphConvolution{a, x->value, w->value, step_rows, aggregated, y, activation});
+  return tape.record(y, {x, w}, [&tape, a, x, w, step_rows, aggregated, activation](const Variable& result) {
+    const Tensor ds = tape.device().allocate(aggregated.rows(), aggregated.columns(), aggregated.type());
+    const GradientTarget dx = tape.target(x), dw = tape.target(w);
+    tape.device().run(StepGraphConvolutionBackward{a, aggregated, w->value, step_rows, result.value, result.gradient,
+                                                   dx.tensor, dw.tensor, ds, activation, dx.accumulate, dw.accumulate});
   });
 }
 

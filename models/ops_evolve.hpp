@@ -9,6 +9,10 @@ namespace strobe {
 /// activation(x_r w_t) for the rows r of each step t: x [R, F], w [T * F, G], step_rows i64 [T + 1, 1] on the device.
 Var step_dense(Tape& tape, const Var& x, const Var& w, const Tensor& step_rows, Activation activation);
 
+/// activation((A x)_r w_t) for the rows r of each step t: x [C, F], w [T * F, G].
+Var step_graph_convolution(Tape& tape, const SparseMatrix& a, const Var& x, const Var& w, const Tensor& step_rows,
+                           Activation activation);
+
 /// Leaves of one layer's evolution: wx, wh [gates * F, F], bias [gates * F, G], start [F, G].
 struct EvolutionWeights {
   Var wx, wh, bias, start;

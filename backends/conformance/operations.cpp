@@ -17,6 +17,7 @@
 #include "backends/conformance/operations_recurrent.hpp"
 #include "backends/conformance/operations_sparse.hpp"
 #include "backends/conformance/operations_statistics.hpp"
+#include "backends/conformance/operations_step_convolution.hpp"
 #include "backends/conformance/operations_store.hpp"
 #include "backends/conformance/operations_time.hpp"
 #include "backends/conformance/operations_update.hpp"
@@ -70,7 +71,7 @@ std::vector<OperationFamily> operation_families() {
                                    family<SgdStep>(sgd_cases()),
                                    family<AdamStep>(adam_cases())};
   for (auto& x : {recurrent_families(), statistics_families(), gate_families(), store_families(), fading_families(),
-                  join_families(), joined_dense_families()})
+                  join_families(), joined_dense_families(), step_convolution_families()})
     all.insert(all.end(), x.begin(), x.end());
   return all;
 }

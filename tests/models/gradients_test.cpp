@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "models/ops.hpp"
+#include "models/ops_evolve.hpp"
 #include "models/ops_fading.hpp"
 #include "tests/models/model_with_head.hpp"
 
@@ -31,6 +32,22 @@ TEST(Gradients, GraphConvolution) {
     check_gradients(
         *device, {random_tensor(*device, 10, 6, 1), random_tensor(*device, 6, 5, 2)},
         [&](Tape& tape, const std::vector<Var>& v) { return graph_convolution(tape, a, v[0], v[1], activation); });
+  }
+}
+
+TEST(Gradients, StepGraphConvolution) {
+  const auto device = cpu();
+  const SparseMatrix a = small_matrix(*device);
+  const std::vector<std::int64_t> offsets{0, a.rows / 2, a.rows};
+  const Tensor step_rows = device->move_in(offsets.data(), 3, 1, ElementType::i64);
+  const Tensor x = random_tensor(*device, 10, 6, 1), w = random_tensor(*device, 12, 5, 2);
+  for (const Activation activation : {Activation::none, Activation::relu}) {
+    check_gradients(*device, {x, w}, [&](Tape& tape, const std::vector<Var>& v) {
+      return step_graph_convolution(tape, a, v[0], v[1], step_rows, activation);
+    });
+    check_gradients(*device, {w}, [&](Tape& tape, const std::vector<Var>& v) {  // an input without a gradient
+      return step_graph_convolution(tape, a, Tape::constant(x), v[0], step_rows, activation);
+    });
   }
 }
 
