@@ -10,8 +10,8 @@ namespace strobe {
 
 /// Backward of GraphConvolution: dz = dy where y > 0 (relu) or dy (none); ds = dz w^T; dx[C, F] (+)= A^T ds;
 /// dw[F, G] += aggregated^T dz, in an order that does not depend on the number of threads. `ds` [R, F] is scratch: it
-/// belongs to the operation on every device, so that all of them run one program in the same memory; a kernel that keeps
-/// ds in its cache leaves it as it is, and without it only such kernels and the plain one serve.
+/// belongs to the operation on every device, so that all of them run one program in the same memory; a kernel that
+/// keeps ds in its cache leaves it as it is, and without it only such kernels and the plain one serve.
 struct GraphConvolutionBackward {
   static constexpr std::string_view name = "graph_convolution_backward";
   SparseMatrix a;

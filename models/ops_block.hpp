@@ -18,9 +18,9 @@ Var block_dense(Tape& tape, const Var& x, const Var& w, const Var& bias, std::in
 /// The parts side by side: [R, sum of widths]. Throws Error when one that needs a gradient is there twice.
 Var concat_columns(Tape& tape, const std::vector<Var>& parts);
 
-/// [parts side by side] w + bias for parts [R, F_i], w [sum of F_i, G], bias [1, G] or null. Throws Error
-/// when a part that needs a gradient is there twice. A narrow layer reads its parts where they are; of a wide one, whose products cost
-/// more than joining them, the joined matrix is kept and multiplied as a whole.
+/// [parts side by side] w + bias for parts [R, F_i], w [sum of F_i, G], bias [1, G] or null. Throws Error when a part
+/// that needs a gradient is there twice. The parts are read where they are; on a GPU those of a wide layer, whose
+/// library product is worth joining them, are joined first.
 Var joined_dense(Tape& tape, const std::vector<Var>& parts, const Var& w, const Var& bias);
 
 /// Columns [first, first + width) of x.
