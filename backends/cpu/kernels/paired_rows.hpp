@@ -6,6 +6,7 @@
 #pragma once
 
 #include <utility>
+#include <vector>
 
 #include "backends/cpu/kernels/gather.hpp"
 
@@ -141,6 +142,28 @@ void for_pairs(const PairedMatrix& a, const T* in, std::int64_t width, const Ker
     lay_side_by_side<T, decltype(lanes)::value>(rows.first, rows.second, a.step_rows, width, lines);
   };
   for_laid_pairs<T, Column>(a, width, context, lay, body);
+}
+
+inline constexpr std::int64_t pair_block_rows = 128;  // of a step, whose sums stay in the first-level cache
+
+/// A in for both steps of every pair, a block of rows at a time, as tasks: finish(step, sums, begin, end) gets the
+/// sums [end - begin, width] of rows [begin, end) of a step. They lie in `kept` [steps * step_rows, width], or where it
+/// is null in scratch.
+template <class T, class Column, class Finish>
+void gather_blocks(const PairedMatrix& a, const T* in, std::int64_t width, T* kept, const KernelContext& context,
+                   const Finish& finish) {
+  for_pairs<T, Column>(a, in, width, context, [&](std::int64_t p, const auto& view, auto lanes) {
+    const bool two = 2 * p + 1 < a.steps;
+    std::vector<T> scratch(kept != nullptr ? 0 : static_cast<std::size_t>(2 * pair_block_rows * width + most_lanes<T>));
+    for (std::int64_t begin = 0; begin < a.step_rows; begin += pair_block_rows) {
+      const std::int64_t end = std::min(a.step_rows, begin + pair_block_rows);
+      T* first = kept != nullptr ? kept + (2 * p * a.step_rows + begin) * width : scratch.data();
+      T* second = !two ? nullptr : first + (kept != nullptr ? a.step_rows : pair_block_rows) * width;
+      gather_pair<T, Column, decltype(lanes)::value>(view, first, second, width, false, begin, end);
+      finish(2 * p, first, begin, end);
+      if (two) finish(2 * p + 1, second, begin, end);
+    }
+  });
 }
 
 /// Calls body(T{}, Column{}) after the matrix's types.

@@ -7,8 +7,6 @@ namespace {
 
 using namespace cpu;
 
-constexpr std::int64_t block_rows = 128;
-
 template <class T>
 bool fits(const std::shared_ptr<const PairedMatrix>& paired, std::int64_t width) {
   return paired != nullptr && paired->values.type() == element_type_of<T> && width > 0 && 2 * width <= most_lanes<T>;
@@ -62,33 +60,23 @@ void run_graph_convolution(const GraphConvolution& op, KernelContext& context) {
   with_types(a, [&](auto zero, auto column) {
     using T = decltype(zero);
     using Column = decltype(column);
-    for_pairs<T, Column>(a, op.x.data<T>(), inner, context, [&](std::int64_t p, const auto& view, auto lanes) {
-      const bool keep = op.aggregated.defined(), two = 2 * p + 1 < a.steps;
-      std::vector<T> scratch(keep ? 0 : static_cast<std::size_t>(2 * block_rows * inner + most_lanes<T>));
-      const std::int64_t top = 2 * p * a.step_rows;
-      for (std::int64_t begin = 0; begin < a.step_rows; begin += block_rows) {
-        const std::int64_t end = std::min(a.step_rows, begin + block_rows), rows = end - begin;
-        T* first = keep ? op.aggregated.data<T>() + (top + begin) * inner : scratch.data();
-        T* second = !two ? nullptr : keep ? first + a.step_rows * inner : scratch.data() + block_rows * inner;
-        gather_pair<T, Column, decltype(lanes)::value>(view, first, second, inner, false, begin, end);
-        multiply_block<T>(op, first, top + begin, rows);
-        if (two) multiply_block<T>(op, second, top + a.step_rows + begin, rows);
-      }
-    });
+    T* kept = op.aggregated.defined() ? op.aggregated.data<T>() : nullptr;
+    gather_blocks<T, Column>(a, op.x.data<T>(), inner, kept, context,
+                             [&](std::int64_t step, const T* sums, std::int64_t begin, std::int64_t end) {
+                               multiply_block<T>(op, sums, step * a.step_rows + begin, end - begin);
+                             });
   });
 }
 
 const RegisterKernel<Spmm> spmm_paired{
-    Numerics::cpu,
-    {"paired", 20, [](const Spmm& op) { return supported(op.a.paired, op.x); }, run_spmm}};
+    Numerics::cpu, {"paired", 20, [](const Spmm& op) { return supported(op.a.paired, op.x); }, run_spmm}};
 const RegisterKernel<SpmmTransposed> spmm_transposed_paired{
     Numerics::cpu,
     {"paired", 20, [](const SpmmTransposed& op) { return supported(op.a.paired_transpose, op.y); },
      run_spmm_transposed}};
 const RegisterKernel<GraphConvolution> graph_convolution_paired{
     Numerics::cpu,
-    {"paired", 20, [](const GraphConvolution& op) { return supported(op.a.paired, op.x); },
-     run_graph_convolution}};
+    {"paired", 20, [](const GraphConvolution& op) { return supported(op.a.paired, op.x); }, run_graph_convolution}};
 
 }  // namespace
 }  // namespace strobe

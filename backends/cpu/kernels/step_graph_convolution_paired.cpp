@@ -48,15 +48,10 @@ void run_forward(const StepGraphConvolution& op, KernelContext& context) {
   with_types(a, [&](auto zero, auto column) {
     using T = decltype(zero);
     using Column = decltype(column);
-    for_pairs<T, Column>(a, op.x.data<T>(), inner, context, [&](std::int64_t p, const auto& view, auto lanes) {
-      for_blocks(a.step_rows, [&](std::int64_t begin, std::int64_t end) {
-        T* first = op.aggregated.data<T>() + (2 * p * a.step_rows + begin) * inner;
-        T* second = steps_of(a, p) == 2 ? first + a.step_rows * inner : nullptr;
-        gather_pair<T, Column, decltype(lanes)::value>(view, first, second, inner, false, begin, end);
-        multiply_step<T>(op, first, 2 * p, begin, end);
-        if (second != nullptr) multiply_step<T>(op, second, 2 * p + 1, begin, end);
-      });
-    });
+    gather_blocks<T, Column>(a, op.x.data<T>(), inner, op.aggregated.data<T>(), context,
+                             [&](std::int64_t step, const T* sums, std::int64_t begin, std::int64_t end) {
+                               multiply_step<T>(op, sums, step, begin, end);
+                             });
   });
 }
 
