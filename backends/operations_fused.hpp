@@ -62,6 +62,83 @@ struct StepGraphConvolutionBackward {
   }
 };
 
+/// Sparse product of a dense layer's output, which no tensor holds: y [R, G] = A h, h_c = activation(x_c w + bias) for
+/// the columns c of A, computed again for every entry. x [C, F], w [F, G], bias [1, G] or undefined. Where step_rows
+/// i64 [T + 1, 1] is defined the layer has one weight per step, w [T * F, G]: then A is square and has entries within
+/// steps only. For few features: an entry costs F + 1 multiply-adds a column of y and F values of x, where the product
+/// with h costs one and G.
+struct SpmmOfDense {
+  static constexpr std::string_view name = "spmm_of_dense";
+  static constexpr std::int64_t most_features = 4;  // F
+  SparseMatrix a;
+  Tensor x, w, bias, step_rows, y;
+  Activation activation = Activation::none;
+  Work work() const {
+    using namespace operations_detail;
+    return {2.0 * count(a.nonzeros) * count(y.columns()) * (count(x.columns()) + 1.0),
+            static_cast<double>(a.bytes()) + bytes_of(x) + bytes_of(w) + (bias.defined() ? bytes_of(bias) : 0.0),
+            bytes_of(y), gathered_rows(a, x)};
+  }
+};
+
+/// Gradients of SpmmOfDense by the layer, from A itself: with h' = 1 where h > 0 (relu) or everywhere (none),
+/// dw[f] (+)= sum over rows r of dy_r * (sum over the row's entries of a_rc h'_c x_cf), of each step's rows where
+/// step_rows is defined; dbias, where defined, += the same without x. In an order that does not depend on the number of
+/// threads. x has no gradient.
+struct SpmmOfDenseBackward {
+  static constexpr std::string_view name = "spmm_of_dense_backward";
+  SparseMatrix a;
+  Tensor x, w, bias, step_rows, dy;
+  Tensor dw, dbias;
+  Activation activation = Activation::none;
+  bool accumulate_dw = false;
+  Work work() const {
+    using namespace operations_detail;
+    return {2.0 * count(dy.columns()) * (count(x.columns()) + 0.5) * (2.0 * count(a.nonzeros) + count(a.rows)),
+            static_cast<double>(a.bytes()) + bytes_of(x) + bytes_of(w) + (bias.defined() ? bytes_of(bias) : 0.0) +
+                bytes_of(dy),
+            bytes_of(dw) + (dbias.defined() ? bytes_of(dbias) : 0.0), gathered_rows(a, x)};
+  }
+};
+
+/// StepGraphConvolution of a dense layer's output that is computed again for every entry (SpmmOfDense, with one weight
+/// per step): s = A h, h = first(x w_first), y_r = activation(s_r w_t). x [C, F], w_first [T * F, G], w [T * G, H],
+/// step_rows i64 [T + 1, 1], y [R, H]. `aggregated` [R, G] is scratch for s: it belongs to the operation on every
+/// device; a kernel that keeps s in registers leaves it as it is.
+struct StepConvolutionOfDense {
+  static constexpr std::string_view name = "step_convolution_of_dense";
+  SparseMatrix a;
+  Tensor x, w_first, w, step_rows, aggregated, y;
+  Activation first = Activation::none, activation = Activation::none;
+  Work work() const {
+    using namespace operations_detail;
+    const double product = count(a.nonzeros) * (count(x.columns()) + 1.0) + count(a.rows) * count(w.columns());
+    return {2.0 * count(aggregated.columns()) * product,
+            static_cast<double>(a.bytes()) + bytes_of(x) + bytes_of(w_first) + bytes_of(w), bytes_of(y),
+            gathered_rows(a, x)};
+  }
+};
+
+/// Gradients of StepConvolutionOfDense by both layers: s again, dz = dy where y > 0 (relu) or dy (none); dw (+)= s^T dz
+/// of each step's rows, ds_r = dz_r w_t^T, dw_first (+)= as SpmmOfDenseBackward says of ds. `aggregated` and `ds`
+/// [R, G] are scratch.
+struct StepConvolutionOfDenseBackward {
+  static constexpr std::string_view name = "step_convolution_of_dense_backward";
+  SparseMatrix a;
+  Tensor x, w_first, w, step_rows, y, dy;
+  Tensor dw_first, dw, aggregated, ds;
+  Activation first = Activation::none, activation = Activation::none;
+  bool accumulate_dw_first = false, accumulate_dw = false;
+  Work work() const {
+    using namespace operations_detail;
+    const double entries = (count(x.columns()) + 0.5) * (2.0 * count(a.nonzeros) + 2.0 * count(a.rows));
+    return {2.0 * count(aggregated.columns()) * (entries + 2.0 * count(a.rows) * count(w.columns())),
+            static_cast<double>(a.bytes()) + bytes_of(x) + bytes_of(w_first) + bytes_of(w) + bytes_of(dy) +
+                (activation == Activation::none ? 0.0 : bytes_of(y)),
+            bytes_of(dw_first) + bytes_of(dw), gathered_rows(a, x)};
+  }
+};
+
 /// Dense layer and M-transform over its output h = activation(x[T n, F] w[F, G]): y_t [n, G] = sum over s in
 /// [t-w+1, t], s >= 0, of h_s / min(w, t + 1). h is not stored.
 struct DenseMTransform {

@@ -1,7 +1,9 @@
 #include "backends/paired_matrix.hpp"
 
 #include <algorithm>
+#include <array>
 #include <limits>
+#include <numeric>
 #include <vector>
 
 #include "backends/device.hpp"
@@ -44,14 +46,32 @@ bool block_diagonal(const HostCsrView<T>& csr, std::int64_t step_rows) {
   return true;
 }
 
+/// Where the rows of every pair begin, in the order in which they are stored.
+struct StoredRows {
+  std::vector<std::int64_t> offsets = {0};
+  std::vector<std::uint8_t> order;
+
+  /// Adds a block of rows with `lengths` entries each.
+  void add_block(const std::int64_t* lengths, std::int64_t rows) {
+    std::array<std::uint8_t, pair_block_rows> block;
+    const auto end = block.begin() + rows;
+    std::iota(block.begin(), end, std::uint8_t{0});
+    std::stable_sort(block.begin(), end, [&](std::uint8_t a, std::uint8_t b) { return lengths[a] < lengths[b]; });
+    for (auto row = block.begin(); row != end; ++row) offsets.push_back(offsets.back() + lengths[*row]);
+    order.insert(order.end(), block.begin(), end);
+  }
+};
+
 template <class Column, class T>
-void fill(PairedMatrix& paired, Device& device, const HostCsrView<T>& csr, const std::vector<std::int64_t>& offsets) {
+void fill(PairedMatrix& paired, Device& device, const HostCsrView<T>& csr, const StoredRows& rows) {
   std::vector<Column> columns;
   std::vector<T> values;
   columns.reserve(static_cast<std::size_t>(paired.entries));
   values.reserve(static_cast<std::size_t>(2 * paired.entries));
   for (std::int64_t p = 0; p < paired.pairs(); ++p) {
-    for (std::int64_t v = 0; v < paired.step_rows; ++v) {
+    for (std::int64_t i = 0; i < paired.step_rows; ++i) {
+      const std::int64_t v =
+          i / pair_block_rows * pair_block_rows + rows.order[static_cast<std::size_t>(p * paired.step_rows + i)];
       merge_rows(csr, paired.step_rows, paired.steps, 2 * p, v, [&](std::int64_t column, T first, T second) {
         columns.push_back(static_cast<Column>(column));
         values.push_back(first);
@@ -59,7 +79,9 @@ void fill(PairedMatrix& paired, Device& device, const HostCsrView<T>& csr, const
       });
     }
   }
-  paired.offsets = device.move_in(offsets.data(), static_cast<std::int64_t>(offsets.size()), 1, ElementType::i64);
+  const auto stored = static_cast<std::int64_t>(rows.order.size());
+  paired.offsets = device.move_in(rows.offsets.data(), stored + 1, 1, ElementType::i64);
+  paired.order = device.move_in(rows.order.data(), stored, 1, ElementType::u8);
   paired.columns = device.move_in(columns.data(), paired.entries, sizeof(Column), ElementType::u8);
   paired.values = device.move_in(values.data(), paired.entries, 2, element_type_of<T>);
 }
@@ -76,17 +98,19 @@ std::shared_ptr<const PairedMatrix> pair_steps(Device& device, const HostCsrView
   paired->steps = rows / step_rows;
   paired->step_rows = step_rows;
   paired->narrow = step_rows <= std::numeric_limits<std::uint16_t>::max() + std::int64_t{1};
-  std::vector<std::int64_t> offsets = {0};
-  offsets.reserve(static_cast<std::size_t>(paired->pairs() * step_rows) + 1);
+  StoredRows stored;
+  std::vector<std::int64_t> lengths(static_cast<std::size_t>(step_rows));
   for (std::int64_t p = 0; p < paired->pairs(); ++p) {
-    for (std::int64_t v = 0; v < step_rows; ++v) {
-      merge_rows(csr, step_rows, paired->steps, 2 * p, v, [&](std::int64_t, T, T) { ++paired->entries; });
-      offsets.push_back(paired->entries);
-    }
+    std::fill(lengths.begin(), lengths.end(), 0);
+    for (std::int64_t v = 0; v < step_rows; ++v)
+      merge_rows(csr, step_rows, paired->steps, 2 * p, v,
+                 [&](std::int64_t, T, T) { ++lengths[static_cast<std::size_t>(v)]; });
+    for (std::int64_t v = 0; v < step_rows; v += pair_block_rows)
+      stored.add_block(lengths.data() + v, std::min(pair_block_rows, step_rows - v));
   }
+  paired->entries = stored.offsets.back();
   if (static_cast<double>(paired->entries) > most * static_cast<double>(csr.columns.size())) return nullptr;
-  paired->narrow ? fill<std::uint16_t>(*paired, device, csr, offsets)
-                 : fill<std::int32_t>(*paired, device, csr, offsets);
+  paired->narrow ? fill<std::uint16_t>(*paired, device, csr, stored) : fill<std::int32_t>(*paired, device, csr, stored);
   return paired;
 }
 

@@ -2,6 +2,8 @@
 // + 1 of a smoothed dynamic graph share most of their edges, so the union of the two has little more than half as many
 // entries as they have together, and one index, one address and one line of gathered input serve both steps: with 6
 // features, two rows of x side by side fill one 64-byte line.
+// Rows are stored in blocks, each from the shortest row to the longest: rows of one length behind one another end where
+// the processor expects it.
 // Invariant: entry k of the row (pair p, v) has the values of row v at steps 2p and 2p + 1 in its column, zero where a
 // step has no such entry; columns ascend within a row and count within the step.
 #pragma once
@@ -21,13 +23,17 @@ struct PairedMatrix {
   std::int64_t step_rows = 0;  // rows, and columns, of every step
   std::int64_t entries = 0;
   bool narrow = false;  // columns are u16, not i32
-  Tensor offsets;       // i64 [pairs * step_rows + 1, 1]
+  Tensor offsets;       // i64 [pairs * step_rows + 1, 1], of rows as they are stored
+  Tensor order;         // u8 [pairs * step_rows, 1]: which row of its block each stored row is
   Tensor columns;       // u8 [entries, 2 or 4]: the bytes of u16 or i32
   Tensor values;        // [entries, 2]
 
   std::int64_t pairs() const { return (steps + 1) / 2; }
-  std::uint64_t bytes() const { return offsets.bytes() + columns.bytes() + values.bytes(); }
+  std::uint64_t bytes() const { return offsets.bytes() + order.bytes() + columns.bytes() + values.bytes(); }
 };
+
+/// Rows of a block of PairedMatrix; the last block of a pair may be shorter.
+inline constexpr std::int64_t pair_block_rows = 128;
 
 /// A block-diagonal CSR on the host: `offsets` [rows + 1], `columns` ascending within a row, absolute.
 template <class T>

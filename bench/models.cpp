@@ -89,14 +89,19 @@ struct Subject {
     const Var features = Tape::constant(x);
     Var h = features;
     for (std::size_t l = 0; l < layers.size(); ++l) {
-      const int layer = static_cast<int>(l);
+      int layer = static_cast<int>(l);
       const SpatialInput input{h, &a, &cells, &pass, features};
       if (const JointOutput joint = model->whole_layers(tape, *parameters, layer, input); joint.y) {
         h = joint.y;
         l += static_cast<std::size_t>(joint.layers) - 1;
         continue;
       }
-      h = model->spatial(tape, *parameters, layer, input);
+      h = two_spatial(tape, l, input);
+      if (h) {
+        layer = static_cast<int>(++l);
+      } else {
+        h = model->spatial(tape, *parameters, layer, input);
+      }
       if (layers[l].step_by_step) h = step_by_step(tape, layer, h);
       if (layers[l].step_by_step || layers[l].need == TemporalNeed::none ||
           layers[l].need == TemporalNeed::weights_only)
@@ -106,6 +111,14 @@ struct Subject {
     }
     h->gradient = dy;
     tape.backward();
+  }
+
+  Var two_spatial(Tape& tape, std::size_t layer, const SpatialInput& first) const {
+    if (layer + 1 == layers.size() || layers[layer].need == TemporalNeed::recurrent || layers[layer].step_by_step ||
+        layers[layer + 1].step_by_step)
+      return nullptr;
+    const SpatialInput second{nullptr, &a, &cells, &pass, first.features};
+    return model->two_spatial(tape, *parameters, static_cast<int>(layer), first, second);
   }
 
   Var step_by_step(Tape& tape, int layer, const Var& inputs) const {

@@ -59,22 +59,26 @@ Var LayerWalk::forward(Tape& tape, Communicator& communicator, const Parameters&
                        const BlockInputs& inputs, std::vector<LayerMemory>& memory) const {
   const Walk walk{tape, communicator, parameters, pass, inputs};
   if (!inputs.chunks.empty()) return in_chunks(walk, memory);
-  const Var features = Tape::constant(inputs.graph.features);
   Var x = Tape::constant(inputs.graph.first_input());
   for (std::size_t l = 0; l < plan_.layers.size(); ++l) {
-    const LayerShape& layer = plan_.layers[l];
-    if (layer.reads_neighbours) x = spatial_halo_->apply(tape, communicator, x);
-    SpatialInput input{x, &inputs.graph.a, &inputs.cells, &pass, features};
-    if (layer.need == TemporalNeed::weights_only) {
-      input.weights_state = memory[l].before;
-      if (!last_) input.next_weights_state = &memory[l].after;
-    }
+    if (plan_.layers[l].reads_neighbours) x = spatial_halo_->apply(tape, communicator, x);
+    const SpatialInput input = spatial_input(walk, l, x, memory);
     if (const JointOutput joint = whole_layers(walk, l, input); joint.y) {
       x = joint.y;
       l += static_cast<std::size_t>(joint.layers) - 1;
       continue;
     }
-    x = plan_.model->spatial(tape, parameters, static_cast<int>(l), input);
+    x = nullptr;
+    if (adjoins_next(l, *spatial_halo_)) {
+      const SpatialInput second = spatial_input(walk, l + 1, nullptr, memory);
+      x = plan_.model->two_spatial(tape, parameters, static_cast<int>(l), input, second);
+    }
+    if (x) {
+      ++l;
+    } else {
+      x = plan_.model->spatial(tape, parameters, static_cast<int>(l), input);
+    }
+    const LayerShape& layer = plan_.layers[l];
     if (layer.step_by_step) x = step_by_step(walk, l, x, memory[l]);
     if (!walks_timelines(layer)) continue;
     x = to_temporal_->apply(tape, communicator, x);
@@ -82,6 +86,23 @@ Var LayerWalk::forward(Tape& tape, Communicator& communicator, const Parameters&
     x = to_spatial_.apply(tape, communicator, x);
   }
   return x;
+}
+
+SpatialInput LayerWalk::spatial_input(const Walk& walk, std::size_t layer, const Var& x,
+                                      std::vector<LayerMemory>& memory) const {
+  const LocalGraph& graph = walk.inputs.graph;
+  SpatialInput input{x, &graph.a, &walk.inputs.cells, &walk.pass, Tape::constant(graph.features)};
+  if (plan_.layers[layer].need == TemporalNeed::weights_only) {
+    input.weights_state = memory[layer].before;
+    if (!last_) input.next_weights_state = &memory[layer].after;
+  }
+  return input;
+}
+
+bool LayerWalk::adjoins_next(std::size_t layer, const Exchange& halo) const {
+  if (layer + 1 >= plan_.layers.size() || !halo.identity()) return false;
+  const LayerShape &first = plan_.layers[layer], &second = plan_.layers[layer + 1];
+  return !walks_timelines(first) && !first.step_by_step && !second.step_by_step;
 }
 
 JointOutput LayerWalk::whole_layers(const Walk& walk, std::size_t layer, const SpatialInput& input) const {
@@ -99,7 +120,17 @@ Var LayerWalk::spatial_of_chunk(const Walk& walk, std::size_t first_layer, std::
   for (std::size_t l = first_layer; l <= last_layer; ++l) {
     if (plan_.layers[l].reads_neighbours) x = chunk_halos_[chunk].apply(walk.tape, walk.communicator, x);
     const SpatialInput input{x, &inputs.graph.a, &inputs.cells, &walk.pass, features};
-    x = plan_.model->spatial(walk.tape, walk.parameters, static_cast<int>(l), input);
+    const int layer = static_cast<int>(l);
+    x = nullptr;
+    if (l < last_layer && adjoins_next(l, chunk_halos_[chunk])) {
+      const SpatialInput second{nullptr, input.a, input.cells, input.pass, features};
+      x = plan_.model->two_spatial(walk.tape, walk.parameters, layer, input, second);
+    }
+    if (x) {
+      ++l;
+    } else {
+      x = plan_.model->spatial(walk.tape, walk.parameters, layer, input);
+    }
   }
   return x;
 }

@@ -28,6 +28,12 @@ Var evolution_output(Tape& tape, const EvolutionOptions& options, int layer, con
   return step_graph_convolution(tape, *input.a, input.x, weights, step_rows, activation);
 }
 
+Var joint_evolution_output(Tape& tape, const EvolutionOptions& options, const SpatialInput& first,
+                           const SpatialInput& second, const Var& first_weights, const Var& second_weights) {
+  return step_convolution_of_dense(tape, *second.a, first.x, first_weights, evolution_activation(options, 0),
+                                   second_weights, first.cells->step_rows_on_device, evolution_activation(options, 1));
+}
+
 std::string layer_name(int layer) { return "layer" + std::to_string(layer + 1) + "."; }
 
 namespace {

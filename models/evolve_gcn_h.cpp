@@ -52,13 +52,17 @@ class EvolveGcnH final : public Model {
   }
 
   Var spatial(Tape& tape, const Parameters& parameters, int layer, const SpatialInput& input) const override {
-    const Var& direction = parameters.at(layer_name(layer) + "score");
     const Var& x = layer == 0 ? input.features : input.x;
-    const Tensor chosen = choose_rows(tape, input, x->value, direction->value, width(layer), p_.mask == "connected");
-    const Var own = summarise_rows(tape, x, direction, chosen, p_.gate == "tanh");
-    const Var summary = input.pass->ranks->sum(tape, own);
-    const Var weights = evolved_weights(tape, parameters, p_, layer, summary, input);
-    return evolution_output(tape, p_, layer, input, weights);
+    return evolution_output(tape, p_, layer, input, weights_of(tape, parameters, layer, input, x));
+  }
+
+  /// The second layer's summary reads rows of the first's output; the product with A~ does not.
+  Var two_spatial(Tape& tape, const Parameters& parameters, int layer, const SpatialInput& first,
+                  const SpatialInput& second) const override {
+    if (!joins_layers(p_, layer, first)) return nullptr;
+    const Var weights = weights_of(tape, parameters, 0, first, first.features);
+    const Var hidden = evolution_output(tape, p_, 0, first, weights);
+    return joint_evolution_output(tape, p_, first, second, weights, weights_of(tape, parameters, 1, second, hidden));
   }
 
   TemporalOutput temporal(Tape&, const Parameters&, int, const TemporalInput& input) const override {
@@ -75,6 +79,15 @@ class EvolveGcnH final : public Model {
   }
 
  private:
+  /// The layer's weights of all steps, by the best rows of x [own rows, F].
+  Var weights_of(Tape& tape, const Parameters& parameters, int layer, const SpatialInput& input, const Var& x) const {
+    const Var& direction = parameters.at(layer_name(layer) + "score");
+    const Tensor chosen = choose_rows(tape, input, x->value, direction->value, width(layer), p_.mask == "connected");
+    const Var own = summarise_rows(tape, x, direction, chosen, p_.gate == "tanh");
+    const Var summary = input.pass->ranks->sum(tape, own);
+    return evolved_weights(tape, parameters, p_, layer, summary, input);
+  }
+
   std::int64_t width(int layer) const { return layer == 0 ? p_.hidden : p_.output; }
 
   EvolveGcnHParameters p_;

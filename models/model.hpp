@@ -163,6 +163,13 @@ class Model {
   virtual TemporalOutput temporal(Tape&, const Parameters&, int /*layer*/, const TemporalInput&) const {
     throw Error("this model has no temporal stage");
   }
+  /// Spatial stages of `layer` and of the layer behind it at once, where the first has no temporal stage and every
+  /// neighbour is an own row: the output of the second. `second` is the input of that stage, whose x is null: the first
+  /// stage's output, which nobody needs to store. Null: the stages are called one after the other.
+  virtual Var two_spatial(Tape&, const Parameters&, int /*layer*/, const SpatialInput& /*first*/,
+                          const SpatialInput& /*second*/) const {
+    return nullptr;
+  }
   /// Both stages of layer `layer` at once, and where the model likes all of the layers behind it that neither read
   /// neighbours nor walk timelines. Called where the own rows are whole timelines from step 0 on and no state is
   /// wanted; without a joint form stages are called one after the other.

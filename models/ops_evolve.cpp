@@ -43,6 +43,42 @@ Var step_graph_convolution(Tape& tape, const SparseMatrix& a, const Var& x, cons
   });
 }
 
+bool cheap_to_repeat(const Var& x) { return !x->needs_gradient && x->value.columns() <= SpmmOfDense::most_features; }
+
+Var spmm_of_dense(Tape& tape, const SparseMatrix& a, const Var& x, const Var& w, const Var& bias,
+                  const Tensor& step_rows, Activation activation) {
+  if (!cheap_to_repeat(x)) throw Error("spmm_of_dense is for constants of few columns");
+  const Tensor offsets = bias ? bias->value : Tensor();
+  const Tensor y = tape.device().allocate(a.rows, w->value.columns(), x->value.type());
+  tape.device().run(SpmmOfDense{a, x->value, w->value, offsets, step_rows, y, activation});
+  std::vector<Var> inputs = {w};
+  if (bias) inputs.push_back(bias);
+  return tape.record(y, inputs, [&tape, a, x, w, bias, offsets, step_rows, activation](const Variable& result) {
+    const GradientTarget dw = tape.target(w);
+    const Tensor dbias = bias ? tape.added_gradient(bias) : Tensor();
+    tape.device().run(SpmmOfDenseBackward{a, x->value, w->value, offsets, step_rows, result.gradient, dw.tensor, dbias,
+                                          activation, dw.accumulate});
+  });
+}
+
+Var step_convolution_of_dense(Tape& tape, const SparseMatrix& a, const Var& x, const Var& w_first, Activation first,
+                              const Var& w, const Tensor& step_rows, Activation activation) {
+  if (!cheap_to_repeat(x)) throw Error("step_convolution_of_dense is for constants of few columns");
+  const auto scratch = [rows = a.rows, width = w_first->value.columns(), type = x->value.type()](Device& device) {
+    return device.allocate(rows, width, type);
+  };
+  Device& device = tape.device();
+  const Tensor y = device.allocate(a.rows, w->value.columns(), x->value.type());
+  device.run(
+      StepConvolutionOfDense{a, x->value, w_first->value, w->value, step_rows, scratch(device), y, first, activation});
+  return tape.record(y, {w_first, w}, [=, &tape](const Variable& result) {
+    const GradientTarget dw_first = tape.target(w_first), dw = tape.target(w);
+    tape.device().run(StepConvolutionOfDenseBackward{
+        a, x->value, w_first->value, w->value, step_rows, result.value, result.gradient, dw_first.tensor, dw.tensor,
+        scratch(tape.device()), scratch(tape.device()), first, activation, dw_first.accumulate, dw.accumulate});
+  });
+}
+
 namespace {
 
 /// The weights that an evolution begins with, and an LSTM's cell state beside them.

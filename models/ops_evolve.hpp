@@ -13,6 +13,21 @@ Var step_dense(Tape& tape, const Var& x, const Var& w, const Tensor& step_rows, 
 Var step_graph_convolution(Tape& tape, const SparseMatrix& a, const Var& x, const Var& w, const Tensor& step_rows,
                            Activation activation);
 
+/// Whether a dense layer of x is so cheap that a sparse product computes it again for every entry (spmm_of_dense):
+/// x has few columns and needs no gradient.
+bool cheap_to_repeat(const Var& x);
+
+/// A activation(x w + bias) of an x [C, F] that is cheap to repeat, without a tensor of the layer's output; the
+/// backward pass reads A, not its transpose. `bias` may be null. Where `step_rows` is defined the layer has one weight
+/// per step as in step_dense, and A has entries within steps only.
+Var spmm_of_dense(Tape& tape, const SparseMatrix& a, const Var& x, const Var& w, const Var& bias,
+                  const Tensor& step_rows, Activation activation);
+
+/// activation((A h)_r w_t) for the rows r of each step t, h = first(x w_first) of an x that is cheap to repeat: w_first
+/// [T * F, G], w [T * G, H]. A has entries within steps only.
+Var step_convolution_of_dense(Tape& tape, const SparseMatrix& a, const Var& x, const Var& w_first, Activation first,
+                              const Var& w, const Tensor& step_rows, Activation activation);
+
 /// Leaves of one layer's evolution: wx, wh [gates * F, F], bias [gates * F, G], start [F, G].
 struct EvolutionWeights {
   Var wx, wh, bias, start;

@@ -9,6 +9,7 @@
 #include "models/model.hpp"
 #include "models/ops.hpp"
 #include "models/ops_block.hpp"
+#include "models/ops_evolve.hpp"
 #include "models/ops_recurrent.hpp"
 #include "models/t_gcn_joint.hpp"
 
@@ -89,6 +90,14 @@ class TGcn final : public Model {
     if (layer == 0) return dense(tape, x, weight, bias, activation);
     if (layer + 1 == p_.gcn_layers) return x;
     return block_dense(tape, x, weight, bias, blocks_, activation);
+  }
+
+  /// Both convolutions, where the second is the gates'.
+  Var two_spatial(Tape& tape, const Parameters& parameters, int layer, const SpatialInput& first,
+                  const SpatialInput& second) const override {
+    if (layer != 0 || p_.gcn_layers != 2 || !p_.precompute || !cheap_to_repeat(first.x)) return nullptr;
+    return spmm_of_dense(tape, *second.a, first.x, parameters.at(name(0, "gcn.weight")),
+                         parameters.at(name(0, "gcn.bias")), Tensor(), Activation::relu);
   }
 
   TemporalOutput temporal(Tape& tape, const Parameters& parameters, int, const TemporalInput& input) const override {

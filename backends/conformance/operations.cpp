@@ -16,6 +16,7 @@
 #include "backends/conformance/operations_loss.hpp"
 #include "backends/conformance/operations_recurrent.hpp"
 #include "backends/conformance/operations_sparse.hpp"
+#include "backends/conformance/operations_spmm_of_dense.hpp"
 #include "backends/conformance/operations_statistics.hpp"
 #include "backends/conformance/operations_step_convolution.hpp"
 #include "backends/conformance/operations_store.hpp"
@@ -71,7 +72,7 @@ std::vector<OperationFamily> operation_families() {
                                    family<SgdStep>(sgd_cases()),
                                    family<AdamStep>(adam_cases())};
   for (auto& x : {recurrent_families(), statistics_families(), gate_families(), store_families(), fading_families(),
-                  join_families(), joined_dense_families(), step_convolution_families()})
+                  join_families(), joined_dense_families(), step_convolution_families(), of_dense_families()})
     all.insert(all.end(), x.begin(), x.end());
   return all;
 }

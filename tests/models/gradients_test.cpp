@@ -51,6 +51,45 @@ TEST(Gradients, StepGraphConvolution) {
   }
 }
 
+TEST(Gradients, SpmmOfDense) {
+  const auto device = cpu();
+  const SparseMatrix a = small_matrix(*device);
+  const Var x = Tape::constant(random_tensor(*device, 10, 3, 1));
+  const Tensor w = random_tensor(*device, 3, 5, 2), bias = random_tensor(*device, 1, 5, 3);
+  const Tensor of_steps = random_tensor(*device, 6, 5, 4);
+  for (const Activation activation : {Activation::none, Activation::relu}) {
+    check_gradients(*device, {w, bias}, [&](Tape& tape, const std::vector<Var>& v) {
+      return spmm_of_dense(tape, a, x, v[0], v[1], Tensor(), activation);
+    });
+    check_gradients(*device, {of_steps}, [&](Tape& tape, const std::vector<Var>& v) {
+      return spmm_of_dense(tape, a, x, v[0], nullptr, a.step_rows, activation);
+    });
+  }
+}
+
+TEST(Gradients, StepConvolutionOfDense) {
+  const auto device = cpu();
+  const SparseMatrix a = small_matrix(*device);
+  const Var x = Tape::constant(random_tensor(*device, 10, 3, 1));
+  const Tensor first = random_tensor(*device, 6, 4, 2), w = random_tensor(*device, 8, 5, 3);
+  for (const Activation activation : {Activation::none, Activation::relu}) {
+    check_gradients(*device, {first, w}, [&](Tape& tape, const std::vector<Var>& v) {
+      return step_convolution_of_dense(tape, a, x, v[0], Activation::relu, v[1], a.step_rows, activation);
+    });
+  }
+}
+
+TEST(Gradients, OnlyFewConstantColumnsAreCheapToRepeat) {
+  const auto device = cpu();
+  const SparseMatrix a = small_matrix(*device);
+  Tape tape(*device);
+  const Var wide = Tape::constant(random_tensor(*device, 10, 5, 1)),
+            w = Tape::constant(random_tensor(*device, 5, 2, 2));
+  EXPECT_FALSE(cheap_to_repeat(wide));
+  EXPECT_THROW(spmm_of_dense(tape, a, wide, w, nullptr, Tensor(), Activation::relu), Error);
+  EXPECT_THROW(step_convolution_of_dense(tape, a, wide, w, Activation::relu, w, a.step_rows, Activation::relu), Error);
+}
+
 TEST(Gradients, FadingSum) {
   const auto device = cpu();
   for (const std::int64_t window : {1, 2, 7}) {

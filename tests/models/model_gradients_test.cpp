@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "tests/models/model_with_head.hpp"
 
@@ -70,7 +71,7 @@ TEST(ModelGradients, EveryModelWithItsHeadAndItsOptions) {
     const Parameters& parameters = subject.parameters();
     device->run(Fill{parameters.gradients(), 0.0});
     Tape tape(*device);
-    const Var logits = subject.logits(tape, false);
+    const Var logits = subject.logits(tape, StageWalk::joint);
     logits->gradient = device->allocate(4, 2);
     for (std::int64_t i = 0; i < 8; ++i) logits->gradient.data<double>()[i] = static_cast<double>(i + 1);
     tape.backward();
@@ -97,16 +98,17 @@ TEST(ModelGradients, EveryModelWithItsHeadAndItsOptions) {
   }
 }
 
-TEST(ModelSegments, EveryModelGivesTheWholeTimelineFromItsParts) {
+TEST(ModelSegments, EveryModelGivesTheSameFromPartsAndJointForms) {
   const auto device = cpu();
+  std::set<std::string> joining;
   const auto task = TaskRegistry::instance().find("link-prediction").value(Json::object());
   for (const auto& [model, name] : every_model()) {
     const ModelWithHead subject(*device, *model, *task);
     std::vector<std::vector<double>> results;
-    for (const bool cut : {false, true}) {
+    for (const StageWalk walk : {StageWalk::stages, StageWalk::cut, StageWalk::joint}) {
       device->run(Fill{subject.parameters().gradients(), 0.0});
       Tape tape(*device);
-      const Var logits = subject.logits(tape, cut);
+      const Var logits = subject.logits(tape, walk);
       logits->gradient = device->allocate(4, 2);
       device->run(Fill{logits->gradient, 1.0});
       auto& values = results.emplace_back(logits->value.values<double>().begin(), logits->value.values<double>().end());
@@ -114,11 +116,16 @@ TEST(ModelSegments, EveryModelGivesTheWholeTimelineFromItsParts) {
       const auto gradients = subject.parameters().gradients().values<double>();
       values.insert(values.end(), gradients.begin(), gradients.end());
     }
-    for (std::size_t i = 0; i < results[0].size(); ++i) {
-      EXPECT_NEAR(results[1][i], results[0][i], 1e-12 * std::max(1.0, std::abs(results[0][i])))
-          << name << " value " << i;
+    for (const std::size_t other : {1, 2}) {
+      for (std::size_t i = 0; i < results[0].size(); ++i) {
+        EXPECT_NEAR(results[other][i], results[0][i], 1e-12 * std::max(1.0, std::abs(results[0][i])))
+            << name << (other == 1 ? " in segments, value " : " in joint forms, value ") << i;
+      }
     }
+    if (subject.joint_forms() > 0) joining.insert(name);
   }
+  for (const std::string name : {"evolve-gcn-h", "evolve-gcn-o", "mpnn-lstm", "t-gcn", "tm-gcn"})
+    EXPECT_TRUE(joining.contains(name)) << name << " has no joint form";
 }
 
 }  // namespace

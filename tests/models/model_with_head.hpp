@@ -63,6 +63,9 @@ class SmallNeighbours final : public Neighbours {
   SparseMatrix a_;
 };
 
+/// How the stages are called: one after the other, with each timeline in two segments, or in the model's joint forms.
+enum class StageWalk { stages, cut, joint };
+
 /// A model with the link-prediction head on two steps of the small matrix; logits [4, 2].
 class ModelWithHead {
  public:
@@ -87,36 +90,34 @@ class ModelWithHead {
 
   const Parameters& parameters() const { return parameters_; }
 
-  /// With `cut`, each temporal stage walks its two steps as two segments.
-  Var logits(Tape& tape, bool cut) const {
+  Var logits(Tape& tape, StageWalk walk) const {
     Var h = Tape::constant(x_);
     for (std::size_t l = 0; l < layers_.size(); ++l) {
+      if (walk == StageWalk::joint && joined(tape, l, h)) continue;
       const int layer = static_cast<int>(l);
-      h = model_.spatial(tape, parameters_, layer, {h, &a_, &cells_, &pass_, Tape::constant(x_)});
+      if (const Var joint = walk == StageWalk::joint ? two_spatial(tape, l, h) : nullptr; joint) {
+        h = joint;
+        ++l;
+      } else {
+        h = model_.spatial(tape, parameters_, layer, input(h));
+      }
       if (layers_[l].step_by_step) {
-        h = step_by_step(tape, layer, h, layers_[l].need != TemporalNeed::none);
+        h = step_by_step(tape, static_cast<int>(l), h, layers_[l].need != TemporalNeed::none);
         continue;
       }
       if (layers_[l].need == TemporalNeed::none || layers_[l].need == TemporalNeed::weights_only) continue;
-      if (!cut) {
-        h = model_.temporal(tape, parameters_, layer, {h, 2, 5, 0, nullptr, false, &cells_, &pass_}).y;
-        continue;
-      }
-      const Var first = slice_rows(tape, h, 0, 5), second = slice_rows(tape, h, 5, 5);
-      const auto before = model_.temporal(tape, parameters_, layer, {first, 1, 5, 0, nullptr, true, &cells_, &pass_});
-      EXPECT_EQ(before.state->value.rows(), model_.state(layer, 1).rows_per_vertex * 5);
-      EXPECT_EQ(before.state->value.columns(), model_.state(layer, 1).width);
-      const auto after =
-          model_.temporal(tape, parameters_, layer, {second, 1, 5, 1, before.state, false, &cells_, &pass_});
-      h = concat_rows(tape, {before.y, after.y});
+      h = temporal(tape, static_cast<int>(l), h, walk == StageWalk::cut);
     }
     return task_.head(tape, parameters_, gather_rows(tape, h, lists_, 4));
   }
 
+  /// Joint forms that the model gave so far.
+  int joint_forms() const { return joint_forms_; }
+
   /// Sum of logit i times i + 1.
   double total() const {
     Tape tape(device_);
-    const Var result = logits(tape, false);
+    const Var result = logits(tape, StageWalk::joint);
     double sum = 0;
     for (std::int64_t i = 0; i < 8; ++i) sum += static_cast<double>(i + 1) * result->value.data<double>()[i];
     return sum;
@@ -147,6 +148,39 @@ class ModelWithHead {
   }
 
  private:
+  SpatialInput input(const Var& x) const { return {x, &a_, &cells_, &pass_, Tape::constant(x_)}; }
+
+  /// Layers from `layer` on in one piece: h becomes their output and `layer` the last of them.
+  bool joined(Tape& tape, std::size_t& layer, Var& h) const {
+    if (layers_[layer].need == TemporalNeed::none || layers_[layer].need == TemporalNeed::weights_only) return false;
+    const JointOutput joint = model_.whole_layers(tape, parameters_, static_cast<int>(layer), input(h));
+    if (!joint.y) return false;
+    ++joint_forms_;
+    h = joint.y;
+    layer += static_cast<std::size_t>(joint.layers) - 1;
+    return true;
+  }
+
+  Var two_spatial(Tape& tape, std::size_t layer, const Var& h) const {
+    if (layer + 1 == layers_.size() || layers_[layer].step_by_step || layers_[layer + 1].step_by_step) return nullptr;
+    if (layers_[layer].need != TemporalNeed::none && layers_[layer].need != TemporalNeed::weights_only) return nullptr;
+    const Var joint = model_.two_spatial(tape, parameters_, static_cast<int>(layer), input(h), input(nullptr));
+    joint_forms_ += joint ? 1 : 0;
+    return joint;
+  }
+
+  Var temporal(Tape& tape, int layer, const Var& h, bool cut) const {
+    if (!cut) return model_.temporal(tape, parameters_, layer, {h, 2, 5, 0, nullptr, false, &cells_, &pass_}).y;
+    const Var first = slice_rows(tape, h, 0, 5), second = slice_rows(tape, h, 5, 5);
+    const auto before = model_.temporal(tape, parameters_, layer, {first, 1, 5, 0, nullptr, true, &cells_, &pass_});
+    EXPECT_EQ(before.state->value.rows(), model_.state(layer, 1).rows_per_vertex * 5);
+    EXPECT_EQ(before.state->value.columns(), model_.state(layer, 1).width);
+    const auto after =
+        model_.temporal(tape, parameters_, layer, {second, 1, 5, 1, before.state, false, &cells_, &pass_});
+    return concat_rows(tape, {before.y, after.y});
+  }
+
+  mutable int joint_forms_ = 0;
   Device& device_;
   const Model& model_;
   const Task& task_;

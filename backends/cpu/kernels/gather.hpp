@@ -141,26 +141,34 @@ void gather_rows(const CompressedView<T>& a, const T* in, T* out, std::int64_t w
   }
 }
 
-/// First rows of tasks with about equal work (non-zeros and rows), at most 64 of them, at least `least` of work each.
-/// Depends on the matrix only. Entry i and i + 1 bound task i.
+/// Appends the ends of ranges of rows that cover [begin, end) with about equal work (non-zeros and rows), at most
+/// `most` of them, at least `least` of work each. Depends on the matrix only.
 template <class T>
-std::vector<std::int64_t> balanced_rows(const CompressedView<T>& a, std::int64_t least = 1 << 13) {
-  const std::int64_t work = a.nonzeros + a.rows;
-  const std::int64_t tasks = std::clamp<std::int64_t>(work / least, 1, 64);
-  std::vector<std::int64_t> bounds{0};
-  for (std::int64_t i = 1; i < tasks; ++i) {
-    std::int64_t low = bounds.back(), high = a.rows;  // first row r with offsets[r] + r >= target
+void append_balanced(const CompressedView<T>& a, std::int64_t begin, std::int64_t end, std::int64_t least,
+                     std::int64_t most, std::vector<std::int64_t>& ends) {
+  const std::int64_t first = a.offsets[begin] + begin, work = a.offsets[end] + end - first;
+  const std::int64_t ranges = std::clamp<std::int64_t>(work / least, 1, most);
+  std::int64_t last = begin;
+  for (std::int64_t i = 1; i < ranges; ++i) {
+    std::int64_t low = last, high = end;  // first row r with offsets[r] + r >= target
     while (low < high) {
       const std::int64_t middle = low + (high - low) / 2;
-      if (a.offsets[middle] + middle < work * i / tasks) {
+      if (a.offsets[middle] + middle < first + work * i / ranges) {
         low = middle + 1;
       } else {
         high = middle;
       }
     }
-    bounds.push_back(low);
+    ends.push_back(last = low);
   }
-  bounds.push_back(a.rows);
+  ends.push_back(end);
+}
+
+/// First rows of tasks with about equal work, at most 64 of them. Entry i and i + 1 bound task i.
+template <class T>
+std::vector<std::int64_t> balanced_rows(const CompressedView<T>& a, std::int64_t least = 1 << 13) {
+  std::vector<std::int64_t> bounds{0};
+  append_balanced(a, 0, a.rows, least, 64, bounds);
   return bounds;
 }
 

@@ -44,7 +44,7 @@ template <class T, int P>
 
 template <class T, int P>
 [[gnu::always_inline]] inline Lanes<T, P> broadcast(T value) {
-  return value + Lanes<T, P>{};
+  return value - Lanes<T, P>{};  // an addition of zero would stay: it turns -0 into 0
 }
 
 #ifdef STROBE_MASKED_LANES

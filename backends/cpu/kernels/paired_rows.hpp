@@ -16,10 +16,21 @@ namespace strobe::cpu {
 template <class T, class Column>
 struct PairView {
   const std::int64_t* offsets;
+  const std::uint8_t* order;
   const Column* columns;
   const T* values;
   const T* side_by_side;  // [step_rows][2 P]
+
+  /// The row that is stored as row r.
+  std::int64_t row(std::int64_t r) const { return r / pair_block_rows * pair_block_rows + order[r]; }
 };
+
+/// Pair `p` of `a` with the rows `side_by_side`.
+template <class T, class Column>
+PairView<T, Column> pair_view(const PairedMatrix& a, std::int64_t p, const T* side_by_side) {
+  return {a.offsets.data<std::int64_t>() + p * a.step_rows, a.order.data<std::uint8_t>() + p * a.step_rows,
+          reinterpret_cast<const Column*>(a.columns.raw()), a.values.template data<T>(), side_by_side};
+}
 
 /// Lane i of `a` and of `b` beside each other: a0 b0 a1 b1 ...
 template <class T, int P, int... I>
@@ -75,12 +86,29 @@ template <class T, class Column, int P>
          load<T, 2 * P>(a.side_by_side + static_cast<std::int64_t>(a.columns[k]) * 2 * P);
 }
 
-/// Rows [begin, end) of both steps of a pair to first[(r - begin) * width ...] and likewise to `second` (may be null).
+/// Asks for row `row` + pair_block_rows of both steps' tensors; `second` may be null. Rows of a block are visited in
+/// the order of their lengths, which no hardware prefetcher follows; asked for one by one they come in their own order.
+template <class T>
+[[gnu::always_inline]] inline void prefetch_next_block(const T* first, const T* second, std::int64_t width,
+                                                       std::int64_t row) {
+  const std::int64_t from = (row + pair_block_rows) * width;
+  __builtin_prefetch(first + from);
+  if (second != nullptr) __builtin_prefetch(second + from);
+  if (width <= most_lanes<T>) return;
+  for (std::int64_t i = from + most_lanes<T>; i < from + width; i += most_lanes<T>) {
+    __builtin_prefetch(first + i);
+    if (second != nullptr) __builtin_prefetch(second + i);
+  }
+}
+
+/// Rows [begin, end) of both steps of a pair to first[(r - begin) * width ...] and likewise to `second` (may be null);
+/// whole blocks of rows.
 template <class T, class Column, int P>
 void gather_pair(const PairView<T, Column>& a, T* first, T* second, std::int64_t width, bool accumulate,
                  std::int64_t begin, std::int64_t end) {
   const int lanes = static_cast<int>(width);
-  for (std::int64_t r = begin; r < end; ++r, first += width) {
+  for (std::int64_t r = begin; r < end; ++r) {
+    prefetch_next_block(first, second, width, r - begin);
     std::int64_t k = a.offsets[r];
     const std::int64_t last = a.offsets[r + 1];
     __builtin_prefetch(a.columns + k + prefetch_distance);
@@ -93,14 +121,14 @@ void gather_pair(const PairView<T, Column>& a, T* first, T* second, std::int64_t
     }
     if (k < last) sum += entry_product<T, Column, P>(a, k);
     sum += odd;
+    const std::int64_t at = (a.row(r) - begin) * width;
     Lanes<T, P> one = every_second<T, P, 0>(sum, std::make_integer_sequence<int, P>());
-    if (accumulate) one += load_first<T, P>(first, lanes);
-    store_first<T, P>(first, one, lanes);
+    if (accumulate) one += load_first<T, P>(first + at, lanes);
+    store_first<T, P>(first + at, one, lanes);
     if (second == nullptr) continue;
     Lanes<T, P> two = every_second<T, P, 1>(sum, std::make_integer_sequence<int, P>());
-    if (accumulate) two += load_first<T, P>(second, lanes);
-    store_first<T, P>(second, two, lanes);
-    second += width;
+    if (accumulate) two += load_first<T, P>(second + at, lanes);
+    store_first<T, P>(second + at, two, lanes);
   }
 }
 
@@ -115,10 +143,7 @@ void for_laid_pairs(const PairedMatrix& a, std::int64_t width, const KernelConte
       run_tasks(context, a.pairs(), [&](std::int64_t p) {
         T* lines = line_buffer<T>(a.step_rows * 2 * P);
         lay(p, lines, lanes);
-        const PairView<T, Column> view{a.offsets.data<std::int64_t>() + p * a.step_rows,
-                                       reinterpret_cast<const Column*>(a.columns.raw()), a.values.template data<T>(),
-                                       lines};
-        body(p, view, lanes);
+        body(p, pair_view<T, Column>(a, p, lines), lanes);
       });
     }
   });
@@ -143,8 +168,6 @@ void for_pairs(const PairedMatrix& a, const T* in, std::int64_t width, const Ker
   };
   for_laid_pairs<T, Column>(a, width, context, lay, body);
 }
-
-inline constexpr std::int64_t pair_block_rows = 128;  // of a step, whose sums stay in the first-level cache
 
 /// A in for both steps of every pair, a block of rows at a time, as tasks: finish(step, sums, begin, end) gets the
 /// sums [end - begin, width] of rows [begin, end) of a step. They lie in `kept` [steps * step_rows, width], or where it

@@ -7,6 +7,8 @@ namespace {
 
 const RegisterComposed<StepGraphConvolution, Numerics::cpu> step_convolution;
 const RegisterComposed<StepGraphConvolutionBackward, Numerics::cpu> step_convolution_backward;
+const RegisterComposed<StepConvolutionOfDense, Numerics::cpu> of_dense;
+const RegisterComposed<StepConvolutionOfDenseBackward, Numerics::cpu> of_dense_backward;
 
 }  // namespace
 }  // namespace strobe

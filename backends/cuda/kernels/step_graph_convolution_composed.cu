@@ -7,6 +7,8 @@ namespace step_graph_convolution_kernels {
 
 const RegisterComposed<StepGraphConvolution, Numerics::cuda> step_convolution;
 const RegisterComposed<StepGraphConvolutionBackward, Numerics::cuda> step_convolution_backward;
+const RegisterComposed<StepConvolutionOfDense, Numerics::cuda> of_dense;
+const RegisterComposed<StepConvolutionOfDenseBackward, Numerics::cuda> of_dense_backward;
 
 }  // namespace step_graph_convolution_kernels
 }  // namespace strobe::cuda
