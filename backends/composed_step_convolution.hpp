@@ -48,8 +48,10 @@ inline void run_composed(Numerics numerics, const char* variant, const StepConvo
 
 inline void run_composed(Numerics numerics, const char* variant, const StepConvolutionOfDenseBackward& op,
                          KernelContext& context) {
-  run_variant(numerics, variant, SpmmOfDense{op.a, op.x, op.w_first, {}, op.step_rows, op.aggregated, op.first},
-              context);
+  if (!op.kept) {
+    run_variant(numerics, variant, SpmmOfDense{op.a, op.x, op.w_first, {}, op.step_rows, op.aggregated, op.first},
+                context);
+  }
   run_variant(numerics, variant, dense_backward_of(op), context);
   SpmmOfDenseBackward product;
   product.a = op.a, product.x = op.x, product.w = op.w_first, product.step_rows = op.step_rows, product.dy = op.ds;

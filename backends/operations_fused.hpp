@@ -103,38 +103,42 @@ struct SpmmOfDenseBackward {
 
 /// StepGraphConvolution of a dense layer's output that is computed again for every entry (SpmmOfDense, with one weight
 /// per step): s = A h, h = first(x w_first), y_r = activation(s_r w_t). x [C, F], w_first [T * F, G], w [T * G, H],
-/// step_rows i64 [T + 1, 1], y [R, H]. `aggregated` [R, G] is scratch for s: it belongs to the operation on every
-/// device; a kernel that keeps s in registers leaves it as it is.
+/// step_rows i64 [T + 1, 1], y [R, H]. `aggregated` [R, G] receives s where `keep` says so, and is scratch for it
+/// otherwise: it belongs to the operation on every device; a kernel that keeps s in registers leaves it as it is.
 struct StepConvolutionOfDense {
   static constexpr std::string_view name = "step_convolution_of_dense";
   SparseMatrix a;
   Tensor x, w_first, w, step_rows, aggregated, y;
   Activation first = Activation::none, activation = Activation::none;
+  bool keep = false;
+  /// Up to so many columns of s and of y it is faster to compute s again than to keep it: a row of two steps stays in
+  /// registers of half a cache line each.
+  static constexpr std::int64_t most_repeated = 8;
   Work work() const {
     using namespace operations_detail;
     const double product = count(a.nonzeros) * (count(x.columns()) + 1.0) + count(a.rows) * count(w.columns());
     return {2.0 * count(aggregated.columns()) * product,
-            static_cast<double>(a.bytes()) + bytes_of(x) + bytes_of(w_first) + bytes_of(w), bytes_of(y),
-            gathered_rows(a, x)};
+            static_cast<double>(a.bytes()) + bytes_of(x) + bytes_of(w_first) + bytes_of(w),
+            bytes_of(y) + (keep ? bytes_of(aggregated) : 0.0), gathered_rows(a, x)};
   }
 };
 
-/// Gradients of StepConvolutionOfDense by both layers: s again, dz = dy where y > 0 (relu) or dy (none); dw (+)= s^T dz
-/// of each step's rows, ds_r = dz_r w_t^T, dw_first (+)= as SpmmOfDenseBackward says of ds. `aggregated` and `ds`
-/// [R, G] are scratch.
+/// Gradients of StepConvolutionOfDense by both layers: dz = dy where y > 0 (relu) or dy (none); dw (+)= s^T dz of each
+/// step's rows, ds_r = dz_r w_t^T, dw_first (+)= as SpmmOfDenseBackward says of ds. `ds` [R, G] is scratch, and so is
+/// `aggregated` unless s was kept there.
 struct StepConvolutionOfDenseBackward {
   static constexpr std::string_view name = "step_convolution_of_dense_backward";
   SparseMatrix a;
   Tensor x, w_first, w, step_rows, y, dy;
   Tensor dw_first, dw, aggregated, ds;
   Activation first = Activation::none, activation = Activation::none;
-  bool accumulate_dw_first = false, accumulate_dw = false;
+  bool kept = false, accumulate_dw_first = false, accumulate_dw = false;
   Work work() const {
     using namespace operations_detail;
     const double entries = (count(x.columns()) + 0.5) * (2.0 * count(a.nonzeros) + 2.0 * count(a.rows));
     return {2.0 * count(aggregated.columns()) * (entries + 2.0 * count(a.rows) * count(w.columns())),
             static_cast<double>(a.bytes()) + bytes_of(x) + bytes_of(w_first) + bytes_of(w) + bytes_of(dy) +
-                (activation == Activation::none ? 0.0 : bytes_of(y)),
+                (activation == Activation::none ? 0.0 : bytes_of(y)) + (kept ? bytes_of(aggregated) : 0.0),
             bytes_of(dw_first) + bytes_of(dw), gathered_rows(a, x)};
   }
 };

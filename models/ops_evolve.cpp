@@ -1,5 +1,7 @@
 #include "models/ops_evolve.hpp"
 
+#include <algorithm>
+
 #include "backends/operations_fused.hpp"
 #include "models/ops.hpp"
 
@@ -64,18 +66,19 @@ Var spmm_of_dense(Tape& tape, const SparseMatrix& a, const Var& x, const Var& w,
 Var step_convolution_of_dense(Tape& tape, const SparseMatrix& a, const Var& x, const Var& w_first, Activation first,
                               const Var& w, const Tensor& step_rows, Activation activation) {
   if (!cheap_to_repeat(x)) throw Error("step_convolution_of_dense is for constants of few columns");
-  const auto scratch = [rows = a.rows, width = w_first->value.columns(), type = x->value.type()](Device& device) {
-    return device.allocate(rows, width, type);
+  const auto allocate = [&tape, rows = a.rows, type = x->value.type()](std::int64_t width) {
+    return tape.device().allocate(rows, width, type);
   };
-  Device& device = tape.device();
-  const Tensor y = device.allocate(a.rows, w->value.columns(), x->value.type());
-  device.run(
-      StepConvolutionOfDense{a, x->value, w_first->value, w->value, step_rows, scratch(device), y, first, activation});
+  const std::int64_t middle = w_first->value.columns(), width = w->value.columns();
+  const bool keep = std::max(middle, width) > StepConvolutionOfDense::most_repeated;
+  const Tensor y = allocate(width), aggregated = allocate(middle), kept = keep ? aggregated : Tensor();
+  tape.device().run(
+      StepConvolutionOfDense{a, x->value, w_first->value, w->value, step_rows, aggregated, y, first, activation, keep});
   return tape.record(y, {w_first, w}, [=, &tape](const Variable& result) {
     const GradientTarget dw_first = tape.target(w_first), dw = tape.target(w);
     tape.device().run(StepConvolutionOfDenseBackward{
         a, x->value, w_first->value, w->value, step_rows, result.value, result.gradient, dw_first.tensor, dw.tensor,
-        scratch(tape.device()), scratch(tape.device()), first, activation, dw_first.accumulate, dw.accumulate});
+        keep ? kept : allocate(middle), allocate(middle), first, activation, keep, dw_first.accumulate, dw.accumulate});
   });
 }
 

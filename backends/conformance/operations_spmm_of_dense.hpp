@@ -138,11 +138,13 @@ inline std::vector<OperationCase> of_dense_cases(bool backward) {
 struct ConvolutionOfDenseCase {
   OfDenseCase first;
   std::int64_t last;
-  bool last_relu;
+  bool last_relu, keep;
 
   std::int64_t weights() const { return first.layers() * first.width * last; }
   Activation activation() const { return last_relu ? Activation::relu : Activation::none; }
-  std::string name() const { return first.name() + ", to " + std::to_string(last) + (last_relu ? ", relu" : ""); }
+  std::string name() const {
+    return first.name() + ", to " + std::to_string(last) + (last_relu ? ", relu" : "") + (keep ? ", kept" : "");
+  }
   std::size_t weight(std::int64_t row, std::int64_t g, std::int64_t h) const {
     return static_cast<std::size_t>((first.layer_of(row) * first.width + g) * last + h);
   }
@@ -183,8 +185,11 @@ inline std::vector<Output> judge_convolution_of_dense(Device& device, const Conv
   op.aggregated = device.allocate(m.rows, c.first.width);
   op.y = device.allocate(m.rows, c.last);
   op.activation = c.activation();
+  op.keep = c.keep;
   device.run(op);
-  return {{"y", download(device, op.y), y}};
+  std::vector<Output> outputs{{"y", download(device, op.y), y}};
+  if (c.keep) outputs.push_back({"aggregated", download(device, op.aggregated), sums});
+  return outputs;
 }
 
 /// The values that a backward case adds to those of the product.
@@ -233,6 +238,12 @@ inline std::vector<Output> expected_convolution_of_dense(const ConvolutionOfDens
   return {{"dw_first", {}, dw_first}, {"dw", {}, dw}};
 }
 
+inline std::vector<double> kept_values(const ConvolutionOfDenseCase& c, const OfDenseInput& in) {
+  std::vector<double> values;
+  for (const Judged& sum : c.aggregated(in)) values.push_back(sum.value);
+  return values;
+}
+
 inline std::vector<Output> judge_convolution_of_dense_backward(Device& device, const ConvolutionOfDenseCase& c) {
   const TestMatrix& m = c.first.matrix();
   const OfDenseInput first(c.first);
@@ -246,7 +257,9 @@ inline std::vector<Output> judge_convolution_of_dense_backward(Device& device, c
   op.dy = upload(device, in.dy, m.rows, c.last);
   op.dw_first = upload(device, first.dw, c.first.layers() * c.first.inner, c.first.width);
   op.dw = upload(device, in.dw, c.first.layers() * c.first.width, c.last);
-  op.aggregated = device.allocate(m.rows, c.first.width);
+  op.aggregated =
+      c.keep ? upload(device, kept_values(c, first), m.rows, c.first.width) : device.allocate(m.rows, c.first.width);
+  op.kept = c.keep;
   op.ds = device.allocate(m.rows, c.first.width);
   op.activation = c.activation();
   op.accumulate_dw_first = op.accumulate_dw = c.first.accumulate;
@@ -264,9 +277,11 @@ inline std::vector<OperationCase> convolution_of_dense_cases(bool backward) {
     if (recipe.step_rows == 0 || recipe.halo != 0) continue;
     for (const auto& [inner, width, last] : shapes) {
       if (recipe.steps * recipe.step_rows * std::max(width, last) > most_values) continue;
-      for (const int flags : {0, 3, 5, 6}) {
-        const ConvolutionOfDenseCase one{
-            {recipe, inner, width, true, false, (flags & 1) != 0, (flags & 4) != 0}, last, (flags & 2) != 0};
+      for (const int flags : {0, 3, 5, 14, 9}) {
+        const ConvolutionOfDenseCase one{{recipe, inner, width, true, false, (flags & 1) != 0, (flags & 4) != 0},
+                                         last,
+                                         (flags & 2) != 0,
+                                         (flags & 8) != 0};
         cases.push_back({"", one.name(), [=](Device& device) {
                            return backward ? judge_convolution_of_dense_backward(device, one)
                                            : judge_convolution_of_dense(device, one);

@@ -7,38 +7,13 @@
 // of x per entry and block of at most 64 columns.
 #include <vector>
 
-#include "backends/cpu/kernels/gather.hpp"
 #include "backends/cpu/kernels/layer_lanes.hpp"
-#include "backends/operations_fused.hpp"
+#include "backends/cpu/kernels/of_dense_rows.hpp"
 
 namespace strobe {
 namespace {
 
 using namespace cpu;
-
-constexpr std::int64_t most_ranges = 64, least_work = 1 << 13;
-
-/// Rows [begin, end) of one step.
-struct RowRange {
-  std::int64_t step, begin, end;
-};
-
-template <class T>
-std::vector<RowRange> ranges_of(const CompressedView<T>& a, const Tensor& step_rows) {
-  std::vector<RowRange> ranges;
-  const std::int64_t steps = step_rows.defined() ? step_rows.rows() - 1 : 1;
-  for (std::int64_t t = 0; t < steps; ++t) {
-    std::int64_t begin = step_rows.defined() ? step_rows.data<std::int64_t>()[t] : 0;
-    const std::int64_t last = step_rows.defined() ? step_rows.data<std::int64_t>()[t + 1] : a.rows;
-    std::vector<std::int64_t> ends;
-    append_balanced(a, begin, last, least_work, std::max<std::int64_t>(1, most_ranges / steps), ends);
-    for (const std::int64_t end : ends) {
-      ranges.push_back({t, begin, end});
-      begin = end;
-    }
-  }
-  return ranges;
-}
 
 /// Calls body(first column, columns, K, P) for blocks of at most `most_k` registers that cover [0, width).
 template <class T, int most_k, int K = most_k, class Body>
@@ -58,24 +33,11 @@ void for_columns(std::int64_t column, std::int64_t width, const Body& body) {
   }
 }
 
-/// The layer of one step: w [F, G] and bias [G] or null.
-template <class T>
-struct StepLayer {
-  const T *x, *w, *bias;
-  std::int64_t width;
-
-  template <class Op>
-  StepLayer(const Op& op, std::int64_t step)
-      : x(op.x.template data<T>()),
-        w(op.w.template data<T>() + step * op.x.columns() * op.w.columns()),
-        bias(op.bias.defined() ? op.bias.template data<T>() : nullptr),
-        width(op.w.columns()) {}
-
-  template <int P, int K, int F>
-  [[gnu::always_inline]] LayerLanes<T, P, K, F> lanes(std::int64_t column, std::int64_t part) const {
-    return {w + column, width, bias == nullptr ? nullptr : bias + column, part};
-  }
-};
+template <int P, int K, int F, class T>
+[[gnu::always_inline]] inline LayerLanes<T, P, K, F> lanes_of(const StepLayer<T>& layer, std::int64_t column,
+                                                              std::int64_t part) {
+  return {layer.w + column, layer.width, layer.bias == nullptr ? nullptr : layer.bias + column, part};
+}
 
 /// The inputs of column c.
 template <class T, int F>
@@ -85,9 +47,9 @@ template <class T, int F>
 
 /// Columns [column, column + part) of the product's rows [begin, end).
 template <class T, int P, int K, int F, bool with_relu>
-void product_block(const CompressedView<T>& a, const StepLayer<T>& of, const RowRange& rows, std::int64_t column,
-                   std::int64_t part, T* y) {
-  const LayerLanes<T, P, K, F> layer = of.template lanes<P, K, F>(column, part);
+void product_block(const CompressedView<T>& a, const StepLayer<T>& of, std::int64_t begin, std::int64_t end,
+                   std::int64_t column, std::int64_t part, T* y) {
+  const LayerLanes<T, P, K, F> layer = lanes_of<P, K, F>(of, column, part);
   const T* const x = of.x;
   const auto add = [&](std::int64_t k, Lanes<T, P>(&sum)[K]) __attribute__((always_inline)) {
     T inputs[F];
@@ -97,19 +59,19 @@ void product_block(const CompressedView<T>& a, const StepLayer<T>& of, const Row
       sum[i] += a.values[k] * (with_relu ? relu<T, P>(z) : z);
     }
   };
-  for (std::int64_t r = rows.begin; r < rows.end; ++r) {
+  for (std::int64_t r = begin; r < end; ++r) {
     std::int64_t k = a.offsets[r];
-    const std::int64_t end = a.offsets[r + 1];
+    const std::int64_t last = a.offsets[r + 1];
     __builtin_prefetch(a.indices + k + prefetch_distance);
     __builtin_prefetch(a.values + k + prefetch_distance);
     Lanes<T, P> sum[K], odd[K];
     for (int i = 0; i < K; ++i) sum[i] = odd[i] = Lanes<T, P>{};
-    for (; k + 2 <= end; k += 2) {
+    for (; k + 2 <= last; k += 2) {
       add(k, sum);
       add(k + 1, odd);
     }
-    if (k < end) add(k, sum);
-    T* const out = y + r * of.width + column;
+    if (k < last) add(k, sum);
+    T* const out = y + (r - begin) * of.width + column;
     for (int i = 0; i < K; ++i) {
       const int lanes = static_cast<int>(std::min<std::int64_t>(P, part - i * P));
       store_first<T, P>(out + i * P, sum[i] + odd[i], lanes);
@@ -117,34 +79,15 @@ void product_block(const CompressedView<T>& a, const StepLayer<T>& of, const Row
   }
 }
 
-void run_forward(const SpmmOfDense& op, KernelContext& context) {
-  with_element(op.y.type(), [&](auto zero) {
-    using T = decltype(zero);
-    const CompressedView<T> a = compressed<T>(op.a);
-    const std::vector<RowRange> ranges = ranges_of(a, op.step_rows);
-    with_features(op.x.columns(), [&](auto features) {
-      with_bool(op.activation == Activation::relu, [&](auto with_relu) {
-        run_tasks(context, static_cast<std::int64_t>(ranges.size()), [&](std::int64_t i) {
-          const RowRange& rows = ranges[static_cast<std::size_t>(i)];
-          const StepLayer<T> layer(op, rows.step);
-          for_columns<T, 4>(0, layer.width, [&](std::int64_t column, std::int64_t part, auto k, auto lanes) {
-            product_block<T, lanes(), k(), features(), with_relu()>(a, layer, rows, column, part, op.y.data<T>());
-          });
-        });
-      });
-    });
-  });
-}
-
 /// Adds the gradients of columns [column, column + part) over the range's rows to sums [F + 1, G].
 template <class T, int P, int K, int F, bool with_relu, bool with_bias>
-void gradient_block(const CompressedView<T>& a, const StepLayer<T>& of, const RowRange& rows, std::int64_t column,
-                    std::int64_t part, const T* dy, double* sums) {
+void gradient_block(const CompressedView<T>& a, const StepLayer<T>& of, std::int64_t begin, std::int64_t end,
+                    std::int64_t column, std::int64_t part, const T* dy, double* sums) {
   using Gradient = GradientLanes<T, P, K, F, with_relu, with_bias>;
-  const LayerLanes<T, P, K, F> layer = of.template lanes<P, K, F>(column, part);
+  const LayerLanes<T, P, K, F> layer = lanes_of<P, K, F>(of, column, part);
   const T* const x = of.x;
-  for (std::int64_t first = rows.begin; first < rows.end; first += layer_block_rows) {
-    const std::int64_t last = std::min(rows.end, first + layer_block_rows);
+  for (std::int64_t first = begin; first < end; first += layer_block_rows) {
+    const std::int64_t last = std::min(end, first + layer_block_rows);
     Gradient block;
     for (std::int64_t r = first; r < last; ++r) {
       __builtin_prefetch(a.indices + a.offsets[r] + prefetch_distance);
@@ -156,7 +99,7 @@ void gradient_block(const CompressedView<T>& a, const StepLayer<T>& of, const Ro
         row.add(layer, inputs, broadcast<T, P>(a.values[k]));
       }
       Lanes<T, P> of_row[K];
-      for (int i = 0; i < K; ++i) of_row[i] = load<T, P>(dy + r * of.width + column + i * P);
+      for (int i = 0; i < K; ++i) of_row[i] = load<T, P>(dy + (r - begin) * of.width + column + i * P);
       block.add_row(row, of_row);
     }
     for (int i = 0; i < K; ++i) {
@@ -168,26 +111,72 @@ void gradient_block(const CompressedView<T>& a, const StepLayer<T>& of, const Ro
   }
 }
 
+}  // namespace
+
+namespace cpu {
+
+template <class T>
+void product_rows(const CompressedView<T>& a, const StepLayer<T>& layer, std::int64_t begin, std::int64_t end, T* y) {
+  with_features(layer.features, [&](auto features) {
+    with_bool(layer.with_relu, [&](auto with_relu) {
+      for_columns<T, 4>(0, layer.width, [&](std::int64_t column, std::int64_t part, auto k, auto lanes) {
+        product_block<T, lanes(), k(), features(), with_relu()>(a, layer, begin, end, column, part, y);
+      });
+    });
+  });
+}
+
+template <class T>
+void gradient_rows(const CompressedView<T>& a, const StepLayer<T>& layer, std::int64_t begin, std::int64_t end,
+                   const T* dy, bool bias, double* sums) {
+  with_features(layer.features, [&](auto features) {
+    with_bool(layer.with_relu, [&](auto with_relu) {
+      with_bool(bias, [&](auto with_bias) {
+        for_columns<T, 2>(0, layer.width, [&](std::int64_t column, std::int64_t part, auto k, auto lanes) {
+          gradient_block<T, lanes(), k(), features(), with_relu(), with_bias()>(a, layer, begin, end, column, part, dy,
+                                                                                sums);
+        });
+      });
+    });
+  });
+}
+
+template void product_rows(const CompressedView<float>&, const StepLayer<float>&, std::int64_t, std::int64_t, float*);
+template void product_rows(const CompressedView<double>&, const StepLayer<double>&, std::int64_t, std::int64_t,
+                           double*);
+template void gradient_rows(const CompressedView<float>&, const StepLayer<float>&, std::int64_t, std::int64_t,
+                            const float*, bool, double*);
+template void gradient_rows(const CompressedView<double>&, const StepLayer<double>&, std::int64_t, std::int64_t,
+                            const double*, bool, double*);
+
+}  // namespace cpu
+
+namespace {
+
+void run_forward(const SpmmOfDense& op, KernelContext& context) {
+  with_element(op.y.type(), [&](auto zero) {
+    using T = decltype(zero);
+    const CompressedView<T> a = compressed<T>(op.a);
+    const std::vector<RowRange> ranges = ranges_of(a, op.step_rows);
+    run_tasks(context, static_cast<std::int64_t>(ranges.size()), [&](std::int64_t i) {
+      const RowRange& rows = ranges[static_cast<std::size_t>(i)];
+      product_rows(a, StepLayer<T>(op.x, op.w, op.bias, op.activation, rows.step), rows.begin, rows.end,
+                   op.y.data<T>() + rows.begin * op.y.columns());
+    });
+  });
+}
+
 void run_backward(const SpmmOfDenseBackward& op, KernelContext& context) {
   with_element(op.dy.type(), [&](auto zero) {
     using T = decltype(zero);
     const CompressedView<T> a = compressed<T>(op.a);
     const std::vector<RowRange> ranges = ranges_of(a, op.step_rows);
-    const std::int64_t stride = (op.x.columns() + 1) * op.dy.columns();
+    const std::int64_t width = op.dy.columns(), stride = (op.x.columns() + 1) * width;
     std::vector<double> sums(ranges.size() * static_cast<std::size_t>(stride), 0.0);
-    with_features(op.x.columns(), [&](auto features) {
-      with_bool(op.activation == Activation::relu, [&](auto with_relu) {
-        with_bool(op.dbias.defined(), [&](auto with_bias) {
-          run_tasks(context, static_cast<std::int64_t>(ranges.size()), [&](std::int64_t i) {
-            const RowRange& rows = ranges[static_cast<std::size_t>(i)];
-            const StepLayer<T> layer(op, rows.step);
-            for_columns<T, 2>(0, layer.width, [&](std::int64_t column, std::int64_t part, auto k, auto lanes) {
-              gradient_block<T, lanes(), k(), features(), with_relu(), with_bias()>(
-                  a, layer, rows, column, part, op.dy.data<T>(), sums.data() + i * stride);
-            });
-          });
-        });
-      });
+    run_tasks(context, static_cast<std::int64_t>(ranges.size()), [&](std::int64_t i) {
+      const RowRange& rows = ranges[static_cast<std::size_t>(i)];
+      gradient_rows(a, StepLayer<T>(op.x, op.w, op.bias, op.activation, rows.step), rows.begin, rows.end,
+                    op.dy.data<T>() + rows.begin * width, op.dbias.defined(), sums.data() + i * stride);
     });
     store_layer_gradients<T>(op.dw, op.accumulate_dw, op.dbias, sums, op.x.columns(),
                              [&](std::int64_t i) { return ranges[static_cast<std::size_t>(i)].step; });

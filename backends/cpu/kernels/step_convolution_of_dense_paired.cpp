@@ -191,17 +191,19 @@ void run_backward(const StepConvolutionOfDenseBackward& op, KernelContext& conte
   });
 }
 
+/// `kept` says that s goes through memory.
 template <class Op>
-bool supports(const Op& op) {
+bool fits(const Op& op, bool kept) {
   const std::int64_t lanes = op.x.type() == ElementType::f32 ? most_lanes<float> : most_lanes<double>;
-  return fits_pairs(op.a.paired, op.x, op.aggregated.columns(), op.step_rows) && op.w.columns() >= 1 &&
+  return !kept && fits_pairs(op.a.paired, op.x, op.aggregated.columns(), op.step_rows) && op.w.columns() >= 1 &&
          2 * std::max(op.aggregated.columns(), op.w.columns()) <= lanes;
 }
 
-const RegisterKernel<StepConvolutionOfDense> forward{Numerics::cpu,
-                                                     {"paired", 20, supports<StepConvolutionOfDense>, run_forward}};
+const RegisterKernel<StepConvolutionOfDense> forward{
+    Numerics::cpu, {"paired", 20, [](const StepConvolutionOfDense& op) { return fits(op, op.keep); }, run_forward}};
 const RegisterKernel<StepConvolutionOfDenseBackward> backward{
-    Numerics::cpu, {"paired", 20, supports<StepConvolutionOfDenseBackward>, run_backward}};
+    Numerics::cpu,
+    {"paired", 20, [](const StepConvolutionOfDenseBackward& op) { return fits(op, op.kept); }, run_backward}};
 
 }  // namespace
 }  // namespace strobe
