@@ -8,12 +8,24 @@ namespace {
 
 constexpr std::int64_t any_width = std::numeric_limits<std::int64_t>::max() / 64;
 
-Products layer_products(const PlannedCase& plan, bool lasting) {
-  Products products{0, 0, lasting};
-  for (const LayerShape& layer : plan.layers) {
-    if (!layer.reads_neighbours) continue;
-    products.least = products.least == 0 ? layer.input_width : std::min(products.least, layer.input_width);
-    products.most = std::max(products.most, layer.input_width);
+/// Columns that the product of layer `l` gathers where a joint form repeats the layer before for every entry; pairs of
+/// steps are of use only while its output of both steps stays in registers.
+std::int64_t repeated_width(const PlannedCase& plan, std::size_t l) {
+  constexpr std::int64_t most_bytes = 96;  // of a step: backends/cpu/kernels/pair_layer.hpp
+  const LayerShape& before = plan.layers[l - 1];
+  return before.spatial_width * (plan.fp64 ? 8 : 4) <= most_bytes ? before.input_width : any_width;
+}
+
+/// `own` says that every neighbour is an own row.
+Products layer_products(const PlannedCase& plan, bool lasting, bool own) {
+  Products products{0, 0, lasting, false};
+  for (std::size_t l = 0; l < plan.layers.size(); ++l) {
+    if (!plan.layers[l].reads_neighbours) continue;
+    const bool repeats = own && plan.layers[l].repeats_input;
+    const std::int64_t width = repeats ? repeated_width(plan, l) : plan.layers[l].input_width;
+    products.least = products.least == 0 ? width : std::min(products.least, width);
+    products.most = std::max(products.most, width);
+    products.backward = products.backward || !repeats;
   }
   // Forms that serve products only would be of no use.
   if (products.most > 0 && plan.model->reads_entries()) products.least = products.most = any_width;
@@ -60,7 +72,7 @@ BlockInputs bring_inputs(Device& device, const PlannedCase& plan, const BlockPla
   const BlockSteps steps{block.first_step, plan.graph->steps};
   for (const ChunkPlan& chunk : block.chunks) {
     inputs.chunks.push_back({build_local_graph(device, *plan.graph, block.first_step, chunk.spatial, chunk.needs,
-                                               layer_products(plan, lasting), parts),
+                                               layer_products(plan, lasting, chunk.halo.identity), parts),
                              make_spatial_rows(device, chunk.spatial, steps, chunk.needs, *plan.model)});
   }
   for (std::size_t c = 0; visit == Visit::differentiated && c < inputs.chunks.size(); ++c) {
@@ -68,7 +80,7 @@ BlockInputs bring_inputs(Device& device, const PlannedCase& plan, const BlockPla
   }
   if (!block.chunks.empty()) return inputs;
   inputs.graph = build_local_graph(device, *plan.graph, block.first_step, block.spatial, block.spatial_needs,
-                                   layer_products(plan, lasting), parts);
+                                   layer_products(plan, lasting, block.spatial_halo.identity), parts);
   if (visit == Visit::differentiated) transpose_snapshots(device, plan, block.spatial, inputs.graph.a);
   inputs.supports = step_matrices(device, block.supports, step_products(plan, lasting), parts);
   inputs.cells = make_spatial_rows(device, block.spatial, steps, block.spatial_needs, *plan.model);

@@ -186,7 +186,7 @@ void add_fast_forms(Device& device, const HostCsr& csr, const std::vector<std::i
   const bool fp64 = device.precision() == ElementType::f64;
   const bool pairs = device.wants_pairs() && device.has_values() && pairs_fit(device, products.least);
   if (pairs) a.paired = pairs_of(device, csr, a, step_rows);
-  if (!device.wants_transpose()) return;
+  if (!products.backward || !device.wants_transpose()) return;
   const HostCsr t = device.has_values() ? transposed(csr, a.columns, fp64) : HostCsr();
   if (a.paired) a.paired_transpose = pairs_of(device, t, a, step_rows);
   if (a.paired_transpose && pairs_fit(device, products.most)) return;

@@ -65,6 +65,7 @@ class HostParts {
 struct Products {
   std::int64_t least = 0, most = 0;
   bool lasting = true;
+  bool backward = true;  // whether gradients flow through any of them, by the transpose
 };
 
 /// Rank `device.rank()`'s rows of A~ under `placement`, whose step t is the graph's step first_step + t; `needs` are

@@ -29,8 +29,9 @@ struct LayerShape {
   std::int64_t temporal_width = 0;  // output of the temporal stage, or of a step; == spatial_width when there is none
   bool reads_neighbours = true;     // false when the aggregation was precomputed (first layer)
   TemporalNeed need = TemporalNeed::none;
-  std::int64_t window = 0;    // with TemporalNeed::window
-  bool step_by_step = false;  // each step reads neighbours of its own, and most read the state before: Model::step
+  std::int64_t window = 0;     // with TemporalNeed::window
+  bool step_by_step = false;   // each step reads neighbours of its own, and most read the state before: Model::step
+  bool repeats_input = false;  // Model::two_spatial serves it with the layer before, whose input its product gathers
 };
 
 /// Which cells the rows of a tensor are: those of the steps [first_step, first_step + steps) that this rank holds. Rows

@@ -45,7 +45,9 @@ Var step_graph_convolution(Tape& tape, const SparseMatrix& a, const Var& x, cons
   });
 }
 
-bool cheap_to_repeat(const Var& x) { return !x->needs_gradient && x->value.columns() <= SpmmOfDense::most_features; }
+bool cheap_to_repeat(std::int64_t columns) { return columns <= SpmmOfDense::most_features; }
+
+bool cheap_to_repeat(const Var& x) { return !x->needs_gradient && cheap_to_repeat(x->value.columns()); }
 
 Var spmm_of_dense(Tape& tape, const SparseMatrix& a, const Var& x, const Var& w, const Var& bias,
                   const Tensor& step_rows, Activation activation) {

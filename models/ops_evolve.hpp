@@ -16,6 +16,8 @@ Var step_graph_convolution(Tape& tape, const SparseMatrix& a, const Var& x, cons
 /// Whether a dense layer of x is so cheap that a sparse product computes it again for every entry (spmm_of_dense):
 /// x has few columns and needs no gradient.
 bool cheap_to_repeat(const Var& x);
+/// The same of features, `columns` of them.
+bool cheap_to_repeat(std::int64_t columns);
 
 /// A activation(x w + bias) of an x [C, F] that is cheap to repeat, without a tensor of the layer's output; the
 /// backward pass reads A, not its transpose. `bias` may be null. Where `step_rows` is defined the layer has one weight

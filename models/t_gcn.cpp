@@ -55,10 +55,11 @@ class TGcn final : public Model {
   std::vector<LayerShape> layers(std::int64_t feature_width) const override {
     std::vector<LayerShape> shapes;
     const std::int64_t width = blocks_ * p_.hidden;
+    const bool joint = p_.gcn_layers == 2 && p_.precompute && cheap_to_repeat(feature_width);
     for (int l = 0; l < p_.gcn_layers; ++l) {
       const bool last = l + 1 == p_.gcn_layers;
       shapes.push_back({l == 0 ? feature_width : width, width, last ? p_.hidden : width, l > 0 || !p_.precompute,
-                        last ? TemporalNeed::recurrent : TemporalNeed::none, 0});
+                        last ? TemporalNeed::recurrent : TemporalNeed::none, 0, false, l == 1 && joint});
     }
     return shapes;
   }

@@ -94,5 +94,19 @@ TEST(StreamedBlocks, TransposesAreNotMadeWhereTheyDoNotPay) {
   EXPECT_FALSE(made(*divided));
 }
 
+TEST(StreamedBlocks, ModelsThatRepeatTheirFirstLayerNeedNoTranspose) {
+  const auto device = cpu(2);
+  for (const std::string model : {"evolve-gcn-o", "evolve-gcn-h", "t-gcn"}) {
+    const auto inputs = [&](const std::string& strategy) {
+      const auto plan = plan_of(model, strategy, 2);
+      return bring_inputs(*device, *plan, plan->blocks[0], Visit::lasting).graph.a;
+    };
+    const SparseMatrix whole = inputs("snapshot"), divided = inputs("vertex");
+    EXPECT_FALSE(whole.transposed_offsets.defined() || whole.paired_transpose) << model;
+    EXPECT_TRUE(divided.transposed_offsets.defined()) << model << ": neighbours of other ranks hold the stages apart";
+    EXPECT_EQ(whole.paired != nullptr, model != "t-gcn") << model << ": only smoothed snapshots overlap";
+  }
+}
+
 }  // namespace
 }  // namespace strobe
