@@ -96,8 +96,8 @@ struct Subject {
         l += static_cast<std::size_t>(joint.layers) - 1;
         continue;
       }
-      h = two_spatial(tape, l, input);
-      if (h) {
+      if (l + 1 < layers.size() && layers[l + 1].repeats_input) {
+        h = model->two_spatial(tape, *parameters, layer, input, {nullptr, &a, &cells, &pass, features});
         layer = static_cast<int>(++l);
       } else {
         h = model->spatial(tape, *parameters, layer, input);
@@ -111,14 +111,6 @@ struct Subject {
     }
     h->gradient = dy;
     tape.backward();
-  }
-
-  Var two_spatial(Tape& tape, std::size_t layer, const SpatialInput& first) const {
-    if (layer + 1 == layers.size() || layers[layer].need == TemporalNeed::recurrent || layers[layer].step_by_step ||
-        layers[layer + 1].step_by_step)
-      return nullptr;
-    const SpatialInput second{nullptr, &a, &cells, &pass, first.features};
-    return model->two_spatial(tape, *parameters, static_cast<int>(layer), first, second);
   }
 
   Var step_by_step(Tape& tape, int layer, const Var& inputs) const {

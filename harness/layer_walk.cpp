@@ -68,12 +68,9 @@ Var LayerWalk::forward(Tape& tape, Communicator& communicator, const Parameters&
       l += static_cast<std::size_t>(joint.layers) - 1;
       continue;
     }
-    x = nullptr;
-    if (adjoins_next(l, *spatial_halo_)) {
+    if (repeated_by_next(l, *spatial_halo_)) {
       const SpatialInput second = spatial_input(walk, l + 1, nullptr, memory);
       x = plan_.model->two_spatial(tape, parameters, static_cast<int>(l), input, second);
-    }
-    if (x) {
       ++l;
     } else {
       x = plan_.model->spatial(tape, parameters, static_cast<int>(l), input);
@@ -99,10 +96,8 @@ SpatialInput LayerWalk::spatial_input(const Walk& walk, std::size_t layer, const
   return input;
 }
 
-bool LayerWalk::adjoins_next(std::size_t layer, const Exchange& halo) const {
-  if (layer + 1 >= plan_.layers.size() || !halo.identity()) return false;
-  const LayerShape &first = plan_.layers[layer], &second = plan_.layers[layer + 1];
-  return !walks_timelines(first) && !first.step_by_step && !second.step_by_step;
+bool LayerWalk::repeated_by_next(std::size_t layer, const Exchange& halo) const {
+  return layer + 1 < plan_.layers.size() && plan_.layers[layer + 1].repeats_input && halo.identity();
 }
 
 JointOutput LayerWalk::whole_layers(const Walk& walk, std::size_t layer, const SpatialInput& input) const {
@@ -121,12 +116,9 @@ Var LayerWalk::spatial_of_chunk(const Walk& walk, std::size_t first_layer, std::
     if (plan_.layers[l].reads_neighbours) x = chunk_halos_[chunk].apply(walk.tape, walk.communicator, x);
     const SpatialInput input{x, &inputs.graph.a, &inputs.cells, &walk.pass, features};
     const int layer = static_cast<int>(l);
-    x = nullptr;
-    if (l < last_layer && adjoins_next(l, chunk_halos_[chunk])) {
+    if (repeated_by_next(l, chunk_halos_[chunk])) {
       const SpatialInput second{nullptr, input.a, input.cells, input.pass, features};
       x = plan_.model->two_spatial(walk.tape, walk.parameters, layer, input, second);
-    }
-    if (x) {
       ++l;
     } else {
       x = plan_.model->spatial(walk.tape, walk.parameters, layer, input);

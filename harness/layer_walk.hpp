@@ -40,8 +40,8 @@ class LayerWalk {
   Var spatial_of_chunk(const Walk& walk, std::size_t first_layer, std::size_t last_layer, std::size_t chunk,
                        Var x) const;
   SpatialInput spatial_input(const Walk& walk, std::size_t layer, const Var& x, std::vector<LayerMemory>& memory) const;
-  /// Whether between the spatial stages of `layer` and of the one behind it lie neither a temporal stage nor `halo`.
-  bool adjoins_next(std::size_t layer, const Exchange& halo) const;
+  /// Whether the layer behind `layer` computes it again, every neighbour being an own row.
+  bool repeated_by_next(std::size_t layer, const Exchange& halo) const;
   /// Layers from `layer` on in the model's joint form, where nothing lies between its stages; none otherwise.
   JointOutput whole_layers(const Walk& walk, std::size_t layer, const SpatialInput& input) const;
   Var temporal(const Walk& walk, std::size_t layer, const Var& x, LayerMemory& memory) const;

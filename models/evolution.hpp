@@ -49,11 +49,6 @@ std::vector<LayerShape> evolution_layers(const EvolutionOptions& options, std::i
 Var evolution_output(Tape& tape, const EvolutionOptions& options, int layer, const SpatialInput& input,
                      const Var& weights);
 
-/// Whether joint_evolution_output serves from layer `layer` with input `first` on.
-inline bool joins_layers(const EvolutionOptions& options, int layer, const SpatialInput& first) {
-  return layer == 0 && options.precompute && cheap_to_repeat(first.x);
-}
-
 /// The second layer's output from A~ X, with the weights of all steps of both layers: what evolution_output gives
 /// twice.
 Var joint_evolution_output(Tape& tape, const EvolutionOptions& options, const SpatialInput& first,

@@ -57,9 +57,8 @@ class EvolveGcnH final : public Model {
   }
 
   /// The second layer's summary reads rows of the first's output; the product with A~ does not.
-  Var two_spatial(Tape& tape, const Parameters& parameters, int layer, const SpatialInput& first,
+  Var two_spatial(Tape& tape, const Parameters& parameters, int, const SpatialInput& first,
                   const SpatialInput& second) const override {
-    if (!joins_layers(p_, layer, first)) return nullptr;
     const Var weights = weights_of(tape, parameters, 0, first, first.features);
     const Var hidden = evolution_output(tape, p_, 0, first, weights);
     return joint_evolution_output(tape, p_, first, second, weights, weights_of(tape, parameters, 1, second, hidden));

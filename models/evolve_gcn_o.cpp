@@ -35,9 +35,8 @@ class EvolveGcnO final : public Model {
     return evolution_output(tape, p_, layer, input, weights);
   }
 
-  Var two_spatial(Tape& tape, const Parameters& parameters, int layer, const SpatialInput& first,
+  Var two_spatial(Tape& tape, const Parameters& parameters, int, const SpatialInput& first,
                   const SpatialInput& second) const override {
-    if (!joins_layers(p_, layer, first)) return nullptr;
     const Var weights = evolved_weights(tape, parameters, p_, 0, nullptr, first);
     return joint_evolution_output(tape, p_, first, second, weights,
                                   evolved_weights(tape, parameters, p_, 1, nullptr, second));

@@ -29,9 +29,11 @@ struct LayerShape {
   std::int64_t temporal_width = 0;  // output of the temporal stage, or of a step; == spatial_width when there is none
   bool reads_neighbours = true;     // false when the aggregation was precomputed (first layer)
   TemporalNeed need = TemporalNeed::none;
-  std::int64_t window = 0;     // with TemporalNeed::window
-  bool step_by_step = false;   // each step reads neighbours of its own, and most read the state before: Model::step
-  bool repeats_input = false;  // Model::two_spatial serves it with the layer before, whose input its product gathers
+  std::int64_t window = 0;    // with TemporalNeed::window
+  bool step_by_step = false;  // each step reads neighbours of its own, and most read the state before: Model::step
+  /// Its product may gather the input of the layer before and compute that layer again for every entry
+  /// (Model::two_spatial); the layer before then has no temporal stage and reads no neighbours.
+  bool repeats_input = false;
 };
 
 /// Which cells the rows of a tensor are: those of the steps [first_step, first_step + steps) that this rank holds. Rows
@@ -164,12 +166,12 @@ class Model {
   virtual TemporalOutput temporal(Tape&, const Parameters&, int /*layer*/, const TemporalInput&) const {
     throw Error("this model has no temporal stage");
   }
-  /// Spatial stages of `layer` and of the layer behind it at once, where the first has no temporal stage and every
-  /// neighbour is an own row: the output of the second. `second` is the input of that stage, whose x is null: the first
-  /// stage's output, which nobody needs to store. Null: the stages are called one after the other.
+  /// Spatial stages of `layer` and of the layer behind it, which `repeats_input`, at once: the output of the second.
+  /// Called where every neighbour is an own row; elsewhere the stages are called one after the other. `second` is the
+  /// input of the second stage, whose x is null: nobody stores the first stage's output.
   virtual Var two_spatial(Tape&, const Parameters&, int /*layer*/, const SpatialInput& /*first*/,
                           const SpatialInput& /*second*/) const {
-    return nullptr;
+    throw Error("this model has no layer that repeats its input");
   }
   /// Both stages of layer `layer` at once, and where the model likes all of the layers behind it that neither read
   /// neighbours nor walk timelines. Called where the own rows are whole timelines from step 0 on and no state is

@@ -93,10 +93,9 @@ class TGcn final : public Model {
     return block_dense(tape, x, weight, bias, blocks_, activation);
   }
 
-  /// Both convolutions, where the second is the gates'.
-  Var two_spatial(Tape& tape, const Parameters& parameters, int layer, const SpatialInput& first,
+  /// Both convolutions: the second is the gates'.
+  Var two_spatial(Tape& tape, const Parameters& parameters, int, const SpatialInput& first,
                   const SpatialInput& second) const override {
-    if (layer != 0 || p_.gcn_layers != 2 || !p_.precompute || !cheap_to_repeat(first.x)) return nullptr;
     return spmm_of_dense(tape, *second.a, first.x, parameters.at(name(0, "gcn.weight")),
                          parameters.at(name(0, "gcn.bias")), Tensor(), Activation::relu);
   }

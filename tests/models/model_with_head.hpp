@@ -95,8 +95,9 @@ class ModelWithHead {
     for (std::size_t l = 0; l < layers_.size(); ++l) {
       if (walk == StageWalk::joint && joined(tape, l, h)) continue;
       const int layer = static_cast<int>(l);
-      if (const Var joint = walk == StageWalk::joint ? two_spatial(tape, l, h) : nullptr; joint) {
-        h = joint;
+      if (walk == StageWalk::joint && l + 1 < layers_.size() && layers_[l + 1].repeats_input) {
+        h = model_.two_spatial(tape, parameters_, layer, input(h), input(nullptr));
+        ++joint_forms_;
         ++l;
       } else {
         h = model_.spatial(tape, parameters_, layer, input(h));
@@ -159,14 +160,6 @@ class ModelWithHead {
     h = joint.y;
     layer += static_cast<std::size_t>(joint.layers) - 1;
     return true;
-  }
-
-  Var two_spatial(Tape& tape, std::size_t layer, const Var& h) const {
-    if (layer + 1 == layers_.size() || layers_[layer].step_by_step || layers_[layer + 1].step_by_step) return nullptr;
-    if (layers_[layer].need != TemporalNeed::none && layers_[layer].need != TemporalNeed::weights_only) return nullptr;
-    const Var joint = model_.two_spatial(tape, parameters_, static_cast<int>(layer), input(h), input(nullptr));
-    joint_forms_ += joint ? 1 : 0;
-    return joint;
   }
 
   Var temporal(Tape& tape, int layer, const Var& h, bool cut) const {

@@ -84,9 +84,7 @@ void store_layer_gradients(const Tensor& target_dw, bool accumulate, const Tenso
     double* to = dw.data() + step_of(i) * weights;
     for (std::int64_t j = 0; j < weights; ++j) to[j] += from[j];
   }
-  T* target = target_dw.data<T>();
-  for (std::size_t j = 0; j < dw.size(); ++j)
-    target[j] = static_cast<T>((accumulate ? static_cast<double>(target[j]) : 0.0) + dw[j]);
+  store_sums<T>(target_dw, accumulate, dw);
   add_range_sums<T>(dbias, sums, weights, stride);
 }
 

@@ -39,6 +39,14 @@ void add_range_sums(const Tensor& target, const std::vector<double>& sums, std::
                     target.elements());
 }
 
+/// target (+)= the first values of `sums`, one for each of its elements.
+template <class T>
+void store_sums(const Tensor& target, bool accumulate, const std::vector<double>& sums) {
+  T* to = target.data<T>();
+  for (std::int64_t i = 0; i < target.elements(); ++i)
+    to[i] = static_cast<T>((accumulate ? static_cast<double>(to[i]) : 0.0) + sums[static_cast<std::size_t>(i)]);
+}
+
 /// Gradients of a layer's weights and bias over `rows` rows: body(begin, end, sums) adds the part of rows [begin, end)
 /// to sums [weights + width], zero at first, whose first `weights` values are of dw and the rest of dbias; an undefined
 /// tensor is passed over. Ranges have `grain` rows.

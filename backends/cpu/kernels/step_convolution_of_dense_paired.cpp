@@ -185,9 +185,7 @@ void run_backward(const StepConvolutionOfDenseBackward& op, KernelContext& conte
     first_sums.resize(static_cast<std::size_t>(a.steps * stride));
     store_layer_gradients<T>(op.dw_first, op.accumulate_dw_first, Tensor(), first_sums, op.x.columns(),
                              [](std::int64_t step) { return step; });
-    T* dw = op.dw.data<T>();
-    for (std::int64_t i = 0; i < op.w.elements(); ++i)
-      dw[i] = static_cast<T>((op.accumulate_dw ? static_cast<double>(dw[i]) : 0.0) + sums[static_cast<std::size_t>(i)]);
+    store_sums<T>(op.dw, op.accumulate_dw, sums);
   });
 }
 

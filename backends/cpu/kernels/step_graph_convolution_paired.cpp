@@ -9,6 +9,7 @@
 
 #include "backends/cpu/kernels/dense_rows.hpp"
 #include "backends/cpu/kernels/paired_rows.hpp"
+#include "backends/cpu/kernels/range_sums.hpp"
 #include "backends/operations_fused.hpp"
 
 namespace strobe {
@@ -121,9 +122,7 @@ void run_backward(const StepGraphConvolutionBackward& op, KernelContext& context
       gather_pair<T, Column, decltype(lanes)::value>(view, dx.first, dx.second, inner, op.accumulate_dx, 0,
                                                      a.step_rows);
     });
-    T* dw = op.dw.data<T>();
-    for (std::size_t i = 0; i < sums.size(); ++i)
-      dw[i] = static_cast<T>((op.accumulate_dw ? static_cast<double>(dw[i]) : 0.0) + sums[i]);
+    store_sums<T>(op.dw, op.accumulate_dw, sums);
   });
 }
 

@@ -86,18 +86,6 @@ __global__ void gradient_sums(Compressed<T> a, Layer<T> layer, StepParts steps, 
   }
 }
 
-/// dw [steps, weights] (+)= the parts' sums in order.
-template <class T>
-__global__ void add_weight_parts(T* dw, StepParts steps, std::int64_t weights, std::int64_t stride, const double* sums,
-                                 bool accumulate) {
-  for (std::int64_t i = grid_thread(); i < steps.steps * weights; i += grid_threads()) {
-    const double* const of_step = sums + i / weights * steps.parts * stride + i % weights;
-    double total = accumulate ? static_cast<double>(dw[i]) : 0.0;
-    for (std::int64_t part = 0; part < steps.parts; ++part) total += of_step[part * stride];
-    dw[i] = static_cast<T>(total);
-  }
-}
-
 /// The op's steps, or all rows as one step in as many parts as the device likes.
 template <class Op>
 StepParts parts_of(const Op& op, std::int64_t stride) {
@@ -124,7 +112,7 @@ void run_backward(const SpmmOfDenseBackward& op, KernelContext& context) {
     double* const sums = part_sums_memory(context, parts, stride);
     launch(context, blocks_for(parts * width, threads), threads, 0, gradient_sums<T>, compressed<T>(op.a),
            layer_of<T>(op), steps, op.dy.data<T>(), sums);
-    launch(context, blocks_for(steps.steps * weights, threads), threads, 0, add_weight_parts<T>, op.dw.data<T>(), steps,
+    launch(context, blocks_for(steps.steps * weights, threads), threads, 0, add_step_parts<T>, op.dw.data<T>(), steps,
            weights, stride, sums, op.accumulate_dw);
     if (op.dbias.defined()) add_part_sums<T>(context, Tensor(), weights, op.dbias, sums, parts, stride);
   });

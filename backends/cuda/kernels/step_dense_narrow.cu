@@ -25,18 +25,6 @@ __global__ void step_dense_backward_narrow(NarrowGradient<T> p, StepParts steps,
                         sums + static_cast<std::int64_t>(blockIdx.x) * (p.inner + 1) * p.width);
 }
 
-/// dw [steps, weights] (+)= the parts' sums, which lie `stride` apart.
-template <class T>
-__global__ void add_step_parts(T* dw, StepParts steps, std::int64_t weights, std::int64_t stride, const double* sums,
-                               bool accumulate) {
-  for (std::int64_t i = grid_thread(); i < steps.steps * weights; i += grid_threads()) {
-    const double* const of_step = sums + i / weights * steps.parts * stride + i % weights;
-    double total = accumulate ? static_cast<double>(dw[i]) : 0.0;
-    for (std::int64_t part = 0; part < steps.parts; ++part) total += of_step[part * stride];
-    dw[i] = static_cast<T>(total);
-  }
-}
-
 bool supports_forward(const StepDense& op) { return is_narrow(op.x.columns(), op.w.columns()); }
 bool supports_backward(const StepDenseBackward& op) { return is_narrow(op.x.columns(), op.w.columns()); }
 
