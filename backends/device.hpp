@@ -122,8 +122,9 @@ class Device {
   /// Whether transposed products are faster here with the transpose stored beside a sparse matrix (at the price of
   /// its memory) than by scattering.
   virtual bool wants_transpose() const { return false; }
-  /// Whether narrow products are faster here with overlapping snapshots stored two at a time (paired_matrix.hpp).
-  virtual bool wants_pairs() const { return false; }
+  /// Whether narrow products are faster here with forms of a matrix made for them: overlapping snapshots stored two at a
+  /// time (paired_matrix.hpp), rows by length (length_sorted_matrix.hpp).
+  virtual bool wants_narrow_forms() const { return false; }
 
  protected:
   KernelContext context_;

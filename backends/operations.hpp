@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "backends/length_sorted_matrix.hpp"
 #include "backends/paired_matrix.hpp"
 #include "backends/span.hpp"
 #include "backends/tensor.hpp"
@@ -35,6 +36,8 @@ struct SparseMatrix {
   Tensor transposed_values;   // [nonzeros, 1]
   // The same matrix and its transpose two steps at a time, for narrow products; absent when it was not built.
   std::shared_ptr<const PairedMatrix> paired, paired_transpose;
+  // The same matrix and its transpose with rows by length, for products that pairs do not serve; likewise.
+  std::shared_ptr<const LengthSortedMatrix> by_length, transpose_by_length;
 
   std::uint64_t bytes() const { return row_offsets.bytes() + column_indices.bytes() + values.bytes(); }
 };

@@ -1,12 +1,11 @@
 #include "backends/paired_matrix.hpp"
 
 #include <algorithm>
-#include <array>
 #include <limits>
-#include <numeric>
 #include <vector>
 
 #include "backends/device.hpp"
+#include "backends/length_sorted_matrix.hpp"
 
 namespace strobe {
 namespace {
@@ -46,22 +45,6 @@ bool block_diagonal(const HostCsrView<T>& csr, std::int64_t step_rows) {
   return true;
 }
 
-/// Where the rows of every pair begin, in the order in which they are stored.
-struct StoredRows {
-  std::vector<std::int64_t> offsets = {0};
-  std::vector<std::uint8_t> order;
-
-  /// Adds a block of rows with `lengths` entries each.
-  void add_block(const std::int64_t* lengths, std::int64_t rows) {
-    std::array<std::uint8_t, pair_block_rows> block;
-    const auto end = block.begin() + rows;
-    std::iota(block.begin(), end, std::uint8_t{0});
-    std::stable_sort(block.begin(), end, [&](std::uint8_t a, std::uint8_t b) { return lengths[a] < lengths[b]; });
-    for (auto row = block.begin(); row != end; ++row) offsets.push_back(offsets.back() + lengths[*row]);
-    order.insert(order.end(), block.begin(), end);
-  }
-};
-
 template <class Column, class T>
 void fill(PairedMatrix& paired, Device& device, const HostCsrView<T>& csr, const StoredRows& rows) {
   std::vector<Column> columns;
@@ -71,7 +54,7 @@ void fill(PairedMatrix& paired, Device& device, const HostCsrView<T>& csr, const
   for (std::int64_t p = 0; p < paired.pairs(); ++p) {
     for (std::int64_t i = 0; i < paired.step_rows; ++i) {
       const std::int64_t v =
-          i / pair_block_rows * pair_block_rows + rows.order[static_cast<std::size_t>(p * paired.step_rows + i)];
+          i / length_block_rows * length_block_rows + rows.order[static_cast<std::size_t>(p * paired.step_rows + i)];
       merge_rows(csr, paired.step_rows, paired.steps, 2 * p, v, [&](std::int64_t column, T first, T second) {
         columns.push_back(static_cast<Column>(column));
         values.push_back(first);
@@ -105,8 +88,8 @@ std::shared_ptr<const PairedMatrix> pair_steps(Device& device, const HostCsrView
     for (std::int64_t v = 0; v < step_rows; ++v)
       merge_rows(csr, step_rows, paired->steps, 2 * p, v,
                  [&](std::int64_t, T, T) { ++lengths[static_cast<std::size_t>(v)]; });
-    for (std::int64_t v = 0; v < step_rows; v += pair_block_rows)
-      stored.add_block(lengths.data() + v, std::min(pair_block_rows, step_rows - v));
+    for (std::int64_t v = 0; v < step_rows; v += length_block_rows)
+      stored.add_block(lengths.data() + v, std::min(length_block_rows, step_rows - v));
   }
   paired->entries = stored.offsets.back();
   if (static_cast<double>(paired->entries) > most * static_cast<double>(csr.columns.size())) return nullptr;

@@ -2,16 +2,15 @@
 // + 1 of a smoothed dynamic graph share most of their edges, so the union of the two has little more than half as many
 // entries as they have together, and one index, one address and one line of gathered input serve both steps: with 6
 // features, two rows of x side by side fill one 64-byte line.
-// Rows are stored in blocks, each from the shortest row to the longest: rows of one length behind one another end where
-// the processor expects it.
+// Rows are stored in blocks of 128 by length, as in length_sorted_matrix.hpp.
 // Invariant: entry k of the row (pair p, v) has the values of row v at steps 2p and 2p + 1 in its column, zero where a
 // step has no such entry; columns ascend within a row and count within the step.
 #pragma once
 
 #include <cstdint>
 #include <memory>
-#include <span>
 
+#include "backends/host_csr_view.hpp"
 #include "backends/tensor.hpp"
 
 namespace strobe {
@@ -32,22 +31,12 @@ struct PairedMatrix {
   std::uint64_t bytes() const { return offsets.bytes() + order.bytes() + columns.bytes() + values.bytes(); }
 };
 
-/// Rows of a block of PairedMatrix; the last block of a pair may be shorter.
-inline constexpr std::int64_t pair_block_rows = 128;
-
-/// A block-diagonal CSR on the host: `offsets` [rows + 1], `columns` ascending within a row, absolute.
-template <class T>
-struct HostCsrView {
-  std::span<const std::int64_t> offsets;
-  std::span<const std::int32_t> columns;
-  std::span<const T> values;
-};
-
 /// Entries of the union over entries of both steps, above which pairs are slower than single steps.
 inline constexpr double most_union = 0.8;
 
-/// `csr` in pairs on the device, when it has square blocks of `step_rows` on its diagonal and nothing else, and when
-/// the union of two steps is small enough to pay: null otherwise. Cost O(nnz) twice.
+/// `csr`, its columns ascending within a row, in pairs on the device, when it has square blocks of `step_rows` on its
+/// diagonal and nothing else, and when the union of two steps is small enough to pay: null otherwise. Cost O(nnz)
+/// twice.
 template <class T>
 std::shared_ptr<const PairedMatrix> pair_steps(Device& device, const HostCsrView<T>& csr, std::int64_t step_rows,
                                                double most = most_union);

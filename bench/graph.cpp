@@ -92,7 +92,7 @@ HostMatrix one_step(const HostMatrix& host, std::int64_t step, bool turned) {
   return {one.rows, 1, one.rows, std::move(t.offsets), std::move(t.indices), std::move(t.values)};
 }
 
-SparseMatrix upload(Device& device, const HostMatrix& host, bool with_transpose, bool with_pairs) {
+SparseMatrix upload(Device& device, const HostMatrix& host, bool with_transpose, bool with_forms) {
   SparseMatrix a;
   a.rows = a.columns = a.halo_begin = host.rows;
   a.nonzeros = static_cast<std::int64_t>(host.indices.size());
@@ -104,10 +104,15 @@ SparseMatrix upload(Device& device, const HostMatrix& host, bool with_transpose,
   for (std::int64_t s = 0; s <= host.steps; ++s) step_rows.push_back(s * host.step_rows);
   a.step_rows = column(device, step_rows);
   a.step_halo = column(device, step_halo);
-  if (with_pairs) a.paired = pair_steps<float>(device, {host.offsets, host.indices, host.values}, host.step_rows);
+  const auto forms = [&](const HostCsrView<float>& csr, auto& paired, auto& by_length) {
+    if (!with_forms) return;
+    paired = pair_steps<float>(device, csr, host.step_rows);
+    by_length = sort_by_length<float>(device, csr);
+  };
+  forms({host.offsets, host.indices, host.values}, a.paired, a.by_length);
   if (with_transpose) {
     const HostTranspose t = transpose(host);
-    if (with_pairs) a.paired_transpose = pair_steps<float>(device, {t.offsets, t.indices, t.values}, host.step_rows);
+    forms({t.offsets, t.indices, t.values}, a.paired_transpose, a.transpose_by_length);
     a.transposed_offsets = column(device, t.offsets);
     a.transposed_indices = column(device, t.indices);
     a.transposed_values = column(device, t.values);

@@ -34,7 +34,7 @@ const HostMatrix& standard_graph();
 /// Step `step` alone, its columns counted from the step's first vertex; with `turned` its transpose.
 HostMatrix one_step(const HostMatrix& host, std::int64_t step, bool turned);
 
-/// `host` on the device in fp32, with its transpose and the pairs of both when asked for.
-SparseMatrix upload(Device& device, const HostMatrix& host, bool with_transpose, bool with_pairs);
+/// `host` on the device in fp32, with its transpose and the forms of both for narrow products when asked for.
+SparseMatrix upload(Device& device, const HostMatrix& host, bool with_transpose, bool with_forms);
 
 }  // namespace strobe::bench

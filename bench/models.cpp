@@ -40,7 +40,7 @@ class OneStep final : public Neighbours {
  public:
   OneStep(Device& device, const HostMatrix& graph, std::int64_t step, std::size_t supports) {
     for (std::size_t s = 0; s < supports; ++s)
-      matrices_.push_back(upload(device, one_step(graph, step, s == 1), true, false));
+      matrices_.push_back(upload(device, one_step(graph, step, s == 1), true, true));
   }
   Var product(Tape& tape, int support, const Var& x) const override {
     return spmm(tape, matrices_[static_cast<std::size_t>(support)], x);

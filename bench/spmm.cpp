@@ -20,7 +20,7 @@ void spmm(benchmark::State& state, const std::string& variant, Direction directi
   const std::int64_t width = state.range(0);
   const auto device = make_device(variant);
   const SparseMatrix a = upload(*device, graph_for(width), direction == Direction::transpose,
-                               variant == "paired" && direction != Direction::scatter);
+                                (variant == "paired" || variant == "length_sorted") && direction != Direction::scatter);
   const Tensor from = constant(*device, a.columns, width), to = constant(*device, a.rows, width);
   if (direction == Direction::forward) {
     measure(state, *device, Spmm{a, from, to, false});
@@ -47,12 +47,14 @@ const bool registered = [] {
     }
   }
   for (const Direction direction : {Direction::forward, Direction::transpose}) {
-    const auto run = [direction](benchmark::State& state) { spmm(state, "paired", direction); };
     const std::string name = direction == Direction::forward ? "forward" : "backward_transpose";
-    timed(benchmark::RegisterBenchmark(("spmm/" + name + "/paired").c_str(), run), benchmark::kMillisecond)
-        ->ArgName("width")
-        ->Arg(2)
-        ->Arg(6);
+    for (const std::string variant : {"paired", "length_sorted"}) {
+      const auto run = [direction, variant](benchmark::State& state) { spmm(state, variant, direction); };
+      auto* const entry =
+          timed(benchmark::RegisterBenchmark(("spmm/" + name + "/" + variant).c_str(), run), benchmark::kMillisecond);
+      entry->ArgName("width")->Arg(2)->Arg(6);
+      if (variant == "length_sorted") entry->Arg(16)->Arg(32);
+    }
   }
   return true;
 }();

@@ -33,13 +33,14 @@ Products layer_products(const PlannedCase& plan, bool lasting, bool own) {
 }
 
 Products step_products(const PlannedCase& plan, bool lasting) {
-  std::int64_t width = any_width;
+  Products products{any_width, 0, lasting};
   for (std::size_t l = 0; l < plan.layers.size(); ++l) {
     for (const StepProduct& product : plan.model->step_products(static_cast<int>(l), plan.graph->feature_width)) {
-      width = std::min(width, product.width);
+      products.least = std::min(products.least, product.width);
+      products.most = std::max(products.most, product.width);
     }
   }
-  return {width, width, lasting};
+  return products;
 }
 
 }  // namespace

@@ -178,18 +178,46 @@ HostCsr transposed(const HostCsr& csr, std::int64_t columns, bool fp64) {
               : transpose(csr, columns, csr.values32, &HostCsr::values32);
 }
 
-/// Adds to `a` what makes products faster on this device. Where pairs serve every product of the model, the plain
-/// transpose is not stored beside theirs.
+/// Whether rows by length serve products of this width (backends/cpu/kernels/length_sorted_rows.hpp).
+bool sorted_fit(const Device& device, std::int64_t width) {
+  return width > 0 && width * static_cast<std::int64_t>(element_bytes(device.precision())) <= 128;
+}
+
+/// `csr`, whose rows read from `columns` columns, with rows by length; of its shape alone where there are no values.
+std::shared_ptr<const LengthSortedMatrix> sorted_of(Device& device, const HostCsr& csr, const SparseMatrix& a,
+                                                    std::int64_t rows, const std::vector<std::int64_t>& step_rows) {
+  if (!device.has_values()) {
+    std::int64_t most = 0;
+    for (std::size_t t = 0; t + 1 < step_rows.size(); ++t) most = std::max(most, step_rows[t + 1] - step_rows[t]);
+    const std::int64_t span = a.columns != a.rows ? a.columns : std::min(a.columns, 2 * most);
+    return length_sorted_shape(device, rows, a.nonzeros, span);
+  }
+  if (device.precision() == ElementType::f64) {
+    return sort_by_length<double>(device, {csr.offsets, csr.columns, csr.values64});
+  }
+  return sort_by_length<float>(device, {csr.offsets, csr.columns, csr.values32});
+}
+
+/// Adds to `a` what makes products faster on this device. Where a form serves every product of the model, the plain
+/// transpose is not stored beside its own.
 void add_fast_forms(Device& device, const HostCsr& csr, const std::vector<std::int64_t>& step_rows,
                     const Products& products, SparseMatrix& a) {
   if (!products.lasting) return;
   const bool fp64 = device.precision() == ElementType::f64;
-  const bool pairs = device.wants_pairs() && device.has_values() && pairs_fit(device, products.least);
-  if (pairs) a.paired = pairs_of(device, csr, a, step_rows);
+  const bool narrow = device.wants_narrow_forms(), all_pairs = pairs_fit(device, products.most);
+  if (narrow && device.has_values() && pairs_fit(device, products.least))
+    a.paired = pairs_of(device, csr, a, step_rows);
+  const std::int64_t least_unpaired = a.paired ? products.most : products.least;
+  const bool sorted = narrow && !(a.paired && all_pairs) && sorted_fit(device, least_unpaired);
+  if (sorted) a.by_length = sorted_of(device, csr, a, a.rows, step_rows);
   if (!products.backward || !device.wants_transpose()) return;
   const HostCsr t = device.has_values() ? transposed(csr, a.columns, fp64) : HostCsr();
   if (a.paired) a.paired_transpose = pairs_of(device, t, a, step_rows);
-  if (a.paired_transpose && pairs_fit(device, products.most)) return;
+  if (a.paired_transpose && all_pairs) return;
+  if (sorted && sorted_fit(device, products.most)) {
+    a.transpose_by_length = sorted_of(device, t, a, a.columns, step_rows);
+    return;
+  }
   a.transposed_offsets = device.move_in(t.offsets.data(), a.columns + 1, 1, ElementType::i64);
   a.transposed_indices = device.move_in(t.columns.data(), a.nonzeros, 1, ElementType::i32);
   const void* values = fp64 ? static_cast<const void*>(t.values64.data()) : t.values32.data();

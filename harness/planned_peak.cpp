@@ -17,7 +17,7 @@ class AccountingDevice final : public Device {
       : Device(request),
         own_memory_(like.has_own_memory()),
         transposes_(like.wants_transpose()),
-        pairs_(like.wants_pairs()) {
+        narrow_forms_(like.wants_narrow_forms()) {
     const std::uint64_t before = like.live_bytes();
     const Tensor byte = like.allocate(1, 1, ElementType::u8);
     granule_ = like.live_bytes() - before;
@@ -25,7 +25,7 @@ class AccountingDevice final : public Device {
 
   bool has_own_memory() const override { return own_memory_; }
   bool wants_transpose() const override { return transposes_; }
-  bool wants_pairs() const override { return pairs_; }
+  bool wants_narrow_forms() const override { return narrow_forms_; }
 
  private:
   std::byte* do_allocate(std::size_t) override { return nullptr; }
@@ -42,7 +42,7 @@ class AccountingDevice final : public Device {
   void do_synchronize() override {}
   double do_now() override { return 0; }
 
-  bool own_memory_, transposes_, pairs_;
+  bool own_memory_, transposes_, narrow_forms_;
   std::uint64_t granule_ = 1;  // what the pool rounds allocations up to
 };
 
@@ -105,7 +105,7 @@ PlannedPeak planned_peak(const PlannedCase& plan) {
     rehearse(plan, device, communicator);
     std::uint64_t peak = device.peak_bytes();
     // Pairs of steps take as much as their values overlap. They stay from beginning to end.
-    if (inputs_stay(plan) && like->wants_pairs()) {
+    if (inputs_stay(plan) && like->wants_narrow_forms()) {
       AccountingDevice empty(request_of(plan, rank), *like);
       peak = peak - bytes_of_inputs(plan, empty) + bytes_of_inputs(plan, *like);
     }

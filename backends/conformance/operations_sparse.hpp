@@ -95,6 +95,17 @@ inline std::shared_ptr<const PairedMatrix> upload_pairs(Device& device, const Ho
   return pair_steps<float>(device, {csr.offsets, csr.indices, values}, recipe.step_rows, always);
 }
 
+/// `csr` with rows by length; of recipes with a halo by wide columns, so that both kinds are judged.
+inline std::shared_ptr<const LengthSortedMatrix> upload_by_length(Device& device, const HostCsr& csr,
+                                                                  const SparseRecipe& recipe) {
+  const std::int64_t most_narrow = recipe.halo != 0 ? 1 : most_narrow_columns;
+  if (device.precision() == ElementType::f64) {
+    return sort_by_length<double>(device, {csr.offsets, csr.indices, csr.values}, most_narrow);
+  }
+  const std::vector<float> values(csr.values.begin(), csr.values.end());
+  return sort_by_length<float>(device, {csr.offsets, csr.indices, values}, most_narrow);
+}
+
 inline SparseMatrix upload_matrix(Device& device, const TestMatrix& m, bool with_transpose) {
   const HostCsr csr = compress(m.entries, m.rows);
   SparseMatrix a;
@@ -113,6 +124,7 @@ inline SparseMatrix upload_matrix(Device& device, const TestMatrix& m, bool with
   a.step_rows = upload(device, step_rows);
   a.step_halo = upload(device, step_halo);
   a.paired = upload_pairs(device, csr, m.recipe);
+  a.by_length = upload_by_length(device, csr, m.recipe);
   if (with_transpose) {
     std::vector<Entry3> turned;
     for (const Entry3& e : m.entries) turned.push_back({e.column, e.row, e.value});
@@ -123,6 +135,7 @@ inline SparseMatrix upload_matrix(Device& device, const TestMatrix& m, bool with
     a.transposed_indices = upload(device, transposed.indices);
     a.transposed_values = upload(device, transposed.values, a.nonzeros, 1);
     a.paired_transpose = upload_pairs(device, transposed, m.recipe);
+    a.transpose_by_length = upload_by_length(device, transposed, m.recipe);
   }
   return a;
 }

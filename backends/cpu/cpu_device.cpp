@@ -27,7 +27,7 @@ class CpuDevice final : public Device {
   }
 
   bool wants_transpose() const override { return true; }
-  bool wants_pairs() const override { return true; }
+  bool wants_narrow_forms() const override { return true; }
 
  private:
   static std::atomic<int>& devices() {

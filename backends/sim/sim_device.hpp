@@ -21,6 +21,7 @@ class SimDevice final : public Device {
   explicit SimDevice(const DeviceRequest& request);
   bool has_own_memory() const override { return !cluster_->shared_host_memory; }
   bool wants_transpose() const override { return cluster_->gpu.stores_transpose; }
+  bool wants_narrow_forms() const override { return cluster_->gpu.stores_narrow_forms; }
 
   /// When this rank enters a collective that it starts now: its data is computed and its communicate stream is free.
   double arrival_seconds() const;

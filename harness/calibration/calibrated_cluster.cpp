@@ -112,7 +112,8 @@ Json gpu_json(const CalibrationData& data, const ClusterDescription& about, int 
       {"reserved_bytes", measured(0, "not measured: what the process takes beside tensors")},
       {"launch_seconds", measured(0, "contained in the fit of each operation")},
       {"host_issue_seconds", measured(typical_gap(data), "median over cases of the time between operations")},
-      {"stores_transpose", data.rates.stores_transpose}};
+      {"stores_transpose", data.rates.stores_transpose},
+      {"stores_narrow_forms", data.rates.stores_narrow_forms}};
 }
 
 }  // namespace

@@ -52,8 +52,12 @@ MachineRates machine_rates(const std::string& communicator, LaunchRequest reques
   MachineRates rates;
   comm.launch(request, [&](Device& device, Communicator& c) {
     if (c.rank() != 0) return;
-    rates = {flops_per_second(device, ElementType::f32), flops_per_second(device, ElementType::f64),
-             bytes_per_second(device), device.has_own_memory(), device.wants_transpose()};
+    rates = {flops_per_second(device, ElementType::f32),
+             flops_per_second(device, ElementType::f64),
+             bytes_per_second(device),
+             device.has_own_memory(),
+             device.wants_transpose(),
+             device.wants_narrow_forms()};
   });
   return rates;
 }

@@ -173,6 +173,25 @@ TEST(Memory, TheVerdictSaysWhereItBroke) {
   EXPECT_NE(run(json).reason.find("before the first epoch"), std::string::npos) << run(json).reason;
 }
 
+TEST(Memory, RowsByLengthTakeWhatTheyTakeOnTheCpu) {
+  for (const auto& [strategy, model] : {std::pair{"sequential", "dcrnn"}, {"vertex", "tm-gcn"}, {"vertex", "dcrnn"}}) {
+    Json json = simulated_case(model, strategy, strategy == std::string("sequential") ? 1 : 2);
+    json["workload"] = {{"name", "uniform"}, {"vertices", 60}, {"steps", 13}, {"density", 3}};
+    const auto peak = [&](const std::string& device, const std::string& cluster) {
+      json["device"] = device;
+      json["cluster"] = cluster;
+      std::uint64_t most = 0;
+      for (const EpochSample& sample : run(json).samples) most = std::max(most, sample.peak_host_bytes);
+      return most;
+    };
+    const std::string machine = "aimos-v100:host_memory=shared,gpu.allocation_bytes=0,gpu.stores_transpose=true";
+    const std::uint64_t real = peak("cpu", "");
+    EXPECT_GT(real, 0u);
+    EXPECT_EQ(peak("sim", machine + ",gpu.stores_narrow_forms=true"), real) << strategy << " " << model;
+    EXPECT_NE(peak("sim", machine), real) << strategy << " " << model;
+  }
+}
+
 TEST(VirtualConvergence, LossesEqualTheRealRunsAndSecondsAreTheClusters) {
   const Suite suite = load_suite(std::string(STROBE_SOURCE_DIR) + "/suites/esdg/virtual_convergence.json", {});
   ASSERT_EQ(suite.cases.size(), 2u);

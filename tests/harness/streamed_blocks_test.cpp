@@ -102,8 +102,8 @@ TEST(StreamedBlocks, ModelsThatRepeatTheirFirstLayerNeedNoTranspose) {
       return bring_inputs(*device, *plan, plan->blocks[0], Visit::lasting).graph.a;
     };
     const SparseMatrix whole = inputs("snapshot"), divided = inputs("vertex");
-    EXPECT_FALSE(whole.transposed_offsets.defined() || whole.paired_transpose) << model;
-    EXPECT_TRUE(divided.transposed_offsets.defined()) << model << ": neighbours of other ranks hold the stages apart";
+    EXPECT_FALSE(whole.transposed_offsets.defined() || whole.paired_transpose || whole.transpose_by_length) << model;
+    EXPECT_TRUE(divided.transpose_by_length) << model << ": neighbours of other ranks hold the stages apart";
     EXPECT_EQ(whole.paired != nullptr, model != "t-gcn") << model << ": only smoothed snapshots overlap";
   }
 }

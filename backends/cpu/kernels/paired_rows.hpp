@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "backends/cpu/kernels/gather.hpp"
+#include "backends/length_sorted_matrix.hpp"
 
 namespace strobe::cpu {
 
@@ -22,7 +23,7 @@ struct PairView {
   const T* side_by_side;  // [step_rows][2 P]
 
   /// The row that is stored as row r.
-  std::int64_t row(std::int64_t r) const { return r / pair_block_rows * pair_block_rows + order[r]; }
+  std::int64_t row(std::int64_t r) const { return r / length_block_rows * length_block_rows + order[r]; }
 };
 
 /// Pair `p` of `a` with the rows `side_by_side`.
@@ -86,12 +87,12 @@ template <class T, class Column, int P>
          load<T, 2 * P>(a.side_by_side + static_cast<std::int64_t>(a.columns[k]) * 2 * P);
 }
 
-/// Asks for row `row` + pair_block_rows of both steps' tensors; `second` may be null. Rows of a block are visited in
+/// Asks for row `row` + length_block_rows of both steps' tensors; `second` may be null. Rows of a block are visited in
 /// the order of their lengths, which no hardware prefetcher follows; asked for one by one they come in their own order.
 template <class T>
 [[gnu::always_inline]] inline void prefetch_next_block(const T* first, const T* second, std::int64_t width,
                                                        std::int64_t row) {
-  const std::int64_t from = (row + pair_block_rows) * width;
+  const std::int64_t from = (row + length_block_rows) * width;
   __builtin_prefetch(first + from);
   if (second != nullptr) __builtin_prefetch(second + from);
   if (width <= most_lanes<T>) return;
@@ -177,11 +178,11 @@ void gather_blocks(const PairedMatrix& a, const T* in, std::int64_t width, T* ke
                    const Finish& finish) {
   for_pairs<T, Column>(a, in, width, context, [&](std::int64_t p, const auto& view, auto lanes) {
     const bool two = 2 * p + 1 < a.steps;
-    std::vector<T> scratch(kept != nullptr ? 0 : static_cast<std::size_t>(2 * pair_block_rows * width + most_lanes<T>));
-    for (std::int64_t begin = 0; begin < a.step_rows; begin += pair_block_rows) {
-      const std::int64_t end = std::min(a.step_rows, begin + pair_block_rows);
+    std::vector<T> scratch(kept != nullptr ? 0 : static_cast<std::size_t>(2 * length_block_rows * width + most_lanes<T>));
+    for (std::int64_t begin = 0; begin < a.step_rows; begin += length_block_rows) {
+      const std::int64_t end = std::min(a.step_rows, begin + length_block_rows);
       T* first = kept != nullptr ? kept + (2 * p * a.step_rows + begin) * width : scratch.data();
-      T* second = !two ? nullptr : first + (kept != nullptr ? a.step_rows : pair_block_rows) * width;
+      T* second = !two ? nullptr : first + (kept != nullptr ? a.step_rows : length_block_rows) * width;
       gather_pair<T, Column, decltype(lanes)::value>(view, first, second, width, false, begin, end);
       finish(2 * p, first, begin, end);
       if (two) finish(2 * p + 1, second, begin, end);

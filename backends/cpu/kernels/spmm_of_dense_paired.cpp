@@ -60,8 +60,8 @@ template <class T, class Column, int P, int K, int F, bool with_relu, bool with_
   constexpr auto both = std::make_integer_sequence<int, 2 * P>();
   using Gradient = GradientLanes<T, 2 * P, K, F, with_relu, with_bias>;
   double* const to = sums + 2 * p * stride;
-  for (std::int64_t begin = 0; begin < a.step_rows; begin += pair_block_rows) {
-    const std::int64_t end = std::min(a.step_rows, begin + pair_block_rows);
+  for (std::int64_t begin = 0; begin < a.step_rows; begin += length_block_rows) {
+    const std::int64_t end = std::min(a.step_rows, begin + length_block_rows);
     Gradient block;
     for (std::int64_t r = begin; r < end; ++r) {
       prefetch_next_block(dy.first, dy.second, width, r);

@@ -1,6 +1,6 @@
 // Sparse products on a matrix stored two steps at a time (paired_rows.hpp says how); x is read once from memory.
+#include "backends/cpu/kernels/layer_block.hpp"
 #include "backends/cpu/kernels/paired_rows.hpp"
-#include "backends/cpu/kernels/tile.hpp"
 
 namespace strobe {
 namespace {
@@ -39,19 +39,6 @@ void run_spmm_transposed(const SpmmTransposed& op, KernelContext& context) {
     product<T, decltype(column)>(*op.a.paired_transpose, op.y.data<T>(), op.x.data<T>(), op.y.columns(), op.accumulate,
                                  context);
   });
-}
-
-/// activation(sums w) for `rows` rows from row `row` of y.
-template <class T>
-void multiply_block(const GraphConvolution& op, const T* sums, std::int64_t row, std::int64_t rows) {
-  const std::int64_t inner = op.x.columns(), width = op.w.columns();
-  const bool with_relu = op.activation == Activation::relu;
-  T* y = op.y.data<T>() + row * width;
-  multiply(Factors<T>{sums, inner, 1, op.w.data<T>(), width, inner}, rows, width,
-           [=](std::int64_t i, std::int64_t column, int lanes, auto sum) {
-             constexpr int P = static_cast<int>(sizeof(sum) / sizeof(T));
-             store_first<T, P>(y + i * width + column, with_relu ? relu<T, P>(sum) : sum, lanes);
-           });
 }
 
 void run_graph_convolution(const GraphConvolution& op, KernelContext& context) {

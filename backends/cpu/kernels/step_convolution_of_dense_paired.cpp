@@ -117,8 +117,8 @@ template <class T, class Column, int P, int F, bool with_relu>
   const BothRows<const T, P> dy{{a, op.dy.data<T>(), width, p}, width};
   const BothRows<const T, P> y = last_relu ? BothRows<const T, P>{{a, op.y.data<T>(), width, p}, width} : dy;
   using Gradient = GradientLanes<T, 2 * P, 1, F, with_relu, false>;
-  for (std::int64_t begin = 0; begin < a.step_rows; begin += pair_block_rows) {
-    const std::int64_t end = std::min(a.step_rows, begin + pair_block_rows);
+  for (std::int64_t begin = 0; begin < a.step_rows; begin += length_block_rows) {
+    const std::int64_t end = std::min(a.step_rows, begin + length_block_rows);
     Gradient block;
     Both<T, P> dw[P] = {};
     for (std::int64_t r = begin; r < end; ++r) {
