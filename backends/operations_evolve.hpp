@@ -98,7 +98,8 @@ inline constexpr std::int64_t candidate_numbers = 3;
 /// Each step's k best rows of this rank by score x_r . direction / |direction| (larger first, then the smaller vertex):
 /// their numbers in slots [rank k, (rank + 1) k) of `table` [T, ranks * k * 3], zero in all other slots, and their
 /// rows in `rows` i64 [T * k, 1] (-1 without candidate). x [>= R, F], direction [F, 1], ids i64 [R, 1] = step *
-/// vertices + vertex. With `only_connected` a row of `a` whose only entry is its own diagonal is no candidate.
+/// vertices + vertex. With `only_connected` a row of `a` whose only entry is its own diagonal is no candidate. Where w
+/// [T * F, G] is defined the rows are activation(x_r w_t), which are not stored, and direction is [G, 1].
 struct PickCandidates {
   static constexpr std::string_view name = "pick_candidates";
   SparseMatrix a;
@@ -107,10 +108,14 @@ struct PickCandidates {
   std::int64_t vertices = 0, k = 0;
   int rank = 0, ranks = 1;
   bool only_connected = true;
+  Tensor w;
+  Activation activation = Activation::none;
   Work work() const {
     using namespace operations_detail;
-    const double read = count(ids.rows()) * static_cast<double>(x.row_bytes());
-    return {2.0 * count(ids.rows()) * count(x.columns()), read + bytes_of(ids), bytes_of(table) + bytes_of(rows)};
+    const double read = count(ids.rows()) * static_cast<double>(x.row_bytes()) + (w.defined() ? bytes_of(w) : 0.0);
+    const double layer = w.defined() ? count(x.columns()) * count(w.columns()) : 0.0;
+    return {2.0 * count(ids.rows()) * (count(direction.rows()) + layer), read + bytes_of(ids),
+            bytes_of(table) + bytes_of(rows)};
   }
 };
 
@@ -129,27 +134,37 @@ struct ChooseCandidates {
 };
 
 /// summary_i [T * k, F] = x_r tanh(x_r . direction / |direction|) with r = chosen[i] (without the factor when not
-/// `gated`), 0 where chosen[i] is -1.
+/// `gated`), 0 where chosen[i] is -1. Where w [T * F, G] is defined x_r stands for activation(x_r w_t) with t = i / k,
+/// and summary is [T * k, G].
 struct SummariseRows {
   static constexpr std::string_view name = "summarise_rows";
   Tensor x, direction, chosen, summary;
   bool gated = true;
+  Tensor w;
+  Activation activation = Activation::none;
   Work work() const {
     using namespace operations_detail;
-    return {4.0 * count(summary.elements()), bytes_of(summary) + bytes_of(chosen), bytes_of(summary)};
+    const double layer = w.defined() ? 2.0 * count(x.columns()) : 0.0;
+    return {(4.0 + layer) * count(summary.elements()),
+            bytes_of(summary) + bytes_of(chosen) + (w.defined() ? bytes_of(w) : 0.0), bytes_of(summary)};
   }
 };
 
-/// Backward of SummariseRows: adds to dx [>= R, F] (when defined) and to ddirection [F, 1].
+/// Backward of SummariseRows: adds to ddirection and, where defined, to dx [>= R, F], of rows that are stored, or to
+/// dw [T * F, G].
 struct SummariseRowsBackward {
   static constexpr std::string_view name = "summarise_rows_backward";
   Tensor x, direction, chosen, dsummary;
   Tensor dx, ddirection;
   bool gated = true;
+  Tensor w, dw;
+  Activation activation = Activation::none;
   Work work() const {
     using namespace operations_detail;
-    return {10.0 * count(dsummary.elements()), 2.0 * bytes_of(dsummary) + bytes_of(chosen),
-            (dx.defined() ? bytes_of(dsummary) : 0.0) + bytes_of(ddirection)};
+    const double layer = dw.defined() ? 4.0 * count(x.columns()) : 0.0;
+    return {(10.0 + layer) * count(dsummary.elements()),
+            2.0 * bytes_of(dsummary) + bytes_of(chosen) + (w.defined() ? bytes_of(w) : 0.0),
+            (dx.defined() ? bytes_of(dsummary) : 0.0) + (dw.defined() ? bytes_of(dw) : 0.0) + bytes_of(ddirection)};
   }
 };
 

@@ -53,14 +53,14 @@ class EvolveGcnH final : public Model {
 
   Var spatial(Tape& tape, const Parameters& parameters, int layer, const SpatialInput& input) const override {
     const Var& x = layer == 0 ? input.features : input.x;
-    return evolution_output(tape, p_, layer, input, weights_of(tape, parameters, layer, input, x));
+    return evolution_output(tape, p_, layer, input, weights_of(tape, parameters, layer, input, {x}));
   }
 
-  /// The second layer's summary reads rows of the first's output; the product with A~ does not.
+  /// Neither the product with A~ nor the second layer's summary reads a stored output of the first.
   Var two_spatial(Tape& tape, const Parameters& parameters, int, const SpatialInput& first,
                   const SpatialInput& second) const override {
-    const Var weights = weights_of(tape, parameters, 0, first, first.features);
-    const Var hidden = evolution_output(tape, p_, 0, first, weights);
+    const Var weights = weights_of(tape, parameters, 0, first, {first.features});
+    const ChoiceRows hidden{first.x, weights, evolution_activation(p_, 0)};
     return joint_evolution_output(tape, p_, first, second, weights, weights_of(tape, parameters, 1, second, hidden));
   }
 
@@ -78,11 +78,12 @@ class EvolveGcnH final : public Model {
   }
 
  private:
-  /// The layer's weights of all steps, by the best rows of x [own rows, F].
-  Var weights_of(Tape& tape, const Parameters& parameters, int layer, const SpatialInput& input, const Var& x) const {
+  /// The layer's weights of all steps, by the best of its input rows.
+  Var weights_of(Tape& tape, const Parameters& parameters, int layer, const SpatialInput& input,
+                 const ChoiceRows& from) const {
     const Var& direction = parameters.at(layer_name(layer) + "score");
-    const Tensor chosen = choose_rows(tape, input, x->value, direction->value, width(layer), p_.mask == "connected");
-    const Var own = summarise_rows(tape, x, direction, chosen, p_.gate == "tanh");
+    const Tensor chosen = choose_rows(tape, input, from, direction->value, width(layer), p_.mask == "connected");
+    const Var own = summarise_rows(tape, from, direction, chosen, p_.gate == "tanh");
     const Var summary = input.pass->ranks->sum(tape, own);
     return evolved_weights(tape, parameters, p_, layer, summary, input);
   }

@@ -176,13 +176,13 @@ Var evolve_weights(Tape& tape, const EvolutionWeights& leaves, const Var& summar
   return slice_rows(tape, result, 0, rows);
 }
 
-Tensor choose_rows(Tape& tape, const SpatialInput& input, const Tensor& x, const Tensor& direction, std::int64_t k,
-                   bool only_connected) {
+Tensor choose_rows(Tape& tape, const SpatialInput& input, const ChoiceRows& from, const Tensor& direction,
+                   std::int64_t k, bool only_connected) {
   Device& device = tape.device();
   const RankSums& ranks = *input.pass->ranks;
   PickCandidates pick;
   pick.a = *input.a;
-  pick.x = x;
+  pick.x = from.x->value;
   pick.direction = direction;
   pick.step_rows = input.cells->step_rows_on_device;
   pick.ids = input.cells->ids;
@@ -193,6 +193,8 @@ Tensor choose_rows(Tape& tape, const SpatialInput& input, const Tensor& x, const
   pick.rank = ranks.rank();
   pick.ranks = ranks.ranks();
   pick.only_connected = only_connected;
+  if (from.w) pick.w = from.w->value;
+  pick.activation = from.activation;
   device.run(pick);
   const Var table = ranks.sum(tape, Tape::constant(pick.table));
   const Tensor chosen = device.allocate(input.cells->steps * k, 1, ElementType::i64);
@@ -200,14 +202,19 @@ Tensor choose_rows(Tape& tape, const SpatialInput& input, const Tensor& x, const
   return chosen;
 }
 
-Var summarise_rows(Tape& tape, const Var& x, const Var& direction, const Tensor& chosen, bool gated) {
-  const Tensor summary = tape.device().allocate(chosen.rows(), x->value.columns(), x->value.type());
-  tape.device().run(SummariseRows{x->value, direction->value, chosen, summary, gated});
-  return tape.record(summary, {x, direction}, [&tape, x, direction, chosen, gated](const Variable& result) {
-    SummariseRowsBackward op{x->value, direction->value, chosen, result.gradient, {}, direction->gradient, gated};
-    op.dx = tape.added_gradient(x);
-    tape.device().run(op);
-  });
+Var summarise_rows(Tape& tape, const ChoiceRows& from, const Var& direction, const Tensor& chosen, bool gated) {
+  if (from.w && !cheap_to_repeat(from.x)) throw Error("rows that are not stored are made of constants of few columns");
+  const auto& [x, w, activation] = from;
+  const Tensor weights = w ? w->value : Tensor();
+  const Tensor summary = tape.device().allocate(chosen.rows(), direction->value.rows(), x->value.type());
+  tape.device().run(SummariseRows{x->value, direction->value, chosen, summary, gated, weights, activation});
+  return tape.record(
+      summary, {w ? w : x, direction}, [&tape, from, weights, direction, chosen, gated](const Variable& result) {
+        SummariseRowsBackward op{from.x->value, direction->value, chosen, result.gradient, {}, direction->gradient,
+                                 gated,         weights,          {},     from.activation};
+        (from.w ? op.dw : op.dx) = tape.added_gradient(from.w ? from.w : from.x);
+        tape.device().run(op);
+      });
 }
 
 }  // namespace strobe

@@ -48,13 +48,21 @@ struct EvolutionState {
 Var evolve_weights(Tape& tape, const EvolutionWeights& leaves, const Var& summary, std::int64_t steps, EvolveCell cell,
                    bool detached, const EvolutionState& state = {});
 
+/// The rows of a summary: those of x [own rows, F], or, where w [T * F, G] is not null, activation(x_r w_t) of an x
+/// that is cheap to repeat, without a tensor of all of them.
+struct ChoiceRows {
+  Var x;
+  Var w = nullptr;
+  Activation activation = Activation::none;
+};
+
 /// This rank's rows among the k best vertices of each step over all ranks, by the score x . direction / |direction| of
-/// x [own rows, F]: i64 [T * k, 1], -1 where another rank holds the vertex or nobody has one. Rows of the input's A~
+/// rows `from`: i64 [T * k, 1], -1 where another rank holds the vertex or nobody has one. Rows of the input's A~
 /// without another vertex are left out when `only_connected`. Not differentiable; every rank must call it.
-Tensor choose_rows(Tape& tape, const SpatialInput& input, const Tensor& x, const Tensor& direction, std::int64_t k,
-                   bool only_connected);
+Tensor choose_rows(Tape& tape, const SpatialInput& input, const ChoiceRows& from, const Tensor& direction,
+                   std::int64_t k, bool only_connected);
 
 /// x_r tanh(x_r . direction / |direction|) for the rows r of `chosen`, zero for -1: [T * k, F]. Without `gated`, x_r.
-Var summarise_rows(Tape& tape, const Var& x, const Var& direction, const Tensor& chosen, bool gated);
+Var summarise_rows(Tape& tape, const ChoiceRows& from, const Var& direction, const Tensor& chosen, bool gated);
 
 }  // namespace strobe

@@ -87,13 +87,32 @@ struct PickShape {
   std::int64_t width, k;
   int rank, ranks;
   bool only_connected;
+  std::int64_t inputs = 0;  // not 0: rows of a layer of so many inputs, which is not stored
 };
+
+/// relu(x w_t) of `rows` rows for each step, in double.
+inline std::vector<double> rows_of_layer(const std::vector<double>& x, const std::vector<double>& w,
+                                         std::int64_t inputs, std::int64_t width,
+                                         const std::vector<std::int64_t>& offsets) {
+  std::vector<double> rows(static_cast<std::size_t>(offsets.back() * width));
+  for (std::size_t t = 0; t + 1 < offsets.size(); ++t) {
+    for (std::int64_t i = offsets[t] * width; i < offsets[t + 1] * width; ++i) {
+      double sum = 0;
+      for (std::int64_t j = 0; j < inputs; ++j) {
+        sum += x[static_cast<std::size_t>(i / width * inputs + j)] *
+               w[static_cast<std::size_t>((static_cast<std::int64_t>(t) * inputs + j) * width + i % width)];
+      }
+      rows[static_cast<std::size_t>(i)] = std::max(0.0, sum);
+    }
+  }
+  return rows;
+}
 
 /// The host values of a pick. Vertices are large, so that both of their numbers matter.
 struct PickInput {
   std::vector<std::int64_t> offsets{0}, ids, row_offsets{0};
   std::vector<std::int32_t> columns;
-  std::vector<double> x, direction;
+  std::vector<double> source, w, x, direction;  // x: the rows that are scored
   static constexpr std::int64_t vertices = 300000;
 
   explicit PickInput(const PickShape& s) : direction(random_values(s.width, 111)) {
@@ -103,13 +122,16 @@ struct PickInput {
       }
       offsets.push_back(static_cast<std::int64_t>(ids.size()));
     }
-    x = random_values(offsets.back() * s.width, 112);
+    const std::int64_t stored = s.inputs != 0 ? s.inputs : s.width;
+    source = random_values(offsets.back() * stored, 112);
     for (std::int64_t r = 0; r < offsets.back(); ++r) {
-      if (r % 4 == 3) std::copy_n(x.begin() + (r - 1) * s.width, s.width, x.begin() + r * s.width);
+      if (r % 4 == 3) std::copy_n(source.begin() + (r - 1) * stored, stored, source.begin() + r * stored);
       if (r % 7 != 6) columns.push_back(static_cast<std::int32_t>(r % 5 == 4 ? 0 : r));
       if (r % 3 != 0) columns.push_back(static_cast<std::int32_t>(offsets.back() - 1));
       row_offsets.push_back(static_cast<std::int64_t>(columns.size()));
     }
+    w = random_values(static_cast<std::int64_t>(s.rows.size()) * s.inputs * s.width, 113);
+    x = s.inputs != 0 ? rows_of_layer(source, w, s.inputs, s.width, offsets) : source;
   }
 
   bool connected(std::int64_t r) const { return r % 3 != 0 || (r % 7 != 6 && r % 5 == 4 && r != 0); }
@@ -166,7 +188,9 @@ inline std::vector<Output> judge_pick(Device& device, const PickShape& s) {
   op.a.rows = op.a.columns = rows;
   op.a.row_offsets = upload(device, in.row_offsets);
   op.a.column_indices = upload(device, in.columns);
-  op.x = upload(device, in.x, rows, s.width);
+  op.x = upload(device, in.source, rows, s.inputs != 0 ? s.inputs : s.width);
+  if (s.inputs != 0) op.w = upload(device, in.w, steps * s.inputs, s.width);
+  op.activation = s.inputs != 0 ? Activation::relu : Activation::none;
   op.direction = upload(device, in.direction, s.width, 1);
   op.step_rows = upload(device, in.offsets);
   op.ids = upload(device, in.ids);
@@ -182,14 +206,16 @@ inline std::vector<Output> judge_pick(Device& device, const PickShape& s) {
 }
 
 inline std::vector<OperationCase> pick_candidates_cases() {
-  const std::vector<PickShape> shapes{{{0, 4, 1}, 2, 3, 0, 1, true},    {{9, 0, 30}, 6, 6, 1, 3, true},
-                                      {{40, 41}, 1, 5, 2, 3, false},    {{700, 1500, 3}, 6, 6, 0, 2, true},
-                                      {{300, 200}, 64, 64, 0, 1, true}, {{64, 64}, 17, 9, 1, 2, false}};
+  const std::vector<PickShape> shapes{{{0, 4, 1}, 2, 3, 0, 1, true},       {{9, 0, 30}, 6, 6, 1, 3, true},
+                                      {{40, 41}, 1, 5, 2, 3, false},       {{700, 1500, 3}, 6, 6, 0, 2, true},
+                                      {{300, 200}, 64, 64, 0, 1, true},    {{64, 64}, 17, 9, 1, 2, false},
+                                      {{40, 0, 130}, 6, 6, 1, 2, true, 2}, {{33, 500}, 17, 5, 0, 1, false, 4}};
   std::vector<OperationCase> cases;
   for (const PickShape& shape : shapes) {
     cases.push_back({"",
                      std::to_string(shape.k) + " of " + std::to_string(shape.rows.size()) + " steps, width " +
-                         std::to_string(shape.width),
+                         std::to_string(shape.width) +
+                         (shape.inputs != 0 ? " of " + std::to_string(shape.inputs) + " inputs" : ""),
                      [=](Device& device) { return judge_pick(device, shape); }});
   }
   return cases;
@@ -249,65 +275,114 @@ inline std::vector<OperationCase> choose_candidates_cases() {
   return cases;
 }
 
-/// Summary of rows of x [40, F], some absent, some repeated; bit 0: gated; bit 1: with dx.
+/// A summary of rows of x [40, F], some absent, some repeated; bit 0 of `flags`: gated; bit 1: with the gradient of the
+/// rows' source. With `inputs` the rows are those of a layer of so many inputs, which is not stored.
+struct SummaryShape {
+  std::int64_t width;
+  int flags;
+  std::int64_t inputs = 0;
+
+  bool gated() const { return (flags & 1) != 0; }
+  bool with_source() const { return (flags & 2) != 0; }
+  std::int64_t stored() const { return inputs != 0 ? inputs : width; }
+};
+
+struct SummaryInput {
+  static constexpr std::int64_t rows = 40, steps = 2;
+  std::vector<std::int64_t> chosen{3, -1, 17, 17, 39, 0, -1, 22};
+  std::vector<double> x, direction, d, dx, ddirection, w, dw;
+
+  explicit SummaryInput(const SummaryShape& s)
+      : x(random_values(rows * s.stored(), 131)),
+        direction(random_values(s.width, 132)),
+        d(random_values(count() * s.width, 133)),
+        dx(random_values(rows * s.stored(), 134)),
+        ddirection(random_values(s.width, 135)),
+        w(random_values(steps * s.inputs * s.width, 136)),
+        dw(random_values(steps * s.inputs * s.width, 137)) {}
+
+  std::int64_t count() const { return static_cast<std::int64_t>(chosen.size()); }
+};
+
 struct JudgedSummary {
   ScalarTape tape;
-  std::vector<Scalar> x, direction, summary;
+  std::vector<Scalar> x, w, direction, summary;
 
-  JudgedSummary(const std::vector<double>& values, const std::vector<double>& along,
-                const std::vector<std::int64_t>& chosen, bool gated)
-      : x(tape.constants(values)), direction(tape.constants(along)) {
-    const std::size_t width = along.size();
+  JudgedSummary(const SummaryShape& s, const SummaryInput& in)
+      : x(tape.constants(in.x)), w(tape.constants(in.w)), direction(tape.constants(in.direction)) {
     Scalar squares = tape.constant(0);
     for (const Scalar p : direction) squares = tape.multiply_add(p, p, squares);
     const Scalar length = tape.exponential(tape.scale(tape.logarithm(squares), 0.5));
-    for (const std::int64_t row : chosen) {
+    for (std::int64_t i = 0; i < in.count(); ++i) {
+      const std::int64_t step = i / (in.count() / SummaryInput::steps);
+      const std::vector<Scalar> row = row_of(s, step, in.chosen[static_cast<std::size_t>(i)]);
       Scalar dot = tape.constant(0);
-      for (std::size_t f = 0; row >= 0 && f < width; ++f)
-        dot = tape.multiply_add(x[static_cast<std::size_t>(row) * width + f], direction[f], dot);
-      const Scalar factor = gated ? tape.tanh(tape.divide(dot, length)) : tape.constant(1);
-      for (std::size_t f = 0; f < width; ++f) {
-        summary.push_back(row < 0 ? tape.constant(0)
-                                  : tape.multiply(x[static_cast<std::size_t>(row) * width + f], factor));
-      }
+      for (std::size_t f = 0; f < row.size(); ++f) dot = tape.multiply_add(row[f], direction[f], dot);
+      const Scalar factor = s.gated() ? tape.tanh(tape.divide(dot, length)) : tape.constant(1);
+      for (const Scalar value : row) summary.push_back(tape.multiply(value, factor));
     }
+  }
+
+  /// Row `row` of the rows that are summarised; zeros for -1.
+  std::vector<Scalar> row_of(const SummaryShape& s, std::int64_t step, std::int64_t row) {
+    std::vector<Scalar> values;
+    for (std::int64_t f = 0; f < s.width; ++f) {
+      if (row >= 0 && s.inputs == 0) {
+        values.push_back(x[static_cast<std::size_t>(row * s.width + f)]);
+        continue;
+      }
+      Scalar sum = tape.constant(0);
+      for (std::int64_t j = 0; row >= 0 && j < s.inputs; ++j) {
+        sum = tape.multiply_add(x[static_cast<std::size_t>(row * s.inputs + j)],
+                                w[static_cast<std::size_t>((step * s.inputs + j) * s.width + f)], sum);
+      }
+      values.push_back(tape.value(sum) > 0 ? sum : tape.constant(0));  // relu
+    }
+    return values;
   }
 };
 
-inline std::vector<Output> judge_summarise(Device& device, std::int64_t width, int flags, bool backward) {
-  const std::vector<std::int64_t> chosen{3, -1, 17, 17, 39, 0, -1, 22};
-  const auto count = static_cast<std::int64_t>(chosen.size());
-  const std::vector<double> x = random_values(40 * width, 131), direction = random_values(width, 132),
-                            d = random_values(count * width, 133), dx = random_values(40 * width, 134),
-                            ddirection = random_values(width, 135);
-  const bool gated = (flags & 1) != 0;
-  JudgedSummary judge(x, direction, chosen, gated);
-  const Tensor rows = upload(device, x, 40, width), along = upload(device, direction, width, 1),
-               list = upload(device, chosen);
+inline std::vector<Output> judge_summarise(Device& device, const SummaryShape& s, bool backward) {
+  const SummaryInput in(s);
+  JudgedSummary judge(s, in);
+  const std::int64_t layer_rows = SummaryInput::steps * s.inputs;
+  const Activation activation = s.inputs != 0 ? Activation::relu : Activation::none;
+  const Tensor rows = upload(device, in.x, SummaryInput::rows, s.stored()),
+               along = upload(device, in.direction, s.width, 1), list = upload(device, in.chosen),
+               w = s.inputs != 0 ? upload(device, in.w, layer_rows, s.width) : Tensor();
   if (!backward) {
-    const SummariseRows op{rows, along, list, device.allocate(count, width), gated};
+    const SummariseRows op{rows, along, list, device.allocate(in.count(), s.width), s.gated(), w, activation};
     device.run(op);
     return {{"summary", download(device, op.summary), judged(judge.tape, judge.summary)}};
   }
-  for (std::size_t i = 0; i < d.size(); ++i) judge.tape.gradient(judge.summary[i]) += d[i];
+  for (std::size_t i = 0; i < in.d.size(); ++i) judge.tape.gradient(judge.summary[i]) += in.d[i];
   judge.tape.backward();
-  SummariseRowsBackward op{rows, along, list, upload(device, d, count, width), {}, upload(device, ddirection, width, 1),
-                           gated};
-  if ((flags & 2) != 0) op.dx = upload(device, dx, 40, width);
+  SummariseRowsBackward op{rows,      along,
+                           list,      upload(device, in.d, in.count(), s.width),
+                           {},        upload(device, in.ddirection, s.width, 1),
+                           s.gated(), w,
+                           {},        activation};
+  if (s.with_source() && s.inputs == 0) op.dx = upload(device, in.dx, SummaryInput::rows, s.width);
+  if (s.with_source() && s.inputs != 0) op.dw = upload(device, in.dw, layer_rows, s.width);
   device.run(op);
   std::vector<Output> outputs{
-      {"ddirection", download(device, op.ddirection), judged_gradients(judge.tape, judge.direction, ddirection)}};
-  if (op.dx.defined()) outputs.push_back({"dx", download(device, op.dx), judged_gradients(judge.tape, judge.x, dx)});
+      {"ddirection", download(device, op.ddirection), judged_gradients(judge.tape, judge.direction, in.ddirection)}};
+  if (op.dx.defined()) outputs.push_back({"dx", download(device, op.dx), judged_gradients(judge.tape, judge.x, in.dx)});
+  if (op.dw.defined()) outputs.push_back({"dw", download(device, op.dw), judged_gradients(judge.tape, judge.w, in.dw)});
   return outputs;
 }
 
 inline std::vector<OperationCase> summary_cases(bool backward) {
-  std::vector<OperationCase> cases;
+  std::vector<SummaryShape> shapes{{6, 3, 2}, {1, 1, 3}, {17, 2, 4}, {64, 3, 1}};
   for (const std::int64_t width : {1, 2, 6, 17, 64}) {
-    for (const int flags : {0, 1, 3}) {
-      cases.push_back({"", "width " + std::to_string(width) + ", flags " + std::to_string(flags),
-                       [=](Device& device) { return judge_summarise(device, width, flags, backward); }});
-    }
+    for (const int flags : {0, 1, 3}) shapes.push_back({width, flags});
+  }
+  std::vector<OperationCase> cases;
+  for (const SummaryShape& shape : shapes) {
+    cases.push_back({"",
+                     "width " + std::to_string(shape.width) + ", flags " + std::to_string(shape.flags) +
+                         (shape.inputs != 0 ? " of " + std::to_string(shape.inputs) + " inputs" : ""),
+                     [=](Device& device) { return judge_summarise(device, shape, backward); }});
   }
   return cases;
 }

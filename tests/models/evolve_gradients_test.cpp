@@ -107,7 +107,21 @@ TEST(EvolveGradients, Summary) {
   for (const bool gated : {false, true}) {
     check_gradients(
         *device, {random_tensor(*device, 7, 3, 1), random_tensor(*device, 3, 1, 2)},
-        [&](Tape& tape, const std::vector<Var>& v) { return summarise_rows(tape, v[0], v[1], chosen, gated); });
+        [&](Tape& tape, const std::vector<Var>& v) { return summarise_rows(tape, {v[0]}, v[1], chosen, gated); });
+  }
+}
+
+/// Rows of a layer that is not stored: the weights of the step that a summary row belongs to get its gradient.
+TEST(EvolveGradients, SummaryOfALayer) {
+  const auto device = cpu();
+  const Tensor chosen = indices(*device, {2, -1, 5, 5, 0, 6}), x = random_tensor(*device, 7, 2, 3);
+  for (const bool gated : {false, true}) {
+    for (const Activation activation : {Activation::none, Activation::relu}) {
+      check_gradients(*device, {random_tensor(*device, 2 * 2, 3, 1), random_tensor(*device, 3, 1, 2)},
+                      [&](Tape& tape, const std::vector<Var>& v) {
+                        return summarise_rows(tape, {Tape::constant(x), v[0], activation}, v[1], chosen, gated);
+                      });
+    }
   }
 }
 

@@ -31,8 +31,13 @@ class Best {
   /// No score below this one can still enter.
   double threshold() const { return kept_.size() < k_ || k_ == 0 ? -INFINITY : kept_.back().score; }
 
+  /// Whether offering the candidate would change what is kept.
+  bool may_enter(const Candidate& candidate) const {
+    return k_ != 0 && (kept_.size() < k_ || candidate < kept_.back());
+  }
+
   void offer(const Candidate& candidate) {
-    if (k_ == 0 || (kept_.size() == k_ && !(candidate < kept_.back()))) return;
+    if (!may_enter(candidate)) return;
     if (kept_.size() == k_) kept_.pop_back();
     kept_.insert(std::upper_bound(kept_.begin(), kept_.end(), candidate), candidate);
   }
@@ -50,6 +55,32 @@ inline bool is_connected(const SparseMatrix& a, std::int64_t r) {
   const std::int64_t entries = offsets[r + 1] - offsets[r];
   return entries > 1 || (entries == 1 && a.column_indices.data<std::int32_t>()[offsets[r]] != r);
 }
+
+/// The rows that are chosen from: those of x [R, F], or activation(x w_t) where a weight of each step is given.
+template <class T>
+struct ChoiceRows {
+  const T *x, *w;
+  std::int64_t inputs, width;
+  bool with_relu;
+
+  template <class Op>
+  explicit ChoiceRows(const Op& op)
+      : x(op.x.template data<T>()),
+        w(op.w.defined() ? op.w.template data<T>() : nullptr),
+        inputs(op.x.columns()),
+        width(op.direction.rows()),
+        with_relu(op.activation == Activation::relu) {}
+
+  const T* weights(std::int64_t step) const { return w == nullptr ? nullptr : w + step * inputs * width; }
+
+  /// Value `f` of row `row`, one of step `step`.
+  T value(std::int64_t step, std::int64_t row, std::int64_t f) const {
+    if (w == nullptr) return x[row * width + f];
+    T sum{0};
+    for (std::int64_t j = 0; j < inputs; ++j) sum += x[row * inputs + j] * weights(step)[j * width + f];
+    return with_relu && sum < T{0} ? T{0} : sum;
+  }
+};
 
 /// Euclidean norm of the direction.
 template <class T>

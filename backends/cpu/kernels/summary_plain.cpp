@@ -12,12 +12,12 @@ using namespace cpu;
 template <class T>
 void pick_step(const PickCandidates& op, std::int64_t step, double length) {
   const std::int64_t* rows = op.step_rows.data<std::int64_t>();
-  const std::int64_t width = op.x.columns();
+  const ChoiceRows<T> from(op);
   Best best(op.k);
   for (std::int64_t r = rows[step]; r < rows[step + 1]; ++r) {
     if (op.only_connected && !is_connected(op.a, r)) continue;
     T score{0};
-    for (std::int64_t f = 0; f < width; ++f) score += op.x.data<T>()[r * width + f] * op.direction.data<T>()[f];
+    for (std::int64_t f = 0; f < from.width; ++f) score += from.value(step, r, f) * op.direction.data<T>()[f];
     score = static_cast<T>(static_cast<double>(score) / length);
     best.offer({static_cast<double>(score), op.ids.data<std::int64_t>()[r] % op.vertices, r});
   }
@@ -56,49 +56,69 @@ void run_choose(const ChooseCandidates& op, KernelContext&) {
   });
 }
 
+/// A row of a summary: which step it is of, which row of the step's it is (-1: none), and that row's score.
 template <class T>
-double score_of(const Tensor& x, const Tensor& direction, std::int64_t row, double length) {
-  double sum = 0;
-  for (std::int64_t f = 0; f < x.columns(); ++f) {
-    sum += static_cast<double>(x.data<T>()[row * x.columns() + f]) * static_cast<double>(direction.data<T>()[f]);
+struct SummaryRow {
+  std::int64_t step, row;
+  double score = 0;
+
+  /// Row i of `count`.
+  template <class Op>
+  SummaryRow(const Op& op, const ChoiceRows<T>& from, std::int64_t i, std::int64_t count, double length)
+      : step(from.w == nullptr ? 0 : i / (count / (op.w.rows() / from.inputs))),
+        row(op.chosen.template data<std::int64_t>()[i]) {
+    for (std::int64_t f = 0; row >= 0 && f < from.width; ++f) {
+      score += static_cast<double>(from.value(step, row, f)) * static_cast<double>(op.direction.template data<T>()[f]);
+    }
+    score /= length;
   }
-  return sum / length;
-}
+};
 
 void run_summarise(const SummariseRows& op, KernelContext&) {
   with_element(op.x.type(), [&](auto zero) {
     using T = decltype(zero);
+    const ChoiceRows<T> from(op);
     const double length = length_of<T>(op.direction);
-    const std::int64_t width = op.x.columns();
     for (std::int64_t i = 0; i < op.summary.rows(); ++i) {
-      const std::int64_t row = op.chosen.data<std::int64_t>()[i];
-      const double factor = row < 0 ? 0.0 : op.gated ? std::tanh(score_of<T>(op.x, op.direction, row, length)) : 1.0;
-      for (std::int64_t f = 0; f < width; ++f) {
-        op.summary.data<T>()[i * width + f] =
-            row < 0 ? T{0} : static_cast<T>(factor * static_cast<double>(op.x.data<T>()[row * width + f]));
+      const SummaryRow<T> of(op, from, i, op.summary.rows(), length);
+      const double factor = op.gated ? std::tanh(of.score) : 1.0;
+      for (std::int64_t f = 0; f < from.width; ++f) {
+        op.summary.data<T>()[i * from.width + f] =
+            of.row < 0 ? T{0} : static_cast<T>(factor * static_cast<double>(from.value(of.step, of.row, f)));
       }
     }
   });
+}
+
+/// Adds value `f` of the gradient of summary row `of`'s row to dx, or its part of the weights' gradient to dw.
+template <class T>
+void add_to_source(const SummariseRowsBackward& op, const ChoiceRows<T>& from, const SummaryRow<T>& of, std::int64_t f,
+                   T gradient) {
+  if (op.dx.defined()) op.dx.data<T>()[of.row * from.width + f] += gradient;
+  if (!op.dw.defined() || (from.with_relu && !(from.value(of.step, of.row, f) > T{0}))) return;
+  T* const dw = op.dw.data<T>() + of.step * from.inputs * from.width;
+  for (std::int64_t j = 0; j < from.inputs; ++j) dw[j * from.width + f] += from.x[of.row * from.inputs + j] * gradient;
 }
 
 /// The part of summary row i: with s = x . p / |p|, d(x tanh s) = tanh(s) dx + x (1 - tanh^2 s) ds.
 template <class T>
 void summarise_backward_row(const SummariseRowsBackward& op, std::int64_t i, double length,
                             std::vector<double>& ddirection) {
-  const std::int64_t width = op.x.columns(), row = op.chosen.data<std::int64_t>()[i];
-  if (row < 0) return;
-  const T* x = op.x.data<T>() + row * width;
-  const T* d = op.dsummary.data<T>() + i * width;
+  const ChoiceRows<T> from(op);
+  const SummaryRow<T> of(op, from, i, op.dsummary.rows(), length);
+  if (of.row < 0) return;
+  const T* d = op.dsummary.data<T>() + i * from.width;
   const T* p = op.direction.data<T>();
-  const double score = score_of<T>(op.x, op.direction, row, length), factor = op.gated ? std::tanh(score) : 1.0;
+  const double factor = op.gated ? std::tanh(of.score) : 1.0;
   double dscore = 0;
-  for (std::int64_t f = 0; op.gated && f < width; ++f) dscore += static_cast<double>(d[f]) * static_cast<double>(x[f]);
+  for (std::int64_t f = 0; op.gated && f < from.width; ++f)
+    dscore += static_cast<double>(d[f]) * static_cast<double>(from.value(of.step, of.row, f));
   dscore *= 1 - factor * factor;
-  for (std::int64_t f = 0; f < width; ++f) {
+  for (std::int64_t f = 0; f < from.width; ++f) {
     const double unit = static_cast<double>(p[f]) / length;
-    ddirection[static_cast<std::size_t>(f)] += dscore * (static_cast<double>(x[f]) - score * unit) / length;
-    if (op.dx.defined())
-      op.dx.data<T>()[row * width + f] += static_cast<T>(factor * static_cast<double>(d[f]) + dscore * unit);
+    const auto x = static_cast<double>(from.value(of.step, of.row, f));
+    ddirection[static_cast<std::size_t>(f)] += dscore * (x - of.score * unit) / length;
+    add_to_source<T>(op, from, of, f, static_cast<T>(factor * static_cast<double>(d[f]) + dscore * unit));
   }
 }
 
@@ -106,7 +126,7 @@ void run_summarise_backward(const SummariseRowsBackward& op, KernelContext&) {
   with_element(op.x.type(), [&](auto zero) {
     using T = decltype(zero);
     const double length = length_of<T>(op.direction);
-    std::vector<double> ddirection(static_cast<std::size_t>(op.x.columns()), 0.0);
+    std::vector<double> ddirection(static_cast<std::size_t>(op.direction.rows()), 0.0);
     for (std::int64_t i = 0; i < op.dsummary.rows(); ++i) summarise_backward_row<T>(op, i, length, ddirection);
     for (std::size_t f = 0; f < ddirection.size(); ++f) {
       T& target = op.ddirection.data<T>()[f];

@@ -1,9 +1,11 @@
 // Fast choice of a step's best rows: scores of a strip of rows turned in registers (vertex_strip.hpp), compared all at
 // once with the worst score that is still kept; what a row is connected to and which vertex it is are only asked for
-// rows that may enter. Steps are the tasks. Cost one pass over x.
+// rows that may enter. Rows of a layer that is not stored are made from its turned inputs. Steps are the tasks. Cost
+// one pass over x.
 #include <limits>
 
 #include "backends/cpu/kernels/candidates.hpp"
+#include "backends/cpu/kernels/tile.hpp"
 #include "backends/cpu/kernels/vertex_strip.hpp"
 
 namespace strobe {
@@ -36,14 +38,43 @@ T least_product(const Best& best, double length) {
   return static_cast<T>(product - 8.0 * static_cast<double>(std::numeric_limits<T>::epsilon()) * std::abs(product));
 }
 
-/// Offers the rows [first, first + rows) whose products with the direction are `products`.
+/// Offers those of the rows [first, first + rows) whose products with the direction, `products`, are not below `least`.
+/// Many rows may tie with the worst that is kept and lose by their vertex: that is asked before what they are connected
+/// to, and where one strip asks, those behind it are likely to.
 template <class T>
-void offer_rows(const PickCandidates& op, std::int64_t first, std::int64_t rows, const T* products, double length,
-                Best& best) {
+void offer_rows(const PickCandidates& op, std::int64_t first, std::int64_t rows, const T* products, T least,
+                double length, Best& best) {
+  const std::int64_t* const ids = op.ids.data<std::int64_t>();
+  constexpr int line = 64 / sizeof(std::int64_t);
+  for (int i = 0; i < strip<T>; i += line) __builtin_prefetch(ids + first + 8 * strip<T> + i);
   for (std::int64_t row = first; row < first + rows; ++row) {
-    const double score = static_cast<double>(static_cast<T>(static_cast<double>(products[row - first]) / length));
-    if (score < best.threshold() || (op.only_connected && !is_connected(op.a, row))) continue;
-    best.offer({score, op.ids.data<std::int64_t>()[row] % op.vertices, row});
+    const T product = products[row - first];
+    if (product < least) continue;
+    const double score = static_cast<double>(static_cast<T>(static_cast<double>(product) / length));
+    const Candidate candidate{score, ids[row] % op.vertices, row};
+    if (best.may_enter(candidate) && (!op.only_connected || is_connected(op.a, row))) best.offer(candidate);
+  }
+}
+
+/// Products of a strip's rows with the direction: of the rows `turned` [F][strip], or of activation(rows weights).
+template <class T>
+void strip_products(const ChoiceRows<T>& from, const T* weights, const T* direction, const T* turned, Register<T>& left,
+                    Register<T>& right) {
+  constexpr int P = most_lanes<T>;
+  left = right = Register<T>{};
+  for (std::int64_t k = 0; k < from.width; ++k) {
+    Register<T> one{}, other{};
+    if (weights == nullptr) {
+      one = load<T, P>(turned + k * strip<T>), other = load<T, P>(turned + k * strip<T> + P);
+    } else {
+      for (std::int64_t j = 0; j < from.inputs; ++j) {
+        one += weights[j * from.width + k] * load<T, P>(turned + j * strip<T>);
+        other += weights[j * from.width + k] * load<T, P>(turned + j * strip<T> + P);
+      }
+      if (from.with_relu) one = relu<T, P>(one), other = relu<T, P>(other);
+    }
+    left += direction[k] * one;
+    right += direction[k] * other;
   }
 }
 
@@ -51,23 +82,21 @@ template <class T>
 void pick_step(const PickCandidates& op, std::int64_t step, double length) {
   constexpr int P = most_lanes<T>;
   const std::int64_t* rows = op.step_rows.data<std::int64_t>();
-  const std::int64_t width = op.x.columns();
+  const std::int64_t inputs = op.x.columns();
+  const ChoiceRows<T> from(op);
   const T* direction = op.direction.data<T>();
-  Scratch<T> turned(width * strip<T>), products(strip<T>);
+  Scratch<T> turned(inputs * strip<T>), products(strip<T>);
   Best best(op.k);
   for (std::int64_t first = rows[step]; first < rows[step + 1]; first += strip<T>) {
     const std::int64_t count = std::min<std::int64_t>(strip<T>, rows[step + 1] - first);
-    load_turned(op.x.data<T>() + first * width, width, width, count, turned.data());
-    Register<T> left{}, right{};
-    for (std::int64_t k = 0; k < width; ++k) {
-      left += direction[k] * load<T, P>(turned.data() + k * strip<T>);
-      right += direction[k] * load<T, P>(turned.data() + k * strip<T> + P);
-    }
+    load_turned(op.x.data<T>() + first * inputs, inputs, inputs, count, turned.data());
+    Register<T> left, right;
+    strip_products<T>(from, from.weights(step), direction, turned.data(), left, right);
     const T least = least_product<T>(best, length);
     if (!any_reaches<T>(left, least) && !any_reaches<T>(right, least)) continue;
     store_first<T, P>(products.data(), left, P);
     store_first<T, P>(products.data() + P, right, P);
-    offer_rows(op, first, count, static_cast<const T*>(products.data()), length, best);
+    offer_rows(op, first, count, static_cast<const T*>(products.data()), least, length, best);
   }
   put_candidates<T>(op, step, best.kept());
 }

@@ -6,8 +6,8 @@
 // slots.
 #include <cmath>
 
-#include "backends/cuda/kernel_language.hpp"
-#include "backends/operations_evolve.hpp"
+#include "backends/cuda/kernels/choice_rows.hpp"
+#include "backends/cuda/kernels/search.hpp"
 
 namespace strobe::cuda {
 namespace candidates_plain_kernels {
@@ -32,11 +32,12 @@ template <class T>
 struct Pick {
   const std::int64_t *row_offsets, *step_rows, *ids;
   const std::int32_t* column_indices;
-  const T *x, *direction;
+  ChoiceRows<T> from;
+  const T* direction;
   T* table;
   std::int64_t* rows;
   double* scores;  // [R], as written to the table
-  std::int64_t steps, width, vertices, k, rank, table_columns, row_count;
+  std::int64_t steps, vertices, k, rank, table_columns, row_count;
   bool only_connected;
 
   __device__ bool may_enter(std::int64_t r) const {
@@ -58,10 +59,11 @@ __device__ double length_of(const T* direction, std::int64_t width) {
 
 template <class T>
 __global__ void score_rows(Pick<T> p) {
-  const double length = length_of(p.direction, p.width);
+  const double length = length_of(p.direction, p.from.width);
   for (std::int64_t r = grid_thread(); r < p.row_count; r += grid_threads()) {
+    const std::int64_t step = p.from.w == nullptr ? 0 : row_of_entry(p.step_rows, 0, p.steps, r);
     T score{0};
-    for (std::int64_t f = 0; f < p.width; ++f) score += p.x[r * p.width + f] * p.direction[f];
+    for (std::int64_t f = 0; f < p.from.width; ++f) score += p.from.value(step, r, f) * p.direction[f];
     p.scores[r] = static_cast<double>(static_cast<T>(static_cast<double>(score) / length));
   }
 }
@@ -163,13 +165,12 @@ void run_pick(const PickCandidates& op, KernelContext& context) {
                     op.step_rows.data<std::int64_t>(),
                     op.ids.data<std::int64_t>(),
                     op.a.column_indices.data<std::int32_t>(),
-                    op.x.data<T>(),
+                    choice_rows<T>(op),
                     op.direction.data<T>(),
                     op.table.data<T>(),
                     op.rows.data<std::int64_t>(),
                     scores,
                     steps,
-                    op.x.columns(),
                     op.vertices,
                     op.k,
                     op.rank,
