@@ -4,9 +4,8 @@
 #pragma once
 
 #include <algorithm>
-#include <vector>
 
-#include "backends/cpu/kernels/gather.hpp"
+#include "backends/cpu/kernels/step_ranges.hpp"
 #include "backends/length_sorted_matrix.hpp"
 
 namespace strobe::cpu {
@@ -51,9 +50,12 @@ void gather_sorted_block(const LengthSortedView<T, Column>& a, const T* in, T* o
     const T* const row = first + static_cast<std::int64_t>(a.columns[k]) * width;
     for (int i = 0; i < K; ++i) sum[i] += a.values[k] * load<T, P>(row + i * P);
   };
-  std::int64_t k = a.offsets[block * length_block_rows];
-  for (std::int64_t r = block * length_block_rows; r < end; ++r) {
+  const std::int64_t begin = block * length_block_rows;
+  std::int64_t k = a.offsets[begin];
+  for (std::int64_t r = begin; r < end; ++r) {
     const std::int64_t last = a.offsets[r + 1];
+    const T* const next = out + (r - begin + length_block_rows) * width;  // of the block behind, in its own order
+    for (int i = 0; i < K && (K == 1 || accumulate); ++i) __builtin_prefetch(next + i * P, 1);
     __builtin_prefetch(a.columns + k + prefetch_distance);
     __builtin_prefetch(a.values + k + prefetch_distance);
     Lanes<T, P> sum[K], odd[K];
@@ -90,23 +92,19 @@ void gather_sorted_rows(const LengthSortedView<T, Column>& a, const T* in, T* ou
   with_lanes<T>(width, [&](auto lanes) { with(lanes, std::integral_constant<int, 1>{}); });
 }
 
-/// Calls body(view, begin, end) for ranges of whole blocks with about equal work, as tasks.
+/// Calls body(view, begin, end) for ranges of whole blocks, as tasks; `in` is what they gather from.
 template <class Body>
-void for_sorted_ranges(const LengthSortedMatrix& a, const KernelContext& context, const Body& body) {
-  with_element(a.values.type(), [&](auto zero) {
+void for_sorted_ranges(const LengthSortedMatrix& sorted, const SparseMatrix& a, const Tensor& in,
+                       const KernelContext& context, const Body& body) {
+  with_element(sorted.values.type(), [&](auto zero) {
     using T = decltype(zero);
-    const CompressedView<T> stored{a.offsets.data<std::int64_t>(), nullptr, nullptr, a.rows, a.entries};
-    std::vector<std::int64_t> bounds = balanced_rows(stored);
-    for (std::int64_t& bound : bounds)
-      bound = std::min(a.rows, divide_up(bound, length_block_rows) * length_block_rows);
+    const CompressedView<T> rows{sorted.offsets.data<std::int64_t>(), nullptr, nullptr, sorted.rows, sorted.entries};
     const auto run = [&](auto column) {
-      const LengthSortedView<T, decltype(column)> view(a);
-      run_tasks(context, static_cast<std::int64_t>(bounds.size()) - 1, [&](std::int64_t i) {
-        const std::int64_t begin = bounds[static_cast<std::size_t>(i)], end = bounds[static_cast<std::size_t>(i) + 1];
-        if (begin < end) body(view, begin, end);
-      });
+      const LengthSortedView<T, decltype(column)> view(sorted);
+      for_step_ranges(rows, a, in, length_block_rows, context,
+                      [&](std::int64_t begin, std::int64_t end) { body(view, begin, end); });
     };
-    a.narrow ? run(std::uint16_t{}) : run(std::int32_t{});
+    sorted.narrow ? run(std::uint16_t{}) : run(std::int32_t{});
   });
 }
 

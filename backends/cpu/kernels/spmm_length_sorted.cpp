@@ -1,5 +1,5 @@
-// Sparse products on a matrix whose rows lie by length (length_sorted_rows.hpp). Tasks are whole blocks of rows with
-// about equal numbers of non-zeros.
+// Sparse products on a matrix whose rows lie by length (length_sorted_rows.hpp). Tasks are whole blocks of rows
+// (step_ranges.hpp).
 #include "backends/cpu/kernels/layer_block.hpp"
 #include "backends/cpu/kernels/length_sorted_rows.hpp"
 
@@ -9,23 +9,25 @@ namespace {
 using namespace cpu;
 
 /// out (+)= A in.
-void product(const LengthSortedMatrix& a, const Tensor& in, const Tensor& out, bool accumulate,
-             const KernelContext& context) {
-  for_sorted_ranges(a, context, [&](const auto& view, std::int64_t begin, std::int64_t end) {
+void product(const LengthSortedMatrix& sorted, const SparseMatrix& a, const Tensor& in, const Tensor& out,
+             bool accumulate, const KernelContext& context) {
+  for_sorted_ranges(sorted, a, in, context, [&](const auto& view, std::int64_t begin, std::int64_t end) {
     using T = std::remove_cvref_t<decltype(*view.values)>;
     const std::int64_t width = in.columns();
     gather_sorted_rows(view, in.data<T>(), out.data<T>() + begin * width, width, accumulate, begin, end);
   });
 }
 
-void run_spmm(const Spmm& op, KernelContext& context) { product(*op.a.by_length, op.x, op.y, op.accumulate, context); }
+void run_spmm(const Spmm& op, KernelContext& context) {
+  product(*op.a.by_length, op.a, op.x, op.y, op.accumulate, context);
+}
 
 void run_spmm_transposed(const SpmmTransposed& op, KernelContext& context) {
-  product(*op.a.transpose_by_length, op.y, op.x, op.accumulate, context);
+  product(*op.a.transpose_by_length, op.a, op.y, op.x, op.accumulate, context);
 }
 
 void run_graph_convolution(const GraphConvolution& op, KernelContext& context) {
-  for_sorted_ranges(*op.a.by_length, context, [&](const auto& view, std::int64_t begin, std::int64_t end) {
+  for_sorted_ranges(*op.a.by_length, op.a, op.x, context, [&](const auto& view, std::int64_t begin, std::int64_t end) {
     using T = std::remove_cvref_t<decltype(*view.values)>;
     convolve_blocks<T>(op, begin, end, [&](T* sums, std::int64_t first, std::int64_t last) {
       gather_sorted_rows(view, op.x.data<T>(), sums, op.x.columns(), false, first, last);

@@ -1,21 +1,22 @@
-// Vector sparse products (see gather.hpp). Rows are tasks of about equal numbers of non-zeros, so skewed graphs balance
-// and the slab of x that one snapshot reads stays in the second-level cache. The backward product gathers when the
-// matrix carries its transpose; otherwise it scatters step by step, each target row held in registers for one addition.
-// Cost: 2 nnz F FLOPs; 8 bytes of matrix and one row of x out of cache per non-zero.
-#include "backends/cpu/kernels/gather.hpp"
+// Vector sparse products (see gather.hpp). Tasks are steps, or rows of about equal numbers of non-zeros
+// (step_ranges.hpp), so skewed graphs balance and the slab of x that one snapshot reads stays in the second-level
+// cache. The backward product gathers when the matrix carries its transpose; otherwise it scatters step by step, each
+// target row held in registers for one addition. Cost: 2 nnz F FLOPs; 8 bytes of matrix and one row of x out of cache
+// per non-zero.
+#include "backends/cpu/kernels/step_ranges.hpp"
 
 namespace strobe {
 namespace {
 
 using namespace cpu;
 
+/// out (+)= A in for `rows` of A or of its transpose.
 template <class T>
-void gather_all(const CompressedView<T>& a, const T* in, T* out, std::int64_t width, bool accumulate,
-                const KernelContext& context) {
-  const std::vector<std::int64_t> bounds = balanced_rows(a);
-  run_tasks(context, static_cast<std::int64_t>(bounds.size()) - 1, [&](std::int64_t i) {
-    const std::int64_t begin = bounds[static_cast<std::size_t>(i)], end = bounds[static_cast<std::size_t>(i) + 1];
-    gather_rows(a, in, out + begin * width, width, accumulate, begin, end);
+void gather_all(const CompressedView<T>& rows, const SparseMatrix& a, const Tensor& in, const Tensor& out,
+                bool accumulate, const KernelContext& context) {
+  const std::int64_t width = in.columns();
+  for_step_ranges(rows, a, in, 1, context, [&](std::int64_t begin, std::int64_t end) {
+    gather_rows(rows, in.data<T>(), out.data<T>() + begin * width, width, accumulate, begin, end);
   });
 }
 
@@ -75,7 +76,7 @@ void scatter_all(const SpmmTransposed& op, const KernelContext& context) {
 void run_spmm(const Spmm& op, KernelContext& context) {
   with_element(op.y.type(), [&](auto zero) {
     using T = decltype(zero);
-    gather_all(compressed<T>(op.a), op.x.data<T>(), op.y.data<T>(), op.y.columns(), op.accumulate, context);
+    gather_all(compressed<T>(op.a), op.a, op.x, op.y, op.accumulate, context);
   });
 }
 
@@ -83,7 +84,7 @@ void run_spmm_transposed(const SpmmTransposed& op, KernelContext& context) {
   with_element(op.x.type(), [&](auto zero) {
     using T = decltype(zero);
     if (op.a.transposed_offsets.defined()) {
-      gather_all(compressed_transpose<T>(op.a), op.y.data<T>(), op.x.data<T>(), op.x.columns(), op.accumulate, context);
+      gather_all(compressed_transpose<T>(op.a), op.a, op.y, op.x, op.accumulate, context);
     } else {
       scatter_all<T>(op, context);
     }
