@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 
 #include "backends/operations.hpp"
 
@@ -105,27 +106,36 @@ struct SpmmOfDenseBackward {
 /// per step): s = A h, h = first(x w_first), y_r = activation(s_r w_t). x [C, F], w_first [T * F, G], w [T * G, H],
 /// step_rows i64 [T + 1, 1], y [R, H]. `aggregated` [R, G] receives s where `keep` says so, and is scratch for it
 /// otherwise: it belongs to the operation on every device; a kernel that keeps s in registers leaves it as it is.
+/// `memo` (may be undefined) is what a kernel leaves for the gradient's kernel of the same variant, which then does not
+/// read the matrix; kernels without a use for it leave it as it is. It may not be defined together with `keep`.
 struct StepConvolutionOfDense {
   static constexpr std::string_view name = "step_convolution_of_dense";
   SparseMatrix a;
   Tensor x, w_first, w, step_rows, aggregated, y;
   Activation first = Activation::none, activation = Activation::none;
   bool keep = false;
+  Tensor memo;
   /// Up to so many columns of s and of y it is faster to compute s again than to keep it: a row of two steps stays in
   /// registers of half a cache line each.
   static constexpr std::int64_t most_repeated = 8;
+  /// Columns of a memo for layers of at most `columns` columns: a power of two for each of two steps. Its rows are F
+  /// for every row of a pair of steps.
+  static constexpr std::int64_t memo_columns(std::int64_t columns) {
+    return 2 * static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(columns)));
+  }
   Work work() const {
     using namespace operations_detail;
     const double product = count(a.nonzeros) * (count(x.columns()) + 1.0) + count(a.rows) * count(w.columns());
     return {2.0 * count(aggregated.columns()) * product,
             static_cast<double>(a.bytes()) + bytes_of(x) + bytes_of(w_first) + bytes_of(w),
-            bytes_of(y) + (keep ? bytes_of(aggregated) : 0.0), gathered_rows(a, x)};
+            bytes_of(y) + (keep ? bytes_of(aggregated) : 0.0) + (memo.defined() ? bytes_of(memo) : 0.0),
+            gathered_rows(a, x)};
   }
 };
 
 /// Gradients of StepConvolutionOfDense by both layers: dz = dy where y > 0 (relu) or dy (none); dw (+)= s^T dz of each
 /// step's rows, ds_r = dz_r w_t^T, dw_first (+)= as SpmmOfDenseBackward says of ds. `ds` [R, G] is scratch, and so is
-/// `aggregated` unless s was kept there.
+/// `aggregated` unless s was kept there. `memo` is the operation's, by a kernel of the same variant.
 struct StepConvolutionOfDenseBackward {
   static constexpr std::string_view name = "step_convolution_of_dense_backward";
   SparseMatrix a;
@@ -133,13 +143,17 @@ struct StepConvolutionOfDenseBackward {
   Tensor dw_first, dw, aggregated, ds;
   Activation first = Activation::none, activation = Activation::none;
   bool kept = false, accumulate_dw_first = false, accumulate_dw = false;
+  Tensor memo;
   Work work() const {
     using namespace operations_detail;
-    const double entries = (count(x.columns()) + 0.5) * (2.0 * count(a.nonzeros) + 2.0 * count(a.rows));
-    return {2.0 * count(aggregated.columns()) * (entries + 2.0 * count(a.rows) * count(w.columns())),
-            static_cast<double>(a.bytes()) + bytes_of(x) + bytes_of(w_first) + bytes_of(w) + bytes_of(dy) +
-                (activation == Activation::none ? 0.0 : bytes_of(y)) + (kept ? bytes_of(aggregated) : 0.0),
-            bytes_of(dw_first) + bytes_of(dw), gathered_rows(a, x)};
+    const double rows = 2.0 * count(a.rows), layer = rows * count(w.columns()), first = count(x.columns()) + 0.5;
+    const double dense = bytes_of(w_first) + bytes_of(w) + bytes_of(dy) +
+                         (activation == Activation::none ? 0.0 : bytes_of(y)) + (kept ? bytes_of(aggregated) : 0.0);
+    const double written = bytes_of(dw_first) + bytes_of(dw);
+    if (memo.defined())
+      return {2.0 * count(aggregated.columns()) * (first * rows + layer), dense + bytes_of(memo), written};
+    return {2.0 * count(aggregated.columns()) * (first * (2.0 * count(a.nonzeros) + rows) + layer),
+            static_cast<double>(a.bytes()) + bytes_of(x) + dense, written, gathered_rows(a, x)};
   }
 };
 

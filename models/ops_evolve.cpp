@@ -65,6 +65,21 @@ Var spmm_of_dense(Tape& tape, const SparseMatrix& a, const Var& x, const Var& w,
   });
 }
 
+namespace {
+
+/// Room for what the gradient reads in place of the matrix, where the matrix is there in pairs of steps (or would be,
+/// on a device that counts only) and a row of two steps fits one line; undefined otherwise.
+Tensor memo_of(Tape& tape, const SparseMatrix& a, const Tensor& x, std::int64_t columns, const Tensor& step_rows) {
+  constexpr std::uint64_t line_bytes = 64;
+  const std::int64_t steps = step_rows.rows() - 1, width = StepConvolutionOfDense::memo_columns(columns);
+  const bool pairs = a.paired != nullptr || (a.by_length != nullptr && !tape.device().has_values());
+  if (!tape.recording() || !pairs || steps < 2 || a.rows % steps != 0) return {};
+  if (static_cast<std::uint64_t>(width) * element_bytes(x.type()) > line_bytes) return {};
+  return tape.device().allocate((steps + 1) / 2 * (a.rows / steps) * x.columns(), width, x.type());
+}
+
+}  // namespace
+
 Var step_convolution_of_dense(Tape& tape, const SparseMatrix& a, const Var& x, const Var& w_first, Activation first,
                               const Var& w, const Tensor& step_rows, Activation activation) {
   if (!cheap_to_repeat(x)) throw Error("step_convolution_of_dense is for constants of few columns");
@@ -74,13 +89,15 @@ Var step_convolution_of_dense(Tape& tape, const SparseMatrix& a, const Var& x, c
   const std::int64_t middle = w_first->value.columns(), width = w->value.columns();
   const bool keep = std::max(middle, width) > StepConvolutionOfDense::most_repeated;
   const Tensor y = allocate(width), aggregated = allocate(middle), kept = keep ? aggregated : Tensor();
-  tape.device().run(
-      StepConvolutionOfDense{a, x->value, w_first->value, w->value, step_rows, aggregated, y, first, activation, keep});
+  const Tensor memo = keep ? Tensor() : memo_of(tape, a, x->value, std::max(middle, width), step_rows);
+  tape.device().run(StepConvolutionOfDense{a, x->value, w_first->value, w->value, step_rows, aggregated, y, first,
+                                           activation, keep, memo});
   return tape.record(y, {w_first, w}, [=, &tape](const Variable& result) {
     const GradientTarget dw_first = tape.target(w_first), dw = tape.target(w);
-    tape.device().run(StepConvolutionOfDenseBackward{
-        a, x->value, w_first->value, w->value, step_rows, result.value, result.gradient, dw_first.tensor, dw.tensor,
-        keep ? kept : allocate(middle), allocate(middle), first, activation, keep, dw_first.accumulate, dw.accumulate});
+    tape.device().run(StepConvolutionOfDenseBackward{a, x->value, w_first->value, w->value, step_rows, result.value,
+                                                     result.gradient, dw_first.tensor, dw.tensor,
+                                                     keep ? kept : allocate(middle), allocate(middle), first,
+                                                     activation, keep, dw_first.accumulate, dw.accumulate, memo});
   });
 }
 

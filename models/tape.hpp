@@ -32,6 +32,7 @@ class Tape {
   /// Without `recording` nothing is recorded and no result has a gradient: intermediate values go as soon as nobody
   /// reads them any more.
   explicit Tape(Device& device, bool recording = true) : device_(device), recording_(recording) {}
+  bool recording() const { return recording_; }
 
   Device& device() { return device_; }
 

@@ -138,12 +138,19 @@ inline std::vector<OperationCase> of_dense_cases(bool backward) {
 struct ConvolutionOfDenseCase {
   OfDenseCase first;
   std::int64_t last;
-  bool last_relu, keep;
+  bool last_relu, keep, with_memo = false;
 
   std::int64_t weights() const { return first.layers() * first.width * last; }
   Activation activation() const { return last_relu ? Activation::relu : Activation::none; }
   std::string name() const {
-    return first.name() + ", to " + std::to_string(last) + (last_relu ? ", relu" : "") + (keep ? ", kept" : "");
+    return first.name() + ", to " + std::to_string(last) + (last_relu ? ", relu" : "") + (keep ? ", kept" : "") +
+           (with_memo ? ", memo" : "");
+  }
+  Tensor memo(Device& device) const {
+    if (!with_memo) return {};
+    const SparseRecipe& recipe = first.recipe;
+    return device.allocate((recipe.steps + 1) / 2 * recipe.step_rows * first.inner,
+                           StepConvolutionOfDense::memo_columns(std::max(first.width, last)));
   }
   std::size_t weight(std::int64_t row, std::int64_t g, std::int64_t h) const {
     return static_cast<std::size_t>((first.layer_of(row) * first.width + g) * last + h);
@@ -186,6 +193,7 @@ inline std::vector<Output> judge_convolution_of_dense(Device& device, const Conv
   op.y = device.allocate(m.rows, c.last);
   op.activation = c.activation();
   op.keep = c.keep;
+  op.memo = c.memo(device);
   device.run(op);
   std::vector<Output> outputs{{"y", download(device, op.y), y}};
   if (c.keep) outputs.push_back({"aggregated", download(device, op.aggregated), sums});
@@ -263,6 +271,11 @@ inline std::vector<Output> judge_convolution_of_dense_backward(Device& device, c
   op.ds = device.allocate(m.rows, c.first.width);
   op.activation = c.activation();
   op.accumulate_dw_first = op.accumulate_dw = c.first.accumulate;
+  op.memo = c.memo(device);
+  if (op.memo.defined()) {  // by the operation, of whose output nothing is needed
+    device.run(StepConvolutionOfDense{op.a, op.x, op.w_first, op.w, op.step_rows, op.aggregated,
+                                      device.allocate(m.rows, c.last), op.first, op.activation, false, op.memo});
+  }
   device.run(op);
   outputs[0].got = download(device, op.dw_first);
   outputs[1].got = download(device, op.dw);
@@ -277,11 +290,12 @@ inline std::vector<OperationCase> convolution_of_dense_cases(bool backward) {
     if (recipe.step_rows == 0 || recipe.halo != 0) continue;
     for (const auto& [inner, width, last] : shapes) {
       if (recipe.steps * recipe.step_rows * std::max(width, last) > most_values) continue;
-      for (const int flags : {0, 3, 5, 14, 9}) {
+      for (const int flags : {0, 3, 5, 14, 9, 16, 19, 21}) {
         const ConvolutionOfDenseCase one{{recipe, inner, width, true, false, (flags & 1) != 0, (flags & 4) != 0},
                                          last,
                                          (flags & 2) != 0,
-                                         (flags & 8) != 0};
+                                         (flags & 8) != 0,
+                                         (flags & 16) != 0};
         cases.push_back({"", one.name(), [=](Device& device) {
                            return backward ? judge_convolution_of_dense_backward(device, one)
                                            : judge_convolution_of_dense(device, one);

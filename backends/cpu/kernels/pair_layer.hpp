@@ -40,10 +40,10 @@ struct PairLayer {
   const T* x;              // [step_rows, 2 F], alternating
 
   /// Of pair `p`: `weights` [F, G], or [T * F, G] of all steps; `offsets` [1, G] or undefined. The inputs are in this
-  /// thread's line_buffer.
+  /// thread's line_buffer, where they are asked for.
   PairLayer(const PairedMatrix& a, const Tensor& inputs, const Tensor& weights, const Tensor& offsets, bool by_step,
-            std::int64_t p)
-      : width(2 * weights.columns()) {
+            std::int64_t p, bool with_inputs = true)
+      : width(2 * weights.columns()), x(nullptr) {
     const std::int64_t features = inputs.columns(), one = features * weights.columns();
     const bool two = 2 * p + 1 < a.steps;
     const T* first = weights.data<T>() + (by_step ? 2 * p * one : 0);
@@ -51,6 +51,7 @@ struct PairLayer {
     alternate(first, by_step && two ? first + one : first, features, weights.columns(), w.data());
     bias.resize(static_cast<std::size_t>(width + most_lanes<T>));
     if (offsets.defined()) alternate(offsets.data<T>(), offsets.data<T>(), 1, weights.columns(), bias.data());
+    if (!with_inputs) return;
     const StepPair<const T> rows(a, inputs.data<T>(), features, p);
     T* lines = line_buffer<T>(a.step_rows * 2 * features);
     alternate(rows.first, rows.second, a.step_rows, features, lines);

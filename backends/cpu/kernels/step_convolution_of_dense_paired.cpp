@@ -1,12 +1,15 @@
 // Graph convolution with one weight per step of a dense layer's output that is computed again for every entry, on a
 // matrix stored two steps at a time (pair_layer.hpp), and its gradients, for layers of at most half a register. A row
-// of both steps stays in registers from its entries through the second layer: backward its sums over live entries give
-// the aggregated row once more. Pairs are tasks; sums are in the element type over 128 rows and in double over a step.
-// Cost: that of spmm_of_dense_paired.cpp and 4 G H FLOPs a row forward, 8 G H backward; forward the matrix and x are
-// read and y is written once, backward the matrix, x, y and dy are read once.
+// of both steps stays in registers from its entries through the second layer. Its sums over live entries give the
+// aggregated row and the first layer's gradient: with a memo they are made forward and stored, as the rows lie, and
+// backward no entry is read; without one they are made again. Pairs are tasks; sums are in the element type over 128
+// rows and in double over a step. Cost: that of spmm_of_dense_paired.cpp and 4 G H FLOPs a row forward, 8 G H backward;
+// forward the matrix and x are read, y and the memo written once; backward the memo (or the matrix and x), y and dy are
+// read once.
 #include <vector>
 
 #include "backends/cpu/kernels/pair_layer.hpp"
+#include "backends/cpu/kernels/vertex_strip.hpp"
 
 namespace strobe {
 namespace {
@@ -78,45 +81,106 @@ struct PairWork {
   PairView<T, Column> view;
 
   template <class Op>
-  PairWork(const Op& op, std::int64_t p)
-      : pair(*op.a.paired, op.x, op.w_first, Tensor(), true, p),
+  PairWork(const Op& op, std::int64_t p, bool with_inputs)
+      : pair(*op.a.paired, op.x, op.w_first, Tensor(), true, p, with_inputs),
         layer(pair.w.data(), pair.width, pair.bias.data(), pair.width),
         view(pair_view<T, Column>(*op.a.paired, p, pair.x)) {}
 };
 
-template <class T, class Column, int P, int F, bool with_relu>
+/// The memo of one pair: F registers for every row, as the rows are stored.
+template <class T, int P, int F>
+struct Memo {
+  T* rows;
+
+  Memo(const Tensor& memo, std::int64_t step_rows, std::int64_t p)
+      : rows(memo.defined() ? memo.data<T>() + p * step_rows * F * 2 * P : nullptr) {}
+
+  template <class Row>
+  [[gnu::always_inline]] void write(std::int64_t r, const Row& row) const {
+    for (int f = 0; f < F; ++f) {
+      T* const to = rows + (r * F + f) * 2 * P;
+      if constexpr (2 * P == most_lanes<T>) {
+        stream_line(to, row.w[f][0]);
+      } else {
+        store_first<T, 2 * P>(to, row.w[f][0], 2 * P);
+      }
+    }
+  }
+  template <class Row>
+  [[gnu::always_inline]] Row read(std::int64_t r) const {
+    Row row;
+    const T* const from = rows + r * F * 2 * P;
+    __builtin_prefetch(from + prefetch_distance);
+    if constexpr (F > 1) __builtin_prefetch(from + prefetch_distance + most_lanes<T>);
+    for (int f = 0; f < F; ++f) row.w[f][0] = load<T, 2 * P>(from + f * 2 * P);
+    return row;
+  }
+};
+
+/// The row of the product that the sums over its live entries give.
+template <class T, int P, int F, class Row>
+[[gnu::always_inline]] inline Both<T, P> aggregated_row(const Row& row, const LayerLanes<T, 2 * P, 1, F>& layer) {
+  Both<T, P> sum{};
+  for (int f = 0; f < F; ++f) sum += row.w[f][0] * layer.w[f][0];
+  return sum;
+}
+
+template <class T, class Column, int P, int F, bool with_relu, bool with_memo>
 [[gnu::noinline]] void forward_pair(const StepConvolutionOfDense& op, std::int64_t p) {
   const PairedMatrix& a = *op.a.paired;
-  const PairWork<T, Column, P, F> work(op, p);
+  const PairWork<T, Column, P, F> work(op, p, true);
   const LayerLanes<T, 2 * P, 1, F> layer = work.layer;
   const PairView<T, Column> view = work.view;
   const SecondLayer<T, P> second(op.w, op.aggregated.columns(), a.steps, p, false);
   const BothRows<T, P> y{{a, op.y.data<T>(), op.y.columns(), p}, op.y.columns()};
   const bool last_relu = op.activation == Activation::relu;
+  const Memo<T, P, F> memo(op.memo, a.step_rows, p);
   for (std::int64_t r = 0; r < a.step_rows; ++r) {
     y.prefetch(r);
     Both<T, P> sum[1];
-    product_row<T, Column, P, 1, F, with_relu>(view, layer, r, sum);
+    if constexpr (with_memo) {
+      const auto live = gradient_row<T, Column, P, 1, F, with_relu, false>(view, layer, r);
+      memo.write(r, live);
+      sum[0] = aggregated_row<T, P, F>(live, layer);
+    } else {
+      product_row<T, Column, P, 1, F, with_relu>(view, layer, r, sum);
+    }
     const std::int64_t row = view.row(r);
     const Both<T, P> z = second.multiply(sum[0]);
     y.write(row, last_relu ? relu<T, 2 * P>(z) : z);
   }
+  if constexpr (with_memo) end_streams();
+}
+
+/// dw[g] += column g of `aggregated`, both steps', times dz.
+template <class T, int P>
+[[gnu::always_inline]] inline void add_products(Both<T, P> aggregated, Both<T, P> dz, Both<T, P> (&dw)[P]) {
+  alignas(64) T line[2 * P];
+  std::memcpy(line, &aggregated, sizeof(aggregated));
+#pragma GCC unroll 8
+  for (int g = 0; g < P; ++g)  // those behind the last are zeros
+    dw[g] += repeated<T, P>(line + 2 * g, std::make_integer_sequence<int, 2 * P>()) * dz;
 }
 
 /// Adds the gradients of pair `p`: of w_first to first_sums [steps][F + 1, G], of w to sums [steps][G, H].
-template <class T, class Column, int P, int F, bool with_relu>
+template <class T, class Column, int P, int F, bool with_relu, bool with_memo>
 [[gnu::noinline]] void backward_pair(const StepConvolutionOfDenseBackward& op, std::int64_t p, double* first_sums,
                                      double* sums) {
   const PairedMatrix& a = *op.a.paired;
   const std::int64_t inner = op.aggregated.columns(), width = op.w.columns();
-  const PairWork<T, Column, P, F> work(op, p);
+  const PairWork<T, Column, P, F> work(op, p, !with_memo);
   const LayerLanes<T, 2 * P, 1, F> layer = work.layer;
   const PairView<T, Column> view = work.view;
   const SecondLayer<T, P> turned(op.w, inner, a.steps, p, true);
-  const bool last_relu = op.activation == Activation::relu;
   const BothRows<const T, P> dy{{a, op.dy.data<T>(), width, p}, width};
+  const bool last_relu = op.activation == Activation::relu;
   const BothRows<const T, P> y = last_relu ? BothRows<const T, P>{{a, op.y.data<T>(), width, p}, width} : dy;
   using Gradient = GradientLanes<T, 2 * P, 1, F, with_relu, false>;
+  const Memo<T, P, F> memo(op.memo, a.step_rows, p);
+  const auto row_of = [&](std::int64_t r) __attribute__((always_inline)) {
+    if constexpr (with_memo) return memo.template read<Gradient>(r);
+    if constexpr (!with_memo) return gradient_row<T, Column, P, 1, F, with_relu, false>(view, layer, r);
+  };
   for (std::int64_t begin = 0; begin < a.step_rows; begin += length_block_rows) {
     const std::int64_t end = std::min(a.step_rows, begin + length_block_rows);
     Gradient block;
@@ -124,17 +188,11 @@ template <class T, class Column, int P, int F, bool with_relu>
     for (std::int64_t r = begin; r < end; ++r) {
       dy.prefetch(r);
       if (last_relu) y.prefetch(r);
-      const Gradient row = gradient_row<T, Column, P, 1, F, with_relu, false>(view, layer, r);
+      const Gradient row = row_of(r);
       const std::int64_t at = view.row(r);
       Both<T, P> dz = dy.read(at);
       if (last_relu) dz = y.read(at) > Both<T, P>{} ? dz : Both<T, P>{};
-      Both<T, P> aggregated{};
-      for (int f = 0; f < F; ++f) aggregated += row.w[f][0] * layer.w[f][0];
-      alignas(64) T line[2 * P];
-      std::memcpy(line, &aggregated, sizeof(aggregated));
-#pragma GCC unroll 8
-      for (int g = 0; g < P; ++g)  // those behind G are zeros
-        dw[g] += repeated<T, P>(line + 2 * g, std::make_integer_sequence<int, 2 * P>()) * dz;
+      add_products<T, P>(aggregated_row<T, P, F>(row, layer), dz, dw);
       const Both<T, P> ds[1] = {turned.multiply(dz)};
       block.add_row(row, ds);
     }
@@ -145,13 +203,15 @@ template <class T, class Column, int P, int F, bool with_relu>
   }
 }
 
-/// Calls body(F, P, with_relu) for a first layer of `inner` to `width` columns and a second to `last`.
+/// Calls body(F, P, with_relu, with_memo) for both layers' shapes.
 template <class T, class Op, class Body>
 void with_layers(const Op& op, const Body& body) {
   with_features(op.x.columns(), [&](auto features) {
     with_lanes<T>(std::max(op.aggregated.columns(), op.w.columns()), [&](auto lanes) {
       if constexpr (2 * lanes() <= most_lanes<T>) {
-        with_bool(op.first == Activation::relu, [&](auto with_relu) { body(features, lanes, with_relu); });
+        with_bool(op.first == Activation::relu, [&](auto with_relu) {
+          with_bool(op.memo.defined(), [&](auto with_memo) { body(features, lanes, with_relu, with_memo); });
+        });
       }
     });
   });
@@ -161,9 +221,9 @@ void run_forward(const StepConvolutionOfDense& op, KernelContext& context) {
   with_types(*op.a.paired, [&](auto zero, auto column) {
     using T = decltype(zero);
     using Column = decltype(column);
-    with_layers<T>(op, [&](auto features, auto half, auto with_relu) {
+    with_layers<T>(op, [&](auto features, auto half, auto with_relu, auto with_memo) {
       run_tasks(context, op.a.paired->pairs(),
-                [&](std::int64_t p) { forward_pair<T, Column, half(), features(), with_relu()>(op, p); });
+                [&](std::int64_t p) { forward_pair<T, Column, half(), features(), with_relu(), with_memo()>(op, p); });
     });
   });
 }
@@ -177,9 +237,9 @@ void run_backward(const StepConvolutionOfDenseBackward& op, KernelContext& conte
   with_types(a, [&](auto zero, auto column) {
     using T = decltype(zero);
     using Column = decltype(column);
-    with_layers<T>(op, [&](auto features, auto half, auto with_relu) {
+    with_layers<T>(op, [&](auto features, auto half, auto with_relu, auto with_memo) {
       run_tasks(context, a.pairs(), [&](std::int64_t p) {
-        backward_pair<T, Column, half(), features(), with_relu()>(op, p, first_sums.data(), sums.data());
+        backward_pair<T, Column, half(), features(), with_relu(), with_memo()>(op, p, first_sums.data(), sums.data());
       });
     });
     first_sums.resize(static_cast<std::size_t>(a.steps * stride));
