@@ -107,7 +107,8 @@ struct SpmmOfDenseBackward {
 /// step_rows i64 [T + 1, 1], y [R, H]. `aggregated` [R, G] receives s where `keep` says so, and is scratch for it
 /// otherwise: it belongs to the operation on every device; a kernel that keeps s in registers leaves it as it is.
 /// `memo` (may be undefined) is what a kernel leaves for the gradient's kernel of the same variant, which then does not
-/// read the matrix; kernels without a use for it leave it as it is. It may not be defined together with `keep`.
+/// read the matrix; kernels without a use for it leave it as it is. It may be defined for up to most_repeated columns,
+/// not together with `keep`.
 struct StepConvolutionOfDense {
   static constexpr std::string_view name = "step_convolution_of_dense";
   SparseMatrix a;

@@ -67,14 +67,12 @@ Var spmm_of_dense(Tape& tape, const SparseMatrix& a, const Var& x, const Var& w,
 
 namespace {
 
-/// Room for what the gradient reads in place of the matrix, where the matrix is there in pairs of steps (or would be,
-/// on a device that counts only) and a row of two steps fits one line; undefined otherwise.
+/// Room for what the gradient reads in place of the matrix, where the matrix is there in a form for narrow products and
+/// the steps have the same rows; undefined otherwise.
 Tensor memo_of(Tape& tape, const SparseMatrix& a, const Tensor& x, std::int64_t columns, const Tensor& step_rows) {
-  constexpr std::uint64_t line_bytes = 64;
   const std::int64_t steps = step_rows.rows() - 1, width = StepConvolutionOfDense::memo_columns(columns);
-  const bool pairs = a.paired != nullptr || (a.by_length != nullptr && !tape.device().has_values());
-  if (!tape.recording() || !pairs || steps < 2 || a.rows % steps != 0) return {};
-  if (static_cast<std::uint64_t>(width) * element_bytes(x.type()) > line_bytes) return {};
+  const bool narrow = a.paired != nullptr || a.by_length != nullptr;
+  if (!tape.recording() || !narrow || steps < 2 || a.rows % steps != 0) return {};
   return tape.device().allocate((steps + 1) / 2 * (a.rows / steps) * x.columns(), width, x.type());
 }
 

@@ -147,7 +147,7 @@ struct ConvolutionOfDenseCase {
            (with_memo ? ", memo" : "");
   }
   Tensor memo(Device& device) const {
-    if (!with_memo) return {};
+    if (!with_memo || std::max(first.width, last) > StepConvolutionOfDense::most_repeated) return {};
     const SparseRecipe& recipe = first.recipe;
     return device.allocate((recipe.steps + 1) / 2 * recipe.step_rows * first.inner,
                            StepConvolutionOfDense::memo_columns(std::max(first.width, last)));

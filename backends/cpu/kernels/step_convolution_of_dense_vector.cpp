@@ -3,7 +3,7 @@
 // in the cache, and backward the gradients of a block's aggregated rows are used where they were made. Ranges of rows
 // of one step are tasks, whose sums are added in order. Cost: those of spmm_of_dense_vector.cpp and of the dense layer,
 // of which aggregated rows are written once forward and read once backward where they are kept, computed again
-// otherwise.
+// otherwise: from the memo, F values a row and column, where there is one, and then no entry is read.
 #include <vector>
 
 #include "backends/cpu/kernels/dense_rows.hpp"
@@ -15,6 +15,80 @@ namespace {
 
 using namespace cpu;
 
+/// Calls body(P, F, with_relu) for the rows of a memo: F registers of P lanes each.
+template <class T, class Op, class Body>
+void with_memo_rows(const Op& op, const Body& body) {
+  with_features(op.x.columns(), [&](auto features) {
+    with_lanes<T>(op.memo.columns() / 2, [&](auto lanes) {
+      with_bool(op.first == Activation::relu, [&](auto with_relu) { body(lanes, features, with_relu); });
+    });
+  });
+}
+
+template <class T, int P, int F>
+LayerLanes<T, P, 1, F> layer_lanes(const StepLayer<T>& layer) {
+  return {layer.w, layer.width, nullptr, layer.width};
+}
+
+/// Rows [begin, end) of s to `sums`, from the sums over their live entries, which the memo receives.
+template <class T, int P, int F, bool with_relu>
+void remember_rows(const CompressedView<T>& a, const StepLayer<T>& of, std::int64_t begin, std::int64_t end, T* memo,
+                   T* sums) {
+  const LayerLanes<T, P, 1, F> layer = layer_lanes<T, P, F>(of);
+  using Row = GradientLanes<T, P, 1, F, with_relu, false>;
+  const auto add = [&](std::int64_t k, Row & to) __attribute__((always_inline)) {
+    T inputs[F];
+    for (int f = 0; f < F; ++f) inputs[f] = of.x[static_cast<std::int64_t>(a.indices[k]) * F + f];
+    to.add(layer, inputs, broadcast<T, P>(a.values[k]));
+  };
+  for (std::int64_t r = begin; r < end; ++r) {
+    std::int64_t k = a.offsets[r];
+    const std::int64_t last = a.offsets[r + 1];
+    __builtin_prefetch(a.indices + k + prefetch_distance);
+    __builtin_prefetch(a.values + k + prefetch_distance);
+    Row row, odd;
+    for (; k + 2 <= last; k += 2) {
+      add(k, row);
+      add(k + 1, odd);
+    }
+    if (k < last) add(k, row);
+    row.add(odd);
+    Lanes<T, P> sum{};
+    for (int f = 0; f < F; ++f) {
+      store_first<T, P>(memo + (r * F + f) * P, row.w[f][0], P);
+      sum += row.w[f][0] * layer.w[f][0];
+    }
+    store_first<T, P>(sums + (r - begin) * of.width, sum, static_cast<int>(of.width));
+  }
+}
+
+/// Rows [begin, end) of s to `sums` once more, from the memo.
+template <class T, int P, int F>
+void recall_rows(const StepLayer<T>& of, std::int64_t begin, std::int64_t end, const T* memo, T* sums) {
+  const LayerLanes<T, P, 1, F> layer = layer_lanes<T, P, F>(of);
+  for (std::int64_t r = begin; r < end; ++r) {
+    __builtin_prefetch(memo + r * F * P + prefetch_distance);
+    Lanes<T, P> sum{};
+    for (int f = 0; f < F; ++f) sum += load<T, P>(memo + (r * F + f) * P) * layer.w[f][0];
+    store_first<T, P>(sums + (r - begin) * of.width, sum, static_cast<int>(of.width));
+  }
+}
+
+/// Adds the gradient of rows [begin, end), whose ds is given, to first_sums [F + 1, G].
+template <class T, int P, int F, bool with_relu>
+void recalled_gradient(std::int64_t width, std::int64_t begin, std::int64_t end, const T* memo, const T* ds,
+                       double* first_sums) {
+  using Row = GradientLanes<T, P, 1, F, with_relu, false>;
+  Row block;
+  for (std::int64_t r = begin; r < end; ++r) {
+    Row row;
+    for (int f = 0; f < F; ++f) row.w[f][0] = load<T, P>(memo + (r * F + f) * P);
+    const Lanes<T, P> of_row[1] = {load<T, P>(ds + (r - begin) * width)};
+    block.add_row(row, of_row);
+  }
+  for (int f = 0; f < F; ++f) add_in_double<T, P>(first_sums + f * width, block.w[f][0], static_cast<int>(width));
+}
+
 template <class T>
 void forward_range(const StepConvolutionOfDense& op, const CompressedView<T>& a, const RowRange& rows) {
   const std::int64_t inner = op.aggregated.columns();
@@ -23,7 +97,12 @@ void forward_range(const StepConvolutionOfDense& op, const CompressedView<T>& a,
   for (std::int64_t begin = rows.begin; begin < rows.end; begin += block_rows) {
     const std::int64_t end = std::min(rows.end, begin + block_rows);
     T* const sums = op.aggregated.data<T>() + begin * inner;
-    product_rows(a, first, begin, end, sums);
+    if (!op.memo.defined()) product_rows(a, first, begin, end, sums);
+    if (op.memo.defined()) {
+      with_memo_rows<T>(op, [&](auto lanes, auto features, auto with_relu) {
+        remember_rows<T, lanes(), features(), with_relu()>(a, first, begin, end, op.memo.data<T>(), sums);
+      });
+    }
     op.activation == Activation::relu ? dense_block<T, true>(second, sums, begin, end)
                                       : dense_block<T, false>(second, sums, begin, end);
   }
@@ -56,12 +135,23 @@ void backward_range_of(const StepConvolutionOfDenseBackward& op, const Compresse
   for (std::int64_t begin = rows.begin; begin < rows.end; begin += block_rows) {
     const std::int64_t end = std::min(rows.end, begin + block_rows), count = end - begin;
     T* const aggregated = op.aggregated.data<T>() + begin * inner;
-    if (!op.kept) product_rows(a, first, begin, end, aggregated);
+    if (op.memo.defined()) {
+      with_memo_rows<T>(op, [&](auto lanes, auto features, auto) {
+        recall_rows<T, lanes(), features()>(first, begin, end, op.memo.data<T>(), aggregated);
+      });
+    } else if (!op.kept) {
+      product_rows(a, first, begin, end, aggregated);
+    }
     const T* dz = block_dz(range, begin, count);
     if (op.kept) prefetch_next(op.aggregated, begin, count);
     add_block_sums(range, aggregated, dz, count);
     multiply_back(range, dz, count, ds);
-    gradient_rows(a, first, begin, end, ds, false, first_sums);
+    if (!op.memo.defined()) gradient_rows(a, first, begin, end, ds, false, first_sums);
+    if (op.memo.defined()) {
+      with_memo_rows<T>(op, [&](auto lanes, auto features, auto with_relu) {
+        recalled_gradient<T, lanes(), features(), with_relu()>(inner, begin, end, op.memo.data<T>(), ds, first_sums);
+      });
+    }
   }
 }
 
