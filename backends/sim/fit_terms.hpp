@@ -11,10 +11,12 @@
 
 namespace strobe::sim {
 
-/// One term: its coefficient's key in a cluster file (seconds per unit of the amount) and the amount.
+/// One term: its coefficient's key in a cluster file (seconds per unit of the amount), the amount, and whether that is
+/// bytes of memory in their order.
 struct OperationTerm {
   const char* key;
   double (*amount)(const Work&);
+  bool of_memory = false;
 };
 
 /// A cache of so many bytes: what is beyond it comes from further away. Level 2 of a core and a share of level 3 of
@@ -24,10 +26,10 @@ inline constexpr double near_cache_bytes = 2.0 * 1024 * 1024, far_cache_bytes = 
 inline constexpr std::array<OperationTerm, 7> operation_terms{{
     {"seconds", [](const Work&) { return 1.0; }},
     {"seconds_per_flop", [](const Work& w) { return w.flops; }},
-    {"seconds_per_read_byte", [](const Work& w) { return w.bytes_read; }},
-    {"seconds_per_written_byte", [](const Work& w) { return w.bytes_written; }},
-    {"seconds_per_byte_beyond_2_mib", [](const Work& w) { return std::max(0.0, w.bytes() - near_cache_bytes); }},
-    {"seconds_per_byte_beyond_32_mib", [](const Work& w) { return std::max(0.0, w.bytes() - far_cache_bytes); }},
+    {"seconds_per_read_byte", [](const Work& w) { return w.bytes_read; }, true},
+    {"seconds_per_written_byte", [](const Work& w) { return w.bytes_written; }, true},
+    {"seconds_per_byte_beyond_2_mib", [](const Work& w) { return std::max(0.0, w.bytes() - near_cache_bytes); }, true},
+    {"seconds_per_byte_beyond_32_mib", [](const Work& w) { return std::max(0.0, w.bytes() - far_cache_bytes); }, true},
     {"seconds_per_gathered_byte", [](const Work& w) { return w.gather.accessed_bytes; }},
 }};
 

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 
 #include "backends/sim/fit_terms.hpp"
@@ -25,8 +26,8 @@ struct Group {
 
 /// Coefficients and residuals under their keys. Zero coefficients are left out.
 template <class Terms>
-Json fit_json(const Group& group, const Terms& terms, int ranks) {
-  const std::vector<double> coefficients = fit_non_negative(group.observations);
+Json fit_json(const Group& group, const Terms& terms, int ranks, const std::vector<double>& most = {}) {
+  const std::vector<double> coefficients = fit_non_negative(group.observations, most);
   std::vector<double> errors;
   for (const Observation& o : group.observations)
     errors.push_back(std::abs(predicted_seconds(coefficients, o.amounts) / o.seconds - 1));
@@ -53,6 +54,18 @@ void add(const Terms& terms, const Amounts& amounts, double bytes, double second
   group.bytes.push_back(bytes);
 }
 
+/// Most that each term of an operation can cost at `ranks` ranks: a byte of memory, read or written, at most two bytes
+/// at the rate of a copy, of which ranks on one machine have their share. A cached line that is written is read before.
+std::vector<double> most_of_operation(const CalibrationData& data, int ranks) {
+  std::vector<double> most;
+  const double sharing = data.rates.own_memory ? 1 : ranks;
+  for (const sim::OperationTerm& term : sim::operation_terms) {
+    most.push_back(term.of_memory ? 2 * sharing / data.rates.memory_bytes_per_second
+                                  : std::numeric_limits<double>::infinity());
+  }
+  return most;
+}
+
 Json operation_fits(const CalibrationData& data) {
   std::map<std::pair<std::string, int>, Group> groups;
   for (const OperationSample& s : data.operations)
@@ -60,7 +73,7 @@ Json operation_fits(const CalibrationData& data) {
   Json fits = Json::object();
   for (const auto& [key, group] : groups) {
     if (group.observations.empty()) continue;
-    Json fit = fit_json(group, sim::operation_terms, key.second);
+    Json fit = fit_json(group, sim::operation_terms, key.second, most_of_operation(data, key.second));
     fit["precision"] = data.precision;
     fits[key.first].push_back(fit);
   }

@@ -1,11 +1,12 @@
 // Rows are divided by their time and columns by their largest entry, so that the problem is free of units; then
-// coordinate descent on the normal equations (each coordinate's optimum, cut at 0), which ends at the solution because
-// the objective is convex and its constraints are separate. Reweighting by 1 / sqrt(|residual|) turns squares into
-// distances; residuals below 5 % weigh alike. Cost O(n terms^2 + sweeps terms^2), terms below 10.
+// coordinate descent on the normal equations (each coordinate's optimum, cut at 0 and at its bound), which ends at the
+// solution because the objective is convex and its constraints are separate. Reweighting by 1 / sqrt(|residual|) turns
+// squares into distances; residuals below 5 % weigh alike. Cost O(n terms^2 + sweeps terms^2), terms below 10.
 #include "harness/calibration/least_squares.hpp"
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace strobe {
 namespace {
@@ -29,8 +30,9 @@ std::vector<std::vector<double>> scaled_rows(const std::vector<Observation>& obs
   return rows;
 }
 
-/// argmin over x >= 0 of sum_i weights_i (rows_i x - 1)^2, starting at `x`.
-void descend(const std::vector<std::vector<double>>& rows, const std::vector<double>& weights, std::vector<double>& x) {
+/// argmin over x in [0, most] of sum_i weights_i (rows_i x - 1)^2, starting at `x`.
+void descend(const std::vector<std::vector<double>>& rows, const std::vector<double>& weights,
+             const std::vector<double>& most, std::vector<double>& x) {
   const std::size_t terms = x.size();
   std::vector<double> square(terms * terms, 0), right(terms, 0);
   for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -46,7 +48,7 @@ void descend(const std::vector<std::vector<double>>& rows, const std::vector<dou
       if (!(own > 0)) continue;
       double rest = right[j];
       for (std::size_t k = 0; k < terms; ++k) rest -= k == j ? 0 : square[j * terms + k] * x[k];
-      const double best = std::max(0.0, rest / own);
+      const double best = std::clamp(rest / own, 0.0, most[j]);
       moved = std::max(moved, std::abs(best - x[j]));
       x[j] = best;
     }
@@ -62,13 +64,14 @@ double predicted_seconds(const std::vector<double>& coefficients, const std::vec
   return seconds;
 }
 
-std::vector<double> fit_non_negative(const std::vector<Observation>& observations) {
+std::vector<double> fit_non_negative(const std::vector<Observation>& observations, const std::vector<double>& most) {
   if (observations.empty()) return {};
   std::vector<double> scales(observations.front().amounts.size(), 0), x(scales.size(), 0);
   const std::vector<std::vector<double>> rows = scaled_rows(observations, scales);
-  std::vector<double> weights(rows.size(), 1);
+  std::vector<double> weights(rows.size(), 1), bounds(scales.size(), std::numeric_limits<double>::infinity());
+  for (std::size_t j = 0; j < most.size(); ++j) bounds[j] = most[j] * scales[j];
   for (int round = 0; round <= reweightings; ++round) {
-    descend(rows, weights, x);
+    descend(rows, weights, bounds, x);
     for (std::size_t i = 0; i < rows.size(); ++i) {
       weights[i] = 1 / std::max(small_residual, std::abs(predicted_seconds(x, rows[i]) - 1));
     }

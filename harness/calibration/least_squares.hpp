@@ -13,8 +13,10 @@ struct Observation {
 
 /// Coefficients c >= 0 [terms] for which sum_j c_j amounts_j comes closest to the observed times in the sense of the
 /// sum of |prediction / time - 1|, by least squares reweighted five times: an outlier (a call that the machine
-/// interrupted) has the pull of its distance, not of its square. Terms that never occur get 0.
-std::vector<double> fit_non_negative(const std::vector<Observation>& observations);
+/// interrupted) has the pull of its distance, not of its square. Terms that never occur get 0. With `most` [terms] no
+/// coefficient is above its entry there: where amounts grow alike, what is known of one term decides for the others.
+std::vector<double> fit_non_negative(const std::vector<Observation>& observations,
+                                     const std::vector<double>& most = {});
 
 /// sum_j c_j amounts_j.
 double predicted_seconds(const std::vector<double>& coefficients, const std::vector<double>& amounts);

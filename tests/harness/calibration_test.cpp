@@ -50,6 +50,21 @@ TEST(Fit, AnInterruptedCallDoesNotDrawTheOthersAlong) {
   }
 }
 
+TEST(Fit, WhatGrowsAlikeIsDividedByTheBounds) {
+  // Both amounts grow alike: without a bound nothing tells their coefficients apart.
+  std::vector<Observation> observations;
+  for (const double size : {1e3, 2e4, 5e5}) observations.push_back({{size, 2 * size}, 9e-9 * size});
+  const std::vector<double> found = fit_non_negative(observations, {1e-9, INFINITY});
+  EXPECT_LE(found[0], 1e-9 * (1 + 1e-12));
+  EXPECT_NEAR((found[0] + 2 * found[1]) / 9e-9, 1, 1e-6);
+  const std::vector<double> other = fit_non_negative(observations, {INFINITY, 1e-9});
+  EXPECT_LE(other[1], 1e-9 * (1 + 1e-12));
+  EXPECT_NEAR((other[0] + 2 * other[1]) / 9e-9, 1, 1e-6);
+  const std::vector<double> both = fit_non_negative(observations, {1e-9, 1e-9});
+  EXPECT_NEAR(both[0] / 1e-9, 1, 1e-6);
+  EXPECT_NEAR(both[1] / 1e-9, 1, 1e-6);
+}
+
 TEST(Fit, NoCoefficientIsNegativeEvenWhereThatWouldFitBetter) {
   const std::vector<double> found = fit_non_negative({{{1, 1}, 10}, {{1, 2}, 8}, {{1, 4}, 4}});
   ASSERT_EQ(found.size(), 2U);
