@@ -32,19 +32,22 @@ void bring_in(const T* in, std::int64_t width, std::int64_t first, std::int64_t 
 namespace step_ranges_detail {
 
 inline constexpr std::int64_t least_work = 1 << 13;  // non-zeros and rows
-inline constexpr std::int64_t least_ranges = 16;
-inline constexpr std::int64_t most_ranges = 64;  // of rows that belong to no step
+inline constexpr std::int64_t most_ranges = 64;      // of rows that belong to no step
 
-/// Whether the rows of every step, of `row_bytes`, stay in the second-level cache, and there are steps enough for
-/// tasks.
-inline bool by_steps(const SparseMatrix& a, std::uint64_t row_bytes) {
+/// Whether the rows of every step, of `row_bytes`, stay in the second-level cache, and the steps divide the work well
+/// enough among `threads`: the largest is at most half of a thread's share.
+template <class T>
+bool by_steps(const CompressedView<T>& view, const SparseMatrix& a, std::uint64_t row_bytes, int threads) {
   constexpr std::uint64_t most_bytes = 1 << 20;
-  if (!a.step_rows.defined() || a.steps < least_ranges / 2) return false;
+  if (!a.step_rows.defined() || a.steps < 2) return false;
   const std::int64_t* rows = a.step_rows.data<std::int64_t>();
+  std::int64_t largest = 0;
   for (std::int64_t step = 0; step < a.steps; ++step) {
-    if (static_cast<std::uint64_t>(rows[step + 1] - rows[step]) * row_bytes > most_bytes) return false;
+    const std::int64_t first = rows[step], last = rows[step + 1];
+    if (static_cast<std::uint64_t>(last - first) * row_bytes > most_bytes) return false;
+    largest = std::max(largest, view.offsets[last] - view.offsets[first] + last - first);
   }
-  return true;
+  return threads == 1 || 2 * threads * largest <= view.offsets[view.rows] - view.offsets[0] + view.rows;
 }
 
 inline std::int64_t whole_units(std::int64_t row, std::int64_t unit) { return divide_up(row, unit) * unit; }
@@ -66,15 +69,15 @@ void add_balanced(const CompressedView<T>& a, std::int64_t begin, std::int64_t e
 }  // namespace step_ranges_detail
 
 /// Ranges of the rows of `view`, which is `a` or its transpose, or has their rows in another order within units of
-/// `unit` rows, for products with rows of `row_bytes`. Few or large steps are divided without regard to them; rows of
-/// halo columns follow the last step. Depends on the matrix and the width only.
+/// `unit` rows, for products with rows of `row_bytes` on `threads`. Few, large or uneven steps are divided without
+/// regard to them; rows of halo columns follow the last step. A row's sum does not depend on its range.
 template <class T>
 std::vector<StepRange> step_ranges(const CompressedView<T>& view, const SparseMatrix& a, std::uint64_t row_bytes,
-                                   std::int64_t unit) {
+                                   std::int64_t unit, int threads) {
   using namespace step_ranges_detail;
   std::vector<StepRange> ranges;
   std::int64_t begin = 0;
-  if (by_steps(a, row_bytes)) {
+  if (by_steps(view, a, row_bytes, threads)) {
     const std::int64_t* rows = a.step_rows.data<std::int64_t>();
     std::int64_t first_step = 0;
     for (std::int64_t step = 0; step < a.steps; ++step) {
@@ -93,7 +96,7 @@ std::vector<StepRange> step_ranges(const CompressedView<T>& view, const SparseMa
 template <class T, class Body>
 void for_step_ranges(const CompressedView<T>& view, const SparseMatrix& a, const Tensor& in, std::int64_t unit,
                      const KernelContext& context, const Body& body) {
-  const std::vector<StepRange> ranges = step_ranges(view, a, in.row_bytes(), unit);
+  const std::vector<StepRange> ranges = step_ranges(view, a, in.row_bytes(), unit, thread_count(context));
   run_tasks(context, static_cast<std::int64_t>(ranges.size()), [&](std::int64_t i) {
     const StepRange& range = ranges[static_cast<std::size_t>(i)];
     if (range.first_step < range.last_step) {
