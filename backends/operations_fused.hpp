@@ -119,8 +119,12 @@ struct StepConvolutionOfDense {
   /// Up to so many columns of s and of y it is faster to compute s again than to keep it: a row of two steps stays in
   /// registers of half a cache line each.
   static constexpr std::int64_t most_repeated = 8;
-  /// Columns of a memo for layers of at most `columns` columns: a power of two for each of two steps. Its rows are F
-  /// for every row of a pair of steps.
+  /// Rows of a memo: F for every row of a pair of steps; where steps differ in their rows, for every two rows.
+  static constexpr std::int64_t memo_rows(std::int64_t rows, std::int64_t steps, std::int64_t features) {
+    const std::int64_t halves = rows % steps == 0 ? (steps + 1) / 2 * (rows / steps) : (rows + 1) / 2;
+    return halves * features;
+  }
+  /// Columns of a memo for layers of at most `columns` columns: a power of two for each of the two.
   static constexpr std::int64_t memo_columns(std::int64_t columns) {
     return 2 * static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(columns)));
   }
@@ -147,13 +151,13 @@ struct StepConvolutionOfDenseBackward {
   Tensor memo;
   Work work() const {
     using namespace operations_detail;
-    const double rows = 2.0 * count(a.rows), layer = rows * count(w.columns()), first = count(x.columns()) + 0.5;
+    const double rows = 2.0 * count(a.rows), layer = rows * count(w.columns()), of_x = count(x.columns()) + 0.5;
     const double dense = bytes_of(w_first) + bytes_of(w) + bytes_of(dy) +
                          (activation == Activation::none ? 0.0 : bytes_of(y)) + (kept ? bytes_of(aggregated) : 0.0);
     const double written = bytes_of(dw_first) + bytes_of(dw);
     if (memo.defined())
-      return {2.0 * count(aggregated.columns()) * (first * rows + layer), dense + bytes_of(memo), written};
-    return {2.0 * count(aggregated.columns()) * (first * (2.0 * count(a.nonzeros) + rows) + layer),
+      return {2.0 * count(aggregated.columns()) * (of_x * rows + layer), dense + bytes_of(memo), written};
+    return {2.0 * count(aggregated.columns()) * (of_x * (2.0 * count(a.nonzeros) + rows) + layer),
             static_cast<double>(a.bytes()) + bytes_of(x) + dense, written, gathered_rows(a, x)};
   }
 };

@@ -183,7 +183,8 @@ bool sorted_fit(const Device& device, std::int64_t width) {
   return width > 0 && width * static_cast<std::int64_t>(element_bytes(device.precision())) <= 128;
 }
 
-/// `csr`, whose rows read from `columns` columns, with rows by length; of its shape alone where there are no values.
+/// `csr`, the `rows` rows of `a` or of its transpose, with rows by length; of their number alone where there are no
+/// values.
 std::shared_ptr<const LengthSortedMatrix> sorted_of(Device& device, const HostCsr& csr, const SparseMatrix& a,
                                                     std::int64_t rows, const std::vector<std::int64_t>& step_rows) {
   if (!device.has_values()) {
@@ -208,7 +209,8 @@ void add_fast_forms(Device& device, const HostCsr& csr, const std::vector<std::i
   if (narrow && device.has_values() && pairs_fit(device, products.least))
     a.paired = pairs_of(device, csr, a, step_rows);
   const std::int64_t least_unpaired = a.paired ? products.most : products.least;
-  const bool sorted = narrow && !(a.paired && all_pairs) && sorted_fit(device, least_unpaired);
+  // Joint forms, whose gradients need no transpose, read pairs or the plain rows.
+  const bool sorted = narrow && products.backward && !(a.paired && all_pairs) && sorted_fit(device, least_unpaired);
   if (sorted) a.by_length = sorted_of(device, csr, a, a.rows, step_rows);
   if (!products.backward || !device.wants_transpose()) return;
   const HostCsr t = device.has_values() ? transposed(csr, a.columns, fp64) : HostCsr();

@@ -67,13 +67,12 @@ Var spmm_of_dense(Tape& tape, const SparseMatrix& a, const Var& x, const Var& w,
 
 namespace {
 
-/// Room for what the gradient reads in place of the matrix, where the matrix is there in a form for narrow products and
-/// the steps have the same rows; undefined otherwise.
+/// Room for what the gradient reads in place of the matrix, on a device whose kernels leave it; undefined otherwise.
 Tensor memo_of(Tape& tape, const SparseMatrix& a, const Tensor& x, std::int64_t columns, const Tensor& step_rows) {
-  const std::int64_t steps = step_rows.rows() - 1, width = StepConvolutionOfDense::memo_columns(columns);
-  const bool narrow = a.paired != nullptr || a.by_length != nullptr;
-  if (!tape.recording() || !narrow || steps < 2 || a.rows % steps != 0) return {};
-  return tape.device().allocate((steps + 1) / 2 * (a.rows / steps) * x.columns(), width, x.type());
+  const std::int64_t steps = step_rows.rows() - 1;
+  if (!tape.recording() || !tape.device().wants_narrow_forms() || steps < 1) return {};
+  return tape.device().allocate(StepConvolutionOfDense::memo_rows(a.rows, steps, x.columns()),
+                                StepConvolutionOfDense::memo_columns(columns), x.type());
 }
 
 }  // namespace

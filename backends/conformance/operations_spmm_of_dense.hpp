@@ -148,8 +148,7 @@ struct ConvolutionOfDenseCase {
   }
   Tensor memo(Device& device) const {
     if (!with_memo || std::max(first.width, last) > StepConvolutionOfDense::most_repeated) return {};
-    const SparseRecipe& recipe = first.recipe;
-    return device.allocate((recipe.steps + 1) / 2 * recipe.step_rows * first.inner,
+    return device.allocate(StepConvolutionOfDense::memo_rows(first.matrix().rows, first.recipe.steps, first.inner),
                            StepConvolutionOfDense::memo_columns(std::max(first.width, last)));
   }
   std::size_t weight(std::int64_t row, std::int64_t g, std::int64_t h) const {

@@ -37,28 +37,32 @@ CompressedView<T> compressed_transpose(const SparseMatrix& a) {
 inline constexpr std::int64_t prefetch_distance = 1024;  // non-zeros: one 4 KiB page of indices
 inline constexpr int most_registers = 8;                 // of one row in flight
 
+/// Calls add(k, sum) for the entries k in [begin, end) that are even from `begin` on, and add(k, odd) for the others.
+template <class Sum, class Add>
+[[gnu::always_inline]] inline void add_in_turn(std::int64_t begin, std::int64_t end, Sum& sum, Sum& odd,
+                                               const Add& add) {
+  std::int64_t k = begin;
+  for (; k + 2 <= end; k += 2) {
+    add(k, sum);
+    add(k + 1, odd);
+  }
+  if (k < end) add(k, sum);
+}
+
 /// Row r of the product in K registers.
 template <class T, int P, int K>
 [[gnu::always_inline]] inline void gather_row(const CompressedView<T>& a, const T* in, std::int64_t stride,
                                               std::int64_t r, Lanes<T, P> (&sum)[K]) {
-  std::int64_t k = a.offsets[r];
-  const std::int64_t end = a.offsets[r + 1];
-  __builtin_prefetch(a.indices + k + prefetch_distance);
-  __builtin_prefetch(a.values + k + prefetch_distance);
+  const auto add = [&](std::int64_t k, Lanes<T, P>(&to)[K]) __attribute__((always_inline)) {
+    const T* const row = in + static_cast<std::int64_t>(a.indices[k]) * stride;
+    for (int i = 0; i < K; ++i) to[i] += a.values[k] * load<T, P>(row + i * P);
+  };
+  const std::int64_t first = a.offsets[r];
+  __builtin_prefetch(a.indices + first + prefetch_distance);
+  __builtin_prefetch(a.values + first + prefetch_distance);
   Lanes<T, P> odd[K];
   for (int i = 0; i < K; ++i) sum[i] = odd[i] = Lanes<T, P>{};
-  for (; k + 2 <= end; k += 2) {
-    const T* even_row = in + static_cast<std::int64_t>(a.indices[k]) * stride;
-    const T* odd_row = in + static_cast<std::int64_t>(a.indices[k + 1]) * stride;
-    for (int i = 0; i < K; ++i) {
-      sum[i] += a.values[k] * load<T, P>(even_row + i * P);
-      odd[i] += a.values[k + 1] * load<T, P>(odd_row + i * P);
-    }
-  }
-  if (k < end) {
-    const T* row = in + static_cast<std::int64_t>(a.indices[k]) * stride;
-    for (int i = 0; i < K; ++i) sum[i] += a.values[k] * load<T, P>(row + i * P);
-  }
+  add_in_turn(first, a.offsets[r + 1], sum, odd, add);
   for (int i = 0; i < K; ++i) sum[i] += odd[i];
 }
 

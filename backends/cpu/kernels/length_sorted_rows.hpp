@@ -60,11 +60,8 @@ void gather_sorted_block(const LengthSortedView<T, Column>& a, const T* in, T* o
     __builtin_prefetch(a.values + k + prefetch_distance);
     Lanes<T, P> sum[K], odd[K];
     for (int i = 0; i < K; ++i) sum[i] = odd[i] = Lanes<T, P>{};
-    for (; k + 2 <= last; k += 2) {
-      add(k, sum);
-      add(k + 1, odd);
-    }
-    if (k < last) add(k++, sum);
+    add_in_turn(k, last, sum, odd, add);
+    k = last;
     T* const to = out + a.order[r] * width;
     for (int i = 0; i < K; ++i) {
       const int lanes = i + 1 < K ? P : last_lanes;

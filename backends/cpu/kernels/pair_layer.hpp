@@ -84,13 +84,6 @@ template <class T, class Column, int P, int F>
   for (int f = 0; f < F; ++f) inputs[f] = repeated<T, P>(line + 2 * f, std::make_integer_sequence<int, 2 * P>());
 }
 
-template <class T, class Column>
-[[gnu::always_inline]] inline void prefetch_row(const PairView<T, Column>& a, std::int64_t k) {
-  __builtin_prefetch(a.columns + k + prefetch_distance);
-  __builtin_prefetch(a.values + 2 * k + prefetch_distance);
-  __builtin_prefetch(a.values + 2 * k + prefetch_distance + most_lanes<T>);
-}
-
 /// Row r, as stored, of the product: both steps' columns in K registers.
 template <class T, class Column, int P, int K, int F, bool with_relu>
 [[gnu::always_inline]] inline void product_row(const PairView<T, Column>& a, const LayerLanes<T, 2 * P, K, F>& layer,
@@ -105,16 +98,10 @@ template <class T, class Column, int P, int K, int F, bool with_relu>
       to[i] += value * (with_relu ? relu<T, 2 * P>(z) : z);
     }
   };
-  std::int64_t k = a.offsets[r];
-  const std::int64_t last = a.offsets[r + 1];
-  prefetch_row(a, k);
+  prefetch_row(a, a.offsets[r]);
   Lanes<T, 2 * P> odd[K];
   for (int i = 0; i < K; ++i) sum[i] = odd[i] = Lanes<T, 2 * P>{};
-  for (; k + 2 <= last; k += 2) {
-    add(k, sum);
-    add(k + 1, odd);
-  }
-  if (k < last) add(k, sum);
+  add_in_turn(a.offsets[r], a.offsets[r + 1], sum, odd, add);
   for (int i = 0; i < K; ++i) sum[i] += odd[i];
 }
 
@@ -129,16 +116,15 @@ template <class T, class Column, int P, int K, int F, bool with_relu, bool with_
     load_inputs<T, Column, P, F>(a, k, inputs);
     to.add(layer, inputs, repeated<T, P>(a.values + 2 * k, both));
   };
-  std::int64_t k = a.offsets[r];
-  const std::int64_t last = a.offsets[r + 1];
-  prefetch_row(a, k);
+  const std::int64_t first = a.offsets[r], last = a.offsets[r + 1];
+  prefetch_row(a, first);
   Gradient row, odd;
-  for (; K == 1 && k + 2 <= last; k += 2) {  // with more registers these hide the additions' latency
-    add(k, row);
-    add(k + 1, odd);
+  if constexpr (K == 1) {
+    add_in_turn(first, last, row, odd, add);
+    row.add(odd);
+  } else {  // more registers hide the additions' latency by themselves
+    for (std::int64_t k = first; k < last; ++k) add(k, row);
   }
-  for (; k < last; ++k) add(k, row);
-  if (K == 1) row.add(odd);
   return row;
 }
 

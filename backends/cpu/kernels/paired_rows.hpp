@@ -102,25 +102,28 @@ template <class T>
   }
 }
 
+/// Asks for the entries a page behind entry k.
+template <class T, class Column>
+[[gnu::always_inline]] inline void prefetch_row(const PairView<T, Column>& a, std::int64_t k) {
+  __builtin_prefetch(a.columns + k + prefetch_distance);
+  __builtin_prefetch(a.values + 2 * k + prefetch_distance);
+  __builtin_prefetch(a.values + 2 * k + prefetch_distance + most_lanes<T>);
+}
+
 /// Rows [begin, end) of both steps of a pair to first[(r - begin) * width ...] and likewise to `second` (may be null);
 /// whole blocks of rows.
 template <class T, class Column, int P>
 void gather_pair(const PairView<T, Column>& a, T* first, T* second, std::int64_t width, bool accumulate,
                  std::int64_t begin, std::int64_t end) {
   const int lanes = static_cast<int>(width);
+  const auto add = [&](std::int64_t k, Lanes<T, 2 * P> & to) __attribute__((always_inline)) {
+    to += entry_product<T, Column, P>(a, k);
+  };
   for (std::int64_t r = begin; r < end; ++r) {
     prefetch_next_block(first, second, width, r - begin);
-    std::int64_t k = a.offsets[r];
-    const std::int64_t last = a.offsets[r + 1];
-    __builtin_prefetch(a.columns + k + prefetch_distance);
-    __builtin_prefetch(a.values + 2 * k + prefetch_distance);
-    __builtin_prefetch(a.values + 2 * k + prefetch_distance + most_lanes<T>);
+    prefetch_row(a, a.offsets[r]);
     Lanes<T, 2 * P> sum{}, odd{};
-    for (; k + 2 <= last; k += 2) {
-      sum += entry_product<T, Column, P>(a, k);
-      odd += entry_product<T, Column, P>(a, k + 1);
-    }
-    if (k < last) sum += entry_product<T, Column, P>(a, k);
+    add_in_turn(a.offsets[r], a.offsets[r + 1], sum, odd, add);
     sum += odd;
     const std::int64_t at = (a.row(r) - begin) * width;
     Lanes<T, P> one = every_second<T, P, 0>(sum, std::make_integer_sequence<int, P>());
@@ -178,7 +181,8 @@ void gather_blocks(const PairedMatrix& a, const T* in, std::int64_t width, T* ke
                    const Finish& finish) {
   for_pairs<T, Column>(a, in, width, context, [&](std::int64_t p, const auto& view, auto lanes) {
     const bool two = 2 * p + 1 < a.steps;
-    std::vector<T> scratch(kept != nullptr ? 0 : static_cast<std::size_t>(2 * length_block_rows * width + most_lanes<T>));
+    std::vector<T> scratch(kept != nullptr ? 0
+                                           : static_cast<std::size_t>(2 * length_block_rows * width + most_lanes<T>));
     for (std::int64_t begin = 0; begin < a.step_rows; begin += length_block_rows) {
       const std::int64_t end = std::min(a.step_rows, begin + length_block_rows);
       T* first = kept != nullptr ? kept + (2 * p * a.step_rows + begin) * width : scratch.data();

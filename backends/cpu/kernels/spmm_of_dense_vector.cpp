@@ -60,17 +60,12 @@ void product_block(const CompressedView<T>& a, const StepLayer<T>& of, std::int6
     }
   };
   for (std::int64_t r = begin; r < end; ++r) {
-    std::int64_t k = a.offsets[r];
-    const std::int64_t last = a.offsets[r + 1];
-    __builtin_prefetch(a.indices + k + prefetch_distance);
-    __builtin_prefetch(a.values + k + prefetch_distance);
+    const std::int64_t first = a.offsets[r];
+    __builtin_prefetch(a.indices + first + prefetch_distance);
+    __builtin_prefetch(a.values + first + prefetch_distance);
     Lanes<T, P> sum[K], odd[K];
     for (int i = 0; i < K; ++i) sum[i] = odd[i] = Lanes<T, P>{};
-    for (; k + 2 <= last; k += 2) {
-      add(k, sum);
-      add(k + 1, odd);
-    }
-    if (k < last) add(k, sum);
+    add_in_turn(first, a.offsets[r + 1], sum, odd, add);
     T* const out = y + (r - begin) * of.width + column;
     for (int i = 0; i < K; ++i) {
       const int lanes = static_cast<int>(std::min<std::int64_t>(P, part - i * P));

@@ -42,16 +42,11 @@ void remember_rows(const CompressedView<T>& a, const StepLayer<T>& of, std::int6
     to.add(layer, inputs, broadcast<T, P>(a.values[k]));
   };
   for (std::int64_t r = begin; r < end; ++r) {
-    std::int64_t k = a.offsets[r];
-    const std::int64_t last = a.offsets[r + 1];
-    __builtin_prefetch(a.indices + k + prefetch_distance);
-    __builtin_prefetch(a.values + k + prefetch_distance);
+    const std::int64_t first = a.offsets[r];
+    __builtin_prefetch(a.indices + first + prefetch_distance);
+    __builtin_prefetch(a.values + first + prefetch_distance);
     Row row, odd;
-    for (; k + 2 <= last; k += 2) {
-      add(k, row);
-      add(k + 1, odd);
-    }
-    if (k < last) add(k, row);
+    add_in_turn(first, a.offsets[r + 1], row, odd, add);
     row.add(odd);
     Lanes<T, P> sum{};
     for (int f = 0; f < F; ++f) {
