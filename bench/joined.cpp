@@ -75,7 +75,7 @@ const bool registered = [] {
     for (const Shape* shape : {&narrow, &wide}) {
       const std::string name =
           std::string(back ? "joined_dense_backward/" : "joined_dense/") + (shape == &wide ? "wide/" : "narrow/");
-      for (const std::string variant : {"plain", "vector"}) {
+      for (const std::string variant : {"plain", shape == &wide ? "rows" : "vector"}) {
         timed(benchmark::RegisterBenchmark((name + variant).c_str(),
                                            [=](benchmark::State& state) { joined(state, *shape, variant, back); }),
               benchmark::kMillisecond);

@@ -57,8 +57,9 @@ void run(benchmark::State& state, const std::string& variant, const Size& s, boo
 }
 
 const bool registered = [] {
-  for (const std::string variant : {"vector", "plain"}) {
+  for (const std::string variant : {"rows", "vector", "plain"}) {
     for (const bool is_wide : {false, true}) {
+      if (variant == "rows" && !is_wide) continue;  // for states of whole registers
       for (const bool backward : {false, true}) {
         const Size size = is_wide ? wide : narrow;
         const std::string end =
@@ -68,6 +69,7 @@ const bool registered = [] {
                                              run<LstmSequence, LstmSequenceBackward>(state, variant, size, backward);
                                            }),
               benchmark::kMillisecond);
+        if (variant == "rows") continue;
         timed(benchmark::RegisterBenchmark(("gru/" + end).c_str(),
                                            [=](benchmark::State& state) {
                                              run<GruSequence, GruSequenceBackward>(state, variant, size, backward);

@@ -43,6 +43,7 @@ inline std::vector<RecurrentShape> lstm_shapes() {
     shapes.push_back({3, 37, 12, 6, both, both, false, 6});
     shapes.push_back({2, 135, 5, 4, both, both, false, 1});
     shapes.push_back({2, 70, 72, 24, both, both, false, 40});
+    shapes.push_back({2, 107, 13, 32, both, both, false, 5});
   }
   return shapes;
 }

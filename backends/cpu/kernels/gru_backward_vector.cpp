@@ -218,7 +218,7 @@ template <class T>
 void run_typed(const GruSequenceBackward& op, const KernelContext& context) {
   const GruPanels<T> panels(op);
   const BackPanels<T> back(op, panels);
-  const TileRanges<T> ranges(op.vertices());
+  const TileRanges ranges(op.vertices(), strip<T> * strips_per_tile);
   const std::int64_t matrices = 3 * (panels.inputs + panels.hidden) * panels.hidden;
   const std::int64_t stride = matrices + 3 * panels.hidden;
   std::vector<double> totals(static_cast<std::size_t>(ranges.count() * stride), 0.0);

@@ -1,10 +1,9 @@
-// Vector dense layer of parts side by side, made for narrow layers over very many rows, right for any width. Forward, a
-// tile of 8 rows walks the parts and keeps its sums in registers. Backward joins blocks of 128 rows in a buffer that
-// stays in the cache, and goes on as the dense layer does (dense_rows.hpp); columns before the first and behind the
-// last part whose gradient is wanted cost nothing. dw is summed in the element type inside a block and in double over
-// blocks and row ranges, which depend on the number of rows only. Layers of many weights (dense_deep.hpp) join 48 rows
-// at a time forward, and backward pack what dw reads from the parts. Cost 2 R F G FLOPs per product; each part read
-// once forward and once backward, memory bound below widths of about 32.
+// Vector dense layer of parts side by side, for narrow layers over very many rows; joined_dense_rows.cpp has those of
+// many weights. Forward, a tile of 8 rows walks the parts and keeps its sums in registers. Backward joins blocks of 128
+// rows in a buffer that stays in the cache, and goes on as the dense layer does (dense_rows.hpp); columns before the
+// first and behind the last part whose gradient is wanted cost nothing. dw is summed in the element type inside a block
+// and in double over blocks and row ranges, which depend on the number of rows only. Cost 2 R F G FLOPs per product;
+// each part read once forward and once backward, memory bound below widths of about 32.
 #include <vector>
 
 #include "backends/cpu/kernels/column_parts.hpp"
@@ -85,30 +84,12 @@ void joined_rows(const Layer<T>& layer, std::int64_t begin, std::int64_t end) {
   });
 }
 
-/// Rows [begin, end) of a layer of many weights.
-template <class T>
-void joined_deep_rows(const JoinedDense& op, const std::vector<Part<T>>& parts, std::int64_t begin, std::int64_t end) {
-  const std::int64_t inner = op.w.rows();
-  const Dense dense{{}, op.w, op.bias, op.y, Activation::none};
-  T* const x = line_buffer<T>(deep_rows * inner + most_lanes<T>);
-  for (std::int64_t row = begin; row < end; row += deep_rows) {
-    const std::int64_t next = std::min(end, row + deep_rows);
-    join_rows<T>(parts, x, inner, row, next);
-    dense_block<T, false>(dense, x, row, next);
-  }
-}
-
 void run_forward(const JoinedDense& op, KernelContext& context) {
   const std::int64_t row_flops = 2 * op.w.elements();
   const std::int64_t grain =
       std::clamp(flops_per_task / std::max<std::int64_t>(1, row_flops), block_rows, 32 * block_rows);
   with_element(op.y.type(), [&](auto zero) {
     using T = decltype(zero);
-    if (op.w.elements() > many_weights) {
-      const std::vector<Part<T>> parts = column_parts<T>(op.parts);
-      return for_ranges(context, op.y.rows(), 4 * deep_rows,
-                        [&](std::int64_t begin, std::int64_t end) { joined_deep_rows<T>(op, parts, begin, end); });
-    }
     const Layer<T> layer{column_parts<T>(op.parts), op.w.data<T>(), op.bias.defined() ? op.bias.data<T>() : nullptr,
                          op.y.data<T>(), op.w.columns()};
     for_ranges(context, op.y.rows(), grain,
@@ -139,8 +120,7 @@ struct Backward {
   }
 };
 
-/// The parts' gradients of rows [begin, end), and where `sums` [(F + 1) G] is not null these rows' part of dw and
-/// dbias.
+/// The parts' gradients of rows [begin, end), and to `sums` [(F + 1) G] these rows' part of dw and dbias.
 template <class T>
 void backward_rows(Backward<T>& back, std::int64_t begin, std::int64_t end, double* sums) {
   const std::int64_t inner = back.whole.w.rows(), width = back.whole.w.columns();
@@ -152,11 +132,9 @@ void backward_rows(Backward<T>& back, std::int64_t begin, std::int64_t end, doub
   for (std::int64_t row = begin; row < end; row += block_rows) {
     const std::int64_t rows = std::min(block_rows, end - row);
     const T* dy = back.op.dy.template data<T>() + row * width;
-    if (sums != nullptr) {
-      for (const Tensor& part : back.op.parts) prefetch_next(part, row, rows);
-      join_rows<T>(back.inputs, block, inner, row, row + rows);
-      add_sums<T>(whole, block, dy, rows);
-    }
+    for (const Tensor& part : back.op.parts) prefetch_next(part, row, rows);
+    join_rows<T>(back.inputs, block, inner, row, row + rows);
+    add_sums<T>(whole, block, dy, rows);
     if ((row - begin + block_rows) % weight_task_rows == 0 || row + rows == end) flush_sums(whole);
     if (columns == 0) continue;
     multiply_back<T>(wanted, dy, rows, block);
@@ -169,20 +147,20 @@ void run_backward(const JoinedDenseBackward& op, KernelContext& context) {
   with_element(op.dy.type(), [&](auto zero) {
     using T = decltype(zero);
     Backward<T> back(op);
-    if (op.w.elements() > many_weights) {
-      add_deep_weights<T>(back.whole, back.inputs, context);
-      if (back.gradients.empty()) return;
-      return for_ranges(context, rows, block_rows,
-                        [&](std::int64_t begin, std::int64_t end) { backward_rows<T>(back, begin, end, nullptr); });
-    }
     add_weight_gradients<T>(
         context, rows, grain, op.dw, op.w.elements(), op.dbias, op.w.columns(),
         [&](std::int64_t begin, std::int64_t end, double* sums) { backward_rows<T>(back, begin, end, sums); });
   });
 }
 
-const RegisterKernel<JoinedDense> joined_vector{Numerics::cpu, {"vector", 10, nullptr, run_forward}};
-const RegisterKernel<JoinedDenseBackward> joined_backward_vector{Numerics::cpu, {"vector", 10, nullptr, run_backward}};
+template <class Op>
+bool serves(const Op& op) {
+  return op.w.elements() <= many_weights;
+}
+
+const RegisterKernel<JoinedDense> forward{Numerics::cpu, {"vector", 10, serves<JoinedDense>, run_forward}};
+const RegisterKernel<JoinedDenseBackward> backward{Numerics::cpu,
+                                                   {"vector", 10, serves<JoinedDenseBackward>, run_backward}};
 
 }  // namespace
 }  // namespace strobe

@@ -208,7 +208,7 @@ void run_typed(const LstmSequenceBackward& op, const KernelContext& context) {
                          [&](std::int64_t row, std::int64_t k) { return w.data<T>()[row * width + k]; });
   };
   const Panel<T> to_x = back(op.w_x), to_h = back(op.w_h);
-  const TileRanges<T> ranges(op.vertices());
+  const TileRanges ranges(op.vertices(), strip<T> * strips_per_tile);
   const std::int64_t stride = (inputs + hidden + 1) * width;
   std::vector<double> totals(static_cast<std::size_t>(ranges.count() * stride), 0.0);
   run_tasks(context, ranges.count(), [&](std::int64_t range) {

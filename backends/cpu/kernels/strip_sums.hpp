@@ -9,11 +9,10 @@
 namespace strobe::cpu {
 
 /// Ranges of tiles of vertices: at most 64, of whole tiles.
-template <class T>
 struct TileRanges {
   std::int64_t vertices, tile, grain;
 
-  explicit TileRanges(std::int64_t n) : vertices(n), tile(strip<T> * strips_per_tile), grain(tile) {
+  TileRanges(std::int64_t n, std::int64_t tile_rows) : vertices(n), tile(tile_rows), grain(tile) {
     grain = divide_up(divide_up(n, tile), 64) * tile;
   }
   std::int64_t count() const { return grain == 0 ? 0 : divide_up(vertices, grain); }
@@ -161,18 +160,25 @@ inline std::int64_t spread_rows(std::int64_t width) {
   return width * static_cast<std::int64_t>(sizeof(T)) % 512 == 0 ? width + most_lanes<T> : width;
 }
 
-/// The strip that a walk comes to next: vertices [vertex, vertex + rows) at `step`; no rows behind the last.
+/// The strip, or block of rows, that a walk comes to next: vertices [vertex, vertex + rows) at `step`; no rows behind
+/// the last.
 struct NextStrip {
   std::int64_t step = 0, vertex = 0, rows = 0;
 };
 
-/// The strip behind the one at `vertex` of a tile [begin, end), or the tile's first at `other_step`.
+/// The `rows` vertices behind those at `vertex` of a tile [begin, end), or the tile's first at `other_step`.
+inline NextStrip rows_after(std::int64_t vertex, std::int64_t rows, std::int64_t step, std::int64_t other_step,
+                            std::int64_t begin, std::int64_t end) {
+  const bool same = vertex + rows < end;
+  const std::int64_t first = same ? vertex + rows : begin;
+  return {same ? step : other_step, first, std::min(rows, end - first)};
+}
+
+/// The same of a strip.
 template <class T>
 NextStrip strip_after(std::int64_t vertex, std::int64_t step, std::int64_t other_step, std::int64_t begin,
                       std::int64_t end) {
-  const bool same = vertex + strip<T> < end;
-  const std::int64_t first = same ? vertex + strip<T> : begin;
-  return {same ? step : other_step, first, std::min<std::int64_t>(strip<T>, end - first)};
+  return rows_after(vertex, strip<T>, step, other_step, begin, end);
 }
 
 /// Asks for the lines of `rows` rows of a tensor from `row` on, which are read, or with `write` written, soon. What

@@ -28,6 +28,7 @@ class Scratch {
  public:
   explicit Scratch(std::int64_t count = 0) : lines_(static_cast<std::size_t>(divide_up(count, most_lanes<T>)) + 1) {}
   T* data() { return lines_.data()->values; }
+  const T* data() const { return lines_.data()->values; }
 
  private:
   struct alignas(64) Line {
