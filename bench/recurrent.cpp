@@ -69,7 +69,6 @@ const bool registered = [] {
                                              run<LstmSequence, LstmSequenceBackward>(state, variant, size, backward);
                                            }),
               benchmark::kMillisecond);
-        if (variant == "rows") continue;
         timed(benchmark::RegisterBenchmark(("gru/" + end).c_str(),
                                            [=](benchmark::State& state) {
                                              run<GruSequence, GruSequenceBackward>(state, variant, size, backward);

@@ -33,7 +33,6 @@ std::vector<PackedColumns<T>> packed_parts(const std::vector<Part<T>>& parts, co
 template <class T>
 void forward_rows(const JoinedDense& op, const std::vector<Part<T>>& parts, const std::vector<PackedColumns<T>>& packed,
                   std::int64_t begin, std::int64_t end) {
-  constexpr int P = most_lanes<T>;
   const std::int64_t width = op.w.columns();
   const T* const bias = op.bias.defined() ? op.bias.data<T>() : nullptr;
   std::vector<RowSource<T>> sources(parts.size());
@@ -45,12 +44,7 @@ void forward_rows(const JoinedDense& op, const std::vector<Part<T>>& parts, cons
       sources[p] = {parts[p].data + row * parts[p].width, parts[p].width, &packed[p]};
       ahead.add(next, 0, op.parts[p]);
     }
-    T* const y = op.y.data<T>() + row * width;
-    multiply_rows<T>(sources, nullptr, rows, ahead, [=](std::int64_t r, std::int64_t column, Register<T> sum) {
-      const int lanes = static_cast<int>(std::min<std::int64_t>(P, width - column));
-      if (bias != nullptr) sum += load_first<T, P>(bias + column, lanes);
-      store_first<T, P>(y + r * width + column, sum, lanes);
-    });
+    multiply_rows<T>(sources, rows, ahead, {op.y.data<T>() + row * width, width, width, false, bias});
   }
 }
 
@@ -71,7 +65,6 @@ void run_forward(const JoinedDense& op, KernelContext& context) {
 template <class T>
 void backward_rows(const JoinedDenseBackward& op, const std::vector<PackedColumns<T>>& packed, std::int64_t begin,
                    std::int64_t end) {
-  constexpr int P = most_lanes<T>;
   const std::int64_t width = op.w.columns();
   for (std::int64_t row = begin; row < end; row += rows_of_block) {
     const std::int64_t rows = std::min(rows_of_block, end - row), behind = row + rows;
@@ -83,15 +76,8 @@ void backward_rows(const JoinedDenseBackward& op, const std::vector<PackedColumn
       const std::int64_t columns = packed[p].width();
       if (columns == 0) continue;
       const RowSource<T> source{op.dy.data<T>() + row * width, width, &packed[p]};
-      const bool accumulate = op.accumulate[p];
-      T* const to = op.dparts[p].template data<T>() + row * columns;
-      multiply_rows<T>(std::span<const RowSource<T>>(&source, 1), nullptr, rows, ahead,
-                       [=](std::int64_t r, std::int64_t column, Register<T> sum) {
-                         const int lanes = static_cast<int>(std::min<std::int64_t>(P, columns - column));
-                         T* const at = to + r * columns + column;
-                         if (accumulate) sum += load_first<T, P>(at, lanes);
-                         store_first<T, P>(at, sum, lanes);
-                       });
+      multiply_rows<T>(std::span<const RowSource<T>>(&source, 1), rows, ahead,
+                       {op.dparts[p].template data<T>() + row * columns, columns, columns, op.accumulate[p]});
     }
   }
 }

@@ -51,10 +51,10 @@ struct Walk {
         dz_stride(spread_rows<T>(4 * hidden)),
         sums(op.w_x.elements() + op.w_h.elements(), 0, total),
         bias_total(total + op.w_x.elements() + op.w_h.elements()),
-        dh(lstm_tile_rows * hidden),
-        dc(lstm_tile_rows * hidden),
-        dz(lstm_tile_rows * dz_stride),
-        gates(op.gates.defined() ? 0 : lstm_block_rows * 4 * hidden),
+        dh(recurrent_tile_rows * hidden),
+        dc(recurrent_tile_rows * hidden),
+        dz(recurrent_tile_rows * dz_stride),
+        gates(op.gates.defined() ? 0 : recurrent_block_rows * 4 * hidden),
         squashed(hidden),
         zeros(hidden) {}
 
@@ -96,16 +96,9 @@ void gate_gradients(const VertexBack<T>& s, std::int64_t hidden) {
 template <class T>
 void multiply_back(Walk<T>& walk, const T* dz, const PackedColumns<T>& weights, std::int64_t rows, T* to,
                    bool accumulate) {
-  constexpr int P = most_lanes<T>;
-  const std::int64_t width = weights.width();
   const RowSource<T> source{dz, walk.dz_stride, &weights};
-  multiply_rows<T>(std::span<const RowSource<T>>(&source, 1), nullptr, rows, walk.ahead,
-                   [=](std::int64_t r, std::int64_t column, Register<T> sum) {
-                     const int lanes = static_cast<int>(std::min<std::int64_t>(P, width - column));
-                     T* at = to + r * width + column;
-                     if (accumulate) sum += load_first<T, P>(at, lanes);
-                     store_first<T, P>(at, sum, lanes);
-                   });
+  multiply_rows<T>(std::span<const RowSource<T>>(&source, 1), rows, walk.ahead,
+                   {to, weights.width(), weights.width(), accumulate});
 }
 
 /// The gates of vertices [v, v + rows) at step t, [rows, 4 h]: kept, or computed once more.
@@ -180,9 +173,9 @@ void walk_tile(Walk<T>& walk, std::int64_t begin, std::int64_t end) {
   std::fill_n(walk.dc.data(), values, T{0});
   if (op.dlast.defined()) std::copy_n(op.dlast.data<T>() + begin * hidden, values, walk.dc.data());
   for (std::int64_t t = op.steps - 1; t >= 0; --t) {
-    for (std::int64_t v = begin; v < end; v += lstm_block_rows) {
-      look_ahead(walk, rows_after(v, lstm_block_rows, t, t - 1, begin, end));
-      step_block(walk, t, v, std::min(lstm_block_rows, end - v), v - begin);
+    for (std::int64_t v = begin; v < end; v += recurrent_block_rows) {
+      look_ahead(walk, rows_after(v, recurrent_block_rows, t, t - 1, begin, end));
+      step_block(walk, t, v, std::min(recurrent_block_rows, end - v), v - begin);
     }
     add_weight_sums(walk, t, begin, end);
     if (t % steps_per_flush == 0) walk.sums.flush();
@@ -196,7 +189,7 @@ template <class T>
 void run_typed(const LstmSequenceBackward& op, const KernelContext& context) {
   const std::int64_t inputs = op.w_x.rows(), hidden = op.w_h.rows(), width = 4 * hidden;
   const BackWeights<T> weights(op);
-  const TileRanges ranges(op.vertices(), lstm_tile_rows);
+  const TileRanges ranges(op.vertices(), recurrent_tile_rows);
   const std::int64_t stride = (inputs + hidden + 1) * width;
   std::vector<double> totals(static_cast<std::size_t>(ranges.count() * stride), 0.0);
   run_tasks(context, ranges.count(), [&](std::int64_t range) {

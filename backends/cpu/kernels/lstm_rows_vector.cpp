@@ -18,7 +18,7 @@ struct Walk {
   LinesAhead ahead;
 
   Walk(const LstmSequence& operation, const LstmRowWeights<T>& packed)
-      : op(operation), weights(packed), gates(lstm_block_rows * 4 * op.w_h.rows()), zeros(op.w_h.rows()) {}
+      : op(operation), weights(packed), gates(recurrent_block_rows * 4 * op.w_h.rows()), zeros(op.w_h.rows()) {}
 };
 
 /// The next states of one vertex from its activated gates [4][hidden].
@@ -32,17 +32,6 @@ void advance(const T* gates, const T* before, T* cell, T* h, std::int64_t hidden
   tanh_values<T>(cell, h, hidden);
   for (std::int64_t at = 0; at < hidden; at += P)
     store_first<T, P>(h + at, load<T, P>(gates + 3 * hidden + at) * load<T, P>(h + at), P);
-}
-
-/// `count` values, whole registers, to `to`, past the caches where they are whole lines.
-template <class T>
-void keep_values(const T* from, T* to, std::int64_t count) {
-  constexpr int P = most_lanes<T>;
-  if (!in_whole_lines(to, count, count)) {
-    std::copy(from, from + count, to);
-    return;
-  }
-  for (std::int64_t i = 0; i < count; i += P) stream_line(to + i, load<T, P>(from + i));
 }
 
 /// Step t of vertices [v, v + rows); `next` is what the walk comes to then.
@@ -71,10 +60,10 @@ template <class T>
 void walk_tile(const LstmSequence& op, const LstmRowWeights<T>& weights, std::int64_t begin, std::int64_t end) {
   Walk<T> walk(op, weights);
   for (std::int64_t t = 0; t < op.steps; ++t) {
-    for (std::int64_t v = begin; v < end; v += lstm_block_rows) {
-      NextStrip next = rows_after(v, lstm_block_rows, t, t + 1, begin, end);
+    for (std::int64_t v = begin; v < end; v += recurrent_block_rows) {
+      NextStrip next = rows_after(v, recurrent_block_rows, t, t + 1, begin, end);
       if (next.step == op.steps) next = {};
-      step_block(walk, t, v, std::min(lstm_block_rows, end - v), next);
+      step_block(walk, t, v, std::min(recurrent_block_rows, end - v), next);
     }
   }
   end_streams();
@@ -84,7 +73,7 @@ void run(const LstmSequence& op, KernelContext& context) {
   with_element(op.y.type(), [&](auto zero) {
     using T = decltype(zero);
     const LstmRowWeights<T> weights(op);
-    for_ranges(context, op.vertices(), lstm_tile_rows,
+    for_ranges(context, op.vertices(), recurrent_tile_rows,
                [&](std::int64_t begin, std::int64_t end) { walk_tile(op, weights, begin, end); });
   });
 }

@@ -122,17 +122,35 @@ template <class T, int K, int R>
   }
 }
 
+/// What becomes of C: element (r, column) goes to to[r * stride + column], or is added to it, behind a bias
+/// [width] that may be null.
+template <class T>
+struct RowStore {
+  T* to;
+  std::int64_t stride, width;
+  bool accumulate = false;
+  const T* bias = nullptr;
+
+  [[gnu::always_inline]] void operator()(std::int64_t r, std::int64_t column, Register<T> sum) const {
+    constexpr int P = most_lanes<T>;
+    const int lanes = static_cast<int>(std::min<std::int64_t>(P, width - column));
+    T* const at = to + r * stride + column;
+    if (bias != nullptr) sum += load_first<T, P>(bias + column, lanes);
+    if (accumulate) sum += load_first<T, P>(at, lanes);
+    store_first<T, P>(at, sum, lanes);
+  }
+};
+
 /// R rows of C by the K registers of one panel.
-template <class T, int K, int R, class Finish>
-[[gnu::always_inline]] inline void row_tile(std::span<const RowSource<T>> sources, const T* bias, std::int64_t row,
-                                            std::int64_t column, LinesAhead& ahead, const Finish& finish) {
+template <class T, int K, int R>
+[[gnu::always_inline]] inline void row_tile(std::span<const RowSource<T>> sources, std::int64_t row,
+                                            std::int64_t column, LinesAhead& ahead, const RowStore<T>& store) {
   constexpr int P = most_lanes<T>;
   Register<T> sum[R][K];
-#pragma GCC unroll 2
-  for (int c = 0; c < K; ++c) {
-    const Register<T> first = bias == nullptr ? Register<T>{} : load<T, P>(bias + column + c * P);
 #pragma GCC unroll 12
-    for (int i = 0; i < R; ++i) sum[i][c] = first;
+  for (int i = 0; i < R; ++i) {
+#pragma GCC unroll 2
+    for (int c = 0; c < K; ++c) sum[i][c] = Register<T>{};
   }
   for (const RowSource<T>& source : sources) {
     const std::int64_t inner = source.weights->inner();
@@ -142,23 +160,21 @@ template <class T, int K, int R, class Finish>
 #pragma GCC unroll 12
   for (int i = 0; i < R; ++i) {
 #pragma GCC unroll 2
-    for (int c = 0; c < K; ++c) finish(row + i, column + c * P, sum[i][c]);
+    for (int c = 0; c < K; ++c) store(row + i, column + c * P, sum[i][c]);
   }
 }
 
-/// C [rows, width] of sources of the same width, at least one, each row beginning with `bias` [whole registers], or
-/// with zeros where it is null: finish(row, column, register) receives C(row, column ...), zeros behind the last
-/// column. Lines of `ahead` are asked for meanwhile.
-template <class T, class Finish>
-void multiply_rows(std::span<const RowSource<T>> sources, const T* bias, std::int64_t rows, LinesAhead& ahead,
-                   const Finish& finish) {
+/// C [rows, width] of sources of the same width, at least one, to `store`. Lines of `ahead` are asked for meanwhile.
+template <class T>
+void multiply_rows(std::span<const RowSource<T>> sources, std::int64_t rows, LinesAhead& ahead,
+                   const RowStore<T>& store) {
   const PackedColumns<T>& shape = *sources.front().weights;
   const auto panel = [&](auto registers, std::int64_t column) {
     constexpr int K = decltype(registers)::value;
     std::int64_t row = 0;
-    for (; row + 12 <= rows; row += 12) row_tile<T, K, 12>(sources, bias, row, column, ahead, finish);
-    for (; row + 4 <= rows; row += 4) row_tile<T, K, 4>(sources, bias, row, column, ahead, finish);
-    for (; row < rows; ++row) row_tile<T, K, 1>(sources, bias, row, column, ahead, finish);
+    for (; row + 12 <= rows; row += 12) row_tile<T, K, 12>(sources, row, column, ahead, store);
+    for (; row + 4 <= rows; row += 4) row_tile<T, K, 4>(sources, row, column, ahead, store);
+    for (; row < rows; ++row) row_tile<T, K, 1>(sources, row, column, ahead, store);
   };
   for (std::int64_t column = 0; column < shape.width(); column += PackedColumns<T>::panel_width) {
     if (shape.registers(column) == 2) {
