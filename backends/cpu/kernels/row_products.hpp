@@ -122,7 +122,7 @@ template <class T, int K, int R>
   }
 }
 
-/// What becomes of C: element (r, column) goes to to[r * stride + column], or is added to it, behind a bias
+/// What becomes of C: element (r, column) goes to to[r * stride + column], or is added to it; rows begin with a bias
 /// [width] that may be null.
 template <class T>
 struct RowStore {
@@ -131,13 +131,15 @@ struct RowStore {
   bool accumulate = false;
   const T* bias = nullptr;
 
-  [[gnu::always_inline]] void operator()(std::int64_t r, std::int64_t column, Register<T> sum) const {
-    constexpr int P = most_lanes<T>;
-    const int lanes = static_cast<int>(std::min<std::int64_t>(P, width - column));
+  static constexpr int P = most_lanes<T>;
+  int lanes(std::int64_t column) const { return static_cast<int>(std::min<std::int64_t>(P, width - column)); }
+  Register<T> begin(std::int64_t column) const {
+    return bias == nullptr ? Register<T>{} : load_first<T, P>(bias + column, lanes(column));
+  }
+  void put(std::int64_t r, std::int64_t column, Register<T> sum) const {
     T* const at = to + r * stride + column;
-    if (bias != nullptr) sum += load_first<T, P>(bias + column, lanes);
-    if (accumulate) sum += load_first<T, P>(at, lanes);
-    store_first<T, P>(at, sum, lanes);
+    if (accumulate) sum += load_first<T, P>(at, lanes(column));
+    store_first<T, P>(at, sum, lanes(column));
   }
 };
 
@@ -147,20 +149,25 @@ template <class T, int K, int R>
                                             std::int64_t column, LinesAhead& ahead, const RowStore<T>& store) {
   constexpr int P = most_lanes<T>;
   Register<T> sum[R][K];
-#pragma GCC unroll 12
-  for (int i = 0; i < R; ++i) {
 #pragma GCC unroll 2
-    for (int c = 0; c < K; ++c) sum[i][c] = Register<T>{};
+  for (int c = 0; c < K; ++c) {
+    const Register<T> first = store.begin(column + c * P);
+#pragma GCC unroll 12
+    for (int i = 0; i < R; ++i) sum[i][c] = first;
   }
   for (const RowSource<T>& source : sources) {
     const std::int64_t inner = source.weights->inner();
     const T* const a = source.rows + row * source.stride;
     add_row_products<T, K, R>(a, source.stride, inner, source.weights->panel(column), ahead.take(inner, a), sum);
   }
+  const bool plain = !store.accumulate && column + K * P <= store.width;  // asked once for all of the tile
+  T* const to = store.to + row * store.stride + column;
 #pragma GCC unroll 12
   for (int i = 0; i < R; ++i) {
 #pragma GCC unroll 2
-    for (int c = 0; c < K; ++c) store(row + i, column + c * P, sum[i][c]);
+    for (int c = 0; c < K; ++c)
+      plain ? store_first<T, P>(to + i * store.stride + c * P, sum[i][c], P)
+            : store.put(row + i, column + c * P, sum[i][c]);
   }
 }
 
