@@ -209,8 +209,10 @@ void add_fast_forms(Device& device, const HostCsr& csr, const std::vector<std::i
   if (narrow && device.has_values() && pairs_fit(device, products.least))
     a.paired = pairs_of(device, csr, a, step_rows);
   const std::int64_t least_unpaired = a.paired ? products.most : products.least;
-  // Joint forms, whose gradients need no transpose, read pairs or the plain rows.
-  const bool sorted = narrow && products.backward && !(a.paired && all_pairs) && sorted_fit(device, least_unpaired);
+  // Joint forms, whose gradients need no transpose, read pairs or the plain rows. Whether steps overlap enough for
+  // pairs is not known of a shape: rows by length stand for them there.
+  const bool read = products.backward || (!device.has_values() && pairs_fit(device, products.least));
+  const bool sorted = narrow && read && !(a.paired && all_pairs) && sorted_fit(device, least_unpaired);
   if (sorted) a.by_length = sorted_of(device, csr, a, a.rows, step_rows);
   if (!products.backward || !device.wants_transpose()) return;
   const HostCsr t = device.has_values() ? transposed(csr, a.columns, fp64) : HostCsr();
