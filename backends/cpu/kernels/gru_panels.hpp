@@ -9,19 +9,26 @@ namespace strobe::cpu {
 /// Gates in the order of the operation.
 enum GruGate : int { gru_reset, gru_update, gru_candidate };
 
-/// Sizes and weights of one operation; gate g reads turned x from row own * g on, own = 0 when all share one input.
-template <class T>
-struct GruPanels {
+/// Sizes of one operation; gate g reads columns (turned: rows) from own * g on of x, own = 0 when all share one input.
+struct GruSizes {
   std::int64_t n, hidden, columns, inputs, own;
-  GatePanels<T> gate[3];
 
   template <class Op>
-  explicit GruPanels(const Op& op)
+  explicit GruSizes(const Op& op)
       : n(op.vertices()),
         hidden(op.w_h.columns()),
         columns(op.x.columns()),
         inputs(op.w_x.rows() / 3),
-        own(columns == 3 * inputs ? inputs : 0) {
+        own(columns == 3 * inputs ? inputs : 0) {}
+};
+
+/// And its weights.
+template <class T>
+struct GruPanels : GruSizes {
+  GatePanels<T> gate[3];
+
+  template <class Op>
+  explicit GruPanels(const Op& op) : GruSizes(op) {
     for (int g = 0; g < 3; ++g) {
       const auto pack = [&, g](const Tensor& w, std::int64_t inner) {
         const T* from = w.template data<T>() + g * inner * hidden;

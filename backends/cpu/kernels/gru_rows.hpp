@@ -8,19 +8,6 @@
 
 namespace strobe::cpu {
 
-/// Sizes of one operation; gate g reads columns from own * g on of x, own = 0 when all share one input.
-struct GruSizes {
-  std::int64_t n, hidden, columns, inputs, own;
-
-  template <class Op>
-  explicit GruSizes(const Op& op)
-      : n(op.vertices()),
-        hidden(op.w_h.columns()),
-        columns(op.x.columns()),
-        inputs(op.w_x.rows() / 3),
-        own(columns == 3 * inputs ? inputs : 0) {}
-};
-
 /// w_x, w_h and the bias of every gate, packed for rows.
 template <class T>
 struct GruRowWeights {

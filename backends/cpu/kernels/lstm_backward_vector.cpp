@@ -68,33 +68,6 @@ struct Walk {
   std::int64_t slots() const { return turned ? strips_per_tile : 1; }
 };
 
-/// The turned values of a strip that the gates' gradients come from and go to, each [h][strip], gates and dz
-/// [4][h][strip].
-template <class T>
-struct StripBack {
-  T *dh, *dc, *dz;
-  const T *gates, *dy, *cell, *before;
-};
-
-/// dz of all units, and in dc the gradient of c_{t-1}.
-template <class T>
-void gate_gradients(const StripBack<T>& s, std::int64_t hidden) {
-  constexpr int P = most_lanes<T>;
-  const std::int64_t stride = hidden * strip<T>;
-  tanh_values<T>(s.cell, s.dz, stride);  // where dz of the first gate comes to lie
-  for (std::int64_t at = 0; at < stride; at += P) {
-    const Gates<T> gate = load_gates<T>(s.gates + at, stride);
-    const Register<T> squashed = load<T, P>(s.dz + at);
-    const Register<T> d = load<T, P>(s.dh + at) + load<T, P>(s.dy + at);
-    const Register<T> dcell = load<T, P>(s.dc + at) + d * gate.o * (T{1} - squashed * squashed);
-    store_gates<T>(
-        s.dz + at, stride,
-        {dcell * gate.g * gate.i * (T{1} - gate.i), dcell * load<T, P>(s.before + at) * gate.f * (T{1} - gate.f),
-         dcell * gate.i * (T{1} - gate.g * gate.g), d * squashed * gate.o * (T{1} - gate.o)});
-    store_first<T, P>(s.dc + at, dcell * gate.f, P);
-  }
-}
-
 /// Adds the weight gradients of step t of a tile of vertices [begin, end).
 template <class T>
 void add_weight_gradients(Walk<T>& walk, std::int64_t t, std::int64_t begin, std::int64_t end) {
@@ -141,8 +114,8 @@ void step_strip(Walk<T>& walk, StripState<T>& state, std::int64_t t, std::int64_
   load_turned(op.dy.data<T>() + row * hidden, hidden, hidden, rows, walk.dy.data());
   load_turned(walk.c_before(t, v), hidden, hidden, rows, walk.before.data());
   prefetch_strip(walk.next, walk.n, op.cells, 1);
-  const StripBack<T> back{state.dh.data(),   state.dc.data(),   dz, walk.gates.data(), walk.dy.data(),
-                          state.cell.data(), walk.before.data()};
+  const LstmBack<T> back{state.dh.data(),   state.dc.data(),   dz, walk.gates.data(), walk.dy.data(),
+                         state.cell.data(), walk.before.data()};
   if (op.gates.defined()) {
     prefetch_strip(walk.next, walk.n, op.gates);
     prefetch_strip(walk.next, walk.n, op.dy);
@@ -156,7 +129,7 @@ void step_strip(Walk<T>& walk, StripState<T>& state, std::int64_t t, std::int64_
   }
   prefetch_strip(walk.next, walk.n, op.x);
   prefetch_strip(walk.next, walk.n, op.x_right);
-  gate_gradients(back, hidden);
+  gate_gradients(back, hidden * strip<T>);
   prefetch_strip(walk.next, walk.n, op.y, 1);
   std::swap(state.cell, walk.before);
   walk.sums.add_lanes(dz);

@@ -41,7 +41,7 @@ struct Walk {
   double* bias_total;
   LinesAhead ahead;
   Scratch<T> dh, dc;  // of the tile, [rows, h]
-  Scratch<T> dz, gates, squashed, zeros;
+  Scratch<T> dz, gates, zeros;
 
   Walk(const LstmSequenceBackward& operation, const BackWeights<T>& packed, double* total)
       : op(operation),
@@ -55,7 +55,6 @@ struct Walk {
         dc(recurrent_tile_rows * hidden),
         dz(recurrent_tile_rows * dz_stride),
         gates(op.gates.defined() ? 0 : recurrent_block_rows * 4 * hidden),
-        squashed(hidden),
         zeros(hidden) {}
 
   StateRows<T> h_before(std::int64_t t, std::int64_t v) {
@@ -66,31 +65,6 @@ struct Walk {
     return rows_before<T>(op.cells, n, t, v, start, zeros.data());
   }
 };
-
-/// What the gates' gradients of one vertex come from, and `squashed` for tanh of its cell; dz [4][hidden].
-template <class T>
-struct VertexBack {
-  const T *gates, *dy, *cell, *before, *dh;
-  T *dc, *dz, *squashed;
-};
-
-/// dz of all units, and in dc the gradient of c_{t-1}.
-template <class T>
-void gate_gradients(const VertexBack<T>& s, std::int64_t hidden) {
-  constexpr int P = most_lanes<T>;
-  tanh_values<T>(s.cell, s.squashed, hidden);
-  for (std::int64_t at = 0; at < hidden; at += P) {
-    const Gates<T> gate = load_gates<T>(s.gates + at, hidden);
-    const Register<T> squashed = load<T, P>(s.squashed + at);
-    const Register<T> d = load<T, P>(s.dh + at) + load<T, P>(s.dy + at);
-    const Register<T> dcell = load<T, P>(s.dc + at) + d * gate.o * (T{1} - squashed * squashed);
-    store_gates<T>(
-        s.dz + at, hidden,
-        {dcell * gate.g * gate.i * (T{1} - gate.i), dcell * load<T, P>(s.before + at) * gate.f * (T{1} - gate.f),
-         dcell * gate.i * (T{1} - gate.g * gate.g), d * squashed * gate.o * (T{1} - gate.o)});
-    store_first<T, P>(s.dc + at, dcell * gate.f, P);
-  }
-}
 
 /// to [rows, width] (+)= dz w^T.
 template <class T>
@@ -123,8 +97,8 @@ void step_block(Walk<T>& walk, std::int64_t t, std::int64_t v, std::int64_t rows
   T* const dz = walk.dz.data() + first * walk.dz_stride;
   for (std::int64_t r = 0; r < rows; ++r) {
     const std::int64_t cell = (row + r) * hidden, own = (first + r) * hidden;
-    gate_gradients<T>({gates + r * 4 * hidden, op.dy.data<T>() + cell, op.cells.data<T>() + cell, before.row(r),
-                       walk.dh.data() + own, walk.dc.data() + own, dz + r * walk.dz_stride, walk.squashed.data()},
+    gate_gradients<T>({walk.dh.data() + own, walk.dc.data() + own, dz + r * walk.dz_stride, gates + r * 4 * hidden,
+                       op.dy.data<T>() + cell, op.cells.data<T>() + cell, before.row(r)},
                       hidden);
   }
   multiply_back<T>(walk, dz, walk.weights.to_h, rows, walk.dh.data() + first * hidden, false);

@@ -21,19 +21,6 @@ struct Walk {
       : op(operation), weights(packed), gates(recurrent_block_rows * 4 * op.w_h.rows()), zeros(op.w_h.rows()) {}
 };
 
-/// The next states of one vertex from its activated gates [4][hidden].
-template <class T>
-void advance(const T* gates, const T* before, T* cell, T* h, std::int64_t hidden) {
-  constexpr int P = most_lanes<T>;
-  for (std::int64_t at = 0; at < hidden; at += P) {
-    const Gates<T> gate = load_gates<T>(gates + at, hidden);
-    store_first<T, P>(cell + at, gate.f * load<T, P>(before + at) + gate.i * gate.g, P);
-  }
-  tanh_values<T>(cell, h, hidden);
-  for (std::int64_t at = 0; at < hidden; at += P)
-    store_first<T, P>(h + at, load<T, P>(gates + 3 * hidden + at) * load<T, P>(h + at), P);
-}
-
 /// Step t of vertices [v, v + rows); `next` is what the walk comes to then.
 template <class T>
 void step_block(Walk<T>& walk, std::int64_t t, std::int64_t v, std::int64_t rows, const NextStrip& next) {

@@ -32,19 +32,6 @@ struct Walk {
         gates(4 * hidden * strip<T>) {}
 };
 
-/// From the activated gates to the next states.
-template <class T>
-void advance(const T* gates, T* h, T* cell, std::int64_t stride) {
-  constexpr int P = most_lanes<T>;
-  for (std::int64_t at = 0; at < stride; at += P) {
-    const Gates<T> gate = load_gates<T>(gates + at, stride);
-    store_first<T, P>(cell + at, gate.f * load<T, P>(cell + at) + gate.i * gate.g, P);
-  }
-  tanh_values<T>(cell, h, stride);
-  for (std::int64_t at = 0; at < stride; at += P)
-    store_first<T, P>(h + at, load<T, P>(gates + 3 * stride + at) * load<T, P>(h + at), P);
-}
-
 /// One step of the strip whose first row is `row`; `next` is what the walk comes to then.
 template <class T>
 void step_strip(Walk<T>& walk, StripState<T>& state, std::int64_t row, std::int64_t rows, const NextStrip& next) {
@@ -58,7 +45,7 @@ void step_strip(Walk<T>& walk, StripState<T>& state, std::int64_t row, std::int6
   prefetch_strip<true>(next, op.vertices(), op.y);
   activate_gates(gates, hidden * strip<T>);
   prefetch_strip<true>(next, op.vertices(), op.cells);
-  advance<T>(gates, h, cell, hidden * strip<T>);
+  advance<T>(gates, cell, cell, h, hidden * strip<T>);
   store_turned<T>(h, op.y.data<T>() + row * hidden, hidden, hidden, rows);
   store_turned<T>(cell, op.cells.data<T>() + row * hidden, hidden, hidden, rows);
   if (op.gates.defined()) {
