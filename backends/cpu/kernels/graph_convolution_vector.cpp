@@ -1,6 +1,7 @@
 // Vector graph convolution y = activation((A x) w): blocks of 128 rows are aggregated (gather.hpp) and multiplied by w
-// (layer_block.hpp). Tasks are those of step_ranges.hpp. Cost 2 F (nnz + R G) FLOPs; the aggregation is
-// written once and never read from memory.
+// (layer_block.hpp). Tasks are those of step_ranges.hpp, of whole blocks: a row stands at the same place of a tile
+// whatever the number of threads, so that it gets the same bits from every compiler. Cost 2 F (nnz + R G) FLOPs; the
+// aggregation is written once and never read from memory.
 #include "backends/cpu/kernels/layer_block.hpp"
 #include "backends/cpu/kernels/step_ranges.hpp"
 
@@ -13,7 +14,7 @@ void run_graph_convolution(const GraphConvolution& op, KernelContext& context) {
   with_element(op.y.type(), [&](auto zero) {
     using T = decltype(zero);
     const CompressedView<T> a = compressed<T>(op.a);
-    for_step_ranges(a, op.a, op.x, 1, context, [&](std::int64_t begin, std::int64_t end) {
+    for_step_ranges(a, op.a, op.x, length_block_rows, context, [&](std::int64_t begin, std::int64_t end) {
       convolve_blocks<T>(op, begin, end, [&](T* sums, std::int64_t first, std::int64_t last) {
         gather_rows(a, op.x.data<T>(), sums, op.x.columns(), false, first, last);
       });
