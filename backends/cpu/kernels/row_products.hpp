@@ -123,13 +123,15 @@ template <class T, int K, int R>
 }
 
 /// What becomes of C: element (r, column) goes to to[r * stride + column], or is added to it; rows begin with a bias
-/// [width] that may be null.
+/// [width] that may be null. Where nothing is added, `with_relu` stores max(C, 0), and `streams` stores whole lines past
+/// the caches: rows of C are whole lines then, and end_streams() comes behind the last of them.
 template <class T>
 struct RowStore {
   T* to;
   std::int64_t stride, width;
   bool accumulate = false;
   const T* bias = nullptr;
+  bool with_relu = false, streams = false;
 
   static constexpr int P = most_lanes<T>;
   int lanes(std::int64_t column) const { return static_cast<int>(std::min<std::int64_t>(P, width - column)); }
@@ -160,15 +162,20 @@ template <class T, int K, int R>
     const T* const a = source.rows + row * source.stride;
     add_row_products<T, K, R>(a, source.stride, inner, source.weights->panel(column), ahead.take(inner, a), sum);
   }
-  const bool plain = !store.accumulate && column + K * P <= store.width;  // asked once for all of the tile
-  T* const to = store.to + row * store.stride + column;
+  const auto for_sums = [&](const auto& body) __attribute__((always_inline)) {
 #pragma GCC unroll 12
-  for (int i = 0; i < R; ++i) {
+    for (int i = 0; i < R; ++i) {
 #pragma GCC unroll 2
-    for (int c = 0; c < K; ++c)
-      plain ? store_first<T, P>(to + i * store.stride + c * P, sum[i][c], P)
-            : store.put(row + i, column + c * P, sum[i][c]);
-  }
+      for (int c = 0; c < K; ++c) body(i, c, sum[i][c]);
+    }
+  };
+  T* const to = store.to + row * store.stride + column;
+  const auto at = [=](int i, int c) { return to + i * store.stride + c * P; };
+  if (store.with_relu) for_sums([](int, int, Register<T>& v) { v = relu<T, P>(v); });
+  if (store.streams) return for_sums([&](int i, int c, Register<T> v) { stream_line(at(i, c), v); });
+  const bool plain = !store.accumulate && column + K * P <= store.width;  // asked once for all of the tile
+  if (plain) return for_sums([&](int i, int c, Register<T> v) { store_first<T, P>(at(i, c), v, P); });
+  for_sums([&](int i, int c, Register<T> v) { store.put(row + i, column + c * P, v); });
 }
 
 /// C [rows, width] of sources of the same width, at least one, to `store`. Lines of `ahead` are asked for meanwhile.
