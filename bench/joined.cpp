@@ -75,7 +75,10 @@ const bool registered = [] {
     for (const Shape* shape : {&narrow, &wide}) {
       const std::string name =
           std::string(back ? "joined_dense_backward/" : "joined_dense/") + (shape == &wide ? "wide/" : "narrow/");
-      for (const std::string variant : {"plain", shape == &wide ? "rows" : "vector"}) {
+      const bool by_rows = shape == &wide;
+      std::vector<std::string> variants{"plain", by_rows ? "rows" : "vector"};
+      if (back && !by_rows) variants.push_back("parts");
+      for (const std::string& variant : variants) {
         timed(benchmark::RegisterBenchmark((name + variant).c_str(),
                                            [=](benchmark::State& state) { joined(state, *shape, variant, back); }),
               benchmark::kMillisecond);
