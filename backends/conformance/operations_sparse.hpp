@@ -148,6 +148,7 @@ inline const std::vector<SparseRecipe>& sparse_recipes() {
                                                  {"pairs", 6, 41, 0, 7, false},
                                                  {"halo", 4, 29, 11, 12, false},
                                                  {"skewed", 3, 401, 50, 6, true},
+                                                 {"one-step", 1, 150, 0, 30, false},
                                                  {"one-step-large", 1, 3000, 0, 5, false},
                                                  {"many-steps", 16, 130, 3, 15.6, false},
                                                  {"dense-rows", 2, 90, 0, 80, false}};

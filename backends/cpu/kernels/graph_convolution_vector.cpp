@@ -14,8 +14,9 @@ void run_graph_convolution(const GraphConvolution& op, KernelContext& context) {
   with_element(op.y.type(), [&](auto zero) {
     using T = decltype(zero);
     const CompressedView<T> a = compressed<T>(op.a);
-    for_step_ranges(a, op.a, op.x, length_block_rows, context, [&](std::int64_t begin, std::int64_t end) {
-      convolve_blocks<T>(op, begin, end, [&](T* sums, std::int64_t first, std::int64_t last) {
+    for_step_ranges(a, op.a, op.x, length_block_rows, context, [&](const StepRange& range) {
+      bring_in(op.x.data<T>(), op.x.columns(), range);
+      convolve_blocks<T>(op, range.begin, range.end, [&](T* sums, std::int64_t first, std::int64_t last) {
         gather_rows(a, op.x.data<T>(), sums, op.x.columns(), false, first, last);
       });
     });

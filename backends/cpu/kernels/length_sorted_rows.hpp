@@ -40,14 +40,57 @@ inline bool serves(const std::shared_ptr<const LengthSortedMatrix>& a, const Ten
   return x.type() == ElementType::f32 ? serves<float>(a, x.columns()) : serves<double>(a, x.columns());
 }
 
+/// Rows of `width` values that entries reach for, `stride` apart.
+template <class T>
+struct NarrowRows {
+  const T* values;
+  std::int64_t width, stride;
+};
+
+/// Lanes of the registers that rows of `width` columns are read in.
+template <class T>
+std::int64_t lanes_of_row(std::int64_t width) {
+  if (width > most_lanes<T>) return divide_up(width, most_lanes<T>) * most_lanes<T>;
+  std::int64_t lanes = 1;
+  while (lanes < width) lanes *= 2;
+  return lanes;
+}
+
+/// What the entries of `range` reach for. Rows of half a line and more that lie across lines are copied to places of
+/// whole registers, if their entries reach for no others and half of the second-level cache holds them there; others
+/// are brought in as they are. Copies are in this thread's line_buffer.
+template <class T>
+NarrowRows<T> rows_at_hand(const Tensor& in, const StepRange& range) {
+  constexpr std::size_t half_line = 32, half_cache = std::size_t{1} << 19;
+  const T* const from = in.data<T>();
+  const std::int64_t width = in.columns(), lanes = lanes_of_row<T>(width), rows = range.last - range.first;
+  const std::size_t row_bytes = static_cast<std::size_t>(lanes) * sizeof(T);
+  if (!range.all || lanes == width || row_bytes < half_line ||
+      static_cast<std::size_t>(rows) * row_bytes > half_cache) {
+    bring_in(from, width, range);
+    return {from, width, width};
+  }
+  T* const copies = line_buffer<T>(rows * lanes + most_lanes<T>);
+  const T* const first = from + range.first * width;
+  with_lanes<T>(std::min<std::int64_t>(lanes, most_lanes<T>), [&](auto part) {
+    constexpr int P = decltype(part)::value;
+    for (std::int64_t r = 0; r < rows; ++r) {  // nobody reads the lanes behind a row
+      for (std::int64_t c = 0; c < lanes; c += P)
+        store_first<T, P>(copies + r * lanes + c, load<T, P>(first + r * width + c), P);
+    }
+  });
+  return {copies - range.first * lanes, width, lanes};
+}
+
 /// Block `block` of rows, (K - 1) P < width <= K P, to `out` [rows of the block, width].
 template <class T, class Column, int P, int K>
-void gather_sorted_block(const LengthSortedView<T, Column>& a, const T* in, T* out, std::int64_t width, bool accumulate,
+void gather_sorted_block(const LengthSortedView<T, Column>& a, const NarrowRows<T>& in, T* out, bool accumulate,
                          std::int64_t block, std::int64_t end) {
+  const std::int64_t width = in.width, stride = in.stride;
   const int last_lanes = static_cast<int>(width - (K - 1) * P);
-  const T* const first = in + a.bases[block] * width;
+  const T* const first = in.values + a.bases[block] * stride;
   const auto add = [&](std::int64_t k, Lanes<T, P>(&sum)[K]) __attribute__((always_inline)) {
-    const T* const row = first + static_cast<std::int64_t>(a.columns[k]) * width;
+    const T* const row = first + static_cast<std::int64_t>(a.columns[k]) * stride;
     for (int i = 0; i < K; ++i) sum[i] += a.values[k] * load<T, P>(row + i * P);
   };
   const std::int64_t begin = block * length_block_rows;
@@ -75,13 +118,14 @@ void gather_sorted_block(const LengthSortedView<T, Column>& a, const T* in, T* o
 /// Rows [begin, end) of the product, `begin` the first row of a block and `end` that of another or the number of rows;
 /// `out` [end - begin, width] is the row of `begin`. The width is one that `serves` allows.
 template <class T, class Column>
-void gather_sorted_rows(const LengthSortedView<T, Column>& a, const T* in, T* out, std::int64_t width, bool accumulate,
+void gather_sorted_rows(const LengthSortedView<T, Column>& a, const NarrowRows<T>& in, T* out, bool accumulate,
                         std::int64_t begin, std::int64_t end) {
+  const std::int64_t width = in.width;
   const auto with = [&](auto lanes, auto registers) {
     constexpr int P = decltype(lanes)::value, K = decltype(registers)::value;
     for (std::int64_t row = begin; row < end; row += length_block_rows) {
-      gather_sorted_block<T, Column, P, K>(a, in, out + (row - begin) * width, width, accumulate,
-                                           row / length_block_rows, std::min(end, row + length_block_rows));
+      gather_sorted_block<T, Column, P, K>(a, in, out + (row - begin) * width, accumulate, row / length_block_rows,
+                                           std::min(end, row + length_block_rows));
     }
   };
   if (width > most_lanes<T>)
@@ -89,7 +133,7 @@ void gather_sorted_rows(const LengthSortedView<T, Column>& a, const T* in, T* ou
   with_lanes<T>(width, [&](auto lanes) { with(lanes, std::integral_constant<int, 1>{}); });
 }
 
-/// Calls body(view, begin, end) for ranges of whole blocks, as tasks; `in` is what they gather from.
+/// Calls body(view, rows, range) for ranges of whole blocks, as tasks; `rows` of `in` is what they gather from.
 template <class Body>
 void for_sorted_ranges(const LengthSortedMatrix& sorted, const SparseMatrix& a, const Tensor& in,
                        const KernelContext& context, const Body& body) {
@@ -99,7 +143,7 @@ void for_sorted_ranges(const LengthSortedMatrix& sorted, const SparseMatrix& a, 
     const auto run = [&](auto column) {
       const LengthSortedView<T, decltype(column)> view(sorted);
       for_step_ranges(rows, a, in, length_block_rows, context,
-                      [&](std::int64_t begin, std::int64_t end) { body(view, begin, end); });
+                      [&](const StepRange& range) { body(view, rows_at_hand<T>(in, range), range); });
     };
     sorted.narrow ? run(std::uint16_t{}) : run(std::int32_t{});
   });

@@ -11,10 +11,9 @@ using namespace cpu;
 /// out (+)= A in.
 void product(const LengthSortedMatrix& sorted, const SparseMatrix& a, const Tensor& in, const Tensor& out,
              bool accumulate, const KernelContext& context) {
-  for_sorted_ranges(sorted, a, in, context, [&](const auto& view, std::int64_t begin, std::int64_t end) {
+  for_sorted_ranges(sorted, a, in, context, [&](const auto& view, const auto& from, const StepRange& range) {
     using T = std::remove_cvref_t<decltype(*view.values)>;
-    const std::int64_t width = in.columns();
-    gather_sorted_rows(view, in.data<T>(), out.data<T>() + begin * width, width, accumulate, begin, end);
+    gather_sorted_rows(view, from, out.data<T>() + range.begin * from.width, accumulate, range.begin, range.end);
   });
 }
 
@@ -27,12 +26,13 @@ void run_spmm_transposed(const SpmmTransposed& op, KernelContext& context) {
 }
 
 void run_graph_convolution(const GraphConvolution& op, KernelContext& context) {
-  for_sorted_ranges(*op.a.by_length, op.a, op.x, context, [&](const auto& view, std::int64_t begin, std::int64_t end) {
-    using T = std::remove_cvref_t<decltype(*view.values)>;
-    convolve_blocks<T>(op, begin, end, [&](T* sums, std::int64_t first, std::int64_t last) {
-      gather_sorted_rows(view, op.x.data<T>(), sums, op.x.columns(), false, first, last);
-    });
-  });
+  for_sorted_ranges(
+      *op.a.by_length, op.a, op.x, context, [&](const auto& view, const auto& from, const StepRange& range) {
+        using T = std::remove_cvref_t<decltype(*view.values)>;
+        convolve_blocks<T>(op, range.begin, range.end, [&](T* sums, std::int64_t first, std::int64_t last) {
+          gather_sorted_rows(view, from, sums, false, first, last);
+        });
+      });
 }
 
 const RegisterKernel<Spmm> spmm{

@@ -15,8 +15,9 @@ template <class T>
 void gather_all(const CompressedView<T>& rows, const SparseMatrix& a, const Tensor& in, const Tensor& out,
                 bool accumulate, const KernelContext& context) {
   const std::int64_t width = in.columns();
-  for_step_ranges(rows, a, in, 1, context, [&](std::int64_t begin, std::int64_t end) {
-    gather_rows(rows, in.data<T>(), out.data<T>() + begin * width, width, accumulate, begin, end);
+  for_step_ranges(rows, a, in, 1, context, [&](const StepRange& range) {
+    bring_in(in.data<T>(), width, range);
+    gather_rows(rows, in.data<T>(), out.data<T>() + range.begin * width, width, accumulate, range.begin, range.end);
   });
 }
 

@@ -9,19 +9,22 @@
 
 namespace strobe::cpu {
 
-/// Rows [begin, end) of a product, and the rows [first, last) that are worth bringing in for them; maybe none.
+/// Rows [begin, end) of a product, and the rows [first, last) that are worth bringing in for them; maybe none. With
+/// `all` its entries reach for no others.
 struct StepRange {
   std::int64_t begin, end, first = 0, last = 0;
+  bool all = false;
 };
 
-/// The rows [first, last) of `in` [.., width], read once in their order into the second-level cache: entries reach for
-/// them in any order, which no prefetcher follows, and from memory every first touch of a line would be waited for.
+/// The rows of `in` [.., width] that a range reaches for, read once in their order into the second-level cache: entries
+/// reach for them in any order, which no prefetcher follows, and from memory every first touch of a line would be
+/// waited for.
 template <class T>
-void bring_in(const T* in, std::int64_t width, std::int64_t first, std::int64_t last) {
+void bring_in(const T* in, std::int64_t width, const StepRange& range) {
   constexpr int P = most_lanes<T>;
   Lanes<T, P> sink[2] = {};
-  const std::int64_t end = last * width;
-  for (std::int64_t i = first * width; i < end; i += 2 * P) {
+  const std::int64_t end = range.last * width;
+  for (std::int64_t i = range.first * width; i < end; i += 2 * P) {
     sink[0] += load<T, P>(in + i);
     sink[1] += load<T, P>(in + std::min(i + P, end - 1));
   }
@@ -55,8 +58,8 @@ bool by_steps(const CompressedView<T>& view, const SparseMatrix& a, std::uint64_
 }
 
 /// Whether all rows that a product of at most one step reads are worth bringing in by every one of `threads`: they have
-/// just been written, many by other threads, and each has several entries or rows to work on per line. More than half of
-/// the cache gains nothing: the entries stream through it.
+/// just been written, many by other threads, and each has several entries or rows to work on per line. More than half
+/// of the cache gains nothing: the entries stream through it.
 template <class T>
 bool by_threads(const CompressedView<T>& view, const SparseMatrix& a, std::uint64_t bytes, int threads) {
   constexpr std::uint64_t least_per_line = 4;
@@ -67,16 +70,16 @@ bool by_threads(const CompressedView<T>& view, const SparseMatrix& a, std::uint6
 inline std::int64_t whole_units(std::int64_t row, std::int64_t unit) { return divide_up(row, unit) * unit; }
 
 /// Rows [begin, end) in at most `most` ranges of whole units with about equal work, each of which reads the first
-/// `read` rows.
+/// `read` rows, which may be `all` that there are.
 template <class T>
 void add_balanced(const CompressedView<T>& a, std::int64_t begin, std::int64_t end, std::int64_t unit,
-                  std::int64_t most, std::int64_t read, std::vector<StepRange>& ranges) {
+                  std::int64_t most, std::int64_t read, bool all, std::vector<StepRange>& ranges) {
   if (begin >= end) return;
   std::vector<std::int64_t> ends;
   append_balanced(a, begin, end, least_work, most, ends);
   for (std::int64_t last : ends) {
     last = std::min(end, whole_units(last, unit));
-    if (begin < last) ranges.push_back({begin, last, 0, read});
+    if (begin < last) ranges.push_back({begin, last, 0, read, all});
     begin = std::max(begin, last);
   }
 }
@@ -93,7 +96,7 @@ std::vector<StepRange> step_ranges(const CompressedView<T>& view, const SparseMa
   std::vector<StepRange> ranges;
   std::int64_t begin = 0;
   if (by_threads(view, a, in.bytes(), threads)) {
-    add_balanced(view, begin, view.rows, unit, threads, in.rows(), ranges);
+    add_balanced(view, begin, view.rows, unit, threads, in.rows(), true, ranges);
     return ranges;
   }
   if (by_steps(view, a, in.row_bytes(), threads)) {
@@ -107,20 +110,17 @@ std::vector<StepRange> step_ranges(const CompressedView<T>& view, const SparseMa
       begin = end, first_step = step + 1;
     }
   }
-  add_balanced(view, begin, view.rows, unit, most_ranges, 0, ranges);
+  add_balanced(view, begin, view.rows, unit, most_ranges, 0, false, ranges);
   return ranges;
 }
 
-/// Calls body(begin, end) for every range, as tasks, with what it reads of `in` brought in.
+/// Calls body(range) for every range, as tasks.
 template <class T, class Body>
 void for_step_ranges(const CompressedView<T>& view, const SparseMatrix& a, const Tensor& in, std::int64_t unit,
                      const KernelContext& context, const Body& body) {
   const std::vector<StepRange> ranges = step_ranges(view, a, in, unit, thread_count(context));
-  run_tasks(context, static_cast<std::int64_t>(ranges.size()), [&](std::int64_t i) {
-    const StepRange& range = ranges[static_cast<std::size_t>(i)];
-    if (range.first < range.last) bring_in(in.data<T>(), in.columns(), range.first, range.last);
-    body(range.begin, range.end);
-  });
+  run_tasks(context, static_cast<std::int64_t>(ranges.size()),
+            [&](std::int64_t i) { body(ranges[static_cast<std::size_t>(i)]); });
 }
 
 }  // namespace strobe::cpu
