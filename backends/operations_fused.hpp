@@ -107,7 +107,7 @@ struct SpmmOfDenseBackward {
 /// step_rows i64 [T + 1, 1], y [R, H]. `aggregated` [R, G] receives s where `keep` says so, and is scratch for it
 /// otherwise: it belongs to the operation on every device; a kernel that keeps s in registers leaves it as it is.
 /// `memo` (may be undefined) is what a kernel leaves for the gradient's kernel of the same variant, which then does not
-/// read the matrix; kernels without a use for it leave it as it is. It may be defined for up to most_repeated columns,
+/// read the matrix; kernels without a use for it leave it as it is. It may be defined where may_have_memo() says so,
 /// not together with `keep`.
 struct StepConvolutionOfDense {
   static constexpr std::string_view name = "step_convolution_of_dense";
@@ -124,13 +124,22 @@ struct StepConvolutionOfDense {
     const std::int64_t halves = rows % steps == 0 ? (steps + 1) / 2 * (rows / steps) : (rows + 1) / 2;
     return halves * features;
   }
-  /// Columns of a memo for layers of at most `columns` columns: a power of two for each of the two.
+  /// Columns of a memo for layers of at most `columns` columns: a power of two for each of the two, or whole registers.
   static constexpr std::int64_t memo_columns(std::int64_t columns) {
+    constexpr std::int64_t whole = 16;
+    if (columns > whole) return 2 * ((columns + whole - 1) / whole * whole);
     return 2 * static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(columns)));
+  }
+  /// A memo of more than most_repeated columns replaces the kept s; of more than two features it would take three or
+  /// four times its room.
+  static constexpr bool may_have_memo(std::int64_t features, std::int64_t columns) {
+    return columns <= most_repeated || features <= 2;
   }
   Work work() const {
     using namespace operations_detail;
-    const double product = count(a.nonzeros) * (count(x.columns()) + 1.0) + count(a.rows) * count(w.columns());
+    const double features = count(x.columns()), entry = memo.defined() ? 2.0 * features : features + 1.0;
+    const double row = count(w.columns()) + (memo.defined() ? features : 0.0);
+    const double product = count(a.nonzeros) * entry + count(a.rows) * row;
     return {2.0 * count(aggregated.columns()) * product,
             static_cast<double>(a.bytes()) + bytes_of(x) + bytes_of(w_first) + bytes_of(w),
             bytes_of(y) + (keep ? bytes_of(aggregated) : 0.0) + (memo.defined() ? bytes_of(memo) : 0.0),

@@ -84,9 +84,11 @@ Var step_convolution_of_dense(Tape& tape, const SparseMatrix& a, const Var& x, c
     return tape.device().allocate(rows, width, type);
   };
   const std::int64_t middle = w_first->value.columns(), width = w->value.columns();
-  const bool keep = std::max(middle, width) > StepConvolutionOfDense::most_repeated;
+  const std::int64_t columns = std::max(middle, width);
+  const bool has_memo = StepConvolutionOfDense::may_have_memo(x->value.columns(), columns);
+  const Tensor memo = has_memo ? memo_of(tape, a, x->value, columns, step_rows) : Tensor();
+  const bool keep = columns > StepConvolutionOfDense::most_repeated && !memo.defined();
   const Tensor y = allocate(width), aggregated = allocate(middle), kept = keep ? aggregated : Tensor();
-  const Tensor memo = keep ? Tensor() : memo_of(tape, a, x->value, std::max(middle, width), step_rows);
   tape.device().run(StepConvolutionOfDense{a, x->value, w_first->value, w->value, step_rows, aggregated, y, first,
                                            activation, keep, memo});
   return tape.record(y, {w_first, w}, [=, &tape](const Variable& result) {

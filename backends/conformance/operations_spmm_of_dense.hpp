@@ -147,9 +147,10 @@ struct ConvolutionOfDenseCase {
            (with_memo ? ", memo" : "");
   }
   Tensor memo(Device& device) const {
-    if (!with_memo || std::max(first.width, last) > StepConvolutionOfDense::most_repeated) return {};
+    const std::int64_t columns = std::max(first.width, last);
+    if (!with_memo || !StepConvolutionOfDense::may_have_memo(first.inner, columns)) return {};
     return device.allocate(StepConvolutionOfDense::memo_rows(first.matrix().rows, first.recipe.steps, first.inner),
-                           StepConvolutionOfDense::memo_columns(std::max(first.width, last)));
+                           StepConvolutionOfDense::memo_columns(columns));
   }
   std::size_t weight(std::int64_t row, std::int64_t g, std::int64_t h) const {
     return static_cast<std::size_t>((first.layer_of(row) * first.width + g) * last + h);
@@ -282,8 +283,8 @@ inline std::vector<Output> judge_convolution_of_dense_backward(Device& device, c
 }
 
 inline std::vector<OperationCase> convolution_of_dense_cases(bool backward) {
-  const std::vector<std::array<std::int64_t, 3>> shapes{{1, 1, 1}, {2, 6, 6},  {3, 4, 8},
-                                                        {4, 8, 3}, {2, 3, 17}, {2, 18, 6}};
+  const std::vector<std::array<std::int64_t, 3>> shapes{{1, 1, 1},  {2, 6, 6},  {3, 4, 8},  {4, 8, 3},
+                                                        {2, 3, 17}, {2, 18, 6}, {2, 70, 5}, {1, 40, 64}};
   std::vector<OperationCase> cases;
   for (const SparseRecipe& recipe : sparse_recipes()) {
     if (recipe.step_rows == 0 || recipe.halo != 0) continue;

@@ -61,6 +61,14 @@ struct GradientLanes {
     }
   }
 
+  /// Register i of the product that the sums give with the layer.
+  [[gnu::always_inline]] Lanes<T, P> product(const LayerLanes<T, P, K, F>& layer, int i) const {
+    Lanes<T, P> sum{};
+    if constexpr (with_bias) sum = bias[i] * layer.bias[i];
+    for (int f = 0; f < F; ++f) sum += w[f][i] * layer.w[f][i];
+    return sum;
+  }
+
   /// sum += row * dy, register by register.
   [[gnu::always_inline]] void add_row(const GradientLanes& row, const Lanes<T, P> (&dy)[K]) {
     for (int i = 0; i < K; ++i) {
@@ -69,6 +77,9 @@ struct GradientLanes {
     }
   }
 };
+
+/// Registers of one pass over the entries, whose layer and sums stay in registers.
+constexpr int registers_of_sums(int features) { return features <= 2 ? 4 : 2; }
 
 inline constexpr std::int64_t layer_block_rows = 128;  // whose gradients are summed in the element type
 
@@ -86,6 +97,24 @@ void store_layer_gradients(const Tensor& target_dw, bool accumulate, const Tenso
   }
   store_sums<T>(target_dw, accumulate, dw);
   add_range_sums<T>(dbias, sums, weights, stride);
+}
+
+/// Calls body(first column, columns, K, P) for blocks of at most `most_k` registers that cover [0, width).
+template <class T, int most_k, int K = most_k, class Body>
+void for_columns(std::int64_t column, std::int64_t width, const Body& body) {
+  constexpr int P = most_lanes<T>;
+  if constexpr (K == 1) {
+    for (; column < width; column += P) {
+      const std::int64_t part = std::min<std::int64_t>(P, width - column);
+      with_lanes<T>(part, [&](auto lanes) { body(column, part, std::integral_constant<int, 1>{}, lanes); });
+    }
+  } else {
+    for (; width - column > (K - 1) * P; column += K * P) {
+      const std::int64_t part = std::min<std::int64_t>(K * P, width - column);
+      body(column, part, std::integral_constant<int, K>{}, std::integral_constant<int, P>{});
+    }
+    if (column < width) for_columns<T, most_k, K - 1>(column, width, body);
+  }
 }
 
 /// Calls body(std::integral_constant<int, F>) for F = features of [1, 4].

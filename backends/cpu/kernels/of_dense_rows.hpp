@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "backends/cpu/kernels/gather.hpp"
+#include "backends/cpu/kernels/layer_lanes.hpp"
 #include "backends/operations_fused.hpp"
 
 namespace strobe::cpu {
@@ -50,6 +51,30 @@ struct StepLayer {
         width(weights.columns()),
         with_relu(activation == Activation::relu) {}
 };
+
+/// Columns [column, column + part) of a layer, in K registers.
+template <int P, int K, int F, class T>
+[[gnu::always_inline]] inline LayerLanes<T, P, K, F> lanes_of(const StepLayer<T>& layer, std::int64_t column,
+                                                              std::int64_t part) {
+  return {layer.w + column, layer.width, layer.bias == nullptr ? nullptr : layer.bias + column, part};
+}
+
+/// What the entries of row r add up to in the K registers from the layer's column `column` on, for a GradientLanes.
+template <class Row, class T, int P, int K, int F>
+[[gnu::always_inline]] inline Row live_row(const CompressedView<T>& a, const T* x, const LayerLanes<T, P, K, F>& layer,
+                                           std::int64_t r) {
+  const auto add = [&](std::int64_t k, Row & to) __attribute__((always_inline)) {
+    T inputs[F];
+    for (int f = 0; f < F; ++f) inputs[f] = x[static_cast<std::int64_t>(a.indices[k]) * F + f];
+    to.add(layer, inputs, broadcast<T, P>(a.values[k]));
+  };
+  const std::int64_t first = a.offsets[r], last = a.offsets[r + 1];
+  __builtin_prefetch(a.indices + first + prefetch_distance);
+  __builtin_prefetch(a.values + first + prefetch_distance);
+  Row row;
+  for (std::int64_t k = first; k < last; ++k) add(k, row);
+  return row;
+}
 
 /// y [end - begin, G] = rows [begin, end) of A activation(x w + bias).
 template <class T>

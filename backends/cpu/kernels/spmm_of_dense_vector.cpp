@@ -7,43 +7,12 @@
 // of x per entry and block of at most 64 columns.
 #include <vector>
 
-#include "backends/cpu/kernels/layer_lanes.hpp"
 #include "backends/cpu/kernels/of_dense_rows.hpp"
 
 namespace strobe {
 namespace {
 
 using namespace cpu;
-
-/// Calls body(first column, columns, K, P) for blocks of at most `most_k` registers that cover [0, width).
-template <class T, int most_k, int K = most_k, class Body>
-void for_columns(std::int64_t column, std::int64_t width, const Body& body) {
-  constexpr int P = most_lanes<T>;
-  if constexpr (K == 1) {
-    for (; column < width; column += P) {
-      const std::int64_t part = std::min<std::int64_t>(P, width - column);
-      with_lanes<T>(part, [&](auto lanes) { body(column, part, std::integral_constant<int, 1>{}, lanes); });
-    }
-  } else {
-    for (; width - column > (K - 1) * P; column += K * P) {
-      const std::int64_t part = std::min<std::int64_t>(K * P, width - column);
-      body(column, part, std::integral_constant<int, K>{}, std::integral_constant<int, P>{});
-    }
-    if (column < width) for_columns<T, most_k, K - 1>(column, width, body);
-  }
-}
-
-template <int P, int K, int F, class T>
-[[gnu::always_inline]] inline LayerLanes<T, P, K, F> lanes_of(const StepLayer<T>& layer, std::int64_t column,
-                                                              std::int64_t part) {
-  return {layer.w + column, layer.width, layer.bias == nullptr ? nullptr : layer.bias + column, part};
-}
-
-/// The inputs of column c.
-template <class T, int F>
-[[gnu::always_inline]] inline void load_inputs(const T* x, std::int64_t c, T (&inputs)[F]) {
-  for (int f = 0; f < F; ++f) inputs[f] = x[c * F + f];
-}
 
 /// Columns [column, column + part) of the product's rows [begin, end).
 template <class T, int P, int K, int F, bool with_relu>
@@ -53,7 +22,7 @@ void product_block(const CompressedView<T>& a, const StepLayer<T>& of, std::int6
   const T* const x = of.x;
   const auto add = [&](std::int64_t k, Lanes<T, P>(&sum)[K]) __attribute__((always_inline)) {
     T inputs[F];
-    load_inputs<T, F>(x, a.indices[k], inputs);
+    for (int f = 0; f < F; ++f) inputs[f] = x[static_cast<std::int64_t>(a.indices[k]) * F + f];
     for (int i = 0; i < K; ++i) {
       const Lanes<T, P> z = layer.value(inputs, i);
       sum[i] += a.values[k] * (with_relu ? relu<T, P>(z) : z);
@@ -80,19 +49,11 @@ void gradient_block(const CompressedView<T>& a, const StepLayer<T>& of, std::int
                     std::int64_t column, std::int64_t part, const T* dy, double* sums) {
   using Gradient = GradientLanes<T, P, K, F, with_relu, with_bias>;
   const LayerLanes<T, P, K, F> layer = lanes_of<P, K, F>(of, column, part);
-  const T* const x = of.x;
   for (std::int64_t first = begin; first < end; first += layer_block_rows) {
     const std::int64_t last = std::min(end, first + layer_block_rows);
     Gradient block;
     for (std::int64_t r = first; r < last; ++r) {
-      __builtin_prefetch(a.indices + a.offsets[r] + prefetch_distance);
-      __builtin_prefetch(a.values + a.offsets[r] + prefetch_distance);
-      Gradient row;
-      for (std::int64_t k = a.offsets[r]; k < a.offsets[r + 1]; ++k) {
-        T inputs[F];
-        load_inputs<T, F>(x, a.indices[k], inputs);
-        row.add(layer, inputs, broadcast<T, P>(a.values[k]));
-      }
+      const auto row = live_row<Gradient>(a, of.x, layer, r);
       Lanes<T, P> of_row[K];
       for (int i = 0; i < K; ++i) of_row[i] = load<T, P>(dy + (r - begin) * of.width + column + i * P);
       block.add_row(row, of_row);
@@ -127,10 +88,11 @@ void gradient_rows(const CompressedView<T>& a, const StepLayer<T>& layer, std::i
   with_features(layer.features, [&](auto features) {
     with_bool(layer.with_relu, [&](auto with_relu) {
       with_bool(bias, [&](auto with_bias) {
-        for_columns<T, 2>(0, layer.width, [&](std::int64_t column, std::int64_t part, auto k, auto lanes) {
-          gradient_block<T, lanes(), k(), features(), with_relu(), with_bias()>(a, layer, begin, end, column, part, dy,
-                                                                                sums);
-        });
+        for_columns<T, registers_of_sums(features())>(
+            0, layer.width, [&](std::int64_t column, std::int64_t part, auto k, auto lanes) {
+              gradient_block<T, lanes(), k(), features(), with_relu(), with_bias()>(a, layer, begin, end, column, part,
+                                                                                    dy, sums);
+            });
       });
     });
   });
@@ -155,8 +117,8 @@ void run_forward(const SpmmOfDense& op, KernelContext& context) {
     const std::vector<RowRange> ranges = ranges_of(a, op.step_rows);
     run_tasks(context, static_cast<std::int64_t>(ranges.size()), [&](std::int64_t i) {
       const RowRange& rows = ranges[static_cast<std::size_t>(i)];
-      product_rows(a, StepLayer<T>(op.x, op.w, op.bias, op.activation, rows.step), rows.begin, rows.end,
-                   op.y.data<T>() + rows.begin * op.y.columns());
+      const StepLayer<T> layer(op.x, op.w, op.bias, op.activation, rows.step);
+      product_rows(a, layer, rows.begin, rows.end, op.y.data<T>() + rows.begin * op.y.columns());
     });
   });
 }
@@ -170,8 +132,9 @@ void run_backward(const SpmmOfDenseBackward& op, KernelContext& context) {
     std::vector<double> sums(ranges.size() * static_cast<std::size_t>(stride), 0.0);
     run_tasks(context, static_cast<std::int64_t>(ranges.size()), [&](std::int64_t i) {
       const RowRange& rows = ranges[static_cast<std::size_t>(i)];
-      gradient_rows(a, StepLayer<T>(op.x, op.w, op.bias, op.activation, rows.step), rows.begin, rows.end,
-                    op.dy.data<T>() + rows.begin * width, op.dbias.defined(), sums.data() + i * stride);
+      const StepLayer<T> layer(op.x, op.w, op.bias, op.activation, rows.step);
+      gradient_rows(a, layer, rows.begin, rows.end, op.dy.data<T>() + rows.begin * width, op.dbias.defined(),
+                    sums.data() + i * stride);
     });
     store_layer_gradients<T>(op.dw, op.accumulate_dw, op.dbias, sums, op.x.columns(),
                              [&](std::int64_t i) { return ranges[static_cast<std::size_t>(i)].step; });

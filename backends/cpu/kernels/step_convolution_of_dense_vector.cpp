@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "backends/cpu/kernels/dense_rows.hpp"
-#include "backends/cpu/kernels/layer_lanes.hpp"
 #include "backends/cpu/kernels/of_dense_rows.hpp"
 
 namespace strobe {
@@ -15,73 +14,102 @@ namespace {
 
 using namespace cpu;
 
-/// Calls body(P, F, with_relu) for the rows of a memo: F registers of P lanes each.
-template <class T, class Op, class Body>
-void with_memo_rows(const Op& op, const Body& body) {
-  with_features(op.x.columns(), [&](auto features) {
-    with_lanes<T>(op.memo.columns() / 2, [&](auto lanes) {
-      with_bool(op.first == Activation::relu, [&](auto with_relu) { body(lanes, features, with_relu); });
+/// The memo of compressed rows: for every row F sums over its live entries, `stride` values apart.
+template <class T>
+struct MemoRows {
+  T* values;
+  std::int64_t stride;
+
+  explicit MemoRows(const Tensor& memo) : values(memo.data<T>()), stride(memo.columns() / 2) {}
+  /// Whole lines go past the caches; end_streams() comes behind the last of them.
+  template <int P>
+  [[gnu::always_inline]] static void store(T* to, Lanes<T, P> v) {
+    if constexpr (P == most_lanes<T>) {
+      stream_line(to, v);
+    } else {
+      store_first<T, P>(to, v, P);
+    }
+  }
+  template <int F>
+  T* at(std::int64_t row, int f, std::int64_t column) const {
+    return values + (row * F + f) * stride + column;
+  }
+};
+
+/// Calls body(column, part, K, P, F) for blocks of K registers that cover `width` columns of a layer of `features`
+/// inputs, whose weights and sums fit the registers.
+template <class T, class Body>
+void for_memo_columns(std::int64_t features, std::int64_t width, const Body& body) {
+  with_features(features, [&](auto inputs) {
+    for_columns<T, registers_of_sums(inputs())>(
+        0, width,
+        [&](std::int64_t column, std::int64_t part, auto k, auto lanes) { body(column, part, k, lanes, inputs); });
+  });
+}
+
+/// Columns [column, column + part) of rows [begin, end) of s to `sums`, from the sums over their live entries, which
+/// the memo receives.
+template <class T, int P, int K, int F, bool with_relu>
+void remember_block(const CompressedView<T>& a, const StepLayer<T>& of, std::int64_t begin, std::int64_t end,
+                    std::int64_t column, std::int64_t part, const MemoRows<T>& memo, T* sums) {
+  const LayerLanes<T, P, K, F> layer = lanes_of<P, K, F>(of, column, part);
+  for (std::int64_t r = begin; r < end; ++r) {
+    const auto row = live_row<GradientLanes<T, P, K, F, with_relu, false>>(a, of.x, layer, r);
+    for (int i = 0; i < K; ++i) {
+      for (int f = 0; f < F; ++f) memo.template store<P>(memo.template at<F>(r, f, column + i * P), row.w[f][i]);
+      const int lanes = static_cast<int>(std::min<std::int64_t>(P, part - i * P));
+      store_first<T, P>(sums + (r - begin) * of.width + column + i * P, row.product(layer, i), lanes);
+    }
+  }
+}
+
+/// Rows [begin, end) of s to `sums`; the memo receives what they are made of.
+template <class T>
+void remember_rows(const CompressedView<T>& a, const StepLayer<T>& of, std::int64_t begin, std::int64_t end,
+                   const MemoRows<T>& memo, T* sums) {
+  for_memo_columns<T>(of.features, of.width, [&](auto column, auto part, auto k, auto lanes, auto features) {
+    with_bool(of.with_relu, [&](auto relu) {
+      remember_block<T, lanes(), k(), features(), relu()>(a, of, begin, end, column, part, memo, sums);
     });
   });
 }
 
-template <class T, int P, int F>
-LayerLanes<T, P, 1, F> layer_lanes(const StepLayer<T>& layer) {
-  return {layer.w, layer.width, nullptr, layer.width};
-}
-
-/// Rows [begin, end) of s to `sums`, from the sums over their live entries, which the memo receives.
-template <class T, int P, int F, bool with_relu>
-void remember_rows(const CompressedView<T>& a, const StepLayer<T>& of, std::int64_t begin, std::int64_t end, T* memo,
-                   T* sums) {
-  const LayerLanes<T, P, 1, F> layer = layer_lanes<T, P, F>(of);
-  using Row = GradientLanes<T, P, 1, F, with_relu, false>;
-  const auto add = [&](std::int64_t k, Row & to) __attribute__((always_inline)) {
-    T inputs[F];
-    for (int f = 0; f < F; ++f) inputs[f] = of.x[static_cast<std::int64_t>(a.indices[k]) * F + f];
-    to.add(layer, inputs, broadcast<T, P>(a.values[k]));
-  };
-  for (std::int64_t r = begin; r < end; ++r) {
-    const std::int64_t first = a.offsets[r];
-    __builtin_prefetch(a.indices + first + prefetch_distance);
-    __builtin_prefetch(a.values + first + prefetch_distance);
-    Row row, odd;
-    add_in_turn(first, a.offsets[r + 1], row, odd, add);
-    row.add(odd);
-    Lanes<T, P> sum{};
-    for (int f = 0; f < F; ++f) {
-      store_first<T, P>(memo + (r * F + f) * P, row.w[f][0], P);
-      sum += row.w[f][0] * layer.w[f][0];
-    }
-    store_first<T, P>(sums + (r - begin) * of.width, sum, static_cast<int>(of.width));
-  }
-}
-
 /// Rows [begin, end) of s to `sums` once more, from the memo.
-template <class T, int P, int F>
-void recall_rows(const StepLayer<T>& of, std::int64_t begin, std::int64_t end, const T* memo, T* sums) {
-  const LayerLanes<T, P, 1, F> layer = layer_lanes<T, P, F>(of);
-  for (std::int64_t r = begin; r < end; ++r) {
-    __builtin_prefetch(memo + r * F * P + prefetch_distance);
-    Lanes<T, P> sum{};
-    for (int f = 0; f < F; ++f) sum += load<T, P>(memo + (r * F + f) * P) * layer.w[f][0];
-    store_first<T, P>(sums + (r - begin) * of.width, sum, static_cast<int>(of.width));
-  }
+template <class T>
+void recall_rows(const StepLayer<T>& of, std::int64_t begin, std::int64_t end, const MemoRows<T>& memo, T* sums) {
+  for_memo_columns<T>(of.features, of.width, [&](auto column, auto part, auto k, auto lanes, auto features) {
+    constexpr int P = lanes(), K = k(), F = features();
+    const LayerLanes<T, P, K, F> layer = lanes_of<P, K, F>(of, column, part);
+    for (std::int64_t r = begin; r < end; ++r) {
+      for (int i = 0; i < K; ++i) {
+        __builtin_prefetch(memo.template at<F>(r, 0, column + i * P) + prefetch_distance);
+        Lanes<T, P> sum{};
+        for (int f = 0; f < F; ++f) sum += load<T, P>(memo.template at<F>(r, f, column + i * P)) * layer.w[f][i];
+        const int valid = static_cast<int>(std::min<std::int64_t>(P, part - i * P));
+        store_first<T, P>(sums + (r - begin) * of.width + column + i * P, sum, valid);
+      }
+    }
+  });
 }
 
 /// Adds the gradient of rows [begin, end), whose ds is given, to first_sums [F + 1, G].
-template <class T, int P, int F, bool with_relu>
-void recalled_gradient(std::int64_t width, std::int64_t begin, std::int64_t end, const T* memo, const T* ds,
-                       double* first_sums) {
-  using Row = GradientLanes<T, P, 1, F, with_relu, false>;
-  Row block;
-  for (std::int64_t r = begin; r < end; ++r) {
-    Row row;
-    for (int f = 0; f < F; ++f) row.w[f][0] = load<T, P>(memo + (r * F + f) * P);
-    const Lanes<T, P> of_row[1] = {load<T, P>(ds + (r - begin) * width)};
-    block.add_row(row, of_row);
-  }
-  for (int f = 0; f < F; ++f) add_in_double<T, P>(first_sums + f * width, block.w[f][0], static_cast<int>(width));
+template <class T>
+void recalled_gradient(const StepLayer<T>& of, std::int64_t begin, std::int64_t end, const MemoRows<T>& memo,
+                       const T* ds, double* first_sums) {
+  for_memo_columns<T>(of.features, of.width, [&](auto column, auto part, auto k, auto lanes, auto features) {
+    constexpr int P = lanes(), K = k(), F = features();
+    Lanes<T, P> block[F][K] = {};
+    for (std::int64_t r = begin; r < end; ++r) {
+      for (int i = 0; i < K; ++i) {
+        const Lanes<T, P> of_row = load<T, P>(ds + (r - begin) * of.width + column + i * P);
+        for (int f = 0; f < F; ++f) block[f][i] += load<T, P>(memo.template at<F>(r, f, column + i * P)) * of_row;
+      }
+    }
+    for (int i = 0; i < K; ++i) {
+      const int valid = static_cast<int>(std::min<std::int64_t>(P, part - i * P));
+      for (int f = 0; f < F; ++f) add_in_double<T, P>(first_sums + f * of.width + column + i * P, block[f][i], valid);
+    }
+  });
 }
 
 template <class T>
@@ -91,16 +119,17 @@ void forward_range(const StepConvolutionOfDense& op, const CompressedView<T>& a,
   const Dense second{{}, op.w.slice_rows(rows.step * inner, inner), {}, op.y, op.activation};
   for (std::int64_t begin = rows.begin; begin < rows.end; begin += block_rows) {
     const std::int64_t end = std::min(rows.end, begin + block_rows);
-    T* const sums = op.aggregated.data<T>() + begin * inner;
-    if (!op.memo.defined()) product_rows(a, first, begin, end, sums);
+    T* sums = op.aggregated.data<T>() + begin * inner;
     if (op.memo.defined()) {
-      with_memo_rows<T>(op, [&](auto lanes, auto features, auto with_relu) {
-        remember_rows<T, lanes(), features(), with_relu()>(a, first, begin, end, op.memo.data<T>(), sums);
-      });
+      sums = line_buffer<T>(block_rows * inner + most_lanes<T>);
+      remember_rows(a, first, begin, end, MemoRows<T>(op.memo), sums);
+    } else {
+      product_rows(a, first, begin, end, sums);
     }
     op.activation == Activation::relu ? dense_block<T, true>(second, sums, begin, end)
                                       : dense_block<T, false>(second, sums, begin, end);
   }
+  if (op.memo.defined()) end_streams();
 }
 
 void run_forward(const StepConvolutionOfDense& op, KernelContext& context) {
@@ -126,14 +155,13 @@ void backward_range_of(const StepConvolutionOfDenseBackward& op, const Compresse
   Scratch<T> turned = transposed<T>(second.w);
   BackwardRange<T> range{second, turned.data(), sums,
                          std::vector<T>(static_cast<std::size_t>(block_rows * op.w.columns() + most_lanes<T>), T{0})};
-  T* const ds = line_buffer<T>(block_rows * inner + most_lanes<T>);
+  T* const ds = line_buffer<T>(2 * (block_rows * inner + most_lanes<T>));
+  T* const recalled = ds + block_rows * inner + most_lanes<T>;
   for (std::int64_t begin = rows.begin; begin < rows.end; begin += block_rows) {
     const std::int64_t end = std::min(rows.end, begin + block_rows), count = end - begin;
-    T* const aggregated = op.aggregated.data<T>() + begin * inner;
+    T* const aggregated = op.memo.defined() ? recalled : op.aggregated.data<T>() + begin * inner;
     if (op.memo.defined()) {
-      with_memo_rows<T>(op, [&](auto lanes, auto features, auto) {
-        recall_rows<T, lanes(), features()>(first, begin, end, op.memo.data<T>(), aggregated);
-      });
+      recall_rows(first, begin, end, MemoRows<T>(op.memo), aggregated);
     } else if (!op.kept) {
       product_rows(a, first, begin, end, aggregated);
     }
@@ -141,11 +169,10 @@ void backward_range_of(const StepConvolutionOfDenseBackward& op, const Compresse
     if (op.kept) prefetch_next(op.aggregated, begin, count);
     add_block_sums(range, aggregated, dz, count);
     multiply_back(range, dz, count, ds);
-    if (!op.memo.defined()) gradient_rows(a, first, begin, end, ds, false, first_sums);
     if (op.memo.defined()) {
-      with_memo_rows<T>(op, [&](auto lanes, auto features, auto with_relu) {
-        recalled_gradient<T, lanes(), features(), with_relu()>(inner, begin, end, op.memo.data<T>(), ds, first_sums);
-      });
+      recalled_gradient(first, begin, end, MemoRows<T>(op.memo), ds, first_sums);
+    } else {
+      gradient_rows(a, first, begin, end, ds, false, first_sums);
     }
   }
 }
