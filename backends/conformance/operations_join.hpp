@@ -130,7 +130,8 @@ inline std::vector<std::vector<Judged>> expected_joined_gradient(const JoinShape
   return sums;
 }
 
-/// Of the parts' gradients every third is left out and every second added to, in turns that begin at `turn`.
+/// Of the parts' gradients every third is left out and every second added to, in turns that begin at `turn`. Behind
+/// each lie rows of somebody else, which must stay as they are.
 inline std::vector<Output> judge_joined_dense_backward(Device& device, const JoinShape& s, std::int64_t width,
                                                        std::size_t turn) {
   const JoinedValues x(s, 181), before(s, 191);
@@ -138,6 +139,9 @@ inline std::vector<Output> judge_joined_dense_backward(Device& device, const Joi
                             dw = random_values(s.columns() * width, 176), dbias = random_values(width, 175);
   const std::vector<std::vector<Judged>> expected =
       expected_joined_gradient(s, width, x.whole, w, dy, {start(dw, true), start(dbias, true), start(x.whole, false)});
+  constexpr std::int64_t behind = 2;
+  std::vector<std::vector<double>> values = before.parts;
+  std::vector<Tensor> wholes;
   JoinedDenseBackward op;
   op.w = upload(device, w, s.columns(), width);
   op.dy = upload(device, dy, s.rows, width);
@@ -146,7 +150,9 @@ inline std::vector<Output> judge_joined_dense_backward(Device& device, const Joi
   for (std::size_t i = 0; i < s.widths.size(); ++i) {
     op.parts.push_back(upload(device, x.parts[i], s.rows, s.widths[i]));
     op.accumulate.push_back((i + turn) % 2 == 1);
-    op.dparts.push_back((i + turn) % 3 != 2 ? upload(device, before.parts[i], s.rows, s.widths[i]) : Tensor());
+    values[i].resize(static_cast<std::size_t>((s.rows + behind) * s.widths[i]), 0.625);
+    wholes.push_back((i + turn) % 3 != 2 ? upload(device, values[i], s.rows + behind, s.widths[i]) : Tensor());
+    op.dparts.push_back(wholes[i].defined() ? wholes[i].slice_rows(0, s.rows) : Tensor());
   }
   device.run(op);
   std::vector<Output> outputs{{"dw", download(device, op.dw), expected[0]}};
@@ -154,14 +160,15 @@ inline std::vector<Output> judge_joined_dense_backward(Device& device, const Joi
   std::int64_t first = 0;
   for (std::size_t i = 0; i < s.widths.size(); first += s.widths[i], ++i) {
     if (!op.dparts[i].defined()) continue;
-    std::vector<Judged> part = start(before.parts[i], op.accumulate[i]);
+    std::vector<Judged> part = start(values[i], true);
+    std::copy_n(start(before.parts[i], op.accumulate[i]).begin(), before.parts[i].size(), part.begin());
     for (std::int64_t k = 0; k < s.rows * s.widths[i]; ++k) {
       const Judged& value =
           expected[2][static_cast<std::size_t>(k / s.widths[i] * s.columns() + first + k % s.widths[i])];
       part[static_cast<std::size_t>(k)].value += value.value;
       part[static_cast<std::size_t>(k)].magnitude += value.magnitude;
     }
-    outputs.push_back({"part " + std::to_string(i), download(device, op.dparts[i]), part});
+    outputs.push_back({"part " + std::to_string(i), download(device, wholes[i]), part});
   }
   return outputs;
 }

@@ -93,8 +93,8 @@ void add_products(const T* x, const T* dz, std::int64_t rows, T* sums) {
 }
 
 /// R rows of `part` from `to` on (+)= dz [R, P] turned [G][most_columns]. What a whole register holds behind a row are
-/// the first values of the next one as they were, or, where nothing is added, values that the next row's own replace:
-/// rows come in order, and a row whose next one belongs to somebody else is `alone`.
+/// the first values of the next rows as they were, or, where nothing is added, values that the next rows' own replace:
+/// rows come in order, and a row whose register reaches for somebody else's is `alone`.
 template <class T, int P, int R, bool alone>
 void gradient_tile(const Part<T>& part, T* to, const T* turned, const T* dz, std::int64_t width) {
   const int lanes = static_cast<int>(alone ? part.width : most_columns);
@@ -113,17 +113,18 @@ void gradient_tile(const Part<T>& part, T* to, const T* turned, const T* dz, std
   }
 }
 
-/// The gradient of rows [row, row + rows) of a part; behind the last of them comes a row of the same range unless they
-/// are `last`.
+/// The gradient of rows [row, row + rows) of a part, `left` rows before the end of their range. A register of the last
+/// rows of a range would reach behind it: these are alone.
 template <class T, int P>
 void part_gradient(const Part<T>& part, const T* turned, const T* dz, std::int64_t row, std::int64_t rows,
-                   std::int64_t width, bool last) {
+                   std::int64_t left, std::int64_t width) {
   T* const to = part.data + row * part.width;
-  const std::int64_t whole = last ? rows - 1 : rows;
+  const std::int64_t reached = divide_up(most_columns - part.width, part.width);  // rows behind a row
+  const std::int64_t whole = std::clamp<std::int64_t>(left - reached, 0, rows);
   std::int64_t r = 0;
   for (; r + 8 <= whole; r += 8) gradient_tile<T, P, 8, false>(part, to + r * part.width, turned, dz + r * P, width);
   for (; r < whole; ++r) gradient_tile<T, P, 1, false>(part, to + r * part.width, turned, dz + r * P, width);
-  if (last) gradient_tile<T, P, 1, true>(part, to + r * part.width, turned, dz + r * P, width);
+  for (; r < rows; ++r) gradient_tile<T, P, 1, true>(part, to + r * part.width, turned, dz + r * P, width);
 }
 
 /// dz [rows, P] = rows of dy [rows, width], zeros behind, and their sum added to `total` [P].
@@ -168,7 +169,7 @@ void backward_rows(const Layer<T>& layer, std::int64_t begin, std::int64_t end, 
     flush<T, P>(sums, sum_rows, width, totals);
     const T* turned = layer.turned.data();
     for (const Part<T>& part : layer.gradients) {
-      part_gradient<T, P>(part, turned, dz, row, rows, width, row + rows == end);
+      part_gradient<T, P>(part, turned, dz, row, rows, end - row, width);
       turned += width * most_columns;
     }
   }
