@@ -53,13 +53,19 @@ struct BackwardRange {
   Scratch<T> recent = Scratch<T>(0);  // dw^T [G, F] since the last flush_sums(), where sums_turned
 };
 
-/// Prefetches the block of rows behind [row, row + rows) of a tensor of few columns; more would push out what is in
-/// use. Always inlined, as prefetch_rows() in strip_sums.hpp.
-[[gnu::always_inline]] inline void prefetch_next(const Tensor& tensor, std::int64_t row, std::int64_t rows) {
-  if (tensor.columns() > 64) return;
-  const std::byte* next = tensor.raw() + static_cast<std::uint64_t>(row + rows) * tensor.row_bytes();
+/// Asks for `rows` rows of a tensor from `row` on, which may lie behind its end, into the first-level cache (locality
+/// 3) or the second (2). Always inlined, as prefetch_rows() in strip_sums.hpp.
+template <int locality>
+[[gnu::always_inline]] inline void prefetch_tensor_rows(const Tensor& tensor, std::int64_t row, std::int64_t rows) {
+  const std::byte* const first = tensor.raw() + static_cast<std::uint64_t>(row) * tensor.row_bytes();
   for (std::uint64_t i = 0; i < static_cast<std::uint64_t>(rows) * tensor.row_bytes(); i += 64)
-    __builtin_prefetch(next + i);
+    __builtin_prefetch(first + i, 0, locality);
+}
+
+/// Prefetches the block of rows behind [row, row + rows) of a tensor of few columns; more would push out what is in
+/// use.
+[[gnu::always_inline]] inline void prefetch_next(const Tensor& tensor, std::int64_t row, std::int64_t rows) {
+  if (tensor.columns() <= 64) prefetch_tensor_rows<3>(tensor, row + rows, rows);
 }
 
 /// dz of `rows` rows from `row` on; without an activation it is dy itself.

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 
 #include "backends/cpu/kernels/step_ranges.hpp"
 #include "backends/length_sorted_matrix.hpp"
@@ -51,9 +52,7 @@ struct NarrowRows {
 template <class T>
 std::int64_t lanes_of_row(std::int64_t width) {
   if (width > most_lanes<T>) return divide_up(width, most_lanes<T>) * most_lanes<T>;
-  std::int64_t lanes = 1;
-  while (lanes < width) lanes *= 2;
-  return lanes;
+  return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(width)));
 }
 
 /// What the entries of `range` reach for. Rows of half a line and more that lie across lines are copied to places of
@@ -61,12 +60,12 @@ std::int64_t lanes_of_row(std::int64_t width) {
 /// are brought in as they are. Copies are in this thread's line_buffer.
 template <class T>
 NarrowRows<T> rows_at_hand(const Tensor& in, const StepRange& range) {
-  constexpr std::size_t half_line = 32, half_cache = std::size_t{1} << 19;
+  constexpr std::uint64_t half_line = 32, half_cache = step_ranges_detail::most_bytes / 2;
   const T* const from = in.data<T>();
   const std::int64_t width = in.columns(), lanes = lanes_of_row<T>(width), rows = range.last - range.first;
-  const std::size_t row_bytes = static_cast<std::size_t>(lanes) * sizeof(T);
+  const auto row_bytes = static_cast<std::uint64_t>(lanes) * sizeof(T);
   if (!range.all || lanes == width || row_bytes < half_line ||
-      static_cast<std::size_t>(rows) * row_bytes > half_cache) {
+      static_cast<std::uint64_t>(rows) * row_bytes > half_cache) {
     bring_in(from, width, range);
     return {from, width, width};
   }

@@ -82,9 +82,12 @@ void recall_rows(const StepLayer<T>& of, std::int64_t begin, std::int64_t end, c
     const LayerLanes<T, P, K, F> layer = lanes_of<P, K, F>(of, column, part);
     for (std::int64_t r = begin; r < end; ++r) {
       for (int i = 0; i < K; ++i) {
-        __builtin_prefetch(memo.template at<F>(r, 0, column + i * P) + prefetch_distance);
         Lanes<T, P> sum{};
-        for (int f = 0; f < F; ++f) sum += load<T, P>(memo.template at<F>(r, f, column + i * P)) * layer.w[f][i];
+        for (int f = 0; f < F; ++f) {
+          const T* const from = memo.template at<F>(r, f, column + i * P);
+          __builtin_prefetch(from + prefetch_distance);
+          sum += load<T, P>(from) * layer.w[f][i];
+        }
         const int valid = static_cast<int>(std::min<std::int64_t>(P, part - i * P));
         store_first<T, P>(sums + (r - begin) * of.width + column + i * P, sum, valid);
       }
