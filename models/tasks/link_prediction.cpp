@@ -7,6 +7,8 @@
 // a pair by the popularity of its target: its edges in training steps. Invariants: samples depend on (graph, options,
 // seed) only; pairs have u != v; positives of a step are distinct. Cost: O(m_t) per step for the choice, O(1) expected
 // tries per negative on a sparse step.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -166,7 +168,9 @@ class LinkPrediction final : public Task {
     }
     if (data.train.count() == 0) {
       throw InvalidRequest("/task/theta",
-                           "no training pair was drawn: the training steps have too few edges for theta");
+                           fmt::format("no training pair was drawn: theta = {} of the edges of each of the {} training "
+                                       "steps rounds to none; set task.theta higher or take fewer, longer windows",
+                                       p_.theta, data.steps));
     }
     return data;
   }

@@ -101,6 +101,13 @@ TEST_F(Refusals, FileOfTheWrongFormat) {
   EXPECT_FALSE(std::filesystem::exists(folder_ / "notes.strobe"));
 }
 
+TEST_F(Refusals, TooFewEdgesForATaskNameTheOption) {
+  write_text(folder_ / "few.csv", "source,target,time\n1,2,10\n2,3,20\n3,1,35\n1,3,50\n2,1,60\n4,2,75\n");
+  const std::string few = path("few.csv") + ":window_count=3";
+  expect_refusal(strobe({"run", "--workload", few}), 2, {"theta = 0.1", "2 training steps", "set task.theta higher"});
+  EXPECT_EQ(strobe({"run", "--workload", few, "--set", "task.theta=1", "--out", path("few")}).status, 0);
+}
+
 TEST_F(Refusals, MalformedLineIsNamed) {
   write_text(folder_ / "graph.txt", "1 2 10\n2 3 20\n3 x 30\n");
   expect_refusal(strobe({"run", "--workload", path("graph.txt")}), 2, {"graph.txt:3"});
