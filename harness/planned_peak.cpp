@@ -17,7 +17,8 @@ class AccountingDevice final : public Device {
       : Device(request),
         own_memory_(like.has_own_memory()),
         transposes_(like.wants_transpose()),
-        narrow_forms_(like.wants_narrow_forms()) {
+        narrow_forms_(like.wants_narrow_forms()),
+        joined_inputs_(like.wants_joined_inputs()) {
     const std::uint64_t before = like.live_bytes();
     const Tensor byte = like.allocate(1, 1, ElementType::u8);
     granule_ = like.live_bytes() - before;
@@ -26,6 +27,7 @@ class AccountingDevice final : public Device {
   bool has_own_memory() const override { return own_memory_; }
   bool wants_transpose() const override { return transposes_; }
   bool wants_narrow_forms() const override { return narrow_forms_; }
+  bool wants_joined_inputs() const override { return joined_inputs_; }
 
  private:
   std::byte* do_allocate(std::size_t) override { return nullptr; }
@@ -42,7 +44,7 @@ class AccountingDevice final : public Device {
   void do_synchronize() override {}
   double do_now() override { return 0; }
 
-  bool own_memory_, transposes_, narrow_forms_;
+  bool own_memory_, transposes_, narrow_forms_, joined_inputs_;
   std::uint64_t granule_ = 1;  // what the pool rounds allocations up to
 };
 

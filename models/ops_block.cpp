@@ -47,7 +47,7 @@ void copy_columns(Device& device, const Tensor& source, std::int64_t from, const
   device.run(CopyRows{source, target, {}, {}, source.rows(), from, to, width, accumulate});
 }
 
-/// Of w, on a GPU; of more, a library's product of the joined matrix is worth joining it.
+/// Of w, where joined inputs are wanted; of more, a library's product of the joined matrix is worth joining it.
 constexpr std::int64_t most_joined_weights = 8192;
 
 /// The parts' values. Throws Error when one that needs a gradient is there twice: kernels write the parts' gradients at
@@ -113,7 +113,7 @@ Var concat_columns(Tape& tape, const std::vector<Var>& parts) {
 }
 
 Var joined_dense(Tape& tape, const std::vector<Var>& parts, const Var& w, const Var& bias) {
-  if (tape.device().has_own_memory() && w->value.elements() > most_joined_weights) {
+  if (tape.device().wants_joined_inputs() && w->value.elements() > most_joined_weights) {
     return dense(tape, concat_columns(tape, parts), w, bias, Activation::none);
   }
   JoinedDense op;

@@ -33,10 +33,10 @@ void set_inputs(Op& op, const Inputs& in, std::int64_t steps) {
   }
 }
 
-/// Of an LSTM: one part, or two where the device reads them where they are. A GPU's fast kernel reads one.
+/// Of an LSTM: one part, or two where the device reads them where they are.
 std::vector<Var> readable_parts(Tape& tape, const std::vector<Var>& x) {
   if (x.empty() || x.size() > 2) throw Error("the inputs of an LSTM are one or two parts");
-  if (x.size() == 2 && tape.device().has_own_memory()) return {concat_columns(tape, x)};
+  if (x.size() == 2 && tape.device().wants_joined_inputs()) return {concat_columns(tape, x)};
   return x;
 }
 

@@ -27,6 +27,11 @@ constexpr std::int64_t default_slices = 20;
 
 enum class Kind { dataset, generator, path, shape };
 
+/// Meant as a path rather than as a name: it has a folder or an ending. No name of a workload has either.
+bool looks_like_file(const std::string& workload) {
+  return workload.find_first_of("/\\") != std::string::npos || std::filesystem::path(workload).has_extension();
+}
+
 Kind find_kind(const std::string& workload, const std::string& where) {
   if (find_dataset(workload) != nullptr) return Kind::dataset;
   if (GeneratorRegistry::instance().contains(workload)) return Kind::generator;
@@ -37,6 +42,13 @@ Kind find_kind(const std::string& workload, const std::string& where) {
   std::vector<std::string> names = dataset_names();
   names.insert(names.end(), shapes.begin(), shapes.end());
   for (const std::string& name : GeneratorRegistry::instance().names()) names.push_back(name);
+  if (looks_like_file(workload)) {
+    const std::string nearest = nearest_name(workload, names);
+    throw InvalidRequest(where, fmt::format("there is no file '{}' (looked for it in {}){}; strobe list workloads names "
+                                            "what needs no file",
+                                            workload, std::filesystem::current_path(ignored).string(),
+                                            nearest.empty() ? "" : fmt::format("; did you mean '{}'?", nearest)));
+  }
   throw InvalidRequest(where,
                        unknown_name_message("workload", workload, names) + " There is no file of that name either.");
 }

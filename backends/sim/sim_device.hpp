@@ -22,6 +22,8 @@ class SimDevice final : public Device {
   bool has_own_memory() const override { return !cluster_->shared_host_memory; }
   bool wants_transpose() const override { return cluster_->gpu.stores_transpose; }
   bool wants_narrow_forms() const override { return cluster_->gpu.stores_narrow_forms; }
+  /// As on the devices whose memory it stands for: cuda (its own) and cpu (the host's).
+  bool wants_joined_inputs() const override { return has_own_memory(); }
 
   /// When this rank enters a collective that it starts now: its data is computed and its communicate stream is free.
   double arrival_seconds() const;

@@ -20,7 +20,7 @@ LaunchRequest request_of(int ranks, double timeout_seconds = 20) {
 const CommunicatorTag::Value& local() { return CommunicatorRegistry::instance().find("local").value; }
 
 class LocalRanks : public testing::TestWithParam<int> {};
-INSTANTIATE_TEST_SUITE_P(Ranks, LocalRanks, testing::Values(1, 2, 3, 4, 7));
+INSTANTIATE_TEST_SUITE_P(Ranks, LocalRanks, testing::Values(1, 2, 3, 4, 7), testing::PrintToStringParamName());
 
 TEST_P(LocalRanks, GiveTheRightValues) {
   for (const conformance::CollectiveCase& c : conformance::value_cases()) {

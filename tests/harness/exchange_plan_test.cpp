@@ -115,7 +115,7 @@ TEST_P(Redistribution, MovesEveryCellFromOwnerToOwner) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Ranks, Redistribution, testing::Values(1, 2, 3, 4, 7));
+INSTANTIATE_TEST_SUITE_P(Ranks, Redistribution, testing::Values(1, 2, 3, 4, 7), testing::PrintToStringParamName());
 
 TEST(Redistribution, SnapshotVolumeIsThePapersFormula) {
   for (const int ranks : {1, 2, 4, 8}) {

@@ -35,7 +35,7 @@ std::string failure_of(const LaunchRequest& request, const RankProgram& program)
 class NcclRanks : public testing::TestWithParam<int> {
   cuda::emulated::DeviceAccess access_;
 };
-INSTANTIATE_TEST_SUITE_P(Ranks, NcclRanks, testing::Values(1, 2, 3, 4, 7));
+INSTANTIATE_TEST_SUITE_P(Ranks, NcclRanks, testing::Values(1, 2, 3, 4, 7), testing::PrintToStringParamName());
 
 TEST_P(NcclRanks, GiveTheRightValues) {
   for (const conformance::CollectiveCase& c : conformance::value_cases()) {

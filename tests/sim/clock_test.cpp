@@ -176,6 +176,7 @@ TEST(SimMemory, TheLimitIsTheGpuLessWhatIsReserved) {
     try {
       simulate(request, [&](Device& device, Communicator& c) {
         EXPECT_TRUE(device.has_own_memory());
+        EXPECT_TRUE(device.wants_joined_inputs());
         EXPECT_EQ(device.memory_limit_bytes(), smaller ? 4000u : 1000000000u);
         const Tensor fits = device.allocate(smaller ? 1000 : 250000000, 1);
         EXPECT_FALSE(fits.has_values());

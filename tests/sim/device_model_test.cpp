@@ -61,6 +61,7 @@ TEST(HostLink, NothingIsCopiedWhereMemoryIsTheHosts) {
   c.gpu.stores_transpose = c.gpu.stores_narrow_forms = true;
   const auto outcome = simulate(request_for(c, 2), [](Device& device, Communicator&) {
     EXPECT_FALSE(device.has_own_memory());
+    EXPECT_FALSE(device.wants_joined_inputs());
     EXPECT_TRUE(device.wants_transpose());
     EXPECT_TRUE(device.wants_narrow_forms());
     device.move_in(nullptr, 250000, 1, ElementType::f32);

@@ -14,7 +14,7 @@ LaunchRequest request_of(int ranks) { return request_for(round_cluster(), ranks,
 const CommunicatorTag::Value& simulated() { return CommunicatorRegistry::instance().find("sim").value; }
 
 class SimValues : public testing::TestWithParam<int> {};
-INSTANTIATE_TEST_SUITE_P(Ranks, SimValues, testing::Values(1, 2, 3, 4, 7));
+INSTANTIATE_TEST_SUITE_P(Ranks, SimValues, testing::Values(1, 2, 3, 4, 7), testing::PrintToStringParamName());
 
 TEST_P(SimValues, AreRight) {
   for (const conformance::CollectiveCase& c : conformance::value_cases()) {

@@ -1,4 +1,5 @@
 // Counts of real files that stand beside the source tree when they are there; skipped with a reason when not.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -156,7 +157,14 @@ TEST(RealFiles, LabelsAndFeatures) {
   EXPECT_NE(messages.provenance.notes[1].find("1901 rows of 100 vertex features"), std::string::npos);
 }
 
-INSTANTIATE_TEST_SUITE_P(Shared, RealFile, testing::ValuesIn(table));
+std::string as_test_name(std::string text) {
+  for (char& c : text) c = std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
+  return text;
+}
+
+INSTANTIATE_TEST_SUITE_P(Shared, RealFile, testing::ValuesIn(table), [](const auto& test) {
+  return as_test_name(fmt::format("{}_by_{}_ids_{}", test.param.file, test.param.window, test.param.ids));
+});
 
 /// Files of steps: counts of what inspect reports.
 struct Steps {
@@ -198,11 +206,8 @@ TEST_P(RealSteps, HasItsPublishedCounts) {
   EXPECT_EQ(report["last_time"], expected.steps - 1);
 }
 
-INSTANTIATE_TEST_SUITE_P(Shared, RealSteps, testing::ValuesIn(steps_table), [](const auto& test) {
-  std::string name = test.param.file;
-  for (char& c : name) c = std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
-  return name;
-});
+INSTANTIATE_TEST_SUITE_P(Shared, RealSteps, testing::ValuesIn(steps_table),
+                         [](const auto& test) { return as_test_name(test.param.file); });
 
 TEST(RealMovies, GenresAreFeaturesOfTheMovies) {
   const auto path = shared_file("movielens-latest-small/ratings.csv");

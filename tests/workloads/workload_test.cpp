@@ -95,7 +95,11 @@ TEST(Bundled, ChangedOrMissingFilesAreRefused) {
 TEST(Workload, UnknownNamesNameTheNearest) {
   EXPECT_NE(refusal("ches", Json::object()).find("'chess'"), std::string::npos);
   EXPECT_NE(refusal("unifrom", Json::object()).find("'uniform'"), std::string::npos);
-  EXPECT_NE(refusal("data/none.txt", Json::object()).find("no file"), std::string::npos);
+  for (const std::string file : {"data/none.txt", "ches.csv", "chess/"}) {
+    const std::string text = refusal(file, Json::object());
+    EXPECT_NE(text.find("there is no file '" + file + "'"), std::string::npos) << text;
+    EXPECT_EQ(text.find("Known:"), std::string::npos) << "a list of names is no help to who means a file";
+  }
   EXPECT_NE(refusal("chess", Json::parse(R"({"windw": "7d"})")).find("'window'"), std::string::npos);
   EXPECT_NE(refusal("uniform", Json::parse(R"({"step": 3})")).find("'steps'"), std::string::npos);
   EXPECT_NE(refusal("chess", Json::parse(R"({"format": "konekt"})")).find("'konect'"), std::string::npos);
