@@ -47,6 +47,15 @@ template <class T, int P>
   return value - Lanes<T, P>{};  // an addition of zero would stay: it turns -0 into 0
 }
 
+/// Keeps what was loaded in a register. GCC makes a load with a single name a memory operand of every instruction that
+/// reads it, so that loops with two readers wait for loads.
+template <class V>
+[[gnu::always_inline]] inline void hold([[maybe_unused]] V& v) {
+#ifdef STROBE_MASKED_LANES
+  if constexpr (sizeof(V) == 64) asm("" : "+v"(v));
+#endif
+}
+
 #ifdef STROBE_MASKED_LANES
 // One overload per register: `n` lanes are stored, or loaded with zeros behind them.
 [[gnu::always_inline]] inline void store_masked(float* to, Lanes<float, 4> v, unsigned mask) {

@@ -134,7 +134,11 @@ class StripSums {
 #pragma GCC unroll 8
       for (int i = 0; i < 2 * S; i += 2) {
         const T* values = from + i / 2 * b.apart;
-        const Register<T> first = load<T, P>(values), second = load<T, P>(values + P);
+        Register<T> first = load<T, P>(values), second = load<T, P>(values + P);
+        if constexpr (R > 1) {
+          hold(first);
+          hold(second);
+        }
 #pragma GCC unroll 2
         for (int r = 0; r < R; ++r) {
           sum[r] += left[r][i] * first;
