@@ -47,13 +47,18 @@ template <class T, int P>
   return value - Lanes<T, P>{};  // an addition of zero would stay: it turns -0 into 0
 }
 
-/// Keeps what was loaded in a register. GCC makes a load with a single name a memory operand of every instruction that
-/// reads it, so that loops with two readers wait for loads.
+/// Keeps a value in a register as it is from here on. What was loaded GCC else makes a memory operand of every
+/// instruction that reads it, so that a loop with two readers waits for loads; of addresses it derives one from the
+/// other, or keeps more of them than there are registers.
 template <class V>
-[[gnu::always_inline]] inline void hold([[maybe_unused]] V& v) {
+[[gnu::always_inline]] inline void hold_value([[maybe_unused]] V& v) {
+  if constexpr (std::is_pointer_v<V>) {
+    asm("" : "+r"(v));
+  } else {
 #ifdef STROBE_MASKED_LANES
-  if constexpr (sizeof(V) == 64) asm("" : "+v"(v));
+    asm("" : "+v"(v));
 #endif
+  }
 }
 
 #ifdef STROBE_MASKED_LANES

@@ -103,19 +103,25 @@ struct RowSource {
 };
 
 /// sum[i][c] += row i of A times register c of a panel of B, while `lines` are asked for. As in tile.hpp, loops over
-/// sums are unrolled.
+/// sums are unrolled. One address serves three rows, at 0, 1 and 2 strides from it: addresses of all 12 rows would not
+/// fit the registers, and GCC would fetch some of them from memory for every term.
 template <class T, int K, int R>
 [[gnu::always_inline]] inline void add_row_products(const T* a, std::int64_t stride, std::int64_t inner, const T* b,
                                                     const LinesAhead::Lines& lines, Register<T> (&sum)[R][K]) {
   constexpr int P = most_lanes<T>;
-  for (std::int64_t k = 0; k < inner; ++k, b += K * P) {
+  const T *p0 = a, *p1 = a + 3 * stride, *p2 = a + 6 * stride, *p3 = a + 9 * stride;
+  for (std::int64_t k = 0; k < inner; ++k, b += K * P, ++p0, ++p1, ++p2, ++p3) {
+    hold_value(p0);
+    if constexpr (R > 3) hold_value(p1);
+    if constexpr (R > 6) hold_value(p2);
+    if constexpr (R > 9) hold_value(p3);
     __builtin_prefetch(lines.first + std::min(k, lines.last) * 64, 0, 2);
     Register<T> right[K];
 #pragma GCC unroll 2
     for (int c = 0; c < K; ++c) right[c] = load<T, P>(b + c * P);
 #pragma GCC unroll 12
     for (int i = 0; i < R; ++i) {
-      const T left = a[i * stride + k];
+      const T left = (i < 3 ? p0 : i < 6 ? p1 : i < 9 ? p2 : p3)[i % 3 * stride];
 #pragma GCC unroll 2
       for (int c = 0; c < K; ++c) sum[i][c] += left * right[c];
     }
@@ -123,8 +129,8 @@ template <class T, int K, int R>
 }
 
 /// What becomes of C: element (r, column) goes to to[r * stride + column], or is added to it; rows begin with a bias
-/// [width] that may be null. Where nothing is added, `with_relu` stores max(C, 0), and `streams` stores whole lines past
-/// the caches: rows of C are whole lines then, and end_streams() comes behind the last of them.
+/// [width] that may be null. Where nothing is added, `with_relu` stores max(C, 0), and `streams` stores whole lines
+/// past the caches: rows of C are whole lines then, and end_streams() comes behind the last of them.
 template <class T>
 struct RowStore {
   T* to;
@@ -179,9 +185,10 @@ template <class T, int K, int R>
 }
 
 /// C [rows, width] of sources of the same width, at least one, to `store`. Lines of `ahead` are asked for meanwhile.
+/// Never inlined: within a walk through time its addresses would compete with the walk's own.
 template <class T>
-void multiply_rows(std::span<const RowSource<T>> sources, std::int64_t rows, LinesAhead& ahead,
-                   const RowStore<T>& store) {
+[[gnu::noinline]] void multiply_rows(std::span<const RowSource<T>> sources, std::int64_t rows, LinesAhead& ahead,
+                                     const RowStore<T>& store) {
   const PackedColumns<T>& shape = *sources.front().weights;
   const auto panel = [&](auto registers, std::int64_t column) {
     constexpr int K = decltype(registers)::value;

@@ -136,8 +136,8 @@ class StripSums {
         const T* values = from + i / 2 * b.apart;
         Register<T> first = load<T, P>(values), second = load<T, P>(values + P);
         if constexpr (R > 1) {
-          hold(first);
-          hold(second);
+          hold_value(first);
+          hold_value(second);
         }
 #pragma GCC unroll 2
         for (int r = 0; r < R; ++r) {
