@@ -55,6 +55,8 @@ class Device {
 
   int rank() const { return request_.rank; }
   Numerics numerics() const { return numerics_; }
+  /// The kernels that were asked for; empty: the best.
+  const std::string& kernel_variant() const { return request_.kernel_variant; }
   bool has_values() const { return numerics_ != Numerics::none; }
   ElementType precision() const { return request_.precision; }
 
@@ -85,9 +87,9 @@ class Device {
   /// device holds no values. A device whose memory is the host's copies without a transfer span.
   Tensor move_in(const void* host, std::int64_t rows, std::int64_t columns, ElementType type);
 
-  /// Host values into all of `to`, device memory that is there already, on the copy stream; the compute stream waits for
-  /// them. `host` may be null when the device holds no values. Leaves a transfer span with the bytes on every device: a
-  /// device whose memory is the host's copies, and its span lasts as long as the copy.
+  /// Host values into all of `to`, device memory that is there already, on the copy stream; the compute stream waits
+  /// for them. `host` may be null when the device holds no values. Leaves a transfer span with the bytes on every
+  /// device: a device whose memory is the host's copies, and its span lasts as long as the copy.
   void stream_in(const void* host, const Tensor& to);
 
   /// Accounts for moving in `bytes` that already lie on the device from an earlier call, as a new transfer: used when a
@@ -122,11 +124,11 @@ class Device {
   /// Whether transposed products are faster here with the transpose stored beside a sparse matrix (at the price of
   /// its memory) than by scattering.
   virtual bool wants_transpose() const { return false; }
-  /// Whether narrow products are faster here with forms of a matrix made for them: overlapping snapshots stored two at a
-  /// time (paired_matrix.hpp), rows by length (length_sorted_matrix.hpp).
+  /// Whether narrow products are faster here with forms of a matrix made for them: overlapping snapshots stored two at
+  /// a time (paired_matrix.hpp), rows by length (length_sorted_matrix.hpp).
   virtual bool wants_narrow_forms() const { return false; }
-  /// Whether inputs in several parts are faster here copied side by side first: those of recurrences and of dense layers
-  /// with large weights. Else the kernels read the parts where they lie.
+  /// Whether inputs in several parts are faster here copied side by side first: those of recurrences and of dense
+  /// layers with large weights. Else the kernels read the parts where they lie.
   virtual bool wants_joined_inputs() const { return false; }
 
  protected:

@@ -13,18 +13,12 @@ struct Shape {
   std::int64_t rows() const { return steps * vertices; }
 };
 
-Shape shape_of(bool wide) { return wide ? Shape{32, 4096, 8, 8} : Shape{64, 16384, 2, 3}; }
-
-const HostMatrix& graph_of(bool wide) {
-  if (!wide) return standard_graph();
-  static const HostMatrix dense = make_graph(GraphSize{32, 4096, 8, 5});
-  return dense;
-}
+Shape shape_of(bool wide) { return wide ? Shape{32, shrunk(4096), 8, 8} : Shape{64, shrunk(16384), 2, 3}; }
 
 GraphAttention attention(Device& d, bool wide) {
   const Shape s = shape_of(wide);
   GraphAttention op;
-  op.a = upload(d, graph_of(wide), true, false);
+  op.a = upload(d, wide ? wide_graph() : standard_graph(), true, false);
   op.f = constant(d, s.rows(), s.width());
   op.left = constant(d, 1, s.width(), 0.3);
   op.right = constant(d, 1, s.width(), -0.2);
@@ -72,11 +66,11 @@ void past(benchmark::State& state, const std::string& variant, bool wide, bool b
                                     constant(d, s.steps, 3 * s.width()), 0, s.steps, s.heads, 0.5});
 }
 
-const bool registered = [] {
+const Registration registered{[] {
   const auto add = [](const std::string& name, auto run) {
-    timed(benchmark::RegisterBenchmark(("attention/" + name).c_str(), run), benchmark::kMillisecond);
+    timed(register_guarded(("attention/" + name).c_str(), run), benchmark::kMillisecond);
   };
-  for (const std::string variant : {"plain", "vector"}) {
+  for (const std::string& variant : variants<GraphAttention, TemporalAttention>({"plain", "vector"})) {
     for (const bool wide : {false, true}) {
       const std::string tail = std::string(wide ? "/wide/" : "/narrow/") + variant;
       for (const bool back : {false, true}) {
@@ -86,8 +80,7 @@ const bool registered = [] {
       }
     }
   }
-  return true;
-}();
+}};
 
 }  // namespace
 }  // namespace strobe::bench

@@ -5,7 +5,7 @@
 namespace strobe::bench {
 namespace {
 
-constexpr std::int64_t rows = std::int64_t{1} << 17, width = 64;
+const std::int64_t rows = shrunk(1 << 17), width = 64;
 
 BlockDense layer(Device& device, bool skip) {
   BlockDense op;
@@ -45,20 +45,19 @@ void backward(benchmark::State& state, const std::string& variant, bool skip) {
   measure(state, *device, alone);
 }
 
-const bool registered = [] {
-  for (const std::string variant : {"rows", "vector", "plain"}) {
+const Registration registered{[] {
+  for (const std::string& variant : variants<Dense, BlockDense>({"rows", "vector", "plain"})) {
     for (const bool skip : {false, true}) {
       const std::string name = skip ? "block_dense" : "dense";
-      timed(benchmark::RegisterBenchmark((name + "/wide/" + variant).c_str(),
-                                         [=](benchmark::State& state) { forward(state, variant, skip); }),
+      timed(register_guarded((name + "/wide/" + variant).c_str(),
+                             [=](benchmark::State& state) { forward(state, variant, skip); }),
             benchmark::kMillisecond);
-      timed(benchmark::RegisterBenchmark((name + "_backward/wide/" + variant).c_str(),
-                                         [=](benchmark::State& state) { backward(state, variant, skip); }),
+      timed(register_guarded((name + "_backward/wide/" + variant).c_str(),
+                             [=](benchmark::State& state) { backward(state, variant, skip); }),
             benchmark::kMillisecond);
     }
   }
-  return true;
-}();
+}};
 
 }  // namespace
 }  // namespace strobe::bench

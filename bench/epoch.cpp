@@ -1,7 +1,7 @@
 // One epoch of the two-layer TM-GCN (T = 64, N = 16384, f = 3, w = 5, hidden 6) as the sequence of device operations
 // that its tape runs: forward dense 2 -> 6 with relu on the precomputed A~X, M-transform, graph convolution 6 -> 6 with
-// relu; backward through all of them with both weight gradients, fused where the tape fuses. The gradient of the output is given (the loss is a
-// sum over few vertices). `epoch/part` times each operation on its own.
+// relu; backward through all of them with both weight gradients, fused where the tape fuses. The gradient of the output
+// is given (the loss is a sum over few vertices). `epoch/part` times each operation on its own.
 #include "backends/operations_fused.hpp"
 #include "bench/graph.hpp"
 #include "bench/measure.hpp"
@@ -49,7 +49,7 @@ Epoch make_epoch(const Form& form) {
   e.device = make_device(form.variant);
   e.fused = form.fused;
   Device& d = *e.device;
-  const SparseMatrix a = upload(d, standard_graph(), form.transpose, form.pairs);
+  const SparseMatrix a = upload(d, standard_graph(), form.transpose, form.pairs && d.wants_narrow_forms());
   const std::int64_t rows = a.rows, steps = a.steps;
   const Tensor x = constant(d, rows, inputs), w1 = constant(d, inputs, hidden), w2 = constant(d, hidden, hidden);
   const Tensor dw1 = constant(d, inputs, hidden), dw2 = constant(d, hidden, hidden);
@@ -93,10 +93,10 @@ void part(benchmark::State& state, bool fused) {
   });
 }
 
-const bool registered = [] {
+const Registration registered{[] {
   const auto add = [](const std::string& name, const Form& form) {
     const auto run = [=](benchmark::State& state) { epoch(state, form); };
-    timed(benchmark::RegisterBenchmark(("epoch/" + name).c_str(), run), benchmark::kMillisecond);
+    timed(register_guarded(("epoch/" + name).c_str(), run), benchmark::kMillisecond);
   };
   add("best", {"", true, true, true});
   add("best_not_fused", {"", true, true, false});
@@ -105,12 +105,11 @@ const bool registered = [] {
   add("plain", {"plain", true, false, false});
   const auto parts = [](const std::string& name, bool fused, int last) {
     const auto run = [=](benchmark::State& state) { part(state, fused); };
-    timed(benchmark::RegisterBenchmark(name.c_str(), run), benchmark::kMillisecond)->DenseRange(0, last);
+    timed(register_guarded(name.c_str(), run), benchmark::kMillisecond)->DenseRange(0, last);
   };
   parts("epoch/part", true, 3);
   parts("epoch/part_not_fused", false, 6);
-  return true;
-}();
+}};
 
 }  // namespace
 }  // namespace strobe::bench

@@ -10,7 +10,7 @@ struct Shape {
   std::int64_t steps, vertices, width;
 };
 
-Shape shape_of(bool wide) { return wide ? Shape{32, 4096, 64} : Shape{64, 16384, 6}; }
+Shape shape_of(bool wide) { return wide ? Shape{32, shrunk(4096), 64} : Shape{64, shrunk(16384), 6}; }
 
 Tensor equal_steps(Device& device, const Shape& s) {
   std::vector<std::int64_t> rows;
@@ -68,11 +68,11 @@ void evolve(benchmark::State& state, const std::string& variant, bool wide, bool
   measure(state, d, gradient);
 }
 
-const bool registered = [] {
+const Registration registered{[] {
   const auto add = [](const std::string& name, auto run) {
-    timed(benchmark::RegisterBenchmark(("evolve/" + name).c_str(), run), benchmark::kMillisecond);
+    timed(register_guarded(("evolve/" + name).c_str(), run), benchmark::kMillisecond);
   };
-  for (const std::string variant : {"plain", "vector"}) {
+  for (const std::string& variant : variants<StepDense, EvolveWeights>({"plain", "vector"})) {
     for (const bool wide : {false, true}) {
       const std::string tail = std::string(wide ? "/wide/" : "/narrow/") + variant;
       add("step_dense" + tail, [=](benchmark::State& state) { forward(state, variant, wide); });
@@ -81,8 +81,7 @@ const bool registered = [] {
       add("weights_backward" + tail, [=](benchmark::State& state) { evolve(state, variant, wide, true); });
     }
   }
-  return true;
-}();
+}};
 
 }  // namespace
 }  // namespace strobe::bench

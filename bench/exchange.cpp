@@ -9,7 +9,7 @@
 namespace strobe::bench {
 namespace {
 
-constexpr std::int64_t steps = 64, vertices = 16384, width = 6;
+const std::int64_t steps = 64, vertices = shrunk(16384), width = 6;
 
 /// Runs that gather, peer by peer, the peer's vertices of every step that this rank holds.
 std::vector<std::int64_t> packing_runs(std::int64_t ranks) {
@@ -61,7 +61,7 @@ void plain_memcpy(benchmark::State& state) {
   const std::int64_t rows = steps / state.range(0) * vertices;
   const Tensor from = constant(*device, rows, width), to = constant(*device, rows, width);
   const double seconds = repeat(state, *device, [&] {
-    std::memcpy(to.raw(), from.raw(), from.bytes());
+    device->copy_values(to.raw(), from.raw(), from.bytes());
     benchmark::ClobberMemory();
   });
   const double bytes = static_cast<double>(from.bytes());
@@ -70,22 +70,21 @@ void plain_memcpy(benchmark::State& state) {
 }
 
 void add(const std::string& name, const std::function<void(benchmark::State&)>& run) {
-  timed(benchmark::RegisterBenchmark(("exchange/" + name).c_str(), run), benchmark::kMicrosecond)
+  timed(register_guarded(("exchange/" + name).c_str(), run), benchmark::kMicrosecond)
       ->ArgName("ranks")
       ->Arg(2)
       ->Arg(4)
       ->Arg(16);
 }
 
-const bool registered = [] {
-  for (const std::string variant : {"plain", "parallel"}) {
+const Registration registered{[] {
+  for (const std::string& variant : variants<CopyRuns, CopyRows>({"plain", "parallel"})) {
     add("pack_runs/" + variant, [=](benchmark::State& state) { pack(state, variant, false); });
     add("add_runs/" + variant, [=](benchmark::State& state) { pack(state, variant, true); });
     add("pack_rows/" + variant, [=](benchmark::State& state) { pack_rows(state, variant); });
   }
   add("memcpy", plain_memcpy);
-  return true;
-}();
+}};
 
 }  // namespace
 }  // namespace strobe::bench

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "bench/machine.hpp"
 #include "core/random.hpp"
 
 namespace strobe::bench {
@@ -73,7 +74,12 @@ HostMatrix make_graph(const GraphSize& size) {
 }
 
 const HostMatrix& standard_graph() {
-  static const HostMatrix graph = make_graph(GraphSize{});
+  static const HostMatrix graph = make_graph(GraphSize{64, shrunk(16384), 3, 5});
+  return graph;
+}
+
+const HostMatrix& wide_graph() {
+  static const HostMatrix graph = make_graph(GraphSize{32, shrunk(4096), 8, 5});
   return graph;
 }
 

@@ -31,6 +31,9 @@ HostMatrix make_graph(const GraphSize& size);
 /// The standard graph (T = 64, N = 16384, f = 3, w = 5), made once.
 const HostMatrix& standard_graph();
 
+/// The wide graph (T = 32, N = 4096, f = 8, w = 5), made once.
+const HostMatrix& wide_graph();
+
 /// Step `step` alone, its columns counted from the step's first vertex; with `turned` its transpose.
 HostMatrix one_step(const HostMatrix& host, std::int64_t step, bool turned);
 

@@ -111,10 +111,10 @@ void from_coordinates(benchmark::State& state, const std::string& variant) {
   state.counters["edges_per_s"] = static_cast<double>(entries) / measure(state, *device, op);
 }
 
-const bool registered = [] {
+const Registration registered{[] {
   for (const bool values : {false, true}) {
     const std::string name = std::string("graph_difference/") + (values ? "values" : "indices");
-    timed(benchmark::RegisterBenchmark(name.c_str(), [=](benchmark::State& state) { construct(state, values); }),
+    timed(register_guarded(name.c_str(), [=](benchmark::State& state) { construct(state, values); }),
           benchmark::kMillisecond)
         ->ArgName("overlap_percent")
         ->Arg(0)
@@ -124,15 +124,14 @@ const bool registered = [] {
   }
   for (const std::string variant : {"plain", "parallel"}) {
     const auto add = [&](const std::string& name, auto run) {
-      return timed(benchmark::RegisterBenchmark(("snapshot_store/" + name + "/" + variant).c_str(),
-                                                [=](benchmark::State& state) { run(state, variant); }),
+      return timed(register_guarded(("snapshot_store/" + name + "/" + variant).c_str(),
+                                    [=](benchmark::State& state) { run(state, variant); }),
                    benchmark::kMillisecond);
     };
     add("apply_difference", apply)->ArgName("overlap_percent")->Arg(0)->Arg(50)->Arg(90)->Arg(98);
     add("coo_to_csr", from_coordinates);
   }
-  return true;
-}();
+}};
 
 }  // namespace
 }  // namespace strobe::bench

@@ -12,7 +12,7 @@
 #include <memory>
 #include <string>
 
-#include "bench/machine.hpp"
+#include "bench/measure.hpp"
 #include "core/random.hpp"
 #include "workloads/parallel.hpp"
 #include "workloads/parse_rows.hpp"
@@ -300,7 +300,7 @@ void open_binary(benchmark::State& state) {
 
 void define() {
   const auto timed = [](const char* name, void (*body)(benchmark::State&), benchmark::TimeUnit unit) {
-    return benchmark::RegisterBenchmark(name, body)->Unit(unit)->UseRealTime()->MeasureProcessCPUTime();
+    return register_guarded(name, body)->Unit(unit)->UseRealTime()->MeasureProcessCPUTime();
   };
   auto* const parsing = timed("ingest/parse", parse, benchmark::kMillisecond)->ArgName("threads");
   auto* const reading = timed("ingest/read", read, benchmark::kMillisecond)->ArgName("threads");

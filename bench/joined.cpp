@@ -14,7 +14,7 @@ struct Shape {
   std::int64_t width() const { return 2 * state; }
 };
 
-constexpr Shape narrow{1 << 14, 3, 6}, wide{1 << 12, 8, 64};
+const Shape narrow{shrunk(1 << 14), 3, 6}, wide{shrunk(1 << 12), 8, 64};
 
 struct Layer {
   std::vector<Tensor> parts, gradients;
@@ -52,7 +52,7 @@ void joined(benchmark::State& state, const Shape& shape, const std::string& vari
 }
 
 void apart(benchmark::State& state, const Shape& shape, bool back) {
-  const auto device = make_device("vector");
+  const auto device = make_device(device_name() == "cpu" ? "vector" : "");
   const Layer layer(*device, shape);
   DenseBackward dense;
   dense.x = layer.whole, dense.w = layer.w, dense.dy = layer.y, dense.dx = layer.gradient, dense.dw = layer.dw;
@@ -70,26 +70,24 @@ void apart(benchmark::State& state, const Shape& shape, bool back) {
   report(state, work, seconds);
 }
 
-const bool registered = [] {
+const Registration registered{[] {
   for (const bool back : {false, true}) {
     for (const Shape* shape : {&narrow, &wide}) {
       const std::string name =
           std::string(back ? "joined_dense_backward/" : "joined_dense/") + (shape == &wide ? "wide/" : "narrow/");
       const bool by_rows = shape == &wide;
-      std::vector<std::string> variants{"plain", by_rows ? "rows" : "vector"};
-      if (back && !by_rows) variants.push_back("parts");
-      for (const std::string& variant : variants) {
-        timed(benchmark::RegisterBenchmark((name + variant).c_str(),
-                                           [=](benchmark::State& state) { joined(state, *shape, variant, back); }),
+      std::vector<std::string> of_cpu{"plain", by_rows ? "rows" : "vector"};
+      if (back && !by_rows) of_cpu.push_back("parts");
+      for (const std::string& variant : variants<JoinedDense>(of_cpu)) {
+        timed(register_guarded((name + variant).c_str(),
+                               [=](benchmark::State& state) { joined(state, *shape, variant, back); }),
               benchmark::kMillisecond);
       }
-      timed(benchmark::RegisterBenchmark((name + "apart").c_str(),
-                                         [=](benchmark::State& state) { apart(state, *shape, back); }),
+      timed(register_guarded((name + "apart").c_str(), [=](benchmark::State& state) { apart(state, *shape, back); }),
             benchmark::kMillisecond);
     }
   }
-  return true;
-}();
+}};
 
 }  // namespace
 }  // namespace strobe::bench

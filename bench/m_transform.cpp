@@ -6,24 +6,20 @@ namespace {
 
 void m_transform(benchmark::State& state, const std::string& variant, bool backward) {
   const auto device = make_device(variant);
-  const std::int64_t steps = 64, rows = steps * 16384;
+  const std::int64_t steps = 64, rows = steps * shrunk(16384);
   const Tensor x = constant(*device, rows, 6), y = constant(*device, rows, 6);
   measure(state, *device, MTransform{x, y, steps, state.range(0), backward, false});
 }
 
-const bool registered = [] {
-  for (const std::string variant : {"plain", "vector"}) {
+const Registration registered{[] {
+  for (const std::string& variant : variants<MTransform>({"plain", "vector"})) {
     for (const bool backward : {false, true}) {
       const std::string name = std::string("m_transform/") + (backward ? "backward/" : "forward/") + variant;
       const auto run = [=](benchmark::State& state) { m_transform(state, variant, backward); };
-      timed(benchmark::RegisterBenchmark(name.c_str(), run), benchmark::kMillisecond)
-          ->ArgName("window")
-          ->Arg(5)
-          ->Arg(20);
+      timed(register_guarded(name.c_str(), run), benchmark::kMillisecond)->ArgName("window")->Arg(5)->Arg(20);
     }
   }
-  return true;
-}();
+}};
 
 }  // namespace
 }  // namespace strobe::bench

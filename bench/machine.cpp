@@ -94,7 +94,7 @@ double best_run(Device& device, const Op& op) {
 void measure_device(Machine& m) {
   DeviceRequest request;
   const std::unique_ptr<Device> device = DeviceRegistry::instance().find(device_name()).value(request);
-  constexpr std::int64_t rows = std::int64_t{1} << 26, width = 4, side = 8192;
+  const std::int64_t rows = shrunk(std::int64_t{1} << 26), width = 4, side = shrunk(8192);
   CopyRows copy;
   copy.from = device->allocate(rows, width);
   copy.to = device->allocate(rows, width);
@@ -111,6 +111,14 @@ void measure_device(Machine& m) {
 }
 
 }  // namespace
+
+std::int64_t shrunk(std::int64_t vertices) {
+  static const std::int64_t divisor = [] {
+    const char* const wanted = std::getenv("STROBE_BENCH_SHRINK");
+    return wanted == nullptr ? std::int64_t{1} : std::max<std::int64_t>(1, std::atoll(wanted));
+  }();
+  return std::max<std::int64_t>(1, vertices / divisor);
+}
 
 std::string device_name() {
   const char* const wanted = std::getenv("STROBE_BENCH_DEVICE");

@@ -4,7 +4,7 @@
 
 #include <iostream>
 
-#include "bench/machine.hpp"
+#include "bench/measure.hpp"
 
 namespace {
 
@@ -17,6 +17,7 @@ int run(int argc, char** argv) {
   benchmark::AddCustomContext("read_bandwidth_GBps", fmt::format("{:.1f}", machine.read_bytes_per_second * 1e-9));
   benchmark::AddCustomContext("copy_GBps_one_thread", fmt::format("{:.1f}", machine.copy_bytes_per_second * 1e-9));
   benchmark::AddCustomContext("peak_fp32_GFLOPps", fmt::format("{:.0f}", machine.flops_per_second * 1e-9));
+  strobe::bench::Registration::add_all();
   benchmark::RunSpecifiedBenchmarks();
   benchmark::Shutdown();
   return 0;

@@ -16,11 +16,6 @@ namespace {
 constexpr std::int64_t feature_width = 2;
 constexpr int epochs_before = 4;  // the one whose operations are timed: by then all memory has been touched
 
-const HostMatrix& wide_graph() {
-  static const HostMatrix graph = make_graph(GraphSize{32, 4096, 8, 5});
-  return graph;
-}
-
 class OneRank final : public RankSums {
  public:
   int ranks() const override { return 1; }
@@ -28,19 +23,12 @@ class OneRank final : public RankSums {
   Var sum(Tape&, const Var& part) const override { return part; }
 };
 
-Tensor varied(Device& device, std::int64_t rows, std::int64_t columns) {
-  const Tensor tensor = device.allocate(rows, columns);
-  const std::span<float> values = tensor.values<float>();
-  for (std::size_t i = 0; i < values.size(); ++i) values[i] = 0.001f * static_cast<float>(i * 7919 % 1000) - 0.3f;
-  return tensor;
-}
-
 /// The matrices of one step, [supports], for models that go step by step.
 class OneStep final : public Neighbours {
  public:
   OneStep(Device& device, const HostMatrix& graph, std::int64_t step, std::size_t supports) {
     for (std::size_t s = 0; s < supports; ++s)
-      matrices_.push_back(upload(device, one_step(graph, step, s == 1), true, true));
+      matrices_.push_back(upload(device, one_step(graph, step, s == 1), true, device.wants_narrow_forms()));
   }
   Var product(Tape& tape, int support, const Var& x) const override {
     return spmm(tape, matrices_[static_cast<std::size_t>(support)], x);
@@ -75,12 +63,12 @@ struct Subject {
     pass.ranks = &one;
     model = ModelRegistry::instance().find(name).value(options);
     const std::size_t supports = model->supports().size();
-    if (supports == 0) a = upload(d, graph, true, true);
+    if (supports == 0) a = upload(d, graph, true, d.wants_narrow_forms());
     for (std::int64_t t = 0; supports > 0 && t < graph.steps; ++t) steps.emplace_back(d, graph, t, supports);
     layers = model->layers(feature_width);
     parameters = std::make_unique<Parameters>(d, model->parameters(feature_width), 1);
-    x = varied(d, graph.rows, feature_width);
-    dy = varied(d, graph.rows, layers.back().temporal_width);
+    x = varied(d, graph.rows, feature_width, -0.3f);
+    dy = varied(d, graph.rows, layers.back().temporal_width, -0.3f);
   }
 
   void epoch() {
@@ -153,25 +141,28 @@ Work account(benchmark::State& state, const SpanRecorder& spans) {
 void model_epoch(benchmark::State& state, const std::string& name, bool is_wide) {
   if (!ModelRegistry::instance().contains(name)) return state.SkipWithError("this model is not registered");
   Subject subject(is_wide ? wide_graph() : standard_graph(), name, options_of(name, is_wide ? 64 : 6));
-  for (int i = 0; i < epochs_before; ++i) subject.epoch();
-  subject.device->spans().clear();
+  Device& device = *subject.device;
+  for (int i = 0; i < epochs_before; ++i) {
+    subject.epoch();
+    device.synchronize();
+    device.spans().clear();
+  }
   subject.epoch();
-  const Work work = account(state, subject.device->spans());
-  subject.device->spans().clear();
-  report(state, work, repeat(state, *subject.device, [&] { subject.epoch(); }));
+  device.synchronize();  // a GPU knows its times then
+  const Work work = account(state, device.spans());
+  report(state, work, repeat(state, device, [&] { subject.epoch(); }));
 }
 
-const bool registered = [] {
+const Registration registered{[] {
   for (const std::string name :
        {"tm-gcn", "cd-gcn", "evolve-gcn-o", "evolve-gcn-h", "t-gcn", "dysat", "mpnn-lstm", "dcrnn"}) {
     for (const bool is_wide : {false, true}) {
       const auto run = [=](benchmark::State& state) { model_epoch(state, name, is_wide); };
-      timed(benchmark::RegisterBenchmark(("model/" + name + (is_wide ? "/wide" : "/narrow")).c_str(), run),
+      timed(register_guarded(("model/" + name + (is_wide ? "/wide" : "/narrow")).c_str(), run),
             benchmark::kMillisecond);
     }
   }
-  return true;
-}();
+}};
 
 }  // namespace
 }  // namespace strobe::bench

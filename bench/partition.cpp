@@ -80,12 +80,12 @@ void partition(benchmark::State& state, const std::string& kind, const std::stri
   state.counters["nonzeros"] = static_cast<double>(graph.nonzeros());
 }
 
-const bool registered = [] {
+const Registration registered{[] {
   for (const std::int64_t vertices : {100'000, 1'000'000}) {
     for (const std::string kind : {"power_law", "communities"}) {
       for (const std::string name : {"range", "hash", "metis", "hypergraph"}) {
-        benchmark::RegisterBenchmark(("partition/" + kind + "/" + name).c_str(),
-                                     [=](benchmark::State& state) { partition(state, kind, name); })
+        register_guarded(("partition/" + kind + "/" + name).c_str(),
+                         [=](benchmark::State& state) { partition(state, kind, name); })
             ->ArgName("vertices")
             ->Arg(vertices)
             ->Iterations(1)
@@ -94,8 +94,7 @@ const bool registered = [] {
       }
     }
   }
-  return true;
-}();
+}};
 
 }  // namespace
 }  // namespace strobe::bench

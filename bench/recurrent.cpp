@@ -10,24 +10,16 @@ struct Size {
   std::int64_t vertices, steps, inputs, hidden;
 };
 
-const Size narrow{16384, 64, 8, 6}, wide{4096, 32, 64, 64};
-
-/// Values that differ from row to row, so that no lane is like another.
-Tensor varied(Device& device, std::int64_t rows, std::int64_t columns) {
-  const Tensor tensor = device.allocate(rows, columns);
-  const std::span<float> values = tensor.values<float>();
-  for (std::size_t i = 0; i < values.size(); ++i) values[i] = 0.001f * static_cast<float>(i * 7919 % 1000) - 0.5f;
-  return tensor;
-}
+const Size narrow{shrunk(16384), 64, 8, 6}, wide{shrunk(4096), 32, 64, 64};
 
 template <class Op>
 void set_inputs(Device& device, const Size& s, bool lstm, Op& op) {
   const std::int64_t rows = s.vertices * s.steps, h = s.hidden;
   op.steps = s.steps;
-  op.x = varied(device, rows, s.inputs);
-  op.w_x = varied(device, lstm ? s.inputs : 3 * s.inputs, lstm ? 4 * h : h);
-  op.w_h = varied(device, lstm ? h : 3 * h, lstm ? 4 * h : h);
-  op.bias = varied(device, lstm ? 1 : 3, lstm ? 4 * h : h);
+  op.x = varied(device, rows, s.inputs, -0.5f);
+  op.w_x = varied(device, lstm ? s.inputs : 3 * s.inputs, lstm ? 4 * h : h, -0.5f);
+  op.w_h = varied(device, lstm ? h : 3 * h, lstm ? 4 * h : h, -0.5f);
+  op.bias = varied(device, lstm ? 1 : 3, lstm ? 4 * h : h, -0.5f);
   op.y = device.allocate(rows, h);
   if (keeps_gates(s.inputs + h)) op.gates = device.allocate(rows, (lstm ? 4 : 3) * h);
 }
@@ -48,37 +40,36 @@ void run(benchmark::State& state, const std::string& variant, const Size& s, boo
   op.x = forward.x, op.w_x = forward.w_x, op.w_h = forward.w_h, op.bias = forward.bias;
   op.y = forward.y, op.gates = forward.gates, op.steps = s.steps;
   if constexpr (lstm) op.cells = forward.cells;
-  op.dy = varied(*device, op.y.rows(), s.hidden);
+  op.dy = varied(*device, op.y.rows(), s.hidden, -0.5f);
   op.dx = device->allocate(op.x.rows(), op.x.columns());
-  op.dw_x = varied(*device, op.w_x.rows(), op.w_x.columns());
-  op.dw_h = varied(*device, op.w_h.rows(), op.w_h.columns());
-  op.dbias = varied(*device, op.bias.rows(), op.bias.columns());
+  op.dw_x = varied(*device, op.w_x.rows(), op.w_x.columns(), -0.5f);
+  op.dw_h = varied(*device, op.w_h.rows(), op.w_h.columns(), -0.5f);
+  op.dbias = varied(*device, op.bias.rows(), op.bias.columns(), -0.5f);
   measure(state, *device, op);
 }
 
-const bool registered = [] {
-  for (const std::string variant : {"rows", "vector", "plain"}) {
+const Registration registered{[] {
+  for (const std::string& variant : variants<LstmSequence>({"rows", "vector", "plain"})) {
     for (const bool is_wide : {false, true}) {
       if (variant == "rows" && !is_wide) continue;  // for states of whole registers
       for (const bool backward : {false, true}) {
         const Size size = is_wide ? wide : narrow;
         const std::string end =
             std::string(backward ? "backward" : "forward") + (is_wide ? "/wide/" : "/narrow/") + variant;
-        timed(benchmark::RegisterBenchmark(("lstm/" + end).c_str(),
-                                           [=](benchmark::State& state) {
-                                             run<LstmSequence, LstmSequenceBackward>(state, variant, size, backward);
-                                           }),
+        timed(register_guarded(("lstm/" + end).c_str(),
+                               [=](benchmark::State& state) {
+                                 run<LstmSequence, LstmSequenceBackward>(state, variant, size, backward);
+                               }),
               benchmark::kMillisecond);
-        timed(benchmark::RegisterBenchmark(("gru/" + end).c_str(),
-                                           [=](benchmark::State& state) {
-                                             run<GruSequence, GruSequenceBackward>(state, variant, size, backward);
-                                           }),
+        timed(register_guarded(("gru/" + end).c_str(),
+                               [=](benchmark::State& state) {
+                                 run<GruSequence, GruSequenceBackward>(state, variant, size, backward);
+                               }),
               benchmark::kMillisecond);
       }
     }
   }
-  return true;
-}();
+}};
 
 }  // namespace
 }  // namespace strobe::bench

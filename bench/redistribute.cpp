@@ -125,10 +125,10 @@ void redistribute_both(benchmark::State& state, bool to_vertices) {
   state.counters["of_memcpy"] = median(ratios);
 }
 
-const bool registered = [] {
+const Registration registered{[] {
   for (const bool to_vertices : {true, false}) {
     const std::string name = std::string("redistribute/") + (to_vertices ? "to_vertices" : "to_snapshots");
-    benchmark::RegisterBenchmark(name.c_str(), [=](benchmark::State& state) { redistribute_both(state, to_vertices); })
+    register_guarded(name.c_str(), [=](benchmark::State& state) { redistribute_both(state, to_vertices); })
         ->ArgName("ranks")
         ->Arg(2)
         ->Arg(4)
@@ -137,8 +137,7 @@ const bool registered = [] {
         ->UseManualTime()
         ->Unit(benchmark::kMicrosecond);
   }
-  return true;
-}();
+}};
 
 }  // namespace
 }  // namespace strobe::bench

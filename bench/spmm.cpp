@@ -10,7 +10,7 @@ namespace {
 
 const HostMatrix& graph_for(std::int64_t width) {
   if (width <= 16) return standard_graph();
-  static const HostMatrix small = make_graph(GraphSize{8, 16384, 3, 5});
+  static const HostMatrix small = make_graph(GraphSize{8, shrunk(16384), 3, 5});
   return small;
 }
 
@@ -30,14 +30,14 @@ void spmm(benchmark::State& state, const std::string& variant, Direction directi
   state.counters["nonzeros"] = static_cast<double>(a.nonzeros);
 }
 
-const bool registered = [] {
+const Registration registered{[] {
   const std::map<std::string, Direction> directions{{"forward", Direction::forward},
                                                     {"backward_transpose", Direction::transpose},
                                                     {"backward_scatter", Direction::scatter}};
-  for (const std::string variant : {"plain", "vector"}) {
+  for (const std::string& variant : variants<Spmm, SpmmTransposed>({"plain", "vector"})) {
     for (const auto& [name, direction] : directions) {
       const auto run = [variant, direction = direction](benchmark::State& state) { spmm(state, variant, direction); };
-      timed(benchmark::RegisterBenchmark(("spmm/" + name + "/" + variant).c_str(), run), benchmark::kMillisecond)
+      timed(register_guarded(("spmm/" + name + "/" + variant).c_str(), run), benchmark::kMillisecond)
           ->ArgName("width")
           ->Arg(2)
           ->Arg(6)
@@ -49,15 +49,15 @@ const bool registered = [] {
   for (const Direction direction : {Direction::forward, Direction::transpose}) {
     const std::string name = direction == Direction::forward ? "forward" : "backward_transpose";
     for (const std::string variant : {"paired", "length_sorted"}) {
+      if (device_name() != "cpu") continue;
       const auto run = [direction, variant](benchmark::State& state) { spmm(state, variant, direction); };
       auto* const entry =
-          timed(benchmark::RegisterBenchmark(("spmm/" + name + "/" + variant).c_str(), run), benchmark::kMillisecond);
+          timed(register_guarded(("spmm/" + name + "/" + variant).c_str(), run), benchmark::kMillisecond);
       entry->ArgName("width")->Arg(2)->Arg(6);
       if (variant == "length_sorted") entry->Arg(16)->Arg(32);
     }
   }
-  return true;
-}();
+}};
 
 }  // namespace
 }  // namespace strobe::bench

@@ -18,7 +18,8 @@ struct Layer {
 
   Layer(const std::string& variant, std::int64_t width)
       : device(make_device(variant == "stored" ? "" : variant)),
-        a(upload(*device, standard_graph(), variant == "stored", variant == "paired" || variant == "stored")),
+        a(upload(*device, standard_graph(), variant == "stored",
+                 device->wants_narrow_forms() && (variant == "paired" || variant == "stored"))),
         x(constant(*device, a.columns, features)),
         w(constant(*device, features, width)),
         bias(constant(*device, 1, width)),
@@ -55,19 +56,17 @@ void of_dense(benchmark::State& state, const std::string& variant, bool backward
   report(state, backward ? layer.backward().work() : layer.forward().work(), seconds);
 }
 
-const bool registered = [] {
-  for (const std::string variant : {"plain", "vector", "paired", "stored"}) {
+const Registration registered{[] {
+  std::vector<std::string> forms = variants<SpmmOfDense>({"plain", "vector", "paired"});
+  forms.push_back("stored");
+  for (const std::string& variant : forms) {
     for (const bool backward : {false, true}) {
       const auto run = [=](benchmark::State& state) { of_dense(state, variant, backward); };
       const std::string name = std::string("spmm_of_dense/") + (backward ? "backward/" : "forward/") + variant;
-      timed(benchmark::RegisterBenchmark(name.c_str(), run), benchmark::kMillisecond)
-          ->ArgName("width")
-          ->Arg(6)
-          ->Arg(18);
+      timed(register_guarded(name.c_str(), run), benchmark::kMillisecond)->ArgName("width")->Arg(6)->Arg(18);
     }
   }
-  return true;
-}();
+}};
 
 }  // namespace
 }  // namespace strobe::bench

@@ -20,7 +20,7 @@ endif()
 if(NCCL_INCLUDE_DIR)
   get_filename_component(nccl_prefix ${NCCL_INCLUDE_DIR} DIRECTORY)
 endif()
-find_library(NCCL_LIBRARY NAMES nccl libnccl.so.2 HINTS ${nccl_prefix} ${nccl_hints} ${nccl_wheels}
+find_library(NCCL_LIBRARY NAMES nccl libnccl.so.2 NAMES_PER_DIR HINTS ${nccl_prefix} ${nccl_hints} ${nccl_wheels}
              PATH_SUFFIXES lib lib64 lib/x86_64-linux-gnu)
 if(NCCL_INCLUDE_DIR AND EXISTS ${NCCL_INCLUDE_DIR}/nccl.h)
   foreach(part MAJOR MINOR PATCH)

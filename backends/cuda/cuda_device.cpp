@@ -60,6 +60,8 @@ CudaDevice::~CudaDevice() {
     }
     for (const runtime::EventHandle event : {anchor_, staged_[0], staged_[1]}) events_.give(event);
     if (scratch_ != nullptr) pool_release(scratch_);
+    runtime::synchronize(native(Stream::compute));
+    runtime::trim_pool(ordinal_);  // what comes next may need memory outside the pool, as NCCL and cuBLAS do
     runtime::release_pinned(staging_);
     return_streams(ordinal_, streams_);
   } catch (const std::exception&) {
@@ -69,8 +71,13 @@ CudaDevice::~CudaDevice() {
 
 std::byte* CudaDevice::do_allocate(std::size_t bytes) {
   std::byte* memory = pool_allocate(bytes, ordinal_, native(Stream::compute), released_);
-  if (memory == nullptr && gathered_ != nullptr) {
-    launch_gathered();  // and kept memory, of other sizes, can be used for this
+  if (memory == nullptr) {
+    // Memory that was released and is still in use by launches, kept for them, or idle in pieces too small: after this
+    // it can be used. The communicate stream may be waiting for a peer, so nobody waits for it here.
+    launch_gathered();
+    if (released_ != nullptr) released_->keep(true);  // an operation may be at work, and the rest of it is gathered
+    for (const Stream stream : {Stream::compute, Stream::copy}) runtime::synchronize(native(stream));
+    runtime::trim_pool(ordinal_);
     memory = pool_allocate(bytes, ordinal_, native(Stream::compute), released_);
   }
   if (memory == nullptr) throw OutOfMemory(rank(), bytes, live_bytes(), runtime::properties(ordinal_).memory_bytes);

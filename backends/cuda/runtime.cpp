@@ -132,6 +132,12 @@ double seconds_between(EventHandle first, EventHandle second) {
   return static_cast<double>(milliseconds) * 1e-3;
 }
 
+void trim_pool(int ordinal) {
+  cudaMemPool_t pool = nullptr;
+  check(cudaDeviceGetDefaultMemPool(&pool, ordinal), "memory pool");
+  check(cudaMemPoolTrimTo(pool, 0), "idle memory of the pool");
+}
+
 std::byte* allocate(std::size_t bytes, StreamHandle stream) {
   void* memory = nullptr;
   const cudaError_t error = cudaMallocAsync(&memory, bytes, stream_of(stream));

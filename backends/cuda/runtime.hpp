@@ -47,6 +47,9 @@ void synchronize_event(EventHandle event);
 /// Between two events that are complete.
 double seconds_between(EventHandle first, EventHandle second);
 
+/// Gives the memory of the GPU's pool that nobody has or waits for back to the driver.
+void trim_pool(int ordinal);
+
 /// Device memory in the order of the stream, from the GPU's pool; null when there is none left.
 std::byte* allocate(std::size_t bytes, StreamHandle stream);
 void release(std::byte* memory, StreamHandle stream) noexcept;

@@ -156,6 +156,10 @@ std::exception_ptr run_program(const LaunchRequest& request, const RankProgram& 
     wanted.rank = runtime.rank();
     wanted.ranks = request.ranks;
     const std::unique_ptr<Device> device = request.make_device(wanted);
+    if (device->has_own_memory())
+      throw InvalidRequest("--comm",
+                           "communicator mpi moves the host's memory, and this device has its own: use nccl, or "
+                           "local for ranks of one process");
     MpiCommunicator communicator(*device, request, runtime, session, side);
     program(*device, communicator);
     leftover = communicator.has_operations_under_way();

@@ -117,7 +117,8 @@ TEST_F(CudaGraphs, OperationsShareTheEventBetweenThem) {
   for (std::size_t i = 0; i < spans.size(); ++i) {
     EXPECT_LE(spans[i].begin_seconds, spans[i].end_seconds);
     if (i > 0) {
-      EXPECT_NEAR(spans[i].begin_seconds, spans[i - 1].end_seconds, 1e-9);
+      // One event, but a GPU tells distances between events in single precision, and these come from two of them.
+      EXPECT_NEAR(spans[i].begin_seconds, spans[i - 1].end_seconds, 1e-6);
     }
   }
 }

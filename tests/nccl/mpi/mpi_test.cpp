@@ -103,6 +103,19 @@ TEST(MeetingsByMpi, ARankWithoutADeviceEndsAllWithItsCause) {
   }
 }
 
+TEST(MeetingsByMpi, CommunicatorMpiRefusesTheMemoryOfGpus) {
+  LaunchRequest request;
+  request.ranks = own_place().size;
+  request.timeout_seconds = 5;
+  request.make_device = DeviceRegistry::instance().find("cuda").value;
+  try {
+    CommunicatorRegistry::instance().find("mpi").value.launch(request, [](Device&, Communicator&) {});
+    FAIL() << "MPI was given addresses of a GPU";
+  } catch (const std::exception& refused) {
+    EXPECT_NE(std::string(refused.what()).find("use nccl"), std::string::npos) << refused.what();
+  }
+}
+
 /// Run alone, because MPI is aborted at the end of a process that has lost a rank.
 TEST(MeetingsByMpi, DISABLED_ARankThatIsLateIsMissing) {
   const LaunchPlace place = own_place();
