@@ -57,7 +57,7 @@ FailureReport report_of(const std::exception_ptr& failure, int rank) {
     }
     if (const auto* memory = dynamic_cast<const OutOfMemory*>(&known)) {
       report.kind = Kind::out_of_memory;
-      report.number = memory->rank();
+      report.number = memory->rank() < 0 ? report.rank : memory->rank();
     }
   } catch (...) {
     // The text above says it.

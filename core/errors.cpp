@@ -44,6 +44,8 @@ OutOfMemory::OutOfMemory(int rank, std::uint64_t requested_bytes, std::uint64_t 
                         requested_bytes, live_bytes, limit_bytes)),
       rank_(rank) {}
 
+OutOfMemory::OutOfMemory(const std::string& answer) : Error("out of memory: " + answer), rank_(-1) {}
+
 CollectiveTimeout::CollectiveTimeout(const std::string& collective, int rank, double seconds, std::vector<int> missing)
     : Error(missing.empty()
                 ? fmt::format("rank {} waited {:.1f} s in {}; every rank entered it but it did not complete", rank,

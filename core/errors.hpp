@@ -64,6 +64,8 @@ class NotComparable : public Error {
 class OutOfMemory : public Error {
  public:
   OutOfMemory(int rank, std::uint64_t requested_bytes, std::uint64_t live_bytes, std::uint64_t limit_bytes);
+  /// A library's or a driver's answer, which names neither the rank (-1) nor bytes.
+  explicit OutOfMemory(const std::string& answer);
   int rank() const { return rank_; }
 
  private:

@@ -12,7 +12,10 @@ namespace {
 
 void check(cublasStatus_t status, const char* what) {
   if (status == CUBLAS_STATUS_SUCCESS) return;
-  throw SystemError(fmt::format("{}: {} ({})", what, cublasGetStatusString(status), cublasGetStatusName(status)));
+  const std::string text =
+      fmt::format("{}: {} ({})", what, cublasGetStatusString(status), cublasGetStatusName(status));
+  if (status == CUBLAS_STATUS_ALLOC_FAILED) throw OutOfMemory(text);
+  throw SystemError(text);
 }
 
 cublasHandle_t handle_for(StreamHandle stream) {

@@ -30,6 +30,9 @@ namespace {
     case cudaErrorSystemDriverMismatch:
     case cudaErrorInvalidDevice:
       throw Unavailable(text);
+    case cudaErrorMemoryAllocation:  // of a graph, an event, pinned memory: the pool's is the device's to report
+      (void)cudaGetLastError();
+      throw OutOfMemory(text);
     default:
       throw SystemError(text);
   }

@@ -1,7 +1,7 @@
 // The part of the CUDA runtime that the device uses, behind functions that the emulation (emulated/runtime.cpp)
 // provides as well. Handles are CUDA's own. All throw what `translate` in runtime.cpp makes of CUDA's answer:
-// OutOfMemory is left to the caller (null), a program built for other GPUs and a missing driver are Unavailable, all
-// else SystemError.
+// a program built for other GPUs and a missing driver are Unavailable, memory that the driver does not get is
+// OutOfMemory (a full pool is null and left to the caller), all else SystemError.
 #pragma once
 
 #include <cstddef>

@@ -19,7 +19,11 @@ namespace {
 
 void check(cusparseStatus_t status, const char* what) {
   if (status == CUSPARSE_STATUS_SUCCESS) return;
-  throw SystemError(fmt::format("{}: {} ({})", what, cusparseGetErrorString(status), cusparseGetErrorName(status)));
+  const std::string text =
+      fmt::format("{}: {} ({})", what, cusparseGetErrorString(status), cusparseGetErrorName(status));
+  if (status == CUSPARSE_STATUS_ALLOC_FAILED || status == CUSPARSE_STATUS_INSUFFICIENT_RESOURCES)
+    throw OutOfMemory(text);
+  throw SystemError(text);
 }
 
 cusparseHandle_t handle_for(StreamHandle stream) {

@@ -16,7 +16,8 @@ namespace strobe::nccl {
 namespace {
 
 constexpr std::size_t token_bytes = 256;
-constexpr double end_seconds = 20;  // for leaving in good order
+constexpr double end_seconds = 20;           // for leaving in good order
+constexpr double least_start_seconds = 60;  // NCCL opens connections and loads kernels, however short a collective's time
 
 const std::byte* rows_of(const Tensor& tensor, const PeerRows& rows) {
   return tensor.raw() + static_cast<std::size_t>(rows.first) * tensor.row_bytes();
@@ -64,11 +65,12 @@ NcclCommunicator::NcclCommunicator(cuda::CudaDevice& device, int rank, const Lau
   token_ = cuda::runtime::allocate(token_bytes, stream());
   if (token_ == nullptr) throw OutOfMemory(rank, token_bytes, device.live_bytes(), device.memory_limit_bytes());
   cuda::runtime::fill_bytes(token_, 0, token_bytes, stream());
-  handle_ = calls::begin(size(), id, rank);
   try {
-    poll("the start of NCCL", [&] { return !calls::in_progress(handle_); });
+    handle_ = calls::begin(size(), id, rank);
+    const double seconds = std::max(least_start_seconds, timeout_seconds());
+    poll("the start of NCCL", seconds, [&] { return !calls::in_progress(handle_); });
   } catch (...) {
-    calls::abort(handle_);
+    if (handle_ != nullptr) calls::abort(handle_);
     cuda::runtime::release(token_, stream());
     throw;
   }
@@ -95,11 +97,11 @@ NcclCommunicator::~NcclCommunicator() {
 }
 
 template <class Done>
-void NcclCommunicator::poll(std::string_view what, const Done& done) {
-  const Patience patience(timeout_seconds());
+void NcclCommunicator::poll(std::string_view what, double seconds, const Done& done) {
+  const Patience patience(seconds);
   while (!done()) {
     peers_.check();
-    if (patience.over()) throw LateSomewhere(what, rank(), timeout_seconds());
+    if (patience.over()) throw LateSomewhere(what, rank(), seconds);
     patience.pause();
   }
 }
@@ -153,7 +155,7 @@ void NcclCommunicator::give(const std::vector<Collective>& collectives, const st
 
 void NcclCommunicator::settle(const Collective& collective) {
   if (unsettled_.empty()) return;
-  poll(name_of(collective), [&] { return !calls::in_progress(handle_); });
+  poll(name_of(collective), timeout_seconds(), [&] { return !calls::in_progress(handle_); });
   const Event end = device().record(Stream::communicate);
   for (const PostedPointer& one : unsettled_) one->end = end;
   unsettled_.clear();
@@ -234,7 +236,7 @@ Completion NcclCommunicator::do_wait(const Collective& collective, const std::sh
   const double ready = peers_.await(collective, posted.place, timeout_seconds());
   if (is_message(collective)) give_messages();
   settle(collective);
-  poll(name_of(collective), [&] {
+  poll(name_of(collective), timeout_seconds(), [&] {
     (void)calls::in_progress(handle_);  // throws what went wrong meanwhile
     return cuda::runtime::complete(posted.end.native.get());
   });

@@ -50,7 +50,7 @@ class NcclCommunicator final : public Communicator {
   /// Waits until NCCL has put on the stream what it was given; without this nothing more may be given.
   void settle(const Collective& collective);
   template <class Done>
-  void poll(std::string_view what, const Done& done);
+  void poll(std::string_view what, double seconds, const Done& done);
   calls::Stream stream() const { return gpu_.native(Stream::communicate); }
 
   cuda::CudaDevice& gpu_;
