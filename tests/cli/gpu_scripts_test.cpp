@@ -48,6 +48,21 @@ TEST_F(GpuScripts, ReportSaysForEveryStepWhatCouldNotBeDone) {
   }
 }
 
+TEST_F(GpuScripts, ReportOfSomeStepsLeavesTheOthersInTheTable) {
+  pretend("nvidia-smi", "NVIDIA Imaginary, 999.1, 81559 MiB", 0);
+  const std::string some = "gpu_report' --build nothing --out here --quick --only ";
+  EXPECT_EQ(script("", some + "operations,sanitizers").status, 0);
+  EXPECT_EQ(script("", some + "epochs --seconds 0").status, 0);
+  const auto folder = std::filesystem::directory_iterator(folder_ / "here")->path();
+  const std::string table = read_text(folder / "README.md");
+  for (const std::string row : {"compute-sanitizer memcheck | not done | --quick", "operations | not done | bench",
+                                "epochs | not done | the report's 0 s were over"}) {
+    EXPECT_NE(table.find("| " + row), std::string::npos) << row << " is not in\n" << table;
+  }
+  EXPECT_EQ(table.find("PyTorch"), std::string::npos) << table;
+  expect_refusal(script("", some + "nonesuch"), 2, {"nonesuch", "operations"});
+}
+
 TEST_F(GpuScripts, ComparisonOfModelsNamesAWrongArgument) {
   const std::pair<std::string, std::string> wrong[] = {
       {"--models tm-gcn,nonesuch", "no PyTorch form of model 'nonesuch'"},
