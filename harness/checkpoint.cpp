@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/model_files.hpp"
+#include "workloads/workload.hpp"
 
 namespace strobe {
 namespace {
@@ -125,11 +126,22 @@ Json identity(const Case& c) {
               {"optimizer", c.optimizer}, {"seed", c.seed},   {"precision", c.precision}};
 }
 
+void refuse_other_data(const Json& there, const Case& c, const std::string& path) {
+  if (!there.is_object()) return;  // written before checkpoints held digests
+  const std::string difference = first_difference(there, digests_of_data(c), "sha256 of workload", path);
+  if (difference.empty()) return;
+  throw InvalidRequest("--resume-training", difference + "; the file has changed since the checkpoint was written");
+}
+
 /// JSON has no NaN: it is written as null.
-std::vector<double> read_curve(const Json& json) {
+std::vector<double> read_curve(const Json& json, std::int64_t epochs, const std::string& path) {
   std::vector<double> curve;
-  for (const Json& value : json) curve.push_back(value.is_null() ? std::nan("") : value.get<double>());
-  return curve;
+  for (const Json& value : json) {
+    if (!value.is_null() && !value.is_number()) break;
+    curve.push_back(value.is_null() ? std::nan("") : value.get<double>());
+  }
+  if (json.is_array() && static_cast<std::int64_t>(curve.size()) == epochs) return curve;
+  throw InvalidInput(path, 0, 0, fmt::format("this checkpoint's metadata are damaged: no curve of {} epochs", epochs));
 }
 
 }  // namespace
@@ -156,14 +168,17 @@ std::vector<double> load_weights(const std::string& path, const Case& c,
   throw InvalidRequest("/load_model", path + " holds weights that this model and task do not have" + difference);
 }
 
+Json digests_of_data(const Case& c) { return workload_digests(c.workload.at("name").get<std::string>(), c.workload); }
+
 void save_checkpoint(const std::string& path, const Case& c, const std::vector<ParameterShape>& parameters,
-                     const TrainingState& state) {
+                     const TrainingState& state, const Json& digests) {
   std::vector<SavedMatrix> matrices;
   append_matrices(parameters, state.weights, "", matrices);
   for (const auto& [name, values] : state.optimizer)
     append_matrices(parameters, values, "optimizer." + name + ".", matrices);
   FileNotes notes = describe(c, "checkpoint", state.epoch);
   notes["case"] = identity(c).dump();
+  notes["data"] = digests.dump();
   notes["optimizer_steps"] = std::to_string(state.optimizer_steps);
   notes["loss"] = Json(state.loss).dump();
   notes["metrics"] = Json(state.metrics).dump();
@@ -185,6 +200,7 @@ TrainingState load_checkpoint(const std::string& path, const Case& c, const std:
     const std::string difference = first_difference(there.value(key, Json()), here, key, path);
     if (!difference.empty()) throw InvalidRequest(where, difference);
   }
+  refuse_other_data(parse_note(notes, "data"), c, path);
   TrainingState state;
   state.epoch = whole_note(notes, "epoch", path);
   if (state.epoch >= c.warmup + c.epochs) {
@@ -199,8 +215,8 @@ TrainingState load_checkpoint(const std::string& path, const Case& c, const std:
     if (state.optimizer.count(name) != 0) continue;
     state.optimizer[name] = collect(path, saved, parameters, "optimizer." + name + ".", where, "");
   }
-  state.loss = read_curve(parse_note(notes, "loss"));
-  for (const auto& [name, curve] : metrics.items()) state.metrics[name] = read_curve(curve);
+  state.loss = read_curve(parse_note(notes, "loss"), state.epoch, path);
+  for (const auto& [name, curve] : metrics.items()) state.metrics[name] = read_curve(curve, state.epoch, path);
   return state;
 }
 

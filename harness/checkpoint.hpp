@@ -31,13 +31,16 @@ void save_weights(const std::string& path, const Case& c, const std::vector<Para
 /// or the weight that differs when they are of another model, task or shape, or when there is no such file.
 std::vector<double> load_weights(const std::string& path, const Case& c, const std::vector<ParameterShape>& parameters);
 
+/// SHA-256 of the files that the case's workload reads (workload_digests).
+Json digests_of_data(const Case& c);
+
 /// Writes weights and optimiser state as safetensors ("optimizer.first_moment.layer1.weight"), atomically, with the
-/// case and the curves so far as metadata. Throws SystemError.
+/// case, the curves so far and `digests` of the data that were trained on as metadata. Throws SystemError.
 void save_checkpoint(const std::string& path, const Case& c, const std::vector<ParameterShape>& parameters,
-                     const TrainingState& state);
+                     const TrainingState& state, const Json& digests);
 
 /// The state in `path`. Throws InvalidRequest("--resume-training", ...) that names the field that differs when the file
-/// is of another workload, model, task, optimiser, seed or precision, or trained for as many epochs as are asked for;
+/// is of another workload, of files with other content, of another model, task, optimiser, seed or precision, or trained for as many epochs as are asked for;
 /// InvalidInput when it is no checkpoint.
 TrainingState load_checkpoint(const std::string& path, const Case& c, const std::vector<ParameterShape>& parameters);
 

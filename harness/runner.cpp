@@ -166,8 +166,9 @@ RankWishes rank_wishes(const PlannedCase& plan, bool spans, const ModelOutputs& 
   if (outputs.resume_training) wishes.start = &start;
   if (outputs.checkpoint.empty()) return wishes;
   wishes.checkpoint_every = outputs.checkpoint_every;
-  wishes.checkpoint = [&plan, path = outputs.checkpoint](const TrainingState& state) {
-    save_checkpoint(path, plan.request, plan.parameters, state);
+  wishes.checkpoint = [&plan, path = outputs.checkpoint,
+                       digests = digests_of_data(plan.request)](const TrainingState& state) {
+    save_checkpoint(path, plan.request, plan.parameters, state, digests);
   };
   return wishes;
 }

@@ -10,11 +10,14 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <regex>
+#include <set>
+#include <utility>
 
 #include "core/errors.hpp"
 #include "harness/case_slots.hpp"
 #include "harness/json_text.hpp"
 #include "harness/suite_tree.hpp"
+#include "workloads/workload.hpp"
 
 namespace strobe {
 namespace {
@@ -234,6 +237,21 @@ void filter_cases(Suite& suite, const std::string& pattern) {
 Json plan_json(const std::vector<Case>& cases) {
   Json all = Json::array();
   for (const Case& c : cases) all.push_back(case_to_json(c));
+  return all;
+}
+
+Json data_digests(const std::vector<Case>& cases) {
+  Json all = Json::object();
+  std::set<std::pair<std::string, std::string>> seen;
+  for (const Case& c : cases) {
+    const std::string name = c.workload.at("name");
+    const Json own = c.workload.value("features", Json());  // of a file a path; a generator's may be a number
+    const std::string features = own.is_string() ? own.get<std::string>() : "";
+    if (!seen.insert({name, features}).second) continue;
+    const Json digests = workload_digests(name, c.workload);
+    if (digests.contains("name")) all[name] = digests["name"];
+    if (digests.contains("features")) all[features] = digests["features"];
+  }
   return all;
 }
 

@@ -41,6 +41,14 @@ void refuse_other_plan(const std::string& path, const Json& recorded, const Json
                                                difference.pointer, difference.a, difference.b));
 }
 
+void refuse_other_data(const std::string& path, const Json& recorded, const Json& found) {
+  const JsonDifference difference = first_difference(recorded, found, "");
+  if (!difference.differs) return;
+  throw InvalidRequest("--resume", fmt::format("the data have changed since the run began: SHA-256 of {} is {} in {}, "
+                                               "and {} now",
+                                               difference.pointer.substr(1), difference.a, path, difference.b));
+}
+
 }  // namespace
 
 std::string plan_hash(const Json& cases) { return sha256_hex(cases.dump()); }
@@ -80,7 +88,8 @@ JsonDifference first_difference(const Json& a, const Json& b, const std::string&
   return {true, pointer, a.dump(), b.dump()};
 }
 
-RunDirectory::RunDirectory(std::string path, const Json& cases, const Json& environment, bool resume)
+RunDirectory::RunDirectory(std::string path, const Json& cases, const Json& environment, bool resume,
+                           const Json& digests)
     : path_(std::move(path)) {
   while (path_.size() > 1 && path_.back() == '/') path_.pop_back();
   const bool exists =
@@ -94,26 +103,30 @@ RunDirectory::RunDirectory(std::string path, const Json& cases, const Json& envi
   make_folder(file("logs"));
   summary_.plan_hash = plan_hash(cases);
   if (exists)
-    reopen(cases, environment);
+    reopen(cases, environment, digests);
   else
-    start(cases, environment);
+    start(cases, environment, digests);
 }
 
-void RunDirectory::start(const Json& cases, const Json& environment) {
-  const Json plan{{"schema_version", summary_schema_version}, {"plan_hash", summary_.plan_hash}, {"cases", cases}};
+void RunDirectory::start(const Json& cases, const Json& environment, const Json& digests) {
+  const Json plan{{"schema_version", summary_schema_version},
+                  {"plan_hash", summary_.plan_hash},
+                  {"cases", cases},
+                  {"data", digests}};
   write_file_atomically(file("plan.json"), plan.dump(2) + "\n");
   write_file_atomically(file("env.json"), environment.dump(2) + "\n");
   write_file_atomically(file("samples.jsonl"), "");
   write_summary(summary_);
 }
 
-void RunDirectory::reopen(const Json& cases, const Json& environment) {
+void RunDirectory::reopen(const Json& cases, const Json& environment, const Json& digests) {
   if (!fs::exists(file("plan.json"))) {
     throw InvalidRequest("--resume",
                          fmt::format("{} holds results without a plan.json, so they cannot be continued", path_));
   }
   const Json plan = read_json(file("plan.json"));
   refuse_other_plan(file("plan.json"), plan, cases);
+  refuse_other_data(file("plan.json"), plan.value("data", digests), digests);
   std::map<std::string, bool> keep;
   Summary kept{plan.value("plan_hash", summary_.plan_hash), {}};
   if (fs::exists(file("summary.json"))) {

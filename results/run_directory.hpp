@@ -34,7 +34,10 @@ class RunDirectory {
   /// InvalidRequest("--out") unless `resume`; with `resume`, another plan is refused with InvalidRequest("--resume")
   /// that names the first differing field and both values, rows of interrupted cases and samples of cases without a
   /// row are dropped, and everything else is kept. Throws SystemError when the folder cannot be written to.
-  RunDirectory(std::string path, const Json& cases, const Json& environment, bool resume);
+  /// `digests`: of the files behind each workload, kept in plan.json under "data"; with `resume`, files that have other
+  /// content than when the run began are refused too.
+  RunDirectory(std::string path, const Json& cases, const Json& environment, bool resume,
+               const Json& digests = Json::object());
 
   const std::string& path() const { return path_; }
   const std::vector<Row>& rows() const { return summary_.rows; }
@@ -57,8 +60,8 @@ class RunDirectory {
   std::string file(const std::string& name) const { return path_ + "/" + name; }
 
  private:
-  void start(const Json& cases, const Json& environment);
-  void reopen(const Json& cases, const Json& environment);
+  void start(const Json& cases, const Json& environment, const Json& digests);
+  void reopen(const Json& cases, const Json& environment, const Json& digests);
   void write_summary(const Summary& summary) const;
 
   std::string path_;

@@ -261,6 +261,17 @@ Json complete_workload_parameters(const std::string& workload, const Json& param
   return complete;
 }
 
+Json workload_digests(const std::string& workload, const Json& parameters) {
+  Json digests = Json::object();
+  const Kind kind = find_kind(workload, "--workload");
+  if (kind != Kind::dataset && kind != Kind::path) return digests;
+  const FileOptions options = options_for(workload, kind, parameters, "/workload");
+  const std::string path = kind == Kind::dataset ? find_data_file(find_dataset(workload)->value.file) : workload;
+  if (std::filesystem::is_regular_file(path)) digests["name"] = sha256_file(path);
+  if (std::filesystem::is_regular_file(options.features)) digests["features"] = sha256_file(options.features);
+  return digests;
+}
+
 std::optional<EventGraph> load_events(const std::string& workload, const Json& parameters) {
   const Kind kind = find_kind(workload, "--workload");
   if (kind == Kind::generator) return std::nullopt;

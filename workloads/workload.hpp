@@ -93,6 +93,11 @@ SnapshotGraph load_workload(const std::string& workload, const Json& parameters,
 /// The canonical parameters of `workload` (defaults filled in), for plans and case ids; does not read data.
 Json complete_workload_parameters(const std::string& workload, const Json& parameters, const std::string& pointer);
 
+/// SHA-256 of the files that `workload` reads, by the option that names them: {"name": ..., "features": ...}; empty for
+/// what is generated, and without files that a format finds beside its own. So that what is continued later can be
+/// refused on other data. Throws like load_workload.
+Json workload_digests(const std::string& workload, const Json& parameters);
+
 /// The event graph of a data set name or path; nothing for generators of snapshots and files of steps.
 std::optional<EventGraph> load_events(const std::string& workload, const Json& parameters);
 

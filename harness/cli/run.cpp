@@ -167,7 +167,8 @@ class Sweep {
     } catch (const SystemError& error) {
       throw InvalidRequest("--out", error.what());
     }
-    directory_.emplace(folder, plan_json(suite_.cases), environment(), request_.resume);
+    directory_.emplace(folder, plan_json(suite_.cases), environment(), request_.resume,
+                       data_digests(suite_.cases));
     narrate(fmt::format("{} into {}", counted(suite_.cases.size(), "case"), folder));
   }
 

@@ -46,5 +46,33 @@ TEST_F(Checkpoint, WrongWishesNameTheFlagAndLeaveNothing) {
   EXPECT_FALSE(std::filesystem::exists(folder_ / "a"));
 }
 
+/// Events enough for ten steps; `last` is the source of the last one.
+std::string events(int last) {
+  std::string text = "source,target,time\n";
+  for (int i = 0; i < 40; ++i)
+    text += std::to_string(i * 7 % 11) + "," + std::to_string(i * 5 % 13) + "," + std::to_string(i) + "\n";
+  return text + std::to_string(last) + ",3,40\n";
+}
+
+TEST_F(Checkpoint, WhatGoesOnIsRefusedOnOtherData) {
+  write_text(folder_ / "events.csv", events(1));
+  const auto run = [&](const std::string& epochs, const std::string& out, std::vector<std::string> more) {
+    std::vector<std::string> words{
+        "run",   "--workload", "events.csv:window_count=10", "--task", "vertex-regression", "--epochs", epochs,
+        "--out", out};
+    words.insert(words.end(), more.begin(), more.end());
+    return strobe(words);
+  };
+  const Outcome begun = run("2", "begin", {"--checkpoint", "state"});
+  ASSERT_EQ(begun.status, 0) << begun.err;
+  EXPECT_EQ(run("2", "begin", {"--resume"}).status, 0);
+  EXPECT_EQ(run("3", "on", {"--checkpoint", "state", "--resume-training"}).status, 0);
+  write_text(folder_ / "events.csv", events(2));
+  expect_refusal(run("2", "begin", {"--resume"}), 2, {"--resume", "events.csv", "changed"});
+  expect_refusal(run("4", "b", {"--checkpoint", "state", "--resume-training"}), 2,
+                 {"--resume-training", "sha256 of workload", "changed"});
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "b"));
+}
+
 }  // namespace
 }  // namespace strobe::cli_test
