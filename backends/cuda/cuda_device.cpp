@@ -11,6 +11,7 @@
 #include <cstring>
 
 #include "backends/cuda/ordered_sum.hpp"
+#include "core/errors.hpp"
 
 namespace strobe::cuda {
 namespace {
@@ -139,13 +140,23 @@ void CudaDevice::release_kept() {
   for (std::byte* const memory : released_->take_all()) runtime::release(memory, native(Stream::compute));
 }
 
+void CudaDevice::refuse_unreachable(const void* address) const {
+  if (runtime::reaches(ordinal_, address)) return;
+  throw Unavailable(fmt::format(
+      "communicator local: GPU {} of rank {} has no access to another rank's memory, as the two GPUs are not "
+      "linked; use --comm nccl, or one GPU for all ranks with CUDA_VISIBLE_DEVICES={}",
+      ordinal_, rank(), ordinal_));
+}
+
 void CudaDevice::copy_values(void* to, const void* from, std::size_t bytes) {
+  for (const void* const address : {static_cast<const void*>(to), from}) refuse_unreachable(address);
   launch_gathered();
   runtime::copy(to, from, bytes, native(Stream::compute));
 }
 
 void CudaDevice::sum_values(ElementType type, const std::vector<const std::byte*>& addends, std::byte* sum,
                             std::int64_t elements) {
+  for (const std::byte* const addend : addends) refuse_unreachable(addend);
   if (gathered_ != nullptr) released_->keep(true);
   ordered_sum(context_, type, addends, sum, elements);
 }

@@ -53,6 +53,8 @@ class CudaDevice : public Device {
   double do_now() override;
 
   std::byte* scratch(std::size_t bytes);
+  /// Ranks of communicator local read each other's memory, which not every two GPUs of a host can.
+  void refuse_unreachable(const void* address) const;
   /// Gives the compute stream what is gathered for it, before anything else uses or waits for it.
   void launch_gathered();
   /// Gives the pool the memory that was released in the meantime; from now on it gets it at once.

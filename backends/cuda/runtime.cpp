@@ -168,6 +168,15 @@ bool is_device_memory(const void* address) {
   return attributes.type == cudaMemoryTypeDevice;
 }
 
+bool reaches(int ordinal, const void* address) {
+  cudaPointerAttributes attributes{};
+  check(cudaPointerGetAttributes(&attributes, address), "kind of an address");
+  if (attributes.type != cudaMemoryTypeDevice || attributes.device == ordinal) return true;
+  int linked = 0;
+  check(cudaDeviceCanAccessPeer(&linked, ordinal, attributes.device), "reach between GPUs");
+  return linked != 0;
+}
+
 void copy(void* to, const void* from, std::size_t bytes, StreamHandle stream) {
   check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream_of(stream)), "copy");
 }

@@ -50,6 +50,8 @@ void trim_pool(int) {}
 
 std::byte* allocate(std::size_t bytes, StreamHandle) { return emulated::allocate_device(bytes); }
 void release(std::byte* memory, StreamHandle) noexcept { emulated::release_device(memory); }
+/// There is one GPU; a test may say that its ranks have GPUs of their own without links.
+bool reaches(int, const void*) { return std::getenv("STROBE_EMULATED_WITHOUT_LINKS") == nullptr; }
 bool is_device_memory(const void* address) { return emulated::is_device(address); }
 std::byte* allocate_pinned(std::size_t bytes) { return aligned(bytes); }
 void release_pinned(std::byte* memory) noexcept { std::free(memory); }

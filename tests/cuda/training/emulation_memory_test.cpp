@@ -1,9 +1,13 @@
-// With its guard on, which the tests of training have, the emulation's device memory is out of the host's reach.
+// What only the emulation can show: with its guard on, which the tests of training have, device memory is out of the
+// host's reach; and GPUs without links between them.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
 
+#include "backends/communicator.hpp"
 #include "backends/cuda/emulated/device_memory.hpp"
+#include "backends/operations.hpp"
+#include "core/errors.hpp"
 
 namespace strobe::cuda::emulated {
 namespace {
@@ -22,6 +26,28 @@ TEST(EmulationDeathTest, TheHostCannotReadDeviceMemory) {
   release_device(memory);
 }
 #endif
+
+TEST(EmulationWithoutLinks, CommunicatorLocalSaysWhatToDo) {
+  LaunchRequest request;
+  request.ranks = 2;
+  request.timeout_seconds = 20;
+  request.make_device = DeviceRegistry::instance().find("cuda").value;
+  const auto add_up = [](Device& device, Communicator& communicator) {
+    const Tensor tensor = device.allocate(8, 1, ElementType::f32);
+    device.run(Fill{tensor, 1.0});
+    communicator.all_reduce(tensor, Traffic::gradient);
+  };
+  const auto launch = [&] { CommunicatorRegistry::instance().find("local").value.launch(request, add_up); };
+  ::setenv("STROBE_EMULATED_WITHOUT_LINKS", "1", 1);
+  try {
+    launch();
+    ADD_FAILURE() << "the memory of a GPU out of reach was added up";
+  } catch (const Unavailable& refused) {
+    EXPECT_NE(std::string(refused.what()).find("--comm nccl"), std::string::npos) << refused.what();
+  }
+  ::unsetenv("STROBE_EMULATED_WITHOUT_LINKS");
+  EXPECT_NO_THROW(launch());
+}
 
 }  // namespace
 }  // namespace strobe::cuda::emulated
