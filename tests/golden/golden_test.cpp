@@ -50,6 +50,7 @@ class GoldenPairs final : public Task {
     data.test = data.train;
     data.test.candidate_of.assign(data.test.step.size(), -1);
     data.test.baseline.assign(data.test.step.size(), 0.0);
+    data.test.memory.assign(data.test.step.size(), 0.0);
     return data;
   }
 
