@@ -10,6 +10,8 @@
 // Two shares say what a model may know by heart: of the test positives, those that are edges of the last training step
 // (repeated_share) or of any (seen_share). Two trivial baselines score a pair by the popularity of its target, its
 // edges in training steps, and by whether it has been an edge in one (edgebank: Poursafaei et al., NeurIPS'22).
+// Sources and targets are the columns and rows of the stored steps: the data's own with orientation=in, exchanged with
+// out; with both, every edge is there in both directions.
 // Invariants: samples depend on (graph, options, seed) only; pairs have u != v; positives of a step are distinct.
 // Cost: O(m_t) per step for the choice, O(1) expected tries per negative on a sparse step, O(T log d) per test pair.
 #include <fmt/format.h>

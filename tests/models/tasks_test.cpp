@@ -65,6 +65,15 @@ TEST(VertexRegression, PredictsTheNextStepsDegree) {
   expect_values(out.train.value, {one, 0, 0, one, 0});
   const TaskData both = task("vertex-regression", {{"degree", "both"}})->draw(hand_graph(), 1);
   expect_values(both.train.value, {one, two, one, one, 0});
+  SnapshotGraph turned = hand_graph();  // as if the data's edges ran against the stored ones
+  turned.orientation = "out";
+  expect_values(task("vertex-regression", {{"degree", "in"}})->draw(turned, 1).train.value, out.train.value);
+  expect_values(task("vertex-regression", {{"degree", "out"}})->draw(turned, 1).train.value, data.train.value);
+  expect_values(task("vertex-regression", {{"degree", "both"}})->draw(turned, 1).train.value, both.train.value);
+  turned.orientation = "both";
+  for (const char* degree : {"in", "out", "both"}) {
+    expect_values(task("vertex-regression", {{"degree", degree}})->draw(turned, 1).train.value, data.train.value);
+  }
 }
 
 TEST(VertexRegression, TakesTheWorkloadsTargetsAndLeavesOutMissingOnes) {
@@ -82,6 +91,7 @@ TEST(VertexRegression, TakesTheWorkloadsTargetsAndLeavesOutMissingOnes) {
   EXPECT_EQ(data.train.baseline[1], 1.5);
   EXPECT_EQ(cells(data.test), (Cells{{3, 3}, {4, 3}}));
   EXPECT_EQ(task("vertex-regression", {{"target", "degree"}})->draw(graph, 1).steps, 4);
+  EXPECT_THROW(task("vertex-regression", {{"degree", "out"}})->draw(graph, 1), InvalidRequest);  // it would be ignored
 }
 
 TEST(VertexRegression, MetricsByHand) {
