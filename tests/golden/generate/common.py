@@ -14,8 +14,8 @@ torch.set_num_threads(1)
 
 
 class Graph:
-    """Adjacency [T, N, N] (entry = number of edges) and features [T, N, 2] (in-degree, out-degree). Rows are targets; with
-    orientation out they are sources, with both either end."""
+    """Adjacency [T, N, N] (entry = number of edges) and features [T, N, 2] (in-degree, out-degree). Rows are targets;
+    with orientation out they are sources, with both either end."""
 
     def __init__(self, orientation="in", path=GOLDEN / "graph.csv"):
         with open(path, newline="") as file:
@@ -107,8 +107,8 @@ class LinkPrediction:
 
 
 class DegreeRegression:
-    """Mean squared error of z W + b against log(1 + degree at the next step), over vertices with an edge at the step; the
-    first 70 % of the steps. The degree counts distinct neighbours: sources, targets, or the sum of both; under
+    """Mean squared error of z W + b against log(1 + degree at the next step), over vertices with an edge at the step;
+    the first 70 % of the steps. The degree counts distinct neighbours: sources, targets, or the sum of both; under
     orientation=both all that there are."""
 
     def __init__(self, graph, degree="in"):
