@@ -68,6 +68,7 @@ inline constexpr std::uint32_t partition = 5;
 inline constexpr std::uint32_t bootstrap = 6;
 inline constexpr std::uint32_t test = 7;
 inline constexpr std::uint32_t ranking = 9;
+inline constexpr std::uint32_t held_out = 11;
 }  // namespace random_purpose
 
 }  // namespace strobe

@@ -51,8 +51,9 @@ std::shared_ptr<const PreparedGraph> prepared_graph(PlannedCase& plan, const Pre
   const Case& c = plan.request;
   const std::string how = c.workload.dump() + std::to_string(c.seed) + what.smooth + what.m +
                           std::to_string(what.window) + (what.smooth_features ? "x" : "") +
-                          (what.laplacian ? "l" : "") + what.walk + (what.precompute_first_product ? "p" : "") + (what.keep_features ? "k" : "") +
-                          c.precision + std::to_string(plan.task_data->steps);
+                          (what.laplacian ? "l" : "") + what.walk + (what.symmetric_pattern ? "s" : "") +
+                          (what.precompute_first_product ? "p" : "") + (what.keep_features ? "k" : "") + c.precision +
+                          std::to_string(plan.task_data->steps);
   return prepared.get(how, [&] { return prepare(*plan.raw, what, plan.task_data->steps, plan.fp64); });
 }
 

@@ -45,12 +45,12 @@ class RankTrainer {
     }
   }
 
-  /// One epoch on all cells; returns the embeddings from which the test samples are scored, or all of them.
+  /// One epoch on all cells; returns the embeddings of the tested steps, or all of them.
   KeptRows epoch(std::int64_t number, bool all_embeddings) {
     timeline_.stream_inputs();
     device_.run(Fill{parameters_.gradients(), 0.0});
     device_.run(Fill{loss_, 0.0});
-    KeptRows kept(plan_, device_, all_embeddings ? step_range(0, plan_.graph->steps) : plan_.test_steps);
+    KeptRows kept(plan_, device_, kept_steps(all_embeddings));
     timeline_.train(
         parameters_, pass(number, true), [&](std::size_t block, const Tensor& rows) { kept.keep(block, rows); },
         [&](std::size_t block, Tape& tape, const Var& rows) { start_backward(block, tape, rows); });
@@ -64,10 +64,21 @@ class RankTrainer {
   /// The loss summed over ranks; false without values.
   bool loss(double& value) { return device_.move_out(loss_, &value); }
 
-  /// Metrics of the test samples from the epoch's embeddings; empty without values. All ranks must call it.
-  std::map<std::string, double> evaluate(const KeptRows& kept) {
+  /// The epoch's embeddings as a pass without dropout gives them with the parameters that the epoch used: `kept`, those
+  /// of the epoch itself, where that is the same. To be read before `evaluate`, which brings the update to
+  /// `evaluated_`.
+  KeptRows evaluated_embeddings(KeptRows kept, bool all_embeddings) {
+    if (!plan_.model->stochastic()) return kept;
+    KeptRows evaluated(plan_, device_, kept_steps(all_embeddings));
+    timeline_.forward(evaluated_, pass(0, false),
+                      [&](std::size_t block, const Tensor& rows) { evaluated.keep(block, rows); });
+    return evaluated;
+  }
+
+  /// Metrics of the test samples from evaluated embeddings; empty without values. All ranks must call it.
+  std::map<std::string, double> evaluate(const KeptRows& embeddings) {
     Tape tape(device_, false);
-    const Var fixed = Tape::constant(evaluated_embeddings(kept));
+    const Var fixed = Tape::constant(embeddings.rows(plan_.test_steps));
     const Var cells = gather_rows(tape, test_halo_.apply(tape, communicator_, fixed), test_.rows, test_.count);
     const Tensor outputs = plan_.task->head(tape, evaluated_, cells)->value;
     device_.run(CopyRows{parameters_.values(), evaluated_.values(), {}, {}, parameters_.count(), 0, 0, 1, false});
@@ -141,15 +152,7 @@ class RankTrainer {
              loss_);
   }
 
-  /// Embeddings of the tested steps, as a pass without dropout gives them with the parameters that the epoch used; its
-  /// own where that is the same. They are read before the update reaches `evaluated_`.
-  Tensor evaluated_embeddings(const KeptRows& kept) {
-    if (!plan_.model->stochastic()) return kept.rows(plan_.test_steps);
-    KeptRows evaluated(plan_, device_, plan_.test_steps);
-    timeline_.forward(evaluated_, pass(0, false),
-                      [&](std::size_t block, const Tensor& rows) { evaluated.keep(block, rows); });
-    return evaluated.rows(plan_.test_steps);
-  }
+  std::vector<Step> kept_steps(bool all) const { return all ? step_range(0, plan_.graph->steps) : plan_.test_steps; }
 
   const LocalSamples& own(const PlacedSamples& placed) const {
     return placed.ranks[static_cast<std::size_t>(device_.rank())];
@@ -253,7 +256,7 @@ void run_repetition(const PlannedCase& plan, Device& device, Communicator& commu
     const std::size_t first_span = device.spans().size();
     const double begin = device.now();
     const bool all_embeddings = wishes.embeddings && e + 1 == epochs;
-    const KeptRows embeddings = trainer.epoch(e, all_embeddings);
+    KeptRows of_epoch = trainer.epoch(e, all_embeddings);
     trainer.update();
     device.synchronize();
     EpochSample sample = measure(device, first_span, begin, device.now());
@@ -263,6 +266,7 @@ void run_repetition(const PlannedCase& plan, Device& device, Communicator& commu
     outcome.samples.push_back(sample);
     double loss = 0;
     const bool has_loss = trainer.loss(loss);
+    const KeptRows embeddings = trainer.evaluated_embeddings(std::move(of_epoch), all_embeddings);
     const std::map<std::string, double> metrics = trainer.evaluate(embeddings);
     if (all_embeddings) outcome.embeddings = trainer.gather_embeddings(embeddings);
     if (wishes.weights && e + 1 == epochs) outcome.weights = trainer.weights();

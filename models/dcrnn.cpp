@@ -2,11 +2,13 @@
 // convolution sums K hops of a random walk along the edges and K against them, and the vertex itself once:
 // D(z) = [z | S z | S^2 z | ... ] over S = D_O^-1 W and D_I^-1 W^T, times one weight matrix;
 // r, u = sigmoid(D([x, h]) W_g + b_g), c = tanh(D([x, r h]) W_c + b_c), h' = u h + (1 - u) c. The state is carried over
-// all steps. `hops=0` reads no neighbours. `terms=chebyshev` takes z_k = 2 S z_{k-1} - z_{k-2} as the authors' code
-// does; `directions` keeps one of the two walks. `state=none` is DynaHB's example, which hands no state from step to
-// step: h_{t-1} = 0 everywhere, so a step is u, c and h' = (1 - u) c of its own features, and the weights' rows of the
-// state stay without a gradient.
-// A step reads the states of neighbours, so steps go one by one and every hop is a product of its own.
+// all steps. `hops=0` reads no neighbours. `terms=chebyshev` takes z_k = 2 S z_{k-1} - z_{k-2}, each walk from z on;
+// `directions` keeps one of the two walks. The authors' code (liyaguang/DCRNN, dcrnn_cell.py) differs from the paper in
+// two more ways: its second walk begins with what the first left, z_{K-1} of that one, in place of z (`terms=carried`),
+// and it multiplies with the transposes of D_O^-1 W and D_I^-1 W^T (`supports=transposed`). `state=none` is DynaHB's
+// example, which hands no state from step to step: h_{t-1} = 0 everywhere, so a step is u, c and h' = (1 - u) c of its
+// own features, and the weights' rows of the state stay without a gradient. A step reads the states of neighbours, so
+// steps go one by one and every hop is a product of its own.
 #include "models/model.hpp"
 #include "models/ops.hpp"
 #include "models/ops_block.hpp"
@@ -21,6 +23,7 @@ struct DcrnnParameters {
   int hops = 2;
   std::string directions = "both";
   std::string terms = "powers";
+  std::string supports = "walks";
   std::string state = "carried";
   double gate_bias = 0;
 };
@@ -33,8 +36,12 @@ const FieldTable& dcrnn_fields() {
           .integer("hops", &DcrnnParameters::hops, "", "steps of each random walk, K", 0, 16)
           .choice("directions", &DcrnnParameters::directions, {"both", "out", "in"},
                   "walks along edges, against, or both")
-          .choice("terms", &DcrnnParameters::terms, {"powers", "chebyshev"},
-                  "S^k z, or 2 S z_(k-1) - z_(k-2) as in the authors' code")
+          .choice(
+              "terms", &DcrnnParameters::terms, {"powers", "chebyshev", "carried"},
+              "S^k z, or 2 S z_(k-1) - z_(k-2); carried = the latter, the second walk beginning with z_(K-1) of the "
+              "first, as the authors' code")
+          .choice("supports", &DcrnnParameters::supports, {"walks", "transposed"},
+                  "S = D^-1 W, or its transpose as in the authors' code")
           .choice("state", &DcrnnParameters::state, {"carried", "none"},
                   "whether a step reads the state of the one before; DynaHB's example has none")
           .real("gate_bias", &DcrnnParameters::gate_bias, "",
@@ -58,7 +65,7 @@ class Dcrnn final : public Model {
     for (const std::string walk : {"out", "in"}) {
       if (p_.directions != "both" && p_.directions != walk) continue;
       walks.push_back(preprocessing());
-      walks.back().walk = walk;
+      walks.back().walk = p_.supports == "transposed" ? walk + "_transposed" : walk;
     }
     return walks;
   }
@@ -127,14 +134,16 @@ class Dcrnn final : public Model {
   /// z and its hops, [rows, F] each.
   std::vector<Var> diffuse(Tape& tape, const Neighbours& neighbours, const Var& z) const {
     std::vector<Var> parts = {z};
+    Var start = z;
     for (int support = 0; support < walks(); ++support) {
-      Var last = z, before;
+      Var last = start, before;
       for (int hop = 1; hop <= p_.hops; ++hop) {
         Var next = neighbours.product(tape, support, last);
-        if (p_.terms == "chebyshev" && before) next = combine(tape, next, 2.0, before, -1.0);
+        if (p_.terms != "powers" && before) next = combine(tape, next, 2.0, before, -1.0);
         before = last;
         parts.push_back(last = next);
       }
+      if (p_.terms == "carried" && before) start = before;
     }
     return parts;
   }

@@ -1,13 +1,16 @@
 // EvolveGCN-H (Pareja et al., AAAI'20, section 3.2; decisions E7, E12, M2): two layers Y_t = relu(A~_t X_t W_t) whose
 // weights follow a matrix GRU, W_t = GRU(Z_t, W_{t-1}). Its input Z_t [F, G] summarises the layer's input X_t: the G
 // vertices with the largest score s = X_t p / |p| (ties to the smaller vertex; repeated when there are fewer), each row
-// times tanh(s), transposed. Vertices without an incoming edge are left out, as the public code leaves out vertices
-// without any edge (IBM/EvolveGCN egcn_h.py, taskers_utils.py). A~ X of the first layer is computed once; its summary
-// reads X.
+// times tanh(s), transposed. A~ X of the first layer is computed once; its summary reads X.
+// Which vertices may be chosen: the paper has no mask. mask=connected, the default, leaves out vertices without an
+// incoming edge, which keeps vertices that are not there yet out of the summary and reads nothing but a rank's own
+// rows. mask=linked leaves out only those without an edge at either end, as the public code does (IBM/EvolveGCN
+// taskers_utils.py, whose self-loops count as edges and here do not); a row must then list the edges that leave its
+// vertex too, as zeros, and halos grow with them. mask=none lets every vertex take part.
 // Every rank offers its own best rows; the offers of all ranks are summed (each has slots of its own), every rank makes
 // the same choice, and the chosen rows are summed from their owners; their gradients flow back to the owners.
 // Options: cell=lstm feeds the same summary to a matrix LSTM; gate=none drops the tanh factor, as TM-GCN's public code
-// does; mask=none lets every vertex take part.
+// does.
 #include "models/evolution.hpp"
 #include "models/ops.hpp"
 
@@ -24,8 +27,9 @@ const FieldTable& evolve_gcn_h_fields() {
   static const FieldTable table = evolution_fields<EvolveGcnHParameters>()
                                       .choice("gate", &EvolveGcnHParameters::gate, {"tanh", "none"},
                                               "factor of a chosen vertex: tanh of its score, or one")
-                                      .choice("mask", &EvolveGcnHParameters::mask, {"connected", "none"},
-                                              "which vertices may be chosen: those with an incoming edge, or all");
+                                      .choice("mask", &EvolveGcnHParameters::mask, {"connected", "linked", "none"},
+                                              "which vertices may be chosen: those with an incoming edge, with an edge "
+                                              "at either end as in the public code, or all");
   return table;
 }
 
@@ -37,6 +41,7 @@ class EvolveGcnH final : public Model {
   Preprocessing preprocessing() const override {
     Preprocessing what = evolution_preprocessing(p_);
     what.keep_features = true;
+    what.symmetric_pattern = p_.mask == "linked";
     return what;
   }
 
@@ -82,7 +87,7 @@ class EvolveGcnH final : public Model {
   Var weights_of(Tape& tape, const Parameters& parameters, int layer, const SpatialInput& input,
                  const ChoiceRows& from) const {
     const Var& direction = parameters.at(layer_name(layer) + "score");
-    const Tensor chosen = choose_rows(tape, input, from, direction->value, width(layer), p_.mask == "connected");
+    const Tensor chosen = choose_rows(tape, input, from, direction->value, width(layer), p_.mask != "none");
     const Var own = summarise_rows(tape, from, direction, chosen, p_.gate == "tanh");
     const Var summary = input.pass->ranks->sum(tape, own);
     return evolved_weights(tape, parameters, p_, layer, summary, input);

@@ -2,8 +2,10 @@
 // and X2 likewise from X1, whose outputs side by side are the input of two stacked LSTMs along every vertex's timeline.
 // The embedding is [H1 | H2 | X], X being the features (`output=h2` gives the last LSTM alone). The state is carried
 // over all steps; `state=reset` sets it to zero every `window` steps (with 1, as in the public examples, nothing is
-// remembered). Batch normalisation is of each step over its vertices; dropout is off unless asked for (DGC's code has
-// 0.5 and no normalisation). A~ = D^-1/2 (A + I) D^-1/2; A~ X of the first convolution is computed once.
+// remembered). Batch normalisation is of each step over its vertices, in evaluation too: a test step is normalised by
+// its own mean and variance and no running statistics are kept, where the public code keeps them and evaluates with
+// them. Dropout is off unless asked for (DGC's code has 0.5 and no normalisation). A~ = D^-1/2 (A + I) D^-1/2; A~ X of
+// the first convolution is computed once.
 #include <algorithm>
 
 #include "models/model.hpp"
@@ -36,7 +38,8 @@ const FieldTable& mpnn_lstm_fields() {
                   "whether the LSTMs' state is carried over all steps or set to zero every `window` steps")
           .integer("window", &MpnnLstmParameters::window, "steps", "steps between two resets, with state=reset", 1,
                    1000000)
-          .boolean("batch_norm", &MpnnLstmParameters::batch_norm, "normalise the convolutions' outputs")
+          .boolean("batch_norm", &MpnnLstmParameters::batch_norm,
+                   "normalise the convolutions' outputs by each step's own mean and variance, in evaluation too")
           .real("dropout", &MpnnLstmParameters::dropout, "", "share of the convolutions' outputs dropped in training",
                 0, 0.99)
           .boolean("precompute", &MpnnLstmParameters::precompute,
@@ -46,7 +49,12 @@ const FieldTable& mpnn_lstm_fields() {
 
 class MpnnLstm final : public Model {
  public:
-  explicit MpnnLstm(const MpnnLstmParameters& parameters) : p_(parameters), all_(parameters.output == "all") {}
+  explicit MpnnLstm(const MpnnLstmParameters& parameters) : p_(parameters), all_(parameters.output == "all") {
+    if (p_.state == "carried" && p_.window != MpnnLstmParameters().window) {
+      throw InvalidRequest("/model/window",
+                           "with state=carried nothing is reset; leave window out, or set state=reset");
+    }
+  }
 
   Preprocessing preprocessing() const override {
     Preprocessing what;

@@ -142,8 +142,16 @@ class TGcn final : public Model {
 };
 
 std::unique_ptr<Model> make(const TGcnParameters& parameters) {
-  if (parameters.conv == "x") return std::make_unique<TGcn>(parameters);
   const TGcnParameters defaults;
+  if (parameters.conv == "x") {
+    if (parameters.gate_bias == defaults.gate_bias) return std::make_unique<TGcn>(parameters);
+    throw InvalidRequest("/model/gate_bias", "with conv=x biases start at 0; leave gate_bias out, or set conv=xh");
+  }
+  if (parameters.precompute != defaults.precompute) {
+    throw InvalidRequest("/model/precompute",
+                         "conv=xh convolves features and state together, so nothing can be computed before; leave "
+                         "precompute out, or set conv=x");
+  }
   if (parameters.gcn_layers != defaults.gcn_layers || parameters.gates != defaults.gates) {
     throw InvalidRequest("/model/conv",
                          "conv=xh has one convolution a gate, so gcn_layers and gates do not go with it");

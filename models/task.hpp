@@ -19,15 +19,18 @@ namespace strobe {
 /// Samples over cells. Sample i reads the embeddings of `arity` vertices at one step and has a class label or a value.
 struct Samples {
   int arity = 1;
-  std::vector<VertexId> vertices;    // [n * arity], sample-major
-  std::vector<Step> step;            // [n]: the step whose embedding is read
-  std::vector<std::int32_t> label;   // [n]: the class; 0 in a regression
-  std::vector<double> value;         // [n] target of a regression, or empty
-  std::vector<double> weight;        // [n] weight in the loss, or empty: all count alike
-  std::vector<double> baseline;      // [n] what the task's trivial baseline predicts (NaN = nothing), or empty
+  std::vector<VertexId> vertices;   // [n * arity], sample-major
+  std::vector<Step> step;           // [n]: the step whose embedding is read
+  std::vector<std::int32_t> label;  // [n]: the class; 0 in a regression
+  std::vector<double> value;        // [n] target of a regression, or empty
+  std::vector<double> weight;       // [n] weight in the loss, or empty: all count alike
+  std::vector<double> baseline;     // [n] what the task's trivial baseline predicts (NaN = nothing), or empty
   /// [n], or empty: candidates that a positive is ranked against name it here (its position in the list); -1 = no
   /// candidate. Candidates count in the rank only.
   std::vector<std::int32_t> candidate_of;
+  /// [n], or empty: what remembering the training steps says of a sample. Of a pair, whether it was an edge: 0 = never,
+  /// 1 = before the last step, 2 = in it; of a vertex, its last label there, NaN = none.
+  std::vector<double> memory;
 
   std::int64_t count() const { return static_cast<std::int64_t>(step.size()); }
   /// What the loss is divided by: the sum of the weights.

@@ -6,7 +6,7 @@
 // Other networks are those of the public code (IBM/TM-GCN, embedding_help_functions.py), whose M smooths A and X only:
 // network=linear, Z = A~ X W, and network=selu, Z = A~ selu(A~ X W1) W2. There M need not be a mean: with
 // m=inverse_distance M[t, s] = 1 / (t - s + 1) (read_data.m), here wherever M is used. That code normalises A before M
-// smooths it; here it is after (decision E12).
+// smooths it; here it is after (decision E12). Its edge life of 10 steps before M is the workload's edge_life=10.
 #include <algorithm>
 
 #include "models/model.hpp"
@@ -55,6 +55,16 @@ class TmGcn final : public Model {
       throw InvalidRequest("/model/pairs", "network=" + p_.network +
                                                " transforms nothing between or behind its layers; " +
                                                "leave pairs out, or set network=esdg");
+    }
+    if (!esdg_ && p_.last_activation != TmGcnParameters().last_activation) {
+      throw InvalidRequest("/model/last_activation", "network=" + p_.network +
+                                                         " has no activation behind its last layer; leave "
+                                                         "last_activation out, or set network=esdg");
+    }
+    if (is_linear() && p_.hidden != TmGcnParameters().hidden) {
+      throw InvalidRequest(
+          "/model/hidden",
+          "network=linear has one layer, whose width is output; leave hidden out, or set network=selu");
     }
   }
 

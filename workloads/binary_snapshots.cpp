@@ -71,6 +71,7 @@ Json describe(const SnapshotGraph& graph, const Distinct& distinct) {
           {"nonzeros", nonzeros},
           {"feature_width", graph.feature_width},
           {"repeats", graph.repeats},
+          {"orientation", graph.orientation},
           {"provenance", provenance_to_json(graph.provenance)}};
 }
 
@@ -171,6 +172,7 @@ SnapshotGraph graph_of(const BinaryFile& file, bool check) {
   graph.vertices = sizes.vertices;
   graph.feature_width = sizes.feature_width;
   file.description().at("repeats").get_to(graph.repeats);
+  graph.orientation = file.description().value("orientation", "in");  // files of before have none
   graph.provenance = provenance_from_json(file.description().at("provenance"));
   const auto of_step = file.column<std::int32_t>("step_snapshot", sizes.steps, true);
   const auto offsets = file.column<std::int64_t>("row_offsets", sizes.snapshots * (sizes.vertices + 1), true);

@@ -247,10 +247,11 @@ SnapshotGraph make_snapshots(const EventGraph& events, const Windowing& windowin
   }
   if (windowing.cumulative) accumulate(graph, weights == Weights::binary);
   if (windowing.edge_life > 1) graph = edge_life(graph, windowing.edge_life);
-  graph.repeats = windowing.cumulative                                  ? "cumulative"
-                  : windowing.edge_life > 1                             ? "edge_life"
+  graph.repeats = windowing.cumulative                              ? "cumulative"
+                  : windowing.edge_life > 1                         ? "edge_life"
                   : windowing.lags > 0 || !windowing.stride.empty() ? "sliding"
-                                                                        : "";
+                                                                    : "";
+  graph.orientation = orientation;
   if (windowing.min_edges > 0) drop_small_steps(graph, windowing.min_edges);
   return graph;
 }

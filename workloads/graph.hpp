@@ -82,6 +82,8 @@ struct SnapshotGraph {
   std::vector<std::int8_t> cell_label;    // [T * N] class of a vertex at a step, -1 = unknown; or empty
   std::vector<float> targets;             // [T * N] value to predict of a vertex at a step, NaN = none; or empty
   std::string repeats;  // how steps repeat events of earlier ones: "" | cumulative | sliding | edge_life
+  /// What rows are of the data's edges: in = targets, out = sources, both = either end, columns being the other one.
+  std::string orientation = "in";
   Provenance provenance;
 
   std::int64_t steps() const { return static_cast<std::int64_t>(snapshots.size()); }

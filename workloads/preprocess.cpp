@@ -212,11 +212,34 @@ std::vector<double> multiply(const SmoothStep& a, const std::vector<double>& x, 
   return product;
 }
 
+/// The same matrix with zeros where only its transpose has an entry.
+SmoothStep with_symmetric_pattern(const SmoothStep& step) {
+  const SmoothStep other = transposed(step);
+  SmoothStep result;
+  result.row_offsets.push_back(0);
+  for (std::size_t v = 0; v + 1 < step.row_offsets.size(); ++v) {
+    auto i = static_cast<std::size_t>(step.row_offsets[v]), j = static_cast<std::size_t>(other.row_offsets[v]);
+    const auto end = static_cast<std::size_t>(step.row_offsets[v + 1]);
+    const auto other_end = static_cast<std::size_t>(other.row_offsets[v + 1]);
+    while (i < end || j < other_end) {
+      const bool own = i < end && (j == other_end || step.columns[i] <= other.columns[j]);
+      const VertexId column = own ? step.columns[i] : other.columns[j];
+      result.columns.push_back(column);
+      result.values.push_back(own ? step.values[i++] : 0.0);
+      if (j < other_end && other.columns[j] == column) ++j;
+    }
+    result.row_offsets.push_back(static_cast<std::int64_t>(result.columns.size()));
+  }
+  return result;
+}
+
 SmoothStep prepare_step(const SnapshotGraph& graph, const Preprocessing& what, std::int64_t t) {
   SmoothStep step = smooth_adjacency(graph, smoothing_span(what.smooth, what.window, t, what.m), what.laplacian);
   if (what.laplacian) normalise(step, t);
-  if (what.walk == "out") step = transposed(step);
+  if (what.symmetric_pattern) step = with_symmetric_pattern(step);
+  if (what.walk == "out" || what.walk == "out_transposed") step = transposed(step);
   if (what.walk != "none") make_walk(step, t);
+  if (what.walk == "in_transposed" || what.walk == "out_transposed") step = transposed(step);
   const char* const smooth = what.smooth_features ? "m_product" : "none";
   step.features = smooth_features(graph, smoothing_span(smooth, what.window, t, what.m));
   if (what.precompute_first_product) {
@@ -247,9 +270,9 @@ void check(const SnapshotGraph& graph, const Preprocessing& what, std::int64_t s
   }
   if (what.m != "row_mean" && what.m != "inverse_distance")
     throw InvalidRequest("m", unknown_name_message("M-transform", what.m, {"row_mean", "inverse_distance"}));
-  if (what.walk != "none" && what.walk != "in" && what.walk != "out") {
-    throw InvalidRequest("walk", unknown_name_message("walk", what.walk, {"none", "in", "out"}));
-  }
+  const std::vector<std::string> walks = {"none", "in", "out", "in_transposed", "out_transposed"};
+  if (std::find(walks.begin(), walks.end(), what.walk) == walks.end())
+    throw InvalidRequest("walk", unknown_name_message("walk", what.walk, walks));
   if (what.walk != "none" && what.laplacian)
     throw InvalidRequest("walk", "a walk has no Laplacian; choose one of them");
   if (what.window < 1)
@@ -259,16 +282,13 @@ void check(const SnapshotGraph& graph, const Preprocessing& what, std::int64_t s
   }
 }
 
-/// Smoothing sums or averages steps; steps that already repeat each other's events would count these again.
+/// Edge life sums steps; steps that already repeat each other's events would count these again. The M-transform weighs
+/// steps, whatever they hold: TM-GCN's public code applies it to steps under edge life.
 void check_repeats(const SnapshotGraph& graph, const Preprocessing& what) {
-  const bool smooths = what.smooth != "none" && what.window > 1;
-  if (!smooths || graph.repeats.empty()) return;
-  if (what.smooth == "edge_life" || graph.repeats == "edge_life") {
-    throw InvalidRequest("smooth",
-                         fmt::format("the workload's steps already repeat events ({}), and the model's {} over "
-                                     "{} steps would count them again; smooth in one of the two",
-                                     graph.repeats, what.smooth, what.window));
-  }
+  if (what.smooth != "edge_life" || what.window == 1 || graph.repeats.empty()) return;
+  throw InvalidRequest("smooth", fmt::format("the workload's steps already repeat events ({}), and the model's edge "
+                                             "life of {} steps would count them again; smooth in one of the two",
+                                             graph.repeats, what.window));
 }
 
 /// An upper bound of the prepared graph's non-zeros; untouched capacity costs address space only.
@@ -279,7 +299,7 @@ std::size_t nonzero_bound(const SnapshotGraph& graph, const Preprocessing& what,
     for (std::int64_t s = span.first; s <= span.last; ++s)
       bound += graph.snapshots[static_cast<std::size_t>(s)]->nonzeros();
   }
-  return static_cast<std::size_t>(bound);
+  return static_cast<std::size_t>(what.symmetric_pattern ? 2 * bound : bound);
 }
 
 SnapshotGraph smooth_snapshots(const SnapshotGraph& graph, const std::string& smooth, std::int64_t window) {

@@ -19,10 +19,16 @@ struct Preprocessing {
   bool smooth_features = false;          // also apply the M-transform to X (TM-GCN)
   bool laplacian = true;                 // D^-1/2 (A + I) D^-1/2 after smoothing, D = 1 + row sums of A as stored
   std::string walk = "none";             // in: rows of A scaled to sum 1, a step of a random walk against the edges;
-                                         // out: rows of A^T, a step along them; needs laplacian = false
+                                         // out: rows of A^T, a step along them; in_transposed, out_transposed: the
+                                         // transposes of these; needs laplacian = false
+  bool symmetric_pattern = false;        // with zeros where only A^T has an entry: row v lists the edges of v at either
+                                         // end
   bool precompute_first_product = true;  // A~ X, the first layer's aggregation
   bool keep_features = false;            // and X itself beside it, for models that read both
   std::string m = "row_mean";            // of the M-transform: row_mean, or inverse_distance: M[t, s] = 1 / (t - s + 1)
+
+  /// Whether rows list out-neighbours: the pattern is A's transpose.
+  bool transposes() const { return walk == "out" || walk == "in_transposed"; }
 };
 
 /// By how many cells the cells of a graph are read, when only its shape is known.
@@ -73,7 +79,7 @@ SnapshotGraph m_product(const SnapshotGraph& graph, std::int64_t window, bool fe
 
 /// Runs the whole preprocessing for training on the first `steps` snapshots. `fp64` chooses which arrays are filled;
 /// all arithmetic is done in double and rounded once. Cost O(w nnz + nnz F). Throws InvalidRequest when a row sum of A
-/// is not > -1 (negative weights under the Laplacian) or, under a walk, negative, and when smoothing would count events
+/// is not > -1 (negative weights under the Laplacian) or, under a walk, negative, and when edge life would count events
 /// again that the workload's own edge life or overlapping windows already repeat.
 PreparedGraph prepare(const SnapshotGraph& graph, const Preprocessing& what, std::int64_t steps, bool fp64);
 

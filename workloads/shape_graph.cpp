@@ -125,11 +125,11 @@ Histogram readers_of(const GraphShape& shape, const Preprocessing& what, std::in
     return std::abs(std::log(static_cast<double>(*entry.window) / static_cast<double>(window)));
   };
   for (const SmoothedShape& entry : shape.smoothed) {
-    if (!entry.window || !(what.walk == "out" ? entry.in_degree : entry.out_degree)) continue;
+    if (!entry.window || !(what.transposes() ? entry.in_degree : entry.out_degree)) continue;
     if (nearest == nullptr || distance(entry) < distance(*nearest)) nearest = &entry;
   }
   if (nearest == nullptr) return poisson_degrees(*shape.vertices * *shape.steps, total);
-  Histogram degrees = what.walk == "out" ? *nearest->in_degree : *nearest->out_degree;
+  Histogram degrees = what.transposes() ? *nearest->in_degree : *nearest->out_degree;
   if (*nearest->window == window || nearest->edges == 0) return degrees;
   const double factor = static_cast<double>(total) / static_cast<double>(nearest->edges);
   for (Histogram::Bin& bin : degrees.bins) bin.sum = std::llround(static_cast<double>(bin.sum) * factor);
@@ -228,6 +228,11 @@ Histogram cell_in_degrees(const GraphShape& shape) {
 PreparedGraph prepare_shape(const CompleteShape& complete, const Preprocessing& what, std::int64_t steps,
                             std::vector<std::string>& notes) {
   const GraphShape& shape = complete.shape;
+  if (what.symmetric_pattern) {
+    throw InvalidRequest("/model", "the shape " + shape.name +
+                                       " does not say how many edges run both ways, which a matrix of the edges at "
+                                       "either end needs; take a graph, or leave the model's mask out");
+  }
   const std::int64_t window = what.smooth == "none" ? 1 : std::min(what.window, *shape.steps);
   const std::vector<std::int64_t> raw = step_edges(shape);
   const std::vector<double> weights = united(shape, raw, window);

@@ -110,10 +110,21 @@ std::vector<float> next_step_targets(const std::vector<float>& series, std::int6
   return targets;
 }
 
+namespace {
+
+/// What rows are after `turn` was applied to rows that were `before`.
+std::string turned(const std::string& before, const std::string& turn) {
+  if (before == "both" || turn == "both") return "both";
+  return before == turn ? "in" : "out";
+}
+
+}  // namespace
+
 void apply_options(const FileOptions& options, SnapshotGraph& graph) {
   refuse_windows(options, graph.provenance.source);
   const bool binary = options.weights == "binary";
   if (options.orientation == "in" && !binary) return;
+  graph.orientation = turned(graph.orientation, options.orientation);
   std::map<const Snapshot*, std::shared_ptr<const Snapshot>> done;
   for (auto& snapshot : graph.snapshots) {
     auto& result = done[snapshot.get()];

@@ -3,10 +3,17 @@
 // after the last training step and are scored with the last training step's embeddings (decisions E18). The head is a
 // fully connected layer on the two embeddings side by side. For the mean reciprocal rank, the first `ranked` test edges
 // u -> v are each ranked among `ranking_negatives` candidates u -> w, w uniform among the vertices that may be
-// negatives and G_T+1 has no u -> w (with repeats; fewer where u leads nearly everywhere). The trivial baseline scores
-// a pair by the popularity of its target: its edges in training steps. Invariants: samples depend on (graph, options,
-// seed) only; pairs have u != v; positives of a step are distinct. Cost: O(m_t) per step for the choice, O(1) expected
-// tries per negative on a sparse step.
+// negatives and G_T+1 has no u -> w (with repeats; fewer where u leads nearly everywhere).
+// Where steps overlap (cumulative, sliding, edge life), most edges of a step are events of the step before, which the
+// model has been given: finding them again is no prediction. `positives=new` takes only edges that the step before has
+// not, in training and test; auto does so on such steps and elsewhere takes all, as the paper's disjoint steps have it.
+// Two shares say what a model may know by heart: of the test positives, those that are edges of the last training step
+// (repeated_share) or of any (seen_share). Two trivial baselines score a pair by the popularity of its target, its
+// edges in training steps, and by whether it has been an edge in one (edgebank: Poursafaei et al., NeurIPS'22).
+// Sources and targets are the columns and rows of the stored steps: the data's own with orientation=in, exchanged with
+// out; with both, every edge is there in both directions.
+// Invariants: samples depend on (graph, options, seed) only; pairs have u != v; positives of a step are distinct.
+// Cost: O(m_t) per step for the choice, O(1) expected tries per negative on a sparse step, O(T log d) per test pair.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,6 +29,7 @@ namespace {
 
 struct LinkPredictionParameters {
   double theta = 0.1;
+  std::string positives = "auto";
   std::string negatives = "any";
   std::string ties = "average";
   int ranking_negatives = 49;
@@ -33,6 +41,9 @@ const FieldTable& link_prediction_fields() {
   static const FieldTable table =
       make_fields<P>()
           .real("theta", &P::theta, "", "share of each step's edges taken as positives", 0.0, 1.0)
+          .choice("positives", &P::positives, {"auto", "all", "new"},
+                  "edges of a step that may be positives: all, or those that the step before has not; auto = new where "
+                  "the workload's steps overlap, else all")
           .choice("negatives", &P::negatives, {"any", "targets"},
                   "targets of negative pairs: any vertex, or those that are a target in some training step")
           .choice("ties", &P::ties, {"optimistic", "average", "pessimistic"},
@@ -42,6 +53,9 @@ const FieldTable& link_prediction_fields() {
           .integer("ranked", &P::ranked, "", "test edges that are ranked, at most", 1, 1000000000);
   return table;
 }
+
+/// Values of Samples::memory.
+constexpr double never = 0, in_earlier_step = 1, in_last_step = 2;
 
 bool has_edge(const Snapshot& snapshot, VertexId source, VertexId target) {
   const auto begin = snapshot.columns.begin() + snapshot.row_offsets[static_cast<std::size_t>(target)];
@@ -62,13 +76,17 @@ void append(Samples& samples, VertexId u, VertexId v, Step read_step, std::int32
   samples.label.push_back(label);
 }
 
-/// `wanted` distinct positions of [0, edges) by a partial Fisher-Yates shuffle, self-loops left out.
-std::vector<std::int64_t> choose_edges(const Snapshot& snapshot, double theta, const RandomStream& random) {
+/// `wanted` distinct positions of [0, edges) by a partial Fisher-Yates shuffle; self-loops and, unless it is null, the
+/// edges of `before` left out.
+std::vector<std::int64_t> choose_edges(const Snapshot& snapshot, const Snapshot* before, double theta,
+                                       const RandomStream& random) {
   std::vector<std::int64_t> edges;
   for (std::int64_t v = 0; v + 1 < static_cast<std::int64_t>(snapshot.row_offsets.size()); ++v) {
     const auto row = static_cast<std::size_t>(v);
     for (std::int64_t e = snapshot.row_offsets[row]; e < snapshot.row_offsets[row + 1]; ++e) {
-      if (snapshot.columns[static_cast<std::size_t>(e)] != v) edges.push_back(e);
+      const VertexId u = snapshot.columns[static_cast<std::size_t>(e)];
+      if (u == v || (before != nullptr && has_edge(*before, u, static_cast<VertexId>(v)))) continue;
+      edges.push_back(e);
     }
   }
   const auto wanted = static_cast<std::size_t>(std::llround(theta * static_cast<double>(edges.size())));
@@ -90,11 +108,20 @@ struct NegativePool {
   }
 };
 
-void draw_step(const Snapshot& snapshot, const NegativePool& pool, Step drawn, Step read, double theta,
+/// Pairs of step `drawn` of the graph, for the embeddings of step `read`.
+struct StepDraw {
+  Step drawn, read;
+  bool only_new;  // whether edges of the step before are no positives
+};
+
+void draw_step(const SnapshotGraph& graph, const NegativePool& pool, const StepDraw& step, double theta,
                std::uint64_t seed, Samples& samples) {
+  const auto [drawn, read, only_new] = step;
+  const Snapshot& snapshot = *graph.snapshots[static_cast<std::size_t>(drawn)];
+  const Snapshot* before = only_new && drawn > 0 ? graph.snapshots[static_cast<std::size_t>(drawn) - 1].get() : nullptr;
   const RandomStream positive(seed, random_purpose::positives, static_cast<std::uint32_t>(drawn));
   const RandomStream negative(seed, random_purpose::negatives, static_cast<std::uint32_t>(drawn));
-  const std::vector<std::int64_t> edges = choose_edges(snapshot, theta, positive);
+  const std::vector<std::int64_t> edges = choose_edges(snapshot, before, theta, positive);
   for (const std::int64_t edge : edges) {
     append(samples, snapshot.columns[static_cast<std::size_t>(edge)], row_of(snapshot, edge), read, 1);
   }
@@ -146,6 +173,31 @@ std::vector<double> popularity(const SnapshotGraph& graph, std::int64_t steps) {
   return count;
 }
 
+/// Samples::memory of test pairs from the first `steps` steps; candidates, whose own nobody asks for, have 0.
+std::vector<double> memory_of(const SnapshotGraph& graph, std::int64_t steps, const Samples& test) {
+  std::vector<double> memory(test.step.size(), never);
+  for (std::size_t i = 0; i < memory.size(); ++i) {
+    if (test.candidate_of[i] >= 0) continue;
+    for (std::int64_t t = steps - 1; t >= 0 && memory[i] == never; --t) {
+      const Snapshot& snapshot = *graph.snapshots[static_cast<std::size_t>(t)];
+      if (!has_edge(snapshot, test.vertices[2 * i], test.vertices[2 * i + 1])) continue;
+      memory[i] = t + 1 == steps ? in_last_step : in_earlier_step;
+    }
+  }
+  return memory;
+}
+
+/// Share of the positives that an input step has as an edge, the last one or, unless `last`, any; NaN of none.
+double known_share(const Samples& test, bool last) {
+  double positives = 0, known = 0;
+  for (std::size_t i = 0; i < test.label.size(); ++i) {
+    if (test.label[i] != 1) continue;
+    positives += 1;
+    known += test.memory[i] >= (last ? in_last_step : in_earlier_step) ? 1 : 0;
+  }
+  return known / positives;
+}
+
 class LinkPrediction final : public Task {
  public:
   explicit LinkPrediction(const LinkPredictionParameters& parameters) : p_(parameters) {}
@@ -157,20 +209,21 @@ class LinkPrediction final : public Task {
     data.train.arity = data.test.arity = 2;
     const std::vector<double> popular = popularity(graph, data.steps);
     const NegativePool pool = negative_pool(popular);
-    for (Step t = 0; t < data.steps; ++t) {
-      draw_step(*graph.snapshots[static_cast<std::size_t>(t)], pool, t, t, p_.theta, seed, data.train);
-    }
+    const bool only_new = p_.positives == "new" || (p_.positives == "auto" && !graph.repeats.empty());
+    for (Step t = 0; t < data.steps; ++t) draw_step(graph, pool, {t, t, only_new}, p_.theta, seed, data.train);
     const auto last = static_cast<Step>(data.steps - 1);
-    draw_step(*graph.snapshots.back(), pool, last + 1, last, p_.theta, seed, data.test);
+    draw_step(graph, pool, {last + 1, last, only_new}, p_.theta, seed, data.test);
     draw_candidates(*graph.snapshots.back(), pool, last, p_, seed, data.test);
+    data.test.memory = memory_of(graph, data.steps, data.test);
     for (std::size_t i = 0; i < data.test.step.size(); ++i) {
       data.test.baseline.push_back(popular[static_cast<std::size_t>(data.test.vertices[2 * i + 1])]);
     }
     if (data.train.count() == 0) {
       throw InvalidRequest("/task/theta",
-                           fmt::format("no training pair was drawn: theta = {} of the edges of each of the {} training "
-                                       "steps rounds to none; set task.theta higher or take fewer, longer windows",
-                                       p_.theta, data.steps));
+                           fmt::format("no training pair was drawn: theta = {} of the {}edges of each of the {} "
+                                       "training steps rounds to none; set task.theta higher or take fewer, longer "
+                                       "windows",
+                                       p_.theta, only_new ? "new " : "", data.steps));
     }
     return data;
   }
@@ -179,6 +232,11 @@ class LinkPrediction final : public Task {
     const std::vector<std::int64_t> edges = step_edges(shape);
     const auto steps = static_cast<std::int64_t>(edges.size());
     require_two_steps(steps);
+    if (p_.positives == "new") {
+      throw InvalidRequest("/task/positives", "the shape " + shape.name +
+                                                  " does not say which edges of a step are new; leave positives out, "
+                                                  "or take a graph");
+    }
     TaskCounts counts{steps - 1, {2, p_.theta, {}}, {2, p_.theta, {}}};
     for (Step t = 0; t < steps; ++t) {
       const auto step = static_cast<std::size_t>(t);
@@ -214,7 +272,11 @@ class LinkPrediction final : public Task {
                                          {"auc", area_under_roc(model.pair, model.label)},
                                          {"ap", average_precision(model.pair, model.label)},
                                          {"popularity_auc", area_under_roc(trivial.pair, trivial.label)},
-                                         {"popularity_ap", average_precision(trivial.pair, trivial.label)}};
+                                         {"popularity_ap", average_precision(trivial.pair, trivial.label)},
+                                         {"edgebank_auc", area_under_roc(model.bank, model.label)},
+                                         {"edgebank_ap", average_precision(model.bank, model.label)},
+                                         {"repeated_share", known_share(test, true)},
+                                         {"seen_share", known_share(test, false)}};
     if (p_.ranking_negatives == 0) return all;
     const TieRule ties = tie_rule(p_.ties);
     all["mrr"] = mean_reciprocal_rank(model.ranked, model.candidate, model.candidate_of, ties);
@@ -223,7 +285,9 @@ class LinkPrediction final : public Task {
   }
 
   std::vector<std::string> metric_names() const override {
-    std::vector<std::string> names = {"accuracy", "auc", "ap", "popularity_auc", "popularity_ap"};
+    std::vector<std::string> names = {"accuracy",      "auc",          "ap",          "popularity_auc",
+                                      "popularity_ap", "edgebank_auc", "edgebank_ap", "repeated_share",
+                                      "seen_share"};
     if (p_.ranking_negatives > 0) names.insert(names.end(), {"mrr", "popularity_mrr"});
     return names;
   }
@@ -232,6 +296,7 @@ class LinkPrediction final : public Task {
   /// Scores of the pairs with a label of their own, and of what is ranked.
   struct Ranking {
     std::vector<double> pair, ranked, candidate;
+    std::vector<double> bank;  // of the pairs: 1 if a training step has it as an edge
     std::vector<std::int32_t> label, candidate_of;
   };
 
@@ -246,6 +311,7 @@ class LinkPrediction final : public Task {
       }
       result.pair.push_back(scores[i]);
       result.label.push_back(test.label[i]);
+      result.bank.push_back(test.memory[i] == never ? 0.0 : 1.0);
       if (test.label[i] == 1 && static_cast<int>(i) < p_.ranked) result.ranked.push_back(scores[i]);
     }
     return result;

@@ -1,7 +1,9 @@
 // Vertex regression: a number of a vertex from its embedding at a step, with the mean squared error. The number is the
 // workload's target of that cell (NaN = no sample), or log(1 + d) of the degree d that the vertex has at the next step
-// (DynaHB's task, with the degrees of the vertex itself; distinct neighbours, self-loops included). The first
-// `train_share` of the steps is trained on, the rest is tested.
+// (DynaHB's task, with the degrees of the vertex itself; distinct neighbours, self-loops included). In and out are
+// those of the data's edges, however the workload's `orientation` stores them; under orientation=both a row lists all
+// neighbours, which then are the one degree there is. The first `train_share` of the steps is trained on, the rest is
+// tested.
 // The trivial baseline predicts the last value: log(1 + d) of the step itself, or the workload's target of the step
 // before; its errors leave out cells without one.
 // Invariant: samples depend on the graph only, not on the seed. Cost O(N T + nnz).
@@ -29,12 +31,20 @@ const FieldTable& vertex_regression_fields() {
       make_fields<P>()
           .choice("target", &P::target, {"auto", "degree", "workload"},
                   "log(1 + degree) at the next step, or the workload's targets; auto = these where it has them")
-          .choice("degree", &P::degree, {"in", "out", "both"}, "which degree; both = their sum")
+          .choice("degree", &P::degree, {"in", "out", "both"},
+                  "which degree; both = their sum, or all distinct neighbours with orientation=both")
           .real("train_share", &P::train_share, "", "share of the steps, from the first, that is trained on", 0.0, 1.0)
           .choice("cells", &P::cells, {"auto", "active", "all"},
                   "which vertices of a step are samples: those with an edge there, or all; auto = all with the "
                   "workload's targets");
   return table;
+}
+
+/// The degree of stored rows (in) or columns (out) that is the data's degree `which`.
+std::string stored_degree(const std::string& which, const std::string& orientation) {
+  if (orientation == "both") return "in";
+  if (orientation == "in" || which == "both") return which;
+  return which == "in" ? "out" : "in";
 }
 
 /// log(1 + degree) of each vertex: [N].
@@ -59,15 +69,20 @@ class VertexRegression final : public Task {
     if (own && graph.targets.empty()) {
       throw InvalidRequest("/task/target", "this workload has no targets of its own; set task.target=degree");
     }
+    if (own && p_.degree != VertexRegressionParameters().degree) {
+      throw InvalidRequest("/task/degree",
+                           "the targets are the workload's own, not degrees; leave degree out, or set target=degree");
+    }
+    const std::string degree = stored_degree(p_.degree, graph.orientation);
     TaskData data;
     data.steps = own ? graph.steps() : graph.steps() - 1;
     const std::int64_t trained = training_steps(data.steps, p_.train_share, "vertex-regression");
     std::vector<double> now(static_cast<std::size_t>(graph.vertices), std::numeric_limits<double>::quiet_NaN());
-    if (!own) now = log_degrees(*graph.snapshots[0], graph.vertices, p_.degree);
+    if (!own) now = log_degrees(*graph.snapshots[0], graph.vertices, degree);
     for (Step t = 0; t < data.steps; ++t) {
       std::vector<double> next =
           own ? own_targets(graph, t)
-              : log_degrees(*graph.snapshots[static_cast<std::size_t>(t) + 1], graph.vertices, p_.degree);
+              : log_degrees(*graph.snapshots[static_cast<std::size_t>(t) + 1], graph.vertices, degree);
       draw_step(graph, t, own, now, next, t < trained ? data.train : data.test);
       now = std::move(next);
     }

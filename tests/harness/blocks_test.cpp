@@ -103,7 +103,9 @@ TEST(BlockVariants, ModelOptionsThatReachOverBorders) {
         Json{{"name", "tm-gcn"}, {"network", "selu"}},
         Json{{"name", "tm-gcn"}, {"network", "linear"}, {"precompute", false}},
         Json{{"name", "dcrnn"}, {"layers", 2}, {"terms", "chebyshev"}},
-        Json{{"name", "dcrnn"}, {"layers", 2}, {"state", "none"}}, Json{{"name", "t-gcn"}, {"conv", "xh"}}}) {
+        Json{{"name", "dcrnn"}, {"terms", "carried"}, {"supports", "transposed"}},
+        Json{{"name", "evolve-gcn-h"}, {"mask", "linked"}}, Json{{"name", "dcrnn"}, {"layers", 2}, {"state", "none"}},
+        Json{{"name", "t-gcn"}, {"conv", "xh"}}}) {
     const Json request = base_case(model);
     const CaseResult whole = run(request, "sequential", 1, "1");
     expect_same(run(request, "sequential", 1, "3"), whole, model.dump() + " sequential");

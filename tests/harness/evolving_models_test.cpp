@@ -42,6 +42,7 @@ TEST(EvolvingModels, OptionsKeepTheSequentialCurve) {
       {"evolve-gcn-o", {{"backpropagation", "detached"}, {"precompute", false}}},
       {"evolve-gcn-h", {{"cell", "lstm"}, {"gate", "none"}, {"precompute", false}}},
       {"evolve-gcn-h", {{"mask", "none"}, {"backpropagation", "detached"}, {"edge_life", 1}}},
+      {"evolve-gcn-h", {{"mask", "linked"}, {"edge_life", 2}}},
       {"dysat", {{"scale", "sqrt_T"}}},
       {"dysat", {{"structural_dropout", 0.3}}},
       {"dysat", {{"temporal_dropout", 0.5}}},

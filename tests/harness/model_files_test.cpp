@@ -69,12 +69,34 @@ TEST_F(ModelFiles, SafetensorsRoundTrip) {
 TEST_F(ModelFiles, MalformedSafetensorsAreRefused) {
   write_safetensors(path("good"), {{"a", 2, 2, {1, 2, 3, 4}}}, true);
   const std::string good = read_text_file(path("good"));
-  const std::vector<std::string> bad = {"", "short", good.substr(0, good.size() - 1), good + "x",
-                                        std::string(8, '\xff') + good.substr(8), "\x02" + std::string(7, '\0') + "[]"};
+  const std::vector<std::string> bad = {"",
+                                        "short",
+                                        good.substr(0, good.size() - 1),
+                                        good + "x",
+                                        std::string(8, '\xff') + good.substr(8),
+                                        "\x02" + std::string(7, '\0') + "[]"};
   for (const std::string& content : bad) {
     std::ofstream(path("bad"), std::ios::binary) << content;
     EXPECT_THROW(read_safetensors(path("bad")), InvalidInput) << content.size() << " bytes";
   }
+}
+
+TEST_F(ModelFiles, EmbeddingsOfAModelWithDropoutAreAnEvaluations) {
+  const auto dumped = [&](double dropout, const std::string& strategy, int ranks) {
+    Json json = request(strategy, ranks);
+    json["model"] = {{"name", "mpnn-lstm"}, {"dropout", dropout}};
+    json["epochs"] = 1;  // embeddings are those before the update
+    run(json, files("", path("e.npy")));
+    const NpyArray array = read_npy(path("e.npy"));
+    std::vector<double> values;
+    for (std::int64_t i = 0; i < array.size(); ++i) values.push_back(array.at(i));
+    return values;
+  };
+  const std::vector<double> without = dumped(0, "sequential", 1);
+  EXPECT_EQ(dumped(0.5, "sequential", 1), without);
+  const std::vector<double> placed = dumped(0.5, "vertex", 3);
+  ASSERT_EQ(placed.size(), without.size());
+  for (std::size_t i = 0; i < placed.size(); ++i) EXPECT_NEAR(placed[i], without[i], 1e-12);
 }
 
 TEST_F(ModelFiles, ALoadedModelGoesOnWhereTheSavedOneStopped) {

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/case.hpp"
+#include "models/model.hpp"
 
 namespace strobe {
 namespace {
@@ -54,9 +55,11 @@ TEST_P(RecurrentOptions, KeepLaw3) {
 INSTANTIATE_TEST_SUITE_P(
     All, RecurrentOptions,
     testing::Values(Options{"t-gcn", {{"conv", "xh"}}}, Options{"dcrnn", {{"terms", "chebyshev"}, {"hops", 3}}},
-                    Options{"dcrnn", {{"directions", "in"}}}, Options{"dcrnn", {{"directions", "out"}, {"layers", 2}}},
-                    Options{"dcrnn", {{"hops", 0}}}, Options{"dcrnn", {{"state", "none"}, {"layers", 2}}},
-                    Options{"cd-gcn", {{"concat", "input"}}}, Options{"cd-gcn", {{"layers", 1}}},
+                    Options{"dcrnn", {{"terms", "carried"}, {"hops", 3}}},
+                    Options{"dcrnn", {{"supports", "transposed"}}}, Options{"dcrnn", {{"directions", "in"}}},
+                    Options{"dcrnn", {{"directions", "out"}, {"layers", 2}}}, Options{"dcrnn", {{"hops", 0}}},
+                    Options{"dcrnn", {{"state", "none"}, {"layers", 2}}}, Options{"cd-gcn", {{"concat", "input"}}},
+                    Options{"cd-gcn", {{"layers", 1}}},
                     Options{"cd-gcn", {{"layers", 3}, {"hidden", 5}, {"output", 4}}},
                     Options{"cd-gcn", {{"precompute", false}}, true},
                     Options{"cd-gcn", {{"concat", "input"}, {"precompute", false}}},
@@ -71,6 +74,26 @@ INSTANTIATE_TEST_SUITE_P(
       for (char& c : name) c = std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
       return name;
     });
+
+TEST(ModelOptions, ThatWouldBeIgnoredAreRefusedByName) {
+  const auto where = [](const std::string& model, const Json& options) -> std::string {
+    try {
+      ModelRegistry::instance().find(model).value(options);
+    } catch (const InvalidRequest& error) {
+      return error.where();
+    }
+    return "accepted";
+  };
+  EXPECT_EQ(where("t-gcn", {{"gate_bias", 0}}), "/model/gate_bias");
+  EXPECT_EQ(where("t-gcn", {{"gate_bias", 0}, {"conv", "xh"}}), "accepted");
+  EXPECT_EQ(where("t-gcn", {{"precompute", false}, {"conv", "xh"}}), "/model/precompute");
+  EXPECT_EQ(where("mpnn-lstm", {{"window", 4}}), "/model/window");
+  EXPECT_EQ(where("mpnn-lstm", {{"window", 4}, {"state", "reset"}}), "accepted");
+  EXPECT_EQ(where("tm-gcn", {{"network", "linear"}, {"hidden", 9}}), "/model/hidden");
+  EXPECT_EQ(where("tm-gcn", {{"network", "linear"}, {"last_activation", "none"}}), "/model/last_activation");
+  EXPECT_EQ(where("tm-gcn", {{"network", "selu"}, {"last_activation", "none"}}), "/model/last_activation");
+  EXPECT_EQ(where("tm-gcn", {{"network", "selu"}, {"hidden", 9}}), "accepted");
+}
 
 }  // namespace
 }  // namespace strobe

@@ -219,6 +219,9 @@ TEST(ShapeCase, IsRefusedWhereStructureOrValuesAreNeeded) {
   EXPECT_EQ(where({{"strategy", {{"name", "vertex"}, {"partitioner", "metis"}}}}), "/strategy/partitioner");
   EXPECT_EQ(where({{"strategy", "snapshot"}, {"task", "vertex-classification"}}), "/task");
   EXPECT_EQ(where({{"strategy", "snapshot"}, {"task", "vertex-regression"}}), "accepted");
+  EXPECT_EQ(where({{"strategy", "snapshot"}, {"task", {{"name", "link-prediction"}, {"positives", "new"}}}}),
+            "/task/positives");
+  EXPECT_EQ(where({{"strategy", "snapshot"}, {"model", {{"name", "evolve-gcn-h"}, {"mask", "linked"}}}}), "/model");
   EXPECT_EQ(where({{"strategy", "snapshot"}, {"task", {{"name", "link-prediction"}, {"theta", 0}}}}), "/task");
 }
 

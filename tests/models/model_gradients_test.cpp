@@ -30,6 +30,7 @@ const std::vector<std::pair<std::string, Json>>& options() {
       {"evolve-gcn-o", {{"last_activation", "none"}}},
       {"evolve-gcn-h", {{"cell", "lstm"}, {"mask", "none"}}},
       {"evolve-gcn-h", {{"precompute", false}}},
+      {"evolve-gcn-h", {{"mask", "linked"}}},
       {"t-gcn", {{"conv", "xh"}}},
       {"t-gcn", {{"gcn_layers", 1}}},
       {"t-gcn", {{"gates", "shared"}}},
@@ -45,6 +46,7 @@ const std::vector<std::pair<std::string, Json>>& options() {
       {"dcrnn", {{"terms", "chebyshev"}, {"hops", 3}}},
       {"dcrnn", {{"directions", "in"}, {"layers", 2}}},
       {"dcrnn", {{"hops", 0}, {"gate_bias", 1}}},
+      {"dcrnn", {{"terms", "carried"}, {"supports", "transposed"}, {"hops", 3}}},
       {"dcrnn", {{"state", "none"}}}};
   return all;
 }

@@ -65,6 +65,15 @@ TEST(VertexRegression, PredictsTheNextStepsDegree) {
   expect_values(out.train.value, {one, 0, 0, one, 0});
   const TaskData both = task("vertex-regression", {{"degree", "both"}})->draw(hand_graph(), 1);
   expect_values(both.train.value, {one, two, one, one, 0});
+  SnapshotGraph turned = hand_graph();  // as if the data's edges ran against the stored ones
+  turned.orientation = "out";
+  expect_values(task("vertex-regression", {{"degree", "in"}})->draw(turned, 1).train.value, out.train.value);
+  expect_values(task("vertex-regression", {{"degree", "out"}})->draw(turned, 1).train.value, data.train.value);
+  expect_values(task("vertex-regression", {{"degree", "both"}})->draw(turned, 1).train.value, both.train.value);
+  turned.orientation = "both";
+  for (const char* degree : {"in", "out", "both"}) {
+    expect_values(task("vertex-regression", {{"degree", degree}})->draw(turned, 1).train.value, data.train.value);
+  }
 }
 
 TEST(VertexRegression, TakesTheWorkloadsTargetsAndLeavesOutMissingOnes) {
@@ -82,6 +91,7 @@ TEST(VertexRegression, TakesTheWorkloadsTargetsAndLeavesOutMissingOnes) {
   EXPECT_EQ(data.train.baseline[1], 1.5);
   EXPECT_EQ(cells(data.test), (Cells{{3, 3}, {4, 3}}));
   EXPECT_EQ(task("vertex-regression", {{"target", "degree"}})->draw(graph, 1).steps, 4);
+  EXPECT_THROW(task("vertex-regression", {{"degree", "out"}})->draw(graph, 1), InvalidRequest);  // it would be ignored
 }
 
 TEST(VertexRegression, MetricsByHand) {
@@ -113,6 +123,34 @@ TEST(VertexClassification, SplitsByTimeAndWeighsClasses) {
   EXPECT_EQ(listed.train.weight, (std::vector<double>{0.5, 2, 0.5, 2, 0.5, 0.5, 2}));
 }
 
+TEST(VertexClassification, HeldOutVerticesAreTestedAndNeverTrainedOn) {
+  SnapshotGraph graph;
+  graph.vertices = 200;
+  std::set<std::pair<VertexId, VertexId>> ring;
+  for (VertexId v = 0; v < 200; ++v) ring.insert({v, (v + 1) % 200});
+  graph.snapshots.assign(4, snapshot(200, ring));
+  for (int v = 0; v < 200; ++v) graph.vertex_label.push_back(static_cast<std::int8_t>(v % 3 == 0));
+  const auto vertices = [](const Samples& samples) {
+    return std::set<VertexId>(samples.vertices.begin(), samples.vertices.end());
+  };
+  const auto classification = [](double share) { return task("vertex-classification", {{"held_out", share}}); };
+  const TaskData data = classification(0.4)->draw(graph, 7);
+  const std::set<VertexId> trained = vertices(data.train), tested = vertices(data.test);
+  for (const VertexId v : tested) EXPECT_EQ(trained.count(v), 0u) << v;
+  EXPECT_EQ(trained.size() + tested.size(), 200u);
+  EXPECT_NEAR(static_cast<double>(tested.size()), 80.0, 25.0);
+  EXPECT_NE(vertices(classification(0.4)->draw(graph, 8).test), tested);
+  const auto share_seen = [&](const TaskData& drawn) {
+    return classification(0)->metrics(std::vector<double>(2 * drawn.test.step.size(), 0.0), drawn.test);
+  };
+  EXPECT_EQ(share_seen(data).at("seen_share"), 0.0);
+  EXPECT_EQ(share_seen(data).at("last_label_accuracy"), share_seen(data).at("majority_accuracy"));
+  const TaskData by_time = classification(0)->draw(graph, 7);
+  EXPECT_EQ(by_time.test.count(), 400);  // time alone holds nobody out
+  EXPECT_EQ(share_seen(by_time).at("seen_share"), 1.0);
+  EXPECT_EQ(share_seen(by_time).at("last_label_accuracy"), 1.0);
+}
+
 TEST(VertexClassification, PrefersLabelsOfCellsAndLeavesOutUnknownOnes) {
   SnapshotGraph graph = hand_graph();
   graph.vertex_label = {0, 1, 0, 1};
@@ -133,12 +171,16 @@ TEST(VertexClassification, MetricsByHand) {
   Samples test;
   test.label = {0, 0, 1, 1};
   test.baseline = {0, 0, 0, 0};
+  test.memory = {0, 1, NAN, 1};
   const auto metrics = task("vertex-classification")->metrics({1, 0, 0, 1, 0, 1, 1, 0}, test);  // says 0 1 1 0
   EXPECT_DOUBLE_EQ(metrics.at("accuracy"), 0.5);
   EXPECT_DOUBLE_EQ(metrics.at("binary_f1"), 0.5);
   EXPECT_DOUBLE_EQ(metrics.at("macro_f1"), 0.5);
   EXPECT_DOUBLE_EQ(metrics.at("majority_accuracy"), 0.5);
   EXPECT_DOUBLE_EQ(metrics.at("majority_macro_f1"), 1.0 / 3.0);
+  EXPECT_DOUBLE_EQ(metrics.at("last_label_accuracy"), 0.5);  // says 0 1 0 1
+  EXPECT_DOUBLE_EQ(metrics.at("last_label_macro_f1"), 0.5);
+  EXPECT_DOUBLE_EQ(metrics.at("seen_share"), 0.75);
 }
 
 /// 30 vertices, 6 steps, vertex v gets edges from its four successors, shifted by the step.
@@ -209,6 +251,7 @@ TEST(LinkPrediction, TieRuleDecidesTheRank) {
   test.label = {1, 1, 0, 0, 0, 0};
   test.candidate_of = {-1, -1, -1, 0, 0, 1};
   test.baseline = {5, 1, 1, 3, 3, 2};
+  test.memory = {2, 1, 0, 0, 0, 0};
   // Scores are logit 1 minus logit 0: 2, 0, -1, then candidates 2, 3 (of the first) and 0 (of the second).
   const std::vector<double> outputs = {0, 2, 0, 0, 1, 0, 1, 3, 0, 3, 4, 4};
   const auto with = [&](const std::string& ties) {
@@ -222,6 +265,48 @@ TEST(LinkPrediction, TieRuleDecidesTheRank) {
   EXPECT_DOUBLE_EQ(with("average").at("ap"), 1.0);
   EXPECT_DOUBLE_EQ(with("average").at("accuracy"), 2.0 / 3.0);  // the second pair's logits are equal
   EXPECT_EQ(task("link-prediction", {{"ranking_negatives", 0}})->metrics(outputs, test).count("mrr"), 0u);
+  EXPECT_DOUBLE_EQ(with("average").at("repeated_share"), 0.5);
+  EXPECT_DOUBLE_EQ(with("average").at("seen_share"), 1.0);
+  EXPECT_DOUBLE_EQ(with("average").at("edgebank_auc"), 1.0);
+}
+
+using Pairs = std::set<std::pair<VertexId, VertexId>>;
+
+/// Positives of the step that is tested, or of training step `read`.
+Pairs positives(const Samples& samples, Step read) {
+  Pairs result;
+  for (std::size_t i = 0; i < samples.step.size(); ++i) {
+    if (samples.label[i] == 1 && samples.step[i] == read)
+      result.insert({samples.vertices[2 * i], samples.vertices[2 * i + 1]});
+  }
+  return result;
+}
+
+TEST(LinkPrediction, NewPositivesAreNoEdgesOfTheStepBefore) {
+  SnapshotGraph graph;
+  graph.vertices = 8;
+  const Pairs first = {{0, 1}, {2, 1}, {3, 4}}, second = {{0, 1}, {5, 6}}, third = {{0, 1}, {2, 1}, {6, 5}};
+  graph.snapshots = {snapshot(8, first), snapshot(8, second), snapshot(8, third)};
+  const auto drawn = [&](const std::string& which) {
+    return task("link-prediction", {{"theta", 1.0}, {"positives", which}, {"ranking_negatives", 1}})->draw(graph, 1);
+  };
+  const TaskData all = drawn("all"), fresh = drawn("new");
+  EXPECT_EQ(positives(all.test, 1), third);
+  EXPECT_EQ(positives(all.train, 1), second);
+  EXPECT_EQ(positives(fresh.test, 1), (Pairs{{2, 1}, {6, 5}}));
+  EXPECT_EQ(positives(fresh.train, 1), (Pairs{{5, 6}}));
+  EXPECT_EQ(positives(fresh.train, 0), first);  // nothing is before it
+  EXPECT_EQ(positives(drawn("auto").test, 1), third);
+  graph.repeats = "cumulative";
+  EXPECT_EQ(positives(drawn("auto").test, 1), (Pairs{{2, 1}, {6, 5}}));
+  const auto metrics = [](const TaskData& data) {
+    return task("link-prediction", {{"ranking_negatives", 1}})
+        ->metrics(std::vector<double>(2 * data.test.step.size(), 0.0), data.test);
+  };
+  EXPECT_DOUBLE_EQ(metrics(all).at("repeated_share"), 1.0 / 3);  // 0 -> 1
+  EXPECT_DOUBLE_EQ(metrics(all).at("seen_share"), 2.0 / 3);      // and 2 -> 1
+  EXPECT_DOUBLE_EQ(metrics(fresh).at("repeated_share"), 0.0);
+  EXPECT_DOUBLE_EQ(metrics(fresh).at("seen_share"), 0.5);
 }
 
 }  // namespace

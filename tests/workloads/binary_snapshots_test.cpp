@@ -28,6 +28,7 @@ void expect_same_graph(const SnapshotGraph& a, const SnapshotGraph& b) {
   EXPECT_EQ(a.vertices, b.vertices);
   EXPECT_EQ(a.feature_width, b.feature_width);
   EXPECT_EQ(a.repeats, b.repeats);
+  EXPECT_EQ(a.orientation, b.orientation);
   EXPECT_EQ(a.step_begin, b.step_begin);
   EXPECT_EQ(a.vertex_label, b.vertex_label);
   EXPECT_EQ(a.cell_label, b.cell_label);
@@ -57,6 +58,7 @@ SnapshotGraph full_graph() {
   graph.cell_label = {0, 1, 2, -1, 4, 5, 6, 7, 127};
   for (int i = 0; i < 9; ++i) graph.targets.push_back(i % 2 == 0 ? std::nanf("") : static_cast<float>(i));
   graph.repeats = "cumulative";
+  graph.orientation = "out";
   graph.provenance.name = "full \"graph\"\n";
   graph.provenance.rows = 4;
   graph.provenance.duplicates = 1;

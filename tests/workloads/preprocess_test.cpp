@@ -183,6 +183,48 @@ TEST(Prepare, WeightsOfInverseDistance) {
   EXPECT_EQ(graph.values64, (std::vector<double>{1, 1.5, 1})) << "of 0->1: 1, then 1 + 1/2; 1->1 once";
 }
 
+TEST(Prepare, WalksAndTheirTransposesByHand) {
+  const SnapshotGraph graph = stepped(make_events(2, {{0, 1, 0}, {1, 1, 0}}));  // A = {{0, 0}, {1, 1}}
+  const auto expect = [&](const char* walk, const std::vector<std::int64_t>& offsets,
+                          const std::vector<VertexId>& columns, const std::vector<double>& values) {
+    const PreparedGraph one =
+        prepare(graph, {.laplacian = false, .walk = walk, .precompute_first_product = false}, 1, true);
+    EXPECT_EQ(one.row_offsets, offsets) << walk;
+    EXPECT_EQ(one.columns, columns) << walk;
+    EXPECT_EQ(one.values64, values) << walk;
+  };
+  expect("in", {0, 0, 2}, {0, 1}, {0.5, 0.5});
+  expect("in_transposed", {0, 1, 2}, {1, 1}, {0.5, 0.5});
+  expect("out", {0, 1, 2}, {1, 1}, {1, 1});
+  expect("out_transposed", {0, 0, 2}, {0, 1}, {1, 1});
+}
+
+TEST(Prepare, ASymmetricPatternAddsZeros) {
+  const SnapshotGraph graph = stepped(make_events(2, {{0, 1, 0}, {1, 1, 0}}));
+  const PreparedGraph one =
+      prepare(graph, {.laplacian = false, .symmetric_pattern = true, .precompute_first_product = false}, 1, true);
+  EXPECT_EQ(one.row_offsets, (std::vector<std::int64_t>{0, 1, 3}));
+  EXPECT_EQ(one.columns, (std::vector<VertexId>{1, 0, 1}));
+  EXPECT_EQ(one.values64, (std::vector<double>{0, 1, 1}));
+  const SnapshotGraph large = random_graph(30, 6, 4);
+  Preprocessing what{.smooth = "edge_life", .window = 2};
+  const PreparedGraph plain = prepare(large, what, 6, true);
+  what.symmetric_pattern = true;
+  const PreparedGraph symmetric = prepare(large, what, 6, true);
+  EXPECT_GT(symmetric.nonzeros(), plain.nonzeros());
+  EXPECT_EQ(symmetric.features64, plain.features64) << "zeros add nothing to A~ X";
+}
+
+TEST(Prepare, MayTransformStepsUnderEdgeLifeButNotLengthenIt) {
+  SnapshotGraph graph = three_steps();
+  const Preprocessing m{.smooth = "m_product", .window = 2}, life{.smooth = "edge_life", .window = 2};
+  for (const char* repeats : {"edge_life", "sliding", "cumulative"}) {
+    graph.repeats = repeats;
+    EXPECT_NO_THROW(prepare(graph, m, 3, true)) << repeats;
+    EXPECT_THROW(prepare(graph, life, 3, true), InvalidRequest) << repeats;
+  }
+}
+
 TEST(Prepare, Fp32IsTheFp64ResultRoundedOnce) {
   const SnapshotGraph graph = random_graph(40, 13, 3);
   const Preprocessing what{.smooth = "m_product", .window = 5, .smooth_features = true};

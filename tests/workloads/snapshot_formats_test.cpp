@@ -90,7 +90,11 @@ TEST(PygTemporal, StepByStepHasFeaturesAndTargets) {
   const SnapshotGraph graph = load(folder.write("a.json", text));
   EXPECT_EQ(graph.feature_width, 2);
   EXPECT_EQ(graph.features, (std::vector<float>{1, 2, 3, 4, 5, 6, 7, 8}));
-  expect_targets(graph, {30, 40, NAN, NAN});
+  expect_targets(graph, {std::log1p(30.0f), std::log1p(40.0f), NAN, NAN});  // Twitter tennis: the loader's logarithm
+  EXPECT_TRUE(any_note(graph, "log(1 + y)"));
+  const std::string plain = R"({"0": {"edges": [], "y": [1, 2], "X": [0, 0]}, "time_periods": 2,
+                               "1": {"edges": [], "y": [3, 4], "X": [0, 0]}})";
+  expect_targets(load(folder.write("b.json", plain)), {3, 4, NAN, NAN});
   EXPECT_EQ(graph.snapshots[1]->nonzeros(), 0);
   EXPECT_EQ(graph.edges(), 1);
 }
@@ -137,7 +141,10 @@ TEST(StepFiles, OrientationAndWeights) {
   EXPECT_EQ(first(R"({"orientation": "both"})"), (std::vector<std::vector<double>>{{0, 3.5}, {3.5, -2}}));
   EXPECT_EQ(first(R"({"weights": "binary"})"), (std::vector<std::vector<double>>{{0, 1}, {1, 1}}));
   EXPECT_EQ(first(R"({"weights": "file"})"), first("{}"));
+  EXPECT_EQ(load(path, R"({"orientation": "out"})").orientation, "out");
+  EXPECT_EQ(load(path, "{}").orientation, "in");
   const SnapshotGraph both = load(path, R"({"orientation": "both", "weights": "binary"})");
+  EXPECT_EQ(both.orientation, "both");
   EXPECT_EQ(both.snapshots[0], both.snapshots[2]) << "still one storage";
 }
 

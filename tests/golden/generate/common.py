@@ -14,9 +14,10 @@ torch.set_num_threads(1)
 
 
 class Graph:
-    """Adjacency [T, N, N] (row = target, entry = number of edges) and features [T, N, 2] (in-degree, out-degree)."""
+    """Adjacency [T, N, N] (entry = number of edges) and features [T, N, 2] (in-degree, out-degree). Rows are targets;
+    with orientation out they are sources, with both either end."""
 
-    def __init__(self, path=GOLDEN / "graph.csv"):
+    def __init__(self, orientation="in", path=GOLDEN / "graph.csv"):
         with open(path, newline="") as file:
             rows = [(int(r["source"]), int(r["target"]), int(r["step"])) for r in csv.DictReader(file)]
         self.vertices = 1 + max(max(u, v) for u, v, _ in rows)
@@ -25,6 +26,10 @@ class Graph:
         for u, v, t in rows:
             self.adjacency[t, v, u] += 1.0
         self.features = torch.stack([self.adjacency.sum(2), self.adjacency.sum(1)], dim=2)
+        self.runs = self.adjacency > 0  # [t, v, u]: whether the data have u -> v at t
+        turned = self.adjacency.transpose(1, 2)
+        self.adjacency = {"in": self.adjacency, "out": turned, "both": self.adjacency + turned}[orientation]
+        self.orientation = orientation
 
     def first(self, steps):
         return self.adjacency[:steps].clone(), self.features[:steps].clone()
@@ -102,15 +107,19 @@ class LinkPrediction:
 
 
 class DegreeRegression:
-    """Mean squared error of z W + b against log(1 + in-degree at the next step), over vertices with an edge at the step;
-    the first 70 % of the steps. The degree counts distinct neighbours."""
+    """Mean squared error of z W + b against log(1 + degree at the next step), over vertices with an edge at the step;
+    the first 70 % of the steps. The degree counts distinct neighbours: sources, targets, or the sum of both; under
+    orientation=both all that there are."""
 
-    def __init__(self, graph):
-        present = graph.adjacency > 0
+    def __init__(self, graph, degree="in"):
+        entering, leaving = graph.runs.sum(2).double(), graph.runs.sum(1).double()
+        degrees = {"in": entering, "out": leaving, "both": entering + leaving}[degree]
+        if graph.orientation == "both":
+            degrees = (graph.runs | graph.runs.transpose(1, 2)).sum(2).double()
         self.steps = graph.steps - 1
         trained = int(0.7 * self.steps)
-        self.active = (present.any(2) | present.any(1))[:trained]
-        self.target = torch.log1p(present.sum(2).double())[1 : trained + 1]
+        self.active = (graph.runs.any(2) | graph.runs.any(1))[:trained]
+        self.target = torch.log1p(degrees)[1 : trained + 1]
 
     def shapes(self, width):
         return {"head.weight": (width, 1), "head.bias": (1, 1)}

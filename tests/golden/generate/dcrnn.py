@@ -1,10 +1,12 @@
 """DCRNN (Li et al., ICLR'18): D(z) = [z | S z | S^2 z ...] over the walks S = D_O^-1 W along the edges and D_I^-1 W^T
 against them; r, u = sigmoid([D(x) | D(h)] W_g + b_g), c = tanh([D(x) | D(r h)] W_c + b_c), h' = u h + (1 - u) c, h_0 = 0.
-terms=chebyshev: z_k = 2 S z_(k-1) - z_(k-2). state=none: h = 0 in front of every step."""
+terms=chebyshev: z_k = 2 S z_(k-1) - z_(k-2); carried: the second walk begins with z_(K-1) of the first, and with
+supports=transposed S is transposed: both as in liyaguang/DCRNN. state=none: h = 0 in front of every step."""
 
 import torch
 
-DEFAULTS = {"hidden": 6, "layers": 1, "hops": 2, "directions": "both", "terms": "powers", "state": "carried"}
+DEFAULTS = {"hidden": 6, "layers": 1, "hops": 2, "directions": "both", "terms": "powers", "state": "carried",
+            "supports": "walks"}
 
 
 def shapes(features, options):
@@ -27,15 +29,17 @@ def walk(a):
 
 
 def diffuse(walks, z, o):
-    parts = [z]
+    parts, begin = [z], z
     for s in walks:
-        chain = [z]
+        chain = [begin]
         for hop in range(o["hops"]):
             new = s @ chain[-1]
-            if o["terms"] == "chebyshev" and hop > 0:
+            if o["terms"] != "powers" and hop > 0:
                 new = 2 * new - chain[-2]
             chain.append(new)
         parts += chain[1:]
+        if o["terms"] == "carried":
+            begin = chain[-2]
     return torch.cat(parts, dim=1)
 
 
@@ -47,6 +51,8 @@ def embed(adjacency, features, weights, options):
         h, outputs = torch.zeros(x.shape[1], o["hidden"]), []
         for t in range(len(x)):
             walks = [walk(adjacency[t].T)] * (o["directions"] != "in") + [walk(adjacency[t])] * (o["directions"] != "out")
+            if o["supports"] == "transposed":
+                walks = [s.T for s in walks]
             of_x = diffuse(walks, x[t], o)
             if o["state"] == "none":
                 h = torch.zeros(x.shape[1], o["hidden"])

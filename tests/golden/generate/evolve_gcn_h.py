@@ -1,6 +1,7 @@
-"""EvolveGCN-H (AAAI'20 section 3.2): as EvolveGCN-O, but the cell reads a summary of the layer's input: the k rows with
-the largest score X p / |p| among vertices with an incoming edge, each times tanh of its score, transposed. Ties go to the
-smaller vertex; the last one is repeated when there are fewer than k."""
+"""EvolveGCN-H (AAAI'20 section 3.2): as EvolveGCN-O, but the cell reads a summary of the layer's input: the k rows
+with the largest score X p / |p| among vertices with an incoming edge (mask=linked: with an edge at either end; none:
+all), each times tanh of its score, transposed. Ties go to the smaller vertex; the last one is repeated when there are
+fewer than k."""
 
 import torch
 
@@ -19,8 +20,10 @@ def shapes(features, options):
 
 def summary(a, x, direction, k, o):
     score = (x @ direction)[:, 0] / direction.norm()
-    without_loops = a - torch.diag(torch.diagonal(a))
-    allowed = [v for v in range(len(x)) if o["mask"] == "none" or bool((without_loops[v] != 0).any())]
+    edges = (a - torch.diag(torch.diagonal(a))) != 0
+    if o["mask"] == "linked":
+        edges = edges | edges.T
+    allowed = [v for v in range(len(x)) if o["mask"] == "none" or bool(edges[v].any())]
     if not allowed:
         return torch.zeros(x.shape[1], k)
     order = sorted(allowed, key=lambda v: (-float(score[v]), v))
