@@ -4,6 +4,8 @@
 
 #include <cstddef>
 #include <functional>
+#include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -64,10 +66,19 @@ class Kernels {
   }
 };
 
+/// The operations that have kernels of one numerics, by variant.
+inline std::map<std::string, std::set<std::string>>& kernel_variants(Numerics numerics) {
+  static std::map<std::string, std::set<std::string>> tables[3];
+  return tables[static_cast<int>(numerics)];
+}
+
 /// `const RegisterKernel<Spmm> plain{Numerics::cpu, {"plain", 0, nullptr, run_spmm}};` in the kernel's own file.
 template <class Op>
 struct RegisterKernel {
-  RegisterKernel(Numerics numerics, Kernel<Op> kernel) { Kernels<Op>::of(numerics).push_back(kernel); }
+  RegisterKernel(Numerics numerics, Kernel<Op> kernel) {
+    Kernels<Op>::of(numerics).push_back(kernel);
+    kernel_variants(numerics)[kernel.variant].insert(std::string(Op::name));
+  }
 };
 
 }  // namespace strobe

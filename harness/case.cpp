@@ -91,6 +91,16 @@ void check_on_this_machine(const Case& c, const std::string& pointer) {
   }
 }
 
+/// A misspelt variant would silently be the best kernels: an operation without the one asked for takes another.
+void check_kernels(const Case& c, const std::string& pointer) {
+  if (c.kernels.empty()) return;
+  std::vector<std::string> names;
+  for (const auto& [name, operations] : kernel_variants(kernel_numerics(c.device))) names.push_back(name);
+  if (std::find(names.begin(), names.end(), c.kernels) != names.end()) return;
+  throw InvalidRequest(pointer + "/kernels",
+                       unknown_name_message("kernel variant of device " + c.device, c.kernels, names));
+}
+
 std::vector<std::string> case_keys() {
   std::vector<std::string> keys;
   for (const CaseSlot& slot : case_slots()) keys.push_back(slot.name);
@@ -107,6 +117,10 @@ std::string short_workload(const Json& workload) {
 
 }  // namespace
 
+Numerics kernel_numerics(const std::string& device) {
+  return device.rfind("cuda", 0) == 0 ? Numerics::cuda : Numerics::cpu;
+}
+
 const FieldTable& case_fields() {
   static const FieldTable table =
       make_fields<Case>()
@@ -121,7 +135,7 @@ const FieldTable& case_fields() {
           .integer("warmup", &Case::warmup, "", "epochs trained before the measured ones", 0, 1e9)
           .integer("repeat", &Case::repeat, "", "whole runs from fresh parameters", 1, 1e6)
           .integer("threads", &Case::threads, "", "kernel threads of a rank; 0 = cores / ranks, at least 1", 0, 4096)
-          .text("kernels", &Case::kernels, "kernel variant by name; empty = the best one")
+          .text("kernels", &Case::kernels, "kernel variant, see `strobe list kernels`; an operation without it, and empty = the best one")
           .choice("inputs", &Case::inputs, {"streamed", "resident"}, "move inputs to the device each epoch, or once")
           .choice(
               "transfer", &Case::transfer, {"direct", "full", "difference", "changed", "least"},
@@ -188,6 +202,7 @@ Case case_from_json(const Json& json, const std::string& pointer) {
   } else {
     check_on_this_machine(c, pointer);
   }
+  check_kernels(c, pointer);
   block_count(c);
   check_shape(c, pointer);
   require_backend<CommunicatorTag>(c.comm, pointer + "/comm", {"mpi", "nccl", "sim"});

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "backends/kernel.hpp"
 #include "core/fields.hpp"
 #include "results/sample.hpp"
 
@@ -49,6 +50,9 @@ struct ModelOutputs {
 
 /// Field table of the scalar settings above (not of the plug-in objects).
 const FieldTable& case_fields();
+
+/// Whose kernels compute values on a device: those of a simulated one are the processor's.
+Numerics kernel_numerics(const std::string& device);
 
 /// The number of blocks that the case asks for; 0 for auto. Throws InvalidRequest when `nb` is neither a number from 1 on
 /// nor auto.

@@ -110,6 +110,11 @@ std::vector<double> collect(const std::string& path, const std::vector<SavedMatr
                            fmt::format("weight '{}' is {} x {} in {}, but {} x {} here{}", match->name, match->rows,
                                        match->columns, path, shape.rows, shape.columns, difference));
     }
+    if (!all_finite(match->values)) {
+      throw InvalidRequest(where, fmt::format("weight '{}' in {} holds values that are not finite numbers; the training "
+                                              "that wrote it diverged",
+                                              match->name, path));
+    }
     values.insert(values.end(), match->values.begin(), match->values.end());
   }
   return values;
@@ -145,6 +150,15 @@ std::vector<double> read_curve(const Json& json, std::int64_t epochs, const std:
 }
 
 }  // namespace
+
+bool all_finite(const std::vector<double>& values) {
+  return std::all_of(values.begin(), values.end(), [](double value) { return std::isfinite(value); });
+}
+
+bool is_finite(const TrainingState& state) {
+  return all_finite(state.weights) && std::all_of(state.optimizer.begin(), state.optimizer.end(),
+                                                  [](const auto& vector) { return all_finite(vector.second); });
+}
 
 void save_weights(const std::string& path, const Case& c, const std::vector<ParameterShape>& parameters,
                   const std::vector<double>& weights, std::int64_t epoch) {

@@ -22,13 +22,18 @@ struct TrainingState {
   std::map<std::string, std::vector<double>> metrics;  // each [epoch]
 };
 
+/// Whether every value is a finite number: training that diverged leaves others, which nothing can go on from.
+bool all_finite(const std::vector<double>& values);
+bool is_finite(const TrainingState& state);
+
 /// Writes the weights as safetensors, one tensor per parameter under its name; the metadata name the model, its
 /// options, the task, the seed and the number of epochs trained. Throws SystemError.
 void save_weights(const std::string& path, const Case& c, const std::vector<ParameterShape>& parameters,
                   const std::vector<double>& weights, std::int64_t epoch);
 
 /// The weights of `path` in the order of `parameters`. Throws InvalidRequest("/load_model", ...) that names the field
-/// or the weight that differs when they are of another model, task or shape, or when there is no such file.
+/// or the weight that differs when they are of another model, task or shape, when one is not a finite number, or when
+/// there is no such file.
 std::vector<double> load_weights(const std::string& path, const Case& c, const std::vector<ParameterShape>& parameters);
 
 /// SHA-256 of the files that the case's workload reads (workload_digests).
@@ -40,8 +45,9 @@ void save_checkpoint(const std::string& path, const Case& c, const std::vector<P
                      const TrainingState& state, const Json& digests);
 
 /// The state in `path`. Throws InvalidRequest("--resume-training", ...) that names the field that differs when the file
-/// is of another workload, of files with other content, of another model, task, optimiser, seed or precision, or trained for as many epochs as are asked for;
-/// InvalidInput when it is no checkpoint.
+/// is of another workload, of files with other content, of another model, task, optimiser, seed or precision, holds a
+/// value that is not a finite number, or trained for as many epochs as are asked for; InvalidInput when it is no
+/// checkpoint.
 TrainingState load_checkpoint(const std::string& path, const Case& c, const std::vector<ParameterShape>& parameters);
 
 }  // namespace strobe

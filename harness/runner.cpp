@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <mutex>
 #include <thread>
 
@@ -103,9 +104,34 @@ void collect(const PlannedCase& plan, Outcomes& outcomes, CaseResult& result, st
   fill_values(plan, outcomes.ranks.front(), result);
 }
 
-void write_outputs(const PlannedCase& plan, const RankOutcome& rank, const ModelOutputs& outputs) {
+/// What training that left the finite numbers came to. Its times are as good as any; its numbers are not.
+struct Divergence {
+  std::string unwritten;  // files that would hold such weights, as part of a sentence
+
+  void leave_out(const std::string& file) { unwritten += "; " + file + " was not written"; }
+};
+
+/// A diverged case failed, but keeps its samples.
+void check_finite(const RankOutcome& rank, const Divergence& divergence, CaseResult& result) {
+  if (result.status != "ok") return;
+  const auto finite = [](double value) { return std::isfinite(value); };
+  const auto first = std::find_if_not(rank.loss.begin(), rank.loss.end(), finite);
+  if (first == rank.loss.end() && divergence.unwritten.empty()) return;
+  result.status = "failed";
+  result.reason = fmt::format("training diverged at epoch {} (from 0, warm-up included): {} no longer finite{}",
+                              first == rank.loss.end() ? rank.loss.size() - 1 : first - rank.loss.begin(),
+                              first == rank.loss.end() ? "its weights are" : "its loss is", divergence.unwritten);
+}
+
+void write_outputs(const PlannedCase& plan, const RankOutcome& rank, const ModelOutputs& outputs,
+                   Divergence& divergence) {
   const Case& c = plan.request;
-  if (!outputs.weights.empty()) save_weights(outputs.weights, c, plan.parameters, rank.weights, c.warmup + c.epochs);
+  if (!outputs.weights.empty()) {
+    if (all_finite(rank.weights))
+      save_weights(outputs.weights, c, plan.parameters, rank.weights, c.warmup + c.epochs);
+    else
+      divergence.leave_out(outputs.weights);
+  }
   if (!outputs.samples.empty()) write_samples(outputs.samples, *plan.task_data);
   if (outputs.embeddings.empty()) return;
   write_npy(outputs.embeddings, {plan.graph->steps, plan.graph->vertices, plan.layers.back().temporal_width},
@@ -158,7 +184,8 @@ double rehearsed_concurrency(const PlannedCase& plan, const LaunchRequest& launc
   return std::max(mean_computing_ranks(spans), std::min<double>(launch.ranks, cores));
 }
 
-RankWishes rank_wishes(const PlannedCase& plan, bool spans, const ModelOutputs& outputs, const TrainingState& start) {
+RankWishes rank_wishes(const PlannedCase& plan, bool spans, const ModelOutputs& outputs, const TrainingState& start,
+                       Divergence& divergence) {
   RankWishes wishes;
   wishes.spans = spans;
   wishes.weights = !outputs.weights.empty();
@@ -166,9 +193,12 @@ RankWishes rank_wishes(const PlannedCase& plan, bool spans, const ModelOutputs& 
   if (outputs.resume_training) wishes.start = &start;
   if (outputs.checkpoint.empty()) return wishes;
   wishes.checkpoint_every = outputs.checkpoint_every;
-  wishes.checkpoint = [&plan, path = outputs.checkpoint,
+  wishes.checkpoint = [&plan, &divergence, path = outputs.checkpoint,
                        digests = digests_of_data(plan.request)](const TrainingState& state) {
-    save_checkpoint(path, plan.request, plan.parameters, state, digests);
+    if (is_finite(state))
+      save_checkpoint(path, plan.request, plan.parameters, state, digests);
+    else if (divergence.unwritten.empty())
+      divergence.leave_out(fmt::format("the checkpoint {} after epoch {} and later", path, state.epoch - 1));
   };
   return wishes;
 }
@@ -201,13 +231,15 @@ CaseResult run_planned(const std::shared_ptr<const PlannedCase>& plan, const Cas
   if (outputs.resume_training) start = load_checkpoint(outputs.checkpoint, c, plan->parameters);
   CaseResult result = empty_result(*plan, launch);
   Outcomes outcomes;
+  Divergence divergence;
   try {
     launch.device.computing_ranks = rehearsed_concurrency(*plan, launch);
-    launch_ranks(*plan, launch, outcomes, rank_wishes(*plan, trace != nullptr, outputs, start));
+    launch_ranks(*plan, launch, outcomes, rank_wishes(*plan, trace != nullptr, outputs, start, divergence));
     const auto& comm = CommunicatorRegistry::instance().find(c.comm, "/comm").value;
-    if (comm.process_rank() == 0) write_outputs(*plan, outcomes.ranks.front(), outputs);
+    if (comm.process_rank() == 0) write_outputs(*plan, outcomes.ranks.front(), outputs, divergence);
     collect(*plan, outcomes, result, trace);
     check_planned_bytes(*plan, result);
+    check_finite(outcomes.ranks.front(), divergence, result);
   } catch (const Interrupted&) {
     throw;
   } catch (const InvalidRequest&) {

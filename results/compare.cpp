@@ -98,13 +98,17 @@ std::string verdict_of(double ratio, double low, double high, double threshold) 
   return "UNSURE";
 }
 
+std::string status_text(const Row& row) {
+  return row.reason.empty() ? row.status : fmt::format("{} ({})", row.status, row.reason);
+}
+
 Comparison compare_rows(const LoadedRun& base, const Row& before, const LoadedRun& changed, const Row& after,
                         const CompareOptions& options) {
   Comparison result;
   result.case_id = before.case_id;
   result.verdict = "UNSURE";
   if (before.status != "ok" || after.status != "ok" || !before.epoch_seconds || !after.epoch_seconds) {
-    result.note = fmt::format("status {} before, {} now", before.status, after.status);
+    result.note = fmt::format("status {} before, {} now", status_text(before), status_text(after));
     return result;
   }
   result.base_seconds = before.epoch_seconds->median;

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -107,6 +108,16 @@ void make_folder(const std::string& path) {
   std::filesystem::create_directories(path, error);
   if (error) fail("make the folder", path, error.value());
   if (!std::filesystem::is_directory(path)) fail("make the folder", path, ENOTDIR);
+}
+
+std::shared_ptr<void> lock_file(const std::string& path) {
+  auto file = std::make_shared<Descriptor>(path, O_RDWR | O_CREAT);
+  while (::flock(file->get(), LOCK_EX | LOCK_NB) != 0) {
+    if (errno == EINTR) continue;
+    if (errno == EWOULDBLOCK) return nullptr;
+    break;
+  }
+  return file;
 }
 
 void check_writable(const std::string& folder) {

@@ -2,6 +2,7 @@
 // and the system's reason.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -20,6 +21,11 @@ void append_durably(const std::string& path, std::string_view content);
 
 /// Makes `path` and its parents. Throws SystemError when that cannot be done or `path` is not a folder.
 void make_folder(const std::string& path);
+
+/// A lock on the file `path`, which is made when it is not there, for as long as the value lives; null when another
+/// holds it. It ends with the process, however that ends. Where the file system has no locks there is none, and the
+/// value says nothing. Throws SystemError when the file cannot be opened.
+std::shared_ptr<void> lock_file(const std::string& path);
 
 /// Writes, flushes and removes a small file in `folder`. Throws SystemError when the folder cannot be written to.
 void check_writable(const std::string& folder);

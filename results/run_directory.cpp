@@ -92,20 +92,34 @@ RunDirectory::RunDirectory(std::string path, const Json& cases, const Json& envi
                            const Json& digests)
     : path_(std::move(path)) {
   while (path_.size() > 1 && path_.back() == '/') path_.pop_back();
-  const bool exists =
-      fs::exists(file("plan.json")) || fs::exists(file("summary.json")) || fs::exists(file("samples.jsonl"));
-  if (exists && !resume) {
-    throw InvalidRequest("--out", fmt::format("{} already holds a run; choose another folder or add --resume", path_));
-  }
+  refuse_existing(resume);
   make_folder(path_);
   check_writable(path_);
   make_folder(file("trace"));
   make_folder(file("logs"));
+  lock();
+  refuse_existing(resume);  // another run may have begun here, and ended, since
   summary_.plan_hash = plan_hash(cases);
-  if (exists)
+  if (holds_run())
     reopen(cases, environment, digests);
   else
     start(cases, environment, digests);
+}
+
+bool RunDirectory::holds_run() const {
+  return fs::exists(file("plan.json")) || fs::exists(file("summary.json")) || fs::exists(file("samples.jsonl"));
+}
+
+void RunDirectory::refuse_existing(bool resume) const {
+  if (!holds_run() || resume) return;
+  throw InvalidRequest("--out", fmt::format("{} already holds a run; choose another folder or add --resume", path_));
+}
+
+void RunDirectory::lock() {
+  lock_ = lock_file(log_path());
+  if (lock_ != nullptr) return;
+  throw InvalidRequest("--out", fmt::format("another run is writing into {}; wait for its end, or choose another folder",
+                                            path_));
 }
 
 void RunDirectory::start(const Json& cases, const Json& environment, const Json& digests) {

@@ -7,6 +7,7 @@
 //   trace/*.json, logs/strobe.log
 #pragma once
 
+#include <memory>
 #include <set>
 #include <string>
 #include <vector>
@@ -33,7 +34,8 @@ class RunDirectory {
   /// `cases` is the plan: an array of the cases as case_to_json gives them. An existing run there is refused with
   /// InvalidRequest("--out") unless `resume`; with `resume`, another plan is refused with InvalidRequest("--resume")
   /// that names the first differing field and both values, rows of interrupted cases and samples of cases without a
-  /// row are dropped, and everything else is kept. Throws SystemError when the folder cannot be written to.
+  /// row are dropped, and everything else is kept. While the value lives, no other one is made of that folder, here or in
+  /// another process: InvalidRequest("--out"). Throws SystemError when the folder cannot be written to.
   /// `digests`: of the files behind each workload, kept in plan.json under "data"; with `resume`, files that have other
   /// content than when the run began are refused too.
   RunDirectory(std::string path, const Json& cases, const Json& environment, bool resume,
@@ -60,11 +62,15 @@ class RunDirectory {
   std::string file(const std::string& name) const { return path_ + "/" + name; }
 
  private:
+  bool holds_run() const;
+  void refuse_existing(bool resume) const;
+  void lock();
   void start(const Json& cases, const Json& environment, const Json& digests);
   void reopen(const Json& cases, const Json& environment, const Json& digests);
   void write_summary(const Summary& summary) const;
 
   std::string path_;
+  std::shared_ptr<void> lock_;  // on the log, the one file that is neither replaced nor read by us
   Summary summary_;
 };
 

@@ -138,6 +138,7 @@ int report_failure(const std::exception& error) {
 }
 
 int run_command_line(const std::vector<std::string>& arguments) {
+  guard_standard_streams();
   try {
     CLI::App app(program_help, "strobe");
     app.footer(exit_help);

@@ -10,6 +10,7 @@
 #include "backends/device.hpp"
 #include "backends/sim/collective_cost.hpp"
 #include "core/units.hpp"
+#include "harness/case.hpp"
 #include "harness/cli/command.hpp"
 #include "harness/cli/narrate.hpp"
 #include "harness/cli/prices.hpp"
@@ -158,6 +159,23 @@ Json clusters() {
   return list;
 }
 
+/// Variants of the devices that compute with kernels of their own.
+Json kernels() {
+  Json list = Json::array();
+  for (const std::string& device : DeviceRegistry::instance().names()) {
+    if (DeviceRegistry::instance().find(device, "").value.needs_cluster()) continue;
+    for (const auto& [name, operations] : kernel_variants(kernel_numerics(device))) {
+      list.push_back({{"name", name},
+                      {"description", fmt::format("{} operations on device {}", operations.size(), device)},
+                      {"citation", ""},
+                      {"parameters", Json::array()},
+                      {"device", device},
+                      {"operations", std::vector<std::string>(operations.begin(), operations.end())}});
+    }
+  }
+  return list;
+}
+
 struct Kind {
   const char* name;
   Json (*list)();
@@ -176,6 +194,7 @@ const std::vector<Kind>& kinds() {
                                           {"generators", entries_of<GeneratorRegistry>},
                                           {"partitioners", entries_of<PartitionerRegistry>},
                                           {"optimizers", entries_of<OptimizerRegistry>},
+                                          {"kernels", kernels},
                                           {"cost-models", entries_of<Registry<sim::CollectiveCostTag>>}};
   return table;
 }
@@ -247,7 +266,7 @@ CommandAction define_list(CommandOptions& options) {
   const auto request = std::make_shared<Request>();
   options.positional("kind", request->kind,
                      "workloads, shapes, models, strategies, devices, communicators, clusters, formats, tasks, "
-                     "generators, partitioners, optimizers or cost-models");
+                     "generators, partitioners, optimizers, kernels or cost-models");
   options.toggle("--json", request->json, "print JSON");
   options.example("Example: strobe list strategies --json");
   return [request] { return list_kind(request->kind, request->json); };

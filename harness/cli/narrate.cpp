@@ -1,9 +1,11 @@
 #include "harness/cli/narrate.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <ctime>
@@ -23,18 +25,35 @@ std::string short_duration(double seconds) {
   return fmt::format("{}h{:02}m", whole / 3600, whole / 60 % 60);
 }
 
+/// Words that cannot be shown (a full disk, a closed descriptor, a reader that is gone) are no reason to end the work.
+void say(const std::string& text) {
+  if (std::fwrite(text.data(), 1, text.size(), stderr) != text.size()) std::clearerr(stderr);
+}
+
+/// Gives descriptor `number` to nothing when it is closed: a file opened later would get it, and words written into it.
+void occupy(int number) {
+  if (fcntl(number, F_GETFD) != -1 || errno != EBADF) return;
+  // Only for reading, so that writing fails as it does on a closed one. The lowest free number is given, which this is.
+  const int given = open("/dev/null", O_RDONLY);
+  if (given != number && given >= 0) close(given);
+}
+
 }  // namespace
+
+void guard_standard_streams() {
+  for (const int number : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) occupy(number);
+  std::signal(SIGPIPE, SIG_IGN);  // a write into a pipe without a reader fails instead
+}
 
 std::string counted(std::size_t count, const std::string& thing) {
   return fmt::format("{} {}{}", count, thing, count == 1 ? "" : "s");
 }
 
-void narrate(const std::string& line) { fmt::print(stderr, "{}\n", line); }
+void narrate(const std::string& line) { say(line + "\n"); }
 
 void print_data(const std::string& text) {
-  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
-    throw SystemError(fmt::format("cannot write to standard output: {}", std::strerror(errno)));
-  }
+  if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0) return;
+  throw SystemError(fmt::format("cannot write to standard output: {}", std::strerror(errno)));
 }
 
 Progress::Progress(std::size_t cases, bool silent)
@@ -51,7 +70,7 @@ std::string Progress::head() const {
 }
 
 void Progress::begin(const std::string& id) {
-  if (!silent_ && terminal_) fmt::print(stderr, "\r\x1b[K{}  {} ...", head(), id);
+  if (!silent_ && terminal_) say(fmt::format("\r\x1b[K{}  {} ...", head(), id));
 }
 
 std::string Progress::finish(const std::string& id, const std::string& time, const std::string& status,
@@ -59,7 +78,7 @@ std::string Progress::finish(const std::string& id, const std::string& time, con
   ++done_;
   const std::string line =
       fmt::format("{}  {}  {}  {}{}\n", head(), id, time, status, reason.empty() ? "" : ": " + reason);
-  if (!silent_) fmt::print(stderr, "{}{}", terminal_ ? "\r\x1b[K" : "", line);
+  if (!silent_) say((terminal_ ? "\r\x1b[K" : "") + line);
   return line;
 }
 

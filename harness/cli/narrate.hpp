@@ -9,7 +9,11 @@ namespace strobe {
 /// "1 case", "2 cases".
 std::string counted(std::size_t count, const std::string& thing);
 
-/// One line on standard error.
+/// To be called before any file is opened: closed standard streams take no file's place, and a reader of one that goes
+/// away does not end the program.
+void guard_standard_streams();
+
+/// One line on standard error; where that cannot be written, nothing.
 void narrate(const std::string& line);
 
 /// Whole text on standard output; throws SystemError when it cannot be written (a full disk behind a redirection).

@@ -35,14 +35,20 @@ std::int64_t whole(const std::string& text, const std::string& option, double le
                        fmt::format("expected a whole number from {:.0f} to {:.0f}, found {}", least, most, text));
 }
 
-/// Names, separated by commas or in several options; a text with parameters behind a colon stands alone. "all" is all.
+/// Names, separated by commas or in several options, each with parameters for it or none: "a,b:key=value,key=value,c".
+/// "all" is all.
 std::vector<std::string> names_of(const std::vector<std::string>& typed) {
   std::vector<std::string> names;
   for (const std::string& text : typed) {
-    const bool alone = text.find(':') != std::string::npos;
-    for (const std::string& name : alone ? std::vector<std::string>{text} : split_text(text, ',')) {
-      if (name == "all") return {};
-      names.push_back(name);
+    bool takes_parameters = false;  // the name before has a colon, so key=value goes on with it
+    for (const std::string& part : split_text(text, ',')) {
+      if (part == "all") return {};
+      if (takes_parameters && part.find('=') != std::string::npos && part.find(':') == std::string::npos) {
+        names.back() += "," + part;
+        continue;
+      }
+      names.push_back(part);
+      takes_parameters = part.find(':') != std::string::npos;
     }
   }
   return names;

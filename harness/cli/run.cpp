@@ -127,8 +127,9 @@ class Sweep {
   Sweep(const RunRequest& request, const Suite& suite, const World& world)
       : request_(request), suite_(suite), world_(world), progress_(suite.cases.size(), world.rank != 0) {
     const std::string folder = world.rank == 0 || request.resume ? output_folder(request, suite) : "";
-    if (request.resume) read_finished(folder);
+    // Opened first: until then another run may add rows.
     if (world.rank == 0) alone_in_world(world, [&] { open(folder); });
+    if (request.resume) read_finished(folder);
   }
 
   /// 0 when every case is ok, 1 when one is not.

@@ -3,6 +3,8 @@
 // the order of work. Cost: one plan per combination of everything but the cluster, two simulated epochs per point.
 #include "harness/planner/evaluate.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <mutex>
@@ -84,7 +86,11 @@ GroupPlan plan_group(const Case& c) {
 
 void simulate(const GroupPlan& group, std::int64_t epochs, PlanOutcome& outcome) {
   if (const int signal = stop_signal().load(); signal != 0) throw Interrupted(signal);
-  if (group.plan != nullptr) {
+  const std::string refusal = extension_refusal(outcome.point.request.cluster);
+  if (!refusal.empty()) {
+    outcome.status = "cannot_extend";
+    outcome.reason = refusal;
+  } else if (group.plan != nullptr) {
     take_result(outcome.point.request, run_planned(group.plan, outcome.point.request), epochs, outcome);
   } else {
     outcome.status = "cannot_divide";
@@ -96,6 +102,15 @@ void simulate(const GroupPlan& group, std::int64_t epochs, PlanOutcome& outcome)
 bool plans_beside_each_other(const Case& c) { return is_shape_workload(c.workload.at("name").get<std::string>()); }
 
 }  // namespace
+
+std::string extension_refusal(const std::string& cluster) {
+  try {
+    load_cluster(cluster);
+    return "";
+  } catch (const InvalidRequest& error) {
+    return fmt::format("the file of {} does not describe so many nodes: {}", cluster_base(cluster), error.what());
+  }
+}
 
 std::vector<PlanOutcome> evaluate(const std::vector<PlanPoint>& points, std::int64_t epochs, int threads,
                                   const std::function<void(std::size_t)>& progress) {

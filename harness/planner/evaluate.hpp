@@ -13,7 +13,7 @@ namespace strobe {
 /// A point after simulation. Times and bytes are those of a point that is `ok`.
 struct PlanOutcome {
   PlanPoint point;
-  std::string status = "ok";  // ok | out_of_memory | cannot_divide | failed
+  std::string status = "ok";  // ok | out_of_memory | cannot_divide | cannot_extend | failed
   std::string reason;
   double epoch_seconds = 0;
   std::optional<EpochBand> epoch_band;  // 90 %, where the cluster's predictions were held against measurements
@@ -29,9 +29,13 @@ struct PlanOutcome {
 /// Simulates every point, as a rule one epoch behind a first one, which also sets the optimiser up, in the order given;
 /// points that differ in the cluster only share their plan. `epochs` is what a job trains, `threads` how many points
 /// are simulated at a time; the outcome does not depend on it. `progress` is told how many points are done. A strategy
-/// that cannot divide the workload among so many ranks becomes `cannot_divide`; any other wrong request is thrown.
+/// that cannot divide the workload among so many ranks becomes `cannot_divide`, a cluster whose file does not say what
+/// more nodes need `cannot_extend`; any other wrong request is thrown.
 /// Throws Interrupted when the user wants to stop.
 std::vector<PlanOutcome> evaluate(const std::vector<PlanPoint>& points, std::int64_t epochs, int threads,
                                   const std::function<void(std::size_t)>& progress = {});
+
+/// Why a cluster cannot have as many nodes as its text asks for, "" when it can.
+std::string extension_refusal(const std::string& cluster);
 
 }  // namespace strobe

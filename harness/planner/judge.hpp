@@ -20,7 +20,7 @@ enum class PlanGoal { time, dollars, memory };
 struct PlanVerdict {
   std::size_t index = 0;
   bool kept = false;
-  std::string cause;             // out_of_memory | cannot_divide | failed | over_deadline | no_price | other_currency |
+  std::string cause;             // out_of_memory | cannot_divide | cannot_extend | failed | over_deadline | no_price |
                                  // over_budget | dominated; "" when kept
   std::string reason;            // one sentence; "" when kept
   std::size_t dominated_by = 0;  // with cause `dominated`: a kept point

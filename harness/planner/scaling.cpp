@@ -12,6 +12,7 @@
 #include "core/errors.hpp"
 #include "core/units.hpp"
 #include "harness/planned_case.hpp"
+#include "harness/planner/evaluate.hpp"
 
 namespace strobe {
 namespace {
@@ -90,6 +91,11 @@ ScalingPoint simulate(const PlanPoint& best, int nodes) {
   point.ranks = c.ranks = per_node * nodes;
   point.extrapolated = nodes > described->nodes;
   c.cluster = point.extrapolated ? change_cluster(best.cluster, "nodes", std::to_string(nodes)) : best.cluster;
+  point.reason = extension_refusal(c.cluster);
+  if (!point.reason.empty()) {
+    point.status = "cannot_extend";
+    return point;
+  }
   try {
     std::vector<std::vector<Span>> spans;
     const CaseResult result = run_planned(make_plan(c), c, &spans);

@@ -76,6 +76,26 @@ TEST_F(List, EveryFileOfAPlugInFolderRegisters) {
   }
 }
 
+TEST_F(List, KernelsAreThoseThatARunTakes) {
+  std::set<std::string> variants;
+  for (const Json& entry : entries("kernels")) {
+    EXPECT_FALSE(entry.at("operations").empty()) << entry;
+    if (entry.at("device") == "cpu") variants.insert(entry.at("name").get<std::string>());
+  }
+  EXPECT_EQ(variants.count("plain") + variants.count("vector"), 2u);
+  const std::vector<std::string> words = {"run", "--workload", tiny, "--dry-run", "--kernels"};
+  for (const std::string& variant : variants) {
+    std::vector<std::string> with = words;
+    with.push_back(variant);
+    EXPECT_EQ(strobe(with).status, 0) << variant;
+  }
+  for (const std::string device : {"cpu", "sim"}) {
+    std::vector<std::string> with = words;
+    with.insert(with.end(), {"plane", "--device", device});
+    expect_refusal(strobe(with), 2, {"--kernels", "did you mean 'plain'?", "vector", device});
+  }
+}
+
 TEST_F(List, ClustersEqualTheirFiles) {
   std::set<std::string> listed, present;
   for (const Json& entry : entries("clusters")) listed.insert(entry.at("file").get<std::string>());

@@ -71,6 +71,34 @@ TEST_F(Plan, TextShowsTheFrontTheDiscardsAndWhyItStops) {
     EXPECT_NE(outcome.out.find(words), std::string::npos) << words << "\n" << outcome.out;
 }
 
+TEST_F(Plan, ACommaBeginsANameOrGoesOnWithParameters) {
+  const Json json = facts({"--strategy", "snapshot,vertex:partitioner=hash,pss"});
+  std::set<std::string> ids;
+  for (const Json& point : json.at("points")) ids.insert(point.at("id").get<std::string>());
+  for (const char* strategy : {"snapshot/nb=1", "vertex/partitioner=hash/nb=1", "pss/nb=1"})
+    EXPECT_EQ(ids.count(std::string("aimos-v100/1x2/") + strategy), 1u) << strategy;
+  const Json two = facts({"--strategy", "snapshot", "--clusters", "aimos-v100:nodes=4,gpus_per_node=2,g4dn-t4"});
+  std::set<std::string> clusters;
+  for (const Json& point : two.at("points")) clusters.insert(point.at("cluster").get<std::string>());
+  EXPECT_EQ(clusters.count("aimos-v100:nodes=4,gpus_per_node=2") + clusters.count("g4dn-t4"), 2u);
+}
+
+TEST_F(Plan, MoreNodesThanAClusterCanHaveAreDiscardedWithTheReason) {
+  const Json json = facts({"--clusters", "dynahb-a6000", "--strategy", "snapshot"});
+  std::size_t discarded = 0;
+  for (const Json& point : json.at("points")) {
+    if (point.at("cluster") != "dynahb-a6000") continue;
+    EXPECT_EQ(point.at("status"), point.at("nodes") == 1 ? "ok" : "cannot_extend") << point;
+    if (point.at("nodes") == 1) continue;
+    ++discarded;
+    EXPECT_NE(point.at("reason").get<std::string>().find("inter_node_bytes_per_second"), std::string::npos) << point;
+  }
+  EXPECT_GT(discarded, 0u);
+  const Outcome alone = strobe({"plan", "--workload", tiny, "--clusters", "dynahb-a6000", "--strategy", "snapshot"});
+  EXPECT_EQ(alone.status, 0) << alone.err;
+  EXPECT_EQ(alone.out.find("cannot_divide"), std::string::npos) << alone.out;
+}
+
 TEST_F(Plan, AnUnsoldClusterIsNoAnswerToABudget) {
   const Outcome outcome = plan({"--budget", "10usd"});
   EXPECT_EQ(outcome.status, 1) << outcome.err;

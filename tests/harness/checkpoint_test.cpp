@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -138,6 +139,28 @@ TEST_F(Checkpoints, OfAnotherRunAreRefusedByTheFieldThatDiffers) {
   other = request(9);
   other["task"] = {{"name", "vertex-regression"}};
   EXPECT_NE(refusal(other).find("task."), std::string::npos) << refusal(other);
+}
+
+TEST_F(Checkpoints, ValuesThatAreNotFiniteAreRefusedByTheirName) {
+  run(request(2), keep(false));
+  for (const std::string damaged : {"layer1.weight", "optimizer.first_moment.head.bias"}) {
+    FileNotes notes;
+    std::vector<SavedMatrix> matrices = read_safetensors(path("state"), &notes);
+    notes.erase("format");
+    for (SavedMatrix& matrix : matrices) {
+      if (matrix.name == damaged) matrix.values[0] = std::nan("");
+    }
+    write_safetensors(path("damaged"), matrices, false, notes);
+    ModelOutputs outputs;
+    outputs.checkpoint = path("damaged");
+    outputs.resume_training = true;
+    try {
+      run_case(case_from_json(request(9), ""), nullptr, outputs);
+      ADD_FAILURE() << "a value that is no number was accepted";
+    } catch (const InvalidRequest& error) {
+      EXPECT_NE(std::string(error.what()).find("weight '" + damaged + "'"), std::string::npos) << error.what();
+    }
+  }
 }
 
 TEST_F(Checkpoints, AnotherStrategyMayContinue) {
