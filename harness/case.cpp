@@ -126,8 +126,10 @@ const FieldTable& case_fields() {
       make_fields<Case>()
           .text("device", &Case::device, "where operations run: cpu, cuda, cuda-graphs or sim")
           .text("comm", &Case::comm, "how ranks talk: local (threads), mpi, nccl; sim belongs to device sim")
-          .text("cluster", &Case::cluster, "simulated cluster: a name from `strobe list clusters` or a JSON file")
-          .choice("numerics", &Case::numerics, {"none", "cpu"}, "what device sim computes values with")
+          .text("cluster", &Case::cluster,
+                "simulated cluster: a name from `strobe list clusters` or a JSON file; "
+                "for device sim empty = aimos-v100")
+          .choice("numerics", &Case::numerics, {"none", "cpu"}, "what sim computes values with; not given, it is none")
           .choice("precision", &Case::precision, {"fp32", "fp64"}, "floating-point type of tensors")
           .integer("ranks", &Case::ranks, "", "number of ranks", 1, 1 << 20)
           .integer("seed", &Case::seed, "", "seed of parameters, samples and generators", 0)
@@ -135,7 +137,7 @@ const FieldTable& case_fields() {
           .integer("warmup", &Case::warmup, "", "epochs trained before the measured ones", 0, 1e9)
           .integer("repeat", &Case::repeat, "", "whole runs from fresh parameters", 1, 1e6)
           .integer("threads", &Case::threads, "", "kernel threads of a rank; 0 = cores / ranks, at least 1", 0, 4096)
-          .text("kernels", &Case::kernels, "kernel variant, see `strobe list kernels`; an operation without it, and empty = the best one")
+          .text("kernels", &Case::kernels, "kernel variant, see `strobe list kernels`; empty = the best of each")
           .choice("inputs", &Case::inputs, {"streamed", "resident"}, "move inputs to the device each epoch, or once")
           .choice(
               "transfer", &Case::transfer, {"direct", "full", "difference", "changed", "least"},

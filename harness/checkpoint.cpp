@@ -218,8 +218,9 @@ TrainingState load_checkpoint(const std::string& path, const Case& c, const std:
   TrainingState state;
   state.epoch = whole_note(notes, "epoch", path);
   if (state.epoch >= c.warmup + c.epochs) {
-    throw InvalidRequest(where, fmt::format("{} is at epoch {} already; ask for more than {} epochs, warm-up included",
-                                            path, state.epoch, c.warmup + c.epochs));
+    throw InvalidRequest(where, fmt::format("{} is at epoch {} already, and {} are asked for; ask for more than {} epochs, "
+                                            "warm-up included",
+                                            path, state.epoch, c.warmup + c.epochs, state.epoch));
   }
   state.optimizer_steps = whole_note(notes, "optimizer_steps", path);
   state.weights = collect(path, saved, parameters, "", where, "");

@@ -120,7 +120,7 @@ Json read_json_file(const std::string& path) {
   std::ifstream stream(path, std::ios::binary);
   std::ostringstream content;
   content << stream.rdbuf();
-  if (!stream) throw SystemError(fmt::format("cannot read '{}': {}", path, std::strerror(errno)));
+  if (!stream) throw InvalidRequest("", fmt::format("cannot read '{}': {}", path, std::strerror(errno)));
   return parse_json_text(content.str(), path);
 }
 

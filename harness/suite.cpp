@@ -51,6 +51,10 @@ std::vector<Combination> combinations(const Json& matrix, const std::string& poi
     if (!values.is_array() || values.empty()) {
       throw InvalidRequest(pointer + "/" + key, "expected a list of at least one value, found " + values.dump());
     }
+    if (result.size() * values.size() > most_cases) {
+      throw InvalidRequest(pointer,
+                           fmt::format("more than {} cases; split the suite, or give fewer values", most_cases));
+    }
     std::vector<Combination> longer;
     for (const Combination& shorter : result) {
       for (const Json& value : values) {
@@ -186,6 +190,10 @@ Suite expand_suite(const Json& json, const std::vector<Setting>& settings) {
   check_unique_paths(settings);
   Suite suite;
   suite.name = text_of(json, "name");
+  if (suite.name.find('/') != std::string::npos || suite.name.rfind('.', 0) == 0) {
+    throw InvalidRequest("/name", fmt::format("'{}' becomes part of a folder's name: no '/', and no '.' in front",
+                                              suite.name));
+  }
   suite.description = text_of(json, "description");
   if (!json.contains("cases") || !json.at("cases").is_array() || json.at("cases").empty()) {
     throw InvalidRequest("/cases", "a suite needs a list of at least one case");

@@ -11,6 +11,9 @@
 
 namespace strobe {
 
+/// Cases that one request may expand to: each is planned before the first is run, and all are written down.
+inline constexpr std::size_t most_cases = 10000;
+
 /// One setting that is laid over every case. `path` is "ranks" or "strategy.partitioner", `text` its value as typed,
 /// `origin` the option as typed ("--ranks", "--set strategy.partitioner"), which errors name.
 struct Setting {

@@ -25,7 +25,7 @@ int open_regular(const std::string& path) {
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // a FIFO must not block here
   if (file < 0) {
     if (errno == ENOENT || errno == ENOTDIR) throw InvalidInput(path, 0, 0, "no such file");
-    throw SystemError("cannot open " + path + ": " + std::strerror(errno));
+    throw InvalidInput(path, 0, 0, std::string("cannot be opened: ") + std::strerror(errno));
   }
   struct stat status {};
   if (fstat(file, &status) != 0 || !S_ISREG(status.st_mode)) {

@@ -13,6 +13,7 @@
 #include "harness/cli/bundled_suite.hpp"
 #include "harness/cli/command.hpp"
 #include "harness/cli/narrate.hpp"
+#include "harness/cli/output_path.hpp"
 #include "harness/cli/signals.hpp"
 #include "harness/cli/typed_settings.hpp"
 #include "harness/cli/world.hpp"
@@ -61,12 +62,7 @@ std::string out_path(const CalibrateCommand& command) {
   if (std::filesystem::path(path).extension() != ".json") {
     throw InvalidRequest("--out", "a cluster file ends in .json, found " + path);
   }
-  const std::string folder = std::filesystem::path(path).parent_path().string();
-  try {
-    check_writable(folder.empty() ? "." : folder);
-  } catch (const SystemError& error) {
-    throw InvalidRequest("--out", error.what());
-  }
+  check_output_file("--out", path);
   return path;
 }
 
@@ -156,8 +152,7 @@ int calibrate(const CalibrateCommand& command) {
   const World world = launched_world();
   const Suite suite = suite_of(command, world);
   const std::string path = world.rank == 0 ? out_path(command) : "";
-  if (!command.samples.empty() && world.rank == 0)
-    check_writable(std::filesystem::absolute(command.samples).parent_path());
+  if (!command.samples.empty() && world.rank == 0) check_output_file("--samples", command.samples);
   install_signal_handlers();
   const Json here = environment();
   Progress progress(suite.cases.size(), world.rank != 0);

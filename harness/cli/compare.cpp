@@ -18,6 +18,15 @@ struct CompareRequest {
   bool allow_different_host = false, fail_on_regression = false, json = false;
 };
 
+/// Runs that cannot be read are a wrong request.
+CompareReport compare_readable(const CompareRequest& request, const CompareOptions& options) {
+  try {
+    return compare_runs(request.base, request.changed, options);
+  } catch (const SystemError& error) {
+    throw InvalidRequest("BASE and NEW", std::string("two run directories are needed; ") + error.what());
+  }
+}
+
 int compare(const CompareRequest& request) {
   if (request.base.empty() || request.changed.empty()) {
     throw InvalidRequest("", "compare needs two run directories: BASE and NEW");
@@ -29,7 +38,7 @@ int compare(const CompareRequest& request) {
   CompareOptions options;
   options.threshold = percent / 100;
   options.allow_different_host = request.allow_different_host;
-  const CompareReport report = compare_runs(request.base, request.changed, options);
+  const CompareReport report = compare_readable(request, options);
   print_data(request.json ? compare_to_json(report).dump(2) + "\n" : compare_table(report));
   return request.fail_on_regression && report.regression ? 3 : 0;
 }

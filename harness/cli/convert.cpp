@@ -10,6 +10,7 @@
 #include "harness/case_slots.hpp"
 #include "harness/cli/command.hpp"
 #include "harness/cli/narrate.hpp"
+#include "harness/cli/output_path.hpp"
 #include "workloads/binary_snapshots.hpp"
 #include "workloads/workload.hpp"
 
@@ -55,6 +56,7 @@ int convert(const ConvertRequest& request) {
     throw InvalidRequest(
         "OUT", fmt::format("'{}' should end in .strobe or .csv, which names the format to write", request.out));
   }
+  check_output_file("OUT", request.out);
   const CaseSlot& slot = *find_case_slot("workload");
   NamedParameters named = split_named_parameters(request.in, slot.names(), "IN");
   if (!request.format.empty()) named.parameters.emplace_back("format", request.format);

@@ -12,6 +12,7 @@
 #include "harness/cli/command.hpp"
 #include "harness/cli/figure.hpp"
 #include "harness/cli/narrate.hpp"
+#include "harness/cli/output_path.hpp"
 #include "harness/cli/profile_text.hpp"
 #include "workloads/atomic_file.hpp"
 
@@ -59,6 +60,7 @@ int inspect_request(const InspectRequest& request) {
   if (request.workload.empty())
     throw InvalidRequest("", "inspect what? The name of a data set, generator or shape, or a file");
   if (!request.figure.empty()) check_figure_path(request.figure);
+  if (!request.shape.empty()) check_output_file("--shape", request.shape);
   if (is_shape(request.workload)) return inspect_shape(request);
   const CaseSlot& slot = *find_case_slot("workload");
   NamedParameters named = split_named_parameters(request.workload, slot.names(), "W");

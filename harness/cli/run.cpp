@@ -14,6 +14,7 @@
 #include "harness/checkpoint.hpp"
 #include "harness/cli/byte_matrix.hpp"
 #include "harness/cli/narrate.hpp"
+#include "harness/cli/output_path.hpp"
 #include "harness/cli/prices.hpp"
 #include "harness/cli/readable.hpp"
 #include "harness/cli/run_request.hpp"
@@ -40,12 +41,24 @@ void check_world(const Suite& suite, const World& world) {
   }
 }
 
+/// The work on a case; a refusal of it names the option or the place in the suite file that can be mended.
+template <class Work>
+auto blaming(const Suite& suite, const Case& c, const Work& work) {
+  try {
+    return work();
+  } catch (const InvalidRequest& error) {
+    const std::string id = case_id(c), &where = error.where();
+    const std::string& message = error.message();
+    throw InvalidRequest(suite.place_of(id, where), suite.cases.size() == 1 ? message : id + ": " + message);
+  }
+}
+
 /// Every process plans, because a partitioner may start MPI, which waits for all of them; the first one tells.
 int dry_run(const RunRequest& request, const Suite& suite, const World& world) {
   Json plans = Json::array();
   std::size_t matrices = 0;
   for (const Case& c : suite.cases) {
-    plans.push_back(plan_case(c));
+    plans.push_back(blaming(suite, c, [&] { return plan_case(c); }));
     if (world.rank != 0 || request.byte_matrix.empty()) continue;
     alone_in_world(world, [&] { matrices += write_byte_matrices(request.byte_matrix, plans.back()); });
   }
@@ -70,15 +83,25 @@ int dry_run(const RunRequest& request, const Suite& suite, const World& world) {
 /// Plans every case before the first is measured, so that an impossible one is found now and not after hours.
 void check_plans(const Suite& suite) {
   for (const Case& c : suite.cases) {
-    if (const int signal = stop_signal().load(); signal != 0) throw Interrupted(signal);
-    try {
-      make_plan(c);
-    } catch (const InvalidRequest& error) {
-      const std::string id = case_id(c), &where = error.where();
-      const std::string& message = error.message();
-      throw InvalidRequest(suite.place_of(id, where), suite.cases.size() == 1 ? message : id + ": " + message);
-    }
+    blaming(suite, c, [&] { return make_plan(c); });
   }
+}
+
+void check_checkpoint_wishes(const ModelOutputs& outputs, const Suite& suite) {
+  if (outputs.checkpoint.empty()) {
+    if (!outputs.resume_training && outputs.checkpoint_every == 0) return;
+    throw InvalidRequest(outputs.resume_training ? "--resume-training" : "--checkpoint-every",
+                         "name the file with --checkpoint");
+  }
+  if (const Case& c = suite.cases.front(); c.repeat > 1) {
+    throw InvalidRequest(suite.place_of(case_id(c), "/repeat"),
+                         fmt::format("a checkpoint is of one training run, not of {}; set repeat=1", c.repeat));
+  }
+  std::error_code ignored;
+  if (outputs.resume_training || !std::filesystem::exists(outputs.checkpoint, ignored)) return;
+  throw InvalidRequest("--checkpoint", fmt::format("{} is there already and would be lost; go on from it with "
+                                                   "--resume-training, or name another file",
+                                                   outputs.checkpoint));
 }
 
 /// Weights and embeddings are of one case, and their folders must be there before hours are spent on them.
@@ -91,18 +114,11 @@ void check_outputs(const ModelOutputs& outputs, const Suite& suite) {
     if (suite.cases.size() != 1)
       throw InvalidRequest(flag, fmt::format("is for one case, not for {}", suite.cases.size()));
     if (suite.cases.front().numerics == "none") throw InvalidRequest(flag, "numerics none computes no values to write");
-    const std::string folder = std::filesystem::path(path).parent_path().string();
-    try {
-      check_writable(folder.empty() ? "." : folder);
-    } catch (const SystemError& error) {
-      throw InvalidRequest(flag, error.what());
-    }
+    check_output_file(flag, path);
   }
-  if (outputs.checkpoint.empty() && (outputs.resume_training || outputs.checkpoint_every > 0)) {
-    throw InvalidRequest(outputs.resume_training ? "--resume-training" : "--checkpoint-every",
-                         "name the file with --checkpoint");
-  }
+  check_checkpoint_wishes(outputs, suite);
 }
+
 
 /// A checkpoint that cannot be continued is found before a run directory is made.
 void check_checkpoint(const ModelOutputs& outputs, const Suite& suite, bool first_process) {
@@ -137,7 +153,7 @@ class Sweep {
     for (const Case& c : suite_.cases) {
       const std::string id = case_id(c);
       if (finished_.count(id) != 0) {
-        log(progress_.finish(id, "-", "kept", ""));
+        log(progress_.finish(id, "-", "kept", unwritten()));
         continue;
       }
       if (const int signal = stop_signal().load(); signal != 0) throw Interrupted(signal);
@@ -150,6 +166,20 @@ class Sweep {
   const RunDirectory* directory() const { return directory_ ? &*directory_ : nullptr; }
 
  private:
+  /// What was asked for of a case that is not run again, for its line; "" when nothing was.
+  std::string unwritten() const {
+    std::string flags;
+    const ModelOutputs& outputs = request_.outputs;
+    for (const auto& [flag, asked] : {std::pair{"--save-model", !outputs.weights.empty()},
+                                      {"--dump-embeddings", !outputs.embeddings.empty()},
+                                      {"--dump-samples", !outputs.samples.empty()},
+                                      {"--checkpoint", !outputs.checkpoint.empty()},
+                                      {"--trace", request_.trace}}) {
+      if (asked) flags += std::string(flags.empty() ? "" : ", ") + flag;
+    }
+    return flags.empty() ? "" : flags + " left nothing, as the case is not run again; another --out would run it";
+  }
+
   /// Every process must skip the same cases, and only the first may open the directory for writing.
   void read_finished(const std::string& folder) {
     std::error_code ignored;
@@ -162,14 +192,8 @@ class Sweep {
   }
 
   void open(const std::string& folder) {
-    try {
-      make_folder(folder);
-      check_writable(folder);
-    } catch (const SystemError& error) {
-      throw InvalidRequest("--out", error.what());
-    }
-    directory_.emplace(folder, plan_json(suite_.cases), environment(), request_.resume,
-                       data_digests(suite_.cases));
+    make_output_folder("--out", folder);
+    directory_.emplace(folder, plan_json(suite_.cases), environment(), request_.resume, data_digests(suite_.cases));
     narrate(fmt::format("{} into {}", counted(suite_.cases.size(), "case"), folder));
   }
 
@@ -208,7 +232,7 @@ class Sweep {
   CaseResult measure(const Case& c, std::vector<std::vector<Span>>* spans) {
     CaseResult result;
     try {
-      return run_case(c, spans, request_.outputs);
+      return blaming(suite_, c, [&] { return run_case(c, spans, request_.outputs); });
     } catch (const Interrupted&) {
       throw;
     } catch (const Unavailable& error) {
@@ -257,13 +281,16 @@ int run(RunRequest& request) {
   if (first && suite.merged > 0) {
     narrate(fmt::format("left out {} that the given flags make equal to others", counted(suite.merged, "case")));
   }
-  if (request.dry_run) return dry_run(request, suite, world);
-  if (!request.byte_matrix.empty()) throw InvalidRequest("--byte-matrix", "goes with --dry-run, which runs nothing");
   check_outputs(request.outputs, suite);
-  install_signal_handlers();
+  if (!request.byte_matrix.empty()) {
+    if (!request.dry_run) throw InvalidRequest("--byte-matrix", "goes with --dry-run, which runs nothing");
+    make_output_folder("--byte-matrix", request.byte_matrix);
+  }
+  if (request.dry_run) return dry_run(request, suite, world);
   check_plans(suite);
   check_checkpoint(request.outputs, suite, first);
   if (!request.resume) check_first_device(suite, world);
+  install_signal_handlers();  // until here a signal ends the program at once: there is nothing to keep
   Sweep sweep(request, suite, world);
   const int status = sweep.run();
   if (first) narrate_prices(suite);

@@ -78,6 +78,9 @@ std::vector<std::vector<Setting>> varied_settings(const RunRequest& request) {
   std::vector<std::vector<Setting>> all = {typed_settings(request.plugins, request.scalars, request.sets)};
   for (const std::string& text : request.varied) {
     const auto [path, values] = split_assignment(text, "--vary");
+    if (all.size() * split_text(values, ',').size() > most_cases) {
+      throw InvalidRequest("--vary", fmt::format("more than {} cases; vary less in one run", most_cases));
+    }
     std::vector<std::vector<Setting>> longer;
     for (const std::vector<Setting>& settings : all) {
       for (const std::string& value : split_text(values, ',')) {
@@ -121,6 +124,10 @@ Suite cases_of(const RunRequest& request) {
     } else {
       add_cases(suite, std::move(one));
     }
+  }
+  if (suite.cases.size() > most_cases) {
+    throw InvalidRequest("", fmt::format("{} cases, at most {} are planned in one run; vary less, or split the suite",
+                                         suite.cases.size(), most_cases));
   }
   filter_cases(suite, request.filter);
   return suite;

@@ -114,6 +114,9 @@ std::vector<Site> sites_of(const PlanSpace& space) {
 std::vector<Choices> combinations(const std::vector<Knob>& knobs) {
   std::vector<Choices> all{{}};
   for (const Knob& knob : knobs) {
+    if (all.size() * knob.values.size() > most_cases) {
+      throw InvalidRequest(knob.origin, fmt::format("more than {} combinations; vary less in one plan", most_cases));
+    }
     std::vector<Choices> longer;
     for (const Choices& shorter : all) {
       for (const std::string& value : knob.values) {

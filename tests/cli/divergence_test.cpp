@@ -14,7 +14,8 @@ class Divergence : public Program {
 TEST_F(Divergence, IsAFailedRowWithTimesAndTheSuiteGoesOn) {
   const std::string name =
       suite(R"({"defaults": {"workload": {"name": "uniform", "steps": 8, "vertices": 60}, "epochs": 8},
-    "cases": [{"optimizer": {"name": "sgd", "rate": 1e6}, "task": "vertex-regression"}, {"strategy": "snapshot", "ranks": 2}]})");
+    "cases": [{"optimizer": {"name": "sgd", "rate": 1e6}, "task": "vertex-regression"},
+              {"strategy": "snapshot", "ranks": 2}]})");
   const Outcome outcome = strobe({"run", name, "--out", "out"});
   EXPECT_EQ(outcome.status, 1) << outcome.err;
   ASSERT_EQ(rows("out").size(), 2u);

@@ -78,7 +78,7 @@ TEST_F(Inspect, RefusalsComeBeforeTheWork) {
   expect_refusal(strobe({"inspect", "epinions", "--window", "1d"}), 2, {"epinions is a shape"});
   expect_refusal(strobe({"inspect", "epinion"}), 2, {"did you mean 'epinions'?"});
   expect_refusal(strobe({"inspect", "chess", "--figure", "chess.pdf"}), 2, {"must end in .png or .svg"});
-  expect_refusal(strobe({"inspect", "chess", "--shape", "none/s.json"}), 1, {"none/s.json"});
+  expect_refusal(strobe({"inspect", "chess", "--shape", "none/s.json"}), 2, {"--shape", "none/s.json"});
   expect_refusal(strobe({"inspect", "chess", "--lags", "2", "--edge-life", "3"}), 2, {"exclude each other"});
   expect_refusal(strobe({"inspect", "sx-stackoverflow"}), 2, {"scripts/fetch_dataset sx-stackoverflow"});
   write_text(path("bad.json"), "{\"strobe_shape\": 1, \"name\": \"x\"}");

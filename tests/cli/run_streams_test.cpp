@@ -16,7 +16,8 @@ class RunStreams : public Program {
  protected:
   /// A run of one short case into `out`, with shell text behind it.
   Outcome run_with(const std::string& out, const std::string& behind, const std::string& flags = "") {
-    const std::string run = std::string("'" STROBE_BINARY "' run --workload ") + tiny + " --epochs 2 --out " + out + " ";
+    const std::string run =
+        std::string("'" STROBE_BINARY "' run --workload ") + tiny + " --epochs 2 --out " + out + " ";
     return finish(start_shell("cd '" + folder_.string() + "' && " + run + flags + " " + behind));
   }
 
@@ -43,7 +44,8 @@ TEST_F(RunStreams, WordsThatCannotBeWrittenChangeNothing) {
 }
 
 TEST_F(RunStreams, AReaderThatGoesAwayDoesNotEndTheRun) {
-  const Outcome outcome = run_with("out", "2>&1 >table | true; for i in $(seq 100); do test -s table && break; sleep 0.1; done");
+  const Outcome outcome =
+      run_with("out", "2>&1 >table | true; for i in $(seq 100); do test -s table && break; sleep 0.1; done");
   EXPECT_EQ(outcome.status, 0);
   EXPECT_EQ(rows("out"), 1u);
   EXPECT_FALSE(read_text(folder_ / "table").empty());
