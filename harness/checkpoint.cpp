@@ -111,9 +111,10 @@ std::vector<double> collect(const std::string& path, const std::vector<SavedMatr
                                        match->columns, path, shape.rows, shape.columns, difference));
     }
     if (!all_finite(match->values)) {
-      throw InvalidRequest(where, fmt::format("weight '{}' in {} holds values that are not finite numbers; the training "
-                                              "that wrote it diverged",
-                                              match->name, path));
+      throw InvalidRequest(where,
+                           fmt::format("weight '{}' in {} holds values that are not finite numbers; the training "
+                                       "that wrote it diverged",
+                                       match->name, path));
     }
     values.insert(values.end(), match->values.begin(), match->values.end());
   }
@@ -218,9 +219,10 @@ TrainingState load_checkpoint(const std::string& path, const Case& c, const std:
   TrainingState state;
   state.epoch = whole_note(notes, "epoch", path);
   if (state.epoch >= c.warmup + c.epochs) {
-    throw InvalidRequest(where, fmt::format("{} is at epoch {} already, and {} are asked for; ask for more than {} epochs, "
-                                            "warm-up included",
-                                            path, state.epoch, c.warmup + c.epochs, state.epoch));
+    throw InvalidRequest(where,
+                         fmt::format("{} is at epoch {} already, and {} are asked for; ask for more than {} epochs, "
+                                     "warm-up included",
+                                     path, state.epoch, c.warmup + c.epochs, state.epoch));
   }
   state.optimizer_steps = whole_note(notes, "optimizer_steps", path);
   state.weights = collect(path, saved, parameters, "", where, "");

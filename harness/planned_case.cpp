@@ -201,6 +201,7 @@ std::shared_ptr<const PlannedCase> make_plan(const Case& request, PlanUse use) {
     throw InvalidRequest("/ranks", "at least 1 rank is needed, not " + std::to_string(request.ranks));
   if (use == PlanUse::run) check_world(request);
   load_graph(*plan);
+  plan->model->check_steps(plan->graph->steps);
   plan->layers = plan->model->layers(plan->graph->feature_width);
   plan->parameters = plan->model->parameters(plan->graph->feature_width);
   for (ParameterShape& shape : plan->task->parameters(plan->layers.back().temporal_width)) {

@@ -79,12 +79,13 @@ class Dysat final : public Model {
             {"temporal.dense.bias", 1, h, 0.0}};
   }
 
+  void check_steps(std::int64_t steps) const override {
+    if (steps <= p_.positions) return;
+    throw InvalidRequest("/model/positions", std::to_string(p_.positions) + " positions, but " + std::to_string(steps) +
+                                                 " steps are trained on; set positions to at least that");
+  }
+
   Var spatial(Tape& tape, const Parameters& parameters, int, const SpatialInput& input) const override {
-    if (input.cells->all_steps > p_.positions) {
-      throw InvalidRequest("/model/positions", std::to_string(p_.positions) + " positions, but " +
-                                                   std::to_string(input.cells->all_steps) +
-                                                   " steps are trained on; set positions to at least that");
-    }
     const Var f = dense(tape, input.x, parameters.at("structural.weight"), nullptr, Activation::none);
     return graph_attention(tape, *input.a, f, parameters.at("structural.left"), parameters.at("structural.right"),
                            p_.structural_heads, p_.logits == "weighted",

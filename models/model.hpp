@@ -154,6 +154,8 @@ struct StepProduct {
 class Model {
  public:
   virtual ~Model() = default;
+  /// Throws InvalidRequest("/model/...") when the model cannot train on so many steps.
+  virtual void check_steps(std::int64_t /*steps*/) const {}
   /// What must be done to A and X before training.
   virtual Preprocessing preprocessing() const = 0;
   /// The layers for inputs of `feature_width`. The last layer's output is the embedding.

@@ -118,8 +118,8 @@ void RunDirectory::refuse_existing(bool resume) const {
 void RunDirectory::lock() {
   lock_ = lock_file(log_path());
   if (lock_ != nullptr) return;
-  throw InvalidRequest("--out", fmt::format("another run is writing into {}; wait for its end, or choose another folder",
-                                            path_));
+  throw InvalidRequest(
+      "--out", fmt::format("another run is writing into {}; wait for its end, or choose another folder", path_));
 }
 
 void RunDirectory::start(const Json& cases, const Json& environment, const Json& digests) {

@@ -34,8 +34,8 @@ class RunDirectory {
   /// `cases` is the plan: an array of the cases as case_to_json gives them. An existing run there is refused with
   /// InvalidRequest("--out") unless `resume`; with `resume`, another plan is refused with InvalidRequest("--resume")
   /// that names the first differing field and both values, rows of interrupted cases and samples of cases without a
-  /// row are dropped, and everything else is kept. While the value lives, no other one is made of that folder, here or in
-  /// another process: InvalidRequest("--out"). Throws SystemError when the folder cannot be written to.
+  /// row are dropped, and everything else is kept. While the value lives, no other one is made of that folder, here or
+  /// in another process: InvalidRequest("--out"). Throws SystemError when the folder cannot be written to.
   /// `digests`: of the files behind each workload, kept in plan.json under "data"; with `resume`, files that have other
   /// content than when the run began are refused too.
   RunDirectory(std::string path, const Json& cases, const Json& environment, bool resume,

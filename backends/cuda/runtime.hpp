@@ -58,8 +58,8 @@ std::byte* allocate_pinned(std::size_t bytes);
 void release_pinned(std::byte* memory) noexcept;
 
 bool is_device_memory(const void* address);
-/// Whether launches on GPU `ordinal` may read and write at `address`: its own memory, the host's, or that of a GPU which
-/// it is linked to.
+/// Whether launches on GPU `ordinal` may read and write at `address`: its own memory, the host's, or that of a GPU
+/// which it is linked to.
 bool reaches(int ordinal, const void* address);
 /// Asynchronous copies; which side is the device is known from the addresses.
 void copy(void* to, const void* from, std::size_t bytes, StreamHandle stream);

@@ -16,8 +16,8 @@ namespace strobe::nccl {
 namespace {
 
 constexpr std::size_t token_bytes = 256;
-constexpr double end_seconds = 20;           // for leaving in good order
-constexpr double least_start_seconds = 60;  // NCCL opens connections and loads kernels, however short a collective's time
+constexpr double end_seconds = 20;          // for leaving in good order
+constexpr double least_start_seconds = 60;  // NCCL opens connections and loads kernels, however short a collective is
 
 const std::byte* rows_of(const Tensor& tensor, const PeerRows& rows) {
   return tensor.raw() + static_cast<std::size_t>(rows.first) * tensor.row_bytes();

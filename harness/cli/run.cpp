@@ -119,7 +119,6 @@ void check_outputs(const ModelOutputs& outputs, const Suite& suite) {
   check_checkpoint_wishes(outputs, suite);
 }
 
-
 /// A checkpoint that cannot be continued is found before a run directory is made.
 void check_checkpoint(const ModelOutputs& outputs, const Suite& suite, bool first_process) {
   if (!outputs.resume_training) return;

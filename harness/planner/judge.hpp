@@ -21,7 +21,7 @@ struct PlanVerdict {
   std::size_t index = 0;
   bool kept = false;
   std::string cause;             // out_of_memory | cannot_divide | cannot_extend | failed | over_deadline | no_price |
-                                 // over_budget | dominated; "" when kept
+                                 // other_currency | over_budget | dominated; "" when kept
   std::string reason;            // one sentence; "" when kept
   std::size_t dominated_by = 0;  // with cause `dominated`: a kept point
 };

@@ -68,6 +68,8 @@ TEST_F(OutputPaths, ADryRunBlamesTheOption) {
   expect_refusal(strobe({"run", "--workload", "uniform:vertices=60,steps=1", "--dry-run"}), 2,
                  {"--workload", "at least two steps"});
   expect_refusal(run({"--model", "dysat:positions=4", "--out", "out"}), 2, {"--model positions", "set positions"});
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "out"));
+  expect_refusal(run({"--model", "dysat:positions=4", "--dry-run"}), 2, {"--model positions", "set positions"});
 }
 
 }  // namespace
