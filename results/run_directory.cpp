@@ -89,7 +89,7 @@ JsonDifference first_difference(const Json& a, const Json& b, const std::string&
 }
 
 RunDirectory::RunDirectory(std::string path, const Json& cases, const Json& environment, bool resume,
-                           const Json& digests)
+                           const Json& digests, bool retry_failed)
     : path_(std::move(path)) {
   while (path_.size() > 1 && path_.back() == '/') path_.pop_back();
   refuse_existing(resume);
@@ -101,7 +101,7 @@ RunDirectory::RunDirectory(std::string path, const Json& cases, const Json& envi
   refuse_existing(resume);  // another run may have begun here, and ended, since
   summary_.plan_hash = plan_hash(cases);
   if (holds_run())
-    reopen(cases, environment, digests);
+    reopen(cases, environment, digests, retry_failed);
   else
     start(cases, environment, digests);
 }
@@ -133,7 +133,7 @@ void RunDirectory::start(const Json& cases, const Json& environment, const Json&
   write_summary(summary_);
 }
 
-void RunDirectory::reopen(const Json& cases, const Json& environment, const Json& digests) {
+void RunDirectory::reopen(const Json& cases, const Json& environment, const Json& digests, bool retry_failed) {
   if (!fs::exists(file("plan.json"))) {
     throw InvalidRequest("--resume",
                          fmt::format("{} holds results without a plan.json, so they cannot be continued", path_));
@@ -145,7 +145,7 @@ void RunDirectory::reopen(const Json& cases, const Json& environment, const Json
   Summary kept{plan.value("plan_hash", summary_.plan_hash), {}};
   if (fs::exists(file("summary.json"))) {
     for (Row& row : read_summary(file("summary.json")).rows) {
-      keep[row.case_id] = row.status != "interrupted";
+      keep[row.case_id] = row.status != "interrupted" && (row.status == "ok" || !retry_failed);
       if (keep[row.case_id]) kept.rows.push_back(std::move(row));
     }
   }

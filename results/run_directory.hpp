@@ -37,9 +37,9 @@ class RunDirectory {
   /// row are dropped, and everything else is kept. While the value lives, no other one is made of that folder, here or
   /// in another process: InvalidRequest("--out"). Throws SystemError when the folder cannot be written to.
   /// `digests`: of the files behind each workload, kept in plan.json under "data"; with `resume`, files that have other
-  /// content than when the run began are refused too.
+  /// content than when the run began are refused too. `retry_failed`: rows that are not `ok` are dropped as well.
   RunDirectory(std::string path, const Json& cases, const Json& environment, bool resume,
-               const Json& digests = Json::object());
+               const Json& digests = Json::object(), bool retry_failed = false);
 
   const std::string& path() const { return path_; }
   const std::vector<Row>& rows() const { return summary_.rows; }
@@ -66,7 +66,7 @@ class RunDirectory {
   void refuse_existing(bool resume) const;
   void lock();
   void start(const Json& cases, const Json& environment, const Json& digests);
-  void reopen(const Json& cases, const Json& environment, const Json& digests);
+  void reopen(const Json& cases, const Json& environment, const Json& digests, bool retry_failed);
   void write_summary(const Summary& summary) const;
 
   std::string path_;

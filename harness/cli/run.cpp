@@ -184,7 +184,7 @@ class Sweep {
     std::error_code ignored;
     if (!std::filesystem::exists(folder + "/summary.json", ignored)) return;
     for (const Row& row : read_summary(folder + "/summary.json").rows) {
-      if (row.status == "interrupted") continue;
+      if (row.status == "interrupted" || (row.status != "ok" && request_.retry_failed)) continue;
       finished_.insert(row.case_id);
       all_ok_ = all_ok_ && row.status == "ok";
     }
@@ -192,7 +192,8 @@ class Sweep {
 
   void open(const std::string& folder) {
     make_output_folder("--out", folder);
-    directory_.emplace(folder, plan_json(suite_.cases), environment(), request_.resume, data_digests(suite_.cases));
+    directory_.emplace(folder, plan_json(suite_.cases), environment(), request_.resume, data_digests(suite_.cases),
+                       request_.retry_failed);
     narrate(fmt::format("{} into {}", counted(suite_.cases.size(), "case"), folder));
   }
 
@@ -280,6 +281,7 @@ int run(RunRequest& request) {
   if (first && suite.merged > 0) {
     narrate(fmt::format("left out {} that the given flags make equal to others", counted(suite.merged, "case")));
   }
+  if (request.retry_failed && !request.resume) throw InvalidRequest("--retry-failed", "goes with --resume");
   check_outputs(request.outputs, suite);
   if (!request.byte_matrix.empty()) {
     if (!request.dry_run) throw InvalidRequest("--byte-matrix", "goes with --dry-run, which runs nothing");

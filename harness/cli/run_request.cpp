@@ -49,6 +49,7 @@ void define_run_options(CommandOptions& options, RunRequest& request) {
   options.text("--out", request.out, "run directory (default runs/NAME-UTCTIME)");
   define_output_options(options, request);
   options.toggle("--resume", request.resume, "continue the run in --out: finished cases are not run again");
+  options.toggle("--retry-failed", request.retry_failed, "with --resume: run cases again whose row is not ok");
   options.toggle("--dry-run", request.dry_run, "print the plan of every case and run nothing");
   options.text(
       "--byte-matrix", request.byte_matrix,

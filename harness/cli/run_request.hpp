@@ -21,7 +21,7 @@ struct RunRequest {
   ModelOutputs outputs;
   std::string checkpoint_every;                // --checkpoint-every, as typed
   std::string byte_matrix;                     // folder of --byte-matrix; "" = none
-  bool resume = false, dry_run = false, trace = false, json = false;
+  bool resume = false, retry_failed = false, dry_run = false, trace = false, json = false;
 };
 
 /// Declares the options of `strobe run`; their values are stored in `request`.

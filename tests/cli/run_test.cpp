@@ -185,6 +185,21 @@ TEST_F(Run, ResumeRunsOnlyWhatIsMissing) {
   EXPECT_NE(outcome.err.find("kept"), std::string::npos);
 }
 
+TEST_F(Run, RetryFailedRunsWhatIsNotOkAgain) {
+  ASSERT_EQ(strobe({"run", two_cases(), "--out", "out"}).status, 0);
+  Json summary = read_json(folder_ / "out/summary.json");
+  summary.at("rows")[1].at("status") = "timeout";
+  write_text(folder_ / "out/summary.json", summary.dump());
+  EXPECT_EQ(strobe({"run", two_cases(), "--out", "out", "--resume"}).status, 1);
+  EXPECT_EQ(rows("out")[1].at("status"), "timeout");
+  const Outcome outcome = strobe({"run", two_cases(), "--out", "out", "--resume", "--retry-failed"});
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  ASSERT_EQ(rows("out").size(), 2u);
+  EXPECT_EQ(rows("out")[1].at("status"), "ok");
+  EXPECT_EQ(lines("out/samples.jsonl"), 3u * (1 + 2));
+  expect_refusal(strobe({"run", two_cases(), "--out", "new", "--retry-failed"}), 2, {"--retry-failed", "--resume"});
+}
+
 TEST_F(Run, AnotherPlanIsNotResumedAndARunIsNotWrittenOver) {
   ASSERT_EQ(strobe({"run", two_cases(), "--out", "out"}).status, 0);
   const std::string before = read_text(folder_ / "out/summary.json");
