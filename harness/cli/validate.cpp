@@ -91,7 +91,7 @@ void check_cluster(const std::string& cluster) {
   }
 }
 
-void check_world(const Suite& suite, const World& world) {
+void check_world_of_validation(const Suite& suite, const World& world) {
   if (world.size <= 1) return;
   for (const Case& c : suite.cases) {
     if (c.comm != "local") continue;
@@ -128,7 +128,7 @@ int validate_here(const ValidateCommand& command) {
   filter_cases(suite, command.filter);
   const World world = launched_world();
   const bool first = world.rank == 0;
-  check_world(suite, world);
+  check_world_of_validation(suite, world);
   const PairSelection selection = select_pairs(suite, command.cluster);
   if (first && !selection.calibrated) {
     narrate(fmt::format("warning: {} is not calibrated; errors are of published numbers for other hardware",

@@ -21,13 +21,13 @@
 namespace strobe {
 namespace {
 
-constexpr double nothing = std::numeric_limits<double>::quiet_NaN();
+constexpr double unpredicted = std::numeric_limits<double>::quiet_NaN();
 
 /// A simulated case.
 struct Prediction {
   std::string case_id;
   Row row;
-  double baseline_seconds = nothing;
+  double baseline_seconds = unpredicted;
 };
 
 Prediction simulate(const Json& json) {
@@ -94,7 +94,7 @@ void take(const Prediction& prediction, PublishedValue& value) {
 }
 
 double error_of(const std::optional<double>& predicted, const std::optional<double>& printed) {
-  return predicted && printed ? relative_error(*predicted, *printed) : nothing;
+  return predicted && printed ? relative_error(*predicted, *printed) : unpredicted;
 }
 
 bool is_time(const PublishedValue& value) { return value.quantity.ends_with("_seconds"); }
