@@ -110,15 +110,18 @@ void measure_device(Machine& m) {
   m.flops_per_second = product.work().flops / best_run(*device, product);
 }
 
-}  // namespace
-
-std::int64_t shrunk(std::int64_t vertices) {
+std::int64_t shrink_divisor() {
   static const std::int64_t divisor = [] {
     const char* const wanted = std::getenv("STROBE_BENCH_SHRINK");
     return wanted == nullptr ? std::int64_t{1} : std::max<std::int64_t>(1, std::atoll(wanted));
   }();
-  return std::max<std::int64_t>(1, vertices / divisor);
+  return divisor;
 }
+
+}  // namespace
+
+std::int64_t shrunk(std::int64_t vertices) { return std::max<std::int64_t>(1, vertices / shrink_divisor()); }
+bool is_shrunk() { return shrink_divisor() > 1; }
 
 std::string device_name() {
   const char* const wanted = std::getenv("STROBE_BENCH_DEVICE");

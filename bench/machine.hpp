@@ -21,6 +21,7 @@ const Machine& machine();
 /// `vertices` of a shape, or the share of them that STROBE_BENCH_SHRINK (a divisor) leaves: to try the benchmarks where
 /// their figures mean nothing, as on the emulated GPU.
 std::int64_t shrunk(std::int64_t vertices);
+bool is_shrunk();
 
 /// The device that operations and epochs are measured on: what STROBE_BENCH_DEVICE names, cpu without it.
 std::string device_name();

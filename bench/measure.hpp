@@ -5,8 +5,8 @@
 
 #include <algorithm>
 #include <exception>
-#include <functional>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "bench/machine.hpp"
@@ -89,7 +89,7 @@ double measure(benchmark::State& state, Device& device, const Op& op) {
     return 0;
   }
   const double seconds = repeat(
-      state, device, [&] { device.run(op); }, device.has_own_memory() && shrunk(2) == 2 ? 32 : 1);
+      state, device, [&] { device.run(op); }, device.has_own_memory() && !is_shrunk() ? 32 : 1);
   report(state, op.work(), seconds);
   return seconds;
 }

@@ -286,9 +286,10 @@ void check(const SnapshotGraph& graph, const Preprocessing& what, std::int64_t s
 /// steps, whatever they hold: TM-GCN's public code applies it to steps under edge life.
 void check_repeats(const SnapshotGraph& graph, const Preprocessing& what) {
   if (what.smooth != "edge_life" || what.window == 1 || graph.repeats.empty()) return;
-  throw InvalidRequest("smooth", fmt::format("the workload's steps already repeat events ({}), and the model's edge "
-                                             "life of {} steps would count them again; smooth in one of the two",
-                                             graph.repeats, what.window));
+  throw InvalidRequest("/model/edge_life",
+                       fmt::format("the workload's steps already repeat events ({}), and the model's edge life of {} "
+                                   "steps would count them again; set edge_life=1, or take other steps",
+                                   graph.repeats, what.window));
 }
 
 /// An upper bound of the prepared graph's non-zeros; untouched capacity costs address space only.
