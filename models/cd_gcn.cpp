@@ -69,11 +69,23 @@ class CdGcn final : public Model {
 
   Var spatial(Tape& tape, const Parameters& parameters, int layer, const SpatialInput& input) const override {
     const Var& weight = parameters.at(name(layer, "gcn.weight"));
+    const Var whole = aggregated(tape, layer, input);
+    if (p_.concat == "aggregated") return skip_dense(tape, whole, whole, weight, Activation::relu);
     const bool ready = layer == 0 && p_.precompute;
-    const Var aggregated = ready ? input.x : spmm(tape, *input.a, input.x);
-    if (p_.concat == "aggregated") return skip_dense(tape, aggregated, aggregated, weight, Activation::relu);
     const Var own = ready ? input.features : slice_rows(tape, input.x, 0, input.a->rows);
-    return skip_dense(tape, own, aggregated, weight, Activation::relu);
+    return skip_dense(tape, own, whole, weight, Activation::relu);
+  }
+
+  /// The formula's skip connection as part of the LSTM that reads it.
+  JointOutput whole_layers(Tape& tape, const Parameters& parameters, int layer,
+                           const SpatialInput& input) const override {
+    if (p_.concat != "aggregated") return {};
+    return {skip_lstm_sequence(tape, aggregated(tape, layer, input), parameters.at(name(layer, "gcn.weight")),
+                               parameters.at(name(layer, "lstm.input_weight")),
+                               parameters.at(name(layer, "lstm.hidden_weight")),
+                               parameters.at(name(layer, "lstm.bias")), input.cells->steps, nullptr, false)
+                .y,
+            1};
   }
 
   TemporalOutput temporal(Tape& tape, const Parameters& parameters, int layer,
@@ -89,6 +101,11 @@ class CdGcn final : public Model {
 
  private:
   std::int64_t lstm_width(int layer) const { return layer + 1 == p_.layers ? p_.output : p_.hidden; }
+
+  /// Y0 = A~ X of a layer.
+  Var aggregated(Tape& tape, int layer, const SpatialInput& input) const {
+    return layer == 0 && p_.precompute ? input.x : spmm(tape, *input.a, input.x);
+  }
 
   static std::string name(int layer, const std::string& what) {
     return "layer" + std::to_string(layer + 1) + "." + what;

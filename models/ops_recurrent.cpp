@@ -8,14 +8,15 @@
 namespace strobe {
 namespace {
 
-/// The inputs, the weights and the start of a recurrence, for its backward pass. `x_right` of an LSTM may be null.
+/// The inputs, the weights and the start of a recurrence, for its backward pass. `x_right` and `w_in` of an LSTM may be
+/// null.
 struct Inputs {
-  Var x, w_x, w_h, bias, start, x_right;
+  Var x, w_x, w_h, bias, start, x_right, w_in;
 
   std::vector<Var> list() const {
     std::vector<Var> all = {x, w_x, w_h, bias};
-    if (x_right) all.push_back(x_right);
-    if (start) all.push_back(start);
+    for (const Var& other : {x_right, w_in, start})
+      if (other) all.push_back(other);
     return all;
   }
 };
@@ -30,6 +31,7 @@ void set_inputs(Op& op, const Inputs& in, std::int64_t steps) {
   op.steps = steps;
   if constexpr (requires { op.x_right; }) {
     if (in.x_right) op.x_right = in.x_right->value;
+    if (in.w_in) op.w_in = in.w_in->value;
   }
 }
 
@@ -56,6 +58,7 @@ void run_backward(Tape& tape, Op& op, const Inputs& in) {
       op.dx_right = target.tensor;
       op.accumulate_dx_right = target.accumulate;
     }
+    if (in.w_in) op.dw_in = tape.added_gradient(in.w_in);
   }
   op.dw_x = tape.added_gradient(in.w_x);
   op.dw_h = tape.added_gradient(in.w_h);
@@ -68,23 +71,17 @@ void run_backward(Tape& tape, Op& op, const Inputs& in) {
   if (target.accumulate) device.run(AddScaled{op.dstart, target.tensor, 1.0});
 }
 
-}  // namespace
-
-Recurrence lstm_sequence(Tape& tape, const std::vector<Var>& parts, const Var& w_x, const Var& w_h, const Var& bias,
-                         std::int64_t steps, const Var& start, bool want_state) {
+Recurrence run_lstm(Tape& tape, const Inputs& in, std::int64_t steps, bool want_state) {
   Device& device = tape.device();
-  const std::vector<Var> read = readable_parts(tape, parts);
-  const Var& x = read[0];
-  const Inputs in{x, w_x, w_h, bias, start, read.size() > 1 ? read[1] : nullptr};
-  const ElementType type = x->value.type();
-  const std::int64_t rows = x->value.rows(), n = rows / steps, h = w_h->value.rows();
+  const ElementType type = in.x->value.type();
+  const std::int64_t rows = in.x->value.rows(), n = rows / steps, h = in.w_h->value.rows();
   LstmSequence op;
   set_inputs(op, in, steps);
   // With a state to hand on, the last cell state is a result too: it lies behind the hidden states.
   const Tensor all = device.allocate(rows + (want_state ? n : 0), h, type);
   op.y = all.slice_rows(0, rows);
   op.cells = device.allocate(rows, h, type);
-  if (keeps_gates(w_x->value.rows() + h)) op.gates = device.allocate(rows, 4 * h, type);
+  if (keeps_gates(in.w_x->value.rows() + h)) op.gates = device.allocate(rows, 4 * h, type);
   device.run(op);
   if (want_state) {
     device.run(CopyRows{op.cells.slice_rows(rows - n, n), all.slice_rows(rows, n), {}, {}, n, 0, 0, h, false});
@@ -104,10 +101,28 @@ Recurrence lstm_sequence(Tape& tape, const std::vector<Var>& parts, const Var& w
   return {slice_rows(tape, result, 0, rows), slice_rows(tape, result, rows - n, 2 * n)};
 }
 
+}  // namespace
+
+Recurrence lstm_sequence(Tape& tape, const std::vector<Var>& parts, const Var& w_x, const Var& w_h, const Var& bias,
+                         std::int64_t steps, const Var& start, bool want_state) {
+  const std::vector<Var> read = readable_parts(tape, parts);
+  return run_lstm(tape, {read[0], w_x, w_h, bias, start, read.size() > 1 ? read[1] : nullptr, nullptr}, steps,
+                  want_state);
+}
+
+Recurrence skip_lstm_sequence(Tape& tape, const Var& x, const Var& w_in, const Var& w_x, const Var& w_h,
+                              const Var& bias, std::int64_t steps, const Var& start, bool want_state) {
+  const bool narrow = makes_inputs(w_in->value.rows(), w_in->value.columns(), w_h->value.rows());
+  if (narrow && !tape.device().wants_joined_inputs())
+    return run_lstm(tape, {x, w_x, w_h, bias, start, nullptr, w_in}, steps, want_state);
+  return lstm_sequence(tape, {skip_dense(tape, x, x, w_in, Activation::relu)}, w_x, w_h, bias, steps, start,
+                       want_state);
+}
+
 Recurrence gru_sequence(Tape& tape, const Var& x, const Var& w_x, const Var& w_h, const Var& bias, std::int64_t steps,
                         const Var& start, bool want_state) {
   Device& device = tape.device();
-  const Inputs in{x, w_x, w_h, bias, start, nullptr};
+  const Inputs in{x, w_x, w_h, bias, start, nullptr, nullptr};
   const std::int64_t rows = x->value.rows(), n = rows / steps, h = w_h->value.columns();
   GruSequence op;
   set_inputs(op, in, steps);

@@ -18,6 +18,11 @@ struct Recurrence {
 Recurrence lstm_sequence(Tape& tape, const std::vector<Var>& x, const Var& w_x, const Var& w_h, const Var& bias,
                          std::int64_t steps, const Var& start, bool want_state);
 
+/// The same with inputs relu([x | x w_in]) of x [steps * n, f], w_in [f, G] and w_x [f + G, 4 h]. A narrow LSTM makes
+/// them itself where the device reads inputs as they lie; elsewhere they are a skip_dense in front of it.
+Recurrence skip_lstm_sequence(Tape& tape, const Var& x, const Var& w_in, const Var& w_x, const Var& w_h,
+                              const Var& bias, std::int64_t steps, const Var& start, bool want_state);
+
 /// GRU with the reset before the product (backends/operations_recurrent.hpp): x [steps * n, 3 F] or [steps * n, F],
 /// w_x [3 F, h], w_h [3 h, h], bias [3, h], gates r, z, n. `start` [n, h] or null for zero.
 Recurrence gru_sequence(Tape& tape, const Var& x, const Var& w_x, const Var& w_h, const Var& bias, std::int64_t steps,

@@ -10,16 +10,18 @@
 
 namespace strobe::conformance {
 
-/// `own_inputs`: every gate of a GRU reads columns of its own. `right` of the columns of an LSTM's inputs are x_right.
+/// `own_inputs`: every gate of a GRU reads columns of its own. `right` of the columns of an LSTM's inputs are x_right;
+/// `made` of them are what w_in makes of the others.
 struct RecurrentShape {
   std::int64_t steps, vertices, inputs, hidden;
   bool start, kept, own_inputs;
-  std::int64_t right = 0;
+  std::int64_t right = 0, made = 0;
 
   std::string name() const {
     return std::to_string(steps) + " steps, " + std::to_string(vertices) + " x " + std::to_string(inputs) + " to " +
            std::to_string(hidden) + (start ? ", started" : "") + (kept ? ", gates kept" : "") +
-           (own_inputs ? ", own inputs" : "") + (right > 0 ? ", " + std::to_string(right) + " on the right" : "");
+           (own_inputs ? ", own inputs" : "") + (right > 0 ? ", " + std::to_string(right) + " on the right" : "") +
+           (made > 0 ? ", " + std::to_string(made) + " made" : "");
   }
 };
 
@@ -36,7 +38,8 @@ inline std::vector<RecurrentShape> recurrent_shapes() {
   return shapes;
 }
 
-/// An LSTM's: some of narrow and wide inputs in two parts as well.
+/// An LSTM's: some of narrow and wide inputs in two parts as well, and some whose inputs a layer makes, of which the
+/// last is too wide for kernels that make them in cache.
 inline std::vector<RecurrentShape> lstm_shapes() {
   std::vector<RecurrentShape> shapes = recurrent_shapes();
   for (const bool both : {false, true}) {
@@ -44,13 +47,17 @@ inline std::vector<RecurrentShape> lstm_shapes() {
     shapes.push_back({2, 135, 5, 4, both, both, false, 1});
     shapes.push_back({2, 70, 72, 24, both, both, false, 40});
     shapes.push_back({2, 107, 13, 32, both, both, false, 5});
+    shapes.push_back({3, 165, 8, 6, both, false, false, 0, 6});
+    shapes.push_back({35, 37, 12, 6, both, false, false, 0, 6});
+    shapes.push_back({2, 70, 4, 5, both, both, false, 0, 1});
+    shapes.push_back({2, 9, 19, 16, both, false, false, 0, 9});
   }
   return shapes;
 }
 
 /// All values of a case, in the layout of the operations. Weights shrink with their number, so that gates stay alive.
 struct RecurrentInput {
-  std::vector<double> x, w_x, w_h, bias, start, dy, dlast, dx, dw_x, dw_h, dbias;
+  std::vector<double> x, w_in, w_x, w_h, bias, start, dy, dlast, dx, dw_in, dw_x, dw_h, dbias;
 };
 
 inline std::vector<double> scaled(std::vector<double> values, std::int64_t inner) {
@@ -60,9 +67,11 @@ inline std::vector<double> scaled(std::vector<double> values, std::int64_t inner
 }
 
 inline RecurrentInput recurrent_input(const RecurrentShape& s, std::int64_t gates, std::int64_t states) {
-  const std::int64_t cells = s.steps * s.vertices, columns = s.inputs * (gates == 3 && s.own_inputs ? 3 : 1);
+  const std::int64_t cells = s.steps * s.vertices;
+  const std::int64_t columns = (s.inputs - s.made) * (gates == 3 && s.own_inputs ? 3 : 1);
   RecurrentInput in;
   in.x = random_values(cells * columns, 61);
+  in.w_in = random_values(columns * s.made, 72);
   in.w_x = scaled(random_values(s.inputs * gates * s.hidden, 62), s.inputs + s.hidden);
   in.w_h = scaled(random_values(s.hidden * gates * s.hidden, 63), s.inputs + s.hidden);
   in.bias = random_values(gates * s.hidden, 64);
@@ -74,13 +83,14 @@ inline RecurrentInput recurrent_input(const RecurrentShape& s, std::int64_t gate
   in.dw_x = random_values(static_cast<std::int64_t>(in.w_x.size()), 69);
   in.dw_h = random_values(static_cast<std::int64_t>(in.w_h.size()), 70);
   in.dbias = random_values(gates * s.hidden, 71);
+  in.dw_in = random_values(columns * s.made, 73);
   return in;
 }
 
 /// The judge's tape with the case's inputs and all states.
 struct JudgedRecurrence {
   ScalarTape tape;
-  std::vector<Scalar> x, w_x, w_h, bias, start;
+  std::vector<Scalar> x, w_in, w_x, w_h, bias, start;
   std::vector<Scalar> y, cells, gates;  // row-major as the operation's outputs
 };
 
@@ -94,10 +104,27 @@ inline Scalar preactivation(JudgedRecurrence& j, Scalar sum, const Scalar* x, st
 
 inline void load(JudgedRecurrence& j, const RecurrentInput& in) {
   j.x = j.tape.constants(in.x);
+  j.w_in = j.tape.constants(in.w_in);
   j.w_x = j.tape.constants(in.w_x);
   j.w_h = j.tape.constants(in.w_h);
   j.bias = j.tape.constants(in.bias);
   j.start = j.tape.constants(in.start);
+}
+
+/// The inputs of a row: x, or relu([x | x w_in]).
+inline std::vector<Scalar> judged_inputs(JudgedRecurrence& j, const RecurrentShape& s, std::int64_t row) {
+  const std::int64_t read = s.inputs - s.made;
+  std::vector<Scalar> in(j.x.begin() + row * read, j.x.begin() + (row + 1) * read);
+  if (s.made == 0) return in;
+  for (std::int64_t g = 0; g < s.made; ++g) {
+    Scalar sum = j.tape.constant(0);
+    for (std::int64_t f = 0; f < read; ++f) {
+      sum = j.tape.multiply_add(in[static_cast<std::size_t>(f)], j.w_in[static_cast<std::size_t>(f * s.made + g)], sum);
+    }
+    in.push_back(sum);
+  }
+  for (Scalar& value : in) value = j.tape.relu(value);
+  return in;
 }
 
 inline void judge_lstm(JudgedRecurrence& j, const RecurrentShape& s) {
@@ -108,8 +135,9 @@ inline void judge_lstm(JudgedRecurrence& j, const RecurrentShape& s) {
     const Scalar* memory_before = row < n ? j.start.data() + (n + row) * h : j.cells.data() + (row - n) * h;
     const std::vector<Scalar> memory(memory_before, memory_before + h);
     const std::size_t first = j.gates.size();
+    const std::vector<Scalar> in = judged_inputs(j, s, row);
     for (std::int64_t g = 0; g < 4 * h; ++g) {
-      const Scalar z = preactivation(j, j.bias[static_cast<std::size_t>(g)], j.x.data() + row * s.inputs, s.inputs,
+      const Scalar z = preactivation(j, j.bias[static_cast<std::size_t>(g)], in.data(), s.inputs,
                                      j.w_x.data() + g, state.data(), h, j.w_h.data() + g, 4 * h);
       j.gates.push_back(g / h == 2 ? j.tape.tanh(z) : j.tape.sigmoid(z));
     }

@@ -51,6 +51,7 @@ void upload_inputs(Device& device, const RecurrentShape& s, const RecurrentInput
   op.x = upload(device, left, cells, columns - s.right);
   if constexpr (lstm) {
     if (s.right > 0) op.x_right = upload(device, right, cells, s.right);
+    if (s.made > 0) op.w_in = upload(device, in.w_in, columns, s.made);
   }
   op.w_x = upload(device, in.w_x, lstm ? s.inputs : 3 * s.inputs, lstm ? 4 * h : h);
   op.w_h = upload(device, in.w_h, lstm ? h : 3 * h, lstm ? 4 * h : h);
@@ -77,7 +78,7 @@ std::vector<Output> judge_forward(Device& device, const RecurrentShape& s) {
   return outputs;
 }
 
-/// The judge's gradients of one case: dx, dw_x, dw_h, dbias, dstart.
+/// The judge's gradients of one case: dx, dw_x, dw_h, dbias, dstart, dw_in.
 inline std::vector<Output> expected_gradients(JudgedRecurrence& j, const RecurrentShape& s, const RecurrentInput& in,
                                               bool accumulate, bool with_last) {
   for (std::size_t i = 0; i < j.y.size(); ++i) j.tape.gradient(j.y[i]) += in.dy[i];
@@ -90,6 +91,7 @@ inline std::vector<Output> expected_gradients(JudgedRecurrence& j, const Recurre
                                {"dw_h", {}, gradients_of(j, j.w_h, in.dw_h)},
                                {"dbias", {}, gradients_of(j, j.bias, in.dbias)}};
   if (s.start) expected.push_back({"dstart", {}, gradients_of(j, j.start, {})});
+  if (s.made > 0) expected.push_back({"dw_in", {}, gradients_of(j, j.w_in, in.dw_in)});
   return expected;
 }
 
@@ -132,8 +134,10 @@ std::vector<Output> judge_backward(Device& device, const RecurrentShape& s, bool
   if constexpr (lstm) {
     op.cells = forward.cells;
     if (s.start) op.dlast = upload(device, in.dlast, s.vertices, s.hidden);
+    op.x_right = forward.x_right, op.accumulate_dx_right = accumulate;
+    op.w_in = forward.w_in;
+    if (s.made > 0) op.dw_in = upload(device, in.dw_in, op.w_in.rows(), op.w_in.columns());
   }
-  if constexpr (lstm) op.x_right = forward.x_right, op.accumulate_dx_right = accumulate;
   if (with_dx) upload_input_gradients<lstm>(device, s, in, op);
   op.dw_x = upload(device, in.dw_x, op.w_x.rows(), op.w_x.columns());
   op.dw_h = upload(device, in.dw_h, op.w_h.rows(), op.w_h.columns());
@@ -144,6 +148,9 @@ std::vector<Output> judge_backward(Device& device, const RecurrentShape& s, bool
   outputs[2].got = download(device, op.dw_h);
   outputs[3].got = download(device, op.dbias);
   if (s.start) outputs[4].got = download(device, op.dstart);
+  if constexpr (lstm) {
+    if (s.made > 0) outputs.back().got = download(device, op.dw_in);
+  }
   if (with_dx) outputs[0].got = input_gradients<lstm>(device, s, op);
   if (!with_dx) outputs.erase(outputs.begin());
   return outputs;

@@ -38,6 +38,7 @@ class ScalarTape {
     const double y = std::tanh(value(a));
     return push(y, a, 1 - y * y, {}, 0, {}, 0);
   }
+  Scalar relu(Scalar a) { return value(a) > 0 ? scale(a, 1) : scale(a, 0); }
 
   Scalar scale(Scalar a, double factor) { return push(value(a) * factor, a, factor, {}, 0, {}, 0); }
   Scalar exponential(Scalar a) { return push(std::exp(value(a)), a, std::exp(value(a)), {}, 0, {}, 0); }

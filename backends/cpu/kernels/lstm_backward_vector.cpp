@@ -3,6 +3,7 @@
 // once more in registers. What leaves a step is dx, and the gates' gradients as rows [tile, 4 h] in cache, from which
 // the weight gradients are summed with x and y as they lie in memory; few of them are summed from the turned values
 // (strip_sums.hpp). Cost 8 h (2 h + 2 F) FLOPs a cell, 8 h (h + F) and 4 h activations more without kept gates.
+#include "backends/cpu/kernels/lstm_input_layer.hpp"
 #include "backends/cpu/kernels/lstm_panels.hpp"
 #include "backends/cpu/kernels/range_sums.hpp"
 #include "backends/cpu/kernels/strip_sums.hpp"
@@ -25,21 +26,25 @@ struct Walk {
   const LstmSequenceBackward& op;
   const GatePanels<T>& panels;
   const Panel<T>&to_x, &to_h;
+  const InputLayer<T>& layer;
   bool turned;  // whether weight gradients are summed from turned values, which few of them are
   StripSums<T> sums;
   std::int64_t n, inputs, hidden, dz_stride;
   NextStrip next;
-  Scratch<T> x, h, dz;  // turned; of all strips of the tile when `turned`, else of the one at hand
-  Scratch<T> before, gates, dy, dx, rows, zeros;
+  // Turned; of all strips of the tile when `turned`, else of the one at hand. x are the inputs, `raw` what they are
+  // made of.
+  Scratch<T> x, h, dz, dx, raw;
+  Scratch<T> before, gates, dy, rows, zeros;
 
   Walk(const LstmSequenceBackward& operation, const GatePanels<T>& packed, const Panel<T>& back_x,
-       const Panel<T>& back_h, double* total)
+       const Panel<T>& back_h, const InputLayer<T>& front, double* total)
       : op(operation),
         panels(packed),
         to_x(back_x),
         to_h(back_h),
-        turned(!op.gates.defined() && op.w_x.elements() + op.w_h.elements() <= most_turned_sums),
-        sums(op.w_x.elements() + op.w_h.elements(), op.w_h.columns(), total, turned),
+        layer(front),
+        turned(!op.gates.defined() && weights() <= most_turned_sums),
+        sums(weights(), op.w_h.columns(), total, turned),
         n(op.vertices()),
         inputs(op.w_x.rows()),
         hidden(op.w_h.rows()),
@@ -47,10 +52,11 @@ struct Walk {
         x(slots() * inputs * strip<T>),
         h(slots() * hidden * strip<T>),
         dz(slots() * 4 * hidden * strip<T>),
+        dx(slots() * inputs * strip<T>),
+        raw(slots() * front.read * strip<T>),
         before(hidden * strip<T>),
         gates(4 * hidden * strip<T>),
         dy(hidden * strip<T>),
-        dx(inputs * strip<T>),
         rows(dz_stride * strip<T> * strips_per_tile),
         zeros(hidden * strip<T> * strips_per_tile) {}
 
@@ -66,6 +72,8 @@ struct Walk {
 
   /// Strips whose values are kept until the weight gradients are summed.
   std::int64_t slots() const { return turned ? strips_per_tile : 1; }
+  /// Elements of w_x, w_h and w_in, in the order of their sums.
+  std::int64_t weights() const { return op.w_x.elements() + op.w_h.elements() + op.w_in.elements(); }
 };
 
 /// Adds the weight gradients of step t of a tile of vertices [begin, end).
@@ -77,6 +85,10 @@ void add_weight_gradients(Walk<T>& walk, std::int64_t t, std::int64_t begin, std
     const TurnedStrips<T> dz{walk.dz.data(), width * strip<T>};
     walk.sums.add_turned(0, width, {walk.x.data(), inputs * strip<T>}, inputs, dz, width, strips);
     walk.sums.add_turned(inputs * width, width, {walk.h.data(), hidden * strip<T>}, hidden, dz, width, strips);
+    if (!walk.layer.defined()) return;
+    const std::int64_t read = walk.layer.read, made = walk.layer.made;
+    walk.sums.add_turned((inputs + hidden) * width, made, {walk.raw.data(), read * strip<T>}, read,
+                         {walk.dx.data() + read * strip<T>, inputs * strip<T>}, made, strips);
     return;
   }
   std::int64_t first = 0;
@@ -102,6 +114,18 @@ void put_input_gradients(const LstmSequenceBackward& op, std::int64_t row, std::
   put(op.dx_right, from + op.x.columns() * strip<T>, op.accumulate_dx_right);
 }
 
+/// The gradients of the inputs of a strip, and behind them those of what the inputs are made of, from its dz.
+template <class T>
+void input_gradients(Walk<T>& walk, std::int64_t row, std::int64_t rows, const T* dz, std::int64_t slot) {
+  const LstmSequenceBackward& op = walk.op;
+  const bool wanted = op.dx.defined() || op.dx_right.defined();
+  if (!wanted && !walk.layer.defined()) return;
+  T* dx = walk.dx.data() + slot * walk.inputs;
+  multiply_panel<T>(walk.to_x, dz, dx + (wanted ? 0 : walk.layer.read) * strip<T>, false);
+  if (walk.layer.defined()) walk.layer.turn_back(walk.x.data() + slot * walk.inputs, dx, wanted);
+  if (wanted) put_input_gradients(op, row, rows, static_cast<const T*>(dx));
+}
+
 /// One step of the strip of vertices [v, v + rows), the s-th of its tile: leaves its dz for the weight gradients and
 /// its dh, dc for the step before.
 template <class T>
@@ -121,7 +145,7 @@ void step_strip(Walk<T>& walk, StripState<T>& state, std::int64_t t, std::int64_
     prefetch_strip(walk.next, walk.n, op.dy);
     load_turned(op.gates.data<T>() + row * width, width, width, rows, walk.gates.data());
   } else {
-    load_inputs(op, row, rows, x);
+    load_inputs(op, walk.layer, row, rows, walk.raw.data() + slot * walk.layer.read, x);
     load_turned(walk.h_before(t, v), hidden, hidden, rows, h);
     sum_gates<T>(walk.panels, x, h, walk.gates.data());
     prefetch_strip(walk.next, walk.n, op.dy);
@@ -137,9 +161,7 @@ void step_strip(Walk<T>& walk, StripState<T>& state, std::int64_t t, std::int64_
   prefetch_strip<true>(walk.next, walk.n, op.dx);
   prefetch_strip<true>(walk.next, walk.n, op.dx_right);
   multiply_panel<T>(walk.to_h, dz, state.dh.data(), false);
-  if (!op.dx.defined() && !op.dx_right.defined()) return;
-  multiply_panel<T>(walk.to_x, dz, walk.dx.data(), false);
-  put_input_gradients(op, row, rows, static_cast<const T*>(walk.dx.data()));
+  input_gradients(walk, row, rows, static_cast<const T*>(dz), slot);
 }
 
 template <class T>
@@ -172,20 +194,27 @@ void walk_tile(Walk<T>& walk, std::int64_t begin, std::int64_t end) {
   }
 }
 
+/// What takes dz [4 h] to the gradients of the last rows of w [., 4 h], from row `first` on.
+template <class T>
+Panel<T> panel_back(const Tensor& w, std::int64_t first) {
+  const std::int64_t width = w.columns();
+  return make_panel<T>(w.rows() - first, width, [&](std::int64_t row, std::int64_t k) {
+    return w.data<T>()[(first + row) * width + k];
+  });
+}
+
 template <class T>
 void run_typed(const LstmSequenceBackward& op, const KernelContext& context) {
   const std::int64_t inputs = op.w_x.rows(), hidden = op.w_h.rows(), width = 4 * hidden;
   const GatePanels<T> panels = lstm_panels<T>(op);
-  const auto back = [&](const Tensor& w) {
-    return make_panel<T>(w.rows(), width,
-                         [&](std::int64_t row, std::int64_t k) { return w.data<T>()[row * width + k]; });
-  };
-  const Panel<T> to_x = back(op.w_x), to_h = back(op.w_h);
+  const InputLayer<T> layer(op);
+  // Of made inputs, those that are x itself have no gradient where x has none.
+  const Panel<T> to_x = panel_back<T>(op.w_x, op.dx.defined() ? 0 : layer.read), to_h = panel_back<T>(op.w_h, 0);
   const TileRanges ranges(op.vertices(), strip<T> * strips_per_tile);
-  const std::int64_t stride = (inputs + hidden + 1) * width;
+  const std::int64_t weights = (inputs + hidden) * width + op.w_in.elements(), stride = weights + width;
   std::vector<double> totals(static_cast<std::size_t>(ranges.count() * stride), 0.0);
   run_tasks(context, ranges.count(), [&](std::int64_t range) {
-    Walk<T> walk(op, panels, to_x, to_h, totals.data() + range * stride);
+    Walk<T> walk(op, panels, to_x, to_h, layer, totals.data() + range * stride);
     const std::int64_t end = std::min(ranges.vertices, (range + 1) * ranges.grain);
     for (std::int64_t v = range * ranges.grain; v < end; v += ranges.tile) {
       walk_tile(walk, v, std::min(end, v + ranges.tile));
@@ -193,14 +222,15 @@ void run_typed(const LstmSequenceBackward& op, const KernelContext& context) {
   });
   add_range_sums<T>(op.dw_x, totals, 0, stride);
   add_range_sums<T>(op.dw_h, totals, inputs * width, stride);
-  add_range_sums<T>(op.dbias, totals, (inputs + hidden) * width, stride);
+  add_range_sums<T>(op.dw_in, totals, (inputs + hidden) * width, stride);
+  add_range_sums<T>(op.dbias, totals, weights, stride);
 }
 
 void run(const LstmSequenceBackward& op, KernelContext& context) {
   with_element(op.y.type(), [&](auto zero) { run_typed<decltype(zero)>(op, context); });
 }
 
-const RegisterKernel<LstmSequenceBackward> vector{Numerics::cpu, {"vector", 10, nullptr, run}};
+const RegisterKernel<LstmSequenceBackward> vector{Numerics::cpu, {"vector", 10, serves_inputs<LstmSequenceBackward>, run}};
 
 }  // namespace
 }  // namespace strobe

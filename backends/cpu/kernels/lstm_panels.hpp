@@ -17,16 +17,6 @@ GatePanels<T> lstm_panels(const Op& op) {
   return {pack(op.w_x), pack(op.w_h), op.bias.template data<T>()};
 }
 
-/// Turns rows [row, row + rows) of the operation's inputs, x and x_right beside each other, into `to` [F][strip].
-template <class T, class Op>
-void load_inputs(const Op& op, std::int64_t row, std::int64_t rows, T* to) {
-  const std::int64_t left = op.x.columns();
-  load_turned(op.x.template data<T>() + row * left, left, left, rows, to);
-  if (!op.x_right.defined()) return;
-  const std::int64_t right = op.x_right.columns();
-  load_turned(op.x_right.template data<T>() + row * right, right, right, rows, to + left * strip<T>);
-}
-
 /// The gates of one hidden unit for one register of vertices.
 template <class T>
 struct Gates {

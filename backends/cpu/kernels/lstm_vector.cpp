@@ -1,6 +1,7 @@
 // Vector LSTM over all steps: a tile of 4 strips of vertices walks through time with its hidden and cell states turned
 // in cache (vertex_strip.hpp). x is read once, y, cells and, when asked for, gates are written once.
 // Cost 8 h (F + h) FLOPs and 5 h activations a cell; for F + h below about 20 the activations take half of the time.
+#include "backends/cpu/kernels/lstm_input_layer.hpp"
 #include "backends/cpu/kernels/lstm_panels.hpp"
 #include "backends/cpu/kernels/strip_sums.hpp"
 #include "backends/operations_recurrent.hpp"
@@ -21,14 +22,17 @@ template <class T>
 struct Walk {
   const LstmSequence& op;
   const GatePanels<T>& panels;
+  const InputLayer<T>& layer;
   std::int64_t hidden;
-  Scratch<T> x, gates;  // turned, of the strip at hand
+  Scratch<T> x, inputs, gates;  // turned, of the strip at hand
 
-  Walk(const LstmSequence& operation, const GatePanels<T>& packed)
+  Walk(const LstmSequence& operation, const GatePanels<T>& packed, const InputLayer<T>& front)
       : op(operation),
         panels(packed),
+        layer(front),
         hidden(op.w_h.rows()),
-        x(op.w_x.rows() * strip<T>),
+        x(front.read * strip<T>),
+        inputs(op.w_x.rows() * strip<T>),
         gates(4 * hidden * strip<T>) {}
 };
 
@@ -38,10 +42,10 @@ void step_strip(Walk<T>& walk, StripState<T>& state, std::int64_t row, std::int6
   const LstmSequence& op = walk.op;
   const std::int64_t hidden = walk.hidden;
   T *gates = walk.gates.data(), *h = state.h.data(), *cell = state.cell.data();
-  load_inputs(op, row, rows, walk.x.data());
+  load_inputs(op, walk.layer, row, rows, walk.x.data(), walk.inputs.data());
   prefetch_strip(next, op.vertices(), op.x);
   prefetch_strip(next, op.vertices(), op.x_right);
-  sum_gates<T>(walk.panels, walk.x.data(), h, gates);
+  sum_gates<T>(walk.panels, walk.inputs.data(), h, gates);
   prefetch_strip<true>(next, op.vertices(), op.y);
   activate_gates(gates, hidden * strip<T>);
   prefetch_strip<true>(next, op.vertices(), op.cells);
@@ -54,8 +58,8 @@ void step_strip(Walk<T>& walk, StripState<T>& state, std::int64_t row, std::int6
 }
 
 template <class T>
-void walk_tile(const LstmSequence& op, const GatePanels<T>& panels, std::int64_t begin, std::int64_t end) {
-  Walk<T> walk(op, panels);
+void walk_tile(Walk<T>&& walk, std::int64_t begin, std::int64_t end) {
+  const LstmSequence& op = walk.op;
   const std::int64_t hidden = walk.hidden, n = op.vertices();
   std::vector<StripState<T>> states;
   for (std::int64_t v = begin; v < end; v += strip<T>) {
@@ -80,12 +84,13 @@ void run(const LstmSequence& op, KernelContext& context) {
   with_element(op.y.type(), [&](auto zero) {
     using T = decltype(zero);
     const GatePanels<T> panels = lstm_panels<T>(op);
+    const InputLayer<T> layer(op);
     for_ranges(context, op.vertices(), strip<T> * strips_per_tile,
-               [&](std::int64_t begin, std::int64_t end) { walk_tile(op, panels, begin, end); });
+               [&](std::int64_t begin, std::int64_t end) { walk_tile(Walk<T>(op, panels, layer), begin, end); });
   });
 }
 
-const RegisterKernel<LstmSequence> vector{Numerics::cpu, {"vector", 10, nullptr, run}};
+const RegisterKernel<LstmSequence> vector{Numerics::cpu, {"vector", 10, serves_inputs<LstmSequence>, run}};
 
 }  // namespace
 }  // namespace strobe

@@ -11,9 +11,12 @@ namespace strobe::cpu {
 inline constexpr std::int64_t recurrent_block_rows = 24;  // two tiles of rows; 24 KiB of an LSTM's gates at 64 units
 inline constexpr std::int64_t recurrent_tile_rows = 4 * recurrent_block_rows;
 
-/// Whether a recurrence by rows serves `op`: its states are whole panels.
+/// Whether a recurrence by rows serves `op`: its states are whole panels, its inputs are read as they are.
 template <class Op>
 bool serves_rows(const Op& op) {
+  if constexpr (requires { op.w_in; }) {
+    if (op.w_in.defined()) return false;
+  }
   const std::int64_t lanes = op.y.type() == ElementType::f32 ? most_lanes<float> : most_lanes<double>;
   return op.y.columns() % (2 * lanes) == 0;
 }

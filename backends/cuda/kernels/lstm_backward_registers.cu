@@ -188,7 +188,7 @@ __global__ void __launch_bounds__(128) backward(Lstm<T> op) {
 }
 
 bool supports(const LstmSequenceBackward& op) {
-  return !op.x_right.defined() && with_hidden(op.w_h.rows(), [&](auto hidden) {
+  return !op.x_right.defined() && !op.w_in.defined() && with_hidden(op.w_h.rows(), [&](auto hidden) {
     return threads_for<hidden>(op.x.columns(), element_bytes(op.y.type())) > 0;
   });
 }

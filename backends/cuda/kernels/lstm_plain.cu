@@ -3,7 +3,8 @@
 // the gates read or computed again; each block sums its share of the weight gradients in double, and a second launch
 // adds the blocks' sums in order. Any widths. Cost: 8 h (F + h) FLOPs a cell forward, three times that backward; x, y,
 // cells and the gates are read or written once, the weights come from caches; backward adds one row of 9 h values per
-// vertex of a tile of scratch and (F + h + 1) 4 h doubles a block.
+// vertex of a tile of scratch and (F + h + 1) 4 h doubles a block. Inputs that w_in makes are made anew by every gate
+// that reads one (the models put a layer in front instead: Device::wants_joined_inputs).
 #include <cmath>
 
 #include "backends/cuda/kernels/recurrent_sums.hpp"
@@ -18,13 +19,18 @@ constexpr int threads = 128;
 /// Device arrays and sizes; arrays that an operation lacks are null.
 template <class T>
 struct Lstm {
-  const T *x, *x_right, *w_x, *w_h, *bias, *start;
+  const T *x, *x_right, *w_in, *w_x, *w_h, *bias, *start;
   T *y, *cells, *gates;
   std::int64_t n, steps, left, inputs, hidden;  // `left` of the inputs are columns of x
 
   /// Input f of a cell.
   __device__ T input(std::int64_t row, std::int64_t f) const {
-    return f < left ? x[row * left + f] : x_right[row * (inputs - left) + f - left];
+    if (f < left) return activated(x[row * left + f], w_in != nullptr);
+    const std::int64_t right = inputs - left;
+    if (w_in == nullptr) return x_right[row * right + f - left];
+    T sum{0};
+    for (std::int64_t k = 0; k < left; ++k) sum += x[row * left + k] * w_in[k * right + f - left];
+    return activated(sum, true);
   }
 
   __device__ const T* h_before(std::int64_t t, std::int64_t v) const {
@@ -50,6 +56,7 @@ template <class T, class Op>
 Lstm<T> arrays_of(const Op& op) {
   return {op.x.template data<T>(),
           op.x_right.template data<T>(),
+          op.w_in.template data<T>(),
           op.w_x.template data<T>(),
           op.w_h.template data<T>(),
           op.bias.template data<T>(),
@@ -87,20 +94,21 @@ __global__ void forward(Lstm<T> op) {
   }
 }
 
-/// What the backward pass reads and writes besides; `dz` [blocks, tile, 4 h], `dh` and `dc` [blocks, tile, h] in
-/// scratch.
+/// What the backward pass reads and writes besides; `dz` [blocks, tile, 4 h], `dh` and `dc` [blocks, tile, h] and,
+/// with w_in, `din` [blocks, tile, F] in scratch.
 template <class T>
 struct Gradients {
   const T *dy, *dlast;
-  T *dx, *dx_right, *dstart, *dz, *dh, *dc;
-  double* sums;  // [blocks, (F + h + 1) 4 h]: dw_x, dw_h, dbias
+  T *dx, *dx_right, *dstart, *dz, *dh, *dc, *din;
+  double* sums;  // [blocks, stride]: dw_x, dw_h, dbias, dw_in
+  std::int64_t stride;
   bool add_dx, add_dx_right;
 };
 
 /// A block's share of the scratch.
 template <class T>
 struct Tile {
-  T *dz, *dh, *dc;
+  T *dz, *dh, *dc, *din;
   double* sums;
   std::int64_t first, count;
 
@@ -108,7 +116,8 @@ struct Tile {
       : dz(to.dz + blockIdx.x * tile * 4 * op.hidden),
         dh(to.dh + blockIdx.x * tile * op.hidden),
         dc(to.dc + blockIdx.x * tile * op.hidden),
-        sums(to.sums + blockIdx.x * (op.inputs + op.hidden + 1) * 4 * op.hidden),
+        din(to.din + blockIdx.x * tile * op.inputs),
+        sums(to.sums + blockIdx.x * to.stride),
         first(begin),
         count(min(tile, op.n - begin)) {}
 };
@@ -141,7 +150,7 @@ __device__ void through_weights(const Lstm<T>& op, const Gradients<T>& to, const
   const std::int64_t width = 4 * op.hidden;
   const bool input = k < op.inputs, left = k < op.left;
   T* const out = left ? to.dx : to.dx_right;
-  if (input && out == nullptr) return;
+  if (input && out == nullptr && op.w_in == nullptr) return;
   const T *dz = own.dz + i * width, *weights = input ? op.w_x + k * width : op.w_h + (k - op.inputs) * width;
   T total{0};
   for (std::int64_t j = 0; j < width; ++j) total += dz[j] * weights[j];
@@ -150,6 +159,10 @@ __device__ void through_weights(const Lstm<T>& op, const Gradients<T>& to, const
     return;
   }
   const std::int64_t row = t * op.n + own.first + i;
+  if (op.w_in != nullptr) {
+    own.din[i * op.inputs + k] = op.input(row, k) > T{0} ? total : T{0};
+    return;
+  }
   T& dx = out[left ? row * op.left + k : row * (op.inputs - op.left) + k - op.left];
   dx = (left ? to.add_dx : to.add_dx_right) ? dx + total : total;
 }
@@ -174,6 +187,42 @@ __device__ void add_weight_gradient(const Lstm<T>& op, const Tile<T>& own, std::
   own.sums[k * width + j] = sum;
 }
 
+/// Column f of dx of the tile's vertex i, through w_in.
+template <class T>
+__device__ void through_input_layer(const Lstm<T>& op, const Gradients<T>& to, const Tile<T>& own, std::int64_t t,
+                                    std::int64_t i, std::int64_t f) {
+  const std::int64_t made = op.inputs - op.left;
+  const T* din = own.din + i * op.inputs;
+  T total = din[f];
+  for (std::int64_t g = 0; g < made; ++g) total += op.w_in[f * made + g] * din[op.left + g];
+  T& dx = to.dx[(t * op.n + own.first + i) * op.left + f];
+  dx = to.add_dx ? dx + total : total;
+}
+
+/// Adds the tile's terms of element (f, g) of dw_in.
+template <class T>
+__device__ void add_input_layer_gradient(const Lstm<T>& op, const Tile<T>& own, std::int64_t t, std::int64_t f,
+                                         std::int64_t g) {
+  const std::int64_t made = op.inputs - op.left;
+  double& sum = own.sums[(op.inputs + op.hidden + 1) * 4 * op.hidden + f * made + g];
+  for (std::int64_t i = 0; i < own.count; ++i) {
+    sum += static_cast<double>(op.x[(t * op.n + own.first + i) * op.left + f]) *
+           static_cast<double>(own.din[i * op.inputs + op.left + g]);
+  }
+}
+
+template <class T>
+__device__ void input_layer_back(const Lstm<T>& op, const Gradients<T>& to, const Tile<T>& own, std::int64_t t) {
+  const std::int64_t made = op.inputs - op.left;
+  for (std::int64_t i = threadIdx.x; to.dx != nullptr && i < own.count * op.left; i += blockDim.x) {
+    through_input_layer(op, to, own, t, i / op.left, i % op.left);
+  }
+  for (std::int64_t i = threadIdx.x; i < op.left * made; i += blockDim.x) {
+    add_input_layer_gradient(op, own, t, i / made, i % made);
+  }
+  __syncthreads();
+}
+
 template <class T>
 __device__ void step_back(const Lstm<T>& op, const Gradients<T>& to, const Tile<T>& own, std::int64_t t) {
   const std::int64_t rows = op.inputs + op.hidden, width = 4 * op.hidden;
@@ -188,12 +237,12 @@ __device__ void step_back(const Lstm<T>& op, const Gradients<T>& to, const Tile<
     add_weight_gradient(op, own, t, i / width, i % width);
   }
   __syncthreads();
+  if (op.w_in != nullptr) input_layer_back(op, to, own, t);
 }
 
 template <class T>
 __global__ void backward(Lstm<T> op, Gradients<T> to) {
-  const std::int64_t sums = (op.inputs + op.hidden + 1) * 4 * op.hidden;
-  for (std::int64_t i = threadIdx.x; i < sums; i += blockDim.x) to.sums[blockIdx.x * sums + i] = 0;
+  for (std::int64_t i = threadIdx.x; i < to.stride; i += blockDim.x) to.sums[blockIdx.x * to.stride + i] = 0;
   for (std::int64_t begin = blockIdx.x * tile; begin < op.n; begin += gridDim.x * tile) {
     const Tile<T> own(op, to, begin);
     for (std::int64_t i = threadIdx.x; i < own.count * op.hidden; i += blockDim.x) {
@@ -224,8 +273,9 @@ void run_backward_as(const LstmSequenceBackward& op, const KernelContext& contex
   if (blocks == 0) return;
   const std::size_t sum_bytes = scratch_part(blocks * stride, sizeof(double)),
                     dz_bytes = scratch_part(blocks * tile * width, sizeof(T)),
-                    flow_bytes = scratch_part(blocks * tile * op.w_h.rows(), sizeof(T));
-  std::byte* const scratch = context.scratch(sum_bytes + dz_bytes + 2 * flow_bytes);
+                    flow_bytes = scratch_part(blocks * tile * op.w_h.rows(), sizeof(T)),
+                    din_bytes = op.w_in.defined() ? scratch_part(blocks * tile * op.w_x.rows(), sizeof(T)) : 0;
+  std::byte* const scratch = context.scratch(sum_bytes + dz_bytes + 2 * flow_bytes + din_bytes);
   std::byte* const flow = scratch + sum_bytes + dz_bytes;
   const Gradients<T> to{op.dy.data<T>(),
                         op.dlast.data<T>(),
@@ -235,7 +285,9 @@ void run_backward_as(const LstmSequenceBackward& op, const KernelContext& contex
                         reinterpret_cast<T*>(scratch + sum_bytes),
                         reinterpret_cast<T*>(flow),
                         reinterpret_cast<T*>(flow + flow_bytes),
+                        reinterpret_cast<T*>(flow + 2 * flow_bytes),
                         reinterpret_cast<double*>(scratch),
+                        stride,
                         op.accumulate_dx,
                         op.accumulate_dx_right};
   launch(context, blocks, threads, 0, backward<T>, arrays_of<T>(op), to);

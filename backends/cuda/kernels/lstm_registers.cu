@@ -102,7 +102,7 @@ __global__ void __launch_bounds__(threads) forward(Lstm<T> op) {
 }
 
 bool supports(const LstmSequence& op) {
-  return op.x.columns() > 0 && !op.x_right.defined() && with_hidden(op.w_h.rows(), [&](auto hidden) {
+  return op.x.columns() > 0 && !op.x_right.defined() && !op.w_in.defined() && with_hidden(op.w_h.rows(), [&](auto hidden) {
            return shared_values<hidden>(op.x.columns()) * element_bytes(op.y.type()) <= most_shared_bytes;
          });
 }
