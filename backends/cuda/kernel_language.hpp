@@ -5,6 +5,8 @@
 
 #if defined(__CUDACC__)
 #include <cuda_runtime.h>
+/// `name` of this type, an array's with its bounds, in static shared memory.
+#define STROBE_SHARED(type, name) __shared__ std::type_identity_t<type> name
 #else
 #include "backends/cuda/emulated/language.hpp"
 #endif

@@ -4,6 +4,9 @@
 
 #include <cmath>
 #include <cstdlib>
+#include <functional>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "backends/cuda/emulated/device_memory.hpp"
@@ -75,9 +78,57 @@ TEST(Emulation, RefusesABarrierThatSomeThreadsNeverReach) {
   EXPECT_EQ(runs, 32);
 }
 
-TEST(Emulation, RefusesBlocksThatNoGpuRuns) {
-  EXPECT_THROW(run_grid(nullptr, 1, 1025, 0, [] {}), Error);
-  EXPECT_THROW(run_grid(nullptr, 1, 32, std::size_t{1} << 20, [] {}), Error);
+/// What a launch is answered; empty: it ran.
+std::string answer_to(std::int64_t blocks, int threads, std::size_t shared_bytes, const std::function<void()>& kernel) {
+  try {
+    run_grid(nullptr, blocks, threads, shared_bytes, kernel);
+  } catch (const SystemError& refused) {
+    return refused.what();
+  }
+  return "";
+}
+
+TEST(Emulation, RefusesGridsThatNoGpuRuns) {
+  const auto nothing = [] {};
+  for (const auto& [blocks, threads] : std::vector<std::pair<std::int64_t, int>>{
+           {1, 1025}, {1, 0}, {1, -1}, {0, 32}, {-1, 32}, {std::int64_t{1} << 31, 32}, {(std::int64_t{1} << 32) + 1, 32}}) {
+    EXPECT_NE(answer_to(blocks, threads, 0, nothing).find("cudaErrorInvalidConfiguration"), std::string::npos)
+        << blocks << " blocks of " << threads;
+  }
+  EXPECT_EQ(answer_to(1, 1024, 0, nothing), "");
+}
+
+TEST(Emulation, SharedMemoryBeyond48KibIsRefusedStaticAndDynamicTogether) {
+  constexpr std::size_t bound = 48 * 1024;
+  const auto nothing = [] {};
+  const auto with_an_array = [] {
+    STROBE_SHARED(double[512], values);
+    values[threadIdx.x] = 1;
+  };
+  EXPECT_EQ(answer_to(1, 32, bound, nothing), "");
+  EXPECT_NE(answer_to(1, 32, bound + 1, nothing).find("cudaErrorInvalidValue"), std::string::npos);
+  EXPECT_EQ(answer_to(2, 32, bound - 4096, with_an_array), "");
+  EXPECT_NE(answer_to(1, 32, bound - 4095, with_an_array).find("cudaErrorInvalidValue"), std::string::npos);
+  EXPECT_EQ(answer_to(1, 32, bound, nothing), "") << "of another kernel's launch, static memory does not count";
+}
+
+TEST(Emulation, SharedMemoryIsGarbageWithEveryBlock) {
+  std::vector<double> found_static, found_dynamic;
+  std::vector<int> agreed;
+  run_grid(nullptr, 3, 64, 64 * sizeof(double), [&] {
+    STROBE_SHARED(double[64], values);
+    auto* const dynamic = reinterpret_cast<double*>(shared_memory());
+    const unsigned thread = threadIdx.x;
+    found_static.push_back(values[thread]);
+    found_dynamic.push_back(dynamic[thread]);
+    values[thread] = dynamic[thread] = static_cast<double>(thread);
+    __syncthreads();
+    agreed.push_back(values[63 - thread] == 63 - thread ? 1 : 0);
+  });
+  ASSERT_EQ(found_static.size(), 3u * 64u);
+  for (const double value : found_static) EXPECT_TRUE(std::isnan(value));
+  for (const double value : found_dynamic) EXPECT_TRUE(std::isnan(value));
+  EXPECT_EQ(agreed, std::vector<int>(3 * 64, 1)) << "the block's threads share it";
 }
 
 TEST(Emulation, ThreadOrderShowsWhatDependsOnIt) {

@@ -70,7 +70,8 @@ struct Thread {
 struct Block {
   std::vector<Thread> threads;
   std::vector<LaneValue> slots;  // two per thread, used in turns
-  std::vector<std::byte> shared;
+  std::vector<std::byte> shared;  // dynamic
+  std::size_t static_shared_bytes = 0;
   std::vector<std::unique_ptr<Runner>> runners;
   std::vector<Runner*> free;
   const std::function<void()>* kernel = nullptr;
@@ -175,6 +176,8 @@ void run_block(int threads) {
   block.threads.assign(static_cast<std::size_t>(threads), Thread());
   block.slots.resize(2 * static_cast<std::size_t>(threads));
   std::fill(block.shared.begin(), block.shared.end(), std::byte{0xff});
+  block.static_shared_bytes = 0;
+  ++place.begun;
   block.next_fresh = 0;
   while (block.next_fresh < threads) start_runner();
   while (!all_finished()) {
@@ -186,28 +189,40 @@ void run_block(int threads) {
   }
 }
 
+/// As the launch of a GPU answers, which knows what shared memory a kernel has before it runs.
+void refuse_shared_memory_beyond_the_bound() {
+  const std::size_t bytes = block.shared.size() + block.static_shared_bytes;
+  if (bytes <= most_shared_bytes) return;
+  throw SystemError(fmt::format("kernel: invalid argument (cudaErrorInvalidValue): {} bytes of shared memory", bytes));
+}
+
 }  // namespace
 
 void set_order(Order order) { block.order = order; }
 
 void run_grid(void*, std::int64_t blocks, int threads, std::size_t shared_bytes, const std::function<void()>& kernel) {
-  constexpr std::size_t most_shared = 227 * 1024;  // of compute capability 9.0, CUDA C++ Programming Guide, table 24
-  constexpr int most_threads = 1024;
-  if (threads < 1 || threads > most_threads || shared_bytes > most_shared) {
-    throw Error(fmt::format("no GPU runs blocks of {} threads with {} bytes of shared memory", threads, shared_bytes));
+  if (threads < 1 || threads > most_threads || blocks < 1 || blocks > most_blocks) {
+    throw SystemError(fmt::format("kernel: invalid configuration argument (cudaErrorInvalidConfiguration): {} blocks of "
+                                  "{} threads",
+                                  blocks, threads));
   }
   const DeviceAccess access;
   block.kernel = &kernel;
   block.shared.resize(shared_bytes);
+  block.static_shared_bytes = 0;
+  refuse_shared_memory_beyond_the_bound();
   place.threads = {static_cast<unsigned>(threads), 1, 1};
   place.blocks = {static_cast<unsigned>(blocks), 1, 1};
   for (std::int64_t b = 0; b < blocks; ++b) {
     place.block = {static_cast<unsigned>(block.order == Order::forward ? b : blocks - 1 - b), 0, 0};
     run_block(threads);
+    refuse_shared_memory_beyond_the_bound();
   }
 }
 
 std::byte* shared_memory() { return block.shared.data(); }
+
+void count_static_shared(std::size_t bytes) { block.static_shared_bytes += bytes; }
 
 void block_barrier() { pause(State::at_block_barrier, 0); }
 void warp_barrier(unsigned mask) { pause(State::at_warp_barrier, mask); }

@@ -1,7 +1,8 @@
 // The words of CUDA C++ that kernels use, carried out on the host. Threads of a block are coroutines that run until
 // they reach a barrier or a warp primitive; blocks run one after the other. It is a judge of results, not of speed, and
 // stricter than a GPU in four ways: a barrier that a finished thread never reaches is an error, memory starts as NaN,
-// thread order can be reversed (what depends on it changes its bits), and the address sanitizer sees every access.
+// shared memory with every block, thread order can be reversed (what depends on it changes its bits), and the address
+// sanitizer sees every access. STROBE_SHARED declares static shared memory; __shared__ is not a word here.
 #pragma once
 
 #include <algorithm>
@@ -10,11 +11,11 @@
 #include <cstdint>
 #include <cstring>
 #include <functional>
+#include <type_traits>
 
 #define __global__
 #define __device__
 #define __host__
-#define __shared__ static thread_local
 #define __forceinline__ inline
 #define __launch_bounds__(...)
 
@@ -27,6 +28,7 @@ struct Index3 {
 /// Where the running thread is.
 struct Place {
   Index3 thread, block, threads, blocks;
+  std::uint64_t begun = 0;  // blocks, the running one included, since the calling thread's first
 };
 extern constinit thread_local Place place;  // constinit: read without a call that would initialise it
 
@@ -34,11 +36,43 @@ extern constinit thread_local Place place;  // constinit: read without a call th
 enum class Order { forward, backward };
 void set_order(Order order);
 
-/// Runs every block of the grid to its end. Throws Error when threads wait for each other in vain.
+/// What a launch may have without opting in to more, which no kernel does. CUDA C++ Programming Guide, table of technical
+/// specifications, compute capability 7.5 to 10.0.
+inline constexpr std::size_t most_shared_bytes = 48 * 1024;
+inline constexpr std::int64_t most_blocks = (std::int64_t{1} << 31) - 1;
+inline constexpr int most_threads = 1024;
+
+/// Runs every block of the grid to its end. Throws SystemError with CUDA's answer for a launch beyond the bounds above
+/// or of nothing (static shared memory is known, and counted, when a block has run), Error when threads wait for each
+/// other in vain.
 void run_grid(void* stream, std::int64_t blocks, int threads, std::size_t shared_bytes,
               const std::function<void()>& kernel);
 
 std::byte* shared_memory();
+/// The running block has a variable of `bytes` in static shared memory.
+void count_static_shared(std::size_t bytes);
+
+/// A variable in static shared memory; one for each calling thread, whose blocks run one after another.
+template <class T>
+class StaticShared {
+ public:
+  static_assert(std::is_trivial_v<T>, "shared memory is not initialised");
+
+  /// The running block's: every bit is set when its first thread gets here.
+  T& of_block() {
+    if (block_ != place.begun) {
+      block_ = place.begun;
+      count_static_shared(sizeof(T));
+      std::memset(&value_, 0xff, sizeof(T));
+    }
+    return value_;
+  }
+
+ private:
+  alignas(16) T value_{};
+  std::uint64_t block_ = 0;
+};
+
 void block_barrier();
 /// Waits for the lanes in `mask` of the running thread's warp.
 void warp_barrier(unsigned mask);
@@ -56,6 +90,9 @@ inline int own_lane() { return static_cast<int>(place.thread.x % 32); }
 
 }  // namespace strobe::cuda::emulated
 
+#define STROBE_SHARED(type, name)                                                           \
+  static constinit thread_local ::strobe::cuda::emulated::StaticShared<type> name##_shared; \
+  auto& name = name##_shared.of_block()
 #define threadIdx (::strobe::cuda::emulated::place.thread)
 #define blockIdx (::strobe::cuda::emulated::place.block)
 #define blockDim (::strobe::cuda::emulated::place.threads)

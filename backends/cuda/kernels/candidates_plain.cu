@@ -95,7 +95,7 @@ __device__ void put(const Pick<T>& p, std::int64_t step, std::int64_t place, con
 
 template <class T>
 __global__ void pick_best(Pick<T> p) {
-  __shared__ Candidate shared[threads];
+  STROBE_SHARED(Candidate[threads], shared);
   for (std::int64_t step = blockIdx.x; step < p.steps; step += gridDim.x) {
     for (std::int64_t i = threadIdx.x; i < p.table_columns; i += blockDim.x) {
       p.table[step * p.table_columns + i] = T{0};

@@ -21,7 +21,7 @@ struct Target {
 
 template <class T>
 __global__ void __launch_bounds__(product_threads, 2) product(Factor<T> a, Factor<T> b, Target<T> to) {
-  __shared__ ProductTile<T> tile;
+  STROBE_SHARED(ProductTile<T>, tile);
   const std::int64_t across = (to.columns + product_tile - 1) / product_tile;
   const std::int64_t row = blockIdx.x / across * product_tile, column = blockIdx.x % across * product_tile;
   T total[4][4] = {};
@@ -43,7 +43,7 @@ __global__ void __launch_bounds__(product_threads, 2) product(Factor<T> a, Facto
 template <class T>
 __global__ void __launch_bounds__(product_threads, 2)
     weight_sums(Factor<T> x, Factor<T> dz, RowParts parts, std::int64_t stride, double* sums) {
-  __shared__ ProductTile<T> tile;
+  STROBE_SHARED(ProductTile<T>, tile);
   const std::int64_t across = (dz.outer + product_tile - 1) / product_tile,
                      tiles = (x.outer + product_tile - 1) / product_tile * across;
   const std::int64_t part = blockIdx.x / tiles, row = blockIdx.x % tiles / across * product_tile,

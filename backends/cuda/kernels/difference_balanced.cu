@@ -23,7 +23,7 @@ __device__ void find_removals(const Difference<T>& d, std::int64_t begin, std::i
 /// Entries of the earlier snapshot that were not removed.
 template <class T>
 __global__ void __launch_bounds__(threads) move_kept(Difference<T> d, std::int64_t entries) {
-  __shared__ KeptSpan span;
+  STROBE_SHARED(KeptSpan, span);
   const std::int64_t first = d.before_offsets[0], step = static_cast<std::int64_t>(gridDim.x) * threads;
   for (std::int64_t base = static_cast<std::int64_t>(blockIdx.x) * threads; base < entries; base += step) {
     const std::int64_t end = min(entries, base + threads), e = base + threadIdx.x;
@@ -46,7 +46,7 @@ __global__ void __launch_bounds__(threads) move_kept(Difference<T> d, std::int64
 /// Entries that were added.
 template <class T>
 __global__ void __launch_bounds__(threads) move_added(Difference<T> d, std::int64_t entries) {
-  __shared__ RowSpan span;
+  STROBE_SHARED(RowSpan, span);
   const std::int64_t first = d.before_offsets[0], step = static_cast<std::int64_t>(gridDim.x) * threads;
   for (std::int64_t base = static_cast<std::int64_t>(blockIdx.x) * threads; base < entries; base += step) {
     const std::int64_t end = min(entries, base + threads), a = base + threadIdx.x;

@@ -43,7 +43,7 @@ struct CrossEntropy {
 
 template <class T>
 __global__ void cross_entropy(CrossEntropy<T> in, double* block_sums) {
-  __shared__ double scratch[warp_lanes];
+  STROBE_SHARED(double[warp_lanes], scratch);
   double sum = 0;
   for (std::int64_t r = grid_thread(); r < in.rows; r += grid_threads()) {
     const double weight = in.weights == nullptr ? 1.0 : static_cast<double>(in.weights[r]);
@@ -57,7 +57,7 @@ __global__ void cross_entropy(CrossEntropy<T> in, double* block_sums) {
 template <class T>
 __global__ void squared_error(const T* outputs, const T* targets, T* gradient, std::int64_t rows, double scale,
                               double* block_sums) {
-  __shared__ double scratch[warp_lanes];
+  STROBE_SHARED(double[warp_lanes], scratch);
   double sum = 0;
   for (std::int64_t r = grid_thread(); r < rows; r += grid_threads()) {
     const double error = static_cast<double>(outputs[r]) - static_cast<double>(targets[r]);
@@ -70,7 +70,7 @@ __global__ void squared_error(const T* outputs, const T* targets, T* gradient, s
 
 /// loss += scale * sum of block_sums; one block.
 __global__ void add_block_sums(const double* block_sums, std::int64_t count, double scale, double* loss) {
-  __shared__ double scratch[warp_lanes];
+  STROBE_SHARED(double[warp_lanes], scratch);
   double sum = 0;
   for (std::int64_t b = threadIdx.x; b < count; b += blockDim.x) sum += block_sums[b];
   sum = block_sum(sum, scratch);

@@ -38,7 +38,7 @@ struct Pass {
 };
 
 __global__ void __launch_bounds__(threads) count_digits(Pass pass) {
-  __shared__ std::uint32_t found[digits];
+  STROBE_SHARED(std::uint32_t[digits], found);
   if (threadIdx.x < digits) found[threadIdx.x] = 0;
   __syncthreads();
   const std::uint32_t* const keys = pass.keys + static_cast<std::int64_t>(blockIdx.x) * tile;
@@ -81,8 +81,10 @@ __device__ void find_places(const Pass& pass, const std::uint32_t (&keys)[owned]
 }
 
 __global__ void __launch_bounds__(threads) move_pairs(Pass pass) {
-  __shared__ std::uint32_t staged[tile], scratch[warp_lanes], first[digits];
-  __shared__ std::uint16_t counters[padded_counters];
+  STROBE_SHARED(std::uint32_t[tile], staged);
+  STROBE_SHARED(std::uint32_t[warp_lanes], scratch);
+  STROBE_SHARED(std::uint32_t[digits], first);
+  STROBE_SHARED(std::uint16_t[padded_counters], counters);
   const int thread = static_cast<int>(threadIdx.x), here = pass.here(), begin = thread * owned;
   const int own = max(0, min(owned, here - begin));
   const std::int64_t base = static_cast<std::int64_t>(blockIdx.x) * tile;
@@ -101,9 +103,8 @@ __global__ void __launch_bounds__(threads) move_pairs(Pass pass) {
   __syncthreads();
 #pragma unroll
   for (int j = 0; j < owned; ++j) {
-    const int i = j * threads + thread;
+    const int i = j * threads + thread, digit = i < here ? pass.digit(staged[i]) : 0;
     if (i >= here) continue;
-    const int digit = pass.digit(staged[i]);
     targets[j] = std::int64_t{pass.counts[digit * pass.tiles + blockIdx.x]} + i - static_cast<int>(first[digit]);
     pass.sorted_keys[targets[j]] = staged[i];
   }

@@ -63,7 +63,7 @@ struct SumTargets {
 template <class T>
 __global__ void add_parts_in_order(const double* parts, std::int64_t count, std::int64_t stride,
                                    SumTargets<T> targets) {
-  __shared__ double sums[adding_warps][warp_lanes];
+  STROBE_SHARED(double[adding_warps][warp_lanes], sums);
   const std::int64_t column = static_cast<std::int64_t>(blockIdx.x) * warp_lanes + lane();
   const bool inside = column < targets.ends[2];
   double sum = 0;

@@ -11,7 +11,7 @@ constexpr std::int64_t chunk = threads * run_length;
 std::int64_t chunks_of(std::int64_t count) { return (count + chunk - 1) / chunk; }
 
 __global__ void add_chunks(const std::uint32_t* values, std::int64_t count, std::uint32_t* sums) {
-  __shared__ std::uint32_t scratch[warp_lanes];
+  STROBE_SHARED(std::uint32_t[warp_lanes], scratch);
   const std::int64_t begin = blockIdx.x * chunk, end = min(count, begin + chunk);
   std::uint32_t sum = 0;
   for (std::int64_t i = begin + threadIdx.x; i < end; i += threads) sum += values[i];
@@ -21,7 +21,7 @@ __global__ void add_chunks(const std::uint32_t* values, std::int64_t count, std:
 
 /// `bases` are the sums of the chunks in front of each, or null for a single chunk.
 __global__ void scan_chunks(std::uint32_t* values, std::int64_t count, const std::uint32_t* bases) {
-  __shared__ std::uint32_t scratch[warp_lanes];
+  STROBE_SHARED(std::uint32_t[warp_lanes], scratch);
   const std::int64_t begin = blockIdx.x * chunk + threadIdx.x * run_length;
   const std::int64_t end = min(count, begin + run_length);
   std::uint32_t sum = 0;

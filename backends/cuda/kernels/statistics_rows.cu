@@ -44,7 +44,7 @@ __device__ void add_features(double own, const OwnRows& rows, std::int64_t width
 
 template <class T>
 __global__ void sum_rows(StepSumsValues<T> s, StepParts steps, double* parts) {
-  __shared__ double shared[threads];
+  STROBE_SHARED(double[threads], shared);
   const OwnRows rows(steps, s.width);
   const double mean = s.totals == nullptr ? 0.0 : static_cast<double>(s.totals[rows.cell]) / s.vertices;
   double sum = 0;
@@ -83,7 +83,7 @@ __global__ void standardise(Statistics<T> s, StepParts steps, const T* x, const 
 /// Stores dx; parts [steps, parts, 2, F] receives the sums of dy (x - mean) inverse, and of dy.
 template <class T>
 __global__ void gradient_rows(Statistics<T> s, StandardiseGradient<T> g, StepParts steps, double* parts) {
-  __shared__ double shared[threads];
+  STROBE_SHARED(double[threads], shared);
   const OwnRows rows(steps, s.width);
   const double mean = s.mean(rows.cell), inverse = s.inverse_deviation(rows.cell),
                gain = static_cast<double>(s.gain[rows.feature]);

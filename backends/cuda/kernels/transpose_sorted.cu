@@ -19,7 +19,7 @@ __global__ void take_keys(const std::int32_t* columns, std::uint32_t* keys, std:
 
 __global__ void __launch_bounds__(threads)
     write_rows(const std::int64_t* offsets, std::int64_t rows, std::int64_t entries, std::int32_t* row_of) {
-  __shared__ RowSpan span;
+  STROBE_SHARED(RowSpan, span);
   const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * threads;
   for (std::int64_t base = static_cast<std::int64_t>(blockIdx.x) * threads; base < entries; base += step) {
     find_row_span(offsets, rows, base, min(entries, base + threads), span);
