@@ -69,11 +69,17 @@ class Device {
   void run(const Op& op, Stream stream = Stream::compute) {
     const Work work = op.work();
     const double begin = do_begin(stream, Op::name);
-    if (has_values()) {
-      const FlushSubnormals flush;
-      Kernels<Op>::choose(numerics_, op, request_.kernel_variant).run(op, context_);
+    double end = 0;
+    try {
+      if (has_values()) {
+        const FlushSubnormals flush;
+        Kernels<Op>::choose(numerics_, op, request_.kernel_variant).run(op, context_);
+      }
+      end = do_end(stream, Op::name, work, begin);
+    } catch (...) {
+      do_abandon();
+      throw;
     }
-    const double end = do_end(stream, Op::name, work, begin);
     const bool blocking = stream == Stream::compute;
     const std::uint64_t live = account_->live;
     spans_.append({Op::name, Phase::compute, stream, Traffic::other, blocking, begin, end, work, 0, 0, 0, live});
@@ -153,6 +159,8 @@ class Device {
   /// Time at which the operation begun at `begin` ended. A device that learns times later sets them in the span that is
   /// appended next, at the latest when it synchronises.
   virtual double do_end(Stream stream, std::string_view name, const Work& work, double begin) = 0;
+  /// (optional) The operation that do_begin began last, and no do_end has ended, has failed: closes what it opened.
+  virtual void do_abandon() noexcept {}
   /// Moves `bytes` between host and device in time; appends the transfer span, unless memory is the host's.
   virtual void do_transfer(std::uint64_t bytes) = 0;
   /// (optional) The same for bytes that are there already.

@@ -47,6 +47,8 @@ CudaDevice::CudaDevice(const DeviceRequest& request, bool graphs) : Device(as_cu
   }
   context_.scratch = [this](std::size_t bytes) { return scratch(bytes); };
   set_anchor();
+  // What tensors that outlived an earlier device have left in the pool since that device's end.
+  runtime::trim_pool(ordinal_);
 }
 
 CudaDevice::~CudaDevice() {
@@ -59,6 +61,7 @@ CudaDevice::~CudaDevice() {
       if (!one.begins_with_another_end) events_.give(one.begin);
       events_.give(one.end);
     }
+    for (const runtime::EventHandle event : abandoned_) events_.give(event);
     for (const runtime::EventHandle event : {anchor_, staged_[0], staged_[1]}) events_.give(event);
     if (scratch_ != nullptr) pool_release(scratch_);
     runtime::synchronize(native(Stream::compute));
@@ -101,31 +104,45 @@ std::byte* CudaDevice::scratch(std::size_t bytes) {
 }
 
 double CudaDevice::do_begin(Stream stream, std::string_view name) {
-  runtime::push_range(name);
   const bool gathering = stream == Stream::compute && gathered_ != nullptr;
   const runtime::EventHandle last = gathering ? gathered_->last_event() : nullptr;
   begin_is_an_end_ = last != nullptr;  // operations one behind the other share the event between them
-  begin_ = begin_is_an_end_ ? last : events_.take();
-  if (begin_is_an_end_) return 0;
-  if (gathering) {
-    released_->keep(true);
-    gathered_->add_event(begin_);
+  if (begin_is_an_end_) {
+    begin_ = last;
   } else {
-    runtime::record(begin_, native(stream));
+    BorrowedEvent begin(events_);
+    if (gathering) {
+      released_->keep(true);
+      gathered_->add_event(begin.get());
+    } else {
+      runtime::record(begin.get(), native(stream));
+    }
+    begin_ = begin.keep();
   }
+  runtime::push_range(name);
+  open_ = true;
   return 0;
 }
 
 double CudaDevice::do_end(Stream stream, std::string_view, const Work&, double) {
-  const runtime::EventHandle end = events_.take();
+  BorrowedEvent end(events_);
   if (stream == Stream::compute && gathered_ != nullptr) {
-    gathered_->add_event(end);
+    gathered_->add_event(end.get());
   } else {
-    runtime::record(end, native(stream));
+    runtime::record(end.get(), native(stream));
   }
+  untimed_.push_back({spans().size(), begin_, end.keep(), begin_is_an_end_});
   runtime::pop_range();
-  untimed_.push_back({spans().size(), begin_, end, begin_is_an_end_});
+  open_ = false;
   return 0;
+}
+
+void CudaDevice::do_abandon() noexcept {
+  if (!open_) return;
+  open_ = false;
+  runtime::pop_range();
+  // Not at once: the next operation may begin with this event, if it is what was gathered last.
+  if (!begin_is_an_end_) abandoned_.push_back(begin_);
 }
 
 void CudaDevice::launch_gathered() {
@@ -163,24 +180,23 @@ void CudaDevice::sum_values(ElementType type, const std::vector<const std::byte*
 
 void CudaDevice::order(Stream first, Stream then) {
   launch_gathered();
-  const runtime::EventHandle event = events_.take();
-  runtime::record(event, native(first));
-  runtime::wait(native(then), event);
-  events_.give(event);  // a later record does not change what was waited for
+  const BorrowedEvent event(events_);  // a later record does not change what was waited for
+  runtime::record(event.get(), native(first));
+  runtime::wait(native(then), event.get());
 }
 
-void CudaDevice::append_transfer(runtime::EventHandle begin, runtime::EventHandle end, std::uint64_t bytes) {
-  untimed_.push_back({spans().size(), begin, end, false});
+void CudaDevice::append_transfer(BorrowedEvent& begin, BorrowedEvent& end, std::uint64_t bytes) {
+  untimed_.push_back({spans().size(), begin.keep(), end.keep(), false});
   spans().append({"transfer", Phase::transfer, Stream::copy, Traffic::other, true, 0, 0, {}, 0, bytes, 0});
 }
 
 void CudaDevice::do_copy(void* to, const void* from, std::size_t bytes) {
   const bool to_device = runtime::is_device_memory(to);
-  const runtime::EventHandle begin = events_.take(), end = events_.take();
+  BorrowedEvent begin(events_), end(events_);
   order(Stream::compute, Stream::copy);  // the memory may be in use there
-  runtime::record(begin, native(Stream::copy));
+  runtime::record(begin.get(), native(Stream::copy));
   copy_staged(to, from, bytes, to_device);
-  runtime::record(end, native(Stream::copy));
+  runtime::record(end.get(), native(Stream::copy));
   order(Stream::copy, Stream::compute);
   append_transfer(begin, end, bytes);
 }
@@ -215,23 +231,23 @@ void CudaDevice::do_transfer_again(std::uint64_t bytes) {
   // The bytes are on the device, where the program keeps them; what they would cost is paid into scratch memory.
   constexpr std::size_t part = staging_bytes / 2;
   std::byte* const target = scratch(part);
-  const runtime::EventHandle begin = events_.take(), end = events_.take();
+  BorrowedEvent begin(events_), end(events_);
   order(Stream::compute, Stream::copy);
-  runtime::record(begin, native(Stream::copy));
+  runtime::record(begin.get(), native(Stream::copy));
   for (std::uint64_t first = 0; first < bytes; first += part) {
     const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(part, bytes - first));
     runtime::copy(target, staging_, count, native(Stream::copy));
   }
-  runtime::record(end, native(Stream::copy));
+  runtime::record(end.get(), native(Stream::copy));
   order(Stream::copy, Stream::compute);
   append_transfer(begin, end, bytes);
 }
 
 Event CudaDevice::do_record(Stream stream) {
   if (stream == Stream::compute) launch_gathered();
-  const runtime::EventHandle event = runtime::make_event();
-  runtime::record(event, native(stream));
-  return {0, std::shared_ptr<void>(event, runtime::release_event)};
+  const std::shared_ptr<void> event(runtime::make_event(), runtime::release_event);
+  runtime::record(event.get(), native(stream));
+  return {0, event};
 }
 
 void CudaDevice::do_wait(Stream stream, const Event& event) {
@@ -258,6 +274,8 @@ void CudaDevice::read_times() {
     if (!one->begins_with_another_end) events_.give(one->begin);
   }
   untimed_.clear();
+  for (const runtime::EventHandle event : abandoned_) events_.give(event);
+  abandoned_.clear();
 }
 
 void CudaDevice::do_synchronize() {

@@ -44,6 +44,7 @@ class CudaDevice : public Device {
   void (*do_deleter() const)(std::byte*) override { return pool_release; }
   double do_begin(Stream stream, std::string_view name) override;
   double do_end(Stream stream, std::string_view name, const Work& work, double begin) override;
+  void do_abandon() noexcept override;
   void do_transfer(std::uint64_t) override {}  // do_copy leaves the span
   void do_transfer_again(std::uint64_t bytes) override;
   void do_copy(void* to, const void* from, std::size_t bytes) override;
@@ -61,7 +62,7 @@ class CudaDevice : public Device {
   void release_kept();
   /// Moves bytes by way of pinned memory, half of it on its way while the other half is filled or emptied.
   void copy_staged(void* to, const void* from, std::size_t bytes, bool to_device);
-  void append_transfer(runtime::EventHandle begin, runtime::EventHandle end, std::uint64_t bytes);
+  void append_transfer(BorrowedEvent& begin, BorrowedEvent& end, std::uint64_t bytes);
   void order(Stream first, Stream then);
   /// Reads the times of all spans whose streams are idle now; every stream is.
   void read_times();
@@ -74,8 +75,10 @@ class CudaDevice : public Device {
   EventPool events_;
   std::shared_ptr<ReleasedMemory> released_;  // with graphs only, as the next
   std::unique_ptr<GatheredLaunches> gathered_;
-  runtime::EventHandle begin_ = nullptr;  // of the operation that is being given to the device
+  bool open_ = false;                     // an operation is being given to the device
+  runtime::EventHandle begin_ = nullptr;  // of that operation
   bool begin_is_an_end_ = false;
+  std::vector<runtime::EventHandle> abandoned_;  // began an operation that failed
   runtime::EventHandle anchor_ = nullptr;
   double anchor_seconds_ = 0;  // wall clock at the anchor event
   std::vector<Untimed> untimed_;

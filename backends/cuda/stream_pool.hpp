@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "backends/cuda/runtime.hpp"
@@ -58,6 +59,25 @@ class EventPool {
 
  private:
   std::vector<runtime::EventHandle> free_;
+};
+
+/// An event of a pool, which gets it back unless it is kept.
+class BorrowedEvent {
+ public:
+  explicit BorrowedEvent(EventPool& pool) : pool_(pool), event_(pool.take()) {}
+  ~BorrowedEvent() {
+    if (event_ != nullptr) pool_.give(event_);
+  }
+  BorrowedEvent(const BorrowedEvent&) = delete;
+  BorrowedEvent& operator=(const BorrowedEvent&) = delete;
+
+  runtime::EventHandle get() const { return event_; }
+  /// From now on the caller's to give back.
+  runtime::EventHandle keep() { return std::exchange(event_, nullptr); }
+
+ private:
+  EventPool& pool_;
+  runtime::EventHandle event_;
 };
 
 }  // namespace strobe::cuda

@@ -2,6 +2,7 @@
 // so streams and events are always complete.
 #include "backends/cuda/runtime.hpp"
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdlib>
@@ -9,6 +10,7 @@
 
 #include "backends/cuda/emulated/device_memory.hpp"
 #include "backends/cuda/emulated/language.hpp"
+#include "backends/cuda/emulated/open_handles.hpp"
 #include "core/errors.hpp"
 
 namespace strobe::cuda::runtime {
@@ -17,6 +19,9 @@ namespace {
 struct HostEvent {
   std::chrono::steady_clock::time_point time = std::chrono::steady_clock::now();
 };
+
+std::atomic<int> events_alive{0}, allocations_idle{0};
+thread_local int ranges_open = 0;
 
 std::byte* aligned(std::size_t bytes) {
   constexpr std::size_t alignment = 256;  // CUDA's own
@@ -35,8 +40,14 @@ void set_thread_order(int threads) {
 StreamHandle make_stream() { return nullptr; }
 void release_stream(StreamHandle) {}
 void synchronize(StreamHandle) {}
-EventHandle make_event() { return new HostEvent; }
-void release_event(EventHandle event) { delete static_cast<HostEvent*>(event); }
+EventHandle make_event() {
+  ++events_alive;
+  return new HostEvent;
+}
+void release_event(EventHandle event) {
+  --events_alive;
+  delete static_cast<HostEvent*>(event);
+}
 void record(EventHandle event, StreamHandle) { *static_cast<HostEvent*>(event) = HostEvent(); }
 void wait(StreamHandle, EventHandle) {}
 bool complete(EventHandle) { return true; }
@@ -46,10 +57,13 @@ double seconds_between(EventHandle first, EventHandle second) {
       .count();
 }
 
-void trim_pool(int) {}
+void trim_pool(int) { allocations_idle = 0; }
 
 std::byte* allocate(std::size_t bytes, StreamHandle) { return emulated::allocate_device(bytes); }
-void release(std::byte* memory, StreamHandle) noexcept { emulated::release_device(memory); }
+void release(std::byte* memory, StreamHandle) noexcept {
+  ++allocations_idle;
+  emulated::release_device(memory);
+}
 /// There is one GPU; a test may say that its ranks have GPUs of their own without links.
 bool reaches(int, const void*) { return std::getenv("STROBE_EMULATED_WITHOUT_LINKS") == nullptr; }
 bool is_device_memory(const void* address) { return emulated::is_device(address); }
@@ -108,7 +122,15 @@ void launch_graph(GraphHandle graph, StreamHandle stream) {
 void release_graph(GraphHandle graph) noexcept { delete static_cast<Graph*>(graph); }
 
 void check_last(const char*) {}
-void push_range(std::string_view) {}
-void pop_range() {}
+void push_range(std::string_view) { ++ranges_open; }
+void pop_range() { --ranges_open; }
 
 }  // namespace strobe::cuda::runtime
+
+namespace strobe::cuda::emulated {
+
+int live_events() { return runtime::events_alive; }
+int open_ranges() { return runtime::ranges_open; }
+int idle_allocations() { return runtime::allocations_idle; }
+
+}  // namespace strobe::cuda::emulated
