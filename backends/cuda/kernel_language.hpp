@@ -75,6 +75,18 @@ struct SignatureOf {
 #endif
 };
 
+/// Writes a parameter with zeros between its members, where the compiler can: what lies there by chance must not make
+/// one launch differ from another.
+template <class T>
+void write_parameter(std::byte* to, T value) {
+#if defined(__has_builtin) && (!defined(__CUDACC__) || __CUDACC_VER_MAJOR__ >= 13)  // unknown of nvcc 12
+#if __has_builtin(__builtin_clear_padding)
+  __builtin_clear_padding(&value);
+#endif
+#endif
+  std::memcpy(to, &value, sizeof(T));
+}
+
 /// Adds a launch to those that are gathered.
 template <class... Parameters>
 void gather(GatheredLaunches& gathered, void (*kernel)(Parameters...), std::int64_t blocks, int threads,
@@ -82,7 +94,7 @@ void gather(GatheredLaunches& gathered, void (*kernel)(Parameters...), std::int6
   using Signature = SignatureOf<Parameters...>;
   std::byte* const block = gathered.parameters(Signature::value);
   [[maybe_unused]] std::size_t i = 0;
-  (std::memcpy(block + Signature::offsets[i++], &values, sizeof(Parameters)), ...);
+  (write_parameter<Parameters>(block + Signature::offsets[i++], values), ...);
   gathered.add(
       {reinterpret_cast<const void*>(kernel), &Signature::value, blocks, threads, shared_bytes, block, nullptr});
 }
