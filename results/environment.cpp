@@ -127,6 +127,17 @@ Json versions() {
           {"mpi", mpi_version()}};
 }
 
+#ifdef STROBE_SOURCE_TREE
+constexpr const char* source_tree = STROBE_SOURCE_TREE;
+#else
+constexpr const char* source_tree = "";
+#endif
+#ifdef STROBE_STATED_REVISION
+constexpr const char* stated_revision = STROBE_STATED_REVISION;
+#else
+constexpr const char* stated_revision = "";
+#endif
+
 Json build() {
   Json result{{"compiler", __VERSION__}, {"standard", __cplusplus}};
 #ifdef STROBE_COMPILE_FLAGS
@@ -142,8 +153,8 @@ Json build() {
   return result;
 }
 
-/// Output of `git` in the source tree this program was built from; nothing when it fails.
-[[maybe_unused]] bool git(const std::string& tree, const std::string& words, std::string& output) {
+/// Whether `git` in the tree did what the words say, with what it printed.
+bool git(const std::string& tree, const std::string& words, std::string& output) {
   std::string quoted_tree;
   for (const char c : tree) quoted_tree += c == '\'' ? std::string("'\\''") : std::string(1, c);
   FILE* pipe = ::popen(fmt::format("git -C '{}' {} 2>/dev/null", quoted_tree, words).c_str(), "r");
@@ -152,20 +163,6 @@ Json build() {
   output.clear();
   for (std::size_t n; (n = std::fread(buffer, 1, sizeof buffer, pipe)) > 0;) output.append(buffer, n);
   return ::pclose(pipe) == 0;
-}
-
-Json source_revision() {
-  Json result{{"git_sha", nullptr}, {"dirty", nullptr}, {"changes_sha256", nullptr}};
-#ifdef STROBE_SOURCE_TREE
-  std::string output;
-  const std::string tree = STROBE_SOURCE_TREE;
-  if (fs::exists(tree + "/.git") && git(tree, "rev-parse HEAD", output)) {
-    result["git_sha"] = trimmed(output);
-    if (git(tree, "status --porcelain", output)) result["dirty"] = !output.empty();
-    if (result["dirty"] == true && git(tree, "diff HEAD", output)) result["changes_sha256"] = sha256_hex(output);
-  }
-#endif
-  return result;
 }
 
 Json allowed_variables() {
@@ -186,6 +183,23 @@ Json allowed_variables() {
 }
 
 }  // namespace
+
+Json source_revision(const std::string& tree, const std::string& stated) {
+  Json result{{"git_sha", nullptr}, {"dirty", nullptr}, {"changes_sha256", nullptr}};
+  if (!fs::exists(tree + "/.git")) {
+    if (stated.empty()) return result;
+    result["git_sha"] = stated.substr(0, stated.find('-'));
+    result["dirty"] = stated.ends_with("-dirty");
+    result["stated_by"] = "bundle";
+    return result;
+  }
+  std::string output;
+  if (!git(tree, "rev-parse HEAD", output)) return result;
+  result["git_sha"] = trimmed(output);
+  if (git(tree, "status --porcelain", output)) result["dirty"] = !output.empty();
+  if (result["dirty"] == true && git(tree, "diff HEAD", output)) result["changes_sha256"] = sha256_hex(output);
+  return result;
+}
 
 Json host_class() {
   std::string text = fmt::format("{} x {} cores", cpu_model(), ::sysconf(_SC_NPROCESSORS_ONLN));
@@ -214,7 +228,7 @@ Json environment() {
   result["address_randomisation"] = text_or_null(trimmed(text_of("/proc/sys/kernel/randomize_va_space")));
   result["build"] = build();
   result["versions"] = versions();
-  result["source"] = source_revision();
+  result["source"] = source_revision(source_tree, stated_revision);
   result["variables"] = allowed_variables();
   return result;
 }

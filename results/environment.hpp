@@ -16,4 +16,8 @@ Json environment();
 /// be compared only when the fingerprints are equal.
 Json host_class();
 
+/// The revision of the source in `tree`: {"git_sha", "dirty", "changes_sha256"}, from its .git; without one, what
+/// `stated` ("SHA", "SHA-dirty" or empty) says, with "stated_by" beside it. What neither says is null.
+Json source_revision(const std::string& tree, const std::string& stated);
+
 }  // namespace strobe

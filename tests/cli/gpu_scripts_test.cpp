@@ -111,5 +111,22 @@ TEST_F(GpuScripts, BundleIsNotWrittenOverSomethingElse) {
   EXPECT_EQ(read_text(folder_ / "mine" / "file"), "kept");
 }
 
+TEST_F(GpuScripts, TheBundlesRevisionIsThatOfTheSource) {
+  const std::string tree = path("tree");
+  const auto git = [&](const std::string& words) {
+    return std::system(("git -C '" + tree + "' -c user.name=n -c user.email=e " + words + " > /dev/null 2>&1").c_str());
+  };
+  std::filesystem::create_directories(tree);
+  if (git("init") != 0) GTEST_SKIP() << "no git";
+  write_text(folder_ / "tree" / "file", "text");
+  ASSERT_EQ(git("add file"), 0);
+  ASSERT_EQ(git("commit -m first"), 0);
+  const std::string clean = script("", "source_revision' tree").out;
+  EXPECT_EQ(clean.size(), 41u) << clean;
+  write_text(folder_ / "tree" / "file", "other text");
+  EXPECT_EQ(script("", "source_revision' tree").out, clean.substr(0, 40) + "-dirty\n");
+  EXPECT_EQ(script("", "source_revision' bin").status, 1) << "no .git";
+}
+
 }  // namespace
 }  // namespace strobe::cli_test

@@ -59,5 +59,16 @@ TEST(Environment, HostClassIsStable) {
   EXPECT_EQ(environment()["host_class"], host_class());
 }
 
+TEST(Environment, ASourceWithoutGitHasTheRevisionThatItsBundleStates) {
+  const std::string tree = testing::TempDir() + "/a_tree_without_git";
+  EXPECT_EQ(source_revision(tree, ""), Json({{"git_sha", nullptr}, {"dirty", nullptr}, {"changes_sha256", nullptr}}));
+  const Json clean = source_revision(tree, "0123abcd"), dirty = source_revision(tree, "0123abcd-dirty");
+  EXPECT_EQ(clean["git_sha"], "0123abcd");
+  EXPECT_EQ(clean["dirty"], false);
+  EXPECT_EQ(clean["stated_by"], "bundle");
+  EXPECT_EQ(dirty["git_sha"], "0123abcd");
+  EXPECT_EQ(dirty["dirty"], true);
+}
+
 }  // namespace
 }  // namespace strobe

@@ -1,0 +1,20 @@
+# strobe_stated_revision(VARIABLE TREE): the revision of the source as a bundle of scripts/bundle_deps on
+# CMAKE_PREFIX_PATH states it in its file REVISION, "SHA" or "SHA-dirty". Empty where TREE has a .git, which is asked
+# when the program runs, and where no bundle states one. A file that holds something else ends the configuration.
+function(strobe_stated_revision variable tree)
+  set(${variable} "" PARENT_SCOPE)
+  if(EXISTS "${tree}/.git")
+    return()
+  endif()
+  foreach(folder ${CMAKE_PREFIX_PATH})
+    if(EXISTS "${folder}/REVISION" AND EXISTS "${folder}/MANIFEST")
+      file(READ "${folder}/REVISION" stated)
+      string(STRIP "${stated}" stated)
+      if(NOT stated MATCHES "^[0-9a-f]+(-dirty)?$")
+        message(FATAL_ERROR "${folder}/REVISION does not hold a revision; gather the bundle again")
+      endif()
+      set(${variable} "${stated}" PARENT_SCOPE)
+      return()
+    endif()
+  endforeach()
+endfunction()
