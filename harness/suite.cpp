@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -157,8 +158,8 @@ void check_unique_paths(const std::vector<Setting>& settings) {
 void apply_settings(CaseTree& tree, const std::vector<Setting>& settings) {
   for (const bool names : {true, false}) {  // names first: they decide which parameters there are
     for (const Setting& setting : settings) {
-      const bool is_name = find_case_slot(setting.path) != nullptr || setting.path.ends_with(".name") ||
-                           setting.path == "cluster";
+      const bool is_name =
+          find_case_slot(setting.path) != nullptr || setting.path.ends_with(".name") || setting.path == "cluster";
       if (is_name == names) set_path(tree, setting.path, setting_value(tree, setting), setting.origin, true);
     }
   }
@@ -191,8 +192,8 @@ Suite expand_suite(const Json& json, const std::vector<Setting>& settings) {
   Suite suite;
   suite.name = text_of(json, "name");
   if (suite.name.find('/') != std::string::npos || suite.name.rfind('.', 0) == 0) {
-    throw InvalidRequest("/name", fmt::format("'{}' becomes part of a folder's name: no '/', and no '.' in front",
-                                              suite.name));
+    throw InvalidRequest("/name",
+                         fmt::format("'{}' becomes part of a folder's name: no '/', and no '.' in front", suite.name));
   }
   suite.description = text_of(json, "description");
   if (!json.contains("cases") || !json.at("cases").is_array() || json.at("cases").empty()) {
@@ -250,15 +251,20 @@ Json plan_json(const std::vector<Case>& cases) {
 
 Json data_digests(const std::vector<Case>& cases) {
   Json all = Json::object();
-  std::set<std::pair<std::string, std::string>> seen;
+  std::set<std::array<std::string, 3>> seen;
   for (const Case& c : cases) {
     const std::string name = c.workload.at("name");
-    const Json own = c.workload.value("features", Json());  // of a file a path; a generator's may be a number
-    const std::string features = own.is_string() ? own.get<std::string>() : "";
-    if (!seen.insert({name, features}).second) continue;
+    // Of a file a path and a word; a generator may call numbers so.
+    const auto text = [&](const char* key) {
+      const Json value = c.workload.value(key, Json());
+      return value.is_string() ? value.get<std::string>() : "";
+    };
+    const std::string features = text("features");
+    if (!seen.insert({name, features, text("format")}).second) continue;
     const Json digests = workload_digests(name, c.workload);
-    if (digests.contains("name")) all[name] = digests["name"];
-    if (digests.contains("features")) all[features] = digests["features"];
+    for (const auto& [key, digest] : digests.items()) {
+      all[key == "name" ? name : key == "features" ? features : name + ", " + key] = digest;
+    }
   }
   return all;
 }

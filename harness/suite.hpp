@@ -54,8 +54,8 @@ void filter_cases(Suite& suite, const std::string& pattern);
 /// The canonical JSON of the cases, in order: the plan that a run directory keeps and whose hash identifies it.
 Json plan_json(const std::vector<Case>& cases);
 
-/// SHA-256 of every file that the cases' workloads read, by workload name or path of features. Throws like
-/// load_workload.
+/// SHA-256 of every file that the cases' workloads read, by workload name, path of features, or "NAME, companion FILE"
+/// for a file that the format finds beside the workload's own. Throws like load_workload.
 Json data_digests(const std::vector<Case>& cases);
 
 }  // namespace strobe

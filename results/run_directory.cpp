@@ -27,6 +27,14 @@ std::string escaped(std::string key) {
   return key;
 }
 
+/// `key` of a JSON pointer as it was before `escaped`.
+std::string unescaped(std::string key) {
+  for (std::size_t at = 0; (at = key.find('~', at)) != std::string::npos; ++at) {
+    key.replace(at, 2, key.compare(at, 2, "~0") == 0 ? "~" : "/");
+  }
+  return key;
+}
+
 Json read_json(const std::string& path) {
   const Json json = Json::parse(read_text_file(path), nullptr, false);
   if (!json.is_object()) throw InvalidInput(path, 0, 0, "not a JSON object");
@@ -44,9 +52,10 @@ void refuse_other_plan(const std::string& path, const Json& recorded, const Json
 void refuse_other_data(const std::string& path, const Json& recorded, const Json& found) {
   const JsonDifference difference = first_difference(recorded, found, "");
   if (!difference.differs) return;
-  throw InvalidRequest("--resume", fmt::format("the data have changed since the run began: SHA-256 of {} is {} in {}, "
-                                               "and {} now",
-                                               difference.pointer.substr(1), difference.a, path, difference.b));
+  throw InvalidRequest("--resume",
+                       fmt::format("the data have changed since the run began: SHA-256 of {} is {} in {}, "
+                                   "and {} now",
+                                   unescaped(difference.pointer.substr(1)), difference.a, path, difference.b));
 }
 
 }  // namespace

@@ -44,10 +44,11 @@ Kind find_kind(const std::string& workload, const std::string& where) {
   for (const std::string& name : GeneratorRegistry::instance().names()) names.push_back(name);
   if (looks_like_file(workload)) {
     const std::string nearest = nearest_name(workload, names);
-    throw InvalidRequest(where, fmt::format("there is no file '{}' (looked for it in {}){}; strobe list workloads names "
-                                            "what needs no file",
-                                            workload, std::filesystem::current_path(ignored).string(),
-                                            nearest.empty() ? "" : fmt::format("; did you mean '{}'?", nearest)));
+    throw InvalidRequest(where,
+                         fmt::format("there is no file '{}' (looked for it in {}){}; strobe list workloads names "
+                                     "what needs no file",
+                                     workload, std::filesystem::current_path(ignored).string(),
+                                     nearest.empty() ? "" : fmt::format("; did you mean '{}'?", nearest)));
   }
   throw InvalidRequest(where,
                        unknown_name_message("workload", workload, names) + " There is no file of that name either.");
@@ -261,14 +262,27 @@ Json complete_workload_parameters(const std::string& workload, const Json& param
   return complete;
 }
 
+std::map<std::string, std::string> workload_files(const std::string& workload, const Json& parameters) {
+  std::map<std::string, std::string> files;
+  const Kind kind = find_kind(workload, "--workload");
+  if (kind != Kind::dataset && kind != Kind::path) return files;
+  const FileOptions options = options_for(workload, kind, parameters, "/workload");
+  if (std::filesystem::is_regular_file(options.features)) files["features"] = options.features;
+  const DatasetTag::Value* set = kind == Kind::dataset ? &find_dataset(workload)->value : nullptr;
+  const std::string path = set != nullptr ? find_data_file(set->file) : workload;
+  if (!std::filesystem::is_regular_file(path)) return files;
+  files["name"] = path;
+  const FormatTag::Value& format =
+      find_format(path, options.format.empty() && set != nullptr ? set->format : options.format);
+  if (format.companions == nullptr) return files;
+  for (const std::string& file : format.companions(path))
+    files["companion " + std::filesystem::path(file).filename().string()] = file;
+  return files;
+}
+
 Json workload_digests(const std::string& workload, const Json& parameters) {
   Json digests = Json::object();
-  const Kind kind = find_kind(workload, "--workload");
-  if (kind != Kind::dataset && kind != Kind::path) return digests;
-  const FileOptions options = options_for(workload, kind, parameters, "/workload");
-  const std::string path = kind == Kind::dataset ? find_data_file(find_dataset(workload)->value.file) : workload;
-  if (std::filesystem::is_regular_file(path)) digests["name"] = sha256_file(path);
-  if (std::filesystem::is_regular_file(options.features)) digests["features"] = sha256_file(options.features);
+  for (const auto& [key, path] : workload_files(workload, parameters)) digests[key] = sha256_file(path);
   return digests;
 }
 

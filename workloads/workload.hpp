@@ -2,6 +2,7 @@
 #pragma once
 
 #include <iosfwd>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -25,6 +26,9 @@ struct FormatTag {
     /// The same for a file that holds steps instead of events; a format has `read` or `read_snapshots`. Rows of a
     /// snapshot are targets, its values the file's; provenance counts the rows of the file.
     SnapshotGraph (*read_snapshots)(const std::string& path) = nullptr;
+    /// The files beside `path` that reading it would read too: labels, features; those that are there. Null when the
+    /// format has none.
+    std::vector<std::string> (*companions)(const std::string& path) = nullptr;
   };
 };
 using FormatRegistry = Registry<FormatTag>;
@@ -93,9 +97,13 @@ SnapshotGraph load_workload(const std::string& workload, const Json& parameters,
 /// The canonical parameters of `workload` (defaults filled in), for plans and case ids; does not read data.
 Json complete_workload_parameters(const std::string& workload, const Json& parameters, const std::string& pointer);
 
-/// SHA-256 of the files that `workload` reads, by the option that names them: {"name": ..., "features": ...}; empty for
-/// what is generated, and without files that a format finds beside its own. So that what is continued later can be
-/// refused on other data. Throws like load_workload.
+/// The files that `workload` reads and that are there, by what names them: "name" (the workload itself), "features",
+/// and "companion FILE" for each that the format finds beside its own. Empty for what is generated. Throws like
+/// load_workload.
+std::map<std::string, std::string> workload_files(const std::string& workload, const Json& parameters);
+
+/// SHA-256 of the workload's files under the same names, {"name": ..., "companion nodes.csv": ...}, so that what is
+/// continued later can be refused on other data. Throws like load_workload.
 Json workload_digests(const std::string& workload, const Json& parameters);
 
 /// The event graph of a data set name or path; nothing for generators of snapshots and files of steps.

@@ -74,5 +74,32 @@ TEST_F(Checkpoint, WhatGoesOnIsRefusedOnOtherData) {
   EXPECT_FALSE(std::filesystem::exists(folder_ / "b"));
 }
 
+TEST_F(Checkpoint, WhatGoesOnIsRefusedOnOtherLabelsBesideTheData) {
+  std::string paid = "sourceNodeId,targetNodeId,value,time\n";
+  for (int i = 0; i < 60; ++i)
+    paid += std::to_string(i * 7 % 11) + "," + std::to_string(i * 5 % 11) + ",1," + std::to_string(i / 6) + "\n";
+  const auto label = [&](int first) {
+    std::string text = "nodeid,isFraud\n0," + std::to_string(first) + "\n";
+    for (int i = 1; i < 11; ++i) text += std::to_string(i) + "," + std::to_string(i % 2) + "\n";
+    std::filesystem::create_directory(folder_ / "bank");
+    write_text(folder_ / "bank/nodes.csv", text);
+  };
+  label(0);
+  write_text(folder_ / "bank/paid.csv", paid);
+  const auto run = [&](const std::string& epochs, const std::string& out, std::vector<std::string> more) {
+    std::vector<std::string> words{"run",      "--workload", "bank/paid.csv", "--task", "vertex-classification",
+                                   "--epochs", epochs,       "--out",         out};
+    words.insert(words.end(), more.begin(), more.end());
+    return strobe(words);
+  };
+  const Outcome begun = run("2", "begin", {"--checkpoint", "state"});
+  ASSERT_EQ(begun.status, 0) << begun.err;
+  EXPECT_EQ(run("2", "begin", {"--resume"}).status, 0);
+  label(1);
+  expect_refusal(run("2", "begin", {"--resume"}), 2, {"--resume", "bank/paid.csv, companion nodes.csv", "changed"});
+  expect_refusal(run("4", "b", {"--checkpoint", "state", "--resume-training"}), 2,
+                 {"--resume-training", "companion nodes.csv", "changed"});
+}
+
 }  // namespace
 }  // namespace strobe::cli_test

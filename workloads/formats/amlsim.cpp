@@ -70,6 +70,11 @@ std::string account_table(const std::string& path) {
   return {};
 }
 
+std::vector<std::string> companions_amlsim(const std::string& path) {
+  const std::string file = account_table(path);
+  return file.empty() ? std::vector<std::string>() : std::vector{file};
+}
+
 std::int8_t read_flag_amlsim(const TextReader& reader, const Token& token) {
   if (token.text == "0" || token.text == "false") return 0;
   if (token.text == "1" || token.text == "true") return 1;
@@ -134,7 +139,7 @@ const Register<FormatTag> amlsim_registered{{"amlsim",
                                              "Weber et al., Scalable Graph Learning for Anti-Money Laundering, 2018; "
                                              "github.com/IBM/AMLSim",
                                              {},
-                                             {probe_amlsim, read_amlsim},
+                                             {probe_amlsim, read_amlsim, nullptr, companions_amlsim},
                                              {}}};
 
 }  // namespace

@@ -40,6 +40,11 @@ std::string movie_table(const std::string& path) {
   return {};
 }
 
+std::vector<std::string> companions_movielens(const std::string& path) {
+  const std::string file = movie_table(path);
+  return file.empty() ? std::vector<std::string>() : std::vector{file};
+}
+
 /// Vertices by genre, sorted by genre.
 using Genres = std::map<std::string, std::vector<VertexId>, std::less<>>;
 
@@ -135,7 +140,7 @@ const Register<FormatTag> movielens_registered{
      "MovieLens ratings.csv: userId,movieId,rating,timestamp, with movies.csv beside it",
      "Harper and Konstan, The MovieLens Datasets: History and Context, TiiS 2015",
      {},
-     {probe_movielens, read_movielens},
+     {probe_movielens, read_movielens, nullptr, companions_movielens},
      {}}};
 
 }  // namespace

@@ -142,6 +142,11 @@ std::string label_file_tgb(const std::string& path) {
   return {};
 }
 
+std::vector<std::string> companions_tgb(const std::string& path) {
+  const std::string file = label_file_tgb(path);
+  return file.empty() ? std::vector<std::string>() : std::vector{file};
+}
+
 void add_labels(TextReader& reader, bool years, const NameTable& sources, const EventGraph& graph, LabelPart& part) {
   QuotedCsv csv;
   TimedLabels& labels = part.labels;
@@ -253,7 +258,7 @@ const Register<FormatTag> tgb_registered{
      "Huang et al., Temporal Graph Benchmark for Machine Learning on Temporal Graphs, "
      "NeurIPS 2023",
      {},
-     {probe_tgb, read_tgb},
+     {probe_tgb, read_tgb, nullptr, companions_tgb},
      {}}};
 
 }  // namespace

@@ -43,6 +43,11 @@ std::string file_of_pair(const std::string& path, std::string_view end) {
   throw InvalidInput(path, 0, 0, "a T-GCN file is called NAME_adj.csv or NAME_speed.csv");
 }
 
+std::vector<std::string> companions_tgcn(const std::string& path) {
+  const std::string adjacency = file_of_pair(path, adjacency_end);
+  return {path == adjacency ? file_of_pair(path, speed_end) : adjacency};
+}
+
 /// Fields of the current line, of which there must be `expected` (0 = any number).
 const std::vector<Token>& split_row(TextReader& reader, std::size_t expected) {
   const auto& fields = reader.split_commas();
@@ -116,7 +121,7 @@ const Register<FormatTag> tgcn_registered{
      "Zhao et al., T-GCN: A Temporal Graph Convolutional Network for Traffic "
      "Prediction, IEEE T-ITS 2020",
      {},
-     {probe_tgcn, nullptr, read_tgcn},
+     {probe_tgcn, nullptr, read_tgcn, companions_tgcn},
      {}}};
 
 }  // namespace

@@ -48,6 +48,11 @@ std::string label_file_tgl(const std::string& path) {
   return {};
 }
 
+std::vector<std::string> companions_tgl(const std::string& path) {
+  const std::string file = label_file_tgl(path);
+  return file.empty() ? std::vector<std::string>() : std::vector{file};
+}
+
 std::int32_t read_label(const TextReader& reader, const Token& token) {
   const double label = reader.real(token, "label");
   if (label != std::floor(label) || label < 0 || label > std::numeric_limits<std::int32_t>::max())
@@ -137,7 +142,7 @@ const Register<FormatTag> tgl_registered{{"tgl",
                                           "Zhou et al., TGL: A General Framework for Temporal GNN Training on "
                                           "Billion-Scale Graphs, VLDB 2022",
                                           {},
-                                          {probe_tgl, read_tgl},
+                                          {probe_tgl, read_tgl, nullptr, companions_tgl},
                                           {}}};
 
 }  // namespace

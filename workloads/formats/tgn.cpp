@@ -39,6 +39,12 @@ std::string beside(const std::string& path, const char* suffix) {
   return input_exists(file) ? file : "";
 }
 
+std::vector<std::string> companions_tgn(const std::string& path) {
+  std::vector<std::string> files{beside(path, ".npy"), beside(path, "_node.npy")};
+  std::erase(files, "");
+  return files;
+}
+
 void check_rows(const NpyArray& array, const std::string& file, std::int64_t largest, const char* what) {
   if (array.shape.size() != 2) {
     throw InvalidInput(file, 0, 0,
@@ -135,7 +141,7 @@ const Register<FormatTag> tgn_registered{
      "TGN / TGAT events ml_*.csv: ,u,i,ts,label,idx, with ml_*.npy beside it",
      "Rossi et al., Temporal Graph Networks for Deep Learning on Dynamic Graphs, 2020",
      {},
-     {probe_tgn, read_tgn},
+     {probe_tgn, read_tgn, nullptr, companions_tgn},
      {}}};
 
 }  // namespace
