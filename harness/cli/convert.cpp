@@ -1,6 +1,7 @@
 // `strobe convert IN OUT`: events of any readable format to Strobe's binary graph (.strobe) or to CSV (.csv); steps, of
 // a generator, of a file of steps or of events with windows (chess:window=30d), to Strobe's binary snapshots (.strobe).
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cmath>
 #include <filesystem>
@@ -26,9 +27,34 @@ void say_what_was_written(const std::string& path, std::int64_t vertices, const 
                       format_bytes(static_cast<double>(std::filesystem::file_size(path)))));
 }
 
+/// Renaming a new file over one that is being read would lose what the new form cannot hold.
+void refuse_own_input(const std::string& out, const std::string& workload, const Json& parameters) {
+  for (const auto& [key, file] : workload_files(workload, parameters)) {
+    std::error_code ignored;
+    if (!std::filesystem::equivalent(out, file, ignored)) continue;
+    throw InvalidRequest("OUT", fmt::format("'{}' is a file that is read ({}); name another one to write", out,
+                                            key == "name" ? "IN" : key));
+  }
+}
+
+/// What events have and csv does not hold, "" when nothing.
+std::string lost_in_csv(const EventGraph& events) {
+  std::vector<std::string> lost;
+  if (!events.vertex_label.empty()) lost.push_back("vertex labels");
+  if (!events.event_label.empty()) lost.push_back("event labels");
+  if (!events.timed_labels.time.empty()) lost.push_back("timed labels");
+  if (events.edge_feature_width > 0)
+    lost.push_back(fmt::format("{} features of each event", events.edge_feature_width));
+  if (events.vertex_feature_width > 0)
+    lost.push_back(fmt::format("{} features of each vertex", events.vertex_feature_width));
+  return fmt::format("{}", fmt::join(lost, ", "));
+}
+
 void convert_events(const EventGraph& events, const std::string& out, bool csv) {
   csv ? write_csv(events, out) : write_binary_graph(events, out);
   say_what_was_written(out, events.vertices, format_count(events.events()) + " events");
+  const std::string lost = csv ? lost_in_csv(events) : "";
+  if (!lost.empty()) narrate(fmt::format("left out, as csv does not hold them: {}; a .strobe file does", lost));
 }
 
 void convert_steps(const SnapshotGraph& graph, const ConvertRequest& request, bool csv) {
@@ -62,6 +88,7 @@ int convert(const ConvertRequest& request) {
   if (!request.format.empty()) named.parameters.emplace_back("format", request.format);
   if (!request.ids.empty()) named.parameters.emplace_back("ids", request.ids);
   const Json parameters = typed_parameters(slot.fields(named.name, "IN"), named.parameters);
+  refuse_own_input(request.out, named.name, parameters);
   const double seed = number_from_text(request.seed, "--seed");
   if (seed < 0 || seed != std::floor(seed)) throw InvalidRequest("--seed", "a seed is a whole number of at least 0");
   const bool csv = extension == ".csv";
