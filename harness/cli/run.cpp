@@ -228,11 +228,17 @@ class Sweep {
     if (directory_) alone_in_world(world_, [&] { append_durably(directory_->log_path(), line); });
   }
 
+  /// Partitioning takes as long as it takes: a signal need not wait for it, as all rows so far are on disk.
+  static std::shared_ptr<const PlannedCase> plan(const Case& c) {
+    const SignalsEndAtOnce scope;
+    return make_plan(c);
+  }
+
   /// A wrong request ends the run while nothing is measured; later it is a row, since the others are worth keeping.
   CaseResult measure(const Case& c, std::vector<std::vector<Span>>* spans) {
     CaseResult result;
     try {
-      return blaming(suite_, c, [&] { return run_case(c, spans, request_.outputs); });
+      return blaming(suite_, c, [&] { return run_planned(plan(c), c, spans, request_.outputs); });
     } catch (const Interrupted&) {
       throw;
     } catch (const Unavailable& error) {

@@ -7,4 +7,15 @@ namespace strobe {
 /// ends the program at once.
 void install_signal_handlers();
 
+/// While one lives, the first signal ends the program at once with status 128 + signal. For work that does not look at
+/// `stop_signal()`, as a partitioner's that takes minutes, and only while nothing is being written. Made after a
+/// signal, it throws Interrupted. One at a time.
+class SignalsEndAtOnce {
+ public:
+  SignalsEndAtOnce();
+  ~SignalsEndAtOnce();
+  SignalsEndAtOnce(const SignalsEndAtOnce&) = delete;
+  SignalsEndAtOnce& operator=(const SignalsEndAtOnce&) = delete;
+};
+
 }  // namespace strobe

@@ -6,11 +6,14 @@
 // Source: Karypis and Kumar, A fast and high quality multilevel scheme for partitioning irregular graphs, SISC 20(1),
 // 1998.
 #include <metis.h>
+#include <signal.h>
 
 #include <algorithm>
 #include <limits>
 #include <utility>
 
+#include "core/errors.hpp"
+#include "core/interrupt.hpp"
 #include "workloads/partitioner.hpp"
 #include "workloads/partitioning.hpp"
 
@@ -69,20 +72,36 @@ MetisGraph merge(const PreparedGraph& graph) {
   return merged;
 }
 
+/// METIS's status; fills `part` [vertices].
+int call_metis(MetisGraph& graph, int parts, std::uint64_t seed, std::vector<idx_t>& part) {
+  idx_t options[METIS_NOPTIONS];
+  METIS_SetDefaultOptions(options);
+  options[METIS_OPTION_SEED] = static_cast<idx_t>(seed & 0x7fffffff);
+  idx_t vertices = checked(static_cast<std::int64_t>(part.size())), constraints = 1, wanted = parts, cut = 0;
+  return METIS_PartGraphKway(&vertices, &constraints, graph.offsets.data(), graph.neighbours.data(),
+                             graph.vertex_weights.data(), nullptr, graph.edge_weights.data(), &wanted, nullptr, nullptr,
+                             options, &cut, part.data());
+}
+
+/// METIS catches SIGTERM while it runs and returns METIS_ERROR, as for errors of its own (in some of its stages it ends
+/// the process by that signal instead). Its own come back when it is called again, so an error that does not was the
+/// wish to stop.
+void partition_or_stop(MetisGraph& graph, int parts, std::uint64_t seed, std::vector<idx_t>& part) {
+  const int status = call_metis(graph, parts, seed, part);
+  if (status == METIS_ERROR && call_metis(graph, parts, seed, part) == METIS_OK) {
+    stop_signal().store(SIGTERM);
+    throw Interrupted(SIGTERM);
+  }
+  if (status == METIS_ERROR_MEMORY) throw SystemError("METIS ran out of memory");
+  if (status != METIS_OK) throw SystemError("METIS failed with status " + std::to_string(status));
+}
+
 std::vector<Rank> partition_by_metis(const PreparedGraph& graph, int parts, std::uint64_t seed) {
   require_structure(graph, "metis");
   std::vector<idx_t> part(static_cast<std::size_t>(graph.vertices), 0);
   if (parts > 1) {
     MetisGraph merged = merge(graph);
-    idx_t options[METIS_NOPTIONS];
-    METIS_SetDefaultOptions(options);
-    options[METIS_OPTION_SEED] = static_cast<idx_t>(seed & 0x7fffffff);
-    idx_t vertices = checked(graph.vertices), constraints = 1, wanted = parts, cut = 0;
-    const int status = METIS_PartGraphKway(&vertices, &constraints, merged.offsets.data(), merged.neighbours.data(),
-                                           merged.vertex_weights.data(), nullptr, merged.edge_weights.data(), &wanted,
-                                           nullptr, nullptr, options, &cut, part.data());
-    if (status == METIS_ERROR_MEMORY) throw SystemError("METIS ran out of memory");
-    if (status != METIS_OK) throw SystemError("METIS failed with status " + std::to_string(status));
+    partition_or_stop(merged, parts, seed, part);
   }
   std::vector<Rank> owner(part.begin(), part.end());
   fill_empty_parts(owner, parts);

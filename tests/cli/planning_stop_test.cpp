@@ -1,0 +1,92 @@
+// A signal while a later case of a sweep is planned ends the program, and what is finished stays.
+#include <signal.h>
+
+#include <algorithm>
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "program.hpp"
+
+namespace strobe::cli_test {
+namespace {
+
+class PlanningStop : public Program {
+ protected:
+  void SetUp() override {
+    const Json partitioners = Json::parse(strobe({"list", "partitioners", "--json"}).out);
+    bool metis = false;
+    for (const Json& entry : partitioners.at("entries")) metis = metis || entry.at("name") == "metis";
+    if (!metis) GTEST_SKIP() << "this build has no partitioner that takes long";
+  }
+
+  Json rows() {
+    const Json summary = Json::parse(read_text(folder_ / "out/summary.json"), nullptr, false);
+    return summary.is_object() ? summary.at("rows") : Json::array();
+  }
+
+  std::ptrdiff_t lines() {
+    const std::string text = read_text(folder_ / "out/samples.jsonl");
+    return std::count(text.begin(), text.end(), '\n');
+  }
+
+  /// False after half a minute without one.
+  bool wait_for_a_row() {
+    for (int tries = 0; tries < 1500; ++tries) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      if (!rows().empty()) return true;
+    }
+    return false;
+  }
+
+  void interrupt_planning(int signal);
+};
+
+/// Partitioners take seconds without looking at signals; one must do, whenever it comes.
+void PlanningStop::interrupt_planning(int signal) {
+  const std::string name = suite(R"({"cases": [
+    {"workload": {"name": "uniform", "steps": 8, "vertices": 60}, "epochs": 1},
+    {"workload": {"name": "uniform", "steps": 20, "vertices": 20000, "density": 3}, "epochs": 1, "ranks": 4,
+     "strategy": {"name": "vertex", "partitioner": "metis"}}]})");
+  const pid_t pid = start({STROBE_BINARY, "run", name, "--out", "out"});
+  const bool first_finished = wait_for_a_row();
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  kill(pid, signal);
+  const Outcome outcome = finish(pid);
+  ASSERT_TRUE(first_finished) << outcome.err;
+  EXPECT_EQ(outcome.status, 128 + signal) << outcome.err;
+  EXPECT_NE(outcome.err.find("interrupted"), std::string::npos) << outcome.err;
+  EXPECT_EQ(rows()[0].at("status"), "ok");
+  EXPECT_EQ(lines(), 2) << "the second case was trained";
+  if (signal == SIGTERM && rows().size() == 2) {  // METIS catches it and says so later
+    EXPECT_EQ(rows()[1].at("status"), "interrupted");
+  } else {
+    EXPECT_NE(outcome.err.find("interrupted while a case was planned"), std::string::npos) << outcome.err;
+  }
+}
+
+TEST_F(PlanningStop, OneInterruptEndsPlanning) { interrupt_planning(SIGINT); }
+
+TEST_F(PlanningStop, OneTerminationEndsPlanning) { interrupt_planning(SIGTERM); }
+
+/// METIS catches SIGTERM and returns an error; whenever it comes, it is no failure of the case.
+TEST_F(PlanningStop, ATerminationWithinMetisIsNoFailure) {
+  const std::vector<std::string> words = {STROBE_BINARY, "run",
+                                          "--workload",  "uniform:steps=10,vertices=12000,density=3",
+                                          "--strategy",  "vertex:partitioner=metis",
+                                          "--ranks",     "64",
+                                          "--dry-run"};
+  const auto begin = std::chrono::steady_clock::now();
+  ASSERT_EQ(finish(start(words)).status, 0);
+  const auto whole = std::chrono::steady_clock::now() - begin;
+  for (int part = 2; part < 16; part += 3) {
+    const pid_t pid = start(words);
+    std::this_thread::sleep_for(whole * part / 20);
+    kill(pid, SIGTERM);
+    const Outcome outcome = finish(pid);
+    if (outcome.status != 0) EXPECT_EQ(outcome.status, 128 + SIGTERM) << "at " << part << "/20: " << outcome.err;
+  }
+}
+
+}  // namespace
+}  // namespace strobe::cli_test
