@@ -122,7 +122,10 @@ std::vector<double> collect(const std::string& path, const std::vector<SavedMatr
 }
 
 std::vector<SavedMatrix> read_existing(const std::string& path, const std::string& where, FileNotes& notes) {
-  if (!std::filesystem::is_regular_file(path)) throw InvalidRequest(where, "there is no file '" + path + "'");
+  std::error_code reason;  // a name that no file can have is a wrong request too
+  if (std::filesystem::is_directory(path, reason))
+    throw InvalidRequest(where, "'" + path + "' is a folder, not a file");
+  if (!std::filesystem::is_regular_file(path, reason)) throw InvalidRequest(where, "there is no file '" + path + "'");
   return read_safetensors(path, &notes);
 }
 

@@ -44,7 +44,8 @@ void add_host_class(const Json& environment, std::set<std::string>& classes) {
 
 LoadedRun load_run(const std::string& path) {
   LoadedRun run;
-  const bool is_folder = fs::is_directory(path);
+  std::error_code ignored;  // reading says what is wrong with the path
+  const bool is_folder = fs::is_directory(path, ignored);
   run.folder = is_folder ? path : fs::path(path).parent_path().string();
   if (run.folder.empty()) run.folder = ".";
   run.summary = read_summary(is_folder ? path + "/summary.json" : path);

@@ -107,7 +107,7 @@ void make_folder(const std::string& path) {
   std::error_code error;
   std::filesystem::create_directories(path, error);
   if (error) fail("make the folder", path, error.value());
-  if (!std::filesystem::is_directory(path)) fail("make the folder", path, ENOTDIR);
+  if (!std::filesystem::is_directory(path, error)) fail("make the folder", path, ENOTDIR);
 }
 
 std::shared_ptr<void> lock_file(const std::string& path) {

@@ -6,6 +6,7 @@
 
 #include "core/errors.hpp"
 #include "workloads/id_space.hpp"
+#include "workloads/probing.hpp"
 #include "workloads/text_reader.hpp"
 #include "workloads/workload.hpp"
 
@@ -13,6 +14,38 @@ namespace strobe {
 namespace {
 
 constexpr std::size_t probed_bytes = std::size_t{1} << 16;
+
+/// `line` as the header that it was meant to be: lower case, commas between the names, no quotes and blanks.
+std::string plain_header(std::string_view line) {
+  std::string text;
+  for (const char c : line) {
+    if (c == '"' || c == '\'' || c == ' ') continue;
+    const bool upper = c >= 'A' && c <= 'Z';
+    text += c == ';' || c == '\t' || c == '|' ? ',' : upper ? static_cast<char>(c - 'A' + 'a') : c;
+  }
+  return text;
+}
+
+/// Refuses a first line that comes close to the header of csv: says how it differs, as the known formats would not
+/// help.
+void refuse_near_csv(const std::string& path, std::string_view head) {
+  const std::string_view line = first_line(head);
+  const std::string meant = plain_header(line);
+  if (meant.rfind("source,target,time", 0) != 0 && meant.rfind("source,target,step", 0) != 0) return;
+  const std::size_t separator = line.find_first_of(";\t|");
+  if (separator != std::string_view::npos) {
+    const std::string name = line[separator] == '\t' ? "tabs" : fmt::format("'{}'", line[separator]);
+    throw InvalidInput(
+        path, 1, separator + 1,
+        fmt::format("the columns are separated by {}; csv wants commas: replace decimal commas by points "
+                    "first, then each {} by a comma",
+                    name, line[separator] == '\t' ? "tab" : name));
+  }
+  throw InvalidInput(path, 1, 1,
+                     fmt::format("the first line is '{}'; for csv it must be 'source,target,time' or "
+                                 "'source,target,step', or one of them and ',weight', in lower case and without blanks",
+                                 printable(line)));
+}
 
 const FormatTag::Value& detect(const std::string& path) {
   const std::string head = read_head(path, probed_bytes);
@@ -28,6 +61,7 @@ const FormatTag::Value& detect(const std::string& path) {
     }
   }
   if (best != nullptr) return *best;
+  refuse_near_csv(path, head);
   throw InvalidInput(
       path, 0, 0,
       fmt::format("{}; known formats: {}; give format=NAME if it is one of them, or make it csv: a first line "

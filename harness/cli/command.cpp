@@ -168,7 +168,7 @@ std::size_t parameters_at(const std::string& text, const std::vector<std::string
   std::error_code ignored;  // what cannot be looked at is not a file
   const bool file_before = std::filesystem::is_regular_file(text.substr(0, last), ignored);
   const bool file = std::filesystem::exists(text, ignored);
-  return !file && file_before && text.find('=', last) != std::string::npos ? last : std::string::npos;
+  return !file && file_before ? last : std::string::npos;
 }
 
 }  // namespace
@@ -181,7 +181,12 @@ NamedParameters split_named_parameters(const std::string& text, const std::vecto
   std::string rest = text.substr(colon + 1);
   while (!rest.empty()) {
     const std::size_t comma = rest.find(',');
-    result.parameters.push_back(split_assignment(rest.substr(0, comma), where));
+    const std::string word = rest.substr(0, comma);
+    if (word.find('=') == std::string::npos) {
+      throw InvalidRequest(
+          where, fmt::format("behind '{}:' stand parameters as key=value, but '{}' has no value", result.name, word));
+    }
+    result.parameters.push_back(split_assignment(word, where));
     rest = comma == std::string::npos ? "" : rest.substr(comma + 1);
   }
   return result;

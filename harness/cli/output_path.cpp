@@ -8,7 +8,10 @@
 namespace strobe {
 
 void check_output_file(const std::string& flag, const std::string& path) {
-  std::error_code ignored;
+  std::error_code ignored, problem;
+  if (!std::filesystem::exists(std::filesystem::status(path, problem)) && problem &&
+      problem != std::errc::no_such_file_or_directory)
+    throw InvalidRequest(flag, "'" + path + "' cannot be written: " + problem.message());
   if (std::filesystem::is_directory(path, ignored) || std::filesystem::path(path).filename().empty())
     throw InvalidRequest(flag, "'" + path + "' is a folder; name a file to write");
   if (std::filesystem::is_character_file(path, ignored)) return;  // as /dev/null: nothing is made beside it

@@ -23,7 +23,7 @@ constexpr std::string_view outputs_header =
     "TXN_ID,ACCOUNT_ID,COUNTER_PARTY_ACCOUNT_NUM,TXN_SOURCE_TYPE_CODE,tx_count,TXN_AMOUNT_ORIG,start,end";
 
 int probe_amlsim(std::string_view head, std::string_view) {
-  const std::string_view line = head.substr(0, head.find_first_of("\r\n"));
+  const std::string_view line = first_line(head);
   return line == sample_header || line == outputs_header ? 100 : 0;
 }
 

@@ -1,5 +1,6 @@
 // Strobe's own csv, as write_csv writes it: header "source,target,time|step[,weight]", then one row per event.
-// Returns the events; a column called `step` holds whole numbers and makes the graph stepped. Cost: one pass.
+// A byte order mark before the header and quotes around its names are read over. Returns the events; a column called
+// `step` holds whole numbers and makes the graph stepped. Cost: one pass.
 #include <cmath>
 #include <limits>
 
@@ -21,17 +22,24 @@ bool is_header(std::string_view line, std::string_view columns) {
          (line.size() == columns.size() || line.substr(columns.size()) == weight_column);
 }
 
+/// The header without the quotes that spreadsheets and R put around names.
+std::string unquoted(std::string_view line) {
+  std::string text(line);
+  std::erase(text, '"');
+  return text;
+}
+
 int probe_csv(std::string_view head, std::string_view) {
-  const std::string_view line = head.substr(0, head.find_first_of("\r\n"));
+  const std::string line = unquoted(first_line(head));
   return is_header(line, time_header) || is_header(line, step_header) ? 100 : 0;
 }
 
 EventGraph read_csv(const std::string& path) {
   TextReader reader(path);
   if (!reader.next()) reader.fail_file("the file is empty");
-  const bool stepped = is_header(reader.line(), step_header);
-  if (!stepped && !is_header(reader.line(), time_header))
-    reader.fail(1, "expected the header source,target,time[,weight]");
+  const std::string names = unquoted(reader.line());
+  const bool stepped = is_header(names, step_header);
+  if (!stepped && !is_header(names, time_header)) reader.fail(1, "expected the header source,target,time[,weight]");
   const std::size_t columns = reader.split_commas().size();
   EventBuilder events;
   parse_rows(reader, events, [&](TextReader& lines, EventBuilder& rows) {

@@ -1,0 +1,80 @@
+// Files that are nearly right are read, or refused with the place and what to do; what is no file at all is named.
+#include <nlohmann/json.hpp>
+
+#include "program.hpp"
+
+namespace strobe::cli_test {
+namespace {
+
+class InputFiles : public Program {
+ protected:
+  Outcome inspect(const std::string& text) {
+    write_text(folder_ / "in.csv", text);
+    return strobe({"inspect", "in.csv", "--json"});
+  }
+
+  /// What was read, but for the digest of the file's bytes; null when it was refused.
+  Json read(const std::string& text) {
+    Json report = Json::parse(inspect(text).out, nullptr, false);
+    if (!report.is_object()) return nullptr;
+    report.erase("sha256");
+    return report;
+  }
+};
+
+TEST_F(InputFiles, AMarkAndQuotedNamesAreReadOver) {
+  const std::string rows = "1,2,10\n2,3,20\n3,1,30\n";
+  const Json plain = read("source,target,time\n" + rows);
+  ASSERT_EQ(plain.value("events", 0), 3);
+  for (const std::string header : {"\xEF\xBB\xBFsource,target,time\n", "\"source\",\"target\",\"time\"\r\n",
+                                   "\xEF\xBB\xBF\"source\",\"target\",\"time\"\n"}) {
+    EXPECT_EQ(read(header + rows), plain) << header;
+  }
+  const std::string paid = "sourceNodeId,targetNodeId,value,time\n1,2,5,0\n2,3,7,1\n";
+  EXPECT_EQ(read("\xEF\xBB\xBF" + paid), read(paid));
+  EXPECT_EQ(read(paid).at("format"), "amlsim");
+}
+
+TEST_F(InputFiles, ANearMissSaysWhatIsWrong) {
+  expect_refusal(inspect("source;target;time\n1;2;10\n"), 2, {"in.csv:1:7", "separated by ';'", "comma"});
+  expect_refusal(inspect("\"source\";\"target\";\"time\"\n1;2;10\n"), 2, {"in.csv:1:9", "separated by ';'"});
+  expect_refusal(inspect("source\ttarget\tstep\n1\t2\t10\n"), 2, {"in.csv:1:7", "separated by tabs"});
+  expect_refusal(inspect("Source,Target,Time\n1,2,10\n"), 2, {"in.csv:1:1", "'Source,Target,Time'", "lower case"});
+  expect_refusal(inspect("source,target,time,mass\n1,2,10,5\n"), 2, {"in.csv:1:1", "mass", "',weight'"});
+  expect_refusal(inspect("source,target,time\n1,2,10\n\"2\",3,20\n"), 2, {"in.csv:3:1", "source vertex id '\"2\"'"});
+}
+
+TEST_F(InputFiles, AnOptionWithoutValueIsNamed) {
+  write_text(folder_ / "in.csv", "source,target,time\n1,2,10\n2,3,20\n");
+  for (const std::string workload : {"in.csv:window", "chess:window", "in.csv:window_count=3,window"})
+    expect_refusal(strobe({"run", "--workload", workload, "--dry-run"}), 2, {"--workload", "'window' has no value"});
+  expect_refusal(strobe({"run", "--workload", "none.csv:window", "--dry-run"}), 2, {"no file 'none.csv:window'"});
+}
+
+/// A folder, a link to nowhere and a name longer than any file's stand for all that cannot be read.
+TEST_F(InputFiles, WhatIsNoFileIsAWrongRequestThatNamesIt) {
+  std::filesystem::create_directory(folder_ / "folder.json");
+  std::filesystem::create_symlink("nowhere", folder_ / "link.json");
+  const std::vector<std::string> run = {"run", "--workload", tiny, "--epochs", "1", "--out", "out"};
+  const auto with = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), run.begin(), run.end());
+    return more;
+  };
+  for (const std::string& file :
+       {std::string("folder.json"), std::string("link.json"), std::string(300, 'n') + ".json"}) {
+    expect_refusal(strobe({"run", "--workload", file, "--out", "out"}), 2, {file});
+    expect_refusal(strobe({"run", file, "--out", "out"}), 2, {file});
+    expect_refusal(strobe(with({"--load-model", file})), 2, {"--load-model", file});
+    expect_refusal(strobe(with({"--device", "sim", "--cluster", file})), 2, {"--cluster", file});
+    expect_refusal(strobe(with({"--checkpoint", file, "--resume-training"})), 2, {file});
+    expect_refusal(strobe({"compare", file, file}), 2, {"BASE and NEW", file});
+  }
+  const std::string long_name(300, 'n');
+  for (const char* flag : {"--save-model", "--dump-embeddings", "--checkpoint"})
+    expect_refusal(strobe(with({flag, long_name})), 2, {flag, long_name, "too long"});
+  expect_refusal(strobe({"run", "--workload", tiny, "--out", long_name}), 2, {"--out", long_name});
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "out"));
+}
+
+}  // namespace
+}  // namespace strobe::cli_test
