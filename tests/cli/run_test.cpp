@@ -335,6 +335,26 @@ TEST_F(Mpi, FailureOfTheFirstProcessAloneEndsTheOthers) {
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(300));
 }
 
+TEST_F(Mpi, ASecondLaunchIntoADirectoryIsRefusedWhole) {
+  const std::vector<std::string> request = {"run",       "--workload", tiny,     "--strategy", "snapshot",
+                                            "--ranks",   "2",          "--comm", "mpi",        "--epochs",
+                                            "100000000", "--out",      "out"};
+  std::vector<std::string> words = {"timeout", "120", "mpirun", "-n", "2", STROBE_BINARY};
+  words.insert(words.end(), request.begin(), request.end());
+  const pid_t first = start(words);
+  for (int tries = 0; tries < 1500 && !std::filesystem::exists(folder_ / "out/summary.csv"); ++tries)
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  std::string second = "cd '" + folder_.string() + "' && timeout 60 mpirun -n 2 '" STROBE_BINARY "'";
+  for (const std::string& word : request) second += " '" + word + "'";
+  EXPECT_EQ(std::system((second + " > refusal 2>&1").c_str()) / 256, 2) << read_text(folder_ / "refusal");
+  EXPECT_NE(read_text(folder_ / "refusal").find("out already holds a run"), std::string::npos);
+  EXPECT_EQ(std::system((second + " --resume > refusal 2>&1").c_str()) / 256, 2) << read_text(folder_ / "refusal");
+  EXPECT_NE(read_text(folder_ / "refusal").find("another run is writing into out"), std::string::npos);
+  kill(first, SIGTERM);  // `timeout` hands it on
+  const Outcome outcome = finish(first);
+  EXPECT_NE(outcome.status, 124) << "the first launch hung";
+}
+
 TEST_F(Mpi, WrongNumberOfProcessesIsUnavailable) {
   const Outcome outcome =
       mpirun("2", {"run", "--workload", tiny, "--strategy", "vertex", "--ranks", "3", "--comm", "mpi", "--out", "out"});

@@ -163,6 +163,35 @@ TEST_F(Checkpoints, ValuesThatAreNotFiniteAreRefusedByTheirName) {
   }
 }
 
+TEST_F(Checkpoints, DamagedCurvesAreRefused) {
+  run(request(2), keep(false));  // three epochs with the one of warm-up
+  const auto refusal_with = [&](const std::string& key, const std::string& text) -> std::string {
+    FileNotes notes;
+    const std::vector<SavedMatrix> matrices = read_safetensors(path("state"), &notes);
+    notes.erase("format");
+    notes[key] = text;
+    write_safetensors(path("damaged"), matrices, false, notes);
+    ModelOutputs outputs = keep(true);
+    outputs.checkpoint = path("damaged");
+    try {
+      run_case(case_from_json(request(9), ""), nullptr, outputs);
+    } catch (const InvalidInput& error) {
+      return error.what();
+    }
+    return "accepted";
+  };
+  EXPECT_EQ(refusal_with("loss", "[1, null, 3]"), "accepted") << "null is a loss that was no number";
+  for (const char* loss :
+       {"[1, 2]", "[1, 2, 3, 4]", "[1, 2, \"3\"]", "[1, 2, [3]]", "[1, 2, 3", "{\"a\": 1}", "7", ""}) {
+    const std::string message = refusal_with("loss", loss);
+    EXPECT_EQ(message.rfind(path("damaged"), 0), 0u) << loss << ": " << message;
+    EXPECT_NE(message.find("no curve of 3 epochs"), std::string::npos) << loss << ": " << message;
+  }
+  EXPECT_NE(refusal_with("metrics", R"({"auc": [1, 2]})").find("no curve of 3 epochs"), std::string::npos);
+  EXPECT_NE(refusal_with("metrics", R"({"auc": {"a": 1, "b": 2, "c": 3}})").find("no curve of"), std::string::npos);
+  EXPECT_NE(refusal_with("metrics", "[1, 2, 3]").find("metadata are damaged"), std::string::npos);
+}
+
 TEST_F(Checkpoints, AnotherStrategyMayContinue) {
   run(request(2), keep(false));
   Json vertex = request(5);
