@@ -49,7 +49,8 @@ struct PlannedCase {
 
 /// Loads, preprocesses, draws samples, asks the strategy and derives the exchanges. Graphs are kept for the next case
 /// of the same workload. Throws InvalidRequest or InvalidInput, and Unavailable where a plan to run meets a world of
-/// another size; nothing is measured.
+/// another size; nothing is measured. Memory grows with ranks squared: InvalidRequest("/ranks", ...) before it is taken
+/// when the machine, or the process's limit, does not have it.
 std::shared_ptr<const PlannedCase> make_plan(const Case& request, PlanUse use = PlanUse::run);
 
 /// Runs a case that was planned, as run_case does. `c` may differ from the plan's own request in the cluster and in the

@@ -84,6 +84,10 @@ TEST_F(Refusals, ImpossibleRankCounts) {
                  {"--ranks", "7", "8"});
   expect_refusal(strobe({"run", "--workload", tiny, "--strategy", "vertex", "--ranks", "61"}), 2,
                  {"--ranks", "60", "61"});
+  // Tables of 10^10 pairs of ranks take terabytes, and are not begun.
+  expect_refusal(strobe({"run", "--workload", "uniform:steps=4,vertices=100000,density=1", "--strategy", "vertex",
+                         "--ranks", "100000", "--dry-run"}),
+                 2, {"--ranks", "100000 ranks with nb=1 take about 2.24 TB", "fewer ranks"});
 }
 
 TEST_F(Refusals, ImpossibleCaseOfASuiteIsFoundBeforeAnythingIsMeasured) {
