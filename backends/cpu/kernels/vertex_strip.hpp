@@ -11,6 +11,7 @@
 #include "backends/cpu/kernels/add_values.hpp"
 #include "backends/cpu/kernels/lanes.hpp"
 #include "backends/cpu/kernels/support.hpp"
+#include "backends/cpu/kernels/turn_narrow.hpp"
 
 namespace strobe::cpu {
 
@@ -143,25 +144,11 @@ template <class T, bool all, bool accumulate>
   }
 }
 
-/// A whole strip of rows of two values side by side, which are every second lane of two registers.
-template <class T, std::size_t... L>
-[[gnu::always_inline]] inline void load_turned_pairs(const T* from, T* to, std::index_sequence<L...>) {
-  constexpr int P = most_lanes<T>;
-  for (int half = 0; half < 2; ++half, from += 2 * P, to += P) {
-    const Register<T> a = load<T, P>(from), b = load<T, P>(from + P);
-    const Register<T> one = __builtin_shufflevector(a, b, (2 * static_cast<int>(L))...);
-    const Register<T> two = __builtin_shufflevector(a, b, (2 * static_cast<int>(L) + 1)...);
-    store_first<T, P>(to, one, P);
-    store_first<T, P>(to + strip<T>, two, P);
-  }
-}
-
 /// Turns `rows` <= strip rows of `columns` values, `stride` apart, into `to` [columns][strip].
 template <class T>
 inline void load_turned(const T* from, std::int64_t stride, std::int64_t columns, std::int64_t rows, T* to) {
-  if (rows == strip<T> && columns == 2 && stride == 2) {
-    return load_turned_pairs<T>(from, to, std::make_index_sequence<most_lanes<T>>{});
-  }
+  const bool narrow = rows == strip<T> && stride == columns;
+  if (narrow && with_pairs(columns, [=](auto pairs) { load_narrow<T, decltype(pairs)::value>(from, to); })) return;
   if (rows == strip<T>) return load_turned_rows<T, true>(from, stride, columns, strip<T>, to);
   load_turned_rows<T, false>(from, stride, columns, static_cast<int>(rows), to);
 }
@@ -229,6 +216,12 @@ template <class T>
 template <class T>
 inline void store_turned(const T* from, T* to, std::int64_t stride, std::int64_t columns, std::int64_t rows,
                          bool accumulate = false) {
+  const bool narrow = rows == strip<T> && stride == columns;
+  if (narrow && with_pairs(columns, [=](auto pairs) {
+        constexpr int M = decltype(pairs)::value;
+        accumulate ? store_narrow<T, M, true>(from, to) : store_narrow<T, M, false>(from, to);
+      }))
+    return;
   if (accumulate && stride == columns && columns % most_lanes<T> != 0 && columns * strip<T> <= most_added) {
     alignas(64) T added[most_added];
     store_turned_rows<T, false, false>(from, added, columns, columns, static_cast<int>(rows));
