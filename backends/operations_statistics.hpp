@@ -24,20 +24,6 @@ struct StepSums {
   }
 };
 
-/// Backward of StepSums in x: dx = dsums_t, or 2 (x - totals_t / vertices) dsums_t. Through `totals` nothing flows: the
-/// deviations from the mean add up to zero over all vertices.
-struct StepSumsBackward {
-  static constexpr std::string_view name = "step_sums_backward";
-  Tensor x, totals, step_rows, dsums, dx;
-  std::int64_t vertices = 1;
-  bool accumulate = false;
-  Work work() const {
-    using namespace operations_detail;
-    return {3.0 * count(dx.elements()),
-            bytes_of(dsums) + (totals.defined() ? bytes_of(x) : 0.0) + (accumulate ? bytes_of(dx) : 0.0), bytes_of(dx)};
-  }
-};
-
 /// Batch normalisation (Ioffe and Szegedy, ICML'15) of each step over its vertices:
 /// y = gain (x - mean) / sqrt(variance + epsilon) + shift with mean = totals / vertices, variance = squares / vertices
 /// (biased); x, y [R, F], totals, squares [T, F], gain, shift [1, F].
@@ -52,20 +38,38 @@ struct Standardise {
   }
 };
 
-/// Backward of Standardise: dx is stored or added to; dtotals and dsquares [T, F] are stored; dgain and dshift [1, F]
-/// accumulate in order of steps.
+/// Backward of Standardise in all but x: dtotals and dsquares [T, F] are stored, this rank's part of what flows back into
+/// the sums; dgain and dshift [1, F] accumulate in order of steps.
 struct StandardiseBackward {
   static constexpr std::string_view name = "standardise_backward";
   Tensor x, totals, squares, gain, step_rows, dy;
-  Tensor dx, dtotals, dsquares, dgain, dshift;
+  Tensor dtotals, dsquares, dgain, dshift;
+  std::int64_t vertices = 1;
+  double epsilon = 1e-5;
+  Work work() const {
+    using namespace operations_detail;
+    return {6.0 * count(x.elements()), bytes_of(x) + bytes_of(dy) + bytes_of(totals) + bytes_of(squares),
+            bytes_of(dtotals) + bytes_of(dsquares)};
+  }
+};
+
+/// Backward in x of Standardise and of both StepSums behind it, once dtotals and dsquares are the sums over all ranks:
+/// dx = dy gain / sqrt(variance + epsilon) + 2 (x - mean) dsquares_t + dtotals_t, stored or added to. dy may be
+/// undefined: zero. Through the mean within the squares nothing flows: deviations from it add up to zero over all
+/// vertices.
+struct StandardiseInputBackward {
+  static constexpr std::string_view name = "standardise_input_backward";
+  Tensor x, totals, squares, gain, step_rows, dy, dtotals, dsquares;
+  Tensor dx;
   std::int64_t vertices = 1;
   double epsilon = 1e-5;
   bool accumulate = false;
   Work work() const {
     using namespace operations_detail;
-    return {9.0 * count(x.elements()),
-            bytes_of(x) + bytes_of(dy) + bytes_of(totals) + bytes_of(squares) + (accumulate ? bytes_of(dx) : 0.0),
-            bytes_of(dx) + bytes_of(dtotals) + bytes_of(dsquares)};
+    return {6.0 * count(x.elements()),
+            bytes_of(x) + (dy.defined() ? bytes_of(dy) : 0.0) + 4.0 * bytes_of(totals) +
+                (accumulate ? bytes_of(dx) : 0.0),
+            bytes_of(dx)};
   }
 };
 

@@ -57,28 +57,6 @@ inline std::vector<Output> judge_step_sums(Device& device, const StatisticsShape
   return {{"sums", download(device, op.sums), sums}};
 }
 
-inline std::vector<Output> judge_step_sums_backward(Device& device, const StatisticsShape& s, bool squares, bool add) {
-  const std::vector<double> x = random_values(s.rows() * s.width, 91), totals = random_values(s.steps() * s.width, 92),
-                            dsums = random_values(s.steps() * s.width, 93),
-                            before = random_values(s.rows() * s.width, 94);
-  std::vector<Judged> dx = start(before, add);
-  each_value(s, [&](std::size_t cell, std::size_t at, std::size_t) {
-    const double mean = totals[cell] / static_cast<double>(s.vertices);
-    if (!squares) dx[at].add(dsums[cell]);
-    if (squares) dx[at].add(2 * x[at] * dsums[cell]), dx[at].add(-2 * mean * dsums[cell]);
-  });
-  StepSumsBackward op;
-  op.x = upload(device, x, s.rows(), s.width);
-  if (squares) op.totals = upload(device, totals, s.steps(), s.width);
-  op.step_rows = upload(device, s.step_rows());
-  op.dsums = upload(device, dsums, s.steps(), s.width);
-  op.dx = upload(device, before, s.rows(), s.width);
-  op.vertices = s.vertices;
-  op.accumulate = add;
-  device.run(op);
-  return {{"dx", download(device, op.dx), dx}};
-}
-
 /// The values of a normalisation: squares are positive, so variances are.
 struct StandardiseInput {
   std::vector<double> x, totals, squares, gain, shift, dy, dx, dgain, dshift;
@@ -125,14 +103,13 @@ inline std::vector<Output> judge_standardise(Device& device, const StatisticsSha
   return {{"y", download(device, op.y), y}};
 }
 
-inline std::vector<Output> judge_standardise_backward(Device& device, const StatisticsShape& s, bool add) {
+inline std::vector<Output> judge_standardise_backward(Device& device, const StatisticsShape& s) {
   const StandardiseInput in(s);
   const auto n = static_cast<double>(s.vertices);
-  std::vector<Judged> dx = start(in.dx, add), dgain = start(in.dgain, true), dshift = start(in.dshift, true),
-                      dtotals(in.totals.size()), dsquares(in.totals.size());
+  std::vector<Judged> dgain = start(in.dgain, true), dshift = start(in.dshift, true), dtotals(in.totals.size()),
+                      dsquares(in.totals.size());
   each_value(s, [&](std::size_t cell, std::size_t at, std::size_t f) {
     const double deviation = std::sqrt(in.squares[cell] / n + 1e-5), off = in.x[at] - in.totals[cell] / n;
-    dx[at].add(in.dy[at] * in.gain[f] / deviation);
     dtotals[cell].add(-in.dy[at] * in.gain[f] / deviation / n);
     dsquares[cell].add(-0.5 * in.dy[at] * in.gain[f] * off / (deviation * deviation * deviation) / n);
     dgain[f].add(in.dy[at] * off / deviation);
@@ -141,18 +118,40 @@ inline std::vector<Output> judge_standardise_backward(Device& device, const Stat
   StandardiseBackward op;
   upload_statistics(device, s, in, op);
   op.dy = upload(device, in.dy, s.rows(), s.width);
-  op.dx = upload(device, in.dx, s.rows(), s.width);
   op.dtotals = device.allocate(s.steps(), s.width);
   op.dsquares = device.allocate(s.steps(), s.width);
   op.dgain = upload(device, in.dgain, 1, s.width);
   op.dshift = upload(device, in.dshift, 1, s.width);
-  op.accumulate = add;
   device.run(op);
-  return {{"dx", download(device, op.dx), dx},
-          {"dtotals", download(device, op.dtotals), dtotals},
+  return {{"dtotals", download(device, op.dtotals), dtotals},
           {"dsquares", download(device, op.dsquares), dsquares},
           {"dgain", download(device, op.dgain), dgain},
           {"dshift", download(device, op.dshift), dshift}};
+}
+
+inline std::vector<Output> judge_standardise_input_backward(Device& device, const StatisticsShape& s, bool with_dy,
+                                                            bool add) {
+  const StandardiseInput in(s);
+  const std::vector<double> dtotals = random_values(s.steps() * s.width, 93),
+                            dsquares = random_values(s.steps() * s.width, 101);
+  const auto n = static_cast<double>(s.vertices);
+  std::vector<Judged> dx = start(in.dx, add);
+  each_value(s, [&](std::size_t cell, std::size_t at, std::size_t f) {
+    const double deviation = std::sqrt(in.squares[cell] / n + 1e-5);
+    if (with_dy) dx[at].add(in.dy[at] * in.gain[f] / deviation);
+    dx[at].add(2 * in.x[at] * dsquares[cell]);
+    dx[at].add(-2 * in.totals[cell] / n * dsquares[cell]);
+    dx[at].add(dtotals[cell]);
+  });
+  StandardiseInputBackward op;
+  upload_statistics(device, s, in, op);
+  if (with_dy) op.dy = upload(device, in.dy, s.rows(), s.width);
+  op.dtotals = upload(device, dtotals, s.steps(), s.width);
+  op.dsquares = upload(device, dsquares, s.steps(), s.width);
+  op.dx = upload(device, in.dx, s.rows(), s.width);
+  op.accumulate = add;
+  device.run(op);
+  return {{"dx", download(device, op.dx), dx}};
 }
 
 /// `ids` run backwards in steps of 3, so that nothing may depend on the row.
@@ -201,12 +200,12 @@ inline std::vector<OperationFamily> statistics_families() {
   return {
       family<StepSums>(
           statistics_cases(1, [](Device& d, const Shape& s, int flags) { return judge_step_sums(d, s, flags == 1); })),
-      family<StepSumsBackward>(statistics_cases(
-          3, [](Device& d, const Shape& s,
-                int flags) { return judge_step_sums_backward(d, s, (flags & 1) != 0, (flags & 2) != 0); })),
       family<Standardise>(statistics_cases(0, [](Device& d, const Shape& s, int) { return judge_standardise(d, s); })),
-      family<StandardiseBackward>(statistics_cases(
-          1, [](Device& d, const Shape& s, int flags) { return judge_standardise_backward(d, s, flags == 1); })),
+      family<StandardiseBackward>(
+          statistics_cases(0, [](Device& d, const Shape& s, int) { return judge_standardise_backward(d, s); })),
+      family<StandardiseInputBackward>(statistics_cases(
+          3, [](Device& d, const Shape& s,
+                int flags) { return judge_standardise_input_backward(d, s, (flags & 1) != 0, (flags & 2) != 0); })),
       family<Dropout>(std::move(drops))};
 }
 

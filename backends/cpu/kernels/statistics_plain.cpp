@@ -45,23 +45,6 @@ void sum_step(const StepSums& op, std::int64_t t, std::int64_t begin, std::int64
     op.sums.data<T>()[t * width + f] = static_cast<T>(sums[static_cast<std::size_t>(f)]);
 }
 
-template <class T>
-void sum_step_back(const StepSumsBackward& op, std::int64_t t, std::int64_t begin, std::int64_t end) {
-  const std::int64_t width = op.dx.columns();
-  const bool squares = op.totals.defined();
-  const std::vector<double> mean =
-      squares ? row_of<T>(op.totals, t, static_cast<double>(op.vertices)) : std::vector<double>();
-  const T* dsums = op.dsums.data<T>() + t * width;
-  for (std::int64_t r = begin; r < end; ++r) {
-    T* dx = op.dx.data<T>() + r * width;
-    for (std::int64_t f = 0; f < width; ++f) {
-      T slope{1};
-      if (squares) slope = T{2} * (op.x.data<T>()[r * width + f] - static_cast<T>(mean[static_cast<std::size_t>(f)]));
-      dx[f] = (op.accumulate ? dx[f] : T{0}) + slope * dsums[f];
-    }
-  }
-}
-
 /// 1 / sqrt(variance + epsilon) of every feature of one step.
 template <class Op>
 std::vector<double> inverse_deviation(const Op& op, std::vector<double> variance) {
@@ -85,7 +68,7 @@ void standardise_step(const Standardise& op, std::int64_t t, std::int64_t begin,
   }
 }
 
-/// Stores dx, dtotals and dsquares of one step; `sums` [2 F] receives its part of dgain and dshift.
+/// Stores dtotals and dsquares of one step; `sums` [2 F] receives its part of dgain and dshift.
 template <class T>
 void standardise_step_back(const StandardiseBackward& op, std::int64_t t, std::int64_t begin, std::int64_t end,
                            double* sums) {
@@ -99,14 +82,31 @@ void standardise_step_back(const StandardiseBackward& op, std::int64_t t, std::i
       const double inv = inverse[static_cast<std::size_t>(f)], dy = static_cast<double>(op.dy.data<T>()[r * width + f]);
       scaled[f] += dy * (static_cast<double>(op.x.data<T>()[r * width + f]) - mean[static_cast<std::size_t>(f)]) * inv;
       plain[f] += dy;
-      T& dx = op.dx.data<T>()[r * width + f];
-      dx = (op.accumulate ? dx : T{0}) + static_cast<T>(dy * static_cast<double>(op.gain.data<T>()[f]) * inv);
     }
   }
   for (std::int64_t f = 0; f < width; ++f) {
     const double inv = inverse[static_cast<std::size_t>(f)], gain = static_cast<double>(op.gain.data<T>()[f]);
     op.dtotals.data<T>()[t * width + f] = static_cast<T>(-plain[f] * gain * inv / vertices);
     op.dsquares.data<T>()[t * width + f] = static_cast<T>(-0.5 * scaled[f] * gain * inv * inv / vertices);
+  }
+}
+
+template <class T>
+void step_input_back(const StandardiseInputBackward& op, std::int64_t t, std::int64_t begin, std::int64_t end) {
+  const std::int64_t width = op.x.columns();
+  const auto vertices = static_cast<double>(op.vertices);
+  const std::vector<double> mean = row_of<T>(op.totals, t, vertices);
+  const std::vector<double> inverse = inverse_deviation(op, row_of<T>(op.squares, t, vertices));
+  for (std::int64_t r = begin; r < end; ++r) {
+    for (std::int64_t f = 0; f < width; ++f) {
+      const auto at = static_cast<std::size_t>(f);
+      const std::int64_t cell = t * width + f;
+      const T centred = op.x.data<T>()[r * width + f] - static_cast<T>(mean[at]);
+      const T scale = op.gain.data<T>()[f] * static_cast<T>(inverse[at]);
+      T& dx = op.dx.data<T>()[r * width + f];
+      dx = (op.accumulate ? dx : T{0}) + (op.dy.defined() ? op.dy.data<T>()[r * width + f] * scale : T{0}) +
+           T{2} * centred * op.dsquares.data<T>()[cell] + op.dtotals.data<T>()[cell];
+    }
   }
 }
 
@@ -141,10 +141,10 @@ void run_sums(const StepSums& op, KernelContext& context) {
   });
 }
 
-void run_sums_backward(const StepSumsBackward& op, KernelContext& context) {
+void run_input_backward(const StandardiseInputBackward& op, KernelContext& context) {
   cpu::with_element(op.dx.type(), [&](auto zero) {
     for_steps(context, op.step_rows, [&](std::int64_t t, std::int64_t begin, std::int64_t end) {
-      sum_step_back<decltype(zero)>(op, t, begin, end);
+      step_input_back<decltype(zero)>(op, t, begin, end);
     });
   });
 }
@@ -185,10 +185,11 @@ void run_dropout(const Dropout& op, KernelContext& context) {
 }
 
 const RegisterKernel<StepSums> sums_plain{Numerics::cpu, {"plain", 0, nullptr, run_sums}};
-const RegisterKernel<StepSumsBackward> sums_backward_plain{Numerics::cpu, {"plain", 0, nullptr, run_sums_backward}};
 const RegisterKernel<Standardise> standardise_plain{Numerics::cpu, {"plain", 0, nullptr, run_standardise}};
 const RegisterKernel<StandardiseBackward> standardise_backward_plain{Numerics::cpu,
                                                                      {"plain", 0, nullptr, run_standardise_backward}};
+const RegisterKernel<StandardiseInputBackward> input_backward_plain{Numerics::cpu,
+                                                                    {"plain", 0, nullptr, run_input_backward}};
 const RegisterKernel<Dropout> dropout_plain{Numerics::cpu, {"plain", 0, nullptr, run_dropout}};
 
 }  // namespace

@@ -115,21 +115,6 @@ void sum_step(const StepSums& op, const StepPart& part) {
   for (std::int64_t c = 0; c < part.width; ++c) to[c] = static_cast<T>(sums[static_cast<std::size_t>(c)]);
 }
 
-template <class T, bool squares, bool accumulate>
-void sum_step_back(const StepSumsBackward& op, const StepPart& part) {
-  constexpr int P = most_lanes<T>;
-  const Pattern<T> mean = step_means<T>(op.totals, part, op.vertices);
-  const Pattern<T> slope = step_values<T>(op.dsums, part, [](double d) { return squares ? 2 * d : d; });
-  const T* x = squares ? op.x.data<T>() : nullptr;
-  T* dx = op.dx.data<T>();
-  for_registers<T>(part.begin, part.end, mean.size(), [&](std::int64_t at, std::int64_t place, int lanes) {
-    Lanes<T, P> d = load<T, P>(slope.data() + place);
-    if constexpr (squares) d *= load_row<T, P>(x + at, lanes) - load<T, P>(mean.data() + place);
-    if constexpr (accumulate) d += load_first<T, P>(dx + at, lanes);
-    store_first<T, P>(dx + at, d, lanes);
-  });
-}
-
 template <class T>
 Pattern<T> gains(const Tensor& gain, const Pattern<T>& inverse, std::int64_t width) {
   const T* of = gain.data<T>();
@@ -168,18 +153,16 @@ void store_step_gradients(const StandardiseBackward& op, const StepPart& part, c
 }
 
 /// `sums` [2][F] of the step receives the sums of dy (x - mean) inverse, and of dy.
-template <class T, bool accumulate>
+template <class T>
 void standardise_step_back(const StandardiseBackward& op, const StepPart& part, double* sums) {
   constexpr int P = most_lanes<T>;
   const double n = static_cast<double>(op.vertices), epsilon = op.epsilon;
   const Pattern<T> mean = step_means<T>(op.totals, part, op.vertices);
   const Pattern<T> inverse =
       step_values<T>(op.squares, part, [=](double square) { return 1.0 / std::sqrt(square / n + epsilon); });
-  const Pattern<T> scale = gains(op.gain, inverse, part.width);
   Pattern<T> recent_scaled(part.width), recent_plain(part.width);
   T *const scaled = recent_scaled.data(), *const plain = recent_plain.data();
   const T *x = op.x.data<T>(), *dy = op.dy.data<T>();
-  T* dx = op.dx.data<T>();
   const std::int64_t at_once = patterns_per_sum * mean.size();
   for (std::int64_t first = part.begin; first < part.end; first += at_once) {
     for_registers<T>(
@@ -189,14 +172,32 @@ void standardise_step_back(const StandardiseBackward& op, const StepPart& part, 
           store_first<T, P>(scaled + place, load<T, P>(scaled + place) + d * off * load<T, P>(inverse.data() + place),
                             P);
           store_first<T, P>(plain + place, load<T, P>(plain + place) + d, P);
-          Lanes<T, P> back = d * load<T, P>(scale.data() + place);
-          if constexpr (accumulate) back += load_first<T, P>(dx + at, lanes);
-          store_first<T, P>(dx + at, back, lanes);
         });
     recent_scaled.move_to(sums);
     recent_plain.move_to(sums + part.width);
   }
   store_step_gradients<T>(op, part, sums, sums + part.width);
+}
+
+template <class T, bool with_dy, bool accumulate>
+void step_input_back(const StandardiseInputBackward& op, const StepPart& part) {
+  constexpr int P = most_lanes<T>;
+  const double n = static_cast<double>(op.vertices), epsilon = op.epsilon;
+  const Pattern<T> mean = step_means<T>(op.totals, part, op.vertices);
+  const Pattern<T> inverse =
+      step_values<T>(op.squares, part, [=](double square) { return 1.0 / std::sqrt(square / n + epsilon); });
+  const Pattern<T> scale = gains(op.gain, inverse, part.width);
+  const Pattern<T> slope = step_values<T>(op.dsquares, part, [](double d) { return 2 * d; });
+  const Pattern<T> shift = step_values<T>(op.dtotals, part, [](double d) { return d; });
+  const T *x = op.x.data<T>(), *dy = with_dy ? op.dy.data<T>() : nullptr;
+  T* dx = op.dx.data<T>();
+  for_registers<T>(part.begin, part.end, mean.size(), [&](std::int64_t at, std::int64_t place, int lanes) {
+    const Lanes<T, P> off = load_row<T, P>(x + at, lanes) - load<T, P>(mean.data() + place);
+    Lanes<T, P> back = off * load<T, P>(slope.data() + place) + load<T, P>(shift.data() + place);
+    if constexpr (with_dy) back += load_row<T, P>(dy + at, lanes) * load<T, P>(scale.data() + place);
+    if constexpr (accumulate) back += load_first<T, P>(dx + at, lanes);
+    store_first<T, P>(dx + at, back, lanes);
+  });
 }
 
 void run_sums(const StepSums& op, KernelContext& context) {
@@ -208,14 +209,14 @@ void run_sums(const StepSums& op, KernelContext& context) {
   });
 }
 
-void run_sums_backward(const StepSumsBackward& op, KernelContext& context) {
+void run_input_backward(const StandardiseInputBackward& op, KernelContext& context) {
   with_element(op.dx.type(), [&](auto zero) {
     using T = decltype(zero);
     for_steps(context, op.step_rows, op.dx.columns(), [&](const StepPart& part) {
-      if (op.totals.defined()) {
-        op.accumulate ? sum_step_back<T, true, true>(op, part) : sum_step_back<T, true, false>(op, part);
+      if (op.dy.defined()) {
+        op.accumulate ? step_input_back<T, true, true>(op, part) : step_input_back<T, true, false>(op, part);
       } else {
-        op.accumulate ? sum_step_back<T, false, true>(op, part) : sum_step_back<T, false, false>(op, part);
+        op.accumulate ? step_input_back<T, false, true>(op, part) : step_input_back<T, false, false>(op, part);
       }
     });
   });
@@ -234,8 +235,7 @@ void run_standardise_backward(const StandardiseBackward& op, KernelContext& cont
   with_element(op.x.type(), [&](auto zero) {
     using T = decltype(zero);
     for_steps(context, op.step_rows, width, [&](const StepPart& part) {
-      double* own = sums.data() + 2 * width * part.step;
-      op.accumulate ? standardise_step_back<T, true>(op, part, own) : standardise_step_back<T, false>(op, part, own);
+      standardise_step_back<T>(op, part, sums.data() + 2 * width * part.step);
     });
     for (std::int64_t j = 0; j < 2 * width; ++j) {
       T& target = (j < width ? op.dgain : op.dshift).data<T>()[j % width];
@@ -247,10 +247,11 @@ void run_standardise_backward(const StandardiseBackward& op, KernelContext& cont
 }
 
 const RegisterKernel<StepSums> sums_vector{Numerics::cpu, {"vector", 10, nullptr, run_sums}};
-const RegisterKernel<StepSumsBackward> sums_backward_vector{Numerics::cpu, {"vector", 10, nullptr, run_sums_backward}};
 const RegisterKernel<Standardise> standardise_vector{Numerics::cpu, {"vector", 10, nullptr, run_standardise}};
 const RegisterKernel<StandardiseBackward> standardise_backward_vector{
     Numerics::cpu, {"vector", 10, nullptr, run_standardise_backward}};
+const RegisterKernel<StandardiseInputBackward> input_backward_vector{Numerics::cpu,
+                                                                     {"vector", 10, nullptr, run_input_backward}};
 
 }  // namespace
 }  // namespace strobe

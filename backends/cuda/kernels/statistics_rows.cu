@@ -3,8 +3,8 @@
 // read neighbouring values and each stays with one feature, whose mean and deviation it computes once. Sums are in
 // double: per thread in order of its rows, then over the block's threads of a feature in order; parts and steps are
 // added as by the plain kernels (step_statistics.hpp). The number of parts depends on shapes only. Cost: the compulsory
-// bytes and 8 F (or 16 F) bytes of partial sums per part; one launch forward and for the gradient of sums, two for
-// sums, three for the gradient of a normalisation.
+// bytes and 8 F (or 16 F) bytes of partial sums per part; one launch forward and for dx, two for sums, three for what
+// flows back into them.
 #include "backends/cuda/kernels/step_statistics.hpp"
 
 namespace strobe::cuda {
@@ -57,18 +57,6 @@ __global__ void sum_rows(StepSumsValues<T> s, StepParts steps, double* parts) {
 }
 
 template <class T>
-__global__ void sums_gradient(StepSumsGradient<T> s, StepParts steps) {
-  const OwnRows rows(steps, s.width);
-  const T mean = s.totals == nullptr ? T{0} : static_cast<T>(static_cast<double>(s.totals[rows.cell]) / s.vertices);
-  const T dsum = s.dsums[rows.cell];
-  for (std::int64_t r = rows.begin; r < rows.end; r += rows.apart) {
-    const std::int64_t at = r * s.width + rows.feature;
-    const T slope = s.totals == nullptr ? T{1} : T{2} * (s.x[at] - mean);
-    s.dx[at] = (s.accumulate ? s.dx[at] : T{0}) + slope * dsum;
-  }
-}
-
-template <class T>
 __global__ void standardise(Statistics<T> s, StepParts steps, const T* x, const T* shift, T* y) {
   const OwnRows rows(steps, s.width);
   const T mean = static_cast<T>(s.mean(rows.cell)), inverse = static_cast<T>(s.inverse_deviation(rows.cell)),
@@ -80,31 +68,35 @@ __global__ void standardise(Statistics<T> s, StepParts steps, const T* x, const 
   }
 }
 
-/// Stores dx; parts [steps, parts, 2, F] receives the sums of dy (x - mean) inverse, and of dy.
+/// parts [steps, parts, 2, F] receives the sums of dy (x - mean) inverse, and of dy.
 template <class T>
 __global__ void gradient_rows(Statistics<T> s, StandardiseGradient<T> g, StepParts steps, double* parts) {
   STROBE_SHARED(double[threads], shared);
   const OwnRows rows(steps, s.width);
-  const double mean = s.mean(rows.cell), inverse = s.inverse_deviation(rows.cell),
-               gain = static_cast<double>(s.gain[rows.feature]);
+  const double mean = s.mean(rows.cell), inverse = s.inverse_deviation(rows.cell);
   double scaled = 0, plain = 0;
   for (std::int64_t r = rows.begin; r < rows.end; r += rows.apart) {
     const std::int64_t at = r * s.width + rows.feature;
     const double dy = static_cast<double>(g.dy[at]);
     scaled += dy * (static_cast<double>(g.x[at]) - mean) * inverse;
     plain += dy;
-    g.dx[at] = (g.accumulate ? g.dx[at] : T{0}) + static_cast<T>(dy * gain * inverse);
   }
   double* const own = parts + 2 * blockIdx.x * s.width;
   add_features(scaled, rows, s.width, shared, own);
   add_features(plain, rows, s.width, shared, own + s.width);
 }
 
+template <class T>
+__global__ void input_gradient(Statistics<T> s, InputGradient<T> g, StepParts steps) {
+  const OwnRows rows(steps, s.width);
+  g.put(s, rows.cell, rows.feature, rows.begin, rows.end, rows.apart);
+}
+
 bool fits(const Tensor& x) { return x.columns() >= 1 && x.columns() <= threads; }
 bool supports_sums(const StepSums& op) { return fits(op.x); }
-bool supports_sums_backward(const StepSumsBackward& op) { return fits(op.dx); }
 bool supports_standardise(const Standardise& op) { return fits(op.x); }
 bool supports_standardise_backward(const StandardiseBackward& op) { return fits(op.x); }
+bool supports_input_backward(const StandardiseInputBackward& op) { return fits(op.x); }
 
 void run_sums(const StepSums& op, KernelContext& context) {
   const StepParts steps = step_parts(op.step_rows, op.x.rows(), rows_per_part, op.x.columns());
@@ -115,14 +107,6 @@ void run_sums(const StepSums& op, KernelContext& context) {
     const StepSumsValues<T> s = step_sums_of<T>(op);
     launch(context, steps.steps * steps.parts, threads, 0, sum_rows<T>, s, steps, parts);
     launch_add_sum_parts(context, s, steps, parts);
-  });
-}
-
-void run_sums_backward(const StepSumsBackward& op, KernelContext& context) {
-  const StepParts steps = step_parts(op.step_rows, op.dx.rows(), rows_per_part, 0);
-  with_element(op.dx.type(), [&](auto zero) {
-    using T = decltype(zero);
-    launch(context, steps.steps * steps.parts, threads, 0, sums_gradient<T>, step_sums_gradient_of<T>(op), steps);
   });
 }
 
@@ -149,12 +133,21 @@ void run_standardise_backward(const StandardiseBackward& op, KernelContext& cont
   });
 }
 
+void run_input_backward(const StandardiseInputBackward& op, KernelContext& context) {
+  const StepParts steps = step_parts(op.step_rows, op.x.rows(), rows_per_part, 0);
+  with_element(op.x.type(), [&](auto zero) {
+    using T = decltype(zero);
+    launch(context, steps.steps * steps.parts, threads, 0, input_gradient<T>, statistics_of<T>(op),
+           input_gradient_of<T>(op), steps);
+  });
+}
+
 const RegisterKernel<StepSums> sums{Numerics::cuda, {"rows", 10, supports_sums, run_sums}};
-const RegisterKernel<StepSumsBackward> sums_backward{Numerics::cuda,
-                                                     {"rows", 10, supports_sums_backward, run_sums_backward}};
 const RegisterKernel<Standardise> rows{Numerics::cuda, {"rows", 10, supports_standardise, run_standardise}};
 const RegisterKernel<StandardiseBackward> rows_backward{
     Numerics::cuda, {"rows", 10, supports_standardise_backward, run_standardise_backward}};
+const RegisterKernel<StandardiseInputBackward> rows_input{Numerics::cuda,
+                                                          {"rows", 10, supports_input_backward, run_input_backward}};
 
 }  // namespace statistics_rows_kernels
 }  // namespace strobe::cuda

@@ -28,15 +28,6 @@ __global__ void add_sum_parts(StepSumsValues<T> s, StepParts steps, const double
   }
 }
 
-template <class T>
-struct StepSumsGradient {
-  const T *x, *totals, *dsums;
-  T* dx;
-  std::int64_t width;
-  double vertices;
-  bool accumulate;
-};
-
 /// What both directions read of the statistics.
 template <class T>
 struct Statistics {
@@ -60,8 +51,27 @@ Statistics<T> statistics_of(const Op& op) {
 template <class T>
 struct StandardiseGradient {
   const T *x, *dy;
-  T *dx, *dtotals, *dsquares, *dgain, *dshift;
+  T *dtotals, *dsquares, *dgain, *dshift;
+};
+
+/// Of the input, for kernels whose threads stay with one feature of a step.
+template <class T>
+struct InputGradient {
+  const T *x, *dy, *dtotals, *dsquares;  // dy may be null
+  T* dx;
   bool accumulate;
+
+  /// Rows `first`, `first` + `apart`, ... before `end` of feature f of the step whose statistics are `cell`'s.
+  __device__ void put(const Statistics<T>& s, std::int64_t cell, std::int64_t f, std::int64_t first, std::int64_t end,
+                      std::int64_t apart) const {
+    const T mean = static_cast<T>(s.mean(cell)), scale = s.gain[f] * static_cast<T>(s.inverse_deviation(cell)),
+            slope = T{2} * dsquares[cell], shift = dtotals[cell];
+    for (std::int64_t r = first; r < end; r += apart) {
+      const std::int64_t at = r * s.width + f;
+      const T direct = dy == nullptr ? T{0} : dy[at] * scale;
+      dx[at] = (accumulate ? dx[at] : T{0}) + direct + (x[at] - mean) * slope + shift;
+    }
+  }
 };
 
 /// sums [steps, 2, F] of each step's parts, dtotals and dsquares.
@@ -100,20 +110,15 @@ StepSumsValues<T> step_sums_of(const StepSums& op) {
 }
 
 template <class T>
-StepSumsGradient<T> step_sums_gradient_of(const StepSumsBackward& op) {
-  return {op.totals.defined() ? op.x.data<T>() : nullptr,
-          op.totals.data<T>(),
-          op.dsums.data<T>(),
-          op.dx.data<T>(),
-          op.dx.columns(),
-          static_cast<double>(op.vertices),
-          op.accumulate};
+StandardiseGradient<T> standardise_gradient_of(const StandardiseBackward& op) {
+  return {op.x.data<T>(),        op.dy.data<T>(),    op.dtotals.data<T>(),
+          op.dsquares.data<T>(), op.dgain.data<T>(), op.dshift.data<T>()};
 }
 
 template <class T>
-StandardiseGradient<T> standardise_gradient_of(const StandardiseBackward& op) {
-  return {op.x.data<T>(),        op.dy.data<T>(),    op.dx.data<T>(),     op.dtotals.data<T>(),
-          op.dsquares.data<T>(), op.dgain.data<T>(), op.dshift.data<T>(), op.accumulate};
+InputGradient<T> input_gradient_of(const StandardiseInputBackward& op) {
+  return {op.x.data<T>(),        op.dy.data<T>(), op.dtotals.data<T>(),
+          op.dsquares.data<T>(), op.dx.data<T>(), op.accumulate};
 }
 
 template <class T>

@@ -1,6 +1,6 @@
-// Plain sums over the rows of each step, and their gradient. Steps are cut into parts; one thread walks the rows of one
+// Plain sums over the rows of each step. Steps are cut into parts; one thread walks the rows of one
 // feature of one part and sums in double, a second launch adds a step's parts in order. The number of parts depends on
-// shapes only. Cost: x read once (dx written once); two launches, one for the gradient.
+// shapes only. Cost: x read once; two launches.
 #include "backends/cuda/kernels/step_statistics.hpp"
 
 namespace strobe::cuda {
@@ -25,20 +25,6 @@ __global__ void sum_parts(StepSumsValues<T> s, StepParts steps, double* parts) {
   }
 }
 
-template <class T>
-__global__ void sums_gradient(StepSumsGradient<T> s, StepParts steps) {
-  for (std::int64_t i = grid_thread(); i < steps.steps * steps.parts * s.width; i += grid_threads()) {
-    const std::int64_t part = i / s.width, f = i % s.width, t = part / steps.parts, cell = t * s.width + f;
-    const std::int64_t end = steps.end(t, part % steps.parts);
-    const T mean = s.totals == nullptr ? T{0} : static_cast<T>(static_cast<double>(s.totals[cell]) / s.vertices);
-    for (std::int64_t r = steps.begin(t, part % steps.parts); r < end; ++r) {
-      const std::int64_t at = r * s.width + f;
-      const T slope = s.totals == nullptr ? T{1} : T{2} * (s.x[at] - mean);
-      s.dx[at] = (s.accumulate ? s.dx[at] : T{0}) + slope * s.dsums[cell];
-    }
-  }
-}
-
 void run_sums(const StepSums& op, KernelContext& context) {
   const std::int64_t width = op.x.columns();
   const StepParts steps = step_parts(op.step_rows, op.x.rows(), rows_per_part, width);
@@ -52,18 +38,7 @@ void run_sums(const StepSums& op, KernelContext& context) {
   });
 }
 
-void run_sums_backward(const StepSumsBackward& op, KernelContext& context) {
-  const std::int64_t width = op.dx.columns();
-  const StepParts steps = step_parts(op.step_rows, op.dx.rows(), rows_per_part, width);
-  with_element(op.dx.type(), [&](auto zero) {
-    using T = decltype(zero);
-    launch(context, blocks_for(steps.steps * steps.parts * width, threads), threads, 0, sums_gradient<T>,
-           step_sums_gradient_of<T>(op), steps);
-  });
-}
-
 const RegisterKernel<StepSums> plain{Numerics::cuda, {"plain", 0, nullptr, run_sums}};
-const RegisterKernel<StepSumsBackward> backward_plain{Numerics::cuda, {"plain", 0, nullptr, run_sums_backward}};
 
 }  // namespace step_sums_plain_kernels
 }  // namespace strobe::cuda
