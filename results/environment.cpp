@@ -211,6 +211,14 @@ Json host_class() {
   return {{"text", text}, {"fingerprint", sha256_hex(text).substr(0, 12)}};
 }
 
+std::string version_text() {
+  const Json known = build()["strobe"], source = source_revision(source_tree, stated_revision);
+  std::string text = "strobe " + (known.is_string() ? known.get<std::string>() : "of an unknown version");
+  if (!source["git_sha"].is_string()) return text;
+  const bool dirty = source["dirty"].is_boolean() && source["dirty"].get<bool>();
+  return text + fmt::format(" ({}{})", source["git_sha"].get<std::string>(), dirty ? "-dirty" : "");
+}
+
 Json environment() {
   Json result = Json::object();
   result["arguments"] = arguments();

@@ -12,6 +12,10 @@ namespace strobe {
 /// PRTE_, UCX_, SLURM_, OMP_ or STROBE_. What cannot be read is null. Never throws for a missing source.
 Json environment();
 
+/// "strobe VERSION (SHA)" of this program and its source, with "-dirty" behind a changed one's SHA, and without the
+/// parenthesis where the source is not known.
+std::string version_text();
+
 /// "CPU MODEL x CORES; GPU MODEL x COUNT (driver N)" and its hash: {"text", "fingerprint"}. Wall times of two runs can
 /// be compared only when the fingerprints are equal.
 Json host_class();

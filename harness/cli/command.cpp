@@ -13,6 +13,7 @@
 
 #include "harness/cli/narrate.hpp"
 #include "harness/cli/world.hpp"
+#include "results/environment.hpp"
 
 namespace strobe {
 namespace {
@@ -75,6 +76,9 @@ int dispatch(CLI::App& app, const std::map<std::string, CommandAction>& actions,
     const std::vector<CLI::App*> chosen = app.get_subcommands();
     print_data(chosen.empty() ? app.help() : chosen.front()->help());
     return 0;
+  } catch (const CLI::CallForVersion&) {
+    print_data(version_text() + "\n");
+    return 0;
   } catch (const CLI::ParseError& error) {
     throw InvalidRequest("", error.what());
   }
@@ -82,6 +86,16 @@ int dispatch(CLI::App& app, const std::map<std::string, CommandAction>& actions,
   if (chosen.empty()) refuse_command(app);
   refuse_remaining(*chosen.front());
   return actions.at(chosen.front()->get_name())();
+}
+
+/// `strobe help [COMMAND]` as `strobe [COMMAND] --help`; a word that is no command is left to be refused as one.
+std::vector<std::string> without_help_word(std::vector<std::string> arguments) {
+  if (arguments.empty() || arguments.front() != "help") return arguments;
+  arguments.erase(arguments.begin());
+  const std::vector<std::string> commands = CommandRegistry::instance().names();
+  const bool known = arguments.empty() || std::find(commands.begin(), commands.end(), arguments[0]) != commands.end();
+  if (known) arguments.emplace_back("--help");
+  return arguments;
 }
 
 /// The documented status of an error.
@@ -142,6 +156,7 @@ int run_command_line(const std::vector<std::string>& arguments) {
   try {
     CLI::App app(program_help, "strobe");
     app.footer(exit_help);
+    app.set_version_flag("--version", [] { return version_text(); }, "Print version and source revision and exit");
     app.allow_extras();
     app.require_subcommand(0, 1);
     std::map<std::string, CommandAction> actions;
@@ -151,7 +166,7 @@ int run_command_line(const std::vector<std::string>& arguments) {
       CommandOptions options(*command);
       actions[name] = entry.value(options);
     }
-    return dispatch(app, actions, arguments);
+    return dispatch(app, actions, without_help_word(arguments));
   } catch (const std::exception& error) {
     return report_failure(error);
   }

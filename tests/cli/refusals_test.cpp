@@ -11,6 +11,17 @@ TEST_F(Refusals, UnknownCommandNamesTheNearest) {
   expect_refusal(strobe({}), 2, {"which command?", "run"});
 }
 
+TEST_F(Refusals, HelpIsAWordAndAnOptionAndTheVersionNamesTheSource) {
+  const Outcome help = strobe({"--help"}), of_run = strobe({"run", "--help"}), version = strobe({"--version"});
+  EXPECT_EQ(strobe({"help"}).out, help.out);
+  EXPECT_EQ(strobe({"help", "run"}).out, of_run.out);
+  EXPECT_NE(help.out, of_run.out);
+  EXPECT_EQ(strobe({"help", "run"}).status, 0);
+  expect_refusal(strobe({"help", "lst"}), 2, {"unknown command 'lst'", "did you mean 'list'?"});
+  EXPECT_EQ(version.status, 0);
+  EXPECT_EQ(version.out.find("strobe 0."), 0u) << version.out;
+}
+
 TEST_F(Refusals, UnknownOptionNamesTheNearest) {
   expect_refusal(strobe({"run", "--wokload", "chess"}), 2, {"'--wokload'", "did you mean '--workload'?"});
   expect_refusal(strobe({"run", "--workload", tiny, "--epoch=3"}), 2, {"'--epoch'", "did you mean '--epochs'?"});
