@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <new>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -147,7 +148,9 @@ void CommandOptions::fields(const FieldTable& table, std::map<std::string, std::
 void CommandOptions::example(const std::string& text) { app_.footer(text); }
 
 int report_failure(const std::exception& error) {
-  if (launched_world().rank == 0) narrate(fmt::format("strobe: {}", error.what()));
+  const bool memory = dynamic_cast<const std::bad_alloc*>(&error) != nullptr;
+  const std::string what = memory ? "the host's memory is exhausted" : error.what();
+  if (launched_world().rank == 0) narrate(fmt::format("strobe: {}", what));
   return status_of(error);
 }
 

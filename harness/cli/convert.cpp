@@ -107,7 +107,7 @@ CommandAction define_convert(CommandOptions& options) {
   options.text("--format", request->format, "format of IN (default: recognised from its content)");
   options.text("--ids", request->ids, "ids of two-sided files: auto, shared or offset (default: auto)");
   options.text("--seed", request->seed, "seed of a generator (default 1)");
-  options.example("Example: strobe convert out.chess chess.strobe");
+  options.example("Example: strobe convert mine.csv mine.strobe");
   return [request] { return convert(*request); };
 }
 
