@@ -135,8 +135,9 @@ int plan(const PlanCommand& command) {
   if (threads == 0) threads = std::max(1u, std::thread::hardware_concurrency());
   const std::vector<PlanPoint> points = plan_points(space_of(command));
   narrate(fmt::format("simulating {}", counted(points.size(), "point")));
+  const std::size_t tenth = std::max<std::size_t>(1, points.size() / 10);
   report.outcomes = evaluate(points, report.epochs, static_cast<int>(threads), [&](std::size_t done) {
-    if (done % 1000 == 0 || done == points.size()) narrate(fmt::format("{} of {} points", done, points.size()));
+    if (done % tenth == 0 || done == points.size()) narrate(fmt::format("{} of {} points", done, points.size()));
   });
   report.verdicts = judge(report.outcomes, report.limits, report.goal);
   if (report.best() != nullptr) report.study = study_scaling(report.best()->point);

@@ -57,6 +57,18 @@ TEST_F(Plan, CountsAddUpAndTheBestIsKept) {
   EXPECT_FALSE(json.at("scaling").at("points").empty());
 }
 
+TEST_F(Plan, SaysHowFarItIsTenTimesHoweverFewPointsThereAre) {
+  const Outcome outcome = plan({});
+  const std::size_t first = outcome.err.find("simulating ");
+  ASSERT_NE(first, std::string::npos) << outcome.err;
+  const int points = std::stoi(outcome.err.substr(first + 11));
+  ASSERT_GE(points, 10);
+  const int tenth = points / 10;
+  for (const int done : {tenth, 5 * tenth, points})
+    EXPECT_NE(outcome.err.find(std::to_string(done) + " of " + std::to_string(points) + " points"), std::string::npos)
+        << outcome.err;
+}
+
 TEST_F(Plan, TheSameWordsGiveTheSameBytesWhateverTheThreads) {
   const Outcome one = plan({"--json", "--threads", "1"}), two = plan({"--json", "--threads", "2"});
   EXPECT_EQ(one.status, 0) << one.err;
