@@ -29,8 +29,8 @@ struct DeviceRequest {
   int ranks = 1;
   Numerics numerics = Numerics::cpu;  // what `sim` computes with; ignored by real devices
   ElementType precision = ElementType::f32;
-  int threads = 1;                    // kernel threads of this rank
-  std::string kernel_variant;         // "" = best, "plain" = the judges
+  int threads = 1;                       // kernel threads of this rank
+  std::string kernel_variant;            // "" = best, "plain" = the judges
   std::uint64_t memory_limit_bytes = 0;  // 0 = the device's own memory, unlimited on cpu
   std::shared_ptr<const Cluster> cluster;
   /// For `sim` on a machine whose ranks share cores: how many ranks compute at the same moment, on average over the

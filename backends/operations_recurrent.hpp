@@ -29,8 +29,8 @@ inline bool makes_inputs(std::int64_t F, std::int64_t G, std::int64_t h) {
 /// [i f g o] = x_t w_x + h_{t-1} w_h + bias; c_t = sigmoid(f) c_{t-1} + sigmoid(i) tanh(g); h_t = sigmoid(o) tanh(c_t).
 /// x [T n, F], w_x [F, 4 h], w_h [h, 4 h], bias [1, 4 h]; y [T n, h] and cells [T n, h] receive h_t and c_t, gates
 /// [T n, 4 h] the activated gates when defined. start [2 n, h] holds h_{-1} above c_{-1}; undefined means zero. Where
-/// x_right is defined, the input is [x | x_right], of F columns together; where w_in [f, G] is, it is relu([x | x w_in])
-/// of x [T n, f], F = f + G, and x_right is not.
+/// x_right is defined, the input is [x | x_right], of F columns together; where w_in [f, G] is, it is relu([x | x
+/// w_in]) of x [T n, f], F = f + G, and x_right is not.
 struct LstmSequence {
   static constexpr std::string_view name = "lstm_sequence";
   Tensor x, x_right, w_in, w_x, w_h, bias, start;
@@ -64,8 +64,8 @@ struct LstmSequenceBackward {
     using namespace operations_detail;
     const double hidden = count(w_h.rows()), inputs = count(w_x.rows());
     const double own = count(dx.defined() ? dx.columns() : 0);
-    const double wanted = own + count(dx_right.defined() ? dx_right.columns() : 0) +
-                          count(w_in.defined() ? w_in.columns() : 0);
+    const double wanted =
+        own + count(dx_right.defined() ? dx_right.columns() : 0) + count(w_in.defined() ? w_in.columns() : 0);
     // The layer in front, once more, and its gradients by w_in and, where wanted, by x; masks of relu.
     const double made = w_in.defined() ? count(w_in.elements()) * (own > 0 ? 6.0 : 4.0) + 2.0 * inputs : 0.0;
     const double products = 8.0 * (2.0 * hidden + inputs + wanted);

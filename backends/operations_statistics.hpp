@@ -38,8 +38,8 @@ struct Standardise {
   }
 };
 
-/// Backward of Standardise in all but x: dtotals and dsquares [T, F] are stored, this rank's part of what flows back into
-/// the sums; dgain and dshift [1, F] accumulate in order of steps.
+/// Backward of Standardise in all but x: dtotals and dsquares [T, F] are stored, this rank's part of what flows back
+/// into the sums; dgain and dshift [1, F] accumulate in order of steps.
 struct StandardiseBackward {
   static constexpr std::string_view name = "standardise_backward";
   Tensor x, totals, squares, gain, step_rows, dy;
@@ -66,10 +66,10 @@ struct StandardiseInputBackward {
   bool accumulate = false;
   Work work() const {
     using namespace operations_detail;
-    return {6.0 * count(x.elements()),
-            bytes_of(x) + (dy.defined() ? bytes_of(dy) : 0.0) + 4.0 * bytes_of(totals) +
-                (accumulate ? bytes_of(dx) : 0.0),
-            bytes_of(dx)};
+    return {
+        6.0 * count(x.elements()),
+        bytes_of(x) + (dy.defined() ? bytes_of(dy) : 0.0) + 4.0 * bytes_of(totals) + (accumulate ? bytes_of(dx) : 0.0),
+        bytes_of(dx)};
   }
 };
 

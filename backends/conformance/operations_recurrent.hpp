@@ -137,8 +137,8 @@ inline void judge_lstm(JudgedRecurrence& j, const RecurrentShape& s) {
     const std::size_t first = j.gates.size();
     const std::vector<Scalar> in = judged_inputs(j, s, row);
     for (std::int64_t g = 0; g < 4 * h; ++g) {
-      const Scalar z = preactivation(j, j.bias[static_cast<std::size_t>(g)], in.data(), s.inputs,
-                                     j.w_x.data() + g, state.data(), h, j.w_h.data() + g, 4 * h);
+      const Scalar z = preactivation(j, j.bias[static_cast<std::size_t>(g)], in.data(), s.inputs, j.w_x.data() + g,
+                                     state.data(), h, j.w_h.data() + g, 4 * h);
       j.gates.push_back(g / h == 2 ? j.tape.tanh(z) : j.tape.sigmoid(z));
     }
     for (std::int64_t u = 0; u < h; ++u) {

@@ -159,7 +159,8 @@ int run_command_line(const std::vector<std::string>& arguments) {
   try {
     CLI::App app(program_help, "strobe");
     app.footer(exit_help);
-    app.set_version_flag("--version", [] { return version_text(); }, "Print version and source revision and exit");
+    app.set_version_flag(
+        "--version", [] { return version_text(); }, "Print version and source revision and exit");
     app.allow_extras();
     app.require_subcommand(0, 1);
     std::map<std::string, CommandAction> actions;

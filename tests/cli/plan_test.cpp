@@ -106,8 +106,8 @@ TEST_F(Plan, MoreNodesThanAClusterCanHaveAreDiscardedWithTheReason) {
     EXPECT_NE(point.at("reason").get<std::string>().find("inter_node_bytes_per_second"), std::string::npos) << point;
   }
   EXPECT_GT(discarded, 0u);
-  const Outcome alone = strobe({"plan", "--workload", tiny, "--clusters", "dynahb-a6000", "--strategy", "vertex",
-                                "--vary", "nb=1"});
+  const Outcome alone =
+      strobe({"plan", "--workload", tiny, "--clusters", "dynahb-a6000", "--strategy", "vertex", "--vary", "nb=1"});
   EXPECT_EQ(alone.status, 0) << alone.err;
   EXPECT_NE(alone.out.find("cannot_extend"), std::string::npos) << "the study of scaling:\n" << alone.out;
 }

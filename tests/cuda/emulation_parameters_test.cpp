@@ -1,5 +1,5 @@
-// Parameters of gathered launches are compared as bytes, so only what their members say may be in them. Compiled against
-// the emulation only.
+// Parameters of gathered launches are compared as bytes, so only what their members say may be in them. Compiled
+// against the emulation only.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -90,8 +90,13 @@ std::string answer_to(std::int64_t blocks, int threads, std::size_t shared_bytes
 
 TEST(Emulation, RefusesGridsThatNoGpuRuns) {
   const auto nothing = [] {};
-  for (const auto& [blocks, threads] : std::vector<std::pair<std::int64_t, int>>{
-           {1, 1025}, {1, 0}, {1, -1}, {0, 32}, {-1, 32}, {std::int64_t{1} << 31, 32}, {(std::int64_t{1} << 32) + 1, 32}}) {
+  for (const auto& [blocks, threads] : std::vector<std::pair<std::int64_t, int>>{{1, 1025},
+                                                                                 {1, 0},
+                                                                                 {1, -1},
+                                                                                 {0, 32},
+                                                                                 {-1, 32},
+                                                                                 {std::int64_t{1} << 31, 32},
+                                                                                 {(std::int64_t{1} << 32) + 1, 32}}) {
     EXPECT_NE(answer_to(blocks, threads, 0, nothing).find("cudaErrorInvalidConfiguration"), std::string::npos)
         << blocks << " blocks of " << threads;
   }

@@ -67,22 +67,20 @@ TEST(RecurrentGradients, LstmBehindASkipLayer) {
   for (const std::int64_t made : {3, 60}) {
     EXPECT_EQ(makes_inputs(3, made, hidden), made == 3);
     for (const bool cut : {false, true}) {
-      std::vector<Tensor> values{
-          random_tensor(*device, steps * vertices, 3, 1), random_tensor(*device, 3, made, 7),
-          random_tensor(*device, 3 + made, 4 * hidden, 2), random_tensor(*device, hidden, 4 * hidden, 3),
-          random_tensor(*device, 1, 4 * hidden, 4)};
+      std::vector<Tensor> values{random_tensor(*device, steps * vertices, 3, 1), random_tensor(*device, 3, made, 7),
+                                 random_tensor(*device, 3 + made, 4 * hidden, 2),
+                                 random_tensor(*device, hidden, 4 * hidden, 3),
+                                 random_tensor(*device, 1, 4 * hidden, 4)};
       if (cut) values.push_back(random_tensor(*device, 2 * vertices, hidden, 6));
       const auto run = [&](Tape& tape, const std::vector<Var>& v) {
-        return joined(tape,
-                      skip_lstm_sequence(tape, v[0], v[1], v[2], v[3], v[4], steps, cut ? v[5] : nullptr, cut));
+        return joined(tape, skip_lstm_sequence(tape, v[0], v[1], v[2], v[3], v[4], steps, cut ? v[5] : nullptr, cut));
       };
       check_gradients(*device, values, run);
       Tape tape(*device);  // the same as the layer and the LSTM one after the other
       std::vector<Var> v;
       for (const Tensor& value : values) v.push_back(Tape::constant(value));
       const Var whole = run(tape, v), x = skip_dense(tape, v[0], v[0], v[1], Activation::relu);
-      const Var parts =
-          joined(tape, lstm_sequence(tape, {x}, v[2], v[3], v[4], steps, cut ? v[5] : nullptr, cut));
+      const Var parts = joined(tape, lstm_sequence(tape, {x}, v[2], v[3], v[4], steps, cut ? v[5] : nullptr, cut));
       for (std::int64_t i = 0; i < whole->value.elements(); ++i)
         EXPECT_NEAR(whole->value.data<double>()[i], parts->value.data<double>()[i], 1e-14);
     }

@@ -198,9 +198,8 @@ void walk_tile(Walk<T>& walk, std::int64_t begin, std::int64_t end) {
 template <class T>
 Panel<T> panel_back(const Tensor& w, std::int64_t first) {
   const std::int64_t width = w.columns();
-  return make_panel<T>(w.rows() - first, width, [&](std::int64_t row, std::int64_t k) {
-    return w.data<T>()[(first + row) * width + k];
-  });
+  return make_panel<T>(w.rows() - first, width,
+                       [&](std::int64_t row, std::int64_t k) { return w.data<T>()[(first + row) * width + k]; });
 }
 
 template <class T>
@@ -230,7 +229,8 @@ void run(const LstmSequenceBackward& op, KernelContext& context) {
   with_element(op.y.type(), [&](auto zero) { run_typed<decltype(zero)>(op, context); });
 }
 
-const RegisterKernel<LstmSequenceBackward> vector{Numerics::cpu, {"vector", 10, serves_inputs<LstmSequenceBackward>, run}};
+const RegisterKernel<LstmSequenceBackward> vector{Numerics::cpu,
+                                                  {"vector", 10, serves_inputs<LstmSequenceBackward>, run}};
 
 }  // namespace
 }  // namespace strobe

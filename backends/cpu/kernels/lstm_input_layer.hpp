@@ -62,11 +62,11 @@ void load_inputs(const Op& op, const InputLayer<T>& layer, std::int64_t row, std
   load_turned(op.x_right.template data<T>() + row * right, right, right, rows, in + left * strip<T>);
 }
 
-/// Whether the vector LSTM serves `op`: inputs are made only where the weights' gradients are summed from turned values.
+/// Whether the vector LSTM serves `op`: inputs are made only where the weights' gradients are summed from turned
+/// values.
 template <class Op>
 bool serves_inputs(const Op& op) {
-  return !op.w_in.defined() ||
-         (!op.gates.defined() && makes_inputs(op.w_in.rows(), op.w_in.columns(), op.w_h.rows()));
+  return !op.w_in.defined() || (!op.gates.defined() && makes_inputs(op.w_in.rows(), op.w_in.columns(), op.w_h.rows()));
 }
 
 }  // namespace strobe::cpu

@@ -234,9 +234,8 @@ void run_standardise_backward(const StandardiseBackward& op, KernelContext& cont
   std::vector<double> sums(static_cast<std::size_t>(2 * width * steps), 0.0);
   with_element(op.x.type(), [&](auto zero) {
     using T = decltype(zero);
-    for_steps(context, op.step_rows, width, [&](const StepPart& part) {
-      standardise_step_back<T>(op, part, sums.data() + 2 * width * part.step);
-    });
+    for_steps(context, op.step_rows, width,
+              [&](const StepPart& part) { standardise_step_back<T>(op, part, sums.data() + 2 * width * part.step); });
     for (std::int64_t j = 0; j < 2 * width; ++j) {
       T& target = (j < width ? op.dgain : op.dshift).data<T>()[j % width];
       double total = static_cast<double>(target);

@@ -69,7 +69,7 @@ struct Thread {
 /// What the threads of the running block share.
 struct Block {
   std::vector<Thread> threads;
-  std::vector<LaneValue> slots;  // two per thread, used in turns
+  std::vector<LaneValue> slots;   // two per thread, used in turns
   std::vector<std::byte> shared;  // dynamic
   std::size_t static_shared_bytes = 0;
   std::vector<std::unique_ptr<Runner>> runners;
@@ -202,9 +202,10 @@ void set_order(Order order) { block.order = order; }
 
 void run_grid(void*, std::int64_t blocks, int threads, std::size_t shared_bytes, const std::function<void()>& kernel) {
   if (threads < 1 || threads > most_threads || blocks < 1 || blocks > most_blocks) {
-    throw SystemError(fmt::format("kernel: invalid configuration argument (cudaErrorInvalidConfiguration): {} blocks of "
-                                  "{} threads",
-                                  blocks, threads));
+    throw SystemError(
+        fmt::format("kernel: invalid configuration argument (cudaErrorInvalidConfiguration): {} blocks of "
+                    "{} threads",
+                    blocks, threads));
   }
   const DeviceAccess access;
   block.kernel = &kernel;

@@ -36,8 +36,8 @@ extern constinit thread_local Place place;  // constinit: read without a call th
 enum class Order { forward, backward };
 void set_order(Order order);
 
-/// What a launch may have without opting in to more, which no kernel does. CUDA C++ Programming Guide, table of technical
-/// specifications, compute capability 7.5 to 10.0.
+/// What a launch may have without opting in to more, which no kernel does. CUDA C++ Programming Guide, table of
+/// technical specifications, compute capability 7.5 to 10.0.
 inline constexpr std::size_t most_shared_bytes = 48 * 1024;
 inline constexpr std::int64_t most_blocks = (std::int64_t{1} << 31) - 1;
 inline constexpr int most_threads = 1024;

@@ -95,7 +95,8 @@ template <class T>
 void add_part_sums(const KernelContext& context, const Tensor& first, std::int64_t split, const Tensor& second,
                    const double* sums, std::int64_t count, std::int64_t stride) {
   const std::int64_t end = split + second.elements();
-  add_parts(context, sums, count, stride, SumTargets<T>{{first.data<T>(), second.data<T>(), nullptr}, {split, end, end}, true});
+  add_parts(context, sums, count, stride,
+            SumTargets<T>{{first.data<T>(), second.data<T>(), nullptr}, {split, end, end}, true});
 }
 
 /// dz = dy where y > 0, or dy where there is no activation (y is null).

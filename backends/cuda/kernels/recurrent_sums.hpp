@@ -1,5 +1,5 @@
-// What the backward kernels of recurrences share: dw_x, dw_h, dbias and, of an LSTM that makes its inputs, dw_in lie one
-// behind the other in a row of partial sums.
+// What the backward kernels of recurrences share: dw_x, dw_h, dbias and, of an LSTM that makes its inputs, dw_in lie
+// one behind the other in a row of partial sums.
 #pragma once
 
 #include "backends/cuda/kernels/part_sums.hpp"

@@ -117,8 +117,7 @@ StandardiseGradient<T> standardise_gradient_of(const StandardiseBackward& op) {
 
 template <class T>
 InputGradient<T> input_gradient_of(const StandardiseInputBackward& op) {
-  return {op.x.data<T>(),        op.dy.data<T>(), op.dtotals.data<T>(),
-          op.dsquares.data<T>(), op.dx.data<T>(), op.accumulate};
+  return {op.x.data<T>(), op.dy.data<T>(), op.dtotals.data<T>(), op.dsquares.data<T>(), op.dx.data<T>(), op.accumulate};
 }
 
 template <class T>
