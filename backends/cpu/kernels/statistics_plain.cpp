@@ -45,19 +45,23 @@ void sum_step(const StepSums& op, std::int64_t t, std::int64_t begin, std::int64
     op.sums.data<T>()[t * width + f] = static_cast<T>(sums[static_cast<std::size_t>(f)]);
 }
 
-/// 1 / sqrt(variance + epsilon) of every feature of one step.
-template <class Op>
-std::vector<double> inverse_deviation(const Op& op, std::vector<double> variance) {
-  for (double& value : variance) value = 1.0 / std::sqrt(value + op.epsilon);
-  return variance;
+/// The mean and 1 / sqrt(variance + epsilon) of every feature of step t.
+struct Moments {
+  std::vector<double> mean, inverse;
+};
+
+template <class T, class Op>
+Moments moments_of(const Op& op, std::int64_t t) {
+  const auto vertices = static_cast<double>(op.vertices);
+  Moments moments{row_of<T>(op.totals, t, vertices), row_of<T>(op.squares, t, vertices)};
+  for (double& value : moments.inverse) value = 1.0 / std::sqrt(value + op.epsilon);
+  return moments;
 }
 
 template <class T>
 void standardise_step(const Standardise& op, std::int64_t t, std::int64_t begin, std::int64_t end) {
   const std::int64_t width = op.x.columns();
-  const auto vertices = static_cast<double>(op.vertices);
-  const std::vector<double> mean = row_of<T>(op.totals, t, vertices);
-  const std::vector<double> inverse = inverse_deviation(op, row_of<T>(op.squares, t, vertices));
+  const auto [mean, inverse] = moments_of<T>(op, t);
   for (std::int64_t r = begin; r < end; ++r) {
     for (std::int64_t f = 0; f < width; ++f) {
       const auto at = static_cast<std::size_t>(f);
@@ -74,8 +78,7 @@ void standardise_step_back(const StandardiseBackward& op, std::int64_t t, std::i
                            double* sums) {
   const std::int64_t width = op.x.columns();
   const auto vertices = static_cast<double>(op.vertices);
-  const std::vector<double> mean = row_of<T>(op.totals, t, vertices);
-  const std::vector<double> inverse = inverse_deviation(op, row_of<T>(op.squares, t, vertices));
+  const auto [mean, inverse] = moments_of<T>(op, t);
   double *scaled = sums, *plain = sums + width;  // sums of dy (x - mean) inverse, and of dy
   for (std::int64_t r = begin; r < end; ++r) {
     for (std::int64_t f = 0; f < width; ++f) {
@@ -94,9 +97,7 @@ void standardise_step_back(const StandardiseBackward& op, std::int64_t t, std::i
 template <class T>
 void step_input_back(const StandardiseInputBackward& op, std::int64_t t, std::int64_t begin, std::int64_t end) {
   const std::int64_t width = op.x.columns();
-  const auto vertices = static_cast<double>(op.vertices);
-  const std::vector<double> mean = row_of<T>(op.totals, t, vertices);
-  const std::vector<double> inverse = inverse_deviation(op, row_of<T>(op.squares, t, vertices));
+  const auto [mean, inverse] = moments_of<T>(op, t);
   for (std::int64_t r = begin; r < end; ++r) {
     for (std::int64_t f = 0; f < width; ++f) {
       const auto at = static_cast<std::size_t>(f);

@@ -115,20 +115,26 @@ void sum_step(const StepSums& op, const StepPart& part) {
   for (std::int64_t c = 0; c < part.width; ++c) to[c] = static_cast<T>(sums[static_cast<std::size_t>(c)]);
 }
 
+/// The mean and 1 / sqrt(variance + epsilon) of a step's features, and the latter times their gains.
 template <class T>
-Pattern<T> gains(const Tensor& gain, const Pattern<T>& inverse, std::int64_t width) {
-  const T* of = gain.data<T>();
-  return Pattern<T>(width, [&](std::int64_t c) { return inverse[c] * of[c]; });
-}
+struct Moments {
+  Pattern<T> mean, inverse, scale;
+
+  template <class Op>
+  Moments(const Op& op, const StepPart& part)
+      : mean(step_means<T>(op.totals, part, op.vertices)),
+        inverse(step_values<T>(op.squares, part,
+                               [n = static_cast<double>(op.vertices), epsilon = op.epsilon](double square) {
+                                 return 1.0 / std::sqrt(square / n + epsilon);
+                               })),
+        scale(part.width, [&](std::int64_t c) { return inverse[c] * op.gain.template data<T>()[c]; }) {}
+};
 
 template <class T>
 void standardise_step(const Standardise& op, const StepPart& part) {
   constexpr int P = most_lanes<T>;
-  const double n = static_cast<double>(op.vertices), epsilon = op.epsilon;
-  const Pattern<T> mean = step_means<T>(op.totals, part, op.vertices);
-  const Pattern<T> inverse =
-      step_values<T>(op.squares, part, [=](double square) { return 1.0 / std::sqrt(square / n + epsilon); });
-  const Pattern<T> scale = gains(op.gain, inverse, part.width);
+  const Moments<T> moments(op, part);
+  const Pattern<T>&mean = moments.mean, &scale = moments.scale;
   const Pattern<T> shift(part.width, [&](std::int64_t c) { return op.shift.data<T>()[c]; });
   const T* x = op.x.data<T>();
   T* y = op.y.data<T>();
@@ -156,10 +162,8 @@ void store_step_gradients(const StandardiseBackward& op, const StepPart& part, c
 template <class T>
 void standardise_step_back(const StandardiseBackward& op, const StepPart& part, double* sums) {
   constexpr int P = most_lanes<T>;
-  const double n = static_cast<double>(op.vertices), epsilon = op.epsilon;
-  const Pattern<T> mean = step_means<T>(op.totals, part, op.vertices);
-  const Pattern<T> inverse =
-      step_values<T>(op.squares, part, [=](double square) { return 1.0 / std::sqrt(square / n + epsilon); });
+  const Moments<T> moments(op, part);
+  const Pattern<T>&mean = moments.mean, &inverse = moments.inverse;
   Pattern<T> recent_scaled(part.width), recent_plain(part.width);
   T *const scaled = recent_scaled.data(), *const plain = recent_plain.data();
   const T *x = op.x.data<T>(), *dy = op.dy.data<T>();
@@ -182,11 +186,8 @@ void standardise_step_back(const StandardiseBackward& op, const StepPart& part, 
 template <class T, bool with_dy, bool accumulate>
 void step_input_back(const StandardiseInputBackward& op, const StepPart& part) {
   constexpr int P = most_lanes<T>;
-  const double n = static_cast<double>(op.vertices), epsilon = op.epsilon;
-  const Pattern<T> mean = step_means<T>(op.totals, part, op.vertices);
-  const Pattern<T> inverse =
-      step_values<T>(op.squares, part, [=](double square) { return 1.0 / std::sqrt(square / n + epsilon); });
-  const Pattern<T> scale = gains(op.gain, inverse, part.width);
+  const Moments<T> moments(op, part);
+  const Pattern<T>&mean = moments.mean, &scale = moments.scale;
   const Pattern<T> slope = step_values<T>(op.dsquares, part, [](double d) { return 2 * d; });
   const Pattern<T> shift = step_values<T>(op.dtotals, part, [](double d) { return d; });
   const T *x = op.x.data<T>(), *dy = with_dy ? op.dy.data<T>() : nullptr;
