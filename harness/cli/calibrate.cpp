@@ -174,7 +174,7 @@ int calibrate(const CalibrateCommand& command) {
 CommandAction define_calibrate(CommandOptions& options) {
   const auto command = std::make_shared<CalibrateCommand>();
   options.positional("suite", command->suite, "what to run: a suite file, or a bundled name (default calibrate)");
-  options.toggle("--quick", command->quick, "a smaller grid, in under a minute: the bundled calibrate-quick");
+  options.toggle("--quick", command->quick, "a smaller grid, in about a minute: the bundled calibrate-quick");
   options.text("--device", command->device, "device that the cases run on (default cpu)");
   options.text("--comm", command->comm, "communicator of the cases (default local; mpi under mpirun)");
   options.repeated("--set", command->sets, "key.path=value for every case, as epochs=3");

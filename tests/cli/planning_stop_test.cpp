@@ -14,10 +14,7 @@ namespace {
 class PlanningStop : public Program {
  protected:
   void SetUp() override {
-    const Json partitioners = Json::parse(strobe({"list", "partitioners", "--json"}).out);
-    bool metis = false;
-    for (const Json& entry : partitioners.at("entries")) metis = metis || entry.at("name") == "metis";
-    if (!metis) GTEST_SKIP() << "this build has no partitioner that takes long";
+    if (!lists("partitioners", "metis")) GTEST_SKIP() << "this build has no partitioner that takes long";
   }
 
   Json rows() {

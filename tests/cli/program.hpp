@@ -84,6 +84,14 @@ class Program : public ::testing::Test {
     return finish(start(arguments));
   }
 
+  /// Whether `strobe list KIND` of this build names it.
+  bool lists(const std::string& kind, const std::string& name) {
+    const Json listed = Json::parse(strobe({"list", kind, "--json"}).out);
+    for (const Json& entry : listed.at("entries"))
+      if (entry.at("name") == name) return true;
+    return false;
+  }
+
   /// Writes a suite into the folder and returns its name.
   std::string suite(const std::string& text) {
     write_text(folder_ / "suite.json", text);

@@ -264,10 +264,7 @@ TEST_F(Run, SimulationRepeatsToTheByte) {
 class Mpi : public Run {
  protected:
   void SetUp() override {
-    const Json listed = Json::parse(strobe({"list", "communicators", "--json"}).out);
-    bool built = false;
-    for (const Json& entry : listed.at("entries")) built = built || entry.at("name") == "mpi";
-    if (!built) GTEST_SKIP() << "this build has no mpi communicator";
+    if (!lists("communicators", "mpi")) GTEST_SKIP() << "this build has no mpi communicator";
     if (std::system("command -v mpirun > /dev/null") != 0) GTEST_SKIP() << "mpirun is not there";
     // Root and more ranks than cores are allowed; Open MPI 4 and 5 name the latter differently.
     setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
@@ -310,9 +307,7 @@ TEST_F(Mpi, FourProcessesGiveTheLossesOfFourThreads) {
 /// One process can plan for any world, and every process of a world gets to the end of a dry run: partitioners that
 /// start MPI, as Zoltan's does, wait for all of them.
 TEST_F(Mpi, DryRunNeedsNoWorldAndEndsInOne) {
-  const Json partitioners = Json::parse(strobe({"list", "partitioners", "--json"}).out);
-  bool hypergraph = false;
-  for (const Json& entry : partitioners.at("entries")) hypergraph = hypergraph || entry.at("name") == "hypergraph";
+  const bool hypergraph = lists("partitioners", "hypergraph");
   const std::string strategy = std::string("vertex:partitioner=") + (hypergraph ? "hypergraph" : "hash");
   std::vector<std::string> request = {"run",     "--workload", tiny,        "--strategy", strategy,
                                       "--ranks", "2",          "--dry-run", "--json"};
