@@ -55,18 +55,16 @@ void PlanningStop::interrupt_planning(int signal) {
   EXPECT_NE(outcome.err.find("interrupted"), std::string::npos) << outcome.err;
   EXPECT_EQ(rows()[0].at("status"), "ok");
   EXPECT_EQ(lines(), 2) << "the second case was trained";
-  if (signal == SIGTERM && rows().size() == 2) {  // METIS catches it and says so later
-    EXPECT_EQ(rows()[1].at("status"), "interrupted");
-  } else {
-    EXPECT_NE(outcome.err.find("interrupted while a case was planned"), std::string::npos) << outcome.err;
-  }
+  EXPECT_EQ(rows().size(), 1u);
+  EXPECT_NE(outcome.err.find("interrupted while a case was planned"), std::string::npos) << outcome.err;
 }
 
 TEST_F(PlanningStop, OneInterruptEndsPlanning) { interrupt_planning(SIGINT); }
 
 TEST_F(PlanningStop, OneTerminationEndsPlanning) { interrupt_planning(SIGTERM); }
 
-/// METIS catches SIGTERM and returns an error; whenever it comes, it is no failure of the case.
+/// METIS catches SIGTERM, jumps out of what it does and returns an error; whenever the signal comes, the program ends
+/// as by its own handling, or it was done.
 TEST_F(PlanningStop, ATerminationWithinMetisIsNoFailure) {
   const std::vector<std::string> words = {STROBE_BINARY, "run",
                                           "--workload",  "uniform:steps=10,vertices=12000,density=3",
@@ -81,7 +79,8 @@ TEST_F(PlanningStop, ATerminationWithinMetisIsNoFailure) {
     std::this_thread::sleep_for(whole * part / 20);
     kill(pid, SIGTERM);
     const Outcome outcome = finish(pid);
-    if (outcome.status != 0) EXPECT_EQ(outcome.status, 128 + SIGTERM) << "at " << part << "/20: " << outcome.err;
+    EXPECT_TRUE(outcome.status == 0 || outcome.status == 128 + SIGTERM)
+        << "at " << part << "/20: " << outcome.status << " " << outcome.err;
   }
 }
 

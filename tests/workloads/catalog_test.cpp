@@ -84,7 +84,7 @@ TEST(Catalogue, AWorkloadsNameMeansOneThing) {
   add(shape_names());
 }
 
-std::string fault(const std::function<void(Json&)>& change) {
+std::string catalogue_fault(const std::function<void(Json&)>& change) {
   Json json = Json::parse(test::read_bytes(std::string(STROBE_SOURCE_DIR) + "/workloads/catalog/jodie-wikipedia.json"));
   change(json);
   const TemporaryFolder folder;
@@ -98,21 +98,21 @@ std::string fault(const std::function<void(Json&)>& change) {
 }
 
 TEST(Catalogue, EveryFaultHasItsPointer) {
-  EXPECT_EQ(fault([](Json&) {}), "");
-  EXPECT_EQ(fault([](Json& s) { s.erase("terms"); }), "#/terms");
-  EXPECT_EQ(fault([](Json& s) { s["licence"] = "MIT"; }), "#/licence");
-  EXPECT_EQ(fault([](Json& s) { s["kind"] = "grpah"; }), "#/kind");
-  EXPECT_EQ(fault([](Json& s) { s["strobe_dataset"] = 2; }), "#/strobe_dataset");
-  EXPECT_EQ(fault([](Json& s) { s["window"] = "soon"; }), "#/window");
-  EXPECT_EQ(fault([](Json& s) { s["files"] = Json::array(); }), "#/files");
-  EXPECT_EQ(fault([](Json& s) { s["files"][0]["file"] = "../evil"; }), "#/files/0/file");
-  EXPECT_EQ(fault([](Json& s) { s["files"][0]["url"] = "ftp://host/file"; }), "#/files/0/url");
-  EXPECT_EQ(fault([](Json& s) { s["files"][0]["unpack"] = "rar"; }), "#/files/0/unpack");
-  EXPECT_EQ(fault([](Json& s) { s["files"][0]["unpack"] = "zip"; }), "#/files/0/member");
-  EXPECT_EQ(fault([](Json& s) { s["files"][0]["sha256"] = "abc"; }), "#/files/0/sha256");
-  EXPECT_EQ(fault([](Json& s) { s["files"][0].erase("sha256_source"); }), "#/files/0/sha256_source");
-  EXPECT_EQ(fault([](Json& s) { s["files"][0]["bytes"] = 0; }), "#/files/0/bytes");
-  EXPECT_EQ(fault([](Json& s) { s["listed"]["source"] = ""; }), "#/listed/source");
+  EXPECT_EQ(catalogue_fault([](Json&) {}), "");
+  EXPECT_EQ(catalogue_fault([](Json& s) { s.erase("terms"); }), "#/terms");
+  EXPECT_EQ(catalogue_fault([](Json& s) { s["licence"] = "MIT"; }), "#/licence");
+  EXPECT_EQ(catalogue_fault([](Json& s) { s["kind"] = "grpah"; }), "#/kind");
+  EXPECT_EQ(catalogue_fault([](Json& s) { s["strobe_dataset"] = 2; }), "#/strobe_dataset");
+  EXPECT_EQ(catalogue_fault([](Json& s) { s["window"] = "soon"; }), "#/window");
+  EXPECT_EQ(catalogue_fault([](Json& s) { s["files"] = Json::array(); }), "#/files");
+  EXPECT_EQ(catalogue_fault([](Json& s) { s["files"][0]["file"] = "../evil"; }), "#/files/0/file");
+  EXPECT_EQ(catalogue_fault([](Json& s) { s["files"][0]["url"] = "ftp://host/file"; }), "#/files/0/url");
+  EXPECT_EQ(catalogue_fault([](Json& s) { s["files"][0]["unpack"] = "rar"; }), "#/files/0/unpack");
+  EXPECT_EQ(catalogue_fault([](Json& s) { s["files"][0]["unpack"] = "zip"; }), "#/files/0/member");
+  EXPECT_EQ(catalogue_fault([](Json& s) { s["files"][0]["sha256"] = "abc"; }), "#/files/0/sha256");
+  EXPECT_EQ(catalogue_fault([](Json& s) { s["files"][0].erase("sha256_source"); }), "#/files/0/sha256_source");
+  EXPECT_EQ(catalogue_fault([](Json& s) { s["files"][0]["bytes"] = 0; }), "#/files/0/bytes");
+  EXPECT_EQ(catalogue_fault([](Json& s) { s["listed"]["source"] = ""; }), "#/listed/source");
 }
 
 TEST(Catalogue, AbsentSetsSayHowToGetThem) {

@@ -26,7 +26,7 @@ struct Dataset {
   std::int64_t pairs = 0;  // distinct (source, target), 0 = not known
 };
 
-const Dataset table[] = {
+const Dataset known_datasets[] = {
     {"sx-mathoverflow/sx-mathoverflow.txt.gz", "snap", 506550, 24818, 116109, 27, false, "30d", 79, 79, 10154,
      1254192988, 1457262355, "auto", 239978},
     {"sx-mathoverflow/sx-mathoverflow.txt.gz", "snap", 506550, 24818, 116109, 27, false, "7d", 336, 336, 2566},
@@ -162,7 +162,7 @@ std::string as_test_name(std::string text) {
   return text;
 }
 
-INSTANTIATE_TEST_SUITE_P(Shared, RealFile, testing::ValuesIn(table), [](const auto& test) {
+INSTANTIATE_TEST_SUITE_P(Shared, RealFile, testing::ValuesIn(known_datasets), [](const auto& test) {
   return as_test_name(fmt::format("{}_by_{}_ids_{}", test.param.file, test.param.window, test.param.ids));
 });
 

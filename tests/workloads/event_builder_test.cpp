@@ -18,11 +18,7 @@ namespace strobe {
 namespace {
 
 using test::TemporaryFolder;
-
-struct Threads {
-  explicit Threads(int count) { limit_workload_threads(count); }
-  ~Threads() { limit_workload_threads(0); }
-};
+using test::Threads;
 
 struct Row {
   std::int64_t source, target;

@@ -1,5 +1,6 @@
 // Two-sided files and events with labels and features: JODIE, MovieLens, TGN; and how ids of the sides are settled.
 #include <gtest/gtest.h>
+
 #include <nlohmann/json.hpp>
 
 #include "core/errors.hpp"
@@ -11,17 +12,11 @@
 namespace strobe {
 namespace {
 
+using test::any_note;
 using test::TemporaryFolder;
 
 const std::string jodie_header = "user_id,item_id,timestamp,state_label,comma_separated_list_of_features\n";
 const std::string jodie_text = jodie_header + "0,0,5.5,0,0.5,-1\n3,1,2,1,0.25,7\n0,0,5.5,0,3,4\n1,1,9,0,0,0\n";
-
-bool any_note(const EventGraph& graph, const std::string& fragment) {
-  for (const std::string& note : graph.provenance.notes) {
-    if (note.find(fragment) != std::string::npos) return true;
-  }
-  return false;
-}
 
 TEST(Jodie, SidesLabelsAndFeatures) {
   const TemporaryFolder folder;

@@ -17,7 +17,7 @@ struct Malformed {
   const char* fragment;  // of the message
 };
 
-const Malformed table[] = {
+const Malformed malformed_files[] = {
     {"empty.txt", "", 0, 0, "the file is empty"},
     {"empty.txt", "snap", 0, 0, "the file is empty"},
     {"empty.txt", "konect", 0, 0, "the file is empty"},
@@ -266,7 +266,7 @@ TEST_P(MalformedFile, IsRefusedWithItsPlaceAndReason) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Corpus, MalformedFile, testing::ValuesIn(table), [](const auto& test) {
+INSTANTIATE_TEST_SUITE_P(Corpus, MalformedFile, testing::ValuesIn(malformed_files), [](const auto& test) {
   std::string name = std::string(test.param.file) + "_as_" + (*test.param.format ? test.param.format : "detected");
   for (char& c : name) c = std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
   return name;
@@ -280,7 +280,7 @@ bool is_companion(const std::string& name) {
 
 TEST(MalformedCorpus, EveryFileIsInTheTable) {
   std::set<std::string> listed;
-  for (const Malformed& row : table) listed.insert(row.file);
+  for (const Malformed& row : malformed_files) listed.insert(row.file);
   int files = 0;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(folder())) {
     if (!entry.is_regular_file() || is_companion(entry.path().filename().string())) continue;

@@ -15,13 +15,9 @@ namespace strobe {
 namespace {
 
 using test::TemporaryFolder;
+using test::Threads;
 
 constexpr int lines = 200'000;  // 3 to 6 MB, several parts
-
-struct Threads {
-  explicit Threads(int count) { limit_workload_threads(count); }
-  ~Threads() { limit_workload_threads(0); }
-};
 
 /// A file of `header` and line(i) for every i.
 template <class Line>

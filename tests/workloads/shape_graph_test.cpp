@@ -93,7 +93,7 @@ TEST(ShapeGraph, UniformDegreesBoundTheHaloFromAbove) {
   }
 }
 
-std::string refusal(const std::string& name, const Json& options) {
+std::string shape_refusal(const std::string& name, const Json& options) {
   try {
     complete_shape(name, options);
   } catch (const InvalidRequest& error) {
@@ -103,17 +103,17 @@ std::string refusal(const std::string& name, const Json& options) {
 }
 
 TEST(ShapeGraph, WhatNobodyKnowsIsAskedFor) {
-  EXPECT_NE(refusal("wikipedia", Json::object()).find("/workload/steps"), std::string::npos);
-  EXPECT_NE(refusal("wikipedia", Json{{"steps", 30}}).find("/workload/edges"), std::string::npos);
-  EXPECT_NE(refusal("wikipedia", Json{{"steps", 30}, {"edges", 9000}}).find("/workload/feature_width"),
+  EXPECT_NE(shape_refusal("wikipedia", Json::object()).find("/workload/steps"), std::string::npos);
+  EXPECT_NE(shape_refusal("wikipedia", Json{{"steps", 30}}).find("/workload/edges"), std::string::npos);
+  EXPECT_NE(shape_refusal("wikipedia", Json{{"steps", 30}, {"edges", 9000}}).find("/workload/feature_width"),
             std::string::npos);
-  EXPECT_EQ(refusal("wikipedia", Json{{"steps", 30}, {"edges", 9000}, {"feature_width", 2}}), "accepted");
-  EXPECT_NE(refusal("aml-sim-large-1", Json::object()).find("/workload/vertices"), std::string::npos);
+  EXPECT_EQ(shape_refusal("wikipedia", Json{{"steps", 30}, {"edges", 9000}, {"feature_width", 2}}), "accepted");
+  EXPECT_NE(shape_refusal("aml-sim-large-1", Json::object()).find("/workload/vertices"), std::string::npos);
 }
 
 TEST(ShapeGraph, AnOptionFillsAGapAndContradictsNothing) {
-  EXPECT_NE(refusal("aml-sim", Json{{"steps", 100}}).find("has 200 steps, not 100"), std::string::npos);
-  EXPECT_EQ(refusal("aml-sim", Json{{"steps", 200}}), "accepted");
+  EXPECT_NE(shape_refusal("aml-sim", Json{{"steps", 100}}).find("has 200 steps, not 100"), std::string::npos);
+  EXPECT_EQ(shape_refusal("aml-sim", Json{{"steps", 200}}), "accepted");
   const CompleteShape chosen = complete_shape("amazon", Json{{"vertices", 900000}});
   EXPECT_EQ(*chosen.shape.vertices, 900000);
   EXPECT_TRUE(chosen.notes.empty());

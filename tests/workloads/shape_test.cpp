@@ -158,7 +158,7 @@ TEST(Shape, RoundTripThroughAFile) {
 }
 
 /// Where the reader finds fault with a changed shape, or "" when it finds none.
-std::string fault(const std::function<void(Json&)>& change) {
+std::string shape_fault(const std::function<void(Json&)>& change) {
   Json json = to_json(measure_shape(small_graph(), "small", {1, 2}));
   change(json);
   try {
@@ -170,33 +170,33 @@ std::string fault(const std::function<void(Json&)>& change) {
 }
 
 TEST(Shape, EveryFaultHasItsPointer) {
-  EXPECT_EQ(fault([](Json&) {}), "");
-  EXPECT_EQ(fault([](Json& s) { s.erase("steps"); }), "F#/steps");
-  EXPECT_EQ(fault([](Json& s) { s["stepz"] = 3; }), "F#/stepz");
-  EXPECT_EQ(fault([](Json& s) { s["strobe_shape"] = 2; }), "F#/strobe_shape");
-  EXPECT_EQ(fault([](Json& s) { s["vertices"] = -1; }), "F#/vertices");
-  EXPECT_EQ(fault([](Json& s) { s["vertices"] = "4"; }), "F#/vertices");
-  EXPECT_EQ(fault([](Json& s) { s["vertices"] = 1e300; }), "F#/vertices");
-  EXPECT_EQ(fault([](Json& s) { s["vertices"] = nullptr; }), "F#/unknown/vertices");
-  EXPECT_EQ(fault([](Json& s) { s["unknown"]["vertices"] = "why"; }), "F#/unknown/vertices");
-  EXPECT_EQ(fault([](Json& s) { s["unknown"]["events"] = ""; }), "F#/unknown/events");
-  EXPECT_EQ(fault([](Json& s) { s["unknown"]["evnts"] = "why"; }), "F#/unknown/evnts");
-  EXPECT_EQ(fault([](Json& s) { s["sources"].erase("*"); }), "F#/sources/vertices");
-  EXPECT_EQ(fault([](Json& s) { s["edges"] = 7; }), "F#/edges");
-  EXPECT_EQ(fault([](Json& s) { s["edges_per_step"].push_back(0); }), "F#/edges_per_step");
-  EXPECT_EQ(fault([](Json& s) { s["edges_per_step"][2] = 0.5; }), "F#/edges_per_step/2");
-  EXPECT_EQ(fault([](Json& s) { s["edges_per_step"] = Json::array(); }), "F#/edges_per_step");
-  EXPECT_EQ(fault([](Json& s) { s["overlap_per_step"][1] = 1.5; }), "F#/overlap_per_step/1");
-  EXPECT_EQ(fault([](Json& s) { s["overlap_mean"] = -0.5; }), "F#/overlap_mean");
-  EXPECT_EQ(fault([](Json& s) { s["edge_lives"][0] = 9; }), "F#/edge_lives");
-  EXPECT_EQ(fault([](Json& s) { s["sequence_length"]["bins"][1][2] = 1; }), "F#/sequence_length/bins/1/2");
-  EXPECT_EQ(fault([](Json& s) { s["sequence_length"]["bins"][1][0] = 0; }), "F#/sequence_length/bins/1/0");
-  EXPECT_EQ(fault([](Json& s) { s["sequence_length"]["count"] = 5; }), "F#/sequence_length/count");
-  EXPECT_EQ(fault([](Json& s) { s["sequence_length"]["max"] = 9; }), "F#/sequence_length/max");
-  EXPECT_EQ(fault([](Json& s) { s["smoothed"][1]["window"] = 0; }), "F#/smoothed/1/window");
-  EXPECT_EQ(fault([](Json& s) { s["smoothed"][1]["smooth"] = "unoin"; }), "F#/smoothed/1/smooth");
-  EXPECT_EQ(fault([](Json& s) { s["smoothed"][0].erase("edges"); }), "F#/smoothed/0/edges");
-  EXPECT_EQ(fault([](Json& s) { s = Json::array(); }), "F#");
+  EXPECT_EQ(shape_fault([](Json&) {}), "");
+  EXPECT_EQ(shape_fault([](Json& s) { s.erase("steps"); }), "F#/steps");
+  EXPECT_EQ(shape_fault([](Json& s) { s["stepz"] = 3; }), "F#/stepz");
+  EXPECT_EQ(shape_fault([](Json& s) { s["strobe_shape"] = 2; }), "F#/strobe_shape");
+  EXPECT_EQ(shape_fault([](Json& s) { s["vertices"] = -1; }), "F#/vertices");
+  EXPECT_EQ(shape_fault([](Json& s) { s["vertices"] = "4"; }), "F#/vertices");
+  EXPECT_EQ(shape_fault([](Json& s) { s["vertices"] = 1e300; }), "F#/vertices");
+  EXPECT_EQ(shape_fault([](Json& s) { s["vertices"] = nullptr; }), "F#/unknown/vertices");
+  EXPECT_EQ(shape_fault([](Json& s) { s["unknown"]["vertices"] = "why"; }), "F#/unknown/vertices");
+  EXPECT_EQ(shape_fault([](Json& s) { s["unknown"]["events"] = ""; }), "F#/unknown/events");
+  EXPECT_EQ(shape_fault([](Json& s) { s["unknown"]["evnts"] = "why"; }), "F#/unknown/evnts");
+  EXPECT_EQ(shape_fault([](Json& s) { s["sources"].erase("*"); }), "F#/sources/vertices");
+  EXPECT_EQ(shape_fault([](Json& s) { s["edges"] = 7; }), "F#/edges");
+  EXPECT_EQ(shape_fault([](Json& s) { s["edges_per_step"].push_back(0); }), "F#/edges_per_step");
+  EXPECT_EQ(shape_fault([](Json& s) { s["edges_per_step"][2] = 0.5; }), "F#/edges_per_step/2");
+  EXPECT_EQ(shape_fault([](Json& s) { s["edges_per_step"] = Json::array(); }), "F#/edges_per_step");
+  EXPECT_EQ(shape_fault([](Json& s) { s["overlap_per_step"][1] = 1.5; }), "F#/overlap_per_step/1");
+  EXPECT_EQ(shape_fault([](Json& s) { s["overlap_mean"] = -0.5; }), "F#/overlap_mean");
+  EXPECT_EQ(shape_fault([](Json& s) { s["edge_lives"][0] = 9; }), "F#/edge_lives");
+  EXPECT_EQ(shape_fault([](Json& s) { s["sequence_length"]["bins"][1][2] = 1; }), "F#/sequence_length/bins/1/2");
+  EXPECT_EQ(shape_fault([](Json& s) { s["sequence_length"]["bins"][1][0] = 0; }), "F#/sequence_length/bins/1/0");
+  EXPECT_EQ(shape_fault([](Json& s) { s["sequence_length"]["count"] = 5; }), "F#/sequence_length/count");
+  EXPECT_EQ(shape_fault([](Json& s) { s["sequence_length"]["max"] = 9; }), "F#/sequence_length/max");
+  EXPECT_EQ(shape_fault([](Json& s) { s["smoothed"][1]["window"] = 0; }), "F#/smoothed/1/window");
+  EXPECT_EQ(shape_fault([](Json& s) { s["smoothed"][1]["smooth"] = "unoin"; }), "F#/smoothed/1/smooth");
+  EXPECT_EQ(shape_fault([](Json& s) { s["smoothed"][0].erase("edges"); }), "F#/smoothed/0/edges");
+  EXPECT_EQ(shape_fault([](Json& s) { s = Json::array(); }), "F#");
 }
 
 TEST(Shape, FilesThatAreNotJsonOrRepeatAKeyAreRefused) {

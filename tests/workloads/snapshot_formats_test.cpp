@@ -11,6 +11,7 @@
 namespace strobe {
 namespace {
 
+using test::any_note;
 using test::dense;
 using test::TemporaryFolder;
 
@@ -19,13 +20,6 @@ const std::string static_text = R"({"edges": [[0, 1], [1, 0], [0, 1], [1, 1]], "
 
 SnapshotGraph load(const std::string& path, const std::string& options = "{}") {
   return load_workload(path, Json::parse(options), 1);
-}
-
-bool any_note(const SnapshotGraph& graph, const std::string& fragment) {
-  for (const std::string& note : graph.provenance.notes) {
-    if (note.find(fragment) != std::string::npos) return true;
-  }
-  return false;
 }
 
 void expect_targets(const SnapshotGraph& graph, const std::vector<float>& expected) {

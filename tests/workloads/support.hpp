@@ -15,8 +15,24 @@
 #include <vector>
 
 #include "workloads/graph.hpp"
+#include "workloads/parallel.hpp"
 
 namespace strobe::test {
+
+/// Limits the threads of workloads to `count`, and lifts the limit at its end.
+struct Threads {
+  explicit Threads(int count) { limit_workload_threads(count); }
+  ~Threads() { limit_workload_threads(0); }
+  Threads(const Threads&) = delete;
+  Threads& operator=(const Threads&) = delete;
+};
+
+/// Whether a note of the graph's provenance has `fragment` in it.
+template <class Graph>
+bool any_note(const Graph& graph, const std::string& fragment) {
+  return std::any_of(graph.provenance.notes.begin(), graph.provenance.notes.end(),
+                     [&](const std::string& note) { return note.find(fragment) != std::string::npos; });
+}
 
 /// A folder that disappears with the object.
 class TemporaryFolder {

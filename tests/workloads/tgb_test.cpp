@@ -1,5 +1,6 @@
 // Temporal Graph Benchmark edge lists: columns by name, names as ids, dates and years, node labels.
 #include <gtest/gtest.h>
+
 #include <nlohmann/json.hpp>
 
 #include "core/errors.hpp"
@@ -9,14 +10,8 @@
 namespace strobe {
 namespace {
 
+using test::any_note;
 using test::TemporaryFolder;
-
-bool any_note(const EventGraph& graph, const std::string& fragment) {
-  for (const std::string& note : graph.provenance.notes) {
-    if (note.find(fragment) != std::string::npos) return true;
-  }
-  return false;
-}
 
 TEST(Tgb, NamesAreNumberedByFirstAppearance) {
   const TemporaryFolder folder;

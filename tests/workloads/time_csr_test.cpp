@@ -16,11 +16,7 @@
 namespace strobe {
 namespace {
 
-/// Threads of workloads for the life of the object.
-struct Threads {
-  explicit Threads(int count) { limit_workload_threads(count); }
-  ~Threads() { limit_workload_threads(0); }
-};
+using test::Threads;
 
 /// The definition, read off the list of events: walk back from the end, take what is strictly earlier and touches v.
 std::vector<TimedNeighbour> judge(const EventGraph& events, const std::string& direction, VertexId v, double time,

@@ -22,7 +22,7 @@ class DataFolder {
   ~DataFolder() { unsetenv("STROBE_DATA_DIR"); }
 };
 
-std::string refusal(const std::string& workload, const Json& parameters) {
+std::string workload_refusal(const std::string& workload, const Json& parameters) {
   try {
     load_workload(workload, parameters, 1);
   } catch (const InvalidRequest& error) {
@@ -93,18 +93,19 @@ TEST(Bundled, ChangedOrMissingFilesAreRefused) {
 }
 
 TEST(Workload, UnknownNamesNameTheNearest) {
-  EXPECT_NE(refusal("ches", Json::object()).find("'chess'"), std::string::npos);
-  EXPECT_NE(refusal("unifrom", Json::object()).find("'uniform'"), std::string::npos);
+  EXPECT_NE(workload_refusal("ches", Json::object()).find("'chess'"), std::string::npos);
+  EXPECT_NE(workload_refusal("unifrom", Json::object()).find("'uniform'"), std::string::npos);
   for (const std::string file : {"data/none.txt", "ches.csv", "chess/"}) {
-    const std::string text = refusal(file, Json::object());
+    const std::string text = workload_refusal(file, Json::object());
     EXPECT_NE(text.find("there is no file '" + file + "'"), std::string::npos) << text;
     EXPECT_EQ(text.find("Known:"), std::string::npos) << "a list of names is no help to who means a file";
   }
-  EXPECT_NE(refusal("chess", Json::parse(R"({"windw": "7d"})")).find("'window'"), std::string::npos);
-  EXPECT_NE(refusal("uniform", Json::parse(R"({"step": 3})")).find("'steps'"), std::string::npos);
-  EXPECT_NE(refusal("chess", Json::parse(R"({"format": "konekt"})")).find("'konect'"), std::string::npos);
-  EXPECT_NE(refusal("chess", Json::parse(R"({"window": "7d", "window_count": 3})")).find("exclude"), std::string::npos);
-  EXPECT_NE(refusal("chess", Json::parse(R"({"window": "soon"})")).find("duration"), std::string::npos);
+  EXPECT_NE(workload_refusal("chess", Json::parse(R"({"windw": "7d"})")).find("'window'"), std::string::npos);
+  EXPECT_NE(workload_refusal("uniform", Json::parse(R"({"step": 3})")).find("'steps'"), std::string::npos);
+  EXPECT_NE(workload_refusal("chess", Json::parse(R"({"format": "konekt"})")).find("'konect'"), std::string::npos);
+  EXPECT_NE(workload_refusal("chess", Json::parse(R"({"window": "7d", "window_count": 3})")).find("exclude"),
+            std::string::npos);
+  EXPECT_NE(workload_refusal("chess", Json::parse(R"({"window": "soon"})")).find("duration"), std::string::npos);
   EXPECT_THROW(complete_workload_parameters("ches", Json::object(), "/cases/0/workload"), InvalidRequest);
 }
 

@@ -7,13 +7,14 @@
 // 1998.
 #include <metis.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <limits>
+#include <thread>
 #include <utility>
 
 #include "core/errors.hpp"
-#include "core/interrupt.hpp"
 #include "workloads/partitioner.hpp"
 #include "workloads/partitioning.hpp"
 
@@ -83,17 +84,56 @@ int call_metis(MetisGraph& graph, int parts, std::uint64_t seed, std::vector<idx
                              options, &cut, part.data());
 }
 
-/// METIS catches SIGTERM while it runs and returns METIS_ERROR, as for errors of its own (in some of its stages it ends
-/// the process by that signal instead). Its own come back when it is called again, so an error that does not was the
-/// wish to stop.
-void partition_or_stop(MetisGraph& graph, int parts, std::uint64_t seed, std::vector<idx_t>& part) {
-  const int status = call_metis(graph, parts, seed, part);
-  if (status == METIS_ERROR && call_metis(graph, parts, seed, part) == METIS_OK) {
-    stop_signal().store(SIGTERM);
-    throw Interrupted(SIGTERM);
+/// While one lives, SIGTERM from outside goes to the handler that the program had before METIS put its own in the
+/// place: METIS's jumps out of whatever it interrupts, an allocation too, and calls the wish to stop an error. The
+/// calling thread does not take the signal, a second one waits for it. METIS raises SIGTERM in its own thread for
+/// errors of its own, which is left to failed(). Threads of others, as MPI's, take it as they did.
+class SignalsPastMetis {
+ public:
+  SignalsPastMetis() {
+    sigemptyset(&terms_);
+    sigaddset(&terms_, SIGTERM);
+    sigaction(SIGTERM, nullptr, &program_);
+    pthread_sigmask(SIG_BLOCK, &terms_, &mask_);
+    waiting_ = std::jthread([this](const std::stop_token& stop) { wait(stop); });  // inherits the mask
   }
+  ~SignalsPastMetis() {
+    waiting_ = {};
+    pthread_sigmask(SIG_SETMASK, &mask_, nullptr);
+  }
+  SignalsPastMetis(const SignalsPastMetis&) = delete;
+  SignalsPastMetis& operator=(const SignalsPastMetis&) = delete;
+
+  /// Whether METIS has raised the signal; takes it away.
+  bool failed() const {
+    const timespec now{};
+    siginfo_t info{};
+    if (sigtimedwait(&terms_, &info, &now) != SIGTERM) return false;
+    if (info.si_pid != getpid()) pass_on();
+    return info.si_pid == getpid();
+  }
+
+ private:
+  void wait(const std::stop_token& stop) const {
+    const timespec moment{0, 2'000'000};
+    while (!stop.stop_requested())
+      if (sigtimedwait(&terms_, nullptr, &moment) == SIGTERM) pass_on();
+  }
+  void pass_on() const {
+    if (program_.sa_handler == SIG_DFL) _exit(128 + SIGTERM);
+    if (program_.sa_handler != SIG_IGN) program_.sa_handler(SIGTERM);
+  }
+
+  sigset_t terms_{}, mask_{};
+  struct sigaction program_ {};
+  std::jthread waiting_;
+};
+
+void run_metis(MetisGraph& graph, int parts, std::uint64_t seed, std::vector<idx_t>& part) {
+  const SignalsPastMetis signals;
+  const int status = call_metis(graph, parts, seed, part);
   if (status == METIS_ERROR_MEMORY) throw SystemError("METIS ran out of memory");
-  if (status != METIS_OK) throw SystemError("METIS failed with status " + std::to_string(status));
+  if (status != METIS_OK || signals.failed()) throw SystemError("METIS failed with status " + std::to_string(status));
 }
 
 std::vector<Rank> partition_by_metis(const PreparedGraph& graph, int parts, std::uint64_t seed) {
@@ -101,7 +141,7 @@ std::vector<Rank> partition_by_metis(const PreparedGraph& graph, int parts, std:
   std::vector<idx_t> part(static_cast<std::size_t>(graph.vertices), 0);
   if (parts > 1) {
     MetisGraph merged = merge(graph);
-    partition_or_stop(merged, parts, seed, part);
+    run_metis(merged, parts, seed, part);
   }
   std::vector<Rank> owner(part.begin(), part.end());
   fill_empty_parts(owner, parts);
