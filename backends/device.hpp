@@ -133,8 +133,8 @@ class Device {
   /// Whether narrow products are faster here with forms of a matrix made for them: overlapping snapshots stored two at
   /// a time (paired_matrix.hpp), rows by length (length_sorted_matrix.hpp).
   virtual bool wants_narrow_forms() const { return false; }
-  /// Whether inputs in several parts, or made by a narrow layer, are faster here put side by side first: those of
-  /// recurrences and of dense layers with large weights. Else the kernels read the parts where they lie.
+  /// Whether inputs in several parts, of listed rows or made by a narrow layer, are faster here put side by side first:
+  /// those of recurrences, heads and dense layers with large weights. Else kernels read the parts where they lie.
   virtual bool wants_joined_inputs() const { return false; }
 
  protected:

@@ -5,6 +5,7 @@
 // `accumulate` means the result is added to the output, not stored over it.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string_view>
 
@@ -159,7 +160,15 @@ struct CopyRows {
     return {accumulate ? operations_detail::count(count * width) : 0.0,
             moved * (accumulate ? 2.0 : 1.0) + (from_rows.defined() ? bytes_of(from_rows) : 0.0) +
                 (to_rows.defined() ? bytes_of(to_rows) : 0.0),
-            moved};
+            moved, listed(moved)};
+  }
+  /// Of the side whose rows a list names; a list may name any row of its tensor at any time. Of two lists the targets'.
+  Gather listed(double moved) const {
+    using namespace operations_detail;
+    if (count == 0 || !(from_rows.defined() || to_rows.defined())) return {};
+    const double all = operations_detail::count((to_rows.defined() ? to : from).rows()),
+                 row = moved / operations_detail::count(count);
+    return {moved, std::min(moved, all * row), all * row, row};
   }
 };
 

@@ -79,8 +79,8 @@ class RankTrainer {
   std::map<std::string, double> evaluate(const KeptRows& embeddings) {
     Tape tape(device_, false);
     const Var fixed = Tape::constant(embeddings.rows(plan_.test_steps));
-    const Var cells = gather_rows(tape, test_halo_.apply(tape, communicator_, fixed), test_.rows, test_.count);
-    const Tensor outputs = plan_.task->head(tape, evaluated_, cells)->value;
+    const Var read = test_halo_.apply(tape, communicator_, fixed);
+    const Tensor outputs = plan_.task->head(tape, evaluated_, read, test_.rows, test_.count)->value;
     device_.run(CopyRows{parameters_.values(), evaluated_.values(), {}, {}, parameters_.count(), 0, 0, 1, false});
     std::vector<PeerRows> rows;
     std::int64_t total = 0;
@@ -147,9 +147,9 @@ class RankTrainer {
  private:
   void start_backward(std::size_t block, Tape& tape, const Var& embeddings) {
     const auto& [halo, samples] = train_[block];
-    const Var cells = gather_rows(tape, halo.apply(tape, communicator_, embeddings), samples.rows, samples.count);
-    add_loss(tape, plan_.task->loss(), plan_.task->head(tape, parameters_, cells), samples.targets, 1.0 / total_weight_,
-             loss_);
+    const Var read = halo.apply(tape, communicator_, embeddings);
+    const Var outputs = plan_.task->head(tape, parameters_, read, samples.rows, samples.count);
+    add_loss(tape, plan_.task->loss(), outputs, samples.targets, 1.0 / total_weight_, loss_);
   }
 
   std::vector<Step> kept_steps(bool all) const { return all ? step_range(0, plan_.graph->steps) : plan_.test_steps; }

@@ -1,6 +1,7 @@
 #include "models/ops.hpp"
 
 #include "backends/operations_fused.hpp"
+#include "backends/operations_gather.hpp"
 
 namespace strobe {
 
@@ -138,6 +139,27 @@ Var gather_rows(Tape& tape, const Var& x, const std::vector<Tensor>& lists, std:
       tape.device().run(CopyRows{result.gradient, dx, {}, lists[k], count,
                                  static_cast<std::int64_t>(k) * width, 0, width, true});
     }
+  });
+}
+
+Var gathered_dense(Tape& tape, const Var& x, const std::vector<Tensor>& lists, std::int64_t count, const Var& w,
+                   const Var& bias) {
+  if (tape.device().wants_joined_inputs())
+    return dense(tape, gather_rows(tape, x, lists, count), w, bias, Activation::none);
+  const Tensor y = tape.device().allocate(count, w->value.columns(), x->value.type());
+  tape.device().run(GatheredDense{x->value, lists, w->value, bias ? bias->value : Tensor(), y});
+  std::vector<Var> inputs = {x, w};
+  if (bias) inputs.push_back(bias);
+  return tape.record(y, inputs, [&tape, x, lists, w, bias](const Variable& result) {
+    GatheredDenseBackward op;
+    op.x = x->value;
+    op.rows = lists;
+    op.w = w->value;
+    op.dy = result.gradient;
+    if (x->needs_gradient) op.dx = tape.added_gradient(x);
+    op.dw = tape.added_gradient(w);
+    if (bias) op.dbias = tape.added_gradient(bias);
+    tape.device().run(op);
   });
 }
 

@@ -34,6 +34,11 @@ Var concat_rows(Tape& tape, const std::vector<Var>& parts);
 /// Each list is i64 [S, 1] on the device.
 Var gather_rows(Tape& tape, const Var& x, const std::vector<Tensor>& lists, std::int64_t count);
 
+/// gather_rows(x, lists) w[lists * F, G] + bias[1, G], without the gathered rows where the device reads them one by one;
+/// `bias` may be null.
+Var gathered_dense(Tape& tape, const Var& x, const std::vector<Tensor>& lists, std::int64_t count, const Var& w,
+                   const Var& bias);
+
 /// Adds sum_i -log softmax(logits_i)[labels_i] * scale to `loss` (f64 [1, 1]) and starts the backward pass there:
 /// the gradient of `logits` is set at once. logits [S, C], labels i32 [S, 1].
 void softmax_cross_entropy(Tape& tape, const Var& logits, const Tensor& labels, double scale, const Tensor& loss);

@@ -73,8 +73,10 @@ class Task {
   /// Throws InvalidRequest when the task needs what a shape does not say.
   virtual TaskCounts count(const GraphShape& shape) const;
   virtual std::vector<ParameterShape> parameters(std::int64_t embedding_width) const = 0;
-  /// Outputs [n, classes] from gathered embeddings cells [n, arity * width]: logits, or the value of a regression.
-  virtual Var head(Tape& tape, const Parameters& parameters, const Var& cells) const = 0;
+  /// Outputs [n, classes], logits or the values of a regression, from this rank's embeddings [R, width]: sample i reads
+  /// rows lists[0][i], ..., lists[arity - 1][i], each list i64 [n, 1] (gather_rows and gathered_dense of models/ops.hpp).
+  virtual Var head(Tape& tape, const Parameters& parameters, const Var& embeddings, const std::vector<Tensor>& lists,
+                   std::int64_t count) const = 0;
   /// Width of the head's output; 1 in a regression.
   virtual std::int64_t classes() const = 0;
   virtual Loss loss() const { return Loss::cross_entropy; }

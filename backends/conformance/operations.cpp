@@ -12,6 +12,7 @@
 #include "backends/conformance/operations_fading.hpp"
 #include "backends/conformance/operations_fused.hpp"
 #include "backends/conformance/operations_gate.hpp"
+#include "backends/conformance/operations_gather.hpp"
 #include "backends/conformance/operations_join.hpp"
 #include "backends/conformance/operations_loss.hpp"
 #include "backends/conformance/operations_recurrent.hpp"
@@ -72,7 +73,8 @@ std::vector<OperationFamily> operation_families() {
                                    family<SgdStep>(sgd_cases()),
                                    family<AdamStep>(adam_cases())};
   for (auto& x : {recurrent_families(), statistics_families(), gate_families(), store_families(), fading_families(),
-                  join_families(), joined_dense_families(), step_convolution_families(), of_dense_families()})
+                  join_families(), joined_dense_families(), gathered_dense_families(), step_convolution_families(),
+                  of_dense_families()})
     all.insert(all.end(), x.begin(), x.end());
   return all;
 }

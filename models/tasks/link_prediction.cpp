@@ -256,8 +256,9 @@ class LinkPrediction final : public Task {
     return {glorot("head.weight", 2 * embedding_width, 2), {"head.bias", 1, 2, 0.0}};
   }
 
-  Var head(Tape& tape, const Parameters& parameters, const Var& cells) const override {
-    return dense(tape, cells, parameters.at("head.weight"), parameters.at("head.bias"), Activation::none);
+  Var head(Tape& tape, const Parameters& parameters, const Var& embeddings, const std::vector<Tensor>& lists,
+           std::int64_t count) const override {
+    return gathered_dense(tape, embeddings, lists, count, parameters.at("head.weight"), parameters.at("head.bias"));
   }
 
   std::int64_t classes() const override { return 2; }

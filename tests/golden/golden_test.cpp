@@ -56,8 +56,9 @@ class GoldenPairs final : public Task {
   }
 
   std::vector<ParameterShape> parameters(std::int64_t width) const override { return task_->parameters(width); }
-  Var head(Tape& tape, const Parameters& parameters, const Var& cells) const override {
-    return task_->head(tape, parameters, cells);
+  Var head(Tape& tape, const Parameters& parameters, const Var& embeddings, const std::vector<Tensor>& lists,
+           std::int64_t count) const override {
+    return task_->head(tape, parameters, embeddings, lists, count);
   }
   std::int64_t classes() const override { return task_->classes(); }
   std::map<std::string, double> metrics(const std::vector<double>& outputs, const Samples& test) const override {

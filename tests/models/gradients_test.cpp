@@ -121,6 +121,30 @@ TEST(Gradients, GatherRowsWithRepeats) {
                   [&](Tape& tape, const std::vector<Var>& v) { return gather_rows(tape, v[0], lists, 4); });
 }
 
+TEST(Gradients, GatheredDenseWithRepeats) {
+  const auto device = cpu();
+  const std::vector<std::int64_t> first = {0, 4, 4, 2}, second = {1, 4, 0, 3};
+  const std::vector<Tensor> lists = {device->move_in(first.data(), 4, 1, ElementType::i64),
+                                     device->move_in(second.data(), 4, 1, ElementType::i64)};
+  const std::vector<Tensor> inputs{random_tensor(*device, 5, 3, 1), random_tensor(*device, 6, 2, 2),
+                                   random_tensor(*device, 1, 2, 3)};
+  check_gradients(*device, inputs, [&](Tape& tape, const std::vector<Var>& v) {
+    return gathered_dense(tape, v[0], lists, 4, v[1], v[2]);
+  });
+  check_gradients(*device, {inputs[0], inputs[1]}, [&](Tape& tape, const std::vector<Var>& v) {
+    return gathered_dense(tape, v[0], lists, 4, v[1], nullptr);
+  });
+  // Rows beside each other and the dense layer behind them say the same; embeddings may need no gradient.
+  Tape tape(*device);
+  const Var x = Tape::constant(inputs[0]), w = tape.leaf(inputs[1], device->allocate(6, 2, ElementType::f64)),
+            bias = Tape::constant(inputs[2]);
+  const Var whole = gathered_dense(tape, x, lists, 4, w, bias);
+  const Var parts = dense(tape, gather_rows(tape, x, lists, 4), w, bias, Activation::none);
+  const auto at_once = whole->value.values<double>(), in_turn = parts->value.values<double>();
+  ASSERT_EQ(at_once.size(), 8U);
+  for (std::size_t i = 0; i < at_once.size(); ++i) EXPECT_NEAR(at_once[i], in_turn[i], 1e-14) << i;
+}
+
 TEST(Gradients, AVariableUsedTwiceGetsBoth) {
   const auto device = cpu();
   check_gradients(*device, {random_tensor(*device, 4, 3, 1), random_tensor(*device, 3, 3, 2)},

@@ -109,7 +109,7 @@ class ModelWithHead {
       if (layers_[l].need == TemporalNeed::none || layers_[l].need == TemporalNeed::weights_only) continue;
       h = temporal(tape, static_cast<int>(l), h, walk == StageWalk::cut);
     }
-    return task_.head(tape, parameters_, gather_rows(tape, h, lists_, 4));
+    return task_.head(tape, parameters_, h, lists_, 4);
   }
 
   /// Joint forms that the model gave so far.
