@@ -20,10 +20,18 @@ struct OperationTerm {
 };
 
 /// A cache of so many bytes: what is beyond it comes from further away. Level 2 of a core and a share of level 3 of
-/// the processors of the day; the fit decides whether they matter.
+/// the processors of the day; the fit decides whether they matter. Rows that are read through an index share a cache
+/// with the matrix and with other cores, so theirs are smaller.
 inline constexpr double near_cache_bytes = 2.0 * 1024 * 1024, far_cache_bytes = 32.0 * 1024 * 1024;
 
-inline constexpr std::array<OperationTerm, 7> operation_terms{{
+/// Bytes of accesses through an index that a cache of `cache_bytes` does not catch while rows of so many bytes are in
+/// use: all but the share of the rows that it holds. Zero where nothing is indexed.
+inline double missed_bytes(const Gather& gather, double cache_bytes) {
+  return gather.window_bytes > cache_bytes ? gather.accessed_bytes * (1 - cache_bytes / gather.window_bytes) : 0.0;
+}
+inline constexpr double near_window_bytes = 256.0 * 1024, far_window_bytes = 8.0 * 1024 * 1024;
+
+inline constexpr std::array<OperationTerm, 9> operation_terms{{
     {"seconds", [](const Work&) { return 1.0; }},
     {"seconds_per_flop", [](const Work& w) { return w.flops; }},
     {"seconds_per_read_byte", [](const Work& w) { return w.bytes_read; }, true},
@@ -31,6 +39,9 @@ inline constexpr std::array<OperationTerm, 7> operation_terms{{
     {"seconds_per_byte_beyond_2_mib", [](const Work& w) { return std::max(0.0, w.bytes() - near_cache_bytes); }, true},
     {"seconds_per_byte_beyond_32_mib", [](const Work& w) { return std::max(0.0, w.bytes() - far_cache_bytes); }, true},
     {"seconds_per_gathered_byte", [](const Work& w) { return w.gather.accessed_bytes; }},
+    {"seconds_per_gathered_byte_beyond_256_kib",
+     [](const Work& w) { return missed_bytes(w.gather, near_window_bytes); }},
+    {"seconds_per_gathered_byte_beyond_8_mib", [](const Work& w) { return missed_bytes(w.gather, far_window_bytes); }},
 }};
 
 /// What a collective moves: bytes that the busiest rank sends or receives, and to how many peers.

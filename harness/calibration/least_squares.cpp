@@ -1,7 +1,8 @@
 // Rows are divided by their time and columns by their largest entry, so that the problem is free of units; then
 // coordinate descent on the normal equations (each coordinate's optimum, cut at 0 and at its bound), which ends at the
-// solution because the objective is convex and its constraints are separate. Reweighting by 1 / sqrt(|residual|) turns
-// squares into distances; residuals below 5 % weigh alike. Cost O(n terms^2 + sweeps terms^2), terms below 10.
+// solution because the objective is convex and its constraints are separate. Weights |log r| / (r - 1)^2 of the ratios
+// r of the round before turn squares of r - 1 into distances |log r|; residuals below 5 % weigh alike. Cost O(n terms^2
+// + sweeps terms^2) a round, terms below 10.
 #include "harness/calibration/least_squares.hpp"
 
 #include <algorithm>
@@ -11,8 +12,9 @@
 namespace strobe {
 namespace {
 
-constexpr int reweightings = 5, sweeps = 3000;
+constexpr int reweightings = 12, sweeps = 3000;
 constexpr double small_residual = 0.05;
+constexpr double least_ratio = 1e-3;  // a prediction of 0 is not infinitely far
 
 /// Amounts over time, each column divided by its largest entry, which lands in `scales`.
 std::vector<std::vector<double>> scaled_rows(const std::vector<Observation>& observations,
@@ -28,6 +30,11 @@ std::vector<std::vector<double>> scaled_rows(const std::vector<Observation>& obs
     for (std::size_t j = 0; j < row.size(); ++j) row[j] = scales[j] > 0 ? row[j] / scales[j] : 0;
   }
   return rows;
+}
+
+/// With these weights sum of weight (ratio - 1)^2 has the slope of sum of |log ratio|.
+double weight_of(double ratio) {
+  return 1 / (std::max(small_residual, std::abs(ratio - 1)) * std::max(ratio, least_ratio));
 }
 
 /// argmin over x in [0, most] of sum_i weights_i (rows_i x - 1)^2, starting at `x`.
@@ -73,7 +80,7 @@ std::vector<double> fit_non_negative(const std::vector<Observation>& observation
   for (int round = 0; round <= reweightings; ++round) {
     descend(rows, weights, bounds, x);
     for (std::size_t i = 0; i < rows.size(); ++i) {
-      weights[i] = 1 / std::max(small_residual, std::abs(predicted_seconds(x, rows[i]) - 1));
+      weights[i] = weight_of(predicted_seconds(x, rows[i]));
     }
   }
   for (std::size_t j = 0; j < x.size(); ++j) x[j] = scales[j] > 0 ? x[j] / scales[j] : 0;

@@ -41,7 +41,7 @@ double bytes_per_second(Device& device) {
   const Tensor from = device.allocate(rows, width, ElementType::f32),
                to = device.allocate(rows, width, ElementType::f32);
   device.run(Fill{from, 1.0});
-  const CopyRows op{from, to, {}, {}, rows, 0, 0, 1, false};
+  const CopyRows op{from, to, {}, {}, rows, 0, 0, width, false};
   return 2.0 * static_cast<double>(from.bytes()) / best_seconds(device, op);
 }
 

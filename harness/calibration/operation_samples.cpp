@@ -1,8 +1,10 @@
-// Groups compute spans by (operation, work) and takes the median of their times, which a disturbed call does not move.
-// Invariant: every compute span of at least one call counts in exactly one sample. Cost O(spans log spans).
+// Groups compute spans by (operation, work), rank by rank and epoch by epoch. A rank issues the same calls in every
+// epoch, so its calls in their order divide into epochs by their number. Invariant: every kind of call of any rank is
+// part of exactly one sample. Cost O(spans log spans).
 #include "harness/calibration/operation_samples.hpp"
 
 #include <map>
+#include <numeric>
 #include <tuple>
 
 #include "results/statistics.hpp"
@@ -20,11 +22,27 @@ Key key_of(const Span& span) {
 
 struct Calls {
   Work work;
-  std::vector<double> seconds;
+  std::vector<double> seconds;  // of the calls, in their order; or, of all ranks, means of epochs
+  int count = 0;
 };
 
-/// Adds the calls of one rank, without its first of each kind where there are others.
-void add_rank(const std::vector<Span>& spans, std::map<Key, Calls>& all) {
+double mean_of(const double* first, std::size_t count) {
+  return std::accumulate(first, first + count, 0.0) / static_cast<double>(count);
+}
+
+/// Adds the means of the measured epochs of one rank's calls of one kind.
+void add_means(const Calls& own, const KeptEpochs& epochs, Calls& all) {
+  const std::size_t calls = own.seconds.size(), kept = static_cast<std::size_t>(epochs.warmup + epochs.measured);
+  std::size_t per_epoch = calls / kept, first = static_cast<std::size_t>(epochs.warmup) * per_epoch;
+  if (per_epoch * kept != calls) {
+    first = calls > 1 ? 1 : 0;
+    per_epoch = calls - first;
+  }
+  all.count += static_cast<int>(calls - first);
+  for (; first < calls; first += per_epoch) all.seconds.push_back(mean_of(own.seconds.data() + first, per_epoch));
+}
+
+void add_rank(const std::vector<Span>& spans, const KeptEpochs& epochs, std::map<Key, Calls>& all) {
   std::map<Key, Calls> own;
   for (const Span& span : spans) {
     if (span.stream != Stream::compute || span.phase != Phase::compute) continue;
@@ -32,26 +50,26 @@ void add_rank(const std::vector<Span>& spans, std::map<Key, Calls>& all) {
     calls.work = span.work;
     calls.seconds.push_back(span.end_seconds - span.begin_seconds);
   }
-  for (auto& [key, calls] : own) {
+  for (const auto& [key, calls] : own) {
     Calls& to = all[key];
     to.work = calls.work;
-    const auto first = calls.seconds.begin() + (calls.seconds.size() > 1 ? 1 : 0);
-    to.seconds.insert(to.seconds.end(), first, calls.seconds.end());
+    add_means(calls, epochs, to);
   }
 }
 
 }  // namespace
 
-std::vector<OperationSample> operation_samples(const std::vector<std::vector<Span>>& spans, OperationSample of_case) {
+std::vector<OperationSample> operation_samples(const std::vector<std::vector<Span>>& spans, const KeptEpochs& epochs,
+                                               OperationSample of_case) {
   std::map<Key, Calls> all;
-  for (const std::vector<Span>& rank : spans) add_rank(rank, all);
+  for (const std::vector<Span>& rank : spans) add_rank(rank, epochs, all);
   std::vector<OperationSample> samples;
   for (const auto& [key, calls] : all) {
     OperationSample sample = of_case;
     sample.operation = std::string(std::get<0>(key));
     sample.work = calls.work;
     sample.seconds = median(calls.seconds);
-    sample.calls = static_cast<int>(calls.seconds.size());
+    sample.calls = calls.count;
     samples.push_back(std::move(sample));
   }
   return samples;

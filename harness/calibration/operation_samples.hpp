@@ -17,13 +17,20 @@ struct OperationSample {
   int ranks = 1;              // that computed at the same time
   ElementType precision = ElementType::f32;
   Work work;
-  double seconds = 0;  // median over the calls
-  int calls = 0;
+  double seconds = 0;  // of a call: median over ranks and measured epochs of the mean in the epoch
+  int calls = 0;       // that it stands on
+};
+
+/// Epochs that spans were kept of.
+struct KeptEpochs {
+  int warmup = 0, measured = 1;
 };
 
 /// Samples from the spans of all ranks of one case, [rank][span]: calls of the same operation with the same work are
-/// one sample. The first call of each rank is left out where there are others: it pays for cold caches and fresh
-/// memory.
-std::vector<OperationSample> operation_samples(const std::vector<std::vector<Span>>& spans, OperationSample of_case);
+/// one sample. What an epoch spends on them is their mean, not their median; which epoch counts is decided by a median,
+/// as in every epoch that is reported. Warm-up epochs are left out: they pay for cold caches and fresh memory. Calls
+/// that do not divide evenly into epochs count as one epoch, without the first of a rank where there are others.
+std::vector<OperationSample> operation_samples(const std::vector<std::vector<Span>>& spans, const KeptEpochs& epochs,
+                                               OperationSample of_case);
 
 }  // namespace strobe

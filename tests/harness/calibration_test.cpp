@@ -50,6 +50,15 @@ TEST(Fit, AnInterruptedCallDoesNotDrawTheOthersAlong) {
   }
 }
 
+TEST(Fit, TwiceAndHalfTheTimeAreEquallyFar) {
+  // Nothing explains why like calls take 1/8, 1/4, 1/2, 1, 2, 4 or 8 seconds: the middle one is the answer. By relative
+  // errors it would be 1/8, because 1 instead of 1/8 is 7 times the measured time too much, 1 instead of 8 less than
+  // once.
+  std::vector<Observation> observations;
+  for (int power = -3; power <= 3; ++power) observations.push_back({{1}, std::pow(2.0, power)});
+  EXPECT_NEAR(fit_non_negative(observations)[0], 1, 0.03);
+}
+
 TEST(Fit, WhatGrowsAlikeIsDividedByTheBounds) {
   // Both amounts grow alike: without a bound nothing tells their coefficients apart.
   std::vector<Observation> observations;
@@ -77,26 +86,52 @@ Span operation(std::string_view name, double begin, double end, double bytes) {
   return {name, Phase::compute, Stream::compute, Traffic::other, true, begin, end, {0, bytes, 0}, 0, 0, 0};
 }
 
-TEST(OperationSamples, CallsOfEqualWorkAreOneAndTheFirstOfARankIsLeftOut) {
-  const std::vector<std::vector<Span>> spans{
-      {operation("fill", 0, 9, 8), operation("fill", 9, 11, 8), operation("fill", 11, 14, 8),
-       operation("fill", 14, 18, 8), operation("dense", 20, 21, 8)},
-      {operation("fill", 0, 7, 16),
-       {"barrier", Phase::wait, Stream::communicate, Traffic::other, true, 7, 8, {}, 0, 0, 0}}};
+TEST(OperationSamples, CallsOfEqualWorkAreOneAndWarmUpIsLeftOut) {
+  // Of `fill` two calls in each of four epochs, the first for warm-up: 9, then 2, 5 and 1.5 seconds on average.
+  std::vector<std::vector<Span>> spans(2);
+  double now = 0;
+  for (const double seconds : {8.0, 10.0, 1.0, 3.0, 2.0, 8.0, 1.0, 2.0}) {
+    spans[0].push_back(operation("fill", now, now + seconds, 8));
+    now += seconds;
+  }
+  spans[0].push_back(operation("dense", now, now + 1, 8));
+  spans[1] = {operation("fill", 0, 7, 16),
+              {"barrier", Phase::wait, Stream::communicate, Traffic::other, true, 7, 8, {}, 0, 0, 0}};
   OperationSample of_case;
   of_case.ranks = 2;
   of_case.configuration = "planted";
-  const std::vector<OperationSample> samples = operation_samples(spans, of_case);
+  const std::vector<OperationSample> samples = operation_samples(spans, {1, 3}, of_case);
   ASSERT_EQ(samples.size(), 3U);
   EXPECT_EQ(samples[0].operation, "dense");  // its only call counts
   EXPECT_EQ(samples[0].seconds, 1);
   EXPECT_EQ(samples[1].operation, "fill");
-  EXPECT_EQ(samples[1].seconds, 3);  // of 2, 3 and 4 seconds; the first took 9
-  EXPECT_EQ(samples[1].calls, 3);
+  EXPECT_EQ(samples[1].seconds, 2);  // the median of 2, 5 and 1.5
+  EXPECT_EQ(samples[1].calls, 6);
   EXPECT_EQ(samples[2].work.bytes_read, 16);
   EXPECT_EQ(samples[2].seconds, 7);
   for (const OperationSample& sample : samples)
     EXPECT_EQ(sample.configuration + std::to_string(sample.ranks), "planted2");
+}
+
+TEST(OperationSamples, EveryRanksEpochsCountAlike) {
+  // Epochs of 1, 2 and 3 seconds on one rank, of 10, 20 and 30 on the other.
+  std::vector<std::vector<Span>> spans(2);
+  for (const double seconds : {1.0, 2.0, 3.0}) {
+    spans[0].push_back(operation("fill", 0, seconds, 8));
+    spans[1].push_back(operation("fill", 0, 10 * seconds, 8));
+  }
+  const std::vector<OperationSample> samples = operation_samples(spans, {0, 3}, {});
+  ASSERT_EQ(samples.size(), 1U);
+  EXPECT_EQ(samples[0].seconds, 6.5);  // of 1, 2, 3, 10, 20 and 30
+}
+
+TEST(OperationSamples, CallsThatDoNotDivideIntoEpochsCountWithoutTheFirst) {
+  std::vector<Span> spans;
+  for (const double seconds : {9.0, 2.0, 3.0, 7.0}) spans.push_back(operation("fill", 0, seconds, 8));
+  const std::vector<OperationSample> samples = operation_samples({spans}, {1, 2}, {});
+  ASSERT_EQ(samples.size(), 1U);
+  EXPECT_EQ(samples[0].seconds, 4);
+  EXPECT_EQ(samples[0].calls, 3);
 }
 
 TEST(CollectiveSamples, EveryKindIsMeasuredWithTheBytesOfItsBusiestRank) {
