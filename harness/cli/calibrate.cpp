@@ -132,14 +132,18 @@ std::string report(const CalibrationData& data, const Json& cluster, const std::
                       data.rates.flops_fp32_per_second / 1e9, data.rates.flops_fp64_per_second / 1e9,
                       data.rates.memory_bytes_per_second / 1e9);
   if (held_out.empty()) return text + "band: none, as it takes at least three workloads\n";
-  std::vector<double> errors;
-  for (const HeldOutEpoch& epoch : held_out) errors.push_back(std::abs(1 / epoch.ratio() - 1));
+  std::vector<double> errors, distances;
+  for (const HeldOutEpoch& epoch : held_out) {
+    errors.push_back(1 / epoch.ratio() - 1);
+    distances.push_back(std::abs(errors.back()));
+  }
   const Json& band = cluster.at("epoch_band_90");
-  return text + fmt::format(
-                    "epochs of workloads left out of the fit ({}): mean error {:.1f} %, largest {:.1f} %; "
-                    "90 % band: {:.2f} to {:.2f} times the prediction\n",
-                    held_out.size(), 100 * mean(errors), 100 * *std::max_element(errors.begin(), errors.end()),
-                    band.at("low_factor").get<double>(), band.at("high_factor").get<double>());
+  return text +
+         fmt::format(
+             "epochs of workloads left out of the fit ({}): mean error {:.1f} %, largest {:.1f} %, bias {:+.1f} %; "
+             "90 % band: {:.2f} to {:.2f} times the prediction\n",
+             held_out.size(), 100 * mean(distances), 100 * *std::max_element(distances.begin(), distances.end()),
+             100 * mean(errors), band.at("low_factor").get<double>(), band.at("high_factor").get<double>());
 }
 
 CalibrationListener listener_of(Progress& progress) {

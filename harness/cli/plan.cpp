@@ -12,6 +12,7 @@
 #include "harness/cli/command.hpp"
 #include "harness/cli/figure.hpp"
 #include "harness/cli/narrate.hpp"
+#include "harness/cli/run_request.hpp"
 #include "harness/cli/typed_settings.hpp"
 #include "harness/planner/plan_report.hpp"
 #include "harness/strategy.hpp"
@@ -64,6 +65,7 @@ PlanSpace space_of(const PlanCommand& command) {
     space.strategies.push_back({named.name, std::move(named.parameters)});
   }
   space.clusters = names_of(command.clusters);
+  for (const std::string& cluster : space.clusters) check_cluster(cluster, "--clusters");
   for (const std::string& text : split_text(command.nodes, ',')) {
     space.nodes.push_back(static_cast<int>(whole(text, "--nodes", 1, 100000)));
   }

@@ -21,7 +21,7 @@ std::string scalar_text(const Json& value) {
     // Times of events are large whole seconds: all their digits, not 1.08e+09.
     const double number = value.get<double>();
     return std::abs(number) >= 1e6 && std::abs(number) < 1e15 ? fmt::format("{:.15g}", number)
-                                                               : fmt::format("{:.6g}", number);
+                                                              : fmt::format("{:.6g}", number);
   }
   return value.dump();
 }

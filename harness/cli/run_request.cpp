@@ -8,6 +8,8 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "backends/cluster.hpp"
+#include "core/errors.hpp"
 #include "harness/case_slots.hpp"
 #include "harness/cli/typed_settings.hpp"
 
@@ -161,6 +163,15 @@ std::string output_folder(const RunRequest& request, const Suite& suite) {
   char stamp[32];
   std::strftime(stamp, sizeof stamp, "%Y%m%dT%H%M%SZ", &utc);
   return new_folder(fmt::format("runs/{}-{}", suite.name, stamp));
+}
+
+void check_cluster(const std::string& cluster, const std::string& option) {
+  try {
+    load_cluster(cluster);
+  } catch (const InvalidRequest& error) {
+    const bool in_file = error.where().rfind('/', 0) == 0;
+    throw InvalidRequest(option, (in_file ? error.where() + ": " : "") + error.message());
+  }
 }
 
 }  // namespace strobe

@@ -19,8 +19,8 @@ struct RunRequest {
   std::string filter;
   std::string out;
   ModelOutputs outputs;
-  std::string checkpoint_every;                // --checkpoint-every, as typed
-  std::string byte_matrix;                     // folder of --byte-matrix; "" = none
+  std::string checkpoint_every;  // --checkpoint-every, as typed
+  std::string byte_matrix;       // folder of --byte-matrix; "" = none
   bool resume = false, retry_failed = false, dry_run = false, trace = false, json = false;
 };
 
@@ -29,6 +29,10 @@ void define_run_options(CommandOptions& options, RunRequest& request);
 
 /// The number of --checkpoint-every, 0 when it is not given. Throws InvalidRequest.
 std::int64_t checkpoint_interval(const RunRequest& request);
+
+/// Reads a cluster as `option` names it. One that cannot be read is the option's fault, wherever in the file the
+/// mistake is: throws InvalidRequest.
+void check_cluster(const std::string& cluster, const std::string& option);
 
 /// The cases of the request, filtered.
 Suite cases_of(const RunRequest& request);

@@ -10,6 +10,7 @@
 #include "backends/cluster.hpp"
 #include "core/errors.hpp"
 #include "core/units.hpp"
+#include "harness/calibration/machine_rates.hpp"
 #include "harness/cli/bundled_suite.hpp"
 #include "harness/cli/command.hpp"
 #include "harness/cli/figure.hpp"
@@ -18,6 +19,7 @@
 #include "harness/cli/signals.hpp"
 #include "harness/cli/typed_settings.hpp"
 #include "harness/cli/world.hpp"
+#include "harness/launch_request.hpp"
 #include "harness/validation/published_report.hpp"
 #include "harness/validation/validation_report.hpp"
 #include "results/environment.hpp"
@@ -81,16 +83,6 @@ class Keeper {
   std::unique_ptr<RunDirectory> measured_, predicted_;
 };
 
-/// A cluster that cannot be read is the option's fault, wherever in the file the mistake is.
-void check_cluster(const std::string& cluster) {
-  try {
-    load_cluster(cluster);
-  } catch (const InvalidRequest& error) {
-    const bool in_file = error.where().rfind('/', 0) == 0;
-    throw InvalidRequest("--cluster", (in_file ? error.where() + ": " : "") + error.message());
-  }
-}
-
 void check_world_of_validation(const Suite& suite, const World& world) {
   if (world.size <= 1) return;
   for (const Case& c : suite.cases) {
@@ -117,13 +109,24 @@ std::vector<PairResult> run_pairs(const PairSelection& selection, bool first, Ke
   return measure_pairs(selection.pairs, first, listener);
 }
 
+/// The machine's ceilings, measured as `strobe calibrate` does, beside those of the cluster file. All processes of a
+/// world must call it.
+MachineShare machine_share(const std::string& cluster, Case any) {
+  const CommunicatorTag::Value& comm = CommunicatorRegistry::instance().find(any.comm, "/comm").value;
+  if (comm.world_size() == 0) any.ranks = 1;
+  const MachineRates now = machine_rates(any.comm, launch_request(any));
+  const GpuModel& then = load_cluster(cluster)->gpu;
+  return {now.flops_fp32_per_second / then.flops_fp32_per_second,
+          now.memory_bytes_per_second / then.memory_bytes_per_second};
+}
+
 int validate_here(const ValidateCommand& command) {
   if (command.cluster.empty()) {
     throw InvalidRequest("--cluster",
                          "validate against what? The cluster file of this machine that strobe calibrate "
                          "writes (--published compares with papers instead)");
   }
-  check_cluster(command.cluster);
+  check_cluster(command.cluster, "--cluster");
   Suite suite = load_suite(suite_path(command.suite.empty() ? "validate" : command.suite), set_settings(command.sets));
   filter_cases(suite, command.filter);
   const World world = launched_world();
@@ -143,10 +146,16 @@ int validate_here(const ValidateCommand& command) {
   suite.name = "validate-" + suite.name;
   const std::string folder = first ? output_folder(output, suite) : "";
   const auto keeper = first ? std::make_unique<Keeper>(folder, selection.pairs) : nullptr;
+  std::vector<MachineShare> machine;
+  const auto note_machine = [&] {
+    if (selection.calibrated) machine.push_back(machine_share(command.cluster, selection.pairs.front().measured));
+  };
+  note_machine();
   const std::vector<PairResult> results = run_pairs(selection, first, keeper.get());
+  note_machine();
   if (!first) return 0;
-  const ValidationReport report{suite.name, command.cluster, selection.calibrated, selection.left_out,
-                                judge_pairs(results)};
+  const ValidationReport report{suite.name,         command.cluster,      selection.calibrated,
+                                selection.left_out, judge_pairs(results), machine};
   const Json json = validation_to_json(report);
   keeper->write(report, json);
   if (!command.figure.empty()) draw_figure("validation", json, command.figure);

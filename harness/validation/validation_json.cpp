@@ -131,11 +131,24 @@ std::string csv_line(const CaseJudgement& one) {
 
 }  // namespace
 
+namespace {
+
+Json machine_json(const std::vector<MachineShare>& machine) {
+  Json json;
+  const char* const when[] = {"before", "after"};
+  for (std::size_t i = 0; i < machine.size() && i < std::size(when); ++i)
+    json[when[i]] = {{"flops", machine[i].flops}, {"memory", machine[i].memory}};
+  return json;
+}
+
+}  // namespace
+
 Json validation_to_json(const ValidationReport& report) {
   Json json = {{"schema_version", validation_schema_version},
                {"suite", report.suite},
                {"cluster", report.cluster},
                {"calibrated", report.calibrated},
+               {"machine", machine_json(report.machine)},
                {"overall", overall_json(report.judgement)},
                {"goals", Json::array()},
                {"groups", Json::array()},

@@ -9,15 +9,21 @@
 
 namespace strobe {
 
+/// What the machine's two ceilings are, as a share of what the cluster file says: 1 = as in the calibration.
+struct MachineShare {
+  double flops = 0, memory = 0;  // fp32 products; bytes that a copy reads and writes
+};
+
 /// Everything that `strobe validate` on this machine reports.
 struct ValidationReport {
   std::string suite, cluster;
   bool calibrated = false;
   std::vector<LeftOut> left_out;
   Judgement judgement;
+  std::vector<MachineShare> machine = {};  // before and after the cases; empty: the cluster is not of this machine
 };
 
-inline constexpr const char* validation_schema_version = "1.0.0";
+inline constexpr const char* validation_schema_version = "1.1.0";
 
 /// The report; docs/validation.md describes the keys. Absent values are null.
 Json validation_to_json(const ValidationReport& report);

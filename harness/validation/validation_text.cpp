@@ -147,6 +147,20 @@ std::vector<const CaseJudgement*> largest_errors(const Judgement& judgement, std
   return worst;
 }
 
+namespace {
+
+/// How fast the machine is beside how fast the cluster file says it was: what no prediction can know.
+std::string machine_text(const std::vector<MachineShare>& machine) {
+  if (machine.size() != 2) return "";
+  return fmt::format(
+      "this machine, as a share of what the cluster file says: products {:.2f} before and {:.2f} after, copies {:.2f} "
+      "and "
+      "{:.2f}\n",
+      machine[0].flops, machine[1].flops, machine[0].memory, machine[1].memory);
+}
+
+}  // namespace
+
 std::string validation_text(const ValidationReport& report, std::size_t explained) {
   const Judgement& judgement = report.judgement;
   std::string text = fmt::format("{} on {} ({}): {} cases, {} judged, {} failed\n\n", report.suite, report.cluster,
@@ -156,7 +170,7 @@ std::string validation_text(const ValidationReport& report, std::size_t explaine
   text += "\n" + overall_table(judgement);
   text += fmt::format("predicted peak memory is below the measured one in {} of {} cases\n", judgement.below_peak,
                       judgement.judged);
-  text += "\n" + goals_text(judgement);
+  text += machine_text(report.machine) + "\n" + goals_text(judgement);
   const auto worst = largest_errors(judgement, explained);
   if (!worst.empty()) text += "\nlargest errors explained (means over ranks and epochs)\n";
   for (const CaseJudgement* one : worst) text += explanation(*one);

@@ -155,7 +155,8 @@ TEST_F(Plan, RefusesWrongRequests) {
   expect_refusal(plan({"--set", "model.widow=4"}), 2, {"--set model.widow", "window"});
   expect_refusal(plan({"--vary", "model.window"}), 2, {"--vary", "key=value"});
   expect_refusal(plan({"--figure", "front.gif"}), 2, {"--figure"});
-  expect_refusal(strobe({"plan", "--workload", tiny, "--clusters", "aimos-v10"}), 2, {"aimos-v100"});
+  expect_refusal(strobe({"plan", "--workload", tiny, "--clusters", "aimos-v10"}), 2, {"--clusters: ", "aimos-v100"});
+  expect_refusal(strobe({"plan", "--workload", tiny, "--clusters", "aimos-v100:gpus=2"}), 2, {"--clusters: ", "gpus"});
   expect_refusal(strobe({"plan", "--workload", "amazn"}), 2, {"amazon"});
   expect_refusal(strobe({"plan", "--workload", tiny, "--nodes", "1.5"}), 2, {"--nodes"});
 }

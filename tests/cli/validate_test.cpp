@@ -30,6 +30,7 @@ TEST_F(Validate, JudgesTwoCasesAndKeepsBothRunsRows) {
   EXPECT_NE(outcome.err.find("warning: aimos-v100 is not calibrated"), std::string::npos) << outcome.err;
   const Json report = read_json(folder_ / "v" / "validation.json");
   EXPECT_EQ(report.at("overall").at("judged"), 2);
+  EXPECT_TRUE(report.at("machine").is_null());  // the machine is not the one that the file describes
   EXPECT_EQ(report.at("overall").at("cases_with_other_bytes"), 0);
   for (const char* run : {"measured", "predicted"}) {
     const Json rows = read_json(folder_ / "v" / run / "summary.json").at("rows");
@@ -39,6 +40,19 @@ TEST_F(Validate, JudgesTwoCasesAndKeepsBothRunsRows) {
   }
   EXPECT_NE(read_text(folder_ / "v" / "validation.csv").find("measured_seconds"), std::string::npos);
   expect_refusal(validate({"--out", "v"}), 2, {"--out"});  // a second run would write over the first
+}
+
+TEST_F(Validate, ACalibratedClusterIsComparedWithTheMachineAsItIs) {
+  const fs::path measured = fs::path(STROBE_SOURCE_DIR) / "results" / "measured" / "epyc-zen4-2core-2026-11-25";
+  const std::string cluster = (measured / "cluster.json").string();
+  const Outcome outcome = strobe({"validate", suite(two_cases), "--cluster", cluster, "--out", "v"});
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find("this machine, as a share of what the cluster file says: products "), std::string::npos)
+      << outcome.out;
+  const Json machine = read_json(folder_ / "v" / "validation.json").at("machine");
+  for (const char* when : {"before", "after"}) {
+    for (const char* what : {"flops", "memory"}) EXPECT_GT(machine.at(when).at(what).get<double>(), 0) << when << what;
+  }
 }
 
 TEST_F(Validate, EveryKeyOfTheJsonIsDocumented) {
