@@ -120,13 +120,17 @@ MachineShare machine_share(const std::string& cluster, Case any) {
           now.memory_bytes_per_second / then.memory_bytes_per_second};
 }
 
-int validate_here(const ValidateCommand& command) {
+void check_cluster_of(const ValidateCommand& command) {
   if (command.cluster.empty()) {
     throw InvalidRequest("--cluster",
                          "validate against what? The cluster file of this machine that strobe calibrate "
                          "writes (--published compares with papers instead)");
   }
   check_cluster(command.cluster, "--cluster");
+}
+
+int validate_here(const ValidateCommand& command) {
+  check_cluster_of(command);
   Suite suite = load_suite(suite_path(command.suite.empty() ? "validate" : command.suite), set_settings(command.sets));
   filter_cases(suite, command.filter);
   const World world = launched_world();
