@@ -111,18 +111,15 @@ CalibrationData measure_calibration(const Suite& suite, const CalibrationListene
     measure_case(*c, first_process, listener, data);
     ranks.insert(c->ranks);
   }
-  Case c = any;
-  c.ranks = *ranks.begin();
-  data.rates = machine_rates(any.comm, launch_request(c));
-  if (!data.rates.own_memory) data.cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  // Ranks that take turns on the cores exchange in times of their own, which follow from no others.
-  if (data.cores > 0 && comm.world_size() == 0) ranks.insert(2 * data.cores);
   for (const std::int64_t count : ranks) {
+    Case c = any;
     c.ranks = count;
     listener.begin("collectives of " + std::to_string(count) + " ranks");
     for (CollectiveSample& sample : collective_samples(any.comm, launch_request(c), largest_collective_bytes))
       data.collectives.push_back(std::move(sample));
   }
+  data.rates = machine_rates(any, *ranks.begin());
+  if (!data.rates.own_memory) data.cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   return data;
 }
 

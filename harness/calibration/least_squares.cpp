@@ -1,8 +1,8 @@
 // Rows are divided by their time and columns by their largest entry, so that the problem is free of units; then
 // coordinate descent on the normal equations (each coordinate's optimum, cut at 0 and at its bound), which ends at the
-// solution because the objective is convex and its constraints are separate. Weights |log r| / (r - 1)^2 of the ratios
-// r of the round before turn squares of r - 1 into distances |log r|; residuals below 5 % weigh alike. Cost O(n terms^2
-// + sweeps terms^2) a round, terms below 10.
+// solution because the objective is convex and its constraints are separate. Weights 1 / (r |r - 1|) of the ratios r of
+// the round before turn squares of r - 1 into distances |log r|; residuals below 5 % weigh alike. Cost
+// O(n terms^2 + sweeps terms^2) a round, terms below 10.
 #include "harness/calibration/least_squares.hpp"
 
 #include <algorithm>

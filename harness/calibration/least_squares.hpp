@@ -15,7 +15,7 @@ struct Observation {
 /// sum of |log(prediction / time)|, by reweighted least squares: an outlier (a call that the machine interrupted) has
 /// the pull of its distance, not of its square, and twice and half the time are equally far. By |prediction / time - 1|
 /// half would be nearer than twice, and whatever no sum of these terms explains would be taken from below: epochs were
-/// 5 to 10 % too short for that reason alone. Terms that never occur get 0. With `most` [terms] no coefficient is above
+/// 5 to 7 % too short for that reason alone. Terms that never occur get 0. With `most` [terms] no coefficient is above
 /// its entry there: where amounts grow alike, what is known of one term decides for the others.
 std::vector<double> fit_non_negative(const std::vector<Observation>& observations,
                                      const std::vector<double>& most = {});

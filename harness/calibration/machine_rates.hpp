@@ -1,7 +1,7 @@
 // The two ceilings of one device and what its host takes between operations.
 #pragma once
 
-#include "backends/communicator.hpp"
+#include "harness/case.hpp"
 
 namespace strobe {
 
@@ -14,7 +14,9 @@ struct MachineRates {
   bool stores_narrow_forms = false;    // Device::wants_narrow_forms
 };
 
-/// Measures one rank of `request` with all of its threads; best of several calls. Takes about a second.
-MachineRates machine_rates(const std::string& communicator, LaunchRequest request);
+/// Measures rank 0 of `ranks` on the device and communicator of `any`, with all of its threads and the best kernels,
+/// whatever memory or kernels the case itself may have; best of several calls. Other ranks and processes get zeros;
+/// all processes of a world must call it. Takes some two seconds and 300 MiB.
+MachineRates machine_rates(const Case& any, std::int64_t ranks);
 
 }  // namespace strobe

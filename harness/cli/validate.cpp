@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "backends/cluster.hpp"
+#include "backends/communicator.hpp"
 #include "core/errors.hpp"
 #include "core/units.hpp"
 #include "harness/calibration/machine_rates.hpp"
@@ -19,7 +20,6 @@
 #include "harness/cli/signals.hpp"
 #include "harness/cli/typed_settings.hpp"
 #include "harness/cli/world.hpp"
-#include "harness/launch_request.hpp"
 #include "harness/validation/published_report.hpp"
 #include "harness/validation/validation_report.hpp"
 #include "results/environment.hpp"
@@ -111,10 +111,9 @@ std::vector<PairResult> run_pairs(const PairSelection& selection, bool first, Ke
 
 /// The machine's ceilings, measured as `strobe calibrate` does, beside those of the cluster file. All processes of a
 /// world must call it.
-MachineShare machine_share(const std::string& cluster, Case any) {
-  const CommunicatorTag::Value& comm = CommunicatorRegistry::instance().find(any.comm, "/comm").value;
-  if (comm.world_size() == 0) any.ranks = 1;
-  const MachineRates now = machine_rates(any.comm, launch_request(any));
+MachineShare machine_share(const std::string& cluster, const Case& any) {
+  const bool any_size = CommunicatorRegistry::instance().find(any.comm, "/comm").value.world_size() == 0;
+  const MachineRates now = machine_rates(any, any_size ? 1 : any.ranks);
   const GpuModel& then = load_cluster(cluster)->gpu;
   return {now.flops_fp32_per_second / then.flops_fp32_per_second,
           now.memory_bytes_per_second / then.memory_bytes_per_second};

@@ -129,10 +129,6 @@ std::string csv_line(const CaseJudgement& one) {
   return line + "\r\n";
 }
 
-}  // namespace
-
-namespace {
-
 Json machine_json(const std::vector<MachineShare>& machine) {
   Json json;
   const char* const when[] = {"before", "after"};

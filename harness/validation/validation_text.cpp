@@ -129,6 +129,15 @@ std::string left_out_text(const std::vector<LeftOut>& left_out) {
   return text;
 }
 
+/// How fast the machine is beside how fast the cluster file says it was: what no prediction can know.
+std::string machine_text(const std::vector<MachineShare>& machine) {
+  if (machine.size() != 2) return "";
+  return fmt::format(
+      "this machine, as a share of what the cluster file says: products {:.2f} before and {:.2f} after, "
+      "copies {:.2f} and {:.2f}\n",
+      machine[0].flops, machine[1].flops, machine[0].memory, machine[1].memory);
+}
+
 }  // namespace
 
 std::string signed_percent(double fraction) {
@@ -146,20 +155,6 @@ std::vector<const CaseJudgement*> largest_errors(const Judgement& judgement, std
   if (worst.size() > most) worst.resize(most);
   return worst;
 }
-
-namespace {
-
-/// How fast the machine is beside how fast the cluster file says it was: what no prediction can know.
-std::string machine_text(const std::vector<MachineShare>& machine) {
-  if (machine.size() != 2) return "";
-  return fmt::format(
-      "this machine, as a share of what the cluster file says: products {:.2f} before and {:.2f} after, copies {:.2f} "
-      "and "
-      "{:.2f}\n",
-      machine[0].flops, machine[1].flops, machine[0].memory, machine[1].memory);
-}
-
-}  // namespace
 
 std::string validation_text(const ValidationReport& report, std::size_t explained) {
   const Judgement& judgement = report.judgement;

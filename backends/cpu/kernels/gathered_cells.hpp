@@ -116,8 +116,8 @@ inline std::int64_t owned_rows(const Listed& dx, std::int64_t rows, const Kernel
   return dx.samples * dx.cell_width() < least_values ? rows : divide_up(rows, thread_count(context));
 }
 
-/// Calls body(first, count) for the blocks of `block` samples that name a row of the owned ones, window by window, each
-/// brought in first.
+/// Calls body(first, count) for the blocks of `block` samples in windows that reach into the owned rows, each brought
+/// in first. Blocks that name no owned row are passed over as far as their windows are.
 template <class Body>
 void for_owned_blocks(const Listed& dx, const Owned& owned, std::int64_t block, const Body& body) {
   for (std::int64_t begin = 0; begin < dx.samples;) {
