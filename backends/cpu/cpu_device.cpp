@@ -18,12 +18,14 @@ double wall_seconds() {
 class CpuDevice final : public Device {
  public:
   explicit CpuDevice(DeviceRequest request)
-      : Device(as_cpu(request)), workers_(std::max(1, request.threads), Subnormals::flush) {
+      : Device(as_cpu(request)),
+        pool_(HostPool::of_rank(request.rank)),
+        workers_(std::max(1, request.threads), Subnormals::flush) {
     context_.workers = &workers_;
     ++devices();
   }
   ~CpuDevice() override {
-    if (--devices() == 0) host_pool_trim();
+    if (--devices() == 0) HostPool::trim_all();
   }
 
   bool wants_transpose() const override { return true; }
@@ -41,13 +43,13 @@ class CpuDevice final : public Device {
   }
 
   std::byte* do_allocate(std::size_t bytes) override {
-    std::byte* memory = host_pool_allocate(bytes);
+    std::byte* memory = pool_.allocate(bytes);
     if (memory == nullptr) throw OutOfMemory(rank(), bytes, live_bytes(), memory_limit_bytes());
     // Vector kernels read past the last element; leftovers there could be denormal numbers, which are slow to add.
     std::memset(memory + bytes - readable_tail_bytes, 0, readable_tail_bytes);
     return memory;
   }
-  void (*do_deleter() const)(std::byte*) override { return host_pool_release; }
+  void (*do_deleter() const)(std::byte*) override { return HostPool::release; }
   double do_begin(Stream, std::string_view) override { return wall_seconds(); }
   double do_end(Stream, std::string_view, const Work&, double) override { return wall_seconds(); }
   void do_transfer(std::uint64_t) override {}
@@ -57,6 +59,7 @@ class CpuDevice final : public Device {
   void do_synchronize() override {}
   double do_now() override { return wall_seconds(); }
 
+  HostPool& pool_;
   Workers workers_;
 };
 

@@ -1,17 +1,12 @@
-// A free list per block size. Blocks below 256 KiB go to malloc. Memory in use and memory kept never exceed together
-// twice the most that was in use at once since the last trim: the next epoch will want the same sizes again, and what
-// each size needs at most adds up to more than the peak, because sizes peak at different times. Past that the least
-// recently freed size goes first. The last device that goes trims the pool. Cost O(log sizes) per call.
 #include "backends/cpu/host_pool.hpp"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <cstdlib>
-#include <map>
-#include <mutex>
-#include <vector>
 
 namespace strobe {
 namespace {
@@ -20,107 +15,144 @@ constexpr std::size_t header_bytes = 64;
 constexpr std::size_t large_bytes = std::size_t{256} << 10;
 constexpr std::size_t huge_page_bytes = std::size_t{2} << 20;
 
-struct FreeList {
-  std::vector<std::byte*> blocks;
-  std::uint64_t last_used = 0;
+/// What lies before a block's memory.
+struct Header {
+  std::size_t block;  // bytes, header included
+  HostPool* pool;     // null: malloc's
+};
+static_assert(sizeof(Header) <= header_bytes);
+
+/// Sizes are rounded so that tensors of nearly equal size share a list.
+std::size_t round_up(std::size_t bytes) {
+  const std::size_t unit = bytes < large_bytes ? 64 : bytes < huge_page_bytes ? 4096 : std::size_t{64} << 10;
+  return (bytes + unit - 1) / unit * unit;
+}
+
+std::atomic<std::uint64_t> fresh_blocks_taken{0};
+
+/// Writes to every page of fresh memory, by the kernel at once where it can (Linux 5.14).
+void populate(std::byte* memory, std::size_t bytes, std::size_t page) {
+#ifdef MADV_POPULATE_WRITE
+  if (madvise(memory, bytes, MADV_POPULATE_WRITE) == 0) return;
+#endif
+  for (std::size_t at = 0; at < bytes; at += page) *static_cast<volatile std::byte*>(memory + at) = std::byte{0};
+}
+
+std::byte* fresh_large_block(std::size_t block) {
+  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  const std::size_t alignment = block >= huge_page_bytes ? huge_page_bytes : page;
+  auto* const memory =
+      static_cast<std::byte*>(std::aligned_alloc(alignment, (block + alignment - 1) / alignment * alignment));
+  if (memory == nullptr) return nullptr;
+  if (alignment == huge_page_bytes) {
+    madvise(memory, block, MADV_HUGEPAGE);  // a hint: when refused, ordinary pages serve as well
+  }
+  populate(memory, block, page);
+  ++fresh_blocks_taken;
+  return memory;
+}
+
+std::byte* with_header(std::byte* raw, Header header) {
+  if (raw == nullptr) return nullptr;
+  *reinterpret_cast<Header*>(raw) = header;
+  return raw + header_bytes;
+}
+
+/// All pools; reachable until the process ends, so no leak is reported.
+struct Pools {
+  std::mutex mutex;
+  std::map<int, HostPool*> of_rank;
 };
 
-class HostPool {
- public:
-  std::byte* allocate(std::size_t bytes) {
-    const std::size_t block = round_up(bytes + header_bytes);
-    if (block < large_bytes) return with_header(raw_allocate(block), block);
-    const std::lock_guard lock(mutex_);
-    live_ += block;
-    peak_ = std::max(peak_, live_);
-    FreeList& list = free_[block];
-    list.last_used = ++clock_;
-    if (list.blocks.empty()) return with_header(raw_allocate(block), block);
-    std::byte* memory = list.blocks.back();
-    list.blocks.pop_back();
-    cached_ -= block;
-    return memory + header_bytes;
-  }
-
-  void release(std::byte* memory) {
-    std::byte* raw = memory - header_bytes;
-    const std::size_t block = *reinterpret_cast<std::size_t*>(raw);
-    if (block < large_bytes) {
-      std::free(raw);
-      return;
-    }
-    const std::lock_guard lock(mutex_);
-    live_ -= block;
-    FreeList& list = free_[block];
-    list.blocks.push_back(raw);
-    list.last_used = ++clock_;
-    cached_ += block;
-    while (cached_ > 0 && live_ + cached_ > 2 * peak_) drop_oldest();
-  }
-
-  void trim() {
-    const std::lock_guard lock(mutex_);
-    while (cached_ > 0) drop_oldest();
-    peak_ = live_;
-  }
-
-  std::size_t cached() {
-    const std::lock_guard lock(mutex_);
-    return cached_;
-  }
-
- private:
-  /// Sizes are rounded so that tensors of nearly equal size share a list.
-  static std::size_t round_up(std::size_t bytes) {
-    const std::size_t unit = bytes < large_bytes ? 64 : bytes < huge_page_bytes ? 4096 : std::size_t{64} << 10;
-    return (bytes + unit - 1) / unit * unit;
-  }
-
-  static std::byte* raw_allocate(std::size_t block) {
-    const std::size_t alignment = block >= huge_page_bytes ? huge_page_bytes : 64;
-    void* memory = std::aligned_alloc(alignment, (block + alignment - 1) / alignment * alignment);
-    if (memory != nullptr && alignment == huge_page_bytes) {
-      madvise(memory, block, MADV_HUGEPAGE);  // a hint: when refused, ordinary pages serve as well
-    }
-    return static_cast<std::byte*>(memory);
-  }
-
-  static std::byte* with_header(std::byte* raw, std::size_t block) {
-    if (raw == nullptr) return nullptr;
-    *reinterpret_cast<std::size_t*>(raw) = block;
-    return raw + header_bytes;
-  }
-
-  void drop_oldest() {
-    auto oldest = free_.end();
-    for (auto it = free_.begin(); it != free_.end(); ++it) {
-      if (!it->second.blocks.empty() && (oldest == free_.end() || it->second.last_used < oldest->second.last_used)) {
-        oldest = it;
-      }
-    }
-    if (oldest == free_.end()) return;
-    std::free(oldest->second.blocks.back());
-    oldest->second.blocks.pop_back();
-    cached_ -= oldest->first;
-  }
-
-  std::mutex mutex_;
-  std::map<std::size_t, FreeList> free_;
-  std::size_t live_ = 0, peak_ = 0, cached_ = 0;
-  std::uint64_t clock_ = 0;
-};
-
-/// Lives until the process ends, so that tensors may outlive everything else; reachable, so no leak is reported.
-HostPool& pool() {
-  static HostPool* const instance = new HostPool;
+Pools& pools() {
+  static Pools* const instance = new Pools;
   return *instance;
 }
 
 }  // namespace
 
-std::byte* host_pool_allocate(std::size_t bytes) { return pool().allocate(bytes); }
-void host_pool_release(std::byte* memory) { pool().release(memory); }
-void host_pool_trim() { pool().trim(); }
-std::size_t host_pool_cached_bytes() { return pool().cached(); }
+HostPool& HostPool::of_rank(int rank) {
+  const std::lock_guard lock(pools().mutex);
+  HostPool*& pool = pools().of_rank[rank];
+  if (pool == nullptr) pool = new HostPool;
+  return *pool;
+}
+
+void HostPool::trim_all() {
+  const std::lock_guard lock(pools().mutex);
+  for (const auto& [rank, pool] : pools().of_rank) pool->trim();
+}
+
+std::byte* HostPool::allocate(std::size_t bytes) {
+  const std::size_t block = round_up(bytes + header_bytes);
+  if (block < large_bytes) {
+    return with_header(static_cast<std::byte*>(std::aligned_alloc(64, block)), {block, nullptr});
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    live_ += block;
+    peak_ = std::max(peak_, live_);
+    FreeList& list = free_[block];
+    list.last_used = ++clock_;
+    if (!list.blocks.empty()) {
+      std::byte* const raw = list.blocks.back();
+      list.blocks.pop_back();
+      cached_ -= block;
+      return raw + header_bytes;
+    }
+  }
+  std::byte* const raw = fresh_large_block(block);
+  if (raw == nullptr) {
+    const std::lock_guard lock(mutex_);
+    live_ -= block;
+  }
+  return with_header(raw, {block, this});
+}
+
+void HostPool::release(std::byte* memory) {
+  std::byte* const raw = memory - header_bytes;
+  const Header header = *reinterpret_cast<const Header*>(raw);
+  if (header.pool == nullptr) {
+    std::free(raw);
+  } else {
+    header.pool->take_back(raw, header.block);
+  }
+}
+
+void HostPool::take_back(std::byte* raw, std::size_t block) {
+  const std::lock_guard lock(mutex_);
+  live_ -= block;
+  FreeList& list = free_[block];
+  list.blocks.push_back(raw);
+  list.last_used = ++clock_;
+  cached_ += block;
+  while (cached_ > 0 && live_ + cached_ > 2 * peak_) drop_oldest();
+}
+
+void HostPool::trim() {
+  const std::lock_guard lock(mutex_);
+  while (cached_ > 0) drop_oldest();
+  peak_ = live_;
+}
+
+std::size_t HostPool::cached_bytes() {
+  const std::lock_guard lock(mutex_);
+  return cached_;
+}
+
+std::uint64_t HostPool::fresh_blocks() { return fresh_blocks_taken; }
+
+void HostPool::drop_oldest() {
+  auto oldest = free_.end();
+  for (auto it = free_.begin(); it != free_.end(); ++it) {
+    if (!it->second.blocks.empty() && (oldest == free_.end() || it->second.last_used < oldest->second.last_used)) {
+      oldest = it;
+    }
+  }
+  if (oldest == free_.end()) return;
+  std::free(oldest->second.blocks.back());
+  oldest->second.blocks.pop_back();
+  cached_ -= oldest->first;
+}
 
 }  // namespace strobe

@@ -80,11 +80,18 @@ Json operation_fits(const CalibrationData& data) {
   return fits;
 }
 
+/// Where the host's memory is shared, data moves when a rank waits for it; a device with memory of its own moves it
+/// beside its compute, and the simulator knows what that hides.
 Json collective_fits(const CalibrationData& data) {
+  std::map<std::pair<std::string, int>, std::vector<CollectiveSample>> samples;
+  for (const CollectiveSample& s : data.collectives) samples[{s.collective, s.ranks}].push_back(s);
   std::map<std::pair<std::string, int>, Group> groups;
-  for (const CollectiveSample& s : data.collectives)
-    add(sim::collective_terms, sim::CollectiveAmounts{s.bytes, s.messages}, s.bytes, s.seconds,
-        groups[{s.collective, s.ranks}]);
+  for (const auto& [key, all] : samples) {
+    for (const CollectiveSample& s : samples_to_fit(all)) {
+      add(sim::collective_terms, sim::CollectiveAmounts{s.bytes, s.messages}, s.bytes,
+          data.rates.own_memory ? s.flight_seconds : s.seconds, groups[key]);
+    }
+  }
   Json fits = Json::object();
   for (const auto& [key, group] : groups) {
     if (!group.observations.empty()) fits[key.first].push_back(fit_json(group, sim::collective_terms, key.second));

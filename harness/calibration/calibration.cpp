@@ -60,6 +60,8 @@ void keep_case(const Case& c, const CaseResult& result, const std::vector<std::v
   of_case.precision = c.precision == "fp64" ? ElementType::f64 : ElementType::f32;
   const KeptEpochs kept{static_cast<int>(c.warmup), static_cast<int>(c.epochs)};
   for (OperationSample& sample : operation_samples(spans, kept, of_case)) data.operations.push_back(std::move(sample));
+  for (CollectiveSample& sample : epoch_collectives(spans, kept, measured.workload))
+    data.collectives.push_back(std::move(sample));
   data.cases.push_back(std::move(measured));
 }
 

@@ -39,8 +39,10 @@ class TemporaryFile {
 CalibrationData without(const CalibrationData& data, const std::string& workload) {
   CalibrationData rest = data;
   const auto of_it = [&](const auto& one) { return one.workload == workload; };
-  rest.cases.erase(std::remove_if(rest.cases.begin(), rest.cases.end(), of_it), rest.cases.end());
-  rest.operations.erase(std::remove_if(rest.operations.begin(), rest.operations.end(), of_it), rest.operations.end());
+  const auto leave_out = [&](auto& all) { all.erase(std::remove_if(all.begin(), all.end(), of_it), all.end()); };
+  leave_out(rest.cases);
+  leave_out(rest.operations);
+  leave_out(rest.collectives);
   return rest;
 }
 

@@ -26,22 +26,6 @@ struct Calls {
   int count = 0;
 };
 
-double mean_of(const double* first, std::size_t count) {
-  return std::accumulate(first, first + count, 0.0) / static_cast<double>(count);
-}
-
-/// Adds the means of the measured epochs of one rank's calls of one kind.
-void add_means(const Calls& own, const KeptEpochs& epochs, Calls& all) {
-  const std::size_t calls = own.seconds.size(), kept = static_cast<std::size_t>(epochs.warmup + epochs.measured);
-  std::size_t per_epoch = calls / kept, first = static_cast<std::size_t>(epochs.warmup) * per_epoch;
-  if (per_epoch * kept != calls) {
-    first = calls > 1 ? 1 : 0;
-    per_epoch = calls - first;
-  }
-  all.count += static_cast<int>(calls - first);
-  for (; first < calls; first += per_epoch) all.seconds.push_back(mean_of(own.seconds.data() + first, per_epoch));
-}
-
 void add_rank(const std::vector<Span>& spans, const KeptEpochs& epochs, std::map<Key, Calls>& all) {
   std::map<Key, Calls> own;
   for (const Span& span : spans) {
@@ -53,11 +37,29 @@ void add_rank(const std::vector<Span>& spans, const KeptEpochs& epochs, std::map
   for (const auto& [key, calls] : own) {
     Calls& to = all[key];
     to.work = calls.work;
-    add_means(calls, epochs, to);
+    const EpochMeans of_rank = epoch_means(calls.seconds, epochs);
+    to.seconds.insert(to.seconds.end(), of_rank.seconds.begin(), of_rank.seconds.end());
+    to.count += of_rank.calls;
   }
 }
 
 }  // namespace
+
+EpochMeans epoch_means(const std::vector<double>& seconds, const KeptEpochs& epochs) {
+  const std::size_t calls = seconds.size(), kept = static_cast<std::size_t>(epochs.warmup + epochs.measured);
+  std::size_t per_epoch = calls / kept, first = static_cast<std::size_t>(epochs.warmup) * per_epoch;
+  if (per_epoch * kept != calls) {
+    first = calls > 1 ? 1 : 0;
+    per_epoch = calls - first;
+  }
+  EpochMeans means;
+  means.calls = static_cast<int>(calls - first);
+  for (; first < calls; first += per_epoch) {
+    const double* const begin = seconds.data() + first;
+    means.seconds.push_back(std::accumulate(begin, begin + per_epoch, 0.0) / static_cast<double>(per_epoch));
+  }
+  return means;
+}
 
 std::vector<OperationSample> operation_samples(const std::vector<std::vector<Span>>& spans, const KeptEpochs& epochs,
                                                OperationSample of_case) {

@@ -26,10 +26,19 @@ struct KeptEpochs {
   int warmup = 0, measured = 1;
 };
 
+/// What the measured epochs spent on a call, on average in each, and the number of calls behind it.
+struct EpochMeans {
+  std::vector<double> seconds;
+  int calls = 0;
+};
+
+/// Of one rank's like calls in their order. Calls that do not divide evenly into epochs are one epoch, without the first
+/// where there are others.
+EpochMeans epoch_means(const std::vector<double>& seconds, const KeptEpochs& epochs);
+
 /// Samples from the spans of all ranks of one case, [rank][span]: calls of the same operation with the same work are
 /// one sample. What an epoch spends on them is their mean, not their median; which epoch counts is decided by a median,
-/// as in every epoch that is reported. Warm-up epochs are left out: they pay for cold caches and fresh memory. Calls
-/// that do not divide evenly into epochs count as one epoch, without the first of a rank where there are others.
+/// as in every epoch that is reported. Warm-up epochs are left out: they pay for cold caches and fresh memory.
 std::vector<OperationSample> operation_samples(const std::vector<std::vector<Span>>& spans, const KeptEpochs& epochs,
                                                OperationSample of_case);
 

@@ -101,7 +101,9 @@ std::string sample_lines(const CalibrationData& data) {
                   {"ranks", s.ranks},
                   {"bytes", s.bytes},
                   {"messages", s.messages},
-                  {"seconds", s.seconds}}
+                  {"seconds", s.seconds},
+                  {"flight_seconds", s.flight_seconds},
+                  {"workload", s.workload}}
                  .dump() +
              "\n";
   }

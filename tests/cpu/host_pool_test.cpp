@@ -1,48 +1,95 @@
-// The pool of host memory: what is kept for the next epoch, and how much of it.
+// The pools of host memory: what is kept for the next epoch, and how much of it.
 #include "backends/cpu/host_pool.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
+#include <cstdint>
+#include <thread>
 #include <vector>
 
 namespace strobe {
 namespace {
 
 constexpr std::size_t mib = std::size_t{1} << 20;
+constexpr int rank = 1000;  // no device of these tests has it
 
 /// An epoch whose sizes peak one after the other: one block of each size, never two at once.
-std::vector<std::byte*> one_after_the_other(const std::vector<std::size_t>& sizes) {
+std::vector<std::byte*> one_after_the_other(HostPool& pool, const std::vector<std::size_t>& sizes) {
   std::vector<std::byte*> blocks;
   for (const std::size_t bytes : sizes) {
-    blocks.push_back(host_pool_allocate(bytes));
+    blocks.push_back(pool.allocate(bytes));
     EXPECT_NE(blocks.back(), nullptr);
-    host_pool_release(blocks.back());
+    HostPool::release(blocks.back());
   }
   return blocks;
 }
 
 TEST(HostPool, KeepsSizesThatPeakAtDifferentTimes) {
-  host_pool_trim();
+  HostPool& pool = HostPool::of_rank(rank);
+  pool.trim();
   const std::vector<std::size_t> sizes = {10 * mib, 12 * mib};
-  const std::vector<std::byte*> first = one_after_the_other(sizes);
-  EXPECT_GE(host_pool_cached_bytes(), 22 * mib);
-  EXPECT_EQ(one_after_the_other(sizes), first);
-  host_pool_trim();
-  EXPECT_EQ(host_pool_cached_bytes(), 0u);
+  const std::vector<std::byte*> first = one_after_the_other(pool, sizes);
+  EXPECT_GE(pool.cached_bytes(), 22 * mib);
+  EXPECT_EQ(one_after_the_other(pool, sizes), first);
+  pool.trim();
+  EXPECT_EQ(pool.cached_bytes(), 0u);
 }
 
 TEST(HostPool, KeepsAtMostTwiceThePeak) {
-  host_pool_trim();
+  HostPool& pool = HostPool::of_rank(rank);
+  pool.trim();
   std::vector<std::size_t> sizes;
   for (std::size_t i = 0; i < 10; ++i) sizes.push_back((10 + i) * mib);
-  one_after_the_other(sizes);
-  EXPECT_LE(host_pool_cached_bytes(), 2 * 20 * mib);
-  EXPECT_GE(host_pool_cached_bytes(), 19 * mib);
-  std::byte* const in_use = host_pool_allocate(64 * mib);
-  host_pool_release(host_pool_allocate(2 * mib));
-  EXPECT_LE(host_pool_cached_bytes(), (2 * 87 - 64) * mib);  // in use and kept together
-  host_pool_release(in_use);
-  host_pool_trim();
+  one_after_the_other(pool, sizes);
+  EXPECT_LE(pool.cached_bytes(), 2 * 20 * mib);
+  EXPECT_GE(pool.cached_bytes(), 19 * mib);
+  std::byte* const in_use = pool.allocate(64 * mib);
+  HostPool::release(pool.allocate(2 * mib));
+  EXPECT_LE(pool.cached_bytes(), (2 * 87 - 64) * mib);  // in use and kept together
+  HostPool::release(in_use);
+  pool.trim();
+}
+
+TEST(HostPool, WhatOneRankKeepsIsNotAnothers) {
+  HostPool& mine = HostPool::of_rank(rank);
+  HostPool& other = HostPool::of_rank(rank + 1);
+  EXPECT_EQ(&mine, &HostPool::of_rank(rank));
+  mine.trim();
+  other.trim();
+  std::byte* const block = mine.allocate(3 * mib);
+  std::thread([block] { HostPool::release(block); }).join();  // as a rank does that received it
+  EXPECT_GE(mine.cached_bytes(), 3 * mib);
+  EXPECT_EQ(other.cached_bytes(), 0u);
+  std::byte* const others = other.allocate(3 * mib);
+  EXPECT_NE(others, block);
+  EXPECT_EQ(mine.allocate(3 * mib), block);
+  HostPool::release(block);
+  HostPool::release(others);
+  HostPool::trim_all();
+  EXPECT_EQ(mine.cached_bytes() + other.cached_bytes(), 0u);
+}
+
+TEST(HostPool, AFreshBlockHasAllItsPages) {
+  HostPool& pool = HostPool::of_rank(rank);
+  pool.trim();
+  const std::size_t page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  for (const std::size_t bytes : {std::size_t{300} << 10, 3 * mib, 40 * mib}) {
+    const std::uint64_t before = HostPool::fresh_blocks();
+    std::byte* const block = pool.allocate(bytes);
+    ASSERT_NE(block, nullptr);
+    EXPECT_EQ(HostPool::fresh_blocks(), before + 1);
+    const auto first = (reinterpret_cast<std::uintptr_t>(block) + page - 1) / page * page;
+    const std::size_t whole = (reinterpret_cast<std::uintptr_t>(block) + bytes - first) / page;
+    std::vector<unsigned char> present(whole);
+    ASSERT_EQ(mincore(reinterpret_cast<void*>(first), whole * page, present.data()), 0);
+    std::size_t missing = 0;
+    for (const unsigned char flags : present) missing += (flags & 1) == 0;
+    EXPECT_EQ(missing, 0u) << bytes;
+    HostPool::release(block);
+  }
+  pool.trim();
 }
 
 }  // namespace
