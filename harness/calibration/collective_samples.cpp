@@ -102,7 +102,8 @@ CollectiveSample measure(CollectiveKind kind, Device& device, Communicator& c, c
   sample.collective = collective_names[static_cast<int>(kind == CollectiveKind::receive ? CollectiveKind::send : kind)];
   sample.ranks = c.size();
   fill_amounts(load, buffers, c.size(), sample);
-  sample.seconds = sample.flight_seconds = typical_seconds(device.spans().spans(), first, collective_names[static_cast<int>(kind)]);
+  sample.seconds = sample.flight_seconds =
+      typical_seconds(device.spans().spans(), first, collective_names[static_cast<int>(kind)]);
   return sample;
 }
 

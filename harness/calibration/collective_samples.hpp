@@ -1,5 +1,5 @@
-// Samples of collectives: as the epochs of a case issue them, and each kind over a range of sizes among ranks that enter
-// it together.
+// Samples of collectives: as the epochs of a case issue them, and each kind over a range of sizes among ranks that
+// enter it together.
 #pragma once
 
 #include <string>
@@ -30,7 +30,8 @@ std::vector<CollectiveSample> epoch_collectives(const std::vector<std::vector<Sp
                                                 const std::string& workload);
 
 /// Of samples of one collective and number of ranks, those that its fit stands on: what epochs issue, and the others
-/// outside their range of bytes. Alone a collective is quicker: its buffers are in the caches of the ranks that use them.
+/// outside their range of bytes. Alone a collective is quicker: its buffers are in the caches of the ranks that use
+/// them.
 std::vector<CollectiveSample> samples_to_fit(const std::vector<CollectiveSample>& samples);
 
 /// Measures every collective of `communicator` (a name of CommunicatorRegistry) for buffers of 8 bytes up to

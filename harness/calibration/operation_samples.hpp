@@ -32,8 +32,8 @@ struct EpochMeans {
   int calls = 0;
 };
 
-/// Of one rank's like calls in their order. Calls that do not divide evenly into epochs are one epoch, without the first
-/// where there are others.
+/// Of one rank's like calls in their order. Calls that do not divide evenly into epochs are one epoch, without the
+/// first where there are others.
 EpochMeans epoch_means(const std::vector<double>& seconds, const KeptEpochs& epochs);
 
 /// Samples from the spans of all ranks of one case, [rank][span]: calls of the same operation with the same work are

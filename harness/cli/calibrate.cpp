@@ -97,12 +97,8 @@ std::string sample_lines(const CalibrationData& data) {
              "\n";
   }
   for (const CollectiveSample& s : data.collectives) {
-    lines += Json{{"collective", s.collective},
-                  {"ranks", s.ranks},
-                  {"bytes", s.bytes},
-                  {"messages", s.messages},
-                  {"seconds", s.seconds},
-                  {"flight_seconds", s.flight_seconds},
+    lines += Json{{"collective", s.collective}, {"ranks", s.ranks},     {"bytes", s.bytes},
+                  {"messages", s.messages},     {"seconds", s.seconds}, {"flight_seconds", s.flight_seconds},
                   {"workload", s.workload}}
                  .dump() +
              "\n";
