@@ -23,18 +23,23 @@ bool among_all_ranks(std::string_view name) {
   return true;
 }
 
-/// The calls of a rank by name, in their order. Each leaves a blocking span and, if it was started before it was waited
-/// for, right behind it one of its flight.
+/// The calls of a rank by name, in their order. The span of its flight is the last that a call leaves; before it come
+/// one of the wait for it and, where a rank moves data between its operations, one of each such moment.
 std::map<std::string_view, std::vector<Call>> calls_of(const std::vector<Span>& spans) {
   std::map<std::string_view, std::vector<Call>> calls;
+  std::map<std::string_view, Call> under_way;
   for (const Span& span : spans) {
     if (span.phase != Phase::communicate || span.stream != Stream::communicate || !among_all_ranks(span.name)) continue;
     const double seconds = span.end_seconds - span.begin_seconds;
-    std::vector<Call>& of_name = calls[span.name];
+    Call& call = under_way[span.name];
     if (span.blocking) {
-      of_name.push_back({static_cast<double>(span.sent_bytes), static_cast<double>(span.messages), seconds, seconds});
-    } else if (!of_name.empty()) {
-      of_name.back().flight_seconds = seconds;
+      call.bytes += static_cast<double>(span.sent_bytes);
+      call.messages += span.messages;
+      call.seconds += seconds;
+    } else {
+      call.flight_seconds = seconds;
+      calls[span.name].push_back(call);
+      call = {};
     }
   }
   return calls;

@@ -16,7 +16,7 @@ void exchange(std::vector<Span>& spans, std::string_view name, double begin, dou
   span.begin_seconds = begin;
   span.end_seconds = begin + seconds;
   span.sent_bytes = bytes;
-  span.messages = 1;
+  span.messages = bytes > 0 ? 1 : 0;
   spans.push_back(span);
   span.blocking = false;
   span.begin_seconds = begin - before;
@@ -45,6 +45,20 @@ TEST(EpochCollectives, TheirBytesAreTheBusiestRanksAndTheirTimeIsThatOfEpochs) {
   EXPECT_EQ(samples[1].seconds, 7.5);  // the median of 2, 5, 10 and 40
   EXPECT_EQ(samples[1].flight_seconds, 15.5);
   EXPECT_EQ(samples[1].workload, "planted");
+}
+
+TEST(EpochCollectives, WhatARankMovesBetweenItsOperationsIsPartOfTheCall) {
+  std::vector<std::vector<Span>> spans(2);
+  for (std::vector<Span>& rank : spans) {
+    exchange(rank, "all_to_all_v", 0, 3, 0, 0);
+    rank.pop_back();  // a moment's look after data under way: no bytes and no flight of its own
+    exchange(rank, "all_to_all_v", 5, 1, 64, 1);
+  }
+  const std::vector<CollectiveSample> samples = epoch_collectives(spans, {0, 1}, "planted");
+  ASSERT_EQ(samples.size(), 1U);
+  EXPECT_EQ(samples[0].bytes, 64);
+  EXPECT_EQ(samples[0].seconds, 4);
+  EXPECT_EQ(samples[0].flight_seconds, 2);
 }
 
 TEST(EpochCollectives, LeaveOutWhatRanksDoNotShare) {
