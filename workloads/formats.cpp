@@ -65,7 +65,7 @@ const FormatTag::Value& detect(const std::string& path) {
   throw InvalidInput(
       path, 0, 0,
       fmt::format("{}; known formats: {}; give format=NAME if it is one of them, or make it csv: a first line "
-                  "'source,target,time' or 'source,target,time,weight', and whole numbers as vertex ids",
+                  "'source,target,time' or 'source,target,time,weight', and whole numbers or names as vertices",
                   head.find('\0') == std::string::npos ? "no format recognises this file"
                                                        : "no format recognises this binary file",
                   fmt::join(FormatRegistry::instance().names(), ", ")));

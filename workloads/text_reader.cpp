@@ -275,6 +275,11 @@ double TextReader::date_time(const Token& token) const {
   return value;
 }
 
+std::string_view TextReader::name(const Token& token, const char* what) const {
+  if (token.text.empty()) fail(token.column, fmt::format("the {} is missing", what));
+  return token.text;
+}
+
 float TextReader::single(const Token& token, const char* what) const {
   const double value = real(token, what);
   if (std::abs(value) > static_cast<double>(std::numeric_limits<float>::max())) {

@@ -83,6 +83,12 @@ class TextReader {
   double seconds(const Token& token) const;
   /// Seconds since 1970 of a date in UTC: 2017-01-31, then optionally T or a blank and 12:00:00[.5], then optionally Z.
   double date_time(const Token& token) const;
+  /// Either of them: a date is what has a hyphen behind four characters.
+  double seconds_or_date(const Token& token) const {
+    return token.text.find('-', 1) == 4 ? date_time(token) : seconds(token);
+  }
+  /// Text that is not empty.
+  std::string_view name(const Token& token, const char* what) const;
   /// A finite number that fits fp32.
   float single(const Token& token, const char* what) const;
   float weight(const Token& token) const { return single(token, "weight"); }

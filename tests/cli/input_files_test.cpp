@@ -35,6 +35,22 @@ TEST_F(InputFiles, AMarkAndQuotedNamesAreReadOver) {
   EXPECT_EQ(read(paid).at("format"), "amlsim");
 }
 
+TEST_F(InputFiles, VerticesOfACsvMayHaveNames) {
+  const Json numbers = read("source,target,time,weight\n0,1,10,2\n1,2,20,3\n2,0,1483228800,1\n");
+  Json names = read("source,target,time,weight\nana,\"b, c\",10,2\n\"b, c\",7,20,3\n7,ana,2017-01-01,1\n");
+  ASSERT_TRUE(names.is_object());
+  EXPECT_NE(names.dump().find("vertices have names in the file"), std::string::npos);
+  for (const char* key : {"events", "vertices", "first_time", "last_time", "steps", "weighted"})
+    EXPECT_EQ(names.at(key), numbers.at(key)) << key;
+  EXPECT_EQ(read("source,target,time\n\"5\",\"6\",1\n\"6\",\"5\",2\n").at("vertices"), 2);
+  expect_refusal(inspect("source,target,time\n1,2,10\n2,bob,20\n"), 2,
+                 {"in.csv:3:3", "'bob' is not a whole number", "from the first row on"});
+  expect_refusal(inspect("source,target,time\nana,bob,10\nbob,,20\n"), 2, {"in.csv:3:5", "the target is missing"});
+  expect_refusal(inspect("source,target,time\nana,bob,10\nbob,20\n"), 2, {"in.csv:3", "expected 3 columns, found 2"});
+  expect_refusal(inspect("source,target,time\nana,bob,10\n\"bob,ana,20\n"), 2, {"in.csv:3"});
+  expect_refusal(inspect("source,target,time\nana,bob,soon\n"), 2, {"in.csv:2:9", "soon"});
+}
+
 TEST_F(InputFiles, ANearMissSaysWhatIsWrong) {
   expect_refusal(inspect("source;target;time\n1;2;10\n"), 2, {"in.csv:1:7", "separated by ';'", "comma"});
   expect_refusal(inspect("\"source\";\"target\";\"time\"\n1;2;10\n"), 2, {"in.csv:1:9", "separated by ';'"});

@@ -43,10 +43,10 @@ struct FirstSeen {
 
 std::int64_t original(const EventGraph& graph, VertexId v) { return graph.original_id[static_cast<std::size_t>(v)]; }
 
-TEST(ParallelFormats, TgbNamesAreNumberedByFirstAppearance) {
+/// Names `n0`, `n1`, ... of the sources and targets of a file with them in `text`, at one and at three threads.
+void expect_names_by_first_appearance(const std::string& name, const std::string& text) {
   const TemporaryFolder folder;
-  const auto line = [](int i) { return number(i / 3) + ",n" + number(source_of(i)) + ",n" + number(target_of(i)); };
-  const std::string path = folder.write("a.csv", text_of("ts,src,dst\n", line));
+  const std::string path = folder.write(name, text);
   for (const int count : {1, 3}) {
     const Threads threads(count);
     const EventGraph graph = read_events(path);
@@ -64,6 +64,19 @@ TEST(ParallelFormats, TgbNamesAreNumberedByFirstAppearance) {
     EXPECT_EQ(graph.provenance.self_loops, loops);
     EXPECT_EQ(graph.vertices, static_cast<std::int64_t>(names.number.size()));
   }
+}
+
+TEST(ParallelFormats, TgbNamesAreNumberedByFirstAppearance) {
+  expect_names_by_first_appearance("a.csv", text_of("ts,src,dst\n", [](int i) {
+                                     return number(i / 3) + ",n" + number(source_of(i)) + ",n" + number(target_of(i));
+                                   }));
+}
+
+TEST(ParallelFormats, CsvNamesAreNumberedByFirstAppearance) {
+  expect_names_by_first_appearance("a.csv", text_of("source,target,time\n", [](int i) {
+                                     return "n" + number(source_of(i)) + ",n" + number(target_of(i)) + "," +
+                                            number(i / 3);
+                                   }));
 }
 
 TEST(ParallelFormats, TgbSidesAndClassesAreNumberedApart) {

@@ -1,12 +1,19 @@
 // Strobe's own csv, as write_csv writes it: header "source,target,time|step[,weight]", then one row per event.
-// A byte order mark before the header and quotes around its names are read over. Returns the events; a column called
-// `step` holds whole numbers and makes the graph stepped. Cost: one pass.
-#include <cmath>
+// A byte order mark before the header and quotes around its names are read over. Vertices are whole numbers, or names
+// where the first row has one or quotes, numbered by first appearance; a name among numbers is an error, as it may be a
+// slip.
+// Times are seconds or dates. Returns the events; a column called `step` holds whole numbers and makes the graph
+// stepped. Cost: one pass, and one look-up per name.
+#include <fmt/format.h>
+
 #include <limits>
+#include <utility>
 
 #include "workloads/event_builder.hpp"
+#include "workloads/name_table.hpp"
 #include "workloads/parse_rows.hpp"
 #include "workloads/probing.hpp"
+#include "workloads/quoted_csv.hpp"
 #include "workloads/text_reader.hpp"
 #include "workloads/workload.hpp"
 
@@ -34,32 +41,108 @@ int probe_csv(std::string_view head, std::string_view) {
   return is_header(line, time_header) || is_header(line, step_header) ? 100 : 0;
 }
 
-EventGraph read_csv(const std::string& path) {
-  TextReader reader(path);
+struct CsvLayout {
+  std::size_t columns = 3;
+  bool stepped = false, named = false;
+};
+
+bool is_number(const Token& token) {
+  return !token.text.empty() && token.text.find_first_not_of("-0123456789") == std::string_view::npos;
+}
+
+/// The header and, of the first row, whether its vertices are names. Leaves the reader behind the header.
+CsvLayout read_layout(TextReader& reader) {
   if (!reader.next()) reader.fail_file("the file is empty");
   const std::string names = unquoted(reader.line());
-  const bool stepped = is_header(names, step_header);
-  if (!stepped && !is_header(names, time_header)) reader.fail(1, "expected the header source,target,time[,weight]");
-  const std::size_t columns = reader.split_commas().size();
-  EventBuilder events;
-  parse_rows(reader, events, [&](TextReader& lines, EventBuilder& rows) {
-    while (lines.next()) {
-      const auto& fields = lines.split_commas();
-      if (fields.size() != columns) {
-        lines.fail(misplaced_column(lines.line(), fields, columns),
-                   "expected " + std::to_string(columns) + " columns, found " + std::to_string(fields.size()));
-      }
-      const std::int64_t source = lines.whole(fields[0], "source vertex id");
-      const std::int64_t target = lines.whole(fields[1], "target vertex id");
-      const double time = stepped ? static_cast<double>(lines.whole(fields[2], "step")) : lines.seconds(fields[2]);
-      if (stepped && time > std::numeric_limits<Step>::max())
-        lines.fail(fields[2].column, "the step is beyond 2^31 - 1");
-      rows.add(source, target, time);
-      if (columns == 4) rows.add_weight(lines.weight(fields[3]));
+  CsvLayout layout;
+  layout.stepped = is_header(names, step_header);
+  if (!layout.stepped && !is_header(names, time_header)) {
+    reader.fail(1, "expected the header source,target,time[,weight]");
+  }
+  layout.columns = reader.split_commas().size();
+  TextReader ahead(reader.path());
+  if (ahead.next() && ahead.next()) {
+    QuotedCsv csv;
+    const auto& fields = csv.split(ahead);
+    const bool numbers = is_number(fields[0]) && fields.size() > 1 && is_number(fields[1]);
+    layout.named = fields.size() == layout.columns && (!numbers || ahead.line().find('"') != std::string_view::npos);
+  }
+  return layout;
+}
+
+void check_columns(const TextReader& lines, const std::vector<Token>& fields, const CsvLayout& layout) {
+  if (fields.size() == layout.columns) return;
+  lines.fail(misplaced_column(lines.line(), fields, layout.columns),
+             fmt::format("expected {} columns, found {}", layout.columns, fields.size()));
+}
+
+double read_time(const TextReader& lines, const Token& token, bool stepped) {
+  if (!stepped) return lines.seconds_or_date(token);
+  const auto step = static_cast<double>(lines.whole(token, "step"));
+  if (step > std::numeric_limits<Step>::max()) lines.fail(token.column, "the step is beyond 2^31 - 1");
+  return step;
+}
+
+void add_numbered_rows(TextReader& lines, const CsvLayout& layout, EventBuilder& rows) {
+  const auto vertex = [&](const Token& token, const char* what) {
+    if (!is_number(token) && !token.text.empty()) {
+      lines.fail(token.column,
+                 fmt::format("{} '{}' is not a whole number, as those of the first row are; vertices with "
+                             "names must have them from the first row on",
+                             what, printable(token.text)));
     }
-  });
+    return lines.whole(token, what);
+  };
+  while (lines.next()) {
+    const auto& fields = lines.split_commas();
+    check_columns(lines, fields, layout);
+    const std::int64_t source = vertex(fields[0], "source vertex id"), target = vertex(fields[1], "target vertex id");
+    rows.add(source, target, read_time(lines, fields[2], layout.stepped));
+    if (layout.columns == 4) rows.add_weight(lines.weight(fields[3]));
+  }
+}
+
+void add_named_rows(TextReader& lines, const CsvLayout& layout, NameTable& names, EventBuilder& rows) {
+  QuotedCsv csv;
+  while (lines.next()) {
+    const auto& fields = csv.split(lines);
+    check_columns(lines, fields, layout);
+    const std::int64_t source = names.number(lines.name(fields[0], "source"));
+    const std::int64_t target = names.number(lines.name(fields[1], "target"));
+    rows.add(source, target, read_time(lines, fields[2], layout.stepped));
+    if (layout.columns == 4) rows.add_weight(lines.weight(fields[3]));
+  }
+}
+
+void read_named_rows(TextReader& reader, const CsvLayout& layout, EventBuilder& events) {
+  NameTable names;
+  PerPart<NameTable> parts;  // names are numbered part by part, and all together when their order is known
+  parse_rows(
+      reader, events,
+      [&](std::size_t part, TextReader& lines, EventBuilder& rows) {
+        add_named_rows(lines, layout, parts[part], rows);
+      },
+      [&](std::size_t part, EventBuilder& rows) {
+        const std::vector<std::int64_t> numbers = names.add(std::exchange(parts[part], {}));
+        if (names.size() > std::numeric_limits<VertexId>::max())
+          throw InvalidInput(reader.path(), 0, 0, "the file has more than 2^31 - 1 distinct vertex names");
+        rows.renumber(numbers, numbers);
+      });
+}
+
+EventGraph read_csv(const std::string& path) {
+  TextReader reader(path);
+  const CsvLayout layout = read_layout(reader);
+  EventBuilder events;
+  if (layout.named) {
+    read_named_rows(reader, layout, events);
+  } else {
+    parse_rows(reader, events, [&](TextReader& lines, EventBuilder& rows) { add_numbered_rows(lines, layout, rows); });
+  }
   EventGraph graph = events.finish(path, "csv");
-  graph.stepped = stepped;
+  graph.stepped = layout.stepped;
+  if (layout.named)
+    graph.provenance.notes.push_back("vertices have names in the file; ids number them by first appearance");
   return graph;
 }
 

@@ -120,12 +120,7 @@ double read_time(const TextReader& reader, const Token& token, bool years) {
     if (year > 9999) reader.fail(token.column, fmt::format("the year {} is beyond 9999", year));
     return static_cast<double>(year);
   }
-  return token.text.find('-', 1) == 4 ? reader.date_time(token) : reader.seconds(token);
-}
-
-std::string_view read_name(const TextReader& reader, const Token& token, const char* what) {
-  if (token.text.empty()) reader.fail(token.column, fmt::format("the {} is missing", what));
-  return token.text;
+  return reader.seconds_or_date(token);
 }
 
 /// The node labels that belong to an edge list, or "".
@@ -156,8 +151,8 @@ void add_labels(TextReader& reader, bool years, const NameTable& sources, const 
       reader.fail(misplaced_column(reader.line(), fields, 4),
                   fmt::format("expected 4 columns, found {}", fields.size()));
     const double time = read_time(reader, fields[0], years);
-    const std::int64_t vertex = sources.find(read_name(reader, fields[1], "vertex"));
-    const std::int64_t label = part.classes.number(read_name(reader, fields[2], "class"));
+    const std::int64_t vertex = sources.find(reader.name(fields[1], "vertex"));
+    const std::int64_t label = part.classes.number(reader.name(fields[2], "class"));
     const float share = reader.weight(fields[3]);
     part.absent += vertex < 0;
     if (vertex < 0) continue;
@@ -207,8 +202,8 @@ void add_rows_tgb(TextReader& reader, const TgbLayout& layout, Tables& tables, E
                   fmt::format("expected {} columns, found {}", layout.columns, fields.size()));
     }
     const double time = read_time(reader, fields[0], layout.years);
-    const std::int64_t source = tables.sources.number(read_name(reader, fields[1], "source"));
-    events.add(source, tables.of_targets().number(read_name(reader, fields[2], "target")), time);
+    const std::int64_t source = tables.sources.number(reader.name(fields[1], "source"));
+    events.add(source, tables.of_targets().number(reader.name(fields[2], "target")), time);
     if (layout.weight != 0) events.add_weight(reader.weight(fields[layout.weight]));
     for (const std::size_t i : layout.features) events.add_feature(reader.single(fields[i], "feature"));
   }
