@@ -54,9 +54,11 @@ struct PlannedCase {
 std::shared_ptr<const PlannedCase> make_plan(const Case& request, PlanUse use = PlanUse::run);
 
 /// Runs a case that was planned, as run_case does. `c` may differ from the plan's own request in the cluster and in the
-/// memory limit, on which plans do not depend (but for nb=auto).
+/// memory limit, on which plans do not depend (but for nb=auto). With a time limit, no epoch begins when the ranks were
+/// started so many seconds of wall time ago: the result's status is `timeout`, with the samples of finished epochs.
 CaseResult run_planned(const std::shared_ptr<const PlannedCase>& plan, const Case& c,
-                       std::vector<std::vector<Span>>* trace = nullptr, const ModelOutputs& outputs = {});
+                       std::vector<std::vector<Span>>* trace = nullptr, const ModelOutputs& outputs = {},
+                       double time_limit_seconds = 0);
 
 /// Steps of the largest block at a number of blocks fall as that number grows; the smallest numbers of blocks for each
 /// size of block, ascending from 1 to `steps`.

@@ -123,6 +123,18 @@ void check_finite(const RankOutcome& rank, const Divergence& divergence, CaseRes
                               first == rank.loss.end() ? "its weights are" : "its loss is", divergence.unwritten);
 }
 
+/// A case that ran out of time keeps its finished epochs, which are as good as any.
+void check_time(const Case& c, const EpochGate& gate, std::int64_t epochs_done, const ModelOutputs& outputs,
+                CaseResult& result) {
+  if (!gate.closed() || result.status != "ok") return;
+  result.status = "timeout";
+  result.reason = fmt::format("the time limit of {:.6g} s was over after {} of {}{} epochs", gate.limit_seconds(),
+                              epochs_done, c.repeat > 1 ? fmt::format("{} times ", c.repeat) : "", c.warmup + c.epochs);
+  for (const std::string& file : {outputs.weights, outputs.embeddings})
+    if (!file.empty()) result.reason += "; " + file + " was not written";
+  if (!outputs.checkpoint.empty() && epochs_done > 0) result.reason += "; the checkpoint has the last of them";
+}
+
 void write_outputs(const PlannedCase& plan, const RankOutcome& rank, const ModelOutputs& outputs,
                    Divergence& divergence) {
   const Case& c = plan.request;
@@ -225,21 +237,27 @@ CaseResult run_case(const Case& c, std::vector<std::vector<Span>>* trace, const 
 }
 
 CaseResult run_planned(const std::shared_ptr<const PlannedCase>& plan, const Case& c,
-                       std::vector<std::vector<Span>>* trace, const ModelOutputs& outputs) {
+                       std::vector<std::vector<Span>>* trace, const ModelOutputs& outputs, double time_limit_seconds) {
   LaunchRequest launch = launch_request(c);
   TrainingState start;
   if (outputs.resume_training) start = load_checkpoint(outputs.checkpoint, c, plan->parameters);
   CaseResult result = empty_result(*plan, launch);
   Outcomes outcomes;
   Divergence divergence;
+  const auto& comm = CommunicatorRegistry::instance().find(c.comm, "/comm").value;
+  EpochGate gate(time_limit_seconds, comm.world_size() > 0);
   try {
     launch.device.computing_ranks = rehearsed_concurrency(*plan, launch);
-    launch_ranks(*plan, launch, outcomes, rank_wishes(*plan, trace != nullptr, outputs, start, divergence));
-    const auto& comm = CommunicatorRegistry::instance().find(c.comm, "/comm").value;
-    if (comm.process_rank() == 0) write_outputs(*plan, outcomes.ranks.front(), outputs, divergence);
+    RankWishes wishes = rank_wishes(*plan, trace != nullptr, outputs, start, divergence);
+    wishes.gate = &gate;
+    launch_ranks(*plan, launch, outcomes, wishes);
+    const RankOutcome& first = outcomes.ranks.front();
+    if (comm.process_rank() == 0 && !gate.closed()) write_outputs(*plan, first, outputs, divergence);
+    const auto epochs_done = start.epoch + static_cast<std::int64_t>(first.samples.size());
     collect(*plan, outcomes, result, trace);
     check_planned_bytes(*plan, result);
     check_finite(outcomes.ranks.front(), divergence, result);
+    check_time(c, gate, epochs_done, outputs, result);
   } catch (const Interrupted&) {
     throw;
   } catch (const InvalidRequest&) {

@@ -223,13 +223,17 @@ EpochSample measure(Device& device, std::size_t first_span, double begin, double
   return sample;
 }
 
-/// Hands rank 0's state over when one is due after epoch `e` of `epochs`. Every rank holds the same.
-void keep_state(RankTrainer& trainer, int rank, std::int64_t e, std::int64_t epochs, const RankWishes& wishes,
+/// Whether a checkpoint is due after `done` of `epochs`.
+bool checkpoint_due(std::int64_t done, std::int64_t epochs, const RankWishes& wishes) {
+  return done == epochs || (wishes.checkpoint_every > 0 && done % wishes.checkpoint_every == 0);
+}
+
+/// Hands rank 0's state after `done` epochs over. Every rank holds the same.
+void keep_state(RankTrainer& trainer, int rank, std::int64_t done, const RankWishes& wishes,
                 const RankOutcome& outcome) {
-  const bool due = e + 1 == epochs || (wishes.checkpoint_every > 0 && (e + 1) % wishes.checkpoint_every == 0);
-  if (!wishes.checkpoint || rank != 0 || !due) return;
+  if (!wishes.checkpoint || rank != 0) return;
   TrainingState state = trainer.state();
-  state.epoch = e + 1;
+  state.epoch = done;
   state.loss = outcome.loss;
   state.metrics = outcome.metrics;
   wishes.checkpoint(state);
@@ -244,12 +248,18 @@ std::int64_t begin_training(RankTrainer& trainer, const RankWishes& wishes, Rank
   return wishes.start->epoch;
 }
 
-void run_repetition(const PlannedCase& plan, Device& device, Communicator& communicator, int repetition,
+/// False when the gate closed before the last epoch.
+bool run_repetition(const PlannedCase& plan, Device& device, Communicator& communicator, int repetition,
                     const RankWishes& wishes, RankOutcome& outcome) {
   RankTrainer trainer(plan, device, communicator);
   const std::int64_t epochs = wishes.epochs > 0 ? wishes.epochs : plan.request.warmup + plan.request.epochs;
-  for (std::int64_t e = begin_training(trainer, wishes, outcome); e < epochs; ++e) {
+  const std::int64_t start = begin_training(trainer, wishes, outcome);
+  for (std::int64_t e = start; e < epochs; ++e) {
     if (stop_signal().load() != 0) throw Interrupted(stop_signal().load());
+    if (wishes.gate != nullptr && !wishes.gate->open(device, communicator, repetition * epochs + e)) {
+      if (e > start && !checkpoint_due(e, epochs, wishes)) keep_state(trainer, device.rank(), e, wishes, outcome);
+      return false;
+    }
     outcome.epoch_under_way = e;
     device.synchronize();
     communicator.barrier();
@@ -273,8 +283,9 @@ void run_repetition(const PlannedCase& plan, Device& device, Communicator& commu
     if (repetition != 0) continue;
     if (has_loss) outcome.loss.push_back(loss);
     for (const auto& [name, value] : metrics) outcome.metrics[name].push_back(value);
-    keep_state(trainer, device.rank(), e, epochs, wishes, outcome);
+    if (checkpoint_due(e + 1, epochs, wishes)) keep_state(trainer, device.rank(), e + 1, wishes, outcome);
   }
+  return true;
 }
 
 }  // namespace
@@ -285,7 +296,7 @@ RankOutcome train_rank(const PlannedCase& plan, Device& device, Communicator& co
     device.spans().clear();
     outcome.epoch_under_way = -1;
     try {
-      run_repetition(plan, device, communicator, repetition, wishes, outcome);
+      if (!run_repetition(plan, device, communicator, repetition, wishes, outcome)) break;
     } catch (const OutOfMemory& error) {
       throw OutOfMemoryAtStep(error, device, outcome.epoch_under_way);
     }

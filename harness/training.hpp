@@ -10,6 +10,7 @@
 
 #include "backends/communicator.hpp"
 #include "harness/checkpoint.hpp"
+#include "harness/epoch_gate.hpp"
 #include "harness/planned_case.hpp"
 
 namespace strobe {
@@ -34,9 +35,10 @@ struct RankWishes {
   std::int64_t checkpoint_every = 0;                     // epochs; 0 = only after the last
   const TrainingState* start = nullptr;                  // null: from the beginning
   std::int64_t epochs = 0;                               // in all; 0 = those of the case
+  EpochGate* gate = nullptr;                             // null: nothing ends training early
 };
 
-/// Trains `plan` on this rank.
+/// Trains `plan` on this rank, until the gate closes; then a checkpoint is due, and weights and embeddings are not.
 RankOutcome train_rank(const PlannedCase& plan, Device& device, Communicator& communicator, const RankWishes& wishes);
 
 /// Two epochs of one repetition, for what they take: nothing is handed back.

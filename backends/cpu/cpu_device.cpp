@@ -1,19 +1,15 @@
 // Device `cpu`: real numerics in host memory, wall clock. Streams run in the caller's order, so events are no-ops, and
 // there is no host-to-device transfer to time.
 #include <atomic>
-#include <chrono>
 #include <cstring>
 
 #include "backends/cpu/host_pool.hpp"
 #include "backends/device.hpp"
+#include "backends/wall_clock.hpp"
 #include "core/parallel.hpp"
 
 namespace strobe {
 namespace {
-
-double wall_seconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 class CpuDevice final : public Device {
  public:

@@ -7,18 +7,14 @@
 
 #include <fmt/format.h>
 
-#include <chrono>
 #include <cstring>
 
 #include "backends/cuda/ordered_sum.hpp"
+#include "backends/wall_clock.hpp"
 #include "core/errors.hpp"
 
 namespace strobe::cuda {
 namespace {
-
-double wall_seconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 DeviceRequest as_cuda(DeviceRequest request) {
   request.numerics = Numerics::cuda;

@@ -238,7 +238,8 @@ class Sweep {
   CaseResult measure(const Case& c, std::vector<std::vector<Span>>* spans) {
     CaseResult result;
     try {
-      return blaming(suite_, c, [&] { return run_planned(plan(c), c, spans, request_.outputs); });
+      return blaming(suite_, c,
+                     [&] { return run_planned(plan(c), c, spans, request_.outputs, request_.limit_seconds); });
     } catch (const Interrupted&) {
       throw;
     } catch (const Unavailable& error) {
@@ -280,6 +281,7 @@ void narrate_prices(const Suite& suite) {
 
 int run(RunRequest& request) {
   request.outputs.checkpoint_every = checkpoint_interval(request);
+  request.limit_seconds = time_limit_seconds(request);
   const Suite suite = cases_of(request);
   const World world = launched_world();
   check_world(suite, world);

@@ -10,6 +10,7 @@
 
 #include "backends/cluster.hpp"
 #include "core/errors.hpp"
+#include "core/units.hpp"
 #include "harness/case_slots.hpp"
 #include "harness/cli/typed_settings.hpp"
 
@@ -50,6 +51,10 @@ void define_run_options(CommandOptions& options, RunRequest& request) {
   options.text("--filter", request.filter, "keep the cases whose id matches this expression; -EXPR drops them");
   options.text("--out", request.out, "run directory (default runs/NAME-UTCTIME)");
   define_output_options(options, request);
+  options.text(
+      "--time-limit", request.time_limit,
+      "wall time that a case may train, as 90s, 15min or 2h: no epoch begins after it, the row has status timeout "
+      "and its finished epochs, and the next case begins (default: none)");
   options.toggle("--resume", request.resume, "continue the run in --out: finished cases are not run again");
   options.toggle("--retry-failed", request.retry_failed, "with --resume: run cases again whose row is not ok");
   options.toggle("--dry-run", request.dry_run, "print the plan of every case and run nothing");
@@ -72,6 +77,13 @@ std::int64_t checkpoint_interval(const RunRequest& request) {
   if (epochs >= 1 && epochs <= 1e9 && epochs == std::floor(epochs)) return static_cast<std::int64_t>(epochs);
   throw InvalidRequest("--checkpoint-every",
                        "expected a whole number of epochs from 1, found " + request.checkpoint_every);
+}
+
+double time_limit_seconds(const RunRequest& request) {
+  if (request.time_limit.empty()) return 0;
+  const double seconds = parse_duration_seconds(request.time_limit, "--time-limit");
+  if (seconds > 0) return seconds;
+  throw InvalidRequest("--time-limit", "expected a time above 0, found " + request.time_limit);
 }
 
 namespace {

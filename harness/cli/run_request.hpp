@@ -20,6 +20,8 @@ struct RunRequest {
   std::string out;
   ModelOutputs outputs;
   std::string checkpoint_every;  // --checkpoint-every, as typed
+  std::string time_limit;        // --time-limit, as typed
+  double limit_seconds = 0;      // what it means; 0 = none
   std::string byte_matrix;       // folder of --byte-matrix; "" = none
   bool resume = false, retry_failed = false, dry_run = false, trace = false, json = false;
 };
@@ -29,6 +31,9 @@ void define_run_options(CommandOptions& options, RunRequest& request);
 
 /// The number of --checkpoint-every, 0 when it is not given. Throws InvalidRequest.
 std::int64_t checkpoint_interval(const RunRequest& request);
+
+/// The seconds of --time-limit, 0 when it is not given. Throws InvalidRequest.
+double time_limit_seconds(const RunRequest& request);
 
 /// Reads a cluster as `option` names it. One that cannot be read is the option's fault, wherever in the file the
 /// mistake is: throws InvalidRequest.

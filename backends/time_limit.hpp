@@ -1,0 +1,35 @@
+// Wall time that work may take, asked for between its steps by all ranks of a process.
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+
+namespace strobe {
+
+/// A limit that runs from its construction. Thread-safe.
+class TimeLimit {
+ public:
+  /// `seconds` of wall time, whatever clock a device has; 0 = no limit.
+  explicit TimeLimit(double seconds);
+
+  bool limited() const { return seconds_ > 0; }
+  double seconds() const { return seconds_; }
+
+  /// Whether the time was up before `step`. All ranks get the same answer: the first that asks about a step decides.
+  /// Steps are asked about in order, and no rank may be more than one ahead of another.
+  bool up_before(std::int64_t step);
+
+  /// Sets the time to be up, because it is elsewhere.
+  void set_up();
+
+  /// Whether it was up at some step.
+  bool up() const;
+
+ private:
+  const double seconds_, begin_seconds_;
+  mutable std::mutex mutex_;
+  std::int64_t asked_ = -1;
+  bool up_ = false;
+};
+
+}  // namespace strobe
