@@ -4,7 +4,9 @@
 
 #include <array>
 #include <memory>
+#include <utility>
 
+#include "core/errors.hpp"
 #include "harness/block_plan.hpp"
 #include "harness/case.hpp"
 #include "harness/shape_case.hpp"
@@ -53,9 +55,20 @@ struct PlannedCase {
 /// when the machine, or the process's limit, does not have it.
 std::shared_ptr<const PlannedCase> make_plan(const Case& request, PlanUse use = PlanUse::run);
 
+/// The user's wish to stop, with what the case had come to: its finished epochs, and status `interrupted`.
+class InterruptedCase : public Interrupted {
+ public:
+  InterruptedCase(int signal, CaseResult result) : Interrupted(signal), result_(std::move(result)) {}
+  const CaseResult& result() const { return result_; }
+
+ private:
+  CaseResult result_;
+};
+
 /// Runs a case that was planned, as run_case does. `c` may differ from the plan's own request in the cluster and in the
 /// memory limit, on which plans do not depend (but for nb=auto). With a time limit, no epoch begins when the ranks were
-/// started so many seconds of wall time ago: the result's status is `timeout`, with the samples of finished epochs.
+/// started so many seconds of wall time ago: the result's status is `timeout`, with the samples of finished epochs, as
+/// any result has whose case something ended. Throws InterruptedCase on a stop signal.
 CaseResult run_planned(const std::shared_ptr<const PlannedCase>& plan, const Case& c,
                        std::vector<std::vector<Span>>* trace = nullptr, const ModelOutputs& outputs = {},
                        double time_limit_seconds = 0);

@@ -104,6 +104,20 @@ void collect(const PlannedCase& plan, Outcomes& outcomes, CaseResult& result, st
   fill_values(plan, outcomes.ranks.front(), result);
 }
 
+/// Of a case that something ended, the epochs that all of its ranks had finished; none where ranks are processes, whose
+/// samples are gathered at the end.
+void keep_finished(const PlannedCase& plan, std::int64_t epochs_before, Outcomes& outcomes, CaseResult& result) {
+  if (outcomes.ranks.empty()) return;
+  std::size_t finished = outcomes.ranks.front().samples.size();
+  for (const RankOutcome& rank : outcomes.ranks) finished = std::min(finished, rank.samples.size());
+  for (RankOutcome& rank : outcomes.ranks) rank.samples.resize(finished);
+  RankOutcome& first = outcomes.ranks.front();
+  const std::size_t known = static_cast<std::size_t>(epochs_before) + finished;
+  first.loss.resize(std::min(first.loss.size(), known));
+  for (auto& [name, values] : first.metrics) values.resize(std::min(values.size(), known));
+  collect(plan, outcomes, result, nullptr);
+}
+
 /// What training that left the finite numbers came to. Its times are as good as any; its numbers are not.
 struct Divergence {
   std::string unwritten;  // files that would hold such weights, as part of a sentence
@@ -155,12 +169,13 @@ void launch_ranks(const PlannedCase& plan, const LaunchRequest& launch, Outcomes
   outcomes.external = comm.world_size() > 0;
   outcomes.ranks.resize(static_cast<std::size_t>(launch.ranks));
   comm.launch(launch, [&](Device& device, Communicator& communicator) {
-    RankOutcome outcome = train_rank(plan, device, communicator, wishes);
-    if (outcomes.external) {
-      outcomes.ranks = gather_outcomes(communicator, std::move(outcome));
-    } else {
-      outcomes.ranks[static_cast<std::size_t>(device.rank())] = std::move(outcome);
+    if (!outcomes.external) {
+      train_rank(plan, device, communicator, wishes, outcomes.ranks[static_cast<std::size_t>(device.rank())]);
+      return;
     }
+    RankOutcome outcome;
+    train_rank(plan, device, communicator, wishes, outcome);
+    outcomes.ranks = gather_outcomes(communicator, std::move(outcome));
   });
 }
 
@@ -258,8 +273,11 @@ CaseResult run_planned(const std::shared_ptr<const PlannedCase>& plan, const Cas
     check_planned_bytes(*plan, result);
     check_finite(outcomes.ranks.front(), divergence, result);
     check_time(c, gate, epochs_done, outputs, result);
-  } catch (const Interrupted&) {
-    throw;
+  } catch (const Interrupted& stop) {
+    keep_finished(*plan, start.epoch, outcomes, result);
+    result.status = "interrupted";
+    result.reason = stop.what();
+    throw InterruptedCase(stop.signal(), std::move(result));
   } catch (const InvalidRequest&) {
     throw;
   } catch (const Unavailable&) {
@@ -274,6 +292,7 @@ CaseResult run_planned(const std::shared_ptr<const PlannedCase>& plan, const Cas
     result.status = "failed";
     result.reason = error.what();
   }
+  if (result.status != "ok" && result.samples.empty()) keep_finished(*plan, start.epoch, outcomes, result);
   return result;
 }
 

@@ -290,8 +290,8 @@ bool run_repetition(const PlannedCase& plan, Device& device, Communicator& commu
 
 }  // namespace
 
-RankOutcome train_rank(const PlannedCase& plan, Device& device, Communicator& communicator, const RankWishes& wishes) {
-  RankOutcome outcome;
+void train_rank(const PlannedCase& plan, Device& device, Communicator& communicator, const RankWishes& wishes,
+                RankOutcome& outcome) {
   for (int repetition = 0; repetition < plan.request.repeat; ++repetition) {
     device.spans().clear();
     outcome.epoch_under_way = -1;
@@ -302,7 +302,6 @@ RankOutcome train_rank(const PlannedCase& plan, Device& device, Communicator& co
     }
   }
   if (wishes.spans) outcome.last_spans = device.spans().spans();
-  return outcome;
 }
 
 void rehearse(const PlannedCase& plan, Device& device, Communicator& communicator) {

@@ -39,7 +39,9 @@ struct RankWishes {
 };
 
 /// Trains `plan` on this rank, until the gate closes; then a checkpoint is due, and weights and embeddings are not.
-RankOutcome train_rank(const PlannedCase& plan, Device& device, Communicator& communicator, const RankWishes& wishes);
+/// Whatever ends training by an exception leaves the epochs before it in `outcome`.
+void train_rank(const PlannedCase& plan, Device& device, Communicator& communicator, const RankWishes& wishes,
+                RankOutcome& outcome);
 
 /// Two epochs of one repetition, for what they take: nothing is handed back.
 void rehearse(const PlannedCase& plan, Device& device, Communicator& communicator);

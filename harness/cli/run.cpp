@@ -202,15 +202,24 @@ class Sweep {
     CaseResult result;
     try {
       result = measure(c, request_.trace ? &spans : nullptr);
+    } catch (const InterruptedCase& stop) {
+      keep_interrupted(c, id, stop.result());
+      throw;
     } catch (const Interrupted& stop) {
       result.status = "interrupted";
       result.reason = stop.what();
-      if (directory_) directory_->add_row(summarise(case_to_json(c), id, result));
+      keep_interrupted(c, id, result);
       throw;
     }
     measured_ = true;
     all_ok_ = all_ok_ && result.status == "ok";
     if (directory_) alone_in_world(world_, [&] { keep(c, id, result, spans); });
+  }
+
+  void keep_interrupted(const Case& c, const std::string& id, const CaseResult& result) {
+    if (!directory_) return;
+    directory_->append_samples(id, result.samples);
+    directory_->add_row(summarise(case_to_json(c), id, result));
   }
 
   void keep(const Case& c, const std::string& id, const CaseResult& result,
