@@ -230,6 +230,13 @@ RankWishes rank_wishes(const PlannedCase& plan, bool spans, const ModelOutputs& 
   return wishes;
 }
 
+void set_failure(const std::exception& error, CaseResult& result) {
+  const bool memory = dynamic_cast<const OutOfMemory*>(&error) != nullptr;
+  const bool late = dynamic_cast<const CollectiveTimeout*>(&error) != nullptr;
+  result.status = memory ? "out_of_memory" : late ? "timeout" : "failed";
+  result.reason = error.what();
+}
+
 }  // namespace
 
 LaunchRequest launch_request(const Case& c) {
@@ -282,15 +289,8 @@ CaseResult run_planned(const std::shared_ptr<const PlannedCase>& plan, const Cas
     throw;
   } catch (const Unavailable&) {
     throw;
-  } catch (const OutOfMemory& error) {
-    result.status = "out_of_memory";
-    result.reason = error.what();
-  } catch (const CollectiveTimeout& error) {
-    result.status = "timeout";
-    result.reason = error.what();
   } catch (const std::exception& error) {
-    result.status = "failed";
-    result.reason = error.what();
+    set_failure(error, result);
   }
   if (result.status != "ok" && result.samples.empty()) keep_finished(*plan, start.epoch, outcomes, result);
   return result;
