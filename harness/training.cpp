@@ -262,6 +262,7 @@ bool run_repetition(const PlannedCase& plan, Device& device, Communicator& commu
     }
     outcome.epoch_under_way = e;
     device.synchronize();
+    if (!wishes.spans) device.spans().clear();  // a million epochs would fill the memory with them
     communicator.barrier();
     const std::size_t first_span = device.spans().size();
     const double begin = device.now();

@@ -67,7 +67,7 @@ class GatheredLaunches {
   void begin_anew();
 
  private:
-  /// A graph, and what its nodes ask for now.
+  /// A graph, and what its nodes ask for at present.
   struct Graph {
     runtime::GraphHandle handle = nullptr;
     std::vector<runtime::GraphNode> nodes;

@@ -217,16 +217,19 @@ class Sweep {
   }
 
   void keep_interrupted(const Case& c, const std::string& id, const CaseResult& result) {
-    if (!directory_) return;
+    if (directory_) keep_row(c, id, result);
+  }
+
+  Row keep_row(const Case& c, const std::string& id, const CaseResult& result) {
+    Row row = summarise(case_to_json(c), id, result);
     directory_->append_samples(id, result.samples);
-    directory_->add_row(summarise(case_to_json(c), id, result));
+    directory_->add_row(row);
+    return row;
   }
 
   void keep(const Case& c, const std::string& id, const CaseResult& result,
             const std::vector<std::vector<Span>>& spans) {
-    const Row row = summarise(case_to_json(c), id, result);
-    directory_->append_samples(id, result.samples);
-    directory_->add_row(row);
+    const Row row = keep_row(c, id, result);
     if (request_.trace && result.status == "ok") directory_->write_trace(id, spans, result.time_source);
     all_ok_ = all_ok_ && row.status == "ok";
     const std::string time = row.epoch_seconds ? format_seconds(row.epoch_seconds->median) : "-";

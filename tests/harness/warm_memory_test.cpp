@@ -1,7 +1,9 @@
-// One epoch warms the memory of a case: what it took from the system serves all later ones, under every strategy and
-// at any number of ranks. Were it not so, epochs after the warm-up would count page faults.
+// What epochs do to memory. One warms it: what it took from the system serves all later ones, under every strategy and
+// at any number of ranks; were it not so, epochs after the warm-up would count page faults. And none adds to it for
+// good.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -9,7 +11,9 @@
 #include "backends/cpu/host_pool.hpp"
 #include "core/registry.hpp"
 #include "harness/case.hpp"
+#include "harness/launch_request.hpp"
 #include "harness/strategy.hpp"
+#include "harness/training.hpp"
 
 namespace strobe {
 namespace {
@@ -39,6 +43,32 @@ TEST(WarmMemory, EpochsAfterTheFirstTakeNothingFromTheSystem) {
       }
     }
   }
+}
+
+std::size_t spans_after(int epochs, bool wanted) {
+  const Case c = case_from_json({{"workload", {{"name", "uniform"}, {"vertices", 50}, {"steps", 7}, {"density", 2}}},
+                                 {"strategy", "snapshot"},
+                                 {"ranks", 2},
+                                 {"epochs", epochs}},
+                                "");
+  const auto plan = make_plan(c);
+  RankWishes wishes;
+  wishes.spans = wanted;
+  std::array<std::size_t, 2> spans{};
+  CommunicatorRegistry::instance().find("local").value.launch(
+      launch_request(c), [&](Device& device, Communicator& communicator) {
+        RankOutcome outcome;
+        train_rank(*plan, device, communicator, wishes, outcome);
+        spans[static_cast<std::size_t>(device.rank())] = device.spans().size();
+      });
+  EXPECT_GT(spans[0], 0u);
+  return spans[0];
+}
+
+TEST(WarmMemory, SpansOfPastEpochsAreKeptOnlyWhereTheyAreWanted) {
+  // Waits that took no time leave no span, so numbers differ a little.
+  EXPECT_LT(spans_after(50, false), 2 * spans_after(2, false));
+  EXPECT_GT(spans_after(50, true), 10 * spans_after(2, false));
 }
 
 }  // namespace
