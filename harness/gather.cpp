@@ -69,22 +69,33 @@ std::vector<WireSpan> to_wire(const std::vector<Span>& spans) {
 
 }  // namespace
 
-std::vector<RankOutcome> gather_outcomes(Communicator& communicator, RankOutcome own) {
-  const auto samples = gather_records(communicator, own.samples);
+void share_last_sample(Communicator& communicator, std::vector<RankOutcome>& outcomes) {
+  Device& device = communicator.device();
+  const auto own = static_cast<std::size_t>(communicator.rank());
+  std::vector<PeerRows> one_each;
+  for (std::int64_t q = 0; q < communicator.size(); ++q) one_each.push_back({q, 1});
+  constexpr auto width = static_cast<std::int64_t>(sizeof(EpochSample));
+  const Tensor last = device.move_in(&outcomes[own].samples.back(), 1, width, ElementType::u8);
+  const Tensor all = device.allocate(communicator.size(), width, ElementType::u8);
+  communicator.all_gather_v(last, all, one_each, Traffic::other);
+  std::vector<EpochSample> samples(outcomes.size());
+  device.move_out(all, samples.data());
+  for (std::size_t q = 0; q < outcomes.size(); ++q)
+    if (q != own) outcomes[q].samples.push_back(samples[q]);
+}
+
+void complete_outcomes(Communicator& communicator, std::vector<RankOutcome>& outcomes) {
+  const RankOutcome& own = outcomes[static_cast<std::size_t>(communicator.rank())];
   const auto spans = gather_records(communicator, to_wire(own.last_spans));
-  std::vector<RankOutcome> outcomes(samples.size());
+  outcomes.front().loss = own.loss;
+  outcomes.front().metrics = own.metrics;
   for (std::size_t q = 0; q < outcomes.size(); ++q) {
-    outcomes[q].samples = samples[q];
-    outcomes[q].loss = own.loss;
-    outcomes[q].metrics = own.metrics;
-    outcomes[q].weights = own.weights;
-    outcomes[q].embeddings = own.embeddings;
+    outcomes[q].last_spans.clear();
     for (const WireSpan& wire : spans[q]) {
       outcomes[q].last_spans.push_back(wire.span);
       outcomes[q].last_spans.back().name = kept_text(wire.name);
     }
   }
-  return outcomes;
 }
 
 }  // namespace strobe

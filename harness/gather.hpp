@@ -8,8 +8,12 @@
 
 namespace strobe {
 
-/// Every rank's samples and spans, in rank order; losses and metrics are the same on all ranks and kept from the own.
-/// All ranks must call it. Span names point to static text.
-std::vector<RankOutcome> gather_outcomes(Communicator& communicator, RankOutcome own);
+/// Every rank's last sample is appended to `outcomes` [P] on all ranks, whose own entry has it already: so a rank that
+/// fails later takes no finished epoch with it. All ranks must call it, between epochs; one record of each is sent.
+void share_last_sample(Communicator& communicator, std::vector<RankOutcome>& outcomes);
+
+/// Completes `outcomes` [P] when training is over: every rank's spans, and losses and metrics, which are the same on
+/// all ranks, in the first entry as well. All ranks must call it. Span names point to static text.
+void complete_outcomes(Communicator& communicator, std::vector<RankOutcome>& outcomes);
 
 }  // namespace strobe

@@ -90,28 +90,24 @@ void fill_values(const PlannedCase& plan, const RankOutcome& outcome, CaseResult
   for (const auto& [name, values] : outcome.metrics) result.metrics[name] = {values, ""};
 }
 
-/// What all ranks hosted by this process left behind; ranks write their own entry.
-struct Outcomes {
-  std::vector<RankOutcome> ranks;
-  bool external = false;
-};
+/// What the ranks left behind. A rank writes its own entry; of ranks in other processes each process keeps samples.
+using Outcomes = std::vector<RankOutcome>;
 
 void collect(const PlannedCase& plan, Outcomes& outcomes, CaseResult& result, std::vector<std::vector<Span>>* trace) {
-  for (RankOutcome& rank : outcomes.ranks) {
+  for (RankOutcome& rank : outcomes) {
     result.samples.insert(result.samples.end(), rank.samples.begin(), rank.samples.end());
     if (trace != nullptr) trace->push_back(std::move(rank.last_spans));
   }
-  fill_values(plan, outcomes.ranks.front(), result);
+  fill_values(plan, outcomes.front(), result);
 }
 
-/// Of a case that something ended, the epochs that all of its ranks had finished; none where ranks are processes, whose
-/// samples are gathered at the end.
+/// Of a case that something ended, the epochs that all of its ranks had finished.
 void keep_finished(const PlannedCase& plan, std::int64_t epochs_before, Outcomes& outcomes, CaseResult& result) {
-  if (outcomes.ranks.empty()) return;
-  std::size_t finished = outcomes.ranks.front().samples.size();
-  for (const RankOutcome& rank : outcomes.ranks) finished = std::min(finished, rank.samples.size());
-  for (RankOutcome& rank : outcomes.ranks) rank.samples.resize(finished);
-  RankOutcome& first = outcomes.ranks.front();
+  if (outcomes.empty()) return;
+  std::size_t finished = outcomes.front().samples.size();
+  for (const RankOutcome& rank : outcomes) finished = std::min(finished, rank.samples.size());
+  for (RankOutcome& rank : outcomes) rank.samples.resize(finished);
+  RankOutcome& first = outcomes.front();
   const std::size_t known = static_cast<std::size_t>(epochs_before) + finished;
   first.loss.resize(std::min(first.loss.size(), known));
   for (auto& [name, values] : first.metrics) values.resize(std::min(values.size(), known));
@@ -166,16 +162,18 @@ void write_outputs(const PlannedCase& plan, const RankOutcome& rank, const Model
 
 void launch_ranks(const PlannedCase& plan, const LaunchRequest& launch, Outcomes& outcomes, const RankWishes& wishes) {
   const auto& comm = CommunicatorRegistry::instance().find(plan.request.comm, "/comm").value;
-  outcomes.external = comm.world_size() > 0;
-  outcomes.ranks.resize(static_cast<std::size_t>(launch.ranks));
+  outcomes.resize(static_cast<std::size_t>(launch.ranks));
+  if (comm.world_size() == 0) {
+    comm.launch(launch, [&](Device& device, Communicator& communicator) {
+      train_rank(plan, device, communicator, wishes, outcomes[static_cast<std::size_t>(device.rank())]);
+    });
+    return;
+  }
+  RankWishes shared = wishes;
+  shared.measured = [&](Communicator& communicator) { share_last_sample(communicator, outcomes); };
   comm.launch(launch, [&](Device& device, Communicator& communicator) {
-    if (!outcomes.external) {
-      train_rank(plan, device, communicator, wishes, outcomes.ranks[static_cast<std::size_t>(device.rank())]);
-      return;
-    }
-    RankOutcome outcome;
-    train_rank(plan, device, communicator, wishes, outcome);
-    outcomes.ranks = gather_outcomes(communicator, std::move(outcome));
+    train_rank(plan, device, communicator, shared, outcomes[static_cast<std::size_t>(device.rank())]);
+    complete_outcomes(communicator, outcomes);
   });
 }
 
@@ -206,7 +204,7 @@ double rehearsed_concurrency(const PlannedCase& plan, const LaunchRequest& launc
   wishes.epochs = 1;
   launch_ranks(plan, launch, outcomes, wishes);
   std::vector<std::vector<Span>> spans;
-  for (RankOutcome& rank : outcomes.ranks) spans.push_back(std::move(rank.last_spans));
+  for (RankOutcome& rank : outcomes) spans.push_back(std::move(rank.last_spans));
   const double cores = cluster->calibration->shared_cores();
   return std::max(mean_computing_ranks(spans), std::min<double>(launch.ranks, cores));
 }
@@ -273,12 +271,12 @@ CaseResult run_planned(const std::shared_ptr<const PlannedCase>& plan, const Cas
     RankWishes wishes = rank_wishes(*plan, trace != nullptr, outputs, start, divergence);
     wishes.gate = &gate;
     launch_ranks(*plan, launch, outcomes, wishes);
-    const RankOutcome& first = outcomes.ranks.front();
+    const RankOutcome& first = outcomes.front();
     if (comm.process_rank() == 0 && !gate.closed()) write_outputs(*plan, first, outputs, divergence);
     const auto epochs_done = start.epoch + static_cast<std::int64_t>(first.samples.size());
     collect(*plan, outcomes, result, trace);
     check_planned_bytes(*plan, result);
-    check_finite(outcomes.ranks.front(), divergence, result);
+    check_finite(outcomes.front(), divergence, result);
     check_time(c, gate, epochs_done, outputs, result);
   } catch (const Interrupted& stop) {
     keep_finished(*plan, start.epoch, outcomes, result);

@@ -275,6 +275,7 @@ bool run_repetition(const PlannedCase& plan, Device& device, Communicator& commu
     sample.epoch = static_cast<int>(e);
     sample.warmup = e < plan.request.warmup;
     outcome.samples.push_back(sample);
+    if (wishes.measured) wishes.measured(communicator);
     double loss = 0;
     const bool has_loss = trainer.loss(loss);
     const KeptRows embeddings = trainer.evaluated_embeddings(std::move(of_epoch), all_embeddings);

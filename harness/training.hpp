@@ -36,6 +36,7 @@ struct RankWishes {
   const TrainingState* start = nullptr;                  // null: from the beginning
   std::int64_t epochs = 0;                               // in all; 0 = those of the case
   EpochGate* gate = nullptr;                             // null: nothing ends training early
+  std::function<void(Communicator&)> measured;           // on all ranks after each epoch, outside its time; or empty
 };
 
 /// Trains `plan` on this rank, until the gate closes; then a checkpoint is due, and weights and embeddings are not.

@@ -17,6 +17,8 @@ namespace {
 
 constexpr double longest_timeout_seconds = 1e9;  // keeps deadlines within the clock's range
 constexpr double least_agreement_seconds = 60;   // ranks may be computing when another one fails
+// Between SIGTERM and SIGKILL mpirun leaves a second, in which the first rank writes what there is.
+constexpr double stopped_agreement_seconds = 0.5;
 constexpr auto answer_grace = std::chrono::seconds(1);
 
 /// What to do between two looks at MPI: spin while every rank has a core, then yield, then sleep.
@@ -169,6 +171,14 @@ std::exception_ptr run_program(const LaunchRequest& request, const RankProgram& 
   return nullptr;
 }
 
+/// How long to wait for word of how the other ranks ended. A rank that is done may have to wait as long as their program
+/// takes, like a joined thread.
+double agreement_seconds(const FailureReport& own, double patience_seconds) {
+  if (!own.failed()) return std::numeric_limits<double>::infinity();
+  const bool stopped_writer = own.kind == FailureReport::Kind::interrupted && own.rank == 0;
+  return stopped_writer ? stopped_agreement_seconds : patience_seconds;
+}
+
 void refuse_other_size(const LaunchRequest& request, int size) {
   if (request.ranks == size) return;
   throw Unavailable(
@@ -191,9 +201,7 @@ void launch(const LaunchRequest& request, const RankProgram& program) {
   if (failure) own = report_of(failure, runtime.rank());
   own.leftover = leftover ? 1 : 0;
   if (own.is_cause()) side.announce(own);
-  // A rank that is done may have to wait for the others as long as their program takes, like a joined thread.
-  const double limit = failure ? patience_seconds : std::numeric_limits<double>::infinity();
-  std::vector<FailureReport> reports = runtime.end_launch(own, side, limit);
+  std::vector<FailureReport> reports = runtime.end_launch(own, side, agreement_seconds(own, patience_seconds));
   const bool agreed = !reports.empty();
   if (!agreed) reports = {own};
   const FailureReport* cause = first_cause(reports);

@@ -1,0 +1,176 @@
+// Runs under mpirun: the same numbers as with threads, nothing lost when processes end, nobody left waiting.
+#include <chrono>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "program.hpp"
+
+namespace strobe::cli_test {
+namespace {
+
+class Mpi : public Program {
+ protected:
+  void SetUp() override {
+    if (!lists("communicators", "mpi")) GTEST_SKIP() << "this build has no mpi communicator";
+    if (std::system("command -v mpirun > /dev/null") != 0) GTEST_SKIP() << "mpirun is not there";
+    // Root and more ranks than cores are allowed; Open MPI 4 and 5 name the latter differently.
+    setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
+    setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
+    setenv("OMPI_MCA_rmaps_base_oversubscribe", "1", 1);
+    setenv("PRTE_MCA_rmaps_default_mapping_policy", ":oversubscribe", 1);
+    // Between SIGTERM and SIGKILL; a second is the default, which a busy machine may need for less than this.
+    setenv("OMPI_MCA_odls_base_sigkill_timeout", "5", 1);
+    setenv("PRTE_MCA_odls_base_sigkill_timeout", "5", 1);
+    setenv("OMPI_MCA_btl_vader_single_copy_mechanism", "none", 1);  // containers may forbid it
+  }
+
+  Outcome mpirun(const std::string& processes, std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), {"mpirun", "-n", processes, STROBE_BINARY});
+    return finish(start(arguments));
+  }
+
+  Json rows(const std::string& folder) { return read_json(folder_ / folder / "summary.json").at("rows"); }
+
+  std::vector<Json> samples(const std::string& folder) {
+    std::ifstream file(folder_ / folder / "samples.jsonl");
+    std::vector<Json> all;
+    for (std::string line; std::getline(file, line);) all.push_back(Json::parse(line));
+    return all;
+  }
+
+  /// Starts two processes of a case without end, and returns mpirun's process after the first epoch.
+  pid_t start_endless() {
+    const pid_t mpirun = start({"timeout",   "120",          "mpirun",   "-n",
+                                "2",         STROBE_BINARY,  "run",      "--workload",
+                                tiny,        "--strategy",   "snapshot", "--ranks",
+                                "2",         "--comm",       "mpi",      "--epochs",
+                                "100000000", "--checkpoint", "state",    "--checkpoint-every",
+                                "1",         "--out",        "out"});
+    for (int tries = 0; tries < 1500 && !std::filesystem::exists(folder_ / "state"); ++tries)
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    return mpirun;
+  }
+
+  /// The one row's epochs are in the file of samples, of both ranks alike.
+  void expect_kept_epochs(const std::string& status) {
+    ASSERT_EQ(rows("out").size(), 1u);
+    EXPECT_EQ(rows("out")[0].at("status"), status) << rows("out")[0];
+    std::vector<std::vector<int>> epochs(2);
+    for (const Json& sample : samples("out")) epochs[sample.at("rank")].push_back(sample.at("epoch"));
+    ASSERT_GE(epochs[0].size(), 1u);
+    EXPECT_EQ(epochs[0], epochs[1]);
+    for (std::size_t e = 0; e < epochs[0].size(); ++e) EXPECT_EQ(epochs[0][e], e);
+  }
+};
+
+TEST_F(Mpi, FourProcessesGiveTheLossesOfFourThreads) {
+  const std::vector<std::string> request = {"run", "--workload", tiny, "--strategy",  "snapshot", "--ranks",
+                                            "4",   "--epochs",   "3",  "--precision", "fp64"};
+  std::vector<std::string> local = request, mpi = request;
+  local.insert(local.end(), {"--out", "local"});
+  mpi.insert(mpi.end(), {"--comm", "mpi", "--out", "mpi", "--trace"});
+  ASSERT_EQ(strobe(local).status, 0);
+  const Outcome outcome = mpirun("4", mpi);
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  const Json here = rows("local")[0], there = rows("mpi")[0];
+  ASSERT_EQ(here.at("loss").size(), there.at("loss").size());
+  for (std::size_t i = 0; i < here.at("loss").size(); ++i) {
+    const double a = here.at("loss")[i].get<double>(), b = there.at("loss")[i].get<double>();
+    EXPECT_LE(std::abs(a - b), 1e-10 * std::abs(a)) << "epoch " << i;
+  }
+  EXPECT_EQ(here.at("sent_bytes"), there.at("sent_bytes"));
+  EXPECT_EQ(samples("mpi").size(), 4u * 4u);
+  // Only one process prints: the case's id occurs in one line of the table.
+  const std::string id = there.at("case_id").get<std::string>();
+  const std::size_t first = outcome.out.find(id);
+  ASSERT_NE(first, std::string::npos);
+  EXPECT_EQ(outcome.out.find(id, first + 1), std::string::npos);
+}
+
+/// One process can plan for any world, and every process of a world gets to the end of a dry run: partitioners that
+/// start MPI, as Zoltan's does, wait for all of them.
+TEST_F(Mpi, DryRunNeedsNoWorldAndEndsInOne) {
+  const bool hypergraph = lists("partitioners", "hypergraph");
+  const std::string strategy = std::string("vertex:partitioner=") + (hypergraph ? "hypergraph" : "hash");
+  std::vector<std::string> request = {"run",     "--workload", tiny,        "--strategy", strategy,
+                                      "--ranks", "2",          "--dry-run", "--json"};
+  const Json local = Json::parse(strobe(request).out);
+  request.insert(request.end(), {"--comm", "mpi"});
+  const Outcome alone = strobe(request), together = mpirun("2", request);
+  ASSERT_EQ(alone.status, 0) << alone.err;
+  ASSERT_EQ(together.status, 0) << together.err;
+  EXPECT_EQ(Json::parse(together.out), Json::parse(alone.out));
+  EXPECT_EQ(Json::parse(alone.out)["cases"][0]["blocks"], local["cases"][0]["blocks"]);
+}
+
+TEST_F(Mpi, FailureOfTheFirstProcessAloneEndsTheOthers) {
+  write_text(folder_ / "file", "not a folder");
+  const auto begin = std::chrono::steady_clock::now();
+  const Outcome outcome = mpirun("2", {"run", "--workload", tiny, "--strategy", "vertex", "--ranks", "2", "--comm",
+                                       "mpi", "--out", "file/run", "--set", "timeout=600"});
+  EXPECT_EQ(outcome.status, 2) << outcome.err;
+  EXPECT_NE(outcome.err.find("--out"), std::string::npos) << outcome.err;
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(300));
+}
+
+TEST_F(Mpi, ASecondLaunchIntoADirectoryIsRefusedWhole) {
+  const std::vector<std::string> request = {"run",       "--workload", tiny,     "--strategy", "snapshot",
+                                            "--ranks",   "2",          "--comm", "mpi",        "--epochs",
+                                            "100000000", "--out",      "out"};
+  std::vector<std::string> words = {"timeout", "120", "mpirun", "-n", "2", STROBE_BINARY};
+  words.insert(words.end(), request.begin(), request.end());
+  const pid_t first = start(words);
+  for (int tries = 0; tries < 1500 && !std::filesystem::exists(folder_ / "out/summary.csv"); ++tries)
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  std::string second = "cd '" + folder_.string() + "' && timeout 60 mpirun -n 2 '" STROBE_BINARY "'";
+  for (const std::string& word : request) second += " '" + word + "'";
+  EXPECT_EQ(std::system((second + " > refusal 2>&1").c_str()) / 256, 2) << read_text(folder_ / "refusal");
+  EXPECT_NE(read_text(folder_ / "refusal").find("out already holds a run"), std::string::npos);
+  EXPECT_EQ(std::system((second + " --resume > refusal 2>&1").c_str()) / 256, 2) << read_text(folder_ / "refusal");
+  EXPECT_NE(read_text(folder_ / "refusal").find("another run is writing into out"), std::string::npos);
+  kill(first, SIGTERM);  // `timeout` hands it on
+  const Outcome outcome = finish(first);
+  EXPECT_NE(outcome.status, 124) << "the first launch hung";
+}
+
+TEST_F(Mpi, AStopSignalKeepsTheEpochsThatAllProcessesHadFinished) {
+  const pid_t mpirun = start_endless();
+  kill(mpirun, SIGTERM);  // `timeout` hands it on
+  const Outcome outcome = finish(mpirun);
+  EXPECT_NE(outcome.status, 124) << "the run hung";
+  expect_kept_epochs("interrupted");
+}
+
+/// mpirun tells the others to stop when one is gone, and leaves them a second for it.
+TEST_F(Mpi, AKilledProcessTakesNoFinishedEpochWithIt) {
+  const pid_t mpirun = start_endless();
+  const std::string children = "cat /proc/" + std::to_string(mpirun) +
+                               "/task/*/children > launcher; for p in $(cat "
+                               "launcher); do cat /proc/$p/task/*/children; done > ranks";
+  ASSERT_EQ(std::system(("cd '" + folder_.string() + "' && " + children).c_str()), 0);
+  std::ifstream ranks(folder_ / "ranks");
+  pid_t first = 0, second = 0;
+  ASSERT_TRUE(ranks >> first >> second) << read_text(folder_ / "ranks");
+  kill(second, SIGKILL);
+  const Outcome outcome = finish(mpirun);
+  EXPECT_NE(outcome.status, 0);
+  EXPECT_NE(outcome.status, 124) << "the run hung";
+  expect_kept_epochs("interrupted");
+}
+
+TEST_F(Mpi, WrongNumberOfProcessesIsUnavailable) {
+  const Outcome outcome =
+      mpirun("2", {"run", "--workload", tiny, "--strategy", "vertex", "--ranks", "3", "--comm", "mpi", "--out", "out"});
+  EXPECT_EQ(outcome.status, 5) << outcome.err;
+}
+
+TEST_F(Mpi, ThreadsUnderMpirunAreRefused) {
+  const Outcome outcome =
+      mpirun("2", {"run", "--workload", tiny, "--strategy", "vertex", "--ranks", "2", "--out", "out"});
+  EXPECT_EQ(outcome.status, 2);
+  EXPECT_NE(outcome.err.find("--comm mpi"), std::string::npos) << outcome.err;
+}
+
+}  // namespace
+}  // namespace strobe::cli_test
