@@ -8,12 +8,13 @@
 #include <thread>
 #include <vector>
 
+#include "backends/cpu/kernels/lanes.hpp"
 #include "core/parallel.hpp"
 
 namespace strobe::bench {
 namespace {
 
-typedef float Wide __attribute__((vector_size(64)));
+using Wide = cpu::Lanes<float, cpu::most_lanes<float>>;  // one register: a larger vector would be kept in memory
 constexpr int passes = 5;
 
 template <class Body>

@@ -56,8 +56,9 @@ void run_sigmoid_backward(const SigmoidBackward& op, KernelContext& context) {
 template <class T, class Body>
 void with_state_lanes(std::int64_t h, const Body& body) {
   // A single lane is no register for lane_math.hpp.
-  if (h <= 4) return body(std::integral_constant<int, 4>{});
-  h <= 8 ? body(std::integral_constant<int, 8>{}) : body(std::integral_constant<int, most_lanes<T>>{});
+  constexpr int most = most_lanes<T>;
+  if (h <= 4) return body(std::integral_constant<int, std::min(4, most)>{});
+  h <= 8 ? body(std::integral_constant<int, std::min(8, most)>{}) : body(std::integral_constant<int, most>{});
 }
 
 /// Calls body(value of the state, its place in a [R, 2 h] matrix, lanes) for registers of P lanes that cover rows

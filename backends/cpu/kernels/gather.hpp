@@ -34,8 +34,8 @@ CompressedView<T> compressed_transpose(const SparseMatrix& a) {
           a.transposed_values.data<T>(), a.columns, a.nonzeros};
 }
 
-inline constexpr std::int64_t prefetch_distance = 1024;  // non-zeros: one 4 KiB page of indices
-inline constexpr int most_registers = 8;                 // of one row in flight
+inline constexpr std::int64_t prefetch_distance = 1024;    // non-zeros: one 4 KiB page of indices
+inline constexpr int most_registers = register_count / 4;  // of one row in flight
 
 /// Calls add(k, sum) for the entries k in [begin, end) that are even from `begin` on, and add(k, odd) for the others.
 template <class Sum, class Add>

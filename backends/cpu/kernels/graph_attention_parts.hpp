@@ -34,14 +34,17 @@ class HeadLanes {
   Lanes<Element, P> index_[K];
 };
 
-/// Calls body(P, K) as constants: K registers of P lanes hold `width` columns, at most four full registers.
+/// Registers of one row of features: 256 bytes, or half of that where registers have 16 bytes.
+inline constexpr int most_feature_registers = register_bytes >= 32 ? 256 / register_bytes : 8;
+
+/// Calls body(P, K) as constants: K registers of P lanes hold `width` columns, at most most_feature_registers.
 template <class T, int K = 1, class Body>
 void with_registers(std::int64_t width, const Body& body) {
   constexpr int P = most_lanes<T>;
   if constexpr (K == 1) {
     if (width <= P / 2) return body(std::integral_constant<int, P / 2>{}, std::integral_constant<int, 1>{});
   }
-  if constexpr (K < 4) {
+  if constexpr (K < most_feature_registers) {
     if (width > K * P) return with_registers<T, K + 1>(width, body);
   }
   body(std::integral_constant<int, P>{}, std::integral_constant<int, K>{});

@@ -21,12 +21,12 @@ namespace {
 
 using namespace cpu;
 
-constexpr int most_feature_registers = 4;
+constexpr std::uint64_t most_head_bytes = std::min(32, register_bytes);  // heads are lanes of one register
 
 template <class Op>
 bool is_supported(const Op& op) {
-  const std::int64_t lanes = op.f.type() == ElementType::f32 ? most_lanes<float> : most_lanes<double>;
-  return !op.weighted && op.f.columns() <= most_feature_registers * lanes && op.heads <= lanes / 2;
+  const std::uint64_t head_bytes = static_cast<std::uint64_t>(op.heads) * element_bytes(op.f.type());
+  return !op.weighted && op.f.row_bytes() <= most_feature_registers * register_bytes && head_bytes <= most_head_bytes;
 }
 
 bool is_backward_supported(const GraphAttentionBackward& op) {

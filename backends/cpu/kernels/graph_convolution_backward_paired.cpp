@@ -64,16 +64,14 @@ void backward(const GraphConvolutionBackward& op, const KernelContext& context) 
 }
 
 void run(const GraphConvolutionBackward& op, KernelContext& context) {
-  with_types(*op.a.paired_transpose, [&](auto zero, auto column) {
-    backward<decltype(zero), decltype(column)>(op, context);
-  });
+  with_types(*op.a.paired_transpose,
+             [&](auto zero, auto column) { backward<decltype(zero), decltype(column)>(op, context); });
 }
 
-/// Where the transpose is there in pairs and a row of both steps fits one line of 64 bytes.
+/// Where the transpose is there in pairs and a row of both steps fits one register.
 bool supports(const GraphConvolutionBackward& op) {
-  constexpr std::int64_t line_bytes = 64;
   return op.a.paired_transpose != nullptr && op.a.paired_transpose->values.type() == op.dx.type() &&
-         op.dx.columns() > 0 && 2 * static_cast<std::int64_t>(op.dx.row_bytes()) <= line_bytes;
+         op.dx.columns() > 0 && 2 * static_cast<std::int64_t>(op.dx.row_bytes()) <= register_bytes;
 }
 
 const RegisterKernel<GraphConvolutionBackward> paired{Numerics::cpu, {"paired", 20, supports, run}};

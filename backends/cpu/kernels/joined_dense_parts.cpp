@@ -16,15 +16,16 @@ namespace {
 
 using namespace cpu;
 
-constexpr int most_columns = 8;  // of a part
+template <class T>
+constexpr int most_columns = std::min(8, most_lanes<T>);  // of a part
 constexpr std::int64_t most_ranges = 64;
 constexpr std::int64_t rows_at_a_time = 64;  // of ten parts of 6 columns 15 KB, beside 4 KB of dy and 4 KB of sums
 
 /// Calls body(std::integral_constant<int, W>) with W = width, 1 <= width <= most_columns.
-template <int W = 1, class Body>
+template <class T, int W = 1, class Body>
 void with_columns(std::int64_t width, const Body& body) {
-  if constexpr (W < most_columns) {
-    if (width > W) return with_columns<W + 1>(width, body);
+  if constexpr (W < most_columns<T>) {
+    if (width > W) return with_columns<T, W + 1>(width, body);
   }
   body(std::integral_constant<int, W>{});
 }
@@ -43,11 +44,11 @@ struct Layer {
       if (op.dparts[i].defined())
         gradients.push_back({op.dparts[i].data<T>(), inputs[i].width, inputs[i].first, op.accumulate[i]});
     }
-    turned = Scratch<T>(static_cast<std::int64_t>(gradients.size()) * width * most_columns);
+    turned = Scratch<T>(static_cast<std::int64_t>(gradients.size()) * width * most_columns<T>);
     T* to = turned.data();
     for (const Part<T>& part : gradients) {
       const T* const from = op.w.data<T>() + part.first * width;
-      for (std::int64_t g = 0; g < width; ++g, to += most_columns) {
+      for (std::int64_t g = 0; g < width; ++g, to += most_columns<T>) {
         for (std::int64_t f = 0; f < part.width; ++f) to[f] = from[f * width + g];
       }
     }
@@ -89,19 +90,20 @@ void add_products(const T* x, const T* dz, std::int64_t rows, T* sums) {
 /// rows come in order, and a row whose register reaches for somebody else's is `alone`.
 template <class T, int P, int R, bool alone>
 void gradient_tile(const Part<T>& part, T* to, const T* turned, const T* dz, std::int64_t width) {
-  const int lanes = static_cast<int>(alone ? part.width : most_columns);
-  Lanes<T, most_columns> sum[R];
+  constexpr int most = most_columns<T>;
+  const int lanes = static_cast<int>(alone ? part.width : most);
+  Lanes<T, most> sum[R];
 #pragma GCC unroll 8
   for (int r = 0; r < R; ++r)
-    sum[r] = part.accumulate ? load_first<T, most_columns>(to + r * part.width, lanes) : Lanes<T, most_columns>{};
-  for (std::int64_t g = 0; g < width; ++g, turned += most_columns) {
-    const Lanes<T, most_columns> right = load<T, most_columns>(turned);
+    sum[r] = part.accumulate ? load_first<T, most>(to + r * part.width, lanes) : Lanes<T, most>{};
+  for (std::int64_t g = 0; g < width; ++g, turned += most) {
+    const Lanes<T, most> right = load<T, most>(turned);
 #pragma GCC unroll 8
     for (int r = 0; r < R; ++r) sum[r] += dz[r * P + g] * right;
   }
 #pragma GCC unroll 8
   for (int r = 0; r < R; ++r) {
-    store_first<T, most_columns>(to + r * part.width, sum[r], alone ? lanes : most_columns);
+    store_first<T, most>(to + r * part.width, sum[r], alone ? lanes : most);
   }
 }
 
@@ -111,7 +113,7 @@ template <class T, int P>
 void part_gradient(const Part<T>& part, const T* turned, const T* dz, std::int64_t row, std::int64_t rows,
                    std::int64_t left, std::int64_t width) {
   T* const to = part.data + row * part.width;
-  const std::int64_t reached = divide_up(most_columns - part.width, part.width);  // rows behind a row
+  const std::int64_t reached = divide_up(most_columns<T> - part.width, part.width);  // rows behind a row
   const std::int64_t whole = std::clamp<std::int64_t>(left - reached, 0, rows);
   std::int64_t r = 0;
   for (; r + 8 <= whole; r += 8) gradient_tile<T, P, 8, false>(part, to + r * part.width, turned, dz + r * P, width);
@@ -154,7 +156,7 @@ void backward_rows(const Layer<T>& layer, std::int64_t begin, std::int64_t end, 
     prefetch_tensor_rows<2>(layer.op.dy, ahead, rows);
     copy_padded<T, P>(layer.op.dy.template data<T>() + row * width, rows, width, dz, sums + layer.columns * P);
     for (const Part<T>& part : layer.inputs) {
-      with_columns(part.width, [&](auto columns) {
+      with_columns<T>(part.width, [&](auto columns) {
         constexpr int W = decltype(columns)::value;
         add_products<T, P, W>(part.data + row * W, dz, rows, sums + part.first * P);
       });
@@ -163,7 +165,7 @@ void backward_rows(const Layer<T>& layer, std::int64_t begin, std::int64_t end, 
     const T* turned = layer.turned.data();
     for (const Part<T>& part : layer.gradients) {
       part_gradient<T, P>(part, turned, dz, row, rows, end - row, width);
-      turned += width * most_columns;
+      turned += width * most_columns<T>;
     }
   }
 }
@@ -182,11 +184,15 @@ void run_backward(const JoinedDenseBackward& op, KernelContext& context) {
   });
 }
 
-bool serves(const JoinedDenseBackward& op) {
-  const std::int64_t lanes = op.dy.type() == ElementType::f32 ? most_lanes<float> : most_lanes<double>;
-  return op.w.columns() > 0 && op.w.columns() <= lanes &&
+template <class T>
+bool serves_type(const JoinedDenseBackward& op) {
+  return op.w.columns() > 0 && op.w.columns() <= most_lanes<T> &&
          std::all_of(op.parts.begin(), op.parts.end(),
-                     [](const Tensor& part) { return part.columns() > 0 && part.columns() <= most_columns; });
+                     [](const Tensor& part) { return part.columns() > 0 && part.columns() <= most_columns<T>; });
+}
+
+bool serves(const JoinedDenseBackward& op) {
+  return op.dy.type() == ElementType::f32 ? serves_type<float>(op) : serves_type<double>(op);
 }
 
 const RegisterKernel<JoinedDenseBackward> backward{Numerics::cpu, {"parts", 20, serves, run_backward}};

@@ -61,6 +61,11 @@ template <class T, int P>
     return reinterpret_cast<Lanes<T, P>>(_mm512_maskz_max_ps(
         0xFFFF, _mm512_set1_ps(-limit), _mm512_maskz_min_ps(0xFFFF, high, reinterpret_cast<__m512>(v))));
   }
+#elif defined(STROBE_BLENDED_LANES)
+  if constexpr (std::is_same_v<Lanes<T, P>, Lanes<float, 8>>) {
+    const __m256 below = _mm256_min_ps(_mm256_set1_ps(limit), reinterpret_cast<__m256>(v));
+    return reinterpret_cast<Lanes<T, P>>(_mm256_max_ps(_mm256_set1_ps(-limit), below));
+  }
 #endif
   const Lanes<T, P> high = broadcast<T, P>(limit), low = broadcast<T, P>(-limit);
   const Lanes<T, P> below = v > high ? high : v;
@@ -117,46 +122,40 @@ inline constexpr bool has_powers =
     false;
 #endif
 
+#ifdef STROBE_MASKED_LANES
 /// Lane l of the result is the lane of `table` that the low 4 bits of at[l] name.
 template <class Value>
 [[gnu::always_inline]] inline Value look_up(Value table, Lanes<std::int32_t, 16> at) {
-#ifdef STROBE_MASKED_LANES
   return std::bit_cast<Value>(
       _mm512_maskz_permutexvar_epi32(0xFFFF, std::bit_cast<__m512i>(at), std::bit_cast<__m512i>(table)));
-#else
-  Value result{};
-  for (int l = 0; l < 16; ++l) result[l] = table[at[l] & 15];
-  return result;
-#endif
 }
+#endif
 
 /// 2^(v c) = scale + scale p of K registers, with |v c| <= 126. v c = i / 16 + r with an integer i and |r| <= 1/32;
 /// scale = 2^(i / 16), p = 2^r - 1 with an error of at most 8e-8 |r|. With `near_one`, p makes up for what scale was
-/// rounded by, so that scale p + (scale - 1) has a small relative error as well.
-template <bool near_one, int K>
-[[gnu::always_inline]] inline void powers_of_two(const Lanes<float, 16> (&v)[K], float c, Lanes<float, 16> (&scale)[K],
-                                                 Lanes<float, 16> (&p)[K]) {
-  using Bits = Lanes<std::int32_t, 16>;
+/// rounded by, so that scale p + (scale - 1) has a small relative error as well. A Value is 16 floats.
+template <bool near_one, int K, class Value>
+[[gnu::always_inline]] inline void powers_of_two(const Value (&v)[K], float c, Value (&scale)[K], Value (&p)[K]) {
+  using Bits = Lanes<std::int32_t, static_cast<int>(sizeof(Value) / sizeof(float))>;
   constexpr float to_sixteenths = 786432.0f;  // 1.5 * 2^19: adding it rounds to a sixteenth, i in the low bits
   // The bits of 2^(j / 16) less j << 19, so that i << 19 = (k << 23) + (j << 19) added makes those of 2^(k + j / 16).
   constexpr Bits powers = {0x3f800000, 0x3f7daac3, 0x3f7b95c2, 0x3f79c3d3, 0x3f7837f0, 0x3f76f532,
                            0x3f75fed7, 0x3f75583f, 0x3f7504f3, 0x3f7508a4, 0x3f75672a, 0x3f76248c,
                            0x3f7744fd, 0x3f78ccdf, 0x3f7ac0c7, 0x3f7d257d};
   // By what share 2^(j / 16) is more than its float.
-  constexpr Lanes<float, 16> more = {0.0f,          4.62855e-08f,  -1.19922e-08f, 4.72978e-08f,
-                                     3.19342e-08f,  3.62106e-08f,  -3.09907e-08f, -7.47521e-09f,
-                                     1.71143e-08f,  -3.04768e-08f, 5.23333e-09f,  6.10759e-09f,
-                                     -1.47196e-08f, -5.25880e-09f, -6.12826e-09f, 5.14061e-09f};
-  Lanes<float, 16> shifted[K];
+  constexpr Value more = {0.0f,          4.62855e-08f,  -1.19922e-08f, 4.72978e-08f,  3.19342e-08f, 3.62106e-08f,
+                          -3.09907e-08f, -7.47521e-09f, 1.71143e-08f,  -3.04768e-08f, 5.23333e-09f, 6.10759e-09f,
+                          -1.47196e-08f, -5.25880e-09f, -6.12826e-09f, 5.14061e-09f};
+  Value shifted[K];
 #pragma GCC unroll 8
   for (int i = 0; i < K; ++i) shifted[i] = v[i] * c + to_sixteenths;
 #pragma GCC unroll 8
   for (int i = 0; i < K; ++i) {
     const Bits bits = std::bit_cast<Bits>(shifted[i]);
-    const Lanes<float, 16> r = v[i] * c - (shifted[i] - to_sixteenths);
+    const Value r = v[i] * c - (shifted[i] - to_sixteenths);
     p[i] = ((0.05550509f * r + 0.24023355f) * r + 0.69314718f) * r;
     if constexpr (near_one) p[i] += look_up(more, bits);
-    scale[i] = std::bit_cast<Lanes<float, 16>>(look_up(powers, bits) + (bits << 19));
+    scale[i] = std::bit_cast<Value>(look_up(powers, bits) + (bits << 19));
   }
 }
 

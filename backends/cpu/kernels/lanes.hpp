@@ -1,15 +1,21 @@
-// Short vectors of P lanes (P a power of two, at most 64 bytes) in GCC's vector extension, so the fast kernels are one
-// source for float and double and for any instruction set. Loads may read past a row's end into the next row (tensors
-// are readable 64 bytes past their end, tensor.hpp); stores write exactly the lanes asked for.
+// Short vectors of P lanes (P a power of two, at most most_lanes<T>) in GCC's vector extension, so the fast kernels are
+// one source for float and double and for any instruction set. A vector larger than the machine's registers would be
+// right as well, but GCC 12 keeps it in memory, which made kernels 10 to 30 times slower: it is refused. Loads may read
+// past a row's end into the next row (tensors are readable 64 bytes past their end, tensor.hpp); stores write exactly
+// the lanes asked for.
 #pragma once
 
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
+#include <utility>
 
 #if defined(__AVX512F__) && defined(__AVX512VL__)
 #include <immintrin.h>
 #define STROBE_MASKED_LANES 1
+#elif defined(__AVX2__)
+#include <immintrin.h>
+#define STROBE_BLENDED_LANES 1
 #endif
 
 // Vectors are only passed between inlined functions, so a changed calling convention cannot matter.
@@ -17,9 +23,24 @@
 
 namespace strobe::cpu {
 
+// What the machine's vector registers hold, and how many of them there are.
+#if defined(STROBE_MASKED_LANES)
+inline constexpr int register_bytes = 64, register_count = 32;
+#elif defined(__AVX__)
+inline constexpr int register_bytes = 32, register_count = 16;
+#elif defined(__aarch64__)
+inline constexpr int register_bytes = 16, register_count = 32;
+#else
+inline constexpr int register_bytes = 16, register_count = 16;
+#endif
+inline constexpr bool many_registers = register_count > 16;
+
+template <class T>
+inline constexpr int most_lanes = register_bytes / static_cast<int>(sizeof(T));
+
 template <class T, int P>
 struct LanesOf {
-  static_assert(P * sizeof(T) <= 64 && (P & (P - 1)) == 0);
+  static_assert(P * sizeof(T) <= register_bytes && (P & (P - 1)) == 0);
   typedef T Type __attribute__((vector_size(P * sizeof(T))));
 };
 template <class T>
@@ -30,9 +51,6 @@ struct LanesOf<T, 1> {
 /// P lanes of T.
 template <class T, int P>
 using Lanes = typename LanesOf<T, P>::Type;
-
-template <class T>
-inline constexpr int most_lanes = static_cast<int>(64 / sizeof(T));
 
 /// P values from `from`, which need not be aligned.
 template <class T, int P>
@@ -55,8 +73,10 @@ template <class V>
   if constexpr (std::is_pointer_v<V>) {
     asm("" : "+r"(v));
   } else {
-#ifdef STROBE_MASKED_LANES
+#if defined(STROBE_MASKED_LANES)
     asm("" : "+v"(v));
+#elif defined(__AVX__)
+    asm("" : "+x"(v));
 #endif
   }
 }
@@ -125,6 +145,37 @@ template <class V>
 }
 #endif
 
+#ifdef STROBE_BLENDED_LANES
+/// Ones in the first n of P lanes of `bytes` bytes: read from a row of eight ones and eight zeros.
+template <class Mask, class Bits>
+[[gnu::always_inline]] inline Mask first_lanes(int n) {
+  alignas(32) static constexpr Bits ones_and_zeros[16] = {-1, -1, -1, -1, -1, -1, -1, -1};
+  Mask mask;
+  std::memcpy(&mask, ones_and_zeros + 8 - n, sizeof(mask));
+  return mask;
+}
+[[gnu::always_inline]] inline Lanes<float, 4> load_partly(const float* from, Lanes<float, 4>, int n) {
+  return reinterpret_cast<Lanes<float, 4>>(_mm_maskload_ps(from, first_lanes<__m128i, std::int32_t>(n)));
+}
+[[gnu::always_inline]] inline Lanes<float, 8> load_partly(const float* from, Lanes<float, 8>, int n) {
+  return reinterpret_cast<Lanes<float, 8>>(_mm256_maskload_ps(from, first_lanes<__m256i, std::int32_t>(n)));
+}
+[[gnu::always_inline]] inline Lanes<double, 2> load_partly(const double* from, Lanes<double, 2>, int n) {
+  return reinterpret_cast<Lanes<double, 2>>(_mm_maskload_pd(from, first_lanes<__m128i, std::int64_t>(n)));
+}
+[[gnu::always_inline]] inline Lanes<double, 4> load_partly(const double* from, Lanes<double, 4>, int n) {
+  return reinterpret_cast<Lanes<double, 4>>(_mm256_maskload_pd(from, first_lanes<__m256i, std::int64_t>(n)));
+}
+
+/// v with zeros in the lanes behind the first n.
+template <class V>
+[[gnu::always_inline]] inline V keep_partly(V v, int n) {
+  using Bits = std::conditional_t<sizeof(v[0]) == 4, std::int32_t, std::int64_t>;
+  typedef Bits Mask __attribute__((vector_size(sizeof(V))));
+  return reinterpret_cast<V>(reinterpret_cast<Mask>(v) & first_lanes<Mask, Bits>(n));
+}
+#endif
+
 /// Whether partial loads and stores of P lanes of T are single instructions here.
 template <class T, int P>
 inline constexpr bool has_masks =
@@ -133,6 +184,38 @@ inline constexpr bool has_masks =
 #else
     false;
 #endif
+
+/// Whether partial loads are, but not partial stores: that of AVX2 takes some 20 cycles on Zen 3.
+template <class T, int P>
+inline constexpr bool has_partial_loads =
+#ifdef STROBE_BLENDED_LANES
+    P * sizeof(T) >= 16 && P * sizeof(T) <= register_bytes;
+#else
+    false;
+#endif
+
+/// The first n < P lanes to `to` in halves, which are whole stores.
+template <class T, int P>
+[[gnu::always_inline]] inline void store_halves(T* to, Lanes<T, P> v, int n) {
+  if constexpr (P == 2) {
+    if (n == 1) *to = v[0];
+  } else {
+    constexpr int half = P / 2;
+    const auto part = [&]<std::size_t... L>(std::index_sequence<L...>, bool upper) {
+      return upper ? __builtin_shufflevector(v, v, (half + static_cast<int>(L))...)
+                   : __builtin_shufflevector(v, v, static_cast<int>(L)...);
+    };
+    const auto lanes = std::make_index_sequence<half>{};
+    Lanes<T, half> rest = part(lanes, false);
+    if (n >= half) {
+      std::memcpy(to, &rest, sizeof(rest));
+      rest = part(lanes, true);
+      to += half;
+      n -= half;
+    }
+    store_halves<T, half>(to, rest, n);
+  }
+}
 
 /// The first n lanes to `to`; nothing behind them is touched.
 template <class T, int P>
@@ -149,7 +232,7 @@ template <class T, int P>
     if (n == P) {
       std::memcpy(to, &v, sizeof(v));
     } else {
-      for (int i = 0; i < n; ++i) to[i] = v[i];
+      store_halves<T, P>(to, v, n);
     }
   }
 }
@@ -160,6 +243,10 @@ template <class T, int P>
   if constexpr (has_masks<T, P>) {
 #ifdef STROBE_MASKED_LANES
     return keep_masked(v, (1u << n) - 1u);
+#endif
+  } else if constexpr (has_partial_loads<T, P>) {
+#ifdef STROBE_BLENDED_LANES
+    return __builtin_constant_p(n) && n == P ? v : keep_partly(v, n);
 #endif
   } else {
     for (int i = n; i < P; ++i) v[i] = T{0};
@@ -177,6 +264,10 @@ template <class T, int P>
   } else if constexpr (has_masks<T, P>) {
 #ifdef STROBE_MASKED_LANES
     return load_masked(from, Lanes<T, P>{}, (1u << n) - 1u);
+#endif
+  } else if constexpr (has_partial_loads<T, P>) {
+#ifdef STROBE_BLENDED_LANES
+    return load_partly(from, Lanes<T, P>{}, n);
 #endif
   } else {
     Lanes<T, P> v{};
@@ -213,8 +304,12 @@ template <class T, class Body>
 [[gnu::always_inline]] inline void with_lanes(std::int64_t width, const Body& body) {
   if (width <= 1) return body(std::integral_constant<int, 1>{});
   if (width <= 2) return body(std::integral_constant<int, 2>{});
-  if (width <= 4) return body(std::integral_constant<int, 4>{});
-  if (width <= 8) return body(std::integral_constant<int, 8>{});
+  if constexpr (most_lanes < T >> 2) {
+    if (width <= 4) return body(std::integral_constant<int, 4>{});
+  }
+  if constexpr (most_lanes < T >> 4) {
+    if (width <= 8) return body(std::integral_constant<int, 8>{});
+  }
   if constexpr (most_lanes < T >> 8) return body(std::integral_constant<int, 16>{});
 }
 

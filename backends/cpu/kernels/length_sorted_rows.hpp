@@ -60,7 +60,8 @@ std::int64_t lanes_of_row(std::int64_t width) {
 /// are brought in as they are. Copies are in this thread's line_buffer.
 template <class T>
 NarrowRows<T> rows_at_hand(const Tensor& in, const StepRange& range) {
-  constexpr std::uint64_t half_line = 32, half_cache = step_ranges_detail::most_bytes / 2;
+  constexpr std::uint64_t half_line = 32;
+  const std::uint64_t half_cache = step_ranges_detail::most_bytes() / 2;
   const T* const from = in.data<T>();
   const std::int64_t width = in.columns(), lanes = lanes_of_row<T>(width), rows = range.last - range.first;
   const auto row_bytes = static_cast<std::uint64_t>(lanes) * sizeof(T);

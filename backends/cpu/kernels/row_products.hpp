@@ -1,8 +1,8 @@
 // Products of rows with packed weights, for recurrences whose states are whole registers: C = sum over sources of A B,
 // where rows of A are read as they lie in memory, so that nothing is turned (vertex_strip.hpp), and B lies in panels of
-// 2 registers of its columns. Tiles of 12 rows by 2 registers keep 24 sums in registers, and load 2 registers of B and
-// 12 values of A for them; a panel of some 200 rows stays in the first-level cache from tile to tile. Every element of
-// C adds the terms of each source in order, whatever the tile.
+// 2 registers of its columns. Tiles of 12 rows (6 where there are 16 registers) by 2 registers keep their sums in
+// registers, and load 2 registers of B and a value of A a row for them; a panel of some 200 rows stays in the
+// first-level cache from tile to tile. Every element of C adds the terms of each source in order, whatever the tile.
 #pragma once
 
 #include <algorithm>
@@ -163,6 +163,9 @@ struct RowStore {
   }
 };
 
+/// Rows of a tile: of two registers each, their sums leave some for what they are made of.
+inline constexpr int tile_rows = many_registers ? 12 : 6;
+
 /// R rows of C by the K registers of one panel.
 template <class T, int K, int R>
 [[gnu::always_inline]] inline void row_tile(std::span<const RowSource<T>> sources, std::int64_t row,
@@ -205,7 +208,7 @@ template <class T>
   const auto panel = [&](auto registers, std::int64_t column) {
     constexpr int K = decltype(registers)::value;
     std::int64_t row = 0;
-    for (; row + 12 <= rows; row += 12) row_tile<T, K, 12>(sources, row, column, ahead, store);
+    for (; row + tile_rows <= rows; row += tile_rows) row_tile<T, K, tile_rows>(sources, row, column, ahead, store);
     for (; row + 4 <= rows; row += 4) row_tile<T, K, 4>(sources, row, column, ahead, store);
     for (; row < rows; ++row) row_tile<T, K, 1>(sources, row, column, ahead, store);
   };

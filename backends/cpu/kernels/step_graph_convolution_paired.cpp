@@ -17,11 +17,10 @@ namespace {
 
 using namespace cpu;
 
-/// Where the matrix is there in pairs, the steps are its steps, and a row of both steps fits one line of 64 bytes.
+/// Where the matrix is there in pairs, the steps are its steps, and a row of both steps fits one register.
 bool fits(const std::shared_ptr<const PairedMatrix>& a, const Tensor& rows, const Tensor& step_rows) {
-  constexpr std::int64_t line_bytes = 64;
   return a != nullptr && a->values.type() == rows.type() && rows.columns() > 0 &&
-         2 * static_cast<std::int64_t>(rows.row_bytes()) <= line_bytes && step_rows.rows() == a->steps + 1;
+         2 * static_cast<std::int64_t>(rows.row_bytes()) <= register_bytes && step_rows.rows() == a->steps + 1;
 }
 
 /// Blocks of rows [begin, end) of a step.

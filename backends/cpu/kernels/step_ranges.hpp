@@ -2,6 +2,8 @@
 // its entries reach for: whole steps where there are enough of them, one range per thread of a single small step.
 #pragma once
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <vector>
 
@@ -33,9 +35,15 @@ void bring_in(const T* in, std::int64_t width, const StepRange& range) {
 
 namespace step_ranges_detail {
 
-inline constexpr std::int64_t least_work = 1 << 13;   // non-zeros and rows
-inline constexpr std::int64_t most_ranges = 64;       // of rows that belong to no step
-inline constexpr std::uint64_t most_bytes = 1 << 20;  // that are brought in at once: they stay in a second-level cache
+inline constexpr std::int64_t least_work = 1 << 13;  // non-zeros and rows
+inline constexpr std::int64_t most_ranges = 64;      // of rows that belong to no step
+
+/// Bytes that are brought in at once: they stay in a second-level cache. At most a mebibyte, with which it was
+/// measured.
+inline std::uint64_t most_bytes() {
+  static const long known = sysconf(_SC_LEVEL2_CACHE_SIZE);
+  return known <= 0 ? 1 << 20 : static_cast<std::uint64_t>(std::clamp<long>(known, 1 << 18, 1 << 20));
+}
 
 template <class T>
 std::int64_t work_of(const CompressedView<T>& view) {
@@ -51,7 +59,7 @@ bool by_steps(const CompressedView<T>& view, const SparseMatrix& a, std::uint64_
   std::int64_t largest = 0;
   for (std::int64_t step = 0; step < a.steps; ++step) {
     const std::int64_t first = rows[step], last = rows[step + 1];
-    if (static_cast<std::uint64_t>(last - first) * row_bytes > most_bytes) return false;
+    if (static_cast<std::uint64_t>(last - first) * row_bytes > most_bytes()) return false;
     largest = std::max(largest, view.offsets[last] - view.offsets[first] + last - first);
   }
   return threads == 1 || 2 * threads * largest <= work_of(view);
@@ -64,7 +72,7 @@ template <class T>
 bool by_threads(const CompressedView<T>& view, const SparseMatrix& a, std::uint64_t bytes, int threads) {
   constexpr std::uint64_t least_per_line = 4;
   const auto share = static_cast<std::uint64_t>(work_of(view) / threads);
-  return a.steps <= 1 && bytes <= most_bytes / 2 && share >= bytes / 64 * least_per_line;
+  return a.steps <= 1 && bytes <= most_bytes() / 2 && share >= bytes / 64 * least_per_line;
 }
 
 inline std::int64_t whole_units(std::int64_t row, std::int64_t unit) { return divide_up(row, unit) * unit; }

@@ -96,12 +96,18 @@ class StripSums {
   }
 
  private:
-  /// Of one register, in double; half of it is added to the other half three times.
+  /// Of one register, in double; half of it is added to the other half until one is left.
   static double sum_of_lanes(const T* lanes) {
-    Lanes<double, 8> sum{};
-    for (int i = 0; i < most_lanes<T>; i += 8) sum += __builtin_convertvector(load<T, 8>(lanes + i), Lanes<double, 8>);
-    sum += __builtin_shufflevector(sum, sum, 4, 5, 6, 7, 0, 1, 2, 3);
-    sum += __builtin_shufflevector(sum, sum, 2, 3, 0, 1, 6, 7, 4, 5);
+    constexpr int D = most_lanes<double>;
+    Lanes<double, D> sum{};
+    for (int i = 0; i < most_lanes<T>; i += D) sum += __builtin_convertvector(load<T, D>(lanes + i), Lanes<double, D>);
+    const auto add_half = [&]<std::size_t... L>(std::index_sequence<L...>, auto distance) {
+      constexpr int far = decltype(distance)::value;
+      sum += __builtin_shufflevector(sum, sum, (static_cast<int>(L) ^ far)...);
+    };
+    constexpr auto all = std::make_index_sequence<D>{};
+    if constexpr (D > 4) add_half(all, std::integral_constant<int, 4>{});
+    if constexpr (D > 2) add_half(all, std::integral_constant<int, 2>{});
     return sum[0] + sum[1];
   }
 

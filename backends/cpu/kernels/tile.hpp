@@ -51,13 +51,13 @@ template <class T, int P, int K, int R, class Finish>
   }
 }
 
-/// One K-register column of C in tiles of 6 rows, or 8 where their sums leave registers over; what is left goes in
-/// tiles of 4, 2 and 1, because weight gradients have few rows and many terms, and each tile walks all of them. Of one
-/// register, 5 and 3 rows are a tile too: so few sums wait for each other, however many there are.
+/// One K-register column of C in tiles of 6 rows, or 8 where their sums take half of the machine's registers at most;
+/// what is left goes in tiles of 4, 2 and 1, because weight gradients have few rows and many terms, and each tile walks
+/// all of them. Of one register, 5 and 3 rows are a tile too: so few sums wait for each other, however many there are.
 template <class T, int P, int K, class Finish>
 void multiply_columns(const Factors<T>& f, std::int64_t rows, std::int64_t column, int last, const Finish& finish) {
   std::int64_t row = 0;
-  if constexpr (K <= 2) {
+  if constexpr (8 * K <= register_count / 2) {
     for (; rows - row >= 8 && rows - row != 10 && rows - row != 12; row += 8)
       multiply_tile<T, P, K, 8>(f, row, column, last, finish);
   }
@@ -79,7 +79,9 @@ void multiply(const Factors<T>& f, std::int64_t rows, std::int64_t width, const 
   const auto lanes_left = [&](int registers) {
     return static_cast<int>(std::min<std::int64_t>(P, width - column - registers * P));
   };
-  for (; column + 3 * P < width; column += 4 * P) multiply_columns<T, P, 4>(f, rows, column, lanes_left(3), finish);
+  if constexpr (many_registers) {
+    for (; column + 3 * P < width; column += 4 * P) multiply_columns<T, P, 4>(f, rows, column, lanes_left(3), finish);
+  }
   for (; column + P < width; column += 2 * P) multiply_columns<T, P, 2>(f, rows, column, lanes_left(1), finish);
   for (; column < width; column += P) {
     const std::int64_t part = std::min<std::int64_t>(P, width - column);
@@ -95,10 +97,14 @@ template <class T, int P>
   if constexpr (P == 1) {
     *to += static_cast<double>(v);
   } else if constexpr (P > most_lanes<double>) {
-    constexpr int half = most_lanes<double>;
-    add_in_double<T, half>(to, __builtin_shufflevector(v, v, 0, 1, 2, 3, 4, 5, 6, 7), std::min(lanes, half));
-    if (lanes <= half) return;
-    add_in_double<T, half>(to + half, __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15), lanes - half);
+    constexpr int half = P / 2;
+    const auto part = [&]<std::size_t... L>(std::index_sequence<L...>, double* at, int first, int count) {
+      const auto values = first == 0 ? __builtin_shufflevector(v, v, static_cast<int>(L)...)
+                                     : __builtin_shufflevector(v, v, (half + static_cast<int>(L))...);
+      add_in_double<T, half>(at, values, count);
+    };
+    part(std::make_index_sequence<half>{}, to, 0, std::min(lanes, half));
+    if (lanes > half) part(std::make_index_sequence<half>{}, to + half, half, lanes - half);
   } else {
     const auto wide = __builtin_convertvector(v, Lanes<double, P>);
     store_first<double, P>(to, load_first<double, P>(to, lanes) + wide, lanes);
@@ -131,6 +137,10 @@ template <class T, int P>
   // One instruction, which gives its second operand where one is NaN; from the comparison GCC makes two.
   if constexpr (std::is_same_v<Lanes<T, P>, Lanes<float, 16>>) {
     return reinterpret_cast<Lanes<T, P>>(_mm512_maskz_max_ps(0xFFFF, _mm512_setzero_ps(), reinterpret_cast<__m512>(v)));
+  }
+#elif defined(STROBE_BLENDED_LANES)
+  if constexpr (std::is_same_v<Lanes<T, P>, Lanes<float, 8>>) {
+    return reinterpret_cast<Lanes<T, P>>(_mm256_max_ps(_mm256_setzero_ps(), reinterpret_cast<__m256>(v)));
   }
 #endif
   return v < zero ? zero : v;

@@ -42,14 +42,21 @@ template <int High, class V, int... I>
   return __builtin_shufflevector(a, b, (High * P / 2 + I / 2 + I % 2 * P)...);
 }
 
-/// A register of values as double sums, 8 of them.
+/// Sums in double, a register of them.
+using Sums = Lanes<double, most_lanes<double>>;
+
+/// A register of values as such sums: of floats, each half of them.
 template <class T>
-[[gnu::always_inline]] inline Lanes<double, 8> in_double(Lanes<T, most_lanes<T>> v) {
+[[gnu::always_inline]] inline Sums in_double(Lanes<T, most_lanes<T>> v) {
   if constexpr (sizeof(T) == 8) {
     return v;
   } else {
-    return __builtin_convertvector(__builtin_shufflevector(v, v, 0, 1, 2, 3, 4, 5, 6, 7), Lanes<double, 8>) +
-           __builtin_convertvector(__builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15), Lanes<double, 8>);
+    return [v]<std::size_t... L>(std::index_sequence<L...>) {
+      constexpr int half = most_lanes<double>;
+      return __builtin_convertvector(__builtin_shufflevector(v, v, static_cast<int>(L)...), Sums) +
+             __builtin_convertvector(__builtin_shufflevector(v, v, (half + static_cast<int>(L))...), Sums);
+    }
+    (std::make_index_sequence<most_lanes<double>>{});
   }
 }
 
@@ -68,7 +75,7 @@ struct Rows {
 
 /// Weighted losses of one register of rows; writes their gradients.
 template <class T>
-[[gnu::always_inline]] inline Lanes<double, 8> register_loss(const Rows<T>& rows, T scale) {
+[[gnu::always_inline]] inline Sums register_loss(const Rows<T>& rows, T scale) {
   constexpr int P = most_lanes<T>;
   using V = Lanes<T, P>;
   constexpr std::make_integer_sequence<int, P> lanes;
@@ -91,7 +98,7 @@ template <class T>
 
 /// The last rows, fewer than a register: by way of arrays, whose other rows weigh nothing.
 template <class T>
-Lanes<double, 8> last_rows_loss(const Rows<T>& rows, std::int64_t count, T scale) {
+Sums last_rows_loss(const Rows<T>& rows, std::int64_t count, T scale) {
   constexpr int P = most_lanes<T>;
   T logits[2 * P] = {}, weights[P] = {}, gradient[2 * P];
   std::int32_t labels[P] = {};
@@ -99,7 +106,7 @@ Lanes<double, 8> last_rows_loss(const Rows<T>& rows, std::int64_t count, T scale
   std::copy(rows.labels, rows.labels + count, labels);
   for (std::int64_t i = 0; i < count; ++i) weights[i] = rows.weights == nullptr ? T{1} : rows.weights[i];
   const Rows<T> whole{logits, labels, weights, rows.gradient == nullptr ? nullptr : gradient};
-  const Lanes<double, 8> loss = register_loss(whole, scale);
+  const Sums loss = register_loss(whole, scale);
   if (rows.gradient != nullptr) std::copy(gradient, gradient + 2 * count, rows.gradient);
   return loss;
 }
@@ -108,12 +115,12 @@ Lanes<double, 8> last_rows_loss(const Rows<T>& rows, std::int64_t count, T scale
 template <class T>
 double rows_loss(const Rows<T>& rows, std::int64_t count, T scale) {
   constexpr int P = most_lanes<T>;
-  Lanes<double, 8> sums{};
+  Sums sums{};
   std::int64_t row = 0;
   for (; row + P <= count; row += P) sums += register_loss(rows.from(row), scale);
   if (row < count) sums += last_rows_loss(rows.from(row), count - row, scale);
   double sum = 0;
-  for (int i = 0; i < 8; ++i) sum += sums[i];
+  for (int i = 0; i < most_lanes<double>; ++i) sum += sums[i];
   return sum;
 }
 

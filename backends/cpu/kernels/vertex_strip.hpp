@@ -1,8 +1,9 @@
-// What the vector recurrences share. A strip is 2 registers of vertices (32 in float, 16 in double): one lane is one
-// vertex, so gates, states and their gradients are plain vector arithmetic at any width. Values of a strip lie
-// "turned", [columns][strip], with zeros in the lanes behind the last vertex. Rows are turned on the way in and out in
-// registers, 8 columns at a time. Matrices that multiply turned values are packed into panels, whose blocks of up to 12
-// rows keep 24 sums in registers and use every loaded weight for two registers of vertices.
+// What the vector recurrences share. A strip is 2 registers of vertices (32 in float with AVX-512, 16 with AVX2, half
+// as many in double): one lane is one vertex, so gates, states and their gradients are plain vector arithmetic at any
+// width. Values of a strip lie "turned", [columns][strip], with zeros in the lanes behind the last vertex. Rows are
+// turned on the way in and out in registers, 8 columns at a time. Matrices that multiply turned values are packed into
+// panels, whose blocks of up to 12 rows (6 where there are 16 registers) keep their sums in registers and use every
+// loaded weight for two registers of vertices.
 #pragma once
 
 #include <utility>
@@ -23,6 +24,10 @@ inline constexpr std::int64_t strips_per_tile = 4;
 template <class T>
 using Register = Lanes<T, most_lanes<T>>;
 
+/// Columns that are turned at a time.
+template <class T>
+inline constexpr int turned_columns = most_lanes<T> < 8 ? most_lanes<T> : 8;
+
 /// Scratch memory in whole registers, aligned for them.
 template <class T>
 class Scratch {
@@ -32,7 +37,7 @@ class Scratch {
   const T* data() const { return lines_.data()->values; }
 
  private:
-  struct alignas(64) Line {
+  struct alignas(register_bytes) Line {
     T values[most_lanes<T>] = {};
   };
   std::vector<Line> lines_;
@@ -45,9 +50,10 @@ template <class T, int P, int D, bool upper, std::size_t... L>
       a, b, ((L & D) == 0 ? static_cast<int>(L) + (upper ? D : 0) : P + static_cast<int>(L) - (upper ? 0 : D))...);
 }
 
-template <class T, int P, int D>
-[[gnu::always_inline]] inline void turn_stage(Lanes<T, P> (&v)[8]) {
-  for (int i = 0; i < 8; ++i) {
+template <class T, int P, int D, int G>
+[[gnu::always_inline]] inline void turn_stage(Lanes<T, P> (&v)[G]) {
+#pragma GCC unroll 8
+  for (int i = 0; i < G; ++i) {
     if ((i & D) != 0) continue;
     const Lanes<T, P> a = v[i], b = v[i | D];
     v[i] = exchange_lanes<T, P, D, false>(a, b, std::make_index_sequence<P>{});
@@ -55,29 +61,30 @@ template <class T, int P, int D>
   }
 }
 
-/// Transposes each group of 8 lanes of the 8 registers.
-template <class T, int P>
-[[gnu::always_inline]] inline void turn(Lanes<T, P> (&v)[8]) {
-  turn_stage<T, P, 1>(v);
-  turn_stage<T, P, 2>(v);
-  turn_stage<T, P, 4>(v);
+/// Transposes each group of G lanes of the G registers.
+template <class T, int P, int G>
+[[gnu::always_inline]] inline void turn(Lanes<T, P> (&v)[G]) {
+  if constexpr (G > 1) turn_stage<T, P, 1>(v);
+  if constexpr (G > 2) turn_stage<T, P, 2>(v);
+  if constexpr (G > 4) turn_stage<T, P, 4>(v);
 }
 
-/// Row i and (in float) i + 8 side by side, 8 values each, of which `columns` count: where all rows are there the
+/// Row i and, of registers of 16 values, i + 8 side by side, of which `columns` count: where all rows are there the
 /// others are whatever lies behind. Rows from `rows` on are zero.
 template <class T, bool all>
 [[gnu::always_inline]] inline Register<T> load_row_pair(const T* from, std::int64_t stride, int columns, int i,
                                                         int rows) {
+  constexpr int G = turned_columns<T>;
   const auto row = [=](int number) {
     const T* at = from + number * stride;
-    if constexpr (all) return load<T, 8>(at);
-    return load_first<T, 8>(at, number < rows ? columns : 0);
+    if constexpr (all) return load<T, G>(at);
+    return load_first<T, G>(at, number < rows ? columns : 0);
   };
-  const Lanes<T, 8> first = row(i);
-  if constexpr (most_lanes<T> == 8) {
+  const Lanes<T, G> first = row(i);
+  if constexpr (most_lanes<T> == G) {
     return first;
   } else {
-    const Lanes<T, 8> second = row(i + 8);
+    const Lanes<T, G> second = row(i + G);
     return __builtin_shufflevector(first, second, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
   }
 }
@@ -85,22 +92,23 @@ template <class T, bool all>
 template <class T, bool all, bool accumulate>
 [[gnu::always_inline]] inline void store_row_pair(T* to, std::int64_t stride, int columns, int i, int rows,
                                                   Register<T> v) {
-  const auto store = [=](T* row, Lanes<T, 8> values, int number) {
+  constexpr int G = turned_columns<T>;
+  const auto store = [=](T* row, Lanes<T, G> values, int number) {
     if (!all && number >= rows) return;
-    if constexpr (accumulate) values += load_first<T, 8>(row, columns);
-    store_first<T, 8>(row, values, columns);
+    if constexpr (accumulate) values += load_first<T, G>(row, columns);
+    store_first<T, G>(row, values, columns);
   };
-  if constexpr (most_lanes<T> == 8) {
+  if constexpr (most_lanes<T> == G) {
     store(to + i * stride, v, i);
   } else {
     store(to + i * stride, __builtin_shufflevector(v, v, 0, 1, 2, 3, 4, 5, 6, 7), i);
-    store(to + (i + 8) * stride, __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15), i + 8);
+    store(to + (i + G) * stride, __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15), i + G);
   }
 }
 
-/// The lower, or upper, halves of a and b side by side.
-template <bool upper>
-[[gnu::always_inline]] inline Lanes<float, 16> join_halves(Lanes<float, 16> a, Lanes<float, 16> b) {
+/// The lower, or upper, halves of a and b, of 16 values each, side by side.
+template <bool upper, class Value>
+[[gnu::always_inline]] inline Value join_halves(Value a, Value b) {
   if constexpr (upper) {
     return __builtin_shufflevector(a, b, 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31);
   } else {
@@ -110,17 +118,19 @@ template <bool upper>
 
 template <class T, bool all>
 [[gnu::noinline]] void load_turned_rows(const T* from, std::int64_t stride, std::int64_t columns, int rows, T* to) {
-  constexpr int P = most_lanes<T>;
+  constexpr int P = most_lanes<T>, G = turned_columns<T>;
   for (int half = 0; half < 2; ++half) {
-    for (std::int64_t column = 0; column < columns; column += 8) {
-      const int part = static_cast<int>(std::min<std::int64_t>(8, columns - column));
-      Register<T> v[8];
-      for (int i = 0; i < 8; ++i) {
+    for (std::int64_t column = 0; column < columns; column += G) {
+      const int part = static_cast<int>(std::min<std::int64_t>(G, columns - column));
+      Register<T> v[G];
+#pragma GCC unroll 8
+      for (int i = 0; i < G; ++i) {
         v[i] = load_row_pair<T, all>(from + half * P * stride + column, stride, part, i, rows - half * P);
       }
       turn<T, P>(v);
       T* target = to + column * strip<T> + half * P;
-      for (int i = 0; i < 8; ++i) {
+#pragma GCC unroll 8
+      for (int i = 0; i < G; ++i) {
         if (i < part) store_first<T, P>(target + i * strip<T>, v[i], P);
       }
     }
@@ -129,15 +139,17 @@ template <class T, bool all>
 
 template <class T, bool all, bool accumulate>
 [[gnu::noinline]] void store_turned_rows(const T* from, T* to, std::int64_t stride, std::int64_t columns, int rows) {
-  constexpr int P = most_lanes<T>;
+  constexpr int P = most_lanes<T>, G = turned_columns<T>;
   for (int half = 0; half < 2; ++half) {
-    for (std::int64_t column = 0; column < columns; column += 8) {
-      const int part = static_cast<int>(std::min<std::int64_t>(8, columns - column));
+    for (std::int64_t column = 0; column < columns; column += G) {
+      const int part = static_cast<int>(std::min<std::int64_t>(G, columns - column));
       const T* source = from + column * strip<T> + half * P;
-      Register<T> v[8];
-      for (int i = 0; i < 8; ++i) v[i] = i < part ? load<T, P>(source + i * strip<T>) : Register<T>{};
+      Register<T> v[G];
+#pragma GCC unroll 8
+      for (int i = 0; i < G; ++i) v[i] = i < part ? load<T, P>(source + i * strip<T>) : Register<T>{};
       turn<T, P>(v);
-      for (int i = 0; i < 8; ++i) {
+#pragma GCC unroll 8
+      for (int i = 0; i < G; ++i) {
         store_row_pair<T, all, accumulate>(to + half * P * stride + column, stride, part, i, rows - half * P, v[i]);
       }
     }
@@ -161,12 +173,14 @@ inline bool in_whole_lines(const T* to, std::int64_t stride, std::int64_t column
          reinterpret_cast<std::uintptr_t>(to) % line == 0;
 }
 
-/// One cache line past the caches, for what is not read again before the caches have forgotten it. Other threads may
+/// One register past the caches, for what is not read again before the caches have forgotten it. Other threads may
 /// read it after end_streams() alone: such stores wait for no ordinary one.
 template <class T>
 [[gnu::always_inline]] inline void stream_line(T* to, Register<T> v) {
 #ifdef STROBE_MASKED_LANES
   _mm512_stream_si512(reinterpret_cast<__m512i*>(to), reinterpret_cast<__m512i>(v));
+#elif defined(STROBE_BLENDED_LANES)
+  _mm256_stream_si256(reinterpret_cast<__m256i*>(to), reinterpret_cast<__m256i>(v));
 #else
   std::memcpy(to, &v, sizeof(v));
 #endif
@@ -174,7 +188,7 @@ template <class T>
 
 /// Puts the lines that this thread has streamed in front of all that it stores from here on.
 inline void end_streams() {
-#ifdef STROBE_MASKED_LANES
+#if defined(STROBE_MASKED_LANES) || defined(STROBE_BLENDED_LANES)
   _mm_sfence();
 #endif
 }
@@ -186,13 +200,13 @@ template <class T>
   for (int half = 0; half < 2; ++half, from += P, to += P * stride) {
     for (std::int64_t column = 0; column < columns; column += P) {
       const T* source = from + column * strip<T>;
-      if constexpr (P == 8) {
-        Register<T> v[8];
+      if constexpr (P <= 8) {
+        Register<T> v[P];
 #pragma GCC unroll 8
-        for (int i = 0; i < 8; ++i) v[i] = load<T, P>(source + i * strip<T>);
+        for (int i = 0; i < P; ++i) v[i] = load<T, P>(source + i * strip<T>);
         turn<T, P>(v);
 #pragma GCC unroll 8
-        for (int i = 0; i < 8; ++i) stream_line(to + i * stride + column, v[i]);
+        for (int i = 0; i < P; ++i) stream_line(to + i * stride + column, v[i]);
       } else {
         Register<T> left[8], right[8];
 #pragma GCC unroll 8
@@ -256,8 +270,10 @@ struct Panel {
 
 /// How many of the `left` rows the next block takes.
 inline int block_rows_of(std::int64_t left) {
-  if (left > 16 || left == 12) return 12;
-  if (left >= 8) return 8;
+  if constexpr (many_registers) {
+    if (left > 16 || left == 12) return 12;
+    if (left >= 8) return 8;
+  }
   return left >= 6 ? 6 : left >= 4 ? 4 : left >= 2 ? 2 : 1;
 }
 
