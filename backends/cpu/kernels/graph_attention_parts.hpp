@@ -41,7 +41,7 @@ inline constexpr int most_feature_registers = register_bytes >= 32 ? 256 / regis
 template <class T, int K = 1, class Body>
 void with_registers(std::int64_t width, const Body& body) {
   constexpr int P = most_lanes<T>;
-  if constexpr (K == 1) {
+  if constexpr (K == 1 && P > 2) {
     if (width <= P / 2) return body(std::integral_constant<int, P / 2>{}, std::integral_constant<int, 1>{});
   }
   if constexpr (K < most_feature_registers) {

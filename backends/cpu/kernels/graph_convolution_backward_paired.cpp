@@ -64,8 +64,9 @@ void backward(const GraphConvolutionBackward& op, const KernelContext& context) 
 }
 
 void run(const GraphConvolutionBackward& op, KernelContext& context) {
-  with_types(*op.a.paired_transpose,
-             [&](auto zero, auto column) { backward<decltype(zero), decltype(column)>(op, context); });
+  with_types(*op.a.paired_transpose, [&](auto zero, auto column) {
+    backward<decltype(zero), decltype(column)>(op, context);
+  });
 }
 
 /// Where the transpose is there in pairs and a row of both steps fits one register.

@@ -1,9 +1,9 @@
 // Vector dense layer of parts side by side, for narrow layers over very many rows; joined_dense_rows.cpp has those of
-// many weights. Forward, a tile of 8 rows walks the parts and keeps its sums in registers. Backward joins blocks of 128
-// rows in a buffer that stays in the cache, and goes on as the dense layer does (dense_rows.hpp); columns before the
-// first and behind the last part whose gradient is wanted cost nothing. dw is summed in the element type inside a block
-// and in double over blocks and row ranges, which depend on the number of rows only. Cost 2 R F G FLOPs per product;
-// each part read once forward and once backward, memory bound below widths of about 32.
+// many weights. Forward, a tile of 6 or 8 rows walks the parts and keeps its sums in registers. Backward joins blocks
+// of 128 rows in a buffer that stays in the cache, and goes on as the dense layer does (dense_rows.hpp); columns before
+// the first and behind the last part whose gradient is wanted cost nothing. dw is summed in the element type inside a
+// block and in double over blocks and row ranges, which depend on the number of rows only. Cost 2 R F G FLOPs per
+// product; each part read once forward and once backward, memory bound below widths of about 32.
 #include <vector>
 
 #include "backends/cpu/kernels/column_parts.hpp"
@@ -65,8 +65,9 @@ void joined_tile(const Layer<T>& layer, std::int64_t row, std::int64_t column, i
 
 template <class T, int P, int K>
 void joined_columns(const Layer<T>& layer, std::int64_t begin, std::int64_t end, std::int64_t column, int last) {
+  constexpr int R = many_registers || K == 1 ? 8 : 6;
   std::int64_t row = begin;
-  for (; row + 8 <= end; row += 8) joined_tile<T, P, K, 8>(layer, row, column, last);
+  for (; row + R <= end; row += R) joined_tile<T, P, K, R>(layer, row, column, last);
   for (; row < end; ++row) joined_tile<T, P, K, 1>(layer, row, column, last);
 }
 

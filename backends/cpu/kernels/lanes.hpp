@@ -146,7 +146,7 @@ template <class V>
 #endif
 
 #ifdef STROBE_BLENDED_LANES
-/// Ones in the first n of P lanes of `bytes` bytes: read from a row of eight ones and eight zeros.
+/// Lanes of Bits, the first n of them all ones: read from a row of eight of them and eight zeros.
 template <class Mask, class Bits>
 [[gnu::always_inline]] inline Mask first_lanes(int n) {
   alignas(32) static constexpr Bits ones_and_zeros[16] = {-1, -1, -1, -1, -1, -1, -1, -1};
@@ -304,13 +304,14 @@ template <class T, class Body>
 [[gnu::always_inline]] inline void with_lanes(std::int64_t width, const Body& body) {
   if (width <= 1) return body(std::integral_constant<int, 1>{});
   if (width <= 2) return body(std::integral_constant<int, 2>{});
-  if constexpr (most_lanes < T >> 2) {
+  constexpr int most = most_lanes<T>;
+  if constexpr (most > 2) {
     if (width <= 4) return body(std::integral_constant<int, 4>{});
   }
-  if constexpr (most_lanes < T >> 4) {
+  if constexpr (most > 4) {
     if (width <= 8) return body(std::integral_constant<int, 8>{});
   }
-  if constexpr (most_lanes < T >> 8) return body(std::integral_constant<int, 16>{});
+  if constexpr (most > 8) return body(std::integral_constant<int, 16>{});
 }
 
 }  // namespace strobe::cpu

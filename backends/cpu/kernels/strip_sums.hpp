@@ -114,9 +114,10 @@ class StripSums {
   template <int S>
   void add_turned_strips(std::int64_t at, std::int64_t stride, TurnedStrips<T> a, std::int64_t inner,
                          const TurnedStrips<T>& b, std::int64_t width) {
+    constexpr int R = many_registers || S <= 2 ? 2 : 1;
     std::int64_t row = 0;
-    for (; row + 2 <= inner; row += 2, a.first += 2 * strip<T>)
-      add_turned_rows<S, 2>(at + row * stride, stride, a, b, width);
+    for (; row + R <= inner; row += R, a.first += R * strip<T>)
+      add_turned_rows<S, R>(at + row * stride, stride, a, b, width);
     if (row < inner) add_turned_rows<S, 1>(at + row * stride, stride, a, b, width);
   }
 
