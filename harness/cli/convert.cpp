@@ -37,6 +37,15 @@ void refuse_own_input(const std::string& out, const std::string& workload, const
   }
 }
 
+/// Whether a parameter says how events are read; the others (windows and the like) make steps of them.
+bool is_about_reading(const std::string& key) { return key == "format" || key == "ids" || key == "cache"; }
+
+bool makes_steps(const Json& parameters) {
+  for (const auto& [key, value] : parameters.items())
+    if (!is_about_reading(key)) return true;
+  return false;
+}
+
 /// What events have and csv does not hold, "" when nothing.
 std::string lost_in_csv(const EventGraph& events) {
   std::vector<std::string> lost;
@@ -57,6 +66,21 @@ void convert_events(const EventGraph& events, const std::string& out, bool csv) 
   if (!lost.empty()) narrate(fmt::format("left out, as csv does not hold them: {}; a .strobe file does", lost));
 }
 
+/// What events have and their steps do not hold, "" when nothing or when `workload` is no file of events.
+std::string lost_in_steps(const std::string& workload, const Json& parameters) {
+  if (workload_files(workload, parameters).empty()) return "";
+  Json reading = Json::object();
+  for (const auto& [key, value] : parameters.items())
+    if (is_about_reading(key)) reading[key] = value;
+  const std::optional<EventGraph> events = load_events(workload, reading);
+  if (!events) return "";
+  std::vector<std::string> lost;
+  if (!events->event_label.empty()) lost.push_back("event labels");
+  if (events->edge_feature_width > 0)
+    lost.push_back(fmt::format("{} features of each event", events->edge_feature_width));
+  return fmt::format("{}", fmt::join(lost, ", "));
+}
+
 void convert_steps(const SnapshotGraph& graph, const ConvertRequest& request, bool csv) {
   if (csv) {
     throw InvalidRequest("OUT",
@@ -65,14 +89,6 @@ void convert_steps(const SnapshotGraph& graph, const ConvertRequest& request, bo
   write_binary_snapshots(graph, request.out);
   say_what_was_written(request.out, graph.vertices,
                        format_count(graph.steps()) + " steps, " + format_count(graph.edges()) + " edges");
-}
-
-/// Windows and the like were asked for; the other options are about reading events.
-bool makes_steps(const Json& parameters) {
-  for (const auto& [key, value] : parameters.items()) {
-    if (key != "format" && key != "ids" && key != "cache") return true;
-  }
-  return false;
 }
 
 int convert(const ConvertRequest& request) {
@@ -97,6 +113,8 @@ int convert(const ConvertRequest& request) {
     convert_events(*events, request.out, csv);
   else
     convert_steps(load_workload(named.name, parameters, static_cast<std::uint64_t>(seed)), request, csv);
+  const std::string lost = events ? "" : lost_in_steps(named.name, parameters);
+  if (!lost.empty()) narrate(fmt::format("left out, as steps do not hold them: {}", lost));
   return 0;
 }
 

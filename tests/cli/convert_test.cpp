@@ -46,6 +46,12 @@ TEST_F(Convert, LabelsAreKeptOrNamedAsLeftOut) {
              "0,0,5,0,0.5,-1\n3,1,7,1,0.25,7\n");
   const Outcome features = strobe({"convert", "j.csv", "plain.csv"});
   EXPECT_NE(features.err.find("event labels, 2 features of each event"), std::string::npos) << features.err;
+  const Outcome steps = strobe({"convert", "j.csv:window=1s", "steps.strobe"});
+  EXPECT_EQ(steps.status, 0) << steps.err;
+  EXPECT_NE(steps.err.find("left out, as steps do not hold them: event labels, 2 features of each event"),
+            std::string::npos)
+      << steps.err;
+  EXPECT_EQ(strobe({"convert", "plain.csv:window=1s", "more.strobe"}).err.find("left out"), std::string::npos);
 }
 
 }  // namespace
