@@ -41,12 +41,13 @@ class Mpi : public Program {
 
   /// Starts two processes of a case without end, and returns mpirun's process after the first epoch.
   pid_t start_endless() {
-    const pid_t mpirun = start({"timeout",   "120",          "mpirun",   "-n",
-                                "2",         STROBE_BINARY,  "run",      "--workload",
-                                tiny,        "--strategy",   "snapshot", "--ranks",
-                                "2",         "--comm",       "mpi",      "--epochs",
-                                "100000000", "--checkpoint", "state",    "--checkpoint-every",
-                                "1",         "--out",        "out"});
+    // In the foreground `timeout` hands a signal on once; two of them, to mpirun and to its group, would end mpirun at
+    // once, ranks or no ranks.
+    const pid_t mpirun =
+        start({"timeout", "--foreground", "120",      "mpirun",     "-n",           "2",       STROBE_BINARY,
+               "run",     "--workload",   tiny,       "--strategy", "snapshot",     "--ranks", "2",
+               "--comm",  "mpi",          "--epochs", "100000000",  "--checkpoint", "state",   "--checkpoint-every",
+               "1",       "--out",        "out"});
     for (int tries = 0; tries < 1500 && !std::filesystem::exists(folder_ / "state"); ++tries)
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
     return mpirun;

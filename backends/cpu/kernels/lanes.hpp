@@ -1,6 +1,6 @@
 // Short vectors of P lanes (P a power of two, at most most_lanes<T>) in GCC's vector extension, so the fast kernels are
 // one source for float and double and for any instruction set. A vector larger than the machine's registers would be
-// right as well, but GCC 12 keeps it in memory, which made kernels 10 to 30 times slower: it is refused. Loads may read
+// right as well, but GCC 12 keeps it in memory, which made epochs up to 25 times slower: it is refused. Loads may read
 // past a row's end into the next row (tensors are readable 64 bytes past their end, tensor.hpp); stores write exactly
 // the lanes asked for.
 #pragma once
