@@ -46,39 +46,47 @@ bool makes_steps(const Json& parameters) {
   return false;
 }
 
-/// What events have and csv does not hold, "" when nothing.
-std::string lost_in_csv(const EventGraph& events) {
-  std::vector<std::string> lost;
-  if (!events.vertex_label.empty()) lost.push_back("vertex labels");
-  if (!events.event_label.empty()) lost.push_back("event labels");
-  if (!events.timed_labels.time.empty()) lost.push_back("timed labels");
+using Parts = std::vector<std::string>;
+
+/// What each event has that neither csv nor steps hold.
+Parts parts_of_events(const EventGraph& events) {
+  Parts parts;
+  if (!events.event_label.empty()) parts.push_back("event labels");
   if (events.edge_feature_width > 0)
-    lost.push_back(fmt::format("{} features of each event", events.edge_feature_width));
+    parts.push_back(fmt::format("{} features of each event", events.edge_feature_width));
+  return parts;
+}
+
+/// What events have and csv does not hold.
+Parts lost_in_csv(const EventGraph& events) {
+  Parts lost;
+  if (!events.vertex_label.empty()) lost.push_back("vertex labels");
+  if (!events.timed_labels.time.empty()) lost.push_back("timed labels");
+  for (std::string& part : parts_of_events(events)) lost.push_back(std::move(part));
   if (events.vertex_feature_width > 0)
     lost.push_back(fmt::format("{} features of each vertex", events.vertex_feature_width));
-  return fmt::format("{}", fmt::join(lost, ", "));
+  return lost;
+}
+
+/// What events have and their steps do not hold; nothing when `workload` is no file of events. Reads them once more.
+Parts lost_in_steps(const std::string& workload, const Json& parameters) {
+  if (workload_files(workload, parameters).empty()) return {};
+  Json reading = Json::object();
+  for (const auto& [key, value] : parameters.items())
+    if (is_about_reading(key)) reading[key] = value;
+  const std::optional<EventGraph> events = load_events(workload, reading);
+  return events ? parts_of_events(*events) : Parts();
+}
+
+/// `form` is what does not hold them.
+void say_what_is_lost(const Parts& lost, const std::string& form, const std::string& advice = "") {
+  if (!lost.empty()) narrate(fmt::format("left out, as {} not hold them: {}{}", form, fmt::join(lost, ", "), advice));
 }
 
 void convert_events(const EventGraph& events, const std::string& out, bool csv) {
   csv ? write_csv(events, out) : write_binary_graph(events, out);
   say_what_was_written(out, events.vertices, format_count(events.events()) + " events");
-  const std::string lost = csv ? lost_in_csv(events) : "";
-  if (!lost.empty()) narrate(fmt::format("left out, as csv does not hold them: {}; a .strobe file does", lost));
-}
-
-/// What events have and their steps do not hold, "" when nothing or when `workload` is no file of events.
-std::string lost_in_steps(const std::string& workload, const Json& parameters) {
-  if (workload_files(workload, parameters).empty()) return "";
-  Json reading = Json::object();
-  for (const auto& [key, value] : parameters.items())
-    if (is_about_reading(key)) reading[key] = value;
-  const std::optional<EventGraph> events = load_events(workload, reading);
-  if (!events) return "";
-  std::vector<std::string> lost;
-  if (!events->event_label.empty()) lost.push_back("event labels");
-  if (events->edge_feature_width > 0)
-    lost.push_back(fmt::format("{} features of each event", events->edge_feature_width));
-  return fmt::format("{}", fmt::join(lost, ", "));
+  if (csv) say_what_is_lost(lost_in_csv(events), "csv does", "; a .strobe file does");
 }
 
 void convert_steps(const SnapshotGraph& graph, const ConvertRequest& request, bool csv) {
@@ -113,8 +121,7 @@ int convert(const ConvertRequest& request) {
     convert_events(*events, request.out, csv);
   else
     convert_steps(load_workload(named.name, parameters, static_cast<std::uint64_t>(seed)), request, csv);
-  const std::string lost = events ? "" : lost_in_steps(named.name, parameters);
-  if (!lost.empty()) narrate(fmt::format("left out, as steps do not hold them: {}", lost));
+  if (!events) say_what_is_lost(lost_in_steps(named.name, parameters), "steps do");
   return 0;
 }
 

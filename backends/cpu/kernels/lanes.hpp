@@ -189,7 +189,7 @@ inline constexpr bool has_masks =
 template <class T, int P>
 inline constexpr bool has_partial_loads =
 #ifdef STROBE_BLENDED_LANES
-    P * sizeof(T) >= 16 && P * sizeof(T) <= register_bytes;
+    P * sizeof(T) >= 16;
 #else
     false;
 #endif
