@@ -32,8 +32,8 @@ struct GpuModel {
   std::uint64_t communication_buffer_bytes = 0;  // taken by the collectives library when there is more than one rank
   std::uint64_t allocation_bytes = 0;            // every tensor takes a multiple of this; 0: its own size
   std::uint64_t allocation_block_bytes = 0;      // the pool asks the driver for multiples of this; 0: as much as needed
-  bool stores_transpose = false;     // sparse matrices lie there transposed as well (Device::wants_transpose)
-  bool stores_narrow_forms = false;  // and in forms for narrow products (Device::wants_narrow_forms)
+  bool stores_transpose = false;  // sparse matrices lie there transposed as well (Device::wants_transpose)
+  std::int64_t narrow_bytes = 0;  // and in forms for products with rows so narrow (Device::narrow_bytes)
 };
 
 /// Fitted times of a machine that was measured (`strobe calibrate`), which go before the described models. `ranks` are

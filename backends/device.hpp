@@ -130,9 +130,10 @@ class Device {
   /// Whether transposed products are faster here with the transpose stored beside a sparse matrix (at the price of
   /// its memory) than by scattering.
   virtual bool wants_transpose() const { return false; }
-  /// Whether narrow products are faster here with forms of a matrix made for them: overlapping snapshots stored two at
-  /// a time (paired_matrix.hpp), rows by length (length_sorted_matrix.hpp).
-  virtual bool wants_narrow_forms() const { return false; }
+  /// Where narrow products are faster with forms of a matrix made for them: the bytes in which the kernels for
+  /// overlapping snapshots stored two at a time (paired_matrix.hpp) want the rows of both steps; rows by length
+  /// (length_sorted_matrix.hpp) may have twice as many. 0: products are not faster with either form.
+  virtual std::int64_t narrow_bytes() const { return 0; }
   /// Whether inputs in several parts, of listed rows or made by a narrow layer, are faster here put side by side first:
   /// those of recurrences, heads and dense layers with large weights. Else kernels read the parts where they lie.
   virtual bool wants_joined_inputs() const { return false; }

@@ -49,7 +49,7 @@ Epoch make_epoch(const Form& form) {
   e.device = make_device(form.variant);
   e.fused = form.fused;
   Device& d = *e.device;
-  const SparseMatrix a = upload(d, standard_graph(), form.transpose, form.pairs && d.wants_narrow_forms());
+  const SparseMatrix a = upload(d, standard_graph(), form.transpose, form.pairs && d.narrow_bytes() > 0);
   const std::int64_t rows = a.rows, steps = a.steps;
   const Tensor x = constant(d, rows, inputs), w1 = constant(d, inputs, hidden), w2 = constant(d, hidden, hidden);
   const Tensor dw1 = constant(d, inputs, hidden), dw2 = constant(d, hidden, hidden);

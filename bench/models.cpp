@@ -28,7 +28,7 @@ class OneStep final : public Neighbours {
  public:
   OneStep(Device& device, const HostMatrix& graph, std::int64_t step, std::size_t supports) {
     for (std::size_t s = 0; s < supports; ++s)
-      matrices_.push_back(upload(device, one_step(graph, step, s == 1), true, device.wants_narrow_forms()));
+      matrices_.push_back(upload(device, one_step(graph, step, s == 1), true, device.narrow_bytes() > 0));
   }
   Var product(Tape& tape, int support, const Var& x) const override {
     return spmm(tape, matrices_[static_cast<std::size_t>(support)], x);
@@ -63,7 +63,7 @@ struct Subject {
     pass.ranks = &one;
     model = ModelRegistry::instance().find(name).value(options);
     const std::size_t supports = model->supports().size();
-    if (supports == 0) a = upload(d, graph, true, d.wants_narrow_forms());
+    if (supports == 0) a = upload(d, graph, true, d.narrow_bytes() > 0);
     for (std::int64_t t = 0; supports > 0 && t < graph.steps; ++t) steps.emplace_back(d, graph, t, supports);
     layers = model->layers(feature_width);
     parameters = std::make_unique<Parameters>(d, model->parameters(feature_width), 1);

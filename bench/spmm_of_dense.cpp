@@ -19,7 +19,7 @@ struct Layer {
   Layer(const std::string& variant, std::int64_t width)
       : device(make_device(variant == "stored" ? "" : variant)),
         a(upload(*device, standard_graph(), variant == "stored",
-                 device->wants_narrow_forms() && (variant == "paired" || variant == "stored"))),
+                 device->narrow_bytes() > 0 && variant != "plain" && variant != "vector")),
         x(constant(*device, a.columns, features)),
         w(constant(*device, features, width)),
         bias(constant(*device, 1, width)),
@@ -57,7 +57,7 @@ void of_dense(benchmark::State& state, const std::string& variant, bool backward
 }
 
 const Registration registered{[] {
-  std::vector<std::string> forms = variants<SpmmOfDense>({"plain", "vector", "paired"});
+  std::vector<std::string> forms = variants<SpmmOfDense>({"plain", "vector", "length_sorted", "paired"});
   forms.push_back("stored");
   for (const std::string& variant : forms) {
     for (const bool backward : {false, true}) {

@@ -8,21 +8,26 @@ namespace {
 
 constexpr std::int64_t any_width = std::numeric_limits<std::int64_t>::max() / 64;
 
-/// Columns that the product of layer `l` gathers where a joint form repeats the layer before for every entry; pairs of
-/// steps are of use only while its output of both steps stays in registers.
-std::int64_t repeated_width(const PlannedCase& plan, std::size_t l) {
-  constexpr std::int64_t most_bytes = 96;  // of a step: backends/cpu/kernels/pair_layer.hpp
-  const LayerShape& before = plan.layers[l - 1];
-  return before.spatial_width * (plan.fp64 ? 8 : 4) <= most_bytes ? before.input_width : any_width;
+/// Columns that the product of layer `l` gathers where a joint form repeats the layer before for every entry: those of
+/// its input where pairs of steps serve it, which they do while the outputs of both stay in three registers, or in one
+/// with a weight per step (backends/cpu/kernels/pair_layer.hpp). Else those of its output, which say of rows by length
+/// whether they do.
+std::int64_t repeated_width(const PlannedCase& plan, std::size_t l, const Device& device) {
+  const LayerShape &before = plan.layers[l - 1], &here = plan.layers[l];
+  const bool weight_per_step = here.need == TemporalNeed::weights_only;
+  const std::int64_t width =
+      weight_per_step ? std::max(before.spatial_width, here.spatial_width) : before.spatial_width;
+  const bool in_pairs = 2 * width * (plan.fp64 ? 8 : 4) <= (weight_per_step ? 1 : 3) * device.narrow_bytes();
+  return in_pairs ? before.input_width : width;
 }
 
 /// `own` says that every neighbour is an own row.
-Products layer_products(const PlannedCase& plan, bool lasting, bool own) {
+Products layer_products(const PlannedCase& plan, const Device& device, bool lasting, bool own) {
   Products products{0, 0, lasting, false};
   for (std::size_t l = 0; l < plan.layers.size(); ++l) {
     if (!plan.layers[l].reads_neighbours) continue;
     const bool repeats = own && plan.layers[l].repeats_input;
-    const std::int64_t width = repeats ? repeated_width(plan, l) : plan.layers[l].input_width;
+    const std::int64_t width = repeats ? repeated_width(plan, l, device) : plan.layers[l].input_width;
     products.least = products.least == 0 ? width : std::min(products.least, width);
     products.most = std::max(products.most, width);
     products.backward = products.backward || !repeats;
@@ -73,7 +78,7 @@ BlockInputs bring_inputs(Device& device, const PlannedCase& plan, const BlockPla
   const BlockSteps steps{block.first_step, plan.graph->steps};
   for (const ChunkPlan& chunk : block.chunks) {
     inputs.chunks.push_back({build_local_graph(device, *plan.graph, block.first_step, chunk.spatial, chunk.needs,
-                                               layer_products(plan, lasting, chunk.halo.identity), parts),
+                                               layer_products(plan, device, lasting, chunk.halo.identity), parts),
                              make_spatial_rows(device, chunk.spatial, steps, chunk.needs, *plan.model)});
   }
   for (std::size_t c = 0; visit == Visit::differentiated && c < inputs.chunks.size(); ++c) {
@@ -81,7 +86,7 @@ BlockInputs bring_inputs(Device& device, const PlannedCase& plan, const BlockPla
   }
   if (!block.chunks.empty()) return inputs;
   inputs.graph = build_local_graph(device, *plan.graph, block.first_step, block.spatial, block.spatial_needs,
-                                   layer_products(plan, lasting, block.spatial_halo.identity), parts);
+                                   layer_products(plan, device, lasting, block.spatial_halo.identity), parts);
   if (visit == Visit::differentiated) transpose_snapshots(device, plan, block.spatial, inputs.graph.a);
   inputs.supports = step_matrices(device, block.supports, step_products(plan, lasting), parts);
   inputs.cells = make_spatial_rows(device, block.spatial, steps, block.spatial_needs, *plan.model);

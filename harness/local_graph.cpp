@@ -152,9 +152,9 @@ HostCsr transpose(const HostCsr& csr, std::int64_t columns, const std::vector<T>
   return result;
 }
 
-/// Whether pairs of steps serve all products of these widths: two rows in one 64-byte line.
+/// Whether pairs of steps serve products of this width: two rows in one register.
 bool pairs_fit(const Device& device, std::int64_t width) {
-  return width > 0 && 2 * width * static_cast<std::int64_t>(element_bytes(device.precision())) <= 64;
+  return width > 0 && 2 * width * static_cast<std::int64_t>(element_bytes(device.precision())) <= device.narrow_bytes();
 }
 
 /// `csr` two steps at a time, when every step that this rank holds has the same rows and needs no other rank's.
@@ -180,7 +180,7 @@ HostCsr transposed(const HostCsr& csr, std::int64_t columns, bool fp64) {
 
 /// Whether rows by length serve products of this width (backends/cpu/kernels/length_sorted_rows.hpp).
 bool sorted_fit(const Device& device, std::int64_t width) {
-  return width > 0 && width * static_cast<std::int64_t>(element_bytes(device.precision())) <= 128;
+  return width > 0 && width * static_cast<std::int64_t>(element_bytes(device.precision())) <= 2 * device.narrow_bytes();
 }
 
 /// `csr`, the `rows` rows of `a` or of its transpose, with rows by length; of their number alone where there are no
@@ -205,14 +205,11 @@ void add_fast_forms(Device& device, const HostCsr& csr, const std::vector<std::i
                     const Products& products, SparseMatrix& a) {
   if (!products.lasting) return;
   const bool fp64 = device.precision() == ElementType::f64;
-  const bool narrow = device.wants_narrow_forms(), all_pairs = pairs_fit(device, products.most);
-  if (narrow && device.has_values() && pairs_fit(device, products.least))
-    a.paired = pairs_of(device, csr, a, step_rows);
+  const bool all_pairs = pairs_fit(device, products.most);
+  // Whether steps overlap enough for pairs is not known of a shape: rows by length stand for them there.
+  if (device.has_values() && pairs_fit(device, products.least)) a.paired = pairs_of(device, csr, a, step_rows);
   const std::int64_t least_unpaired = a.paired ? products.most : products.least;
-  // Joint forms, whose gradients need no transpose, read pairs or the plain rows. Whether steps overlap enough for
-  // pairs is not known of a shape: rows by length stand for them there.
-  const bool read = products.backward || (!device.has_values() && pairs_fit(device, products.least));
-  const bool sorted = narrow && read && !(a.paired && all_pairs) && sorted_fit(device, least_unpaired);
+  const bool sorted = !(a.paired && all_pairs) && sorted_fit(device, least_unpaired);
   if (sorted) a.by_length = sorted_of(device, csr, a, a.rows, step_rows);
   if (!products.backward || !device.wants_transpose()) return;
   const HostCsr t = device.has_values() ? transposed(csr, a.columns, fp64) : HostCsr();

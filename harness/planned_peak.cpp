@@ -17,7 +17,7 @@ class AccountingDevice final : public Device {
       : Device(request),
         own_memory_(like.has_own_memory()),
         transposes_(like.wants_transpose()),
-        narrow_forms_(like.wants_narrow_forms()),
+        narrow_bytes_(like.narrow_bytes()),
         joined_inputs_(like.wants_joined_inputs()) {
     const std::uint64_t before = like.live_bytes();
     const Tensor byte = like.allocate(1, 1, ElementType::u8);
@@ -26,7 +26,7 @@ class AccountingDevice final : public Device {
 
   bool has_own_memory() const override { return own_memory_; }
   bool wants_transpose() const override { return transposes_; }
-  bool wants_narrow_forms() const override { return narrow_forms_; }
+  std::int64_t narrow_bytes() const override { return narrow_bytes_; }
   bool wants_joined_inputs() const override { return joined_inputs_; }
 
  private:
@@ -44,7 +44,9 @@ class AccountingDevice final : public Device {
   void do_synchronize() override {}
   double do_now() override { return 0; }
 
-  bool own_memory_, transposes_, narrow_forms_, joined_inputs_;
+  bool own_memory_, transposes_;
+  std::int64_t narrow_bytes_;
+  bool joined_inputs_;
   std::uint64_t granule_ = 1;  // what the pool rounds allocations up to
 };
 
@@ -107,7 +109,7 @@ PlannedPeak planned_peak(const PlannedCase& plan) {
     rehearse(plan, device, communicator);
     std::uint64_t peak = device.peak_bytes();
     // Pairs of steps take as much as their values overlap. They stay from beginning to end.
-    if (inputs_stay(plan) && like->wants_narrow_forms()) {
+    if (inputs_stay(plan) && like->narrow_bytes() > 0) {
       AccountingDevice empty(request_of(plan, rank), *like);
       peak = peak - bytes_of_inputs(plan, empty) + bytes_of_inputs(plan, *like);
     }

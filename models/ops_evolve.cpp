@@ -70,7 +70,7 @@ namespace {
 /// Room for what the gradient reads in place of the matrix, on a device whose kernels leave it; undefined otherwise.
 Tensor memo_of(Tape& tape, const SparseMatrix& a, const Tensor& x, std::int64_t columns, const Tensor& step_rows) {
   const std::int64_t steps = step_rows.rows() - 1;
-  if (!tape.recording() || !tape.device().wants_narrow_forms() || steps < 1) return {};
+  if (!tape.recording() || tape.device().narrow_bytes() == 0 || steps < 1) return {};
   return tape.device().allocate(StepConvolutionOfDense::memo_rows(a.rows, steps, x.columns()),
                                 StepConvolutionOfDense::memo_columns(columns), x.type());
 }

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "backends/cpu/host_pool.hpp"
+#include "backends/cpu/register_bytes.hpp"
 #include "backends/device.hpp"
 #include "backends/wall_clock.hpp"
 #include "core/parallel.hpp"
@@ -25,7 +26,7 @@ class CpuDevice final : public Device {
   }
 
   bool wants_transpose() const override { return true; }
-  bool wants_narrow_forms() const override { return true; }
+  std::int64_t narrow_bytes() const override { return cpu_register_bytes(); }
 
  private:
   static std::atomic<int>& devices() {

@@ -62,7 +62,8 @@ constexpr Key gpu_keys[] = {{"name", Form::text},
                             {"allocation_block_bytes", Form::bytes, Need::never},
                             {"l2_bytes", Form::bytes, Need::never},
                             {"stores_transpose", Form::flag, Need::never},
-                            {"stores_narrow_forms", Form::flag, Need::never},
+                            {"narrow_bytes", Form::bytes, Need::never},
+                            {"stores_narrow_forms", Form::flag, Need::never},  // older files: narrow_bytes of 64
                             {"launch_seconds", Form::not_negative},
                             {"host_issue_seconds", Form::not_negative, Need::never}};
 // A changed number (a what-if) has no date: nobody has measured it.
@@ -204,7 +205,8 @@ GpuModel read_gpu(const Json& json) {
   gpu.allocation_block_bytes = bytes("allocation_block_bytes");
   gpu.l2_bytes = bytes("l2_bytes");
   gpu.stores_transpose = json.contains("stores_transpose") && flag_at(json, "stores_transpose", "/gpu");
-  gpu.stores_narrow_forms = json.contains("stores_narrow_forms") && flag_at(json, "stores_narrow_forms", "/gpu");
+  const bool narrow = json.contains("stores_narrow_forms") && flag_at(json, "stores_narrow_forms", "/gpu");
+  gpu.narrow_bytes = static_cast<std::int64_t>(numbers.at("narrow_bytes", narrow ? 64 : 0));
   gpu.launch_seconds = numbers.at("launch_seconds");
   gpu.host_issue_seconds = numbers.at("host_issue_seconds", -1);
   if (gpu.reserved_bytes + gpu.communication_buffer_bytes >= gpu.memory_bytes) {

@@ -21,7 +21,7 @@ class SimDevice final : public Device {
   explicit SimDevice(const DeviceRequest& request);
   bool has_own_memory() const override { return !cluster_->shared_host_memory; }
   bool wants_transpose() const override { return cluster_->gpu.stores_transpose; }
-  bool wants_narrow_forms() const override { return cluster_->gpu.stores_narrow_forms; }
+  std::int64_t narrow_bytes() const override { return cluster_->gpu.narrow_bytes; }
   /// As on the devices whose memory it stands for: cuda (its own) and cpu (the host's).
   bool wants_joined_inputs() const override { return has_own_memory(); }
 

@@ -133,7 +133,7 @@ Json gpu_json(const CalibrationData& data, const ClusterDescription& about, int 
       {"launch_seconds", measured(0, "contained in the fit of each operation")},
       {"host_issue_seconds", measured(typical_gap(data), "median over cases of the time between operations")},
       {"stores_transpose", data.rates.stores_transpose},
-      {"stores_narrow_forms", data.rates.stores_narrow_forms}};
+      {"narrow_bytes", measured(static_cast<double>(data.rates.narrow_bytes), "a property of its kernels")}};
 }
 
 }  // namespace

@@ -67,7 +67,7 @@ MachineRates machine_rates(const Case& any, std::int64_t ranks) {
              bytes_per_second(device),
              device.has_own_memory(),
              device.wants_transpose(),
-             device.wants_narrow_forms()};
+             device.narrow_bytes()};
   });
   return rates;
 }

@@ -11,7 +11,7 @@ struct MachineRates {
   double memory_bytes_per_second = 0;  // read plus written by a copy far larger than the caches
   bool own_memory = false;             // the device's memory is not the host's
   bool stores_transpose = false;       // Device::wants_transpose
-  bool stores_narrow_forms = false;    // Device::wants_narrow_forms
+  std::int64_t narrow_bytes = 0;       // Device::narrow_bytes
 };
 
 /// Measures rank 0 of `ranks` on the device and communicator of `any`, with all of its threads and the best kernels,

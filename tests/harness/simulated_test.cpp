@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "backends/cluster.hpp"
+#include "backends/cpu/register_bytes.hpp"
 #include "core/errors.hpp"
 #include "harness/case.hpp"
 #include "harness/planned_case.hpp"
@@ -185,9 +186,10 @@ TEST(Memory, RowsByLengthTakeWhatTheyTakeOnTheCpu) {
       return most;
     };
     const std::string machine = "aimos-v100:host_memory=shared,gpu.allocation_bytes=0,gpu.stores_transpose=true";
+    const std::string narrow = ",gpu.narrow_bytes=" + std::to_string(cpu_register_bytes());
     const std::uint64_t real = peak("cpu", "");
     EXPECT_GT(real, 0u);
-    EXPECT_EQ(peak("sim", machine + ",gpu.stores_narrow_forms=true"), real) << strategy << " " << model;
+    EXPECT_EQ(peak("sim", machine + narrow), real) << strategy << " " << model;
     EXPECT_NE(peak("sim", machine), real) << strategy << " " << model;
   }
 }
@@ -205,7 +207,8 @@ TEST(Memory, RowsByLengthStandForPairsOfSteps) {
       return ranks;
     };
     const std::string machine =
-        "aimos-v100:host_memory=shared,gpu.allocation_bytes=0,gpu.stores_transpose=true,gpu.stores_narrow_forms=true";
+        "aimos-v100:host_memory=shared,gpu.allocation_bytes=0,gpu.stores_transpose=true,gpu.narrow_bytes=" +
+        std::to_string(cpu_register_bytes());
     const std::vector<std::uint64_t> real = peaks("cpu", ""), predicted = peaks("sim", machine);
     ASSERT_EQ(predicted.size(), real.size()) << strategy << " " << model;
     ASSERT_FALSE(real.empty());

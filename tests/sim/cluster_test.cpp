@@ -206,8 +206,9 @@ TEST(Clusters, CopiesMayBeAbsentOnlyWhereMemoryIsTheHosts) {
   EXPECT_EQ(complaint(without("host_to_device_bytes_per_second", "shared")), "accepted");
   EXPECT_TRUE(complains([](Json& j) { j["gpu"]["stores_transpose"] = 1; }, "/gpu/stores_transpose", "true or false"));
   EXPECT_TRUE(load_cluster("aimos-v100:gpu.stores_transpose=true,host_memory=shared")->gpu.stores_transpose);
-  EXPECT_FALSE(load_cluster("aimos-v100")->gpu.stores_narrow_forms);
-  EXPECT_TRUE(load_cluster("aimos-v100:gpu.stores_narrow_forms=true")->gpu.stores_narrow_forms);
+  EXPECT_EQ(load_cluster("aimos-v100")->gpu.narrow_bytes, 0);
+  EXPECT_EQ(load_cluster("aimos-v100:gpu.narrow_bytes=32")->gpu.narrow_bytes, 32);
+  EXPECT_EQ(load_cluster("aimos-v100:gpu.stores_narrow_forms=true")->gpu.narrow_bytes, 64);  // a file of before
 }
 
 TEST(Clusters, LinksMayBeAbsentOnlyWhereThereIsNothingToLink) {

@@ -58,12 +58,13 @@ TEST(HostLink, PageableMemoryHasItsOwnRate) {
 TEST(HostLink, NothingIsCopiedWhereMemoryIsTheHosts) {
   Cluster c = round_cluster();
   c.shared_host_memory = true;
-  c.gpu.stores_transpose = c.gpu.stores_narrow_forms = true;
+  c.gpu.stores_transpose = true;
+  c.gpu.narrow_bytes = 32;
   const auto outcome = simulate(request_for(c, 2), [](Device& device, Communicator&) {
     EXPECT_FALSE(device.has_own_memory());
     EXPECT_FALSE(device.wants_joined_inputs());
     EXPECT_TRUE(device.wants_transpose());
-    EXPECT_TRUE(device.wants_narrow_forms());
+    EXPECT_EQ(device.narrow_bytes(), 32);
     device.move_in(nullptr, 250000, 1, ElementType::f32);
   });
   EXPECT_EQ(outcome.slowest(), 0.0);

@@ -19,13 +19,15 @@ struct LengthSortedView {
   const std::int32_t* bases;
   const Column* columns;
   const T* values;
+  std::int64_t rows;
 
   explicit LengthSortedView(const LengthSortedMatrix& a)
       : offsets(a.offsets.data<std::int64_t>()),
         order(a.order.data<std::uint8_t>()),
         bases(a.bases.data<std::int32_t>()),
         columns(reinterpret_cast<const Column*>(a.columns.raw())),
-        values(a.values.data<T>()) {}
+        values(a.values.data<T>()),
+        rows(a.rows) {}
 };
 
 /// Most columns of a product that these rows serve: two registers. Wider rows take longer than a wrong guess.

@@ -1,9 +1,9 @@
 // Graph convolution with one weight per step of a dense layer's output that is computed again for every entry, and its
-// gradients, on compressed rows: blocks of 128 aggregated rows are multiplied with their step's weight while they are
-// in the cache, and backward the gradients of a block's aggregated rows are used where they were made. Ranges of rows
-// of one step are tasks, whose sums are added in order. Cost: those of spmm_of_dense_vector.cpp and of the dense layer,
-// of which aggregated rows are written once forward and read once backward where they are kept, computed again
-// otherwise: from the memo, F values a row and column, where there is one, and then no entry is read.
+// gradients, on compressed rows or rows by length: blocks of 128 aggregated rows are multiplied with their step's
+// weight while they are in the cache, and backward the gradients of a block's aggregated rows are used where they were
+// made. Ranges of rows of one step are tasks, whose sums are added in order. Cost: those of spmm_of_dense_vector.cpp
+// and of the dense layer, of which aggregated rows are written once forward and read once backward where they are kept,
+// computed again otherwise: from the memo, F values a row and column, where there is one, and then no entry is read.
 #include <vector>
 
 #include "backends/cpu/kernels/dense_rows.hpp"
@@ -38,10 +38,10 @@ struct MemoRows {
 
 /// Calls body(column, part, K, P, F) for blocks of K registers that cover `width` columns of a layer of `features`
 /// inputs, whose weights and sums fit the registers.
-template <class T, class Body>
+template <class T, class View = CompressedView<T>, class Body>
 void for_memo_columns(std::int64_t features, std::int64_t width, const Body& body) {
   with_features(features, [&](auto inputs) {
-    for_columns<T, registers_of_sums(inputs())>(
+    for_columns<T, registers_of_walk<View>(registers_of_sums(inputs()))>(
         0, width,
         [&](std::int64_t column, std::int64_t part, auto k, auto lanes) { body(column, part, k, lanes, inputs); });
   });
@@ -49,25 +49,29 @@ void for_memo_columns(std::int64_t features, std::int64_t width, const Body& bod
 
 /// Columns [column, column + part) of rows [begin, end) of s to `sums`, from the sums over their live entries, which
 /// the memo receives.
-template <class T, int P, int K, int F, bool with_relu>
-void remember_block(const CompressedView<T>& a, const StepLayer<T>& of, std::int64_t begin, std::int64_t end,
-                    std::int64_t column, std::int64_t part, const MemoRows<T>& memo, T* sums) {
+template <class T, int P, int K, int F, bool with_relu, class View>
+void remember_block(const View& a, const StepLayer<T>& of, std::int64_t begin, std::int64_t end, std::int64_t column,
+                    std::int64_t part, const MemoRows<T>& memo, T* sums) {
   const LayerLanes<T, P, K, F> layer = lanes_of<P, K, F>(of, column, part);
-  for (std::int64_t r = begin; r < end; ++r) {
-    const auto row = live_row<GradientLanes<T, P, K, F, with_relu, false>>(a, of.x, layer, r);
-    for (int i = 0; i < K; ++i) {
-      for (int f = 0; f < F; ++f) memo.template store<P>(memo.template at<F>(r, f, column + i * P), row.w[f][i]);
-      const int lanes = static_cast<int>(std::min<std::int64_t>(P, part - i * P));
-      store_first<T, P>(sums + (r - begin) * of.width + column + i * P, row.product(layer, i), lanes);
-    }
-  }
+  walk_rows<F>(
+      a, of.x, begin, end,
+      [&](std::int64_t r, std::int64_t, const auto& entries, std::int64_t first, std::int64_t last)
+          __attribute__((always_inline)) {
+            const auto row = live_row<GradientLanes<T, P, K, F, with_relu, false>>(entries, layer, first, last);
+            for (int i = 0; i < K; ++i) {
+              for (int f = 0; f < F; ++f)
+                memo.template store<P>(memo.template at<F>(r, f, column + i * P), row.w[f][i]);
+              const int lanes = static_cast<int>(std::min<std::int64_t>(P, part - i * P));
+              store_first<T, P>(sums + (r - begin) * of.width + column + i * P, row.product(layer, i), lanes);
+            }
+          });
 }
 
 /// Rows [begin, end) of s to `sums`; the memo receives what they are made of.
-template <class T>
-void remember_rows(const CompressedView<T>& a, const StepLayer<T>& of, std::int64_t begin, std::int64_t end,
-                   const MemoRows<T>& memo, T* sums) {
-  for_memo_columns<T>(of.features, of.width, [&](auto column, auto part, auto k, auto lanes, auto features) {
+template <class T, class View>
+void remember_rows(const View& a, const StepLayer<T>& of, std::int64_t begin, std::int64_t end, const MemoRows<T>& memo,
+                   T* sums) {
+  for_memo_columns<T, View>(of.features, of.width, [&](auto column, auto part, auto k, auto lanes, auto features) {
     with_bool(of.with_relu, [&](auto relu) {
       remember_block<T, lanes(), k(), features(), relu()>(a, of, begin, end, column, part, memo, sums);
     });
@@ -115,13 +119,13 @@ void recalled_gradient(const StepLayer<T>& of, std::int64_t begin, std::int64_t 
   });
 }
 
-template <class T>
-void forward_range(const StepConvolutionOfDense& op, const CompressedView<T>& a, const RowRange& rows) {
+template <class T, class View>
+void forward_range(const StepConvolutionOfDense& op, const View& a, const RowRange& rows) {
   const std::int64_t inner = op.aggregated.columns();
   const StepLayer<T> first(op.x, op.w_first, Tensor(), op.first, rows.step);
   const Dense second{{}, op.w.slice_rows(rows.step * inner, inner), {}, op.y, op.activation};
-  for (std::int64_t begin = rows.begin; begin < rows.end; begin += block_rows) {
-    const std::int64_t end = std::min(rows.end, begin + block_rows);
+  for (std::int64_t begin = rows.begin, end; begin < rows.end; begin = end) {
+    end = end_of_block(begin, rows.end);
     T* sums = op.aggregated.data<T>() + begin * inner;
     if (op.memo.defined()) {
       sums = line_buffer<T>(block_rows * inner + most_lanes<T>);
@@ -135,19 +139,21 @@ void forward_range(const StepConvolutionOfDense& op, const CompressedView<T>& a,
   if (op.memo.defined()) end_streams();
 }
 
+template <bool by_length>
 void run_forward(const StepConvolutionOfDense& op, KernelContext& context) {
   with_element(op.y.type(), [&](auto zero) {
     using T = decltype(zero);
-    const CompressedView<T> a = compressed<T>(op.a);
-    const std::vector<RowRange> ranges = ranges_of(a, op.step_rows);
-    run_tasks(context, static_cast<std::int64_t>(ranges.size()),
-              [&](std::int64_t i) { forward_range<T>(op, a, ranges[static_cast<std::size_t>(i)]); });
+    const std::vector<RowRange> ranges = ranges_of(compressed<T>(op.a), op.step_rows);
+    with_rows<T, by_length>(op.a, [&](const auto& a) {
+      run_tasks(context, static_cast<std::int64_t>(ranges.size()),
+                [&](std::int64_t i) { forward_range<T>(op, a, ranges[static_cast<std::size_t>(i)]); });
+    });
   });
 }
 
 /// Adds the range's part of dw_first to first_sums [F + 1, G] and of dw to sums [G, H].
-template <class T>
-void backward_range_of(const StepConvolutionOfDenseBackward& op, const CompressedView<T>& a, const RowRange& rows,
+template <class T, class View>
+void backward_range_of(const StepConvolutionOfDenseBackward& op, const View& a, const RowRange& rows,
                        double* first_sums, double* sums) {
   const std::int64_t inner = op.aggregated.columns();
   const StepLayer<T> first(op.x, op.w_first, Tensor(), op.first, rows.step);
@@ -160,8 +166,9 @@ void backward_range_of(const StepConvolutionOfDenseBackward& op, const Compresse
                          std::vector<T>(static_cast<std::size_t>(block_rows * op.w.columns() + most_lanes<T>), T{0})};
   T* const ds = line_buffer<T>(2 * (block_rows * inner + most_lanes<T>));
   T* const recalled = ds + block_rows * inner + most_lanes<T>;
-  for (std::int64_t begin = rows.begin; begin < rows.end; begin += block_rows) {
-    const std::int64_t end = std::min(rows.end, begin + block_rows), count = end - begin;
+  for (std::int64_t begin = rows.begin, end; begin < rows.end; begin = end) {
+    end = end_of_block(begin, rows.end);
+    const std::int64_t count = end - begin;
     T* const aggregated = op.memo.defined() ? recalled : op.aggregated.data<T>() + begin * inner;
     if (op.memo.defined()) {
       recall_rows(first, begin, end, MemoRows<T>(op.memo), aggregated);
@@ -180,18 +187,20 @@ void backward_range_of(const StepConvolutionOfDenseBackward& op, const Compresse
   }
 }
 
+template <bool by_length>
 void run_backward(const StepConvolutionOfDenseBackward& op, KernelContext& context) {
   with_element(op.dy.type(), [&](auto zero) {
     using T = decltype(zero);
-    const CompressedView<T> a = compressed<T>(op.a);
-    const std::vector<RowRange> ranges = ranges_of(a, op.step_rows);
+    const std::vector<RowRange> ranges = ranges_of(compressed<T>(op.a), op.step_rows);
     const std::int64_t inner = op.aggregated.columns(), width = op.w.columns();
     const std::int64_t first_stride = (op.x.columns() + 1) * inner, stride = (inner + 1) * width;
     std::vector<double> first_sums(ranges.size() * static_cast<std::size_t>(first_stride), 0.0);
     std::vector<double> sums(ranges.size() * static_cast<std::size_t>(stride), 0.0);  // no bias: the last rows stay 0
-    run_tasks(context, static_cast<std::int64_t>(ranges.size()), [&](std::int64_t i) {
-      backward_range_of<T>(op, a, ranges[static_cast<std::size_t>(i)], first_sums.data() + i * first_stride,
-                           sums.data() + i * stride);
+    with_rows<T, by_length>(op.a, [&](const auto& a) {
+      run_tasks(context, static_cast<std::int64_t>(ranges.size()), [&](std::int64_t i) {
+        backward_range_of<T>(op, a, ranges[static_cast<std::size_t>(i)], first_sums.data() + i * first_stride,
+                             sums.data() + i * stride);
+      });
     });
     const auto step_of = [&](std::int64_t i) { return ranges[static_cast<std::size_t>(i)].step; };
     store_layer_gradients<T>(op.dw_first, op.accumulate_dw_first, Tensor(), first_sums, op.x.columns(), step_of);
@@ -199,15 +208,20 @@ void run_backward(const StepConvolutionOfDenseBackward& op, KernelContext& conte
   });
 }
 
-template <class Op>
+template <bool by_length, class Op>
 bool supports(const Op& op) {
-  return op.x.columns() >= 1 && op.x.columns() <= SpmmOfDense::most_features;
+  return op.x.columns() >= 1 && op.x.columns() <= SpmmOfDense::most_features &&
+         (!by_length || walks_by_length(op.a, op.x, op.w_first.columns()));
 }
 
-const RegisterKernel<StepConvolutionOfDense> forward{Numerics::cpu,
-                                                     {"vector", 10, supports<StepConvolutionOfDense>, run_forward}};
+const RegisterKernel<StepConvolutionOfDense> forward{
+    Numerics::cpu, {"vector", 10, supports<false, StepConvolutionOfDense>, run_forward<false>}};
+const RegisterKernel<StepConvolutionOfDense> sorted{
+    Numerics::cpu, {"length_sorted", 15, supports<true, StepConvolutionOfDense>, run_forward<true>}};
 const RegisterKernel<StepConvolutionOfDenseBackward> backward{
-    Numerics::cpu, {"vector", 10, supports<StepConvolutionOfDenseBackward>, run_backward}};
+    Numerics::cpu, {"vector", 10, supports<false, StepConvolutionOfDenseBackward>, run_backward<false>}};
+const RegisterKernel<StepConvolutionOfDenseBackward> sorted_backward{
+    Numerics::cpu, {"length_sorted", 15, supports<true, StepConvolutionOfDenseBackward>, run_backward<true>}};
 
 }  // namespace
 }  // namespace strobe

@@ -14,7 +14,7 @@ namespace strobe::cpu {
 /// The places of P rows of 2 M values in registers of P. The values of a row go in pairs, M of them; a half of the
 /// rows is M registers of memory, and the pairs j of a half are one register.
 template <class T, int M>
-struct NarrowRows {
+struct TurnedRows {
   static constexpr int P = most_lanes<T>;
   using Value = Lanes<T, P>;
   using Index = std::make_index_sequence<P>;
@@ -99,7 +99,7 @@ template <class T, int M>
 [[gnu::noinline]] void load_narrow(const T* from, T* to) {
   constexpr int P = most_lanes<T>;
   for (int half = 0; half < 2; ++half, from += 2 * M * P, to += P)
-    NarrowRows<T, M>::load(from, to, 2 * P, std::make_index_sequence<M>{});
+    TurnedRows<T, M>::load(from, to, 2 * P, std::make_index_sequence<M>{});
 }
 
 /// 2 P rows of 2 M values at `to` from `from` [2 M][2 P], or added to.
@@ -107,7 +107,7 @@ template <class T, int M, bool accumulate>
 [[gnu::noinline]] void store_narrow(const T* from, T* to) {
   constexpr int P = most_lanes<T>;
   for (int half = 0; half < 2; ++half, from += P, to += 2 * M * P)
-    NarrowRows<T, M>::template store<accumulate>(from, 2 * P, to, std::make_index_sequence<M>{});
+    TurnedRows<T, M>::template store<accumulate>(from, 2 * P, to, std::make_index_sequence<M>{});
 }
 
 /// Calls body(std::integral_constant<int, M>) for 2 M columns, if they are few enough, and says whether it did.
