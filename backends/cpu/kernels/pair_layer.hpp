@@ -59,19 +59,18 @@ struct PairLayer {
   }
 };
 
-/// Calls body(F, P, K) of a layer from `inner` to `width` columns: inputs, and K registers of 2 P lanes.
+/// Calls body(F, P, K) of a layer from `inner` to `width` columns: inputs, and K whole registers of 2 P lanes. Half a
+/// register would take as many instructions as a whole one.
 template <class T, class Body>
 void with_shape(std::int64_t inner, std::int64_t width, const Body& body) {
-  constexpr int half = most_lanes<T> / 2;
+  constexpr std::integral_constant<int, most_lanes<T> / 2> half;
   with_features(inner, [&](auto features) {
-    if (width > 2 * half) {
-      body(features, std::integral_constant<int, half>{}, std::integral_constant<int, 3>{});
-    } else if (width > half) {
-      body(features, std::integral_constant<int, half>{}, std::integral_constant<int, 2>{});
+    if (width > 2 * half()) {
+      body(features, half, std::integral_constant<int, 3>{});
+    } else if (width > half()) {
+      body(features, half, std::integral_constant<int, 2>{});
     } else {
-      with_lanes<T>(width, [&](auto lanes) {
-        if constexpr (lanes() <= half) body(features, lanes, std::integral_constant<int, 1>{});
-      });
+      body(features, half, std::integral_constant<int, 1>{});
     }
   });
 }
