@@ -124,11 +124,12 @@ struct StepConvolutionOfDense {
     const std::int64_t halves = rows % steps == 0 ? (steps + 1) / 2 * (rows / steps) : (rows + 1) / 2;
     return halves * features;
   }
-  /// Columns of a memo for layers of at most `columns` columns: a power of two for each of the two, or whole registers.
+  /// Columns of a memo for layers of at most `columns` columns: a power of two for each of the two, at least four, or
+  /// whole registers.
   static constexpr std::int64_t memo_columns(std::int64_t columns) {
-    constexpr std::int64_t whole = 16;
+    constexpr std::int64_t least = 4, whole = 16;
     if (columns > whole) return 2 * ((columns + whole - 1) / whole * whole);
-    return 2 * static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(columns)));
+    return 2 * std::max(least, static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(columns))));
   }
   /// A memo of more than most_repeated columns replaces the kept s; of more than two features it would take three or
   /// four times its room.

@@ -15,17 +15,32 @@ namespace strobe::cpu {
 template <class T>
 using SortedRows = LengthSortedView<T, std::uint16_t>;
 
-/// Whether `a` is there by length for a layer from x to `width` columns. In more than two registers the end of a row
-/// counts for little, and visiting rows out of their order costs more.
-inline bool walks_by_length(const SparseMatrix& a, const Tensor& x, std::int64_t width) {
-  if (a.by_length == nullptr || !a.by_length->narrow || a.by_length->values.type() != x.type()) return false;
+template <class View>
+inline constexpr bool is_by_length = std::is_same_v<View, SortedRows<std::remove_cvref_t<decltype(*View::values)>>>;
+
+/// Whether `a` is there by length for a layer from x to `width` columns: with relu, as models have them. In more than
+/// two registers the end of a row counts for little, and visiting rows out of their order costs more.
+inline bool walks_by_length(const SparseMatrix& a, const Tensor& x, std::int64_t width, Activation activation) {
+  if (activation != Activation::relu || a.by_length == nullptr || !a.by_length->narrow ||
+      a.by_length->values.type() != x.type())
+    return false;
   return width <= (x.type() == ElementType::f32 ? most_sorted_width<float> : most_sorted_width<double>);
+}
+
+/// Calls body(std::bool_constant) with `relu`, which is true of rows by length.
+template <class View, class Body>
+void with_relu_of(bool relu, const Body& body) {
+  if constexpr (is_by_length<View>) {
+    body(std::true_type{});
+  } else {
+    with_bool(relu, body);
+  }
 }
 
 /// The most registers of one pass over these rows, of `most` that there may be.
 template <class View>
 constexpr int registers_of_walk(int most) {
-  return std::is_same_v<View, SortedRows<std::remove_cvref_t<decltype(*View::values)>>> ? std::min(2, most) : most;
+  return is_by_length<View> ? std::min(2, most) : most;
 }
 
 /// Calls body(CompressedView or SortedRows) with the matrix as it is asked for.

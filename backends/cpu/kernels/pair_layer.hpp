@@ -1,7 +1,7 @@
-// A dense layer of few inputs on a matrix stored two steps at a time (paired_rows.hpp): what the kernels share that
-// compute its output again for every entry. The columns of both steps alternate in the registers of layer_lanes.hpp,
-// and the inputs of both steps lie beside each other in a buffer of 2 F values a vertex, so one index, one cached line
-// and one multiply-add per register serve both steps.
+// A dense layer of few inputs, with relu, on a matrix stored two steps at a time (paired_rows.hpp): what the kernels
+// share that compute its output again for every entry. The columns of both steps alternate in the registers of
+// layer_lanes.hpp, and the inputs of both steps lie beside each other in a buffer of 2 F values a vertex, so one index,
+// one cached line and one multiply-add per register serve both steps.
 #pragma once
 
 #include <vector>
@@ -84,7 +84,7 @@ template <class T, class Column, int P, int F>
 }
 
 /// Row r, as stored, of the product: both steps' columns in K registers.
-template <class T, class Column, int P, int K, int F, bool with_relu>
+template <class T, class Column, int P, int K, int F>
 [[gnu::always_inline]] inline void product_row(const PairView<T, Column>& a, const LayerLanes<T, 2 * P, K, F>& layer,
                                                std::int64_t r, Lanes<T, 2 * P> (&sum)[K]) {
   constexpr auto both = std::make_integer_sequence<int, 2 * P>();
@@ -92,10 +92,7 @@ template <class T, class Column, int P, int K, int F, bool with_relu>
     Lanes<T, 2 * P> inputs[F];
     load_inputs<T, Column, P, F>(a, k, inputs);
     const Lanes<T, 2 * P> value = repeated<T, P>(a.values + 2 * k, both);
-    for (int i = 0; i < K; ++i) {
-      const Lanes<T, 2 * P> z = layer.value(inputs, i);
-      to[i] += value * (with_relu ? relu<T, 2 * P>(z) : z);
-    }
+    for (int i = 0; i < K; ++i) to[i] += value * relu<T, 2 * P>(layer.value(inputs, i));
   };
   prefetch_row(a, a.offsets[r]);
   Lanes<T, 2 * P> odd[K];
@@ -105,10 +102,10 @@ template <class T, class Column, int P, int K, int F, bool with_relu>
 }
 
 /// What the entries of row r, as stored, add up to for the gradients, in both steps' columns.
-template <class T, class Column, int P, int K, int F, bool with_relu, bool with_bias>
-[[gnu::always_inline]] inline GradientLanes<T, 2 * P, K, F, with_relu, with_bias> gradient_row(
+template <class T, class Column, int P, int K, int F, bool with_bias>
+[[gnu::always_inline]] inline GradientLanes<T, 2 * P, K, F, true, with_bias> gradient_row(
     const PairView<T, Column>& a, const LayerLanes<T, 2 * P, K, F>& layer, std::int64_t r) {
-  using Gradient = GradientLanes<T, 2 * P, K, F, with_relu, with_bias>;
+  using Gradient = GradientLanes<T, 2 * P, K, F, true, with_bias>;
   constexpr auto both = std::make_integer_sequence<int, 2 * P>();
   const auto add = [&](std::int64_t k, Gradient & to) __attribute__((always_inline)) {
     Lanes<T, 2 * P> inputs[F];

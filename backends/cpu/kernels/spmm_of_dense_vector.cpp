@@ -80,7 +80,7 @@ namespace cpu {
 template <class T, class View>
 void product_rows(const View& a, const StepLayer<T>& layer, std::int64_t begin, std::int64_t end, T* y) {
   with_features(layer.features, [&](auto features) {
-    with_bool(layer.with_relu, [&](auto with_relu) {
+    with_relu_of<View>(layer.with_relu, [&](auto with_relu) {
       for_columns<T, registers_of_walk<View>(4)>(
           0, layer.width, [&](std::int64_t column, std::int64_t part, auto k, auto lanes) {
             product_block<T, lanes(), k(), features(), with_relu()>(a, layer, begin, end, column, part, y);
@@ -93,7 +93,7 @@ template <class T, class View>
 void gradient_rows(const View& a, const StepLayer<T>& layer, std::int64_t begin, std::int64_t end, const T* dy,
                    bool bias, double* sums) {
   with_features(layer.features, [&](auto features) {
-    with_bool(layer.with_relu, [&](auto with_relu) {
+    with_relu_of<View>(layer.with_relu, [&](auto with_relu) {
       with_bool(bias, [&](auto with_bias) {
         for_columns<T, registers_of_walk<View>(registers_of_sums(features()))>(
             0, layer.width, [&](std::int64_t column, std::int64_t part, auto k, auto lanes) {
@@ -156,7 +156,7 @@ void run_backward(const SpmmOfDenseBackward& op, KernelContext& context) {
 template <bool by_length, class Op>
 bool supports(const Op& op) {
   return op.x.columns() >= 1 && op.x.columns() <= SpmmOfDense::most_features &&
-         (!by_length || walks_by_length(op.a, op.x, op.w.columns()));
+         (!by_length || walks_by_length(op.a, op.x, op.w.columns(), op.activation));
 }
 
 const RegisterKernel<SpmmOfDense> forward{Numerics::cpu,

@@ -1,11 +1,11 @@
-// Graph convolution with one weight per step of a dense layer's output that is computed again for every entry, on a
-// matrix stored two steps at a time (pair_layer.hpp), and its gradients, for layers of at most half a register. A row
-// of both steps stays in registers from its entries through the second layer. Its sums over live entries give the
-// aggregated row and the first layer's gradient: with a memo they are made forward and stored, as the rows lie, and
-// backward no entry is read; without one they are made again. Pairs are tasks; sums are in the element type over 128
-// rows and in double over a step. Cost: that of spmm_of_dense_paired.cpp and 4 G H FLOPs a row forward, 8 G H backward;
-// forward the matrix and x are read, y and the memo written once; backward the memo (or the matrix and x), y and dy are
-// read once.
+// Graph convolution with one weight per step of a dense layer's output with relu that is computed again for every
+// entry, on a matrix stored two steps at a time (pair_layer.hpp), and its gradients, for layers of at most half a
+// register. A row of both steps stays in registers from its entries through the second layer. Its sums over live
+// entries give the aggregated row and the first layer's gradient: with a memo they are made forward and stored, as the
+// rows lie, and backward no entry is read; without one they are made again. Pairs are tasks; sums are in the element
+// type over 128 rows and in double over a step. Cost: that of spmm_of_dense_paired.cpp and 4 G H FLOPs a row forward, 8
+// G H backward; forward the matrix and x are read, y and the memo written once; backward the memo (or the matrix and
+// x), y and dy are read once.
 #include <vector>
 
 #include "backends/cpu/kernels/pair_layer.hpp"
@@ -125,7 +125,7 @@ template <class T, int P, int F, class Row>
   return sum;
 }
 
-template <class T, class Column, int P, int F, bool with_relu, bool with_memo>
+template <class T, class Column, int P, int F, bool with_memo>
 [[gnu::noinline]] void forward_pair(const StepConvolutionOfDense& op, std::int64_t p) {
   const PairedMatrix& a = *op.a.paired;
   const PairWork<T, Column, P, F> work(op, p, true);
@@ -139,11 +139,11 @@ template <class T, class Column, int P, int F, bool with_relu, bool with_memo>
     y.prefetch(r);
     Both<T, P> sum[1];
     if constexpr (with_memo) {
-      const auto live = gradient_row<T, Column, P, 1, F, with_relu, false>(view, layer, r);
+      const auto live = gradient_row<T, Column, P, 1, F, false>(view, layer, r);
       memo.write(r, live);
       sum[0] = aggregated_row<T, P, F>(live, layer);
     } else {
-      product_row<T, Column, P, 1, F, with_relu>(view, layer, r, sum);
+      product_row<T, Column, P, 1, F>(view, layer, r, sum);
     }
     const std::int64_t row = view.row(r);
     const Both<T, P> z = second.multiply(sum[0]);
@@ -163,7 +163,7 @@ template <class T, int P>
 }
 
 /// Adds the gradients of pair `p`: of w_first to first_sums [steps][F + 1, G], of w to sums [steps][G, H].
-template <class T, class Column, int P, int F, bool with_relu, bool with_memo>
+template <class T, class Column, int P, int F, bool with_memo>
 [[gnu::noinline]] void backward_pair(const StepConvolutionOfDenseBackward& op, std::int64_t p, double* first_sums,
                                      double* sums) {
   const PairedMatrix& a = *op.a.paired;
@@ -175,11 +175,11 @@ template <class T, class Column, int P, int F, bool with_relu, bool with_memo>
   const BothRows<const T, P> dy{{a, op.dy.data<T>(), width, p}, width};
   const bool last_relu = op.activation == Activation::relu;
   const BothRows<const T, P> y = last_relu ? BothRows<const T, P>{{a, op.y.data<T>(), width, p}, width} : dy;
-  using Gradient = GradientLanes<T, 2 * P, 1, F, with_relu, false>;
+  using Gradient = GradientLanes<T, 2 * P, 1, F, true, false>;
   const Memo<T, P, F> memo(op.memo, a.step_rows, p);
   const auto row_of = [&](std::int64_t r) __attribute__((always_inline)) {
     if constexpr (with_memo) return memo.template read<Gradient>(r);
-    if constexpr (!with_memo) return gradient_row<T, Column, P, 1, F, with_relu, false>(view, layer, r);
+    if constexpr (!with_memo) return gradient_row<T, Column, P, 1, F, false>(view, layer, r);
   };
   for (std::int64_t begin = 0; begin < a.step_rows; begin += length_block_rows) {
     const std::int64_t end = std::min(a.step_rows, begin + length_block_rows);
@@ -203,16 +203,15 @@ template <class T, class Column, int P, int F, bool with_relu, bool with_memo>
   }
 }
 
-/// Calls body(F, P, with_relu, with_memo) for both layers' shapes.
+/// Calls body(F, P, with_memo) for both layers' shapes.
 template <class T, class Op, class Body>
 void with_layers(const Op& op, const Body& body) {
+  constexpr int half = most_lanes<T> / 2, least = std::min(4, half);  // narrower ones would take as many instructions
+  const std::int64_t width = std::max(op.aggregated.columns(), op.w.columns());
   with_features(op.x.columns(), [&](auto features) {
-    with_lanes<T>(std::max(op.aggregated.columns(), op.w.columns()), [&](auto lanes) {
-      if constexpr (2 * lanes() <= most_lanes<T>) {
-        with_bool(op.first == Activation::relu, [&](auto with_relu) {
-          with_bool(op.memo.defined(), [&](auto with_memo) { body(features, lanes, with_relu, with_memo); });
-        });
-      }
+    with_bool(op.memo.defined(), [&](auto with_memo) {
+      if (width <= least) return body(features, std::integral_constant<int, least>{}, with_memo);
+      if constexpr (half > least) body(features, std::integral_constant<int, half>{}, with_memo);
     });
   });
 }
@@ -221,9 +220,9 @@ void run_forward(const StepConvolutionOfDense& op, KernelContext& context) {
   with_types(*op.a.paired, [&](auto zero, auto column) {
     using T = decltype(zero);
     using Column = decltype(column);
-    with_layers<T>(op, [&](auto features, auto half, auto with_relu, auto with_memo) {
+    with_layers<T>(op, [&](auto features, auto half, auto with_memo) {
       run_tasks(context, op.a.paired->pairs(),
-                [&](std::int64_t p) { forward_pair<T, Column, half(), features(), with_relu(), with_memo()>(op, p); });
+                [&](std::int64_t p) { forward_pair<T, Column, half(), features(), with_memo()>(op, p); });
     });
   });
 }
@@ -237,9 +236,9 @@ void run_backward(const StepConvolutionOfDenseBackward& op, KernelContext& conte
   with_types(a, [&](auto zero, auto column) {
     using T = decltype(zero);
     using Column = decltype(column);
-    with_layers<T>(op, [&](auto features, auto half, auto with_relu, auto with_memo) {
+    with_layers<T>(op, [&](auto features, auto half, auto with_memo) {
       run_tasks(context, a.pairs(), [&](std::int64_t p) {
-        backward_pair<T, Column, half(), features(), with_relu(), with_memo()>(op, p, first_sums.data(), sums.data());
+        backward_pair<T, Column, half(), features(), with_memo()>(op, p, first_sums.data(), sums.data());
       });
     });
     first_sums.resize(static_cast<std::size_t>(a.steps * stride));
@@ -253,7 +252,8 @@ void run_backward(const StepConvolutionOfDenseBackward& op, KernelContext& conte
 template <class Op>
 bool fits(const Op& op, bool kept) {
   const std::int64_t lanes = op.x.type() == ElementType::f32 ? most_lanes<float> : most_lanes<double>;
-  return !kept && fits_pairs(op.a.paired, op.x, op.aggregated.columns(), op.step_rows) && op.w.columns() >= 1 &&
+  return !kept && op.first == Activation::relu &&
+         fits_pairs(op.a.paired, op.x, op.aggregated.columns(), op.step_rows) && op.w.columns() >= 1 &&
          2 * std::max(op.aggregated.columns(), op.w.columns()) <= lanes;
 }
 

@@ -72,7 +72,7 @@ template <class T, class View>
 void remember_rows(const View& a, const StepLayer<T>& of, std::int64_t begin, std::int64_t end, const MemoRows<T>& memo,
                    T* sums) {
   for_memo_columns<T, View>(of.features, of.width, [&](auto column, auto part, auto k, auto lanes, auto features) {
-    with_bool(of.with_relu, [&](auto relu) {
+    with_relu_of<View>(of.with_relu, [&](auto relu) {
       remember_block<T, lanes(), k(), features(), relu()>(a, of, begin, end, column, part, memo, sums);
     });
   });
@@ -211,7 +211,7 @@ void run_backward(const StepConvolutionOfDenseBackward& op, KernelContext& conte
 template <bool by_length, class Op>
 bool supports(const Op& op) {
   return op.x.columns() >= 1 && op.x.columns() <= SpmmOfDense::most_features &&
-         (!by_length || walks_by_length(op.a, op.x, op.w_first.columns()));
+         (!by_length || walks_by_length(op.a, op.x, op.w_first.columns(), op.first));
 }
 
 const RegisterKernel<StepConvolutionOfDense> forward{
