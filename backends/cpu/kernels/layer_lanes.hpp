@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "backends/cpu/kernels/gather.hpp"
 #include "backends/cpu/kernels/range_sums.hpp"
 #include "backends/cpu/kernels/tile.hpp"
 #include "backends/operations_fused.hpp"
@@ -78,10 +79,21 @@ struct GradientLanes {
   }
 };
 
+/// What add(k, sum) adds up to over the entries [first, last), for a GradientLanes of K registers of columns.
+template <class Row, int K, class Add>
+[[gnu::always_inline]] inline Row sum_of_entries(std::int64_t first, std::int64_t last, const Add& add) {
+  Row row, odd;
+  if constexpr (K == 1) {
+    add_in_turn(first, last, row, odd, add);
+    row.add(odd);
+  } else {  // more registers hide the additions' latency by themselves
+    for (std::int64_t k = first; k < last; ++k) add(k, row);
+  }
+  return row;
+}
+
 /// Registers of one pass over the entries, whose layer and sums stay in registers.
 constexpr int registers_of_sums(int features) { return features <= 2 ? 4 : 2; }
-
-inline constexpr std::int64_t layer_block_rows = 128;  // whose gradients are summed in the element type
 
 /// dw [steps * F, G] (stored, or added to) and dbias (added to; may be undefined) from sums [ranges][F + 1, G] of
 /// ranges of rows, in order; step_of(range) is the step of its weight.

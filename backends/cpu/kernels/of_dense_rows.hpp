@@ -170,14 +170,7 @@ template <class Row, class T, class Column, int P, int K, int F>
     to.add(layer, inputs, broadcast<T, P>(entries.values[k]));
   };
   entries.prefetch(first);
-  Row row, odd;
-  if constexpr (K == 1) {
-    add_in_turn(first, last, row, odd, add);
-    row.add(odd);
-  } else {  // more registers hide the additions' latency by themselves
-    for (std::int64_t k = first; k < last; ++k) add(k, row);
-  }
-  return row;
+  return sum_of_entries<Row, K>(first, last, add);
 }
 
 /// y [end - begin, G] = rows [begin, end) of A activation(x w + bias), A a CompressedView or SortedRows.

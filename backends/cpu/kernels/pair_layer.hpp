@@ -112,16 +112,8 @@ template <class T, class Column, int P, int K, int F, bool with_bias>
     load_inputs<T, Column, P, F>(a, k, inputs);
     to.add(layer, inputs, repeated<T, P>(a.values + 2 * k, both));
   };
-  const std::int64_t first = a.offsets[r], last = a.offsets[r + 1];
-  prefetch_row(a, first);
-  Gradient row, odd;
-  if constexpr (K == 1) {
-    add_in_turn(first, last, row, odd, add);
-    row.add(odd);
-  } else {  // more registers hide the additions' latency by themselves
-    for (std::int64_t k = first; k < last; ++k) add(k, row);
-  }
-  return row;
+  prefetch_row(a, a.offsets[r]);
+  return sum_of_entries<Gradient, K>(a.offsets[r], a.offsets[r + 1], add);
 }
 
 /// Adds alternating lanes of columns [column, ...) to the sums of both steps, `stride` apart.

@@ -14,6 +14,8 @@ namespace {
 
 using namespace cpu;
 
+static_assert(length_block_rows <= block_rows);  // of which buffers have room
+
 /// The memo of compressed rows: for every row F sums over its live entries, `stride` values apart.
 template <class T>
 struct MemoRows {
