@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "backends/device.hpp"
@@ -47,7 +48,7 @@ struct OperationCase {
 struct OperationFamily {
   std::string operation;
   std::function<std::vector<std::string>(Numerics)> variants;
-  std::vector<OperationCase> cases;
+  std::shared_ptr<const std::vector<OperationCase>> cases;  // shared: settings of tests copy families
 };
 
 template <class Op>
@@ -60,7 +61,21 @@ std::vector<std::string> variant_names(Numerics numerics) {
 template <class Op>
 OperationFamily family(std::vector<OperationCase> cases) {
   for (OperationCase& one : cases) one.operation = std::string(Op::name);
-  return {std::string(Op::name), variant_names<Op>, std::move(cases)};
+  return {std::string(Op::name), variant_names<Op>,
+          std::make_shared<const std::vector<OperationCase>>(std::move(cases))};
+}
+
+/// What `make` gives; made once for calls with the same `key` behind each other, as a case is run with several numbers
+/// of threads and a judge takes longer than the kernels. Every lambda has a memory of its own: one value.
+template <class Make>
+const std::invoke_result_t<Make>& judged_once(const std::string& key, const Make& make) {
+  static std::string last;
+  static std::unique_ptr<const std::invoke_result_t<Make>> value;
+  if (value == nullptr || key != last) {
+    value = std::make_unique<const std::invoke_result_t<Make>>(make());
+    last = key;
+  }
+  return *value;
 }
 
 /// `count` values, uniform in [-1, 1] and exact in float; the same for the same `key` everywhere.

@@ -31,7 +31,7 @@ inline std::vector<Output> judge_graph_convolution_backward(Device& device, cons
   const DenseShape shape{m.rows, inner, width};
   const DenseBackwardInput in = dense_backward_input(shape);
   const std::vector<double> before = random_values(m.columns * inner, 71);
-  const std::vector<Output> dense =
+  const std::vector<Output>& dense =
       expected_gradient(shape, {with_relu ? Activation::relu : Activation::none, true, false, false}, in);
   std::vector<Judged> expected = start(before, accumulate);
   for (const Entry3& e : m.entries) {
@@ -56,7 +56,7 @@ inline std::vector<OperationCase> graph_convolution_backward_cases() {
   for (const SparseRecipe& recipe : sparse_recipes()) {
     for (const auto& [inner, width] : shapes) {
       if (recipe.steps * recipe.step_rows * std::max(inner, width) > most_values) continue;
-      for (const int flags : {0, 1, 2, 3}) {
+      for (const int flags : {0, 2, 1, 3}) {
         cases.push_back({"",
                          sparse_name(recipe, inner,
                                      " to " + std::to_string(width) + ((flags & 1) != 0 ? ", relu" : "") +

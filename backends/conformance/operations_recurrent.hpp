@@ -194,7 +194,7 @@ inline std::vector<Judged> values_of(const JudgedRecurrence& j, const std::vecto
 }
 
 /// Gradients of `scalars`, added to `before` when it is not empty.
-inline std::vector<Judged> gradients_of(JudgedRecurrence& j, const std::vector<Scalar>& scalars,
+inline std::vector<Judged> gradients_of(const JudgedRecurrence& j, const std::vector<Scalar>& scalars,
                                         const std::vector<double>& before) {
   std::vector<double> values = before;
   values.resize(scalars.size(), 0.0);

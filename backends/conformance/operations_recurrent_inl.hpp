@@ -63,11 +63,17 @@ void upload_inputs(Device& device, const RecurrentShape& s, const RecurrentInput
 }
 
 template <class Forward>
-std::vector<Output> judge_forward(Device& device, const RecurrentShape& s) {
-  const RecurrentInput in = recurrent_input(s, Recurrence<Forward>::gates, Recurrence<Forward>::states);
+JudgedRecurrence judged_states(const RecurrentShape& s, const RecurrentInput& in) {
   JudgedRecurrence j;
   load(j, in);
   Recurrence<Forward>::judge(j, s);
+  return j;
+}
+
+template <class Forward>
+std::vector<Output> judge_forward(Device& device, const RecurrentShape& s) {
+  const RecurrentInput in = recurrent_input(s, Recurrence<Forward>::gates, Recurrence<Forward>::states);
+  const JudgedRecurrence& j = judged_once(s.name(), [&] { return judged_states<Forward>(s, in); });
   Forward op;
   upload_inputs<Forward>(device, s, in, op);
   device.run(op);
@@ -78,14 +84,22 @@ std::vector<Output> judge_forward(Device& device, const RecurrentShape& s) {
   return outputs;
 }
 
-/// The judge's gradients of one case: dx, dw_x, dw_h, dbias, dstart, dw_in.
-inline std::vector<Output> expected_gradients(JudgedRecurrence& j, const RecurrentShape& s, const RecurrentInput& in,
-                                              bool accumulate, bool with_last) {
+/// The states, and on their tape the gradients of everything, from those of y and of an LSTM's last cells.
+template <class Forward>
+JudgedRecurrence states_with_gradients(const RecurrentShape& s, const RecurrentInput& in) {
+  JudgedRecurrence j = judged_states<Forward>(s, in);
+  const bool with_last = Recurrence<Forward>::gates == 4 && s.start;
   for (std::size_t i = 0; i < j.y.size(); ++i) j.tape.gradient(j.y[i]) += in.dy[i];
   for (std::size_t i = 0; with_last && i < in.dlast.size(); ++i) {
     j.tape.gradient(j.cells[j.cells.size() - in.dlast.size() + i]) += in.dlast[i];
   }
   j.tape.backward();
+  return j;
+}
+
+/// The judge's gradients of one case: dx, dw_x, dw_h, dbias, dstart, dw_in.
+inline std::vector<Output> expected_gradients(const JudgedRecurrence& j, const RecurrentShape& s,
+                                              const RecurrentInput& in, bool accumulate) {
   std::vector<Output> expected{{"dx", {}, gradients_of(j, j.x, accumulate ? in.dx : std::vector<double>())},
                                {"dw_x", {}, gradients_of(j, j.w_x, in.dw_x)},
                                {"dw_h", {}, gradients_of(j, j.w_h, in.dw_h)},
@@ -120,10 +134,8 @@ template <class Forward>
 std::vector<Output> judge_backward(Device& device, const RecurrentShape& s, bool with_dx, bool accumulate) {
   constexpr bool lstm = Recurrence<Forward>::gates == 4;
   const RecurrentInput in = recurrent_input(s, Recurrence<Forward>::gates, Recurrence<Forward>::states);
-  JudgedRecurrence j;
-  load(j, in);
-  Recurrence<Forward>::judge(j, s);
-  std::vector<Output> outputs = expected_gradients(j, s, in, accumulate, lstm && s.start);
+  const JudgedRecurrence& j = judged_once(s.name(), [&] { return states_with_gradients<Forward>(s, in); });
+  std::vector<Output> outputs = expected_gradients(j, s, in, accumulate);
   Forward forward;
   upload_inputs<Forward>(device, s, in, forward);
   device.run(forward);

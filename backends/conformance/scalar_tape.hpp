@@ -50,6 +50,7 @@ class ScalarTape {
 
   double value(Scalar a) const { return nodes_[static_cast<std::size_t>(a.at)].value; }
   double& gradient(Scalar a) { return nodes_[static_cast<std::size_t>(a.at)].gradient; }
+  double gradient(Scalar a) const { return nodes_[static_cast<std::size_t>(a.at)].gradient; }
 
   /// Propagates the gradients that were set to everything they depend on.
   void backward() {

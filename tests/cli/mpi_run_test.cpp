@@ -19,9 +19,6 @@ class Mpi : public Program {
     setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
     setenv("OMPI_MCA_rmaps_base_oversubscribe", "1", 1);
     setenv("PRTE_MCA_rmaps_default_mapping_policy", ":oversubscribe", 1);
-    // Between SIGTERM and SIGKILL; a second is the default, which a busy machine may need for less than this.
-    setenv("OMPI_MCA_odls_base_sigkill_timeout", "5", 1);
-    setenv("PRTE_MCA_odls_base_sigkill_timeout", "5", 1);
     setenv("OMPI_MCA_btl_vader_single_copy_mechanism", "none", 1);  // containers may forbid it
   }
 
@@ -41,6 +38,10 @@ class Mpi : public Program {
 
   /// Starts two processes of a case without end, and returns mpirun's process after the first epoch.
   pid_t start_endless() {
+    // Between SIGTERM and SIGKILL. A second is the default, which a busy machine may need for less than this; mpirun
+    // waits all of it out, so other tests leave it as it is.
+    setenv("OMPI_MCA_odls_base_sigkill_timeout", "5", 1);
+    setenv("PRTE_MCA_odls_base_sigkill_timeout", "5", 1);
     // In the foreground `timeout` hands a signal on once; two of them, to mpirun and to its group, would end mpirun at
     // once, ranks or no ranks.
     const pid_t mpirun =
@@ -122,7 +123,7 @@ TEST_F(Mpi, ASecondLaunchIntoADirectoryIsRefusedWhole) {
   std::vector<std::string> words = {"timeout", "120", "mpirun", "-n", "2", STROBE_BINARY};
   words.insert(words.end(), request.begin(), request.end());
   const pid_t first = start(words);
-  for (int tries = 0; tries < 1500 && !std::filesystem::exists(folder_ / "out/summary.csv"); ++tries)
+  for (int tries = 0; tries < 1500 && !std::filesystem::exists(folder_ / "out/plan.json"); ++tries)
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   std::string second = "cd '" + folder_.string() + "' && timeout 60 mpirun -n 2 '" STROBE_BINARY "'";
   for (const std::string& word : request) second += " '" + word + "'";

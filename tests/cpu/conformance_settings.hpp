@@ -38,9 +38,9 @@ inline std::string setting_name(const testing::TestParamInfo<Setting>& parameter
 /// Runs the setting's cases on `device` with each number of threads; a few wrong cases are enough to tell.
 inline void expect_agreement(const Setting& setting, const std::string& device,
                              const std::vector<int>& threads = {1, 2}) {
-  ASSERT_FALSE(setting.family.cases.empty());
+  ASSERT_FALSE(setting.family.cases->empty());
   int wrong_cases = 0;
-  for (const conformance::OperationCase& one : setting.family.cases) {
+  for (const conformance::OperationCase& one : *setting.family.cases) {
     for (const std::string& wrong : conformance::check(one, device, setting.precision, setting.variant, threads)) {
       ADD_FAILURE() << wrong;
       ++wrong_cases;

@@ -131,11 +131,13 @@ def start_matplotlib():
     return plt
 
 
-def write_figure(name, folder, make):
-    """Writes make(matplotlib.pyplot) as FOLDER/NAME.png and .svg; exit status 2 when refused, 1 when it cannot write."""
+def write_figure(name, folder, read, draw):
+    """Writes draw(read(), matplotlib.pyplot) as FOLDER/NAME.png and .svg; exit status 2 when refused, 1 when it cannot
+    write. What cannot be read is refused before matplotlib is loaded, which takes a second."""
     label = os.path.basename(sys.argv[0]).removesuffix(".py")
     try:
-        figure = make(start_matplotlib())
+        what = read()
+        figure = draw(what, start_matplotlib())
         os.makedirs(folder, exist_ok=True)
         for kind, metadata in (("png", {"Software": None}), ("svg", {"Date": None})):
             path = os.path.join(folder, f"{name}.{kind}")
@@ -157,7 +159,7 @@ def document_main(draw, read, name, argument, description):
     parser.add_argument("--out", metavar="DIR", default=".", help="folder for the figures (default: here)")
     parser.add_argument("--name", default=name, help=f"name of the figures (default: {name})")
     options = parser.parse_args()
-    return write_figure(options.name, options.out, lambda plt: draw(read(options.document), plt))
+    return write_figure(options.name, options.out, lambda: read(options.document), draw)
 
 
 def main(draw, name, needed, description):
@@ -166,4 +168,4 @@ def main(draw, name, needed, description):
     parser.add_argument("run", metavar="RUN_DIR", help="run directory, or its summary.json")
     parser.add_argument("--out", metavar="DIR", default=".", help="folder for the figures (default: here)")
     options = parser.parse_args()
-    return write_figure(name, options.out, lambda plt: draw(read_rows(options.run, needed), plt))
+    return write_figure(name, options.out, lambda: read_rows(options.run, needed), draw)
