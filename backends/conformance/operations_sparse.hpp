@@ -83,6 +83,14 @@ inline HostCsr compress(const std::vector<Entry3>& entries, std::int64_t rows) {
   return csr;
 }
 
+inline HostCsr compress_transpose(const TestMatrix& m) {
+  std::vector<Entry3> turned;
+  for (const Entry3& e : m.entries) turned.push_back({e.column, e.row, e.value});
+  std::sort(turned.begin(), turned.end(),
+            [](const Entry3& p, const Entry3& q) { return p.row != q.row ? p.row < q.row : p.column < q.column; });
+  return compress(turned, m.columns);
+}
+
 /// `csr` two steps at a time, whatever it costs; null for recipes with a halo.
 inline std::shared_ptr<const PairedMatrix> upload_pairs(Device& device, const HostCsr& csr,
                                                         const SparseRecipe& recipe) {
@@ -126,11 +134,7 @@ inline SparseMatrix upload_matrix(Device& device, const TestMatrix& m, bool with
   a.paired = upload_pairs(device, csr, m.recipe);
   a.by_length = upload_by_length(device, csr, m.recipe);
   if (with_transpose) {
-    std::vector<Entry3> turned;
-    for (const Entry3& e : m.entries) turned.push_back({e.column, e.row, e.value});
-    std::sort(turned.begin(), turned.end(),
-              [](const Entry3& p, const Entry3& q) { return p.row != q.row ? p.row < q.row : p.column < q.column; });
-    const HostCsr transposed = compress(turned, m.columns);
+    const HostCsr& transposed = judged_once(m.recipe.name, [&] { return compress_transpose(m); });
     a.transposed_offsets = upload(device, transposed.offsets);
     a.transposed_indices = upload(device, transposed.indices);
     a.transposed_values = upload(device, transposed.values, a.nonzeros, 1);

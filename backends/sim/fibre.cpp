@@ -83,6 +83,8 @@ Fibre::~Fibre() {
 #if defined(__x86_64__)
 
 // Saves the calling context at *save and goes on at `to`, whose stack holds what this function pushed there before.
+// Control words are loaded only where they differ (of mxcsr the bits above its flags, which a call need not keep). The
+// end is a jump: a return would be predicted to go where this call came from, and never does.
 asm(R"(
 .text
 .p2align 4
@@ -99,10 +101,19 @@ strobe_switch_stack:
   subq $8, %rsp
   stmxcsr (%rsp)
   fnstcw 4(%rsp)
+  movl (%rsp), %eax
+  movzwl 4(%rsp), %ecx
   movq %rsp, (%rdi)
   movq %rsi, %rsp
+  xorl (%rsp), %eax
+  testl $0xffc0, %eax
+  je 1f
   ldmxcsr (%rsp)
+1:
+  cmpw 4(%rsp), %cx
+  je 2f
   fldcw 4(%rsp)
+2:
   addq $8, %rsp
   popq %r15
   popq %r14
@@ -110,7 +121,8 @@ strobe_switch_stack:
   popq %r12
   popq %rbx
   popq %rbp
-  ret
+  popq %rcx
+  notrack jmp *%rcx
 .size strobe_switch_stack, .-strobe_switch_stack
 .globl strobe_begin_fibre
 .hidden strobe_begin_fibre

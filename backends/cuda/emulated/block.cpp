@@ -74,6 +74,7 @@ struct Block {
   std::size_t static_shared_bytes = 0;
   std::vector<std::unique_ptr<Runner>> runners;
   std::vector<Runner*> free;
+  std::vector<int> ready;  // threads that go on, in running order
   const std::function<void()>* kernel = nullptr;
   int next_fresh = 0;  // in running order
   int current = 0;
@@ -148,14 +149,23 @@ bool warp_is_there(int thread) {
 
 /// Lets warps go on whose lanes have all arrived; returns whether there were any.
 bool release_warps() {
-  std::vector<int> ready;
+  block.ready.clear();
+  int asked_warp = -1;  // lanes of one warp that wait with one mask share an answer
+  unsigned asked_mask = 0;
+  bool there = false;
   for (int i = 0; i < block.count(); ++i) {
     const int thread = block.ordered(i);
-    if (block.threads[static_cast<std::size_t>(thread)].state != State::at_warp_barrier) continue;
-    if (warp_is_there(thread)) ready.push_back(thread);
+    const Thread& one = block.threads[static_cast<std::size_t>(thread)];
+    if (one.state != State::at_warp_barrier) continue;
+    const bool same = thread / 32 == asked_warp && one.mask == asked_mask;
+    if (!same) {
+      asked_warp = thread / 32, asked_mask = one.mask;
+      there = warp_is_there(thread);
+    }
+    if (there) block.ready.push_back(thread);
   }
-  for (const int thread : ready) resume(thread);
-  return !ready.empty();
+  for (const int thread : block.ready) resume(thread);
+  return !block.ready.empty();
 }
 
 /// Lets the block go on when every thread waits at its barrier; returns whether it did.
