@@ -113,6 +113,11 @@ TEST_F(Figures, TwoRowsForOneBarAndForeignFilesAreRefused) {
     EXPECT_EQ(draw(name, folder_.file("nowhere"), folder_.file("a")), 2);
     EXPECT_NE(output().find("No such file"), std::string::npos) << output();
   }
+  for (const Json& other : {Json(3), Json{{"a", 1}}, Json::array({7})}) {
+    const std::string changed = changed_golden([&](Json& rows) { rows = other; });
+    EXPECT_EQ(draw("scaling", changed, folder_.file("a")), 2);
+    EXPECT_NE(output().find("not a summary.json ('rows' is no list of objects)"), std::string::npos) << output();
+  }
   const std::string none = changed_golden([](Json& rows) { rows = Json::array(); });
   EXPECT_EQ(draw("scaling", none, folder_.file("a")), 2);
   EXPECT_NE(output().find("nothing to draw"), std::string::npos) << output();

@@ -28,6 +28,8 @@ def read_rows(path, needed):
         raise Refused(f"{path}: {error.strerror}") from error
     except (ValueError, KeyError, TypeError) as error:
         raise Refused(f"{path}: not a summary.json ({error!r})") from error
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise Refused(f"{path}: not a summary.json ('rows' is no list of objects)")
     kept = []
     for number, row in enumerate(rows):
         name = row.get("case_id", f"row {number}")
