@@ -1,6 +1,7 @@
-// One reserved range of addresses. Free room is kept as ranges by address, taken first fit and joined again; the part
-// that was ever used is opened and closed as a whole, one system call each. Every allocation begins at CUDA's
-// alignment.
+// One reserved range of addresses. Free room is kept as ranges by address, taken first fit and joined again. The range
+// is opened and closed as a whole: by a memory protection key where processor and system have them (Linux manual,
+// pkeys(7)), which costs a thread one write to a register of its own; else by changing the pages that were ever used,
+// one system call each, for all threads. Every allocation begins at CUDA's alignment.
 #include "backends/cuda/emulated/device_memory.hpp"
 
 #include <sys/mman.h>
@@ -34,30 +35,59 @@ struct Memory {
   std::map<std::byte*, std::size_t> used, free;
   std::byte* begin = nullptr;
   std::size_t touched = 0;  // bytes from `begin` that were ever given away
-  int accesses = 0;
+  int key = -1;             // that guards the range, or none
+  bool by_pages = false;    // whether its pages are opened and closed
+  int accesses = 0;         // then
 };
 
-/// Opening and closing costs microseconds per MiB that was ever used, so tests of single operations go without.
-bool guarded() {
-  static const bool wanted = std::getenv("STROBE_GUARD_EMULATED_MEMORY") != nullptr;
-  return wanted;
-}
+thread_local int accesses_of_thread = 0;  // with a key
 
 void protect(Memory& memory, int protection) {
-  if (memory.touched == 0 || !guarded()) return;
+  if (memory.touched == 0 || !memory.by_pages) return;
   if (mprotect(memory.begin, memory.touched, protection) == 0) return;
   throw SystemError(std::string("protection of emulated device memory: ") + std::strerror(errno));
+}
+
+/// A key for the range that no thread may use yet, or -1. Threads that there are already may use none but key 0.
+[[maybe_unused]] int take_key([[maybe_unused]] std::byte* begin) {
+#ifdef PKEY_DISABLE_ACCESS
+  const int key = pkey_alloc(0, PKEY_DISABLE_ACCESS);
+  if (key < 0) return -1;
+  if (pkey_mprotect(begin, reserved, PROT_READ | PROT_WRITE, key) == 0) return key;
+  pkey_free(key);
+#endif
+  return -1;
+}
+
+/// Whether the calling thread may use the key.
+void set_key(int key, bool open) {
+#ifdef PKEY_DISABLE_ACCESS
+  if (pkey_set(key, open ? 0 : PKEY_DISABLE_ACCESS) != 0)
+    throw SystemError(std::string("protection key of emulated device memory: ") + std::strerror(errno));
+#else
+  static_cast<void>(key), static_cast<void>(open);
+#endif
+}
+
+/// Closes the range: by a key where there are keys, unless `wanted` is "by-pages"; else by pages, unless it is
+/// "with-keys": opening and closing them costs microseconds per MiB that was ever used. Null closes nothing.
+[[maybe_unused]] void guard(Memory& all, const char* wanted) {
+  if (wanted == nullptr) return;
+  if (std::strcmp(wanted, "by-pages") != 0) all.key = take_key(all.begin);
+  all.by_pages = all.key < 0 && std::strcmp(wanted, "with-keys") != 0;
+  if (all.by_pages && mprotect(all.begin, reserved, PROT_NONE) != 0)
+    throw SystemError(std::string("protection of emulated device memory: ") + std::strerror(errno));
 }
 
 Memory& memory() {
   static Memory& one = *[] {
     auto* made = new Memory;
 #ifndef STROBE_ORDINARY_MEMORY
-    const int protection = guarded() ? PROT_NONE : PROT_READ | PROT_WRITE;
-    void* range = mmap(nullptr, reserved, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void* range = mmap(nullptr, reserved, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (range == MAP_FAILED) throw SystemError(std::string("emulated device memory: ") + std::strerror(errno));
     made->begin = static_cast<std::byte*>(range);
     made->free[made->begin] = reserved;
+    guard(*made, std::getenv("STROBE_GUARD_EMULATED_MEMORY"));
 #endif
     return made;
   }();
@@ -149,12 +179,22 @@ bool is_device(const void* address) {
 
 DeviceAccess::DeviceAccess() {
   Memory& all = memory();
+  if (all.key >= 0) {
+    if (accesses_of_thread++ == 0) set_key(all.key, true);
+    return;
+  }
+  if (!all.by_pages) return;
   const std::lock_guard lock(all.mutex);
   if (all.accesses++ == 0) protect(all, PROT_READ | PROT_WRITE);
 }
 
 DeviceAccess::~DeviceAccess() {
   Memory& all = memory();
+  if (all.key >= 0) {
+    if (--accesses_of_thread == 0) set_key(all.key, false);
+    return;
+  }
+  if (!all.by_pages) return;
   const std::lock_guard lock(all.mutex);
   if (--all.accesses == 0) protect(all, PROT_NONE);
 }

@@ -1,6 +1,7 @@
 // The emulation's device memory. With STROBE_GUARD_EMULATED_MEMORY set it is out of the host's reach except while a
 // kernel or a copy runs, as a GPU's is, so that host code which reads a tensor ends with a fault here as it would
-// there. Under the address sanitizer, which finds other faults instead, it is ordinary memory.
+// there; set to "with-keys", only where memory protection keys make that cheap; "by-pages", without keys. Under the
+// address sanitizer, which finds other faults instead, it is ordinary memory.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +14,8 @@ void release_device(std::byte* memory) noexcept;
 /// Whether the address lies in an allocation that is in use.
 bool is_device(const void* address);
 
-/// While one lives, in any thread, device memory can be read and written.
+/// While one lives, device memory can be read and written: by its thread, and those that this thread starts; without
+/// memory protection keys by all threads.
 class DeviceAccess {
  public:
   DeviceAccess();
