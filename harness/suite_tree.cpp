@@ -43,7 +43,6 @@ void set_plugin(CaseTree& tree, const std::string& slot, const Json& value, cons
     held[key] = parameter;
     tree.origin["/" + slot + "/" + key] = value.is_string() ? where : where + "/" + key;
   }
-  tree.origin["/" + slot] = where;
 }
 
 std::string text_of_value(const Json& value) { return value.is_string() ? value.get<std::string>() : value.dump(); }
@@ -104,9 +103,12 @@ void set_path(CaseTree& tree, const std::string& path, const Json& value, const 
     tree.origin["/" + parts.front()] = where;
   } else if (parts.size() == 1) {
     set_plugin(tree, parts.front(), value, where, replaces);
+    tree.origin["/" + parts.front()] = where;
   } else {
     set_plugin(tree, parts.front(), Json{{parts.back(), value}}, where, replaces);
     tree.origin["/" + parts.front() + "/" + parts.back()] = where;
+    // One parameter is not to blame for what is wrong with the whole.
+    tree.origin.emplace("/" + parts.front(), where);
   }
 }
 

@@ -136,8 +136,10 @@ void draw_step(const SnapshotGraph& graph, const NegativePool& pool, const StepD
     ++found;
   }
   if (found < edges.size()) {
-    throw InvalidRequest("/task/theta",
-                         "step " + std::to_string(drawn) + " has too few non-edges to draw negatives from");
+    throw InvalidRequest(
+        "/task/theta", fmt::format("step {} has too few non-edges to draw {} negatives from; set task.theta lower, or "
+                                   "take narrower windows, whose steps are less dense",
+                                   drawn, edges.size()));
   }
 }
 

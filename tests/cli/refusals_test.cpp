@@ -81,6 +81,22 @@ TEST_F(Refusals, WrongNamesAndValuesNameTheOption) {
   EXPECT_FALSE(std::filesystem::exists(folder_ / "runs")) << "a refused request left a run directory";
 }
 
+TEST_F(Refusals, AParameterThatHappensToBeGivenIsNotBlamedForTheWholeModel) {
+  expect_refusal(strobe({"run", "--workload", "chess:edge_life=3", "--model", "evolve-gcn-o:hidden=3"}), 2,
+                 {"strobe: --model: the workload's steps already repeat events", "set edge_life=1"});
+}
+
+TEST_F(Refusals, StepsOfAllEdgesHaveNoNegatives) {
+  std::string complete = "source,target,time\n";
+  for (const char* time : {"0", "1", "2"}) {
+    for (const char* edge : {"0,1,", "1,0,", "0,2,", "2,0,", "1,2,", "2,1,"})
+      complete += std::string(edge) + time + "\n";
+  }
+  write_text(folder_ / "complete.csv", complete);
+  expect_refusal(strobe({"run", "--workload", "complete.csv:window_count=3", "--task", "link-prediction:theta=0.5"}), 2,
+                 {"--task theta", "step 0 has too few non-edges to draw 3 negatives", "set task.theta lower"});
+}
+
 TEST_F(Refusals, UnknownWorkload) {
   expect_refusal(strobe({"run", "--workload", "ches"}), 2, {"--workload", "'chess'"});
   expect_refusal(strobe({"run", "--workload", "no/such/file.txt"}), 2, {"no/such/file.txt"});
