@@ -59,6 +59,21 @@ std::string folder_of(const std::string& path) {
   return parent.empty() ? "." : parent;
 }
 
+void append_to(const std::string& path, std::string_view content, bool flush) {
+  const Descriptor file(path, O_WRONLY | O_CREAT | O_APPEND);
+  struct stat before {};
+  if (::fstat(file.get(), &before) != 0) fail("examine", path, errno);
+  try {
+    file.write_all(content);
+    if (flush) file.flush();
+  } catch (const SystemError&) {
+    if (S_ISREG(before.st_mode) && ::ftruncate(file.get(), before.st_size) != 0) {
+      fail("cut back after a failed write", path, errno);
+    }
+    throw;
+  }
+}
+
 }  // namespace
 
 std::string read_text_file(const std::string& path) {
@@ -88,20 +103,9 @@ void write_file_atomically(const std::string& path, std::string_view content) {
   Descriptor(folder_of(path), O_RDONLY | O_DIRECTORY).flush();
 }
 
-void append_durably(const std::string& path, std::string_view content) {
-  const Descriptor file(path, O_WRONLY | O_CREAT | O_APPEND);
-  struct stat before {};
-  if (::fstat(file.get(), &before) != 0) fail("examine", path, errno);
-  try {
-    file.write_all(content);
-    file.flush();
-  } catch (const SystemError&) {
-    if (S_ISREG(before.st_mode) && ::ftruncate(file.get(), before.st_size) != 0) {
-      fail("cut back after a failed write", path, errno);
-    }
-    throw;
-  }
-}
+void append(const std::string& path, std::string_view content) { append_to(path, content, false); }
+
+void append_durably(const std::string& path, std::string_view content) { append_to(path, content, true); }
 
 void make_folder(const std::string& path) {
   std::error_code error;

@@ -15,7 +15,11 @@ std::string read_text_file(const std::string& path);
 /// (full disk, permission) the previous file is left as it was and the temporary one is removed; throws SystemError.
 void write_file_atomically(const std::string& path, std::string_view content);
 
-/// Appends `content` and flushes it to the disk. On failure the file is cut back to its former length; throws
+/// Appends `content`, which then outlives this process, whatever ends it, but not yet a loss of power. On failure the
+/// file is cut back to its former length; throws SystemError.
+void append(const std::string& path, std::string_view content);
+
+/// Appends `content` and flushes the file to the disk. On failure the file is cut back to its former length; throws
 /// SystemError.
 void append_durably(const std::string& path, std::string_view content);
 

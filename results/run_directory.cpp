@@ -1,5 +1,6 @@
 // Invariants: a row in summary.json is always there together with its samples (samples are written first); a case has
-// at most one row and one set of samples; summary.json on disk is complete at every moment.
+// at most one row and one set of samples, and without a row whole epochs of them or none; summary.json on disk is
+// complete at every moment.
 #include "results/run_directory.hpp"
 
 #include <fmt/format.h>
@@ -173,8 +174,19 @@ bool RunDirectory::finished(const std::string& case_id) const {
                      [&](const Row& row) { return row.case_id == case_id && row.status != "interrupted"; });
 }
 
+void RunDirectory::append_epoch(const std::string& case_id, const std::vector<EpochSample>& samples) {
+  append(file("samples.jsonl"), sample_lines(case_id, samples));
+  std::set<SampleKey>& keys = appended_[case_id];
+  for (const EpochSample& sample : samples) keys.insert(key_of(sample));
+}
+
 void RunDirectory::append_samples(const std::string& case_id, const std::vector<EpochSample>& samples) {
-  append_durably(file("samples.jsonl"), sample_lines(case_id, samples));
+  const std::set<SampleKey>& there = appended_[case_id];
+  std::vector<EpochSample> missing;
+  for (const EpochSample& sample : samples)
+    if (there.count(key_of(sample)) == 0) missing.push_back(sample);
+  append_durably(file("samples.jsonl"), sample_lines(case_id, missing));
+  appended_.erase(case_id);
 }
 
 void RunDirectory::add_row(const Row& row) {

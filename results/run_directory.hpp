@@ -7,9 +7,11 @@
 //   trace/*.json, logs/strobe.log
 #pragma once
 
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "results/row.hpp"
@@ -47,7 +49,12 @@ class RunDirectory {
   /// Whether the case has a row from before or from this run that is not `interrupted`; such a case is not run again.
   bool finished(const std::string& case_id) const;
 
-  /// Appends one line per sample and flushes them to the disk. Throws SystemError; the file is then as it was.
+  /// Appends the lines of an epoch whose case is still running. They outlive this process, whatever ends it; the disk
+  /// has them for certain after `append_samples` of the case. Throws SystemError; the file is then as it was.
+  void append_epoch(const std::string& case_id, const std::vector<EpochSample>& samples);
+
+  /// Appends one line for each sample that `append_epoch` has not, and flushes all lines to the disk. Throws
+  /// SystemError; the file is then as it was.
   void append_samples(const std::string& case_id, const std::vector<EpochSample>& samples);
 
   /// Adds the row, or replaces the row of the same case, and rewrites summary.json and summary.csv. Throws SystemError;
@@ -62,6 +69,8 @@ class RunDirectory {
   std::string file(const std::string& name) const { return path_ + "/" + name; }
 
  private:
+  using SampleKey = std::tuple<int, int, int>;  // repetition, epoch, rank
+  static SampleKey key_of(const EpochSample& sample) { return {sample.repetition, sample.epoch, sample.rank}; }
   bool holds_run() const;
   void refuse_existing(bool resume) const;
   void lock();
@@ -72,6 +81,7 @@ class RunDirectory {
   std::string path_;
   std::shared_ptr<void> lock_;  // on the log, the one file that is neither replaced nor read by us
   Summary summary_;
+  std::map<std::string, std::set<SampleKey>> appended_;  // by append_epoch, of cases that run
 };
 
 /// `case_id` as a file name: every character but letters, digits, '.', '-' and '_' becomes '_'.

@@ -201,7 +201,7 @@ class Sweep {
     std::vector<std::vector<Span>> spans;
     CaseResult result;
     try {
-      result = measure(c, request_.trace ? &spans : nullptr);
+      result = measure(c, id, request_.trace ? &spans : nullptr);
     } catch (const InterruptedCase& stop) {
       keep_interrupted(c, id, stop.result());
       throw;
@@ -246,12 +246,24 @@ class Sweep {
     return make_plan(c);
   }
 
-  /// A wrong request ends the run while nothing is measured; later it is a row, since the others are worth keeping.
-  CaseResult measure(const Case& c, std::vector<std::vector<Span>>* spans) {
-    CaseResult result;
+  /// For whoever kills the run. A disk that is full now ends no training: the case's end writes what is missing, or
+  /// says why it cannot.
+  void write_early(const std::string& id, const std::vector<EpochSample>& samples) {
     try {
-      return blaming(suite_, c,
-                     [&] { return run_planned(plan(c), c, spans, request_.outputs, request_.limit_seconds); });
+      directory_->append_epoch(id, samples);
+    } catch (const SystemError&) {
+    }
+  }
+
+  /// A wrong request ends the run while nothing is measured; later it is a row, since the others are worth keeping.
+  CaseResult measure(const Case& c, const std::string& id, std::vector<std::vector<Span>>* spans) {
+    CaseResult result;
+    KeepEpoch keep_epoch;
+    if (directory_) keep_epoch = [&](const auto& samples) { write_early(id, samples); };
+    try {
+      return blaming(suite_, c, [&] {
+        return run_planned(plan(c), c, spans, request_.outputs, request_.limit_seconds, keep_epoch);
+      });
     } catch (const Interrupted&) {
       throw;
     } catch (const Unavailable& error) {

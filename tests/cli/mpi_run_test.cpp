@@ -54,10 +54,30 @@ class Mpi : public Program {
     return mpirun;
   }
 
-  /// The one row's epochs are in the file of samples, of both ranks alike.
+  /// Kills one of the two processes of `mpirun`, and waits for its end.
+  void kill_rank(pid_t mpirun, int rank) {
+    const std::string children = "cat /proc/" + std::to_string(mpirun) +
+                                 "/task/*/children > launcher; for p in $(cat "
+                                 "launcher); do cat /proc/$p/task/*/children; done > ranks";
+    ASSERT_EQ(std::system(("cd '" + folder_.string() + "' && " + children).c_str()), 0);
+    std::ifstream ranks(folder_ / "ranks");
+    pid_t pids[2] = {0, 0};
+    ASSERT_TRUE(ranks >> pids[0] >> pids[1]) << read_text(folder_ / "ranks");
+    kill(pids[rank], SIGKILL);
+    const Outcome outcome = finish(mpirun);
+    EXPECT_NE(outcome.status, 0);
+    EXPECT_NE(outcome.status, 124) << "the run hung";
+  }
+
+  /// The one row's epochs are in the file of samples.
   void expect_kept_epochs(const std::string& status) {
     ASSERT_EQ(rows("out").size(), 1u);
     EXPECT_EQ(rows("out")[0].at("status"), status) << rows("out")[0];
+    expect_whole_epochs();
+  }
+
+  /// Epochs are in the file of samples, of both ranks alike.
+  void expect_whole_epochs() {
     std::vector<std::vector<int>> epochs(2);
     for (const Json& sample : samples("out")) epochs[sample.at("rank")].push_back(sample.at("epoch"));
     ASSERT_GE(epochs[0].size(), 1u);
@@ -147,18 +167,16 @@ TEST_F(Mpi, AStopSignalKeepsTheEpochsThatAllProcessesHadFinished) {
 /// mpirun tells the others to stop when one is gone, and leaves them a second for it.
 TEST_F(Mpi, AKilledProcessTakesNoFinishedEpochWithIt) {
   const pid_t mpirun = start_endless();
-  const std::string children = "cat /proc/" + std::to_string(mpirun) +
-                               "/task/*/children > launcher; for p in $(cat "
-                               "launcher); do cat /proc/$p/task/*/children; done > ranks";
-  ASSERT_EQ(std::system(("cd '" + folder_.string() + "' && " + children).c_str()), 0);
-  std::ifstream ranks(folder_ / "ranks");
-  pid_t first = 0, second = 0;
-  ASSERT_TRUE(ranks >> first >> second) << read_text(folder_ / "ranks");
-  kill(second, SIGKILL);
-  const Outcome outcome = finish(mpirun);
-  EXPECT_NE(outcome.status, 0);
-  EXPECT_NE(outcome.status, 124) << "the run hung";
+  kill_rank(mpirun, 1);
   expect_kept_epochs("interrupted");
+}
+
+/// Nobody is left to write a row; the epochs are there already.
+TEST_F(Mpi, TheFirstProcessKilledTakesNoFinishedEpochWithIt) {
+  const pid_t mpirun = start_endless();
+  kill_rank(mpirun, 0);
+  EXPECT_EQ(rows("out").size(), 0u);
+  expect_whole_epochs();
 }
 
 TEST_F(Mpi, WrongNumberOfProcessesIsUnavailable) {

@@ -236,6 +236,37 @@ TEST_F(Run, InterruptKeepsFinishedCases) { interrupt_and_check(SIGINT); }
 
 TEST_F(Run, TerminationKeepsFinishedCases) { interrupt_and_check(SIGTERM); }
 
+TEST_F(Run, AKilledRunLeavesTheEpochsThatAllRanksHadFinished) {
+  const std::string name = suite(R"({"defaults": {"workload": {"name": "uniform", "steps": 8, "vertices": 60}},
+    "cases": [{"epochs": 2}, {"epochs": 100000000, "strategy": "snapshot", "ranks": 2}]})");
+  const pid_t pid = start({STROBE_BINARY, "run", name, "--out", "out"});
+  for (int tries = 0; tries < 1500 && lines("out/samples.jsonl") < 3 + 2 * 5; ++tries)
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  kill(pid, SIGKILL);
+  finish(pid);
+  ASSERT_EQ(rows("out").size(), 1u);
+  const auto epochs = (lines("out/samples.jsonl") - 3) / 2;
+  EXPECT_GE(epochs, 5u);
+  const auto expect_each_once = [&](std::size_t count) {
+    std::set<std::pair<int, int>> of_second;
+    std::istringstream text(read_text(folder_ / "out/samples.jsonl"));
+    for (std::string line; std::getline(text, line) && !text.eof();) {
+      const Json sample = Json::parse(line);
+      if (sample.at("case_id") == rows("out")[0].at("case_id")) continue;
+      EXPECT_LT(sample.at("epoch").get<std::size_t>(), count);
+      EXPECT_TRUE(of_second.emplace(sample.at("epoch").get<int>(), sample.at("rank").get<int>()).second) << line;
+    }
+    EXPECT_EQ(of_second.size(), 2 * count);
+  };
+  expect_each_once(epochs);
+  // The case has no row, so it runs again, and leaves nothing of the first time.
+  EXPECT_EQ(strobe({"run", name, "--out", "out", "--resume", "--time-limit", "1s"}).status, 1);
+  ASSERT_EQ(rows("out").size(), 2u);
+  EXPECT_EQ(rows("out")[1].at("status"), "timeout");
+  expect_each_once((lines("out/samples.jsonl") - 3) / 2);
+  EXPECT_EQ(lines("out/samples.jsonl"), 3 + 2 * (rows("out")[1].at("epoch_seconds").at("n").get<std::size_t>() + 1));
+}
+
 TEST_F(Run, AFullDiskEndsTheRunAndKeepsFinishedCases) {
   const std::string name = suite(R"({"defaults": {"workload": {"name": "uniform", "steps": 8, "vertices": 60}},
     "cases": [{"epochs": 1, "matrix": {"seed": [1, 2, 3, 4, 5, 6, 7, 8, 9, 10,

@@ -140,6 +140,26 @@ TEST(RunDirectory, ResumedRunHasNoDuplicatesAndRedoesInterruptedCases) {
   }
 }
 
+TEST(RunDirectory, EpochsAppendedWhileTheirCaseRunsAreThereOnce) {
+  const TemporaryFolder folder;
+  const CaseResult result = make_result();
+  const std::vector<EpochSample> early(result.samples.begin(), result.samples.begin() + 2);
+  {
+    RunDirectory run(folder.path(), plan(), env, false);
+    run.append_epoch("one", early);
+    EXPECT_EQ(read_samples(run.file("samples.jsonl")).at("one").size(), 2u);
+    add_case(run, "one", result);
+    EXPECT_EQ(read_samples(run.file("samples.jsonl")).at("one").size(), result.samples.size());
+    run.append_epoch("two", early);
+  }
+  // The second case never came to a row: continuing drops what it left, and remembers nothing of it.
+  RunDirectory again(folder.path(), plan(), env, true);
+  EXPECT_EQ(read_samples(again.file("samples.jsonl")).count("two"), 0u);
+  add_case(again, "two", result);
+  EXPECT_EQ(read_samples(again.file("samples.jsonl")).at("two").size(), result.samples.size());
+  EXPECT_EQ(read_samples(again.file("samples.jsonl")).at("one").size(), result.samples.size());
+}
+
 TEST(RunDirectory, RowOfTheSameCaseIsReplaced) {
   const TemporaryFolder folder;
   RunDirectory run(folder.path(), plan(), env, false);
