@@ -4,17 +4,21 @@
 
 namespace strobe {
 
-FinishedEpochs::FinishedEpochs(std::size_t ranks, KeepEpoch keep) : ranks_(ranks), keep_(std::move(keep)) {}
+FinishedEpochs::FinishedEpochs(std::size_t ranks, KeepEpochs keep, double seconds)
+    : ranks_(ranks), keep_(std::move(keep)), pause_(seconds) {}
 
 void FinishedEpochs::add(const EpochSample& sample) {
   const std::lock_guard<std::mutex> lock(mutex_);
   const auto begun = begun_.try_emplace({sample.repetition, sample.epoch}).first;
-  begun->second.push_back(sample);
-  if (begun->second.size() < ranks_) return;
-  std::vector<EpochSample> epoch = std::move(begun->second);
-  begun_.erase(begun);
+  std::vector<EpochSample>& epoch = begun->second;
+  epoch.push_back(sample);
+  if (epoch.size() < ranks_) return;
   std::sort(epoch.begin(), epoch.end(), [](const auto& a, const auto& b) { return a.rank < b.rank; });
-  keep_(epoch);
+  waiting_.insert(waiting_.end(), epoch.begin(), epoch.end());
+  begun_.erase(begun);
+  if (!pause_.over()) return;
+  keep_(waiting_);
+  waiting_.clear();
 }
 
 }  // namespace strobe

@@ -69,11 +69,12 @@ class InterruptedCase : public Interrupted {
 /// Runs a case that was planned, as run_case does. `c` may differ from the plan's own request in the cluster and in the
 /// memory limit, on which plans do not depend (but for nb=auto). With a time limit, no epoch begins when the ranks were
 /// started so many seconds of wall time ago: the result's status is `timeout`, with the samples of finished epochs, as
-/// any result has whose case something ended. `keep_epoch` gets each epoch's samples as soon as all ranks have finished
-/// it, outside of measured time, in the first process. Throws InterruptedCase on a stop signal.
+/// any result has whose case something ended. `keep_epochs` gets the samples of epochs that all ranks have finished,
+/// every second (finished_epochs.hpp), outside of measured time, in the first process. Throws InterruptedCase on a stop
+/// signal.
 CaseResult run_planned(const std::shared_ptr<const PlannedCase>& plan, const Case& c,
                        std::vector<std::vector<Span>>* trace = nullptr, const ModelOutputs& outputs = {},
-                       double time_limit_seconds = 0, const KeepEpoch& keep_epoch = {});
+                       double time_limit_seconds = 0, const KeepEpochs& keep_epochs = {});
 
 /// Steps of the largest block at a number of blocks fall as that number grows; the smallest numbers of blocks for each
 /// size of block, ascending from 1 to `steps`.

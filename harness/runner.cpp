@@ -160,15 +160,15 @@ void write_outputs(const PlannedCase& plan, const RankOutcome& rank, const Model
             rank.embeddings, plan.fp64);
 }
 
-/// `keep_epoch` may be empty. Of several processes the first one calls it.
+/// `keep_epochs` may be empty. Of several processes the first one calls it.
 void launch_ranks(const PlannedCase& plan, const LaunchRequest& launch, Outcomes& outcomes, const RankWishes& wishes,
-                  const KeepEpoch& keep_epoch) {
+                  const KeepEpochs& keep_epochs) {
   const auto& comm = CommunicatorRegistry::instance().find(plan.request.comm, "/comm").value;
   outcomes.resize(static_cast<std::size_t>(launch.ranks));
-  FinishedEpochs finished(outcomes.size(), keep_epoch);
+  FinishedEpochs finished(outcomes.size(), keep_epochs);
   RankWishes shared = wishes;
   if (comm.world_size() == 0) {
-    if (keep_epoch)
+    if (keep_epochs)
       shared.measured = [&](Communicator& communicator) {
         finished.add(outcomes[static_cast<std::size_t>(communicator.rank())].samples.back());
       };
@@ -179,7 +179,7 @@ void launch_ranks(const PlannedCase& plan, const LaunchRequest& launch, Outcomes
   }
   shared.measured = [&](Communicator& communicator) {
     share_last_sample(communicator, outcomes);
-    if (!keep_epoch || comm.process_rank() != 0) return;
+    if (!keep_epochs || comm.process_rank() != 0) return;
     for (const RankOutcome& rank : outcomes) finished.add(rank.samples.back());
   };
   comm.launch(launch, [&](Device& device, Communicator& communicator) {
@@ -269,7 +269,7 @@ CaseResult run_case(const Case& c, std::vector<std::vector<Span>>* trace, const 
 
 CaseResult run_planned(const std::shared_ptr<const PlannedCase>& plan, const Case& c,
                        std::vector<std::vector<Span>>* trace, const ModelOutputs& outputs, double time_limit_seconds,
-                       const KeepEpoch& keep_epoch) {
+                       const KeepEpochs& keep_epochs) {
   LaunchRequest launch = launch_request(c);
   TrainingState start;
   if (outputs.resume_training) start = load_checkpoint(outputs.checkpoint, c, plan->parameters);
@@ -282,7 +282,7 @@ CaseResult run_planned(const std::shared_ptr<const PlannedCase>& plan, const Cas
     launch.device.computing_ranks = rehearsed_concurrency(*plan, launch);
     RankWishes wishes = rank_wishes(*plan, trace != nullptr, outputs, start, divergence);
     wishes.gate = &gate;
-    launch_ranks(*plan, launch, outcomes, wishes, keep_epoch);
+    launch_ranks(*plan, launch, outcomes, wishes, keep_epochs);
     const RankOutcome& first = outcomes.front();
     if (comm.process_rank() == 0 && !gate.closed()) write_outputs(*plan, first, outputs, divergence);
     const auto epochs_done = start.epoch + static_cast<std::int64_t>(first.samples.size());

@@ -174,7 +174,7 @@ bool RunDirectory::finished(const std::string& case_id) const {
                      [&](const Row& row) { return row.case_id == case_id && row.status != "interrupted"; });
 }
 
-void RunDirectory::append_epoch(const std::string& case_id, const std::vector<EpochSample>& samples) {
+void RunDirectory::append_epochs(const std::string& case_id, const std::vector<EpochSample>& samples) {
   append(file("samples.jsonl"), sample_lines(case_id, samples));
   std::set<SampleKey>& keys = appended_[case_id];
   for (const EpochSample& sample : samples) keys.insert(key_of(sample));

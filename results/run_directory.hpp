@@ -49,11 +49,11 @@ class RunDirectory {
   /// Whether the case has a row from before or from this run that is not `interrupted`; such a case is not run again.
   bool finished(const std::string& case_id) const;
 
-  /// Appends the lines of an epoch whose case is still running. They outlive this process, whatever ends it; the disk
-  /// has them for certain after `append_samples` of the case. Throws SystemError; the file is then as it was.
-  void append_epoch(const std::string& case_id, const std::vector<EpochSample>& samples);
+  /// Appends the lines of whole epochs of a case that is still running. They outlive this process, whatever ends it;
+  /// the disk has them for certain after `append_samples` of the case. Throws SystemError; the file is then as it was.
+  void append_epochs(const std::string& case_id, const std::vector<EpochSample>& samples);
 
-  /// Appends one line for each sample that `append_epoch` has not, and flushes all lines to the disk. Throws
+  /// Appends one line for each sample that `append_epochs` has not, and flushes all lines to the disk. Throws
   /// SystemError; the file is then as it was.
   void append_samples(const std::string& case_id, const std::vector<EpochSample>& samples);
 
@@ -81,7 +81,7 @@ class RunDirectory {
   std::string path_;
   std::shared_ptr<void> lock_;  // on the log, the one file that is neither replaced nor read by us
   Summary summary_;
-  std::map<std::string, std::set<SampleKey>> appended_;  // by append_epoch, of cases that run
+  std::map<std::string, std::set<SampleKey>> appended_;  // by append_epochs, of cases that run
 };
 
 /// `case_id` as a file name: every character but letters, digits, '.', '-' and '_' becomes '_'.

@@ -250,7 +250,7 @@ class Sweep {
   /// says why it cannot.
   void write_early(const std::string& id, const std::vector<EpochSample>& samples) {
     try {
-      directory_->append_epoch(id, samples);
+      directory_->append_epochs(id, samples);
     } catch (const SystemError&) {
     }
   }
@@ -258,11 +258,11 @@ class Sweep {
   /// A wrong request ends the run while nothing is measured; later it is a row, since the others are worth keeping.
   CaseResult measure(const Case& c, const std::string& id, std::vector<std::vector<Span>>* spans) {
     CaseResult result;
-    KeepEpoch keep_epoch;
-    if (directory_) keep_epoch = [&](const auto& samples) { write_early(id, samples); };
+    KeepEpochs keep_epochs;
+    if (directory_) keep_epochs = [&](const auto& samples) { write_early(id, samples); };
     try {
       return blaming(suite_, c, [&] {
-        return run_planned(plan(c), c, spans, request_.outputs, request_.limit_seconds, keep_epoch);
+        return run_planned(plan(c), c, spans, request_.outputs, request_.limit_seconds, keep_epochs);
       });
     } catch (const Interrupted&) {
       throw;

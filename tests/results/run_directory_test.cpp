@@ -146,11 +146,11 @@ TEST(RunDirectory, EpochsAppendedWhileTheirCaseRunsAreThereOnce) {
   const std::vector<EpochSample> early(result.samples.begin(), result.samples.begin() + 2);
   {
     RunDirectory run(folder.path(), plan(), env, false);
-    run.append_epoch("one", early);
+    run.append_epochs("one", early);
     EXPECT_EQ(read_samples(run.file("samples.jsonl")).at("one").size(), 2u);
     add_case(run, "one", result);
     EXPECT_EQ(read_samples(run.file("samples.jsonl")).at("one").size(), result.samples.size());
-    run.append_epoch("two", early);
+    run.append_epochs("two", early);
   }
   // The second case never came to a row: continuing drops what it left, and remembers nothing of it.
   RunDirectory again(folder.path(), plan(), env, true);
