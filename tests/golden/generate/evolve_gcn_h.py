@@ -26,7 +26,7 @@ def summary(a, x, direction, k, o):
     allowed = [v for v in range(len(x)) if o["mask"] == "none" or bool(edges[v].any())]
     if not allowed:
         return torch.zeros(x.shape[1], k)
-    order = sorted(allowed, key=lambda v: (-float(score[v]), v))
+    order = sorted(allowed, key=lambda v: (-float(score[v].detach()), v))
     chosen = [order[min(i, len(order) - 1)] for i in range(k)]
     rows = x[chosen]
     if o["gate"] == "tanh":
