@@ -163,7 +163,8 @@ struct CommunicatorTag {
     int (*process_rank)() = nullptr;
     /// Ranks that this process's world offers: 0 = as many as asked for.
     int (*world_size)() = nullptr;
-    /// What `Communicator::moves_pieces` of its ranks will say; null = false. `cluster` is their devices', or null.
+    /// What `Communicator::moves_pieces` of its ranks will say where devices have no memory of their own; null = false.
+    /// `cluster` is their devices', or null.
     bool (*moves_pieces)(const Cluster* cluster) = nullptr;
   };
 };

@@ -125,6 +125,8 @@ class Device {
   std::uint64_t peak_bytes() const { return account_->peak; }
   void reset_peak() { account_->peak = account_->live; }
   std::uint64_t memory_limit_bytes() const { return account_->limit; }
+  /// Of the device's own memory; 0 for a device that has none.
+  virtual std::uint64_t memory_bytes() const { return 0; }
   /// Whether the accounted memory is a device's own (true) or the host's (false).
   virtual bool has_own_memory() const { return false; }
   /// Whether transposed products are faster here with the transpose stored beside a sparse matrix (at the price of
@@ -137,6 +139,9 @@ class Device {
   /// Whether inputs in several parts, of listed rows or made by a narrow layer, are faster here put side by side first:
   /// those of recurrences, heads and dense layers with large weights. Else kernels read the parts where they lie.
   virtual bool wants_joined_inputs() const { return false; }
+  /// Whether spans must tell what each operation took, as they do from the start; else a device whose clock costs time
+  /// may measure operations that follow each other together and give each the same share.
+  virtual void time_each_operation(bool) {}
 
  protected:
   KernelContext context_;

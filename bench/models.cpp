@@ -150,6 +150,7 @@ void model_epoch(benchmark::State& state, const std::string& name, bool is_wide)
   subject.epoch();
   device.synchronize();  // a GPU knows its times then
   const Work work = account(state, device.spans());
+  device.time_each_operation(false);
   report(state, work, repeat(state, device, [&] { subject.epoch(); }));
 }
 

@@ -60,7 +60,8 @@ bool pieces_move(const Case& c) {
 class LoneCommunicator final : public Communicator {
  public:
   LoneCommunicator(const PlannedCase& plan, Device& device, Rank rank)
-      : Communicator(device, rank, plan.ranks(), 0), moves_pieces_(pieces_move(plan.request)) {}
+      : Communicator(device, rank, plan.ranks(), 0),
+        moves_pieces_(!device.has_own_memory() && pieces_move(plan.request)) {}
 
   bool moves_pieces() const override { return moves_pieces_; }
 

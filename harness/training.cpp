@@ -294,6 +294,7 @@ bool run_repetition(const PlannedCase& plan, Device& device, Communicator& commu
 
 void train_rank(const PlannedCase& plan, Device& device, Communicator& communicator, const RankWishes& wishes,
                 RankOutcome& outcome) {
+  device.time_each_operation(wishes.spans);
   for (int repetition = 0; repetition < plan.request.repeat; ++repetition) {
     device.spans().clear();
     outcome.epoch_under_way = -1;

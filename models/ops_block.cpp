@@ -47,8 +47,9 @@ void copy_columns(Device& device, const Tensor& source, std::int64_t from, const
   device.run(CopyRows{source, target, {}, {}, source.rows(), from, to, width, accumulate});
 }
 
-/// Of w, where joined inputs are wanted; of more, a library's product of the joined matrix is worth joining it.
-constexpr std::int64_t most_joined_weights = 8192;
+/// Where joined inputs are wanted: kernels over tiles read up to so many parts where they lie.
+constexpr std::size_t most_joined_parts = 16;
+constexpr std::int64_t least_joined_weights = 8192;  // of more parts, from which on joining them is worth it
 
 /// The parts' values. Throws Error when one that needs a gradient is there twice: kernels write the parts' gradients at
 /// the same time.
@@ -113,7 +114,8 @@ Var concat_columns(Tape& tape, const std::vector<Var>& parts) {
 }
 
 Var joined_dense(Tape& tape, const std::vector<Var>& parts, const Var& w, const Var& bias) {
-  if (tape.device().wants_joined_inputs() && w->value.elements() > most_joined_weights) {
+  if (tape.device().wants_joined_inputs() && parts.size() > most_joined_parts &&
+      w->value.elements() > least_joined_weights) {
     return dense(tape, concat_columns(tape, parts), w, bias, Activation::none);
   }
   JoinedDense op;

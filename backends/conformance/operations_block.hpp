@@ -19,9 +19,10 @@ struct BlockShape {
 };
 
 inline std::vector<BlockShape> block_shapes() {
-  const std::vector<std::vector<std::int64_t>> sizes{{0, 2, 1, 2, 6},    {1, 1, 1, 1, 1},    {5, 2, 1, 2, 6},
-                                                     {300, 6, 1, 6, 6},  {129, 0, 3, 6, 6},  {4099, 0, 3, 2, 6},
-                                                     {9001, 2, 1, 2, 6}, {65, 64, 1, 8, 33}, {257, 3, 2, 17, 16}};
+  const std::vector<std::vector<std::int64_t>> sizes{{0, 2, 1, 2, 6},     {1, 1, 1, 1, 1},       {5, 2, 1, 2, 6},
+                                                     {300, 6, 1, 6, 6},   {129, 0, 3, 6, 6},     {4099, 0, 3, 2, 6},
+                                                     {9001, 2, 1, 2, 6},  {65, 64, 1, 8, 33},    {257, 3, 2, 17, 16},
+                                                     {300, 0, 100, 8, 8}, {150, 128, 2, 64, 68}, {290, 3, 99, 7, 10}};
   std::vector<BlockShape> shapes;
   for (const auto& s : sizes) {
     for (const int flags : {0, 1, 2, 3}) {

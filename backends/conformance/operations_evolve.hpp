@@ -27,9 +27,17 @@ struct StepShape {
 };
 
 inline const std::vector<StepShape>& step_shapes() {
-  static const std::vector<StepShape> shapes{
-      {{0, 0}, 2, 6},       {{1}, 1, 1},        {{3, 0, 5}, 2, 6},     {{0, 7, 0, 9}, 6, 6}, {{130, 1, 257}, 6, 2},
-      {{2000, 1500}, 6, 6}, {{33, 40}, 16, 16}, {{300, 20, 5}, 7, 33}, {{70, 140}, 64, 64},  {{64, 64, 0}, 65, 3}};
+  static const std::vector<StepShape> shapes{{{0, 0}, 2, 6},
+                                             {{1}, 1, 1},
+                                             {{3, 0, 5}, 2, 6},
+                                             {{0, 7, 0, 9}, 6, 6},
+                                             {{130, 1, 257}, 6, 2},
+                                             {{2000, 1500}, 6, 6},
+                                             {{33, 40}, 16, 16},
+                                             {{300, 20, 5}, 7, 33},
+                                             {{70, 140}, 64, 64},
+                                             {{64, 64, 0}, 65, 3},
+                                             {std::vector<std::int64_t>(90, 130), 8, 12}};
   return shapes;
 }
 
@@ -133,8 +141,8 @@ struct EvolveShape {
 
 inline std::vector<EvolveShape> evolve_shapes(bool backward) {
   std::vector<EvolveShape> shapes;
-  const std::vector<std::vector<std::int64_t>> sizes{{0, 2, 6},  {1, 1, 1},   {3, 2, 6}, {6, 6, 6},
-                                                     {4, 7, 17}, {2, 18, 33}, {2, 33, 5}};
+  const std::vector<std::vector<std::int64_t>> sizes{{0, 2, 6},   {1, 1, 1},  {3, 2, 6},  {6, 6, 6},  {4, 7, 17},
+                                                     {2, 18, 33}, {2, 33, 5}, {2, 70, 4}, {3, 64, 8}, {40, 3, 4}};
   for (const auto& size : sizes) {
     for (const int flags : {0, 1, 2, 3, 4, 5, 6, 7}) {
       if ((flags & 4) != 0 && !backward) continue;

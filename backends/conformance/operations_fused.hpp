@@ -1,4 +1,5 @@
-// Cases and judges of the fused operations (backends/operations_fused.hpp): the two steps one after the other, in double.
+// Cases and judges of the fused operations (backends/operations_fused.hpp): the two steps one after the other, in
+// double.
 #pragma once
 
 #include <algorithm>
@@ -89,7 +90,8 @@ inline std::vector<Judged> judged_layer(const DenseTimeCase& c) {
   for (std::int64_t i = 0; i < c.rows() * width; ++i) {
     Judged& out = h[static_cast<std::size_t>(i)];
     for (std::int64_t f = 0; f < c.inner; ++f) {
-      out.add(x[static_cast<std::size_t>(i / width * c.inner + f)] * w[static_cast<std::size_t>(f * width + i % width)]);
+      out.add(x[static_cast<std::size_t>(i / width * c.inner + f)] *
+              w[static_cast<std::size_t>(f * width + i % width)]);
     }
     if (c.with_relu) out.value = std::max(0.0, out.value);
   }
@@ -117,8 +119,11 @@ inline std::vector<Output> judge_dense_m_transform(Device& device, const DenseTi
       y[static_cast<std::size_t>(t * slab + i)].magnitude += factor * from.magnitude;
     }
   });
-  const DenseMTransform op{upload(device, c.x(), c.rows(), c.inner), upload(device, c.w(), c.inner, c.shape.features),
-                           device.allocate(c.rows(), c.shape.features), c.shape.steps, c.shape.window,
+  const DenseMTransform op{upload(device, c.x(), c.rows(), c.inner),
+                           upload(device, c.w(), c.inner, c.shape.features),
+                           device.allocate(c.rows(), c.shape.features),
+                           c.shape.steps,
+                           c.shape.window,
                            c.with_relu ? Activation::relu : Activation::none};
   device.run(op);
   return {{"y", download(device, op.y), y}};
@@ -127,7 +132,8 @@ inline std::vector<Output> judge_dense_m_transform(Device& device, const DenseTi
 inline std::vector<Output> judge_dense_m_transform_backward(Device& device, const DenseTimeCase& c) {
   const std::vector<Judged> h = judged_layer(c);
   const std::int64_t width = c.shape.features, slab = c.shape.vertices * width;
-  const std::vector<double> x = c.x(), dy = random_values(c.rows() * width, 74), before = random_values(c.inner * width, 75);
+  const std::vector<double> x = c.x(), dy = random_values(c.rows() * width, 74),
+                            before = random_values(c.inner * width, 75);
   std::vector<Judged> dw = start(before, true);
   each_window_entry(c.shape, [&](std::int64_t t, std::int64_t s, double factor) {
     for (std::int64_t i = 0; i < slab; ++i) {
@@ -152,9 +158,10 @@ inline std::vector<Output> judge_dense_m_transform_backward(Device& device, cons
 }
 
 inline std::vector<OperationCase> dense_m_transform_cases(bool backward) {
-  const std::vector<TimeShape> shapes{{0, 4, 6, 3},   {1, 1, 1, 1},    {5, 0, 6, 3},   {1, 9, 6, 5},   {4, 7, 6, 1},
-                                      {4, 7, 6, 9},   {12, 33, 6, 5},  {13, 5, 7, 4},  {64, 301, 6, 5}, {9, 100, 3, 2},
-                                      {30, 20, 2, 8}, {20, 129, 16, 3}, {6, 50, 40, 3}, {5, 3000, 2, 8}, {30, 20, 2, 17}};
+  const std::vector<TimeShape> shapes{{0, 4, 6, 3},    {1, 1, 1, 1},    {5, 0, 6, 3},    {1, 9, 6, 5},
+                                      {4, 7, 6, 1},    {4, 7, 6, 9},    {12, 33, 6, 5},  {13, 5, 7, 4},
+                                      {64, 301, 6, 5}, {9, 100, 3, 2},  {30, 20, 2, 8},  {20, 129, 16, 3},
+                                      {6, 50, 40, 3},  {5, 3000, 2, 8}, {30, 20, 2, 17}, {2, 3, 300, 2}};
   std::vector<OperationCase> cases;
   for (const TimeShape& shape : shapes) {
     for (const std::int64_t inner : {1, 2, 5}) {

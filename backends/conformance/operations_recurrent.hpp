@@ -35,6 +35,18 @@ inline std::vector<RecurrentShape> recurrent_shapes() {
       shapes.push_back({s[0], s[1], s[2], s[3], (flags & 1) != 0, (flags & 2) != 0, flags == 3});
     }
   }
+  // Wide ones: several tiles of vertices, of inputs and of units, and what flags leave out above.
+  shapes.push_back({4, 70, 3, 12, false, true, false});
+  shapes.push_back({2, 34, 5, 40, true, false, false});
+  shapes.push_back({3, 3, 70, 66, true, false, true});
+  shapes.push_back({1, 9, 130, 40, false, true, true});
+  shapes.push_back({3, 33, 3, 33, false, false, true});
+  // Narrow ones: the most inputs and units that a lane holds, a last warp of one vertex, more tiles than blocks in
+  // fp64.
+  shapes.push_back({3, 43, 16, 7, true, false, true});
+  shapes.push_back({4, 1, 12, 8, false, true, false});
+  shapes.push_back({2, 41, 6, 6, true, false, true});
+  shapes.push_back({1, 4101, 2, 1, false, false, false});
   return shapes;
 }
 

@@ -130,11 +130,18 @@ inline std::vector<Output> judge_of_dense_backward(Device& device, const OfDense
   return outputs;
 }
 
+/// The sparse matrices, and one of more steps than a few blocks take at once.
+inline std::vector<SparseRecipe> of_dense_recipes() {
+  std::vector<SparseRecipe> recipes = sparse_recipes();
+  recipes.push_back({"many-parts", 40, 9, 0, 4, false});
+  return recipes;
+}
+
 inline std::vector<OperationCase> of_dense_cases(bool backward) {
   const std::vector<std::pair<std::int64_t, std::int64_t>> shapes{{1, 1}, {2, 6},  {2, 18}, {3, 8},
                                                                   {4, 3}, {2, 64}, {1, 100}};
   std::vector<OperationCase> cases;
-  for (const SparseRecipe& recipe : sparse_recipes()) {
+  for (const SparseRecipe& recipe : of_dense_recipes()) {
     for (const auto& [inner, width] : shapes) {
       if (recipe.steps * recipe.step_rows * width > most_values) continue;
       for (const int flags : {0, 3, 5, 11, 14}) {

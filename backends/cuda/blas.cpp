@@ -12,8 +12,7 @@ namespace {
 
 void check(cublasStatus_t status, const char* what) {
   if (status == CUBLAS_STATUS_SUCCESS) return;
-  const std::string text =
-      fmt::format("{}: {} ({})", what, cublasGetStatusString(status), cublasGetStatusName(status));
+  const std::string text = fmt::format("{}: {} ({})", what, cublasGetStatusString(status), cublasGetStatusName(status));
   if (status == CUBLAS_STATUS_ALLOC_FAILED) throw OutOfMemory(text);
   throw SystemError(text);
 }

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include <cstring>
+#include <utility>
 
 #include "backends/cuda/ordered_sum.hpp"
 #include "backends/wall_clock.hpp"
@@ -15,6 +16,9 @@
 
 namespace strobe::cuda {
 namespace {
+
+/// Idle memory that the pool keeps from one device to the next: small cases take it over instead of asking the driver.
+constexpr std::size_t kept_idle_bytes = std::size_t{256} << 20;
 
 DeviceRequest as_cuda(DeviceRequest request) {
   request.numerics = Numerics::cuda;
@@ -31,38 +35,37 @@ CudaDevice::CudaDevice(const DeviceRequest& request, bool graphs) : Device(as_cu
   runtime::select(ordinal_);
   runtime::check_architecture();
   streams_ = borrow_streams(ordinal_);
-  staging_ = runtime::allocate_pinned(staging_bytes);
   anchor_ = events_.take();
   for (runtime::EventHandle& event : staged_) event = events_.take();
   runtime::set_thread_order(request.threads);
   context_.native_stream = native(Stream::compute);
   if (graphs) {
-    released_ = std::make_shared<ReleasedMemory>();
     gathered_ = std::make_unique<GatheredLaunches>(native(Stream::compute));
     context_.gathered = gathered_.get();
   }
   context_.scratch = [this](std::size_t bytes) { return scratch(bytes); };
   set_anchor();
   // What tensors that outlived an earlier device have left in the pool since that device's end.
-  runtime::trim_pool(ordinal_);
+  runtime::trim_pool(ordinal_, kept_idle_bytes);
 }
 
 CudaDevice::~CudaDevice() {
   try {
     runtime::select(ordinal_);
-    for (const runtime::StreamHandle stream : streams_) runtime::synchronize(stream);
+    for (const runtime::StreamHandle stream : streams_.of) runtime::synchronize(stream);
     gathered_.reset();  // what was not launched never will be
-    release_kept();
     for (const Untimed& one : untimed_) {
       if (!one.begins_with_another_end) events_.give(one.begin);
-      events_.give(one.end);
+      if (!one.shares_end) events_.give(one.end);
     }
+    if (stretch_begin_ != nullptr) events_.give(stretch_begin_);
     for (const runtime::EventHandle event : abandoned_) events_.give(event);
     for (const runtime::EventHandle event : {anchor_, staged_[0], staged_[1]}) events_.give(event);
     if (scratch_ != nullptr) pool_release(scratch_);
+    released_->close();
+    release_idle(released_->take_all());
     runtime::synchronize(native(Stream::compute));
-    runtime::trim_pool(ordinal_);  // what comes next may need memory outside the pool, as NCCL and cuBLAS do
-    runtime::release_pinned(staging_);
+    runtime::trim_pool(ordinal_, kept_idle_bytes);  // what comes next may need memory outside the pool, as NCCL does
     return_streams(ordinal_, streams_);
   } catch (const std::exception&) {
     // The GPU is in an error state, which the operation that caused it has reported; nothing can be given back.
@@ -72,12 +75,13 @@ CudaDevice::~CudaDevice() {
 std::byte* CudaDevice::do_allocate(std::size_t bytes) {
   std::byte* memory = pool_allocate(bytes, ordinal_, native(Stream::compute), released_);
   if (memory == nullptr) {
-    // Memory that was released and is still in use by launches, kept for them, or idle in pieces too small: after this
-    // it can be used. The communicate stream may be waiting for a peer, so nobody waits for it here.
+    // Memory that was released and is still in use by launches, kept for later ones, or idle in pieces too small: after
+    // this it can be used. The communicate stream may be waiting for a peer, so nobody waits for it here.
     launch_gathered();
-    if (released_ != nullptr) released_->keep(true);  // an operation may be at work, and the rest of it is gathered
+    release_idle(released_->take_all());
+    if (gathered_ != nullptr) released_->keep_all(true);  // an operation may be at work, and the rest of it is gathered
     for (const Stream stream : {Stream::compute, Stream::copy}) runtime::synchronize(native(stream));
-    runtime::trim_pool(ordinal_);
+    runtime::trim_pool(ordinal_, 0);
     memory = pool_allocate(bytes, ordinal_, native(Stream::compute), released_);
   }
   if (memory == nullptr) throw OutOfMemory(rank(), bytes, live_bytes(), runtime::properties(ordinal_).memory_bytes);
@@ -99,21 +103,29 @@ std::byte* CudaDevice::scratch(std::size_t bytes) {
   return scratch_;
 }
 
+void CudaDevice::time_each_operation(bool wanted) {
+  launch_gathered();
+  each_timed_ = wanted;
+}
+
 double CudaDevice::do_begin(Stream stream, std::string_view name) {
   const bool gathering = stream == Stream::compute && gathered_ != nullptr;
-  const runtime::EventHandle last = gathering ? gathered_->last_event() : nullptr;
+  if (gathering) released_->keep_all(true);
+  const runtime::EventHandle last = gathering && each_timed_ ? gathered_->last_event() : nullptr;
   begin_is_an_end_ = last != nullptr;  // operations one behind the other share the event between them
   if (begin_is_an_end_) {
     begin_ = last;
+  } else if (gathering && stretch_begin_ != nullptr) {
+    begin_ = nullptr;
   } else {
     BorrowedEvent begin(events_);
     if (gathering) {
-      released_->keep(true);
       gathered_->add_event(begin.get());
     } else {
       runtime::record(begin.get(), native(stream));
     }
     begin_ = begin.keep();
+    if (gathering && !each_timed_) stretch_begin_ = std::exchange(begin_, nullptr);
   }
   runtime::push_range(name);
   open_ = true;
@@ -121,13 +133,17 @@ double CudaDevice::do_begin(Stream stream, std::string_view name) {
 }
 
 double CudaDevice::do_end(Stream stream, std::string_view, const Work&, double) {
-  BorrowedEvent end(events_);
-  if (stream == Stream::compute && gathered_ != nullptr) {
-    gathered_->add_event(end.get());
+  if (begin_ == nullptr) {
+    stretch_spans_.push_back(spans().size());
   } else {
-    runtime::record(end.get(), native(stream));
+    BorrowedEvent end(events_);
+    if (stream == Stream::compute && gathered_ != nullptr) {
+      gathered_->add_event(end.get());
+    } else {
+      runtime::record(end.get(), native(stream));
+    }
+    untimed_.push_back({spans().size(), begin_, end.keep(), begin_is_an_end_});
   }
-  untimed_.push_back({spans().size(), begin_, end.keep(), begin_is_an_end_});
   runtime::pop_range();
   open_ = false;
   return 0;
@@ -138,19 +154,34 @@ void CudaDevice::do_abandon() noexcept {
   open_ = false;
   runtime::pop_range();
   // Not at once: the next operation may begin with this event, if it is what was gathered last.
-  if (!begin_is_an_end_) abandoned_.push_back(begin_);
+  if (begin_ != nullptr && !begin_is_an_end_) abandoned_.push_back(begin_);
+}
+
+void CudaDevice::end_stretch() {
+  if (stretch_begin_ == nullptr) return;
+  BorrowedEvent end(events_);
+  gathered_->add_event(end.get());
+  const runtime::EventHandle begin = std::exchange(stretch_begin_, nullptr);
+  for (std::size_t i = 0; i < stretch_spans_.size(); ++i)
+    untimed_.push_back({stretch_spans_[i], begin, end.get(), i > 0, i > 0, i, stretch_spans_.size()});
+  if (stretch_spans_.empty()) {
+    abandoned_.push_back(begin);
+    abandoned_.push_back(end.get());
+  }
+  (void)end.keep();
+  stretch_spans_.clear();
 }
 
 void CudaDevice::launch_gathered() {
   if (gathered_ == nullptr) return;
+  end_stretch();
   gathered_->launch();
-  release_kept();
+  released_->keep_all(false);
+  release_idle(released_->take_excess());
 }
 
-void CudaDevice::release_kept() {
-  if (released_ == nullptr) return;
-  released_->keep(false);
-  for (std::byte* const memory : released_->take_all()) runtime::release(memory, native(Stream::compute));
+void CudaDevice::release_idle(const std::vector<std::byte*>& idle) {
+  for (std::byte* const memory : idle) runtime::release(memory, native(Stream::compute));
 }
 
 void CudaDevice::refuse_unreachable(const void* address) const {
@@ -170,7 +201,10 @@ void CudaDevice::copy_values(void* to, const void* from, std::size_t bytes) {
 void CudaDevice::sum_values(ElementType type, const std::vector<const std::byte*>& addends, std::byte* sum,
                             std::int64_t elements) {
   for (const std::byte* const addend : addends) refuse_unreachable(addend);
-  if (gathered_ != nullptr) released_->keep(true);
+  if (gathered_ != nullptr) {
+    end_stretch();
+    released_->keep_all(true);
+  }
   ordered_sum(context_, type, addends, sum, elements);
 }
 
@@ -198,25 +232,26 @@ void CudaDevice::do_copy(void* to, const void* from, std::size_t bytes) {
 }
 
 void CudaDevice::copy_staged(void* to, const void* from, std::size_t bytes, bool to_device) {
-  constexpr std::size_t half = staging_bytes / 2;
+  constexpr std::size_t half = RankStreams::staging_bytes / 2;
   const runtime::StreamHandle stream = native(Stream::copy);
   std::size_t emptied = 0;  // of a copy to the host: bytes that have left the pinned memory
   const auto empty = [&](std::size_t until) {
     for (; emptied < until; emptied += half) {
       const std::size_t part = emptied / half % 2;
       runtime::synchronize_event(staged_[part]);
-      std::memcpy(static_cast<std::byte*>(to) + emptied, staging_ + part * half, std::min(half, bytes - emptied));
+      std::memcpy(static_cast<std::byte*>(to) + emptied, streams_.staging + part * half,
+                  std::min(half, bytes - emptied));
     }
   };
   for (std::size_t first = 0; first < bytes; first += half) {
     const std::size_t part = first / half % 2, count = std::min(half, bytes - first);
     if (to_device) {
       runtime::synchronize_event(staged_[part]);  // the copy that read this half before
-      std::memcpy(staging_ + part * half, static_cast<const std::byte*>(from) + first, count);
-      runtime::copy(static_cast<std::byte*>(to) + first, staging_ + part * half, count, stream);
+      std::memcpy(streams_.staging + part * half, static_cast<const std::byte*>(from) + first, count);
+      runtime::copy(static_cast<std::byte*>(to) + first, streams_.staging + part * half, count, stream);
     } else {
       if (first >= 2 * half) empty(first - half);
-      runtime::copy(staging_ + part * half, static_cast<const std::byte*>(from) + first, count, stream);
+      runtime::copy(streams_.staging + part * half, static_cast<const std::byte*>(from) + first, count, stream);
     }
     runtime::record(staged_[part], stream);
   }
@@ -225,14 +260,14 @@ void CudaDevice::copy_staged(void* to, const void* from, std::size_t bytes, bool
 
 void CudaDevice::do_transfer_again(std::uint64_t bytes) {
   // The bytes are on the device, where the program keeps them; what they would cost is paid into scratch memory.
-  constexpr std::size_t part = staging_bytes / 2;
+  constexpr std::size_t part = RankStreams::staging_bytes / 2;
   std::byte* const target = scratch(part);
   BorrowedEvent begin(events_), end(events_);
   order(Stream::compute, Stream::copy);
   runtime::record(begin.get(), native(Stream::copy));
   for (std::uint64_t first = 0; first < bytes; first += part) {
     const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(part, bytes - first));
-    runtime::copy(target, staging_, count, native(Stream::copy));
+    runtime::copy(target, streams_.staging, count, native(Stream::copy));
   }
   runtime::record(end.get(), native(Stream::copy));
   order(Stream::copy, Stream::compute);
@@ -260,13 +295,15 @@ void CudaDevice::set_anchor() {
 
 void CudaDevice::read_times() {
   for (const Untimed& one : untimed_) {
-    const double begin = anchor_seconds_ + runtime::seconds_between(anchor_, one.begin);
-    const double end = begin + runtime::seconds_between(one.begin, one.end);
-    if (one.span < spans().size()) spans().set_times(one.span, begin, end);
+    if (one.span >= spans().size()) continue;
+    const double first = anchor_seconds_ + runtime::seconds_between(anchor_, one.begin);
+    const double each = runtime::seconds_between(one.begin, one.end) / static_cast<double>(one.parts);
+    const double begin = first + each * static_cast<double>(one.part);
+    spans().set_times(one.span, begin, begin + each);
   }
   // In reverse, so that the next epoch takes the same events in the same order and its graphs stay as they are.
   for (auto one = untimed_.rbegin(); one != untimed_.rend(); ++one) {
-    events_.give(one->end);
+    if (!one->shares_end) events_.give(one->end);
     if (!one->begins_with_another_end) events_.give(one->begin);
   }
   untimed_.clear();
@@ -276,7 +313,7 @@ void CudaDevice::read_times() {
 
 void CudaDevice::do_synchronize() {
   launch_gathered();
-  for (const runtime::StreamHandle stream : streams_) runtime::synchronize(stream);
+  for (const runtime::StreamHandle stream : streams_.of) runtime::synchronize(stream);
   read_times();
   if (gathered_ != nullptr) gathered_->begin_anew();
   set_anchor();

@@ -19,7 +19,11 @@ class CudaDevice : public Device {
   CudaDevice(const DeviceRequest& request, bool graphs);
   ~CudaDevice() override;
 
+  /// With graphs, operations that are not to be timed each share the time of their stretch, all that are gathered
+  /// between two things that are none: an event in a graph costs more than most kernels (2.7 us on an H100).
+  void time_each_operation(bool wanted) override;
   bool has_own_memory() const override { return true; }
+  std::uint64_t memory_bytes() const override { return runtime::properties(ordinal_).memory_bytes; }
   bool wants_transpose() const override { return true; }
   bool wants_joined_inputs() const override { return true; }
   void copy_values(void* to, const void* from, std::size_t bytes) override;
@@ -29,14 +33,16 @@ class CudaDevice : public Device {
   /// Of a device that gathers its launches; zeros else.
   GraphCounts graph_counts() const { return gathered_ != nullptr ? gathered_->counts() : GraphCounts{}; }
 
-  runtime::StreamHandle native(Stream stream) const { return streams_[static_cast<std::size_t>(stream)]; }
+  runtime::StreamHandle native(Stream stream) const { return streams_.of[static_cast<std::size_t>(stream)]; }
 
  private:
-  /// A span whose times the GPU has yet to say: its number among the device's spans, and its events.
+  /// A span whose times the GPU has yet to say: its number among the device's spans, its events, and which part of the
+  /// time between them is its own.
   struct Untimed {
     std::size_t span = 0;
     runtime::EventHandle begin = nullptr, end = nullptr;
-    bool begins_with_another_end = false;  // whose span gives the event back
+    bool begins_with_another_end = false, shares_end = false;  // whose span gives the event back
+    std::size_t part = 0, parts = 1;
   };
 
   std::byte* do_allocate(std::size_t bytes) override;
@@ -56,10 +62,12 @@ class CudaDevice : public Device {
   std::byte* scratch(std::size_t bytes);
   /// Ranks of communicator local read each other's memory, which not every two GPUs of a host can.
   void refuse_unreachable(const void* address) const;
+  /// Ends the stretch of operations that share two events, before anything but operations is gathered.
+  void end_stretch();
   /// Gives the compute stream what is gathered for it, before anything else uses or waits for it.
   void launch_gathered();
-  /// Gives the pool the memory that was released in the meantime; from now on it gets it at once.
-  void release_kept();
+  /// Gives the driver's pool memory that nobody has any more, behind all launches that used it.
+  void release_idle(const std::vector<std::byte*>& idle);
   /// Moves bytes by way of pinned memory, half of it on its way while the other half is filled or emptied.
   void copy_staged(void* to, const void* from, std::size_t bytes, bool to_device);
   void append_transfer(BorrowedEvent& begin, BorrowedEvent& end, std::uint64_t bytes);
@@ -68,21 +76,21 @@ class CudaDevice : public Device {
   void read_times();
   void set_anchor();
 
-  static constexpr std::size_t staging_bytes = std::size_t{8} << 20;
-
   int ordinal_ = 0;
-  RankStreams streams_{};
+  RankStreams streams_;
   EventPool events_;
-  std::shared_ptr<ReleasedMemory> released_;  // with graphs only, as the next
-  std::unique_ptr<GatheredLaunches> gathered_;
+  std::shared_ptr<ReleasedMemory> released_ = std::make_shared<ReleasedMemory>();
+  std::unique_ptr<GatheredLaunches> gathered_;  // with graphs only
+  bool each_timed_ = true;
+  runtime::EventHandle stretch_begin_ = nullptr;  // of operations that share their events
+  std::vector<std::size_t> stretch_spans_;
   bool open_ = false;                     // an operation is being given to the device
-  runtime::EventHandle begin_ = nullptr;  // of that operation
+  runtime::EventHandle begin_ = nullptr;  // of that operation; null in a stretch
   bool begin_is_an_end_ = false;
   std::vector<runtime::EventHandle> abandoned_;  // began an operation that failed
   runtime::EventHandle anchor_ = nullptr;
   double anchor_seconds_ = 0;  // wall clock at the anchor event
   std::vector<Untimed> untimed_;
-  std::byte* staging_ = nullptr;
   std::array<runtime::EventHandle, 2> staged_{};
   std::byte* scratch_ = nullptr;
   std::size_t scratch_bytes_ = 0;

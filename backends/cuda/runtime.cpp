@@ -135,10 +135,10 @@ double seconds_between(EventHandle first, EventHandle second) {
   return static_cast<double>(milliseconds) * 1e-3;
 }
 
-void trim_pool(int ordinal) {
+void trim_pool(int ordinal, std::size_t keep) {
   cudaMemPool_t pool = nullptr;
   check(cudaDeviceGetDefaultMemPool(&pool, ordinal), "memory pool");
-  check(cudaMemPoolTrimTo(pool, 0), "idle memory of the pool");
+  check(cudaMemPoolTrimTo(pool, keep), "idle memory of the pool");
 }
 
 std::byte* allocate(std::size_t bytes, StreamHandle stream) {
@@ -153,14 +153,14 @@ std::byte* allocate(std::size_t bytes, StreamHandle stream) {
 }
 
 void release(std::byte* memory, StreamHandle stream) noexcept { (void)cudaFreeAsync(memory, stream_of(stream)); }
+std::size_t largest_kept() { return std::size_t{64} << 20; }
+void forget(std::byte*, std::size_t) {}
 
 std::byte* allocate_pinned(std::size_t bytes) {
   void* memory = nullptr;
   check(cudaMallocHost(&memory, bytes), "pinned host memory");
   return static_cast<std::byte*>(memory);
 }
-
-void release_pinned(std::byte* memory) noexcept { (void)cudaFreeHost(memory); }
 
 bool is_device_memory(const void* address) {
   cudaPointerAttributes attributes{};

@@ -47,15 +47,18 @@ void synchronize_event(EventHandle event);
 /// Between two events that are complete.
 double seconds_between(EventHandle first, EventHandle second);
 
-/// Gives the memory of the GPU's pool that nobody has or waits for back to the driver.
-void trim_pool(int ordinal);
+/// Gives the memory of the GPU's pool that nobody has or waits for back to the driver, all but `keep` bytes of it.
+void trim_pool(int ordinal, std::size_t keep);
 
 /// Device memory in the order of the stream, from the GPU's pool; null when there is none left.
 std::byte* allocate(std::size_t bytes, StreamHandle stream);
 void release(std::byte* memory, StreamHandle stream) noexcept;
+/// Memory of more bytes is not worth keeping: asking for it again is a small part of what a kernel over it takes.
+std::size_t largest_kept();
+/// Emulation only: what lies there is nobody's any more, and NaN to whoever reads it.
+void forget(std::byte* memory, std::size_t bytes);
 /// Host memory that the GPU reads and writes by itself. Throws SystemError when there is none.
 std::byte* allocate_pinned(std::size_t bytes);
-void release_pinned(std::byte* memory) noexcept;
 
 bool is_device_memory(const void* address);
 /// Whether launches on GPU `ordinal` may read and write at `address`: its own memory, the host's, or that of a GPU

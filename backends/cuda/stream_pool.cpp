@@ -1,6 +1,6 @@
 #include "backends/cuda/stream_pool.hpp"
 
-#include <tuple>
+#include <iterator>
 #include <unordered_map>
 
 namespace strobe::cuda {
@@ -37,8 +37,9 @@ RankStreams borrow_streams(int ordinal) {
       return streams;
     }
   }
-  RankStreams streams{};
-  for (runtime::StreamHandle& stream : streams) stream = runtime::make_stream();
+  RankStreams streams;
+  for (runtime::StreamHandle& stream : streams.of) stream = runtime::make_stream();
+  streams.staging = runtime::allocate_pinned(RankStreams::staging_bytes);
   return streams;
 }
 
@@ -47,39 +48,59 @@ void return_streams(int ordinal, const RankStreams& streams) {
   pool().idle[ordinal].push_back(streams);
 }
 
-void ReleasedMemory::keep(bool wanted) {
+void ReleasedMemory::keep_all(bool wanted) {
   const std::lock_guard lock(mutex_);
-  keeping_ = wanted;
+  keeping_all_ = wanted;
+}
+
+void ReleasedMemory::close() {
+  const std::lock_guard lock(mutex_);
+  closed_ = true;
 }
 
 bool ReleasedMemory::offer(std::byte* memory, std::size_t bytes) {
   const std::lock_guard lock(mutex_);
-  if (keeping_) kept_.emplace(bytes, memory);
-  return keeping_;
+  if (closed_ || (!keeping_all_ && is_excess(bytes))) return false;
+  idle_blocks_.emplace(bytes, memory);
+  idle_ += bytes;
+  return true;
 }
 
 std::pair<std::byte*, std::size_t> ReleasedMemory::take(std::size_t bytes) {
   const std::lock_guard lock(mutex_);
-  const auto found = kept_.lower_bound(bytes);
-  if (found == kept_.end() || found->first / 2 > bytes) return {nullptr, 0};
-  const std::pair<std::byte*, std::size_t> taken{found->second, found->first};
-  kept_.erase(found);
-  return taken;
+  const auto found = idle_blocks_.lower_bound({bytes, nullptr});
+  if (found == idle_blocks_.end() || found->first > bytes + bytes / 4) return {nullptr, 0};
+  const auto [size, memory] = *found;
+  idle_blocks_.erase(found);
+  idle_ -= size;
+  if (!keeping_all_) runtime::forget(memory, size);
+  return {memory, size};
+}
+
+std::vector<std::byte*> ReleasedMemory::take_excess() {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::byte*> excess;
+  while (!idle_blocks_.empty() && is_excess(idle_blocks_.rbegin()->first)) {
+    const auto last = std::prev(idle_blocks_.end());
+    excess.push_back(last->second);
+    idle_ -= last->first;
+    idle_blocks_.erase(last);
+  }
+  return excess;
 }
 
 std::vector<std::byte*> ReleasedMemory::take_all() {
   const std::lock_guard lock(mutex_);
   std::vector<std::byte*> all;
-  for (const auto& [bytes, memory] : kept_) all.push_back(memory);
-  kept_.clear();
+  for (const auto& [bytes, memory] : idle_blocks_) all.push_back(memory);
+  idle_blocks_.clear();
+  idle_ = 0;
   return all;
 }
 
 std::byte* pool_allocate(std::size_t bytes, int ordinal, runtime::StreamHandle stream,
                          const std::shared_ptr<ReleasedMemory>& released) {
-  std::byte* memory = nullptr;
-  std::size_t size = bytes;
-  if (released != nullptr) std::tie(memory, size) = released->take(bytes);
+  auto [memory, size] = released->take(bytes);
   if (memory == nullptr) {
     memory = runtime::allocate(bytes, stream);
     size = bytes;
@@ -99,8 +120,7 @@ void pool_release(std::byte* memory) {
     owner = found->second;
     pool().owners.erase(found);
   }
-  if (owner.released != nullptr && owner.released->offer(memory, owner.bytes)) return;
-  runtime::release(memory, owner.stream);
+  if (!owner.released->offer(memory, owner.bytes)) runtime::release(memory, owner.stream);
 }
 
 EventPool::~EventPool() {

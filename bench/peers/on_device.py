@@ -41,8 +41,9 @@ def prepare(device, threads):
     torch.set_num_threads(threads)
     # Strobe's products are fp32; cuDNN's recurrences would take TF32 by themselves.
     torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = False
-    if torch.device(device).type == "cuda":
-        torch.cuda.set_device(torch.device(device))
+    place = torch.device(device)
+    if place.type == "cuda":
+        torch.cuda.set_device(place.index or 0)  # a device without a number is refused
 
 
 def versions(device):

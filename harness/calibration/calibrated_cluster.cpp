@@ -122,13 +122,15 @@ int most_ranks(const CalibrationData& data) {
 
 Json gpu_json(const CalibrationData& data, const ClusterDescription& about, int places,
               const std::function<Json(double, const char*)>& measured) {
+  const std::uint64_t memory = data.rates.own_memory ? data.rates.memory_bytes : about.memory_bytes;
   return {
       {"name", about.source},
       {"flops_fp32_per_second", measured(data.rates.flops_fp32_per_second, "dense layer of 2048 x 1024 x 1024")},
       {"flops_fp64_per_second", measured(data.rates.flops_fp64_per_second, "dense layer of 2048 x 1024 x 1024")},
       {"memory_bytes_per_second", measured(data.rates.memory_bytes_per_second, "copy of 128 MiB, read and written")},
-      {"memory_bytes", measured(std::floor(static_cast<double>(about.memory_bytes) / places),
-                                "the machine's memory, divided by the ranks that fit")},
+      {"memory_bytes", measured(std::floor(static_cast<double>(memory) / places),
+                                data.rates.own_memory ? "the device's memory, divided by the ranks that were measured"
+                                                      : "the machine's memory, divided by the ranks that fit")},
       {"reserved_bytes", measured(0, "not measured: what the process takes beside tensors")},
       {"launch_seconds", measured(0, "contained in the fit of each operation")},
       {"host_issue_seconds", measured(typical_gap(data), "median over cases of the time between operations")},
@@ -160,7 +162,13 @@ Json calibrated_cluster(const CalibrationData& data, const ClusterDescription& a
       measured(places, data.cores > 0 ? "ranks that were measured or cores, and as many again that take turns"
                                       : "ranks that were measured");
   cluster["gpu"] = gpu_json(data, about, places, measured);
-  if (!data.rates.own_memory) cluster["host_memory"] = "shared";
+  if (data.rates.own_memory) {
+    cluster["host_to_device_bytes_per_second"] =
+        measured(data.rates.host_to_device_bytes_per_second, "64 MiB to the device");
+    cluster["host_to_device_latency_seconds"] = measured(data.rates.host_to_device_latency_seconds, "8 bytes to it");
+  } else {
+    cluster["host_memory"] = "shared";
+  }
   cluster["intra_node_bytes_per_second"] = measured(rate, "large messages between two ranks");
   cluster["intra_node_latency_seconds"] = measured(latency, "small messages between two ranks");
   cluster["price_per_node_hour"] = "not sold";

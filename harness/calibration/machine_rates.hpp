@@ -1,4 +1,4 @@
-// The two ceilings of one device and what its host takes between operations.
+// The ceilings of one device, of its memory and of the way to it.
 #pragma once
 
 #include "harness/case.hpp"
@@ -12,6 +12,9 @@ struct MachineRates {
   bool own_memory = false;             // the device's memory is not the host's
   bool stores_transpose = false;       // Device::wants_transpose
   std::int64_t narrow_bytes = 0;       // Device::narrow_bytes
+  // Of a device with memory of its own, else 0: its bytes, and copies from the host's memory as snapshots are moved.
+  std::uint64_t memory_bytes = 0;
+  double host_to_device_bytes_per_second = 0, host_to_device_latency_seconds = 0;
 };
 
 /// Measures rank 0 of `ranks` on the device and communicator of `any`, with all of its threads and the best kernels,

@@ -18,8 +18,10 @@ class GpuScripts : public Program {
   }
   /// A program of this name that prints `text` and ends with `status`.
   void pretend(const std::string& name, const std::string& text, int status) {
+    std::filesystem::create_directories((folder_ / "bin" / name).lexically_normal().parent_path());
     std::filesystem::create_directories(folder_ / "bin");
-    write_text(folder_ / "bin" / name, "#!/bin/sh\necho '" + text + "'\nexit " + std::to_string(status) + "\n");
+    write_text(folder_ / "bin" / name,
+               "#!/bin/sh\nprintf '%b\\n' '" + text + "'\nexit " + std::to_string(status) + "\n");
     std::filesystem::permissions(folder_ / "bin" / name, std::filesystem::perms::owner_all);
   }
 };
@@ -43,9 +45,22 @@ TEST_F(GpuScripts, ReportSaysForEveryStepWhatCouldNotBeDone) {
   }
   for (const std::string step :
        {"tests labelled gpu", "compute-sanitizer racecheck | not done | --quick", "operations | not done",
-        "epochs | not done", "PyTorch | not done", "PyTorch, every model | not done"}) {
+        "epochs | not done", "prediction | not done", "PyTorch | not done", "PyTorch, every model | not done"}) {
     EXPECT_NE(table.find("| " + step), std::string::npos) << step << " is not in\n" << table;
   }
+}
+
+TEST_F(GpuScripts, ReportCountsTheTests) {
+  pretend("nvidia-smi", "NVIDIA Imaginary, 999.1, 81559 MiB", 0);
+  pretend(
+      "../build/tests/test_cuda",
+      "[ RUN      ] A.0\\n[       OK ] A.0 (1 ms)\\n[ RUN      ] B.0\\n[  SKIPPED ] B.0 (0 ms)\\n[ RUN      ] C.0\\n"
+      "[  FAILED  ] C.0 (2 ms)\\n[ RUN      ] D.0\\n[  FAILED  ] C.0",
+      1);
+  EXPECT_EQ(script("", "gpu_report' --no-build --build build --only tests --out here").status, 1);
+  const std::string table = read_text(std::filesystem::directory_iterator(folder_ / "here")->path() / "README.md");
+  const std::string row = "tests labelled gpu | FAILED | 1 passed, 1 failed, 1 skipped, 1 not ended |";
+  EXPECT_NE(table.find(row), std::string::npos) << table;
 }
 
 TEST_F(GpuScripts, ReportOfSomeStepsLeavesTheOthersInTheTable) {

@@ -2,6 +2,7 @@
 // GPU, or in the emulation, where nothing that was gathered runs before it is launched.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "backends/cuda/cuda_device.hpp"
@@ -123,6 +124,33 @@ TEST_F(CudaGraphs, OperationsShareTheEventBetweenThem) {
   }
 }
 
+TEST_F(CudaGraphs, OperationsThatNobodyTimesShareTheTimeOfTheirStretch) {
+  const Tensor x = filled(50, 1), y = filled(50, 0);
+  device_->time_each_operation(false);
+  device_->synchronize();
+  for (int epoch = 0; epoch < 2; ++epoch) {
+    device_->spans().clear();
+    const std::uint64_t nodes = counts().nodes;
+    for (int i = 0; i < 3; ++i) device_->run(AddScaled{x, y, 1.0});
+    device_->record(Stream::compute);  // ends the first stretch
+    device_->run(AddScaled{x, y, 1.0});
+    device_->synchronize();
+    EXPECT_EQ(counts().nodes - nodes, 4u + 2u * 2u) << "two events a stretch";
+    const std::vector<Span>& spans = device_->spans().spans();
+    ASSERT_EQ(spans.size(), 4u);
+    for (std::size_t i = 0; i < spans.size(); ++i) {
+      EXPECT_LE(spans[i].begin_seconds, spans[i].end_seconds);
+      if (i == 0) continue;
+      EXPECT_GE(spans[i].begin_seconds, spans[i - 1].end_seconds - 1e-6);
+      if (i == 3) continue;
+      EXPECT_NEAR(spans[i].begin_seconds, spans[i - 1].end_seconds, 1e-9);
+      EXPECT_NEAR(spans[i].end_seconds - spans[i].begin_seconds, spans[0].end_seconds - spans[0].begin_seconds, 1e-9);
+    }
+  }
+  EXPECT_EQ(counts().changed_nodes, 0u) << "the same events in the second epoch";
+  EXPECT_EQ(first_of(y), 2 * 4.0);
+}
+
 TEST_F(CudaGraphs, LongStretchesAreLaunchedInParts) {
   const Tensor x = filled(8, 1), y = filled(8, 0);
   device_->synchronize();
@@ -131,6 +159,25 @@ TEST_F(CudaGraphs, LongStretchesAreLaunchedInParts) {
   for (int i = 0; i < operations; ++i) device_->run(AddScaled{x, y, 1.0});
   EXPECT_EQ(first_of(y), operations);
   EXPECT_GT(counts().launches - before.launches, 2u);
+}
+
+TEST(CudaMemory, WhatIsFreeDecidesWhichAddressComesNext) {
+  if (const std::string reason = why_no_gpu(); !reason.empty()) GTEST_SKIP() << reason;
+  if (runtime::largest_kept() == 0) GTEST_SKIP() << "released memory is watched, not kept";
+  const std::unique_ptr<Device> device = DeviceRegistry::instance().find("cuda").value(DeviceRequest{});
+  std::vector<const void*> before;
+  for (int round = 0; round < 3; ++round) {
+    std::vector<Tensor> tensors;
+    for (int i = 0; i < 4; ++i) tensors.push_back(device->allocate(100, 6));
+    std::vector<const void*> addresses;
+    for (const Tensor& tensor : tensors) addresses.push_back(tensor.raw());
+    if (round > 1) EXPECT_EQ(addresses, before);
+    before = addresses;
+    tensors.erase(tensors.begin() + round % 4);  // another order of release in each round
+  }
+  const Tensor larger = device->allocate(100, 9), smaller = device->allocate(100, 5);
+  EXPECT_EQ(std::count(before.begin(), before.end(), larger.raw()), 0);
+  EXPECT_EQ(std::count(before.begin(), before.end(), smaller.raw()), 1) << "a quarter more than it asked for";
 }
 
 TEST_F(CudaGraphs, WhatWasNeverLaunchedIsDroppedWithItsDevice) {

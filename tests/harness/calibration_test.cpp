@@ -227,6 +227,26 @@ TEST(Calibration, TheFileSimulatesWhatWasMeasured) {
   std::filesystem::remove(path);
 }
 
+TEST(Calibration, AGpusFileHasItsMemoryAndTheWayToIt) {
+  Suite suite = small_suite();
+  suite.cases.resize(2);
+  CalibrationData data = measure_calibration(suite, silent);
+  data.rates.own_memory = true;
+  data.rates.memory_bytes = std::uint64_t{80} << 30;
+  data.rates.host_to_device_bytes_per_second = 2e10;
+  data.rates.host_to_device_latency_seconds = 1e-5;
+  data.cores = 0;  // every rank has a GPU
+  const ClusterDescription about{"gpu", "a GPU under test", "2026-01-31", "a GPU", std::uint64_t{8} << 30};
+  const std::string path = testing::TempDir() + "/calibrated-gpu.json";
+  std::ofstream(path) << calibrated_cluster(data, about).dump();
+  const std::shared_ptr<const Cluster> cluster = load_cluster(path);
+  EXPECT_FALSE(cluster->shared_host_memory);
+  EXPECT_EQ(cluster->gpu.memory_bytes, std::uint64_t{40} << 30);  // two ranks were measured
+  EXPECT_EQ(cluster->host_to_device_bytes_per_second, 2e10);
+  EXPECT_EQ(cluster->host_to_device_latency_seconds, 1e-5);
+  std::filesystem::remove(path);
+}
+
 TEST(Calibration, WhatCannotBeMeasuredIsRefusedOrListed) {
   Suite suite = small_suite();
   suite.cases.resize(1);

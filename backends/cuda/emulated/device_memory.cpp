@@ -166,6 +166,14 @@ void release_device(std::byte* first) noexcept {
   all.used.erase(found);
 }
 
+bool is_ordinary_memory() {
+#ifdef STROBE_ORDINARY_MEMORY
+  return true;
+#else
+  return false;
+#endif
+}
+
 bool is_device(const void* address) {
   Memory& all = memory();
   const std::lock_guard lock(all.mutex);

@@ -11,6 +11,8 @@ namespace strobe::cuda::emulated {
 /// `bytes` with every bit set (NaN, to whoever reads what nobody wrote), or null when there is no room. Thread-safe.
 std::byte* allocate_device(std::size_t bytes);
 void release_device(std::byte* memory) noexcept;
+/// Whether it is the host's ordinary memory, which the address sanitizer watches.
+bool is_ordinary_memory();
 /// Whether the address lies in an allocation that is in use.
 bool is_device(const void* address);
 

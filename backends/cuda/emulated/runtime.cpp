@@ -31,7 +31,7 @@ std::byte* aligned(std::size_t bytes) {
 }  // namespace
 
 int device_count(std::string&) { return 1; }
-Properties properties(int) { return {"emulated on the host", 9, 0, 1, 0}; }
+Properties properties(int) { return {"emulated on the host", 9, 0, 1, std::size_t{4} << 30}; }
 void select(int) {}
 void set_thread_order(int threads) {
   emulated::set_order(threads % 2 == 0 ? emulated::Order::backward : emulated::Order::forward);
@@ -57,18 +57,23 @@ double seconds_between(EventHandle first, EventHandle second) {
       .count();
 }
 
-void trim_pool(int) { allocations_idle = 0; }
+void trim_pool(int, std::size_t) { allocations_idle = 0; }
 
 std::byte* allocate(std::size_t bytes, StreamHandle) { return emulated::allocate_device(bytes); }
 void release(std::byte* memory, StreamHandle) noexcept {
   ++allocations_idle;
   emulated::release_device(memory);
 }
+/// None where the address sanitizer watches for uses of what was released.
+std::size_t largest_kept() { return emulated::is_ordinary_memory() ? 0 : std::size_t{64} << 20; }
+void forget(std::byte* memory, std::size_t bytes) {
+  const emulated::DeviceAccess access;
+  std::memset(memory, 0xff, bytes);
+}
 /// There is one GPU; a test may say that its ranks have GPUs of their own without links.
 bool reaches(int, const void*) { return std::getenv("STROBE_EMULATED_WITHOUT_LINKS") == nullptr; }
 bool is_device_memory(const void* address) { return emulated::is_device(address); }
 std::byte* allocate_pinned(std::size_t bytes) { return aligned(bytes); }
-void release_pinned(std::byte* memory) noexcept { std::free(memory); }
 void copy(void* to, const void* from, std::size_t bytes, StreamHandle) {
   const emulated::DeviceAccess access;
   std::memcpy(to, from, bytes);

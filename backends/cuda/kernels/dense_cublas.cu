@@ -1,6 +1,7 @@
-// Dense layer by cuBLAS where both widths are large: y = x w, then bias and activation in a second launch when there
-// are any. cuBLAS is column-major, so it is asked for the transposed product y^T = w^T x^T, whose operands are the
-// row-major matrices as they lie. Cost: the product, and y read and written once more.
+// Dense layer by cuBLAS where both widths are 256 or more: y = x w, then bias and activation in a second launch when
+// there are any. cuBLAS is column-major, so it is asked for the transposed product y^T = w^T x^T, whose operands are
+// the row-major matrices as they lie. Narrower layers keep to kernels of their own, which a graph of launches can hold.
+// Cost: the product, and y read and written once more.
 #include "backends/cuda/blas.hpp"
 #include "backends/cuda/kernel_language.hpp"
 
@@ -18,7 +19,7 @@ __global__ void finish(T* y, const T* bias, std::int64_t n, std::int64_t width, 
 }
 
 bool supports(const Dense& op) {
-  constexpr std::int64_t least_width = 64, most_rows = (std::int64_t{1} << 31) - 1;
+  constexpr std::int64_t least_width = 256, most_rows = (std::int64_t{1} << 31) - 1;
   return op.x.columns() >= least_width && op.w.columns() >= least_width && op.x.rows() > 0 && op.x.rows() <= most_rows;
 }
 

@@ -85,8 +85,7 @@ void backward(const DenseMTransformBackward& op, const KernelContext& context) {
   const BackwardRule<T> rule{layer_of<DenseMTransformBackward, T>(op), op.dy.data<T>(), time.window, time.slab};
   launch_slide<T, window_limit>(context, time, rule, dz);
   const WeightTerms<T> terms{op.x.data<T>(), dz, nullptr, op.x.columns(), op.w.columns()};
-  tiled_weight_gradient<T>(context, terms, nullptr, nullptr, ranges, reinterpret_cast<double*>(scratch + dz_bytes),
-                           op.dw.data<T>());
+  tiled_weight_gradient<T>(context, terms, ranges, reinterpret_cast<double*>(scratch + dz_bytes), op.dw.data<T>());
 }
 
 void run_backward(const DenseMTransformBackward& op, KernelContext& context) {

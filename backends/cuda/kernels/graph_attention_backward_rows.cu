@@ -2,10 +2,10 @@
 // heads of up to 32 columns, logits not weighted. With dz_i the gradient of z_i, the mean m_i = dz_i . z_i and p_ij
 // taken again from the scores and the kept log sums, a column adds up A = sum p_ij d_ij dz_i, B = sum p_ij d_ij s_ij
 // dz_i and M = sum p_ij s_ij m_i over its rows in order; then the gradient of r_j is f_j . B - M and that of f_j is A
-// plus the gradients of its scores times the vectors. The gradient of l_i needs no entries: dz_i . slopes_i - m_i (its
-// mean slope). Nothing is scattered. Cost per entry: an index, one row of dz and three values a head, gathered; f, z,
-// slopes, dy and df once more each; 2 H D doubles for each of at most 1024 blocks and their groups for the vectors'
-// gradients.
+// plus the gradients of its scores times the vectors. A lane's gathered loads for four entries are on their way
+// together. The gradient of l_i needs no entries: dz_i . slopes_i - m_i (its mean slope). Nothing is scattered. Cost
+// per entry: an index, one row of dz and three values a head, gathered; f, z, slopes, dy and df once more each; 2 H D
+// doubles for each of at most 1024 blocks for the vectors' gradients.
 #include "backends/cuda/kernels/graph_attention_lanes.hpp"
 #include "backends/cuda/kernels/part_sums.hpp"
 
@@ -14,15 +14,16 @@ namespace graph_attention_backward_rows_kernels {
 
 constexpr int threads = 256;
 
-/// Device arrays and sizes. own [R, 3 H]: l_i, m_i and the log sum; others [C, H]: r_j; down [R, H] and up [C, H]: the
-/// gradients of l_i and r_j.
+/// Device arrays and sizes. own [R, H, 3]: l_i, m_i and log2_e times the log sum; others [C, H]: r_j; down [R, H] and
+/// up [C, H]: the gradients of l_i and r_j.
 template <class T>
 struct Graph {
   const std::int64_t* offsets;  // of the transpose
   const std::int32_t* indices;
   const T *f, *left, *right, *z, *slopes, *row_stats, *dy;
   T *df, *own, *others, *dz, *down, *up;
-  std::int64_t rows, columns, heads, depth;
+  std::int64_t rows, columns;
+  int heads, depth;
   DropoutFactors dropout;
   bool add;
 };
@@ -39,14 +40,13 @@ __global__ void take_rows(Graph<T> op) {
       mean += dz * z;
       down += dz * op.slopes[at];
     }
-    T* own = op.own + row * 3 * op.heads + head;
-    own[op.heads] = mean;
-    own[2 * op.heads] = op.row_stats[row * 2 * op.heads + head];
+    op.own[3 * i + 1] = mean;
+    op.own[3 * i + 2] = op.row_stats[row * 2 * op.heads + head] * static_cast<T>(log2_e);
     op.down[i] = down - mean * op.row_stats[(row * 2 + 1) * op.heads + head];
   }
 }
 
-/// Sums of one feature of a column.
+/// Sums of one feature of a column; b and m are log2_e times what they are to be.
 template <class T>
 struct ColumnSums {
   T a{0}, b{0}, m{0};
@@ -59,25 +59,43 @@ struct ColumnSums {
 };
 
 template <class T>
-__device__ void walk(const Graph<T>& op, std::int64_t column, std::int64_t feature, std::int64_t first,
-                     std::int64_t step, ColumnSums<T>& sums) {
-  const std::int64_t head = feature / op.depth, end = op.offsets[column + 1];
-  const T score = op.others[column * op.heads + head];
-  for (std::int64_t k = op.offsets[column] + first; k < end; k += step) {
-    const std::int64_t row = op.indices[k];
-    const T* own = op.own + row * 3 * op.heads + head;
-    const T logit = own[0] + score, slope = logit > T{0} ? T{1} : static_cast<T>(leaky_slope);
-    const T p = std::exp(logit * slope - own[2 * op.heads]);
-    const T kept = op.dropout.drops ? p * static_cast<T>(op.dropout.of_edge(row, column, head)) : p;
-    const T term = kept * op.dz[row * op.heads * op.depth + feature];
-    sums.a += term;
-    sums.b += term * slope;
-    sums.m += p * slope * own[op.heads];
+__device__ void walk(const Graph<T>& op, std::int64_t column, int feature, int first, int step, ColumnSums<T>& sums) {
+  const int heads = op.heads, head = feature / op.depth, width = heads * op.depth;
+  const std::int64_t begin = op.offsets[column];
+  const int count = static_cast<int>(op.offsets[column + 1] - begin);
+  const std::int32_t* const indices = op.indices + begin;
+  const T *const own = op.own + 3 * head, *const dz = op.dz + feature, score = op.others[column * heads + head];
+  for (int k = first; k < count; k += entries_together * step) {
+    std::int32_t rows[entries_together];
+    T logits[entries_together], means[entries_together], log_sums[entries_together], gradients[entries_together];
+#pragma unroll
+    for (int j = 0; j < entries_together; ++j) rows[j] = indices[min(k + j * step, count - 1)];
+#pragma unroll
+    for (int j = 0; j < entries_together; ++j) {
+      const T* const of_row = own + std::int64_t{rows[j]} * (3 * heads);
+      logits[j] = of_row[0] + score;
+      means[j] = of_row[1];
+      log_sums[j] = of_row[2];
+      gradients[j] = dz[std::int64_t{rows[j]} * width];
+    }
+    if (op.dropout.drops) {
+      for (int j = 0; j < entries_together; ++j) {
+        gradients[j] *= static_cast<T>(op.dropout.of_edge(rows[j], column, head));
+      }
+    }
+#pragma unroll
+    for (int j = 0; j < entries_together; ++j) {
+      const T slope = slope_of_two(logits[j]), p = power_of_two(logits[j] * slope - log_sums[j]);
+      const T weight = k + j * step < count ? p : T{0}, term = weight * gradients[j];
+      sums.a += term;
+      sums.b += term * slope;
+      sums.m += weight * slope * means[j];
+    }
   }
 }
 
 template <class T>
-__device__ void put(const Graph<T>& op, std::int64_t column, std::int64_t feature, T sum, T up) {
+__device__ void put(const Graph<T>& op, std::int64_t column, int feature, T sum, T up) {
   const std::int64_t at = column * op.heads * op.depth + feature, score = column * op.heads + feature / op.depth;
   T total = sum + up * op.right[feature];
   if (column < op.rows) total += op.down[score] * op.left[feature];
@@ -86,15 +104,16 @@ __device__ void put(const Graph<T>& op, std::int64_t column, std::int64_t featur
 }
 
 template <class T>
-__global__ void __launch_bounds__(threads) columns_back(Graph<T> op, RowLanes how) {
+__global__ void __launch_bounds__(threads, sizeof(T) == 4 ? 3 : 1) columns_back(Graph<T> op, RowLanes how) {
   const int own = lane() % how.width(), slot = own / how.lanes, at = own % how.lanes;
-  const int depth = static_cast<int>(op.depth), last = lane() - at + how.lanes - 1;
+  const int depth = op.depth, last = lane() - at + how.lanes - 1;
   const int head_begin = lane() - at + at / depth * depth;  // the lane with the first feature of this lane's head
-  const std::int64_t width = op.heads * op.depth, apart = grid_threads() / warp_lanes * how.rows();
+  const int width = op.heads * op.depth;
+  const std::int64_t apart = grid_threads() / warp_lanes * how.rows();
   for (std::int64_t first = grid_thread() / warp_lanes * how.rows(); first < op.columns; first += apart) {
     const std::int64_t column = first + lane() / how.width();
-    for (std::int64_t pass = 0; pass < width; pass += how.features) {
-      const std::int64_t feature = pass + at;
+    for (int pass = 0; pass < width; pass += how.features) {
+      const int feature = pass + at;
       const bool active = column < op.columns && at < how.features && feature < width;
       ColumnSums<T> sums;
       if (active) walk(op, column, feature, slot, how.slots, sums);
@@ -102,25 +121,35 @@ __global__ void __launch_bounds__(threads) columns_back(Graph<T> op, RowLanes ho
       const T product = active ? sums.b * op.f[column * width + feature] : T{0};
       T up{0};
       for (int d = 0; d < depth; ++d) up += __shfl_sync(0xffffffffu, product, min(head_begin + d, last));
-      if (active && slot == 0) put(op, column, feature, sums.a, up - sums.m);
+      if (active && slot == 0) put(op, column, feature, sums.a, (up - sums.m) * static_cast<T>(1 / log2_e));
     }
   }
 }
 
-/// parts [gridDim.x * groups, 2 H D]: dleft and dright of a block's range of columns, which its groups take in turns.
+/// parts [gridDim.x, 2 H D]: dleft and dright of a block's range of columns, which its groups take in turns; their sums
+/// are added in order.
 template <class T>
-__global__ void sum_vectors(Graph<T> op, int groups, double* parts) {
-  const std::int64_t width = op.heads * op.depth, first = blockIdx.x * op.columns / gridDim.x,
+__global__ void __launch_bounds__(threads) sum_vectors(Graph<T> op, int groups, double* parts) {
+  STROBE_SHARED(double[threads], sums);
+  const int width = op.heads * op.depth, own = static_cast<int>(threadIdx.x);
+  const std::int64_t first = blockIdx.x * op.columns / gridDim.x,
                      last = (blockIdx.x + std::int64_t{1}) * op.columns / gridDim.x;
-  for (std::int64_t i = threadIdx.x; i < groups * 2 * width; i += blockDim.x) {
-    const std::int64_t group = i / (2 * width), c = i % width, head = c / op.depth;
-    const bool left = i % (2 * width) < width;
-    const T* scores = left ? op.down : op.up;
+  for (int begin = 0; begin < 2 * width; begin += threads) {
+    const int here = min(2 * width - begin, threads), i = begin + own % here, c = i % width, head = c / op.depth;
+    const T* const scores = i < width ? op.down : op.up;
+    const std::int64_t end = i < width ? min(last, op.rows) : last;
     double sum = 0;
-    for (std::int64_t j = first + group; j < (left ? min(last, op.rows) : last); j += groups) {
-      sum += static_cast<double>(scores[j * op.heads + head]) * static_cast<double>(op.f[j * width + c]);
+    if (own < here * groups) {
+#pragma unroll 8  // loads in flight
+      for (std::int64_t j = first + own / here; j < end; j += groups) {
+        sum += static_cast<double>(scores[j * op.heads + head]) * static_cast<double>(op.f[j * width + c]);
+      }
     }
-    parts[blockIdx.x * groups * 2 * width + i] = sum;
+    sums[own] = sum;
+    __syncthreads();
+    for (int group = 1; group < groups && own < here; ++group) sum += sums[group * here + own];
+    if (own < here) parts[blockIdx.x * std::int64_t{2} * width + i] = sum;
+    __syncthreads();
   }
 }
 
@@ -150,8 +179,8 @@ Graph<T> arrays_of(const GraphAttentionBackward& op) {
           up,
           rows,
           columns,
-          heads,
-          width / heads,
+          static_cast<int>(heads),
+          static_cast<int>(width / heads),
           factors_of(op.dropout),
           op.accumulate_df};
 }
@@ -161,18 +190,17 @@ void run_as(const GraphAttentionBackward& op, const KernelContext& context) {
   const Graph<T> graph = arrays_of<T>(op);
   const std::int64_t columns = graph.columns, width = op.f.columns();
   if (columns == 0) return;
-  launch_scores(context, op.f, op.right, columns, graph.heads, graph.others, graph.heads);
-  launch_scores(context, op.f, op.left, graph.rows, graph.heads, graph.own, 3 * graph.heads);
+  launch_scores(context, op.f, op.right, columns, graph.heads, graph.others, 1);
+  launch_scores(context, op.f, op.left, graph.rows, graph.heads, graph.own, 3);
   launch(context, blocks_for(graph.rows * graph.heads, threads), threads, 0, take_rows<T>, graph);
   const RowLanes how = row_lanes(graph.heads, graph.depth, op.a.nonzeros / columns);
   launch(context, blocks_for(columns * how.lanes * how.slots, threads), threads, 0, columns_back<T>, graph, how);
-  const int groups = static_cast<int>(std::clamp<std::int64_t>(threads / (2 * width), 1, 8));
-  const std::int64_t blocks = blocks_with_parts((columns + 63) / 64, 2 * width * groups);
-  auto* const parts =
-      reinterpret_cast<double*>(context.scratch(scratch_part(blocks * groups * 2 * width, sizeof(double))));
+  const int groups = static_cast<int>(std::max<std::int64_t>(1, threads / (2 * width)));
+  const std::int64_t blocks = blocks_with_parts((columns + 63) / 64, 2 * width);
+  auto* const parts = reinterpret_cast<double*>(context.scratch(scratch_part(blocks * 2 * width, sizeof(double))));
   launch(context, blocks, threads, 0, sum_vectors<T>, graph, groups, parts);
   const SumTargets<T> targets{{op.dleft.data<T>(), op.dright.data<T>(), nullptr}, {width, 2 * width, 2 * width}, true};
-  add_parts(context, parts, blocks * groups, 2 * width, targets);
+  add_parts(context, parts, blocks, 2 * width, targets);
 }
 
 void run(const GraphAttentionBackward& op, KernelContext& context) {

@@ -28,25 +28,34 @@ inline RowLanes row_lanes(std::int64_t heads, std::int64_t depth, std::int64_t d
   return how;
 }
 
-/// to[cell * stride + head] = f_cell . with, over the columns of the head; a thread a cell and head.
+/// Entries that a lane looks at together, so that their gathered loads are on their way at once. Where fewer are left,
+/// the last one is read again and weighs nothing.
+inline constexpr int entries_together = 4;
+
+/// LeakyReLU's slope at `logit`, for scores to the base of 2.
 template <class T>
-__global__ void take_scores(const T* f, const T* with, std::int64_t cells, std::int64_t heads, std::int64_t depth,
-                            T* to, std::int64_t stride) {
+__device__ T slope_of_two(T logit) {
+  return logit > T{0} ? static_cast<T>(log2_e) : static_cast<T>(leaky_slope * log2_e);
+}
+
+/// to[(cell * heads + head) * apart] = f_cell . with, over the columns of the head; a thread a cell and head.
+template <class T>
+__global__ void take_scores(const T* f, const T* with, std::int64_t cells, int heads, int depth, T* to, int apart) {
   for (std::int64_t i = grid_thread(); i < cells * heads; i += grid_threads()) {
-    const std::int64_t cell = i / heads, head = i % heads;
-    const T *row = f + i * depth, *vector = with + head * depth;
+    const T *row = f + i * depth, *vector = with + static_cast<int>(i % heads) * depth;
     double sum = 0;
-    for (std::int64_t d = 0; d < depth; ++d) sum += static_cast<double>(row[d]) * static_cast<double>(vector[d]);
-    to[cell * stride + head] = static_cast<T>(sum);
+    for (int d = 0; d < depth; ++d) sum += static_cast<double>(row[d]) * static_cast<double>(vector[d]);
+    to[i * apart] = static_cast<T>(sum);
   }
 }
 
 template <class T>
 void launch_scores(const KernelContext& context, const Tensor& f, const Tensor& with, std::int64_t cells,
-                   std::int64_t heads, T* to, std::int64_t stride) {
+                   std::int64_t heads, T* to, int apart) {
   constexpr int threads = 256;
   launch(context, blocks_for(cells * heads, threads), threads, 0, take_scores<T>, static_cast<const T*>(f.data<T>()),
-         static_cast<const T*>(with.data<T>()), cells, heads, f.columns() / heads, to, stride);
+         static_cast<const T*>(with.data<T>()), cells, static_cast<int>(heads), static_cast<int>(f.columns() / heads),
+         to, apart);
 }
 
 }  // namespace strobe::cuda

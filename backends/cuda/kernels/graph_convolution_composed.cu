@@ -1,7 +1,7 @@
-// Graph convolution and its gradient as the operations that they consist of, each with its best kernel: for layers too
-// wide for the fused kernels. Forward: the sparse product into `aggregated`, then the dense layer. Backward: the dense
-// layer's gradient, with ds for its input, then the transposed product. Cost: those of the two; A x or ds crosses
-// memory twice.
+// Graph convolution and its gradient as the operations that they consist of, each with its best kernel. Forward, for
+// layers too wide for the fused kernel: the sparse product into `aggregated`, then the dense layer. Backward: the dense
+// layer's gradient, with ds for its input, then the transposed product, which gathers whole rows of ds. Cost: those of
+// the two; A x or ds crosses memory twice.
 #include "backends/cuda/kernel_language.hpp"
 #include "backends/operations_fused.hpp"
 
@@ -23,13 +23,11 @@ void run_backward(const GraphConvolutionBackward& op, KernelContext& context) {
   run_best(SpmmTransposed{op.a, op.ds, op.dx, op.accumulate_dx}, context);
 }
 
-/// Where graph_convolution_rows.cu and graph_convolution_backward_rows.cu are not better.
+/// Where graph_convolution_rows.cu is not better.
 bool is_wide(const Tensor& w) { return w.rows() > warp_lanes || w.columns() > warp_lanes; }
 
 bool supports_forward(const GraphConvolution& op) { return op.aggregated.defined() && is_wide(op.w); }
-bool supports_backward(const GraphConvolutionBackward& op) {
-  return op.ds.defined() && (is_wide(op.w) || !op.a.transposed_offsets.defined());
-}
+bool supports_backward(const GraphConvolutionBackward& op) { return op.ds.defined(); }
 
 const RegisterKernel<GraphConvolution> composed{Numerics::cuda, {"composed", 5, supports_forward, run_forward}};
 const RegisterKernel<GraphConvolutionBackward> composed_backward{Numerics::cuda,

@@ -1,9 +1,8 @@
-// Backward of the gated recurrent unit through all steps of a tile of vertices in one launch, hidden widths 2, 4, 6, 8,
-// 16 and 32. The gradient of h stays in registers; x_t, h_{t-1}, r h and the gates' gradients of the tile's vertices
-// lie in shared memory beside the weights. Weight gradients: every thread has fixed elements, adds up the tile's
-// vertices step by step in registers and adds that to the block's part in double once a tile; a second launch adds the
-// parts in order. Cost: x, y and dy once, dx once; of scratch 3 (F + h + 1) h doubles for each of at most 1024 blocks
-// and their groups.
+// Backward of the gated recurrent unit through all steps of a tile of vertices in one launch, hidden widths 16 and 32.
+// The gradient of h stays in registers; x_t, h_{t-1}, r h and the gates' gradients of the tile's vertices lie in shared
+// memory beside the weights. Weight gradients: every thread has fixed elements, adds up the tile's vertices step by
+// step in registers and adds that to the block's part in double once a tile; a second launch adds the parts in order.
+// Cost: x, y and dy once, dx once; of scratch 3 (F + h + 1) h doubles for each of at most 1024 blocks.
 #include "backends/cuda/kernels/recurrent_sums.hpp"
 #include "backends/cuda/kernels/recurrent_tiles.hpp"
 
@@ -18,7 +17,7 @@ struct Gru {
   T *dx, *dstart;
   double* parts;
   std::int64_t n, steps;
-  int columns, inputs, own, stage, groups;
+  int columns, inputs, own, stage;
   bool add_dx;
 };
 
@@ -202,7 +201,7 @@ __global__ void __launch_bounds__(128) backward(Gru<T> op) {
   T* const in = reinterpret_cast<T*>(dz + vertices * Lanes::gradient_row);
   bring_gru_weights<H>(op, weights);
   LaneTile<T, H> tile(op, weights, in, dz);
-  WeightSums<T, H, most_items<H>> sums((op.inputs + H + 1) * H, op.groups);
+  WeightSums<T, H, most_items<H>> sums((op.inputs + H + 1) * H);
   sums.clear();
   __syncthreads();
   const std::int64_t apart = gridDim.x * std::int64_t{vertices}, inputs = op.inputs;
@@ -235,11 +234,9 @@ void run_width(const GruSequenceBackward& op, const KernelContext& context) {
   const std::int64_t n = op.vertices(), inputs = op.w_x.rows() / 3, columns = op.x.columns();
   const std::int64_t stride = recurrent_stride(op);
   const int threads = threads_for<H>(op), vertices = threads / HiddenLanes<H>::lanes;
-  const int groups = groups_of(static_cast<int>((inputs + H + 1) * H), threads);
-  const std::int64_t blocks = blocks_with_parts((n + vertices - 1) / vertices, stride * groups);
+  const std::int64_t blocks = blocks_with_parts((n + vertices - 1) / vertices, stride);
   if (blocks == 0) return;
-  auto* const parts =
-      reinterpret_cast<double*>(context.scratch(scratch_part(blocks * groups * stride, sizeof(double))));
+  auto* const parts = reinterpret_cast<double*>(context.scratch(scratch_part(blocks * stride, sizeof(double))));
   const Gru<T> arrays{op.x.data<T>(),
                       op.w_x.data<T>(),
                       op.w_h.data<T>(),
@@ -257,10 +254,9 @@ void run_width(const GruSequenceBackward& op, const KernelContext& context) {
                       static_cast<int>(inputs),
                       columns == 3 * inputs ? static_cast<int>(inputs) : 0,
                       stage_values(columns, H),
-                      groups,
                       op.accumulate_dx};
   launch(context, blocks, threads, shared_values<H>(inputs, columns, threads) * sizeof(T), backward<T, H>, arrays);
-  add_recurrent_parts<T>(context, op, parts, blocks * groups);
+  add_recurrent_parts<T>(context, op, parts, blocks);
 }
 
 void run(const GruSequenceBackward& op, KernelContext& context) {

@@ -1,7 +1,7 @@
-// Gated recurrent unit over all steps of a tile of vertices in one launch, hidden widths 2, 4, 6, 8, 16 and 32. A warp
-// takes 32, 8 or 4 vertices through all steps on its own: h stays in registers, the weights in shared memory, x_t comes
-// in and h_t goes out by way of the warp's staging rows. Cost: the compulsory bytes - x and y once, the weights once a
-// block of at most 2048 - in transfers of whole sectors; kept gates are written in rows of their own.
+// Gated recurrent unit over all steps of a tile of vertices in one launch, hidden widths 16 and 32. A warp takes 8 or 4
+// vertices through all steps on its own: h stays in registers, the weights in shared memory, x_t comes in and h_t goes
+// out by way of the warp's staging rows. Cost: the compulsory bytes - x and y once, the weights once a block of at most
+// 2048 - in transfers of whole sectors; kept gates are written in rows of their own.
 #include "backends/cuda/kernels/recurrent_tiles.hpp"
 
 namespace strobe::cuda {

@@ -1,9 +1,8 @@
-// Backward of the LSTM through all steps of a tile of vertices in one launch, hidden widths 2, 4, 6, 8, 16 and 32. The
-// gradients of h and c stay in registers; x_t, h_{t-1} and the gates' gradients of the tile's vertices lie in shared
-// memory beside the weights. Weight gradients: every thread has fixed elements, adds up the tile's vertices step by
-// step in registers and adds that to the block's part in double once a tile; a second launch adds the parts in order.
-// Cost: x, y, cells and dy once, dx once; of scratch (F + h + 1) 4 h doubles for each of at most 1024 blocks and their
-// groups.
+// Backward of the LSTM through all steps of a tile of vertices in one launch, hidden widths 16 and 32. The gradients of
+// h and c stay in registers; x_t, h_{t-1} and the gates' gradients of the tile's vertices lie in shared memory beside
+// the weights. Weight gradients: every thread has fixed elements, adds up the tile's vertices step by step in registers
+// and adds that to the block's part in double once a tile; a second launch adds the parts in order. Cost: x, y, cells
+// and dy once, dx once; of scratch (F + h + 1) 4 h doubles for each of at most 1024 blocks.
 #include "backends/cuda/kernels/recurrent_sums.hpp"
 #include "backends/cuda/kernels/recurrent_tiles.hpp"
 
@@ -17,7 +16,7 @@ struct Lstm {
   T *dx, *dstart;
   double* parts;
   std::int64_t n, steps;
-  int inputs, stage, groups;
+  int inputs, stage;
   bool add_dx;
 };
 
@@ -164,7 +163,7 @@ __global__ void __launch_bounds__(128) backward(Lstm<T> op) {
   T* const in = reinterpret_cast<T*>(dz + vertices * Lanes::gradient_row);
   bring_lstm_weights<H>(op, weights);
   LaneTile<T, H> tile(op, weights, in, dz);
-  WeightSums<T, H, most_items<H>> sums((op.inputs + H + 1) * H, op.groups);
+  WeightSums<T, H, most_items<H>> sums((op.inputs + H + 1) * H);
   sums.clear();
   __syncthreads();
   for (std::int64_t first = blockIdx.x * std::int64_t{vertices}; first < op.n;
@@ -197,11 +196,9 @@ template <class T, int H>
 void run_width(const LstmSequenceBackward& op, const KernelContext& context) {
   const std::int64_t n = op.vertices(), inputs = op.x.columns(), stride = recurrent_stride(op);
   const int threads = threads_for<H>(inputs, sizeof(T)), vertices = threads / HiddenLanes<H>::lanes;
-  const int groups = groups_of(static_cast<int>((inputs + H + 1) * H), threads);
-  const std::int64_t blocks = blocks_with_parts((n + vertices - 1) / vertices, stride * groups);
+  const std::int64_t blocks = blocks_with_parts((n + vertices - 1) / vertices, stride);
   if (blocks == 0) return;
-  auto* const parts =
-      reinterpret_cast<double*>(context.scratch(scratch_part(blocks * groups * stride, sizeof(double))));
+  auto* const parts = reinterpret_cast<double*>(context.scratch(scratch_part(blocks * stride, sizeof(double))));
   const Lstm<T> arrays{op.x.data<T>(),
                        op.w_x.data<T>(),
                        op.w_h.data<T>(),
@@ -219,10 +216,9 @@ void run_width(const LstmSequenceBackward& op, const KernelContext& context) {
                        op.steps,
                        static_cast<int>(inputs),
                        stage_values(inputs, H),
-                       groups,
                        op.accumulate_dx};
   launch(context, blocks, threads, shared_values<H>(inputs, threads) * sizeof(T), backward<T, H>, arrays);
-  add_recurrent_parts<T>(context, op, parts, blocks * groups);
+  add_recurrent_parts<T>(context, op, parts, blocks);
 }
 
 void run(const LstmSequenceBackward& op, KernelContext& context) {

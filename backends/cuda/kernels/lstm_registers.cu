@@ -1,7 +1,7 @@
-// LSTM over all steps of a tile of vertices in one launch, hidden widths 2, 4, 6, 8, 16 and 32. A warp takes 32, 8 or 4
-// vertices through all steps on its own: h and c stay in registers, the weights in shared memory, x_t comes in and h_t
-// and c_t go out by way of the warp's staging rows. Cost: the compulsory bytes - x, y and cells once, the weights once
-// a block of at most 2048 - in transfers of whole sectors; kept gates are written in rows of their own.
+// LSTM over all steps of a tile of vertices in one launch, hidden widths 16 and 32. A warp takes 8 or 4 vertices
+// through all steps on its own: h and c stay in registers, the weights in shared memory, x_t comes in and h_t and c_t
+// go out by way of the warp's staging rows. Cost: the compulsory bytes - x, y and cells once, the weights once a block
+// of at most 2048 - in transfers of whole sectors; kept gates are written in rows of their own.
 #include "backends/cuda/kernels/recurrent_tiles.hpp"
 
 namespace strobe::cuda {
@@ -102,7 +102,8 @@ __global__ void __launch_bounds__(threads) forward(Lstm<T> op) {
 }
 
 bool supports(const LstmSequence& op) {
-  return op.x.columns() > 0 && !op.x_right.defined() && !op.w_in.defined() && with_hidden(op.w_h.rows(), [&](auto hidden) {
+  return op.x.columns() > 0 && !op.x_right.defined() && !op.w_in.defined() &&
+         with_hidden(op.w_h.rows(), [&](auto hidden) {
            return shared_values<hidden>(op.x.columns()) * element_bytes(op.y.type()) <= most_shared_bytes;
          });
 }

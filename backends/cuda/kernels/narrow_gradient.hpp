@@ -50,6 +50,7 @@ __device__ void add_weights(const NarrowGradient<T>& p, const T* x, const T* dz,
     const int f = unit / (P / 4), column = unit % (P / 4) * 4;
     if (group >= spread.groups) continue;
     T sum[4] = {T{0}, T{0}, T{0}, T{0}};
+#pragma unroll 4
     for (int r = group; r < rows; r += spread.groups) {
       add_row<4>(x[r * p.x_stride + f], dz + r * dz_stride(P) + column, sum);
     }

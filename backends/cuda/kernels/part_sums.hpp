@@ -50,6 +50,30 @@ inline std::int64_t blocks_with_parts(std::int64_t tiles, std::int64_t stride) {
   return std::min({tiles, most_parts, std::max<std::int64_t>(1, most_sums / stride)});
 }
 
+/// Adds from[0], from[apart], ... to `sum` in this order, in batches whose loads are on their way at once, while `left`
+/// values hold a batch.
+template <int batch>
+__device__ void add_batches(double& sum, const double* __restrict__& from, std::int64_t apart, std::int64_t& left) {
+  for (; left >= batch; left -= batch, from += batch * apart) {
+    double in[batch];
+#pragma unroll
+    for (int j = 0; j < batch; ++j) in[j] = from[j * apart];
+#pragma unroll
+    for (int j = 0; j < batch; ++j) sum += in[j];
+  }
+}
+
+/// sum + parts[p * stride] for p = first, first + step, ... below `count`, in that order.
+__device__ inline double add_in_order(double sum, const double* __restrict__ parts, std::int64_t first,
+                                      std::int64_t count, std::int64_t step, std::int64_t stride) {
+  std::int64_t left = first < count ? (count - first + step - 1) / step : 0;
+  parts += first * stride;
+  add_batches<16>(sum, parts, step * stride, left);
+  add_batches<4>(sum, parts, step * stride, left);
+  add_batches<1>(sum, parts, step * stride, left);
+  return sum;
+}
+
 /// Up to three arrays that lie one behind the other in a row of parts: array i ends before column ends[i]. The sums of
 /// an array that is null go nowhere.
 template <class T>
@@ -61,20 +85,18 @@ struct SumTargets {
 
 /// A block takes 32 columns; its warp w adds rows w, w + 8, ..., and warp 0 adds the warps' sums in order.
 template <class T>
-__global__ void add_parts_in_order(const double* parts, std::int64_t count, std::int64_t stride,
-                                   SumTargets<T> targets) {
+__global__ void __launch_bounds__(warp_lanes* adding_warps, 1)
+    add_parts_in_order(const double* parts, std::int64_t count, std::int64_t stride, SumTargets<T> targets) {
   STROBE_SHARED(double[adding_warps][warp_lanes], sums);
   const std::int64_t column = static_cast<std::int64_t>(blockIdx.x) * warp_lanes + lane();
   const bool inside = column < targets.ends[2];
-  double sum = 0;
-#pragma unroll 8  // loads in flight
-  for (std::int64_t p = warp(); p < count && inside; p += adding_warps) sum += parts[p * stride + column];
-  sums[warp()][lane()] = sum;
+  sums[warp()][lane()] = inside ? add_in_order(0.0, parts + column, warp(), count, adding_warps, stride) : 0.0;
   __syncthreads();
   if (warp() != 0 || !inside) return;
-  const int array = column < targets.ends[0] ? 0 : column < targets.ends[1] ? 1 : 2;
-  if (targets.to[array] == nullptr) return;
-  T& target = targets.to[array][column - (array == 0 ? 0 : targets.ends[array - 1])];
+  const bool in_first = column < targets.ends[0], in_second = !in_first && column < targets.ends[1];
+  T* const array = in_first ? targets.to[0] : in_second ? targets.to[1] : targets.to[2];
+  if (array == nullptr) return;
+  T& target = array[column - (in_first ? 0 : in_second ? targets.ends[0] : targets.ends[1])];
   double total = targets.add ? static_cast<double>(target) : 0.0;
   for (int w = 0; w < adding_warps; ++w) total += sums[w][lane()];
   target = static_cast<T>(total);

@@ -1,7 +1,7 @@
-// What the fast recurrences share. Hidden widths are known at compile time; `lanes` threads of a warp have one vertex,
-// each with every lanes-th unit, so that a thread's state stays in registers. The weights of a unit's gates lie side by
-// side in shared memory, and rows go between global and shared memory a warp at a time, element by element in storage
-// order, so that every transfer is contiguous whatever the width.
+// What the recurrences of hidden widths that are known at compile time share: `lanes` threads of a warp have one
+// vertex, each with every lanes-th unit, so that a thread's state stays in registers. The weights of a unit's gates lie
+// side by side in shared memory, and rows go between global and shared memory a warp at a time, element by element in
+// storage order, so that every transfer is contiguous whatever the width.
 #pragma once
 
 #include <cmath>
@@ -16,11 +16,11 @@ inline constexpr std::size_t most_shared_bytes = 48 * 1024;
 /// How a warp shares out hidden states of H values.
 template <int H>
 struct HiddenLanes {
-  static constexpr int lanes = H <= 8 ? 1 : H / 4;  // per vertex
-  static constexpr int units = H / lanes;           // per lane: part, part + lanes, ...
+  static constexpr int lanes = H / 4;  // per vertex
+  static constexpr int units = 4;      // per lane: part, part + lanes, ...
   static constexpr int vertices = warp_lanes / lanes;
-  static constexpr int row = H | 1;                   // of staged states; odd: no bank conflicts between vertices
-  static constexpr int weight_row = H + (lanes > 1);  // lanes that read rows of their own meet in no bank
+  static constexpr int row = H | 1;         // of staged states; odd: no bank conflicts between vertices
+  static constexpr int weight_row = H + 1;  // lanes that read rows of their own meet in no bank
   static constexpr int gradient_row = H + 1;
 };
 
@@ -89,70 +89,57 @@ __device__ void put_rows(const RowWalk& walk, const T* from, int stride, int row
   walk.over(rows, [&](int i, int r, int c) { to[i] = add ? to[i] + from[r * stride + c] : from[r * stride + c]; });
 }
 
-/// A thread's sums of weight gradients: item (k, u) is row k of the inputs times the gates of unit u. When a block has
-/// more threads than items, `groups` of threads share the tile's vertices; else a thread has up to Q items.
+/// A thread's sums of weight gradients: item (k, u) is row k of the inputs times the gates of unit u. The block's
+/// threads have up to Q items each.
 template <class T, int H, int Q>
 struct WeightSums {
   Gates<T> sums[Q];
-  int items, groups, group, first;
+  int items;
 
-  __device__ WeightSums(int item_count, int group_count)
-      : items(item_count),
-        groups(group_count),
-        group(groups > 1 ? static_cast<int>(threadIdx.x) / items : 0),
-        first(groups > 1 ? static_cast<int>(threadIdx.x) % items : static_cast<int>(threadIdx.x)) {
-    if (group >= groups) first = items;  // a thread left over
-  }
+  __device__ explicit WeightSums(int item_count) : items(item_count) {}
   __device__ void clear() {
     for (Gates<T>& sum : sums) sum.clear();
+  }
+  /// Calls body(q, item) for this thread's items.
+  template <class Body>
+  __device__ void each(const Body& body) {
+#pragma unroll
+    for (int q = 0; q < Q; ++q) {
+      const int item = static_cast<int>(threadIdx.x) + q * static_cast<int>(blockDim.x);
+      if (item < items) body(q, item);
+    }
   }
   /// Adds the terms of `count` vertices: in(v, k, g) times gradients[v * gradient_row + u].
   template <class In>
   __device__ void add(const Gates<T>* gradients, int count, const In& in) {
-#pragma unroll
-    for (int q = 0; q < Q; ++q) {
-      const int item = first + q * static_cast<int>(blockDim.x);
-      if (item >= items || (q > 0 && groups > 1)) continue;
+    each([&](int q, int item) {
       const int k = item / H, u = item % H;
       Gates<T> sum;
       sum.clear();
-      for (int v = group; v < count; v += groups) {
+      for (int v = 0; v < count; ++v) {
         const Gates<T> d = gradients[v * HiddenLanes<H>::gradient_row + u];
         for (int g = 0; g < 4; ++g) sum.of[g] += in(v, k, g) * d.of[g];
       }
       for (int g = 0; g < 4; ++g) sums[q].of[g] += sum.of[g];
-    }
+    });
   }
-  /// Stores or adds the sums to this thread's row of parts; place(k, u, g) is where, or negative.
+  /// Stores or adds the sums to the block's row of parts; place(k, u, g) is where, or negative.
   template <class Place>
   __device__ void flush(double* parts, std::int64_t stride, bool store, const Place& place) {
-    double* const own = parts + (static_cast<std::int64_t>(blockIdx.x) * groups + group) * stride;
-#pragma unroll
-    for (int q = 0; q < Q; ++q) {
-      const int item = first + q * static_cast<int>(blockDim.x);
-      if (item >= items || (q > 0 && groups > 1)) continue;
+    double* const own = parts + static_cast<std::int64_t>(blockIdx.x) * stride;
+    each([&](int q, int item) {
       for (int g = 0; g < 4; ++g) {
         const int at = place(item / H, item % H, g);
         if (at >= 0) own[at] = (store ? 0.0 : own[at]) + static_cast<double>(sums[q].of[g]);
       }
-    }
+    });
     clear();
   }
 };
 
-inline constexpr int most_groups = 4;
-
-/// Groups of threads that share a tile's vertices.
-inline int groups_of(int items, int threads) {
-  const int groups = threads / items;
-  return groups < 1 ? 1 : groups > most_groups ? most_groups : groups;
-}
-
 /// Items a thread can hold.
 template <int H>
-inline constexpr int most_items = H <= 8    ? 4
-                                  : H == 16 ? 6
-                                            : 17;
+inline constexpr int most_items = H == 16 ? 6 : 17;
 
 /// Weights of an LSTM (`op` with w_x, w_h, bias and inputs) in shared memory: a row for each of x, h and the bias.
 template <int H, class Op, class T>
@@ -189,10 +176,10 @@ __device__ void bring_gru_weights(const Op& op, Gates<T>* weights) {
   }
 }
 
-/// with_width for the hidden widths that are compiled in.
+/// with_width for the hidden widths that are compiled in. Narrower ones have recurrent_lanes.hpp.
 template <class Body>
 bool with_hidden(std::int64_t hidden, const Body& body) {
-  return with_width<2, 4, 6, 8, 16, 32>(hidden, body);
+  return with_width<16, 32>(hidden, body);
 }
 
 }  // namespace strobe::cuda

@@ -12,12 +12,14 @@ namespace strobe::cuda {
 /// Row and column of element threadIdx.x, threadIdx.x + blockDim.x, ... of a tile, without a division per element.
 class TileWalk {
  public:
-  __device__ explicit TileWalk(int width)
-      : row(static_cast<int>(threadIdx.x) / width),
-        column(static_cast<int>(threadIdx.x) % width),
-        width_(width),
-        row_step_(static_cast<int>(blockDim.x) / width),
-        column_step_(static_cast<int>(blockDim.x) % width) {}
+  __device__ explicit TileWalk(int width) : width_(width) {
+    // Half an element from the next row is more than rounding moves a quotient of up to 1024 elements.
+    const float rows_per_element = 1.0f / static_cast<float>(width);
+    row = static_cast<int>((static_cast<float>(threadIdx.x) + 0.5f) * rows_per_element);
+    column = static_cast<int>(threadIdx.x) - row * width;
+    row_step_ = static_cast<int>((static_cast<float>(blockDim.x) + 0.5f) * rows_per_element);
+    column_step_ = static_cast<int>(blockDim.x) - row_step_ * width;
+  }
 
   __device__ void next() {
     row += row_step_;
@@ -34,25 +36,43 @@ class TileWalk {
   int width_, row_step_, column_step_;
 };
 
+/// tile[r * stride + c] = load(r * apart + c) for `rows` rows of `width` columns. A thread has a batch of loads on
+/// their way before it stores the first value.
+template <class T, class Load>
+__device__ void fill_rows(T* __restrict__ tile, int stride, int apart, int rows, int width, const Load& load) {
+  constexpr int batch = 8;
+  const int count = rows * width, step = static_cast<int>(blockDim.x);
+  TileWalk at(width);
+  for (int i = static_cast<int>(threadIdx.x); i < count; i += batch * step) {
+    T in[batch];
+    int to[batch];
+#pragma unroll
+    for (int j = 0; j < batch; ++j, at.next()) {
+      to[j] = at.row * stride + at.column;
+      in[j] = i + j * step < count ? load(at.row * apart + at.column) : T{0};
+    }
+#pragma unroll
+    for (int j = 0; j < batch; ++j) {
+      if (i + j * step < count) tile[to[j]] = in[j];
+    }
+  }
+}
+
 /// tile[r * stride + c] = x[r * apart + c] for `rows` rows of `width` columns.
 template <class T>
 __device__ void load_rows(T* __restrict__ tile, int stride, const T* __restrict__ x, int apart, int rows, int width) {
-  TileWalk at(width);
-#pragma unroll 4
-  for (int i = static_cast<int>(threadIdx.x); i < rows * width; i += static_cast<int>(blockDim.x), at.next()) {
-    tile[at.row * stride + at.column] = x[at.row * apart + at.column];
-  }
+  fill_rows(tile, stride, apart, rows, width, [&](int at) { return x[at]; });
 }
 
 /// The same for dz: dy where y > 0, or dy where y is null.
 template <class T>
 __device__ void load_live_rows(T* __restrict__ tile, int stride, const T* __restrict__ y, const T* __restrict__ dy,
                                int apart, int rows, int width) {
-  TileWalk at(width);
-#pragma unroll 4
-  for (int i = static_cast<int>(threadIdx.x); i < rows * width; i += static_cast<int>(blockDim.x), at.next()) {
-    tile[at.row * stride + at.column] = through_activation(y, dy, at.row * apart + at.column);
-  }
+  if (y == nullptr) return load_rows(tile, stride, dy, apart, rows, width);
+  fill_rows(tile, stride, apart, rows, width, [&](int at) {
+    const T live = y[at], in = dy[at];  // both on their way before the test
+    return live > T{0} ? in : T{0};
+  });
 }
 
 /// y[r * apart + c] (+)= tile[r * stride + c].

@@ -78,8 +78,7 @@ __global__ void gradient_sums(Compressed<T> a, Layer<T> layer, StepParts steps, 
     const std::int64_t end = by_step ? steps.end(step, which) : a.rows * (which + 1) / steps.parts;
     const T* const w = layer.w + step * layer.inner * layer.width;
     double of_part[most_inner + 1] = {};
-    for (std::int64_t row = begin; row < end; ++row)
-      add_row(a, layer, w, row, g, dy[row * layer.width + g], of_part);
+    for (std::int64_t row = begin; row < end; ++row) add_row(a, layer, w, row, g, dy[row * layer.width + g], of_part);
     double* const to = sums + part * stride + g;
     for (std::int64_t f = 0; f < layer.inner; ++f) to[f * layer.width] = of_part[f];
     to[layer.inner * layer.width] = of_part[most_inner];

@@ -41,7 +41,7 @@ void backward(const StepDenseBackward& op, const KernelContext& context) {
   constexpr int threads = narrow_rows<T>;
   const NarrowGradient<T> p = narrow_gradient_of<T>(op, op.x.columns());
   const std::int64_t weights = op.x.columns() * op.w.columns(), stride = weights + op.w.columns();
-  const StepParts steps = step_parts(op.step_rows, op.dy.rows(), 2 * threads, stride);
+  const StepParts steps = step_parts(op.step_rows, op.dy.rows(), 4 * threads, stride);
   if (steps.steps == 0) return;
   double* const sums = part_sums_memory(context, steps.steps * steps.parts, stride);
   launch(context, steps.steps * steps.parts, threads, narrow_gradient_bytes<P>(p), step_dense_backward_narrow<P, T>, p,

@@ -45,13 +45,12 @@ inline StepParts step_parts(const Tensor& step_rows, std::int64_t rows, std::int
 
 /// dw [steps, weights] (+)= the sums of each step's parts in order; the parts' sums lie `stride` apart.
 template <class T>
-__global__ void add_step_parts(T* dw, StepParts steps, std::int64_t weights, std::int64_t stride, const double* sums,
-                               bool accumulate) {
+__global__ void __launch_bounds__(256, 1) add_step_parts(T* dw, StepParts steps, std::int64_t weights,
+                                                         std::int64_t stride, const double* sums, bool accumulate) {
   for (std::int64_t i = grid_thread(); i < steps.steps * weights; i += grid_threads()) {
     const double* const of_step = sums + i / weights * steps.parts * stride + i % weights;
-    double total = accumulate ? static_cast<double>(dw[i]) : 0.0;
-    for (std::int64_t part = 0; part < steps.parts; ++part) total += of_step[part * stride];
-    dw[i] = static_cast<T>(total);
+    const double before = accumulate ? static_cast<double>(dw[i]) : 0.0;
+    dw[i] = static_cast<T>(add_in_order(before, of_step, 0, steps.parts, 1, stride));
   }
 }
 

@@ -1,6 +1,7 @@
-// Attention over a vertex's own past with a block per tile of vertices over all steps, heads of 1 to 6, 8 or 16
-// columns: a thread has one query (forward, and its gradient) or one key and value (their gradients) with its columns
-// in registers, and walks over the steps it looks at once, with a running maximum. The tile's queries, keys and values
+// Attention over a vertex's own past, for timelines too long for temporal_attention_tiles.cu, with a block per tile of
+// vertices over all steps, heads of up to 16 columns: a thread has one query (forward, and its gradient) or one key and
+// value (their gradients) with its columns in registers, 4, 8 or 16 with zeros behind the head's, and walks over the
+// steps it looks at once, with a running maximum. The tile's queries, keys and values
 // are read again step by step, but by the same block, out of the caches. Backward keeps each query's log sum and mean
 // weight gradient in scratch, so that keys and values gather what they are given; sums over the tile's vertices follow
 // in the same launch, a second one adds the blocks' parts in order. Cost: projected, d_o, o and dprojected once each,
@@ -22,6 +23,7 @@ struct Past {
   T *o, *dprojected, *stats;  // stats [S, n, H, 2]: log sum, mean
   double* parts;
   std::int64_t n, first, steps, heads, width, tile;
+  int depth;
   T scale;
   DropoutFactors dropout;
 
@@ -44,13 +46,15 @@ struct Columns {
   __device__ void clear() {
     for (int d = 0; d < D; ++d) of[d] = T{0};
   }
-  __device__ void load(const T* from) {
-    for (int d = 0; d < D; ++d) of[d] = from[d];
+  __device__ void load(const T* from, int depth) {
+    for (int d = 0; d < D; ++d) of[d] = d < depth ? from[d] : T{0};
   }
   /// A head's part of a step, offsets added.
   __device__ void load(const Past<T>& op, std::int64_t step, std::int64_t v, int part, std::int64_t head) {
-    const T *from = op.projected + op.at(step, v, part, head * D), *shift = op.offsets + (step * 3 + part) * op.width;
-    for (int d = 0; d < D; ++d) of[d] = from[d] + shift[head * D + d];
+    const std::int64_t column = head * op.depth;
+    const T* const from = op.projected + op.at(step, v, part, column);
+    const T* const shift = op.offsets + (step * 3 + part) * op.width + column;
+    for (int d = 0; d < D; ++d) of[d] = d < op.depth ? from[d] + shift[d] : T{0};
   }
   __device__ T dot(const Columns& with) const {
     T sum{0};
@@ -63,8 +67,10 @@ struct Columns {
   __device__ void add(T factor, const Columns& other) {
     for (int d = 0; d < D; ++d) of[d] += factor * other.of[d];
   }
-  __device__ void put(T factor, T* to) const {
-    for (int d = 0; d < D; ++d) to[d] = factor * of[d];
+  __device__ void put(T factor, T* to, int depth) const {
+    for (int d = 0; d < D; ++d) {
+      if (d < depth) to[d] = factor * of[d];
+    }
   }
 };
 
@@ -98,7 +104,7 @@ __device__ void look_back(const Past<T>& op, std::int64_t t, std::int64_t v, std
     result.scale_by(earlier);
     result.add(weight * op.kept(v, t, s, head), value);
   }
-  result.put(T{1} / running.sum, op.o + op.query(t, v) * op.width + head * D);
+  result.put(T{1} / running.sum, op.o + op.query(t, v) * op.width + head * op.depth, op.depth);
 }
 
 /// A tile's items: calls body(step, vertex, head) for the steps [begin, end), vertices and heads side by side.
@@ -124,7 +130,7 @@ template <class T, int D>
 __device__ void query_back(const Past<T>& op, std::int64_t t, std::int64_t v, std::int64_t head) {
   Columns<T, D> query, key, value, d_o, keys, weighted_keys;
   query.load(op, t, v, 0, head);
-  d_o.load(op.d_o + op.query(t, v) * op.width + head * D);
+  d_o.load(op.d_o + op.query(t, v) * op.width + head * op.depth, op.depth);
   keys.clear();
   weighted_keys.clear();
   RunningMaximum<T> running;
@@ -144,7 +150,7 @@ __device__ void query_back(const Past<T>& op, std::int64_t t, std::int64_t v, st
   const T norm = T{1} / running.sum;
   mean *= norm;
   weighted_keys.add(-mean, keys);
-  weighted_keys.put(op.scale * norm, op.dprojected + op.at(t, v, 0, head * D));
+  weighted_keys.put(op.scale * norm, op.dprojected + op.at(t, v, 0, head * op.depth), op.depth);
   T* stats = op.stats + 2 * (op.query(t, v) * op.heads + head);
   stats[0] = running.largest + std::log(running.sum);
   stats[1] = mean;
@@ -160,17 +166,17 @@ __device__ void key_back(const Past<T>& op, std::int64_t s, std::int64_t v, std:
   dvalue.clear();
   for (std::int64_t t = max(s, op.first); t < op.total(); ++t) {
     query.load(op, t, v, 0, head);
-    d_o.load(op.d_o + op.query(t, v) * op.width + head * D);
+    d_o.load(op.d_o + op.query(t, v) * op.width + head * op.depth, op.depth);
     const T* stats = op.stats + 2 * (op.query(t, v) * op.heads + head);
     const T weight = std::exp(op.scale * query.dot(key) - stats[0]), kept = op.kept(v, t, s, head);
     dkey.add(weight * (kept * d_o.dot(value) - stats[1]), query);
     dvalue.add(weight * kept, d_o);
   }
-  dkey.put(op.scale, op.dprojected + op.at(s, v, 1, head * D));
-  dvalue.put(T{1}, op.dprojected + op.at(s, v, 2, head * D));
+  dkey.put(op.scale, op.dprojected + op.at(s, v, 1, head * op.depth), op.depth);
+  dvalue.put(T{1}, op.dprojected + op.at(s, v, 2, head * op.depth), op.depth);
   if (s >= op.first) return;
   query.clear();
-  query.put(T{1}, op.dprojected + op.at(s, v, 0, head * D));
+  query.put(T{1}, op.dprojected + op.at(s, v, 0, head * op.depth), op.depth);
 }
 
 /// Adds the tile's rows of dprojected to the block's part.
@@ -202,10 +208,10 @@ __global__ void __launch_bounds__(threads) backward(Past<T> op) {
   }
 }
 
-/// with_width for heads of the depths that are compiled in.
+/// Calls body(integral_constant<D>) for the padded depth; false where there is none.
 template <class Body>
 bool with_depth(std::int64_t depth, const Body& body) {
-  return with_width<1, 2, 3, 4, 5, 6, 8, 16>(depth, body);
+  return depth <= 16 && with_width<4, 8, 16>(depth <= 4 ? 4 : depth <= 8 ? 8 : 16, body);
 }
 
 template <class Op>
@@ -223,6 +229,7 @@ Past<T> arrays_of(const Op& op, std::int64_t n) {
   past.steps = op.steps;
   past.heads = op.heads;
   past.width = op.projected.columns() / 3;
+  past.depth = static_cast<int>(past.width / past.heads);
   past.tile = std::max<std::int64_t>(1, threads / op.heads);
   past.scale = static_cast<T>(op.scale);
   past.dropout = factors_of(op.dropout);
@@ -234,7 +241,7 @@ void run_forward(const TemporalAttention& op, KernelContext& context) {
     using T = decltype(zero);
     Past<T> past = arrays_of<T>(op, op.vertices());
     past.o = op.o.data<T>();
-    with_depth(past.width / past.heads, [&](auto depth) {
+    with_depth(past.depth, [&](auto depth) {
       launch(context, blocks_for(past.n, static_cast<int>(past.tile)), threads, 0, forward<T, depth>, past);
       return true;
     });
@@ -253,7 +260,7 @@ void run_backward_as(const TemporalAttentionBackward& op, const KernelContext& c
   past.dprojected = op.dprojected.data<T>();
   past.parts = reinterpret_cast<double*>(scratch);
   past.stats = reinterpret_cast<T*>(scratch + part_bytes);
-  with_depth(past.width / past.heads, [&](auto depth) {
+  with_depth(past.depth, [&](auto depth) {
     launch(context, blocks, threads, 0, backward<T, depth>, past);
     return true;
   });
