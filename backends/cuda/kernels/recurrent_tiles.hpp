@@ -44,11 +44,18 @@ template <class T>
 __device__ T squash(T value) {
   return T{1} / (T{1} + std::exp(-value));
 }
-/// tanh by one exponential; its absolute error is that of the numbers around 1.
-template <class T>
-__device__ T squash_both(T value) {
-  return T{2} * squash(T{2} * value) - T{1};
+/// tanh of a small value by its series, else `otherwise`, which knows no more digits of it than of 1. A state that
+/// fades must keep its digits: where it becomes zero before its time, a relu behind it closes.
+__device__ inline float near_zero_or(float value, float otherwise) {
+  constexpr float largest = 0.2f;  // from which on the next term counts
+  const float square = value * value;
+  const float series = value + value * square * (-1.0f / 3 + square * (2.0f / 15 + square * (-17.0f / 315)));
+  return std::abs(value) < largest ? series : otherwise;
 }
+
+/// tanh, in fp32 by one exponential.
+__device__ inline float squash_both(float value) { return near_zero_or(value, 2.0f * squash(2.0f * value) - 1.0f); }
+__device__ inline double squash_both(double value) { return std::tanh(value); }
 
 /// A lane's walk over the elements of rows of `columns` values that a warp copies: element lane, lane + 32, ....
 struct RowWalk {
