@@ -67,7 +67,9 @@ struct GradientWeights {
     const GradientPanel panel(static_cast<int>(index), inputs, own, hidden);
     const std::int64_t column = panel.tile * panel_units + column_at(position), gate = panel.gate + k / hidden;
     if (column >= panel.width || k >= panel.inner) return T{0};
-    return (panel.kind == GradientPanel::input ? w_x : w_h)[(gate * panel.width + column) * hidden + k % hidden];
+    // Of its own: GCC 12 with the overflow sanitizer errs on (condition ? w_x : w_h)[index].
+    const T* const from = panel.kind == GradientPanel::input ? w_x : w_h;
+    return from[(gate * panel.width + column) * hidden + k % hidden];
   }
 };
 
