@@ -19,8 +19,8 @@ Var block_dense(Tape& tape, const Var& x, const Var& w, const Var& bias, std::in
 Var concat_columns(Tape& tape, const std::vector<Var>& parts);
 
 /// [parts side by side] w + bias for parts [R, F_i], w [sum of F_i, G], bias [1, G] or null. Throws Error when a part
-/// that needs a gradient is there twice. The parts are read where they are; on a GPU more than 16 of
-/// a wide layer are joined first.
+/// that needs a gradient is there twice. The parts are read where they are; on a GPU more than 16 of a wide layer are
+/// joined first.
 Var joined_dense(Tape& tape, const std::vector<Var>& parts, const Var& w, const Var& bias);
 
 /// Columns [first, first + width) of x.

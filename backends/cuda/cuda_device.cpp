@@ -158,7 +158,7 @@ void CudaDevice::do_abandon() noexcept {
 }
 
 void CudaDevice::end_stretch() {
-  if (stretch_begin_ == nullptr) return;
+  if (stretch_begin_ == nullptr || open_) return;  // an operation that waits for memory goes on in its stretch
   BorrowedEvent end(events_);
   gathered_->add_event(end.get());
   const runtime::EventHandle begin = std::exchange(stretch_begin_, nullptr);

@@ -21,6 +21,16 @@ struct TooMuchScratch {
 void run_too_much_scratch(const TooMuchScratch&, KernelContext& context) { context.scratch(std::size_t{1} << 50); }
 const RegisterKernel<TooMuchScratch> too_much_scratch{Numerics::cuda, {"plain", 0, nullptr, run_too_much_scratch}};
 
+/// What asks for more scratch memory than there is and goes on without.
+struct NeedsNoScratch {
+  static constexpr std::string_view name = "needs_no_scratch";
+  Work work() const { return {}; }
+};
+void run_needs_no_scratch(const NeedsNoScratch&, KernelContext& context) {
+  EXPECT_THROW(context.scratch(std::size_t{1} << 50), OutOfMemory);
+}
+const RegisterKernel<NeedsNoScratch> needs_no_scratch{Numerics::cuda, {"plain", 0, nullptr, run_needs_no_scratch}};
+
 /// A launch of more threads than a block can have.
 struct TooManyThreads {
   static constexpr std::string_view name = "too_many_threads";
@@ -56,6 +66,20 @@ TEST_P(EmulationFailures, AFailedOperationEndsItsRangeAndKeepsNoEvent) {
     for (const Span& span : device->spans().spans()) EXPECT_LT(span.begin_seconds, span.end_seconds);
   }
   EXPECT_EQ(emulated::live_events(), events);
+}
+
+TEST(EmulationStretch, GoesOnBehindAnOperationThatWaitedForMemory) {
+  const std::unique_ptr<CudaDevice> device = std::make_unique<CudaDevice>(DeviceRequest{}, true);
+  device->time_each_operation(false);
+  const Tensor y = device->allocate(8, 4);
+  device->synchronize();
+  const std::uint64_t nodes = device->graph_counts().nodes;
+  device->run(NeedsNoScratch{});  // launches what was gathered, so that its memory can be used
+  device->run(Fill{y, 1.0});
+  device->synchronize();
+  EXPECT_EQ(device->graph_counts().nodes - nodes, 3u) << "the stretch's two events and a kernel";
+  ASSERT_EQ(device->spans().size(), 2u);
+  for (const Span& span : device->spans().spans()) EXPECT_LT(span.begin_seconds, span.end_seconds);
 }
 
 TEST_P(EmulationFailures, AFailureThatNothingFollowsLeavesNoEvent) {
