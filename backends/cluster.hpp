@@ -27,6 +27,7 @@ struct GpuModel {
   double launch_seconds = 0;         // smallest time of one operation
   // Optional, with what their absence means.
   std::string architecture = "";                 // volta, turing, ampere, hopper: NCCL's limits; "": none are applied
+  double round_seconds = 0;                      // of one round that needs the one before (Work::rounds); 0: not known
   double host_issue_seconds = -1;                // host's time to issue one operation; below 0: launch_seconds
   std::uint64_t l2_bytes = 0;                    // 0: indexed rows are read once, as if the cache held them all
   std::uint64_t communication_buffer_bytes = 0;  // taken by the collectives library when there is more than one rank

@@ -63,7 +63,9 @@ struct EvolveWeights {
     return {count(steps()) * (products + 10.0 * count(bias.elements())),
             bytes_of(wx) + bytes_of(wh) + bytes_of(bias) + bytes_of(start) +
                 (start_cell.defined() ? bytes_of(start_cell) : 0.0) + (summary.defined() ? bytes_of(summary) : 0.0),
-            bytes_of(weights) + bytes_of(kept)};
+            bytes_of(weights) + bytes_of(kept),
+            {},
+            count(steps())};
   }
 };
 
@@ -86,8 +88,9 @@ struct EvolveWeightsBackward {
             bytes_of(wx) + bytes_of(wh) + bytes_of(weights) + bytes_of(kept) + bytes_of(dweights) +
                 (summary.defined() ? bytes_of(summary) : 0.0),
             bytes_of(dwx) + bytes_of(dwh) + bytes_of(dbias) + (dstart.defined() ? bytes_of(dstart) : 0.0) +
-                (dstart_cell.defined() ? bytes_of(dstart_cell) : 0.0) +
-                (dsummary.defined() ? bytes_of(dsummary) : 0.0)};
+                (dstart_cell.defined() ? bytes_of(dstart_cell) : 0.0) + (dsummary.defined() ? bytes_of(dsummary) : 0.0),
+            {},
+            count(steps())};
   }
 };
 

@@ -44,7 +44,9 @@ struct LstmSequence {
     return {count(x.rows()) * (hidden * (8.0 * inner + 30.0) + made),
             bytes_of(x) + bytes_if(x_right) + bytes_if(w_in) + bytes_of(w_x) + bytes_of(w_h) + bytes_of(bias) +
                 bytes_if(start),
-            bytes_of(y) + bytes_of(cells) + (gates.defined() ? bytes_of(gates) : 0.0)};
+            bytes_of(y) + bytes_of(cells) + (gates.defined() ? bytes_of(gates) : 0.0),
+            {},
+            count(steps)};
   }
 };
 
@@ -74,7 +76,9 @@ struct LstmSequenceBackward {
     return {count(x.rows()) * (hidden * (products + again + 36.0) + made),
             bytes_of(x) + bytes_if(x_right) + bytes_of(y) + bytes_of(cells) + bytes_of(dy) + bytes_if(w_in) +
                 bytes_of(w_x) + bytes_of(w_h) + bytes_if(gates) + added,
-            bytes_if(dx) + bytes_if(dx_right) + bytes_if(dw_in) + bytes_of(dw_x) + bytes_of(dw_h) + bytes_of(dbias)};
+            bytes_if(dx) + bytes_if(dx_right) + bytes_if(dw_in) + bytes_of(dw_x) + bytes_of(dw_h) + bytes_of(dbias),
+            {},
+            count(steps)};
   }
 };
 
@@ -94,7 +98,9 @@ struct GruSequence {
     const double hidden = count(w_h.columns()), inner = count(w_x.rows() + w_h.rows());
     return {count(x.rows()) * hidden * (2.0 * inner + 22.0),
             bytes_of(x) + bytes_of(w_x) + bytes_of(w_h) + bytes_of(bias) + (start.defined() ? bytes_of(start) : 0.0),
-            bytes_of(y) + (gates.defined() ? bytes_of(gates) : 0.0)};
+            bytes_of(y) + (gates.defined() ? bytes_of(gates) : 0.0),
+            {},
+            count(steps)};
   }
 };
 
@@ -117,7 +123,9 @@ struct GruSequenceBackward {
     return {count(x.rows()) * hidden * (products + again + 24.0),
             bytes_of(x) + bytes_of(y) + bytes_of(dy) + bytes_of(w_x) + bytes_of(w_h) +
                 (gates.defined() ? bytes_of(gates) : 0.0) + (accumulate_dx ? dx_bytes : 0.0),
-            dx_bytes + bytes_of(dw_x) + bytes_of(dw_h) + bytes_of(dbias)};
+            dx_bytes + bytes_of(dw_x) + bytes_of(dw_h) + bytes_of(dbias),
+            {},
+            count(steps)};
   }
 };
 

@@ -18,13 +18,15 @@ struct Gather {
   double row_bytes = 0;
 };
 
-/// What an operation costs by its shapes: floating-point operations and compulsory bytes read and written, and what of
-/// that is accessed through an index.
+/// What an operation costs by its shapes: floating-point operations and compulsory bytes read and written, what of that
+/// is accessed through an index, and how many rounds of it must go one after the other, each reading what the one
+/// before has computed (the steps of a recurrence); 0 where all of it can go at once.
 struct Work {
   double flops = 0;
   double bytes_read = 0;
   double bytes_written = 0;
   Gather gather = {};
+  double rounds = 0;
   double bytes() const { return bytes_read + bytes_written; }
 };
 

@@ -65,6 +65,7 @@ constexpr Key gpu_keys[] = {{"name", Form::text},
                             {"narrow_bytes", Form::bytes, Need::never},
                             {"stores_narrow_forms", Form::flag, Need::never},  // older files: narrow_bytes of 64
                             {"launch_seconds", Form::not_negative},
+                            {"round_seconds", Form::not_negative, Need::never},
                             {"host_issue_seconds", Form::not_negative, Need::never}};
 // A changed number (a what-if) has no date: nobody has measured it.
 constexpr Key quantity_keys[] = {{"value", Form::not_negative},
@@ -208,6 +209,7 @@ GpuModel read_gpu(const Json& json) {
   const bool narrow = json.contains("stores_narrow_forms") && flag_at(json, "stores_narrow_forms", "/gpu");
   gpu.narrow_bytes = static_cast<std::int64_t>(numbers.at("narrow_bytes", narrow ? 64 : 0));
   gpu.launch_seconds = numbers.at("launch_seconds");
+  gpu.round_seconds = numbers.at("round_seconds", 0);
   gpu.host_issue_seconds = numbers.at("host_issue_seconds", -1);
   if (gpu.reserved_bytes + gpu.communication_buffer_bytes >= gpu.memory_bytes) {
     throw InvalidRequest("/gpu/reserved_bytes/value", "the reserved memory leaves none for tensors");

@@ -31,7 +31,7 @@ inline double missed_bytes(const Gather& gather, double cache_bytes) {
 }
 inline constexpr double near_window_bytes = 256.0 * 1024, far_window_bytes = 8.0 * 1024 * 1024;
 
-inline constexpr std::array<OperationTerm, 9> operation_terms{{
+inline constexpr std::array<OperationTerm, 10> operation_terms{{
     {"seconds", [](const Work&) { return 1.0; }},
     {"seconds_per_flop", [](const Work& w) { return w.flops; }},
     {"seconds_per_read_byte", [](const Work& w) { return w.bytes_read; }, true},
@@ -42,6 +42,7 @@ inline constexpr std::array<OperationTerm, 9> operation_terms{{
     {"seconds_per_gathered_byte_beyond_256_kib",
      [](const Work& w) { return missed_bytes(w.gather, near_window_bytes); }},
     {"seconds_per_gathered_byte_beyond_8_mib", [](const Work& w) { return missed_bytes(w.gather, far_window_bytes); }},
+    {"seconds_per_round", [](const Work& w) { return w.rounds; }},
 }};
 
 /// What a collective moves: bytes that the busiest rank sends or receives, and to how many peers.

@@ -1,5 +1,7 @@
 // The described model of one operation: a roofline with a floor,
-//   time = max(launch, flops / sustained peak of the precision, memory bytes / achieved bandwidth).
+//   time = max(launch, flops / sustained peak of the precision, memory bytes / achieved bandwidth, rounds x latency).
+// Rounds are the steps of a recurrence, each of which waits for the one before: a GPU takes about a microsecond for one
+// however little it computes, which for the evolving weights of EvolveGCN is nearly all of their time.
 // Memory bytes are the compulsory ones of the operation's shapes and, of rows that it reads through an index (sparse
 // products, attention over neighbours), those that the L2 cache does not catch:
 //   - width: a row is fetched in sectors of 32 bytes, so a row of 24 bytes costs 32 (CUDA C++ Programming Guide, device
@@ -34,7 +36,8 @@ double memory_bytes(const GpuModel& gpu, const Work& work) {
 
 double roofline_seconds(const GpuModel& gpu, const Work& work, ElementType precision) {
   const double peak = precision == ElementType::f64 ? gpu.flops_fp64_per_second : gpu.flops_fp32_per_second;
-  return std::max({gpu.launch_seconds, work.flops / peak, memory_bytes(gpu, work) / gpu.memory_bytes_per_second});
+  return std::max({gpu.launch_seconds, work.flops / peak, memory_bytes(gpu, work) / gpu.memory_bytes_per_second,
+                   work.rounds * gpu.round_seconds});
 }
 
 double operation_seconds(const Cluster& cluster, std::string_view op, const Work& work, ElementType precision,

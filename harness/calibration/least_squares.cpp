@@ -2,7 +2,7 @@
 // coordinate descent on the normal equations (each coordinate's optimum, cut at 0 and at its bound), which ends at the
 // solution because the objective is convex and its constraints are separate. Weights 1 / (r |r - 1|) of the ratios r of
 // the round before turn squares of r - 1 into distances |log r|; residuals below 5 % weigh alike. Cost
-// O(n terms^2 + sweeps terms^2) a round, terms below 10.
+// O(n terms^2 + sweeps terms^2) a round, terms up to 10.
 #include "harness/calibration/least_squares.hpp"
 
 #include <algorithm>

@@ -12,12 +12,13 @@
 namespace strobe {
 namespace {
 
-using Key = std::tuple<std::string_view, double, double, double, double, double>;
+using Key = std::tuple<std::string_view, double, double, double, double, double, double>;
 
 Key key_of(const Span& span) {
   const Work& work = span.work;
   return {
-      span.name, work.flops, work.bytes_read, work.bytes_written, work.gather.accessed_bytes, work.gather.window_bytes};
+      span.name,  work.flops, work.bytes_read, work.bytes_written, work.gather.accessed_bytes, work.gather.window_bytes,
+      work.rounds};
 }
 
 struct Calls {

@@ -6,6 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "backends/operations.hpp"
+#include "backends/operations_evolve.hpp"
+#include "backends/operations_recurrent.hpp"
 #include "backends/sim/calibration.hpp"
 #include "core/errors.hpp"
 #include "sim_support.hpp"
@@ -69,6 +71,32 @@ TEST(OperationCost, NarrowRowsWasteTheirSectors) {
   EXPECT_NEAR(per_access(6), 32.0 / 24, 1e-3);  // 24 of 32
   EXPECT_NEAR(per_access(1), 8.0, 1e-3);        // 4 of 32
   EXPECT_NEAR(per_access(9), 64.0 / 36, 1e-3);  // 36 of 64
+}
+
+TEST(OperationCost, RoundsThatWaitForEachOtherTakeTheirTimeHoweverLittleTheyCompute) {
+  LstmSequence lstm;
+  lstm.x = shape(64 * 5, 3), lstm.w_x = shape(3, 24), lstm.w_h = shape(6, 24), lstm.bias = shape(1, 24);
+  lstm.y = lstm.cells = shape(64 * 5, 6);
+  lstm.steps = 64;
+  EvolveWeights evolve;
+  evolve.wx = evolve.wh = shape(24, 6), evolve.bias = shape(24, 6), evolve.start = shape(6, 6);
+  evolve.weights = shape(64 * 6, 6), evolve.kept = shape(64 * 30, 6);
+  GpuModel gpu = round_cluster().gpu;
+  for (const Work& work : {lstm.work(), evolve.work()}) {
+    EXPECT_EQ(work.rounds, 64);
+    gpu.round_seconds = 0;
+    EXPECT_EQ(roofline_seconds(gpu, work, ElementType::f32), gpu.launch_seconds);
+    gpu.round_seconds = 2e-6;
+    EXPECT_DOUBLE_EQ(roofline_seconds(gpu, work, ElementType::f32), 64 * 2e-6);
+  }
+  EXPECT_EQ(product(100, 64, 10, 8).work().rounds, 0) << "the steps of a product do not wait for each other";
+}
+
+TEST(OperationCost, ACalibrationKnowsRounds) {
+  Cluster cluster = round_cluster();
+  cluster.calibration = sim::read_calibration(
+      Json::parse(R"({"operations": {"fill": [{"seconds": 1.0, "seconds_per_round": 0.5}]}})"), "/calibration");
+  EXPECT_EQ(operation_seconds(cluster, "fill", {0, 0, 0, {}, 8}, ElementType::f32), 5.0);
 }
 
 TEST(OperationCost, MoreWorkNeverTakesLessAndMoreHardwareNeverMore) {
