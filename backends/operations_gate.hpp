@@ -1,72 +1,64 @@
 // Gates of a recurrence whose products read other vertices' states, so that its steps cannot be fused into one
 // operation (DCRNN, T-GCN with the convolution of [x, h]): everything of one GRU step that stays within a row. Shapes
-// in brackets; R rows, h state width. Gate columns: r first, then u.
+// in brackets; R rows, h state width. Columns of both gates: r first, then u.
 #pragma once
 
 #include "backends/operations.hpp"
 
 namespace strobe {
 
-/// y = 1 / (1 + exp(-x)), [R, F].
-struct Sigmoid {
-  static constexpr std::string_view name = "sigmoid";
-  Tensor x, y;
+/// r, u = sigmoid of the first and of the last h columns of a[R, 2 h]; reset[R, h] = r * state[R, h].
+struct GruGates {
+  static constexpr std::string_view name = "gru_gates";
+  Tensor a, state, r, u, reset;
   Work work() const {
     using namespace operations_detail;
-    return {4.0 * count(x.elements()), bytes_of(x), bytes_of(y)};
+    return {9.0 * count(state.elements()), bytes_of(a) + bytes_of(state), 3.0 * bytes_of(state)};
   }
 };
 
-/// dx += dy y (1 - y).
-struct SigmoidBackward {
-  static constexpr std::string_view name = "sigmoid_backward";
-  Tensor y, dy, dx;
+/// da[R, 2 h] (+)= [dreset * state * r (1 - r) | du * u (1 - u)], its first half 0 when dreset is undefined;
+/// dstate (+)= dreset * r when both are defined. Added where accumulate_... says so.
+struct GruGatesBackward {
+  static constexpr std::string_view name = "gru_gates_backward";
+  Tensor r, u, state, dreset, du, da, dstate;
+  bool accumulate_da = false, accumulate_dstate = false;
   Work work() const {
     using namespace operations_detail;
-    return {4.0 * count(y.elements()), 3.0 * bytes_of(y), bytes_of(dx)};
+    const double one = bytes_of(u), values = count(u.elements());
+    Work sum{3.0 * values, 2.0 * one, 2.0 * one};
+    if (accumulate_da) sum.flops += 2.0 * values, sum.bytes_read += 2.0 * one;
+    if (!dreset.defined()) return sum;
+    sum.flops += 4.0 * values, sum.bytes_read += 3.0 * one;
+    if (!dstate.defined()) return sum;
+    sum.flops += (accumulate_dstate ? 2.0 : 1.0) * values, sum.bytes_written += one;
+    if (accumulate_dstate) sum.bytes_read += one;
+    return sum;
   }
 };
 
-/// reset[R, h] = r * state, r the first h columns of gates[R, 2 h].
-struct ResetState {
-  static constexpr std::string_view name = "reset_state";
-  Tensor gates, state, reset;
-  Work work() const {
-    using namespace operations_detail;
-    return {count(state.elements()), 2.0 * bytes_of(state), bytes_of(reset)};
-  }
-};
-
-/// dr += dreset * state in the first h columns of dgates; dstate += dreset * r when dstate is defined.
-struct ResetStateBackward {
-  static constexpr std::string_view name = "reset_state_backward";
-  Tensor gates, state, dreset, dgates, dstate;
-  Work work() const {
-    using namespace operations_detail;
-    const double one = bytes_of(state), outputs = dstate.defined() ? 2.0 : 1.0;
-    return {2.0 * outputs * count(state.elements()), (3.0 + outputs) * one, outputs * one};
-  }
-};
-
-/// candidate = tanh(a); next = u * state + (1 - u) * candidate, u the last h columns of gates[R, 2 h].
+/// candidate = tanh(a); next = u * state + (1 - u) * candidate, [R, h] each.
 struct BlendState {
   static constexpr std::string_view name = "blend_state";
-  Tensor gates, state, a, candidate, next;
+  Tensor u, state, a, candidate, next;
   Work work() const {
     using namespace operations_detail;
     return {10.0 * count(state.elements()), 3.0 * bytes_of(state), 2.0 * bytes_of(next)};
   }
 };
 
-/// du += dnext * (state - candidate) in the last h columns of dgates; da += dnext * (1 - u) * (1 - candidate^2);
-/// dstate += dnext * u when dstate is defined.
+/// du (+)= dnext * (state - candidate); da (+)= dnext * (1 - u) * (1 - candidate^2); dstate (+)= dnext * u when dstate
+/// is defined. Added where accumulate_... says so.
 struct BlendStateBackward {
   static constexpr std::string_view name = "blend_state_backward";
-  Tensor gates, state, candidate, dnext, dgates, da, dstate;
+  Tensor u, state, candidate, dnext, du, da, dstate;
+  bool accumulate_du = false, accumulate_da = false, accumulate_dstate = false;
   Work work() const {
     using namespace operations_detail;
     const double one = bytes_of(state), outputs = dstate.defined() ? 3.0 : 2.0;
-    return {9.0 * count(state.elements()), (4.0 + outputs) * one, outputs * one};
+    const double added =
+        double{accumulate_du} + double{accumulate_da} + (dstate.defined() ? double{accumulate_dstate} : 0.0);
+    return {(4.0 + outputs + added) * count(state.elements()), (4.0 + added) * one, outputs * one};
   }
 };
 

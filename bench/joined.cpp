@@ -1,6 +1,6 @@
 // A dense layer of parts side by side, as DCRNN's gates read them, beside the same as a joined matrix and one dense
-// layer: on the narrow shape (16384 vertices, five terms of 3 features and five of 6 states, to 12 columns) and on the
-// wide one (4096 vertices, five terms of 8 features and five of 64 states, to 128 columns).
+// layer: on the narrow shape (16384 vertices, all terms of 2 features in 10 columns and five terms of 6 states, to 12
+// columns) and on the wide one (4096 vertices, 10 columns and five terms of 64 states, to 128 columns).
 #include "backends/operations_join.hpp"
 #include "bench/measure.hpp"
 
@@ -14,7 +14,7 @@ struct Shape {
   std::int64_t width() const { return 2 * state; }
 };
 
-const Shape narrow{shrunk(1 << 14), 3, 6}, wide{shrunk(1 << 12), 8, 64};
+const Shape narrow{shrunk(1 << 14), 10, 6}, wide{shrunk(1 << 12), 10, 64};
 
 struct Layer {
   std::vector<Tensor> parts, gradients;
@@ -23,11 +23,11 @@ struct Layer {
 
   /// The parts of the state get a gradient.
   Layer(Device& device, const Shape& shape) {
-    const std::int64_t rows = shape.rows, width = shape.width(), columns = terms * (shape.features + shape.state);
-    for (int term = 0; term < 2 * terms; ++term) {
-      const std::int64_t part = term < terms ? shape.features : shape.state;
+    const std::int64_t rows = shape.rows, width = shape.width(), columns = shape.features + terms * shape.state;
+    for (int i = 0; i <= terms; ++i) {
+      const std::int64_t part = i == 0 ? shape.features : shape.state;
       parts.push_back(constant(device, rows, part));
-      gradients.push_back(term < terms ? Tensor() : constant(device, rows, part));
+      gradients.push_back(i == 0 ? Tensor() : constant(device, rows, part));
       part_widths.push_back(part);
     }
     whole = constant(device, rows, columns), gradient = constant(device, rows, columns);

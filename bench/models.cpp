@@ -1,7 +1,9 @@
 // One epoch of every registered model without task and optimiser: forward through all layers, backward from a given
 // gradient of the embeddings, on ESDG's shape (N = 16384, T = 64, f = 3, w = 5, width 6) and a wide one (N = 4096,
 // T = 32, f = 8, w = 5, width 64), with 2 input features. A model that precomputes A~ X is given it; one that goes step
-// by step multiplies with each step's matrix, and for a second support with its transpose.
+// by step multiplies with each step's matrix, and for a second support with its transpose; terms of features over
+// several hops are as precomputed as A~ X.
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <numeric>
 
@@ -67,7 +69,7 @@ struct Subject {
     for (std::int64_t t = 0; supports > 0 && t < graph.steps; ++t) steps.emplace_back(d, graph, t, supports);
     layers = model->layers(feature_width);
     parameters = std::make_unique<Parameters>(d, model->parameters(feature_width), 1);
-    x = varied(d, graph.rows, feature_width, -0.3f);
+    x = varied(d, graph.rows, layers[0].input_width, -0.3f);
     dy = varied(d, graph.rows, layers.back().temporal_width, -0.3f);
   }
 
@@ -97,8 +99,16 @@ struct Subject {
       h = model->temporal(tape, *parameters, layer, {h, cells.steps, cells.vertices, 0, nullptr, false, &cells, &pass})
               .y;
     }
-    h->gradient = dy;
+    // Steps that go one by one add to its rows.
+    const bool keeps = std::none_of(layers.begin(), layers.end(), [](const LayerShape& l) { return l.step_by_step; });
+    h->gradient = keeps ? dy : copied(dy);
     tape.backward();
+  }
+
+  Tensor copied(const Tensor& from) const {
+    const Tensor to = device->allocate(from.rows(), from.columns());
+    device->run(CopyRows{from, to, {}, {}, from.rows(), 0, 0, from.columns(), false});
+    return to;
   }
 
   Var step_by_step(Tape& tape, int layer, const Var& inputs) const {

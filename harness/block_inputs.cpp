@@ -40,7 +40,7 @@ Products layer_products(const PlannedCase& plan, const Device& device, bool last
 Products step_products(const PlannedCase& plan, bool lasting) {
   Products products{any_width, 0, lasting};
   for (std::size_t l = 0; l < plan.layers.size(); ++l) {
-    for (const StepProduct& product : plan.model->step_products(static_cast<int>(l), plan.graph->feature_width)) {
+    for (const StepProduct& product : plan.model->step_products(static_cast<int>(l), plan.feature_width())) {
       products.least = std::min(products.least, product.width);
       products.most = std::max(products.most, product.width);
     }

@@ -140,7 +140,7 @@ Json plan_case(const Case& c) {
                {{"vertices", plan->graph->vertices},
                 {"steps", plan->graph->steps},
                 {"nonzeros", plan->graph->nonzeros()},
-                {"feature_width", plan->graph->feature_width}}},
+                {"feature_width", plan->feature_width()}}},
               {"spatial_placement", describe_placement(plan->strategy.spatial)},
               {"temporal_placement", describe_placement(plan->strategy.temporal)},
               {"connectivity_minus_one", spatial_cut(plan->strategy.spatial, *plan->graph)},

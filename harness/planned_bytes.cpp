@@ -70,7 +70,7 @@ class ByteCount {
   /// What one pass of a layer that goes step by step sends for its products.
   std::uint64_t step_bytes(const BlockPlan& block, int layer) const {
     std::uint64_t sum = 0;
-    for (const StepProduct& product : plan_.model->step_products(layer, plan_.graph->feature_width)) {
+    for (const StepProduct& product : plan_.model->step_products(layer, plan_.feature_width())) {
       for (const StepSupport& step : block.supports.at(static_cast<std::size_t>(product.support))) {
         sum += bytes(step.halo, product.width);
       }

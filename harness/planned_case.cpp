@@ -44,6 +44,12 @@ class RecentlyMade {
 
 std::string text_of(const Json& plugin, const char* key) { return plugin.at(key).get<std::string>(); }
 
+std::string key_of(const FeatureTerms& terms) {
+  std::string key = terms.kind + std::to_string(terms.hops);
+  for (const std::string& walk : terms.walks) key += walk;
+  return key;
+}
+
 /// The plan's graph preprocessed as a model wants it.
 std::shared_ptr<const PreparedGraph> prepared_graph(PlannedCase& plan, const Preprocessing& what) {
   if (plan.shape != nullptr) {
@@ -56,7 +62,7 @@ std::shared_ptr<const PreparedGraph> prepared_graph(PlannedCase& plan, const Pre
                           std::to_string(what.window) + (what.smooth_features ? "x" : "") +
                           (what.laplacian ? "l" : "") + what.walk + (what.symmetric_pattern ? "s" : "") +
                           (what.precompute_first_product ? "p" : "") + (what.keep_features ? "k" : "") + c.precision +
-                          std::to_string(plan.task_data->steps);
+                          std::to_string(plan.task_data->steps) + key_of(what.feature_terms);
   return prepared.get(how, [&] { return prepare(*plan.raw, what, plan.task_data->steps, plan.fp64); });
 }
 
@@ -200,6 +206,10 @@ std::vector<std::int64_t> useful_block_counts(std::int64_t steps) {
   return counts;
 }
 
+std::int64_t PlannedCase::feature_width() const {
+  return graph->feature_width / model->preprocessing().feature_terms.count();
+}
+
 bool PlannedCase::any_layer_reads_neighbours() const {
   return std::any_of(layers.begin(), layers.end(), [](const LayerShape& layer) { return layer.reads_neighbours; });
 }
@@ -227,8 +237,8 @@ std::shared_ptr<const PlannedCase> make_plan(const Case& request, PlanUse use) {
   if (use == PlanUse::run) check_world(request);
   load_graph(*plan);
   plan->model->check_steps(plan->graph->steps);
-  plan->layers = plan->model->layers(plan->graph->feature_width);
-  plan->parameters = plan->model->parameters(plan->graph->feature_width);
+  plan->layers = plan->model->layers(plan->feature_width());
+  plan->parameters = plan->model->parameters(plan->feature_width());
   for (ParameterShape& shape : plan->task->parameters(plan->layers.back().temporal_width)) {
     plan->parameters.push_back(std::move(shape));
   }

@@ -48,6 +48,8 @@ struct PlannedCase {
   /// Whether the last block keeps its records from the first forward pass, so that it is not computed again.
   bool keeps_last_block() const { return blocks.size() == 1 || !request.rerun_last; }
   bool any_layer_reads_neighbours() const;
+  /// Features of a vertex, of which `graph` may hold several terms.
+  std::int64_t feature_width() const;
 };
 
 /// Loads, preprocesses, draws samples, asks the strategy and derives the exchanges. Graphs are kept for the next case

@@ -8,7 +8,8 @@
 // and it multiplies with the transposes of D_O^-1 W and D_I^-1 W^T (`supports=transposed`). `state=none` is DynaHB's
 // example, which hands no state from step to step: h_{t-1} = 0 everywhere, so a step is u, c and h' = (1 - u) c of its
 // own features, and the weights' rows of the state stay without a gradient. A step reads the states of neighbours, so
-// steps go one by one and every hop is a product of its own.
+// steps go one by one and every hop of a state is a product of its own. Features are constants: their hops are made
+// once, before training, and stand beside them.
 #include "models/model.hpp"
 #include "models/ops.hpp"
 #include "models/ops_block.hpp"
@@ -57,15 +58,15 @@ class Dcrnn final : public Model {
     Preprocessing what;
     what.laplacian = false;
     what.precompute_first_product = false;
+    what.feature_terms = {walk_names(), p_.hops, p_.terms};
     return what;
   }
 
   std::vector<Preprocessing> supports() const override {
     std::vector<Preprocessing> walks;
-    for (const std::string walk : {"out", "in"}) {
-      if (p_.directions != "both" && p_.directions != walk) continue;
-      walks.push_back(preprocessing());
-      walks.back().walk = p_.supports == "transposed" ? walk + "_transposed" : walk;
+    if (p_.layers == 1 && !carried()) return walks;  // nothing is left to multiply
+    for (const std::string& walk : walk_names()) {
+      walks.push_back({.laplacian = false, .walk = walk, .precompute_first_product = false});
     }
     return walks;
   }
@@ -73,7 +74,7 @@ class Dcrnn final : public Model {
   std::vector<LayerShape> layers(std::int64_t feature_width) const override {
     std::vector<LayerShape> shapes;
     for (int l = 0; l < p_.layers; ++l) {
-      const std::int64_t inputs = l == 0 ? feature_width : p_.hidden;
+      const std::int64_t inputs = l == 0 ? terms() * feature_width : p_.hidden;
       const TemporalNeed need = carried() ? TemporalNeed::recurrent : TemporalNeed::none;
       shapes.push_back({inputs, inputs, p_.hidden, false, need, 0, true});
     }
@@ -98,26 +99,24 @@ class Dcrnn final : public Model {
   /// Weight rows: the terms of x in order (z, then the hops of each walk), then those of the state.
   TemporalOutput step(Tape& tape, const Parameters& parameters, int layer, const StepInput& input) const override {
     const Var state = carried() ? input.state : zeros(tape, input.x);
-    const std::vector<Var> of_x = diffuse(tape, *input.neighbours, input.x);
-    const Var gates =
-        sigmoid(tape, joined_dense(tape, beside(of_x, of_state(tape, *input.neighbours, state)),
-                                   parameters.at(name(layer, "gate.weight")), parameters.at(name(layer, "gate.bias"))));
-    const Var reset = carried() ? reset_state(tape, gates, state) : state;
+    const std::vector<Var> of_x = layer == 0 ? std::vector<Var>{input.x} : diffuse(tape, *input.neighbours, input.x);
+    const Var opening =
+        joined_dense(tape, beside(of_x, of_state(tape, *input.neighbours, state)),
+                     parameters.at(name(layer, "gate.weight")), parameters.at(name(layer, "gate.bias")));
+    const GruGateVars gates = gru_gates(tape, opening, state);
+    const Var reset = carried() ? gates.reset : state;
     const Var candidate =
         joined_dense(tape, beside(of_x, of_state(tape, *input.neighbours, reset)),
                      parameters.at(name(layer, "candidate.weight")), parameters.at(name(layer, "candidate.bias")));
-    const Var next = blend_state(tape, gates, state, candidate);
+    const Var next = blend_state(tape, gates.update, state, candidate);
     return {next, carried() ? next : nullptr};
   }
 
-  std::vector<StepProduct> step_products(int layer, std::int64_t feature_width) const override {
+  std::vector<StepProduct> step_products(int layer, std::int64_t) const override {
     std::vector<StepProduct> products;
-    std::vector<std::int64_t> widths = {layer == 0 ? feature_width : p_.hidden};
-    if (carried()) widths.insert(widths.end(), 2, p_.hidden);
-    for (const std::int64_t width : widths) {
-      for (int support = 0; support < walks(); ++support)
-        products.insert(products.end(), static_cast<std::size_t>(p_.hops), {support, width});
-    }
+    const int diffused = (layer == 0 ? 0 : 1) + (carried() ? 2 : 0);  // inputs, state, reset state
+    for (int support = 0; support < walks(); ++support)
+      products.insert(products.end(), static_cast<std::size_t>(diffused * p_.hops), {support, p_.hidden});
     return products;
   }
 
@@ -129,6 +128,14 @@ class Dcrnn final : public Model {
   }
   bool carried() const { return p_.state == "carried"; }
   int walks() const { return p_.directions == "both" ? 2 : 1; }
+  std::vector<std::string> walk_names() const {
+    std::vector<std::string> names;
+    for (const std::string walk : {"out", "in"}) {
+      if (p_.directions == "both" || p_.directions == walk)
+        names.push_back(p_.supports == "transposed" ? walk + "_transposed" : walk);
+    }
+    return names;
+  }
   std::int64_t terms() const { return 1 + std::int64_t{walks()} * p_.hops; }
 
   /// z and its hops, [rows, F] each.

@@ -158,7 +158,8 @@ class Model {
   virtual void check_steps(std::int64_t /*steps*/) const {}
   /// What must be done to A and X before training.
   virtual Preprocessing preprocessing() const = 0;
-  /// The layers for inputs of `feature_width`. The last layer's output is the embedding.
+  /// The layers for vertices of `feature_width` features. The last layer's output is the embedding. Where preprocessing
+  /// makes terms of the features, the first layer's input has the columns of all of them.
   virtual std::vector<LayerShape> layers(std::int64_t feature_width) const = 0;
   virtual std::vector<ParameterShape> parameters(std::int64_t feature_width) const = 0;
   /// Output [own rows, spatial_width] of layer `layer`.

@@ -11,21 +11,27 @@ Tensor like(Tape& tape, const Var& x) {
 
 }  // namespace
 
-Var sigmoid(Tape& tape, const Var& x) {
-  const Tensor y = like(tape, x);
-  tape.device().run(Sigmoid{x->value, y});
-  return tape.record(y, {x}, [&tape, x](const Variable& result) {
-    tape.device().run(SigmoidBackward{result.value, result.gradient, tape.added_gradient(x)});
+GruGateVars gru_gates(Tape& tape, const Var& a, const Var& state) {
+  const Tensor r = like(tape, state), u = like(tape, state), reset = like(tape, state);
+  tape.device().run(GruGates{a->value, state->value, r, u, reset});
+  // Two results of one operation: the gradient of `reset` is complete when the record of `update` is reached, since
+  // whoever reads either comes behind both.
+  const bool needs = tape.recording() && (a->needs_gradient || state->needs_gradient);
+  GruGateVars result{nullptr, std::make_shared<Variable>(Variable{reset, {}, needs})};
+  result.update = tape.record(u, {a, state}, [&tape, a, state, r, reset = result.reset](const Variable& update) {
+    GruGatesBackward back{r, update.value, state->value, reset->gradient, update.gradient, {}, {}};
+    const GradientTarget da = tape.target(a);
+    back.da = da.tensor;
+    back.accumulate_da = da.accumulate;
+    if (state->needs_gradient && back.dreset.defined()) {
+      const GradientTarget dstate = tape.target(state);
+      back.dstate = dstate.tensor;
+      back.accumulate_dstate = dstate.accumulate;
+    }
+    tape.device().run(back);
+    reset->gradient = Tensor();
   });
-}
-
-Var reset_state(Tape& tape, const Var& gates, const Var& state) {
-  const Tensor reset = like(tape, state);
-  tape.device().run(ResetState{gates->value, state->value, reset});
-  return tape.record(reset, {gates, state}, [&tape, gates, state](const Variable& result) {
-    tape.device().run(ResetStateBackward{gates->value, state->value, result.gradient, tape.added_gradient(gates),
-                                         tape.added_gradient(state)});
-  });
+  return result;
 }
 
 Var combine(Tape& tape, const Var& x, double p, const Var& y, double q) {
@@ -39,13 +45,14 @@ Var combine(Tape& tape, const Var& x, double p, const Var& y, double q) {
   });
 }
 
-Var blend_state(Tape& tape, const Var& gates, const Var& state, const Var& a) {
+Var blend_state(Tape& tape, const Var& update, const Var& state, const Var& a) {
   const Tensor candidate = like(tape, state), next = like(tape, state);
-  tape.device().run(BlendState{gates->value, state->value, a->value, candidate, next});
-  return tape.record(next, {gates, state, a}, [&tape, gates, state, a, candidate](const Variable& result) {
-    tape.device().run(BlendStateBackward{gates->value, state->value, candidate, result.gradient,
-                                         tape.added_gradient(gates), tape.added_gradient(a),
-                                         tape.added_gradient(state)});
+  tape.device().run(BlendState{update->value, state->value, a->value, candidate, next});
+  return tape.record(next, {update, state, a}, [&tape, update, state, a, candidate](const Variable& result) {
+    const GradientTarget du = tape.target(update), da = tape.target(a);
+    const GradientTarget dstate = state->needs_gradient ? tape.target(state) : GradientTarget{};
+    tape.device().run(BlendStateBackward{update->value, state->value, candidate, result.gradient, du.tensor, da.tensor,
+                                         dstate.tensor, du.accumulate, da.accumulate, dstate.accumulate});
   });
 }
 

@@ -41,11 +41,12 @@ class JointTGcn final : public Model {
   TemporalOutput step(Tape& tape, const Parameters& parameters, int, const StepInput& input) const override {
     const Var& state = input.state;
     const std::vector<Var> read = {input.x, input.neighbours->product(tape, 0, state)};
-    const Var gates = sigmoid(tape, joined_dense(tape, read, parameters.at("gate.weight"), parameters.at("gate.bias")));
-    const Var reset = input.neighbours->product(tape, 0, reset_state(tape, gates, state));
+    const GruGateVars gates =
+        gru_gates(tape, joined_dense(tape, read, parameters.at("gate.weight"), parameters.at("gate.bias")), state);
+    const Var reset = input.neighbours->product(tape, 0, gates.reset);
     const Var candidate =
         joined_dense(tape, {input.x, reset}, parameters.at("candidate.weight"), parameters.at("candidate.bias"));
-    const Var next = blend_state(tape, gates, state, candidate);
+    const Var next = blend_state(tape, gates.update, state, candidate);
     return {next, next};
   }
 

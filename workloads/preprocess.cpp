@@ -17,18 +17,10 @@
 
 #include "core/errors.hpp"
 #include "core/parallel.hpp"
+#include "workloads/step_matrix.hpp"
 
 namespace strobe {
 namespace {
-
-/// One step after smoothing, in double.
-struct SmoothStep {
-  std::vector<std::int64_t> row_offsets;  // [N + 1]
-  std::vector<VertexId> columns;
-  std::vector<double> values;
-  std::vector<double> features;  // [N * F]
-  std::vector<double> product;   // [N * F] A X where X is kept
-};
 
 struct MergedEntry {
   VertexId column;
@@ -149,42 +141,6 @@ void normalise(SmoothStep& step, std::int64_t t) {
   }
 }
 
-/// A^T.
-SmoothStep transposed(const SmoothStep& step) {
-  SmoothStep result;
-  const std::size_t vertices = step.row_offsets.size() - 1;
-  result.row_offsets.assign(vertices + 1, 0);
-  for (const VertexId column : step.columns) ++result.row_offsets[static_cast<std::size_t>(column) + 1];
-  for (std::size_t v = 0; v < vertices; ++v) result.row_offsets[v + 1] += result.row_offsets[v];
-  result.columns.resize(step.columns.size());
-  result.values.resize(step.values.size());
-  std::vector<std::int64_t> next(result.row_offsets.begin(), result.row_offsets.end() - 1);
-  for (std::size_t v = 0; v < vertices; ++v) {
-    for (auto i = static_cast<std::size_t>(step.row_offsets[v]); i < static_cast<std::size_t>(step.row_offsets[v + 1]);
-         ++i) {
-      const auto place = static_cast<std::size_t>(next[static_cast<std::size_t>(step.columns[i])]++);
-      result.columns[place] = static_cast<VertexId>(v);
-      result.values[place] = step.values[i];
-    }
-  }
-  return result;
-}
-
-/// Scales every row to sum 1; empty rows stay empty.
-void make_walk(SmoothStep& step, std::int64_t t) {
-  for (std::size_t v = 0; v + 1 < step.row_offsets.size(); ++v) {
-    const auto begin = step.values.begin() + step.row_offsets[v], end = step.values.begin() + step.row_offsets[v + 1];
-    const double degree = std::accumulate(begin, end, 0.0);
-    if (begin != end && !(degree > 0)) {
-      throw InvalidRequest("walk",
-                           fmt::format("the edges of vertex {} at step {} sum to {}; a random walk needs a positive "
-                                       "sum (use weights=count or binary)",
-                                       v, t, degree));
-    }
-    for (auto value = begin; value != end; ++value) *value /= degree;
-  }
-}
-
 /// Mean or fading sum of X over the steps of `span` (a span of one step gives X itself). [N * F]
 std::vector<double> smooth_features(const SnapshotGraph& graph, Span span) {
   const auto size = static_cast<std::size_t>(graph.vertices * graph.feature_width);
@@ -196,20 +152,6 @@ std::vector<double> smooth_features(const SnapshotGraph& graph, Span span) {
   }
   for (double& value : sum) value /= span.divisor;
   return sum;
-}
-
-/// A X of one step. [N * F]
-std::vector<double> multiply(const SmoothStep& a, const std::vector<double>& x, std::size_t width) {
-  std::vector<double> product(x.size(), 0.0);
-  for (std::size_t v = 0; v + 1 < a.row_offsets.size(); ++v) {
-    double* row = product.data() + v * width;
-    for (std::int64_t i = a.row_offsets[v]; i < a.row_offsets[v + 1]; ++i) {
-      const auto at = static_cast<std::size_t>(i);
-      const double* source = x.data() + static_cast<std::size_t>(a.columns[at]) * width;
-      for (std::size_t f = 0; f < width; ++f) row[f] += a.values[at] * source[f];
-    }
-  }
-  return product;
 }
 
 /// The same matrix with zeros where only its transpose has an entry.
@@ -237,15 +179,15 @@ SmoothStep prepare_step(const SnapshotGraph& graph, const Preprocessing& what, s
   SmoothStep step = smooth_adjacency(graph, smoothing_span(what.smooth, what.window, t, what.m), what.laplacian);
   if (what.laplacian) normalise(step, t);
   if (what.symmetric_pattern) step = with_symmetric_pattern(step);
-  if (what.walk == "out" || what.walk == "out_transposed") step = transposed(step);
-  if (what.walk != "none") make_walk(step, t);
-  if (what.walk == "in_transposed" || what.walk == "out_transposed") step = transposed(step);
+  if (what.walk != "none") step = walk_matrix(step, what.walk, t);
   const char* const smooth = what.smooth_features ? "m_product" : "none";
   step.features = smooth_features(graph, smoothing_span(smooth, what.window, t, what.m));
+  const auto width = static_cast<std::size_t>(graph.feature_width);
   if (what.precompute_first_product) {
-    std::vector<double> product = multiply(step, step.features, static_cast<std::size_t>(graph.feature_width));
+    std::vector<double> product = multiply(step, step.features, width);
     (what.keep_features ? step.product : step.features) = std::move(product);
   }
+  if (what.feature_terms.count() > 1) step.features = feature_terms(step, step.features, width, what.feature_terms, t);
   return step;
 }
 
@@ -270,11 +212,13 @@ void check(const SnapshotGraph& graph, const Preprocessing& what, std::int64_t s
   }
   if (what.m != "row_mean" && what.m != "inverse_distance")
     throw InvalidRequest("m", unknown_name_message("M-transform", what.m, {"row_mean", "inverse_distance"}));
-  const std::vector<std::string> walks = {"none", "in", "out", "in_transposed", "out_transposed"};
-  if (std::find(walks.begin(), walks.end(), what.walk) == walks.end())
-    throw InvalidRequest("walk", unknown_name_message("walk", what.walk, walks));
-  if (what.walk != "none" && what.laplacian)
-    throw InvalidRequest("walk", "a walk has no Laplacian; choose one of them");
+  std::vector<std::string> walks = what.feature_terms.walks;
+  walks.push_back(what.walk);
+  for (const std::string& walk : walks) {
+    if (std::find(walk_names().begin(), walk_names().end(), walk) == walk_names().end())
+      throw InvalidRequest("walk", unknown_name_message("walk", walk, walk_names()));
+    if (walk != "none" && what.laplacian) throw InvalidRequest("walk", "a walk has no Laplacian; choose one of them");
+  }
   if (what.window < 1)
     throw InvalidRequest("window", fmt::format("a smoothing window of {} steps; it must be at least 1", what.window));
   if (steps < 1 || steps > graph.steps()) {
@@ -340,12 +284,12 @@ PreparedGraph prepare(const SnapshotGraph& graph, const Preprocessing& what, std
   PreparedGraph result;
   result.vertices = graph.vertices;
   result.steps = steps;
-  result.feature_width = graph.feature_width;
+  result.feature_width = graph.feature_width * what.feature_terms.count();
   result.first_product_done = what.precompute_first_product;
   result.features_kept = what.precompute_first_product && what.keep_features;
   const std::size_t bound = nonzero_bound(graph, what, steps);
   const auto cells = static_cast<std::size_t>(steps * graph.vertices),
-             width = static_cast<std::size_t>(graph.feature_width);
+             width = static_cast<std::size_t>(result.feature_width);
   result.row_offsets.reserve(cells + 1);
   result.row_offsets.push_back(0);
   result.columns.reserve(bound);

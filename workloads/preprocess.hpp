@@ -12,6 +12,16 @@
 
 namespace strobe {
 
+/// Terms of the features over random walks, for models whose layers sum several hops (DCRNN): [X | S_1 X | ... | S_1^K
+/// X | S_2 X | ...], a step at a time. Features are constants, so their terms are the same in every epoch.
+struct FeatureTerms {
+  std::vector<std::string> walks;  // Preprocessing::walk of S_1, S_2, ...
+  int hops = 0;                    // K
+  std::string kind = "powers";  // S^k X; chebyshev: 2 S z_(k-1) - z_(k-2), each walk from X on; carried: likewise, but
+                                // a walk begins with z_(K-1) of the one before it
+  std::int64_t count() const { return 1 + static_cast<std::int64_t>(walks.size()) * hops; }
+};
+
 /// What a model wants done to A and X before training.
 struct Preprocessing {
   std::string smooth = "none";           // none | m_product | edge_life: applied to A
@@ -25,6 +35,7 @@ struct Preprocessing {
                                          // end
   bool precompute_first_product = true;  // A~ X, the first layer's aggregation
   bool keep_features = false;            // and X itself beside it, for models that read both
+  FeatureTerms feature_terms = {};       // in place of X; A itself stays as it is
   std::string m = "row_mean";            // of the M-transform: row_mean, or inverse_distance: M[t, s] = 1 / (t - s + 1)
 
   /// Whether rows list out-neighbours: the pattern is A's transpose.
@@ -43,7 +54,7 @@ struct ReaderCounts {
 struct PreparedGraph {
   std::int64_t vertices = 0;
   std::int64_t steps = 0;
-  std::int64_t feature_width = 0;
+  std::int64_t feature_width = 0;         // F: columns of X, all its terms together
   std::vector<std::int64_t> row_offsets;  // [T * N + 1]
   std::vector<VertexId> columns;          // [nnz], vertex id within the step
   std::vector<double> values64;           // [nnz] when made for fp64, else empty

@@ -250,7 +250,7 @@ PreparedGraph prepare_shape(const CompleteShape& complete, const Preprocessing& 
   PreparedGraph graph;
   graph.vertices = *shape.vertices;
   graph.steps = steps;
-  graph.feature_width = *shape.feature_width;
+  graph.feature_width = *shape.feature_width * what.feature_terms.count();
   graph.first_product_done = what.precompute_first_product;
   graph.features_kept = what.precompute_first_product && what.keep_features;
   graph.counted_nonzeros = std::move(counts);

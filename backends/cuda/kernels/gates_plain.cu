@@ -10,122 +10,129 @@ namespace gates_plain_kernels {
 
 constexpr int threads = 256;
 
-template <class T>
-__global__ void sigmoid(const T* x, T* y, std::int64_t n) {
-  for (std::int64_t i = grid_thread(); i < n; i += grid_threads()) y[i] = T{1} / (T{1} + std::exp(-x[i]));
-}
-
-template <class T>
-__global__ void sigmoid_backward(const T* y, const T* dy, T* dx, std::int64_t n) {
-  for (std::int64_t i = grid_thread(); i < n; i += grid_threads()) dx[i] += dy[i] * y[i] * (T{1} - y[i]);
-}
-
-/// Cells of a state [R, h]; the gate of cell i lies at i / h * 2 h + i % h of gates [R, 2 h], h columns on for u.
+/// Cells of a state [R, h]; r of cell i lies at i / h * 2 h + i % h of a [R, 2 h] matrix, u h columns on.
 struct Cells {
   std::int64_t count, width;
   __device__ std::int64_t reset_gate(std::int64_t i) const { return i + i / width * width; }
-  __device__ std::int64_t update_gate(std::int64_t i) const { return reset_gate(i) + width; }
 };
 
 Cells cells_of(const Tensor& state) { return {state.elements(), state.columns()}; }
 
 template <class T>
-__global__ void reset_state(Cells cells, const T* gates, const T* state, T* reset) {
-  for (std::int64_t i = grid_thread(); i < cells.count; i += grid_threads()) {
-    reset[i] = gates[cells.reset_gate(i)] * state[i];
-  }
+T* data_of(const Tensor& tensor) {
+  return tensor.defined() ? tensor.data<T>() : nullptr;
 }
 
 template <class T>
-__global__ void reset_state_backward(Cells cells, const T* gates, const T* state, const T* dreset, T* dgates,
-                                     T* dstate) {
+__device__ T sigmoid(T x) {
+  return T{1} / (T{1} + std::exp(-x));
+}
+
+/// Where a gradient goes: it is stored, or added. Nowhere when `to` is null.
+template <class T>
+struct Target {
+  T* to;
+  bool accumulate;
+  __device__ void put(std::int64_t i, T value) const {
+    if (to != nullptr) to[i] = accumulate ? to[i] + value : value;
+  }
+};
+
+template <class T>
+__global__ void gru_gates(Cells cells, const T* a, const T* state, T* r, T* u, T* reset) {
   for (std::int64_t i = grid_thread(); i < cells.count; i += grid_threads()) {
     const std::int64_t g = cells.reset_gate(i);
-    dgates[g] += dreset[i] * state[i];
-    if (dstate != nullptr) dstate[i] += dreset[i] * gates[g];
+    const T open = sigmoid(a[g]);
+    r[i] = open;
+    u[i] = sigmoid(a[g + cells.width]);
+    reset[i] = open * state[i];
+  }
+}
+
+/// What GruGatesBackward reads; `dreset` may be null.
+template <class T>
+struct GateValues {
+  const T *r, *u, *state, *dreset, *du;
+};
+
+template <class T>
+__global__ void gru_gates_backward(Cells cells, GateValues<T> in, Target<T> da, Target<T> dstate) {
+  for (std::int64_t i = grid_thread(); i < cells.count; i += grid_threads()) {
+    const std::int64_t g = cells.reset_gate(i);
+    const T r = in.r[i], u = in.u[i], d = in.dreset != nullptr ? in.dreset[i] : T{0};
+    da.put(g, d * in.state[i] * r * (T{1} - r));
+    da.put(g + cells.width, in.du[i] * u * (T{1} - u));
+    dstate.put(i, d * r);
   }
 }
 
 template <class T>
-__global__ void blend_state(Cells cells, const T* gates, const T* state, const T* a, T* candidate, T* next) {
-  for (std::int64_t i = grid_thread(); i < cells.count; i += grid_threads()) {
-    const T u = gates[cells.update_gate(i)], squashed = std::tanh(a[i]);
+__global__ void blend_state(std::int64_t count, const T* u, const T* state, const T* a, T* candidate, T* next) {
+  for (std::int64_t i = grid_thread(); i < count; i += grid_threads()) {
+    const T keep = u[i], squashed = std::tanh(a[i]);
     candidate[i] = squashed;
-    next[i] = u * state[i] + (T{1} - u) * squashed;
+    next[i] = keep * state[i] + (T{1} - keep) * squashed;
   }
 }
 
 template <class T>
-__global__ void blend_state_backward(Cells cells, const T* gates, const T* state, const T* candidate, const T* dnext,
-                                     T* dgates, T* da, T* dstate) {
-  for (std::int64_t i = grid_thread(); i < cells.count; i += grid_threads()) {
-    const std::int64_t g = cells.update_gate(i);
-    const T u = gates[g], squashed = candidate[i], d = dnext[i];
-    dgates[g] += d * (state[i] - squashed);
-    da[i] += d * (T{1} - u) * (T{1} - squashed * squashed);
-    if (dstate != nullptr) dstate[i] += d * u;
+struct BlendValues {
+  const T *u, *state, *candidate, *dnext;
+};
+
+template <class T>
+__global__ void blend_state_backward(std::int64_t count, BlendValues<T> in, Target<T> du, Target<T> da,
+                                     Target<T> dstate) {
+  for (std::int64_t i = grid_thread(); i < count; i += grid_threads()) {
+    const T u = in.u[i], squashed = in.candidate[i], d = in.dnext[i];
+    du.put(i, d * (in.state[i] - squashed));
+    da.put(i, d * (T{1} - u) * (T{1} - squashed * squashed));
+    dstate.put(i, d * u);
   }
 }
 
-void run_sigmoid(const Sigmoid& op, KernelContext& context) {
-  with_element(op.x.type(), [&](auto zero) {
-    using T = decltype(zero);
-    const std::int64_t n = op.x.elements();
-    launch(context, blocks_for(n, threads), threads, 0, sigmoid<T>, op.x.data<T>(), op.y.data<T>(), n);
-  });
-}
-
-void run_sigmoid_backward(const SigmoidBackward& op, KernelContext& context) {
-  with_element(op.y.type(), [&](auto zero) {
-    using T = decltype(zero);
-    const std::int64_t n = op.y.elements();
-    launch(context, blocks_for(n, threads), threads, 0, sigmoid_backward<T>, op.y.data<T>(), op.dy.data<T>(),
-           op.dx.data<T>(), n);
-  });
-}
-
-void run_reset_state(const ResetState& op, KernelContext& context) {
+void run_gates(const GruGates& op, KernelContext& context) {
   with_element(op.state.type(), [&](auto zero) {
     using T = decltype(zero);
     const Cells cells = cells_of(op.state);
-    launch(context, blocks_for(cells.count, threads), threads, 0, reset_state<T>, cells, op.gates.data<T>(),
-           op.state.data<T>(), op.reset.data<T>());
+    launch(context, blocks_for(cells.count, threads), threads, 0, gru_gates<T>, cells, op.a.data<T>(),
+           op.state.data<T>(), op.r.data<T>(), op.u.data<T>(), op.reset.data<T>());
   });
 }
 
-void run_reset_state_backward(const ResetStateBackward& op, KernelContext& context) {
-  with_element(op.state.type(), [&](auto zero) {
+void run_gates_backward(const GruGatesBackward& op, KernelContext& context) {
+  with_element(op.u.type(), [&](auto zero) {
     using T = decltype(zero);
-    const Cells cells = cells_of(op.state);
-    launch(context, blocks_for(cells.count, threads), threads, 0, reset_state_backward<T>, cells, op.gates.data<T>(),
-           op.state.data<T>(), op.dreset.data<T>(), op.dgates.data<T>(), op.dstate.data<T>());
+    const Cells cells = cells_of(op.u);
+    const GateValues<T> in{op.r.data<T>(), op.u.data<T>(), op.state.data<T>(), data_of<T>(op.dreset), op.du.data<T>()};
+    const Target<T> da{op.da.data<T>(), op.accumulate_da};
+    const Target<T> dstate{in.dreset != nullptr ? data_of<T>(op.dstate) : nullptr, op.accumulate_dstate};
+    launch(context, blocks_for(cells.count, threads), threads, 0, gru_gates_backward<T>, cells, in, da, dstate);
   });
 }
 
 void run_blend_state(const BlendState& op, KernelContext& context) {
   with_element(op.state.type(), [&](auto zero) {
     using T = decltype(zero);
-    const Cells cells = cells_of(op.state);
-    launch(context, blocks_for(cells.count, threads), threads, 0, blend_state<T>, cells, op.gates.data<T>(),
-           op.state.data<T>(), op.a.data<T>(), op.candidate.data<T>(), op.next.data<T>());
+    const std::int64_t count = op.state.elements();
+    launch(context, blocks_for(count, threads), threads, 0, blend_state<T>, count, op.u.data<T>(), op.state.data<T>(),
+           op.a.data<T>(), op.candidate.data<T>(), op.next.data<T>());
   });
 }
 
 void run_blend_state_backward(const BlendStateBackward& op, KernelContext& context) {
   with_element(op.state.type(), [&](auto zero) {
     using T = decltype(zero);
-    const Cells cells = cells_of(op.state);
-    launch(context, blocks_for(cells.count, threads), threads, 0, blend_state_backward<T>, cells, op.gates.data<T>(),
-           op.state.data<T>(), op.candidate.data<T>(), op.dnext.data<T>(), op.dgates.data<T>(), op.da.data<T>(),
-           op.dstate.data<T>());
+    const std::int64_t count = op.state.elements();
+    const BlendValues<T> in{op.u.data<T>(), op.state.data<T>(), op.candidate.data<T>(), op.dnext.data<T>()};
+    const Target<T> du{op.du.data<T>(), op.accumulate_du}, da{op.da.data<T>(), op.accumulate_da};
+    const Target<T> dstate{data_of<T>(op.dstate), op.accumulate_dstate};
+    launch(context, blocks_for(count, threads), threads, 0, blend_state_backward<T>, count, in, du, da, dstate);
   });
 }
 
-const RegisterKernel<Sigmoid> sigmoid_plain{Numerics::cuda, {"plain", 0, nullptr, run_sigmoid}};
-const RegisterKernel<SigmoidBackward> sigmoid_back_plain{Numerics::cuda, {"plain", 0, nullptr, run_sigmoid_backward}};
-const RegisterKernel<ResetState> reset_plain{Numerics::cuda, {"plain", 0, nullptr, run_reset_state}};
-const RegisterKernel<ResetStateBackward> reset_back_plain{Numerics::cuda,
-                                                          {"plain", 0, nullptr, run_reset_state_backward}};
+const RegisterKernel<GruGates> gates_plain{Numerics::cuda, {"plain", 0, nullptr, run_gates}};
+const RegisterKernel<GruGatesBackward> gates_back_plain{Numerics::cuda, {"plain", 0, nullptr, run_gates_backward}};
 const RegisterKernel<BlendState> blend_plain{Numerics::cuda, {"plain", 0, nullptr, run_blend_state}};
 const RegisterKernel<BlendStateBackward> blend_back_plain{Numerics::cuda,
                                                           {"plain", 0, nullptr, run_blend_state_backward}};
