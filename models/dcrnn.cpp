@@ -27,6 +27,7 @@ struct DcrnnParameters {
   std::string supports = "walks";
   std::string state = "carried";
   double gate_bias = 0;
+  bool precompute = true;
 };
 
 const FieldTable& dcrnn_fields() {
@@ -46,7 +47,8 @@ const FieldTable& dcrnn_fields() {
           .choice("state", &DcrnnParameters::state, {"carried", "none"},
                   "whether a step reads the state of the one before; DynaHB's example has none")
           .real("gate_bias", &DcrnnParameters::gate_bias, "",
-                "where the biases of r and u start; 1 in the authors' code");
+                "where the biases of r and u start; 1 in the authors' code")
+          .boolean("precompute", &DcrnnParameters::precompute, "make the hops of the features once, before training");
   return table;
 }
 
@@ -58,13 +60,13 @@ class Dcrnn final : public Model {
     Preprocessing what;
     what.laplacian = false;
     what.precompute_first_product = false;
-    what.feature_terms = {walk_names(), p_.hops, p_.terms};
+    if (p_.precompute) what.feature_terms = {walk_names(), p_.hops, p_.terms};
     return what;
   }
 
   std::vector<Preprocessing> supports() const override {
     std::vector<Preprocessing> walks;
-    if (p_.layers == 1 && !carried()) return walks;  // nothing is left to multiply
+    if (p_.precompute && p_.layers == 1 && !carried()) return walks;  // nothing is left to multiply
     for (const std::string& walk : walk_names()) {
       walks.push_back({.laplacian = false, .walk = walk, .precompute_first_product = false});
     }
@@ -74,7 +76,8 @@ class Dcrnn final : public Model {
   std::vector<LayerShape> layers(std::int64_t feature_width) const override {
     std::vector<LayerShape> shapes;
     for (int l = 0; l < p_.layers; ++l) {
-      const std::int64_t inputs = l == 0 ? terms() * feature_width : p_.hidden;
+      const std::int64_t columns = p_.precompute ? terms() * feature_width : feature_width;
+      const std::int64_t inputs = l == 0 ? columns : p_.hidden;
       const TemporalNeed need = carried() ? TemporalNeed::recurrent : TemporalNeed::none;
       shapes.push_back({inputs, inputs, p_.hidden, false, need, 0, true});
     }
@@ -99,7 +102,8 @@ class Dcrnn final : public Model {
   /// Weight rows: the terms of x in order (z, then the hops of each walk), then those of the state.
   TemporalOutput step(Tape& tape, const Parameters& parameters, int layer, const StepInput& input) const override {
     const Var state = carried() ? input.state : zeros(tape, input.x);
-    const std::vector<Var> of_x = layer == 0 ? std::vector<Var>{input.x} : diffuse(tape, *input.neighbours, input.x);
+    const std::vector<Var> of_x =
+        layer == 0 && p_.precompute ? std::vector<Var>{input.x} : diffuse(tape, *input.neighbours, input.x);
     const Var opening =
         joined_dense(tape, beside(of_x, of_state(tape, *input.neighbours, state)),
                      parameters.at(name(layer, "gate.weight")), parameters.at(name(layer, "gate.bias")));
@@ -112,11 +116,15 @@ class Dcrnn final : public Model {
     return {next, carried() ? next : nullptr};
   }
 
-  std::vector<StepProduct> step_products(int layer, std::int64_t) const override {
+  std::vector<StepProduct> step_products(int layer, std::int64_t feature_width) const override {
     std::vector<StepProduct> products;
-    const int diffused = (layer == 0 ? 0 : 1) + (carried() ? 2 : 0);  // inputs, state, reset state
-    for (int support = 0; support < walks(); ++support)
-      products.insert(products.end(), static_cast<std::size_t>(diffused * p_.hops), {support, p_.hidden});
+    std::vector<std::int64_t> widths;
+    if (layer > 0 || !p_.precompute) widths.push_back(layer == 0 ? feature_width : p_.hidden);
+    if (carried()) widths.insert(widths.end(), 2, p_.hidden);
+    for (const std::int64_t width : widths) {
+      for (int support = 0; support < walks(); ++support)
+        products.insert(products.end(), static_cast<std::size_t>(p_.hops), {support, width});
+    }
     return products;
   }
 

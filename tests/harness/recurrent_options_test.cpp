@@ -54,21 +54,22 @@ TEST_P(RecurrentOptions, KeepLaw3) {
 
 INSTANTIATE_TEST_SUITE_P(
     All, RecurrentOptions,
-    testing::Values(Options{"t-gcn", {{"conv", "xh"}}}, Options{"dcrnn", {{"terms", "chebyshev"}, {"hops", 3}}},
-                    Options{"dcrnn", {{"terms", "carried"}, {"hops", 3}}},
-                    Options{"dcrnn", {{"supports", "transposed"}}}, Options{"dcrnn", {{"directions", "in"}}},
-                    Options{"dcrnn", {{"directions", "out"}, {"layers", 2}}}, Options{"dcrnn", {{"hops", 0}}},
-                    Options{"dcrnn", {{"state", "none"}, {"layers", 2}}}, Options{"cd-gcn", {{"concat", "input"}}},
-                    Options{"cd-gcn", {{"layers", 1}}},
-                    Options{"cd-gcn", {{"layers", 3}, {"hidden", 5}, {"output", 4}}},
-                    Options{"cd-gcn", {{"precompute", false}}, true},
-                    Options{"cd-gcn", {{"concat", "input"}, {"precompute", false}}},
-                    Options{"mpnn-lstm", {{"precompute", false}}, true}, Options{"t-gcn", {{"gcn_layers", 1}}},
-                    Options{"t-gcn", {{"gcn_layers", 3}, {"hidden", 4}}}, Options{"t-gcn", {{"gates", "shared"}}},
-                    Options{"t-gcn", {{"precompute", false}}, true}, Options{"mpnn-lstm", {{"output", "h2"}}},
-                    Options{"mpnn-lstm", {{"state", "reset"}}},
-                    Options{"mpnn-lstm", {{"state", "reset"}, {"window", 5}}},
-                    Options{"mpnn-lstm", {{"batch_norm", false}}}, Options{"mpnn-lstm", {{"dropout", 0.3}}}),
+    testing::Values(
+        Options{"t-gcn", {{"conv", "xh"}}}, Options{"dcrnn", {{"terms", "chebyshev"}, {"hops", 3}}},
+        Options{"dcrnn", {{"terms", "carried"}, {"hops", 3}}}, Options{"dcrnn", {{"supports", "transposed"}}},
+        Options{"dcrnn", {{"directions", "in"}}}, Options{"dcrnn", {{"directions", "out"}, {"layers", 2}}},
+        Options{"dcrnn", {{"hops", 0}}}, Options{"dcrnn", {{"precompute", false}}, true},
+        Options{"dcrnn", {{"precompute", false}, {"layers", 2}}},
+        Options{"dcrnn", {{"precompute", false}, {"terms", "carried"}, {"state", "none"}}},
+        Options{"dcrnn", {{"state", "none"}, {"layers", 2}}}, Options{"cd-gcn", {{"concat", "input"}}},
+        Options{"cd-gcn", {{"layers", 1}}}, Options{"cd-gcn", {{"layers", 3}, {"hidden", 5}, {"output", 4}}},
+        Options{"cd-gcn", {{"precompute", false}}, true},
+        Options{"cd-gcn", {{"concat", "input"}, {"precompute", false}}},
+        Options{"mpnn-lstm", {{"precompute", false}}, true}, Options{"t-gcn", {{"gcn_layers", 1}}},
+        Options{"t-gcn", {{"gcn_layers", 3}, {"hidden", 4}}}, Options{"t-gcn", {{"gates", "shared"}}},
+        Options{"t-gcn", {{"precompute", false}}, true}, Options{"mpnn-lstm", {{"output", "h2"}}},
+        Options{"mpnn-lstm", {{"state", "reset"}}}, Options{"mpnn-lstm", {{"state", "reset"}, {"window", 5}}},
+        Options{"mpnn-lstm", {{"batch_norm", false}}}, Options{"mpnn-lstm", {{"dropout", 0.3}}}),
     [](const auto& parameter) {
       std::string name = parameter.param.model + parameter.param.options.dump();
       for (char& c : name) c = std::isalnum(static_cast<unsigned char>(c)) ? c : '_';

@@ -47,7 +47,8 @@ const std::vector<std::pair<std::string, Json>>& options() {
       {"dcrnn", {{"directions", "in"}, {"layers", 2}}},
       {"dcrnn", {{"hops", 0}, {"gate_bias", 1}}},
       {"dcrnn", {{"terms", "carried"}, {"supports", "transposed"}, {"hops", 3}}},
-      {"dcrnn", {{"state", "none"}}}};
+      {"dcrnn", {{"state", "none"}}},
+      {"dcrnn", {{"precompute", false}}}};
   return all;
 }
 
