@@ -46,8 +46,16 @@ double gap_seconds(const CaseResult& result, const std::vector<Span>& spans) {
   return gaps.empty() || operations == 0 ? 0 : median(gaps) / (operations / epochs);
 }
 
+/// Adds samples to what was measured, and tells who keeps them against a loss of the process.
+void keep_samples(std::vector<OperationSample> operations, std::vector<CollectiveSample> collectives,
+                  const CalibrationListener& listener, CalibrationData& data) {
+  if (listener.keep) listener.keep(operations, collectives);
+  for (OperationSample& sample : operations) data.operations.push_back(std::move(sample));
+  for (CollectiveSample& sample : collectives) data.collectives.push_back(std::move(sample));
+}
+
 void keep_case(const Case& c, const CaseResult& result, const std::vector<std::vector<Span>>& spans,
-               CalibrationData& data) {
+               const CalibrationListener& listener, CalibrationData& data) {
   MeasuredCase measured{c, case_id(c), c.workload.dump(), 0, gap_seconds(result, spans.front())};
   std::vector<double> epochs;
   for (const EpochSample* sample : slowest_of_each_epoch(result.samples, c.ranks))
@@ -59,9 +67,8 @@ void keep_case(const Case& c, const CaseResult& result, const std::vector<std::v
   of_case.ranks = static_cast<int>(c.ranks);
   of_case.precision = c.precision == "fp64" ? ElementType::f64 : ElementType::f32;
   const KeptEpochs kept{static_cast<int>(c.warmup), static_cast<int>(c.epochs)};
-  for (OperationSample& sample : operation_samples(spans, kept, of_case)) data.operations.push_back(std::move(sample));
-  for (CollectiveSample& sample : epoch_collectives(spans, kept, measured.workload))
-    data.collectives.push_back(std::move(sample));
+  keep_samples(operation_samples(spans, kept, of_case), epoch_collectives(spans, kept, measured.workload), listener,
+               data);
   data.cases.push_back(std::move(measured));
 }
 
@@ -77,7 +84,7 @@ void measure_case(const Case& c, bool first_process, const CalibrationListener& 
     result.reason = error.what();
   }
   if (result.status != "ok") data.failed.push_back(id + ": " + result.reason);
-  if (result.status == "ok" && first_process) keep_case(c, result, spans, data);
+  if (result.status == "ok" && first_process) keep_case(c, result, spans, listener, data);
   const bool kept = result.status == "ok" && first_process;
   listener.end(id, kept ? format_seconds(data.cases.back().epoch_seconds) : "", result.status, result.reason);
 }
@@ -117,8 +124,8 @@ CalibrationData measure_calibration(const Suite& suite, const CalibrationListene
     Case c = any;
     c.ranks = count;
     listener.begin("collectives of " + std::to_string(count) + " ranks");
-    for (CollectiveSample& sample : collective_samples(any.comm, launch_request(c), largest_collective_bytes))
-      data.collectives.push_back(std::move(sample));
+    const CalibrationListener& told = first_process ? listener : CalibrationListener{};
+    keep_samples({}, collective_samples(any.comm, launch_request(c), largest_collective_bytes), told, data);
   }
   data.rates = machine_rates(any, *ranks.begin());
   if (!data.rates.own_memory) data.cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));

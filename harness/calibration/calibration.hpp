@@ -40,6 +40,9 @@ struct CalibrationListener {
   std::function<void(const std::string& id, const std::string& time, const std::string& status,
                      const std::string& reason)>
       end;
+  /// Gets the samples of a case, or of the collectives at a number of ranks, as soon as they are measured; in the first
+  /// process only. May be empty.
+  std::function<void(const std::vector<OperationSample>&, const std::vector<CollectiveSample>&)> keep = {};
 };
 
 /// Runs every case of `suite` with its spans kept, then the collectives at each number of ranks that occurs, then the

@@ -81,9 +81,10 @@ ClusterDescription description_of(const CalibrateCommand& command, const Json& h
 }
 
 /// Raw samples, one JSON object a line.
-std::string sample_lines(const CalibrationData& data) {
+std::string sample_lines(const std::vector<OperationSample>& operations,
+                         const std::vector<CollectiveSample>& collectives) {
   std::string lines;
-  for (const OperationSample& s : data.operations) {
+  for (const OperationSample& s : operations) {
     lines += Json{{"operation", s.operation},
                   {"case_id", s.configuration},
                   {"ranks", s.ranks},
@@ -96,7 +97,7 @@ std::string sample_lines(const CalibrationData& data) {
                  .dump() +
              "\n";
   }
-  for (const CollectiveSample& s : data.collectives) {
+  for (const CollectiveSample& s : collectives) {
     lines += Json{{"collective", s.collective}, {"ranks", s.ranks},     {"bytes", s.bytes},
                   {"messages", s.messages},     {"seconds", s.seconds}, {"flight_seconds", s.flight_seconds},
                   {"workload", s.workload}}
@@ -144,10 +145,21 @@ std::string report(const CalibrationData& data, const Json& cluster, const std::
              100 * mean(errors), band.at("low_factor").get<double>(), band.at("high_factor").get<double>());
 }
 
-CalibrationListener listener_of(Progress& progress) {
-  return {[&progress](const std::string& id) { progress.begin(id); },
-          [&progress](const std::string& id, const std::string& time, const std::string& status,
-                      const std::string& reason) { progress.finish(id, time.empty() ? "-" : time, status, reason); }};
+/// `samples` is the file of raw samples, written as they come so that a kill leaves those of finished cases; "" = none.
+CalibrationListener listener_of(Progress& progress, const std::string& samples, const World& world) {
+  CalibrationListener listener{
+      [&progress](const std::string& id) { progress.begin(id); },
+      [&progress](const std::string& id, const std::string& time, const std::string& status,
+                  const std::string& reason) { progress.finish(id, time.empty() ? "-" : time, status, reason); }};
+  if (samples.empty() || world.rank != 0) return listener;
+  listener.keep = [&samples, &world, begun = false](const auto& operations, const auto& collectives) mutable {
+    alone_in_world(world, [&] {
+      if (!begun) write_file_atomically(samples, "");  // a refused request leaves an older file as it was
+      begun = true;
+      append_durably(samples, sample_lines(operations, collectives));
+    });
+  };
+  return listener;
 }
 
 int calibrate(const CalibrateCommand& command) {
@@ -158,11 +170,10 @@ int calibrate(const CalibrateCommand& command) {
   install_signal_handlers();
   const Json here = environment();
   Progress progress(suite.cases.size(), world.rank != 0);
-  const CalibrationData data = measure_calibration(suite, listener_of(progress));
+  const CalibrationData data = measure_calibration(suite, listener_of(progress, command.samples, world));
   if (world.rank != 0) return 0;
   const ClusterDescription about = description_of(command, here, data);
   Json cluster = calibrated_cluster(data, about);
-  if (!command.samples.empty()) write_file_atomically(command.samples, sample_lines(data));
   narrate("predicting each workload from the others");
   const std::vector<HeldOutEpoch> held_out = held_out_epochs(data, about);
   add_band(held_out, about.date, cluster);
@@ -183,7 +194,8 @@ CommandAction define_calibrate(CommandOptions& options) {
   options.text("--filter", command->filter, "keep the cases whose id matches this expression; -EXPR drops them");
   options.text("--name", command->name, "name of the cluster (default this-machine)");
   options.text("--out", command->out, "cluster file to write (default NAME.json)");
-  options.text("--samples", command->samples, "also keep the raw samples here, one JSON object a line");
+  options.text("--samples", command->samples,
+               "also keep the raw samples here, one JSON object a line, case by case as they are measured");
   options.toggle("--json", command->json, "print the cluster file instead of the table of residuals");
   options.example(
       "Exits with 1 when a case failed; it is left out of the fit.\n"

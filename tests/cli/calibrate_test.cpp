@@ -1,6 +1,10 @@
 // `strobe calibrate`: the file that it writes is a cluster for run and validate; and what it refuses.
+#include <algorithm>
+#include <chrono>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <thread>
 
 #include "program.hpp"
 
@@ -44,6 +48,27 @@ TEST_F(Calibrate, WritesAClusterThatRunAndValidateAccept) {
   const Outcome same = strobe({"validate", "grid.json", "--cluster", "here.json", "--out", "w"});
   EXPECT_EQ(same.status, 2);
   EXPECT_NE(same.err.find("calibration"), std::string::npos) << same.err;
+}
+
+TEST_F(Calibrate, AKilledCalibrationLeavesTheSamplesOfFinishedCases) {
+  write_text(path("grid.json"), R"({"defaults": {"workload": {"name": "uniform", "steps": 5, "vertices": 30}},
+      "cases": [{"epochs": 2}, {"epochs": 100000000}]})");
+  write_text(path("raw.jsonl"), "of another calibration\n");
+  const pid_t pid = start({STROBE_BINARY, "calibrate", "grid.json", "--out", "here.json", "--samples", "raw.jsonl"});
+  const auto whole_lines = [this] {
+    const std::string text = read_text(path("raw.jsonl"));
+    return text.starts_with("{") ? std::count(text.begin(), text.end(), '\n') : 0;
+  };
+  for (int tries = 0; tries < 1500 && whole_lines() == 0; ++tries)
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  kill(pid, SIGKILL);
+  finish(pid);
+  EXPECT_GT(whole_lines(), 5);
+  std::ifstream raw(path("raw.jsonl"));
+  std::set<std::string> cases;
+  for (std::string line; std::getline(raw, line);) cases.insert(Json::parse(line).at("case_id"));
+  EXPECT_EQ(cases.size(), 1u);
+  EXPECT_FALSE(fs::exists(path("here.json")));
 }
 
 TEST_F(Calibrate, WrongRequestsAreRefusedBeforeAnythingIsMeasured) {
