@@ -22,14 +22,19 @@ namespace {
 
 constexpr const char* default_cluster = "aimos-v100";
 
-/// Backends that Strobe knows but that a build may lack: asking for one is not a misspelling.
+/// Backends that Strobe knows but that a build may lack: asking for one is not a misspelling. Returns whether this
+/// build has it, which a case that runs here needs.
 template <class Tag>
-void require_backend(const std::string& name, const std::string& pointer, const std::vector<std::string>& optional) {
-  if (Registry<Tag>::instance().contains(name)) return;
+bool require_backend(const std::string& name, const std::string& pointer, CaseRuns runs,
+                     const std::vector<std::string>& optional) {
+  if (Registry<Tag>::instance().contains(name)) return true;
   for (const std::string& known : optional) {
-    if (name == known) throw Unavailable(fmt::format("the {} {} is not built into this strobe", Tag::kind, name));
+    if (name != known) continue;
+    if (runs == CaseRuns::elsewhere) return false;
+    throw Unavailable(fmt::format("the {} {} is not built into this strobe", Tag::kind, name));
   }
   Registry<Tag>::instance().find(name, pointer);
+  return true;
 }
 
 Json plugin_object(const CaseSlot& slot, const Json& json, const std::string& pointer) {
@@ -182,7 +187,23 @@ Json case_to_json(const Case& c) {
   return json;
 }
 
-Case case_from_json(const Json& json, const std::string& pointer) {
+namespace {
+
+/// The device of the case, its communicator, cluster and kernels.
+void check_backends(Case& c, const Json& json, const std::string& pointer, CaseRuns runs) {
+  const std::string place = pointer + "/device";
+  const bool built = require_backend<DeviceTag>(c.device, place, runs, {"cuda", "cuda-graphs", "sim"});
+  if (built && DeviceRegistry::instance().find(c.device, place).value.needs_cluster()) {
+    check_on_cluster(c, json, DeviceRegistry::instance().find(c.device, place).value.own_communicator, pointer);
+  } else {
+    check_on_this_machine(c, pointer);
+  }
+  if (built) check_kernels(c, pointer);
+}
+
+}  // namespace
+
+Case case_from_json(const Json& json, const std::string& pointer, CaseRuns runs) {
   if (!json.is_object()) throw InvalidRequest(pointer, "expected a case object, found " + json.dump());
   Json scalars = Json::object();
   for (const auto& [key, value] : json.items()) {
@@ -197,17 +218,10 @@ Case case_from_json(const Json& json, const std::string& pointer) {
   Case c;
   case_fields().apply(&c, scalars, pointer);
   for (const CaseSlot& slot : case_slots()) c.*slot.member = plugin_object(slot, json, pointer);
-  require_backend<DeviceTag>(c.device, pointer + "/device", {"cuda", "cuda-graphs", "sim"});
-  const DeviceTag::Value& device = DeviceRegistry::instance().find(c.device, pointer + "/device").value;
-  if (device.needs_cluster()) {
-    check_on_cluster(c, json, device.own_communicator, pointer);
-  } else {
-    check_on_this_machine(c, pointer);
-  }
-  check_kernels(c, pointer);
+  check_backends(c, json, pointer, runs);
   block_count(c);
   check_shape(c, pointer);
-  require_backend<CommunicatorTag>(c.comm, pointer + "/comm", {"mpi", "nccl", "sim"});
+  require_backend<CommunicatorTag>(c.comm, pointer + "/comm", runs, {"mpi", "nccl", "sim"});
   return c;
 }
 

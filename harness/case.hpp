@@ -15,27 +15,27 @@ namespace strobe {
 /// Scalar settings of a case; plug-in choices are objects {"name": ..., parameters...} completed with all defaults.
 struct Case {
   Json workload, model, strategy, task, optimizer;  // each {"name", every parameter}
-  std::string device = "cpu";         // DeviceRegistry
-  std::string comm = "local";         // CommunicatorRegistry; "sim" goes with device sim
-  std::string cluster;                // name or file; only with device sim
-  std::string numerics = "cpu";       // none | cpu: what `sim` computes with (default none for sim)
-  std::string precision = "fp32";     // fp32 | fp64
+  std::string device = "cpu";                       // DeviceRegistry
+  std::string comm = "local";                       // CommunicatorRegistry; "sim" goes with device sim
+  std::string cluster;                              // name or file; only with device sim
+  std::string numerics = "cpu";                     // none | cpu: what `sim` computes with (default none for sim)
+  std::string precision = "fp32";                   // fp32 | fp64
   std::int64_t ranks = 1;
   std::int64_t seed = 1;
-  std::int64_t epochs = 5;            // measured epochs
-  std::int64_t warmup = 1;            // epochs before them, trained and recorded but not in the statistics
-  std::int64_t repeat = 1;            // whole runs from fresh parameters
-  std::int64_t threads = 0;           // kernel threads of a rank; 0 = cores / ranks, at least 1
-  std::string kernels;                // "" = best variant of each kernel, "plain" = the judges
-  std::string inputs = "streamed";    // streamed: inputs move to the device each epoch; resident: once
-  std::string transfer = "direct";        // how snapshots reach the device: direct | full | difference | changed | least
+  std::int64_t epochs = 5;          // measured epochs
+  std::int64_t warmup = 1;          // epochs before them, trained and recorded but not in the statistics
+  std::int64_t repeat = 1;          // whole runs from fresh parameters
+  std::int64_t threads = 0;         // kernel threads of a rank; 0 = cores / ranks, at least 1
+  std::string kernels;              // "" = best variant of each kernel, "plain" = the judges
+  std::string inputs = "streamed";  // streamed: inputs move to the device each epoch; resident: once
+  std::string transfer = "direct";  // how snapshots reach the device: direct | full | difference | changed | least
   std::string transfer_format = "csr32";  // of their indices, unless direct: coo64 (the paper's) | csr32
-  std::string nb = "1";               // blocks of the checkpointed timeline (1 = all steps at once), or auto
-  std::int64_t overlap = 1;           // chunks of a rank's steps of a block whose exchanges overlap compute
-  bool rerun_last = true;             // with blocks: compute the last one again, too, before its backward pass
-  std::string load_model;             // safetensors file to start from; "" = seeded initial weights
-  double timeout = 60;                // seconds a collective may wait for missing ranks
-  double memory_limit_gib = 0;        // per rank; 0 = the device's own
+  std::string nb = "1";                   // blocks of the checkpointed timeline (1 = all steps at once), or auto
+  std::int64_t overlap = 1;               // chunks of a rank's steps of a block whose exchanges overlap compute
+  bool rerun_last = true;                 // with blocks: compute the last one again, too, before its backward pass
+  std::string load_model;                 // safetensors file to start from; "" = seeded initial weights
+  double timeout = 60;                    // seconds a collective may wait for missing ranks
+  double memory_limit_gib = 0;            // per rank; 0 = the device's own
 };
 
 /// Files that a run leaves beside its rows; "" = not wanted. Without values (numerics none) there is nothing to write.
@@ -54,14 +54,18 @@ const FieldTable& case_fields();
 /// Whose kernels compute values on a device: those of a simulated one are the processor's.
 Numerics kernel_numerics(const std::string& device);
 
-/// The number of blocks that the case asks for; 0 for auto. Throws InvalidRequest when `nb` is neither a number from 1 on
-/// nor auto.
+/// The number of blocks that the case asks for; 0 for auto. Throws InvalidRequest when `nb` is neither a number from 1
+/// on nor auto.
 std::int64_t block_count(const Case& c);
 
+/// Where a case runs. One that ran elsewhere may name a device, a communicator and kernels that this build lacks.
+enum class CaseRuns : std::uint8_t { here, elsewhere };
+
 /// The case as canonical JSON (every field, plug-ins first), and back. `from_json` checks every key, completes plug-in
-/// parameters from their registries and throws InvalidRequest with the JSON pointer under `pointer`.
+/// parameters from their registries and throws InvalidRequest with the JSON pointer under `pointer`; of a case that
+/// runs here also Unavailable for a backend that is not built.
 Json case_to_json(const Case& c);
-Case case_from_json(const Json& json, const std::string& pointer);
+Case case_from_json(const Json& json, const std::string& pointer, CaseRuns runs = CaseRuns::here);
 
 /// "chess/tm-gcn/snapshot/cpu/r4#a1b2c3": readable key and the first 6 hex digits of the canonical JSON's SHA-256.
 std::string case_id(const Case& c);

@@ -119,9 +119,9 @@ std::string blame(const std::map<std::string, std::string>& origin, const std::s
   return place == origin.end() ? "--" + where.substr(1, where.find('/', 1) - 1) : place->second + where;
 }
 
-Case make_case(const CaseTree& tree) {
+Case make_case(const CaseTree& tree, CaseRuns runs) {
   try {
-    return case_from_json(tree.json, "");
+    return case_from_json(tree.json, "", runs);
   } catch (const InvalidRequest& error) {
     const std::string& where = error.where();
     if (where.empty() || where.front() != '/') throw;
@@ -129,14 +129,20 @@ Case make_case(const CaseTree& tree) {
   }
 }
 
+/// What an expansion goes by beside the suite.
+struct Expansion {
+  const std::vector<Setting>& settings;
+  CaseRuns runs;
+};
+
 void add_case(Suite& suite, std::map<std::string, std::string>& seen, const CaseTree& tree, const std::string& pointer,
-              bool settings) {
-  Case c = make_case(tree);
+              const Expansion& how) {
+  Case c = make_case(tree, how.runs);
   const auto [known, fresh] = seen.emplace(case_to_json(c).dump(), pointer);
   if (fresh) {
     suite.origins[case_id(c)] = tree.origin;
     suite.cases.push_back(std::move(c));
-  } else if (settings) {
+  } else if (!how.settings.empty()) {
     ++suite.merged;
   } else {
     throw InvalidRequest(pointer, fmt::format("expands to {}, which {} already does", case_id(c), known->second));
@@ -166,7 +172,7 @@ void apply_settings(CaseTree& tree, const std::vector<Setting>& settings) {
 }
 
 void expand_case(Suite& suite, std::map<std::string, std::string>& seen, const Json& json, const Json& entry,
-                 const std::string& pointer, const std::vector<Setting>& settings) {
+                 const std::string& pointer, const Expansion& how) {
   if (!entry.is_object()) throw InvalidRequest(pointer, "expected a case object, found " + entry.dump());
   Json own = entry;
   own.erase("matrix");
@@ -178,15 +184,15 @@ void expand_case(Suite& suite, std::map<std::string, std::string>& seen, const J
   for (const Combination& combination : combinations(matrix, pointer + "/matrix")) {
     CaseTree tree = base;
     for (const auto& [key, value] : combination) set_path(tree, key, value, pointer + "/matrix/" + key, false);
-    apply_settings(tree, settings);
+    apply_settings(tree, how.settings);
     if (excluded(tree, entry.value("exclude", Json::array()), pointer + "/exclude")) continue;
-    add_case(suite, seen, tree, pointer, !settings.empty());
+    add_case(suite, seen, tree, pointer, how);
   }
 }
 
 }  // namespace
 
-Suite expand_suite(const Json& json, const std::vector<Setting>& settings) {
+Suite expand_suite(const Json& json, const std::vector<Setting>& settings, CaseRuns runs) {
   check_keys(json, {"$schema", "name", "defaults", "cases"}, "");
   check_unique_paths(settings);
   Suite suite;
@@ -201,14 +207,14 @@ Suite expand_suite(const Json& json, const std::vector<Setting>& settings) {
   }
   std::map<std::string, std::string> seen;
   for (std::size_t i = 0; i < json.at("cases").size(); ++i) {
-    expand_case(suite, seen, json, json.at("cases")[i], fmt::format("/cases/{}", i), settings);
+    expand_case(suite, seen, json, json.at("cases")[i], fmt::format("/cases/{}", i), {settings, runs});
   }
   if (suite.cases.empty()) throw InvalidRequest("/cases", "every case is excluded, so there is nothing to run");
   return suite;
 }
 
-Suite load_suite(const std::string& path, const std::vector<Setting>& settings) {
-  Suite suite = expand_suite(read_json_file(path), settings);
+Suite load_suite(const std::string& path, const std::vector<Setting>& settings, CaseRuns runs) {
+  Suite suite = expand_suite(read_json_file(path), settings, runs);
   if (suite.name.empty()) suite.name = std::filesystem::path(path).stem().string();
   return suite;
 }
@@ -218,7 +224,7 @@ Suite suite_from_settings(const std::vector<Setting>& settings) {
   CaseTree tree{Json::object(), {}};
   apply_settings(tree, settings);
   Suite suite;
-  suite.cases.push_back(make_case(tree));
+  suite.cases.push_back(make_case(tree, CaseRuns::here));
   const std::string id = case_id(suite.cases.front());
   suite.origins[id] = tree.origin;
   suite.name = id.substr(0, id.find('/'));
@@ -231,15 +237,20 @@ std::string Suite::place_of(const std::string& id, const std::string& pointer) c
   return blame(known->second, pointer);
 }
 
-void filter_cases(Suite& suite, const std::string& pattern) {
-  if (pattern.empty()) return;
+std::function<bool(const std::string&)> id_filter(const std::string& pattern) {
+  if (pattern.empty()) return [](const std::string&) { return true; };
   const bool negated = pattern.front() == '-';
   try {
     const std::regex wanted(negated ? pattern.substr(1) : pattern);
-    std::erase_if(suite.cases, [&](const Case& c) { return std::regex_search(case_id(c), wanted) == negated; });
+    return [wanted, negated](const std::string& id) { return std::regex_search(id, wanted) != negated; };
   } catch (const std::regex_error& error) {
     throw InvalidRequest("--filter", fmt::format("'{}' is not a regular expression: {}", pattern, error.what()));
   }
+}
+
+void filter_cases(Suite& suite, const std::string& pattern) {
+  const auto wanted = id_filter(pattern);
+  std::erase_if(suite.cases, [&](const Case& c) { return !wanted(case_id(c)); });
   if (suite.cases.empty()) throw InvalidRequest("--filter", fmt::format("no case matches '{}'", pattern));
 }
 

@@ -1,6 +1,7 @@
 // Suites: a JSON file that expands into cases, and the settings of the command line laid over it.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -38,14 +39,18 @@ struct Suite {
 
 /// Expands the suite in `json`. Precedence: settings, then the case's matrix, the case, the suite's defaults, Strobe's
 /// defaults. Throws InvalidRequest for unknown keys, impossible values, two equal cases and an empty matrix, naming the
-/// JSON pointer or the option that is to blame; Unavailable for a backend that is not built.
-Suite expand_suite(const Json& json, const std::vector<Setting>& settings);
+/// JSON pointer or the option that is to blame; Unavailable for a backend that is not built, of cases that run here.
+Suite expand_suite(const Json& json, const std::vector<Setting>& settings, CaseRuns runs = CaseRuns::here);
 
 /// Reads and expands a suite file; a suite without name takes the file's.
-Suite load_suite(const std::string& path, const std::vector<Setting>& settings);
+Suite load_suite(const std::string& path, const std::vector<Setting>& settings, CaseRuns runs = CaseRuns::here);
 
 /// The one case that settings alone describe, as a suite named after its workload.
 Suite suite_from_settings(const std::vector<Setting>& settings);
+
+/// Whether a case id matches `pattern` as `filter_cases` reads it; an empty one matches all. Throws
+/// InvalidRequest("--filter", ...) for a malformed one.
+std::function<bool(const std::string&)> id_filter(const std::string& pattern);
 
 /// Keeps the cases whose id matches `pattern` (ECMAScript, anywhere in the id); a leading '-' keeps those that do not.
 /// Throws InvalidRequest("--filter", ...) for a malformed pattern or when nothing is left.
