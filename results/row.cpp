@@ -35,15 +35,20 @@ const EpochSample* slowest(const std::vector<const EpochSample*>& epoch) {
   });
 }
 
+/// Keys of a case that are keys of its row.
+const std::set<std::string>& shared_keys() {
+  static const std::set<std::string> keys{"workload", "model",   "strategy", "task",      "optimizer", "device",
+                                          "comm",     "cluster", "numerics", "precision", "ranks",     "seed"};
+  return keys;
+}
+
 /// Keys of the case that are keys of the row are taken as they are; the others are its settings.
 void take_settings(const Json& case_json, Row& row) {
-  const std::set<std::string> own{"workload", "model",   "strategy", "task",      "optimizer", "device",
-                                  "comm",     "cluster", "numerics", "precision", "ranks",     "seed"};
   for (const RowField& field : row_fields()) {
-    if (own.count(field.key) != 0 && case_json.contains(field.key)) field.set(row, case_json.at(field.key));
+    if (shared_keys().count(field.key) != 0 && case_json.contains(field.key)) field.set(row, case_json.at(field.key));
   }
   for (const auto& [key, value] : case_json.items()) {
-    if (own.count(key) == 0) row.settings[key] = value;
+    if (shared_keys().count(key) == 0) row.settings[key] = value;
   }
 }
 
@@ -221,6 +226,30 @@ Row summarise(const Json& case_json, const std::string& case_id, const CaseResul
   for (const auto& [name, series] : result.metrics) row.metrics[name] = take_series(series, "/metrics/" + name, row);
   explain_nulls(row_to_json(row), "", epochs.empty() ? "the case ended as " + row.status : "not a finite number", row);
   return row;
+}
+
+Row row_of_median(const Json& case_json, const std::string& case_id, const std::string& status,
+                  const std::string& reason, double median_seconds, const std::string& why) {
+  Row row;
+  row.case_id = case_id;
+  row.status = status;
+  row.reason = reason;
+  take_settings(case_json, row);
+  if (std::isfinite(median_seconds)) {
+    row.epoch_seconds.emplace();
+    row.epoch_seconds->median = median_seconds;
+    row.notes.push_back("of the epochs only the median is known, not even how many there were");
+  }
+  explain_nulls(row_to_json(row), "", why, row);
+  return row;
+}
+
+Json case_json_of(const Row& row) {
+  Json json = row.settings;
+  for (const RowField& field : row_fields()) {
+    if (shared_keys().count(field.key) != 0) json[field.key] = field.get(row);
+  }
+  return json;
 }
 
 }  // namespace strobe

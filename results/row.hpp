@@ -93,6 +93,14 @@ std::vector<const EpochSample*> slowest_of_each_epoch(const std::vector<EpochSam
 /// holds no measured epoch becomes a failed row.
 Row summarise(const Json& case_json, const std::string& case_id, const CaseResult& result);
 
+/// The row of a case of which no sample is there: its status and reason, and of its epochs the median alone, seconds;
+/// NaN: not even that. Every other value is absent because of `why`.
+Row row_of_median(const Json& case_json, const std::string& case_id, const std::string& status,
+                  const std::string& reason, double median_seconds, const std::string& why);
+
+/// The case that the row is of, as case_to_json gave it to `summarise`.
+Json case_json_of(const Row& row);
+
 /// The row as it stands in summary.json, every key present, in the order of `row_fields`.
 Json row_to_json(const Row& row);
 
