@@ -1,5 +1,5 @@
-// `strobe validate`: how far the simulator's predictions are from what this machine measures, or from what papers
-// printed.
+// `strobe validate`: how far the simulator's predictions are from what this machine measures, from what was measured
+// earlier, or from what papers printed.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,15 +16,16 @@
 #include "harness/cli/command.hpp"
 #include "harness/cli/figure.hpp"
 #include "harness/cli/narrate.hpp"
+#include "harness/cli/output_path.hpp"
 #include "harness/cli/run_request.hpp"
 #include "harness/cli/signals.hpp"
 #include "harness/cli/typed_settings.hpp"
+#include "harness/cli/validation_keeper.hpp"
 #include "harness/cli/world.hpp"
 #include "harness/validation/published_report.hpp"
 #include "harness/validation/validation_report.hpp"
 #include "results/environment.hpp"
 #include "results/files.hpp"
-#include "results/run_directory.hpp"
 
 namespace strobe {
 namespace {
@@ -32,55 +33,9 @@ namespace {
 constexpr std::size_t explained_cases = 5;
 
 struct ValidateCommand {
-  std::string suite, cluster, out, filter, figure, published;
+  std::string suite, cluster, out, filter, figure, published, measured;
   std::vector<std::string> sets;
   bool json = false;
-};
-
-/// A folder that cannot be written to is found before hours are spent.
-void prepare_folder(const std::string& folder) {
-  try {
-    make_folder(folder);
-    check_writable(folder);
-  } catch (const SystemError& error) {
-    throw InvalidRequest("--out", error.what());
-  }
-}
-
-/// Two run directories in one folder, one of measured and one of predicted rows, and the report beside them.
-class Keeper {
- public:
-  Keeper(const std::string& folder, const std::vector<ValidationPair>& pairs) : folder_(folder) {
-    std::vector<Case> measured, simulated;
-    for (const ValidationPair& pair : pairs) {
-      measured.push_back(pair.measured);
-      simulated.push_back(pair.simulated);
-    }
-    prepare_folder(folder);
-    const Json here = environment();
-    measured_ = std::make_unique<RunDirectory>(folder + "/measured", plan_json(measured), here, false);
-    predicted_ = std::make_unique<RunDirectory>(folder + "/predicted", plan_json(simulated), here, false);
-  }
-
-  void keep(const PairResult& result) {
-    add(*measured_, result.pair.measured, result.measured);
-    add(*predicted_, result.pair.simulated, result.simulated);
-  }
-
-  void write(const ValidationReport& report, const Json& json) const {
-    write_file_atomically(folder_ + "/validation.json", json.dump(2) + "\n");
-    write_file_atomically(folder_ + "/validation.csv", validation_csv(report.judgement));
-  }
-
- private:
-  static void add(RunDirectory& directory, const Case& c, const CaseResult& result) {
-    const std::string id = case_id(c);
-    directory.append_samples(id, result.samples);
-    directory.add_row(summarise(case_to_json(c), id, result));
-  }
-
-  std::string folder_;
-  std::unique_ptr<RunDirectory> measured_, predicted_;
 };
 
 void check_world_of_validation(const Suite& suite, const World& world) {
@@ -93,20 +48,26 @@ void check_world_of_validation(const Suite& suite, const World& world) {
   }
 }
 
-std::vector<PairResult> run_pairs(const PairSelection& selection, bool first, Keeper* keeper) {
-  std::size_t runs = selection.pairs.size();
-  for (const ValidationPair& pair : selection.pairs) runs += static_cast<std::size_t>(pair.measured.repeat);
-  Progress progress(runs, !first);
+/// Tells of every run, and keeps its rows; `keeper` is null in all processes but the first.
+PairListener listener_of(Progress& progress, const World& world, ValidationKeeper* keeper) {
   PairListener listener;
-  listener.begin = [&](const std::string& what) { progress.begin(what); };
-  listener.end = [&](const std::string& what, const CaseResult& result) {
+  listener.begin = [&progress](const std::string& what) { progress.begin(what); };
+  listener.end = [&progress](const std::string& what, const CaseResult& result) {
     const double seconds = result.samples.empty() ? 0 : result.samples.back().epoch_seconds;
     progress.finish(what, seconds > 0 ? format_seconds(seconds) : "-", result.status, result.reason);
   };
-  listener.keep = [&](const PairResult& result) {
-    if (keeper != nullptr) keeper->keep(result);
+  listener.keep = [&world, keeper](const PairResult& result) {
+    if (keeper != nullptr) alone_in_world(world, [&] { keeper->keep(result); });
   };
-  return measure_pairs(selection.pairs, first, listener);
+  return listener;
+}
+
+std::vector<PairResult> run_pairs(const PairSelection& selection, const World& world, ValidationKeeper* keeper) {
+  const bool first = world.rank == 0;
+  std::size_t runs = selection.pairs.size();
+  for (const ValidationPair& pair : selection.pairs) runs += static_cast<std::size_t>(pair.measured.repeat);
+  Progress progress(runs, !first);
+  return measure_pairs(selection.pairs, first, listener_of(progress, world, keeper));
 }
 
 /// The machine's ceilings, measured as `strobe calibrate` does, beside those of the cluster file. All processes of a
@@ -128,49 +89,107 @@ void check_cluster_of(const ValidateCommand& command) {
   check_cluster(command.cluster, "--cluster");
 }
 
+void narrate_selection(const PairSelection& selection, const std::string& cluster, const std::string& errors) {
+  if (!selection.calibrated) narrate(fmt::format("warning: {} is not calibrated; errors are {}", cluster, errors));
+  narrate(fmt::format("judging {}; {} left out", counted(selection.pairs.size(), "case"), selection.left_out.size()));
+}
+
+std::string folder_of(const ValidateCommand& command, const Suite& suite) {
+  RunRequest output;
+  output.out = command.out;
+  return output_folder(output, suite);
+}
+
+/// Writes and prints the report; the exit status that it deserves.
+int finish(const ValidateCommand& command, const ValidationReport& report, const ValidationKeeper& keeper) {
+  const Json json = validation_to_json(report);
+  keeper.write(report.judgement, json);
+  if (!command.figure.empty()) draw_figure("validation", json, command.figure);
+  print_data(command.json ? json.dump(2) + "\n" : validation_text(report, explained_cases));
+  narrate("kept in " + keeper.folder());
+  const Judgement& found = report.judgement;
+  return found.bytes_wrong > 0 || found.failed > 0 || found.judged == 0 ? 1 : 0;
+}
+
+Suite suite_of(const ValidateCommand& command, CaseRuns runs) {
+  return load_suite(suite_path(command.suite.empty() ? "validate" : command.suite), set_settings(command.sets), runs);
+}
+
 int validate_here(const ValidateCommand& command) {
-  check_cluster_of(command);
-  Suite suite = load_suite(suite_path(command.suite.empty() ? "validate" : command.suite), set_settings(command.sets));
+  Suite suite = suite_of(command, CaseRuns::here);
   filter_cases(suite, command.filter);
   const World world = launched_world();
   const bool first = world.rank == 0;
   check_world_of_validation(suite, world);
   const PairSelection selection = select_pairs(suite, command.cluster);
-  if (first && !selection.calibrated) {
-    narrate(fmt::format("warning: {} is not calibrated; errors are of published numbers for other hardware",
-                        command.cluster));
-  }
-  if (first) {
-    narrate(fmt::format("judging {}; {} left out", counted(selection.pairs.size(), "case"), selection.left_out.size()));
-  }
+  if (first) narrate_selection(selection, command.cluster, "of published numbers for other hardware");
   install_signal_handlers();
-  RunRequest output;
-  output.out = command.out;
   suite.name = "validate-" + suite.name;
-  const std::string folder = first ? output_folder(output, suite) : "";
-  const auto keeper = first ? std::make_unique<Keeper>(folder, selection.pairs) : nullptr;
+  std::unique_ptr<ValidationKeeper> keeper;
+  if (first) keeper = std::make_unique<ValidationKeeper>(folder_of(command, suite), selection.pairs, environment());
   std::vector<MachineShare> machine;
   const auto note_machine = [&] {
     if (selection.calibrated) machine.push_back(machine_share(command.cluster, selection.pairs.front().measured));
   };
   note_machine();
-  const std::vector<PairResult> results = run_pairs(selection, first, keeper.get());
+  const std::vector<PairResult> results = run_pairs(selection, world, keeper.get());
   note_machine();
   if (!first) return 0;
-  const ValidationReport report{suite.name,         command.cluster,      selection.calibrated,
-                                selection.left_out, judge_pairs(results), machine};
-  const Json json = validation_to_json(report);
-  keeper->write(report, json);
-  if (!command.figure.empty()) draw_figure("validation", json, command.figure);
-  print_data(command.json ? json.dump(2) + "\n" : validation_text(report, explained_cases));
-  narrate("kept in " + folder);
-  const Judgement& found = report.judgement;
-  return found.bytes_wrong > 0 || found.failed > 0 || found.judged == 0 ? 1 : 0;
+  return finish(command,
+                {suite.name, command.cluster, selection.calibrated, selection.left_out, judge_pairs(results), machine},
+                *keeper);
+}
+
+/// The cases that --measured has, with their rows.
+EarlierCases earlier_cases(const ValidateCommand& command) {
+  if (!holds_whole_cases(command.measured)) {
+    return cases_of_csv(command.measured, suite_of(command, CaseRuns::elsewhere), command.filter);
+  }
+  for (const auto& [flag, given] : {std::pair{"SUITE", !command.suite.empty()}, {"--set", !command.sets.empty()}}) {
+    if (given) {
+      throw InvalidRequest(
+          flag,
+          fmt::format("{} is a run, whose rows state their cases; choose among them with --filter", command.measured));
+    }
+  }
+  return cases_of_run(command.measured, command.filter);
+}
+
+/// Judges measurements of a file; nothing is run but simulations.
+int validate_earlier(const ValidateCommand& command) {
+  const World world = launched_world();
+  if (world.size > 1) {
+    throw InvalidRequest("--measured", fmt::format("runs nothing, so one process does it; {} were started (says {})",
+                                                   world.size, world.launcher));
+  }
+  EarlierCases cases = earlier_cases(command);
+  PairSelection selection = select_pairs(cases.suite, command.cluster);
+  selection.left_out.insert(selection.left_out.end(), cases.left_out.begin(), cases.left_out.end());
+  narrate("measured elsewhere: " + cases.origin.what());
+  narrate_selection(selection, command.cluster, "of published numbers");
+  install_signal_handlers();
+  cases.suite.name = "validate-" + cases.suite.name;
+  const Json& known = cases.origin.environment;
+  const Json here = known.is_null() ? Json{{"measured_elsewhere", cases.origin.path}} : known;
+  ValidationKeeper keeper(folder_of(command, cases.suite), selection.pairs, here);
+  std::vector<PairResult> results = earlier_results(selection.pairs, cases);
+  Progress progress(results.size(), false);
+  simulate_pairs(results, listener_of(progress, world, &keeper));
+  return finish(command,
+                {cases.suite.name,
+                 command.cluster,
+                 selection.calibrated,
+                 selection.left_out,
+                 judge_pairs(results),
+                 {},
+                 cases.origin},
+                keeper);
 }
 
 /// One paper or, as "all", every one with a description.
 int validate_published(const ValidateCommand& command) {
   for (const auto& [flag, given] : {std::pair{"--cluster", !command.cluster.empty()},
+                                    {"--measured", !command.measured.empty()},
                                     {"SUITE", !command.suite.empty()},
                                     {"--filter", !command.filter.empty()},
                                     {"--set", !command.sets.empty()},
@@ -182,7 +201,7 @@ int validate_published(const ValidateCommand& command) {
     if (command.published == "all") papers.push_back(load_published(name));
   }
   if (papers.empty()) papers.push_back(load_published(command.published));
-  if (!command.out.empty()) prepare_folder(command.out);
+  if (!command.out.empty()) make_output_folder("--out", command.out);
   install_signal_handlers();
   for (PublishedPaper& paper : papers) predict(paper, [](const std::string& what) { narrate(what); });
   const Json json = published_to_json(papers);
@@ -197,7 +216,8 @@ int validate_published(const ValidateCommand& command) {
 int validate(const ValidateCommand& command) {
   if (!command.published.empty()) return validate_published(command);
   if (!command.figure.empty()) check_figure_path(command.figure);
-  return validate_here(command);
+  check_cluster_of(command);
+  return command.measured.empty() ? validate_here(command) : validate_earlier(command);
 }
 
 CommandAction define_validate(CommandOptions& options) {
@@ -205,6 +225,9 @@ CommandAction define_validate(CommandOptions& options) {
   options.positional("suite", command->suite,
                      "suite of real cases to judge: a file, or a bundled name (default validate)");
   options.text("--cluster", command->cluster, "cluster file of this machine, as strobe calibrate writes it");
+  options.text("--measured", command->measured,
+               "judge what was measured earlier and run nothing: a run directory or its summary.json, whose cases are "
+               "judged, or a validation.csv, of which the suite's cases are");
   options.text("--published", command->published,
                "compare with what a paper printed instead: its name, or all (no cluster file and no suite)");
   options.repeated("--set", command->sets, "key.path=value for every case, as epochs=3");
@@ -217,13 +240,14 @@ CommandAction define_validate(CommandOptions& options) {
       "Exits with 1 when a case failed or sent other bytes than predicted.\n"
       "Examples: strobe validate --cluster this-machine.json\n"
       "          strobe validate --cluster this-machine.json --filter chess --set repeat=5\n"
+      "          strobe validate --measured runs/rented-gpu --cluster p5-h100 --filter r1#\n"
       "          strobe validate --published esdg");
   return [command] { return validate(*command); };
 }
 
 const Register<CommandTag> validate_registered{
     {"validate",
-     "predictions against measurements of this machine, or against published ones",
+     "predictions against measurements of this machine, earlier or published ones",
      "",
      {},
      define_validate,

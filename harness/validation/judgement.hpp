@@ -20,12 +20,12 @@ struct CaseJudgement {
   bool judged = false;                                                       // both runs ended ok
   double predicted_seconds = 0, measured_seconds = 0, baseline_seconds = 0;  // of an epoch, medians
   double error = 0, baseline_error = 0;                                      // relative to the measured epoch
-  std::array<double, phase_count> phase_error{};  // predicted minus measured, as a share of the measured epoch
-  bool bytes_equal = true;
-  std::string bytes_differ;  // which traffic differs and by how much; "" when none does
-  double memory_error = 0;   // of the largest rank's peak
-  bool false_fit = false;    // predicted to fit, ran out of memory for real
-  bool below_peak = false;   // predicted peak below the measured one: a limit between them would be a false fit
+  std::array<double, phase_count> phase_error{};  // predicted minus measured, as a share of the measured epoch; or NaN
+  std::optional<bool> bytes_equal;                // nothing where no bytes were measured
+  std::string bytes_differ;                       // which traffic differs and by how much; "" when none does
+  double memory_error = 0;                        // of the largest rank's peak; NaN where none was measured
+  bool false_fit = false;                         // predicted to fit, ran out of memory for real
+  bool below_peak = false;  // predicted peak below the measured one: a limit between them would be a false fit
   std::optional<PredictedBand> band;
   std::optional<bool> within_band;
   std::vector<PartDifference> parts;  // that carry most of the difference
@@ -57,7 +57,7 @@ struct Judgement {
   std::optional<double> tau, baseline_tau;  // over all cases
   Share picks, baseline_picks;              // groups
   Share covered;                            // cases with a band
-  std::size_t judged = 0, failed = 0, bytes_wrong = 0, false_fits = 0, below_peak = 0;
+  std::size_t judged = 0, failed = 0, bytes_compared = 0, bytes_wrong = 0, false_fits = 0, below_peak = 0;
   std::vector<Goal> goals;
 };
 

@@ -81,9 +81,18 @@ void run_simulated(const PairListener& listener, PairResult& result) {
                                                   *load_cluster(c.cluster), c.precision == "fp64");
 }
 
-/// All rounds; `rounds_run` counts those of each pair that are complete.
-void run_rounds(bool first, const PairListener& listener, std::vector<PairResult>& results,
-                std::vector<std::int64_t>& rounds_run) {
+/// What there is of a pair after `rounds`. A run that something ends now leaves these, and its row must not say more.
+void keep_rounds(const PairListener& listener, std::int64_t rounds, const PairResult& result) {
+  PairResult so_far = result;
+  const std::int64_t wanted = result.pair.measured.repeat;
+  if (rounds < wanted && so_far.measured.status == "ok") {
+    so_far.measured.status = "interrupted";
+    so_far.measured.reason = fmt::format("{} of {} rounds were run", rounds, wanted);
+  }
+  listener.keep(so_far);
+}
+
+void run_rounds(bool first, const PairListener& listener, std::vector<PairResult>& results) {
   std::int64_t rounds = 0;
   for (const PairResult& result : results) rounds = std::max(rounds, result.pair.measured.repeat);
   std::vector<Runner> runners(results.size());
@@ -92,23 +101,8 @@ void run_rounds(bool first, const PairListener& listener, std::vector<PairResult
       if (round >= results[i].pair.measured.repeat) continue;
       run_measured(runners[i], round, listener, results[i]);
       if (round == 0 && first) run_simulated(listener, results[i]);
-      rounds_run[i] = round + 1;
-      if (rounds_run[i] == results[i].pair.measured.repeat) listener.keep(results[i]);
+      keep_rounds(listener, round + 1, results[i]);
     }
-  }
-}
-
-/// Rounds that were complete when the others were given up are measurements too.
-void keep_unfinished(const PairListener& listener, const std::vector<std::int64_t>& rounds_run,
-                     std::vector<PairResult>& results) {
-  for (std::size_t i = 0; i < results.size(); ++i) {
-    const std::int64_t wanted = results[i].pair.measured.repeat;
-    if (rounds_run[i] == 0 || rounds_run[i] == wanted) continue;
-    if (results[i].measured.status == "ok") {
-      results[i].measured.status = "interrupted";
-      results[i].measured.reason = fmt::format("{} of {} rounds were run", rounds_run[i], wanted);
-    }
-    listener.keep(results[i]);
   }
 }
 
@@ -123,18 +117,25 @@ std::optional<PredictedBand> band_of(const Row& row) {
   return PredictedBand{low.get<double>(), high.get<double>()};
 }
 
+Row measured_row(const PairResult& result) {
+  if (result.earlier) return *result.earlier;
+  const Case& c = result.pair.measured;
+  return summarise(case_to_json(c), case_id(c), result.measured);
+}
+
 std::vector<PairResult> measure_pairs(const std::vector<ValidationPair>& pairs, bool first,
                                       const PairListener& listener) {
   std::vector<PairResult> results;
   for (const ValidationPair& pair : pairs) results.push_back({pair, {}, {}, {}, {}, {}, 0});
-  std::vector<std::int64_t> rounds_run(pairs.size(), 0);
-  try {
-    run_rounds(first, listener, results, rounds_run);
-  } catch (const Interrupted&) {
-    keep_unfinished(listener, rounds_run, results);
-    throw;
-  }
+  run_rounds(first, listener, results);
   return results;
+}
+
+void simulate_pairs(std::vector<PairResult>& results, const PairListener& listener) {
+  for (PairResult& result : results) {
+    run_simulated(listener, result);
+    listener.keep(result);
+  }
 }
 
 }  // namespace strobe

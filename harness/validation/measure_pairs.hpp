@@ -27,11 +27,16 @@ struct PairResult {
   CaseResult simulated;
   SpanParts measured_parts, simulated_parts;
   std::optional<PredictedBand> band;
-  double baseline_seconds = 0;  // roofline_ring_seconds of the simulated epoch; 0 when it failed
+  double baseline_seconds = 0;      // roofline_ring_seconds of the simulated epoch; 0 when it failed
+  std::optional<Row> earlier = {};  // the measured row when it is from a file; `measured` then has its samples at most
 };
 
-/// Who is told what: `begin` before a run, `end` after it; `keep` after the last round of a pair, or of what there is of
-/// it when the rounds are interrupted (status "interrupted").
+/// The row of the measured side.
+Row measured_row(const PairResult& result);
+
+/// Who is told what: `begin` before a run, `end` after it; `keep` after every round of a pair, with all that there is
+/// of it so far. Until the last round its measured status is "interrupted", since that is what it is if nothing
+/// follows.
 struct PairListener {
   std::function<void(const std::string& what)> begin;
   std::function<void(const std::string& what, const CaseResult& result)> end;
@@ -44,5 +49,9 @@ struct PairListener {
 /// fails ends as a result of that status and stops nothing. Throws Interrupted.
 std::vector<PairResult> measure_pairs(const std::vector<ValidationPair>& pairs, bool first,
                                       const PairListener& listener);
+
+/// Simulates pairs whose measured side is known already; `begin` and `end` are told of the simulations, `keep` of each
+/// pair. Nothing runs for real. Throws Interrupted.
+void simulate_pairs(std::vector<PairResult>& results, const PairListener& listener);
 
 }  // namespace strobe

@@ -20,7 +20,7 @@ struct ValidationPair {
 /// A configuration that is not judged.
 struct LeftOut {
   std::string id;
-  std::string cause;   // calibration | cannot_run
+  std::string cause;   // calibration | cannot_run; of measurements from a file also not_measured | not_in_suite
   std::string reason;  // one sentence
 };
 

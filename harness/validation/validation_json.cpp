@@ -35,6 +35,20 @@ Json sent_json(const Row& row) {
   return json;
 }
 
+/// Why values of a side are null: from the row's own reasons, by the JSON pointer within the side.
+Json absent_json(const Row& row) {
+  Json absent = Json::object();
+  for (const auto& [key, pointer] : {std::pair{"/epoch_seconds", "/epoch_seconds"},
+                                     {"/ci95_low", "/epoch_seconds/ci95_low"},
+                                     {"/ci95_high", "/epoch_seconds/ci95_high"},
+                                     {"/phase_seconds", "/phase_seconds"},
+                                     {"/sent_bytes", "/sent_bytes"},
+                                     {"/peak_bytes", "/peak_bytes"}}) {
+    if (const auto why = row.absent.find(pointer); why != row.absent.end()) absent[key] = why->second;
+  }
+  return absent;
+}
+
 /// One side of a case, without its error.
 Json side_json(const Row& row, double seconds) {
   const bool timed = row.epoch_seconds.has_value();
@@ -47,7 +61,8 @@ Json side_json(const Row& row, double seconds) {
                                               : Json(nullptr)},
           {"sent_bytes", sent_json(row)},
           {"peak_bytes",
-           row.peak_bytes ? Json{{"host", row.peak_bytes->host}, {"device", row.peak_bytes->device}} : Json(nullptr)}};
+           row.peak_bytes ? Json{{"host", row.peak_bytes->host}, {"device", row.peak_bytes->device}} : Json(nullptr)},
+          {"absent", absent_json(row)}};
 }
 
 Json parts_json(const CaseJudgement& one) {
@@ -74,7 +89,7 @@ Json case_json(const CaseJudgement& one) {
       one.judged ? by_phase([&](std::size_t i) { return number(one.phase_error[i]); }) : Json(nullptr);
   json["baseline_seconds"] = if_judged(one.baseline_seconds);
   json["baseline_error"] = if_judged(one.baseline_error);
-  json["bytes_equal"] = one.judged ? Json(one.bytes_equal) : Json(nullptr);
+  json["bytes_equal"] = one.bytes_equal ? Json(*one.bytes_equal) : Json(nullptr);
   json["bytes_differ"] = one.bytes_differ.empty() ? Json(nullptr) : Json(one.bytes_differ);
   json["memory_error"] = if_judged(one.memory_error);
   json["false_fit"] = one.false_fit;
@@ -104,6 +119,7 @@ Json overall_json(const Judgement& judgement) {
           {"epoch_error", summary_json(judgement.epoch)},
           {"baseline_error", summary_json(judgement.baseline)},
           {"phase_error", by_phase([&](std::size_t i) { return summary_json(judgement.phases[i]); })},
+          {"cases_with_bytes", judgement.bytes_compared},
           {"cases_with_other_bytes", judgement.bytes_wrong},
           {"memory_error", summary_json(judgement.memory)},
           {"false_fits", judgement.false_fits},
@@ -121,7 +137,8 @@ std::string csv_line(const CaseJudgement& one) {
   add(one.measured_seconds), add(one.predicted_seconds), add(one.baseline_seconds);
   add(one.error), add(one.baseline_error);
   for (const double error : one.phase_error) add(error);
-  add(one.bytes_equal ? 1 : 0), add(one.memory_error), add(one.false_fit ? 1 : 0);
+  cells.push_back(one.bytes_equal ? (*one.bytes_equal ? "1" : "0") : "");
+  add(one.memory_error), add(one.false_fit ? 1 : 0);
   cells.push_back(one.band ? cell(one.band->low_seconds) : "");
   cells.push_back(one.band ? cell(one.band->high_seconds) : "");
   std::string line;
@@ -137,6 +154,19 @@ Json machine_json(const std::vector<MachineShare>& machine) {
   return json;
 }
 
+Json elsewhere_json(const std::optional<MeasurementOrigin>& origin) {
+  if (!origin) return nullptr;
+  const auto text = [](const std::string& value) { return value.empty() ? Json(nullptr) : Json(value); };
+  return {{"path", origin->path}, {"date_utc", text(origin->date)}, {"machine", text(origin->machine)}};
+}
+
+/// Why there is no share of the machine's ceilings.
+Json absent_of(const ValidationReport& report) {
+  if (!report.machine.empty()) return Json::object();
+  return {{"/machine", report.elsewhere ? "nothing was run: the measurements are from a file"
+                                        : "the cluster is not calibrated, so not of this machine"}};
+}
+
 }  // namespace
 
 Json validation_to_json(const ValidationReport& report) {
@@ -144,7 +174,9 @@ Json validation_to_json(const ValidationReport& report) {
                {"suite", report.suite},
                {"cluster", report.cluster},
                {"calibrated", report.calibrated},
+               {"measured_elsewhere", elsewhere_json(report.elsewhere)},
                {"machine", machine_json(report.machine)},
+               {"absent", absent_of(report)},
                {"overall", overall_json(report.judgement)},
                {"goals", Json::array()},
                {"groups", Json::array()},

@@ -1,10 +1,12 @@
 // A validation as JSON, which programs and the figure read, as CSV and as text.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "core/fields.hpp"
+#include "harness/validation/earlier_measurements.hpp"
 #include "harness/validation/judgement.hpp"
 
 namespace strobe {
@@ -21,9 +23,10 @@ struct ValidationReport {
   std::vector<LeftOut> left_out;
   Judgement judgement;
   std::vector<MachineShare> machine = {};  // before and after the cases; empty: the cluster is not of this machine
+  std::optional<MeasurementOrigin> elsewhere = {};  // where the measured rows are from; nothing: they were made now
 };
 
-inline constexpr const char* validation_schema_version = "1.1.0";
+inline constexpr const char* validation_schema_version = "1.2.0";
 
 /// The report; docs/validation.md describes the keys. Absent values are null.
 Json validation_to_json(const ValidationReport& report);

@@ -21,7 +21,8 @@ std::vector<std::size_t> phases_in_use(const Judgement& judgement) {
   std::vector<std::size_t> used;
   for (std::size_t i = 0; i < phase_count; ++i) {
     const bool any = std::any_of(judgement.cases.begin(), judgement.cases.end(), [i](const CaseJudgement& one) {
-      return one.judged && ((*one.measured.phase_seconds)[i] > 0 || (*one.predicted.phase_seconds)[i] > 0);
+      return one.judged && one.measured.phase_seconds &&
+             ((*one.measured.phase_seconds)[i] > 0 || (*one.predicted.phase_seconds)[i] > 0);
     });
     if (any) used.push_back(i);
   }
@@ -29,7 +30,7 @@ std::vector<std::size_t> phases_in_use(const Judgement& judgement) {
 }
 
 std::string verdict_of(const CaseJudgement& one) {
-  if (one.judged) return one.bytes_equal ? "" : "bytes differ: " + one.bytes_differ;
+  if (one.judged) return one.bytes_differ.empty() ? "" : "bytes differ: " + one.bytes_differ;
   const auto side = [](const char* name, const Row& row) {
     return fmt::format("{} {}{}", name, row.status, row.reason.empty() ? "" : ": " + row.reason);
   };
@@ -51,7 +52,7 @@ std::string cases_table(const Judgement& judgement) {
     add(format_seconds(one.measured_seconds)), add(format_seconds(one.predicted_seconds));
     add(signed_percent(one.error)), add(signed_percent(one.baseline_error));
     for (const std::size_t i : phases) add(signed_percent(one.phase_error[i]));
-    add(one.bytes_equal ? "0 %" : "differ"), add(signed_percent(one.memory_error));
+    add(!one.bytes_equal ? "-" : *one.bytes_equal ? "0 %" : "differ"), add(signed_percent(one.memory_error));
     add(!one.within_band ? "-" : *one.within_band ? "yes" : "no");
     cells.push_back(verdict_of(one));
     table.add(cells);
@@ -119,7 +120,9 @@ std::string explanation(const CaseJudgement& one) {
 std::string left_out_text(const std::vector<LeftOut>& left_out) {
   std::string text;
   for (const auto& [cause, words] : {std::pair{"calibration", "used for calibration, so not judged"},
-                                     std::pair{"cannot_run", "the cluster cannot simulate them"}}) {
+                                     {"cannot_run", "the cluster cannot simulate them"},
+                                     {"not_measured", "the file has no measurement of them"},
+                                     {"not_in_suite", "which the file has and the suite has not"}}) {
     std::vector<std::string> lines;
     for (const LeftOut& one : left_out) {
       if (one.cause == cause) lines.push_back(fmt::format("  {}: {}", one.id, one.reason));
@@ -161,13 +164,19 @@ std::string validation_text(const ValidationReport& report, std::size_t explaine
   std::string text = fmt::format("{} on {} ({}): {} cases, {} judged, {} failed\n\n", report.suite, report.cluster,
                                  report.calibrated ? "calibrated" : "NOT calibrated", judgement.cases.size(),
                                  judgement.judged, judgement.failed);
+  if (report.elsewhere) text.insert(text.size() - 1, "measured elsewhere: " + report.elsewhere->what() + "\n");
   text += cases_table(judgement) + "(errors of phases are shares of the measured epoch)\n\n" + groups_table(judgement);
   text += "\n" + overall_table(judgement);
-  text += fmt::format("predicted peak memory is below the measured one in {} of {} cases\n", judgement.below_peak,
-                      judgement.judged);
+  if (judgement.judged == 0 || judgement.memory.count > 0) {
+    text += fmt::format("predicted peak memory is below the measured one in {} of {} cases\n", judgement.below_peak,
+                        judgement.memory.count);
+  }
   text += machine_text(report.machine) + "\n" + goals_text(judgement);
   const auto worst = largest_errors(judgement, explained);
-  if (!worst.empty()) text += "\nlargest errors explained (means over ranks and epochs)\n";
+  if (!worst.empty()) {
+    text += report.elsewhere ? "\nlargest errors (rows keep no operations that would explain them)\n"
+                             : "\nlargest errors explained (means over ranks and epochs)\n";
+  }
   for (const CaseJudgement* one : worst) text += explanation(*one);
   return text + left_out_text(report.left_out);
 }

@@ -1,6 +1,10 @@
 // `strobe validate`: what it prints, keeps and refuses, on a suite of two cases and against published values.
+#include <chrono>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <sstream>
+#include <thread>
 
 #include "program.hpp"
 
@@ -87,6 +91,50 @@ TEST_F(Validate, ACaseThatRunsOutOfMemoryIsARowAndTheOthersAreJudged) {
     EXPECT_EQ(rows[0].at("status"), "out_of_memory");
     EXPECT_EQ(rows[1].at("status"), "ok");
   }
+}
+
+/// Rows of a run directory; none while it has no summary.
+Json rows_of(const fs::path& run) {
+  const Json summary = Json::parse(read_text(run / "summary.json"), nullptr, false);
+  return summary.is_object() ? summary.at("rows") : Json::array();
+}
+
+std::map<std::string, std::set<int>> repetitions_of(const fs::path& run) {
+  std::map<std::string, std::set<int>> repetitions;
+  std::istringstream text(read_text(run / "samples.jsonl"));
+  for (std::string line; std::getline(text, line) && !text.eof();) {
+    const Json sample = Json::parse(line);
+    repetitions[sample.at("case_id")].insert(sample.at("repetition").get<int>());
+  }
+  return repetitions;
+}
+
+TEST_F(Validate, AKilledValidationLeavesTheRoundsThatWereComplete) {
+  Json json = Json::parse(two_cases);
+  json["defaults"]["repeat"] = 1000000;
+  const pid_t pid = start({STROBE_BINARY, "validate", suite(json.dump()), "--cluster", "aimos-v100", "--out", "v"});
+  const fs::path measured = folder_ / "v" / "measured";
+  const auto rounds_of_second = [&] {
+    const Json rows = rows_of(measured);
+    return rows.size() < 2 ? 0 : rows[1].at("epoch_seconds").at("n").get<int>() / 2;  // epochs of a round: 2
+  };
+  for (int tries = 0; tries < 1500 && rounds_of_second() < 3; ++tries)
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  kill(pid, SIGKILL);
+  finish(pid);
+  ASSERT_GE(rounds_of_second(), 3);
+  const auto repetitions = repetitions_of(measured);
+  for (const Json& row : rows_of(measured)) {
+    EXPECT_EQ(row.at("status"), "interrupted");
+    const auto rounds = row.at("epoch_seconds").at("n").get<std::size_t>() / 2;
+    EXPECT_EQ(row.at("reason"), std::to_string(rounds) + " of 1000000 rounds were run");
+    // A round's samples stand there before its row.
+    EXPECT_GE(repetitions.at(row.at("case_id")).size(), rounds);
+    EXPECT_LE(repetitions.at(row.at("case_id")).size(), rounds + 1);
+  }
+  ASSERT_EQ(rows_of(folder_ / "v" / "predicted").size(), 2u);
+  for (const Json& row : rows_of(folder_ / "v" / "predicted")) EXPECT_EQ(row.at("status"), "ok");
+  EXPECT_FALSE(fs::exists(folder_ / "v" / "validation.json"));
 }
 
 TEST_F(Validate, RefusesWhatCannotBeJudged) {

@@ -206,7 +206,9 @@ TEST(Validation, TwoCasesEndToEndSendThePredictedBytes) {
   EXPECT_EQ(ran.size(), 6u);  // two rounds of real runs, each simulated once
   EXPECT_EQ(ran[0], selection.pairs[0].id);
   EXPECT_EQ(ran[1], case_id(selection.pairs[0].simulated));
-  EXPECT_EQ(kept.size(), 2u);
+  // After every round, so that a kill leaves the rounds before it.
+  EXPECT_EQ(kept, (std::vector<std::string>{selection.pairs[0].id, selection.pairs[1].id, selection.pairs[0].id,
+                                            selection.pairs[1].id}));
   const Judgement found = judge_pairs(results);
   EXPECT_EQ(found.judged, 2u) << found.cases[0].measured.reason << found.cases[0].predicted.reason;
   EXPECT_EQ(found.bytes_wrong, 0u);
@@ -240,16 +242,18 @@ TEST(Validation, RoundsThatWereRunBeforeAnInterruptionAreKept) {
   listener.end = [](const std::string&, const CaseResult&) {};
   listener.keep = [&](const PairResult& result) { kept.push_back(result); };
   EXPECT_THROW(measure_pairs(selection.pairs, true, listener), Interrupted);
-  ASSERT_EQ(kept.size(), 2u);
-  EXPECT_EQ(kept[0].pair.id, selection.pairs[0].id);
-  EXPECT_EQ(kept[0].measured.status, "ok");
-  EXPECT_EQ(kept[1].pair.id, selection.pairs[1].id);
-  EXPECT_EQ(kept[1].measured.status, "interrupted");
-  EXPECT_EQ(kept[1].measured.reason, "1 of 2 rounds were run");
-  ASSERT_FALSE(kept[1].measured.samples.empty());
-  EXPECT_EQ(kept[1].measured.samples.back().repetition, 0);
-  EXPECT_EQ(kept[0].measured.samples.back().repetition, 1);
-  EXPECT_EQ(kept[1].simulated.status, "ok");
+  ASSERT_EQ(kept.size(), 3u);
+  for (const std::size_t i : {0u, 1u}) {
+    EXPECT_EQ(kept[i].pair.id, selection.pairs[i].id);
+    EXPECT_EQ(kept[i].measured.status, "interrupted");
+    EXPECT_EQ(kept[i].measured.reason, "1 of 2 rounds were run");
+    ASSERT_FALSE(kept[i].measured.samples.empty());
+    EXPECT_EQ(kept[i].measured.samples.back().repetition, 0);
+    EXPECT_EQ(kept[i].simulated.status, "ok");
+  }
+  EXPECT_EQ(kept[2].pair.id, selection.pairs[0].id);
+  EXPECT_EQ(kept[2].measured.status, "ok");
+  EXPECT_EQ(kept[2].measured.samples.back().repetition, 1);
 }
 
 }  // namespace
