@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
@@ -46,6 +47,11 @@ const std::size_t fibre_stack_bytes = 1024 * 1024;
 #else
 const std::size_t fibre_stack_bytes = 256 * 1024;
 #endif
+#if defined(__x86_64__) && !defined(STROBE_ASAN) && !defined(STROBE_TSAN)
+const bool Fibre::can_hand_over = true;
+#else
+const bool Fibre::can_hand_over = false;
+#endif
 
 namespace {
 std::size_t page_bytes() {
@@ -54,7 +60,8 @@ std::size_t page_bytes() {
 }
 }  // namespace
 
-Fibre::Fibre(std::function<void()> body) : body_(std::move(body)) {
+Fibre::Fibre(std::function<void()> body, Suspensions suspensions)
+    : body_(std::move(body)), suspensions_(suspensions) {
   const std::size_t bytes = page_bytes() + fibre_stack_bytes;
   void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) throw SystemError(fmt::format("stack of a simulated rank: {}", std::strerror(errno)));
@@ -137,10 +144,17 @@ strobe_begin_fibre:
 extern "C" void strobe_switch_stack(void** save, void* to);
 extern "C" void strobe_begin_fibre();
 
+// Odd multiples of a line of the caches, over the room of an associative set of each of them.
+constexpr std::size_t stack_shift_bytes = 5 * 64, most_stack_shift_bytes = 16 * 1024;
+
 void Fibre::prepare() {
-  // From the top: room that keeps the stack aligned to 16 bytes at the first call, the place to return to, and the
-  // registers as strobe_switch_stack pops them.
-  auto* top = reinterpret_cast<std::uint64_t*>(memory_ + page_bytes() + fibre_stack_bytes);
+  // From the top: unused bytes, a number that differs from fibre to fibre (stacks lie whole pages apart, and what they
+  // hold at the same distance from their ends would compete for the same few lines of the caches), room that keeps the
+  // stack aligned to 16 bytes at the first call, the place to return to, and the registers as strobe_switch_stack pops
+  // them.
+  static std::atomic<std::size_t> made{0};
+  const std::size_t unused = made.fetch_add(1, std::memory_order_relaxed) * stack_shift_bytes % most_stack_shift_bytes;
+  auto* top = reinterpret_cast<std::uint64_t*>(memory_ + page_bytes() + fibre_stack_bytes - unused);
   top -= 2;
   *--top = reinterpret_cast<std::uint64_t>(&strobe_begin_fibre);
   top -= 6;
@@ -187,17 +201,22 @@ void Fibre::enter_self(Fibre* self) {
 }
 
 void Fibre::resume() {
-  exchange_exception_state();
+  if (suspensions_ == Suspensions::anywhere) exchange_exception_state();
   announce_switch(true, false);
   switch_context(caller_, own_);
   complete_switch(false);
-  exchange_exception_state();
+  if (suspensions_ == Suspensions::anywhere) exchange_exception_state();
 }
 
 void Fibre::suspend() {
   announce_switch(false, false);
   switch_context(own_, caller_);
   complete_switch(true);
+}
+
+void Fibre::hand_over(Fibre& other) {
+  other.caller_ = caller_;
+  switch_context(own_, other.own_);
 }
 
 void Fibre::exchange_exception_state() {

@@ -14,11 +14,15 @@ namespace strobe::sim {
 /// Bytes of stack that a rank's program gets.
 extern const std::size_t fibre_stack_bytes;
 
+/// Where a fibre suspends. In a handler, or while an exception is on its way, what the C++ runtime knows about it travels
+/// with the fibre, which costs calls into the runtime with every switch.
+enum class Suspensions { anywhere, outside_handlers };
+
 /// Not thread-safe, and bound to the thread that resumes it first.
 class Fibre {
  public:
   /// Reserves a stack with an inaccessible page below it. `body` must not throw. Throws SystemError.
-  explicit Fibre(std::function<void()> body);
+  explicit Fibre(std::function<void()> body, Suspensions suspensions = Suspensions::anywhere);
   /// The fibre must be finished or never have been resumed; otherwise what lives on its stack is not destroyed.
   ~Fibre();
   Fibre(const Fibre&) = delete;
@@ -28,6 +32,12 @@ class Fibre {
   void resume();
   /// Leaves the fibre that is running (must be this one); returns when it is resumed.
   void suspend();
+  /// Whether hand_over may be called: sanitizers want to know where each fibre came from, and ucontext's contexts cannot
+  /// be copied.
+  static const bool can_hand_over;
+  /// As suspend, but goes on in `other`, which is suspended and will suspend to where this one would. Both suspend
+  /// outside handlers only.
+  void hand_over(Fibre& other);
   bool finished() const { return finished_; }
 
  private:
@@ -57,6 +67,7 @@ class Fibre {
   Context own_{};
   Context caller_{};
   ExceptionState exceptions_;
+  Suspensions suspensions_;
   bool finished_ = false;
   // Used by sanitizers only.
   void* own_fake_stack_ = nullptr;

@@ -28,7 +28,7 @@ struct alignas(16) LaneValue {
 /// A fibre that takes one job after another.
 class Runner {
  public:
-  Runner() : fibre_([this] { work(); }) {}
+  Runner() : fibre_([this] { work(); }, sim::Suspensions::outside_handlers) {}
   ~Runner() {
     if (!begun_ || !idle_) return;
     job_ = nullptr;
@@ -43,6 +43,7 @@ class Runner {
   }
   void go_on() { fibre_.resume(); }
   void suspend() { fibre_.suspend(); }
+  void hand_over(Runner& other) { fibre_.hand_over(other.fibre_); }
   bool idle() const { return idle_; }
 
  private:
@@ -66,18 +67,28 @@ struct Thread {
   Runner* runner = nullptr;  // that holds it while it waits
 };
 
+/// The lanes of a warp that wait at its barrier.
+struct Warp {
+  unsigned waiting = 0;
+  unsigned mask = 0;   // that all of them wait for, unless
+  bool mixed = false;  // they wait for several
+};
+
 /// What the threads of the running block share.
 struct Block {
   std::vector<Thread> threads;
+  std::vector<Warp> warps;
   std::vector<LaneValue> slots;   // two per thread, used in turns
   std::vector<std::byte> shared;  // dynamic
   std::size_t static_shared_bytes = 0;
   std::vector<std::unique_ptr<Runner>> runners;
   std::vector<Runner*> free;
   std::vector<int> ready;  // threads that go on, in running order
+  std::size_t next_ready = 0;
   const std::function<void()>* kernel = nullptr;
   int next_fresh = 0;  // in running order
   int current = 0;
+  int at_block_barrier = 0, finished = 0;  // how many threads
   Runner* runner = nullptr;
   Order order = Order::forward;
 
@@ -101,25 +112,37 @@ void run_fresh_threads() {
     enter(thread);
     (*block.kernel)();
     block.threads[static_cast<std::size_t>(thread)].state = State::finished;
+    ++block.finished;
   }
 }
 
-void pause(State state, unsigned mask) {
-  const int thread = block.current;
-  Thread& own = block.threads[static_cast<std::size_t>(thread)];
-  own.state = state;
-  own.mask = mask;
-  own.runner = block.runner;
-  own.runner->suspend();
+/// The thread that goes on next, as the running one from here on; its runner.
+Runner& enter_next() {
+  const int thread = block.ready[block.next_ready++];
+  enter(thread);
+  block.runner = block.threads[static_cast<std::size_t>(thread)].runner;
+  return *block.runner;
 }
 
-void resume(int thread) {
-  Thread& one = block.threads[static_cast<std::size_t>(thread)];
-  Runner* const runner = one.runner;
-  enter(thread);
-  block.runner = runner;
-  runner->go_on();
-  if (runner->idle()) block.free.push_back(runner);
+/// The running thread waits. Those that can go on follow each other directly; the last of them goes back to go_on.
+void pause(Thread& own, State state) {
+  own.state = state;
+  own.runner = block.runner;
+  if (sim::Fibre::can_hand_over && block.next_ready < block.ready.size()) {
+    own.runner->hand_over(enter_next());
+  } else {
+    own.runner->suspend();
+  }
+}
+
+/// Runs the threads of `ready` until all of them wait again or have finished.
+void go_on() {
+  for (block.next_ready = 0; block.next_ready < block.ready.size();) {
+    enter_next().go_on();
+    if (block.runner->idle()) block.free.push_back(block.runner);
+  }
+  block.ready.clear();
+  block.next_ready = 0;
 }
 
 void start_runner() {
@@ -147,39 +170,43 @@ bool warp_is_there(int thread) {
   return true;
 }
 
+/// The lanes of a warp that can go on.
+unsigned lanes_that_are_there(int warp_index, const Warp& warp) {
+  const int first = warp_index * 32, lanes = std::min(32, block.count() - first);
+  if (!warp.mixed) return (warp.mask & (~0u >> (32 - lanes)) & ~warp.waiting) == 0 ? warp.waiting : 0;
+  unsigned there = 0;
+  for (int lane = 0; lane < lanes; ++lane) {
+    if ((warp.waiting >> lane & 1u) != 0 && warp_is_there(first + lane)) there |= 1u << lane;
+  }
+  return there;
+}
+
 /// Lets warps go on whose lanes have all arrived; returns whether there were any.
 bool release_warps() {
-  block.ready.clear();
-  int asked_warp = -1;  // lanes of one warp that wait with one mask share an answer
-  unsigned asked_mask = 0;
-  bool there = false;
-  for (int i = 0; i < block.count(); ++i) {
-    const int thread = block.ordered(i);
-    const Thread& one = block.threads[static_cast<std::size_t>(thread)];
-    if (one.state != State::at_warp_barrier) continue;
-    const bool same = thread / 32 == asked_warp && one.mask == asked_mask;
-    if (!same) {
-      asked_warp = thread / 32, asked_mask = one.mask;
-      there = warp_is_there(thread);
+  const int warps = static_cast<int>(block.warps.size());
+  for (int i = 0; i < warps; ++i) {
+    const int index = block.order == Order::forward ? i : warps - 1 - i;
+    Warp& warp = block.warps[static_cast<std::size_t>(index)];
+    const unsigned there = warp.waiting == 0 ? 0 : lanes_that_are_there(index, warp);
+    if (there == 0) continue;
+    for (int j = 0; j < 32; ++j) {
+      const int lane = block.order == Order::forward ? j : 31 - j;
+      if ((there >> lane & 1u) != 0) block.ready.push_back(index * 32 + lane);
     }
-    if (there) block.ready.push_back(thread);
+    warp.waiting &= ~there;
   }
-  for (const int thread : block.ready) resume(thread);
-  return !block.ready.empty();
+  if (block.ready.empty()) return false;
+  go_on();
+  return true;
 }
 
 /// Lets the block go on when every thread waits at its barrier; returns whether it did.
 bool release_block() {
-  for (const Thread& thread : block.threads) {
-    if (thread.state != State::at_block_barrier) return false;
-  }
-  for (int i = 0; i < block.count(); ++i) resume(block.ordered(i));
+  if (block.at_block_barrier != block.count()) return false;
+  block.at_block_barrier = 0;
+  for (int i = 0; i < block.count(); ++i) block.ready.push_back(block.ordered(i));
+  go_on();
   return true;
-}
-
-bool all_finished() {
-  return std::all_of(block.threads.begin(), block.threads.end(),
-                     [](const Thread& thread) { return thread.state == State::finished; });
 }
 
 void run_block(int threads) {
@@ -188,14 +215,15 @@ void run_block(int threads) {
   std::fill(block.shared.begin(), block.shared.end(), std::byte{0xff});
   block.static_shared_bytes = 0;
   ++place.begun;
-  block.next_fresh = 0;
+  block.warps.assign((static_cast<std::size_t>(threads) + 31) / 32, Warp());
+  block.ready.clear();
+  block.next_ready = 0;
+  block.next_fresh = block.at_block_barrier = block.finished = 0;
   while (block.next_fresh < threads) start_runner();
-  while (!all_finished()) {
+  while (block.finished < threads) {
     if (release_warps() || release_block()) continue;
-    int finished = 0;
-    for (const Thread& thread : block.threads) finished += thread.state == State::finished ? 1 : 0;
     throw Error(fmt::format("threads of block {} wait for each other in vain: {} of {} have finished", place.block.x,
-                            finished, threads));
+                            block.finished, threads));
   }
 }
 
@@ -218,6 +246,7 @@ void run_grid(void*, std::int64_t blocks, int threads, std::size_t shared_bytes,
                     blocks, threads));
   }
   const DeviceAccess access;
+  const FlushSubnormals flush;  // as in the fibres: a switch between two modes costs more than one within
   block.kernel = &kernel;
   block.shared.resize(shared_bytes);
   block.static_shared_bytes = 0;
@@ -235,17 +264,32 @@ std::byte* shared_memory() { return block.shared.data(); }
 
 void count_static_shared(std::size_t bytes) { block.static_shared_bytes += bytes; }
 
-void block_barrier() { pause(State::at_block_barrier, 0); }
-void warp_barrier(unsigned mask) { pause(State::at_warp_barrier, mask); }
+void block_barrier() {
+  ++block.at_block_barrier;
+  pause(block.threads[static_cast<std::size_t>(block.current)], State::at_block_barrier);
+}
 
-void warp_exchange(unsigned mask, const void* own, void* other, std::size_t bytes, int source) {
+void warp_barrier(unsigned mask) {
+  const int thread = block.current;
+  Warp& warp = block.warps[static_cast<std::size_t>(thread) / 32];
+  if (warp.waiting == 0) {
+    warp.mask = mask, warp.mixed = false;
+  } else if (warp.mask != mask) {
+    warp.mixed = true;
+  }
+  warp.waiting |= 1u << thread % 32;
+  Thread& own = block.threads[static_cast<std::size_t>(thread)];
+  own.mask = mask;
+  pause(own, State::at_warp_barrier);
+}
+
+ExchangeSlots exchange_slots(int source) {
   const int thread = block.current, first = thread / 32 * 32;
+  const int from = source >= 0 && source < 32 && first + source < block.count() ? first + source : thread;
   // Two slots in turns: a lane that is one exchange ahead does not write over what others have yet to read.
   const std::size_t turn = block.threads[static_cast<std::size_t>(thread)].exchanges++ % 2;
-  std::memcpy(block.slots[2 * static_cast<std::size_t>(thread) + turn].bytes, own, bytes);
-  pause(State::at_warp_barrier, mask);
-  const int from = source >= 0 && source < 32 && first + source < block.count() ? first + source : thread;
-  std::memcpy(other, block.slots[2 * static_cast<std::size_t>(from) + turn].bytes, bytes);
+  return {block.slots[2 * static_cast<std::size_t>(thread) + turn].bytes,
+          block.slots[2 * static_cast<std::size_t>(from) + turn].bytes};
 }
 
 }  // namespace strobe::cuda::emulated

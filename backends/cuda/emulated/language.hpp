@@ -76,14 +76,23 @@ class StaticShared {
 void block_barrier();
 /// Waits for the lanes in `mask` of the running thread's warp.
 void warp_barrier(unsigned mask);
-/// Publishes `bytes` (at most 16) of this lane and gets those of lane `source`; all lanes in `mask` take part. A lane
-/// outside [0, 31] gives its own.
-void warp_exchange(unsigned mask, const void* own, void* other, std::size_t bytes, int source);
+/// Where the running thread publishes a value of at most 16 bytes and, when all have, finds that of lane `source`; a lane
+/// outside [0, 31] gives its own. To be asked for once an exchange.
+struct ExchangeSlots {
+  std::byte* own;
+  const std::byte* other;
+};
+ExchangeSlots exchange_slots(int source);
 
+/// The value of lane `source`; all lanes in `mask` take part.
 template <class T>
 T exchanged(unsigned mask, T value, int source) {
+  static_assert(sizeof(T) <= 16 && std::is_trivially_copyable_v<T>, "a slot's bytes");
+  const ExchangeSlots slots = exchange_slots(source);
+  std::memcpy(slots.own, &value, sizeof(T));
+  warp_barrier(mask);
   T result{};
-  warp_exchange(mask, &value, &result, sizeof(T), source);
+  std::memcpy(&result, slots.other, sizeof(T));
   return result;
 }
 inline int own_lane() { return static_cast<int>(place.thread.x % 32); }
