@@ -61,7 +61,7 @@ inline std::vector<Output> judge_block_dense(Device& device, const BlockShape& s
 }
 
 /// Expected dleft, dx, dw, dbias; with `aliased`, dleft is added to dx.
-inline std::vector<Output> expected_block_gradient(const BlockShape& s, const BlockDenseBackward& op,
+inline std::vector<Output> judge_block_gradient(const BlockShape& s, const BlockDenseBackward& op,
                                                    const std::vector<std::vector<double>>& in, bool aliased) {
   const std::int64_t columns = s.skip + s.blocks * s.width, from = s.blocks * s.inner;
   const std::vector<double>&x = in[0], &w = in[1], &y = in[2], &dy = in[3];
@@ -84,6 +84,14 @@ inline std::vector<Output> expected_block_gradient(const BlockShape& s, const Bl
     }
   }
   return {{"dw", {}, dw}, {"dx", {}, dx}, {"dleft", {}, dleft}, {"dbias", {}, dbias}};
+}
+
+/// The same once for the cases that ask for it behind each other.
+inline std::vector<Output> expected_block_gradient(const BlockShape& s, const BlockDenseBackward& op,
+                                                   const std::vector<std::vector<double>>& in, bool aliased) {
+  const std::string key = s.name() + (op.accumulate_dx ? ", dx added" : "") +
+                          (op.accumulate_dleft ? ", dleft added" : "") + (aliased ? ", aliased" : "");
+  return judged_once(key, [&] { return judge_block_gradient(s, op, in, aliased); });
 }
 
 inline std::vector<Output> judge_block_dense_backward(Device& device, const BlockShape& s, bool with_dx, bool add) {
