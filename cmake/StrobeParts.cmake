@@ -34,17 +34,23 @@ function(strobe_unite target)
   endforeach()
 endfunction()
 
-# strobe_unite_cuda(TARGET EXTENSION FILE...): adds .cu files to the target, with STROBE_UNITY five at a time, in a file of
-# that extension (cu or cpp): CMake itself unites no CUDA. Each keeps its names in a namespace called like the file.
+# strobe_unite_cuda(TARGET EXTENSION FILE...): adds .cu files to the target, with STROBE_UNITY several at a time, in a file
+# of that extension (cu or cpp): CMake itself unites no CUDA. Each keeps its names in a namespace called like the file. The
+# headers of a file take nvcc half the time that all else does, so there are no more units than keep the cores busy.
 function(strobe_unite_cuda target extension)
   set(files ${ARGN})
   if(NOT STROBE_UNITY)
     target_sources(${target} PRIVATE ${files})
     return()
   endif()
+  list(LENGTH files count)
+  math(EXPR size "(${count} - 1) / (2 * ${cores}) + 1")
+  if(size LESS 5)
+    set(size 5)
+  endif()
   set(unit 0)
   while(files)
-    list(SUBLIST files 0 5 some)
+    list(SUBLIST files 0 ${size} some)
     list(REMOVE_ITEM files ${some})
     list(TRANSFORM some REPLACE "(.+)" "#include \"\\1\"\n")
     string(CONCAT content ${some})
