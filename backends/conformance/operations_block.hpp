@@ -62,7 +62,7 @@ inline std::vector<Output> judge_block_dense(Device& device, const BlockShape& s
 
 /// Expected dleft, dx, dw, dbias; with `aliased`, dleft is added to dx.
 inline std::vector<Output> judge_block_gradient(const BlockShape& s, const BlockDenseBackward& op,
-                                                   const std::vector<std::vector<double>>& in, bool aliased) {
+                                                const std::vector<std::vector<double>>& in, bool aliased) {
   const std::int64_t columns = s.skip + s.blocks * s.width, from = s.blocks * s.inner;
   const std::vector<double>&x = in[0], &w = in[1], &y = in[2], &dy = in[3];
   std::vector<Judged> dleft = start(in[4], op.accumulate_dleft), dx = start(in[5], op.accumulate_dx),

@@ -60,8 +60,7 @@ std::size_t page_bytes() {
 }
 }  // namespace
 
-Fibre::Fibre(std::function<void()> body, Suspensions suspensions)
-    : body_(std::move(body)), suspensions_(suspensions) {
+Fibre::Fibre(std::function<void()> body, Suspensions suspensions) : body_(std::move(body)), suspensions_(suspensions) {
   const std::size_t bytes = page_bytes() + fibre_stack_bytes;
   void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) throw SystemError(fmt::format("stack of a simulated rank: {}", std::strerror(errno)));

@@ -14,8 +14,8 @@ namespace strobe::sim {
 /// Bytes of stack that a rank's program gets.
 extern const std::size_t fibre_stack_bytes;
 
-/// Where a fibre suspends. In a handler, or while an exception is on its way, what the C++ runtime knows about it travels
-/// with the fibre, which costs calls into the runtime with every switch.
+/// Where a fibre suspends. In a handler, or while an exception is on its way, what the C++ runtime knows about it
+/// travels with the fibre, which costs calls into the runtime with every switch.
 enum class Suspensions { anywhere, outside_handlers };
 
 /// Not thread-safe, and bound to the thread that resumes it first.
@@ -32,8 +32,8 @@ class Fibre {
   void resume();
   /// Leaves the fibre that is running (must be this one); returns when it is resumed.
   void suspend();
-  /// Whether hand_over may be called: sanitizers want to know where each fibre came from, and ucontext's contexts cannot
-  /// be copied.
+  /// Whether hand_over may be called: sanitizers want to know where each fibre came from, and ucontext's contexts
+  /// cannot be copied.
   static const bool can_hand_over;
   /// As suspend, but goes on in `other`, which is suspended and will suspend to where this one would. Both suspend
   /// outside handlers only.

@@ -76,8 +76,8 @@ class StaticShared {
 void block_barrier();
 /// Waits for the lanes in `mask` of the running thread's warp.
 void warp_barrier(unsigned mask);
-/// Where the running thread publishes a value of at most 16 bytes and, when all have, finds that of lane `source`; a lane
-/// outside [0, 31] gives its own. To be asked for once an exchange.
+/// Where the running thread publishes a value of at most 16 bytes and, when all have, finds that of lane `source`; a
+/// lane outside [0, 31] gives its own. To be asked for once an exchange.
 struct ExchangeSlots {
   std::byte* own;
   const std::byte* other;
