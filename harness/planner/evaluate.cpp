@@ -61,6 +61,7 @@ void take_result(const Case& c, const CaseResult& result, std::int64_t epochs, P
   const Row row = summarise(case_to_json(c), outcome.point.id, result);
   outcome.epoch_seconds = row.epoch_seconds->median;
   outcome.epoch_band = row.epoch_seconds_band90;
+  if (outcome.epoch_band) outcome.notes.push_back("90 % band: " + outcome.epoch_band->source);
   outcome.job_seconds = outcome.epoch_seconds * static_cast<double>(epochs);
   if (result.dollars_per_second > 0) outcome.dollars = outcome.job_seconds * result.dollars_per_second;
   outcome.currency = load_cluster(c.cluster)->price_currency;

@@ -100,7 +100,10 @@ std::string certainty(const PlanOutcome& outcome) {
   for (const std::string& note : outcome.notes) {
     if (marks_prediction(note)) words.push_back(note.substr(0, note.find(' ')));
   }
-  return words.empty() ? "calibrated" : fmt::format("{}", fmt::join(words, ", "));
+  if (words.empty()) words.emplace_back("calibrated");
+  if (const auto& band = outcome.epoch_band)
+    words.push_back(fmt::format("90 % in {} to {}", format_seconds(band->low), format_seconds(band->high)));
+  return fmt::format("{}", fmt::join(words, ", "));
 }
 
 /// Three digits, or all before the point.

@@ -83,6 +83,22 @@ TEST_F(Plan, TextShowsTheFrontTheDiscardsAndWhyItStops) {
     EXPECT_NE(outcome.out.find(words), std::string::npos) << words << "\n" << outcome.out;
 }
 
+TEST_F(Plan, AnEpochStandsBesideItsBandWhereTheClusterHasOne) {
+  const std::vector<std::string> words = {"plan",    "--workload", tiny,     "--clusters", "p5-h100",
+                                          "--nodes", "1",          "--vary", "nb=1"};
+  const Outcome text = strobe(words);
+  ASSERT_EQ(text.status, 0) << text.err;
+  EXPECT_NE(text.out.find("uncalibrated, 90 % in "), std::string::npos) << text.out;
+  EXPECT_NE(text.out.find("90 % band: measured over predicted"), std::string::npos) << text.out;
+  std::vector<std::string> as_json = words;
+  as_json.push_back("--json");
+  const Json best = Json::parse(strobe(as_json).out).at("points")[0];
+  const double epoch = best.at("epoch_seconds");
+  EXPECT_NEAR(best.at("epoch_seconds_band90").at("low"), 0.94 * epoch, 1e-9 * epoch);
+  EXPECT_NEAR(best.at("epoch_seconds_band90").at("high"), 1.91 * epoch, 1e-9 * epoch);
+  EXPECT_EQ(plan({}).out.find("90 % "), std::string::npos) << "aimos-v100 has none";
+}
+
 TEST_F(Plan, ACommaBeginsANameOrGoesOnWithParameters) {
   const Json json = facts({"--strategy", "snapshot,vertex:partitioner=hash,pss"});
   std::set<std::string> ids;
