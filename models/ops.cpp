@@ -134,8 +134,8 @@ Var gather_rows(Tape& tape, const Var& x, const std::vector<Tensor>& lists, std:
   return tape.record(y, {x}, [&tape, x, lists, count, width](const Variable& result) {
     const Tensor dx = tape.added_gradient(x);
     for (std::size_t k = 0; k < lists.size(); ++k) {
-      tape.device().run(CopyRows{result.gradient, dx, {}, lists[k], count,
-                                 static_cast<std::int64_t>(k) * width, 0, width, true});
+      tape.device().run(
+          CopyRows{result.gradient, dx, {}, lists[k], count, static_cast<std::int64_t>(k) * width, 0, width, true});
     }
   });
 }
