@@ -215,10 +215,15 @@ void check(const SnapshotGraph& graph, const Preprocessing& what, std::int64_t s
   std::vector<std::string> walks = what.feature_terms.walks;
   walks.push_back(what.walk);
   for (const std::string& walk : walks) {
-    if (std::find(walk_names().begin(), walk_names().end(), walk) == walk_names().end())
-      throw InvalidRequest("walk", unknown_name_message("walk", walk, walk_names()));
+    if (std::find(known_walks().begin(), known_walks().end(), walk) == known_walks().end())
+      throw InvalidRequest("walk", unknown_name_message("walk", walk, known_walks()));
     if (walk != "none" && what.laplacian) throw InvalidRequest("walk", "a walk has no Laplacian; choose one of them");
   }
+  const std::vector<std::string> kinds = {"powers", "chebyshev", "carried"};
+  if (std::find(kinds.begin(), kinds.end(), what.feature_terms.kind) == kinds.end())
+    throw InvalidRequest("terms", unknown_name_message("kind of terms", what.feature_terms.kind, kinds));
+  if (what.feature_terms.hops < 0)
+    throw InvalidRequest("hops", fmt::format("{} hops; it must be at least 0", what.feature_terms.hops));
   if (what.window < 1)
     throw InvalidRequest("window", fmt::format("a smoothing window of {} steps; it must be at least 1", what.window));
   if (steps < 1 || steps > graph.steps()) {

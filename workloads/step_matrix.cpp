@@ -40,7 +40,7 @@ std::vector<double> next_term(const SmoothStep& s, const std::vector<double>& la
 
 }  // namespace
 
-const std::vector<std::string>& walk_names() {
+const std::vector<std::string>& known_walks() {
   static const std::vector<std::string> names = {"none", "in", "out", "in_transposed", "out_transposed"};
   return names;
 }

@@ -19,7 +19,7 @@ struct SmoothStep {
 };
 
 /// Preprocessing::walk's names.
-const std::vector<std::string>& walk_names();
+const std::vector<std::string>& known_walks();
 
 /// A^T, without features. Cost O(nnz + N).
 SmoothStep transposed(const SmoothStep& step);

@@ -126,8 +126,11 @@ TEST(FeatureTerms, LeaveTheMatrixAndSinglePrecisionAlone) {
     EXPECT_EQ(terms.features32[i / 2 * 10 + i % 2], plain.features32[i]);
 }
 
-TEST(FeatureTerms, RefuseWalksThatDoNotExistAndLaplacians) {
+TEST(FeatureTerms, RefuseWhatDoesNotExistAndLaplacians) {
   const SnapshotGraph graph = some_graph();
+  for (const FeatureTerms& terms : {FeatureTerms{{"in"}, 2, "legendre"}, FeatureTerms{{"in"}, -1, "powers"}}) {
+    EXPECT_THROW(prepare(graph, {.laplacian = false, .feature_terms = terms}, steps, true), InvalidRequest);
+  }
   EXPECT_THROW(prepare(graph, {.laplacian = false, .feature_terms = {{"sideways"}, 2, "powers"}}, steps, true),
                InvalidRequest);
   EXPECT_THROW(prepare(graph, {.feature_terms = {{"in"}, 2, "powers"}}, steps, true), InvalidRequest);

@@ -24,11 +24,6 @@ void each_cell(const Tensor& state, const KernelContext& context, const Body& bo
 }
 
 template <class T>
-T* data_of(const Tensor& tensor) {
-  return tensor.defined() ? tensor.data<T>() : nullptr;
-}
-
-template <class T>
 T sigmoid(T x) {
   return T{1} / (T{1} + std::exp(-x));
 }
@@ -57,8 +52,8 @@ void run_gates_backward(const GruGatesBackward& op, KernelContext& context) {
   with_element(op.u.type(), [&](auto zero) {
     using T = decltype(zero);
     const T *r = op.r.data<T>(), *u = op.u.data<T>(), *state = op.state.data<T>(), *du = op.du.data<T>();
-    const T* dreset = data_of<T>(op.dreset);
-    T *da = op.da.data<T>(), *dstate = dreset != nullptr ? data_of<T>(op.dstate) : nullptr;
+    const T* dreset = op.dreset.data<T>();
+    T *da = op.da.data<T>(), *dstate = dreset != nullptr ? op.dstate.data<T>() : nullptr;
     const std::int64_t h = op.u.columns();
     each_cell(op.u, context, [=, &op](std::int64_t i, std::int64_t g) {
       const T d = dreset != nullptr ? dreset[i] : T{0};
@@ -86,7 +81,7 @@ void run_blend_state_backward(const BlendStateBackward& op, KernelContext& conte
     using T = decltype(zero);
     const T *u = op.u.data<T>(), *state = op.state.data<T>();
     const T *candidate = op.candidate.data<T>(), *dnext = op.dnext.data<T>();
-    T *du = op.du.data<T>(), *da = op.da.data<T>(), *dstate = data_of<T>(op.dstate);
+    T *du = op.du.data<T>(), *da = op.da.data<T>(), *dstate = op.dstate.data<T>();
     each_cell(op.state, context, [=, &op](std::int64_t i, std::int64_t) {
       put(du[i], dnext[i] * (state[i] - candidate[i]), op.accumulate_du);
       put(da[i], dnext[i] * (T{1} - u[i]) * (T{1} - candidate[i] * candidate[i]), op.accumulate_da);

@@ -17,11 +17,6 @@ using namespace cpu;
 constexpr std::int64_t rows_per_task = 1 << 11;
 constexpr std::int64_t values_per_task = 1 << 14;
 
-template <class T>
-T* data_of(const Tensor& tensor) {
-  return tensor.defined() ? tensor.data<T>() : nullptr;
-}
-
 /// Stores the first lanes of `v`, or adds them; nowhere when `to` is null.
 template <class T>
 struct Target {
@@ -86,7 +81,7 @@ template <class T, int P>
 void gate_gradients(const GruGatesBackward& op, std::int64_t begin, std::int64_t end) {
   const std::int64_t h = op.u.columns();
   const T *r = op.r.data<T>(), *u = op.u.data<T>(), *state = op.state.data<T>(), *du = op.du.data<T>();
-  const T* dreset = data_of<T>(op.dreset);
+  const T* dreset = op.dreset.data<T>();
   const Target<T> da{op.da.data<T>(), op.accumulate_da};
   for_state_rows<P>(h, begin, end, [=](std::int64_t i, std::int64_t g, int lanes) {
     Lanes<T, P> dr{};
@@ -105,8 +100,8 @@ void run_gates_backward(const GruGatesBackward& op, KernelContext& context) {
     using T = decltype(zero);
     constexpr int Q = most_lanes<T>;
     const std::int64_t h = op.u.columns();
-    const T *r = op.r.data<T>(), *dreset = data_of<T>(op.dreset);
-    const Target<T> dstate{dreset != nullptr ? data_of<T>(op.dstate) : nullptr, op.accumulate_dstate};
+    const T *r = op.r.data<T>(), *dreset = op.dreset.data<T>();
+    const Target<T> dstate{dreset != nullptr ? op.dstate.data<T>() : nullptr, op.accumulate_dstate};
     with_state_lanes<T>(h, [&](auto width) {
       for_ranges(context, op.u.rows(), rows_per_task, [=, &op](std::int64_t begin, std::int64_t end) {
         gate_gradients<T, decltype(width)::value>(op, begin, end);
@@ -142,7 +137,7 @@ void run_blend_state_backward(const BlendStateBackward& op, KernelContext& conte
     const T *u = op.u.data<T>(), *state = op.state.data<T>();
     const T *candidate = op.candidate.data<T>(), *dnext = op.dnext.data<T>();
     const Target<T> du{op.du.data<T>(), op.accumulate_du}, da{op.da.data<T>(), op.accumulate_da};
-    const Target<T> dstate{data_of<T>(op.dstate), op.accumulate_dstate};
+    const Target<T> dstate{op.dstate.data<T>(), op.accumulate_dstate};
     for_ranges(context, op.state.elements(), values_per_task, [=](std::int64_t begin, std::int64_t end) {
       for_lanes<T>(begin, end, [=](std::int64_t i, int lanes) {
         const Lanes<T, P> d = load_row<T, P>(dnext + i, lanes), keep = load_row<T, P>(u + i, lanes),

@@ -19,11 +19,6 @@ struct Cells {
 Cells cells_of(const Tensor& state) { return {state.elements(), state.columns()}; }
 
 template <class T>
-T* data_of(const Tensor& tensor) {
-  return tensor.defined() ? tensor.data<T>() : nullptr;
-}
-
-template <class T>
 __device__ T sigmoid(T x) {
   return T{1} / (T{1} + std::exp(-x));
 }
@@ -104,9 +99,9 @@ void run_gates_backward(const GruGatesBackward& op, KernelContext& context) {
   with_element(op.u.type(), [&](auto zero) {
     using T = decltype(zero);
     const Cells cells = cells_of(op.u);
-    const GateValues<T> in{op.r.data<T>(), op.u.data<T>(), op.state.data<T>(), data_of<T>(op.dreset), op.du.data<T>()};
+    const GateValues<T> in{op.r.data<T>(), op.u.data<T>(), op.state.data<T>(), op.dreset.data<T>(), op.du.data<T>()};
     const Target<T> da{op.da.data<T>(), op.accumulate_da};
-    const Target<T> dstate{in.dreset != nullptr ? data_of<T>(op.dstate) : nullptr, op.accumulate_dstate};
+    const Target<T> dstate{in.dreset != nullptr ? op.dstate.data<T>() : nullptr, op.accumulate_dstate};
     launch(context, blocks_for(cells.count, threads), threads, 0, gru_gates_backward<T>, cells, in, da, dstate);
   });
 }
@@ -126,7 +121,7 @@ void run_blend_state_backward(const BlendStateBackward& op, KernelContext& conte
     const std::int64_t count = op.state.elements();
     const BlendValues<T> in{op.u.data<T>(), op.state.data<T>(), op.candidate.data<T>(), op.dnext.data<T>()};
     const Target<T> du{op.du.data<T>(), op.accumulate_du}, da{op.da.data<T>(), op.accumulate_da};
-    const Target<T> dstate{data_of<T>(op.dstate), op.accumulate_dstate};
+    const Target<T> dstate{op.dstate.data<T>(), op.accumulate_dstate};
     launch(context, blocks_for(count, threads), threads, 0, blend_state_backward<T>, count, in, du, da, dstate);
   });
 }
