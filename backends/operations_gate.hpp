@@ -57,7 +57,7 @@ struct BlendStateBackward {
     using namespace operations_detail;
     const double one = bytes_of(state), outputs = dstate.defined() ? 3.0 : 2.0;
     const double added =
-        double{accumulate_du} + double{accumulate_da} + (dstate.defined() ? double{accumulate_dstate} : 0.0);
+        (accumulate_du ? 1.0 : 0.0) + (accumulate_da ? 1.0 : 0.0) + (dstate.defined() && accumulate_dstate ? 1.0 : 0.0);
     return {(4.0 + outputs + added) * count(state.elements()), (4.0 + added) * one, outputs * one};
   }
 };
