@@ -38,9 +38,11 @@ struct KernelContext {
 template <class Op>
 struct Kernel {
   const char* variant = "plain";
-  int priority = 0;  // the supported kernel with the highest priority is taken; plain has 0
+  int priority = 0;                       // the supported kernel with the highest priority is taken; plain has 0
   bool (*supports)(const Op&) = nullptr;  // null: everything
   void (*run)(const Op&, KernelContext&) = nullptr;
+  /// Whether it is the faster one for a call that it supports; asked only where no variant was named. Null: always.
+  bool (*worth)(const Op&) = nullptr;
 };
 
 /// The kernels of one operation for one numerics.
@@ -58,6 +60,7 @@ class Kernels {
     for (const Kernel<Op>& kernel : of(numerics)) {
       if (!variant.empty() && variant != kernel.variant) continue;
       if (kernel.supports != nullptr && !kernel.supports(op)) continue;
+      if (variant.empty() && kernel.worth != nullptr && !kernel.worth(op)) continue;
       if (best == nullptr || kernel.priority > best->priority) best = &kernel;
     }
     if (best == nullptr && !variant.empty()) return choose(numerics, op, "");

@@ -78,9 +78,11 @@ double repeat(benchmark::State& state, Device& device, const Body& body, std::in
   return (device.now() - begin) / static_cast<double>(state.iterations());
 }
 
+inline std::int64_t runs_at_once(const Device& device) { return device.has_own_memory() && !is_shrunk() ? 32 : 1; }
+
 /// Runs `op` on `device` until the benchmark has enough; returns the mean seconds of one run, or 0 where the device has
 /// no kernel of the variant it was made with for such an operation. A GPU is waited for behind every 32 runs, whose
-/// kernels may take less time than the wait.
+/// kernels may take less time than the wait, or than events between them.
 template <class Op>
 double measure(benchmark::State& state, Device& device, const Op& op) {
   const std::string& variant = device.kernel_variant();
@@ -88,8 +90,9 @@ double measure(benchmark::State& state, Device& device, const Op& op) {
     state.SkipWithError(("no kernel " + variant + " for this shape").c_str());
     return 0;
   }
+  device.time_each_operation(false);
   const double seconds = repeat(
-      state, device, [&] { device.run(op); }, device.has_own_memory() && !is_shrunk() ? 32 : 1);
+      state, device, [&] { device.run(op); }, runs_at_once(device));
   report(state, op.work(), seconds);
   return seconds;
 }

@@ -35,6 +35,9 @@ class OneStep final : public Neighbours {
   Var product(Tape& tape, int support, const Var& x) const override {
     return spmm(tape, matrices_[static_cast<std::size_t>(support)], x);
   }
+  std::array<Var, 2> both_products(Tape& tape, const std::array<Var, 2>& x) const override {
+    return spmm_pair(tape, matrices_[0], x[0], matrices_[1], x[1]);
+  }
 
  private:
   std::vector<SparseMatrix> matrices_;

@@ -38,10 +38,18 @@ StepHalos step_halos(Device& device, const StepSupports& supports) {
   return halos;
 }
 
+Var StepNeighbours::with_halo(Tape& tape, std::size_t support, const Var& x) const {
+  return halos_.at(support).at(step_).apply_everywhere(tape, communicator_, x);
+}
+
 Var StepNeighbours::product(Tape& tape, int support, const Var& x) const {
   const auto s = static_cast<std::size_t>(support);
-  const Var with_halo = halos_.at(s).at(step_).apply_everywhere(tape, communicator_, x);
-  return spmm(tape, matrices_.at(s).at(step_), with_halo);
+  return spmm(tape, matrices_.at(s).at(step_), with_halo(tape, s, x));
+}
+
+std::array<Var, 2> StepNeighbours::both_products(Tape& tape, const std::array<Var, 2>& x) const {
+  const Var first = with_halo(tape, 0, x[0]), second = with_halo(tape, 1, x[1]);
+  return spmm_pair(tape, matrices_.at(0).at(step_), first, matrices_.at(1).at(step_), second);
 }
 
 }  // namespace strobe

@@ -146,21 +146,41 @@ class Dcrnn final : public Model {
   }
   std::int64_t terms() const { return 1 + std::int64_t{walks()} * p_.hops; }
 
-  /// z and its hops, [rows, F] each.
+  /// z and its hops, [rows, F] each: those of the first walk, then those of the second.
   std::vector<Var> diffuse(Tape& tape, const Neighbours& neighbours, const Var& z) const {
+    if (walks() == 2 && p_.terms != "carried") return diffuse_both(tape, neighbours, z);
     std::vector<Var> parts = {z};
     Var start = z;
     for (int support = 0; support < walks(); ++support) {
       Var last = start, before;
       for (int hop = 1; hop <= p_.hops; ++hop) {
-        Var next = neighbours.product(tape, support, last);
-        if (p_.terms != "powers" && before) next = combine(tape, next, 2.0, before, -1.0);
+        const Var next = term(tape, neighbours.product(tape, support, last), before);
         before = last;
         parts.push_back(last = next);
       }
       if (p_.terms == "carried" && before) start = before;
     }
     return parts;
+  }
+
+  /// The same hop by hop: neither walk waits for the other.
+  std::vector<Var> diffuse_both(Tape& tape, const Neighbours& neighbours, const Var& z) const {
+    std::array<Var, 2> last = {z, z}, before;
+    std::array<std::vector<Var>, 2> hops;
+    for (int hop = 1; hop <= p_.hops; ++hop) {
+      const std::array<Var, 2> products = neighbours.both_products(tape, last);
+      for (std::size_t walk = 0; walk < 2; ++walk) {
+        const Var next = term(tape, products[walk], before[walk]);
+        before[walk] = last[walk];
+        hops[walk].push_back(last[walk] = next);
+      }
+    }
+    return beside(beside({z}, hops[0]), hops[1]);
+  }
+
+  /// A hop's term from the product with the term before it and from the one before that, which the first hop lacks.
+  Var term(Tape& tape, const Var& product, const Var& before) const {
+    return p_.terms == "powers" || !before ? product : combine(tape, product, 2.0, before, -1.0);
   }
 
   /// The terms of a state; those of none are zeros that nobody multiplies.

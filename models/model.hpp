@@ -2,6 +2,7 @@
 // ranks nor strategy: it declares what each layer reads, and the harness brings it there.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <string>
 #include <vector>
@@ -133,6 +134,11 @@ class Neighbours {
   /// A_s x [own rows, F] of support `s` of Model::supports, from the own rows of x [own rows, F]. Every rank must call
   /// it.
   virtual Var product(Tape& tape, int support, const Var& x) const = 0;
+  /// The products of supports 0 and 1 with an input each, equally wide, which may take less time together. The first
+  /// one's result must be read wherever the second one's is.
+  virtual std::array<Var, 2> both_products(Tape& tape, const std::array<Var, 2>& x) const {
+    return {product(tape, 0, x[0]), product(tape, 1, x[1])};
+  }
 };
 
 /// One step of a layer that goes step by step: x [own rows of the step, spatial_width]; `state` of shape

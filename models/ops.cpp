@@ -2,6 +2,7 @@
 
 #include "backends/operations_fused.hpp"
 #include "backends/operations_gather.hpp"
+#include "backends/operations_pair.hpp"
 
 namespace strobe {
 
@@ -37,6 +38,34 @@ Var spmm(Tape& tape, const SparseMatrix& a, const Var& x) {
     const GradientTarget dx = tape.target(x);
     tape.device().run(SpmmTransposed{a, result.gradient, dx.tensor, dx.accumulate});
   });
+}
+
+std::array<Var, 2> spmm_pair(Tape& tape, const SparseMatrix& a, const Var& x, const SparseMatrix& b, const Var& z) {
+  Device& device = tape.device();
+  const Tensor ax = device.allocate(a.rows, x->value.columns(), x->value.type());
+  const Tensor bz = device.allocate(b.rows, z->value.columns(), z->value.type());
+  device.run(SpmmPair{{a, x->value, ax}, {b, z->value, bz}});
+  // As for both gates of a GRU (ops_gate.cpp): the second result's gradient is complete when the first one's record is
+  // reached.
+  const bool needs = tape.recording() && (x->needs_gradient || z->needs_gradient);
+  const Var second = std::make_shared<Variable>(Variable{bz, {}, needs});
+  const Var first = tape.record(ax, {x, z}, [&tape, a, x, b, z, second](const Variable& result) {
+    Device& on = tape.device();
+    const auto transposed = [&](const SparseMatrix& matrix, const Tensor& dy, const Var& of) {
+      const GradientTarget target = tape.target(of);
+      return SpmmTransposed{matrix, dy, target.tensor, target.accumulate};
+    };
+    const bool both = x->needs_gradient && z->needs_gradient && second->gradient.defined();
+    if (both) {
+      const SpmmTransposed dx = transposed(a, result.gradient, x);
+      on.run(SpmmTransposedPair{dx, transposed(b, second->gradient, z)});
+    } else {
+      if (x->needs_gradient) on.run(transposed(a, result.gradient, x));
+      if (z->needs_gradient && second->gradient.defined()) on.run(transposed(b, second->gradient, z));
+    }
+    second->gradient = Tensor();
+  });
+  return {first, second};
 }
 
 Var graph_convolution(Tape& tape, const SparseMatrix& a, const Var& x, const Var& w, Activation activation) {

@@ -1,6 +1,7 @@
 // Differentiable operations on the tape. Shapes in brackets; R rows of this rank, F and G feature widths.
 #pragma once
 
+#include <array>
 #include <vector>
 
 #include "models/tape.hpp"
@@ -13,14 +14,18 @@ Var dense(Tape& tape, const Var& x, const Var& w, const Var& bias, Activation ac
 /// A[R, C] x[C, F].
 Var spmm(Tape& tape, const SparseMatrix& a, const Var& x);
 
+/// a x and b z, equally wide, as one operation. Every reader of either result must stand behind this call, and the
+/// first must be read, or neither product has a gradient.
+std::array<Var, 2> spmm_pair(Tape& tape, const SparseMatrix& a, const Var& x, const SparseMatrix& b, const Var& z);
+
 /// activation((A[R, C] x[C, F]) w[F, G]) in one pass (ESDG equation 2). Keeps A x for the weight gradient.
 Var graph_convolution(Tape& tape, const SparseMatrix& a, const Var& x, const Var& w, Activation activation);
 
 /// M-transform over `steps` of x [steps * n, F] with `window` terms (ESDG section 5.3).
 Var m_transform(Tape& tape, const Var& x, std::int64_t steps, std::int64_t window);
 
-/// M-transform over `steps` of activation(x[steps * n, F] w[F, G]), in one pass where x needs no gradient and the window
-/// is short; activation(x w) is then not kept.
+/// M-transform over `steps` of activation(x[steps * n, F] w[F, G]), in one pass where x needs no gradient and the
+/// window is short; activation(x w) is then not kept.
 Var dense_m_transform(Tape& tape, const Var& x, const Var& w, Activation activation, std::int64_t steps,
                       std::int64_t window);
 
@@ -34,8 +39,8 @@ Var concat_rows(Tape& tape, const std::vector<Var>& parts);
 /// Each list is i64 [S, 1] on the device.
 Var gather_rows(Tape& tape, const Var& x, const std::vector<Tensor>& lists, std::int64_t count);
 
-/// gather_rows(x, lists) w[lists * F, G] + bias[1, G], without the gathered rows where the device reads them one by one;
-/// `bias` may be null.
+/// gather_rows(x, lists) w[lists * F, G] + bias[1, G], without the gathered rows where the device reads them one by
+/// one; `bias` may be null.
 Var gathered_dense(Tape& tape, const Var& x, const std::vector<Tensor>& lists, std::int64_t count, const Var& w,
                    const Var& bias);
 

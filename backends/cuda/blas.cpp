@@ -6,13 +6,23 @@
 
 #include "backends/cuda/library_handles.hpp"
 #include "core/errors.hpp"
+#include "core/late_library.hpp"
+
+#define LATE(function) STROBE_LATE(cublas, function)
 
 namespace strobe::cuda::runtime {
 namespace {
 
+LateLibrary& cublas() {
+  static const std::string file = fmt::format("libcublas.so.{}", CUBLAS_VER_MAJOR);
+  static LateLibrary library("cuBLAS", {file, STROBE_CUDA_LIBRARIES "/" + file});
+  return library;
+}
+
 void check(cublasStatus_t status, const char* what) {
   if (status == CUBLAS_STATUS_SUCCESS) return;
-  const std::string text = fmt::format("{}: {} ({})", what, cublasGetStatusString(status), cublasGetStatusName(status));
+  const std::string text =
+      fmt::format("{}: {} ({})", what, LATE(cublasGetStatusString)(status), LATE(cublasGetStatusName)(status));
   if (status == CUBLAS_STATUS_ALLOC_FAILED) throw OutOfMemory(text);
   throw SystemError(text);
 }
@@ -20,9 +30,9 @@ void check(cublasStatus_t status, const char* what) {
 cublasHandle_t handle_for(StreamHandle stream) {
   return runtime::handle_for<cublasHandle_t>(stream, [](StreamHandle on) {
     cublasHandle_t handle = nullptr;
-    check(cublasCreate(&handle), "cuBLAS");
-    check(cublasSetStream(handle, static_cast<cudaStream_t>(on)), "cuBLAS's stream");
-    check(cublasSetMathMode(handle, CUBLAS_DEFAULT_MATH), "cuBLAS's precision");  // no TF32
+    check(LATE(cublasCreate)(&handle), "cuBLAS");
+    check(LATE(cublasSetStream)(handle, static_cast<cudaStream_t>(on)), "cuBLAS's stream");
+    check(LATE(cublasSetMathMode)(handle, CUBLAS_DEFAULT_MATH), "cuBLAS's precision");  // no TF32
     return handle;
   });
 }
@@ -32,15 +42,17 @@ cublasHandle_t handle_for(StreamHandle stream) {
 void gemm(StreamHandle stream, int m, int n, int k, const float* a, int lda, const float* b, int ldb, float beta,
           float* c, int ldc) {
   const float one = 1;
-  check(cublasSgemm(handle_for(stream), CUBLAS_OP_N, CUBLAS_OP_N, m, n, k, &one, a, lda, b, ldb, &beta, c, ldc),
+  check(LATE(cublasSgemm)(handle_for(stream), CUBLAS_OP_N, CUBLAS_OP_N, m, n, k, &one, a, lda, b, ldb, &beta, c, ldc),
         "cublasSgemm");
 }
 
 void gemm(StreamHandle stream, int m, int n, int k, const double* a, int lda, const double* b, int ldb, double beta,
           double* c, int ldc) {
   const double one = 1;
-  check(cublasDgemm(handle_for(stream), CUBLAS_OP_N, CUBLAS_OP_N, m, n, k, &one, a, lda, b, ldb, &beta, c, ldc),
+  check(LATE(cublasDgemm)(handle_for(stream), CUBLAS_OP_N, CUBLAS_OP_N, m, n, k, &one, a, lda, b, ldb, &beta, c, ldc),
         "cublasDgemm");
 }
 
 }  // namespace strobe::cuda::runtime
+
+#undef LATE

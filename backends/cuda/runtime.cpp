@@ -87,6 +87,19 @@ Properties properties(int ordinal) {
   return {found.name, found.major, found.minor, found.multiProcessorCount, found.totalGlobalMem};
 }
 
+LaunchLimits launch_limits() {
+  int ordinal = 0, multiprocessors = 0, shared = 0;
+  check(cudaGetDevice(&ordinal), "the chosen GPU");
+  check(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, ordinal), "multiprocessors");
+  check(cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, ordinal), "shared memory");
+  return {multiprocessors, static_cast<std::size_t>(shared)};
+}
+
+void allow_shared(const void* kernel, std::size_t bytes) {
+  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)),
+        "shared memory of a kernel");
+}
+
 void select(int ordinal) {
   check(cudaSetDevice(ordinal), "choosing the GPU");
   set_up_pool(ordinal);

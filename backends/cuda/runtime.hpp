@@ -26,6 +26,16 @@ struct Properties {
 };
 Properties properties(int ordinal);
 
+/// What a launch on the calling thread's GPU can count on.
+struct LaunchLimits {
+  int multiprocessors = 0;
+  std::size_t shared_bytes = 0;  // of a block whose kernel was allowed them
+};
+LaunchLimits launch_limits();
+/// Lets the blocks of `kernel` have up to `bytes` of dynamic shared memory on the calling thread's GPU, where a launch
+/// without a word has at most 48 KiB.
+void allow_shared(const void* kernel, std::size_t bytes);
+
 /// Makes `ordinal` the calling thread's GPU.
 void select(int ordinal);
 /// Throws Unavailable when the program holds no code for the calling thread's GPU.

@@ -10,6 +10,9 @@
 #include <cusparse.h>
 
 #include "backends/cuda/library_handles.hpp"
+#include "core/late_library.hpp"
+
+#define LATE(function) STROBE_LATE(cusparse, function)
 #endif
 
 namespace strobe::cuda::runtime {
@@ -17,10 +20,16 @@ namespace strobe::cuda::runtime {
 #ifdef STROBE_WITH_CUSPARSE
 namespace {
 
+LateLibrary& cusparse() {
+  static const std::string file = fmt::format("libcusparse.so.{}", CUSPARSE_VER_MAJOR);
+  static LateLibrary library("cuSPARSE", {file, STROBE_CUDA_LIBRARIES "/" + file});
+  return library;
+}
+
 void check(cusparseStatus_t status, const char* what) {
   if (status == CUSPARSE_STATUS_SUCCESS) return;
   const std::string text =
-      fmt::format("{}: {} ({})", what, cusparseGetErrorString(status), cusparseGetErrorName(status));
+      fmt::format("{}: {} ({})", what, LATE(cusparseGetErrorString)(status), LATE(cusparseGetErrorName)(status));
   if (status == CUSPARSE_STATUS_ALLOC_FAILED || status == CUSPARSE_STATUS_INSUFFICIENT_RESOURCES)
     throw OutOfMemory(text);
   throw SystemError(text);
@@ -29,8 +38,8 @@ void check(cusparseStatus_t status, const char* what) {
 cusparseHandle_t handle_for(StreamHandle stream) {
   return runtime::handle_for<cusparseHandle_t>(stream, [](StreamHandle on) {
     cusparseHandle_t handle = nullptr;
-    check(cusparseCreate(&handle), "cuSPARSE");
-    check(cusparseSetStream(handle, static_cast<cudaStream_t>(on)), "cuSPARSE's stream");
+    check(LATE(cusparseCreate)(&handle), "cuSPARSE");
+    check(LATE(cusparseSetStream)(handle, static_cast<cudaStream_t>(on)), "cuSPARSE's stream");
     return handle;
   });
 }
@@ -43,17 +52,18 @@ class Descriptors {
  public:
   explicit Descriptors(const CsrProduct<T>& p) {
     constexpr cusparseIndexType_t index = CUSPARSE_INDEX_32I;
-    check(cusparseCreateConstCsr(&a, p.rows, p.columns, p.nonzeros, p.offsets, p.indices, p.values, index, index,
-                                 CUSPARSE_INDEX_BASE_ZERO, type_of<T>),
+    check(LATE(cusparseCreateConstCsr)(&a, p.rows, p.columns, p.nonzeros, p.offsets, p.indices, p.values, index, index,
+                                       CUSPARSE_INDEX_BASE_ZERO, type_of<T>),
           "cuSPARSE's matrix");
-    check(cusparseCreateConstDnMat(&b, p.columns, p.width, p.width, p.b, type_of<T>, CUSPARSE_ORDER_ROW),
+    check(LATE(cusparseCreateConstDnMat)(&b, p.columns, p.width, p.width, p.b, type_of<T>, CUSPARSE_ORDER_ROW),
           "cuSPARSE's factor");
-    check(cusparseCreateDnMat(&c, p.rows, p.width, p.width, p.c, type_of<T>, CUSPARSE_ORDER_ROW), "cuSPARSE's product");
+    check(LATE(cusparseCreateDnMat)(&c, p.rows, p.width, p.width, p.c, type_of<T>, CUSPARSE_ORDER_ROW),
+          "cuSPARSE's product");
   }
   ~Descriptors() {
-    if (a != nullptr) cusparseDestroySpMat(a);
-    if (b != nullptr) cusparseDestroyDnMat(b);
-    if (c != nullptr) cusparseDestroyDnMat(c);
+    if (a != nullptr) LATE(cusparseDestroySpMat)(a);
+    if (b != nullptr) LATE(cusparseDestroyDnMat)(b);
+    if (c != nullptr) LATE(cusparseDestroyDnMat)(c);
   }
   Descriptors(const Descriptors&) = delete;
   Descriptors& operator=(const Descriptors&) = delete;
@@ -70,8 +80,8 @@ std::size_t bytes_of(StreamHandle stream, const CsrProduct<T>& p) {
   const Descriptors<T> d(p);
   const T one = 1;
   std::size_t bytes = 0;
-  check(cusparseSpMM_bufferSize(handle_for(stream), as_it_lies, as_it_lies, &one, d.a, d.b, &p.beta, d.c, type_of<T>,
-                                CUSPARSE_SPMM_CSR_ALG3, &bytes),
+  check(LATE(cusparseSpMM_bufferSize)(handle_for(stream), as_it_lies, as_it_lies, &one, d.a, d.b, &p.beta, d.c,
+                                      type_of<T>, CUSPARSE_SPMM_CSR_ALG3, &bytes),
         "cusparseSpMM_bufferSize");
   return bytes;
 }
@@ -80,8 +90,8 @@ template <class T>
 void multiply_with(StreamHandle stream, const CsrProduct<T>& p, std::byte* workspace) {
   const Descriptors<T> d(p);
   const T one = 1;
-  check(cusparseSpMM(handle_for(stream), as_it_lies, as_it_lies, &one, d.a, d.b, &p.beta, d.c, type_of<T>,
-                     CUSPARSE_SPMM_CSR_ALG3, workspace),
+  check(LATE(cusparseSpMM)(handle_for(stream), as_it_lies, as_it_lies, &one, d.a, d.b, &p.beta, d.c, type_of<T>,
+                           CUSPARSE_SPMM_CSR_ALG3, workspace),
         "cusparseSpMM");
 }
 
@@ -118,3 +128,5 @@ void multiply(StreamHandle stream, const CsrProduct<double>& product, std::byte*
 }
 
 }  // namespace strobe::cuda::runtime
+
+#undef LATE

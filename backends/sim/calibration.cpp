@@ -73,6 +73,8 @@ double seconds_of(const FitType& fit, const Terms& terms, const Amounts& amounts
   return seconds;
 }
 
+constexpr std::string_view pair_suffix = "_pair";  // of two like operations in one
+
 class LinearFits final : public Calibration {
  public:
   LinearFits(const Json& json, const std::string& pointer) {
@@ -83,7 +85,10 @@ class LinearFits final : public Calibration {
 
   double operation_seconds(std::string_view operation, const Work& work, ElementType precision,
                            double ranks) const override {
-    const auto found = operations_.find(operation);
+    auto found = operations_.find(operation);
+    // What was calibrated before pairs were one operation knows what each of them costs alone.
+    if (found == operations_.end() && operation.ends_with(pair_suffix))
+      found = operations_.find(operation.substr(0, operation.size() - pair_suffix.size()));
     if (found == operations_.end()) return -1;
     const OperationFit* fit = nearest(found->second, ranks, precision == ElementType::f64 ? "fp64" : "fp32");
     return fit == nullptr ? -1 : seconds_of(*fit, operation_terms, work) * turns(ranks, fit->ranks);

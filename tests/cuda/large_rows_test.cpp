@@ -5,6 +5,7 @@
 
 #include "backends/operations_block.hpp"
 #include "backends/operations_evolve.hpp"
+#include "backends/operations_join.hpp"
 #include "backends/operations_loss.hpp"
 #include "backends/operations_statistics.hpp"
 #include "tests/cuda/gpu.hpp"
@@ -88,6 +89,35 @@ FlatResults squared_error(ValuesOn& bench) {
   return values_of(bench, {op.loss});
 }
 
+FlatResults joined_dense(ValuesOn& bench, std::int64_t rows, const std::vector<std::int64_t>& widths,
+                         std::int64_t width) {
+  JoinedDense op;
+  JoinedDenseBackward back;
+  std::int64_t columns = 0;
+  for (std::size_t i = 0; i < widths.size(); ++i) {
+    const auto key = static_cast<std::uint32_t>(2 * i + 10);
+    op.parts.push_back(bench.draw(rows, widths[i], key));
+    back.dparts.push_back(i == 0 ? Tensor() : bench.draw(rows, widths[i], key + 1));
+    back.accumulate.push_back(i % 2 == 0);
+    columns += widths[i];
+  }
+  op.w = bench.draw(columns, width, 1), op.bias = bench.draw(1, width, 2), op.y = bench.draw(rows, width, 3);
+  back.parts = op.parts, back.w = op.w, back.dy = bench.draw(rows, width, 4);
+  back.dw = bench.draw(columns, width, 5), back.dbias = bench.draw(1, width, 6);
+  bench->run(op);
+  bench->run(back);
+  FlatResults results = values_of(bench, {op.y, back.dw, back.dbias});
+  for (std::size_t i = 1; i < widths.size(); ++i) {
+    const FlatResults part = values_of(bench, {back.dparts[i]});
+    results.insert(results.end(), part.begin(), part.end());
+  }
+  return results;
+}
+
+/// Rows enough for tiles of 32 and of 64, the last of them shorter.
+FlatResults joined_dense_of_pairs(ValuesOn& bench) { return joined_dense(bench, 4'201, {10, 6, 6, 6, 6, 6}, 12); }
+FlatResults joined_dense_of_values(ValuesOn& bench) { return joined_dense(bench, 8'301, {3, 6, 4}, 7); }
+
 struct RowsCase {
   const char* name;
   const char* variant;
@@ -116,6 +146,8 @@ INSTANTIATE_TEST_SUITE_P(All, CudaRows,
                                          RowsCase{"block_dense_backward_plain", "plain", block_dense_backward},
                                          RowsCase{"step_dense_backward_narrow", "narrow", step_dense_backward},
                                          RowsCase{"step_dense_backward_plain", "plain", step_dense_backward},
+                                         RowsCase{"joined_dense_staged_pairs", "staged", joined_dense_of_pairs},
+                                         RowsCase{"joined_dense_staged_values", "staged", joined_dense_of_values},
                                          RowsCase{"step_sums_rows", "rows", step_sums},
                                          RowsCase{"step_sums_plain", "plain", step_sums},
                                          RowsCase{"squared_error_plain", "plain", squared_error}),

@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "backends/cuda/emulated/device_memory.hpp"
@@ -227,10 +229,26 @@ void run_block(int threads) {
   }
 }
 
+/// Bytes of dynamic shared memory that kernels were allowed, by any thread.
+struct Allowed {
+  std::mutex mutex;
+  std::map<const void*, std::size_t> bytes;
+
+  static Allowed& of_all() {
+    static Allowed all;
+    return all;
+  }
+  std::size_t of(const void* kernel) {
+    const std::lock_guard lock(mutex);
+    const auto found = bytes.find(kernel);
+    return found == bytes.end() ? 0 : found->second;
+  }
+};
+
 /// As the launch of a GPU answers, which knows what shared memory a kernel has before it runs.
-void refuse_shared_memory_beyond_the_bound() {
+void refuse_shared_memory_beyond_the_bound(std::size_t allowed) {
   const std::size_t bytes = block.shared.size() + block.static_shared_bytes;
-  if (bytes <= most_shared_bytes) return;
+  if (bytes <= most_shared_bytes || (block.shared.size() <= allowed && bytes <= most_allowed_bytes)) return;
   throw SystemError(fmt::format("kernel: invalid argument (cudaErrorInvalidValue): {} bytes of shared memory", bytes));
 }
 
@@ -238,7 +256,18 @@ void refuse_shared_memory_beyond_the_bound() {
 
 void set_order(Order order) { block.order = order; }
 
-void run_grid(void*, std::int64_t blocks, int threads, std::size_t shared_bytes, const std::function<void()>& kernel) {
+void allow_shared(const void* kernel, std::size_t bytes) {
+  if (bytes > most_allowed_bytes) {
+    throw SystemError(
+        fmt::format("shared memory of a kernel: invalid argument (cudaErrorInvalidValue): {} bytes", bytes));
+  }
+  Allowed& all = Allowed::of_all();
+  const std::lock_guard lock(all.mutex);
+  all.bytes[kernel] = bytes;
+}
+
+void run_grid(void*, std::int64_t blocks, int threads, std::size_t shared_bytes, const std::function<void()>& kernel,
+              const void* allowed) {
   if (threads < 1 || threads > most_threads || blocks < 1 || blocks > most_blocks) {
     throw SystemError(
         fmt::format("kernel: invalid configuration argument (cudaErrorInvalidConfiguration): {} blocks of "
@@ -250,13 +279,14 @@ void run_grid(void*, std::int64_t blocks, int threads, std::size_t shared_bytes,
   block.kernel = &kernel;
   block.shared.resize(shared_bytes);
   block.static_shared_bytes = 0;
-  refuse_shared_memory_beyond_the_bound();
+  const std::size_t allowed_bytes = allowed == nullptr ? 0 : Allowed::of_all().of(allowed);
+  refuse_shared_memory_beyond_the_bound(allowed_bytes);
   place.threads = {static_cast<unsigned>(threads), 1, 1};
   place.blocks = {static_cast<unsigned>(blocks), 1, 1};
   for (std::int64_t b = 0; b < blocks; ++b) {
     place.block = {static_cast<unsigned>(block.order == Order::forward ? b : blocks - 1 - b), 0, 0};
     run_block(threads);
-    refuse_shared_memory_beyond_the_bound();
+    refuse_shared_memory_beyond_the_bound(allowed_bytes);
   }
 }
 

@@ -36,17 +36,20 @@ extern constinit thread_local Place place;  // constinit: read without a call th
 enum class Order { forward, backward };
 void set_order(Order order);
 
-/// What a launch may have without opting in to more, which no kernel does. CUDA C++ Programming Guide, table of
-/// technical specifications, compute capability 7.5 to 10.0.
-inline constexpr std::size_t most_shared_bytes = 48 * 1024;
+/// What a launch may have: without a word, and of a kernel that was allowed more. CUDA C++ Programming Guide, table of
+/// technical specifications, compute capability 7.5 to 10.0 and 9.0.
+inline constexpr std::size_t most_shared_bytes = 48 * 1024, most_allowed_bytes = 227 * 1024;
 inline constexpr std::int64_t most_blocks = (std::int64_t{1} << 31) - 1;
 inline constexpr int most_threads = 1024;
 
 /// Runs every block of the grid to its end. Throws SystemError with CUDA's answer for a launch beyond the bounds above
 /// or of nothing (static shared memory is known, and counted, when a block has run), Error when threads wait for each
-/// other in vain.
+/// other in vain. `allowed` is the kernel whose word counts for shared memory.
 void run_grid(void* stream, std::int64_t blocks, int threads, std::size_t shared_bytes,
-              const std::function<void()>& kernel);
+              const std::function<void()>& kernel, const void* allowed = nullptr);
+/// Launches of `kernel` may have `bytes` of dynamic shared memory, and what is static beside them. Throws SystemError
+/// beyond the bound.
+void allow_shared(const void* kernel, std::size_t bytes);
 
 std::byte* shared_memory();
 /// The running block has a variable of `bytes` in static shared memory.
@@ -129,6 +132,7 @@ T __shfl_up_sync(unsigned mask, T value, int distance, int width = 32) {
   const int lane = strobe::cuda::emulated::own_lane();
   return strobe::cuda::emulated::exchanged(mask, value, lane % width >= distance ? lane - distance : lane);
 }
+inline int __ffs(int value) { return __builtin_ffs(value); }
 inline unsigned __ballot_sync(unsigned mask, bool vote) {
   unsigned votes = 0;
   for (int lane = 0; lane < 32; ++lane) {

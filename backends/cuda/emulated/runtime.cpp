@@ -31,7 +31,9 @@ std::byte* aligned(std::size_t bytes) {
 }  // namespace
 
 int device_count(std::string&) { return 1; }
-Properties properties(int) { return {"emulated on the host", 9, 0, 1, std::size_t{4} << 30}; }
+Properties properties(int) { return {"emulated on the host", 9, 0, 4, std::size_t{4} << 30}; }
+LaunchLimits launch_limits() { return {4, emulated::most_allowed_bytes}; }
+void allow_shared(const void* kernel, std::size_t bytes) { emulated::allow_shared(kernel, bytes); }
 void select(int) {}
 void set_thread_order(int threads) {
   emulated::set_order(threads % 2 == 0 ? emulated::Order::backward : emulated::Order::forward);

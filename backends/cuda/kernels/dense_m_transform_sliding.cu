@@ -44,6 +44,7 @@ struct ForwardRule {
     const T sum = layer.hidden(step, at);
     return layer.relu && sum < T{0} ? T{0} : sum;  // keeps NaN
   }
+  __device__ static constexpr T taken(std::int64_t, T value) { return value; }
   __device__ static constexpr T weight(int) { return T{1}; }
   __device__ T finish(std::int64_t step, std::int64_t, T sum) const {
     return sum / static_cast<T>(min(window, step + 1));
@@ -56,9 +57,8 @@ struct BackwardRule {
   const T* __restrict__ dy;
   std::int64_t window, slab;
 
-  __device__ T value(std::int64_t step, std::int64_t at) const {
-    return dy[step * slab + at] / static_cast<T>(min(window, step + 1));
-  }
+  __device__ T value(std::int64_t step, std::int64_t at) const { return dy[step * slab + at]; }
+  __device__ T taken(std::int64_t step, T value) const { return value / static_cast<T>(min(window, step + 1)); }
   __device__ static constexpr T weight(int) { return T{1}; }
   __device__ T finish(std::int64_t step, std::int64_t at, T sum) const {
     return !layer.relu || layer.hidden(step, at) > T{0} ? sum : T{0};

@@ -12,6 +12,7 @@ struct FadingRule {
   std::int64_t slab;
 
   __device__ T value(std::int64_t step, std::int64_t at) const { return x[step * slab + at]; }
+  __device__ static constexpr T taken(std::int64_t, T value) { return value; }
   __device__ static constexpr T weight(int distance) { return T{1} / static_cast<T>(distance + 1); }
   __device__ T finish(std::int64_t, std::int64_t, T sum) const { return sum; }
 };

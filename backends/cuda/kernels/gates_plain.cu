@@ -1,5 +1,6 @@
 // Gates of a step-by-step recurrence: one thread a cell of the state, so that neighbouring threads read neighbouring
-// columns of states and gates alike. Cost: one launch each; every value read once and written once.
+// columns of states and gates alike. A thread begins all its loads before it stores: what it stores might, for all that
+// the compiler knows, be what it loads next. Cost: one launch each; every value read once and written once.
 #include <cmath>
 
 #include "backends/cuda/kernel_language.hpp"
@@ -28,19 +29,23 @@ template <class T>
 struct Target {
   T* to;
   bool accumulate;
-  __device__ void put(std::int64_t i, T value) const {
-    if (to != nullptr) to[i] = accumulate ? to[i] + value : value;
+  /// What value i is added to.
+  __device__ T before(std::int64_t i) const { return to != nullptr && accumulate ? to[i] : T{0}; }
+  __device__ void put(std::int64_t i, T value, T before) const {
+    if (to != nullptr) to[i] = accumulate ? before + value : value;
   }
 };
 
 template <class T>
 __global__ void gru_gates(Cells cells, const T* a, const T* state, T* r, T* u, T* reset) {
+#pragma unroll 1  // one turn up to 2^28 cells
   for (std::int64_t i = grid_thread(); i < cells.count; i += grid_threads()) {
     const std::int64_t g = cells.reset_gate(i);
-    const T open = sigmoid(a[g]);
+    const T opening = a[g], update = a[g + cells.width], old = state[i];
+    const T open = sigmoid(opening);
     r[i] = open;
-    u[i] = sigmoid(a[g + cells.width]);
-    reset[i] = open * state[i];
+    u[i] = sigmoid(update);
+    reset[i] = open * old;
   }
 }
 
@@ -52,21 +57,25 @@ struct GateValues {
 
 template <class T>
 __global__ void gru_gates_backward(Cells cells, GateValues<T> in, Target<T> da, Target<T> dstate) {
+#pragma unroll 1  // one turn up to 2^28 cells
   for (std::int64_t i = grid_thread(); i < cells.count; i += grid_threads()) {
     const std::int64_t g = cells.reset_gate(i);
     const T r = in.r[i], u = in.u[i], d = in.dreset != nullptr ? in.dreset[i] : T{0};
-    da.put(g, d * in.state[i] * r * (T{1} - r));
-    da.put(g + cells.width, in.du[i] * u * (T{1} - u));
-    dstate.put(i, d * r);
+    const T old = in.state[i], du = in.du[i], dstate_before = dstate.before(i);
+    const T opening_before = da.before(g), update_before = da.before(g + cells.width);
+    da.put(g, d * old * r * (T{1} - r), opening_before);
+    da.put(g + cells.width, du * u * (T{1} - u), update_before);
+    dstate.put(i, d * r, dstate_before);
   }
 }
 
 template <class T>
 __global__ void blend_state(std::int64_t count, const T* u, const T* state, const T* a, T* candidate, T* next) {
+#pragma unroll 1  // one turn up to 2^28 cells
   for (std::int64_t i = grid_thread(); i < count; i += grid_threads()) {
-    const T keep = u[i], squashed = std::tanh(a[i]);
+    const T keep = u[i], old = state[i], squashed = std::tanh(a[i]);
     candidate[i] = squashed;
-    next[i] = keep * state[i] + (T{1} - keep) * squashed;
+    next[i] = keep * old + (T{1} - keep) * squashed;
   }
 }
 
@@ -78,11 +87,13 @@ struct BlendValues {
 template <class T>
 __global__ void blend_state_backward(std::int64_t count, BlendValues<T> in, Target<T> du, Target<T> da,
                                      Target<T> dstate) {
+#pragma unroll 1  // one turn up to 2^28 cells
   for (std::int64_t i = grid_thread(); i < count; i += grid_threads()) {
-    const T u = in.u[i], squashed = in.candidate[i], d = in.dnext[i];
-    du.put(i, d * (in.state[i] - squashed));
-    da.put(i, d * (T{1} - u) * (T{1} - squashed * squashed));
-    dstate.put(i, d * u);
+    const T u = in.u[i], squashed = in.candidate[i], d = in.dnext[i], old = in.state[i];
+    const T du_before = du.before(i), da_before = da.before(i), dstate_before = dstate.before(i);
+    du.put(i, d * (old - squashed), du_before);
+    da.put(i, d * (T{1} - u) * (T{1} - squashed * squashed), da_before);
+    dstate.put(i, d * u, dstate_before);
   }
 }
 

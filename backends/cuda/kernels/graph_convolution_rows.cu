@@ -34,16 +34,18 @@ __device__ void multiply_sums(const Product<T>& product, const T* w, const T* su
 }
 
 template <class T, int V>
-__global__ void __launch_bounds__(threads)
-    convolve_rows(Compressed<T> a, const Pack<T, V>* x, Pack<T, V>* aggregated, Product<T> product, RowGroups groups) {
-  T* const w = dynamic_shared<T>();
+__global__ void __launch_bounds__(threads) convolve_rows(Compressed<T> a, const Pack<T, V>* x, Pack<T, V>* aggregated,
+                                                         Product<T> product, RowGroups groups, int room) {
+  unsigned char* const entries = dynamic_shared<unsigned char>();
+  const StagedEntries<T> staged(entries, room);
+  T* const w = reinterpret_cast<T*>(entries + threads / warp_lanes * StagedEntries<T>::bytes(room));
   const int weights = product.inner * product.width, rows_per_warp = groups.rows_per_warp();
   for (int i = static_cast<int>(threadIdx.x); i < weights; i += threads) w[i] = product.w[i];
   __syncthreads();
   T* const sums = w + weights + warp() * rows_per_warp * product.inner;
   const std::int64_t step = grid_threads() / warp_lanes * rows_per_warp;
   for (std::int64_t first = grid_thread() / warp_lanes * rows_per_warp; first < a.rows; first += step) {
-    const Pack<T, V> sum = gather_row(a, x, groups, first);
+    const Pack<T, V> sum = gather_row(a, x, groups, first, staged);
     const std::int64_t row = first + groups.group();
     if (lane() % groups.row_lanes() < groups.chunks && row < a.rows) {
       T* const to = sums + groups.group() * product.inner + groups.chunk() * V;
@@ -68,11 +70,13 @@ void convolve(const GraphConvolution& op, const KernelContext& context) {
     constexpr int V = decltype(length)::value;
     const RowGroups groups = row_groups(inner / V, op.a.rows, op.a.nonzeros);
     const int rows_per_block = threads / (groups.chunk_lanes * groups.strides);
-    const std::size_t shared = static_cast<std::size_t>(inner * (width + rows_per_block)) * sizeof(T);
+    const int room = staged_room(groups, op.a.rows, op.a.nonzeros);
+    const std::size_t shared = threads / warp_lanes * StagedEntries<T>::bytes(room) +
+                               static_cast<std::size_t>(inner * (width + rows_per_block)) * sizeof(T);
     const std::int64_t blocks = (op.a.rows + rows_per_block - 1) / rows_per_block;
     launch(context, std::min(blocks, most_blocks), threads, shared, convolve_rows<T, V>, compressed<T>(op.a),
            reinterpret_cast<const Pack<T, V>*>(op.x.raw()), reinterpret_cast<Pack<T, V>*>(op.aggregated.raw()),
-           Product<T>{op.w.data<T>(), op.y.data<T>(), inner, width, op.activation == Activation::relu}, groups);
+           Product<T>{op.w.data<T>(), op.y.data<T>(), inner, width, op.activation == Activation::relu}, groups, room);
   });
 }
 

@@ -1,5 +1,6 @@
 // Dense layer of up to 16 parts side by side, of at most 64 columns in and 32 out, and its gradient: the narrow dense
-// layer (dense_narrow.cu), whose tiles of x come from the parts, and whose tiles of dx go to those that are wanted.
+// layer (dense_narrow.cu), whose tiles of x come from the parts, and whose tiles of dx go to those that are wanted. For
+// more rows than joined_dense_staged.cu takes.
 // Cost: the compulsory bytes, w once per block and 8 (F + 1) G bytes of partial sums per range; one launch forward, two
 // backward.
 #include "backends/cuda/kernels/joined_parts.hpp"

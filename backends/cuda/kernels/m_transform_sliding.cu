@@ -8,6 +8,8 @@
 namespace strobe::cuda {
 namespace m_transform_sliding_kernels {
 
+constexpr int batch = 8;  // steps of a long window at once
+
 template <class T>
 struct MeanRule {
   const T* __restrict__ x;
@@ -18,10 +20,8 @@ struct MeanRule {
   __device__ T factor(std::int64_t step) const {
     return step + 1 >= window ? inverse : T{1} / static_cast<T>(step + 1);
   }
-  __device__ T value(std::int64_t step, std::int64_t at) const {
-    const T in = x[step * slab + at];
-    return backward ? in * factor(step) : in;
-  }
+  __device__ T value(std::int64_t step, std::int64_t at) const { return x[step * slab + at]; }
+  __device__ T taken(std::int64_t step, T value) const { return backward ? value * factor(step) : value; }
   __device__ static constexpr T weight(int) { return T{1}; }
   __device__ T finish(std::int64_t step, std::int64_t, T sum) const { return backward ? sum : sum * factor(step); }
 };
@@ -43,9 +43,29 @@ template <class T>
 __device__ Compensated sum_anew(const Timeline& time, const MeanRule<T>& rule, std::int64_t at, std::int64_t begin,
                                 std::int64_t end) {
   Compensated running;
-  for (std::int64_t i = begin; i < end; ++i) running.sum += static_cast<double>(rule.value(time.step(i), at));
+#pragma unroll 4
+  for (std::int64_t i = begin; i < end; ++i) {
+    const std::int64_t step = time.step(i);
+    running.sum += static_cast<double>(rule.taken(step, rule.value(step, at)));
+  }
   return running;
 }
+
+/// What comes in at `batch` steps from i on, and what leaves the window there: all asked for before the first is used.
+template <class T>
+struct Passing {
+  T in[batch], out[batch];
+
+  __device__ Passing(const Timeline& time, const MeanRule<T>& rule, std::int64_t at, std::int64_t i, std::int64_t start,
+                     std::int64_t end) {
+#pragma unroll
+    for (int j = 0; j < batch; ++j) {
+      const std::int64_t gone = i + j - time.window;
+      in[j] = i + j < end ? rule.value(time.step(i + j), at) : T{0};
+      out[j] = i + j < end && gone >= start ? rule.value(time.step(gone), at) : T{0};
+    }
+  }
+};
 
 template <class T>
 __global__ void run_along(Timeline time, MeanRule<T> rule, T* __restrict__ y) {
@@ -55,16 +75,19 @@ __global__ void run_along(Timeline time, MeanRule<T> rule, T* __restrict__ y) {
     const std::int64_t end = min(time.steps, first + time.segment);
     const std::int64_t start = max(std::int64_t{0}, first - (time.window - 1));
     Compensated running = sum_anew(time, rule, at, start, first);
-    for (std::int64_t i = first; i < end; ++i) {
-      running.add(static_cast<double>(rule.value(time.step(i), at)));
-      if (i - time.window >= start) running.add(-static_cast<double>(rule.value(time.step(i - time.window), at)));
-      if (!running.finite()) {
-        running = sum_anew(time, rule, at, max(start, i - time.window + 1), i + 1);
+    for (std::int64_t base = first; base < end; base += batch) {
+      const Passing<T> passing(time, rule, at, base, start, end);
+#pragma unroll
+      for (int j = 0; j < batch; ++j) {
+        const std::int64_t i = base + j, gone = i - time.window, step = time.step(i);
+        if (i >= end) break;
+        running.add(static_cast<double>(rule.taken(step, passing.in[j])));
+        if (gone >= start) running.add(-static_cast<double>(rule.taken(time.step(gone), passing.out[j])));
+        if (!running.finite()) running = sum_anew(time, rule, at, max(start, gone + 1), i + 1);
+        const T result = rule.finish(step, at, static_cast<T>(running.sum + running.lost));
+        T& to = y[step * time.slab + at];
+        to = time.accumulate ? to + result : result;
       }
-      const std::int64_t step = time.step(i);
-      const T result = rule.finish(step, at, static_cast<T>(running.sum + running.lost));
-      T& to = y[step * time.slab + at];
-      to = time.accumulate ? to + result : result;
     }
   }
 }

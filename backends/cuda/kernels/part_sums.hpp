@@ -53,7 +53,8 @@ inline std::int64_t blocks_with_parts(std::int64_t tiles, std::int64_t stride) {
 /// Adds from[0], from[apart], ... to `sum` in this order, in batches whose loads are on their way at once, while `left`
 /// values hold a batch.
 template <int batch>
-__device__ void add_batches(double& sum, const double* __restrict__& from, std::int64_t apart, std::int64_t& left) {
+__device__ void add_batches(double& sum, const double* __restrict__& from, std::int64_t apart, int& left) {
+#pragma unroll 1
   for (; left >= batch; left -= batch, from += batch * apart) {
     double in[batch];
 #pragma unroll
@@ -66,11 +67,21 @@ __device__ void add_batches(double& sum, const double* __restrict__& from, std::
 /// sum + parts[p * stride] for p = first, first + step, ... below `count`, in that order.
 __device__ inline double add_in_order(double sum, const double* __restrict__ parts, std::int64_t first,
                                       std::int64_t count, std::int64_t step, std::int64_t stride) {
-  std::int64_t left = first < count ? (count - first + step - 1) / step : 0;
+  constexpr int batch = 8;
+  // Parts are fewer than 2^31: a division of 32 bits.
+  const auto span = static_cast<unsigned>(first < count ? count - first + step - 1 : 0);
+  int left = static_cast<int>(span / static_cast<unsigned>(step));
+  const std::int64_t apart = step * stride;
   parts += first * stride;
-  add_batches<16>(sum, parts, step * stride, left);
-  add_batches<4>(sum, parts, step * stride, left);
-  add_batches<1>(sum, parts, step * stride, left);
+  add_batches<4 * batch>(sum, parts, apart, left);
+  add_batches<batch>(sum, parts, apart, left);
+  double in[batch - 1];  // those that are left, at once too
+#pragma unroll
+  for (int j = 0; j < batch - 1; ++j) in[j] = j < left ? parts[j * apart] : 0.0;
+#pragma unroll
+  for (int j = 0; j < batch - 1; ++j) {
+    if (j < left) sum += in[j];
+  }
   return sum;
 }
 
@@ -83,32 +94,54 @@ struct SumTargets {
   bool add;  // to what the arrays hold
 };
 
-/// A block takes 32 columns; its warp w adds rows w, w + 8, ..., and warp 0 adds the warps' sums in order.
+/// Where column `column` of the parts goes; null: nowhere.
 template <class T>
-__global__ void __launch_bounds__(warp_lanes* adding_warps, 1)
-    add_parts_in_order(const double* parts, std::int64_t count, std::int64_t stride, SumTargets<T> targets) {
-  STROBE_SHARED(double[adding_warps][warp_lanes], sums);
-  const std::int64_t column = static_cast<std::int64_t>(blockIdx.x) * warp_lanes + lane();
-  const bool inside = column < targets.ends[2];
-  sums[warp()][lane()] = inside ? add_in_order(0.0, parts + column, warp(), count, adding_warps, stride) : 0.0;
-  __syncthreads();
-  if (warp() != 0 || !inside) return;
+__device__ T* target_of(const SumTargets<T>& targets, std::int64_t column) {
   const bool in_first = column < targets.ends[0], in_second = !in_first && column < targets.ends[1];
   T* const array = in_first ? targets.to[0] : in_second ? targets.to[1] : targets.to[2];
-  if (array == nullptr) return;
-  T& target = array[column - (in_first ? 0 : in_second ? targets.ends[0] : targets.ends[1])];
-  double total = targets.add ? static_cast<double>(target) : 0.0;
-  for (int w = 0; w < adding_warps; ++w) total += sums[w][lane()];
-  target = static_cast<T>(total);
+  if (array == nullptr || column >= targets.ends[2]) return nullptr;
+  return array + column - (in_first ? 0 : in_second ? targets.ends[0] : targets.ends[1]);
 }
+
+/// A block takes 2^shift columns, at most 32, and shares the rows of a column out to the threads of its first warps in
+/// turns, while the last warp fetches what the sums are added to. The lanes of a column are added as a tree, and warp 0
+/// adds the warps' sums in order.
+template <class T>
+__global__ void __launch_bounds__(warp_lanes*(adding_warps + 1), 1)
+    add_parts_in_order(const double* parts, std::int64_t count, std::int64_t stride, int shift, SumTargets<T> targets) {
+  STROBE_SHARED(double[adding_warps + 1][warp_lanes], sums);
+  const int columns = 1 << shift, rows = warp_lanes >> shift, row = warp() * rows + (lane() >> shift);
+  const std::int64_t column = (static_cast<std::int64_t>(blockIdx.x) << shift) + (lane() & (columns - 1));
+  T* const target = target_of(targets, column);
+  double sum = 0;
+  if (warp() == adding_warps) {
+    if (targets.add && target != nullptr && lane() < columns) sum = static_cast<double>(*target);
+  } else if (column < targets.ends[2]) {
+    sum = add_in_order(0.0, parts + column, row, count, adding_warps * rows, stride);
+  }
+  for (int distance = columns; distance < warp_lanes; distance *= 2) {
+    sum += __shfl_xor_sync(0xffffffffu, sum, distance);
+  }
+  sums[warp()][lane()] = sum;
+  __syncthreads();
+  if (warp() != 0 || lane() >= columns || target == nullptr) return;
+  double total = sums[adding_warps][lane()];
+  for (int w = 0; w < adding_warps; ++w) total += sums[w][lane()];
+  *target = static_cast<T>(total);
+}
+
+/// The shift for `columns` columns: 8 to a block while they are few, so that many blocks read at once, and their rows
+/// two sectors of memory; else 32.
+inline int adding_shift(std::int64_t columns) { return columns <= 4096 ? 3 : 5; }
 
 /// targets (+)= sum over the `count` rows of parts [count, stride].
 template <class T>
 void add_parts(const KernelContext& context, const double* parts, std::int64_t count, std::int64_t stride,
                const SumTargets<T>& targets) {
   if (count == 0 && targets.add) return;
-  launch(context, divide_up(targets.ends[2], warp_lanes), warp_lanes * adding_warps, 0, add_parts_in_order<T>, parts,
-         count, stride, targets);
+  const int shift = adding_shift(targets.ends[2]);
+  launch(context, divide_up(targets.ends[2], 1 << shift), warp_lanes * (adding_warps + 1), 0, add_parts_in_order<T>,
+         parts, count, stride, shift, targets);
 }
 
 /// The same for weights and bias: first += its `split` columns, second += those behind. Undefined tensors are passed

@@ -2,7 +2,7 @@
 // order and keeps the window's values in registers, so each is read (or computed) once, and adds the window anew at
 // every step, so nothing drifts. A segment begins with the w - 1 values in front of it; segments are there only where
 // a step has too few values to keep a GPU busy.
-// Bytes: values in once (1 / 8 more where there are segments), out once.
+// Bytes: values in once (1 / 4 more where there are segments), out once.
 #pragma once
 
 #include <algorithm>
@@ -24,7 +24,7 @@ struct Timeline {
 
 /// The window of a timeline is never longer than its steps.
 inline Timeline timeline(std::int64_t steps, std::int64_t slab, std::int64_t window, bool backward, bool accumulate) {
-  constexpr std::int64_t wanted_threads = 1 << 18, windows_per_segment = 8;
+  constexpr std::int64_t wanted_threads = 1 << 18, windows_per_segment = 4;
   window = std::min(window, steps);
   const std::int64_t wanted = slab == 0 ? 1 : std::max<std::int64_t>(1, wanted_threads / slab);
   const std::int64_t shortest = windows_per_segment * window;
@@ -32,8 +32,8 @@ inline Timeline timeline(std::int64_t steps, std::int64_t slab, std::int64_t win
           backward, accumulate};
 }
 
-/// Rule: value(step, i) is value i of a step as the sum takes it, weight(distance) its weight, finish(step, i, sum)
-/// what is written.
+/// Rule: value(step, i) reads value i of a step, taken(step, value) is what the sum takes of it, weight(distance) its
+/// weight, finish(step, i, sum) what is written. All values of a window are asked for before the first is used.
 template <class T, int W, class Rule>
 __global__ void slide(Timeline time, Rule rule, T* __restrict__ y) {
   const std::int64_t segments = (time.steps + time.segment - 1) / time.segment;
@@ -47,7 +47,7 @@ __global__ void slide(Timeline time, Rule rule, T* __restrict__ y) {
       for (int j = 0; j < W; ++j) in[j] = base + j < end ? rule.value(time.step(base + j), at) : T{0};
 #pragma unroll
       for (int j = 0; j < W; ++j) {
-        ring[j] = in[j];
+        ring[j] = rule.taken(time.step(base + j), in[j]);
         if (base + j < first || base + j >= end) continue;
         T sum{0};
 #pragma unroll

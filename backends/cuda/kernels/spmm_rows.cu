@@ -11,11 +11,12 @@ constexpr int threads = 256;
 
 template <class T, int V>
 __global__ void __launch_bounds__(threads)
-    multiply_rows(Compressed<T> a, const Pack<T, V>* x, Pack<T, V>* y, RowGroups groups, bool accumulate) {
+    multiply_rows(Compressed<T> a, const Pack<T, V>* x, Pack<T, V>* y, RowGroups groups, int room, bool accumulate) {
+  const StagedEntries<T> staged(dynamic_shared<unsigned char>(), room);
   const std::int64_t rows_per_warp = groups.rows_per_warp();
   const std::int64_t step = grid_threads() / warp_lanes * rows_per_warp;
   for (std::int64_t first = grid_thread() / warp_lanes * rows_per_warp; first < a.rows; first += step) {
-    Pack<T, V> sum = gather_row(a, x, groups, first);
+    Pack<T, V> sum = gather_row(a, x, groups, first, staged);
     const std::int64_t row = first + groups.group();
     const bool writes = lane() % groups.row_lanes() < groups.chunks && row < a.rows;
     if (!writes) continue;
@@ -38,8 +39,10 @@ void multiply(const Compressed<T>& a, std::int64_t entries, const T* x, T* y, st
     constexpr int V = decltype(length)::value;
     const RowGroups groups = row_groups(static_cast<int>(width) / V, a.rows, entries);
     const std::int64_t lanes = a.rows * groups.chunk_lanes * groups.strides;
-    launch(context, blocks_for(lanes, threads), threads, 0, multiply_rows<T, V>, a,
-           reinterpret_cast<const Pack<T, V>*>(x), reinterpret_cast<Pack<T, V>*>(y), groups, accumulate);
+    const int room = staged_room(groups, a.rows, entries);
+    launch(context, blocks_for(lanes, threads), threads, threads / warp_lanes * StagedEntries<T>::bytes(room),
+           multiply_rows<T, V>, a, reinterpret_cast<const Pack<T, V>*>(x), reinterpret_cast<Pack<T, V>*>(y), groups,
+           room, accumulate);
   });
 }
 

@@ -1,0 +1,93 @@
+// Sparse products by tiles of columns in shared memory (backends/cuda/kernels/spmm_tiles.cu) on what the conformance
+// cases do not have: steps of very different size, one of which is larger than a tile, rows that a whole warp takes,
+// more steps than a GPU has multiprocessors. The cpu's plain kernels are the judge, in double on positive values.
+#include <gtest/gtest.h>
+
+#include "tests/cuda/gpu.hpp"
+#include "tests/cuda/values_on.hpp"
+
+namespace strobe {
+namespace {
+
+struct Rows {
+  std::vector<std::int64_t> offsets{0}, steps{0};
+  std::vector<std::int32_t> indices;
+};
+
+/// Steps of so many rows; every `hub`-th row of a step has an entry for each of its rows, the others a few.
+Rows rows_of(const std::vector<std::int64_t>& sizes, std::int64_t hub) {
+  Rows rows;
+  const RandomStream random(5, random_purpose::test, 7);
+  std::uint64_t drawn = 0;
+  for (const std::int64_t n : sizes) {
+    const std::int64_t first = rows.steps.back();
+    for (std::int64_t r = 0; r < n; ++r) {
+      const bool of_all = r % hub == hub - 1;
+      const auto count = of_all ? static_cast<std::uint64_t>(n) : random.below(drawn++, 9);
+      for (std::uint64_t k = 0; k < count; ++k) {
+        const std::uint64_t column = of_all ? k : random.below(drawn++, static_cast<std::uint64_t>(n));
+        rows.indices.push_back(static_cast<std::int32_t>(first) + static_cast<std::int32_t>(column));
+      }
+      rows.offsets.push_back(static_cast<std::int64_t>(rows.indices.size()));
+    }
+    rows.steps.push_back(first + n);
+  }
+  return rows;
+}
+
+/// What the rows hold: once as a matrix, and once as the transpose of one.
+SparseMatrix matrix_of(ValuesOn& on, const Rows& rows, bool turned) {
+  SparseMatrix a;
+  a.rows = a.columns = a.halo_begin = rows.steps.back();
+  a.nonzeros = static_cast<std::int64_t>(rows.indices.size());
+  a.steps = static_cast<std::int64_t>(rows.steps.size()) - 1;
+  a.step_rows = on.list(rows.steps);
+  const Tensor offsets = on.list(rows.offsets), values = on.draw(a.nonzeros, 1, 3);
+  const Tensor indices = on->move_in(rows.indices.data(), a.nonzeros, 1, ElementType::i32);
+  (turned ? a.transposed_offsets : a.row_offsets) = offsets;
+  (turned ? a.transposed_indices : a.column_indices) = indices;
+  (turned ? a.transposed_values : a.values) = values;
+  return a;
+}
+
+std::vector<double> product(ValuesOn& on, const Rows& rows, std::int64_t width, bool turned, bool accumulate) {
+  const SparseMatrix a = matrix_of(on, rows, turned);
+  const Tensor in = on.draw(a.rows, width, 1), out = on.draw(a.rows, width, 2);
+  if (turned) {
+    on->run(SpmmTransposed{a, in, out, accumulate});
+  } else {
+    on->run(Spmm{a, in, out, accumulate});
+  }
+  return on.values_of(out);
+}
+
+/// On device cuda with the named variant, or what it chooses, against the cpu.
+void compare(const std::string& variant, const Rows& rows, std::int64_t width) {
+  for (const bool turned : {false, true}) {
+    ValuesOn cpu("cpu", "plain", 0.1), cuda("cuda", variant, 0.1);
+    const std::vector<double> expected = product(cpu, rows, width, turned, width == 4);
+    const std::vector<double> got = product(cuda, rows, width, turned, width == 4);
+    ASSERT_EQ(got.size(), expected.size());
+    for (std::size_t i = 0; i < got.size(); ++i) ASSERT_NEAR(got[i], expected[i], 1e-12 * (1 + expected[i])) << i;
+  }
+}
+
+class CudaTiledProducts : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (const std::string reason = why_no_gpu(); !reason.empty()) GTEST_SKIP() << reason;
+  }
+};
+
+TEST_F(CudaTiledProducts, StepsBeyondATileReadTheirInputFromMemory) {
+  compare("tiles", rows_of({3, 12'001, 0, 40}, 4000), 4);
+}
+
+TEST_F(CudaTiledProducts, LongRowsAreTakenByAWarp) { compare("tiles", rows_of({700, 1, 900}, 3), 7); }
+
+TEST_F(CudaTiledProducts, ManyStepsFillTheGpuAndAreChosen) {
+  compare("", rows_of(std::vector<std::int64_t>(300, 61), 20), 6);
+}
+
+}  // namespace
+}  // namespace strobe
