@@ -85,7 +85,7 @@ TEST_F(CudaTiledProducts, StepsBeyondATileReadTheirInputFromMemory) {
 
 TEST_F(CudaTiledProducts, LongRowsAreTakenByAWarp) { compare("tiles", rows_of({700, 1, 900}, 3), 7); }
 
-TEST_F(CudaTiledProducts, ManyStepsFillTheGpuAndAreChosen) {
+TEST_F(CudaTiledProducts, ManyStepsAgreeWhicheverKernelIsChosen) {
   compare("", rows_of(std::vector<std::int64_t>(300, 61), 20), 6);
 }
 

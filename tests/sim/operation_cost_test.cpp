@@ -7,6 +7,7 @@
 
 #include "backends/operations.hpp"
 #include "backends/operations_evolve.hpp"
+#include "backends/operations_pair.hpp"
 #include "backends/operations_recurrent.hpp"
 #include "backends/sim/calibration.hpp"
 #include "core/errors.hpp"
@@ -139,6 +140,22 @@ TEST(OperationCost, ACalibrationGoesFirstForTheOperationsThatItKnows) {
     c.barrier();
   });
   EXPECT_NEAR(outcome.slowest(), 2e-6 + 4e-11 * 4e6 + 1e-5 + 3e-6, 1e-12);
+}
+
+TEST(OperationCost, APairThatACalibrationDoesNotKnowCostsOneOperationOfItsWork) {
+  Cluster cluster = round_cluster();
+  const auto cost_with = [&](const char* operations) {
+    cluster.calibration = sim::read_calibration(Json::parse(operations), "/calibration");
+    const Spmm one = product(1000, 1, 10, 8), other = product(500, 1, 10, 8);
+    const Work pair = SpmmPair{one, other}.work();
+    EXPECT_EQ(pair.flops, one.work().flops + other.work().flops);
+    EXPECT_EQ(pair.gather.accessed_bytes, one.work().gather.accessed_bytes + other.work().gather.accessed_bytes);
+    return operation_seconds(cluster, "spmm_pair", pair, ElementType::f32) / pair.flops;
+  };
+  EXPECT_NEAR(cost_with(R"({"operations": {"spmm": [{"seconds_per_flop": 1e-9}]}})"), 1e-9, 1e-18);
+  EXPECT_NEAR(cost_with(R"({"operations": {"spmm": [{"seconds_per_flop": 1e-9}],
+                                           "spmm_pair": [{"seconds_per_flop": 3e-9}]}})"),
+              3e-9, 1e-18);
 }
 
 TEST(OperationCost, TheFitOfTheNearestRanksIsTakenAndRanksBeyondTheCoresTakeTurns) {
