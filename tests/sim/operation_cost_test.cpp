@@ -8,6 +8,7 @@
 #include "backends/operations.hpp"
 #include "backends/operations_evolve.hpp"
 #include "backends/operations_pair.hpp"
+#include "backends/operations_pair.hpp"
 #include "backends/operations_recurrent.hpp"
 #include "backends/sim/calibration.hpp"
 #include "core/errors.hpp"
