@@ -171,7 +171,9 @@ TEST(CudaMemory, WhatIsFreeDecidesWhichAddressComesNext) {
     for (int i = 0; i < 4; ++i) tensors.push_back(device->allocate(100, 6));
     std::vector<const void*> addresses;
     for (const Tensor& tensor : tensors) addresses.push_back(tensor.raw());
-    if (round > 1) EXPECT_EQ(addresses, before);
+    if (round > 1) {
+      EXPECT_EQ(addresses, before);
+    }
     before = addresses;
     tensors.erase(tensors.begin() + round % 4);  // another order of release in each round
   }

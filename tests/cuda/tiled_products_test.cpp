@@ -16,42 +16,42 @@ struct Rows {
 
 /// Steps of so many rows; every `hub`-th row of a step has an entry for each of its rows, the others a few.
 Rows rows_of(const std::vector<std::int64_t>& sizes, std::int64_t hub) {
-  Rows rows;
+  Rows drawn_rows;
   const RandomStream random(5, random_purpose::test, 7);
   std::uint64_t drawn = 0;
   for (const std::int64_t n : sizes) {
-    const std::int64_t first = rows.steps.back();
+    const std::int64_t first = drawn_rows.steps.back();
     for (std::int64_t r = 0; r < n; ++r) {
       const bool of_all = r % hub == hub - 1;
       const auto count = of_all ? static_cast<std::uint64_t>(n) : random.below(drawn++, 9);
       for (std::uint64_t k = 0; k < count; ++k) {
         const std::uint64_t column = of_all ? k : random.below(drawn++, static_cast<std::uint64_t>(n));
-        rows.indices.push_back(static_cast<std::int32_t>(first) + static_cast<std::int32_t>(column));
+        drawn_rows.indices.push_back(static_cast<std::int32_t>(first) + static_cast<std::int32_t>(column));
       }
-      rows.offsets.push_back(static_cast<std::int64_t>(rows.indices.size()));
+      drawn_rows.offsets.push_back(static_cast<std::int64_t>(drawn_rows.indices.size()));
     }
-    rows.steps.push_back(first + n);
+    drawn_rows.steps.push_back(first + n);
   }
-  return rows;
+  return drawn_rows;
 }
 
 /// What the rows hold: once as a matrix, and once as the transpose of one.
-SparseMatrix matrix_of(ValuesOn& on, const Rows& rows, bool turned) {
+SparseMatrix matrix_of(ValuesOn& on, const Rows& drawn_rows, bool turned) {
   SparseMatrix a;
-  a.rows = a.columns = a.halo_begin = rows.steps.back();
-  a.nonzeros = static_cast<std::int64_t>(rows.indices.size());
-  a.steps = static_cast<std::int64_t>(rows.steps.size()) - 1;
-  a.step_rows = on.list(rows.steps);
-  const Tensor offsets = on.list(rows.offsets), values = on.draw(a.nonzeros, 1, 3);
-  const Tensor indices = on->move_in(rows.indices.data(), a.nonzeros, 1, ElementType::i32);
+  a.rows = a.columns = a.halo_begin = drawn_rows.steps.back();
+  a.nonzeros = static_cast<std::int64_t>(drawn_rows.indices.size());
+  a.steps = static_cast<std::int64_t>(drawn_rows.steps.size()) - 1;
+  a.step_rows = on.list(drawn_rows.steps);
+  const Tensor offsets = on.list(drawn_rows.offsets), values = on.draw(a.nonzeros, 1, 3);
+  const Tensor indices = on->move_in(drawn_rows.indices.data(), a.nonzeros, 1, ElementType::i32);
   (turned ? a.transposed_offsets : a.row_offsets) = offsets;
   (turned ? a.transposed_indices : a.column_indices) = indices;
   (turned ? a.transposed_values : a.values) = values;
   return a;
 }
 
-std::vector<double> product(ValuesOn& on, const Rows& rows, std::int64_t width, bool turned, bool accumulate) {
-  const SparseMatrix a = matrix_of(on, rows, turned);
+std::vector<double> product(ValuesOn& on, const Rows& drawn_rows, std::int64_t width, bool turned, bool accumulate) {
+  const SparseMatrix a = matrix_of(on, drawn_rows, turned);
   const Tensor in = on.draw(a.rows, width, 1), out = on.draw(a.rows, width, 2);
   if (turned) {
     on->run(SpmmTransposed{a, in, out, accumulate});
@@ -62,11 +62,11 @@ std::vector<double> product(ValuesOn& on, const Rows& rows, std::int64_t width, 
 }
 
 /// On device cuda with the named variant, or what it chooses, against the cpu.
-void compare(const std::string& variant, const Rows& rows, std::int64_t width) {
+void compare(const std::string& variant, const Rows& drawn_rows, std::int64_t width) {
   for (const bool turned : {false, true}) {
     ValuesOn cpu("cpu", "plain", 0.1), cuda("cuda", variant, 0.1);
-    const std::vector<double> expected = product(cpu, rows, width, turned, width == 4);
-    const std::vector<double> got = product(cuda, rows, width, turned, width == 4);
+    const std::vector<double> expected = product(cpu, drawn_rows, width, turned, width == 4);
+    const std::vector<double> got = product(cuda, drawn_rows, width, turned, width == 4);
     ASSERT_EQ(got.size(), expected.size());
     for (std::size_t i = 0; i < got.size(); ++i) ASSERT_NEAR(got[i], expected[i], 1e-12 * (1 + expected[i])) << i;
   }
