@@ -134,8 +134,8 @@ class Neighbours {
   /// A_s x [own rows, F] of support `s` of Model::supports, from the own rows of x [own rows, F]. Every rank must call
   /// it.
   virtual Var product(Tape& tape, int support, const Var& x) const = 0;
-  /// The products of supports 0 and 1 with an input each, equally wide, which may take less time together. The first
-  /// one's result must be read wherever the second one's is.
+  /// A_0 x[0] and A_1 x[1], [own rows, F] each, of a model with two supports: what may take less time together. Every
+  /// rank must call it, and the first result must be read wherever the second one is.
   virtual std::array<Var, 2> both_products(Tape& tape, const std::array<Var, 2>& x) const {
     return {product(tape, 0, x[0]), product(tape, 1, x[1])};
   }

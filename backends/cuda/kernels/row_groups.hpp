@@ -18,6 +18,12 @@ namespace strobe::cuda {
 inline constexpr int widest_group = warp_lanes;
 inline constexpr std::int64_t long_row = 128;
 
+/// Whether the lanes of a warp hold a whole row of both.
+inline bool fits_warp(const Tensor& x, const Tensor& y) {
+  const std::int64_t width = y.columns();
+  return width >= 1 && width <= warp_lanes * pack_length(x.raw(), y.raw(), width, element_bytes(y.type()));
+}
+
 /// How a warp's lanes divide: `chunk_lanes` lanes beside each other hold one row's `chunks` vectors, `strides` such
 /// groups of lanes share a row. All but `chunks` are powers of two.
 struct RowGroups {

@@ -115,11 +115,6 @@ void multiply(const Operands<T>& first, const Operands<T>& second, const KernelC
   });
 }
 
-bool fits_warp(const Tensor& x, const Tensor& y) {
-  const std::int64_t width = y.columns();
-  return width >= 1 && width <= warp_lanes * pack_length(x.raw(), y.raw(), width, element_bytes(y.type()));
-}
-
 bool supports_pair(const SpmmPair& op) {
   return op.first.y.columns() == op.second.y.columns() && fits_warp(op.first.x, op.first.y) &&
          fits_warp(op.second.x, op.second.y);

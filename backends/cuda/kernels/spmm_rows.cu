@@ -46,12 +46,6 @@ void multiply(const Compressed<T>& a, std::int64_t entries, const T* x, T* y, st
   });
 }
 
-/// Whether the lanes of a warp hold a whole row.
-bool fits_warp(const Tensor& x, const Tensor& y) {
-  const std::int64_t width = y.columns();
-  return width >= 1 && width <= warp_lanes * pack_length(x.raw(), y.raw(), width, element_bytes(y.type()));
-}
-
 bool supports_spmm(const Spmm& op) { return fits_warp(op.x, op.y); }
 bool supports_transposed(const SpmmTransposed& op) {
   return fits_warp(op.x, op.y) && op.a.transposed_offsets.defined();
