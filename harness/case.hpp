@@ -36,6 +36,7 @@ struct Case {
   std::string load_model;                 // safetensors file to start from; "" = seeded initial weights
   double timeout = 60;                    // seconds a collective may wait for missing ranks
   double memory_limit_gib = 0;            // per rank; 0 = the device's own
+  std::string until;  // when training ends before `epochs`: "converged[:...]", "auc=0.8"; "" = never
 };
 
 /// Files that a run leaves beside its rows; "" = not wanted. Without values (numerics none) there is nothing to write.
@@ -46,6 +47,7 @@ struct ModelOutputs {
   std::string checkpoint;  // safetensors: where training stands, weights and optimiser state
   std::int64_t checkpoint_every = 0;  // epochs from one checkpoint to the next; 0 = only after the last epoch
   bool resume_training = false;       // start from where `checkpoint` stands, not from the beginning
+  bool checkpoint_on_signal = true;   // a signal that ends the run leaves a checkpoint, where one is asked for
 };
 
 /// Field table of the scalar settings above (not of the plug-in objects).

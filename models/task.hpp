@@ -41,6 +41,10 @@ struct Samples {
 struct TaskData {
   std::int64_t steps = 0;
   Samples train, test;
+  Samples validation;              // empty where the task's split has no part for it
+  std::vector<std::string> notes;  // how samples were drawn, where that bears on the metrics; for the row
+  /// Reasons of metrics that cannot exist, by name ("" = all): known before training.
+  std::map<std::string, std::string> absent;
 };
 
 /// How many samples read the embeddings of one step: pairs that are distinct edges of a step, pairs drawn uniformly
@@ -74,7 +78,8 @@ class Task {
   virtual TaskCounts count(const GraphShape& shape) const;
   virtual std::vector<ParameterShape> parameters(std::int64_t embedding_width) const = 0;
   /// Outputs [n, classes], logits or the values of a regression, from this rank's embeddings [R, width]: sample i reads
-  /// rows lists[0][i], ..., lists[arity - 1][i], each list i64 [n, 1] (gather_rows and gathered_dense of models/ops.hpp).
+  /// rows lists[0][i], ..., lists[arity - 1][i], each list i64 [n, 1] (gather_rows and gathered_dense of
+  /// models/ops.hpp).
   virtual Var head(Tape& tape, const Parameters& parameters, const Var& embeddings, const std::vector<Tensor>& lists,
                    std::int64_t count) const = 0;
   /// Width of the head's output; 1 in a regression.

@@ -74,9 +74,13 @@ struct Row {
   std::optional<Imbalance> imbalance;
   std::optional<std::vector<double>> loss;
   std::map<std::string, std::optional<std::vector<double>>> metrics;
-  std::map<std::string, double> throughput;  // one of edges_per_second, events_per_second
+  std::map<std::string, std::int64_t> metric_samples;  // by metric: over how many samples it is taken
+  std::map<std::string, double> throughput;  // one of edges_per_second, events_per_second; nonzeros_per_second
   std::optional<Roofline> roofline;
   double dollars_per_epoch = std::numeric_limits<double>::quiet_NaN();
+  std::string currency;               // of dollars_per_epoch, ISO 4217; "" = no price
+  std::vector<std::int64_t> threads;  // kernel threads of each rank; empty = not known
+  std::optional<UntilOutcome> until;  // only where the case asks for it
   bool exact = true;
   std::vector<std::string> approximations;  // in force when not exact
   Json planned_bytes = Json::object();      // per epoch and traffic, from the plan

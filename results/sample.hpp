@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -43,25 +44,37 @@ struct Series {
   std::string absent_reason;
 };
 
+/// How training that shall end early ended (`--until`).
+struct UntilOutcome {
+  bool reached = false;
+  std::int64_t iterations = 0;  // of the first repetition, until it was reached or training ended
+  double seconds = 0;           // of these, the slowest rank's epochs added up
+};
+
 /// Everything that running one case produced, over all repetitions; rank 0 holds all ranks' samples.
 struct CaseResult {
   std::string status = "ok";  // ok | failed | out_of_memory | timeout | skipped | interrupted
   std::string reason;
   std::vector<EpochSample> samples;
-  Series loss;                             // of the first repetition, summed over ranks
-  std::map<std::string, Series> metrics;   // accuracy, auc, ...
-  std::string time_source = "wall";        // wall | virtual
+  Series loss;                                       // of the first repetition, summed over ranks
+  std::map<std::string, Series> metrics;             // accuracy, auc, ...
+  std::string time_source = "wall";                  // wall | virtual
   std::string throughput_unit = "edges_per_second";  // or events_per_second
-  double items_per_epoch = 0;              // edges (non-zeros of the trained steps) or events
-  double peak_flops_per_second = 0;        // of all ranks together; 0 = unknown, roofline is then null
+  double items_per_epoch = 0;                        // edges of the workload in the trained steps, or events
+  double nonzeros_per_epoch = 0;  // stored entries of the prepared matrices of the trained steps; 0 = unknown
+  std::map<std::string, std::int64_t> metric_samples;  // by metric: over how many samples it is taken
+  std::vector<std::int64_t> threads;  // kernel threads of each rank; empty = the device has none of its own
+  std::optional<UntilOutcome> until;  // only where the case asks for it
+  std::string currency;               // of dollars_per_second; "" = no price
+  double peak_flops_per_second = 0;   // of all ranks together; 0 = unknown, roofline is then null
   double peak_bytes_per_second = 0;
-  double dollars_per_second = 0;           // 0 = no price
+  double dollars_per_second = 0;                     // 0 = no price
   double band_low_factor = 0, band_high_factor = 0;  // of predicted epochs, 90 %; 0 = not known
   std::string band_source;                           // whence the band is
   bool exact = true;
-  std::vector<std::string> approximations; // in force when not exact
-  std::vector<std::string> notes;          // e.g. "uncalibrated", "extrapolated"
-  Json planned_bytes = Json::object();     // by traffic, before the run
+  std::vector<std::string> approximations;  // in force when not exact
+  std::vector<std::string> notes;           // e.g. "uncalibrated", "extrapolated"
+  Json planned_bytes = Json::object();      // by traffic, before the run
 };
 
 }  // namespace strobe

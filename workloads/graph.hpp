@@ -56,6 +56,11 @@ struct EventGraph {
   std::int64_t vertex_feature_width = 0;  // F_v, 0 when vertices carry no features
   Column<float> vertex_features;          // [vertices * F_v], vertex-major; of a two-sided file: of its targets
   TimedLabels timed_labels;
+  bool labels_before = false;            // a timed label tells what happens from its time on (TGB)
+  bool removals = false;                 // an event of weight -1 removes its edge (KONECT `dynamic`)
+  bool dated = false;                    // the file writes times as dates
+  std::vector<std::string> vertex_name;  // [vertices] or empty: what the file calls them instead of numbers
+  std::vector<double> exact_weight;      // [E] or empty: the weights, where fp32 rounds any of them
   Provenance provenance;
 
   std::int64_t events() const { return static_cast<std::int64_t>(source.size()); }
@@ -67,6 +72,7 @@ struct Snapshot {
   std::vector<std::int64_t> row_offsets;  // [N + 1]
   std::vector<VertexId> columns;          // [nnz]
   std::vector<float> values;              // [nnz]
+  std::vector<double> exact_values;       // [nnz] or empty: the values, where fp32 rounds any of them
   std::int64_t nonzeros() const { return static_cast<std::int64_t>(columns.size()); }
 };
 
@@ -77,13 +83,21 @@ struct SnapshotGraph {
   std::vector<std::shared_ptr<const Snapshot>> snapshots;  // [T]; equal snapshots may share storage
   std::int64_t feature_width = 0;
   std::vector<float> features;            // [T * N * F]
+  std::vector<double> exact_features;     // [T * N * F] or empty: the features, where fp32 rounds any of them
   std::vector<double> step_begin;         // [T] time at which the step's window begins, or empty
+  std::vector<double> step_end;           // [T] time at which it ends, itself not part of it, or empty
   std::vector<std::int8_t> vertex_label;  // [N] or empty
   std::vector<std::int8_t> cell_label;    // [T * N] class of a vertex at a step, -1 = unknown; or empty
   std::vector<float> targets;             // [T * N] value to predict of a vertex at a step, NaN = none; or empty
   std::string repeats;  // how steps repeat events of earlier ones: "" | cumulative | sliding | edge_life
   /// What rows are of the data's edges: in = targets, out = sources, both = either end, columns being the other one.
   std::string orientation = "in";
+  std::vector<std::int64_t> original_id;  // [N] or empty: the file's number of each vertex
+  std::vector<std::string> vertex_name;   // [N] or empty: the file's name of each vertex
+  bool dated = false;                     // the file writes times as dates
+  /// [N], or empty when the graph is not two-sided (some vertex is source of one event and target of another): 0 = a
+  /// source, 1 = a target, -1 = has no event.
+  std::vector<std::int8_t> side;
   Provenance provenance;
 
   std::int64_t steps() const { return static_cast<std::int64_t>(snapshots.size()); }

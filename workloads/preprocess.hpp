@@ -36,6 +36,7 @@ struct Preprocessing {
   bool precompute_first_product = true;  // A~ X, the first layer's aggregation
   bool keep_features = false;            // and X itself beside it, for models that read both
   FeatureTerms feature_terms = {};       // in place of X; A itself stays as it is
+  std::string feature_scale = "none";    // of X, first of all: none | log1p | standardise
   std::string m = "row_mean";            // of the M-transform: row_mean, or inverse_distance: M[t, s] = 1 / (t - s + 1)
 
   /// Whether rows list out-neighbours: the pattern is A's transpose.

@@ -73,8 +73,10 @@ struct FileOptions {
   std::string partial = "keep";
   std::string weights = "count";
   std::string orientation = "in";
-  std::string ids = "auto";  // auto | shared | offset
-  std::string features;      // "" = degrees; own = the file's vertex features; else a .npy file
+  std::string ids = "auto";     // auto | shared | offset
+  std::string features;         // "" = degrees; own = the file's vertex features; else a .npy file
+  std::string labels = "auto";  // timed labels: auto | before | within
+  std::string missing;          // value that means "not measured" in a file of steps; "" = none
   bool cumulative = false;
   std::string stride;  // "" = disjoint windows
   std::int64_t lags = 0;
