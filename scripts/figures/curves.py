@@ -3,10 +3,8 @@
 
 import sys
 
+from shared import looks
 from shared import rows as r
-
-COLOURS = [r.BLUE, r.VERMILION, r.GREEN, r.ORANGE, r.PURPLE, r.SKY]
-STYLES = ["-", "--", ":", "-."]
 
 
 def has_values(row):
@@ -17,25 +15,28 @@ def series_of(row, name):
     return row["loss"] if name == "loss" else row["metrics"][name]
 
 
-def draw_panel(axes, panel, rows, name):
-    for i, row in enumerate(panel):
+def key_of(row, rows):
+    return r.label(row, "strategy", rows), row["ranks"]
+
+
+def draw_panel(axes, panel, rows, name, styles):
+    for row in sorted(panel, key=lambda row: styles[key_of(row, rows)][1]):  # solid ones below
         values = series_of(row, name)
         virtual = row["time_source"] == "virtual"
         step = row["epoch_seconds"]["mean"] if virtual else 1
         # Curves of exact strategies lie on each other: dashes of different lengths let both be seen.
+        colour, mark = styles[key_of(row, rows)]
         axes.plot([step * (e + 1) for e in range(len(values))],
-                  [float("nan") if value is None else value for value in values], STYLES[i % len(STYLES)],
-                  color=COLOURS[i % len(COLOURS)], linewidth=1.6 if i == 0 else 1.2,
-                  label=f"{r.label(row, 'strategy', rows)}, {row['ranks']} ranks")
+                  [float("nan") if value is None else value for value in values], color=colour,
+                  linestyle=looks.DASHES[mark], linewidth=2.0 - 0.08 * mark)
     axes.set_xlabel("simulated seconds" if virtual else "epoch")
     axes.set_ylabel("training loss" if name == "loss" else f"test {name}")
-    axes.legend(fontsize=7)
 
 
 def one_curve_each(panel, rows):
     seen = {}
     for row in panel:
-        key = (r.label(row, "strategy", rows), row["ranks"])
+        key = key_of(row, rows)
         if key in seen:
             raise r.Refused(f"{row['case_id']} and {seen[key]['case_id']} would share one curve")
         seen[key] = row
@@ -49,12 +50,16 @@ def draw(rows, plt):
     names = ["loss"] + [name for name in ("accuracy", "auc", "f1_macro", "mse")
                         if all(row["metrics"].get(name) for row in rows)][:2]
     figure, axes = r.panels(plt.subplots, len(groups) * len(names), columns=len(names))
+    styles = looks.styles_of((key_of(row, rows) for row in rows), staggered=True)
     for g, (group, source) in enumerate(groups):
         panel = [row for row in rows if r.group_label(row, rows) == group and row["time_source"] == source]
         one_curve_each(panel, rows)
         for n, name in enumerate(names):
-            draw_panel(axes[g * len(names) + n], panel, rows, name)
-        axes[g * len(names)].set_title(f"{group}: {r.source_label(panel)}", loc="left")
+            draw_panel(axes[g * len(names) + n], panel, rows, name, styles)
+        looks.title(axes[g * len(names)], f"{group}: {r.source_label(panel)}")
+    handles = [plt.Line2D([], [], color=colour, linestyle=looks.DASHES[mark], linewidth=1.3)
+               for colour, mark in styles.values()]
+    looks.legend_below(figure, handles, [f"{name}, {looks.ranks_text(ranks)}" for name, ranks in styles])
     return figure
 
 

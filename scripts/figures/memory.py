@@ -3,10 +3,8 @@
 
 import sys
 
+from shared import looks
 from shared import rows as r
-
-COLOURS = [r.BLUE, r.VERMILION, r.GREEN, r.ORANGE, r.PURPLE, r.SKY]
-MARKERS = "osD^vP"
 
 
 def blocks_of(row):
@@ -21,39 +19,50 @@ def peak_of(row):
     return max(row["peak_bytes"]["device"] + row["peak_bytes"]["host"], default=0)
 
 
-def draw_line(axes, line, index, value, label):
+def key_of(row, rows):
+    return r.label(row, "strategy", rows), row["ranks"]
+
+
+def draw_line(axes, line, style, value):
     points = {}
     for row in line:
         if blocks_of(row) in points:
             raise r.Refused(f"{row['case_id']} and {points[blocks_of(row)]['case_id']} would share one point")
         points[blocks_of(row)] = row
-    axes.plot(sorted(points), [value(points[n]) for n in sorted(points)], color=COLOURS[index % len(COLOURS)],
-              marker=MARKERS[index % len(MARKERS)], markersize=5, linewidth=1.4, label=label)
+    axes.plot(sorted(points), [value(points[n]) for n in sorted(points)], color=style[0],
+              marker=looks.MARKERS[style[1]], markersize=5, linewidth=1.4)
+
+
+def finish(axes, panel, label):
+    """Axes of a panel with all of its lines: limits that are set before freeze where the lines of then end."""
+    counts = sorted({blocks_of(row) for row in panel})
     axes.set_xscale("log", base=2)
-    axes.set_xticks(sorted(points), [str(n) for n in sorted(points)])
+    axes.set_xticks(counts, [str(n) for n in counts])
     axes.minorticks_off()
-    axes.set_ylim(bottom=0)
+    axes.set_ylim(0, 1.06 * max(value for line in axes.lines for value in line.get_ydata()) or 1)
     axes.set_xlabel("blocks of the timeline (nb)")
+    axes.set_ylabel(label)
 
 
 def draw(rows, plt):
     without = ("nb",)
     keys = r.in_order((r.group_label(row, rows, without), row["time_source"]) for row in rows)
     figure, axes = r.panels(plt.subplots, 2 * len(keys), columns=2)
+    styles = looks.styles_of((key_of(row, rows) for row in rows), len(looks.MARKERS))
     for k, key in enumerate(keys):
         panel = [row for row in rows if (r.group_label(row, rows, without), row["time_source"]) == key]
         factor, unit = r.byte_unit([peak_of(row) for row in panel])
         seconds, time_unit = r.time_unit([row["epoch_seconds"]["median"] for row in panel])
-        lines = r.in_order((r.label(row, "strategy", rows), row["ranks"]) for row in panel)
-        for i, (strategy, ranks) in enumerate(lines):
-            line = [row for row in panel if (r.label(row, "strategy", rows), row["ranks"]) == (strategy, ranks)]
-            label = f"{strategy}, {ranks} ranks"
-            draw_line(axes[2 * k], line, i, lambda row: peak_of(row) * factor, label)
-            draw_line(axes[2 * k + 1], line, i, lambda row: row["epoch_seconds"]["median"] * seconds, label)
-        axes[2 * k].set_ylabel(f"peak of the fullest rank [{unit}]")
-        axes[2 * k + 1].set_ylabel(f"median epoch time [{time_unit}]")
-        axes[2 * k].set_title(f"{key[0]}: {r.source_label(panel)}", loc="left")
-        axes[2 * k].legend(fontsize=7)
+        for line_key in r.in_order(key_of(row, rows) for row in panel):
+            line = [row for row in panel if key_of(row, rows) == line_key]
+            draw_line(axes[2 * k], line, styles[line_key], lambda row: peak_of(row) * factor)
+            draw_line(axes[2 * k + 1], line, styles[line_key], lambda row: row["epoch_seconds"]["median"] * seconds)
+        finish(axes[2 * k], panel, f"peak of the fullest rank [{unit}]")
+        finish(axes[2 * k + 1], panel, f"median epoch time [{time_unit}]")
+        looks.title(axes[2 * k], f"{key[0]}: {r.source_label(panel)}")
+    handles = [plt.Line2D([], [], color=colour, marker=looks.MARKERS[mark], markersize=5)
+               for colour, mark in styles.values()]
+    looks.legend_below(figure, handles, [f"{name}, {looks.ranks_text(ranks)}" for name, ranks in styles])
     return figure
 
 

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""Where an epoch's time goes: stacked phases per strategy and rank count, one panel per workload and clock."""
+"""Where an epoch's time goes: stacked phases of the mean epoch per strategy and rank count, one panel per workload
+and clock. The number above a bar is the mean epoch; the table of a run shows the median."""
 
 import sys
 
+from shared import looks
 from shared import rows as r
 
 COLOURS = {"compute": r.BLUE, "communicate": r.VERMILION, "transfer": r.ORANGE, "sample": r.GREEN, "wait": r.GREY,
@@ -37,7 +39,7 @@ def draw_panel(axes, rows, all_rows, phases):
             ticks.append(position)
             tick_labels.append(str(row["ranks"]))
             position += 1
-        axes.annotate(name.replace(" (", "\n("), ((first + position - 1) / 2, 0), xycoords=("data", "axes fraction"),
+        axes.annotate(looks.short(name, 40).replace(" (", "\n("), ((first + position - 1) / 2, 0), xycoords=("data", "axes fraction"),
                       xytext=(0, -17), textcoords="offset points", ha="center", va="top", fontsize=8)
         position += 0.7
     axes.set_xticks(ticks, tick_labels, fontsize=8)
@@ -66,9 +68,9 @@ def draw(rows, plt):
                 grid[i][j].set_axis_off()
                 continue
             draw_panel(grid[i][j], panel, rows, phases)
-            grid[i][j].set_title(f"{group}: {r.source_label(panel)}", loc="left", pad=8)
+            looks.title(grid[i][j], f"{group}: {r.source_label(panel)}")
     for j, _ in enumerate(sources):
-        grid[-1][j].set_xlabel("ranks, by strategy", labelpad=32)
+        grid[-1][j].set_xlabel("ranks, by strategy; above: the mean epoch", labelpad=32)
     handles = [plt.Rectangle((0, 0), 1, 1, color=COLOURS[phase]) for phase in phases]
     above_titles = 0.88 + 0.42 / figure.get_figheight()
     figure.legend(handles, phases, loc="lower center", bbox_to_anchor=(0.5, above_titles), ncol=len(phases),

@@ -8,10 +8,9 @@ usage: strobe plan ... --json > P.json; scripts/figures/plan.py P.json --out DIR
 import json
 import sys
 
+from shared import looks
 from shared import rows as r
 
-COLOURS = [r.BLUE, r.VERMILION, r.GREEN, r.ORANGE, r.PURPLE, r.SKY, "#000000"]
-MARKERS = "osD^vPX*<>hd"
 PARTS = (("compute", r.BLUE), ("launch-bound", r.SKY), ("communication", r.VERMILION), ("copies", r.ORANGE),
          ("waiting", r.PURPLE), ("other", r.LIGHT_GREY))
 
@@ -30,40 +29,51 @@ def read_plan(path):
     return plan
 
 
-def draw_front(axes, plan):
-    """Time on the horizontal axis; dollars on the vertical one, or memory when nothing has a price."""
+def fronts_of(plan):
+    """[(currency, points)]: costs in two currencies do not compare, so each has axes of its own; [(None, points)] when
+    nothing has a price."""
     points = [p for p in plan["points"] if p["status"] == "ok"]
-    priced = [p for p in points if p["dollars"] is not None]
-    key, label = ("dollars", f"cost of the job [{plan['currency']}]") if priced else ("peak_bytes", "bytes per GPU")
-    drawn = priced or points
-    strategies = r.in_order(p["strategy"] for p in drawn)
-    clusters = r.in_order(p["cluster"] for p in drawn)
-    for point in sorted(drawn, key=lambda p: p["verdict"] == "kept"):
+    currencies = sorted({p["currency"] or "" for p in points if p["dollars"] is not None})
+    return [(currency, [p for p in points if p["dollars"] is not None and (p["currency"] or "") == currency])
+            for currency in currencies] or [(None, points)]
+
+
+def looks_of(plan):
+    """The colour and fill of each strategy and the marker of each cluster, over all points."""
+    points = [p for p in plan["points"] if p["status"] == "ok"]
+    strategies = looks.styles_of(((p["strategy"],) for p in points), len(looks.FILLS))
+    clusters = r.in_order(p["cluster"] for p in points)
+    return strategies, {name: looks.MARKERS[i % len(looks.MARKERS)] for i, name in enumerate(clusters)}
+
+
+def draw_front(axes, plan, currency, points, strategies, clusters):
+    """Time on the horizontal axis; cost on the vertical one, or memory when nothing has a price."""
+    key, label = ("peak_bytes", "bytes per GPU") if currency is None else ("dollars", f"cost of the job [{currency}]")
+    for point in sorted(points, key=lambda p: p["verdict"] == "kept"):
         kept = point["verdict"] == "kept"
-        colour = COLOURS[strategies.index(point["strategy"]) % len(COLOURS)]
-        axes.plot(point["job_seconds"], point[key], MARKERS[clusters.index(point["cluster"]) % len(MARKERS)],
-                  color=colour, alpha=1.0 if kept else 0.25, markersize=7 if kept else 4,
+        colour, fill = strategies[(point["strategy"],)]
+        axes.plot(point["job_seconds"], point[key], clusters[point["cluster"]], color=colour,
+                  fillstyle=looks.FILLS[fill], alpha=1.0 if kept else 0.25, markersize=7 if kept else 4,
                   markeredgecolor="black" if kept else "none", markeredgewidth=0.6)
     axes.set_xscale("log")
     axes.set_yscale("log")
     if plan["deadline_seconds"] is not None:
         axes.axvline(plan["deadline_seconds"], color=r.GREY, linestyle="--", linewidth=0.9)
-    if plan["budget"] is not None and priced:
+    if plan["budget"] is not None and currency is not None and currency == plan["currency"]:
         axes.axhline(plan["budget"], color=r.GREY, linestyle="--", linewidth=0.9)
+    looks.readable_log(axes.xaxis)
+    looks.readable_log(axes.yaxis)
     axes.set_xlabel(f"time of {plan['epochs_of_a_job']} epochs [s]")
     axes.set_ylabel(label)
-    axes.set_title("Points; framed: the front" + ("" if len(drawn) == len(points) else ", unsold clusters left out"),
-                   loc="left")
-    add_legend(axes, strategies, clusters)
 
 
-def add_legend(axes, strategies, clusters):
-    from matplotlib.lines import Line2D
-    handles = [Line2D([], [], color=COLOURS[i % len(COLOURS)], marker="o", linestyle="", markersize=5, label=name)
-               for i, name in enumerate(strategies)]
-    handles += [Line2D([], [], color=r.GREY, marker=MARKERS[i % len(MARKERS)], linestyle="", markersize=5, label=name)
-                for i, name in enumerate(clusters)]
-    axes.legend(handles=handles, loc="upper center", bbox_to_anchor=(0.5, -0.16), ncol=3)
+def add_legend(figure, strategies, clusters, mark):
+    """`mark` makes a handle: matplotlib's Line2D."""
+    handles = [mark([], [], color=colour, marker="o", fillstyle=looks.FILLS[fill], linestyle="", markersize=5, label=name)
+               for (name,), (colour, fill) in strategies.items()]
+    handles += [mark([], [], color=r.GREY, marker=marker, linestyle="", markersize=5, label=name)
+                for name, marker in clusters.items()]
+    looks.legend_below(figure, handles, most=48)
 
 
 def parts_of(point):
@@ -90,17 +100,26 @@ def draw_scaling(axes, plan):
     axes.set_ylabel(f"epoch [{unit}]")
     axes.set_ylim(0, 1.35 * max(bottoms))  # room for the legend
     axes.set_title("Where the best point's epoch goes", loc="left")
-    axes.legend(loc="upper right", ncol=2)
+    axes.legend(loc="upper right", ncol=2, fontsize=8)
 
 
 def draw(plan, plt):
     if not any(p["status"] == "ok" for p in plan["points"]):
         raise r.Refused("nothing to draw: no point could be simulated to its end")
-    figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.4), gridspec_kw={"wspace": 0.28})
-    draw_front(left, plan)
-    draw_scaling(right, plan)
+    fronts, count = fronts_of(plan), sum(p["status"] == "ok" for p in plan["points"])
+    figure, axes = r.panels(plt.subplots, len(fronts) + 1, columns=len(fronts) + 1, size=(5.3, 4.2))
+    strategies, clusters = looks_of(plan)
+    drawn = sum(len(points) for _, points in fronts)
+    for place, (currency, points) in zip(axes, fronts):
+        draw_front(place, plan, currency, points, strategies, clusters)
+        words = "Points; framed: the front" + ("" if drawn == count else ", unsold clusters left out")
+        looks.title(place, words + (f"; priced in {currency}" if len(fronts) > 1 else ""), points=10)
+    draw_scaling(axes[-1], plan)
+    add_legend(figure, strategies, clusters, plt.Line2D)
     notes = "uncalibrated" if any("uncalibrated" in note for note in plan["notes"]) else "calibrated"
-    figure.suptitle(f"Predicted, {notes}; best: {plan['best']}", x=0.125, ha="left", fontsize=10)
+    headline = f"Predicted, {notes}; best: {plan['best']}"
+    figure.suptitle(looks.fit(headline, 0.78 * figure.get_figwidth(), 10, lines=2), x=0.125, y=1.02, ha="left",
+                    fontsize=10)
     return figure
 
 

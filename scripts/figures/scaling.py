@@ -3,25 +3,31 @@
 
 import sys
 
+from shared import looks
 from shared import rows as r
 
-COLOURS = [r.BLUE, r.VERMILION, r.GREEN, r.ORANGE, r.PURPLE, r.SKY, "#000000"]
-MARKERS = "osD^vPX"
 STYLES = {"wall": ("-", "full"), "virtual": ("--", "none")}
 
 
-def line_of(rows):
-    """Rank counts, medians, distances to the 95 % interval (0 where there is none); refuses two rows for one point."""
+def spread_of(row):
+    """Distances from the median to the ends of its bar: the 90 % band of a prediction that has one, else the 95 %
+    interval, else nothing."""
+    times, band = row["epoch_seconds"], row.get("epoch_seconds_band90")
+    low, high = (band["low"], band["high"]) if band else (times["ci95_low"], times["ci95_high"])
+    median = times["median"]
+    return max(0, median - low) if low is not None else 0, max(0, high - median) if high is not None else 0
+
+
+def line_of(rows, factor):
+    """Rank counts, medians and their bars, in units of 1 / factor seconds; refuses two rows for one point."""
     points = {}
     for row in rows:
         if row["ranks"] in points:
             raise r.Refused(f"{row['case_id']} and {points[row['ranks']]['case_id']} would share one point")
         points[row["ranks"]] = row
     ranks = sorted(points)
-    times = [points[n]["epoch_seconds"] for n in ranks]
-    lows = [t["median"] - t["ci95_low"] if t["ci95_low"] is not None else 0 for t in times]
-    highs = [t["ci95_high"] - t["median"] if t["ci95_high"] is not None else 0 for t in times]
-    return ranks, [t["median"] for t in times], [lows, highs]
+    bars = [[factor * end for end in spread_of(points[n])] for n in ranks]
+    return ranks, [factor * points[n]["epoch_seconds"]["median"] for n in ranks], list(zip(*bars))
 
 
 def draw_ideal(axes, lines):
@@ -33,53 +39,54 @@ def draw_ideal(axes, lines):
         axes.plot([first[0], last], ideal, ":", color="#B0B0B0", linewidth=1.2, zorder=1)
 
 
-def draw_panel(axes, panel, rows, strategies):
-    for source, (style, fill) in STYLES.items():
+def draw_panel(axes, panel, rows, styles):
+    factor, unit = r.time_unit([row["epoch_seconds"]["median"] for row in panel])
+    for source, (line_style, fill) in STYLES.items():
         lines = []
-        for i, strategy in enumerate(strategies):
+        for (strategy,), (colour, mark) in styles.items():
             line = [row for row in panel
                     if row["time_source"] == source and r.label(row, "strategy", rows) == strategy]
             if not line:
                 continue
-            ranks, seconds, interval = line_of(line)
-            colour = COLOURS[i % len(COLOURS)]
-            axes.errorbar(ranks, seconds, yerr=interval, linestyle=style, color=colour, fillstyle=fill, capsize=2,
-                          marker=MARKERS[i % len(MARKERS)], markersize=5, linewidth=1.4, elinewidth=0.9)
-            lines.append((ranks, seconds))
+            ranks, times, bars = line_of(line, factor)
+            axes.errorbar(ranks, times, yerr=bars, linestyle=line_style, color=colour, fillstyle=fill, capsize=2,
+                          marker=looks.MARKERS[mark], markersize=5, linewidth=1.4, elinewidth=0.9)
+            lines.append((ranks, times))
         draw_ideal(axes, lines)
     axes.set_xscale("log", base=2)
     axes.set_yscale("log")
     ticks = sorted({row["ranks"] for row in panel})
     axes.set_xticks(ticks, [str(n) for n in ticks])
     axes.minorticks_off()
+    looks.readable_log(axes.yaxis)
     axes.set_xlabel("ranks")
-    axes.set_ylabel("median epoch time [s]")
+    axes.set_ylabel(f"median epoch time [{unit}]")
+
+
+def legend_of(figure, rows, styles, line_of_legend):
+    handles = [line_of_legend([], [], color=colour, marker=looks.MARKERS[mark], markersize=5, label=strategy)
+               for (strategy,), (colour, mark) in styles.items()]
+    for source, (line_style, fill) in STYLES.items():
+        of_source = [row for row in rows if row["time_source"] == source]
+        if not of_source:
+            continue
+        label = r.source_label(of_source)
+        if any(row.get("epoch_seconds_band90") for row in of_source):
+            label += ", bars: 90 % band where there is one"
+        handles.append(line_of_legend([], [], color=r.GREY, linestyle=line_style, marker="o", fillstyle=fill,
+                                      markersize=5, label=label))
+    handles.append(line_of_legend([], [], color="#B0B0B0", linestyle=":", label="ideal"))
+    looks.legend_below(figure, handles, most=96)
 
 
 def draw(rows, plt):
-    from matplotlib.lines import Line2D
-    strategies = r.in_order(r.label(row, "strategy", rows) for row in rows)
+    styles = looks.styles_of(((r.label(row, "strategy", rows),) for row in rows), len(looks.MARKERS))
     groups = r.in_order(r.group_label(row, rows) for row in rows)
-    columns = min(3, len(groups))
-    lines = -(-len(groups) // columns)
-    figure, grid = plt.subplots(lines, columns, squeeze=False, figsize=(4.3 * columns, 3.4 * lines),
-                                gridspec_kw={"hspace": 0.45, "wspace": 0.3})
-    for i, axes in enumerate(grid.flat):
-        if i >= len(groups):
-            axes.set_axis_off()
-            continue
-        panel = [row for row in rows if r.group_label(row, rows) == groups[i]]
-        draw_panel(axes, panel, rows, strategies)
-        axes.set_title(groups[i], loc="left")
-    handles = [Line2D([], [], color=COLOURS[i % len(COLOURS)], marker=MARKERS[i % len(MARKERS)], markersize=5,
-                      label=name) for i, name in enumerate(strategies)]
-    for source, (style, fill) in STYLES.items():
-        of_source = [row for row in rows if row["time_source"] == source]
-        if of_source:
-            handles.append(Line2D([], [], color="#505050", linestyle=style, marker="o", fillstyle=fill, markersize=5,
-                                  label=r.source_label(of_source)))
-    handles.append(Line2D([], [], color="#B0B0B0", linestyle=":", label="ideal"))
-    figure.legend(handles=handles, loc="upper center", bbox_to_anchor=(0.5, -0.02 / lines), ncol=min(4, len(handles)))
+    figure, axes = r.panels(plt.subplots, len(groups))
+    for place, group in zip(axes, groups):
+        draw_panel(place, [row for row in rows if r.group_label(row, rows) == group], rows, styles)
+        looks.title(place, group)
+    legend_of(figure, rows, styles, plt.Line2D)
     return figure
 
 

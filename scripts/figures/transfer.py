@@ -3,10 +3,10 @@
 
 import sys
 
+from shared import looks
 from shared import rows as r
 
 METHODS = ("transfer", "transfer_format")
-COLOURS = [r.BLUE, r.VERMILION, r.GREEN, r.ORANGE, r.PURPLE, r.SKY]
 
 
 def method_of(row):
@@ -26,11 +26,9 @@ def draw_panel(axes, panel, methods):
             found = [row for row in panel if row["ranks"] == ranks and method_of(row) == method]
             if not found:
                 continue
-            if len(found) > 1:
-                raise r.Refused(f"{found[0]['case_id']} and {found[1]['case_id']} would share one bar")
             moved = found[0]["phase_seconds"]["transfer"] * factor
             rest = sum(found[0]["phase_seconds"].values()) * factor - moved
-            axes.bar(position, moved, 0.82, color=COLOURS[i % len(COLOURS)], edgecolor="white", linewidth=0.4)
+            axes.bar(position, moved, 0.82, color=looks.COLOURS[i % len(looks.COLOURS)], edgecolor="white", linewidth=0.4)
             axes.bar(position, rest, 0.82, bottom=moved, color=r.LIGHT_GREY, edgecolor="white", linewidth=0.4)
             axes.annotate(f"{found[0]['transfer_bytes'] * volume:.3g}", (position, moved + rest), xytext=(0, 2),
                           textcoords="offset points", ha="center", fontsize=6.5, color="#404040")
@@ -49,18 +47,32 @@ def key_of(row, rows):
     return r.group_label(row, rows, METHODS), row["time_source"], r.label(row, "strategy", rows)
 
 
+def one_bar_each(rows):
+    seen = {}
+    for row in rows:
+        key = (key_of(row, rows), row["ranks"], method_of(row))
+        if key in seen:
+            raise r.Refused(f"{row['case_id']} and {seen[key]['case_id']} would share one bar")
+        seen[key] = row
+
+
 def draw(rows, plt):
-    methods = r.in_order(method_of(row) for row in rows)
-    keys = r.in_order(key_of(row, rows) for row in rows)
+    one_bar_each(rows)
+    keys = [key for key in r.in_order(key_of(row, rows) for row in rows)
+            if any(row["transfer_bytes"] for row in rows if key_of(row, rows) == key)]
+    if not keys:
+        raise r.Refused("no row moved anything between host and device: a device that computes in the host's memory "
+                        "has no transfers to draw")
+    drawn = [row for row in rows if key_of(row, rows) in keys]
+    methods = r.in_order(method_of(row) for row in drawn)
     figure, axes = r.panels(plt.subplots, len(keys))
     for place, key in zip(axes, keys):
-        panel = [row for row in rows if key_of(row, rows) == key]
+        panel = [row for row in drawn if key_of(row, rows) == key]
         draw_panel(place, panel, methods)
-        place.set_title(f"{key[0]}, {key[2]}:\n{r.source_label(panel)}", loc="left", fontsize=8)
-    handles = [plt.Rectangle((0, 0), 1, 1, color=COLOURS[i % len(COLOURS)]) for i in range(len(methods))]
+        looks.title(place, f"{key[0]}, {key[2]}: {r.source_label(panel)}", points=8)
+    handles = [plt.Rectangle((0, 0), 1, 1, color=looks.COLOURS[i % len(looks.COLOURS)]) for i in range(len(methods))]
     handles.append(plt.Rectangle((0, 0), 1, 1, color=r.LIGHT_GREY))
-    figure.legend(handles, [f"transfer: {name}" for name in methods] + ["rest of the epoch"], loc="upper center",
-                  bbox_to_anchor=(0.5, 0.0), ncol=3)
+    looks.legend_below(figure, handles, [f"transfer: {name}" for name in methods] + ["rest of the epoch"])
     return figure
 
 

@@ -8,10 +8,10 @@ usage: scripts/figures/validation.py DIR/validation.json --out DIR
 import json
 import sys
 
+from shared import looks
 from shared import rows as r
 
-COLOURS = [r.BLUE, r.VERMILION, r.GREEN, r.ORANGE, r.PURPLE, r.SKY, "#000000"]
-MARKERS = "osD^vPX*<>hd"
+COLOURS, MARKERS = looks.COLOURS, looks.MARKERS
 
 
 def read_report(path):
@@ -61,9 +61,9 @@ def draw_limits(axes, cases):
 
 def add_legend(axes, strategies, groups):
     from matplotlib.lines import Line2D
-    handles = [Line2D([], [], color=r.GREY, marker=MARKERS[i % len(MARKERS)], linestyle="", markersize=5, label=name)
+    handles = [Line2D([], [], color=r.GREY, marker=MARKERS[i % len(MARKERS)], linestyle="", markersize=5, label=looks.short(name, 48))
                for i, name in enumerate(strategies)]
-    handles += [Line2D([], [], color=COLOURS[i % len(COLOURS)], marker="o", linestyle="", markersize=5, label=name)
+    handles += [Line2D([], [], color=COLOURS[i % len(COLOURS)], marker="o", linestyle="", markersize=5, label=looks.short(name, 48))
                 for i, name in enumerate(groups)]
     axes.legend(handles=handles, loc="upper left", bbox_to_anchor=(1.02, 1.0))
 
@@ -77,14 +77,16 @@ def draw(report, plt):
     axes.set_yscale("log")
     draw_limits(axes, cases)
     add_legend(axes, *draw_points(axes, cases))
+    looks.readable_log(axes.xaxis)
+    looks.readable_log(axes.yaxis)
     axes.set_xlabel("measured epoch [s]")
     axes.set_ylabel("predicted epoch [s]")
     errors = report["overall"]["epoch_error"]
     axes.set_title(f"{len(cases)} cases: error {100 * errors['mean_absolute']:.1f} % on average, "
                    f"{100 * errors['max_absolute']:.0f} % at most (grey: 20 %)", loc="left", fontsize=9)
     calibrated = "calibrated" if report["calibrated"] else "not calibrated"
-    figure.suptitle(f"Predicted on {report['cluster'].rsplit('/', 1)[-1]}, {calibrated}", x=0.125, ha="left",
-                    fontsize=10)
+    headline = f"Predicted on {report['cluster'].rsplit('/', 1)[-1]}, {calibrated}"
+    figure.suptitle(looks.fit(headline, 4.2, 10, lines=2), x=0.125, ha="left", fontsize=10)
     return figure
 
 

@@ -3,6 +3,7 @@
 
 import sys
 
+from shared import looks
 from shared import rows as r
 
 COLOURS = {"redistribute": r.BLUE, "halo": r.VERMILION, "state": r.GREEN, "gradient": r.ORANGE, "other": r.LIGHT_GREY}
@@ -51,10 +52,10 @@ def draw(rows, plt):
         draw_bytes(axes[2 * k], bars, purposes)
         draw_seconds(axes[2 * k + 1], bars)
         for place in axes[2 * k:2 * k + 2]:
-            place.set_xticks(range(len(bars)), [f"{name}, {ranks}" for ranks, name, _ in bars], rotation=40,
+            place.set_xticks(range(len(bars)), [f"{looks.short(name, 40)}, {ranks}" for ranks, name, _ in bars], rotation=40,
                              ha="right", fontsize=7)
             place.grid(axis="x", visible=False)
-        axes[2 * k].set_title(f"{key[0]}: {r.source_label(panel)}", loc="left")
+        looks.title(axes[2 * k], f"{key[0]}: {r.source_label(panel)}")
     handles = [plt.Rectangle((0, 0), 1, 1, color=COLOURS[purpose]) for purpose in purposes]
     if handles:
         figure.legend(handles, purposes, loc="lower center", bbox_to_anchor=(0.5, 0.92), ncol=len(purposes))

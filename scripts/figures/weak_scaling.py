@@ -3,18 +3,18 @@
 
 import sys
 
+from shared import looks
 from shared import rows as r
 
-COLOURS = [r.BLUE, r.VERMILION, r.GREEN, r.ORANGE, r.PURPLE, r.SKY]
 STYLES = {"wall": ("-", "full"), "virtual": ("--", "none")}
 
 
 def rate_of(row):
-    """Non-zeros per second: the row's throughput of items."""
-    rates = list(row["throughput"].values())
-    if not rates or rates[0] is None:
-        raise r.Refused(f"{row['case_id']} has no throughput")
-    return rates[0]
+    """Edges (or events) per second, which are the same work for every model."""
+    for key in ("edges_per_second", "events_per_second"):
+        if row["throughput"].get(key) is not None:
+            return row["throughput"][key]
+    raise r.Refused(f"{row['case_id']} has no throughput")
 
 
 def key_of(row, rows):
@@ -22,30 +22,45 @@ def key_of(row, rows):
     return row["workload"]["name"], r.label(row, "model", rows), r.label(row, "strategy", rows), row["time_source"]
 
 
+def draw_line(axes, line, style):
+    for one, next_one in zip(line, line[1:]):
+        if one["ranks"] == next_one["ranks"]:
+            raise r.Refused(f"{one['case_id']} and {next_one['case_id']} would share one point")
+    line_style, fill = STYLES[line[0]["time_source"]]
+    axes.plot([row["ranks"] for row in line], [rate_of(row) / rate_of(line[0]) for row in line], line_style,
+              color=style[0], marker=looks.MARKERS[style[1]], fillstyle=fill, markersize=5)
+
+
+def x_label(rows):
+    """Whether the graphs grow with the ranks is in the rows."""
+    graphs = {(row["ranks"], str(sorted(row["workload"].items()))) for row in rows}
+    grows = len({graph for _, graph in graphs}) > len({row["workload"]["name"] for row in rows})
+    return "ranks (the graph grows with them)" if grows else "ranks (the graph is the same)"
+
+
 def draw(rows, plt):
-    figure, (axes,) = r.panels(plt.subplots, 1, size=(5.2, 3.8))
+    figure, (axes,) = r.panels(plt.subplots, 1, size=(5.6, 4.2))
     keys = r.in_order(key_of(row, rows) for row in rows)
-    models = r.in_order(key[1] for key in keys)
+    # The strategy's colour, and a mark for each workload, model and clock of it.
+    styles = looks.styles_of(((key[2],) + key for key in keys), len(looks.MARKERS))
+    handles, labels = [], []
+    for key, style in zip(keys, styles.values()):
+        line = sorted((row for row in rows if key_of(row, rows) == key), key=lambda row: row["ranks"])
+        draw_line(axes, line, style)
+        handles.append(axes.lines[-1])
+        labels.append(f"{key[0]}, {key[1]}, {key[2]}: {r.source_label(line)}")
     counts = sorted({row["ranks"] for row in rows})
-    for workload, model, strategy, source in keys:
-        line = sorted((row for row in rows if key_of(row, rows) == (workload, model, strategy, source)),
-                      key=lambda row: row["ranks"])
-        for one, next_one in zip(line, line[1:]):
-            if one["ranks"] == next_one["ranks"]:
-                raise r.Refused(f"{one['case_id']} and {next_one['case_id']} would share one point")
-        style, fill = STYLES[source]
-        axes.plot([row["ranks"] for row in line], [rate_of(row) / rate_of(line[0]) for row in line], style,
-                  color=COLOURS[models.index(model) % len(COLOURS)], marker="o", fillstyle=fill, markersize=5,
-                  label=f"{workload}, {model}, {strategy}: {r.source_label(line)}")
     if len(counts) > 1:
-        axes.plot(counts, [n / counts[0] for n in counts], ":", color="#B0B0B0", label="ideal", zorder=1)
+        handles += axes.plot(counts, [n / counts[0] for n in counts], ":", color="#B0B0B0", zorder=1)
+        labels.append("ideal")
     axes.set_xscale("log", base=2)
     axes.set_yscale("log", base=2)
     axes.set_xticks(counts, [str(n) for n in counts])
     axes.minorticks_off()
-    axes.set_xlabel("ranks (the graph grows with them)")
+    looks.readable_log(axes.yaxis)
+    axes.set_xlabel(x_label(rows))
     axes.set_ylabel("edges per second over the fewest ranks'")
-    axes.legend(fontsize=7)
+    looks.legend_below(figure, handles, labels, most=96)
     return figure
 
 

@@ -8,6 +8,7 @@ usage: strobe inspect W --json > W.json; scripts/figures/workload.py W.json --ou
 import json
 import sys
 
+from shared import looks
 from shared import rows as r
 
 CUMULATIVE = "share of {} at or below"
@@ -102,6 +103,8 @@ def draw_degrees(axes, facts):
         raise KeyError("in_degree")
     axes.set_xscale("log")
     axes.set_yscale("log")
+    looks.readable_log(axes.xaxis)
+    looks.readable_log(axes.yaxis)
     axes.set_xlabel("degree over all steps")
     axes.set_ylabel("share of vertices at or above")
     axes.legend(loc="lower left")
@@ -142,7 +145,7 @@ def draw(facts, plt):
                       transform=axes.transAxes)
     if drawn == 0:
         raise r.Refused(f"nothing to draw: {facts.get('name')} holds sums only")
-    figure.suptitle(headline(facts), x=0.125, ha="left", fontsize=10)
+    figure.suptitle(looks.fit(headline(facts), 8.6, 10, lines=2), x=0.125, ha="left", fontsize=10)
     return figure
 
 

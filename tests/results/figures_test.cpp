@@ -1,4 +1,5 @@
 // Every figure in scripts/figures draws the golden summary, and refuses rows that it cannot draw.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -54,6 +55,18 @@ class Figures : public ::testing::Test {
     command.insert(command.end(), names.begin(), names.end());
     return testing_results::run_program(command, folder_.file("output"));
   }
+  /// Runs Python text on the figures' modules, with a run's rows as `rows` and matplotlib as `plt`.
+  int check(const std::string& text, const std::string& summary) const {
+    const std::string program =
+        "import sys\n"
+        "sys.path.insert(0, sys.argv[1])\n"
+        "from shared import looks, rows as r\n"
+        "plt = r.start_matplotlib()\n"
+        "rows = r.read_rows(sys.argv[2], [])\n" +
+        text;
+    return testing_results::run_program(
+        {python_, "-c", program, std::string(STROBE_SOURCE_DIR) + "/scripts/figures", summary}, folder_.file("output"));
+  }
   std::string output() const { return text_of(folder_.file("output")); }
 
   /// Path of a copy of the golden summary changed by `change`.
@@ -103,6 +116,83 @@ TEST_F(Figures, RowsThatLackAColumnAreRefusedByName) {
     EXPECT_NE(output().find("chess/tm-gcn/snapshot/cpu/r2#golden"), std::string::npos) << output();
     EXPECT_FALSE(fs::exists(folder_.file("a/" + std::string(name) + ".png")));
   }
+}
+
+/// Rows of 14 strategies on 1, 2 and 4 ranks of a workload whose name is a path of 170 letters, with times within a
+/// decade and peaks that rise from the first line to the last.
+void make_crowded(Json& rows) {
+  const Json one = rows.at(0);
+  rows = Json::array();
+  for (int strategy = 0; strategy < 14; ++strategy) {
+    for (const int ranks : {1, 2, 4}) {
+      for (const int blocks : {1, 2}) {
+        Json row = one;
+        row["workload"]["name"] = "some/where/" + std::string(159, 'x') + ".csv";
+        row["strategy"] = {{"name", "strategy" + std::to_string(strategy)}};
+        row["ranks"] = ranks;
+        row["settings"]["nb"] = std::to_string(blocks);
+        row["case_id"] = fmt::format("{}/{}/{}", strategy, ranks, blocks);
+        row["peak_bytes"] = {{"host", {1000 * (1 + strategy)}}, {"device", {0}}};
+        for (const char* key : {"median", "ci95_low", "ci95_high", "mean"})
+          row["epoch_seconds"][key] = 2e-4 + 1e-5 * strategy * ranks;
+        rows.push_back(row);
+      }
+    }
+  }
+}
+
+TEST_F(Figures, FortyCurvesAreDrawnInFortyWays) {
+  const std::string program =
+      "keys = [(f'strategy {i // 3} (a, b)', 2 ** (i % 3)) for i in range(42)]\n"
+      "one = [('snapshot', n) for n in range(42)]\n"
+      "for some in (keys, one, keys[:20] + one[:20]):\n"
+      "    for kinds in (len(looks.DASHES), len(looks.MARKERS)):\n"
+      "        for staggered in (False, True):\n"
+      "            styles = looks.styles_of(some, kinds, staggered)\n"
+      "            assert list(styles) == some and len(set(styles.values())) == len(some), (some, kinds)\n"
+      "assert len({str(dash) for dash in looks.DASHES}) == len(looks.DASHES)\n"
+      "assert len(set(looks.MARKERS)) == len(looks.MARKERS)\n"
+      "names = ['vertex (hash)', 'pss', 'snapshot', 'snapshot_groups', 'mine', 'sequential']\n"
+      "there, back = looks.colours_of(names), looks.colours_of(names[::-1])\n"
+      "assert there == back and len(set(there.values())) == len(names), there\n"
+      "assert looks.colours_of(['snapshot', 'other'])['snapshot'] == there['snapshot']\n"
+      "assert (looks.ranks_text(1), looks.ranks_text(2)) == ('1 rank', '2 ranks')\n";
+  EXPECT_EQ(check(program, golden_path), 0) << output();
+}
+
+TEST_F(Figures, LegendsCoverNothingTitlesFitAndNoPointIsCutOff) {
+  const std::string program =
+      "import importlib\n"
+      "for name in ('curves', 'memory', 'scaling', 'weak_scaling', 'phase_split', 'volume'):\n"
+      "    some = rows if name == 'memory' else [row for row in rows if row['settings']['nb'] == '1']\n"
+      "    figure = importlib.import_module(name).draw(some, plt)\n"
+      "    figure.canvas.draw()\n"
+      "    renderer = figure.canvas.get_renderer()\n"
+      "    for axes in figure.axes:\n"
+      "        panel = axes.get_window_extent(renderer)\n"
+      "        assert axes.get_legend() is None, name\n"
+      "        for legend in figure.legends:\n"
+      "            assert not legend.get_window_extent(renderer).overlaps(panel), name\n"
+      "        assert axes.title.get_window_extent(renderer).width <= 1.02 * panel.width, name\n"
+      "        left = axes._left_title.get_window_extent(renderer)\n"
+      "        assert left.width <= 1.05 * panel.width, (name, left.width, panel.width)\n"
+      "        low, high = axes.get_ylim()\n"
+      "        for line in axes.lines:\n"
+      "            assert all(low <= y <= high for y in line.get_ydata()), (name, low, high)\n"
+      "        texts = [t.get_text() for t in axes.get_yticklabels(which='both') if t.get_text()]\n"
+      "        seen = [t for t in axes.get_yticks() if low <= t <= high]\n"
+      "        assert len(seen) >= 2 and len(texts) >= 2, (name, seen, texts)\n";
+  EXPECT_EQ(check(program, changed_golden(make_crowded)), 0) << output();
+}
+
+TEST_F(Figures, TransfersOfARunWithoutAnyAreRefused) {
+  const std::string none = changed_golden([](Json& rows) {
+    for (Json& row : rows) {
+      if (row.at("status") == "ok") row["transfer_bytes"] = 0;
+    }
+  });
+  EXPECT_EQ(draw("transfer", none, folder_.file("a")), 2);
+  EXPECT_NE(output().find("no row moved anything between host and device"), std::string::npos) << output();
 }
 
 TEST_F(Figures, TwoRowsForOneBarAndForeignFilesAreRefused) {

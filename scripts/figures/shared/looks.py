@@ -1,0 +1,97 @@
+"""How figures look: colours and marks by name, legends that cover nothing, titles that fit, axes that can be read."""
+
+import textwrap
+
+from shared import rows as r
+
+COLOURS = [r.BLUE, r.VERMILION, r.GREEN, r.ORANGE, r.PURPLE, r.SKY, "#000000"]
+MARKERS = "osD^vPX*<>hd"
+DASHES = ["-", "--", ":", "-.", (0, (7, 1)), (0, (1, 1)), (0, (7, 2, 1, 2, 1, 2)), (0, (3, 4)), (0, (9, 4)), (0, (1, 4)),
+          (0, (5, 1, 1, 1, 1, 1, 1, 1)), (0, (11, 2, 3, 2))]
+FILLS = ["full", "left", "bottom", "right", "top"]
+# Of the strategies that a paper compares, so that each has one colour in all figures; others take what is left.
+KNOWN = {"snapshot": r.BLUE, "vertex": r.VERMILION, "pss": r.GREEN, "snapshot_groups": r.ORANGE, "sequential": "#000000"}
+
+
+def colours_of(names):
+    """A colour for each name: a strategy's own where it is the first of its variants, else the one used least. The same
+    names get the same colours, in whatever order they come."""
+    colours, bases = {}, set()
+    for name in sorted(set(names)):
+        base = name.split(" (")[0]
+        if base in KNOWN and base not in bases:
+            colours[name] = KNOWN[base]
+        bases.add(base)
+    for name in sorted(set(names)):
+        if name not in colours:
+            used = list(colours.values())
+            colours[name] = min(COLOURS, key=lambda colour: (used.count(colour), COLOURS.index(colour)))
+    return colours
+
+
+def styles_of(keys, kinds=len(DASHES), staggered=False):
+    """{key: (colour, number of its mark)} for keys (name, ...): the colour is the name's, and among the keys of one
+    colour each has another mark; `staggered`, marks of different names differ as well as far as they go, for lines that
+    lie on each other. All pairs of colour and mark are used before one occurs twice, whatever the names."""
+    keys = r.in_order(keys)
+    colours, styles, taken = colours_of([key[0] for key in keys]), {}, set()
+    names = sorted(colours)
+    for key in keys:
+        own, start = colours[key[0]], names.index(key[0]) if staggered else 0
+        free = [(colour, (start + step) % kinds) for colour in [own] + [c for c in COLOURS if c != own]
+                for step in range(kinds) if (colour, (start + step) % kinds) not in taken]
+        styles[key] = free[0] if free else (own, len(styles) % kinds)
+        taken.add(styles[key])
+    return styles
+
+
+def short(text, most):
+    """The text, or its two ends with a mark between them."""
+    if len(text) <= most:
+        return text
+    head = (most - 1) * 2 // 3
+    return text[:head] + "…" + text[len(text) - (most - 1 - head):]
+
+
+def ranks_text(count):
+    return f"{count} rank" if count == 1 else f"{count} ranks"
+
+
+def fit(text, inches, points, lines=3):
+    """The text in lines of at most `inches` in letters of that size; what is longer is shortened in its middle."""
+    width = max(12, int(inches * 72 / (0.6 * points)))
+    words = " ".join(short(word, width) for word in text.split())
+    broken = textwrap.wrap(words, width, break_long_words=False, break_on_hyphens=False)
+    if len(broken) > lines:
+        broken = textwrap.wrap(short(words, width * lines - 2 * lines), width, break_on_hyphens=False)[:lines]
+    return "\n".join(broken)
+
+
+def title(axes, text, points=9):
+    """A title above the panel, no wider than it."""
+    inches = axes.get_position().width * axes.figure.get_figwidth()
+    axes.set_title(fit(text, inches, points), loc="left", fontsize=points)
+
+
+def legend_below(figure, handles, labels=None, points=7.5, most=64):
+    """A legend below all panels, in as many columns as fit."""
+    texts = [short(str(text), most) for text in (labels or [handle.get_label() for handle in handles])]
+    widest = max(len(text) for text in texts) * 0.53 * points + 36
+    columns = max(1, min(len(texts), int(figure.get_figwidth() * 72 / widest)))
+    bottom = min(axes.get_position().y0 for axes in figure.axes)
+    figure.legend(handles, texts, loc="upper center", bbox_to_anchor=(0.5, bottom - 0.48 / figure.get_figheight()),
+                  ncol=columns, fontsize=points, handlelength=3.2)
+
+
+def readable_log(axis):
+    """Labels for a logarithmic axis that shows fewer than two of its major ticks: within a decade nothing could be
+    read. Call it when everything is drawn."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
+    low, high = sorted(axis.get_view_interval())
+    seen = [tick for tick in axis.get_majorticklocs() if low <= tick <= high]
+    if len(seen) >= 2 or not 0 < low < high:
+        return
+    wide = high / low > 4
+    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 3.0, 5.0)) if wide else MaxNLocator(nbins=5, steps=[1, 2, 2.5, 5, 10]))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_minor_formatter(NullFormatter())
