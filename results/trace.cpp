@@ -1,14 +1,16 @@
 // Text is appended directly, because a trace may hold millions of spans. Times are rounded once to nanoseconds, begin
-// and end alike, so spans that touch on the clock touch in the trace. Cost: O(spans).
+// and end alike, so spans that touch on the clock touch in the trace. Cost: O(spans (log spans + slots)).
 #include "results/trace.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <iterator>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 #include "core/fields.hpp"
 
@@ -32,26 +34,82 @@ void append_microseconds(fmt::memory_buffer& out, std::int64_t ns) {
   fmt::format_to(std::back_inserter(out), "{}.{:03}", ns / 1000, ns % 1000);
 }
 
-void append_names(fmt::memory_buffer& out, std::size_t rank) {
+/// Perfetto treats process 0 as the idle one of the machine.
+std::size_t process_of(std::size_t rank) { return rank + 1; }
+
+int thread_of(Stream stream, int slot) { return static_cast<int>(stream) + stream_count * slot; }
+
+/// A span's begin and end in the trace.
+struct Interval {
+  std::int64_t begin = 0, end = 0;
+};
+
+std::vector<Interval> intervals_of(const std::vector<Span>& spans, double origin) {
+  std::vector<Interval> intervals;
+  for (const Span& span : spans) {
+    const std::int64_t begin = nanoseconds(span.begin_seconds - origin);
+    intervals.push_back({begin, std::max(begin, nanoseconds(span.end_seconds - origin))});
+  }
+  return intervals;
+}
+
+/// The slot of each span on its stream: the lowest on which it follows the spans before it or lies inside one of them,
+/// because the spans of one thread of a trace must nest. Exchanges that are in flight together get slots of their own.
+std::vector<int> slots_of(const std::vector<Span>& spans, const std::vector<Interval>& intervals) {
+  std::vector<std::size_t> order(spans.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return std::pair(intervals[a].begin, -intervals[a].end) < std::pair(intervals[b].begin, -intervals[b].end);
+  });
+  std::array<std::vector<std::vector<std::int64_t>>, stream_count> open;  // ends of the spans around now, by slot
+  std::vector<int> slots(spans.size());
+  for (const std::size_t i : order) {
+    auto& of_stream = open[static_cast<std::size_t>(spans[i].stream)];
+    std::size_t slot = 0;
+    for (; slot < of_stream.size(); ++slot) {
+      std::vector<std::int64_t>& ends = of_stream[slot];
+      while (!ends.empty() && ends.back() <= intervals[i].begin) ends.pop_back();
+      if (ends.empty() || intervals[i].end <= ends.back()) break;
+    }
+    if (slot == of_stream.size()) of_stream.emplace_back();
+    of_stream[slot].push_back(intervals[i].end);
+    slots[i] = static_cast<int>(slot);
+  }
+  return slots;
+}
+
+void append_thread_name(fmt::memory_buffer& out, std::size_t rank, int stream, int slot) {
+  const std::string number = slot == 0 ? "" : fmt::format(" {}", slot + 1);
   fmt::format_to(std::back_inserter(out),
-                 "{{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":{0},\"args\":{{\"name\":\"rank {0}\"}}}},\n"
-                 "{{\"name\":\"process_sort_index\",\"ph\":\"M\",\"pid\":{0},\"args\":{{\"sort_index\":{0}}}}}",
-                 rank);
+                 ",\n{{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":{},\"tid\":{},\"args\":{{\"name\":\"{}{}\"}}}}",
+                 process_of(rank), thread_of(static_cast<Stream>(stream), slot), stream_names[stream], number);
+}
+
+void append_names(fmt::memory_buffer& out, std::size_t rank, const std::vector<Span>& spans,
+                  const std::vector<int>& slots) {
+  fmt::format_to(std::back_inserter(out),
+                 "{{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":{0},\"args\":{{\"name\":\"rank {1}\"}}}},\n"
+                 "{{\"name\":\"process_sort_index\",\"ph\":\"M\",\"pid\":{0},\"args\":{{\"sort_index\":{1}}}}}",
+                 process_of(rank), rank);
+  std::array<int, stream_count> last{};
+  for (std::size_t i = 0; i < spans.size(); ++i) {
+    int& of_stream = last[static_cast<std::size_t>(spans[i].stream)];
+    of_stream = std::max(of_stream, slots[i]);
+  }
   for (int stream = 0; stream < stream_count; ++stream) {
-    fmt::format_to(std::back_inserter(out),
-                   ",\n{{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":{},\"tid\":{},\"args\":{{\"name\":\"{}\"}}}}",
-                   rank, stream, stream_names[stream]);
+    for (int slot = 0; slot <= last[static_cast<std::size_t>(stream)]; ++slot) {
+      append_thread_name(out, rank, stream, slot);
+    }
   }
 }
 
-void append_span(fmt::memory_buffer& out, std::size_t rank, const Span& span, double origin) {
-  const std::int64_t begin = nanoseconds(span.begin_seconds - origin), end = nanoseconds(span.end_seconds - origin);
+void append_span(fmt::memory_buffer& out, std::size_t rank, const Span& span, const Interval& interval, int slot) {
   const auto to = std::back_inserter(out);
   fmt::format_to(to, ",\n{{\"name\":{},\"cat\":\"{}\",\"ph\":\"X\",\"pid\":{},\"tid\":{},\"ts\":", json_text(span.name),
-                 phase_names[static_cast<int>(span.phase)], rank, static_cast<int>(span.stream));
-  append_microseconds(out, begin);
+                 phase_names[static_cast<int>(span.phase)], process_of(rank), thread_of(span.stream, slot));
+  append_microseconds(out, interval.begin);
   fmt::format_to(to, ",\"dur\":");
-  append_microseconds(out, std::max<std::int64_t>(0, end - begin));
+  append_microseconds(out, interval.end - interval.begin);
   fmt::format_to(to, ",\"args\":{{\"blocking\":{},\"flops\":{},\"read_bytes\":{},\"written_bytes\":{}", span.blocking,
                  span.work.flops, span.work.bytes_read, span.work.bytes_written);
   if (span.sent_bytes != 0 || span.messages != 0) {
@@ -68,7 +126,8 @@ void append_memory(fmt::memory_buffer& out, std::size_t rank, const std::vector<
   for (const Span& span : spans) {
     if (span.live_bytes == 0 || span.live_bytes == before) continue;
     before = span.live_bytes;
-    fmt::format_to(std::back_inserter(out), ",\n{{\"name\":\"memory\",\"ph\":\"C\",\"pid\":{},\"ts\":", rank);
+    fmt::format_to(std::back_inserter(out),
+                   ",\n{{\"name\":\"memory\",\"ph\":\"C\",\"pid\":{},\"ts\":", process_of(rank));
     append_microseconds(out, nanoseconds(span.begin_seconds - origin));
     fmt::format_to(std::back_inserter(out), ",\"args\":{{\"live_bytes\":{}}}}}", span.live_bytes);
   }
@@ -86,9 +145,12 @@ std::string trace_json(const std::string& case_id, const std::vector<std::vector
                  json_text(case_id), json_text(time_source), origin, ranks.size());
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
     if (rank != 0) fmt::format_to(std::back_inserter(out), ",\n");
-    append_names(out, rank);
-    for (const Span& span : ranks[rank]) append_span(out, rank, span, origin);
-    append_memory(out, rank, ranks[rank], origin);
+    const std::vector<Span>& spans = ranks[rank];
+    const std::vector<Interval> intervals = intervals_of(spans, origin);
+    const std::vector<int> slots = slots_of(spans, intervals);
+    append_names(out, rank, spans, slots);
+    for (std::size_t i = 0; i < spans.size(); ++i) append_span(out, rank, spans[i], intervals[i], slots[i]);
+    append_memory(out, rank, spans, origin);
   }
   fmt::format_to(std::back_inserter(out), "\n]}}\n");
   return fmt::to_string(out);

@@ -2,10 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "core/fields.hpp"
+#include "core/random.hpp"
 
 namespace strobe {
 namespace {
@@ -61,9 +65,9 @@ TEST(Trace, IsValidAndHoldsEverySpan) {
       threads[{event["pid"], event["tid"]}] = event["args"]["name"];
   }
   ASSERT_EQ(spans.size(), 3u);
-  EXPECT_EQ(processes, (std::map<int, std::string>{{0, "rank 0"}, {1, "rank 1"}}));
+  EXPECT_EQ(processes, (std::map<int, std::string>{{1, "rank 0"}, {2, "rank 1"}}));
   EXPECT_EQ(threads.size(), 6u);
-  EXPECT_EQ((threads[{1, 2}]), "communicate");
+  EXPECT_EQ((threads[{2, 2}]), "communicate");
   EXPECT_EQ(spans["spmm"]["ts"], 0.0);
   EXPECT_EQ(spans["spmm"]["dur"], 1.0) << "microseconds";
   EXPECT_EQ(spans["spmm"]["args"]["flops"], 10.0);
@@ -72,7 +76,7 @@ TEST(Trace, IsValidAndHoldsEverySpan) {
   EXPECT_EQ(spans["all_to_all_v"]["dur"], 123455.789) << "nanosecond digits";
   EXPECT_EQ(spans["all_to_all_v"]["args"]["sent_bytes"], 64);
   EXPECT_EQ(spans["all_to_all_v"]["args"]["traffic"], "redistribute");
-  EXPECT_EQ(spans["move \"in\""]["pid"], 1);
+  EXPECT_EQ(spans["move \"in\""]["pid"], 2);
   EXPECT_EQ(spans["move \"in\""]["args"]["transfer_bytes"], 128);
   EXPECT_EQ(spans["move \"in\""]["args"]["blocking"], false);
 }
@@ -86,6 +90,72 @@ TEST(Trace, EqualSpansGiveEqualBytesAndTouchingSpansTouch) {
     if (event["name"] == "all_to_all_v") begin = event["ts"].get<double>();
   }
   EXPECT_EQ(end, begin);
+}
+
+Span exchange(double begin, double end, const char* name = "all_to_all_v", bool blocking = false) {
+  Span span;
+  span.name = name;
+  span.phase = Phase::communicate;
+  span.stream = Stream::communicate;
+  span.blocking = blocking;
+  span.begin_seconds = begin;
+  span.end_seconds = end;
+  return span;
+}
+
+/// Spans of one thread that overlap without lying in each other, by looking at every pair; and the threads' names.
+std::pair<int, std::set<std::string>> crossings(const Json& trace) {
+  std::map<std::pair<int, int>, std::vector<std::pair<std::int64_t, std::int64_t>>> by_thread;
+  std::set<std::string> names;
+  const auto nanoseconds = [](const Json& microseconds) { return std::llround(1000 * microseconds.get<double>()); };
+  for (const Json& event : trace["traceEvents"]) {
+    if (event["name"] == "thread_name") names.insert(event["args"]["name"].get<std::string>());
+    if (event["ph"] != "X") continue;
+    EXPECT_GT(event["pid"].get<int>(), 0) << "process 0 means something else to Perfetto";
+    const std::int64_t begin = nanoseconds(event["ts"]);
+    by_thread[{event["pid"], event["tid"]}].emplace_back(begin, begin + nanoseconds(event["dur"]));
+  }
+  int crossing = 0;
+  for (const auto& [thread, spans] : by_thread) {
+    for (const auto& a : spans) {
+      for (const auto& b : spans) crossing += a.first < b.first && b.first < a.second && a.second < b.second;
+    }
+  }
+  return {crossing, names};
+}
+
+TEST(Trace, ExchangesInFlightTogetherHaveThreadsOfTheirOwn) {
+  // Three in flight from 3 to 4; what the rank waited for lies inside the first one; the fourth follows the first.
+  const std::vector<Span> spans = {exchange(1, 4), exchange(2, 5), exchange(3, 6), exchange(3.5, 4, "wait", true),
+                                   exchange(4, 7)};
+  const Json trace = Json::parse(trace_json("c", {spans}, "wall"));
+  const auto [crossing, names] = crossings(trace);
+  EXPECT_EQ(crossing, 0);
+  EXPECT_EQ(names, (std::set<std::string>{"compute", "copy", "communicate", "communicate 2", "communicate 3"}));
+  std::vector<int> threads;
+  for (const Json& event : trace["traceEvents"]) {
+    if (event["ph"] == "X") threads.push_back(event["tid"]);
+  }
+  EXPECT_EQ(threads, (std::vector<int>{2, 5, 8, 2, 2})) << "in the order of the spans";
+}
+
+TEST(Trace, SpansOfAThreadNestWhateverTheyAre) {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    const RandomStream random(seed, random_purpose::partition);
+    std::vector<std::vector<Span>> ranks(2);
+    for (std::uint64_t i = 0; i < 120; ++i) {
+      const auto begin = static_cast<double>(random.below(4 * i, 60));
+      const auto length = static_cast<double>(random.below(4 * i + 1, 9));  // some have none
+      Span span = exchange(begin * 1e-6, (begin + length) * 1e-6);
+      span.stream = static_cast<Stream>(random.below(4 * i + 2, stream_count));
+      ranks[random.below(4 * i + 3, 2)].push_back(span);
+    }
+    const Json trace = Json::parse(trace_json("c", ranks, "virtual"));
+    EXPECT_EQ(crossings(trace).first, 0) << "seed " << seed;
+    EXPECT_EQ(std::count_if(trace["traceEvents"].begin(), trace["traceEvents"].end(),
+                            [](const Json& event) { return event["ph"] == "X"; }),
+              120);
+  }
 }
 
 TEST(Trace, WithoutSpansIsStillATrace) {
