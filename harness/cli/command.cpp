@@ -203,7 +203,9 @@ NamedParameters split_named_parameters(const std::string& text, const std::vecto
     const std::string word = rest.substr(0, comma);
     if (word.find('=') == std::string::npos) {
       throw InvalidRequest(
-          where, fmt::format("behind '{}:' stand parameters as key=value, but '{}' has no value", result.name, word));
+          where, fmt::format("behind '{}:' stand parameters as key=value, but '{}' has no value; a value that is a "
+                             "list is written with /, as 0.1/0.9",
+                             result.name, word));
     }
     result.parameters.push_back(split_assignment(word, where));
     rest = comma == std::string::npos ? "" : rest.substr(comma + 1);

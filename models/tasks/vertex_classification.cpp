@@ -35,7 +35,7 @@ const FieldTable& vertex_classification_fields() {
       make_fields<P>()
           .integer("classes", &P::classes, "", "number of classes; labels run from 0", 2, 128)
           .text("class_weights", &P::class_weights,
-                "weight of each class in the loss: balanced, none, or numbers as \"0.1,0.9\"")
+                "weight of each class in the loss: balanced, none, or numbers as 0.1/0.9")
           .real("train_share", &P::train_share, "", "share of the steps, from the first, that is trained on", 0.0, 1.0)
           .real("held_out", &P::held_out, "",
                 "share of the vertices that are kept out of training, and then alone are tested", 0.0, 0.99)
@@ -45,11 +45,13 @@ const FieldTable& vertex_classification_fields() {
   return table;
 }
 
-/// The numbers of "0.1,0.9". Throws InvalidRequest unless there are `classes` of them, none negative, one positive.
+/// The numbers of "0.1/0.9", or "0.1,0.9" where no list of parameters is around it. Throws InvalidRequest unless there
+/// are `classes` of them, none negative, one positive.
 std::vector<double> weight_list(const std::string& text, std::int64_t classes) {
   std::vector<double> weights;
   std::istringstream parts(text);
-  for (std::string part; std::getline(parts, part, ',');) {
+  const char separator = text.find('/') == std::string::npos ? ',' : '/';
+  for (std::string part; std::getline(parts, part, separator);) {
     std::size_t used = 0;
     double value = std::nan("");
     try {
@@ -59,7 +61,7 @@ std::vector<double> weight_list(const std::string& text, std::int64_t classes) {
     }
     if (used != part.size() || !(value >= 0) || std::isinf(value)) {
       throw InvalidRequest("/task/class_weights", "'" + part + "' is no weight; expected balanced, none, or " +
-                                                      std::to_string(classes) + " numbers as 0.1,0.9");
+                                                      std::to_string(classes) + " numbers as 0.1/0.9");
     }
     weights.push_back(value);
   }

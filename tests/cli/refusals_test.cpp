@@ -187,5 +187,27 @@ TEST_F(Refusals, CompareNeedsTwoRunsWithACommonCase) {
   expect_refusal(strobe({"compare", "a", "a", "--threshold", "-3"}), 2, {"--threshold"});
 }
 
+class Lists : public Program {};
+
+TEST_F(Lists, AreWrittenWithSlashesWhereCommasSeparate) {
+  const auto weights = [this](const std::vector<std::string>& more) {
+    std::vector<std::string> words = {"run", "--workload", "amlsim-20k", "--dry-run", "--json"};
+    words.insert(words.end(), more.begin(), more.end());
+    const Outcome outcome = strobe(words);
+    EXPECT_EQ(outcome.status, 0) << outcome.err;
+    std::vector<std::string> found;
+    const Json plan = Json::parse(outcome.out.empty() ? "{}" : outcome.out);
+    for (const Json& c : plan.at("cases")) found.push_back(c.at("case").at("task").at("class_weights"));
+    return found;
+  };
+  using Texts = std::vector<std::string>;
+  EXPECT_EQ(weights({"--task", "vertex-classification:class_weights=0.1/0.9,train_share=0.6"}), Texts{"0.1/0.9"});
+  EXPECT_EQ(weights({"--task", "vertex-classification", "--vary", "task.class_weights=0.1/0.9,balanced"}),
+            (Texts{"0.1/0.9", "balanced"}));
+  EXPECT_EQ(weights({"--task", "vertex-classification", "--set", "task.class_weights=0.1,0.9"}), Texts{"0.1,0.9"});
+  expect_refusal(strobe({"run", "--workload", "amlsim-20k", "--task", "vertex-classification:class_weights=0.1,0.9"}),
+                 2, {"'0.9' has no value", "written with /"});
+}
+
 }  // namespace
 }  // namespace strobe::cli_test

@@ -119,8 +119,13 @@ TEST(VertexClassification, SplitsByTimeAndWeighsClasses) {
   EXPECT_EQ(cells(data.test), (Cells{{3, 0}, {3, 1}, {3, 2}, {4, 0}, {4, 2}}));
   EXPECT_EQ(data.test.baseline, std::vector<double>(5, 0.0));
   EXPECT_TRUE(task("vertex-classification", {{"class_weights", "none"}})->draw(graph, 1).train.weight.empty());
-  const TaskData listed = task("vertex-classification", {{"class_weights", "0.5,2"}})->draw(graph, 1);
-  EXPECT_EQ(listed.train.weight, (std::vector<double>{0.5, 2, 0.5, 2, 0.5, 0.5, 2}));
+  for (const char* weights : {"0.5,2", "0.5/2"}) {
+    const TaskData listed = task("vertex-classification", {{"class_weights", weights}})->draw(graph, 1);
+    EXPECT_EQ(listed.train.weight, (std::vector<double>{0.5, 2, 0.5, 2, 0.5, 0.5, 2})) << weights;
+  }
+  for (const char* weights : {"0.5/2,1", "0.5", "0.5/2/1", "/", "0.5//2", "0/0"}) {
+    EXPECT_THROW(task("vertex-classification", {{"class_weights", weights}}), InvalidRequest) << weights;
+  }
 }
 
 TEST(VertexClassification, HeldOutVerticesAreTestedAndNeverTrainedOn) {
