@@ -56,6 +56,7 @@ class Calibration {
 struct Band {
   double low = 0, high = 0;
   std::string source;  // which predictions were held against which measurements
+  int ranks = 1;       // the most that these measurements had
   bool known() const { return high > 0; }
 };
 
@@ -72,8 +73,9 @@ struct Cluster {
   double intra_node_latency_seconds = 0;
   double inter_node_bytes_per_second = 0;  // per node and direction, all NICs together
   double inter_node_latency_seconds = 0;
-  double price_per_node_hour = 0;  // 0: not sold
-  std::string price_currency, price_region, price_date, price_source;
+  double price_per_node_hour = 0;                      // 0: not sold
+  std::string price_currency;                          // ISO 4217, in capitals
+  std::string price_region, price_date, price_source;  // of a changed price no region and no date: nobody listed it
   bool calibrated = false;  // false: published numbers only, predictions are marked uncalibrated
   // Optional, with what their absence means.
   double host_to_device_pageable_bytes_per_second = 0;  // 0: not known
@@ -98,7 +100,8 @@ struct Cluster {
 
 /// Reads a cluster by built-in name or by the path of a JSON file, either with changes behind it: NAME:key=value,...
 /// where key is one of the file's ("nodes", "gpu.memory_bytes"). Throws InvalidRequest with the JSON pointer when a key
-/// is unknown, missing, without unit, or out of range (negative latency, zero bandwidth, GPUs that do not divide).
+/// is unknown, missing, without unit, or out of range (negative latency, zero bandwidth, GPUs that do not divide), or
+/// when a file that does not come with the program has a price listed in the future.
 std::shared_ptr<const Cluster> load_cluster(const std::string& cluster);
 
 /// The cluster's text with one more change: "aimos-v100" and nodes, 4 give "aimos-v100:nodes=4". Keys are kept in
@@ -111,8 +114,16 @@ std::string cluster_base(const std::string& cluster);
 /// Names of the built-in clusters (files in backends/clusters).
 std::vector<std::string> cluster_names();
 
-/// Whole days from the price's date to `today` (YYYY-MM-DD); below 0 when the cluster is not sold or dates do not
-/// parse.
+/// Whole days from the price's date to `today` (YYYY-MM-DD); below 0 when the cluster is not sold, when its price was
+/// changed or dates do not parse, and when it was listed after `today`.
 std::int64_t price_age_days(const Cluster& cluster, const std::string& today);
+
+/// Whence the price of a cluster that is sold is: "us-east-1, listed 2026-09-25", or "changed by the command, instead
+/// of 55.04".
+std::string price_origin(const Cluster& cluster);
+
+/// Why no prediction of an epoch on `ranks` ranks of this cluster has a band: it was changed, or no measurement had so
+/// many ranks, or nobody knows. "" when it has one.
+std::string band_refusal(const Cluster& cluster, std::int64_t ranks);
 
 }  // namespace strobe

@@ -32,16 +32,44 @@ void add_cluster_notes(const Cluster& cluster, std::vector<std::string>& notes) 
     notes.push_back(fmt::format("extrapolated to {} nodes of {} described", cluster.nodes, cluster.described_nodes));
   }
   if (cluster.price_per_node_hour > 0) {
-    notes.push_back(fmt::format("price {} {} per node hour, {}, {}", cluster.price_per_node_hour,
-                                cluster.price_currency, cluster.price_region, cluster.price_date));
+    notes.push_back(fmt::format("price {} {} per node hour, {}", cluster.price_per_node_hour, cluster.price_currency,
+                                price_origin(cluster)));
   }
+}
+
+/// What rows say of predictions on this cluster beside their times.
+void take_cluster(const Case& c, const Cluster& cluster, CaseResult& result) {
+  const double nodes = static_cast<double>((c.ranks + cluster.gpus_per_node - 1) / cluster.gpus_per_node);
+  result.dollars_per_second = nodes * cluster.price_per_node_hour / 3600.0;
+  result.currency = cluster.price_currency;
+  result.band_source = band_refusal(cluster, c.ranks);
+  if (result.band_source.empty()) {
+    result.band_low_factor = cluster.epoch_band.low;
+    result.band_high_factor = cluster.epoch_band.high;
+    result.band_source = cluster.epoch_band.source;
+  }
+  add_cluster_notes(cluster, result.notes);
+}
+
+/// Edges of the workload in the steps that are trained on: what every model has to work through, whatever it adds.
+double trained_edges(const PlannedCase& plan) {
+  std::int64_t edges = 0;
+  const std::int64_t steps = plan.graph->steps;
+  if (plan.raw == nullptr) {
+    const std::vector<std::int64_t> of_shape = step_edges(plan.shape->complete.shape);
+    for (std::int64_t t = 0; t < steps; ++t) edges += of_shape[static_cast<std::size_t>(t)];
+  } else {
+    for (std::int64_t t = 0; t < steps; ++t) edges += plan.raw->snapshots[static_cast<std::size_t>(t)]->nonzeros();
+  }
+  return static_cast<double>(edges);
 }
 
 /// Facts of the case that do not depend on how it goes.
 CaseResult empty_result(const PlannedCase& plan, const LaunchRequest& launch) {
   CaseResult result;
   const Case& c = plan.request;
-  result.items_per_epoch = static_cast<double>(plan.graph->nonzeros());
+  result.items_per_epoch = trained_edges(plan);
+  result.nonzeros_per_epoch = static_cast<double>(plan.graph->nonzeros());
   result.approximations = plan.strategy.approximations;
   result.exact = result.approximations.empty();
   result.notes = plan.notes;
@@ -54,13 +82,7 @@ CaseResult empty_result(const PlannedCase& plan, const LaunchRequest& launch) {
     result.peak_flops_per_second = static_cast<double>(c.ranks) *
                                    (plan.fp64 ? cluster.gpu.flops_fp64_per_second : cluster.gpu.flops_fp32_per_second);
     result.peak_bytes_per_second = static_cast<double>(c.ranks) * cluster.gpu.memory_bytes_per_second;
-    const double nodes = static_cast<double>((c.ranks + cluster.gpus_per_node - 1) / cluster.gpus_per_node);
-    result.dollars_per_second = nodes * cluster.price_per_node_hour / 3600.0;
-    result.band_low_factor = cluster.epoch_band.low;
-    result.band_high_factor = cluster.epoch_band.high;
-    result.band_source = cluster.epoch_band.source;
-    if (!cluster.changes.empty() && cluster.epoch_band.known()) result.band_source += "; of the cluster unchanged";
-    add_cluster_notes(cluster, result.notes);
+    take_cluster(c, cluster, result);
   }
   return result;
 }

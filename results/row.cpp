@@ -140,15 +140,19 @@ void take_band(const CaseResult& result, Row& row) {
     const double median = row.epoch_seconds->median;
     row.epoch_seconds_band90 = {median * result.band_low_factor, median * result.band_high_factor, result.band_source};
   } else {
-    row.absent["/epoch_seconds_band90"] = result.time_source == "virtual"
+    row.absent["/epoch_seconds_band90"] = result.time_source != "virtual" ? "the time is measured, not predicted"
+                                          : result.band_source.empty()
                                               ? "the errors of predictions for this cluster are not known"
-                                              : "the time is measured, not predicted";
+                                              : result.band_source;
   }
 }
 
 void take_rates(const Epochs& epochs, const CaseResult& result, Row& row) {
   const double seconds = row.epoch_seconds->mean;
   row.throughput[result.throughput_unit] = result.items_per_epoch / row.epoch_seconds->median;
+  if (result.nonzeros_per_epoch > 0) {
+    row.throughput["nonzeros_per_second"] = result.nonzeros_per_epoch / row.epoch_seconds->median;
+  }
   if (result.peak_flops_per_second > 0 && result.peak_bytes_per_second > 0) {
     Work work;
     for (const auto& [key, ranks] : epochs) {
@@ -162,10 +166,12 @@ void take_rates(const Epochs& epochs, const CaseResult& result, Row& row) {
   } else {
     row.absent["/roofline"] = "the peaks of this device are not known";
   }
-  if (result.dollars_per_second > 0)
+  if (result.dollars_per_second > 0) {
     row.dollars_per_epoch = result.dollars_per_second * seconds;
-  else
+    row.currency = result.currency;
+  } else {
     row.absent["/dollars_per_epoch"] = "no dated price";
+  }
 }
 
 std::optional<std::vector<double>> take_series(const Series& series, const std::string& pointer, Row& row) {

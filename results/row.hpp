@@ -18,7 +18,7 @@
 
 namespace strobe {
 
-inline constexpr const char* summary_schema_version = "1.1.0";
+inline constexpr const char* summary_schema_version = "1.2.0";
 
 /// Seconds of an epoch over all measured epochs; each epoch counts with its slowest rank. NaN where absent.
 struct EpochSeconds {
@@ -120,7 +120,7 @@ struct RowField {
   Json schema;  // JSON Schema of the value, without its description
   Json (*get)(const Row&) = nullptr;
   void (*set)(Row&, const Json&) = nullptr;
-  bool later = false;  // not in files of version 1.0; absent there, it keeps its default
+  bool later = false;  // not in files of an older version; absent there, it keeps its default
 };
 const std::vector<RowField>& row_fields();
 

@@ -51,7 +51,7 @@ void add_columns(const RowField& field, std::vector<Column>& columns) {
   const std::string key = field.key;
   const Json properties = field.schema.value("properties", Json::object());
   if (field.key == "throughput") {
-    for (const std::string name : {"edges_per_second", "events_per_second"}) {
+    for (const std::string name : {"edges_per_second", "events_per_second", "nonzeros_per_second"}) {
       columns.push_back({key + "." + name, [key, name](const Json& row) { return member(row.at(key), name); }});
     }
   } else if (properties.empty()) {

@@ -204,6 +204,12 @@ RowField band_field() {
   return band;
 }
 
+/// A key that files of an older version lack.
+RowField later(RowField field) {
+  field.later = true;
+  return field;
+}
+
 std::vector<RowField> identity_fields() {
   return {
       field<&Row::case_id>("case_id", "", text(), "Readable key and hash of the case."),
@@ -248,10 +254,17 @@ std::vector<RowField> measured_fields() {
                              "Busy time of ranks in an epoch (epoch minus wait), mean of the ratio over epochs."),
       field<&Row::loss>("loss", "1", or_null(series()), "Training loss per epoch of the first repetition."),
       field<&Row::metrics>("metrics", "1", map_of(or_null(series())), "Metrics of the task per epoch."),
-      field<&Row::throughput>("throughput", "1/s", map_of(number()), "Items per epoch over the median epoch time."),
+      field<&Row::throughput>("throughput", "1/s", map_of(number()),
+                              "Per second of the median epoch: edges of the workload in the steps trained on (or "
+                              "events), the same for every model, and non-zeros, the stored entries of that model's "
+                              "prepared matrices. Before version 1.2 edges_per_second counted non-zeros."),
       field<&Row::roofline>("roofline", "1", or_null(named_group({"flops_fraction", "bandwidth_fraction"}, number())),
                             "Work of the compute operations per mean epoch, as a fraction of all ranks' peak."),
-      field<&Row::dollars_per_epoch>("dollars_per_epoch", "dollars", number(), "Price of the mean epoch."),
+      field<&Row::dollars_per_epoch>("dollars_per_epoch", "currency", number(),
+                                     "Price of the mean epoch, in the row's currency."),
+      later(field<&Row::currency>("currency", "", text(),
+                                  "Currency of dollars_per_epoch, ISO 4217; empty without a price. Amounts in two "
+                                  "currencies do not compare.")),
       {"exact", "", "True, or the list of approximations in force.", exact_schema(), get_exact, set_exact},
       field<&Row::planned_bytes>("planned_bytes", "bytes", any_object(), "Planned sent bytes per epoch, by purpose."),
       field<&Row::notes>("notes", "", list(text()), "Remarks, such as uncalibrated or extrapolated."),

@@ -70,7 +70,7 @@ struct CaseResult {
   double peak_bytes_per_second = 0;
   double dollars_per_second = 0;                     // 0 = no price
   double band_low_factor = 0, band_high_factor = 0;  // of predicted epochs, 90 %; 0 = not known
-  std::string band_source;                           // whence the band is
+  std::string band_source;                           // whence the band is, or why there is none
   bool exact = true;
   std::vector<std::string> approximations;  // in force when not exact
   std::vector<std::string> notes;           // e.g. "uncalibrated", "extrapolated"

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -68,6 +69,32 @@ bool days_of(const std::string& date, std::int64_t& days) {
   return true;
 }
 
+/// Today as YYYY-MM-DD, here or in Greenwich, whichever is later: whoever reads a listing writes his own date.
+std::string latest_today() {
+  const std::time_t now = std::time(nullptr);
+  std::string latest;
+  for (auto* const convert : {&gmtime_r, &localtime_r}) {
+    std::tm date{};
+    char text[16] = "";
+    if (convert(&now, &date) != nullptr) std::strftime(text, sizeof text, "%Y-%m-%d", &date);
+    latest = std::max(latest, std::string(text));
+  }
+  return latest;
+}
+
+/// The program's own files are as they were released, whatever the clock of the machine says.
+bool comes_with_the_program(const std::filesystem::path& file) {
+  std::error_code ignored;  // then the directories are not the same
+  return std::filesystem::equivalent(std::filesystem::absolute(file).parent_path(), STROBE_SOURCE_CLUSTER_DIR, ignored);
+}
+
+void refuse_future_listing(const Cluster& cluster) {
+  const std::string today = latest_today();
+  if (cluster.price_date.empty() || price_age_days(cluster, today) >= 0) return;
+  throw InvalidRequest("/price_per_node_hour/date",
+                       fmt::format("{} lies in the future; today is {}", cluster.price_date, today));
+}
+
 }  // namespace
 
 std::vector<std::string> cluster_names() {
@@ -99,6 +126,7 @@ std::shared_ptr<const Cluster> load_cluster(const std::string& cluster) {
   }
   Json json = sim::parse_cluster_text(text.str(), path.string());
   const std::shared_ptr<const Cluster> described = sim::cluster_from_json(json);
+  if (!comes_with_the_program(path)) refuse_future_listing(*described);
   const auto changes = changes_of(cluster);
   if (changes.empty()) return described;
   for (const auto& [key, value] : changes) sim::change_value(json, key, value);
@@ -112,6 +140,23 @@ std::int64_t price_age_days(const Cluster& cluster, const std::string& today) {
   std::int64_t then = 0, now = 0;
   if (cluster.price_date.empty() || !days_of(cluster.price_date, then) || !days_of(today, now)) return -1;
   return now - then;
+}
+
+std::string price_origin(const Cluster& cluster) {
+  if (cluster.price_date.empty()) return cluster.price_source;
+  return fmt::format("{}, listed {}", cluster.price_region, cluster.price_date);
+}
+
+std::string band_refusal(const Cluster& cluster, std::int64_t ranks) {
+  const Band& band = cluster.epoch_band;
+  if (!band.known()) return "the errors of predictions for this cluster are not known";
+  if (!cluster.changes.empty()) {
+    return fmt::format("the band was measured on {} unchanged, not with {}", cluster.name,
+                       fmt::join(cluster.changes, ", "));
+  }
+  if (ranks <= band.ranks) return "";
+  return fmt::format("the band of {} is of measurements on at most {} rank{}, not on {}", cluster.name, band.ranks,
+                     band.ranks == 1 ? "" : "s", ranks);
 }
 
 }  // namespace strobe

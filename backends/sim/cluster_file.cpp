@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "backends/sim/calibration.hpp"
+#include "core/currency.hpp"
 #include "core/errors.hpp"
 
 namespace strobe::sim {
@@ -72,9 +73,15 @@ constexpr Key quantity_keys[] = {{"value", Form::not_negative},
                                  {"source", Form::text},
                                  {"date", Form::text, Need::never},
                                  {"what_if", Form::flag, Need::never}};
-constexpr Key price_keys[] = {{"value", Form::positive}, {"currency", Form::text},
-                              {"region", Form::text},    {"source", Form::text},
-                              {"date", Form::text},      {"what_if", Form::flag, Need::never}};
+constexpr Key price_keys[] = {{"value", Form::positive},           {"currency", Form::text},
+                              {"region", Form::text, Need::never}, {"source", Form::text},
+                              {"date", Form::text, Need::never},   {"what_if", Form::flag, Need::never}};
+
+constexpr Key band_keys[] = {{"low_factor", Form::positive},
+                             {"high_factor", Form::positive},
+                             {"ranks", Form::count, Need::never},
+                             {"source", Form::text},
+                             {"date", Form::text}};
 
 template <std::size_t N>
 const Key* find_key(const Key (&keys)[N], const std::string& name) {
@@ -107,14 +114,6 @@ void check_keys(const Json& object, const Key (&keys)[N], const std::string& poi
   }
 }
 
-bool is_date(const std::string& text) {
-  if (text.size() != 10 || text[4] != '-' || text[7] != '-') return false;
-  const auto digits = std::count_if(text.begin(), text.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
-  if (digits != 8) return false;
-  const int month = std::stoi(text.substr(5, 2)), day = std::stoi(text.substr(8, 2));
-  return month >= 1 && month <= 12 && day >= 1 && day <= 31;
-}
-
 std::string text_at(const Json& object, const char* key, const std::string& pointer) {
   const Json& value = object.at(key);
   if (!value.is_string() || value.get<std::string>().empty()) {
@@ -139,9 +138,11 @@ bool flag_at(const Json& object, const char* key, const std::string& pointer = "
   return object.at(key).get<bool>();
 }
 
+bool is_what_if(const Json& quantity) { return quantity.value("what_if", Json(false)) == Json(true); }
+
 void check_provenance(const Json& quantity, const std::string& pointer) {
   text_at(quantity, "source", pointer);
-  if (quantity.value("what_if", Json(false)) == Json(true)) return;
+  if (is_what_if(quantity)) return;
   if (!quantity.contains("date")) throw InvalidRequest(pointer + "/date", "this key is missing");
   const std::string date = text_at(quantity, "date", pointer);
   if (!is_date(date)) throw InvalidRequest(pointer + "/date", "expected a date as YYYY-MM-DD, found '" + date + "'");
@@ -228,10 +229,16 @@ void read_price(const Json& json, Cluster& cluster) {
     throw InvalidRequest(pointer + "/value", "expected a price above 0, found " + value.dump());
   }
   cluster.price_per_node_hour = value.get<double>();
-  cluster.price_currency = text_at(json, "currency", pointer);
+  const std::string currency = text_at(json, "currency", pointer);
+  cluster.price_currency = currency_code(currency);
+  if (cluster.price_currency.empty()) {
+    throw InvalidRequest(pointer + "/currency", unknown_currency_message(currency));
+  }
+  cluster.price_source = json.at("source").get<std::string>();
+  if (is_what_if(json)) return;
+  if (!json.contains("region")) throw InvalidRequest(pointer + "/region", "this key is missing");
   cluster.price_region = text_at(json, "region", pointer);
   cluster.price_date = json.at("date").get<std::string>();
-  cluster.price_source = json.at("source").get<std::string>();
 }
 
 void read_links(const Json& json, Cluster& cluster) {
@@ -282,10 +289,7 @@ void read_host(const Json& json, Cluster& cluster) {
 /// The band of predicted epochs: two factors in order, and whence they are.
 Band read_band(const Json& json) {
   const std::string pointer = "/epoch_band_90";
-  if (!json.is_object()) throw InvalidRequest(pointer, "expected a JSON object, found " + json.dump());
-  for (const char* key : {"low_factor", "high_factor", "source", "date"}) {
-    if (!json.contains(key)) throw InvalidRequest(pointer + "/" + key, "this key is missing");
-  }
+  check_keys(json, band_keys, pointer);
   check_provenance(json, pointer);
   const auto factor = [&](const char* key) {
     const Json& value = json.at(key);
@@ -294,7 +298,14 @@ Band read_band(const Json& json) {
     }
     return value.get<double>();
   };
-  const Band band{factor("low_factor"), factor("high_factor"), text_at(json, "source", pointer)};
+  Band band{factor("low_factor"), factor("high_factor"), text_at(json, "source", pointer)};
+  if (json.contains("ranks")) {
+    const Json& ranks = json.at("ranks");
+    if (!ranks.is_number_integer() || ranks < 1 || ranks > 1000000) {
+      throw InvalidRequest(pointer + "/ranks", "expected a whole number above 0, found " + ranks.dump());
+    }
+    band.ranks = ranks.get<int>();
+  }
   if (band.low > band.high) throw InvalidRequest(pointer, "low_factor is above high_factor");
   return band;
 }
@@ -368,8 +379,13 @@ void change_value(Json& cluster, const std::string& path, const std::string& val
   const std::string before = held.is_object() && held.contains("value") ? held.at("value").dump() : "nothing";
   if (!held.is_object()) held = Json::object();
   held["value"] = changed;
-  if (key->form != Form::price) held["source"] = fmt::format("what-if: {} instead of {}", value, before);
-  if (key->form != Form::price) held["what_if"] = true;
+  held["what_if"] = true;
+  held["source"] = fmt::format("what-if: {} instead of {}", value, before);
+  if (key->form != Form::price) return;
+  // Nobody has listed it, so it has neither a date nor a region.
+  held["source"] = "changed by the command, instead of " + before;
+  held.erase("date");
+  held.erase("region");
 }
 
 }  // namespace strobe::sim

@@ -21,8 +21,12 @@ std::shared_ptr<const Cluster> cluster_from_json(const Json& json);
 /// JSON of the text of a cluster file; throws InvalidInput, or InvalidRequest for a key that occurs twice.
 Json parse_cluster_text(const std::string& text, const std::string& file);
 
+/// Whether `text` is a day of the calendar as YYYY-MM-DD.
+bool is_date(const std::string& text);
+
 /// Lays a change over a cluster's JSON: `key` as in the file, "gpu.memory_bytes" inside the object gpu. A changed
-/// number is marked as a what-if in place of its source. Throws InvalidRequest for a key that no cluster file has.
+/// number is marked as a what-if in place of its source; a price loses its region and its date with it. Throws
+/// InvalidRequest for a key that no cluster file has.
 void change_value(Json& cluster, const std::string& key, const std::string& value);
 
 }  // namespace strobe::sim

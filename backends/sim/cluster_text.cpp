@@ -1,6 +1,7 @@
 // The text of a cluster file as JSON: refuses what is not JSON, naming line and column, and keys that occur twice in
 // one object, which the parser would let pass.
 #include <algorithm>
+#include <chrono>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -37,6 +38,17 @@ class DuplicateKeys {
 };
 
 }  // namespace
+
+bool is_date(const std::string& text) {
+  if (text.size() != 10 || text[4] != '-' || text[7] != '-') return false;
+  const auto digits = std::count_if(text.begin(), text.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
+  if (digits != 8) return false;
+  const auto number = [&text](std::size_t at, std::size_t length) { return std::stoi(text.substr(at, length)); };
+  return std::chrono::year_month_day(std::chrono::year(number(0, 4)),
+                                     std::chrono::month(static_cast<unsigned>(number(5, 2))),
+                                     std::chrono::day(static_cast<unsigned>(number(8, 2))))
+      .ok();
+}
 
 Json parse_cluster_text(const std::string& text, const std::string& file) {
   DuplicateKeys duplicates;

@@ -65,6 +65,7 @@ Json calibrated_cluster(const CalibrationData& data, const ClusterDescription& a
 struct HeldOutEpoch {
   std::string id;
   double measured_seconds = 0, predicted_seconds = 0;
+  std::int64_t ranks = 1;
   double ratio() const { return measured_seconds / predicted_seconds; }
 };
 

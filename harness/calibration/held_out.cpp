@@ -79,7 +79,7 @@ std::vector<HeldOutEpoch> held_out_epochs(const CalibrationData& data, const Clu
     write_file_atomically(file.path(), calibrated_cluster(without(data, workload), about).dump());
     for (const MeasuredCase& c : data.cases) {
       if (c.workload != workload) continue;
-      epochs.push_back({c.id, c.epoch_seconds, simulated_seconds(c.request, file.path())});
+      epochs.push_back({c.id, c.epoch_seconds, simulated_seconds(c.request, file.path()), c.request.ranks});
     }
   }
   return epochs;
@@ -88,7 +88,9 @@ std::vector<HeldOutEpoch> held_out_epochs(const CalibrationData& data, const Clu
 void add_band(const std::vector<HeldOutEpoch>& epochs, const std::string& date, Json& cluster) {
   if (epochs.empty()) return;
   std::vector<double> ratios, errors;
+  std::int64_t ranks = 1;
   for (const HeldOutEpoch& epoch : epochs) {
+    ranks = std::max(ranks, epoch.ranks);
     ratios.push_back(epoch.ratio());
     errors.push_back(std::abs(1 / epoch.ratio() - 1));
   }
@@ -103,6 +105,7 @@ void add_band(const std::vector<HeldOutEpoch>& epochs, const std::string& date, 
       epochs.size(), 100 * mean(errors), enough ? "" : "; too few for 90 %, so the band is their extremes");
   cluster["epoch_band_90"] = {{"low_factor", ratios[outside - 1]},
                               {"high_factor", ratios[ratios.size() - outside]},
+                              {"ranks", ranks},
                               {"source", source},
                               {"date", date}};
 }

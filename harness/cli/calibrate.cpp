@@ -140,9 +140,10 @@ std::string report(const CalibrationData& data, const Json& cluster, const std::
   return text +
          fmt::format(
              "epochs of workloads left out of the fit ({}): mean error {:.1f} %, largest {:.1f} %, bias {:+.1f} %; "
-             "90 % band: {:.2f} to {:.2f} times the prediction\n",
+             "90 % band: {:.2f} to {:.2f} times the prediction, on up to {} ranks\n",
              held_out.size(), 100 * mean(distances), 100 * *std::max_element(distances.begin(), distances.end()),
-             100 * mean(errors), band.at("low_factor").get<double>(), band.at("high_factor").get<double>());
+             100 * mean(errors), band.at("low_factor").get<double>(), band.at("high_factor").get<double>(),
+             band.at("ranks").get<std::int64_t>());
 }
 
 /// `samples` is the file of raw samples, written as they come so that a kill leaves those of finished cases; "" = none.

@@ -1,12 +1,16 @@
 // `strobe plan`: the strategies, clusters and node counts worth taking for a workload, within a deadline or a budget.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cctype>
+#include <charconv>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <thread>
 
+#include "backends/cluster.hpp"
+#include "core/currency.hpp"
 #include "core/units.hpp"
 #include "harness/case_slots.hpp"
 #include "harness/cli/command.hpp"
@@ -77,29 +81,44 @@ PlanSpace space_of(const PlanCommand& command) {
   return space;
 }
 
-/// "500usd", "500 USD" or "500": an amount and its currency, US dollars by default.
-void read_budget(const std::string& text, PlanLimits& limits) {
-  const auto letters = std::find_if(text.begin(), text.end(), [](unsigned char c) { return std::isalpha(c) != 0; });
-  std::string amount(text.begin(), letters), currency(letters, text.end());
-  while (!amount.empty() && amount.back() == ' ') amount.pop_back();
-  std::transform(currency.begin(), currency.end(), currency.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
-  const double budget = number_from_text(amount, "--budget");
-  if (!std::isfinite(budget) || budget <= 0 || (!currency.empty() && currency.size() != 3)) {
-    throw InvalidRequest("--budget",
-                         fmt::format("expected an amount above 0 with a currency, as 500usd, found '{}'", text));
-  }
-  limits.budget = budget;
-  if (!currency.empty()) limits.currency = currency;
+/// Currencies that the clusters of these points are priced in, ascending.
+std::vector<std::string> currencies_of(const std::vector<PlanPoint>& points) {
+  std::set<std::string> clusters, currencies;
+  for (const PlanPoint& point : points) clusters.insert(point.cluster);
+  for (const std::string& cluster : clusters) currencies.insert(load_cluster(cluster)->price_currency);
+  currencies.erase("");  // not sold
+  return {currencies.begin(), currencies.end()};
 }
 
-PlanLimits limits_of(const PlanCommand& command) {
+/// A number and behind it, with blanks or without, the code of a currency or nothing: "500usd", "5e2 USD", "1e10".
+/// Without one the amount is in the currency of the clusters, if that is one.
+void read_budget(const std::string& text, const std::vector<std::string>& currencies, PlanLimits& limits) {
+  const auto refuse = [&text](const std::string& why) {
+    throw InvalidRequest("--budget",
+                         fmt::format("expected an amount above 0 with a currency, as 500usd, found '{}'{}", text, why));
+  };
+  const std::size_t begin = text.find_first_not_of(' '), end = text.find_last_not_of(' ') + 1;
+  if (begin == std::string::npos) refuse("");
+  double budget = 0;
+  const auto [rest, error] = std::from_chars(text.data() + begin, text.data() + end, budget);
+  if (error != std::errc() || !std::isfinite(budget) || budget <= 0) refuse("");
+  std::string currency(rest, static_cast<const char*>(text.data() + end));
+  currency.erase(0, currency.find_first_not_of(' '));
+  if (!currency.empty() && currency_code(currency).empty()) refuse(": " + unknown_currency_message(currency));
+  if (currency.empty() && currencies.size() > 1) {
+    refuse(fmt::format(": the clusters are priced in {}; name the one that is meant", fmt::join(currencies, " and ")));
+  }
+  limits.budget = budget;
+  limits.currency = !currency.empty() ? currency_code(currency) : currencies.empty() ? "USD" : currencies.front();
+}
+
+PlanLimits limits_of(const PlanCommand& command, const std::vector<std::string>& currencies) {
   PlanLimits limits;
   if (!command.deadline.empty()) {
     limits.deadline_seconds = parse_duration_seconds(command.deadline, "--deadline");
     if (!(*limits.deadline_seconds > 0)) throw InvalidRequest("--deadline", "a deadline must lie ahead");
   }
-  if (!command.budget.empty()) read_budget(command.budget, limits);
+  if (!command.budget.empty()) read_budget(command.budget, currencies, limits);
   return limits;
 }
 
@@ -110,6 +129,16 @@ PlanGoal goal_of(const PlanCommand& command) {
     if (goal_name(goal) == command.goal) return goal;
   }
   throw InvalidRequest("--goal", unknown_name_message("goal", command.goal, {"time", "dollars", "memory"}));
+}
+
+/// There is no cheapest point where costs do not compare; a budget leaves those of its currency.
+void check_goal(PlanGoal goal, const PlanCommand& command, const std::vector<std::string>& currencies) {
+  if (goal != PlanGoal::dollars || currencies.size() < 2 || !command.budget.empty()) return;
+  throw InvalidRequest(
+      command.goal.empty() ? "--deadline" : "--goal",
+      fmt::format("the cheapest point is asked for, but the clusters are priced in {}, which do not compare; give "
+                  "--budget with the currency that counts, clusters of one currency, or --goal time or memory",
+                  fmt::join(currencies, " and ")));
 }
 
 Json request_json(const PlanCommand& command) {
@@ -130,12 +159,14 @@ int plan(const PlanCommand& command) {
   PlanReport report;
   report.request = request_json(command);
   report.epochs = whole(command.epochs, "--epochs", 1, 1e9);
-  report.limits = limits_of(command);
   report.goal = goal_of(command);
   const std::int64_t top = whole(command.top, "--top", 0, 1e6);
   std::int64_t threads = whole(command.threads, "--threads", 0, 4096);
   if (threads == 0) threads = std::max(1u, std::thread::hardware_concurrency());
   const std::vector<PlanPoint> points = plan_points(space_of(command));
+  const std::vector<std::string> currencies = currencies_of(points);
+  report.limits = limits_of(command, currencies);
+  check_goal(report.goal, command, currencies);
   narrate(fmt::format("simulating {}", counted(points.size(), "point")));
   const std::size_t tenth = std::max<std::size_t>(1, points.size() / 10);
   report.outcomes = evaluate(points, report.epochs, static_cast<int>(threads), [&](std::size_t done) {
@@ -166,7 +197,8 @@ CommandAction define_plan(CommandOptions& options) {
   options.repeated("--vary", command->knobs, "key.path=a,b,...: try these values, as nb=1,4 or model.window=3,5");
   options.repeated("--set", command->sets, "key.path=value for every point, as model.hidden=16");
   options.text("--deadline", command->deadline, "the job must be done within this time, as 2h");
-  options.text("--budget", command->budget, "the job must not cost more, as 500usd");
+  options.text("--budget", command->budget,
+               "the job must not cost more, as 500usd; a bare number is in the clusters' currency");
   options.text("--epochs", command->epochs, "epochs of a job (default 100)");
   options.text(
       "--goal", command->goal,

@@ -17,8 +17,11 @@ std::int64_t price_age_days_today(const Cluster& cluster) {
 
 std::string price_text(const Cluster& cluster) {
   if (cluster.price_per_node_hour <= 0) return "not sold";
-  return fmt::format("{} {} per node hour, {}, listed {}, {} days ago", cluster.price_per_node_hour,
-                     cluster.price_currency, cluster.price_region, cluster.price_date, price_age_days_today(cluster));
+  std::string text = fmt::format("{} {} per node hour, {}", cluster.price_per_node_hour, cluster.price_currency,
+                                 price_origin(cluster));
+  const std::int64_t days = price_age_days_today(cluster);
+  if (days >= 0) text += fmt::format(", {} day{} ago", days, days == 1 ? "" : "s");
+  return text;
 }
 
 }  // namespace strobe

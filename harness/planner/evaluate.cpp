@@ -62,9 +62,12 @@ void take_result(const Case& c, const CaseResult& result, std::int64_t epochs, P
   outcome.epoch_seconds = row.epoch_seconds->median;
   outcome.epoch_band = row.epoch_seconds_band90;
   if (outcome.epoch_band) outcome.notes.push_back("90 % band: " + outcome.epoch_band->source);
+  if (!outcome.epoch_band && load_cluster(c.cluster)->epoch_band.known()) {
+    outcome.notes.push_back("no 90 % band: " + row.absent.at("/epoch_seconds_band90"));
+  }
   outcome.job_seconds = outcome.epoch_seconds * static_cast<double>(epochs);
   if (result.dollars_per_second > 0) outcome.dollars = outcome.job_seconds * result.dollars_per_second;
-  outcome.currency = load_cluster(c.cluster)->price_currency;
+  outcome.currency = result.currency;
   outcome.peak_bytes = *std::max_element(row.peak_bytes->device.begin(), row.peak_bytes->device.end());
   outcome.sent_bytes = row.sent_bytes->back();
   outcome.phase_seconds = *row.phase_seconds;

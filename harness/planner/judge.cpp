@@ -1,13 +1,13 @@
 // Limits, then dominance. Returns one verdict per outcome.
 // Invariants: every dominated point names a kept one that dominates it; kept points do not dominate each other.
-// Cost: sorting once by (time, price, memory), so that a point can be dominated by earlier ones only.
+// Cost: sorting once by (time, cost, memory), so that a point can be dominated by earlier ones only.
 // Source: skyline by presorting, Chomicki et al., ICDE 2003.
 #include "harness/planner/judge.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
+#include <compare>
 #include <tuple>
 
 #include "core/units.hpp"
@@ -15,18 +15,33 @@
 namespace strobe {
 namespace {
 
+/// What a job costs. Ordered as lists are: what has a price first, one currency after the other.
+struct Cost {
+  bool unsold = true;
+  std::string currency;
+  double amount = 0;
+  auto operator<=>(const Cost&) const = default;
+};
+
 struct Objectives {
-  double seconds = 0, price = 0, bytes = 0;
+  double seconds = 0;
+  Cost cost;
+  double bytes = 0;
 };
 
 Objectives objectives_of(const PlanOutcome& outcome) {
-  return {outcome.job_seconds, outcome.dollars.value_or(std::numeric_limits<double>::infinity()),
-          static_cast<double>(outcome.peak_bytes)};
+  const Cost cost = outcome.dollars ? Cost{false, outcome.currency, *outcome.dollars} : Cost{};
+  return {outcome.job_seconds, cost, static_cast<double>(outcome.peak_bytes)};
+}
+
+/// Amounts in two currencies do not compare.
+bool costs_no_more(const Cost& a, const Cost& b) {
+  return a <= b && (a.unsold || b.unsold || a.currency == b.currency);
 }
 
 bool dominates(const Objectives& a, const Objectives& b) {
-  const bool no_worse = a.seconds <= b.seconds && a.price <= b.price && a.bytes <= b.bytes;
-  return no_worse && (a.seconds < b.seconds || a.price < b.price || a.bytes < b.bytes);
+  const bool no_worse = a.seconds <= b.seconds && costs_no_more(a.cost, b.cost) && a.bytes <= b.bytes;
+  return no_worse && (a.seconds < b.seconds || a.cost < b.cost || a.bytes < b.bytes);
 }
 
 /// Sets the cause when a point cannot be taken whatever the others are.
@@ -75,7 +90,7 @@ void find_front(const std::vector<PlanOutcome>& outcomes, std::vector<PlanVerdic
   }
   const auto key = [&](std::size_t i) {
     const Objectives o = objectives_of(outcomes[i]);
-    return std::tuple(o.seconds, o.price, o.bytes, outcomes[i].point.id);
+    return std::tuple(o.seconds, o.cost, o.bytes, outcomes[i].point.id);
   };
   std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return key(a) < key(b); });
   std::vector<std::size_t> front;
@@ -94,10 +109,10 @@ void find_front(const std::vector<PlanOutcome>& outcomes, std::vector<PlanVerdic
   }
 }
 
-std::array<double, 3> in_order(const Objectives& o, PlanGoal goal) {
-  if (goal == PlanGoal::time) return {o.seconds, o.price, o.bytes};
-  if (goal == PlanGoal::dollars) return {o.price, o.seconds, o.bytes};
-  return {o.bytes, o.seconds, o.price};
+bool comes_first(const Objectives& a, const Objectives& b, PlanGoal goal) {
+  if (goal == PlanGoal::time) return std::tie(a.seconds, a.cost, a.bytes) < std::tie(b.seconds, b.cost, b.bytes);
+  if (goal == PlanGoal::dollars) return std::tie(a.cost, a.seconds, a.bytes) < std::tie(b.cost, b.seconds, b.bytes);
+  return std::tie(a.bytes, a.seconds, a.cost) < std::tie(b.bytes, b.seconds, b.cost);
 }
 
 }  // namespace
@@ -114,8 +129,9 @@ std::vector<PlanVerdict> judge(const std::vector<PlanOutcome>& outcomes, const P
     if (group(a) != group(b)) return group(a) < group(b);
     if (group(a) == 2) return false;
     const PlanOutcome &x = outcomes[a.index], &y = outcomes[b.index];
-    return std::tuple(in_order(objectives_of(x), goal), x.point.id) <
-           std::tuple(in_order(objectives_of(y), goal), y.point.id);
+    const Objectives p = objectives_of(x), q = objectives_of(y);
+    if (comes_first(p, q, goal) || comes_first(q, p, goal)) return comes_first(p, q, goal);
+    return x.point.id < y.point.id;
   });
   return verdicts;
 }

@@ -8,15 +8,16 @@ namespace strobe {
 struct PlanLimits {
   std::optional<double> deadline_seconds;
   std::optional<double> budget;
-  std::string currency = "USD";
+  std::string currency = "USD";  // of the budget, ISO 4217
 };
 
 /// What the best point has least of.
 enum class PlanGoal { time, dollars, memory };
 
 /// A verdict on one point, by its position among the outcomes. `kept` points form the Pareto front of (job seconds,
-/// dollars, peak bytes): no other point within the limits is at least as good in all three and better in one. A point
-/// without a price costs more than any that has one.
+/// cost, peak bytes): no other point within the limits is at least as good in all three and better in one. A point
+/// without a price costs more than any that has one. Costs in two currencies do not compare, so no point of one
+/// dominates a point of the other.
 struct PlanVerdict {
   std::size_t index = 0;
   bool kept = false;
@@ -27,7 +28,8 @@ struct PlanVerdict {
 };
 
 /// Verdicts in the order of the plan: kept points by the goal, then dominated ones by the goal, then the rest in the
-/// order of the outcomes. Ties go to the other two quantities, then to the point's id. Cost O(points x front).
+/// order of the outcomes. Ties go to the other two quantities, then to the point's id. By cost, currencies stand one
+/// after the other, by name. Cost O(points x front).
 std::vector<PlanVerdict> judge(const std::vector<PlanOutcome>& outcomes, const PlanLimits& limits, PlanGoal goal);
 
 }  // namespace strobe

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "core/units.hpp"
 #include "results/table.hpp"
@@ -81,7 +82,19 @@ std::vector<std::string> all_notes(const PlanReport& report) {
       if (std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(note);
     }
   }
+  const std::vector<std::string> currencies = currencies_of(report.outcomes);
+  if (currencies.size() > 1) {
+    notes.push_back(fmt::format("costs are in {}, which do not compare: no point dominates one of another currency",
+                                fmt::join(currencies, " and ")));
+  }
   return notes;
+}
+
+/// Of the budget, or else the one that all costs are in; null when there is none.
+Json currency_json(const PlanReport& report) {
+  if (report.limits.budget) return report.limits.currency;
+  const std::vector<std::string> currencies = currencies_of(report.outcomes);
+  return currencies.size() == 1 ? Json(currencies.front()) : Json(nullptr);
 }
 
 std::string choices_text(const PlanPoint& point) {
@@ -195,13 +208,21 @@ std::string goal_name(PlanGoal goal) {
   return goal == PlanGoal::time ? "time" : goal == PlanGoal::dollars ? "dollars" : "memory";
 }
 
+std::vector<std::string> currencies_of(const std::vector<PlanOutcome>& outcomes) {
+  std::set<std::string> currencies;
+  for (const PlanOutcome& outcome : outcomes) {
+    if (outcome.dollars) currencies.insert(outcome.currency);
+  }
+  return {currencies.begin(), currencies.end()};
+}
+
 Json plan_to_json(const PlanReport& report) {
   Json json = {
       {"schema_version", plan_schema_version}, {"request", report.request}, {"epochs_of_a_job", report.epochs}};
   const PlanLimits& limits = report.limits;
   json["deadline_seconds"] = limits.deadline_seconds ? Json(*limits.deadline_seconds) : Json(nullptr);
   json["budget"] = limits.budget ? Json(*limits.budget) : Json(nullptr);
-  json["currency"] = limits.currency;
+  json["currency"] = currency_json(report);
   json["goal"] = goal_name(report.goal);
   json["best"] = report.best() == nullptr ? Json(nullptr) : Json(report.best()->point.id);
   json["points"] = Json::array();

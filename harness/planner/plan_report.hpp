@@ -23,9 +23,12 @@ struct PlanReport {
   const PlanOutcome* best() const;
 };
 
-inline constexpr const char* plan_schema_version = "1.0.0";
+inline constexpr const char* plan_schema_version = "1.1.0";
 
 std::string goal_name(PlanGoal goal);
+
+/// Currencies that the outcomes are priced in, ascending.
+std::vector<std::string> currencies_of(const std::vector<PlanOutcome>& outcomes);
 
 /// The report with every point; docs/plan.md describes the keys. Absent values are null.
 Json plan_to_json(const PlanReport& report);

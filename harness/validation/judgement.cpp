@@ -212,7 +212,7 @@ void state_goals(Judgement& all) {
   all.goals.push_back({"top strategy right in 9 of 10 groups", fmt::format("{} of {}", all.picks.right, all.picks.of),
                        all.picks.of > 0 && all.picks.fraction() >= 0.9});
   all.goals.push_back({"90 % band covers 9 of 10 cases",
-                       all.covered.of == 0 ? std::string("the cluster file states no band")
+                       all.covered.of == 0 ? std::string("no case has a band")
                                            : fmt::format("{} of {}", all.covered.right, all.covered.of),
                        all.covered.of > 0 && all.covered.fraction() >= 0.9});
   all.goals.push_back(

@@ -1,6 +1,7 @@
 // The simulator on the command line: --byte-matrix for nccl-tests, prices with their age, what-if clusters.
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <tuple>
 
 #include "program.hpp"
 
@@ -87,6 +88,51 @@ TEST_F(Prices, AreShownWithTheirAge) {
   ASSERT_EQ(ran.status, 0) << ran.err;
   EXPECT_NE(ran.err.find("price of p5-h100: 55.04 USD per node hour"), std::string::npos) << ran.err;
   EXPECT_GT(read_json(folder_ / "priced/summary.json").at("rows").at(0).at("dollars_per_epoch").get<double>(), 0.0);
+}
+
+class PredictedRun : public Program {
+ protected:
+  /// The row of a run on so many ranks of a cluster.
+  Json row(const std::string& cluster, int ranks, Outcome* said = nullptr) {
+    const Outcome outcome = strobe({"run", "--workload", "uniform:vertices=300,steps=16", "--model", "cd-gcn",
+                                    "--strategy", ranks == 1 ? "sequential" : "vertex", "--device", "sim", "--cluster",
+                                    cluster, "--ranks", std::to_string(ranks), "--epochs", "1", "--json"});
+    EXPECT_EQ(outcome.status, 0) << outcome.err;
+    if (said != nullptr) *said = outcome;
+    return Json::parse(outcome.out).at("rows").at(0);
+  }
+};
+
+TEST_F(PredictedRun, AChangedPriceHasNeitherDateNorRegion) {
+  Outcome said;
+  const Json listed = row("p5-h100", 9), changed = row("p5-h100:price_per_node_hour=10", 9, &said);
+  EXPECT_NE(said.err.find("10 USD per node hour, changed by the command, instead of 55.04\n"), std::string::npos)
+      << said.err;
+  EXPECT_EQ(said.err.find("2026-09-25"), std::string::npos) << said.err;
+  const std::string notes = changed.at("notes").dump();
+  EXPECT_NE(notes.find("price 10 USD per node hour, changed by the command"), std::string::npos) << notes;
+  EXPECT_EQ(notes.find("us-east-1"), std::string::npos) << notes;
+  EXPECT_NE(listed.at("notes").dump().find("us-east-1, listed 2026-09-25"), std::string::npos) << listed.at("notes");
+  EXPECT_EQ(changed.at("currency"), "USD");
+  const double ratio = changed.at("dollars_per_epoch").get<double>() / listed.at("dollars_per_epoch").get<double>();
+  EXPECT_NEAR(ratio, 10 / 55.04, 1e-12);
+  EXPECT_EQ(row("aimos-v100", 1).at("currency"), "") << "not sold";
+}
+
+TEST_F(PredictedRun, HasABandOnlyWhereEpochsWereMeasured) {
+  const Json one = row("p5-h100", 1);
+  const double median = one.at("epoch_seconds").at("median");
+  EXPECT_NEAR(one.at("epoch_seconds_band90").at("low"), 0.94 * median, 1e-12 * median);
+  EXPECT_NEAR(one.at("epoch_seconds_band90").at("high"), 1.91 * median, 1e-12 * median);
+  for (const auto& [cluster, ranks, why] : {std::tuple{"p5-h100", 2, "at most 1 rank, not on 2"},
+                                            {"p5-h100", 9, "not on 9"},
+                                            {"p5-h100:nodes=99999", 9, "not with nodes=99999"},
+                                            {"p5-h100:gpu.launch_seconds=1e-5", 1, "unchanged"}}) {
+    const Json of = row(cluster, ranks);
+    EXPECT_TRUE(of.at("epoch_seconds_band90").is_null()) << cluster;
+    const std::string said = of.at("absent").at("/epoch_seconds_band90");
+    EXPECT_NE(said.find(why), std::string::npos) << said;
+  }
 }
 
 TEST_F(ByteMatrix, WhatIfClustersAreSetByKey) {

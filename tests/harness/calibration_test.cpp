@@ -169,6 +169,11 @@ TEST(CalibrationBand, HoldsAllButOneInTwentyOnEitherSide) {
   EXPECT_NEAR(cluster.at("epoch_band_90").at("low_factor").get<double>(), 2, 1e-9);
   EXPECT_NEAR(cluster.at("epoch_band_90").at("high_factor").get<double>(), 38, 1e-9);
   EXPECT_EQ(cluster.at("epoch_band_90").at("date"), "2026-01-31");
+  EXPECT_EQ(cluster.at("epoch_band_90").at("ranks"), 1);
+  std::vector<HeldOutEpoch> on_four = with_ratios(39);
+  on_four[7].ranks = 4;
+  add_band(on_four, "2026-01-31", cluster);
+  EXPECT_EQ(cluster.at("epoch_band_90").at("ranks"), 4) << "the most that were measured";
   add_band(with_ratios(5), "2026-01-31", cluster);
   EXPECT_NEAR(cluster.at("epoch_band_90").at("low_factor").get<double>(), 1, 1e-9);
   EXPECT_NEAR(cluster.at("epoch_band_90").at("high_factor").get<double>(), 5, 1e-9);

@@ -255,6 +255,54 @@ TEST(PlanJudgement, LimitsAreRespectedAndNamed) {
   EXPECT_EQ(judge(euros, limits, PlanGoal::time).front().cause, "other_currency");
 }
 
+/// Whether nothing of a is worse than of b and something better, where costs of two currencies cannot be told.
+bool better_in_currencies(const PlanOutcome& a, const PlanOutcome& b) {
+  if (a.dollars && b.dollars && a.currency != b.currency) return false;
+  return better(a, b);
+}
+
+TEST(PlanJudgement, CostsInTwoCurrenciesDoNotCompare) {
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    std::vector<PlanOutcome> outcomes = random_outcomes(seed, 150);
+    const RandomStream random(seed, random_purpose::partition, 7);
+    for (std::size_t i = 0; i < outcomes.size(); ++i) {
+      const std::array<const char*, 3> codes = {"EUR", "JPY", "USD"};
+      if (outcomes[i].dollars) outcomes[i].currency = codes[random.below(i, 3)];
+    }
+    for (const PlanGoal goal : {PlanGoal::time, PlanGoal::dollars, PlanGoal::memory}) {
+      const std::vector<PlanVerdict> verdicts = judge(outcomes, {}, goal);
+      for (const PlanVerdict& verdict : verdicts) {
+        const PlanOutcome& own = outcomes[verdict.index];
+        const bool dominated = std::any_of(outcomes.begin(), outcomes.end(), [&](const PlanOutcome& other) {
+          return other.status == "ok" && better_in_currencies(other, own);
+        });
+        EXPECT_EQ(verdict.kept, own.status == "ok" && !dominated) << own.point.id << " of seed " << seed;
+        if (verdict.cause != "dominated") continue;
+        EXPECT_TRUE(better_in_currencies(outcomes[verdict.dominated_by], own)) << verdict.reason;
+        EXPECT_EQ(std::count_if(verdicts.begin(), verdicts.end(),
+                                [&](const PlanVerdict& v) { return v.index == verdict.dominated_by && v.kept; }),
+                  1)
+            << verdict.reason;
+      }
+    }
+  }
+}
+
+TEST(PlanJudgement, AThousandTimesTheNumberInAnotherCurrencyIsNotDearer) {
+  std::vector<PlanOutcome> two(2);
+  for (std::size_t i = 0; i < 2; ++i) {
+    two[i].point.id = i == 0 ? "dollars" : "yen";
+    two[i].job_seconds = 5, two[i].peak_bytes = 100;
+    two[i].dollars = i == 0 ? 0.0424 : 6.52;
+    two[i].currency = i == 0 ? "USD" : "JPY";
+  }
+  for (const PlanGoal goal : {PlanGoal::time, PlanGoal::dollars, PlanGoal::memory}) {
+    for (const PlanVerdict& verdict : judge(two, {}, goal)) EXPECT_TRUE(verdict.kept) << verdict.reason;
+  }
+  two[1].currency = "USD";
+  EXPECT_EQ(judge(two, {}, PlanGoal::time)[1].cause, "dominated") << "of one currency it is dearer";
+}
+
 TEST(PlanJudgement, TheOrderIsThatOfTheGoal) {
   const std::vector<PlanOutcome> outcomes = random_outcomes(7, 80);
   for (const PlanGoal goal : {PlanGoal::time, PlanGoal::dollars, PlanGoal::memory}) {

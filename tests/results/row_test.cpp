@@ -54,6 +54,39 @@ TEST(Summarise, ByHand) {
   EXPECT_TRUE(row.notes.empty());
 }
 
+TEST(Summarise, EdgesAndNonZerosAreKeysOfTheirOwn) {
+  CaseResult result = make_result();
+  result.items_per_epoch = 30;
+  result.nonzeros_per_epoch = 300030;
+  const Row row = summarise(case_json(), "chess/x#1", result);
+  EXPECT_DOUBLE_EQ(row.throughput.at("edges_per_second"), 30 / 1.0015);
+  EXPECT_DOUBLE_EQ(row.throughput.at("nonzeros_per_second"), 300030 / 1.0015);
+  EXPECT_EQ(summarise(case_json(), "chess/x#1", make_result()).throughput.count("nonzeros_per_second"), 0u);
+}
+
+TEST(Summarise, ACostHasItsCurrency) {
+  CaseResult result = make_result();
+  result.currency = "JPY";
+  EXPECT_EQ(summarise(case_json(), "chess/x#1", result).currency, "") << "nothing is paid";
+  result.dollars_per_second = 0.5;
+  const Row row = summarise(case_json(), "chess/x#1", result);
+  EXPECT_EQ(row.currency, "JPY");
+  const Row back = row_from_json(row_to_json(row), "rows.json");
+  EXPECT_EQ(back.currency, "JPY");
+  Json older = row_to_json(row);
+  older.erase("currency");
+  EXPECT_EQ(row_from_json(older, "rows.json").currency, "");
+}
+
+TEST(Summarise, NoBandHasItsReason) {
+  CaseResult result = make_result();
+  result.time_source = "virtual";
+  result.band_source = "nobody measured that";
+  const Row row = summarise(case_json(), "chess/x#1", result);
+  EXPECT_FALSE(row.epoch_seconds_band90);
+  EXPECT_EQ(row.absent.at("/epoch_seconds_band90"), "nobody measured that");
+}
+
 TEST(Summarise, TheSlowestRankOfEachEpochCounts) {
   CaseResult result;
   result.samples = {make_sample(0, 0, 0, 1, 0, 0), make_sample(0, 0, 1, 3, 1, 0), make_sample(0, 1, 0, 5, 0, 1),

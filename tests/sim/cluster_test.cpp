@@ -59,6 +59,10 @@ TEST(ClusterBand, IsReadAndRefusedWithItsPointer) {
   EXPECT_TRUE(complains(with("high_factor", "much"), "/epoch_band_90/high_factor"));
   EXPECT_TRUE(complains(with("low_factor", 2), "/epoch_band_90", "above"));
   EXPECT_TRUE(complains(with("date", "31.1.2026"), "/epoch_band_90/date"));
+  for (const Json& ranks : {Json(0), Json(-1), Json(1.5), Json("2"), Json(nullptr), Json(1e7)}) {
+    EXPECT_TRUE(complains(with("ranks", ranks), "/epoch_band_90/ranks")) << ranks;
+  }
+  EXPECT_TRUE(complains(with("rank", 2), "/epoch_band_90/rank", "'ranks'"));
   EXPECT_TRUE(complains(
       [](Json& file) {
         file["epoch_band_90"] = Json{{"low_factor", 1}};
@@ -168,6 +172,21 @@ TEST(Clusters, PricesNeedCurrencySourceAndDate) {
   price["value"] = 0;
   EXPECT_TRUE(complains(set_price, "/price_per_node_hour/value", "above 0"));
   EXPECT_TRUE(complains([](Json& j) { j["price_per_node_hour"] = "cheap"; }, "/price_per_node_hour", "not sold"));
+  price["value"] = 31.212;
+  for (const char* code : {"US$", "dollars", "E10", "ABC", "us"}) {
+    price["currency"] = code;
+    EXPECT_TRUE(complains(set_price, "/price_per_node_hour/currency", "ISO 4217")) << code;
+  }
+  price["currency"] = "Jpy";
+  Json json = Json::parse(text_of("aimos-v100"));
+  set_price(json);
+  EXPECT_EQ(sim::cluster_from_json(json)->price_currency, "JPY");
+  for (const char* no_day : {"2026-02-30", "2025-02-29", "2026-04-31", "2026-00-01"}) {
+    price["date"] = no_day;
+    EXPECT_TRUE(complains(set_price, "/price_per_node_hour/date", "YYYY-MM-DD")) << no_day;
+  }
+  price["date"] = "2024-02-29";
+  EXPECT_EQ(complaint(set_price), "accepted");
 }
 
 TEST(Clusters, ImpossibleTopologiesAreRefused) {
