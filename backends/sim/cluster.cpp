@@ -155,8 +155,8 @@ std::string band_refusal(const Cluster& cluster, std::int64_t ranks) {
                        fmt::join(cluster.changes, ", "));
   }
   if (ranks <= band.ranks) return "";
-  return fmt::format("the band of {} is of measurements on at most {} rank{}, not on {}", cluster.name, band.ranks,
-                     band.ranks == 1 ? "" : "s", ranks);
+  return fmt::format("the band of {} is of measurements on at most {} rank{}", cluster.name, band.ranks,
+                     band.ranks == 1 ? "" : "s");
 }
 
 }  // namespace strobe

@@ -40,6 +40,7 @@ class EventFile {
 
 CaseResult result_of(const Json& workload, const Json& model, const Json& more = Json::object()) {
   Json json = {{"workload", workload}, {"model", model}, {"epochs", 1}, {"warmup", 0}};
+  json["task"] = {{"name", "link-prediction"}, {"theta", 1}};
   json.update(more);
   const CaseResult result = run_case(case_from_json(json, ""));
   EXPECT_EQ(result.status, "ok") << result.reason;
