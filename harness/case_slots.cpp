@@ -34,6 +34,16 @@ CaseSlot registry_slot(const char* name, const char* default_plugin, Json Case::
       name, default_plugin, member, registry_fields<Registry>, registry_complete<Registry>, registry_names<Registry>};
 }
 
+/// Parameters that came later, whose defaults change nothing, stand in a case only where they have another value: so
+/// the ids of cases that were there before stay.
+Json complete_optimizer(const std::string& plugin, const Json& values, const std::string& pointer) {
+  Json complete = registry_complete<OptimizerRegistry>(plugin, values, pointer);
+  if (plugin != "sgd" && plugin != "adam") return complete;
+  if (complete.value("weight_decay", 1.0) == 0) complete.erase("weight_decay");
+  if (!complete.value("nesterov", true)) complete.erase("nesterov");
+  return complete;
+}
+
 const FieldTable& workload_fields(const std::string& plugin, const std::string& where) {
   if (GeneratorRegistry::instance().contains(plugin)) return registry_fields<GeneratorRegistry>(plugin, where);
   if (is_shape_workload(plugin)) return shape_option_fields();
@@ -55,7 +65,8 @@ const std::vector<CaseSlot>& case_slots() {
       registry_slot<ModelRegistry>("model", "tm-gcn", &Case::model),
       registry_slot<StrategyRegistry>("strategy", "sequential", &Case::strategy),
       registry_slot<TaskRegistry>("task", "link-prediction", &Case::task),
-      registry_slot<OptimizerRegistry>("optimizer", "adam", &Case::optimizer),
+      {"optimizer", "adam", &Case::optimizer, registry_fields<OptimizerRegistry>, complete_optimizer,
+       registry_names<OptimizerRegistry>},
   };
   return slots;
 }

@@ -1,4 +1,5 @@
-// Adam (Kingma and Ba, ICLR'15, Algorithm 1).
+// Adam (Kingma and Ba, ICLR'15, Algorithm 1), and AdamW, whose weight decay does not pass through the moments
+// (Loshchilov and Hutter, ICLR'19, Algorithm 2, as PyTorch reads it: the decay is scaled by the rate).
 #include "models/optimizer.hpp"
 
 namespace strobe {
@@ -9,26 +10,44 @@ struct AdamParameters {
   double beta1 = 0.9;
   double beta2 = 0.999;
   double epsilon = 1e-8;
+  double weight_decay = 0;
 };
 
-const FieldTable& adam_fields() {
+struct AdamWParameters : AdamParameters {
+  AdamWParameters() { weight_decay = 0.01; }
+};
+
+template <class P>
+FieldTable adam_fields(const char* decay) {
+  return make_fields<P>()
+      .real("rate", &P::rate, "", "learning rate", 0.0, 1e6)
+      .real("beta1", &P::beta1, "", "decay of the first moment", 0.0, 0.9999999)
+      .real("beta2", &P::beta2, "", "decay of the second moment", 0.0, 0.9999999)
+      .real("epsilon", &P::epsilon, "", "added to the root of the second moment", 0.0, 1.0)
+      .real("weight_decay", &P::weight_decay, "", decay, 0.0, 1e6);
+}
+
+const FieldTable& coupled_fields() {
+  static const FieldTable table = adam_fields<AdamParameters>("times the weights, added to the gradient (L2)");
+  return table;
+}
+
+const FieldTable& decoupled_fields() {
   static const FieldTable table =
-      make_fields<AdamParameters>()
-          .real("rate", &AdamParameters::rate, "", "learning rate", 0.0, 1e6)
-          .real("beta1", &AdamParameters::beta1, "", "decay of the first moment", 0.0, 0.9999999)
-          .real("beta2", &AdamParameters::beta2, "", "decay of the second moment", 0.0, 0.9999999)
-          .real("epsilon", &AdamParameters::epsilon, "", "added to the root of the second moment", 0.0, 1.0);
+      adam_fields<AdamWParameters>("share of the weights, times the rate, taken off before the step");
   return table;
 }
 
 class Adam final : public Optimizer {
  public:
-  explicit Adam(const AdamParameters& parameters) : p_(parameters) {}
+  Adam(const AdamParameters& parameters, bool decoupled) : p_(parameters), decoupled_(decoupled) {}
 
   void step(Device& device, const Parameters& parameters) override {
     prepare(device, parameters);
-    device.run(AdamStep{parameters.values(), parameters.gradients(), first_, second_, p_.rate, p_.beta1, p_.beta2,
-                        p_.epsilon, ++steps_});
+    const Tensor &values = parameters.values(), &gradients = parameters.gradients();
+    if (p_.weight_decay > 0 && decoupled_) device.run(AddScaled{values, values, -p_.rate * p_.weight_decay});
+    if (p_.weight_decay > 0 && !decoupled_) device.run(AddScaled{values, gradients, p_.weight_decay});
+    device.run(AdamStep{values, gradients, first_, second_, p_.rate, p_.beta1, p_.beta2, p_.epsilon, ++steps_});
   }
 
   std::vector<OptimizerVector> vectors(Device& device, const Parameters& parameters) override {
@@ -49,6 +68,7 @@ class Adam final : public Optimizer {
   }
 
   AdamParameters p_;
+  bool decoupled_;
   Tensor first_, second_;
   std::int64_t steps_ = 0;
 };
@@ -57,9 +77,20 @@ const Register<OptimizerTag> adam_registered{{
     "adam",
     "adaptive moment estimation",
     "Kingma and Ba, Adam: a method for stochastic optimization, ICLR'15",
-    adam_fields(),
+    coupled_fields(),
     [](const Json& parameters) -> std::unique_ptr<Optimizer> {
-      return std::make_unique<Adam>(from_json<AdamParameters>(adam_fields(), parameters, "/optimizer"));
+      return std::make_unique<Adam>(from_json<AdamParameters>(coupled_fields(), parameters, "/optimizer"), false);
+    },
+    {},
+}};
+
+const Register<OptimizerTag> adamw_registered{{
+    "adamw",
+    "Adam with decoupled weight decay",
+    "Loshchilov and Hutter, Decoupled weight decay regularization, ICLR'19",
+    decoupled_fields(),
+    [](const Json& parameters) -> std::unique_ptr<Optimizer> {
+      return std::make_unique<Adam>(from_json<AdamWParameters>(decoupled_fields(), parameters, "/optimizer"), true);
     },
     {},
 }};
