@@ -24,13 +24,12 @@ void add_handovers(const PlannedCase& plan, const BlockPlan* before, const ListS
   }
 }
 
-PlacedSamples place(const PlannedCase& plan, bool test, const Placement& placement, const std::vector<Step>& steps,
-                    const ListScope& scope) {
+PlacedSamples place(const PlannedCase& plan, Samples TaskData::*drawn, CountedSamples TaskCounts::*counted,
+                    const Placement& placement, const std::vector<Step>& steps, const ListScope& scope) {
   if (plan.shape != nullptr) {
-    const CountedSamples& samples = test ? plan.shape->samples.test : plan.shape->samples.train;
-    return place_counted_samples(samples, plan.shape->in_degree, placement, steps);
+    return place_counted_samples(plan.shape->samples.*counted, plan.shape->in_degree, placement, steps);
   }
-  return place_samples(test ? plan.task_data->test : plan.task_data->train, placement, steps, scope);
+  return place_samples((*plan.task_data).*drawn, placement, steps, scope);
 }
 
 BlockPlan derive_block(const PlannedCase& plan, const Run& steps, const BlockPlan* before, const ListScope& scope) {
@@ -51,7 +50,7 @@ BlockPlan derive_block(const PlannedCase& plan, const Run& steps, const BlockPla
     block.supports.push_back(split_into_steps(graph, steps.first, block.spatial, scope));
   }
   add_handovers(plan, before, scope, block);
-  block.train = place(plan, false, block.spatial, range, scope);
+  block.train = place(plan, &TaskData::train, &TaskCounts::train, block.spatial, range, scope);
   return block;
 }
 
@@ -73,8 +72,17 @@ std::vector<Step> steps_tested(const PlannedCase& plan) {
   return steps;
 }
 
+std::vector<Step> steps_validated(const PlannedCase& plan) {
+  return plan.shape == nullptr ? steps_of(plan.task_data->validation) : std::vector<Step>();
+}
+
 PlacedSamples place_test_samples(const PlannedCase& plan, const std::vector<Step>& steps, const ListScope& scope) {
-  return place(plan, true, of_steps(plan.strategy.spatial, steps), steps, scope);
+  return place(plan, &TaskData::test, &TaskCounts::test, of_steps(plan.strategy.spatial, steps), steps, scope);
+}
+
+PlacedSamples place_validation_samples(const PlannedCase& plan, const std::vector<Step>& steps,
+                                       const ListScope& scope) {
+  return place_samples(plan.task_data->validation, of_steps(plan.strategy.spatial, steps), steps, scope);
 }
 
 }  // namespace strobe

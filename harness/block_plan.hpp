@@ -36,7 +36,11 @@ std::vector<BlockPlan> derive_blocks(const PlannedCase& plan, const ListScope& s
 /// Steps that test samples read, ascending.
 std::vector<Step> steps_tested(const PlannedCase& plan);
 
-/// The test samples under the spatial placement of the steps that they read.
+/// Steps that validation samples read, ascending; none of a task without validation samples, and of a shape.
+std::vector<Step> steps_validated(const PlannedCase& plan);
+
+/// The test or the validation samples under the spatial placement of the steps that they read.
+PlacedSamples place_validation_samples(const PlannedCase& plan, const std::vector<Step>& steps, const ListScope& scope);
 PlacedSamples place_test_samples(const PlannedCase& plan, const std::vector<Step>& steps, const ListScope& scope);
 
 }  // namespace strobe

@@ -16,11 +16,18 @@
 #include "core/hash.hpp"
 #include "harness/case_slots.hpp"
 #include "harness/shape_case.hpp"
+#include "harness/until.hpp"
 
 namespace strobe {
 namespace {
 
 constexpr const char* default_cluster = "aimos-v100";
+constexpr const char* overlap_help =
+    "chunks of a rank's steps of a block: the redistribution of one is under way while the spatial stages of others "
+    "are computed; 1 = one after the other";
+constexpr const char* until_help =
+    "when training ends before its last epoch: converged, converged:metric=loss,patience=10, or a metric of the "
+    "validation samples and its value, as auc=0.8 or rmse=0.5; empty = never";
 
 /// Backends that Strobe knows but that a build may lack: asking for one is not a misspelling. Returns whether this
 /// build has it, which a case that runs here needs.
@@ -155,15 +162,13 @@ const FieldTable& case_fields() {
           .text("nb", &Case::nb,
                 "blocks of the timeline under gradient checkpoint: 1 = all steps at once, or auto = as few as fit "
                 "memory_limit_gib")
-          .integer("overlap", &Case::overlap, "",
-                   "chunks of a rank's steps of a block: the redistribution of one is under way while the spatial "
-                   "stages of others are computed; 1 = one after the other",
-                   1, 1e6)
+          .integer("overlap", &Case::overlap, "", overlap_help, 1, 1e6)
           .boolean("rerun_last", &Case::rerun_last,
                    "with blocks, compute the last one again before its backward pass, as ESDG counts it")
           .text("load_model", &Case::load_model, "safetensors file to start from; empty = seeded initial weights")
           .real("timeout", &Case::timeout, "s", "time that a collective may wait for missing ranks", 1e-3, 1e9)
-          .real("memory_limit_gib", &Case::memory_limit_gib, "GiB", "memory per rank; 0 = the device's own", 0, 1e9);
+          .real("memory_limit_gib", &Case::memory_limit_gib, "GiB", "memory per rank; 0 = the device's own", 0, 1e9)
+          .text("until", &Case::until, until_help);
   return table;
 }
 
@@ -183,7 +188,10 @@ Json case_to_json(const Case& c) {
   Json json = Json::object();
   for (const CaseSlot& slot : case_slots()) json[slot.name] = c.*slot.member;
   const Json scalars = case_fields().to_json(&c);
-  for (const auto& [key, value] : scalars.items()) json[key] = value;
+  for (const auto& [key, value] : scalars.items()) {
+    if (key == "until" && c.until.empty()) continue;  // a case without it is the one that it was before there was one
+    json[key] = value;
+  }
   return json;
 }
 
@@ -220,6 +228,7 @@ Case case_from_json(const Json& json, const std::string& pointer, CaseRuns runs)
   for (const CaseSlot& slot : case_slots()) c.*slot.member = plugin_object(slot, json, pointer);
   check_backends(c, json, pointer, runs);
   block_count(c);
+  if (!c.until.empty()) parse_until(c.until);
   check_shape(c, pointer);
   require_backend<CommunicatorTag>(c.comm, pointer + "/comm", runs, {"mpi", "nccl", "sim"});
   return c;

@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/model_files.hpp"
+#include "harness/until.hpp"
 #include "workloads/workload.hpp"
 
 namespace strobe {
@@ -153,6 +154,23 @@ std::vector<double> read_curve(const Json& json, std::int64_t epochs, const std:
   throw InvalidInput(path, 0, 0, fmt::format("this checkpoint's metadata are damaged: no curve of {} epochs", epochs));
 }
 
+/// Checkpoints of old hold metrics of the weights before each epoch's update, which are those after the update before.
+void shift_metrics(TrainingState& state) {
+  for (auto& [name, curve] : state.metrics) {
+    if (curve.empty()) continue;
+    curve.erase(curve.begin());
+    curve.push_back(std::nan(""));
+  }
+}
+
+/// Training that has come to what the case asks for has nothing left to do.
+void refuse_reached(const Case& c, const TrainingState& state, const std::string& path) {
+  if (!until_holds(c, state.loss, state.metrics)) return;
+  throw InvalidRequest("--resume-training",
+                       fmt::format("{} has come to until={} already, after epoch {}; leave until out, or ask for more",
+                                   path, c.until, state.epoch));
+}
+
 }  // namespace
 
 bool all_finite(const std::vector<double>& values) {
@@ -200,6 +218,7 @@ void save_checkpoint(const std::string& path, const Case& c, const std::vector<P
   notes["optimizer_steps"] = std::to_string(state.optimizer_steps);
   notes["loss"] = Json(state.loss).dump();
   notes["metrics"] = Json(state.metrics).dump();
+  notes["metrics_after"] = "update";
   write_safetensors(path, matrices, c.precision == "fp64", notes);
 }
 
@@ -237,6 +256,8 @@ TrainingState load_checkpoint(const std::string& path, const Case& c, const std:
   }
   state.loss = read_curve(parse_note(notes, "loss"), state.epoch, path);
   for (const auto& [name, curve] : metrics.items()) state.metrics[name] = read_curve(curve, state.epoch, path);
+  if (note(notes, "metrics_after") != "update") shift_metrics(state);
+  refuse_reached(c, state, path);
   return state;
 }
 

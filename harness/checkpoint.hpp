@@ -19,7 +19,7 @@ struct TrainingState {
   std::map<std::string, std::vector<double>> optimizer;  // each [parameter count]
   std::int64_t optimizer_steps = 0;
   std::vector<double> loss;                            // [epoch]
-  std::map<std::string, std::vector<double>> metrics;  // each [epoch]
+  std::map<std::string, std::vector<double>> metrics;  // each [epoch], of the weights after the epoch's update
 };
 
 /// Whether every value is a finite number: training that diverged leaves others, which nothing can go on from.
@@ -46,8 +46,8 @@ void save_checkpoint(const std::string& path, const Case& c, const std::vector<P
 
 /// The state in `path`. Throws InvalidRequest("--resume-training", ...) that names the field that differs when the file
 /// is of another workload, of files with other content, of another model, task, optimiser, seed or precision, holds a
-/// value that is not a finite number, or trained for as many epochs as are asked for; InvalidInput when it is no
-/// checkpoint.
+/// value that is not a finite number, trained for as many epochs as are asked for, or has come to the case's `until`;
+/// InvalidInput when it is no checkpoint.
 TrainingState load_checkpoint(const std::string& path, const Case& c, const std::vector<ParameterShape>& parameters);
 
 }  // namespace strobe

@@ -89,6 +89,9 @@ void complete_outcomes(Communicator& communicator, std::vector<RankOutcome>& out
   const auto spans = gather_records(communicator, to_wire(own.last_spans));
   outcomes.front().loss = own.loss;
   outcomes.front().metrics = own.metrics;
+  outcomes.front().epochs_trained = own.epochs_trained;
+  outcomes.front().until_reached = own.until_reached;
+  outcomes.front().finite_weights = own.finite_weights;
   for (std::size_t q = 0; q < outcomes.size(); ++q) {
     outcomes[q].last_spans.clear();
     for (const WireSpan& wire : spans[q]) {

@@ -15,6 +15,8 @@
 #include "harness/checkpoint.hpp"
 #include "harness/overlap_plan.hpp"
 #include "harness/planned_peak.hpp"
+#include "harness/until.hpp"
+#include "models/optimizer.hpp"
 #include "workloads/workload.hpp"
 
 namespace strobe {
@@ -164,6 +166,8 @@ void lay_out(PlannedCase& plan, std::int64_t blocks) {
   check_transfer(plan);
   plan.test_steps = steps_tested(plan);
   plan.test = place_test_samples(plan, plan.test_steps, scope);
+  plan.validation_steps = steps_validated(plan);
+  if (!plan.validation_steps.empty()) plan.validation = place_validation_samples(plan, plan.validation_steps, scope);
   count_planned_bytes(plan);
 }
 
@@ -232,10 +236,13 @@ std::shared_ptr<const PlannedCase> make_plan(const Case& request, PlanUse use) {
   plan->model = ModelRegistry::instance().find(text_of(request.model, "name"), "/model").value(request.model);
   plan->task = TaskRegistry::instance().find(text_of(request.task, "name"), "/task").value(request.task);
   StrategyRegistry::instance().find(text_of(request.strategy, "name"), "/strategy");
+  // Made here so that options which do not go together are refused before ranks make their own.
+  OptimizerRegistry::instance().find(text_of(request.optimizer, "name"), "/optimizer").value(request.optimizer);
   if (request.ranks < 1)
     throw InvalidRequest("/ranks", "at least 1 rank is needed, not " + std::to_string(request.ranks));
   if (use == PlanUse::run) check_world(request);
   load_graph(*plan);
+  check_until(request, *plan->task, plan->task_data->validation.count() > 0);
   plan->model->check_steps(plan->graph->steps);
   plan->layers = plan->model->layers(plan->feature_width());
   plan->parameters = plan->model->parameters(plan->feature_width());

@@ -39,7 +39,9 @@ struct PlannedCase {
   std::vector<BlockPlan> blocks;                                     // of the schedule, in order
   std::vector<Step> test_steps;                                      // that test samples read, ascending
   PlacedSamples test;                                                // under the spatial placement of these steps
-  std::vector<std::string> notes;                                    // what was assumed, one sentence each
+  std::vector<Step> validation_steps;                                // likewise; empty where the task has none
+  PlacedSamples validation;
+  std::vector<std::string> notes;  // what was assumed, one sentence each
   bool fp64 = false;
   /// Bytes that all ranks together send in one epoch, by traffic, in order of `traffic_names`.
   std::array<std::uint64_t, traffic_count> planned_bytes{};

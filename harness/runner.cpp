@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <mutex>
 #include <thread>
 
@@ -10,6 +11,7 @@
 #include "backends/communicator.hpp"
 #include "harness/checkpoint.hpp"
 #include "harness/concurrency.hpp"
+#include "harness/evaluation.hpp"
 #include "harness/gather.hpp"
 #include "harness/launch_request.hpp"
 #include "harness/model_files.hpp"
@@ -108,7 +110,10 @@ void check_planned_bytes(const PlannedCase& plan, CaseResult& result) {
 void fill_values(const PlannedCase& plan, const RankOutcome& outcome, CaseResult& result) {
   const std::string reason = plan.request.numerics == "none" ? "numerics is none: shapes only, no values" : "";
   result.loss = {outcome.loss, reason};
-  for (const std::string& name : plan.task->metric_names()) result.metrics[name] = {{}, reason};
+  for (const std::string& name : plan.task->metric_names()) {
+    result.metrics[name] = {{}, reason};
+    if (!plan.validation_steps.empty()) result.metrics[validation_prefix + name] = {{}, reason};
+  }
   for (const auto& [name, values] : outcome.metrics) result.metrics[name] = {values, ""};
 }
 
@@ -132,7 +137,8 @@ void keep_finished(const PlannedCase& plan, std::int64_t epochs_before, Outcomes
   RankOutcome& first = outcomes.front();
   const std::size_t known = static_cast<std::size_t>(epochs_before) + finished;
   first.loss.resize(std::min(first.loss.size(), known));
-  for (auto& [name, values] : first.metrics) values.resize(std::min(values.size(), known));
+  const double unknown = std::numeric_limits<double>::quiet_NaN();  // of weights that were not evaluated any more
+  for (auto& [name, values] : first.metrics) values.resize(first.loss.size(), unknown);
   collect(plan, outcomes, result, nullptr);
 }
 
@@ -148,31 +154,59 @@ void check_finite(const RankOutcome& rank, const Divergence& divergence, CaseRes
   if (result.status != "ok") return;
   const auto finite = [](double value) { return std::isfinite(value); };
   const auto first = std::find_if_not(rank.loss.begin(), rank.loss.end(), finite);
-  if (first == rank.loss.end() && divergence.unwritten.empty()) return;
+  if (first == rank.loss.end() && divergence.unwritten.empty() && rank.finite_weights) return;
   result.status = "failed";
   result.reason = fmt::format("training diverged at epoch {} (from 0, warm-up included): {} no longer finite{}",
                               first == rank.loss.end() ? rank.loss.size() - 1 : first - rank.loss.begin(),
                               first == rank.loss.end() ? "its weights are" : "its loss is", divergence.unwritten);
 }
 
-/// A case that ran out of time keeps its finished epochs, which are as good as any.
-void check_time(const Case& c, const EpochGate& gate, std::int64_t epochs_done, const ModelOutputs& outputs,
-                CaseResult& result) {
+/// A case that ran out of time, or that a signal ended between two epochs, keeps its finished epochs, which are as good
+/// as any.
+void check_gate(const Case& c, const EpochGate& gate, std::int64_t epochs_before, const ModelOutputs& outputs,
+                const RankOutcome& rank, CaseResult& result) {
   if (!gate.closed() || result.status != "ok") return;
-  result.status = "timeout";
-  result.reason = fmt::format("the time limit of {:.6g} s was over after {} of {}{} epochs", gate.limit_seconds(),
+  const bool limit = gate.signal() == 0;
+  const auto epochs_done = epochs_before + static_cast<std::int64_t>(rank.samples.size());
+  result.status = limit ? "timeout" : "interrupted";
+  result.reason = fmt::format("{} after {} of {}{} epochs",
+                              limit ? fmt::format("the time limit of {:.6g} s was over", gate.limit_seconds())
+                                    : std::string(Interrupted(gate.signal()).what()),
                               epochs_done, c.repeat > 1 ? fmt::format("{} times ", c.repeat) : "", c.warmup + c.epochs);
   for (const std::string& file : {outputs.weights, outputs.embeddings})
     if (!file.empty()) result.reason += "; " + file + " was not written";
   if (!outputs.checkpoint.empty() && epochs_done > 0) result.reason += "; the checkpoint has the last of them";
 }
 
+/// How the first repetition came to what `until` asks for. Epochs before the checkpoint that it continued were measured
+/// by another run, so the seconds of them all are not known.
+void fill_until(const Case& c, const RankOutcome& rank, std::int64_t epochs_before, CaseResult& result) {
+  if (c.until.empty() || rank.loss.empty()) return;
+  UntilOutcome& until = result.until.emplace();
+  until.reached = rank.until_reached;
+  until.iterations = static_cast<std::int64_t>(rank.loss.size());
+  std::map<int, double> slowest;  // by epoch
+  for (const EpochSample& sample : result.samples) {
+    double& seconds = slowest[sample.epoch];
+    if (sample.repetition == 0) seconds = std::max(seconds, sample.epoch_seconds);
+  }
+  for (const auto& [epoch, seconds] : slowest) until.seconds += seconds;
+  if (epochs_before > 0) until.seconds = std::numeric_limits<double>::quiet_NaN();
+}
+
+/// The result of ranks that came to their end.
+void collect_and_check(const PlannedCase& plan, const Case& c, Outcomes& outcomes,
+                       std::vector<std::vector<Span>>* trace, std::int64_t epochs_before, CaseResult& result) {
+  collect(plan, outcomes, result, trace);
+  check_planned_bytes(plan, result);
+  fill_until(c, outcomes.front(), epochs_before, result);
+}
+
 void write_outputs(const PlannedCase& plan, const RankOutcome& rank, const ModelOutputs& outputs,
                    Divergence& divergence) {
-  const Case& c = plan.request;
   if (!outputs.weights.empty()) {
     if (all_finite(rank.weights))
-      save_weights(outputs.weights, c, plan.parameters, rank.weights, c.warmup + c.epochs);
+      save_weights(outputs.weights, plan.request, plan.parameters, rank.weights, rank.epochs_trained);
     else
       divergence.leave_out(outputs.weights);
   }
@@ -299,19 +333,20 @@ CaseResult run_planned(const std::shared_ptr<const PlannedCase>& plan, const Cas
   Outcomes outcomes;
   Divergence divergence;
   const auto& comm = CommunicatorRegistry::instance().find(c.comm, "/comm").value;
-  EpochGate gate(time_limit_seconds, comm.world_size() > 0);
+  const bool may_close = time_limit_seconds > 0 || !outputs.checkpoint.empty();  // a signal, where one can be kept
+  EpochGate gate(time_limit_seconds, may_close && comm.world_size() > 0);
   try {
     launch.device.computing_ranks = rehearsed_concurrency(*plan, launch);
     RankWishes wishes = rank_wishes(*plan, trace != nullptr, outputs, start, divergence);
     wishes.gate = &gate;
     launch_ranks(*plan, launch, outcomes, wishes, keep_epochs);
-    const RankOutcome& first = outcomes.front();
-    if (comm.process_rank() == 0 && !gate.closed()) write_outputs(*plan, first, outputs, divergence);
-    const auto epochs_done = start.epoch + static_cast<std::int64_t>(first.samples.size());
-    collect(*plan, outcomes, result, trace);
-    check_planned_bytes(*plan, result);
+    if (comm.process_rank() == 0 && !gate.closed()) write_outputs(*plan, outcomes.front(), outputs, divergence);
+    collect_and_check(*plan, c, outcomes, trace, start.epoch, result);
     check_finite(outcomes.front(), divergence, result);
-    check_time(c, gate, epochs_done, outputs, result);
+    check_gate(c, gate, start.epoch, outputs, outcomes.front(), result);
+    if (gate.signal() != 0) throw InterruptedCase(gate.signal(), std::move(result));
+  } catch (const InterruptedCase&) {
+    throw;
   } catch (const Interrupted& stop) {
     keep_finished(*plan, start.epoch, outcomes, result);
     result.status = "interrupted";

@@ -30,6 +30,7 @@ void write_samples(const std::string& path, const TaskData& data) {
   std::string text = data.train.arity == 1 ? "split,step,vertex,label,value,weight,candidate_of\n"
                                            : "split,step,source,target,label,value,weight,candidate_of\n";
   append(text, "train", data.train);
+  append(text, "validation", data.validation);
   append(text, "test", data.test);
   write_file_atomically(path, text);
 }

@@ -174,6 +174,32 @@ void take_rates(const Epochs& epochs, const CaseResult& result, Row& row) {
   }
 }
 
+/// Keys of `until` are null in most rows.
+void take_until(const Json& case_json, const CaseResult& result, Row& row) {
+  row.until = result.until;
+  const bool asked = case_json.contains("until");
+  const std::string reason = asked ? "the case ended as " + row.status : "the case has no until";
+  for (const char* key : {"/until_reached", "/until_iterations", "/until_seconds", "/until_dollars"}) {
+    if (!row.until) row.absent[key] = reason;
+  }
+  if (!row.until) return;
+  const bool known = std::isfinite(row.until->seconds);
+  const char* why = "epochs before the checkpoint that was continued were measured by another run";
+  if (!known) row.absent["/until_seconds"] = why;
+  if (!(result.dollars_per_second > 0)) {
+    row.absent["/until_dollars"] = "no dated price";
+  } else if (!known) {
+    row.absent["/until_dollars"] = why;
+  }
+}
+
+/// Why the last value of a series may be no number.
+void explain_last(const std::string& name, const Series& series, Row& row) {
+  if (row.status == "ok" || series.per_epoch.empty() || std::isfinite(series.per_epoch.back())) return;
+  row.absent[fmt::format("/metrics/{}/{}", name, series.per_epoch.size() - 1)] =
+      fmt::format("the case ended as {}, or its weights are no longer finite", row.status);
+}
+
 std::optional<std::vector<double>> take_series(const Series& series, const std::string& pointer, Row& row) {
   if (!series.per_epoch.empty()) return series.per_epoch;
   row.absent[pointer] = !series.absent_reason.empty() ? series.absent_reason
@@ -229,7 +255,11 @@ Row summarise(const Json& case_json, const std::string& case_id, const CaseResul
     take_rates(epochs, result, row);
   }
   row.loss = take_series(result.loss, "/loss", row);
-  for (const auto& [name, series] : result.metrics) row.metrics[name] = take_series(series, "/metrics/" + name, row);
+  for (const auto& [name, series] : result.metrics) {
+    row.metrics[name] = take_series(series, "/metrics/" + name, row);
+    explain_last(name, series, row);
+  }
+  take_until(case_json, result, row);
   explain_nulls(row_to_json(row), "", epochs.empty() ? "the case ended as " + row.status : "not a finite number", row);
   return row;
 }

@@ -210,6 +210,56 @@ RowField later(RowField field) {
   return field;
 }
 
+Json scalar(double value) { return encode(value); }
+template <class T>
+Json scalar(T value) {
+  return value;
+}
+
+/// A key of how training ended early; null where the case does not ask for that.
+template <auto Member>
+RowField until_field(const char* key, const char* unit, Json schema, const char* help) {
+  RowField item{key,
+                unit,
+                help,
+                std::move(schema),
+                [](const Row& row) { return row.until ? scalar((*row.until).*Member) : Json(nullptr); },
+                [](Row& row, const Json& json) {
+                  if (json.is_null()) return;
+                  if (!row.until) row.until.emplace();
+                  decode(json, (*row.until).*Member);
+                }};
+  item.later = true;
+  return item;
+}
+
+/// Not kept apart: the price of the seconds at what a second of an epoch costs.
+RowField until_dollars_field() {
+  RowField item{"until_dollars",
+                "dollars",
+                "Price of until_seconds.",
+                number(),
+                [](const Row& row) {
+                  if (!row.until || !row.epoch_seconds) return Json(nullptr);
+                  return encode(row.dollars_per_epoch * (row.until->seconds / row.epoch_seconds->mean));
+                },
+                [](Row&, const Json&) {}};
+  item.later = true;
+  return item;
+}
+
+std::vector<RowField> until_fields() {
+  return {
+      until_field<&UntilOutcome::reached>("until_reached", "", or_null({{"type", "boolean"}}),
+                                          "Whether training came to what `until` asks for."),
+      until_field<&UntilOutcome::iterations>("until_iterations", "1", or_null(count()),
+                                             "Updates of the first repetition until then, or in all; warm-up counts."),
+      until_field<&UntilOutcome::seconds>("until_seconds", "s", number(),
+                                          "Their epochs added up, each with its slowest rank; warm-up counts."),
+      until_dollars_field(),
+  };
+}
+
 std::vector<RowField> identity_fields() {
   return {
       field<&Row::case_id>("case_id", "", text(), "Readable key and hash of the case."),
@@ -252,8 +302,11 @@ std::vector<RowField> measured_fields() {
                               "Peak accounted memory of each rank."),
       field<&Row::imbalance>("imbalance", "1", or_null(named_group({"max_over_min", "max_over_mean"}, number())),
                              "Busy time of ranks in an epoch (epoch minus wait), mean of the ratio over epochs."),
-      field<&Row::loss>("loss", "1", or_null(series()), "Training loss per epoch of the first repetition."),
-      field<&Row::metrics>("metrics", "1", map_of(or_null(series())), "Metrics of the task per epoch."),
+      field<&Row::loss>("loss", "1", or_null(series()),
+                        "Training loss per epoch of the first repetition, of the epoch's own pass: before its update."),
+      field<&Row::metrics>("metrics", "1", map_of(or_null(series())),
+                           "Metrics of the task per epoch, of the weights after its update: the last are those of "
+                           "the weights that are left. On test samples; validation_NAME on validation samples."),
       field<&Row::throughput>("throughput", "1/s", map_of(number()),
                               "Per second of the median epoch: edges of the workload in the steps trained on (or "
                               "events), the same for every model, and non-zeros, the stored entries of that model's "
@@ -288,6 +341,7 @@ const std::vector<RowField>& row_fields() {
   static const std::vector<RowField> table = [] {
     std::vector<RowField> fields = identity_fields();
     for (RowField& item : measured_fields()) fields.push_back(std::move(item));
+    for (RowField& item : until_fields()) fields.push_back(std::move(item));
     return fields;
   }();
   return table;

@@ -217,7 +217,9 @@ class Sweep {
   }
 
   void keep_interrupted(const Case& c, const std::string& id, const CaseResult& result) {
-    if (directory_) keep_row(c, id, result);
+    if (!directory_) return;
+    keep_row(c, id, result);
+    log(progress_.finish(id, "-", result.status, result.reason));
   }
 
   Row keep_row(const Case& c, const std::string& id, const CaseResult& result) {
@@ -262,7 +264,10 @@ class Sweep {
     if (directory_) keep_epochs = [&](const auto& samples) { write_early(id, samples); };
     try {
       return blaming(suite_, c, [&] {
-        return run_planned(plan(c), c, spans, request_.outputs, request_.limit_seconds, keep_epochs);
+        const std::shared_ptr<const PlannedCase> planned = plan(c);
+        const ModelOutputs& outputs = request_.outputs;
+        const SignalsEndEpochs scope(!outputs.checkpoint.empty() && outputs.checkpoint_on_signal);
+        return run_planned(planned, c, spans, outputs, request_.limit_seconds, keep_epochs);
       });
     } catch (const Interrupted&) {
       throw;

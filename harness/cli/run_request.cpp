@@ -22,13 +22,17 @@ void define_output_options(CommandOptions& options, RunRequest& request) {
   options.text("--save-model", request.outputs.weights,
                "write the trained weights of the one case to this safetensors file");
   options.text("--dump-embeddings", request.outputs.embeddings,
-               "write the last epoch's embeddings [steps, vertices, features] of the one case to this .npy file");
+               "write the embeddings [steps, vertices, features] that the trained weights of the one case give to this "
+               ".npy file");
   options.text("--dump-samples", request.outputs.samples,
                "write the samples that the task of the one case drew, positives and negatives, to this .csv file");
   options.text("--checkpoint", request.outputs.checkpoint,
                "keep where training of the one case stands in this safetensors file: weights and optimiser state");
   options.text("--checkpoint-every", request.checkpoint_every,
                "epochs from one checkpoint to the next (default: after the last)");
+  options.toggle("--checkpoint-on-signal,!--no-checkpoint-on-signal", request.outputs.checkpoint_on_signal,
+                 "a signal (INT, TERM, HUP, USR1, USR2, XCPU) lets the epoch under way end and leaves a checkpoint, "
+                 "where one is asked for; a second one ends the run at once (default: yes)");
   options.toggle("--resume-training", request.outputs.resume_training,
                  "go on from where the file of --checkpoint stands");
 }

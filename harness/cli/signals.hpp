@@ -3,8 +3,9 @@
 
 namespace strobe {
 
-/// SIGINT and SIGTERM set `stop_signal()`: the first one asks the work to stop and keep what is finished; a second one
-/// ends the program at once.
+/// SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2 and SIGXCPU set `stop_signal()`: the first one asks the work to stop and
+/// keep what is finished; a second one ends the program at once. One that only schedulers send stays ignored where it
+/// was when the program began, as SIGHUP under nohup.
 void install_signal_handlers();
 
 /// While one lives, the first signal ends the program at once with status 128 + signal. For work that does not look at
@@ -16,6 +17,16 @@ class SignalsEndAtOnce {
   ~SignalsEndAtOnce();
   SignalsEndAtOnce(const SignalsEndAtOnce&) = delete;
   SignalsEndAtOnce& operator=(const SignalsEndAtOnce&) = delete;
+};
+
+/// While one lives that is `wanted`, the first signal sets `stop_after_epoch()` instead: training goes on to the end of
+/// its epoch. What came in too late for that is in `stop_signal()` afterwards. One at a time.
+class SignalsEndEpochs {
+ public:
+  explicit SignalsEndEpochs(bool wanted);
+  ~SignalsEndEpochs();
+  SignalsEndEpochs(const SignalsEndEpochs&) = delete;
+  SignalsEndEpochs& operator=(const SignalsEndEpochs&) = delete;
 };
 
 }  // namespace strobe

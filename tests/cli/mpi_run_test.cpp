@@ -54,8 +54,8 @@ class Mpi : public Program {
     return mpirun;
   }
 
-  /// Kills one of the two processes of `mpirun`, and waits for its end.
-  void kill_rank(pid_t mpirun, int rank) {
+  /// Sends a signal to one of the two processes of `mpirun`.
+  void signal_rank(pid_t mpirun, int rank, int signal) {
     const std::string children = "cat /proc/" + std::to_string(mpirun) +
                                  "/task/*/children > launcher; for p in $(cat "
                                  "launcher); do cat /proc/$p/task/*/children; done > ranks";
@@ -63,7 +63,12 @@ class Mpi : public Program {
     std::ifstream ranks(folder_ / "ranks");
     pid_t pids[2] = {0, 0};
     ASSERT_TRUE(ranks >> pids[0] >> pids[1]) << read_text(folder_ / "ranks");
-    kill(pids[rank], SIGKILL);
+    kill(pids[rank], signal);
+  }
+
+  /// Kills one of the two processes of `mpirun`, and waits for its end.
+  void kill_rank(pid_t mpirun, int rank) {
+    signal_rank(mpirun, rank, SIGKILL);
     const Outcome outcome = finish(mpirun);
     EXPECT_NE(outcome.status, 0);
     EXPECT_NE(outcome.status, 124) << "the run hung";
@@ -162,6 +167,23 @@ TEST_F(Mpi, AStopSignalKeepsTheEpochsThatAllProcessesHadFinished) {
   const Outcome outcome = finish(mpirun);
   EXPECT_NE(outcome.status, 124) << "the run hung";
   expect_kept_epochs("interrupted");
+}
+
+TEST_F(Mpi, ASignalToOneProcessEndsAllAfterTheSameEpochWithACheckpoint) {
+  for (const int rank : {0, 1}) {
+    for (const char* left : {"out", "state"}) std::filesystem::remove_all(folder_ / left);
+    const pid_t mpirun = start_endless();
+    signal_rank(mpirun, rank, SIGUSR1);
+    const Outcome outcome = finish(mpirun);
+    EXPECT_NE(outcome.status, 124) << "the run hung";
+    expect_kept_epochs("interrupted");
+    const Json row = rows("out")[0];
+    const auto epochs = row.at("loss").size();
+    EXPECT_EQ(row.at("reason"), "interrupted by signal 10 after " + std::to_string(epochs) +
+                                    " of 100000001 epochs; the checkpoint has the last of them");
+    EXPECT_EQ(row.at("metrics").at("auc").size(), epochs);
+    EXPECT_EQ(samples("out").size(), 2 * epochs);
+  }
 }
 
 /// mpirun tells the others to stop when one is gone, and leaves them a second for it.

@@ -62,7 +62,9 @@ class Checkpoints : public testing::Test {
 TEST_F(Checkpoints, AResumedRunIsTheUninterruptedOneBitForBit) {
   std::vector<Json> optimizers = {{{"name", "adam"}, {"rate", 0.02}},
                                   {{"name", "sgd"}, {"rate", 0.5}, {"momentum", 0.9}},
-                                  {{"name", "sgd"}, {"rate", 0.5}}};
+                                  {{"name", "sgd"}, {"rate", 0.5}},
+                                  {{"name", "sgd"}, {"rate", 0.5}, {"momentum", 0.9}, {"nesterov", true}},
+                                  {{"name", "adamw"}, {"rate", 0.02}, {"weight_decay", 0.5}}};
   for (const Json& optimizer : optimizers) {
     for (const std::string precision : {"fp32", "fp64"}) {
       Json whole = request(7), part = request(3);
@@ -92,6 +94,18 @@ TEST_F(Checkpoints, AResumedRunIsTheUninterruptedOneBitForBit) {
       EXPECT_EQ(continued.samples.front().epoch, 4);  // only what was left was run
     }
   }
+}
+
+TEST_F(Checkpoints, MetricsOfBeforeTheUpdateAreThoseAfterTheUpdateBefore) {
+  const CaseResult whole = run(request(4));
+  run(request(2), keep(false));
+  FileNotes notes;
+  const std::vector<SavedMatrix> matrices = read_safetensors(path("state"), &notes);
+  for (const char* key : {"format", "metrics_after"}) ASSERT_EQ(notes.erase(key), 1u) << key;
+  const std::vector<double>& auc = whole.metrics.at("auc").per_epoch;
+  notes["metrics"] = Json{{"auc", {0.125, auc[0], auc[1]}}}.dump();  // as such a checkpoint has it
+  write_safetensors(path("state"), matrices, false, notes);
+  EXPECT_EQ(run(request(4), keep(true)).metrics.at("auc").per_epoch, auc);
 }
 
 TEST_F(Checkpoints, AreKeptEverySoManyEpochs) {

@@ -8,6 +8,8 @@
 #include <chrono>
 #include <thread>
 
+#include "core/interrupt.hpp"
+
 namespace strobe {
 namespace {
 
@@ -54,6 +56,25 @@ TEST(EpochGates, OfSeveralProcessesCloseTogether) {
   });
   EXPECT_EQ(open, 0);
   for (const EpochGate& gate : gates) EXPECT_TRUE(gate.closed());
+}
+
+TEST(EpochGates, ASignalClosesForAllRanksAtTheSameStep) {
+  EpochGate gate(0, false);
+  std::atomic<int> open{0};
+  const auto& local = CommunicatorRegistry::instance().find("local").value;
+  local.launch(three_ranks(), [&](Device& device, Communicator& communicator) {
+    open += gate.open(device, communicator, 0) ? 1 : 0;
+    communicator.barrier();
+    if (device.rank() == 1) stop_after_epoch() = SIGUSR1;
+    communicator.barrier();
+    open += gate.open(device, communicator, 0) ? 10 : 0;  // decided before the signal came
+    communicator.barrier();
+    open += gate.open(device, communicator, 1) ? 100 : 0;
+  });
+  stop_after_epoch() = 0;
+  EXPECT_EQ(open, 33);
+  EXPECT_TRUE(gate.closed());
+  EXPECT_EQ(gate.signal(), SIGUSR1);
 }
 
 TEST(EpochGates, StayOpenWhileThereIsTime) {

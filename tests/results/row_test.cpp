@@ -87,6 +87,34 @@ TEST(Summarise, NoBandHasItsReason) {
   EXPECT_EQ(row.absent.at("/epoch_seconds_band90"), "nobody measured that");
 }
 
+TEST(Summarise, HowTrainingEndedEarly) {
+  CaseResult result = make_result();
+  Row row = summarise(case_json(), "id", result);
+  for (const char* key : {"until_reached", "until_iterations", "until_seconds", "until_dollars"}) {
+    EXPECT_TRUE(row_to_json(row).at(key).is_null()) << key;
+    EXPECT_EQ(row.absent.at(std::string("/") + key), "the case has no until") << key;
+  }
+  Json asked = case_json();
+  asked["until"] = "converged";
+  result.until = UntilOutcome{true, 7, 12.5};
+  result.dollars_per_second = 0.5;
+  row = summarise(asked, "id", result);
+  const Json json = row_to_json(row);
+  EXPECT_EQ(json.at("until_reached"), true);
+  EXPECT_EQ(json.at("until_iterations"), 7);
+  EXPECT_EQ(json.at("until_seconds"), 12.5);
+  EXPECT_NEAR(json.at("until_dollars").get<double>(), 6.25, 1e-12);
+  EXPECT_EQ(json.at("settings").at("until"), "converged");
+  EXPECT_EQ(row_to_json(row_from_json(json, "rows.json")), json);
+  result.dollars_per_second = 0;
+  row = summarise(asked, "id", result);
+  EXPECT_EQ(row.absent.at("/until_dollars"), "no dated price");
+  EXPECT_EQ(row.absent.count("/until_seconds"), 0u);
+  result.until.reset();
+  result.status = "failed";
+  EXPECT_EQ(summarise(asked, "id", result).absent.at("/until_reached"), "the case ended as failed");
+}
+
 TEST(Summarise, TheSlowestRankOfEachEpochCounts) {
   CaseResult result;
   result.samples = {make_sample(0, 0, 0, 1, 0, 0), make_sample(0, 0, 1, 3, 1, 0), make_sample(0, 1, 0, 5, 0, 1),

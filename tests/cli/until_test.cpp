@@ -1,0 +1,91 @@
+// --until on the command line, in suites and under --vary: rows say how training ended, and wrong wishes name the key.
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "program.hpp"
+
+namespace strobe::cli_test {
+namespace {
+
+class Until : public Program {
+ protected:
+  Json rows(const std::string& out) { return read_json(folder_ / out / "summary.json").at("rows"); }
+};
+
+TEST_F(Until, EndsTrainingAndTheRowSaysHow) {
+  const Outcome outcome = strobe({"run", "--workload", tiny, "--epochs", "500", "--optimizer", "adam:rate=1", "--until",
+                                  "converged:patience=3", "--save-model", "w.safetensors", "--out", "out"});
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  const Json row = rows("out")[0];
+  const auto epochs = row.at("loss").size();
+  EXPECT_LT(epochs, 501u);
+  EXPECT_EQ(row.at("until_reached"), true);
+  EXPECT_EQ(row.at("until_iterations"), epochs);
+  EXPECT_GT(row.at("until_seconds"), 0);
+  EXPECT_TRUE(row.at("until_dollars").is_null());
+  EXPECT_EQ(row.at("absent").at("/until_dollars"), "no dated price");
+  EXPECT_EQ(row.at("settings").at("until"), "converged:patience=3");
+  EXPECT_EQ(row.at("epoch_seconds").at("n"), epochs - 1);
+  EXPECT_EQ(row.at("metrics").at("auc").size(), epochs);
+  // The last three epochs are none of them the best.
+  double best = row.at("loss")[0];
+  for (std::size_t e = 0; e + 3 < epochs; ++e) best = std::min(best, row.at("loss")[e].get<double>());
+  for (std::size_t e = epochs - 3; e < epochs; ++e) EXPECT_GE(row.at("loss")[e], best);
+  const std::string weights = read_text(folder_ / "w.safetensors");
+  EXPECT_NE(weights.find("\"epoch\":\"" + std::to_string(epochs) + "\""), std::string::npos) << "epochs trained";
+}
+
+TEST_F(Until, IsAKeyOfCasesAndCanBeVaried) {
+  const std::string name = suite(R"({"defaults": {"workload": {"name": "uniform", "steps": 8, "vertices": 60},
+    "epochs": 4, "until": "loss=100"}, "cases": [{}, {"until": ""}, {"until": "loss=0.0001"}]})");
+  ASSERT_EQ(strobe({"run", name, "--out", "suite"}).status, 0);
+  const Json three = rows("suite");
+  ASSERT_EQ(three.size(), 3u);
+  EXPECT_EQ(three[0].at("loss").size(), 2u);  // one for warm-up, and the first that is asked about
+  EXPECT_EQ(three[1].at("loss").size(), 5u);
+  EXPECT_TRUE(three[1].at("until_reached").is_null());
+  EXPECT_EQ(three[1].at("absent").at("/until_reached"), "the case has no until");
+  EXPECT_FALSE(three[1].at("settings").contains("until"));
+  EXPECT_EQ(three[2].at("until_reached"), false);
+  EXPECT_EQ(three[2].at("until_iterations"), 5);
+  ASSERT_EQ(strobe({"run", "--workload", tiny, "--epochs", "4", "--vary", "until=converged,loss=100", "--vary",
+                    "ranks=1,2", "--strategy", "vertex", "--out", "varied"})
+                .status,
+            0);
+  const Json four = rows("varied");
+  ASSERT_EQ(four.size(), 4u);
+  for (const std::size_t i : {0, 1}) EXPECT_EQ(four[i].at("until_reached"), false);
+  for (const std::size_t i : {2, 3}) EXPECT_EQ(four[i].at("until_iterations"), 2);
+}
+
+TEST_F(Until, OfASimulatedClusterIsInItsSecondsAndDollars) {
+  const Outcome outcome = strobe({"run", "--workload", tiny,       "--strategy", "vertex", "--ranks",  "4", "--device",
+                                  "sim", "--cluster",  "p5-h100",  "--numerics", "cpu",    "--epochs", "9", "--warmup",
+                                  "2",   "--until",    "loss=100", "--out",      "out"});
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  const Json row = rows("out")[0];
+  EXPECT_EQ(row.at("until_iterations"), 3);
+  const double per_second =
+      row.at("dollars_per_epoch").get<double>() / row.at("epoch_seconds").at("mean").get<double>();
+  EXPECT_NEAR(row.at("until_dollars").get<double>() / (row.at("until_seconds").get<double>() * per_second), 1.0, 1e-12);
+  // Epochs of a simulation take the same time, the first ones too.
+  EXPECT_NEAR(row.at("until_seconds").get<double>() / row.at("epoch_seconds").at("mean").get<double>(), 3.0, 0.5);
+}
+
+TEST_F(Until, WhatCannotBeFollowedIsRefusedByName) {
+  const auto run = [&](const std::string& until, std::vector<std::string> more = {}) {
+    std::vector<std::string> words{"run", "--workload", tiny, "--until", until, "--out", "x"};
+    words.insert(words.end(), more.begin(), more.end());
+    return strobe(words);
+  };
+  expect_refusal(run("soon"), 2, {"--until", "'soon'", "converged"});
+  expect_refusal(run("auk=0.8"), 2, {"--until", "auk", "auc"});
+  expect_refusal(run("auc=0.8"), 2, {"--until", "split=70/15/15"});
+  expect_refusal(run("converged:metric=auc"), 2, {"--until", "split=70/15/15"});
+  expect_refusal(run("converged", {"--device", "sim"}), 2, {"numerics", "until"});
+  expect_refusal(run("auc=0.8", {"--dry-run"}), 2, {"--until"});
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "x"));
+}
+
+}  // namespace
+}  // namespace strobe::cli_test
