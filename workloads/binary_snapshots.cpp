@@ -1,7 +1,8 @@
 // Strobe's binary snapshots, version 1: a graph of steps in the form of binary_file.cpp.
 // Snapshots that differ are numbered by their first step: `step_snapshot` [T] says which one a step has, `row_offsets`
 // [S, N + 1] (each from 0 on), `columns` and `values` hold them one behind the other. Steps that share a snapshot share
-// it after reading, too. Features, labels, targets and beginnings of steps are as in the graph.
+// it after reading, too. Features, labels, targets, sides, beginnings and ends of steps are as in the graph; files of
+// before say nothing of ends, and their sides are counted from their steps.
 // Always checked: that every snapshot lies inside of its section. Of a file that is not sealed also: rows in order,
 // columns ascending and in range, values and features finite.
 // Cost: one copy of the file on all threads; one pass more when it is not sealed.
@@ -17,6 +18,7 @@
 #include "core/errors.hpp"
 #include "workloads/binary_file.hpp"
 #include "workloads/parallel.hpp"
+#include "workloads/sides.hpp"
 
 namespace strobe {
 namespace {
@@ -56,6 +58,8 @@ std::vector<BinarySection> sections_of(const SnapshotGraph& graph, const Distinc
   if (values.count > 0) sections.push_back(std::move(values));
   add_section(sections, "features", graph.features);
   add_section(sections, "step_begin", graph.step_begin);
+  add_section(sections, "step_end", graph.step_end);
+  add_section(sections, "side", graph.side);
   add_section(sections, "vertex_label", graph.vertex_label);
   add_section(sections, "cell_label", graph.cell_label);
   add_section(sections, "targets", graph.targets);
@@ -72,6 +76,7 @@ Json describe(const SnapshotGraph& graph, const Distinct& distinct) {
           {"feature_width", graph.feature_width},
           {"repeats", graph.repeats},
           {"orientation", graph.orientation},
+          {"two_sided", !graph.side.empty()},
           {"provenance", provenance_to_json(graph.provenance)}};
 }
 
@@ -142,6 +147,11 @@ void check_content(const BinaryFile& file, const std::vector<Part>& parts, const
   const auto finite = [](double value) { return std::isfinite(value); };
   if (!std::all_of(graph.features.begin(), graph.features.end(), finite))
     file.refuse("a feature of the binary snapshots file is not finite");
+  if (!std::all_of(graph.step_end.begin(), graph.step_end.end(), finite) ||
+      !std::is_sorted(graph.step_end.begin(), graph.step_end.end()))
+    file.refuse("the ends of steps in the binary snapshots file are not sorted finite numbers");
+  if (!std::all_of(graph.side.begin(), graph.side.end(), [](std::int8_t side) { return side >= -1 && side <= 1; }))
+    file.refuse("a side of the binary snapshots file is none of -1, 0 and 1");
   if (!std::all_of(graph.step_begin.begin(), graph.step_begin.end(), finite) ||
       !std::is_sorted(graph.step_begin.begin(), graph.step_begin.end()))
     file.refuse("the beginnings of steps in the binary snapshots file are not sorted finite numbers");
@@ -180,6 +190,8 @@ SnapshotGraph graph_of(const BinaryFile& file, bool check) {
   const auto values = file.column<float>("values", sizes.nonzeros, true);
   graph.features = file.column<float>("features", sizes.cells() * sizes.feature_width, true).copy();
   graph.step_begin = file.column<double>("step_begin", sizes.steps, false).copy();
+  graph.step_end = file.column<double>("step_end", sizes.steps, false).copy();
+  graph.side = file.column<std::int8_t>("side", sizes.vertices, false).copy();
   graph.vertex_label = file.column<std::int8_t>("vertex_label", sizes.vertices, false).copy();
   graph.cell_label = file.column<std::int8_t>("cell_label", sizes.cells(), false).copy();
   graph.targets = file.column<float>("targets", sizes.cells(), false).copy();
@@ -187,6 +199,7 @@ SnapshotGraph graph_of(const BinaryFile& file, bool check) {
   const std::vector<Part> parts = parts_of(file, sizes, offsets, columns, values);
   if (check) check_content(file, parts, graph);
   copy_snapshots(file, parts, of_step, graph);
+  if (!file.description().contains("two_sided")) graph.side = sides_of_steps(graph);  // files of before do not say
   return graph;
 }
 

@@ -14,6 +14,7 @@
 
 #include "core/errors.hpp"
 #include "workloads/preprocess.hpp"
+#include "workloads/sides.hpp"
 #include "workloads/windows.hpp"
 
 namespace strobe {
@@ -236,6 +237,7 @@ SnapshotGraph make_snapshots(const EventGraph& events, const Windowing& windowin
   graph.feature_width = degree_features;
   graph.step_begin = cut.begin;
   graph.vertex_label = events.vertex_label.copy();
+  graph.side = sides_of_events(events);
   graph.provenance = events.provenance;
   const std::size_t step_features = static_cast<std::size_t>(events.vertices * degree_features);
   graph.features.assign(cut.begin.size() * step_features, 0.0f);

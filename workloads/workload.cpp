@@ -17,6 +17,7 @@
 #include "workloads/id_space.hpp"
 #include "workloads/shape.hpp"
 #include "workloads/shape_graph.hpp"
+#include "workloads/sides.hpp"
 #include "workloads/snapshot_file.hpp"
 #include "workloads/vertex_data.hpp"
 
@@ -174,6 +175,8 @@ SnapshotGraph read_snapshot_source(const Source& source, const FileOptions& opti
     check_counts(source.set->value, graph.vertices, graph.provenance.rows, source.path);
     name_source(*source.set, graph.provenance);
   }
+  // Strobe's own files say what they know of all events, others show it in their steps.
+  if (graph.provenance.format != "strobe-snapshots") graph.side = sides_of_steps(graph);
   apply_options(options, graph);
   refuse_overflow(graph, source.path);
   return graph;

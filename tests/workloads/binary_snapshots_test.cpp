@@ -30,6 +30,8 @@ void expect_same_graph(const SnapshotGraph& a, const SnapshotGraph& b) {
   EXPECT_EQ(a.repeats, b.repeats);
   EXPECT_EQ(a.orientation, b.orientation);
   EXPECT_EQ(a.step_begin, b.step_begin);
+  EXPECT_EQ(a.step_end, b.step_end);
+  EXPECT_EQ(a.side, b.side);
   EXPECT_EQ(a.vertex_label, b.vertex_label);
   EXPECT_EQ(a.cell_label, b.cell_label);
   expect_same_floats(a.features, b.features);
@@ -54,6 +56,8 @@ SnapshotGraph full_graph() {
   graph.feature_width = 2;
   for (int i = 0; i < 18; ++i) graph.features.push_back(0.1f * static_cast<float>(i));
   graph.step_begin = {-1, 0.5, 1e9 + 1.0 / 3};
+  graph.step_end = {0.5, 1e9, 2e9};
+  graph.side = {0, -1, 1};
   graph.vertex_label = {1, 0, -1};
   graph.cell_label = {0, 1, 2, -1, 4, 5, 6, 7, 127};
   for (int i = 0; i < 9; ++i) graph.targets.push_back(i % 2 == 0 ? std::nanf("") : static_cast<float>(i));

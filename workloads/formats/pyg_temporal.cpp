@@ -113,7 +113,10 @@ void finish_steps(SnapshotGraph& graph, const Series& features, const Series& ta
   graph.feature_width = static_cast<std::int64_t>(features.values.size()) / (graph.steps() * graph.vertices);
   graph.features = features.values;
   graph.targets = next_step_targets(targets.values, graph.vertices);
-  for (std::int64_t t = 0; t < graph.steps(); ++t) graph.step_begin.push_back(static_cast<double>(t));
+  for (std::int64_t t = 0; t < graph.steps(); ++t) {
+    graph.step_begin.push_back(static_cast<double>(t));
+    graph.step_end.push_back(static_cast<double>(t + 1));
+  }
 }
 
 void make_static(const std::vector<SnapshotEdge>& edges, std::int64_t steps, SnapshotGraph& graph) {

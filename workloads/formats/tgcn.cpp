@@ -105,7 +105,10 @@ SnapshotGraph read_tgcn(const std::string& path) {
   const std::size_t steps = graph.features.size() / static_cast<std::size_t>(graph.vertices);
   const auto snapshot = make_snapshot(graph.vertices, edges, graph.provenance);
   graph.snapshots.assign(steps, snapshot);
-  for (std::size_t t = 0; t < steps; ++t) graph.step_begin.push_back(static_cast<double>(t));
+  for (std::size_t t = 0; t < steps; ++t) {
+    graph.step_begin.push_back(static_cast<double>(t));
+    graph.step_end.push_back(static_cast<double>(t + 1));
+  }
   const std::string& other = path == adjacency ? speed : adjacency;
   graph.provenance.notes = {
       fmt::format("read together with {} (sha256 {})", std::filesystem::path(other).filename().string(),
