@@ -67,6 +67,61 @@ std::vector<std::int64_t> round_running_sum(const std::vector<double>& values) {
   return result;
 }
 
+/// Refuses a variance below that of whole numbers with this sum: shares f and 1 - f of the two nearest, f (1 - f).
+void check_reachable(std::int64_t count, double mean, double variance, const std::string& where) {
+  const double exact = std::round(mean * static_cast<double>(count)) / static_cast<double>(count);
+  const double share = exact - std::floor(exact), least = share * (1 - share);
+  if (variance >= least * (1 - 1e-9)) return;
+  throw InvalidRequest(
+      where, fmt::format("whole numbers of mean {} have a variance of at least {:.4g}, not {}", mean, least, variance));
+}
+
+/// Where a normal distribution cut off at low and high must lie, and how wide it must be, to have these moments.
+struct CutNormal {
+  double centre = 0, spread = 0;
+};
+
+CutNormal fit_cut_normal(std::size_t points, double mean, double variance, double low, double high,
+                         const std::string& where) {
+  // A quantile sample lacks the outermost tails, so the fit is to the sample and not to the moments of the formula.
+  const double deviation = std::sqrt(variance), widest = 100 * (std::min(high, mean + 1e9) - low);
+  CutNormal fit{mean, deviation};
+  bool near = false;
+  for (int round = 0; round < 2000 && mean >= low && mean <= high; ++round) {
+    const Moments found = moments(cut_normal(points, fit.centre, fit.spread, low, high));
+    const double mean_error = std::abs(found.mean - mean) / deviation, error = std::abs(found.variance / variance - 1);
+    near = mean_error < 0.01 && error < 0.01;
+    if ((mean_error < 1e-4 && error < 1e-4) || found.variance <= 0) break;
+    fit.centre += mean - found.mean;
+    fit.spread = std::min(fit.spread * std::sqrt(variance / found.variance), widest);
+  }
+  if (near) return fit;
+  throw InvalidRequest(where, fmt::format("no normal distribution cut off at {} and {} has mean {} and variance {}",
+                                          low, high, mean, variance));
+}
+
+/// Whole numbers whose values before rounding have this mean and variance, ascending.
+std::vector<std::int64_t> rounded_normal(std::int64_t count, double mean, double variance, double low, double high,
+                                         const std::string& where) {
+  const auto size = static_cast<std::size_t>(count);
+  std::vector<double> values(size, mean);
+  if (mean < low || mean > high)
+    throw InvalidRequest(where, fmt::format("the mean {} is not within {} and {}", mean, low, high));
+  if (variance > 0) {
+    const CutNormal fit = fit_cut_normal(std::min<std::size_t>(size, 4096), mean, variance, low, high, where);
+    values = cut_normal(size, fit.centre, fit.spread, low, high);
+  }
+  const double shift = mean - moments(values).mean;
+  for (double& value : values) value += shift;
+  std::vector<std::int64_t> counts = round_running_sum(values);
+  for (std::int64_t& number : counts) {
+    // Values at the very border may have been shifted or rounded across it.
+    number = static_cast<std::int64_t>(std::clamp(static_cast<double>(number), std::ceil(low), std::floor(high)));
+  }
+  std::sort(counts.begin(), counts.end());
+  return counts;
+}
+
 }  // namespace
 
 void set_generator_threads(int threads) { chosen_threads = threads; }
@@ -123,36 +178,28 @@ double normal_quantile(double p) {
 
 std::vector<std::int64_t> normal_counts(std::int64_t count, double mean, double variance, double low, double high,
                                         const std::string& where) {
-  const auto size = static_cast<std::size_t>(count);
-  const double deviation = std::sqrt(variance);
-  // A quantile sample lacks the outermost tails, so the fit is to the sample and not to the moments of the formula.
-  const std::size_t points = std::min<std::size_t>(size, 4096);
-  const double widest = 100 * (std::min(high, mean + 1e9) - low);
-  double centre = mean, spread = deviation;
-  Moments found{mean, 0};
-  bool near = mean >= low && mean <= high && variance == 0;
-  for (int round = 0; round < 2000 && variance > 0 && mean >= low && mean <= high; ++round) {
-    found = moments(cut_normal(points, centre, spread, low, high));
-    const double mean_error = std::abs(found.mean - mean) / deviation, error = std::abs(found.variance / variance - 1);
-    near = mean_error < 0.01 && error < 0.01;
-    if ((mean_error < 1e-4 && error < 1e-4) || found.variance <= 0) break;
-    centre += mean - found.mean;
-    spread = std::min(spread * std::sqrt(variance / found.variance), widest);
+  check_reachable(count, mean, variance, where);
+  const auto counts_of = [&](double before_rounding) {
+    return rounded_normal(count, mean, before_rounding, low, high, where);
+  };
+  const auto error_of = [&](const std::vector<std::int64_t>& counts) {
+    return moments({counts.begin(), counts.end()}).variance - variance;
+  };
+  if (variance == 0) return counts_of(0);
+  // Rounding a smooth distribution adds 1/6; a narrow one is all rounding, and what it adds is found by halving.
+  const double guess = variance - 1.0 / 6;
+  std::vector<std::int64_t> best = counts_of(guess > 0.5 ? guess : variance);
+  double error = error_of(best), above = variance, below = 0;
+  for (int round = 0; round < 40 && std::abs(error) > 1e-3 * variance; ++round) {
+    const double middle = round == 0 && guess > 0 ? guess : (above + below) / 2;
+    std::vector<std::int64_t> counts = counts_of(middle);
+    const double found = error_of(counts);
+    (found > 0 ? above : below) = middle;
+    if (std::abs(found) >= std::abs(error)) continue;
+    best = std::move(counts);
+    error = found;
   }
-  if (!near) {
-    throw InvalidRequest(where, fmt::format("no normal distribution cut off at {} and {} has mean {} and variance {}",
-                                            low, high, mean, variance));
-  }
-  auto values = variance > 0 ? cut_normal(size, centre, spread, low, high) : std::vector<double>(size, mean);
-  const double shift = mean - moments(values).mean;
-  for (double& value : values) value += shift;
-  std::vector<std::int64_t> counts = round_running_sum(values);
-  for (std::int64_t& number : counts) {
-    // Values at the very border may have been shifted or rounded across it.
-    number = static_cast<std::int64_t>(std::clamp(static_cast<double>(number), std::ceil(low), std::floor(high)));
-  }
-  std::sort(counts.begin(), counts.end());
-  return counts;
+  return best;
 }
 
 std::vector<std::int64_t> apportion(std::int64_t total, const std::vector<double>& weights) {

@@ -46,8 +46,9 @@ class KeyedPermutation {
 double normal_quantile(double p);
 
 /// `count` whole numbers in [low, high], ascending, that follow a normal distribution cut off at low and high and whose
-/// own mean and variance are those given (to 1 % of the variance, plus at most 1/4 for rounding; the sum is exact).
-/// Throws InvalidRequest(where, ...) when no such distribution has this mean and variance.
+/// own mean and variance, after rounding, are those given (to 1 % of the variance, or as near as so few numbers come;
+/// the sum is exact). Throws InvalidRequest(where, ...) when no such distribution has this mean and variance, and for a
+/// variance that whole numbers of this mean cannot have.
 std::vector<std::int64_t> normal_counts(std::int64_t count, double mean, double variance, double low, double high,
                                         const std::string& where);
 

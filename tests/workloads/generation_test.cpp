@@ -55,16 +55,33 @@ TEST(NormalCounts, HaveTheMeanAndVarianceAskedFor) {
   };
   // From free to strongly cut; the last is nearly uniform over its range, whose variance is 849.
   for (const Case& c : {Case{100, 20000, 2.5e7, 0, 1e18}, Case{100, 20000, 2e8, 0, 1e18}, Case{10000, 50, 100, 1, 100},
-                        Case{10000, 20, 200, 1, 100}, Case{5000, 30, 0.5, 1, 100}, Case{10000, 50.5, 700, 1, 100}}) {
+                        Case{10000, 20, 200, 1, 100}, Case{5000, 30, 0.5, 1, 100}, Case{10000, 50.5, 700, 1, 100},
+                        Case{2000, 30, 0.05, 1, 100}, Case{2000, 30.3, 0.25, 1, 100}, Case{2000, 30.5, 0.25, 1, 100},
+                        Case{2000, 30, 1.0 / 6, 1, 100}, Case{2000, 30, 2, 1, 100}, Case{100, 2000, 2, 0, 1e18},
+                        Case{100, 2000, 0.5, 0, 1e18}}) {
     const std::vector<double> values = as_reals(normal_counts(c.count, c.mean, c.variance, c.low, c.high, "/x"));
     EXPECT_EQ(values.size(), static_cast<std::size_t>(c.count));
     EXPECT_TRUE(std::is_sorted(values.begin(), values.end()));
     EXPECT_GE(*std::min_element(values.begin(), values.end()), c.low);
     EXPECT_LE(*std::max_element(values.begin(), values.end()), c.high);
     EXPECT_NEAR(test::mean(values), c.mean, 0.011 * std::sqrt(c.variance)) << c.mean << " " << c.variance;
-    EXPECT_NEAR(test::variance(values), c.variance, 0.011 * c.variance + 0.25) << c.mean << " " << c.variance;
+    EXPECT_NEAR(test::variance(values), c.variance, 0.01 * c.variance) << c.mean << " " << c.variance;
   }
   EXPECT_EQ(normal_counts(3, 7, 0, 0, 10, "/x"), (std::vector<std::int64_t>{7, 7, 7}));
+}
+
+/// Whole numbers of mean 30.5 are at best half 30 and half 31.
+TEST(NormalCounts, RefuseVariancesBelowThoseOfWholeNumbers) {
+  for (const auto& [mean, variance] : {std::pair{30.5, 0.2}, std::pair{30.5, 0.0}, std::pair{30.2, 0.15}}) {
+    try {
+      normal_counts(1000, mean, variance, 1, 100, "/length_variance");
+      ADD_FAILURE() << mean << " " << variance;
+    } catch (const InvalidRequest& error) {
+      EXPECT_EQ(error.where(), "/length_variance");
+      EXPECT_NE(std::string(error.what()).find("a variance of at least"), std::string::npos) << error.what();
+    }
+  }
+  EXPECT_THROW(normal_counts(1, 5, 4, 0, 100, "/x"), InvalidRequest) << "one number does not vary";
 }
 
 TEST(NormalCounts, RefuseWhatNoNormalDistributionHas) {
