@@ -191,7 +191,16 @@ SmoothStep prepare_step(const SnapshotGraph& graph, const Preprocessing& what, s
   return step;
 }
 
-void append(const SmoothStep& step, bool fp64, PreparedGraph& graph) {
+/// The value as fp32. What was finite may not be, once it is a sum: a smoothed weight, or a product with features.
+float rounded(double value, const char* what, std::int64_t t) {
+  const auto result = static_cast<float>(value);
+  if (std::isfinite(result) || !std::isfinite(value)) return result;
+  throw InvalidRequest("/workload/weights", fmt::format("{} of step {} is {:.4g}, beyond what fp32 holds; take "
+                                                        "precision=fp64, or weights=count or binary",
+                                                        what, t, value));
+}
+
+void append(const SmoothStep& step, std::int64_t t, bool fp64, PreparedGraph& graph) {
   const std::int64_t base = graph.row_offsets.back();
   for (std::size_t v = 1; v < step.row_offsets.size(); ++v) graph.row_offsets.push_back(base + step.row_offsets[v]);
   graph.columns.insert(graph.columns.end(), step.columns.begin(), step.columns.end());
@@ -201,9 +210,9 @@ void append(const SmoothStep& step, bool fp64, PreparedGraph& graph) {
     graph.products64.insert(graph.products64.end(), step.product.begin(), step.product.end());
     return;
   }
-  for (const double value : step.values) graph.values32.push_back(static_cast<float>(value));
-  for (const double value : step.features) graph.features32.push_back(static_cast<float>(value));
-  for (const double value : step.product) graph.products32.push_back(static_cast<float>(value));
+  for (const double value : step.values) graph.values32.push_back(rounded(value, "an entry of the matrix", t));
+  for (const double value : step.features) graph.features32.push_back(rounded(value, "a feature", t));
+  for (const double value : step.product) graph.products32.push_back(rounded(value, "a product with features", t));
 }
 
 void check(const SnapshotGraph& graph, const Preprocessing& what, std::int64_t steps) {
@@ -310,7 +319,7 @@ PreparedGraph prepare(const SnapshotGraph& graph, const Preprocessing& what, std
     std::vector<SmoothStep> ready(static_cast<std::size_t>(std::min(block, steps - first)));
     workers.run(static_cast<std::int64_t>(ready.size()),
                 [&](std::int64_t i) { ready[static_cast<std::size_t>(i)] = prepare_step(graph, what, first + i); });
-    for (const SmoothStep& step : ready) append(step, fp64, result);
+    for (std::size_t i = 0; i < ready.size(); ++i) append(ready[i], first + static_cast<std::int64_t>(i), fp64, result);
   }
   return result;
 }

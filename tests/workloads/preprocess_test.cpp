@@ -282,6 +282,23 @@ TEST(Prepare, StepsWithoutEdgesKeepTheirSelfLoops) {
   EXPECT_EQ(prepared.values64[static_cast<std::size_t>(prepared.row_offsets[3])], 1.0);
 }
 
+/// Each weight is finite in fp32, their sum over steps is not.
+TEST(Prepare, RefusesSumsBeyondFp32) {
+  const SnapshotGraph graph = stepped(make_events(2, {{0, 1, 0}, {0, 1, 1}}, {3e38f, 3e38f}), {.weights = "file"});
+  for (const Preprocessing& what :
+       {Preprocessing{.smooth = "edge_life", .window = 2, .laplacian = false, .precompute_first_product = false},
+        Preprocessing{.smooth = "m_product",
+        .window = 2,
+        .laplacian = false,
+        .precompute_first_product = false,
+        .m = "inverse_distance"}}) {
+    EXPECT_NO_THROW(prepare(graph, what, 2, true)) << "fp64 holds them";
+    EXPECT_NO_THROW(prepare(graph, what, 1, false));
+    EXPECT_THROW(prepare(graph, what, 2, false), InvalidRequest);
+  }
+  EXPECT_NO_THROW(prepare(graph, {.smooth = "m_product", .window = 2, .laplacian = false}, 2, false)) << "a mean";
+}
+
 TEST(Prepare, RefusesWhatCannotBeDone) {
   const SnapshotGraph graph = three_steps();
   EXPECT_THROW(prepare(graph, {}, 0, true), InvalidRequest);
