@@ -208,8 +208,9 @@ void read_all(const std::string& format, const std::string& path) {
   EventGraph apart = graph;
   settle_ids(apart, graph.provenance.ids == "offset" ? "auto" : "offset", path);
   check_events(apart);
-  SnapshotGraph steps = make_snapshots(graph, {.count = graph.time.front() == graph.time.back() ? 1 : 3});
-  set_cell_labels(graph, steps);
+  StepCut kept;
+  SnapshotGraph steps = make_snapshots(graph, {.count = graph.time.front() == graph.time.back() ? 1 : 3}, "in", kept);
+  set_cell_labels(graph, kept, "auto", steps);
   check_snapshots(steps);
 }
 

@@ -45,6 +45,7 @@ Json describe(const EventGraph& graph, const Json& tag) {
           {"events", graph.events()},
           {"stepped", graph.stepped},
           {"two_sided", graph.two_sided},
+          {"labels_before", graph.labels_before},
           {"time_words", graph.time.packed().words().size()},
           {"edge_feature_width", graph.edge_feature_width},
           {"vertex_feature_width", graph.vertex_feature_width},
@@ -116,6 +117,8 @@ EventGraph graph_of(const BinaryFile& file) {
   graph.vertex_features = file.column<float>("vertex_features", graph.vertices * graph.vertex_feature_width, true);
   graph.timed_labels = timed_labels(file);
   graph.provenance = provenance_from_json(description.at("provenance"));
+  graph.labels_before =
+      description.value("labels_before", graph.provenance.format == "tgb");  // files of before: by format
   return graph;
 }
 

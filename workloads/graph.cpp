@@ -1,7 +1,8 @@
 // Builds one sorted CSR per window of events.
 // Returns: snapshots over all vertices of the event graph, with degree features per step.
 // Invariants: columns of a row are sorted and distinct; steps without events share one empty snapshot. Parallel edges
-// are summed in double, in time order, and rounded once (edge life sums steps that were rounded).
+// are summed in double, in time order, and rounded once (edge life sums steps that were rounded). Events are counted in
+// integers. With both orientations a self-loop is one entry with its own value, not twice that.
 // Cost: O(E log d + T N) time, d = events of one row in one window (times the windows that an event lies in); a
 // cumulative graph costs its own non-zeros more. Memory of the result plus O(N + events of a window).
 #include "workloads/graph.hpp"
@@ -15,6 +16,7 @@
 #include "core/errors.hpp"
 #include "workloads/preprocess.hpp"
 #include "workloads/sides.hpp"
+#include "workloads/snapshot_file.hpp"
 #include "workloads/windows.hpp"
 
 namespace strobe {
@@ -69,7 +71,8 @@ class SnapshotBuilder {
     for (std::size_t e = first; e < last; ++e) {
       const float weight = weights_ == Weights::file ? events_.weight[e] : 1.0f;
       if (rows_are_targets_) visit(events_.target[e], WeightedColumn{events_.source[e], weight});
-      if (rows_are_sources_) visit(events_.source[e], WeightedColumn{events_.target[e], weight});
+      const bool visited = rows_are_targets_ && events_.source[e] == events_.target[e];  // a loop is its own reverse
+      if (rows_are_sources_ && !visited) visit(events_.source[e], WeightedColumn{events_.target[e], weight});
     }
   }
 
@@ -115,11 +118,24 @@ Weights parse_weights(const std::string& name, const EventGraph& events) {
   return Weights::file;
 }
 
-/// In-degree and out-degree of the raw step, parallel edges with multiplicity (decisions M8).
-void count_degrees(const EventGraph& events, std::size_t first, std::size_t last, float* features) {
+/// In-degree and out-degree of the raw step, parallel edges with multiplicity (decisions M8), added to `degrees`.
+void count_degrees(const EventGraph& events, std::size_t first, std::size_t last, std::int64_t* degrees) {
   for (std::size_t e = first; e < last; ++e) {
-    features[degree_features * events.target[e]] += 1.0f;
-    features[degree_features * events.source[e] + 1] += 1.0f;
+    ++degrees[degree_features * events.target[e]];
+    ++degrees[degree_features * events.source[e] + 1];
+  }
+}
+
+/// The degrees of each step as features; those of a cumulative graph are of all events so far.
+void set_degree_features(const EventGraph& events, const StepCut& cut, bool cumulative, SnapshotGraph& graph) {
+  std::vector<std::int64_t> degrees(static_cast<std::size_t>(events.vertices * degree_features), 0);
+  graph.feature_width = degree_features;
+  graph.features.reserve(degrees.size() * cut.begin.size());
+  for (std::size_t t = 0; t < cut.begin.size(); ++t) {
+    if (!cumulative) std::fill(degrees.begin(), degrees.end(), 0);
+    count_degrees(events, static_cast<std::size_t>(cut.first[t]), static_cast<std::size_t>(cut.last[t]),
+                  degrees.data());
+    for (const std::int64_t degree : degrees) graph.features.push_back(static_cast<float>(degree));
   }
 }
 
@@ -168,27 +184,25 @@ class RunningSum {
   bool binary_;
 };
 
-/// Turns new edges per step into all edges so far; degrees add up likewise. Steps without news share their snapshot.
+/// Turns new edges per step into all edges so far. Steps without news share their snapshot.
 void accumulate(SnapshotGraph& graph, bool binary) {
   RunningSum sum(graph.vertices, binary);
-  const auto step_features = static_cast<std::size_t>(graph.vertices * graph.feature_width);
   for (std::size_t t = 0; t < graph.snapshots.size(); ++t) {
     const bool news = graph.snapshots[t]->nonzeros() > 0;
     graph.snapshots[t] = news || t == 0 ? sum.add(*graph.snapshots[t]) : graph.snapshots[t - 1];
-    float* features = graph.features.data() + t * step_features;
-    for (std::size_t i = 0; t > 0 && i < step_features; ++i) features[i] += features[i - step_features];
   }
 }
 
-/// Drops the steps with fewer than `min_edges` edges.
-void drop_small_steps(SnapshotGraph& graph, std::int64_t min_edges) {
+/// Drops the steps with fewer than `min_edges` edges, from `cut` too.
+void drop_small_steps(SnapshotGraph& graph, std::int64_t min_edges, StepCut& cut) {
   const auto step_features = static_cast<std::ptrdiff_t>(graph.vertices * graph.feature_width);
   std::size_t kept = 0;
   for (std::size_t t = 0; t < graph.snapshots.size(); ++t) {
     if (graph.snapshots[t]->nonzeros() < min_edges) continue;
     const auto from = graph.features.begin() + static_cast<std::ptrdiff_t>(t) * step_features;
     std::copy(from, from + step_features, graph.features.begin() + static_cast<std::ptrdiff_t>(kept) * step_features);
-    graph.step_begin[kept] = graph.step_begin[t];
+    cut.begin[kept] = cut.begin[t], cut.end[kept] = cut.end[t], cut.next_end[kept] = cut.next_end[t];
+    cut.first[kept] = cut.first[t], cut.last[kept] = cut.last[t];
     graph.snapshots[kept++] = graph.snapshots[t];
   }
   if (kept == 0) throw InvalidRequest("min_edges", fmt::format("no step has {} edges; nothing is left", min_edges));
@@ -196,8 +210,23 @@ void drop_small_steps(SnapshotGraph& graph, std::int64_t min_edges) {
   if (dropped == 0) return;
   graph.provenance.notes.push_back(fmt::format("{} steps with fewer than {} edges were dropped", dropped, min_edges));
   graph.snapshots.resize(kept);
-  graph.step_begin.resize(kept);
   graph.features.resize(kept * static_cast<std::size_t>(step_features));
+  for (auto* const values : {&cut.begin, &cut.end, &cut.next_end}) values->resize(kept);
+  for (auto* const values : {&cut.first, &cut.last}) values->resize(kept);
+}
+
+/// Says how many borders of windows of events lie inside of an instant: the steps on both sides share its time.
+void note_cut_instants(const EventGraph& events, const StepCut& cut, std::vector<std::string>& notes) {
+  const auto is_cut = [&](std::int64_t last) {
+    const auto at = static_cast<std::size_t>(last);
+    return at < events.time.size() && events.time[at - 1] == events.time[at];
+  };
+  const auto borders = std::count_if(cut.last.begin(), cut.last.end(), is_cut);
+  if (borders == 0) return;
+  notes.push_back(
+      fmt::format("{} of {} windows of events end between events of one time, so a step and the next one "
+                  "(also of training and test) may hold the same instant",
+                  borders, cut.steps()));
 }
 
 std::int64_t common_edges(const Snapshot& a, const Snapshot& b) {
@@ -222,7 +251,8 @@ std::int64_t SnapshotGraph::edges() const {
   return sum;
 }
 
-SnapshotGraph make_snapshots(const EventGraph& events, const Windowing& windowing, const std::string& orientation) {
+SnapshotGraph make_snapshots(const EventGraph& events, const Windowing& windowing, const std::string& orientation,
+                             StepCut& kept) {
   if (orientation != "in" && orientation != "out" && orientation != "both") {
     throw InvalidRequest("orientation",
                          unknown_name_message("value of orientation", orientation, {"in", "out", "both"}));
@@ -231,22 +261,18 @@ SnapshotGraph make_snapshots(const EventGraph& events, const Windowing& windowin
     throw InvalidRequest("partial", unknown_name_message("value of partial", windowing.partial, {"keep", "drop"}));
   }
   const Weights weights = parse_weights(windowing.weights, events);
-  const StepCut cut = cut_steps(events, windowing);
+  StepCut cut = cut_steps(events, windowing);
   SnapshotGraph graph;
   graph.vertices = events.vertices;
-  graph.feature_width = degree_features;
-  graph.step_begin = cut.begin;
   graph.vertex_label = events.vertex_label.copy();
   graph.side = sides_of_events(events);
   graph.provenance = events.provenance;
-  const std::size_t step_features = static_cast<std::size_t>(events.vertices * degree_features);
-  graph.features.assign(cut.begin.size() * step_features, 0.0f);
+  if (windowing.events > 0) note_cut_instants(events, cut, graph.provenance.notes);
+  set_degree_features(events, cut, windowing.cumulative, graph);
   SnapshotBuilder builder(events, weights, orientation != "out", orientation != "in");
-  for (std::size_t t = 0; t < cut.begin.size(); ++t) {
-    const auto first = static_cast<std::size_t>(cut.first[t]), last = static_cast<std::size_t>(cut.last[t]);
-    graph.snapshots.push_back(builder.build(first, last));
-    count_degrees(events, first, last, graph.features.data() + t * step_features);
-  }
+  for (std::size_t t = 0; t < cut.begin.size(); ++t)
+    graph.snapshots.push_back(
+        builder.build(static_cast<std::size_t>(cut.first[t]), static_cast<std::size_t>(cut.last[t])));
   if (windowing.cumulative) accumulate(graph, weights == Weights::binary);
   if (windowing.edge_life > 1) graph = edge_life(graph, windowing.edge_life);
   graph.repeats = windowing.cumulative                              ? "cumulative"
@@ -254,8 +280,17 @@ SnapshotGraph make_snapshots(const EventGraph& events, const Windowing& windowin
                   : windowing.lags > 0 || !windowing.stride.empty() ? "sliding"
                                                                     : "";
   graph.orientation = orientation;
-  if (windowing.min_edges > 0) drop_small_steps(graph, windowing.min_edges);
+  if (weights == Weights::file) refuse_overflow(graph, events.provenance.source, &events);
+  if (windowing.min_edges > 0) drop_small_steps(graph, windowing.min_edges, cut);
+  graph.step_begin = cut.begin;
+  graph.step_end = cut.end;
+  kept = std::move(cut);
   return graph;
+}
+
+SnapshotGraph make_snapshots(const EventGraph& events, const Windowing& windowing, const std::string& orientation) {
+  StepCut kept;
+  return make_snapshots(events, windowing, orientation, kept);
 }
 
 std::vector<double> overlap_per_step(const SnapshotGraph& graph) {

@@ -37,6 +37,13 @@ constexpr std::pair<const char*, double> quantile_names[] = {{"p25", 0.25}, {"me
 
 }  // namespace
 
+std::int64_t nearest_rank(double share, std::int64_t count) {
+  // A share such as 0.07 of 100 is 7, which its double exceeds by a rounding.
+  const double exact = share * static_cast<double>(count), whole = std::round(exact);
+  const double rank = std::abs(exact - whole) <= 1e-12 * exact ? whole : std::ceil(exact);
+  return std::clamp(static_cast<std::int64_t>(rank), std::int64_t{1}, count);
+}
+
 std::int64_t Histogram::count() const {
   std::int64_t total = 0;
   for (const Bin& bin : bins) total += bin.count;
@@ -61,12 +68,13 @@ double Histogram::variance() const {
 
 double Histogram::quantile(double share) const {
   if (bins.empty()) return std::numeric_limits<double>::quiet_NaN();
-  const auto position = static_cast<std::int64_t>(share * static_cast<double>(count() - 1));
-  if (position == count() - 1) return static_cast<double>(maximum);
-  std::int64_t before = 0;
+  const std::int64_t rank = nearest_rank(share, count());
+  if (rank == 1) return static_cast<double>(minimum);
+  std::int64_t seen = 0;
   for (const Bin& bin : bins) {
-    before += bin.count;
-    if (position < before) return static_cast<double>(bin.sum) / static_cast<double>(bin.count);
+    if (rank == count()) break;
+    seen += bin.count;
+    if (rank <= seen) return static_cast<double>(bin.sum) / static_cast<double>(bin.count);
   }
   return static_cast<double>(maximum);
 }

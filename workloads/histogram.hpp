@@ -9,6 +9,10 @@
 
 namespace strobe {
 
+/// Rank, from 1, of the smallest of `count` sorted values that at least this share of them does not exceed:
+/// ceil(share count), at least 1. `count` > 0. NumPy calls it inverted_cdf.
+std::int64_t nearest_rank(double share, std::int64_t count);
+
 /// A distribution of whole numbers >= 0. Values below 16 have a bin each; above, four bins per doubling. A bin keeps
 /// how many values it holds and their sum, so totals and means are exact and a concave function of the values is known
 /// to a fraction of a percent.
@@ -27,8 +31,8 @@ struct Histogram {
   std::int64_t sum() const;
   double mean() const;
   double variance() const;
-  /// The mean of the bin in which the value at position floor(share (count - 1)) of the sorted values lies; exact below
-  /// 16. `share` within [0, 1]; NaN when empty.
+  /// The mean of the bin in which the value of rank `nearest_rank(share, count)` lies; exact below 16, for the smallest
+  /// and for the largest value. `share` within [0, 1]; NaN when empty.
   double quantile(double share) const;
   friend bool operator==(const Histogram&, const Histogram&) = default;
 };

@@ -1,28 +1,32 @@
 // Statistics of a workload for `strobe inspect`.
-// Degrees summed over steps come from the degree features, which count every event of a step with multiplicity;
-// everything else is the graph's shape. Cost: that of `measure_shape` and O(T N) beside loading.
+// Degrees summed over steps are counted from the events of each step, with multiplicity; everything else is the graph's
+// shape. In and out are those of the data, whatever rows are. Cost: that of `measure_shape` (twice with both
+// orientations) and one pass over the events of every step beside loading.
 #include "workloads/inspect.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <optional>
+
+#include "workloads/vertex_data.hpp"
+#include "workloads/windows.hpp"
 
 namespace strobe {
 namespace {
 
 Json number_or_null(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
-/// Exact quantiles of a list with one value per step.
+/// Quantiles of a list with one value per step, each one of its values (`nearest_rank`).
 Json spread_of(std::vector<std::int64_t> values) {
   Json spread = Json::object();
   if (values.empty()) return spread;
   std::sort(values.begin(), values.end());
   const auto at = [&](double share) {
-    return values[static_cast<std::size_t>(share * static_cast<double>(values.size() - 1))];
+    return values[static_cast<std::size_t>(nearest_rank(share, static_cast<std::int64_t>(values.size())) - 1)];
   };
   for (const auto& [name, share] : {std::pair{"min", 0.0},
                                     {"p25", 0.25},
@@ -68,39 +72,48 @@ void describe_events(const EventGraph& events, Json& report) {
   report["vertex_feature_width"] = events.vertex_feature_width;
 }
 
-/// In- and out-degree of a step by vertex: the features where they are degrees, else the edges of the snapshot.
-std::vector<std::array<double, 2>> degrees_of_step(const SnapshotGraph& graph, std::size_t t, bool in_features) {
-  const auto vertices = static_cast<std::size_t>(graph.vertices);
-  std::vector<std::array<double, 2>> degrees(vertices, {0.0, 0.0});
-  if (in_features) {
-    const float* features = graph.features.data() + t * vertices * 2;
-    for (std::size_t v = 0; v < vertices; ++v)
-      degrees[v] = {static_cast<double>(features[2 * v]), static_cast<double>(features[2 * v + 1])};
-    return degrees;
-  }
-  const Snapshot& snapshot = *graph.snapshots[t];
-  for (std::size_t v = 0; v < vertices; ++v)
-    degrees[v][0] = static_cast<double>(snapshot.row_offsets[v + 1] - snapshot.row_offsets[v]);
-  for (const VertexId u : snapshot.columns) degrees[static_cast<std::size_t>(u)][1] += 1;
-  return degrees;
-}
+/// Degrees summed over steps, and the events that the steps hold.
+struct DegreeSums {
+  std::vector<std::int64_t> in, out;  // [N]
+  std::int64_t events = 0;
+  explicit DegreeSums(std::int64_t vertices)
+      : in(static_cast<std::size_t>(vertices), 0), out(static_cast<std::size_t>(vertices), 0) {}
 
-/// Degrees of vertices summed over steps. Returns the events that the steps hold, counted by their targets.
-double describe_degrees(const SnapshotGraph& graph, bool in_features, Json& report) {
-  const auto vertices = static_cast<std::size_t>(graph.vertices);
-  std::vector<double> in(vertices, 0.0), out(vertices, 0.0);
-  double events = 0;
-  for (std::size_t t = 0; t < graph.snapshots.size(); ++t) {
-    const std::vector<std::array<double, 2>> degrees = degrees_of_step(graph, t, in_features);
-    for (std::size_t v = 0; v < vertices; ++v) {
-      in[v] += degrees[v][0];
-      out[v] += degrees[v][1];
-      events += degrees[v][0];
+  void add(VertexId source, VertexId target, std::int64_t times) {
+    in[static_cast<std::size_t>(target)] += times;
+    out[static_cast<std::size_t>(source)] += times;
+    events += times;
+  }
+};
+
+/// Every event once for each step that holds it; steps of edge life count as the windows that their features are of.
+DegreeSums sum_degrees(const EventGraph& events, const StepCut& kept, bool cumulative) {
+  DegreeSums sums(events.vertices);
+  for (std::size_t t = 0; t < kept.first.size(); ++t) {
+    // A cumulative step holds what all windows so far hold; those of dropped steps come with the next one that is kept.
+    const std::int64_t first = cumulative ? (t == 0 ? 0 : kept.last[t - 1]) : kept.first[t];
+    const std::int64_t times = cumulative ? static_cast<std::int64_t>(kept.first.size() - t) : 1;
+    for (auto e = static_cast<std::size_t>(first); e < static_cast<std::size_t>(kept.last[t]); ++e) {
+      const bool removal = events.removals && events.weight[e] < 0;
+      if (!removal) sums.add(events.source[e], events.target[e], times);
     }
   }
-  report["in_degree"] = to_json(histogram_of(in));
-  report["out_degree"] = to_json(histogram_of(out));
-  return events;
+  return sums;
+}
+
+/// Every edge of every step once, for what has no events.
+DegreeSums sum_degrees(const SnapshotGraph& graph) {
+  DegreeSums sums(graph.vertices);
+  const bool rows_are_targets = graph.orientation != "out";
+  for (const auto& snapshot : graph.snapshots) {
+    for (std::size_t v = 0; v < sums.in.size(); ++v) {
+      for (std::int64_t i = snapshot->row_offsets[v]; i < snapshot->row_offsets[v + 1]; ++i) {
+        const VertexId row = static_cast<VertexId>(v), column = snapshot->columns[static_cast<std::size_t>(i)];
+        rows_are_targets ? sums.add(column, row, 1) : sums.add(row, column, 1);
+      }
+    }
+  }
+  return sums;
 }
 
 /// A file of steps: its rows stand for events, step numbers for times.
@@ -117,16 +130,17 @@ void describe_snapshot_file(const SnapshotGraph& graph, Json& report) {
 }
 
 /// Statistics over steps, from the shape; the names are the shape's where both have a quantity.
-void describe_steps(const SnapshotGraph& graph, const GraphShape& shape, bool degree_features, Json& report) {
+void describe_steps(const SnapshotGraph& graph, const GraphShape& shape, const DegreeSums& sums, bool of_events,
+                    Json& report) {
   report["steps"] = graph.steps();
   report["empty_steps"] = std::count(shape.edges_per_step.begin(), shape.edges_per_step.end(), 0);
   report["repeats"] = graph.repeats.empty() ? Json(nullptr) : Json(graph.repeats);
   report["edges"] = graph.edges();
-  const double held = describe_degrees(graph, degree_features, report);
+  report["in_degree"] = to_json(histogram_of(sums.in));
+  report["out_degree"] = to_json(histogram_of(sums.out));
   // Overlapping steps hold an event more than once, and both orientations make two edges of it.
-  const bool once =
-      degree_features && graph.repeats.empty() && report.at("parameters").value("orientation", "in") != "both";
-  report["merged_events"] = once ? Json(static_cast<std::int64_t>(held) - graph.edges()) : Json(nullptr);
+  const bool once = of_events && graph.repeats.empty() && graph.orientation != "both";
+  report["merged_events"] = once ? Json(sums.events - graph.edges()) : Json(nullptr);
   report["dropped_self_loops"] = 0;
   report["self_loops_in_steps"] =
       std::accumulate(shape.self_loops_per_step.begin(), shape.self_loops_per_step.end(), std::int64_t{0});
@@ -136,9 +150,15 @@ void describe_steps(const SnapshotGraph& graph, const GraphShape& shape, bool de
   const Json all = to_json(shape);
   for (const char* key : {"sequence_length", "edges_per_step", "overlap_per_step", "active_vertices_per_step"})
     report[key] = all.at(key);
-  if (shape.smoothed.empty()) return;
-  report["step_in_degree"] = all.at("smoothed").at(0).at("in_degree");
-  report["step_out_degree"] = all.at("smoothed").at(0).at("out_degree");
+}
+
+/// Distinct sources and targets of a vertex in a step. `directed` is the shape of steps whose rows are all targets, or
+/// all sources.
+void describe_neighbours(const GraphShape& directed, bool rows_are_targets, Json& report) {
+  if (directed.smoothed.empty()) return;
+  const Json raw = to_json(directed).at("smoothed").at(0);
+  report["step_in_degree"] = raw.at(rows_are_targets ? "in_degree" : "out_degree");
+  report["step_out_degree"] = raw.at(rows_are_targets ? "out_degree" : "in_degree");
 }
 
 /// What events tell and steps do not.
@@ -154,6 +174,53 @@ void complete_shape(const EventGraph& events, GraphShape& shape) {
   shape.unknown.erase("time_span_seconds");
 }
 
+/// What is inspected: the steps, with their events and cut where they were made of events.
+struct Loaded {
+  std::optional<EventGraph> events;
+  SnapshotGraph graph;
+  StepCut kept;
+  std::optional<SnapshotGraph>
+      directed;  // with both orientations: the steps with targets as rows, where they are known
+};
+
+Loaded load(const std::string& workload, const Json& parameters, const Json& complete, std::uint64_t seed) {
+  Loaded loaded;
+  loaded.events = load_events(workload, parameters);
+  if (loaded.events) {
+    const auto options = from_json<FileOptions>(file_option_fields(), complete, "/workload");
+    const Windowing windowing = windowing_for(options, *loaded.events, loaded.events->provenance.notes);
+    loaded.graph = make_snapshots(*loaded.events, windowing, options.orientation, loaded.kept);
+    set_cell_labels(*loaded.events, loaded.kept, options.labels, loaded.graph);
+    if (options.orientation == "both") loaded.directed = make_snapshots(*loaded.events, windowing);
+    return loaded;
+  }
+  loaded.graph = load_workload(workload, parameters, seed);
+  if (complete.value("orientation", "in") != "both") return loaded;
+  Json directed = parameters;
+  directed["orientation"] = "in";
+  loaded.directed = load_workload(workload, directed, seed);
+  if (loaded.directed->orientation == "both") loaded.directed.reset();  // the file's own steps are so
+  return loaded;
+}
+
+void describe_source(const Loaded& loaded, Json& report) {
+  const Provenance& provenance = loaded.graph.provenance;
+  const bool steps_file = !loaded.events && !provenance.sha256.empty();
+  report["format"] = provenance.format;
+  report["source"] = provenance.source;
+  report["sha256"] = loaded.events || steps_file ? Json(provenance.sha256) : Json(nullptr);
+  report["licence"] = provenance.licence.empty() ? Json(nullptr) : Json(provenance.licence);
+  report["ids"] = loaded.events || steps_file ? Json(provenance.ids) : Json(nullptr);
+  report["vertices"] = loaded.graph.vertices;
+  if (loaded.events) {
+    describe_events(*loaded.events, report);
+  } else if (steps_file) {
+    describe_snapshot_file(loaded.graph, report);
+  } else {
+    for (const char* key : {"events", "first_time", "last_time", "self_loops", "duplicates"}) report[key] = nullptr;
+  }
+}
+
 }  // namespace
 
 Inspection inspect(const std::string& workload, const Json& parameters, std::uint64_t seed,
@@ -161,32 +228,17 @@ Inspection inspect(const std::string& workload, const Json& parameters, std::uin
   Json report = Json::object();
   report["workload"] = workload;
   report["parameters"] = complete_workload_parameters(workload, parameters, "/workload");
-  std::optional<EventGraph> events = load_events(workload, parameters);
-  SnapshotGraph graph;
-  if (events) {
-    const auto options = from_json<FileOptions>(file_option_fields(), report["parameters"], "/workload");
-    const Windowing windowing = windowing_for(options, *events, events->provenance.notes);
-    graph = make_snapshots(*events, windowing, options.orientation);
-  } else {
-    graph = load_workload(workload, parameters, seed);
-  }
-  report["format"] = graph.provenance.format;
-  report["source"] = graph.provenance.source;
-  const bool steps_file = !events && !graph.provenance.sha256.empty();
-  report["sha256"] = events || steps_file ? Json(graph.provenance.sha256) : Json(nullptr);
-  report["licence"] = graph.provenance.licence.empty() ? Json(nullptr) : Json(graph.provenance.licence);
-  report["ids"] = events || steps_file ? Json(graph.provenance.ids) : Json(nullptr);
-  report["vertices"] = graph.vertices;
-  if (events) {
-    describe_events(*events, report);
-  } else if (steps_file) {
-    describe_snapshot_file(graph, report);
-  } else {
-    for (const char* key : {"events", "first_time", "last_time", "self_loops", "duplicates"}) report[key] = nullptr;
-  }
+  const Loaded loaded = load(workload, parameters, report["parameters"], seed);
+  const SnapshotGraph& graph = loaded.graph;
+  describe_source(loaded, report);
   GraphShape shape = measure_shape(graph, workload, windows);
-  if (events) complete_shape(*events, shape);
-  describe_steps(graph, shape, events.has_value(), report);
+  if (loaded.events) complete_shape(*loaded.events, shape);
+  const SnapshotGraph& directed = loaded.directed ? *loaded.directed : graph;
+  const DegreeSums sums =
+      loaded.events ? sum_degrees(*loaded.events, loaded.kept, graph.repeats == "cumulative") : sum_degrees(directed);
+  describe_steps(graph, shape, sums, loaded.events.has_value(), report);
+  describe_neighbours(loaded.directed ? measure_shape(directed, workload, {1}) : shape, directed.orientation != "out",
+                      report);
   report["notes"] = graph.provenance.notes;
   return {std::move(report), std::move(shape)};
 }

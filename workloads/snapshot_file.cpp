@@ -1,6 +1,8 @@
 // What formats of snapshot files share. Snapshots that steps share stay shared under every option.
 #include "workloads/snapshot_file.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -44,7 +46,8 @@ std::shared_ptr<const Snapshot> transformed(const Snapshot& from, const std::str
       const auto at = static_cast<std::size_t>(i);
       const auto row = static_cast<VertexId>(v);
       if (orientation != "out") edges.push_back({from.columns[at], row, from.values[at]});
-      if (orientation != "in") edges.push_back({row, from.columns[at], from.values[at]});
+      const bool is_there = orientation == "both" && from.columns[at] == row;  // a loop is its own reverse
+      if (orientation != "in" && !is_there) edges.push_back({row, from.columns[at], from.values[at]});
     }
   }
   Provenance ignored;
@@ -133,16 +136,38 @@ void apply_options(const FileOptions& options, SnapshotGraph& graph) {
   for (auto& snapshot : graph.snapshots) snapshot = done[snapshot.get()];
 }
 
-void refuse_overflow(const SnapshotGraph& graph, const std::string& path) {
+namespace {
+
+/// Refuses entry i of row v of a step.
+[[noreturn]] void refuse_value(const SnapshotGraph& graph, const std::string& path, const EventGraph* events,
+                               std::size_t step, std::size_t row, std::size_t column) {
+  const bool rows_are_targets = graph.orientation != "out";
+  const auto name = [&](std::size_t v) {
+    return events == nullptr ? static_cast<std::int64_t>(v) : events->original_id[v];
+  };
+  throw InvalidInput(path, 0, 0,
+                     fmt::format("the weights of parallel edges add up beyond what fp32 holds: those of vertex {} {} "
+                                 "vertex {} in step {}; weights=count or binary does without them",
+                                 name(rows_are_targets ? column : row), graph.orientation == "both" ? "and" : "to",
+                                 name(rows_are_targets ? row : column), step));
+}
+
+}  // namespace
+
+void refuse_overflow(const SnapshotGraph& graph, const std::string& path, const EventGraph* events) {
   const Snapshot* checked = nullptr;  // steps of a static graph share one snapshot
-  for (const auto& snapshot : graph.snapshots) {
-    if (snapshot.get() == checked) continue;
-    checked = snapshot.get();
-    for (const float value : snapshot->values) {
-      if (!std::isfinite(value)) {
-        throw InvalidInput(path, 0, 0, "the weights of parallel edges add up beyond what fp32 holds");
-      }
-    }
+  for (std::size_t t = 0; t < graph.snapshots.size(); ++t) {
+    const Snapshot& snapshot = *graph.snapshots[t];
+    if (&snapshot == checked) continue;
+    checked = &snapshot;
+    const auto bad =
+        std::find_if(snapshot.values.begin(), snapshot.values.end(), [](float value) { return !std::isfinite(value); });
+    if (bad == snapshot.values.end()) continue;
+    const auto at = static_cast<std::size_t>(bad - snapshot.values.begin());
+    const auto row =
+        std::upper_bound(snapshot.row_offsets.begin(), snapshot.row_offsets.end(), static_cast<std::int64_t>(at));
+    refuse_value(graph, path, events, t, static_cast<std::size_t>(row - snapshot.row_offsets.begin()) - 1,
+                 static_cast<std::size_t>(snapshot.columns[at]));
   }
 }
 

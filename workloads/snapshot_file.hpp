@@ -33,7 +33,8 @@ std::vector<float> next_step_targets(const std::vector<float>& series, std::int6
 /// has its steps already.
 void apply_options(const FileOptions& options, SnapshotGraph& graph);
 
-/// Throws InvalidInput when weights of parallel edges add up beyond fp32.
-void refuse_overflow(const SnapshotGraph& graph, const std::string& path);
+/// Throws InvalidInput when the value of an edge, the sum of weights, is beyond fp32; names its vertices (as the file
+/// numbers them, where `events` tell it) and its step.
+void refuse_overflow(const SnapshotGraph& graph, const std::string& path, const EventGraph* events = nullptr);
 
 }  // namespace strobe

@@ -2,6 +2,7 @@
 #include "workloads/vertex_data.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -136,31 +137,79 @@ void set_features(const EventGraph* events, const std::string& features, Snapsho
                   graph);
 }
 
-void set_cell_labels(const EventGraph& events, SnapshotGraph& graph) {
+namespace {
+
+/// Where labels belong, and how many belong nowhere.
+class LabelledSteps {
+ public:
+  LabelledSteps(const StepCut& kept, bool before) : kept_(kept), before_(before) {}
+
+  /// The step of a label of this time, -1 when there is none.
+  std::int64_t find(double time) {
+    const std::vector<double>& from = before_ ? kept_.end : kept_.begin;
+    const std::vector<double>& until = before_ ? kept_.next_end : kept_.end;
+    const auto step = std::upper_bound(from.begin(), from.end(), time) - from.begin() - 1;
+    if (step >= 0 && time < until[static_cast<std::size_t>(step)]) return step;
+    if (time < (before_ ? kept_.first_end : kept_.from))
+      ++early_;
+    else if (time < (before_ ? kept_.next_until : kept_.until))
+      ++dropped_;
+    else
+      ++late_;
+    return -1;
+  }
+
+  void count_large_class() { ++large_; }
+
+  void note(std::int32_t largest, std::size_t labels, std::vector<std::string>& notes) const {
+    notes.push_back(before_ ? "a label belongs to the last step that ends at or before its time (labels=before)"
+                            : "a label belongs to the step that its time lies in (labels=within)");
+    std::vector<std::string> causes;
+    const auto add = [&](std::int64_t count, const std::string& cause) {
+      if (count > 0) causes.push_back(fmt::format("{} {}", count, cause));
+    };
+    add(early_, before_ ? "before the end of the first step" : "before the first step");
+    add(dropped_, "of steps that were dropped");
+    add(late_, "behind the last step");
+    add(large_, fmt::format("of a class beyond {}", largest));
+    if (causes.empty()) return;
+    notes.push_back(fmt::format("{} of {} labels are left out: {}", early_ + dropped_ + late_ + large_, labels,
+                                fmt::join(causes, ", ")));
+  }
+
+ private:
+  const StepCut& kept_;
+  bool before_;
+  std::int64_t early_ = 0, dropped_ = 0, late_ = 0, large_ = 0;
+};
+
+}  // namespace
+
+void set_cell_labels(const EventGraph& events, const StepCut& kept, const std::string& rule, SnapshotGraph& graph) {
   const TimedLabels& labels = events.timed_labels;
-  if (labels.time.empty() || graph.step_begin.empty()) return;
+  if (rule != "auto" && rule != "before" && rule != "within")
+    throw InvalidRequest("labels", unknown_name_message("rule of labels", rule, {"auto", "before", "within"}));
+  if (labels.time.empty()) return;
   constexpr std::int32_t largest = std::numeric_limits<std::int8_t>::max();
+  LabelledSteps steps(kept, rule == "before" || (rule == "auto" && events.labels_before));
   const auto cells = static_cast<std::size_t>(graph.steps() * graph.vertices);
   graph.cell_label.assign(cells, -1);
   std::vector<double> time(cells, -std::numeric_limits<double>::infinity());
   std::vector<float> share(cells, 0);
-  std::int64_t left_out = 0;
   for (std::size_t i = 0; i < labels.time.size(); ++i) {
-    const auto step = std::upper_bound(graph.step_begin.begin(), graph.step_begin.end(), labels.time[i]);
-    if (step == graph.step_begin.begin() || labels.label[i] > largest) {
-      ++left_out;
+    if (labels.label[i] > largest) {
+      steps.count_large_class();
       continue;
     }
-    const auto t = static_cast<std::int64_t>(step - graph.step_begin.begin()) - 1;
+    const std::int64_t t = steps.find(labels.time[i]);
+    if (t < 0) continue;
     const auto cell = static_cast<std::size_t>(t * graph.vertices + labels.vertex[i]);
     if (time[cell] == labels.time[i] && share[cell] >= labels.share[i]) continue;
     time[cell] = labels.time[i];
     share[cell] = labels.share[i];
     graph.cell_label[cell] = static_cast<std::int8_t>(labels.label[i]);
   }
-  if (left_out > 0)
-    graph.provenance.notes.push_back(fmt::format(
-        "{} labels lie before the first step or have a class beyond {} and are left out", left_out, largest));
+  steps.note(largest, labels.time.size(), graph.provenance.notes);
 }
 
 }  // namespace strobe

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "workloads/graph.hpp"
+#include "workloads/windows.hpp"
 
 namespace strobe {
 
@@ -23,9 +24,14 @@ void sort_by_time(TimedLabels& labels);
 /// finite fp32, InvalidRequest when there are no vertex features or they would not fit this machine's memory.
 void set_features(const EventGraph* events, const std::string& features, SnapshotGraph& graph);
 
-/// Fills `cell_label` from the timed labels: a cell gets the class of its vertex' newest label of largest share with a
-/// time in the step, -1 without one. A label belongs to the last step that begins at or before its time; a note counts
-/// those before the first step and classes beyond 127, which are left out.
-void set_cell_labels(const EventGraph& events, SnapshotGraph& graph);
+/// Fills `cell_label` from the timed labels: a cell gets the class of its vertex' newest label of largest share that
+/// belongs to the step, -1 without one. `rule` says where a label of time t belongs:
+///   within  the last step that begins at or before t, if t lies before its end: the label says what its events say
+///   before  the last window that ends at or before t, if it is a step: the label says what comes after its events
+///   auto    before where the graph's format says that labels tell what comes (TGB), else within
+/// Labels whose window is no step (before the first one, dropped, behind the last one) and classes beyond 127 are left
+/// out. Notes say which rule was used and how many labels are left out, by cause. `kept` is the cut of the graph's
+/// steps. Throws InvalidRequest for another rule.
+void set_cell_labels(const EventGraph& events, const StepCut& kept, const std::string& rule, SnapshotGraph& graph);
 
 }  // namespace strobe

@@ -1,6 +1,7 @@
 // Cuts time-sorted events into windows: by duration, by number of events, into equal slices, or by the file's steps.
 // Returns: for each step its range of events. Invariants: ranges are in order, first and last never decrease; without
-// stride and lags every event lies in exactly one window, with them in at least one (unless partial windows go).
+// stride and lags every event lies in exactly one window, with them in at least one (unless partial windows go); times
+// and lengths of at most nine decimals are compared as these decimals (time_borders.hpp).
 // Cost: O(E + T). Source of `lags`: DynaHB's released readers, which cut the time span into `window` slices and let
 // snapshot i hold the slices i .. i + lags.
 #include "workloads/windows.hpp"
@@ -16,6 +17,7 @@
 
 #include "core/errors.hpp"
 #include "core/units.hpp"
+#include "workloads/time_borders.hpp"
 
 namespace strobe {
 namespace {
@@ -27,13 +29,27 @@ struct Cut {
   StepCut steps;
   std::size_t partial = 0;
 
-  void add(double begin, std::size_t first, std::size_t last, bool is_partial) {
+  void add(double begin, double end, double next_end, std::size_t first, std::size_t last, bool is_partial) {
     steps.begin.push_back(begin);
+    steps.end.push_back(end);
+    steps.next_end.push_back(next_end);
     steps.first.push_back(static_cast<std::int64_t>(first));
     steps.last.push_back(static_cast<std::int64_t>(last));
     partial += is_partial;
   }
 };
+
+/// The first time of the same unit behind `time`.
+double just_behind(const EventGraph& events, double time) {
+  return events.stepped ? time + 1 : std::nextafter(time, std::numeric_limits<double>::infinity());
+}
+
+/// How many events lie before `border`; at least `from`.
+std::size_t events_before(const EventGraph& events, const Border& border, std::size_t from) {
+  const auto begin = events.time.begin() + static_cast<std::ptrdiff_t>(from);
+  const auto at = std::partition_point(begin, events.time.end(), [&](double time) { return border.is_behind(time); });
+  return static_cast<std::size_t>(at - events.time.begin());
+}
 
 /// Refuses numbers of steps that no machine of this size could hold, before anything is allocated.
 void check_steps(double steps, std::int64_t vertices, const std::string& where) {
@@ -50,43 +66,38 @@ void check_steps(double steps, std::int64_t vertices, const std::string& where) 
 Cut cut_by_length(const EventGraph& events, double length, double stride, const std::string& where) {
   const double first = events.time.front(), end = events.time.back();
   check_steps(std::floor((end - first) / stride) + 1, events.vertices, where);
-  const auto before = [&](double time, std::size_t from) {
-    const auto begin = events.time.begin() + static_cast<std::ptrdiff_t>(from);
-    return static_cast<std::size_t>(std::lower_bound(begin, events.time.end(), time) - events.time.begin());
-  };
+  const RegularBorders borders(first, stride, length);
   // A window of seconds that holds the last event ends after it, so it may have been cut off; integer steps tell.
   const double filled_until = events.stepped ? end + 1 : end;
   Cut cut;
   std::size_t low = 0, high = 0;
-  for (std::int64_t k = 0; high < events.time.size() || first + static_cast<double>(k) * stride <= end; ++k) {
-    const double begin = first + static_cast<double>(k) * stride;
-    // Without overlap a window ends exactly where the next one begins, also where rounding moves the border.
-    const double close = stride == length ? first + static_cast<double>(k + 1) * stride : begin + length;
-    low = stride == length ? high : before(begin, low);
-    high = before(close, high);
-    cut.add(begin, low, high, close > filled_until);
+  for (std::int64_t k = 0; high < events.time.size() || !borders.begin(k).is_behind(end); ++k) {
+    const Border begin = borders.begin(k), close = borders.end(k);
+    low = stride == length ? high : events_before(events, begin, low);
+    high = events_before(events, close, high);
+    cut.add(begin.nearest, close.nearest, borders.end(k + 1).nearest, low, high, close.is_behind(filled_until));
   }
   return cut;
 }
 
 /// Exactly `count` equal slices of the time span; the last one is closed at its end.
 Cut cut_by_count(const EventGraph& events, std::int64_t count) {
-  const double first = events.time.front(), span = events.time.back() - first + (events.stepped ? 1 : 0);
-  if (count > 1 && !(span > 0)) {
+  const double first = events.time.front(), close = events.time.back() + (events.stepped ? 1 : 0);
+  if (count > 1 && !(close > first)) {
     throw InvalidRequest("window_count",
                          fmt::format("all events have the same time; they cannot be cut into {} slices", count));
   }
   check_steps(static_cast<double>(count), events.vertices, "window_count");
-  const double length = span / static_cast<double>(count);
+  const auto border = [&](std::int64_t k) { return slice_border(first, close, count, k); };
+  const auto end_of = [&](std::int64_t k) {
+    return k < count ? border(k).nearest : std::max(border(k).nearest, just_behind(events, events.time.back()));
+  };
   Cut cut;
   std::size_t next = 0;
   for (std::int64_t k = 0; k < count; ++k) {
     const std::size_t begin = next;
-    const double close = first + static_cast<double>(k + 1) * length;
-    const auto from = events.time.begin() + static_cast<std::ptrdiff_t>(next);
-    const auto end = k + 1 == count ? events.time.end() : std::lower_bound(from, events.time.end(), close);
-    next = static_cast<std::size_t>(end - events.time.begin());
-    cut.add(first + static_cast<double>(k) * length, begin, next, false);
+    next = k + 1 == count ? events.time.size() : events_before(events, border(k + 1), next);
+    cut.add(border(k).nearest, end_of(k + 1), end_of(k + 2), begin, next, false);
   }
   return cut;
 }
@@ -95,10 +106,16 @@ Cut cut_by_count(const EventGraph& events, std::int64_t count) {
 Cut cut_by_events(const EventGraph& events, std::int64_t size, std::int64_t stride) {
   const std::int64_t total = events.events();
   check_steps(std::ceil(static_cast<double>(total) / static_cast<double>(stride)), events.vertices, "window_events");
+  const auto end_of = [&](std::int64_t last) {
+    const double behind = just_behind(events, events.time[static_cast<std::size_t>(last - 1)]);
+    return last == total ? behind : std::max(behind, events.time[static_cast<std::size_t>(last)]);
+  };
   Cut cut;
   for (std::int64_t first = 0; first < total; first += std::min(stride, total - first)) {
-    const std::int64_t last = first + std::min(size, total - first);
-    cut.add(events.time[static_cast<std::size_t>(first)], static_cast<std::size_t>(first),
+    const std::int64_t last = first + std::min(size, total - first), step = std::min(stride, total - first);
+    const bool more = first + step < total;
+    const double next = more ? end_of(last + std::min(step, total - last)) : std::numeric_limits<double>::infinity();
+    cut.add(events.time[static_cast<std::size_t>(first)], end_of(last), next, static_cast<std::size_t>(first),
             static_cast<std::size_t>(last), last - first < size);
   }
   return cut;
@@ -179,10 +196,15 @@ StepCut cut_steps(const EventGraph& events, const Windowing& windowing) {
     throw InvalidRequest("lags", fmt::format("a step of {} windows needs more than the {} there are", lags + 1, kept));
   }
   kept -= lags;
-  steps.begin.resize(kept);
-  steps.first.resize(kept);
-  steps.last.erase(steps.last.begin(), steps.last.begin() + static_cast<std::ptrdiff_t>(lags));
-  steps.last.resize(kept);
+  // A step begins with its first window and ends with its last.
+  const auto from = [&](auto& values, std::size_t window) {
+    values.erase(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(window));
+    values.resize(kept);
+  };
+  steps.from = steps.begin.front(), steps.first_end = steps.end[lags];
+  steps.until = steps.end.back(), steps.next_until = steps.next_end.back();
+  from(steps.begin, 0), from(steps.first, 0);
+  from(steps.last, lags), from(steps.end, lags), from(steps.next_end, lags);
   return std::move(steps);
 }
 

@@ -20,6 +20,7 @@
 #include "workloads/sides.hpp"
 #include "workloads/snapshot_file.hpp"
 #include "workloads/vertex_data.hpp"
+#include "workloads/windows.hpp"
 
 namespace strobe {
 namespace {
@@ -205,6 +206,9 @@ const FieldTable& file_option_fields() {
               "features", &FileOptions::features,
               "empty: in- and out-degree of the step (files of steps: their values); own: the file's vertex features; "
               "else a .npy file [N, F] or [T, N, F]")
+          .choice("labels", &FileOptions::labels, {"auto", "before", "within"},
+                  "step of a label with a time: the one that holds it (within), the last one that ends by then "
+                  "(before), or as the format says (auto)")
           .boolean("cumulative", &FileOptions::cumulative, "a step holds all events so far")
           .text("stride", &FileOptions::stride,
                 "windows begin this far apart and overlap: a duration, or a number of steps or events")
@@ -248,9 +252,10 @@ SnapshotGraph load_workload(const std::string& workload, const Json& parameters,
   }
   EventGraph events = read_event_source(source, options);
   const Windowing windowing = windowing_for(options, events, events.provenance.notes);
-  SnapshotGraph graph = make_snapshots(events, windowing, options.orientation);
+  StepCut kept;
+  SnapshotGraph graph = make_snapshots(events, windowing, options.orientation, kept);
   set_features(&events, options.features, graph);
-  set_cell_labels(events, graph);
+  set_cell_labels(events, kept, options.labels, graph);
   return graph;
 }
 
@@ -261,6 +266,7 @@ Json complete_workload_parameters(const std::string& workload, const Json& param
   if (kind == Kind::shape) return shape_option_fields().complete(parameters, pointer);
   const FileOptions options = options_for(workload, kind, parameters, pointer);
   Json complete = file_option_fields().to_json(&options);
+  if (options.labels == "auto") complete.erase("labels");  // ids of cases are older than this option
   if (options.cache == "on") complete.erase("cache");  // what a case measures does not depend on it, nor should its id
   return complete;
 }

@@ -10,6 +10,7 @@
 
 #include "core/units.hpp"
 #include "harness/cli/readable.hpp"
+#include "workloads/histogram.hpp"
 
 namespace strobe {
 namespace {
@@ -68,8 +69,8 @@ std::string list_row(const ProfileRow& row, std::vector<double> values) {
   std::sort(values.begin(), values.end());
   std::vector<std::string> cells;
   for (const double share : shares) {
-    const auto at = static_cast<std::size_t>(share * static_cast<double>(values.size() - 1));
-    cells.push_back(cell(values[at]));
+    const std::int64_t rank = nearest_rank(share, static_cast<std::int64_t>(values.size()));
+    cells.push_back(cell(values[static_cast<std::size_t>(rank - 1)]));
   }
   double sum = 0;
   for (const double value : values) sum += value;

@@ -30,6 +30,17 @@ TEST_F(Convert, WhatIsReadIsNotWrittenOver) {
   EXPECT_TRUE(std::filesystem::is_symlink(folder_ / "link.csv"));
 }
 
+/// Else the file would hold an infinity, which no command reads.
+TEST_F(Convert, SumsBeyondFp32AreRefused) {
+  write_text(folder_ / "huge.csv", "source,target,time,weight\n7,8,0,1\n7,8,11,3e38\n7,8,12,3e38\n");
+  const std::vector<std::string> says = {"huge.csv", "beyond what fp32 holds", "vertex 7 to vertex 8 in step 1"};
+  expect_refusal(strobe({"convert", "huge.csv:window=10s,weights=file", "huge.strobe"}), 2, says);
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "huge.strobe"));
+  expect_refusal(strobe({"inspect", "huge.csv", "--window", "10s", "--weights", "file"}), 2, says);
+  expect_refusal(strobe({"run", "--workload", "huge.csv:window=10s,weights=file", "--epochs", "1"}), 2, says);
+  EXPECT_EQ(strobe({"convert", "huge.csv", "huge.strobe"}).status, 0) << "each event is finite";
+}
+
 TEST_F(Convert, LabelsAreKeptOrNamedAsLeftOut) {
   const Outcome kept = strobe({"convert", "paid.csv", "paid.strobe"});
   ASSERT_EQ(kept.status, 0) << kept.err;

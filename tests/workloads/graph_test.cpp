@@ -3,9 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "core/errors.hpp"
 #include "tests/workloads/support.hpp"
+#include "workloads/workload.hpp"
 
 namespace strobe {
 namespace {
@@ -54,7 +56,7 @@ TEST(Windows, OrientationOutIsTheTransposeAndBothTheirSum) {
   for (std::size_t v = 0; v < 3; ++v) {
     for (std::size_t u = 0; u < 3; ++u) {
       EXPECT_EQ(out[v][u], in[u][v]);
-      EXPECT_EQ(both[v][u], in[v][u] + in[u][v]);
+      EXPECT_EQ(both[v][u], v == u ? in[v][v] : in[v][u] + in[u][v]) << "a self-loop is its own reverse";
     }
   }
   const Matrix binary = dense(*make_snapshots(six_events(), {.count = 1, .weights = "binary"}, "both").snapshots[0]);
@@ -68,6 +70,66 @@ TEST(Windows, FeaturesAreDegreesWithMultiplicity) {
   EXPECT_EQ(first, (std::vector<float>{0, 2, 2, 1, 1, 0}));  // (in, out) of vertices 0, 1, 2
   const std::vector<float> second(graph.features.begin() + 6, graph.features.begin() + 12);
   EXPECT_EQ(second, (std::vector<float>{0, 0, 0, 0, 1, 1})) << "a self loop counts once in and once out";
+}
+
+/// 2^24 + 1 is no fp32, so counting in fp32 stops there.
+TEST(Windows, CountsGoBeyondFp32) {
+  constexpr std::size_t many = (std::size_t{1} << 24) + 3;
+  EventGraph events;
+  events.vertices = 3;
+  std::vector<VertexId> source(many + 2, 0), target(many + 2, 1);
+  std::vector<double> time(many + 2, 0);
+  source[many] = 0, target[many] = 2, time[many] = 1;
+  source[many + 1] = 0, target[many + 1] = 1, time[many + 1] = 1;
+  events.source = std::move(source), events.target = std::move(target), events.time = test::pack(time);
+  for (std::int64_t v = 0; v < 3; ++v) events.original_id.push_back(v);
+  const SnapshotGraph graph = make_snapshots(events, {.duration = "1"});
+  EXPECT_EQ(graph.features, (std::vector<float>{0, 16777220, 16777220, 0, 0, 0, 0, 2, 1, 0, 1, 0})) << "rounded once";
+  const SnapshotGraph cumulative = make_snapshots(events, {.duration = "1", .cumulative = true});
+  EXPECT_EQ(std::vector<float>(cumulative.features.begin() + 6, cumulative.features.end()),
+            (std::vector<float>{0, 16777220, 16777220, 0, 1, 0}))
+      << "16777221 out of 0 and 16777220 into 1, each to the nearest fp32";
+  const test::TemporaryFolder folder;
+  write_binary_graph(events, folder.file("hub.strobe"));
+  for (const char* options : {R"({"window": "1"})", R"({"window": "1", "orientation": "out"})"}) {
+    const Json report = inspect_workload(folder.file("hub.strobe"), Json::parse(options), 1);
+    EXPECT_EQ(report["events"], 16777221);
+    EXPECT_EQ(report["merged_events"], 16777221 - 3);
+    EXPECT_EQ(report["in_degree"]["max"], 16777220);
+    EXPECT_EQ(report["out_degree"]["max"], 16777221);
+    EXPECT_EQ(report["out_degree"]["mean"], 5592407);
+  }
+}
+
+TEST(Windows, WeightsBeyondFp32AreRefused) {
+  EventGraph events =
+      make_events(3, {{0, 1, 0}, {0, 1, 1}, {2, 1, 12}, {2, 1, 13}, {1, 2, 14}}, {1e38f, 1e38f, 3e38f, 3e38f, 3e38f});
+  events.original_id = {10, 20, 30};
+  events.provenance.source = "huge.csv";
+  const auto fault = [&](const Windowing& windowing, const char* orientation) -> std::string {
+    try {
+      make_snapshots(events, windowing, orientation);
+      return "";
+    } catch (const InvalidInput& error) {
+      return error.what();
+    }
+  };
+  const auto says = [](const std::string& text, const std::string& part) {
+    return text.find(part) != std::string::npos;
+  };
+  const std::string in = fault({.duration = "10", .weights = "file"}, "in");
+  EXPECT_TRUE(says(in, "huge.csv") && says(in, "vertex 30 to vertex 20 in step 1")) << in;
+  EXPECT_TRUE(says(fault({.duration = "10", .weights = "file"}, "out"), "vertex 30 to vertex 20 in step 1"));
+  EXPECT_EQ(fault({.duration = "1", .weights = "file"}, "in"), "") << "one event of an edge in each step";
+  EXPECT_TRUE(says(fault({.duration = "1", .weights = "file", .cumulative = true}, "in"), "in step 13"));
+  EXPECT_TRUE(says(fault({.duration = "1", .weights = "file", .edge_life = 2}, "in"), "in step 13"));
+  EXPECT_TRUE(says(fault({.duration = "1", .weights = "file", .lags = 1}, "in"), "in step 12"));
+  EXPECT_TRUE(says(fault({.duration = "2", .weights = "file", .stride = "1"}, "in"), "in step 12"));
+  EXPECT_EQ(fault({.duration = "10", .weights = "count"}, "in"), "");
+  events.target.edit()[3] = 0;
+  EXPECT_EQ(fault({.duration = "10", .weights = "file"}, "in"), "");
+  EXPECT_TRUE(says(fault({.duration = "10", .weights = "file"}, "both"), "vertex 30 and vertex 20 in step 1") ||
+              says(fault({.duration = "10", .weights = "file"}, "both"), "vertex 20 and vertex 30 in step 1"));
 }
 
 TEST(Windows, PartialLastWindow) {

@@ -83,6 +83,28 @@ TEST(Shape, UnionsAreThoseOfEdgeLife) {
   }
 }
 
+/// NumPy's inverted_cdf: the smallest value that at least this share of the values does not exceed.
+TEST(Histogram, QuantilesAreOfTheNearestRank) {
+  const auto of = [](std::initializer_list<std::int64_t> values, double share) {
+    HistogramBuilder builder;
+    for (const std::int64_t value : values) builder.add(value);
+    return builder.finish().quantile(share);
+  };
+  for (const double share : {0.76, 0.9, 0.95, 0.99, 1.0}) EXPECT_EQ(of({1, 2, 3, 1000}, share), 1000) << share;
+  EXPECT_EQ(of({1, 2, 3, 1000}, 0.75), 3);
+  EXPECT_EQ(of({1, 2, 3, 1000}, 0.5), 2);
+  EXPECT_EQ(of({1, 2, 3, 1000}, 0.25), 1);
+  EXPECT_EQ(of({1, 2, 3, 1000}, 0), 1);
+  EXPECT_EQ(of({77}, 0.5), 77);
+  for (const auto& [share, rank] : {std::pair{0.25, 3}, {0.75, 8}, {0.9, 9}, {0.95, 10}, {0.99, 10}})
+    EXPECT_EQ(of({1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, share), rank) << share;
+  // Every hundredth of every small count against whole numbers: ceil(percent count / 100).
+  for (std::int64_t count = 1; count <= 300; ++count) {
+    for (std::int64_t percent = 1; percent <= 100; ++percent)
+      EXPECT_EQ(nearest_rank(static_cast<double>(percent) / 100, count), (percent * count + 99) / 100);
+  }
+}
+
 TEST(Histogram, IsExactBelowSixteenAndCloseAbove) {
   HistogramBuilder builder;
   std::vector<double> values;
@@ -102,7 +124,7 @@ TEST(Histogram, IsExactBelowSixteenAndCloseAbove) {
   EXPECT_EQ(static_cast<double>(histogram.minimum), values.front());
   EXPECT_EQ(static_cast<double>(histogram.maximum), values.back());
   for (const double share : {0.0, 0.1, 0.5, 0.9, 0.99, 1.0}) {
-    const double exact = values[static_cast<std::size_t>(share * 4999)];
+    const double exact = values[static_cast<std::size_t>(std::max(1.0, std::ceil(share * 5000))) - 1];
     EXPECT_NEAR(histogram.quantile(share), exact, exact < 16 ? 0 : 0.13 * exact) << share;
   }
   EXPECT_EQ(histogram_from_json(to_json(histogram), ""), histogram);

@@ -77,7 +77,10 @@ TEST(Tgb, UsersAndGenresAreApartAndLabelled) {
   EXPECT_EQ(graph.timed_labels.label, (std::vector<std::int32_t>{2, 1, 0, 3})) << "a new class gets the next number";
   EXPECT_EQ(graph.timed_labels.share, (std::vector<float>{0.5f, 0.25f, 0.75f, 0.1f}));
   EXPECT_TRUE(any_note(graph, "4 labels; 1 more are of vertices without events"));
-  const SnapshotGraph steps = load_workload(path, Json::parse(R"({"window": "1s"})"), 1);
+  const SnapshotGraph before = load_workload(path, Json::parse(R"({"window": "1s"})"), 1);
+  EXPECT_EQ(before.cell_label, (std::vector<std::int8_t>{2, -1, -1, -1, -1, -1, 0, -1, -1, -1, -1, -1, -1, -1, -1}))
+      << "TGB's labels tell what comes: they belong to the step before";
+  const SnapshotGraph steps = load_workload(path, Json::parse(R"({"window": "1s", "labels": "within"})"), 1);
   EXPECT_EQ(steps.cell_label, (std::vector<std::int8_t>{-1, -1, -1, -1, -1, 2, -1, -1, -1, -1, -1, 0, -1, -1, -1}))
       << "the class of largest share";
 }

@@ -2,6 +2,7 @@
 #include "workloads/vertex_data.hpp"
 
 #include <gtest/gtest.h>
+
 #include <nlohmann/json.hpp>
 
 #include "core/errors.hpp"
@@ -35,11 +36,13 @@ TEST(TimedLabels, OfTglStandBesideTheEdges) {
 TEST(TimedLabels, BeforeTheFirstStepAreLeftOut) {
   EventGraph events = test::make_events(2, {{0, 1, 10}, {1, 0, 20}});
   events.timed_labels = {{0, 1}, {5, 25}, {1, 1}, {1, 1}};
-  SnapshotGraph graph = make_snapshots(events, {.duration = "10s"});
-  set_cell_labels(events, graph);
+  StepCut kept;
+  SnapshotGraph graph = make_snapshots(events, {.duration = "10s"}, "in", kept);
+  set_cell_labels(events, kept, "auto", graph);
   EXPECT_EQ(graph.cell_label, (std::vector<std::int8_t>{-1, -1, -1, 1}));
   ASSERT_FALSE(graph.provenance.notes.empty());
-  EXPECT_EQ(graph.provenance.notes.back().rfind("1 labels lie before", 0), 0u) << graph.provenance.notes.back();
+  EXPECT_EQ(graph.provenance.notes.back().rfind("1 of 2 labels are left out: 1 before the first", 0), 0u)
+      << graph.provenance.notes.back();
 }
 
 TEST(VertexFeatures, GenresBelongToTheMovies) {

@@ -166,6 +166,53 @@ TEST(Inspect, ReportsOfAPathAndOfAGenerator) {
   EXPECT_EQ(generated["out_degree"]["mean"], 8.0);
 }
 
+/// In a step, 1 has one source and three targets, 2 has two sources; rows may be any of them.
+TEST(Inspect, SourcesAndTargetsAreThoseOfTheData) {
+  const TemporaryFolder folder;
+  const std::string path = folder.write("a.txt", "1 2 0\n1 2 1\n1 3 2\n1 4 3\n3 2 4\n1 1 5\n4 1 100\n");
+  for (const char* orientation : {"in", "out", "both"}) {
+    const Json report = inspect_workload(path, {{"window", "100s"}, {"orientation", orientation}}, 1);
+    // Step 0: sources of 1, 2, 3, 4 are {1}, {1, 3}, {1}, {1}, targets {1, 2, 3, 4}, {}, {2}, {}; step 1: 4 to 1.
+    EXPECT_EQ(report["step_in_degree"]["bins"], Json::parse("[[0, 3, 0], [1, 4, 4], [2, 1, 2]]")) << orientation;
+    EXPECT_EQ(report["step_out_degree"]["bins"], Json::parse("[[0, 5, 0], [1, 2, 2], [4, 1, 4]]")) << orientation;
+    EXPECT_EQ(report["in_degree"]["bins"], Json::parse("[[1, 2, 2], [2, 1, 2], [3, 1, 3]]")) << orientation;
+    EXPECT_EQ(report["out_degree"]["bins"], Json::parse("[[0, 1, 0], [1, 2, 2], [5, 1, 5]]")) << orientation;
+    EXPECT_EQ(report["self_loops_in_steps"], 1) << orientation;
+  }
+  const Json cumulative = inspect_workload(path, {{"window", "100s"}, {"cumulative", true}}, 1);
+  EXPECT_EQ(cumulative["in_degree"]["bins"], Json::parse("[[2, 2, 4], [3, 1, 3], [6, 1, 6]]"))
+      << "those of the first step twice";
+}
+
+/// A self-loop is one entry of A with its own value, whatever the orientation.
+TEST(Inspect, SelfLoopsOfBothOrientationsAreCountedOnce) {
+  const TemporaryFolder folder;
+  const std::string path = folder.write("a.csv", "source,target,time,weight\n0,1,0,2\n1,0,0,3\n1,1,0,5\n1,1,0,7\n");
+  const Json options = {{"window_count", 1}, {"orientation", "both"}, {"weights", "file"}};
+  EXPECT_EQ(test::dense(*load_workload(path, options, 1).snapshots[0]),
+            (std::vector<std::vector<double>>{{0, 5}, {5, 12}}));
+  const std::string json = folder.write("a.json", R"({"edges": [[0, 1], [1, 0], [1, 1]], "weights": [2, 3, 12],
+                                                      "FX": [[1, 2], [3, 4], [5, 6]]})");
+  EXPECT_EQ(test::dense(*load_workload(json, Json::parse(R"({"orientation": "both"})"), 1).snapshots[0]),
+            (std::vector<std::vector<double>>{{0, 5}, {5, 12}}));
+  const Json report = inspect_workload(json, Json::parse(R"({"orientation": "out"})"), 1);
+  EXPECT_EQ(report["step_in_degree"], inspect_workload(json, Json::object(), 1)["step_in_degree"]);
+}
+
+TEST(Inspect, QuantilesHoldTheLargestSteps) {
+  const TemporaryFolder folder;
+  std::string text;
+  for (const auto& [step, edges] : {std::pair{0, 1}, {1, 2}, {2, 3}, {3, 1000}}) {
+    for (int e = 0; e < edges; ++e)
+      text += std::to_string(e) + " " + std::to_string(e + 1) + " " + std::to_string(step) + "\n";
+  }
+  const Json spread =
+      inspect_workload(folder.write("a.txt", text), {{"window", "1s"}}, 1)["edges_per_step_distribution"];
+  EXPECT_EQ(spread["median"], 2);
+  EXPECT_EQ(spread["p75"], 3);
+  for (const char* name : {"p90", "p95", "p99", "max"}) EXPECT_EQ(spread[name], 1000) << name;
+}
+
 TEST(Uniform, HasExactlyTheEdgesAskedForAndNoSelfLoops) {
   for (const double density : {0.0, 1.0, 2.5, 5.0, 8.0, 9.0}) {
     const SnapshotGraph graph = load_workload("uniform", {{"steps", 5}, {"vertices", 10}, {"density", density}}, 7);

@@ -8,9 +8,10 @@
 // Vertices are names here and are numbered by first appearance, as TGB numbers them; genres, subreddits and tokens are
 // numbered apart from users (two-sided). Times are seconds, dates, or years (then the graph is stepped).
 // NAME_node_labels[_vK].csv beside the file (time, vertex, class, weight) becomes timed labels; class k is the k-th
-// target name of the edge list. Returns one event per row. Cost: one pass over each file and one look-up per name.
-// Source: Huang et al., Temporal Graph Benchmark for Machine Learning on Temporal Graphs, NeurIPS 2023;
-// github.com/shenyangHuang/TGB, tgb/utils/pre_process.py.
+// target name of the edge list. TGB makes them of the edges from their time on and lets models read those before it.
+// Returns one event per row. Cost: one pass over each file and one look-up per name. Source: Huang et al., Temporal
+// Graph Benchmark for Machine Learning on Temporal Graphs, NeurIPS 2023; github.com/shenyangHuang/TGB,
+// tgb/utils/pre_process.py.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -238,6 +239,7 @@ EventGraph read_tgb(const std::string& path) {
   EventGraph graph = events.finish(path, "tgb");
   graph.two_sided = layout.two_sided;
   graph.stepped = layout.years;
+  graph.labels_before = true;
   graph.provenance.notes.push_back("vertices have names in the file; ids number them by first appearance");
   if (layout.years) graph.provenance.notes.push_back("steps are years");
   if (!layout.unused.empty())
