@@ -14,6 +14,7 @@
 #include <sstream>
 
 #include "core/errors.hpp"
+#include "workloads/output_target.hpp"
 
 namespace strobe {
 namespace {
@@ -29,6 +30,7 @@ class Descriptor {
       : path_(path), descriptor_(::open(path.c_str(), flags | O_CLOEXEC, 0644)) {
     if (descriptor_ < 0) fail("open", path, errno);
   }
+  explicit Descriptor(const OutputTarget& direct) : path_(direct.path), descriptor_(open_direct(direct)) {}
   ~Descriptor() { ::close(descriptor_); }
   Descriptor(const Descriptor&) = delete;
   Descriptor& operator=(const Descriptor&) = delete;
@@ -86,7 +88,12 @@ std::string read_text_file(const std::string& path) {
 }
 
 void write_file_atomically(const std::string& path, std::string_view content) {
-  const std::string temporary = path + ".partial";
+  const OutputTarget target = output_target(path);
+  if (target.direct) {
+    if (!content.empty()) Descriptor(target).write_all(content);
+    return;
+  }
+  const std::string temporary = target.path + ".partial";
   try {
     const Descriptor file(temporary, O_WRONLY | O_CREAT | O_TRUNC);
     file.write_all(content);
@@ -95,12 +102,12 @@ void write_file_atomically(const std::string& path, std::string_view content) {
     ::unlink(temporary.c_str());
     throw;
   }
-  if (std::rename(temporary.c_str(), path.c_str()) != 0) {
+  if (std::rename(temporary.c_str(), target.path.c_str()) != 0) {
     const int error = errno;
     ::unlink(temporary.c_str());
     fail("replace", path, error);
   }
-  Descriptor(folder_of(path), O_RDONLY | O_DIRECTORY).flush();
+  Descriptor(folder_of(target.path), O_RDONLY | O_DIRECTORY).flush();
 }
 
 void append(const std::string& path, std::string_view content) { append_to(path, content, false); }

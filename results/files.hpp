@@ -12,7 +12,8 @@ namespace strobe {
 std::string read_text_file(const std::string& path);
 
 /// Replaces `path` by `content` in one step: temporary file beside it, fsync, rename, fsync of the folder. On failure
-/// (full disk, permission) the previous file is left as it was and the temporary one is removed; throws SystemError.
+/// (full disk, permission) the previous file is left as it was and the temporary one is removed; throws SystemError. A
+/// link stays one, and the file at its end is replaced; a device, a pipe or a descriptor is written as it is.
 void write_file_atomically(const std::string& path, std::string_view content);
 
 /// Appends `content`, which then outlives this process, whatever ends it, but not yet a loss of power. On failure the

@@ -1,4 +1,4 @@
-// Temporary file in the target's folder, fsync, rename, fsync of the folder.
+// Temporary file in the target's folder, fsync, rename, fsync of the folder; what is no file is written as it comes.
 #include "workloads/atomic_file.hpp"
 
 #include <fcntl.h>
@@ -23,10 +23,11 @@ constexpr std::int64_t nanoseconds = 1'000'000'000;
 
 }  // namespace
 
-AtomicFile::AtomicFile(const std::string& path) : path_(path) {
+AtomicFile::AtomicFile(const std::string& path) : path_(path), target_(output_target(path)) {
+  if (target_.direct) return;  // opened when there is something to write: a pipe has its reader wait until then
   static std::atomic<std::uint64_t> number{0};
   do {  // the name is new for every writer of this process; one of another machine may have it on a shared disk
-    temporary_ = fmt::format("{}.tmp.{}.{}", path, getpid(), number.fetch_add(1));
+    temporary_ = fmt::format("{}.tmp.{}.{}", target_.path, getpid(), number.fetch_add(1));
     file_ = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
   } while (file_ < 0 && errno == EEXIST);
   if (file_ < 0) fail("create");
@@ -36,7 +37,7 @@ AtomicFile::AtomicFile(const std::string& path) : path_(path) {
 AtomicFile::~AtomicFile() {
   if (file_ < 0) return;
   close(file_);
-  unlink(temporary_.c_str());
+  if (!target_.direct) unlink(temporary_.c_str());
 }
 
 void AtomicFile::write(std::string_view bytes) {
@@ -49,6 +50,8 @@ void AtomicFile::write(std::string_view bytes) {
 }
 
 void AtomicFile::flush() {
+  if (buffer_.empty()) return;
+  if (file_ < 0) file_ = open_direct(target_);
   for (std::size_t done = 0; done < buffer_.size();) {
     const ssize_t written = ::write(file_, buffer_.data() + done, buffer_.size() - done);
     if (written < 0 && errno != EINTR) fail("write");
@@ -64,21 +67,14 @@ FileMark AtomicFile::mark() {
   return {status.st_ino, status.st_mtim.tv_sec * nanoseconds + status.st_mtim.tv_nsec};
 }
 
-void AtomicFile::overwrite_begin(std::string_view bytes, const FileMark& mark) {
-  flush();
-  if (pwrite(file_, bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) fail("write");
-  const timespec modified{mark.modified_ns / nanoseconds, mark.modified_ns % nanoseconds};
-  const timespec times[2] = {modified, modified};
-  if (futimens(file_, times) != 0) fail("set the time of");
-}
-
 void AtomicFile::commit() {
   flush();
+  if (target_.direct) return;
   if (fsync(file_) != 0) fail("write");
-  if (std::rename(temporary_.c_str(), path_.c_str()) != 0) fail("rename a temporary file to");
+  if (std::rename(temporary_.c_str(), target_.path.c_str()) != 0) fail("rename a temporary file to");
   close(file_);
   file_ = -1;
-  const std::filesystem::path folder = std::filesystem::absolute(path_).parent_path();
+  const std::filesystem::path folder = std::filesystem::absolute(target_.path).parent_path();
   const int directory = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (directory < 0) return;  // the file is whole; a folder that cannot be opened cannot be flushed
   fsync(directory);

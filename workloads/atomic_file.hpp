@@ -6,12 +6,14 @@
 #include <vector>
 
 #include "workloads/mapped_file.hpp"
+#include "workloads/output_target.hpp"
 
 namespace strobe {
 
-/// Writes beside `path` and moves the file there in `commit`; without it the destructor removes what was written.
-/// Writers of one path do not disturb each other: the last one to commit stays. Every failure of the operating system
-/// (disk full, permission) is a SystemError that names the path.
+/// Writes beside `path` and moves the file there in `commit`; without it the destructor removes what was written. A
+/// link stays one: the file at its end is replaced. Devices, pipes and descriptors (/dev/null, /dev/stdout) are written
+/// as they are, from the first full buffer on. Writers of one path do not disturb each other: the last one to commit
+/// stays. Every failure of the operating system (disk full, permission) is a SystemError that names the path.
 class AtomicFile {
  public:
   explicit AtomicFile(const std::string& path);
@@ -20,10 +22,12 @@ class AtomicFile {
   AtomicFile& operator=(const AtomicFile&) = delete;
 
   void write(std::string_view bytes);
+  /// Whether a file appears: false for a device, a pipe or a descriptor.
+  bool makes_file() const { return !target_.direct; }
+  /// The path of the file that appears: that of `path`, or the end of the link that it is.
+  const std::string& end_of_links() const { return target_.path; }
   /// The mark of the file with all that was written so far; it keeps it through `commit`.
   FileMark mark();
-  /// Replaces the first bytes and gives the file back its mark.
-  void overwrite_begin(std::string_view bytes, const FileMark& mark);
   /// Flushes to the disk, renames, and flushes the folder.
   void commit();
 
@@ -31,7 +35,9 @@ class AtomicFile {
   void flush();
   [[noreturn]] void fail(const char* action) const;
 
-  std::string path_, temporary_;
+  std::string path_;
+  OutputTarget target_;
+  std::string temporary_;
   int file_ = -1;
   std::vector<char> buffer_;
 };

@@ -6,15 +6,19 @@
 // renaming a new one, so that mapped columns stay whole.
 // Always checked, in time that does not depend on the file's size: exact file size, the checksum of the beginning,
 // every section inside the file with the type and count that it must have.
-// Checksums of the sections are checked unless the file is sealed: the writer notes inode and time of change in the
-// header, so a file that still has both is the one that was written from valid data. A copy, a download or an edited
-// file has not, and is checked in full at every opening (convert it to seal it).
+// Checksums of the sections are checked unless the file is sealed: the writer notes inode and time of change in a small
+// file beside it, FILE.seal, so a file that still has both is the one that was written from valid data. A copy, a
+// download or an edited file has not, and is checked in full at every opening (convert it to seal it). The file itself
+// holds nothing of the moment in which it was written, so that equal graphs are equal files; files of before have inode
+// and time in their header, which counts for them as it did.
 // Cost: O(sections) when sealed, else one pass on all threads. A kind's version is raised by any change of its layout.
 #include "workloads/binary_file.hpp"
 
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 
 #include "core/errors.hpp"
 #include "core/hash.hpp"
@@ -70,6 +74,27 @@ std::int64_t whole(const Json& number) {
   return number.get_ref<const Json::number_integer_t&>();
 }
 
+/// Where the seal of the file at `path` lies, with the file at the end of a link.
+std::string seal_path(const std::string& path) {
+  std::error_code ignored;
+  const std::string file = std::filesystem::canonical(path, ignored).string();
+  return (file.empty() ? path : file) + ".seal";
+}
+
+std::string seal_text(const FileMark& mark, std::string_view digest) {
+  return fmt::format("strobe seal 1\n{} {} {}\n", mark.inode, mark.modified_ns, digest);
+}
+
+/// A seal only saves time, so one that cannot be written is none.
+void write_seal(const std::string& path, const FileMark& mark, std::string_view digest) {
+  try {
+    AtomicFile seal(seal_path(path));
+    seal.write(seal_text(mark, digest));
+    seal.commit();
+  } catch (const SystemError&) {
+  }
+}
+
 }  // namespace
 
 struct BinaryFile::Header {
@@ -77,7 +102,7 @@ struct BinaryFile::Header {
   std::uint32_t version;
   std::uint32_t header_bytes;
   std::uint64_t description_bytes, file_bytes;
-  std::uint64_t seal_inode;
+  std::uint64_t seal_inode;  // zero, as the next, in files that have their seal beside them
   std::int64_t seal_modified_ns;
   char digest[digest_bytes];  // of the header with zeros here, then the description
   std::uint64_t reserved[2];
@@ -135,9 +160,10 @@ BinaryFile::BinaryFile(const BinaryKind& kind, const std::string& path)
   std::memcpy(&header, bytes.data(), sizeof(header));
   check_header(header);
   description_bytes_ = header.description_bytes;
-  seal_ = {header.seal_inode, header.seal_modified_ns};
+  old_seal_ = {header.seal_inode, header.seal_modified_ns};
+  digest_ = std::string(header.digest, digest_bytes);
   const std::string_view text = bytes.substr(sizeof(Header), description_bytes_);
-  if (header.digest_with(text) != std::string_view(header.digest, digest_bytes))
+  if (header.digest_with(text) != digest_)
     refuse(fmt::format("the checksum of the {}'s beginning is wrong; it is damaged", kind.name));
   description_ = Json::parse(text, nullptr, false);
   if (!description_.is_object()) refuse(fmt::format("the description of the {} is not readable", kind.name));
@@ -158,7 +184,14 @@ void BinaryFile::check_header(const Header& header) {
   if (sizeof(Header) + header.description_bytes > bytes) refuse(damaged);
 }
 
-bool BinaryFile::sealed() const { return mapping_->mark() == seal_; }
+bool BinaryFile::sealed() const {
+  if (old_seal_.inode != 0) return mapping_->mark() == old_seal_;
+  std::ifstream stream(seal_path(path_), std::ios::binary);
+  const std::string expected = seal_text(mapping_->mark(), digest_);
+  std::string found(expected.size() + 1, '\0');
+  stream.read(found.data(), static_cast<std::streamsize>(found.size()));
+  return std::string_view(found).substr(0, static_cast<std::size_t>(stream.gcount())) == expected;
+}
 
 void BinaryFile::refuse(const std::string& message) const { throw InvalidInput(path_, 0, 0, message); }
 
@@ -234,21 +267,21 @@ void write_binary_file(const BinaryKind& kind, Json description, const std::vect
   header.version = kind.version;
   header.header_bytes = sizeof(header);
   header.description_bytes = text.size();
-  std::uint64_t written = sizeof(header) + text.size();
+  header.file_bytes = sizeof(header) + text.size();
+  for (const BinarySection& section : sections) header.file_bytes = padded(header.file_bytes) + section.bytes();
+  std::memcpy(header.digest, header.digest_with(text).data(), digest_bytes);
   file.write({reinterpret_cast<const char*>(&header), sizeof(header)});
   file.write(text);
+  std::uint64_t written = sizeof(header) + text.size();
   for (const BinarySection& section : sections) {
     file.write(std::string(padded(written) - written, '\0'));
     for (const std::string_view piece : section.pieces) file.write(piece);
     written = padded(written) + section.bytes();
   }
-  header.file_bytes = written;
-  const FileMark seal = file.mark();
-  header.seal_inode = seal.inode;
-  header.seal_modified_ns = seal.modified_ns;
-  std::memcpy(header.digest, header.digest_with(text).data(), digest_bytes);
-  file.overwrite_begin({reinterpret_cast<const char*>(&header), sizeof(header)}, seal);
+  if (!file.makes_file()) return file.commit();
+  const FileMark mark = file.mark();
   file.commit();
+  write_seal(file.end_of_links(), mark, std::string_view(header.digest, digest_bytes));
 }
 
 }  // namespace strobe

@@ -65,7 +65,8 @@ void add_section(std::vector<BinarySection>& sections, const char* name, const A
 Json provenance_to_json(const Provenance& provenance);
 Provenance provenance_from_json(const Json& json);
 
-/// Writes a file of `kind` atomically. `description` is an object; the table of sections is added to it.
+/// Writes a file of `kind` atomically, and its seal beside it. `description` is an object; the table of sections is
+/// added to it. Equal arguments give equal bytes.
 void write_binary_file(const BinaryKind& kind, Json description, const std::vector<BinarySection>& sections,
                        const std::string& path);
 
@@ -76,7 +77,7 @@ class BinaryFile {
   BinaryFile(const BinaryKind& kind, const std::string& path);
 
   const Json& description() const { return description_; }
-  /// It is the file that was written here, by inode and time of change.
+  /// It is the file that was written here, by inode and time of change: its seal says so.
   bool sealed() const;
   [[noreturn]] void refuse(const std::string& message) const;
 
@@ -113,7 +114,8 @@ class BinaryFile {
   std::string path_;
   std::shared_ptr<const MappedFile> mapping_;
   std::uint64_t description_bytes_ = 0;
-  FileMark seal_;
+  FileMark old_seal_;   // in the header of a file of before
+  std::string digest_;  // of the header and the description
   Json description_;
 };
 

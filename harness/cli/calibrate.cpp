@@ -167,7 +167,7 @@ int calibrate(const CalibrateCommand& command) {
   const World world = launched_world();
   const Suite suite = suite_of(command, world);
   const std::string path = world.rank == 0 ? out_path(command) : "";
-  if (!command.samples.empty() && world.rank == 0) check_output_file("--samples", command.samples);
+  if (!command.samples.empty() && world.rank == 0) check_replaced_file("--samples", command.samples);
   install_signal_handlers();
   const Json here = environment();
   Progress progress(suite.cases.size(), world.rank != 0);

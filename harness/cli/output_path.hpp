@@ -1,12 +1,16 @@
-// Where a command will write, looked at before it works for hours. Both throw InvalidRequest(flag, ...).
+// Where a command will write, looked at before it works for hours. All throw InvalidRequest(flag, ...).
 #pragma once
 
 #include <string>
 
 namespace strobe {
 
-/// The folder of the file must be there and writable, and the path must not be a folder.
+/// The folder of the file (of a link: of the file at its end) must be there and writable, and the path must not be a
+/// folder. Devices, pipes and descriptors that can be written to pass.
 void check_output_file(const std::string& flag, const std::string& path);
+
+/// The same for a file that is written more than once, as no device and no pipe can be.
+void check_replaced_file(const std::string& flag, const std::string& path);
 
 /// Makes the folder; it must be writable.
 void make_output_folder(const std::string& flag, const std::string& path);

@@ -114,7 +114,7 @@ void check_outputs(const ModelOutputs& outputs, const Suite& suite) {
     if (suite.cases.size() != 1)
       throw InvalidRequest(flag, fmt::format("is for one case, not for {}", suite.cases.size()));
     if (suite.cases.front().numerics == "none") throw InvalidRequest(flag, "numerics none computes no values to write");
-    check_output_file(flag, path);
+    path == outputs.checkpoint ? check_replaced_file(flag, path) : check_output_file(flag, path);
   }
   check_checkpoint_wishes(outputs, suite);
 }

@@ -2,10 +2,13 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <cstring>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "core/errors.hpp"
+#include "core/hash.hpp"
 #include "tests/workloads/support.hpp"
 #include "workloads/workload.hpp"
 
@@ -103,6 +106,64 @@ TEST(BinaryGraph, WrittenFilesAreTrustedCopiesAreCheckedInFull) {
   damage(true);
   EXPECT_NO_THROW(read_binary_graph(folder.file("g.bin"))) << "a file that looks unchanged was read in full";
   EXPECT_THROW(read_binary_graph(folder.file("g.bin"), true), InvalidInput) << "verify did not verify";
+}
+
+TEST(BinaryGraph, EqualGraphsAreEqualFiles) {
+  const TemporaryFolder folder;
+  write_binary_graph(awkward_graph(), folder.file("a.bin"));
+  write_binary_graph(awkward_graph(), folder.file("b.bin"));
+  EXPECT_EQ(test::read_bytes(folder.file("a.bin")), test::read_bytes(folder.file("b.bin")));
+  EXPECT_NE(test::read_bytes(folder.file("a.bin.seal")), test::read_bytes(folder.file("b.bin.seal")));
+}
+
+TEST(BinaryGraph, ASealIsGoodForItsFileAlone) {
+  const TemporaryFolder folder;
+  write_binary_graph(awkward_graph(), folder.file("a.bin"));
+  std::string damaged = test::read_bytes(folder.file("a.bin"));
+  damaged.back() = static_cast<char>(damaged.back() ^ 1);
+  folder.write("b.bin", damaged);
+  folder.write("b.bin.seal", test::read_bytes(folder.file("a.bin.seal")));  // of another inode
+  EXPECT_THROW(read_binary_graph(folder.file("b.bin")), InvalidInput);
+  std::filesystem::remove(folder.file("a.bin.seal"));
+  expect_same_events(awkward_graph(), read_binary_graph(folder.file("a.bin")));
+  std::filesystem::create_symlink("a.bin", folder.file("link"));
+  expect_same_events(awkward_graph(), read_binary_graph(folder.file("link")));
+}
+
+/// Writes the inode and time of change of the file into its header, as files of before have them.
+void seal_inside(const std::string& path) {
+  struct stat status {};
+  ASSERT_EQ(stat(path.c_str(), &status), 0);
+  std::string bytes = test::read_bytes(path);
+  const std::uint64_t inode = status.st_ino;
+  const std::int64_t modified = status.st_mtim.tv_sec * 1'000'000'000 + status.st_mtim.tv_nsec;
+  std::memcpy(bytes.data() + 32, &inode, sizeof(inode));
+  std::memcpy(bytes.data() + 40, &modified, sizeof(modified));
+  std::uint64_t description = 0;
+  std::memcpy(&description, bytes.data() + 16, sizeof(description));
+  std::string head = bytes.substr(0, 128);
+  std::fill_n(head.begin() + 48, 64, '\0');
+  bytes.replace(48, 64, sha256_hex(head + bytes.substr(128, description)));
+  std::fstream(path, std::ios::in | std::ios::out | std::ios::binary) << bytes;
+  const timespec times[2] = {status.st_mtim, status.st_mtim};
+  ASSERT_EQ(utimensat(AT_FDCWD, path.c_str(), times, 0), 0);
+}
+
+TEST(BinaryGraph, FilesOfBeforeHaveTheirSealInside) {
+  const TemporaryFolder folder;
+  write_binary_graph(awkward_graph(), folder.file("old.bin"));
+  std::filesystem::remove(folder.file("old.bin.seal"));
+  seal_inside(folder.file("old.bin"));
+  expect_same_events(awkward_graph(), read_binary_graph(folder.file("old.bin"), true));
+  expect_same_events(awkward_graph(), read_binary_graph(copy_of(folder, "old.bin")));
+  struct stat status {};
+  ASSERT_EQ(stat(folder.file("old.bin").c_str(), &status), 0);
+  std::fstream file(folder.file("old.bin"), std::ios::in | std::ios::out | std::ios::binary);
+  file.seekp(-2, std::ios::end).put('?').flush();
+  const timespec times[2] = {status.st_mtim, status.st_mtim};
+  utimensat(AT_FDCWD, folder.file("old.bin").c_str(), times, 0);
+  EXPECT_NO_THROW(read_binary_graph(folder.file("old.bin"))) << "its seal is trusted as it was";
+  EXPECT_THROW(read_binary_graph(copy_of(folder, "old.bin")), InvalidInput);
 }
 
 /// A file with packed times whose first place, or first word of ones, was replaced; all checksums are right.

@@ -46,7 +46,8 @@ struct Cache {
   std::vector<std::filesystem::path> files() const {
     std::vector<std::filesystem::path> found;
     std::error_code none;
-    for (const auto& entry : std::filesystem::directory_iterator(folder.file("cache"), none)) found.push_back(entry);
+    for (const auto& entry : std::filesystem::directory_iterator(folder.file("cache"), none))
+      if (entry.path().extension() != ".seal") found.push_back(entry);
     return found;
   }
 };

@@ -1,0 +1,24 @@
+// Where what a user wants written ends up: a file, the end of a link, a device, a pipe or an open descriptor.
+#pragma once
+
+#include <string>
+
+namespace strobe {
+
+/// What a path to write to names.
+struct OutputTarget {
+  std::string path;     // with links followed to their end, which need not be there yet
+  int descriptor = -1;  // of this process, which the path names (/dev/stdout, /dev/fd/3); else -1
+  bool direct =
+      false;  // a device, a pipe or a descriptor: written as it is, for a file renamed over it would replace it
+};
+
+/// Follows `path`. Throws SystemError for links that lead to each other, and for what nothing is written to (a block
+/// device, a socket, a descriptor that is not open for writing).
+OutputTarget output_target(const std::string& path);
+
+/// Opens a direct target for writing; the caller closes it. Waits for the reader of a pipe that has a name. Throws
+/// SystemError.
+int open_direct(const OutputTarget& target);
+
+}  // namespace strobe
