@@ -210,10 +210,11 @@ void write_outputs(const PlannedCase& plan, const RankOutcome& rank, const Model
     else
       divergence.leave_out(outputs.weights);
   }
-  if (!outputs.samples.empty()) write_samples(outputs.samples, *plan.task_data);
+  if (!outputs.samples.empty()) write_samples(outputs.samples, *plan.task_data, *plan.raw);
   if (outputs.embeddings.empty()) return;
   write_npy(outputs.embeddings, {plan.graph->steps, plan.graph->vertices, plan.layers.back().temporal_width},
             rank.embeddings, plan.fp64);
+  write_ids(outputs.embeddings, *plan.raw);
 }
 
 /// `keep_epochs` may be empty. Of several processes the first one calls it.
@@ -285,11 +286,12 @@ RankWishes rank_wishes(const PlannedCase& plan, bool spans, const ModelOutputs& 
   if (outputs.resume_training) wishes.start = &start;
   if (outputs.checkpoint.empty()) return wishes;
   wishes.checkpoint_every = outputs.checkpoint_every;
-  wishes.checkpoint = [&plan, &divergence, path = outputs.checkpoint,
-                       digests = digests_of_data(plan.request)](const TrainingState& state) {
-    if (is_finite(state))
+  wishes.checkpoint = [&plan, &divergence, path = outputs.checkpoint, digests = digests_of_data(plan.request),
+                       listed = false](const TrainingState& state) mutable {
+    if (is_finite(state)) {
       save_checkpoint(path, plan.request, plan.parameters, state, digests);
-    else if (divergence.unwritten.empty())
+      if (!std::exchange(listed, true)) write_ids(path, *plan.raw);
+    } else if (divergence.unwritten.empty())
       divergence.leave_out(fmt::format("the checkpoint {} after epoch {} and later", path, state.epoch - 1));
   };
   return wishes;

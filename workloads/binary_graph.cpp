@@ -12,6 +12,7 @@
 #include "core/errors.hpp"
 #include "workloads/binary_file.hpp"
 #include "workloads/parallel.hpp"
+#include "workloads/vertex_names.hpp"
 #include "workloads/workload.hpp"
 
 namespace strobe {
@@ -19,7 +20,8 @@ namespace {
 
 constexpr BinaryKind graph_kind{{'S', 'T', 'R', 'O', 'B', 'E', 'G', '\n'}, 4, "binary graph"};
 
-std::vector<BinarySection> sections_of(const EventGraph& graph) {
+/// `names` must live until the file is written.
+std::vector<BinarySection> sections_of(const EventGraph& graph, const PackedNames& names) {
   std::vector<BinarySection> sections;
   add_section(sections, "time", graph.time.values());
   add_section(sections, "time_bases", graph.time.packed().bases());
@@ -37,10 +39,12 @@ std::vector<BinarySection> sections_of(const EventGraph& graph) {
   add_section(sections, "label_time", graph.timed_labels.time);
   add_section(sections, "label_class", graph.timed_labels.label);
   add_section(sections, "label_share", graph.timed_labels.share);
+  add_section(sections, "name_ends", names.ends);
+  add_section(sections, "name_bytes", names.bytes);
   return sections;
 }
 
-Json describe(const EventGraph& graph, const Json& tag) {
+Json describe(const EventGraph& graph, const PackedNames& names, const Json& tag) {
   return {{"vertices", graph.vertices},
           {"events", graph.events()},
           {"stepped", graph.stepped},
@@ -50,6 +54,8 @@ Json describe(const EventGraph& graph, const Json& tag) {
           {"edge_feature_width", graph.edge_feature_width},
           {"vertex_feature_width", graph.vertex_feature_width},
           {"timed_labels", graph.timed_labels.time.size()},
+          {"dated", graph.dated},
+          {"name_bytes", names.bytes.size()},
           {"provenance", provenance_to_json(graph.provenance)},
           {"tag", tag}};
 }
@@ -116,6 +122,8 @@ EventGraph graph_of(const BinaryFile& file) {
   graph.edge_features = file.column<float>("edge_features", events * graph.edge_feature_width, true);
   graph.vertex_features = file.column<float>("vertex_features", graph.vertices * graph.vertex_feature_width, true);
   graph.timed_labels = timed_labels(file);
+  graph.dated = description.value("dated", false);  // files of before have neither this nor names
+  graph.vertex_name = names_of(file, graph.vertices);
   graph.provenance = provenance_from_json(description.at("provenance"));
   graph.labels_before =
       description.value("labels_before", graph.provenance.format == "tgb");  // files of before: by format
@@ -125,7 +133,8 @@ EventGraph graph_of(const BinaryFile& file) {
 }  // namespace
 
 void write_tagged_graph(const EventGraph& graph, const Json& tag, const std::string& path) {
-  write_binary_file(graph_kind, describe(graph, tag), sections_of(graph), path);
+  const PackedNames names = pack_names(graph.vertex_name);
+  write_binary_file(graph_kind, describe(graph, names, tag), sections_of(graph, names), path);
 }
 
 TaggedGraph read_tagged_graph(const std::string& path, bool verify) {

@@ -19,6 +19,7 @@
 #include "workloads/binary_file.hpp"
 #include "workloads/parallel.hpp"
 #include "workloads/sides.hpp"
+#include "workloads/vertex_names.hpp"
 
 namespace strobe {
 namespace {
@@ -43,7 +44,8 @@ Distinct distinct_snapshots(const SnapshotGraph& graph) {
   return distinct;
 }
 
-std::vector<BinarySection> sections_of(const SnapshotGraph& graph, const Distinct& distinct) {
+/// `names` must live until the file is written.
+std::vector<BinarySection> sections_of(const SnapshotGraph& graph, const Distinct& distinct, const PackedNames& names) {
   std::vector<BinarySection> sections;
   add_section(sections, "step_snapshot", distinct.of_step);
   BinarySection offsets{"row_offsets", binary_type<std::int64_t>(), {}, 0};
@@ -63,10 +65,13 @@ std::vector<BinarySection> sections_of(const SnapshotGraph& graph, const Distinc
   add_section(sections, "vertex_label", graph.vertex_label);
   add_section(sections, "cell_label", graph.cell_label);
   add_section(sections, "targets", graph.targets);
+  add_section(sections, "original_id", graph.original_id);
+  add_section(sections, "name_ends", names.ends);
+  add_section(sections, "name_bytes", names.bytes);
   return sections;
 }
 
-Json describe(const SnapshotGraph& graph, const Distinct& distinct) {
+Json describe(const SnapshotGraph& graph, const Distinct& distinct, const PackedNames& names) {
   std::int64_t nonzeros = 0;
   for (const Snapshot* snapshot : distinct.snapshots) nonzeros += snapshot->nonzeros();
   return {{"vertices", graph.vertices},
@@ -77,6 +82,8 @@ Json describe(const SnapshotGraph& graph, const Distinct& distinct) {
           {"repeats", graph.repeats},
           {"orientation", graph.orientation},
           {"two_sided", !graph.side.empty()},
+          {"dated", graph.dated},
+          {"name_bytes", names.bytes.size()},
           {"provenance", provenance_to_json(graph.provenance)}};
 }
 
@@ -195,6 +202,9 @@ SnapshotGraph graph_of(const BinaryFile& file, bool check) {
   graph.vertex_label = file.column<std::int8_t>("vertex_label", sizes.vertices, false).copy();
   graph.cell_label = file.column<std::int8_t>("cell_label", sizes.cells(), false).copy();
   graph.targets = file.column<float>("targets", sizes.cells(), false).copy();
+  graph.dated = file.description().value("dated", false);
+  graph.original_id = file.column<std::int64_t>("original_id", sizes.vertices, false).copy();
+  graph.vertex_name = names_of(file, sizes.vertices);
   if (check) file.verify();
   const std::vector<Part> parts = parts_of(file, sizes, offsets, columns, values);
   if (check) check_content(file, parts, graph);
@@ -208,7 +218,8 @@ SnapshotGraph graph_of(const BinaryFile& file, bool check) {
 void write_binary_snapshots(const SnapshotGraph& graph, const std::string& path) {
   if (graph.snapshots.empty()) throw InvalidRequest("workload", "a graph without steps cannot be written");
   const Distinct distinct = distinct_snapshots(graph);
-  write_binary_file(snapshots_kind, describe(graph, distinct), sections_of(graph, distinct), path);
+  const PackedNames names = pack_names(graph.vertex_name);
+  write_binary_file(snapshots_kind, describe(graph, distinct, names), sections_of(graph, distinct, names), path);
 }
 
 SnapshotGraph read_binary_snapshots(const std::string& path, bool verify) {

@@ -267,6 +267,7 @@ SnapshotGraph make_snapshots(const EventGraph& events, const Windowing& windowin
   graph.vertex_label = events.vertex_label.copy();
   graph.side = sides_of_events(events);
   graph.provenance = events.provenance;
+  graph.original_id = events.original_id.copy(), graph.vertex_name = events.vertex_name, graph.dated = events.dated;
   if (windowing.events > 0) note_cut_instants(events, cut, graph.provenance.notes);
   set_degree_features(events, cut, windowing.cumulative, graph);
   SnapshotBuilder builder(events, weights, orientation != "out", orientation != "in");

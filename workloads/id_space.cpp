@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "core/errors.hpp"
+#include "workloads/vertex_names.hpp"
 
 namespace strobe {
 namespace {
@@ -35,8 +36,10 @@ Side find_side(std::span<const VertexId> ends, std::int64_t vertices, VertexId f
   return side;
 }
 
-void add_side(const Side& side, std::int64_t offset, const EventGraph& from, EventGraph& to) {
+/// `first_name` is where the names of this side begin; see workloads/vertex_names.hpp.
+void add_side(const Side& side, std::int64_t offset, std::size_t first_name, const EventGraph& from, EventGraph& to) {
   for (const VertexId v : side.members) {
+    if (!from.vertex_name.empty()) to.vertex_name.push_back(from.vertex_name[first_name + static_cast<std::size_t>(v)]);
     to.original_id.push_back(from.original_id[static_cast<std::size_t>(v)] + offset);
     if (!from.vertex_label.empty()) to.vertex_label.push_back(from.vertex_label[static_cast<std::size_t>(v)]);
   }
@@ -80,14 +83,16 @@ void separate_sides(EventGraph& graph, const std::string& path) {
   if (largest_target > std::numeric_limits<std::int64_t>::max() - 1 - largest_source)
     throw InvalidInput(path, 0, 0, "the vertex ids of the two sides do not fit 63 bits together");
   EventGraph sides;
-  add_side(sources, 0, graph, sides);
-  add_side(targets, largest_source + 1, graph, sides);
+  add_side(sources, 0, 0, graph, sides);
+  add_side(targets, largest_source + 1, names_by_side(graph) ? static_cast<std::size_t>(graph.vertices) : 0, graph,
+           sides);
   for (VertexId& v : graph.source.edit()) v = sources.number[static_cast<std::size_t>(v)];
   for (VertexId& v : graph.target.edit()) v = targets.number[static_cast<std::size_t>(v)];
   move_labels(sources, targets, graph.timed_labels);
   if (graph.vertex_feature_width > 0) graph.vertex_features = separate_features(graph, sources, targets);
   graph.original_id = std::move(sides.original_id);
   graph.vertex_label = std::move(sides.vertex_label);
+  graph.vertex_name = std::move(sides.vertex_name);
   graph.vertices = separate;
   graph.provenance.self_loops = 0;
 }
@@ -121,6 +126,7 @@ void settle_ids(EventGraph& graph, const std::string& ids, const std::string& pa
                     offset ? "the target ids were moved behind the source ids" : "equal ids are one vertex",
                     ids_on_both_sides(graph)));
   }
+  if (!offset) join_names_of_sides(graph);
   if (!offset) return;
   separate_sides(graph, path);
   graph.provenance.ids = "offset";

@@ -15,6 +15,8 @@
 #include "workloads/vertex_data.hpp"
 #include "workloads/windows.hpp"
 
+#include "workloads/dates.hpp"
+
 namespace strobe {
 namespace {
 
@@ -60,6 +62,10 @@ void describe_events(const EventGraph& events, Json& report) {
   report["events"] = events.events();
   report["first_time"] = events.events() > 0 ? Json(events.time.front()) : Json(nullptr);
   report["last_time"] = events.events() > 0 ? Json(events.time.back()) : Json(nullptr);
+  if (events.dated && events.events() > 0) {
+    report["first_date"] = date_text(events.time.front());
+    report["last_date"] = date_text(events.time.back());
+  }
   report["time_unit"] = events.stepped ? "steps" : "seconds";
   report["self_loops"] = events.provenance.self_loops;
   report["duplicates"] = events.provenance.duplicates;

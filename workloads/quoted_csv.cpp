@@ -39,4 +39,17 @@ const std::vector<Token>& QuotedCsv::split(const TextReader& reader) {
   }
 }
 
+std::string quoted_cell(std::string_view text) {
+  std::string cell = "\"";
+  for (const char c : text) cell.append(c == '"' ? 2 : 1, c);
+  return cell + "\"";
+}
+
+std::string csv_cell(std::string_view text) {
+  const auto blank = [](char c) { return c == ' ' || c == '\t'; };
+  const bool quotes = text.find_first_of(",\"\r\n") != std::string_view::npos ||
+                      (!text.empty() && (blank(text.front()) || blank(text.back())));
+  return quotes ? quoted_cell(text) : std::string(text);
+}
+
 }  // namespace strobe

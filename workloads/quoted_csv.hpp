@@ -3,6 +3,7 @@
 
 #include <list>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "workloads/text_reader.hpp"
@@ -22,5 +23,11 @@ class QuotedCsv {
   std::vector<Token> fields_;
   std::list<std::string> unquoted_;
 };
+
+/// `text` as a cell: in quotes, with quotes inside doubled, when it holds a comma, a quote or a line break, or begins
+/// or ends with a blank.
+std::string csv_cell(std::string_view text);
+/// `text` in quotes.
+std::string quoted_cell(std::string_view text);
 
 }  // namespace strobe

@@ -84,9 +84,8 @@ class TextReader {
   /// Seconds since 1970 of a date in UTC: 2017-01-31, then optionally T or a blank and 12:00:00[.5], then optionally Z.
   double date_time(const Token& token) const;
   /// Either of them: a date is what has a hyphen behind four characters.
-  double seconds_or_date(const Token& token) const {
-    return token.text.find('-', 1) == 4 ? date_time(token) : seconds(token);
-  }
+  double seconds_or_date(const Token& token) const { return is_date(token) ? date_time(token) : seconds(token); }
+  static bool is_date(const Token& token) { return token.text.find('-', 1) == 4; }
   /// Text that is not empty.
   std::string_view name(const Token& token, const char* what) const;
   /// A finite number that fits fp32.

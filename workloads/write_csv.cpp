@@ -1,21 +1,49 @@
-// Events as Strobe's own csv, with the fewest digits that read back to the same numbers.
+// Events as Strobe's own csv, with the fewest digits that read back to the same numbers; vertices by the names that the
+// file gave them where these tell all vertices apart, times as dates where the file wrote dates.
 #include <fmt/format.h>
 
 #include "workloads/atomic_file.hpp"
+#include "workloads/dates.hpp"
+#include "workloads/quoted_csv.hpp"
+#include "workloads/vertex_names.hpp"
 #include "workloads/workload.hpp"
 
 namespace strobe {
+namespace {
+
+/// How each vertex is written: [vertices]. Names that look like numbers are quoted, which tells the reader of the first
+/// row that they are names.
+std::vector<std::string> vertex_cells(const EventGraph& graph) {
+  std::vector<std::string> cells;
+  if (names_tell_apart(graph.vertex_name)) {
+    for (const std::string& name : graph.vertex_name) {
+      const bool digits = name.find_first_not_of("+-.0123456789eE") == std::string::npos;
+      cells.push_back(digits ? quoted_cell(name) : csv_cell(name));
+    }
+  } else {
+    for (const std::int64_t id : graph.original_id) cells.push_back(fmt::format("{}", id));
+  }
+  return cells;
+}
+
+}  // namespace
 
 void write_csv(const EventGraph& graph, const std::string& path) {
   AtomicFile file(path);
   file.write(graph.stepped ? "source,target,step" : "source,target,time");
   file.write(graph.weight.empty() ? "\n" : ",weight\n");
+  const std::vector<std::string> vertices = vertex_cells(graph);
+  const bool dates = graph.dated && !graph.stepped, time_of_day = dates && !all_midnights(graph.time);
   fmt::memory_buffer line;
   for (std::size_t e = 0; e < graph.source.size(); ++e) {
     line.clear();
+    fmt::format_to(std::back_inserter(line), "{},{},", vertices[static_cast<std::size_t>(graph.source[e])],
+                   vertices[static_cast<std::size_t>(graph.target[e])]);
     // fmt's {} prints the shortest digits that read back to the same number.
-    fmt::format_to(std::back_inserter(line), "{},{},{}", graph.original_id[static_cast<std::size_t>(graph.source[e])],
-                   graph.original_id[static_cast<std::size_t>(graph.target[e])], graph.time[e]);
+    if (dates)
+      fmt::format_to(std::back_inserter(line), "{}", date_text(graph.time[e], time_of_day));
+    else
+      fmt::format_to(std::back_inserter(line), "{}", graph.time[e]);
     if (!graph.weight.empty()) fmt::format_to(std::back_inserter(line), ",{}", graph.weight[e]);
     line.push_back('\n');
     file.write({line.data(), line.size()});

@@ -13,6 +13,7 @@
 #include "harness/cli/narrate.hpp"
 #include "harness/cli/output_path.hpp"
 #include "workloads/binary_snapshots.hpp"
+#include "workloads/vertex_names.hpp"
 #include "workloads/workload.hpp"
 
 namespace strobe {
@@ -23,8 +24,10 @@ struct ConvertRequest {
 };
 
 void say_what_was_written(const std::string& path, std::int64_t vertices, const std::string& rest) {
-  narrate(fmt::format("{}: {} vertices, {}, {}", path, format_count(vertices), rest,
-                      format_bytes(static_cast<double>(std::filesystem::file_size(path)))));
+  std::error_code problem;  // of a device or a pipe, which have no size
+  const std::uintmax_t bytes = std::filesystem::file_size(path, problem);
+  narrate(fmt::format("{}: {} vertices, {}{}", path, format_count(vertices), rest,
+                      problem ? "" : ", " + format_bytes(static_cast<double>(bytes))));
 }
 
 /// Renaming a new file over one that is being read would lose what the new form cannot hold.
@@ -61,6 +64,8 @@ Parts parts_of_events(const EventGraph& events) {
 Parts lost_in_csv(const EventGraph& events) {
   Parts lost;
   if (!events.vertex_label.empty()) lost.push_back("vertex labels");
+  if (!events.vertex_name.empty() && !names_tell_apart(events.vertex_name))
+    lost.push_back("names that not every vertex has, or several have");
   if (!events.timed_labels.time.empty()) lost.push_back("timed labels");
   for (std::string& part : parts_of_events(events)) lost.push_back(std::move(part));
   if (events.vertex_feature_width > 0)
@@ -83,17 +88,26 @@ void say_what_is_lost(const Parts& lost, const std::string& form, const std::str
   if (!lost.empty()) narrate(fmt::format("left out, as {} not hold them: {}{}", form, fmt::join(lost, ", "), advice));
 }
 
-void convert_events(const EventGraph& events, const std::string& out, bool csv) {
+/// A file's folder says nothing of its content: without it, whoever converts the same file gets the same bytes.
+void forget_folder(Provenance& provenance) {
+  std::error_code ignored;
+  if (std::filesystem::exists(provenance.source, ignored))
+    provenance.source = std::filesystem::path(provenance.source).filename().string();
+}
+
+void convert_events(EventGraph events, const std::string& out, bool csv) {
+  forget_folder(events.provenance);
   csv ? write_csv(events, out) : write_binary_graph(events, out);
   say_what_was_written(out, events.vertices, format_count(events.events()) + " events");
   if (csv) say_what_is_lost(lost_in_csv(events), "csv does", "; a .strobe file does");
 }
 
-void convert_steps(const SnapshotGraph& graph, const ConvertRequest& request, bool csv) {
+void convert_steps(SnapshotGraph graph, const ConvertRequest& request, bool csv) {
   if (csv) {
     throw InvalidRequest("OUT",
                          fmt::format("'{}' gives steps, and csv holds events; write a .strobe file", request.in));
   }
+  forget_folder(graph.provenance);
   write_binary_snapshots(graph, request.out);
   say_what_was_written(request.out, graph.vertices,
                        format_count(graph.steps()) + " steps, " + format_count(graph.edges()) + " edges");

@@ -82,7 +82,9 @@ EventGraph read_amlsim_dated(const std::string& path) {
       if (columns.flag < columns.count) rows.add_label(read_flag_amlsim_dated(lines, fields[columns.flag]));
     }
   });
-  return events.finish(path, "amlsim-dated");
+  EventGraph graph = events.finish(path, "amlsim-dated");
+  graph.dated = true;
+  return graph;
 }
 
 const Register<FormatTag> amlsim_dated_registered{

@@ -15,6 +15,7 @@
 #include "workloads/probing.hpp"
 #include "workloads/quoted_csv.hpp"
 #include "workloads/text_reader.hpp"
+#include "workloads/vertex_names.hpp"
 #include "workloads/workload.hpp"
 
 namespace strobe {
@@ -43,14 +44,15 @@ int probe_csv(std::string_view head, std::string_view) {
 
 struct CsvLayout {
   std::size_t columns = 3;
-  bool stepped = false, named = false;
+  bool stepped = false, named = false, dated = false;
 };
 
 bool is_number(const Token& token) {
   return !token.text.empty() && token.text.find_first_not_of("-0123456789") == std::string_view::npos;
 }
 
-/// The header and, of the first row, whether its vertices are names. Leaves the reader behind the header.
+/// The header and, of the first row, whether its vertices are names and its time is a date. Leaves the reader behind
+/// the header.
 CsvLayout read_layout(TextReader& reader) {
   if (!reader.next()) reader.fail_file("the file is empty");
   const std::string names = unquoted(reader.line());
@@ -65,6 +67,7 @@ CsvLayout read_layout(TextReader& reader) {
     QuotedCsv csv;
     const auto& fields = csv.split(ahead);
     const bool numbers = is_number(fields[0]) && fields.size() > 1 && is_number(fields[1]);
+    layout.dated = fields.size() > 2 && !layout.stepped && ahead.is_date(fields[2]);
     layout.named = fields.size() == layout.columns && (!numbers || ahead.line().find('"') != std::string_view::npos);
   }
   return layout;
@@ -114,7 +117,8 @@ void add_named_rows(TextReader& lines, const CsvLayout& layout, NameTable& names
   }
 }
 
-void read_named_rows(TextReader& reader, const CsvLayout& layout, EventBuilder& events) {
+/// Returns the names by number.
+NameTable read_named_rows(TextReader& reader, const CsvLayout& layout, EventBuilder& events) {
   NameTable names;
   PerPart<NameTable> parts;  // names are numbered part by part, and all together when their order is known
   parse_rows(
@@ -128,19 +132,23 @@ void read_named_rows(TextReader& reader, const CsvLayout& layout, EventBuilder& 
           throw InvalidInput(reader.path(), 0, 0, "the file has more than 2^31 - 1 distinct vertex names");
         rows.renumber(numbers, numbers);
       });
+  return names;
 }
 
 EventGraph read_csv(const std::string& path) {
   TextReader reader(path);
   const CsvLayout layout = read_layout(reader);
   EventBuilder events;
+  NameTable names;
   if (layout.named) {
-    read_named_rows(reader, layout, events);
+    names = read_named_rows(reader, layout, events);
   } else {
     parse_rows(reader, events, [&](TextReader& lines, EventBuilder& rows) { add_numbered_rows(lines, layout, rows); });
   }
   EventGraph graph = events.finish(path, "csv");
   graph.stepped = layout.stepped;
+  graph.dated = layout.dated;
+  if (layout.named) name_vertices(names, graph);
   if (layout.named)
     graph.provenance.notes.push_back("vertices have names in the file; ids number them by first appearance");
   return graph;

@@ -1,7 +1,7 @@
 // MovieLens ratings.csv: header "userId,movieId,rating,timestamp", one row per rating, ordered by user.
 // Returns one event user -> movie per row with the rating as weight. Users and movies are numbered apart (two-sided).
 // The genres of movies.csv or movies.csv.gz beside it ("movieId,title,genres", genres between |) become vertex features
-// of the movies: one column per genre in alphabetical order, 1 where the movie has it.
+// of the movies: one column per genre in alphabetical order, 1 where the movie has it; titles become their names.
 // Cost: one pass over each file and a sort by time. Source: Harper and Konstan, The MovieLens Datasets, TiiS 5(4),
 // 2015.
 #include <fmt/format.h>
@@ -18,6 +18,7 @@
 #include "workloads/quoted_csv.hpp"
 #include "workloads/text_reader.hpp"
 #include "workloads/vertex_data.hpp"
+#include "workloads/vertex_names.hpp"
 #include "workloads/workload.hpp"
 
 namespace strobe {
@@ -85,6 +86,7 @@ void read_movies(const std::string& path, EventGraph& graph) {
   if (reader.line() != movie_header) reader.fail(1, "expected the header " + std::string(movie_header));
   Genres genres;
   std::vector<bool> listed(static_cast<std::size_t>(graph.vertices), false);
+  std::vector<std::string> titles(static_cast<std::size_t>(graph.vertices));
   std::int64_t unrated = 0;
   while (reader.next()) {
     const auto& fields = csv.split(reader);
@@ -99,6 +101,7 @@ void read_movies(const std::string& path, EventGraph& graph) {
       reader.fail(fields[0].column, fmt::format("movie {} is listed twice", id));
     else
       listed[static_cast<std::size_t>(movie)] = true;
+    if (movie >= 0) titles[static_cast<std::size_t>(movie)] = fields[1].text;
     add_genres(reader, fields[2], movie, genres);
   }
   for (const VertexId movie : graph.target) {
@@ -107,6 +110,7 @@ void read_movies(const std::string& path, EventGraph& graph) {
     throw InvalidInput(path, 0, 0, fmt::format("movie {} has ratings but is not listed", id));
   }
   set_genre_features(genres, graph);
+  name_targets(std::move(titles), graph);
   if (unrated > 0)
     graph.provenance.notes.push_back(fmt::format("{} movies of the table share no id with the ratings", unrated));
 }

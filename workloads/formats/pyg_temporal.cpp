@@ -209,6 +209,23 @@ void read_step_by_step(const JsonValue& root, SnapshotGraph& graph) {
   finish_steps(graph, steps.front().has("X") ? x_of_steps(steps, graph.vertices) : y, targets);
 }
 
+/// Names of vertices that the file numbers: {"node_ids": {NAME: number}}; others have none.
+void read_names(const JsonValue& root, SnapshotGraph& graph) {
+  if (!root.has("node_ids")) return;
+  const JsonValue names = root.at("node_ids", "the file");
+  if (names.kind() != JsonKind::object) return;
+  graph.vertex_name.assign(static_cast<std::size_t>(graph.vertices), "");
+  for (const JsonValue& name : names.children()) {
+    const float number = name.kind() == JsonKind::number ? name.single("the number of a node") : -1;
+    if (number < 0 || number >= static_cast<float>(graph.vertices)) {
+      graph.vertex_name.clear();
+      graph.provenance.notes.push_back(fmt::format("node_ids is left out, as '{}' is no vertex", name.key()));
+      return;
+    }
+    graph.vertex_name[static_cast<std::size_t>(number)] = name.key();
+  }
+}
+
 /// Numbers of the nodes by id. The id is the member `id`, or without it `bus_stop`.
 std::unordered_map<std::string, VertexId> number_nodes(const std::vector<JsonValue>& nodes) {
   std::unordered_map<std::string, VertexId> number;
@@ -254,6 +271,8 @@ void read_node_link(const JsonValue& root, SnapshotGraph& graph) {
   if (nodes.empty()) root.fail("nodes is empty");
   graph.vertices = static_cast<std::int64_t>(nodes.size());
   const auto number = number_nodes(nodes);
+  graph.vertex_name.resize(nodes.size());
+  for (const auto& [name, vertex] : number) graph.vertex_name[static_cast<std::size_t>(vertex)] = name;
   std::vector<std::vector<float>> y, x;
   std::vector<std::string> names;
   std::size_t steps = 0;
@@ -292,6 +311,7 @@ SnapshotGraph read_pyg_temporal(const std::string& path) {
     read_static(root, graph);
   else
     read_step_by_step(root, graph);
+  if (!root.has("nodes")) read_names(root, graph);
   graph.provenance.notes.push_back(
       "features are the file's values at the step, targets those of the next step; nothing is standardised");
   return graph;

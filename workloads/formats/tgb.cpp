@@ -29,6 +29,7 @@
 #include "workloads/quoted_csv.hpp"
 #include "workloads/text_reader.hpp"
 #include "workloads/vertex_data.hpp"
+#include "workloads/vertex_names.hpp"
 #include "workloads/workload.hpp"
 
 namespace strobe {
@@ -104,7 +105,7 @@ TgbLayout read_header(TextReader& reader, QuotedCsv& csv) {
 
 struct Tables {
   NameTable sources, targets;  // one-sided files use `sources` for both
-  bool two_sided = false;
+  bool two_sided = false, dated = false;
   NameTable& of_targets() { return two_sided ? targets : sources; }
 };
 
@@ -203,6 +204,7 @@ void add_rows_tgb(TextReader& reader, const TgbLayout& layout, Tables& tables, E
                   fmt::format("expected {} columns, found {}", layout.columns, fields.size()));
     }
     const double time = read_time(reader, fields[0], layout.years);
+    tables.dated = tables.dated || (!layout.years && TextReader::is_date(fields[0]));
     const std::int64_t source = tables.sources.number(reader.name(fields[1], "source"));
     events.add(source, tables.of_targets().number(reader.name(fields[2], "target")), time);
     if (layout.weight != 0) events.add_weight(reader.weight(fields[layout.weight]));
@@ -231,6 +233,7 @@ EventGraph read_tgb(const std::string& path) {
       [&](std::size_t part, TextReader& lines, EventBuilder& rows) { add_rows_tgb(lines, layout, parts[part], rows); },
       [&](std::size_t part, EventBuilder& rows) {
         const Tables added = std::exchange(parts[part], {});
+        tables.dated = tables.dated || added.dated;
         const std::vector<std::int64_t> sources = tables.sources.add(added.sources),
                                         targets = tables.targets.add(added.targets);
         refuse_too_many(tables, path);
@@ -240,6 +243,8 @@ EventGraph read_tgb(const std::string& path) {
   graph.two_sided = layout.two_sided;
   graph.stepped = layout.years;
   graph.labels_before = true;
+  graph.dated = tables.dated;
+  name_vertices(tables.sources, tables.of_targets(), graph);
   graph.provenance.notes.push_back("vertices have names in the file; ids number them by first appearance");
   if (layout.years) graph.provenance.notes.push_back("steps are years");
   if (!layout.unused.empty())

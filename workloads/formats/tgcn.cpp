@@ -76,8 +76,8 @@ std::vector<SnapshotEdge> read_adjacency(const std::string& path, std::int64_t& 
   return edges;
 }
 
-/// Values [steps, vertices].
-std::vector<float> read_speed(const std::string& path, std::int64_t vertices) {
+/// Values [steps, vertices], and the sensors' names.
+std::vector<float> read_speed(const std::string& path, std::int64_t vertices, std::vector<std::string>& sensors) {
   TextReader reader(path);
   if (!reader.next()) reader.fail_file("the file is empty");
   const auto columns = static_cast<std::size_t>(vertices);
@@ -85,6 +85,7 @@ std::vector<float> read_speed(const std::string& path, std::int64_t vertices) {
   for (const Token& token : split_row(reader, columns)) {
     if (!names.emplace(token.text).second)
       reader.fail(token.column, fmt::format("the sensor '{}' is there twice", printable(token.text)));
+    sensors.emplace_back(token.text);
   }
   std::vector<float> values;
   while (reader.next()) {
@@ -99,7 +100,7 @@ SnapshotGraph read_tgcn(const std::string& path) {
   SnapshotGraph graph;
   describe_file(path, "tgcn", graph.provenance);
   const std::vector<SnapshotEdge> edges = read_adjacency(adjacency, graph.vertices);
-  graph.features = read_speed(speed, graph.vertices);
+  graph.features = read_speed(speed, graph.vertices, graph.vertex_name);
   graph.feature_width = 1;
   graph.targets = next_step_targets(graph.features, graph.vertices);
   const std::size_t steps = graph.features.size() / static_cast<std::size_t>(graph.vertices);
