@@ -87,6 +87,7 @@ void load_graph(PlannedCase& plan) {
     throw InvalidRequest("/workload",
                          "the graph is empty: " + std::to_string(plan.raw->vertices) + " vertices, no edges");
   }
+  plan.notes = plan.raw->provenance.notes;  // what reading chose for the user
   plan.task_data = draws.get(workload_key + c.task.dump(),
                              [&] { return plan.task->draw(*plan.raw, static_cast<std::uint64_t>(c.seed)); });
   plan.graph = prepared_graph(plan, plan.model->preprocessing());

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <filesystem>
 #include <limits>
@@ -134,6 +135,34 @@ void apply_options(const FileOptions& options, SnapshotGraph& graph) {
     if (!result) result = transformed(*snapshot, options.orientation, binary);
   }
   for (auto& snapshot : graph.snapshots) snapshot = done[snapshot.get()];
+}
+
+double missing_value(const std::string& text, const std::string& where) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error == std::errc() && end == text.data() + text.size() && std::isfinite(value)) return value;
+  throw InvalidRequest(where, fmt::format("'{}' is no finite number", text));
+}
+
+void leave_out_missing(const std::string& missing, SnapshotGraph& graph) {
+  constexpr std::int64_t one_in = 20;  // zeros that are worth a note
+  if (!missing.empty() && graph.targets.empty())
+    throw InvalidRequest("missing", graph.provenance.source + " has no targets that could be missing");
+  const double value = missing.empty() ? 0 : missing_value(missing, "missing");
+  const auto measured = [](float target) { return !std::isnan(target); };
+  const auto equal = [&](float target) { return target == static_cast<float>(value); };
+  const std::int64_t all = std::count_if(graph.targets.begin(), graph.targets.end(), measured);
+  const std::int64_t found = std::count_if(graph.targets.begin(), graph.targets.end(), equal);
+  if (!missing.empty()) {
+    std::replace_if(graph.targets.begin(), graph.targets.end(), equal, std::numeric_limits<float>::quiet_NaN());
+    graph.provenance.notes.push_back(
+        fmt::format("missing={}: {} of {} targets are not measured and left out", missing, found, all));
+  } else if (found < all && found * one_in >= all) {
+    std::vector<std::string>& notes = graph.provenance.notes;
+    const std::string note = fmt::format(
+        "{} of {} targets are 0; if 0 means that nothing was measured, missing=0 leaves them out", found, all);
+    if (std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(note);  // binary snapshots keep it
+  }
 }
 
 namespace {

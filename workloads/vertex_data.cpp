@@ -212,4 +212,23 @@ void set_cell_labels(const EventGraph& events, const StepCut& kept, const std::s
   steps.note(largest, labels.time.size(), graph.provenance.notes);
 }
 
+namespace {
+
+constexpr std::string_view labels_are_of_events = "labels are of events, not of vertices";
+
+}  // namespace
+
+void note_event_labels(const EventGraph& events, Provenance& provenance) {
+  if (events.event_label.empty()) return;
+  const auto zero = std::count(events.event_label.begin(), events.event_label.end(), std::int8_t{0});
+  provenance.notes.push_back(fmt::format("{} ({} of {} are not 0): steps do not hold them", labels_are_of_events,
+                                         events.events() - zero, events.events()));
+}
+
+std::string event_labels_note(const Provenance& provenance) {
+  for (const std::string& note : provenance.notes)
+    if (note.starts_with(labels_are_of_events)) return note;
+  return {};
+}
+
 }  // namespace strobe

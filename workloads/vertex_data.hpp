@@ -34,4 +34,10 @@ void set_features(const EventGraph* events, const std::string& features, Snapsho
 /// steps. Throws InvalidRequest for another rule.
 void set_cell_labels(const EventGraph& events, const StepCut& kept, const std::string& rule, SnapshotGraph& graph);
 
+/// Notes that the file labels events, when it does, as steps do not hold these.
+void note_event_labels(const EventGraph& events, Provenance& provenance);
+
+/// That note; "" when there is none.
+std::string event_labels_note(const Provenance& provenance);
+
 }  // namespace strobe

@@ -78,6 +78,7 @@ void check_options(const FileOptions& options, const std::string& pointer) {
     throw InvalidRequest(pointer, "cumulative, stride, lags and edge_life exclude each other; give one of them");
   if (!options.window.empty()) parse_duration_seconds(options.window, pointer + "/window");
   if (!options.format.empty()) FormatRegistry::instance().find(options.format, pointer + "/format");
+  if (!options.missing.empty()) missing_value(options.missing, pointer + "/missing");
 }
 
 /// The options with the data set's own windows where the user chose none.
@@ -170,6 +171,14 @@ EventGraph read_event_source(const Source& source, const FileOptions& options) {
   return events;
 }
 
+/// Weights that differ from 1 and stay unused are worth a word: counting events is a default that few think of.
+void note_unused_weights(const FileOptions& options, const EventGraph& events, std::vector<std::string>& notes) {
+  const bool all_one = std::all_of(events.weight.begin(), events.weight.end(), [](float w) { return w == 1.0f; });
+  if (options.weights == "file" || all_one) return;
+  notes.push_back(
+      fmt::format("weights={}: the file's weights are not used; weights=file adds them up", options.weights));
+}
+
 SnapshotGraph read_snapshot_source(const Source& source, const FileOptions& options) {
   SnapshotGraph graph = source.format->read_snapshots(source.path);
   if (source.set != nullptr) {
@@ -179,6 +188,7 @@ SnapshotGraph read_snapshot_source(const Source& source, const FileOptions& opti
   // Strobe's own files say what they know of all events, others show it in their steps.
   if (graph.provenance.format != "strobe-snapshots") graph.side = sides_of_steps(graph);
   apply_options(options, graph);
+  leave_out_missing(options.missing, graph);
   refuse_overflow(graph, source.path);
   return graph;
 }
@@ -216,6 +226,9 @@ const FieldTable& file_option_fields() {
           .integer("edge_life", &FileOptions::edge_life, "", "steps for which an edge stays; its values add", 1)
           .choice("cache", &FileOptions::cache, {"on", "off"},
                   "on: text files above 1 MiB are kept in binary form and read from there the next time")
+          .text("missing", &FileOptions::missing,
+                "files of steps: the value that stands for what was not measured, such as 0; targets equal to it are "
+                "left out, features stay as they are; empty = none")
           .integer("min_edges", &FileOptions::min_edges, "", "steps with fewer edges are dropped; 0 keeps empty steps",
                    0);
   return table;
@@ -227,6 +240,9 @@ Windowing windowing_for(const FileOptions& options, const EventGraph& events, st
   Windowing windowing{options.window,    options.window_events, options.window_count, options.partial,
                       options.weights,   options.cumulative,    options.stride,       options.lags,
                       options.edge_life, options.min_edges};
+  if (!options.missing.empty())
+    throw InvalidRequest("missing", "this is a file of events, which have no values; missing is for files of steps");
+  note_unused_weights(options, events, notes);
   if (has_window(options) || events.stepped || events.events() == 0) return windowing;
   const bool one_time = events.time.front() == events.time.back();
   windowing.count = one_time ? 1 : default_slices;
@@ -256,6 +272,7 @@ SnapshotGraph load_workload(const std::string& workload, const Json& parameters,
   SnapshotGraph graph = make_snapshots(events, windowing, options.orientation, kept);
   set_features(&events, options.features, graph);
   set_cell_labels(events, kept, options.labels, graph);
+  note_event_labels(events, graph.provenance);
   return graph;
 }
 
@@ -268,6 +285,7 @@ Json complete_workload_parameters(const std::string& workload, const Json& param
   Json complete = file_option_fields().to_json(&options);
   if (options.labels == "auto") complete.erase("labels");  // ids of cases are older than this option
   if (options.cache == "on") complete.erase("cache");  // what a case measures does not depend on it, nor should its id
+  if (options.missing.empty()) complete.erase("missing");  // ids of cases from before there was this option stay
   return complete;
 }
 

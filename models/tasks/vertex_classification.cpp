@@ -17,6 +17,7 @@
 #include "core/random.hpp"
 #include "models/ops.hpp"
 #include "models/vertex_samples.hpp"
+#include "workloads/vertex_data.hpp"
 
 namespace strobe {
 namespace {
@@ -43,6 +44,23 @@ const FieldTable& vertex_classification_fields() {
                   "which vertices of a step are samples: those with an edge there, or all; auto = all where every step "
                   "has labels of its own");
   return table;
+}
+
+[[noreturn]] void refuse_without_labels(const SnapshotGraph& graph) {
+  const std::string events = event_labels_note(graph.provenance);
+  if (!events.empty()) {
+    throw InvalidRequest("/task", "vertex-classification needs labels of vertices, and this workload's " + events +
+                                      "; they are for event-classification, a task of continuous time. Take "
+                                      "link-prediction or vertex-regression");
+  }
+  if (!graph.targets.empty()) {
+    throw InvalidRequest("/task",
+                         "vertex-classification needs classes, and this workload has numbers to predict; take task "
+                         "vertex-regression");
+  }
+  throw InvalidRequest("/task",
+                       "vertex-classification needs labels and this workload has none; amlsim-20k has them, "
+                       "or take task link-prediction or vertex-regression");
 }
 
 /// The numbers of "0.1/0.9", or "0.1,0.9" where no list of parameters is around it. Throws InvalidRequest unless there
@@ -86,11 +104,7 @@ class VertexClassification final : public Task {
   }
 
   TaskData draw(const SnapshotGraph& graph, std::uint64_t seed) const override {
-    if (graph.cell_label.empty() && graph.vertex_label.empty()) {
-      throw InvalidRequest("/task",
-                           "vertex-classification needs labels and this workload has none; amlsim-20k has them, "
-                           "or take task link-prediction or vertex-regression");
-    }
+    if (graph.cell_label.empty() && graph.vertex_label.empty()) refuse_without_labels(graph);
     TaskData data;
     data.steps = graph.steps();
     const std::int64_t trained = training_steps(data.steps, p_.train_share, "vertex-classification");

@@ -4,9 +4,9 @@
 // those of the data's edges, however the workload's `orientation` stores them; under orientation=both a row lists all
 // neighbours, which then are the one degree there is. The first `train_share` of the steps is trained on, the rest is
 // tested.
-// The trivial baseline predicts the last value: log(1 + d) of the step itself, or the workload's target of the step
-// before; its errors leave out cells without one.
-// Invariant: samples depend on the graph only, not on the seed. Cost O(N T + nnz).
+// The trivial baseline predicts the last value: log(1 + d) of the step itself, or the workload's last target before
+// that was measured; its errors leave out cells without one. All metrics are over cells with a target, as masked
+// metrics are. Invariant: samples depend on the graph only, not on the seed. Cost O(N T + nnz).
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -67,7 +67,10 @@ class VertexRegression final : public Task {
   TaskData draw(const SnapshotGraph& graph, std::uint64_t) const override {
     const bool own = p_.target == "workload" || (p_.target == "auto" && !graph.targets.empty());
     if (own && graph.targets.empty()) {
-      throw InvalidRequest("/task/target", "this workload has no targets of its own; set task.target=degree");
+      const bool classes = !graph.vertex_label.empty() || !graph.cell_label.empty();
+      throw InvalidRequest("/task/target", std::string("this workload has no targets of its own") +
+                                               (classes ? ", but classes, which vertex-classification predicts" : "") +
+                                               "; set task.target=degree");
     }
     if (own && p_.degree != VertexRegressionParameters().degree) {
       throw InvalidRequest("/task/degree",
@@ -84,7 +87,8 @@ class VertexRegression final : public Task {
           own ? own_targets(graph, t)
               : log_degrees(*graph.snapshots[static_cast<std::size_t>(t) + 1], graph.vertices, degree);
       draw_step(graph, t, own, now, next, t < trained ? data.train : data.test);
-      now = std::move(next);
+      for (std::size_t v = 0; v < next.size(); ++v)
+        if (!std::isnan(next[v])) now[v] = next[v];  // what was not measured leaves the value before it
     }
     if (data.train.count() == 0 || data.test.count() == 0) {
       throw InvalidRequest("/task/train_share", std::string("the ") + (data.train.count() == 0 ? "training" : "test") +

@@ -5,7 +5,9 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "core/errors.hpp"
 #include "models/task.hpp"
+#include "workloads/vertex_data.hpp"
 
 namespace strobe {
 namespace {
@@ -312,6 +314,55 @@ TEST(LinkPrediction, NewPositivesAreNoEdgesOfTheStepBefore) {
   EXPECT_DOUBLE_EQ(metrics(all).at("seen_share"), 2.0 / 3);      // and 2 -> 1
   EXPECT_DOUBLE_EQ(metrics(fresh).at("repeated_share"), 0.0);
   EXPECT_DOUBLE_EQ(metrics(fresh).at("seen_share"), 0.5);
+}
+
+/// The workload of hand_graph with a series 60, 0, 60, 0, ... of which the zeros are NaN, one step ahead.
+SnapshotGraph with_gaps() {
+  SnapshotGraph graph = hand_graph();
+  graph.targets.assign(20, NAN);
+  const float gap = NAN;
+  const std::vector<float> series = {61, gap, 62, gap, 63};
+  for (std::size_t t = 0; t < 5; ++t) graph.targets[4 * t] = series[t];
+  return graph;
+}
+
+TEST(VertexRegression, WhatWasNotMeasuredIsNoSampleAndLeavesTheLastValue) {
+  const std::unique_ptr<Task> regression = task("vertex-regression", {{"train_share", 0.4}});
+  const TaskData data = regression->draw(with_gaps(), 1);
+  EXPECT_EQ(cells(data.train), (Cells{{0, 0}}));
+  EXPECT_EQ(cells(data.test), (Cells{{2, 0}, {4, 0}}));
+  EXPECT_EQ(data.test.value, (std::vector<double>{62, 63}));
+  EXPECT_EQ(data.test.baseline, (std::vector<double>{61, 62})) << "the last measured value, not the gap";
+  const std::map<std::string, double> metrics = regression->metrics({62, 66}, data.test);
+  EXPECT_DOUBLE_EQ(metrics.at("mae"), 1.5);
+  EXPECT_DOUBLE_EQ(metrics.at("rmse"), std::sqrt(4.5));
+  EXPECT_DOUBLE_EQ(metrics.at("last_value_mae"), 1);
+}
+
+std::string refusal(const std::string& name, const SnapshotGraph& graph, const Json& options = Json::object()) {
+  try {
+    task(name, options)->draw(graph, 1);
+  } catch (const InvalidRequest& error) {
+    return error.message();
+  }
+  return "";
+}
+
+TEST(Tasks, SayWhatLabelsThereAreInstead) {
+  SnapshotGraph graph = hand_graph();
+  EXPECT_NE(refusal("vertex-classification", graph).find("this workload has none"), std::string::npos);
+  EventGraph events;
+  events.source = {0, 1, 0}, events.target = {1, 0, 1};
+  events.event_label = {0, 1, 0};
+  note_event_labels(events, graph.provenance);
+  const std::string message = refusal("vertex-classification", graph);
+  EXPECT_NE(message.find("labels are of events, not of vertices (1 of 3 are not 0)"), std::string::npos) << message;
+  EXPECT_NE(message.find("event-classification"), std::string::npos) << message;
+  EXPECT_EQ(message.find("has none"), std::string::npos) << message;
+  EXPECT_NE(refusal("vertex-classification", with_gaps()).find("take task vertex-regression"), std::string::npos);
+  SnapshotGraph labelled = hand_graph();
+  labelled.vertex_label = {0, 1, 0, 1};
+  EXPECT_NE(refusal("vertex-regression", labelled, {{"target", "workload"}}).find("but classes"), std::string::npos);
 }
 
 }  // namespace

@@ -180,5 +180,40 @@ TEST(StepFiles, InspectCountsRowsAndDegreesOfEdges) {
   EXPECT_EQ(report["sha256"].get<std::string>().size(), 64u);
 }
 
+/// 60 where something was measured, 0 where nothing was.
+const std::string gaps_text = R"({"edges": [[0, 1]], "FX": [[60, 61], [0, 62], [60, 0], [0, 0], [60, 60]]})";
+
+TEST(Missing, TargetsThatWereNotMeasuredAreLeftOut) {
+  const TemporaryFolder folder;
+  const std::string path = folder.write("a.json", gaps_text);
+  const SnapshotGraph graph = load(path, R"({"missing": "0"})");
+  expect_targets(graph, {NAN, 62, 60, NAN, NAN, NAN, 60, 60, NAN, NAN});
+  EXPECT_EQ(graph.features, (std::vector<float>{60, 61, 0, 62, 60, 0, 0, 0, 60, 60})) << "inputs stay as they are";
+  EXPECT_TRUE(any_note(graph, "missing=0: 4 of 8 targets are not measured"));
+  expect_targets(load(path, R"({"missing": "-60"})"), {0, 62, 60, 0, 0, 0, 60, 60, NAN, NAN});
+  EXPECT_TRUE(any_note(load(path), "4 of 8 targets are 0; if 0 means that nothing was measured"));
+  folder.write("x_adj.csv", "0,1\n1,0\n");
+  const SnapshotGraph traffic =
+      load(folder.write("x_speed.csv", "a,b\n1,2\n-0.1,4\n5,-0.1\n"), R"({"missing": "-0.1"})");
+  expect_targets(traffic, {NAN, 4, 5, NAN, NAN, NAN});
+}
+
+TEST(Missing, IsRefusedWhereItMeansNothing) {
+  const TemporaryFolder folder;
+  const std::string steps = folder.write("a.json", gaps_text),
+                    events = folder.write("e.csv", "source,target,time\n0,1,1\n1,0,9\n");
+  for (const char* word : {"zero", "0x", "nan", "inf", " 0"})
+    EXPECT_THROW(load(steps, Json{{"missing", word}}.dump()), InvalidRequest) << word;
+  EXPECT_THROW(load(events, R"({"missing": "0"})"), InvalidRequest);
+  EXPECT_THROW(inspect_workload(events, {{"missing", "0"}}, 1), InvalidRequest);
+}
+
+TEST(Missing, ItsDefaultLeavesIdsOfCasesAsTheyWere) {
+  const TemporaryFolder folder;
+  const std::string steps = folder.write("a.json", gaps_text);
+  EXPECT_FALSE(complete_workload_parameters(steps, Json::object(), "").contains("missing"));
+  EXPECT_EQ(complete_workload_parameters(steps, {{"missing", "0"}}, "").at("missing"), "0");
+}
+
 }  // namespace
 }  // namespace strobe
