@@ -2,7 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <bit>
+#include <cmath>
 #include <cstring>
+#include <iterator>
 #include <limits>
 #include <nlohmann/json.hpp>
 
@@ -23,35 +27,56 @@ void append_values(std::string& bytes, const std::vector<double>& values, bool f
   }
 }
 
-std::vector<double> values_at(const char* bytes, std::size_t count, bool fp64) {
-  std::vector<double> values(count);
-  for (std::size_t i = 0; i < count; ++i) {
-    float narrow = 0;
-    if (fp64) {
-      std::memcpy(&values[i], bytes + i * sizeof(double), sizeof(double));
-    } else {
-      std::memcpy(&narrow, bytes + i * sizeof narrow, sizeof narrow);
-      values[i] = narrow;
-    }
-  }
-  return values;
+/// A number of `bytes` as its type in the file has them.
+template <class T>
+T bits_at(const char* bytes, std::size_t i) {
+  T bits{};
+  std::memcpy(&bits, bytes + i * sizeof(T), sizeof(T));
+  return bits;
 }
+
+/// IEEE 754 binary16: a sign, 5 bits of exponent, 10 of mantissa. Exact.
+double half_value(std::uint16_t bits) {
+  const int exponent = bits >> 10 & 31, mantissa = bits & 1023;
+  double value = std::ldexp(exponent == 0 ? mantissa : mantissa + 1024, std::max(exponent, 1) - 25);
+  if (exponent == 31)
+    value = mantissa == 0 ? std::numeric_limits<double>::infinity() : std::numeric_limits<double>::quiet_NaN();
+  return bits >> 15 == 0 ? value : -value;
+}
+
+/// The upper half of an fp32 number. Exact.
+double bfloat_value(std::uint16_t bits) { return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16); }
+
+/// How a type of numbers is read.
+struct NumberType {
+  std::string_view name;
+  std::size_t bytes;
+  double (*value)(const char* bytes, std::size_t i);
+};
+
+constexpr NumberType number_types[] = {
+    {"F64", 8, [](const char* bytes, std::size_t i) { return bits_at<double>(bytes, i); }},
+    {"F32", 4, [](const char* bytes, std::size_t i) { return static_cast<double>(bits_at<float>(bytes, i)); }},
+    {"F16", 2, [](const char* bytes, std::size_t i) { return half_value(bits_at<std::uint16_t>(bytes, i)); }},
+    {"BF16", 2, [](const char* bytes, std::size_t i) { return bfloat_value(bits_at<std::uint16_t>(bytes, i)); }}};
 
 /// One entry of the header, checked against the data's size.
 SavedMatrix read_entry(const std::string& path, const std::string& name, const Json& entry, const std::string& data) {
   const auto refuse = [&](const std::string& why) { throw InvalidInput(path, 0, 0, "tensor '" + name + "' " + why); };
   const std::string type = entry.value("dtype", std::string());
-  if (type != "F32" && type != "F64") refuse("has type '" + type + "'; F32 and F64 are read");
+  const auto number = std::find_if(std::begin(number_types), std::end(number_types),
+                                   [&](const NumberType& known) { return known.name == type; });
+  if (number == std::end(number_types)) refuse("has type '" + type + "'; F64, F32, F16 and BF16 are read");
   const auto shape = entry.at("shape").get<std::vector<std::int64_t>>();
   const auto offsets = entry.at("data_offsets").get<std::vector<std::uint64_t>>();
   if (shape.size() != 2 || shape[0] < 0 || shape[1] < 0) refuse("is not a matrix");
-  const std::size_t element = type == "F64" ? 8 : 4;
-  const auto wide = static_cast<unsigned __int128>(shape[0]) * static_cast<unsigned __int128>(shape[1]) * element;
+  const auto wide = static_cast<unsigned __int128>(shape[0]) * static_cast<unsigned __int128>(shape[1]) * number->bytes;
   if (offsets.size() != 2 || offsets[0] > offsets[1] || offsets[1] > data.size() || offsets[1] - offsets[0] != wide) {
     refuse("does not fit its data_offsets");
   }
-  return {name, shape[0], shape[1],
-          values_at(data.data() + offsets[0], static_cast<std::size_t>(wide) / element, type == "F64")};
+  SavedMatrix matrix{name, shape[0], shape[1], std::vector<double>(static_cast<std::size_t>(wide) / number->bytes)};
+  for (std::size_t i = 0; i < matrix.values.size(); ++i) matrix.values[i] = number->value(data.data() + offsets[0], i);
+  return matrix;
 }
 
 }  // namespace

@@ -24,9 +24,9 @@ using FileNotes = std::map<std::string, std::string>;
 void write_safetensors(const std::string& path, const std::vector<SavedMatrix>& matrices, bool fp64,
                        const FileNotes& notes = {});
 
-/// Reads the two-dimensional F32 and F64 tensors of a safetensors file, and its metadata into `notes` when that is not
-/// null. Throws InvalidInput when the file is not one, is truncated, has bytes left over or holds another type or
-/// shape; SystemError when it cannot be read.
+/// Reads the two-dimensional F64, F32, F16 and BF16 tensors of a safetensors file, exactly, and its metadata into
+/// `notes` when that is not null. Throws InvalidInput when the file is not one, is truncated, has bytes left over or
+/// holds another type or shape; SystemError when it cannot be read.
 std::vector<SavedMatrix> read_safetensors(const std::string& path, FileNotes* notes = nullptr);
 
 /// Writes values as a C-ordered .npy array (version 1.0, <f4 or <f8) of the given shape, atomically. Throws

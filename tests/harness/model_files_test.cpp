@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -92,6 +94,66 @@ TEST_F(ModelFiles, SafetensorsRoundTrip) {
     }
     EXPECT_EQ(back[1].values[0], 7.25);
   }
+}
+
+/// A file with one matrix [1, n] of `type`, whose numbers are the given bits.
+template <class Bits>
+void write_bits(const std::string& path, const std::string& type, const std::vector<Bits>& bits) {
+  const std::size_t bytes = bits.size() * sizeof(Bits);
+  const std::string header =
+      Json{{"a", {{"dtype", type}, {"shape", {1, bits.size()}}, {"data_offsets", {0, bytes}}}}}.dump();
+  const std::uint64_t length = header.size();
+  std::ofstream file(path, std::ios::binary);
+  file.write(reinterpret_cast<const char*>(&length), sizeof length);
+  file << header;
+  file.write(reinterpret_cast<const char*>(bits.data()), static_cast<std::streamsize>(bytes));
+}
+
+/// Expected values are NumPy's: np.array(bits, "<u2").view("<f2"), and bits << 16 viewed as <f4.
+TEST_F(ModelFiles, HalvesAreReadExactly) {
+  write_bits<std::uint16_t>(
+      path("half"), "F16",
+      {0x0000, 0x8000, 0x3c00, 0xc000, 0x3555, 0x7bff, 0x0001, 0x03ff, 0x0400, 0x83ff, 0x7c00, 0xfc00, 0x7e00});
+  const std::vector<double> half = read_safetensors(path("half")).at(0).values;
+  const std::vector<double> expected = {0.0,
+                                        -0.0,
+                                        1.0,
+                                        -2.0,
+                                        0.333251953125,
+                                        65504.0,
+                                        5.960464477539063e-08,
+                                        6.097555160522461e-05,
+                                        6.103515625e-05,
+                                        -6.097555160522461e-05};
+  for (std::size_t i = 0; i < expected.size(); ++i) EXPECT_EQ(half[i], expected[i]) << i;
+  EXPECT_TRUE(std::signbit(half[1]));
+  EXPECT_EQ(half[10], std::numeric_limits<double>::infinity());
+  EXPECT_EQ(half[11], -std::numeric_limits<double>::infinity());
+  EXPECT_TRUE(std::isnan(half[12]));
+  write_bits<std::uint16_t>(path("brain"), "BF16", {0x3f80, 0xc049, 0x0001, 0x7f7f, 0xff80, 0x7fc0, 0x8000});
+  const std::vector<double> brain = read_safetensors(path("brain")).at(0).values;
+  EXPECT_EQ(brain[0], 1.0);
+  EXPECT_EQ(brain[1], -3.140625);
+  EXPECT_EQ(brain[2], 9.183549615799121e-41);
+  EXPECT_EQ(brain[3], 3.3895313892515355e+38);
+  EXPECT_EQ(brain[4], -std::numeric_limits<double>::infinity());
+  EXPECT_TRUE(std::isnan(brain[5]));
+  EXPECT_TRUE(std::signbit(brain[6]));
+}
+
+TEST_F(ModelFiles, OtherTypesAreRefusedByName) {
+  for (const char* type : {"I64", "U8", "BOOL", "F8_E4M3", "f16", ""}) {
+    write_bits<std::uint64_t>(path("other"), type, {1, 2});
+    try {
+      read_safetensors(path("other"));
+      ADD_FAILURE() << type;
+    } catch (const InvalidInput& error) {
+      const std::string message = error.what();
+      EXPECT_NE(message.find("'" + std::string(type) + "'; F64, F32, F16 and BF16"), std::string::npos) << message;
+    }
+  }
+  write_bits<std::uint16_t>(path("short"), "F32", {1, 2});  // two numbers in the bytes of one
+  EXPECT_THROW(read_safetensors(path("short")), InvalidInput);
 }
 
 TEST_F(ModelFiles, MalformedSafetensorsAreRefused) {
