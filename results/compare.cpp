@@ -15,6 +15,7 @@
 #include "core/errors.hpp"
 #include "core/units.hpp"
 #include "results/files.hpp"
+#include "results/run_directory.hpp"
 #include "results/sample_lines.hpp"
 #include "results/statistics.hpp"
 #include "results/table.hpp"
@@ -29,6 +30,7 @@ struct LoadedRun {
   Summary summary;
   std::map<std::string, std::vector<EpochSample>> samples;
   std::set<std::string> host_classes;  // of the run and of every continuation
+  Json data;                           // SHA-256 of the files that were read, by name; null when plan.json has none
 
   const Row* find(const std::string& case_id) const {
     for (const Row& row : summary.rows) {
@@ -58,7 +60,38 @@ LoadedRun load_run(const std::string& path) {
       for (const Json& resumed : environment["resumed"]) add_host_class(resumed, run.host_classes);
     }
   }
+  if (fs::exists(run.folder + "/plan.json")) {
+    const Json plan = Json::parse(read_text_file(run.folder + "/plan.json"), nullptr, false);
+    if (!plan.is_object()) throw InvalidInput(run.folder + "/plan.json", 0, 0, "not a JSON object");
+    if (plan.contains("data") && plan["data"].is_object()) run.data = plan["data"];
+  }
   return run;
+}
+
+/// The digests of the files behind a row's workload: the file or data set itself, what is read beside it, its features.
+Json data_of(const LoadedRun& run, const Json& workload) {
+  Json found = Json::object();
+  if (!run.data.is_object()) return found;
+  const std::string name = workload.value("name", "");
+  const Json features = workload.value("features", Json());
+  for (const auto& [key, digest] : run.data.items())
+    if (key == name || key.starts_with(name + ", ") || features == key) found[key] = digest;
+  return found;
+}
+
+/// "" when both rows read the same data, else why that is not known. Throws NotComparable when they read other data.
+std::string compare_data(const LoadedRun& base, const Row& before, const LoadedRun& changed) {
+  const Json there = data_of(base, before.workload), here = data_of(changed, before.workload);
+  if (!base.data.is_object() || !changed.data.is_object()) {
+    const bool reads_files = !there.empty() || !here.empty() || before.workload.contains("window_events");
+    return reads_files ? "a plan.json lacks the digests of the data, so it is not known whether both read the same"
+                       : "";
+  }
+  const JsonDifference difference = first_difference(there, here, "");
+  if (!difference.differs) return "";
+  throw NotComparable(fmt::format("case {}: the workload {} is other data: SHA-256 of {} is {} in {}, and {} in {}",
+                                  before.case_id, before.workload.value("name", ""), key_of_pointer(difference.pointer),
+                                  difference.a, base.folder, difference.b, changed.folder));
 }
 
 std::string joined(const std::set<std::string>& texts) {
@@ -170,7 +203,10 @@ CompareReport compare_runs(const std::string& base_path, const std::string& chan
     refuse_different_work(before, *after);
     const bool wall = before.time_source == "wall" || after->time_source == "wall";
     if (wall && !options.allow_different_host) refuse_different_hosts(base, changed);
+    const std::string unknown_data = compare_data(base, before, changed);
     report.cases.push_back(compare_rows(base, before, changed, *after, options));
+    std::string& note = report.cases.back().note;
+    if (!unknown_data.empty()) note += (note.empty() ? "" : "; ") + unknown_data;
     if (before.status == "ok" && after->status != "ok") report.regression = true;
   }
   for (const Row& after : changed.summary.rows) {

@@ -40,7 +40,8 @@ struct CompareReport {
 ///   MISSING / NEW    the case is in the base run only / in the new run only
 /// Virtual times are deterministic: their ratio is exact and needs no interval. Throws NotComparable when the machines'
 /// host classes differ (wall times only, unless allowed), when no case is in both runs, or when a case of one id names
-/// different workloads or models; InvalidInput and SystemError like `read_summary`.
+/// different workloads or models, or read files of other content by the digests of plan.json (where a plan has none, a
+/// note says that this is not known); InvalidInput and SystemError like `read_summary`.
 CompareReport compare_runs(const std::string& base, const std::string& changed, const CompareOptions& options = {});
 
 /// The report as JSON, and as a text table that ends with the geometric mean.

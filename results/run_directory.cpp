@@ -28,14 +28,6 @@ std::string escaped(std::string key) {
   return key;
 }
 
-/// `key` of a JSON pointer as it was before `escaped`.
-std::string unescaped(std::string key) {
-  for (std::size_t at = 0; (at = key.find('~', at)) != std::string::npos; ++at) {
-    key.replace(at, 2, key.compare(at, 2, "~0") == 0 ? "~" : "/");
-  }
-  return key;
-}
-
 Json read_json(const std::string& path) {
   const Json json = Json::parse(read_text_file(path), nullptr, false);
   if (!json.is_object()) throw InvalidInput(path, 0, 0, "not a JSON object");
@@ -53,10 +45,9 @@ void refuse_other_plan(const std::string& path, const Json& recorded, const Json
 void refuse_other_data(const std::string& path, const Json& recorded, const Json& found) {
   const JsonDifference difference = first_difference(recorded, found, "");
   if (!difference.differs) return;
-  throw InvalidRequest("--resume",
-                       fmt::format("the data have changed since the run began: SHA-256 of {} is {} in {}, "
-                                   "and {} now",
-                                   unescaped(difference.pointer.substr(1)), difference.a, path, difference.b));
+  throw InvalidRequest("--resume", fmt::format("the data have changed since the run began: SHA-256 of {} is {} in {}, "
+                                               "and {} now",
+                                               key_of_pointer(difference.pointer), difference.a, path, difference.b));
 }
 
 }  // namespace
@@ -96,6 +87,14 @@ JsonDifference first_difference(const Json& a, const Json& b, const std::string&
   }
   if (a == b) return {};
   return {true, pointer, a.dump(), b.dump()};
+}
+
+std::string key_of_pointer(const std::string& pointer) {
+  std::string key = pointer.substr(1);
+  for (std::size_t at = 0; (at = key.find('~', at)) != std::string::npos; ++at) {
+    key.replace(at, 2, key.compare(at, 2, "~0") == 0 ? "~" : "/");
+  }
+  return key;
 }
 
 RunDirectory::RunDirectory(std::string path, const Json& cases, const Json& environment, bool resume,

@@ -29,6 +29,9 @@ struct JsonDifference {
 };
 JsonDifference first_difference(const Json& a, const Json& b, const std::string& pointer = "");
 
+/// The key that a pointer of one level (/data~1x.csv) names.
+std::string key_of_pointer(const std::string& pointer);
+
 /// One run's folder, opened for writing by one process.
 class RunDirectory {
  public:

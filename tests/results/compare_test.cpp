@@ -25,8 +25,8 @@ struct CaseOfRun {
 };
 
 void write_run(const std::string& path, const std::vector<CaseOfRun>& cases, const std::string& host = "host A",
-               const std::string& model = "tm-gcn") {
-  RunDirectory run(path, Json::array({cases.size()}), Json{{"host_class", {{"text", host}}}}, false);
+               const std::string& model = "tm-gcn", const Json& digests = Json::object()) {
+  RunDirectory run(path, Json::array({cases.size()}), Json{{"host_class", {{"text", host}}}}, false, digests);
   for (const CaseOfRun& each : cases) {
     CaseResult result = make_result(each.epochs, each.seconds);
     result.status = each.status;
@@ -128,6 +128,52 @@ TEST(Compare, OtherWorkAndNoCommonCaseAreRefused) {
   CompareOptions bad;
   bad.threshold = std::nan("");
   EXPECT_THROW(compare_runs(folder.file("a"), folder.file("a"), bad), InvalidRequest);
+}
+
+/// What comparing says of two runs of one case whose data have these digests.
+std::string refusal_of_data(const TemporaryFolder& folder, const Json& there, const Json& here) {
+  std::filesystem::remove_all(folder.file("a"));
+  std::filesystem::remove_all(folder.file("b"));
+  write_run(folder.file("a"), {{"case"}}, "host A", "tm-gcn", there);
+  write_run(folder.file("b"), {{"case"}}, "host A", "tm-gcn", here);
+  try {
+    compare_runs(folder.file("a"), folder.file("b"));
+  } catch (const NotComparable& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Compare, OtherDataAreNotComparable) {
+  const TemporaryFolder folder;
+  const Json old{{"chess", "1234"}, {"chess, companion nodes.csv", "5"}, {"else/w.csv", "6"}, {"chessboard", "7"}};
+  EXPECT_EQ(refusal_of_data(folder, old, old), "");
+  Json changed = old;
+  changed["else/w.csv"] = "other", changed["chessboard"] = "other";
+  EXPECT_EQ(refusal_of_data(folder, old, changed), "") << "files of other workloads";
+  changed["chess"] = "abcd";
+  const std::string message = refusal_of_data(folder, old, changed);
+  for (const char* part : {"workload chess", "\"1234\"", "\"abcd\"", "SHA-256"})
+    EXPECT_NE(message.find(part), std::string::npos) << message;
+  changed = old;
+  changed["chess, companion nodes.csv"] = "other";
+  EXPECT_NE(refusal_of_data(folder, old, changed).find("nodes.csv"), std::string::npos);
+  changed.erase("chess, companion nodes.csv");
+  EXPECT_NE(refusal_of_data(folder, old, changed).find("absent"), std::string::npos);
+}
+
+TEST(Compare, WithoutDigestsANoteSaysSo) {
+  const TemporaryFolder folder;
+  write_run(folder.file("a"), {{"case"}}, "host A", "tm-gcn", {{"chess", "1234"}});
+  write_run(folder.file("b"), {{"case"}}, "host A", "tm-gcn", {{"chess", "1234"}});
+  const auto note = [&] { return compare_runs(folder.file("a"), folder.file("b")).cases.at(0).note; };
+  EXPECT_EQ(note(), "");
+  Json plan = Json::parse(testing_results::text_of(folder.file("b/plan.json")));
+  plan.erase("data");
+  testing_results::write_text(folder.file("b/plan.json"), plan.dump());
+  EXPECT_NE(note().find("lacks the digests of the data"), std::string::npos) << note();
+  std::filesystem::remove(folder.file("b/plan.json"));
+  EXPECT_NE(note().find("lacks the digests of the data"), std::string::npos) << note();
 }
 
 }  // namespace
