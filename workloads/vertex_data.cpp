@@ -139,6 +139,8 @@ void set_features(const EventGraph* events, const std::string& features, Snapsho
 
 namespace {
 
+const std::string note_begin = "labels: ";
+
 /// Where labels belong, and how many belong nowhere.
 class LabelledSteps {
  public:
@@ -162,8 +164,8 @@ class LabelledSteps {
   void count_large_class() { ++large_; }
 
   void note(std::int32_t largest, std::size_t labels, std::vector<std::string>& notes) const {
-    notes.push_back(before_ ? "a label belongs to the last step that ends at or before its time (labels=before)"
-                            : "a label belongs to the step that its time lies in (labels=within)");
+    notes.push_back(note_begin + (before_ ? "each belongs to the last step that ends at or before its time (before)"
+                                          : "each belongs to the step that holds its time (within)"));
     std::vector<std::string> causes;
     const auto add = [&](std::int64_t count, const std::string& cause) {
       if (count > 0) causes.push_back(fmt::format("{} {}", count, cause));
@@ -173,7 +175,7 @@ class LabelledSteps {
     add(late_, "behind the last step");
     add(large_, fmt::format("of a class beyond {}", largest));
     if (causes.empty()) return;
-    notes.push_back(fmt::format("{} of {} labels are left out: {}", early_ + dropped_ + late_ + large_, labels,
+    notes.push_back(fmt::format("{}{} of {} are left out, {}", note_begin, early_ + dropped_ + late_ + large_, labels,
                                 fmt::join(causes, ", ")));
   }
 
@@ -229,6 +231,13 @@ std::string event_labels_note(const Provenance& provenance) {
   for (const std::string& note : provenance.notes)
     if (note.starts_with(labels_are_of_events)) return note;
   return {};
+}
+
+std::vector<std::string> label_notes(const SnapshotGraph& graph) {
+  std::vector<std::string> notes;
+  for (const std::string& note : graph.provenance.notes)
+    if (note.rfind(note_begin, 0) == 0) notes.push_back(note);
+  return notes;
 }
 
 }  // namespace strobe

@@ -53,10 +53,11 @@ TEST(LabelSteps, WithinTheirWindow) {
   EXPECT_EQ(labels_of(path, R"({"window_count": 1})"), (Labels{{{0, 0}, 0}, {{0, 1}, 1}}))
       << "the last slice is closed: it holds the label of 55, the newest";
   const SnapshotGraph graph = load_workload(path, Json::parse(R"({"window": "10s", "min_edges": 1})"), 1);
-  EXPECT_TRUE(any_note(graph, "labels=within"));
-  EXPECT_TRUE(any_note(graph, "3 of 7 labels are left out: 2 of steps that were dropped, 1 behind the last step"));
+  EXPECT_TRUE(any_note(graph, "holds its time (within)"));
+  EXPECT_TRUE(any_note(graph, "labels: 3 of 7 are left out, 2 of steps that were dropped, 1 behind the last step"));
+  EXPECT_EQ(label_notes(graph).size(), 2u);
   const Json notes = inspect_workload(path, Json::parse(R"({"window": "10s", "partial": "drop"})"), 1)["notes"];
-  EXPECT_NE(notes.dump().find("2 of 7 labels are left out: 1 of steps that were dropped, 1 behind the last step"),
+  EXPECT_NE(notes.dump().find("labels: 2 of 7 are left out, 1 of steps that were dropped, 1 behind the last step"),
             std::string::npos)
       << notes;
 }
@@ -73,9 +74,9 @@ TEST(LabelSteps, BeforeTheirTime) {
   EXPECT_EQ(labels_of(path, R"({"window": "10s", "labels": "before", "partial": "drop"})"),
             (Labels{{{0, 0}, 0}, {{1, 0}, 1}, {{2, 0}, 1}, {{3, 1}, 1}, {{4, 0}, 0}}));
   const SnapshotGraph graph = load_workload(path, Json::parse(R"({"window": "10s", "labels": "before"})"), 1);
-  EXPECT_TRUE(any_note(graph, "labels=before"));
+  EXPECT_TRUE(any_note(graph, "at or before its time (before)"));
   EXPECT_TRUE(
-      any_note(graph, "2 of 7 labels are left out: 1 before the end of the first step, 1 behind the last step"));
+      any_note(graph, "labels: 2 of 7 are left out, 1 before the end of the first step, 1 behind the last step"));
   EXPECT_THROW(labels_of(path, R"({"window": "10s", "labels": "after"})"), InvalidRequest);
 }
 

@@ -41,7 +41,7 @@ TEST(TimedLabels, BeforeTheFirstStepAreLeftOut) {
   set_cell_labels(events, kept, "auto", graph);
   EXPECT_EQ(graph.cell_label, (std::vector<std::int8_t>{-1, -1, -1, 1}));
   ASSERT_FALSE(graph.provenance.notes.empty());
-  EXPECT_EQ(graph.provenance.notes.back().rfind("1 of 2 labels are left out: 1 before the first", 0), 0u)
+  EXPECT_EQ(graph.provenance.notes.back().rfind("labels: 1 of 2 are left out, 1 before the first", 0), 0u)
       << graph.provenance.notes.back();
 }
 
