@@ -5,10 +5,10 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
-#include <thread>
 #include <vector>
 
 #include "backends/cpu/kernels/lanes.hpp"
+#include "core/machine_limits.hpp"
 #include "core/parallel.hpp"
 
 namespace strobe::bench {
@@ -132,7 +132,7 @@ std::string device_name() {
 const Machine& machine() {
   static const Machine measured = [] {
     Machine m;
-    m.threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+    m.threads = usable_cores();
     Workers workers(m.threads);
     m.copy_bytes_per_second = copy_rate();
     if (device_name() == "cpu") {

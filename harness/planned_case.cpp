@@ -1,8 +1,6 @@
 #include "harness/planned_case.hpp"
 
 #include <fmt/format.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <list>
@@ -10,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "backends/communicator.hpp"
+#include "core/machine_limits.hpp"
 #include "core/units.hpp"
 #include "harness/block_store.hpp"
 #include "harness/checkpoint.hpp"
@@ -132,20 +131,12 @@ std::int64_t asked_blocks(const PlannedCase& plan) {
                                   " steps are trained on; a block needs a step");
 }
 
-/// Bytes that a process may take: the machine's, or less where a limit is set.
-double available_memory() {
-  const double machine = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGE_SIZE));
-  rlimit limit{};
-  const bool limited = getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
-  return limited ? std::min(machine, static_cast<double>(limit.rlim_cur)) : machine;
-}
-
 /// An exchange knows four counts of every pair of ranks (RankExchange); a block has four exchanges, the test samples
 /// one more, and while one of them is made a pair takes eight numbers. Measured at 3000 ranks in one block: 239 bytes a
 /// pair where this gives 224.
 void refuse_too_many_pairs(const Case& c, std::size_t blocks) {
   const double ranks = static_cast<double>(c.ranks), exchanges = 4.0 * static_cast<double>(blocks) + 1;
-  const double bytes = ranks * ranks * (4 * exchanges + 8) * sizeof(std::int64_t), memory = available_memory();
+  const double bytes = ranks * ranks * (4 * exchanges + 8) * sizeof(std::int64_t), memory = usable_memory_bytes();
   if (bytes <= memory) return;
   throw InvalidRequest(
       "/ranks",

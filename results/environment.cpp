@@ -5,7 +5,6 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 #include <openssl/crypto.h>
-#include <sched.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -20,6 +19,7 @@
 #include <vector>
 
 #include "core/hash.hpp"
+#include "core/machine_limits.hpp"
 
 extern char** environ;
 
@@ -75,20 +75,17 @@ std::string cpu_model() {
 }
 
 Json cpu() {
-  cpu_set_t allowed;
-  CPU_ZERO(&allowed);
-  const bool known = sched_getaffinity(0, sizeof allowed, &allowed) == 0;
+  const double quota = container_limits().cores;
   Json result{{"model", cpu_model()}, {"cores", ::sysconf(_SC_NPROCESSORS_ONLN)}};
-  result["cores_allowed"] = known ? Json(CPU_COUNT(&allowed)) : Json(nullptr);
+  result["cores_allowed"] = count_cores(allowed_cores());
+  result["cores_of_container"] = quota > 0 ? Json(quota) : Json(nullptr);
+  result["cores_usable"] = usable_cores();
   result["flags"] = text_or_null(proc_value("/proc/cpuinfo", "flags"));
   result["governor"] = text_or_null(trimmed(text_of("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")));
   return result;
 }
 
-Json memory_bytes() {
-  const long pages = ::sysconf(_SC_PHYS_PAGES), size = ::sysconf(_SC_PAGE_SIZE);
-  return pages < 0 ? Json(nullptr) : Json(static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(size));
-}
+Json bytes_or_null(std::uint64_t bytes) { return bytes == 0 ? Json(nullptr) : Json(bytes); }
 
 std::vector<std::string> gpu_models() {
   std::vector<std::string> models;
@@ -219,6 +216,14 @@ std::string version_text() {
   return text + fmt::format(" ({}{})", source["git_sha"].get<std::string>(), dirty ? "-dirty" : "");
 }
 
+std::string release() {
+#ifdef STROBE_VERSION
+  return STROBE_VERSION;
+#else
+  return "";
+#endif
+}
+
 Json environment() {
   Json result = Json::object();
   result["arguments"] = arguments();
@@ -229,7 +234,9 @@ Json environment() {
   result["kernel"] = named ? Json(fmt::format("{} {} {}", names.sysname, names.release, names.machine)) : Json(nullptr);
   result["host_class"] = host_class();
   result["cpu"] = cpu();
-  result["memory_bytes"] = memory_bytes();
+  result["memory_bytes"] = bytes_or_null(machine_memory_bytes());
+  result["memory_bytes_of_container"] = bytes_or_null(container_limits().memory_bytes);
+  result["memory_bytes_usable"] = bytes_or_null(static_cast<std::uint64_t>(usable_memory_bytes()));
   result["gpus"] = gpu_models();
   result["gpu_driver"] = text_or_null(gpu_driver());
   result["load"] = text_or_null(trimmed(text_of("/proc/loadavg")));

@@ -16,6 +16,9 @@ Json environment();
 /// parenthesis where the source is not known.
 std::string version_text();
 
+/// The release of this program, "" where it is not known. Asks nobody.
+std::string release();
+
 /// "CPU MODEL x CORES; GPU MODEL x COUNT (driver N)" and its hash: {"text", "fingerprint"}. Wall times of two runs can
 /// be compared only when the fingerprints are equal.
 Json host_class();

@@ -4,7 +4,6 @@
 #include "workloads/generation.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -14,6 +13,7 @@
 #include <numeric>
 
 #include "core/errors.hpp"
+#include "core/machine_limits.hpp"
 #include "core/units.hpp"
 
 namespace strobe {
@@ -128,7 +128,7 @@ void set_generator_threads(int threads) { chosen_threads = threads; }
 
 int generator_threads() {
   const int chosen = chosen_threads;
-  return chosen > 0 ? chosen : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  return chosen > 0 ? chosen : usable_cores();
 }
 
 RandomStream generator_stream(std::uint64_t seed, std::uint32_t channel, std::int64_t step) {
@@ -295,7 +295,7 @@ void check_generated_size(std::int64_t vertices, std::int64_t steps, double edge
   const double cells = static_cast<double>(vertices) * static_cast<double>(steps);
   const double cell_bytes = cells * (sizeof(std::int64_t) + 2 * sizeof(float) + 1);  // offsets, features, a label
   const double bytes = cell_bytes + edges * (sizeof(VertexId) + sizeof(float)) + extra_bytes;
-  const double memory = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGE_SIZE));
+  const double memory = usable_memory_bytes();
   if (bytes <= memory) return;
   throw InvalidRequest(
       cell_bytes > memory ? "/vertices" : edge_parameter,

@@ -1,14 +1,12 @@
 // Fork and join on `Workers`, which live as long as one call. Cost: one thread start a helper.
 #include "workloads/parallel.hpp"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <atomic>
 #include <exception>
 #include <mutex>
-#include <thread>
 
+#include "core/machine_limits.hpp"
 #include "core/parallel.hpp"
 
 namespace strobe {
@@ -16,17 +14,11 @@ namespace {
 
 std::atomic<int> chosen_threads{0};
 
-int processors() {
-  cpu_set_t allowed;
-  if (sched_getaffinity(0, sizeof allowed, &allowed) == 0) return std::max(1, CPU_COUNT(&allowed));
-  return static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-}
-
 }  // namespace
 
 int workload_threads() {
   const int chosen = chosen_threads.load(std::memory_order_relaxed);
-  return chosen > 0 ? chosen : processors();
+  return chosen > 0 ? chosen : usable_cores();
 }
 
 void limit_workload_threads(int threads) { chosen_threads.store(threads, std::memory_order_relaxed); }

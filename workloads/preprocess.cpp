@@ -13,9 +13,9 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
-#include <thread>
 
 #include "core/errors.hpp"
+#include "core/machine_limits.hpp"
 #include "core/parallel.hpp"
 #include "workloads/step_matrix.hpp"
 
@@ -312,7 +312,7 @@ PreparedGraph prepare(const SnapshotGraph& graph, const Preprocessing& what, std
   const std::size_t products = result.features_kept ? cells * width : 0;
   fp64 ? result.products64.reserve(products) : result.products32.reserve(products);
   // Blocks of steps: enough to share among threads, few enough that their doubles stay small beside the result.
-  const int threads = std::max(1u, std::thread::hardware_concurrency());
+  const int threads = usable_cores();
   Workers workers(threads);
   const std::int64_t block = 2 * threads;
   for (std::int64_t first = 0; first < steps; first += block) {

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -12,6 +11,7 @@
 #include <numeric>
 
 #include "core/errors.hpp"
+#include "core/machine_limits.hpp"
 #include "core/units.hpp"
 #include "workloads/npy.hpp"
 
@@ -21,7 +21,7 @@ namespace {
 void check_memory(const SnapshotGraph& graph, std::int64_t width) {
   const double bytes = static_cast<double>(graph.steps()) * static_cast<double>(graph.vertices) *
                        static_cast<double>(width) * sizeof(float);
-  const double memory = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGE_SIZE));
+  const double memory = usable_memory_bytes();
   if (bytes <= memory) return;
   throw InvalidRequest(
       "features", fmt::format("{} features of {} vertices in {} steps need {}, this machine has {}", width,

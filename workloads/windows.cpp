@@ -7,7 +7,6 @@
 #include "workloads/windows.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cctype>
@@ -16,6 +15,7 @@
 #include <limits>
 
 #include "core/errors.hpp"
+#include "core/machine_limits.hpp"
 #include "core/units.hpp"
 #include "workloads/time_borders.hpp"
 
@@ -54,7 +54,7 @@ std::size_t events_before(const EventGraph& events, const Border& border, std::s
 /// Refuses numbers of steps that no machine of this size could hold, before anything is allocated.
 void check_steps(double steps, std::int64_t vertices, const std::string& where) {
   const double bytes = steps * static_cast<double>(vertices + 1) * bytes_per_vertex_and_step;
-  const double memory = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGE_SIZE));
+  const double memory = usable_memory_bytes();
   if (steps >= std::numeric_limits<Step>::max() || bytes > memory) {
     throw InvalidRequest(where, fmt::format("{:.0f} steps of {} vertices need {}, this machine has {}; choose longer "
                                             "windows",

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "backends/local/world.hpp"
+#include "core/machine_limits.hpp"
 
 namespace strobe::local {
 namespace {
@@ -108,9 +109,8 @@ void run_rank(const LaunchRequest& request, int rank, const RankProgram& program
 
 void launch(const LaunchRequest& request, const RankProgram& program) {
   if (request.ranks < 1) throw InvalidRequest("--ranks", fmt::format("{} ranks; at least 1 is needed", request.ranks));
-  const unsigned cores = std::thread::hardware_concurrency();
   const int threads = request.ranks * std::max(1, request.device.threads);
-  World world(static_cast<unsigned>(threads) <= cores);
+  World world(threads <= usable_cores());
   std::vector<std::thread> ranks;
   try {
     for (int rank = 0; rank < request.ranks; ++rank) {

@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
-#include <thread>
 
 #include "backends/communicator.hpp"
 #include "core/errors.hpp"
 #include "core/interrupt.hpp"
+#include "core/machine_limits.hpp"
 #include "core/units.hpp"
 #include "harness/launch_request.hpp"
 #include "results/row.hpp"
@@ -128,7 +128,7 @@ CalibrationData measure_calibration(const Suite& suite, const CalibrationListene
     keep_samples({}, collective_samples(any.comm, launch_request(c), largest_collective_bytes), told, data);
   }
   data.rates = machine_rates(any, *ranks.begin());
-  if (!data.rates.own_memory) data.cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  if (!data.rates.own_memory) data.cores = usable_cores();
   return data;
 }
 

@@ -7,10 +7,10 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <set>
-#include <thread>
 
 #include "backends/cluster.hpp"
 #include "core/currency.hpp"
+#include "core/machine_limits.hpp"
 #include "core/units.hpp"
 #include "harness/case_slots.hpp"
 #include "harness/cli/command.hpp"
@@ -162,7 +162,7 @@ int plan(const PlanCommand& command) {
   report.goal = goal_of(command);
   const std::int64_t top = whole(command.top, "--top", 0, 1e6);
   std::int64_t threads = whole(command.threads, "--threads", 0, 4096);
-  if (threads == 0) threads = std::max(1u, std::thread::hardware_concurrency());
+  if (threads == 0) threads = usable_cores();
   const std::vector<PlanPoint> points = plan_points(space_of(command));
   const std::vector<std::string> currencies = currencies_of(points);
   report.limits = limits_of(command, currencies);

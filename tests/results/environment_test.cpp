@@ -18,7 +18,11 @@ TEST(Environment, RecordsWhatCanBeKnown) {
   }
   EXPECT_NE(recorded["arguments"][0].get<std::string>().find("test_results"), std::string::npos);
   EXPECT_GE(recorded["cpu"]["cores"].get<int>(), recorded["cpu"]["cores_allowed"].get<int>());
+  EXPECT_GE(recorded["cpu"]["cores_allowed"].get<int>(), recorded["cpu"]["cores_usable"].get<int>());
+  EXPECT_TRUE(recorded["cpu"].contains("cores_of_container"));
   EXPECT_GT(recorded["memory_bytes"].get<std::uint64_t>(), 1u << 20);
+  EXPECT_GE(recorded["memory_bytes"].get<std::uint64_t>(), recorded["memory_bytes_usable"].get<std::uint64_t>());
+  EXPECT_TRUE(recorded.contains("memory_bytes_of_container"));
   EXPECT_EQ(recorded["date_utc"].get<std::string>().size(), 20u);
   EXPECT_FALSE(recorded["build"]["compiler"].get<std::string>().empty());
   EXPECT_FALSE(recorded["build"]["flags"].is_null()) << "the build did not pass STROBE_COMPILE_FLAGS";
