@@ -166,6 +166,13 @@ struct CommunicatorTag {
     /// What `Communicator::moves_pieces` of its ranks will say where devices have no memory of their own; null = false.
     /// `cluster` is their devices', or null.
     bool (*moves_pieces)(const Cluster* cluster) = nullptr;
+    /// Kernel threads that each rank of an externally launched world should take: the cores that it may use, shared
+    /// with the ranks of its node (core_shares). All its processes ask. Null where ranks are threads.
+    std::vector<int> (*shared_threads)() = nullptr;
+    /// Every process of an externally launched world brings `own` and gets what all brought, by rank; outside of any
+    /// launch. All processes call it the same number of times, in the same order. Throws SystemError when a process
+    /// does not come within `seconds`, Interrupted on a stop signal. Null where ranks are threads.
+    std::vector<std::string> (*gather)(const std::string& own, double seconds) = nullptr;
   };
 };
 using CommunicatorRegistry = Registry<CommunicatorTag>;

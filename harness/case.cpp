@@ -148,7 +148,7 @@ const FieldTable& case_fields() {
           .integer("epochs", &Case::epochs, "", "measured epochs", 1, 1e9)
           .integer("warmup", &Case::warmup, "", "epochs trained before the measured ones", 0, 1e9)
           .integer("repeat", &Case::repeat, "", "whole runs from fresh parameters", 1, 1e6)
-          .integer("threads", &Case::threads, "", "kernel threads of a rank; 0 = cores / ranks, at least 1", 0, 4096)
+          .integer("threads", &Case::threads, "", "kernel threads; 0 = the rank's share of usable cores", 0, 4096)
           .text("kernels", &Case::kernels, "kernel variant, see `strobe list kernels`; empty = the best of each")
           .choice("inputs", &Case::inputs, {"streamed", "resident"}, "move inputs to the device each epoch, or once")
           .choice(

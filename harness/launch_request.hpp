@@ -6,7 +6,7 @@
 
 namespace strobe {
 
-/// Ranks, device, precision, threads (cores / ranks unless the case says so), memory limit and cluster of the case.
+/// Ranks, device, precision, threads (kernel_threads), memory limit and cluster of the case.
 /// Throws as the registries and `load_cluster` do.
 LaunchRequest launch_request(const Case& c);
 

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <limits>
 #include <mutex>
-#include <thread>
 
 #include "backends/cluster.hpp"
 #include "backends/communicator.hpp"
@@ -13,6 +12,7 @@
 #include "harness/concurrency.hpp"
 #include "harness/evaluation.hpp"
 #include "harness/gather.hpp"
+#include "harness/kernel_threads.hpp"
 #include "harness/launch_request.hpp"
 #include "harness/model_files.hpp"
 #include "harness/planned_case.hpp"
@@ -21,12 +21,6 @@
 
 namespace strobe {
 namespace {
-
-int kernel_threads(const Case& c) {
-  if (c.threads > 0) return static_cast<int>(c.threads);
-  const auto cores = static_cast<std::int64_t>(std::max(1u, std::thread::hardware_concurrency()));
-  return static_cast<int>(std::max<std::int64_t>(1, cores / c.ranks));
-}
 
 void add_cluster_notes(const Cluster& cluster, std::vector<std::string>& notes) {
   if (!cluster.calibrated) notes.push_back("uncalibrated");
@@ -75,6 +69,7 @@ CaseResult empty_result(const PlannedCase& plan, const LaunchRequest& launch) {
   result.approximations = plan.strategy.approximations;
   result.exact = result.approximations.empty();
   result.notes = plan.notes;
+  if (!launch.device.cluster && kernel_numerics(c.device) == Numerics::cpu) result.threads = kernel_threads(c);
   for (int traffic = 0; traffic < traffic_count; ++traffic) {
     result.planned_bytes[std::string(traffic_names[traffic])] = plan.planned_bytes[static_cast<std::size_t>(traffic)];
   }
@@ -313,7 +308,10 @@ LaunchRequest launch_request(const Case& c) {
   request.make_device = DeviceRegistry::instance().find(c.device, "/device").value;
   request.device.numerics = c.numerics == "none" ? Numerics::none : Numerics::cpu;
   request.device.precision = c.precision == "fp64" ? ElementType::f64 : ElementType::f32;
-  request.device.threads = kernel_threads(c);
+  const auto& comm = CommunicatorRegistry::instance().find(c.comm, "/comm").value;
+  const std::vector<std::int64_t> threads = kernel_threads(c);
+  const auto own = static_cast<std::size_t>(comm.process_rank());
+  request.device.threads = static_cast<int>(threads[own < threads.size() ? own : 0]);
   request.device.kernel_variant = c.kernels;
   request.device.memory_limit_bytes = static_cast<std::uint64_t>(c.memory_limit_gib * 1024.0 * 1024.0 * 1024.0);
   if (!c.cluster.empty()) request.device.cluster = load_cluster(c.cluster);

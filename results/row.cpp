@@ -241,6 +241,11 @@ Row summarise(const Json& case_json, const std::string& case_id, const CaseResul
   if (!row.exact && row.approximations.empty()) row.approximations.push_back("unnamed approximation");
   row.notes = result.notes;
   row.planned_bytes = result.planned_bytes;
+  row.threads = result.threads;
+  if (row.threads.empty() && !result.samples.empty()) {
+    row.absent["/threads_per_rank"] =
+        result.time_source == "virtual" ? "the time is virtual" : "its kernels do not run on the processor";
+  }
   const Epochs epochs = complete_epochs(result.samples, row.ranks);
   if (row.status == "ok" && epochs.empty()) {
     row.status = "failed";

@@ -260,6 +260,14 @@ std::vector<RowField> until_fields() {
   };
 }
 
+RowField threads_field() {
+  RowField threads = field<&Row::threads>("threads_per_rank", "", or_null(list(count(1))),
+                                          "Threads that each rank's kernels computed with.");
+  threads.get = [](const Row& row) { return row.threads.empty() ? Json(nullptr) : encode(row.threads); };
+  threads.later = true;
+  return threads;
+}
+
 std::vector<RowField> identity_fields() {
   return {
       field<&Row::case_id>("case_id", "", text(), "Readable key and hash of the case."),
@@ -302,6 +310,7 @@ std::vector<RowField> measured_fields() {
                               "Peak accounted memory of each rank."),
       field<&Row::imbalance>("imbalance", "1", or_null(named_group({"max_over_min", "max_over_mean"}, number())),
                              "Busy time of ranks in an epoch (epoch minus wait), mean of the ratio over epochs."),
+      threads_field(),
       field<&Row::loss>("loss", "1", or_null(series()),
                         "Training loss per epoch of the first repetition, of the epoch's own pass: before its update."),
       field<&Row::metrics>("metrics", "1", map_of(or_null(series())),

@@ -11,6 +11,7 @@
 
 #include "backends/mpi/operation.hpp"
 #include "core/interrupt.hpp"
+#include "core/machine_limits.hpp"
 
 namespace strobe::mpi {
 namespace {
@@ -44,8 +45,8 @@ class MpiCommunicator final : public Communicator, private BetweenOperations {
         runtime_(runtime),
         session_(session),
         side_(side) {
-    const unsigned cores = std::thread::hardware_concurrency();
-    spin_ = static_cast<unsigned>(runtime.local_size() * std::max(1, request.device.threads)) <= cores;
+    constexpr double rounding = 1e-9;
+    spin_ = std::max(1, request.device.threads) <= runtime.cores() + rounding;
   }
   ~MpiCommunicator() override {
     device().between_operations(nullptr);
@@ -212,13 +213,19 @@ void launch(const LaunchRequest& request, const RankProgram& program) {
   rethrow(*cause);
 }
 
+std::vector<int> shared_threads() {
+  if (!launched_by_mpi()) return {usable_cores()};
+  return Runtime::instance().threads();
+}
+
 const Register<CommunicatorTag> registered{{
     "mpi",
     "one rank per process of an MPI world, started by mpirun or srun",
     "Message Passing Interface Forum, MPI: A Message-Passing Interface Standard, version 3.1, 2015",
     {},
     {launch, [] { return launched_by_mpi() ? Runtime::instance().rank() : 0; },
-     [] { return launched_by_mpi() ? Runtime::instance().size() : 1; }},
+     [] { return launched_by_mpi() ? Runtime::instance().size() : 1; }, nullptr, shared_threads,
+     [](const std::string& own, double seconds) { return Runtime::instance().gather(own, seconds); }},
     {},
 }};
 

@@ -1,6 +1,6 @@
-// Invariants: no function waits without a limit for a rank that may not come, except MPI_Init, MPI_Comm_dup (entered by
-// all ranks directly after they met) and MPI_Finalize (reached only when all ranks agreed on how the last launch
-// ended).
+// Invariants: no function waits without a limit for a rank that may not come, except MPI_Init and what all ranks enter
+// directly after it or after they met (dividing a node's cores, MPI_Comm_dup), and MPI_Finalize (reached only when all
+// ranks agreed on how the last launch ended).
 #include "backends/mpi/runtime.hpp"
 
 #include <fmt/format.h>
@@ -11,6 +11,8 @@
 #include <thread>
 
 #include "backends/mpi/mpi_call.hpp"
+#include "core/interrupt.hpp"
+#include "core/machine_limits.hpp"
 
 namespace strobe::mpi {
 namespace {
@@ -19,15 +21,6 @@ MPI_Comm duplicate(MPI_Comm communicator) {
   MPI_Comm copy = MPI_COMM_NULL;
   check(MPI_Comm_dup(communicator, &copy), "MPI_Comm_dup");
   return copy;
-}
-
-int local_ranks(int rank) {
-  MPI_Comm local = MPI_COMM_NULL;
-  int size = 1;
-  check(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &local), "MPI_Comm_split_type");
-  check(MPI_Comm_size(local, &size), "MPI_Comm_size");
-  check(MPI_Comm_free(&local), "MPI_Comm_free");
-  return size;
 }
 
 /// Tests the request, doing `meanwhile` between tests, until it has completed or `seconds` have passed.
@@ -74,8 +67,26 @@ Runtime::Runtime() {
   check(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
   check(MPI_Comm_rank(MPI_COMM_WORLD, &rank_), "MPI_Comm_rank");
   check(MPI_Comm_size(MPI_COMM_WORLD, &size_), "MPI_Comm_size");
-  local_size_ = local_ranks(rank_);
+  share_cores();
   control_ = duplicate(MPI_COMM_WORLD);
+}
+
+void Runtime::share_cores() {
+  MPI_Comm local = MPI_COMM_NULL;
+  int local_rank = 0, local_size = 1;
+  check(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &local), "MPI_Comm_split_type");
+  check(MPI_Comm_size(local, &local_size), "MPI_Comm_size");
+  check(MPI_Comm_rank(local, &local_rank), "MPI_Comm_rank");
+  CoreClaim own = own_core_claim();
+  own.node = 0;  // these ranks are of one node, as MPI has found
+  std::vector<CoreClaim> claims(static_cast<std::size_t>(local_size));
+  constexpr int bytes = sizeof(CoreClaim);
+  check(MPI_Allgather(&own, bytes, MPI_BYTE, claims.data(), bytes, MPI_BYTE, local), "MPI_Allgather");
+  check(MPI_Comm_free(&local), "MPI_Comm_free");
+  cores_ = core_shares(claims)[static_cast<std::size_t>(local_rank)];
+  const int threads = threads_of_share(cores_);
+  threads_.resize(static_cast<std::size_t>(size_));
+  check(MPI_Allgather(&threads, 1, MPI_INT, threads_.data(), 1, MPI_INT, MPI_COMM_WORLD), "MPI_Allgather");
 }
 
 Runtime::~Runtime() {
@@ -100,10 +111,56 @@ void Runtime::await_all(double seconds) {
   if (broken_) throw SystemError("mpi: ranks were lost in an earlier launch");
   MPI_Request all_here = MPI_REQUEST_NULL;
   check(MPI_Ibarrier(control_, &all_here), "MPI_Ibarrier");
-  if (!complete_within(all_here, seconds, [] {})) {
+  complete_or_lose(all_here, seconds);
+}
+
+void Runtime::complete_or_lose(MPI_Request& request, double seconds) {
+  const auto look = [&] {
+    const int signal = stop_signal().load();
+    if (signal == 0) return;
     broken_ = true;
-    throw SystemError(fmt::format("mpi: not all {} ranks began the launch within {:.0f} s", size_, seconds));
+    throw Interrupted(signal);
+  };
+  if (complete_within(request, seconds, look)) return;
+  broken_ = true;
+  throw SystemError(fmt::format("mpi: not all {} ranks came to where they meet within {:.0f} s", size_, seconds));
+}
+
+std::vector<std::string> Runtime::gather(const std::string& own, double seconds) {
+  struct Words {
+    std::string own, all;
+    int size = 0;
+    std::vector<int> sizes, offsets;
+  };
+  await_all(seconds);
+  const auto words = std::make_shared<Words>();
+  words->own = own;
+  words->size = static_cast<int>(own.size());
+  words->sizes.resize(static_cast<std::size_t>(size_));
+  MPI_Request sizes = MPI_REQUEST_NULL, texts = MPI_REQUEST_NULL;
+  try {
+    check(MPI_Iallgather(&words->size, 1, MPI_INT, words->sizes.data(), 1, MPI_INT, control_, &sizes),
+          "MPI_Iallgather");
+    complete_or_lose(sizes, seconds);
+    int total = 0;
+    for (const int size : words->sizes) {
+      words->offsets.push_back(total);
+      total += size;
+    }
+    words->all.resize(static_cast<std::size_t>(total));
+    check(MPI_Iallgatherv(words->own.data(), words->size, MPI_BYTE, words->all.data(), words->sizes.data(),
+                          words->offsets.data(), MPI_BYTE, control_, &texts),
+          "MPI_Iallgatherv");
+    complete_or_lose(texts, seconds);
+  } catch (...) {
+    abandon(words);
+    throw;
   }
+  std::vector<std::string> all;
+  for (std::size_t rank = 0; rank < words->sizes.size(); ++rank)
+    all.push_back(words->all.substr(static_cast<std::size_t>(words->offsets[rank]),
+                                    static_cast<std::size_t>(words->sizes[rank])));
+  return all;
 }
 
 Session& Runtime::begin_launch(double seconds) {

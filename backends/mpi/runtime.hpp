@@ -4,6 +4,7 @@
 #include <mpi.h>
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "backends/mpi/side_channel.hpp"
@@ -29,16 +30,22 @@ class Runtime {
 
   int rank() const { return rank_; }
   int size() const { return size_; }
-  /// Ranks of this world on this machine.
-  int local_size() const { return local_size_; }
+  /// The cores that this rank may use, shared with the ranks of its node (core_shares).
+  double cores() const { return cores_; }
+  /// How many threads each rank should compute with.
+  const std::vector<int>& threads() const { return threads_; }
 
   /// Waits until every rank has come here. Throws SystemError when ranks do not come within `seconds`, or were lost
-  /// earlier.
+  /// earlier; Interrupted on a stop signal, after which ranks count as lost.
   void await_all(double seconds);
   /// A communicator of one purpose; every rank asks directly after await_all. Not freed: MPI ends with the process.
   MPI_Comm new_communicator() const;
   /// Ranks are gone: MPI is aborted at exit, because finalising it would hang.
   void lose_ranks() { broken_ = true; }
+
+  /// What each rank brings, by rank. Throws SystemError when one does not come within `seconds`, Interrupted on a stop
+  /// signal; MPI is then aborted at exit.
+  std::vector<std::string> gather(const std::string& own, double seconds);
 
   /// await_all, then the session for the launch.
   Session& begin_launch(double seconds);
@@ -54,10 +61,13 @@ class Runtime {
   Runtime();
   ~Runtime();
   Session make_session() const;
+  void share_cores();
+  void complete_or_lose(MPI_Request& request, double seconds);
 
   int rank_ = 0;
   int size_ = 1;
-  int local_size_ = 1;
+  double cores_ = 1;
+  std::vector<int> threads_;
   bool owner_ = false;   // whether this object started MPI
   bool broken_ = false;  // ranks could not agree on how a launch ended
   MPI_Comm control_ = MPI_COMM_NULL;

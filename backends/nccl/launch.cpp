@@ -12,6 +12,7 @@
 
 #include "backends/failure_report.hpp"
 #include "backends/nccl/nccl_communicator.hpp"
+#include "core/machine_limits.hpp"
 
 namespace strobe::nccl {
 namespace {
@@ -203,6 +204,35 @@ void launch_process(const LaunchRequest& request, const RankProgram& program) {
   rethrow(*cause);
 }
 
+/// What every process brings; none may be missing.
+std::vector<std::string> gather_all(const std::string& own, double seconds) {
+  const Brought brought = gather(meeting_point(seconds), own, seconds);
+  std::vector<std::string> words;
+  for (std::size_t rank = 0; rank < brought.size(); ++rank) {
+    if (!brought[rank])
+      throw SystemError(fmt::format("nccl: rank {} did not come to where ranks meet within {:.0f} s", rank, seconds));
+    words.push_back(*brought[rank]);
+  }
+  return words;
+}
+
+/// Ranks tell each other which cores they may use; once, as neither that nor their places change.
+std::vector<int> shared_threads() {
+  static const std::vector<int> threads = [] {
+    const CoreClaim own = own_core_claim();
+    const std::string word(reinterpret_cast<const char*>(&own), sizeof own);
+    std::vector<CoreClaim> claims;
+    for (const std::string& words : gather_all(word, least_agreement_seconds)) {
+      if (words.size() != sizeof own) throw SystemError("nccl: a rank sent a broken word");
+      std::memcpy(&claims.emplace_back(), words.data(), sizeof own);
+    }
+    std::vector<int> each;
+    for (const double cores : core_shares(claims)) each.push_back(threads_of_share(cores));
+    return each;
+  }();
+  return threads;
+}
+
 void launch(const LaunchRequest& request, const RankProgram& program) {
   if (request.ranks < 1) throw InvalidRequest("--ranks", fmt::format("{} ranks; at least 1 is needed", request.ranks));
   if (own_place().launched()) return launch_process(request, program);
@@ -214,7 +244,8 @@ const Register<CommunicatorTag> registered{{
     "one GPU per rank; ranks are threads, or processes of torchrun, mpirun or srun",
     "NVIDIA, NCCL User Guide, 2.14 and newer",
     {},
-    {launch, [] { return own_place().rank; }, [] { return own_place().launched() ? own_place().size : 0; }},
+    {launch, [] { return own_place().rank; }, [] { return own_place().launched() ? own_place().size : 0; }, nullptr,
+     shared_threads, gather_all},
     {},
 }};
 

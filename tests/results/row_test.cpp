@@ -197,6 +197,22 @@ TEST(Row, RoundTripIsExact) {
   EXPECT_FALSE(std::isnan(row.epoch_seconds->ci95_low));
 }
 
+TEST(Row, ThreadsOfEachRankAreStatedOrAbsentWithAReason) {
+  CaseResult result = make_result();
+  result.threads = {8, 3};
+  const Json stated = row_to_json(summarise(case_json(), "c", result));
+  EXPECT_EQ(stated.at("threads_per_rank"), Json({8, 3}));
+  EXPECT_EQ(row_from_json(stated, "here").threads, result.threads);
+  result.threads.clear();
+  result.time_source = "virtual";
+  const Row predicted = summarise(case_json(), "c", result);
+  EXPECT_TRUE(row_to_json(predicted).at("threads_per_rank").is_null());
+  EXPECT_EQ(predicted.absent.at("/threads_per_rank"), "the time is virtual");
+  Json earlier = stated;
+  earlier.erase("threads_per_rank");
+  EXPECT_TRUE(row_from_json(earlier, "here").threads.empty());
+}
+
 TEST(Row, MissingKeysAndWrongTypesNameTheKey) {
   Json json = row_to_json(summarise(case_json(), "c", make_result()));
   json["ranks"] = "two";
