@@ -99,16 +99,6 @@ std::vector<std::string> without_help_word(std::vector<std::string> arguments) {
   return arguments;
 }
 
-/// The documented status of an error.
-int status_of(const std::exception& error) {
-  if (const auto* stop = dynamic_cast<const Interrupted*>(&error)) return 128 + stop->signal();
-  if (dynamic_cast<const Unavailable*>(&error) != nullptr) return 5;
-  if (dynamic_cast<const NotComparable*>(&error) != nullptr) return 4;
-  if (dynamic_cast<const InvalidRequest*>(&error) != nullptr) return 2;
-  if (dynamic_cast<const InvalidInput*>(&error) != nullptr) return 2;
-  return 1;
-}
-
 }  // namespace
 
 void CommandOptions::positional(const std::string& name, std::string& value, const std::string& help) {
@@ -147,10 +137,26 @@ void CommandOptions::fields(const FieldTable& table, std::map<std::string, std::
 
 void CommandOptions::example(const std::string& text) { app_.footer(text); }
 
-int report_failure(const std::exception& error) {
+int status_of(const std::exception& error) {
+  if (const auto* told = dynamic_cast<const Told*>(&error)) return told->status();
+  if (const auto* stop = dynamic_cast<const Interrupted*>(&error)) return 128 + stop->signal();
+  if (dynamic_cast<const Unavailable*>(&error) != nullptr) return 5;
+  if (dynamic_cast<const NotComparable*>(&error) != nullptr) return 4;
+  if (dynamic_cast<const InvalidRequest*>(&error) != nullptr) return 2;
+  if (dynamic_cast<const InvalidInput*>(&error) != nullptr) return 2;
+  return 1;
+}
+
+std::string failure_text(const std::exception& error) {
   const bool memory = dynamic_cast<const std::bad_alloc*>(&error) != nullptr;
-  const std::string what = memory ? "the host's memory is exhausted" : error.what();
-  if (launched_world().rank == 0) narrate(fmt::format("strobe: {}", what));
+  return memory ? "the host's memory is exhausted" : error.what();
+}
+
+int report_failure(const std::exception& error) {
+  if (dynamic_cast<const Told*>(&error) != nullptr) return status_of(error);
+  const World world = world_if_any();
+  const std::string who = world.size > 1 ? fmt::format("rank {} of {}: ", world.rank, world.size) : "";
+  narrate(fmt::format("strobe: {}{}", who, failure_text(error)));
   return status_of(error);
 }
 

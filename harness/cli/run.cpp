@@ -17,9 +17,10 @@
 #include "harness/cli/output_path.hpp"
 #include "harness/cli/prices.hpp"
 #include "harness/cli/readable.hpp"
+#include "harness/cli/run_ranks.hpp"
 #include "harness/cli/run_request.hpp"
 #include "harness/cli/signals.hpp"
-#include "harness/cli/world.hpp"
+#include "harness/plan_digest.hpp"
 #include "harness/planned_case.hpp"
 #include "results/environment.hpp"
 #include "results/files.hpp"
@@ -28,18 +29,6 @@
 
 namespace strobe {
 namespace {
-
-/// Several processes of one launch would each run a case whose ranks are threads, and write over each other.
-void check_world(const Suite& suite, const World& world) {
-  if (world.size <= 1) return;
-  for (const Case& c : suite.cases) {
-    if (c.comm == "local" || c.comm == "sim") {
-      throw InvalidRequest("--comm", fmt::format("{} processes were started (says {}), but {} runs in one process; use "
-                                                 "--comm mpi or start one process",
-                                                 world.size, world.launcher, case_id(c)));
-    }
-  }
-}
 
 /// The work on a case; a refusal of it names the option or the place in the suite file that can be mended.
 template <class Work>
@@ -80,11 +69,15 @@ int dry_run(const RunRequest& request, const Suite& suite, const World& world) {
   return 0;
 }
 
-/// Plans every case before the first is measured, so that an impossible one is found now and not after hours.
-void check_plans(const Suite& suite) {
+/// Plans every case before the first is measured, so that an impossible one is found now and not after hours. Returns
+/// the digest of each, where several ranks compare them.
+std::vector<std::string> check_plans(const Suite& suite, bool several) {
+  std::vector<std::string> digests;
   for (const Case& c : suite.cases) {
-    blaming(suite, c, [&] { return make_plan(c); });
+    const auto plan = blaming(suite, c, [&] { return make_plan(c); });
+    if (several) digests.push_back(plan_digest(*plan));
   }
+  return digests;
 }
 
 void check_checkpoint_wishes(const ModelOutputs& outputs, const Suite& suite) {
@@ -136,15 +129,34 @@ void check_first_device(const Suite& suite, const World& world) {
   DeviceRegistry::instance().find(c.device, "--device").value(request);
 }
 
+/// Everything that can be wrong before a run directory is made, found by every process and compared between them.
+void check_all(const RunRequest& request, const Suite& suite, const Ranks& ranks) {
+  std::vector<std::string> digests;
+  const auto check = [&]() -> std::string {
+    check_outputs(request.outputs, suite);
+    digests = check_plans(suite, ranks.several());
+    check_checkpoint(request.outputs, suite, ranks.first());
+    if (!request.resume) check_first_device(suite, ranks.world());
+    return ranks.several() ? agreed_digest(request, suite, digests) : "";
+  };
+  ranks.agree_or_end(check, [&] { return account_of(request, suite, digests); });
+}
+
 /// Runs the cases of a suite. Of several processes only the first has a run directory and talks.
 class Sweep {
  public:
-  Sweep(const RunRequest& request, const Suite& suite, const World& world)
-      : request_(request), suite_(suite), world_(world), progress_(suite.cases.size(), world.rank != 0) {
-    const std::string folder = world.rank == 0 || request.resume ? output_folder(request, suite) : "";
-    // Opened first: until then another run may add rows.
-    if (world.rank == 0) alone_in_world(world, [&] { open(folder); });
-    if (request.resume) read_finished(folder);
+  Sweep(const RunRequest& request, const Suite& suite, const Ranks& ranks)
+      : request_(request), suite_(suite), ranks_(ranks), progress_(suite.cases.size(), !ranks.first()) {
+    // Every process must skip the same cases, and only the first has the directory, perhaps on a disk of its own.
+    const std::string finished = ranks.first_does([&] {
+      const std::string folder = output_folder(request, suite);
+      open(folder);  // first: until then another run may add rows
+      return finished_in(folder).dump();
+    });
+    for (const auto& [id, status] : Json::parse(finished).items()) {
+      finished_.insert(id);
+      all_ok_ = all_ok_ && status == "ok";
+    }
   }
 
   /// 0 when every case is ok, 1 when one is not.
@@ -179,20 +191,23 @@ class Sweep {
     return flags.empty() ? "" : flags + " left nothing, as the case is not run again; another --out would run it";
   }
 
-  /// Every process must skip the same cases, and only the first may open the directory for writing.
-  void read_finished(const std::string& folder) {
+  /// The status of each case that a run to be continued has finished, by id.
+  Json finished_in(const std::string& folder) const {
+    Json finished = Json::object();
     std::error_code ignored;
-    if (!std::filesystem::exists(folder + "/summary.json", ignored)) return;
+    if (!request_.resume || !std::filesystem::exists(folder + "/summary.json", ignored)) return finished;
     for (const Row& row : read_summary(folder + "/summary.json").rows) {
       if (row.status == "interrupted" || (row.status != "ok" && request_.retry_failed)) continue;
-      finished_.insert(row.case_id);
-      all_ok_ = all_ok_ && row.status == "ok";
+      finished[row.case_id] = row.status;
     }
+    return finished;
   }
 
   void open(const std::string& folder) {
     make_output_folder("--out", folder);
-    directory_.emplace(folder, plan_json(suite_.cases), environment(), request_.resume, data_digests(suite_.cases),
+    Json about = environment();
+    if (ranks_.several()) about["hosts"] = ranks_.hosts();
+    directory_.emplace(folder, plan_json(suite_.cases), about, request_.resume, data_digests(suite_.cases),
                        request_.retry_failed);
     narrate(fmt::format("{} into {}", counted(suite_.cases.size(), "case"), folder));
   }
@@ -213,7 +228,7 @@ class Sweep {
     }
     measured_ = true;
     all_ok_ = all_ok_ && result.status == "ok";
-    if (directory_) alone_in_world(world_, [&] { keep(c, id, result, spans); });
+    if (directory_) alone_in_world(ranks_.world(), [&] { keep(c, id, result, spans); });
   }
 
   void keep_interrupted(const Case& c, const std::string& id, const CaseResult& result) {
@@ -239,13 +254,26 @@ class Sweep {
   }
 
   void log(const std::string& line) {
-    if (directory_) alone_in_world(world_, [&] { append_durably(directory_->log_path(), line); });
+    if (directory_) alone_in_world(ranks_.world(), [&] { append_durably(directory_->log_path(), line); });
   }
 
-  /// Partitioning takes as long as it takes: a signal need not wait for it, as all rows so far are on disk.
-  static std::shared_ptr<const PlannedCase> plan(const Case& c) {
-    const SignalsEndAtOnce scope;
-    return make_plan(c);
+  /// Partitioning takes as long as it takes: a signal need not wait for it, as all rows so far are on disk. A graph may
+  /// have been read anew, and so changed since ranks compared what they have: they compare it again.
+  std::shared_ptr<const PlannedCase> plan(const Case& c) const {
+    std::shared_ptr<const PlannedCase> planned;
+    std::string digest;
+    const auto prepare = [&] {
+      const SignalsEndAtOnce scope;
+      planned = make_plan(c);
+      if (ranks_.several()) digest = plan_digest(*planned);
+      return digest;
+    };
+    ranks_.agree(prepare, [&] {
+      Suite one;
+      one.cases = {c};
+      return account_of(request_, one, {digest});
+    });
+    return planned;
   }
 
   /// For whoever kills the run. A disk that is full now ends no training: the case's end writes what is missing, or
@@ -290,7 +318,7 @@ class Sweep {
 
   const RunRequest& request_;
   const Suite& suite_;
-  const World& world_;
+  const Ranks& ranks_;
   Progress progress_;
   std::optional<RunDirectory> directory_;
   std::set<std::string> finished_;
@@ -308,34 +336,43 @@ void narrate_prices(const Suite& suite) {
   }
 }
 
+/// What ends ranks once they train ends all of them alike: the first one says it.
+int sweep_all(const RunRequest& request, const Suite& suite, const Ranks& ranks) {
+  try {
+    Sweep sweep(request, suite, ranks);
+    const int status = sweep.run();
+    if (ranks.first()) narrate_prices(suite);
+    if (const RunDirectory* directory = sweep.directory()) {
+      print_data(request.json ? read_text_file(directory->file("summary.json")) : summary_table(directory->rows()));
+    }
+    return status;
+  } catch (const std::exception& error) {
+    if (ranks.first()) throw;
+    throw Told(status_of(error));
+  }
+}
+
 int run(RunRequest& request) {
   request.outputs.checkpoint_every = checkpoint_interval(request);
   request.limit_seconds = time_limit_seconds(request);
   const Suite suite = cases_of(request);
-  const World world = launched_world();
-  check_world(suite, world);
-  const bool first = world.rank == 0;
-  if (first && suite.merged > 0) {
+  const World world = world_of(suite);
+  if (world.rank == 0 && suite.merged > 0) {
     narrate(fmt::format("left out {} that the given flags make equal to others", counted(suite.merged, "case")));
   }
   if (request.retry_failed && !request.resume) throw InvalidRequest("--retry-failed", "goes with --resume");
-  check_outputs(request.outputs, suite);
   if (!request.byte_matrix.empty()) {
     if (!request.dry_run) throw InvalidRequest("--byte-matrix", "goes with --dry-run, which runs nothing");
     make_output_folder("--byte-matrix", request.byte_matrix);
   }
-  if (request.dry_run) return dry_run(request, suite, world);
-  check_plans(suite);
-  check_checkpoint(request.outputs, suite, first);
-  if (!request.resume) check_first_device(suite, world);
-  install_signal_handlers();  // until here a signal ends the program at once: there is nothing to keep
-  Sweep sweep(request, suite, world);
-  const int status = sweep.run();
-  if (first) narrate_prices(suite);
-  if (const RunDirectory* directory = sweep.directory()) {
-    print_data(request.json ? read_text_file(directory->file("summary.json")) : summary_table(directory->rows()));
+  if (request.dry_run) {
+    check_outputs(request.outputs, suite);
+    return dry_run(request, suite, world);
   }
-  return status;
+  const Ranks ranks = ranks_of(suite, world);
+  check_all(request, suite, ranks);
+  install_signal_handlers();  // until here a signal ends the program at once: there is nothing to keep
+  return sweep_all(request, suite, ranks);
 }
 
 CommandAction define_run(CommandOptions& options) {

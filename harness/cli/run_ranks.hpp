@@ -1,0 +1,29 @@
+// Which processes `strobe run` is one of, and what they must have in common.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "harness/cli/ranks.hpp"
+#include "harness/cli/run_request.hpp"
+
+namespace strobe {
+
+/// The world whose ranks the processes of the suite are. Where all of its cases were given a communicator of one
+/// process
+/// (--comm local, or the suite's key), a launcher's processes are independent of each other, and each is a world of its
+/// own, which this one then leaves. Throws InvalidRequest when a case would run in every process without having been
+/// told to.
+World world_of(const Suite& suite);
+
+/// The ranks that train the suite together: those of its cases' communicator.
+Ranks ranks_of(const Suite& suite, const World& world);
+
+/// All that decides the suite's numbers and what is exchanged beside them, by name: cases, files with their SHA-256,
+/// flags, the release of the program, and `trained`, a digest of each case. What cannot be read says why.
+Json account_of(const RunRequest& request, const Suite& suite, const std::vector<std::string>& trained);
+
+/// The part of it that costs no reading of files, as 32 bytes.
+std::string agreed_digest(const RunRequest& request, const Suite& suite, const std::vector<std::string>& trained);
+
+}  // namespace strobe
