@@ -5,6 +5,8 @@
 #include <filesystem>
 
 #include "core/errors.hpp"
+#include "workloads/compact_dates.hpp"
+#include "workloads/foreign_files.hpp"
 #include "workloads/id_space.hpp"
 #include "workloads/probing.hpp"
 #include "workloads/text_reader.hpp"
@@ -43,8 +45,29 @@ void refuse_near_csv(const std::string& path, std::string_view head) {
   }
   throw InvalidInput(path, 1, 1,
                      fmt::format("the first line is '{}'; for csv it must be 'source,target,time' or "
-                                 "'source,target,step', or one of them and ',weight', in lower case and without blanks",
+                                 "'source,target,step', or one of them and ',weight', in lower case",
                                  printable(line)));
+}
+
+/// What a file may be whose first row is four or five bare numbers, which several kinds of files have; "" for others.
+std::string hint_for_quadruples(std::string_view head) {
+  const auto rows = data_lines(head, "#%", 1);
+  if (rows.empty() || rows[0].find(',') != std::string_view::npos) return {};
+  const std::size_t numbers = line_numbers(rows[0]).size();
+  if (numbers != 4 && numbers != 5) return {};
+  return fmt::format(
+      "; rows of {} numbers may be source, target, weight and time (format=network-repository), or facts of a "
+      "temporal knowledge graph (head, relation, tail, time), whose relations are not read",
+      numbers);
+}
+
+/// Refuses the temporal knowledge graphs of TGB 2 by name: their facts have a relation, which no format here keeps.
+void refuse_knowledge_graph(const std::string& path, std::string_view head) {
+  if (plain_header(first_line(head)) != "timestamp,head,tail,relation_type") return;
+  throw InvalidInput(
+      path, 1, 1,
+      "this is a temporal knowledge graph of TGB 2 (timestamp,head,tail,relation_type); relations are not "
+      "read: write head, tail and time of the facts as csv (source,target,time)");
 }
 
 const FormatTag::Value& detect(const std::string& path) {
@@ -61,14 +84,17 @@ const FormatTag::Value& detect(const std::string& path) {
     }
   }
   if (best != nullptr) return *best;
+  refuse_foreign_file(path, head);
   refuse_near_csv(path, head);
+  refuse_knowledge_graph(path, head);
   throw InvalidInput(
       path, 0, 0,
       fmt::format("{}; known formats: {}; give format=NAME if it is one of them, or make it csv: a first line "
                   "'source,target,time' or 'source,target,time,weight', and whole numbers or names as vertices",
                   head.find('\0') == std::string::npos ? "no format recognises this file"
                                                        : "no format recognises this binary file",
-                  fmt::join(FormatRegistry::instance().names(), ", ")));
+                  fmt::join(FormatRegistry::instance().names(), ", ")) +
+          hint_for_quadruples(head));
 }
 
 }  // namespace
@@ -84,6 +110,7 @@ EventGraph read_events(const std::string& path, const std::string& format, const
   }
   EventGraph graph = chosen.read(path);
   settle_ids(graph, ids, path);
+  settle_dates(graph);
   return graph;
 }
 

@@ -14,6 +14,7 @@
 #include <unordered_set>
 
 #include "core/errors.hpp"
+#include "workloads/foreign_files.hpp"
 #include "workloads/text_reader.hpp"
 
 namespace strobe {
@@ -56,6 +57,8 @@ std::string read_all(const std::string& path) {
     got = source.read(bytes.data() + before, piece);
     bytes.resize(before + got);
   }
+  refuse_foreign_file(path, bytes);
+  if (bytes.starts_with(byte_order_mark)) bytes.erase(0, byte_order_mark.size());
   return bytes;
 }
 

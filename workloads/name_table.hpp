@@ -18,7 +18,8 @@ class NameTable {
   /// The numbers here of the names of `later`, which get numbers in their order.
   std::vector<std::int64_t> add(const NameTable& later);
   std::size_t size() const { return hashes_.size(); }
-  std::string name(std::int64_t number) const { return std::string(name_at(static_cast<std::size_t>(number))); }
+  /// The name with this number; valid until the next name comes.
+  std::string_view name(std::int64_t number) const { return name_at(static_cast<std::size_t>(number)); }
 
  private:
   /// One more than a name's number, 0 = free; a part of the hash beside it saves most looks at other names.

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "workloads/blanks.hpp"
 #include "workloads/text_reader.hpp"
 
 namespace strobe {
@@ -19,6 +20,7 @@ std::string_view without_mark(std::string_view head) {
 
 bool add_number(std::string_view field, std::vector<double>& numbers) {
   double value = 0;
+  field = without_blanks(field);
   const char* const end = field.data() + field.size();
   const auto [stop, error] = std::from_chars(field.data(), end, value);
   if (error != std::errc() || stop != end || !std::isfinite(value)) return false;

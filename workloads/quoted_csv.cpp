@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "workloads/blanks.hpp"
+
 namespace strobe {
 
 /// The field whose opening quote is at `begin`; returns the position behind its closing quote.
@@ -15,9 +17,11 @@ std::size_t QuotedCsv::take_quoted(const TextReader& reader, std::size_t begin) 
     } else if (i + 1 < line.size() && line[i + 1] == '"') {
       text += line[i++];
     } else {
-      if (i + 1 < line.size() && line[i + 1] != ',') reader.fail(i + 2, "a comma is missing behind the quote");
+      std::uint64_t blanks = 0;
+      const std::string_view rest = without_blanks_before(line.substr(i + 1), &blanks);
+      if (!rest.empty() && rest.front() != ',') reader.fail(i + 2, "a comma is missing behind the quote");
       fields_.push_back({text, begin + 1});
-      return i + 1;
+      return i + 1 + blanks;
     }
   }
   reader.fail(begin + 1, "the quote is not closed on its line");
@@ -28,11 +32,14 @@ const std::vector<Token>& QuotedCsv::split(const TextReader& reader) {
   unquoted_.clear();
   const std::string_view line = reader.line();
   for (std::size_t begin = 0;; ++begin) {
+    std::uint64_t blanks = 0;
+    without_blanks_before(line.substr(begin), &blanks);
+    begin += blanks;
     if (begin < line.size() && line[begin] == '"') {
       begin = take_quoted(reader, begin);
     } else {
       const std::size_t end = std::min(line.find(',', begin), line.size());
-      fields_.push_back({line.substr(begin, end - begin), begin + 1});
+      fields_.push_back({without_blanks_behind(line.substr(begin, end - begin)), begin + 1});
       begin = end;
     }
     if (begin >= line.size()) return fields_;

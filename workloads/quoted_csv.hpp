@@ -14,7 +14,8 @@ namespace strobe {
 class QuotedCsv {
  public:
   /// Fields of the current line, valid until the next call. A quoted field may hold commas and "" for a quote. Throws
-  /// InvalidInput for a quote that is not closed on its line or is followed by anything but a comma.
+  /// InvalidInput for a quote that is not closed on its line or is followed by anything but a comma. Blanks around a
+  /// field are left out, those within quotes kept.
   const std::vector<Token>& split(const TextReader& reader);
 
  private:

@@ -9,8 +9,12 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <utility>
 
 #include "core/errors.hpp"
+#include "workloads/blanks.hpp"
+#include "workloads/foreign_files.hpp"
+#include "workloads/id_words.hpp"
 #include "workloads/text_numbers.hpp"
 
 namespace strobe {
@@ -39,12 +43,13 @@ struct Scanner {
     rest.remove_prefix(count);
     return value;
   }
-  /// YYYY-MM-DD; sets `seconds` to the beginning of that day.
+  /// YYYY-MM-DD or YYYY/MM/DD; sets `seconds` to the beginning of that day.
   bool date(double& seconds) {
     const int year = digits(4);
-    bool good = take('-');
+    const char between = rest.starts_with('/') ? '/' : '-';
+    bool good = take(between);
     const int month = digits(2);
-    good = good && take('-');
+    good = good && take(between);
     const int day = digits(2);
     if (!good || year < 1 || month < 1 || day < 1) return false;
     const std::chrono::year_month_day date{std::chrono::year(year), std::chrono::month(static_cast<unsigned>(month)),
@@ -53,21 +58,36 @@ struct Scanner {
     seconds = 86400.0 * static_cast<double>(std::chrono::sys_days(date).time_since_epoch().count());
     return true;
   }
-  /// HH:MM:SS[.fraction], added to `seconds`.
-  bool time_of_day(double& seconds) {
+  /// HH:MM, with `sign` and without the colon too, as zones are written: -0530. Added to `seconds`.
+  bool hours_and_minutes(double& seconds, int sign) {
     const int hour = digits(2);
-    bool good = take(':');
-    const int minute = digits(2);
-    good = good && take(':');
-    if (!good || hour < 0 || hour > 23 || minute < 0 || minute > 59) return false;
+    if (hour < 0 || hour > 23) return false;
+    if (!take(':') && sign == 0) return false;
+    const int minute = sign != 0 && rest.empty() ? 0 : digits(2);
+    if (minute < 0 || minute > 59) return false;
+    seconds += (sign == 0 ? 1 : sign) * (3600.0 * hour + 60.0 * minute);
+    return true;
+  }
+  /// HH:MM[:SS[.fraction]], added to `seconds`.
+  bool time_of_day(double& seconds) {
+    if (!hours_and_minutes(seconds, 0)) return false;
+    if (!take(':')) return true;
     if (rest.empty() || rest.front() < '0' || rest.front() > '9') return false;  // no sign, no nan
     double second = 0;
     const auto [stop, error] =
         std::from_chars(rest.data(), rest.data() + rest.size(), second, std::chars_format::fixed);
     if (error != std::errc() || second >= 60) return false;
     rest.remove_prefix(static_cast<std::size_t>(stop - rest.data()));
-    seconds += 3600.0 * hour + 60.0 * minute + second;
+    seconds += second;
     return true;
+  }
+  /// Z, or how far the clock is ahead of UTC: +HH:MM, +HHMM or +HH. Nothing stands for UTC, too.
+  bool zone(double& seconds) {
+    if (take('Z') || rest.empty()) return true;
+    take(' ');
+    // A clock that is ahead shows a time that UTC reaches later, so its lead is taken off.
+    if (take('+')) return hours_and_minutes(seconds, -1);
+    return take('-') && hours_and_minutes(seconds, 1);
   }
 };
 
@@ -127,6 +147,7 @@ bool TextReader::refill() {
   at_end_ = got < room;
   begin_ = buffer_.data();
   end_ = begin_ + unread + got;
+  if (!std::exchange(begun_, true)) refuse_foreign_file(path_, {begin_, unread + got});
   look_at(begin_ + unread, end_);
   return got > 0;
 }
@@ -198,11 +219,19 @@ void TextReader::check_text() const {
   }
 }
 
+void TextReader::add_token(std::size_t begin, std::size_t end) {
+  Token& token = tokens_.emplace_back(Token{line_.substr(begin, end - begin), begin + 1});
+  const auto may_be_blank = [](char c) { return static_cast<unsigned char>(c - '!') > '~' - '!'; };
+  if (begin == end || (!may_be_blank(token.text.front()) && !may_be_blank(token.text.back()))) return;
+  token.text = without_blanks_behind(without_blanks_before(token.text, &token.column));
+}
+
 const std::vector<Token>& TextReader::split_blanks() {
   tokens_.clear();
   std::size_t begin = 0;
   const auto end_field = [&](std::size_t end) {
-    if (end > begin) tokens_.push_back({line_.substr(begin, end - begin), begin + 1});
+    if (end > begin) add_token(begin, end);
+    if (end > begin && tokens_.back().text.empty()) tokens_.pop_back();  // nothing but blanks of other kinds
     begin = end + 1;
   };
   for_each_separator(line_, ' ', '\t', end_field);
@@ -214,7 +243,7 @@ const std::vector<Token>& TextReader::split_commas() {
   tokens_.clear();
   std::size_t begin = 0;
   const auto end_field = [&](std::size_t end) {
-    tokens_.push_back({line_.substr(begin, end - begin), begin + 1});
+    add_token(begin, end);
     begin = end + 1;
   };
   for_each_separator(line_, ',', ',', end_field);
@@ -231,7 +260,8 @@ std::int64_t TextReader::whole(const Token& token, const char* what, std::int64_
     fail(token.column, fmt::format("{} {} does not fit 63 bits", what, printable(token.text)));
   }
   if (error != std::errc() || stop != end) {
-    fail(token.column, fmt::format("{} '{}' is not a whole number", what, printable(token.text)));
+    fail(token.column, fmt::format("{} '{}' is not a whole number{}", what, printable(token.text),
+                                   is_like_number(token.text) ? " written with digits alone" : ""));
   }
   if (value < minimum) {
     fail(token.column, value < 0 ? fmt::format("{} {} is negative", what, value)
@@ -268,8 +298,8 @@ double TextReader::date_time(const Token& token) const {
   Scanner scan{token.text};
   double value = 0;
   const bool date = scan.date(value);
-  const bool time = !date || !(scan.take('T') || scan.take(' ')) || scan.time_of_day(value);
-  scan.take('Z');
+  const bool has_time = scan.take('T') || scan.take(' ');
+  const bool time = has_time ? scan.time_of_day(value) && scan.zone(value) : scan.take('Z') || scan.rest.empty();
   if (!date || !time || !scan.rest.empty())
     fail(token.column, fmt::format("'{}' is no date like 2017-01-31T12:00:00Z", printable(token.text)));
   return value;

@@ -70,8 +70,8 @@ class TextReader {
   std::uint64_t empty_line() const { return empty_line_; }
   const std::string& path() const { return path_; }
 
-  /// Fields of the current line between runs of spaces and tabs, or between commas (empty fields are kept). Valid
-  /// until the next call.
+  /// Fields of the current line between runs of spaces and tabs, or between commas (empty fields are kept), without the
+  /// blanks around them (blanks.hpp). Valid until the next call.
   const std::vector<Token>& split_blanks();
   const std::vector<Token>& split_commas();
 
@@ -81,11 +81,13 @@ class TextReader {
   double real(const Token& token, const char* what) const;
   /// Seconds since 1970 between the years 1 and 9999, or seconds since any origin in the same range.
   double seconds(const Token& token) const;
-  /// Seconds since 1970 of a date in UTC: 2017-01-31, then optionally T or a blank and 12:00:00[.5], then optionally Z.
+  /// Seconds since 1970 of a date: 2017-01-31 or 2017/01/31, then optionally T or a blank and 12:00, 12:00:00 or
+  /// 12:00:00.5, then optionally its zone: Z, +02:00, +0200 or +02. UTC without one.
   double date_time(const Token& token) const;
-  /// Either of them: a date is what has a hyphen behind four characters.
+  /// Either of them.
   double seconds_or_date(const Token& token) const { return is_date(token) ? date_time(token) : seconds(token); }
-  static bool is_date(const Token& token) { return token.text.find('-', 1) == 4; }
+  /// Whether it is written as a date, with a hyphen or a slash behind four characters.
+  static bool is_date(const Token& token) { return token.text.find_first_of("-/", 1) == 4; }
   /// Text that is not empty.
   std::string_view name(const Token& token, const char* what) const;
   /// A finite number that fits fp32.
@@ -104,12 +106,14 @@ class TextReader {
   bool refill();
   void check_text() const;
   void look_at(const char* begin, const char* end);
+  void add_token(std::size_t begin, std::size_t end);
 
   std::string path_;
   std::optional<ByteSource> source_;  // none for a part
   std::vector<char> buffer_;
   const char* begin_ = nullptr;  // unread bytes: of buffer_, or of a part
   const char* end_ = nullptr;
+  bool begun_ = false;  // something was read
   bool at_end_ = false;
   bool plain_ = true;  // no byte so far but text, tabs and LF, so lines need no look of their own
   std::string_view line_;

@@ -14,6 +14,7 @@
 #include "core/units.hpp"
 #include "workloads/cache.hpp"
 #include "workloads/catalog.hpp"
+#include "workloads/compact_dates.hpp"
 #include "workloads/id_space.hpp"
 #include "workloads/shape.hpp"
 #include "workloads/shape_graph.hpp"
@@ -154,6 +155,7 @@ EventGraph read_event_source(const Source& source, const FileOptions& options) {
   const auto read = [&] {
     EventGraph graph = source.format->read(source.path);
     settle_ids(graph, options.ids, source.path);
+    settle_dates(graph);
     return graph;
   };
   const std::string format =
@@ -191,6 +193,22 @@ SnapshotGraph read_snapshot_source(const Source& source, const FileOptions& opti
   leave_out_missing(options.missing, graph);
   refuse_overflow(graph, source.path);
   return graph;
+}
+
+/// Refuses to cut what has no times: all events are at 0, so every window would hold all of them or, by number, any.
+void refuse_windows_without_times(const FileOptions& options, const EventGraph& events) {
+  if (events.stepped || events.events() == 0 || events.time.front() != 0 || events.time.back() != 0) return;
+  const char* const option = !options.window.empty()     ? "window"
+                             : options.window_events > 0 ? "window_events"
+                             : options.window_count > 1  ? "window_count"
+                             : !options.stride.empty()   ? "stride"
+                             : options.lags > 0          ? "lags"
+                                                         : nullptr;
+  if (option == nullptr) return;
+  throw InvalidRequest(option,
+                       fmt::format("{} has no times (all its events are at time 0), so it is one step and cannot "
+                                   "be cut; take out this option",
+                                   events.provenance.name));
 }
 
 }  // namespace
@@ -237,6 +255,7 @@ const FieldTable& file_option_fields() {
 std::string data_directory() { return STROBE_SOURCE_DATA_DIR; }
 
 Windowing windowing_for(const FileOptions& options, const EventGraph& events, std::vector<std::string>& notes) {
+  refuse_windows_without_times(options, events);
   Windowing windowing{options.window,    options.window_events, options.window_count, options.partial,
                       options.weights,   options.cumulative,    options.stride,       options.lags,
                       options.edge_life, options.min_edges};

@@ -145,8 +145,9 @@ TEST(Catalogue, FetchedSetsAreReadAndListedCountsCompared) {
   EXPECT_EQ(graph.vertices, 5);
   EXPECT_EQ(graph.steps(), 2) << "windows of 7 days";
   EXPECT_EQ(graph.provenance.source, "https://snap.stanford.edu/data/CollegeMsg.html");
-  ASSERT_EQ(graph.provenance.notes.size(), 1u);
-  EXPECT_NE(graph.provenance.notes[0].find("lists 1,899 vertices and 59,835 events"), std::string::npos);
+  ASSERT_EQ(graph.provenance.notes.size(), 2u);
+  EXPECT_EQ(graph.provenance.notes[0], "columns were taken as source, target, time");
+  EXPECT_NE(graph.provenance.notes[1].find("lists 1,899 vertices and 59,835 events"), std::string::npos);
   EXPECT_EQ(load_workload("chess", Json::object(), 1).vertices, 7301) << "bundled sets stay where they are";
 }
 

@@ -119,7 +119,8 @@ TEST(Probing, LinesAndNumbers) {
   EXPECT_EQ(data_lines("1\n2\n3\n", "", 2).size(), 2u);
   EXPECT_EQ(line_numbers(" 1\t-2.5  3 "), (std::vector<double>{1, -2.5, 3}));
   EXPECT_EQ(line_numbers("1,2"), (std::vector<double>{1, 2}));
-  for (const char* line : {"", "1,", "1,,2", "1 x", "1, 2", "nan 1", "0x10"}) EXPECT_TRUE(line_numbers(line).empty());
+  EXPECT_EQ(line_numbers("1, 2\xC2\xA0"), (std::vector<double>{1, 2}));
+  for (const char* line : {"", "1,", "1,,2", "1 x", "nan 1", "0x10"}) EXPECT_TRUE(line_numbers(line).empty());
   EXPECT_TRUE(has_suffix("a.edges.gz", ".edges") && has_suffix("a.edges", ".edges"));
   EXPECT_FALSE(has_suffix("edges.txt", ".edges"));
 }

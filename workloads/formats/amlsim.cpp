@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "core/errors.hpp"
+#include "workloads/blanks.hpp"
 #include "workloads/event_builder.hpp"
 #include "workloads/inputs.hpp"
 #include "workloads/parse_rows.hpp"
@@ -23,7 +24,7 @@ constexpr std::string_view outputs_header =
     "TXN_ID,ACCOUNT_ID,COUNTER_PARTY_ACCOUNT_NUM,TXN_SOURCE_TYPE_CODE,tx_count,TXN_AMOUNT_ORIG,start,end";
 
 int probe_amlsim(std::string_view head, std::string_view) {
-  const std::string_view line = first_line(head);
+  const std::string line = header_names(first_line(head));
   return line == sample_header || line == outputs_header ? 100 : 0;
 }
 
@@ -84,7 +85,7 @@ std::int8_t read_flag_amlsim(const TextReader& reader, const Token& token) {
 void read_labels(const std::string& path, EventGraph& graph) {
   constexpr std::int8_t unknown = -1;
   TextReader reader(path);
-  if (!reader.next() || reader.line().substr(0, 14) != "nodeid,isFraud") {
+  if (!reader.next() || header_names(reader.line()).substr(0, 14) != "nodeid,isFraud") {
     throw InvalidInput(path, 1, 1, "an account table begins with the columns nodeid,isFraud");
   }
   const std::size_t columns = reader.split_commas().size();
@@ -119,8 +120,9 @@ void read_labels(const std::string& path, EventGraph& graph) {
 EventGraph read_amlsim(const std::string& path) {
   TextReader reader(path);
   if (!reader.next()) reader.fail_file("the file is empty");
-  const bool sample = reader.line() == sample_header;
-  if (!sample && reader.line() != outputs_header) {
+  const std::string names = header_names(reader.line());
+  const bool sample = names == sample_header;
+  if (!sample && names != outputs_header) {
     reader.fail(1, "expected the header " + std::string(sample_header) + " or TXN_ID,ACCOUNT_ID,...");
   }
   EventBuilder events;

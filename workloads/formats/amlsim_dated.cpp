@@ -2,13 +2,15 @@
 // the user's schema decides, with orig_acct, bene_acct, base_amt, tran_timestamp (2017-01-31T00:00:00Z) and is_sar or
 // is_fraud among its columns; other columns are not used.
 // Returns one event per transaction: seconds since 1970, the amount as weight, the flag (True or False) as event label.
-// The account table beside it has quoted texts and is not read. Cost: one pass over the text.
+// accounts.csv and sar_accounts.csv beside it become labels of the accounts. Cost: one pass over each file.
 // Source: github.com/IBM/AMLSim, paramFiles/*/schema.json and scripts/convert_logs.py.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 
+#include "workloads/amlsim_accounts.hpp"
+#include "workloads/blanks.hpp"
 #include "workloads/event_builder.hpp"
 #include "workloads/parse_rows.hpp"
 #include "workloads/probing.hpp"
@@ -30,7 +32,7 @@ std::vector<std::string_view> names_of(std::string_view line) {
   std::vector<std::string_view> names;
   for (;;) {
     const std::size_t end = std::min(line.find(','), line.size());
-    names.push_back(line.substr(0, end));
+    names.push_back(without_blanks(line.substr(0, end)));
     if (end == line.size()) return names;
     line.remove_prefix(end + 1);
   }
@@ -84,16 +86,17 @@ EventGraph read_amlsim_dated(const std::string& path) {
   });
   EventGraph graph = events.finish(path, "amlsim-dated");
   graph.dated = true;
+  read_amlsim_accounts(path, graph);
   return graph;
 }
 
 const Register<FormatTag> amlsim_dated_registered{
     {"amlsim-dated",
-     "AMLSim transactions with dates: orig_acct, bene_acct, base_amt, tran_timestamp",
+     "AMLSim transactions with dates: orig_acct, bene_acct, base_amt, tran_timestamp; accounts.csv beside it",
      "Weber et al., Scalable Graph Learning for Anti-Money Laundering, 2018; "
      "github.com/IBM/AMLSim",
      {},
-     {probe_amlsim_dated, read_amlsim_dated},
+     {probe_amlsim_dated, read_amlsim_dated, nullptr, amlsim_account_tables},
      {}}};
 
 }  // namespace

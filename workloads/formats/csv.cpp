@@ -1,15 +1,17 @@
 // Strobe's own csv, as write_csv writes it: header "source,target,time|step[,weight]", then one row per event.
-// A byte order mark before the header and quotes around its names are read over. Vertices are whole numbers, or names
-// where the first row has one or quotes, numbered by first appearance; a name among numbers is an error, as it may be a
-// slip.
-// Times are seconds or dates. Returns the events; a column called `step` holds whole numbers and makes the graph
+// A byte order mark before the header and quotes around its names are read over, and so are blanks around bare fields.
+// Vertices are whole numbers, or names where the first row has one or quotes, numbered by first appearance; a name
+// among numbers is an error, as it may be a slip, and so is a number that is not written with digits alone (1.0, 1e3,
+// 0x1). Times are seconds or dates. Returns the events; a column called `step` holds whole numbers and makes the graph
 // stepped. Cost: one pass, and one look-up per name.
 #include <fmt/format.h>
 
 #include <limits>
 #include <utility>
 
+#include "workloads/blanks.hpp"
 #include "workloads/event_builder.hpp"
+#include "workloads/id_words.hpp"
 #include "workloads/name_table.hpp"
 #include "workloads/parse_rows.hpp"
 #include "workloads/probing.hpp"
@@ -30,11 +32,11 @@ bool is_header(std::string_view line, std::string_view columns) {
          (line.size() == columns.size() || line.substr(columns.size()) == weight_column);
 }
 
-/// The header without the quotes that spreadsheets and R put around names.
+/// The header without the quotes that spreadsheets and R put around names, and without blanks.
 std::string unquoted(std::string_view line) {
   std::string text(line);
   std::erase(text, '"');
-  return text;
+  return header_names(text);
 }
 
 int probe_csv(std::string_view head, std::string_view) {
@@ -46,10 +48,6 @@ struct CsvLayout {
   std::size_t columns = 3;
   bool stepped = false, named = false, dated = false;
 };
-
-bool is_number(const Token& token) {
-  return !token.text.empty() && token.text.find_first_not_of("-0123456789") == std::string_view::npos;
-}
 
 /// The header and, of the first row, whether its vertices are names and its time is a date. Leaves the reader behind
 /// the header.
@@ -66,7 +64,7 @@ CsvLayout read_layout(TextReader& reader) {
   if (ahead.next() && ahead.next()) {
     QuotedCsv csv;
     const auto& fields = csv.split(ahead);
-    const bool numbers = is_number(fields[0]) && fields.size() > 1 && is_number(fields[1]);
+    const bool numbers = fields.size() > 1 && is_like_number(fields[0].text) && is_like_number(fields[1].text);
     layout.dated = fields.size() > 2 && !layout.stepped && ahead.is_date(fields[2]);
     layout.named = fields.size() == layout.columns && (!numbers || ahead.line().find('"') != std::string_view::npos);
   }
@@ -88,7 +86,7 @@ double read_time(const TextReader& lines, const Token& token, bool stepped) {
 
 void add_numbered_rows(TextReader& lines, const CsvLayout& layout, EventBuilder& rows) {
   const auto vertex = [&](const Token& token, const char* what) {
-    if (!is_number(token) && !token.text.empty()) {
+    if (!is_like_number(token.text) && !token.text.empty()) {
       lines.fail(token.column,
                  fmt::format("{} '{}' is not a whole number, as those of the first row are; vertices with "
                              "names must have them from the first row on",
@@ -132,6 +130,7 @@ NameTable read_named_rows(TextReader& reader, const CsvLayout& layout, EventBuil
           throw InvalidInput(reader.path(), 0, 0, "the file has more than 2^31 - 1 distinct vertex names");
         rows.renumber(numbers, numbers);
       });
+  refuse_twin_names(names, reader.path(), 0);
   return names;
 }
 

@@ -7,6 +7,7 @@
 // Source: Kumar et al., Predicting Dynamic Embedding Trajectory in Temporal Interaction Networks, KDD 2019.
 #include <fmt/format.h>
 
+#include "workloads/blanks.hpp"
 #include "workloads/event_builder.hpp"
 #include "workloads/id_space.hpp"
 #include "workloads/parse_rows.hpp"
@@ -22,7 +23,7 @@ constexpr std::string_view short_header = "u,i,ts,label";
 constexpr std::size_t fixed_columns = 4;
 
 int probe_jodie(std::string_view head, std::string_view) {
-  const std::string_view line = first_line(head);
+  const std::string line = header_names(first_line(head));
   return line == full_header || line == short_header ? 100 : 0;
 }
 
@@ -48,8 +49,9 @@ void add_row(TextReader& reader, bool full, std::size_t& columns, EventBuilder& 
 EventGraph read_jodie(const std::string& path) {
   TextReader reader(path);
   if (!reader.next()) reader.fail_file("the file is empty");
-  const bool full = reader.line() == full_header;
-  if (!full && reader.line() != short_header)
+  const std::string names = header_names(reader.line());
+  const bool full = names == full_header;
+  if (!full && names != short_header)
     reader.fail(1, "expected the header user_id,item_id,timestamp,state_label,... or u,i,ts,label");
   EventBuilder events;
   std::size_t columns = 0;

@@ -11,6 +11,7 @@
 #include <map>
 
 #include "core/errors.hpp"
+#include "workloads/blanks.hpp"
 #include "workloads/event_builder.hpp"
 #include "workloads/inputs.hpp"
 #include "workloads/parse_rows.hpp"
@@ -30,7 +31,9 @@ constexpr std::string_view no_genre = "(no genres listed)";
 constexpr std::size_t movielens_columns = 4;
 constexpr std::size_t most_genres = 1024;
 
-int probe_movielens(std::string_view head, std::string_view) { return first_line(head) == header ? 100 : 0; }
+int probe_movielens(std::string_view head, std::string_view) {
+  return header_names(first_line(head)) == header ? 100 : 0;
+}
 
 /// The table of movies beside the ratings, or "".
 std::string movie_table(const std::string& path) {
@@ -52,7 +55,7 @@ using Genres = std::map<std::string, std::vector<VertexId>, std::less<>>;
 void add_genres(const TextReader& reader, const Token& token, VertexId movie, Genres& genres) {
   for (std::size_t begin = 0; begin <= token.text.size();) {
     const std::size_t end = std::min(token.text.find('|', begin), token.text.size());
-    const std::string_view genre = token.text.substr(begin, end - begin);
+    const std::string_view genre = without_blanks(token.text.substr(begin, end - begin));
     if (genre.empty()) reader.fail(token.column + begin, "a genre is missing");
     if (genre != no_genre) {
       auto& movies = genres.try_emplace(std::string(genre)).first->second;
@@ -83,7 +86,7 @@ void read_movies(const std::string& path, EventGraph& graph) {
   TextReader reader(path);
   QuotedCsv csv;
   if (!reader.next()) reader.fail_file("the file is empty");
-  if (reader.line() != movie_header) reader.fail(1, "expected the header " + std::string(movie_header));
+  if (header_names(reader.line()) != movie_header) reader.fail(1, "expected the header " + std::string(movie_header));
   Genres genres;
   std::vector<bool> listed(static_cast<std::size_t>(graph.vertices), false);
   std::vector<std::string> titles(static_cast<std::size_t>(graph.vertices));
@@ -118,7 +121,7 @@ void read_movies(const std::string& path, EventGraph& graph) {
 EventGraph read_movielens(const std::string& path) {
   TextReader reader(path);
   if (!reader.next()) reader.fail_file("the file is empty");
-  if (reader.line() != header) reader.fail(1, "expected the header " + std::string(header));
+  if (header_names(reader.line()) != header) reader.fail(1, "expected the header " + std::string(header));
   EventBuilder events;
   parse_rows(reader, events, [](TextReader& lines, EventBuilder& rows) {
     while (lines.next()) {

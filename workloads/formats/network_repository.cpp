@@ -5,6 +5,8 @@
 // one; a note says how columns were taken. Cost: one pass over the text.
 // Source: Rossi and Ahmed, The Network Data Repository, AAAI 2015; networkrepository.com.
 #include "workloads/event_builder.hpp"
+#include "workloads/guessed_columns.hpp"
+#include "workloads/matrix_market.hpp"
 #include "workloads/parse_rows.hpp"
 #include "workloads/probing.hpp"
 #include "workloads/text_reader.hpp"
@@ -56,6 +58,10 @@ EventGraph read_network_repository(const std::string& path) {
   };
   while (layout.columns == 0 && reader.next()) {  // the first row settles the layout
     any = true;
+    if (is_matrix_market(reader.line()))
+      reader.fail(
+          1,
+          "this is a Matrix Market file, which has a line of sizes and no times; take out format=network-repository");
     if (!at_comment(reader)) add_row(reader, layout, events);
   }
   parse_rows(reader, events, [&](TextReader& lines, EventBuilder& rows) {
@@ -67,8 +73,7 @@ EventGraph read_network_repository(const std::string& path) {
   });
   if (!any) reader.fail_file("the file is empty");
   EventGraph graph = events.finish(path, "network-repository");
-  graph.provenance.notes.push_back(layout.columns == 3 ? "columns were taken as source, target, time"
-                                                       : "columns were taken as source, target, weight, time");
+  note_guessed_columns(graph, layout.columns == 3 ? "source, target, time" : "source, target, weight, time");
   return graph;
 }
 

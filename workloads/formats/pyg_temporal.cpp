@@ -23,6 +23,7 @@
 #include "core/errors.hpp"
 #include "workloads/json_tree.hpp"
 #include "workloads/snapshot_file.hpp"
+#include "workloads/text_reader.hpp"
 #include "workloads/workload.hpp"
 
 namespace strobe {
@@ -31,6 +32,7 @@ namespace {
 constexpr std::int64_t most_vertices = std::numeric_limits<VertexId>::max();
 
 int probe_pyg_temporal(std::string_view head, std::string_view) {
+  if (head.starts_with(byte_order_mark)) head.remove_prefix(byte_order_mark.size());
   const std::size_t begin = head.find_first_not_of(" \t\r\n");
   if (begin == std::string_view::npos || head[begin] != '{') return 0;
   const auto has = [&](const char* key) { return head.find(key) != std::string_view::npos; };

@@ -2,6 +2,7 @@
 // Returns one event per row; rows need not be in time order. Cost: one pass over the text.
 // Source: snap.stanford.edu, temporal networks (sx-*, email-Eu-core-temporal, CollegeMsg).
 #include "workloads/event_builder.hpp"
+#include "workloads/guessed_columns.hpp"
 #include "workloads/parse_rows.hpp"
 #include "workloads/probing.hpp"
 #include "workloads/text_reader.hpp"
@@ -37,7 +38,9 @@ EventGraph read_snap(const std::string& path) {
   TextReader reader(path);
   EventBuilder events;
   if (parse_rows(reader, events, add_rows_snap) == 0) reader.fail_file("the file is empty");
-  return events.finish(path, "snap");
+  EventGraph graph = events.finish(path, "snap");
+  note_guessed_columns(graph, "source, target, time");
+  return graph;
 }
 
 const Register<FormatTag> snap_registered{{"snap",

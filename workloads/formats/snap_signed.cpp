@@ -4,7 +4,9 @@
 // Source: Kumar et al., Edge Weight Prediction in Weighted Signed Networks, ICDM 2016; snap.stanford.edu.
 #include <cmath>
 
+#include "workloads/blanks.hpp"
 #include "workloads/event_builder.hpp"
+#include "workloads/guessed_columns.hpp"
 #include "workloads/parse_rows.hpp"
 #include "workloads/probing.hpp"
 #include "workloads/text_reader.hpp"
@@ -16,7 +18,10 @@ namespace {
 constexpr std::size_t snap_signed_columns = 4;
 constexpr double earliest_time = 1e8;  // March 1973: without a header, smaller numbers may be anything
 
-bool is_header(std::string_view line) { return line == "from,to,feature,time" || line == "SOURCE,TARGET,RATING,TIME"; }
+bool is_header(std::string_view line) {
+  const std::string names = header_names(line);
+  return names == "from,to,feature,time" || names == "SOURCE,TARGET,RATING,TIME";
+}
 
 bool is_id(double value) { return value >= 0 && value == std::floor(value); }
 
@@ -44,11 +49,14 @@ EventGraph read_snap_signed(const std::string& path) {
   TextReader reader(path);
   if (!reader.next()) reader.fail_file("the file is empty");
   EventBuilder events;
-  if (!is_header(reader.line())) add_row(reader, events);
+  const bool named = is_header(reader.line());
+  if (!named) add_row(reader, events);
   parse_rows(reader, events, [](TextReader& lines, EventBuilder& rows) {
     while (lines.next()) add_row(lines, rows);
   });
-  return events.finish(path, "snap-signed");
+  EventGraph graph = events.finish(path, "snap-signed");
+  if (!named) note_guessed_columns(graph, "source, target, rating, time");
+  return graph;
 }
 
 const Register<FormatTag> snap_signed_registered{

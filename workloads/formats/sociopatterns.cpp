@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "workloads/event_builder.hpp"
+#include "workloads/guessed_columns.hpp"
 #include "workloads/parse_rows.hpp"
 #include "workloads/probing.hpp"
 #include "workloads/text_reader.hpp"
@@ -62,6 +63,7 @@ EventGraph read_sociopatterns(const std::string& path) {
   EventBuilder events;
   if (parse_rows(reader, events, add_rows_sociopatterns) == 0) reader.fail_file("the file is empty");
   EventGraph graph = events.finish(path, "sociopatterns");
+  note_guessed_columns(graph, "time, source, target");
   graph.provenance.notes.push_back(
       "contacts have no direction: each row is kept as one event; orientation=both adds the reverse");
   return graph;

@@ -21,7 +21,9 @@
 #include <utility>
 
 #include "core/errors.hpp"
+#include "workloads/blanks.hpp"
 #include "workloads/event_builder.hpp"
+#include "workloads/id_words.hpp"
 #include "workloads/inputs.hpp"
 #include "workloads/name_table.hpp"
 #include "workloads/parse_rows.hpp"
@@ -55,7 +57,8 @@ bool among(const Names& names, std::string_view text) {
 }
 
 int probe_tgb(std::string_view head, std::string_view) {
-  const std::string_view line = first_line(head);
+  const std::string names = header_names(first_line(head));
+  const std::string_view line = names;
   const std::size_t first = line.find(','), second = line.find(',', first + 1);
   if (first == std::string_view::npos || second == std::string_view::npos) return 0;
   const std::size_t third = std::min(line.find(',', second + 1), line.size());
@@ -239,6 +242,8 @@ EventGraph read_tgb(const std::string& path) {
         refuse_too_many(tables, path);
         rows.renumber(sources, layout.two_sided ? targets : sources);
       });
+  refuse_twin_names(tables.sources, path, 1);
+  refuse_twin_names(tables.targets, path, 1);
   EventGraph graph = events.finish(path, "tgb");
   graph.two_sided = layout.two_sided;
   graph.stepped = layout.years;

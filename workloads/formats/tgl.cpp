@@ -12,6 +12,7 @@
 #include <limits>
 #include <utility>
 
+#include "workloads/blanks.hpp"
 #include "workloads/event_builder.hpp"
 #include "workloads/inputs.hpp"
 #include "workloads/parse_rows.hpp"
@@ -29,7 +30,7 @@ constexpr std::string_view label_header = ",node,time,label,ext_roll";
 constexpr std::int64_t roll_parts = 3;
 
 int probe_tgl(std::string_view head, std::string_view) {
-  const std::string_view line = first_line(head);
+  const std::string line = header_names(first_line(head));
   return line == one_roll || line == two_rolls ? 100 : 0;
 }
 
@@ -86,7 +87,7 @@ std::int64_t add_labels(TextReader& reader, const EventGraph& graph, TimedLabels
 void read_labels(const std::string& path, EventGraph& graph) {
   TextReader reader(path);
   if (!reader.next()) reader.fail_file("the file is empty");
-  if (reader.line() != label_header) reader.fail(1, "expected the header " + std::string(label_header));
+  if (header_names(reader.line()) != label_header) reader.fail(1, "expected the header " + std::string(label_header));
   std::atomic<std::int64_t> absent{0};
   TimedLabels& labels = graph.timed_labels;
   PerPart<TimedLabels> of_parts;
@@ -120,8 +121,8 @@ std::array<std::int64_t, roll_parts> add_rows(TextReader& reader, std::size_t co
 EventGraph read_tgl(const std::string& path) {
   TextReader reader(path);
   if (!reader.next()) reader.fail_file("the file is empty");
-  if (reader.line() != one_roll && reader.line() != two_rolls)
-    reader.fail(1, "expected the header ,src,dst,time,[int_roll,]ext_roll");
+  const std::string names = header_names(reader.line());
+  if (names != one_roll && names != two_rolls) reader.fail(1, "expected the header ,src,dst,time,[int_roll,]ext_roll");
   const std::size_t columns = reader.split_commas().size();
   EventBuilder events;
   std::array<std::atomic<std::int64_t>, roll_parts> sizes{};
