@@ -50,6 +50,7 @@ Json describe(const EventGraph& graph, const PackedNames& names, const Json& tag
           {"stepped", graph.stepped},
           {"two_sided", graph.two_sided},
           {"labels_before", graph.labels_before},
+          {"removals", graph.removals},
           {"time_words", graph.time.packed().words().size()},
           {"edge_feature_width", graph.edge_feature_width},
           {"vertex_feature_width", graph.vertex_feature_width},
@@ -112,11 +113,13 @@ EventGraph graph_of(const BinaryFile& file) {
   graph.vertex_feature_width = file.count("vertex_feature_width", most_binary_features);
   description.at("stepped").get_to(graph.stepped);
   description.at("two_sided").get_to(graph.two_sided);
+  graph.removals = description.value("removals", false);
   graph.time = times_of(file, events);
   graph.source = file.column<VertexId>("source", events, true);
   graph.target = file.column<VertexId>("target", events, true);
   graph.original_id = file.column<std::int64_t>("original_id", graph.vertices, true);
   graph.weight = file.column<float>("weight", events, false);
+  if (graph.removals && graph.weight.empty()) file.refuse("the binary graph has removals, but no weights");
   graph.vertex_label = file.column<std::int8_t>("vertex_label", graph.vertices, false);
   graph.event_label = file.column<std::int8_t>("event_label", events, false);
   graph.edge_features = file.column<float>("edge_features", events * graph.edge_feature_width, true);

@@ -15,6 +15,7 @@
 
 #include "core/errors.hpp"
 #include "workloads/preprocess.hpp"
+#include "workloads/removals.hpp"
 #include "workloads/sides.hpp"
 #include "workloads/snapshot_file.hpp"
 #include "workloads/windows.hpp"
@@ -261,7 +262,7 @@ SnapshotGraph make_snapshots(const EventGraph& events, const Windowing& windowin
     throw InvalidRequest("partial", unknown_name_message("value of partial", windowing.partial, {"keep", "drop"}));
   }
   const Weights weights = parse_weights(windowing.weights, events);
-  StepCut cut = cut_steps(events, windowing);
+  StepCut cut = events.removals ? cut_steps_with_removals(events, windowing) : cut_steps(events, windowing);
   SnapshotGraph graph;
   graph.vertices = events.vertices;
   graph.vertex_label = events.vertex_label.copy();
@@ -276,6 +277,7 @@ SnapshotGraph make_snapshots(const EventGraph& events, const Windowing& windowin
         builder.build(static_cast<std::size_t>(cut.first[t]), static_cast<std::size_t>(cut.last[t])));
   if (windowing.cumulative) accumulate(graph, weights == Weights::binary);
   if (windowing.edge_life > 1) graph = edge_life(graph, windowing.edge_life);
+  if (events.removals) apply_removals(events, cut, windowing, orientation, graph);
   graph.repeats = windowing.cumulative                              ? "cumulative"
                   : windowing.edge_life > 1                         ? "edge_life"
                   : windowing.lags > 0 || !windowing.stride.empty() ? "sliding"

@@ -17,6 +17,8 @@
 
 #include "workloads/dates.hpp"
 
+#include "workloads/removals.hpp"
+
 namespace strobe {
 namespace {
 
@@ -59,7 +61,7 @@ Json count_ones(const Labels& labels) {
 }
 
 void describe_events(const EventGraph& events, Json& report) {
-  report["events"] = events.events();
+  report["events"] = events.events() - count_removals(events);
   report["first_time"] = events.events() > 0 ? Json(events.time.front()) : Json(nullptr);
   report["last_time"] = events.events() > 0 ? Json(events.time.back()) : Json(nullptr);
   if (events.dated && events.events() > 0) {
@@ -169,7 +171,7 @@ void describe_neighbours(const GraphShape& directed, bool rows_are_targets, Json
 
 /// What events tell and steps do not.
 void complete_shape(const EventGraph& events, GraphShape& shape) {
-  shape.events = events.events();
+  shape.events = events.events() - count_removals(events);
   shape.edge_feature_width = events.edge_feature_width;
   shape.unknown.erase("events"), shape.unknown.erase("edge_feature_width");
   if (events.stepped || events.events() == 0) {

@@ -8,7 +8,7 @@ namespace strobe {
 namespace {
 
 std::string name_or_none(const NameTable& names, std::int64_t number) {
-  return number < static_cast<std::int64_t>(names.size()) ? names.name(number) : std::string();
+  return number < static_cast<std::int64_t>(names.size()) ? std::string(names.name(number)) : std::string();
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 // file gave them where these tell all vertices apart, times as dates where the file wrote dates.
 #include <fmt/format.h>
 
+#include "core/errors.hpp"
 #include "workloads/atomic_file.hpp"
 #include "workloads/dates.hpp"
 #include "workloads/quoted_csv.hpp"
@@ -29,6 +30,10 @@ std::vector<std::string> vertex_cells(const EventGraph& graph) {
 }  // namespace
 
 void write_csv(const EventGraph& graph, const std::string& path) {
+  if (graph.removals)
+    throw InvalidRequest("OUT",
+                         "csv cannot say that rows of weight -1 remove edges, as those of this network do; write a "
+                         ".strobe file");
   AtomicFile file(path);
   file.write(graph.stepped ? "source,target,step" : "source,target,time");
   file.write(graph.weight.empty() ? "\n" : ",weight\n");

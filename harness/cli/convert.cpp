@@ -13,6 +13,7 @@
 #include "harness/cli/narrate.hpp"
 #include "harness/cli/output_path.hpp"
 #include "workloads/binary_snapshots.hpp"
+#include "workloads/removals.hpp"
 #include "workloads/vertex_names.hpp"
 #include "workloads/workload.hpp"
 
@@ -98,7 +99,10 @@ void forget_folder(Provenance& provenance) {
 void convert_events(EventGraph events, const std::string& out, bool csv) {
   forget_folder(events.provenance);
   csv ? write_csv(events, out) : write_binary_graph(events, out);
-  say_what_was_written(out, events.vertices, format_count(events.events()) + " events");
+  const std::int64_t removals = count_removals(events);
+  say_what_was_written(out, events.vertices,
+                       format_count(events.events() - removals) + " events" +
+                           (removals > 0 ? ", " + format_count(removals) + " removals" : ""));
   if (csv) say_what_is_lost(lost_in_csv(events), "csv does", "; a .strobe file does");
 }
 

@@ -2,11 +2,16 @@
 // runs of spaces and tabs, plain or gzip.
 // Returns one event per row. Rows without a time get time 0, so the graph is one static step. The two sides of a `bip`
 // network have their own id spaces (`two_sided`). The number of rows must equal m when the file states it. Cost: one
-// pass over the text. Source: KONECT handbook, section File Formats.
+// pass over the text. In a network of type `dynamic` a row of weight 1 adds its edge and one of weight -1 removes it
+// (`removals`); where such a network is undirected, rows have the smaller id first, so that u v and v u are one edge.
+// Source: KONECT handbook, section File Formats.
+#include <utility>
+
 #include "core/errors.hpp"
 #include "workloads/event_builder.hpp"
 #include "workloads/parse_rows.hpp"
 #include "workloads/probing.hpp"
+#include "workloads/removals.hpp"
 #include "workloads/text_reader.hpp"
 #include "workloads/workload.hpp"
 
@@ -16,13 +21,15 @@ namespace {
 struct Header {
   bool bipartite = false;
   bool undirected = false;
+  bool dynamic = false;  // rows add and remove edges
   std::int64_t stated_rows = -1;
   bool done = false;  // the reader stands at the first row
 };
 
 int probe_konect(std::string_view head, std::string_view) {
+  const std::string_view line = first_line(head);
   for (const std::string_view start : {"% sym", "% asym", "% bip", "%sym", "%asym", "%bip"}) {
-    if (head.substr(0, start.size()) == start) return 100;
+    if (line.substr(0, start.size()) == start) return 100;
   }
   return 0;
 }
@@ -56,6 +63,7 @@ Header read_header(TextReader& reader) {
   }
   header.bipartite = kind == "bip";
   header.undirected = kind == "sym";
+  header.dynamic = first.size() > 1 && first[1].text == "dynamic";
   if (!reader.next()) return header;
   header.done = reader.line().front() != '%';
   if (header.done) return header;
@@ -66,7 +74,30 @@ Header read_header(TextReader& reader) {
   return header;
 }
 
-void add_row(TextReader& reader, std::size_t& columns, EventBuilder& events) {
+/// The weight of a row that adds (1) or removes (-1) its edge.
+float read_change(const TextReader& reader, Token token) {
+  if (token.text == "+1") token.text.remove_prefix(1);
+  const float weight = reader.weight(token);
+  if (weight != 1 && weight != -1)
+    reader.fail(token.column, "a row of a dynamic network has weight 1 (the edge is added) or -1 (removed), found " +
+                                  printable(token.text));
+  return weight;
+}
+
+void add_dynamic_row(const TextReader& reader, const std::vector<Token>& fields, bool undirected,
+                     EventBuilder& events) {
+  if (fields.size() != 4)
+    reader.fail(
+        misplaced_column(reader.line(), fields, 4),
+        "a dynamic network has 4 columns (source, target, 1 or -1, time), found " + std::to_string(fields.size()));
+  std::int64_t source = reader.whole(fields[0], "source vertex id");
+  std::int64_t target = reader.whole(fields[1], "target vertex id");
+  if (undirected && source > target) std::swap(source, target);
+  events.add_weight(read_change(reader, fields[2]));
+  events.add(source, target, reader.seconds(fields[3]));
+}
+
+void add_row(TextReader& reader, const Header& header, std::size_t& columns, EventBuilder& events) {
   if (at_comment(reader)) reader.fail(1, "a third % line; KONECT files have one or two, before the rows");
   const auto& fields = reader.split_blanks();
   if (fields.size() < 2 || fields.size() > 4) {
@@ -74,6 +105,7 @@ void add_row(TextReader& reader, std::size_t& columns, EventBuilder& events) {
                 "expected 2 to 4 columns (source, target, weight, time), found " + std::to_string(fields.size()));
   }
   if (columns == 0) columns = fields.size();
+  if (header.dynamic) return add_dynamic_row(reader, fields, header.undirected, events);
   if (fields.size() != columns) {
     reader.fail(
         misplaced_column(reader.line(), fields, columns),
@@ -90,10 +122,10 @@ EventGraph read_konect(const std::string& path) {
   const Header header = read_header(reader);
   EventBuilder events;
   std::size_t columns = 0;
-  if (header.done || reader.next()) add_row(reader, columns, events);  // settles the number of columns
-  parse_rows(reader, events, [columns](TextReader& lines, EventBuilder& rows) {
+  if (header.done || reader.next()) add_row(reader, header, columns, events);  // settles the number of columns
+  parse_rows(reader, events, [&](TextReader& lines, EventBuilder& rows) {
     std::size_t same = columns;
-    while (lines.next()) add_row(lines, same, rows);
+    while (lines.next()) add_row(lines, header, same, rows);
   });
   if (header.stated_rows >= 0 && header.stated_rows != events.rows()) {
     throw InvalidInput(path, 2, 3,
@@ -105,7 +137,10 @@ EventGraph read_konect(const std::string& path) {
   graph.two_sided = header.bipartite;
   if (header.undirected)
     graph.provenance.notes.push_back(
-        "undirected network: each row is kept as one event; orientation=both adds the reverse");
+        header.dynamic
+            ? "undirected network: each row is kept with the smaller id first; orientation=both adds the reverse"
+            : "undirected network: each row is kept as one event; orientation=both adds the reverse");
+  if (header.dynamic) settle_removals(graph);
   return graph;
 }
 
