@@ -35,6 +35,8 @@ const std::vector<std::string>& file_names(const std::string& format) {
   static const std::vector<std::string> plain = {"input"};
   static const std::map<std::string, std::vector<std::string>> with_companions = {
       {"amlsim", {"tx.csv", "nodes.csv"}},
+      {"amlsim-dated", {"transactions.csv", "accounts.csv", "sar_accounts.csv"}},
+      {"elliptic", {"elliptic_edgelist.csv", "elliptic_features.csv", "elliptic_classes.csv"}},
       {"movielens", {"ratings.csv", "movies.csv"}},
       {"tgb", {"x_edgelist.csv", "x_node_labels.csv"}},
       {"tgcn", {"x_adj.csv", "x_speed.csv"}},

@@ -1,0 +1,259 @@
+// The Elliptic data set of Bitcoin transactions, three csv files whose names differ in their ends only; each may be
+// gzip, and any of them may be named:
+//   NAME_features.csv   no header: txId, time step (1 to 49), then F features
+//   NAME_edgelist.csv   header txId1,txId2
+//   NAME_classes.csv    header txId,class with class 1 (illicit), 2 (licit) or unknown; may be missing
+// Returns one event per edge at the step of its two transactions, which must be the same (`stepped`). Every transaction
+// of the features file is a vertex, also without an edge, and has its features (without the step). A known class
+// becomes a label at the transaction's step: 0 licit, 1 illicit. Cost: one pass over each file and a look-up per edge
+// and class. Source: Weber et al., Anti-Money Laundering in Bitcoin, KDD Workshop on Anomaly Detection in Finance,
+// 2019.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <limits>
+#include <utility>
+
+#include "core/errors.hpp"
+#include "core/hash.hpp"
+#include "workloads/blanks.hpp"
+#include "workloads/event_builder.hpp"
+#include "workloads/inputs.hpp"
+#include "workloads/parse_rows.hpp"
+#include "workloads/probing.hpp"
+#include "workloads/text_reader.hpp"
+#include "workloads/vertex_data.hpp"
+#include "workloads/workload.hpp"
+
+namespace strobe {
+namespace {
+
+constexpr std::string_view features_end = "_features.csv", edges_end = "_edgelist.csv", classes_end = "_classes.csv";
+constexpr std::string_view edges_header = "txId1,txId2", classes_header = "txId,class";
+constexpr std::size_t most_elliptic_features = 65536;
+
+/// The file of the set that ends in `end`: `path` itself or the one beside it; "" when it is not there.
+std::string file_of_set(const std::string& path, std::string_view end) {
+  if (has_suffix(path, end)) return path;
+  for (const std::string_view own : {features_end, edges_end, classes_end}) {
+    if (!has_suffix(path, own)) continue;
+    const std::string stem = path.substr(0, path.rfind(own));
+    for (const char* packed : {"", ".gz"}) {
+      const std::string file = stem + std::string(end) + packed;
+      if (input_exists(file)) return file;
+    }
+  }
+  return {};
+}
+
+int probe_elliptic(std::string_view head, std::string_view name) {
+  const std::string line = header_names(first_line(head));
+  if (line == edges_header || line == classes_header) return 100;
+  // Features have no header, so their name must tell.
+  if (name.find("elliptic") == std::string_view::npos || !has_suffix(name, features_end)) return 0;
+  return line_numbers(first_line(head)).size() > 2 ? 100 : 0;
+}
+
+std::vector<std::string> companions_elliptic(const std::string& path) {
+  std::vector<std::string> files;
+  for (const std::string_view end : {features_end, edges_end, classes_end}) {
+    const std::string file = file_of_set(path, end);
+    if (!file.empty() && file != path) files.push_back(file);
+  }
+  return files;
+}
+
+struct Transaction {
+  std::int64_t id = 0, row = 0;
+  double step = 0;
+};
+
+/// The features file: transactions by ascending id, features [rows, width] in the order of the file.
+struct Transactions {
+  std::vector<Transaction> by_id;
+  std::vector<float> features;
+  std::size_t width = 0;
+
+  const Transaction* find(std::int64_t id) const {
+    const auto at =
+        std::lower_bound(by_id.begin(), by_id.end(), id,
+                         [](const Transaction& transaction, std::int64_t other) { return transaction.id < other; });
+    return at != by_id.end() && at->id == id ? &*at : nullptr;
+  }
+};
+
+void add_transactions(TextReader& lines, std::size_t columns, Transactions& part) {
+  while (lines.next()) {
+    const auto& fields = lines.split_commas();
+    if (fields.size() != columns)
+      lines.fail(misplaced_column(lines.line(), fields, columns),
+                 fmt::format("expected {} columns as in the first row, found {}", columns, fields.size()));
+    const std::int64_t id = lines.whole(fields[0], "transaction id"), step = lines.whole(fields[1], "time step");
+    if (step > std::numeric_limits<Step>::max()) lines.fail(fields[1].column, "the step is beyond 2^31 - 1");
+    part.by_id.push_back({id, static_cast<std::int64_t>(part.by_id.size()), static_cast<double>(step)});
+    for (std::size_t i = 2; i < columns; ++i) part.features.push_back(lines.single(fields[i], "feature"));
+  }
+}
+
+std::size_t count_columns(const std::string& path) {
+  TextReader first(path);
+  if (!first.next()) first.fail_file("the file is empty");
+  const auto& fields = first.split_commas();
+  if (fields.size() < 3 || fields.size() > most_elliptic_features)
+    first.fail(1, fmt::format("expected a transaction, its time step and features, found {} columns", fields.size()));
+  return fields.size();
+}
+
+Transactions read_transactions(const std::string& path) {
+  Transactions all;
+  const std::size_t columns = count_columns(path);
+  all.width = columns - 2;
+  PerPart<Transactions> parts;
+  TextReader reader(path);
+  parse_rows(
+      reader, [&](std::size_t part, TextReader& lines) { add_transactions(lines, columns, parts[part]); },
+      [&](std::size_t part) {
+        const Transactions added = std::exchange(parts[part], {});
+        const auto rows = static_cast<std::int64_t>(all.by_id.size());
+        for (const Transaction& one : added.by_id) all.by_id.push_back({one.id, rows + one.row, one.step});
+        all.features.insert(all.features.end(), added.features.begin(), added.features.end());
+      });
+  std::sort(all.by_id.begin(), all.by_id.end(),
+            [](const Transaction& a, const Transaction& b) { return std::pair(a.id, a.row) < std::pair(b.id, b.row); });
+  if (all.by_id.size() > std::numeric_limits<VertexId>::max())
+    throw InvalidInput(path, 0, 0, "the file has more than 2^31 - 1 transactions");
+  const auto twice = std::adjacent_find(all.by_id.begin(), all.by_id.end(),
+                                        [](const Transaction& a, const Transaction& b) { return a.id == b.id; });
+  if (twice != all.by_id.end())
+    throw InvalidInput(path, static_cast<std::uint64_t>(std::next(twice)->row) + 1, 1,
+                       fmt::format("transaction {} is listed twice", twice->id));
+  return all;
+}
+
+const Transaction& transaction_at(const TextReader& lines, const Token& token, const Transactions& transactions) {
+  const std::int64_t id = lines.whole(token, "transaction id");
+  const Transaction* const found = transactions.find(id);
+  if (found == nullptr) lines.fail(token.column, fmt::format("transaction {} is not in the features file", id));
+  return *found;
+}
+
+void expect_header(TextReader& reader, std::string_view header) {
+  if (!reader.next()) reader.fail_file("the file is empty");
+  if (header_names(reader.line()) != header) reader.fail(1, fmt::format("expected the header {}", header));
+}
+
+const std::vector<Token>& split_pair(TextReader& lines) {
+  const auto& fields = lines.split_commas();
+  if (fields.size() != 2)
+    lines.fail(misplaced_column(lines.line(), fields, 2), fmt::format("expected 2 columns, found {}", fields.size()));
+  return fields;
+}
+
+EventGraph read_edges(const std::string& path, const Transactions& transactions) {
+  TextReader reader(path);
+  expect_header(reader, edges_header);
+  EventBuilder events;
+  parse_rows(reader, events, [&](TextReader& lines, EventBuilder& rows) {
+    while (lines.next()) {
+      const auto& fields = split_pair(lines);
+      const Transaction &from = transaction_at(lines, fields[0], transactions),
+                        &to = transaction_at(lines, fields[1], transactions);
+      if (from.step != to.step)
+        lines.fail(fields[0].column,
+                   fmt::format("transaction {} is of step {}, {} of step {}", from.id, from.step, to.id, to.step));
+      rows.add(from.id, to.id, from.step);
+    }
+  });
+  return events.finish(path, "elliptic");
+}
+
+/// Makes all transactions vertices, by ascending id as those with edges are, and gives them their features.
+void add_vertices(const Transactions& transactions, EventGraph& graph) {
+  std::vector<VertexId> number;  // of the vertices with edges
+  std::vector<std::int64_t> ids;
+  std::vector<float> features;
+  ids.reserve(transactions.by_id.size());
+  features.reserve(transactions.features.size());
+  for (const Transaction& one : transactions.by_id) {
+    if (number.size() < graph.original_id.size() && graph.original_id[number.size()] == one.id)
+      number.push_back(static_cast<VertexId>(ids.size()));
+    ids.push_back(one.id);
+    const auto row = transactions.features.begin() + one.row * static_cast<std::int64_t>(transactions.width);
+    features.insert(features.end(), row, row + static_cast<std::ptrdiff_t>(transactions.width));
+  }
+  for (VertexId& v : graph.source.edit()) v = number[static_cast<std::size_t>(v)];
+  for (VertexId& v : graph.target.edit()) v = number[static_cast<std::size_t>(v)];
+  graph.provenance.notes.push_back(
+      fmt::format("{} of {} transactions have no edge; all are vertices, each with {} features (features=own)",
+                  ids.size() - number.size(), ids.size(), transactions.width));
+  graph.vertices = static_cast<std::int64_t>(ids.size());
+  graph.original_id = std::move(ids);
+  graph.vertex_feature_width = static_cast<std::int64_t>(transactions.width);
+  graph.vertex_features = std::move(features);
+}
+
+void read_classes(const std::string& path, const Transactions& transactions, EventGraph& graph) {
+  TextReader reader(path);
+  expect_header(reader, classes_header);
+  TimedLabels& labels = graph.timed_labels;
+  std::vector<bool> listed(transactions.by_id.size(), false);
+  std::int64_t unknown = 0;
+  while (reader.next()) {
+    const auto& fields = split_pair(reader);
+    const Transaction& one = transaction_at(reader, fields[0], transactions);
+    const auto vertex = static_cast<std::size_t>(&one - transactions.by_id.data());
+    if (listed[vertex]) reader.fail(fields[0].column, fmt::format("transaction {} is listed twice", one.id));
+    listed[vertex] = true;
+    const std::string_view text = fields[1].text;
+    if (text != "1" && text != "2" && text != "unknown")
+      reader.fail(fields[1].column, fmt::format("a class is 1, 2 or unknown, found '{}'", printable(text)));
+    unknown += text == "unknown";
+    if (text == "unknown") continue;
+    labels.vertex.push_back(static_cast<VertexId>(vertex));
+    labels.time.push_back(one.step);
+    labels.label.push_back(text == "1" ? 1 : 0);
+    labels.share.push_back(1);
+  }
+  sort_by_time(labels);
+  const auto illicit = std::count(labels.label.begin(), labels.label.end(), 1);
+  graph.provenance.notes.push_back(fmt::format(
+      "classes: {} illicit (label 1), {} licit (label 0), {} unknown, {} not listed; a transaction has its "
+      "label at its own step",
+      illicit, std::ssize(labels.label) - illicit, unknown, std::count(listed.begin(), listed.end(), false)));
+}
+
+EventGraph read_elliptic(const std::string& path) {
+  const std::string edges = file_of_set(path, edges_end), features = file_of_set(path, features_end),
+                    classes = file_of_set(path, classes_end);
+  for (const auto& [file, end] : {std::pair(edges, edges_end), {features, features_end}})
+    if (file.empty())
+      throw InvalidInput(path, 0, 0,
+                         fmt::format("the Elliptic data set's file that ends in {} is missing beside it", end));
+  const Transactions transactions = read_transactions(features);
+  EventGraph graph = read_edges(edges, transactions);
+  graph.stepped = true;
+  if (path != edges) {  // the graph is that of the file that was named
+    graph.provenance.name = std::filesystem::path(path).filename().string();
+    graph.provenance.source = path;
+    graph.provenance.sha256 = sha256_file(path);
+  }
+  add_vertices(transactions, graph);
+  if (classes.empty())
+    graph.provenance.notes.push_back("there is no file of classes beside it, so there are no labels");
+  else
+    read_classes(classes, transactions, graph);
+  return graph;
+}
+
+const Register<FormatTag> elliptic_registered{
+    {"elliptic",
+     "Elliptic Bitcoin transactions: *_edgelist.csv with *_features.csv and *_classes.csv",
+     "Weber et al., Anti-Money Laundering in Bitcoin: Experimenting with Graph Convolutional Networks for Financial "
+     "Forensics, 2019",
+     {},
+     {probe_elliptic, read_elliptic, nullptr, companions_elliptic},
+     {}}};
+
+}  // namespace
+}  // namespace strobe
