@@ -7,6 +7,7 @@
 #include "models/optimizer.hpp"
 #include "models/task.hpp"
 #include "workloads/catalog.hpp"
+#include "workloads/feature_scale.hpp"
 #include "workloads/shape_graph.hpp"
 #include "workloads/workload.hpp"
 
@@ -45,9 +46,9 @@ Json complete_optimizer(const std::string& plugin, const Json& values, const std
 }
 
 const FieldTable& workload_fields(const std::string& plugin, const std::string& where) {
-  if (GeneratorRegistry::instance().contains(plugin)) return registry_fields<GeneratorRegistry>(plugin, where);
-  if (is_shape_workload(plugin)) return shape_option_fields();
-  return file_option_fields();
+  if (GeneratorRegistry::instance().contains(plugin))
+    return with_feature_scale(registry_fields<GeneratorRegistry>(plugin, where));
+  return with_feature_scale(is_shape_workload(plugin) ? shape_option_fields() : file_option_fields());
 }
 
 std::vector<std::string> workload_names() {

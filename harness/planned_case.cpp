@@ -16,6 +16,7 @@
 #include "harness/planned_peak.hpp"
 #include "harness/until.hpp"
 #include "models/optimizer.hpp"
+#include "workloads/feature_scale.hpp"
 #include "workloads/workload.hpp"
 
 namespace strobe {
@@ -51,6 +52,29 @@ std::string key_of(const FeatureTerms& terms) {
   return key;
 }
 
+/// How features are scaled: as the workload's option says, or with auto as the model asks. It asks for degrees alone:
+/// what users bring is theirs to scale.
+std::string feature_scale_of(const PlannedCase& plan) {
+  const Json& workload = plan.request.workload;
+  if (workload.contains("feature_scale")) return text_of(workload, "feature_scale");
+  const bool degrees = workload.value("features", std::string()).empty() && plan.raw->targets.empty();
+  return degrees ? plan.model->preprocessing().feature_scale : "none";
+}
+
+/// A row must say what was done to its features unasked.
+void note_feature_scale(PlannedCase& plan) {
+  const std::string scale = feature_scale_of(plan);
+  if (plan.request.workload.contains("feature_scale") || scale == "none") return;
+  plan.notes.push_back(fmt::format("degrees are read with feature_scale={}, which {} needs", scale,
+                                   text_of(plan.request.model, "name")));
+}
+
+/// Steps that training samples read, from the first one on.
+std::int64_t trained_steps(const TaskData& data) {
+  const std::vector<Step>& steps = data.train.step;
+  return steps.empty() ? 1 : 1 + *std::max_element(steps.begin(), steps.end());
+}
+
 /// The plan's graph preprocessed as a model wants it.
 std::shared_ptr<const PreparedGraph> prepared_graph(PlannedCase& plan, const Preprocessing& what) {
   if (plan.shape != nullptr) {
@@ -59,12 +83,27 @@ std::shared_ptr<const PreparedGraph> prepared_graph(PlannedCase& plan, const Pre
   }
   static RecentlyMade<PreparedGraph> prepared;
   const Case& c = plan.request;
+  const std::string scale = feature_scale_of(plan);
+  const std::int64_t trained = trained_steps(*plan.task_data);
   const std::string how = c.workload.dump() + std::to_string(c.seed) + what.smooth + what.m +
                           std::to_string(what.window) + (what.smooth_features ? "x" : "") +
                           (what.laplacian ? "l" : "") + what.walk + (what.symmetric_pattern ? "s" : "") +
                           (what.precompute_first_product ? "p" : "") + (what.keep_features ? "k" : "") + c.precision +
-                          std::to_string(plan.task_data->steps) + key_of(what.feature_terms);
-  return prepared.get(how, [&] { return prepare(*plan.raw, what, plan.task_data->steps, plan.fp64); });
+                          std::to_string(plan.task_data->steps) + key_of(what.feature_terms) + scale +
+                          std::to_string(trained);
+  return prepared.get(how, [&] {
+    return prepare_scaled(FeatureScale(*plan.raw, scale, trained, plan.fp64), what, plan.task_data->steps, plan.fp64);
+  });
+}
+
+/// The task's samples. In fp32, values to predict are those that fp32 holds, in the metrics too.
+TaskData draw_samples(const PlannedCase& plan) {
+  const auto seed = static_cast<std::uint64_t>(plan.request.seed);
+  if (plan.fp64 || plan.raw->targets.empty() || plan.raw->exact_features.empty())
+    return plan.task->draw(*plan.raw, seed);
+  SnapshotGraph rounded = *plan.raw;
+  rounded.exact_features.clear();
+  return plan.task->draw(rounded, seed);
 }
 
 void load_graph(PlannedCase& plan) {
@@ -87,9 +126,9 @@ void load_graph(PlannedCase& plan) {
                          "the graph is empty: " + std::to_string(plan.raw->vertices) + " vertices, no edges");
   }
   plan.notes = plan.raw->provenance.notes;  // what reading chose for the user
-  plan.task_data = draws.get(workload_key + c.task.dump(),
-                             [&] { return plan.task->draw(*plan.raw, static_cast<std::uint64_t>(c.seed)); });
+  plan.task_data = draws.get(workload_key + c.task.dump() + c.precision, [&] { return draw_samples(plan); });
   plan.graph = prepared_graph(plan, plan.model->preprocessing());
+  note_feature_scale(plan);
 }
 
 /// Index lists are only made where values will move: never for shape-only numerics or a report, for one rank under

@@ -60,6 +60,7 @@ class Dysat final : public Model {
     Preprocessing what;
     what.laplacian = true;
     what.precompute_first_product = false;
+    what.feature_scale = "log1p";  // degrees of hundreds leave both softmaxes at one neighbour and one step
     return what;
   }
 

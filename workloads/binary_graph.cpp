@@ -31,6 +31,7 @@ std::vector<BinarySection> sections_of(const EventGraph& graph, const PackedName
   add_section(sections, "target", graph.target);
   add_section(sections, "original_id", graph.original_id);
   add_section(sections, "weight", graph.weight);
+  add_section(sections, "exact_weight", graph.exact_weight);
   add_section(sections, "vertex_label", graph.vertex_label);
   add_section(sections, "event_label", graph.event_label);
   add_section(sections, "edge_features", graph.edge_features);
@@ -61,6 +62,12 @@ Json describe(const EventGraph& graph, const PackedNames& names, const Json& tag
           {"tag", tag}};
 }
 
+/// Whether `exact`, unless it is empty, are the values that fp32 rounds to `rounded`.
+bool rounds_to(const std::vector<double>& exact, const Column<float>& rounded) {
+  return exact.empty() || std::equal(exact.begin(), exact.end(), rounded.begin(), rounded.end(),
+                                     [](double value, float single) { return static_cast<float>(value) == single; });
+}
+
 /// What the checksums of a file that is not sealed cannot tell: ids in range, times finite and sorted.
 void check_content(const EventGraph& graph, const BinaryFile& file) {
   constexpr std::int64_t part_events = std::int64_t{1} << 18;
@@ -80,6 +87,8 @@ void check_content(const EventGraph& graph, const BinaryFile& file) {
     }
   });
   if (!ids) file.refuse("a vertex id of the binary graph is out of range");
+  if (!rounds_to(graph.exact_weight, graph.weight))
+    file.refuse("the exact weights of the binary graph are not those that it has in fp32");
   if (!times) file.refuse("the times of the binary graph are not sorted finite numbers");
   for (const VertexId v : graph.timed_labels.vertex) {
     if (v < 0 || v >= graph.vertices) file.refuse("a labelled vertex of the binary graph is out of range");
@@ -120,6 +129,7 @@ EventGraph graph_of(const BinaryFile& file) {
   graph.original_id = file.column<std::int64_t>("original_id", graph.vertices, true);
   graph.weight = file.column<float>("weight", events, false);
   if (graph.removals && graph.weight.empty()) file.refuse("the binary graph has removals, but no weights");
+  graph.exact_weight = file.column<double>("exact_weight", events, false).copy();  // files of before have none
   graph.vertex_label = file.column<std::int8_t>("vertex_label", graph.vertices, false);
   graph.event_label = file.column<std::int8_t>("event_label", events, false);
   graph.edge_features = file.column<float>("edge_features", events * graph.edge_feature_width, true);

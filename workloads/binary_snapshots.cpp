@@ -3,6 +3,7 @@
 // [S, N + 1] (each from 0 on), `columns` and `values` hold them one behind the other. Steps that share a snapshot share
 // it after reading, too. Features, labels, targets, sides, beginnings and ends of steps are as in the graph; files of
 // before say nothing of ends, and their sides are counted from their steps.
+// Doubles stand beside values and features that fp32 rounds, in sections that files of before do not have.
 // Always checked: that every snapshot lies inside of its section. Of a file that is not sealed also: rows in order,
 // columns ascending and in range, values and features finite.
 // Cost: one copy of the file on all threads; one pass more when it is not sealed.
@@ -17,6 +18,7 @@
 
 #include "core/errors.hpp"
 #include "workloads/binary_file.hpp"
+#include "workloads/exact_values.hpp"
 #include "workloads/parallel.hpp"
 #include "workloads/sides.hpp"
 #include "workloads/vertex_names.hpp"
@@ -44,8 +46,21 @@ Distinct distinct_snapshots(const SnapshotGraph& graph) {
   return distinct;
 }
 
-/// `names` must live until the file is written.
-std::vector<BinarySection> sections_of(const SnapshotGraph& graph, const Distinct& distinct, const PackedNames& names) {
+/// The exact values of all snapshots, one behind the other; nothing when fp32 holds every one.
+std::vector<double> exact_values_of(const Distinct& distinct) {
+  std::vector<double> values;
+  if (std::none_of(distinct.snapshots.begin(), distinct.snapshots.end(),
+                   [](const Snapshot* snapshot) { return !snapshot->exact_values.empty(); }))
+    return values;
+  for (const Snapshot* snapshot : distinct.snapshots) {
+    for (std::size_t i = 0; i < snapshot->values.size(); ++i) values.push_back(exact_value(*snapshot, i));
+  }
+  return values;
+}
+
+/// `names` and `exact_values` must live until the file is written.
+std::vector<BinarySection> sections_of(const SnapshotGraph& graph, const Distinct& distinct, const PackedNames& names,
+                                       const std::vector<double>& exact_values) {
   std::vector<BinarySection> sections;
   add_section(sections, "step_snapshot", distinct.of_step);
   BinarySection offsets{"row_offsets", binary_type<std::int64_t>(), {}, 0};
@@ -58,7 +73,9 @@ std::vector<BinarySection> sections_of(const SnapshotGraph& graph, const Distinc
   sections.push_back(std::move(offsets));
   if (columns.count > 0) sections.push_back(std::move(columns));
   if (values.count > 0) sections.push_back(std::move(values));
+  add_section(sections, "exact_values", exact_values);
   add_section(sections, "features", graph.features);
+  add_section(sections, "exact_features", graph.exact_features);
   add_section(sections, "step_begin", graph.step_begin);
   add_section(sections, "step_end", graph.step_end);
   add_section(sections, "side", graph.side);
@@ -110,6 +127,7 @@ struct Part {
   std::span<const std::int64_t> offsets;  // [N + 1]
   std::span<const VertexId> columns;
   std::span<const float> values;
+  std::span<const double> exact;  // or empty
 
   /// Rows are in order, columns ascend and are vertices, values are finite.
   bool sound() const {
@@ -122,13 +140,14 @@ struct Part {
             column >= 0 && column < vertices && (i == offsets[v] || columns[static_cast<std::size_t>(i) - 1] < column);
       }
     }
-    return good && std::all_of(values.begin(), values.end(), [](float value) { return std::isfinite(value); });
+    return good && std::all_of(values.begin(), values.end(), [](float value) { return std::isfinite(value); }) &&
+           std::all_of(exact.begin(), exact.end(), [](double value) { return std::isfinite(value); });
   }
 };
 
 /// The snapshots of the file, each inside of its section.
 std::vector<Part> parts_of(const BinaryFile& file, const Sizes& sizes, const Column<std::int64_t>& offsets,
-                           const Column<VertexId>& columns, const Column<float>& values) {
+                           const Column<VertexId>& columns, const Column<float>& values, const Column<double>& exact) {
   std::vector<Part> parts;
   const auto rows = static_cast<std::size_t>(sizes.vertices) + 1;
   std::size_t begin = 0;
@@ -138,7 +157,8 @@ std::vector<Part> parts_of(const BinaryFile& file, const Sizes& sizes, const Col
     if (count < 0 || static_cast<std::size_t>(count) > columns.size() - begin)
       file.refuse("a snapshot of the binary snapshots file lies outside of its section");
     const auto entries = static_cast<std::size_t>(count);
-    parts.push_back({of_part, {columns.data() + begin, entries}, {values.data() + begin, entries}});
+    parts.push_back({of_part, {columns.data() + begin, entries}, {values.data() + begin, entries}, {}});
+    if (!exact.empty()) parts.back().exact = {exact.data() + begin, entries};
     begin += entries;
   }
   if (begin != columns.size()) file.refuse("the binary snapshots file has edges of no snapshot");
@@ -152,7 +172,8 @@ void check_content(const BinaryFile& file, const std::vector<Part>& parts, const
   });
   if (!good) file.refuse("a snapshot of the binary snapshots file is no matrix of finite values");
   const auto finite = [](double value) { return std::isfinite(value); };
-  if (!std::all_of(graph.features.begin(), graph.features.end(), finite))
+  if (!std::all_of(graph.features.begin(), graph.features.end(), finite) ||
+      !std::all_of(graph.exact_features.begin(), graph.exact_features.end(), finite))
     file.refuse("a feature of the binary snapshots file is not finite");
   if (!std::all_of(graph.step_end.begin(), graph.step_end.end(), finite) ||
       !std::is_sorted(graph.step_end.begin(), graph.step_end.end()))
@@ -174,6 +195,7 @@ void copy_snapshots(const BinaryFile& file, const std::vector<Part>& parts, cons
     snapshot->row_offsets.assign(part.offsets.begin(), part.offsets.end());
     snapshot->columns.assign(part.columns.begin(), part.columns.end());
     snapshot->values.assign(part.values.begin(), part.values.end());
+    snapshot->exact_values = where_rounded({part.exact.begin(), part.exact.end()}, snapshot->values);
     snapshots[static_cast<std::size_t>(s)] = std::move(snapshot);
   });
   for (const std::int32_t number : of_step) {
@@ -195,6 +217,8 @@ SnapshotGraph graph_of(const BinaryFile& file, bool check) {
   const auto offsets = file.column<std::int64_t>("row_offsets", sizes.snapshots * (sizes.vertices + 1), true);
   const auto columns = file.column<VertexId>("columns", sizes.nonzeros, true);
   const auto values = file.column<float>("values", sizes.nonzeros, true);
+  const auto exact = file.column<double>("exact_values", sizes.nonzeros, false);
+  graph.exact_features = file.column<double>("exact_features", sizes.cells() * sizes.feature_width, false).copy();
   graph.features = file.column<float>("features", sizes.cells() * sizes.feature_width, true).copy();
   graph.step_begin = file.column<double>("step_begin", sizes.steps, false).copy();
   graph.step_end = file.column<double>("step_end", sizes.steps, false).copy();
@@ -206,7 +230,7 @@ SnapshotGraph graph_of(const BinaryFile& file, bool check) {
   graph.original_id = file.column<std::int64_t>("original_id", sizes.vertices, false).copy();
   graph.vertex_name = names_of(file, sizes.vertices);
   if (check) file.verify();
-  const std::vector<Part> parts = parts_of(file, sizes, offsets, columns, values);
+  const std::vector<Part> parts = parts_of(file, sizes, offsets, columns, values, exact);
   if (check) check_content(file, parts, graph);
   copy_snapshots(file, parts, of_step, graph);
   if (!file.description().contains("two_sided")) graph.side = sides_of_steps(graph);  // files of before do not say
@@ -219,7 +243,8 @@ void write_binary_snapshots(const SnapshotGraph& graph, const std::string& path)
   if (graph.snapshots.empty()) throw InvalidRequest("workload", "a graph without steps cannot be written");
   const Distinct distinct = distinct_snapshots(graph);
   const PackedNames names = pack_names(graph.vertex_name);
-  write_binary_file(snapshots_kind, describe(graph, distinct, names), sections_of(graph, distinct, names), path);
+  const std::vector<double> exact = exact_values_of(distinct);
+  write_binary_file(snapshots_kind, describe(graph, distinct, names), sections_of(graph, distinct, names, exact), path);
 }
 
 SnapshotGraph read_binary_snapshots(const std::string& path, bool verify) {

@@ -20,6 +20,7 @@ struct EventBlock {
   double first_time = 0, last_time = 0, least_time = 0, most_time = 0;
   Pages memory;  // sources | targets | times
   std::vector<float> weight, feature;
+  std::vector<double> exact_weight;  // or empty: fp32 holds every weight
   std::vector<std::int8_t> label;
 
   /// The ids of one side (0 = sources, 1 = targets) as they are stored.

@@ -89,6 +89,7 @@ void EventBuilder::close_block() {
   const std::size_t rows = source_.size();
   EventBlock block = make_block(source_, target_, time_);
   block.weight = take_front(weight_, rows);
+  block.exact_weight = take_front(exact_weight_, rows);
   block.label = take_front(label_, rows);
   block.feature = take_front(feature_, feature_.size() / rows * rows);
   closed_rows_ += static_cast<std::int64_t>(rows);
@@ -96,6 +97,12 @@ void EventBuilder::close_block() {
   source_.clear();
   target_.clear();
   time_.clear();
+}
+
+/// Weights of the open block before the first that fp32 rounds are doubles that it holds.
+void EventBuilder::add_exact_weight(double weight) {
+  if (exact_weight_.empty()) exact_weight_.assign(weight_.begin(), weight_.end());
+  exact_weight_.push_back(weight);
 }
 
 void EventBuilder::begin_digest(const std::string& path) {
@@ -129,6 +136,7 @@ EventBuilder EventBuilder::take() {
   blocks_.clear();
   closed_rows_ = 0;
   weight_.clear();  // of a row that a complaint cut short
+  exact_weight_.clear();
   label_.clear();
   feature_.clear();
   return rows;

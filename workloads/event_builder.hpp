@@ -14,7 +14,8 @@
 
 namespace strobe {
 
-/// Collects the rows that a format reads: 12 to 24 bytes a row beside weights, labels and features.
+/// Collects the rows that a format reads: 12 to 24 bytes a row beside weights, labels and features. A weight takes 4
+/// bytes, or 12 in a file with weights that fp32 rounds.
 class EventBuilder {
  public:
   /// A row u -> v at `time`, in the file's own ids (not negative).
@@ -24,8 +25,12 @@ class EventBuilder {
     target_.push_back(target);
     time_.push_back(time);
   }
-  /// The weight of the row added last (or next); give every row one, or none.
-  void add_weight(float weight) { weight_.push_back(weight); }
+  /// The weight of the row added last (or next), within fp32's range; give every row one, or none.
+  void add_weight(double weight) {
+    const auto rounded = static_cast<float>(weight);
+    if (static_cast<double>(rounded) != weight || !exact_weight_.empty()) add_exact_weight(weight);
+    weight_.push_back(rounded);
+  }
   /// The label of the row added last (or next); give every row one, or none.
   void add_label(std::int8_t label) { label_.push_back(label); }
   /// The next feature of the row added last; give every row equally many.
@@ -58,10 +63,12 @@ class EventBuilder {
   static constexpr std::size_t block_rows = std::size_t{1} << 17;
 
   void close_block();
+  void add_exact_weight(double weight);
 
   std::vector<std::int64_t> source_, target_;  // rows of the open block
   std::vector<double> time_;
   std::vector<float> weight_, feature_;
+  std::vector<double> exact_weight_;  // as many as weights from the first one on that fp32 rounds; else empty
   std::vector<std::int8_t> label_;
   std::vector<EventBlock> blocks_;
   std::int64_t closed_rows_ = 0;

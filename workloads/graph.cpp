@@ -1,8 +1,9 @@
 // Builds one sorted CSR per window of events.
 // Returns: snapshots over all vertices of the event graph, with degree features per step.
 // Invariants: columns of a row are sorted and distinct; steps without events share one empty snapshot. Parallel edges
-// are summed in double, in time order, and rounded once (edge life sums steps that were rounded). Events are counted in
-// integers. With both orientations a self-loop is one entry with its own value, not twice that.
+// are summed in double, in time order, and rounded once (edge life sums steps that were rounded). Where fp32 rounds,
+// the sums of exact weights stand beside them, which fp64 runs read. Events are counted in integers. With both
+// orientations a self-loop is one entry with its own value, not twice that.
 // Cost: O(E log d + T N) time, d = events of one row in one window (times the windows that an event lies in); a
 // cumulative graph costs its own non-zeros more. Memory of the result plus O(N + events of a window).
 #include "workloads/graph.hpp"
@@ -14,6 +15,7 @@
 #include <limits>
 
 #include "core/errors.hpp"
+#include "workloads/exact_values.hpp"
 #include "workloads/preprocess.hpp"
 #include "workloads/removals.hpp"
 #include "workloads/sides.hpp"
@@ -48,6 +50,7 @@ class SnapshotBuilder {
 
   std::shared_ptr<const Snapshot> build(std::size_t first, std::size_t last) {
     if (first == last) return empty_;
+    rounded_ = weights_ == Weights::file && !events_.exact_weight.empty();
     bucket_by_row(first, last);
     auto snapshot = std::make_shared<Snapshot>();
     snapshot->row_offsets.reserve(row_end_.size());
@@ -63,6 +66,7 @@ class SnapshotBuilder {
     }
     snapshot->columns.shrink_to_fit();
     snapshot->values.shrink_to_fit();
+    keep_exact(first, last, *snapshot);
     return snapshot;
   }
 
@@ -98,12 +102,21 @@ class SnapshotBuilder {
       for (; i < end && entries_[i].column == column; ++i) sum += static_cast<double>(entries_[i].weight);
       snapshot.columns.push_back(column);
       snapshot.values.push_back(weights_ == Weights::binary ? 1.0f : static_cast<float>(sum));
+      rounded_ |= weights_ != Weights::binary && static_cast<double>(snapshot.values.back()) != sum;
     }
+  }
+
+  void keep_exact(std::size_t first, std::size_t last, Snapshot& snapshot) const {
+    if (!rounded_) return;
+    snapshot.exact_values = where_rounded(
+        exact_sums(events_, first, last, weights_ == Weights::count, rows_are_targets_, rows_are_sources_, snapshot),
+        snapshot.values);
   }
 
   const EventGraph& events_;
   Weights weights_;
   bool rows_are_targets_, rows_are_sources_;
+  bool rounded_ = false;  // fp32 may round a value of the snapshot under way
   std::vector<std::int64_t> row_end_;
   std::vector<WeightedColumn> entries_;
   std::shared_ptr<const Snapshot> empty_;
@@ -140,17 +153,17 @@ void set_degree_features(const EventGraph& events, const StepCut& cut, bool cumu
   }
 }
 
-/// The sum of all windows so far, in double.
+/// The sum of all windows so far, in double; with `exact` also that of the windows' exact values.
 class RunningSum {
  public:
-  RunningSum(std::int64_t vertices, bool binary)
-      : row_offsets_(static_cast<std::size_t>(vertices) + 1, 0), binary_(binary) {}
+  RunningSum(std::int64_t vertices, bool binary, bool exact)
+      : row_offsets_(static_cast<std::size_t>(vertices) + 1, 0), binary_(binary), keeps_exact_(exact) {}
 
   std::shared_ptr<const Snapshot> add(const Snapshot& window) {
     std::vector<std::int64_t> row_offsets{0};
     row_offsets.reserve(row_offsets_.size());
     std::vector<VertexId> columns;
-    std::vector<double> values;
+    std::vector<double> values, exact;
     columns.reserve(columns_.size() + window.columns.size());
     values.reserve(columns.capacity());
     for (std::size_t v = 0; v + 1 < row_offsets_.size(); ++v) {
@@ -161,11 +174,12 @@ class RunningSum {
         const bool old = j == j_end || (i < i_end && columns_[i] <= window.columns[j]);
         const bool fresh = i == i_end || (j < j_end && window.columns[j] <= columns_[i]);
         columns.push_back(old ? columns_[i] : window.columns[j]);
+        if (keeps_exact_) exact.push_back((old ? exact_[i] : 0.0) + (fresh ? exact_value(window, j) : 0.0));
         values.push_back((old ? values_[i++] : 0.0) + (fresh ? static_cast<double>(window.values[j++]) : 0.0));
       }
       row_offsets.push_back(static_cast<std::int64_t>(columns.size()));
     }
-    row_offsets_.swap(row_offsets), columns_.swap(columns), values_.swap(values);
+    row_offsets_.swap(row_offsets), columns_.swap(columns), values_.swap(values), exact_.swap(exact);
     return rounded();
   }
 
@@ -176,18 +190,21 @@ class RunningSum {
     snapshot->columns = columns_;
     snapshot->values.reserve(values_.size());
     for (const double value : values_) snapshot->values.push_back(binary_ ? 1.0f : static_cast<float>(value));
+    if (!binary_) snapshot->exact_values = where_rounded(keeps_exact_ ? exact_ : values_, snapshot->values);
     return snapshot;
   }
 
   std::vector<std::int64_t> row_offsets_;
   std::vector<VertexId> columns_;
-  std::vector<double> values_;
-  bool binary_;
+  std::vector<double> values_, exact_;
+  bool binary_, keeps_exact_;
 };
 
 /// Turns new edges per step into all edges so far. Steps without news share their snapshot.
 void accumulate(SnapshotGraph& graph, bool binary) {
-  RunningSum sum(graph.vertices, binary);
+  const bool exact = !binary && std::any_of(graph.snapshots.begin(), graph.snapshots.end(),
+                                            [](const auto& snapshot) { return !snapshot->exact_values.empty(); });
+  RunningSum sum(graph.vertices, binary, exact);
   for (std::size_t t = 0; t < graph.snapshots.size(); ++t) {
     const bool news = graph.snapshots[t]->nonzeros() > 0;
     graph.snapshots[t] = news || t == 0 ? sum.add(*graph.snapshots[t]) : graph.snapshots[t - 1];

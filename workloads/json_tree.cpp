@@ -218,12 +218,12 @@ const JsonValue& JsonValue::object(const char* what) const {
   return *this;
 }
 
-float JsonValue::single(const char* what) const {
+double JsonValue::within_single(const char* what) const {
   if (kind() != JsonKind::number) fail(fmt::format("{} is not a number", what));
   const double value = tree_->nodes_[node_].number;
   if (!(std::abs(value) <= static_cast<double>(std::numeric_limits<float>::max())))
     fail(fmt::format("{} {} does not fit fp32", what, value));
-  return static_cast<float>(value);
+  return value;
 }
 
 std::int64_t JsonValue::below(std::int64_t limit, const char* what) const {

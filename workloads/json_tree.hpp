@@ -35,8 +35,8 @@ class JsonValue {
   const JsonValue& array(const char* what, std::size_t size) const;
   const JsonValue& object(const char* what) const;
 
-  /// A finite number that fits fp32.
-  float single(const char* what) const;
+  /// A finite number within fp32's range, not rounded to it.
+  double within_single(const char* what) const;
   /// A whole number in [0, limit).
   std::int64_t below(std::int64_t limit, const char* what) const;
   /// A text, or a whole number as text: how files name vertices.

@@ -2,10 +2,11 @@
 // Returns: graphs whose rows are sums of the same row over the last w steps (M-transform: averaged, or added with the
 // weights 1 / distance; edge life: added), optionally as D^-1/2 (A + I) D^-1/2 and multiplied with X.
 // Invariants: columns of a row are sorted and distinct; sums run from the oldest step to the newest, in double; the
-// result is rounded once. A row's merge touches only that row of w snapshots, so steps are computed side by side and
-// the result does not depend on the number of threads.
-// Cost: O(w nnz) for the merge (sorted runs, one after the other, no maps) + O(w N F) + O(nnz~ F) for the product.
-// Source: ESDG equation 1 and sections 5.3, 5.4; readings E6, E7, E11, E12, E13 of the project's decisions.
+// result is rounded once. For fp64 the graph's exact values and features take the place of those that fp32 rounded. A
+// row's merge touches only that row of w snapshots, so steps are computed side by side and the result does not depend
+// on the number of threads. Cost: O(w nnz) for the merge (sorted runs, one after the other, no maps) + O(w N F) +
+// O(nnz~ F) for the product. Source: ESDG equation 1 and sections 5.3, 5.4; readings E6, E7, E11, E12, E13 of the
+// project's decisions.
 #include "workloads/preprocess.hpp"
 
 #include <fmt/format.h>
@@ -17,6 +18,8 @@
 #include "core/errors.hpp"
 #include "core/machine_limits.hpp"
 #include "core/parallel.hpp"
+#include "workloads/exact_values.hpp"
+#include "workloads/feature_scale.hpp"
 #include "workloads/step_matrix.hpp"
 
 namespace strobe {
@@ -46,7 +49,8 @@ Span smoothing_span(const std::string& smooth, std::int64_t window, std::int64_t
 /// Sums row v of consecutive snapshots by merging their sorted columns one snapshot at a time.
 class RowMerger {
  public:
-  RowMerger(const SnapshotGraph& graph, Span span) : graph_(graph), span_(span) {}
+  /// `exact`: of exact values, where a snapshot has them.
+  RowMerger(const SnapshotGraph& graph, Span span, bool exact) : graph_(graph), span_(span), exact_(exact) {}
 
   /// The summed row, valid until the next call.
   const std::vector<MergedEntry>& sum(std::size_t v) {
@@ -56,13 +60,18 @@ class RowMerger {
       const auto begin = static_cast<std::size_t>(snapshot.row_offsets[v]);
       const auto end = static_cast<std::size_t>(snapshot.row_offsets[v + 1]);
       if (begin == end) continue;
-      add(snapshot.columns.data() + begin, snapshot.values.data() + begin, end - begin, span_.weight(s));
+      const VertexId* const columns = snapshot.columns.data() + begin;
+      if (exact_ && !snapshot.exact_values.empty())
+        add(columns, snapshot.exact_values.data() + begin, end - begin, span_.weight(s));
+      else
+        add(columns, snapshot.values.data() + begin, end - begin, span_.weight(s));
     }
     return sum_;
   }
 
  private:
-  void add(const VertexId* columns, const float* values, std::size_t count, double weight) {
+  template <class T>
+  void add(const VertexId* columns, const T* values, std::size_t count, double weight) {
     next_.resize(sum_.size() + count);
     const MergedEntry* left = sum_.data();
     const MergedEntry* const left_end = left + sum_.size();
@@ -79,11 +88,12 @@ class RowMerger {
 
   const SnapshotGraph& graph_;
   Span span_;
+  bool exact_;
   std::vector<MergedEntry> sum_, next_;
 };
 
 /// The smoothed A_t; with `self_loops`, A_t + I (an existing diagonal entry grows by one).
-SmoothStep smooth_adjacency(const SnapshotGraph& graph, Span span, bool self_loops) {
+SmoothStep smooth_adjacency(const SnapshotGraph& graph, Span span, bool self_loops, bool exact) {
   const auto vertices = static_cast<std::size_t>(graph.vertices);
   std::size_t bound = self_loops ? vertices : 0;
   for (std::int64_t s = span.first; s <= span.last; ++s) {
@@ -93,7 +103,7 @@ SmoothStep smooth_adjacency(const SnapshotGraph& graph, Span span, bool self_loo
   step.row_offsets.resize(vertices + 1);
   step.columns.reserve(bound);
   step.values.reserve(bound);
-  RowMerger merger(graph, span);
+  RowMerger merger(graph, span, exact);
   for (std::size_t v = 0; v < vertices; ++v) {
     const auto diagonal = static_cast<VertexId>(v);
     bool missing = self_loops;
@@ -141,14 +151,15 @@ void normalise(SmoothStep& step, std::int64_t t) {
   }
 }
 
-/// Mean or fading sum of X over the steps of `span` (a span of one step gives X itself). [N * F]
-std::vector<double> smooth_features(const SnapshotGraph& graph, Span span) {
+/// Mean or fading sum of scaled X over the steps of `span` (a span of one step gives X itself). [N * F]
+std::vector<double> smooth_features(const SnapshotGraph& graph, const FeatureScale& scale, Span span) {
   const auto size = static_cast<std::size_t>(graph.vertices * graph.feature_width);
   std::vector<double> sum(size, 0.0);
   for (std::int64_t s = span.first; s <= span.last; ++s) {
-    const float* features = graph.features.data() + static_cast<std::size_t>(s) * size;
+    const std::size_t first = static_cast<std::size_t>(s) * size;
+    const std::vector<double> scaled = scale.changes() ? scale.step(s) : std::vector<double>();
     const double weight = span.weight(s);
-    for (std::size_t i = 0; i < size; ++i) sum[i] += weight * static_cast<double>(features[i]);
+    for (std::size_t i = 0; i < size; ++i) sum[i] += weight * (scaled.empty() ? scale.raw(first + i) : scaled[i]);
   }
   for (double& value : sum) value /= span.divisor;
   return sum;
@@ -175,13 +186,14 @@ SmoothStep with_symmetric_pattern(const SmoothStep& step) {
   return result;
 }
 
-SmoothStep prepare_step(const SnapshotGraph& graph, const Preprocessing& what, std::int64_t t) {
-  SmoothStep step = smooth_adjacency(graph, smoothing_span(what.smooth, what.window, t, what.m), what.laplacian);
+SmoothStep prepare_step(const SnapshotGraph& graph, const Preprocessing& what, const FeatureScale& scale,
+                        std::int64_t t, bool fp64) {
+  SmoothStep step = smooth_adjacency(graph, smoothing_span(what.smooth, what.window, t, what.m), what.laplacian, fp64);
   if (what.laplacian) normalise(step, t);
   if (what.symmetric_pattern) step = with_symmetric_pattern(step);
   if (what.walk != "none") step = walk_matrix(step, what.walk, t);
   const char* const smooth = what.smooth_features ? "m_product" : "none";
-  step.features = smooth_features(graph, smoothing_span(smooth, what.window, t, what.m));
+  step.features = smooth_features(graph, scale, smoothing_span(smooth, what.window, t, what.m));
   const auto width = static_cast<std::size_t>(graph.feature_width);
   if (what.precompute_first_product) {
     std::vector<double> product = multiply(step, step.features, width);
@@ -264,12 +276,17 @@ std::size_t nonzero_bound(const SnapshotGraph& graph, const Preprocessing& what,
 SnapshotGraph smooth_snapshots(const SnapshotGraph& graph, const std::string& smooth, std::int64_t window) {
   check(graph, {.smooth = smooth, .window = window}, graph.steps());
   SnapshotGraph result = graph;
+  const bool exact = std::any_of(graph.snapshots.begin(), graph.snapshots.end(),
+                                 [](const auto& snapshot) { return !snapshot->exact_values.empty(); });
   for (std::int64_t t = 0; t < graph.steps(); ++t) {
-    SmoothStep step = smooth_adjacency(graph, smoothing_span(smooth, window, t), false);
+    const Span span = smoothing_span(smooth, window, t);
+    SmoothStep step = smooth_adjacency(graph, span, false, false);
     auto snapshot = std::make_shared<Snapshot>();
     snapshot->row_offsets = std::move(step.row_offsets);
     snapshot->columns.assign(step.columns.begin(), step.columns.end());
     for (const double value : step.values) snapshot->values.push_back(static_cast<float>(value));
+    if (exact) step.values = smooth_adjacency(graph, span, false, true).values;
+    snapshot->exact_values = where_rounded(std::move(step.values), snapshot->values);
     result.snapshots[static_cast<std::size_t>(t)] = snapshot;
   }
   return result;
@@ -284,15 +301,26 @@ SnapshotGraph edge_life(const SnapshotGraph& graph, std::int64_t life) {
 SnapshotGraph m_product(const SnapshotGraph& graph, std::int64_t window, bool features) {
   SnapshotGraph result = smooth_snapshots(graph, "m_product", window);
   if (!features) return result;
-  float* out = result.features.data();
+  const FeatureScale rounded(graph, "none", 0, false), exact(graph, "none", 0, true);
+  result.features.clear();
+  result.exact_features.clear();
   for (std::int64_t t = 0; t < graph.steps(); ++t) {
-    for (const double value : smooth_features(graph, smoothing_span("m_product", window, t)))
-      *out++ = static_cast<float>(value);
+    const Span span = smoothing_span("m_product", window, t);
+    for (const double value : smooth_features(graph, rounded, span))
+      result.features.push_back(static_cast<float>(value));
+    const std::vector<double> mean = smooth_features(graph, exact, span);
+    result.exact_features.insert(result.exact_features.end(), mean.begin(), mean.end());
   }
+  result.exact_features = where_rounded(std::move(result.exact_features), result.features);
   return result;
 }
 
 PreparedGraph prepare(const SnapshotGraph& graph, const Preprocessing& what, std::int64_t steps, bool fp64) {
+  return prepare_scaled(FeatureScale(graph, what.feature_scale, steps, fp64), what, steps, fp64);
+}
+
+PreparedGraph prepare_scaled(const FeatureScale& scale, const Preprocessing& what, std::int64_t steps, bool fp64) {
+  const SnapshotGraph& graph = scale.graph();
   check(graph, what, steps);
   check_repeats(graph, what);
   PreparedGraph result;
@@ -317,8 +345,9 @@ PreparedGraph prepare(const SnapshotGraph& graph, const Preprocessing& what, std
   const std::int64_t block = 2 * threads;
   for (std::int64_t first = 0; first < steps; first += block) {
     std::vector<SmoothStep> ready(static_cast<std::size_t>(std::min(block, steps - first)));
-    workers.run(static_cast<std::int64_t>(ready.size()),
-                [&](std::int64_t i) { ready[static_cast<std::size_t>(i)] = prepare_step(graph, what, first + i); });
+    workers.run(static_cast<std::int64_t>(ready.size()), [&](std::int64_t i) {
+      ready[static_cast<std::size_t>(i)] = prepare_step(graph, what, scale, first + i, fp64);
+    });
     for (std::size_t i = 0; i < ready.size(); ++i) append(ready[i], first + static_cast<std::int64_t>(i), fp64, result);
   }
   return result;

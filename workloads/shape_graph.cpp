@@ -9,10 +9,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "core/errors.hpp"
 #include "core/units.hpp"
 #include "workloads/catalog.hpp"
+#include "workloads/feature_scale.hpp"
 #include "workloads/workload.hpp"
 
 namespace strobe {
@@ -186,7 +188,8 @@ CompleteShape complete_shape(GraphShape shape, const ShapeOptions& options, cons
 }
 
 CompleteShape complete_shape(const std::string& name, const Json& options) {
-  return complete_shape(load_shape(name), from_json<ShapeOptions>(shape_option_fields(), options, "/workload"),
+  return complete_shape(load_shape(name),
+                        from_json<ShapeOptions>(shape_option_fields(), without_feature_scale(options), "/workload"),
                         "/workload");
 }
 

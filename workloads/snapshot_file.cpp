@@ -13,22 +13,28 @@
 
 #include "core/errors.hpp"
 #include "core/hash.hpp"
+#include "workloads/exact_values.hpp"
 #include "workloads/workload.hpp"
 
 namespace strobe {
 namespace {
 
-using Row = std::vector<std::pair<VertexId, float>>;
+using Row = std::vector<std::pair<VertexId, double>>;
 
-/// Sorts a row's columns and adds the weights of equal ones; returns how many entries went.
-std::int64_t append_row(Row& row, Snapshot& snapshot) {
+/// Sorts a row's columns and adds the weights of equal ones, to `exact` as they are and to the snapshot each as fp32
+/// holds it; returns how many entries went.
+std::int64_t append_row(Row& row, Snapshot& snapshot, std::vector<double>& exact) {
   std::stable_sort(row.begin(), row.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   std::int64_t merged = 0;
   for (std::size_t i = 0; i < row.size();) {
     const VertexId column = row[i].first;
-    double sum = 0;
+    double sum = 0, exact_sum = 0;
     std::size_t next = i;
-    for (; next < row.size() && row[next].first == column; ++next) sum += static_cast<double>(row[next].second);
+    for (; next < row.size() && row[next].first == column; ++next) {
+      sum += static_cast<double>(static_cast<float>(row[next].second));
+      exact_sum += row[next].second;
+    }
+    exact.push_back(exact_sum);
     merged += static_cast<std::int64_t>(next - i) - 1;
     snapshot.columns.push_back(column);
     snapshot.values.push_back(static_cast<float>(sum));
@@ -38,22 +44,35 @@ std::int64_t append_row(Row& row, Snapshot& snapshot) {
   return merged;
 }
 
+std::vector<double> doubles_of(const Snapshot& snapshot) {
+  if (!snapshot.exact_values.empty()) return snapshot.exact_values;
+  return {snapshot.values.begin(), snapshot.values.end()};
+}
+
 std::shared_ptr<const Snapshot> transformed(const Snapshot& from, const std::string& orientation, bool binary) {
   const auto vertices = static_cast<std::int64_t>(from.row_offsets.size()) - 1;
-  std::vector<SnapshotEdge> edges;
+  std::vector<SnapshotEdge> edges, exact;
   for (std::int64_t v = 0; v < vertices; ++v) {
     for (auto i = from.row_offsets[static_cast<std::size_t>(v)]; i < from.row_offsets[static_cast<std::size_t>(v) + 1];
          ++i) {
       const auto at = static_cast<std::size_t>(i);
       const auto row = static_cast<VertexId>(v);
-      if (orientation != "out") edges.push_back({from.columns[at], row, from.values[at]});
       const bool is_there = orientation == "both" && from.columns[at] == row;  // a loop is its own reverse
-      if (orientation != "in" && !is_there) edges.push_back({row, from.columns[at], from.values[at]});
+      const auto add = [&](std::vector<SnapshotEdge>& to, double weight) {
+        if (orientation != "out") to.push_back({from.columns[at], row, weight});
+        if (orientation != "in" && !is_there) to.push_back({row, from.columns[at], weight});
+      };
+      add(edges, static_cast<double>(from.values[at]));
+      if (!from.exact_values.empty()) add(exact, from.exact_values[at]);
     }
   }
   Provenance ignored;
   auto result = std::make_shared<Snapshot>(*make_snapshot(vertices, edges, ignored));
-  if (binary) std::fill(result->values.begin(), result->values.end(), 1.0f);
+  if (!exact.empty())
+    result->exact_values = where_rounded(doubles_of(*make_snapshot(vertices, exact, ignored)), result->values);
+  if (!binary) return result;
+  std::fill(result->values.begin(), result->values.end(), 1.0f);
+  result->exact_values.clear();
   return result;
 }
 
@@ -92,11 +111,13 @@ std::shared_ptr<const Snapshot> make_snapshot(std::int64_t vertices, const std::
   snapshot->row_offsets.reserve(n + 1);
   snapshot->row_offsets.push_back(0);
   Row row;
+  std::vector<double> exact;
   for (std::size_t v = 0, begin = 0; v < n; begin = end[v++]) {
     row.clear();
     for (std::size_t i = begin; i < end[v]; ++i) row.emplace_back(by_row[i].source, by_row[i].weight);
-    provenance.duplicates += append_row(row, *snapshot);
+    provenance.duplicates += append_row(row, *snapshot, exact);
   }
+  snapshot->exact_values = where_rounded(std::move(exact), snapshot->values);
   provenance.rows += static_cast<std::int64_t>(edges.size());
   return snapshot;
 }
@@ -108,9 +129,9 @@ void describe_file(const std::string& path, const std::string& format, Provenanc
   provenance.sha256 = sha256_file(path);
 }
 
-std::vector<float> next_step_targets(const std::vector<float>& series, std::int64_t vertices) {
-  std::vector<float> targets(series.begin() + static_cast<std::ptrdiff_t>(vertices), series.end());
-  targets.resize(series.size(), std::numeric_limits<float>::quiet_NaN());
+std::vector<double> next_step_targets(const std::vector<double>& series, std::int64_t vertices) {
+  std::vector<double> targets(series.begin() + static_cast<std::ptrdiff_t>(vertices), series.end());
+  targets.resize(series.size(), std::numeric_limits<double>::quiet_NaN());
   return targets;
 }
 

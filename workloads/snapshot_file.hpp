@@ -14,7 +14,7 @@ struct FileOptions;
 /// An edge of a snapshot in dense ids.
 struct SnapshotEdge {
   VertexId source = 0, target = 0;
-  float weight = 1;
+  double weight = 1;  // within fp32's range
 };
 
 /// The snapshot of `edges` over `vertices` vertices. Parallel edges become one, their weights add. Rows, self-loops and
@@ -26,7 +26,7 @@ std::shared_ptr<const Snapshot> make_snapshot(std::int64_t vertices, const std::
 void describe_file(const std::string& path, const std::string& format, Provenance& provenance);
 
 /// The target of a step is the series' value one step later; the last step has none (NaN). `series` is [T, N].
-std::vector<float> next_step_targets(const std::vector<float>& series, std::int64_t vertices);
+std::vector<double> next_step_targets(const std::vector<double>& series, std::int64_t vertices);
 
 /// Applies orientation and weights to a graph that a format read. `weights` count and file keep the file's values (a
 /// step has no events to count), binary makes them 1. Throws InvalidRequest for options that cut events: such a file

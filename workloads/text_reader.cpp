@@ -311,11 +311,15 @@ std::string_view TextReader::name(const Token& token, const char* what) const {
 }
 
 float TextReader::single(const Token& token, const char* what) const {
+  return static_cast<float>(within_single(token, what));
+}
+
+double TextReader::within_single(const Token& token, const char* what) const {
   const double value = real(token, what);
   if (std::abs(value) > static_cast<double>(std::numeric_limits<float>::max())) {
     fail(token.column, fmt::format("{} {} does not fit fp32", what, printable(token.text)));
   }
-  return static_cast<float>(value);
+  return value;
 }
 
 std::int8_t TextReader::label(const Token& token, const char* what) const {

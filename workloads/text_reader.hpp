@@ -92,7 +92,9 @@ class TextReader {
   std::string_view name(const Token& token, const char* what) const;
   /// A finite number that fits fp32.
   float single(const Token& token, const char* what) const;
-  float weight(const Token& token) const { return single(token, "weight"); }
+  /// The same, not rounded to fp32.
+  double within_single(const Token& token, const char* what) const;
+  double weight(const Token& token) const { return within_single(token, "weight"); }
   /// A whole number in [-127, 127], also when it is written as 1.0.
   std::int8_t label(const Token& token, const char* what) const;
 

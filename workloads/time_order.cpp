@@ -31,6 +31,7 @@ struct Lane {
 struct BlockLanes {
   std::vector<const std::byte*> lanes;
   std::vector<std::byte> times;  // in the result's form
+  std::vector<double> exact;     // weights, of a block without exact ones
 };
 
 /// Sorts by `time_of(key)`, whole numbers below 2^bits, and keeps the order of equal ones: counting sorts by 11 bits,
@@ -94,10 +95,11 @@ class TimeOrder {
     compact_ = whole && fits_compact_times(least, most);
     base_ = least;
     const EventBlock& any = blocks.front();
+    exact_ = std::any_of(blocks.begin(), blocks.end(), [](const EventBlock& b) { return !b.exact_weight.empty(); });
     for (const std::size_t width :
          {compact_ ? sizeof(std::uint32_t) : sizeof(double), sizeof(VertexId), sizeof(VertexId),
           any.weight.empty() ? 0 : sizeof(float), any.label.empty() ? 0 : sizeof(std::int8_t),
-          any.feature.size() / any.rows * sizeof(float)}) {
+          any.feature.size() / any.rows * sizeof(float), exact_ ? sizeof(double) : 0}) {
       lanes_.push_back({Pages(rows_ * width), width});
     }
   }
@@ -148,6 +150,9 @@ class TimeOrder {
     const std::size_t features = lanes_[5].width / sizeof(float);
     graph.edge_feature_width = static_cast<std::int64_t>(features);
     graph.edge_features = make_column<float>(std::move(lanes_[5].memory), features * rows_);
+    if (!exact_) return;
+    const auto* const weights = reinterpret_cast<const double*>(lanes_[6].memory.data());
+    graph.exact_weight.assign(weights, weights + rows_);
   }
 
  private:
@@ -185,7 +190,11 @@ class TimeOrder {
                   bytes(block.ids<std::uint32_t>(1).data()),
                   bytes(block.weight.data()),
                   bytes(block.label.data()),
-                  bytes(block.feature.data())};
+                  bytes(block.feature.data()),
+                  bytes(block.exact_weight.data())};
+    if (!exact_ || !block.exact_weight.empty()) return from;
+    from.exact.assign(block.weight.begin(), block.weight.end());
+    from.lanes.back() = bytes(from.exact.data());
     return from;
   }
 
@@ -292,8 +301,9 @@ class TimeOrder {
   std::vector<EventBlock>& blocks_;
   std::size_t rows_ = 0;
   bool compact_ = false;
+  bool exact_ = false;  // some block has weights that fp32 rounds
   double base_ = 0;
-  std::vector<Lane> lanes_;         // times, sources, targets, weights, labels, features
+  std::vector<Lane> lanes_;         // times, sources, targets, weights, labels, features, exact weights
   std::vector<std::size_t> first_;  // [blocks] rows before each
   std::vector<double> bounds_;      // [buckets - 1]
   std::vector<std::size_t> bucket_begin_;

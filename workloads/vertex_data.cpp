@@ -13,14 +13,15 @@
 #include "core/errors.hpp"
 #include "core/machine_limits.hpp"
 #include "core/units.hpp"
+#include "workloads/exact_values.hpp"
 #include "workloads/npy.hpp"
 
 namespace strobe {
 namespace {
 
-void check_memory(const SnapshotGraph& graph, std::int64_t width) {
+void check_memory(const SnapshotGraph& graph, std::int64_t width, bool exact = false) {
   const double bytes = static_cast<double>(graph.steps()) * static_cast<double>(graph.vertices) *
-                       static_cast<double>(width) * sizeof(float);
+                       static_cast<double>(width) * (exact ? sizeof(float) + sizeof(double) : sizeof(float));
   const double memory = usable_memory_bytes();
   if (bytes <= memory) return;
   throw InvalidRequest(
@@ -28,21 +29,32 @@ void check_memory(const SnapshotGraph& graph, std::int64_t width) {
                               format_count(graph.vertices), graph.steps(), format_bytes(bytes), format_bytes(memory)));
 }
 
-/// The same features [N, F] in every step.
-void repeat_features(const std::vector<float>& of_vertices, std::int64_t width, SnapshotGraph& graph) {
-  check_memory(graph, width);
-  graph.feature_width = width;
-  graph.features.clear();
-  graph.features.reserve(of_vertices.size() * graph.snapshots.size());
-  for (std::int64_t t = 0; t < graph.steps(); ++t)
-    graph.features.insert(graph.features.end(), of_vertices.begin(), of_vertices.end());
+/// The values of one step in every step.
+template <class T>
+void repeat(std::vector<T>& values, std::int64_t steps) {
+  const std::size_t size = values.size();
+  values.reserve(size * static_cast<std::size_t>(steps));
+  for (std::int64_t t = 1; t < steps; ++t)
+    for (std::size_t i = 0; i < size; ++i) values.push_back(values[i]);
 }
 
-float feature(const NpyArray& array, std::int64_t i, const std::string& file) {
+/// Sets features [N, F], the same in every step, or [T, N, F]; `exact` may be empty.
+void put_features(std::vector<float> features, std::vector<double> exact, std::int64_t width, SnapshotGraph& graph) {
+  check_memory(graph, width, !exact.empty());
+  const bool of_vertices = features.size() == static_cast<std::size_t>(graph.vertices * width);
+  graph.feature_width = width;
+  graph.features = std::move(features);
+  graph.exact_features = std::move(exact);
+  if (!of_vertices) return;
+  repeat(graph.features, graph.steps());
+  if (!graph.exact_features.empty()) repeat(graph.exact_features, graph.steps());
+}
+
+double feature(const NpyArray& array, std::int64_t i, const std::string& file) {
   const double value = array.at(i);
   if (!(std::abs(value) <= static_cast<double>(std::numeric_limits<float>::max())))
     throw InvalidInput(file, 0, 0, fmt::format("element {} is {}, which is no finite fp32", i, value));
-  return static_cast<float>(value);
+  return value;
 }
 
 /// Row of every vertex in an array of `rows` rows.
@@ -78,16 +90,17 @@ void features_from_npy(const EventGraph* events, const std::string& file, Snapsh
   const std::vector<std::int64_t> row = rows_of_vertices(events, graph.vertices, rows, file);
   check_memory(graph, width);
   const NpyArray array = read_npy(file);
-  std::vector<float> values;
+  std::vector<double> values;
   values.reserve(static_cast<std::size_t>(steps * graph.vertices * width));
   for (std::int64_t t = 0; t < steps; ++t) {
     for (const std::int64_t r : row) {
       for (std::int64_t i = 0; i < width; ++i) values.push_back(feature(array, (t * rows + r) * width + i, file));
     }
   }
-  if (axes == 2) return repeat_features(values, width, graph);
-  graph.feature_width = width;
-  graph.features = std::move(values);
+  std::vector<float> features;
+  std::vector<double> exact;
+  keep_both(std::move(values), features, exact);
+  put_features(std::move(features), std::move(exact), width, graph);
 }
 
 }  // namespace
@@ -133,8 +146,7 @@ void set_features(const EventGraph* events, const std::string& features, Snapsho
   if (events == nullptr) return;
   if (events->vertex_feature_width == 0)
     throw InvalidRequest("features", "features=own, but the file brings no vertex features");
-  repeat_features({events->vertex_features.begin(), events->vertex_features.end()}, events->vertex_feature_width,
-                  graph);
+  put_features(events->vertex_features.copy(), {}, events->vertex_feature_width, graph);
 }
 
 namespace {

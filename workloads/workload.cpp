@@ -15,6 +15,7 @@
 #include "workloads/cache.hpp"
 #include "workloads/catalog.hpp"
 #include "workloads/compact_dates.hpp"
+#include "workloads/feature_scale.hpp"
 #include "workloads/id_space.hpp"
 #include "workloads/shape.hpp"
 #include "workloads/shape_graph.hpp"
@@ -84,7 +85,7 @@ void check_options(const FileOptions& options, const std::string& pointer) {
 
 /// The options with the data set's own windows where the user chose none.
 FileOptions options_for(const std::string& workload, Kind kind, const Json& parameters, const std::string& pointer) {
-  auto options = from_json<FileOptions>(file_option_fields(), parameters, pointer);
+  auto options = from_json<FileOptions>(file_option_fields(), without_feature_scale(parameters), pointer);
   check_options(options, pointer);
   if (kind == Kind::dataset && !has_window(options)) {
     const Windowing& own = find_dataset(workload)->value.windowing;
@@ -276,7 +277,7 @@ SnapshotGraph load_workload(const std::string& workload, const Json& parameters,
   refuse_shape(workload, kind, "--workload");
   if (kind == Kind::generator) {
     const auto& entry = GeneratorRegistry::instance().find(workload);
-    return entry.value(entry.parameters.complete(parameters, "/workload"), seed);
+    return entry.value(entry.parameters.complete(without_feature_scale(parameters), "/workload"), seed);
   }
   const FileOptions options = options_for(workload, kind, parameters, "/workload");
   const Source source = find_source(workload, kind, options);
@@ -297,14 +298,18 @@ SnapshotGraph load_workload(const std::string& workload, const Json& parameters,
 
 Json complete_workload_parameters(const std::string& workload, const Json& parameters, const std::string& pointer) {
   const Kind kind = find_kind(workload, pointer + "/name");
-  if (kind == Kind::generator)
-    return GeneratorRegistry::instance().find(workload).parameters.complete(parameters, pointer);
-  if (kind == Kind::shape) return shape_option_fields().complete(parameters, pointer);
+  const FieldTable& fields = kind == Kind::shape       ? shape_option_fields()
+                             : kind == Kind::generator ? GeneratorRegistry::instance().find(workload).parameters
+                                                       : file_option_fields();
+  Json given = with_feature_scale(fields).complete(parameters, pointer);
+  if (given.at("feature_scale") == FeatureScaleOption().feature_scale) given.erase("feature_scale");  // ids stay
+  if (kind == Kind::generator || kind == Kind::shape) return given;
   const FileOptions options = options_for(workload, kind, parameters, pointer);
   Json complete = file_option_fields().to_json(&options);
   if (options.labels == "auto") complete.erase("labels");  // ids of cases are older than this option
   if (options.cache == "on") complete.erase("cache");  // what a case measures does not depend on it, nor should its id
   if (options.missing.empty()) complete.erase("missing");  // ids of cases from before there was this option stay
+  if (given.contains("feature_scale")) complete["feature_scale"] = given.at("feature_scale");
   return complete;
 }
 

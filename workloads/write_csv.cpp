@@ -5,6 +5,7 @@
 #include "core/errors.hpp"
 #include "workloads/atomic_file.hpp"
 #include "workloads/dates.hpp"
+#include "workloads/exact_values.hpp"
 #include "workloads/quoted_csv.hpp"
 #include "workloads/vertex_names.hpp"
 #include "workloads/workload.hpp"
@@ -49,7 +50,7 @@ void write_csv(const EventGraph& graph, const std::string& path) {
       fmt::format_to(std::back_inserter(line), "{}", date_text(graph.time[e], time_of_day));
     else
       fmt::format_to(std::back_inserter(line), "{}", graph.time[e]);
-    if (!graph.weight.empty()) fmt::format_to(std::back_inserter(line), ",{}", graph.weight[e]);
+    if (!graph.weight.empty()) fmt::format_to(std::back_inserter(line), ",{}", exact_weight(graph, e));
     line.push_back('\n');
     file.write({line.data(), line.size()});
   }

@@ -130,6 +130,8 @@ int convert(const ConvertRequest& request) {
   if (!request.format.empty()) named.parameters.emplace_back("format", request.format);
   if (!request.ids.empty()) named.parameters.emplace_back("ids", request.ids);
   const Json parameters = typed_parameters(slot.fields(named.name, "IN"), named.parameters);
+  if (parameters.contains("feature_scale"))
+    throw InvalidRequest("IN feature_scale", "files keep features as they are; give it to the run that reads the file");
   refuse_own_input(request.out, named.name, parameters);
   const double seed = number_from_text(request.seed, "--seed");
   if (seed < 0 || seed != std::floor(seed)) throw InvalidRequest("--seed", "a seed is a whole number of at least 0");

@@ -147,9 +147,15 @@ class VertexRegression final : public Task {
     return std::llround(vertices * -std::expm1(-2 * static_cast<double>(edges[step]) / std::max(vertices, 1.0)));
   }
 
+  /// Where the targets are the features of the next step, as fp32 holds them, these say what it rounded.
   static std::vector<double> own_targets(const SnapshotGraph& graph, Step t) {
-    const auto begin = graph.targets.begin() + t * graph.vertices;
-    return {begin, begin + graph.vertices};
+    const auto begin = graph.targets.begin() + t * graph.vertices, end = begin + graph.vertices;
+    std::vector<double> targets(begin, end);
+    if (graph.exact_features.empty() || graph.feature_width != 1 || t + 1 >= graph.steps()) return targets;
+    const auto next = graph.exact_features.begin() + (t + 1) * graph.vertices;
+    const auto rounds_to = [](float target, double value) { return target == static_cast<float>(value); };
+    if (std::equal(begin, end, next, rounds_to)) std::copy_n(next, graph.vertices, targets.begin());
+    return targets;
   }
 
   void draw_step(const SnapshotGraph& graph, Step t, bool own, const std::vector<double>& last,

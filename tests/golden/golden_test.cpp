@@ -143,6 +143,7 @@ class Golden : public testing::TestWithParam<Json> {
                     {"epochs", GetParam().value("steps", 1)},
                     {"warmup", 0},
                     {"load_model", before}};
+    request["workload"]["feature_scale"] = "none";  // the PyTorch models read degrees as they are
     request["workload"]["orientation"] = GetParam().value("orientation", "in");
     request["model"].update(options);
     ModelOutputs outputs;

@@ -20,7 +20,8 @@ using reference::Weights;
 
 constexpr double rate = 0.5;
 
-const Json workload = {{"name", "uniform"}, {"vertices", 14}, {"steps", 8}, {"density", 2.0}};
+const Json workload = {
+    {"name", "uniform"}, {"vertices", 14}, {"steps", 8}, {"density", 2.0}, {"feature_scale", "none"}};
 const Json task_options = {{"name", "link-prediction"}, {"theta", 0.5}};
 
 Weights initial_weights(const std::vector<ParameterShape>& shapes) {

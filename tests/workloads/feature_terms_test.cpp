@@ -3,6 +3,7 @@
 
 #include "core/errors.hpp"
 #include "core/random.hpp"
+#include "tests/workloads/exact_support.hpp"
 #include "tests/workloads/support.hpp"
 #include "workloads/preprocess.hpp"
 
@@ -92,7 +93,7 @@ void expect_terms(const SnapshotGraph& graph, const FeatureTerms& terms) {
     for (std::size_t v = 0; v < n; ++v) {
       for (std::size_t f = 0; f < width; ++f) x[v][f] = graph.features[(t * n + v) * width + f];
     }
-    const std::vector<Matrix> expected = expected_terms(test::dense(*graph.snapshots[t]), x, terms);
+    const std::vector<Matrix> expected = expected_terms(test::dense_exact(*graph.snapshots[t]), x, terms);
     for (std::size_t v = 0; v < n; ++v) {
       for (std::size_t c = 0; c < all; ++c) {
         EXPECT_NEAR(prepared.features64[(t * n + v) * all + c], expected[c / width][v][c % width], 1e-12)

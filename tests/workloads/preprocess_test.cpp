@@ -6,6 +6,7 @@
 
 #include "core/errors.hpp"
 #include "core/random.hpp"
+#include "tests/workloads/exact_support.hpp"
 #include "tests/workloads/support.hpp"
 
 namespace strobe {
@@ -53,7 +54,7 @@ struct DenseReference {
         const double mean = 1.0 / static_cast<double>(what.m == "row_mean" ? std::min(what.window, t + 1) : t - s + 1);
         const double in_a = what.smooth == "none" ? s == t : what.smooth == "edge_life" ? near : near * mean;
         const double in_x = what.smooth_features ? near * mean : s == t;
-        const Matrix raw = dense(*graph.snapshots[static_cast<std::size_t>(s)]);
+        const Matrix raw = test::dense_exact(*graph.snapshots[static_cast<std::size_t>(s)]);
         for (std::size_t v = 0; v < n; ++v) {
           for (std::size_t u = 0; u < n; ++u) sum[v][u] += in_a * raw[v][u];
           for (std::size_t f = 0; f < width; ++f) {
@@ -231,7 +232,7 @@ TEST(Prepare, MayTransformStepsUnderEdgeLifeButNotLengthenIt) {
 }
 
 TEST(Prepare, Fp32IsTheFp64ResultRoundedOnce) {
-  const SnapshotGraph graph = random_graph(40, 13, 3);
+  const SnapshotGraph graph = test::in_fp32(random_graph(40, 13, 3));
   const Preprocessing what{.smooth = "m_product", .window = 5, .smooth_features = true};
   const PreparedGraph wide = prepare(graph, what, 13, true), narrow = prepare(graph, what, 13, false);
   EXPECT_TRUE(wide.values32.empty() && wide.features32.empty() && narrow.values64.empty() && narrow.features64.empty());
@@ -243,7 +244,7 @@ TEST(Prepare, Fp32IsTheFp64ResultRoundedOnce) {
 
 /// Both are what the two preparations without the other give, in either precision; one alone leaves the other out.
 TEST(Prepare, FeaturesStayBesideTheirProduct) {
-  const SnapshotGraph graph = random_graph(40, 13, 3);
+  const SnapshotGraph graph = test::in_fp32(random_graph(40, 13, 3));
   Preprocessing what{.smooth = "edge_life", .window = 3, .precompute_first_product = false};
   const PreparedGraph before = prepare(graph, what, 13, true);
   what.precompute_first_product = true;

@@ -132,7 +132,7 @@ EventGraph read_movielens(const std::string& path) {
       const std::int64_t user = lines.whole(fields[0], "user id");
       const std::int64_t movie = lines.whole(fields[1], "movie id");
       rows.add(user, movie, lines.seconds(fields[3]));
-      rows.add_weight(lines.single(fields[2], "rating"));
+      rows.add_weight(lines.within_single(fields[2], "rating"));
     }
   });
   EventGraph graph = events.finish(path, "movielens");

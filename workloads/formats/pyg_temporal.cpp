@@ -21,6 +21,7 @@
 #include <unordered_map>
 
 #include "core/errors.hpp"
+#include "workloads/exact_values.hpp"
 #include "workloads/json_tree.hpp"
 #include "workloads/snapshot_file.hpp"
 #include "workloads/text_reader.hpp"
@@ -44,11 +45,11 @@ int probe_pyg_temporal(std::string_view head, std::string_view) {
 /// Values [rows, columns] of a series as the file nests them.
 struct Series {
   std::int64_t rows = 0, columns = 0;
-  std::vector<float> values;
+  std::vector<double> values;
 };
 
-void append_numbers(const JsonValue& row, const char* what, std::vector<float>& values) {
-  for (const JsonValue& value : row.children()) values.push_back(value.single(what));
+void append_numbers(const JsonValue& row, const char* what, std::vector<double>& values) {
+  for (const JsonValue& value : row.children()) values.push_back(value.within_single(what));
 }
 
 Series read_series(const JsonValue& table, const char* what) {
@@ -73,7 +74,7 @@ std::vector<SnapshotEdge> read_edges(const JsonValue& list, const std::optional<
   if (!weights) return edges;
   std::size_t e = 0;
   for (const JsonValue& weight : weights->array("the list of weights", edges.size()).children())
-    edges[e++].weight = weight.single("weight");
+    edges[e++].weight = weight.within_single("weight");
   return edges;
 }
 
@@ -113,8 +114,8 @@ std::int64_t read_steps(const JsonValue& root, std::size_t available) {
 
 void finish_steps(SnapshotGraph& graph, const Series& features, const Series& targets) {
   graph.feature_width = static_cast<std::int64_t>(features.values.size()) / (graph.steps() * graph.vertices);
-  graph.features = features.values;
-  graph.targets = next_step_targets(targets.values, graph.vertices);
+  keep_both(features.values, graph.features, graph.exact_features);
+  graph.targets = in_single(next_step_targets(targets.values, graph.vertices));
   for (std::int64_t t = 0; t < graph.steps(); ++t) {
     graph.step_begin.push_back(static_cast<double>(t));
     graph.step_end.push_back(static_cast<double>(t + 1));
@@ -186,7 +187,7 @@ Series x_of_steps(const std::vector<JsonValue>& steps, std::int64_t vertices) {
       if (width != series.columns || width == 0)
         row.fail(fmt::format("a row of X has {} values, the rows before have {}", width, series.columns));
       if (single)
-        series.values.push_back(row.single("a value of X"));
+        series.values.push_back(row.within_single("a value of X"));
       else
         append_numbers(row, "a value of X", series.values);
     }
@@ -203,12 +204,10 @@ void read_step_by_step(const JsonValue& root, SnapshotGraph& graph) {
         read_edges(step.at("edges", "a step"), optional_member(step, "weights"), graph.vertices);
     graph.snapshots.push_back(make_snapshot(graph.vertices, edges, graph.provenance));
   }
-  Series targets = y;
-  if (root.has("node_ids")) {
-    for (float& value : targets.values) value = std::log1p(value);
-    graph.provenance.notes.push_back("targets are log(1 + y), as the loader of this data set makes them");
-  }
-  finish_steps(graph, steps.front().has("X") ? x_of_steps(steps, graph.vertices) : y, targets);
+  finish_steps(graph, steps.front().has("X") ? x_of_steps(steps, graph.vertices) : y, y);
+  if (!root.has("node_ids")) return;
+  for (float& value : graph.targets) value = std::log1p(value);
+  graph.provenance.notes.push_back("targets are log(1 + y), as the loader of this data set makes them");
 }
 
 /// Names of vertices that the file numbers: {"node_ids": {NAME: number}}; others have none.
@@ -249,18 +248,18 @@ std::vector<SnapshotEdge> read_links(const JsonValue& links, const std::unordere
   };
   std::vector<SnapshotEdge> edges;
   for (const JsonValue& link : links.array("links").children()) {
-    const float weight = link.has("weight") ? link.at("weight", "a link").single("weight") : 1.0f;
+    const double weight = link.has("weight") ? link.at("weight", "a link").within_single("weight") : 1.0;
     edges.push_back({find(link, "source"), find(link, "target"), weight});
   }
   return edges;
 }
 
 /// The series of all nodes, which the file holds node by node, as [T, N, series of a node].
-Series by_step(const std::vector<std::vector<float>>& of_node, std::int64_t steps) {
+Series by_step(const std::vector<std::vector<double>>& of_node, std::int64_t steps) {
   Series series;
   series.rows = steps;
   for (std::size_t t = 0; t < static_cast<std::size_t>(steps); ++t) {
-    for (const std::vector<float>& values : of_node) {
+    for (const std::vector<double>& values : of_node) {
       for (std::size_t i = t; i < values.size(); i += static_cast<std::size_t>(steps))
         series.values.push_back(values[i]);
     }
@@ -275,7 +274,7 @@ void read_node_link(const JsonValue& root, SnapshotGraph& graph) {
   const auto number = number_nodes(nodes);
   graph.vertex_name.resize(nodes.size());
   for (const auto& [name, vertex] : number) graph.vertex_name[static_cast<std::size_t>(vertex)] = name;
-  std::vector<std::vector<float>> y, x;
+  std::vector<std::vector<double>> y, x;
   std::vector<std::string> names;
   std::size_t steps = 0;
   for (const JsonValue& node : nodes) {

@@ -42,7 +42,7 @@ void add_row(TextReader& reader, EventBuilder& events) {
   const std::int64_t source = reader.whole(fields[0], "source vertex id");
   const std::int64_t target = reader.whole(fields[1], "target vertex id");
   events.add(source, target, reader.seconds(fields[3]));
-  events.add_weight(reader.single(fields[2], "rating"));
+  events.add_weight(reader.within_single(fields[2], "rating"));
 }
 
 EventGraph read_snap_signed(const std::string& path) {

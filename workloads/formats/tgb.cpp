@@ -158,7 +158,7 @@ void add_labels(TextReader& reader, bool years, const NameTable& sources, const 
     const double time = read_time(reader, fields[0], years);
     const std::int64_t vertex = sources.find(reader.name(fields[1], "vertex"));
     const std::int64_t label = part.classes.number(reader.name(fields[2], "class"));
-    const float share = reader.weight(fields[3]);
+    const float share = reader.single(fields[3], "weight");
     part.absent += vertex < 0;
     if (vertex < 0) continue;
     labels.vertex.push_back(find_vertex(graph, vertex));

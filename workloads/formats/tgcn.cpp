@@ -12,6 +12,7 @@
 
 #include "core/errors.hpp"
 #include "core/hash.hpp"
+#include "workloads/exact_values.hpp"
 #include "workloads/inputs.hpp"
 #include "workloads/probing.hpp"
 #include "workloads/snapshot_file.hpp"
@@ -66,7 +67,7 @@ std::vector<SnapshotEdge> read_adjacency(const std::string& path, std::int64_t& 
     columns = fields.size();
     if (row == columns) reader.fail(1, fmt::format("the matrix has {} columns, this is row {}", columns, row + 1));
     for (std::size_t column = 0; column < columns; ++column) {
-      const float weight = reader.weight(fields[column]);
+      const double weight = reader.weight(fields[column]);
       if (weight != 0) edges.push_back({static_cast<VertexId>(column), static_cast<VertexId>(row), weight});
     }
   }
@@ -77,7 +78,7 @@ std::vector<SnapshotEdge> read_adjacency(const std::string& path, std::int64_t& 
 }
 
 /// Values [steps, vertices], and the sensors' names.
-std::vector<float> read_speed(const std::string& path, std::int64_t vertices, std::vector<std::string>& sensors) {
+std::vector<double> read_speed(const std::string& path, std::int64_t vertices, std::vector<std::string>& sensors) {
   TextReader reader(path);
   if (!reader.next()) reader.fail_file("the file is empty");
   const auto columns = static_cast<std::size_t>(vertices);
@@ -87,9 +88,9 @@ std::vector<float> read_speed(const std::string& path, std::int64_t vertices, st
       reader.fail(token.column, fmt::format("the sensor '{}' is there twice", printable(token.text)));
     sensors.emplace_back(token.text);
   }
-  std::vector<float> values;
+  std::vector<double> values;
   while (reader.next()) {
-    for (const Token& token : split_row(reader, columns)) values.push_back(reader.single(token, "value"));
+    for (const Token& token : split_row(reader, columns)) values.push_back(reader.within_single(token, "value"));
   }
   if (values.empty()) reader.fail_file("the file has no steps");
   return values;
@@ -100,9 +101,10 @@ SnapshotGraph read_tgcn(const std::string& path) {
   SnapshotGraph graph;
   describe_file(path, "tgcn", graph.provenance);
   const std::vector<SnapshotEdge> edges = read_adjacency(adjacency, graph.vertices);
-  graph.features = read_speed(speed, graph.vertices, graph.vertex_name);
+  std::vector<double> series = read_speed(speed, graph.vertices, graph.vertex_name);
+  graph.targets = in_single(next_step_targets(series, graph.vertices));
+  keep_both(std::move(series), graph.features, graph.exact_features);
   graph.feature_width = 1;
-  graph.targets = next_step_targets(graph.features, graph.vertices);
   const std::size_t steps = graph.features.size() / static_cast<std::size_t>(graph.vertices);
   const auto snapshot = make_snapshot(graph.vertices, edges, graph.provenance);
   graph.snapshots.assign(steps, snapshot);

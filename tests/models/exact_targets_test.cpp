@@ -1,0 +1,65 @@
+// Targets of a regression that are the values of the next step, as exactly as the file says them.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "models/task.hpp"
+#include "workloads/graph.hpp"
+
+namespace strobe {
+namespace {
+
+constexpr std::int64_t vertices = 3, steps = 8;
+
+double value_of(std::int64_t step, std::int64_t vertex) { return static_cast<double>(10 * step + vertex) + 0.1; }
+
+/// Steps whose features are `value_of`, targets their next values, and doubles beside the features where `exact`.
+SnapshotGraph series(bool exact) {
+  SnapshotGraph graph;
+  graph.vertices = vertices;
+  graph.feature_width = 1;
+  auto snapshot = std::make_shared<Snapshot>();
+  snapshot->row_offsets = {0, 1, 2, 3};
+  snapshot->columns = {1, 2, 0};
+  snapshot->values = {1, 1, 1};
+  for (std::int64_t t = 0; t < steps; ++t) {
+    graph.snapshots.push_back(snapshot);
+    for (std::int64_t v = 0; v < vertices; ++v) {
+      graph.features.push_back(static_cast<float>(value_of(t, v)));
+      if (exact) graph.exact_features.push_back(value_of(t, v));
+      const auto next = static_cast<float>(value_of(t + 1, v));
+      graph.targets.push_back(t + 1 < steps ? next : std::numeric_limits<float>::quiet_NaN());
+    }
+  }
+  return graph;
+}
+
+TaskData draw(const SnapshotGraph& graph) {
+  return TaskRegistry::instance().find("vertex-regression").value(Json::object())->draw(graph, 1);
+}
+
+TEST(ExactTargets, AreTheDoublesOfTheNextStep) {
+  const TaskData exact = draw(series(true)), rounded = draw(series(false));
+  for (const auto part : {&TaskData::train, &TaskData::test}) {
+    const Samples &a = exact.*part, &b = rounded.*part;
+    ASSERT_EQ(a.count(), b.count());
+    ASSERT_GT(a.count(), 0);
+    for (std::size_t i = 0; i < a.value.size(); ++i) {
+      const double value = value_of(a.step[i] + 1, a.vertices[i]);
+      EXPECT_EQ(a.value[i], value);
+      EXPECT_EQ(b.value[i], static_cast<double>(static_cast<float>(value)));
+    }
+  }
+}
+
+TEST(ExactTargets, OfAnotherSeriesStayWhatTheyAre) {
+  SnapshotGraph graph = series(true);
+  for (double& value : graph.exact_features) value += 1;  // features that are not the targets' series
+  const TaskData data = draw(graph), rounded = draw(series(false));
+  EXPECT_EQ(data.train.value, rounded.train.value);
+}
+
+}  // namespace
+}  // namespace strobe
