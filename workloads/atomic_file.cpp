@@ -24,7 +24,8 @@ constexpr std::int64_t nanoseconds = 1'000'000'000;
 }  // namespace
 
 AtomicFile::AtomicFile(const std::string& path) : path_(path), target_(output_target(path)) {
-  if (target_.direct) return;  // opened when there is something to write: a pipe has its reader wait until then
+  if (target_.direct)
+    return;  // opened when there is something to write: closing it is the end of what a pipe's reader reads
   static std::atomic<std::uint64_t> number{0};
   do {  // the name is new for every writer of this process; one of another machine may have it on a shared disk
     temporary_ = fmt::format("{}.tmp.{}.{}", target_.path, getpid(), number.fetch_add(1));

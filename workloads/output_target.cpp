@@ -67,9 +67,20 @@ OutputTarget output_target(const std::string& path) {
 }
 
 int open_direct(const OutputTarget& target) {
-  const int file = target.descriptor >= 0 ? fcntl(target.descriptor, F_DUPFD_CLOEXEC, 0)
-                                          : open(target.path.c_str(), O_WRONLY | O_NOCTTY | O_CLOEXEC);
-  if (file < 0) fail(target.path, std::strerror(errno));
+  if (target.descriptor >= 0) {
+    const int file = fcntl(target.descriptor, F_DUPFD_CLOEXEC, 0);
+    if (file < 0) fail(target.path, std::strerror(errno));
+    return file;
+  }
+  const int file = open(target.path.c_str(), O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+  if (file < 0)
+    fail(target.path, errno == ENXIO ? "nobody reads this pipe; start its reader first" : std::strerror(errno));
+  const int flags = fcntl(file, F_GETFL);
+  if (flags < 0 || fcntl(file, F_SETFL, flags & ~O_NONBLOCK) != 0) {
+    const int error = errno;
+    close(file);
+    fail(target.path, std::strerror(error));
+  }
   return file;
 }
 

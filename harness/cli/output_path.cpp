@@ -23,6 +23,18 @@ OutputTarget target_of(const std::string& flag, const std::string& path) {
   }
 }
 
+/// A pipe stays open until the program ends: its reader would take a first closing for the end of everything.
+void check_direct(const std::string& flag, const std::string& path, const OutputTarget& target) {
+  if (access(target.path.c_str(), W_OK) != 0)
+    throw InvalidRequest(flag, fmt::format("'{}' cannot be written: {}", path, std::strerror(errno)));
+  if (!std::filesystem::is_fifo(target.path)) return;
+  try {
+    open_direct(target);
+  } catch (const SystemError& error) {
+    throw InvalidRequest(flag, error.what());
+  }
+}
+
 }  // namespace
 
 void check_output_file(const std::string& flag, const std::string& path) {
@@ -34,10 +46,7 @@ void check_output_file(const std::string& flag, const std::string& path) {
   if (std::filesystem::is_directory(path, ignored) || std::filesystem::path(path).filename().empty())
     throw InvalidRequest(flag, "'" + path + "' is a folder; name a file to write");
   if (target.descriptor >= 0) return;
-  if (target.direct) {  // nothing is made beside it
-    if (access(target.path.c_str(), W_OK) == 0) return;
-    throw InvalidRequest(flag, fmt::format("'{}' cannot be written: {}", path, std::strerror(errno)));
-  }
+  if (target.direct) return check_direct(flag, path, target);  // nothing is made beside it
   const std::string folder = std::filesystem::path(target.path).parent_path().string();
   try {
     check_writable(folder.empty() ? "." : folder);
@@ -47,8 +56,7 @@ void check_output_file(const std::string& flag, const std::string& path) {
 }
 
 void check_replaced_file(const std::string& flag, const std::string& path) {
-  check_output_file(flag, path);
-  if (!target_of(flag, path).direct) return;
+  if (!target_of(flag, path).direct) return check_output_file(flag, path);
   throw InvalidRequest(flag, fmt::format("'{}' is a device or a pipe, and this file is written more than once; name a "
                                          "file",
                                          path));

@@ -6,7 +6,7 @@
 namespace strobe {
 
 /// The folder of the file (of a link: of the file at its end) must be there and writable, and the path must not be a
-/// folder. Devices, pipes and descriptors that can be written to pass.
+/// folder. Devices, descriptors and pipes that have a reader pass, when they can be written to; a pipe is kept open.
 void check_output_file(const std::string& flag, const std::string& path);
 
 /// The same for a file that is written more than once, as no device and no pipe can be.
