@@ -319,6 +319,8 @@ SnapshotGraph start_graph(const std::string& generator, const FieldTable& fields
 void set_step(SnapshotGraph& graph, std::int64_t t, std::span<const std::uint64_t> codes) {
   const auto vertices = static_cast<std::size_t>(graph.vertices), step = static_cast<std::size_t>(t);
   float* features = graph.features.data() + step * vertices * 2;
+  // Sums of whole numbers are exact in fp32 up to 2^24; only a larger step can have a larger degree.
+  std::vector<std::int64_t> degrees(codes.size() > (std::size_t{1} << 24) ? 2 * vertices : 0, 0);
   auto snapshot = std::make_shared<Snapshot>();
   snapshot->row_offsets.assign(vertices + 1, 0);
   std::size_t distinct = 0;
@@ -332,9 +334,16 @@ void set_step(SnapshotGraph& graph, std::int64_t t, std::span<const std::uint64_
     snapshot->columns.push_back(static_cast<VertexId>(column));
     snapshot->values.push_back(number);
     ++snapshot->row_offsets[row + 1];
-    features[2 * row] += number;
-    features[2 * column + 1] += number;
+    if (degrees.empty()) {
+      features[2 * row] += number;
+      features[2 * column + 1] += number;
+    } else {
+      degrees[2 * row] += static_cast<std::int64_t>(i - first);
+      degrees[2 * column + 1] += static_cast<std::int64_t>(i - first);
+    }
   }
+  std::transform(degrees.begin(), degrees.end(), features,
+                 [](std::int64_t degree) { return static_cast<float>(degree); });
   for (std::size_t v = 0; v < vertices; ++v) snapshot->row_offsets[v + 1] += snapshot->row_offsets[v];
   graph.snapshots[step] = std::move(snapshot);
 }

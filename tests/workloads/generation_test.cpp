@@ -192,5 +192,19 @@ TEST(SetStep, MergesEqualEdgesAndCountsDegrees) {
   EXPECT_TRUE(std::equal(graph.features.begin(), graph.features.end(), std::vector<float>{2, 1, 0, 1, 2, 2}.begin()));
 }
 
+/// 2^24 + 1 is no fp32, so adding ones to 2^24 in fp32 stops there.
+TEST(SetStep, DegreesGoBeyondFp32) {
+  SnapshotGraph graph;
+  graph.vertices = 4;
+  graph.feature_width = 2;
+  graph.snapshots.resize(1);
+  graph.features.assign(8, 0.0f);
+  std::vector<std::uint64_t> codes((std::size_t{1} << 24), edge_code(0, 1));
+  codes.push_back(edge_code(0, 2));
+  codes.push_back(edge_code(0, 3));
+  set_step(graph, 0, codes);
+  EXPECT_EQ(graph.features, (std::vector<float>{16777218, 0, 0, 16777216, 0, 1, 0, 1}));
+}
+
 }  // namespace
 }  // namespace strobe

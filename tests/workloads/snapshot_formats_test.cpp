@@ -132,7 +132,7 @@ TEST(StepFiles, OrientationAndWeights) {
   const std::string path = folder.write("a.json", static_text);
   const auto first = [&](const std::string& options) { return dense(*load(path, options).snapshots[0]); };
   EXPECT_EQ(first(R"({"orientation": "out"})"), (std::vector<std::vector<double>>{{0, 3}, {0.5, -1}}));
-  EXPECT_EQ(first(R"({"orientation": "both"})"), (std::vector<std::vector<double>>{{0, 3.5}, {3.5, -2}}));
+  EXPECT_EQ(first(R"({"orientation": "both"})"), (std::vector<std::vector<double>>{{0, 3.5}, {3.5, -1}}));
   EXPECT_EQ(first(R"({"weights": "binary"})"), (std::vector<std::vector<double>>{{0, 1}, {1, 1}}));
   EXPECT_EQ(first(R"({"weights": "file"})"), first("{}"));
   EXPECT_EQ(load(path, R"({"orientation": "out"})").orientation, "out");
