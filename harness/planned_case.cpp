@@ -113,7 +113,7 @@ void load_graph(PlannedCase& plan) {
   if (is_shape_workload(text_of(c.workload, "name"))) {
     plan.shape = std::make_shared<ShapeCase>(make_shape_case(c, *plan.task));
     plan.notes = plan.shape->complete.notes;
-    plan.task_data = std::make_shared<TaskData>(TaskData{plan.shape->samples.steps, {}, {}});
+    plan.task_data = std::make_shared<TaskData>(TaskData{plan.shape->samples.steps, {}, {}, {}, {}, {}});
     plan.graph = prepared_graph(plan, plan.model->preprocessing());
     return;
   }
