@@ -3,7 +3,8 @@
 //   NAME_features.csv   no header: txId, time step (1 to 49), then F features
 //   NAME_edgelist.csv   header txId1,txId2
 //   NAME_classes.csv    header txId,class with class 1 (illicit), 2 (licit) or unknown; may be missing
-// Returns one event per edge at the step of its two transactions, which must be the same (`stepped`). Every transaction
+// Returns one event per edge at the step of its two transactions, which must be the same (`stepped`); an edge of a
+// transaction that the features file lacks has no step and is left out, with a note. Every transaction
 // of the features file is a vertex, also without an edge, and has its features (without the step). A known class
 // becomes a label at the transaction's step: 0 licit, 1 illicit. Cost: one pass over each file and a look-up per edge
 // and class. Source: Weber et al., Anti-Money Laundering in Bitcoin, KDD Workshop on Anomaly Detection in Finance,
@@ -11,6 +12,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <filesystem>
 #include <limits>
 #include <utility>
@@ -131,13 +133,6 @@ Transactions read_transactions(const std::string& path) {
   return all;
 }
 
-const Transaction& transaction_at(const TextReader& lines, const Token& token, const Transactions& transactions) {
-  const std::int64_t id = lines.whole(token, "transaction id");
-  const Transaction* const found = transactions.find(id);
-  if (found == nullptr) lines.fail(token.column, fmt::format("transaction {} is not in the features file", id));
-  return *found;
-}
-
 void expect_header(TextReader& reader, std::string_view header) {
   if (!reader.next()) reader.fail_file("the file is empty");
   if (header_names(reader.line()) != header) reader.fail(1, fmt::format("expected the header {}", header));
@@ -154,18 +149,28 @@ EventGraph read_edges(const std::string& path, const Transactions& transactions)
   TextReader reader(path);
   expect_header(reader, edges_header);
   EventBuilder events;
+  std::atomic<std::int64_t> without_step{0};
   parse_rows(reader, events, [&](TextReader& lines, EventBuilder& rows) {
     while (lines.next()) {
       const auto& fields = split_pair(lines);
-      const Transaction &from = transaction_at(lines, fields[0], transactions),
-                        &to = transaction_at(lines, fields[1], transactions);
-      if (from.step != to.step)
+      const Transaction* const from = transactions.find(lines.whole(fields[0], "transaction id"));
+      const Transaction* const to = transactions.find(lines.whole(fields[1], "transaction id"));
+      if (from == nullptr || to == nullptr) {
+        ++without_step;
+        continue;
+      }
+      if (from->step != to->step)
         lines.fail(fields[0].column,
-                   fmt::format("transaction {} is of step {}, {} of step {}", from.id, from.step, to.id, to.step));
-      rows.add(from.id, to.id, from.step);
+                   fmt::format("transaction {} is of step {}, {} of step {}", from->id, from->step, to->id, to->step));
+      rows.add(from->id, to->id, from->step);
     }
   });
-  return events.finish(path, "elliptic");
+  EventGraph graph = events.finish(path, "elliptic");
+  if (without_step > 0)
+    graph.provenance.notes.push_back(fmt::format(
+        "{} edges are left out: the features file lacks one of their transactions, so they have no step",
+        without_step.load()));
+  return graph;
 }
 
 /// Makes all transactions vertices, by ascending id as those with edges are, and gives them their features.
