@@ -187,9 +187,24 @@ struct Loaded {
   std::optional<EventGraph> events;
   SnapshotGraph graph;
   StepCut kept;
-  std::optional<SnapshotGraph>
-      directed;  // with both orientations: the steps with targets as rows, where they are known
+  /// With both orientations: the same steps with targets as rows, where they are known.
+  std::optional<SnapshotGraph> directed;
 };
+
+/// The steps that are `kept` with targets as rows, which may have fewer than `min_edges` edges.
+SnapshotGraph directed_steps(const EventGraph& events, Windowing windowing, const StepCut& kept) {
+  windowing.min_edges = 0;
+  StepCut all;
+  SnapshotGraph graph = make_snapshots(events, windowing, "in", all);
+  std::size_t found = 0;
+  for (std::size_t t = 0; t < all.begin.size() && found < kept.begin.size(); ++t) {
+    const bool same =
+        all.first[t] == kept.first[found] && all.last[t] == kept.last[found] && all.begin[t] == kept.begin[found];
+    if (same) graph.snapshots[found++] = graph.snapshots[t];
+  }
+  graph.snapshots.resize(found);
+  return graph;
+}
 
 Loaded load(const std::string& workload, const Json& parameters, const Json& complete, std::uint64_t seed) {
   Loaded loaded;
@@ -199,7 +214,7 @@ Loaded load(const std::string& workload, const Json& parameters, const Json& com
     const Windowing windowing = windowing_for(options, *loaded.events, loaded.events->provenance.notes);
     loaded.graph = make_snapshots(*loaded.events, windowing, options.orientation, loaded.kept);
     set_cell_labels(*loaded.events, loaded.kept, options.labels, loaded.graph);
-    if (options.orientation == "both") loaded.directed = make_snapshots(*loaded.events, windowing);
+    if (options.orientation == "both") loaded.directed = directed_steps(*loaded.events, windowing, loaded.kept);
     return loaded;
   }
   loaded.graph = load_workload(workload, parameters, seed);

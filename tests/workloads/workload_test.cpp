@@ -179,6 +179,9 @@ TEST(Inspect, SourcesAndTargetsAreThoseOfTheData) {
     EXPECT_EQ(report["out_degree"]["bins"], Json::parse("[[0, 1, 0], [1, 2, 2], [5, 1, 5]]")) << orientation;
     EXPECT_EQ(report["self_loops_in_steps"], 1) << orientation;
   }
+  const Json few = inspect_workload(path, {{"window", "100s"}, {"orientation", "both"}, {"min_edges", 6}}, 1);
+  EXPECT_EQ(few["steps"], 1) << "9 entries of both orientations, of 5 edges";
+  EXPECT_EQ(few["step_out_degree"]["bins"], Json::parse("[[0, 2, 0], [1, 1, 1], [4, 1, 4]]"));
   const Json cumulative = inspect_workload(path, {{"window", "100s"}, {"cumulative", true}}, 1);
   EXPECT_EQ(cumulative["in_degree"]["bins"], Json::parse("[[2, 2, 4], [3, 1, 3], [6, 1, 6]]"))
       << "those of the first step twice";
