@@ -18,7 +18,8 @@ RankTrainer::RankTrainer(const PlannedCase& plan, Device& device, Communicator& 
       optimizer_(OptimizerRegistry::instance()
                      .find(plan.request.optimizer.at("name").get<std::string>(), "/optimizer")
                      .value(plan.request.optimizer)),
-      loss_(device.allocate(1, 1, ElementType::f64)) {
+      loss_(device.allocate(1, 1, ElementType::f64)),
+      rounding_(plan.fp64) {
   for (const BlockPlan& block : plan.blocks) {
     const LocalSamples& own = block.train.ranks[static_cast<std::size_t>(device.rank())];
     train_.push_back({Exchange(device, block.train.halo, Traffic::halo), move_in(device, own, false)});
@@ -44,6 +45,15 @@ void RankTrainer::start_backward(std::size_t block, Tape& tape, const Var& embed
   const Var read = halo.apply(tape, communicator_, embeddings);
   const Var outputs = plan_.task->head(tape, parameters_, read, samples.rows, samples.count);
   add_loss(tape, plan_.task->loss(), outputs, samples.targets, 1.0 / total_weight_, loss_);
+}
+
+void RankTrainer::estimate_rounding(double loss) {
+  const std::vector<double> before = host_values(device_, evaluated_.values()),
+                            gradient = host_values(device_, parameters_.gradients());
+  std::vector<double> step = weights();
+  if (device_.rank() != 0 || step.empty()) return;
+  for (std::size_t i = 0; i < step.size(); ++i) step[i] -= before[i];
+  rounding_.add_epoch(loss, gradient, step);
 }
 
 std::map<std::string, double> RankTrainer::metrics_before_update(const KeptRows& of_epoch) {

@@ -9,6 +9,7 @@
 #include "harness/checkpoint.hpp"
 #include "harness/evaluation.hpp"
 #include "harness/rank_sums.hpp"
+#include "harness/rounding_estimate.hpp"
 #include "harness/timeline.hpp"
 #include "models/optimizer.hpp"
 
@@ -26,6 +27,11 @@ class RankTrainer {
 
   /// The loss summed over ranks; false without values.
   bool loss(double& value) { return device_.move_out(loss_, &value); }
+
+  /// Adds the epoch that was updated last, with its loss, to the estimate of what rounding does; to be called before its
+  /// metrics are asked for. Moved out on every rank, with or without values, as the program must be the same.
+  void estimate_rounding(double loss);
+  const RoundingEstimate& rounding() const { return rounding_; }
 
   /// Metrics of the weights before the last update from the epoch's own embeddings, `of_epoch`.
   std::map<std::string, double> metrics_before_update(const KeptRows& of_epoch);
@@ -68,6 +74,7 @@ class RankTrainer {
   Parameters evaluated_;  // those that the embeddings at hand were computed with
   std::unique_ptr<Optimizer> optimizer_;
   Tensor loss_;
+  RoundingEstimate rounding_;  // on rank 0
 };
 
 }  // namespace strobe

@@ -112,6 +112,19 @@ void fill_values(const PlannedCase& plan, const RankOutcome& outcome, CaseResult
   for (const auto& [name, values] : outcome.metrics) result.metrics[name] = {values, ""};
 }
 
+/// A row that promises the sequential run's losses must say when rounding may break the promise.
+void note_rounding(const RankOutcome& rank, CaseResult& result) {
+  if (rank.dead_start) {
+    result.notes.push_back(
+        "all gradients of the start are rounding noise: losses of other strategies and rank counts may differ; another "
+        "seed or workload.feature_scale=standardise may help");
+    return;
+  }
+  if (rank.rounding == 0) return;
+  result.notes.push_back(fmt::format(
+      "rounding may carry the losses of other strategies and rank counts about {:.0e} apart", rank.rounding));
+}
+
 /// What the ranks left behind. A rank writes its own entry; of ranks in other processes each process keeps samples.
 using Outcomes = std::vector<RankOutcome>;
 
@@ -121,6 +134,7 @@ void collect(const PlannedCase& plan, Outcomes& outcomes, CaseResult& result, st
     if (trace != nullptr) trace->push_back(std::move(rank.last_spans));
   }
   fill_values(plan, outcomes.front(), result);
+  note_rounding(outcomes.front(), result);
 }
 
 /// Of a case that something ended, the epochs that all of its ranks had finished.

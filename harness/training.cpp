@@ -114,7 +114,16 @@ class TrainingRun {
     if (wishes_.measured) wishes_.measured(communicator_);
     double loss = 0;
     if (trainer_.loss(loss)) curves_.loss.push_back(loss);
+    estimate_rounding(e, loss);
     return each_epoch_ ? std::map<std::string, double>() : trainer_.metrics_before_update(of_epoch);
+  }
+
+  /// What rounding may have done to the losses up to epoch `e`.
+  void estimate_rounding(std::int64_t e, double loss) {
+    trainer_.estimate_rounding(loss);
+    const RoundingEstimate& found = trainer_.rounding();
+    if (e == start_) curves_.dead_start = found.dead();
+    curves_.rounding = found.largest() > found.limit() ? found.largest() : 0;
   }
 
   /// What is due between epoch `e` and the next one.

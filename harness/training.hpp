@@ -29,6 +29,8 @@ struct RankOutcome {
   std::vector<Span> last_spans;     // of the last repetition
   std::vector<double> weights;      // after the last update, in the plan's order
   std::vector<double> embeddings;   // [T * N * F] that these weights give, on rank 0
+  double rounding = 0;              // of the first repetition, on rank 0: RoundingEstimate::largest beyond its limit
+  bool dead_start = false;          // likewise: RoundingEstimate::dead of its first epoch
 };
 
 /// What to keep beside samples, and where to begin.

@@ -19,6 +19,7 @@
 #include "models/optimizer.hpp"
 #include "models/task.hpp"
 #include "workloads/catalog.hpp"
+#include "workloads/feature_scale.hpp"
 #include "workloads/partitioner.hpp"
 #include "workloads/shape.hpp"
 #include "workloads/workload.hpp"
@@ -76,7 +77,7 @@ Json count_or_null(const std::optional<std::int64_t>& count) { return count ? Js
 
 Json dataset_json(const Entry<DatasetTag::Value>& entry) {
   Json item = entry_json(entry);
-  item["parameters"] = parameters_of(file_option_fields());
+  item["parameters"] = parameters_of(with_feature_scale(file_option_fields()));
   item["origin"] = entry.value.origin;
   item["licence"] = entry.value.licence;
   item["path"] = find_data_file(entry.value.file);
@@ -108,7 +109,9 @@ Json workloads() {
   Json list = Json::array();
   for (const auto& [name, entry] : DatasetRegistry::instance().entries()) list.push_back(bundled_set(entry));
   for (const auto& [name, set] : catalogue()) list.push_back(catalogued_set(set));
-  for (Json item : entries_of<GeneratorRegistry>()) {
+  for (const auto& [name, entry] : GeneratorRegistry::instance().entries()) {
+    Json item = entry_json(entry);
+    item["parameters"] = parameters_of(with_feature_scale(entry.parameters));
     item["kind"] = "generator";
     list.push_back(item);
   }
