@@ -153,7 +153,8 @@ class Sweep {
       open(folder);  // first: until then another run may add rows
       return finished_in(folder).dump();
     });
-    for (const auto& [id, status] : Json::parse(finished).items()) {
+    const Json known = Json::parse(finished);
+    for (const auto& [id, status] : known.items()) {
       finished_.insert(id);
       all_ok_ = all_ok_ && status == "ok";
     }
