@@ -354,20 +354,13 @@ int sweep_all(const RunRequest& request, const Suite& suite, const Ranks& ranks)
 }
 
 int run(RunRequest& request) {
-  request.outputs.checkpoint_every = checkpoint_interval(request);
-  request.limit_seconds = time_limit_seconds(request);
-  const Suite suite = cases_of(request);
-  const World world = world_of(suite);
+  const auto [suite, world] = cases_and_world(request);
   if (world.rank == 0 && suite.merged > 0) {
     narrate(fmt::format("left out {} that the given flags make equal to others", counted(suite.merged, "case")));
   }
-  if (request.retry_failed && !request.resume) throw InvalidRequest("--retry-failed", "goes with --resume");
-  if (!request.byte_matrix.empty()) {
-    if (!request.dry_run) throw InvalidRequest("--byte-matrix", "goes with --dry-run, which runs nothing");
-    make_output_folder("--byte-matrix", request.byte_matrix);
-  }
   if (request.dry_run) {
     check_outputs(request.outputs, suite);
+    if (!request.byte_matrix.empty()) make_output_folder("--byte-matrix", request.byte_matrix);
     return dry_run(request, suite, world);
   }
   const Ranks ranks = ranks_of(suite, world);

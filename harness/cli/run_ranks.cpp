@@ -3,15 +3,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <exception>
 #include <nlohmann/json.hpp>
 
 #include "core/errors.hpp"
 #include "core/hash.hpp"
+#include "harness/json_text.hpp"
 #include "harness/plan_digest.hpp"
 #include "results/environment.hpp"
 
 namespace strobe {
 namespace {
+
+constexpr double least_patience_seconds = 60;  // another process may still be reading its data
 
 bool in_one_process(const Case& c) { return c.comm == "local" || c.comm == "sim"; }
 
@@ -31,6 +35,34 @@ Json flags_of(const RunRequest& request) {
           {"--retry-failed", request.retry_failed},         {"--trace", request.trace}};
 }
 
+/// The first communicator of several processes that the suite in `json` names; `named`: `json` is a value of its key.
+std::string shared_comm_in(const Json& json, bool named) {
+  const auto& known = CommunicatorRegistry::instance();
+  if (json.is_string()) {
+    const std::string name = json.get<std::string>();
+    return named && known.contains(name) && known.find(name).value.gather != nullptr ? name : "";
+  }
+  if (!json.is_structured()) return "";
+  for (const auto& [key, value] : json.items()) {
+    const std::string found = shared_comm_in(value, key == "comm" || (named && json.is_array()));
+    if (!found.empty()) return found;
+  }
+  return "";
+}
+
+std::string asked_comm(const RunRequest& request) {
+  if (const auto given = request.scalars.find("comm"); given != request.scalars.end()) return given->second;
+  const std::string setting = "comm=";
+  for (const std::string& set : request.sets)
+    if (set.rfind(setting, 0) == 0) return set.substr(setting.size());
+  if (request.suite.empty()) return "";
+  try {
+    return shared_comm_in(read_json_file(request.suite), false);
+  } catch (const Error&) {
+    return "";
+  }
+}
+
 std::string sha256_if_any(const std::string& path) {
   try {
     return sha256_file(path);
@@ -38,8 +70,6 @@ std::string sha256_if_any(const std::string& path) {
     return error.what();
   }
 }
-
-}  // namespace
 
 World world_of(const Suite& suite) {
   const bool independent = std::all_of(suite.cases.begin(), suite.cases.end(),
@@ -60,8 +90,41 @@ World world_of(const Suite& suite) {
   return world;
 }
 
+/// Of a process that cannot tell its cases. Returns when it is alone with its failure.
+void fail_together(const RunRequest& request, const std::exception_ptr& failure) {
+  const World world = world_if_any();
+  const std::string name = asked_comm(request);
+  if (world.size <= 1 || request.dry_run || !CommunicatorRegistry::instance().contains(name)) return;
+  const CommunicatorTag::Value& comm = CommunicatorRegistry::instance().find(name).value;
+  if (comm.gather == nullptr) return;
+  try {
+    const Ranks ranks(comm, world, least_patience_seconds);
+    if (ranks.several()) ranks.agree_or_end([&]() -> std::string { std::rethrow_exception(failure); }, {});
+  } catch (const SystemError&) {
+    // The others do not come: this process says what is wrong with it, as one alone does.
+  }
+}
+
+}  // namespace
+
+std::pair<Suite, World> cases_and_world(RunRequest& request) {
+  try {
+    request.outputs.checkpoint_every = checkpoint_interval(request);
+    request.limit_seconds = time_limit_seconds(request);
+    Suite suite = cases_of(request);
+    World world = world_of(suite);
+    if (request.retry_failed && !request.resume) throw InvalidRequest("--retry-failed", "goes with --resume");
+    if (!request.byte_matrix.empty() && !request.dry_run)
+      throw InvalidRequest("--byte-matrix", "goes with --dry-run, which runs nothing");
+    return {std::move(suite), std::move(world)};
+  } catch (const std::exception&) {
+    fail_together(request, std::current_exception());
+    throw;
+  }
+}
+
 Ranks ranks_of(const Suite& suite, const World& world) {
-  double seconds = 60;  // one of them may still be reading its data
+  double seconds = least_patience_seconds;
   const CommunicatorTag::Value* comm = nullptr;
   for (const Case& c : suite.cases) {
     seconds = std::max(seconds, c.timeout);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "harness/cli/ranks.hpp"
@@ -9,12 +10,13 @@
 
 namespace strobe {
 
-/// The world whose ranks the processes of the suite are. Where all of its cases were given a communicator of one
-/// process
-/// (--comm local, or the suite's key), a launcher's processes are independent of each other, and each is a world of its
-/// own, which this one then leaves. Throws InvalidRequest when a case would run in every process without having been
-/// told to.
-World world_of(const Suite& suite);
+/// The cases that are asked for, and the world whose ranks its processes are. Where all cases were given a communicator
+/// of one process (--comm local, or the suite's key), a launcher's processes are independent of each other, and each is
+/// a world of its own, which this one then leaves. Throws InvalidRequest for what is wrong with the request, and when a
+/// case would run in every process without having been told to. A process that cannot tell its cases, as it lacks a
+/// file of theirs, tells the others, who may be about to wait for it, where flags or the suite name the communicator by
+/// which they meet; all of them then end with Told.
+std::pair<Suite, World> cases_and_world(RunRequest& request);
 
 /// The ranks that train the suite together: those of its cases' communicator.
 Ranks ranks_of(const Suite& suite, const World& world);
