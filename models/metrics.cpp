@@ -28,16 +28,10 @@ std::vector<std::size_t> by_falling_score(const std::vector<double>& scores) {
 
 double accuracy(const std::vector<double>& logits, const std::vector<std::int32_t>& labels, std::int64_t classes) {
   if (labels.empty()) return missing;
-  std::int64_t right = 0;
-  for (std::size_t i = 0; i < labels.size(); ++i) {
-    const double* row = logits.data() + i * static_cast<std::size_t>(classes);
-    bool largest = true;
-    for (std::int64_t c = 0; c < classes; ++c) {
-      if (c != labels[i] && !(row[labels[i]] > row[c])) largest = false;
-    }
-    right += largest ? 1 : 0;
-  }
-  return static_cast<double>(right) / static_cast<double>(labels.size());
+  const std::vector<std::int32_t> said = predicted_classes(logits, classes);
+  double right = 0;
+  for (std::size_t i = 0; i < labels.size(); ++i) right += said[i] == labels[i] ? 1.0 : 0.0;
+  return right / static_cast<double>(labels.size());
 }
 
 double area_under_roc(const std::vector<double>& scores, const std::vector<std::int32_t>& labels) {
@@ -95,6 +89,25 @@ double mean_reciprocal_rank(const std::vector<double>& positives, const std::vec
   double sum = 0;
   for (const double r : rank) sum += 1.0 / r;
   return sum / static_cast<double>(rank.size());
+}
+
+double chance_of_mean_reciprocal_rank(const std::vector<std::int64_t>& candidates) {
+  if (candidates.empty()) return missing;
+  const std::int64_t most = *std::max_element(candidates.begin(), candidates.end());
+  std::vector<double> harmonic(static_cast<std::size_t>(most) + 2, 0.0);  // H(n)
+  for (std::size_t n = 1; n < harmonic.size(); ++n) harmonic[n] = harmonic[n - 1] + 1.0 / static_cast<double>(n);
+  double sum = 0;
+  for (const std::int64_t k : candidates) sum += harmonic[static_cast<std::size_t>(k) + 1] / static_cast<double>(k + 1);
+  return sum / static_cast<double>(candidates.size());
+}
+
+bool all_equal(const std::vector<double>& outputs, std::int64_t width) {
+  const auto step = static_cast<std::size_t>(width);
+  if (step == 0 || outputs.size() < 2 * step) return false;
+  for (std::size_t i = step; i < outputs.size(); ++i) {
+    if (!(outputs[i] == outputs[i % step])) return false;
+  }
+  return true;
 }
 
 std::vector<std::int32_t> predicted_classes(const std::vector<double>& logits, std::int64_t classes) {

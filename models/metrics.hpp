@@ -8,7 +8,8 @@
 
 namespace strobe {
 
-/// Share of samples whose largest logit [n, classes] is their label; ties count as wrong. NaN without samples.
+/// Share of samples whose predicted class (predicted_classes) is their label, so that accuracy and F1 speak of the same
+/// prediction. NaN without samples.
 double accuracy(const std::vector<double>& logits, const std::vector<std::int32_t>& labels, std::int64_t classes);
 
 /// Area under the ROC curve of `scores` for label 1 against 0, ties counted one half (Mann-Whitney). NaN when a class
@@ -25,12 +26,21 @@ enum class TieRule { optimistic, average, pessimistic };
 /// "optimistic", "average" or "pessimistic"; throws Error for another word.
 TieRule tie_rule(const std::string& name);
 
+/// What `mean_reciprocal_rank` is expected to be when scores say nothing and differ, from how many candidates each
+/// positive has: the rank among k of them is uniform on 1 .. k + 1, so the mean of H(k + 1) / (k + 1), H being the
+/// harmonic number. NaN without a positive.
+double chance_of_mean_reciprocal_rank(const std::vector<std::int64_t>& candidates);
+
+/// Whether several samples have one and the same output [n, width]: a network that says nothing.
+bool all_equal(const std::vector<double>& outputs, std::int64_t width);
+
 /// Mean over positives of 1 / rank, rank = 1 + (candidates that score higher) + 0, 1/2 or 1 times (candidates of equal
 /// score). `candidate_of[i]` is the positive that candidate i competes with. NaN without a positive.
 double mean_reciprocal_rank(const std::vector<double>& positives, const std::vector<double>& candidates,
                             const std::vector<std::int32_t>& candidate_of, TieRule ties);
 
-/// The class of each sample: its largest logit [n, classes], the smallest class among equals; -1 where a logit is NaN.
+/// The class of each sample: its largest logit [n, classes], the smallest class among equals, as argmax of PyTorch and
+/// NumPy has it; -1 where a logit is NaN.
 std::vector<std::int32_t> predicted_classes(const std::vector<double>& logits, std::int64_t classes);
 
 /// F1 of class `positive`: 2 TP / (2 TP + FP + FN); 0 when there is neither a sample nor a prediction of it.

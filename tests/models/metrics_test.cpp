@@ -1,16 +1,44 @@
+#include "models/metrics.hpp"
+
 #include <gtest/gtest.h>
 
 #include <cmath>
 
 #include "core/errors.hpp"
-#include "models/metrics.hpp"
 
 namespace strobe {
 namespace {
 
-TEST(Metrics, AccuracyCountsTiesAsWrong) {
-  EXPECT_DOUBLE_EQ(accuracy({0, 1, 1, 0, 2, 2, 0, 5}, {1, 0, 0, 0}, 2), 0.5);
+TEST(Metrics, AccuracyIsOfThePredictedClass) {
+  EXPECT_DOUBLE_EQ(accuracy({0, 1, 1, 0, 2, 2, 0, 5}, {1, 0, 0, 0}, 2), 0.75);  // the tie says class 0
+  EXPECT_DOUBLE_EQ(accuracy({0, 1, 1, 0, 2, 2, 0, 5}, {1, 0, 1, 0}, 2), 0.5);
+  EXPECT_DOUBLE_EQ(accuracy(std::vector<double>(8, 0.0), {0, 1, 0, 1}, 2), 0.5);  // a dead network
+  EXPECT_DOUBLE_EQ(accuracy(std::vector<double>(16, 1.5), {0, 1, 2, 3}, 4), 0.25);
+  EXPECT_DOUBLE_EQ(accuracy({NAN, 1, 0, NAN}, {0, 0}, 2), 0.0);  // no prediction at all
+  const std::vector<double> logits = {1, 1, 0, 2, 2, 2, 0, 0, 3};
+  const std::vector<std::int32_t> labels = {1, 0, 2};
+  EXPECT_EQ(predicted_classes(logits, 3), (std::vector<std::int32_t>{0, 0, 2}));
+  EXPECT_DOUBLE_EQ(accuracy(logits, labels, 3), 2.0 / 3);
   EXPECT_TRUE(std::isnan(accuracy({}, {}, 2)));
+}
+
+TEST(Metrics, ChanceOfTheReciprocalRankByHand) {
+  EXPECT_DOUBLE_EQ(chance_of_mean_reciprocal_rank({0}), 1.0);
+  EXPECT_DOUBLE_EQ(chance_of_mean_reciprocal_rank({1, 3}), (1.5 / 2 + (1 + 0.5 + 1.0 / 3 + 0.25) / 4) / 2);
+  double harmonic = 0;
+  for (int n = 1; n <= 50; ++n) harmonic += 1.0 / n;
+  EXPECT_NEAR(chance_of_mean_reciprocal_rank({49, 49, 49}), harmonic / 50, 1e-15);
+  EXPECT_TRUE(std::isnan(chance_of_mean_reciprocal_rank({})));
+}
+
+TEST(Metrics, EqualOutputsOfSeveralSamplesSayNothing) {
+  EXPECT_TRUE(all_equal({1, 2, 1, 2, 1, 2}, 2));
+  EXPECT_FALSE(all_equal({1, 2, 1, 2, 1, 3}, 2));
+  EXPECT_TRUE(all_equal({0.5, 0.5}, 1));
+  EXPECT_FALSE(all_equal({0.5}, 1));  // one sample is equal to nothing
+  EXPECT_FALSE(all_equal({1, 2}, 2));
+  EXPECT_FALSE(all_equal({}, 2));
+  EXPECT_FALSE(all_equal({NAN, NAN}, 1));
 }
 
 TEST(Metrics, AreaUnderRocByHand) {
