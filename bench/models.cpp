@@ -58,7 +58,7 @@ struct Subject {
 
   Subject(const HostMatrix& graph, const std::string& name, const Json& options) : device(make_device("")) {
     Device& d = *device;
-    cells.steps = cells.all_steps = graph.steps;
+    cells.steps = cells.all_steps = cells.trained_steps = graph.steps;
     cells.vertices = graph.step_rows;
     for (std::int64_t t = 0; t <= graph.steps; ++t) cells.step_rows.push_back(t * graph.step_rows);
     cells.step_rows_on_device = d.move_in(cells.step_rows.data(), graph.steps + 1, 1, ElementType::i64);

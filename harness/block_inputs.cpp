@@ -75,7 +75,7 @@ BlockInputs bring_inputs(Device& device, const PlannedCase& plan, const BlockPla
   const bool lasting = visit == Visit::lasting;
   if (parts != nullptr) parts->rewind();
   BlockInputs inputs;
-  const BlockSteps steps{block.first_step, plan.graph->steps};
+  const BlockSteps steps{block.first_step, plan.graph->steps, plan.trained_steps};
   for (const ChunkPlan& chunk : block.chunks) {
     inputs.chunks.push_back({build_local_graph(device, *plan.graph, block.first_step, chunk.spatial, chunk.needs,
                                                layer_products(plan, device, lasting, chunk.halo.identity), parts),

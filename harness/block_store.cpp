@@ -79,7 +79,7 @@ BlockStore::BlockStore(Device& device, const PlannedCase& plan)
       snapshots_(device, *plan.graph, held_blocks(plan, device.rank()), choice_of(plan),
                  plan.any_layer_reads_neighbours()) {
   for (const BlockPlan& block : plan.blocks) {
-    const BlockSteps steps{block.first_step, plan.graph->steps};
+    const BlockSteps steps{block.first_step, plan.graph->steps, plan.trained_steps};
     cells_.push_back(make_spatial_rows(device, block.spatial, steps, block.spatial_needs, *plan.model));
   }
 }

@@ -6,6 +6,7 @@
 #include "models/model.hpp"
 #include "models/optimizer.hpp"
 #include "models/task.hpp"
+#include "models/task_split.hpp"
 #include "workloads/catalog.hpp"
 #include "workloads/feature_scale.hpp"
 #include "workloads/shape_graph.hpp"
@@ -65,7 +66,8 @@ const std::vector<CaseSlot>& case_slots() {
       {"workload", "", &Case::workload, workload_fields, complete_workload_parameters, workload_names},
       registry_slot<ModelRegistry>("model", "tm-gcn", &Case::model),
       registry_slot<StrategyRegistry>("strategy", "sequential", &Case::strategy),
-      registry_slot<TaskRegistry>("task", "link-prediction", &Case::task),
+      {"task", "link-prediction", &Case::task, registry_fields<TaskRegistry>, complete_task_parameters,
+       registry_names<TaskRegistry>},
       {"optimizer", "adam", &Case::optimizer, registry_fields<OptimizerRegistry>, complete_optimizer,
        registry_names<OptimizerRegistry>},
   };

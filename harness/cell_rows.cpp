@@ -6,6 +6,7 @@ CellRows make_cell_rows(Device& device, const Placement& placement, const BlockS
   CellRows cells;
   cells.vertices = placement.vertices;
   cells.all_steps = block.all_steps;
+  cells.trained_steps = block.trained_steps;
   cells.first_step = block.first_step;
   cells.steps = placement.steps();
   cells.step_rows = placement.row_offsets(device.rank());

@@ -7,10 +7,11 @@
 
 namespace strobe {
 
-/// Where a block of steps lies in the timeline that is trained on.
+/// Where a block of steps lies in the timeline whose embeddings are computed.
 struct BlockSteps {
   std::int64_t first_step = 0;
   std::int64_t all_steps = 0;
+  std::int64_t trained_steps = 0;  // CellRows::trained_steps
 };
 
 /// The rows of rank `device.rank()` under the block's `placement`, with the cells' numbers if `ids`. Cost O(rows).

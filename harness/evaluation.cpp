@@ -55,6 +55,7 @@ std::map<std::string, double> Evaluation::metrics(const Parameters& parameters, 
   for (const Part& part : parts_) {
     const std::vector<double> values = outputs(part, parameters, embeddings);
     if (!device_.has_values()) continue;
+    if (&part == &parts_.front()) equal_outputs_ = all_equal(values, plan_.task->classes());
     for (const auto& [name, value] : plan_.task->metrics(values, part.samples)) all[part.prefix + name] = value;
   }
   return all;

@@ -27,6 +27,9 @@ class Evaluation {
   /// must call it.
   std::map<std::string, double> metrics(const Parameters& parameters, const KeptRows& embeddings);
 
+  /// Whether they gave all test samples one output (all_equal).
+  bool equal_outputs() const { return equal_outputs_; }
+
  private:
   /// Samples of one part of the task's split.
   struct Part {
@@ -47,6 +50,7 @@ class Evaluation {
   Communicator& communicator_;
   std::vector<Part> parts_;
   std::vector<Step> steps_;
+  bool equal_outputs_ = false;
 };
 
 /// A tensor's values on the host: empty without values, but moved out all the same, because the program, and so virtual

@@ -16,8 +16,8 @@ LayerWalk::LayerWalk(const PlannedCase& plan, const BlockPlan& block, bool last,
     : plan_(plan),
       block_(block),
       last_(last),
-      temporal_cells_(
-          make_cell_rows(device, block.temporal, {block.first_step, plan.graph->steps}, plan.model->reads_ids())),
+      temporal_cells_(make_cell_rows(device, block.temporal, {block.first_step, plan.graph->steps, plan.trained_steps},
+                                     plan.model->reads_ids())),
       to_spatial_(device, block.to_spatial, Traffic::redistribute),
       step_halos_(step_halos(device, block.supports)) {
   if (block.chunks.empty()) {

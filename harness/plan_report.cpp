@@ -149,6 +149,7 @@ Json plan_case(const Case& c) {
               {"approximations", plan->strategy.approximations},
               {"samples",
                {{"train", plan->task_data->train.count()},
+                {"validation", plan->task_data->validation.count()},
                 {"test", plan->task_data->test.count()},
                 {"train_sha256", samples_sha256(plan->task_data->train)},
                 {"test_sha256", samples_sha256(plan->task_data->test)}}},

@@ -113,7 +113,9 @@ void load_graph(PlannedCase& plan) {
   if (is_shape_workload(text_of(c.workload, "name"))) {
     plan.shape = std::make_shared<ShapeCase>(make_shape_case(c, *plan.task));
     plan.notes = plan.shape->complete.notes;
-    plan.task_data = std::make_shared<TaskData>(TaskData{plan.shape->samples.steps, {}, {}, {}, {}, {}});
+    const auto no_samples = std::make_shared<TaskData>();
+    no_samples->steps = plan.shape->samples.steps;
+    plan.task_data = no_samples;
     plan.graph = prepared_graph(plan, plan.model->preprocessing());
     return;
   }
@@ -129,6 +131,20 @@ void load_graph(PlannedCase& plan) {
   plan.task_data = draws.get(workload_key + c.task.dump() + c.precision, [&] { return draw_samples(plan); });
   plan.graph = prepared_graph(plan, plan.model->preprocessing());
   note_feature_scale(plan);
+}
+
+/// What the samples mean for the model and for the row.
+void look_at_samples(PlannedCase& plan) {
+  plan.notes.insert(plan.notes.end(), plan.task_data->notes.begin(), plan.task_data->notes.end());
+  plan.trained_steps = plan.task_data->trained_steps();
+  if (plan.shape != nullptr) {
+    for (const StepSamples& step : plan.shape->samples.train.steps)
+      plan.trained_steps = std::max<std::int64_t>(plan.trained_steps, step.step + 1);
+  }
+  plan.model->check_steps(plan.trained_steps);
+  if (plan.trained_steps == plan.graph->steps) return;
+  const std::string note = plan.model->untrained_steps_note(plan.trained_steps, plan.graph->steps);
+  if (!note.empty()) plan.notes.push_back(note);
 }
 
 /// Index lists are only made where values will move: never for shape-only numerics or a report, for one rank under
@@ -274,7 +290,7 @@ std::shared_ptr<const PlannedCase> make_plan(const Case& request, PlanUse use) {
   if (use == PlanUse::run) check_world(request);
   load_graph(*plan);
   check_until(request, *plan->task, plan->task_data->validation.count() > 0);
-  plan->model->check_steps(plan->graph->steps);
+  look_at_samples(*plan);
   plan->layers = plan->model->layers(plan->feature_width());
   plan->parameters = plan->model->parameters(plan->feature_width());
   for (ParameterShape& shape : plan->task->parameters(plan->layers.back().temporal_width)) {

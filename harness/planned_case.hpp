@@ -33,6 +33,7 @@ struct PlannedCase {
   std::vector<LayerShape> layers;
   std::vector<ParameterShape> parameters;
   std::int64_t parameter_count = 0;
+  std::int64_t trained_steps = 0;    // of the graph's steps, up to the last one that a training sample reads
   std::vector<double> start_values;  // [parameter_count] from a loaded model, or empty
   StrategyPlan strategy;
   std::vector<std::shared_ptr<const PreparedGraph>> support_graphs;  // of Model::supports

@@ -39,6 +39,9 @@ class RankTrainer {
   /// Metrics of the weights as they are, from a forward pass that drops nothing.
   std::map<std::string, double> metrics();
 
+  /// Whether the metrics asked for last are of one output for all test samples.
+  bool equal_outputs() const { return evaluation_.equal_outputs(); }
+
   /// All ranks' embeddings of the weights as they are, as [T, N, F], on rank 0; likewise.
   std::vector<double> embeddings();
 

@@ -102,14 +102,26 @@ void check_planned_bytes(const PlannedCase& plan, CaseResult& result) {
   }
 }
 
+/// Losses and metrics; of those that the task knows not to exist, the reason.
 void fill_values(const PlannedCase& plan, const RankOutcome& outcome, CaseResult& result) {
   const std::string reason = plan.request.numerics == "none" ? "numerics is none: shapes only, no values" : "";
   result.loss = {outcome.loss, reason};
   for (const std::string& name : plan.task->metric_names()) {
-    result.metrics[name] = {{}, reason};
-    if (!plan.validation_steps.empty()) result.metrics[validation_prefix + name] = {{}, reason};
+    const auto fill = [&](const std::string& key) {
+      const auto values = outcome.metrics.find(key);
+      const std::string why = reason.empty() ? plan.task_data->why_absent(key) : reason;
+      result.metrics[key] = values == outcome.metrics.end() || !why.empty() ? Series{{}, why} : Series{values->second, ""};
+    };
+    fill(name);
+    if (!plan.validation_steps.empty()) fill(validation_prefix + name);
   }
-  for (const auto& [name, values] : outcome.metrics) result.metrics[name] = {values, ""};
+  if (!reason.empty()) return;
+  result.metric_samples = plan.task->metric_samples(plan.task_data->test);
+  if (!plan.validation_steps.empty()) {
+    for (const auto& [name, count] : plan.task->metric_samples(plan.task_data->validation))
+      result.metric_samples[validation_prefix + name] = count;
+  }
+  if (outcome.equal_outputs) result.notes.push_back("all test scores are equal: the network says nothing");
 }
 
 /// A row that promises the sequential run's losses must say when rounding may break the promise.

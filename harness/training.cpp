@@ -157,6 +157,7 @@ class TrainingRun {
   }
 
   void set_metrics(std::int64_t e, const std::map<std::string, double>& metrics) {
+    curves_.equal_outputs = trainer_.equal_outputs();
     const auto count = static_cast<std::size_t>(e) + 1;
     for (const auto& [name, value] : metrics) {
       std::vector<double>& curve = curves_.metrics[name];

@@ -25,6 +25,7 @@ struct RankOutcome {
   std::map<std::string, std::vector<double>> metrics;
   std::int64_t epochs_trained = 0;  // of the last repetition, those of a run that it continued included
   bool until_reached = false;       // in the first repetition
+  bool equal_outputs = false;       // whether the last evaluation gave all test samples one output (all_equal)
   bool finite_weights = true;       // those that are left
   std::vector<Span> last_spans;     // of the last repetition
   std::vector<double> weights;      // after the last update, in the plan's order

@@ -1,13 +1,15 @@
 // DySAT (Sankar et al., WSDM'20; decisions M6): a structural and a temporal attention. Structural: multi-head attention
 // over in-neighbours and the vertex itself, logits LeakyReLU(left . W x_i + right . W x_j), ELU, heads side by side.
 // Temporal: learned position vectors are added to a vertex's inputs, then multi-head scaled dot-product attention over
-// its steps up to the present, o_t, and relu(o W + b) + o. The structural attention runs over the pattern of A + I of
-// each step. A cut timeline hands over its inputs, from which keys and values are computed again (decisions E22).
-// The inputs' positions are added after the projection, as rows of positions W: the same sum, without another pass.
-// Options are what the public code (aravindsankar28/DySAT models/DySAT/layers.py) does otherwise: scale=sqrt_T divides
-// by the root of the number of steps, logits=weighted multiplies the structural logits by the entries of D^-1/2 (A + I)
-// D^-1/2. Dropout is of the coefficients of both attentions, each edge (or pair of steps) and head by itself, and off
-// unless asked for (the public code has 0.1 and 0.5). The random-walk loss is not part of this model.
+// its steps up to the present, o_t, and relu(o W + b) + o. Steps behind the last one that is trained on take its
+// position vector, since theirs never learn (the paper trains on all). The structural attention runs over
+// the pattern of A + I of each step. A cut timeline hands over its inputs, from which keys and values are computed
+// again (decisions E22). The inputs' positions are added after the projection, as rows of positions W: the same sum,
+// without another pass. Options are what the public code (aravindsankar28/DySAT models/DySAT/layers.py) does otherwise:
+// scale=sqrt_T divides by the root of the number of steps, logits=weighted multiplies the structural logits by the
+// entries of D^-1/2 (A + I) D^-1/2. Dropout is of the coefficients of both attentions, each edge (or pair of steps) and
+// head by itself, and off unless asked for (the public code has 0.1 and 0.5). The random-walk loss is not part of this
+// model.
 #include <cmath>
 
 #include "models/model.hpp"
@@ -80,10 +82,16 @@ class Dysat final : public Model {
             {"temporal.dense.bias", 1, h, 0.0}};
   }
 
-  void check_steps(std::int64_t steps) const override {
-    if (steps <= p_.positions) return;
-    throw InvalidRequest("/model/positions", std::to_string(p_.positions) + " positions, but " + std::to_string(steps) +
+  void check_steps(std::int64_t trained_steps) const override {
+    if (trained_steps <= p_.positions) return;
+    throw InvalidRequest("/model/positions", std::to_string(p_.positions) + " positions, but " +
+                                                 std::to_string(trained_steps) +
                                                  " steps are trained on; set positions to at least that");
+  }
+
+  std::string untrained_steps_note(std::int64_t trained_steps, std::int64_t steps) const override {
+    return "dysat reads steps " + std::to_string(trained_steps) + " to " + std::to_string(steps - 1) +
+           ", which are not trained on, with the position of step " + std::to_string(trained_steps - 1);
   }
 
   Var spatial(Tape& tape, const Parameters& parameters, int, const SpatialInput& input) const override {
@@ -96,7 +104,8 @@ class Dysat final : public Model {
   TemporalOutput temporal(Tape& tape, const Parameters& parameters, int, const TemporalInput& input) const override {
     const Var all = input.state ? concat_rows(tape, {input.state, input.x}) : input.x;
     const Var& weight = parameters.at("temporal.query_key_value");
-    const Var positions = slice_rows(tape, parameters.at("temporal.positions"), 0, input.first_step + input.steps);
+    const Var positions = positions_of(tape, parameters.at("temporal.positions"), input.first_step + input.steps,
+                                       input.cells->trained_steps);
     const Var projected = dense(tape, all, weight, nullptr, Activation::none);
     const Var offsets = dense(tape, positions, weight, nullptr, Activation::none);
     const double squared =
@@ -127,6 +136,15 @@ class Dysat final : public Model {
     if (p_.hidden % heads == 0) return;
     throw InvalidRequest(std::string("/model/") + option,
                          std::to_string(heads) + " heads do not divide hidden = " + std::to_string(p_.hidden));
+  }
+
+  /// Position vectors of the first `steps` steps, of which `trained` learn: the others repeat the last of these.
+  static Var positions_of(Tape& tape, const Var& vectors, std::int64_t steps, std::int64_t trained) {
+    if (steps <= trained) return slice_rows(tape, vectors, 0, steps);
+    Var last = slice_rows(tape, vectors, trained - 1, 1);
+    std::int64_t copies = 1;
+    for (; copies < steps - trained; copies *= 2) last = concat_rows(tape, {last, last});
+    return concat_rows(tape, {slice_rows(tape, vectors, 0, trained), slice_rows(tape, last, 0, steps - trained)});
   }
 
   static AttentionDropout dropout(double rate, const CellRows& cells, const Pass& pass, const Tensor& ids) {

@@ -41,7 +41,7 @@ struct LayerShape {
 /// are time-major; rows of one step are contiguous.
 struct CellRows {
   std::int64_t vertices = 0;            // N of the whole graph
-  std::int64_t all_steps = 0;           // T that is trained on
+  std::int64_t all_steps = 0;           // T whose embeddings are computed
   std::int64_t first_step = 0;          // of the block that is being computed; 0 when all steps are
   std::int64_t steps = 0;               // S of that block
   std::vector<std::int64_t> step_rows;  // [S + 1] first row of each step; empty ranges for steps held elsewhere
@@ -51,6 +51,7 @@ struct CellRows {
   Tensor ids;
   /// i32 [columns of a, 1]: the vertex of each own and halo row; likewise (Model::reads_column_ids).
   Tensor column_ids = {};
+  std::int64_t trained_steps = 0;  // of all_steps, up to the last one that a training sample reads
 };
 
 /// Sums over all ranks as tape operations, for what spans cells that other ranks hold: batch statistics, summaries.
@@ -161,7 +162,10 @@ class Model {
  public:
   virtual ~Model() = default;
   /// Throws InvalidRequest("/model/...") when the model cannot train on so many steps.
-  virtual void check_steps(std::int64_t /*steps*/) const {}
+  virtual void check_steps(std::int64_t /*trained_steps*/) const {}
+  /// What the model does at `steps - trained_steps` steps that are tested and not trained on, where that needs saying
+  /// in a row; else "".
+  virtual std::string untrained_steps_note(std::int64_t /*trained_steps*/, std::int64_t /*steps*/) const { return ""; }
   /// What must be done to A and X before training.
   virtual Preprocessing preprocessing() const = 0;
   /// The layers for vertices of `feature_width` features. The last layer's output is the embedding. Where preprocessing

@@ -37,14 +37,20 @@ struct Samples {
   double total_weight() const;
 };
 
-/// Training and test samples of one task on one graph. `steps` is how many snapshots the embeddings are computed on.
+/// Samples of one task on one graph. `steps` is how many snapshots the embeddings are computed on.
 struct TaskData {
   std::int64_t steps = 0;
   Samples train, test;
   Samples validation;              // empty where the task's split has no part for it
   std::vector<std::string> notes;  // how samples were drawn, where that bears on the metrics; for the row
-  /// Reasons of metrics that cannot exist, by name ("" = all): known before training.
+  /// Reasons of metrics that cannot exist, by name, "" = all of the test samples: known before training. Those of the
+  /// validation samples have the prefix `validation_`, which alone stands for all of these.
   std::map<std::string, std::string> absent;
+
+  /// The reason why `metric` cannot exist, "" when it can.
+  std::string why_absent(const std::string& metric) const;
+  /// How many of the steps are trained on: up to the last one that a training sample reads.
+  std::int64_t trained_steps() const;
 };
 
 /// How many samples read the embeddings of one step: pairs that are distinct edges of a step, pairs drawn uniformly
@@ -89,6 +95,8 @@ class Task {
   virtual std::map<std::string, double> metrics(const std::vector<double>& outputs, const Samples& test) const = 0;
   /// Names that `metrics` returns.
   virtual std::vector<std::string> metric_names() const = 0;
+  /// Over how many of the test samples each metric is taken, by name.
+  virtual std::map<std::string, std::int64_t> metric_samples(const Samples& test) const = 0;
 };
 
 struct TaskTag {

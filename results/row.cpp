@@ -265,6 +265,7 @@ Row summarise(const Json& case_json, const std::string& case_id, const CaseResul
     explain_last(name, series, row);
   }
   take_until(case_json, result, row);
+  row.metric_samples = result.metric_samples;
   explain_nulls(row_to_json(row), "", epochs.empty() ? "the case ended as " + row.status : "not a finite number", row);
   return row;
 }

@@ -316,6 +316,8 @@ std::vector<RowField> measured_fields() {
       field<&Row::metrics>("metrics", "1", map_of(or_null(series())),
                            "Metrics of the task per epoch, of the weights after its update: the last are those of "
                            "the weights that are left. On test samples; validation_NAME on validation samples."),
+      later(field<&Row::metric_samples>("metric_samples", "1", map_of(count()),
+                                        "Samples that each metric is taken over, by metric.")),
       field<&Row::throughput>("throughput", "1/s", map_of(number()),
                               "Per second of the median epoch: edges of the workload in the steps trained on (or "
                               "events), the same for every model, and non-zeros, the stored entries of that model's "

@@ -277,6 +277,15 @@ class Sweep {
     return planned;
   }
 
+  /// Says before training which metrics the case cannot have, each reason once.
+  void warn(const PlannedCase& planned, const std::string& id) const {
+    if (ranks_.world().rank != 0 || planned.request.numerics == "none") return;
+    std::set<std::string> told;
+    for (const auto& [metric, reason] : planned.task_data->absent) {
+      if (told.insert(reason).second) narrate(fmt::format("warning: {}: {}", id, reason));
+    }
+  }
+
   /// For whoever kills the run. A disk that is full now ends no training: the case's end writes what is missing, or
   /// says why it cannot.
   void write_early(const std::string& id, const std::vector<EpochSample>& samples) {
@@ -295,6 +304,7 @@ class Sweep {
       return blaming(suite_, c, [&] {
         const std::shared_ptr<const PlannedCase> planned = plan(c);
         const ModelOutputs& outputs = request_.outputs;
+        warn(*planned, id);
         const SignalsEndEpochs scope(!outputs.checkpoint.empty() && outputs.checkpoint_on_signal);
         return run_planned(planned, c, spans, outputs, request_.limit_seconds, keep_epochs);
       });

@@ -1,40 +1,37 @@
 // Link prediction as ESDG section 6.4 trains it: of every training step t a share theta of the edges with label 1 and
 // as many vertex pairs that are not edges of G_t with label 0; the test pairs are drawn in the same way from the step
-// after the last training step and are scored with the last training step's embeddings (decisions E18). The head is a
-// fully connected layer on the two embeddings side by side. For the mean reciprocal rank, the first `ranked` test edges
-// u -> v are each ranked among `ranking_negatives` candidates u -> w, w uniform among the vertices that may be
-// negatives and G_T+1 has no u -> w (with repeats; fewer where u leads nearly everywhere).
+// after the last training step and are scored with the last training step's embeddings (decisions E18). With a `split`
+// each validation and test step s is so drawn, and scored with the embeddings of step s - 1, which have read nothing of
+// s. The head is a fully connected layer on the two embeddings side by side. For the mean reciprocal rank, `ranked`
+// test edges u -> v are each ranked among `ranking_negatives` candidates u -> w: distinct vertices w, uniform among
+// those that may be negatives and to which the step has no u -> w; all of these where they are fewer. An edge without a
+// candidate is not ranked. Of several steps each ranks its first edges, in the proportion of the steps' edges.
+// Negatives of a two-sided graph (users and items) join a source to a target as its edges do (`negatives=sides`):
+// beside pairs that cannot be, an edge is told by its sides alone. With orientation=both a positive may run either way,
+// and its negative runs as it does.
 // Where steps overlap (cumulative, sliding, edge life), most edges of a step are events of the step before, which the
 // model has been given: finding them again is no prediction. `positives=new` takes only edges that the step before has
 // not, in training and test; auto does so on such steps and elsewhere takes all, as the paper's disjoint steps have it.
-// Two shares say what a model may know by heart: of the test positives, those that are edges of the last training step
-// (repeated_share) or of any (seen_share). Two trivial baselines score a pair by the popularity of its target, its
-// edges in training steps, and by whether it has been an edge in one (edgebank: Poursafaei et al., NeurIPS'22).
+// Two shares say what a model may know by heart: of the test positives of step s, those that are edges of step s - 1
+// (repeated_share) or of any step before s (seen_share). Two trivial baselines score a pair by the popularity of its
+// target, its edges in the steps before s, and by whether it has been an edge in one (edgebank: Poursafaei et al.,
+// NeurIPS'22).
 // Sources and targets are the columns and rows of the stored steps: the data's own with orientation=in, exchanged with
 // out; with both, every edge is there in both directions.
-// Invariants: samples depend on (graph, options, seed) only; pairs have u != v; positives of a step are distinct.
-// Cost: O(m_t) per step for the choice, O(1) expected tries per negative on a sparse step, O(T log d) per test pair.
+// Invariants: samples depend on (graph, options, seed) only; pairs come before candidates.
+// Cost: that of models/pair_samples.hpp, O(T log d) per test pair.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "core/random.hpp"
+#include "models/link_samples.hpp"
 #include "models/ops.hpp"
-#include "models/task.hpp"
+#include "models/task_split.hpp"
 
 namespace strobe {
 namespace {
-
-struct LinkPredictionParameters {
-  double theta = 0.1;
-  std::string positives = "auto";
-  std::string negatives = "any";
-  std::string ties = "average";
-  int ranking_negatives = 49;
-  int ranked = 1000;
-};
 
 const FieldTable& link_prediction_fields() {
   using P = LinkPredictionParameters;
@@ -44,149 +41,16 @@ const FieldTable& link_prediction_fields() {
           .choice("positives", &P::positives, {"auto", "all", "new"},
                   "edges of a step that may be positives: all, or those that the step before has not; auto = new where "
                   "the workload's steps overlap, else all")
-          .choice("negatives", &P::negatives, {"any", "targets"},
-                  "targets of negative pairs: any vertex, or those that are a target in some training step")
+          .choice("negatives", &P::negatives, {"auto", "sides", "targets", "any"},
+                  "pairs that may be negatives: of a source and a target of a two-sided graph, of any vertex and one "
+                  "that is a target in some training step, of any two; auto = sides where the graph has them, else any")
           .choice("ties", &P::ties, {"optimistic", "average", "pessimistic"},
                   "rank of an edge among candidates of equal score, in mrr: before, amid or behind them")
           .integer("ranking_negatives", &P::ranking_negatives, "",
-                   "candidates that a test edge is ranked among; 0 = no mrr", 0, 100000)
-          .integer("ranked", &P::ranked, "", "test edges that are ranked, at most", 1, 1000000000);
+                   "candidates that a test edge is ranked among, as far as there are so many; 0 = no mrr", 0, 100000)
+          .integer("ranked", &P::ranked, "", "test edges that are ranked, at most", 1, 1000000000)
+          .text("split", &P::split, split_help);
   return table;
-}
-
-/// Values of Samples::memory.
-constexpr double never = 0, in_earlier_step = 1, in_last_step = 2;
-
-bool has_edge(const Snapshot& snapshot, VertexId source, VertexId target) {
-  const auto begin = snapshot.columns.begin() + snapshot.row_offsets[static_cast<std::size_t>(target)];
-  const auto end = snapshot.columns.begin() + snapshot.row_offsets[static_cast<std::size_t>(target) + 1];
-  return std::binary_search(begin, end, source);
-}
-
-/// Target row of the edge at position `edge` of the snapshot's columns.
-VertexId row_of(const Snapshot& snapshot, std::int64_t edge) {
-  const auto after = std::upper_bound(snapshot.row_offsets.begin(), snapshot.row_offsets.end(), edge);
-  return static_cast<VertexId>(after - snapshot.row_offsets.begin() - 1);
-}
-
-void append(Samples& samples, VertexId u, VertexId v, Step read_step, std::int32_t label) {
-  samples.vertices.push_back(u);
-  samples.vertices.push_back(v);
-  samples.step.push_back(read_step);
-  samples.label.push_back(label);
-}
-
-/// `wanted` distinct positions of [0, edges) by a partial Fisher-Yates shuffle; self-loops and, unless it is null, the
-/// edges of `before` left out.
-std::vector<std::int64_t> choose_edges(const Snapshot& snapshot, const Snapshot* before, double theta,
-                                       const RandomStream& random) {
-  std::vector<std::int64_t> edges;
-  for (std::int64_t v = 0; v + 1 < static_cast<std::int64_t>(snapshot.row_offsets.size()); ++v) {
-    const auto row = static_cast<std::size_t>(v);
-    for (std::int64_t e = snapshot.row_offsets[row]; e < snapshot.row_offsets[row + 1]; ++e) {
-      const VertexId u = snapshot.columns[static_cast<std::size_t>(e)];
-      if (u == v || (before != nullptr && has_edge(*before, u, static_cast<VertexId>(v)))) continue;
-      edges.push_back(e);
-    }
-  }
-  const auto wanted = static_cast<std::size_t>(std::llround(theta * static_cast<double>(edges.size())));
-  for (std::size_t i = 0; i < wanted; ++i) {
-    std::swap(edges[i], edges[i + random.below(i, edges.size() - i)]);
-  }
-  edges.resize(wanted);
-  return edges;
-}
-
-/// What negatives of one step are drawn from: source uniform over all vertices, target uniform over `targets`.
-struct NegativePool {
-  std::uint64_t vertices = 0;
-  std::vector<VertexId> targets;  // empty: all vertices
-
-  VertexId target(const RandomStream& random, std::uint64_t i) const {
-    if (targets.empty()) return static_cast<VertexId>(random.below(i, vertices));
-    return targets[static_cast<std::size_t>(random.below(i, targets.size()))];
-  }
-};
-
-/// Pairs of step `drawn` of the graph, for the embeddings of step `read`.
-struct StepDraw {
-  Step drawn, read;
-  bool only_new;  // whether edges of the step before are no positives
-};
-
-void draw_step(const SnapshotGraph& graph, const NegativePool& pool, const StepDraw& step, double theta,
-               std::uint64_t seed, Samples& samples) {
-  const auto [drawn, read, only_new] = step;
-  const Snapshot& snapshot = *graph.snapshots[static_cast<std::size_t>(drawn)];
-  const Snapshot* before = only_new && drawn > 0 ? graph.snapshots[static_cast<std::size_t>(drawn) - 1].get() : nullptr;
-  const RandomStream positive(seed, random_purpose::positives, static_cast<std::uint32_t>(drawn));
-  const RandomStream negative(seed, random_purpose::negatives, static_cast<std::uint32_t>(drawn));
-  const std::vector<std::int64_t> edges = choose_edges(snapshot, before, theta, positive);
-  for (const std::int64_t edge : edges) {
-    append(samples, snapshot.columns[static_cast<std::size_t>(edge)], row_of(snapshot, edge), read, 1);
-  }
-  // A step so dense that non-edges are rare would search long; give each negative a bounded number of tries.
-  const std::uint64_t tries = 64 * (edges.size() + 16);
-  std::size_t found = 0;
-  for (std::uint64_t i = 0; found < edges.size() && i < tries; ++i) {
-    const auto u = static_cast<VertexId>(negative.below(2 * i, pool.vertices));
-    const VertexId v = pool.target(negative, 2 * i + 1);
-    if (u == v || has_edge(snapshot, u, v)) continue;
-    append(samples, u, v, read, 0);
-    ++found;
-  }
-  if (found < edges.size()) {
-    throw InvalidRequest(
-        "/task/theta", fmt::format("step {} has too few non-edges to draw {} negatives from; set task.theta lower, or "
-                                   "take narrower windows, whose steps are less dense",
-                                   drawn, edges.size()));
-  }
-}
-
-/// Ranking candidates of the first `ranked` positives of `samples`, which were drawn from `snapshot`.
-void draw_candidates(const Snapshot& snapshot, const NegativePool& pool, Step read, const LinkPredictionParameters& p,
-                     std::uint64_t seed, Samples& samples) {
-  samples.candidate_of.assign(samples.step.size(), -1);
-  const auto positives = std::count(samples.label.begin(), samples.label.end(), 1);
-  const std::uint64_t wanted = static_cast<std::uint64_t>(p.ranking_negatives);
-  for (std::int32_t k = 0; k < std::min<std::int64_t>(positives, p.ranked); ++k) {
-    const RandomStream random(seed, random_purpose::ranking, static_cast<std::uint32_t>(k));
-    const VertexId u = samples.vertices[2 * static_cast<std::size_t>(k)];
-    std::uint64_t found = 0;
-    for (std::uint64_t i = 0; found < wanted && i < 16 * wanted; ++i) {
-      const VertexId w = pool.target(random, i);
-      if (w == u || has_edge(snapshot, u, w)) continue;
-      append(samples, u, w, read, 0);
-      samples.candidate_of.push_back(k);
-      ++found;
-    }
-  }
-}
-
-/// How often each vertex is a target in the first `steps` steps: [N].
-std::vector<double> popularity(const SnapshotGraph& graph, std::int64_t steps) {
-  std::vector<double> count(static_cast<std::size_t>(graph.vertices), 0.0);
-  for (std::int64_t t = 0; t < steps; ++t) {
-    const Snapshot& snapshot = *graph.snapshots[static_cast<std::size_t>(t)];
-    for (std::size_t v = 0; v < count.size(); ++v) {
-      count[v] += static_cast<double>(snapshot.row_offsets[v + 1] - snapshot.row_offsets[v]);
-    }
-  }
-  return count;
-}
-
-/// Samples::memory of test pairs from the first `steps` steps; candidates, whose own nobody asks for, have 0.
-std::vector<double> memory_of(const SnapshotGraph& graph, std::int64_t steps, const Samples& test) {
-  std::vector<double> memory(test.step.size(), never);
-  for (std::size_t i = 0; i < memory.size(); ++i) {
-    if (test.candidate_of[i] >= 0) continue;
-    for (std::int64_t t = steps - 1; t >= 0 && memory[i] == never; --t) {
-      const Snapshot& snapshot = *graph.snapshots[static_cast<std::size_t>(t)];
-      if (!has_edge(snapshot, test.vertices[2 * i], test.vertices[2 * i + 1])) continue;
-      memory[i] = t + 1 == steps ? in_last_step : in_earlier_step;
-    }
-  }
-  return memory;
 }
 
 /// Share of the positives that an input step has as an edge, the last one or, unless `last`, any; NaN of none.
@@ -195,9 +59,37 @@ double known_share(const Samples& test, bool last) {
   for (std::size_t i = 0; i < test.label.size(); ++i) {
     if (test.label[i] != 1) continue;
     positives += 1;
-    known += test.memory[i] >= (last ? in_last_step : in_earlier_step) ? 1 : 0;
+    known += test.memory[i] >= (last ? LinkMemory::in_last_step : LinkMemory::in_earlier_step) ? 1 : 0;
   }
   return known / positives;
+}
+
+/// Scores of the pairs with a label of their own, and of what is ranked.
+struct Ranking {
+  std::vector<double> pair, ranked, candidate;
+  std::vector<double> bank;  // of the pairs: 1 if a step before has it as an edge
+  std::vector<std::int32_t> label, candidate_of;
+};
+
+Ranking rank_scores(const std::vector<double>& scores, const Samples& test) {
+  Ranking result;
+  std::vector<std::int32_t> place(scores.size(), -1);  // of a ranked edge among the ranked
+  for (std::size_t i = 0; i < scores.size(); ++i) {
+    if (test.candidate_of[i] < 0) {
+      result.pair.push_back(scores[i]);
+      result.label.push_back(test.label[i]);
+      result.bank.push_back(test.memory[i] == LinkMemory::never ? 0.0 : 1.0);
+      continue;
+    }
+    const auto edge = static_cast<std::size_t>(test.candidate_of[i]);
+    if (place[edge] < 0) {
+      place[edge] = static_cast<std::int32_t>(result.ranked.size());
+      result.ranked.push_back(scores[edge]);
+    }
+    result.candidate.push_back(scores[i]);
+    result.candidate_of.push_back(place[edge]);
+  }
+  return result;
 }
 
 class LinkPrediction final : public Task {
@@ -205,50 +97,37 @@ class LinkPrediction final : public Task {
   explicit LinkPrediction(const LinkPredictionParameters& parameters) : p_(parameters) {}
 
   TaskData draw(const SnapshotGraph& graph, std::uint64_t seed) const override {
-    require_two_steps(graph.steps());
-    TaskData data;
-    data.steps = graph.steps() - 1;
-    data.train.arity = data.test.arity = 2;
-    const std::vector<double> popular = popularity(graph, data.steps);
-    const NegativePool pool = negative_pool(popular);
-    const bool only_new = p_.positives == "new" || (p_.positives == "auto" && !graph.repeats.empty());
-    for (Step t = 0; t < data.steps; ++t) draw_step(graph, pool, {t, t, only_new}, p_.theta, seed, data.train);
-    const auto last = static_cast<Step>(data.steps - 1);
-    draw_step(graph, pool, {last + 1, last, only_new}, p_.theta, seed, data.test);
-    draw_candidates(*graph.snapshots.back(), pool, last, p_, seed, data.test);
-    data.test.memory = memory_of(graph, data.steps, data.test);
-    for (std::size_t i = 0; i < data.test.step.size(); ++i) {
-      data.test.baseline.push_back(popular[static_cast<std::size_t>(data.test.vertices[2 * i + 1])]);
-    }
-    if (data.train.count() == 0) {
-      throw InvalidRequest("/task/theta",
-                           fmt::format("no training pair was drawn: theta = {} of the {}edges of each of the {} "
-                                       "training steps rounds to none; set task.theta higher or take fewer, longer "
-                                       "windows",
-                                       p_.theta, only_new ? "new " : "", data.steps));
-    }
-    return data;
+    return draw_link_samples(graph, p_, split_of(graph.steps()), seed);
   }
 
   TaskCounts count(const GraphShape& shape) const override {
     const std::vector<std::int64_t> edges = step_edges(shape);
     const auto steps = static_cast<std::int64_t>(edges.size());
-    require_two_steps(steps);
+    const StepSplit split = split_of(steps);
     if (p_.positives == "new") {
       throw InvalidRequest("/task/positives", "the shape " + shape.name +
                                                   " does not say which edges of a step are new; leave positives out, "
                                                   "or take a graph");
     }
+    if (p_.negatives == "sides") {
+      throw InvalidRequest("/task/negatives", "the shape " + shape.name +
+                                                  " does not say which vertices are on which "
+                                                  "side; leave negatives out, or take a graph");
+    }
+    const std::int64_t others = std::max<std::int64_t>(shape.vertices.value_or(0) - 2, 0);
+    const std::int64_t candidates = std::min<std::int64_t>(p_.ranking_negatives, others);
     TaskCounts counts{steps - 1, {2, p_.theta, {}}, {2, p_.theta, {}}};
+    std::int64_t left = p_.ranked;
     for (Step t = 0; t < steps; ++t) {
       const auto step = static_cast<std::size_t>(t);
       const std::int64_t loops = shape.self_loops_per_step.empty() ? 0 : shape.self_loops_per_step[step];
       const std::int64_t drawn = std::llround(p_.theta * static_cast<double>(edges[step] - loops));
-      if (t + 1 < steps) {
+      if (t < split.train) {
         counts.train.steps.push_back({t, drawn, drawn, 0});
-      } else {
-        const std::int64_t ranked = std::min<std::int64_t>(drawn, p_.ranked);
-        counts.test.steps.push_back({t - 1, drawn, drawn + ranked * p_.ranking_negatives, 0});
+      } else if (t >= split.train + split.validation) {
+        const std::int64_t ranked = std::min<std::int64_t>(drawn, left);
+        left -= ranked;
+        counts.test.steps.push_back({t - 1, drawn, drawn + ranked * candidates, 0});
       }
     }
     return counts;
@@ -266,11 +145,12 @@ class LinkPrediction final : public Task {
   std::int64_t classes() const override { return 2; }
 
   std::map<std::string, double> metrics(const std::vector<double>& outputs, const Samples& test) const override {
-    std::vector<double> scores(test.step.size());
-    for (std::size_t i = 0; i < scores.size(); ++i) scores[i] = outputs[2 * i + 1] - outputs[2 * i];
-    const Ranking model = split(scores, test), trivial = split(test.baseline, test);
-    const std::vector<double> logits(outputs.begin(),
-                                     outputs.begin() + 2 * static_cast<std::ptrdiff_t>(model.label.size()));
+    std::vector<double> scores(test.step.size()), logits;
+    for (std::size_t i = 0; i < scores.size(); ++i) {
+      scores[i] = outputs[2 * i + 1] - outputs[2 * i];
+      if (test.candidate_of[i] < 0) logits.insert(logits.end(), {outputs[2 * i], outputs[2 * i + 1]});
+    }
+    const Ranking model = rank_scores(scores, test), trivial = rank_scores(test.baseline, test);
     std::map<std::string, double> all = {{"accuracy", accuracy(logits, model.label, 2)},
                                          {"auc", area_under_roc(model.pair, model.label)},
                                          {"ap", average_precision(model.pair, model.label)},
@@ -284,54 +164,45 @@ class LinkPrediction final : public Task {
     const TieRule ties = tie_rule(p_.ties);
     all["mrr"] = mean_reciprocal_rank(model.ranked, model.candidate, model.candidate_of, ties);
     all["popularity_mrr"] = mean_reciprocal_rank(trivial.ranked, trivial.candidate, trivial.candidate_of, ties);
+    const std::vector<std::int64_t> counts = candidate_counts(test);
+    const auto edges = static_cast<double>(counts.size());
+    all["mrr_chance"] = chance_of_mean_reciprocal_rank(counts);
+    all["ranking_candidates_mean"] = static_cast<double>(model.candidate.size()) / edges;
+    all["ranking_candidates_min"] =
+        counts.empty() ? std::nan("") : static_cast<double>(*std::min_element(counts.begin(), counts.end()));
     return all;
   }
 
   std::vector<std::string> metric_names() const override {
-    std::vector<std::string> names = {"accuracy",      "auc",          "ap",          "popularity_auc",
-                                      "popularity_ap", "edgebank_auc", "edgebank_ap", "repeated_share",
-                                      "seen_share"};
-    if (p_.ranking_negatives > 0) names.insert(names.end(), {"mrr", "popularity_mrr"});
+    std::vector<std::string> names = pair_metrics();
+    names.insert(names.end(), {"repeated_share", "seen_share"});
+    if (p_.ranking_negatives > 0) {
+      for (const std::string& name : ranking_metrics()) names.push_back(name);
+    }
     return names;
   }
 
- private:
-  /// Scores of the pairs with a label of their own, and of what is ranked.
-  struct Ranking {
-    std::vector<double> pair, ranked, candidate;
-    std::vector<double> bank;  // of the pairs: 1 if a training step has it as an edge
-    std::vector<std::int32_t> label, candidate_of;
-  };
-
-  /// Pairs come before candidates, and positives before other pairs (`draw`).
-  Ranking split(const std::vector<double>& scores, const Samples& test) const {
-    Ranking result;
-    for (std::size_t i = 0; i < scores.size(); ++i) {
-      if (test.candidate_of[i] >= 0) {
-        result.candidate.push_back(scores[i]);
-        result.candidate_of.push_back(test.candidate_of[i]);
-        continue;
-      }
-      result.pair.push_back(scores[i]);
-      result.label.push_back(test.label[i]);
-      result.bank.push_back(test.memory[i] == never ? 0.0 : 1.0);
-      if (test.label[i] == 1 && static_cast<int>(i) < p_.ranked) result.ranked.push_back(scores[i]);
-    }
-    return result;
+  std::map<std::string, std::int64_t> metric_samples(const Samples& test) const override {
+    const std::int64_t positives = std::count(test.label.begin(), test.label.end(), 1);
+    const std::int64_t pairs = std::count(test.candidate_of.begin(), test.candidate_of.end(), -1);
+    std::map<std::string, std::int64_t> samples = {{"repeated_share", positives}, {"seen_share", positives}};
+    for (const std::string& name : pair_metrics()) samples[name] = pairs;
+    if (p_.ranking_negatives == 0) return samples;
+    const auto edges = static_cast<std::int64_t>(candidate_counts(test).size());
+    for (const std::string& name : ranking_metrics()) samples[name] = edges;
+    return samples;
   }
 
-  static void require_two_steps(std::int64_t steps) {
-    if (steps >= 2) return;
+ private:
+  static std::vector<std::string> pair_metrics() {
+    return {"accuracy", "auc", "ap", "popularity_auc", "popularity_ap", "edgebank_auc", "edgebank_ap"};
+  }
+
+  StepSplit split_of(std::int64_t steps) const {
+    if (!p_.split.empty()) return split_steps(steps, p_.split, "link-prediction");
+    if (steps >= 2) return {steps - 1, 0, 1};
     throw InvalidRequest("/workload", "link prediction needs at least two steps (train and test), this graph has " +
                                           std::to_string(steps));
-  }
-
-  NegativePool negative_pool(const std::vector<double>& popular) const {
-    NegativePool pool{popular.size(), {}};
-    for (std::size_t v = 0; p_.negatives == "targets" && v < popular.size(); ++v) {
-      if (popular[v] > 0) pool.targets.push_back(static_cast<VertexId>(v));
-    }
-    return pool;
   }
 
   LinkPredictionParameters p_;

@@ -1,6 +1,7 @@
 // Vertex classification: the class of a vertex at a step from its embedding at that step. Labels are the workload's: of
 // a vertex at a step where it has those (-1 = unknown, no sample), else of a vertex for good. The first `train_share`
-// of the steps is trained on, the rest is tested: no test label is older than a training label.
+// of the steps is trained on, the rest is tested, or `split` says both and what is kept for validation: no test label
+// is older than a training label.
 // Time alone holds no vertex out: most vertices that are tested were trained on at earlier steps, with the same label
 // where labels are for good (seen_share of the test samples; 0.9995 on amlsim-20k). `held_out` is the share of the
 // vertices that are never trained on, and then alone tested: vertex v is held out by a draw keyed by (seed, v), the
@@ -9,6 +10,8 @@
 // n / (C n_c), so that all classes weigh the same in all. Trivial baselines: always the training samples' most frequent
 // class (majority), and the vertex's last training label, that class where it has none (last_label).
 // Invariant: samples depend on the graph only, and with held_out on the seed. Cost O(N T + nnz).
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -28,6 +31,7 @@ struct VertexClassificationParameters {
   double train_share = 0.7;
   double held_out = 0;
   std::string cells = "auto";
+  std::string split;
 };
 
 const FieldTable& vertex_classification_fields() {
@@ -42,7 +46,8 @@ const FieldTable& vertex_classification_fields() {
                 "share of the vertices that are kept out of training, and then alone are tested", 0.0, 0.99)
           .choice("cells", &P::cells, {"auto", "active", "all"},
                   "which vertices of a step are samples: those with an edge there, or all; auto = all where every step "
-                  "has labels of its own");
+                  "has labels of its own")
+          .text("split", &P::split, split_help);
   return table;
 }
 
@@ -108,16 +113,20 @@ class VertexClassification final : public Task {
     TaskData data;
     data.notes = label_notes(graph);
     data.steps = graph.steps();
-    const std::int64_t trained = training_steps(data.steps, p_.train_share, "vertex-classification");
+    const StepSplit split = vertex_split(data.steps, p_.split, p_.train_share, "vertex-classification");
     const std::vector<bool> held = held_out(graph.vertices, seed);
-    for (Step t = 0; t < data.steps; ++t) draw_step(graph, t, held, t < trained, t < trained ? data.train : data.test);
+    for (Step t = 0; t < data.steps; ++t) draw_step(graph, t, held, t < split.train, samples_of_step(data, split, t));
     if (data.train.count() == 0 || data.test.count() == 0) {
-      throw InvalidRequest(p_.held_out > 0 ? "/task/held_out" : "/task/train_share",
+      throw InvalidRequest(p_.held_out > 0     ? "/task/held_out"
+                           : !p_.split.empty() ? "/task/split"
+                                               : "/task/train_share",
                            std::string("the ") + (data.train.count() == 0 ? "training" : "test") +
                                " steps have no labelled vertex" + (p_.held_out > 0 ? " on this side" : ""));
     }
     weigh(data.train);
     add_baselines(data, graph.vertices);
+    if (split.validation > 0) explain("validation", data.validation, data);
+    explain("test", data.test, data);
     return data;
   }
 
@@ -151,6 +160,12 @@ class VertexClassification final : public Task {
                                          {"seen_share", seen / static_cast<double>(last.size())}};
     if (p_.classes == 2) all["binary_f1"] = f1_score(said, test.label, 1);
     return all;
+  }
+
+  std::map<std::string, std::int64_t> metric_samples(const Samples& test) const override {
+    std::map<std::string, std::int64_t> samples;
+    for (const std::string& name : metric_names()) samples[name] = test.count();
+    return samples;
   }
 
   std::vector<std::string> metric_names() const override {
@@ -211,11 +226,35 @@ class VertexClassification final : public Task {
   void add_baselines(TaskData& data, std::int64_t vertices) const {
     const std::vector<double> counts = class_counts(data.train, p_.classes);
     const auto majority = static_cast<double>(std::max_element(counts.begin(), counts.end()) - counts.begin());
-    data.test.baseline.assign(data.test.step.size(), majority);
     std::vector<double> last(static_cast<std::size_t>(vertices), std::nan(""));
     for (std::size_t i = 0; i < data.train.label.size(); ++i)
       last[static_cast<std::size_t>(data.train.vertices[i])] = data.train.label[i];
-    for (const VertexId v : data.test.vertices) data.test.memory.push_back(last[static_cast<std::size_t>(v)]);
+    for (Samples* samples : {&data.validation, &data.test}) {
+      samples->baseline.assign(samples->step.size(), majority);
+      for (const VertexId v : samples->vertices) samples->memory.push_back(last[static_cast<std::size_t>(v)]);
+    }
+  }
+
+  /// What classes are missing where, for the row.
+  void explain(const std::string& part, const Samples& samples, TaskData& data) const {
+    const std::string prefix = part == "test" ? "" : part + "_";
+    if (samples.count() == 0) {
+      data.absent[prefix] = "the " + part + " steps have no labelled vertex";
+      data.notes.push_back(data.absent[prefix]);
+      return;
+    }
+    const std::vector<double> known = class_counts(data.train, p_.classes), asked = class_counts(samples, p_.classes);
+    for (std::size_t c = 0; c < known.size(); ++c) {
+      if (part == "test" && known[c] == static_cast<double>(data.train.count()))
+        data.notes.push_back(fmt::format("all {} training samples have class {}", data.train.count(), c));
+      if (known[c] == 0 && asked[c] > 0)
+        data.notes.push_back(fmt::format("{:.0f} of {} {} samples have class {}, which no training sample has",
+                                         asked[c], samples.count(), part, c));
+    }
+    if (p_.classes != 2 || asked[1] > 0) return;
+    const std::string why = fmt::format("none of the {} {} samples has class 1", samples.count(), part);
+    data.absent[prefix + "binary_f1"] = why;
+    data.notes.push_back(why);
   }
 
   static double share_right(const std::vector<std::int32_t>& said, const std::vector<std::int32_t>& labels) {

@@ -3,10 +3,12 @@
 // (DynaHB's task, with the degrees of the vertex itself; distinct neighbours, self-loops included). In and out are
 // those of the data's edges, however the workload's `orientation` stores them; under orientation=both a row lists all
 // neighbours, which then are the one degree there is. The first `train_share` of the steps is trained on, the rest is
-// tested.
+// tested, or `split` says both and what is kept for validation.
 // The trivial baseline predicts the last value: log(1 + d) of the step itself, or the workload's last target before
 // that was measured; its errors leave out cells without one. All metrics are over cells with a target, as masked
 // metrics are. Invariant: samples depend on the graph only, not on the seed. Cost O(N T + nnz).
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -23,6 +25,7 @@ struct VertexRegressionParameters {
   std::string degree = "in";
   double train_share = 0.7;
   std::string cells = "auto";
+  std::string split;
 };
 
 const FieldTable& vertex_regression_fields() {
@@ -36,7 +39,8 @@ const FieldTable& vertex_regression_fields() {
           .real("train_share", &P::train_share, "", "share of the steps, from the first, that is trained on", 0.0, 1.0)
           .choice("cells", &P::cells, {"auto", "active", "all"},
                   "which vertices of a step are samples: those with an edge there, or all; auto = all with the "
-                  "workload's targets");
+                  "workload's targets")
+          .text("split", &P::split, split_help);
   return table;
 }
 
@@ -79,21 +83,24 @@ class VertexRegression final : public Task {
     const std::string degree = stored_degree(p_.degree, graph.orientation);
     TaskData data;
     data.steps = own ? graph.steps() : graph.steps() - 1;
-    const std::int64_t trained = training_steps(data.steps, p_.train_share, "vertex-regression");
+    const StepSplit split = split_of(data.steps);
     std::vector<double> now(static_cast<std::size_t>(graph.vertices), std::numeric_limits<double>::quiet_NaN());
     if (!own) now = log_degrees(*graph.snapshots[0], graph.vertices, degree);
     for (Step t = 0; t < data.steps; ++t) {
       std::vector<double> next =
           own ? own_targets(graph, t)
               : log_degrees(*graph.snapshots[static_cast<std::size_t>(t) + 1], graph.vertices, degree);
-      draw_step(graph, t, own, now, next, t < trained ? data.train : data.test);
+      draw_step(graph, t, own, now, next, samples_of_step(data, split, t));
       for (std::size_t v = 0; v < next.size(); ++v)
         if (!std::isnan(next[v])) now[v] = next[v];  // what was not measured leaves the value before it
     }
     if (data.train.count() == 0 || data.test.count() == 0) {
-      throw InvalidRequest("/task/train_share", std::string("the ") + (data.train.count() == 0 ? "training" : "test") +
-                                                    " steps have no vertex with a target");
+      throw InvalidRequest(p_.split.empty() ? "/task/train_share" : "/task/split",
+                           std::string("the ") + (data.train.count() == 0 ? "training" : "test") +
+                               " steps have no vertex with a target");
     }
+    if (split.validation > 0) explain("validation", data.validation, data);
+    explain("test", data.test, data);
     return data;
   }
 
@@ -103,11 +110,12 @@ class VertexRegression final : public Task {
     }
     const std::vector<std::int64_t> edges = step_edges(shape);
     const std::int64_t steps = static_cast<std::int64_t>(edges.size()) - 1;
-    const std::int64_t trained = training_steps(steps, p_.train_share, "vertex-regression");
+    const StepSplit split = split_of(steps);
     TaskCounts counts{steps, {1, 0, {}}, {1, 0, {}}};
     for (Step t = 0; t < steps; ++t) {
       const std::int64_t cells = p_.cells == "all" ? shape.vertices.value_or(0) : expected_active(shape, edges, t);
-      (t < trained ? counts.train : counts.test).steps.push_back({t, 0, 0, cells});
+      if (t < split.train) counts.train.steps.push_back({t, 0, 0, cells});
+      if (t >= split.train + split.validation) counts.test.steps.push_back({t, 0, 0, cells});
     }
     return counts;
   }
@@ -134,11 +142,47 @@ class VertexRegression final : public Task {
             {"last_value_mae", last.mae}};
   }
 
+  std::map<std::string, std::int64_t> metric_samples(const Samples& test) const override {
+    const std::int64_t known = test.count() - count_nan(test.baseline);
+    return {{"rmse", test.count()},
+            {"mae", test.count()},
+            {"r2", test.count()},
+            {"last_value_rmse", known},
+            {"last_value_mae", known}};
+  }
+
   std::vector<std::string> metric_names() const override {
     return {"rmse", "mae", "r2", "last_value_rmse", "last_value_mae"};
   }
 
  private:
+  StepSplit split_of(std::int64_t steps) const {
+    return vertex_split(steps, p_.split, p_.train_share, "vertex-regression");
+  }
+
+  static std::int64_t count_nan(const std::vector<double>& values) {
+    return std::count_if(values.begin(), values.end(), [](double value) { return std::isnan(value); });
+  }
+
+  /// Which metrics cannot exist and why, for the row.
+  static void explain(const std::string& part, const Samples& samples, TaskData& data) {
+    const std::string prefix = part == "test" ? "" : part + "_";
+    if (samples.count() == 0) {
+      data.absent[prefix] = "the " + part + " steps have no vertex with a target";
+      data.notes.push_back(data.absent[prefix]);
+      return;
+    }
+    const auto [least, most] = std::minmax_element(samples.value.begin(), samples.value.end());
+    if (*least == *most) {
+      data.absent[prefix + "r2"] =
+          fmt::format("all {} {} targets are {:.6g}, and r2 compares with their spread", samples.count(), part, *least);
+      data.notes.push_back(data.absent[prefix + "r2"]);
+    }
+    if (count_nan(samples.baseline) < samples.count()) return;
+    for (const char* name : {"last_value_rmse", "last_value_mae"})
+      data.absent[prefix + name] = "no " + part + " sample has a value at the step before";
+  }
+
   /// Vertices with an edge at step t: as counted, or when the ends of edges fall on vertices uniformly.
   static std::int64_t expected_active(const GraphShape& shape, const std::vector<std::int64_t>& edges, Step t) {
     const auto step = static_cast<std::size_t>(t);

@@ -15,6 +15,14 @@ def series_of(row, name):
     return row["loss"] if name == "loss" else row["metrics"][name]
 
 
+def samples_of(panel, name):
+    """Over how many samples the panel's rows take the metric, as part of a label; nothing where no row says so."""
+    counts = sorted({row["metric_samples"][name] for row in panel if name in row.get("metric_samples", {})})
+    if not counts:
+        return ""
+    return f" (n = {counts[0]})" if len(counts) == 1 else f" (n = {counts[0]} to {counts[-1]})"
+
+
 def key_of(row, rows):
     return r.label(row, "strategy", rows), row["ranks"]
 
@@ -30,7 +38,7 @@ def draw_panel(axes, panel, rows, name, styles):
                   [float("nan") if value is None else value for value in values], color=colour,
                   linestyle=looks.DASHES[mark], linewidth=2.0 - 0.08 * mark)
     axes.set_xlabel("simulated seconds" if virtual else "epoch")
-    axes.set_ylabel("training loss" if name == "loss" else f"test {name}")
+    axes.set_ylabel("training loss" if name == "loss" else f"test {name}{samples_of(panel, name)}")
 
 
 def one_curve_each(panel, rows):

@@ -65,6 +65,9 @@ class GoldenPairs final : public Task {
     return task_->metrics(outputs, test);
   }
   std::vector<std::string> metric_names() const override { return task_->metric_names(); }
+  std::map<std::string, std::int64_t> metric_samples(const Samples& test) const override {
+    return task_->metric_samples(test);
+  }
 
  private:
   bool weighted_;

@@ -82,6 +82,7 @@ class ModelWithHead {
     std::iota(ids.begin(), ids.end(), 0);
     cells_ = {5, 2, 0, 2, {0, 5, 10}, {}, device.move_in(ids.data(), 10, 1, ElementType::i64)};
     const std::vector<std::int32_t> columns = {0, 1, 2, 3, 4, 0, 1, 2, 3, 4};
+    cells_.trained_steps = 2;
     cells_.column_ids = device.move_in(columns.data(), 10, 1, ElementType::i32);
     cells_.step_rows_on_device = device.move_in(cells_.step_rows.data(), 3, 1, ElementType::i64);
     const std::vector<std::int64_t> u = {0, 1, 7, 9}, v = {2, 3, 8, 5};

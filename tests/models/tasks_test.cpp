@@ -190,6 +190,66 @@ TEST(VertexClassification, MetricsByHand) {
   EXPECT_DOUBLE_EQ(metrics.at("seen_share"), 0.75);
 }
 
+TEST(VertexTasks, SplitKeepsStepsForValidation) {
+  SnapshotGraph graph = hand_graph();
+  graph.vertex_label = {0, 1, 0, 1};
+  const TaskData labels = task("vertex-classification", {{"split", "40/20/40"}})->draw(graph, 1);
+  EXPECT_EQ(cells(labels.train), (Cells{{0, 0}, {0, 1}, {1, 0}, {1, 1}, {1, 2}}));
+  EXPECT_EQ(cells(labels.validation), (Cells{{2, 0}, {2, 1}}));
+  EXPECT_EQ(cells(labels.test), (Cells{{3, 0}, {3, 1}, {3, 2}, {4, 0}, {4, 2}}));
+  EXPECT_EQ(labels.validation.memory, (std::vector<double>{0, 1}));  // the last training label
+  EXPECT_EQ(labels.validation.baseline, std::vector<double>(2, 0.0));
+  EXPECT_EQ(labels.trained_steps(), 2);
+  const TaskData degrees = task("vertex-regression", {{"split", "50/25/25"}})->draw(hand_graph(), 1);
+  EXPECT_EQ(cells(degrees.train), (Cells{{0, 0}, {0, 1}, {1, 0}, {1, 1}, {1, 2}}));
+  EXPECT_EQ(cells(degrees.validation), (Cells{{2, 0}, {2, 1}}));
+  EXPECT_EQ(cells(degrees.test), (Cells{{3, 0}, {3, 1}, {3, 2}}));
+  expect_values(degrees.validation.baseline, {std::log1p(1.0), 0});  // 1 -> 0 at step 2 itself
+  const auto sizes = task("vertex-regression")->metric_samples(degrees.test);
+  EXPECT_EQ(sizes.at("rmse"), 3);
+  EXPECT_EQ(sizes.at("last_value_mae"), 3);
+}
+
+bool says(const std::vector<std::string>& notes, const std::string& text) {
+  for (const std::string& note : notes) {
+    if (note.find(text) != std::string::npos) return true;
+  }
+  return false;
+}
+
+TEST(VertexTasks, WhatTheTestCannotTellIsKnownBeforeTraining) {
+  SnapshotGraph graph = hand_graph();
+  graph.cell_label.assign(20, -1);
+  const auto set = [&](Step t, VertexId v, int label) {
+    graph.cell_label[static_cast<std::size_t>(4 * t + v)] = static_cast<std::int8_t>(label);
+  };
+  set(0, 0, 0);
+  set(1, 1, 0);
+  set(3, 0, 1);
+  set(4, 1, 1);
+  const TaskData one = task("vertex-classification")->draw(graph, 1);
+  EXPECT_TRUE(says(one.notes, "all 2 training samples have class 0"));
+  EXPECT_TRUE(says(one.notes, "2 of 2 test samples have class 1, which no training sample has"));
+  EXPECT_EQ(one.why_absent("binary_f1"), "");
+  set(0, 0, 1);
+  set(3, 0, 0);
+  set(4, 1, 0);
+  const TaskData negative = task("vertex-classification")->draw(graph, 1);
+  EXPECT_EQ(negative.why_absent("binary_f1"), "none of the 2 test samples has class 1");
+  EXPECT_EQ(negative.why_absent("accuracy"), "");
+  EXPECT_TRUE(says(negative.notes, "none of the 2 test samples has class 1"));
+  EXPECT_EQ(task("vertex-classification", {{"classes", 3}})->draw(graph, 1).why_absent("binary_f1"), "");
+
+  graph.targets.assign(20, NAN);
+  for (const std::size_t cell : {0u, 5u, 13u, 18u}) graph.targets[cell] = 2.5f;  // steps 0, 1, 3, 4
+  const TaskData constant = task("vertex-regression")->draw(graph, 1);
+  EXPECT_EQ(constant.why_absent("r2"), "all 2 test targets are 2.5, and r2 compares with their spread");
+  EXPECT_EQ(constant.why_absent("rmse"), "");
+  EXPECT_EQ(constant.why_absent("last_value_rmse"), "no test sample has a value at the step before");
+  graph.targets[18] = 3;
+  EXPECT_EQ(task("vertex-regression")->draw(graph, 1).why_absent("r2"), "");
+}
+
 /// 30 vertices, 6 steps, vertex v gets edges from its four successors, shifted by the step.
 SnapshotGraph ring() {
   SnapshotGraph graph;

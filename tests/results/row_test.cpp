@@ -243,7 +243,7 @@ TEST(RowFields, KeysAreUniqueAndExplained) {
                           "transfer_bytes", "messages",      "peak_bytes",
                           "imbalance",      "loss",          "metrics",
                           "throughput",     "roofline",      "dollars_per_epoch",
-                          "exact",          "notes"}) {
+                          "exact",          "notes",         "metric_samples"}) {
     EXPECT_EQ(keys.count(key), 1u) << key;
   }
 }

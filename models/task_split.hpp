@@ -1,0 +1,33 @@
+// How a task shares the steps of a graph out by time: training before validation before test, so that nothing is
+// learnt from what comes later.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "core/fields.hpp"
+
+namespace strobe {
+
+/// Numbers of consecutive steps: the first `train` are trained on, then come `validation` and `test`.
+struct StepSplit {
+  std::int64_t train = 0, validation = 0, test = 0;
+};
+
+/// Help of the parameter `split`, which every task has.
+inline constexpr const char* split_help =
+    "shares of the steps for training, validation and test, by time: 70/15/15, or as fractions of 1; empty = none for "
+    "validation";
+
+/// `steps` shared out by "A/B/C", which sum to 100 or to 1: training ends at step floor(A T), validation at
+/// floor((A + B) T), and each part whose share is not 0 gets a step at least. Throws InvalidRequest("/task/split", ...)
+/// for another text, for no training or no test, and InvalidRequest("/workload", ...) when there are fewer steps than
+/// parts.
+StepSplit split_steps(std::int64_t steps, const std::string& split, const std::string& task);
+
+/// The task's parameters with defaults filled in, as its table's `complete` gives them, but: an empty `split` is left
+/// out, and one that is given stands in per cent and in place of `train_share`, which says the same of training alone.
+/// Throws InvalidRequest(pointer + ...) when both are given and differ.
+Json complete_task_parameters(const std::string& task, const Json& values, const std::string& pointer);
+
+}  // namespace strobe
