@@ -28,8 +28,8 @@ class RankTrainer {
   /// The loss summed over ranks; false without values.
   bool loss(double& value) { return device_.move_out(loss_, &value); }
 
-  /// Adds the epoch that was updated last, with its loss, to the estimate of what rounding does; to be called before its
-  /// metrics are asked for. Moved out on every rank, with or without values, as the program must be the same.
+  /// Adds the epoch that was updated last, with its loss, to the estimate of what rounding does; to be called before
+  /// its metrics are asked for. Moved out on every rank, with or without values, as the program must be the same.
   void estimate_rounding(double loss);
   const RoundingEstimate& rounding() const { return rounding_; }
 

@@ -50,7 +50,7 @@ void take_cluster(const Case& c, const Cluster& cluster, CaseResult& result) {
 /// Edges of the workload in the steps that are trained on: what every model has to work through, whatever it adds.
 double trained_edges(const PlannedCase& plan) {
   std::int64_t edges = 0;
-  const std::int64_t steps = plan.graph->steps;
+  const std::int64_t steps = std::min(plan.trained_steps, plan.graph->steps);  // not those that are tested alone
   if (plan.raw == nullptr) {
     const std::vector<std::int64_t> of_shape = step_edges(plan.shape->complete.shape);
     for (std::int64_t t = 0; t < steps; ++t) edges += of_shape[static_cast<std::size_t>(t)];
@@ -110,7 +110,8 @@ void fill_values(const PlannedCase& plan, const RankOutcome& outcome, CaseResult
     const auto fill = [&](const std::string& key) {
       const auto values = outcome.metrics.find(key);
       const std::string why = reason.empty() ? plan.task_data->why_absent(key) : reason;
-      result.metrics[key] = values == outcome.metrics.end() || !why.empty() ? Series{{}, why} : Series{values->second, ""};
+      result.metrics[key] =
+          values == outcome.metrics.end() || !why.empty() ? Series{{}, why} : Series{values->second, ""};
     };
     fill(name);
     if (!plan.validation_steps.empty()) fill(validation_prefix + name);

@@ -8,172 +8,12 @@
 
 #include "core/errors.hpp"
 #include "results/files.hpp"
-#include "results/row.hpp"
+#include "results/row_codec.hpp"
 
 namespace strobe {
 namespace {
 
-// Conversions: encode(value) and decode(json, value) for every type that a row holds -------------------------------
-
-Json encode(const std::string& value) { return value; }
-Json encode(std::int64_t value) { return value; }
-Json encode(std::uint64_t value) { return value; }
-Json encode(const Json& value) { return value; }
-Json encode(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
-void decode(const Json& json, double& value) {
-  value = json.is_null() ? std::numeric_limits<double>::quiet_NaN() : json.get<double>();
-}
-void decode(const Json& json, Json& value) { value = json; }
-template <class T>
-void decode(const Json& json, T& value) {
-  value = json.get<T>();
-}
-
-template <class T>
-Json encode(const std::vector<T>& values) {
-  Json result = Json::array();
-  for (const T& value : values) result.push_back(encode(value));
-  return result;
-}
-template <class T>
-void decode(const Json& json, std::vector<T>& values) {
-  values.clear();
-  for (const Json& item : json) decode(item, values.emplace_back());
-}
-
-using NamedDouble = std::pair<const char*, double EpochSeconds::*>;
-constexpr NamedDouble epoch_statistics[] = {{"median", &EpochSeconds::median},
-                                            {"min", &EpochSeconds::min},
-                                            {"mean", &EpochSeconds::mean},
-                                            {"max", &EpochSeconds::max},
-                                            {"p95", &EpochSeconds::p95},
-                                            {"ci95_low", &EpochSeconds::ci95_low},
-                                            {"ci95_high", &EpochSeconds::ci95_high}};
-
-Json encode(const EpochSeconds& value) {
-  Json result = Json::object();
-  for (const auto& [name, member] : epoch_statistics) result[name] = encode(value.*member);
-  result["n"] = value.n;
-  return result;
-}
-void decode(const Json& json, EpochSeconds& value) {
-  for (const auto& [name, member] : epoch_statistics) decode(json.at(name), value.*member);
-  decode(json.at("n"), value.n);
-}
-
-Json encode(const EpochBand& value) {
-  return {{"low", encode(value.low)}, {"high", encode(value.high)}, {"source", value.source}};
-}
-void decode(const Json& json, EpochBand& value) {
-  decode(json.at("low"), value.low);
-  decode(json.at("high"), value.high);
-  decode(json.at("source"), value.source);
-}
-
-std::string traffic_name(std::size_t i) { return i < traffic_count ? std::string(traffic_names[i]) : "total"; }
-
-Json encode(const std::array<double, phase_count>& value) {
-  Json result = Json::object();
-  for (std::size_t i = 0; i < value.size(); ++i) result[std::string(phase_names[i])] = encode(value[i]);
-  return result;
-}
-void decode(const Json& json, std::array<double, phase_count>& value) {
-  for (std::size_t i = 0; i < value.size(); ++i) decode(json.at(std::string(phase_names[i])), value[i]);
-}
-Json encode(const SentBytes& value) {
-  Json result = Json::object();
-  for (std::size_t i = 0; i < value.size(); ++i) result[traffic_name(i)] = value[i];
-  return result;
-}
-void decode(const Json& json, SentBytes& value) {
-  for (std::size_t i = 0; i < value.size(); ++i) decode(json.at(traffic_name(i)), value[i]);
-}
-
-Json encode(const PeakBytes& value) { return {{"host", encode(value.host)}, {"device", encode(value.device)}}; }
-void decode(const Json& json, PeakBytes& value) {
-  decode(json.at("host"), value.host);
-  decode(json.at("device"), value.device);
-}
-Json encode(const Imbalance& value) {
-  return {{"max_over_min", encode(value.max_over_min)}, {"max_over_mean", encode(value.max_over_mean)}};
-}
-void decode(const Json& json, Imbalance& value) {
-  decode(json.at("max_over_min"), value.max_over_min);
-  decode(json.at("max_over_mean"), value.max_over_mean);
-}
-Json encode(const Roofline& value) {
-  return {{"flops_fraction", encode(value.flops_fraction)}, {"bandwidth_fraction", encode(value.bandwidth_fraction)}};
-}
-void decode(const Json& json, Roofline& value) {
-  decode(json.at("flops_fraction"), value.flops_fraction);
-  decode(json.at("bandwidth_fraction"), value.bandwidth_fraction);
-}
-
-template <class T>
-Json encode(const std::optional<T>& value) {
-  return value ? encode(*value) : Json(nullptr);
-}
-template <class T>
-void decode(const Json& json, std::optional<T>& value) {
-  value.reset();
-  if (!json.is_null()) decode(json, value.emplace());
-}
-template <class T>
-Json encode(const std::map<std::string, T>& values) {
-  Json result = Json::object();
-  for (const auto& [name, value] : values) result[name] = encode(value);
-  return result;
-}
-template <class T>
-void decode(const Json& json, std::map<std::string, T>& values) {
-  values.clear();
-  for (const auto& [name, item] : json.items()) decode(item, values[name]);
-}
-
-// Schemas ----------------------------------------------------------------------------------------------------------
-
-Json text() { return {{"type", "string"}}; }
-Json one_of(std::vector<std::string> values) { return {{"enum", std::move(values)}}; }
-Json count(int minimum = 0) { return {{"type", "integer"}, {"minimum", minimum}}; }
-Json number() { return {{"type", {"number", "null"}}, {"minimum", 0}}; }
-Json list(Json items) { return {{"type", "array"}, {"items", std::move(items)}}; }
-Json any_object() { return {{"type", "object"}}; }
-Json map_of(Json values) { return {{"type", "object"}, {"additionalProperties", std::move(values)}}; }
-Json plugin() { return {{"type", "object"}, {"properties", {{"name", text()}}}, {"required", Json::array({"name"})}}; }
-Json group(Json properties) {
-  Json required = Json::array();
-  for (const auto& [name, schema] : properties.items()) required.push_back(name);
-  return {{"type", "object"},
-          {"properties", std::move(properties)},
-          {"required", required},
-          {"additionalProperties", false}};
-}
-Json or_null(Json schema) {
-  schema["type"] = Json::array({schema["type"], "null"});
-  return schema;
-}
-Json named_group(const std::vector<std::string>& names, const Json& each) {
-  Json properties = Json::object();
-  for (const std::string& name : names) properties[name] = each;
-  return group(properties);
-}
-Json epoch_schema() {
-  Json schema = Json::object();
-  for (const auto& [name, member] : epoch_statistics) schema[name] = number();
-  schema["n"] = count();
-  return group(schema);
-}
-Json band_schema() { return group({{"low", number()}, {"high", number()}, {"source", text()}}); }
-Json traffic_schema() {
-  std::vector<std::string> names;
-  for (std::size_t i = 0; i <= traffic_count; ++i) names.push_back(traffic_name(i));
-  return named_group(names, count());
-}
-Json phase_schema() { return named_group({std::begin(phase_names), std::end(phase_names)}, number()); }
-Json series() { return list({{"type", {"number", "null"}}}); }
-Json exact_schema() {
-  return {{"oneOf", Json::array({Json{{"const", true}}, Json{{"type", "array"}, {"items", text()}, {"minItems", 1}}})}};
-}
+using namespace row_codec;
 
 // The table --------------------------------------------------------------------------------------------------------
 
@@ -311,6 +151,11 @@ std::vector<RowField> measured_fields() {
       field<&Row::imbalance>("imbalance", "1", or_null(named_group({"max_over_min", "max_over_mean"}, number())),
                              "Busy time of ranks in an epoch (epoch minus wait), mean of the ratio over epochs."),
       threads_field(),
+  };
+}
+
+std::vector<RowField> value_fields() {
+  return {
       field<&Row::loss>("loss", "1", or_null(series()),
                         "Training loss per epoch of the first repetition, of the epoch's own pass: before its update."),
       field<&Row::metrics>("metrics", "1", map_of(or_null(series())),
@@ -352,6 +197,7 @@ const std::vector<RowField>& row_fields() {
   static const std::vector<RowField> table = [] {
     std::vector<RowField> fields = identity_fields();
     for (RowField& item : measured_fields()) fields.push_back(std::move(item));
+    for (RowField& item : value_fields()) fields.push_back(std::move(item));
     for (RowField& item : until_fields()) fields.push_back(std::move(item));
     return fields;
   }();

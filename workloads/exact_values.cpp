@@ -44,7 +44,8 @@ std::vector<double> exact_sums(const EventGraph& events, std::size_t first, std:
     const double weight = counted ? 1.0 : exact_weight(events, e);
     const VertexId source = events.source[e], target = events.target[e];
     if (rows_are_targets) sums[entry_of(snapshot, target, source)] += weight;
-    if (rows_are_sources) sums[entry_of(snapshot, source, target)] += weight;
+    const bool visited = rows_are_targets && source == target;  // a loop is its own reverse
+    if (rows_are_sources && !visited) sums[entry_of(snapshot, source, target)] += weight;
   }
   return sums;
 }

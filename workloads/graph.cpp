@@ -143,13 +143,20 @@ void count_degrees(const EventGraph& events, std::size_t first, std::size_t last
 /// The degrees of each step as features; those of a cumulative graph are of all events so far.
 void set_degree_features(const EventGraph& events, const StepCut& cut, bool cumulative, SnapshotGraph& graph) {
   std::vector<std::int64_t> degrees(static_cast<std::size_t>(events.vertices * degree_features), 0);
+  std::vector<double>& exact = graph.exact_features;
   graph.feature_width = degree_features;
   graph.features.reserve(degrees.size() * cut.begin.size());
   for (std::size_t t = 0; t < cut.begin.size(); ++t) {
     if (!cumulative) std::fill(degrees.begin(), degrees.end(), 0);
     count_degrees(events, static_cast<std::size_t>(cut.first[t]), static_cast<std::size_t>(cut.last[t]),
                   degrees.data());
-    for (const std::int64_t degree : degrees) graph.features.push_back(static_cast<float>(degree));
+    for (const std::int64_t degree : degrees) {
+      const auto rounded = static_cast<float>(degree);
+      if (exact.empty() && static_cast<std::int64_t>(rounded) != degree)
+        exact.assign(graph.features.begin(), graph.features.end());
+      if (!exact.empty() || static_cast<std::int64_t>(rounded) != degree) exact.push_back(static_cast<double>(degree));
+      graph.features.push_back(rounded);
+    }
   }
 }
 
@@ -211,14 +218,22 @@ void accumulate(SnapshotGraph& graph, bool binary) {
   }
 }
 
+/// Moves the `size` values of step `from` to step `to`, of what there is.
+template <class Values>
+void move_step(Values& values, std::ptrdiff_t size, std::size_t from, std::size_t to) {
+  if (values.empty()) return;
+  const auto begin = values.begin() + static_cast<std::ptrdiff_t>(from) * size;
+  std::copy(begin, begin + size, values.begin() + static_cast<std::ptrdiff_t>(to) * size);
+}
+
 /// Drops the steps with fewer than `min_edges` edges, from `cut` too.
 void drop_small_steps(SnapshotGraph& graph, std::int64_t min_edges, StepCut& cut) {
   const auto step_features = static_cast<std::ptrdiff_t>(graph.vertices * graph.feature_width);
   std::size_t kept = 0;
   for (std::size_t t = 0; t < graph.snapshots.size(); ++t) {
     if (graph.snapshots[t]->nonzeros() < min_edges) continue;
-    const auto from = graph.features.begin() + static_cast<std::ptrdiff_t>(t) * step_features;
-    std::copy(from, from + step_features, graph.features.begin() + static_cast<std::ptrdiff_t>(kept) * step_features);
+    move_step(graph.features, step_features, t, kept);
+    move_step(graph.exact_features, step_features, t, kept);
     cut.begin[kept] = cut.begin[t], cut.end[kept] = cut.end[t], cut.next_end[kept] = cut.next_end[t];
     cut.first[kept] = cut.first[t], cut.last[kept] = cut.last[t];
     graph.snapshots[kept++] = graph.snapshots[t];
@@ -229,6 +244,7 @@ void drop_small_steps(SnapshotGraph& graph, std::int64_t min_edges, StepCut& cut
   graph.provenance.notes.push_back(fmt::format("{} steps with fewer than {} edges were dropped", dropped, min_edges));
   graph.snapshots.resize(kept);
   graph.features.resize(kept * static_cast<std::size_t>(step_features));
+  if (!graph.exact_features.empty()) graph.exact_features.resize(graph.features.size());
   for (auto* const values : {&cut.begin, &cut.end, &cut.next_end}) values->resize(kept);
   for (auto* const values : {&cut.first, &cut.last}) values->resize(kept);
 }

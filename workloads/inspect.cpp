@@ -12,12 +12,10 @@
 #include <numeric>
 #include <optional>
 
+#include "workloads/dates.hpp"
+#include "workloads/removals.hpp"
 #include "workloads/vertex_data.hpp"
 #include "workloads/windows.hpp"
-
-#include "workloads/dates.hpp"
-
-#include "workloads/removals.hpp"
 
 namespace strobe {
 namespace {

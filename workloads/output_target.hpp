@@ -17,8 +17,8 @@ struct OutputTarget {
 /// device, a socket, a descriptor that is not open for writing).
 OutputTarget output_target(const std::string& path);
 
-/// Opens a direct target for writing; the caller closes it. Throws SystemError, also for a pipe that nobody reads, where
-/// waiting might have no end.
+/// Opens a direct target for writing; the caller closes it. Throws SystemError, also for a pipe that nobody reads,
+/// where waiting might have no end.
 int open_direct(const OutputTarget& target);
 
 }  // namespace strobe

@@ -167,9 +167,9 @@ EventGraph read_edges(const std::string& path, const Transactions& transactions)
   });
   EventGraph graph = events.finish(path, "elliptic");
   if (without_step > 0)
-    graph.provenance.notes.push_back(fmt::format(
-        "{} edges are left out: the features file lacks one of their transactions, so they have no step",
-        without_step.load()));
+    graph.provenance.notes.push_back(
+        fmt::format("{} edges are left out: the features file lacks one of their transactions, so they have no step",
+                    without_step.load()));
   return graph;
 }
 
@@ -203,12 +203,16 @@ void read_classes(const std::string& path, const Transactions& transactions, Eve
   expect_header(reader, classes_header);
   TimedLabels& labels = graph.timed_labels;
   std::vector<bool> listed(transactions.by_id.size(), false);
-  std::int64_t unknown = 0;
+  std::int64_t unknown = 0, without_step = 0;
   while (reader.next()) {
     const auto& fields = split_pair(reader);
-    const Transaction& one = transaction_at(reader, fields[0], transactions);
-    const auto vertex = static_cast<std::size_t>(&one - transactions.by_id.data());
-    if (listed[vertex]) reader.fail(fields[0].column, fmt::format("transaction {} is listed twice", one.id));
+    const Transaction* const found = transactions.find(reader.whole(fields[0], "transaction id"));
+    if (found == nullptr) {
+      ++without_step;
+      continue;
+    }
+    const auto vertex = static_cast<std::size_t>(found - transactions.by_id.data());
+    if (listed[vertex]) reader.fail(fields[0].column, fmt::format("transaction {} is listed twice", found->id));
     listed[vertex] = true;
     const std::string_view text = fields[1].text;
     if (text != "1" && text != "2" && text != "unknown")
@@ -216,16 +220,17 @@ void read_classes(const std::string& path, const Transactions& transactions, Eve
     unknown += text == "unknown";
     if (text == "unknown") continue;
     labels.vertex.push_back(static_cast<VertexId>(vertex));
-    labels.time.push_back(one.step);
+    labels.time.push_back(found->step);
     labels.label.push_back(text == "1" ? 1 : 0);
     labels.share.push_back(1);
   }
   sort_by_time(labels);
   const auto illicit = std::count(labels.label.begin(), labels.label.end(), 1);
   graph.provenance.notes.push_back(fmt::format(
-      "classes: {} illicit (label 1), {} licit (label 0), {} unknown, {} not listed; a transaction has its "
-      "label at its own step",
-      illicit, std::ssize(labels.label) - illicit, unknown, std::count(listed.begin(), listed.end(), false)));
+      "classes: {} illicit (label 1), {} licit (label 0), {} unknown, {} not listed, {} of transactions without "
+      "features; a transaction has its label at its own step",
+      illicit, std::ssize(labels.label) - illicit, unknown, std::count(listed.begin(), listed.end(), false),
+      without_step));
 }
 
 EventGraph read_elliptic(const std::string& path) {

@@ -217,8 +217,8 @@ void read_names(const JsonValue& root, SnapshotGraph& graph) {
   if (names.kind() != JsonKind::object) return;
   graph.vertex_name.assign(static_cast<std::size_t>(graph.vertices), "");
   for (const JsonValue& name : names.children()) {
-    const float number = name.kind() == JsonKind::number ? name.single("the number of a node") : -1;
-    if (number < 0 || number >= static_cast<float>(graph.vertices)) {
+    const double number = name.kind() == JsonKind::number ? name.within_single("the number of a node") : -1;
+    if (number < 0 || number >= static_cast<double>(graph.vertices)) {
       graph.vertex_name.clear();
       graph.provenance.notes.push_back(fmt::format("node_ids is left out, as '{}' is no vertex", name.key()));
       return;
