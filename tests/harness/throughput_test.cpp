@@ -94,7 +94,11 @@ TEST(Throughput, EdgesAreThoseOfTheStepsAsTheWorkloadHasThem) {
 
 TEST(Throughput, AShapeHasTheEdgesOfItsSteps) {
   // 199 of 200 steps are trained on; the published sum of edges is spread evenly.
-  const Json simulated = {{"device", "sim"}, {"cluster", "aimos-v100"}};
+  const Json simulated = {{"device", "sim"},
+                          {"cluster", "aimos-v100"},
+                          {"strategy", "snapshot"},
+                          {"ranks", 64},
+                          {"task", {{"name", "link-prediction"}, {"theta", 0.1}}}};
   const CaseResult result = result_of("aml-sim", {{"name", "tm-gcn"}, {"window", 20}}, simulated);
   EXPECT_EQ(result.items_per_epoch, 199 * (124e6 / 200));
   EXPECT_GT(result.nonzeros_per_epoch, result.items_per_epoch);
