@@ -245,11 +245,4 @@ std::string event_labels_note(const Provenance& provenance) {
   return {};
 }
 
-std::vector<std::string> label_notes(const SnapshotGraph& graph) {
-  std::vector<std::string> notes;
-  for (const std::string& note : graph.provenance.notes)
-    if (note.rfind(note_begin, 0) == 0) notes.push_back(note);
-  return notes;
-}
-
 }  // namespace strobe

@@ -41,7 +41,4 @@ void note_event_labels(const EventGraph& events, Provenance& provenance);
 /// That note; "" when there is none.
 std::string event_labels_note(const Provenance& provenance);
 
-/// The notes that `set_cell_labels` left with the graph, also when it was written and read since.
-std::vector<std::string> label_notes(const SnapshotGraph& graph);
-
 }  // namespace strobe

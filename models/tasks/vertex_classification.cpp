@@ -111,7 +111,6 @@ class VertexClassification final : public Task {
   TaskData draw(const SnapshotGraph& graph, std::uint64_t seed) const override {
     if (graph.cell_label.empty() && graph.vertex_label.empty()) refuse_without_labels(graph);
     TaskData data;
-    data.notes = label_notes(graph);
     data.steps = graph.steps();
     const StepSplit split = vertex_split(data.steps, p_.split, p_.train_share, "vertex-classification");
     const std::vector<bool> held = held_out(graph.vertices, seed);

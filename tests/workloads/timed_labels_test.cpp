@@ -55,7 +55,6 @@ TEST(LabelSteps, WithinTheirWindow) {
   const SnapshotGraph graph = load_workload(path, Json::parse(R"({"window": "10s", "min_edges": 1})"), 1);
   EXPECT_TRUE(any_note(graph, "holds its time (within)"));
   EXPECT_TRUE(any_note(graph, "labels: 3 of 7 are left out, 2 of steps that were dropped, 1 behind the last step"));
-  EXPECT_EQ(label_notes(graph).size(), 2u);
   const Json notes = inspect_workload(path, Json::parse(R"({"window": "10s", "partial": "drop"})"), 1)["notes"];
   EXPECT_NE(notes.dump().find("labels: 2 of 7 are left out, 1 of steps that were dropped, 1 behind the last step"),
             std::string::npos)
