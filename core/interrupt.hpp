@@ -5,6 +5,7 @@
 
 #include <array>
 #include <atomic>
+#include <cstdint>
 
 namespace strobe {
 
@@ -22,6 +23,13 @@ inline std::atomic<int>& stop_signal() {
 inline std::atomic<int>& stop_after_epoch() {
   static std::atomic<int> signal{0};
   return signal;
+}
+
+/// How long that signal lets the epoch under way go on before it becomes `stop_signal()`, in milliseconds; 0 = to its
+/// end. Set where a rank may wait for one in another process that is gone.
+inline std::atomic<std::int64_t>& epoch_patience_milliseconds() {
+  static std::atomic<std::int64_t> patience{0};
+  return patience;
 }
 
 }  // namespace strobe

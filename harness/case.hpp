@@ -41,10 +41,10 @@ struct Case {
 
 /// Files that a run leaves beside its rows; "" = not wanted. Without values (numerics none) there is nothing to write.
 struct ModelOutputs {
-  std::string weights;     // safetensors: the trained weights
-  std::string embeddings;  // .npy [T, N, F]: of the last epoch, before its update, as an evaluation computes them
-  std::string samples;     // .csv: the samples that the task drew, positives and negatives
-  std::string checkpoint;  // safetensors: where training stands, weights and optimiser state
+  std::string weights;                // safetensors: the trained weights
+  std::string embeddings;             // .npy [T, N, F]: that the trained weights give, as an evaluation computes them
+  std::string samples;                // .csv: the samples that the task drew, positives and negatives
+  std::string checkpoint;             // safetensors: where training stands, weights and optimiser state
   std::int64_t checkpoint_every = 0;  // epochs from one checkpoint to the next; 0 = only after the last epoch
   bool resume_training = false;       // start from where `checkpoint` stands, not from the beginning
   bool checkpoint_on_signal = true;   // a signal that ends the run leaves a checkpoint, where one is asked for

@@ -9,6 +9,13 @@
 
 namespace strobe {
 
+EpochGate::~EpochGate() { epoch_patience_milliseconds() = 0; }
+
+void EpochGate::epoch_took(double seconds) {
+  constexpr std::int64_t least = 300;  // milliseconds; mpirun leaves a second between SIGTERM and SIGKILL
+  if (votes_) epoch_patience_milliseconds() = least + static_cast<std::int64_t>(2000 * seconds);
+}
+
 int EpochGate::signal() const {
   const std::lock_guard lock(mutex_);
   return signal_;
@@ -40,6 +47,7 @@ bool EpochGate::open(Device& device, Communicator& communicator, std::int64_t st
     if (!(votes[i + 1] > 0)) continue;
     const std::lock_guard lock(mutex_);
     signal_ = signals_that_stop[i];
+    epoch_patience_milliseconds() = 0;
     break;
   }
   return !closed();

@@ -16,9 +16,16 @@ class EpochGate {
   /// `several_processes`: the ranks of the case live in more than one, whose clocks differ and of which a signal may
   /// reach one alone: they vote before each epoch. To be left out where nothing can close the gate.
   EpochGate(double limit_seconds, bool several_processes) : limit_(limit_seconds), votes_(several_processes) {}
+  ~EpochGate();
+  EpochGate(const EpochGate&) = delete;
+  EpochGate& operator=(const EpochGate&) = delete;
 
   /// Whether the epoch with the running number `step` may begin. All ranks must ask, before each epoch, in order.
   bool open(Device& device, Communicator& communicator, std::int64_t step);
+
+  /// An epoch took so many seconds. Of several processes one may be gone, and then the others' epoch has no end: a
+  /// signal lets it go on for twice as long.
+  void epoch_took(double seconds);
 
   bool closed() const { return limit_.up() || signal() != 0; }
   /// The signal that closed it, the same in every process, or 0.

@@ -111,6 +111,7 @@ class TrainingRun {
     sample.warmup = e < plan_.request.warmup;
     outcome_.samples.push_back(sample);
     outcome_.epochs_trained = e + 1;
+    if (wishes_.gate != nullptr) wishes_.gate->epoch_took(sample.epoch_seconds);
     if (wishes_.measured) wishes_.measured(communicator_);
     double loss = 0;
     if (trainer_.loss(loss)) curves_.loss.push_back(loss);

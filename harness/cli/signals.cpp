@@ -1,6 +1,7 @@
 #include "harness/cli/signals.hpp"
 
 #include <signal.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -19,10 +20,25 @@ void say(std::string_view words) {
   [[maybe_unused]] const ssize_t ignored = write(STDERR_FILENO, words.data(), words.size());
 }
 
+/// Sends SIGALRM to this process once, after so many milliseconds; 0 = not any more.
+void ring_after(std::int64_t milliseconds) {
+  itimerval timer{};
+  timer.it_value.tv_sec = milliseconds / 1000;
+  timer.it_value.tv_usec = milliseconds % 1000 * 1000;
+  setitimer(ITIMER_REAL, &timer, nullptr);
+}
+
+/// The epoch did not end in its time. Where it did, nobody is waited for any more.
+void lose_patience(int) {
+  if (epoch_patience_milliseconds().load() == 0) return;
+  if (stop_signal().load() == 0) stop_signal().store(stop_after_epoch().load());
+}
+
 void note_signal(int signal) {
   const bool second = stop_signal().load() != 0 || stop_after_epoch().load() != 0;
   if (second) _exit(128 + signal);
   (finish_epoch.load() ? stop_after_epoch() : stop_signal()).store(signal);
+  if (finish_epoch.load() && epoch_patience_milliseconds().load() > 0) ring_after(epoch_patience_milliseconds().load());
   if (!end_at_once.load()) return;
   say("strobe: interrupted while a case was planned; finished cases are kept\n");
   _exit(128 + signal);
@@ -54,10 +70,16 @@ SignalsEndAtOnce::SignalsEndAtOnce() {
 
 SignalsEndAtOnce::~SignalsEndAtOnce() { end_at_once.store(false); }
 
-SignalsEndEpochs::SignalsEndEpochs(bool wanted) { finish_epoch.store(wanted); }
+SignalsEndEpochs::SignalsEndEpochs(bool wanted) {
+  struct sigaction action {};
+  action.sa_handler = lose_patience;
+  if (wanted) sigaction(SIGALRM, &action, nullptr);
+  finish_epoch.store(wanted);
+}
 
 SignalsEndEpochs::~SignalsEndEpochs() {
   finish_epoch.store(false);
+  ring_after(0);
   const int late = stop_after_epoch().exchange(0);
   if (late != 0) stop_signal().store(late);
 }

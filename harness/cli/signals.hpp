@@ -20,7 +20,8 @@ class SignalsEndAtOnce {
 };
 
 /// While one lives that is `wanted`, the first signal sets `stop_after_epoch()` instead: training goes on to the end of
-/// its epoch. What came in too late for that is in `stop_signal()` afterwards. One at a time.
+/// its epoch, or until `epoch_patience_milliseconds()` are over. What came in too late for that is in `stop_signal()`
+/// afterwards. One at a time.
 class SignalsEndEpochs {
  public:
   explicit SignalsEndEpochs(bool wanted);
