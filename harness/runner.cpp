@@ -28,8 +28,10 @@ void add_cluster_notes(const Cluster& cluster, std::vector<std::string>& notes) 
     notes.push_back(fmt::format("extrapolated to {} nodes of {} described", cluster.nodes, cluster.described_nodes));
   }
   if (cluster.price_per_node_hour > 0) {
-    notes.push_back(fmt::format("price {} {} per node hour, {}", cluster.price_per_node_hour, cluster.price_currency,
-                                price_origin(cluster)));
+    const std::string origin =
+        cluster.price_date.empty() ? price_origin(cluster) : cluster.price_region + ", " + cluster.price_date;
+    notes.push_back(
+        fmt::format("price {} {} per node hour, {}", cluster.price_per_node_hour, cluster.price_currency, origin));
   }
 }
 
