@@ -45,7 +45,7 @@ std::string write_graph(int seed) {
   return path;
 }
 
-CaseResult run(Json request, const std::string& strategy, int ranks) {
+CaseResult run_random(Json request, const std::string& strategy, int ranks) {
   request["strategy"]["name"] = strategy;
   request["ranks"] = ranks;
   const CaseResult result = run_case(case_from_json(request, ""));
@@ -86,9 +86,9 @@ TEST_P(Law3Random, RowsKeepItOrSayThatRoundingMayNot) {
     for (const std::string precision : {"fp32", "fp64"}) {
       Json request = request_of(path, seed, GetParam(), precision);
       if (kind_of(seed) == std::string("weighted")) request["workload"]["weights"] = "file";
-      const CaseResult sequential = run(request, "sequential", 1);
+      const CaseResult sequential = run_random(request, "sequential", 1);
       for (const std::string strategy : {"snapshot", "vertex"}) {
-        const CaseResult result = run(request, strategy, strategy == "snapshot" ? 2 : 3);
+        const CaseResult result = run_random(request, strategy, strategy == "snapshot" ? 2 : 3);
         said[precision] += speaks_of_rounding(result);
         if (speaks_of_rounding(result)) continue;
         EXPECT_LE(apart(result, sequential), precision == "fp64" ? 1e-10 : 1e-4)
@@ -115,7 +115,7 @@ TEST(Law3Rounding, RowsOfChaoticTrainingSaySo) {
                   {"epochs", 30},
                   {"warmup", 0},
                   {"optimizer", {{"name", "adam"}, {"rate", 0.01}}}};
-  const CaseResult sequential = run(request, "sequential", 1), vertex = run(request, "vertex", 2);
+  const CaseResult sequential = run_random(request, "sequential", 1), vertex = run_random(request, "vertex", 2);
   EXPECT_GT(apart(vertex, sequential), 1e-4);
   EXPECT_TRUE(speaks_of_rounding(sequential));
   EXPECT_TRUE(speaks_of_rounding(vertex));
@@ -124,20 +124,20 @@ TEST(Law3Rounding, RowsOfChaoticTrainingSaySo) {
 TEST(FeatureScaleOfACase, IsTheModelsForDegreesAndTheUsersOtherwise) {
   Json request = request_of("uniform", 1, "dysat", "fp64");
   request["workload"] = {{"name", "uniform"}, {"vertices", 30}, {"steps", 6}, {"density", 3}};
-  const CaseResult asked = run(request, "sequential", 1);
+  const CaseResult asked = run_random(request, "sequential", 1);
   const auto notes_of = [](const CaseResult& result, const char* text) {
     return std::count(result.notes.begin(), result.notes.end(), text);
   };
   EXPECT_EQ(notes_of(asked, "degrees are read with feature_scale=log1p, which dysat needs"), 1);
   request["workload"]["feature_scale"] = "log1p";
-  const CaseResult chosen = run(request, "snapshot", 2);
+  const CaseResult chosen = run_random(request, "snapshot", 2);
   EXPECT_LE(apart(chosen, asked), 1e-12);
   EXPECT_EQ(notes_of(chosen, "degrees are read with feature_scale=log1p, which dysat needs"), 0);
   request["workload"]["feature_scale"] = "none";
-  EXPECT_GT(apart(run(request, "sequential", 1), asked), 1e-6);
+  EXPECT_GT(apart(run_random(request, "sequential", 1), asked), 1e-6);
   request["workload"]["feature_scale"] = "standardise";
-  const CaseResult standard = run(request, "sequential", 1);
-  for (const int ranks : {2, 3, 4}) EXPECT_LE(apart(run(request, "vertex", ranks), standard), 1e-10);
+  const CaseResult standard = run_random(request, "sequential", 1);
+  for (const int ranks : {2, 3, 4}) EXPECT_LE(apart(run_random(request, "vertex", ranks), standard), 1e-10);
 }
 
 }  // namespace

@@ -11,26 +11,26 @@
 namespace strobe {
 namespace {
 
-constexpr std::int64_t vertices = 3, steps = 8;
+constexpr std::int64_t target_vertices = 3, target_steps = 8;
 
 double value_of(std::int64_t step, std::int64_t vertex) { return static_cast<double>(10 * step + vertex) + 0.1; }
 
 /// Steps whose features are `value_of`, targets their next values, and doubles beside the features where `exact`.
 SnapshotGraph series(bool exact) {
   SnapshotGraph graph;
-  graph.vertices = vertices;
+  graph.vertices = target_vertices;
   graph.feature_width = 1;
   auto snapshot = std::make_shared<Snapshot>();
   snapshot->row_offsets = {0, 1, 2, 3};
   snapshot->columns = {1, 2, 0};
   snapshot->values = {1, 1, 1};
-  for (std::int64_t t = 0; t < steps; ++t) {
+  for (std::int64_t t = 0; t < target_steps; ++t) {
     graph.snapshots.push_back(snapshot);
-    for (std::int64_t v = 0; v < vertices; ++v) {
+    for (std::int64_t v = 0; v < target_vertices; ++v) {
       graph.features.push_back(static_cast<float>(value_of(t, v)));
       if (exact) graph.exact_features.push_back(value_of(t, v));
       const auto next = static_cast<float>(value_of(t + 1, v));
-      graph.targets.push_back(t + 1 < steps ? next : std::numeric_limits<float>::quiet_NaN());
+      graph.targets.push_back(t + 1 < target_steps ? next : std::numeric_limits<float>::quiet_NaN());
     }
   }
   return graph;

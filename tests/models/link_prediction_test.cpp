@@ -27,15 +27,6 @@ SnapshotGraph ring() {
   return graph;
 }
 
-bool leads(const SnapshotGraph& graph, Step t, VertexId u, VertexId v) {
-  const Snapshot& s = *graph.snapshots[static_cast<std::size_t>(t)];
-  for (std::int64_t e = s.row_offsets[static_cast<std::size_t>(v)]; e < s.row_offsets[static_cast<std::size_t>(v) + 1];
-       ++e) {
-    if (s.columns[static_cast<std::size_t>(e)] == u) return true;
-  }
-  return false;
-}
-
 TEST(LinkPrediction, CandidatesShareTheSourceAndAreNoEdges) {
   const SnapshotGraph graph = ring();
   const TaskData data = task("link-prediction", {{"theta", 0.2}, {"ranking_negatives", 7}})->draw(graph, 3);

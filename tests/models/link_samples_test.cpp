@@ -8,6 +8,7 @@
 #include <set>
 
 #include "models/task.hpp"
+#include "tests/models/task_support.hpp"
 
 namespace strobe {
 namespace {
@@ -73,12 +74,6 @@ SnapshotGraph shop(VertexId users, VertexId items, int count, const std::string&
 
 std::unique_ptr<Task> link_prediction(const Json& options) {
   return TaskRegistry::instance().find("link-prediction").value(options);
-}
-
-bool leads(const SnapshotGraph& graph, Step t, VertexId u, VertexId v) {
-  const Snapshot& s = *graph.snapshots[static_cast<std::size_t>(t)];
-  const auto row = static_cast<std::size_t>(v);
-  return std::count(s.columns.begin() + s.row_offsets[row], s.columns.begin() + s.row_offsets[row + 1], u) > 0;
 }
 
 /// Targets of the candidates of each edge, by the edge's position.
@@ -211,7 +206,9 @@ TEST(LinkNegatives, OfATwoSidedGraphKeepToTheSides) {
           EXPECT_NE(u < 40, v < 40) << orientation;
           const bool candidate = !samples->candidate_of.empty() && samples->candidate_of[i] >= 0;
           if (!candidate) ++count[{samples->label[i], u < 40}];
-          if (orientation != "both") EXPECT_EQ(u < 40, orientation == "in");
+          if (orientation != "both") {
+            EXPECT_EQ(u < 40, orientation == "in");
+          }
         }
         EXPECT_EQ((count[{0, true}]), (count[{1, true}])) << "the direction must tell nothing, " << orientation;
         EXPECT_EQ((count[{0, false}]), (count[{1, false}]));
@@ -281,8 +278,8 @@ TEST(LinkNegatives, AreFoundWhereOneNonEdgeIsLeft) {
   for (VertexId v = 0; v < 30; ++v) sold.side.push_back(v < 10 ? 0 : 1);
   const TaskData rare = link_prediction({{"theta", 0.1}})->draw(sold, 1);
   for (std::size_t i = 0; i < rare.train.step.size(); ++i) {
-    if (rare.train.label[i] == 0)
-      EXPECT_EQ((Pair{rare.train.vertices[2 * i], rare.train.vertices[2 * i + 1]}), (Pair{3, 25}));
+    if (rare.train.label[i] != 0) continue;
+    EXPECT_EQ((Pair{rare.train.vertices[2 * i], rare.train.vertices[2 * i + 1]}), (Pair{3, 25}));
   }
 }
 
@@ -312,7 +309,9 @@ TEST(LinkSplit, LaterStepsAreValidatedAndTestedFromTheStepBefore) {
         if (leads(graph, t, u, v)) memory = t + 1 == s ? 2 : 1;
       }
       EXPECT_EQ(samples->baseline[i], popular);
-      if (samples->candidate_of[i] < 0) EXPECT_EQ(samples->memory[i], memory);
+      if (samples->candidate_of[i] < 0) {
+        EXPECT_EQ(samples->memory[i], memory);
+      }
     }
   }
   // A later step changes nothing that was drawn or known before it.

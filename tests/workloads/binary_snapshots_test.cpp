@@ -50,8 +50,8 @@ void expect_same_graph(const SnapshotGraph& a, const SnapshotGraph& b) {
 SnapshotGraph full_graph() {
   SnapshotGraph graph;
   graph.vertices = 3;
-  const auto first = std::make_shared<const Snapshot>(Snapshot{{0, 2, 2, 3}, {0, 2, 1}, {1, -0.0f, 1e-30f}});
-  const auto empty = std::make_shared<const Snapshot>(Snapshot{{0, 0, 0, 0}, {}, {}});
+  const auto first = std::make_shared<const Snapshot>(Snapshot{{0, 2, 2, 3}, {0, 2, 1}, {1, -0.0f, 1e-30f}, {}});
+  const auto empty = std::make_shared<const Snapshot>(Snapshot{{0, 0, 0, 0}, {}, {}, {}});
   graph.snapshots = {first, empty, first};
   graph.feature_width = 2;
   for (int i = 0; i < 18; ++i) graph.features.push_back(0.1f * static_cast<float>(i));
@@ -87,7 +87,7 @@ TEST(BinarySnapshots, RoundTripIsExactSealedAndCopied) {
   }
   SnapshotGraph bare;
   bare.vertices = 2;
-  bare.snapshots = {std::make_shared<const Snapshot>(Snapshot{{0, 0, 0}, {}, {}})};
+  bare.snapshots = {std::make_shared<const Snapshot>(Snapshot{{0, 0, 0}, {}, {}, {}})};
   write_binary_snapshots(bare, folder.file("bare"));
   expect_same_graph(bare, read_binary_snapshots(folder.file("bare"), true));
 }

@@ -27,16 +27,17 @@ struct Row {
   double time, weight;
 };
 
-constexpr int vertices = 9;
+constexpr int exact_vertices = 9;
 
 std::vector<Row> random_rows(unsigned seed, int count, double time_span) {
   std::mt19937 draw(seed);
   std::vector<Row> rows;
-  for (int v = 0; v < vertices; ++v) rows.push_back({v, (v + 1) % vertices, 0, 0.1});  // so that every id occurs
+  for (int v = 0; v < exact_vertices; ++v)
+    rows.push_back({v, (v + 1) % exact_vertices, 0, 0.1});  // so that every id occurs
   while (static_cast<int>(rows.size()) < count) {
     const auto whole = [&](unsigned n) { return static_cast<int>(draw() % n); };
-    rows.push_back(
-        {whole(vertices), whole(vertices), std::floor(time_span * whole(1000) / 1000), whole(9999) / 1000.0});
+    rows.push_back({whole(exact_vertices), whole(exact_vertices), std::floor(time_span * whole(1000) / 1000),
+                    whole(9999) / 1000.0});
   }
   return rows;
 }
@@ -235,23 +236,23 @@ TEST(ExactValues, PreparedInDoubleAreThoseOfTheFile) {
   const TemporaryFolder folder;
   const std::vector<Row> rows = random_rows(8, 400, 30);
   std::vector<double> x;
-  for (int v = 0; v < vertices; ++v) x.push_back(0.1 * v + 1.0 / 7);
+  for (int v = 0; v < exact_vertices; ++v) x.push_back(0.1 * v + 1.0 / 7);
   const std::string features = folder.write("x.npy", test::npy<double>("<f8", "(9, 1)", x));
   const SnapshotGraph graph = load(folder.write("a.csv", csv_of(rows)), {{"window", "10s"}, {"features", features}});
   const PreparedGraph prepared = prepare(graph, {}, 3, true);
   for (int t = 0; t < 3; ++t) {
-    std::vector<std::vector<double>> a(vertices, std::vector<double>(vertices, 0.0));
-    for (int v = 0; v < vertices; ++v) a[v][v] = 1;
+    std::vector<std::vector<double>> a(exact_vertices, std::vector<double>(exact_vertices, 0.0));
+    for (int v = 0; v < exact_vertices; ++v) a[v][v] = 1;
     for (const auto& [key, value] : sums_of(rows, 10)) {
       if (std::get<0>(key) == t) a[std::get<1>(key)][std::get<2>(key)] += value;
     }
-    std::vector<double> degree(vertices, 0.0);
-    for (int v = 0; v < vertices; ++v)
+    std::vector<double> degree(exact_vertices, 0.0);
+    for (int v = 0; v < exact_vertices; ++v)
       for (const double value : a[v]) degree[v] += value;
-    for (int v = 0; v < vertices; ++v) {
+    for (int v = 0; v < exact_vertices; ++v) {
       double product = 0;
-      for (int u = 0; u < vertices; ++u) product += a[v][u] / std::sqrt(degree[v] * degree[u]) * x[u];
-      EXPECT_NEAR(prepared.features64[static_cast<std::size_t>(t * vertices + v)], product, 1e-14);
+      for (int u = 0; u < exact_vertices; ++u) product += a[v][u] / std::sqrt(degree[v] * degree[u]) * x[u];
+      EXPECT_NEAR(prepared.features64[static_cast<std::size_t>(t * exact_vertices + v)], product, 1e-14);
     }
   }
 }
