@@ -180,7 +180,7 @@ class VertexRegression final : public Task {
     }
     if (count_nan(samples.baseline) < samples.count()) return;
     for (const char* name : {"last_value_rmse", "last_value_mae"})
-      data.absent[prefix + name] = "no " + part + " sample has a value at the step before";
+      data.absent[prefix + name] = "no " + part + " sample has a value measured before it";
   }
 
   /// Vertices with an edge at step t: as counted, or when the ends of edges fall on vertices uniformly.

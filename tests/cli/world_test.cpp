@@ -102,14 +102,18 @@ TEST_F(LoneProcess, OfAStepTalksWhereItTalksToNobody) {
 }
 
 TEST_F(LoneProcess, OfAStepRunsItsPartOfASweep) {
+  const auto into = [](const std::string& out) {
+    return "run --epochs 2 --workload " + std::string(tiny) + " --out " + out;
+  };
   for (const std::string rank : {"0", "2"}) {
     const std::string task = "SLURM_PROCID=" + rank + " SLURM_STEP_NUM_TASKS=4 ";
-    const Outcome outcome = with(task, run_ + rank + " --comm local --seed " + rank);
+    const Outcome outcome = with(task, into("out" + rank) + " --comm local --seed " + rank);
     EXPECT_EQ(outcome.status, 0) << outcome.err;
     EXPECT_NE(outcome.out, "");
     EXPECT_TRUE(std::filesystem::exists(folder_ / ("out" + rank) / "summary.json"));
   }
-  EXPECT_EQ(with("PMI_RANK=1 PMI_SIZE=2", run_ + "s --device sim --cluster aimos-v100 --comm sim").status, 0);
+  EXPECT_EQ(with("PMI_RANK=1 PMI_SIZE=2", into("simulated") + " --device sim --cluster aimos-v100 --comm sim").status,
+            0);
   suite(std::string(R"({"defaults": {"comm": "local", "workload": ")") + R"(chess"}, "cases": [{"epochs": 1}]})");
   EXPECT_EQ(with("PMI_RANK=1 PMI_SIZE=2", "run suite.json --out of-suite").status, 0);
 }

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -221,7 +222,7 @@ TEST(Calibration, TheFileSimulatesWhatWasMeasured) {
   const CaseResult simulated = run_case(simulated_case(real, path), &spans);
   ASSERT_EQ(simulated.status, "ok") << simulated.reason;
   EXPECT_EQ(simulated.band_high_factor, cluster->epoch_band.high);
-  EXPECT_EQ(simulated.notes, std::vector<std::string>{"negatives=any"});  // not uncalibrated
+  EXPECT_EQ(std::count(simulated.notes.begin(), simulated.notes.end(), "uncalibrated"), 0);
   EXPECT_EQ(simulated.samples.front().sent_bytes, run_case(real).samples.front().sent_bytes);
   for (const std::vector<Span>& rank : spans) {
     for (const Span& span : rank) {

@@ -127,7 +127,8 @@ void expect_embeddings(const std::string& file, const std::vector<Matrix>& expec
 }
 
 TEST_F(SamplesInRows, DysatReadsUntrainedStepsWithTheLastTrainedPosition) {
-  const Json workload = {{"name", "uniform"}, {"vertices", 20}, {"steps", 12}, {"density", 2}};
+  const Json workload = {
+      {"name", "uniform"}, {"vertices", 20}, {"steps", 12}, {"density", 2}, {"feature_scale", "none"}};
   const SnapshotGraph graph = load_workload("uniform", workload, 1);
   ModelOutputs outputs;
   outputs.weights = path("weights");

@@ -201,11 +201,11 @@ TEST(VertexTasks, WhatTheTestCannotTellIsKnownBeforeTraining) {
   EXPECT_EQ(task("vertex-classification", {{"classes", 3}})->draw(graph, 1).why_absent("binary_f1"), "");
 
   graph.targets.assign(20, NAN);
-  for (const std::size_t cell : {0u, 5u, 13u, 18u}) graph.targets[cell] = 2.5f;  // steps 0, 1, 3, 4
+  for (const std::size_t cell : {0u, 5u, 15u, 18u}) graph.targets[cell] = 2.5f;  // steps 0, 1, 3, 4; no vertex twice
   const TaskData constant = task("vertex-regression")->draw(graph, 1);
   EXPECT_EQ(constant.why_absent("r2"), "all 2 test targets are 2.5, and r2 compares with their spread");
   EXPECT_EQ(constant.why_absent("rmse"), "");
-  EXPECT_EQ(constant.why_absent("last_value_rmse"), "no test sample has a value at the step before");
+  EXPECT_EQ(constant.why_absent("last_value_rmse"), "no test sample has a value measured before it");
   graph.targets[18] = 3;
   EXPECT_EQ(task("vertex-regression")->draw(graph, 1).why_absent("r2"), "");
 }

@@ -77,13 +77,24 @@ TEST(Elliptic, RefusesWhatDoesNotFitTogether) {
   };
   expect(refusal("", edges_text, ""), "edgelist.csv", "_features.csv is missing beside it");
   EXPECT_EQ(refusal(features_text, edges_text, ""), "accepted") << "classes may be missing";
-  expect(refusal(features_text, edges_text + "5,8\n", ""), "edgelist.csv:6:3", "transaction 8 is not in the features");
   expect(refusal(features_text, edges_text + "5,7\n", ""), "edgelist.csv:6:1", "5 is of step 1, 7 of step 2");
   expect(refusal(features_text + "5,1,0,0\n", edges_text, ""), "features.csv:8:1", "transaction 5 is listed twice");
   expect(refusal(features_text + "8,1,0\n", edges_text, ""), "features.csv:8:", "expected 4 columns");
   expect(refusal(features_text + "8,1.0,0,0\n", edges_text, ""), "features.csv:8:3", "time step '1.0'");
   expect(refusal(features_text, edges_text, "txId,class\n5,3\n"), "classes.csv:2:3", "1, 2 or unknown, found '3'");
   expect(refusal(features_text, edges_text, "txId,class\n5,1\n5,1\n"), "classes.csv:3:1", "listed twice");
+}
+
+TEST(Elliptic, LeavesOutWhatHasNoStep) {
+  const TemporaryFolder folder;
+  folder.write("elliptic_txs_features.csv", features_text);
+  folder.write("elliptic_txs_classes.csv", "txId,class\n5,1\n8,2\n");
+  const std::int64_t events = read_events(folder.write("elliptic_txs_edgelist.csv", edges_text)).events();
+  const EventGraph graph = read_events(folder.write("elliptic_txs_edgelist.csv", edges_text + "5,8\n9,8\n"));
+  EXPECT_EQ(graph.events(), events);
+  EXPECT_TRUE(any_note(graph, "2 edges are left out: the features file lacks one of their transactions"));
+  EXPECT_TRUE(any_note(graph, "classes: 1 illicit (label 1), 0 licit (label 0)"));
+  EXPECT_TRUE(any_note(graph, "1 of transactions without features"));
 }
 
 const std::string dated_text =

@@ -28,7 +28,8 @@ class Graph:
         self.features = torch.stack([self.adjacency.sum(2), self.adjacency.sum(1)], dim=2)
         self.runs = self.adjacency > 0  # [t, v, u]: whether the data have u -> v at t
         turned = self.adjacency.transpose(1, 2)
-        self.adjacency = {"in": self.adjacency, "out": turned, "both": self.adjacency + turned}[orientation]
+        loops = torch.diag_embed(torch.diagonal(turned, dim1=1, dim2=2))  # a loop is its own reverse
+        self.adjacency = {"in": self.adjacency, "out": turned, "both": self.adjacency + turned - loops}[orientation]
         self.orientation = orientation
 
     def first(self, steps):
