@@ -130,14 +130,18 @@ Ranks::Outcome Ranks::outcome_of(const std::vector<Word>& words, const std::exce
   return differing(account);
 }
 
-void Ranks::agree(const Preparation& prepare, const Account& account) const {
+Ranks::Outcome Ranks::meet(const Preparation& prepare, const Account& account) const {
   if (!several()) {
     prepare();
-    return;
+    return {};
   }
   std::exception_ptr failure;
   const std::vector<Word> words = exchange(prepare, failure);
-  const Outcome outcome = outcome_of(words, failure, account);
+  return outcome_of(words, failure, account);
+}
+
+void Ranks::agree(const Preparation& prepare, const Account& account) const {
+  const Outcome outcome = meet(prepare, account);
   if (outcome.error) std::rethrow_exception(outcome.error);
 }
 
@@ -152,13 +156,7 @@ void Ranks::end(const Outcome& outcome) const {
 }
 
 void Ranks::agree_or_end(const Preparation& prepare, const Account& account) const {
-  if (!several()) {
-    prepare();
-    return;
-  }
-  std::exception_ptr failure;
-  const std::vector<Word> words = exchange(prepare, failure);
-  const Outcome outcome = outcome_of(words, failure, account);
+  const Outcome outcome = meet(prepare, account);
   if (outcome.error) end(outcome);
 }
 

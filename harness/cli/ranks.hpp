@@ -49,6 +49,7 @@ class Ranks {
     std::string words;         // for standard error; "" = another process says it
   };
 
+  Outcome meet(const Preparation& prepare, const Account& account) const;
   std::vector<Word> exchange(const Preparation& prepare, std::exception_ptr& failure) const;
   Outcome outcome_of(const std::vector<Word>& words, const std::exception_ptr& failure, const Account& account) const;
   Outcome failed(const std::vector<Word>& words, const std::exception_ptr& failure) const;

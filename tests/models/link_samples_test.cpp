@@ -16,20 +16,6 @@ namespace {
 using Pair = std::pair<VertexId, VertexId>;
 using Pairs = std::set<Pair>;
 
-std::shared_ptr<const Snapshot> snapshot(std::int64_t count, const Pairs& edges) {
-  auto result = std::make_shared<Snapshot>();
-  result->row_offsets.push_back(0);
-  for (VertexId v = 0; v < count; ++v) {
-    for (VertexId u = 0; u < count; ++u) {
-      if (edges.count({u, v}) == 0) continue;
-      result->columns.push_back(u);
-      result->values.push_back(1.0f);
-    }
-    result->row_offsets.push_back(static_cast<std::int64_t>(result->columns.size()));
-  }
-  return result;
-}
-
 SnapshotGraph graph_of(std::int64_t vertices, const std::vector<Pairs>& steps) {
   SnapshotGraph graph;
   graph.vertices = vertices;
