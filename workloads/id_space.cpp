@@ -78,6 +78,11 @@ void separate_sides(EventGraph& graph, const std::string& path) {
     throw InvalidInput(path, 0, 0, "the two sides have more than 2^31 - 1 vertices together");
   const Side sources = find_side(graph.source, graph.vertices, 0);
   const Side targets = find_side(graph.target, graph.vertices, static_cast<VertexId>(sources.members.size()));
+  const auto on_a_side = static_cast<std::int64_t>(sources.members.size() + targets.members.size());
+  if (on_a_side != separate)
+    throw InvalidRequest("ids", fmt::format("ids=offset separates sources from targets, and {} vertices of {} are "
+                                            "neither, as no event has them",
+                                            separate - on_a_side, path));
   const auto id_of = [&](VertexId v) { return graph.original_id[static_cast<std::size_t>(v)]; };
   const std::int64_t largest_source = id_of(sources.members.back()), largest_target = id_of(targets.members.back());
   if (largest_target > std::numeric_limits<std::int64_t>::max() - 1 - largest_source)

@@ -97,6 +97,13 @@ TEST(Elliptic, LeavesOutWhatHasNoStep) {
   EXPECT_TRUE(any_note(graph, "1 of transactions without features"));
 }
 
+TEST(Elliptic, HasNoSidesToSeparate) {
+  const TemporaryFolder folder;
+  write_elliptic(folder);
+  EXPECT_THROW(read_events(folder.file("elliptic_txs_edgelist.csv"), "", "offset"), InvalidRequest)
+      << "transactions without an edge are on no side";
+}
+
 const std::string dated_text =
     "tran_id,orig_acct,bene_acct,tx_type,base_amt,tran_timestamp,is_sar,alert_id\n"
     "1,10,11,TRANSFER,100.5,2017-01-01T00:00:00Z,False,-1\n2,11,12,TRANSFER,20.0,2017-01-02T00:00:00Z,True,4\n"
