@@ -48,9 +48,10 @@ class Network:
 def train(network, optimizer, steps):
     """The weights after `steps` steps of the optimiser, which is given by its options under Strobe's names."""
     o = {key: value for key, value in optimizer.items() if key not in ("name", "rate")}
-    if optimizer["name"] == "adam":
-        o = {"betas": (o.get("beta1", 0.9), o.get("beta2", 0.999)), "eps": o.get("epsilon", 1e-8)}
-    kind = {"sgd": torch.optim.SGD, "adam": torch.optim.Adam}[optimizer["name"]]
+    if optimizer["name"] in ("adam", "adamw"):
+        o = {"betas": (o.get("beta1", 0.9), o.get("beta2", 0.999)), "eps": o.get("epsilon", 1e-8),
+             "weight_decay": o.get("weight_decay", 0.0)}
+    kind = {"sgd": torch.optim.SGD, "adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[optimizer["name"]]
     steps_of = kind(network.weights.values(), lr=optimizer["rate"], **o)
     for _ in range(steps):
         steps_of.zero_grad()
