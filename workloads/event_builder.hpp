@@ -14,6 +14,9 @@
 
 namespace strobe {
 
+/// The note of a file that has no times, so that all its events are at time 0; kept with the graph wherever it goes.
+inline constexpr const char* no_times_note = "the file has no times; all events are at time 0";
+
 /// Collects the rows that a format reads: 12 to 24 bytes a row beside weights, labels and features. A weight takes 4
 /// bytes, or 12 in a file with weights that fp32 rounds.
 class EventBuilder {

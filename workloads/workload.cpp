@@ -15,6 +15,7 @@
 #include "workloads/cache.hpp"
 #include "workloads/catalog.hpp"
 #include "workloads/compact_dates.hpp"
+#include "workloads/event_builder.hpp"
 #include "workloads/feature_scale.hpp"
 #include "workloads/id_space.hpp"
 #include "workloads/shape.hpp"
@@ -196,9 +197,11 @@ SnapshotGraph read_snapshot_source(const Source& source, const FileOptions& opti
   return graph;
 }
 
-/// Refuses to cut what has no times: all events are at 0, so every window would hold all of them or, by number, any.
+/// Refuses to cut what has no times: all events are at 0, so every window would hold all of them or, by number, any. A
+/// file whose times happen to be all 0 is cut like one with any other time.
 void refuse_windows_without_times(const FileOptions& options, const EventGraph& events) {
-  if (events.stepped || events.events() == 0 || events.time.front() != 0 || events.time.back() != 0) return;
+  const std::vector<std::string>& notes = events.provenance.notes;
+  if (std::find(notes.begin(), notes.end(), no_times_note) == notes.end()) return;
   const char* const option = !options.window.empty()     ? "window"
                              : options.window_events > 0 ? "window_events"
                              : options.window_count > 1  ? "window_count"

@@ -67,6 +67,20 @@ TEST(MatrixMarket, HasNoStepsToCut) {
   }
 }
 
+TEST(MatrixMarket, HasNoStepsToCutInBinaryFormEither) {
+  const TemporaryFolder folder;
+  write_binary_graph(read_events(folder.write("a.mtx", four_entries)), folder.file("a.strobe"));
+  EXPECT_THROW(load_workload(folder.file("a.strobe"), {{"window", "1d"}}, 1), InvalidRequest);
+}
+
+TEST(Csv, TimesThatAreAllZeroAreTimes) {
+  const TemporaryFolder folder;
+  const std::string path = folder.write("a.csv", "source,target,time\n0,1,0\n1,2,0.0\n");
+  for (const Json& options : {Json{{"window", "1s"}}, Json{{"window", "1s"}, {"stride", "500ms"}}})
+    EXPECT_EQ(load_workload(path, options, 1).edges(), 2) << options;
+  EXPECT_EQ(load_workload(path, {{"window_events", 1}}, 1).steps(), 2);
+}
+
 TEST(MatrixMarket, OtherKindsAreRefusedByName) {
   const TemporaryFolder folder;
   const auto refusal = [&](const std::string& text) -> std::string {

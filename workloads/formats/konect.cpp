@@ -133,7 +133,7 @@ EventGraph read_konect(const std::string& path) {
                            std::to_string(events.rows()));
   }
   EventGraph graph = events.finish(path, "konect");
-  if (columns < 4) graph.provenance.notes.push_back("the file has no times; all events are at time 0");
+  if (columns < 4) graph.provenance.notes.push_back(no_times_note);
   graph.two_sided = header.bipartite;
   if (header.undirected)
     graph.provenance.notes.push_back(

@@ -103,7 +103,7 @@ void add_entry(TextReader& reader, const MatrixLayout& layout, EventBuilder& eve
 
 void note_layout(const MatrixLayout& layout, EventGraph& graph) {
   auto& notes = graph.provenance.notes;
-  notes.push_back("the file has no times; all events are at time 0");
+  notes.push_back(no_times_note);
   if (layout.values) notes.push_back("columns were taken as row, column, value; the value is the weight, not a time");
   if (layout.symmetric)
     notes.push_back("symmetric matrix: each entry is kept as one event; orientation=both adds the reverse");
