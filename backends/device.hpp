@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "backends/kernel.hpp"
-#include "backends/operations.hpp"
+#include "backends/operations/operations.hpp"
 #include "backends/span.hpp"
 #include "backends/tensor.hpp"
 #include "core/registry.hpp"

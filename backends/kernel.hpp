@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "backends/operations.hpp"
+#include "backends/operations/operations.hpp"
 #include "core/errors.hpp"
 
 namespace strobe {

@@ -1,6 +1,6 @@
 // Attention over neighbours and over the past, forward and backward: narrow (T = 64, N = 16384, f = 3, w = 5, 2 heads
 // of 3) and wide (T = 32, N = 4096, f = 8, w = 5, 8 heads of 8).
-#include "backends/operations_attention.hpp"
+#include "backends/operations/operations_attention.hpp"
 #include "bench/graph.hpp"
 #include "bench/measure.hpp"
 

@@ -1,5 +1,5 @@
 // Dense layers over 131072 rows of 64 columns, alone and beside their inputs, forward and backward, by variant.
-#include "backends/operations_block.hpp"
+#include "backends/operations/operations_block.hpp"
 #include "bench/measure.hpp"
 
 namespace strobe::bench {

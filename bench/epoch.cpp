@@ -2,7 +2,7 @@
 // that its tape runs: forward dense 2 -> 6 with relu on the precomputed A~X, M-transform, graph convolution 6 -> 6 with
 // relu; backward through all of them with both weight gradients, fused where the tape fuses. The gradient of the output
 // is given (the loss is a sum over few vertices). `epoch/part` times each operation on its own.
-#include "backends/operations_fused.hpp"
+#include "backends/operations/operations_fused.hpp"
 #include "bench/graph.hpp"
 #include "bench/measure.hpp"
 

@@ -1,6 +1,6 @@
 // Evolving weights: one dense layer per step forward and backward, and the evolution of a layer's weights over all
 // steps, on the narrow shape (T = 64, N = 16384, 6 to 6) and the wide one (T = 32, N = 4096, 64 to 64).
-#include "backends/operations_evolve.hpp"
+#include "backends/operations/operations_evolve.hpp"
 #include "bench/measure.hpp"
 
 namespace strobe::bench {

@@ -1,16 +1,16 @@
 // Construction of graph differences between 9 snapshots of 131,072 vertices and 16 entries a row (2.1 million entries
 // each) on one core, by overlap: the lists of removed and added entries, with `values` also those whose value changed.
 // Then what the device does with them: the next snapshot from the one before, and a snapshot from sorted coordinates.
-#include "workloads/graph_difference.hpp"
+#include "workloads/preparation/graph_difference.hpp"
 
 #include <algorithm>
 
-#include "backends/operations_store.hpp"
+#include "backends/operations/operations_store.hpp"
 #include "bench/graph.hpp"
 #include "bench/measure.hpp"
 #include "core/random.hpp"
-#include "workloads/parallel.hpp"
-#include "workloads/snapshot_payload.hpp"
+#include "workloads/preparation/snapshot_payload.hpp"
+#include "workloads/storage/parallel.hpp"
 
 namespace strobe::bench {
 namespace {

@@ -14,9 +14,9 @@
 
 #include "bench/measure.hpp"
 #include "core/random.hpp"
-#include "workloads/parallel.hpp"
-#include "workloads/parse_rows.hpp"
-#include "workloads/time_csr.hpp"
+#include "workloads/continuous/time_csr.hpp"
+#include "workloads/reading/events/parse_rows.hpp"
+#include "workloads/storage/parallel.hpp"
 #include "workloads/workload.hpp"
 
 namespace strobe::bench {

@@ -1,7 +1,7 @@
 // A dense layer of parts side by side, as DCRNN's gates read them, beside the same as a joined matrix and one dense
 // layer: on the narrow shape (16384 vertices, all terms of 2 features in 10 columns and five terms of 6 states, to 12
 // columns) and on the wide one (4096 vertices, 10 columns and five terms of 64 states, to 128 columns).
-#include "backends/operations_join.hpp"
+#include "backends/operations/operations_join.hpp"
 #include "bench/measure.hpp"
 
 namespace strobe::bench {

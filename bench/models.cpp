@@ -9,8 +9,8 @@
 
 #include "bench/graph.hpp"
 #include "bench/measure.hpp"
-#include "models/model.hpp"
-#include "models/ops.hpp"
+#include "models/ops/ops.hpp"
+#include "models/snapshots/model.hpp"
 
 namespace strobe::bench {
 namespace {

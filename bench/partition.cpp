@@ -8,8 +8,8 @@
 
 #include "bench/measure.hpp"
 #include "core/random.hpp"
-#include "workloads/partitioner.hpp"
-#include "workloads/partitioning.hpp"
+#include "workloads/partitioners/partitioner.hpp"
+#include "workloads/partitioners/partitioning.hpp"
 #include "workloads/workload.hpp"
 
 namespace strobe::bench {

@@ -1,6 +1,6 @@
 // LSTM and GRU over all steps, forward and backward, on the shape of ESDG's experiments (16384 vertices, 64 steps,
 // inputs 8, width 6) and a wide one (4096 vertices, 32 steps, inputs and width 64).
-#include "backends/operations_recurrent.hpp"
+#include "backends/operations/operations_recurrent.hpp"
 #include "bench/measure.hpp"
 
 namespace strobe::bench {

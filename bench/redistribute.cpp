@@ -7,7 +7,7 @@
 
 #include "backends/communicator.hpp"
 #include "bench/measure.hpp"
-#include "harness/exchange.hpp"
+#include "harness/exchange/exchange.hpp"
 
 namespace strobe::bench {
 namespace {

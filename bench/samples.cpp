@@ -2,7 +2,7 @@
 // embeddings, a head on pairs of rows that are not put side by side, and the loss of two classes.
 #include <functional>
 
-#include "backends/operations_gather.hpp"
+#include "backends/operations/operations_gather.hpp"
 #include "bench/measure.hpp"
 
 namespace strobe::bench {

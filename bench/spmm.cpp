@@ -4,7 +4,7 @@
 // other.
 #include <map>
 
-#include "backends/operations_pair.hpp"
+#include "backends/operations/operations_pair.hpp"
 #include "bench/graph.hpp"
 #include "bench/measure.hpp"
 

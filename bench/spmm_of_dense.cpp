@@ -1,7 +1,7 @@
 // Sparse products of a dense layer's output that is computed again for every entry, two features in, by width and
 // variant, beside the two operations that store it (`stored`: dense and the product; backward the transposed product
 // and the dense gradient): forward and backward, on ESDG's shape.
-#include "backends/operations_fused.hpp"
+#include "backends/operations/operations_fused.hpp"
 #include "bench/graph.hpp"
 #include "bench/measure.hpp"
 

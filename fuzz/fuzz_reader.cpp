@@ -18,11 +18,11 @@
 
 #include "core/errors.hpp"
 #include "core/hash.hpp"
-#include "workloads/binary_snapshots.hpp"
-#include "workloads/id_space.hpp"
-#include "workloads/npy.hpp"
-#include "workloads/snapshot_file.hpp"
-#include "workloads/vertex_data.hpp"
+#include "workloads/binary/binary_snapshots.hpp"
+#include "workloads/graph/snapshot_file.hpp"
+#include "workloads/reading/events/vertex_data.hpp"
+#include "workloads/reading/ids/id_space.hpp"
+#include "workloads/reading/text/npy.hpp"
 #include "workloads/workload.hpp"
 
 namespace strobe {

@@ -14,7 +14,7 @@
 #include <sstream>
 
 #include "core/errors.hpp"
-#include "workloads/output_target.hpp"
+#include "workloads/storage/output_target.hpp"
 
 namespace strobe {
 namespace {

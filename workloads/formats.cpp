@@ -5,11 +5,11 @@
 #include <filesystem>
 
 #include "core/errors.hpp"
-#include "workloads/compact_dates.hpp"
-#include "workloads/foreign_files.hpp"
-#include "workloads/id_space.hpp"
-#include "workloads/probing.hpp"
-#include "workloads/text_reader.hpp"
+#include "workloads/reading/events/compact_dates.hpp"
+#include "workloads/reading/ids/id_space.hpp"
+#include "workloads/reading/text/foreign_files.hpp"
+#include "workloads/reading/text/probing.hpp"
+#include "workloads/reading/text/text_reader.hpp"
 #include "workloads/workload.hpp"
 
 namespace strobe {

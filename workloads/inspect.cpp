@@ -12,10 +12,10 @@
 #include <numeric>
 #include <optional>
 
-#include "workloads/dates.hpp"
-#include "workloads/removals.hpp"
-#include "workloads/vertex_data.hpp"
-#include "workloads/windows.hpp"
+#include "workloads/graph/removals.hpp"
+#include "workloads/graph/windows.hpp"
+#include "workloads/reading/events/vertex_data.hpp"
+#include "workloads/reading/text/dates.hpp"
 
 namespace strobe {
 namespace {

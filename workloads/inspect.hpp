@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "workloads/shape.hpp"
+#include "workloads/shape/shape.hpp"
 #include "workloads/workload.hpp"
 
 namespace strobe {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/registry.hpp"
-#include "workloads/graph.hpp"
+#include "workloads/graph/graph.hpp"
 
 namespace strobe {
 

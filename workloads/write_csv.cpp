@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include "core/errors.hpp"
-#include "workloads/atomic_file.hpp"
-#include "workloads/dates.hpp"
-#include "workloads/exact_values.hpp"
-#include "workloads/quoted_csv.hpp"
-#include "workloads/vertex_names.hpp"
+#include "workloads/graph/exact_values.hpp"
+#include "workloads/reading/ids/vertex_names.hpp"
+#include "workloads/reading/text/dates.hpp"
+#include "workloads/reading/text/quoted_csv.hpp"
+#include "workloads/storage/atomic_file.hpp"
 #include "workloads/workload.hpp"
 
 namespace strobe {

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "backends/conformance/operations_evolve.hpp"
-#include "backends/operations_attention.hpp"
+#include "backends/operations/operations_attention.hpp"
 
 namespace strobe::conformance {
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "backends/conformance/operations.hpp"
-#include "backends/operations_block.hpp"
+#include "backends/operations/operations_block.hpp"
 
 namespace strobe::conformance {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "backends/conformance/operations_recurrent.hpp"
-#include "backends/operations_evolve.hpp"
+#include "backends/operations/operations_evolve.hpp"
 
 namespace strobe::conformance {
 

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "backends/conformance/operations_time.hpp"
-#include "backends/operations_fading.hpp"
+#include "backends/operations/operations_fading.hpp"
 
 namespace strobe::conformance {
 

@@ -1,5 +1,5 @@
-// Cases and judges of the fused operations (backends/operations_fused.hpp): the two steps one after the other, in
-// double.
+// Cases and judges of the fused operations (backends/operations/operations_fused.hpp): the two steps one after the
+// other, in double.
 #pragma once
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 #include "backends/conformance/operations_dense.hpp"
 #include "backends/conformance/operations_sparse.hpp"
 #include "backends/conformance/operations_time.hpp"
-#include "backends/operations_fused.hpp"
+#include "backends/operations/operations_fused.hpp"
 
 namespace strobe::conformance {
 

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "backends/conformance/operations.hpp"
-#include "backends/operations_gate.hpp"
+#include "backends/operations/operations_gate.hpp"
 
 namespace strobe::conformance {
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "backends/conformance/operations_copy.hpp"
-#include "backends/operations_gather.hpp"
+#include "backends/operations/operations_gather.hpp"
 
 namespace strobe::conformance {
 

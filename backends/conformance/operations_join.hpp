@@ -3,7 +3,7 @@
 #pragma once
 
 #include "backends/conformance/operations.hpp"
-#include "backends/operations_join.hpp"
+#include "backends/operations/operations_join.hpp"
 
 namespace strobe::conformance {
 

@@ -5,7 +5,7 @@
 
 #include "backends/conformance/operations.hpp"
 #include "backends/conformance/operations_update.hpp"
-#include "backends/operations_loss.hpp"
+#include "backends/operations/operations_loss.hpp"
 
 namespace strobe::conformance {
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "backends/conformance/operations_sparse.hpp"
-#include "backends/operations_pair.hpp"
+#include "backends/operations/operations_pair.hpp"
 
 namespace strobe::conformance {
 

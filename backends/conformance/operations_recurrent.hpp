@@ -6,7 +6,7 @@
 
 #include "backends/conformance/operations.hpp"
 #include "backends/conformance/scalar_tape.hpp"
-#include "backends/operations_recurrent.hpp"
+#include "backends/operations/operations_recurrent.hpp"
 
 namespace strobe::conformance {
 

@@ -1,5 +1,5 @@
-// Cases and judges of the sparse product of a dense layer's output (backends/operations_fused.hpp): the layer's output
-// for every column, then a list of entries, in double.
+// Cases and judges of the sparse product of a dense layer's output (backends/operations/operations_fused.hpp): the
+// layer's output for every column, then a list of entries, in double.
 #pragma once
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 
 #include "backends/conformance/operations_dense.hpp"
 #include "backends/conformance/operations_sparse.hpp"
-#include "backends/operations_fused.hpp"
+#include "backends/operations/operations_fused.hpp"
 
 namespace strobe::conformance {
 

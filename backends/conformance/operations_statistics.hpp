@@ -2,7 +2,7 @@
 #pragma once
 
 #include "backends/conformance/operations.hpp"
-#include "backends/operations_statistics.hpp"
+#include "backends/operations/operations_statistics.hpp"
 
 namespace strobe::conformance {
 

@@ -1,12 +1,12 @@
-// Cases and judges of the graph convolution with one weight per step (backends/operations_fused.hpp): the sparse
-// product over a list of entries and the dense layer of each step, one after the other, in double.
+// Cases and judges of the graph convolution with one weight per step (backends/operations/operations_fused.hpp): the
+// sparse product over a list of entries and the dense layer of each step, one after the other, in double.
 #pragma once
 
 #include <algorithm>
 
 #include "backends/conformance/operations_dense.hpp"
 #include "backends/conformance/operations_sparse.hpp"
-#include "backends/operations_fused.hpp"
+#include "backends/operations/operations_fused.hpp"
 
 namespace strobe::conformance {
 

@@ -7,7 +7,7 @@
 
 #include "backends/conformance/operations.hpp"
 #include "backends/conformance/operations_sparse.hpp"
-#include "backends/operations_store.hpp"
+#include "backends/operations/operations_store.hpp"
 
 namespace strobe::conformance {
 

@@ -11,7 +11,7 @@
 #include "core/interrupt.hpp"
 #include "core/machine_limits.hpp"
 #include "core/units.hpp"
-#include "harness/launch_request.hpp"
+#include "harness/run/launch_request.hpp"
 #include "results/row.hpp"
 #include "results/statistics.hpp"
 

@@ -11,7 +11,7 @@
 #include "harness/calibration/collective_samples.hpp"
 #include "harness/calibration/machine_rates.hpp"
 #include "harness/calibration/operation_samples.hpp"
-#include "harness/suite.hpp"
+#include "harness/request/suite.hpp"
 
 namespace strobe {
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "harness/launch_request.hpp"
+#include "harness/run/launch_request.hpp"
 
 namespace strobe {
 namespace {

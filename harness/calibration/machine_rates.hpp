@@ -1,7 +1,7 @@
 // The ceilings of one device, of its memory and of the way to it.
 #pragma once
 
-#include "harness/case.hpp"
+#include "harness/request/case.hpp"
 
 namespace strobe {
 

@@ -8,13 +8,13 @@
 #include <nlohmann/json.hpp>
 
 #include "core/units.hpp"
-#include "harness/case_slots.hpp"
 #include "harness/cli/command.hpp"
 #include "harness/cli/narrate.hpp"
 #include "harness/cli/output_path.hpp"
-#include "workloads/binary_snapshots.hpp"
-#include "workloads/removals.hpp"
-#include "workloads/vertex_names.hpp"
+#include "harness/request/case_slots.hpp"
+#include "workloads/binary/binary_snapshots.hpp"
+#include "workloads/graph/removals.hpp"
+#include "workloads/reading/ids/vertex_names.hpp"
 #include "workloads/workload.hpp"
 
 namespace strobe {

@@ -8,13 +8,13 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "harness/case_slots.hpp"
 #include "harness/cli/command.hpp"
 #include "harness/cli/figure.hpp"
 #include "harness/cli/narrate.hpp"
 #include "harness/cli/output_path.hpp"
 #include "harness/cli/profile_text.hpp"
-#include "workloads/atomic_file.hpp"
+#include "harness/request/case_slots.hpp"
+#include "workloads/storage/atomic_file.hpp"
 
 namespace strobe {
 namespace {

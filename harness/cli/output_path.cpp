@@ -9,7 +9,7 @@
 
 #include "core/errors.hpp"
 #include "results/files.hpp"
-#include "workloads/output_target.hpp"
+#include "workloads/storage/output_target.hpp"
 
 namespace strobe {
 

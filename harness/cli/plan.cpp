@@ -12,14 +12,14 @@
 #include "core/currency.hpp"
 #include "core/machine_limits.hpp"
 #include "core/units.hpp"
-#include "harness/case_slots.hpp"
 #include "harness/cli/command.hpp"
 #include "harness/cli/figure.hpp"
 #include "harness/cli/narrate.hpp"
 #include "harness/cli/run_request.hpp"
 #include "harness/cli/typed_settings.hpp"
+#include "harness/placement/strategy.hpp"
 #include "harness/planner/plan_report.hpp"
-#include "harness/strategy.hpp"
+#include "harness/request/case_slots.hpp"
 
 namespace strobe {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "core/units.hpp"
 #include "harness/cli/readable.hpp"
-#include "workloads/histogram.hpp"
+#include "workloads/storage/histogram.hpp"
 
 namespace strobe {
 namespace {

@@ -8,8 +8,8 @@
 
 #include "core/errors.hpp"
 #include "core/hash.hpp"
-#include "harness/json_text.hpp"
-#include "harness/plan_digest.hpp"
+#include "harness/request/json_text.hpp"
+#include "harness/run/plan_digest.hpp"
 #include "results/environment.hpp"
 
 namespace strobe {

@@ -11,8 +11,8 @@
 #include "backends/cluster.hpp"
 #include "core/errors.hpp"
 #include "core/units.hpp"
-#include "harness/case_slots.hpp"
 #include "harness/cli/typed_settings.hpp"
+#include "harness/request/case_slots.hpp"
 
 namespace strobe {
 namespace {

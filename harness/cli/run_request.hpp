@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "harness/cli/command.hpp"
-#include "harness/suite.hpp"
+#include "harness/request/suite.hpp"
 
 namespace strobe {
 

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "harness/case_slots.hpp"
 #include "harness/cli/command.hpp"
+#include "harness/request/case_slots.hpp"
 
 namespace strobe {
 

@@ -14,9 +14,9 @@
 #include "core/errors.hpp"
 #include "core/interrupt.hpp"
 #include "core/parallel.hpp"
-#include "harness/planned_case.hpp"
+#include "harness/plan/planned_case.hpp"
 #include "results/row.hpp"
-#include "workloads/shape_graph.hpp"
+#include "workloads/shape/shape_graph.hpp"
 
 namespace strobe {
 namespace {

@@ -13,9 +13,9 @@
 
 #include "backends/cluster.hpp"
 #include "core/errors.hpp"
-#include "harness/shape_case.hpp"
-#include "harness/strategy.hpp"
-#include "workloads/partitioner.hpp"
+#include "harness/placement/strategy.hpp"
+#include "harness/request/shape_case.hpp"
+#include "workloads/partitioners/partitioner.hpp"
 
 namespace strobe {
 namespace {

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "harness/suite.hpp"
+#include "harness/request/suite.hpp"
 
 namespace strobe {
 

@@ -11,7 +11,7 @@
 #include "backends/cluster.hpp"
 #include "core/errors.hpp"
 #include "core/units.hpp"
-#include "harness/planned_case.hpp"
+#include "harness/plan/planned_case.hpp"
 #include "harness/planner/evaluate.hpp"
 
 namespace strobe {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/suite.hpp"
+#include "harness/request/suite.hpp"
 #include "harness/validation/measure_pairs.hpp"
 #include "results/row.hpp"
 

@@ -11,7 +11,7 @@
 #include "backends/cluster.hpp"
 #include "core/errors.hpp"
 #include "core/interrupt.hpp"
-#include "harness/planned_case.hpp"
+#include "harness/plan/planned_case.hpp"
 #include "harness/validation/baseline.hpp"
 
 namespace strobe {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/suite.hpp"
+#include "harness/request/suite.hpp"
 
 namespace strobe {
 

@@ -15,7 +15,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/errors.hpp"
-#include "harness/json_text.hpp"
+#include "harness/request/json_text.hpp"
 
 namespace strobe {
 namespace {

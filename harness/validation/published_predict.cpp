@@ -12,7 +12,7 @@
 #include "backends/cluster.hpp"
 #include "core/errors.hpp"
 #include "core/interrupt.hpp"
-#include "harness/planned_case.hpp"
+#include "harness/plan/planned_case.hpp"
 #include "harness/validation/baseline.hpp"
 #include "harness/validation/published.hpp"
 #include "harness/validation/span_parts.hpp"

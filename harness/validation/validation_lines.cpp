@@ -7,8 +7,8 @@
 #include <set>
 
 #include "core/errors.hpp"
-#include "workloads/quoted_csv.hpp"
-#include "workloads/text_reader.hpp"
+#include "workloads/reading/text/quoted_csv.hpp"
+#include "workloads/reading/text/text_reader.hpp"
 
 namespace strobe {
 namespace {

@@ -1,6 +1,6 @@
 // Adam (Kingma and Ba, ICLR'15, Algorithm 1), and AdamW, whose weight decay does not pass through the moments
 // (Loshchilov and Hutter, ICLR'19, Algorithm 2, as PyTorch reads it: the decay is scaled by the rate).
-#include "models/optimizer.hpp"
+#include "models/optimizers/optimizer.hpp"
 
 namespace strobe {
 namespace {

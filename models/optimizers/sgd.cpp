@@ -1,7 +1,7 @@
 // Stochastic gradient descent as PyTorch defines it: g += weight_decay p; v = momentum v + g; p -= rate v, or with
 // Nesterov's momentum p -= rate (g + momentum v).
 #include "core/errors.hpp"
-#include "models/optimizer.hpp"
+#include "models/optimizers/optimizer.hpp"
 
 namespace strobe {
 namespace {

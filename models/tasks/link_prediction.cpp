@@ -19,16 +19,16 @@
 // Sources and targets are the columns and rows of the stored steps: the data's own with orientation=in, exchanged with
 // out; with both, every edge is there in both directions.
 // Invariants: samples depend on (graph, options, seed) only; pairs come before candidates.
-// Cost: that of models/pair_samples.hpp, O(T log d) per test pair.
+// Cost: that of models/tasks/pair_samples.hpp, O(T log d) per test pair.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "models/link_samples.hpp"
-#include "models/ops.hpp"
-#include "models/task_split.hpp"
+#include "models/ops/ops.hpp"
+#include "models/tasks/link_samples.hpp"
+#include "models/tasks/task_split.hpp"
 
 namespace strobe {
 namespace {

@@ -18,9 +18,9 @@
 #include <sstream>
 
 #include "core/random.hpp"
-#include "models/ops.hpp"
-#include "models/vertex_samples.hpp"
-#include "workloads/vertex_data.hpp"
+#include "models/ops/ops.hpp"
+#include "models/tasks/vertex_samples.hpp"
+#include "workloads/reading/events/vertex_data.hpp"
 
 namespace strobe {
 namespace {

@@ -14,8 +14,8 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "models/ops.hpp"
-#include "models/vertex_samples.hpp"
+#include "models/ops/ops.hpp"
+#include "models/tasks/vertex_samples.hpp"
 
 namespace strobe {
 namespace {

@@ -5,9 +5,9 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "harness/case.hpp"
-#include "harness/strategy.hpp"
-#include "models/model.hpp"
+#include "harness/placement/strategy.hpp"
+#include "harness/request/case.hpp"
+#include "models/snapshots/model.hpp"
 #include "workloads/workload.hpp"
 
 #ifdef STROBE_README_EXAMPLES

@@ -1,5 +1,5 @@
 // Suite files: expansion, precedence, and the place that each error names.
-#include "harness/suite.hpp"
+#include "harness/request/suite.hpp"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/errors.hpp"
-#include "harness/json_text.hpp"
+#include "harness/request/json_text.hpp"
 
 namespace strobe {
 namespace {

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "backends/device.hpp"
-#include "backends/operations_recurrent.hpp"
+#include "backends/operations/operations_recurrent.hpp"
 
 namespace strobe {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "backends/operations_recurrent.hpp"
+#include "backends/operations/operations_recurrent.hpp"
 #include "tests/cuda/gpu.hpp"
 
 namespace strobe {

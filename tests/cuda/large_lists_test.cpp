@@ -6,8 +6,8 @@
 #include <cstring>
 #include <limits>
 
-#include "backends/operations_join.hpp"
-#include "backends/operations_store.hpp"
+#include "backends/operations/operations_join.hpp"
+#include "backends/operations/operations_store.hpp"
 #include "core/random.hpp"
 #include "tests/cuda/gpu.hpp"
 

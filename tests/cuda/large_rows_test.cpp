@@ -3,11 +3,11 @@
 // every result is as large as its terms together.
 #include <gtest/gtest.h>
 
-#include "backends/operations_block.hpp"
-#include "backends/operations_evolve.hpp"
-#include "backends/operations_join.hpp"
-#include "backends/operations_loss.hpp"
-#include "backends/operations_statistics.hpp"
+#include "backends/operations/operations_block.hpp"
+#include "backends/operations/operations_evolve.hpp"
+#include "backends/operations/operations_join.hpp"
+#include "backends/operations/operations_loss.hpp"
+#include "backends/operations/operations_statistics.hpp"
 #include "tests/cuda/gpu.hpp"
 #include "tests/cuda/values_on.hpp"
 

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "backends/operations_attention.hpp"
-#include "backends/operations_recurrent.hpp"
+#include "backends/operations/operations_attention.hpp"
+#include "backends/operations/operations_recurrent.hpp"
 #include "tests/cuda/gpu.hpp"
 #include "tests/cuda/values_on.hpp"
 

@@ -1,6 +1,7 @@
-// Sparse products by tiles of columns in shared memory (backends/cuda/kernels/spmm_tiles.cu) on what the conformance
-// cases do not have: steps of very different size, one of which is larger than a tile, rows that a whole warp takes,
-// more steps than a GPU has multiprocessors. The cpu's plain kernels are the judge, in double on positive values.
+// Sparse products by tiles of columns in shared memory (backends/cuda/kernels/sparse/spmm_tiles.cu) on what the
+// conformance cases do not have: steps of very different size, one of which is larger than a tile, rows that a whole
+// warp takes, more steps than a GPU has multiprocessors. The cpu's plain kernels are the judge, in double on positive
+// values.
 #include <gtest/gtest.h>
 
 #include "tests/cuda/gpu.hpp"

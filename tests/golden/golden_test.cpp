@@ -11,13 +11,13 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "harness/case.hpp"
-#include "harness/json_text.hpp"
-#include "harness/model_files.hpp"
-#include "models/model.hpp"
-#include "models/task.hpp"
+#include "harness/files/model_files.hpp"
+#include "harness/request/case.hpp"
+#include "harness/request/json_text.hpp"
+#include "models/snapshots/model.hpp"
+#include "models/tasks/task.hpp"
 #include "tests/results/python.hpp"
-#include "workloads/npy.hpp"
+#include "workloads/reading/text/npy.hpp"
 
 namespace strobe {
 namespace {

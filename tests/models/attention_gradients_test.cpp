@@ -1,5 +1,5 @@
 // Gradients of attention over neighbours and over the past against finite differences in fp64.
-#include "models/ops_attention.hpp"
+#include "models/ops/ops_attention.hpp"
 #include "tests/models/differences.hpp"
 
 namespace strobe {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/random.hpp"
-#include "models/tape.hpp"
+#include "models/tape/tape.hpp"
 
 namespace strobe {
 

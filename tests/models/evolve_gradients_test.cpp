@@ -1,8 +1,8 @@
 // Gradients of evolving weights and of the summary of a step's vertices against finite differences in fp64.
 #include <algorithm>
 
-#include "models/ops.hpp"
-#include "models/ops_evolve.hpp"
+#include "models/ops/ops.hpp"
+#include "models/ops/ops_evolve.hpp"
 #include "tests/models/differences.hpp"
 
 namespace strobe {

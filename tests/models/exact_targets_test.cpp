@@ -5,8 +5,8 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "models/task.hpp"
-#include "workloads/graph.hpp"
+#include "models/tasks/task.hpp"
+#include "workloads/graph/graph.hpp"
 
 namespace strobe {
 namespace {

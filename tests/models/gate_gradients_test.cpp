@@ -1,7 +1,7 @@
 // Gradients of the parts of a step-by-step GRU against central finite differences in fp64.
 #include <gtest/gtest.h>
 
-#include "models/ops_gate.hpp"
+#include "models/ops/ops_gate.hpp"
 #include "tests/models/differences.hpp"
 
 namespace strobe {

@@ -1,9 +1,9 @@
 // Gradients of differentiable operations against central finite differences in fp64.
 #include <gtest/gtest.h>
 
-#include "models/ops.hpp"
-#include "models/ops_evolve.hpp"
-#include "models/ops_fading.hpp"
+#include "models/ops/ops.hpp"
+#include "models/ops/ops_evolve.hpp"
+#include "models/ops/ops_fading.hpp"
 #include "tests/models/model_with_head.hpp"
 
 namespace strobe {

@@ -7,7 +7,7 @@
 #include <set>
 
 #include "core/errors.hpp"
-#include "models/task.hpp"
+#include "models/tasks/task.hpp"
 #include "tests/models/task_support.hpp"
 
 namespace strobe {

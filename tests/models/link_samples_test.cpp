@@ -7,7 +7,7 @@
 #include <random>
 #include <set>
 
-#include "models/task.hpp"
+#include "models/tasks/task.hpp"
 #include "tests/models/task_support.hpp"
 
 namespace strobe {

@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "core/random.hpp"
-#include "models/ops.hpp"
-#include "models/ops_loss.hpp"
+#include "models/ops/ops.hpp"
+#include "models/ops/ops_loss.hpp"
 
 namespace strobe {
 namespace {

@@ -1,4 +1,4 @@
-#include "models/metrics.hpp"
+#include "models/tasks/metrics.hpp"
 
 #include <gtest/gtest.h>
 

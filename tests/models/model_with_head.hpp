@@ -4,9 +4,9 @@
 
 #include <numeric>
 
-#include "models/model.hpp"
-#include "models/ops.hpp"
-#include "models/task.hpp"
+#include "models/ops/ops.hpp"
+#include "models/snapshots/model.hpp"
+#include "models/tasks/task.hpp"
 #include "tests/models/differences.hpp"
 
 namespace strobe {

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/errors.hpp"
-#include "models/optimizer.hpp"
+#include "models/optimizers/optimizer.hpp"
 #include "tests/models/differences.hpp"
 
 namespace strobe {

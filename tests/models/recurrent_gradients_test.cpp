@@ -2,11 +2,11 @@
 #include <algorithm>
 #include <numeric>
 
-#include "backends/operations_recurrent.hpp"
-#include "models/ops.hpp"
-#include "models/ops_block.hpp"
-#include "models/ops_recurrent.hpp"
-#include "models/ops_statistics.hpp"
+#include "backends/operations/operations_recurrent.hpp"
+#include "models/ops/ops.hpp"
+#include "models/ops/ops_block.hpp"
+#include "models/ops/ops_recurrent.hpp"
+#include "models/ops/ops_statistics.hpp"
 #include "tests/models/differences.hpp"
 
 namespace strobe {

@@ -1,5 +1,5 @@
 // How steps are shared out, by hand.
-#include "models/task_split.hpp"
+#include "models/tasks/task_split.hpp"
 
 #include <gtest/gtest.h>
 

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "models/task.hpp"
+#include "models/tasks/task.hpp"
 
 namespace strobe {
 

@@ -6,9 +6,9 @@
 #include <set>
 
 #include "core/errors.hpp"
-#include "models/task.hpp"
+#include "models/tasks/task.hpp"
 #include "tests/models/task_support.hpp"
-#include "workloads/vertex_data.hpp"
+#include "workloads/reading/events/vertex_data.hpp"
 
 namespace strobe {
 namespace {

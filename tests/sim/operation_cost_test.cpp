@@ -5,11 +5,10 @@
 
 #include <nlohmann/json.hpp>
 
-#include "backends/operations.hpp"
-#include "backends/operations_evolve.hpp"
-#include "backends/operations_pair.hpp"
-#include "backends/operations_pair.hpp"
-#include "backends/operations_recurrent.hpp"
+#include "backends/operations/operations.hpp"
+#include "backends/operations/operations_evolve.hpp"
+#include "backends/operations/operations_pair.hpp"
+#include "backends/operations/operations_recurrent.hpp"
 #include "backends/sim/calibration.hpp"
 #include "core/errors.hpp"
 #include "sim_support.hpp"

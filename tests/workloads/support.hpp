@@ -14,8 +14,8 @@
 #include <tuple>
 #include <vector>
 
-#include "workloads/graph.hpp"
-#include "workloads/parallel.hpp"
+#include "workloads/graph/graph.hpp"
+#include "workloads/storage/parallel.hpp"
 
 namespace strobe::test {
 

@@ -8,7 +8,7 @@
 
 #include "core/errors.hpp"
 #include "tests/workloads/support.hpp"
-#include "workloads/preprocess.hpp"
+#include "workloads/preparation/preprocess.hpp"
 
 namespace strobe {
 namespace {

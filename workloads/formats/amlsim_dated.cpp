@@ -9,12 +9,12 @@
 #include <algorithm>
 #include <array>
 
-#include "workloads/amlsim_accounts.hpp"
-#include "workloads/blanks.hpp"
-#include "workloads/event_builder.hpp"
-#include "workloads/parse_rows.hpp"
-#include "workloads/probing.hpp"
-#include "workloads/text_reader.hpp"
+#include "workloads/reading/events/amlsim_accounts.hpp"
+#include "workloads/reading/events/event_builder.hpp"
+#include "workloads/reading/events/parse_rows.hpp"
+#include "workloads/reading/text/blanks.hpp"
+#include "workloads/reading/text/probing.hpp"
+#include "workloads/reading/text/text_reader.hpp"
 #include "workloads/workload.hpp"
 
 namespace strobe {

@@ -9,15 +9,15 @@
 #include <limits>
 #include <utility>
 
-#include "workloads/blanks.hpp"
-#include "workloads/event_builder.hpp"
-#include "workloads/id_words.hpp"
-#include "workloads/name_table.hpp"
-#include "workloads/parse_rows.hpp"
-#include "workloads/probing.hpp"
-#include "workloads/quoted_csv.hpp"
-#include "workloads/text_reader.hpp"
-#include "workloads/vertex_names.hpp"
+#include "workloads/reading/events/event_builder.hpp"
+#include "workloads/reading/events/parse_rows.hpp"
+#include "workloads/reading/ids/id_words.hpp"
+#include "workloads/reading/ids/name_table.hpp"
+#include "workloads/reading/ids/vertex_names.hpp"
+#include "workloads/reading/text/blanks.hpp"
+#include "workloads/reading/text/probing.hpp"
+#include "workloads/reading/text/quoted_csv.hpp"
+#include "workloads/reading/text/text_reader.hpp"
 #include "workloads/workload.hpp"
 
 namespace strobe {

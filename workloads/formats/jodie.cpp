@@ -7,12 +7,12 @@
 // Source: Kumar et al., Predicting Dynamic Embedding Trajectory in Temporal Interaction Networks, KDD 2019.
 #include <fmt/format.h>
 
-#include "workloads/blanks.hpp"
-#include "workloads/event_builder.hpp"
-#include "workloads/id_space.hpp"
-#include "workloads/parse_rows.hpp"
-#include "workloads/probing.hpp"
-#include "workloads/text_reader.hpp"
+#include "workloads/reading/events/event_builder.hpp"
+#include "workloads/reading/events/parse_rows.hpp"
+#include "workloads/reading/ids/id_space.hpp"
+#include "workloads/reading/text/blanks.hpp"
+#include "workloads/reading/text/probing.hpp"
+#include "workloads/reading/text/text_reader.hpp"
 #include "workloads/workload.hpp"
 
 namespace strobe {

@@ -8,11 +8,11 @@
 #include <utility>
 
 #include "core/errors.hpp"
-#include "workloads/event_builder.hpp"
-#include "workloads/parse_rows.hpp"
-#include "workloads/probing.hpp"
-#include "workloads/removals.hpp"
-#include "workloads/text_reader.hpp"
+#include "workloads/graph/removals.hpp"
+#include "workloads/reading/events/event_builder.hpp"
+#include "workloads/reading/events/parse_rows.hpp"
+#include "workloads/reading/text/probing.hpp"
+#include "workloads/reading/text/text_reader.hpp"
 #include "workloads/workload.hpp"
 
 namespace strobe {

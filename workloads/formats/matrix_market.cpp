@@ -6,7 +6,7 @@
 // Of a symmetric matrix only one triangle is there, and each entry is one event. Dense (array), complex, hermitian and
 // skew-symmetric matrices are no graphs of this kind and refused. Cost: one pass over the text. Source: Boisvert, Pozo,
 // Remington, The Matrix Market Exchange Formats: Initial Design, NISTIR 5935, 1996.
-#include "workloads/matrix_market.hpp"
+#include "workloads/reading/events/matrix_market.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -14,10 +14,10 @@
 #include <algorithm>
 
 #include "core/errors.hpp"
-#include "workloads/event_builder.hpp"
-#include "workloads/parse_rows.hpp"
-#include "workloads/probing.hpp"
-#include "workloads/text_reader.hpp"
+#include "workloads/reading/events/event_builder.hpp"
+#include "workloads/reading/events/parse_rows.hpp"
+#include "workloads/reading/text/probing.hpp"
+#include "workloads/reading/text/text_reader.hpp"
 #include "workloads/workload.hpp"
 
 namespace strobe {

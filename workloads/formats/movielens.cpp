@@ -11,15 +11,15 @@
 #include <map>
 
 #include "core/errors.hpp"
-#include "workloads/blanks.hpp"
-#include "workloads/event_builder.hpp"
-#include "workloads/inputs.hpp"
-#include "workloads/parse_rows.hpp"
-#include "workloads/probing.hpp"
-#include "workloads/quoted_csv.hpp"
-#include "workloads/text_reader.hpp"
-#include "workloads/vertex_data.hpp"
-#include "workloads/vertex_names.hpp"
+#include "workloads/reading/events/event_builder.hpp"
+#include "workloads/reading/events/parse_rows.hpp"
+#include "workloads/reading/events/vertex_data.hpp"
+#include "workloads/reading/ids/vertex_names.hpp"
+#include "workloads/reading/text/blanks.hpp"
+#include "workloads/reading/text/inputs.hpp"
+#include "workloads/reading/text/probing.hpp"
+#include "workloads/reading/text/quoted_csv.hpp"
+#include "workloads/reading/text/text_reader.hpp"
 #include "workloads/workload.hpp"
 
 namespace strobe {

@@ -21,10 +21,10 @@
 #include <unordered_map>
 
 #include "core/errors.hpp"
-#include "workloads/exact_values.hpp"
-#include "workloads/json_tree.hpp"
-#include "workloads/snapshot_file.hpp"
-#include "workloads/text_reader.hpp"
+#include "workloads/graph/exact_values.hpp"
+#include "workloads/graph/snapshot_file.hpp"
+#include "workloads/reading/text/json_tree.hpp"
+#include "workloads/reading/text/text_reader.hpp"
 #include "workloads/workload.hpp"
 
 namespace strobe {

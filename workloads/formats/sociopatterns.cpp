@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <cmath>
 
-#include "workloads/event_builder.hpp"
-#include "workloads/guessed_columns.hpp"
-#include "workloads/parse_rows.hpp"
-#include "workloads/probing.hpp"
-#include "workloads/text_reader.hpp"
+#include "workloads/reading/events/event_builder.hpp"
+#include "workloads/reading/events/guessed_columns.hpp"
+#include "workloads/reading/events/parse_rows.hpp"
+#include "workloads/reading/text/probing.hpp"
+#include "workloads/reading/text/text_reader.hpp"
 #include "workloads/workload.hpp"
 
 namespace strobe {

@@ -1,6 +1,6 @@
 // Strobe's binary snapshots as a format, so that --workload takes such a file like any other file of steps.
 // Returns the steps as they were written; the provenance keeps the SHA-256 and counts of the first source.
-#include "workloads/binary_snapshots.hpp"
+#include "workloads/binary/binary_snapshots.hpp"
 #include "workloads/workload.hpp"
 
 namespace strobe {

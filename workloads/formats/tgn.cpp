@@ -13,13 +13,13 @@
 #include <utility>
 
 #include "core/errors.hpp"
-#include "workloads/blanks.hpp"
-#include "workloads/event_builder.hpp"
-#include "workloads/inputs.hpp"
-#include "workloads/npy.hpp"
-#include "workloads/parse_rows.hpp"
-#include "workloads/probing.hpp"
-#include "workloads/text_reader.hpp"
+#include "workloads/reading/events/event_builder.hpp"
+#include "workloads/reading/events/parse_rows.hpp"
+#include "workloads/reading/text/blanks.hpp"
+#include "workloads/reading/text/inputs.hpp"
+#include "workloads/reading/text/npy.hpp"
+#include "workloads/reading/text/probing.hpp"
+#include "workloads/reading/text/text_reader.hpp"
 #include "workloads/workload.hpp"
 
 namespace strobe {

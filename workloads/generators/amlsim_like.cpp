@@ -19,9 +19,9 @@
 #include <cmath>
 
 #include "core/errors.hpp"
-#include "workloads/degree_profile.hpp"
-#include "workloads/generation.hpp"
-#include "workloads/transfer_patterns.hpp"
+#include "workloads/generators/degree_profile.hpp"
+#include "workloads/generators/generation.hpp"
+#include "workloads/preparation/transfer_patterns.hpp"
 #include "workloads/workload.hpp"
 
 namespace strobe {

@@ -17,7 +17,7 @@
 #include <limits>
 
 #include "core/errors.hpp"
-#include "workloads/generation.hpp"
+#include "workloads/generators/generation.hpp"
 #include "workloads/workload.hpp"
 
 namespace strobe {

@@ -15,7 +15,7 @@
 #include <cmath>
 
 #include "core/errors.hpp"
-#include "workloads/generation.hpp"
+#include "workloads/generators/generation.hpp"
 #include "workloads/workload.hpp"
 
 namespace strobe {

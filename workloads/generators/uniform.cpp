@@ -9,7 +9,7 @@
 
 #include <cmath>
 
-#include "workloads/generation.hpp"
+#include "workloads/generators/generation.hpp"
 #include "workloads/workload.hpp"
 
 namespace strobe {

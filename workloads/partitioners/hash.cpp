@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "core/random.hpp"
-#include "workloads/partitioner.hpp"
+#include "workloads/partitioners/partitioner.hpp"
 
 namespace strobe {
 namespace {

@@ -15,8 +15,8 @@
 #include <utility>
 
 #include "core/errors.hpp"
-#include "workloads/partitioner.hpp"
-#include "workloads/partitioning.hpp"
+#include "workloads/partitioners/partitioner.hpp"
+#include "workloads/partitioners/partitioning.hpp"
 
 namespace strobe {
 namespace {

@@ -1,5 +1,5 @@
 // Contiguous vertex ranges of even size: the null partitioner. Cost O(N).
-#include "workloads/partitioner.hpp"
+#include "workloads/partitioners/partitioner.hpp"
 
 namespace strobe {
 namespace {

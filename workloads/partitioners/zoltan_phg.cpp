@@ -15,9 +15,9 @@
 #include <string>
 
 #include "backends/mpi/runtime.hpp"
-#include "workloads/hypergraph.hpp"
-#include "workloads/partitioner.hpp"
-#include "workloads/partitioning.hpp"
+#include "workloads/partitioners/hypergraph.hpp"
+#include "workloads/partitioners/partitioner.hpp"
+#include "workloads/partitioners/partitioning.hpp"
 
 namespace strobe {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "backends/communicator.hpp"
 #include "backends/cuda/emulated/device_memory.hpp"
-#include "backends/operations.hpp"
+#include "backends/operations/operations.hpp"
 #include "core/errors.hpp"
 
 namespace strobe::cuda::emulated {

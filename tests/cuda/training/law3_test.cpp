@@ -6,9 +6,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "harness/case.hpp"
-#include "harness/strategy.hpp"
-#include "models/model.hpp"
+#include "harness/placement/strategy.hpp"
+#include "harness/request/case.hpp"
+#include "models/snapshots/model.hpp"
 #include "tests/cuda/gpu.hpp"
 
 namespace strobe {

@@ -8,8 +8,8 @@
 #include <set>
 
 #include "backends/cuda/cuda_device.hpp"
-#include "harness/case.hpp"
-#include "models/model.hpp"
+#include "harness/request/case.hpp"
+#include "models/snapshots/model.hpp"
 #include "tests/cuda/gpu.hpp"
 
 namespace strobe {

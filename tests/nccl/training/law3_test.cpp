@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "harness/case.hpp"
-#include "harness/strategy.hpp"
+#include "harness/placement/strategy.hpp"
+#include "harness/request/case.hpp"
 
 namespace strobe {
 namespace {

@@ -1,0 +1,228 @@
+// GRU backward through all steps by rows, for states of whole panels (gru_rows.hpp): a tile of 96 vertices walks back
+// through time with the gradient of the state as rows in cache, 24 vertices at a time. The gates are read where the
+// forward pass kept them, else computed once more. The gates' gradients of a tile are rows [96, 3 h] in cache, from
+// which dx, the gradient of the state before and, over the tile, the weight gradients are made (strip_sums.hpp).
+// Cost 6 h (2 h + 2 F) FLOPs a cell, 6 h (h + F) and 3 h activations more without kept gates.
+#include <optional>
+
+#include "backends/cpu/kernels/range_sums.hpp"
+#include "backends/cpu/kernels/recurrence/gru_rows.hpp"
+#include "backends/operations/operations_recurrent.hpp"
+
+namespace strobe {
+namespace {
+
+using namespace cpu;
+
+/// The weights as this pass multiplies with them: w^T of every gate, and w where gates are computed once more.
+template <class T>
+struct BackWeights {
+  std::optional<GruRowWeights<T>> again;
+  std::array<PackedColumns<T>, 3> to_x, to_h;
+
+  BackWeights(const GruSequenceBackward& op, const GruSizes& sizes) {
+    const std::int64_t h = sizes.hidden, inputs = sizes.inputs;
+    if (!op.gates.defined()) again.emplace(op, sizes);
+    for (std::size_t g = 0; g < 3; ++g) {
+      const auto gate = static_cast<std::int64_t>(g);
+      to_h[g] = PackedColumns<T>::turned(op.w_h.data<T>() + gate * h * h, h, h);
+      if (op.dx.defined()) to_x[g] = PackedColumns<T>::turned(op.w_x.data<T>() + gate * inputs * h, h, inputs);
+    }
+  }
+};
+
+template <class T>
+struct Walk {
+  const GruSequenceBackward& op;
+  const GruSizes& sizes;
+  const BackWeights<T>& weights;
+  std::int64_t dz_stride;
+  StripSums<T> sums;
+  double* bias_total;
+  LinesAhead ahead;
+  Scratch<T> dh, dz, reset;  // of the tile, [rows, h], [rows, 3 h] and [rows, h]
+  Scratch<T> gates, to_reset, zeros;
+
+  Walk(const GruSequenceBackward& operation, const GruSizes& shape, const BackWeights<T>& packed, double* total)
+      : op(operation),
+        sizes(shape),
+        weights(packed),
+        dz_stride(spread_rows<T>(3 * sizes.hidden)),
+        sums(op.w_x.elements() + op.w_h.elements(), 0, total),
+        bias_total(total + op.w_x.elements() + op.w_h.elements()),
+        dh(recurrent_tile_rows * sizes.hidden),
+        dz(recurrent_tile_rows * dz_stride),
+        reset(recurrent_tile_rows * sizes.hidden),
+        gates(op.gates.defined() ? 0 : recurrent_block_rows * 3 * sizes.hidden),
+        to_reset(recurrent_block_rows * sizes.hidden),
+        zeros(sizes.hidden) {}
+
+  StateRows<T> h_before(std::int64_t t, std::int64_t v) {
+    return rows_before<T>(op.y, sizes.n, t, v, op.start.defined() ? op.start.template data<T>() : nullptr,
+                          zeros.data());
+  }
+};
+
+/// One block of a tile: rows of the activated gates, of dy, and of what the tile keeps.
+template <class T>
+struct BlockBack {
+  GruRowBlock<T> block;
+  const T *gates, *dy;
+  T *dh, *dz, *reset;
+};
+
+/// The activated gates [rows, 3 h] of a block, kept or computed once more, and r h in `reset`.
+template <class T>
+const T* gates_of(Walk<T>& walk, const GruRowBlock<T>& block, std::int64_t row, T* reset) {
+  if (walk.op.gates.defined()) {
+    const T* const kept = walk.op.gates.template data<T>() + row * 3 * walk.sizes.hidden;
+    reset_states(block, walk.sizes.hidden, kept, reset);
+    return kept;
+  }
+  gates_of_rows(walk.sizes, *walk.weights.again, block, walk.ahead, walk.gates.data(), reset);
+  return walk.gates.data();
+}
+
+/// to [rows, width] (+)= the sum over gates [first, last) of dz w^T, `weights` those of every gate.
+template <class T>
+void multiply_back(Walk<T>& walk, const BlockBack<T>& b, const std::array<PackedColumns<T>, 3>& weights, int first,
+                   int last, const RowStore<T>& store) {
+  std::array<RowSource<T>, 3> sources;
+  for (int g = first; g < last; ++g) {
+    sources[static_cast<std::size_t>(g - first)] = {b.dz + g * walk.sizes.hidden, walk.dz_stride,
+                                                    &weights[static_cast<std::size_t>(g)]};
+  }
+  multiply_rows<T>(std::span<const RowSource<T>>(sources.data(), static_cast<std::size_t>(last - first)), b.block.rows,
+                   walk.ahead, store);
+}
+
+/// dz of the update gate and the candidate from the gradient of h_t (dh + dy), and in dh what passes the update gate.
+template <class T>
+void through_update(const Walk<T>& walk, const BlockBack<T>& b) {
+  constexpr int P = most_lanes<T>;
+  const std::int64_t h = walk.sizes.hidden;
+  for (std::int64_t r = 0; r < b.block.rows; ++r) {
+    const T *gates = b.gates + r * 3 * h, *before = b.block.h_before.row(r), *dy = b.dy + r * h;
+    T *dz = b.dz + r * walk.dz_stride, *dh = b.dh + r * h;
+    for (std::int64_t i = 0; i < h; i += P) {
+      const Register<T> z = load<T, P>(gates + h + i), fresh = load<T, P>(gates + 2 * h + i);
+      const Register<T> d = load<T, P>(dh + i) + load<T, P>(dy + i);
+      store_first<T, P>(dz + h + i, d * (load<T, P>(before + i) - fresh) * z * (T{1} - z), P);
+      store_first<T, P>(dz + 2 * h + i, d * (T{1} - z) * (T{1} - fresh * fresh), P);
+      store_first<T, P>(dh + i, d * z, P);
+    }
+  }
+}
+
+/// dz of the reset gate from the gradient of r h, and what passes it added to dh.
+template <class T>
+void through_reset(Walk<T>& walk, const BlockBack<T>& b) {
+  constexpr int P = most_lanes<T>;
+  const std::int64_t h = walk.sizes.hidden;
+  for (std::int64_t r = 0; r < b.block.rows; ++r) {
+    const T *gates = b.gates + r * 3 * h, *before = b.block.h_before.row(r), *from = walk.to_reset.data() + r * h;
+    T *dz = b.dz + r * walk.dz_stride, *dh = b.dh + r * h;
+    for (std::int64_t i = 0; i < h; i += P) {
+      const Register<T> reset = load<T, P>(gates + i), d = load<T, P>(from + i);
+      store_first<T, P>(dz + i, d * load<T, P>(before + i) * reset * (T{1} - reset), P);
+      store_first<T, P>(dh + i, load<T, P>(dh + i) + d * reset, P);
+    }
+  }
+}
+
+/// Step t of vertices [v, v + rows), `first` rows into their tile: leaves their dz and r h for the weight gradients,
+/// and dh for the step before.
+template <class T>
+void step_block(Walk<T>& walk, std::int64_t t, std::int64_t v, std::int64_t rows, std::int64_t first) {
+  const GruSequenceBackward& op = walk.op;
+  const GruSizes& s = walk.sizes;
+  const std::int64_t row = t * s.n + v, h = s.hidden;
+  T* const reset = walk.reset.data() + first * h;
+  const GruRowBlock<T> block{op.x.data<T>() + row * s.columns, rows, walk.h_before(t, v)};
+  const BlockBack<T> b{block,
+                       gates_of(walk, block, row, reset),
+                       op.dy.data<T>() + row * h,
+                       walk.dh.data() + first * h,
+                       walk.dz.data() + first * walk.dz_stride,
+                       reset};
+  through_update(walk, b);
+  multiply_back<T>(walk, b, walk.weights.to_h, gru_candidate, 3, {walk.to_reset.data(), h, h});
+  through_reset(walk, b);
+  multiply_back<T>(walk, b, walk.weights.to_h, gru_reset, gru_candidate, {b.dh, h, h, true});
+  if (!op.dx.defined()) return;
+  T* const dx = op.dx.data<T>() + row * s.columns;
+  const bool add = op.accumulate_dx;
+  if (s.own == 0) return multiply_back<T>(walk, b, walk.weights.to_x, 0, 3, {dx, s.columns, s.inputs, add});
+  for (int g = 0; g < 3; ++g)
+    multiply_back<T>(walk, b, walk.weights.to_x, g, g + 1, {dx + g * s.inputs, s.columns, s.inputs, add});
+}
+
+/// Asks for what the block behind this one reads and writes.
+template <class T>
+void look_ahead(Walk<T>& walk, const NextStrip& next) {
+  const GruSequenceBackward& op = walk.op;
+  walk.ahead.clear();
+  walk.ahead.add(next, walk.sizes.n, op.gates);
+  walk.ahead.add(next, walk.sizes.n, op.dy);
+  walk.ahead.add(next, walk.sizes.n, op.y, 1);
+  for (const Tensor* tensor : {&op.x, &op.dx}) walk.ahead.add(next, walk.sizes.n, *tensor);
+}
+
+/// Adds the weight gradients of step t of a tile of vertices [begin, begin + rows).
+template <class T>
+void add_weight_sums(Walk<T>& walk, std::int64_t t, std::int64_t begin, std::int64_t rows) {
+  const GruSizes& s = walk.sizes;
+  const std::int64_t h = s.hidden, behind_x = 3 * s.inputs * h;
+  const T *x = walk.op.x.template data<T>() + (t * s.n + begin) * s.columns, *dz = walk.dz.data();
+  const StateRows<T> before = walk.h_before(t, begin);
+  for (std::int64_t g = 0; g < 3; ++g) {
+    walk.sums.add(g * s.inputs * h, h, x + g * s.own, s.columns, s.inputs, dz + g * h, walk.dz_stride, h, rows);
+    if (before.stride == 0) continue;  // states of zeros add nothing, nor does r h
+    const T* state = g == gru_candidate ? walk.reset.data() : before.first;
+    walk.sums.add(behind_x + g * h * h, h, state, h, h, dz + g * h, walk.dz_stride, h, rows);
+  }
+  add_column_sums(dz, walk.dz_stride, 3 * h, rows, walk.bias_total);
+}
+
+template <class T>
+void walk_tile(Walk<T>& walk, std::int64_t begin, std::int64_t end) {
+  const GruSequenceBackward& op = walk.op;
+  const std::int64_t h = walk.sizes.hidden;
+  std::fill_n(walk.dh.data(), (end - begin) * h, T{0});
+  for (std::int64_t t = op.steps - 1; t >= 0; --t) {
+    for (std::int64_t v = begin; v < end; v += recurrent_block_rows) {
+      look_ahead(walk, rows_after(v, recurrent_block_rows, t, t - 1, begin, end));
+      step_block(walk, t, v, std::min(recurrent_block_rows, end - v), v - begin);
+    }
+    add_weight_sums(walk, t, begin, end - begin);
+    if (t % steps_per_flush == 0) walk.sums.flush();
+  }
+  if (op.dstart.defined()) std::copy_n(walk.dh.data(), (end - begin) * h, op.dstart.data<T>() + begin * h);
+}
+
+template <class T>
+void run_typed(const GruSequenceBackward& op, const KernelContext& context) {
+  const GruSizes sizes(op);
+  const BackWeights<T> weights(op, sizes);
+  const TileRanges ranges(op.vertices(), recurrent_tile_rows);
+  const std::int64_t matrices = 3 * (sizes.inputs + sizes.hidden) * sizes.hidden, stride = matrices + 3 * sizes.hidden;
+  std::vector<double> totals(static_cast<std::size_t>(ranges.count() * stride), 0.0);
+  run_tasks(context, ranges.count(), [&](std::int64_t range) {
+    Walk<T> walk(op, sizes, weights, totals.data() + range * stride);
+    const std::int64_t end = std::min(ranges.vertices, (range + 1) * ranges.grain);
+    for (std::int64_t v = range * ranges.grain; v < end; v += ranges.tile)
+      walk_tile(walk, v, std::min(end, v + ranges.tile));
+  });
+  add_range_sums<T>(op.dw_x, totals, 0, stride);
+  add_range_sums<T>(op.dw_h, totals, 3 * sizes.inputs * sizes.hidden, stride);
+  add_range_sums<T>(op.dbias, totals, matrices, stride);
+}
+
+void run(const GruSequenceBackward& op, KernelContext& context) {
+  with_element(op.y.type(), [&](auto zero) { run_typed<decltype(zero)>(op, context); });
+}
+
+const RegisterKernel<GruSequenceBackward> rows{Numerics::cpu, {"rows", 15, serves_rows<GruSequenceBackward>, run}};
+
+}  // namespace
+}  // namespace strobe

@@ -1,0 +1,82 @@
+// Vector GRU over all steps: a tile of 4 strips of vertices walks through time with its state turned in cache
+// (vertex_strip.hpp). x is read once, y and, when asked for, gates are written once.
+// Cost 6 h (F + h) FLOPs and 3 h activations a cell.
+#include "backends/cpu/kernels/dense/strip_sums.hpp"
+#include "backends/cpu/kernels/recurrence/gru_panels.hpp"
+#include "backends/operations/operations_recurrent.hpp"
+
+namespace strobe {
+namespace {
+
+using namespace cpu;
+
+template <class T>
+struct Walk {
+  const GruSequence& op;
+  const GruPanels<T>& panels;
+  Scratch<T> x, gates, reset;  // of the strip at hand
+
+  Walk(const GruSequence& operation, const GruPanels<T>& packed)
+      : op(operation),
+        panels(packed),
+        x(panels.columns * strip<T>),
+        gates(3 * panels.hidden * strip<T>),
+        reset(panels.hidden * strip<T>) {}
+};
+
+/// One step of the strip whose first row is `row`; `h` is its turned state.
+template <class T>
+void step_strip(Walk<T>& walk, T* h, std::int64_t row, std::int64_t rows, const NextStrip& next) {
+  constexpr int P = most_lanes<T>;
+  const GruSequence& op = walk.op;
+  const std::int64_t columns = walk.panels.columns, hidden = walk.panels.hidden, size = hidden * strip<T>;
+  load_turned(op.x.data<T>() + row * columns, columns, columns, rows, walk.x.data());
+  prefetch_strip(next, op.vertices(), op.x);
+  T* gates = walk.gates.data();
+  activate_gates(walk.panels, static_cast<const T*>(walk.x.data()), static_cast<const T*>(h), gates, walk.reset.data());
+  prefetch_strip<true>(next, op.vertices(), op.y);
+  for (std::int64_t i = 0; i < size; i += P) {
+    const Register<T> z = load<T, P>(gates + size + i), fresh = load<T, P>(gates + 2 * size + i);
+    store_first<T, P>(h + i, fresh + z * (load<T, P>(h + i) - fresh), P);
+  }
+  store_turned(static_cast<const T*>(h), op.y.data<T>() + row * hidden, hidden, hidden, rows);
+  if (op.gates.defined()) {
+    keep_turned(static_cast<const T*>(gates), op.gates.data<T>() + row * 3 * hidden, 3 * hidden, rows);
+  }
+}
+
+template <class T>
+void walk_tile(const GruSequence& op, const GruPanels<T>& panels, std::int64_t begin, std::int64_t end) {
+  Walk<T> walk(op, panels);
+  const std::int64_t hidden = panels.hidden;
+  std::vector<Scratch<T>> states;
+  for (std::int64_t v = begin; v < end; v += strip<T>) {
+    states.emplace_back(hidden * strip<T>);
+    if (!op.start.defined()) continue;
+    load_turned(op.start.data<T>() + v * hidden, hidden, hidden, std::min<std::int64_t>(strip<T>, end - v),
+                states.back().data());
+  }
+  for (std::int64_t t = 0; t < op.steps; ++t) {
+    for (std::size_t s = 0; s < states.size(); ++s) {
+      const std::int64_t v = begin + static_cast<std::int64_t>(s) * strip<T>;
+      NextStrip next = strip_after<T>(v, t, t + 1, begin, end);
+      if (next.step == op.steps) next = {};
+      step_strip(walk, states[s].data(), t * panels.n + v, std::min<std::int64_t>(strip<T>, end - v), next);
+    }
+  }
+  end_streams();
+}
+
+void run(const GruSequence& op, KernelContext& context) {
+  with_element(op.y.type(), [&](auto zero) {
+    using T = decltype(zero);
+    const GruPanels<T> panels(op);
+    for_ranges(context, op.vertices(), strip<T> * strips_per_tile,
+               [&](std::int64_t begin, std::int64_t end) { walk_tile(op, panels, begin, end); });
+  });
+}
+
+const RegisterKernel<GruSequence> vector{Numerics::cpu, {"vector", 10, nullptr, run}};
+
+}  // namespace
+}  // namespace strobe

@@ -1,0 +1,33 @@
+// Pairs of sparse products, one after the other: either fills a CPU's threads. Plain by plain products, else each by
+// the kernel that it takes alone. Cost: that of both.
+#include "backends/cpu/kernels/support.hpp"
+#include "backends/operations/operations_pair.hpp"
+
+namespace strobe {
+namespace {
+
+template <class Pair>
+void run_each(const Pair& op, KernelContext& context, const char* variant) {
+  Kernels<decltype(op.first)>::choose(Numerics::cpu, op.first, variant).run(op.first, context);
+  Kernels<decltype(op.second)>::choose(Numerics::cpu, op.second, variant).run(op.second, context);
+}
+
+template <class Pair>
+void run_plain(const Pair& op, KernelContext& context) {
+  run_each(op, context, "plain");
+}
+
+template <class Pair>
+void run_best(const Pair& op, KernelContext& context) {
+  run_each(op, context, "");
+}
+
+const RegisterKernel<SpmmPair> plain{Numerics::cpu, {"plain", 0, nullptr, run_plain<SpmmPair>}};
+const RegisterKernel<SpmmPair> each{Numerics::cpu, {"each", 10, nullptr, run_best<SpmmPair>}};
+const RegisterKernel<SpmmTransposedPair> plain_transposed{Numerics::cpu,
+                                                          {"plain", 0, nullptr, run_plain<SpmmTransposedPair>}};
+const RegisterKernel<SpmmTransposedPair> each_transposed{Numerics::cpu,
+                                                         {"each", 10, nullptr, run_best<SpmmTransposedPair>}};
+
+}  // namespace
+}  // namespace strobe

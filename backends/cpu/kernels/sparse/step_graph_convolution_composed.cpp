@@ -1,0 +1,14 @@
+// Graph convolution with one weight per step in two operations (backends/matrix/composed_step_convolution.hpp): the
+// judge, and what serves where step_graph_convolution_paired.cpp does not.
+#include "backends/matrix/composed_step_convolution.hpp"
+
+namespace strobe {
+namespace {
+
+const RegisterComposed<StepGraphConvolution, Numerics::cpu> step_convolution;
+const RegisterComposed<StepGraphConvolutionBackward, Numerics::cpu> step_convolution_backward;
+const RegisterComposed<StepConvolutionOfDense, Numerics::cpu> of_dense;
+const RegisterComposed<StepConvolutionOfDenseBackward, Numerics::cpu> of_dense_backward;
+
+}  // namespace
+}  // namespace strobe

@@ -1,0 +1,34 @@
+// Fading sum in one pass over time per value for windows up to 16 steps (sliding_window.hpp); sums in the values' type,
+// farthest step first. Compulsory bytes: x and y once. Launches: 1.
+#include "backends/cuda/kernels/time/sliding_window.hpp"
+#include "backends/operations/operations_fading.hpp"
+
+namespace strobe::cuda {
+namespace fading_sliding_kernels {
+
+template <class T>
+struct FadingRule {
+  const T* __restrict__ x;
+  std::int64_t slab;
+
+  __device__ T value(std::int64_t step, std::int64_t at) const { return x[step * slab + at]; }
+  __device__ static constexpr T taken(std::int64_t, T value) { return value; }
+  __device__ static constexpr T weight(int distance) { return T{1} / static_cast<T>(distance + 1); }
+  __device__ T finish(std::int64_t, std::int64_t, T sum) const { return sum; }
+};
+
+void run_sum(const FadingSum& op, KernelContext& context) {
+  if (op.steps == 0) return;
+  const Timeline time = timeline(op.steps, op.x.elements() / op.steps, op.window, op.backward, op.accumulate);
+  with_element(op.x.type(), [&](auto zero) {
+    using T = decltype(zero);
+    launch_slide<T, longest_window>(context, time, FadingRule<T>{op.x.data<T>(), time.slab}, op.y.data<T>());
+  });
+}
+
+bool supports(const FadingSum& op) { return op.window <= longest_window || op.steps <= longest_window; }
+
+const RegisterKernel<FadingSum> sliding{Numerics::cuda, {"sliding", 10, supports, run_sum}};
+
+}  // namespace fading_sliding_kernels
+}  // namespace strobe::cuda

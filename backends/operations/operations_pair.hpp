@@ -1,0 +1,35 @@
+// Two sparse products as one operation. A graph's two directions of walking are products of their own at every hop, on
+// one step's rows too short to fill a GPU: side by side they take little longer than one.
+#pragma once
+
+#include "backends/operations/operations.hpp"
+
+namespace strobe {
+
+namespace operations_detail {
+/// Of both, the one beside the other; what is gathered goes by the rows of `a`.
+inline Work beside(const Work& a, const Work& b) {
+  return {a.flops + b.flops,
+          a.bytes_read + b.bytes_read,
+          a.bytes_written + b.bytes_written,
+          {a.gather.accessed_bytes + b.gather.accessed_bytes, a.gather.distinct_bytes + b.gather.distinct_bytes,
+           a.gather.window_bytes + b.gather.window_bytes, a.gather.row_bytes}};
+}
+}  // namespace operations_detail
+
+/// Both products; neither reads or writes what the other writes.
+struct SpmmPair {
+  static constexpr std::string_view name = "spmm_pair";
+  Spmm first, second;
+  Work work() const { return operations_detail::beside(first.work(), second.work()); }
+};
+
+/// Both products; neither reads what the other writes. They may write the same x: then `second` adds to what `first`
+/// has left there.
+struct SpmmTransposedPair {
+  static constexpr std::string_view name = "spmm_transposed_pair";
+  SpmmTransposed first, second;
+  Work work() const { return operations_detail::beside(first.work(), second.work()); }
+};
+
+}  // namespace strobe

@@ -1,0 +1,47 @@
+#include "harness/exchange/state_handover.hpp"
+
+namespace strobe {
+namespace {
+
+/// `blocks` blocks of one row per vertex, all owned as at step t.
+Placement repeated(const Placement& placement, Step t, std::int64_t blocks) {
+  Placement result;
+  result.ranks = placement.ranks;
+  result.vertices = placement.vertices;
+  result.maps = {placement.maps[static_cast<std::size_t>(placement.map_of_step[static_cast<std::size_t>(t)])]};
+  result.map_of_step.assign(static_cast<std::size_t>(blocks), 0);
+  return result;
+}
+
+}  // namespace
+
+std::vector<TemporalSegment> temporal_segments(const Placement& placement) {
+  std::vector<TemporalSegment> segments;
+  for (std::int64_t t = 0; t < placement.steps(); ++t) {
+    const auto step = static_cast<std::size_t>(t);
+    if (t == 0 || placement.map_of_step[step] != placement.map_of_step[step - 1]) segments.push_back({t, 0});
+    ++segments.back().steps;
+  }
+  return segments;
+}
+
+StateHandover state_handover(const Placement* before, const Placement& placement,
+                             const std::vector<TemporalSegment>& segments, std::int64_t first_step, const Model& model,
+                             int layer, const ListScope& scope) {
+  StateHandover handover;
+  handover.plans.resize(segments.size());
+  for (std::size_t s = 0; s < segments.size(); ++s) {
+    const auto here = static_cast<Step>(segments[s].first_step);
+    const StateShape shape = model.state(layer, first_step + here);
+    handover.shape.push_back(shape);
+    if (s == 0 && before == nullptr) continue;
+    const Placement& from = s == 0 ? *before : placement;
+    const auto last = static_cast<Step>(s == 0 ? before->steps() - 1 : here - 1);
+    handover.plans[s] = redistribute(repeated(from, last, shape.rows_per_vertex),
+                                     repeated(placement, here, shape.rows_per_vertex), scope);
+  }
+  handover.shape.push_back(model.state(layer, first_step + placement.steps()));
+  return handover;
+}
+
+}  // namespace strobe

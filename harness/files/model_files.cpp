@@ -1,0 +1,148 @@
+#include "harness/files/model_files.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <iterator>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "core/errors.hpp"
+#include "core/fields.hpp"
+#include "results/files.hpp"
+
+namespace strobe {
+namespace {
+
+static_assert(std::numeric_limits<float>::is_iec559 && std::numeric_limits<double>::is_iec559);
+
+void append_values(std::string& bytes, const std::vector<double>& values, bool fp64) {
+  for (const double value : values) {
+    const auto narrow = static_cast<float>(value);
+    fp64 ? bytes.append(reinterpret_cast<const char*>(&value), sizeof value)
+         : bytes.append(reinterpret_cast<const char*>(&narrow), sizeof narrow);
+  }
+}
+
+/// A number of `bytes` as its type in the file has them.
+template <class T>
+T bits_at(const char* bytes, std::size_t i) {
+  T bits{};
+  std::memcpy(&bits, bytes + i * sizeof(T), sizeof(T));
+  return bits;
+}
+
+/// IEEE 754 binary16: a sign, 5 bits of exponent, 10 of mantissa. Exact.
+double half_value(std::uint16_t bits) {
+  const int exponent = bits >> 10 & 31, mantissa = bits & 1023;
+  double value = std::ldexp(exponent == 0 ? mantissa : mantissa + 1024, std::max(exponent, 1) - 25);
+  if (exponent == 31)
+    value = mantissa == 0 ? std::numeric_limits<double>::infinity() : std::numeric_limits<double>::quiet_NaN();
+  return bits >> 15 == 0 ? value : -value;
+}
+
+/// The upper half of an fp32 number. Exact.
+double bfloat_value(std::uint16_t bits) { return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16); }
+
+/// How a type of numbers is read.
+struct NumberType {
+  std::string_view name;
+  std::size_t bytes;
+  double (*value)(const char* bytes, std::size_t i);
+};
+
+constexpr NumberType number_types[] = {
+    {"F64", 8, [](const char* bytes, std::size_t i) { return bits_at<double>(bytes, i); }},
+    {"F32", 4, [](const char* bytes, std::size_t i) { return static_cast<double>(bits_at<float>(bytes, i)); }},
+    {"F16", 2, [](const char* bytes, std::size_t i) { return half_value(bits_at<std::uint16_t>(bytes, i)); }},
+    {"BF16", 2, [](const char* bytes, std::size_t i) { return bfloat_value(bits_at<std::uint16_t>(bytes, i)); }}};
+
+/// One entry of the header, checked against the data's size.
+SavedMatrix read_entry(const std::string& path, const std::string& name, const Json& entry, const std::string& data) {
+  const auto refuse = [&](const std::string& why) { throw InvalidInput(path, 0, 0, "tensor '" + name + "' " + why); };
+  const std::string type = entry.value("dtype", std::string());
+  const auto number = std::find_if(std::begin(number_types), std::end(number_types),
+                                   [&](const NumberType& known) { return known.name == type; });
+  if (number == std::end(number_types)) refuse("has type '" + type + "'; F64, F32, F16 and BF16 are read");
+  const auto shape = entry.at("shape").get<std::vector<std::int64_t>>();
+  const auto offsets = entry.at("data_offsets").get<std::vector<std::uint64_t>>();
+  if (shape.size() != 2 || shape[0] < 0 || shape[1] < 0) refuse("is not a matrix");
+  const auto wide = static_cast<unsigned __int128>(shape[0]) * static_cast<unsigned __int128>(shape[1]) * number->bytes;
+  if (offsets.size() != 2 || offsets[0] > offsets[1] || offsets[1] > data.size() || offsets[1] - offsets[0] != wide) {
+    refuse("does not fit its data_offsets");
+  }
+  SavedMatrix matrix{name, shape[0], shape[1], std::vector<double>(static_cast<std::size_t>(wide) / number->bytes)};
+  for (std::size_t i = 0; i < matrix.values.size(); ++i) matrix.values[i] = number->value(data.data() + offsets[0], i);
+  return matrix;
+}
+
+}  // namespace
+
+void write_safetensors(const std::string& path, const std::vector<SavedMatrix>& matrices, bool fp64,
+                       const FileNotes& notes) {
+  Json header = Json::object();
+  header["__metadata__"] = {{"format", "strobe"}};
+  for (const auto& [key, text] : notes) header["__metadata__"][key] = text;
+  std::string data;
+  for (const SavedMatrix& matrix : matrices) {
+    const std::size_t begin = data.size();
+    append_values(data, matrix.values, fp64);
+    header[matrix.name] = {{"dtype", fp64 ? "F64" : "F32"},
+                           {"shape", {matrix.rows, matrix.columns}},
+                           {"data_offsets", {begin, data.size()}}};
+  }
+  std::string text = header.dump();
+  text.append((8 - text.size() % 8) % 8, ' ');
+  const std::uint64_t length = text.size();
+  std::string content(reinterpret_cast<const char*>(&length), sizeof length);
+  write_file_atomically(path, content + text + data);
+}
+
+std::vector<SavedMatrix> read_safetensors(const std::string& path, FileNotes* notes) {
+  const std::string content = read_text_file(path);
+  std::uint64_t length = 0;
+  if (content.size() >= sizeof length) std::memcpy(&length, content.data(), sizeof length);
+  if (content.size() < sizeof length || length > content.size() - sizeof length) {
+    throw InvalidInput(path, 0, 0, "not a safetensors file: its header does not fit");
+  }
+  const Json header = Json::parse(content.substr(sizeof length, length), nullptr, false);
+  if (!header.is_object()) throw InvalidInput(path, 0, 0, "not a safetensors file: its header is not a JSON object");
+  const std::string data = content.substr(sizeof length + length);
+  std::vector<SavedMatrix> matrices;
+  std::uint64_t used = 0;
+  try {
+    for (const auto& [name, entry] : header.items()) {
+      if (name == "__metadata__") {
+        if (notes != nullptr) *notes = entry.get<FileNotes>();
+        continue;
+      }
+      matrices.push_back(read_entry(path, name, entry, data));
+      used = std::max(used, entry.at("data_offsets").at(1).get<std::uint64_t>());
+    }
+  } catch (const nlohmann::json::exception& error) {
+    throw InvalidInput(path, 0, 0, std::string("malformed safetensors header: ") + error.what());
+  }
+  if (used != data.size()) throw InvalidInput(path, 0, 0, "bytes are left over after the last tensor");
+  return matrices;
+}
+
+void write_npy(const std::string& path, const std::vector<std::int64_t>& shape, const std::vector<double>& values,
+               bool fp64) {
+  std::string sizes;
+  for (const std::int64_t size : shape) sizes += fmt::format("{}, ", size);
+  std::string header =
+      fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}", fp64 ? "<f8" : "<f4", sizes);
+  header.append((64 - (header.size() + 11) % 64) % 64, ' ');  // magic, version, length and newline make 11 bytes
+  header += '\n';
+  std::string content("\x93NUMPY\x01\x00", 8);
+  content += static_cast<char>(header.size() & 0xff);
+  content += static_cast<char>(header.size() >> 8);
+  content += header;
+  append_values(content, values, fp64);
+  write_file_atomically(path, content);
+}
+
+}  // namespace strobe

@@ -1,0 +1,46 @@
+#include "harness/inputs/cell_rows.hpp"
+
+namespace strobe {
+
+CellRows make_cell_rows(Device& device, const Placement& placement, const BlockSteps& block, bool ids) {
+  CellRows cells;
+  cells.vertices = placement.vertices;
+  cells.all_steps = block.all_steps;
+  cells.trained_steps = block.trained_steps;
+  cells.first_step = block.first_step;
+  cells.steps = placement.steps();
+  cells.step_rows = placement.row_offsets(device.rank());
+  cells.step_rows_on_device = device.move_in(cells.step_rows.data(), cells.steps + 1, 1, ElementType::i64);
+  if (!ids) return cells;
+  std::vector<std::int64_t> numbers;
+  for (Step t = 0; device.has_values() && t < placement.steps(); ++t) {
+    for (const Run& run : placement.map(t).owned[static_cast<std::size_t>(device.rank())]) {
+      const std::int64_t first = (block.first_step + t) * placement.vertices + run.first;
+      for (std::int64_t i = 0; i < run.count; ++i) numbers.push_back(first + i);
+    }
+  }
+  cells.ids = device.move_in(numbers.data(), cells.step_rows.back(), 1, ElementType::i64);
+  return cells;
+}
+
+CellRows make_spatial_rows(Device& device, const Placement& placement, const BlockSteps& block, const HaloNeeds& needs,
+                           const Model& model) {
+  CellRows cells = make_cell_rows(device, placement, block, model.reads_ids());
+  if (!model.reads_column_ids()) return cells;
+  const Rank rank = device.rank();
+  std::vector<std::int32_t> vertices;
+  for (Step t = 0; device.has_values() && t < placement.steps(); ++t) {
+    for (const Run& run : placement.map(t).owned[static_cast<std::size_t>(rank)]) {
+      for (std::int64_t i = 0; i < run.count; ++i) vertices.push_back(static_cast<std::int32_t>(run.first + i));
+    }
+  }
+  for (Step t = 0; device.has_values() && t < placement.steps(); ++t) {
+    const auto& halo = needs.vertices[static_cast<std::size_t>(rank)][static_cast<std::size_t>(t)];
+    vertices.insert(vertices.end(), halo.begin(), halo.end());
+  }
+  const std::int64_t columns = cells.step_rows.back() + halo_offsets(needs, rank).back();
+  cells.column_ids = device.move_in(vertices.data(), columns, 1, ElementType::i32);
+  return cells;
+}
+
+}  // namespace strobe

@@ -1,0 +1,113 @@
+#include "harness/placement/placement.hpp"
+
+#include <numeric>
+
+#include "core/errors.hpp"
+
+namespace strobe {
+
+std::shared_ptr<const VertexMap> single_owner_map(std::int64_t vertices, int ranks, Rank rank) {
+  auto map = std::make_shared<VertexMap>();
+  map->single = rank;
+  map->owned.resize(static_cast<std::size_t>(ranks));
+  map->owned_count.assign(static_cast<std::size_t>(ranks), 0);
+  if (vertices > 0) map->owned[static_cast<std::size_t>(rank)] = {{0, vertices}};
+  map->owned_count[static_cast<std::size_t>(rank)] = vertices;
+  return map;
+}
+
+std::shared_ptr<const VertexMap> vertex_map(std::vector<Rank> owner, int ranks) {
+  auto map = std::make_shared<VertexMap>();
+  map->owned.resize(static_cast<std::size_t>(ranks));
+  map->owned_count.assign(static_cast<std::size_t>(ranks), 0);
+  for (std::size_t v = 0; v < owner.size(); ++v) {
+    if (owner[v] < 0 || owner[v] >= ranks) throw Error("placement: a vertex has no rank");
+    std::vector<Run>& runs = map->owned[static_cast<std::size_t>(owner[v])];
+    const auto vertex = static_cast<std::int64_t>(v);
+    if (!runs.empty() && runs.back().first + runs.back().count == vertex) {
+      ++runs.back().count;
+    } else {
+      runs.push_back({vertex, 1});
+    }
+    ++map->owned_count[static_cast<std::size_t>(owner[v])];
+  }
+  map->owner = std::move(owner);
+  return map;
+}
+
+std::vector<std::int64_t> Placement::row_offsets(Rank rank) const {
+  std::vector<std::int64_t> offsets(static_cast<std::size_t>(steps()) + 1, 0);
+  for (Step t = 0; t < steps(); ++t) {
+    offsets[static_cast<std::size_t>(t) + 1] = offsets[static_cast<std::size_t>(t)] + step_rows(rank, t);
+  }
+  return offsets;
+}
+
+Placement by_time(std::int64_t vertices, const std::vector<Rank>& owner_of_step, int ranks) {
+  Placement placement;
+  placement.ranks = ranks;
+  placement.vertices = vertices;
+  std::vector<std::int32_t> map_of_rank(static_cast<std::size_t>(ranks), -1);
+  for (const Rank rank : owner_of_step) {
+    std::int32_t& map = map_of_rank.at(static_cast<std::size_t>(rank));
+    if (map < 0) {
+      map = static_cast<std::int32_t>(placement.maps.size());
+      placement.maps.push_back(single_owner_map(vertices, ranks, rank));
+    }
+    placement.map_of_step.push_back(map);
+  }
+  return placement;
+}
+
+Placement by_vertex(std::vector<Rank> owner_of_vertex, std::int64_t steps, int ranks) {
+  Placement placement;
+  placement.ranks = ranks;
+  placement.vertices = static_cast<std::int64_t>(owner_of_vertex.size());
+  placement.maps.push_back(vertex_map(std::move(owner_of_vertex), ranks));
+  placement.map_of_step.assign(static_cast<std::size_t>(steps), 0);
+  return placement;
+}
+
+Placement of_steps(const Placement& placement, const std::vector<Step>& steps) {
+  Placement part;
+  part.ranks = placement.ranks;
+  part.vertices = placement.vertices;
+  std::vector<std::int32_t> new_map(placement.maps.size(), -1);
+  for (const Step t : steps) {
+    const auto old_map = static_cast<std::size_t>(placement.map_of_step[static_cast<std::size_t>(t)]);
+    if (new_map[old_map] < 0) {
+      new_map[old_map] = static_cast<std::int32_t>(part.maps.size());
+      part.maps.push_back(placement.maps[old_map]);
+    }
+    part.map_of_step.push_back(new_map[old_map]);
+  }
+  return part;
+}
+
+std::vector<Step> step_range(std::int64_t first, std::int64_t count) {
+  std::vector<Step> steps(static_cast<std::size_t>(count));
+  std::iota(steps.begin(), steps.end(), static_cast<Step>(first));
+  return steps;
+}
+
+std::vector<Rank> contiguous_owners(std::int64_t count, int ranks) {
+  std::vector<Rank> owners;
+  owners.reserve(static_cast<std::size_t>(count));
+  for (Rank rank = 0; rank < ranks; ++rank) {
+    owners.insert(owners.end(), static_cast<std::size_t>(even_share(count, ranks, rank).count), rank);
+  }
+  return owners;
+}
+
+std::vector<std::int64_t> positions_in_owner(const VertexMap& map, std::int64_t vertices) {
+  std::vector<std::int64_t> positions(static_cast<std::size_t>(vertices));
+  if (map.single >= 0) {
+    std::iota(positions.begin(), positions.end(), std::int64_t{0});
+    return positions;
+  }
+  std::vector<std::int64_t> next(map.owned.size(), 0);
+  for (std::size_t v = 0; v < map.owner.size(); ++v) positions[v] = next[static_cast<std::size_t>(map.owner[v])]++;
+  return positions;
+}
+
+}  // namespace strobe

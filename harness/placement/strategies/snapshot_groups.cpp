@@ -1,0 +1,108 @@
+// Snapshot groups (ESDG section 6.5, decisions E21), for snapshots too large for one rank and for fewer steps than
+// ranks: ranks [k g, (k + 1) g) are group k. Steps go to groups, contiguous inside each block; the vertices of a
+// snapshot are cut into g lanes, and rank k g + l holds lane l of its group's snapshots, so that neighbours in other
+// lanes are a halo inside the group. Temporal stages own whole timelines: with temporal = lanes the ranks that hold
+// lane l in some group share the vertices of that lane, and a redistribution moves (G - 1) / G of the rows, G = P / g
+// groups; with temporal = ranges they own even vertex ranges as under `snapshot`, and (P - 1) / P move. One group is
+// vertex partitioning, groups of one rank are snapshot partitioning.
+#include <algorithm>
+
+#include "harness/placement/strategy.hpp"
+#include "workloads/partitioners/partitioner.hpp"
+
+namespace strobe {
+namespace {
+
+struct GroupParameters {
+  std::int64_t group_size = 0;
+  std::string partitioner = "range";
+  std::string temporal = "lanes";
+};
+
+const FieldTable& group_fields() {
+  static const FieldTable table =
+      make_fields<GroupParameters>()
+          .integer("group_size", &GroupParameters::group_size, "ranks",
+                   "ranks that share a snapshot, a divisor of the ranks; 0 takes the smallest, but at least 2, that "
+                   "leaves no more groups than steps in a block",
+                   0, 1 << 20)
+          .text("partitioner", &GroupParameters::partitioner,
+                "how the vertices of a snapshot are cut into lanes; see strobe list partitioners")
+          .choice("temporal", &GroupParameters::temporal, {"lanes", "ranges"},
+                  "vertices of the temporal stages: shares of the own lane, or even ranges of all vertices");
+  return table;
+}
+
+int group_size_of(const GroupParameters& parameters, const StrategyInput& input) {
+  const auto ranks = static_cast<std::int64_t>(input.ranks);
+  std::int64_t size = parameters.group_size;
+  if (size != 0 && ranks % size != 0) {
+    throw InvalidRequest("/strategy/group_size", "groups of " + std::to_string(size) + " ranks cannot be made of " +
+                                                     std::to_string(ranks) + " ranks");
+  }
+  if (size == 0) {
+    std::int64_t steps = input.graph.steps;
+    for (const Run& block : input.blocks) steps = std::min(steps, block.count);
+    size = std::min<std::int64_t>(2, ranks);
+    while (size < ranks && (ranks % size != 0 || ranks / size > steps)) ++size;
+  }
+  return static_cast<int>(size);
+}
+
+/// Ranks that own the timelines of the vertices of each lane: even shares of it, in order, for its rank in each group.
+std::vector<Rank> share_lanes(const std::vector<Rank>& lane, int size, int groups) {
+  std::vector<std::vector<std::size_t>> members(static_cast<std::size_t>(size));
+  for (std::size_t v = 0; v < lane.size(); ++v) members[static_cast<std::size_t>(lane[v])].push_back(v);
+  std::vector<Rank> owner(lane.size());
+  for (Rank l = 0; l < size; ++l) {
+    const std::vector<std::size_t>& vertices = members[static_cast<std::size_t>(l)];
+    const std::vector<Rank> group = contiguous_owners(static_cast<std::int64_t>(vertices.size()), groups);
+    for (std::size_t i = 0; i < vertices.size(); ++i) owner[vertices[i]] = group[i] * size + l;
+  }
+  return owner;
+}
+
+Placement in_groups(const std::vector<Rank>& lane, int size, const std::vector<Rank>& group_of_step, int ranks) {
+  Placement placement;
+  placement.ranks = ranks;
+  placement.vertices = static_cast<std::int64_t>(lane.size());
+  for (Rank group = 0; group < ranks / size; ++group) {
+    if (size == 1) {
+      placement.maps.push_back(single_owner_map(placement.vertices, ranks, group));
+      continue;
+    }
+    std::vector<Rank> owner(lane);
+    for (Rank& rank : owner) rank += group * size;
+    placement.maps.push_back(vertex_map(std::move(owner), ranks));
+  }
+  placement.map_of_step.assign(group_of_step.begin(), group_of_step.end());
+  return placement;
+}
+
+StrategyPlan plan_snapshot_groups(const StrategyInput& input, const Json& json) {
+  const auto parameters = from_json<GroupParameters>(group_fields(), json, "/strategy");
+  const auto& partitioner = PartitionerRegistry::instance().find(parameters.partitioner, "/strategy/partitioner");
+  const int size = group_size_of(parameters, input), groups = input.ranks / size;
+  require_steps(input.blocks, groups, "snapshot_groups");
+  require_at_least(input.graph.vertices, input.ranks, "vertices", "snapshot_groups");
+  const std::vector<Rank> lane = partitioner.value(input.graph, size, input.seed);
+  const Placement spatial = in_groups(lane, size, step_owners(input.blocks, groups), input.ranks);
+  const bool lanes = parameters.temporal == "lanes";
+  if (lanes && groups == 1) return {spatial, spatial, in_blocks(input.blocks), "exact", {}};
+  std::vector<Rank> timelines =
+      lanes ? share_lanes(lane, size, groups) : contiguous_owners(input.graph.vertices, input.ranks);
+  return {
+      spatial, by_vertex(std::move(timelines), input.graph.steps, input.ranks), in_blocks(input.blocks), "exact", {}};
+}
+
+const Register<StrategyTag> snapshot_groups_registered{{
+    "snapshot_groups",
+    "snapshots to groups of ranks, which share them by vertex; vertices to ranks for the temporal stages",
+    "ESDG, SC'21, section 6.5",
+    group_fields(),
+    {plan_snapshot_groups, true},
+    {},
+}};
+
+}  // namespace
+}  // namespace strobe

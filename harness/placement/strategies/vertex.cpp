@@ -1,0 +1,38 @@
+// Vertex partitioning (ESDG section 4.1; DGC calls it PTS): a rank owns the whole timelines of its vertices in both
+// stages, so only neighbours on other ranks cross: a spatial halo whose size depends on the cut.
+#include "harness/placement/strategy.hpp"
+#include "workloads/partitioners/partitioner.hpp"
+
+namespace strobe {
+namespace {
+
+struct VertexParameters {
+  std::string partitioner = "range";
+};
+
+const FieldTable& vertex_fields() {
+  static const FieldTable table = make_fields<VertexParameters>().text(
+      "partitioner", &VertexParameters::partitioner, "how vertices are assigned; see strobe list partitioners");
+  return table;
+}
+
+StrategyPlan plan_vertex(const StrategyInput& input, const Json& json) {
+  const auto parameters = from_json<VertexParameters>(vertex_fields(), json, "/strategy");
+  const auto& partitioner = PartitionerRegistry::instance().find(parameters.partitioner, "/strategy/partitioner");
+  require_at_least(input.graph.vertices, input.ranks, "vertices", "vertex");
+  const Placement placement =
+      by_vertex(partitioner.value(input.graph, input.ranks, input.seed), input.graph.steps, input.ranks);
+  return {placement, placement, in_blocks(input.blocks), "exact", {}};
+}
+
+const Register<StrategyTag> vertex_registered{{
+    "vertex",
+    "vertices to ranks in both stages; neighbours on other ranks are a halo",
+    "ESDG, SC'21, section 4.1; DGC, SIGMOD'23 (PTS)",
+    vertex_fields(),
+    {plan_vertex, true},
+    {},
+}};
+
+}  // namespace
+}  // namespace strobe

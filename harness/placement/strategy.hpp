@@ -1,0 +1,74 @@
+// Strategy: a way of parallelising, as a pure function from a graph to placements, a schedule and a staleness policy.
+// A full-batch strategy is one such function in one file of harness/strategies/.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/registry.hpp"
+#include "harness/placement/placement.hpp"
+#include "workloads/preparation/preprocess.hpp"
+
+namespace strobe {
+
+/// What a strategy may look at.
+struct StrategyInput {
+  const PreparedGraph& graph;  // steps, vertices, structure
+  int ranks = 1;
+  std::uint64_t seed = 1;
+  /// Step ranges that are visited one after the other, all steps together (ESDG section 3.1). A rank must have its part
+  /// of each of them.
+  std::vector<Run> blocks;
+};
+
+/// In what order cells are visited. `full_batch` walks all steps at once, `blocks` the blocks of a checkpointed
+/// timeline; batches of snapshots, vertices or events are other kinds with their own lists.
+struct Schedule {
+  std::string kind = "full_batch";
+  std::vector<Run> blocks;  // step ranges in order; one block of all steps for full_batch
+};
+
+/// What a strategy decides. `approximations` is empty for an exact strategy (law 3).
+struct StrategyPlan {
+  Placement spatial, temporal;
+  Schedule schedule;
+  std::string staleness = "exact";
+  std::vector<std::string> approximations;
+};
+
+struct StrategyTag {
+  static constexpr const char* kind = "strategy";
+  /// Throws InvalidRequest when the graph cannot be divided among so many ranks in this way.
+  using Plan = StrategyPlan (*)(const StrategyInput& input, const Json& parameters);
+  /// Given as its plan alone, or as {plan, true}: the placements follow from sizes, so shapes will do for a graph.
+  struct Value {
+    Value() = default;
+    Value(Plan makes, bool sizes_suffice = false) : plan(makes), from_sizes(sizes_suffice) {}
+    StrategyPlan operator()(const StrategyInput& input, const Json& parameters) const {
+      return plan(input, parameters);
+    }
+    Plan plan = nullptr;
+    bool from_sizes = false;
+  };
+};
+using StrategyRegistry = Registry<StrategyTag>;
+
+/// The schedule of a strategy that is exact: all steps at once, or block after block.
+inline Schedule in_blocks(const std::vector<Run>& blocks) {
+  return {blocks.size() == 1 ? "full_batch" : "blocks", blocks};
+}
+
+/// [0, steps) in `count` ranges; the first steps % count have one step more (decisions E10).
+std::vector<Run> even_blocks(std::int64_t steps, std::int64_t count);
+
+/// Owner of each step when every block by itself is divided evenly and in order among `owners`: [T] (ESDG section 4.2,
+/// checkpoint setting).
+std::vector<Rank> step_owners(const std::vector<Run>& blocks, int owners);
+
+/// Refuses more ranks than there are items to divide ("steps", "vertices").
+void require_at_least(std::int64_t items, int ranks, const std::string& what, const std::string& strategy);
+
+/// Refuses blocks with fewer steps than there are owners to divide them among.
+void require_steps(const std::vector<Run>& blocks, int owners, const std::string& strategy);
+
+}  // namespace strobe

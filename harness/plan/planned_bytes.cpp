@@ -1,0 +1,98 @@
+// The bytes that a plan will send in one epoch: the sum over its exchanges, forward and backward (decisions E3, E22 for
+// what is counted). The runner fails a case whose communicator counts others.
+#include <algorithm>
+
+#include "harness/plan/planned_case.hpp"
+
+namespace strobe {
+namespace {
+
+/// How often a block is gone through: forward passes, the re-run of a checkpoint block among them, and backward ones.
+struct Passes {
+  std::uint64_t forward = 1, backward = 1;
+  std::uint64_t all() const { return forward + backward; }
+};
+
+class ByteCount {
+ public:
+  explicit ByteCount(const PlannedCase& plan) : plan_(plan), element_(plan.fp64 ? 8 : 4) {}
+
+  /// Adds what one block's layers and samples send.
+  void add(const BlockPlan& block, bool first, const Passes& passes) {
+    for (std::size_t l = 0; l < plan_.layers.size(); ++l) {
+      const LayerShape& layer = plan_.layers[l];
+      // Features are constants: no gradient flows back to them.
+      const std::uint64_t halo_passes = l == 0 ? passes.forward : passes.all();
+      if (layer.reads_neighbours) to(Traffic::halo) += halo_passes * bytes(block.spatial_halo, layer.input_width);
+      // Sums over ranks are made once in every chunk.
+      const std::uint64_t chunks = std::max<std::uint64_t>(1, block.chunks.size());
+      add_sums(l, block.steps(), {chunks * passes.forward, chunks * passes.backward});
+      add_states(block.handover[l], first, passes);
+      if (layer.step_by_step) to(Traffic::halo) += passes.all() * step_bytes(block, static_cast<int>(l));
+      if (!walks_timelines(layer)) continue;
+      to(Traffic::redistribute) += passes.all() * (bytes(block.to_temporal, layer.spatial_width) +
+                                                   bytes(block.to_spatial, layer.temporal_width));
+    }
+    to(Traffic::halo) += 2 * bytes(block.train.halo, plan_.layers.back().temporal_width);
+  }
+
+  void add_updates() {
+    to(Traffic::gradient) += 2 * others() * static_cast<std::uint64_t>(plan_.parameter_count) * element_;
+    to(Traffic::other) += 2 * others() * sizeof(double);  // the loss
+  }
+
+  const std::array<std::uint64_t, traffic_count>& planned() const { return planned_; }
+
+ private:
+  std::uint64_t& to(Traffic traffic) { return planned_[static_cast<std::size_t>(traffic)]; }
+  std::uint64_t others() const { return static_cast<std::uint64_t>(plan_.ranks()) - 1; }
+
+  std::uint64_t bytes(const ExchangePlan& exchange, std::int64_t width) const {
+    return static_cast<std::uint64_t>(exchange.total_rows()) * static_cast<std::uint64_t>(width) * element_;
+  }
+
+  void add_sums(std::size_t layer, std::int64_t steps, const Passes& passes) {
+    const auto number = static_cast<int>(layer);
+    const auto summed = static_cast<std::uint64_t>(plan_.model->summed_elements(number, steps));
+    const SelectionSums selection = plan_.model->selection_sums(plan_.layers[layer], steps, plan_.ranks());
+    const std::uint64_t elements = passes.all() * (summed + static_cast<std::uint64_t>(selection.values)) +
+                                   passes.forward * static_cast<std::uint64_t>(selection.constants);
+    to(Traffic::state) += 2 * others() * element_ * elements;
+  }
+
+  /// A re-run finds the state at the block's border where the first pass left it (decisions E22).
+  void add_states(const StateHandover& handover, bool first, const Passes& passes) {
+    for (std::size_t s = first ? 1 : 0; s < handover.plans.size(); ++s) {
+      to(Traffic::state) += (s == 0 ? 2 : passes.all()) * bytes(handover.plans[s], handover.shape[s].width);
+    }
+  }
+
+  /// What one pass of a layer that goes step by step sends for its products.
+  std::uint64_t step_bytes(const BlockPlan& block, int layer) const {
+    std::uint64_t sum = 0;
+    for (const StepProduct& product : plan_.model->step_products(layer, plan_.feature_width())) {
+      for (const StepSupport& step : block.supports.at(static_cast<std::size_t>(product.support))) {
+        sum += bytes(step.halo, product.width);
+      }
+    }
+    return sum;
+  }
+
+  const PlannedCase& plan_;
+  std::uint64_t element_;
+  std::array<std::uint64_t, traffic_count> planned_{};
+};
+
+}  // namespace
+
+void count_planned_bytes(PlannedCase& plan) {
+  ByteCount count(plan);
+  for (std::size_t b = 0; b < plan.blocks.size(); ++b) {
+    const bool once = b + 1 == plan.blocks.size() && plan.keeps_last_block();
+    count.add(plan.blocks[b], b == 0, once ? Passes{1, 1} : Passes{2, 1});
+  }
+  count.add_updates();
+  plan.planned_bytes = count.planned();
+}
+
+}  // namespace strobe

@@ -1,0 +1,243 @@
+// Cases as canonical JSON and back. Invariant: case_from_json(case_to_json(c)) equals c, and two cases have the same
+// JSON exactly when they ask for the same run, so the JSON's hash identifies a case in plans, rows and --resume.
+#include "harness/request/case.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "backends/cluster.hpp"
+#include "backends/communicator.hpp"
+#include "backends/device.hpp"
+#include "core/errors.hpp"
+#include "core/hash.hpp"
+#include "harness/request/case_slots.hpp"
+#include "harness/request/shape_case.hpp"
+#include "harness/request/until.hpp"
+
+namespace strobe {
+namespace {
+
+constexpr const char* default_cluster = "aimos-v100";
+constexpr const char* overlap_help =
+    "chunks of a rank's steps of a block: the redistribution of one is under way while the spatial stages of others "
+    "are computed; 1 = one after the other";
+constexpr const char* until_help =
+    "when training ends before its last epoch: converged, converged:metric=loss,patience=10, or a metric of the "
+    "validation samples and its value, as auc=0.8 or rmse=0.5; empty = never";
+
+/// Backends that Strobe knows but that a build may lack: asking for one is not a misspelling. Returns whether this
+/// build has it, which a case that runs here needs.
+template <class Tag>
+bool require_backend(const std::string& name, const std::string& pointer, CaseRuns runs,
+                     const std::vector<std::string>& optional) {
+  if (Registry<Tag>::instance().contains(name)) return true;
+  for (const std::string& known : optional) {
+    if (name != known) continue;
+    if (runs == CaseRuns::elsewhere) return false;
+    throw Unavailable(fmt::format("the {} {} is not built into this strobe", Tag::kind, name));
+  }
+  Registry<Tag>::instance().find(name, pointer);
+  return true;
+}
+
+Json plugin_object(const CaseSlot& slot, const Json& json, const std::string& pointer) {
+  const std::string here = pointer + "/" + slot.name;
+  Json values = json.contains(slot.name) ? json.at(slot.name) : Json::object();
+  if (values.is_string()) values = Json{{"name", values}};
+  if (!values.is_object()) {
+    throw InvalidRequest(here, "expected a name or an object with a name, found " + values.dump());
+  }
+  if (!values.contains("name") && slot.default_plugin.empty()) {
+    throw InvalidRequest(here, "a case needs a workload: the name of a data set or generator, or the path of a file");
+  }
+  const Json name = values.value("name", Json(slot.default_plugin));
+  if (!name.is_string()) throw InvalidRequest(here + "/name", "expected a name, found " + name.dump());
+  Json result{{"name", name}};
+  const Json completed = slot.complete(name.get<std::string>(), values, here);
+  for (const auto& [key, value] : completed.items()) {
+    if (key != "name") result[key] = value;
+  }
+  return result;
+}
+
+/// A device that runs on a described cluster brings its communicator and needs no values.
+void check_on_cluster(Case& c, const Json& json, const std::string& communicator, const std::string& pointer) {
+  if (!json.contains("comm")) c.comm = communicator;
+  if (!json.contains("numerics")) c.numerics = "none";
+  if (cluster_base(c.cluster).empty()) c.cluster = default_cluster + c.cluster;
+  if (c.comm != communicator) {
+    throw InvalidRequest(pointer + "/comm",
+                         fmt::format("device {} goes with comm {}, not with '{}'", c.device, communicator, c.comm));
+  }
+  try {
+    const std::shared_ptr<const Cluster> cluster = load_cluster(c.cluster);
+    if (c.ranks > cluster->gpus()) {
+      throw InvalidRequest("/ranks",
+                           fmt::format("{} ranks do not fit cluster {}: {} nodes x {} GPUs = {}; a larger one is "
+                                       "--set cluster.nodes=N",
+                                       c.ranks, c.cluster, cluster->nodes, cluster->gpus_per_node, cluster->gpus()));
+    }
+  } catch (const InvalidRequest& error) {
+    if (error.where() == "/ranks") throw InvalidRequest(pointer + "/ranks", error.message());
+    const bool in_file = error.where().rfind('/', 0) == 0;
+    throw InvalidRequest(pointer + "/cluster", (in_file ? error.where() + ": " : "") + error.message());
+  }
+}
+
+void check_on_this_machine(const Case& c, const std::string& pointer) {
+  for (const auto& [name, entry] : DeviceRegistry::instance().entries()) {
+    if (c.comm == entry.value.own_communicator) {
+      throw InvalidRequest(pointer + "/comm", fmt::format("comm {} goes with device {} only", c.comm, name));
+    }
+  }
+  if (!c.cluster.empty()) {
+    throw InvalidRequest(pointer + "/cluster",
+                         fmt::format("device {} runs on this machine, not on a cluster", c.device));
+  }
+  if (c.numerics == "none") {
+    throw InvalidRequest(pointer + "/numerics", fmt::format("device {} always computes values", c.device));
+  }
+}
+
+/// A misspelt variant would silently be the best kernels: an operation without the one asked for takes another.
+void check_kernels(const Case& c, const std::string& pointer) {
+  if (c.kernels.empty()) return;
+  std::vector<std::string> names;
+  for (const auto& [name, operations] : kernel_variants(kernel_numerics(c.device))) names.push_back(name);
+  if (std::find(names.begin(), names.end(), c.kernels) != names.end()) return;
+  throw InvalidRequest(pointer + "/kernels",
+                       unknown_name_message("kernel variant of device " + c.device, c.kernels, names));
+}
+
+std::vector<std::string> case_keys() {
+  std::vector<std::string> keys;
+  for (const CaseSlot& slot : case_slots()) keys.push_back(slot.name);
+  for (const std::string& name : case_fields().names()) keys.push_back(name);
+  return keys;
+}
+
+/// The last part of a workload's path without extension, or its name.
+std::string short_workload(const Json& workload) {
+  const std::string name = workload.value("name", std::string());
+  const std::string stem = std::filesystem::path(name).stem().string();
+  return stem.empty() ? name : stem;
+}
+
+}  // namespace
+
+Numerics kernel_numerics(const std::string& device) {
+  return device.rfind("cuda", 0) == 0 ? Numerics::cuda : Numerics::cpu;
+}
+
+const FieldTable& case_fields() {
+  static const FieldTable table =
+      make_fields<Case>()
+          .text("device", &Case::device, "where operations run: cpu, cuda, cuda-graphs or sim")
+          .text("comm", &Case::comm, "how ranks talk: local (threads), mpi, nccl; sim belongs to device sim")
+          .text("cluster", &Case::cluster,
+                "simulated cluster: a name from `strobe list clusters` or a JSON file; "
+                "for device sim empty = aimos-v100")
+          .choice("numerics", &Case::numerics, {"none", "cpu"}, "what sim computes values with; not given, it is none")
+          .choice("precision", &Case::precision, {"fp32", "fp64"}, "floating-point type of tensors")
+          .integer("ranks", &Case::ranks, "", "number of ranks", 1, 1 << 20)
+          .integer("seed", &Case::seed, "", "seed of parameters, samples and generators", 0)
+          .integer("epochs", &Case::epochs, "", "measured epochs", 1, 1e9)
+          .integer("warmup", &Case::warmup, "", "epochs trained before the measured ones", 0, 1e9)
+          .integer("repeat", &Case::repeat, "", "whole runs from fresh parameters", 1, 1e6)
+          .integer("threads", &Case::threads, "", "kernel threads; 0 = the rank's share of usable cores", 0, 4096)
+          .text("kernels", &Case::kernels, "kernel variant, see `strobe list kernels`; empty = the best of each")
+          .choice("inputs", &Case::inputs, {"streamed", "resident"}, "move inputs to the device each epoch, or once")
+          .choice(
+              "transfer", &Case::transfer, {"direct", "full", "difference", "changed", "least"},
+              "how snapshots reach the device: direct = a rank's part of a block in one piece, in the form it is "
+              "used in; full = one by one, whole; difference = against the snapshot before, with all values (ESDG); "
+              "changed = with changed values only; least = whichever of these has the fewest bytes")
+          .choice("transfer_format", &Case::transfer_format, {"coo64", "csr32"},
+                  "indices of moved snapshots: coo64 = rows and columns of 8 bytes, as ESDG's 20 bytes a non-zero; "
+                  "csr32 = 4 bytes")
+          .text("nb", &Case::nb,
+                "blocks of the timeline under gradient checkpoint: 1 = all steps at once, or auto = as few as fit "
+                "memory_limit_gib")
+          .integer("overlap", &Case::overlap, "", overlap_help, 1, 1e6)
+          .boolean("rerun_last", &Case::rerun_last,
+                   "with blocks, compute the last one again before its backward pass, as ESDG counts it")
+          .text("load_model", &Case::load_model, "safetensors file to start from; empty = seeded initial weights")
+          .real("timeout", &Case::timeout, "s", "time that a collective may wait for missing ranks", 1e-3, 1e9)
+          .real("memory_limit_gib", &Case::memory_limit_gib, "GiB", "memory per rank; 0 = the device's own", 0, 1e9)
+          .text("until", &Case::until, until_help);
+  return table;
+}
+
+std::int64_t block_count(const Case& c) {
+  if (c.nb == "auto") {
+    if (c.memory_limit_gib > 0) return 0;
+    throw InvalidRequest("/nb", "auto needs memory_limit_gib, the memory per rank that the blocks shall fit");
+  }
+  std::int64_t count = 0;
+  const char* end = c.nb.data() + c.nb.size();
+  const auto read = std::from_chars(c.nb.data(), end, count);
+  if (read.ec == std::errc() && read.ptr == end && count >= 1) return count;
+  throw InvalidRequest("/nb", fmt::format("expected a number of blocks from 1 on, or auto, found '{}'", c.nb));
+}
+
+Json case_to_json(const Case& c) {
+  Json json = Json::object();
+  for (const CaseSlot& slot : case_slots()) json[slot.name] = c.*slot.member;
+  const Json scalars = case_fields().to_json(&c);
+  for (const auto& [key, value] : scalars.items()) {
+    if (key == "until" && c.until.empty()) continue;  // a case without it is the one that it was before there was one
+    json[key] = value;
+  }
+  return json;
+}
+
+namespace {
+
+/// The device of the case, its communicator, cluster and kernels.
+void check_backends(Case& c, const Json& json, const std::string& pointer, CaseRuns runs) {
+  const std::string place = pointer + "/device";
+  const bool built = require_backend<DeviceTag>(c.device, place, runs, {"cuda", "cuda-graphs", "sim"});
+  if (built && DeviceRegistry::instance().find(c.device, place).value.needs_cluster()) {
+    check_on_cluster(c, json, DeviceRegistry::instance().find(c.device, place).value.own_communicator, pointer);
+  } else {
+    check_on_this_machine(c, pointer);
+  }
+  if (built) check_kernels(c, pointer);
+}
+
+}  // namespace
+
+Case case_from_json(const Json& json, const std::string& pointer, CaseRuns runs) {
+  if (!json.is_object()) throw InvalidRequest(pointer, "expected a case object, found " + json.dump());
+  Json scalars = Json::object();
+  for (const auto& [key, value] : json.items()) {
+    if (find_case_slot(key) != nullptr || key == "description" || key == "$comment") continue;
+    const std::vector<std::string> scalar_keys = case_fields().names();
+    if (std::find(scalar_keys.begin(), scalar_keys.end(), key) == scalar_keys.end()) {
+      throw InvalidRequest(pointer + "/" + key, unknown_name_message("key", key, case_keys()));
+    }
+    // A number of blocks may be written as the number that it is.
+    scalars[key] = key == "nb" && value.is_number_integer() ? Json(value.dump()) : value;
+  }
+  Case c;
+  case_fields().apply(&c, scalars, pointer);
+  for (const CaseSlot& slot : case_slots()) c.*slot.member = plugin_object(slot, json, pointer);
+  check_backends(c, json, pointer, runs);
+  block_count(c);
+  if (!c.until.empty()) parse_until(c.until);
+  check_shape(c, pointer);
+  require_backend<CommunicatorTag>(c.comm, pointer + "/comm", runs, {"mpi", "nccl", "sim"});
+  return c;
+}
+
+std::string case_id(const Case& c) {
+  return fmt::format("{}/{}/{}/{}/r{}#{}", short_workload(c.workload), c.model.value("name", std::string()),
+                     c.strategy.value("name", std::string()), c.device, c.ranks,
+                     sha256_hex(case_to_json(c).dump()).substr(0, 6));
+}
+
+}  // namespace strobe

@@ -1,0 +1,84 @@
+#include "harness/request/case_slots.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "harness/placement/strategy.hpp"
+#include "models/optimizers/optimizer.hpp"
+#include "models/snapshots/model.hpp"
+#include "models/tasks/task.hpp"
+#include "models/tasks/task_split.hpp"
+#include "workloads/catalog/catalog.hpp"
+#include "workloads/preparation/feature_scale.hpp"
+#include "workloads/shape/shape_graph.hpp"
+#include "workloads/workload.hpp"
+
+namespace strobe {
+namespace {
+
+template <class Registry>
+const FieldTable& registry_fields(const std::string& plugin, const std::string& where) {
+  return Registry::instance().find(plugin, where).parameters;
+}
+
+template <class Registry>
+Json registry_complete(const std::string& plugin, const Json& values, const std::string& pointer) {
+  return Registry::instance().find(plugin, pointer + "/name").parameters.complete(values, pointer);
+}
+
+template <class Registry>
+std::vector<std::string> registry_names() {
+  return Registry::instance().names();
+}
+
+template <class Registry>
+CaseSlot registry_slot(const char* name, const char* default_plugin, Json Case::*member) {
+  return {
+      name, default_plugin, member, registry_fields<Registry>, registry_complete<Registry>, registry_names<Registry>};
+}
+
+/// Parameters that came later, whose defaults change nothing, stand in a case only where they have another value: so
+/// the ids of cases that were there before stay.
+Json complete_optimizer(const std::string& plugin, const Json& values, const std::string& pointer) {
+  Json complete = registry_complete<OptimizerRegistry>(plugin, values, pointer);
+  if (plugin != "sgd" && plugin != "adam") return complete;
+  if (complete.value("weight_decay", 1.0) == 0) complete.erase("weight_decay");
+  if (!complete.value("nesterov", true)) complete.erase("nesterov");
+  return complete;
+}
+
+const FieldTable& workload_fields(const std::string& plugin, const std::string& where) {
+  if (GeneratorRegistry::instance().contains(plugin))
+    return with_feature_scale(registry_fields<GeneratorRegistry>(plugin, where));
+  return with_feature_scale(is_shape_workload(plugin) ? shape_option_fields() : file_option_fields());
+}
+
+std::vector<std::string> workload_names() {
+  std::vector<std::string> names = dataset_names();
+  for (const std::string& name : GeneratorRegistry::instance().names()) names.push_back(name);
+  for (const std::string& name : shape_names()) names.push_back(name);
+  return names;
+}
+
+}  // namespace
+
+const std::vector<CaseSlot>& case_slots() {
+  static const std::vector<CaseSlot> slots = {
+      {"workload", "", &Case::workload, workload_fields, complete_workload_parameters, workload_names},
+      registry_slot<ModelRegistry>("model", "tm-gcn", &Case::model),
+      registry_slot<StrategyRegistry>("strategy", "sequential", &Case::strategy),
+      {"task", "link-prediction", &Case::task, registry_fields<TaskRegistry>, complete_task_parameters,
+       registry_names<TaskRegistry>},
+      {"optimizer", "adam", &Case::optimizer, registry_fields<OptimizerRegistry>, complete_optimizer,
+       registry_names<OptimizerRegistry>},
+  };
+  return slots;
+}
+
+const CaseSlot* find_case_slot(const std::string& name) {
+  for (const CaseSlot& slot : case_slots()) {
+    if (slot.name == name) return &slot;
+  }
+  return nullptr;
+}
+
+}  // namespace strobe

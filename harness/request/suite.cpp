@@ -1,0 +1,283 @@
+// Expands suites. Returns cases in file order; a matrix is the cartesian product of its lists, the last key varying
+// fastest. Invariant: every value of a case knows who set it, so an error names that place and not the expansion.
+// Cost: cases x keys.
+#include "harness/request/suite.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <regex>
+#include <set>
+#include <utility>
+
+#include "core/errors.hpp"
+#include "harness/request/case_slots.hpp"
+#include "harness/request/json_text.hpp"
+#include "harness/request/suite_tree.hpp"
+#include "workloads/workload.hpp"
+
+namespace strobe {
+namespace {
+
+bool is_comment(const std::string& key) { return key == "description" || key == "$comment"; }
+
+void check_keys(const Json& object, const std::vector<std::string>& known, const std::string& pointer) {
+  if (!object.is_object()) throw InvalidRequest(pointer, "expected a JSON object, found " + object.dump());
+  for (const auto& [key, value] : object.items()) {
+    if (is_comment(key)) continue;
+    if (std::find(known.begin(), known.end(), key) == known.end()) {
+      throw InvalidRequest(pointer + "/" + key, unknown_name_message("key", key, known));
+    }
+  }
+}
+
+std::string text_of(const Json& json, const std::string& key) {
+  if (!json.contains(key)) return "";
+  if (!json.at(key).is_string()) throw InvalidRequest("/" + key, "expected text, found " + json.at(key).dump());
+  return json.at(key).get<std::string>();
+}
+
+/// One value for each key of the matrix.
+using Combination = std::vector<std::pair<std::string, Json>>;
+
+std::vector<Combination> combinations(const Json& matrix, const std::string& pointer) {
+  if (!matrix.is_object()) throw InvalidRequest(pointer, "expected an object of lists, found " + matrix.dump());
+  std::vector<Combination> result{{}};
+  for (const auto& [key, values] : matrix.items()) {
+    if (is_comment(key)) continue;
+    if (!values.is_array() || values.empty()) {
+      throw InvalidRequest(pointer + "/" + key, "expected a list of at least one value, found " + values.dump());
+    }
+    if (result.size() * values.size() > most_cases) {
+      throw InvalidRequest(pointer,
+                           fmt::format("more than {} cases; split the suite, or give fewer values", most_cases));
+    }
+    std::vector<Combination> longer;
+    for (const Combination& shorter : result) {
+      for (const Json& value : values) {
+        longer.push_back(shorter);
+        longer.back().emplace_back(key, value);
+      }
+    }
+    result = std::move(longer);
+  }
+  return result;
+}
+
+bool excluded(const CaseTree& tree, const Json& excludes, const std::string& pointer) {
+  if (!excludes.is_array()) throw InvalidRequest(pointer, "expected a list of objects, found " + excludes.dump());
+  bool found = false;
+  for (std::size_t i = 0; i < excludes.size(); ++i) {
+    const std::string here = fmt::format("{}/{}", pointer, i);
+    if (!excludes[i].is_object()) throw InvalidRequest(here, "expected an object, found " + excludes[i].dump());
+    bool matches = true, conditions = false;
+    for (const auto& [key, value] : excludes[i].items()) {
+      if (is_comment(key)) continue;
+      conditions = true;
+      matches = holds(tree, key, value, here + "/" + key) && matches;
+    }
+    if (!conditions) throw InvalidRequest(here, "an empty exclusion would leave no case");
+    found = found || matches;
+  }
+  return found;
+}
+
+/// The typed value of a setting: numbers and booleans only where the field is one.
+Json setting_value(const CaseTree& tree, const Setting& setting) {
+  const std::vector<std::string> parts = split_path(setting.path, setting.origin);
+  const CaseSlot* slot = find_case_slot(parts.front());
+  const std::string& key = parts.back();
+  if (slot != nullptr && (parts.size() == 1 || key == "name")) return setting.text;
+  if (parts.front() == "cluster" && parts.size() == 2) return setting.text;
+  const FieldTable* table = &case_fields();
+  if (slot != nullptr) {
+    const Json held = tree.json.contains(slot->name) ? tree.json.at(slot->name) : Json::object();
+    const Json name = held.value("name", Json(slot->default_plugin));
+    table = &slot->fields(name.is_string() ? name.get<std::string>() : "", setting.origin);
+  }
+  if (!table->make_default) throw InvalidRequest(setting.origin, unknown_name_message("parameter", key, {}));
+  const std::shared_ptr<void> object = table->make_default();
+  try {
+    table->apply(object.get(), Json{{key, setting.text}}, "", true);
+  } catch (const InvalidRequest& error) {
+    throw InvalidRequest(setting.origin, error.message());
+  }
+  return table->to_json(object.get()).at(key);
+}
+
+/// Who set the value at `where` or at the nearest level above it; nobody did when a default is to blame, and then the
+/// case's own place is named.
+std::string blame(const std::map<std::string, std::string>& origin, const std::string& where) {
+  for (std::string at = where; !at.empty(); at = at.substr(0, at.rfind('/'))) {
+    if (const auto found = origin.find(at); found != origin.end()) return found->second;
+  }
+  const auto place = origin.find("");
+  return place == origin.end() ? "--" + where.substr(1, where.find('/', 1) - 1) : place->second + where;
+}
+
+Case make_case(const CaseTree& tree, CaseRuns runs) {
+  try {
+    return case_from_json(tree.json, "", runs);
+  } catch (const InvalidRequest& error) {
+    const std::string& where = error.where();
+    if (where.empty() || where.front() != '/') throw;
+    throw InvalidRequest(blame(tree.origin, where), error.message());
+  }
+}
+
+/// What an expansion goes by beside the suite.
+struct Expansion {
+  const std::vector<Setting>& settings;
+  CaseRuns runs;
+};
+
+void add_case(Suite& suite, std::map<std::string, std::string>& seen, const CaseTree& tree, const std::string& pointer,
+              const Expansion& how) {
+  Case c = make_case(tree, how.runs);
+  const auto [known, fresh] = seen.emplace(case_to_json(c).dump(), pointer);
+  if (fresh) {
+    suite.origins[case_id(c)] = tree.origin;
+    suite.cases.push_back(std::move(c));
+  } else if (!how.settings.empty()) {
+    ++suite.merged;
+  } else {
+    throw InvalidRequest(pointer, fmt::format("expands to {}, which {} already does", case_id(c), known->second));
+  }
+}
+
+void check_unique_paths(const std::vector<Setting>& settings) {
+  std::map<std::string, const Setting*> seen;
+  for (const Setting& setting : settings) {
+    const std::string path = find_case_slot(setting.path) != nullptr ? setting.path + ".name" : setting.path;
+    const auto [known, fresh] = seen.emplace(path, &setting);
+    if (!fresh) {
+      throw InvalidRequest(setting.origin,
+                           fmt::format("'{}' was already set by {}", setting.path, known->second->origin));
+    }
+  }
+}
+
+void apply_settings(CaseTree& tree, const std::vector<Setting>& settings) {
+  for (const bool names : {true, false}) {  // names first: they decide which parameters there are
+    for (const Setting& setting : settings) {
+      const bool is_name =
+          find_case_slot(setting.path) != nullptr || setting.path.ends_with(".name") || setting.path == "cluster";
+      if (is_name == names) set_path(tree, setting.path, setting_value(tree, setting), setting.origin, true);
+    }
+  }
+}
+
+void expand_case(Suite& suite, std::map<std::string, std::string>& seen, const Json& json, const Json& entry,
+                 const std::string& pointer, const Expansion& how) {
+  if (!entry.is_object()) throw InvalidRequest(pointer, "expected a case object, found " + entry.dump());
+  Json own = entry;
+  own.erase("matrix");
+  own.erase("exclude");
+  CaseTree base{Json::object(), {{"", pointer}}};
+  if (json.contains("defaults")) lay_over(base, json.at("defaults"), "/defaults");
+  lay_over(base, own, pointer);
+  const Json matrix = entry.value("matrix", Json::object());
+  for (const Combination& combination : combinations(matrix, pointer + "/matrix")) {
+    CaseTree tree = base;
+    for (const auto& [key, value] : combination) set_path(tree, key, value, pointer + "/matrix/" + key, false);
+    apply_settings(tree, how.settings);
+    if (excluded(tree, entry.value("exclude", Json::array()), pointer + "/exclude")) continue;
+    add_case(suite, seen, tree, pointer, how);
+  }
+}
+
+}  // namespace
+
+Suite expand_suite(const Json& json, const std::vector<Setting>& settings, CaseRuns runs) {
+  check_keys(json, {"$schema", "name", "defaults", "cases"}, "");
+  check_unique_paths(settings);
+  Suite suite;
+  suite.name = text_of(json, "name");
+  if (suite.name.find('/') != std::string::npos || suite.name.rfind('.', 0) == 0) {
+    throw InvalidRequest("/name",
+                         fmt::format("'{}' becomes part of a folder's name: no '/', and no '.' in front", suite.name));
+  }
+  suite.description = text_of(json, "description");
+  if (!json.contains("cases") || !json.at("cases").is_array() || json.at("cases").empty()) {
+    throw InvalidRequest("/cases", "a suite needs a list of at least one case");
+  }
+  std::map<std::string, std::string> seen;
+  for (std::size_t i = 0; i < json.at("cases").size(); ++i) {
+    expand_case(suite, seen, json, json.at("cases")[i], fmt::format("/cases/{}", i), {settings, runs});
+  }
+  if (suite.cases.empty()) throw InvalidRequest("/cases", "every case is excluded, so there is nothing to run");
+  return suite;
+}
+
+Suite load_suite(const std::string& path, const std::vector<Setting>& settings, CaseRuns runs) {
+  Suite suite = expand_suite(read_json_file(path), settings, runs);
+  if (suite.name.empty()) suite.name = std::filesystem::path(path).stem().string();
+  return suite;
+}
+
+Suite suite_from_settings(const std::vector<Setting>& settings) {
+  check_unique_paths(settings);
+  CaseTree tree{Json::object(), {}};
+  apply_settings(tree, settings);
+  Suite suite;
+  suite.cases.push_back(make_case(tree, CaseRuns::here));
+  const std::string id = case_id(suite.cases.front());
+  suite.origins[id] = tree.origin;
+  suite.name = id.substr(0, id.find('/'));
+  return suite;
+}
+
+std::string Suite::place_of(const std::string& id, const std::string& pointer) const {
+  const auto known = origins.find(id);
+  if (known == origins.end() || pointer.empty() || pointer.front() != '/') return pointer;
+  return blame(known->second, pointer);
+}
+
+std::function<bool(const std::string&)> id_filter(const std::string& pattern) {
+  if (pattern.empty()) return [](const std::string&) { return true; };
+  const bool negated = pattern.front() == '-';
+  try {
+    const std::regex wanted(negated ? pattern.substr(1) : pattern);
+    return [wanted, negated](const std::string& id) { return std::regex_search(id, wanted) != negated; };
+  } catch (const std::regex_error& error) {
+    throw InvalidRequest("--filter", fmt::format("'{}' is not a regular expression: {}", pattern, error.what()));
+  }
+}
+
+void filter_cases(Suite& suite, const std::string& pattern) {
+  const auto wanted = id_filter(pattern);
+  std::erase_if(suite.cases, [&](const Case& c) { return !wanted(case_id(c)); });
+  if (suite.cases.empty()) throw InvalidRequest("--filter", fmt::format("no case matches '{}'", pattern));
+}
+
+Json plan_json(const std::vector<Case>& cases) {
+  Json all = Json::array();
+  for (const Case& c : cases) all.push_back(case_to_json(c));
+  return all;
+}
+
+Json data_digests(const std::vector<Case>& cases) {
+  Json all = Json::object();
+  std::set<std::array<std::string, 3>> seen;
+  for (const Case& c : cases) {
+    const std::string name = c.workload.at("name");
+    // Of a file a path and a word; a generator may call numbers so.
+    const auto text = [&](const char* key) {
+      const Json value = c.workload.value(key, Json());
+      return value.is_string() ? value.get<std::string>() : "";
+    };
+    const std::string features = text("features");
+    if (!seen.insert({name, features, text("format")}).second) continue;
+    const Json digests = workload_digests(name, c.workload);
+    for (const auto& [key, digest] : digests.items()) {
+      all[key == "name" ? name : key == "features" ? features : name + ", " + key] = digest;
+    }
+  }
+  return all;
+}
+
+}  // namespace strobe

@@ -1,0 +1,50 @@
+#include "harness/run/concurrency.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace strobe {
+namespace {
+
+/// Intervals in which a rank works, merged, so that a rank counts once whatever its streams do.
+std::vector<std::pair<double, double>> working_intervals(const std::vector<Span>& spans) {
+  std::vector<std::pair<double, double>> intervals;
+  for (const Span& span : spans) {
+    if (span.phase == Phase::wait || span.end_seconds <= span.begin_seconds) continue;
+    intervals.emplace_back(span.begin_seconds, span.end_seconds);
+  }
+  std::sort(intervals.begin(), intervals.end());
+  std::vector<std::pair<double, double>> merged;
+  for (const auto& [begin, end] : intervals) {
+    if (merged.empty() || begin > merged.back().second) {
+      merged.emplace_back(begin, end);
+    } else {
+      merged.back().second = std::max(merged.back().second, end);
+    }
+  }
+  return merged;
+}
+
+}  // namespace
+
+double mean_computing_ranks(const std::vector<std::vector<Span>>& ranks) {
+  std::vector<std::pair<double, int>> changes;  // of the number of ranks that work
+  for (const std::vector<Span>& spans : ranks) {
+    for (const auto& [begin, end] : working_intervals(spans)) {
+      changes.emplace_back(begin, 1);
+      changes.emplace_back(end, -1);
+    }
+  }
+  std::sort(changes.begin(), changes.end());
+  double busy = 0, weighted = 0, last = 0;
+  int working = 0;
+  for (const auto& [time, change] : changes) {
+    busy += working * (time - last);
+    weighted += static_cast<double>(working) * working * (time - last);
+    last = time;
+    working += change;
+  }
+  return busy > 0 ? weighted / busy : 0;
+}
+
+}  // namespace strobe

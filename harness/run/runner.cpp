@@ -1,0 +1,395 @@
+// Runs one case: plans it, starts the ranks, gathers what they measured, and checks it against the plan.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <mutex>
+
+#include "backends/cluster.hpp"
+#include "backends/communicator.hpp"
+#include "harness/files/checkpoint.hpp"
+#include "harness/files/model_files.hpp"
+#include "harness/files/sample_file.hpp"
+#include "harness/plan/planned_case.hpp"
+#include "harness/request/kernel_threads.hpp"
+#include "harness/run/concurrency.hpp"
+#include "harness/run/gather.hpp"
+#include "harness/run/launch_request.hpp"
+#include "harness/timeline/evaluation.hpp"
+#include "harness/training/training.hpp"
+
+namespace strobe {
+namespace {
+
+void add_cluster_notes(const Cluster& cluster, std::vector<std::string>& notes) {
+  if (!cluster.calibrated) notes.push_back("uncalibrated");
+  if (cluster.extrapolated()) {
+    notes.push_back(fmt::format("extrapolated to {} nodes of {} described", cluster.nodes, cluster.described_nodes));
+  }
+  if (cluster.price_per_node_hour > 0) {
+    const std::string origin =
+        cluster.price_date.empty() ? price_origin(cluster) : cluster.price_region + ", " + cluster.price_date;
+    notes.push_back(
+        fmt::format("price {} {} per node hour, {}", cluster.price_per_node_hour, cluster.price_currency, origin));
+  }
+}
+
+/// What rows say of predictions on this cluster beside their times.
+void take_cluster(const Case& c, const Cluster& cluster, CaseResult& result) {
+  const double nodes = static_cast<double>((c.ranks + cluster.gpus_per_node - 1) / cluster.gpus_per_node);
+  result.dollars_per_second = nodes * cluster.price_per_node_hour / 3600.0;
+  result.currency = cluster.price_currency;
+  result.band_source = band_refusal(cluster, c.ranks);
+  if (result.band_source.empty()) {
+    result.band_low_factor = cluster.epoch_band.low;
+    result.band_high_factor = cluster.epoch_band.high;
+    result.band_source = cluster.epoch_band.source;
+  }
+  add_cluster_notes(cluster, result.notes);
+}
+
+/// Edges of the workload in the steps that are trained on: what every model has to work through, whatever it adds.
+double trained_edges(const PlannedCase& plan) {
+  std::int64_t edges = 0;
+  const std::int64_t steps = std::min(plan.trained_steps, plan.graph->steps);  // not those that are tested alone
+  if (plan.raw == nullptr) {
+    const std::vector<std::int64_t> of_shape = step_edges(plan.shape->complete.shape);
+    for (std::int64_t t = 0; t < steps; ++t) edges += of_shape[static_cast<std::size_t>(t)];
+  } else {
+    for (std::int64_t t = 0; t < steps; ++t) edges += plan.raw->snapshots[static_cast<std::size_t>(t)]->nonzeros();
+  }
+  return static_cast<double>(edges);
+}
+
+/// Facts of the case that do not depend on how it goes.
+CaseResult empty_result(const PlannedCase& plan, const LaunchRequest& launch) {
+  CaseResult result;
+  const Case& c = plan.request;
+  result.items_per_epoch = trained_edges(plan);
+  result.nonzeros_per_epoch = static_cast<double>(plan.graph->nonzeros());
+  result.approximations = plan.strategy.approximations;
+  result.exact = result.approximations.empty();
+  result.notes = plan.notes;
+  if (!launch.device.cluster && kernel_numerics(c.device) == Numerics::cpu) result.threads = kernel_threads(c);
+  for (int traffic = 0; traffic < traffic_count; ++traffic) {
+    result.planned_bytes[std::string(traffic_names[traffic])] = plan.planned_bytes[static_cast<std::size_t>(traffic)];
+  }
+  if (launch.device.cluster) {
+    const Cluster& cluster = *launch.device.cluster;
+    result.time_source = "virtual";
+    result.peak_flops_per_second = static_cast<double>(c.ranks) *
+                                   (plan.fp64 ? cluster.gpu.flops_fp64_per_second : cluster.gpu.flops_fp32_per_second);
+    result.peak_bytes_per_second = static_cast<double>(c.ranks) * cluster.gpu.memory_bytes_per_second;
+    take_cluster(c, cluster, result);
+  }
+  return result;
+}
+
+/// Law of the plan: what was sent is what was planned, to the byte, in every epoch.
+void check_planned_bytes(const PlannedCase& plan, CaseResult& result) {
+  std::map<std::pair<int, int>, std::array<std::uint64_t, traffic_count>> sent;
+  for (const EpochSample& sample : result.samples) {
+    auto& epoch = sent[{sample.repetition, sample.epoch}];
+    for (std::size_t i = 0; i < epoch.size(); ++i) epoch[i] += sample.sent_bytes[i];
+  }
+  for (const auto& [key, bytes] : sent) {
+    for (std::size_t i = 0; i < bytes.size(); ++i) {
+      if (bytes[i] == plan.planned_bytes[i]) continue;
+      result.status = "failed";
+      result.reason = fmt::format("check failed: {} bytes of {} traffic were sent in epoch {}, {} were planned",
+                                  bytes[i], traffic_names[i], key.second, plan.planned_bytes[i]);
+      return;
+    }
+  }
+}
+
+/// Losses and metrics; of those that the task knows not to exist, the reason.
+void fill_values(const PlannedCase& plan, const RankOutcome& outcome, CaseResult& result) {
+  const std::string reason = plan.request.numerics == "none" ? "numerics is none: shapes only, no values" : "";
+  result.loss = {outcome.loss, reason};
+  for (const std::string& name : plan.task->metric_names()) {
+    const auto fill = [&](const std::string& key) {
+      const auto values = outcome.metrics.find(key);
+      const std::string why = reason.empty() ? plan.task_data->why_absent(key) : reason;
+      result.metrics[key] =
+          values == outcome.metrics.end() || !why.empty() ? Series{{}, why} : Series{values->second, ""};
+    };
+    fill(name);
+    if (!plan.validation_steps.empty()) fill(validation_prefix + name);
+  }
+  if (!reason.empty()) return;
+  result.metric_samples = plan.task->metric_samples(plan.task_data->test);
+  if (!plan.validation_steps.empty()) {
+    for (const auto& [name, count] : plan.task->metric_samples(plan.task_data->validation))
+      result.metric_samples[validation_prefix + name] = count;
+  }
+  if (outcome.equal_outputs) result.notes.push_back("all test scores are equal: the network says nothing");
+}
+
+/// A row that promises the sequential run's losses must say when rounding may break the promise.
+void note_rounding(const RankOutcome& rank, CaseResult& result) {
+  if (rank.dead_start) {
+    result.notes.push_back(
+        "all gradients of the start are rounding noise: losses of other strategies and rank counts may differ; another "
+        "seed or workload.feature_scale=standardise may help");
+    return;
+  }
+  if (rank.rounding == 0) return;
+  result.notes.push_back(fmt::format(
+      "rounding may carry the losses of other strategies and rank counts about {:.0e} apart", rank.rounding));
+}
+
+/// What the ranks left behind. A rank writes its own entry; of ranks in other processes each process keeps samples.
+using Outcomes = std::vector<RankOutcome>;
+
+void collect(const PlannedCase& plan, Outcomes& outcomes, CaseResult& result, std::vector<std::vector<Span>>* trace) {
+  for (RankOutcome& rank : outcomes) {
+    result.samples.insert(result.samples.end(), rank.samples.begin(), rank.samples.end());
+    if (trace != nullptr) trace->push_back(std::move(rank.last_spans));
+  }
+  fill_values(plan, outcomes.front(), result);
+  note_rounding(outcomes.front(), result);
+}
+
+/// Of a case that something ended, the epochs that all of its ranks had finished.
+void keep_finished(const PlannedCase& plan, std::int64_t epochs_before, Outcomes& outcomes, CaseResult& result) {
+  if (outcomes.empty()) return;
+  std::size_t finished = outcomes.front().samples.size();
+  for (const RankOutcome& rank : outcomes) finished = std::min(finished, rank.samples.size());
+  for (RankOutcome& rank : outcomes) rank.samples.resize(finished);
+  RankOutcome& first = outcomes.front();
+  const std::size_t known = static_cast<std::size_t>(epochs_before) + finished;
+  first.loss.resize(std::min(first.loss.size(), known));
+  const double unknown = std::numeric_limits<double>::quiet_NaN();  // of weights that were not evaluated any more
+  for (auto& [name, values] : first.metrics) values.resize(first.loss.size(), unknown);
+  collect(plan, outcomes, result, nullptr);
+}
+
+/// What training that left the finite numbers came to. Its times are as good as any; its numbers are not.
+struct Divergence {
+  std::string unwritten;  // files that would hold such weights, as part of a sentence
+
+  void leave_out(const std::string& file) { unwritten += "; " + file + " was not written"; }
+};
+
+/// A diverged case failed, but keeps its samples.
+void check_finite(const RankOutcome& rank, const Divergence& divergence, CaseResult& result) {
+  if (result.status != "ok") return;
+  const auto finite = [](double value) { return std::isfinite(value); };
+  const auto first = std::find_if_not(rank.loss.begin(), rank.loss.end(), finite);
+  if (first == rank.loss.end() && divergence.unwritten.empty() && rank.finite_weights) return;
+  result.status = "failed";
+  result.reason = fmt::format("training diverged at epoch {} (from 0, warm-up included): {} no longer finite{}",
+                              first == rank.loss.end() ? rank.loss.size() - 1 : first - rank.loss.begin(),
+                              first == rank.loss.end() ? "its weights are" : "its loss is", divergence.unwritten);
+}
+
+/// A case that ran out of time, or that a signal ended between two epochs, keeps its finished epochs, which are as good
+/// as any.
+void check_gate(const Case& c, const EpochGate& gate, std::int64_t epochs_before, const ModelOutputs& outputs,
+                const RankOutcome& rank, CaseResult& result) {
+  if (!gate.closed() || result.status != "ok") return;
+  const bool limit = gate.signal() == 0;
+  const auto epochs_done = epochs_before + static_cast<std::int64_t>(rank.samples.size());
+  result.status = limit ? "timeout" : "interrupted";
+  result.reason = fmt::format("{} after {} of {}{} epochs",
+                              limit ? fmt::format("the time limit of {:.6g} s was over", gate.limit_seconds())
+                                    : std::string(Interrupted(gate.signal()).what()),
+                              epochs_done, c.repeat > 1 ? fmt::format("{} times ", c.repeat) : "", c.warmup + c.epochs);
+  for (const std::string& file : {outputs.weights, outputs.embeddings})
+    if (!file.empty()) result.reason += "; " + file + " was not written";
+  if (!outputs.checkpoint.empty() && epochs_done > 0) result.reason += "; the checkpoint has the last of them";
+}
+
+/// How the first repetition came to what `until` asks for. Epochs before the checkpoint that it continued were measured
+/// by another run, so the seconds of them all are not known.
+void fill_until(const Case& c, const RankOutcome& rank, std::int64_t epochs_before, CaseResult& result) {
+  if (c.until.empty() || rank.loss.empty()) return;
+  UntilOutcome& until = result.until.emplace();
+  until.reached = rank.until_reached;
+  until.iterations = static_cast<std::int64_t>(rank.loss.size());
+  std::map<int, double> slowest;  // by epoch
+  for (const EpochSample& sample : result.samples) {
+    double& seconds = slowest[sample.epoch];
+    if (sample.repetition == 0) seconds = std::max(seconds, sample.epoch_seconds);
+  }
+  for (const auto& [epoch, seconds] : slowest) until.seconds += seconds;
+  if (epochs_before > 0) until.seconds = std::numeric_limits<double>::quiet_NaN();
+}
+
+/// The result of ranks that came to their end.
+void collect_and_check(const PlannedCase& plan, const Case& c, Outcomes& outcomes,
+                       std::vector<std::vector<Span>>* trace, std::int64_t epochs_before, CaseResult& result) {
+  collect(plan, outcomes, result, trace);
+  check_planned_bytes(plan, result);
+  fill_until(c, outcomes.front(), epochs_before, result);
+}
+
+void write_outputs(const PlannedCase& plan, const RankOutcome& rank, const ModelOutputs& outputs,
+                   Divergence& divergence) {
+  if (!outputs.weights.empty()) {
+    if (all_finite(rank.weights))
+      save_weights(outputs.weights, plan.request, plan.parameters, rank.weights, rank.epochs_trained);
+    else
+      divergence.leave_out(outputs.weights);
+  }
+  if (!outputs.samples.empty()) write_samples(outputs.samples, *plan.task_data, *plan.raw);
+  if (outputs.embeddings.empty()) return;
+  write_npy(outputs.embeddings, {plan.graph->steps, plan.graph->vertices, plan.layers.back().temporal_width},
+            rank.embeddings, plan.fp64);
+  write_ids(outputs.embeddings, *plan.raw);
+}
+
+/// `keep_epochs` may be empty. Of several processes the first one calls it.
+void launch_ranks(const PlannedCase& plan, const LaunchRequest& launch, Outcomes& outcomes, const RankWishes& wishes,
+                  const KeepEpochs& keep_epochs) {
+  const auto& comm = CommunicatorRegistry::instance().find(plan.request.comm, "/comm").value;
+  outcomes.resize(static_cast<std::size_t>(launch.ranks));
+  FinishedEpochs finished(outcomes.size(), keep_epochs);
+  RankWishes shared = wishes;
+  if (comm.world_size() == 0) {
+    if (keep_epochs)
+      shared.measured = [&](Communicator& communicator) {
+        finished.add(outcomes[static_cast<std::size_t>(communicator.rank())].samples.back());
+      };
+    comm.launch(launch, [&](Device& device, Communicator& communicator) {
+      train_rank(plan, device, communicator, shared, outcomes[static_cast<std::size_t>(device.rank())]);
+    });
+    return;
+  }
+  shared.measured = [&](Communicator& communicator) {
+    share_last_sample(communicator, outcomes);
+    if (!keep_epochs || comm.process_rank() != 0) return;
+    for (const RankOutcome& rank : outcomes) finished.add(rank.samples.back());
+  };
+  comm.launch(launch, [&](Device& device, Communicator& communicator) {
+    train_rank(plan, device, communicator, shared, outcomes[static_cast<std::size_t>(device.rank())]);
+    complete_outcomes(communicator, outcomes);
+  });
+}
+
+void check_outputs(const Case& c, const ModelOutputs& outputs) {
+  if (c.numerics == "none" && (!outputs.weights.empty() || !outputs.embeddings.empty() || !outputs.samples.empty() ||
+                               !outputs.checkpoint.empty())) {
+    throw InvalidRequest("/numerics", "numerics none draws no samples and computes no weights and embeddings to write");
+  }
+  if (c.repeat > 1 && !outputs.checkpoint.empty()) {
+    throw InvalidRequest("/repeat",
+                         "a checkpoint is of one training run, not of " + std::to_string(c.repeat) + "; set repeat=1");
+  }
+  if (outputs.checkpoint.empty() && (outputs.resume_training || outputs.checkpoint_every > 0)) {
+    throw InvalidRequest("--checkpoint", "name the file that training is resumed from or kept in");
+  }
+}
+
+/// Ranks that share cores slow each other down only while they compute at the same moment, which an epoch of the same
+/// program tells: one that waits for another's state leaves its core to it. Up to as many ranks as there are cores,
+/// operations were fitted with that many of them.
+double rehearsed_concurrency(const PlannedCase& plan, const LaunchRequest& launch) {
+  const Cluster* cluster = launch.device.cluster.get();
+  if (cluster == nullptr || launch.ranks == 1) return 0;
+  if (cluster->calibration == nullptr || cluster->calibration->shared_cores() == 0) return 0;
+  Outcomes outcomes;
+  RankWishes wishes;
+  wishes.spans = true;
+  wishes.epochs = 1;
+  launch_ranks(plan, launch, outcomes, wishes, {});
+  std::vector<std::vector<Span>> spans;
+  for (RankOutcome& rank : outcomes) spans.push_back(std::move(rank.last_spans));
+  const double cores = cluster->calibration->shared_cores();
+  return std::max(mean_computing_ranks(spans), std::min<double>(launch.ranks, cores));
+}
+
+RankWishes rank_wishes(const PlannedCase& plan, bool spans, const ModelOutputs& outputs, const TrainingState& start,
+                       Divergence& divergence) {
+  RankWishes wishes;
+  wishes.spans = spans;
+  wishes.weights = !outputs.weights.empty();
+  wishes.embeddings = !outputs.embeddings.empty();
+  if (outputs.resume_training) wishes.start = &start;
+  if (outputs.checkpoint.empty()) return wishes;
+  wishes.checkpoint_every = outputs.checkpoint_every;
+  wishes.checkpoint = [&plan, &divergence, path = outputs.checkpoint, digests = digests_of_data(plan.request),
+                       listed = false](const TrainingState& state) mutable {
+    if (is_finite(state)) {
+      save_checkpoint(path, plan.request, plan.parameters, state, digests);
+      if (!std::exchange(listed, true)) write_ids(path, *plan.raw);
+    } else if (divergence.unwritten.empty())
+      divergence.leave_out(fmt::format("the checkpoint {} after epoch {} and later", path, state.epoch - 1));
+  };
+  return wishes;
+}
+
+void set_failure(const std::exception& error, CaseResult& result) {
+  const bool memory = dynamic_cast<const OutOfMemory*>(&error) != nullptr;
+  const bool late = dynamic_cast<const CollectiveTimeout*>(&error) != nullptr;
+  result.status = memory ? "out_of_memory" : late ? "timeout" : "failed";
+  result.reason = error.what();
+}
+
+}  // namespace
+
+LaunchRequest launch_request(const Case& c) {
+  LaunchRequest request;
+  request.ranks = static_cast<int>(c.ranks);
+  request.timeout_seconds = c.timeout;
+  request.make_device = DeviceRegistry::instance().find(c.device, "/device").value;
+  request.device.numerics = c.numerics == "none" ? Numerics::none : Numerics::cpu;
+  request.device.precision = c.precision == "fp64" ? ElementType::f64 : ElementType::f32;
+  const auto& comm = CommunicatorRegistry::instance().find(c.comm, "/comm").value;
+  const std::vector<std::int64_t> threads = kernel_threads(c);
+  const auto own = static_cast<std::size_t>(comm.process_rank());
+  request.device.threads = static_cast<int>(threads[own < threads.size() ? own : 0]);
+  request.device.kernel_variant = c.kernels;
+  request.device.memory_limit_bytes = static_cast<std::uint64_t>(c.memory_limit_gib * 1024.0 * 1024.0 * 1024.0);
+  if (!c.cluster.empty()) request.device.cluster = load_cluster(c.cluster);
+  return request;
+}
+
+CaseResult run_case(const Case& c, std::vector<std::vector<Span>>* trace, const ModelOutputs& outputs) {
+  check_outputs(c, outputs);
+  return run_planned(make_plan(c), c, trace, outputs);
+}
+
+CaseResult run_planned(const std::shared_ptr<const PlannedCase>& plan, const Case& c,
+                       std::vector<std::vector<Span>>* trace, const ModelOutputs& outputs, double time_limit_seconds,
+                       const KeepEpochs& keep_epochs) {
+  LaunchRequest launch = launch_request(c);
+  TrainingState start;
+  if (outputs.resume_training) start = load_checkpoint(outputs.checkpoint, c, plan->parameters);
+  CaseResult result = empty_result(*plan, launch);
+  Outcomes outcomes;
+  Divergence divergence;
+  const auto& comm = CommunicatorRegistry::instance().find(c.comm, "/comm").value;
+  const bool may_close = time_limit_seconds > 0 || !outputs.checkpoint.empty();  // a signal, where one can be kept
+  EpochGate gate(time_limit_seconds, may_close && comm.world_size() > 0);
+  try {
+    launch.device.computing_ranks = rehearsed_concurrency(*plan, launch);
+    RankWishes wishes = rank_wishes(*plan, trace != nullptr, outputs, start, divergence);
+    wishes.gate = &gate;
+    launch_ranks(*plan, launch, outcomes, wishes, keep_epochs);
+    if (comm.process_rank() == 0 && !gate.closed()) write_outputs(*plan, outcomes.front(), outputs, divergence);
+    collect_and_check(*plan, c, outcomes, trace, start.epoch, result);
+    check_finite(outcomes.front(), divergence, result);
+    check_gate(c, gate, start.epoch, outputs, outcomes.front(), result);
+    if (gate.signal() != 0) throw InterruptedCase(gate.signal(), std::move(result));
+  } catch (const InterruptedCase&) {
+    throw;
+  } catch (const Interrupted& stop) {
+    keep_finished(*plan, start.epoch, outcomes, result);
+    result.status = "interrupted";
+    result.reason = stop.what();
+    throw InterruptedCase(stop.signal(), std::move(result));
+  } catch (const InvalidRequest&) {
+    throw;
+  } catch (const Unavailable&) {
+    throw;
+  } catch (const std::exception& error) {
+    set_failure(error, result);
+  }
+  if (result.status != "ok" && result.samples.empty()) keep_finished(*plan, start.epoch, outcomes, result);
+  return result;
+}
+
+}  // namespace strobe

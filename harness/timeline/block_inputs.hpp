@@ -1,0 +1,44 @@
+// How a block's graph and features come to a rank's device. Device memory is taken when a block's inputs are brought
+// and given back when they are dropped, so that only the current block lies there (ESDG section 3.2).
+#pragma once
+
+#include "harness/inputs/cell_rows.hpp"
+#include "harness/inputs/local_graph.hpp"
+#include "harness/plan/planned_case.hpp"
+
+namespace strobe {
+
+/// What a rank computes one chunk of a block from.
+struct ChunkInputs {
+  LocalGraph graph;
+  CellRows cells;
+};
+
+/// What a rank computes one block from.
+struct BlockInputs {
+  LocalGraph graph;
+  StepMatrices supports;
+  CellRows cells;                   // of the spatial stages
+  std::vector<ChunkInputs> chunks;  // instead of all these where the block has chunks
+
+  /// Structure, values and features: what streaming the block moves.
+  std::uint64_t bytes() const;
+};
+
+/// What the inputs of a block are brought for.
+enum class Visit {
+  lasting,         // many passes: they get the forms that make products faster
+  forward,         // one forward pass
+  differentiated,  // a forward and a backward pass: the device makes what the latter is faster with
+};
+
+/// Moves rank `device.rank()`'s inputs of `block` to its device. With `parts`, what the host makes of the graph for the
+/// block is kept there and moved again the next time. Cost O(rank's non-zeros and cells of the block).
+BlockInputs bring_inputs(Device& device, const PlannedCase& plan, const BlockPlan& block, Visit visit,
+                         HostParts* parts = nullptr);
+
+/// Makes the transpose of the matrix that rank `device.rank()` has under `placement`, where that is whole snapshots and
+/// the device multiplies faster with it, for models whose backward pass gains more than making it each time costs.
+void transpose_snapshots(Device& device, const PlannedCase& plan, const Placement& placement, SparseMatrix& a);
+
+}  // namespace strobe

@@ -1,0 +1,64 @@
+#include "harness/timeline/evaluation.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+namespace strobe {
+
+std::vector<double> host_values(Device& device, const Tensor& tensor) {
+  std::vector<double> values(tensor.has_values() ? static_cast<std::size_t>(tensor.elements()) : 0);
+  if (tensor.type() == ElementType::f64) {
+    device.move_out(tensor, values.data());
+    return values;
+  }
+  std::vector<float> narrow(values.size());
+  device.move_out(tensor, narrow.data());
+  std::copy(narrow.begin(), narrow.end(), values.begin());
+  return values;
+}
+
+Evaluation::Evaluation(const PlannedCase& plan, Device& device, Communicator& communicator)
+    : plan_(plan), device_(device), communicator_(communicator) {
+  parts_.push_back(part("", plan.test, plan.test_steps, plan.task_data->test));
+  if (!plan.validation_steps.empty())
+    parts_.push_back(part(validation_prefix, plan.validation, plan.validation_steps, plan.task_data->validation));
+  std::set_union(plan.test_steps.begin(), plan.test_steps.end(), plan.validation_steps.begin(),
+                 plan.validation_steps.end(), std::back_inserter(steps_));
+}
+
+Evaluation::Part Evaluation::part(const char* prefix, const PlacedSamples& placed, const std::vector<Step>& steps,
+                                  const Samples& samples) {
+  const LocalSamples& own = placed.ranks[static_cast<std::size_t>(device_.rank())];
+  return {prefix, placed, steps, samples, Exchange(device_, placed.halo, Traffic::halo), move_in(device_, own, true)};
+}
+
+std::vector<double> Evaluation::outputs(const Part& part, const Parameters& parameters, const KeptRows& embeddings) {
+  Tape tape(device_, false);
+  const Var fixed = Tape::constant(embeddings.rows(part.steps));
+  const Var read = part.halo.apply(tape, communicator_, fixed);
+  const Tensor outputs = plan_.task->head(tape, parameters, read, part.own.rows, part.own.count)->value;
+  std::vector<PeerRows> rows;
+  std::int64_t total = 0;
+  for (const LocalSamples& rank : part.placed.ranks) {
+    rows.push_back({total, rank.count()});
+    total += rank.count();
+  }
+  const Tensor all = device_.allocate(total, outputs.columns(), outputs.type());
+  communicator_.all_gather_v(outputs, all, rows, Traffic::other);
+  const std::vector<double> values = host_values(device_, all);
+  if (!all.has_values()) return {};
+  return in_task_order(values, part.placed, outputs.columns());
+}
+
+std::map<std::string, double> Evaluation::metrics(const Parameters& parameters, const KeptRows& embeddings) {
+  std::map<std::string, double> all;
+  for (const Part& part : parts_) {
+    const std::vector<double> values = outputs(part, parameters, embeddings);
+    if (!device_.has_values()) continue;
+    if (&part == &parts_.front()) equal_outputs_ = all_equal(values, plan_.task->classes());
+    for (const auto& [name, value] : plan_.task->metrics(values, part.samples)) all[part.prefix + name] = value;
+  }
+  return all;
+}
+
+}  // namespace strobe

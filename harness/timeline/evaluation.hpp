@@ -1,0 +1,60 @@
+// Evaluation: a task's metrics of one set of weights, on the test samples and on the validation samples.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "harness/exchange/exchange.hpp"
+#include "harness/timeline/device_samples.hpp"
+#include "harness/timeline/kept_rows.hpp"
+
+namespace strobe {
+
+/// In front of the names of metrics that are taken on the validation samples.
+inline constexpr const char* validation_prefix = "validation_";
+
+/// What one rank evaluates; stays on it from epoch to epoch.
+class Evaluation {
+ public:
+  Evaluation(const PlannedCase& plan, Device& device, Communicator& communicator);
+
+  /// The steps whose embeddings are read, ascending.
+  const std::vector<Step>& steps() const { return steps_; }
+
+  /// Metrics from the embeddings of `steps()` that `parameters` give: of the test samples under the task's names, of
+  /// the validation samples with `validation_prefix` in front. The same on every rank; empty without values. All ranks
+  /// must call it.
+  std::map<std::string, double> metrics(const Parameters& parameters, const KeptRows& embeddings);
+
+  /// Whether they gave all test samples one output (all_equal).
+  bool equal_outputs() const { return equal_outputs_; }
+
+ private:
+  /// Samples of one part of the task's split.
+  struct Part {
+    const char* prefix;
+    const PlacedSamples& placed;
+    const std::vector<Step>& steps;
+    const Samples& samples;
+    Exchange halo;
+    DeviceSamples own;
+  };
+
+  Part part(const char* prefix, const PlacedSamples& placed, const std::vector<Step>& steps, const Samples& samples);
+  /// Outputs [n, classes] of all ranks' samples, in the order of the task's list; empty without values.
+  std::vector<double> outputs(const Part& part, const Parameters& parameters, const KeptRows& embeddings);
+
+  const PlannedCase& plan_;
+  Device& device_;
+  Communicator& communicator_;
+  std::vector<Part> parts_;
+  std::vector<Step> steps_;
+  bool equal_outputs_ = false;
+};
+
+/// A tensor's values on the host: empty without values, but moved out all the same, because the program, and so virtual
+/// time, must be the same.
+std::vector<double> host_values(Device& device, const Tensor& tensor);
+
+}  // namespace strobe

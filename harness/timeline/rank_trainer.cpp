@@ -1,0 +1,137 @@
+#include "harness/timeline/rank_trainer.hpp"
+
+#include <algorithm>
+
+#include "models/ops/ops.hpp"
+
+namespace strobe {
+
+RankTrainer::RankTrainer(const PlannedCase& plan, Device& device, Communicator& communicator)
+    : plan_(plan),
+      device_(device),
+      communicator_(communicator),
+      sums_(communicator),
+      timeline_(plan, device, communicator),
+      evaluation_(plan, device, communicator),
+      parameters_(device, plan.parameters, static_cast<std::uint64_t>(plan.request.seed), plan.start_values),
+      evaluated_(device, plan.parameters, static_cast<std::uint64_t>(plan.request.seed), plan.start_values),
+      optimizer_(OptimizerRegistry::instance()
+                     .find(plan.request.optimizer.at("name").get<std::string>(), "/optimizer")
+                     .value(plan.request.optimizer)),
+      loss_(device.allocate(1, 1, ElementType::f64)),
+      rounding_(plan.fp64) {
+  for (const BlockPlan& block : plan.blocks) {
+    const LocalSamples& own = block.train.ranks[static_cast<std::size_t>(device.rank())];
+    train_.push_back({Exchange(device, block.train.halo, Traffic::halo), move_in(device, own, false)});
+    total_weight_ += block.train.total_weight;
+  }
+}
+
+KeptRows RankTrainer::epoch(std::int64_t number) {
+  timeline_.stream_inputs();
+  device_.run(Fill{parameters_.gradients(), 0.0});
+  device_.run(Fill{loss_, 0.0});
+  KeptRows kept(plan_, device_, evaluation_.steps());
+  timeline_.train(
+      parameters_, pass(number, true), [&](std::size_t block, const Tensor& rows) { kept.keep(block, rows); },
+      [&](std::size_t block, Tape& tape, const Var& rows) { start_backward(block, tape, rows); });
+  communicator_.all_reduce(parameters_.gradients(), Traffic::gradient);
+  communicator_.all_reduce(loss_, Traffic::other);
+  return kept;
+}
+
+void RankTrainer::start_backward(std::size_t block, Tape& tape, const Var& embeddings) {
+  const auto& [halo, samples] = train_[block];
+  const Var read = halo.apply(tape, communicator_, embeddings);
+  const Var outputs = plan_.task->head(tape, parameters_, read, samples.rows, samples.count);
+  add_loss(tape, plan_.task->loss(), outputs, samples.targets, 1.0 / total_weight_, loss_);
+}
+
+void RankTrainer::estimate_rounding(double loss) {
+  const std::vector<double> before = host_values(device_, evaluated_.values()),
+                            gradient = host_values(device_, parameters_.gradients());
+  std::vector<double> step = weights();
+  if (device_.rank() != 0 || step.empty()) return;
+  for (std::size_t i = 0; i < step.size(); ++i) step[i] -= before[i];
+  rounding_.add_epoch(loss, gradient, step);
+}
+
+std::map<std::string, double> RankTrainer::metrics_before_update(const KeptRows& of_epoch) {
+  const std::map<std::string, double> metrics = evaluation_.metrics(evaluated_, of_epoch);
+  catch_up();
+  return metrics;
+}
+
+std::map<std::string, double> RankTrainer::metrics() {
+  return evaluation_.metrics(evaluated_, evaluated_embeddings(evaluation_.steps()));
+}
+
+std::vector<double> RankTrainer::embeddings() {
+  return gather(evaluated_embeddings(step_range(0, plan_.graph->steps)));
+}
+
+KeptRows RankTrainer::evaluated_embeddings(const std::vector<Step>& steps) {
+  catch_up();
+  KeptRows kept(plan_, device_, steps);
+  timeline_.forward(evaluated_, pass(0, false), [&](std::size_t block, const Tensor& rows) { kept.keep(block, rows); });
+  return kept;
+}
+
+void RankTrainer::catch_up() {
+  device_.run(CopyRows{parameters_.values(), evaluated_.values(), {}, {}, parameters_.count(), 0, 0, 1, false});
+}
+
+TrainingState RankTrainer::state() {
+  TrainingState now;
+  now.weights = weights();
+  for (const auto& [name, vector] : optimizer_->vectors(device_, parameters_))
+    now.optimizer[name] = host_values(device_, vector);
+  now.optimizer_steps = optimizer_->steps();
+  return now;
+}
+
+void RankTrainer::restore(const TrainingState& state) {
+  overwrite(parameters_.values(), state.weights);
+  overwrite(evaluated_.values(), state.weights);
+  for (const auto& [name, vector] : optimizer_->vectors(device_, parameters_))
+    overwrite(vector, state.optimizer.at(name));
+  optimizer_->set_steps(state.optimizer_steps);
+}
+
+std::vector<double> RankTrainer::gather(const KeptRows& kept) {
+  const Placement& placement = plan_.strategy.spatial;
+  const Tensor own = kept.rows(step_range(0, placement.steps()));
+  std::vector<PeerRows> rows;
+  std::int64_t total = 0;
+  for (Rank r = 0; r < placement.ranks; ++r) {
+    rows.push_back({total, placement.rows(r)});
+    total += rows.back().count;
+  }
+  const std::int64_t width = own.columns();
+  const Tensor all = device_.allocate(total, width, own.type());
+  communicator_.all_gather_v(own, all, rows, Traffic::other);
+  if (device_.rank() != 0) return {};
+  const std::vector<double> by_rank = host_values(device_, all);
+  std::vector<double> by_cell(by_rank.size());
+  auto next = by_rank.begin();
+  for (Rank r = 0; r < placement.ranks; ++r) {
+    for (Step t = 0; t < placement.steps(); ++t) {
+      for (const Run& run : placement.map(t).owned[static_cast<std::size_t>(r)]) {
+        std::copy(next, next + run.count * width, by_cell.begin() + (t * placement.vertices + run.first) * width);
+        next += run.count * width;
+      }
+    }
+  }
+  return by_cell;
+}
+
+Pass RankTrainer::pass(std::int64_t epoch, bool training) const {
+  return {static_cast<std::uint64_t>(plan_.request.seed), epoch, training, &sums_};
+}
+
+void RankTrainer::overwrite(const Tensor& vector, const std::vector<double>& values) {
+  const Tensor given = vector_on(device_, values);
+  device_.run(CopyRows{given, vector, {}, {}, vector.rows(), 0, 0, 1, false});
+}
+
+}  // namespace strobe

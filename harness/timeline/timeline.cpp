@@ -1,0 +1,117 @@
+#include "harness/timeline/timeline.hpp"
+
+namespace strobe {
+
+Timeline::Timeline(const PlannedCase& plan, Device& device, Communicator& communicator)
+    : plan_(plan),
+      device_(device),
+      communicator_(communicator),
+      parts_(plan.blocks.size()),
+      borders_(plan.blocks.size()) {
+  const std::size_t count = plan.blocks.size();
+  if (moves_snapshots(plan.request)) store_ = std::make_unique<BlockStore>(device, plan);
+  const bool stays = inputs_stay(plan);
+  for (std::size_t b = 0; b < count; ++b) {
+    walks_.emplace_back(plan, plan.blocks[b], b + 1 == count, device);
+    if (!stays) {
+      resident_.push_back(nullptr);
+      continue;
+    }
+    resident_.push_back(
+        std::make_shared<const BlockInputs>(bring_inputs(device, plan, plan.blocks[b], Visit::lasting)));
+  }
+}
+
+void Timeline::stream_inputs() {
+  const bool streamed = plan_.request.inputs == "streamed" && plan_.blocks.size() == 1 && !store_;
+  if (streamed) device_.move_in_again(resident_[0]->bytes());
+}
+
+std::shared_ptr<const BlockInputs> Timeline::inputs(std::size_t block, Visit visit) {
+  if (resident_[block]) return resident_[block];
+  if (store_) return std::make_shared<const BlockInputs>(store_->bring(block, visit));
+  return std::make_shared<const BlockInputs>(bring_inputs(device_, plan_, plan_.blocks[block], visit, &parts_[block]));
+}
+
+void Timeline::take_over(std::size_t block, const std::vector<LayerMemory>& memory) {
+  Border& border = borders_[block];
+  border.assign(memory.size(), Tensor());
+  for (std::size_t l = 0; l < memory.size(); ++l) {
+    if (!memory[l].after) continue;
+    border[l] = walks_[block].take_over(device_, communicator_, l, memory[l].after->value);
+    share_prefix(block, l);
+  }
+}
+
+void Timeline::share_prefix(std::size_t block, std::size_t layer) {
+  Border& earlier = borders_[block - 1];
+  if (plan_.layers[layer].need != TemporalNeed::all || earlier.empty()) return;
+  const auto begins = [&](std::size_t b) {
+    const Placement& placement = plan_.blocks[b].temporal;
+    return placement.maps[static_cast<std::size_t>(placement.map_of_step[0])];
+  };
+  if (begins(block - 1) == begins(block)) {
+    earlier[layer] = borders_[block][layer].slice_rows(0, earlier[layer].rows());
+  }
+}
+
+void Timeline::walk_once(std::size_t block, const Parameters& parameters, const Pass& pass, const Keep& keep) {
+  const std::shared_ptr<const BlockInputs> here = inputs(block, Visit::forward);
+  Tape tape(device_, false);
+  std::vector<LayerMemory> memory = no_memory();
+  for (std::size_t l = 0; l < borders_[block].size(); ++l) {
+    if (borders_[block][l].defined()) memory[l].before = Tape::constant(borders_[block][l]);
+  }
+  const Var embeddings = walks_[block].forward(tape, communicator_, parameters, pass, *here, memory);
+  keep(block, embeddings->value);
+  if (block + 1 < walks_.size()) take_over(block + 1, memory);
+}
+
+void Timeline::forward(const Parameters& parameters, const Pass& pass, const Keep& keep) {
+  for (std::size_t b = 0; b < walks_.size(); ++b) {
+    walk_once(b, parameters, pass, keep);
+    borders_[b].clear();
+  }
+}
+
+std::vector<LayerMemory> Timeline::leaves(std::size_t block) {
+  std::vector<LayerMemory> memory = no_memory();
+  for (std::size_t l = 0; l < borders_[block].size(); ++l) {
+    const Tensor& state = borders_[block][l];
+    if (!state.defined()) continue;
+    const Tensor gradient = device_.allocate(state.rows(), state.columns(), state.type());
+    device_.run(Fill{gradient, 0.0});
+    memory[l].before = Tape::leaf(state, gradient);
+  }
+  return memory;
+}
+
+void Timeline::give_back(std::size_t block, Tape& tape, const std::vector<LayerMemory>& memory,
+                         const Border& gradients) {
+  for (std::size_t l = 0; l < gradients.size(); ++l) {
+    if (!gradients[l].defined()) continue;
+    tape.add_gradient(memory[l].after, walks_[block + 1].give_back(device_, communicator_, l, gradients[l]));
+  }
+}
+
+void Timeline::train(const Parameters& parameters, const Pass& pass, const Keep& keep, const Loss& loss) {
+  const std::size_t count = walks_.size(), walked = plan_.keeps_last_block() ? count - 1 : count;
+  for (std::size_t b = 0; b < walked; ++b) walk_once(b, parameters, pass, keep);
+  Border gradients;  // of what the block in hand leaves to the one behind it
+  for (std::size_t b = count; b-- > 0;) {
+    const std::shared_ptr<const BlockInputs> here = inputs(b, Visit::differentiated);
+    Tape tape(device_);
+    std::vector<LayerMemory> memory = leaves(b);
+    const Var embeddings = walks_[b].forward(tape, communicator_, parameters, pass, *here, memory);
+    if (b >= walked) keep(b, embeddings->value);
+    loss(b, tape, embeddings);
+    give_back(b, tape, memory, gradients);
+    gradients.clear();
+    for (LayerMemory& layer : memory) layer.after = nullptr;
+    tape.backward();
+    for (const LayerMemory& layer : memory) gradients.push_back(layer.before ? layer.before->gradient : Tensor());
+    borders_[b].clear();
+  }
+}
+
+}  // namespace strobe

@@ -1,0 +1,122 @@
+#include "harness/training/planned_peak.hpp"
+
+#include <algorithm>
+
+#include "backends/cluster.hpp"
+#include "backends/communicator.hpp"
+#include "harness/timeline/block_store.hpp"
+#include "harness/training/training.hpp"
+
+namespace strobe {
+namespace {
+
+/// A device that accounts for memory and does nothing else, with the storage habits of another.
+class AccountingDevice final : public Device {
+ public:
+  AccountingDevice(const DeviceRequest& request, Device& like)
+      : Device(request),
+        own_memory_(like.has_own_memory()),
+        transposes_(like.wants_transpose()),
+        narrow_bytes_(like.narrow_bytes()),
+        joined_inputs_(like.wants_joined_inputs()) {
+    const std::uint64_t before = like.live_bytes();
+    const Tensor byte = like.allocate(1, 1, ElementType::u8);
+    granule_ = like.live_bytes() - before;
+  }
+
+  bool has_own_memory() const override { return own_memory_; }
+  bool wants_transpose() const override { return transposes_; }
+  std::int64_t narrow_bytes() const override { return narrow_bytes_; }
+  bool wants_joined_inputs() const override { return joined_inputs_; }
+
+ private:
+  std::byte* do_allocate(std::size_t) override { return nullptr; }
+  std::uint64_t do_account(std::uint64_t bytes) const override { return (bytes + granule_ - 1) / granule_ * granule_; }
+  void (*do_deleter() const)(std::byte*) override {
+    return [](std::byte*) {};
+  }
+  double do_begin(Stream, std::string_view) override { return 0; }
+  double do_end(Stream, std::string_view, const Work&, double) override { return 0; }
+  void do_transfer(std::uint64_t) override {}
+  void do_copy(void*, const void*, std::size_t) override {}
+  Event do_record(Stream) override { return {}; }
+  void do_wait(Stream, const Event&) override {}
+  void do_synchronize() override {}
+  double do_now() override { return 0; }
+
+  bool own_memory_, transposes_;
+  std::int64_t narrow_bytes_;
+  bool joined_inputs_;
+  std::uint64_t granule_ = 1;  // what the pool rounds allocations up to
+};
+
+bool pieces_move(const Case& c) {
+  const auto& comm = CommunicatorRegistry::instance().find(c.comm, "/comm").value;
+  const std::shared_ptr<const Cluster> cluster = c.cluster.empty() ? nullptr : load_cluster(c.cluster);
+  return comm.moves_pieces != nullptr && comm.moves_pieces(cluster.get());
+}
+
+/// One rank's side of collectives without the other ranks: without values there is nothing to wait for.
+class LoneCommunicator final : public Communicator {
+ public:
+  LoneCommunicator(const PlannedCase& plan, Device& device, Rank rank)
+      : Communicator(device, rank, plan.ranks(), 0),
+        moves_pieces_(!device.has_own_memory() && pieces_move(plan.request)) {}
+
+  bool moves_pieces() const override { return moves_pieces_; }
+
+ private:
+  std::shared_ptr<void> do_start(const Collective&) override { return nullptr; }
+  Completion do_wait(const Collective&, const std::shared_ptr<void>&) override { return {}; }
+
+  bool moves_pieces_;  // as the case's own communicator does
+};
+
+DeviceRequest request_of(const PlannedCase& plan, Rank rank) {
+  DeviceRequest request;
+  request.rank = rank;
+  request.ranks = plan.ranks();
+  request.precision = plan.fp64 ? ElementType::f64 : ElementType::f32;
+  request.numerics = Numerics::none;
+  return request;
+}
+
+std::uint64_t bytes_of_inputs(const PlannedCase& plan, Device& device) {
+  const std::uint64_t before = device.live_bytes();
+  std::vector<BlockInputs> inputs;
+  for (const BlockPlan& block : plan.blocks) inputs.push_back(bring_inputs(device, plan, block, Visit::lasting));
+  return device.live_bytes() - before;
+}
+
+/// A device like the one that the rank will run on, with its limit if `limited`.
+std::unique_ptr<Device> device_of_case(const PlannedCase& plan, Rank rank, bool limited) {
+  const Case& c = plan.request;
+  DeviceRequest request = request_of(plan, rank);
+  if (limited) request.memory_limit_bytes = static_cast<std::uint64_t>(c.memory_limit_gib * 1024 * 1024 * 1024);
+  request.numerics = c.numerics == "none" ? Numerics::none : Numerics::cpu;
+  if (!c.cluster.empty()) request.cluster = load_cluster(c.cluster);
+  return DeviceRegistry::instance().find(c.device, "/device").value(request);
+}
+
+}  // namespace
+
+PlannedPeak planned_peak(const PlannedCase& plan) {
+  PlannedPeak most;
+  most.limit_bytes = device_of_case(plan, 0, true)->memory_limit_bytes();
+  for (Rank rank = 0; rank < plan.ranks(); ++rank) {
+    const std::unique_ptr<Device> like = device_of_case(plan, rank, false);
+    AccountingDevice device(request_of(plan, rank), *like);
+    LoneCommunicator communicator(plan, device, rank);
+    rehearse(plan, device, communicator);
+    std::uint64_t peak = device.peak_bytes();
+    // Pairs of steps take as much as their values overlap. They stay from beginning to end.
+    if (inputs_stay(plan) && like->narrow_bytes() > 0) {
+      AccountingDevice empty(request_of(plan, rank), *like);
+      peak = peak - bytes_of_inputs(plan, empty) + bytes_of_inputs(plan, *like);
+    }
+    most.bytes = std::max(most.bytes, peak);
+  }
+  return most;
+}
+
+}  // namespace strobe

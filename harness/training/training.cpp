@@ -1,0 +1,234 @@
+#include "harness/training/training.hpp"
+
+#include <fmt/format.h>
+
+#include <limits>
+#include <optional>
+
+#include "core/interrupt.hpp"
+#include "harness/request/until.hpp"
+#include "harness/timeline/rank_trainer.hpp"
+
+namespace strobe {
+namespace {
+
+/// Out of memory, and how far the rank had come.
+class OutOfMemoryAtStep final : public OutOfMemory {
+ public:
+  OutOfMemoryAtStep(const OutOfMemory& error, Device& device, std::int64_t epoch)
+      : OutOfMemory(error),
+        text_(fmt::format("{}; {}, after operation {}", error.what(),
+                          epoch < 0 ? "before the first epoch" : fmt::format("in epoch {}", epoch),
+                          last_operation(device))) {}
+  const char* what() const noexcept override { return text_.c_str(); }
+
+ private:
+  static std::string last_operation(Device& device) {
+    const std::vector<Span>& spans = device.spans().spans();
+    for (auto span = spans.rbegin(); span != spans.rend(); ++span) {
+      if (span->stream == Stream::compute) return std::string(span->name);
+    }
+    return "none";
+  }
+  std::string text_;
+};
+
+EpochSample measure(Device& device, std::size_t first_span, double begin, double end) {
+  EpochSample sample = sample_from_spans(device.spans().spans(), first_span, device.spans().size(), begin, end);
+  sample.rank = device.rank();
+  (device.has_own_memory() ? sample.peak_device_bytes : sample.peak_host_bytes) = device.peak_bytes();
+  return sample;
+}
+
+/// One run from its first epoch to its last, on one rank.
+///
+/// Metrics are of the weights after an epoch's update. The next epoch's forward pass computes their embeddings anyway,
+/// so a pass of its own is made only for weights that are left or kept, where embeddings of training differ from those
+/// of an evaluation (dropout), and where `until` must know before the next epoch begins.
+class TrainingRun {
+ public:
+  TrainingRun(const PlannedCase& plan, Device& device, Communicator& communicator, int repetition,
+              const RankWishes& wishes, RankOutcome& outcome)
+      : plan_(plan),
+        device_(device),
+        communicator_(communicator),
+        wishes_(wishes),
+        outcome_(outcome),
+        curves_(repetition == 0 ? outcome : later_),
+        repetition_(repetition),
+        epochs_(wishes.epochs > 0 ? wishes.epochs : plan.request.warmup + plan.request.epochs),
+        trainer_(plan, device, communicator) {
+    if (!rehearses() && !plan.request.until.empty()) watch_.emplace(parse_until(plan.request.until));
+    each_epoch_ = plan.model->stochastic() || (watch_ && !watch_->rule().reads_loss());
+  }
+
+  /// False when the gate closed before the last epoch.
+  bool run() {
+    begin();
+    for (std::int64_t e = start_; e < epochs_ && !reached_; ++e) {
+      if (stop_signal().load() != 0) throw Interrupted(stop_signal().load());
+      if (wishes_.gate != nullptr && !wishes_.gate->open(device_, communicator_, repetition_ * epochs_ + e)) {
+        stop_before(e);
+        return false;
+      }
+      outcome_.epoch_under_way = e;
+      const std::map<std::string, double> before = measured_epoch(e);
+      // Without a pass of its own this epoch's told what the one before it had come to.
+      if (!each_epoch_ && e > 0) set_metrics(e - 1, before);
+      finish_epoch(e);
+    }
+    return true;
+  }
+
+ private:
+  bool rehearses() const { return wishes_.epochs > 0; }
+
+  /// The epochs before the first one here have their curves in the state that is continued.
+  void begin() {
+    outcome_.epochs_trained = 0;
+    if (wishes_.start == nullptr) return;
+    trainer_.restore(*wishes_.start);
+    curves_.loss = wishes_.start->loss;
+    curves_.metrics = wishes_.start->metrics;
+    start_ = evaluated_ = outcome_.epochs_trained = wishes_.start->epoch;
+    for (std::int64_t e = 0; watch_ && e < start_; ++e) watch_->holds_after(watched_value(e));
+  }
+
+  /// Trains and measures; returns the metrics of the weights that the epoch began with, unless each epoch is evaluated
+  /// by a pass of its own.
+  std::map<std::string, double> measured_epoch(std::int64_t e) {
+    device_.synchronize();
+    if (!wishes_.spans) device_.spans().clear();  // a million epochs would fill the memory with them
+    communicator_.barrier();
+    const std::size_t first_span = device_.spans().size();
+    const double begin = device_.now();
+    const KeptRows of_epoch = trainer_.epoch(e);
+    trainer_.update();
+    device_.synchronize();
+    EpochSample sample = measure(device_, first_span, begin, device_.now());
+    sample.repetition = repetition_;
+    sample.epoch = static_cast<int>(e);
+    sample.warmup = e < plan_.request.warmup;
+    outcome_.samples.push_back(sample);
+    outcome_.epochs_trained = e + 1;
+    if (wishes_.gate != nullptr) wishes_.gate->epoch_took(sample.epoch_seconds);
+    if (wishes_.measured) wishes_.measured(communicator_);
+    double loss = 0;
+    if (trainer_.loss(loss)) curves_.loss.push_back(loss);
+    estimate_rounding(e, loss);
+    return each_epoch_ ? std::map<std::string, double>() : trainer_.metrics_before_update(of_epoch);
+  }
+
+  /// What rounding may have done to the losses up to epoch `e`.
+  void estimate_rounding(std::int64_t e, double loss) {
+    trainer_.estimate_rounding(loss);
+    const RoundingEstimate& found = trainer_.rounding();
+    if (e == start_) curves_.dead_start = found.dead();
+    curves_.rounding = found.largest() > found.limit() ? found.largest() : 0;
+  }
+
+  /// What is due between epoch `e` and the next one.
+  void finish_epoch(std::int64_t e) {
+    if (each_epoch_) evaluate_after(e);
+    if (watch_) reached_ = watch_->holds_after(watched_value(e)) && e >= plan_.request.warmup;
+    const bool last = reached_ || e + 1 == epochs_;
+    if (rehearses() || !(last || checkpoint_due(e + 1))) return;
+    evaluate_after(e);
+    if (repetition_ == 0) outcome_.until_reached = reached_;
+    keep_state(e + 1);
+    if (last) keep_weights();
+  }
+
+  /// Leaves what `e` epochs came to.
+  void stop_before(std::int64_t e) {
+    if (e == start_) return;
+    evaluate_after(e - 1);
+    if (!checkpoint_due(e)) keep_state(e);
+  }
+
+  bool checkpoint_due(std::int64_t done) const {
+    return wishes_.checkpoint && wishes_.checkpoint_every > 0 && done % wishes_.checkpoint_every == 0;
+  }
+
+  /// Evaluates the weights after epoch `e`, unless that is done.
+  void evaluate_after(std::int64_t e) {
+    if (evaluated_ > e) return;
+    set_metrics(e, trainer_.metrics());
+    evaluated_ = e + 1;
+  }
+
+  void set_metrics(std::int64_t e, const std::map<std::string, double>& metrics) {
+    curves_.equal_outputs = trainer_.equal_outputs();
+    const auto count = static_cast<std::size_t>(e) + 1;
+    for (const auto& [name, value] : metrics) {
+      std::vector<double>& curve = curves_.metrics[name];
+      if (curve.size() < count) curve.resize(count, std::numeric_limits<double>::quiet_NaN());
+      curve[count - 1] = value;
+    }
+  }
+
+  double watched_value(std::int64_t e) const {
+    const UntilRule& rule = watch_->rule();
+    const std::vector<double>& curve = rule.reads_loss() ? curves_.loss : curves_.metrics.at(rule.series());
+    return curve.at(static_cast<std::size_t>(e));
+  }
+
+  /// Hands rank 0's state after `done` epochs over. Every rank holds the same.
+  void keep_state(std::int64_t done) {
+    if (!wishes_.checkpoint || repetition_ != 0 || device_.rank() != 0) return;
+    TrainingState state = trainer_.state();
+    state.epoch = done;
+    state.loss = curves_.loss;
+    state.metrics = curves_.metrics;
+    wishes_.checkpoint(state);
+  }
+
+  void keep_weights() {
+    if (wishes_.embeddings) outcome_.embeddings = trainer_.embeddings();
+    std::vector<double> weights = trainer_.weights();
+    outcome_.finite_weights = all_finite(weights);
+    if (wishes_.weights) outcome_.weights = std::move(weights);
+  }
+
+  const PlannedCase& plan_;
+  Device& device_;
+  Communicator& communicator_;
+  const RankWishes& wishes_;
+  RankOutcome& outcome_;
+  RankOutcome later_;  // takes the curves of repetitions behind the first
+  RankOutcome& curves_;
+  const int repetition_;
+  const std::int64_t epochs_;
+  RankTrainer trainer_;
+  std::optional<UntilWatch> watch_;
+  bool each_epoch_ = false;     // evaluated by a pass of its own
+  bool reached_ = false;        // what `until` asks for
+  std::int64_t start_ = 0;      // the first epoch
+  std::int64_t evaluated_ = 0;  // epochs whose weights a pass of their own has evaluated, up to the last of them
+};
+
+}  // namespace
+
+void train_rank(const PlannedCase& plan, Device& device, Communicator& communicator, const RankWishes& wishes,
+                RankOutcome& outcome) {
+  device.time_each_operation(wishes.spans);
+  for (int repetition = 0; repetition < plan.request.repeat; ++repetition) {
+    device.spans().clear();
+    outcome.epoch_under_way = -1;
+    try {
+      if (!TrainingRun(plan, device, communicator, repetition, wishes, outcome).run()) break;
+    } catch (const OutOfMemory& error) {
+      throw OutOfMemoryAtStep(error, device, outcome.epoch_under_way);
+    }
+  }
+  if (wishes.spans) outcome.last_spans = device.spans().spans();
+}
+
+void rehearse(const PlannedCase& plan, Device& device, Communicator& communicator) {
+  RankOutcome outcome;
+  RankWishes wishes;
+  wishes.epochs = 2;
+  TrainingRun(plan, device, communicator, 0, wishes, outcome).run();
+}
+
+}  // namespace strobe

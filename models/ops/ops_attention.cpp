@@ -1,0 +1,108 @@
+#include "models/ops/ops_attention.hpp"
+
+namespace strobe {
+namespace {
+
+/// The operation with its outputs allocated.
+GraphAttention forward_of(Device& device, const SparseMatrix& a, const Tensor& f, const Tensor& left,
+                          const Tensor& right, std::int64_t heads, bool weighted, const AttentionDropout& dropout) {
+  const std::int64_t width = f.columns();
+  GraphAttention op;
+  op.a = a;
+  op.f = f;
+  op.left = left;
+  op.right = right;
+  op.y = device.allocate(a.rows, width, f.type());
+  op.z = device.allocate(a.rows, width, f.type());
+  op.slopes = device.allocate(a.rows, width, f.type());
+  op.row_stats = device.allocate(a.rows, 2 * heads, f.type());
+  op.workspace = device.allocate(graph_attention_workspace(a.rows, a.columns, heads, width, false), 1, f.type());
+  op.heads = heads;
+  op.weighted = weighted;
+  op.dropout = dropout;
+  return op;
+}
+
+/// Where an operation that stores its result puts a gradient that may have to be added to.
+struct Stored {
+  Tensor tensor;
+  GradientTarget target;
+
+  Stored(Tape& tape, const Var& input) : target(tape.target(input)) {
+    const Tensor& like = target.tensor;
+    tensor = target.accumulate ? tape.device().allocate(like.rows(), like.columns(), like.type()) : like;
+  }
+  void settle(Device& device) const {
+    if (target.accumulate) device.run(AddScaled{tensor, target.tensor, 1.0});
+  }
+};
+
+}  // namespace
+
+Var graph_attention(Tape& tape, const SparseMatrix& a, const Var& f, const Var& left, const Var& right,
+                    std::int64_t heads, bool weighted, const AttentionDropout& dropout) {
+  Device& device = tape.device();
+  const GraphAttention op = forward_of(device, a, f->value, left->value, right->value, heads, weighted, dropout);
+  device.run(op);
+  return tape.record(op.y, {f, left, right},
+                     [&tape, f, left, right, a, z = op.z, slopes = op.slopes, row_stats = op.row_stats, heads, weighted,
+                      dropout](const Variable& result) {
+                       GraphAttentionBackward back;
+                       back.a = a;
+                       back.f = f->value;
+                       back.left = left->value;
+                       back.right = right->value;
+                       back.z = z;
+                       back.slopes = slopes;
+                       back.row_stats = row_stats;
+                       back.dy = result.gradient;
+                       const GradientTarget target = tape.target(f);
+                       back.df = target.tensor;
+                       back.accumulate_df = target.accumulate;
+                       back.dleft = left->gradient;
+                       back.dright = right->gradient;
+                       back.workspace = tape.device().allocate(
+                           graph_attention_workspace(a.rows, a.columns, heads, back.f.columns(), true), 1,
+                           back.f.type());
+                       back.heads = heads;
+                       back.weighted = weighted;
+                       back.dropout = dropout;
+                       tape.device().run(back);
+                     });
+}
+
+Var temporal_attention(Tape& tape, const Var& projected, const Var& offsets, std::int64_t first, std::int64_t steps,
+                       std::int64_t heads, double scale, const AttentionDropout& dropout) {
+  const Tensor& x = projected->value;
+  const std::int64_t vertices = first + steps == 0 ? 0 : x.rows() / (first + steps);
+  const Tensor o = tape.device().allocate(steps * vertices, x.columns() / 3, x.type());
+  tape.device().run(TemporalAttention{x, offsets->value, o, first, steps, heads, scale, dropout});
+  return tape.record(
+      o, {projected, offsets},
+      [&tape, projected, offsets, first, steps, heads, scale, dropout](const Variable& result) {
+        Device& device = tape.device();
+        const Stored of_projected(tape, projected), of_offsets(tape, offsets);
+        device.run(TemporalAttentionBackward{projected->value, offsets->value, result.gradient, of_projected.tensor,
+                                             of_offsets.tensor, first, steps, heads, scale, dropout});
+        of_projected.settle(device);
+        of_offsets.settle(device);
+      });
+}
+
+Var sum_of(Tape& tape, const Var& a, const Var& b) {
+  Device& device = tape.device();
+  const Tensor& first = a->value;
+  const Tensor y = device.allocate(first.rows(), first.columns(), first.type());
+  device.run(CopyRows{first, y, {}, {}, first.rows(), 0, 0, first.columns(), false});
+  device.run(AddScaled{b->value, y, 1.0});
+  return tape.record(y, {a, b}, [&tape, a, b](const Variable& result) {
+    const Tensor& dy = result.gradient;
+    for (const Var& input : {a, b}) {
+      if (!input->needs_gradient) continue;
+      const GradientTarget target = tape.target(input);
+      tape.device().run(CopyRows{dy, target.tensor, {}, {}, dy.rows(), 0, 0, dy.columns(), target.accumulate});
+    }
+  });
+}
+
+}  // namespace strobe

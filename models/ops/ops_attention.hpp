@@ -1,0 +1,23 @@
+// Differentiable operations of attention over neighbours and over the past, with dropout of their coefficients.
+#pragma once
+
+#include "backends/operations/operations_attention.hpp"
+#include "models/tape/tape.hpp"
+
+namespace strobe {
+
+/// ELU of the attention of each row of a [R, C] over its entries: f [C, H D] are the transformed vertices, `left` and
+/// `right` [1, H D] the leaves that score a row's own vertex and its neighbours; column i < R is row i's own vertex.
+/// With `weighted`, logits are multiplied by the entries of `a` before LeakyReLU.
+Var graph_attention(Tape& tape, const SparseMatrix& a, const Var& f, const Var& left, const Var& right,
+                    std::int64_t heads, bool weighted, const AttentionDropout& dropout = {});
+
+/// Attention of each vertex over its own steps: projected [(first + steps) n, 3 F] = (query | key | value), time-major,
+/// plus `offsets` [first + steps, 3 F] of each step. Result [steps n, F] for the steps from `first` on.
+Var temporal_attention(Tape& tape, const Var& projected, const Var& offsets, std::int64_t first, std::int64_t steps,
+                       std::int64_t heads, double scale, const AttentionDropout& dropout = {});
+
+/// a + b, same shape.
+Var sum_of(Tape& tape, const Var& a, const Var& b);
+
+}  // namespace strobe

@@ -1,0 +1,25 @@
+// The losses of tasks as ends of the tape: each starts the backward pass by setting the gradient of what it is given.
+#pragma once
+
+#include "models/tape/tape.hpp"
+
+namespace strobe {
+
+/// What a task minimises over its training samples.
+enum class Loss {
+  cross_entropy,  // softmax cross-entropy of the label, weighted by sample when there are weights
+  squared_error,  // (output - value)^2
+};
+
+/// What the samples of one rank should come out as. `weight` is undefined when all samples count alike.
+struct LossTargets {
+  Tensor label;   // i32 [S, 1], for cross_entropy
+  Tensor weight;  // [S, 1] of the device's precision, or undefined
+  Tensor value;   // [S, 1] of the device's precision, for squared_error
+};
+
+/// Adds the samples' losses times `scale` to `loss` (f64 [1, 1]) and sets the gradient of `outputs` [S, C] (C = 1 for
+/// squared_error). Throws Error when `outputs` has a gradient already.
+void add_loss(Tape& tape, Loss kind, const Var& outputs, const LossTargets& targets, double scale, const Tensor& loss);
+
+}  // namespace strobe

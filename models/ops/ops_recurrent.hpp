@@ -1,0 +1,31 @@
+// Differentiable recurrences over all steps of a block of timelines. x is time-major, [steps * n, F]. A recurrence that
+// starts in the middle of its timelines is given the state of the step before; what it hands on has the same shape.
+#pragma once
+
+#include "models/tape/tape.hpp"
+
+namespace strobe {
+
+/// y [steps * n, h] and, when it was asked for, the state after the last step.
+struct Recurrence {
+  Var y;
+  Var state;
+};
+
+/// LSTM (backends/operations/operations_recurrent.hpp): w_x [F, 4 h], w_h [h, 4 h], bias [1, 4 h], gates i, f, g, o.
+/// `start` [2 n, h], hidden state above cell state, or null for zero; the state handed on has the same layout. `x` are
+/// one or two parts side by side, of F columns together; throws Error for more.
+Recurrence lstm_sequence(Tape& tape, const std::vector<Var>& x, const Var& w_x, const Var& w_h, const Var& bias,
+                         std::int64_t steps, const Var& start, bool want_state);
+
+/// The same with inputs relu([x | x w_in]) of x [steps * n, f], w_in [f, G] and w_x [f + G, 4 h]. A narrow LSTM makes
+/// them itself where the device reads inputs as they lie; elsewhere they are a skip_dense in front of it.
+Recurrence skip_lstm_sequence(Tape& tape, const Var& x, const Var& w_in, const Var& w_x, const Var& w_h,
+                              const Var& bias, std::int64_t steps, const Var& start, bool want_state);
+
+/// GRU with the reset before the product (backends/operations/operations_recurrent.hpp): x [steps * n, 3 F] or [steps *
+/// n, F], w_x [3 F, h], w_h [3 h, h], bias [3, h], gates r, z, n. `start` [n, h] or null for zero.
+Recurrence gru_sequence(Tape& tape, const Var& x, const Var& w_x, const Var& w_h, const Var& bias, std::int64_t steps,
+                        const Var& start, bool want_state);
+
+}  // namespace strobe

@@ -1,0 +1,113 @@
+// EvolveGCN-H (Pareja et al., AAAI'20, section 3.2; decisions E7, E12, M2): two layers Y_t = relu(A~_t X_t W_t) whose
+// weights follow a matrix GRU, W_t = GRU(Z_t, W_{t-1}). Its input Z_t [F, G] summarises the layer's input X_t: the G
+// vertices with the largest score s = X_t p / |p| (ties to the smaller vertex; repeated when there are fewer), each row
+// times tanh(s), transposed. A~ X of the first layer is computed once; its summary reads X.
+// Which vertices may be chosen: the paper has no mask. mask=connected, the default, leaves out vertices without an
+// incoming edge, which keeps vertices that are not there yet out of the summary and reads nothing but a rank's own
+// rows. mask=linked leaves out only those without an edge at either end, as the public code does (IBM/EvolveGCN
+// taskers_utils.py, whose self-loops count as edges and here do not); a row must then list the edges that leave its
+// vertex too, as zeros, and halos grow with them. mask=none lets every vertex take part.
+// Every rank offers its own best rows; the offers of all ranks are summed (each has slots of its own), every rank makes
+// the same choice, and the chosen rows are summed from their owners; their gradients flow back to the owners.
+// Options: cell=lstm feeds the same summary to a matrix LSTM; gate=none drops the tanh factor, as TM-GCN's public code
+// does.
+#include "models/ops/ops.hpp"
+#include "models/snapshots/evolution.hpp"
+
+namespace strobe {
+namespace {
+
+struct EvolveGcnHParameters : EvolutionOptions {
+  std::string gate = "tanh";
+  std::string mask = "connected";
+  EvolveGcnHParameters() { cell = "gru"; }
+};
+
+const FieldTable& evolve_gcn_h_fields() {
+  static const FieldTable table = evolution_fields<EvolveGcnHParameters>()
+                                      .choice("gate", &EvolveGcnHParameters::gate, {"tanh", "none"},
+                                              "factor of a chosen vertex: tanh of its score, or one")
+                                      .choice("mask", &EvolveGcnHParameters::mask, {"connected", "linked", "none"},
+                                              "which vertices may be chosen: those with an incoming edge, with an edge "
+                                              "at either end as in the public code, or all");
+  return table;
+}
+
+class EvolveGcnH final : public Model {
+ public:
+  explicit EvolveGcnH(const EvolveGcnHParameters& parameters) : p_(parameters) {}
+
+  /// The first layer's summary reads X itself.
+  Preprocessing preprocessing() const override {
+    Preprocessing what = evolution_preprocessing(p_);
+    what.keep_features = true;
+    what.symmetric_pattern = p_.mask == "linked";
+    return what;
+  }
+
+  std::vector<LayerShape> layers(std::int64_t feature_width) const override {
+    return evolution_layers(p_, feature_width);
+  }
+
+  std::vector<ParameterShape> parameters(std::int64_t feature_width) const override {
+    std::vector<ParameterShape> shapes = evolution_parameters(p_, feature_width);
+    shapes.push_back(glorot(layer_name(0) + "score", feature_width, 1));
+    shapes.push_back(glorot(layer_name(1) + "score", p_.hidden, 1));
+    return shapes;
+  }
+
+  Var spatial(Tape& tape, const Parameters& parameters, int layer, const SpatialInput& input) const override {
+    const Var& x = layer == 0 ? input.features : input.x;
+    return evolution_output(tape, p_, layer, input, weights_of(tape, parameters, layer, input, {x}));
+  }
+
+  /// Neither the product with A~ nor the second layer's summary reads a stored output of the first.
+  Var two_spatial(Tape& tape, const Parameters& parameters, int, const SpatialInput& first,
+                  const SpatialInput& second) const override {
+    const Var weights = weights_of(tape, parameters, 0, first, {first.features});
+    const ChoiceRows hidden{first.x, weights, evolution_activation(p_, 0)};
+    return joint_evolution_output(tape, p_, first, second, weights, weights_of(tape, parameters, 1, second, hidden));
+  }
+
+  TemporalOutput temporal(Tape&, const Parameters&, int, const TemporalInput& input) const override {
+    return {input.x, {}};
+  }
+
+  StateShape state(int, std::int64_t) const override { return {}; }
+
+  bool reads_ids() const override { return true; }
+
+  SelectionSums selection_sums(const LayerShape& layer, std::int64_t steps, int ranks) const override {
+    const std::int64_t chosen = steps * layer.spatial_width;
+    return {chosen * ranks * candidate_numbers, chosen * layer.input_width};
+  }
+
+ private:
+  /// The layer's weights of all steps, by the best of its input rows.
+  Var weights_of(Tape& tape, const Parameters& parameters, int layer, const SpatialInput& input,
+                 const ChoiceRows& from) const {
+    const Var& direction = parameters.at(layer_name(layer) + "score");
+    const Tensor chosen = choose_rows(tape, input, from, direction->value, width(layer), p_.mask != "none");
+    const Var own = summarise_rows(tape, from, direction, chosen, p_.gate == "tanh");
+    const Var summary = input.pass->ranks->sum(tape, own);
+    return evolved_weights(tape, parameters, p_, layer, summary, input);
+  }
+
+  std::int64_t width(int layer) const { return layer == 0 ? p_.hidden : p_.output; }
+
+  EvolveGcnHParameters p_;
+};
+
+const Register<ModelTag> evolve_gcn_h_registered{{
+    "evolve-gcn-h",
+    "two graph convolutions whose weights evolve by a matrix GRU that reads the best-scored vertices",
+    "Pareja et al., EvolveGCN, AAAI'20, section 3.2; IBM/EvolveGCN egcn_h.py",
+    evolve_gcn_h_fields(),
+    [](const Json& parameters) -> std::unique_ptr<Model> {
+      return std::make_unique<EvolveGcnH>(from_json<EvolveGcnHParameters>(evolve_gcn_h_fields(), parameters, "/model"));
+    },
+    {},
+}};
+
+}  // namespace
+}  // namespace strobe

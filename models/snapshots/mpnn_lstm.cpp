@@ -1,0 +1,198 @@
+// MPNN-LSTM (Panagopoulos et al., AAAI'21; decisions M4): two graph convolutions, X1 = drop(norm(relu(A~ X W1 + b1)))
+// and X2 likewise from X1, whose outputs side by side are the input of two stacked LSTMs along every vertex's timeline.
+// The embedding is [H1 | H2 | X], X being the features (`output=h2` gives the last LSTM alone). The state is carried
+// over all steps; `state=reset` sets it to zero every `window` steps (with 1, as in the public examples, nothing is
+// remembered). Batch normalisation is of each step over its vertices, in evaluation too: a test step is normalised by
+// its own mean and variance and no running statistics are kept, where the public code keeps them and evaluates with
+// them. Dropout is off unless asked for (DGC's code has 0.5 and no normalisation). A~ = D^-1/2 (A + I) D^-1/2; A~ X of
+// the first convolution is computed once.
+#include <algorithm>
+
+#include "models/ops/ops.hpp"
+#include "models/ops/ops_block.hpp"
+#include "models/ops/ops_recurrent.hpp"
+#include "models/ops/ops_statistics.hpp"
+#include "models/snapshots/model.hpp"
+
+namespace strobe {
+namespace {
+
+struct MpnnLstmParameters {
+  int hidden = 6;
+  std::string output = "all";
+  std::string state = "carried";
+  int window = 1;
+  bool batch_norm = true;
+  double dropout = 0;
+  bool precompute = true;
+};
+
+const FieldTable& mpnn_lstm_fields() {
+  static const FieldTable table =
+      make_fields<MpnnLstmParameters>()
+          .integer("hidden", &MpnnLstmParameters::hidden, "features", "width of the convolutions and the LSTMs", 1,
+                   4096)
+          .choice("output", &MpnnLstmParameters::output, {"all", "h2"},
+                  "embedding: both LSTMs and the features, or the second LSTM alone")
+          .choice("state", &MpnnLstmParameters::state, {"carried", "reset"},
+                  "whether the LSTMs' state is carried over all steps or set to zero every `window` steps")
+          .integer("window", &MpnnLstmParameters::window, "steps", "steps between two resets, with state=reset", 1,
+                   1000000)
+          .boolean("batch_norm", &MpnnLstmParameters::batch_norm,
+                   "normalise the convolutions' outputs by each step's own mean and variance, in evaluation too")
+          .real("dropout", &MpnnLstmParameters::dropout, "", "share of the convolutions' outputs dropped in training",
+                0, 0.99)
+          .boolean("precompute", &MpnnLstmParameters::precompute,
+                   "compute the first convolution's A~ X once, before training");
+  return table;
+}
+
+class MpnnLstm final : public Model {
+ public:
+  explicit MpnnLstm(const MpnnLstmParameters& parameters) : p_(parameters), all_(parameters.output == "all") {
+    if (p_.state == "carried" && p_.window != MpnnLstmParameters().window) {
+      throw InvalidRequest("/model/window",
+                           "with state=carried nothing is reset; leave window out, or set state=reset");
+    }
+  }
+
+  Preprocessing preprocessing() const override {
+    Preprocessing what;
+    what.laplacian = true;
+    what.precompute_first_product = p_.precompute;
+    what.keep_features = all_;  // they are part of the embedding
+    return what;
+  }
+
+  std::vector<LayerShape> layers(std::int64_t feature_width) const override {
+    const std::int64_t h = p_.hidden;
+    std::vector<LayerShape> shapes{{feature_width, h, h, !p_.precompute, TemporalNeed::none, 0},
+                                   {h, 2 * h, all_ ? 2 * h : h, true, TemporalNeed::recurrent, 0}};
+    if (all_) shapes.push_back({2 * h, 2 * h + feature_width, 2 * h + feature_width, false, TemporalNeed::none, 0});
+    return shapes;
+  }
+
+  std::vector<ParameterShape> parameters(std::int64_t feature_width) const override {
+    const std::int64_t h = p_.hidden;
+    std::vector<ParameterShape> shapes;
+    for (const int layer : {0, 1}) {
+      shapes.push_back(glorot(name("gcn", layer, "weight"), layer == 0 ? feature_width : h, h));
+      // Not zero: a vertex without features and neighbours would start on the kink of relu.
+      shapes.push_back({name("gcn", layer, "bias"), 1, h, shapes.back().bound, 0});
+      if (!p_.batch_norm) continue;
+      shapes.push_back({name("norm", layer, "gain"), 1, h, 0, 1});
+      shapes.push_back({name("norm", layer, "shift"), 1, h, 0, 0});
+    }
+    for (const int layer : {0, 1}) {
+      const std::int64_t inputs = layer == 0 ? 2 * h : h;
+      const double bound = glorot("", inputs + h, h).bound;  // per gate
+      shapes.push_back({name("lstm", layer, "input_weight"), inputs, 4 * h, bound, 0});
+      shapes.push_back({name("lstm", layer, "hidden_weight"), h, 4 * h, bound, 0});
+      shapes.push_back({name("lstm", layer, "bias"), 1, 4 * h, 0, 0});
+    }
+    return shapes;
+  }
+
+  Var spatial(Tape& tape, const Parameters& parameters, int layer, const SpatialInput& input) const override {
+    if (layer == 2) return concat_columns(tape, {input.x, input.features});
+    const Var y = convolution(tape, parameters, layer, input);
+    return layer == 0 ? y : concat_columns(tape, {slice_rows(tape, input.x, 0, input.a->rows), y});
+  }
+
+  /// The second convolution, the LSTMs and the embedding, without the matrices [X1 | X2] and [H1 | H2] in between.
+  JointOutput whole_layers(Tape& tape, const Parameters& parameters, int layer,
+                           const SpatialInput& input) const override {
+    if (layer != 1 || p_.state != "carried") return {};
+    const std::int64_t rows = input.a->rows;
+    const Var y = convolution(tape, parameters, layer, input);
+    TemporalInput whole;
+    whole.steps = input.cells->steps;
+    whole.rows_per_step = rows / whole.steps;
+    const Recurrence first = lstm(tape, parameters, 0, whole, {slice_rows(tape, input.x, 0, rows), y}, nullptr);
+    const Recurrence second = lstm(tape, parameters, 1, whole, {first.y}, nullptr);
+    if (!all_) return {second.y, 1};
+    return {concat_columns(tape, {first.y, second.y, input.features}), 2};
+  }
+
+  TemporalOutput temporal(Tape& tape, const Parameters& parameters, int, const TemporalInput& input) const override {
+    const std::int64_t n = input.rows_per_step;
+    const auto state = [&](int layer) {
+      return input.state ? slice_rows(tape, input.state, 2 * n * layer, 2 * n) : nullptr;
+    };
+    const Recurrence first = lstm(tape, parameters, 0, input, {input.x}, state(0));
+    const Recurrence second = lstm(tape, parameters, 1, input, {first.y}, state(1));
+    TemporalOutput output;
+    output.y = all_ ? concat_columns(tape, {first.y, second.y}) : second.y;
+    if (input.want_state) output.state = concat_rows(tape, {first.state, second.state});
+    return output;
+  }
+
+  StateShape state(int, std::int64_t) const override { return {4, p_.hidden}; }
+
+  bool stochastic() const override { return p_.dropout > 0; }
+  bool reads_ids() const override { return p_.dropout > 0; }
+
+  std::int64_t summed_elements(int layer, std::int64_t steps) const override {
+    return p_.batch_norm && layer < 2 ? batch_norm_sums(p_.hidden, steps) : 0;
+  }
+
+ private:
+  static std::string name(const char* part, int layer, const char* what) {
+    return part + std::to_string(layer + 1) + "." + what;
+  }
+
+  /// drop(norm(relu(A~ x W + b))) of a layer.
+  Var convolution(Tape& tape, const Parameters& parameters, int layer, const SpatialInput& input) const {
+    const Var aggregated = layer == 0 && p_.precompute ? input.x : spmm(tape, *input.a, input.x);
+    Var y = dense(tape, aggregated, parameters.at(name("gcn", layer, "weight")),
+                  parameters.at(name("gcn", layer, "bias")), Activation::relu);
+    if (p_.batch_norm) {
+      y = batch_norm(tape, y, parameters.at(name("norm", layer, "gain")), parameters.at(name("norm", layer, "shift")),
+                     *input.cells, *input.pass);
+    }
+    if (p_.dropout > 0) y = dropout(tape, y, p_.dropout, layer, *input.cells, *input.pass);
+    return y;
+  }
+
+  /// One LSTM over the segment, in pieces that begin where the state is reset.
+  Recurrence lstm(Tape& tape, const Parameters& parameters, int layer, const TemporalInput& input,
+                  const std::vector<Var>& x, const Var& start) const {
+    const auto run = [&](const std::vector<Var>& rows, std::int64_t steps, const Var& from, bool want_state) {
+      return lstm_sequence(tape, rows, parameters.at(name("lstm", layer, "input_weight")),
+                           parameters.at(name("lstm", layer, "hidden_weight")),
+                           parameters.at(name("lstm", layer, "bias")), steps, from, want_state);
+    };
+    const std::int64_t n = input.rows_per_step, end = input.first_step + input.steps;
+    if (p_.state == "carried") return run(x, input.steps, start, input.want_state);
+    if (p_.window == 1 && !input.want_state) return run(x, 1, nullptr, false);  // every cell is a timeline of its own
+    std::vector<Var> parts;
+    Var state;
+    for (std::int64_t t = input.first_step; t < end;) {
+      const std::int64_t next = std::min<std::int64_t>(end, t / p_.window * p_.window + p_.window);
+      const Var from = t % p_.window != 0 ? start : nullptr;  // only the first piece can begin inside a window
+      const Recurrence piece = run({slice_rows(tape, x.at(0), (t - input.first_step) * n, (next - t) * n)}, next - t,
+                                   from, input.want_state && next == end);
+      parts.push_back(piece.y);
+      state = piece.state;
+      t = next;
+    }
+    return {concat_rows(tape, parts), state};
+  }
+
+  MpnnLstmParameters p_;
+  bool all_;
+};
+
+const Register<ModelTag> mpnn_lstm_registered{{
+    "mpnn-lstm",
+    "two graph convolutions with batch normalisation, two LSTMs along the timelines, features passed on",
+    "Panagopoulos et al., Transfer graph neural networks for pandemic forecasting, AAAI'21; as in DGC, SIGMOD'23",
+    mpnn_lstm_fields(),
+    [](const Json& parameters) -> std::unique_ptr<Model> {
+      return std::make_unique<MpnnLstm>(from_json<MpnnLstmParameters>(mpnn_lstm_fields(), parameters, "/model"));
+    },
+    {},
+}};
+
+}  // namespace
+}  // namespace strobe

@@ -1,0 +1,62 @@
+#include "models/tape/parameters.hpp"
+
+#include <cmath>
+
+#include "core/random.hpp"
+
+namespace strobe {
+namespace {
+
+/// FNV-1a of the name: a stable stream key, so that a parameter's values do not depend on which others exist.
+std::uint32_t name_key(const std::string& name) {
+  std::uint32_t hash = 2166136261u;
+  for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619u;
+  return hash;
+}
+
+std::vector<double> initial_values(const std::vector<ParameterShape>& shapes, std::uint64_t seed) {
+  std::vector<double> values;
+  for (const ParameterShape& shape : shapes) {
+    const RandomStream random(seed, random_purpose::parameters, name_key(shape.name));
+    for (std::int64_t i = 0; i < shape.rows * shape.columns; ++i) {
+      values.push_back(shape.centre + (2.0 * random.uniform(static_cast<std::uint64_t>(i)) - 1.0) * shape.bound);
+    }
+  }
+  return values;
+}
+
+}  // namespace
+
+ParameterShape glorot(const std::string& name, std::int64_t rows, std::int64_t columns) {
+  return {name, rows, columns, std::sqrt(6.0 / static_cast<double>(rows + columns)), 0};
+}
+
+Parameters::Parameters(Device& device, const std::vector<ParameterShape>& shapes, std::uint64_t seed,
+                       const std::vector<double>& start) {
+  const std::vector<double> initial = start.empty() ? initial_values(shapes, seed) : start;
+  const auto count = static_cast<std::int64_t>(initial.size());
+  if (device.precision() == ElementType::f64) {
+    values_ = device.move_in(initial.data(), count, 1, ElementType::f64);
+  } else {
+    const std::vector<float> rounded(initial.begin(), initial.end());
+    values_ = device.move_in(rounded.data(), count, 1, ElementType::f32);
+  }
+  gradients_ = device.allocate(count, 1);
+  device.run(Fill{gradients_, 0.0});
+  std::int64_t first = 0;
+  for (const ParameterShape& shape : shapes) {
+    names_.push_back(shape.name);
+    leaves_.push_back(
+        Tape::leaf(values_.view(first, shape.rows, shape.columns), gradients_.view(first, shape.rows, shape.columns)));
+    first += shape.rows * shape.columns;
+  }
+}
+
+const Var& Parameters::at(const std::string& name) const {
+  for (std::size_t i = 0; i < names_.size(); ++i) {
+    if (names_[i] == name) return leaves_[i];
+  }
+  throw Error("no parameter is called '" + name + "'");
+}
+
+}  // namespace strobe

@@ -1,0 +1,71 @@
+// Vertex pairs drawn for tasks on edges: positives of a step, negatives that are not edges of it, and the candidates
+// that an edge is ranked among.
+// Invariants: what is drawn depends on (graph, options, seed) only; no pair joins a vertex with itself; positives of a
+// step are distinct, candidates of an edge too.
+// Cost: O(m_t) per step for the positives; O(1) expected tries per negative or candidate where non-edges are frequent,
+// elsewhere one pass over the pairs, or over the vertices, that may be drawn.
+#pragma once
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "core/random.hpp"
+#include "models/tasks/task.hpp"
+
+namespace strobe {
+
+/// Whether the step has the edge source -> target: source is a column, target a row. Cost O(log degree).
+bool has_edge(const Snapshot& snapshot, VertexId source, VertexId target);
+
+/// What pairs are drawn from: both lists ascend; an empty one stands for all vertices.
+struct PairEnds {
+  std::uint64_t vertices = 0;
+  std::vector<VertexId> sources, targets;
+
+  std::uint64_t target_count() const { return targets.empty() ? vertices : targets.size(); }
+  std::uint64_t source_count() const { return sources.empty() ? vertices : sources.size(); }
+  VertexId target(std::uint64_t i) const { return targets.empty() ? static_cast<VertexId>(i) : targets[i]; }
+  VertexId source(std::uint64_t i) const { return sources.empty() ? static_cast<VertexId>(i) : sources[i]; }
+};
+
+/// Which pairs may be negatives. Of a two-sided graph they depend on the side of the source alone.
+class NegativePool {
+ public:
+  /// Any vertex with any; `targets`, unless empty, are the only targets.
+  NegativePool(std::int64_t vertices, std::vector<VertexId> targets);
+  /// Of each source the other side (SnapshotGraph::side, [N]).
+  explicit NegativePool(const std::vector<std::int8_t>& side);
+
+  /// What a pair is drawn from that stands beside an edge of `source`.
+  const PairEnds& beside(VertexId source) const {
+    return side_.empty() ? ends_[0] : ends_[side_[static_cast<std::size_t>(source)] == 1 ? 1 : 0];
+  }
+
+ private:
+  std::array<PairEnds, 2> ends_;
+  std::vector<std::int8_t> side_;
+};
+
+/// Positives of one step, and how many edges they were chosen from.
+struct ChosenEdges {
+  std::vector<std::pair<VertexId, VertexId>> pairs;  // source, target
+  std::int64_t eligible = 0;
+};
+
+/// round(theta * eligible) edges of the step, self-loops and, unless it is null, edges of `before` not being eligible.
+ChosenEdges choose_edges(const Snapshot& snapshot, const Snapshot* before, double theta, const RandomStream& random);
+
+/// As many pairs as there are positives, none an edge of the step; pair i lies beside positive i (NegativePool).
+/// Uniform over the pairs that may be, with repeats. Empty when there is none.
+std::vector<std::pair<VertexId, VertexId>> draw_negatives(const Snapshot& snapshot, const NegativePool& pool,
+                                                          const ChosenEdges& positives, const RandomStream& random);
+
+/// Candidate targets of edges of one step, by source: result[i] are min(wanted, as many as there are) distinct vertices
+/// w that are no target of sources[i] at that step, uniform over these. The draw of edge i is keyed by keys[i].
+std::vector<std::vector<VertexId>> draw_candidates(const Snapshot& snapshot, const NegativePool& pool,
+                                                   const std::vector<VertexId>& sources,
+                                                   const std::vector<std::uint32_t>& keys, std::uint64_t wanted,
+                                                   std::uint64_t seed);
+
+}  // namespace strobe

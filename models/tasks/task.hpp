@@ -1,0 +1,108 @@
+// Task: what is learnt from the embeddings: seeded samples (the same at every rank count), a head, a loss, metrics and
+// the metrics of a trivial baseline beside them.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/registry.hpp"
+#include "models/ops/ops_loss.hpp"
+#include "models/tape/parameters.hpp"
+#include "models/tasks/metrics.hpp"
+#include "workloads/graph/graph.hpp"
+#include "workloads/shape/shape.hpp"
+
+namespace strobe {
+
+/// Samples over cells. Sample i reads the embeddings of `arity` vertices at one step and has a class label or a value.
+struct Samples {
+  int arity = 1;
+  std::vector<VertexId> vertices;   // [n * arity], sample-major
+  std::vector<Step> step;           // [n]: the step whose embedding is read
+  std::vector<std::int32_t> label;  // [n]: the class; 0 in a regression
+  std::vector<double> value;        // [n] target of a regression, or empty
+  std::vector<double> weight;       // [n] weight in the loss, or empty: all count alike
+  std::vector<double> baseline;     // [n] what the task's trivial baseline predicts (NaN = nothing), or empty
+  /// [n], or empty: candidates that a positive is ranked against name it here (its position in the list); -1 = no
+  /// candidate. Candidates count in the rank only.
+  std::vector<std::int32_t> candidate_of;
+  /// [n], or empty: what remembering the training steps says of a sample. Of a pair, whether it was an edge: 0 = never,
+  /// 1 = before the last step, 2 = in it; of a vertex, its last label there, NaN = none.
+  std::vector<double> memory;
+
+  std::int64_t count() const { return static_cast<std::int64_t>(step.size()); }
+  /// What the loss is divided by: the sum of the weights.
+  double total_weight() const;
+};
+
+/// Samples of one task on one graph. `steps` is how many snapshots the embeddings are computed on.
+struct TaskData {
+  std::int64_t steps = 0;
+  Samples train, test;
+  Samples validation;              // empty where the task's split has no part for it
+  std::vector<std::string> notes;  // how samples were drawn, where that bears on the metrics; for the row
+  /// Reasons of metrics that cannot exist, by name, "" = all of the test samples: known before training. Those of the
+  /// validation samples have the prefix `validation_`, which alone stands for all of these.
+  std::map<std::string, std::string> absent;
+
+  /// The reason why `metric` cannot exist, "" when it can.
+  std::string why_absent(const std::string& metric) const;
+  /// How many of the steps are trained on: up to the last one that a training sample reads.
+  std::int64_t trained_steps() const;
+};
+
+/// How many samples read the embeddings of one step: pairs that are distinct edges of a step, pairs drawn uniformly
+/// over the vertices, single vertices.
+struct StepSamples {
+  Step step = 0;
+  std::int64_t edges = 0, pairs = 0, vertices = 0;
+  std::int64_t count() const { return edges + pairs + vertices; }
+};
+
+/// What is known of the samples of a graph of which only the shape is: their number.
+struct CountedSamples {
+  int arity = 1;
+  double edge_share = 0;  // probability with which an edge is a sample
+  std::vector<StepSamples> steps;
+};
+
+struct TaskCounts {
+  std::int64_t steps = 0;
+  CountedSamples train, test;
+};
+
+class Task {
+ public:
+  virtual ~Task() = default;
+  /// Draws the samples from the raw graph. Throws InvalidRequest when the graph has too few steps for the task, or not
+  /// the labels or values that it needs.
+  virtual TaskData draw(const SnapshotGraph& graph, std::uint64_t seed) const = 0;
+  /// The number of samples that `draw` would give on a graph of this shape, whose vertices, steps and edges are known.
+  /// Throws InvalidRequest when the task needs what a shape does not say.
+  virtual TaskCounts count(const GraphShape& shape) const;
+  virtual std::vector<ParameterShape> parameters(std::int64_t embedding_width) const = 0;
+  /// Outputs [n, classes], logits or the values of a regression, from this rank's embeddings [R, width]: sample i reads
+  /// rows lists[0][i], ..., lists[arity - 1][i], each list i64 [n, 1] (gather_rows and gathered_dense of
+  /// models/ops/ops.hpp).
+  virtual Var head(Tape& tape, const Parameters& parameters, const Var& embeddings, const std::vector<Tensor>& lists,
+                   std::int64_t count) const = 0;
+  /// Width of the head's output; 1 in a regression.
+  virtual std::int64_t classes() const = 0;
+  virtual Loss loss() const { return Loss::cross_entropy; }
+  /// Named metrics from all test outputs [n, classes], row-major, in the order of the test samples.
+  virtual std::map<std::string, double> metrics(const std::vector<double>& outputs, const Samples& test) const = 0;
+  /// Names that `metrics` returns.
+  virtual std::vector<std::string> metric_names() const = 0;
+  /// Over how many of the test samples each metric is taken, by name.
+  virtual std::map<std::string, std::int64_t> metric_samples(const Samples& test) const = 0;
+};
+
+struct TaskTag {
+  static constexpr const char* kind = "task";
+  using Value = std::unique_ptr<Task> (*)(const Json& parameters);
+};
+using TaskRegistry = Registry<TaskTag>;
+
+}  // namespace strobe

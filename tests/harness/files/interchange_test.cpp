@@ -1,0 +1,95 @@
+// docs/interchange.md as its reader would use it: every Python block that needs only what is installed here runs on
+// files that a run has just written, and must read what the run holds.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "core/errors.hpp"
+#include "harness/files/model_files.hpp"
+#include "harness/request/case.hpp"
+#include "results/files.hpp"
+#include "tests/results/python.hpp"
+
+namespace strobe {
+namespace {
+
+std::vector<std::string> python_blocks() {
+  std::istringstream text(read_text_file(std::string(STROBE_SOURCE_DIR) + "/docs/interchange.md"));
+  std::vector<std::string> blocks;
+  bool inside = false;
+  for (std::string line; std::getline(text, line);) {
+    if (line == "```python") {
+      blocks.emplace_back();
+      inside = true;
+    } else if (line == "```") {
+      inside = false;
+    } else if (inside) {
+      blocks.back() += line + "\n";
+    }
+  }
+  return blocks;
+}
+
+class Interchange : public testing::Test {
+ protected:
+  Interchange() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "strobe-interchange-XXXXXX").string();
+    if (mkdtemp(pattern.data()) == nullptr) throw SystemError("no temporary folder");
+    folder_ = pattern;
+    ModelOutputs outputs;
+    outputs.weights = folder_ + "/model.safetensors";
+    outputs.embeddings = folder_ + "/embeddings.npy";
+    const Json request = {{"workload", {{"name", "uniform"}, {"vertices", 30}, {"steps", 7}, {"density", 3}}},
+                          {"epochs", 2}};
+    const CaseResult result = run_case(case_from_json(request, ""), nullptr, outputs);
+    EXPECT_EQ(result.status, "ok") << result.reason;
+    for (const SavedMatrix& matrix : read_safetensors(outputs.weights)) {
+      if (matrix.name == "layer1.weight") first_ = matrix.values.front();
+    }
+  }
+  ~Interchange() override { std::filesystem::remove_all(folder_); }
+
+  /// Runs the block, then `check`, in the folder of the files.
+  void expect_works(const std::string& python, const std::string& block, const std::string& check) const {
+    std::ofstream(folder_ + "/block.py") << "import os; os.chdir('" << folder_ << "')\n" << block << check;
+    const int status = testing_results::run_program({python, folder_ + "/block.py"}, folder_ + "/log");
+    EXPECT_EQ(status, 0) << read_text_file(folder_ + "/log");
+  }
+
+  std::string shapes_and_values() const {
+    std::ostringstream check;
+    check.precision(17);
+    check << "assert tuple(weights['layer1.weight'].shape) == (2, 6), weights\n"
+          << "assert tuple(weights['head.bias'].shape) == (1, 2)\n"
+          << "assert float(weights['layer1.weight'][0][0]) == " << first_ << "\n"
+          << "assert tuple(embeddings.shape) == (6, 30, 6), embeddings.shape\n"
+          << "assert float(abs(embeddings).max()) > 0\n";
+    return check.str();
+  }
+
+  std::string folder_;
+  double first_ = 0;
+};
+
+TEST_F(Interchange, TwoLinesReadBothFilesInPyTorch) {
+  const std::string python = testing_results::find_python("safetensors");
+  if (python.empty()) GTEST_SKIP() << "no Python here has safetensors";
+  if (testing_results::run_program({python, "-c", "import torch, safetensors.torch"}, folder_ + "/log") != 0) {
+    GTEST_SKIP() << "the Python with safetensors has no torch";
+  }
+  expect_works(python, python_blocks().at(0), shapes_and_values() + "assert torch.is_tensor(embeddings)\n");
+}
+
+TEST_F(Interchange, NumpyAloneReadsBothFiles) {
+  const std::string python = testing_results::find_python("numpy");
+  if (python.empty()) GTEST_SKIP() << "no Python here has numpy";
+  expect_works(python, python_blocks().at(1),
+               shapes_and_values() + "assert about['model'] == 'tm-gcn' and about['epoch'] == '3', about\n");
+}
+
+}  // namespace
+}  // namespace strobe

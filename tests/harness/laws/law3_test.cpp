@@ -1,0 +1,264 @@
+// Law 3, same mathematics: every registered exact strategy gives the sequential loss curve at every rank count, for
+// every registered model, on every bundled data set. A new strategy or model is judged here without an edit. fp64:
+// relative difference below 1e-10 after 5 epochs; fp32 is judged by law3_fp32_test.cpp. The plan's bytes equal the sent
+// bytes in every case (run_case fails a case that breaks this).
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "backends/communicator.hpp"
+#include "core/hash.hpp"
+#include "harness/placement/strategy.hpp"
+#include "harness/request/case.hpp"
+#include "models/snapshots/model.hpp"
+#include "tests/harness/run/results_of.hpp"
+#include "workloads/partitioners/partitioner.hpp"
+#include "workloads/workload.hpp"
+
+namespace strobe {
+namespace {
+
+using test::epoch_bytes;
+
+/// A bundled set in few, full steps, so that every model can be run at every rank count.
+Json coarse(const std::string& name) {
+  Json workload = {{"name", name}};
+  if (name == "amlsim-20k") workload["window"] = "15";
+  if (name == "chess") workload["window_count"] = 10;
+  return workload;
+}
+
+Json small_case(const std::string& workload, const std::string& model) {
+  Json request = {{"workload", {{"name", workload}}},
+                  {"model", {{"name", model}}},
+                  {"epochs", 4},
+                  {"warmup", 1},
+                  {"optimizer", {{"name", "adam"}, {"rate", 0.01}}},
+                  {"precision", "fp64"}};
+  return request;
+}
+
+CaseResult run(Json request, const std::string& strategy, int ranks) {
+  request["strategy"]["name"] = strategy;
+  request["ranks"] = ranks;
+  const CaseResult result = run_case(case_from_json(request, ""));
+  EXPECT_EQ(result.status, "ok") << strategy << " at " << ranks << " ranks: " << result.reason;
+  return result;
+}
+
+void expect_same_curve(const CaseResult& a, const CaseResult& b, double tolerance, const std::string& what) {
+  ASSERT_EQ(a.loss.per_epoch.size(), 5u) << what;
+  ASSERT_EQ(b.loss.per_epoch.size(), 5u) << what;
+  for (std::size_t e = 0; e < 5; ++e) {
+    EXPECT_NEAR(a.loss.per_epoch[e] / b.loss.per_epoch[e], 1.0, tolerance) << what << " in epoch " << e;
+  }
+}
+
+class Law3 : public testing::TestWithParam<std::tuple<std::string, std::string>> {};
+
+/// Every registered strategy at every rank count against the sequential run of `request`.
+// Takes most of these tests' time, so each of them runs it at two rank counts.
+const std::string largest_set = "amlsim-20k";
+
+void judge_strategies(const Json& request, const std::string& what, const std::vector<int>& rank_counts) {
+  const CaseResult sequential = run(request, "sequential", 1);
+  ASSERT_EQ(sequential.loss.per_epoch.size(), 5u);
+  EXPECT_LT(sequential.loss.per_epoch.back(), sequential.loss.per_epoch.front()) << "nothing was learnt";
+  for (const std::string& strategy : StrategyRegistry::instance().names()) {
+    if (strategy == "sequential") continue;
+    for (const int ranks : rank_counts) {
+      const CaseResult result = run(request, strategy, ranks);
+      if (!result.exact) continue;  // an approximation says so in its rows; its own tests judge it
+      expect_same_curve(result, sequential, 1e-10, what + "/" + strategy + "/r" + std::to_string(ranks));
+      for (const auto& [name, series] : sequential.metrics) {
+        ASSERT_EQ(result.metrics.count(name), 1u) << strategy << " at " << ranks << " ranks lacks " << name;
+        EXPECT_NEAR(result.metrics.at(name).per_epoch.back(), series.per_epoch.back(), 1e-3) << name;
+      }
+    }
+  }
+}
+
+TEST_P(Law3, EveryStrategyGivesTheSequentialCurve) {
+  const auto& [workload, model] = GetParam();
+  Json request = small_case(workload, model);
+  request["workload"] = coarse(workload);
+  judge_strategies(request, workload + "/" + model,
+                   workload == largest_set ? std::vector<int>{2, 7} : std::vector<int>{1, 2, 3, 4, 7});
+}
+
+TEST(Law3Variants, AllStepsOfTheSetsThatQuickstartRuns) {
+  judge_strategies(small_case("ucsocial", "tm-gcn"), "ucsocial", {1, 2, 3, 4, 7});
+  judge_strategies(small_case(largest_set, "tm-gcn"), largest_set, {3, 4});
+}
+
+std::vector<std::string> bundled_sets() {
+  std::vector<std::string> names;
+  for (const auto& [name, entry] : DatasetRegistry::instance().entries()) {
+    if (!entry.value.file.empty()) names.push_back(name);
+  }
+  return names;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Law3,
+                         testing::Combine(testing::ValuesIn(bundled_sets()),
+                                          testing::ValuesIn(ModelRegistry::instance().names())),
+                         [](const auto& parameter) {
+                           std::string name = std::get<0>(parameter.param) + "_" + std::get<1>(parameter.param);
+                           for (char& c : name) c = std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
+                           return name;
+                         });
+
+TEST(Law3Variants, EveryPartitionerIsExact) {
+  for (const std::string workload : {"amlsim-20k", "ucsocial"}) {
+    const Json request = small_case(workload, "tm-gcn");
+    const CaseResult sequential = run(request, "sequential", 1);
+    for (const std::string& name : PartitionerRegistry::instance().names()) {
+      Json partitioned = request;
+      partitioned["strategy"] = {{"partitioner", name}};
+      for (const int ranks : workload == "ucsocial" ? std::vector<int>{2, 3, 4, 7} : std::vector<int>{7}) {
+        expect_same_curve(run(partitioned, "vertex", ranks), sequential, 1e-10, workload + " vertex " + name);
+      }
+    }
+  }
+}
+
+TEST(Law3Variants, ModelOptionsKeepIt) {
+  for (const Json& options :
+       {Json{{"pairs", 2}}, Json{{"precompute", false}}, Json{{"last_activation", "none"}, {"window", 1}},
+        Json{{"network", "linear"}}, Json{{"network", "selu"}}, Json{{"m", "inverse_distance"}, {"pairs", 2}},
+        Json{{"network", "selu"}, {"m", "inverse_distance"}, {"precompute", false}}}) {
+    Json request = small_case("ucsocial", "tm-gcn");
+    request["model"].update(options);
+    const CaseResult sequential = run(request, "sequential", 1);
+    for (const std::string strategy : {"snapshot", "vertex", "pss"}) {
+      expect_same_curve(run(request, strategy, 3), sequential, 1e-10, options.dump() + strategy);
+    }
+  }
+}
+
+TEST(Law3Variants, CheckpointBlocksOfABundledSet) {
+  for (const std::string model : {"tm-gcn", "evolve-gcn-h"}) {
+    Json request = small_case("chess", model);
+    request["workload"] = coarse("chess");
+    const CaseResult sequential = run(request, "sequential", 1);
+    request["nb"] = 3;
+    for (const std::string strategy : {"snapshot", "vertex", "pss"}) {
+      expect_same_curve(run(request, strategy, 2), sequential, 1e-10, model + " in blocks under " + strategy);
+    }
+  }
+}
+
+TEST(Law3Variants, SgdToo) {
+  Json request = small_case("ucsocial", "tm-gcn");
+  request["optimizer"] = {{"name", "sgd"}, {"rate", 0.5}, {"momentum", 0.9}};
+  expect_same_curve(run(request, "snapshot", 4), run(request, "sequential", 1), 1e-10, "sgd");
+}
+
+TEST(Bytes, SnapshotRedistributionIsTheFormulaOfThePaper) {
+  // ESDG Table 2 without the checkpoint re-run: forward + backward = 2 S T N (P - 1) / P floats, S = 6 + 6.
+  Json request = {{"workload", {{"name", "uniform"}, {"vertices", 64}, {"steps", 13}, {"density", 3}}},
+                  {"model", {{"name", "tm-gcn"}}},
+                  {"epochs", 1}};
+  const CaseResult result = run(request, "snapshot", 4);  // trains on 12 steps
+  EXPECT_EQ(epoch_bytes(result, Traffic::redistribute), 2u * 12u * 12u * 64u * 3u / 4u * 4u);
+}
+
+TEST(Bytes, SimulatedEqualReal) {
+  for (const std::string workload : {"ucsocial", "amlsim-20k"}) {
+    for (const std::string strategy : {"snapshot", "vertex"}) {
+      for (const int ranks : {1, 2, 4, 7}) {
+        Json real = small_case(workload, "tm-gcn");
+        real["precision"] = "fp32";
+        real["epochs"] = 1;
+        Json simulated = real;
+        simulated["device"] = "sim";
+        simulated["cluster"] = "aimos-v100";
+        const CaseResult a = run(real, strategy, ranks), b = run(simulated, strategy, ranks);
+        for (int traffic = 0; traffic < traffic_count; ++traffic) {
+          EXPECT_EQ(epoch_bytes(a, static_cast<Traffic>(traffic)), epoch_bytes(b, static_cast<Traffic>(traffic)))
+              << workload << strategy << ranks << traffic_names[traffic];
+        }
+        EXPECT_EQ(b.time_source, "virtual");
+        EXPECT_TRUE(b.loss.per_epoch.empty());
+        EXPECT_FALSE(b.loss.absent_reason.empty());
+      }
+    }
+  }
+}
+
+TEST(Simulated, ValuesInVirtualTimeEqualRealOnes) {
+  Json real = small_case("ucsocial", "tm-gcn");
+  Json simulated = real;
+  simulated["device"] = "sim";
+  simulated["numerics"] = "cpu";
+  for (const std::string strategy : {"snapshot", "vertex"}) {
+    const CaseResult a = run(real, strategy, 3);
+    // Where memory is the host's the program is that of the cpu.
+    simulated["cluster"] = "aimos-v100:host_memory=shared";
+    const CaseResult b = run(simulated, strategy, 3);
+    EXPECT_EQ(a.loss.per_epoch, b.loss.per_epoch) << strategy;
+    EXPECT_EQ(b.time_source, "virtual");
+    // A GPU's program puts side by side what the cpu's kernels read where it lies: the same up to rounding.
+    simulated["cluster"] = "aimos-v100";
+    expect_same_curve(run(simulated, strategy, 3), a, 1e-10, strategy + " of a GPU");
+  }
+}
+
+TEST(Simulated, SameProgramWithAndWithoutValues) {
+  Json shapes = small_case("ucsocial", "tm-gcn");
+  shapes["device"] = "sim";
+  shapes["cluster"] = "aimos-v100";
+  Json values = shapes;
+  values["numerics"] = "cpu";
+  for (const std::string strategy : {"snapshot", "vertex"}) {
+    const CaseResult a = run(shapes, strategy, 4), b = run(values, strategy, 4);
+    ASSERT_EQ(a.samples.size(), b.samples.size());
+    for (std::size_t i = 0; i < a.samples.size(); ++i) {
+      EXPECT_EQ(a.samples[i].epoch_seconds, b.samples[i].epoch_seconds) << strategy << " sample " << i;
+      EXPECT_EQ(a.samples[i].peak_device_bytes, b.samples[i].peak_device_bytes);
+    }
+  }
+}
+
+TEST(Phases, AddUpToTheEpoch) {
+  for (const std::string strategy : {"snapshot", "vertex"}) {
+    const CaseResult result = run(small_case("ucsocial", "tm-gcn"), strategy, 3);
+    ASSERT_EQ(result.samples.size(), 3u * 5u);
+    for (const EpochSample& sample : result.samples) {
+      double total = 0;
+      for (const double phase : sample.phase_seconds) {
+        EXPECT_GE(phase, 0.0);
+        total += phase;
+      }
+      EXPECT_GT(sample.epoch_seconds, 0.0);
+      EXPECT_NEAR(total, sample.epoch_seconds, 1e-9);
+      EXPECT_GT(sample.peak_host_bytes, 0u);
+    }
+  }
+}
+
+TEST(Determinism, SameSeedSameBits) {
+  const Json request = small_case("ucsocial", "tm-gcn");
+  EXPECT_EQ(run(request, "vertex", 4).loss.per_epoch, run(request, "vertex", 4).loss.per_epoch);
+  Json other = request;
+  other["seed"] = 2;
+  EXPECT_NE(run(request, "vertex", 2).loss.per_epoch, run(other, "vertex", 2).loss.per_epoch);
+}
+
+TEST(Requests, ImpossibleOnesAreRefused) {
+  Json request = small_case("ucsocial", "tm-gcn");
+  const auto refused = [&](const std::string& strategy, int ranks) {
+    request["strategy"]["name"] = strategy;
+    request["ranks"] = ranks;
+    EXPECT_THROW(run_case(case_from_json(request, "")), InvalidRequest) << strategy << ranks;
+  };
+  refused("sequential", 2);
+  refused("snapshot", 5000);
+  refused("vertex", 5000);
+  refused("snapshot", 0);
+}
+
+}  // namespace
+}  // namespace strobe

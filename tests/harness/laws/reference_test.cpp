@@ -1,0 +1,109 @@
+// Every registered model against its serial reference: the loss of the first epoch, and of the second, for which the
+// reference takes one step of gradient descent along finite differences.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "harness/request/case.hpp"
+#include "models/snapshots/model.hpp"
+#include "models/tasks/task.hpp"
+#include "tests/harness/references/references.hpp"
+#include "workloads/workload.hpp"
+
+namespace strobe {
+namespace {
+
+using reference::Matrix;
+using reference::Weights;
+
+constexpr double rate = 0.5;
+
+const Json workload = {
+    {"name", "uniform"}, {"vertices", 14}, {"steps", 8}, {"density", 2.0}, {"feature_scale", "none"}};
+const Json task_options = {{"name", "link-prediction"}, {"theta", 0.5}};
+
+Weights initial_weights(const std::vector<ParameterShape>& shapes) {
+  DeviceRequest request;
+  request.precision = ElementType::f64;
+  const auto device = DeviceRegistry::instance().find("cpu").value(request);
+  const Parameters parameters(*device, shapes, 1);
+  Weights weights;
+  for (const ParameterShape& shape : shapes) {
+    const double* values = parameters.at(shape.name)->value.data<double>();
+    Matrix matrix;
+    for (std::int64_t i = 0; i < shape.rows; ++i) {
+      matrix.emplace_back(values + i * shape.columns, values + (i + 1) * shape.columns);
+    }
+    weights[shape.name] = matrix;
+  }
+  return weights;
+}
+
+/// Mean cross-entropy of the link-prediction head over all training pairs.
+double loss(const std::vector<Matrix>& z, const Samples& samples, const Weights& weights) {
+  double total = 0;
+  for (std::size_t i = 0; i < samples.step.size(); ++i) {
+    const Matrix& step = z[static_cast<std::size_t>(samples.step[i])];
+    std::vector<double> pair = step[static_cast<std::size_t>(samples.vertices[2 * i])];
+    const std::vector<double>& other = step[static_cast<std::size_t>(samples.vertices[2 * i + 1])];
+    pair.insert(pair.end(), other.begin(), other.end());
+    std::vector<double> logits = weights.at("head.bias")[0];
+    for (std::size_t c = 0; c < 2; ++c) {
+      for (std::size_t j = 0; j < pair.size(); ++j) logits[c] += pair[j] * weights.at("head.weight")[j][c];
+    }
+    total += std::log(std::exp(logits[0]) + std::exp(logits[1])) - logits[static_cast<std::size_t>(samples.label[i])];
+  }
+  return total / static_cast<double>(samples.step.size());
+}
+
+/// One step of gradient descent, gradients by central differences.
+Weights descend(const Weights& from, const std::function<double(const Weights&)>& loss_of) {
+  Weights to = from;
+  for (const auto& [name, matrix] : from) {
+    for (std::size_t i = 0; i < matrix.size(); ++i) {
+      for (std::size_t j = 0; j < matrix[i].size(); ++j) {
+        Weights above = from, below = from;
+        above[name][i][j] += 1e-6;
+        below[name][i][j] -= 1e-6;
+        to[name][i][j] -= rate * (loss_of(above) - loss_of(below)) / 2e-6;
+      }
+    }
+  }
+  return to;
+}
+
+TEST(References, EveryModelAgreesWithItsOwn) {
+  const SnapshotGraph graph = load_workload("uniform", workload, 1);
+  const auto task = TaskRegistry::instance().find("link-prediction").value(task_options);
+  const TaskData data = task->draw(graph, 1);
+  for (const auto& [name, entry] : ModelRegistry::instance().entries()) {
+    ASSERT_TRUE(reference::models().count(name)) << "model " << name << " has no serial reference in tests/harness";
+    const auto model = entry.value(Json::object());
+    std::vector<ParameterShape> shapes = model->parameters(graph.feature_width);
+    const std::int64_t width = model->layers(graph.feature_width).back().temporal_width;
+    for (const ParameterShape& shape : task->parameters(width)) shapes.push_back(shape);
+    const auto loss_of = [&](const Weights& weights) {
+      return loss(reference::models().at(name)(graph, data.steps, weights), data.train, weights);
+    };
+    const Weights start = initial_weights(shapes);
+    const Json request = {{"workload", workload},
+                          {"model", {{"name", name}}},
+                          {"task", task_options},
+                          {"precision", "fp64"},
+                          {"optimizer", {{"name", "sgd"}, {"rate", rate}}},
+                          {"epochs", 2},
+                          {"warmup", 0}};
+    const CaseResult result = run_case(case_from_json(request, ""));
+    ASSERT_EQ(result.status, "ok") << result.reason;
+    EXPECT_NEAR(result.loss.per_epoch[0], loss_of(start), 1e-12) << name;
+    const double descended = loss_of(descend(start, loss_of));
+    // Finite differences are good to about nine digits.
+    EXPECT_NEAR(result.loss.per_epoch[1], descended, 1e-8 * std::max(1.0, descended)) << name;
+    EXPECT_GT(std::abs(result.loss.per_epoch[1] - result.loss.per_epoch[0]), 1e-5) << name << ": nothing was learnt";
+  }
+}
+
+}  // namespace
+}  // namespace strobe

@@ -1,0 +1,172 @@
+// Strobe's binary graph, version 4: an event graph in the form of binary_file.cpp, packed times as they are in memory.
+// Of a file that is not sealed, ids in range and times finite and sorted are checked besides the checksums.
+// Cost: O(sections) when sealed, else one pass on all threads.
+#include "workloads/binary/binary_graph.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "core/errors.hpp"
+#include "workloads/reading/ids/vertex_names.hpp"
+#include "workloads/storage/binary_file.hpp"
+#include "workloads/storage/parallel.hpp"
+#include "workloads/workload.hpp"
+
+namespace strobe {
+namespace {
+
+constexpr BinaryKind graph_kind{{'S', 'T', 'R', 'O', 'B', 'E', 'G', '\n'}, 4, "binary graph"};
+
+/// `names` must live until the file is written.
+std::vector<BinarySection> sections_of(const EventGraph& graph, const PackedNames& names) {
+  std::vector<BinarySection> sections;
+  add_section(sections, "time", graph.time.values());
+  add_section(sections, "time_bases", graph.time.packed().bases());
+  add_section(sections, "time_places", graph.time.packed().places());
+  add_section(sections, "time_words", graph.time.packed().words());
+  add_section(sections, "source", graph.source);
+  add_section(sections, "target", graph.target);
+  add_section(sections, "original_id", graph.original_id);
+  add_section(sections, "weight", graph.weight);
+  add_section(sections, "exact_weight", graph.exact_weight);
+  add_section(sections, "vertex_label", graph.vertex_label);
+  add_section(sections, "event_label", graph.event_label);
+  add_section(sections, "edge_features", graph.edge_features);
+  add_section(sections, "vertex_features", graph.vertex_features);
+  add_section(sections, "label_vertex", graph.timed_labels.vertex);
+  add_section(sections, "label_time", graph.timed_labels.time);
+  add_section(sections, "label_class", graph.timed_labels.label);
+  add_section(sections, "label_share", graph.timed_labels.share);
+  add_section(sections, "name_ends", names.ends);
+  add_section(sections, "name_bytes", names.bytes);
+  return sections;
+}
+
+Json describe(const EventGraph& graph, const PackedNames& names, const Json& tag) {
+  return {{"vertices", graph.vertices},
+          {"events", graph.events()},
+          {"stepped", graph.stepped},
+          {"two_sided", graph.two_sided},
+          {"labels_before", graph.labels_before},
+          {"removals", graph.removals},
+          {"time_words", graph.time.packed().words().size()},
+          {"edge_feature_width", graph.edge_feature_width},
+          {"vertex_feature_width", graph.vertex_feature_width},
+          {"timed_labels", graph.timed_labels.time.size()},
+          {"dated", graph.dated},
+          {"name_bytes", names.bytes.size()},
+          {"provenance", provenance_to_json(graph.provenance)},
+          {"tag", tag}};
+}
+
+/// Whether `exact`, unless it is empty, are the values that fp32 rounds to `rounded`.
+bool rounds_to(const std::vector<double>& exact, const Column<float>& rounded) {
+  return exact.empty() || std::equal(exact.begin(), exact.end(), rounded.begin(), rounded.end(),
+                                     [](double value, float single) { return static_cast<float>(value) == single; });
+}
+
+/// What the checksums of a file that is not sealed cannot tell: ids in range, times finite and sorted.
+void check_content(const EventGraph& graph, const BinaryFile& file) {
+  constexpr std::int64_t part_events = std::int64_t{1} << 18;
+  if (graph.time.compact() && !graph.time.packed().sound()) file.refuse("the times of the binary graph are damaged");
+  std::atomic<bool> ids{true}, times{true};
+  parallel_tasks((graph.events() + part_events - 1) / part_events, [&](std::int64_t part) {
+    const auto begin = static_cast<std::size_t>(part * part_events);
+    const std::size_t end = std::min(begin + part_events, graph.source.size());
+    const auto in_range = [&](VertexId v) { return v >= 0 && v < graph.vertices; };
+    std::vector<double> time(end - begin);
+    graph.time.copy(begin, time);
+    double before = begin > 0 ? graph.time[begin - 1] : time.front();
+    for (std::size_t e = begin; e < end; ++e) {
+      if (!in_range(graph.source[e]) || !in_range(graph.target[e])) ids = false;
+      if (!std::isfinite(time[e - begin]) || before > time[e - begin]) times = false;
+      before = time[e - begin];
+    }
+  });
+  if (!ids) file.refuse("a vertex id of the binary graph is out of range");
+  if (!rounds_to(graph.exact_weight, graph.weight))
+    file.refuse("the exact weights of the binary graph are not those that it has in fp32");
+  if (!times) file.refuse("the times of the binary graph are not sorted finite numbers");
+  for (const VertexId v : graph.timed_labels.vertex) {
+    if (v < 0 || v >= graph.vertices) file.refuse("a labelled vertex of the binary graph is out of range");
+  }
+}
+
+TimedLabels timed_labels(const BinaryFile& file) {
+  const std::int64_t labels = file.count("timed_labels", most_binary_rows);
+  return {file.column<VertexId>("label_vertex", labels, true).copy(),
+          file.column<double>("label_time", labels, true).copy(),
+          file.column<std::int32_t>("label_class", labels, true).copy(),
+          file.column<float>("label_share", labels, true).copy()};
+}
+
+TimeColumn times_of(const BinaryFile& file, std::int64_t events) {
+  const std::int64_t words = file.count("time_words", most_binary_rows);
+  if (words == 0) return file.column<double>("time", events, true);
+  const auto size = static_cast<std::size_t>(events);
+  const auto blocks = static_cast<std::int64_t>(PackedTimes::blocks_of(size));
+  return PackedTimes(size, file.column<std::int64_t>("time_bases", blocks, true),
+                     file.column<std::uint64_t>("time_places", blocks, true),
+                     file.column<std::uint64_t>("time_words", words, true));
+}
+
+EventGraph graph_of(const BinaryFile& file) {
+  const Json& description = file.description();
+  EventGraph graph;
+  graph.vertices = file.count("vertices", std::numeric_limits<VertexId>::max());
+  const std::int64_t events = file.count("events", most_binary_rows);
+  graph.edge_feature_width = file.count("edge_feature_width", most_binary_features);
+  graph.vertex_feature_width = file.count("vertex_feature_width", most_binary_features);
+  description.at("stepped").get_to(graph.stepped);
+  description.at("two_sided").get_to(graph.two_sided);
+  graph.removals = description.value("removals", false);
+  graph.time = times_of(file, events);
+  graph.source = file.column<VertexId>("source", events, true);
+  graph.target = file.column<VertexId>("target", events, true);
+  graph.original_id = file.column<std::int64_t>("original_id", graph.vertices, true);
+  graph.weight = file.column<float>("weight", events, false);
+  if (graph.removals && graph.weight.empty()) file.refuse("the binary graph has removals, but no weights");
+  graph.exact_weight = file.column<double>("exact_weight", events, false).copy();  // files of before have none
+  graph.vertex_label = file.column<std::int8_t>("vertex_label", graph.vertices, false);
+  graph.event_label = file.column<std::int8_t>("event_label", events, false);
+  graph.edge_features = file.column<float>("edge_features", events * graph.edge_feature_width, true);
+  graph.vertex_features = file.column<float>("vertex_features", graph.vertices * graph.vertex_feature_width, true);
+  graph.timed_labels = timed_labels(file);
+  graph.dated = description.value("dated", false);  // files of before have neither this nor names
+  graph.vertex_name = names_of(file, graph.vertices);
+  graph.provenance = provenance_from_json(description.at("provenance"));
+  graph.labels_before =
+      description.value("labels_before", graph.provenance.format == "tgb");  // files of before: by format
+  return graph;
+}
+
+}  // namespace
+
+void write_tagged_graph(const EventGraph& graph, const Json& tag, const std::string& path) {
+  const PackedNames names = pack_names(graph.vertex_name);
+  write_binary_file(graph_kind, describe(graph, names, tag), sections_of(graph, names), path);
+}
+
+TaggedGraph read_tagged_graph(const std::string& path, bool verify) {
+  const BinaryFile file(graph_kind, path);
+  try {
+    TaggedGraph result{graph_of(file), file.description().at("tag")};
+    if (!verify && file.sealed()) return result;
+    file.verify();
+    check_content(result.graph, file);
+    return result;
+  } catch (const Json::exception&) {
+    file.refuse("the description of the binary graph is not readable");
+  }
+}
+
+void write_binary_graph(const EventGraph& graph, const std::string& path) {
+  write_tagged_graph(graph, Json::object(), path);
+}
+
+EventGraph read_binary_graph(const std::string& path, bool verify) { return read_tagged_graph(path, verify).graph; }
+
+}  // namespace strobe

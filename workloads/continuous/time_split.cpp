@@ -1,0 +1,51 @@
+// Splits by binary search in the sorted times. Invariant: a cut lies between two different times, or at an end.
+// Cost: O(log E).
+#include "workloads/continuous/time_split.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/errors.hpp"
+#include "workloads/continuous/time_csr.hpp"
+
+namespace strobe {
+namespace {
+
+/// The first event later than the last of the first `share` of all events.
+EdgeId cut_behind(const EventGraph& events, double share) {
+  const auto wanted = static_cast<EdgeId>(std::llround(share * static_cast<double>(events.events())));
+  if (wanted <= 0) return 0;
+  const double last = events.time[static_cast<std::size_t>(std::min(wanted, events.events()) - 1)];
+  return std::upper_bound(events.time.begin(), events.time.end(), last) - events.time.begin();
+}
+
+void check_part(EdgeId events, double share, const char* part) {
+  if (events == 0 && share > 0)
+    throw InvalidRequest("split", fmt::format("the {} part would have no events; its share is {}", part, share));
+}
+
+}  // namespace
+
+TimeSplit split_by_shares(const EventGraph& events, double train, double validation) {
+  constexpr double rounding = 1e-9;
+  if (!(train >= 0) || !(validation >= 0) || train + validation > 1 + rounding)
+    throw InvalidRequest(
+        "split", fmt::format("the shares {} and {} must be positive and at most 1 together", train, validation));
+  const TimeSplit split{cut_behind(events, train), cut_behind(events, train + validation)};
+  check_part(split.train_end, train, "training");
+  check_part(split.validation_end - split.train_end, validation, "validation");
+  const double test = 1 - train - validation;
+  check_part(events.events() - split.validation_end, test > rounding ? test : 0, "test");
+  return split;
+}
+
+TimeSplit split_by_times(const EventGraph& events, double validation_begin, double test_begin) {
+  if (!(validation_begin <= test_begin))
+    throw InvalidRequest("split", fmt::format("validation begins at {}, test at {}; they must be numbers in this order",
+                                              validation_begin, test_begin));
+  return {events_before(events, validation_begin), events_before(events, test_begin)};
+}
+
+}  // namespace strobe

@@ -1,0 +1,24 @@
+// Training, validation and test parts of a continuous-time graph.
+#pragma once
+
+#include "workloads/graph/graph.hpp"
+
+namespace strobe {
+
+/// Training events are [0, train_end), validation [train_end, validation_end), test the rest. Events of one time are in
+/// one part.
+struct TimeSplit {
+  EdgeId train_end = 0, validation_end = 0;
+  friend bool operator==(const TimeSplit&, const TimeSplit&) = default;
+};
+
+/// Cuts behind the shares `train` and `train + validation` of the events; events that share the time of the last one
+/// before a cut stay with it (as TGN's quantiles of the times do). Throws InvalidRequest when a share is negative, the
+/// shares exceed 1, or a part whose share is not 0 gets no event.
+TimeSplit split_by_shares(const EventGraph& events, double train, double validation);
+
+/// Training events are earlier than `validation_begin`, test events not earlier than `test_begin`. Throws
+/// InvalidRequest when `test_begin` is the earlier of the two or one is not a number.
+TimeSplit split_by_times(const EventGraph& events, double validation_begin, double test_begin);
+
+}  // namespace strobe

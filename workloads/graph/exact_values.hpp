@@ -1,0 +1,37 @@
+// Doubles beside the fp32 numbers of a graph: kept where fp32 rounds any of them, so that runs in fp64 compute with
+// what the file says, and graphs of whole numbers take no more memory than before.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "workloads/graph/graph.hpp"
+
+namespace strobe {
+
+/// `exact`, when it differs from `rounded` anywhere, else nothing. NaN equals NaN. Both have one length, unless `exact`
+/// is empty.
+std::vector<double> where_rounded(std::vector<double> exact, const std::vector<float>& rounded);
+
+/// Sets `rounded` to the fp32 numbers next to `values`, and `exact` to the values themselves where these differ.
+void keep_both(std::vector<double> values, std::vector<float>& rounded, std::vector<double>& exact);
+
+/// The fp32 numbers next to `values`.
+std::vector<float> in_single(const std::vector<double>& values);
+
+/// Entry `i` of a snapshot as exactly as it is known.
+inline double exact_value(const Snapshot& snapshot, std::size_t i) {
+  return snapshot.exact_values.empty() ? static_cast<double>(snapshot.values[i]) : snapshot.exact_values[i];
+}
+
+/// The weight of event `e` as exactly as it is known; the graph has weights.
+inline double exact_weight(const EventGraph& events, std::size_t e) {
+  return events.exact_weight.empty() ? static_cast<double>(events.weight[e]) : events.exact_weight[e];
+}
+
+/// What the events [first, last) of an entry sum to, for all entries of `snapshot`, which holds these events: sums of
+/// exact weights, or with `counted` of events, in double and in time order. [nnz] Cost O(events log d).
+std::vector<double> exact_sums(const EventGraph& events, std::size_t first, std::size_t last, bool counted,
+                               bool rows_are_targets, bool rows_are_sources, const Snapshot& snapshot);
+
+}  // namespace strobe

@@ -1,0 +1,353 @@
+// Builds one sorted CSR per window of events.
+// Returns: snapshots over all vertices of the event graph, with degree features per step.
+// Invariants: columns of a row are sorted and distinct; steps without events share one empty snapshot. Parallel edges
+// are summed in double, in time order, and rounded once (edge life sums steps that were rounded). Where fp32 rounds,
+// the sums of exact weights stand beside them, which fp64 runs read. Events are counted in integers. With both
+// orientations a self-loop is one entry with its own value, not twice that.
+// Cost: O(E log d + T N) time, d = events of one row in one window (times the windows that an event lies in); a
+// cumulative graph costs its own non-zeros more. Memory of the result plus O(N + events of a window).
+#include "workloads/graph/graph.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "core/errors.hpp"
+#include "workloads/graph/exact_values.hpp"
+#include "workloads/graph/removals.hpp"
+#include "workloads/graph/sides.hpp"
+#include "workloads/graph/snapshot_file.hpp"
+#include "workloads/graph/windows.hpp"
+#include "workloads/preparation/preprocess.hpp"
+
+namespace strobe {
+namespace {
+
+constexpr std::int64_t degree_features = 2;
+
+struct WeightedColumn {
+  VertexId column;
+  float weight;
+};
+
+enum class Weights { count, binary, file };
+
+/// Builds the snapshots of one graph; keeps its working memory from window to window.
+class SnapshotBuilder {
+ public:
+  SnapshotBuilder(const EventGraph& events, Weights weights, bool rows_are_targets, bool rows_are_sources)
+      : events_(events),
+        weights_(weights),
+        rows_are_targets_(rows_are_targets),
+        rows_are_sources_(rows_are_sources),
+        row_end_(static_cast<std::size_t>(events.vertices) + 1) {
+    auto empty = std::make_shared<Snapshot>();
+    empty->row_offsets.assign(static_cast<std::size_t>(events.vertices) + 1, 0);
+    empty_ = empty;
+  }
+
+  std::shared_ptr<const Snapshot> build(std::size_t first, std::size_t last) {
+    if (first == last) return empty_;
+    rounded_ = weights_ == Weights::file && !events_.exact_weight.empty();
+    bucket_by_row(first, last);
+    auto snapshot = std::make_shared<Snapshot>();
+    snapshot->row_offsets.reserve(row_end_.size());
+    snapshot->row_offsets.push_back(0);
+    snapshot->columns.reserve(entries_.size());
+    snapshot->values.reserve(entries_.size());
+    // After bucketing, row_end_[v] is one past row v's last entry.
+    for (std::size_t v = 0, begin = 0; v + 1 < row_end_.size(); ++v) {
+      const auto end = static_cast<std::size_t>(row_end_[v]);
+      if (begin != end) merge_row(begin, end, *snapshot);
+      snapshot->row_offsets.push_back(snapshot->nonzeros());
+      begin = end;
+    }
+    snapshot->columns.shrink_to_fit();
+    snapshot->values.shrink_to_fit();
+    keep_exact(first, last, *snapshot);
+    return snapshot;
+  }
+
+ private:
+  template <class Visit>
+  void for_each_entry(std::size_t first, std::size_t last, Visit&& visit) const {
+    for (std::size_t e = first; e < last; ++e) {
+      const float weight = weights_ == Weights::file ? events_.weight[e] : 1.0f;
+      if (rows_are_targets_) visit(events_.target[e], WeightedColumn{events_.source[e], weight});
+      const bool visited = rows_are_targets_ && events_.source[e] == events_.target[e];  // a loop is its own reverse
+      if (rows_are_sources_ && !visited) visit(events_.source[e], WeightedColumn{events_.target[e], weight});
+    }
+  }
+
+  /// Counting sort by row; stable, so entries of a row stay in time order.
+  void bucket_by_row(std::size_t first, std::size_t last) {
+    std::fill(row_end_.begin(), row_end_.end(), 0);
+    for_each_entry(first, last, [&](VertexId row, WeightedColumn) { ++row_end_[static_cast<std::size_t>(row) + 1]; });
+    for (std::size_t v = 1; v < row_end_.size(); ++v) row_end_[v] += row_end_[v - 1];
+    entries_.resize(static_cast<std::size_t>(row_end_.back()));
+    for_each_entry(first, last, [&](VertexId row, WeightedColumn entry) {
+      entries_[static_cast<std::size_t>(row_end_[static_cast<std::size_t>(row)]++)] = entry;
+    });
+  }
+
+  void merge_row(std::size_t begin, std::size_t end, Snapshot& snapshot) {
+    const auto at = [&](std::size_t i) { return entries_.begin() + static_cast<std::ptrdiff_t>(i); };
+    std::stable_sort(at(begin), at(end),
+                     [](const WeightedColumn& a, const WeightedColumn& b) { return a.column < b.column; });
+    for (std::size_t i = begin; i < end;) {
+      const VertexId column = entries_[i].column;
+      double sum = 0;
+      for (; i < end && entries_[i].column == column; ++i) sum += static_cast<double>(entries_[i].weight);
+      snapshot.columns.push_back(column);
+      snapshot.values.push_back(weights_ == Weights::binary ? 1.0f : static_cast<float>(sum));
+      rounded_ |= weights_ != Weights::binary && static_cast<double>(snapshot.values.back()) != sum;
+    }
+  }
+
+  void keep_exact(std::size_t first, std::size_t last, Snapshot& snapshot) const {
+    if (!rounded_) return;
+    snapshot.exact_values = where_rounded(
+        exact_sums(events_, first, last, weights_ == Weights::count, rows_are_targets_, rows_are_sources_, snapshot),
+        snapshot.values);
+  }
+
+  const EventGraph& events_;
+  Weights weights_;
+  bool rows_are_targets_, rows_are_sources_;
+  bool rounded_ = false;  // fp32 may round a value of the snapshot under way
+  std::vector<std::int64_t> row_end_;
+  std::vector<WeightedColumn> entries_;
+  std::shared_ptr<const Snapshot> empty_;
+};
+
+Weights parse_weights(const std::string& name, const EventGraph& events) {
+  if (name == "count") return Weights::count;
+  if (name == "binary") return Weights::binary;
+  if (name != "file")
+    throw InvalidRequest("weights", unknown_name_message("value of weights", name, {"count", "binary", "file"}));
+  if (events.weight.empty())
+    throw InvalidInput(events.provenance.source, 0, 0, "weights=file, but the file has no weights");
+  return Weights::file;
+}
+
+/// In-degree and out-degree of the raw step, parallel edges with multiplicity (decisions M8), added to `degrees`.
+void count_degrees(const EventGraph& events, std::size_t first, std::size_t last, std::int64_t* degrees) {
+  for (std::size_t e = first; e < last; ++e) {
+    ++degrees[degree_features * events.target[e]];
+    ++degrees[degree_features * events.source[e] + 1];
+  }
+}
+
+/// The degrees of each step as features; those of a cumulative graph are of all events so far.
+void set_degree_features(const EventGraph& events, const StepCut& cut, bool cumulative, SnapshotGraph& graph) {
+  std::vector<std::int64_t> degrees(static_cast<std::size_t>(events.vertices * degree_features), 0);
+  std::vector<double>& exact = graph.exact_features;
+  graph.feature_width = degree_features;
+  graph.features.reserve(degrees.size() * cut.begin.size());
+  for (std::size_t t = 0; t < cut.begin.size(); ++t) {
+    if (!cumulative) std::fill(degrees.begin(), degrees.end(), 0);
+    count_degrees(events, static_cast<std::size_t>(cut.first[t]), static_cast<std::size_t>(cut.last[t]),
+                  degrees.data());
+    for (const std::int64_t degree : degrees) {
+      const auto rounded = static_cast<float>(degree);
+      if (exact.empty() && static_cast<std::int64_t>(rounded) != degree)
+        exact.assign(graph.features.begin(), graph.features.end());
+      if (!exact.empty() || static_cast<std::int64_t>(rounded) != degree) exact.push_back(static_cast<double>(degree));
+      graph.features.push_back(rounded);
+    }
+  }
+}
+
+/// The sum of all windows so far, in double; with `exact` also that of the windows' exact values.
+class RunningSum {
+ public:
+  RunningSum(std::int64_t vertices, bool binary, bool exact)
+      : row_offsets_(static_cast<std::size_t>(vertices) + 1, 0), binary_(binary), keeps_exact_(exact) {}
+
+  std::shared_ptr<const Snapshot> add(const Snapshot& window) {
+    std::vector<std::int64_t> row_offsets{0};
+    row_offsets.reserve(row_offsets_.size());
+    std::vector<VertexId> columns;
+    std::vector<double> values, exact;
+    columns.reserve(columns_.size() + window.columns.size());
+    values.reserve(columns.capacity());
+    for (std::size_t v = 0; v + 1 < row_offsets_.size(); ++v) {
+      auto i = static_cast<std::size_t>(row_offsets_[v]), j = static_cast<std::size_t>(window.row_offsets[v]);
+      const auto i_end = static_cast<std::size_t>(row_offsets_[v + 1]);
+      const auto j_end = static_cast<std::size_t>(window.row_offsets[v + 1]);
+      while (i < i_end || j < j_end) {
+        const bool old = j == j_end || (i < i_end && columns_[i] <= window.columns[j]);
+        const bool fresh = i == i_end || (j < j_end && window.columns[j] <= columns_[i]);
+        columns.push_back(old ? columns_[i] : window.columns[j]);
+        if (keeps_exact_) exact.push_back((old ? exact_[i] : 0.0) + (fresh ? exact_value(window, j) : 0.0));
+        values.push_back((old ? values_[i++] : 0.0) + (fresh ? static_cast<double>(window.values[j++]) : 0.0));
+      }
+      row_offsets.push_back(static_cast<std::int64_t>(columns.size()));
+    }
+    row_offsets_.swap(row_offsets), columns_.swap(columns), values_.swap(values), exact_.swap(exact);
+    return rounded();
+  }
+
+ private:
+  std::shared_ptr<const Snapshot> rounded() const {
+    auto snapshot = std::make_shared<Snapshot>();
+    snapshot->row_offsets = row_offsets_;
+    snapshot->columns = columns_;
+    snapshot->values.reserve(values_.size());
+    for (const double value : values_) snapshot->values.push_back(binary_ ? 1.0f : static_cast<float>(value));
+    if (!binary_) snapshot->exact_values = where_rounded(keeps_exact_ ? exact_ : values_, snapshot->values);
+    return snapshot;
+  }
+
+  std::vector<std::int64_t> row_offsets_;
+  std::vector<VertexId> columns_;
+  std::vector<double> values_, exact_;
+  bool binary_, keeps_exact_;
+};
+
+/// Turns new edges per step into all edges so far. Steps without news share their snapshot.
+void accumulate(SnapshotGraph& graph, bool binary) {
+  const bool exact = !binary && std::any_of(graph.snapshots.begin(), graph.snapshots.end(),
+                                            [](const auto& snapshot) { return !snapshot->exact_values.empty(); });
+  RunningSum sum(graph.vertices, binary, exact);
+  for (std::size_t t = 0; t < graph.snapshots.size(); ++t) {
+    const bool news = graph.snapshots[t]->nonzeros() > 0;
+    graph.snapshots[t] = news || t == 0 ? sum.add(*graph.snapshots[t]) : graph.snapshots[t - 1];
+  }
+}
+
+/// Moves the `size` values of step `from` to step `to`, of what there is.
+template <class Values>
+void move_step(Values& values, std::ptrdiff_t size, std::size_t from, std::size_t to) {
+  if (values.empty()) return;
+  const auto begin = values.begin() + static_cast<std::ptrdiff_t>(from) * size;
+  std::copy(begin, begin + size, values.begin() + static_cast<std::ptrdiff_t>(to) * size);
+}
+
+/// Drops the steps with fewer than `min_edges` edges, from `cut` too.
+void drop_small_steps(SnapshotGraph& graph, std::int64_t min_edges, StepCut& cut) {
+  const auto step_features = static_cast<std::ptrdiff_t>(graph.vertices * graph.feature_width);
+  std::size_t kept = 0;
+  for (std::size_t t = 0; t < graph.snapshots.size(); ++t) {
+    if (graph.snapshots[t]->nonzeros() < min_edges) continue;
+    move_step(graph.features, step_features, t, kept);
+    move_step(graph.exact_features, step_features, t, kept);
+    cut.begin[kept] = cut.begin[t], cut.end[kept] = cut.end[t], cut.next_end[kept] = cut.next_end[t];
+    cut.first[kept] = cut.first[t], cut.last[kept] = cut.last[t];
+    graph.snapshots[kept++] = graph.snapshots[t];
+  }
+  if (kept == 0) throw InvalidRequest("min_edges", fmt::format("no step has {} edges; nothing is left", min_edges));
+  const std::size_t dropped = graph.snapshots.size() - kept;
+  if (dropped == 0) return;
+  graph.provenance.notes.push_back(fmt::format("{} steps with fewer than {} edges were dropped", dropped, min_edges));
+  graph.snapshots.resize(kept);
+  graph.features.resize(kept * static_cast<std::size_t>(step_features));
+  if (!graph.exact_features.empty()) graph.exact_features.resize(graph.features.size());
+  for (auto* const values : {&cut.begin, &cut.end, &cut.next_end}) values->resize(kept);
+  for (auto* const values : {&cut.first, &cut.last}) values->resize(kept);
+}
+
+/// Says how many borders of windows of events lie inside of an instant: the steps on both sides share its time.
+void note_cut_instants(const EventGraph& events, const StepCut& cut, std::vector<std::string>& notes) {
+  const auto is_cut = [&](std::int64_t last) {
+    const auto at = static_cast<std::size_t>(last);
+    return at < events.time.size() && events.time[at - 1] == events.time[at];
+  };
+  const auto borders = std::count_if(cut.last.begin(), cut.last.end(), is_cut);
+  if (borders == 0) return;
+  notes.push_back(
+      fmt::format("{} of {} windows of events end between events of one time, so a step and the next one "
+                  "(also of training and test) may hold the same instant",
+                  borders, cut.steps()));
+}
+
+std::int64_t common_edges(const Snapshot& a, const Snapshot& b) {
+  std::int64_t common = 0;
+  for (std::size_t v = 0; v + 1 < a.row_offsets.size(); ++v) {
+    std::int64_t i = a.row_offsets[v], j = b.row_offsets[v];
+    while (i < a.row_offsets[v + 1] && j < b.row_offsets[v + 1]) {
+      const VertexId left = a.columns[static_cast<std::size_t>(i)], right = b.columns[static_cast<std::size_t>(j)];
+      common += left == right;
+      i += left <= right;
+      j += right <= left;
+    }
+  }
+  return common;
+}
+
+}  // namespace
+
+std::int64_t SnapshotGraph::edges() const {
+  std::int64_t sum = 0;
+  for (const auto& snapshot : snapshots) sum += snapshot->nonzeros();
+  return sum;
+}
+
+SnapshotGraph make_snapshots(const EventGraph& events, const Windowing& windowing, const std::string& orientation,
+                             StepCut& kept) {
+  if (orientation != "in" && orientation != "out" && orientation != "both") {
+    throw InvalidRequest("orientation",
+                         unknown_name_message("value of orientation", orientation, {"in", "out", "both"}));
+  }
+  if (windowing.partial != "keep" && windowing.partial != "drop") {
+    throw InvalidRequest("partial", unknown_name_message("value of partial", windowing.partial, {"keep", "drop"}));
+  }
+  const Weights weights = parse_weights(windowing.weights, events);
+  StepCut cut = events.removals ? cut_steps_with_removals(events, windowing) : cut_steps(events, windowing);
+  SnapshotGraph graph;
+  graph.vertices = events.vertices;
+  graph.vertex_label = events.vertex_label.copy();
+  graph.side = sides_of_events(events);
+  graph.provenance = events.provenance;
+  graph.original_id = events.original_id.copy(), graph.vertex_name = events.vertex_name, graph.dated = events.dated;
+  if (windowing.events > 0) note_cut_instants(events, cut, graph.provenance.notes);
+  set_degree_features(events, cut, windowing.cumulative, graph);
+  SnapshotBuilder builder(events, weights, orientation != "out", orientation != "in");
+  for (std::size_t t = 0; t < cut.begin.size(); ++t)
+    graph.snapshots.push_back(
+        builder.build(static_cast<std::size_t>(cut.first[t]), static_cast<std::size_t>(cut.last[t])));
+  if (windowing.cumulative) accumulate(graph, weights == Weights::binary);
+  if (windowing.edge_life > 1) graph = edge_life(graph, windowing.edge_life);
+  if (events.removals) apply_removals(events, cut, windowing, orientation, graph);
+  graph.repeats = windowing.cumulative                              ? "cumulative"
+                  : windowing.edge_life > 1                         ? "edge_life"
+                  : windowing.lags > 0 || !windowing.stride.empty() ? "sliding"
+                                                                    : "";
+  graph.orientation = orientation;
+  if (weights == Weights::file) refuse_overflow(graph, events.provenance.source, &events);
+  if (windowing.min_edges > 0) drop_small_steps(graph, windowing.min_edges, cut);
+  graph.step_begin = cut.begin;
+  graph.step_end = cut.end;
+  kept = std::move(cut);
+  return graph;
+}
+
+SnapshotGraph make_snapshots(const EventGraph& events, const Windowing& windowing, const std::string& orientation) {
+  StepCut kept;
+  return make_snapshots(events, windowing, orientation, kept);
+}
+
+std::vector<double> overlap_per_step(const SnapshotGraph& graph) {
+  std::vector<double> overlap(graph.snapshots.size(), std::numeric_limits<double>::quiet_NaN());
+  for (std::size_t t = 1; t < graph.snapshots.size(); ++t) {
+    const Snapshot& now = *graph.snapshots[t];
+    if (now.nonzeros() == 0) continue;
+    overlap[t] = static_cast<double>(common_edges(*graph.snapshots[t - 1], now)) / static_cast<double>(now.nonzeros());
+  }
+  return overlap;
+}
+
+double mean_overlap(const SnapshotGraph& graph) {
+  double sum = 0;
+  std::int64_t compared = 0;
+  for (const double overlap : overlap_per_step(graph)) {
+    if (std::isnan(overlap)) continue;
+    sum += overlap;
+    ++compared;
+  }
+  return compared == 0 ? std::numeric_limits<double>::quiet_NaN() : sum / static_cast<double>(compared);
+}
+
+}  // namespace strobe

@@ -1,0 +1,141 @@
+// Dynamic graphs. A continuous-time graph is a time-sorted list of events; a discrete-time graph is a sequence of
+// sparse snapshots. Both are immutable values: functions transform them into new ones.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/fields.hpp"
+#include "core/ids.hpp"
+#include "workloads/storage/column.hpp"
+#include "workloads/storage/time_column.hpp"
+
+namespace strobe {
+
+/// What was read, from where, and what the reading did. Kept with a graph and written to results.
+struct Provenance {
+  std::string name;    // catalogue name or file name
+  std::string format;  // format plug-in, or "generated"
+  std::string source;  // path, or generator with parameters
+  std::string sha256;  // of the source file's raw bytes; "" when generated
+  std::string licence;
+  std::string ids = "shared";      // shared: equal source and target ids are one vertex; offset: they are two
+  std::int64_t rows = 0;           // data rows read
+  std::int64_t self_loops = 0;     // rows with u == v (kept as events)
+  std::int64_t duplicates = 0;     // rows beyond the first of an equal (u, v, time)
+  bool was_sorted = true;          // rows were already in time order
+  std::vector<std::string> notes;  // choices that reading made for the user, one sentence each
+};
+
+/// Classes that vertices have from a time on (TGL labels.csv, TGB node labels), sorted by time, ties in file order. All
+/// four have one length. A vertex with several classes at one time has one entry for each.
+struct TimedLabels {
+  std::vector<VertexId> vertex;
+  std::vector<double> time;
+  std::vector<std::int32_t> label;  // class, not negative
+  std::vector<float> share;         // its weight among the classes of the vertex at that time; 1 for a plain class
+};
+
+/// Continuous-time dynamic graph: events (u -> v at time t, weight), sorted by time, ties in file order. Vertex ids are
+/// dense, 0-based; original ids are kept for reports. An event's position is its EdgeId. Columns are read like const
+/// vectors and may be views on a mapped file; single values change through `edit()`.
+struct EventGraph {
+  std::int64_t vertices = 0;              // distinct ids that occur
+  Column<VertexId> source, target;        // [E]
+  TimeColumn time;                        // [E], non-decreasing; seconds, or steps when `stepped`
+  Column<float> weight;                   // [E], or empty when the file has no weights
+  Column<std::int64_t> original_id;       // [vertices]
+  bool stepped = false;                   // times are integer steps (AMLSim), not seconds
+  bool two_sided = false;                 // the file numbers sources and targets apart; `settle_ids` acts on it
+  Column<std::int8_t> vertex_label;       // [vertices] or empty (AMLSim isFraud)
+  Column<std::int8_t> event_label;        // [E] or empty (JODIE state_label)
+  std::int64_t edge_feature_width = 0;    // F_e, 0 when events carry no features
+  Column<float> edge_features;            // [E * F_e], event-major
+  std::int64_t vertex_feature_width = 0;  // F_v, 0 when vertices carry no features
+  Column<float> vertex_features;          // [vertices * F_v], vertex-major; of a two-sided file: of its targets
+  TimedLabels timed_labels;
+  bool labels_before = false;            // a timed label tells what happens from its time on (TGB)
+  bool removals = false;                 // an event of weight -1 removes its edge (KONECT `dynamic`)
+  bool dated = false;                    // the file writes times as dates
+  std::vector<std::string> vertex_name;  // [vertices] or empty: what the file calls them instead of numbers
+  std::vector<double> exact_weight;      // [E] or empty: the weights, where fp32 rounds any of them
+  Provenance provenance;
+
+  std::int64_t events() const { return static_cast<std::int64_t>(source.size()); }
+};
+
+/// One snapshot as CSR: row v lists the in-neighbours u of v (an edge u -> v carries u's features to v), columns sorted
+/// and distinct; values are the summed weights of parallel edges.
+struct Snapshot {
+  std::vector<std::int64_t> row_offsets;  // [N + 1]
+  std::vector<VertexId> columns;          // [nnz]
+  std::vector<float> values;              // [nnz]
+  std::vector<double> exact_values;       // [nnz] or empty: the values, where fp32 rounds any of them
+  std::int64_t nonzeros() const { return static_cast<std::int64_t>(columns.size()); }
+};
+
+/// Discrete-time dynamic graph: `steps()` snapshots over the same N vertices, and features per step.
+/// Features are [T, N, F] time-major.
+struct SnapshotGraph {
+  std::int64_t vertices = 0;
+  std::vector<std::shared_ptr<const Snapshot>> snapshots;  // [T]; equal snapshots may share storage
+  std::int64_t feature_width = 0;
+  std::vector<float> features;            // [T * N * F]
+  std::vector<double> exact_features;     // [T * N * F] or empty: the features, where fp32 rounds any of them
+  std::vector<double> step_begin;         // [T] time at which the step's window begins, or empty
+  std::vector<double> step_end;           // [T] time at which it ends, itself not part of it, or empty
+  std::vector<std::int8_t> vertex_label;  // [N] or empty
+  std::vector<std::int8_t> cell_label;    // [T * N] class of a vertex at a step, -1 = unknown; or empty
+  std::vector<float> targets;             // [T * N] value to predict of a vertex at a step, NaN = none; or empty
+  std::string repeats;  // how steps repeat events of earlier ones: "" | cumulative | sliding | edge_life
+  /// What rows are of the data's edges: in = targets, out = sources, both = either end, columns being the other one.
+  std::string orientation = "in";
+  std::vector<std::int64_t> original_id;  // [N] or empty: the file's number of each vertex
+  std::vector<std::string> vertex_name;   // [N] or empty: the file's name of each vertex
+  bool dated = false;                     // the file writes times as dates
+  /// [N], or empty when the graph is not two-sided (some vertex is source of one event and target of another): 0 = a
+  /// source, 1 = a target, -1 = has no event.
+  std::vector<std::int8_t> side;
+  Provenance provenance;
+
+  std::int64_t steps() const { return static_cast<std::int64_t>(snapshots.size()); }
+  std::int64_t edges() const;  // non-zeros summed over steps
+};
+
+/// How events become steps. Exactly one of duration, events, count is set (> 0), except for stepped graphs, whose
+/// steps are taken as they are when none is.
+struct Windowing {
+  std::string duration = "";      // text with unit, "30d"; a bare number of steps for stepped graphs
+  std::int64_t events = 0;        // events per window
+  std::int64_t count = 0;         // number of equal time slices
+  std::string partial = "keep";   // last partial window: keep | drop
+  std::string weights = "count";  // value of an edge: count (events), binary (1), file (sum of file weights)
+  // At most one of the next four; without them windows are disjoint.
+  bool cumulative = false;     // a step holds all events so far
+  std::string stride = "";     // windows begin this far apart and overlap: a duration, or a number of steps or events
+  std::int64_t lags = 0;       // step i holds the windows i .. i + lags (DynaHB's slices)
+  std::int64_t edge_life = 1;  // an edge stays for this many steps; values add, features stay the raw step's
+  std::int64_t min_edges = 0;  // steps with fewer edges are dropped; 0 keeps empty steps
+};
+
+/// Steps from events: windows are half-open [begin, begin + duration) from the first event's time; empty windows are
+/// kept unless `min_edges` drops them. Features are (in-degree, out-degree) of the raw step, multi-edges with
+/// multiplicity (decisions M8), F = 2; `step_begin` of a cumulative step is its newest window's.
+/// `orientation`: in = rows are targets (default), out = transposed, both = union of the two (values add; binary stays
+/// 1). With partial=drop every window of a duration that holds the last event goes, as the data end inside it (of steps
+/// or events: when it is not full). Refuses, before allocating, more steps than this machine's memory could hold.
+/// Throws InvalidRequest for an impossible windowing, InvalidInput for weights that are not there.
+SnapshotGraph make_snapshots(const EventGraph& events, const Windowing& windowing,
+                             const std::string& orientation = "in");
+
+/// |E_{t-1} and E_t| / |E_t| per step: the share of a step's edges that were there one step before; NaN for the first
+/// step and for steps without edges. [T]
+std::vector<double> overlap_per_step(const SnapshotGraph& graph);
+
+/// Fraction of the edges of step t+1 that were there at step t, averaged over t: |E_t and E_{t+1}| / |E_{t+1}|;
+/// steps without edges are left out. NaN when nothing can be compared.
+double mean_overlap(const SnapshotGraph& graph);
+
+}  // namespace strobe

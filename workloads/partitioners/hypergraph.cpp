@@ -1,0 +1,107 @@
+// Builds the nets of one step by transposing it with a counting sort, and looks each up by a hash of its pins among
+// those that are kept; equal hashes are told apart by comparing the pins, so merging never changes the cut.
+#include "workloads/partitioners/hypergraph.hpp"
+
+#include <algorithm>
+#include <span>
+
+#include "workloads/partitioners/partitioning.hpp"
+
+namespace strobe {
+namespace {
+
+using Pins = std::span<const VertexId>;
+
+std::uint64_t hash_of(Pins pins) {
+  std::uint64_t hash = 0x9E3779B97F4A7C15u + pins.size();
+  for (const VertexId pin : pins) {
+    hash = (hash ^ static_cast<std::uint64_t>(pin)) * 0xFF51AFD7ED558CCDu;
+    hash ^= hash >> 32;
+  }
+  return hash;
+}
+
+/// Keeps distinct nets and counts how often each was added: an open-addressed table of net numbers.
+class NetSet {
+ public:
+  explicit NetSet(Hypergraph& kept) : kept_(kept), slots_(1024, -1) { kept_.net_offsets = {0}; }
+
+  void add(Pins pins) {
+    const std::uint64_t hash = hash_of(pins);
+    std::size_t slot = hash & (slots_.size() - 1);
+    for (; slots_[slot] >= 0; slot = (slot + 1) & (slots_.size() - 1)) {
+      const auto net = static_cast<std::size_t>(slots_[slot]);
+      if (hashes_[net] != hash || !std::ranges::equal(pins_of(net), pins)) continue;
+      ++kept_.net_weights[net];
+      return;
+    }
+    slots_[slot] = kept_.nets();
+    hashes_.push_back(hash);
+    kept_.net_weights.push_back(1);
+    kept_.pins.insert(kept_.pins.end(), pins.begin(), pins.end());
+    kept_.net_offsets.push_back(static_cast<std::int64_t>(kept_.pins.size()));
+    if (hashes_.size() * 2 > slots_.size()) grow();
+  }
+
+ private:
+  Pins pins_of(std::size_t net) const {
+    const auto first = static_cast<std::size_t>(kept_.net_offsets[net]);
+    return {kept_.pins.data() + first, static_cast<std::size_t>(kept_.net_offsets[net + 1]) - first};
+  }
+
+  void grow() {
+    slots_.assign(slots_.size() * 2, -1);
+    for (std::size_t net = 0; net < hashes_.size(); ++net) {
+      std::size_t slot = hashes_[net] & (slots_.size() - 1);
+      while (slots_[slot] >= 0) slot = (slot + 1) & (slots_.size() - 1);
+      slots_[slot] = static_cast<std::int64_t>(net);
+    }
+  }
+
+  Hypergraph& kept_;
+  std::vector<std::uint64_t> hashes_;  // [nets]
+  std::vector<std::int64_t> slots_;    // a power of two; -1 where free
+};
+
+/// The nets of step t one after the other: `offsets` is [N + 1]. Pins ascend, because rows are visited in order.
+void nets_of_step(const PreparedGraph& graph, std::int64_t t, std::vector<std::int64_t>& offsets,
+                  std::vector<VertexId>& pins) {
+  const std::int64_t* rows = graph.row_offsets.data() + t * graph.vertices;
+  // Calls visit(u, v) for every reader v of u, and once for u itself in the order of v.
+  const auto for_pins = [&](const auto& visit) {
+    for (VertexId v = 0; v < graph.vertices; ++v) {
+      visit(v, v);
+      for (std::int64_t e = rows[v]; e < rows[v + 1]; ++e) {
+        const VertexId u = graph.columns[static_cast<std::size_t>(e)];
+        if (u != v) visit(u, v);
+      }
+    }
+  };
+  std::fill(offsets.begin(), offsets.end(), 0);
+  for_pins([&](VertexId u, VertexId) { ++offsets[static_cast<std::size_t>(u) + 1]; });
+  for (std::size_t u = 1; u < offsets.size(); ++u) offsets[u] += offsets[u - 1];
+  pins.resize(static_cast<std::size_t>(offsets.back()));
+  std::vector<std::int64_t> next(offsets.begin(), offsets.end() - 1);
+  for_pins([&](VertexId u, VertexId v) { pins[static_cast<std::size_t>(next[static_cast<std::size_t>(u)]++)] = v; });
+}
+
+}  // namespace
+
+Hypergraph communication_hypergraph(const PreparedGraph& graph) {
+  Hypergraph hypergraph;
+  hypergraph.vertices = graph.vertices;
+  hypergraph.vertex_weights = vertex_work(graph);
+  NetSet nets(hypergraph);
+  std::vector<std::int64_t> offsets(static_cast<std::size_t>(graph.vertices) + 1);
+  std::vector<VertexId> pins;
+  for (std::int64_t t = 0; t < graph.steps; ++t) {
+    nets_of_step(graph, t, offsets, pins);
+    for (std::size_t u = 0; u + 1 < offsets.size(); ++u) {
+      const auto first = static_cast<std::size_t>(offsets[u]), end = static_cast<std::size_t>(offsets[u + 1]);
+      if (end - first > 1) nets.add({pins.data() + first, end - first});
+    }
+  }
+  return hypergraph;
+}
+
+}  // namespace strobe

@@ -1,0 +1,123 @@
+// Mean and deviation are taken in two passes over the cells in their order, so they do not depend on ranks or threads.
+#include "workloads/preparation/feature_scale.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <nlohmann/json.hpp>
+
+#include "core/errors.hpp"
+
+namespace strobe {
+
+const std::vector<std::string>& feature_scale_choices() {
+  static const std::vector<std::string> choices = {"auto", "none", "log1p", "standardise"};
+  return choices;
+}
+
+const FieldTable& feature_scale_fields() {
+  static const FieldTable table = make_fields<FeatureScaleOption>().choice(
+      "feature_scale", &FeatureScaleOption::feature_scale, feature_scale_choices(), feature_scale_help);
+  return table;
+}
+
+namespace {
+
+/// What the fields of an extended table are read from and written to.
+struct Extended {
+  std::shared_ptr<void> own;
+  FeatureScaleOption option;
+};
+
+FieldTable extended(const FieldTable& own) {
+  const auto make = [&own] {
+    auto object = std::make_shared<Extended>();
+    if (own.make_default) object->own = own.make_default();
+    return object;
+  };
+  const std::shared_ptr<Extended> defaults = make();
+  FieldTable table;
+  const auto add = [&](Field field, const auto& part_of) {
+    field.get = [get = field.get, part_of](const void* object) { return get(part_of(const_cast<void*>(object))); };
+    field.set = [set = field.set, part_of](void* object, const FieldValue& value) { set(part_of(object), value); };
+    table.add(std::move(field), defaults.get());
+  };
+  for (const Field& field : own.fields())
+    add(field, [](void* object) -> void* { return static_cast<Extended*>(object)->own.get(); });
+  for (const Field& field : feature_scale_fields().fields())
+    add(field, [](void* object) -> void* { return &static_cast<Extended*>(object)->option; });
+  table.make_default = make;
+  return table;
+}
+
+}  // namespace
+
+const FieldTable& with_feature_scale(const FieldTable& own) {
+  static std::mutex mutex;
+  static std::map<const FieldTable*, FieldTable> made;
+  const std::lock_guard lock(mutex);
+  const auto at = made.find(&own);
+  return at != made.end() ? at->second : made.emplace(&own, extended(own)).first->second;
+}
+
+Json without_feature_scale(const Json& parameters) {
+  Json own = parameters;
+  if (own.is_object()) own.erase("feature_scale");
+  return own;
+}
+
+FeatureScale::FeatureScale(const SnapshotGraph& graph, const std::string& kind, std::int64_t steps, bool exact)
+    : graph_(graph), kind_(kind), exact_(exact && !graph.exact_features.empty()) {
+  const std::vector<std::string> kinds = {"none", "log1p", "standardise"};
+  if (std::find(kinds.begin(), kinds.end(), kind) == kinds.end())
+    throw InvalidRequest("feature_scale", unknown_name_message("scale of features", kind, kinds));
+  if (kind == "standardise") measure(std::clamp<std::int64_t>(steps, 1, graph.steps()));
+}
+
+void FeatureScale::measure(std::int64_t steps) {
+  const auto width = static_cast<std::size_t>(graph_.feature_width);
+  const auto cells = static_cast<std::size_t>(steps * graph_.vertices);
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  std::vector<double> least(width, infinity), most(width, -infinity);
+  mean_.assign(width, 0.0);
+  factor_.assign(width, 0.0);
+  const auto for_each = [&](const auto& visit) {
+    for (std::size_t cell = 0; cell < cells; ++cell) {
+      for (std::size_t f = 0; f < width; ++f) visit(f, raw(cell * width + f));
+    }
+  };
+  for_each([&](std::size_t f, double x) {
+    mean_[f] += x;
+    least[f] = std::min(least[f], x);
+    most[f] = std::max(most[f], x);
+  });
+  for (double& mean : mean_) mean /= static_cast<double>(cells);
+  std::vector<double> squares(width, 0.0);
+  for_each([&](std::size_t f, double x) { squares[f] += (x - mean_[f]) * (x - mean_[f]); });
+  for (std::size_t f = 0; f < width; ++f) {
+    if (least[f] < most[f]) factor_[f] = 1 / std::sqrt(squares[f] / static_cast<double>(cells));
+  }
+}
+
+std::vector<double> FeatureScale::step(std::int64_t t) const {
+  const auto width = static_cast<std::size_t>(graph_.feature_width);
+  std::vector<double> x(static_cast<std::size_t>(graph_.vertices) * width);
+  const std::size_t first = static_cast<std::size_t>(t) * x.size();
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const double value = raw(first + i);
+    if (kind_ == "log1p")
+      x[i] = std::copysign(std::log1p(std::abs(value)), value);
+    else if (kind_ == "standardise")
+      x[i] = (value - mean_[i % width]) * factor_[i % width];
+    else
+      x[i] = value;
+  }
+  return x;
+}
+
+}  // namespace strobe

@@ -1,0 +1,65 @@
+// Features on the scale that a model is asked to read them on. Degrees reach thousands; a softmax or a gate over such
+// inputs is saturated from the start, its gradients are rounding noise, and Adam divides noise by noise.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/fields.hpp"
+#include "workloads/graph/graph.hpp"
+
+namespace strobe {
+
+/// The option `feature_scale`, which every workload has: auto, none, log1p or standardise.
+struct FeatureScaleOption {
+  std::string feature_scale = "auto";
+};
+const std::vector<std::string>& feature_scale_choices();
+inline constexpr char feature_scale_help[] =
+    "features as they are, as sign(x) log(1 + |x|), or with mean 0 and deviation 1 over the training steps; auto: "
+    "degrees as the model needs them, other features as they are";
+const FieldTable& feature_scale_fields();
+
+/// `own`, a table that lives as long as the program, with feature_scale behind its fields.
+const FieldTable& with_feature_scale(const FieldTable& own);
+
+/// `parameters` of a workload without feature_scale.
+Json without_feature_scale(const Json& parameters);
+
+/// How the features of a graph are scaled, column by column:
+///   none         x
+///   log1p        sign(x) log(1 + |x|)
+///   standardise  (x - mean) / deviation over all cells of the first `steps` steps, 0 where these are all equal
+/// In double, from exact features where `exact` asks for them and the graph has them. Cost O(steps N F).
+class FeatureScale {
+ public:
+  /// Keeps a reference to `graph`. Throws InvalidRequest for an unknown `kind`.
+  FeatureScale(const SnapshotGraph& graph, const std::string& kind, std::int64_t steps, bool exact);
+
+  const SnapshotGraph& graph() const { return graph_; }
+  bool changes() const { return kind_ != "none"; }
+  /// Feature `i` of all [T * N * F], not scaled.
+  double raw(std::size_t i) const {
+    return exact_ ? graph_.exact_features[i] : static_cast<double>(graph_.features[i]);
+  }
+  /// X of step `t`, scaled. [N * F]
+  std::vector<double> step(std::int64_t t) const;
+
+ private:
+  void measure(std::int64_t steps);
+
+  const SnapshotGraph& graph_;
+  std::string kind_;
+  bool exact_;
+  std::vector<double> mean_, factor_;  // [F] of standardise
+};
+
+struct Preprocessing;
+struct PreparedGraph;
+
+/// `prepare` of preprocess.hpp for the graph of `scale`, whose features are read as it scales them, whatever
+/// Preprocessing::feature_scale says.
+PreparedGraph prepare_scaled(const FeatureScale& scale, const Preprocessing& what, std::int64_t steps, bool fp64);
+
+}  // namespace strobe

@@ -1,0 +1,40 @@
+// The matrix of one step while it is prepared, in double, and what preprocessing makes of such matrices: transposes,
+// random walks, products with features.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "workloads/graph/graph.hpp"
+
+namespace strobe {
+
+/// One step after smoothing, in double.
+struct SmoothStep {
+  std::vector<std::int64_t> row_offsets;  // [N + 1]
+  std::vector<VertexId> columns;
+  std::vector<double> values;
+  std::vector<double> features;  // [N * F]
+  std::vector<double> product;   // [N * F] A X where X is kept
+};
+
+/// Preprocessing::walk's names.
+const std::vector<std::string>& known_walks();
+
+/// A^T, without features. Cost O(nnz + N).
+SmoothStep transposed(const SmoothStep& step);
+
+/// The matrix of `walk` (Preprocessing::walk; none: A as it is) from A of step t, without features. Throws
+/// InvalidRequest when a row that it scales sums to 0 or less.
+SmoothStep walk_matrix(const SmoothStep& a, const std::string& walk, std::int64_t t);
+
+/// A X of one step. [N * F] from x [N * F]. Cost O(nnz F).
+std::vector<double> multiply(const SmoothStep& a, const std::vector<double>& x, std::size_t width);
+
+struct FeatureTerms;
+
+/// The terms of X [N * F] over A of step t, side by side: [N * F * terms.count()]. Cost O(hops walks nnz F).
+std::vector<double> feature_terms(const SmoothStep& a, const std::vector<double>& x, std::size_t width,
+                                  const FeatureTerms& terms, std::int64_t t);
+
+}  // namespace strobe

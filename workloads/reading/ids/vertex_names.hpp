@@ -1,0 +1,45 @@
+// Names of vertices on their way from a file's text to the graph and out again.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "workloads/graph/graph.hpp"
+#include "workloads/reading/ids/name_table.hpp"
+#include "workloads/storage/binary_file.hpp"
+
+namespace strobe {
+
+/// Gives each vertex the name whose number is its original id.
+void name_vertices(const NameTable& names, EventGraph& graph);
+
+/// The same where sources and targets may have tables of their own. A two-sided graph whose sides are not separated yet
+/// has [2 * vertices] names: first those of its vertices as sources, then as targets, "" where a vertex is on one side
+/// only; `settle_ids` makes [vertices] of them.
+void name_vertices(const NameTable& sources, const NameTable& targets, EventGraph& graph);
+
+/// Gives a two-sided graph the names [vertices] of its targets; its sources have none.
+void name_targets(std::vector<std::string> names, EventGraph& graph);
+
+/// Whether the names are those of two sides that are not separated yet.
+bool names_by_side(const EventGraph& graph);
+
+/// For sides that stay one: a vertex that is on both sides, under different names, makes the graph nameless, which a
+/// note says.
+void join_names_of_sides(EventGraph& graph);
+
+/// Whether every vertex has a name and no two the same, so that names alone tell vertices apart.
+bool names_tell_apart(const std::vector<std::string>& names);
+
+/// Names as two columns: all bytes one behind the other, and where each name ends.
+struct PackedNames {
+  std::vector<std::int8_t> bytes;
+  std::vector<std::int64_t> ends;  // [vertices] or empty
+};
+PackedNames pack_names(const std::vector<std::string>& names);
+
+/// The sections `name_ends` and `name_bytes` of a file of `vertices` vertices; empty when the file has none. Refuses
+/// ends that are out of order.
+std::vector<std::string> names_of(const BinaryFile& file, std::int64_t vertices);
+
+}  // namespace strobe

@@ -1,0 +1,31 @@
+// What the probes of text formats look at: the first bytes of a file, cut into lines and numbers.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "workloads/reading/text/text_reader.hpp"
+
+namespace strobe {
+
+/// The first line of `head` without its end and without a byte order mark.
+std::string_view first_line(std::string_view head);
+
+/// Up to `most` lines that are no comments (lines that begin with one of `comments`), without their ends. A last line
+/// that has no end is left out when there are others, as `head` may have cut it.
+std::vector<std::string_view> data_lines(std::string_view head, std::string_view comments, std::size_t most);
+
+/// The fields of a line as numbers: between commas when there is one, else between blanks. Empty when a field is no
+/// finite number.
+std::vector<double> line_numbers(std::string_view line);
+
+/// Where a row goes wrong that has another number of fields than it should: at the first beyond `most`, or behind the
+/// line's end when some are missing. 1-based.
+std::uint64_t misplaced_column(std::string_view line, const std::vector<Token>& fields, std::size_t most);
+
+/// The file's name ends in `suffix`, or in `suffix` and .gz.
+bool has_suffix(std::string_view name, std::string_view suffix);
+
+}  // namespace strobe

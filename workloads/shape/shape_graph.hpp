@@ -1,0 +1,56 @@
+// A shape in a graph's place: the name of a shape or a shape file as workload, what the user adds to it, and its counts
+// after a model's preprocessing.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/fields.hpp"
+#include "workloads/preparation/preprocess.hpp"
+#include "workloads/shape/shape.hpp"
+
+namespace strobe {
+
+/// What a user may add to a shape that does not know it; 0 = nothing.
+struct ShapeOptions {
+  std::int64_t vertices = 0, steps = 0, feature_width = 0;
+  std::int64_t edges = 0;           // distinct edges of a step, summed over steps
+  std::int64_t smoothed_edges = 0;  // the same after the model's smoothing
+};
+const FieldTable& shape_option_fields();
+
+/// A shape of which vertices, steps, feature width and edges are known. `notes` says what was assumed, one sentence
+/// each.
+struct CompleteShape {
+  GraphShape shape;
+  std::int64_t smoothed_edges = 0;  // as the user gave them; 0 = not given
+  std::vector<std::string> notes;
+};
+
+/// Whether a workload of this name is a shape: a shape file, or a published shape that is no data set or generator.
+bool is_shape_workload(const std::string& name);
+
+/// The shape called `name` with the user's options. Vertices that nobody knows are taken as active cells / steps, which
+/// gives the published number of cells, and a note says so. Throws InvalidRequest naming the field that is still
+/// missing, or an option that the shape contradicts.
+CompleteShape complete_shape(const std::string& name, const Json& options);
+
+/// The same for a shape at hand; `pointer` is where its options stand.
+CompleteShape complete_shape(GraphShape shape, const ShapeOptions& options, const std::string& pointer);
+
+/// What `prepare` would give for the first `steps` steps of a graph of this shape, as counts. Non-zeros after smoothing
+/// are exact in sum where the shape knows how long edges live; else those that the user gave or a publication counted;
+/// else, with a note, as if no edge came again within the window, which bounds them from above. Steps share them as
+/// the edges within the window say, each aged by the share that lives so long. A degree distribution of another window
+/// is scaled by the mean; without any, edges are taken to fall on vertices uniformly (Poisson degrees), which bounds
+/// halos from above. Cost O(T w).
+PreparedGraph prepare_shape(const CompleteShape& shape, const Preprocessing& what, std::int64_t steps,
+                            std::vector<std::string>& notes);
+
+/// Degrees of `cells` cells on which `edges` ends fall uniformly: Poisson, rounded to whole cells.
+Histogram poisson_degrees(std::int64_t cells, std::int64_t edges);
+
+/// In-degrees of the cells (v, t) of the shape without smoothing: as counted, or Poisson.
+Histogram cell_in_degrees(const GraphShape& shape);
+
+}  // namespace strobe

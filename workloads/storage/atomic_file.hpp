@@ -1,0 +1,45 @@
+// Files that appear whole or not at all.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "workloads/storage/mapped_file.hpp"
+#include "workloads/storage/output_target.hpp"
+
+namespace strobe {
+
+/// Writes beside `path` and moves the file there in `commit`; without it the destructor removes what was written. A
+/// link stays one: the file at its end is replaced. Devices, pipes and descriptors (/dev/null, /dev/stdout) are written
+/// as they are, from the first full buffer on. Writers of one path do not disturb each other: the last one to commit
+/// stays. Every failure of the operating system (disk full, permission) is a SystemError that names the path.
+class AtomicFile {
+ public:
+  explicit AtomicFile(const std::string& path);
+  ~AtomicFile();
+  AtomicFile(const AtomicFile&) = delete;
+  AtomicFile& operator=(const AtomicFile&) = delete;
+
+  void write(std::string_view bytes);
+  /// Whether a file appears: false for a device, a pipe or a descriptor.
+  bool makes_file() const { return !target_.direct; }
+  /// The path of the file that appears: that of `path`, or the end of the link that it is.
+  const std::string& end_of_links() const { return target_.path; }
+  /// The mark of the file with all that was written so far; it keeps it through `commit`.
+  FileMark mark();
+  /// Flushes to the disk, renames, and flushes the folder.
+  void commit();
+
+ private:
+  void flush();
+  [[noreturn]] void fail(const char* action) const;
+
+  std::string path_;
+  OutputTarget target_;
+  std::string temporary_;
+  int file_ = -1;
+  std::vector<char> buffer_;
+};
+
+}  // namespace strobe

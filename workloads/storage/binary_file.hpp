@@ -1,0 +1,126 @@
+// The container of Strobe's binary files: a description and named sections of numbers, versioned, checksummed, mapped.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "workloads/graph/graph.hpp"
+#include "workloads/storage/column.hpp"
+#include "workloads/storage/mapped_file.hpp"
+
+namespace strobe {
+
+/// What a binary file holds.
+struct BinaryKind {
+  std::array<char, 8> magic;
+  std::uint32_t version;
+  const char* name;  // in messages: "binary graph"
+};
+
+/// Numbers of one type in memory, as a file has them one behind the other.
+struct BinarySection {
+  const char* name;
+  const char* type;
+  std::vector<std::string_view> pieces;
+  std::int64_t count = 0;
+
+  std::uint64_t bytes() const;
+};
+
+/// The name of a type in descriptions.
+template <class T>
+constexpr const char* binary_type() {
+  if constexpr (std::is_same_v<T, double>) return "f64";
+  if constexpr (std::is_same_v<T, float>) return "f32";
+  if constexpr (std::is_same_v<T, std::int64_t>) return "i64";
+  if constexpr (std::is_same_v<T, std::uint64_t>) return "u64";
+  if constexpr (std::is_same_v<T, std::int32_t>) return "i32";
+  if constexpr (std::is_same_v<T, std::int8_t>) return "i8";
+}
+
+/// Appends numbers to a section; the array must live until the file is written.
+template <class Array>
+void add_piece(BinarySection& section, const Array& array) {
+  using T = typename std::decay_t<Array>::value_type;
+  section.pieces.emplace_back(reinterpret_cast<const char*>(array.data()), array.size() * sizeof(T));
+  section.count += static_cast<std::int64_t>(array.size());
+}
+
+/// Adds a section of one array, unless it is empty.
+template <class Array>
+void add_section(std::vector<BinarySection>& sections, const char* name, const Array& array) {
+  if (array.empty()) return;
+  sections.push_back({name, binary_type<typename std::decay_t<Array>::value_type>(), {}, 0});
+  add_piece(sections.back(), array);
+}
+
+Json provenance_to_json(const Provenance& provenance);
+Provenance provenance_from_json(const Json& json);
+
+/// Writes a file of `kind` atomically, and its seal beside it. `description` is an object; the table of sections is
+/// added to it. Equal arguments give equal bytes.
+void write_binary_file(const BinaryKind& kind, Json description, const std::vector<BinarySection>& sections,
+                       const std::string& path);
+
+/// A mapped file whose beginning was checked. Throws InvalidInput when it is foreign, of another version, truncated or
+/// damaged; a description that lacks something throws Json::exception where it is looked up.
+class BinaryFile {
+ public:
+  BinaryFile(const BinaryKind& kind, const std::string& path);
+
+  const Json& description() const { return description_; }
+  /// It is the file that was written here, by inode and time of change: its seal says so.
+  bool sealed() const;
+  [[noreturn]] void refuse(const std::string& message) const;
+
+  /// The section `name` of `count` values; nothing when it is not there and may be absent.
+  template <class T>
+  Column<T> column(const char* name, std::int64_t count, bool required) const {
+    const Json* const section = find(name);
+    if (section == nullptr && required && count > 0) refuse(fmt::format("the {} has no section {}", kind_.name, name));
+    if (section == nullptr) return {};
+    if (section->at("type") != binary_type<T>() || section->at("count") != count)
+      refuse(fmt::format("the section {} of the {} has the wrong size", name, kind_.name));
+    const std::string_view bytes = bytes_of(*section, sizeof(T));
+    return Column<T>(mapping_, reinterpret_cast<const T*>(bytes.data()), static_cast<std::size_t>(count));
+  }
+  /// A number of the description, refused when it is negative or above `most`.
+  std::int64_t count(const char* name, std::int64_t most) const;
+
+  /// Compares all sections with their checksums.
+  void verify() const;
+
+ private:
+  friend void write_binary_file(const BinaryKind& kind, Json description, const std::vector<BinarySection>& sections,
+                                const std::string& path);
+  struct Header;
+
+  void check_header(const Header& header);
+  const Json* find(const char* name) const;
+  std::uint64_t data_begin() const;
+  std::size_t size_of(const std::string& type) const;
+  std::string_view bytes_of(const Json& section, std::size_t width) const;
+  void check_zeros(std::uint64_t begin, std::uint64_t end) const;
+
+  BinaryKind kind_;
+  std::string path_;
+  std::shared_ptr<const MappedFile> mapping_;
+  std::uint64_t description_bytes_ = 0;
+  FileMark old_seal_;   // in the header of a file of before
+  std::string digest_;  // of the header and the description
+  Json description_;
+};
+
+/// Most rows, steps times vertices and the like that a binary file can have; products of two below are below 2^63.
+constexpr std::int64_t most_binary_rows = std::int64_t{1} << 40;
+constexpr std::int64_t most_binary_features = std::int64_t{1} << 20;
+
+}  // namespace strobe

@@ -1,0 +1,37 @@
+#include "workloads/storage/mapped_file.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "core/errors.hpp"
+
+namespace strobe {
+
+MappedFile::MappedFile(const std::string& path) {
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // a FIFO must not block here
+  if (file < 0) {
+    if (errno == ENOENT || errno == ENOTDIR) throw InvalidInput(path, 0, 0, "no such file");
+    throw InvalidInput(path, 0, 0, std::string("cannot be opened: ") + std::strerror(errno));
+  }
+  struct stat status {};
+  const bool regular = fstat(file, &status) == 0 && S_ISREG(status.st_mode);
+  size_ = regular ? static_cast<std::size_t>(status.st_size) : 0;
+  mark_ = {status.st_ino, status.st_mtim.tv_sec * 1'000'000'000 + status.st_mtim.tv_nsec};
+  if (size_ > 0) data_ = mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file, 0);
+  const int error = errno;
+  close(file);
+  if (!regular)
+    throw InvalidInput(path, 0, 0, S_ISDIR(status.st_mode) ? "is a directory, not a file" : "is not a regular file");
+  if (data_ == MAP_FAILED) throw SystemError("cannot map " + path + ": " + std::strerror(error));
+}
+
+MappedFile::~MappedFile() {
+  if (data_ != nullptr && data_ != MAP_FAILED) munmap(data_, size_);
+}
+
+}  // namespace strobe

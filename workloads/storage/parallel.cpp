@@ -1,0 +1,45 @@
+// Fork and join on `Workers`, which live as long as one call. Cost: one thread start a helper.
+#include "workloads/storage/parallel.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <mutex>
+
+#include "core/machine_limits.hpp"
+#include "core/parallel.hpp"
+
+namespace strobe {
+namespace {
+
+std::atomic<int> chosen_threads{0};
+
+}  // namespace
+
+int workload_threads() {
+  const int chosen = chosen_threads.load(std::memory_order_relaxed);
+  return chosen > 0 ? chosen : usable_cores();
+}
+
+void limit_workload_threads(int threads) { chosen_threads.store(threads, std::memory_order_relaxed); }
+
+void parallel_tasks(std::int64_t count, const std::function<void(std::int64_t)>& task) {
+  if (count <= 0) return;
+  std::mutex mutex;
+  std::int64_t failed = count;
+  std::exception_ptr error;
+  Workers workers(static_cast<int>(std::min<std::int64_t>(workload_threads(), count)));
+  workers.run(count, [&](std::int64_t i) {
+    try {
+      task(i);
+    } catch (...) {
+      const std::lock_guard lock(mutex);
+      if (i >= failed) return;
+      failed = i;
+      error = std::current_exception();
+    }
+  });
+  if (error) std::rethrow_exception(error);
+}
+
+}  // namespace strobe
