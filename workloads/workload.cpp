@@ -256,8 +256,6 @@ const FieldTable& file_option_fields() {
   return table;
 }
 
-std::string data_directory() { return STROBE_SOURCE_DATA_DIR; }
-
 Windowing windowing_for(const FileOptions& options, const EventGraph& events, std::vector<std::string>& notes) {
   refuse_windows_without_times(options, events);
   Windowing windowing{options.window,    options.window_events, options.window_count, options.partial,

@@ -12,6 +12,7 @@
 #include "core/machine_limits.hpp"
 #include "core/units.hpp"
 #include "harness/run/launch_request.hpp"
+#include "harness/run/run_case.hpp"
 #include "results/row.hpp"
 #include "results/statistics.hpp"
 

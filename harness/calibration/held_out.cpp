@@ -11,6 +11,7 @@
 
 #include "core/errors.hpp"
 #include "harness/calibration/calibration.hpp"
+#include "harness/run/run_case.hpp"
 #include "harness/validation/pairs.hpp"
 #include "results/files.hpp"
 #include "results/row.hpp"

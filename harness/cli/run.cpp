@@ -22,6 +22,7 @@
 #include "harness/files/checkpoint.hpp"
 #include "harness/plan/planned_case.hpp"
 #include "harness/run/plan_digest.hpp"
+#include "harness/run/run_case.hpp"
 #include "results/environment.hpp"
 #include "results/files.hpp"
 #include "results/run_directory.hpp"

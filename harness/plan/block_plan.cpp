@@ -43,7 +43,7 @@ BlockPlan derive_block(const PlannedCase& plan, const Run& steps, const BlockPla
   block.spatial_halo = halo(block.spatial, block.spatial_needs, scope);
   block.to_temporal = redistribute(block.spatial, block.temporal, scope);
   block.to_spatial = redistribute(block.temporal, block.spatial, scope);
-  block.chunks = derive_chunks(plan, block, scope);
+  block.slices = derive_slices(plan, block, scope);
   block.segments = temporal_segments(block.temporal);
   block.spatial_segments = temporal_segments(block.spatial);
   for (const auto& graph : plan.support_graphs) {

@@ -20,7 +20,7 @@ struct BlockPlan {
   Placement spatial, temporal;
   HaloNeeds spatial_needs;
   ExchangePlan spatial_halo, to_temporal, to_spatial;
-  std::vector<ChunkPlan> chunks;                  // of steps whose exchanges overlap compute; none in one piece
+  std::vector<SlicePlan> slices;                  // of steps whose exchanges overlap compute; none in one piece
   std::vector<TemporalSegment> segments;          // of the temporal placement
   std::vector<TemporalSegment> spatial_segments;  // of the spatial placement, for layers that go step by step
   std::vector<StateHandover> handover;            // [layers]; without plans for layers that remember nothing

@@ -1,5 +1,5 @@
-// Returns the chunks of a block. Invariants: every cell is in exactly one chunk, the same for all ranks that share its
-// step; all ranks have the same number of chunks, some of them without rows; what the chunks send together is what the
+// Returns the slices of a block. Invariants: every cell is in exactly one slice, the same for all ranks that share its
+// step; all ranks have the same number of slices, some of them without rows; what the slices send together is what the
 // block sends.
 #include "harness/plan/overlap_plan.hpp"
 
@@ -11,40 +11,40 @@
 namespace strobe {
 namespace {
 
-/// Throws when the layers, or the way in which inputs come, do not allow chunks.
+/// Throws when the layers, or the way in which inputs come, do not allow slices.
 void check_cuttable(const PlannedCase& plan) {
   if (plan.request.transfer != "direct") {
     throw InvalidRequest("/overlap",
-                         "snapshots that are moved one by one make the matrix of a whole block, not of its chunks; "
+                         "snapshots that are moved one by one make the matrix of a whole block, not of its slices; "
                          "use transfer=direct or overlap=1");
   }
   for (const LayerShape& layer : plan.layers) {
     if (layer.step_by_step || layer.need == TemporalNeed::weights_only) {
       throw InvalidRequest("/overlap",
                            "a layer of this model goes from step to step in its spatial stage, which cannot be cut "
-                           "into chunks; use overlap=1");
+                           "into slices; use overlap=1");
     }
   }
 }
 
-/// Throws when a rank's chunks do not follow each other in its rows.
-void check_contiguous(const Placement& placement, const std::vector<Rank>& chunk_of) {
+/// Throws when a rank's slices do not follow each other in its rows.
+void check_contiguous(const Placement& placement, const std::vector<Rank>& slice_of) {
   for (Rank r = 0; r < placement.ranks; ++r) {
     Rank last = 0;
     for (Step t = 0; t < placement.steps(); ++t) {
       if (placement.step_rows(r, t) == 0) continue;
-      if (chunk_of[static_cast<std::size_t>(t)] < last) {
+      if (slice_of[static_cast<std::size_t>(t)] < last) {
         throw InvalidRequest("/overlap",
                              "ranks share snapshots with changing ranks under this strategy, so that their steps "
                              "cannot be cut alike; use overlap=1");
       }
-      last = chunk_of[static_cast<std::size_t>(t)];
+      last = slice_of[static_cast<std::size_t>(t)];
     }
   }
 }
 
-/// The chunk of each step: even contiguous shares of the steps that the first rank among its owners holds as such.
-std::vector<Rank> chunk_of_steps(const Placement& placement, std::int64_t wanted, std::int64_t& chunks) {
+/// The slice of each step: even contiguous shares of the steps that the first rank among its owners holds as such.
+std::vector<Rank> slice_of_steps(const Placement& placement, std::int64_t wanted, std::int64_t& slices) {
   std::vector<std::vector<std::size_t>> held(static_cast<std::size_t>(placement.ranks));
   for (Step t = 0; t < placement.steps(); ++t) {
     const std::vector<std::int64_t>& count = placement.map(t).owned_count;
@@ -55,14 +55,14 @@ std::vector<Rank> chunk_of_steps(const Placement& placement, std::int64_t wanted
   }
   std::size_t most = 0;
   for (const auto& steps : held) most = std::max(most, steps.size());
-  chunks = std::min(wanted, static_cast<std::int64_t>(most));
-  std::vector<Rank> chunk(static_cast<std::size_t>(placement.steps()), 0);
+  slices = std::min(wanted, static_cast<std::int64_t>(most));
+  std::vector<Rank> slice(static_cast<std::size_t>(placement.steps()), 0);
   for (const auto& steps : held) {
     const std::vector<Rank> share =
-        contiguous_owners(static_cast<std::int64_t>(steps.size()), static_cast<int>(chunks));
-    for (std::size_t i = 0; i < steps.size(); ++i) chunk[steps[i]] = share[i];
+        contiguous_owners(static_cast<std::int64_t>(steps.size()), static_cast<int>(slices));
+    for (std::size_t i = 0; i < steps.size(); ++i) slice[steps[i]] = share[i];
   }
-  return chunk;
+  return slice;
 }
 
 std::shared_ptr<const VertexMap> nobody(int ranks) {
@@ -72,15 +72,15 @@ std::shared_ptr<const VertexMap> nobody(int ranks) {
   return map;
 }
 
-/// `placement` with nobody in the steps of other chunks, and only the maps that are left.
-Placement steps_of_chunk(const Placement& placement, const std::vector<Rank>& chunk_of, Rank chunk) {
+/// `placement` with nobody in the steps of other slices, and only the maps that are left.
+Placement steps_of_slice(const Placement& placement, const std::vector<Rank>& slice_of, Rank slice) {
   Placement part;
   part.ranks = placement.ranks;
   part.vertices = placement.vertices;
   part.maps = {nobody(placement.ranks)};
   std::vector<std::int32_t> renumbered(placement.maps.size(), -1);
-  for (std::size_t t = 0; t < chunk_of.size(); ++t) {
-    if (chunk_of[t] != chunk) {
+  for (std::size_t t = 0; t < slice_of.size(); ++t) {
+    if (slice_of[t] != slice) {
       part.map_of_step.push_back(0);
       continue;
     }
@@ -94,9 +94,9 @@ Placement steps_of_chunk(const Placement& placement, const std::vector<Rank>& ch
   return part;
 }
 
-HaloNeeds needs_of_chunk(HaloNeeds needs, const std::vector<Rank>& chunk_of, Rank chunk) {
-  for (std::size_t t = 0; t < chunk_of.size(); ++t) {
-    if (chunk_of[t] == chunk) continue;
+HaloNeeds needs_of_slice(HaloNeeds needs, const std::vector<Rank>& slice_of, Rank slice) {
+  for (std::size_t t = 0; t < slice_of.size(); ++t) {
+    if (slice_of[t] == slice) continue;
     for (auto& rank : needs.vertices) rank[t].clear();
     for (auto& rank : needs.counted) rank[t] = 0;
   }
@@ -112,30 +112,30 @@ ExchangePlan no_exchange(int ranks) {
 
 }  // namespace
 
-std::vector<ChunkPlan> derive_chunks(const PlannedCase& plan, const BlockPlan& block, const ListScope& scope) {
+std::vector<SlicePlan> derive_slices(const PlannedCase& plan, const BlockPlan& block, const ListScope& scope) {
   const bool walks = std::any_of(plan.layers.begin(), plan.layers.end(), walks_timelines);
   if (plan.request.overlap == 1 || !walks) return {};
   if (block.to_temporal.total_rows() == 0 && block.to_spatial.total_rows() == 0) return {};
   check_cuttable(plan);
   std::int64_t count = 0;
-  const std::vector<Rank> chunk_of = chunk_of_steps(block.spatial, plan.request.overlap, count);
-  check_contiguous(block.spatial, chunk_of);
-  std::vector<ChunkPlan> chunks;
+  const std::vector<Rank> slice_of = slice_of_steps(block.spatial, plan.request.overlap, count);
+  check_contiguous(block.spatial, slice_of);
+  std::vector<SlicePlan> slices;
   for (Rank c = 0; count > 1 && c < count; ++c) {
-    ChunkPlan& chunk = chunks.emplace_back();
-    chunk.spatial = steps_of_chunk(block.spatial, chunk_of, c);
-    chunk.needs = needs_of_chunk(block.spatial_needs, chunk_of, c);
-    chunk.halo = block.spatial_halo.identity ? no_exchange(plan.ranks()) : halo(chunk.spatial, chunk.needs, scope);
-    chunk.to_temporal = redistribute(chunk.spatial, block.temporal, scope);
+    SlicePlan& slice = slices.emplace_back();
+    slice.spatial = steps_of_slice(block.spatial, slice_of, c);
+    slice.needs = needs_of_slice(block.spatial_needs, slice_of, c);
+    slice.halo = block.spatial_halo.identity ? no_exchange(plan.ranks()) : halo(slice.spatial, slice.needs, scope);
+    slice.to_temporal = redistribute(slice.spatial, block.temporal, scope);
     // Behind the last layer there is nothing to compute beside it.
-    if (plan.layers.size() > 1) chunk.to_spatial = redistribute(block.temporal, chunk.spatial, scope);
+    if (plan.layers.size() > 1) slice.to_spatial = redistribute(block.temporal, slice.spatial, scope);
   }
-  return chunks;
+  return slices;
 }
 
 void note_overlap(PlannedCase& plan) {
-  const auto in_chunks = [](const BlockPlan& block) { return !block.chunks.empty(); };
-  if (plan.request.overlap == 1 || std::any_of(plan.blocks.begin(), plan.blocks.end(), in_chunks)) return;
+  const auto in_slices = [](const BlockPlan& block) { return !block.slices.empty(); };
+  if (plan.request.overlap == 1 || std::any_of(plan.blocks.begin(), plan.blocks.end(), in_slices)) return;
   plan.notes.push_back("overlap=" + std::to_string(plan.request.overlap) +
                        " has no effect: no block has a redistribution between ranks and two steps on a rank");
 }

@@ -1,4 +1,4 @@
-// Overlap: the steps that a rank holds of a block are cut into chunks, so that the spatial stage of one chunk is
+// Overlap: the steps that a rank holds of a block are cut into slices, so that the spatial stage of one slice is
 // computed while the redistribution of others is under way (ESDG section 6.5, future work).
 #pragma once
 
@@ -11,19 +11,19 @@ namespace strobe {
 struct PlannedCase;  // harness/plan/planned_case.hpp
 struct BlockPlan;    // harness/plan/block_plan.hpp
 
-/// One chunk of a block, for all ranks. Its placements have the block's steps; those of other chunks are nobody's.
-struct ChunkPlan {
+/// One slice of a block, for all ranks. Its placements have the block's steps; those of other slices are nobody's.
+struct SlicePlan {
   Placement spatial;
   HaloNeeds needs;
   ExchangePlan halo;         // the identity where the block's is
-  ExchangePlan to_temporal;  // from the chunk's rows into the block's
-  ExchangePlan to_spatial;   // from the block's rows into the chunk's
+  ExchangePlan to_temporal;  // from the slice's rows into the block's
+  ExchangePlan to_spatial;   // from the block's rows into the slice's
 };
 
-/// The chunks of `block`, whose other exchanges are there already: as many as the case asks for, but no more than steps
+/// The slices of `block`, whose other exchanges are there already: as many as the case asks for, but no more than steps
 /// that a rank holds; none where one is enough or no rows change ranks between the stages. Throws
-/// InvalidRequest("/overlap") for what cannot be cut. Cost: that of the block's exchanges for each chunk.
-std::vector<ChunkPlan> derive_chunks(const PlannedCase& plan, const BlockPlan& block, const ListScope& scope);
+/// InvalidRequest("/overlap") for what cannot be cut. Cost: that of the block's exchanges for each slice.
+std::vector<SlicePlan> derive_slices(const PlannedCase& plan, const BlockPlan& block, const ListScope& scope);
 
 /// Adds a note when the case asks for an overlap that none of its blocks has.
 void note_overlap(PlannedCase& plan);

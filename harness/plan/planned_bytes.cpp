@@ -24,9 +24,9 @@ class ByteCount {
       // Features are constants: no gradient flows back to them.
       const std::uint64_t halo_passes = l == 0 ? passes.forward : passes.all();
       if (layer.reads_neighbours) to(Traffic::halo) += halo_passes * bytes(block.spatial_halo, layer.input_width);
-      // Sums over ranks are made once in every chunk.
-      const std::uint64_t chunks = std::max<std::uint64_t>(1, block.chunks.size());
-      add_sums(l, block.steps(), {chunks * passes.forward, chunks * passes.backward});
+      // Sums over ranks are made once in every slice.
+      const std::uint64_t slices = std::max<std::uint64_t>(1, block.slices.size());
+      add_sums(l, block.steps(), {slices * passes.forward, slices * passes.backward});
       add_states(block.handover[l], first, passes);
       if (layer.step_by_step) to(Traffic::halo) += passes.all() * step_bytes(block, static_cast<int>(l));
       if (!walks_timelines(layer)) continue;

@@ -4,14 +4,11 @@
 
 #include <array>
 #include <memory>
-#include <utility>
 
-#include "core/errors.hpp"
 #include "harness/placement/strategy.hpp"
 #include "harness/plan/block_plan.hpp"
 #include "harness/request/case.hpp"
 #include "harness/request/shape_case.hpp"
-#include "harness/run/finished_epochs.hpp"
 #include "models/snapshots/model.hpp"
 #include "models/tasks/task.hpp"
 
@@ -60,26 +57,6 @@ struct PlannedCase {
 /// another size; nothing is measured. Memory grows with ranks squared: InvalidRequest("/ranks", ...) before it is taken
 /// when the machine, or the process's limit, does not have it.
 std::shared_ptr<const PlannedCase> make_plan(const Case& request, PlanUse use = PlanUse::run);
-
-/// The user's wish to stop, with what the case had come to: its finished epochs, and status `interrupted`.
-class InterruptedCase : public Interrupted {
- public:
-  InterruptedCase(int signal, CaseResult result) : Interrupted(signal), result_(std::move(result)) {}
-  const CaseResult& result() const { return result_; }
-
- private:
-  CaseResult result_;
-};
-
-/// Runs a case that was planned, as run_case does. `c` may differ from the plan's own request in the cluster and in the
-/// memory limit, on which plans do not depend (but for nb=auto). With a time limit, no epoch begins when the ranks were
-/// started so many seconds of wall time ago: the result's status is `timeout`, with the samples of finished epochs, as
-/// any result has whose case something ended. `keep_epochs` gets the samples of epochs that all ranks have finished,
-/// every second (finished_epochs.hpp), outside of measured time, in the first process. Throws InterruptedCase on a stop
-/// signal.
-CaseResult run_planned(const std::shared_ptr<const PlannedCase>& plan, const Case& c,
-                       std::vector<std::vector<Span>>* trace = nullptr, const ModelOutputs& outputs = {},
-                       double time_limit_seconds = 0, const KeepEpochs& keep_epochs = {});
 
 /// Steps of the largest block at a number of blocks fall as that number grows; the smallest numbers of blocks for each
 /// size of block, ascending from 1 to `steps`.

@@ -15,6 +15,7 @@
 #include "core/interrupt.hpp"
 #include "core/parallel.hpp"
 #include "harness/plan/planned_case.hpp"
+#include "harness/run/run_case.hpp"
 #include "results/row.hpp"
 #include "workloads/shape/shape_graph.hpp"
 

@@ -13,6 +13,7 @@
 #include "core/units.hpp"
 #include "harness/plan/planned_case.hpp"
 #include "harness/planner/evaluate.hpp"
+#include "harness/run/run_case.hpp"
 
 namespace strobe {
 namespace {

@@ -23,7 +23,7 @@ namespace {
 
 constexpr const char* default_cluster = "aimos-v100";
 constexpr const char* overlap_help =
-    "chunks of a rank's steps of a block: the redistribution of one is under way while the spatial stages of others "
+    "slices of a rank's steps of a block: the redistribution of one is under way while the spatial stages of others "
     "are computed; 1 = one after the other";
 constexpr const char* until_help =
     "when training ends before its last epoch: converged, converged:metric=loss,patience=10, or a metric of the "

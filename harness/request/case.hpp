@@ -31,7 +31,7 @@ struct Case {
   std::string transfer = "direct";  // how snapshots reach the device: direct | full | difference | changed | least
   std::string transfer_format = "csr32";  // of their indices, unless direct: coo64 (the paper's) | csr32
   std::string nb = "1";                   // blocks of the checkpointed timeline (1 = all steps at once), or auto
-  std::int64_t overlap = 1;               // chunks of a rank's steps of a block whose exchanges overlap compute
+  std::int64_t overlap = 1;               // slices of a rank's steps of a block whose exchanges overlap compute
   bool rerun_last = true;                 // with blocks: compute the last one again, too, before its backward pass
   std::string load_model;                 // safetensors file to start from; "" = seeded initial weights
   double timeout = 60;                    // seconds a collective may wait for missing ranks
@@ -71,16 +71,5 @@ Case case_from_json(const Json& json, const std::string& pointer, CaseRuns runs 
 
 /// "chess/tm-gcn/snapshot/cpu/r4#a1b2c3": readable key and the first 6 hex digits of the canonical JSON's SHA-256.
 std::string case_id(const Case& c);
-
-/// Runs one case for real or simulated. Out of memory, time-outs and failures of ranks come back as the result's
-/// status; InvalidRequest, InvalidInput and Unavailable are thrown before anything is measured; Interrupted is thrown
-/// through. With `trace` set, the spans of every rank of the last repetition are kept in it ([rank][span]); `outputs`
-/// names files to write after the last epoch of the last repetition.
-/// In an externally launched world every process calls this; only process rank 0 gets samples of all ranks.
-CaseResult run_case(const Case& c, std::vector<std::vector<Span>>* trace = nullptr, const ModelOutputs& outputs = {});
-
-/// What `--dry-run` prints for a case without running it: placements, exchanges with their byte matrices, planned
-/// bytes per epoch by traffic, the schedule, the parameters.
-Json plan_case(const Case& c);
 
 }  // namespace strobe

@@ -41,7 +41,7 @@ void check_shape(const Case& c, const std::string& pointer) {
   if (c.overlap != 1) {
     throw InvalidRequest(pointer + "/overlap",
                          fmt::format("{} is a shape: which rows cross is not known, so exchanges cannot be cut into "
-                                     "chunks; use overlap=1",
+                                     "slices; use overlap=1",
                                      name));
   }
   const std::string strategy = c.strategy.at("name").get<std::string>();

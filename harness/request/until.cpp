@@ -8,7 +8,6 @@
 #include <cmath>
 
 #include "core/errors.hpp"
-#include "harness/timeline/evaluation.hpp"
 
 namespace strobe {
 namespace {

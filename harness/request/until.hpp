@@ -11,6 +11,9 @@
 
 namespace strobe {
 
+/// In front of the names of metrics that are taken on the validation samples.
+inline constexpr const char* validation_prefix = "validation_";
+
 /// What `until` asks for: "converged", "converged:metric=auc,patience=5" or "auc=0.8". A metric is one of the task's,
 /// taken on the validation samples, or "loss", the training loss.
 struct UntilRule {

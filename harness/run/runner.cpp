@@ -16,6 +16,7 @@
 #include "harness/run/concurrency.hpp"
 #include "harness/run/gather.hpp"
 #include "harness/run/launch_request.hpp"
+#include "harness/run/run_case.hpp"
 #include "harness/timeline/evaluation.hpp"
 #include "harness/training/training.hpp"
 

@@ -52,7 +52,7 @@ Products step_products(const PlannedCase& plan, bool lasting) {
 
 std::uint64_t BlockInputs::bytes() const {
   std::uint64_t sum = graph.bytes();
-  for (const ChunkInputs& chunk : chunks) sum += chunk.graph.bytes();
+  for (const SliceInputs& slice : slices) sum += slice.graph.bytes();
   for (const std::vector<SparseMatrix>& support : supports) {
     for (const SparseMatrix& step : support) sum += step.bytes();
   }
@@ -76,15 +76,15 @@ BlockInputs bring_inputs(Device& device, const PlannedCase& plan, const BlockPla
   if (parts != nullptr) parts->rewind();
   BlockInputs inputs;
   const BlockSteps steps{block.first_step, plan.graph->steps, plan.trained_steps};
-  for (const ChunkPlan& chunk : block.chunks) {
-    inputs.chunks.push_back({build_local_graph(device, *plan.graph, block.first_step, chunk.spatial, chunk.needs,
-                                               layer_products(plan, device, lasting, chunk.halo.identity), parts),
-                             make_spatial_rows(device, chunk.spatial, steps, chunk.needs, *plan.model)});
+  for (const SlicePlan& slice : block.slices) {
+    inputs.slices.push_back({build_local_graph(device, *plan.graph, block.first_step, slice.spatial, slice.needs,
+                                               layer_products(plan, device, lasting, slice.halo.identity), parts),
+                             make_spatial_rows(device, slice.spatial, steps, slice.needs, *plan.model)});
   }
-  for (std::size_t c = 0; visit == Visit::differentiated && c < inputs.chunks.size(); ++c) {
-    transpose_snapshots(device, plan, block.chunks[c].spatial, inputs.chunks[c].graph.a);
+  for (std::size_t c = 0; visit == Visit::differentiated && c < inputs.slices.size(); ++c) {
+    transpose_snapshots(device, plan, block.slices[c].spatial, inputs.slices[c].graph.a);
   }
-  if (!block.chunks.empty()) return inputs;
+  if (!block.slices.empty()) return inputs;
   inputs.graph = build_local_graph(device, *plan.graph, block.first_step, block.spatial, block.spatial_needs,
                                    layer_products(plan, device, lasting, block.spatial_halo.identity), parts);
   if (visit == Visit::differentiated) transpose_snapshots(device, plan, block.spatial, inputs.graph.a);

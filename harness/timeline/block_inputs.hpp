@@ -8,8 +8,8 @@
 
 namespace strobe {
 
-/// What a rank computes one chunk of a block from.
-struct ChunkInputs {
+/// What a rank computes one slice of a block from.
+struct SliceInputs {
   LocalGraph graph;
   CellRows cells;
 };
@@ -19,7 +19,7 @@ struct BlockInputs {
   LocalGraph graph;
   StepMatrices supports;
   CellRows cells;                   // of the spatial stages
-  std::vector<ChunkInputs> chunks;  // instead of all these where the block has chunks
+  std::vector<SliceInputs> slices;  // instead of all these where the block has slices
 
   /// Structure, values and features: what streaming the block moves.
   std::uint64_t bytes() const;

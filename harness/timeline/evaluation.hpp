@@ -6,13 +6,11 @@
 #include <vector>
 
 #include "harness/exchange/exchange.hpp"
+#include "harness/request/until.hpp"
 #include "harness/timeline/device_samples.hpp"
 #include "harness/timeline/kept_rows.hpp"
 
 namespace strobe {
-
-/// In front of the names of metrics that are taken on the validation samples.
-inline constexpr const char* validation_prefix = "validation_";
 
 /// What one rank evaluates; stays on it from epoch to epoch.
 class Evaluation {

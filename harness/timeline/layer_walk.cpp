@@ -20,14 +20,14 @@ LayerWalk::LayerWalk(const PlannedCase& plan, const BlockPlan& block, bool last,
                                      plan.model->reads_ids())),
       to_spatial_(device, block.to_spatial, Traffic::redistribute),
       step_halos_(step_halos(device, block.supports)) {
-  if (block.chunks.empty()) {
+  if (block.slices.empty()) {
     spatial_halo_.emplace(device, block.spatial_halo, Traffic::halo);
     to_temporal_.emplace(device, block.to_temporal, Traffic::redistribute);
   }
-  for (const ChunkPlan& chunk : block.chunks) {
-    chunk_halos_.emplace_back(device, chunk.halo, Traffic::halo);
-    chunks_to_temporal_.emplace_back(device, chunk.to_temporal, Traffic::redistribute);
-    if (plan.layers.size() > 1) chunks_to_spatial_.emplace_back(device, chunk.to_spatial, Traffic::redistribute);
+  for (const SlicePlan& slice : block.slices) {
+    slice_halos_.emplace_back(device, slice.halo, Traffic::halo);
+    slices_to_temporal_.emplace_back(device, slice.to_temporal, Traffic::redistribute);
+    if (plan.layers.size() > 1) slices_to_spatial_.emplace_back(device, slice.to_spatial, Traffic::redistribute);
   }
   for (const StateHandover& layer : block.handover) {
     auto& exchanges = handover_.emplace_back();
@@ -58,7 +58,7 @@ Tensor LayerWalk::give_back(Device& device, Communicator& communicator, std::siz
 Var LayerWalk::forward(Tape& tape, Communicator& communicator, const Parameters& parameters, const Pass& pass,
                        const BlockInputs& inputs, std::vector<LayerMemory>& memory) const {
   const Walk walk{tape, communicator, parameters, pass, inputs};
-  if (!inputs.chunks.empty()) return in_chunks(walk, memory);
+  if (!inputs.slices.empty()) return in_slices(walk, memory);
   Var x = Tape::constant(inputs.graph.first_input());
   for (std::size_t l = 0; l < plan_.layers.size(); ++l) {
     if (plan_.layers[l].reads_neighbours) x = spatial_halo_->apply(tape, communicator, x);
@@ -107,16 +107,16 @@ JointOutput LayerWalk::whole_layers(const Walk& walk, std::size_t layer, const S
   return plan_.model->whole_layers(walk.tape, walk.parameters, static_cast<int>(layer), input);
 }
 
-Var LayerWalk::spatial_of_chunk(const Walk& walk, std::size_t first_layer, std::size_t last_layer, std::size_t chunk,
+Var LayerWalk::spatial_of_slice(const Walk& walk, std::size_t first_layer, std::size_t last_layer, std::size_t slice,
                                 Var x) const {
-  const ChunkInputs& inputs = walk.inputs.chunks[chunk];
+  const SliceInputs& inputs = walk.inputs.slices[slice];
   const Var features = Tape::constant(inputs.graph.features);
   if (first_layer == 0) x = Tape::constant(inputs.graph.first_input());
   for (std::size_t l = first_layer; l <= last_layer; ++l) {
-    if (plan_.layers[l].reads_neighbours) x = chunk_halos_[chunk].apply(walk.tape, walk.communicator, x);
+    if (plan_.layers[l].reads_neighbours) x = slice_halos_[slice].apply(walk.tape, walk.communicator, x);
     const SpatialInput input{x, &inputs.graph.a, &inputs.cells, &walk.pass, features};
     const int layer = static_cast<int>(l);
-    if (repeated_by_next(l, chunk_halos_[chunk])) {
+    if (repeated_by_next(l, slice_halos_[slice])) {
       const SpatialInput second{nullptr, input.a, input.cells, input.pass, features};
       x = plan_.model->two_spatial(walk.tape, walk.parameters, layer, input, second);
       ++l;
@@ -129,25 +129,25 @@ Var LayerWalk::spatial_of_chunk(const Walk& walk, std::size_t first_layer, std::
 
 Var LayerWalk::last_stages(const Walk& walk, std::size_t first_layer, SplittingExchange& to_spatial) const {
   std::vector<Var> parts;
-  for (std::size_t c = 0; c < chunks_to_spatial_.size(); ++c) {
-    parts.push_back(spatial_of_chunk(walk, first_layer, plan_.layers.size() - 1, c, to_spatial.finish(c)));
+  for (std::size_t c = 0; c < slices_to_spatial_.size(); ++c) {
+    parts.push_back(spatial_of_slice(walk, first_layer, plan_.layers.size() - 1, c, to_spatial.finish(c)));
   }
   return concat_rows(walk.tape, parts);
 }
 
-Var LayerWalk::in_chunks(const Walk& walk, std::vector<LayerMemory>& memory) const {
+Var LayerWalk::in_slices(const Walk& walk, std::vector<LayerMemory>& memory) const {
   std::optional<SplittingExchange> to_spatial;
   for (std::size_t first = 0;;) {
     std::size_t last = first;  // the layer of the next temporal stage
     while (last < plan_.layers.size() && !walks_timelines(plan_.layers[last])) ++last;
     if (last == plan_.layers.size()) return last_stages(walk, first, *to_spatial);
-    JoiningExchange to_temporal(chunks_to_temporal_, walk.tape, walk.communicator);
-    for (std::size_t c = 0; c < chunks_to_temporal_.size(); ++c) {
-      to_temporal.start(c, spatial_of_chunk(walk, first, last, c, to_spatial ? to_spatial->finish(c) : nullptr));
+    JoiningExchange to_temporal(slices_to_temporal_, walk.tape, walk.communicator);
+    for (std::size_t c = 0; c < slices_to_temporal_.size(); ++c) {
+      to_temporal.start(c, spatial_of_slice(walk, first, last, c, to_spatial ? to_spatial->finish(c) : nullptr));
     }
     const Var y = temporal(walk, last, to_temporal.finish(), memory[last]);
     if (last + 1 == plan_.layers.size()) return to_spatial_.apply(walk.tape, walk.communicator, y);
-    to_spatial.emplace(chunks_to_spatial_, walk.tape, walk.communicator, y);
+    to_spatial.emplace(slices_to_spatial_, walk.tape, walk.communicator, y);
     first = last + 1;
   }
 }

@@ -34,10 +34,10 @@ class LayerWalk {
 
  private:
   struct Walk;  // what one forward pass hands around
-  Var in_chunks(const Walk& walk, std::vector<LayerMemory>& memory) const;
+  Var in_slices(const Walk& walk, std::vector<LayerMemory>& memory) const;
   /// Spatial stages from `first_layer` on that no temporal stage follows.
   Var last_stages(const Walk& walk, std::size_t first_layer, SplittingExchange& to_spatial) const;
-  Var spatial_of_chunk(const Walk& walk, std::size_t first_layer, std::size_t last_layer, std::size_t chunk,
+  Var spatial_of_slice(const Walk& walk, std::size_t first_layer, std::size_t last_layer, std::size_t slice,
                        Var x) const;
   SpatialInput spatial_input(const Walk& walk, std::size_t layer, const Var& x, std::vector<LayerMemory>& memory) const;
   /// Whether the layer behind `layer` computes it again, every neighbour being an own row.
@@ -54,7 +54,7 @@ class LayerWalk {
   CellRows temporal_cells_;
   std::optional<Exchange> spatial_halo_, to_temporal_;  // of the block in one piece
   Exchange to_spatial_;
-  ChunkExchanges chunk_halos_, chunks_to_temporal_, chunks_to_spatial_;  // [chunks]
+  SliceExchanges slice_halos_, slices_to_temporal_, slices_to_spatial_;  // [slices]
   std::vector<std::vector<Exchange>> handover_;                          // [layers][segments - 1]
   std::vector<std::optional<Exchange>> take_over_;  // [layers]; for what crosses ranks between blocks
   StepHalos step_halos_;

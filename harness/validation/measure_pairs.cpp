@@ -12,6 +12,7 @@
 #include "core/errors.hpp"
 #include "core/interrupt.hpp"
 #include "harness/plan/planned_case.hpp"
+#include "harness/run/run_case.hpp"
 #include "harness/validation/baseline.hpp"
 
 namespace strobe {

@@ -13,6 +13,7 @@
 #include "core/errors.hpp"
 #include "core/interrupt.hpp"
 #include "harness/plan/planned_case.hpp"
+#include "harness/run/run_case.hpp"
 #include "harness/validation/baseline.hpp"
 #include "harness/validation/published.hpp"
 #include "harness/validation/span_parts.hpp"

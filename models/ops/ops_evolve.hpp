@@ -2,7 +2,7 @@
 #pragma once
 
 #include "backends/operations/operations_evolve.hpp"
-#include "models/snapshots/model.hpp"
+#include "models/tape/pass.hpp"
 
 namespace strobe {
 

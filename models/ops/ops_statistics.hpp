@@ -1,7 +1,7 @@
 // Differentiable batch normalisation and dropout over the cells of snapshots.
 #pragma once
 
-#include "models/snapshots/model.hpp"
+#include "models/tape/pass.hpp"
 
 namespace strobe {
 

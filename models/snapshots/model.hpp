@@ -10,6 +10,7 @@
 #include "core/errors.hpp"
 #include "core/registry.hpp"
 #include "models/tape/parameters.hpp"
+#include "models/tape/pass.hpp"
 #include "workloads/preparation/preprocess.hpp"
 
 namespace strobe {
@@ -35,43 +36,6 @@ struct LayerShape {
   /// Its product may gather the input of the layer before and compute that layer again for every entry
   /// (Model::two_spatial); the layer before then has no temporal stage and reads no neighbours.
   bool repeats_input = false;
-};
-
-/// Which cells the rows of a tensor are: those of the steps [first_step, first_step + steps) that this rank holds. Rows
-/// are time-major; rows of one step are contiguous.
-struct CellRows {
-  std::int64_t vertices = 0;            // N of the whole graph
-  std::int64_t all_steps = 0;           // T whose embeddings are computed
-  std::int64_t first_step = 0;          // of the block that is being computed; 0 when all steps are
-  std::int64_t steps = 0;               // S of that block
-  std::vector<std::int64_t> step_rows;  // [S + 1] first row of each step; empty ranges for steps held elsewhere
-  Tensor step_rows_on_device;           // i64 [S + 1, 1]
-  /// i64 [rows, 1]: step * N + vertex of each row, ascending, steps counted from 0. Of models that ask for them
-  /// (Model::reads_ids) only.
-  Tensor ids;
-  /// i32 [columns of a, 1]: the vertex of each own and halo row; likewise (Model::reads_column_ids).
-  Tensor column_ids = {};
-  std::int64_t trained_steps = 0;  // of all_steps, up to the last one that a training sample reads
-};
-
-/// Sums over all ranks as tape operations, for what spans cells that other ranks hold: batch statistics, summaries.
-class RankSums {
- public:
-  virtual ~RankSums() = default;
-  virtual int ranks() const = 0;
-  virtual int rank() const = 0;
-  /// Sum of the ranks' `part` [R, F], the same bits on every rank; the gradient is the sum of the ranks' gradients.
-  /// Every rank must call it, with one shape, whether or not it holds cells. Counted as Traffic::state.
-  virtual Var sum(Tape& tape, const Var& part) const = 0;
-};
-
-/// What one pass over the model is for. Whatever is random in a pass is keyed by (seed, epoch, layer, cell), never by
-/// rank or row, so that it does not depend on the placement.
-struct Pass {
-  std::uint64_t seed = 1;
-  std::int64_t epoch = 0;
-  bool training = true;  // false: evaluation, nothing is dropped
-  const RankSums* ranks = nullptr;
 };
 
 /// Input of a spatial stage on one rank: x [own rows + halo rows, F]; a [own rows, own + halo rows]; `cells` describes

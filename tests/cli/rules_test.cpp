@@ -40,6 +40,23 @@ TEST_F(Rules, IncludingUpwardsIsFound) {
   expect_offence("includes", "core/bad.cpp:2");
 }
 
+TEST_F(Rules, IncludingAHigherRoomIsFound) {
+  for (const char* room : {"plan", "timeline", "events", "attic"})
+    std::filesystem::create_directories(folder_ / "harness" / room);
+  for (const char* room : {"plan", "timeline", "attic"})
+    write_text(folder_ / "harness" / room / "part.hpp", "#pragma once\n");
+  write_text(folder_ / "harness/timeline/good.cpp", "#include \"harness/plan/part.hpp\"\n");
+  EXPECT_EQ(check("includes").status, 0);
+  write_text(folder_ / "harness/plan/bad.cpp", "#include \"harness/timeline/part.hpp\"\n");
+  expect_offence("includes", "harness/plan/bad.cpp:1: harness/plan/ may not include");
+  write_text(folder_ / "harness/plan/bad.cpp", "");
+  write_text(folder_ / "harness/events/bad.cpp", "#include \"harness/timeline/part.hpp\"\n");
+  expect_offence("includes", "they are neighbours");
+  write_text(folder_ / "harness/events/bad.cpp", "");
+  write_text(folder_ / "harness/attic/bad.cpp", "#include \"harness/plan/part.hpp\"\n");
+  expect_offence("includes", "harness/attic/ is in no list of rooms");
+}
+
 TEST_F(Rules, IncludingBesidesTheRootIsFound) {
   write_text(folder_ / "harness/bad.cpp", "#include \"high.hpp\"\n");
   expect_offence("includes", "harness/bad.cpp:1");

@@ -14,6 +14,7 @@
 #include "harness/files/model_files.hpp"
 #include "harness/request/case.hpp"
 #include "harness/request/json_text.hpp"
+#include "harness/run/run_case.hpp"
 #include "models/snapshots/model.hpp"
 #include "models/tasks/task.hpp"
 #include "tests/results/python.hpp"

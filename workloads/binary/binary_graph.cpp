@@ -10,10 +10,10 @@
 #include <nlohmann/json.hpp>
 
 #include "core/errors.hpp"
+#include "workloads/graph/provenance.hpp"
 #include "workloads/reading/ids/vertex_names.hpp"
 #include "workloads/storage/binary_file.hpp"
 #include "workloads/storage/parallel.hpp"
-#include "workloads/workload.hpp"
 
 namespace strobe {
 namespace {

@@ -1,4 +1,4 @@
-// What the cache needs of the binary graph beyond reading and writing it (workloads/workload.hpp).
+// Strobe's binary graph: an event graph as a file that is mapped and read where it lies.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -7,6 +7,13 @@
 #include "workloads/graph/graph.hpp"
 
 namespace strobe {
+
+/// Writes `graph` atomically (temporary file, fsync, rename), versioned and checksummed, with provenance.
+void write_binary_graph(const EventGraph& graph, const std::string& path);
+/// Maps it: the columns are views on the file, and what is not used is not read. Throws InvalidInput when it is
+/// foreign, of another version, truncated or damaged. A file that changed since it was written (or is a copy) is
+/// compared with all its checksums; one that did not only with those of its beginning, unless `verify` asks for all.
+EventGraph read_binary_graph(const std::string& path, bool verify = false);
 
 /// A binary graph with the object that was written beside it.
 struct TaggedGraph {

@@ -18,6 +18,7 @@
 
 #include "core/errors.hpp"
 #include "workloads/graph/exact_values.hpp"
+#include "workloads/graph/provenance.hpp"
 #include "workloads/graph/sides.hpp"
 #include "workloads/reading/ids/vertex_names.hpp"
 #include "workloads/storage/binary_file.hpp"

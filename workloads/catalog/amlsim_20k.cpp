@@ -1,5 +1,5 @@
 // Simulated bank transfers with 200 fan-in and 200 cycle laundering patterns; steps are days, accounts carry isFraud.
-#include "workloads/workload.hpp"
+#include "workloads/graph/plugins.hpp"
 
 namespace strobe {
 namespace {

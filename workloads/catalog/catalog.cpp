@@ -134,6 +134,8 @@ std::vector<std::string> dataset_names() {
   return names;
 }
 
+std::string data_directory() { return STROBE_SOURCE_DATA_DIR; }
+
 std::string find_data_file(const std::string& file) {
   const std::filesystem::path fetched = fetched_folder() / file,
                               bundled = std::filesystem::path(data_directory()) / file;

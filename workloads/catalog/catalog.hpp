@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "workloads/workload.hpp"
+#include "workloads/graph/plugins.hpp"
 
 namespace strobe {
 
@@ -52,5 +52,12 @@ std::string missing_dataset_message(const Entry<DatasetTag::Value>& entry);
 /// A sentence when `vertices` and `events` are not what the catalogue lists for `name`; "" when they are or when it
 /// lists none.
 std::string listed_difference(const std::string& name, std::int64_t vertices, std::int64_t events);
+
+/// Folder of the bundled data: workloads/data of the source or install tree.
+std::string data_directory();
+
+/// Where `file` (relative, as a data set names it) lies: $STROBE_DATA_DIR, or without it $XDG_DATA_HOME/strobe or
+/// ~/.local/share/strobe; then the bundled data. Without such a file, where a fetched one would be.
+std::string find_data_file(const std::string& file);
 
 }  // namespace strobe

@@ -1,6 +1,6 @@
 // Games of chess between players, one directed edge from white to black; weight is the result, times are months.
 // The months are 2,628,000 s apart; windows of 31 days are the slices of TM-GCN's released code.
-#include "workloads/workload.hpp"
+#include "workloads/graph/plugins.hpp"
 
 namespace strobe {
 namespace {

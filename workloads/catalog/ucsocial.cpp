@@ -1,5 +1,5 @@
 // Messages between students of the University of California, Irvine; 193 days of 2004, one directed edge a message.
-#include "workloads/workload.hpp"
+#include "workloads/graph/plugins.hpp"
 
 namespace strobe {
 namespace {

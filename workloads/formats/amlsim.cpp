@@ -8,13 +8,13 @@
 #include <limits>
 
 #include "core/errors.hpp"
+#include "workloads/graph/plugins.hpp"
 #include "workloads/reading/events/event_builder.hpp"
 #include "workloads/reading/events/parse_rows.hpp"
 #include "workloads/reading/text/blanks.hpp"
 #include "workloads/reading/text/inputs.hpp"
 #include "workloads/reading/text/probing.hpp"
 #include "workloads/reading/text/text_reader.hpp"
-#include "workloads/workload.hpp"
 
 namespace strobe {
 namespace {

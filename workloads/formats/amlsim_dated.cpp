@@ -9,13 +9,13 @@
 #include <algorithm>
 #include <array>
 
+#include "workloads/graph/plugins.hpp"
 #include "workloads/reading/events/amlsim_accounts.hpp"
 #include "workloads/reading/events/event_builder.hpp"
 #include "workloads/reading/events/parse_rows.hpp"
 #include "workloads/reading/text/blanks.hpp"
 #include "workloads/reading/text/probing.hpp"
 #include "workloads/reading/text/text_reader.hpp"
-#include "workloads/workload.hpp"
 
 namespace strobe {
 namespace {

@@ -9,6 +9,7 @@
 #include <limits>
 #include <utility>
 
+#include "workloads/graph/plugins.hpp"
 #include "workloads/reading/events/event_builder.hpp"
 #include "workloads/reading/events/parse_rows.hpp"
 #include "workloads/reading/ids/id_words.hpp"
@@ -18,7 +19,6 @@
 #include "workloads/reading/text/probing.hpp"
 #include "workloads/reading/text/quoted_csv.hpp"
 #include "workloads/reading/text/text_reader.hpp"
-#include "workloads/workload.hpp"
 
 namespace strobe {
 namespace {

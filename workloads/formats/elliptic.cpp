@@ -19,6 +19,7 @@
 
 #include "core/errors.hpp"
 #include "core/hash.hpp"
+#include "workloads/graph/plugins.hpp"
 #include "workloads/reading/events/event_builder.hpp"
 #include "workloads/reading/events/parse_rows.hpp"
 #include "workloads/reading/events/vertex_data.hpp"
@@ -26,7 +27,6 @@
 #include "workloads/reading/text/inputs.hpp"
 #include "workloads/reading/text/probing.hpp"
 #include "workloads/reading/text/text_reader.hpp"
-#include "workloads/workload.hpp"
 
 namespace strobe {
 namespace {

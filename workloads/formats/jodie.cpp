@@ -7,13 +7,13 @@
 // Source: Kumar et al., Predicting Dynamic Embedding Trajectory in Temporal Interaction Networks, KDD 2019.
 #include <fmt/format.h>
 
+#include "workloads/graph/plugins.hpp"
 #include "workloads/reading/events/event_builder.hpp"
 #include "workloads/reading/events/parse_rows.hpp"
 #include "workloads/reading/ids/id_space.hpp"
 #include "workloads/reading/text/blanks.hpp"
 #include "workloads/reading/text/probing.hpp"
 #include "workloads/reading/text/text_reader.hpp"
-#include "workloads/workload.hpp"
 
 namespace strobe {
 namespace {

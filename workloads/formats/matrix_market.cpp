@@ -14,11 +14,11 @@
 #include <algorithm>
 
 #include "core/errors.hpp"
+#include "workloads/graph/plugins.hpp"
 #include "workloads/reading/events/event_builder.hpp"
 #include "workloads/reading/events/parse_rows.hpp"
 #include "workloads/reading/text/probing.hpp"
 #include "workloads/reading/text/text_reader.hpp"
-#include "workloads/workload.hpp"
 
 namespace strobe {
 namespace {

@@ -11,6 +11,7 @@
 #include <map>
 
 #include "core/errors.hpp"
+#include "workloads/graph/plugins.hpp"
 #include "workloads/reading/events/event_builder.hpp"
 #include "workloads/reading/events/parse_rows.hpp"
 #include "workloads/reading/events/vertex_data.hpp"
@@ -20,7 +21,6 @@
 #include "workloads/reading/text/probing.hpp"
 #include "workloads/reading/text/quoted_csv.hpp"
 #include "workloads/reading/text/text_reader.hpp"
-#include "workloads/workload.hpp"
 
 namespace strobe {
 namespace {

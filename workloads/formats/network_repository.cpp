@@ -4,13 +4,13 @@
 // Files state nothing about their third column, so a static weighted network (u v weight) would pass for a temporal
 // one; a note says how columns were taken. Cost: one pass over the text.
 // Source: Rossi and Ahmed, The Network Data Repository, AAAI 2015; networkrepository.com.
+#include "workloads/graph/plugins.hpp"
 #include "workloads/reading/events/event_builder.hpp"
 #include "workloads/reading/events/guessed_columns.hpp"
 #include "workloads/reading/events/matrix_market.hpp"
 #include "workloads/reading/events/parse_rows.hpp"
 #include "workloads/reading/text/probing.hpp"
 #include "workloads/reading/text/text_reader.hpp"
-#include "workloads/workload.hpp"
 
 namespace strobe {
 namespace {

@@ -22,10 +22,10 @@
 
 #include "core/errors.hpp"
 #include "workloads/graph/exact_values.hpp"
+#include "workloads/graph/plugins.hpp"
 #include "workloads/graph/snapshot_file.hpp"
 #include "workloads/reading/text/json_tree.hpp"
 #include "workloads/reading/text/text_reader.hpp"
-#include "workloads/workload.hpp"
 
 namespace strobe {
 namespace {

@@ -1,12 +1,12 @@
 // SNAP temporal edge lists: "SRC DST UNIXTS" between blanks, # comment lines, no header, plain or gzip.
 // Returns one event per row; rows need not be in time order. Cost: one pass over the text.
 // Source: snap.stanford.edu, temporal networks (sx-*, email-Eu-core-temporal, CollegeMsg).
+#include "workloads/graph/plugins.hpp"
 #include "workloads/reading/events/event_builder.hpp"
 #include "workloads/reading/events/guessed_columns.hpp"
 #include "workloads/reading/events/parse_rows.hpp"
 #include "workloads/reading/text/probing.hpp"
 #include "workloads/reading/text/text_reader.hpp"
-#include "workloads/workload.hpp"
 
 namespace strobe {
 namespace {

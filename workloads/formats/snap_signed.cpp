@@ -4,13 +4,13 @@
 // Source: Kumar et al., Edge Weight Prediction in Weighted Signed Networks, ICDM 2016; snap.stanford.edu.
 #include <cmath>
 
+#include "workloads/graph/plugins.hpp"
 #include "workloads/reading/events/event_builder.hpp"
 #include "workloads/reading/events/guessed_columns.hpp"
 #include "workloads/reading/events/parse_rows.hpp"
 #include "workloads/reading/text/blanks.hpp"
 #include "workloads/reading/text/probing.hpp"
 #include "workloads/reading/text/text_reader.hpp"
-#include "workloads/workload.hpp"
 
 namespace strobe {
 namespace {

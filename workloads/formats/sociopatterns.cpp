@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <cmath>
 
+#include "workloads/graph/plugins.hpp"
 #include "workloads/reading/events/event_builder.hpp"
 #include "workloads/reading/events/guessed_columns.hpp"
 #include "workloads/reading/events/parse_rows.hpp"
 #include "workloads/reading/text/probing.hpp"
 #include "workloads/reading/text/text_reader.hpp"
-#include "workloads/workload.hpp"
 
 namespace strobe {
 namespace {

@@ -1,6 +1,7 @@
 // Strobe's binary graph as a format, so that --workload takes such a file like any other.
 // Returns the events as they were written; the provenance keeps the SHA-256 and counts of the first source.
-#include "workloads/workload.hpp"
+#include "workloads/binary/binary_graph.hpp"
+#include "workloads/graph/plugins.hpp"
 
 namespace strobe {
 namespace {

@@ -1,7 +1,7 @@
 // Strobe's binary snapshots as a format, so that --workload takes such a file like any other file of steps.
 // Returns the steps as they were written; the provenance keeps the SHA-256 and counts of the first source.
 #include "workloads/binary/binary_snapshots.hpp"
-#include "workloads/workload.hpp"
+#include "workloads/graph/plugins.hpp"
 
 namespace strobe {
 namespace {

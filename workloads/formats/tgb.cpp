@@ -21,6 +21,7 @@
 #include <utility>
 
 #include "core/errors.hpp"
+#include "workloads/graph/plugins.hpp"
 #include "workloads/reading/events/event_builder.hpp"
 #include "workloads/reading/events/parse_rows.hpp"
 #include "workloads/reading/events/vertex_data.hpp"
@@ -32,7 +33,6 @@
 #include "workloads/reading/text/probing.hpp"
 #include "workloads/reading/text/quoted_csv.hpp"
 #include "workloads/reading/text/text_reader.hpp"
-#include "workloads/workload.hpp"
 
 namespace strobe {
 namespace {

@@ -13,11 +13,11 @@
 #include "core/errors.hpp"
 #include "core/hash.hpp"
 #include "workloads/graph/exact_values.hpp"
+#include "workloads/graph/plugins.hpp"
 #include "workloads/graph/snapshot_file.hpp"
 #include "workloads/reading/text/inputs.hpp"
 #include "workloads/reading/text/probing.hpp"
 #include "workloads/reading/text/text_reader.hpp"
-#include "workloads/workload.hpp"
 
 namespace strobe {
 namespace {

@@ -12,6 +12,7 @@
 #include <limits>
 #include <utility>
 
+#include "workloads/graph/plugins.hpp"
 #include "workloads/reading/events/event_builder.hpp"
 #include "workloads/reading/events/parse_rows.hpp"
 #include "workloads/reading/events/vertex_data.hpp"
@@ -19,7 +20,6 @@
 #include "workloads/reading/text/inputs.hpp"
 #include "workloads/reading/text/probing.hpp"
 #include "workloads/reading/text/text_reader.hpp"
-#include "workloads/workload.hpp"
 
 namespace strobe {
 namespace {

@@ -21,8 +21,8 @@
 #include "core/errors.hpp"
 #include "workloads/generators/degree_profile.hpp"
 #include "workloads/generators/generation.hpp"
+#include "workloads/graph/plugins.hpp"
 #include "workloads/preparation/transfer_patterns.hpp"
-#include "workloads/workload.hpp"
 
 namespace strobe {
 namespace {

@@ -18,7 +18,7 @@
 
 #include "core/errors.hpp"
 #include "workloads/generators/generation.hpp"
-#include "workloads/workload.hpp"
+#include "workloads/graph/plugins.hpp"
 
 namespace strobe {
 namespace {

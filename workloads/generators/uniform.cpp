@@ -10,7 +10,7 @@
 #include <cmath>
 
 #include "workloads/generators/generation.hpp"
-#include "workloads/workload.hpp"
+#include "workloads/graph/plugins.hpp"
 
 namespace strobe {
 namespace {

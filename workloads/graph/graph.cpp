@@ -18,9 +18,9 @@
 #include "workloads/graph/exact_values.hpp"
 #include "workloads/graph/removals.hpp"
 #include "workloads/graph/sides.hpp"
+#include "workloads/graph/smoothing.hpp"
 #include "workloads/graph/snapshot_file.hpp"
 #include "workloads/graph/windows.hpp"
-#include "workloads/preparation/preprocess.hpp"
 
 namespace strobe {
 namespace {

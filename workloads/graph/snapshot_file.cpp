@@ -14,7 +14,7 @@
 #include "core/errors.hpp"
 #include "core/hash.hpp"
 #include "workloads/graph/exact_values.hpp"
-#include "workloads/workload.hpp"
+#include "workloads/graph/file_options.hpp"
 
 namespace strobe {
 namespace {

@@ -19,113 +19,12 @@
 #include "core/machine_limits.hpp"
 #include "core/parallel.hpp"
 #include "workloads/graph/exact_values.hpp"
+#include "workloads/graph/smoothing.hpp"
 #include "workloads/preparation/feature_scale.hpp"
 #include "workloads/preparation/step_matrix.hpp"
 
 namespace strobe {
 namespace {
-
-struct MergedEntry {
-  VertexId column;
-  double value;
-};
-
-/// The steps whose rows are summed for step t, and what the sum is divided by. When it fades, step s of the last t
-/// counts 1 / (t - s + 1).
-struct Span {
-  std::int64_t first = 0, last = 0;
-  double divisor = 1;
-  bool fades = false;
-  double weight(std::int64_t s) const { return fades ? 1.0 / static_cast<double>(last - s + 1) : 1.0; }
-};
-
-Span smoothing_span(const std::string& smooth, std::int64_t window, std::int64_t t, const std::string& m = "row_mean") {
-  if (smooth == "none") return {t, t, 1};
-  const std::int64_t first = std::max<std::int64_t>(0, t - window + 1);
-  const bool mean = smooth == "m_product" && m == "row_mean";
-  return {first, t, mean ? static_cast<double>(t - first + 1) : 1.0, smooth == "m_product" && !mean};
-}
-
-/// Sums row v of consecutive snapshots by merging their sorted columns one snapshot at a time.
-class RowMerger {
- public:
-  /// `exact`: of exact values, where a snapshot has them.
-  RowMerger(const SnapshotGraph& graph, Span span, bool exact) : graph_(graph), span_(span), exact_(exact) {}
-
-  /// The summed row, valid until the next call.
-  const std::vector<MergedEntry>& sum(std::size_t v) {
-    sum_.clear();
-    for (std::int64_t s = span_.first; s <= span_.last; ++s) {
-      const Snapshot& snapshot = *graph_.snapshots[static_cast<std::size_t>(s)];
-      const auto begin = static_cast<std::size_t>(snapshot.row_offsets[v]);
-      const auto end = static_cast<std::size_t>(snapshot.row_offsets[v + 1]);
-      if (begin == end) continue;
-      const VertexId* const columns = snapshot.columns.data() + begin;
-      if (exact_ && !snapshot.exact_values.empty())
-        add(columns, snapshot.exact_values.data() + begin, end - begin, span_.weight(s));
-      else
-        add(columns, snapshot.values.data() + begin, end - begin, span_.weight(s));
-    }
-    return sum_;
-  }
-
- private:
-  template <class T>
-  void add(const VertexId* columns, const T* values, std::size_t count, double weight) {
-    next_.resize(sum_.size() + count);
-    const MergedEntry* left = sum_.data();
-    const MergedEntry* const left_end = left + sum_.size();
-    MergedEntry* out = next_.data();
-    for (std::size_t j = 0; j < count; ++j, ++out) {
-      while (left != left_end && left->column < columns[j]) *out++ = *left++;
-      *out = {columns[j], weight * static_cast<double>(values[j])};
-      if (left != left_end && left->column == columns[j]) out->value += (left++)->value;
-    }
-    while (left != left_end) *out++ = *left++;
-    next_.resize(static_cast<std::size_t>(out - next_.data()));
-    sum_.swap(next_);
-  }
-
-  const SnapshotGraph& graph_;
-  Span span_;
-  bool exact_;
-  std::vector<MergedEntry> sum_, next_;
-};
-
-/// The smoothed A_t; with `self_loops`, A_t + I (an existing diagonal entry grows by one).
-SmoothStep smooth_adjacency(const SnapshotGraph& graph, Span span, bool self_loops, bool exact) {
-  const auto vertices = static_cast<std::size_t>(graph.vertices);
-  std::size_t bound = self_loops ? vertices : 0;
-  for (std::int64_t s = span.first; s <= span.last; ++s) {
-    bound += static_cast<std::size_t>(graph.snapshots[static_cast<std::size_t>(s)]->nonzeros());
-  }
-  SmoothStep step;
-  step.row_offsets.resize(vertices + 1);
-  step.columns.reserve(bound);
-  step.values.reserve(bound);
-  RowMerger merger(graph, span, exact);
-  for (std::size_t v = 0; v < vertices; ++v) {
-    const auto diagonal = static_cast<VertexId>(v);
-    bool missing = self_loops;
-    for (const MergedEntry& entry : merger.sum(v)) {
-      if (missing && entry.column > diagonal) {
-        step.columns.push_back(diagonal);
-        step.values.push_back(1.0);
-        missing = false;
-      }
-      const bool on_diagonal = missing && entry.column == diagonal;
-      step.columns.push_back(entry.column);
-      step.values.push_back(entry.value / span.divisor + (on_diagonal ? 1.0 : 0.0));
-      missing = missing && !on_diagonal;
-    }
-    if (missing) {
-      step.columns.push_back(diagonal);
-      step.values.push_back(1.0);
-    }
-    step.row_offsets[v + 1] = static_cast<std::int64_t>(step.columns.size());
-  }
-  return step;
-}
 
 /// Scales A + I by D^-1/2 on both sides; D is the row sum of A + I.
 void normalise(SmoothStep& step, std::int64_t t) {
@@ -152,7 +51,7 @@ void normalise(SmoothStep& step, std::int64_t t) {
 }
 
 /// Mean or fading sum of scaled X over the steps of `span` (a span of one step gives X itself). [N * F]
-std::vector<double> smooth_features(const SnapshotGraph& graph, const FeatureScale& scale, Span span) {
+std::vector<double> smooth_features(const SnapshotGraph& graph, const FeatureScale& scale, SmoothingSpan span) {
   const auto size = static_cast<std::size_t>(graph.vertices * graph.feature_width);
   std::vector<double> sum(size, 0.0);
   for (std::int64_t s = span.first; s <= span.last; ++s) {
@@ -228,9 +127,7 @@ void append(const SmoothStep& step, std::int64_t t, bool fp64, PreparedGraph& gr
 }
 
 void check(const SnapshotGraph& graph, const Preprocessing& what, std::int64_t steps) {
-  if (what.smooth != "none" && what.smooth != "m_product" && what.smooth != "edge_life") {
-    throw InvalidRequest("smooth", unknown_name_message("smoothing", what.smooth, {"none", "m_product", "edge_life"}));
-  }
+  check_smoothing(what.smooth, what.window);
   if (what.m != "row_mean" && what.m != "inverse_distance")
     throw InvalidRequest("m", unknown_name_message("M-transform", what.m, {"row_mean", "inverse_distance"}));
   std::vector<std::string> walks = what.feature_terms.walks;
@@ -245,8 +142,6 @@ void check(const SnapshotGraph& graph, const Preprocessing& what, std::int64_t s
     throw InvalidRequest("terms", unknown_name_message("kind of terms", what.feature_terms.kind, kinds));
   if (what.feature_terms.hops < 0)
     throw InvalidRequest("hops", fmt::format("{} hops; it must be at least 0", what.feature_terms.hops));
-  if (what.window < 1)
-    throw InvalidRequest("window", fmt::format("a smoothing window of {} steps; it must be at least 1", what.window));
   if (steps < 1 || steps > graph.steps()) {
     throw InvalidRequest("steps", fmt::format("{} of {} steps cannot be prepared", steps, graph.steps()));
   }
@@ -266,37 +161,14 @@ void check_repeats(const SnapshotGraph& graph, const Preprocessing& what) {
 std::size_t nonzero_bound(const SnapshotGraph& graph, const Preprocessing& what, std::int64_t steps) {
   std::int64_t bound = what.laplacian ? steps * graph.vertices : 0;
   for (std::int64_t t = 0; t < steps; ++t) {
-    const Span span = smoothing_span(what.smooth, what.window, t);
+    const SmoothingSpan span = smoothing_span(what.smooth, what.window, t);
     for (std::int64_t s = span.first; s <= span.last; ++s)
       bound += graph.snapshots[static_cast<std::size_t>(s)]->nonzeros();
   }
   return static_cast<std::size_t>(what.symmetric_pattern ? 2 * bound : bound);
 }
 
-SnapshotGraph smooth_snapshots(const SnapshotGraph& graph, const std::string& smooth, std::int64_t window) {
-  check(graph, {.smooth = smooth, .window = window}, graph.steps());
-  SnapshotGraph result = graph;
-  const bool exact = std::any_of(graph.snapshots.begin(), graph.snapshots.end(),
-                                 [](const auto& snapshot) { return !snapshot->exact_values.empty(); });
-  for (std::int64_t t = 0; t < graph.steps(); ++t) {
-    const Span span = smoothing_span(smooth, window, t);
-    SmoothStep step = smooth_adjacency(graph, span, false, false);
-    auto snapshot = std::make_shared<Snapshot>();
-    snapshot->row_offsets = std::move(step.row_offsets);
-    snapshot->columns.assign(step.columns.begin(), step.columns.end());
-    for (const double value : step.values) snapshot->values.push_back(static_cast<float>(value));
-    if (exact) step.values = smooth_adjacency(graph, span, false, true).values;
-    snapshot->exact_values = where_rounded(std::move(step.values), snapshot->values);
-    result.snapshots[static_cast<std::size_t>(t)] = snapshot;
-  }
-  return result;
-}
-
 }  // namespace
-
-SnapshotGraph edge_life(const SnapshotGraph& graph, std::int64_t life) {
-  return smooth_snapshots(graph, "edge_life", life);
-}
 
 SnapshotGraph m_product(const SnapshotGraph& graph, std::int64_t window, bool features) {
   SnapshotGraph result = smooth_snapshots(graph, "m_product", window);
@@ -305,7 +177,7 @@ SnapshotGraph m_product(const SnapshotGraph& graph, std::int64_t window, bool fe
   result.features.clear();
   result.exact_features.clear();
   for (std::int64_t t = 0; t < graph.steps(); ++t) {
-    const Span span = smoothing_span("m_product", window, t);
+    const SmoothingSpan span = smoothing_span("m_product", window, t);
     for (const double value : smooth_features(graph, rounded, span))
       result.features.push_back(static_cast<float>(value));
     const std::vector<double> mean = smooth_features(graph, exact, span);

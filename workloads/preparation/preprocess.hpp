@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "workloads/graph/graph.hpp"
+#include "workloads/graph/smoothing.hpp"
 #include "workloads/storage/histogram.hpp"
 
 namespace strobe {
@@ -82,9 +83,6 @@ struct PreparedGraph {
            row_offsets[static_cast<std::size_t>(t * vertices)];
   }
 };
-
-/// A~_t = A_t + sum of the l - 1 snapshots before it (values add, index sets unite).
-SnapshotGraph edge_life(const SnapshotGraph& graph, std::int64_t life);
 
 /// M-transform of A: A~_t = sum over s in [max(0, t-w+1), t] of A_s / min(w, t + 1); of X likewise when `features`.
 SnapshotGraph m_product(const SnapshotGraph& graph, std::int64_t window, bool features);

@@ -5,18 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "workloads/graph/graph.hpp"
+#include "workloads/graph/smoothing.hpp"
 
 namespace strobe {
-
-/// One step after smoothing, in double.
-struct SmoothStep {
-  std::vector<std::int64_t> row_offsets;  // [N + 1]
-  std::vector<VertexId> columns;
-  std::vector<double> values;
-  std::vector<double> features;  // [N * F]
-  std::vector<double> product;   // [N * F] A X where X is kept
-};
 
 /// Preprocessing::walk's names.
 const std::vector<std::string>& known_walks();

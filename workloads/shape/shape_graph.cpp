@@ -14,8 +14,8 @@
 #include "core/errors.hpp"
 #include "core/units.hpp"
 #include "workloads/catalog/catalog.hpp"
+#include "workloads/graph/plugins.hpp"
 #include "workloads/preparation/feature_scale.hpp"
-#include "workloads/workload.hpp"
 
 namespace strobe {
 namespace {

@@ -68,12 +68,6 @@ Json table_of(const std::vector<BinarySection>& sections) {
   return table;
 }
 
-/// A whole number of a description; converting another number could overflow. Throws Json::exception.
-std::int64_t whole(const Json& number) {
-  if (number.is_number_unsigned()) return static_cast<std::int64_t>(number.get<std::uint64_t>());
-  return number.get_ref<const Json::number_integer_t&>();
-}
-
 /// Where the seal of the file at `path` lies, with the file at the end of a link.
 std::string seal_path(const std::string& path) {
   std::error_code ignored;
@@ -114,40 +108,15 @@ struct BinaryFile::Header {
   }
 };
 
+std::int64_t whole_number(const Json& number) {
+  if (number.is_number_unsigned()) return static_cast<std::int64_t>(number.get<std::uint64_t>());
+  return number.get_ref<const Json::number_integer_t&>();
+}
+
 std::uint64_t BinarySection::bytes() const {
   std::uint64_t bytes = 0;
   for (const std::string_view piece : pieces) bytes += piece.size();
   return bytes;
-}
-
-Json provenance_to_json(const Provenance& p) {
-  return {{"name", p.name},
-          {"format", p.format},
-          {"source", p.source},
-          {"sha256", p.sha256},
-          {"licence", p.licence},
-          {"ids", p.ids},
-          {"rows", p.rows},
-          {"self_loops", p.self_loops},
-          {"duplicates", p.duplicates},
-          {"was_sorted", p.was_sorted},
-          {"notes", p.notes}};
-}
-
-Provenance provenance_from_json(const Json& json) {
-  Provenance p;
-  json.at("name").get_to(p.name);
-  json.at("format").get_to(p.format);
-  json.at("source").get_to(p.source);
-  json.at("sha256").get_to(p.sha256);
-  json.at("licence").get_to(p.licence);
-  json.at("ids").get_to(p.ids);
-  p.rows = whole(json.at("rows"));
-  p.self_loops = whole(json.at("self_loops"));
-  p.duplicates = whole(json.at("duplicates"));
-  json.at("was_sorted").get_to(p.was_sorted);
-  json.at("notes").get_to(p.notes);
-  return p;
 }
 
 BinaryFile::BinaryFile(const BinaryKind& kind, const std::string& path)
@@ -196,7 +165,7 @@ bool BinaryFile::sealed() const {
 void BinaryFile::refuse(const std::string& message) const { throw InvalidInput(path_, 0, 0, message); }
 
 std::int64_t BinaryFile::count(const char* name, std::int64_t most) const {
-  const std::int64_t count = whole(description_.at(name));
+  const std::int64_t count = whole_number(description_.at(name));
   if (count < 0 || count > most) refuse(fmt::format("the number of {} in the {} is impossible", name, kind_.name));
   return count;
 }
@@ -241,8 +210,8 @@ std::size_t BinaryFile::size_of(const std::string& type) const {
 }
 
 std::string_view BinaryFile::bytes_of(const Json& section, std::size_t width) const {
-  const auto count = static_cast<std::uint64_t>(whole(section.at("count")));
-  const auto offset = static_cast<std::uint64_t>(whole(section.at("offset")));
+  const auto count = static_cast<std::uint64_t>(whole_number(section.at("count")));
+  const auto offset = static_cast<std::uint64_t>(whole_number(section.at("offset")));
   const std::uint64_t size = mapping_->bytes().size(), begin = padded(data_begin());
   const bool inside =
       begin <= size && offset % alignment == 0 && offset <= size - begin && count <= (size - begin - offset) / width;

@@ -12,7 +12,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "workloads/graph/graph.hpp"
+#include "core/fields.hpp"
 #include "workloads/storage/column.hpp"
 #include "workloads/storage/mapped_file.hpp"
 
@@ -62,8 +62,8 @@ void add_section(std::vector<BinarySection>& sections, const char* name, const A
   add_piece(sections.back(), array);
 }
 
-Json provenance_to_json(const Provenance& provenance);
-Provenance provenance_from_json(const Json& json);
+/// A whole number of a description; converting another number could overflow. Throws Json::exception.
+std::int64_t whole_number(const Json& number);
 
 /// Writes a file of `kind` atomically, and its seal beside it. `description` is an object; the table of sections is
 /// added to it. Equal arguments give equal bytes.

@@ -9,6 +9,7 @@
 
 #include "backends/cuda/cuda_device.hpp"
 #include "harness/request/case.hpp"
+#include "harness/run/run_case.hpp"
 #include "models/snapshots/model.hpp"
 #include "tests/cuda/gpu.hpp"
 

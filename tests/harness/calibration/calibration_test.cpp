@@ -15,6 +15,7 @@
 #include "core/random.hpp"
 #include "harness/calibration/least_squares.hpp"
 #include "harness/run/launch_request.hpp"
+#include "harness/run/run_case.hpp"
 #include "harness/validation/pairs.hpp"
 
 namespace strobe {

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "harness/calibration/calibration.hpp"
+#include "harness/run/run_case.hpp"
 
 namespace strobe {
 namespace {

@@ -1,4 +1,4 @@
-// Overlap: redistributions in chunks under way beside the spatial stages give what they give one after the other, for
+// Overlap: redistributions in slices under way beside the spatial stages give what they give one after the other, for
 // every model that can be cut, and move the same bytes; simulated time falls and the hidden part is reported; spans say
 // what was hidden and what was not; requests that make no sense are refused.
 #include <gtest/gtest.h>
@@ -12,6 +12,7 @@
 #include "backends/communicator.hpp"
 #include "core/errors.hpp"
 #include "harness/plan/planned_case.hpp"
+#include "harness/run/run_case.hpp"
 #include "harness/training/planned_peak.hpp"
 
 namespace strobe {
@@ -37,12 +38,12 @@ CaseResult run(Json request, int overlap) {
   return result;
 }
 
-std::vector<std::size_t> chunks_of(Json request, int overlap) {
+std::vector<std::size_t> slices_of(Json request, int overlap) {
   request["overlap"] = overlap;
-  std::vector<std::size_t> chunks;
+  std::vector<std::size_t> slices;
   const std::shared_ptr<const PlannedCase> plan = make_plan(case_from_json(request, ""));
-  for (const BlockPlan& block : plan->blocks) chunks.push_back(block.chunks.size());
-  return chunks;
+  for (const BlockPlan& block : plan->blocks) slices.push_back(block.slices.size());
+  return slices;
 }
 
 std::array<std::uint64_t, traffic_count> epoch_bytes(const CaseResult& result) {
@@ -78,7 +79,7 @@ void judge(const Json& model, const Json& strategy, int ranks, const std::string
   for (const int overlap : {2, 3}) {
     const std::string what = model.dump() + strategy.dump() + " r" + std::to_string(ranks) + " nb" + nb + " overlap" +
                              std::to_string(overlap);
-    for (const std::size_t chunks : chunks_of(request, overlap)) EXPECT_GE(chunks, 2u) << what;
+    for (const std::size_t slices : slices_of(request, overlap)) EXPECT_GE(slices, 2u) << what;
     const CaseResult result = run(request, overlap);
     expect_same(result, whole, what);
     expect_same(result, plain, what);
@@ -116,9 +117,9 @@ TEST(OverlapVariants, ModelOptionsThatTheSpatialStageSees) {
   }
 }
 
-TEST(OverlapVariants, RanksWithFewerStepsThanChunksTakePart) {
+TEST(OverlapVariants, RanksWithFewerStepsThanSlicesTakePart) {
   Json request = base_case({{"name", "tm-gcn"}}, "snapshot", 3, "3");
-  EXPECT_EQ(chunks_of(request, 4), (std::vector<std::size_t>{2, 2, 2}));  // blocks of 6, 5 and 5 steps
+  EXPECT_EQ(slices_of(request, 4), (std::vector<std::size_t>{2, 2, 2}));  // blocks of 6, 5 and 5 steps
   const CaseResult whole = run(base_case({{"name", "tm-gcn"}}, "sequential", 1, "1"), 1);
   expect_same(run(request, 4), whole, "2, 2 and 1 steps");
   request["precision"] = "fp32";
@@ -131,7 +132,7 @@ TEST(OverlapVariants, NothingToOverlapIsSaidAndChangesNothing) {
        {std::tuple{"tm-gcn", "sequential", 1}, {"tm-gcn", "vertex", 2}, {"evolve-gcn-o", "snapshot", 2}}) {
     Json request = base_case({{"name", model}}, strategy, ranks, "1");
     const CaseResult plain = run(request, 1), result = run(request, 4);
-    EXPECT_EQ(chunks_of(request, 4), std::vector<std::size_t>{0});
+    EXPECT_EQ(slices_of(request, 4), std::vector<std::size_t>{0});
     EXPECT_EQ(result.loss.per_epoch, plain.loss.per_epoch) << model << strategy;
     EXPECT_EQ(epoch_bytes(result), epoch_bytes(plain));
     ASSERT_EQ(result.notes.size(), plain.notes.size() + 1);
@@ -139,7 +140,7 @@ TEST(OverlapVariants, NothingToOverlapIsSaidAndChangesNothing) {
   }
 }
 
-TEST(OverlapVariants, PlannedPeakHoldsInChunks) {
+TEST(OverlapVariants, PlannedPeakHoldsInSlices) {
   Json request = base_case({{"name", "cd-gcn"}}, "snapshot", 2, "2");
   request["overlap"] = 3;
   const Case c = case_from_json(request, "");
@@ -200,7 +201,7 @@ Simulated simulate(const std::string& model, int overlap) {
 TEST(SimulatedOverlap, HidesCommunicationAndShortensTheEpoch) {
   for (const std::string model : {"tm-gcn", "cd-gcn"}) {
     const Simulated plain = simulate(model, 1), four = simulate(model, 4);
-    // Without chunks no more is hidden than what runs beside the copies of kept rows.
+    // Without slices no more is hidden than what runs beside the copies of kept rows.
     EXPECT_LT(plain.hidden, 0.1 * plain.exposed) << model;
     EXPECT_GT(four.hidden, 3 * plain.hidden) << model;
     EXPECT_LT(four.exposed, 0.7 * plain.exposed) << model;

@@ -11,6 +11,7 @@
 
 #include "core/errors.hpp"
 #include "harness/files/model_files.hpp"
+#include "harness/run/run_case.hpp"
 
 namespace strobe {
 namespace {

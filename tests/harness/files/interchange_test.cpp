@@ -11,6 +11,7 @@
 #include "core/errors.hpp"
 #include "harness/files/model_files.hpp"
 #include "harness/request/case.hpp"
+#include "harness/run/run_case.hpp"
 #include "results/files.hpp"
 #include "tests/results/python.hpp"
 

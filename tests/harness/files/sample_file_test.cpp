@@ -13,6 +13,7 @@
 #include "core/errors.hpp"
 #include "harness/plan/planned_case.hpp"
 #include "harness/request/case.hpp"
+#include "harness/run/run_case.hpp"
 #include "results/files.hpp"
 
 namespace strobe {

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/errors.hpp"
+#include "harness/run/run_case.hpp"
 #include "harness/timeline/block_store.hpp"
 #include "tests/workloads/formats/snapshot_support.hpp"
 

@@ -16,6 +16,7 @@
 
 #include "harness/placement/strategy.hpp"
 #include "harness/request/case.hpp"
+#include "harness/run/run_case.hpp"
 #include "models/snapshots/model.hpp"
 #include "workloads/preparation/preprocess.hpp"
 #include "workloads/workload.hpp"

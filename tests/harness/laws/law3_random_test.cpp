@@ -13,6 +13,7 @@
 #include <random>
 
 #include "harness/request/case.hpp"
+#include "harness/run/run_case.hpp"
 #include "models/snapshots/model.hpp"
 
 namespace strobe {

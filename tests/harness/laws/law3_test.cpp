@@ -12,6 +12,7 @@
 #include "core/hash.hpp"
 #include "harness/placement/strategy.hpp"
 #include "harness/request/case.hpp"
+#include "harness/run/run_case.hpp"
 #include "models/snapshots/model.hpp"
 #include "tests/harness/run/results_of.hpp"
 #include "workloads/partitioners/partitioner.hpp"

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/request/case.hpp"
+#include "harness/run/run_case.hpp"
 #include "models/snapshots/model.hpp"
 #include "models/tasks/task.hpp"
 #include "tests/harness/references/references.hpp"

@@ -14,6 +14,7 @@
 #include "harness/plan/planned_case.hpp"
 #include "harness/request/case.hpp"
 #include "harness/request/suite.hpp"
+#include "harness/run/run_case.hpp"
 #include "models/snapshots/model.hpp"
 
 namespace strobe {

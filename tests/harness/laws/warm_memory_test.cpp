@@ -13,6 +13,7 @@
 #include "harness/placement/strategy.hpp"
 #include "harness/request/case.hpp"
 #include "harness/run/launch_request.hpp"
+#include "harness/run/run_case.hpp"
 #include "harness/training/training.hpp"
 
 namespace strobe {

@@ -10,6 +10,7 @@
 #include "core/random.hpp"
 #include "harness/placement/strategy.hpp"
 #include "harness/planner/plan_report.hpp"
+#include "harness/run/run_case.hpp"
 #include "results/row.hpp"
 
 namespace strobe {

@@ -10,6 +10,7 @@
 
 #include "core/errors.hpp"
 #include "harness/plan/planned_case.hpp"
+#include "harness/run/run_case.hpp"
 #include "workloads/workload.hpp"
 
 namespace strobe {

@@ -12,6 +12,7 @@
 #include "core/errors.hpp"
 #include "harness/plan/block_plan.hpp"
 #include "harness/plan/planned_case.hpp"
+#include "harness/run/run_case.hpp"
 #include "results/row.hpp"
 
 namespace strobe {

@@ -10,6 +10,7 @@
 
 #include "backends/cluster.hpp"
 #include "harness/request/case.hpp"
+#include "harness/run/run_case.hpp"
 
 namespace strobe {
 namespace {

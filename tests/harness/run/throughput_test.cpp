@@ -11,6 +11,7 @@
 
 #include "core/random.hpp"
 #include "harness/request/case.hpp"
+#include "harness/run/run_case.hpp"
 
 namespace strobe {
 namespace {

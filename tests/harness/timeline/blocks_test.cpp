@@ -13,6 +13,7 @@
 #include "harness/placement/strategy.hpp"
 #include "harness/plan/planned_case.hpp"
 #include "harness/request/case.hpp"
+#include "harness/run/run_case.hpp"
 #include "harness/training/planned_peak.hpp"
 #include "tests/harness/run/results_of.hpp"
 

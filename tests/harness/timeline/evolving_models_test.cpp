@@ -8,6 +8,7 @@
 #include "core/errors.hpp"
 #include "harness/placement/strategy.hpp"
 #include "harness/request/case.hpp"
+#include "harness/run/run_case.hpp"
 
 namespace strobe {
 namespace {

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/request/case.hpp"
+#include "harness/run/run_case.hpp"
 #include "models/snapshots/model.hpp"
 
 namespace strobe {

@@ -12,6 +12,7 @@
 #include "harness/files/model_files.hpp"
 #include "harness/plan/planned_case.hpp"
 #include "harness/request/case.hpp"
+#include "harness/run/run_case.hpp"
 #include "results/row.hpp"
 #include "tests/harness/references/references.hpp"
 #include "workloads/reading/text/npy.hpp"

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/plan/planned_case.hpp"
+#include "harness/run/run_case.hpp"
 #include "workloads/partitioners/partitioner.hpp"
 
 namespace strobe {

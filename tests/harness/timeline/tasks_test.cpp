@@ -8,6 +8,7 @@
 
 #include "harness/placement/strategy.hpp"
 #include "harness/request/case.hpp"
+#include "harness/run/run_case.hpp"
 #include "models/tasks/task.hpp"
 #include "workloads/workload.hpp"
 

@@ -10,6 +10,7 @@
 
 #include "core/errors.hpp"
 #include "harness/plan/planned_case.hpp"
+#include "harness/run/run_case.hpp"
 #include "harness/timeline/block_store.hpp"
 #include "harness/validation/published_report.hpp"
 #include "workloads/workload.hpp"

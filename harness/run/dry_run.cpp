@@ -6,7 +6,8 @@
 
 #include "core/hash.hpp"
 #include "harness/plan/planned_case.hpp"
-#include "harness/timeline/block_store.hpp"
+#include "harness/plan/transfer_plan.hpp"
+#include "harness/run/run_case.hpp"
 #include "workloads/partitioners/partitioning.hpp"
 
 namespace strobe {
@@ -82,7 +83,7 @@ Json describe_blocks(const PlannedCase& plan) {
   Json blocks = Json::array();
   for (const BlockPlan& block : plan.blocks) {
     blocks.push_back({{"steps", {block.first_step, block.first_step + block.steps()}},
-                      {"chunks", std::max<std::size_t>(1, block.chunks.size())},
+                      {"slices", std::max<std::size_t>(1, block.slices.size())},
                       {"exchanges", describe_exchanges(plan, block)}});
   }
   return blocks;

@@ -1,0 +1,33 @@
+// What users may say about a data set or a file of events.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "core/fields.hpp"
+
+namespace strobe {
+
+/// Windowing and format options that apply to data sets and files (generators have their own tables).
+struct FileOptions {
+  std::string format;  // "" = detect
+  std::string window;  // duration text; "" = the data set's default
+  std::int64_t window_events = 0;
+  std::int64_t window_count = 0;
+  std::string partial = "keep";
+  std::string weights = "count";
+  std::string orientation = "in";
+  std::string ids = "auto";     // auto | shared | offset
+  std::string features;         // "" = degrees; own = the file's vertex features; else a .npy file
+  std::string labels = "auto";  // timed labels: auto | before | within
+  std::string missing;          // value that means "not measured" in a file of steps; "" = none
+  bool cumulative = false;
+  std::string stride;  // "" = disjoint windows
+  std::int64_t lags = 0;
+  std::int64_t edge_life = 1;
+  std::int64_t min_edges = 0;
+  std::string cache = "on";  // on | off
+};
+const FieldTable& file_option_fields();
+
+}  // namespace strobe
