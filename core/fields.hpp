@@ -31,6 +31,9 @@ struct Field {
   std::function<FieldValue(const void*)> get;
   std::function<void(void*, const FieldValue&)> set;  // value already checked
   std::string default_text;                           // the default, as JSON text
+  /// Values that a search over configurations tries where the user leaves the field open; empty = none but the default.
+  /// Of a workload that is known by its sizes only, `sizes_only`, several may count alike.
+  std::function<std::vector<std::string>(bool sizes_only)> searched;
 };
 
 /// The fields of one parameter struct, in declaration order. An empty table belongs to a plug-in without parameters.
@@ -40,6 +43,10 @@ class FieldTable {
   bool empty() const { return fields_.empty(); }
   /// Appends a field; `defaults` is an object that holds its default.
   void add(Field field, const void* defaults);
+  /// Sets Field::searched of the field appended last.
+  void search_last(std::function<std::vector<std::string>(bool)> values) {
+    fields_.back().searched = std::move(values);
+  }
   std::vector<std::string> names() const;
 
   /// Sets the fields of `object` named in `values` (a JSON object). Unknown keys, wrong types and values out of range

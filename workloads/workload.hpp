@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "workloads/binary/binary_graph.hpp"
 #include "workloads/catalog/catalog.hpp"
 #include "workloads/graph/file_options.hpp"
 #include "workloads/graph/graph.hpp"

@@ -15,6 +15,7 @@
 #include "harness/cli/prices.hpp"
 #include "harness/placement/strategy.hpp"
 #include "harness/request/case.hpp"
+#include "harness/request/schedule_tag.hpp"
 #include "models/optimizers/optimizer.hpp"
 #include "models/snapshots/model.hpp"
 #include "models/tasks/task.hpp"
@@ -70,6 +71,30 @@ template <class Registry>
 Json entries_of() {
   Json list = Json::array();
   for (const auto& [name, entry] : Registry::instance().entries()) list.push_back(entry_json(entry));
+  return list;
+}
+
+/// Models and tasks with the family that they are of.
+template <class Registry>
+Json entries_of_families() {
+  Json list = Json::array();
+  for (const auto& [name, entry] : Registry::instance().entries()) {
+    Json item = entry_json(entry);
+    item["family"] = entry.value.family;
+    list.push_back(item);
+  }
+  return list;
+}
+
+/// Strategies with the kind of training that they plan, and whose models it trains.
+Json strategies() {
+  Json list = Json::array();
+  for (const auto& [name, entry] : StrategyRegistry::instance().entries()) {
+    Json item = entry_json(entry);
+    item["schedule"] = entry.value.schedule;
+    item["family"] = ScheduleRegistry::instance().find(entry.value.schedule).value.family;
+    list.push_back(item);
+  }
   return list;
 }
 
@@ -187,13 +212,14 @@ struct Kind {
 const std::vector<Kind>& kinds() {
   static const std::vector<Kind> table = {{"workloads", workloads},
                                           {"shapes", shapes},
-                                          {"models", entries_of<ModelRegistry>},
-                                          {"strategies", entries_of<StrategyRegistry>},
+                                          {"models", entries_of_families<ModelRegistry>},
+                                          {"strategies", strategies},
+                                          {"schedules", entries_of<ScheduleRegistry>},
                                           {"devices", entries_of<DeviceRegistry>},
                                           {"communicators", entries_of<CommunicatorRegistry>},
                                           {"clusters", clusters},
                                           {"formats", entries_of<FormatRegistry>},
-                                          {"tasks", entries_of<TaskRegistry>},
+                                          {"tasks", entries_of_families<TaskRegistry>},
                                           {"generators", entries_of<GeneratorRegistry>},
                                           {"partitioners", entries_of<PartitionerRegistry>},
                                           {"optimizers", entries_of<OptimizerRegistry>},
@@ -210,6 +236,9 @@ std::string size_text(const Json& entry) {
     size += fmt::format("{}{} {}", size.empty() ? "" : ", ", format_count(entry[key].get<std::int64_t>()), key);
   }
   std::string text;
+  for (const char* key : {"family", "schedule"}) {
+    if (entry.contains(key)) text += fmt::format("    {}: {}\n", key, entry[key].get<std::string>());
+  }
   if (entry.contains("kind")) text += fmt::format("    {}\n", entry["kind"].get<std::string>());
   if (!size.empty()) text += fmt::format("    size: {}\n", size);
   if (entry.contains("gpus_per_node")) {
@@ -267,9 +296,10 @@ CommandAction define_list(CommandOptions& options) {
     bool json = false;
   };
   const auto request = std::make_shared<Request>();
-  options.positional("kind", request->kind,
-                     "workloads, shapes, models, strategies, devices, communicators, clusters, formats, tasks, "
-                     "generators, partitioners, optimizers, kernels or cost-models");
+  options.positional(
+      "kind", request->kind,
+      "workloads, shapes, models, strategies, schedules, devices, communicators, clusters, formats, tasks, "
+      "generators, partitioners, optimizers, kernels or cost-models");
   options.toggle("--json", request->json, "print JSON");
   options.example("Example: strobe list strategies --json");
   return [request] { return list_kind(request->kind, request->json); };

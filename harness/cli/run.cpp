@@ -16,13 +16,16 @@
 #include "harness/cli/output_path.hpp"
 #include "harness/cli/prices.hpp"
 #include "harness/cli/readable.hpp"
+#include "harness/cli/run_checks.hpp"
 #include "harness/cli/run_ranks.hpp"
 #include "harness/cli/run_request.hpp"
 #include "harness/cli/signals.hpp"
 #include "harness/files/checkpoint.hpp"
 #include "harness/plan/planned_case.hpp"
+#include "harness/run/kept_plans.hpp"
 #include "harness/run/plan_digest.hpp"
 #include "harness/run/run_case.hpp"
+#include "harness/training/make_plan.hpp"
 #include "results/environment.hpp"
 #include "results/files.hpp"
 #include "results/run_directory.hpp"
@@ -31,24 +34,15 @@
 namespace strobe {
 namespace {
 
-/// The work on a case; a refusal of it names the option or the place in the suite file that can be mended.
-template <class Work>
-auto blaming(const Suite& suite, const Case& c, const Work& work) {
-  try {
-    return work();
-  } catch (const InvalidRequest& error) {
-    const std::string id = case_id(c), &where = error.where();
-    const std::string& message = error.message();
-    throw InvalidRequest(suite.place_of(id, where), suite.cases.size() == 1 ? message : id + ": " + message);
-  }
-}
-
 /// Every process plans, because a partitioner may start MPI, which waits for all of them; the first one tells.
 int dry_run(const RunRequest& request, const Suite& suite, const World& world) {
   Json plans = Json::array();
   std::size_t matrices = 0;
   for (const Case& c : suite.cases) {
-    plans.push_back(blaming(suite, c, [&] { return plan_case(c); }));
+    const auto plan = blaming(suite, c, [&] { return make_plan(c, PlanUse::report); });
+    if (world.rank == 0 && !request.outputs.placement.empty())
+      plan->schedule->write_placement(request.outputs.placement);
+    plans.push_back(describe(*plan));
     if (world.rank != 0 || request.byte_matrix.empty()) continue;
     alone_in_world(world, [&] { matrices += write_byte_matrices(request.byte_matrix, plans.back()); });
   }
@@ -70,84 +64,11 @@ int dry_run(const RunRequest& request, const Suite& suite, const World& world) {
   return 0;
 }
 
-/// Plans every case before the first is measured, so that an impossible one is found now and not after hours. Returns
-/// the digest of each, where several ranks compare them.
-std::vector<std::string> check_plans(const Suite& suite, bool several) {
-  std::vector<std::string> digests;
-  for (const Case& c : suite.cases) {
-    const auto plan = blaming(suite, c, [&] { return make_plan(c); });
-    if (several) digests.push_back(plan_digest(*plan));
-  }
-  return digests;
-}
-
-void check_checkpoint_wishes(const ModelOutputs& outputs, const Suite& suite) {
-  if (outputs.checkpoint.empty()) {
-    if (!outputs.resume_training && outputs.checkpoint_every == 0) return;
-    throw InvalidRequest(outputs.resume_training ? "--resume-training" : "--checkpoint-every",
-                         "name the file with --checkpoint");
-  }
-  if (const Case& c = suite.cases.front(); c.repeat > 1) {
-    throw InvalidRequest(suite.place_of(case_id(c), "/repeat"),
-                         fmt::format("a checkpoint is of one training run, not of {}; set repeat=1", c.repeat));
-  }
-  std::error_code ignored;
-  if (outputs.resume_training || !std::filesystem::exists(outputs.checkpoint, ignored)) return;
-  throw InvalidRequest("--checkpoint", fmt::format("{} is there already and would be lost; go on from it with "
-                                                   "--resume-training, or name another file",
-                                                   outputs.checkpoint));
-}
-
-/// Weights and embeddings are of one case, and their folders must be there before hours are spent on them.
-void check_outputs(const ModelOutputs& outputs, const Suite& suite) {
-  for (const auto& [flag, path] : {std::pair{"--save-model", outputs.weights},
-                                   {"--dump-embeddings", outputs.embeddings},
-                                   {"--dump-samples", outputs.samples},
-                                   {"--checkpoint", outputs.checkpoint}}) {
-    if (path.empty()) continue;
-    if (suite.cases.size() != 1)
-      throw InvalidRequest(flag, fmt::format("is for one case, not for {}", suite.cases.size()));
-    if (suite.cases.front().numerics == "none") throw InvalidRequest(flag, "numerics none computes no values to write");
-    path == outputs.checkpoint ? check_replaced_file(flag, path) : check_output_file(flag, path);
-  }
-  check_checkpoint_wishes(outputs, suite);
-}
-
-/// A checkpoint that cannot be continued is found before a run directory is made.
-void check_checkpoint(const ModelOutputs& outputs, const Suite& suite, bool first_process) {
-  if (!outputs.resume_training) return;
-  const Case& c = suite.cases.front();
-  const TrainingState state = load_checkpoint(outputs.checkpoint, c, make_plan(c)->parameters);
-  if (first_process) narrate(fmt::format("continuing after epoch {} of {}", state.epoch, c.warmup + c.epochs));
-}
-
-/// A device that this machine lacks ends the run before a directory is made for it; a later case's is a row.
-void check_first_device(const Suite& suite, const World& world) {
-  const Case& c = suite.cases.front();
-  if (!c.cluster.empty()) return;
-  DeviceRequest request;
-  request.rank = world.rank;
-  DeviceRegistry::instance().find(c.device, "--device").value(request);
-}
-
-/// Everything that can be wrong before a run directory is made, found by every process and compared between them.
-void check_all(const RunRequest& request, const Suite& suite, const Ranks& ranks) {
-  std::vector<std::string> digests;
-  const auto check = [&]() -> std::string {
-    check_outputs(request.outputs, suite);
-    digests = check_plans(suite, ranks.several());
-    check_checkpoint(request.outputs, suite, ranks.first());
-    if (!request.resume) check_first_device(suite, ranks.world());
-    return ranks.several() ? agreed_digest(request, suite, digests) : "";
-  };
-  ranks.agree_or_end(check, [&] { return account_of(request, suite, digests); });
-}
-
 /// Runs the cases of a suite. Of several processes only the first has a run directory and talks.
 class Sweep {
  public:
-  Sweep(const RunRequest& request, const Suite& suite, const Ranks& ranks)
-      : request_(request), suite_(suite), ranks_(ranks), progress_(suite.cases.size(), !ranks.first()) {
+  Sweep(const RunRequest& request, const Suite& suite, const Ranks& ranks, KeptPlans& plans)
+      : request_(request), suite_(suite), ranks_(ranks), plans_(plans), progress_(suite.cases.size(), !ranks.first()) {
     // Every process must skip the same cases, and only the first has the directory, perhaps on a disk of its own.
     const std::string finished = ranks.first_does([&] {
       const std::string folder = output_folder(request, suite);
@@ -186,6 +107,7 @@ class Sweep {
     for (const auto& [flag, asked] : {std::pair{"--save-model", !outputs.weights.empty()},
                                       {"--dump-embeddings", !outputs.embeddings.empty()},
                                       {"--dump-samples", !outputs.samples.empty()},
+                                      {"--dump-placement", !outputs.placement.empty()},
                                       {"--checkpoint", !outputs.checkpoint.empty()},
                                       {"--trace", request_.trace}}) {
       if (asked) flags += std::string(flags.empty() ? "" : ", ") + flag;
@@ -259,14 +181,15 @@ class Sweep {
     if (directory_) alone_in_world(ranks_.world(), [&] { append_durably(directory_->log_path(), line); });
   }
 
-  /// Partitioning takes as long as it takes: a signal need not wait for it, as all rows so far are on disk. A graph may
-  /// have been read anew, and so changed since ranks compared what they have: they compare it again.
+  /// Partitioning takes as long as it takes: a signal need not wait for it, as all rows so far are on disk. Where a
+  /// plan was not kept, a graph may have been read anew, and so changed since ranks compared what they have: they
+  /// compare it again.
   std::shared_ptr<const PlannedCase> plan(const Case& c) const {
     std::shared_ptr<const PlannedCase> planned;
     std::string digest;
     const auto prepare = [&] {
       const SignalsEndAtOnce scope;
-      planned = make_plan(c);
+      planned = plans_.take(c);
       if (ranks_.several()) digest = plan_digest(*planned);
       return digest;
     };
@@ -282,7 +205,8 @@ class Sweep {
   void warn(const PlannedCase& planned, const std::string& id) const {
     if (ranks_.world().rank != 0 || planned.request.numerics == "none") return;
     std::set<std::string> told;
-    for (const auto& [metric, reason] : planned.task_data->absent) {
+    const MetricNames metrics = planned.schedule->metrics();
+    for (const auto& [metric, reason] : metrics.absent) {
       if (told.insert(reason).second) narrate(fmt::format("warning: {}: {}", id, reason));
     }
   }
@@ -331,6 +255,7 @@ class Sweep {
   const RunRequest& request_;
   const Suite& suite_;
   const Ranks& ranks_;
+  KeptPlans& plans_;
   Progress progress_;
   std::optional<RunDirectory> directory_;
   std::set<std::string> finished_;
@@ -349,9 +274,9 @@ void narrate_prices(const Suite& suite) {
 }
 
 /// What ends ranks once they train ends all of them alike: the first one says it.
-int sweep_all(const RunRequest& request, const Suite& suite, const Ranks& ranks) {
+int sweep_all(const RunRequest& request, const Suite& suite, const Ranks& ranks, KeptPlans& plans) {
   try {
-    Sweep sweep(request, suite, ranks);
+    Sweep sweep(request, suite, ranks, plans);
     const int status = sweep.run();
     if (ranks.first()) narrate_prices(suite);
     if (const RunDirectory* directory = sweep.directory()) {
@@ -375,9 +300,10 @@ int run(RunRequest& request) {
     return dry_run(request, suite, world);
   }
   const Ranks ranks = ranks_of(suite, world);
-  check_all(request, suite, ranks);
+  KeptPlans plans;
+  check_all(request, suite, ranks, plans);
   install_signal_handlers();  // until here a signal ends the program at once: there is nothing to keep
-  return sweep_all(request, suite, ranks);
+  return sweep_all(request, suite, ranks, plans);
 }
 
 CommandAction define_run(CommandOptions& options) {

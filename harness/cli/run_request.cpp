@@ -26,6 +26,9 @@ void define_output_options(CommandOptions& options, RunRequest& request) {
                ".npy file");
   options.text("--dump-samples", request.outputs.samples,
                "write the samples that the task of the one case drew, positives and negatives, to this .csv file");
+  options.text("--dump-placement", request.outputs.placement,
+               "write who owns which cell under the strategy of the one case to this .csv file (step, vertex, rank, "
+               "temporal_rank), in a dry run too");
   options.text("--checkpoint", request.outputs.checkpoint,
                "keep where training of the one case stands in this safetensors file: weights and optimiser state");
   options.text("--checkpoint-every", request.checkpoint_every,

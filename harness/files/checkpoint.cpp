@@ -11,11 +11,14 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/files/model_files.hpp"
+#include "harness/request/schedule_tag.hpp"
 #include "harness/request/until.hpp"
 #include "workloads/workload.hpp"
 
 namespace strobe {
 namespace {
+
+const std::string kept_prefix = "state.";  // in front of the names of TrainingState::kept
 
 /// A flat vector as one matrix per parameter, each name after `prefix`.
 void append_matrices(const std::vector<ParameterShape>& parameters, const std::vector<double>& values,
@@ -131,9 +134,12 @@ std::vector<SavedMatrix> read_existing(const std::string& path, const std::strin
 }
 
 /// What a checkpoint and the case that continues it must have in common: all that the numbers depend on.
+/// Full-batch training goes on under any strategy and rank count; what other kinds keep is their strategy's.
 Json identity(const Case& c) {
-  return Json{{"workload", c.workload},   {"model", c.model}, {"task", c.task},
-              {"optimizer", c.optimizer}, {"seed", c.seed},   {"precision", c.precision}};
+  Json identity = {{"workload", c.workload},   {"model", c.model}, {"task", c.task},
+                   {"optimizer", c.optimizer}, {"seed", c.seed},   {"precision", c.precision}};
+  if (schedule_of(c).name != "full_batch") identity["strategy"] = c.strategy;
+  return identity;
 }
 
 void refuse_other_data(const Json& there, const Case& c, const std::string& path) {
@@ -178,8 +184,9 @@ bool all_finite(const std::vector<double>& values) {
 }
 
 bool is_finite(const TrainingState& state) {
-  return all_finite(state.weights) && std::all_of(state.optimizer.begin(), state.optimizer.end(),
-                                                  [](const auto& vector) { return all_finite(vector.second); });
+  const auto finite = [](const auto& vector) { return all_finite(vector.second); };
+  return all_finite(state.weights) && std::all_of(state.optimizer.begin(), state.optimizer.end(), finite) &&
+         std::all_of(state.kept.begin(), state.kept.end(), finite);
 }
 
 void save_weights(const std::string& path, const Case& c, const std::vector<ParameterShape>& parameters,
@@ -194,7 +201,9 @@ std::vector<double> load_weights(const std::string& path, const Case& c,
   FileNotes notes;
   std::vector<SavedMatrix> saved = read_existing(path, "/load_model", notes);
   // A checkpoint's weights will do: its optimiser state is left out.
-  std::erase_if(saved, [](const SavedMatrix& matrix) { return matrix.name.rfind("optimizer.", 0) == 0; });
+  std::erase_if(saved, [](const SavedMatrix& matrix) {
+    return matrix.name.rfind("optimizer.", 0) == 0 || matrix.name.rfind(kept_prefix, 0) == 0;
+  });
   const std::string difference = model_difference(notes, c, path);
   if (notes.count("model") != 0 && note(notes, "model") != c.model.at("name")) {
     throw InvalidRequest("/load_model", difference.substr(2));
@@ -212,6 +221,8 @@ void save_checkpoint(const std::string& path, const Case& c, const std::vector<P
   append_matrices(parameters, state.weights, "", matrices);
   for (const auto& [name, values] : state.optimizer)
     append_matrices(parameters, values, "optimizer." + name + ".", matrices);
+  for (const auto& [name, values] : state.kept)
+    matrices.push_back({kept_prefix + name, static_cast<std::int64_t>(values.size()), 1, values});
   FileNotes notes = describe(c, "checkpoint", state.epoch);
   notes["case"] = identity(c).dump();
   notes["data"] = digests.dump();
@@ -249,6 +260,7 @@ TrainingState load_checkpoint(const std::string& path, const Case& c, const std:
   state.optimizer_steps = whole_note(notes, "optimizer_steps", path);
   state.weights = collect(path, saved, parameters, "", where, "");
   for (const SavedMatrix& matrix : saved) {
+    if (matrix.name.rfind(kept_prefix, 0) == 0) state.kept[matrix.name.substr(kept_prefix.size())] = matrix.values;
     if (matrix.name.rfind("optimizer.", 0) != 0) continue;
     const std::string name = matrix.name.substr(10, matrix.name.find('.', 10) - 10);
     if (state.optimizer.count(name) != 0) continue;

@@ -18,6 +18,8 @@ struct TrainingState {
   std::vector<double> weights;                           // [parameter count]
   std::map<std::string, std::vector<double>> optimizer;  // each [parameter count]
   std::int64_t optimizer_steps = 0;
+  /// What else the next epoch depends on, by the name that the kind of training gives it.
+  std::map<std::string, std::vector<double>> kept;
   std::vector<double> loss;                            // [epoch]
   std::map<std::string, std::vector<double>> metrics;  // each [epoch], of the weights after the epoch's update
 };

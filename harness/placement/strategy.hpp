@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/registry.hpp"
@@ -36,20 +37,31 @@ struct StrategyPlan {
   std::vector<std::string> approximations;
 };
 
+/// On one rank all strategies of full-batch training are the same program, `sequential`.
 struct StrategyTag {
   static constexpr const char* kind = "strategy";
   /// Throws InvalidRequest when the graph cannot be divided among so many ranks in this way.
   using Plan = StrategyPlan (*)(const StrategyInput& input, const Json& parameters);
-  /// Given as its plan alone, or as {plan, true}: the placements follow from sizes, so shapes will do for a graph.
+  /// Whether a strategy with these parameters is a way of its own at so many ranks: a search tries no other.
+  using Distinct = bool (*)(const Json& parameters, std::int64_t ranks);
+  /// A strategy of full-batch training is given as its plan alone, or as {plan, true}: the placements follow from
+  /// sizes, so shapes will do for a graph. One of another kind of training is given by the kind's name (ScheduleTag),
+  /// whose planner reads its parameters.
   struct Value {
     Value() = default;
-    Value(Plan makes, bool sizes_suffice = false) : plan(makes), from_sizes(sizes_suffice) {}
+    Value(Plan makes, bool sizes_suffice = false, Distinct is_distinct = several_ranks)
+        : plan(makes), from_sizes(sizes_suffice), distinct(is_distinct) {}
+    explicit Value(std::string kind, bool sizes_suffice = false)
+        : from_sizes(sizes_suffice), schedule(std::move(kind)) {}
     StrategyPlan operator()(const StrategyInput& input, const Json& parameters) const {
       return plan(input, parameters);
     }
-    Plan plan = nullptr;
+    Plan plan = nullptr;  // null for other kinds
     bool from_sizes = false;
+    Distinct distinct = several_ranks;
+    std::string schedule = "full_batch";
   };
+  static bool several_ranks(const Json& /*parameters*/, std::int64_t ranks) { return ranks > 1; }
 };
 using StrategyRegistry = Registry<StrategyTag>;
 

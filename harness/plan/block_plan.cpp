@@ -1,7 +1,7 @@
 #include "harness/plan/block_plan.hpp"
 
 #include "harness/exchange/counted_halo.hpp"
-#include "harness/plan/planned_case.hpp"
+#include "harness/plan/full_batch_plan.hpp"
 
 namespace strobe {
 namespace {
@@ -13,76 +13,70 @@ HaloNeeds no_needs(const Placement& placement) {
   return needs;
 }
 
-void add_handovers(const PlannedCase& plan, const BlockPlan* before, const ListScope& scope, BlockPlan& block) {
-  for (std::size_t l = 0; l < plan.layers.size(); ++l) {
+void add_handovers(const FullBatchCase& c, const BlockPlan* before, const ListScope& scope, BlockPlan& block) {
+  for (std::size_t l = 0; l < c.model.layers.size(); ++l) {
     StateHandover& layer = block.handover.emplace_back();
-    if (!remembers(plan.layers[l].need)) continue;
-    const auto placement = plan.layers[l].step_by_step ? &BlockPlan::spatial : &BlockPlan::temporal;
-    const auto segments = plan.layers[l].step_by_step ? &BlockPlan::spatial_segments : &BlockPlan::segments;
+    if (!remembers(c.model.layers[l].need)) continue;
+    const auto placement = c.model.layers[l].step_by_step ? &BlockPlan::spatial : &BlockPlan::temporal;
+    const auto segments = c.model.layers[l].step_by_step ? &BlockPlan::spatial_segments : &BlockPlan::segments;
     layer = state_handover(before == nullptr ? nullptr : &(before->*placement), block.*placement, block.*segments,
-                           block.first_step, *plan.model, static_cast<int>(l), scope);
+                           block.first_step, *c.model.equations, static_cast<int>(l), scope);
   }
 }
 
-PlacedSamples place(const PlannedCase& plan, Samples TaskData::*drawn, CountedSamples TaskCounts::*counted,
+PlacedSamples place(const FullBatchCase& c, Samples TaskData::*drawn, CountedSamples TaskCounts::*counted,
                     const Placement& placement, const std::vector<Step>& steps, const ListScope& scope) {
-  if (plan.shape != nullptr) {
-    return place_counted_samples(plan.shape->samples.*counted, plan.shape->in_degree, placement, steps);
+  if (c.data.shape != nullptr) {
+    return place_counted_samples(c.data.shape->samples.*counted, c.data.shape->in_degree, placement, steps);
   }
-  return place_samples((*plan.task_data).*drawn, placement, steps, scope);
+  return place_samples((*c.data.samples).*drawn, placement, steps, scope);
 }
 
-BlockPlan derive_block(const PlannedCase& plan, const Run& steps, const BlockPlan* before, const ListScope& scope) {
+BlockPlan derive_block(const FullBatchCase& c, const StrategyPlan& strategy, const Run& steps,
+                       const BlockPlan* before) {
+  const ListScope scope = c.list_scope();
   BlockPlan block;
   block.first_step = steps.first;
   const std::vector<Step> range = step_range(steps.first, steps.count);
-  block.spatial = of_steps(plan.strategy.spatial, range);
-  block.temporal = of_steps(plan.strategy.temporal, range);
-  block.spatial_needs = plan.any_layer_reads_neighbours() ? spatial_needs(block.spatial, *plan.graph, steps.first)
-                                                          : no_needs(block.spatial);
+  block.spatial = of_steps(strategy.spatial, range);
+  block.temporal = of_steps(strategy.temporal, range);
+  block.spatial_needs = c.model.any_layer_reads_neighbours() ? spatial_needs(block.spatial, *c.data.graph, steps.first)
+                                                             : no_needs(block.spatial);
   block.spatial_halo = halo(block.spatial, block.spatial_needs, scope);
   block.to_temporal = redistribute(block.spatial, block.temporal, scope);
   block.to_spatial = redistribute(block.temporal, block.spatial, scope);
-  block.slices = derive_slices(plan, block, scope);
+  block.slices = derive_slices(c, block, scope);
   block.segments = temporal_segments(block.temporal);
   block.spatial_segments = temporal_segments(block.spatial);
-  for (const auto& graph : plan.support_graphs) {
+  for (const auto& graph : c.data.supports) {
     block.supports.push_back(split_into_steps(graph, steps.first, block.spatial, scope));
   }
-  add_handovers(plan, before, scope, block);
-  block.train = place(plan, &TaskData::train, &TaskCounts::train, block.spatial, range, scope);
+  add_handovers(c, before, scope, block);
+  block.train = place(c, &TaskData::train, &TaskCounts::train, block.spatial, range, scope);
   return block;
 }
 
 }  // namespace
 
-std::vector<BlockPlan> derive_blocks(const PlannedCase& plan, const ListScope& scope) {
+std::vector<BlockPlan> derive_blocks(const FullBatchCase& c, const StrategyPlan& strategy) {
   std::vector<BlockPlan> blocks;
-  blocks.reserve(plan.strategy.schedule.blocks.size());
-  for (const Run& steps : plan.strategy.schedule.blocks) {
-    blocks.push_back(derive_block(plan, steps, blocks.empty() ? nullptr : &blocks.back(), scope));
+  blocks.reserve(strategy.schedule.blocks.size());
+  for (const Run& steps : strategy.schedule.blocks) {
+    blocks.push_back(derive_block(c, strategy, steps, blocks.empty() ? nullptr : &blocks.back()));
   }
   return blocks;
 }
 
-std::vector<Step> steps_tested(const PlannedCase& plan) {
-  if (plan.shape == nullptr) return steps_of(plan.task_data->test);
-  std::vector<Step> steps;
-  for (const StepSamples& step : plan.shape->samples.test.steps) steps.push_back(step.step);
-  return steps;
-}
-
-std::vector<Step> steps_validated(const PlannedCase& plan) {
-  return plan.shape == nullptr ? steps_of(plan.task_data->validation) : std::vector<Step>();
-}
-
-PlacedSamples place_test_samples(const PlannedCase& plan, const std::vector<Step>& steps, const ListScope& scope) {
-  return place(plan, &TaskData::test, &TaskCounts::test, of_steps(plan.strategy.spatial, steps), steps, scope);
-}
-
-PlacedSamples place_validation_samples(const PlannedCase& plan, const std::vector<Step>& steps,
-                                       const ListScope& scope) {
-  return place_samples(plan.task_data->validation, of_steps(plan.strategy.spatial, steps), steps, scope);
+EvaluationPlan place_evaluated(const FullBatchCase& c, const Placement& spatial) {
+  const ListScope scope = c.list_scope();
+  EvaluationPlan plan;
+  plan.test_steps = c.data.steps_tested();
+  plan.test = place(c, &TaskData::test, &TaskCounts::test, of_steps(spatial, plan.test_steps), plan.test_steps, scope);
+  plan.validation_steps = c.data.steps_validated();
+  if (plan.validation_steps.empty()) return plan;
+  plan.validation =
+      place_samples(c.data.samples->validation, of_steps(spatial, plan.validation_steps), plan.validation_steps, scope);
+  return plan;
 }
 
 }  // namespace strobe

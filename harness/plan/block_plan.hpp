@@ -8,11 +8,12 @@
 #include "harness/exchange/placed_samples.hpp"
 #include "harness/exchange/state_handover.hpp"
 #include "harness/inputs/step_supports.hpp"
+#include "harness/placement/strategy.hpp"
 #include "harness/plan/overlap_plan.hpp"
 
 namespace strobe {
 
-struct PlannedCase;  // harness/plan/planned_case.hpp
+struct FullBatchCase;  // harness/plan/full_batch_case.hpp
 
 /// Everything within counts steps from `first_step`.
 struct BlockPlan {
@@ -30,17 +31,18 @@ struct BlockPlan {
   std::int64_t steps() const { return spatial.steps(); }
 };
 
-/// The blocks of the plan's schedule. Reads what the plan decided before them: graph, model, samples, strategy.
-std::vector<BlockPlan> derive_blocks(const PlannedCase& plan, const ListScope& scope);
+/// The blocks of the strategy's schedule.
+std::vector<BlockPlan> derive_blocks(const FullBatchCase& c, const StrategyPlan& strategy);
 
-/// Steps that test samples read, ascending.
-std::vector<Step> steps_tested(const PlannedCase& plan);
+/// Samples that are evaluated, under the spatial placement of the steps that they read.
+struct EvaluationPlan {
+  std::vector<Step> test_steps;  // ascending
+  PlacedSamples test;
+  std::vector<Step> validation_steps;  // likewise; empty where the task has none
+  PlacedSamples validation;
+};
 
-/// Steps that validation samples read, ascending; none of a task without validation samples, and of a shape.
-std::vector<Step> steps_validated(const PlannedCase& plan);
-
-/// The test or the validation samples under the spatial placement of the steps that they read.
-PlacedSamples place_validation_samples(const PlannedCase& plan, const std::vector<Step>& steps, const ListScope& scope);
-PlacedSamples place_test_samples(const PlannedCase& plan, const std::vector<Step>& steps, const ListScope& scope);
+/// The test and validation samples of the case under the spatial placement of all steps.
+EvaluationPlan place_evaluated(const FullBatchCase& c, const Placement& spatial);
 
 }  // namespace strobe

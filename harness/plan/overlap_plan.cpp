@@ -6,19 +6,20 @@
 #include <algorithm>
 
 #include "core/errors.hpp"
-#include "harness/plan/planned_case.hpp"
+#include "harness/plan/block_plan.hpp"
+#include "harness/plan/full_batch_case.hpp"
 
 namespace strobe {
 namespace {
 
 /// Throws when the layers, or the way in which inputs come, do not allow slices.
-void check_cuttable(const PlannedCase& plan) {
-  if (plan.request.transfer != "direct") {
+void check_cuttable(const FullBatchCase& c) {
+  if (c.options.transfer != "direct") {
     throw InvalidRequest("/overlap",
                          "snapshots that are moved one by one make the matrix of a whole block, not of its slices; "
                          "use transfer=direct or overlap=1");
   }
-  for (const LayerShape& layer : plan.layers) {
+  for (const LayerShape& layer : c.model.layers) {
     if (layer.step_by_step || layer.need == TemporalNeed::weights_only) {
       throw InvalidRequest("/overlap",
                            "a layer of this model goes from step to step in its spatial stage, which cannot be cut "
@@ -112,32 +113,32 @@ ExchangePlan no_exchange(int ranks) {
 
 }  // namespace
 
-std::vector<SlicePlan> derive_slices(const PlannedCase& plan, const BlockPlan& block, const ListScope& scope) {
-  const bool walks = std::any_of(plan.layers.begin(), plan.layers.end(), walks_timelines);
-  if (plan.request.overlap == 1 || !walks) return {};
+std::vector<SlicePlan> derive_slices(const FullBatchCase& c, const BlockPlan& block, const ListScope& scope) {
+  const bool walks = std::any_of(c.model.layers.begin(), c.model.layers.end(), walks_timelines);
+  if (c.options.overlap == 1 || !walks) return {};
   if (block.to_temporal.total_rows() == 0 && block.to_spatial.total_rows() == 0) return {};
-  check_cuttable(plan);
+  check_cuttable(c);
   std::int64_t count = 0;
-  const std::vector<Rank> slice_of = slice_of_steps(block.spatial, plan.request.overlap, count);
+  const std::vector<Rank> slice_of = slice_of_steps(block.spatial, c.options.overlap, count);
   check_contiguous(block.spatial, slice_of);
   std::vector<SlicePlan> slices;
-  for (Rank c = 0; count > 1 && c < count; ++c) {
+  for (Rank s = 0; count > 1 && s < count; ++s) {
     SlicePlan& slice = slices.emplace_back();
-    slice.spatial = steps_of_slice(block.spatial, slice_of, c);
-    slice.needs = needs_of_slice(block.spatial_needs, slice_of, c);
-    slice.halo = block.spatial_halo.identity ? no_exchange(plan.ranks()) : halo(slice.spatial, slice.needs, scope);
+    slice.spatial = steps_of_slice(block.spatial, slice_of, s);
+    slice.needs = needs_of_slice(block.spatial_needs, slice_of, s);
+    slice.halo = block.spatial_halo.identity ? no_exchange(c.ranks()) : halo(slice.spatial, slice.needs, scope);
     slice.to_temporal = redistribute(slice.spatial, block.temporal, scope);
     // Behind the last layer there is nothing to compute beside it.
-    if (plan.layers.size() > 1) slice.to_spatial = redistribute(block.temporal, slice.spatial, scope);
+    if (c.model.layers.size() > 1) slice.to_spatial = redistribute(block.temporal, slice.spatial, scope);
   }
   return slices;
 }
 
-void note_overlap(PlannedCase& plan) {
+std::string overlap_note(const FullBatchCase& c, const std::vector<BlockPlan>& blocks) {
   const auto in_slices = [](const BlockPlan& block) { return !block.slices.empty(); };
-  if (plan.request.overlap == 1 || std::any_of(plan.blocks.begin(), plan.blocks.end(), in_slices)) return;
-  plan.notes.push_back("overlap=" + std::to_string(plan.request.overlap) +
-                       " has no effect: no block has a redistribution between ranks and two steps on a rank");
+  if (c.options.overlap == 1 || std::any_of(blocks.begin(), blocks.end(), in_slices)) return "";
+  return "overlap=" + std::to_string(c.options.overlap) +
+         " has no effect: no block has a redistribution between ranks and two steps on a rank";
 }
 
 }  // namespace strobe

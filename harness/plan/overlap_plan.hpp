@@ -2,14 +2,15 @@
 // computed while the redistribution of others is under way (ESDG section 6.5, future work).
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "harness/exchange/exchange_plan.hpp"
 
 namespace strobe {
 
-struct PlannedCase;  // harness/plan/planned_case.hpp
-struct BlockPlan;    // harness/plan/block_plan.hpp
+struct FullBatchCase;  // harness/plan/full_batch_case.hpp
+struct BlockPlan;      // harness/plan/block_plan.hpp
 
 /// One slice of a block, for all ranks. Its placements have the block's steps; those of other slices are nobody's.
 struct SlicePlan {
@@ -23,9 +24,9 @@ struct SlicePlan {
 /// The slices of `block`, whose other exchanges are there already: as many as the case asks for, but no more than steps
 /// that a rank holds; none where one is enough or no rows change ranks between the stages. Throws
 /// InvalidRequest("/overlap") for what cannot be cut. Cost: that of the block's exchanges for each slice.
-std::vector<SlicePlan> derive_slices(const PlannedCase& plan, const BlockPlan& block, const ListScope& scope);
+std::vector<SlicePlan> derive_slices(const FullBatchCase& c, const BlockPlan& block, const ListScope& scope);
 
-/// Adds a note when the case asks for an overlap that none of its blocks has.
-void note_overlap(PlannedCase& plan);
+/// A note when the case asks for an overlap that none of its blocks has, else "".
+std::string overlap_note(const FullBatchCase& c, const std::vector<BlockPlan>& blocks);
 
 }  // namespace strobe

@@ -2,7 +2,7 @@
 // what is counted). The runner fails a case whose communicator counts others.
 #include <algorithm>
 
-#include "harness/plan/planned_case.hpp"
+#include "harness/plan/full_batch_plan.hpp"
 
 namespace strobe {
 namespace {
@@ -15,12 +15,12 @@ struct Passes {
 
 class ByteCount {
  public:
-  explicit ByteCount(const PlannedCase& plan) : plan_(plan), element_(plan.fp64 ? 8 : 4) {}
+  explicit ByteCount(const FullBatchCase& c) : case_(c), element_(c.model.fp64 ? 8 : 4) {}
 
   /// Adds what one block's layers and samples send.
   void add(const BlockPlan& block, bool first, const Passes& passes) {
-    for (std::size_t l = 0; l < plan_.layers.size(); ++l) {
-      const LayerShape& layer = plan_.layers[l];
+    for (std::size_t l = 0; l < case_.model.layers.size(); ++l) {
+      const LayerShape& layer = case_.model.layers[l];
       // Features are constants: no gradient flows back to them.
       const std::uint64_t halo_passes = l == 0 ? passes.forward : passes.all();
       if (layer.reads_neighbours) to(Traffic::halo) += halo_passes * bytes(block.spatial_halo, layer.input_width);
@@ -33,11 +33,11 @@ class ByteCount {
       to(Traffic::redistribute) += passes.all() * (bytes(block.to_temporal, layer.spatial_width) +
                                                    bytes(block.to_spatial, layer.temporal_width));
     }
-    to(Traffic::halo) += 2 * bytes(block.train.halo, plan_.layers.back().temporal_width);
+    to(Traffic::halo) += 2 * bytes(block.train.halo, case_.model.layers.back().temporal_width);
   }
 
   void add_updates() {
-    to(Traffic::gradient) += 2 * others() * static_cast<std::uint64_t>(plan_.parameter_count) * element_;
+    to(Traffic::gradient) += 2 * others() * static_cast<std::uint64_t>(case_.model.parameter_count) * element_;
     to(Traffic::other) += 2 * others() * sizeof(double);  // the loss
   }
 
@@ -45,7 +45,7 @@ class ByteCount {
 
  private:
   std::uint64_t& to(Traffic traffic) { return planned_[static_cast<std::size_t>(traffic)]; }
-  std::uint64_t others() const { return static_cast<std::uint64_t>(plan_.ranks()) - 1; }
+  std::uint64_t others() const { return static_cast<std::uint64_t>(case_.ranks()) - 1; }
 
   std::uint64_t bytes(const ExchangePlan& exchange, std::int64_t width) const {
     return static_cast<std::uint64_t>(exchange.total_rows()) * static_cast<std::uint64_t>(width) * element_;
@@ -53,8 +53,9 @@ class ByteCount {
 
   void add_sums(std::size_t layer, std::int64_t steps, const Passes& passes) {
     const auto number = static_cast<int>(layer);
-    const auto summed = static_cast<std::uint64_t>(plan_.model->summed_elements(number, steps));
-    const SelectionSums selection = plan_.model->selection_sums(plan_.layers[layer], steps, plan_.ranks());
+    const auto summed = static_cast<std::uint64_t>(case_.model.equations->summed_elements(number, steps));
+    const SelectionSums selection =
+        case_.model.equations->selection_sums(case_.model.layers[layer], steps, case_.ranks());
     const std::uint64_t elements = passes.all() * (summed + static_cast<std::uint64_t>(selection.values)) +
                                    passes.forward * static_cast<std::uint64_t>(selection.constants);
     to(Traffic::state) += 2 * others() * element_ * elements;
@@ -70,7 +71,7 @@ class ByteCount {
   /// What one pass of a layer that goes step by step sends for its products.
   std::uint64_t step_bytes(const BlockPlan& block, int layer) const {
     std::uint64_t sum = 0;
-    for (const StepProduct& product : plan_.model->step_products(layer, plan_.feature_width())) {
+    for (const StepProduct& product : case_.model.equations->step_products(layer, case_.model.feature_width)) {
       for (const StepSupport& step : block.supports.at(static_cast<std::size_t>(product.support))) {
         sum += bytes(step.halo, product.width);
       }
@@ -78,21 +79,22 @@ class ByteCount {
     return sum;
   }
 
-  const PlannedCase& plan_;
+  const FullBatchCase& case_;
   std::uint64_t element_;
   std::array<std::uint64_t, traffic_count> planned_{};
 };
 
 }  // namespace
 
-void count_planned_bytes(PlannedCase& plan) {
-  ByteCount count(plan);
-  for (std::size_t b = 0; b < plan.blocks.size(); ++b) {
-    const bool once = b + 1 == plan.blocks.size() && plan.keeps_last_block();
-    count.add(plan.blocks[b], b == 0, once ? Passes{1, 1} : Passes{2, 1});
+std::array<std::uint64_t, traffic_count> count_planned_bytes(const FullBatchCase& c,
+                                                             const std::vector<BlockPlan>& blocks, bool keeps_last) {
+  ByteCount count(c);
+  for (std::size_t b = 0; b < blocks.size(); ++b) {
+    const bool once = b + 1 == blocks.size() && keeps_last;
+    count.add(blocks[b], b == 0, once ? Passes{1, 1} : Passes{2, 1});
   }
   count.add_updates();
-  plan.planned_bytes = count.planned();
+  return count.planned();
 }
 
 }  // namespace strobe

@@ -16,6 +16,7 @@
 #include "core/parallel.hpp"
 #include "harness/plan/planned_case.hpp"
 #include "harness/run/run_case.hpp"
+#include "harness/training/make_plan.hpp"
 #include "results/row.hpp"
 #include "workloads/shape/shape_graph.hpp"
 

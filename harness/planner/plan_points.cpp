@@ -1,6 +1,6 @@
 // Enumerates the points of a plan.
 // Returns cases that differ in strategy, its variant, knobs, cluster and ranks only. Invariants: an id names a point
-// once; a point on one GPU is `sequential` and nothing else, because there all strategies are the same program.
+// once; a strategy is tried at rank counts where it is a way of its own (StrategyTag::Value::distinct).
 // Cost: one case built per combination of strategy and knobs, then copies.
 #include "harness/planner/plan_points.hpp"
 
@@ -14,8 +14,10 @@
 #include "backends/cluster.hpp"
 #include "core/errors.hpp"
 #include "harness/placement/strategy.hpp"
+#include "harness/request/case_slots.hpp"
+#include "harness/request/schedule_tag.hpp"
 #include "harness/request/shape_case.hpp"
-#include "workloads/partitioners/partitioner.hpp"
+#include "models/snapshots/model.hpp"
 
 namespace strobe {
 namespace {
@@ -56,24 +58,13 @@ bool user_sets(const PlanSpace& space, const std::string& path) {
          std::any_of(space.knobs.begin(), space.knobs.end(), is_it);
 }
 
-/// What the search tries for a strategy's parameter by itself; nothing for most of them. Of a shape, hash and range
-/// partitions count alike; where a strategy needs many, ranges are made in less time.
-std::vector<std::string> own_values(const std::string& strategy, const std::string& parameter, bool shape) {
-  if (parameter == "partitioner") {
-    if (shape) return {strategy == "vertex" ? "hash" : "range"};
-    return PartitionerRegistry::instance().names();
-  }
-  if (parameter == "group_size") return {"2", "4", "8", "16"};
-  return {};
-}
-
 /// The strategy with every value that the search tries for parameters which the user left open.
 std::vector<StrategyChoice> variants_of(const StrategyChoice& strategy, const PlanSpace& space, bool shape) {
   std::vector<StrategyChoice> variants{strategy};
   for (const Field& field : StrategyRegistry::instance().find(strategy.name, "--strategy").parameters.fields()) {
     const bool given = std::any_of(strategy.parameters.begin(), strategy.parameters.end(),
                                    [&](const auto& parameter) { return parameter.first == field.name; });
-    const std::vector<std::string> values = own_values(strategy.name, field.name, shape);
+    const std::vector<std::string> values = field.searched ? field.searched(shape) : std::vector<std::string>();
     if (given || values.empty() || user_sets(space, "strategy." + field.name)) continue;
     std::vector<StrategyChoice> longer;
     for (const StrategyChoice& variant : variants) {
@@ -87,11 +78,27 @@ std::vector<StrategyChoice> variants_of(const StrategyChoice& strategy, const Pl
   return variants;
 }
 
+/// Whose models the search is about: those of the model that the user names, or of the one that is taken without.
+std::string family_of(const PlanSpace& space) {
+  std::string model = find_case_slot("model")->default_plugin;
+  for (const Setting& setting : space.settings) {
+    if (setting.path == "model") model = setting.text;
+  }
+  return ModelRegistry::instance().find(model, "--model").value.family;
+}
+
+bool trains(const std::string& strategy, const std::string& family) {
+  const std::string& kind = StrategyRegistry::instance().find(strategy, "--strategy").value.schedule;
+  return ScheduleRegistry::instance().find(kind, "--strategy").value.family == family;
+}
+
 std::vector<StrategyChoice> all_variants(const PlanSpace& space) {
   const bool shape = is_shape_workload(workload_name(space));
+  const std::string family = family_of(space);
   std::vector<StrategyChoice> strategies = space.strategies;
   for (const std::string& name : StrategyRegistry::instance().names()) {
-    if (space.strategies.empty() && (!shape || serves_shapes(name))) strategies.push_back({name, {}});
+    if (space.strategies.empty() && (!shape || serves_shapes(name)) && trains(name, family))
+      strategies.push_back({name, {}});
   }
   std::vector<StrategyChoice> variants;
   for (const StrategyChoice& strategy : strategies) {
@@ -129,11 +136,13 @@ std::vector<Choices> combinations(const std::vector<Knob>& knobs) {
   return all;
 }
 
-std::vector<Knob> knobs_of(const PlanSpace& space) {
+/// What the user varies, and what the strategy's kind of training leaves open.
+std::vector<Knob> knobs_of(const PlanSpace& space, const std::string& strategy) {
   std::vector<Knob> knobs = space.knobs;
-  const std::vector<std::string> fields = case_fields().names();
-  const bool blocks = std::find(fields.begin(), fields.end(), "nb") != fields.end();
-  if (blocks && !user_sets(space, "nb")) knobs.push_back({"nb", {"1", "2", "4", "8"}, "--vary nb"});
+  const std::string& kind = StrategyRegistry::instance().find(strategy, "--strategy").value.schedule;
+  for (const auto& [name, values] : ScheduleRegistry::instance().find(kind, "--strategy").value.searched) {
+    if (!user_sets(space, name)) knobs.push_back({name, values, "--vary " + name});
+  }
   return knobs;
 }
 
@@ -152,11 +161,10 @@ Case case_of(const PlanSpace& space, const StrategyChoice& variant, const Choice
 }
 
 /// GPUs to try on so many nodes.
-std::vector<int> ranks_on(const Cluster& cluster, int nodes, const std::string& strategy) {
-  if (strategy == "sequential") return nodes == 1 ? std::vector<int>{1} : std::vector<int>{};
+std::vector<int> ranks_on(const Cluster& cluster, int nodes) {
   std::vector<int> ranks;
-  for (int few = 2; nodes == 1 && few < cluster.gpus_per_node; few *= 2) ranks.push_back(few);
-  if (nodes * cluster.gpus_per_node > 1) ranks.push_back(nodes * cluster.gpus_per_node);
+  for (int few = 1; nodes == 1 && few < cluster.gpus_per_node; few *= 2) ranks.push_back(few);
+  ranks.push_back(nodes * cluster.gpus_per_node);
   return ranks;
 }
 
@@ -169,10 +177,10 @@ void add_points(const Case& base, const Site& site, const StrategyChoice& varian
                 std::vector<PlanPoint>& points) {
   Choices choices = variant.parameters;
   choices.insert(choices.end(), knobs.begin(), knobs.end());
-  const std::int64_t group = base.strategy.value("group_size", std::int64_t{0});
+  const auto distinct = StrategyRegistry::instance().find(variant.name, "--strategy").value.distinct;
   for (const int nodes : site.nodes) {
-    for (const int ranks : ranks_on(*site.cluster, nodes, variant.name)) {
-      if (group >= ranks) continue;  // one group is vertex partitioning
+    for (const int ranks : ranks_on(*site.cluster, nodes)) {
+      if (!distinct(base.strategy, ranks)) continue;
       PlanPoint point{"", base, site.text, nodes, choices};
       point.request.ranks = ranks;
       point.request.cluster =
@@ -189,10 +197,9 @@ void add_points(const Case& base, const Site& site, const StrategyChoice& varian
 std::vector<PlanPoint> plan_points(const PlanSpace& space) {
   refuse_decided(space);
   const std::vector<Site> sites = sites_of(space);
-  const std::vector<Choices> knobs = combinations(knobs_of(space));
   std::vector<PlanPoint> points;
   for (const StrategyChoice& variant : all_variants(space)) {
-    for (const Choices& chosen : knobs) {
+    for (const Choices& chosen : combinations(knobs_of(space, variant.name))) {
       const Case base = case_of(space, variant, chosen, sites.front().text);
       for (const Site& site : sites) add_points(base, site, variant, chosen, points);
     }

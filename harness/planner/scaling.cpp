@@ -11,9 +11,11 @@
 #include "backends/cluster.hpp"
 #include "core/errors.hpp"
 #include "core/units.hpp"
+#include "harness/placement/strategy.hpp"
 #include "harness/plan/planned_case.hpp"
 #include "harness/planner/evaluate.hpp"
 #include "harness/run/run_case.hpp"
+#include "harness/training/make_plan.hpp"
 
 namespace strobe {
 namespace {
@@ -151,7 +153,9 @@ std::string summarise_study(const std::vector<ScalingPoint>& points, int best_no
 ScalingStudy study_scaling(const PlanPoint& best) {
   std::set<int> counts;
   for (const int nodes : {best.nodes / 4, best.nodes / 2, best.nodes}) counts.insert(std::max(1, nodes));
-  const bool alone = best.request.strategy.at("name") == "sequential";
+  const auto& strategy =
+      StrategyRegistry::instance().find(best.request.strategy.at("name").get<std::string>(), "/strategy");
+  const bool alone = !strategy.value.distinct(best.request.strategy, 2 * best.request.ranks);
   for (const int factor : {2, 4}) {
     if (!alone) counts.insert(best.nodes * factor);
   }

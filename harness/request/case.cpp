@@ -15,6 +15,7 @@
 #include "core/errors.hpp"
 #include "core/hash.hpp"
 #include "harness/request/case_slots.hpp"
+#include "harness/request/schedule_tag.hpp"
 #include "harness/request/shape_case.hpp"
 #include "harness/request/until.hpp"
 
@@ -188,8 +189,11 @@ Json case_to_json(const Case& c) {
   Json json = Json::object();
   for (const CaseSlot& slot : case_slots()) json[slot.name] = c.*slot.member;
   const Json scalars = case_fields().to_json(&c);
+  const bool other_kind = schedule_of(c).name != "full_batch";
+  const std::vector<std::string>& only = full_batch_only();
   for (const auto& [key, value] : scalars.items()) {
     if (key == "until" && c.until.empty()) continue;  // a case without it is the one that it was before there was one
+    if (other_kind && std::find(only.begin(), only.end(), key) != only.end()) continue;
     json[key] = value;
   }
   return json;
@@ -229,6 +233,7 @@ Case case_from_json(const Json& json, const std::string& pointer, CaseRuns runs)
   check_backends(c, json, pointer, runs);
   block_count(c);
   if (!c.until.empty()) parse_until(c.until);
+  check_schedule(c, json, pointer);
   check_shape(c, pointer);
   require_backend<CommunicatorTag>(c.comm, pointer + "/comm", runs, {"mpi", "nccl", "sim"});
   return c;

@@ -44,6 +44,7 @@ struct ModelOutputs {
   std::string weights;                // safetensors: the trained weights
   std::string embeddings;             // .npy [T, N, F]: that the trained weights give, as an evaluation computes them
   std::string samples;                // .csv: the samples that the task drew, positives and negatives
+  std::string placement;              // .csv: which rank owns which cell in each stage
   std::string checkpoint;             // safetensors: where training stands, weights and optimiser state
   std::int64_t checkpoint_every = 0;  // epochs from one checkpoint to the next; 0 = only after the last epoch
   bool resume_training = false;       // start from where `checkpoint` stands, not from the beginning

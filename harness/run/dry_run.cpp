@@ -1,164 +1,34 @@
 // What `--dry-run` prints: the plan of a case as plain data.
-#include <fmt/format.h>
-
-#include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "core/hash.hpp"
-#include "harness/plan/planned_case.hpp"
-#include "harness/plan/transfer_plan.hpp"
 #include "harness/run/run_case.hpp"
-#include "workloads/partitioners/partitioning.hpp"
+#include "harness/training/make_plan.hpp"
 
 namespace strobe {
 namespace {
 
-std::string kind_of(const Placement& placement) {
-  if (placement.keeps_timelines()) return "by vertex";
-  const bool whole_steps =
-      std::all_of(placement.maps.begin(), placement.maps.end(), [](const auto& map) { return map->single >= 0; });
-  return whole_steps ? "by time" : "by time and vertex";
-}
-
-/// Rows that one spatial pass over all steps must carry between ranks, counted from the graph and not from the
-/// exchanges; null of a graph that is known by its shape only.
-Json spatial_cut(const Placement& placement, const PreparedGraph& graph) {
-  if (!graph.has_structure()) return nullptr;
-  std::int64_t rows = 0;
-  for (Step t = 0; t < placement.steps(); ++t) {
-    const VertexMap& map = placement.map(t);
-    if (map.single < 0) rows += connectivity_minus_one(graph, t, map.owner, placement.ranks);
-  }
-  return rows;
-}
-
-Json describe_placement(const Placement& placement) {
-  std::vector<std::int64_t> rows;
-  for (Rank r = 0; r < placement.ranks; ++r) rows.push_back(placement.rows(r));
-  return Json{{"kind", kind_of(placement)},
-              {"cells_per_rank", rows},
-              {"max_over_mean_cells", static_cast<double>(*std::max_element(rows.begin(), rows.end())) *
-                                          static_cast<double>(rows.size()) /
-                                          static_cast<double>(placement.vertices * placement.steps())}};
-}
-
-Json describe_exchange(const std::string& name, const std::string& traffic, const ExchangePlan& plan,
-                       std::int64_t width, bool fp64) {
-  const auto row_bytes = static_cast<std::uint64_t>(width) * (fp64 ? 8u : 4u);
-  Json exchange = {{"name", name},
-                   {"traffic", traffic},
-                   {"width", width},
-                   {"identity", plan.identity},
-                   {"rows", plan.total_rows()},
-                   {"bytes_per_pass", static_cast<std::uint64_t>(plan.total_rows()) * row_bytes}};
-  std::int64_t packed = 0;
-  for (const RankExchange& rank : plan.ranks) packed += rank.send_in_place ? 0 : rank.send_total;
-  exchange["packed_rows"] = packed;
-  exchange["byte_matrix"] = byte_matrix(plan, row_bytes);
-  return exchange;
-}
-
-Json describe_exchanges(const PlannedCase& plan, const BlockPlan& block) {
-  Json exchanges = Json::array();
-  for (std::size_t l = 0; l < plan.layers.size(); ++l) {
-    const LayerShape& layer = plan.layers[l];
-    const std::string prefix = "layer " + std::to_string(l + 1) + " ";
-    if (layer.reads_neighbours) {
-      exchanges.push_back(
-          describe_exchange(prefix + "neighbours", "halo", block.spatial_halo, layer.input_width, plan.fp64));
-    }
-    if (!walks_timelines(layer)) continue;
-    exchanges.push_back(
-        describe_exchange(prefix + "to temporal", "redistribute", block.to_temporal, layer.spatial_width, plan.fp64));
-    exchanges.push_back(
-        describe_exchange(prefix + "to spatial", "redistribute", block.to_spatial, layer.temporal_width, plan.fp64));
-  }
-  exchanges.push_back(
-      describe_exchange("training samples", "halo", block.train.halo, plan.layers.back().temporal_width, plan.fp64));
-  return exchanges;
-}
-
-/// Each block with its exchanges: [first step, step behind the last).
-Json describe_blocks(const PlannedCase& plan) {
-  Json blocks = Json::array();
-  for (const BlockPlan& block : plan.blocks) {
-    blocks.push_back({{"steps", {block.first_step, block.first_step + block.steps()}},
-                      {"slices", std::max<std::size_t>(1, block.slices.size())},
-                      {"exchanges", describe_exchanges(plan, block)}});
-  }
-  return blocks;
-}
-
-/// Content hash of the drawn samples: two runs with the same hash learnt from the same pairs.
-std::string samples_sha256(const Samples& samples) {
-  std::string text;
-  for (std::size_t i = 0; i < samples.step.size(); ++i) {
-    for (int k = 0; k < samples.arity; ++k) {
-      text +=
-          std::to_string(samples.vertices[i * static_cast<std::size_t>(samples.arity) + static_cast<std::size_t>(k)]) +
-          " ";
-    }
-    text += std::to_string(samples.step[i]) + " " + std::to_string(samples.label[i]);
-    if (!samples.value.empty()) text += " " + fmt::format("{:a}", samples.value[i]);
-    if (!samples.weight.empty()) text += " " + fmt::format("{:a}", samples.weight[i]);
-    if (!samples.candidate_of.empty()) text += " " + std::to_string(samples.candidate_of[i]);
-    text += "\n";
-  }
-  return sha256_hex(text);
-}
-
-Json describe_bytes(const PlannedCase& plan) {
+Json describe_bytes(const ByteBudget& budget) {
   Json bytes = Json::object();
   std::uint64_t total = 0;
-  for (std::size_t i = 0; i < plan.planned_bytes.size(); ++i) {
-    bytes[std::string(traffic_names[i])] = plan.planned_bytes[i];
-    total += plan.planned_bytes[i];
+  for (std::size_t i = 0; i < budget.bytes.size(); ++i) {
+    bytes[std::string(traffic_names[i])] = budget.bytes[i];
+    total += budget.bytes[i];
   }
   bytes["total"] = total;
   return bytes;
 }
 
-/// Null when blocks move in one piece, which is not counted on every device.
-Json describe_transfer(const PlannedCase& plan) {
-  if (!moves_snapshots(plan.request)) return nullptr;
-  const TransferBytes bytes = planned_transfer_bytes(plan);
-  return Json{{"snapshots", bytes.snapshots}, {"features", bytes.features}, {"total", bytes.total()}};
-}
-
 }  // namespace
 
-Json plan_case(const Case& c) {
-  const std::shared_ptr<const PlannedCase> plan = make_plan(c, PlanUse::report);
-  Json blocks = Json::array();
-  for (const Run& block : plan->strategy.schedule.blocks) blocks.push_back({block.first, block.first + block.count});
-  Json parameters = Json::array();
-  for (const ParameterShape& shape : plan->parameters) {
-    parameters.push_back({{"name", shape.name}, {"shape", {shape.rows, shape.columns}}});
-  }
-  return Json{{"case_id", case_id(c)},
-              {"case", case_to_json(c)},
-              {"graph",
-               {{"vertices", plan->graph->vertices},
-                {"steps", plan->graph->steps},
-                {"nonzeros", plan->graph->nonzeros()},
-                {"feature_width", plan->feature_width()}}},
-              {"spatial_placement", describe_placement(plan->strategy.spatial)},
-              {"temporal_placement", describe_placement(plan->strategy.temporal)},
-              {"connectivity_minus_one", spatial_cut(plan->strategy.spatial, *plan->graph)},
-              {"schedule", {{"kind", plan->strategy.schedule.kind}, {"blocks", blocks}}},
-              {"staleness", plan->strategy.staleness},
-              {"approximations", plan->strategy.approximations},
-              {"samples",
-               {{"train", plan->task_data->train.count()},
-                {"validation", plan->task_data->validation.count()},
-                {"test", plan->task_data->test.count()},
-                {"train_sha256", samples_sha256(plan->task_data->train)},
-                {"test_sha256", samples_sha256(plan->task_data->test)}}},
-              {"parameters", parameters},
-              {"blocks", describe_blocks(*plan)},
-              {"notes", plan->notes},
-              {"planned_transfer_bytes_per_epoch", describe_transfer(*plan)},
-              {"planned_bytes_per_epoch", describe_bytes(*plan)}};
+Json describe(const PlannedCase& plan) {
+  Json report = {{"case_id", case_id(plan.request)}, {"case", case_to_json(plan.request)}};
+  const Json schedule = plan.schedule->describe();
+  for (const auto& [key, value] : schedule.items()) report[key] = value;
+  report["notes"] = plan.notes;
+  report["planned_bytes_per_epoch"] = describe_bytes(plan.schedule->budget());
+  return report;
 }
+
+Json plan_case(const Case& c) { return describe(*make_plan(c, PlanUse::report)); }
 
 }  // namespace strobe

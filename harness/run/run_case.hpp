@@ -21,6 +21,7 @@ CaseResult run_case(const Case& c, std::vector<std::vector<Span>>* trace = nullp
 /// What `--dry-run` prints for a case without running it: placements, exchanges with their byte matrices, planned
 /// bytes per epoch by traffic, the schedule, the parameters.
 Json plan_case(const Case& c);
+Json describe(const PlannedCase& plan);
 
 /// The user's wish to stop, with what the case had come to: its finished epochs, and status `interrupted`.
 class InterruptedCase : public Interrupted {

@@ -5,19 +5,19 @@
 #include <cmath>
 #include <limits>
 #include <mutex>
+#include <tuple>
 
 #include "backends/cluster.hpp"
 #include "backends/communicator.hpp"
 #include "harness/files/checkpoint.hpp"
 #include "harness/files/model_files.hpp"
-#include "harness/files/sample_file.hpp"
 #include "harness/plan/planned_case.hpp"
 #include "harness/request/kernel_threads.hpp"
 #include "harness/run/concurrency.hpp"
 #include "harness/run/gather.hpp"
 #include "harness/run/launch_request.hpp"
 #include "harness/run/run_case.hpp"
-#include "harness/timeline/evaluation.hpp"
+#include "harness/training/make_plan.hpp"
 #include "harness/training/training.hpp"
 
 namespace strobe {
@@ -50,44 +50,34 @@ void take_cluster(const Case& c, const Cluster& cluster, CaseResult& result) {
   add_cluster_notes(cluster, result.notes);
 }
 
-/// Edges of the workload in the steps that are trained on: what every model has to work through, whatever it adds.
-double trained_edges(const PlannedCase& plan) {
-  std::int64_t edges = 0;
-  const std::int64_t steps = std::min(plan.trained_steps, plan.graph->steps);  // not those that are tested alone
-  if (plan.raw == nullptr) {
-    const std::vector<std::int64_t> of_shape = step_edges(plan.shape->complete.shape);
-    for (std::int64_t t = 0; t < steps; ++t) edges += of_shape[static_cast<std::size_t>(t)];
-  } else {
-    for (std::int64_t t = 0; t < steps; ++t) edges += plan.raw->snapshots[static_cast<std::size_t>(t)]->nonzeros();
-  }
-  return static_cast<double>(edges);
-}
-
 /// Facts of the case that do not depend on how it goes.
 CaseResult empty_result(const PlannedCase& plan, const LaunchRequest& launch) {
   CaseResult result;
   const Case& c = plan.request;
-  result.items_per_epoch = trained_edges(plan);
-  result.nonzeros_per_epoch = static_cast<double>(plan.graph->nonzeros());
-  result.approximations = plan.strategy.approximations;
+  const EpochItems items = plan.schedule->items();
+  result.items_per_epoch = items.count;
+  result.throughput_unit = items.unit;
+  result.nonzeros_per_epoch = items.nonzeros;
+  result.approximations = plan.schedule->approximations();
   result.exact = result.approximations.empty();
   result.notes = plan.notes;
   if (!launch.device.cluster && kernel_numerics(c.device) == Numerics::cpu) result.threads = kernel_threads(c);
   for (int traffic = 0; traffic < traffic_count; ++traffic) {
-    result.planned_bytes[std::string(traffic_names[traffic])] = plan.planned_bytes[static_cast<std::size_t>(traffic)];
+    result.planned_bytes[std::string(traffic_names[traffic])] =
+        plan.schedule->budget().bytes[static_cast<std::size_t>(traffic)];
   }
   if (launch.device.cluster) {
     const Cluster& cluster = *launch.device.cluster;
     result.time_source = "virtual";
-    result.peak_flops_per_second = static_cast<double>(c.ranks) *
-                                   (plan.fp64 ? cluster.gpu.flops_fp64_per_second : cluster.gpu.flops_fp32_per_second);
+    result.peak_flops_per_second = static_cast<double>(c.ranks) * (plan.fp64() ? cluster.gpu.flops_fp64_per_second
+                                                                               : cluster.gpu.flops_fp32_per_second);
     result.peak_bytes_per_second = static_cast<double>(c.ranks) * cluster.gpu.memory_bytes_per_second;
     take_cluster(c, cluster, result);
   }
   return result;
 }
 
-/// Law of the plan: what was sent is what was planned, to the byte, in every epoch.
+/// Law of the plan: what was sent is what was planned, in every epoch; to the byte where the plan is exact.
 void check_planned_bytes(const PlannedCase& plan, CaseResult& result) {
   std::map<std::pair<int, int>, std::array<std::uint64_t, traffic_count>> sent;
   for (const EpochSample& sample : result.samples) {
@@ -96,10 +86,12 @@ void check_planned_bytes(const PlannedCase& plan, CaseResult& result) {
   }
   for (const auto& [key, bytes] : sent) {
     for (std::size_t i = 0; i < bytes.size(); ++i) {
-      if (bytes[i] == plan.planned_bytes[i]) continue;
+      const ByteBudget& budget = plan.schedule->budget();
+      if (budget.allows(i, bytes[i])) continue;
       result.status = "failed";
-      result.reason = fmt::format("check failed: {} bytes of {} traffic were sent in epoch {}, {} were planned",
-                                  bytes[i], traffic_names[i], key.second, plan.planned_bytes[i]);
+      result.reason = fmt::format("check failed: {} bytes of {} traffic were sent in epoch {}, {}{} were planned",
+                                  bytes[i], traffic_names[i], key.second,
+                                  budget.promise[i] == Promise::at_most ? "at most " : "", budget.bytes[i]);
       return;
     }
   }
@@ -109,22 +101,16 @@ void check_planned_bytes(const PlannedCase& plan, CaseResult& result) {
 void fill_values(const PlannedCase& plan, const RankOutcome& outcome, CaseResult& result) {
   const std::string reason = plan.request.numerics == "none" ? "numerics is none: shapes only, no values" : "";
   result.loss = {outcome.loss, reason};
-  for (const std::string& name : plan.task->metric_names()) {
-    const auto fill = [&](const std::string& key) {
-      const auto values = outcome.metrics.find(key);
-      const std::string why = reason.empty() ? plan.task_data->why_absent(key) : reason;
-      result.metrics[key] =
-          values == outcome.metrics.end() || !why.empty() ? Series{{}, why} : Series{values->second, ""};
-    };
-    fill(name);
-    if (!plan.validation_steps.empty()) fill(validation_prefix + name);
+  const MetricNames metrics = plan.schedule->metrics();
+  for (const std::string& name : metrics.names) {
+    const auto values = outcome.metrics.find(name);
+    const auto absent = metrics.absent.find(name);
+    const std::string why = reason.empty() && absent != metrics.absent.end() ? absent->second : reason;
+    result.metrics[name] =
+        values == outcome.metrics.end() || !why.empty() ? Series{{}, why} : Series{values->second, ""};
   }
   if (!reason.empty()) return;
-  result.metric_samples = plan.task->metric_samples(plan.task_data->test);
-  if (!plan.validation_steps.empty()) {
-    for (const auto& [name, count] : plan.task->metric_samples(plan.task_data->validation))
-      result.metric_samples[validation_prefix + name] = count;
-  }
+  result.metric_samples = metrics.samples;
   if (outcome.equal_outputs) result.notes.push_back("all test scores are equal: the network says nothing");
 }
 
@@ -231,15 +217,13 @@ void write_outputs(const PlannedCase& plan, const RankOutcome& rank, const Model
                    Divergence& divergence) {
   if (!outputs.weights.empty()) {
     if (all_finite(rank.weights))
-      save_weights(outputs.weights, plan.request, plan.parameters, rank.weights, rank.epochs_trained);
+      save_weights(outputs.weights, plan.request, plan.schedule->parameters(), rank.weights, rank.epochs_trained);
     else
       divergence.leave_out(outputs.weights);
   }
-  if (!outputs.samples.empty()) write_samples(outputs.samples, *plan.task_data, *plan.raw);
-  if (outputs.embeddings.empty()) return;
-  write_npy(outputs.embeddings, {plan.graph->steps, plan.graph->vertices, plan.layers.back().temporal_width},
-            rank.embeddings, plan.fp64);
-  write_ids(outputs.embeddings, *plan.raw);
+  if (!outputs.samples.empty()) plan.schedule->write_samples(outputs.samples);
+  if (!outputs.placement.empty()) plan.schedule->write_placement(outputs.placement);
+  if (!outputs.embeddings.empty()) plan.schedule->write_embeddings(outputs.embeddings, rank.embeddings);
 }
 
 /// `keep_epochs` may be empty. Of several processes the first one calls it.
@@ -284,6 +268,17 @@ void check_outputs(const Case& c, const ModelOutputs& outputs) {
   }
 }
 
+/// Refuses files that this kind of training has not. Throws InvalidRequest that names the flag.
+void check_offered(const PlannedCase& plan, const ModelOutputs& outputs) {
+  const OutputKinds offered = plan.schedule->outputs();
+  for (const auto& [flag, path, has] : {std::tuple{"--dump-embeddings", &outputs.embeddings, offered.embeddings},
+                                        {"--dump-samples", &outputs.samples, offered.samples},
+                                        {"--dump-placement", &outputs.placement, offered.placement}}) {
+    if (path->empty() || has) continue;
+    throw InvalidRequest(flag, fmt::format("{} has none to write", schedule_of(plan.request).name));
+  }
+}
+
 /// Ranks that share cores slow each other down only while they compute at the same moment, which an epoch of the same
 /// program tells: one that waits for another's state leaves its core to it. Up to as many ranks as there are cores,
 /// operations were fitted with that many of them.
@@ -314,8 +309,8 @@ RankWishes rank_wishes(const PlannedCase& plan, bool spans, const ModelOutputs& 
   wishes.checkpoint = [&plan, &divergence, path = outputs.checkpoint, digests = digests_of_data(plan.request),
                        listed = false](const TrainingState& state) mutable {
     if (is_finite(state)) {
-      save_checkpoint(path, plan.request, plan.parameters, state, digests);
-      if (!std::exchange(listed, true)) write_ids(path, *plan.raw);
+      save_checkpoint(path, plan.request, plan.schedule->parameters(), state, digests);
+      if (!std::exchange(listed, true)) plan.schedule->write_ids_beside(path);
     } else if (divergence.unwritten.empty())
       divergence.leave_out(fmt::format("the checkpoint {} after epoch {} and later", path, state.epoch - 1));
   };
@@ -356,9 +351,10 @@ CaseResult run_case(const Case& c, std::vector<std::vector<Span>>* trace, const 
 CaseResult run_planned(const std::shared_ptr<const PlannedCase>& plan, const Case& c,
                        std::vector<std::vector<Span>>* trace, const ModelOutputs& outputs, double time_limit_seconds,
                        const KeepEpochs& keep_epochs) {
+  check_offered(*plan, outputs);
   LaunchRequest launch = launch_request(c);
   TrainingState start;
-  if (outputs.resume_training) start = load_checkpoint(outputs.checkpoint, c, plan->parameters);
+  if (outputs.resume_training) start = load_checkpoint(outputs.checkpoint, c, plan->schedule->parameters());
   CaseResult result = empty_result(*plan, launch);
   Outcomes outcomes;
   Divergence divergence;

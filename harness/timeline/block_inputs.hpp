@@ -4,7 +4,7 @@
 
 #include "harness/inputs/cell_rows.hpp"
 #include "harness/inputs/local_graph.hpp"
-#include "harness/plan/planned_case.hpp"
+#include "harness/plan/full_batch_plan.hpp"
 
 namespace strobe {
 
@@ -34,11 +34,11 @@ enum class Visit {
 
 /// Moves rank `device.rank()`'s inputs of `block` to its device. With `parts`, what the host makes of the graph for the
 /// block is kept there and moved again the next time. Cost O(rank's non-zeros and cells of the block).
-BlockInputs bring_inputs(Device& device, const PlannedCase& plan, const BlockPlan& block, Visit visit,
+BlockInputs bring_inputs(Device& device, const FullBatchPlan& plan, const BlockPlan& block, Visit visit,
                          HostParts* parts = nullptr);
 
 /// Makes the transpose of the matrix that rank `device.rank()` has under `placement`, where that is whole snapshots and
 /// the device multiplies faster with it, for models whose backward pass gains more than making it each time costs.
-void transpose_snapshots(Device& device, const PlannedCase& plan, const Placement& placement, SparseMatrix& a);
+void transpose_snapshots(Device& device, const FullBatchPlan& plan, const Placement& placement, SparseMatrix& a);
 
 }  // namespace strobe

@@ -2,14 +2,14 @@
 
 namespace strobe {
 
-BlockStore::BlockStore(Device& device, const PlannedCase& plan)
+BlockStore::BlockStore(Device& device, const FullBatchPlan& plan)
     : device_(device),
       plan_(plan),
-      snapshots_(device, *plan.graph, held_blocks(plan, device.rank()), choice_of(plan),
-                 plan.any_layer_reads_neighbours()) {
+      snapshots_(device, *plan.data.graph, held_blocks(plan.blocks, device.rank()), choice_of(plan),
+                 plan.model.any_layer_reads_neighbours()) {
   for (const BlockPlan& block : plan.blocks) {
-    const BlockSteps steps{block.first_step, plan.graph->steps, plan.trained_steps};
-    cells_.push_back(make_spatial_rows(device, block.spatial, steps, block.spatial_needs, *plan.model));
+    const BlockSteps steps{block.first_step, plan.data.graph->steps, plan.data.trained_steps};
+    cells_.push_back(make_spatial_rows(device, block.spatial, steps, block.spatial_needs, *plan.model.equations));
   }
 }
 

@@ -11,14 +11,14 @@ namespace strobe {
 class BlockStore {
  public:
   /// Prepares all blocks; the plan must outlive the store.
-  BlockStore(Device& device, const PlannedCase& plan);
+  BlockStore(Device& device, const FullBatchPlan& plan);
 
   /// Moves block number `block` in; it lies on the device as long as the result lives.
   BlockInputs bring(std::size_t block, Visit visit);
 
  private:
   Device& device_;
-  const PlannedCase& plan_;
+  const FullBatchPlan& plan_;
   SnapshotStore snapshots_;
   std::vector<CellRows> cells_;  // [blocks]
 };

@@ -17,13 +17,15 @@ std::vector<double> host_values(Device& device, const Tensor& tensor) {
   return values;
 }
 
-Evaluation::Evaluation(const PlannedCase& plan, Device& device, Communicator& communicator)
+Evaluation::Evaluation(const FullBatchPlan& plan, Device& device, Communicator& communicator)
     : plan_(plan), device_(device), communicator_(communicator) {
-  parts_.push_back(part("", plan.test, plan.test_steps, plan.task_data->test));
-  if (!plan.validation_steps.empty())
-    parts_.push_back(part(validation_prefix, plan.validation, plan.validation_steps, plan.task_data->validation));
-  std::set_union(plan.test_steps.begin(), plan.test_steps.end(), plan.validation_steps.begin(),
-                 plan.validation_steps.end(), std::back_inserter(steps_));
+  parts_.push_back(part("", plan.evaluation.test, plan.evaluation.test_steps, plan.data.samples->test));
+  if (!plan.evaluation.validation_steps.empty())
+    parts_.push_back(part(validation_prefix, plan.evaluation.validation, plan.evaluation.validation_steps,
+                          plan.data.samples->validation));
+  std::set_union(plan.evaluation.test_steps.begin(), plan.evaluation.test_steps.end(),
+                 plan.evaluation.validation_steps.begin(), plan.evaluation.validation_steps.end(),
+                 std::back_inserter(steps_));
 }
 
 Evaluation::Part Evaluation::part(const char* prefix, const PlacedSamples& placed, const std::vector<Step>& steps,
@@ -36,7 +38,7 @@ std::vector<double> Evaluation::outputs(const Part& part, const Parameters& para
   Tape tape(device_, false);
   const Var fixed = Tape::constant(embeddings.rows(part.steps));
   const Var read = part.halo.apply(tape, communicator_, fixed);
-  const Tensor outputs = plan_.task->head(tape, parameters, read, part.own.rows, part.own.count)->value;
+  const Tensor outputs = plan_.model.task->head(tape, parameters, read, part.own.rows, part.own.count)->value;
   std::vector<PeerRows> rows;
   std::int64_t total = 0;
   for (const LocalSamples& rank : part.placed.ranks) {
@@ -55,8 +57,8 @@ std::map<std::string, double> Evaluation::metrics(const Parameters& parameters, 
   for (const Part& part : parts_) {
     const std::vector<double> values = outputs(part, parameters, embeddings);
     if (!device_.has_values()) continue;
-    if (&part == &parts_.front()) equal_outputs_ = all_equal(values, plan_.task->classes());
-    for (const auto& [name, value] : plan_.task->metrics(values, part.samples)) all[part.prefix + name] = value;
+    if (&part == &parts_.front()) equal_outputs_ = all_equal(values, plan_.model.task->classes());
+    for (const auto& [name, value] : plan_.model.task->metrics(values, part.samples)) all[part.prefix + name] = value;
   }
   return all;
 }

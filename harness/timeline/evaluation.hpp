@@ -15,7 +15,7 @@ namespace strobe {
 /// What one rank evaluates; stays on it from epoch to epoch.
 class Evaluation {
  public:
-  Evaluation(const PlannedCase& plan, Device& device, Communicator& communicator);
+  Evaluation(const FullBatchPlan& plan, Device& device, Communicator& communicator);
 
   /// The steps whose embeddings are read, ascending.
   const std::vector<Step>& steps() const { return steps_; }
@@ -43,7 +43,7 @@ class Evaluation {
   /// Outputs [n, classes] of all ranks' samples, in the order of the task's list; empty without values.
   std::vector<double> outputs(const Part& part, const Parameters& parameters, const KeptRows& embeddings);
 
-  const PlannedCase& plan_;
+  const FullBatchPlan& plan_;
   Device& device_;
   Communicator& communicator_;
   std::vector<Part> parts_;

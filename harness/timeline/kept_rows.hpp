@@ -1,14 +1,14 @@
 // The embeddings that outlive the blocks they were computed in: those of the steps that metrics read, or of all.
 #pragma once
 
-#include "harness/plan/planned_case.hpp"
+#include "harness/plan/full_batch_plan.hpp"
 
 namespace strobe {
 
 class KeptRows {
  public:
   /// Keeps this rank's embeddings of `steps` (ascending).
-  KeptRows(const PlannedCase& plan, Device& device, std::vector<Step> steps)
+  KeptRows(const FullBatchPlan& plan, Device& device, std::vector<Step> steps)
       : plan_(plan), device_(device), steps_(std::move(steps)) {}
 
   /// Keeps what is wanted of the embeddings [own rows of the block, F]. Blocks come in order. A single block is kept as
@@ -21,7 +21,7 @@ class KeptRows {
  private:
   std::int64_t own_rows(Step t) const { return plan_.strategy.spatial.step_rows(device_.rank(), t); }
 
-  const PlannedCase& plan_;
+  const FullBatchPlan& plan_;
   Device& device_;
   std::vector<Step> steps_;
   std::vector<Tensor> at_step_;  // [steps_]: views

@@ -12,12 +12,13 @@ struct LayerWalk::Walk {
   const BlockInputs& inputs;
 };
 
-LayerWalk::LayerWalk(const PlannedCase& plan, const BlockPlan& block, bool last, Device& device)
+LayerWalk::LayerWalk(const FullBatchPlan& plan, const BlockPlan& block, bool last, Device& device)
     : plan_(plan),
       block_(block),
       last_(last),
-      temporal_cells_(make_cell_rows(device, block.temporal, {block.first_step, plan.graph->steps, plan.trained_steps},
-                                     plan.model->reads_ids())),
+      temporal_cells_(make_cell_rows(device, block.temporal,
+                                     {block.first_step, plan.data.graph->steps, plan.data.trained_steps},
+                                     plan.model.equations->reads_ids())),
       to_spatial_(device, block.to_spatial, Traffic::redistribute),
       step_halos_(step_halos(device, block.supports)) {
   if (block.slices.empty()) {
@@ -27,7 +28,7 @@ LayerWalk::LayerWalk(const PlannedCase& plan, const BlockPlan& block, bool last,
   for (const SlicePlan& slice : block.slices) {
     slice_halos_.emplace_back(device, slice.halo, Traffic::halo);
     slices_to_temporal_.emplace_back(device, slice.to_temporal, Traffic::redistribute);
-    if (plan.layers.size() > 1) slices_to_spatial_.emplace_back(device, slice.to_spatial, Traffic::redistribute);
+    if (plan.model.layers.size() > 1) slices_to_spatial_.emplace_back(device, slice.to_spatial, Traffic::redistribute);
   }
   for (const StateHandover& layer : block.handover) {
     auto& exchanges = handover_.emplace_back();
@@ -60,8 +61,8 @@ Var LayerWalk::forward(Tape& tape, Communicator& communicator, const Parameters&
   const Walk walk{tape, communicator, parameters, pass, inputs};
   if (!inputs.slices.empty()) return in_slices(walk, memory);
   Var x = Tape::constant(inputs.graph.first_input());
-  for (std::size_t l = 0; l < plan_.layers.size(); ++l) {
-    if (plan_.layers[l].reads_neighbours) x = spatial_halo_->apply(tape, communicator, x);
+  for (std::size_t l = 0; l < plan_.model.layers.size(); ++l) {
+    if (plan_.model.layers[l].reads_neighbours) x = spatial_halo_->apply(tape, communicator, x);
     const SpatialInput input = spatial_input(walk, l, x, memory);
     if (const JointOutput joint = whole_layers(walk, l, input); joint.y) {
       x = joint.y;
@@ -70,12 +71,12 @@ Var LayerWalk::forward(Tape& tape, Communicator& communicator, const Parameters&
     }
     if (repeated_by_next(l, *spatial_halo_)) {
       const SpatialInput second = spatial_input(walk, l + 1, nullptr, memory);
-      x = plan_.model->two_spatial(tape, parameters, static_cast<int>(l), input, second);
+      x = plan_.model.equations->two_spatial(tape, parameters, static_cast<int>(l), input, second);
       ++l;
     } else {
-      x = plan_.model->spatial(tape, parameters, static_cast<int>(l), input);
+      x = plan_.model.equations->spatial(tape, parameters, static_cast<int>(l), input);
     }
-    const LayerShape& layer = plan_.layers[l];
+    const LayerShape& layer = plan_.model.layers[l];
     if (layer.step_by_step) x = step_by_step(walk, l, x, memory[l]);
     if (!walks_timelines(layer)) continue;
     x = to_temporal_->apply(tape, communicator, x);
@@ -89,7 +90,7 @@ SpatialInput LayerWalk::spatial_input(const Walk& walk, std::size_t layer, const
                                       std::vector<LayerMemory>& memory) const {
   const LocalGraph& graph = walk.inputs.graph;
   SpatialInput input{x, &graph.a, &walk.inputs.cells, &walk.pass, Tape::constant(graph.features)};
-  if (plan_.layers[layer].need == TemporalNeed::weights_only) {
+  if (plan_.model.layers[layer].need == TemporalNeed::weights_only) {
     input.weights_state = memory[layer].before;
     if (!last_) input.next_weights_state = &memory[layer].after;
   }
@@ -97,14 +98,14 @@ SpatialInput LayerWalk::spatial_input(const Walk& walk, std::size_t layer, const
 }
 
 bool LayerWalk::repeated_by_next(std::size_t layer, const Exchange& halo) const {
-  return layer + 1 < plan_.layers.size() && plan_.layers[layer + 1].repeats_input && halo.identity();
+  return layer + 1 < plan_.model.layers.size() && plan_.model.layers[layer + 1].repeats_input && halo.identity();
 }
 
 JointOutput LayerWalk::whole_layers(const Walk& walk, std::size_t layer, const SpatialInput& input) const {
-  const bool whole_timelines = walks_timelines(plan_.layers[layer]) && to_temporal_->identity() &&
+  const bool whole_timelines = walks_timelines(plan_.model.layers[layer]) && to_temporal_->identity() &&
                                block_.segments.size() == 1 && block_.first_step == 0 && last_;
   if (!whole_timelines || input.cells->step_rows.back() == 0) return {};
-  return plan_.model->whole_layers(walk.tape, walk.parameters, static_cast<int>(layer), input);
+  return plan_.model.equations->whole_layers(walk.tape, walk.parameters, static_cast<int>(layer), input);
 }
 
 Var LayerWalk::spatial_of_slice(const Walk& walk, std::size_t first_layer, std::size_t last_layer, std::size_t slice,
@@ -113,15 +114,15 @@ Var LayerWalk::spatial_of_slice(const Walk& walk, std::size_t first_layer, std::
   const Var features = Tape::constant(inputs.graph.features);
   if (first_layer == 0) x = Tape::constant(inputs.graph.first_input());
   for (std::size_t l = first_layer; l <= last_layer; ++l) {
-    if (plan_.layers[l].reads_neighbours) x = slice_halos_[slice].apply(walk.tape, walk.communicator, x);
+    if (plan_.model.layers[l].reads_neighbours) x = slice_halos_[slice].apply(walk.tape, walk.communicator, x);
     const SpatialInput input{x, &inputs.graph.a, &inputs.cells, &walk.pass, features};
     const int layer = static_cast<int>(l);
     if (repeated_by_next(l, slice_halos_[slice])) {
       const SpatialInput second{nullptr, input.a, input.cells, input.pass, features};
-      x = plan_.model->two_spatial(walk.tape, walk.parameters, layer, input, second);
+      x = plan_.model.equations->two_spatial(walk.tape, walk.parameters, layer, input, second);
       ++l;
     } else {
-      x = plan_.model->spatial(walk.tape, walk.parameters, layer, input);
+      x = plan_.model.equations->spatial(walk.tape, walk.parameters, layer, input);
     }
   }
   return x;
@@ -130,7 +131,7 @@ Var LayerWalk::spatial_of_slice(const Walk& walk, std::size_t first_layer, std::
 Var LayerWalk::last_stages(const Walk& walk, std::size_t first_layer, SplittingExchange& to_spatial) const {
   std::vector<Var> parts;
   for (std::size_t c = 0; c < slices_to_spatial_.size(); ++c) {
-    parts.push_back(spatial_of_slice(walk, first_layer, plan_.layers.size() - 1, c, to_spatial.finish(c)));
+    parts.push_back(spatial_of_slice(walk, first_layer, plan_.model.layers.size() - 1, c, to_spatial.finish(c)));
   }
   return concat_rows(walk.tape, parts);
 }
@@ -139,14 +140,14 @@ Var LayerWalk::in_slices(const Walk& walk, std::vector<LayerMemory>& memory) con
   std::optional<SplittingExchange> to_spatial;
   for (std::size_t first = 0;;) {
     std::size_t last = first;  // the layer of the next temporal stage
-    while (last < plan_.layers.size() && !walks_timelines(plan_.layers[last])) ++last;
-    if (last == plan_.layers.size()) return last_stages(walk, first, *to_spatial);
+    while (last < plan_.model.layers.size() && !walks_timelines(plan_.model.layers[last])) ++last;
+    if (last == plan_.model.layers.size()) return last_stages(walk, first, *to_spatial);
     JoiningExchange to_temporal(slices_to_temporal_, walk.tape, walk.communicator);
     for (std::size_t c = 0; c < slices_to_temporal_.size(); ++c) {
       to_temporal.start(c, spatial_of_slice(walk, first, last, c, to_spatial ? to_spatial->finish(c) : nullptr));
     }
     const Var y = temporal(walk, last, to_temporal.finish(), memory[last]);
-    if (last + 1 == plan_.layers.size()) return to_spatial_.apply(walk.tape, walk.communicator, y);
+    if (last + 1 == plan_.model.layers.size()) return to_spatial_.apply(walk.tape, walk.communicator, y);
     to_spatial.emplace(slices_to_spatial_, walk.tape, walk.communicator, y);
     first = last + 1;
   }
@@ -172,7 +173,7 @@ Var LayerWalk::temporal(const Walk& walk, std::size_t layer, const Var& x, Layer
                           want_state,
                           &temporal_cells_,
                           &walk.pass};
-      output = plan_.model->temporal(walk.tape, walk.parameters, static_cast<int>(layer), input);
+      output = plan_.model.equations->temporal(walk.tape, walk.parameters, static_cast<int>(layer), input);
       parts.push_back(output.y);
     }
     // A rank without rows of this segment hands nothing on, but takes part in the exchange.
@@ -183,12 +184,12 @@ Var LayerWalk::temporal(const Walk& walk, std::size_t layer, const Var& x, Layer
   }
   memory.after = state;
   if (parts.size() == 1) return parts[0];
-  if (parts.empty()) return Tape::constant(walk.tape.device().allocate(0, plan_.layers[layer].temporal_width));
+  if (parts.empty()) return Tape::constant(walk.tape.device().allocate(0, plan_.model.layers[layer].temporal_width));
   return concat_rows(walk.tape, parts);
 }
 
 Var LayerWalk::zero_state(Tape& tape, const CellRows& cells, std::size_t layer) const {
-  const StateShape shape = plan_.model->state(static_cast<int>(layer), 0);
+  const StateShape shape = plan_.model.equations->state(static_cast<int>(layer), 0);
   const Tensor zero = tape.device().allocate(shape.rows_per_vertex * cells.step_rows[1], shape.width);
   tape.device().run(Fill{zero, 0.0});
   return Tape::constant(zero);
@@ -197,7 +198,7 @@ Var LayerWalk::zero_state(Tape& tape, const CellRows& cells, std::size_t layer) 
 Var LayerWalk::step_by_step(const Walk& walk, std::size_t layer, const Var& x, LayerMemory& memory) const {
   std::vector<Var> parts;
   const CellRows& cells = walk.inputs.cells;
-  const bool has_state = remembers(plan_.layers[layer].need);
+  const bool has_state = remembers(plan_.model.layers[layer].need);
   Var state = memory.before || !has_state ? memory.before : zero_state(walk.tape, cells, layer);
   for (std::size_t s = 0; s < block_.spatial_segments.size(); ++s) {
     if (s > 0 && has_state) state = handover_[layer][s - 1].apply_everywhere(walk.tape, walk.communicator, state);
@@ -207,8 +208,8 @@ Var LayerWalk::step_by_step(const Walk& walk, std::size_t layer, const Var& x, L
       const std::int64_t first = cells.step_rows[step], rows = cells.step_rows[step + 1] - first;
       const StepNeighbours neighbours(walk.inputs.supports, step_halos_, walk.communicator, step);
       const TemporalOutput output =
-          plan_.model->step(walk.tape, walk.parameters, static_cast<int>(layer),
-                            {slice_rows(walk.tape, x, first, rows), state, &neighbours, &walk.pass});
+          plan_.model.equations->step(walk.tape, walk.parameters, static_cast<int>(layer),
+                                      {slice_rows(walk.tape, x, first, rows), state, &neighbours, &walk.pass});
       parts.push_back(output.y);
       state = output.state;
     }

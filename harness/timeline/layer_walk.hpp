@@ -20,7 +20,7 @@ struct LayerMemory {
 class LayerWalk {
  public:
   /// `last` says that no block follows, so that nothing is remembered behind this one.
-  LayerWalk(const PlannedCase& plan, const BlockPlan& block, bool last, Device& device);
+  LayerWalk(const FullBatchPlan& plan, const BlockPlan& block, bool last, Device& device);
 
   /// Embeddings of this rank's cells of the block [own rows, F], from what `memory` [layers] remembers in front of it;
   /// fills in what is remembered behind it. All ranks must call it.
@@ -48,7 +48,7 @@ class LayerWalk {
   Var step_by_step(const Walk& walk, std::size_t layer, const Var& x, LayerMemory& memory) const;
   Var zero_state(Tape& tape, const CellRows& cells, std::size_t layer) const;
 
-  const PlannedCase& plan_;
+  const FullBatchPlan& plan_;
   const BlockPlan& block_;
   bool last_;
   CellRows temporal_cells_;

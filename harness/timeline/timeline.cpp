@@ -2,14 +2,14 @@
 
 namespace strobe {
 
-Timeline::Timeline(const PlannedCase& plan, Device& device, Communicator& communicator)
+Timeline::Timeline(const FullBatchPlan& plan, Device& device, Communicator& communicator)
     : plan_(plan),
       device_(device),
       communicator_(communicator),
       parts_(plan.blocks.size()),
       borders_(plan.blocks.size()) {
   const std::size_t count = plan.blocks.size();
-  if (moves_snapshots(plan.request)) store_ = std::make_unique<BlockStore>(device, plan);
+  if (plan.options.moves_snapshots()) store_ = std::make_unique<BlockStore>(device, plan);
   const bool stays = inputs_stay(plan);
   for (std::size_t b = 0; b < count; ++b) {
     walks_.emplace_back(plan, plan.blocks[b], b + 1 == count, device);
@@ -23,7 +23,7 @@ Timeline::Timeline(const PlannedCase& plan, Device& device, Communicator& commun
 }
 
 void Timeline::stream_inputs() {
-  const bool streamed = plan_.request.inputs == "streamed" && plan_.blocks.size() == 1 && !store_;
+  const bool streamed = !plan_.options.resident && plan_.blocks.size() == 1 && !store_;
   if (streamed) device_.move_in_again(resident_[0]->bytes());
 }
 
@@ -45,7 +45,7 @@ void Timeline::take_over(std::size_t block, const std::vector<LayerMemory>& memo
 
 void Timeline::share_prefix(std::size_t block, std::size_t layer) {
   Border& earlier = borders_[block - 1];
-  if (plan_.layers[layer].need != TemporalNeed::all || earlier.empty()) return;
+  if (plan_.model.layers[layer].need != TemporalNeed::all || earlier.empty()) return;
   const auto begins = [&](std::size_t b) {
     const Placement& placement = plan_.blocks[b].temporal;
     return placement.maps[static_cast<std::size_t>(placement.map_of_step[0])];

@@ -15,7 +15,7 @@ namespace strobe {
 
 class Timeline {
  public:
-  Timeline(const PlannedCase& plan, Device& device, Communicator& communicator);
+  Timeline(const FullBatchPlan& plan, Device& device, Communicator& communicator);
 
   /// What is done with the embeddings [own rows of the block, F] of block number `block`.
   using Keep = std::function<void(std::size_t block, const Tensor& embeddings)>;
@@ -36,7 +36,7 @@ class Timeline {
   using Border = std::vector<Tensor>;
 
   std::shared_ptr<const BlockInputs> inputs(std::size_t block, Visit visit);
-  std::vector<LayerMemory> no_memory() const { return std::vector<LayerMemory>(plan_.layers.size()); }
+  std::vector<LayerMemory> no_memory() const { return std::vector<LayerMemory>(plan_.model.layers.size()); }
   void walk_once(std::size_t block, const Parameters& parameters, const Pass& pass, const Keep& keep);
   void take_over(std::size_t block, const std::vector<LayerMemory>& memory);
   /// A layer that remembers all earlier steps holds in front of `block` what it holds in front of the block before, and
@@ -45,7 +45,7 @@ class Timeline {
   std::vector<LayerMemory> leaves(std::size_t block);
   void give_back(std::size_t block, Tape& tape, const std::vector<LayerMemory>& memory, const Border& gradients);
 
-  const PlannedCase& plan_;
+  const FullBatchPlan& plan_;
   Device& device_;
   Communicator& communicator_;
   std::vector<LayerWalk> walks_;                              // [blocks]

@@ -4,7 +4,9 @@
 
 #include "backends/cluster.hpp"
 #include "backends/communicator.hpp"
-#include "harness/timeline/block_store.hpp"
+#include "harness/plan/transfer_plan.hpp"
+#include "harness/timeline/block_inputs.hpp"
+#include "harness/timeline/full_batch_schedule.hpp"
 #include "harness/training/training.hpp"
 
 namespace strobe {
@@ -76,12 +78,12 @@ DeviceRequest request_of(const PlannedCase& plan, Rank rank) {
   DeviceRequest request;
   request.rank = rank;
   request.ranks = plan.ranks();
-  request.precision = plan.fp64 ? ElementType::f64 : ElementType::f32;
+  request.precision = plan.fp64() ? ElementType::f64 : ElementType::f32;
   request.numerics = Numerics::none;
   return request;
 }
 
-std::uint64_t bytes_of_inputs(const PlannedCase& plan, Device& device) {
+std::uint64_t bytes_of_inputs(const FullBatchPlan& plan, Device& device) {
   const std::uint64_t before = device.live_bytes();
   std::vector<BlockInputs> inputs;
   for (const BlockPlan& block : plan.blocks) inputs.push_back(bring_inputs(device, plan, block, Visit::lasting));
@@ -110,9 +112,10 @@ PlannedPeak planned_peak(const PlannedCase& plan) {
     rehearse(plan, device, communicator);
     std::uint64_t peak = device.peak_bytes();
     // Pairs of steps take as much as their values overlap. They stay from beginning to end.
-    if (inputs_stay(plan) && like->narrow_bytes() > 0) {
+    const FullBatchPlan* const blocks = find_full_batch(plan);
+    if (blocks != nullptr && inputs_stay(*blocks) && like->narrow_bytes() > 0) {
       AccountingDevice empty(request_of(plan, rank), *like);
-      peak = peak - bytes_of_inputs(plan, empty) + bytes_of_inputs(plan, *like);
+      peak = peak - bytes_of_inputs(*blocks, empty) + bytes_of_inputs(*blocks, *like);
     }
     most.bytes = std::max(most.bytes, peak);
   }

@@ -7,7 +7,6 @@
 
 #include "core/interrupt.hpp"
 #include "harness/request/until.hpp"
-#include "harness/timeline/rank_trainer.hpp"
 
 namespace strobe {
 namespace {
@@ -57,9 +56,9 @@ class TrainingRun {
         curves_(repetition == 0 ? outcome : later_),
         repetition_(repetition),
         epochs_(wishes.epochs > 0 ? wishes.epochs : plan.request.warmup + plan.request.epochs),
-        trainer_(plan, device, communicator) {
+        trainer_(plan.schedule->trainer(device, communicator)) {
     if (!rehearses() && !plan.request.until.empty()) watch_.emplace(parse_until(plan.request.until));
-    each_epoch_ = plan.model->stochastic() || (watch_ && !watch_->rule().reads_loss());
+    each_epoch_ = !plan.schedule->epochs_tell_metrics() || (watch_ && !watch_->rule().reads_loss());
   }
 
   /// False when the gate closed before the last epoch.
@@ -87,7 +86,7 @@ class TrainingRun {
   void begin() {
     outcome_.epochs_trained = 0;
     if (wishes_.start == nullptr) return;
-    trainer_.restore(*wishes_.start);
+    trainer_->restore(*wishes_.start);
     curves_.loss = wishes_.start->loss;
     curves_.metrics = wishes_.start->metrics;
     start_ = evaluated_ = outcome_.epochs_trained = wishes_.start->epoch;
@@ -102,8 +101,7 @@ class TrainingRun {
     communicator_.barrier();
     const std::size_t first_span = device_.spans().size();
     const double begin = device_.now();
-    const KeptRows of_epoch = trainer_.epoch(e);
-    trainer_.update();
+    trainer_->epoch(e);
     device_.synchronize();
     EpochSample sample = measure(device_, first_span, begin, device_.now());
     sample.repetition = repetition_;
@@ -113,18 +111,12 @@ class TrainingRun {
     outcome_.epochs_trained = e + 1;
     if (wishes_.gate != nullptr) wishes_.gate->epoch_took(sample.epoch_seconds);
     if (wishes_.measured) wishes_.measured(communicator_);
-    double loss = 0;
-    if (trainer_.loss(loss)) curves_.loss.push_back(loss);
-    estimate_rounding(e, loss);
-    return each_epoch_ ? std::map<std::string, double>() : trainer_.metrics_before_update(of_epoch);
-  }
-
-  /// What rounding may have done to the losses up to epoch `e`.
-  void estimate_rounding(std::int64_t e, double loss) {
-    trainer_.estimate_rounding(loss);
-    const RoundingEstimate& found = trainer_.rounding();
-    if (e == start_) curves_.dead_start = found.dead();
-    curves_.rounding = found.largest() > found.limit() ? found.largest() : 0;
+    EpochValues values = trainer_->values(!each_epoch_);
+    if (values.loss) curves_.loss.push_back(*values.loss);
+    const TrainingFindings findings = trainer_->findings();
+    curves_.dead_start = findings.dead_start;
+    curves_.rounding = findings.rounding;
+    return std::move(values.metrics_before);
   }
 
   /// What is due between epoch `e` and the next one.
@@ -153,12 +145,12 @@ class TrainingRun {
   /// Evaluates the weights after epoch `e`, unless that is done.
   void evaluate_after(std::int64_t e) {
     if (evaluated_ > e) return;
-    set_metrics(e, trainer_.metrics());
+    set_metrics(e, trainer_->evaluate());
     evaluated_ = e + 1;
   }
 
   void set_metrics(std::int64_t e, const std::map<std::string, double>& metrics) {
-    curves_.equal_outputs = trainer_.equal_outputs();
+    curves_.equal_outputs = trainer_->findings().equal_outputs;
     const auto count = static_cast<std::size_t>(e) + 1;
     for (const auto& [name, value] : metrics) {
       std::vector<double>& curve = curves_.metrics[name];
@@ -176,7 +168,7 @@ class TrainingRun {
   /// Hands rank 0's state after `done` epochs over. Every rank holds the same.
   void keep_state(std::int64_t done) {
     if (!wishes_.checkpoint || repetition_ != 0 || device_.rank() != 0) return;
-    TrainingState state = trainer_.state();
+    TrainingState state = trainer_->state();
     state.epoch = done;
     state.loss = curves_.loss;
     state.metrics = curves_.metrics;
@@ -184,8 +176,8 @@ class TrainingRun {
   }
 
   void keep_weights() {
-    if (wishes_.embeddings) outcome_.embeddings = trainer_.embeddings();
-    std::vector<double> weights = trainer_.weights();
+    if (wishes_.embeddings) outcome_.embeddings = trainer_->embeddings();
+    std::vector<double> weights = trainer_->weights();
     outcome_.finite_weights = all_finite(weights);
     if (wishes_.weights) outcome_.weights = std::move(weights);
   }
@@ -199,7 +191,7 @@ class TrainingRun {
   RankOutcome& curves_;
   const int repetition_;
   const std::int64_t epochs_;
-  RankTrainer trainer_;
+  std::unique_ptr<Trainer> trainer_;
   std::optional<UntilWatch> watch_;
   bool each_epoch_ = false;     // evaluated by a pass of its own
   bool reached_ = false;        // what `until` asks for

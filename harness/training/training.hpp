@@ -1,6 +1,5 @@
-// Training: what one rank does. It walks the schedule of a planned case: move in, then per layer spatial stage,
-// exchange, temporal stage, exchange; loss; backward along the tape; gradient all-reduce; optimiser. It knows neither
-// the equations nor the links.
+// Training: the loop over repetitions and epochs on one rank, with its gate, samples and checkpoints. What an epoch is,
+// the plan's trainer knows.
 #pragma once
 
 #include <functional>

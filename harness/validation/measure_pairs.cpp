@@ -13,6 +13,7 @@
 #include "core/interrupt.hpp"
 #include "harness/plan/planned_case.hpp"
 #include "harness/run/run_case.hpp"
+#include "harness/training/make_plan.hpp"
 #include "harness/validation/baseline.hpp"
 
 namespace strobe {

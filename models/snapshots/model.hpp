@@ -5,6 +5,8 @@
 #include <array>
 #include <memory>
 #include <string>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "core/errors.hpp"
@@ -36,22 +38,6 @@ struct LayerShape {
   /// Its product may gather the input of the layer before and compute that layer again for every entry
   /// (Model::two_spatial); the layer before then has no temporal stage and reads no neighbours.
   bool repeats_input = false;
-};
-
-/// Input of a spatial stage on one rank: x [own rows + halo rows, F]; a [own rows, own + halo rows]; `cells` describes
-/// the own rows.
-struct SpatialInput {
-  Var x;
-  const SparseMatrix* a = nullptr;
-  const CellRows* cells = nullptr;
-  const Pass* pass = nullptr;
-  /// [own rows, feature width]: X on the own rows, or A~ X where that replaces it (Preprocessing::keep_features).
-  Var features;
-  /// For layers whose weights evolve, and for these alone: what the weights of the steps before left behind, the same
-  /// values on every rank; null when the steps begin at 0.
-  Var weights_state = nullptr;
-  /// Receives what the steps behind start from; null when nothing comes behind.
-  Var* next_weights_state = nullptr;
 };
 
 /// Input of a temporal stage on one rank: timelines of `rows_per_step` vertices over the steps
@@ -185,7 +171,18 @@ class Model {
 
 struct ModelTag {
   static constexpr const char* kind = "model";
-  using Value = std::unique_ptr<Model> (*)(const Json& parameters);
+  using Make = std::unique_ptr<Model> (*)(const Json& parameters);
+  /// A model of snapshots is given as the function that makes it. One of another family is given by the family's name,
+  /// and has a registry of its own.
+  struct Value {
+    Value() = default;
+    template <class Maker>
+    requires std::is_convertible_v<Maker, Make> Value(Maker makes) : make(makes) {}
+    explicit Value(std::string other) : family(std::move(other)) {}
+    std::unique_ptr<Model> operator()(const Json& parameters) const { return make(parameters); }
+    Make make = nullptr;  // null for other families
+    std::string family = "snapshots";
+  };
 };
 using ModelRegistry = Registry<ModelTag>;
 

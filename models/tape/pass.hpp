@@ -45,4 +45,20 @@ struct Pass {
   const RankSums* ranks = nullptr;
 };
 
+/// Input of a spatial stage on one rank: x [own rows + halo rows, F]; a [own rows, own + halo rows]; `cells` describes
+/// the own rows.
+struct SpatialInput {
+  Var x;
+  const SparseMatrix* a = nullptr;
+  const CellRows* cells = nullptr;
+  const Pass* pass = nullptr;
+  /// [own rows, feature width]: X on the own rows, or A~ X where that replaces it (Preprocessing::keep_features).
+  Var features;
+  /// For layers whose weights evolve, and for these alone: what the weights of the steps before left behind, the same
+  /// values on every rank; null when the steps begin at 0.
+  Var weights_state = nullptr;
+  /// Receives what the steps behind start from; null when nothing comes behind.
+  Var* next_weights_state = nullptr;
+};
+
 }  // namespace strobe

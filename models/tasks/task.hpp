@@ -5,6 +5,8 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "core/registry.hpp"
@@ -101,7 +103,17 @@ class Task {
 
 struct TaskTag {
   static constexpr const char* kind = "task";
-  using Value = std::unique_ptr<Task> (*)(const Json& parameters);
+  using Make = std::unique_ptr<Task> (*)(const Json& parameters);
+  /// As ModelTag::Value: a task on snapshots, or the name of another family.
+  struct Value {
+    Value() = default;
+    template <class Maker>
+    requires std::is_convertible_v<Maker, Make> Value(Maker makes) : make(makes) {}
+    explicit Value(std::string other) : family(std::move(other)) {}
+    std::unique_ptr<Task> operator()(const Json& parameters) const { return make(parameters); }
+    Make make = nullptr;  // null for other families
+    std::string family = "snapshots";
+  };
 };
 using TaskRegistry = Registry<TaskTag>;
 

@@ -59,8 +59,9 @@ struct Named {
 
 std::vector<Named> every_model() {
   std::vector<Named> models;
-  for (const auto& [name, entry] : ModelRegistry::instance().entries())
-    models.push_back({entry.value(Json::object()), name});
+  for (const auto& [name, entry] : ModelRegistry::instance().entries()) {
+    if (entry.value.family == "snapshots") models.push_back({entry.value(Json::object()), name});
+  }
   for (const auto& [name, json] : options())
     models.push_back({ModelRegistry::instance().find(name).value(json), name + json.dump()});
   return models;

@@ -16,7 +16,7 @@ const Register<StrategyTag> sequential_registered{{
     "everything on one rank, no communication",
     "the reference of every comparison",
     {},
-    {plan_sequential, true},
+    {plan_sequential, true, [](const Json&, std::int64_t ranks) { return ranks == 1; }},
     {},
 }};
 

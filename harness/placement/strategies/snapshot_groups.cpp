@@ -19,6 +19,18 @@ struct GroupParameters {
   std::string temporal = "lanes";
 };
 
+std::vector<std::string> searched_sizes(bool /*sizes_only*/) { return {"2", "4", "8", "16"}; }
+
+/// Of a shape, partitions count alike, and many ranges are made in less time.
+std::vector<std::string> searched_lanes(bool sizes_only) {
+  return sizes_only ? std::vector<std::string>{"range"} : PartitionerRegistry::instance().names();
+}
+
+/// One group is vertex partitioning.
+bool several_groups(const Json& parameters, std::int64_t ranks) {
+  return ranks > 1 && parameters.value("group_size", std::int64_t{0}) < ranks;
+}
+
 const FieldTable& group_fields() {
   static const FieldTable table =
       make_fields<GroupParameters>()
@@ -26,8 +38,10 @@ const FieldTable& group_fields() {
                    "ranks that share a snapshot, a divisor of the ranks; 0 takes the smallest, but at least 2, that "
                    "leaves no more groups than steps in a block",
                    0, 1 << 20)
+          .searched(searched_sizes)
           .text("partitioner", &GroupParameters::partitioner,
                 "how the vertices of a snapshot are cut into lanes; see strobe list partitioners")
+          .searched(searched_lanes)
           .choice("temporal", &GroupParameters::temporal, {"lanes", "ranges"},
                   "vertices of the temporal stages: shares of the own lane, or even ranges of all vertices");
   return table;
@@ -100,7 +114,7 @@ const Register<StrategyTag> snapshot_groups_registered{{
     "snapshots to groups of ranks, which share them by vertex; vertices to ranks for the temporal stages",
     "ESDG, SC'21, section 6.5",
     group_fields(),
-    {plan_snapshot_groups, true},
+    {plan_snapshot_groups, true, several_groups},
     {},
 }};
 

@@ -10,9 +10,16 @@ struct VertexParameters {
   std::string partitioner = "range";
 };
 
+/// Of a shape, partitions count alike; hash says what they are counted as.
+std::vector<std::string> searched_partitioners(bool sizes_only) {
+  return sizes_only ? std::vector<std::string>{"hash"} : PartitionerRegistry::instance().names();
+}
+
 const FieldTable& vertex_fields() {
-  static const FieldTable table = make_fields<VertexParameters>().text(
-      "partitioner", &VertexParameters::partitioner, "how vertices are assigned; see strobe list partitioners");
+  static const FieldTable table = make_fields<VertexParameters>()
+                                      .text("partitioner", &VertexParameters::partitioner,
+                                            "how vertices are assigned; see strobe list partitioners")
+                                      .searched(searched_partitioners);
   return table;
 }
 

@@ -11,9 +11,9 @@
 
 #include "backends/communicator.hpp"
 #include "core/errors.hpp"
-#include "harness/plan/planned_case.hpp"
 #include "harness/run/run_case.hpp"
 #include "harness/training/planned_peak.hpp"
+#include "tests/harness/plans.hpp"
 
 namespace strobe {
 namespace {
@@ -41,7 +41,7 @@ CaseResult run(Json request, int overlap) {
 std::vector<std::size_t> slices_of(Json request, int overlap) {
   request["overlap"] = overlap;
   std::vector<std::size_t> slices;
-  const std::shared_ptr<const PlannedCase> plan = make_plan(case_from_json(request, ""));
+  const std::shared_ptr<const FullBatchPlan> plan = test::full_batch_plan(case_from_json(request, ""));
   for (const BlockPlan& block : plan->blocks) slices.push_back(block.slices.size());
   return slices;
 }

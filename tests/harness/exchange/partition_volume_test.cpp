@@ -3,8 +3,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "harness/plan/planned_case.hpp"
 #include "harness/run/run_case.hpp"
+#include "tests/harness/plans.hpp"
 #include "workloads/partitioners/partitioner.hpp"
 #include "workloads/partitioners/partitioning.hpp"
 
@@ -18,26 +18,26 @@ std::uint64_t sent_halo_bytes(const CaseResult& result) {
 }
 
 /// Values per row that a forward and a backward pass carry over the spatial halo; nothing flows back to features.
-std::uint64_t values_per_cut_row(const PlannedCase& plan) {
+std::uint64_t values_per_cut_row(const FullBatchPlan& plan) {
   std::uint64_t values = 0;
-  for (std::size_t l = 0; l < plan.layers.size(); ++l) {
-    const LayerShape& layer = plan.layers[l];
+  for (std::size_t l = 0; l < plan.model.layers.size(); ++l) {
+    const LayerShape& layer = plan.model.layers[l];
     if (layer.reads_neighbours) values += static_cast<std::uint64_t>(layer.input_width) * (l == 0 ? 1 : 2);
   }
   return values;
 }
 
-std::uint64_t sample_halo_bytes(const PlannedCase& plan) {
+std::uint64_t sample_halo_bytes(const FullBatchPlan& plan) {
   std::uint64_t rows = 0;
   for (const BlockPlan& block : plan.blocks) rows += static_cast<std::uint64_t>(block.train.halo.total_rows());
-  return 2 * rows * static_cast<std::uint64_t>(plan.layers.back().temporal_width) * sizeof(double);
+  return 2 * rows * static_cast<std::uint64_t>(plan.model.layers.back().temporal_width) * sizeof(double);
 }
 
 void expect_one_volume(const Json& request, const std::string& what) {
   const Case c = case_from_json(request, "");
-  const auto plan = make_plan(c);
+  const auto plan = test::full_batch_plan(c);
   const std::vector<Rank>& owner = plan->strategy.spatial.map(0).owner;
-  const std::int64_t cut = connectivity_minus_one(*plan->graph, owner, plan->ranks());
+  const std::int64_t cut = connectivity_minus_one(*plan->data.graph, owner, plan->ranks());
   EXPECT_GT(cut, 0) << what;
   if (c.ranks == 3) {  // not always: it plans anew, which takes time
     EXPECT_EQ(plan_case(c).at("connectivity_minus_one"), cut) << what;

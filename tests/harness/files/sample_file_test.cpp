@@ -11,10 +11,10 @@
 #include <sstream>
 
 #include "core/errors.hpp"
-#include "harness/plan/planned_case.hpp"
 #include "harness/request/case.hpp"
 #include "harness/run/run_case.hpp"
 #include "results/files.hpp"
+#include "tests/harness/plans.hpp"
 
 namespace strobe {
 namespace {
@@ -76,8 +76,8 @@ TEST_F(SampleFile, LabelsTellEdgesFromOtherPairs) {
   ASSERT_GT(rows.size(), 10u);
   EXPECT_EQ(rows[0], (std::vector<std::string>{"split", "step", "source", "target", "label", "value", "weight",
                                                "candidate_of"}));
-  const auto plan = make_plan(case_from_json(json, ""));
-  const SnapshotGraph& graph = *plan->raw;
+  const auto plan = test::full_batch_plan(case_from_json(json, ""));
+  const SnapshotGraph& graph = *plan->data.raw;
   const auto is_edge = [&](std::size_t step, long source, long target) {
     const Snapshot& snapshot = *graph.snapshots.at(step);
     const auto begin = snapshot.columns.begin() + snapshot.row_offsets[static_cast<std::size_t>(target)];

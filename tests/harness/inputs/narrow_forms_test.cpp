@@ -7,13 +7,14 @@
 #include "backends/cpu/register_bytes.hpp"
 #include "backends/operations/operations_fused.hpp"
 #include "harness/timeline/block_inputs.hpp"
+#include "tests/harness/plans.hpp"
 
 namespace strobe {
 namespace {
 
 /// What a run of a model with layers of `width` columns starts from; smoothed steps overlap.
 struct Inputs {
-  std::shared_ptr<const PlannedCase> plan;
+  std::shared_ptr<const FullBatchPlan> plan;
   std::unique_ptr<Device> device;
   SparseMatrix a;
 
@@ -26,7 +27,7 @@ struct Inputs {
     if (model != "t-gcn") request["model"]["output"] = width;
     if (model == "tm-gcn") request["model"]["window"] = life;
     if (model == "evolve-gcn-o") request["model"]["edge_life"] = life;
-    plan = make_plan(case_from_json(request, ""));
+    plan = test::full_batch_plan(case_from_json(request, ""));
     DeviceRequest of;
     of.precision = precision == "fp32" ? ElementType::f32 : ElementType::f64;
     device = DeviceRegistry::instance().find("cpu").value(of);
@@ -73,17 +74,17 @@ TEST(NarrowForms, ProductsAndTheirTransposesReadThem) {
 TEST(NarrowForms, LayersThatAreComputedForEveryEntryReadThem) {
   for_widths("evolve-gcn-o", [](const Inputs& run, std::int64_t width, bool narrow, const std::string& where) {
     if (!narrow) return;
-    const std::int64_t features = run.plan->graph->feature_width, steps = run.a.steps;
+    const std::int64_t features = run.plan->data.graph->feature_width, steps = run.a.steps;
     const Tensor x = run.dense(run.a.columns, features), first = run.dense(steps * features, width);
     const Tensor w = run.dense(steps * width, width), y = run.dense(run.a.rows, width);
     const StepConvolutionOfDense op{run.a, x, first, w, run.a.step_rows, y, y, Activation::relu, Activation::relu};
     EXPECT_TRUE(made_for_it(run.kernel(op))) << where;
   });
   for_widths("t-gcn", [](const Inputs& run, std::int64_t, bool, const std::string& where) {
-    const std::int64_t features = run.plan->graph->feature_width, width = run.plan->layers[1].input_width;
+    const std::int64_t features = run.plan->data.graph->feature_width, width = run.plan->model.layers[1].input_width;
     const Tensor x = run.dense(run.a.columns, features), w = run.dense(features, width);
     const Tensor y = run.dense(run.a.rows, width);
-    const bool narrow = width * (run.plan->fp64 ? 8 : 4) <= 2 * cpu_register_bytes();
+    const bool narrow = width * (run.plan->model.fp64 ? 8 : 4) <= 2 * cpu_register_bytes();
     EXPECT_TRUE(!narrow || made_for_it(run.kernel(SpmmOfDense{run.a, x, w, {}, {}, y, Activation::relu}))) << where;
   });
 }

@@ -8,6 +8,7 @@
 #include "core/errors.hpp"
 #include "harness/run/run_case.hpp"
 #include "harness/timeline/block_store.hpp"
+#include "tests/harness/plans.hpp"
 #include "tests/workloads/formats/snapshot_support.hpp"
 
 namespace strobe {
@@ -66,9 +67,9 @@ TEST(Transfer, ChangesNothing) {
 }
 
 /// One epoch's bytes by the definition, from sets of entries: what every rank holds of every block, forward and re-run.
-std::uint64_t defined_bytes(const PlannedCase& plan, bool coo, bool difference) {
-  const PreparedGraph& graph = *plan.graph;
-  const std::uint64_t w = plan.fp64 ? 8 : 4, n = static_cast<std::uint64_t>(graph.vertices);
+std::uint64_t defined_bytes(const FullBatchPlan& plan, bool coo, bool difference) {
+  const PreparedGraph& graph = *plan.data.graph;
+  const std::uint64_t w = plan.model.fp64 ? 8 : 4, n = static_cast<std::uint64_t>(graph.vertices);
   std::uint64_t sum = 0;
   for (const BlockPlan& block : plan.blocks) {
     Rank before = -1;
@@ -98,7 +99,7 @@ TEST(Transfer, BytesAreThoseOfTheDefinitionRealAndSimulated) {
         request["transfer"] = method;
         request["transfer_format"] = format;
         const std::string what = std::string(strategy) + std::to_string(ranks) + "/" + method + "/" + format;
-        const auto plan = make_plan(case_from_json(request, ""));
+        const auto plan = test::full_batch_plan(case_from_json(request, ""));
         const auto planned = plan_case(case_from_json(request, ""))["planned_transfer_bytes_per_epoch"];
         EXPECT_EQ(planned["total"],
                   planned["snapshots"].get<std::uint64_t>() + planned["features"].get<std::uint64_t>());
@@ -142,7 +143,7 @@ TEST(Transfer, DirectStaysAsItWas) {
 void expect_refused(Json request, const std::string& where) {
   request["transfer"] = "difference";
   try {
-    make_plan(case_from_json(request, ""));
+    test::full_batch_plan(case_from_json(request, ""));
     ADD_FAILURE() << "not refused: " << request.dump();
   } catch (const InvalidRequest& error) {
     EXPECT_EQ(error.where(), where);

@@ -10,6 +10,7 @@
 
 #include "backends/communicator.hpp"
 #include "core/hash.hpp"
+#include "core/registry_names.hpp"
 #include "harness/placement/strategy.hpp"
 #include "harness/request/case.hpp"
 #include "harness/run/run_case.hpp"
@@ -67,7 +68,7 @@ void judge_strategies(const Json& request, const std::string& what, const std::v
   const CaseResult sequential = run(request, "sequential", 1);
   ASSERT_EQ(sequential.loss.per_epoch.size(), 5u);
   EXPECT_LT(sequential.loss.per_epoch.back(), sequential.loss.per_epoch.front()) << "nothing was learnt";
-  for (const std::string& strategy : StrategyRegistry::instance().names()) {
+  for (const std::string& strategy : names_with<StrategyTag>(&StrategyTag::Value::schedule, "full_batch")) {
     if (strategy == "sequential") continue;
     for (const int ranks : rank_counts) {
       const CaseResult result = run(request, strategy, ranks);
@@ -104,7 +105,8 @@ std::vector<std::string> bundled_sets() {
 
 INSTANTIATE_TEST_SUITE_P(All, Law3,
                          testing::Combine(testing::ValuesIn(bundled_sets()),
-                                          testing::ValuesIn(ModelRegistry::instance().names())),
+                                          testing::ValuesIn(names_with<ModelTag>(&ModelTag::Value::family,
+                                                                                 "snapshots"))),
                          [](const auto& parameter) {
                            std::string name = std::get<0>(parameter.param) + "_" + std::get<1>(parameter.param);
                            for (char& c : name) c = std::isalnum(static_cast<unsigned char>(c)) ? c : '_';

@@ -10,12 +10,13 @@
 #include "backends/cluster.hpp"
 #include "backends/cpu/register_bytes.hpp"
 #include "core/errors.hpp"
+#include "core/registry_names.hpp"
 #include "harness/placement/strategy.hpp"
-#include "harness/plan/planned_case.hpp"
 #include "harness/request/case.hpp"
 #include "harness/request/suite.hpp"
 #include "harness/run/run_case.hpp"
 #include "models/snapshots/model.hpp"
+#include "tests/harness/plans.hpp"
 
 namespace strobe {
 namespace {
@@ -48,7 +49,7 @@ TEST_P(SimulatedBytes, AreThoseOfTheRealPlanAtEveryRankCount) {
     real["device"] = "cpu";
     const CaseResult result = run(simulated);
     ASSERT_EQ(result.status, "ok") << result.reason;
-    const std::shared_ptr<const PlannedCase> plan = make_plan(case_from_json(real, ""));
+    const std::shared_ptr<const FullBatchPlan> plan = test::full_batch_plan(case_from_json(real, ""));
     std::array<std::uint64_t, traffic_count> sent{};
     for (const EpochSample& sample : result.samples) {
       for (std::size_t i = 0; i < sent.size(); ++i) sent[i] += sample.sent_bytes[i];
@@ -60,14 +61,15 @@ TEST_P(SimulatedBytes, AreThoseOfTheRealPlanAtEveryRankCount) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, SimulatedBytes,
-                         testing::Combine(testing::ValuesIn(ModelRegistry::instance().names()),
-                                          testing::ValuesIn(StrategyRegistry::instance().names())),
-                         [](const auto& parameter) {
-                           std::string name = std::get<0>(parameter.param) + "_" + std::get<1>(parameter.param);
-                           for (char& c : name) c = std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    All, SimulatedBytes,
+    testing::Combine(testing::ValuesIn(names_with<ModelTag>(&ModelTag::Value::family, "snapshots")),
+                     testing::ValuesIn(names_with<StrategyTag>(&StrategyTag::Value::schedule, "full_batch"))),
+    [](const auto& parameter) {
+      std::string name = std::get<0>(parameter.param) + "_" + std::get<1>(parameter.param);
+      for (char& c : name) c = std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
+      return name;
+    });
 
 TEST(WholeEpochs, HalfOfAnyBandwidthIsNeverFaster) {
   for (const std::string strategy : {"snapshot", "vertex"}) {

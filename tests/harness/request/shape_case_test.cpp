@@ -9,8 +9,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/errors.hpp"
-#include "harness/plan/planned_case.hpp"
 #include "harness/run/run_case.hpp"
+#include "tests/harness/plans.hpp"
 #include "workloads/workload.hpp"
 
 namespace strobe {
@@ -74,7 +74,7 @@ Json named(const Source& source) {
   return workload;
 }
 
-std::uint64_t total(const PlannedCase& plan) {
+std::uint64_t total(const FullBatchPlan& plan) {
   std::uint64_t sum = 0;
   for (const std::uint64_t bytes : plan.planned_bytes) sum += bytes;
   return sum;
@@ -105,8 +105,8 @@ TEST_P(ShapeOfGraph, PlansTheBytesOfItsGraph) {
       for (const int ranks : {2, 4, 8, 64}) {
         const bool by_time = strategy.at("name") != "vertex";
         if (by_time && ranks >= shape.steps()) continue;
-        const auto with = make_plan(simulated(named(GetParam()), model, strategy, ranks));
-        const auto without = make_plan(simulated(Json{{"name", shape.path()}}, model, strategy, ranks));
+        const auto with = test::full_batch_plan(simulated(named(GetParam()), model, strategy, ranks));
+        const auto without = test::full_batch_plan(simulated(Json{{"name", shape.path()}}, model, strategy, ranks));
         const std::string what = model + strategy.dump() + " on " + std::to_string(ranks);
         const auto real = static_cast<double>(total(*with));
         if (needs_no_structure(strategy)) {
@@ -156,8 +156,8 @@ TEST(ShapeCase, BlocksOfTheTimelineSendWhatTheWholeSends) {
   Case whole = simulated(Json{{"name", shape.path()}}, "tm-gcn", strategy, 8), blocks = whole;
   blocks.nb = "3";
   blocks.rerun_last = true;
-  const auto one = make_plan(whole), three = make_plan(blocks);
-  const auto rows = [](const PlannedCase& plan) {
+  const auto one = test::full_batch_plan(whole), three = test::full_batch_plan(blocks);
+  const auto rows = [](const FullBatchPlan& plan) {
     std::int64_t sum = 0;
     for (const BlockPlan& block : plan.blocks) sum += block.spatial_halo.total_rows() + block.train.halo.total_rows();
     return static_cast<double>(sum);
@@ -170,10 +170,10 @@ TEST(ShapeCase, BlocksOfTheTimelineSendWhatTheWholeSends) {
 
 TEST(ShapeCase, EverySampleHasAHomeAndEveryReceivedRowASender) {
   const TemporaryShape shape(sources()[2]);
-  const auto plan = make_plan(
+  const auto plan = test::full_batch_plan(
       simulated(Json{{"name", shape.path()}}, "tm-gcn", Json{{"name", "vertex"}, {"partitioner", "hash"}}, 7));
   std::int64_t samples = 0, placed = 0, sent = 0, received = 0;
-  for (const StepSamples& step : plan->shape->samples.train.steps) samples += step.count();
+  for (const StepSamples& step : plan->data.shape->samples.train.steps) samples += step.count();
   for (const LocalSamples& rank : plan->blocks[0].train.ranks) placed += rank.count();
   EXPECT_NEAR(static_cast<double>(placed), static_cast<double>(samples), 7);
   const ExchangePlan& halo = plan->blocks[0].spatial_halo;
@@ -192,7 +192,7 @@ TEST(ShapeCase, MoreReadersOfACellNeverSendLess) {
       thick({"uniform", R"({"steps": 20, "vertices": 900, "density": 6})"});
   const Json strategy{{"name", "vertex"}, {"partitioner", "hash"}};
   const auto halo = [&](const TemporaryShape& shape, int ranks) {
-    return make_plan(simulated(Json{{"name", shape.path()}}, "cd-gcn", strategy, ranks))
+    return test::full_batch_plan(simulated(Json{{"name", shape.path()}}, "cd-gcn", strategy, ranks))
         ->blocks[0]
         .spatial_halo.total_rows();
   };
@@ -207,7 +207,7 @@ TEST(ShapeCase, IsRefusedWhereStructureOrValuesAreNeeded) {
     Json json{{"workload", workload}, {"device", "sim"}, {"ranks", 2}};
     json.update(changes);
     try {
-      make_plan(case_from_json(json, ""));
+      test::full_batch_plan(case_from_json(json, ""));
     } catch (const InvalidRequest& error) {
       return error.where();
     }
@@ -233,10 +233,10 @@ TEST(ShapeCase, ARegressionOfDegreesRuns) {
             {"task", "vertex-regression"},
             {"strategy", {{"name", "vertex"}, {"partitioner", "hash"}}},
             {"ranks", 4}};
-  const auto counted = make_plan(case_from_json(json, ""));
+  const auto counted = test::full_batch_plan(case_from_json(json, ""));
   json["workload"] = named(sources()[3]);
-  const auto real = make_plan(case_from_json(json, ""));
-  const auto samples = [](const PlannedCase& plan) {
+  const auto real = test::full_batch_plan(case_from_json(json, ""));
+  const auto samples = [](const FullBatchPlan& plan) {
     std::int64_t sum = 0;
     for (const LocalSamples& rank : plan.blocks[0].train.ranks) sum += rank.count();
     return static_cast<double>(sum);

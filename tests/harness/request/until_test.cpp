@@ -10,9 +10,9 @@
 #include <nlohmann/json.hpp>
 
 #include "core/errors.hpp"
-#include "harness/plan/block_plan.hpp"
-#include "harness/plan/planned_case.hpp"
 #include "harness/run/run_case.hpp"
+#include "harness/timeline/full_batch_schedule.hpp"
+#include "harness/training/make_plan.hpp"
 #include "results/row.hpp"
 
 namespace strobe {
@@ -182,21 +182,22 @@ TEST(Until, GoesOnFromACheckpointAndSaysWhatIsNotKnown) {
 // Metrics of validation samples ------------------------------------------------------------------------------------
 
 /// The case's plan with `part` of the task's samples as validation samples.
-std::shared_ptr<PlannedCase> validated(const Json& json, Samples TaskData::*part, const std::string& until = "") {
-  auto plan = std::make_shared<PlannedCase>(*make_plan(case_from_json(json, "")));
-  auto data = std::make_shared<TaskData>(*plan->task_data);
+std::shared_ptr<const PlannedCase> validated(const Json& json, Samples TaskData::*part, const std::string& until = "") {
+  const std::shared_ptr<const PlannedCase> without = make_plan(case_from_json(json, ""));
+  auto plan = std::make_shared<FullBatchPlan>(full_batch(*without));
+  auto data = std::make_shared<TaskData>(*plan->data.samples);
   data->validation = (*data).*part;
   const std::size_t count = data->validation.step.size();  // training samples lack what metrics of others read
   if (data->validation.baseline.empty()) data->validation.baseline.assign(count, 0.0);
   if (data->validation.memory.empty()) data->validation.memory.assign(count, 0.0);
-  plan->task_data = data;
-  plan->validation_steps = steps_validated(*plan);
-  plan->validation = place_validation_samples(*plan, plan->validation_steps, {});
-  plan->request.until = until;
-  return plan;
+  plan->data.samples = data;
+  plan->evaluation = place_evaluated(*plan, plan->strategy.spatial);
+  PlannedCase with{without->request, full_batch_schedule(plan), without->notes};
+  with.request.until = until;
+  return std::make_shared<const PlannedCase>(std::move(with));
 }
 
-CaseResult until_run(const std::shared_ptr<PlannedCase>& plan) {
+CaseResult until_run(const std::shared_ptr<const PlannedCase>& plan) {
   const CaseResult result = run_planned(plan, plan->request);
   EXPECT_EQ(result.status, "ok") << result.reason;
   return result;

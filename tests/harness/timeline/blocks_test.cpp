@@ -10,11 +10,12 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
+#include "core/registry_names.hpp"
 #include "harness/placement/strategy.hpp"
-#include "harness/plan/planned_case.hpp"
 #include "harness/request/case.hpp"
 #include "harness/run/run_case.hpp"
 #include "harness/training/planned_peak.hpp"
+#include "tests/harness/plans.hpp"
 #include "tests/harness/run/results_of.hpp"
 
 namespace strobe {
@@ -59,14 +60,12 @@ std::uint64_t peak_bytes(const CaseResult& result) {
   return peak;
 }
 
-// ---- law 3 ------------------------------------------------------------------------------------------------------
-
 /// 8 steps, of which 7 are trained on: blocks of 4 and 3, of 3, 2 and 2, and of one step each.
 void judge(const Json& request, const std::string& what) {
   const CaseResult whole = run(request, "sequential", 1, "1");
   ASSERT_EQ(whole.loss.per_epoch.size(), 3u);
   EXPECT_NE(whole.loss.per_epoch.back(), whole.loss.per_epoch.front()) << "nothing was learnt";
-  for (const std::string& strategy : StrategyRegistry::instance().names()) {
+  for (const std::string& strategy : names_with<StrategyTag>(&StrategyTag::Value::schedule, "full_batch")) {
     for (const int ranks : {1, 2, 3}) {
       if (strategy == "sequential" && ranks > 1) continue;
       for (const std::string nb : {"2", "3", "7"}) {
@@ -84,11 +83,12 @@ class Blocks : public testing::TestWithParam<std::string> {};
 
 TEST_P(Blocks, GiveTheCurveOfTheWholeTimeline) { judge(base_case({{"name", GetParam()}}), GetParam()); }
 
-INSTANTIATE_TEST_SUITE_P(All, Blocks, testing::ValuesIn(ModelRegistry::instance().names()), [](const auto& parameter) {
-  std::string name = parameter.param;
-  for (char& c : name) c = std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
-  return name;
-});
+INSTANTIATE_TEST_SUITE_P(All, Blocks, testing::ValuesIn(names_with<ModelTag>(&ModelTag::Value::family, "snapshots")),
+                         [](const auto& parameter) {
+                           std::string name = parameter.param;
+                           for (char& c : name) c = std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
+                           return name;
+                         });
 
 TEST(BlockVariants, ModelOptionsThatReachOverBorders) {
   for (const Json& model :
@@ -223,7 +223,7 @@ TEST(BlockBytes, SnapshotPartitioningSendsTheVolumeOfThePaper) {
       request["strategy"]["name"] = "snapshot";
       request["ranks"] = v.p;
       request["nb"] = v.nb;
-      const auto plan = make_plan(case_from_json(request, ""));
+      const auto plan = test::full_batch_plan(case_from_json(request, ""));
       const std::uint64_t planned = plan->planned_bytes[static_cast<std::size_t>(Traffic::redistribute)];
       EXPECT_EQ(planned, 4 * 3 * widths * moved_rows(v.n, v.t, v.p, v.nb)) << model << v.n << " " << v.t << " " << v.p;
       if (v.n % v.p != 0 || v.t % (v.p * v.nb) != 0) continue;
@@ -323,14 +323,15 @@ TEST(BlockMemory, AutoTakesTheLargestBlockThatFits) {
   };
   request["memory_limit_gib"] = peak("4");
   request["nb"] = "auto";
-  const auto plan = make_plan(case_from_json(request, ""));
+  const auto plan = test::full_batch_plan(case_from_json(request, ""));
   EXPECT_EQ(plan->blocks.size(), 4u);
   EXPECT_GT(peak("3"), request["memory_limit_gib"].get<double>());
-  ASSERT_EQ(plan->notes.size(), 2u);  // how negatives are drawn, and
-  EXPECT_NE(plan->notes[1].find("4 blocks"), std::string::npos) << plan->notes[1];
+  const std::vector<std::string> notes = make_plan(case_from_json(request, ""))->notes;
+  ASSERT_EQ(notes.size(), 2u);  // how negatives are drawn, and
+  EXPECT_NE(notes[1].find("4 blocks"), std::string::npos) << notes[1];
   EXPECT_EQ(run(request, "sequential", 1, "auto").status, "ok");
   request["memory_limit_gib"] = 1.0;
-  EXPECT_EQ(make_plan(case_from_json(request, ""))->blocks.size(), 1u);
+  EXPECT_EQ(test::full_batch_plan(case_from_json(request, ""))->blocks.size(), 1u);
 }
 
 TEST(BlockMemory, ACaseThatDoesNotFitWholeFitsInBlocks) {
@@ -347,7 +348,7 @@ TEST(BlockMemory, ACaseThatDoesNotFitWholeFitsInBlocks) {
 void refused(Json request, const Json& change, const std::string& where, const std::string& text) {
   request.update(change);
   try {
-    make_plan(case_from_json(request, ""));
+    test::full_batch_plan(case_from_json(request, ""));
     ADD_FAILURE() << change.dump() << " was accepted";
   } catch (const InvalidRequest& error) {
     EXPECT_EQ(error.where(), where) << change.dump();

@@ -1,5 +1,5 @@
-// Options of the recurrent models: every one keeps law 3 (fp64, five epochs, 3 ranks), and where it changes the
-// mathematics it changes the loss.
+// RecurrentVariant of the recurrent models: every one keeps law 3 (fp64, five epochs, 3 ranks), and where it changes
+// the mathematics it changes the loss.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -27,16 +27,16 @@ std::vector<double> losses(const std::string& model, const Json& options, const 
   return result.loss.per_epoch;
 }
 
-struct Options {
+struct RecurrentVariant {
   std::string model;
   Json options;
   bool same_mathematics = false;
 };
 
-class RecurrentOptions : public testing::TestWithParam<Options> {};
+class RecurrentOptions : public testing::TestWithParam<RecurrentVariant> {};
 
 TEST_P(RecurrentOptions, KeepLaw3) {
-  const Options& subject = GetParam();
+  const RecurrentVariant& subject = GetParam();
   const std::vector<double> sequential = losses(subject.model, subject.options, "sequential", 1);
   ASSERT_EQ(sequential.size(), 5u);
   for (const std::string strategy : {"snapshot", "vertex", "pss"}) {
@@ -56,21 +56,24 @@ TEST_P(RecurrentOptions, KeepLaw3) {
 INSTANTIATE_TEST_SUITE_P(
     All, RecurrentOptions,
     testing::Values(
-        Options{"t-gcn", {{"conv", "xh"}}}, Options{"dcrnn", {{"terms", "chebyshev"}, {"hops", 3}}},
-        Options{"dcrnn", {{"terms", "carried"}, {"hops", 3}}}, Options{"dcrnn", {{"supports", "transposed"}}},
-        Options{"dcrnn", {{"directions", "in"}}}, Options{"dcrnn", {{"directions", "out"}, {"layers", 2}}},
-        Options{"dcrnn", {{"hops", 0}}}, Options{"dcrnn", {{"precompute", false}}, true},
-        Options{"dcrnn", {{"precompute", false}, {"layers", 2}}},
-        Options{"dcrnn", {{"precompute", false}, {"terms", "carried"}, {"state", "none"}}},
-        Options{"dcrnn", {{"state", "none"}, {"layers", 2}}}, Options{"cd-gcn", {{"concat", "input"}}},
-        Options{"cd-gcn", {{"layers", 1}}}, Options{"cd-gcn", {{"layers", 3}, {"hidden", 5}, {"output", 4}}},
-        Options{"cd-gcn", {{"precompute", false}}, true},
-        Options{"cd-gcn", {{"concat", "input"}, {"precompute", false}}},
-        Options{"mpnn-lstm", {{"precompute", false}}, true}, Options{"t-gcn", {{"gcn_layers", 1}}},
-        Options{"t-gcn", {{"gcn_layers", 3}, {"hidden", 4}}}, Options{"t-gcn", {{"gates", "shared"}}},
-        Options{"t-gcn", {{"precompute", false}}, true}, Options{"mpnn-lstm", {{"output", "h2"}}},
-        Options{"mpnn-lstm", {{"state", "reset"}}}, Options{"mpnn-lstm", {{"state", "reset"}, {"window", 5}}},
-        Options{"mpnn-lstm", {{"batch_norm", false}}}, Options{"mpnn-lstm", {{"dropout", 0.3}}}),
+        RecurrentVariant{"t-gcn", {{"conv", "xh"}}}, RecurrentVariant{"dcrnn", {{"terms", "chebyshev"}, {"hops", 3}}},
+        RecurrentVariant{"dcrnn", {{"terms", "carried"}, {"hops", 3}}},
+        RecurrentVariant{"dcrnn", {{"supports", "transposed"}}}, RecurrentVariant{"dcrnn", {{"directions", "in"}}},
+        RecurrentVariant{"dcrnn", {{"directions", "out"}, {"layers", 2}}}, RecurrentVariant{"dcrnn", {{"hops", 0}}},
+        RecurrentVariant{"dcrnn", {{"precompute", false}}, true},
+        RecurrentVariant{"dcrnn", {{"precompute", false}, {"layers", 2}}},
+        RecurrentVariant{"dcrnn", {{"precompute", false}, {"terms", "carried"}, {"state", "none"}}},
+        RecurrentVariant{"dcrnn", {{"state", "none"}, {"layers", 2}}},
+        RecurrentVariant{"cd-gcn", {{"concat", "input"}}}, RecurrentVariant{"cd-gcn", {{"layers", 1}}},
+        RecurrentVariant{"cd-gcn", {{"layers", 3}, {"hidden", 5}, {"output", 4}}},
+        RecurrentVariant{"cd-gcn", {{"precompute", false}}, true},
+        RecurrentVariant{"cd-gcn", {{"concat", "input"}, {"precompute", false}}},
+        RecurrentVariant{"mpnn-lstm", {{"precompute", false}}, true}, RecurrentVariant{"t-gcn", {{"gcn_layers", 1}}},
+        RecurrentVariant{"t-gcn", {{"gcn_layers", 3}, {"hidden", 4}}}, RecurrentVariant{"t-gcn", {{"gates", "shared"}}},
+        RecurrentVariant{"t-gcn", {{"precompute", false}}, true}, RecurrentVariant{"mpnn-lstm", {{"output", "h2"}}},
+        RecurrentVariant{"mpnn-lstm", {{"state", "reset"}}},
+        RecurrentVariant{"mpnn-lstm", {{"state", "reset"}, {"window", 5}}},
+        RecurrentVariant{"mpnn-lstm", {{"batch_norm", false}}}, RecurrentVariant{"mpnn-lstm", {{"dropout", 0.3}}}),
     [](const auto& parameter) {
       std::string name = parameter.param.model + parameter.param.options.dump();
       for (char& c : name) c = std::isalnum(static_cast<unsigned char>(c)) ? c : '_';

@@ -7,11 +7,12 @@
 #include "backends/cpu/register_bytes.hpp"
 #include "harness/timeline/block_inputs.hpp"
 #include "harness/timeline/block_store.hpp"
+#include "tests/harness/plans.hpp"
 
 namespace strobe {
 namespace {
 
-std::shared_ptr<const PlannedCase> plan_of(const std::string& model, const std::string& strategy, int ranks) {
+std::shared_ptr<const FullBatchPlan> plan_of(const std::string& model, const std::string& strategy, int ranks) {
   const Json request = {{"workload", {{"name", "uniform"}, {"vertices", 30}, {"steps", 13}, {"density", 3}}},
                         {"model", {{"name", model}}},
                         {"strategy", strategy},
@@ -19,7 +20,7 @@ std::shared_ptr<const PlannedCase> plan_of(const std::string& model, const std::
                         {"nb", "3"},
                         {"epochs", 1},
                         {"warmup", 0}};
-  return make_plan(case_from_json(request, ""));
+  return test::full_batch_plan(case_from_json(request, ""));
 }
 
 std::unique_ptr<Device> cpu(int ranks) {
@@ -52,11 +53,11 @@ TEST(StreamedBlocks, WhatTheHostMadeIsMovedAgain) {
       const auto bring = [&](const PreparedGraph& graph, HostParts* parts) {
         return build_local_graph(*device, graph, block.first_step, block.spatial, block.spatial_needs, products, parts);
       };
-      const LocalGraph once = bring(*plan->graph, nullptr);
+      const LocalGraph once = bring(*plan->data.graph, nullptr);
       EXPECT_GT(once.a.nonzeros, 0);
       HostParts parts;
-      expect_same(*device, bring(*plan->graph, &parts), once);
-      PreparedGraph spoilt = *plan->graph;  // what is built again would show
+      expect_same(*device, bring(*plan->data.graph, &parts), once);
+      PreparedGraph spoilt = *plan->data.graph;  // what is built again would show
       std::fill(spoilt.columns.begin(), spoilt.columns.end(), 0);
       std::fill(spoilt.values32.begin(), spoilt.values32.end(), -1.0f);
       parts.rewind();
@@ -88,7 +89,7 @@ TEST(StreamedBlocks, TheDeviceMakesTheTransposeThatTheHostWouldMake) {
 TEST(StreamedBlocks, TransposesAreNotMadeWhereTheyDoNotPay) {
   const auto device = cpu(2);
   const auto products = plan_of("tm-gcn", "snapshot", 2), divided = plan_of("dysat", "vertex", 2);
-  const auto made = [&](const PlannedCase& plan) {
+  const auto made = [&](const FullBatchPlan& plan) {
     return bring_inputs(*device, plan, plan.blocks[0], Visit::differentiated).graph.a.transposed_offsets.defined();
   };
   EXPECT_FALSE(made(*products));

@@ -9,10 +9,11 @@
 #include <nlohmann/json.hpp>
 
 #include "core/errors.hpp"
-#include "harness/plan/planned_case.hpp"
 #include "harness/run/run_case.hpp"
 #include "harness/timeline/block_store.hpp"
+#include "harness/training/make_plan.hpp"
 #include "harness/validation/published_report.hpp"
+#include "tests/harness/plans.hpp"
 #include "workloads/workload.hpp"
 
 namespace strobe {
@@ -165,7 +166,7 @@ std::uint64_t moved(const Json& workload, const char* model, const char* strateg
   EXPECT_EQ(result.status, "ok") << result.reason;
   std::uint64_t bytes = 0;
   for (const EpochSample& sample : result.samples) bytes += sample.epoch == 1 ? sample.transfer_bytes : 0;
-  EXPECT_EQ(bytes, planned_transfer_bytes(*make_plan(c)).total());
+  EXPECT_EQ(bytes, planned_transfer_bytes(*test::full_batch_plan(c)).total());
   return bytes;
 }
 

@@ -19,7 +19,7 @@ using test::TemporaryFolder;
 
 const std::string six_rows = "% asym dynamic\n1 2 1 100\n2 3 1 110\n1 2 -1 205\n3 1 1 210\n2 3 1 305\n3 1 -1 310\n";
 
-std::vector<std::int64_t> edges_per_step(const SnapshotGraph& graph) {
+std::vector<std::int64_t> steps_edges(const SnapshotGraph& graph) {
   std::vector<std::int64_t> edges;
   for (const auto& snapshot : graph.snapshots) edges.push_back(snapshot->nonzeros());
   return edges;
@@ -31,11 +31,11 @@ TEST(Removals, AreNoEdgesOfAnyStep) {
   for (const char* weights : {"count", "file", "binary"}) {
     Json options = {{"window", "100s"}, {"weights", weights}};
     const SnapshotGraph disjoint = load_workload(path, options, 1);
-    EXPECT_EQ(edges_per_step(disjoint), (std::vector<std::int64_t>{2, 1, 1})) << weights;
+    EXPECT_EQ(steps_edges(disjoint), (std::vector<std::int64_t>{2, 1, 1})) << weights;
     for (const auto& snapshot : disjoint.snapshots)
       EXPECT_EQ(snapshot->values, std::vector<float>(snapshot->columns.size(), 1));
     options["cumulative"] = true;
-    EXPECT_EQ(edges_per_step(load_workload(path, options, 1)), (std::vector<std::int64_t>{2, 2, 1})) << weights;
+    EXPECT_EQ(steps_edges(load_workload(path, options, 1)), (std::vector<std::int64_t>{2, 2, 1})) << weights;
   }
   const EventGraph events = read_events(path);
   EXPECT_TRUE(events.removals);
@@ -47,7 +47,7 @@ TEST(Removals, AreNoEdgesOfAnyStep) {
 }
 
 /// A row of the judge's file.
-struct Row {
+struct PlayedRow {
   int source, target;
   bool adds;
   int time;
@@ -55,9 +55,9 @@ struct Row {
 
 using Play = std::map<std::pair<int, int>, int>;  // how often an edge was added since it was removed last
 
-Play play(const std::vector<Row>& rows, double begin, double end) {
+Play play(const std::vector<PlayedRow>& rows, double begin, double end) {
   Play edges;
-  for (const Row& row : rows) {
+  for (const PlayedRow& row : rows) {
     if (row.time < begin || row.time >= end) continue;
     const std::pair edge(row.source, row.target);
     if (row.adds)
@@ -68,9 +68,9 @@ Play play(const std::vector<Row>& rows, double begin, double end) {
   return edges;
 }
 
-std::vector<Row> random_rows(std::uint32_t seed, int vertices) {
+std::vector<PlayedRow> random_rows(std::uint32_t seed, int vertices) {
   std::mt19937 random(seed);
-  std::vector<Row> rows;
+  std::vector<PlayedRow> rows;
   int time = 1000;
   for (int v = 0; v < vertices; ++v) rows.push_back({v, (v + 1) % vertices, true, time});  // every id occurs
   for (int i = 0; i < 120; ++i) {
@@ -82,9 +82,9 @@ std::vector<Row> random_rows(std::uint32_t seed, int vertices) {
   return rows;
 }
 
-std::string konect_file(const TemporaryFolder& folder, const std::vector<Row>& rows) {
+std::string konect_file(const TemporaryFolder& folder, const std::vector<PlayedRow>& rows) {
   std::string text = "% asym dynamic\n";
-  for (const Row& row : rows)
+  for (const PlayedRow& row : rows)
     text += std::to_string(row.source) + " " + std::to_string(row.target) + (row.adds ? " 1 " : " -1 ") +
             std::to_string(row.time) + "\n";
   return folder.write("out.random", text);
@@ -113,7 +113,7 @@ TEST(Removals, StepsHoldWhatPlayingTheirRowsLeaves) {
   constexpr int vertices = 5;
   for (std::uint32_t seed = 1; seed <= 12; ++seed) {
     const TemporaryFolder folder;
-    const std::vector<Row> rows = random_rows(seed, vertices);
+    const std::vector<PlayedRow> rows = random_rows(seed, vertices);
     const std::string path = konect_file(folder, rows);
     for (const char* orientation : {"in", "out", "both"}) {
       const auto graph_with = [&](Json more) {
@@ -150,7 +150,7 @@ TEST(Removals, DoNotFillWindowsOfEvents) {
       "out.dyn",
       "% asym dynamic\n9 9 -1 50\n1 2 1 100\n2 3 1 110\n1 2 -1 205\n3 1 1 210\n2 3 1 305\n3 1 -1 310\n9 9 1 400\n");
   // Additions 12, 23 | 31, 23 | 99; the removal of 12 belongs to the first two, that of 31 to the next two.
-  EXPECT_EQ(edges_per_step(load_workload(path, {{"window_events", 2}}, 1)), (std::vector<std::int64_t>{1, 1, 1}));
+  EXPECT_EQ(steps_edges(load_workload(path, {{"window_events", 2}}, 1)), (std::vector<std::int64_t>{1, 1, 1}));
   EXPECT_TRUE(
       any_note(read_events(path), "3 rows of weight -1 remove an edge and are no events; 1 of them remove one"));
 }
@@ -182,7 +182,7 @@ TEST(Removals, KeepTheirMeaningInBinaryFormAndAreRefusedInCsv) {
   const std::string path = folder.write("out.dyn", six_rows), binary = folder.file("x.strobe");
   write_binary_graph(read_events(path), binary);
   EXPECT_TRUE(read_events(binary).removals);
-  EXPECT_EQ(edges_per_step(load_workload(binary, {{"window", "100s"}, {"cumulative", true}}, 1)),
+  EXPECT_EQ(steps_edges(load_workload(binary, {{"window", "100s"}, {"cumulative", true}}, 1)),
             (std::vector<std::int64_t>{2, 2, 1}));
   EXPECT_THROW(write_csv(read_events(path), folder.file("x.csv")), InvalidRequest);
   EXPECT_FALSE(std::filesystem::exists(folder.file("x.csv")));

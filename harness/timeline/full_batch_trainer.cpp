@@ -1,4 +1,4 @@
-#include "harness/timeline/rank_trainer.hpp"
+#include "harness/timeline/full_batch_trainer.hpp"
 
 #include <algorithm>
 
@@ -6,20 +6,21 @@
 
 namespace strobe {
 
-RankTrainer::RankTrainer(const PlannedCase& plan, Device& device, Communicator& communicator)
+FullBatchTrainer::FullBatchTrainer(const FullBatchPlan& plan, Device& device, Communicator& communicator)
     : plan_(plan),
       device_(device),
       communicator_(communicator),
       sums_(communicator),
       timeline_(plan, device, communicator),
       evaluation_(plan, device, communicator),
-      parameters_(device, plan.parameters, static_cast<std::uint64_t>(plan.request.seed), plan.start_values),
-      evaluated_(device, plan.parameters, static_cast<std::uint64_t>(plan.request.seed), plan.start_values),
+      parameters_(device, plan.model.parameters, static_cast<std::uint64_t>(plan.request.seed),
+                  plan.model.start_values),
+      evaluated_(device, plan.model.parameters, static_cast<std::uint64_t>(plan.request.seed), plan.model.start_values),
       optimizer_(OptimizerRegistry::instance()
                      .find(plan.request.optimizer.at("name").get<std::string>(), "/optimizer")
                      .value(plan.request.optimizer)),
       loss_(device.allocate(1, 1, ElementType::f64)),
-      rounding_(plan.fp64) {
+      rounding_(plan.model.fp64) {
   for (const BlockPlan& block : plan.blocks) {
     const LocalSamples& own = block.train.ranks[static_cast<std::size_t>(device.rank())];
     train_.push_back({Exchange(device, block.train.halo, Traffic::halo), move_in(device, own, false)});
@@ -27,61 +28,74 @@ RankTrainer::RankTrainer(const PlannedCase& plan, Device& device, Communicator& 
   }
 }
 
-KeptRows RankTrainer::epoch(std::int64_t number) {
+void FullBatchTrainer::epoch(std::int64_t number) {
   timeline_.stream_inputs();
   device_.run(Fill{parameters_.gradients(), 0.0});
   device_.run(Fill{loss_, 0.0});
-  KeptRows kept(plan_, device_, evaluation_.steps());
+  of_epoch_.emplace(plan_, device_, evaluation_.steps());
   timeline_.train(
-      parameters_, pass(number, true), [&](std::size_t block, const Tensor& rows) { kept.keep(block, rows); },
+      parameters_, pass(number, true), [&](std::size_t block, const Tensor& rows) { of_epoch_->keep(block, rows); },
       [&](std::size_t block, Tape& tape, const Var& rows) { start_backward(block, tape, rows); });
   communicator_.all_reduce(parameters_.gradients(), Traffic::gradient);
   communicator_.all_reduce(loss_, Traffic::other);
-  return kept;
+  optimizer_->step(device_, parameters_);
 }
 
-void RankTrainer::start_backward(std::size_t block, Tape& tape, const Var& embeddings) {
+EpochValues FullBatchTrainer::values(bool metrics_before) {
+  EpochValues values;
+  double loss = 0;
+  if (device_.move_out(loss_, &loss)) values.loss = loss;
+  estimate_rounding(loss);
+  if (metrics_before) {
+    values.metrics_before = evaluation_.metrics(evaluated_, *of_epoch_);
+    catch_up();
+  }
+  of_epoch_.reset();
+  return values;
+}
+
+TrainingFindings FullBatchTrainer::findings() const {
+  const double rounding = rounding_.largest() > rounding_.limit() ? rounding_.largest() : 0;
+  return {rounding, dead_start_.value_or(false), evaluation_.equal_outputs()};
+}
+
+void FullBatchTrainer::start_backward(std::size_t block, Tape& tape, const Var& embeddings) {
   const auto& [halo, samples] = train_[block];
   const Var read = halo.apply(tape, communicator_, embeddings);
-  const Var outputs = plan_.task->head(tape, parameters_, read, samples.rows, samples.count);
-  add_loss(tape, plan_.task->loss(), outputs, samples.targets, 1.0 / total_weight_, loss_);
+  const Var outputs = plan_.model.task->head(tape, parameters_, read, samples.rows, samples.count);
+  add_loss(tape, plan_.model.task->loss(), outputs, samples.targets, 1.0 / total_weight_, loss_);
 }
 
-void RankTrainer::estimate_rounding(double loss) {
+void FullBatchTrainer::estimate_rounding(double loss) {
   const std::vector<double> before = host_values(device_, evaluated_.values()),
                             gradient = host_values(device_, parameters_.gradients());
   std::vector<double> step = weights();
   if (device_.rank() != 0 || step.empty()) return;
   for (std::size_t i = 0; i < step.size(); ++i) step[i] -= before[i];
   rounding_.add_epoch(loss, gradient, step);
+  if (!dead_start_) dead_start_ = rounding_.dead();
 }
 
-std::map<std::string, double> RankTrainer::metrics_before_update(const KeptRows& of_epoch) {
-  const std::map<std::string, double> metrics = evaluation_.metrics(evaluated_, of_epoch);
-  catch_up();
-  return metrics;
-}
-
-std::map<std::string, double> RankTrainer::metrics() {
+std::map<std::string, double> FullBatchTrainer::evaluate() {
   return evaluation_.metrics(evaluated_, evaluated_embeddings(evaluation_.steps()));
 }
 
-std::vector<double> RankTrainer::embeddings() {
-  return gather(evaluated_embeddings(step_range(0, plan_.graph->steps)));
+std::vector<double> FullBatchTrainer::embeddings() {
+  return gather(evaluated_embeddings(step_range(0, plan_.data.graph->steps)));
 }
 
-KeptRows RankTrainer::evaluated_embeddings(const std::vector<Step>& steps) {
+KeptRows FullBatchTrainer::evaluated_embeddings(const std::vector<Step>& steps) {
   catch_up();
   KeptRows kept(plan_, device_, steps);
   timeline_.forward(evaluated_, pass(0, false), [&](std::size_t block, const Tensor& rows) { kept.keep(block, rows); });
   return kept;
 }
 
-void RankTrainer::catch_up() {
+void FullBatchTrainer::catch_up() {
   device_.run(CopyRows{parameters_.values(), evaluated_.values(), {}, {}, parameters_.count(), 0, 0, 1, false});
 }
 
-TrainingState RankTrainer::state() {
+TrainingState FullBatchTrainer::state() {
   TrainingState now;
   now.weights = weights();
   for (const auto& [name, vector] : optimizer_->vectors(device_, parameters_))
@@ -90,7 +104,7 @@ TrainingState RankTrainer::state() {
   return now;
 }
 
-void RankTrainer::restore(const TrainingState& state) {
+void FullBatchTrainer::restore(const TrainingState& state) {
   overwrite(parameters_.values(), state.weights);
   overwrite(evaluated_.values(), state.weights);
   for (const auto& [name, vector] : optimizer_->vectors(device_, parameters_))
@@ -98,7 +112,7 @@ void RankTrainer::restore(const TrainingState& state) {
   optimizer_->set_steps(state.optimizer_steps);
 }
 
-std::vector<double> RankTrainer::gather(const KeptRows& kept) {
+std::vector<double> FullBatchTrainer::gather(const KeptRows& kept) {
   const Placement& placement = plan_.strategy.spatial;
   const Tensor own = kept.rows(step_range(0, placement.steps()));
   std::vector<PeerRows> rows;
@@ -125,11 +139,11 @@ std::vector<double> RankTrainer::gather(const KeptRows& kept) {
   return by_cell;
 }
 
-Pass RankTrainer::pass(std::int64_t epoch, bool training) const {
+Pass FullBatchTrainer::pass(std::int64_t epoch, bool training) const {
   return {static_cast<std::uint64_t>(plan_.request.seed), epoch, training, &sums_};
 }
 
-void RankTrainer::overwrite(const Tensor& vector, const std::vector<double>& values) {
+void FullBatchTrainer::overwrite(const Tensor& vector, const std::vector<double>& values) {
   const Tensor given = vector_on(device_, values);
   device_.run(CopyRows{given, vector, {}, {}, vector.rows(), 0, 0, 1, false});
 }

@@ -1,0 +1,92 @@
+#include "harness/cli/run_checks.hpp"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "backends/device.hpp"
+#include "harness/cli/narrate.hpp"
+#include "harness/cli/output_path.hpp"
+#include "harness/files/checkpoint.hpp"
+#include "harness/run/plan_digest.hpp"
+
+namespace strobe {
+namespace {
+
+/// Plans every case before the first is measured, so that an impossible one is found now and not after hours. Returns
+/// the digest of each, where several ranks compare them.
+std::vector<std::string> check_plans(const Suite& suite, bool several, KeptPlans& plans) {
+  std::vector<std::string> digests;
+  for (const Case& c : suite.cases) {
+    const auto plan = blaming(suite, c, [&] { return plans.get(c); });
+    if (several) digests.push_back(plan_digest(*plan));
+  }
+  return digests;
+}
+
+void check_checkpoint_wishes(const ModelOutputs& outputs, const Suite& suite) {
+  if (outputs.checkpoint.empty()) {
+    if (!outputs.resume_training && outputs.checkpoint_every == 0) return;
+    throw InvalidRequest(outputs.resume_training ? "--resume-training" : "--checkpoint-every",
+                         "name the file with --checkpoint");
+  }
+  if (const Case& c = suite.cases.front(); c.repeat > 1) {
+    throw InvalidRequest(suite.place_of(case_id(c), "/repeat"),
+                         fmt::format("a checkpoint is of one training run, not of {}; set repeat=1", c.repeat));
+  }
+  std::error_code ignored;
+  if (outputs.resume_training || !std::filesystem::exists(outputs.checkpoint, ignored)) return;
+  throw InvalidRequest("--checkpoint", fmt::format("{} is there already and would be lost; go on from it with "
+                                                   "--resume-training, or name another file",
+                                                   outputs.checkpoint));
+}
+
+/// A checkpoint that cannot be continued is found before a run directory is made.
+void check_checkpoint(const ModelOutputs& outputs, const Suite& suite, bool first_process, KeptPlans& plans) {
+  if (!outputs.resume_training) return;
+  const Case& c = suite.cases.front();
+  const TrainingState state = load_checkpoint(outputs.checkpoint, c, plans.get(c)->schedule->parameters());
+  if (first_process) narrate(fmt::format("continuing after epoch {} of {}", state.epoch, c.warmup + c.epochs));
+}
+
+/// A device that this machine lacks ends the run before a directory is made for it; a later case's is a row.
+void check_first_device(const Suite& suite, const World& world) {
+  const Case& c = suite.cases.front();
+  if (!c.cluster.empty()) return;
+  DeviceRequest request;
+  request.rank = world.rank;
+  DeviceRegistry::instance().find(c.device, "--device").value(request);
+}
+
+}  // namespace
+
+void check_outputs(const ModelOutputs& outputs, const Suite& suite) {
+  for (const auto& [flag, path] : {std::pair{"--save-model", outputs.weights},
+                                   {"--dump-embeddings", outputs.embeddings},
+                                   {"--dump-samples", outputs.samples},
+                                   {"--dump-placement", outputs.placement},
+                                   {"--checkpoint", outputs.checkpoint}}) {
+    if (path.empty()) continue;
+    if (suite.cases.size() != 1)
+      throw InvalidRequest(flag, fmt::format("is for one case, not for {}", suite.cases.size()));
+    if (suite.cases.front().numerics == "none" && path != outputs.placement)
+      throw InvalidRequest(flag, "numerics none computes no values to write");
+    path == outputs.checkpoint ? check_replaced_file(flag, path) : check_output_file(flag, path);
+  }
+  check_checkpoint_wishes(outputs, suite);
+}
+
+void check_all(const RunRequest& request, const Suite& suite, const Ranks& ranks, KeptPlans& plans) {
+  std::vector<std::string> digests;
+  const auto check = [&]() -> std::string {
+    check_outputs(request.outputs, suite);
+    digests = check_plans(suite, ranks.several(), plans);
+    check_checkpoint(request.outputs, suite, ranks.first(), plans);
+    if (!request.resume) check_first_device(suite, ranks.world());
+    return ranks.several() ? agreed_digest(request, suite, digests) : "";
+  };
+  ranks.agree_or_end(check, [&] { return account_of(request, suite, digests); });
+}
+
+}  // namespace strobe

@@ -1,0 +1,29 @@
+// What can be wrong with a run before its first case is measured.
+#pragma once
+
+#include "harness/cli/run_ranks.hpp"
+#include "harness/run/kept_plans.hpp"
+
+namespace strobe {
+
+/// The work on a case; a refusal of it names the option or the place in the suite file that can be mended.
+template <class Work>
+auto blaming(const Suite& suite, const Case& c, const Work& work) {
+  try {
+    return work();
+  } catch (const InvalidRequest& error) {
+    const std::string id = case_id(c), &where = error.where();
+    const std::string& message = error.message();
+    throw InvalidRequest(suite.place_of(id, where), suite.cases.size() == 1 ? message : id + ": " + message);
+  }
+}
+
+/// Weights and embeddings are of one case, and their folders must be there before hours are spent on them. Throws
+/// InvalidRequest that names the flag.
+void check_outputs(const ModelOutputs& outputs, const Suite& suite);
+
+/// Everything that can be wrong before a run directory is made, found by every process and compared between them. Plans
+/// every case, so that an impossible one is found now and not after hours.
+void check_all(const RunRequest& request, const Suite& suite, const Ranks& ranks, KeptPlans& plans);
+
+}  // namespace strobe

@@ -1,0 +1,36 @@
+// What a case trains: the model's equations and the task, with the parameters that both bring.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "harness/request/case.hpp"
+#include "models/snapshots/model.hpp"
+#include "models/tasks/task.hpp"
+
+namespace strobe {
+
+/// The plug-ins that the case names, before its data are known.
+struct ModelChoice {
+  std::shared_ptr<const Model> equations;
+  std::shared_ptr<const Task> task;
+  bool fp64 = false;
+};
+
+struct ModelPlan : ModelChoice {
+  std::int64_t feature_width = 0;  // features of a vertex, of which the prepared graph may hold several terms
+  std::vector<LayerShape> layers;
+  std::vector<ParameterShape> parameters;  // of the layers, then of the task's head
+  std::int64_t parameter_count = 0;
+  std::vector<double> start_values;  // [parameter_count] from a loaded model, or empty
+
+  bool any_layer_reads_neighbours() const;
+};
+
+/// Throws InvalidRequest for plug-ins that there are not and options that do not go together, the optimiser's too.
+ModelChoice choose_model(const Case& c);
+
+/// The model for vertices of `feature_width` features. Throws InvalidRequest("/load_model", ...).
+ModelPlan plan_model(const Case& c, const ModelChoice& choice, std::int64_t feature_width);
+
+}  // namespace strobe

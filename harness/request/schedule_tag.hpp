@@ -1,0 +1,45 @@
+// Kinds of training: what one update is, and who plans it. A strategy says which kind it plans (StrategyTag).
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/registry.hpp"
+#include "harness/request/case.hpp"
+
+namespace strobe {
+
+class SchedulePlanner;  // harness/plan/schedule.hpp
+
+/// What a plan is made for. A `report` names every exchange and its bytes; it holds no index lists and asks for no
+/// world, so that a run on 64 processes is planned by one.
+enum class PlanUse { run, report };
+
+struct ScheduleTag {
+  static constexpr const char* kind = "schedule";
+  /// An option of cases whose values a search tries where the user leaves it open.
+  struct SearchedOption {
+    std::string name;
+    std::vector<std::string> values;
+  };
+  struct Value {
+    std::string family;  // whose models it trains: snapshots | events
+    /// Begins to plan a case: reads its data and builds its model. Throws InvalidRequest, InvalidInput.
+    std::unique_ptr<SchedulePlanner> (*planner)(const Case& request, PlanUse use) = nullptr;
+    std::vector<SearchedOption> searched = {};
+  };
+};
+using ScheduleRegistry = Registry<ScheduleTag>;
+
+/// Options of a case that mean something for full-batch training only; a case of another kind does not have them.
+const std::vector<std::string>& full_batch_only();
+
+/// Refuses a case whose model or task is of another family than its strategy trains, and one that sets options of
+/// another kind of training; `json` is what the user gave. Throws InvalidRequest.
+void check_schedule(const Case& c, const Json& json, const std::string& pointer);
+
+/// The kind of training that the case's strategy plans. Throws InvalidRequest("/strategy", ...) for an unknown name.
+const Entry<ScheduleTag::Value>& schedule_of(const Case& c);
+
+}  // namespace strobe

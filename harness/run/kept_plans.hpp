@@ -1,0 +1,29 @@
+// Plans of a suite's cases, each made once: before the first case is measured all are checked, and what was made for
+// that is what runs.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "harness/plan/planned_case.hpp"
+
+namespace strobe {
+
+class KeptPlans {
+ public:
+  /// Keeps plans of up to so many bytes together (SchedulePlan::kept_bytes); beyond them a plan is made again when it
+  /// is asked for. The same in every process, because a partitioner may be a collective of all of them.
+  explicit KeptPlans(std::uint64_t most_bytes = std::uint64_t{4} << 30) : most_bytes_(most_bytes) {}
+
+  /// The plan of a case. Throws as make_plan.
+  std::shared_ptr<const PlannedCase> get(const Case& c);
+  /// The same, for the last time.
+  std::shared_ptr<const PlannedCase> take(const Case& c);
+
+ private:
+  std::uint64_t most_bytes_, bytes_ = 0;
+  std::map<std::string, std::shared_ptr<const PlannedCase>> plans_;  // by the case's JSON
+};
+
+}  // namespace strobe

@@ -1,0 +1,137 @@
+#include "harness/timeline/full_batch_schedule.hpp"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "core/errors.hpp"
+#include "harness/files/model_files.hpp"
+#include "harness/files/placement_file.hpp"
+#include "harness/files/sample_file.hpp"
+#include "harness/request/until.hpp"
+#include "harness/timeline/full_batch_trainer.hpp"
+
+namespace strobe {
+namespace {
+
+class FullBatchSchedule final : public SchedulePlan {
+ public:
+  explicit FullBatchSchedule(std::shared_ptr<const FullBatchPlan> plan)
+      : plan_(std::move(plan)), budget_{plan_->planned_bytes, {}} {}
+
+  const FullBatchPlan& plan() const { return *plan_; }
+
+  const ByteBudget& budget() const override { return budget_; }
+  EpochItems items() const override {
+    return {plan_->data.trained_edges(), "edges_per_second", static_cast<double>(plan_->data.graph->nonzeros())};
+  }
+  std::vector<std::string> approximations() const override { return plan_->strategy.approximations; }
+  std::vector<Role> roles() const override { return {static_cast<std::size_t>(plan_->ranks()), Role::trainer}; }
+  const std::vector<ParameterShape>& parameters() const override { return plan_->model.parameters; }
+  bool epochs_tell_metrics() const override { return !plan_->model.equations->stochastic(); }
+  const std::vector<std::string>& notes() const override { return plan_->notes; }
+  Json describe() const override { return strobe::describe(*plan_); }
+  std::string digest() const override { return digest_of(*plan_); }
+
+  MetricNames metrics() const override {
+    MetricNames all;
+    add_metrics("", plan_->data.samples->test, all);
+    if (!plan_->evaluation.validation_steps.empty())
+      add_metrics(validation_prefix, plan_->data.samples->validation, all);
+    return all;
+  }
+
+  OutputKinds outputs() const override {
+    const bool values = plan_->data.raw != nullptr;
+    return {values, values, true};
+  }
+  void write_embeddings(const std::string& path, const std::vector<double>& values) const override {
+    write_npy(path, {plan_->data.graph->steps, plan_->data.graph->vertices, plan_->model.layers.back().temporal_width},
+              values, plan_->model.fp64);
+    write_ids_beside(path);
+  }
+  void write_samples(const std::string& path) const override {
+    strobe::write_samples(path, *plan_->data.samples, *plan_->data.raw);
+  }
+  void write_placement(const std::string& path) const override {
+    write_placement_file(path, plan_->strategy.spatial, plan_->strategy.temporal);
+    if (plan_->data.raw != nullptr) write_ids_beside(path);
+  }
+  void write_ids_beside(const std::string& path) const override { write_ids(path, *plan_->data.raw); }
+
+  std::uint64_t kept_bytes() const override {
+    const PreparedGraph& graph = *plan_->data.graph;
+    const std::uint64_t element = plan_->model.fp64 ? 8 : 4;
+    const auto entries = static_cast<std::uint64_t>(graph.has_structure() ? graph.nonzeros() : 0);
+    const auto cells = static_cast<std::uint64_t>(graph.vertices * graph.steps);
+    // The matrices and the raw graph; features; owners, exchange lists and samples of each cell.
+    return entries * 2 * (4 + element) + cells * (static_cast<std::uint64_t>(graph.cell_width()) * element + 64);
+  }
+
+  std::unique_ptr<Trainer> trainer(Device& device, Communicator& communicator) const override {
+    return std::make_unique<FullBatchTrainer>(*plan_, device, communicator);
+  }
+
+ private:
+  void add_metrics(const std::string& prefix, const Samples& samples, MetricNames& all) const {
+    const TaskData& data = *plan_->data.samples;
+    for (const std::string& name : plan_->model.task->metric_names()) {
+      all.names.push_back(prefix + name);
+      if (const std::string why = data.why_absent(prefix + name); !why.empty()) all.absent[prefix + name] = why;
+    }
+    for (const auto& [name, count] : plan_->model.task->metric_samples(samples)) all.samples[prefix + name] = count;
+  }
+
+  std::shared_ptr<const FullBatchPlan> plan_;
+  ByteBudget budget_;
+};
+
+class FullBatchPlanner final : public SchedulePlanner {
+ public:
+  FullBatchPlanner(const Case& request, PlanUse use) : case_(begin_full_batch(request, use)) {}
+
+  bool leaves_open() const override { return case_.options.blocks == 0; }
+  std::vector<std::int64_t> choices() const override {
+    return leaves_open() ? useful_block_counts(case_.data.graph->steps) : std::vector{case_.options.blocks};
+  }
+  std::shared_ptr<const SchedulePlan> plan(std::int64_t blocks) override {
+    return std::make_shared<FullBatchSchedule>(lay_out(case_, blocks));
+  }
+  std::string chosen_text(std::int64_t blocks) const override { return fmt::format("nb=auto chose {} blocks", blocks); }
+  std::string choice_text(std::int64_t blocks) const override { return fmt::format("nb={}", blocks); }
+  std::string choice_name() const override { return "number of blocks"; }
+
+ private:
+  FullBatchCase case_;
+};
+
+std::unique_ptr<SchedulePlanner> plan_full_batch(const Case& request, PlanUse use) {
+  return std::make_unique<FullBatchPlanner>(request, use);
+}
+
+const Register<ScheduleTag> full_batch_registered{
+    {"full_batch",
+     "every cell once in an epoch, one update; in checkpoint blocks of steps where memory is short",
+     "Chakaravarthy et al., Efficient Scaling of Dynamic Graph Neural Networks, SC 2021, sections 3 and 4",
+     {},
+     {"snapshots", plan_full_batch, {{"nb", {"1", "2", "4", "8"}}}},
+     {}}};
+
+}  // namespace
+
+const FullBatchPlan* find_full_batch(const PlannedCase& plan) {
+  const auto* const schedule = dynamic_cast<const FullBatchSchedule*>(plan.schedule.get());
+  return schedule == nullptr ? nullptr : &schedule->plan();
+}
+
+const FullBatchPlan& full_batch(const PlannedCase& plan) {
+  const FullBatchPlan* const found = find_full_batch(plan);
+  if (found == nullptr) throw Error("the case is not trained in full batches");
+  return *found;
+}
+
+std::shared_ptr<const SchedulePlan> full_batch_schedule(std::shared_ptr<const FullBatchPlan> plan) {
+  return std::make_shared<FullBatchSchedule>(std::move(plan));
+}
+
+}  // namespace strobe

@@ -1,0 +1,15 @@
+// Plans a case: what the command line, the planner and tests call.
+#pragma once
+
+#include <memory>
+
+#include "harness/plan/planned_case.hpp"
+
+namespace strobe {
+
+/// Plans the case as its strategy's kind of training does. Where the case leaves something open (nb=auto), the first
+/// choice that keeps every rank within the case's memory limit is taken, and a note says which. Throws InvalidRequest
+/// or InvalidInput, and Unavailable where a plan to run meets a world of another size; nothing is measured.
+std::shared_ptr<const PlannedCase> make_plan(const Case& request, PlanUse use = PlanUse::run);
+
+}  // namespace strobe

@@ -1,0 +1,253 @@
+// A kind of training that does next to nothing, in this file alone: it runs, resumes, is simulated and planned through
+// the same loop, rows and checkpoints as every other kind.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "core/errors.hpp"
+#include "harness/placement/strategy.hpp"
+#include "harness/planner/plan_points.hpp"
+#include "harness/request/case_slots.hpp"
+#include "harness/run/run_case.hpp"
+#include "harness/timeline/full_batch_schedule.hpp"
+#include "harness/training/make_plan.hpp"
+#include "harness/training/planned_peak.hpp"
+#include "models/snapshots/model.hpp"
+#include "models/tasks/task.hpp"
+#include "results/row.hpp"
+
+namespace strobe {
+namespace {
+
+struct ToyParameters {
+  std::string promise = "exact";
+  std::int64_t surplus = 0;
+};
+
+const FieldTable& toy_fields() {
+  static const FieldTable table =
+      make_fields<ToyParameters>()
+          .choice("promise", &ToyParameters::promise, {"exact", "at_most", "as_measured"}, "how firm the bytes are")
+          .integer("surplus", &ToyParameters::surplus, "bytes", "what the plan promises beyond what is sent");
+  return table;
+}
+
+/// Every epoch each rank adds its rank + 1 to a sum over all of them: weight = weight + sum.
+class ToyTrainer final : public Trainer {
+ public:
+  ToyTrainer(Device& device, Communicator& communicator)
+      : device_(device), communicator_(communicator), part_(device.allocate(1, 1, ElementType::f64)) {}
+
+  void epoch(std::int64_t) override {
+    device_.run(Fill{part_, static_cast<double>(device_.rank()) + 1});
+    communicator_.all_reduce(part_, Traffic::gradient);
+  }
+  EpochValues values(bool) override {
+    double sum = 0;
+    if (!device_.move_out(part_, &sum)) return {};
+    weight_ += sum;
+    ++updates_;
+    return {weight_, {}};
+  }
+  std::map<std::string, double> evaluate() override {
+    if (!device_.has_values()) return {};
+    return {{"weight", weight_}};
+  }
+  TrainingState state() override {
+    TrainingState state;
+    state.weights = {weight_};
+    state.kept["updates"] = {updates_};
+    return state;
+  }
+  void restore(const TrainingState& state) override {
+    weight_ = state.weights.front();
+    updates_ = state.kept.at("updates").front();
+  }
+  std::vector<double> weights() override { return device_.has_values() ? std::vector{weight_} : std::vector<double>(); }
+
+ private:
+  Device& device_;
+  Communicator& communicator_;
+  Tensor part_;
+  double weight_ = 0, updates_ = 0;
+};
+
+class ToyPlan final : public SchedulePlan {
+ public:
+  explicit ToyPlan(const Case& c) : ranks_(c.ranks) {
+    const auto parameters = from_json<ToyParameters>(toy_fields(), c.strategy, "/strategy");
+    const auto gradient = static_cast<std::size_t>(Traffic::gradient);
+    budget_.bytes[gradient] =
+        2 * static_cast<std::uint64_t>(ranks_ - 1) * sizeof(double) + static_cast<std::uint64_t>(parameters.surplus);
+    budget_.promise[gradient] = parameters.promise == "exact"     ? Promise::exact
+                                : parameters.promise == "at_most" ? Promise::at_most
+                                                                  : Promise::as_measured;
+  }
+
+  const ByteBudget& budget() const override { return budget_; }
+  EpochItems items() const override { return {10, "events_per_second", 0}; }
+  std::vector<std::string> approximations() const override { return {"it learns nothing"}; }
+  std::vector<Role> roles() const override { return {static_cast<std::size_t>(ranks_), Role::trainer}; }
+  const std::vector<ParameterShape>& parameters() const override {
+    static const std::vector<ParameterShape> one = {{"weight", 1, 1}};
+    return one;
+  }
+  MetricNames metrics() const override { return {{"weight"}, {}, {{"weight", 1}}}; }
+  const std::vector<std::string>& notes() const override { return notes_; }
+  Json describe() const override { return {{"schedule", {{"kind", "toy"}}}}; }
+  std::string digest() const override { return "toy"; }
+  std::unique_ptr<Trainer> trainer(Device& device, Communicator& communicator) const override {
+    return std::make_unique<ToyTrainer>(device, communicator);
+  }
+
+ private:
+  std::int64_t ranks_;
+  ByteBudget budget_;
+  std::vector<std::string> notes_ = {"a toy"};
+};
+
+class ToyPlanner final : public SchedulePlanner {
+ public:
+  explicit ToyPlanner(const Case& c) : case_(c) {}
+  std::shared_ptr<const SchedulePlan> plan(std::int64_t) override { return std::make_shared<ToyPlan>(case_); }
+
+ private:
+  Case case_;
+};
+
+const Register<ScheduleTag> toy_schedule{
+    {"toy",
+     "one all-reduce",
+     "",
+     {},
+     {"toys",
+      [](const Case& c, PlanUse) -> std::unique_ptr<SchedulePlanner> { return std::make_unique<ToyPlanner>(c); }},
+     {}}};
+const Register<StrategyTag> toy_strategy{{"toy", "one all-reduce", "", toy_fields(), StrategyTag::Value("toy"), {}}};
+const Register<ModelTag> toy_model{{"toy-model", "one weight", "", {}, ModelTag::Value("toys"), {}}};
+const Register<TaskTag> toy_task{{"toy-task", "none", "", {}, TaskTag::Value("toys"), {}}};
+
+Json toy_request(int ranks, const Json& strategy = "toy") {
+  return {{"workload", {{"name", "uniform"}, {"vertices", 10}, {"steps", 3}, {"density", 1}}},
+          {"model", "toy-model"},
+          {"task", "toy-task"},
+          {"strategy", strategy},
+          {"ranks", ranks},
+          {"epochs", 4},
+          {"warmup", 1}};
+}
+
+Case toy_case(int ranks, const Json& strategy = "toy") { return case_from_json(toy_request(ranks, strategy), ""); }
+
+std::string refusal_of(const Json& request) {
+  try {
+    case_from_json(request, "");
+  } catch (const InvalidRequest& error) {
+    return error.where() + ": " + error.message();
+  }
+  return "";
+}
+
+TEST(ToySchedule, Runs) {
+  for (const int ranks : {1, 2, 3}) {
+    const CaseResult result = run_case(toy_case(ranks));
+    ASSERT_EQ(result.status, "ok") << result.reason;
+    const double sum = ranks * (ranks + 1) / 2.0;
+    EXPECT_EQ(result.loss.per_epoch, (std::vector{sum, 2 * sum, 3 * sum, 4 * sum, 5 * sum}));
+    EXPECT_EQ(result.metrics.at("weight").per_epoch.back(), 5 * sum);
+    EXPECT_FALSE(result.exact);
+    const Case c = toy_case(ranks);
+    const Row row = summarise(case_to_json(c), case_id(c), result);
+    EXPECT_EQ(row.status, "ok");
+    EXPECT_EQ(result.throughput_unit, "events_per_second");
+    EXPECT_EQ(case_to_json(case_from_json(case_to_json(c), "")), case_to_json(c));
+  }
+}
+
+TEST(ToySchedule, BytesAreHeldAgainstTheirPromise) {
+  const auto status = [](const char* promise, int surplus) {
+    return run_case(toy_case(2, {{"name", "toy"}, {"promise", promise}, {"surplus", surplus}})).status;
+  };
+  EXPECT_EQ(status("exact", 0), "ok");
+  EXPECT_EQ(status("exact", 8), "failed");
+  EXPECT_EQ(status("exact", -8), "failed");
+  EXPECT_EQ(status("at_most", 8), "ok");
+  EXPECT_EQ(status("at_most", -8), "failed");
+  EXPECT_EQ(status("as_measured", -8), "ok");
+}
+
+TEST(ToySchedule, Resumes) {
+  const std::string path =
+      (std::filesystem::temp_directory_path() / ("strobe-toy-" + std::to_string(getpid()))).string();
+  Json request = toy_request(2);
+  const CaseResult whole = run_case(case_from_json(request, ""));
+  ModelOutputs outputs;
+  outputs.checkpoint = path;
+  request["epochs"] = 1;
+  ASSERT_EQ(run_case(case_from_json(request, ""), nullptr, outputs).status, "ok");
+  outputs.resume_training = true;
+  request["epochs"] = 4;
+  const CaseResult rest = run_case(case_from_json(request, ""), nullptr, outputs);
+  EXPECT_EQ(rest.loss.per_epoch, whole.loss.per_epoch);
+  EXPECT_EQ(rest.samples.size(), 2u * 3u);
+  std::filesystem::remove(path);
+}
+
+TEST(ToySchedule, IsSimulated) {
+  Json request = toy_request(8);
+  request["device"] = "sim";
+  const CaseResult result = run_case(case_from_json(request, ""));
+  ASSERT_EQ(result.status, "ok") << result.reason;
+  EXPECT_EQ(result.time_source, "virtual");
+  EXPECT_GT(result.samples.back().epoch_seconds, 0);
+  request["numerics"] = "cpu";
+  EXPECT_EQ(run_case(case_from_json(request, "")).loss.per_epoch.back(), 5 * 36.0);
+}
+
+TEST(ToySchedule, IsPlanned) {
+  const Json report = plan_case(toy_case(3));
+  EXPECT_EQ(report.at("schedule").at("kind"), "toy");
+  EXPECT_EQ(report.at("planned_bytes_per_epoch").at("gradient"), 32);
+  EXPECT_EQ(report.at("notes"), Json({"a toy"}));
+  EXPECT_GT(planned_peak(*make_plan(toy_case(3))).bytes, 0u);
+  EXPECT_THROW(full_batch(*make_plan(toy_case(3))), Error);
+}
+
+TEST(ToySchedule, IsSearched) {
+  PlanSpace space;
+  space.settings = {{"workload", "uniform", ""}, {"model", "toy-model", ""}, {"task", "toy-task", ""}};
+  space.clusters = {"aimos-v100"};
+  space.nodes = {1};
+  std::size_t points = 0;
+  for (const PlanPoint& point : plan_points(space)) {
+    EXPECT_EQ(point.request.strategy.at("name"), "toy");
+    EXPECT_EQ(case_to_json(point.request).count("nb"), 0u);
+    ++points;
+  }
+  EXPECT_GT(points, 0u);
+}
+
+TEST(ToySchedule, HasWhatItHasAndNothingElse) {
+  for (const std::string& option : full_batch_only()) {
+    Json request = toy_request(1);
+    request[option] = case_to_json(case_from_json({{"workload", "chess"}}, "")).at(option);
+    EXPECT_EQ(refusal_of(request).rfind("/" + option + ": " + option + " belongs to full-batch training", 0), 0u)
+        << refusal_of(request);
+  }
+  Json request = toy_request(1);
+  request["model"] = "tm-gcn";
+  EXPECT_EQ(refusal_of(request),
+            "/model: model tm-gcn is for snapshots, and strategy toy trains on toys; choose one of toy-model");
+  request = {{"workload", "chess"}, {"model", "toy-model"}};
+  EXPECT_NE(refusal_of(request).find("/model: model toy-model is for toys"), std::string::npos);
+  request = {{"workload", "chess"}, {"task", "toy-task"}};
+  EXPECT_NE(refusal_of(request).find("/task: task toy-task is for toys"), std::string::npos);
+  ModelOutputs outputs;
+  outputs.placement = "/nowhere/placement.csv";
+  EXPECT_THROW(run_case(toy_case(1), nullptr, outputs), InvalidRequest);
+}
+
+}  // namespace
+}  // namespace strobe
