@@ -10,7 +10,7 @@
 #include "bench/graph.hpp"
 #include "bench/measure.hpp"
 #include "models/ops/ops.hpp"
-#include "models/snapshots/model.hpp"
+#include "models/snapshots/layer_protocol.hpp"
 
 namespace strobe::bench {
 namespace {
@@ -35,16 +35,19 @@ class OneStep final : public Neighbours {
   Var product(Tape& tape, int support, const Var& x) const override {
     return spmm(tape, matrices_[static_cast<std::size_t>(support)], x);
   }
-  std::array<Var, 2> both_products(Tape& tape, const std::array<Var, 2>& x) const override {
-    return spmm_pair(tape, matrices_[0], x[0], matrices_[1], x[1]);
+  std::vector<Var> products(Tape& tape, std::span<const SupportProduct> wanted) const override {
+    if (wanted.size() != 2) return Neighbours::products(tape, wanted);
+    const auto a = static_cast<std::size_t>(wanted[0].support), b = static_cast<std::size_t>(wanted[1].support);
+    const auto both = spmm_pair(tape, matrices_[a], wanted[0].x, matrices_[b], wanted[1].x);
+    return {both[0], both[1]};
   }
 
  private:
   std::vector<SparseMatrix> matrices_;
 };
 
-/// Everything that an epoch starts from.
-struct Subject {
+/// Everything that an epoch starts from, all of it on one rank.
+struct Subject final : LayerStages {
   std::unique_ptr<Device> device;
   SparseMatrix a;
   CellRows cells;
@@ -53,12 +56,14 @@ struct Subject {
   std::unique_ptr<Model> model;
   std::vector<LayerShape> layers;
   std::unique_ptr<Parameters> parameters;
-  std::vector<OneStep> steps;
+  std::vector<OneStep> matrices;  // [steps]
   Tensor x, dy;
+  Var features;
+  TemporalSegment all_steps;
 
   Subject(const HostMatrix& graph, const std::string& name, const Json& options) : device(make_device("")) {
     Device& d = *device;
-    cells.steps = cells.all_steps = cells.trained_steps = graph.steps;
+    cells.steps = cells.all_steps = cells.trained_steps = all_steps.steps = graph.steps;
     cells.vertices = graph.step_rows;
     for (std::int64_t t = 0; t <= graph.steps; ++t) cells.step_rows.push_back(t * graph.step_rows);
     cells.step_rows_on_device = d.move_in(cells.step_rows.data(), graph.steps + 1, 1, ElementType::i64);
@@ -67,9 +72,9 @@ struct Subject {
     cells.ids = d.move_in(ids.data(), graph.rows, 1, ElementType::i64);
     pass.ranks = &one;
     model = ModelRegistry::instance().find(name).value(options);
-    const std::size_t supports = model->supports().size();
+    const std::size_t supports = model->preparation().supports.size();
     if (supports == 0) a = upload(d, graph, true, d.narrow_bytes() > 0);
-    for (std::int64_t t = 0; supports > 0 && t < graph.steps; ++t) steps.emplace_back(d, graph, t, supports);
+    for (std::int64_t t = 0; supports > 0 && t < graph.steps; ++t) matrices.emplace_back(d, graph, t, supports);
     layers = model->layers(feature_width);
     parameters = std::make_unique<Parameters>(d, model->parameters(feature_width), 1);
     x = varied(d, graph.rows, layers[0].input_width, -0.3f);
@@ -79,29 +84,8 @@ struct Subject {
   void epoch() {
     device->run(Fill{parameters->gradients(), 0.0});
     Tape tape(*device);
-    const Var features = Tape::constant(x);
-    Var h = features;
-    for (std::size_t l = 0; l < layers.size(); ++l) {
-      int layer = static_cast<int>(l);
-      const SpatialInput input{h, &a, &cells, &pass, features};
-      if (const JointOutput joint = model->whole_layers(tape, *parameters, layer, input); joint.y) {
-        h = joint.y;
-        l += static_cast<std::size_t>(joint.layers) - 1;
-        continue;
-      }
-      if (l + 1 < layers.size() && layers[l + 1].repeats_input) {
-        h = model->two_spatial(tape, *parameters, layer, input, {nullptr, &a, &cells, &pass, features});
-        layer = static_cast<int>(++l);
-      } else {
-        h = model->spatial(tape, *parameters, layer, input);
-      }
-      if (layers[l].step_by_step) h = step_by_step(tape, layer, h);
-      if (layers[l].step_by_step || layers[l].need == TemporalNeed::none ||
-          layers[l].need == TemporalNeed::weights_only)
-        continue;
-      h = model->temporal(tape, *parameters, layer, {h, cells.steps, cells.vertices, 0, nullptr, false, &cells, &pass})
-              .y;
-    }
+    features = Tape::constant(x);
+    const Var h = walk_layers({tape, *model, layers, *parameters, pass}, *this, features);
     // Steps that go one by one add to its rows.
     const bool keeps = std::none_of(layers.begin(), layers.end(), [](const LayerShape& l) { return l.step_by_step; });
     h->gradient = keeps ? dy : copied(dy);
@@ -114,21 +98,9 @@ struct Subject {
     return to;
   }
 
-  Var step_by_step(Tape& tape, int layer, const Var& inputs) const {
-    const std::int64_t n = cells.vertices;
-    const Tensor zero = device->allocate(n, model->state(layer, 0).width);
-    device->run(Fill{zero, 0.0});
-    Var state = Tape::constant(zero);
-    std::vector<Var> parts;
-    for (std::int64_t t = 0; t < cells.steps; ++t) {
-      const Var own = slice_rows(tape, inputs, t * n, n);
-      const TemporalOutput out =
-          model->step(tape, *parameters, layer, {own, state, &steps[static_cast<std::size_t>(t)], &pass});
-      parts.push_back(out.y);
-      state = out.state;
-    }
-    return concat_rows(tape, parts);
-  }
+  SpatialInput spatial_input(int, const Var& h) override { return {h, &a, &cells, &pass, features}; }
+  Timelines timelines() const override { return {&cells, {&all_steps, 1}}; }
+  const Neighbours& neighbours(std::int64_t step) override { return matrices[static_cast<std::size_t>(step)]; }
 };
 
 /// Every width of the model set to `width`.

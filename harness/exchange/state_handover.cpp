@@ -26,13 +26,13 @@ std::vector<TemporalSegment> temporal_segments(const Placement& placement) {
 }
 
 StateHandover state_handover(const Placement* before, const Placement& placement,
-                             const std::vector<TemporalSegment>& segments, std::int64_t first_step, const Model& model,
-                             int layer, const ListScope& scope) {
+                             const std::vector<TemporalSegment>& segments, std::int64_t first_step,
+                             const LayerShape& layer, const ListScope& scope) {
   StateHandover handover;
   handover.plans.resize(segments.size());
   for (std::size_t s = 0; s < segments.size(); ++s) {
     const auto here = static_cast<Step>(segments[s].first_step);
-    const StateShape shape = model.state(layer, first_step + here);
+    const StateShape shape = state_shape(layer, first_step + here);
     handover.shape.push_back(shape);
     if (s == 0 && before == nullptr) continue;
     const Placement& from = s == 0 ? *before : placement;
@@ -40,7 +40,7 @@ StateHandover state_handover(const Placement* before, const Placement& placement
     handover.plans[s] = redistribute(repeated(from, last, shape.rows_per_vertex),
                                      repeated(placement, here, shape.rows_per_vertex), scope);
   }
-  handover.shape.push_back(model.state(layer, first_step + placement.steps()));
+  handover.shape.push_back(state_shape(layer, first_step + placement.steps()));
   return handover;
 }
 

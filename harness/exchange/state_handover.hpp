@@ -5,26 +5,12 @@
 #include <vector>
 
 #include "harness/exchange/exchange_plan.hpp"
-#include "models/snapshots/model.hpp"
+#include "models/snapshots/layer_protocol.hpp"
 
 namespace strobe {
 
-/// A maximal run of steps of a block with one vertex map; steps count from the block's first.
-struct TemporalSegment {
-  std::int64_t first_step = 0;
-  std::int64_t steps = 0;
-};
-
 /// The segments of a placement in order of time; one when timelines lie whole.
 std::vector<TemporalSegment> temporal_segments(const Placement& placement);
-
-/// Whether a layer with this need remembers something of a vertex between segments.
-inline bool remembers(TemporalNeed need) {
-  return need == TemporalNeed::window || need == TemporalNeed::recurrent || need == TemporalNeed::all;
-}
-
-/// Whether a layer's temporal stage walks whole timelines under the temporal placement.
-inline bool walks_timelines(const LayerShape& layer) { return remembers(layer.need) && !layer.step_by_step; }
 
 /// The state exchanges of one layer in one block of steps: plans[s] brings the state to the owners of segment s, from
 /// those of the segment before it, which for s = 0 is the last one of the block before.
@@ -33,10 +19,10 @@ struct StateHandover {
   std::vector<ExchangePlan> plans;  // [segments]; plans[0] is not used in the first block
 };
 
-/// Hand-overs of a block whose steps lie under `placement`, from `first_step` on. `before` is the placement of the
-/// block before, null for the first. Cost O(segments * N).
+/// Hand-overs of `layer`, which remembers something, in a block whose steps lie under `placement`, from `first_step`
+/// on. `before` is the placement of the block before, null for the first. Cost O(segments * N).
 StateHandover state_handover(const Placement* before, const Placement& placement,
-                             const std::vector<TemporalSegment>& segments, std::int64_t first_step, const Model& model,
-                             int layer, const ListScope& scope);
+                             const std::vector<TemporalSegment>& segments, std::int64_t first_step,
+                             const LayerShape& layer, const ListScope& scope);
 
 }  // namespace strobe

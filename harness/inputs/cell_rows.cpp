@@ -24,9 +24,9 @@ CellRows make_cell_rows(Device& device, const Placement& placement, const BlockS
 }
 
 CellRows make_spatial_rows(Device& device, const Placement& placement, const BlockSteps& block, const HaloNeeds& needs,
-                           const Model& model) {
-  CellRows cells = make_cell_rows(device, placement, block, model.reads_ids());
-  if (!model.reads_column_ids()) return cells;
+                           const ModelTraits& traits) {
+  CellRows cells = make_cell_rows(device, placement, block, traits.reads_ids);
+  if (!traits.reads_column_ids) return cells;
   const Rank rank = device.rank();
   std::vector<std::int32_t> vertices;
   for (Step t = 0; device.has_values() && t < placement.steps(); ++t) {

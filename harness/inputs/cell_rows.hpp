@@ -17,8 +17,8 @@ struct BlockSteps {
 /// The rows of rank `device.rank()` under the block's `placement`, with the cells' numbers if `ids`. Cost O(rows).
 CellRows make_cell_rows(Device& device, const Placement& placement, const BlockSteps& block, bool ids);
 
-/// The rows of spatial stages that bring `needs`, with what `model` reads of them.
+/// The rows of spatial stages that bring `needs`, with what a model of these traits reads of them.
 CellRows make_spatial_rows(Device& device, const Placement& placement, const BlockSteps& block, const HaloNeeds& needs,
-                           const Model& model);
+                           const ModelTraits& traits);
 
 }  // namespace strobe

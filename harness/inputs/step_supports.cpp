@@ -47,9 +47,12 @@ Var StepNeighbours::product(Tape& tape, int support, const Var& x) const {
   return spmm(tape, matrices_.at(s).at(step_), with_halo(tape, s, x));
 }
 
-std::array<Var, 2> StepNeighbours::both_products(Tape& tape, const std::array<Var, 2>& x) const {
-  const Var first = with_halo(tape, 0, x[0]), second = with_halo(tape, 1, x[1]);
-  return spmm_pair(tape, matrices_.at(0).at(step_), first, matrices_.at(1).at(step_), second);
+std::vector<Var> StepNeighbours::products(Tape& tape, std::span<const SupportProduct> wanted) const {
+  if (wanted.size() != 2) return Neighbours::products(tape, wanted);
+  const auto a = static_cast<std::size_t>(wanted[0].support), b = static_cast<std::size_t>(wanted[1].support);
+  const Var first = with_halo(tape, a, wanted[0].x), second = with_halo(tape, b, wanted[1].x);
+  const auto both = spmm_pair(tape, matrices_.at(a).at(step_), first, matrices_.at(b).at(step_), second);
+  return {both[0], both[1]};
 }
 
 }  // namespace strobe

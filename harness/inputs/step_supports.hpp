@@ -41,7 +41,7 @@ class StepNeighbours final : public Neighbours {
   StepNeighbours(const StepMatrices& matrices, const StepHalos& halos, Communicator& communicator, std::size_t step)
       : matrices_(matrices), halos_(halos), communicator_(communicator), step_(step) {}
   Var product(Tape& tape, int support, const Var& x) const override;
-  std::array<Var, 2> both_products(Tape& tape, const std::array<Var, 2>& x) const override;
+  std::vector<Var> products(Tape& tape, std::span<const SupportProduct> wanted) const override;
 
  private:
   Var with_halo(Tape& tape, std::size_t support, const Var& x) const;

@@ -20,7 +20,7 @@ void add_handovers(const FullBatchCase& c, const BlockPlan* before, const ListSc
     const auto placement = c.model.layers[l].step_by_step ? &BlockPlan::spatial : &BlockPlan::temporal;
     const auto segments = c.model.layers[l].step_by_step ? &BlockPlan::spatial_segments : &BlockPlan::segments;
     layer = state_handover(before == nullptr ? nullptr : &(before->*placement), block.*placement, block.*segments,
-                           block.first_step, *c.model.equations, static_cast<int>(l), scope);
+                           block.first_step, c.model.layers[l], scope);
   }
 }
 

@@ -55,7 +55,7 @@ std::string key_of(const FeatureTerms& terms) {
 std::string feature_scale_of(const Case& c, const SnapshotGraph& raw, const Model& model) {
   if (c.workload.contains("feature_scale")) return text_of(c.workload, "feature_scale");
   const bool degrees = c.workload.value("features", std::string()).empty() && raw.targets.empty();
-  return degrees ? model.preprocessing().feature_scale : "none";
+  return degrees ? model.preparation().inputs.feature_scale : "none";
 }
 
 /// A row must say what was done to its features unasked.
@@ -80,7 +80,8 @@ class GraphLoader {
     const bool shape = is_shape_workload(text_of(case_.workload, "name"));
     shape ? load_shape() : load_graph();
     look_at_samples();
-    for (const Preprocessing& support : choice_.equations->supports()) data_.supports.push_back(prepared(support));
+    for (const Preprocessing& support : choice_.equations->preparation().supports)
+      data_.supports.push_back(prepared(support));
     return std::move(data_);
   }
 
@@ -91,7 +92,7 @@ class GraphLoader {
     const auto no_samples = std::make_shared<TaskData>();
     no_samples->steps = data_.shape->samples.steps;
     data_.samples = no_samples;
-    data_.graph = prepared(choice_.equations->preprocessing());
+    data_.graph = prepared(choice_.equations->preparation().inputs);
   }
 
   void load_graph() {
@@ -107,7 +108,7 @@ class GraphLoader {
     }
     data_.notes = data_.raw->provenance.notes;  // what reading chose for the user
     data_.samples = draws.get(key + case_.task.dump() + case_.precision, [&] { return draw_samples(); });
-    data_.graph = prepared(choice_.equations->preprocessing());
+    data_.graph = prepared(choice_.equations->preparation().inputs);
     note_feature_scale(case_, feature_scale_of(case_, *data_.raw, *choice_.equations), data_.notes);
   }
 
@@ -145,9 +146,11 @@ class GraphLoader {
       for (const StepSamples& step : data_.shape->samples.train.steps)
         data_.trained_steps = std::max<std::int64_t>(data_.trained_steps, step.step + 1);
     }
-    choice_.equations->check_steps(data_.trained_steps);
+    const ModelTraits traits = choice_.equations->traits();
+    check_steps(traits, data_.trained_steps);
     if (data_.trained_steps == data_.graph->steps) return;
-    const std::string note = choice_.equations->untrained_steps_note(data_.trained_steps, data_.graph->steps);
+    const std::string note =
+        untrained_steps_note(traits, text_of(case_.model, "name"), data_.trained_steps, data_.graph->steps);
     if (!note.empty()) data_.notes.push_back(note);
   }
 

@@ -14,7 +14,7 @@ struct DataPlan {
   std::shared_ptr<const SnapshotGraph> raw;  // null when the workload is a shape
   std::shared_ptr<const ShapeCase> shape;    // null when it is a graph
   std::shared_ptr<const PreparedGraph> graph;
-  std::vector<std::shared_ptr<const PreparedGraph>> supports;  // of Model::supports
+  std::vector<std::shared_ptr<const PreparedGraph>> supports;  // of Preparation::supports
   std::shared_ptr<const TaskData> samples;                     // without samples when the workload is a shape
   std::int64_t trained_steps = 0;  // of the graph's steps, up to the last one that a training sample reads
   std::vector<std::string> notes;  // what was assumed, one sentence each

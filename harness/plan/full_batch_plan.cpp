@@ -86,8 +86,8 @@ FullBatchCase begin_full_batch(const Case& request, PlanUse use) {
   if (use == PlanUse::run) check_world(request);
   DataPlan data = load_data(request, choice);
   check_until(request, *choice.task, data.samples->validation.count() > 0);
-  ModelPlan model =
-      plan_model(request, choice, data.graph->feature_width / choice.equations->preprocessing().feature_terms.count());
+  ModelPlan model = plan_model(
+      request, choice, data.graph->feature_width / choice.equations->preparation().inputs.feature_terms.count());
   const FullBatchOptions options = full_batch_options(request);
   if (options.blocks > data.graph->steps) {
     throw InvalidRequest("/nb", std::to_string(options.blocks) + " blocks, but only " +

@@ -26,9 +26,9 @@ class ByteCount {
       if (layer.reads_neighbours) to(Traffic::halo) += halo_passes * bytes(block.spatial_halo, layer.input_width);
       // Sums over ranks are made once in every slice.
       const std::uint64_t slices = std::max<std::uint64_t>(1, block.slices.size());
-      add_sums(l, block.steps(), {slices * passes.forward, slices * passes.backward});
+      add_sums(layer.sums, block.steps(), {slices * passes.forward, slices * passes.backward});
       add_states(block.handover[l], first, passes);
-      if (layer.step_by_step) to(Traffic::halo) += passes.all() * step_bytes(block, static_cast<int>(l));
+      if (layer.step_by_step) to(Traffic::halo) += passes.all() * step_bytes(block, layer);
       if (!walks_timelines(layer)) continue;
       to(Traffic::redistribute) += passes.all() * (bytes(block.to_temporal, layer.spatial_width) +
                                                    bytes(block.to_spatial, layer.temporal_width));
@@ -51,14 +51,10 @@ class ByteCount {
     return static_cast<std::uint64_t>(exchange.total_rows()) * static_cast<std::uint64_t>(width) * element_;
   }
 
-  void add_sums(std::size_t layer, std::int64_t steps, const Passes& passes) {
-    const auto number = static_cast<int>(layer);
-    const auto summed = static_cast<std::uint64_t>(case_.model.equations->summed_elements(number, steps));
-    const SelectionSums selection =
-        case_.model.equations->selection_sums(case_.model.layers[layer], steps, case_.ranks());
-    const std::uint64_t elements = passes.all() * (summed + static_cast<std::uint64_t>(selection.values)) +
-                                   passes.forward * static_cast<std::uint64_t>(selection.constants);
-    to(Traffic::state) += 2 * others() * element_ * elements;
+  void add_sums(const LayerSums& sums, std::int64_t steps, const Passes& passes) {
+    const auto values = static_cast<std::uint64_t>(steps * sums.values);
+    const auto constants = static_cast<std::uint64_t>(steps * sums.constants_per_rank * case_.ranks());
+    to(Traffic::state) += 2 * others() * element_ * (passes.all() * values + passes.forward * constants);
   }
 
   /// A re-run finds the state at the block's border where the first pass left it (decisions E22).
@@ -69,9 +65,9 @@ class ByteCount {
   }
 
   /// What one pass of a layer that goes step by step sends for its products.
-  std::uint64_t step_bytes(const BlockPlan& block, int layer) const {
+  std::uint64_t step_bytes(const BlockPlan& block, const LayerShape& layer) const {
     std::uint64_t sum = 0;
-    for (const StepProduct& product : case_.model.equations->step_products(layer, case_.model.feature_width)) {
+    for (const StepProduct& product : layer.products) {
       for (const StepSupport& step : block.supports.at(static_cast<std::size_t>(product.support))) {
         sum += bytes(step.halo, product.width);
       }

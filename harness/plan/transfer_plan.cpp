@@ -8,7 +8,7 @@ namespace {
 
 /// Entries that leave at each step of the case's shape; nothing when whole snapshots move.
 std::vector<std::int64_t> counted_removed(const FullBatchCase& c, std::vector<std::string>& notes) {
-  const Preprocessing what = c.model.equations->preprocessing();
+  const Preprocessing what = c.model.equations->preparation().inputs;
   if (c.options.transfer == "full") return {};
   const std::int64_t window = what.smooth == "none" ? 1 : what.window;
   return removed_entries(c.data.shape->complete.shape, window, what.laplacian, c.data.graph->counted_nonzeros, notes);

@@ -26,22 +26,21 @@ Products layer_products(const FullBatchPlan& plan, const Device& device, bool la
   Products products{0, 0, lasting, false};
   for (std::size_t l = 0; l < plan.model.layers.size(); ++l) {
     if (!plan.model.layers[l].reads_neighbours) continue;
-    const bool repeats = own && plan.model.layers[l].repeats_input;
+    const bool repeats = own && plan.model.layers[l].joins_previous;
     const std::int64_t width = repeats ? repeated_width(plan, l, device) : plan.model.layers[l].input_width;
     products.least = products.least == 0 ? width : std::min(products.least, width);
     products.most = std::max(products.most, width);
     products.backward = products.backward || !repeats;
   }
   // Forms that serve products only would be of no use.
-  if (products.most > 0 && plan.model.equations->reads_entries()) products.least = products.most = any_width;
+  if (products.most > 0 && plan.model.equations->traits().reads_entries) products.least = products.most = any_width;
   return products;
 }
 
 Products step_products(const FullBatchPlan& plan, bool lasting) {
   Products products{any_width, 0, lasting};
-  for (std::size_t l = 0; l < plan.model.layers.size(); ++l) {
-    for (const StepProduct& product :
-         plan.model.equations->step_products(static_cast<int>(l), plan.model.feature_width)) {
+  for (const LayerShape& layer : plan.model.layers) {
+    for (const StepProduct& product : layer.products) {
       products.least = std::min(products.least, product.width);
       products.most = std::max(products.most, product.width);
     }
@@ -63,7 +62,7 @@ std::uint64_t BlockInputs::bytes() const {
 void transpose_snapshots(Device& device, const FullBatchPlan& plan, const Placement& placement, SparseMatrix& a) {
   // Making it costs about twice what a single narrow product gains by it; attention goes over the entries of each
   // column several times.
-  if (!device.wants_transpose() || !plan.model.equations->reads_entries() || a.rows == 0) return;
+  if (!device.wants_transpose() || !plan.model.equations->traits().reads_entries || a.rows == 0) return;
   for (Step t = 0; t < placement.steps(); ++t) {
     const std::int64_t rows = placement.step_rows(device.rank(), t);
     if (rows != 0 && rows != placement.vertices) return;
@@ -78,9 +77,10 @@ BlockInputs bring_inputs(Device& device, const FullBatchPlan& plan, const BlockP
   BlockInputs inputs;
   const BlockSteps steps{block.first_step, plan.data.graph->steps, plan.data.trained_steps};
   for (const SlicePlan& slice : block.slices) {
-    inputs.slices.push_back({build_local_graph(device, *plan.data.graph, block.first_step, slice.spatial, slice.needs,
-                                               layer_products(plan, device, lasting, slice.halo.identity), parts),
-                             make_spatial_rows(device, slice.spatial, steps, slice.needs, *plan.model.equations)});
+    inputs.slices.push_back(
+        {build_local_graph(device, *plan.data.graph, block.first_step, slice.spatial, slice.needs,
+                           layer_products(plan, device, lasting, slice.halo.identity), parts),
+         make_spatial_rows(device, slice.spatial, steps, slice.needs, plan.model.equations->traits())});
   }
   for (std::size_t c = 0; visit == Visit::differentiated && c < inputs.slices.size(); ++c) {
     transpose_snapshots(device, plan, block.slices[c].spatial, inputs.slices[c].graph.a);
@@ -90,7 +90,7 @@ BlockInputs bring_inputs(Device& device, const FullBatchPlan& plan, const BlockP
                                    layer_products(plan, device, lasting, block.spatial_halo.identity), parts);
   if (visit == Visit::differentiated) transpose_snapshots(device, plan, block.spatial, inputs.graph.a);
   inputs.supports = step_matrices(device, block.supports, step_products(plan, lasting), parts);
-  inputs.cells = make_spatial_rows(device, block.spatial, steps, block.spatial_needs, *plan.model.equations);
+  inputs.cells = make_spatial_rows(device, block.spatial, steps, block.spatial_needs, plan.model.equations->traits());
   return inputs;
 }
 

@@ -9,7 +9,8 @@ BlockStore::BlockStore(Device& device, const FullBatchPlan& plan)
                  plan.model.any_layer_reads_neighbours()) {
   for (const BlockPlan& block : plan.blocks) {
     const BlockSteps steps{block.first_step, plan.data.graph->steps, plan.data.trained_steps};
-    cells_.push_back(make_spatial_rows(device, block.spatial, steps, block.spatial_needs, *plan.model.equations));
+    cells_.push_back(
+        make_spatial_rows(device, block.spatial, steps, block.spatial_needs, plan.model.equations->traits()));
   }
 }
 

@@ -28,7 +28,7 @@ class FullBatchSchedule final : public SchedulePlan {
   std::vector<std::string> approximations() const override { return plan_->strategy.approximations; }
   std::vector<Role> roles() const override { return {static_cast<std::size_t>(plan_->ranks()), Role::trainer}; }
   const std::vector<ParameterShape>& parameters() const override { return plan_->model.parameters; }
-  bool epochs_tell_metrics() const override { return !plan_->model.equations->stochastic(); }
+  bool epochs_tell_metrics() const override { return !plan_->model.equations->traits().stochastic; }
   const std::vector<std::string>& notes() const override { return plan_->notes; }
   Json describe() const override { return strobe::describe(*plan_); }
   std::string digest() const override { return digest_of(*plan_); }

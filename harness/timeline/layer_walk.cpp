@@ -1,15 +1,74 @@
 #include "harness/timeline/layer_walk.hpp"
 
+#include <algorithm>
+
 #include "models/ops/ops.hpp"
 
 namespace strobe {
 
-struct LayerWalk::Walk {
-  Tape& tape;
-  Communicator& communicator;
-  const Parameters& parameters;
-  const Pass& pass;
-  const BlockInputs& inputs;
+class LayerWalk::BlockStages final : public LayerStages {
+ public:
+  BlockStages(const LayerWalk& walk, const ModelCall& call, Communicator& communicator, const BlockInputs& inputs,
+              std::vector<LayerMemory>& memory)
+      : walk_(walk), call_(call), communicator_(communicator), inputs_(inputs), memory_(memory) {}
+
+  SpatialInput spatial_input(int layer, const Var& x) override {
+    const LocalGraph& graph = inputs_.graph;
+    SpatialInput input{x, &graph.a, &inputs_.cells, &call_.pass, Tape::constant(graph.features)};
+    if (call_.layers[static_cast<std::size_t>(layer)].need == TemporalNeed::weights_only) {
+      input.weights_state = memory(layer)->before;
+      if (!last()) input.next_weights_state = &memory(layer)->after;
+    }
+    return input;
+  }
+  Var with_halo(const Var& x) override { return walk_.spatial_halo_->apply(call_.tape, communicator_, x); }
+  bool own_neighbours() const override { return walk_.spatial_halo_->identity(); }
+
+  Timelines timelines() const override { return {&walk_.temporal_cells_, walk_.block_.segments}; }
+  Var to_temporal(const Var& x) override { return walk_.to_temporal_->apply(call_.tape, communicator_, x); }
+  Var to_spatial(const Var& y) override { return walk_.to_spatial_.apply(call_.tape, communicator_, y); }
+  bool own_timelines() const override { return walk_.to_temporal_->identity(); }
+
+  Timelines steps() const override { return {&inputs_.cells, walk_.block_.spatial_segments}; }
+  const Neighbours& neighbours(std::int64_t step) override {
+    return neighbours_.emplace(inputs_.supports, walk_.step_halos_, communicator_, static_cast<std::size_t>(step));
+  }
+
+  LayerMemory* memory(int layer) override { return &memory_[static_cast<std::size_t>(layer)]; }
+  bool last() const override { return walk_.last_; }
+  Var hand_over(int layer, std::size_t segment, const Var& state) override {
+    const Exchange& exchange = walk_.handover_[static_cast<std::size_t>(layer)][segment - 1];
+    return exchange.apply_everywhere(call_.tape, communicator_, state);
+  }
+
+ private:
+  const LayerWalk& walk_;
+  const ModelCall& call_;
+  Communicator& communicator_;
+  const BlockInputs& inputs_;
+  std::vector<LayerMemory>& memory_;
+  std::optional<StepNeighbours> neighbours_;
+};
+
+class LayerWalk::SliceStages final : public LayerStages {
+ public:
+  SliceStages(const ModelCall& call, Communicator& communicator, const SliceInputs& inputs, const Exchange& halo)
+      : call_(call), communicator_(communicator), inputs_(inputs), halo_(halo) {}
+
+  SpatialInput spatial_input(int, const Var& x) override {
+    const LocalGraph& graph = inputs_.graph;
+    return {x, &graph.a, &inputs_.cells, &call_.pass, Tape::constant(graph.features)};
+  }
+  Var with_halo(const Var& x) override { return halo_.apply(call_.tape, communicator_, x); }
+  bool own_neighbours() const override { return halo_.identity(); }
+  /// A slice has no timelines of its own: they are walked when the outputs of all slices are there.
+  Timelines timelines() const override { return {&inputs_.cells, {}}; }
+
+ private:
+  const ModelCall& call_;
+  Communicator& communicator_;
+  const SliceInputs& inputs_;
+  const Exchange& halo_;
 };
 
 LayerWalk::LayerWalk(const FullBatchPlan& plan, const BlockPlan& block, bool last, Device& device)
@@ -18,7 +77,7 @@ LayerWalk::LayerWalk(const FullBatchPlan& plan, const BlockPlan& block, bool las
       last_(last),
       temporal_cells_(make_cell_rows(device, block.temporal,
                                      {block.first_step, plan.data.graph->steps, plan.data.trained_steps},
-                                     plan.model.equations->reads_ids())),
+                                     plan.model.equations->traits().reads_ids)),
       to_spatial_(device, block.to_spatial, Traffic::redistribute),
       step_halos_(step_halos(device, block.supports)) {
   if (block.slices.empty()) {
@@ -58,164 +117,36 @@ Tensor LayerWalk::give_back(Device& device, Communicator& communicator, std::siz
 
 Var LayerWalk::forward(Tape& tape, Communicator& communicator, const Parameters& parameters, const Pass& pass,
                        const BlockInputs& inputs, std::vector<LayerMemory>& memory) const {
-  const Walk walk{tape, communicator, parameters, pass, inputs};
-  if (!inputs.slices.empty()) return in_slices(walk, memory);
-  Var x = Tape::constant(inputs.graph.first_input());
-  for (std::size_t l = 0; l < plan_.model.layers.size(); ++l) {
-    if (plan_.model.layers[l].reads_neighbours) x = spatial_halo_->apply(tape, communicator, x);
-    const SpatialInput input = spatial_input(walk, l, x, memory);
-    if (const JointOutput joint = whole_layers(walk, l, input); joint.y) {
-      x = joint.y;
-      l += static_cast<std::size_t>(joint.layers) - 1;
-      continue;
-    }
-    if (repeated_by_next(l, *spatial_halo_)) {
-      const SpatialInput second = spatial_input(walk, l + 1, nullptr, memory);
-      x = plan_.model.equations->two_spatial(tape, parameters, static_cast<int>(l), input, second);
-      ++l;
-    } else {
-      x = plan_.model.equations->spatial(tape, parameters, static_cast<int>(l), input);
-    }
-    const LayerShape& layer = plan_.model.layers[l];
-    if (layer.step_by_step) x = step_by_step(walk, l, x, memory[l]);
-    if (!walks_timelines(layer)) continue;
-    x = to_temporal_->apply(tape, communicator, x);
-    x = temporal(walk, l, x, memory[l]);
-    x = to_spatial_.apply(tape, communicator, x);
+  const ModelCall call{tape, *plan_.model.equations, plan_.model.layers, parameters, pass};
+  BlockStages stages(*this, call, communicator, inputs, memory);
+  if (!inputs.slices.empty()) return in_slices(call, communicator, inputs, stages);
+  return walk_layers(call, stages, Tape::constant(inputs.graph.first_input()));
+}
+
+Var LayerWalk::in_slices(const ModelCall& call, Communicator& communicator, const BlockInputs& inputs,
+                         BlockStages& stages) const {
+  std::vector<SliceStages> slices;
+  for (std::size_t c = 0; c < inputs.slices.size(); ++c) {
+    slices.emplace_back(call, communicator, inputs.slices[c], slice_halos_[c]);
   }
-  return x;
-}
-
-SpatialInput LayerWalk::spatial_input(const Walk& walk, std::size_t layer, const Var& x,
-                                      std::vector<LayerMemory>& memory) const {
-  const LocalGraph& graph = walk.inputs.graph;
-  SpatialInput input{x, &graph.a, &walk.inputs.cells, &walk.pass, Tape::constant(graph.features)};
-  if (plan_.model.layers[layer].need == TemporalNeed::weights_only) {
-    input.weights_state = memory[layer].before;
-    if (!last_) input.next_weights_state = &memory[layer].after;
+  std::optional<SplittingExchange> to_spatial;  // from the temporal stage before
+  std::size_t first = 0, layer = 0;
+  const auto spatial = [&](std::size_t c) {
+    Var x = to_spatial ? to_spatial->finish(c) : Tape::constant(inputs.slices[c].graph.first_input());
+    layer = spatial_stages(call, slices[c], first, x);
+    return x;
+  };
+  while (std::any_of(call.layers.begin() + static_cast<std::ptrdiff_t>(first), call.layers.end(), walks_timelines)) {
+    JoiningExchange to_temporal(slices_to_temporal_, call.tape, communicator);
+    for (std::size_t c = 0; c < slices.size(); ++c) to_temporal.start(c, spatial(c));
+    const Var y = temporal_stage(call, stages, layer, to_temporal.finish());
+    if (layer + 1 == call.layers.size()) return stages.to_spatial(y);
+    to_spatial.emplace(slices_to_spatial_, call.tape, communicator, y);
+    first = layer + 1;
   }
-  return input;
-}
-
-bool LayerWalk::repeated_by_next(std::size_t layer, const Exchange& halo) const {
-  return layer + 1 < plan_.model.layers.size() && plan_.model.layers[layer + 1].repeats_input && halo.identity();
-}
-
-JointOutput LayerWalk::whole_layers(const Walk& walk, std::size_t layer, const SpatialInput& input) const {
-  const bool whole_timelines = walks_timelines(plan_.model.layers[layer]) && to_temporal_->identity() &&
-                               block_.segments.size() == 1 && block_.first_step == 0 && last_;
-  if (!whole_timelines || input.cells->step_rows.back() == 0) return {};
-  return plan_.model.equations->whole_layers(walk.tape, walk.parameters, static_cast<int>(layer), input);
-}
-
-Var LayerWalk::spatial_of_slice(const Walk& walk, std::size_t first_layer, std::size_t last_layer, std::size_t slice,
-                                Var x) const {
-  const SliceInputs& inputs = walk.inputs.slices[slice];
-  const Var features = Tape::constant(inputs.graph.features);
-  if (first_layer == 0) x = Tape::constant(inputs.graph.first_input());
-  for (std::size_t l = first_layer; l <= last_layer; ++l) {
-    if (plan_.model.layers[l].reads_neighbours) x = slice_halos_[slice].apply(walk.tape, walk.communicator, x);
-    const SpatialInput input{x, &inputs.graph.a, &inputs.cells, &walk.pass, features};
-    const int layer = static_cast<int>(l);
-    if (repeated_by_next(l, slice_halos_[slice])) {
-      const SpatialInput second{nullptr, input.a, input.cells, input.pass, features};
-      x = plan_.model.equations->two_spatial(walk.tape, walk.parameters, layer, input, second);
-      ++l;
-    } else {
-      x = plan_.model.equations->spatial(walk.tape, walk.parameters, layer, input);
-    }
-  }
-  return x;
-}
-
-Var LayerWalk::last_stages(const Walk& walk, std::size_t first_layer, SplittingExchange& to_spatial) const {
   std::vector<Var> parts;
-  for (std::size_t c = 0; c < slices_to_spatial_.size(); ++c) {
-    parts.push_back(spatial_of_slice(walk, first_layer, plan_.model.layers.size() - 1, c, to_spatial.finish(c)));
-  }
-  return concat_rows(walk.tape, parts);
-}
-
-Var LayerWalk::in_slices(const Walk& walk, std::vector<LayerMemory>& memory) const {
-  std::optional<SplittingExchange> to_spatial;
-  for (std::size_t first = 0;;) {
-    std::size_t last = first;  // the layer of the next temporal stage
-    while (last < plan_.model.layers.size() && !walks_timelines(plan_.model.layers[last])) ++last;
-    if (last == plan_.model.layers.size()) return last_stages(walk, first, *to_spatial);
-    JoiningExchange to_temporal(slices_to_temporal_, walk.tape, walk.communicator);
-    for (std::size_t c = 0; c < slices_to_temporal_.size(); ++c) {
-      to_temporal.start(c, spatial_of_slice(walk, first, last, c, to_spatial ? to_spatial->finish(c) : nullptr));
-    }
-    const Var y = temporal(walk, last, to_temporal.finish(), memory[last]);
-    if (last + 1 == plan_.model.layers.size()) return to_spatial_.apply(walk.tape, walk.communicator, y);
-    to_spatial.emplace(slices_to_spatial_, walk.tape, walk.communicator, y);
-    first = last + 1;
-  }
-}
-
-Var LayerWalk::temporal(const Walk& walk, std::size_t layer, const Var& x, LayerMemory& memory) const {
-  const std::vector<TemporalSegment>& segments = block_.segments;
-  std::vector<Var> parts;
-  Var state = memory.before;
-  for (std::size_t s = 0; s < segments.size(); ++s) {
-    const auto begin = static_cast<std::size_t>(segments[s].first_step);
-    const std::int64_t first = temporal_cells_.step_rows[begin];
-    const std::int64_t rows = temporal_cells_.step_rows[begin + static_cast<std::size_t>(segments[s].steps)] - first;
-    if (s > 0) state = handover_[layer][s - 1].apply_everywhere(walk.tape, walk.communicator, state);
-    TemporalOutput output;
-    const bool want_state = s + 1 < segments.size() || !last_;
-    if (rows > 0) {
-      TemporalInput input{slice_rows(walk.tape, x, first, rows),
-                          segments[s].steps,
-                          rows / segments[s].steps,
-                          block_.first_step + segments[s].first_step,
-                          state,
-                          want_state,
-                          &temporal_cells_,
-                          &walk.pass};
-      output = plan_.model.equations->temporal(walk.tape, walk.parameters, static_cast<int>(layer), input);
-      parts.push_back(output.y);
-    }
-    // A rank without rows of this segment hands nothing on, but takes part in the exchange.
-    if (want_state && rows == 0) {
-      output.state = Tape::constant(walk.tape.device().allocate(0, block_.handover[layer].shape[s + 1].width));
-    }
-    state = output.state;
-  }
-  memory.after = state;
-  if (parts.size() == 1) return parts[0];
-  if (parts.empty()) return Tape::constant(walk.tape.device().allocate(0, plan_.model.layers[layer].temporal_width));
-  return concat_rows(walk.tape, parts);
-}
-
-Var LayerWalk::zero_state(Tape& tape, const CellRows& cells, std::size_t layer) const {
-  const StateShape shape = plan_.model.equations->state(static_cast<int>(layer), 0);
-  const Tensor zero = tape.device().allocate(shape.rows_per_vertex * cells.step_rows[1], shape.width);
-  tape.device().run(Fill{zero, 0.0});
-  return Tape::constant(zero);
-}
-
-Var LayerWalk::step_by_step(const Walk& walk, std::size_t layer, const Var& x, LayerMemory& memory) const {
-  std::vector<Var> parts;
-  const CellRows& cells = walk.inputs.cells;
-  const bool has_state = remembers(plan_.model.layers[layer].need);
-  Var state = memory.before || !has_state ? memory.before : zero_state(walk.tape, cells, layer);
-  for (std::size_t s = 0; s < block_.spatial_segments.size(); ++s) {
-    if (s > 0 && has_state) state = handover_[layer][s - 1].apply_everywhere(walk.tape, walk.communicator, state);
-    const std::int64_t begin = block_.spatial_segments[s].first_step;
-    for (std::int64_t t = begin; t < begin + block_.spatial_segments[s].steps; ++t) {
-      const auto step = static_cast<std::size_t>(t);
-      const std::int64_t first = cells.step_rows[step], rows = cells.step_rows[step + 1] - first;
-      const StepNeighbours neighbours(walk.inputs.supports, step_halos_, walk.communicator, step);
-      const TemporalOutput output =
-          plan_.model.equations->step(walk.tape, walk.parameters, static_cast<int>(layer),
-                                      {slice_rows(walk.tape, x, first, rows), state, &neighbours, &walk.pass});
-      parts.push_back(output.y);
-      state = output.state;
-    }
-  }
-  memory.after = last_ ? nullptr : state;
-  return concat_rows(walk.tape, parts);
+  for (std::size_t c = 0; c < slices.size(); ++c) parts.push_back(spatial(c));
+  return concat_rows(call.tape, parts);
 }
 
 }  // namespace strobe

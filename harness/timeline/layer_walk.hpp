@@ -1,5 +1,5 @@
-// The forward pass of one rank over one block of steps: per layer spatial stage, exchange, temporal stage, exchange. It
-// knows neither the equations nor the links.
+// The forward pass of one rank over one block of steps: the exchanges around the stages of a model, which the protocol
+// of models/snapshots/layer_protocol.hpp calls. It knows neither the equations nor the links.
 #pragma once
 
 #include <optional>
@@ -7,14 +7,9 @@
 
 #include "harness/exchange/overlapped_exchange.hpp"
 #include "harness/timeline/block_inputs.hpp"
+#include "models/snapshots/layer_protocol.hpp"
 
 namespace strobe {
-
-/// What one layer remembers where a block begins and where it ends: temporal state on its owners at that step, evolving
-/// weights on every rank. Null where there is nothing to remember, and in front of the first step.
-struct LayerMemory {
-  Var before, after;
-};
 
 /// What stays on a rank from pass to pass for one block: its exchanges.
 class LayerWalk {
@@ -33,20 +28,10 @@ class LayerWalk {
   Tensor give_back(Device& device, Communicator& communicator, std::size_t layer, const Tensor& gradient) const;
 
  private:
-  struct Walk;  // what one forward pass hands around
-  Var in_slices(const Walk& walk, std::vector<LayerMemory>& memory) const;
-  /// Spatial stages from `first_layer` on that no temporal stage follows.
-  Var last_stages(const Walk& walk, std::size_t first_layer, SplittingExchange& to_spatial) const;
-  Var spatial_of_slice(const Walk& walk, std::size_t first_layer, std::size_t last_layer, std::size_t slice,
-                       Var x) const;
-  SpatialInput spatial_input(const Walk& walk, std::size_t layer, const Var& x, std::vector<LayerMemory>& memory) const;
-  /// Whether the layer behind `layer` computes it again, every neighbour being an own row.
-  bool repeated_by_next(std::size_t layer, const Exchange& halo) const;
-  /// Layers from `layer` on in the model's joint form, where nothing lies between its stages; none otherwise.
-  JointOutput whole_layers(const Walk& walk, std::size_t layer, const SpatialInput& input) const;
-  Var temporal(const Walk& walk, std::size_t layer, const Var& x, LayerMemory& memory) const;
-  Var step_by_step(const Walk& walk, std::size_t layer, const Var& x, LayerMemory& memory) const;
-  Var zero_state(Tape& tape, const CellRows& cells, std::size_t layer) const;
+  class BlockStages;  // of the block in one piece; of one in slices, its temporal stages
+  class SliceStages;  // spatial stages of one slice
+  Var in_slices(const ModelCall& call, Communicator& communicator, const BlockInputs& inputs,
+                BlockStages& stages) const;
 
   const FullBatchPlan& plan_;
   const BlockPlan& block_;

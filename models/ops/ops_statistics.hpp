@@ -5,8 +5,8 @@
 
 namespace strobe {
 
-/// Elements that all ranks sum in one batch_norm of `width` features over `steps` steps.
-inline std::int64_t batch_norm_sums(std::int64_t width, std::int64_t steps) { return 2 * steps * width; }
+/// Elements that all ranks sum for each step in one batch_norm of `width` features.
+inline std::int64_t batch_norm_sums(std::int64_t width) { return 2 * width; }
 
 /// gain (x - mean) / sqrt(variance + 1e-5) + shift with the mean and the biased variance of each step over all N
 /// vertices (Ioffe and Szegedy, ICML'15), in training and in evaluation: a full batch needs no running averages.

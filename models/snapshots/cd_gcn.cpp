@@ -37,19 +37,20 @@ class CdGcn final : public Model {
  public:
   explicit CdGcn(const CdGcnParameters& parameters) : p_(parameters) {}
 
-  Preprocessing preprocessing() const override {
+  Preparation preparation() const override {
     Preprocessing what;
     what.laplacian = true;
     what.precompute_first_product = p_.precompute;
     what.keep_features = p_.concat == "input";
-    return what;
+    return {what};
   }
 
   std::vector<LayerShape> layers(std::int64_t feature_width) const override {
     std::vector<LayerShape> shapes;
     for (int l = 0; l < p_.layers; ++l) {
       const std::int64_t input = l == 0 ? feature_width : p_.hidden;
-      shapes.push_back({input, input + p_.hidden, lstm_width(l), l > 0 || !p_.precompute, TemporalNeed::recurrent, 0});
+      shapes.push_back({input, input + p_.hidden, lstm_width(l), l > 0 || !p_.precompute, TemporalNeed::recurrent});
+      shapes.back().recurrent_state = {2, lstm_width(l)};
     }
     return shapes;
   }
@@ -77,15 +78,13 @@ class CdGcn final : public Model {
   }
 
   /// The formula's skip connection as part of the LSTM that reads it.
-  JointOutput whole_layers(Tape& tape, const Parameters& parameters, int layer,
-                           const SpatialInput& input) const override {
-    if (p_.concat != "aggregated") return {};
-    return {skip_lstm_sequence(tape, aggregated(tape, layer, input), parameters.at(name(layer, "gcn.weight")),
+  JointOutput joint(Tape& tape, const Parameters& parameters, int layer, const JointInput& input) const override {
+    if (!input.whole_timelines || p_.concat != "aggregated") return {};
+    return {skip_lstm_sequence(tape, aggregated(tape, layer, input.spatial), parameters.at(name(layer, "gcn.weight")),
                                parameters.at(name(layer, "lstm.input_weight")),
                                parameters.at(name(layer, "lstm.hidden_weight")),
-                               parameters.at(name(layer, "lstm.bias")), input.cells->steps, nullptr, false)
-                .y,
-            1};
+                               parameters.at(name(layer, "lstm.bias")), input.spatial.cells->steps, nullptr, false)
+                .y};
   }
 
   TemporalOutput temporal(Tape& tape, const Parameters& parameters, int layer,
@@ -96,8 +95,6 @@ class CdGcn final : public Model {
                       input.steps, input.state, input.want_state);
     return {lstm.y, lstm.state};
   }
-
-  StateShape state(int layer, std::int64_t) const override { return {2, lstm_width(layer)}; }
 
  private:
   std::int64_t lstm_width(int layer) const { return layer + 1 == p_.layers ? p_.output : p_.hidden; }

@@ -56,21 +56,16 @@ class Dcrnn final : public Model {
  public:
   explicit Dcrnn(const DcrnnParameters& parameters) : p_(parameters) {}
 
-  Preprocessing preprocessing() const override {
-    Preprocessing what;
-    what.laplacian = false;
-    what.precompute_first_product = false;
-    if (p_.precompute) what.feature_terms = {walk_names(), p_.hops, p_.terms};
-    return what;
-  }
-
-  std::vector<Preprocessing> supports() const override {
-    std::vector<Preprocessing> walks;
-    if (p_.precompute && p_.layers == 1 && !carried()) return walks;  // nothing is left to multiply
+  Preparation preparation() const override {
+    Preparation what;
+    what.inputs.laplacian = false;
+    what.inputs.precompute_first_product = false;
+    if (p_.precompute) what.inputs.feature_terms = {walk_names(), p_.hops, p_.terms};
+    if (p_.precompute && p_.layers == 1 && !carried()) return what;  // nothing is left to multiply
     for (const std::string& walk : walk_names()) {
-      walks.push_back({.laplacian = false, .walk = walk, .precompute_first_product = false});
+      what.supports.push_back({.laplacian = false, .walk = walk, .precompute_first_product = false});
     }
-    return walks;
+    return what;
   }
 
   std::vector<LayerShape> layers(std::int64_t feature_width) const override {
@@ -80,6 +75,8 @@ class Dcrnn final : public Model {
       const std::int64_t inputs = l == 0 ? columns : p_.hidden;
       const TemporalNeed need = carried() ? TemporalNeed::recurrent : TemporalNeed::none;
       shapes.push_back({inputs, inputs, p_.hidden, false, need, 0, true});
+      shapes.back().recurrent_state = {1, p_.hidden};
+      shapes.back().products = products(l, feature_width);
     }
     return shapes;
   }
@@ -116,21 +113,20 @@ class Dcrnn final : public Model {
     return {next, carried() ? next : nullptr};
   }
 
-  std::vector<StepProduct> step_products(int layer, std::int64_t feature_width) const override {
-    std::vector<StepProduct> products;
+ private:
+  /// All products of one step of a layer.
+  std::vector<StepProduct> products(int layer, std::int64_t feature_width) const {
+    std::vector<StepProduct> all;
     std::vector<std::int64_t> widths;
     if (layer > 0 || !p_.precompute) widths.push_back(layer == 0 ? feature_width : p_.hidden);
     if (carried()) widths.insert(widths.end(), 2, p_.hidden);
     for (const std::int64_t width : widths) {
       for (int support = 0; support < walks(); ++support)
-        products.insert(products.end(), static_cast<std::size_t>(p_.hops), {support, width});
+        all.insert(all.end(), static_cast<std::size_t>(p_.hops), {support, width});
     }
-    return products;
+    return all;
   }
 
-  StateShape state(int, std::int64_t) const override { return {1, p_.hidden}; }
-
- private:
   static std::string name(int layer, const std::string& what) {
     return "layer" + std::to_string(layer + 1) + "." + what;
   }
@@ -165,14 +161,15 @@ class Dcrnn final : public Model {
 
   /// The same hop by hop: neither walk waits for the other.
   std::vector<Var> diffuse_both(Tape& tape, const Neighbours& neighbours, const Var& z) const {
-    std::array<Var, 2> last = {z, z}, before;
+    std::array<SupportProduct, 2> last = {{{0, z}, {1, z}}};
+    std::array<Var, 2> before;
     std::array<std::vector<Var>, 2> hops;
     for (int hop = 1; hop <= p_.hops; ++hop) {
-      const std::array<Var, 2> products = neighbours.both_products(tape, last);
+      const std::vector<Var> products = neighbours.products(tape, last);
       for (std::size_t walk = 0; walk < 2; ++walk) {
         const Var next = term(tape, products[walk], before[walk]);
-        before[walk] = last[walk];
-        hops[walk].push_back(last[walk] = next);
+        before[walk] = last[walk].x;
+        hops[walk].push_back(last[walk].x = next);
       }
     }
     return beside(beside({z}, hops[0]), hops[1]);

@@ -58,16 +58,16 @@ class Dysat final : public Model {
     check_heads("temporal_heads", p_.temporal_heads);
   }
 
-  Preprocessing preprocessing() const override {
+  Preparation preparation() const override {
     Preprocessing what;
     what.laplacian = true;
     what.precompute_first_product = false;
     what.feature_scale = "log1p";  // degrees of hundreds leave both softmaxes at one neighbour and one step
-    return what;
+    return {what};
   }
 
   std::vector<LayerShape> layers(std::int64_t feature_width) const override {
-    return {{feature_width, p_.hidden, p_.hidden, true, TemporalNeed::all, 0}};
+    return {{feature_width, p_.hidden, p_.hidden, true, TemporalNeed::all}};
   }
 
   std::vector<ParameterShape> parameters(std::int64_t feature_width) const override {
@@ -82,16 +82,14 @@ class Dysat final : public Model {
             {"temporal.dense.bias", 1, h, 0.0}};
   }
 
-  void check_steps(std::int64_t trained_steps) const override {
-    if (trained_steps <= p_.positions) return;
-    throw InvalidRequest("/model/positions", std::to_string(p_.positions) + " positions, but " +
-                                                 std::to_string(trained_steps) +
-                                                 " steps are trained on; set positions to at least that");
-  }
-
-  std::string untrained_steps_note(std::int64_t trained_steps, std::int64_t steps) const override {
-    return "dysat reads steps " + std::to_string(trained_steps) + " to " + std::to_string(steps - 1) +
-           ", which are not trained on, with the position of step " + std::to_string(trained_steps - 1);
+  ModelTraits traits() const override {
+    ModelTraits what;
+    what.reads_entries = true;
+    what.stochastic = p_.structural_dropout > 0 || p_.temporal_dropout > 0;
+    what.reads_ids = what.stochastic;
+    what.reads_column_ids = p_.structural_dropout > 0;
+    what.step_vectors = {"position", "positions", p_.positions};
+    return what;
   }
 
   Var spatial(Tape& tape, const Parameters& parameters, int, const SpatialInput& input) const override {
@@ -123,13 +121,6 @@ class Dysat final : public Model {
         dense(tape, o, parameters.at("temporal.dense.weight"), parameters.at("temporal.dense.bias"), Activation::relu);
     return {sum_of(tape, dense_part, o), input.want_state ? all : nullptr};
   }
-
-  bool reads_entries() const override { return true; }
-  bool reads_ids() const override { return stochastic(); }
-  bool reads_column_ids() const override { return p_.structural_dropout > 0; }
-  bool stochastic() const override { return p_.structural_dropout > 0 || p_.temporal_dropout > 0; }
-
-  StateShape state(int, std::int64_t first_step) const override { return {first_step, p_.hidden}; }
 
  private:
   void check_heads(const char* option, int heads) const {

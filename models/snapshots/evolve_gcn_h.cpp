@@ -38,15 +38,21 @@ class EvolveGcnH final : public Model {
   explicit EvolveGcnH(const EvolveGcnHParameters& parameters) : p_(parameters) {}
 
   /// The first layer's summary reads X itself.
-  Preprocessing preprocessing() const override {
+  Preparation preparation() const override {
     Preprocessing what = evolution_preprocessing(p_);
     what.keep_features = true;
     what.symmetric_pattern = p_.mask == "linked";
-    return what;
+    return {what};
   }
 
   std::vector<LayerShape> layers(std::int64_t feature_width) const override {
-    return evolution_layers(p_, feature_width);
+    std::vector<LayerShape> shapes = evolution_layers(p_, feature_width);
+    for (LayerShape& layer : shapes) {
+      // As many rows as the weights have columns; the offers of all ranks for them, then the rows themselves.
+      layer.sums.constants_per_rank = layer.spatial_width * candidate_numbers;
+      layer.sums.values = layer.spatial_width * layer.input_width;
+    }
+    return shapes;
   }
 
   std::vector<ParameterShape> parameters(std::int64_t feature_width) const override {
@@ -56,30 +62,25 @@ class EvolveGcnH final : public Model {
     return shapes;
   }
 
+  ModelTraits traits() const override {
+    ModelTraits what;
+    what.reads_ids = true;
+    return what;
+  }
+
   Var spatial(Tape& tape, const Parameters& parameters, int layer, const SpatialInput& input) const override {
     const Var& x = layer == 0 ? input.features : input.x;
     return evolution_output(tape, p_, layer, input, weights_of(tape, parameters, layer, input, {x}));
   }
 
   /// Neither the product with A~ nor the second layer's summary reads a stored output of the first.
-  Var two_spatial(Tape& tape, const Parameters& parameters, int, const SpatialInput& first,
-                  const SpatialInput& second) const override {
+  JointOutput joint(Tape& tape, const Parameters& parameters, int, const JointInput& input) const override {
+    if (input.next == nullptr) return {};
+    const SpatialInput &first = input.spatial, &second = *input.next;
     const Var weights = weights_of(tape, parameters, 0, first, {first.features});
     const ChoiceRows hidden{first.x, weights, evolution_activation(p_, 0)};
-    return joint_evolution_output(tape, p_, first, second, weights, weights_of(tape, parameters, 1, second, hidden));
-  }
-
-  TemporalOutput temporal(Tape&, const Parameters&, int, const TemporalInput& input) const override {
-    return {input.x, {}};
-  }
-
-  StateShape state(int, std::int64_t) const override { return {}; }
-
-  bool reads_ids() const override { return true; }
-
-  SelectionSums selection_sums(const LayerShape& layer, std::int64_t steps, int ranks) const override {
-    const std::int64_t chosen = steps * layer.spatial_width;
-    return {chosen * ranks * candidate_numbers, chosen * layer.input_width};
+    return {joint_evolution_output(tape, p_, first, second, weights, weights_of(tape, parameters, 1, second, hidden)),
+            2};
   }
 
  private:

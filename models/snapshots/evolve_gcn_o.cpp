@@ -20,7 +20,7 @@ class EvolveGcnO final : public Model {
  public:
   explicit EvolveGcnO(const EvolutionOptions& parameters) : p_(parameters) {}
 
-  Preprocessing preprocessing() const override { return evolution_preprocessing(p_); }
+  Preparation preparation() const override { return {evolution_preprocessing(p_)}; }
 
   std::vector<LayerShape> layers(std::int64_t feature_width) const override {
     return evolution_layers(p_, feature_width);
@@ -35,18 +35,13 @@ class EvolveGcnO final : public Model {
     return evolution_output(tape, p_, layer, input, weights);
   }
 
-  Var two_spatial(Tape& tape, const Parameters& parameters, int, const SpatialInput& first,
-                  const SpatialInput& second) const override {
-    const Var weights = evolved_weights(tape, parameters, p_, 0, nullptr, first);
-    return joint_evolution_output(tape, p_, first, second, weights,
-                                  evolved_weights(tape, parameters, p_, 1, nullptr, second));
+  JointOutput joint(Tape& tape, const Parameters& parameters, int, const JointInput& input) const override {
+    if (input.next == nullptr) return {};
+    const Var weights = evolved_weights(tape, parameters, p_, 0, nullptr, input.spatial);
+    return {joint_evolution_output(tape, p_, input.spatial, *input.next, weights,
+                                   evolved_weights(tape, parameters, p_, 1, nullptr, *input.next)),
+            2};
   }
-
-  TemporalOutput temporal(Tape&, const Parameters&, int, const TemporalInput& input) const override {
-    return {input.x, {}};
-  }
-
-  StateShape state(int, std::int64_t) const override { return {}; }
 
  private:
   EvolutionOptions p_;

@@ -1,9 +1,11 @@
 // Model: the equations of a dynamic-graph neural network, written once against tape operations. A model knows neither
-// ranks nor strategy: it declares what each layer reads, and the harness brings it there.
+// ranks nor strategy: it declares what each layer reads, and the harness brings it there. How its functions are called,
+// and in which order, stands in layer_protocol.hpp.
 #pragma once
 
-#include <array>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -26,6 +28,25 @@ enum class TemporalNeed {
   weights_only,  // the layer's weights evolve, vertices do not (EvolveGCN)
 };
 
+/// A state is [rows_per_vertex * rows_per_step, width]: `rows_per_vertex` blocks of one row per vertex.
+struct StateShape {
+  std::int64_t rows_per_vertex = 1;
+  std::int64_t width = 0;
+};
+
+/// A product that Model::step asks for: the support (Preparation::supports) and the columns.
+struct StepProduct {
+  int support = 0;
+  std::int64_t width = 0;
+};
+
+/// Elements that all ranks together sum with RankSums in one forward pass of a layer, per step. `values` are summed
+/// again in the backward pass; constants, so many for each rank there is, are not.
+struct LayerSums {
+  std::int64_t values = 0;
+  std::int64_t constants_per_rank = 0;
+};
+
 /// One layer: widths of its stages and what they read.
 struct LayerShape {
   std::int64_t input_width = 0;
@@ -35,14 +56,31 @@ struct LayerShape {
   TemporalNeed need = TemporalNeed::none;
   std::int64_t window = 0;    // with TemporalNeed::window
   bool step_by_step = false;  // each step reads neighbours of its own, and most read the state before: Model::step
-  /// Its product may gather the input of the layer before and compute that layer again for every entry
-  /// (Model::two_spatial); the layer before then has no temporal stage and reads no neighbours.
-  bool repeats_input = false;
+  /// Where every neighbour is an own row, Model::joint computes the layer before again for every entry of this layer's
+  /// product, which then gathers that layer's input: stored forms of A~ that serve such a product pay. The layer before
+  /// has no temporal stage and reads no neighbours.
+  bool joins_previous = false;
+  StateShape recurrent_state = {};         // with TemporalNeed::recurrent
+  std::vector<StepProduct> products = {};  // with step_by_step: all products of one call of Model::step
+  LayerSums sums = {};
 };
+
+/// The state that a segment of timelines beginning at `first_step` > 0 starts from: hidden and cell state of a
+/// recurrence, the last min(window - 1, first_step) inputs of a window, all earlier inputs of an attention. No columns
+/// where nothing is remembered.
+StateShape state_shape(const LayerShape& layer, std::int64_t first_step);
+
+/// Whether a layer with this need remembers something of a vertex between segments.
+inline bool remembers(TemporalNeed need) {
+  return need == TemporalNeed::window || need == TemporalNeed::recurrent || need == TemporalNeed::all;
+}
+
+/// Whether a layer has a temporal stage, which walks timelines.
+inline bool walks_timelines(const LayerShape& layer) { return remembers(layer.need) && !layer.step_by_step; }
 
 /// Input of a temporal stage on one rank: timelines of `rows_per_step` vertices over the steps
 /// [first_step, first_step + steps), x [steps * rows_per_step, F], time-major. `state`, of shape
-/// Model::state(layer, first_step), is what the steps before handed over; null at step 0.
+/// state_shape(layer, first_step), is what the steps before handed over; null at step 0.
 struct TemporalInput {
   Var x;
   std::int64_t steps = 0;
@@ -54,46 +92,54 @@ struct TemporalInput {
   const Pass* pass = nullptr;
 };
 
-/// A state is [rows_per_vertex * rows_per_step, width]: `rows_per_vertex` blocks of one row per vertex.
-struct StateShape {
-  std::int64_t rows_per_vertex = 1;
-  std::int64_t width = 0;
-};
-
-/// y [steps * rows_per_step, temporal_width]; `state`, of shape Model::state(layer, first_step + steps), when wanted.
+/// y [steps * rows_per_step, temporal_width]; `state`, of shape state_shape(layer, first_step + steps), when wanted.
 struct TemporalOutput {
   Var y;
   Var state;
 };
 
-/// What consecutive layers give in a joint form: the output of the last of them, [own rows, its temporal_width].
-struct JointOutput {
-  Var y;  // null: no joint form
-  int layers = 0;
+/// What a joint form may take in: the spatial stage of a layer, and what follows it with nothing in between.
+struct JointInput {
+  SpatialInput spatial;
+  /// Input of the next layer's spatial stage, whose x is null because nobody stores it. Given where that layer
+  /// joins_previous and every neighbour is an own row; else null.
+  const SpatialInput* next = nullptr;
+  /// Whether the layer's temporal stage follows at once: the own rows are whole timelines from step 0 on, and no state
+  /// is wanted.
+  bool whole_timelines = false;
 };
 
-/// Elements that a selection sums over ranks in one forward pass: `constants` cross ranks in the forward pass only,
-/// `values` in the backward pass too.
-struct SelectionSums {
-  std::int64_t constants = 0, values = 0;
+/// What consecutive layers give in a joint form, [own rows, F].
+struct JointOutput {
+  Var y;           // null: no joint form
+  int layers = 1;  // that it took in
+  /// Whether y is the output of the last one's spatial stage alone, so that its temporal stage is still to come.
+  bool spatial_only = false;
+};
+
+/// A product with support `support` (Preparation::supports) of the own rows x [own rows, F].
+struct SupportProduct {
+  int support = 0;
+  Var x;
 };
 
 /// Sparse products of one step for a recurrence that reads its neighbours' states.
 class Neighbours {
  public:
   virtual ~Neighbours() = default;
-  /// A_s x [own rows, F] of support `s` of Model::supports, from the own rows of x [own rows, F]. Every rank must call
-  /// it.
+  /// A_s x [own rows, F] of support `s`, from the own rows of x [own rows, F]. Every rank must call it.
   virtual Var product(Tape& tape, int support, const Var& x) const = 0;
-  /// A_0 x[0] and A_1 x[1], [own rows, F] each, of a model with two supports: what may take less time together. Every
-  /// rank must call it, and the first result must be read wherever the second one is.
-  virtual std::array<Var, 2> both_products(Tape& tape, const std::array<Var, 2>& x) const {
-    return {product(tape, 0, x[0]), product(tape, 1, x[1])};
+  /// Products that do not wait for each other, which may take less time together, equally wide. Every rank must call
+  /// it, and the first result must be read wherever another one is.
+  virtual std::vector<Var> products(Tape& tape, std::span<const SupportProduct> wanted) const {
+    std::vector<Var> results;
+    for (const auto& [support, x] : wanted) results.push_back(product(tape, support, x));
+    return results;
   }
 };
 
 /// One step of a layer that goes step by step: x [own rows of the step, spatial_width]; `state` of shape
-/// Model::state(layer, step), zero at step 0. A rank may own no rows of a step; it is called all the same, because its
+/// state_shape(layer, step), zero at step 0. A rank may own no rows of a step; it is called all the same, because its
 /// neighbours' products need it.
 struct StepInput {
   Var x;
@@ -102,26 +148,47 @@ struct StepInput {
   const Pass* pass = nullptr;
 };
 
-/// A product that Model::step asks for, in columns.
-struct StepProduct {
-  int support = 0;
-  std::int64_t width = 0;
+/// What is made of the raw graph before training.
+struct Preparation {
+  Preprocessing inputs;                      // A and X
+  std::vector<Preprocessing> supports = {};  // the matrices that Model::step multiplies with
 };
+
+/// Vectors that a model learns, one for each step. Steps behind the last one that is trained on take its vector.
+struct StepVectors {
+  std::string what;        // in the singular, as in notes
+  std::string option;      // of the model, that sets how many there are
+  std::int64_t count = 0;  // no more steps can be trained on
+};
+
+/// What the harness must know of a model beyond its layers.
+struct ModelTraits {
+  /// Layers read the entries of A~ and its transpose themselves (attention) instead of multiplying with it only.
+  bool reads_entries = false;
+  bool reads_ids = false;         // stages read CellRows::ids
+  bool reads_column_ids = false;  // spatial stages read CellRows::column_ids
+  /// A pass in training differs from one in evaluation (dropout): then metrics take a pass of their own.
+  bool stochastic = false;
+  std::optional<StepVectors> step_vectors = {};
+};
+
+/// Throws InvalidRequest("/model/...") when a model with these traits cannot train on so many steps.
+void check_steps(const ModelTraits& traits, std::int64_t trained_steps);
+
+/// What the model called `name` does at `steps - trained_steps` steps that are tested and not trained on, where that
+/// needs saying in a row; else "".
+std::string untrained_steps_note(const ModelTraits& traits, const std::string& name, std::int64_t trained_steps,
+                                 std::int64_t steps);
 
 class Model {
  public:
   virtual ~Model() = default;
-  /// Throws InvalidRequest("/model/...") when the model cannot train on so many steps.
-  virtual void check_steps(std::int64_t /*trained_steps*/) const {}
-  /// What the model does at `steps - trained_steps` steps that are tested and not trained on, where that needs saying
-  /// in a row; else "".
-  virtual std::string untrained_steps_note(std::int64_t /*trained_steps*/, std::int64_t /*steps*/) const { return ""; }
-  /// What must be done to A and X before training.
-  virtual Preprocessing preprocessing() const = 0;
+  virtual Preparation preparation() const = 0;
   /// The layers for vertices of `feature_width` features. The last layer's output is the embedding. Where preprocessing
   /// makes terms of the features, the first layer's input has the columns of all of them.
   virtual std::vector<LayerShape> layers(std::int64_t feature_width) const = 0;
   virtual std::vector<ParameterShape> parameters(std::int64_t feature_width) const = 0;
+  virtual ModelTraits traits() const { return {}; }
   /// Output [own rows, spatial_width] of layer `layer`.
   virtual Var spatial(Tape& tape, const Parameters& parameters, int layer, const SpatialInput& input) const = 0;
   /// Called only when the layer has a temporal stage. A timeline cut into segments, each starting from the state of the
@@ -129,44 +196,16 @@ class Model {
   virtual TemporalOutput temporal(Tape&, const Parameters&, int /*layer*/, const TemporalInput&) const {
     throw Error("this model has no temporal stage");
   }
-  /// Spatial stages of `layer` and of the layer behind it, which `repeats_input`, at once: the output of the second.
-  /// Called where every neighbour is an own row; elsewhere the stages are called one after the other. `second` is the
-  /// input of the second stage, whose x is null: nobody stores the first stage's output.
-  virtual Var two_spatial(Tape&, const Parameters&, int /*layer*/, const SpatialInput& /*first*/,
-                          const SpatialInput& /*second*/) const {
-    throw Error("this model has no layer that repeats its input");
-  }
-  /// Both stages of layer `layer` at once, and where the model likes all of the layers behind it that neither read
-  /// neighbours nor walk timelines. Called where the own rows are whole timelines from step 0 on and no state is
-  /// wanted; without a joint form stages are called one after the other.
-  virtual JointOutput whole_layers(Tape&, const Parameters&, int /*layer*/, const SpatialInput&) const { return {}; }
-  /// The state that a segment beginning at `first_step` > 0 starts from: hidden and cell state of a recurrence, the
-  /// last min(w - 1, first_step) rows of a window, all earlier keys and values of an attention.
-  virtual StateShape state(int /*layer*/, std::int64_t /*first_step*/) const { return {}; }
   /// One step of a layer with `step_by_step`; y [own rows, temporal_width] and the state handed to the next step,
   /// always, unless the layer's need is none: it is given no state then.
   virtual TemporalOutput step(Tape&, const Parameters&, int /*layer*/, const StepInput&) const {
     throw Error("this model has no layer that goes step by step");
   }
-  /// The matrices that `step` multiplies with, each from the raw graph.
-  virtual std::vector<Preprocessing> supports() const { return {}; }
-  /// All products of one call of `step`.
-  virtual std::vector<StepProduct> step_products(int /*layer*/, std::int64_t /*feature_width*/) const { return {}; }
-  /// Whether layers read the entries of A~ and its transpose themselves (attention) instead of multiplying with it
-  /// only.
-  virtual bool reads_entries() const { return false; }
-  /// Whether stages read CellRows::ids.
-  virtual bool reads_ids() const { return false; }
-  /// Whether spatial stages read CellRows::column_ids.
-  virtual bool reads_column_ids() const { return false; }
-  /// Whether a pass in training differs from one in evaluation (dropout): then metrics take a pass of their own.
-  virtual bool stochastic() const { return false; }
-  /// Elements that all ranks together sum with RankSums in one forward pass of `layer`, for the planned bytes.
-  virtual std::int64_t summed_elements(int /*layer*/, std::int64_t /*steps*/) const { return 0; }
-  /// The same for a layer that selects vertices among those of all ranks, on top of summed_elements.
-  virtual SelectionSums selection_sums(const LayerShape& /*layer*/, std::int64_t /*steps*/, int /*ranks*/) const {
-    return {};
-  }
+  /// Stages of layer `layer`, and of layers behind it where the model likes, at once: what they give one after the
+  /// other, or no y where the model has no such form. Asked only where something follows at once. Given `next`, a form
+  /// must be there, because A~ was stored for it. With `whole_timelines` it may take in layers behind the temporal
+  /// stage that neither read neighbours nor walk timelines.
+  virtual JointOutput joint(Tape&, const Parameters&, int /*layer*/, const JointInput&) const { return {}; }
 };
 
 struct ModelTag {

@@ -56,20 +56,28 @@ class MpnnLstm final : public Model {
     }
   }
 
-  Preprocessing preprocessing() const override {
+  Preparation preparation() const override {
     Preprocessing what;
     what.laplacian = true;
     what.precompute_first_product = p_.precompute;
     what.keep_features = all_;  // they are part of the embedding
-    return what;
+    return {what};
   }
 
   std::vector<LayerShape> layers(std::int64_t feature_width) const override {
     const std::int64_t h = p_.hidden;
-    std::vector<LayerShape> shapes{{feature_width, h, h, !p_.precompute, TemporalNeed::none, 0},
-                                   {h, 2 * h, all_ ? 2 * h : h, true, TemporalNeed::recurrent, 0}};
-    if (all_) shapes.push_back({2 * h, 2 * h + feature_width, 2 * h + feature_width, false, TemporalNeed::none, 0});
+    std::vector<LayerShape> shapes{{feature_width, h, h, !p_.precompute, TemporalNeed::none},
+                                   {h, 2 * h, all_ ? 2 * h : h, true, TemporalNeed::recurrent}};
+    shapes[1].recurrent_state = {4, h};
+    if (p_.batch_norm) shapes[0].sums.values = shapes[1].sums.values = batch_norm_sums(h);
+    if (all_) shapes.push_back({2 * h, 2 * h + feature_width, 2 * h + feature_width, false, TemporalNeed::none});
     return shapes;
+  }
+
+  ModelTraits traits() const override {
+    ModelTraits what;
+    what.stochastic = what.reads_ids = p_.dropout > 0;
+    return what;
   }
 
   std::vector<ParameterShape> parameters(std::int64_t feature_width) const override {
@@ -100,18 +108,18 @@ class MpnnLstm final : public Model {
   }
 
   /// The second convolution, the LSTMs and the embedding, without the matrices [X1 | X2] and [H1 | H2] in between.
-  JointOutput whole_layers(Tape& tape, const Parameters& parameters, int layer,
-                           const SpatialInput& input) const override {
-    if (layer != 1 || p_.state != "carried") return {};
-    const std::int64_t rows = input.a->rows;
-    const Var y = convolution(tape, parameters, layer, input);
+  JointOutput joint(Tape& tape, const Parameters& parameters, int layer, const JointInput& input) const override {
+    if (!input.whole_timelines || p_.state != "carried") return {};
+    const SpatialInput& here = input.spatial;
+    const std::int64_t rows = here.a->rows;
+    const Var y = convolution(tape, parameters, layer, here);
     TemporalInput whole;
-    whole.steps = input.cells->steps;
+    whole.steps = here.cells->steps;
     whole.rows_per_step = rows / whole.steps;
-    const Recurrence first = lstm(tape, parameters, 0, whole, {slice_rows(tape, input.x, 0, rows), y}, nullptr);
+    const Recurrence first = lstm(tape, parameters, 0, whole, {slice_rows(tape, here.x, 0, rows), y}, nullptr);
     const Recurrence second = lstm(tape, parameters, 1, whole, {first.y}, nullptr);
-    if (!all_) return {second.y, 1};
-    return {concat_columns(tape, {first.y, second.y, input.features}), 2};
+    if (!all_) return {second.y};
+    return {concat_columns(tape, {first.y, second.y, here.features}), 2};
   }
 
   TemporalOutput temporal(Tape& tape, const Parameters& parameters, int, const TemporalInput& input) const override {
@@ -125,15 +133,6 @@ class MpnnLstm final : public Model {
     output.y = all_ ? concat_columns(tape, {first.y, second.y}) : second.y;
     if (input.want_state) output.state = concat_rows(tape, {first.state, second.state});
     return output;
-  }
-
-  StateShape state(int, std::int64_t) const override { return {4, p_.hidden}; }
-
-  bool stochastic() const override { return p_.dropout > 0; }
-  bool reads_ids() const override { return p_.dropout > 0; }
-
-  std::int64_t summed_elements(int layer, std::int64_t steps) const override {
-    return p_.batch_norm && layer < 2 ? batch_norm_sums(p_.hidden, steps) : 0;
   }
 
  private:

@@ -45,11 +45,11 @@ class TGcn final : public Model {
  public:
   explicit TGcn(const TGcnParameters& parameters) : p_(parameters), blocks_(parameters.gates == "own" ? 3 : 1) {}
 
-  Preprocessing preprocessing() const override {
+  Preparation preparation() const override {
     Preprocessing what;
     what.laplacian = true;
     what.precompute_first_product = p_.precompute;
-    return what;
+    return {what};
   }
 
   std::vector<LayerShape> layers(std::int64_t feature_width) const override {
@@ -61,6 +61,7 @@ class TGcn final : public Model {
       shapes.push_back({l == 0 ? feature_width : width, width, last ? p_.hidden : width, l > 0 || !p_.precompute,
                         last ? TemporalNeed::recurrent : TemporalNeed::none, 0, false, l == 1 && joint});
     }
+    shapes.back().recurrent_state = {1, p_.hidden};
     return shapes;
   }
 
@@ -94,10 +95,11 @@ class TGcn final : public Model {
   }
 
   /// Both convolutions: the second is the gates'.
-  Var two_spatial(Tape& tape, const Parameters& parameters, int, const SpatialInput& first,
-                  const SpatialInput& second) const override {
-    return spmm_of_dense(tape, *second.a, first.x, parameters.at(name(0, "gcn.weight")),
-                         parameters.at(name(0, "gcn.bias")), Tensor(), Activation::relu);
+  JointOutput joint(Tape& tape, const Parameters& parameters, int, const JointInput& input) const override {
+    if (input.next == nullptr) return {};
+    return {spmm_of_dense(tape, *input.next->a, input.spatial.x, parameters.at(name(0, "gcn.weight")),
+                          parameters.at(name(0, "gcn.bias")), Tensor(), Activation::relu),
+            2, true};
   }
 
   TemporalOutput temporal(Tape& tape, const Parameters& parameters, int, const TemporalInput& input) const override {
@@ -106,8 +108,6 @@ class TGcn final : public Model {
                                         input.steps, input.state, input.want_state);
     return {gru.y, gru.state};
   }
-
-  StateShape state(int, std::int64_t) const override { return {1, p_.hidden}; }
 
  private:
   static std::string name(int layer, const std::string& what) {

@@ -11,20 +11,18 @@ class JointTGcn final : public Model {
  public:
   JointTGcn(std::int64_t hidden, double bias) : hidden_(hidden), bias_(bias) {}
 
-  Preprocessing preprocessing() const override {
-    Preprocessing what;
-    what.precompute_first_product = true;  // A~ x needs no state: every step finds it ready
-    return what;
-  }
-
-  std::vector<Preprocessing> supports() const override {
-    Preprocessing what;
-    what.precompute_first_product = false;
-    return {what};
+  Preparation preparation() const override {
+    Preprocessing of_features, of_states;
+    of_features.precompute_first_product = true;  // A~ x needs no state: every step finds it ready
+    of_states.precompute_first_product = false;
+    return {of_features, {of_states}};
   }
 
   std::vector<LayerShape> layers(std::int64_t feature_width) const override {
-    return {{feature_width, feature_width, hidden_, false, TemporalNeed::recurrent, 0, true}};
+    LayerShape layer{feature_width, feature_width, hidden_, false, TemporalNeed::recurrent, 0, true};
+    layer.recurrent_state = {1, hidden_};
+    layer.products = {{0, hidden_}, {0, hidden_}};
+    return {layer};
   }
 
   std::vector<ParameterShape> parameters(std::int64_t feature_width) const override {
@@ -49,9 +47,6 @@ class JointTGcn final : public Model {
     const Var next = blend_state(tape, gates.update, state, candidate);
     return {next, next};
   }
-
-  std::vector<StepProduct> step_products(int, std::int64_t) const override { return {{0, hidden_}, {0, hidden_}}; }
-  StateShape state(int, std::int64_t) const override { return {1, hidden_}; }
 
  private:
   std::int64_t hidden_;

@@ -7,8 +7,6 @@
 // network=linear, Z = A~ X W, and network=selu, Z = A~ selu(A~ X W1) W2. There M need not be a mean: with
 // m=inverse_distance M[t, s] = 1 / (t - s + 1) (read_data.m), here wherever M is used. That code normalises A before M
 // smooths it; here it is after (decision E12). Its edge life of 10 steps before M is the workload's edge_life=10.
-#include <algorithm>
-
 #include "models/ops/ops.hpp"
 #include "models/ops/ops_fading.hpp"
 #include "models/snapshots/model.hpp"
@@ -68,7 +66,7 @@ class TmGcn final : public Model {
     }
   }
 
-  Preprocessing preprocessing() const override {
+  Preparation preparation() const override {
     Preprocessing what;
     what.smooth = "m_product";
     what.window = p_.window;
@@ -76,7 +74,7 @@ class TmGcn final : public Model {
     what.smooth_features = true;
     what.laplacian = true;
     what.precompute_first_product = p_.precompute;
-    return what;
+    return {what};
   }
 
   std::vector<LayerShape> layers(std::int64_t feature_width) const override {
@@ -102,20 +100,14 @@ class TmGcn final : public Model {
     return layer == 0 && p_.network == "selu" ? selu(tape, y) : y;
   }
 
-  JointOutput whole_layers(Tape& tape, const Parameters& parameters, int layer,
-                           const SpatialInput& input) const override {
-    if (layer != 0 || !p_.precompute || !esdg_ || fades_) return {};
-    return {dense_m_transform(tape, input.x, parameters.at("layer1.weight"), Activation::relu, input.cells->steps,
-                              p_.window),
-            1};
+  JointOutput joint(Tape& tape, const Parameters& parameters, int layer, const JointInput& input) const override {
+    if (!input.whole_timelines || layer != 0 || !p_.precompute || fades_) return {};
+    return {dense_m_transform(tape, input.spatial.x, parameters.at("layer1.weight"), Activation::relu,
+                              input.spatial.cells->steps, p_.window)};
   }
 
   TemporalOutput temporal(Tape& tape, const Parameters&, int, const TemporalInput& input) const override {
     return windowed_m_transform(tape, input, p_.window, fades_);
-  }
-
-  StateShape state(int layer, std::int64_t first_step) const override {
-    return {std::min<std::int64_t>(p_.window - 1, first_step), layer == 0 ? p_.hidden : p_.output};
   }
 
  private:

@@ -18,9 +18,9 @@ struct CellRows {
   std::vector<std::int64_t> step_rows;  // [S + 1] first row of each step; empty ranges for steps held elsewhere
   Tensor step_rows_on_device;           // i64 [S + 1, 1]
   /// i64 [rows, 1]: step * N + vertex of each row, ascending, steps counted from 0. Of models that ask for them
-  /// (Model::reads_ids) only.
+  /// (ModelTraits::reads_ids) only.
   Tensor ids;
-  /// i32 [columns of a, 1]: the vertex of each own and halo row; likewise (Model::reads_column_ids).
+  /// i32 [columns of a, 1]: the vertex of each own and halo row; likewise (ModelTraits::reads_column_ids).
   Tensor column_ids = {};
   std::int64_t trained_steps = 0;  // of all_steps, up to the last one that a training sample reads
 };

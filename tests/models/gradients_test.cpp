@@ -4,7 +4,7 @@
 #include "models/ops/ops.hpp"
 #include "models/ops/ops_evolve.hpp"
 #include "models/ops/ops_fading.hpp"
-#include "tests/models/model_with_head.hpp"
+#include "tests/models/small_case.hpp"
 
 namespace strobe {
 namespace {

@@ -1,0 +1,87 @@
+// The protocol of calling a model, written once: which stage follows which, where a joint form stands in for several of
+// them, how timelines go segment by segment, and how a recurrence over neighbours goes step by step. How cells and
+// states come to the rank that computes with them is left to the caller's LayerStages.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "models/snapshots/model.hpp"
+
+namespace strobe {
+
+/// A maximal run of steps that one rank holds without a change of vertices; steps count from the first of the block.
+struct TemporalSegment {
+  std::int64_t first_step = 0;
+  std::int64_t steps = 0;
+};
+
+/// What one layer remembers where a block of steps begins and where it ends: temporal state on its owners at that step,
+/// evolving weights on every rank. Null where there is nothing to remember, and in front of the first step.
+struct LayerMemory {
+  Var before, after;
+};
+
+/// Cells of a block of steps and the segments [at least 1] in which they are gone through.
+struct Timelines {
+  const CellRows* cells = nullptr;
+  std::span<const TemporalSegment> segments;
+};
+
+/// What is called, for what pass, and the tape that records it.
+struct ModelCall {
+  Tape& tape;
+  const Model& model;
+  const std::vector<LayerShape>& layers;  // Model::layers
+  const Parameters& parameters;
+  const Pass& pass;
+};
+
+/// How one rank carries out what lies around the stages of a model in one block of steps. What a function does unless
+/// it is overridden suits a rank that holds every cell of all steps.
+class LayerStages {
+ public:
+  virtual ~LayerStages() = default;
+
+  /// Input of the spatial stage of layer `layer`, whose x is given; null where a joint form does not store it.
+  virtual SpatialInput spatial_input(int layer, const Var& x) = 0;
+  /// x [own rows, F] with the rows of neighbours that other ranks own behind it. Called on every rank alike.
+  virtual Var with_halo(const Var& x) { return x; }
+  /// Whether with_halo changes nothing on any rank.
+  virtual bool own_neighbours() const { return true; }
+
+  /// The cells of temporal stages.
+  virtual Timelines timelines() const = 0;
+  /// The rows of a spatial stage as those of `timelines`, and back. Called on every rank alike.
+  virtual Var to_temporal(const Var& x) { return x; }
+  virtual Var to_spatial(const Var& y) { return y; }
+  /// Whether to_temporal changes nothing on any rank.
+  virtual bool own_timelines() const { return true; }
+
+  /// The cells of layers that go step by step.
+  virtual Timelines steps() const { return timelines(); }
+  /// The products of step `step` of the block; valid until the next call.
+  virtual const Neighbours& neighbours(std::int64_t step);
+
+  /// What layer `layer` remembers around the block; null where the block has all steps.
+  virtual LayerMemory* memory(int /*layer*/) { return nullptr; }
+  /// Whether no steps follow this block, so that nothing is remembered behind it.
+  virtual bool last() const { return true; }
+  /// The state in front of segment `segment` > 0 of `timelines` (of `steps` for a layer that goes step by step), from
+  /// the ranks that left it behind to those that go on. Called on every rank alike.
+  virtual Var hand_over(int /*layer*/, std::size_t /*segment*/, const Var& state) { return state; }
+};
+
+/// The output of the last layer, from x, which the first layer reads. All ranks must call it.
+Var walk_layers(const ModelCall& call, LayerStages& stages, Var x);
+
+/// The stages from layer `first` on up to the next temporal stage that walks timelines: x, which layer `first` reads,
+/// becomes what that stage reads before to_temporal. Gives the layer of that stage; the number of layers, and x the
+/// last one's output, where none follows. All ranks must call it.
+std::size_t spatial_stages(const ModelCall& call, LayerStages& stages, std::size_t first, Var& x);
+
+/// The temporal stage of layer `layer`, segment by segment: from x behind to_temporal to what to_spatial is given. All
+/// ranks must call it.
+Var temporal_stage(const ModelCall& call, LayerStages& stages, std::size_t layer, const Var& x);
+
+}  // namespace strobe
