@@ -3,6 +3,8 @@
 #include <cstring>
 #include <limits>
 
+#include "backends/matrix/host_csr.hpp"
+#include "backends/matrix/matrix_use.hpp"
 #include "backends/ordered_sum.hpp"
 
 namespace strobe {
@@ -63,6 +65,13 @@ void Device::stream_in(const void* host, const Tensor& to) {
   copy();
   const double end = do_end(Stream::copy, "transfer", {}, begin);
   spans_.append({"transfer", Phase::transfer, Stream::copy, Traffic::other, true, begin, end, {}, 0, bytes, 0});
+}
+
+void Device::prepare_in(Device& memory, SparseMatrix& a, const HostCsr& host, const MatrixUse& use) const {
+  if (use.lasting && memory.has_values() && !host.has_entries) {
+    throw Error("forms of a matrix that last are made from its entries on the host");
+  }
+  do_prepare(memory, a, host, use);
 }
 
 void Device::copy_values(void* to, const void* from, std::size_t bytes) { std::memcpy(to, from, bytes); }

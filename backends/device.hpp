@@ -15,7 +15,9 @@
 
 namespace strobe {
 
-struct Cluster;  // backends/cluster.hpp
+struct Cluster;    // backends/cluster.hpp
+struct HostCsr;    // backends/matrix/host_csr.hpp
+struct MatrixUse;  // backends/matrix/matrix_use.hpp
 
 /// A point on a stream; `seconds` is its time on a virtual clock, `native` a CUDA event. Cheap to copy.
 struct Event {
@@ -129,12 +131,24 @@ class Device {
   virtual std::uint64_t memory_bytes() const { return 0; }
   /// Whether the accounted memory is a device's own (true) or the host's (false).
   virtual bool has_own_memory() const { return false; }
-  /// Whether transposed products are faster here with the transpose stored beside a sparse matrix (at the price of
-  /// its memory) than by scattering.
+
+  /// Adds to `a` what the kernels of this device like to have beside it for `use`: a transpose, forms for narrow
+  /// products, or nothing. `a` has its counts, offsets, column indices and values; its steps are those of `host`, whose
+  /// entries are needed by a device that holds values where the use is lasting. Cost O(non-zeros + rows) at most.
+  /// Throws OutOfMemory, and Error where entries are missing.
+  void prepare(SparseMatrix& a, const HostCsr& host, const MatrixUse& use) { prepare_in(*this, a, host, use); }
+  /// The same in the memory of `memory`, a device that stands for this one. Without values it takes what this device
+  /// would take, to the byte: with the entries on the host, where `entries_decide`.
+  void prepare_in(Device& memory, SparseMatrix& a, const HostCsr& host, const MatrixUse& use) const;
+  /// Whether what this device prepares depends on the entries of a matrix, and not on its counts and steps alone.
+  virtual bool entries_decide(const MatrixUse&) const { return false; }
+  /// What calibration tells of `prepare`, so that `sim` can do as this device does. Whether transposed products are
+  /// faster here with the transpose stored beside a sparse matrix (at the price of its memory) than by scattering.
   virtual bool wants_transpose() const { return false; }
-  /// Where narrow products are faster with forms of a matrix made for them: the bytes in which the kernels for
-  /// overlapping snapshots stored two at a time (paired_matrix.hpp) want the rows of both steps; rows by length
-  /// (length_sorted_matrix.hpp) may have twice as many. 0: products are not faster with either form.
+  /// Likewise, and for operations that keep more where there are such forms. Where narrow products are faster with
+  /// forms of a matrix made for them: the bytes in which the kernels for overlapping snapshots stored two at a time
+  /// (paired_matrix.hpp) want the rows of both steps; rows by length (length_sorted_matrix.hpp) may have twice as many.
+  /// 0: products are not faster with either form.
   virtual std::int64_t narrow_bytes() const { return 0; }
   /// Whether inputs in several parts, of listed rows or made by a narrow layer, are faster here put side by side first:
   /// those of recurrences, heads and dense layers with large weights. Else kernels read the parts where they lie.
@@ -153,6 +167,9 @@ class Device {
     std::uint64_t live = 0, peak = 0, limit = 0;
   };
 
+  /// (optional) Adds forms to `a` in the memory of `memory`, which is this device or stands for it.
+  virtual void do_prepare(Device& /*memory*/, SparseMatrix& /*a*/, const HostCsr& /*host*/,
+                          const MatrixUse& /*use*/) const {}
   /// Raw memory of `bytes` (64-byte aligned), or null when the device holds no values. `bytes` ends with
   /// `readable_tail_bytes`, which host devices fill with zeros.
   virtual std::byte* do_allocate(std::size_t bytes) = 0;

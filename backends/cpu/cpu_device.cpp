@@ -6,6 +6,7 @@
 #include "backends/cpu/host_pool.hpp"
 #include "backends/cpu/register_bytes.hpp"
 #include "backends/device.hpp"
+#include "backends/matrix/stored_forms.hpp"
 #include "backends/wall_clock.hpp"
 #include "core/parallel.hpp"
 
@@ -27,8 +28,11 @@ class CpuDevice final : public Device {
 
   bool wants_transpose() const override { return true; }
   std::int64_t narrow_bytes() const override { return cpu_register_bytes(); }
+  bool entries_decide(const MatrixUse& use) const override { return entries_decide_forms(use, habits()); }
 
  private:
+  FormHabits habits() const { return {wants_transpose(), narrow_bytes()}; }
+
   static std::atomic<int>& devices() {
     static std::atomic<int> count{0};
     return count;
@@ -39,6 +43,9 @@ class CpuDevice final : public Device {
     return request;
   }
 
+  void do_prepare(Device& memory, SparseMatrix& a, const HostCsr& host, const MatrixUse& use) const override {
+    add_forms(memory, a, host, use, habits());
+  }
   std::byte* do_allocate(std::size_t bytes) override {
     std::byte* memory = pool_.allocate(bytes);
     if (memory == nullptr) throw OutOfMemory(rank(), bytes, live_bytes(), memory_limit_bytes());

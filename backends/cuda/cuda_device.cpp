@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "backends/cuda/ordered_sum.hpp"
+#include "backends/matrix/stored_forms.hpp"
 #include "backends/wall_clock.hpp"
 #include "core/errors.hpp"
 
@@ -70,6 +71,10 @@ CudaDevice::~CudaDevice() {
   } catch (const std::exception&) {
     // The GPU is in an error state, which the operation that caused it has reported; nothing can be given back.
   }
+}
+
+void CudaDevice::do_prepare(Device& memory, SparseMatrix& a, const HostCsr& host, const MatrixUse& use) const {
+  add_forms(memory, a, host, use, {wants_transpose(), narrow_bytes()});
 }
 
 std::byte* CudaDevice::do_allocate(std::size_t bytes) {

@@ -45,6 +45,7 @@ class CudaDevice : public Device {
     std::size_t part = 0, parts = 1;
   };
 
+  void do_prepare(Device& memory, SparseMatrix& a, const HostCsr& host, const MatrixUse& use) const override;
   std::byte* do_allocate(std::size_t bytes) override;
   std::uint64_t do_account(std::uint64_t bytes) const override;
   void (*do_deleter() const)(std::byte*) override { return pool_release; }

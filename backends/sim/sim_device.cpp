@@ -15,6 +15,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "backends/matrix/stored_forms.hpp"
 #include "backends/sim/operation_cost.hpp"
 
 namespace strobe::sim {
@@ -89,6 +90,14 @@ void SimDevice::complete_communication(double ready_seconds, double end_seconds)
   // What of it ran into the time of the collective that was waited for anyway is that collective's.
   if (end == hidden) return;
   spans().append({"contention", Phase::compute, Stream::compute, Traffic::other, true, hidden, end, {}, 0, 0, 0});
+}
+
+bool SimDevice::entries_decide(const MatrixUse& use) const {
+  return has_values() && entries_decide_forms(use, {wants_transpose(), narrow_bytes()});
+}
+
+void SimDevice::do_prepare(Device& memory, SparseMatrix& a, const HostCsr& host, const MatrixUse& use) const {
+  add_forms(memory, a, host, use, {wants_transpose(), narrow_bytes()});
 }
 
 std::uint64_t SimDevice::do_account(std::uint64_t bytes) const {

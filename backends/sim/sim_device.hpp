@@ -22,6 +22,8 @@ class SimDevice final : public Device {
   bool has_own_memory() const override { return !cluster_->shared_host_memory; }
   bool wants_transpose() const override { return cluster_->gpu.stores_transpose; }
   std::int64_t narrow_bytes() const override { return cluster_->gpu.narrow_bytes; }
+  /// As where the cluster was measured; without values the counts have to do.
+  bool entries_decide(const MatrixUse& use) const override;
   /// As on the devices whose memory it stands for: cuda (its own) and cpu (the host's).
   bool wants_joined_inputs() const override { return has_own_memory(); }
 
@@ -31,6 +33,7 @@ class SimDevice final : public Device {
   void complete_communication(double ready_seconds, double end_seconds);
 
  private:
+  void do_prepare(Device& memory, SparseMatrix& a, const HostCsr& host, const MatrixUse& use) const override;
   std::byte* do_allocate(std::size_t bytes) override;
   void (*do_deleter() const)(std::byte*) override;
   std::uint64_t do_account(std::uint64_t bytes) const override;

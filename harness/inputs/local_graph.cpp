@@ -5,8 +5,6 @@
 #include <limits>
 #include <utility>
 
-#include "backends/operations/operations_store.hpp"
-
 namespace strobe {
 namespace {
 
@@ -35,8 +33,11 @@ class LocalBuilder {
     return total;
   }
 
+  HostCsr outline() const { return matrix_outline(placement_, rank_); }
+
   HostCsr structure(bool fp64) const {
-    HostCsr csr;
+    HostCsr csr = outline();
+    csr.has_entries = true;
     const std::int64_t count = nonzeros();
     csr.offsets.reserve(static_cast<std::size_t>(rows_.back()) + 1);
     csr.columns.reserve(static_cast<std::size_t>(count));
@@ -131,101 +132,7 @@ class LocalBuilder {
   std::vector<std::int64_t> rows_, halo_;
 };
 
-/// The transpose by counting sort: rows of a column stay in order, so sums have the order that scattering gives.
-template <class T>
-HostCsr transpose(const HostCsr& csr, std::int64_t columns, const std::vector<T>& from, std::vector<T> HostCsr::*to) {
-  HostCsr result;
-  result.offsets.assign(static_cast<std::size_t>(columns) + 1, 0);
-  for (const std::int32_t column : csr.columns) ++result.offsets[static_cast<std::size_t>(column) + 1];
-  for (std::size_t c = 1; c < result.offsets.size(); ++c) result.offsets[c] += result.offsets[c - 1];
-  std::vector<std::int64_t> next(result.offsets.begin(), result.offsets.end() - 1);
-  result.columns.resize(csr.columns.size());
-  (result.*to).resize(csr.columns.size());
-  for (std::size_t row = 0; row + 1 < csr.offsets.size(); ++row) {
-    for (std::int64_t e = csr.offsets[row]; e < csr.offsets[row + 1]; ++e) {
-      const auto place =
-          static_cast<std::size_t>(next[static_cast<std::size_t>(csr.columns[static_cast<std::size_t>(e)])]++);
-      result.columns[place] = static_cast<std::int32_t>(row);
-      (result.*to)[place] = from[static_cast<std::size_t>(e)];
-    }
-  }
-  return result;
-}
-
-/// Whether pairs of steps serve products of this width: two rows in one register.
-bool pairs_fit(const Device& device, std::int64_t width) {
-  return width > 0 && 2 * width * static_cast<std::int64_t>(element_bytes(device.precision())) <= device.narrow_bytes();
-}
-
-/// `csr` two steps at a time, when every step that this rank holds has the same rows and needs no other rank's.
-std::shared_ptr<const PairedMatrix> pairs_of(Device& device, const HostCsr& csr, const SparseMatrix& a,
-                                             const std::vector<std::int64_t>& step_rows) {
-  std::int64_t rows = 0;
-  for (std::size_t t = 0; t + 1 < step_rows.size(); ++t) {
-    const std::int64_t here = step_rows[t + 1] - step_rows[t];
-    if (here != 0 && rows != 0 && here != rows) return nullptr;
-    rows = std::max(rows, here);
-  }
-  if (a.columns != a.rows) return nullptr;
-  if (device.precision() == ElementType::f64) {
-    return pair_steps<double>(device, {csr.offsets, csr.columns, csr.values64}, rows);
-  }
-  return pair_steps<float>(device, {csr.offsets, csr.columns, csr.values32}, rows);
-}
-
-HostCsr transposed(const HostCsr& csr, std::int64_t columns, bool fp64) {
-  return fp64 ? transpose(csr, columns, csr.values64, &HostCsr::values64)
-              : transpose(csr, columns, csr.values32, &HostCsr::values32);
-}
-
-/// Whether rows by length serve products of this width (backends/cpu/kernels/sparse/length_sorted_rows.hpp).
-bool sorted_fit(const Device& device, std::int64_t width) {
-  return width > 0 && width * static_cast<std::int64_t>(element_bytes(device.precision())) <= 2 * device.narrow_bytes();
-}
-
-/// `csr`, the `rows` rows of `a` or of its transpose, with rows by length; of their number alone where there are no
-/// values.
-std::shared_ptr<const LengthSortedMatrix> sorted_of(Device& device, const HostCsr& csr, const SparseMatrix& a,
-                                                    std::int64_t rows, const std::vector<std::int64_t>& step_rows) {
-  if (!device.has_values()) {
-    std::int64_t most = 0;
-    for (std::size_t t = 0; t + 1 < step_rows.size(); ++t) most = std::max(most, step_rows[t + 1] - step_rows[t]);
-    const std::int64_t span = a.columns != a.rows ? a.columns : std::min(a.columns, 2 * most);
-    return length_sorted_shape(device, rows, a.nonzeros, span);
-  }
-  if (device.precision() == ElementType::f64) {
-    return sort_by_length<double>(device, {csr.offsets, csr.columns, csr.values64});
-  }
-  return sort_by_length<float>(device, {csr.offsets, csr.columns, csr.values32});
-}
-
-/// Adds to `a` what makes products faster on this device. Where a form serves every product of the model, the plain
-/// transpose is not stored beside its own.
-void add_fast_forms(Device& device, const HostCsr& csr, const std::vector<std::int64_t>& step_rows,
-                    const Products& products, SparseMatrix& a) {
-  if (!products.lasting) return;
-  const bool fp64 = device.precision() == ElementType::f64;
-  const bool all_pairs = pairs_fit(device, products.most);
-  // Whether steps overlap enough for pairs is not known of a shape: rows by length stand for them there.
-  if (device.has_values() && pairs_fit(device, products.least)) a.paired = pairs_of(device, csr, a, step_rows);
-  const std::int64_t least_unpaired = a.paired ? products.most : products.least;
-  const bool sorted = !(a.paired && all_pairs) && sorted_fit(device, least_unpaired);
-  if (sorted) a.by_length = sorted_of(device, csr, a, a.rows, step_rows);
-  if (!products.backward || !device.wants_transpose()) return;
-  const HostCsr t = device.has_values() ? transposed(csr, a.columns, fp64) : HostCsr();
-  if (a.paired) a.paired_transpose = pairs_of(device, t, a, step_rows);
-  if (a.paired_transpose && all_pairs) return;
-  if (sorted && sorted_fit(device, products.most)) {
-    a.transpose_by_length = sorted_of(device, t, a, a.columns, step_rows);
-    return;
-  }
-  a.transposed_offsets = device.move_in(t.offsets.data(), a.columns + 1, 1, ElementType::i64);
-  a.transposed_indices = device.move_in(t.columns.data(), a.nonzeros, 1, ElementType::i32);
-  const void* values = fp64 ? static_cast<const void*>(t.values64.data()) : t.values32.data();
-  a.transposed_values = device.move_in(values, a.nonzeros, 1, device.precision());
-}
-
-SparseMatrix matrix_on_device(Device& device, const LocalBuilder& builder, const Products& products, HostPart& part) {
+SparseMatrix matrix_on_device(Device& device, const LocalBuilder& builder, const MatrixUse& use, HostPart& part) {
   SparseMatrix a;
   a.rows = builder.rows().back();
   a.columns = a.rows + builder.halo().back();
@@ -236,14 +143,15 @@ SparseMatrix matrix_on_device(Device& device, const LocalBuilder& builder, const
     throw InvalidRequest("/ranks", "a rank would hold more than 2^31 - 1 rows; use more ranks");
   }
   const bool fp64 = device.precision() == ElementType::f64;
-  if (device.has_values() && !part.has_matrix) part.csr = builder.structure(fp64);
-  part.has_matrix = device.has_values();
+  if (!part.csr.has_entries) {
+    const bool needed = device.has_values() || device.entries_decide(use);
+    part.csr = needed ? builder.structure(fp64) : builder.outline();
+  }
   const HostCsr& csr = part.csr;
   a.row_offsets = device.move_in(csr.offsets.data(), a.rows + 1, 1, ElementType::i64);
   a.column_indices = device.move_in(csr.columns.data(), a.nonzeros, 1, ElementType::i32);
-  const void* values = fp64 ? static_cast<const void*>(csr.values64.data()) : csr.values32.data();
-  a.values = device.move_in(values, a.nonzeros, 1, device.precision());
-  add_fast_forms(device, csr, builder.rows(), products, a);
+  a.values = device.move_in(csr.values(device.precision()), a.nonzeros, 1, device.precision());
+  if (use.lasting) device.prepare(a, csr, use);
   a.step_rows = device.move_in(builder.rows().data(), a.steps + 1, 1, ElementType::i64);
   a.step_halo = device.move_in(builder.halo().data(), a.steps + 1, 1, ElementType::i64);
   return a;
@@ -264,22 +172,33 @@ Tensor cells_on_device(Device& device, const PreparedGraph& graph, const LocalBu
 
 }  // namespace
 
+HostCsr matrix_outline(const Placement& placement, Rank rank) {
+  HostCsr csr;
+  csr.step_rows = placement.row_offsets(rank);
+  csr.snapshot_rows = placement.vertices;
+  for (Step t = 0; t < placement.steps(); ++t) {
+    const std::int64_t rows = placement.step_rows(rank, t);
+    if (rows != 0 && rows != placement.vertices) csr.snapshot_rows = 0;
+  }
+  return csr;
+}
+
 SparseMatrix build_local_matrix(Device& device, const PreparedGraph& graph, std::int64_t first_step,
-                                const Placement& placement, const HaloNeeds& needs, const Products& products,
+                                const Placement& placement, const HaloNeeds& needs, const MatrixUse& use,
                                 HostParts* parts) {
   const LocalBuilder builder(graph, first_step, placement, needs, device.rank());
   HostPart passing;
-  return matrix_on_device(device, builder, products, parts != nullptr ? parts->take() : passing);
+  return matrix_on_device(device, builder, use, parts != nullptr ? parts->take() : passing);
 }
 
 LocalGraph build_local_graph(Device& device, const PreparedGraph& graph, std::int64_t first_step,
-                             const Placement& placement, const HaloNeeds& needs, const Products& products,
+                             const Placement& placement, const HaloNeeds& needs, const MatrixUse& use,
                              HostParts* parts) {
   const LocalBuilder builder(graph, first_step, placement, needs, device.rank());
   HostPart passing;
   HostPart& part = parts != nullptr ? parts->take() : passing;
   LocalGraph local;
-  if (products.most > 0) local.a = matrix_on_device(device, builder, products, part);
+  if (!use.products.empty()) local.a = matrix_on_device(device, builder, use, part);
   local.features = cells_on_device(device, graph, builder, graph.features32, graph.features64, part.features);
   if (graph.features_kept) {
     local.first_product = cells_on_device(device, graph, builder, graph.products32, graph.products64, part.product);
@@ -287,12 +206,8 @@ LocalGraph build_local_graph(Device& device, const PreparedGraph& graph, std::in
   return local;
 }
 
-void add_transpose(Device& device, SparseMatrix& a, std::int64_t block_rows) {
-  a.transposed_offsets = device.allocate(a.columns + 1, 1, ElementType::i64);
-  a.transposed_indices = device.allocate(a.nonzeros, 1, ElementType::i32);
-  a.transposed_values = device.allocate(a.nonzeros, 1);
-  device.run(TransposeCsr{a.row_offsets, a.column_indices, a.values, a.transposed_offsets, a.transposed_indices,
-                          a.transposed_values, block_rows});
+void prepare_passing(Device& device, const Placement& placement, const MatrixUse& use, SparseMatrix& a) {
+  if (!use.lasting) device.prepare(a, matrix_outline(placement, device.rank()), use);
 }
 
 }  // namespace strobe

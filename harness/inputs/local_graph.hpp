@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "backends/device.hpp"
+#include "backends/matrix/host_csr.hpp"
+#include "backends/matrix/matrix_use.hpp"
 #include "harness/exchange/exchange_plan.hpp"
 
 namespace strobe {
@@ -22,14 +24,6 @@ struct LocalGraph {
   std::uint64_t bytes() const { return a.bytes() + features.bytes() + first_product.bytes(); }
 };
 
-/// Host arrays of a rank's A~ before they move to the device.
-struct HostCsr {
-  std::vector<std::int64_t> offsets = {0};
-  std::vector<std::int32_t> columns;
-  std::vector<float> values32;
-  std::vector<double> values64;
-};
-
 /// A rank's rows of values of cells.
 struct HostRows {
   bool gathered = false;
@@ -40,7 +34,6 @@ struct HostRows {
 /// A rank's part of a graph as it lies on the host, ready to be moved in: kept where it will move again and again. X
 /// and A~ X are in it only where the rank's rows of the graph's own do not lie together.
 struct HostPart {
-  bool has_matrix = false;
   HostCsr csr;
   HostRows features, product;
 };
@@ -60,28 +53,25 @@ class HostParts {
   std::size_t next_ = 0;
 };
 
-/// How a matrix will be multiplied with: the least and the largest number of columns (0 when no layer does), and
-/// whether it stays for many passes, so that forms which make products faster are worth making.
-struct Products {
-  std::int64_t least = 0, most = 0;
-  bool lasting = true;
-  bool backward = true;  // whether gradients flow through any of them, by the transpose
-};
+/// What the host knows of the matrix that `rank` has under `placement` without its entries.
+HostCsr matrix_outline(const Placement& placement, Rank rank);
 
 /// Rank `device.rank()`'s rows of A~ under `placement`, whose step t is the graph's step first_step + t; `needs` are
 /// the cells that its halo brings (may be empty lists). Cost O(rank's non-zeros + T N / P). Throws InvalidRequest when
 /// a rank holds more than 2^31 - 1 rows.
+/// The device prepares a matrix that lasts for its use while the host has the entries; see prepare_passing for others.
 /// With `parts`, what was made for the host is kept there and taken from there the next time.
 SparseMatrix build_local_matrix(Device& device, const PreparedGraph& graph, std::int64_t first_step,
-                                const Placement& placement, const HaloNeeds& needs, const Products& products,
+                                const Placement& placement, const HaloNeeds& needs, const MatrixUse& use,
                                 HostParts* parts = nullptr);
 
-/// The same with the rank's rows of X and of A~ X. A~ is left out (no rows) when no layer multiplies with it.
+/// The same with the rank's rows of X and of A~ X. A~ is left out (no rows) when the use has no product.
 LocalGraph build_local_graph(Device& device, const PreparedGraph& graph, std::int64_t first_step,
-                             const Placement& placement, const HaloNeeds& needs, const Products& products,
+                             const Placement& placement, const HaloNeeds& needs, const MatrixUse& use,
                              HostParts* parts = nullptr);
 
-/// Makes the transpose of `a` on the device, beside it; `block_rows` as in TransposeCsr.
-void add_transpose(Device& device, SparseMatrix& a, std::int64_t block_rows);
+/// Lets the device prepare, from what lies on it, a matrix that it has under `placement` for one pass. Nothing is done
+/// to one that lasts.
+void prepare_passing(Device& device, const Placement& placement, const MatrixUse& use, SparseMatrix& a);
 
 }  // namespace strobe

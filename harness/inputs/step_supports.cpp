@@ -18,12 +18,13 @@ std::vector<StepSupport> split_into_steps(const std::shared_ptr<const PreparedGr
   return steps;
 }
 
-StepMatrices step_matrices(Device& device, const StepSupports& supports, const Products& products, HostParts* parts) {
+StepMatrices step_matrices(Device& device, const StepSupports& supports, const MatrixUse& use, HostParts* parts) {
   StepMatrices matrices;
   for (const std::vector<StepSupport>& support : supports) {
     std::vector<SparseMatrix>& steps = matrices.emplace_back();
     for (const StepSupport& step : support) {
-      steps.push_back(build_local_matrix(device, *step.graph, step.step, step.placement, step.needs, products, parts));
+      steps.push_back(build_local_matrix(device, *step.graph, step.step, step.placement, step.needs, use, parts));
+      prepare_passing(device, step.placement, use, steps.back());
     }
   }
   return matrices;

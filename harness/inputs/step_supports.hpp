@@ -29,7 +29,7 @@ std::vector<StepSupport> split_into_steps(const std::shared_ptr<const PreparedGr
 
 /// One rank's matrices on its device: [supports][steps].
 using StepMatrices = std::vector<std::vector<SparseMatrix>>;
-StepMatrices step_matrices(Device& device, const StepSupports& supports, const Products& products, HostParts* parts);
+StepMatrices step_matrices(Device& device, const StepSupports& supports, const MatrixUse& use, HostParts* parts);
 
 /// One rank's halos: [supports][steps].
 using StepHalos = std::vector<std::vector<Exchange>>;

@@ -25,20 +25,20 @@ struct BlockInputs {
   std::uint64_t bytes() const;
 };
 
-/// What the inputs of a block are brought for.
+/// What the inputs of a block are brought for. Only what lasts is worth forms that make products faster.
 enum class Visit {
-  lasting,         // many passes: they get the forms that make products faster
+  lasting,         // many passes
   forward,         // one forward pass
-  differentiated,  // a forward and a backward pass: the device makes what the latter is faster with
+  differentiated,  // a forward and a backward pass
 };
+
+/// How the layers of `plan` use the matrix of a block that is brought for `visit`; `own` says that every neighbour is
+/// an own row.
+MatrixUse use_by_layers(const FullBatchPlan& plan, Visit visit, bool own);
 
 /// Moves rank `device.rank()`'s inputs of `block` to its device. With `parts`, what the host makes of the graph for the
 /// block is kept there and moved again the next time. Cost O(rank's non-zeros and cells of the block).
 BlockInputs bring_inputs(Device& device, const FullBatchPlan& plan, const BlockPlan& block, Visit visit,
                          HostParts* parts = nullptr);
-
-/// Makes the transpose of the matrix that rank `device.rank()` has under `placement`, where that is whole snapshots and
-/// the device multiplies faster with it, for models whose backward pass gains more than making it each time costs.
-void transpose_snapshots(Device& device, const FullBatchPlan& plan, const Placement& placement, SparseMatrix& a);
 
 }  // namespace strobe

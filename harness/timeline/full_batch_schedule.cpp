@@ -119,15 +119,10 @@ const Register<ScheduleTag> full_batch_registered{
 
 }  // namespace
 
-const FullBatchPlan* find_full_batch(const PlannedCase& plan) {
-  const auto* const schedule = dynamic_cast<const FullBatchSchedule*>(plan.schedule.get());
-  return schedule == nullptr ? nullptr : &schedule->plan();
-}
-
 const FullBatchPlan& full_batch(const PlannedCase& plan) {
-  const FullBatchPlan* const found = find_full_batch(plan);
-  if (found == nullptr) throw Error("the case is not trained in full batches");
-  return *found;
+  const auto* const schedule = dynamic_cast<const FullBatchSchedule*>(plan.schedule.get());
+  if (schedule == nullptr) throw Error("the case is not trained in full batches");
+  return schedule->plan();
 }
 
 std::shared_ptr<const SchedulePlan> full_batch_schedule(std::shared_ptr<const FullBatchPlan> plan) {

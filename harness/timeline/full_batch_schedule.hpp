@@ -8,8 +8,6 @@ namespace strobe {
 
 /// The full-batch plan behind a planned case. Throws Error for a case of another kind of training.
 const FullBatchPlan& full_batch(const PlannedCase& plan);
-/// Likewise, null for a case of another kind.
-const FullBatchPlan* find_full_batch(const PlannedCase& plan);
 
 /// A full-batch plan behind the seam.
 std::shared_ptr<const SchedulePlan> full_batch_schedule(std::shared_ptr<const FullBatchPlan> plan);

@@ -4,9 +4,6 @@
 
 #include "backends/cluster.hpp"
 #include "backends/communicator.hpp"
-#include "harness/plan/transfer_plan.hpp"
-#include "harness/timeline/block_inputs.hpp"
-#include "harness/timeline/full_batch_schedule.hpp"
 #include "harness/training/training.hpp"
 
 namespace strobe {
@@ -15,23 +12,22 @@ namespace {
 /// A device that accounts for memory and does nothing else, with the storage habits of another.
 class AccountingDevice final : public Device {
  public:
-  AccountingDevice(const DeviceRequest& request, Device& like)
-      : Device(request),
-        own_memory_(like.has_own_memory()),
-        transposes_(like.wants_transpose()),
-        narrow_bytes_(like.narrow_bytes()),
-        joined_inputs_(like.wants_joined_inputs()) {
+  /// `like` must outlive it.
+  AccountingDevice(const DeviceRequest& request, Device& like) : Device(request), like_(like) {
     const std::uint64_t before = like.live_bytes();
     const Tensor byte = like.allocate(1, 1, ElementType::u8);
     granule_ = like.live_bytes() - before;
   }
 
-  bool has_own_memory() const override { return own_memory_; }
-  bool wants_transpose() const override { return transposes_; }
-  std::int64_t narrow_bytes() const override { return narrow_bytes_; }
-  bool wants_joined_inputs() const override { return joined_inputs_; }
+  bool has_own_memory() const override { return like_.has_own_memory(); }
+  bool entries_decide(const MatrixUse& use) const override { return like_.entries_decide(use); }
+  std::int64_t narrow_bytes() const override { return like_.narrow_bytes(); }
+  bool wants_joined_inputs() const override { return like_.wants_joined_inputs(); }
 
  private:
+  void do_prepare(Device& memory, SparseMatrix& a, const HostCsr& host, const MatrixUse& use) const override {
+    like_.prepare_in(memory, a, host, use);
+  }
   std::byte* do_allocate(std::size_t) override { return nullptr; }
   std::uint64_t do_account(std::uint64_t bytes) const override { return (bytes + granule_ - 1) / granule_ * granule_; }
   void (*do_deleter() const)(std::byte*) override {
@@ -46,9 +42,7 @@ class AccountingDevice final : public Device {
   void do_synchronize() override {}
   double do_now() override { return 0; }
 
-  bool own_memory_, transposes_;
-  std::int64_t narrow_bytes_;
-  bool joined_inputs_;
+  Device& like_;
   std::uint64_t granule_ = 1;  // what the pool rounds allocations up to
 };
 
@@ -61,7 +55,7 @@ bool pieces_move(const Case& c) {
 /// One rank's side of collectives without the other ranks: without values there is nothing to wait for.
 class LoneCommunicator final : public Communicator {
  public:
-  LoneCommunicator(const PlannedCase& plan, Device& device, Rank rank)
+  LoneCommunicator(const FullBatchPlan& plan, Device& device, Rank rank)
       : Communicator(device, rank, plan.ranks(), 0),
         moves_pieces_(!device.has_own_memory() && pieces_move(plan.request)) {}
 
@@ -74,24 +68,17 @@ class LoneCommunicator final : public Communicator {
   bool moves_pieces_;  // as the case's own communicator does
 };
 
-DeviceRequest request_of(const PlannedCase& plan, Rank rank) {
+DeviceRequest request_of(const FullBatchPlan& plan, Rank rank) {
   DeviceRequest request;
   request.rank = rank;
   request.ranks = plan.ranks();
-  request.precision = plan.fp64() ? ElementType::f64 : ElementType::f32;
+  request.precision = plan.model.fp64() ? ElementType::f64 : ElementType::f32;
   request.numerics = Numerics::none;
   return request;
 }
 
-std::uint64_t bytes_of_inputs(const FullBatchPlan& plan, Device& device) {
-  const std::uint64_t before = device.live_bytes();
-  std::vector<BlockInputs> inputs;
-  for (const BlockPlan& block : plan.blocks) inputs.push_back(bring_inputs(device, plan, block, Visit::lasting));
-  return device.live_bytes() - before;
-}
-
 /// A device like the one that the rank will run on, with its limit if `limited`.
-std::unique_ptr<Device> device_of_case(const PlannedCase& plan, Rank rank, bool limited) {
+std::unique_ptr<Device> device_of_case(const FullBatchPlan& plan, Rank rank, bool limited) {
   const Case& c = plan.request;
   DeviceRequest request = request_of(plan, rank);
   if (limited) request.memory_limit_bytes = static_cast<std::uint64_t>(c.memory_limit_gib * 1024 * 1024 * 1024);
@@ -102,7 +89,7 @@ std::unique_ptr<Device> device_of_case(const PlannedCase& plan, Rank rank, bool 
 
 }  // namespace
 
-PlannedPeak planned_peak(const PlannedCase& plan) {
+PlannedPeak planned_peak(const FullBatchPlan& plan) {
   PlannedPeak most;
   most.limit_bytes = device_of_case(plan, 0, true)->memory_limit_bytes();
   for (Rank rank = 0; rank < plan.ranks(); ++rank) {
@@ -110,14 +97,7 @@ PlannedPeak planned_peak(const PlannedCase& plan) {
     AccountingDevice device(request_of(plan, rank), *like);
     LoneCommunicator communicator(plan, device, rank);
     rehearse(plan, device, communicator);
-    std::uint64_t peak = device.peak_bytes();
-    // Pairs of steps take as much as their values overlap. They stay from beginning to end.
-    const FullBatchPlan* const blocks = find_full_batch(plan);
-    if (blocks != nullptr && inputs_stay(*blocks) && like->narrow_bytes() > 0) {
-      AccountingDevice empty(request_of(plan, rank), *like);
-      peak = peak - bytes_of_inputs(*blocks, empty) + bytes_of_inputs(*blocks, *like);
-    }
-    most.bytes = std::max(most.bytes, peak);
+    most.bytes = std::max(most.bytes, device.peak_bytes());
   }
   return most;
 }

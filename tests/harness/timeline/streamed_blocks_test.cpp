@@ -49,9 +49,11 @@ TEST(StreamedBlocks, WhatTheHostMadeIsMovedAgain) {
     const auto plan = plan_of("tm-gcn", strategy, ranks);
     const auto device = cpu(ranks);
     for (const BlockPlan& block : plan->blocks) {
-      const Products products{6, 6, false};
+      MatrixUse use;
+      use.products.push_back({6, true, {}});
+      use.lasting = false;
       const auto bring = [&](const PreparedGraph& graph, HostParts* parts) {
-        return build_local_graph(*device, graph, block.first_step, block.spatial, block.spatial_needs, products, parts);
+        return build_local_graph(*device, graph, block.first_step, block.spatial, block.spatial_needs, use, parts);
       };
       const LocalGraph once = bring(*plan->data.graph, nullptr);
       EXPECT_GT(once.a.nonzeros, 0);
@@ -83,6 +85,19 @@ TEST(StreamedBlocks, TheDeviceMakesTheTransposeThatTheHostWouldMake) {
       EXPECT_EQ(moved_out<float>(*device, made.transposed_values),
                 moved_out<float>(*device, lasting.transposed_values));
     }
+  }
+}
+
+TEST(StreamedBlocks, SayThatTheyAreUsedOnce) {
+  for (const std::string model : {"tm-gcn", "dysat", "evolve-gcn-o"}) {
+    const auto plan = plan_of(model, "snapshot", 2);
+    const auto use = [&](Visit visit, bool own) { return use_by_layers(*plan, visit, own); };
+    EXPECT_TRUE(use(Visit::lasting, true).lasting);
+    EXPECT_FALSE(use(Visit::forward, true).lasting || use(Visit::differentiated, true).lasting);
+    EXPECT_FALSE(use(Visit::forward, false).backward());
+    EXPECT_TRUE(use(Visit::differentiated, false).backward());
+    EXPECT_EQ(use(Visit::lasting, true).backward(), model != "evolve-gcn-o") << "a repeated layer needs no transpose";
+    EXPECT_EQ(use(Visit::lasting, true).reads_entries, model == "dysat");
   }
 }
 
