@@ -55,7 +55,7 @@ bool pieces_move(const Case& c) {
 /// One rank's side of collectives without the other ranks: without values there is nothing to wait for.
 class LoneCommunicator final : public Communicator {
  public:
-  LoneCommunicator(const FullBatchPlan& plan, Device& device, Rank rank)
+  LoneCommunicator(const PlannedCase& plan, Device& device, Rank rank)
       : Communicator(device, rank, plan.ranks(), 0),
         moves_pieces_(!device.has_own_memory() && pieces_move(plan.request)) {}
 
@@ -68,17 +68,17 @@ class LoneCommunicator final : public Communicator {
   bool moves_pieces_;  // as the case's own communicator does
 };
 
-DeviceRequest request_of(const FullBatchPlan& plan, Rank rank) {
+DeviceRequest request_of(const PlannedCase& plan, Rank rank) {
   DeviceRequest request;
   request.rank = rank;
   request.ranks = plan.ranks();
-  request.precision = plan.model.fp64() ? ElementType::f64 : ElementType::f32;
+  request.precision = plan.fp64() ? ElementType::f64 : ElementType::f32;
   request.numerics = Numerics::none;
   return request;
 }
 
 /// A device like the one that the rank will run on, with its limit if `limited`.
-std::unique_ptr<Device> device_of_case(const FullBatchPlan& plan, Rank rank, bool limited) {
+std::unique_ptr<Device> device_of_case(const PlannedCase& plan, Rank rank, bool limited) {
   const Case& c = plan.request;
   DeviceRequest request = request_of(plan, rank);
   if (limited) request.memory_limit_bytes = static_cast<std::uint64_t>(c.memory_limit_gib * 1024 * 1024 * 1024);
@@ -89,7 +89,7 @@ std::unique_ptr<Device> device_of_case(const FullBatchPlan& plan, Rank rank, boo
 
 }  // namespace
 
-PlannedPeak planned_peak(const FullBatchPlan& plan) {
+PlannedPeak planned_peak(const PlannedCase& plan) {
   PlannedPeak most;
   most.limit_bytes = device_of_case(plan, 0, true)->memory_limit_bytes();
   for (Rank rank = 0; rank < plan.ranks(); ++rank) {
