@@ -102,6 +102,10 @@ std::shared_ptr<const FullBatchPlan> lay_out(const FullBatchCase& c, std::int64_
       {*c.data.graph, c.ranks(), static_cast<std::uint64_t>(c.request.seed), even_blocks(c.data.graph->steps, blocks)},
       c.request.strategy);
   check_supported(strategy, blocks);
+  return lay_out(c, std::move(strategy));
+}
+
+std::shared_ptr<const FullBatchPlan> lay_out(const FullBatchCase& c, StrategyPlan strategy) {
   refuse_too_many_pairs(c.request, strategy.schedule.blocks.size());
   std::vector<BlockPlan> block_plans = derive_blocks(c, strategy);
   std::vector<std::string> notes = c.data.notes;

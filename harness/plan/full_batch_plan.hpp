@@ -32,6 +32,8 @@ FullBatchCase begin_full_batch(const Case& request, PlanUse use);
 /// cannot be divided so. Memory grows with ranks squared: InvalidRequest("/ranks", ...) before it is taken when the
 /// machine, or the process's limit, does not have it.
 std::shared_ptr<const FullBatchPlan> lay_out(const FullBatchCase& c, std::int64_t blocks);
+/// The same with what a strategy said.
+std::shared_ptr<const FullBatchPlan> lay_out(const FullBatchCase& c, StrategyPlan strategy);
 
 /// Steps of the largest block at a number of blocks fall as that number grows; the smallest numbers of blocks for each
 /// size of block, ascending from 1 to `steps`.

@@ -16,7 +16,7 @@ class OutputPaths : public Program {
 
 TEST_F(OutputPaths, WhatCannotBeWrittenIsAWrongRequest) {
   std::filesystem::create_directory(folder_ / "folder");
-  for (const char* flag : {"--save-model", "--dump-embeddings", "--dump-samples", "--checkpoint"})
+  for (const char* flag : {"--save-model", "--dump-embeddings", "--dump-samples", "--dump-placement", "--checkpoint"})
     expect_refusal(run({flag, "folder", "--out", "out"}), 2, {flag, "is a folder"});
   expect_refusal(run({"--byte-matrix", "/proc/x", "--dry-run"}), 2, {"--byte-matrix", "/proc/x"});
   expect_refusal(strobe({"convert", "chess", "no/such/x.strobe"}), 2, {"OUT", "no/such"});

@@ -1,0 +1,77 @@
+// --dump-placement: every cell has one line, or its vertex one line for all steps, under every strategy.
+#include "harness/files/placement_file.hpp"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "core/registry_names.hpp"
+#include "harness/run/run_case.hpp"
+#include "results/files.hpp"
+#include "tests/harness/plans.hpp"
+
+namespace strobe {
+namespace {
+
+using Owners = std::pair<Rank, Rank>;  // in the spatial and in the temporal stages
+
+/// The owners of each cell (step, vertex) as the file tells them; a line without a step holds for `steps` of them.
+std::map<std::pair<Step, VertexId>, Owners> owners_in(const std::string& path, std::int64_t steps) {
+  std::map<std::pair<Step, VertexId>, Owners> owners;
+  std::istringstream text(read_text_file(path));
+  std::string line;
+  std::getline(text, line);
+  EXPECT_EQ(line, "step,vertex,rank,temporal_rank");
+  while (std::getline(text, line)) {
+    std::istringstream cells(line);
+    std::vector<std::string> cell(4);
+    for (std::string& value : cell) std::getline(cells, value, ',');
+    const Owners of{std::stoi(cell[2]), std::stoi(cell[3])};
+    for (Step t = 0; t < steps; ++t) {
+      if (!cell[0].empty() && std::stoi(cell[0]) != t) continue;
+      EXPECT_TRUE(owners.emplace(std::pair{t, static_cast<VertexId>(std::stoi(cell[1]))}, of).second) << line;
+    }
+  }
+  return owners;
+}
+
+class PlacementFile : public testing::TestWithParam<std::string> {
+ protected:
+  PlacementFile()
+      : path_((std::filesystem::temp_directory_path() / ("strobe-placement-" + std::to_string(getpid()))).string()) {}
+  ~PlacementFile() override { std::filesystem::remove(path_); }
+  std::string path_;
+};
+
+TEST_P(PlacementFile, TellsWhoOwnsEveryCell) {
+  const int ranks = GetParam() == "sequential" ? 1 : 4;
+  const Json json = {{"workload", {{"name", "uniform"}, {"vertices", 23}, {"steps", 9}, {"density", 2}}},
+                     {"strategy", GetParam()},
+                     {"ranks", ranks},
+                     {"epochs", 1},
+                     {"warmup", 0},
+                     {"nb", "2"}};
+  const Case c = case_from_json(json, "");
+  const auto plan = test::full_batch_plan(c);
+  ModelOutputs outputs;
+  outputs.placement = path_;
+  ASSERT_EQ(run_case(c, nullptr, outputs).status, "ok");
+  const Placement &spatial = plan->strategy.spatial, &temporal = plan->strategy.temporal;
+  const auto owners = owners_in(path_, spatial.steps());
+  EXPECT_EQ(owners.size(), static_cast<std::size_t>(spatial.vertices * spatial.steps()));
+  for (const auto& [cell, of] : owners)
+    EXPECT_EQ(of, Owners(spatial.owner(cell.second, cell.first), temporal.owner(cell.second, cell.first)));
+  const bool lie_whole = spatial.keeps_timelines() && temporal.keeps_timelines();
+  EXPECT_EQ(read_text_file(path_).find("\n,") != std::string::npos, lie_whole);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, PlacementFile,
+                         testing::ValuesIn(names_with<StrategyTag>(&StrategyTag::Value::schedule, "full_batch")),
+                         [](const auto& strategy) { return strategy.param; });
+
+}  // namespace
+}  // namespace strobe
