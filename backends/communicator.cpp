@@ -13,15 +13,71 @@ std::uint64_t total_rows(const std::vector<PeerRows>& rows) {
   return static_cast<std::uint64_t>(total);
 }
 
-std::uint32_t peers_with_rows(const std::vector<PeerRows>& rows, int self) {
+std::uint32_t peers_with_rows(const PeerParts& parts) {
   std::uint32_t peers = 0;
-  for (std::size_t q = 0; q < rows.size(); ++q) {
-    if (static_cast<int>(q) != self && rows[q].count != 0) ++peers;
-  }
+  for (const PeerPart& part : parts) peers += static_cast<std::uint32_t>(part.peers);
   return peers;
 }
 
+PeerParts parts_of_rows(const std::vector<PeerRows>& rows) {
+  PeerParts parts;
+  for (std::size_t q = 0; q < rows.size(); ++q) {
+    append_part(parts, {rows[q].first, rows[q].count, static_cast<int>(q), 1});
+  }
+  return parts;
+}
+
+bool names(const PeerParts& parts, int rank) {
+  return std::any_of(parts.begin(), parts.end(),
+                     [rank](const PeerPart& part) { return part.peer <= rank && rank < part.peer + part.peers; });
+}
+
 }  // namespace
+
+void append_part(PeerParts& parts, const PeerPart& part) {
+  if (part.count == 0) return;
+  if (!parts.empty()) {
+    PeerPart& last = parts.back();
+    const bool continues = last.count == part.count && last.peer + last.peers == part.peer &&
+                           last.first + last.peers * last.count == part.first;
+    if (continues) {
+      last.peers += part.peers;
+      return;
+    }
+  }
+  parts.push_back(part);
+}
+
+std::int64_t rows_of_parts(const PeerParts& parts) {
+  std::int64_t rows = 0;
+  for (const PeerPart& part : parts) rows += part.count * part.peers;
+  return rows;
+}
+
+std::vector<PeerRows> rows_of_ranks(const PeerParts& parts, int ranks) {
+  std::vector<PeerRows> rows(static_cast<std::size_t>(ranks));
+  for (const PeerPart& part : parts) {
+    for (int i = 0; i < part.peers; ++i) {
+      rows[static_cast<std::size_t>(part.peer + i)] = {part.first + i * part.count, part.count};
+    }
+  }
+  return rows;
+}
+
+void Communicator::check_parts(const Tensor& tensor, const PeerParts& parts, bool in_pieces,
+                               std::string_view what) const {
+  int next = 0;
+  for (const PeerPart& part : parts) {
+    if (part.peers < 1 || part.peer < next || part.peer + part.peers > size_) {
+      throw Error(fmt::format("{}: ranks [{}, +{}) of {} ranks", what, part.peer, part.peers, size_));
+    }
+    next = part.peer + part.peers;
+    const std::int64_t rows = part.count * part.peers, end = in_pieces ? rows : part.first + rows;
+    if (part.count <= 0 || part.first < 0 || end > tensor.rows()) {
+      throw Error(fmt::format("{}: rows [{}, +{}) of a tensor with {} rows", what, part.first, rows, tensor.rows()));
+    }
+  }
+}
 
 void Communicator::check_rows(const Tensor& tensor, const std::vector<PeerRows>& rows, std::string_view what) const {
   if (static_cast<int>(rows.size()) != size_) {
@@ -66,6 +122,8 @@ Request Communicator::start(Collective collective) {
     // Nothing will move, and the lists of all ranks together are as long as the square of their number.
     request.collective.send_rows = std::vector<PeerRows>();  // `= {}` would keep the memory
     request.collective.receive_rows = std::vector<PeerRows>();
+    request.collective.send_parts = PeerParts();
+    request.collective.receive_parts = PeerParts();
   }
   return request;
 }
@@ -76,19 +134,42 @@ Request Communicator::start_all_to_all_v(const Tensor& send, std::vector<PeerRow
   check_rows(receive, receive_rows, "all_to_all_v receive");
   check_pieces(send, send_rows, pieces.send.get());
   check_pieces(receive, receive_rows, pieces.receive.get());
-  if (send_rows[static_cast<std::size_t>(rank_)].count != 0 ||
-      receive_rows[static_cast<std::size_t>(rank_)].count != 0) {
-    throw Error("all_to_all_v: own rows are copied by the caller, not sent");
-  }
-  if (send.columns() != receive.columns() || send.type() != receive.type()) {
-    throw Error("all_to_all_v: send and receive rows differ in width or type");
-  }
   Collective collective{CollectiveKind::all_to_all_v, traffic, send, receive, {}, {}, 0, 0, 0, 0};
-  collective.sent_bytes = total_rows(send_rows) * send.row_bytes();
-  collective.messages = peers_with_rows(send_rows, rank_);
+  collective.send_parts = parts_of_rows(send_rows);
+  collective.receive_parts = parts_of_rows(receive_rows);
   collective.send_rows = std::move(send_rows);
   collective.receive_rows = std::move(receive_rows);
   collective.pieces = std::move(pieces);
+  return start_exchange(std::move(collective));
+}
+
+Request Communicator::start_all_to_all_v(const Tensor& send, const PeerParts& sends, const Tensor& receive,
+                                         const PeerParts& receives, Traffic traffic, ExchangePieces pieces) {
+  check_parts(send, sends, pieces.send != nullptr, "all_to_all_v send");
+  check_parts(receive, receives, pieces.receive != nullptr, "all_to_all_v receive");
+  if (pieces.send) check_pieces(send, rows_of_ranks(sends, size_), pieces.send.get());
+  if (pieces.receive) check_pieces(receive, rows_of_ranks(receives, size_), pieces.receive.get());
+  Collective collective{CollectiveKind::all_to_all_v, traffic, send, receive, {}, {}, 0, 0, 0, 0};
+  collective.send_parts = sends;
+  collective.receive_parts = receives;
+  if (!lists_peers()) {
+    collective.send_rows = rows_of_ranks(sends, size_);
+    collective.receive_rows = rows_of_ranks(receives, size_);
+  }
+  collective.pieces = std::move(pieces);
+  return start_exchange(std::move(collective));
+}
+
+Request Communicator::start_exchange(Collective collective) {
+  if (names(collective.send_parts, rank_) || names(collective.receive_parts, rank_)) {
+    throw Error("all_to_all_v: own rows are copied by the caller, not sent");
+  }
+  const Tensor &send = collective.send, &receive = collective.receive;
+  if (send.columns() != receive.columns() || send.type() != receive.type()) {
+    throw Error("all_to_all_v: send and receive rows differ in width or type");
+  }
+  collective.sent_bytes = static_cast<std::uint64_t>(rows_of_parts(collective.send_parts)) * send.row_bytes();
+  collective.messages = peers_with_rows(collective.send_parts);
   return start(std::move(collective));
 }
 

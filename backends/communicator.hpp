@@ -16,6 +16,25 @@ namespace strobe {
 /// Rows [first, first + count) of a tensor that go to, or come from, one peer.
 using PeerRows = Run;
 
+/// `count` > 0 rows for, or from, each of the ranks [peer, peer + peers): one rank's behind the other's from row
+/// `first` on. Where all ranks exchange evenly, a list of these is a few entries long whatever their number.
+struct PeerPart {
+  std::int64_t first = 0;
+  std::int64_t count = 0;
+  int peer = 0;
+  int peers = 1;
+  friend bool operator==(const PeerPart&, const PeerPart&) = default;
+};
+/// The peers that there are, ascending; ranks that are not listed get nothing.
+using PeerParts = std::vector<PeerPart>;
+
+/// Adds `peers` ranks from `peer` on, joined to the last part where they continue it.
+void append_part(PeerParts& parts, const PeerPart& part);
+/// Sum of all ranks' rows.
+std::int64_t rows_of_parts(const PeerParts& parts);
+/// One entry for each of `ranks` ranks; ranks without rows have {0, 0}.
+std::vector<PeerRows> rows_of_ranks(const PeerParts& parts, int ranks);
+
 /// Rows for each peer piece by piece: piece after piece of list q is what goes to, or comes from, rank q. [P] lists.
 using PeerPieces = std::vector<std::vector<Run>>;
 
@@ -49,6 +68,8 @@ struct Collective {
   std::uint64_t sent_bytes = 0;  // by the conventions below
   std::uint32_t messages = 0;
   ExchangePieces pieces = {};  // of an all_to_all_v, in place of the ranges above, whose counts are their sums
+  // Of an all_to_all_v in place of the rows per peer, for a communicator that lists peers.
+  PeerParts send_parts = {}, receive_parts = {};
 };
 
 /// A collective under way; pass it to `wait` exactly once.
@@ -95,8 +116,13 @@ class Communicator {
   /// the lists give their numbers alone, with ranges from 0. Each rank decides for itself and for either direction.
   Request start_all_to_all_v(const Tensor& send, std::vector<PeerRows> send_rows, const Tensor& receive,
                              std::vector<PeerRows> receive_rows, Traffic traffic, ExchangePieces pieces = {});
+  /// The same for peers as a list, whose ranges with `pieces` are only counts.
+  Request start_all_to_all_v(const Tensor& send, const PeerParts& sends, const Tensor& receive,
+                             const PeerParts& receives, Traffic traffic, ExchangePieces pieces = {});
   /// Whether an exchange may take rows from, and put them to, several places of a tensor, so that nobody packs them.
   virtual bool moves_pieces() const { return false; }
+  /// Whether the backend reads `send_parts` and `receive_parts` of an all_to_all_v; else it gets rows of every rank.
+  virtual bool lists_peers() const { return false; }
   /// In place: every rank's `tensor` becomes the elementwise sum over ranks, added in rank order (same bits on every
   /// rank). f32 or f64 or i64.
   Request start_all_reduce(const Tensor& tensor, Traffic traffic);
@@ -132,6 +158,8 @@ class Communicator {
   virtual Completion do_wait(const Collective& collective, const std::shared_ptr<void>& state) = 0;
 
   Request start(Collective collective);
+  Request start_exchange(Collective collective);
+  void check_parts(const Tensor& tensor, const PeerParts& parts, bool in_pieces, std::string_view what) const;
   void check_rows(const Tensor& tensor, const std::vector<PeerRows>& rows, std::string_view what) const;
   void check_pieces(const Tensor& tensor, const std::vector<PeerRows>& rows, const PeerPieces* pieces) const;
 

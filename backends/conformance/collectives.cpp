@@ -102,6 +102,23 @@ void all_to_all_v(Device& device, Communicator& c) {
   check_exchange<T>(exchange, c);
 }
 
+/// Rows of every rank as a list of the peers that there are.
+PeerParts listed(const std::vector<PeerRows>& rows) {
+  PeerParts parts;
+  for (std::size_t q = 0; q < rows.size(); ++q)
+    append_part(parts, {rows[q].first, rows[q].count, static_cast<int>(q), 1});
+  return parts;
+}
+
+template <class T>
+void all_to_all_v_of_listed_peers(Device& device, Communicator& c) {
+  const Exchange exchange = uneven_exchange<T>(device, c, 3);
+  Request request = c.start_all_to_all_v(exchange.send, listed(exchange.send_rows), exchange.receive,
+                                         listed(exchange.receive_rows), Traffic::redistribute);
+  c.wait(request);
+  check_exchange<T>(exchange, c);
+}
+
 void all_to_all_v_of_nothing(Device& device, Communicator& c) {
   const Tensor empty = device.allocate(0, 4, ElementType::f32);
   const std::vector<PeerRows> none(static_cast<std::size_t>(c.size()));
@@ -319,6 +336,7 @@ constexpr CollectiveCase cases[] = {
     {"all_to_all_v f32", all_to_all_v<float>},
     {"all_to_all_v f64", all_to_all_v<double>},
     {"all_to_all_v i64", all_to_all_v<std::int64_t>},
+    {"all_to_all_v of listed peers", all_to_all_v_of_listed_peers<float>},
     {"all_to_all_v of nothing", all_to_all_v_of_nothing},
     {"all_to_all_v leaves other rows", all_to_all_v_leaves_other_rows},
     {"all_to_all_v in pieces", all_to_all_v_in_pieces},

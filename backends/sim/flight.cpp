@@ -16,29 +16,44 @@ namespace {
 
 std::string_view name_of(const Call& call) { return collective_names[static_cast<int>(call.kind)]; }
 
-std::vector<Part> parts_of(const std::vector<PeerRows>& rows, bool one_per_rank) {
-  std::vector<Part> parts;
-  if (one_per_rank) parts.reserve(rows.size());
-  for (std::size_t q = 0; q < rows.size(); ++q) {
-    if (rows[q].count == 0) continue;
-    const int peer = static_cast<int>(q);
-    const bool continues = !one_per_rank && !parts.empty() && parts.back().count == rows[q].count &&
-                           parts.back().peer + parts.back().peers == peer;
-    if (continues) {
-      ++parts.back().peers;
-    } else {
-      parts.push_back({rows[q].first, rows[q].count, peer, 1});
-    }
+/// Adds a part, joined to the last one where it has the same count for the ranks that follow.
+void join(std::vector<Part>& parts, const Part& part) {
+  if (!parts.empty() && parts.back().count == part.count && parts.back().peer + parts.back().peers == part.peer) {
+    parts.back().peers += part.peers;
+  } else {
+    parts.push_back(part);
   }
-  return parts;
 }
 
 std::vector<Part> one_per_rank(const std::vector<Part>& parts) {
   std::vector<Part> expanded;
   for (const Part& part : parts) {
-    for (int i = 0; i < part.peers; ++i) expanded.push_back({0, part.count, part.peer + i, 1});
+    for (int i = 0; i < part.peers; ++i)
+      expanded.push_back({part.first + i * part.count, part.count, part.peer + i, 1});
   }
   return expanded;
+}
+
+/// Parts for `tensor`: by rank where it has values.
+std::vector<Part> parts_of(const std::vector<Part>& parts, const Tensor& tensor) {
+  if (tensor.has_values()) return one_per_rank(parts);
+  std::vector<Part> joined;
+  for (const Part& part : parts) join(joined, part);
+  return joined;
+}
+
+std::vector<Part> parts_of(const std::vector<PeerRows>& rows, const Tensor& tensor) {
+  std::vector<Part> parts;
+  for (std::size_t q = 0; q < rows.size(); ++q) {
+    if (rows[q].count == 0) continue;
+    const Part part{rows[q].first, rows[q].count, static_cast<int>(q), 1};
+    if (tensor.has_values()) {
+      parts.push_back(part);
+    } else {
+      join(parts, part);
+    }
+  }
+  return parts;
 }
 
 bool same_counts(const std::vector<Part>& a, const std::vector<Part>& b) {
@@ -212,11 +227,13 @@ std::vector<int> Flight::missing_ranks() const {
 
 Call make_call(const Collective& collective, double arrival_seconds) {
   const int root = collective.kind == CollectiveKind::broadcast ? collective.peer : 0;
+  const bool listed = collective.kind == CollectiveKind::all_to_all_v;
   return {collective.kind,
           collective.send,
           collective.receive,
-          parts_of(collective.send_rows, collective.send.has_values()),
-          parts_of(collective.receive_rows, collective.receive.has_values()),
+          listed ? parts_of(collective.send_parts, collective.send) : parts_of(collective.send_rows, collective.send),
+          listed ? parts_of(collective.receive_parts, collective.receive)
+                 : parts_of(collective.receive_rows, collective.receive),
           root,
           arrival_seconds,
           true,

@@ -10,15 +10,9 @@
 
 namespace strobe::sim {
 
-/// `count` > 0 rows for, or from, each of the ranks [peer, peer + peers). Where values move there is one part per rank,
-/// of rows [first, first + count); without values, ranks that follow each other with the same count are one part, which
-/// makes the lists of an even redistribution a few parts long.
-struct Part {
-  std::int64_t first = 0;
-  std::int64_t count = 0;
-  int peer = 0;
-  int peers = 1;
-};
+/// Where values move there is one part per rank; without values, ranks that follow each other with the same count are
+/// one part wherever their rows lie, which makes the lists of an even redistribution a few parts long.
+using Part = PeerPart;
 
 /// What one member brings: its buffers and only those entries of its row lists that hold rows, by ascending peer.
 struct Call {
@@ -48,7 +42,7 @@ struct Flight {
   std::vector<int> missing_ranks() const;
 };
 
-/// The call of `collective` with row lists reduced to parts. Cost: O(ranks).
+/// The call of `collective` with row lists reduced to parts. Cost: O(parts) of an all_to_all_v, else O(ranks).
 Call make_call(const Collective& collective, double arrival_seconds);
 
 /// How the members of a complete flight disagree, naming both sides, or "". Cost: O(ranks + parts).

@@ -28,6 +28,7 @@ class SimCommunicator final : public Communicator {
         moves_pieces_(shares_memory(request.device.cluster.get())) {}
 
   bool moves_pieces() const override { return moves_pieces_; }
+  bool lists_peers() const override { return true; }
 
  private:
   std::shared_ptr<void> do_start(const Collective& collective) override { return world_.enter(rank(), collective); }
