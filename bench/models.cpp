@@ -65,8 +65,10 @@ struct Subject final : LayerStages {
     Device& d = *device;
     cells.steps = cells.all_steps = cells.trained_steps = all_steps.steps = graph.steps;
     cells.vertices = graph.step_rows;
-    for (std::int64_t t = 0; t <= graph.steps; ++t) cells.step_rows.push_back(t * graph.step_rows);
-    cells.step_rows_on_device = d.move_in(cells.step_rows.data(), graph.steps + 1, 1, ElementType::i64);
+    std::vector<std::int64_t> step_rows;
+    for (std::int64_t t = 0; t <= graph.steps; ++t) step_rows.push_back(t * graph.step_rows);
+    cells.step_rows = step_rows;
+    cells.step_rows_on_device = d.move_in(step_rows.data(), graph.steps + 1, 1, ElementType::i64);
     std::vector<std::int64_t> ids(static_cast<std::size_t>(graph.rows));
     std::iota(ids.begin(), ids.end(), 0);
     cells.ids = d.move_in(ids.data(), graph.rows, 1, ElementType::i64);

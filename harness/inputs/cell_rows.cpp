@@ -9,12 +9,13 @@ CellRows make_cell_rows(Device& device, const Placement& placement, const BlockS
   cells.trained_steps = block.trained_steps;
   cells.first_step = block.first_step;
   cells.steps = placement.steps();
-  cells.step_rows = placement.row_offsets(device.rank());
-  cells.step_rows_on_device = device.move_in(cells.step_rows.data(), cells.steps + 1, 1, ElementType::i64);
+  const std::vector<std::int64_t> first_rows = placement.row_offsets(device.rank());
+  cells.step_rows = first_rows;
+  cells.step_rows_on_device = device.move_in(first_rows.data(), cells.steps + 1, 1, ElementType::i64);
   if (!ids) return cells;
   std::vector<std::int64_t> numbers;
   for (Step t = 0; device.has_values() && t < placement.steps(); ++t) {
-    for (const Run& run : placement.map(t).owned[static_cast<std::size_t>(device.rank())]) {
+    for (const Run& run : placement.map(t).runs_of(device.rank())) {
       const std::int64_t first = (block.first_step + t) * placement.vertices + run.first;
       for (std::int64_t i = 0; i < run.count; ++i) numbers.push_back(first + i);
     }
@@ -30,12 +31,12 @@ CellRows make_spatial_rows(Device& device, const Placement& placement, const Blo
   const Rank rank = device.rank();
   std::vector<std::int32_t> vertices;
   for (Step t = 0; device.has_values() && t < placement.steps(); ++t) {
-    for (const Run& run : placement.map(t).owned[static_cast<std::size_t>(rank)]) {
+    for (const Run& run : placement.map(t).runs_of(rank)) {
       for (std::int64_t i = 0; i < run.count; ++i) vertices.push_back(static_cast<std::int32_t>(run.first + i));
     }
   }
   for (Step t = 0; device.has_values() && t < placement.steps(); ++t) {
-    const auto& halo = needs.vertices[static_cast<std::size_t>(rank)][static_cast<std::size_t>(t)];
+    const std::vector<VertexId>& halo = needs.of(rank, t);
     vertices.insert(vertices.end(), halo.begin(), halo.end());
   }
   const std::int64_t columns = cells.step_rows.back() + halo_offsets(needs, rank).back();

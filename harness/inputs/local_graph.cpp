@@ -85,7 +85,7 @@ class LocalBuilder {
   template <class Visit>
   void for_owned_runs(const Visit& visit) const {
     for (Step t = 0; t < placement_.steps(); ++t) {
-      for (const Run& run : placement_.map(t).owned[static_cast<std::size_t>(rank_)]) {
+      for (const Run& run : placement_.map(t).runs_of(rank_)) {
         visit(first_row(t) + run.first, run.count);
       }
     }
@@ -93,7 +93,7 @@ class LocalBuilder {
 
   void append_step(Step t, std::vector<std::int32_t>& local, bool fp64, HostCsr& csr) const {
     const auto step = static_cast<std::size_t>(t);
-    const std::vector<Run>& owned = placement_.map(t).owned[static_cast<std::size_t>(rank_)];
+    const std::vector<Run>& owned = placement_.map(t).runs_of(rank_);
     std::int64_t next = rows_[step];
     for (const Run& run : owned) {
       for (std::int64_t v = run.first; v < run.first + run.count; ++v) {
@@ -101,7 +101,7 @@ class LocalBuilder {
       }
     }
     next = rows_.back() + halo_[step];
-    for (const VertexId v : needs_.vertices[static_cast<std::size_t>(rank_)][step]) {
+    for (const VertexId v : needs_.of(rank_, t)) {
       local[static_cast<std::size_t>(v)] = static_cast<std::int32_t>(next++);
     }
     for (const Run& run : owned) {

@@ -6,13 +6,23 @@
 
 namespace strobe {
 
-std::shared_ptr<const VertexMap> single_owner_map(std::int64_t vertices, int ranks, Rank rank) {
+const std::vector<Run>& VertexMap::runs_of(Rank rank) const {
+  static const std::vector<Run> none;
+  if (single >= 0) return rank == single ? owned[0] : none;
+  return owned.empty() ? none : owned[static_cast<std::size_t>(rank)];
+}
+
+std::int64_t VertexMap::count_of(Rank rank) const {
+  if (single >= 0) return rank == single ? owned_count[0] : 0;
+  return owned_count.empty() ? 0 : owned_count[static_cast<std::size_t>(rank)];
+}
+
+std::shared_ptr<const VertexMap> single_owner_map(std::int64_t vertices, Rank rank) {
   auto map = std::make_shared<VertexMap>();
   map->single = rank;
-  map->owned.resize(static_cast<std::size_t>(ranks));
-  map->owned_count.assign(static_cast<std::size_t>(ranks), 0);
-  if (vertices > 0) map->owned[static_cast<std::size_t>(rank)] = {{0, vertices}};
-  map->owned_count[static_cast<std::size_t>(rank)] = vertices;
+  map->owned.resize(1);
+  if (vertices > 0) map->owned[0] = {{0, vertices}};
+  map->owned_count = {vertices};
   return map;
 }
 
@@ -43,6 +53,12 @@ std::vector<std::int64_t> Placement::row_offsets(Rank rank) const {
   return offsets;
 }
 
+std::int64_t Placement::rows(Rank rank) const {
+  std::int64_t rows = 0;
+  for (Step t = 0; t < steps(); ++t) rows += step_rows(rank, t);
+  return rows;
+}
+
 Placement by_time(std::int64_t vertices, const std::vector<Rank>& owner_of_step, int ranks) {
   Placement placement;
   placement.ranks = ranks;
@@ -52,7 +68,7 @@ Placement by_time(std::int64_t vertices, const std::vector<Rank>& owner_of_step,
     std::int32_t& map = map_of_rank.at(static_cast<std::size_t>(rank));
     if (map < 0) {
       map = static_cast<std::int32_t>(placement.maps.size());
-      placement.maps.push_back(single_owner_map(vertices, ranks, rank));
+      placement.maps.push_back(single_owner_map(vertices, rank));
     }
     placement.map_of_step.push_back(map);
   }

@@ -10,17 +10,27 @@
 namespace strobe {
 
 /// Who owns the vertices of one step: a single rank, one rank per vertex, or nobody. Ranks' vertices are kept as
-/// ascending runs.
+/// ascending runs. A single owner takes the room of one rank, so that as many maps as ranks do not take its square.
 struct VertexMap {
   Rank single = -1;                       // >= 0: this rank owns every vertex
   std::vector<Rank> owner;                // [N] when single < 0, [0] when nobody owns them
-  std::vector<std::vector<Run>> owned;    // [P] vertex runs of each rank
-  std::vector<std::int64_t> owned_count;  // [P]
+  std::vector<std::vector<Run>> owned;    // [P] vertex runs of each rank; [1] of a single owner, [0] when nobody's
+  std::vector<std::int64_t> owned_count;  // likewise
   Rank owner_of(VertexId v) const { return single >= 0 ? single : owner[static_cast<std::size_t>(v)]; }
+  /// The vertices of one rank.
+  const std::vector<Run>& runs_of(Rank rank) const;
+  std::int64_t count_of(Rank rank) const;
+  /// visit(rank, its number of vertices) of the ranks that own some, ascending.
+  template <class Visit>
+  void for_owners(const Visit& visit) const {
+    for (std::size_t i = 0; i < owned_count.size(); ++i) {
+      if (owned_count[i] > 0) visit(single >= 0 ? single : static_cast<Rank>(i), owned_count[i]);
+    }
+  }
 };
 
 /// All cells of one vertex set to one rank.
-std::shared_ptr<const VertexMap> single_owner_map(std::int64_t vertices, int ranks, Rank rank);
+std::shared_ptr<const VertexMap> single_owner_map(std::int64_t vertices, Rank rank);
 /// From one owner per vertex, each in [0, ranks).
 std::shared_ptr<const VertexMap> vertex_map(std::vector<Rank> owner, int ranks);
 
@@ -38,10 +48,10 @@ struct Placement {
   }
   Rank owner(VertexId v, Step t) const { return map(t).owner_of(v); }
   /// Rows that `rank` holds of step t.
-  std::int64_t step_rows(Rank rank, Step t) const { return map(t).owned_count[static_cast<std::size_t>(rank)]; }
+  std::int64_t step_rows(Rank rank, Step t) const { return map(t).count_of(rank); }
   /// First local row of each step on `rank`, and the total behind: [T + 1].
   std::vector<std::int64_t> row_offsets(Rank rank) const;
-  std::int64_t rows(Rank rank) const { return row_offsets(rank).back(); }
+  std::int64_t rows(Rank rank) const;
   /// Whether every vertex keeps its owner over all steps, so that timelines lie whole on one rank.
   bool keeps_timelines() const { return maps.size() == 1; }
 };

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/step_rows.hpp"
 #include "models/tape/tape.hpp"
 
 namespace strobe {
@@ -11,12 +12,12 @@ namespace strobe {
 /// Which cells the rows of a tensor are: those of the steps [first_step, first_step + steps) that this rank holds. Rows
 /// are time-major; rows of one step are contiguous.
 struct CellRows {
-  std::int64_t vertices = 0;            // N of the whole graph
-  std::int64_t all_steps = 0;           // T whose embeddings are computed
-  std::int64_t first_step = 0;          // of the block that is being computed; 0 when all steps are
-  std::int64_t steps = 0;               // S of that block
-  std::vector<std::int64_t> step_rows;  // [S + 1] first row of each step; empty ranges for steps held elsewhere
-  Tensor step_rows_on_device;           // i64 [S + 1, 1]
+  std::int64_t vertices = 0;    // N of the whole graph
+  std::int64_t all_steps = 0;   // T whose embeddings are computed
+  std::int64_t first_step = 0;  // of the block that is being computed; 0 when all steps are
+  std::int64_t steps = 0;       // S of that block
+  StepRows step_rows;           // [S + 1] first row of each step; empty ranges for steps held elsewhere
+  Tensor step_rows_on_device;   // i64 [S + 1, 1]
   /// i64 [rows, 1]: step * N + vertex of each row, ascending, steps counted from 0. Of models that ask for them
   /// (ModelTraits::reads_ids) only.
   Tensor ids;

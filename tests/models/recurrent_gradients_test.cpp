@@ -171,8 +171,9 @@ struct TwoSteps {
     std::iota(ids.begin(), ids.end(), 0);
     cells.vertices = 5;
     cells.steps = 2;
-    cells.step_rows = {0, 5, 10};
-    cells.step_rows_on_device = device.move_in(cells.step_rows.data(), 3, 1, ElementType::i64);
+    const std::vector<std::int64_t> step_rows = {0, 5, 10};
+    cells.step_rows = step_rows;
+    cells.step_rows_on_device = device.move_in(step_rows.data(), 3, 1, ElementType::i64);
     cells.ids = device.move_in(ids.data(), 10, 1, ElementType::i64);
     pass.ranks = &one;
   }

@@ -79,8 +79,9 @@ struct SmallCase {
   SmallCase(Device& device, const ModelTraits& traits, const RankSums& ranks) : a(small_matrix(device)) {
     cells.vertices = 5;
     cells.all_steps = cells.steps = cells.trained_steps = 2;
-    cells.step_rows = {0, 5, 10};
-    cells.step_rows_on_device = device.move_in(cells.step_rows.data(), 3, 1, ElementType::i64);
+    const std::vector<std::int64_t> step_rows = {0, 5, 10};
+    cells.step_rows = step_rows;
+    cells.step_rows_on_device = device.move_in(step_rows.data(), 3, 1, ElementType::i64);
     std::vector<std::int64_t> ids(10);
     std::iota(ids.begin(), ids.end(), 0);
     const std::vector<std::int32_t> columns = {0, 1, 2, 3, 4, 0, 1, 2, 3, 4};

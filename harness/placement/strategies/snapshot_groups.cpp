@@ -82,7 +82,7 @@ Placement in_groups(const std::vector<Rank>& lane, int size, const std::vector<R
   placement.vertices = static_cast<std::int64_t>(lane.size());
   for (Rank group = 0; group < ranks / size; ++group) {
     if (size == 1) {
-      placement.maps.push_back(single_owner_map(placement.vertices, ranks, group));
+      placement.maps.push_back(single_owner_map(placement.vertices, group));
       continue;
     }
     std::vector<Rank> owner(lane);

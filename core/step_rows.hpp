@@ -1,0 +1,58 @@
+// First rows of the steps of a rank's cells, as stretches of steps that have as many rows each.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <initializer_list>
+#include <iterator>
+#include <vector>
+
+namespace strobe {
+
+/// The numbers [S + 1] that a vector of first rows would hold, the total last. Where a rank holds as many rows of every
+/// step, or of a few steps only, they take the room of a few, whatever S: as many ranks as steps do not take a square.
+class StepRows {
+ public:
+  StepRows() = default;
+  StepRows(const std::vector<std::int64_t>& first) { append(first.begin(), first.end()); }
+  StepRows(std::initializer_list<std::int64_t> first) { append(first.begin(), first.end()); }
+
+  /// The first row of the next step, not below that of the step before.
+  void push_back(std::int64_t row) {
+    if (size_ > 0) {
+      const std::int64_t rows = row - last_;
+      if (stretches_.empty() || stretches_.back().rows != rows) stretches_.push_back({size_ - 1, last_, rows});
+    } else {
+      origin_ = row;
+    }
+    last_ = row;
+    ++size_;
+  }
+  std::size_t size() const { return size_; }
+  std::int64_t back() const { return last_; }
+  /// Cost O(log stretches).
+  std::int64_t operator[](std::size_t step) const {
+    const auto behind = std::upper_bound(stretches_.begin(), stretches_.end(), step,
+                                         [](std::size_t s, const Stretch& stretch) { return s < stretch.step; });
+    if (behind == stretches_.begin()) return origin_;
+    const Stretch& stretch = *std::prev(behind);
+    return stretch.row + static_cast<std::int64_t>(step - stretch.step) * stretch.rows;
+  }
+
+ private:
+  /// From `step` on, whose first row is `row`, each step has `rows`.
+  struct Stretch {
+    std::size_t step = 0;
+    std::int64_t row = 0, rows = 0;
+  };
+  template <class Iterator>
+  void append(Iterator begin, Iterator end) {
+    for (; begin != end; ++begin) push_back(*begin);
+  }
+
+  std::vector<Stretch> stretches_;
+  std::size_t size_ = 0;
+  std::int64_t origin_ = 0, last_ = 0;
+};
+
+}  // namespace strobe

@@ -1,0 +1,32 @@
+// Where cells lie in the rows of their owners. What is looked up is found when it is first asked for: of many ranks and
+// steps, few are.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "core/step_rows.hpp"
+#include "harness/placement/placement.hpp"
+
+namespace strobe {
+
+class LocalRows {
+ public:
+  /// `placement` must outlive this.
+  explicit LocalRows(const Placement& placement);
+
+  /// First row of each step on a rank, and their number behind: [T + 1].
+  const StepRows& of_steps(Rank rank);
+  /// Row of cell (v, t), which somebody owns, on its owner.
+  std::int64_t row(VertexId v, Step t);
+
+ private:
+  const Placement& placement_;
+  std::vector<std::optional<StepRows>> steps_;          // [P]
+  std::vector<std::vector<std::int64_t>> position_of_;  // [maps][N], of maps with several owners
+};
+
+/// Rows of each rank over all steps: [P]. Cost O(owners of each step).
+std::vector<std::int64_t> rows_of_ranks(const Placement& placement);
+
+}  // namespace strobe
