@@ -31,7 +31,7 @@ class Rounds {
   Rounds(Device& device, Communicator& communicator, const ExchangePlan& plan, std::vector<Tensor>& inputs)
       : device_(device),
         communicator_(communicator),
-        counts_(plan.ranks[static_cast<std::size_t>(device.rank())]),
+        counts_(plan.of(device.rank())),
         inputs_(inputs),
         exchange_(device, plan, Traffic::redistribute) {
     inputs[static_cast<std::size_t>(device.rank())] = constant(device, counts_.input_rows, width);
@@ -70,8 +70,7 @@ class Rounds {
     const Tensor result = device_.allocate(counts_.output_rows, width, ElementType::f32);
     std::byte* to = result.raw();
     for (Rank peer = 0; peer < communicator_.size(); ++peer) {
-      const std::int64_t rows =
-          peer == device_.rank() ? counts_.kept_rows : counts_.receive_count[static_cast<std::size_t>(peer)];
+      const std::int64_t rows = peer == device_.rank() ? counts_.kept_rows : counts_.receive.rows_of(peer);
       const auto bytes = static_cast<std::size_t>(rows) * result.row_bytes();
       // Of the peer's rows as many as are this rank's, each rank's behind those of the ranks before it.
       const std::int64_t first = (input(peer).rows() - rows) * device_.rank() / std::max(1, communicator_.size() - 1);

@@ -10,10 +10,11 @@ namespace strobe {
 /// edges to the ranks that own some (G of them), so a cell with k readers is needed by (G - 1) (1 - (1 - 1/G)^k) other
 /// ranks; these needs fall on ranks in proportion to the vertices that they own. Right for a hash partition, and for
 /// ranges of ids that say nothing about edges. Step t of the placement is the graph's step first_step + t. Cost
-/// O(T P + bins).
+/// O(owners of each step + bins).
 HaloNeeds counted_needs(const Placement& placement, const PreparedGraph& graph, std::int64_t first_step);
 
-/// The exchange that brings `needs.counted`: every other owner sends in proportion to what it owns. Cost O(maps P^2).
+/// The exchange that brings `needs.counted`: every other owner sends in proportion to what it owns. Cost O(P^2) for
+/// every map of which something is needed, and the pairs in memory.
 ExchangePlan counted_halo(const Placement& placement, const HaloNeeds& needs);
 
 /// Places those samples, of which the number is known, that read one of `steps` (ascending): step i of `placement` is

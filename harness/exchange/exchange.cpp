@@ -52,122 +52,121 @@ void unpack_rows(Device& device, const Tensor& buffer, const Tensor& to, const B
   }
 }
 
-/// The rows of a tensor that `moves` pack for, or unpack from, each peer in turn, of whose rows `count` tells the
-/// numbers.
-std::shared_ptr<const PeerPieces> pieces_of(const std::vector<RowMove>& moves, const std::vector<std::int64_t>& count,
-                                            std::int64_t RowMove::*row_in_tensor) {
-  auto pieces = std::make_shared<PeerPieces>(count.size());
-  std::size_t peer = 0;
-  std::int64_t left = count.front();
-  for (const RowMove& move : moves) {
-    while (left == 0) left = count[++peer];
-    (*pieces)[peer].push_back({move.*row_in_tensor, move.rows});
-    left -= move.rows;
+/// The rows of a tensor that a side's list packs for, or unpacks from, each of `ranks` peers in turn.
+std::shared_ptr<const PeerPieces> pieces_of(const PeerSide& side, int ranks, std::int64_t RowMove::*row_in_tensor) {
+  auto pieces = std::make_shared<PeerPieces>(static_cast<std::size_t>(ranks));
+  auto move = side.list.begin();
+  for (const PeerPart& part : side.parts) {
+    for (int i = 0; i < part.peers; ++i) {
+      for (std::int64_t left = part.count; left > 0; ++move) {
+        (*pieces)[static_cast<std::size_t>(part.peer + i)].push_back({(*move).*row_in_tensor, move->rows});
+        left -= move->rows;
+      }
+    }
   }
   return pieces;
 }
 
-/// Ranges that stand for pieces: numbers of rows alone.
-std::vector<PeerRows> counts_of(std::vector<PeerRows> rows) {
-  for (PeerRows& peer : rows) peer.first = 0;
-  return rows;
-}
-
-/// Per-peer row ranges: in the tensor itself when `first` says where, else one after the other in a buffer.
-std::vector<PeerRows> peer_rows(const std::vector<std::int64_t>& count, const std::vector<std::int64_t>* first) {
-  std::vector<PeerRows> rows;
-  std::int64_t next = 0;
-  for (std::size_t q = 0; q < count.size(); ++q) {
-    rows.push_back({first != nullptr && count[q] != 0 ? (*first)[q] : (first != nullptr ? 0 : next), count[q]});
-    next += count[q];
+/// The side with its peers' rows one behind the other in a buffer.
+PeerSide in_buffer(const PeerSide& side) {
+  PeerSide buffered;
+  buffered.in_place = false;
+  for (const PeerPart& part : side.parts) {
+    append_part(buffered.parts, {buffered.total, part.count, part.peer, part.peers});
+    buffered.total += part.count * part.peers;
   }
-  return rows;
+  return buffered;
 }
 
 }  // namespace
 
 Exchange::Exchange(Device& device, const ExchangePlan& plan, Traffic traffic)
-    : identity_(plan.identity),
-      moves_between_ranks_(plan.total_rows() != 0),
-      fan_out_(plan.fan_out),
-      traffic_(traffic) {
-  const RankExchange& rank = plan.ranks[static_cast<std::size_t>(device.rank())];
-  input_rows_ = rank.input_rows;
-  output_rows_ = rank.output_rows;
-  if (identity_) return;
-  forward_.send_in_place = rank.send_in_place;
-  forward_.receive_in_place = rank.receive_in_place;
-  forward_.send_rows = peer_rows(rank.send_count, rank.send_in_place ? &rank.send_first : nullptr);
-  forward_.receive_rows = peer_rows(rank.receive_count, rank.receive_in_place ? &rank.receive_first : nullptr);
-  forward_.send_total = rank.send_total;
-  forward_.receive_total = rank.receive_total;
-  forward_.kept_rows = rank.kept_rows;
-  forward_.keep = move_list(device, rank.keep, rank.keep_moves, false);
-  const auto sent = [&](bool reversed, const BufferRows& known) {
-    return buffer_rows(device, rank.pack, rank.pack_moves, rank.send_total, &RowMove::from, reversed, known);
-  };
-  const auto received = [&](bool reversed, const BufferRows& known) {
-    return buffer_rows(device, rank.unpack, rank.unpack_moves, rank.receive_total, &RowMove::to, reversed, known);
-  };
-  if (!rank.send_in_place) forward_.pack = sent(false, {});
-  if (!rank.receive_in_place) forward_.unpack = received(false, {});
-
-  backward_.send_in_place = rank.receive_in_place;
-  // Rows that went to several places come back from all of them and must be added, so they need a buffer.
-  backward_.receive_in_place = rank.send_in_place && !fan_out_;
-  backward_.send_rows = forward_.receive_rows;
-  backward_.receive_rows = peer_rows(rank.send_count, backward_.receive_in_place ? &rank.send_first : nullptr);
-  backward_.send_total = rank.receive_total;
-  backward_.receive_total = rank.send_total;
-  backward_.kept_rows = rank.kept_rows;
-  backward_.keep = move_list(device, rank.keep, rank.keep_moves, true);
-  if (!backward_.send_in_place) backward_.pack = received(true, forward_.unpack);
-  if (!backward_.receive_in_place) backward_.unpack = sent(true, forward_.pack);
-  find_pieces(device, rank);
+    : plan_(&plan), rank_(&plan.of(device.rank())), traffic_(traffic) {
+  const bool moves = rank_->send.total != 0 || rank_->receive.total != 0 || rank_->kept_rows != 0;
+  if (!plan.identity && moves) sides_ = make_sides(device);
 }
 
-void Exchange::find_pieces(const Device& device, const RankExchange& rank) {
-  forward_.send_in_pieces = !rank.send_in_place && long_runs(rank.pack_moves, rank.send_total);
-  forward_.receive_in_pieces = !rank.receive_in_place && long_runs(rank.unpack_moves, rank.receive_total);
-  backward_.send_in_pieces = forward_.receive_in_pieces;
-  backward_.receive_in_pieces = forward_.send_in_pieces && !fan_out_;  // rows from several places are added
+std::shared_ptr<const Exchange::Sides> Exchange::make_sides(Device& device) const {
+  auto sides = std::make_shared<Sides>();
+  ExchangeSide &forward = sides->forward, &backward = sides->backward;
+  const RankExchange& rank = *rank_;
+  forward.send = &rank.send;
+  forward.receive = &rank.receive;
+  forward.receive_in_place = rank.receive.in_place;
+  forward.keep = move_list(device, rank.keep, rank.keep_moves, false);
+  const auto sent = [&](bool reversed, const BufferRows& known) {
+    return buffer_rows(device, rank.send.list, rank.send.moves, rank.send.total, &RowMove::from, reversed, known);
+  };
+  const auto received = [&](bool reversed, const BufferRows& known) {
+    const PeerSide& side = rank.receive;
+    return buffer_rows(device, side.list, side.moves, side.total, &RowMove::to, reversed, known);
+  };
+  if (!rank.send.in_place) forward.pack = sent(false, {});
+  if (!rank.receive.in_place) forward.unpack = received(false, {});
+
+  // Rows that went to several places come back from all of them and must be added, so they need a buffer.
+  backward.receive_in_place = rank.send.in_place && !plan_->fan_out;
+  if (rank.send.in_place && plan_->fan_out) sides->added = in_buffer(rank.send);
+  backward.send = &rank.receive;
+  backward.receive = rank.send.in_place && plan_->fan_out ? &sides->added : &rank.send;
+  backward.keep = move_list(device, rank.keep, rank.keep_moves, true);
+  if (!rank.receive.in_place) backward.pack = received(true, forward.unpack);
+  if (!backward.receive_in_place) backward.unpack = sent(true, forward.pack);
+  find_pieces(device, *sides);
+  return sides;
+}
+
+void Exchange::find_pieces(const Device& device, Sides& sides) const {
+  ExchangeSide &forward = sides.forward, &backward = sides.backward;
+  const PeerSide &send = rank_->send, &receive = rank_->receive;
+  forward.send_in_pieces = !send.in_place && long_runs(send.moves, send.total);
+  forward.receive_in_pieces = !receive.in_place && long_runs(receive.moves, receive.total);
+  backward.send_in_pieces = forward.receive_in_pieces;
+  backward.receive_in_pieces = forward.send_in_pieces && !plan_->fan_out;  // rows from several places are added
   if (!device.has_values()) return;
-  if (forward_.send_in_pieces) forward_.pieces.send = pieces_of(rank.pack, rank.send_count, &RowMove::from);
-  if (forward_.receive_in_pieces) forward_.pieces.receive = pieces_of(rank.unpack, rank.receive_count, &RowMove::to);
-  if (backward_.send_in_pieces) backward_.pieces.send = forward_.pieces.receive;
-  if (backward_.receive_in_pieces) backward_.pieces.receive = forward_.pieces.send;
+  const int ranks = plan_->rank_count;
+  if (forward.send_in_pieces) forward.pieces.send = pieces_of(send, ranks, &RowMove::from);
+  if (forward.receive_in_pieces) forward.pieces.receive = pieces_of(receive, ranks, &RowMove::to);
+  if (backward.send_in_pieces) backward.pieces.send = forward.pieces.receive;
+  if (backward.receive_in_pieces) backward.pieces.receive = forward.pieces.send;
+}
+
+const ExchangeSide& Exchange::side(Way way) const {
+  static const PeerSide nobody;
+  static const ExchangeSide nothing{&nobody, &nobody, true, {}, {}, {}, false, false, {}};
+  if (!sides_) return nothing;
+  return way == Way::forward ? sides_->forward : sides_->backward;
 }
 
 Exchange::Flight Exchange::start(Device& device, Communicator& communicator, Way way, const Tensor& from,
                                  const Tensor& to) const {
   const ExchangeSide& here = side(way);
   Flight flight;
-  if (moves_between_ranks_) {
+  if (plan_->total_rows() != 0) {
     const bool sends_pieces = here.send_in_pieces && communicator.moves_pieces();
     const bool receives_pieces = here.receive_in_pieces && communicator.moves_pieces();
     Tensor send = from;
-    if (!here.send_in_place && !sends_pieces) {
-      send = device.allocate(here.send_total, from.columns(), from.type());
+    if (!here.send->in_place && !sends_pieces) {
+      send = device.allocate(here.send->total, from.columns(), from.type());
       pack_rows(device, from, send, here.pack);
     }
     if (!here.receive_in_place && !receives_pieces) {
-      flight.receive = device.allocate(here.receive_total, from.columns(), from.type());
+      flight.receive = device.allocate(here.receive->total, from.columns(), from.type());
     }
     const ExchangePieces pieces{sends_pieces ? here.pieces.send : nullptr,
                                 receives_pieces ? here.pieces.receive : nullptr};
     flight.request = communicator.start_all_to_all_v(
-        send, sends_pieces ? counts_of(here.send_rows) : here.send_rows, flight.receive.defined() ? flight.receive : to,
-        receives_pieces ? counts_of(here.receive_rows) : here.receive_rows, traffic_, pieces);
+        send, here.send->parts, flight.receive.defined() ? flight.receive : to, here.receive->parts, traffic_, pieces);
   }
-  if (here.keep.defined()) device.run(CopyRuns{from, to, here.keep, here.kept_rows, false});
+  if (here.keep.defined()) device.run(CopyRuns{from, to, here.keep, rank_->kept_rows, false});
   return flight;
 }
 
 void Exchange::finish(Device& device, Communicator& communicator, Way way, Flight& flight, const Tensor& to) const {
-  if (!moves_between_ranks_) return;
+  if (plan_->total_rows() == 0) return;
   communicator.wait(flight.request);
   if (flight.receive.defined()) {
-    unpack_rows(device, flight.receive, to, side(way).unpack, way == Way::backward && fan_out_);
+    unpack_rows(device, flight.receive, to, side(way).unpack, way == Way::backward && plan_->fan_out);
   }
   flight = {};
 }
@@ -178,8 +177,8 @@ void Exchange::run(Device& device, Communicator& communicator, Way way, const Te
 }
 
 Tensor Exchange::run_forward(Device& device, Communicator& communicator, const Var& x) const {
-  if (x->value.rows() != input_rows_) throw Error("exchange: the tensor has another number of rows than the plan");
-  const Tensor y = device.allocate(output_rows_, x->value.columns(), x->value.type());
+  if (x->value.rows() != input_rows()) throw Error("exchange: the tensor has another number of rows than the plan");
+  const Tensor y = device.allocate(output_rows(), x->value.columns(), x->value.type());
   run(device, communicator, Way::forward, x->value, y);
   return y;
 }
@@ -194,21 +193,21 @@ void Exchange::run_backward(Tape& tape, Communicator& communicator, const Var& x
 }
 
 Tensor Exchange::give_back(Device& device, Communicator& communicator, const Tensor& gradient) const {
-  if (identity_) return gradient;
-  const Tensor dx = device.allocate(input_rows_, gradient.columns(), gradient.type());
+  if (identity()) return gradient;
+  const Tensor dx = device.allocate(input_rows(), gradient.columns(), gradient.type());
   run(device, communicator, Way::backward, gradient, dx);
   return dx;
 }
 
 Var Exchange::apply(Tape& tape, Communicator& communicator, const Var& x) const {
-  if (identity_) return x;
+  if (identity()) return x;
   const Tensor y = run_forward(tape.device(), communicator, x);
   return tape.record(
       y, {x}, [this, &tape, &communicator, x](const Variable& result) { run_backward(tape, communicator, x, result); });
 }
 
 Var Exchange::apply_everywhere(Tape& tape, Communicator& communicator, const Var& x) const {
-  if (identity_) return x;
+  if (identity()) return x;
   const Tensor y = run_forward(tape.device(), communicator, x);
   return tape.record_collective(
       y, [this, &tape, &communicator, x](const Variable& result) { run_backward(tape, communicator, x, result); });

@@ -2,6 +2,8 @@
 // redistribution is the reverse redistribution, of a halo the reverse exchange with accumulation.
 #pragma once
 
+#include <memory>
+
 #include "backends/communicator.hpp"
 #include "harness/exchange/exchange_plan.hpp"
 #include "models/tape/tape.hpp"
@@ -15,12 +17,12 @@ struct BufferRows {
   Tensor rows;  // i64 [buffer rows, 1] instead
 };
 
-/// Index lists of one direction: pack rows of the input into a send buffer, keep rows, unpack the receive buffer.
+/// Index lists of one direction: pack rows of the input into a send buffer, keep rows, unpack the receive buffer. What
+/// goes to whom is the plan's.
 struct ExchangeSide {
-  bool send_in_place = false, receive_in_place = false;
-  std::vector<PeerRows> send_rows, receive_rows;  // per peer, in the tensor or in the buffer
-  std::int64_t send_total = 0, receive_total = 0;
-  std::int64_t kept_rows = 0;
+  const PeerSide* send = nullptr;
+  const PeerSide* receive = nullptr;
+  bool receive_in_place = false;
   Tensor keep;              // i64 [moves, 3]; undefined when there is nothing to do
   BufferRows pack, unpack;  // likewise
   // The same rows for communicators that move pieces, of which then no buffer is needed: where runs are long enough,
@@ -29,15 +31,17 @@ struct ExchangeSide {
   ExchangePieces pieces;
 };
 
-/// An exchange ready to run. Holds device memory for its index lists.
+/// An exchange ready to run. Holds device memory for its index lists. Of a rank that moves nothing in an exchange of
+/// others it is a few words long: as many hand-overs as ranks are held on every rank.
 class Exchange {
  public:
-  /// `plan` must have lists for `device.rank()` when the device holds values.
+  /// `plan` must have lists for `device.rank()` when the device holds values, and must outlive this.
   Exchange(Device& device, const ExchangePlan& plan, Traffic traffic);
+  Exchange(Device& device, ExchangePlan&& plan, Traffic traffic) = delete;
 
-  bool identity() const { return identity_; }
-  std::int64_t input_rows() const { return input_rows_; }
-  std::int64_t output_rows() const { return output_rows_; }
+  bool identity() const { return plan_->identity; }
+  std::int64_t input_rows() const { return rank_->input_rows; }
+  std::int64_t output_rows() const { return rank_->output_rows; }
 
   /// The exchanged rows [output_rows, F] of x [input_rows, F], recorded on the tape. All ranks must call it.
   Var apply(Tape& tape, Communicator& communicator, const Var& x) const;
@@ -62,18 +66,22 @@ class Exchange {
   void finish(Device& device, Communicator& communicator, Way way, Flight& flight, const Tensor& to) const;
 
  private:
-  void find_pieces(const Device& device, const RankExchange& rank);
+  /// Both directions' lists.
+  struct Sides {
+    ExchangeSide forward, backward;
+    PeerSide added;  // rows of peers in a buffer, where the plan has them in place but they must be added
+  };
+  std::shared_ptr<const Sides> make_sides(Device& device) const;
+  void find_pieces(const Device& device, Sides& sides) const;
   Tensor run_forward(Device& device, Communicator& communicator, const Var& x) const;
   void run_backward(Tape& tape, Communicator& communicator, const Var& x, const Variable& result) const;
   void run(Device& device, Communicator& communicator, Way way, const Tensor& from, const Tensor& to) const;
-  const ExchangeSide& side(Way way) const { return way == Way::forward ? forward_ : backward_; }
+  const ExchangeSide& side(Way way) const;
 
-  bool identity_ = true;
-  bool moves_between_ranks_ = false;
-  bool fan_out_ = false;
-  std::int64_t input_rows_ = 0, output_rows_ = 0;
+  const ExchangePlan* plan_;
+  const RankExchange* rank_;
   Traffic traffic_;
-  ExchangeSide forward_, backward_;
+  std::shared_ptr<const Sides> sides_;  // null where nothing is moved
 };
 
 }  // namespace strobe

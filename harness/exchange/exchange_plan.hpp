@@ -1,10 +1,13 @@
 // Exchange plans: who sends which rows to whom, derived from placements. A plan is plain data, made before the run;
-// its byte matrix is known then, and asserted equal to what the communicator counts.
+// its byte matrix is known then, and asserted equal to what the communicator counts. It lists the peers that there are:
+// a hand-over between two of many ranks is two entries long, and a redistribution in which every pair of ranks
+// exchanges the same number of rows a few for each rank.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
+#include "backends/communicator.hpp"
 #include "core/ids.hpp"
 #include "harness/placement/placement.hpp"
 #include "workloads/preparation/preprocess.hpp"
@@ -16,30 +19,41 @@ struct RowMove {
   std::int64_t from = 0;
   std::int64_t to = 0;
   std::int64_t rows = 0;
+  friend bool operator==(const RowMove&, const RowMove&) = default;
 };
 
 /// Appends a move, merging it into the last one when both sides continue.
 void append_move(std::vector<RowMove>& moves, std::int64_t from, std::int64_t to, std::int64_t rows);
 
+/// One direction of one rank's side: the rows that go to its peers, or that come from them.
+struct PeerSide {
+  std::int64_t total = 0;  // rows of all peers
+  std::int64_t moves = 0;  // behind `list`, known with and without it: it sizes the packing work
+  /// Every peer's rows are one contiguous range of the tensor: sent (received) in place, without packing.
+  bool in_place = true;
+  /// Rows of each peer, in the tensor when in place, else one peer after the other in a buffer.
+  PeerParts parts;
+  /// Tensor -> buffer of what is sent, buffer -> tensor of what is received, peers in rank order; empty when only
+  /// counts were asked for.
+  std::vector<RowMove> list;
+
+  std::int64_t rows_of(Rank peer) const;
+  friend bool operator==(const PeerSide&, const PeerSide&) = default;
+};
+
 /// One rank's side of an exchange: output rows are made of kept input rows and of rows received from peers.
 struct RankExchange {
+  Rank rank = 0;
   std::int64_t input_rows = 0;
   std::int64_t output_rows = 0;
   std::int64_t kept_rows = 0;
-  std::int64_t send_total = 0;
-  std::int64_t receive_total = 0;
-  std::vector<std::int64_t> send_count;     // [P] rows to each peer
-  std::vector<std::int64_t> receive_count;  // [P]
-  // Number of moves behind each list, known with and without lists: it sizes the packing work.
-  std::int64_t keep_moves = 0, pack_moves = 0, unpack_moves = 0;
-  // Every peer's rows are one contiguous range of the input (output): sent (received) in place, without packing.
-  bool send_in_place = true, receive_in_place = true;
-  std::vector<std::int64_t> send_first;     // [P] first input row per peer when sent in place, else first buffer row
-  std::vector<std::int64_t> receive_first;  // [P] likewise of the output
-  // Index lists; empty when only counts were asked for.
-  std::vector<RowMove> keep;    // input -> output
-  std::vector<RowMove> pack;    // input -> send buffer, peers in rank order
-  std::vector<RowMove> unpack;  // receive buffer, peers in rank order -> output
+  std::int64_t keep_moves = 0;  // behind `keep`, likewise
+  std::vector<RowMove> keep;    // input -> output; empty when only counts were asked for
+  PeerSide send, receive;
+
+  /// Whether the rank's output is its input.
+  bool keeps_all() const;
+  friend bool operator==(const RankExchange&, const RankExchange&) = default;
 };
 
 /// An exchange among all ranks. `identity` means that no rank moves anything: output is input.
@@ -47,13 +61,19 @@ struct ExchangePlan {
   bool identity = false;
   /// Whether an input row may go to several places (halo): the backward exchange must then add.
   bool fan_out = false;
-  std::vector<RankExchange> ranks;  // [P]; lists only of the ranks that were asked for
+  int rank_count = 0;
+  std::vector<RankExchange> ranks;  // that have rows before or after it, ascending; lists only of those asked for
 
+  /// What rank r does; nothing where it has no rows.
+  const RankExchange& of(Rank r) const;
   /// Rows sent from rank r to rank q.
-  std::int64_t rows(Rank r, Rank q) const {
-    return ranks[static_cast<std::size_t>(r)].send_count[static_cast<std::size_t>(q)];
-  }
-  std::int64_t total_rows() const;
+  std::int64_t rows(Rank r, Rank q) const { return of(r).send.rows_of(q); }
+  std::int64_t total_rows() const { return total_rows_; }
+  /// Sets what follows from the ranks' sides: the total and `identity`.
+  void complete();
+
+ private:
+  std::int64_t total_rows_ = 0;
 };
 
 /// For which ranks index lists are made: all, none (counts only), or one.
@@ -64,16 +84,29 @@ struct ListScope {
 };
 
 /// Moves every cell from its owner under `from` to its owner under `to`. Both local orders are time-major.
-/// Cost: O(T P) for equal and for range maps, O(T N) for scattered ones.
+/// Cost where one rank owns each step on one side: time O(T P + N) and O(P) for what is made meanwhile; else O(T P) for
+/// ranges and O(T N) for scattered maps, and O(pairs that exchange something).
 ExchangePlan redistribute(const Placement& from, const Placement& to, const ListScope& scope);
+
+/// The way back of a redistribution: what `redistribute(to, from)` gives where `plan` is `redistribute(from, to)`.
+ExchangePlan reversed(const ExchangePlan& plan);
 
 /// Cells that each rank must read at each step and does not own, in the order in which they lie behind its own rows:
 /// spatial ones by owner, then vertex. Needed per step because snapshots differ. Of a graph of which only the shape is
 /// known, their number.
 struct HaloNeeds {
-  std::vector<std::vector<std::vector<VertexId>>> vertices;  // [P][T]
-  std::vector<std::vector<std::int64_t>> counted;            // [P][T] instead, or empty
+  std::vector<std::vector<std::vector<VertexId>>> vertices;  // [P][T]; [P][0] of a rank that needs nothing
+  std::vector<std::vector<std::int64_t>> counted;            // likewise instead, or empty
+  std::int64_t steps = 0;                                    // T
+
+  const std::vector<VertexId>& of(Rank rank, Step t) const;
+  /// The entry of a rank's step, to be filled in.
+  std::vector<VertexId>& at(Rank rank, Step t);
+  std::int64_t& count_at(Rank rank, Step t);
 };
+
+/// Nothing, of so many ranks and steps; `by_count` says which of the two it is to be filled with.
+HaloNeeds no_needs(int ranks, std::int64_t steps, bool by_count = false);
 
 /// Brings the needed cells behind the own rows: output = own rows, then halo rows ordered by step, then as listed, so
 /// the halo row of needs.vertices[r][t][i] is halo_offsets(needs, r)[t] + i. With `needs.vertices[r][t]` empty

@@ -3,13 +3,15 @@
 #include <algorithm>
 #include <set>
 
+#include "harness/placement/local_rows.hpp"
+
 namespace strobe {
 namespace {
 
 class SamplePlacer {
  public:
   SamplePlacer(const Samples& samples, const Placement& placement, const std::vector<Step>& steps)
-      : samples_(samples), placement_(placement), arity_(static_cast<std::size_t>(samples.arity)) {
+      : samples_(samples), placement_(placement), arity_(static_cast<std::size_t>(samples.arity)), rows_(placement) {
     for (std::size_t i = 0; i < samples.step.size(); ++i) {
       const auto here = std::lower_bound(steps.begin(), steps.end(), samples.step[i]);
       if (here == steps.end() || *here != samples.step[i]) continue;
@@ -23,11 +25,10 @@ class SamplePlacer {
     placed.halo = halo(placement_, needs_, scope);
     placed.ranks.resize(static_cast<std::size_t>(placement_.ranks));
     for (Rank r = 0; r < placement_.ranks; ++r) {
-      rows_.push_back(placement_.row_offsets(r));
-      halo_rows_.push_back(halo_offsets(needs_, r));
+      const bool needs_some = !needs_.vertices[static_cast<std::size_t>(r)].empty();
+      halo_rows_.push_back(needs_some ? halo_offsets(needs_, r) : std::vector<std::int64_t>());
       placed.ranks[static_cast<std::size_t>(r)].rows.resize(arity_);
     }
-    for (const auto& map : placement_.maps) positions_.push_back(positions_in_owner(*map, placement_.vertices));
     for (const Chosen& sample : chosen_) {
       add(sample, placed.ranks[static_cast<std::size_t>(home(sample))]);
       placed.total_weight += samples_.weight.empty() ? 1.0 : samples_.weight[sample.index];
@@ -45,7 +46,7 @@ class SamplePlacer {
   VertexId vertex(const Chosen& sample, std::size_t k) const { return samples_.vertices[sample.index * arity_ + k]; }
   Rank home(const Chosen& sample) const { return placement_.owner(vertex(sample, 0), sample.step); }
 
-  void add(const Chosen& sample, LocalSamples& local) const {
+  void add(const Chosen& sample, LocalSamples& local) {
     const std::size_t i = sample.index;
     for (std::size_t k = 0; k < arity_; ++k) local.rows[k].push_back(row(home(sample), vertex(sample, k), sample.step));
     local.index.push_back(static_cast<std::int64_t>(i));
@@ -55,14 +56,12 @@ class SamplePlacer {
   }
 
   void collect_needs() {
-    needs_.vertices.assign(static_cast<std::size_t>(placement_.ranks),
-                           std::vector<std::vector<VertexId>>(static_cast<std::size_t>(placement_.steps())));
+    needs_ = no_needs(placement_.ranks, placement_.steps());
     for (const Chosen& sample : chosen_) {
       const Rank rank = home(sample);
       for (std::size_t k = 1; k < arity_; ++k) {
         if (placement_.owner(vertex(sample, k), sample.step) == rank) continue;
-        needs_.vertices[static_cast<std::size_t>(rank)][static_cast<std::size_t>(sample.step)].push_back(
-            vertex(sample, k));
+        needs_.at(rank, sample.step).push_back(vertex(sample, k));
       }
     }
     for (auto& rank : needs_.vertices) {
@@ -74,14 +73,11 @@ class SamplePlacer {
   }
 
   /// Row of cell (v, t) in `rank`'s own rows or, behind them, its halo rows.
-  std::int64_t row(Rank rank, VertexId v, Step t) const {
-    const auto r = static_cast<std::size_t>(rank), step = static_cast<std::size_t>(t);
-    if (placement_.owner(v, t) == rank) {
-      return rows_[r][step] +
-             positions_[static_cast<std::size_t>(placement_.map_of_step[step])][static_cast<std::size_t>(v)];
-    }
-    const std::vector<VertexId>& needed = needs_.vertices[r][step];
-    return rows_[r].back() + halo_rows_[r][step] + (std::lower_bound(needed.begin(), needed.end(), v) - needed.begin());
+  std::int64_t row(Rank rank, VertexId v, Step t) {
+    if (placement_.owner(v, t) == rank) return rows_.row(v, t);
+    const std::vector<VertexId>& needed = needs_.of(rank, t);
+    return rows_.of_steps(rank).back() + halo_rows_[static_cast<std::size_t>(rank)][static_cast<std::size_t>(t)] +
+           (std::lower_bound(needed.begin(), needed.end(), v) - needed.begin());
   }
 
   const Samples& samples_;
@@ -89,7 +85,8 @@ class SamplePlacer {
   std::size_t arity_;
   std::vector<Chosen> chosen_;
   HaloNeeds needs_;
-  std::vector<std::vector<std::int64_t>> rows_, halo_rows_, positions_;
+  LocalRows rows_;
+  std::vector<std::vector<std::int64_t>> halo_rows_;  // [P]; empty of a rank that needs nothing
 };
 
 }  // namespace

@@ -6,13 +6,6 @@
 namespace strobe {
 namespace {
 
-HaloNeeds no_needs(const Placement& placement) {
-  HaloNeeds needs;
-  needs.vertices.assign(static_cast<std::size_t>(placement.ranks),
-                        std::vector<std::vector<VertexId>>(static_cast<std::size_t>(placement.steps())));
-  return needs;
-}
-
 void add_handovers(const FullBatchCase& c, const BlockPlan* before, const ListScope& scope, BlockPlan& block) {
   for (std::size_t l = 0; l < c.model.layers.size(); ++l) {
     StateHandover& layer = block.handover.emplace_back();
@@ -41,10 +34,10 @@ BlockPlan derive_block(const FullBatchCase& c, const StrategyPlan& strategy, con
   block.spatial = of_steps(strategy.spatial, range);
   block.temporal = of_steps(strategy.temporal, range);
   block.spatial_needs = c.model.any_layer_reads_neighbours() ? spatial_needs(block.spatial, *c.data.graph, steps.first)
-                                                             : no_needs(block.spatial);
+                                                             : no_needs(c.ranks(), block.spatial.steps());
   block.spatial_halo = halo(block.spatial, block.spatial_needs, scope);
   block.to_temporal = redistribute(block.spatial, block.temporal, scope);
-  block.to_spatial = redistribute(block.temporal, block.spatial, scope);
+  block.to_spatial = reversed(block.to_temporal);
   block.slices = derive_slices(c, block, scope);
   block.segments = temporal_segments(block.temporal);
   block.spatial_segments = temporal_segments(block.spatial);

@@ -1,12 +1,9 @@
 #include "harness/plan/full_batch_plan.hpp"
 
-#include <fmt/format.h>
-
 #include <nlohmann/json.hpp>
 
 #include "backends/communicator.hpp"
-#include "core/machine_limits.hpp"
-#include "core/units.hpp"
+#include "harness/exchange/exchange_memory.hpp"
 #include "harness/plan/transfer_plan.hpp"
 #include "harness/request/until.hpp"
 
@@ -34,19 +31,6 @@ void check_supported(const StrategyPlan& strategy, std::int64_t blocks) {
   }
 }
 
-/// An exchange knows four counts of every pair of ranks (RankExchange); a block has four exchanges, the test samples
-/// one more, and while one of them is made a pair takes eight numbers. Measured at 3000 ranks in one block: 239 bytes a
-/// pair where this gives 224.
-void refuse_too_many_pairs(const Case& c, std::size_t blocks) {
-  const double ranks = static_cast<double>(c.ranks), exchanges = 4.0 * static_cast<double>(blocks) + 1;
-  const double bytes = ranks * ranks * (4 * exchanges + 8) * sizeof(std::int64_t), memory = usable_memory_bytes();
-  if (bytes <= memory) return;
-  throw InvalidRequest(
-      "/ranks",
-      fmt::format("the exchanges of {} ranks with nb={} take about {} to plan, {} are there; take fewer ranks{}",
-                  c.ranks, blocks, format_bytes(bytes), format_bytes(memory), blocks > 1 ? " or a smaller nb" : ""));
-}
-
 }  // namespace
 
 FullBatchOptions full_batch_options(const Case& c) {
@@ -71,10 +55,11 @@ std::vector<std::int64_t> useful_block_counts(std::int64_t steps) {
 
 std::vector<std::vector<std::uint64_t>> byte_matrix(const ExchangePlan& plan, std::uint64_t row_bytes) {
   std::vector<std::vector<std::uint64_t>> matrix;
-  for (const RankExchange& rank : plan.ranks) {
-    std::vector<std::uint64_t> row;
-    for (const std::int64_t rows : rank.send_count) row.push_back(static_cast<std::uint64_t>(rows) * row_bytes);
-    matrix.push_back(std::move(row));
+  for (Rank r = 0; r < plan.rank_count; ++r) {
+    std::vector<std::uint64_t>& row = matrix.emplace_back();
+    for (const PeerRows& peer : rows_of_ranks(plan.of(r).send.parts, plan.rank_count)) {
+      row.push_back(static_cast<std::uint64_t>(peer.count) * row_bytes);
+    }
   }
   return matrix;
 }
@@ -106,7 +91,9 @@ std::shared_ptr<const FullBatchPlan> lay_out(const FullBatchCase& c, std::int64_
 }
 
 std::shared_ptr<const FullBatchPlan> lay_out(const FullBatchCase& c, StrategyPlan strategy) {
-  refuse_too_many_pairs(c.request, strategy.schedule.blocks.size());
+  const double most_pairs = c.data.graph->has_structure() ? static_cast<double>(c.data.graph->nonzeros()) : 1e300;
+  refuse_exchanges_beyond_memory({strategy.spatial, strategy.temporal, strategy.schedule.blocks, c.model.layers,
+                                  most_pairs, static_cast<std::int64_t>(c.data.supports.size()), c.options.overlap});
   std::vector<BlockPlan> block_plans = derive_blocks(c, strategy);
   std::vector<std::string> notes = c.data.notes;
   check_transfer(c, block_plans, notes);

@@ -51,7 +51,7 @@ Json describe_exchange(const std::string& name, const std::string& traffic, cons
                    {"rows", plan.total_rows()},
                    {"bytes_per_pass", static_cast<std::uint64_t>(plan.total_rows()) * row_bytes}};
   std::int64_t packed = 0;
-  for (const RankExchange& rank : plan.ranks) packed += rank.send_in_place ? 0 : rank.send_total;
+  for (const RankExchange& rank : plan.ranks) packed += rank.send.in_place ? 0 : rank.send.total;
   exchange["packed_rows"] = packed;
   exchange["byte_matrix"] = byte_matrix(plan, row_bytes);
   return exchange;

@@ -48,11 +48,9 @@ void check_contiguous(const Placement& placement, const std::vector<Rank>& slice
 std::vector<Rank> slice_of_steps(const Placement& placement, std::int64_t wanted, std::int64_t& slices) {
   std::vector<std::vector<std::size_t>> held(static_cast<std::size_t>(placement.ranks));
   for (Step t = 0; t < placement.steps(); ++t) {
-    const std::vector<std::int64_t>& count = placement.map(t).owned_count;
-    const auto first = std::find_if(count.begin(), count.end(), [](std::int64_t rows) { return rows > 0; });
-    if (first != count.end()) {
-      held[static_cast<std::size_t>(first - count.begin())].push_back(static_cast<std::size_t>(t));
-    }
+    Rank first = -1;
+    placement.map(t).for_owners([&first](Rank rank, std::int64_t) { first = first < 0 ? rank : first; });
+    if (first >= 0) held[static_cast<std::size_t>(first)].push_back(static_cast<std::size_t>(t));
   }
   std::size_t most = 0;
   for (const auto& steps : held) most = std::max(most, steps.size());
@@ -66,19 +64,12 @@ std::vector<Rank> slice_of_steps(const Placement& placement, std::int64_t wanted
   return slice;
 }
 
-std::shared_ptr<const VertexMap> nobody(int ranks) {
-  auto map = std::make_shared<VertexMap>();
-  map->owned.resize(static_cast<std::size_t>(ranks));
-  map->owned_count.resize(static_cast<std::size_t>(ranks), 0);
-  return map;
-}
-
 /// `placement` with nobody in the steps of other slices, and only the maps that are left.
 Placement steps_of_slice(const Placement& placement, const std::vector<Rank>& slice_of, Rank slice) {
   Placement part;
   part.ranks = placement.ranks;
   part.vertices = placement.vertices;
-  part.maps = {nobody(placement.ranks)};
+  part.maps = {std::make_shared<VertexMap>()};  // nobody
   std::vector<std::int32_t> renumbered(placement.maps.size(), -1);
   for (std::size_t t = 0; t < slice_of.size(); ++t) {
     if (slice_of[t] != slice) {
@@ -98,16 +89,20 @@ Placement steps_of_slice(const Placement& placement, const std::vector<Rank>& sl
 HaloNeeds needs_of_slice(HaloNeeds needs, const std::vector<Rank>& slice_of, Rank slice) {
   for (std::size_t t = 0; t < slice_of.size(); ++t) {
     if (slice_of[t] == slice) continue;
-    for (auto& rank : needs.vertices) rank[t].clear();
-    for (auto& rank : needs.counted) rank[t] = 0;
+    for (auto& rank : needs.vertices) {
+      if (!rank.empty()) rank[t].clear();
+    }
+    for (auto& rank : needs.counted) {
+      if (!rank.empty()) rank[t] = 0;
+    }
   }
   return needs;
 }
 
 ExchangePlan no_exchange(int ranks) {
   ExchangePlan plan;
+  plan.rank_count = ranks;
   plan.identity = true;
-  plan.ranks.resize(static_cast<std::size_t>(ranks));
   return plan;
 }
 
@@ -129,7 +124,7 @@ std::vector<SlicePlan> derive_slices(const FullBatchCase& c, const BlockPlan& bl
     slice.halo = block.spatial_halo.identity ? no_exchange(c.ranks()) : halo(slice.spatial, slice.needs, scope);
     slice.to_temporal = redistribute(slice.spatial, block.temporal, scope);
     // Behind the last layer there is nothing to compute beside it.
-    if (c.model.layers.size() > 1) slice.to_spatial = redistribute(block.temporal, slice.spatial, scope);
+    if (c.model.layers.size() > 1) slice.to_spatial = reversed(slice.to_temporal);
   }
   return slices;
 }

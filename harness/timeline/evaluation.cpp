@@ -46,7 +46,7 @@ std::vector<double> Evaluation::outputs(const Part& part, const Parameters& para
     total += rank.count();
   }
   const Tensor all = device_.allocate(total, outputs.columns(), outputs.type());
-  communicator_.all_gather_v(outputs, all, rows, Traffic::other);
+  communicator_.all_gather_v(outputs, all, std::move(rows), Traffic::other);
   const std::vector<double> values = host_values(device_, all);
   if (!all.has_values()) return {};
   return in_task_order(values, part.placed, outputs.columns());

@@ -3,63 +3,22 @@
 
 #include <gtest/gtest.h>
 
-#include <set>
-
 #include "core/random.hpp"
+#include "tests/harness/fakes.hpp"
 
 namespace strobe {
 namespace {
 
-/// The cells of a rank in local order, as (step, vertex).
-std::vector<std::pair<Step, VertexId>> cells(const Placement& placement, Rank rank) {
-  std::vector<std::pair<Step, VertexId>> result;
-  for (Step t = 0; t < placement.steps(); ++t) {
-    for (VertexId v = 0; v < placement.vertices; ++v) {
-      if (placement.owner(v, t) == rank) result.emplace_back(t, v);
-    }
-  }
-  return result;
-}
+using test::cells;
 
-using Cells = std::vector<std::pair<Step, VertexId>>;
-
-void apply_moves(const std::vector<RowMove>& moves, const Cells& from, Cells& to) {
-  for (const RowMove& move : moves) {
-    for (std::int64_t i = 0; i < move.rows; ++i) {
-      to[static_cast<std::size_t>(move.to + i)] = from[static_cast<std::size_t>(move.from + i)];
-    }
+/// Each rank's output cells when `plan` carries the cells of `from`.
+std::vector<test::Cells> carried(const ExchangePlan& plan, const Placement& from) {
+  std::vector<test::Cells> inputs;
+  for (Rank r = 0; r < from.ranks; ++r) {
+    inputs.push_back(cells(from, r));
+    EXPECT_EQ(plan.of(r).input_rows, static_cast<std::int64_t>(inputs.back().size()));
   }
-}
-
-/// Carries cell names through the plan's lists as a communicator would, and returns each rank's output cells.
-std::vector<Cells> carry(const ExchangePlan& plan, const Placement& from) {
-  const auto ranks = plan.ranks.size();
-  std::vector<Cells> inputs, outputs(ranks);
-  std::vector<std::vector<Cells>> wire(ranks);
-  for (std::size_t r = 0; r < ranks; ++r) {
-    inputs.push_back(cells(from, static_cast<Rank>(r)));
-    const RankExchange& side = plan.ranks[r];
-    EXPECT_EQ(side.input_rows, static_cast<std::int64_t>(inputs[r].size()));
-    Cells buffer(static_cast<std::size_t>(side.send_total));
-    apply_moves(side.pack, inputs[r], buffer);
-    std::int64_t next = 0;
-    for (std::size_t q = 0; q < ranks; ++q) {
-      wire[r].emplace_back(buffer.begin() + next, buffer.begin() + next + side.send_count[q]);
-      next += side.send_count[q];
-    }
-  }
-  for (std::size_t r = 0; r < ranks; ++r) {
-    const RankExchange& side = plan.ranks[r];
-    outputs[r].assign(static_cast<std::size_t>(side.output_rows), {-1, -1});
-    apply_moves(side.keep, inputs[r], outputs[r]);
-    Cells buffer;
-    for (std::size_t q = 0; q < ranks; ++q) {
-      EXPECT_EQ(static_cast<std::int64_t>(wire[q][r].size()), side.receive_count[q]);
-      buffer.insert(buffer.end(), wire[q][r].begin(), wire[q][r].end());
-    }
-    apply_moves(side.unpack, buffer, outputs[r]);
-  }
-  return outputs;
+  return test::carry(plan, inputs);
 }
 
 Placement scattered(std::int64_t vertices, std::int64_t steps, int ranks, std::uint32_t key) {
@@ -82,6 +41,28 @@ Placement by_cell(std::int64_t vertices, std::int64_t steps, int ranks) {
   return placement;
 }
 
+/// Steps dealt to ranks in turn, so that no rank's steps follow each other.
+Placement in_turn(std::int64_t vertices, std::int64_t steps, int ranks) {
+  std::vector<Rank> owner;
+  for (std::int64_t t = 0; t < steps; ++t) owner.push_back(static_cast<Rank>(t % ranks));
+  return by_time(vertices, owner, ranks);
+}
+
+/// Whole steps of one owner between steps that ranks share.
+Placement steps_and_cells(std::int64_t vertices, std::int64_t steps, int ranks) {
+  Placement placement = by_cell(vertices, steps, ranks);
+  for (Step t = 0; t < steps; t += 3) {
+    placement.maps[static_cast<std::size_t>(t)] = single_owner_map(vertices, static_cast<Rank>(t % ranks));
+  }
+  return placement;
+}
+
+void expect_same_plan(const ExchangePlan& a, const ExchangePlan& b) {
+  EXPECT_EQ(a.identity, b.identity);
+  EXPECT_EQ(a.total_rows(), b.total_rows());
+  EXPECT_TRUE(a.ranks == b.ranks);
+}
+
 class Redistribution : public testing::TestWithParam<int> {};
 
 TEST_P(Redistribution, MovesEveryCellFromOwnerToOwner) {
@@ -89,27 +70,32 @@ TEST_P(Redistribution, MovesEveryCellFromOwnerToOwner) {
   const std::int64_t vertices = 23, steps = 11;
   const std::vector<Placement> placements = {by_time(vertices, contiguous_owners(steps, ranks), ranks),
                                              by_vertex(contiguous_owners(vertices, ranks), steps, ranks),
-                                             scattered(vertices, steps, ranks, 1), by_cell(vertices, steps, ranks)};
+                                             scattered(vertices, steps, ranks, 1),
+                                             by_cell(vertices, steps, ranks),
+                                             in_turn(vertices, steps, ranks),
+                                             steps_and_cells(vertices, steps, ranks)};
   for (std::size_t a = 0; a < placements.size(); ++a) {
     for (std::size_t b = 0; b < placements.size(); ++b) {
       const ExchangePlan plan = redistribute(placements[a], placements[b], {});
-      const auto outputs = carry(plan, placements[a]);
+      const auto outputs = carried(plan, placements[a]);
       for (Rank r = 0; r < ranks; ++r) {
         EXPECT_EQ(outputs[static_cast<std::size_t>(r)], cells(placements[b], r)) << a << " to " << b << " on " << r;
       }
       EXPECT_TRUE(a != b || plan.identity);
+      expect_same_plan(redistribute(placements[b], placements[a], {}), reversed(plan));
       const ExchangePlan counts = redistribute(placements[a], placements[b], {ListScope::Kind::none, 0});
       EXPECT_EQ(counts.total_rows(), plan.total_rows());
       for (Rank r = 0; r < ranks; ++r) {
-        const RankExchange& with = plan.ranks[static_cast<std::size_t>(r)];
-        const RankExchange& without = counts.ranks[static_cast<std::size_t>(r)];
-        EXPECT_EQ(with.pack_moves, without.pack_moves);
-        EXPECT_EQ(with.unpack_moves, without.unpack_moves);
-        EXPECT_EQ(with.send_in_place, without.send_in_place);
+        const RankExchange &with = plan.of(r), &without = counts.of(r);
+        EXPECT_EQ(with.send.moves, without.send.moves);
+        EXPECT_EQ(with.receive.moves, without.receive.moves);
+        EXPECT_EQ(with.send.in_place, without.send.in_place);
+        EXPECT_EQ(with.send.parts, without.send.parts);
+        EXPECT_EQ(with.receive.parts, without.receive.parts);
         EXPECT_EQ(static_cast<std::int64_t>(with.keep.size()), with.keep_moves);
-        EXPECT_EQ(static_cast<std::int64_t>(with.pack.size()), with.pack_moves);
-        EXPECT_EQ(static_cast<std::int64_t>(with.unpack.size()), with.unpack_moves);
-        EXPECT_TRUE(without.pack.empty() && without.keep.empty());
+        EXPECT_EQ(static_cast<std::int64_t>(with.send.list.size()), with.send.moves);
+        EXPECT_EQ(static_cast<std::int64_t>(with.receive.list.size()), with.receive.moves);
+        EXPECT_TRUE(without.send.list.empty() && without.keep.empty());
       }
     }
   }
@@ -130,9 +116,33 @@ TEST(Redistribution, BackToSnapshotsIsSentInPlace) {
   const Placement time = by_time(40, contiguous_owners(12, 4), 4), vertex = by_vertex(contiguous_owners(40, 4), 12, 4);
   const ExchangePlan back = redistribute(vertex, time, {});
   for (const RankExchange& rank : back.ranks) {
-    EXPECT_TRUE(rank.send_in_place);
-    EXPECT_FALSE(rank.receive_in_place);
+    EXPECT_TRUE(rank.send.in_place);
+    EXPECT_FALSE(rank.receive.in_place);
   }
+}
+
+TEST(Redistribution, OfManyRanksListsAFewParts) {
+  // 37 of 1000 vertices and 24 of 600 steps more than even: counts change once, and own rows part a list.
+  const int ranks = 64;
+  const ExchangePlan plan = redistribute(by_time(1000, contiguous_owners(600, ranks), ranks),
+                                         by_vertex(contiguous_owners(1000, ranks), 600, ranks), {});
+  for (const RankExchange& rank : plan.ranks) {
+    EXPECT_LE(rank.send.parts.size(), 3u);
+    EXPECT_LE(rank.receive.parts.size(), 3u);
+    for (Rank q = 0; q < ranks; ++q) {
+      const std::int64_t rows = even_share(600, ranks, rank.rank).count * even_share(1000, ranks, q).count;
+      EXPECT_EQ(plan.rows(rank.rank, q), q == rank.rank ? 0 : rows);
+    }
+  }
+}
+
+TEST(Redistribution, BetweenTwoOfManyRanksListsThose) {
+  const int ranks = 500;
+  const ExchangePlan plan = redistribute(by_time(9, {3}, ranks), by_time(9, {411}, ranks), {});
+  ASSERT_EQ(plan.ranks.size(), 2u);
+  EXPECT_EQ(plan.rows(3, 411), 9);
+  EXPECT_EQ(plan.of(7).send.total + plan.of(7).input_rows, 0);
+  EXPECT_FALSE(plan.identity);
 }
 
 TEST(Halo, OwnRowsThenNeededCellsInStepOrder) {
@@ -153,7 +163,7 @@ TEST(Halo, OwnRowsThenNeededCellsInStepOrder) {
   }
   const ExchangePlan plan = halo(placement, needs, {});
   EXPECT_TRUE(plan.fan_out);
-  const auto outputs = carry(plan, placement);
+  const auto outputs = carried(plan, placement);
   for (Rank r = 0; r < ranks; ++r) {
     auto expected = cells(placement, r);
     for (Step t = 0; t < 5; ++t) {
@@ -170,8 +180,8 @@ TEST(Halo, TouchingRunsOfTwoPeersStayApart) {
   HaloNeeds needs;
   needs.vertices = {{{}}, {{0, 1}}, {{2, 3}}};
   const ExchangePlan plan = halo(placement, needs, {});
-  EXPECT_EQ(plan.ranks[0].pack_moves, 2);
-  EXPECT_EQ(plan.ranks[0].pack.size(), 2u);
+  EXPECT_EQ(plan.of(0).send.moves, 2);
+  EXPECT_EQ(plan.of(0).send.list.size(), 2u);
 }
 
 TEST(Halo, NothingNeededIsIdentity) {
@@ -189,7 +199,7 @@ TEST(SpatialNeeds, AreTheNeighboursOnOtherRanks) {
   const Placement placement = by_vertex({0, 0, 1, 1}, 1, 2);
   const HaloNeeds needs = spatial_needs(placement, graph);
   EXPECT_EQ(needs.vertices[0][0], (std::vector<VertexId>{3}));
-  EXPECT_TRUE(needs.vertices[1][0].empty());
+  EXPECT_TRUE(needs.of(1, 0).empty());
 }
 
 TEST(SpatialNeeds, OfOnePeerAndStepArriveAsOneRun) {
@@ -203,8 +213,8 @@ TEST(SpatialNeeds, OfOnePeerAndStepArriveAsOneRun) {
   const HaloNeeds needs = spatial_needs(placement, graph);
   EXPECT_EQ(needs.vertices[0][1], (std::vector<VertexId>{1, 4, 7, 2, 5, 8}));
   for (const RankExchange& rank : halo(placement, needs, {}).ranks) {
-    EXPECT_EQ(rank.receive_total, 12);
-    EXPECT_EQ(rank.unpack_moves, 4) << "two peers, two steps";
+    EXPECT_EQ(rank.receive.total, 12);
+    EXPECT_EQ(rank.receive.moves, 4) << "two peers, two steps";
   }
 }
 

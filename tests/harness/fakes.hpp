@@ -1,0 +1,142 @@
+// Stand-ins for what a unit of the harness works with: a device that only accounts, collectives of one rank without the
+// others that note what was asked of them, a model of which only the state is known, and plans carried out by hand.
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "backends/communicator.hpp"
+#include "backends/device.hpp"
+#include "harness/exchange/exchange_plan.hpp"
+#include "models/snapshots/model.hpp"
+
+namespace strobe::test {
+
+/// A device that accounts for memory and does nothing else: tensors have shapes and no values.
+class AccountingDevice final : public Device {
+ public:
+  AccountingDevice(Rank rank, int ranks) : Device(request_of(rank, ranks)) {}
+
+ private:
+  static DeviceRequest request_of(Rank rank, int ranks) {
+    DeviceRequest request;
+    request.rank = rank;
+    request.ranks = ranks;
+    request.precision = ElementType::f64;
+    request.numerics = Numerics::none;
+    return request;
+  }
+  std::byte* do_allocate(std::size_t) override { return nullptr; }
+  void (*do_deleter() const)(std::byte*) override {
+    return [](std::byte*) {};
+  }
+  double do_begin(Stream, std::string_view) override { return 0; }
+  double do_end(Stream, std::string_view, const Work&, double) override { return 0; }
+  void do_transfer(std::uint64_t) override {}
+  void do_copy(void*, const void*, std::size_t) override {}
+  Event do_record(Stream) override { return {}; }
+  void do_wait(Stream, const Event&) override {}
+  void do_synchronize() override {}
+  double do_now() override { return 0; }
+};
+
+/// One rank's side of collectives without the other ranks. Without values there is nothing to wait for; what was
+/// started and waited for is noted in order, with the rows that it sends and receives.
+class LoneCommunicator final : public Communicator {
+ public:
+  LoneCommunicator(Device& device, int ranks) : Communicator(device, device.rank(), ranks, 0) {}
+  bool lists_peers() const override { return true; }
+
+  /// "start SENT>RECEIVED" and "wait SENT>RECEIVED".
+  std::vector<std::string> calls;
+
+ private:
+  std::shared_ptr<void> do_start(const Collective& collective) override {
+    auto rows = std::make_shared<std::string>(std::to_string(rows_of_parts(collective.send_parts)) + ">" +
+                                              std::to_string(rows_of_parts(collective.receive_parts)));
+    calls.push_back("start " + *rows);
+    return rows;
+  }
+  Completion do_wait(const Collective&, const std::shared_ptr<void>& rows) override {
+    calls.push_back("wait " + *std::static_pointer_cast<std::string>(rows));
+    return {};
+  }
+};
+
+/// A model of which only the state that it hands over is asked for: of each layer l, rows_per_vertex = l + 1.
+class StatefulModel final : public Model {
+ public:
+  Preprocessing preprocessing() const override { return {}; }
+  std::vector<LayerShape> layers(std::int64_t) const override { return {}; }
+  std::vector<ParameterShape> parameters(std::int64_t) const override { return {}; }
+  Var spatial(Tape&, const Parameters&, int, const SpatialInput&) const override { throw Error("not asked for"); }
+  /// The width is the step from which the state is handed on, plus 100.
+  StateShape state(int layer, std::int64_t first_step) const override { return {layer + 1, 100 + first_step}; }
+};
+
+using Cells = std::vector<std::pair<Step, VertexId>>;
+
+/// The cells of a rank in local order, as (step, vertex).
+inline Cells cells(const Placement& placement, Rank rank) {
+  Cells result;
+  for (Step t = 0; t < placement.steps(); ++t) {
+    for (VertexId v = 0; v < placement.vertices; ++v) {
+      if (placement.owner(v, t) == rank) result.emplace_back(t, v);
+    }
+  }
+  return result;
+}
+
+inline void apply_moves(const std::vector<RowMove>& moves, const Cells& from, Cells& to) {
+  for (const RowMove& move : moves) {
+    for (std::int64_t i = 0; i < move.rows; ++i) {
+      to.at(static_cast<std::size_t>(move.to + i)) = from.at(static_cast<std::size_t>(move.from + i));
+    }
+  }
+}
+
+/// What goes over the wire from each rank to each: [P][P].
+inline std::vector<std::vector<Cells>> sent_cells(const ExchangePlan& plan, const std::vector<Cells>& inputs) {
+  std::vector<std::vector<Cells>> wire;
+  for (Rank r = 0; r < plan.rank_count; ++r) {
+    const PeerSide& side = plan.of(r).send;
+    const Cells& input = inputs[static_cast<std::size_t>(r)];
+    Cells buffer(static_cast<std::size_t>(side.total));
+    apply_moves(side.list, input, buffer);
+    wire.emplace_back();
+    std::int64_t next = 0;
+    for (const PeerRows& peer : rows_of_ranks(side.parts, plan.rank_count)) {
+      // In place the parts say where rows lie in the tensor, else in the buffer.
+      const Cells& from = side.in_place ? input : buffer;
+      wire.back().emplace_back(from.begin() + peer.first, from.begin() + peer.first + peer.count);
+      if (!std::equal(wire.back().back().begin(), wire.back().back().end(), buffer.begin() + next)) {
+        throw Error("a plan's parts and lists name different rows");
+      }
+      next += peer.count;
+    }
+  }
+  return wire;
+}
+
+/// Carries cell names through a plan's lists as a communicator would; returns each rank's output cells.
+inline std::vector<Cells> carry(const ExchangePlan& plan, const std::vector<Cells>& inputs) {
+  const std::vector<std::vector<Cells>> wire = sent_cells(plan, inputs);
+  std::vector<Cells> outputs;
+  for (Rank r = 0; r < plan.rank_count; ++r) {
+    const RankExchange& side = plan.of(r);
+    Cells& output = outputs.emplace_back(static_cast<std::size_t>(side.output_rows), std::pair<Step, VertexId>{-1, -1});
+    apply_moves(side.keep, inputs[static_cast<std::size_t>(r)], output);
+    Cells buffer;
+    for (Rank q = 0; q < plan.rank_count; ++q) {
+      const Cells& came = wire[static_cast<std::size_t>(q)][static_cast<std::size_t>(r)];
+      if (static_cast<std::int64_t>(came.size()) != side.receive.rows_of(q)) throw Error("a plan's sides disagree");
+      buffer.insert(buffer.end(), came.begin(), came.end());
+    }
+    apply_moves(side.receive.list, buffer, output);
+  }
+  return outputs;
+}
+
+}  // namespace strobe::test
