@@ -29,8 +29,8 @@ struct FullBatchPlan : FullBatchCase {
 FullBatchCase begin_full_batch(const Case& request, PlanUse use);
 
 /// Asks the strategy and derives the exchanges, in `blocks` blocks of steps. Throws InvalidRequest when the graph
-/// cannot be divided so. Memory grows with ranks squared: InvalidRequest("/ranks", ...) before it is taken when the
-/// machine, or the process's limit, does not have it.
+/// cannot be divided so. What the exchanges take may grow with ranks squared: InvalidRequest("/ranks", ...) before it is
+/// taken when the machine, or the process's limit, does not have it.
 std::shared_ptr<const FullBatchPlan> lay_out(const FullBatchCase& c, std::int64_t blocks);
 /// The same with what a strategy said.
 std::shared_ptr<const FullBatchPlan> lay_out(const FullBatchCase& c, StrategyPlan strategy);

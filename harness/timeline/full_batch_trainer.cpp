@@ -61,7 +61,7 @@ TrainingFindings FullBatchTrainer::findings() const {
 
 void FullBatchTrainer::start_backward(std::size_t block, Tape& tape, const Var& embeddings) {
   const auto& [halo, samples] = train_[block];
-  const Var read = halo.apply(tape, communicator_, embeddings);
+  const Var read = halo.apply_everywhere(tape, communicator_, embeddings);
   const Var outputs = plan_.model.task->head(tape, parameters_, read, samples.rows, samples.count);
   add_loss(tape, plan_.model.task->loss(), outputs, samples.targets, 1.0 / total_weight_, loss_);
 }
@@ -130,7 +130,7 @@ std::vector<double> FullBatchTrainer::gather(const KeptRows& kept) {
   auto next = by_rank.begin();
   for (Rank r = 0; r < placement.ranks; ++r) {
     for (Step t = 0; t < placement.steps(); ++t) {
-      for (const Run& run : placement.map(t).owned[static_cast<std::size_t>(r)]) {
+      for (const Run& run : placement.map(t).runs_of(r)) {
         std::copy(next, next + run.count * width, by_cell.begin() + (t * placement.vertices + run.first) * width);
         next += run.count * width;
       }

@@ -5,6 +5,15 @@
 #include "models/ops/ops.hpp"
 
 namespace strobe {
+namespace {
+
+/// A layer's input with the neighbours' rows behind it. Behind the first layer, whose input is constant on every rank,
+/// all ranks take part in the way back, those without cells included, whose rows depend on nothing.
+Var with_neighbours(const Exchange& halo, Tape& tape, Communicator& communicator, int layer, const Var& x) {
+  return layer == 0 ? halo.apply(tape, communicator, x) : halo.apply_everywhere(tape, communicator, x);
+}
+
+}  // namespace
 
 class LayerWalk::BlockStages final : public LayerStages {
  public:
@@ -21,12 +30,14 @@ class LayerWalk::BlockStages final : public LayerStages {
     }
     return input;
   }
-  Var with_halo(const Var& x) override { return walk_.spatial_halo_->apply(call_.tape, communicator_, x); }
+  Var with_halo(int layer, const Var& x) override {
+    return with_neighbours(*walk_.spatial_halo_, call_.tape, communicator_, layer, x);
+  }
   bool own_neighbours() const override { return walk_.spatial_halo_->identity(); }
 
   Timelines timelines() const override { return {&walk_.temporal_cells_, walk_.block_.segments}; }
-  Var to_temporal(const Var& x) override { return walk_.to_temporal_->apply(call_.tape, communicator_, x); }
-  Var to_spatial(const Var& y) override { return walk_.to_spatial_.apply(call_.tape, communicator_, y); }
+  Var to_temporal(const Var& x) override { return walk_.to_temporal_->apply_everywhere(call_.tape, communicator_, x); }
+  Var to_spatial(const Var& y) override { return walk_.to_spatial_.apply_everywhere(call_.tape, communicator_, y); }
   bool own_timelines() const override { return walk_.to_temporal_->identity(); }
 
   Timelines steps() const override { return {&inputs_.cells, walk_.block_.spatial_segments}; }
@@ -59,7 +70,9 @@ class LayerWalk::SliceStages final : public LayerStages {
     const LocalGraph& graph = inputs_.graph;
     return {x, &graph.a, &inputs_.cells, &call_.pass, Tape::constant(graph.features)};
   }
-  Var with_halo(const Var& x) override { return halo_.apply(call_.tape, communicator_, x); }
+  Var with_halo(int layer, const Var& x) override {
+    return with_neighbours(halo_, call_.tape, communicator_, layer, x);
+  }
   bool own_neighbours() const override { return halo_.identity(); }
   /// A slice has no timelines of its own: they are walked when the outputs of all slices are there.
   Timelines timelines() const override { return {&inputs_.cells, {}}; }

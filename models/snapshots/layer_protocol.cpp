@@ -99,8 +99,8 @@ Var temporal_stage(const ModelCall& call, LayerStages& stages, std::size_t layer
 
 std::size_t spatial_stages(const ModelCall& call, LayerStages& stages, std::size_t first, Var& x) {
   for (std::size_t l = first; l < call.layers.size(); ++l) {
-    if (call.layers[l].reads_neighbours) x = stages.with_halo(x);
     const int layer = static_cast<int>(l);
+    if (call.layers[l].reads_neighbours) x = stages.with_halo(layer, x);
     const SpatialInput input = stages.spatial_input(layer, x);
     JointOutput output = joint_form(call, stages, l, input);
     if (!output.y) output = {call.model.spatial(call.tape, call.parameters, layer, input), 1, true};

@@ -45,8 +45,9 @@ class LayerStages {
 
   /// Input of the spatial stage of layer `layer`, whose x is given; null where a joint form does not store it.
   virtual SpatialInput spatial_input(int layer, const Var& x) = 0;
-  /// x [own rows, F] with the rows of neighbours that other ranks own behind it. Called on every rank alike.
-  virtual Var with_halo(const Var& x) { return x; }
+  /// What layer `layer` reads, x [own rows, F], with the rows of neighbours that other ranks own behind it. Called on
+  /// every rank alike.
+  virtual Var with_halo(int /*layer*/, const Var& x) { return x; }
   /// Whether with_halo changes nothing on any rank.
   virtual bool own_neighbours() const { return true; }
 

@@ -85,7 +85,7 @@ class NotingStages final : public LayerStages {
     input.cells = &cells;
     return input;
   }
-  Var with_halo(const Var& x) override { return noted("halo", x); }
+  Var with_halo(int, const Var& x) override { return noted("halo", x); }
   bool own_neighbours() const override { return neighbours_here; }
   Timelines timelines() const override { return {&cells, segments}; }
   Var to_temporal(const Var& x) override { return noted("to temporal", x); }
