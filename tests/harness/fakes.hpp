@@ -1,5 +1,5 @@
 // Stand-ins for what a unit of the harness works with: a device that only accounts, collectives of one rank without the
-// others that note what was asked of them, a model of which only the state is known, and plans carried out by hand.
+// others that note what was asked of them, a layer that remembers, and plans carried out by hand.
 #pragma once
 
 #include <algorithm>
@@ -65,16 +65,29 @@ class LoneCommunicator final : public Communicator {
   }
 };
 
-/// A model of which only the state that it hands over is asked for: of each layer l, rows_per_vertex = l + 1.
-class StatefulModel final : public Model {
+/// The only rank there is: sums are what it has, and what is gathered is its own.
+class OnlyRank final : public Communicator {
  public:
-  Preprocessing preprocessing() const override { return {}; }
-  std::vector<LayerShape> layers(std::int64_t) const override { return {}; }
-  std::vector<ParameterShape> parameters(std::int64_t) const override { return {}; }
-  Var spatial(Tape&, const Parameters&, int, const SpatialInput&) const override { throw Error("not asked for"); }
-  /// The width is the step from which the state is handed on, plus 100.
-  StateShape state(int layer, std::int64_t first_step) const override { return {layer + 1, 100 + first_step}; }
+  explicit OnlyRank(Device& device) : Communicator(device, 0, 1, 0) {}
+
+ private:
+  std::shared_ptr<void> do_start(const Collective& collective) override {
+    if (collective.kind == CollectiveKind::all_gather_v) {
+      const Tensor& own = collective.send;
+      device().run(CopyRows{own, collective.receive, {}, {}, own.rows(), 0, 0, own.columns(), false});
+    }
+    return nullptr;
+  }
+  Completion do_wait(const Collective&, const std::shared_ptr<void>&) override { return {}; }
 };
+
+/// A layer that remembers `blocks` rows of a vertex, of 7 columns.
+inline LayerShape remembering_layer(std::int64_t blocks) {
+  LayerShape layer;
+  layer.need = TemporalNeed::recurrent;
+  layer.recurrent_state = {blocks, 7};
+  return layer;
+}
 
 using Cells = std::vector<std::pair<Step, VertexId>>;
 

@@ -4,10 +4,11 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/registry_names.hpp"
 #include "harness/placement/strategy.hpp"
-#include "harness/plan/planned_case.hpp"
 #include "harness/run/run_case.hpp"
 #include "models/snapshots/model.hpp"
+#include "tests/harness/plans.hpp"
 #include "workloads/partitioners/partitioner.hpp"
 
 namespace strobe {
@@ -86,7 +87,7 @@ void expect_losses_of(const CaseResult& sequential, Json request, const Json& st
 }
 
 /// Whether some rank owns no cell in some block, in spatial or temporal stages.
-bool leaves_a_rank_empty(const PlannedCase& plan) {
+bool leaves_a_rank_empty(const FullBatchPlan& plan) {
   for (const BlockPlan& block : plan.blocks) {
     for (Rank r = 0; r < plan.ranks(); ++r) {
       if (block.spatial.rows(r) == 0 || block.temporal.rows(r) == 0) return true;
@@ -146,14 +147,14 @@ TEST_P(EmptyRank, TakesPartUnderTheRegistrysStrategies) {
   const CaseResult sequential = sequential_result(request);
   ASSERT_EQ(sequential.status, "ok") << sequential.reason;
   int met = 0;
-  for (const std::string& name : StrategyRegistry::instance().names()) {
+  for (const std::string& name : names_with<StrategyTag>(&StrategyTag::Value::schedule, "full_batch")) {
     for (const std::string& partitioner : PartitionerRegistry::instance().names()) {
       const Json strategy = {{"name", name}, {"partitioner", partitioner}};
       Json here = request;
       here["strategy"] = strategy;
       here["ranks"] = 6;
       try {
-        if (!leaves_a_rank_empty(*make_plan(case_from_json(here, "")))) continue;
+        if (!leaves_a_rank_empty(*test::full_batch_plan(case_from_json(here, "")))) continue;
       } catch (const InvalidRequest&) {
         continue;  // an option that this strategy does not have, or a number of ranks that it refuses
       } catch (const Unavailable&) {
@@ -166,7 +167,8 @@ TEST_P(EmptyRank, TakesPartUnderTheRegistrysStrategies) {
   if (met == 0) GTEST_SKIP() << "no strategy leaves a rank empty here";
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, EmptyRank, testing::ValuesIn(ModelRegistry::instance().names()),
+INSTANTIATE_TEST_SUITE_P(Models, EmptyRank,
+                         testing::ValuesIn(names_with<ModelTag>(&ModelTag::Value::family, "snapshots")),
                          [](const auto& parameter) {
                            std::string name = parameter.param;
                            for (char& c : name) c = std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
