@@ -1,5 +1,5 @@
 // LSTM and GRU over all steps, forward and backward, on the shape of ESDG's experiments (16384 vertices, 64 steps,
-// inputs 8, width 6) and a wide one (4096 vertices, 32 steps, inputs and width 64).
+// inputs 8, width 6), a wide one (4096 vertices, 32 steps, inputs and width 64), and at widths between them.
 #include "backends/operations/operations_recurrent.hpp"
 #include "bench/measure.hpp"
 
@@ -10,7 +10,10 @@ struct Size {
   std::int64_t vertices, steps, inputs, hidden;
 };
 
-const Size narrow{shrunk(16384), 64, 8, 6}, wide{shrunk(4096), 32, 64, 64};
+const std::vector<std::pair<std::string, Size>> sizes{{"narrow", {shrunk(16384), 64, 8, 6}},
+                                                      {"units:16", {shrunk(16384), 64, 16, 16}},
+                                                      {"units:32", {shrunk(16384), 64, 32, 32}},
+                                                      {"wide", {shrunk(4096), 32, 64, 64}}};
 
 template <class Op>
 void set_inputs(Device& device, const Size& s, bool lstm, Op& op) {
@@ -50,12 +53,11 @@ void run(benchmark::State& state, const std::string& variant, const Size& s, boo
 
 const Registration registered{[] {
   for (const std::string& variant : variants<LstmSequence>({"rows", "vector", "plain"})) {
-    for (const bool is_wide : {false, true}) {
-      if (variant == "rows" && !is_wide) continue;  // for states of whole registers
+    for (const auto& [size_name, shape] : sizes) {
+      if (variant == "rows" && size_name == "narrow") continue;  // for states of whole registers
       for (const bool backward : {false, true}) {
-        const Size size = is_wide ? wide : narrow;
-        const std::string end =
-            std::string(backward ? "backward" : "forward") + (is_wide ? "/wide/" : "/narrow/") + variant;
+        const Size size = shape;
+        const std::string end = std::string(backward ? "backward/" : "forward/") + size_name + "/" + variant;
         timed(register_guarded(("lstm/" + end).c_str(),
                                [=](benchmark::State& state) {
                                  run<LstmSequence, LstmSequenceBackward>(state, variant, size, backward);

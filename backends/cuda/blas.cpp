@@ -4,7 +4,9 @@
 #include <cublas_v2.h>
 #include <fmt/format.h>
 
-#include "backends/cuda/library_handles.hpp"
+#include <map>
+#include <mutex>
+
 #include "core/errors.hpp"
 #include "core/late_library.hpp"
 
@@ -27,14 +29,22 @@ void check(cublasStatus_t status, const char* what) {
   throw SystemError(text);
 }
 
+cublasHandle_t make_handle(StreamHandle stream) {
+  cublasHandle_t handle = nullptr;
+  check(LATE(cublasCreate)(&handle), "cuBLAS");
+  check(LATE(cublasSetStream)(handle, static_cast<cudaStream_t>(stream)), "cuBLAS's stream");
+  check(LATE(cublasSetMathMode)(handle, CUBLAS_DEFAULT_MATH), "cuBLAS's precision");  // no TF32
+  return handle;
+}
+
+/// The stream's handle, made when the stream first needs it and kept as long as the process: streams are used again
+/// (stream_pool.hpp), and a handle's workspace belongs to the order of its stream. Safe from several threads.
 cublasHandle_t handle_for(StreamHandle stream) {
-  return runtime::handle_for<cublasHandle_t>(stream, [](StreamHandle on) {
-    cublasHandle_t handle = nullptr;
-    check(LATE(cublasCreate)(&handle), "cuBLAS");
-    check(LATE(cublasSetStream)(handle, static_cast<cudaStream_t>(on)), "cuBLAS's stream");
-    check(LATE(cublasSetMathMode)(handle, CUBLAS_DEFAULT_MATH), "cuBLAS's precision");  // no TF32
-    return handle;
-  });
+  static std::mutex mutex;
+  static auto& handles = *new std::map<StreamHandle, cublasHandle_t>;
+  const std::lock_guard lock(mutex);
+  const auto known = handles.find(stream);
+  return known != handles.end() ? known->second : handles.emplace(stream, make_handle(stream)).first->second;
 }
 
 }  // namespace

@@ -117,6 +117,8 @@ FlatResults joined_dense(ValuesOn& bench, std::int64_t rows, const std::vector<s
 /// Rows enough for tiles of 32 and of 64, the last of them shorter.
 FlatResults joined_dense_of_pairs(ValuesOn& bench) { return joined_dense(bench, 4'201, {10, 6, 6, 6, 6, 6}, 12); }
 FlatResults joined_dense_of_values(ValuesOn& bench) { return joined_dense(bench, 8'301, {3, 6, 4}, 7); }
+/// More rows than a launch takes.
+FlatResults joined_dense_of_a_million(ValuesOn& bench) { return joined_dense(bench, (1 << 20) + 70, {1, 2}, 1); }
 
 struct RowsCase {
   const char* name;
@@ -148,6 +150,7 @@ INSTANTIATE_TEST_SUITE_P(All, CudaRows,
                                          RowsCase{"step_dense_backward_plain", "plain", step_dense_backward},
                                          RowsCase{"joined_dense_staged_pairs", "staged", joined_dense_of_pairs},
                                          RowsCase{"joined_dense_staged_values", "staged", joined_dense_of_values},
+                                         RowsCase{"joined_dense_staged_million", "", joined_dense_of_a_million},
                                          RowsCase{"step_sums_rows", "rows", step_sums},
                                          RowsCase{"step_sums_plain", "plain", step_sums},
                                          RowsCase{"squared_error_plain", "plain", squared_error}),

@@ -1,11 +1,11 @@
-// Dense layer of up to 16 parts side by side, of at most 64 columns in and 32 out, and its gradient, for up to a
-// million rows: made for one step of a recurrence, where a launch is over before a block could take a second tile and
-// what counts is how often it waits. A block begins to copy its tile of all parts and the weights at once
-// (tile_parts.hpp), waits once, and gives each thread four columns of a row forward; backward four columns of two rows
-// of dx, then 4 x 4 weights of every k-th row, which the block adds in order of threads. A second launch adds the
-// blocks' sums, as doubles, in order. Tiles depend on shapes only. Cost: the compulsory bytes, w once per block and 8
-// (F + 1) G bytes of sums per block; reads of shared memory: 5 for 16 multiply-adds forward, 6 for 32 of dx and 2 for
-// 16 of dw.
+// Dense layer of up to 16 parts side by side, of at most 64 columns in and 32 out, and its gradient. More than a
+// million rows are taken a million at a time, so that indices are ints and the sums' memory is bounded. Made for one
+// step of a recurrence, where a launch is over before a block could take a second tile and what counts is how often it
+// waits. A block begins to copy its tile of all parts and the weights at once (tile_parts.hpp), waits once, and gives
+// each thread four columns of a row forward; backward four columns of two rows of dx, then 4 x 4 weights of every k-th
+// row, which the block adds in order of threads. A second launch adds the blocks' sums, as doubles, in order. Tiles
+// depend on shapes only. Cost: the compulsory bytes, w once per block and 8 (F + 1) G bytes of sums per block; reads of
+// shared memory: 5 for 16 multiply-adds forward, 6 for 32 of dx and 2 for 16 of dw.
 #include "backends/cuda/kernels/dense/tile_parts.hpp"
 #include "backends/operations/operations_join.hpp"
 
@@ -231,8 +231,8 @@ __global__ void __launch_bounds__(gradient_threads) joined_dense_backward_staged
 }
 
 bool supports_forward(const JoinedDense& op) {
-  return op.y.rows() <= most_rows && op.parts.size() <= most_parts_joined && op.w.rows() >= 1 && op.w.columns() >= 1 &&
-         op.w.rows() <= most_inner && op.w.columns() <= most_width;
+  return op.parts.size() <= most_parts_joined && op.w.rows() >= 1 && op.w.columns() >= 1 && op.w.rows() <= most_inner &&
+         op.w.columns() <= most_width;
 }
 bool supports_backward(const JoinedDenseBackward& op) { return supports_forward({op.parts, op.w, Tensor(), op.dy}); }
 
@@ -329,7 +329,31 @@ void backward(const JoinedDenseBackward& op, const KernelContext& context) {
   add_part_sums<T>(context, op.dw, op.w.elements(), op.dbias, p.sums, blocks, stride);
 }
 
-void run_forward(const JoinedDense& op, KernelContext& context) {
+/// The operation on rows [first, first + count): views of the same memory.
+JoinedDense rows_of(JoinedDense op, std::int64_t first, std::int64_t count) {
+  for (Tensor& part : op.parts) part = part.slice_rows(first, count);
+  op.y = op.y.slice_rows(first, count);
+  return op;
+}
+JoinedDenseBackward rows_of(JoinedDenseBackward op, std::int64_t first, std::int64_t count) {
+  for (Tensor& part : op.parts) part = part.slice_rows(first, count);
+  for (Tensor& gradient : op.dparts) {
+    if (gradient.defined()) gradient = gradient.slice_rows(first, count);
+  }
+  op.dy = op.dy.slice_rows(first, count);
+  return op;
+}
+
+/// Calls body(op) for each `most_rows` of the operation's rows. Gradients of weights are added to from one to the next.
+template <class Op, class Body>
+void by_rows(const Op& op, std::int64_t rows, const Body& body) {
+  if (rows <= most_rows) return body(op);
+  for (std::int64_t first = 0; first < rows; first += most_rows) {
+    body(rows_of(op, first, std::min(most_rows, rows - first)));
+  }
+}
+
+void run_rows(const JoinedDense& op, const KernelContext& context) {
   with_element(op.y.type(), [&](auto zero) {
     using T = decltype(zero);
     const auto fits = [&](std::size_t bytes) {
@@ -339,7 +363,7 @@ void run_forward(const JoinedDense& op, KernelContext& context) {
   });
 }
 
-void run_backward(const JoinedDenseBackward& op, KernelContext& context) {
+void run_rows(const JoinedDenseBackward& op, const KernelContext& context) {
   with_element(op.dy.type(), [&](auto zero) {
     using T = decltype(zero);
     const auto fits = [&](std::size_t bytes) {
@@ -347,6 +371,13 @@ void run_backward(const JoinedDenseBackward& op, KernelContext& context) {
     };
     with_pack<T, 2>(fits, [&](auto pack) { backward<T, decltype(pack)::value>(op, context); });
   });
+}
+
+void run_forward(const JoinedDense& op, KernelContext& context) {
+  by_rows(op, op.y.rows(), [&](const JoinedDense& some) { run_rows(some, context); });
+}
+void run_backward(const JoinedDenseBackward& op, KernelContext& context) {
+  by_rows(op, op.dy.rows(), [&](const JoinedDenseBackward& some) { run_rows(some, context); });
 }
 
 const RegisterKernel<JoinedDense> staged{Numerics::cuda, {"staged", 30, supports_forward, run_forward}};

@@ -1,6 +1,6 @@
 // Dense layer of up to 16 parts side by side and its gradient, as products of tiles that read from the parts and write
-// to those whose gradient is wanted: see wide_layer.cu. For layers that are too wide for the narrow kernels,
-// which are a seventh faster where they serve (DCRNN of width 6 on an H100).
+// to those whose gradient is wanted: see wide_layer.cu. For layers that are too wide for
+// joined_dense_staged.cu.
 #include "backends/cuda/kernels/dense/wide_layer.hpp"
 #include "backends/operations/operations_join.hpp"
 

@@ -13,7 +13,6 @@ namespace strobe::cuda {
 template <class T>
 struct NarrowGradient {
   using Value = T;
-  static constexpr std::int64_t most_inner = narrow_width;
   const T *x, *w, *y, *dy;  // y is null without activation
   T* dx;                    // null: not asked for
   int inner, width, x_stride;
@@ -34,10 +33,10 @@ struct Spread {
   }
 };
 
-/// Most units that one thread holds of a gradient with up to `most_inner` columns of x.
-template <class T, int P, std::int64_t most_inner>
+/// Most units that one thread holds of a gradient with up to `narrow_width` columns of x.
+template <class T, int P>
 inline constexpr int units_per_thread =
-    ((static_cast<int>(most_inner) + 1) * (P / 4) + narrow_rows<T> - 1) / narrow_rows<T>;
+    ((static_cast<int>(narrow_width) + 1) * (P / 4) + narrow_rows<T> - 1) / narrow_rows<T>;
 
 /// Adds a tile's part of the thread's weights.
 template <int P, class T, int U>
@@ -117,58 +116,39 @@ NarrowGradient<T> narrow_gradient_of(const Op& op, std::int64_t inner) {
 }
 
 /// Bytes of shared memory that differentiate_rows uses: its tiles, and at the end the threads' totals.
-template <int P, class Gradient>
-std::size_t narrow_gradient_bytes(const Gradient& p) {
-  using T = typename Gradient::Value;
+template <int P, class T>
+std::size_t narrow_gradient_bytes(const NarrowGradient<T>& p) {
   constexpr int rows = narrow_rows<T>;
   const std::size_t tiles = static_cast<std::size_t>(rows * (dz_stride(P) + p.x_stride) + p.inner * P) * sizeof(T);
-  const std::size_t totals =
-      static_cast<std::size_t>(rows * units_per_thread<T, P, Gradient::most_inner> * 4) * sizeof(double);
+  const std::size_t totals = static_cast<std::size_t>(rows * units_per_thread<T, P> * 4) * sizeof(double);
   return tiles > totals ? tiles : totals;
 }
 
-/// Rows [first, first + rows) of x into a tile, and of dx out of it. A gradient whose x lies elsewhere has functions of
-/// its own.
-template <class T>
-__device__ void load_inputs(const NarrowGradient<T>& p, T* tile, std::int64_t first, int rows) {
-  load_rows(tile, p.x_stride, p.x + first * p.x_apart, p.x_apart, rows, p.inner);
-}
-template <class T>
-__device__ void store_inputs(const NarrowGradient<T>& p, const T* tile, std::int64_t first, int rows) {
-  store_rows(tile, p.x_stride, p.dx + first * p.x_apart, p.x_apart, rows, p.inner, p.accumulate_dx);
-}
-template <class T>
-__device__ bool wants_inputs(const NarrowGradient<T>& p) {
-  return p.dx != nullptr;
-}
-
-/// Writes dx of rows [first, end) and the block's sums [(F + 1) G]. Every thread of the block calls it. Gradient:
-/// NarrowGradient<T>, or made of one.
-template <int P, class Gradient>
-__device__ void differentiate_rows(const Gradient& p, std::int64_t first, std::int64_t end, double* sums) {
-  using T = typename Gradient::Value;
-  constexpr int U = units_per_thread<T, P, Gradient::most_inner>;
+/// Writes dx of rows [first, end) and the block's sums [(F + 1) G]. Every thread of the block calls it.
+template <int P, class T>
+__device__ void differentiate_rows(const NarrowGradient<T>& p, std::int64_t first, std::int64_t end, double* sums) {
+  constexpr int U = units_per_thread<T, P>;
   const int thread = static_cast<int>(threadIdx.x), most = static_cast<int>(blockDim.x);
   T* const dz = dynamic_shared<T>();
   T* const w = dz + most * dz_stride(P);
   T* const x = w + p.inner * P;
-  if (wants_inputs(p)) load_padded<P>(w, p.w, p.inner, p.width);
+  if (p.dx != nullptr) load_padded<P>(w, p.w, p.inner, p.width);
   for (int i = thread; i < most * dz_stride(P); i += most) dz[i] = T{0};  // the padding stays so
   x[thread * p.x_stride + p.inner] = T{1};
   double totals[U][4] = {};
   for (; first < end; first += most) {
     const int rows = end - first < most ? static_cast<int>(end - first) : most;
     __syncthreads();
-    load_inputs(p, x, first, rows);
+    load_rows(x, p.x_stride, p.x + first * p.x_apart, p.x_apart, rows, p.inner);
     load_live_rows(dz, dz_stride(P), p.y == nullptr ? p.y : p.y + first * p.y_apart, p.dy + first * p.y_apart,
                    p.y_apart, rows, p.width);
     __syncthreads();
     add_weights<P>(p, x, dz, rows, totals);
-    if (!wants_inputs(p)) continue;
+    if (p.dx == nullptr) continue;
     __syncthreads();
     if (thread < rows) row_gradient<P>(p, w, dz + thread * dz_stride(P), x + thread * p.x_stride);
     __syncthreads();
-    store_inputs(p, x, first, rows);
+    store_rows(x, p.x_stride, p.dx + first * p.x_apart, p.x_apart, rows, p.inner, p.accumulate_dx);
   }
   put_weights<P>(p, totals, reinterpret_cast<double*>(dz), sums);
 }

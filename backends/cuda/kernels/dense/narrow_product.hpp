@@ -48,12 +48,6 @@ std::size_t narrow_product_bytes(const NarrowProduct<T>& p, int padding) {
   return static_cast<std::size_t>((p.inner + 1) * padding + narrow_rows<T> * stride) * sizeof(T);
 }
 
-/// Rows [first, first + rows) of x into a tile. A product whose x lies elsewhere has a function of its own.
-template <class T>
-__device__ void load_inputs(const NarrowProduct<T>& p, T* tile, std::int64_t first, int rows) {
-  load_rows(tile, p.x_stride, p.x + first * p.x_apart, p.x_apart, rows, p.inner);
-}
-
 template <int P, class T>
 __device__ void row_product(const NarrowProduct<T>& p, const T* w, const T* bias, const T* x, T (&sum)[P]) {
 #pragma unroll
@@ -62,10 +56,9 @@ __device__ void row_product(const NarrowProduct<T>& p, const T* w, const T* bias
 }
 
 /// Rows [first, first + blockDim.x), then those `step` rows on, and so on before `end`. Every thread of the block calls
-/// it. Product: NarrowProduct<T>, or made of one.
-template <int P, class Product>
-__device__ void multiply_rows(const Product& p, std::int64_t first, std::int64_t end, std::int64_t step) {
-  using T = typename Product::Value;
+/// it.
+template <int P, class T>
+__device__ void multiply_rows(const NarrowProduct<T>& p, std::int64_t first, std::int64_t end, std::int64_t step) {
   const int thread = static_cast<int>(threadIdx.x), most = static_cast<int>(blockDim.x);
   T* const w = dynamic_shared<T>();
   T* const bias = w + p.inner * P;
@@ -75,7 +68,7 @@ __device__ void multiply_rows(const Product& p, std::int64_t first, std::int64_t
   for (; first < end; first += step) {
     const int rows = end - first < most ? static_cast<int>(end - first) : most;
     __syncthreads();
-    load_inputs(p, tile, first, rows);
+    load_rows(tile, p.x_stride, p.x + first * p.x_apart, p.x_apart, rows, p.inner);
     __syncthreads();
     T sum[P];
     if (thread < rows) row_product<P>(p, w, bias, tile + thread * p.x_stride, sum);

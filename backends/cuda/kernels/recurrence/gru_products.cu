@@ -61,9 +61,7 @@ void run(const GruSequence& op, KernelContext& context) {
   });
 }
 
-bool supports(const GruSequence& op) {
-  return wants_panels(inputs_of(op), op.x.columns(), op.w_h.columns(), op.y.type(), false);
-}
+bool supports(const GruSequence& op) { return wants_panels(inputs_of(op), op.w_h.columns()); }
 
 const RegisterKernel<GruSequence> products{Numerics::cuda, {"products", 2, supports, run}};
 

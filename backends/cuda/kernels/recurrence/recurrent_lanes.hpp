@@ -5,11 +5,11 @@
 // operation: what is beyond these is zero, in weights and in values, and adds nothing.
 #pragma once
 
-#include "backends/cuda/kernels/recurrence/recurrent_tiles.hpp"
+#include "backends/cuda/kernels/recurrence/recurrent_gates.hpp"
 
 namespace strobe::cuda {
 
-inline constexpr int narrow_hidden = 8, narrow_inputs = 16;
+inline constexpr std::size_t most_shared_bytes = 48 * 1024;
 
 /// Up to F inputs (of a gate) and H units, V vertices a warp.
 template <int F, int H, int V = warp_lanes / H>

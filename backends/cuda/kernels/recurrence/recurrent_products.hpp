@@ -9,8 +9,8 @@
 #pragma once
 
 #include "backends/cuda/kernels/dense/row_tile.hpp"
+#include "backends/cuda/kernels/recurrence/recurrent_gates.hpp"
 #include "backends/cuda/kernels/recurrence/recurrent_sums.hpp"
-#include "backends/cuda/kernels/recurrence/recurrent_tiles.hpp"
 
 namespace strobe::cuda {
 
@@ -246,21 +246,9 @@ inline std::int64_t steps_of_chunk(std::int64_t steps, std::int64_t vertices, st
   return std::clamp<std::int64_t>(most_bytes / std::max<std::int64_t>(vertices * row_bytes, 1), 1, steps);
 }
 
-/// Whether neither lanes of a warp (up to 8 units and 16 inputs of a gate) nor variant `registers` serve a width: those
-/// that are compiled in, as long as shared memory holds the weights beside the rows of its vertices and, backward, the
-/// threads of a block all their gradients. `columns` are those of x.
-inline bool wants_panels(std::int64_t inputs, std::int64_t columns, std::int64_t hidden, ElementType type,
-                         bool backward) {
-  constexpr std::int64_t lanes_hidden = 8, lanes_inputs = 16, threads = 128;
-  if (hidden <= lanes_hidden && inputs <= lanes_inputs) return false;
-  return !with_hidden(hidden, [&](auto compiled) {
-    const std::int64_t items = (inputs + compiled + 1) * compiled;
-    const std::int64_t vertices = (backward ? warp_lanes : threads) / HiddenLanes<compiled>::lanes;
-    const std::int64_t values =
-        4 * (items + inputs + compiled + 1) + vertices * (columns + (compiled + 1) * (backward ? 6 : 2));
-    return static_cast<std::size_t>(values) * element_bytes(type) <= most_shared_bytes &&
-           (!backward || items <= threads * most_items<compiled>);
-  });
+/// Whether a recurrence is too wide for lanes of a warp (recurrent_lanes.hpp); `inputs` of a gate.
+inline bool wants_panels(std::int64_t inputs, std::int64_t hidden) {
+  return hidden > narrow_hidden || inputs > narrow_inputs;
 }
 
 /// The terms of the weight gradients of a chunk of steps: sums over rows r of its `rows` rows, from row `first` of x

@@ -1,10 +1,13 @@
-// Fading sum in one pass over time per value for windows up to 16 steps (sliding_window.hpp); sums in the values' type,
-// farthest step first. Compulsory bytes: x and y once. Launches: 1.
+// Fading sum in one pass over time per value for windows up to 32 steps (sliding_window.hpp), among them the 20 of
+// TM-GCN's public code; sums in the values' type, farthest step first: smallest weights first, so that rounding stays
+// near the sum's own. Compulsory bytes: x and y once. Launches: 1.
 #include "backends/cuda/kernels/time/sliding_window.hpp"
 #include "backends/operations/operations_fading.hpp"
 
 namespace strobe::cuda {
 namespace fading_sliding_kernels {
+
+constexpr int longest_sum = 32;  // what a thread's registers hold
 
 template <class T>
 struct FadingRule {
@@ -22,11 +25,11 @@ void run_sum(const FadingSum& op, KernelContext& context) {
   const Timeline time = timeline(op.steps, op.x.elements() / op.steps, op.window, op.backward, op.accumulate);
   with_element(op.x.type(), [&](auto zero) {
     using T = decltype(zero);
-    launch_slide<T, longest_window>(context, time, FadingRule<T>{op.x.data<T>(), time.slab}, op.y.data<T>());
+    launch_slide<T, longest_sum>(context, time, FadingRule<T>{op.x.data<T>(), time.slab}, op.y.data<T>());
   });
 }
 
-bool supports(const FadingSum& op) { return op.window <= longest_window || op.steps <= longest_window; }
+bool supports(const FadingSum& op) { return std::min(op.window, op.steps) <= longest_sum; }
 
 const RegisterKernel<FadingSum> sliding{Numerics::cuda, {"sliding", 10, supports, run_sum}};
 

@@ -11,6 +11,7 @@
 
 namespace strobe::cuda {
 
+/// Up to which every window has code of its own; beyond, every fourth.
 inline constexpr int longest_window = 16;
 
 /// `slab` values a step; with `backward` time runs from the last step to the first.
@@ -51,7 +52,10 @@ __global__ void slide(Timeline time, Rule rule, T* __restrict__ y) {
         if (base + j < first || base + j >= end) continue;
         T sum{0};
 #pragma unroll
-        for (int d = W - 1; d >= 0; --d) sum += Rule::weight(d) * ring[(j - d + W) % W];
+        for (int d = W - 1; d >= 0; --d) {
+          if (W > longest_window && d > W - 4 && d >= time.window) continue;
+          sum += Rule::weight(d) * ring[(j - d + W) % W];
+        }
         const std::int64_t step = time.step(base + j);
         const T result = rule.finish(step, at, sum);
         T& to = y[step * time.slab + at];
@@ -61,11 +65,12 @@ __global__ void slide(Timeline time, Rule rule, T* __restrict__ y) {
   }
 }
 
-/// Launches slide with W = the timeline's window, which is at most longest_window.
+/// Launches slide with the least W that holds the timeline's window, which is at most `most`.
 template <class T, int most, class Rule, int W = 1>
 void launch_slide(const KernelContext& context, const Timeline& time, const Rule& rule, T* y) {
   if constexpr (W < most) {
-    if (time.window > W) return launch_slide<T, most, Rule, W + 1>(context, time, rule, y);
+    if (time.window > W)
+      return launch_slide < T, most, Rule, W < longest_window ? W + 1 : W + 4 > (context, time, rule, y);
   }
   constexpr int threads = 128;
   launch(context, blocks_for(time.segments() * time.slab, threads), threads, 0, slide<T, W, Rule>, time, rule, y);
