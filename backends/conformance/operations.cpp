@@ -117,6 +117,23 @@ bool same_bits(const std::vector<double>& a, const std::vector<double>& b) {
   return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(double)) == 0);
 }
 
+std::set<std::string> chosen_variants(const OperationFamily& family, Numerics numerics, const std::string& device) {
+  keep_released_memory();
+  const std::shared_ptr<ChosenKernels> chosen = family.note_chosen(numerics);
+  for (const OperationCase& one : *family.cases) {
+    for (const ElementType precision : {ElementType::f32, ElementType::f64}) {
+      DeviceRequest request;
+      request.precision = precision;
+      const std::unique_ptr<Device> made = DeviceRegistry::instance().find(device).value(request);
+      try {
+        one.run(*made);
+      } catch (const KernelWasChosen&) {
+      }
+    }
+  }
+  return chosen->variants;
+}
+
 std::vector<std::string> check(const OperationCase& one, const std::string& device, ElementType precision,
                                const std::string& variant, const std::vector<int>& threads) {
   keep_released_memory();

@@ -10,10 +10,12 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <type_traits>
 #include <vector>
 
+#include "backends/conformance/chosen_kernels.hpp"
 #include "backends/device.hpp"
 #include "core/random.hpp"
 
@@ -44,10 +46,13 @@ struct OperationCase {
   std::function<std::vector<Output>(Device&)> run;
 };
 
-/// All cases of one operation, and the variants of its kernels for one numerics.
+/// All cases of one operation, and its kernels for one numerics: the variants, their priorities, and which of them are
+/// chosen while a note is kept.
 struct OperationFamily {
   std::string operation;
   std::function<std::vector<std::string>(Numerics)> variants;
+  std::function<std::map<std::string, int>(Numerics)> priorities;
+  std::function<std::shared_ptr<ChosenKernels>(Numerics)> note_chosen;
   std::shared_ptr<const std::vector<OperationCase>> cases;  // shared: settings of tests copy families
 };
 
@@ -59,9 +64,16 @@ std::vector<std::string> variant_names(Numerics numerics) {
 }
 
 template <class Op>
+std::map<std::string, int> variant_priorities(Numerics numerics) {
+  std::map<std::string, int> priorities;
+  for (const Kernel<Op>& kernel : Kernels<Op>::of(numerics)) priorities.emplace(kernel.variant, kernel.priority);
+  return priorities;
+}
+
+template <class Op>
 OperationFamily family(std::vector<OperationCase> cases) {
   for (OperationCase& one : cases) one.operation = std::string(Op::name);
-  return {std::string(Op::name), variant_names<Op>,
+  return {std::string(Op::name), variant_names<Op>, variant_priorities<Op>, note_chosen_kernels<Op>,
           std::make_shared<const std::vector<OperationCase>>(std::move(cases))};
 }
 
@@ -130,6 +142,10 @@ std::vector<OperationFamily> operation_families();
 std::string first_difference(const Output& output, double limit);
 
 bool same_bits(const std::vector<double>& a, const std::vector<double>& b);
+
+/// The variants that are chosen for the family's cases, in both precisions, when none is named. No kernel is run: a
+/// case ends where its first kernel would begin.
+std::set<std::string> chosen_variants(const OperationFamily& family, Numerics numerics, const std::string& device);
 
 /// Runs one case on a device made by `device` in `precision`, and says what is wrong; empty when nothing is.
 /// `threads` lists thread counts: results must be equal bit for bit between them.

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -55,6 +56,27 @@ inline void expect_plain_kernels(Numerics numerics) {
   for (const conformance::OperationFamily& family : families) {
     const std::vector<std::string> variants = family.variants(numerics);
     EXPECT_EQ(std::count(variants.begin(), variants.end(), "plain"), 1) << family.operation;
+  }
+}
+
+/// Every kernel of an operation but its judge is chosen by some case without being named: what nothing chooses has no
+/// reason to be there, and what no case chooses is not judged as the device runs it. The judge is the one kernel of
+/// priority 0 (backends/kernel.hpp); the others lie above it. `elsewhere`: variants that cases are too small for, of
+/// which a benchmark's size is known to choose them, as OPERATION/VARIANT.
+inline void expect_chosen_kernels(Numerics numerics, const std::string& device,
+                                  const std::set<std::string>& elsewhere) {
+  for (const conformance::OperationFamily& family : conformance::operation_families()) {
+    const std::set<std::string> chosen = conformance::chosen_variants(family, numerics, device);
+    int judges = 0;
+    for (const auto& [variant, priority] : family.priorities(numerics)) {
+      const std::string name = family.operation + "/" + variant;
+      EXPECT_GE(priority, 0) << name << " lies below the judge: nothing chooses it";
+      judges += priority == 0 ? 1 : 0;
+      if (priority <= 0) continue;
+      EXPECT_TRUE(chosen.contains(variant) != elsewhere.contains(name))
+          << name << (chosen.contains(variant) ? " needs no size of a benchmark" : " is chosen by no case");
+    }
+    EXPECT_EQ(judges, 1) << family.operation;
   }
 }
 

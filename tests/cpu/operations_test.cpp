@@ -16,6 +16,8 @@ INSTANTIATE_TEST_SUITE_P(All, CpuOperations, testing::ValuesIn(settings(Numerics
 
 TEST(CpuKernels, EveryOperationHasAPlainKernel) { expect_plain_kernels(Numerics::cpu); }
 
+TEST(CpuKernels, EveryVariantIsChosenBySomeCase) { expect_chosen_kernels(Numerics::cpu, "cpu", {}); }
+
 /// The suite must be able to fail: a wrong value, a missing value and NaN are all found.
 TEST(Conformance, FindsWrongOutputs) {
   const std::vector<conformance::Judged> expected{{1.0, 1.0}, {0.0, 2.0}};
