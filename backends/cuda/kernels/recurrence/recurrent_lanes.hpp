@@ -5,7 +5,7 @@
 // operation: what is beyond these is zero, in weights and in values, and adds nothing.
 #pragma once
 
-#include "backends/cuda/kernels/recurrence/recurrent_gates.hpp"
+#include "backends/cuda/kernels/recurrence/recurrent_arrays.hpp"
 
 namespace strobe::cuda {
 
@@ -22,16 +22,6 @@ struct LaneSizes {
   /// Values that a lane copies of the vertices' rows of `columns`.
   static constexpr int copies(int columns) { return (vertices * columns + warp_lanes - 1) / warp_lanes; }
 };
-
-/// Calls body(LaneSizes<F, H>) with the sizes that were made for the operation's: in fp32 those of the models' LSTMs.
-template <class T, class Body>
-void with_lane_sizes(std::int64_t inputs, std::int64_t hidden, const Body& body) {
-  if constexpr (sizeof(T) == 4) {
-    if (hidden <= 6 && inputs <= 8) return body(LaneSizes<8, 6>{});
-    if (hidden <= 6 && inputs <= 12) return body(LaneSizes<12, 6>{});
-  }
-  body(LaneSizes<narrow_inputs, narrow_hidden>{});
-}
 
 /// 1 / (1 + e^(-scale x)). In fp32 by the processor's own 2^x and 1/x, within 2e-7.
 template <int scale>
@@ -76,31 +66,6 @@ struct LaneUnit {
     valid = !spare && unit < hidden && vertex < count;
   }
 };
-
-/// Gate g's weight of an LSTM's unit u for row k of x, h and the bias, as Sizes has them; 0 beyond the operation's.
-template <class Sizes, class Op>
-__device__ auto lstm_weight(const Op& op, int k, int u, int g) {
-  using T = std::remove_cvref_t<decltype(*op.w_x)>;
-  const bool of_x = k < Sizes::inputs, of_bias = k == Sizes::rows - 1;
-  const int row = of_x ? k : of_bias ? 0 : k - Sizes::inputs;
-  const bool there = u < op.hidden && row < (of_x ? op.inputs : of_bias ? 1 : op.hidden);
-  const T* from = of_x ? op.w_x : of_bias ? op.bias : op.w_h;
-  const T value = from[there ? (row * 4 + g) * op.hidden + u : 0];  // read in any case: no branch, loads in flight
-  return there ? value : T{0};
-}
-
-/// The same of a GRU; its fourth gate's are 0.
-template <class Sizes, class Op>
-__device__ auto gru_weight(const Op& op, int k, int u, int g) {
-  using T = std::remove_cvref_t<decltype(*op.w_x)>;
-  if (g == 3) return T{0};
-  const bool of_x = k < Sizes::inputs, of_bias = k == Sizes::rows - 1;
-  const int row = of_x ? k : of_bias ? 0 : k - Sizes::inputs, rows = of_x ? op.inputs : of_bias ? 1 : op.hidden;
-  const bool there = u < op.hidden && row < rows;
-  const T* from = of_x ? op.w_x : of_bias ? op.bias : op.w_h;
-  const T value = from[there ? (g * rows + row) * op.hidden + u : 0];
-  return there ? value : T{0};
-}
 
 /// The weights of a lane's unit, a row of four gates for every input: in registers, or else in shared memory, where a
 /// block has [rows, hidden] of them.
@@ -205,81 +170,5 @@ struct LaneElements {
     }
   }
 };
-
-/// A staged row of a GRU: the gates' inputs, h from a whole vector on, and r h.
-template <class Sizes>
-struct GruRow {
-  static constexpr int h = (3 * Sizes::inputs + 3) / 4 * 4, reset = h + Sizes::hidden;
-  static constexpr int values = (reset + Sizes::hidden + 3) / 4 * 4;
-};
-
-/// The same for a GRU; `Widest` where no others fit.
-template <class T, class Widest, class Body>
-void with_gru_sizes(std::int64_t inputs, std::int64_t hidden, const Body& body) {
-  if constexpr (sizeof(T) == 4) {
-    if (hidden <= 6 && inputs <= 6) return body(LaneSizes<6, 6>{});
-    if (hidden <= 6 && inputs <= 8) return body(LaneSizes<8, 6>{});
-  }
-  body(Widest{});
-}
-
-/// A lane's elements `x` to the staged rows, three times where gates share them.
-template <class Sizes, class T, class Op, int J>
-__device__ void stage_gru_inputs(const Op& op, const LaneElements<J>& elements, const T* x, T* rows) {
-  elements.each(Sizes::vertices * op.columns, [&](int j, int at) { rows[at] = x[j]; });
-  if (op.own) return;
-  elements.each(Sizes::vertices * op.columns, [&](int j, int at) {
-    rows[at + Sizes::inputs] = x[j];
-    rows[at + 2 * Sizes::inputs] = x[j];
-  });
-}
-
-/// Calls body(g, f, value) for the inputs of all gates in a staged row.
-template <class Sizes, class T, class Op, class Body>
-__device__ void over_gru_inputs(const Op& op, const Gates<T>* row, const Body& body) {
-#pragma unroll
-  for (int k = 0; k < 3 * Sizes::inputs; k += 4) {
-    if (Sizes::skips && k % Sizes::inputs >= op.inputs) continue;
-    const Gates<T> x = row[k / 4];
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      if (k + i < 3 * Sizes::inputs) body((k + i) / Sizes::inputs, (k + i) % Sizes::inputs, x.of[i]);
-    }
-  }
-}
-
-/// Calls body(k, value) for the H values from `first` of a staged row on.
-template <int H, int first, class T, class Body>
-__device__ void over_staged(const Gates<T>* row, const Body& body) {
-#pragma unroll
-  for (int vector = first / 4; vector * 4 < first + H; ++vector) {
-    const Gates<T> values = row[vector];
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      const int k = vector * 4 + i - first;
-      if (k >= 0 && k < H) body(k, values.of[i]);
-    }
-  }
-}
-
-/// Gates r and z, activated, and of gate n the share of x.
-template <class Sizes, class T, class Op, class Weights>
-__device__ Gates<T> first_gru_gates(const Op& op, const Gates<T>* row, const Weights& weights) {
-  Gates<T> sum = weights[Sizes::inputs + Sizes::hidden];
-  over_gru_inputs<Sizes>(op, row, [&](int g, int f, T value) { sum.of[g] += value * weights[f].of[g]; });
-  over_staged<Sizes::hidden, GruRow<Sizes>::h>(row, [&](int k, T value) {
-    for (int g = 0; g < 2; ++g) sum.of[g] += value * weights[Sizes::inputs + k].of[g];
-  });
-  for (int g = 0; g < 2; ++g) sum.of[g] = quick_squash<1>(sum.of[g]);
-  return sum;
-}
-
-/// Gate n, activated, with r h in the row.
-template <class Sizes, class T, class Weights>
-__device__ void add_gru_reset(const Gates<T>* row, const Weights& weights, Gates<T>& gate) {
-  over_staged<Sizes::hidden, GruRow<Sizes>::reset>(
-      row, [&](int k, T value) { gate.of[2] += value * weights[Sizes::inputs + k].of[2]; });
-  gate.of[2] = quick_squash_both(gate.of[2]);
-}
 
 }  // namespace strobe::cuda
