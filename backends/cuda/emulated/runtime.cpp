@@ -11,6 +11,7 @@
 #include "backends/cuda/emulated/device_memory.hpp"
 #include "backends/cuda/emulated/language.hpp"
 #include "backends/cuda/emulated/open_handles.hpp"
+#include "backends/cuda/emulated/size.hpp"
 #include "core/errors.hpp"
 
 namespace strobe::cuda::runtime {
@@ -32,7 +33,7 @@ std::byte* aligned(std::size_t bytes) {
 
 int device_count(std::string&) { return 1; }
 Properties properties(int) { return {"emulated on the host", 9, 0, 4, std::size_t{4} << 30}; }
-LaunchLimits launch_limits() { return {4, emulated::most_allowed_bytes}; }
+LaunchLimits launch_limits() { return {emulated::multiprocessors, emulated::most_allowed_bytes}; }
 void allow_shared(const void* kernel, std::size_t bytes) { emulated::allow_shared(kernel, bytes); }
 void select(int) {}
 void set_thread_order(int threads) {
