@@ -28,8 +28,9 @@ struct GruProducts {
       : both{sums[0], sums[1]}, candidate{sums[2]} {
     multiply_tiles(both, own.left(state.h), weights.of_h);
   }
+  template <class Put>
   __device__ void finish(const TileLane<Sizes>& own, const GruTileWeights<Sizes>& weights, GruState<Sizes>& state,
-                         Gates<float> (&gate)[Sizes::states]) {
+                         Gates<float> (&gate)[Sizes::states], const Put& put) {
     float reset[Sizes::states];
 #pragma unroll
     for (int i = 0; i < Sizes::states; ++i) {
@@ -45,6 +46,7 @@ struct GruProducts {
     for (int i = 0; i < Sizes::states; ++i) {
       gate[i].of[2] = quick_squash_both(own.of_state(candidate[0], i));
       state.h[i] = gate[i].of[1] * state.h[i] + (1.0f - gate[i].of[1]) * gate[i].of[2];
+      put(i);
     }
   }
 };

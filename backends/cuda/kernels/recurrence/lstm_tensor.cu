@@ -28,14 +28,17 @@ struct LstmProducts {
     for (int j = 0; j < lstm_gate_tiles; ++j) sum[j] = inputs[j];
     multiply_tiles(sum, own.left(state.h), weights.of_h);
   }
+  template <class Put>
   __device__ void finish(const TileLane<Sizes>& own, const LstmTileWeights<Sizes>&, LstmState<Sizes>& state,
-                         Gates<float> (&gate)[Sizes::states]) const {
+                         Gates<float> (&gate)[Sizes::states], const Put& put) const {
 #pragma unroll
     for (int i = 0; i < Sizes::states; ++i) {
       gate[i] = lstm_gates(own, sum, i);
       state.c[i] = gate[i].of[1] * state.c[i] + gate[i].of[0] * gate[i].of[2];
       state.h[i] = gate[i].of[3] * quick_squash_both(state.c[i]);
     }
+#pragma unroll
+    for (int i = 0; i < Sizes::states; ++i) put(i);
   }
 };
 

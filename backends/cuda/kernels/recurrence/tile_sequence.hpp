@@ -4,7 +4,8 @@
 // scratch. Cell is what an LSTM and a GRU differ in: LstmTiles or GruTiles, and of the forward pass
 //   State<Sizes>: a lane's states h and what else passes from step to step; begin(op, i, at, there)
 //   Products<Sizes>(own, weights, sums, state): those of a step with h, which begin there, before others use the cores
-//     finish(own, weights, state, gate): what is left of the step; the state becomes the next one
+//     finish(own, weights, state, gate, put): what is left of the step; the states become the next ones, and put(i)
+//     stores number i
 //   has_cells: whether State has c, which goes to op.cells
 #pragma once
 
@@ -56,14 +57,12 @@ struct TileSequence {
     typename Cell::template Products<Sizes> products(own, weights, sums, state);
     weights.add_inputs(next, sums);
     if (t + 1 + Sizes::ahead < op.steps) inputs.bring(op.x_step, next);
-    Gates<float> gate[states];
-    products.finish(own, weights, state, gate);
     const std::int64_t at = t * op.state_step + first * op.hidden;
-#pragma unroll
-    for (int i = 0; i < states; ++i) {
+    Gates<float> gate[states];
+    products.finish(own, weights, state, gate, [&](int i) {
       put(op.y + at, i, state.h[i]);
       if constexpr (Cell::has_cells) put(op.cells + at, i, state.c[i]);
-    }
+    });
     if (op.gates == nullptr) return;
     for (int i = 0; i < states; ++i) {
       float* const to = op.gates + Cell::gates * (at + own.row(i) * op.hidden) + own.unit(i);
