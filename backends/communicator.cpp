@@ -72,7 +72,8 @@ void Communicator::check_parts(const Tensor& tensor, const PeerParts& parts, boo
       throw Error(fmt::format("{}: ranks [{}, +{}) of {} ranks", what, part.peer, part.peers, size_));
     }
     next = part.peer + part.peers;
-    const std::int64_t rows = part.count * part.peers, end = in_pieces ? rows : part.first + rows;
+    // In pieces, rows may go to several peers, so that together they may be more than there are.
+    const std::int64_t rows = part.count * part.peers, end = in_pieces ? part.count : part.first + rows;
     if (part.count <= 0 || part.first < 0 || end > tensor.rows()) {
       throw Error(fmt::format("{}: rows [{}, +{}) of a tensor with {} rows", what, part.first, rows, tensor.rows()));
     }

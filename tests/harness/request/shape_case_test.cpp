@@ -178,10 +178,10 @@ TEST(ShapeCase, EverySampleHasAHomeAndEveryReceivedRowASender) {
   EXPECT_NEAR(static_cast<double>(placed), static_cast<double>(samples), 7);
   const ExchangePlan& halo = plan->blocks[0].spatial_halo;
   for (const RankExchange& rank : halo.ranks) {
-    sent += rank.send_total;
-    received += rank.receive_total;
-    EXPECT_EQ(rank.output_rows, rank.input_rows + rank.receive_total);
-    EXPECT_GT(rank.receive_total, 0);
+    sent += rank.send.total;
+    received += rank.receive.total;
+    EXPECT_EQ(rank.output_rows, rank.input_rows + rank.receive.total);
+    EXPECT_GT(rank.receive.total, 0);
   }
   EXPECT_EQ(sent, received);
   for (Rank r = 0; r < 7; ++r) EXPECT_EQ(halo.rows(r, r), 0);
