@@ -19,14 +19,18 @@ function(strobe_part name)
   strobe_unite(strobe_${name} ${sources})
 endfunction()
 
-# With STROBE_UNITY, compiles the target's files ten at a time. A plug-in whose registration is called `registered` stays
-# alone, so it may call its parts what it likes; one that names it after itself promises names of its own throughout.
+# With STROBE_UNITY, compiles the target's files unity_batch at a time: their headers, read once, are a third of the work. A
+# plug-in whose registration is called `registered` stays alone, so it may call its parts what it likes; one that names
+# it after itself promises names of its own throughout.
+set(unity_batch 20)
 function(strobe_unite target)
   if(NOT STROBE_UNITY)
     return()
   endif()
-  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 10)
-  foreach(source ${ARGN})
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${unity_batch})
+  set(sources ${ARGN})
+  list(FILTER sources EXCLUDE REGEX "^\\$<")  # objects of another target
+  foreach(source ${sources})
     file(STRINGS ${source} registrations REGEX "Register<[A-Za-z]+> registered" LIMIT_COUNT 1)
     if(registrations)
       set_source_files_properties(${source} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)

@@ -40,12 +40,12 @@ std::size_t process_of(std::size_t rank) { return rank + 1; }
 int thread_of(Stream stream, int slot) { return static_cast<int>(stream) + stream_count * slot; }
 
 /// A span's begin and end in the trace.
-struct Interval {
+struct TraceInterval {
   std::int64_t begin = 0, end = 0;
 };
 
-std::vector<Interval> intervals_of(const std::vector<Span>& spans, double origin) {
-  std::vector<Interval> intervals;
+std::vector<TraceInterval> intervals_of(const std::vector<Span>& spans, double origin) {
+  std::vector<TraceInterval> intervals;
   for (const Span& span : spans) {
     const std::int64_t begin = nanoseconds(span.begin_seconds - origin);
     intervals.push_back({begin, std::max(begin, nanoseconds(span.end_seconds - origin))});
@@ -55,7 +55,7 @@ std::vector<Interval> intervals_of(const std::vector<Span>& spans, double origin
 
 /// The slot of each span on its stream: the lowest on which it follows the spans before it or lies inside one of them,
 /// because the spans of one thread of a trace must nest. Exchanges that are in flight together get slots of their own.
-std::vector<int> slots_of(const std::vector<Span>& spans, const std::vector<Interval>& intervals) {
+std::vector<int> slots_of(const std::vector<Span>& spans, const std::vector<TraceInterval>& intervals) {
   std::vector<std::size_t> order(spans.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
@@ -103,7 +103,7 @@ void append_names(fmt::memory_buffer& out, std::size_t rank, const std::vector<S
   }
 }
 
-void append_span(fmt::memory_buffer& out, std::size_t rank, const Span& span, const Interval& interval, int slot) {
+void append_span(fmt::memory_buffer& out, std::size_t rank, const Span& span, const TraceInterval& interval, int slot) {
   const auto to = std::back_inserter(out);
   fmt::format_to(to, ",\n{{\"name\":{},\"cat\":\"{}\",\"ph\":\"X\",\"pid\":{},\"tid\":{},\"ts\":", json_text(span.name),
                  phase_names[static_cast<int>(span.phase)], process_of(rank), thread_of(span.stream, slot));
@@ -146,7 +146,7 @@ std::string trace_json(const std::string& case_id, const std::vector<std::vector
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
     if (rank != 0) fmt::format_to(std::back_inserter(out), ",\n");
     const std::vector<Span>& spans = ranks[rank];
-    const std::vector<Interval> intervals = intervals_of(spans, origin);
+    const std::vector<TraceInterval> intervals = intervals_of(spans, origin);
     const std::vector<int> slots = slots_of(spans, intervals);
     append_names(out, rank, spans, slots);
     for (std::size_t i = 0; i < spans.size(); ++i) append_span(out, rank, spans[i], intervals[i], slots[i]);

@@ -19,7 +19,7 @@ namespace strobe {
 namespace {
 
 constexpr std::size_t buffer_bytes = std::size_t{1} << 20;
-constexpr std::int64_t nanoseconds = 1'000'000'000;
+constexpr std::int64_t nanoseconds_per_second = 1'000'000'000;
 
 }  // namespace
 
@@ -65,7 +65,7 @@ FileMark AtomicFile::mark() {
   flush();
   struct stat status {};
   if (fstat(file_, &status) != 0) fail("look at");
-  return {status.st_ino, status.st_mtim.tv_sec * nanoseconds + status.st_mtim.tv_nsec};
+  return {status.st_ino, status.st_mtim.tv_sec * nanoseconds_per_second + status.st_mtim.tv_nsec};
 }
 
 void AtomicFile::commit() {
