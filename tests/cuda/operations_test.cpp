@@ -1,9 +1,10 @@
 // Every operation, kernel variant and precision of device cuda against the conformance suite: on a GPU, or in the
-// emulation, which runs each case a second time with the threads of every block in reverse order.
+// emulation, which with two threads runs the threads of every block in reverse order.
 #include <gtest/gtest.h>
 
 #include "tests/cpu/conformance_settings.hpp"
 #include "tests/cuda/gpu.hpp"
+#include "tests/long.hpp"
 
 namespace strobe {
 namespace {
@@ -12,26 +13,29 @@ class CudaOperations : public testing::TestWithParam<Setting> {};
 
 TEST_P(CudaOperations, AgreesWithJudge) {
   if (const std::string reason = why_no_gpu(); !reason.empty()) GTEST_SKIP() << reason;
-  expect_agreement(GetParam(), "cuda");
+  expect_agreement(GetParam(), "cuda", test::is_long() ? std::vector<int>{1, 2} : std::vector<int>{1});
 }
 
-INSTANTIATE_TEST_SUITE_P(All, CudaOperations, testing::ValuesIn(settings(Numerics::cuda)), setting_name);
-
-/// Gathering sees launches, not values: one precision is enough.
+/// Gathering sees launches, not values: one order of threads is enough.
 class CudaGraphOperations : public testing::TestWithParam<Setting> {};
 
 TEST_P(CudaGraphOperations, AgreesWithJudge) {
   if (const std::string reason = why_no_gpu(); !reason.empty()) GTEST_SKIP() << reason;
-  expect_agreement(GetParam(), "cuda-graphs", {1});
+  expect_agreement(GetParam(), "cuda-graphs", {2});
 }
 
-std::vector<Setting> settings_in_double() {
+std::vector<Setting> settings_in(ElementType precision) {
   std::vector<Setting> all = settings(Numerics::cuda);
-  std::erase_if(all, [](const Setting& one) { return one.precision != ElementType::f64; });
+  std::erase_if(all, [&](const Setting& one) { return one.precision != precision; });
   return all;
 }
 
-INSTANTIATE_TEST_SUITE_P(All, CudaGraphOperations, testing::ValuesIn(settings_in_double()), setting_name);
+// In every run each kernel is judged in fp64 launched alone, and in fp32 gathered and in the reverse order. Long runs
+// judge it in both precisions both ways, and in both orders, which must give the same bits.
+INSTANTIATE_TEST_SUITE_P(All, CudaOperations, testing::ValuesIn(settings_in(ElementType::f64)), setting_name);
+INSTANTIATE_TEST_SUITE_P(All, CudaGraphOperations, testing::ValuesIn(settings_in(ElementType::f32)), setting_name);
+INSTANTIATE_TEST_SUITE_P(Long, CudaOperations, testing::ValuesIn(settings(Numerics::cuda)), setting_name);
+INSTANTIATE_TEST_SUITE_P(Long, CudaGraphOperations, testing::ValuesIn(settings_in(ElementType::f64)), setting_name);
 
 TEST(CudaKernels, EveryOperationHasAPlainKernel) { expect_plain_kernels(Numerics::cuda); }
 

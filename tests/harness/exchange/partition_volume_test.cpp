@@ -5,6 +5,7 @@
 
 #include "harness/run/run_case.hpp"
 #include "tests/harness/plans.hpp"
+#include "tests/long.hpp"
 #include "workloads/partitioners/partitioner.hpp"
 #include "workloads/partitioners/partitioning.hpp"
 
@@ -61,7 +62,7 @@ TEST_P(PartitionVolume, CutIsPlannedAndSentToTheByte) {
   Json workload = {{"name", name}};
   if (name == "amlsim-20k") workload["window"] = "15";  // fewer, fuller steps, as law3_test.cpp has them
   for (const std::string& partitioner : PartitionerRegistry::instance().names()) {
-    for (const int ranks : {2, 3, 4, 7}) {
+    for (const int ranks : test::is_long() ? std::vector<int>{4, 7} : std::vector<int>{2, 3}) {
       const Json request = {{"workload", workload},
                             {"model", {{"name", "tm-gcn"}, {"precompute", precompute}}},
                             {"strategy", {{"name", "vertex"}, {"partitioner", partitioner}}},
@@ -75,13 +76,17 @@ TEST_P(PartitionVolume, CutIsPlannedAndSentToTheByte) {
 }
 
 using Parameters = std::tuple<std::string, bool>;
-INSTANTIATE_TEST_SUITE_P(Bundled, PartitionVolume,
-                         testing::Values(Parameters("amlsim-20k", false), Parameters("ucsocial", false),
-                                         Parameters("ucsocial", true)),
-                         [](const auto& parameter) {
-                           return std::string(std::get<0>(parameter.param) == "ucsocial" ? "ucsocial" : "amlsim") +
-                                  (std::get<1>(parameter.param) ? "_precomputed" : "_both_layers");
-                         });
+auto cut_sets() {
+  return testing::Values(Parameters("amlsim-20k", false), Parameters("ucsocial", false), Parameters("ucsocial", true));
+}
+
+std::string cut_set_name(const testing::TestParamInfo<Parameters>& parameter) {
+  return std::string(std::get<0>(parameter.param) == "ucsocial" ? "ucsocial" : "amlsim") +
+         (std::get<1>(parameter.param) ? "_precomputed" : "_both_layers");
+}
+
+INSTANTIATE_TEST_SUITE_P(Bundled, PartitionVolume, cut_sets(), cut_set_name);
+INSTANTIATE_TEST_SUITE_P(Long, PartitionVolume, cut_sets(), cut_set_name);
 
 TEST(PartitionVolume, HypergraphSendsLeast) {
   if (!PartitionerRegistry::instance().contains("hypergraph")) GTEST_SKIP() << "built without Zoltan";

@@ -19,6 +19,7 @@
 #include "harness/request/case.hpp"
 #include "harness/run/run_case.hpp"
 #include "models/snapshots/model.hpp"
+#include "tests/long.hpp"
 #include "workloads/preparation/preprocess.hpp"
 #include "workloads/workload.hpp"
 
@@ -103,7 +104,7 @@ TEST_P(SinglePrecision, StrategiesDifferByRounding) {
   EXPECT_GT(1 - sequential[4] / sequential[0], 2 * tolerance) << "learns too little to be told from rounding";
   double apart = 0;
   for (const std::string strategy : {"snapshot", "vertex", "pss"}) {
-    for (const int ranks : {2, 3, 7}) {
+    for (const int ranks : test::is_long() ? std::vector<int>{7} : std::vector<int>{2, 3}) {
       const std::vector<double> parallel = fp32_curve(request(GetParam()), strategy, ranks);
       ASSERT_EQ(parallel.size(), 5u) << strategy;
       for (std::size_t e = 0; e < 5; ++e) {
@@ -117,13 +118,18 @@ TEST_P(SinglePrecision, StrategiesDifferByRounding) {
   RecordProperty("largest_difference", std::to_string(1e6 * apart) + "e-6");
 }
 
+std::string model_test_name(const testing::TestParamInfo<std::string>& parameter) {
+  std::string name = parameter.param;
+  for (char& c : name) c = std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
+  return name;
+}
+
 INSTANTIATE_TEST_SUITE_P(Law3, SinglePrecision,
                          testing::ValuesIn(names_with<ModelTag>(&ModelTag::Value::family, "snapshots")),
-                         [](const auto& parameter) {
-                           std::string name = parameter.param;
-                           for (char& c : name) c = std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
-                           return name;
-                         });
+                         model_test_name);
+INSTANTIATE_TEST_SUITE_P(Long, SinglePrecision,
+                         testing::ValuesIn(names_with<ModelTag>(&ModelTag::Value::family, "snapshots")),
+                         model_test_name);
 
 }  // namespace
 }  // namespace strobe
