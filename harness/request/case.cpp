@@ -24,7 +24,8 @@ namespace {
 
 constexpr const char* default_cluster = "aimos-v100";
 constexpr const char* overlap_help =
-    "slices of a rank's steps of a block: the redistribution of one is under way while the spatial stages of others "
+    "full batches only: slices of a rank's steps of a block: the redistribution of one is under way while the spatial "
+    "stages of others "
     "are computed; 1 = one after the other";
 constexpr const char* until_help =
     "when training ends before its last epoch: converged, converged:metric=loss,patience=10, or a metric of the "
@@ -151,21 +152,26 @@ const FieldTable& case_fields() {
           .integer("repeat", &Case::repeat, "", "whole runs from fresh parameters", 1, 1e6)
           .integer("threads", &Case::threads, "", "kernel threads; 0 = the rank's share of usable cores", 0, 4096)
           .text("kernels", &Case::kernels, "kernel variant, see `strobe list kernels`; empty = the best of each")
-          .choice("inputs", &Case::inputs, {"streamed", "resident"}, "move inputs to the device each epoch, or once")
+          .choice("inputs", &Case::inputs, {"streamed", "resident"},
+                  "full batches only: move inputs to the device each epoch, or once")
           .choice(
               "transfer", &Case::transfer, {"direct", "full", "difference", "changed", "least"},
-              "how snapshots reach the device: direct = a rank's part of a block in one piece, in the form it is "
+              "full batches only: how snapshots reach the device: direct = a rank's part of a block in one piece, in "
+              "the form it is "
               "used in; full = one by one, whole; difference = against the snapshot before, with all values (ESDG); "
               "changed = with changed values only; least = whichever of these has the fewest bytes")
           .choice("transfer_format", &Case::transfer_format, {"coo64", "csr32"},
-                  "indices of moved snapshots: coo64 = rows and columns of 8 bytes, as ESDG's 20 bytes a non-zero; "
+                  "full batches only: indices of moved snapshots: coo64 = rows and columns of 8 bytes, as ESDG's 20 "
+                  "bytes a non-zero; "
                   "csr32 = 4 bytes")
           .text("nb", &Case::nb,
-                "blocks of the timeline under gradient checkpoint: 1 = all steps at once, or auto = as few as fit "
+                "full batches only: blocks of the timeline under gradient checkpoint: 1 = all steps at once, or auto = "
+                "as few as fit "
                 "memory_limit_gib")
           .integer("overlap", &Case::overlap, "", overlap_help, 1, 1e6)
-          .boolean("rerun_last", &Case::rerun_last,
-                   "with blocks, compute the last one again before its backward pass, as ESDG counts it")
+          .boolean(
+              "rerun_last", &Case::rerun_last,
+              "full batches only: with blocks, compute the last one again before its backward pass, as ESDG counts it")
           .text("load_model", &Case::load_model, "safetensors file to start from; empty = seeded initial weights")
           .real("timeout", &Case::timeout, "s", "time that a collective may wait for missing ranks", 1e-3, 1e9)
           .real("memory_limit_gib", &Case::memory_limit_gib, "GiB", "memory per rank; 0 = the device's own", 0, 1e9)

@@ -1,0 +1,81 @@
+// A case is planned once: what was made to check a suite is what runs, within the memory that is set aside for it.
+#include "harness/run/kept_plans.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <nlohmann/json.hpp>
+
+#include "harness/placement/strategy.hpp"
+#include "harness/run/run_case.hpp"
+
+namespace strobe {
+namespace {
+
+std::atomic<int> times_planned = 0;
+
+StrategyPlan plan_counted(const StrategyInput& input, const Json& parameters) {
+  ++times_planned;
+  return StrategyRegistry::instance().find("vertex").value(input, parameters);
+}
+
+/// Not registered for the other tests: theirs loop over the registry.
+void register_counted() {
+  if (StrategyRegistry::instance().contains("test-counted")) return;
+  StrategyRegistry::instance().add({"test-counted",
+                                    "vertex, counting how often it is asked",
+                                    "",
+                                    StrategyRegistry::instance().find("vertex").parameters,
+                                    plan_counted,
+                                    {}});
+}
+
+Case counted_case(std::int64_t seed) {
+  return case_from_json({{"workload", {{"name", "uniform"}, {"vertices", 40}, {"steps", 6}, {"density", 2}}},
+                         {"strategy", "test-counted"},
+                         {"ranks", 2},
+                         {"epochs", 1},
+                         {"warmup", 0},
+                         {"seed", seed}},
+                        "");
+}
+
+TEST(KeptPlans, ACaseIsPlannedOnce) {
+  register_counted();
+  times_planned = 0;
+  KeptPlans plans;
+  const Case one = counted_case(1), two = counted_case(2);
+  const auto checked = plans.get(one);
+  plans.get(two);
+  EXPECT_EQ(plans.get(one), checked);
+  const auto taken = plans.take(one);
+  EXPECT_EQ(taken, checked);
+  EXPECT_EQ(run_planned(taken, one).status, "ok");
+  EXPECT_EQ(times_planned, 2);
+  EXPECT_NE(plans.get(one), checked) << "it was taken";
+  EXPECT_EQ(times_planned, 3);
+}
+
+TEST(KeptPlans, BeyondItsMemoryACaseIsPlannedAgain) {
+  register_counted();
+  times_planned = 0;
+  const Case one = counted_case(1), two = counted_case(2);
+  const std::uint64_t size = KeptPlans().get(one)->schedule->kept_bytes();
+  EXPECT_GT(size, 40u * 6u);
+  KeptPlans plans(size);
+  times_planned = 0;
+  plans.get(one);
+  plans.get(two);
+  EXPECT_EQ(times_planned, 2);
+  plans.get(one);
+  EXPECT_EQ(times_planned, 2);
+  plans.get(two);
+  EXPECT_EQ(times_planned, 3);
+  plans.take(one);
+  plans.get(two);
+  plans.get(two);
+  EXPECT_EQ(times_planned, 4) << "there is room where a plan was taken";
+}
+
+}  // namespace
+}  // namespace strobe
