@@ -20,12 +20,12 @@ namespace strobe {
 namespace {
 
 constexpr double entry_bytes = sizeof(PeerPart), rank_bytes = sizeof(RankExchange);
-/// What a pair takes while a plan is made step by step (PlanBuilder): rows, moves and places on both sides.
+/// What a pair takes while a plan is made step by step (PlanBuilder): rows, moves and places on both sides, about.
 constexpr double pair_bytes = 160;
 /// An exchange on one rank: the object, and its sides where the rank moves something.
 constexpr double held_bytes = sizeof(Exchange), sides_bytes = 2 * sizeof(ExchangeSide) + sizeof(PeerSide);
 /// One hand-over on a rank that has no part in it: records of the tape, with their tensors, and spans of both ways, of
-/// an epoch and an evaluation. Measured at 1024 ranks under pss.
+/// an epoch and an evaluation. An estimate.
 constexpr double handover_call_bytes = 1600;
 
 double square(double x) { return x * x; }
