@@ -71,7 +71,7 @@ Ranks::Ranks(const CommunicatorTag::Value& comm, const World& launched, double s
 
 std::string Ranks::name(std::size_t rank) const { return fmt::format("rank {} on {}", rank, hosts_[rank]); }
 
-std::vector<Ranks::Word> Ranks::exchange(const Preparation& prepare, std::exception_ptr& failure) const {
+std::vector<Ranks::Word> Ranks::exchange(const PrepareDigest& prepare, std::exception_ptr& failure) const {
   Word own;
   try {
     own.text = prepare();
@@ -130,7 +130,7 @@ Ranks::Outcome Ranks::outcome_of(const std::vector<Word>& words, const std::exce
   return differing(account);
 }
 
-Ranks::Outcome Ranks::meet(const Preparation& prepare, const Account& account) const {
+Ranks::Outcome Ranks::meet(const PrepareDigest& prepare, const Account& account) const {
   if (!several()) {
     prepare();
     return {};
@@ -140,7 +140,7 @@ Ranks::Outcome Ranks::meet(const Preparation& prepare, const Account& account) c
   return outcome_of(words, failure, account);
 }
 
-void Ranks::agree(const Preparation& prepare, const Account& account) const {
+void Ranks::agree(const PrepareDigest& prepare, const Account& account) const {
   const Outcome outcome = meet(prepare, account);
   if (outcome.error) std::rethrow_exception(outcome.error);
 }
@@ -155,7 +155,7 @@ void Ranks::end(const Outcome& outcome) const {
   }
 }
 
-void Ranks::agree_or_end(const Preparation& prepare, const Account& account) const {
+void Ranks::agree_or_end(const PrepareDigest& prepare, const Account& account) const {
   const Outcome outcome = meet(prepare, account);
   if (outcome.error) end(outcome);
 }

@@ -14,7 +14,7 @@
 namespace strobe {
 
 /// What a process does before it agrees with the others; returns what must be the same for all (32 bytes, say).
-using Preparation = std::function<std::string()>;
+using PrepareDigest = std::function<std::string()>;
 /// What stands behind it, to name the difference: asked for only when there is one, of every process.
 using Account = std::function<Json()>;
 
@@ -33,11 +33,11 @@ class Ranks {
 
   /// Every process prepares. Throws on all of them when one fails, or when what they return differs: its own exception
   /// in a process that failed, and else one of the same kind that names rank and host.
-  void agree(const Preparation& prepare, const Account& account) const;
+  void agree(const PrepareDigest& prepare, const Account& account) const;
 
   /// The same, after which the run cannot go on: each process that failed or differs says so on standard error before
   /// any of them ends, and the first one says it in any case. Throws Told.
-  void agree_or_end(const Preparation& prepare, const Account& account) const;
+  void agree_or_end(const PrepareDigest& prepare, const Account& account) const;
 
   /// The first process does `work`; all get what it returned. Ends like agree_or_end.
   std::string first_does(const std::function<std::string()>& work) const;
@@ -49,8 +49,8 @@ class Ranks {
     std::string words;         // for standard error; "" = another process says it
   };
 
-  Outcome meet(const Preparation& prepare, const Account& account) const;
-  std::vector<Word> exchange(const Preparation& prepare, std::exception_ptr& failure) const;
+  Outcome meet(const PrepareDigest& prepare, const Account& account) const;
+  std::vector<Word> exchange(const PrepareDigest& prepare, std::exception_ptr& failure) const;
   Outcome outcome_of(const std::vector<Word>& words, const std::exception_ptr& failure, const Account& account) const;
   Outcome failed(const std::vector<Word>& words, const std::exception_ptr& failure) const;
   Outcome differing(const Account& account) const;
