@@ -61,13 +61,19 @@ inline void run_composed(Numerics numerics, const char* variant, const StepConvo
   run_variant(numerics, variant, product, context);
 }
 
-/// The kernels "plain" and "composed" of one of these operations.
+/// The kernel "plain" of one of these operations: its judge.
 template <class Op, Numerics numerics>
-struct RegisterComposed {
+struct RegisterComposedJudge {
   static void run_plain(const Op& op, KernelContext& context) { run_composed(numerics, "plain", op, context); }
-  static void run_best(const Op& op, KernelContext& context) { run_composed(numerics, "", op, context); }
 
   const RegisterKernel<Op> plain{numerics, {"plain", 0, nullptr, run_plain}};
+};
+
+/// The kernels "plain" and "composed", where nothing better serves every call.
+template <class Op, Numerics numerics>
+struct RegisterComposed : RegisterComposedJudge<Op, numerics> {
+  static void run_best(const Op& op, KernelContext& context) { run_composed(numerics, "", op, context); }
+
   const RegisterKernel<Op> composed{numerics, {"composed", 5, nullptr, run_best}};
 };
 

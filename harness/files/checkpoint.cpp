@@ -138,7 +138,7 @@ std::vector<SavedMatrix> read_existing(const std::string& path, const std::strin
 Json identity(const Case& c) {
   Json identity = {{"workload", c.workload},   {"model", c.model}, {"task", c.task},
                    {"optimizer", c.optimizer}, {"seed", c.seed},   {"precision", c.precision}};
-  if (schedule_of(c).name != "full_batch") identity["strategy"] = c.strategy;
+  if (!trains_full_batch(c)) identity["strategy"] = c.strategy;
   return identity;
 }
 

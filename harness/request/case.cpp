@@ -25,8 +25,14 @@ namespace {
 constexpr const char* default_cluster = "aimos-v100";
 constexpr const char* overlap_help =
     "full batches only: slices of a rank's steps of a block: the redistribution of one is under way while the spatial "
-    "stages of others "
-    "are computed; 1 = one after the other";
+    "stages of others are computed; 1 = one after the other";
+constexpr const char* transfer_help =
+    "full batches only: how snapshots reach the device: direct = a rank's part of a block in one piece, in the form it "
+    "is used in; full = one by one, whole; difference = against the snapshot before, with all values (ESDG); changed = "
+    "with changed values only; least = whichever of these has the fewest bytes";
+constexpr const char* transfer_format_help =
+    "full batches only: indices of moved snapshots: coo64 = rows and columns of 8 bytes, as ESDG's 20 bytes a "
+    "non-zero; csr32 = 4 bytes";
 constexpr const char* until_help =
     "when training ends before its last epoch: converged, converged:metric=loss,patience=10, or a metric of the "
     "validation samples and its value, as auc=0.8 or rmse=0.5; empty = never";
@@ -154,16 +160,8 @@ const FieldTable& case_fields() {
           .text("kernels", &Case::kernels, "kernel variant, see `strobe list kernels`; empty = the best of each")
           .choice("inputs", &Case::inputs, {"streamed", "resident"},
                   "full batches only: move inputs to the device each epoch, or once")
-          .choice(
-              "transfer", &Case::transfer, {"direct", "full", "difference", "changed", "least"},
-              "full batches only: how snapshots reach the device: direct = a rank's part of a block in one piece, in "
-              "the form it is "
-              "used in; full = one by one, whole; difference = against the snapshot before, with all values (ESDG); "
-              "changed = with changed values only; least = whichever of these has the fewest bytes")
-          .choice("transfer_format", &Case::transfer_format, {"coo64", "csr32"},
-                  "full batches only: indices of moved snapshots: coo64 = rows and columns of 8 bytes, as ESDG's 20 "
-                  "bytes a non-zero; "
-                  "csr32 = 4 bytes")
+          .choice("transfer", &Case::transfer, {"direct", "full", "difference", "changed", "least"}, transfer_help)
+          .choice("transfer_format", &Case::transfer_format, {"coo64", "csr32"}, transfer_format_help)
           .text("nb", &Case::nb,
                 "full batches only: blocks of the timeline under gradient checkpoint: 1 = all steps at once, or auto = "
                 "as few as fit "
@@ -195,7 +193,7 @@ Json case_to_json(const Case& c) {
   Json json = Json::object();
   for (const CaseSlot& slot : case_slots()) json[slot.name] = c.*slot.member;
   const Json scalars = case_fields().to_json(&c);
-  const bool other_kind = schedule_of(c).name != "full_batch";
+  const bool other_kind = !trains_full_batch(c);
   const std::vector<std::string>& only = full_batch_only();
   for (const auto& [key, value] : scalars.items()) {
     if (key == "until" && c.until.empty()) continue;  // a case without it is the one that it was before there was one

@@ -35,6 +35,9 @@ using ScheduleRegistry = Registry<ScheduleTag>;
 /// Options of a case that mean something for full-batch training only; a case of another kind does not have them.
 const std::vector<std::string>& full_batch_only();
 
+/// Whether the case is trained in full batches; so is one that names no strategy yet.
+bool trains_full_batch(const Case& c);
+
 /// Refuses a case whose model or task is of another family than its strategy trains, and one that sets options of
 /// another kind of training; `json` is what the user gave. Throws InvalidRequest.
 void check_schedule(const Case& c, const Json& json, const std::string& pointer);

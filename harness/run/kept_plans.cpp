@@ -1,10 +1,31 @@
 #include "harness/run/kept_plans.hpp"
 
+#include <fmt/format.h>
+
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 
+#include "core/errors.hpp"
 #include "harness/training/make_plan.hpp"
 
 namespace strobe {
+
+namespace {
+
+std::uint64_t bytes_to_keep() {
+  constexpr const char* name = "STROBE_KEPT_PLANS_GIB";
+  const char* const text = std::getenv(name);
+  if (text == nullptr) return std::uint64_t{4} << 30;
+  char* end = nullptr;
+  const double gib = std::strtod(text, &end);
+  if (end == text || *end != '\0' || !(gib >= 0 && gib < 1e9))
+    throw InvalidRequest(name, fmt::format("is '{}'; expected a number of GiB, from 0 on", text));
+  return static_cast<std::uint64_t>(gib * 1024 * 1024 * 1024);
+}
+
+}  // namespace
+
+KeptPlans::KeptPlans() : KeptPlans(bytes_to_keep()) {}
 
 std::shared_ptr<const PlannedCase> KeptPlans::get(const Case& c) {
   const std::string key = case_to_json(c).dump();

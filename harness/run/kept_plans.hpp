@@ -14,7 +14,9 @@ class KeptPlans {
  public:
   /// Keeps plans of up to so many bytes together (SchedulePlan::kept_bytes); beyond them a plan is made again when it
   /// is asked for. The same in every process, because a partitioner may be a collective of all of them.
-  explicit KeptPlans(std::uint64_t most_bytes = std::uint64_t{4} << 30) : most_bytes_(most_bytes) {}
+  explicit KeptPlans(std::uint64_t most_bytes) : most_bytes_(most_bytes) {}
+  /// As $STROBE_KEPT_PLANS_GIB says, without it 4 GiB. Throws InvalidRequest when it is no number from 0 on.
+  KeptPlans();
 
   /// The plan of a case. Throws as make_plan.
   std::shared_ptr<const PlannedCase> get(const Case& c);

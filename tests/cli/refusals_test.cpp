@@ -111,10 +111,12 @@ TEST_F(Refusals, ImpossibleRankCounts) {
                  {"--ranks", "7", "8"});
   expect_refusal(strobe({"run", "--workload", tiny, "--strategy", "vertex", "--ranks", "61"}), 2,
                  {"--ranks", "60", "61"});
-  // Tables of 10^10 pairs of ranks take terabytes, and are not begun.
-  expect_refusal(strobe({"run", "--workload", "uniform:steps=4,vertices=100000,density=1", "--strategy", "vertex",
-                         "--ranks", "100000", "--dry-run"}),
-                 2, {"--ranks", "100000 ranks with nb=1 take about 2.24 TB", "fewer ranks"});
+  // What a million ranks take to plan are terabytes, and it is not begun.
+  expect_refusal(strobe({"run", "--workload", "uniform:steps=3,vertices=1000000,density=1", "--strategy", "vertex",
+                         "--ranks", "1000000", "--dry-run"}),
+                 2, {"--ranks", "1000000 ranks with nb=1 take about 4.0", " TB to plan", "fewer ranks"});
+  expect_refusal(finish(start({"env", "STROBE_KEPT_PLANS_GIB=much", STROBE_BINARY, "run", "--workload", tiny})), 2,
+                 {"STROBE_KEPT_PLANS_GIB", "expected a number of GiB"});
 }
 
 TEST_F(Refusals, ImpossibleCaseOfASuiteIsFoundBeforeAnythingIsMeasured) {

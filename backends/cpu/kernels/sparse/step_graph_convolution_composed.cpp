@@ -7,8 +7,9 @@ namespace {
 
 const RegisterComposed<StepGraphConvolution, Numerics::cpu> step_convolution;
 const RegisterComposed<StepGraphConvolutionBackward, Numerics::cpu> step_convolution_backward;
-const RegisterComposed<StepConvolutionOfDense, Numerics::cpu> of_dense;
-const RegisterComposed<StepConvolutionOfDenseBackward, Numerics::cpu> of_dense_backward;
+// Of these, step_convolution_of_dense_vector.cpp serves every call that is made.
+const RegisterComposedJudge<StepConvolutionOfDense, Numerics::cpu> of_dense;
+const RegisterComposedJudge<StepConvolutionOfDenseBackward, Numerics::cpu> of_dense_backward;
 
 }  // namespace
 }  // namespace strobe
