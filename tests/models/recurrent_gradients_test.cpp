@@ -12,7 +12,7 @@
 namespace strobe {
 namespace {
 
-constexpr std::int64_t steps = 4, vertices = 3, hidden = 2;
+constexpr std::int64_t all_steps = 4, lanes = 3, hidden = 2;
 
 /// The result and the state handed on, as one value.
 Var joined(Tape& tape, const Recurrence& recurrence) {
@@ -24,11 +24,11 @@ TEST(RecurrentGradients, Lstm) {
   for (const std::int64_t inputs : {3, 60}) {  // the second keeps its gates
     for (const bool cut : {false, true}) {
       std::vector<Tensor> values{
-          random_tensor(*device, steps * vertices, inputs, 1), random_tensor(*device, inputs, 4 * hidden, 2),
+          random_tensor(*device, all_steps * lanes, inputs, 1), random_tensor(*device, inputs, 4 * hidden, 2),
           random_tensor(*device, hidden, 4 * hidden, 3), random_tensor(*device, 1, 4 * hidden, 4)};
-      if (cut) values.push_back(random_tensor(*device, 2 * vertices, hidden, 6));
+      if (cut) values.push_back(random_tensor(*device, 2 * lanes, hidden, 6));
       check_gradients(*device, values, [&](Tape& tape, const std::vector<Var>& v) {
-        return joined(tape, lstm_sequence(tape, {v[0]}, v[1], v[2], v[3], steps, cut ? v[4] : nullptr, cut));
+        return joined(tape, lstm_sequence(tape, {v[0]}, v[1], v[2], v[3], all_steps, cut ? v[4] : nullptr, cut));
       });
     }
   }
@@ -38,15 +38,15 @@ TEST(RecurrentGradients, LstmOfTwoParts) {
   const auto device = cpu();
   for (const std::int64_t right : {2, 50}) {  // the second keeps its gates
     const std::vector<Tensor> values{
-        random_tensor(*device, steps * vertices, 3, 1), random_tensor(*device, 3 + right, 4 * hidden, 2),
+        random_tensor(*device, all_steps * lanes, 3, 1), random_tensor(*device, 3 + right, 4 * hidden, 2),
         random_tensor(*device, hidden, 4 * hidden, 3), random_tensor(*device, 1, 4 * hidden, 4),
-        random_tensor(*device, steps * vertices, right, 5)};
+        random_tensor(*device, all_steps * lanes, right, 5)};
     check_gradients(*device, values, [&](Tape& tape, const std::vector<Var>& v) {
-      return lstm_sequence(tape, {v[0], v[4]}, v[1], v[2], v[3], steps, nullptr, false).y;
+      return lstm_sequence(tape, {v[0], v[4]}, v[1], v[2], v[3], all_steps, nullptr, false).y;
     });
     // A part that something else reads as well: its gradients meet.
     check_gradients(*device, values, [&](Tape& tape, const std::vector<Var>& v) {
-      const Var y = lstm_sequence(tape, {v[0], v[4]}, v[1], v[2], v[3], steps, nullptr, false).y;
+      const Var y = lstm_sequence(tape, {v[0], v[4]}, v[1], v[2], v[3], all_steps, nullptr, false).y;
       return concat_columns(tape, {v[4], y, v[0]});
     });
     // Parts of which one has no gradient.
@@ -55,7 +55,7 @@ TEST(RecurrentGradients, LstmOfTwoParts) {
       check_gradients(*device, rest, [&](Tape& tape, const std::vector<Var>& v) {
         const std::vector<Var> parts = left ? std::vector<Var>{v[0], Tape::constant(values[4])}
                                             : std::vector<Var>{Tape::constant(values[0]), v[0]};
-        return lstm_sequence(tape, parts, v[1], v[2], v[3], steps, nullptr, false).y;
+        return lstm_sequence(tape, parts, v[1], v[2], v[3], all_steps, nullptr, false).y;
       });
     }
   }
@@ -67,20 +67,21 @@ TEST(RecurrentGradients, LstmBehindASkipLayer) {
   for (const std::int64_t made : {3, 60}) {
     EXPECT_EQ(makes_inputs(3, made, hidden), made == 3);
     for (const bool cut : {false, true}) {
-      std::vector<Tensor> values{random_tensor(*device, steps * vertices, 3, 1), random_tensor(*device, 3, made, 7),
+      std::vector<Tensor> values{random_tensor(*device, all_steps * lanes, 3, 1), random_tensor(*device, 3, made, 7),
                                  random_tensor(*device, 3 + made, 4 * hidden, 2),
                                  random_tensor(*device, hidden, 4 * hidden, 3),
                                  random_tensor(*device, 1, 4 * hidden, 4)};
-      if (cut) values.push_back(random_tensor(*device, 2 * vertices, hidden, 6));
+      if (cut) values.push_back(random_tensor(*device, 2 * lanes, hidden, 6));
       const auto run = [&](Tape& tape, const std::vector<Var>& v) {
-        return joined(tape, skip_lstm_sequence(tape, v[0], v[1], v[2], v[3], v[4], steps, cut ? v[5] : nullptr, cut));
+        return joined(tape,
+                      skip_lstm_sequence(tape, v[0], v[1], v[2], v[3], v[4], all_steps, cut ? v[5] : nullptr, cut));
       };
       check_gradients(*device, values, run);
       Tape tape(*device);  // the same as the layer and the LSTM one after the other
       std::vector<Var> v;
       for (const Tensor& value : values) v.push_back(Tape::constant(value));
       const Var whole = run(tape, v), x = skip_dense(tape, v[0], v[0], v[1], Activation::relu);
-      const Var parts = joined(tape, lstm_sequence(tape, {x}, v[2], v[3], v[4], steps, cut ? v[5] : nullptr, cut));
+      const Var parts = joined(tape, lstm_sequence(tape, {x}, v[2], v[3], v[4], all_steps, cut ? v[5] : nullptr, cut));
       for (std::int64_t i = 0; i < whole->value.elements(); ++i)
         EXPECT_NEAR(whole->value.data<double>()[i], parts->value.data<double>()[i], 1e-14);
     }
@@ -90,9 +91,9 @@ TEST(RecurrentGradients, LstmBehindASkipLayer) {
 TEST(RecurrentGradients, MoreThanTwoPartsAreRefused) {
   const auto device = cpu();
   Tape tape(*device);
-  const Var x = Tape::constant(random_tensor(*device, steps * vertices, 3, 1));
-  EXPECT_THROW(lstm_sequence(tape, {x, x, x}, x, x, x, steps, nullptr, false), Error);
-  EXPECT_THROW(lstm_sequence(tape, {}, x, x, x, steps, nullptr, false), Error);
+  const Var x = Tape::constant(random_tensor(*device, all_steps * lanes, 3, 1));
+  EXPECT_THROW(lstm_sequence(tape, {x, x, x}, x, x, x, all_steps, nullptr, false), Error);
+  EXPECT_THROW(lstm_sequence(tape, {}, x, x, x, all_steps, nullptr, false), Error);
 }
 
 TEST(RecurrentGradients, Gru) {
@@ -100,12 +101,12 @@ TEST(RecurrentGradients, Gru) {
   for (const std::int64_t inputs : {3, 50}) {  // the second keeps its gates
     for (const int flags : {0, 1, 2, 3}) {
       const bool cut = (flags & 1) != 0, own = (flags & 2) != 0;
-      std::vector<Tensor> values{random_tensor(*device, steps * vertices, own ? 3 * inputs : inputs, 1),
+      std::vector<Tensor> values{random_tensor(*device, all_steps * lanes, own ? 3 * inputs : inputs, 1),
                                  random_tensor(*device, 3 * inputs, hidden, 2),
                                  random_tensor(*device, 3 * hidden, hidden, 3), random_tensor(*device, 3, hidden, 4)};
-      if (cut) values.push_back(random_tensor(*device, vertices, hidden, 6));
+      if (cut) values.push_back(random_tensor(*device, lanes, hidden, 6));
       check_gradients(*device, values, [&](Tape& tape, const std::vector<Var>& v) {
-        return joined(tape, gru_sequence(tape, v[0], v[1], v[2], v[3], steps, cut ? v[4] : nullptr, cut));
+        return joined(tape, gru_sequence(tape, v[0], v[1], v[2], v[3], all_steps, cut ? v[4] : nullptr, cut));
       });
     }
   }
