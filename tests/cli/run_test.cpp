@@ -213,7 +213,9 @@ void Run::interrupt_and_check(int signal) {
     "cases": [{"epochs": 2}, {"epochs": 100000000, "strategy": "snapshot", "ranks": 2}]})");
   const pid_t pid = start({STROBE_BINARY, "run", name, "--out", "out"});
   const bool first_finished = wait_for_rows("out", 1);
-  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  // Until two epochs of the second case are handed over: on a busy machine they may be long in coming.
+  for (int tries = 0; tries < 1500 && lines("out/samples.jsonl") < 3 + 2 * 2; ++tries)
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
   kill(pid, signal);
   const Outcome outcome = finish(pid);
   ASSERT_TRUE(first_finished) << outcome.err;
