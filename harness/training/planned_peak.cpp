@@ -4,16 +4,17 @@
 
 #include "backends/cluster.hpp"
 #include "backends/communicator.hpp"
+#include "backends/shapes_device.hpp"
 #include "harness/training/training.hpp"
 
 namespace strobe {
 namespace {
 
-/// A device that accounts for memory and does nothing else, with the storage habits of another.
-class AccountingDevice final : public Device {
+/// Accounts for memory with the storage habits of another device.
+class AccountingDevice final : public ShapesDevice {
  public:
   /// `like` must outlive it.
-  AccountingDevice(const DeviceRequest& request, Device& like) : Device(request), like_(like) {
+  AccountingDevice(const DeviceRequest& request, Device& like) : ShapesDevice(request), like_(like) {
     const std::uint64_t before = like.live_bytes();
     const Tensor byte = like.allocate(1, 1, ElementType::u8);
     granule_ = like.live_bytes() - before;
@@ -28,19 +29,7 @@ class AccountingDevice final : public Device {
   void do_prepare(Device& memory, SparseMatrix& a, const HostCsr& host, const MatrixUse& use) const override {
     like_.prepare_in(memory, a, host, use);
   }
-  std::byte* do_allocate(std::size_t) override { return nullptr; }
   std::uint64_t do_account(std::uint64_t bytes) const override { return (bytes + granule_ - 1) / granule_ * granule_; }
-  void (*do_deleter() const)(std::byte*) override {
-    return [](std::byte*) {};
-  }
-  double do_begin(Stream, std::string_view) override { return 0; }
-  double do_end(Stream, std::string_view, const Work&, double) override { return 0; }
-  void do_transfer(std::uint64_t) override {}
-  void do_copy(void*, const void*, std::size_t) override {}
-  Event do_record(Stream) override { return {}; }
-  void do_wait(Stream, const Event&) override {}
-  void do_synchronize() override {}
-  double do_now() override { return 0; }
 
   Device& like_;
   std::uint64_t granule_ = 1;  // what the pool rounds allocations up to
@@ -60,6 +49,7 @@ class LoneCommunicator final : public Communicator {
         moves_pieces_(!device.has_own_memory() && pieces_move(plan.request)) {}
 
   bool moves_pieces() const override { return moves_pieces_; }
+  bool lists_peers() const override { return true; }  // nobody reads the lists
 
  private:
   std::shared_ptr<void> do_start(const Collective&) override { return nullptr; }

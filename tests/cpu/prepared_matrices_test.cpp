@@ -2,6 +2,8 @@
 // by the bytes of a register, whatever it is.
 #include "tests/prepared_matrices.hpp"
 
+#include "backends/shapes_device.hpp"
+
 namespace strobe {
 namespace {
 
@@ -108,33 +110,14 @@ TEST(CpuPreparedMatrices, FormsThatLastNeedTheEntries) {
   EXPECT_EQ(forms_of(a), "");
 }
 
-/// A device without values or habits.
-class PlainDevice final : public Device {
- public:
-  PlainDevice() : Device(without_values()) {}
-
- private:
-  static DeviceRequest without_values() {
-    DeviceRequest request;
-    request.numerics = Numerics::none;
-    return request;
-  }
-  std::byte* do_allocate(std::size_t) override { return nullptr; }
-  void (*do_deleter() const)(std::byte*) override {
-    return [](std::byte*) {};
-  }
-  double do_begin(Stream, std::string_view) override { return 0; }
-  double do_end(Stream, std::string_view, const Work&, double) override { return 0; }
-  void do_transfer(std::uint64_t) override {}
-  void do_copy(void*, const void*, std::size_t) override {}
-  Event do_record(Stream) override { return {}; }
-  void do_wait(Stream, const Event&) override {}
-  void do_synchronize() override {}
-  double do_now() override { return 0; }
-};
+DeviceRequest without_values() {
+  DeviceRequest request;
+  request.numerics = Numerics::none;
+  return request;
+}
 
 TEST(PreparedMatrices, ADeviceThatSaysNothingAddsNothing) {
-  PlainDevice device;
+  ShapesDevice device(without_values());
   const std::uint64_t before = device.live_bytes();
   const DrawnMatrix drawn(overlapping, 1);
   const SparseMatrix a = prepared(device, drawn, lasting_use(2));
@@ -150,7 +133,7 @@ TEST(CpuPreparedMatrices, AStandInTakesTheSameBytes) {
       SparseMatrix a = drawn.on(*device);
       const std::uint64_t before = device->live_bytes();
       device->prepare(a, drawn.of(ElementType::f32), lasting_use(columns));
-      PlainDevice stand_in;
+      ShapesDevice stand_in(without_values());
       SparseMatrix b = drawn.on(stand_in);
       const std::uint64_t empty = stand_in.live_bytes();
       EXPECT_TRUE(device->entries_decide(lasting_use(columns)));

@@ -8,16 +8,16 @@
 #include <vector>
 
 #include "backends/communicator.hpp"
-#include "backends/device.hpp"
+#include "backends/shapes_device.hpp"
 #include "harness/exchange/exchange_plan.hpp"
 #include "models/snapshots/model.hpp"
 
 namespace strobe::test {
 
-/// A device that accounts for memory and does nothing else: tensors have shapes and no values.
-class AccountingDevice final : public Device {
+/// One rank's device without values, in fp64.
+class AccountingDevice final : public ShapesDevice {
  public:
-  AccountingDevice(Rank rank, int ranks) : Device(request_of(rank, ranks)) {}
+  AccountingDevice(Rank rank, int ranks) : ShapesDevice(request_of(rank, ranks)) {}
 
  private:
   static DeviceRequest request_of(Rank rank, int ranks) {
@@ -28,18 +28,6 @@ class AccountingDevice final : public Device {
     request.numerics = Numerics::none;
     return request;
   }
-  std::byte* do_allocate(std::size_t) override { return nullptr; }
-  void (*do_deleter() const)(std::byte*) override {
-    return [](std::byte*) {};
-  }
-  double do_begin(Stream, std::string_view) override { return 0; }
-  double do_end(Stream, std::string_view, const Work&, double) override { return 0; }
-  void do_transfer(std::uint64_t) override {}
-  void do_copy(void*, const void*, std::size_t) override {}
-  Event do_record(Stream) override { return {}; }
-  void do_wait(Stream, const Event&) override {}
-  void do_synchronize() override {}
-  double do_now() override { return 0; }
 };
 
 /// One rank's side of collectives without the other ranks. Without values there is nothing to wait for; what was
