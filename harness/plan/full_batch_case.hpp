@@ -22,6 +22,8 @@ struct FullBatchOptions {
 
   /// Whether snapshots move one by one through a store, and not as the rank's part of a block in one piece.
   bool moves_snapshots() const { return transfer != "direct"; }
+  /// Whether the last of so many blocks keeps its records from the first forward pass.
+  bool keeps_last_block(std::size_t of_blocks) const { return of_blocks == 1 || !rerun_last; }
 };
 
 /// Throws InvalidRequest("/nb", ...) for a number of blocks that is none.

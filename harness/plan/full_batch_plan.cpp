@@ -99,8 +99,7 @@ std::shared_ptr<const FullBatchPlan> lay_out(const FullBatchCase& c, StrategyPla
   check_transfer(c, block_plans, notes);
   EvaluationPlan evaluation = place_evaluated(c, strategy.spatial);
   if (const std::string note = overlap_note(c, block_plans); !note.empty()) notes.push_back(note);
-  const bool keeps_last = block_plans.size() == 1 || !c.options.rerun_last;
-  const auto bytes = count_planned_bytes(c, block_plans, keeps_last);
+  const auto bytes = count_planned_bytes(c, block_plans, c.options.keeps_last_block(block_plans.size()));
   return std::make_shared<const FullBatchPlan>(
       FullBatchPlan{c, std::move(strategy), std::move(block_plans), std::move(evaluation), std::move(notes), bytes});
 }

@@ -21,7 +21,7 @@ struct FullBatchPlan : FullBatchCase {
   std::array<std::uint64_t, traffic_count> planned_bytes{};
 
   /// Whether the last block keeps its records from the first forward pass, so that it is not computed again.
-  bool keeps_last_block() const { return blocks.size() == 1 || !options.rerun_last; }
+  bool keeps_last_block() const { return options.keeps_last_block(blocks.size()); }
 };
 
 /// Loads the case's data and builds its model. Throws InvalidRequest or InvalidInput, and Unavailable where a plan to
@@ -29,8 +29,8 @@ struct FullBatchPlan : FullBatchCase {
 FullBatchCase begin_full_batch(const Case& request, PlanUse use);
 
 /// Asks the strategy and derives the exchanges, in `blocks` blocks of steps. Throws InvalidRequest when the graph
-/// cannot be divided so. What the exchanges take may grow with ranks squared: InvalidRequest("/ranks", ...) before it is
-/// taken when the machine, or the process's limit, does not have it.
+/// cannot be divided so. What the exchanges take may grow with ranks squared: InvalidRequest("/ranks", ...) before it
+/// is taken when the machine, or the process's limit, does not have it.
 std::shared_ptr<const FullBatchPlan> lay_out(const FullBatchCase& c, std::int64_t blocks);
 /// The same with what a strategy said.
 std::shared_ptr<const FullBatchPlan> lay_out(const FullBatchCase& c, StrategyPlan strategy);
