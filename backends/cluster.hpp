@@ -37,6 +37,16 @@ struct GpuModel {
   std::int64_t narrow_bytes = 0;  // and in forms for products with rows so narrow (Device::narrow_bytes)
 };
 
+/// The host of a node, whose ranks share it in equal parts. 0 everywhere means: not known, which takes no time.
+struct HostModel {
+  int cores = 0;                              // that programs can use (hardware threads)
+  double core_operations_per_second = 0;      // arithmetic of one core
+  double core_bytes_per_second = 0;           // that one core reads and writes, of memory in order
+  double memory_bytes_per_second = 0;         // of all cores together
+  double random_access_seconds = 0;           // one core's, from one row at an unforeseen place to the next
+  double disk_bytes_per_second = 0;           // read in order
+};
+
 /// Fitted times of a machine that was measured (`strobe calibrate`), which go before the described models. `ranks` are
 /// those that compute at the same time: on one machine they share its memory and, beyond its cores, their turns.
 class Calibration {
@@ -45,6 +55,8 @@ class Calibration {
   /// Seconds of one operation, or a negative number when operations of that name were not fitted in that precision.
   virtual double operation_seconds(std::string_view operation, const Work& work, ElementType precision,
                                    double ranks) const = 0;
+  /// Seconds of host work (HostWork) of that name by one worker, or a negative number when it was not fitted.
+  virtual double host_seconds(std::string_view /*name*/, const Work& /*work*/) const { return -1; }
   /// Cores that ranks of this machine share; 0: each has a processor of its own.
   virtual double shared_cores() const = 0;
   /// Seconds of a collective of that name (collective_names) over `ranks` ranks, of which `bytes` is what the busiest
@@ -67,6 +79,7 @@ struct Cluster {
   int nodes = 1;
   int gpus_per_node = 1;
   GpuModel gpu;
+  HostModel host;
   double host_to_device_bytes_per_second = 0;  // pinned, per GPU
   double host_to_device_latency_seconds = 0;
   double intra_node_bytes_per_second = 0;  // per GPU and direction

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "backends/event.hpp"
 #include "backends/kernel.hpp"
 #include "backends/operations/operations.hpp"
 #include "backends/span.hpp"
@@ -18,12 +19,6 @@ namespace strobe {
 struct Cluster;    // backends/cluster.hpp
 struct HostCsr;    // backends/matrix/host_csr.hpp
 struct MatrixUse;  // backends/matrix/matrix_use.hpp
-
-/// A point on a stream; `seconds` is its time on a virtual clock, `native` a CUDA event. Cheap to copy.
-struct Event {
-  double seconds = 0;
-  std::shared_ptr<void> native;
-};
 
 /// Everything a device is made from. `cluster` is null for real devices.
 struct DeviceRequest {

@@ -37,15 +37,17 @@ inline constexpr std::string_view phase_names[phase_count] = {"compute", "commun
                                                               "sample",  "wait",        "other"};
 
 /// What the bytes of a collective are for. `none` marks spans that send nothing.
-enum class Traffic : std::uint8_t { redistribute, halo, state, memory, gradient, other };
-inline constexpr int traffic_count = 6;
-inline constexpr std::string_view traffic_names[traffic_count] = {"redistribute", "halo",     "state",
-                                                                  "memory",       "gradient", "other"};
+/// `memory`: rows of node memory; `parameters`: weights that are averaged.
+enum class Traffic : std::uint8_t { redistribute, halo, state, memory, gradient, parameters, other };
+inline constexpr int traffic_count = 7;
+inline constexpr std::string_view traffic_names[traffic_count] = {"redistribute", "halo",       "state", "memory",
+                                                                  "gradient",     "parameters", "other"};
 
-/// Queues of a device that run in order, and beside each other.
-enum class Stream : std::uint8_t { compute, copy, communicate };
-inline constexpr int stream_count = 3;
-inline constexpr std::string_view stream_names[stream_count] = {"compute", "copy", "communicate"};
+/// Queues of a rank that run in order, and beside each other: the device's, of which `copy` moves from the host to the
+/// device and `copy_back` the other way, and the host's own.
+enum class Stream : std::uint8_t { compute, copy, communicate, copy_back, host };
+inline constexpr int stream_count = 5;
+inline constexpr std::string_view stream_names[stream_count] = {"compute", "copy", "communicate", "copy back", "host"};
 
 /// One interval on one stream of one rank. Times are seconds on the rank's clock (wall or virtual).
 /// `blocking` spans occupy the rank's critical path: phases add up over them. A collective that overlaps compute leaves

@@ -4,7 +4,8 @@
 # strobe_part(NAME): object library strobe_NAME from NAME/**.cpp, without backends' own sub-folders and main.cpp.
 function(strobe_part name)
   if(name STREQUAL "backends")
-    file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/backends/*.cpp ${CMAKE_SOURCE_DIR}/backends/matrix/*.cpp)
+    file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/backends/*.cpp ${CMAKE_SOURCE_DIR}/backends/matrix/*.cpp
+         ${CMAKE_SOURCE_DIR}/backends/host/*.cpp)
   else()
     file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${name}/*.cpp)
   endif()
@@ -98,7 +99,7 @@ function(strobe_backends)
       continue()
     endif()
     get_filename_component(name ${folder} NAME)
-    if(name MATCHES "^(clusters|conformance|matrix|operations)$")
+    if(name MATCHES "^(clusters|conformance|host|matrix|operations)$")
       continue()
     endif()
     if(EXISTS ${folder}/CMakeLists.txt)

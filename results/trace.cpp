@@ -91,7 +91,8 @@ void append_names(fmt::memory_buffer& out, std::size_t rank, const std::vector<S
                  "{{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":{0},\"args\":{{\"name\":\"rank {1}\"}}}},\n"
                  "{{\"name\":\"process_sort_index\",\"ph\":\"M\",\"pid\":{0},\"args\":{{\"sort_index\":{1}}}}}",
                  process_of(rank), rank);
-  std::array<int, stream_count> last{};
+  // The three streams that every device has always get their lanes, so that traces of several runs line up.
+  std::array<int, stream_count> last{0, 0, 0, -1, -1};
   for (std::size_t i = 0; i < spans.size(); ++i) {
     int& of_stream = last[static_cast<std::size_t>(spans[i].stream)];
     of_stream = std::max(of_stream, slots[i]);

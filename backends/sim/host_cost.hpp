@@ -1,0 +1,28 @@
+// How long a node's host takes for work beside its devices.
+#pragma once
+
+#include <string_view>
+
+#include "backends/cluster.hpp"
+
+namespace strobe::sim {
+
+/// What one rank, or one helper, has of its node's host.
+struct HostShare {
+  double part = 1;  // of the cores, the memory's bandwidth and the disk's, 0 to 1
+  int threads = 1;  // that carry the work out
+};
+
+/// Seconds of host work: by the fit of its name where the cluster was measured, else
+///   max(flops / (n operations), bytes / min(n core bandwidth, part of the memory's), accesses x random access / n,
+///       disk bytes / part of the disk)
+/// with n = min(threads, part of the cores) workers; what the cluster does not know takes no time. Accesses are the rows
+/// that the work reads or writes through an index.
+double host_seconds(const Cluster& cluster, std::string_view name, const Work& work, double disk_bytes,
+                    const HostShare& share);
+
+/// What each of `ranks` ranks has of the host of `rank`'s node: equal parts, taken to be busy at the same time, as in a
+/// program that all ranks run.
+HostShare host_share(const Cluster& cluster, int rank, int ranks, int threads);
+
+}  // namespace strobe::sim
