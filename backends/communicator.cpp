@@ -64,6 +64,13 @@ std::vector<PeerRows> rows_of_ranks(const PeerParts& parts, int ranks) {
   return rows;
 }
 
+TrainerLane& Communicator::lane(std::size_t helper, std::size_t lane) const {
+  if (helper >= lanes_.size() || lane >= lanes_[helper].size() || lanes_[helper][lane] == nullptr) {
+    throw Error(fmt::format("rank {} has no lane {} to helper {}", rank_, lane, helper));
+  }
+  return *lanes_[helper][lane];
+}
+
 void Communicator::check_parts(const Tensor& tensor, const PeerParts& parts, bool in_pieces,
                                std::string_view what) const {
   int next = 0;

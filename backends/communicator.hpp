@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "backends/device.hpp"
+#include "backends/host/lane.hpp"
 #include "core/ids.hpp"
 
 namespace strobe {
@@ -110,6 +111,12 @@ class Communicator {
   double timeout_seconds() const { return timeout_seconds_; }
   Device& device() { return device_; }
 
+  /// This rank's end of lane `lane` to helper `helper`, both as the launch lists them. Throws Error where another rank
+  /// is its trainer.
+  TrainerLane& lane(std::size_t helper, std::size_t lane) const;
+  /// For launchers.
+  void take_lanes(TrainerLanes lanes) { lanes_ = std::move(lanes); }
+
   /// send_rows[q] of `send` go to rank q and arrive in q's receive_rows[this rank] of `receive`. Both lists have size()
   /// entries; the own entry must be empty on both sides (own rows are copied by the caller, they are not sent).
   /// With `pieces`, which only a communicator takes that `moves_pieces`, a peer's rows lie where the pieces say:
@@ -167,6 +174,7 @@ class Communicator {
   int rank_;
   int size_;
   double timeout_seconds_;
+  TrainerLanes lanes_;
 };
 
 /// What one rank runs.
@@ -178,6 +186,7 @@ struct LaunchRequest {
   double timeout_seconds = 60;  // of one collective
   DeviceRequest device;         // rank and ranks are filled in per rank
   DeviceTag::Value make_device;
+  std::vector<HelperRequest> helpers;  // started beside the ranks, which are trainers
 };
 
 struct CommunicatorTag {

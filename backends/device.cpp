@@ -1,11 +1,15 @@
 #include "backends/device.hpp"
 
+#include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <limits>
 
+#include "backends/host/host_work.hpp"
 #include "backends/matrix/host_csr.hpp"
 #include "backends/matrix/matrix_use.hpp"
 #include "backends/ordered_sum.hpp"
+#include "core/parallel.hpp"
 
 namespace strobe {
 namespace {
@@ -32,8 +36,7 @@ Tensor Device::allocate(std::int64_t rows, std::int64_t columns, ElementType typ
     throw OutOfMemory(rank(), bytes, account_->live, account_->limit);
   }
   std::byte* data = has_values() ? do_allocate(bytes + readable_tail_bytes) : nullptr;
-  account_->live += taken;
-  account_->peak = std::max(account_->peak, account_->live);
+  account_->add(taken);
   auto* storage = new Storage{data, bytes};
   const auto deleter = [account = account_, release = do_deleter(), taken](Storage* s) {
     account->live -= taken;
@@ -87,5 +90,85 @@ bool Device::move_out(const Tensor& tensor, void* host) {
   if (tensor.bytes() != 0) do_copy(host, tensor.raw(), tensor.bytes());
   return true;
 }
+
+HostMemory Device::counted(HostMemory memory, const std::shared_ptr<Account>& account) {
+  account->add(memory.bytes());
+  struct Counted {
+    HostMemory memory;
+    std::shared_ptr<Account> account;
+    ~Counted() { account->live -= memory.bytes(); }
+  };
+  const auto owner = std::make_shared<Counted>(Counted{memory, account});
+  // Without values the pointer is null, but it counts for as long as it lives.
+  return {std::shared_ptr<std::byte>(owner, memory.raw()), memory.bytes()};
+}
+
+HostMemory Device::allocate_host(std::uint64_t bytes) {
+  const bool own = has_own_memory();
+  const std::shared_ptr<Account>& account = own ? host_account_ : account_;
+  if (!own && account->limit != 0 && account->live + bytes > account->limit) {
+    throw OutOfMemory(rank(), bytes, account->live, account->limit);
+  }
+  return counted({has_values() ? do_allocate_host(bytes) : nullptr, bytes}, account);
+}
+
+std::shared_ptr<std::byte> Device::do_allocate_host(std::uint64_t bytes) {
+  constexpr std::size_t page = 4096;
+  void* const memory = std::aligned_alloc(page, (bytes + page) / page * page);
+  if (memory == nullptr) throw OutOfMemory(rank(), bytes, live_bytes(), memory_limit_bytes());
+  return {static_cast<std::byte*>(memory), [](std::byte* bytes_of) { std::free(bytes_of); }};
+}
+
+Event Device::start_stream_in(const HostMemory& from, const Tensor& to, const std::vector<Event>& after) {
+  if (from.bytes() != to.bytes()) throw Error("start_stream_in: the tensor has another size than the host memory");
+  return do_start_copy(from, to, Stream::copy, after);
+}
+
+Event Device::start_move_out(const Tensor& from, const HostMemory& to, const std::vector<Event>& after) {
+  if (from.bytes() != to.bytes()) throw Error("start_move_out: the host memory has another size than the tensor");
+  return do_start_copy(to, from, Stream::copy_back, after);
+}
+
+Event Device::do_start_copy(const HostMemory& host, const Tensor& tensor, Stream stream,
+                            const std::vector<Event>& after) {
+  for (const Event& event : after) wait(stream, event);
+  const double begin = do_begin(stream, "transfer");
+  if (tensor.has_values() && host.raw() != nullptr && host.bytes() != 0) {
+    const bool in = stream == Stream::copy;
+    std::memcpy(in ? tensor.raw() : host.raw(), in ? host.raw() : tensor.raw(), host.bytes());
+  }
+  const double end = do_end(stream, "transfer", {}, begin);
+  spans_.append({"transfer", Phase::transfer, stream, Traffic::other, true, begin, end, {}, 0, host.bytes(), 0});
+  return {end, nullptr, nullptr, Phase::transfer, "transfer"};
+}
+
+Event Device::run_on_host(HostWork work) {
+  std::vector<Event> waits = take_host_waits();
+  work.after.insert(work.after.end(), waits.begin(), waits.end());
+  return do_run_on_host(std::move(work));
+}
+
+Event Device::do_run_on_host(HostWork work) {
+  if (work.body) {
+    Workers workers(1);
+    work.body(workers);
+  }
+  spans_.append({work.name, Phase::sample, Stream::host, Traffic::other, false, 0, 0, work.work, 0, 0, 0});
+  return {0, nullptr, nullptr, Phase::sample, work.name};
+}
+
+void Device::do_when(const void*, std::vector<Event>, Then then) { then(0, nullptr); }
+
+void Device::wait(Stream stream, const Event& event) {
+  if (stream == Stream::host) {
+    host_waits_.push_back(event);
+  } else {
+    do_wait(stream, event);
+  }
+}
+
+void Device::await(const Event& event) { do_await(event); }
+
+bool Device::do_reached(const Event& event) { return event.host == nullptr || event.host->come(); }
 
 }  // namespace strobe

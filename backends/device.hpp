@@ -2,11 +2,16 @@
 // whether time is real or virtual (clock) is the device's own affair.
 #pragma once
 
+#include <atomic>
+#include <exception>
+#include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "backends/event.hpp"
+#include "backends/host/host_memory.hpp"
 #include "backends/kernel.hpp"
 #include "backends/operations/operations.hpp"
 #include "backends/span.hpp"
@@ -18,6 +23,7 @@ namespace strobe {
 
 struct Cluster;    // backends/cluster.hpp
 struct HostCsr;    // backends/matrix/host_csr.hpp
+struct HostWork;   // backends/host/host_work.hpp
 struct MatrixUse;  // backends/matrix/matrix_use.hpp
 
 /// Everything a device is made from. `cluster` is null for real devices.
@@ -27,6 +33,7 @@ struct DeviceRequest {
   Numerics numerics = Numerics::cpu;  // what `sim` computes with; ignored by real devices
   ElementType precision = ElementType::f32;
   int threads = 1;                       // kernel threads of this rank
+  int host_threads = 1;                  // workers that carry out each piece of its host work
   std::string kernel_variant;            // "" = best, "plain" = the judges
   std::uint64_t memory_limit_bytes = 0;  // 0 = the device's own memory, unlimited on cpu
   std::shared_ptr<const Cluster> cluster;
@@ -102,8 +109,40 @@ class Device {
   /// Device values to the host. Returns false, leaving `host` alone, when the device holds no values.
   bool move_out(const Tensor& tensor, void* host);
 
+  /// Host memory that this device copies from and to by itself, not initialised; null without values.
+  HostMemory allocate_host(std::uint64_t bytes);
+  /// The same of memory that is there already, and stays as long as the result does.
+  HostMemory pin_host(std::shared_ptr<std::byte> data, std::uint64_t bytes) { return do_pin(std::move(data), bytes); }
+  /// Begins to move `from` into all of `to`, device memory that nothing uses until then, once all of `after` has come;
+  /// on the copy stream, and nobody waits: returns the event of its end. Leaves a transfer span with the bytes. On a
+  /// device whose memory is the host's the copy is made at once. Throws Error where sizes differ.
+  Event start_stream_in(const HostMemory& from, const Tensor& to, const std::vector<Event>& after = {});
+  /// The same the other way, on the stream `copy_back`: all of `from` as it is when what the compute stream has been
+  /// given is done.
+  Event start_move_out(const Tensor& from, const HostMemory& to, const std::vector<Event>& after = {});
+
+  /// Gives work to the host stream of this rank, which carries it out in the order given, beside device and program;
+  /// returns the event of its end. Leaves a span of phase `sample` with name and work.
+  Event run_on_host(HostWork work);
+  /// Calls `then` as soon as all of `after` has come, on any thread, with what keeps it from coming, or null; calls of
+  /// one `order` follow each other. `seconds` is when they came. `then` must be short, and is not called any more when
+  /// the device has ended.
+  using Then = std::function<void(double seconds, std::exception_ptr)>;
+  void when(const void* order, std::vector<Event> after, Then then) {
+    do_when(order, std::move(after), std::move(then));
+  }
+
   Event record(Stream stream) { return do_record(stream); }
-  void wait(Stream stream, const Event& event) { do_wait(stream, event); }
+  /// Nothing given to `stream` from now on begins before `event` has come. What compute loses by it is time of the
+  /// event's phase. Work of the host, and answers of helpers, hold up the program as well.
+  void wait(Stream stream, const Event& event);
+  /// The program waits: it goes on, and so does compute, when `event` has come.
+  void await(const Event& event);
+  /// Whether `event` has come by the time that the program has reached: by the wall's clock, or by virtual time, and
+  /// then whatever the machine was doing. Throws what keeps it from coming.
+  bool reached(const Event& event) { return do_reached(event); }
+  /// Has `look` called now and then while this rank waits for the host; it throws what ends the wait. Null: nothing.
+  void look_while_waiting(std::function<void()> look) { look_ = std::move(look); }
   /// Returns when all streams are idle; afterwards `now()` is the rank's time.
   void synchronize() { do_synchronize(); }
   /// Seconds on the rank's clock, after all that the compute stream has been given. Only devices and communicators and
@@ -120,7 +159,12 @@ class Device {
 
   std::uint64_t live_bytes() const { return account_->live; }
   std::uint64_t peak_bytes() const { return account_->peak; }
-  void reset_peak() { account_->peak = account_->live; }
+  void reset_peak() {
+    account_->peak = account_->live.load();
+    host_account_->peak = host_account_->live.load();
+  }
+  /// Host memory for transfers that was allocated here, at its peak; 0 where the accounted memory is the host's anyway.
+  std::uint64_t host_peak_bytes() const { return host_account_->peak; }
   std::uint64_t memory_limit_bytes() const { return account_->limit; }
   /// Of the device's own memory; 0 for a device that has none.
   virtual std::uint64_t memory_bytes() const { return 0; }
@@ -155,12 +199,26 @@ class Device {
  protected:
   KernelContext context_;
   void set_memory_limit(std::uint64_t bytes) { account_->limit = bytes; }
+  /// (optional) Begins to copy between `host` memory, which must be kept until then, and a tensor on `stream`. For host
+  /// devices: copies at once, and leaves a blocking span.
+  virtual Event do_start_copy(const HostMemory& host, const Tensor& tensor, Stream stream,
+                              const std::vector<Event>& after);
   const DeviceRequest& request() const { return request_; }
+  const std::function<void()>& look() const { return look_; }
+  /// What the next host work waits for besides its own list; the caller has it then.
+  std::vector<Event> take_host_waits() { return std::exchange(host_waits_, {}); }
 
  private:
   struct Account {
-    std::uint64_t live = 0, peak = 0, limit = 0;
+    std::atomic<std::uint64_t> live{0}, peak{0};
+    std::uint64_t limit = 0;
+
+    void add(std::uint64_t bytes) {
+      live += bytes;
+      if (live > peak) peak = live.load();
+    }
   };
+  static HostMemory counted(HostMemory memory, const std::shared_ptr<Account>& account);
 
   /// (optional) Adds forms to `a` in the memory of `memory`, which is this device or stands for it.
   virtual void do_prepare(Device& /*memory*/, SparseMatrix& /*a*/, const HostCsr& /*host*/,
@@ -185,6 +243,14 @@ class Device {
   virtual void do_transfer_again(std::uint64_t bytes) { do_transfer(bytes); }
   /// Copies between host and device, whichever way. The host's side may be used again when it returns.
   virtual void do_copy(void* to, const void* from, std::size_t bytes) = 0;
+  /// (optional) Host memory for do_start_copy; null without values.
+  virtual std::shared_ptr<std::byte> do_allocate_host(std::uint64_t bytes);
+  virtual HostMemory do_pin(std::shared_ptr<std::byte> data, std::uint64_t bytes) { return {std::move(data), bytes}; }
+  /// (optional) For devices without a clock: carries the work out at once.
+  virtual Event do_run_on_host(HostWork work);
+  virtual void do_when(const void* order, std::vector<Event> after, Then then);
+  virtual bool do_reached(const Event& event);
+  virtual void do_await(const Event& event) { do_wait(Stream::compute, event); }
   virtual Event do_record(Stream stream) = 0;
   virtual void do_wait(Stream stream, const Event& event) = 0;
   virtual void do_synchronize() = 0;
@@ -195,6 +261,9 @@ class Device {
   BetweenOperations* between_ = nullptr;
   SpanRecorder spans_;
   std::shared_ptr<Account> account_ = std::make_shared<Account>();
+  std::shared_ptr<Account> host_account_ = std::make_shared<Account>();
+  std::vector<Event> host_waits_;
+  std::function<void()> look_;
 };
 
 struct DeviceTag {

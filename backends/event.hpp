@@ -19,8 +19,6 @@ class HostEvent {
   /// Waits at most `patience` for it; whether it has come. Throws as `come` does. In virtual time only the device
   /// knows how to wait.
   virtual bool come_within(std::chrono::nanoseconds patience) = 0;
-  /// When it came, seconds on the rank's clock. Only once it has come.
-  virtual double seconds() const = 0;
 };
 
 /// A point on a stream; `seconds` is its time on a virtual clock, `native` a CUDA event, `host` what the host finishes.

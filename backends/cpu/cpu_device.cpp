@@ -1,11 +1,13 @@
-// Device `cpu`: real numerics in host memory, wall clock. Streams run in the caller's order, so events are no-ops, and
-// there is no host-to-device transfer to time.
+// Device `cpu`: real numerics in host memory, wall clock. The device's streams run in the caller's order, so their
+// events are no-ops, and there is no host-to-device transfer to time; the host stream has threads of its own beside
+// them.
 #include <atomic>
 #include <cstring>
 
 #include "backends/cpu/host_pool.hpp"
 #include "backends/cpu/register_bytes.hpp"
 #include "backends/device.hpp"
+#include "backends/host/wall_host.hpp"
 #include "backends/matrix/stored_forms.hpp"
 #include "backends/wall_clock.hpp"
 #include "core/parallel.hpp"
@@ -18,7 +20,8 @@ class CpuDevice final : public Device {
   explicit CpuDevice(DeviceRequest request)
       : Device(as_cpu(request)),
         pool_(HostPool::of_rank(request.rank)),
-        workers_(std::max(1, request.threads), Subnormals::flush) {
+        workers_(std::max(1, request.threads), Subnormals::flush),
+        host_(std::max(1, request.host_threads), {}) {
     context_.workers = &workers_;
     ++devices();
   }
@@ -59,12 +62,20 @@ class CpuDevice final : public Device {
   void do_transfer(std::uint64_t) override {}
   void do_copy(void* to, const void* from, std::size_t bytes) override { std::memcpy(to, from, bytes); }
   Event do_record(Stream) override { return {wall_seconds(), nullptr}; }
-  void do_wait(Stream, const Event&) override {}
-  void do_synchronize() override {}
+  void do_wait(Stream, const Event& event) override {
+    if (event.host != nullptr) wait_for_host(event, spans(), look());
+  }
+  void do_synchronize() override { host_.synchronize(spans(), look()); }
   double do_now() override { return wall_seconds(); }
+  Event do_run_on_host(HostWork work) override { return host_.run(std::move(work), spans()); }
+  void do_when(const void* order, std::vector<Event> after, Then then) override {
+    host_.when(order, std::move(after),
+               [then = std::move(then)](std::exception_ptr failure) { then(wall_seconds(), std::move(failure)); });
+  }
 
   HostPool& pool_;
   Workers workers_;
+  WallHost host_;
 };
 
 const Register<DeviceTag> registered{{

@@ -28,7 +28,11 @@ DeviceRequest as_cuda(DeviceRequest request) {
 
 }  // namespace
 
-CudaDevice::CudaDevice(const DeviceRequest& request, bool graphs) : Device(as_cuda(request)) {
+CudaDevice::CudaDevice(const DeviceRequest& request, bool graphs)
+    : Device(as_cuda(request)), host_(std::max(1, request.host_threads), {[this](const Event& event) {
+                                        runtime::select(ordinal_);
+                                        return runtime::complete(event.native.get());
+                                      }}) {
   std::string reason;
   const int count = runtime::device_count(reason);
   if (count == 0) throw Unavailable("device cuda: " + reason);
@@ -60,6 +64,7 @@ CudaDevice::~CudaDevice() {
       if (!one.shares_end) events_.give(one.end);
     }
     if (stretch_begin_ != nullptr) events_.give(stretch_begin_);
+    for (const HostStall& stall : host_stalls_) events_.give(stall.idle);
     for (const runtime::EventHandle event : abandoned_) events_.give(event);
     for (const runtime::EventHandle event : {anchor_, staged_[0], staged_[1]}) events_.give(event);
     if (scratch_ != nullptr) pool_release(scratch_);
@@ -286,12 +291,6 @@ Event CudaDevice::do_record(Stream stream) {
   return {0, event};
 }
 
-void CudaDevice::do_wait(Stream stream, const Event& event) {
-  if (event.native == nullptr) return;
-  if (stream == Stream::compute) launch_gathered();
-  runtime::wait(native(stream), event.native.get());
-}
-
 void CudaDevice::set_anchor() {
   runtime::record(anchor_, native(Stream::compute));
   runtime::synchronize(native(Stream::compute));
@@ -318,8 +317,11 @@ void CudaDevice::read_times() {
 
 void CudaDevice::do_synchronize() {
   launch_gathered();
+  host_.synchronize(spans(), look());
+  ahead_.await_issued(look());
   for (const runtime::StreamHandle stream : streams_.of) runtime::synchronize(stream);
   read_times();
+  read_host_times();
   if (gathered_ != nullptr) gathered_->begin_anew();
   set_anchor();
 }

@@ -5,9 +5,11 @@
 #include <array>
 #include <memory>
 
+#include "backends/cuda/ahead_copies.hpp"
 #include "backends/cuda/gathered_launches.hpp"
 #include "backends/cuda/stream_pool.hpp"
 #include "backends/device.hpp"
+#include "backends/host/wall_host.hpp"
 
 namespace strobe::cuda {
 
@@ -45,6 +47,13 @@ class CudaDevice : public Device {
     std::size_t part = 0, parts = 1;
   };
 
+  /// A wait for the host: the compute stream had nothing to do from `idle`, an event, to the end.
+  struct HostStall {
+    std::size_t span = 0;
+    runtime::EventHandle idle = nullptr;
+    double end_seconds = 0;
+  };
+
   void do_prepare(Device& memory, SparseMatrix& a, const HostCsr& host, const MatrixUse& use) const override;
   std::byte* do_allocate(std::size_t bytes) override;
   std::uint64_t do_account(std::uint64_t bytes) const override;
@@ -55,6 +64,14 @@ class CudaDevice : public Device {
   void do_transfer(std::uint64_t) override {}  // do_copy leaves the span
   void do_transfer_again(std::uint64_t bytes) override;
   void do_copy(void* to, const void* from, std::size_t bytes) override;
+  Event do_start_copy(const HostMemory& host, const Tensor& tensor, Stream stream,
+                      const std::vector<Event>& after) override;
+  std::shared_ptr<std::byte> do_allocate_host(std::uint64_t bytes) override;
+  HostMemory do_pin(std::shared_ptr<std::byte> data, std::uint64_t bytes) override;
+  Event do_run_on_host(HostWork work) override;
+  void do_when(const void* order, std::vector<Event> after, Then then) override;
+  bool do_reached(const Event& event) override;
+  void do_await(const Event& event) override;
   Event do_record(Stream stream) override;
   void do_wait(Stream stream, const Event& event) override;
   void do_synchronize() override;
@@ -73,8 +90,12 @@ class CudaDevice : public Device {
   void copy_staged(void* to, const void* from, std::size_t bytes, bool to_device);
   void append_transfer(BorrowedEvent& begin, BorrowedEvent& end, std::uint64_t bytes);
   void order(Stream first, Stream then);
+  /// Makes `stream` wait; whether it has to.
+  bool wait_on_stream(Stream stream, const Event& event);
   /// Reads the times of all spans whose streams are idle now; every stream is.
   void read_times();
+  /// The same of what the host did and of transfers ahead (host_side.cpp).
+  void read_host_times();
   void set_anchor();
 
   int ordinal_ = 0;
@@ -92,9 +113,12 @@ class CudaDevice : public Device {
   runtime::EventHandle anchor_ = nullptr;
   double anchor_seconds_ = 0;  // wall clock at the anchor event
   std::vector<Untimed> untimed_;
+  AheadCopies ahead_;
+  std::vector<HostStall> host_stalls_;
   std::array<runtime::EventHandle, 2> staged_{};
   std::byte* scratch_ = nullptr;
   std::size_t scratch_bytes_ = 0;
+  WallHost host_;  // last, so that its threads end before what they use
 };
 
 }  // namespace strobe::cuda

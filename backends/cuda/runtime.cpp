@@ -175,6 +175,14 @@ std::byte* allocate_pinned(std::size_t bytes) {
   return static_cast<std::byte*>(memory);
 }
 
+void release_pinned(std::byte* memory) noexcept { cudaFreeHost(memory); }
+
+void pin(std::byte* memory, std::size_t bytes) {
+  check(cudaHostRegister(memory, bytes, cudaHostRegisterPortable), "pinning host memory");
+}
+
+void unpin(std::byte* memory) noexcept { cudaHostUnregister(memory); }
+
 bool is_device_memory(const void* address) {
   cudaPointerAttributes attributes{};
   check(cudaPointerGetAttributes(&attributes, address), "kind of an address");

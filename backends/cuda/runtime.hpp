@@ -69,6 +69,10 @@ std::size_t largest_kept();
 void forget(std::byte* memory, std::size_t bytes);
 /// Host memory that the GPU reads and writes by itself. Throws SystemError when there is none.
 std::byte* allocate_pinned(std::size_t bytes);
+void release_pinned(std::byte* memory) noexcept;
+/// The same of memory that is there already, whole pages, until it is unpinned.
+void pin(std::byte* memory, std::size_t bytes);
+void unpin(std::byte* memory) noexcept;
 
 bool is_device_memory(const void* address);
 /// Whether launches on GPU `ordinal` may read and write at `address`: its own memory, the host's, or that of a GPU

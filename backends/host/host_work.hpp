@@ -1,5 +1,5 @@
-// Work of the host beside the device: drawing neighbours, encoding batches, gathering rows of host memory. It states what
-// it does, as operations of the device do, and runs on the host stream of its rank.
+// Work of the host beside the device: drawing neighbours, encoding batches, gathering rows of host memory. It states
+// what it does, as operations of the device do, and runs on the host stream of its rank.
 #pragma once
 
 #include <functional>
@@ -20,8 +20,9 @@ struct HostWork {
   /// stated all the same.
   Work work;
   double disk_bytes = 0;  // read from the node's disk
-  /// What is done, by `host_threads` workers. May be empty: where there is neither a graph nor values, only time passes.
-  /// It must not use the device, the communicator, or what others write meanwhile, unless `after` orders the two.
+  /// What is done, by `host_threads` workers. May be empty: where there is neither a graph nor values, only time
+  /// passes. It must not use the device, the communicator, or what others write meanwhile, unless `after` orders the
+  /// two.
   std::function<void(Workers&)> body;
   std::vector<Event> after;  // what must have come before it begins
 };

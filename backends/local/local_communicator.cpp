@@ -9,6 +9,7 @@
 #include <system_error>
 #include <thread>
 
+#include "backends/host/helpers.hpp"
 #include "backends/local/world.hpp"
 #include "core/machine_limits.hpp"
 
@@ -90,38 +91,70 @@ class LocalCommunicator final : public Communicator {
   std::map<std::tuple<int, int, int>, std::uint64_t> messages_;
 };
 
-void run_rank(const LaunchRequest& request, int rank, const RankProgram& program, World& world) {
-  try {
-    DeviceRequest wanted = request.device;
-    wanted.rank = rank;
-    wanted.ranks = request.ranks;
-    const std::unique_ptr<Device> device = request.make_device(wanted);
-    LocalCommunicator communicator(*device, rank, request, world);
-    program(*device, communicator);
-  } catch (const PeerFailed& failure) {
-    world.fail(rank, std::current_exception(), true, failure.what());
-  } catch (const std::exception& failure) {
-    world.fail(rank, std::current_exception(), false, failure.what());
-  } catch (...) {
-    world.fail(rank, std::current_exception(), false, "an exception of unknown type");
+/// What the ranks of a launch share with its helpers.
+struct Beside {
+  explicit Beside(const LaunchRequest& request, World& world)
+      : helpers(request.timeout_seconds, [&world](const std::string& name, std::exception_ptr failure, bool consequence,
+                                                  const std::string& text) {
+          world.fail("helper " + name, std::move(failure), consequence, text);
+        }) {
+    check_helpers(request.helpers, request.ranks);
+    for (const HelperRequest& helper : request.helpers) {
+      blocks.push_back(std::make_shared<LaneBlock>(LaneBlock::allocate(helper.lanes), helper.lanes));
+    }
   }
+  std::vector<std::shared_ptr<LaneBlock>> blocks;
+  HelperThreads helpers;
+};
+
+void run_program(const LaunchRequest& request, int rank, const RankProgram& program, World& world,
+                 const Beside& beside) {
+  DeviceRequest wanted = request.device;
+  wanted.rank = rank;
+  wanted.ranks = request.ranks;
+  const std::unique_ptr<Device> device = request.make_device(wanted);
+  LocalCommunicator communicator(*device, rank, request, world);
+  device->look_while_waiting([&world] { world.look(); });
+  communicator.take_lanes(trainer_lanes(request.helpers, beside.blocks, rank, request.timeout_seconds, *device));
+  program(*device, communicator);
+}
+
+void run_rank(const LaunchRequest& request, int rank, const RankProgram& program, World& world, Beside& beside) {
+  const auto fail = [&](bool consequence, const std::string& text) {
+    world.fail(rank, std::current_exception(), consequence, text);
+    beside.helpers.stop();
+  };
+  try {
+    run_program(request, rank, program, world, beside);
+  } catch (const PeerFailed& failure) {
+    fail(true, failure.what());
+  } catch (const std::exception& failure) {
+    fail(false, failure.what());
+  } catch (...) {
+    fail(false, "an exception of unknown type");
+  }
+  close_lanes(request.helpers, beside.blocks, rank);
 }
 
 void launch(const LaunchRequest& request, const RankProgram& program) {
   if (request.ranks < 1) throw InvalidRequest("--ranks", fmt::format("{} ranks; at least 1 is needed", request.ranks));
   const int threads = request.ranks * std::max(1, request.device.threads);
   World world(threads <= usable_cores());
+  Beside beside(request, world);
+  for (std::size_t i = 0; i < request.helpers.size(); ++i) beside.helpers.start(request.helpers[i], beside.blocks[i]);
   std::vector<std::thread> ranks;
   try {
     for (int rank = 0; rank < request.ranks; ++rank) {
-      ranks.emplace_back(run_rank, std::cref(request), rank, std::cref(program), std::ref(world));
+      ranks.emplace_back(run_rank, std::cref(request), rank, std::cref(program), std::ref(world), std::ref(beside));
     }
   } catch (const std::system_error& failure) {
     const auto cause = std::make_exception_ptr(
         SystemError(fmt::format("thread for rank {} of {}: {}", ranks.size(), request.ranks, failure.what())));
     world.fail(static_cast<int>(ranks.size()), cause, false, failure.what());
+    beside.helpers.stop();
   }
   for (std::thread& rank : ranks) rank.join();
+  beside.helpers.join();
   world.rethrow();
 }
 

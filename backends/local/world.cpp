@@ -84,10 +84,17 @@ void World::wake_all() {
   changed_.notify_all();
 }
 
-void World::fail(int rank, std::exception_ptr cause, bool consequence, const std::string& message) {
+void World::look() const {
+  const std::lock_guard lock(mutex_);
+  refuse_stopped();
+}
+
+void World::fail(const std::string& who, std::exception_ptr cause, bool consequence, const std::string& message) {
   {
     const std::lock_guard lock(mutex_);
-    if (failure_.empty()) failure_ = fmt::format("rank {} failed: {}", rank, message);
+    const std::string words = who + " failed";
+    const bool said = message.compare(0, words.size(), words) == 0;
+    if (failure_.empty()) failure_ = said ? message : fmt::format("{}: {}", words, message);
     std::exception_ptr& kept = consequence ? consequence_ : cause_;
     if (!kept) kept = std::move(cause);
   }

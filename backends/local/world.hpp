@@ -7,7 +7,9 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <tuple>
+#include <utility>
 
 #include "backends/local/meeting.hpp"
 
@@ -37,8 +39,14 @@ class World {
   bool await(const Meeting& meeting, int stage, Clock::time_point deadline);
   void wake_all();
 
-  /// Records why a rank stops. The first cause that is not itself the consequence of another failure is kept.
-  void fail(int rank, std::exception_ptr cause, bool consequence, const std::string& message);
+  /// Throws PeerFailed when a rank, or a helper, has failed; for those who wait for something else.
+  void look() const;
+
+  /// Records why `who` stops. The first cause that is not itself the consequence of another failure is kept.
+  void fail(const std::string& who, std::exception_ptr cause, bool consequence, const std::string& message);
+  void fail(int rank, std::exception_ptr cause, bool consequence, const std::string& message) {
+    fail("rank " + std::to_string(rank), std::move(cause), consequence, message);
+  }
   /// Rethrows what `fail` kept. Only after all ranks have ended.
   void rethrow() const;
 

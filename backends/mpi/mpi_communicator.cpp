@@ -9,6 +9,8 @@
 #include <limits>
 #include <thread>
 
+#include "backends/host/helpers.hpp"
+#include "backends/host/shared_lanes.hpp"
 #include "backends/mpi/operation.hpp"
 #include "core/interrupt.hpp"
 #include "core/machine_limits.hpp"
@@ -40,16 +42,23 @@ class Patience {
 
 class MpiCommunicator final : public Communicator, private BetweenOperations {
  public:
-  MpiCommunicator(Device& device, const LaunchRequest& request, Runtime& runtime, Session& session, SideChannel& side)
+  MpiCommunicator(Device& device, const LaunchRequest& request, Runtime& runtime, Session& session, SideChannel& side,
+                  const HelperThreads& helpers)
       : Communicator(device, runtime.rank(), runtime.size(), request.timeout_seconds),
         runtime_(runtime),
         session_(session),
-        side_(side) {
+        side_(side),
+        helpers_(helpers) {
     constexpr double rounding = 1e-9;
     spin_ = std::max(1, request.device.threads) <= runtime.cores() + rounding;
+    device.look_while_waiting([this] {
+      side_.serve_sometimes(Clock::now());
+      look();
+    });
   }
   ~MpiCommunicator() override {
     device().between_operations(nullptr);
+    device().look_while_waiting(nullptr);
     // MPI may still write to what was started and never completed.
     for (std::shared_ptr<Operation>& operation : under_way_) runtime_.abandon(std::move(operation));
   }
@@ -112,13 +121,19 @@ class MpiCommunicator final : public Communicator, private BetweenOperations {
     return {ready, device().now(), entered};  // data moved in here, for all that is known
   }
 
+  /// Throws when another rank has failed, or a helper of this process.
+  void look() const {
+    if (side_.peer_failure()) throw peer_failed();
+    if (const auto failure = helpers_.failure()) std::rethrow_exception(failure);
+  }
+
   template <class Done>
   void poll(const Operation& operation, Clock::time_point deadline, const Done& done) {
     const Patience patience(spin_);
     while (!done()) {
       const Clock::time_point now = Clock::now();
       side_.serve_sometimes(now);
-      if (side_.peer_failure()) throw peer_failed();
+      look();
       const int signal = stop_signal().load();
       if (signal != 0) throw Interrupted(signal);
       if (now >= deadline) throw_timeout(operation);
@@ -146,24 +161,53 @@ class MpiCommunicator final : public Communicator, private BetweenOperations {
   Runtime& runtime_;
   Session& session_;
   SideChannel& side_;
+  const HelperThreads& helpers_;  // of this process
   bool spin_ = true;
   std::int64_t entered_ = 0;
   std::vector<std::shared_ptr<Operation>> under_way_;
 };
 
+/// What a rank's program works with in this process.
+struct Place {
+  Runtime& runtime;
+  Session& session;
+  SideChannel& side;
+  HelperThreads helpers;
+  std::vector<std::shared_ptr<LaneBlock>> blocks = {};  // of lanes to helpers
+};
+
+void start_helpers(const LaunchRequest& request, Place& place) {
+  for (std::size_t i = 0; i < request.helpers.size(); ++i) {
+    if (home_of(request.helpers[i]) == place.runtime.rank()) place.helpers.start(request.helpers[i], place.blocks[i]);
+  }
+}
+
+/// Waits for the helpers of this process, whose trainers may be others; returns what ended one of them.
+std::exception_ptr end_helpers(Place& place, bool failed) {
+  while (!place.helpers.all_ended()) {
+    place.side.serve_sometimes(Clock::now());
+    if (failed || place.side.peer_failure() || stop_signal().load() != 0) place.helpers.stop();
+    std::this_thread::sleep_for(std::chrono::microseconds(200));
+  }
+  place.helpers.join();
+  return place.helpers.failure();
+}
+
 /// Runs the program; returns what ended it, and whether it left collectives that were started and never completed.
-std::exception_ptr run_program(const LaunchRequest& request, const RankProgram& program, Runtime& runtime,
-                               Session& session, SideChannel& side, bool& leftover) {
+std::exception_ptr run_program(const LaunchRequest& request, const RankProgram& program, Place& place, bool& leftover) {
+  const int rank = place.runtime.rank();
   try {
+    start_helpers(request, place);
     DeviceRequest wanted = request.device;
-    wanted.rank = runtime.rank();
+    wanted.rank = rank;
     wanted.ranks = request.ranks;
     const std::unique_ptr<Device> device = request.make_device(wanted);
     if (device->has_own_memory())
       throw InvalidRequest("--comm",
                            "communicator mpi moves the host's memory, and this device has its own: use nccl, or "
                            "local for ranks of one process");
-    MpiCommunicator communicator(*device, request, runtime, session, side);
+    MpiCommunicator communicator(*device, request, place.runtime, place.session, place.side, place.helpers);
+    communicator.take_lanes(trainer_lanes(request.helpers, place.blocks, rank, request.timeout_seconds, *device));
     program(*device, communicator);
     leftover = communicator.has_operations_under_way();
   } catch (...) {
@@ -172,8 +216,23 @@ std::exception_ptr run_program(const LaunchRequest& request, const RankProgram& 
   return nullptr;
 }
 
-/// How long to wait for word of how the other ranks ended. A rank that is done may have to wait as long as their program
-/// takes, like a joined thread.
+/// run_program with the helpers of this process beside it. A helper that failed is the cause of what its trainers say.
+std::exception_ptr run_with_helpers(const LaunchRequest& request, const RankProgram& program, Place& place,
+                                    bool& leftover) {
+  const int rank = place.runtime.rank();
+  const std::exception_ptr failure = run_program(request, program, place, leftover);
+  FailureReport own;
+  if (failure) own = report_of(failure, rank);
+  if (own.is_cause()) place.side.announce(own);
+  close_lanes(request.helpers, place.blocks, rank);
+  const std::exception_ptr helpers_failure = end_helpers(place, failure != nullptr);
+  if (!helpers_failure) return failure;
+  const bool cause = report_of(helpers_failure, rank).is_cause();
+  return failure == nullptr || (cause && !own.is_cause()) ? helpers_failure : failure;
+}
+
+/// How long to wait for word of how the other ranks ended. A rank that is done may have to wait as long as their
+/// program takes, like a joined thread.
 double agreement_seconds(const FailureReport& own, double patience_seconds) {
   if (!own.failed()) return std::numeric_limits<double>::infinity();
   const bool stopped_writer = own.kind == FailureReport::Kind::interrupted && own.rank == 0;
@@ -197,7 +256,11 @@ void launch(const LaunchRequest& request, const RankProgram& program) {
   Session& session = runtime.begin_launch(patience_seconds);
   SideChannel side(session.side, runtime.rank(), runtime.size());
   bool leftover = false;
-  const std::exception_ptr failure = run_program(request, program, runtime, session, side, leftover);
+  Place place{runtime, session, side, HelperThreads(request.timeout_seconds)};
+  check_helpers(request.helpers, request.ranks);
+  place.blocks = share_lanes(request.helpers, runtime.rank(),
+                             [&](const std::string& own) { return runtime.gather(own, patience_seconds); });
+  const std::exception_ptr failure = run_with_helpers(request, program, place, leftover);
   FailureReport own;
   if (failure) own = report_of(failure, runtime.rank());
   own.leftover = leftover ? 1 : 0;

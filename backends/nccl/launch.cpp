@@ -11,7 +11,10 @@
 #include <thread>
 
 #include "backends/failure_report.hpp"
+#include "backends/host/helpers.hpp"
+#include "backends/host/shared_lanes.hpp"
 #include "backends/nccl/nccl_communicator.hpp"
+#include "core/interrupt.hpp"
 #include "core/machine_limits.hpp"
 
 namespace strobe::nccl {
@@ -42,31 +45,55 @@ std::unique_ptr<Device> make_device(const LaunchRequest& request, int rank) {
   return request.make_device(wanted);
 }
 
+/// The lanes to helpers of threads of this process, and the helpers.
+struct Beside {
+  Beside(const LaunchRequest& request, HelperThreads::Failed failed)
+      : helpers(request.timeout_seconds, std::move(failed)) {
+    check_helpers(request.helpers, request.ranks);
+  }
+  std::vector<std::shared_ptr<LaneBlock>> blocks;
+  HelperThreads helpers;
+};
+
+/// Runs the rank's program with its lanes.
+void run_trainer(const LaunchRequest& request, int rank, const RankProgram& program, NcclCommunicator& communicator,
+                 const Beside& beside, Peers& peers) {
+  Device& device = communicator.device();
+  device.look_while_waiting([&peers, &beside] {
+    peers.check();
+    if (const auto failure = beside.helpers.failure()) std::rethrow_exception(failure);
+  });
+  communicator.take_lanes(trainer_lanes(request.helpers, beside.blocks, rank, request.timeout_seconds, device));
+  program(device, communicator);
+}
+
 void run_thread(const LaunchRequest& request, int rank, const RankProgram& program, const calls::UniqueId& id,
-                Threads& threads) {
+                Threads& threads, Beside& beside) {
   try {
     const std::unique_ptr<Device> device = make_device(request, rank);
     ThreadPeers peers(threads, rank);
     NcclCommunicator communicator(as_cuda(*device), rank, request, id, peers);
     try {
-      program(*device, communicator);
+      run_trainer(request, rank, program, communicator, beside, peers);
     } catch (const PeerFailed&) {
       throw;
     } catch (const std::exception& failure) {
       // The others must know before this rank's communicator ends, which may take its time.
-      threads.fail(rank, std::current_exception(), false, failure.what());
+      threads.fail("rank " + std::to_string(rank), std::current_exception(), false, failure.what());
       throw;
     }
   } catch (const PeerFailed& failure) {
-    threads.fail(rank, std::current_exception(), true, failure.what());
+    threads.fail("rank " + std::to_string(rank), std::current_exception(), true, failure.what());
   } catch (const std::exception& failure) {
-    threads.fail(rank, std::current_exception(), false, failure.what());
+    threads.fail("rank " + std::to_string(rank), std::current_exception(), false, failure.what());
   } catch (...) {
-    threads.fail(rank, std::current_exception(), false, "an exception of unknown type");
+    threads.fail("rank " + std::to_string(rank), std::current_exception(), false, "an exception of unknown type");
   }
+  if (threads.failed()) beside.helpers.stop();
+  close_lanes(request.helpers, beside.blocks, rank);
 }
 
-void launch_threads(const LaunchRequest& request, const RankProgram& program) {
+void refuse_too_few_gpus(const LaunchRequest& request) {
   const int gpus = count_gpus();
   if (request.ranks > gpus) {
     throw Unavailable(
@@ -74,20 +101,35 @@ void launch_threads(const LaunchRequest& request, const RankProgram& program) {
                     "ranks on one GPU: use --comm local, or --ranks {}",
                     request.ranks, request.ranks, gpus, gpus));
   }
+}
+
+void launch_threads(const LaunchRequest& request, const RankProgram& program) {
+  refuse_too_few_gpus(request);
   calls::forbid_direct_access();
   const calls::UniqueId id = calls::make_unique_id();
   Threads threads(request.ranks);
+  Beside beside(request, [&threads](const std::string& name, std::exception_ptr failure, bool consequence,
+                                    const std::string& text) {
+    threads.fail("helper " + name, std::move(failure), consequence, text);
+  });
+  for (const HelperRequest& helper : request.helpers) {
+    beside.blocks.push_back(std::make_shared<LaneBlock>(LaneBlock::allocate(helper.lanes), helper.lanes));
+    beside.helpers.start(helper, beside.blocks.back());
+  }
   std::vector<std::thread> ranks;
   try {
     for (int rank = 0; rank < request.ranks; ++rank) {
-      ranks.emplace_back(run_thread, std::cref(request), rank, std::cref(program), std::cref(id), std::ref(threads));
+      ranks.emplace_back(run_thread, std::cref(request), rank, std::cref(program), std::cref(id), std::ref(threads),
+                         std::ref(beside));
     }
   } catch (const std::system_error& failure) {
     const auto cause = std::make_exception_ptr(
         SystemError(fmt::format("thread for rank {} of {}: {}", ranks.size(), request.ranks, failure.what())));
-    threads.fail(static_cast<int>(ranks.size()), cause, false, failure.what());
+    threads.fail("rank " + std::to_string(ranks.size()), cause, false, failure.what());
+    beside.helpers.stop();
   }
   for (std::thread& rank : ranks) rank.join();
+  beside.helpers.join();
   threads.world().rethrow();
 }
 
@@ -137,6 +179,54 @@ calls::UniqueId check_introductions(const Brought& all) {
   return id;
 }
 
+/// What every process brings; none may be missing.
+std::vector<std::string> gather_from(Rendezvous* point, const std::string& own, double seconds) {
+  const Brought brought = gather(point, own, seconds);
+  std::vector<std::string> words;
+  for (std::size_t rank = 0; rank < brought.size(); ++rank) {
+    if (!brought[rank])
+      throw SystemError(fmt::format("nccl: rank {} did not come to where ranks meet within {:.0f} s", rank, seconds));
+    words.push_back(*brought[rank]);
+  }
+  return words;
+}
+
+/// Waits for the helpers of this process, whose trainers may be others.
+void end_helpers(HelperThreads& helpers, Rendezvous* point, bool failed) {
+  while (!helpers.all_ended()) {
+    if (failed || stop_signal().load() != 0 || (point != nullptr && !point->alarmed().empty())) helpers.stop();
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  helpers.join();
+}
+
+/// Runs the rank's program, with the helpers of this process beside it; returns what ended it.
+std::exception_ptr run_communicator(const LaunchRequest& request, const RankProgram& program, Rendezvous* point,
+                                    Device& device, const calls::UniqueId& id, Beside& beside) {
+  const int rank = own_place().rank;
+  std::exception_ptr failure;
+  try {
+    ProcessPeers peers(point);
+    NcclCommunicator communicator(as_cuda(device), rank, request, id, peers);
+    try {
+      run_trainer(request, rank, program, communicator, beside, peers);
+    } catch (...) {
+      if (point != nullptr) point->alarm();  // before this rank's communicator ends, which may take its time
+      throw;
+    }
+  } catch (...) {
+    if (point != nullptr) point->alarm();
+    failure = std::current_exception();
+  }
+  close_lanes(request.helpers, beside.blocks, rank);
+  end_helpers(beside.helpers, point, failure != nullptr);
+  const std::exception_ptr helpers_failure = beside.helpers.failure();
+  if (!helpers_failure) return failure;
+  if (point != nullptr) point->alarm();
+  const bool cause = report_of(helpers_failure, rank).is_cause();
+  return failure == nullptr || (cause && !report_of(failure, rank).is_cause()) ? helpers_failure : failure;
+}
+
 /// Runs this process's rank and returns what ended it. Throws when the ranks cannot even talk to each other.
 std::exception_ptr run_process(const LaunchRequest& request, const RankProgram& program, Rendezvous* point,
                                double seconds) {
@@ -153,19 +243,17 @@ std::exception_ptr run_process(const LaunchRequest& request, const RankProgram& 
   if (failure) return failure;
   try {
     const calls::UniqueId id = check_introductions(all);
-    ProcessPeers peers(point);
-    NcclCommunicator communicator(as_cuda(*device), own_place().rank, request, id, peers);
-    try {
-      program(*device, communicator);
-    } catch (...) {
-      if (point != nullptr) point->alarm();  // before this rank's communicator ends, which may take its time
-      throw;
+    Beside beside(request, {});
+    beside.blocks = share_lanes(request.helpers, own_place().rank,
+                                [&](const std::string& own) { return gather_from(point, own, seconds); });
+    for (std::size_t i = 0; i < request.helpers.size(); ++i) {
+      if (home_of(request.helpers[i]) == own_place().rank) beside.helpers.start(request.helpers[i], beside.blocks[i]);
     }
+    return run_communicator(request, program, point, *device, id, beside);
   } catch (...) {
     if (point != nullptr) point->alarm();
     return std::current_exception();
   }
-  return nullptr;
 }
 
 /// How every rank ended; a rank without word ended somehow.
@@ -204,16 +292,8 @@ void launch_process(const LaunchRequest& request, const RankProgram& program) {
   rethrow(*cause);
 }
 
-/// What every process brings; none may be missing.
 std::vector<std::string> gather_all(const std::string& own, double seconds) {
-  const Brought brought = gather(meeting_point(seconds), own, seconds);
-  std::vector<std::string> words;
-  for (std::size_t rank = 0; rank < brought.size(); ++rank) {
-    if (!brought[rank])
-      throw SystemError(fmt::format("nccl: rank {} did not come to where ranks meet within {:.0f} s", rank, seconds));
-    words.push_back(*brought[rank]);
-  }
-  return words;
+  return gather_from(meeting_point(seconds), own, seconds);
 }
 
 /// Ranks tell each other which cores they may use; once, as neither that nor their places change.

@@ -33,8 +33,8 @@ class Threads {
   explicit Threads(int ranks) : ranks_(ranks), world_(false) {}
   int ranks() const { return ranks_; }
   local::World& world() { return world_; }
-  void fail(int rank, std::exception_ptr cause, bool consequence, const std::string& message) {
-    world_.fail(rank, std::move(cause), consequence, message);
+  void fail(const std::string& who, std::exception_ptr cause, bool consequence, const std::string& message) {
+    world_.fail(who, std::move(cause), consequence, message);
     failed_ = true;
   }
   bool failed() const { return failed_; }

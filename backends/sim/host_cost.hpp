@@ -16,8 +16,8 @@ struct HostShare {
 /// Seconds of host work: by the fit of its name where the cluster was measured, else
 ///   max(flops / (n operations), bytes / min(n core bandwidth, part of the memory's), accesses x random access / n,
 ///       disk bytes / part of the disk)
-/// with n = min(threads, part of the cores) workers; what the cluster does not know takes no time. Accesses are the rows
-/// that the work reads or writes through an index.
+/// with n = min(threads, part of the cores) workers; what the cluster does not know takes no time. Accesses are the
+/// rows that the work reads or writes through an index.
 double host_seconds(const Cluster& cluster, std::string_view name, const Work& work, double disk_bytes,
                     const HostShare& share);
 

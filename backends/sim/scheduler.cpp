@@ -1,45 +1,73 @@
-// Runs fibres in the order of their virtual clocks; of equal clocks the smaller rank goes first. Invariant: a rank is
-// running, ready, blocked or finished. Cost: O(log ranks) per switch.
+// Runs fibres in the order of their virtual clocks; of equal clocks the smaller actor goes first. Invariant: an actor
+// is running, ready, waiting for the others to catch up, blocked or finished. Cost: O(log actors) per switch.
 #include "backends/sim/scheduler.hpp"
+
+#include <algorithm>
+#include <limits>
 
 #include "core/errors.hpp"
 
 namespace strobe::sim {
 
-Scheduler::Scheduler(int ranks, ScheduleOrder order, std::function<double(int)> clock, std::function<void()> stuck)
-    : ranks_(ranks), order_(order), clock_(std::move(clock)), stuck_(std::move(stuck)),
-      blocked_(static_cast<std::size_t>(ranks), false) {}
+Scheduler::Scheduler(int actors, ScheduleOrder order, std::function<double(int)> clock, std::function<void()> stuck)
+    : actors_(actors),
+      order_(order),
+      clock_(std::move(clock)),
+      stuck_(std::move(stuck)),
+      blocked_(static_cast<std::size_t>(actors), false) {}
 
-void Scheduler::make_ready(int rank) {
-  ready_.insert({order_ == ScheduleOrder::smallest_clock ? clock_(rank) : -static_cast<double>(rank), rank});
+void Scheduler::make_ready(int actor) {
+  ready_.insert({order_ == ScheduleOrder::smallest_clock ? clock_(actor) : -static_cast<double>(actor), actor});
+}
+
+int Scheduler::take_next() {
+  if (!watching_.empty()) {
+    double earliest = std::numeric_limits<double>::infinity();  // of those that can go on
+    if (order_ == ScheduleOrder::smallest_clock && !ready_.empty()) {
+      earliest = ready_.begin()->first;
+    } else {
+      for (const auto& entry : ready_) earliest = std::min(earliest, clock_(entry.second));
+    }
+    if (watching_.begin()->first < earliest) {
+      const int actor = watching_.begin()->second;
+      watching_.erase(watching_.begin());
+      return actor;
+    }
+  }
+  const int actor = ready_.begin()->second;
+  ready_.erase(ready_.begin());
+  return actor;
 }
 
 void Scheduler::run(const std::function<void(int)>& body) {
-  for (int rank = 0; rank < ranks_; ++rank) {
-    fibres_.push_back(std::make_unique<Fibre>([&body, rank] { body(rank); }));
+  for (int actor = 0; actor < actors_; ++actor) {
+    fibres_.push_back(std::make_unique<Fibre>([&body, actor] { body(actor); }));
   }
-  for (int rank = 0; rank < ranks_; ++rank) make_ready(rank);
-  int unfinished = ranks_;
+  for (int actor = 0; actor < actors_; ++actor) make_ready(actor);
+  int unfinished = actors_;
   while (unfinished > 0) {
-    if (ready_.empty()) stuck_();
-    if (ready_.empty()) throw Error("simulated ranks are blocked and nobody was woken");
-    const int rank = ready_.begin()->second;
-    ready_.erase(ready_.begin());
-    Fibre& fibre = *fibres_[static_cast<std::size_t>(rank)];
+    if (ready_.empty() && watching_.empty()) stuck_();
+    if (ready_.empty() && watching_.empty()) throw Error("simulated ranks are blocked and nobody was woken");
+    Fibre& fibre = *fibres_[static_cast<std::size_t>(take_next())];
     fibre.resume();
     if (fibre.finished()) --unfinished;
   }
 }
 
-void Scheduler::block(int rank) {
-  blocked_[static_cast<std::size_t>(rank)] = true;
-  fibres_[static_cast<std::size_t>(rank)]->suspend();
+void Scheduler::block(int actor) {
+  blocked_[static_cast<std::size_t>(actor)] = true;
+  fibres_[static_cast<std::size_t>(actor)]->suspend();
 }
 
-void Scheduler::wake(int rank) {
-  if (!blocked_[static_cast<std::size_t>(rank)]) return;
-  blocked_[static_cast<std::size_t>(rank)] = false;
-  make_ready(rank);
+void Scheduler::catch_up(int actor, double seconds) {
+  watching_.insert({seconds, actor});
+  fibres_[static_cast<std::size_t>(actor)]->suspend();
+}
+
+void Scheduler::wake(int actor) {
+  if (!blocked_[static_cast<std::size_t>(actor)]) return;
+  blocked_[static_cast<std::size_t>(actor)] = false;
+  make_ready(actor);
 }
 
 }  // namespace strobe::sim

@@ -1,4 +1,4 @@
-// Scheduler: runs the ranks of one job as fibres of the calling thread, one at a time.
+// Scheduler: runs the actors of one job, its ranks and their helpers, as fibres of the calling thread, one at a time.
 #pragma once
 
 #include <functional>
@@ -11,35 +11,40 @@
 
 namespace strobe::sim {
 
-/// Which of the ranks that can go on goes on. Virtual times do not depend on it; `largest_rank` exists to show that.
+/// Which of the actors that can go on goes on. Virtual times do not depend on it; `largest_rank` exists to show that.
 enum class ScheduleOrder { smallest_clock, largest_rank };
 
 class Scheduler {
  public:
-  /// `clock(rank)` is the rank's virtual time in seconds; `stuck` is called when every unfinished rank is blocked and
-  /// must wake at least one of them.
-  Scheduler(int ranks, ScheduleOrder order, std::function<double(int)> clock, std::function<void()> stuck);
+  /// `clock(actor)` is the virtual time that the actor has come to, in seconds: nothing that it does from now on is
+  /// earlier. `stuck` is called when every unfinished actor is blocked and must wake at least one of them.
+  Scheduler(int actors, ScheduleOrder order, std::function<double(int)> clock, std::function<void()> stuck);
 
-  /// Runs `body(rank)` for every rank and returns when all are finished. `body` must not throw.
+  /// Runs `body(actor)` for every actor and returns when all are finished. `body` must not throw.
   void run(const std::function<void(int)>& body);
 
-  /// Suspends `rank`, which must be the one that is running, until `wake(rank)`.
-  void block(int rank);
-  /// Lets a blocked rank go on later; nothing happens when it is not blocked.
-  void wake(int rank);
-  bool blocked(int rank) const { return blocked_[static_cast<std::size_t>(rank)]; }
-  bool finished(int rank) const { return fibres_[static_cast<std::size_t>(rank)]->finished(); }
+  /// Suspends `actor`, which must be the one that is running, until `wake(actor)`.
+  void block(int actor);
+  /// Suspends `actor`, which must be the one that is running, until no other that can go on has a clock of `seconds` or
+  /// less.
+  void catch_up(int actor, double seconds);
+  /// Lets a blocked actor go on later; nothing happens when it is not blocked.
+  void wake(int actor);
+  bool blocked(int actor) const { return blocked_[static_cast<std::size_t>(actor)]; }
+  bool finished(int actor) const { return fibres_[static_cast<std::size_t>(actor)]->finished(); }
 
  private:
-  void make_ready(int rank);
+  void make_ready(int actor);
+  int take_next();
 
-  int ranks_;
+  int actors_;
   ScheduleOrder order_;
   std::function<double(int)> clock_;
   std::function<void()> stuck_;
   std::vector<std::unique_ptr<Fibre>> fibres_;
   std::vector<bool> blocked_;
-  std::set<std::pair<double, int>> ready_;  // by priority, then rank
+  std::set<std::pair<double, int>> ready_;     // by priority, then actor
+  std::set<std::pair<double, int>> watching_;  // that wait for the others to catch up, by time, then actor
 };
 
 }  // namespace strobe::sim

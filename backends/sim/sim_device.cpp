@@ -59,6 +59,7 @@ SimDevice::SimDevice(const DeviceRequest& request)
   const GpuModel& gpu = cluster_->gpu;
   set_memory_limit(usable_bytes(gpu, request));
   transfer_rate_ = host_rate(*cluster_, request.rank, request.ranks);
+  host_share_ = host_share(*cluster_, request.rank, request.ranks, request.host_threads);
   if (has_values()) {
     // Ranks take turns on one thread, so more threads per rank would only wait for each other.
     workers_ = std::make_unique<Workers>(1);
@@ -87,6 +88,7 @@ void SimDevice::complete_communication(double ready_seconds, double end_seconds)
   const double end = std::max(asked + extra, end_seconds);
   at(Stream::communicate) = std::max(at(Stream::communicate), end_seconds);
   at(Stream::compute) = end;
+  program_ = std::max(program_, end);  // waiting for a collective holds the program up as well
   // What of it ran into the time of the collective that was waited for anyway is that collective's.
   if (end == hidden) return;
   spans().append({"contention", Phase::compute, Stream::compute, Traffic::other, true, hidden, end, {}, 0, 0, 0});
@@ -153,14 +155,6 @@ void SimDevice::do_transfer(std::uint64_t bytes) {
 }
 
 void SimDevice::do_copy(void* to, const void* from, std::size_t bytes) { std::memcpy(to, from, bytes); }
-
-void SimDevice::do_wait(Stream stream, const Event& event) { at(stream) = std::max(at(stream), event.seconds); }
-
-void SimDevice::do_synchronize() {
-  const double idle = std::max(host_, *std::max_element(streams_.begin(), streams_.end()));
-  streams_.fill(idle);
-  host_ = idle;
-}
 
 namespace {
 

@@ -2,11 +2,17 @@
 // (numerics cpu); time is the cluster's either way.
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <exception>
 #include <memory>
+#include <string_view>
+#include <vector>
 
 #include "backends/cluster.hpp"
 #include "backends/device.hpp"
+#include "backends/sim/host_cost.hpp"
+#include "backends/sim/virtual_host.hpp"
 #include "core/parallel.hpp"
 
 namespace strobe::sim {
@@ -14,7 +20,8 @@ namespace strobe::sim {
 /// Bytes per second between host and GPU of `rank` when all GPUs on its link copy.
 double host_rate(const Cluster& cluster, int rank, int ranks);
 
-/// Streams advance independently; `host` is when the host can issue the next operation.
+/// Streams advance independently; `host` is when the host can issue the next operation, `program` when the rank's
+/// program went on after it had waited.
 class SimDevice final : public Device {
  public:
   /// Throws InvalidRequest without a cluster or with numerics that the simulator does not have.
@@ -26,6 +33,12 @@ class SimDevice final : public Device {
   bool entries_decide(const MatrixUse& use) const override;
   /// As on the devices whose memory it stands for: cuda (its own) and cpu (the host's).
   bool wants_joined_inputs() const override { return has_own_memory(); }
+
+  /// From now on this rank is `actor` of a job, whose other actors go on while it waits. Without, nothing may be waited
+  /// for that another actor does.
+  void attach(VirtualWaits& waits, int actor);
+  /// How far the rank's program has come: nothing that it asks for from now on is earlier.
+  double program_seconds() const { return std::max(host_, program_); }
 
   /// When this rank enters a collective that it starts now: its data is computed and its communicate stream is free.
   double arrival_seconds() const;
@@ -41,6 +54,12 @@ class SimDevice final : public Device {
   double do_end(Stream stream, std::string_view name, const Work& work, double begin) override;
   void do_transfer(std::uint64_t bytes) override;
   void do_copy(void* to, const void* from, std::size_t bytes) override;
+  Event do_start_copy(const HostMemory& host, const Tensor& tensor, Stream stream,
+                      const std::vector<Event>& after) override;
+  Event do_run_on_host(HostWork work) override;
+  void do_when(const void* order, std::vector<Event> after, Then then) override;
+  bool do_reached(const Event& event) override;
+  void do_await(const Event& event) override;
   Event do_record(Stream stream) override { return {at(stream), nullptr}; }
   void do_wait(Stream stream, const Event& event) override;
   void do_synchronize() override;
@@ -48,6 +67,10 @@ class SimDevice final : public Device {
 
   /// Seconds that compute lost to a collective which moved data in [ready, end].
   double contention_seconds(double ready_seconds, double end_seconds);
+  /// Waits, without taking time, until it is known when the event comes.
+  void settle(SimEvent& event, std::string_view what);
+  double seconds_of(const Event& event);
+  void forget_settled();
   double& at(Stream stream) { return streams_[static_cast<std::size_t>(stream)]; }
   double at(Stream stream) const { return streams_[static_cast<std::size_t>(stream)]; }
 
@@ -55,8 +78,22 @@ class SimDevice final : public Device {
   double computing_ranks_;
   std::array<double, stream_count> streams_{};  // seconds at which each stream is idle
   double host_ = 0;                             // seconds at which the host is free to issue
+  double program_ = 0;                          // seconds at which the program's last wait ended
   double transfer_rate_ = 0;                    // bytes per second between host and this GPU
   std::unique_ptr<Workers> workers_;            // numerics cpu only
+
+  /// Work or a transfer of which it was not known when it ends.
+  struct Unsettled {
+    std::shared_ptr<SimEvent> event;
+    std::string_view name;
+  };
+  VirtualWaits* waits_ = nullptr;  // null: this rank is alone
+  int actor_ = 0;
+  HostShare host_share_;
+  Workers host_workers_{1};  // time is the model's, however many carry the work out
+  std::exception_ptr host_failure_;
+  std::vector<Unsettled> unsettled_;
+  WaitingActions actions_;
 };
 
 }  // namespace strobe::sim

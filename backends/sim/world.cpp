@@ -10,6 +10,7 @@
 
 #include <algorithm>
 
+#include "backends/host/helpers.hpp"
 #include "core/interrupt.hpp"
 
 namespace strobe::sim {
@@ -53,11 +54,12 @@ World::World(const LaunchRequest& request, ScheduleOrder order)
     : request_(request),
       topology_(topology_of(request)),
       scheduler_(
-          request.ranks, order, [this](int rank) { return clocks_[static_cast<std::size_t>(rank)]->now(); },
-          [this] { end_deadlock(); }),
+          actors(), order, [this](int actor) { return clock_of(actor); }, [this] { end_deadlock(); }),
       entered_(static_cast<std::size_t>(request.ranks), 0),
-      blocked_in_(static_cast<std::size_t>(request.ranks), nullptr),
-      never_came_(static_cast<std::size_t>(request.ranks)) {
+      blocked_in_(static_cast<std::size_t>(actors())),
+      in_vain_(static_cast<std::size_t>(actors()), false),
+      never_came_(static_cast<std::size_t>(actors())) {
+  check_helpers(request.helpers, request.ranks);
   for (int rank = 0; rank < request.ranks; ++rank) {
     DeviceRequest wanted = request.device;
     wanted.rank = rank;
@@ -67,38 +69,77 @@ World::World(const LaunchRequest& request, ScheduleOrder order)
     if (clocks_.back() == nullptr) {
       throw InvalidRequest("--comm", "communicator sim joins devices of virtual time; use --device sim with it");
     }
+    clocks_.back()->attach(*this, rank);
+  }
+  VirtualWaits& waits = *this;
+  for (const HelperRequest& helper : request.helpers) {
+    const int actor = request.ranks + static_cast<int>(posts_.size());
+    posts_.push_back(std::make_unique<SimPost>(helper, actor, request.ranks, *request.device.cluster, waits));
   }
 }
 
 void World::run(const RankProgram& program) {
-  scheduler_.run([this, &program](int rank) { run_rank(rank, program); });
+  scheduler_.run([this, &program](int actor) {
+    if (actor < request_.ranks) return run_rank(actor, program);
+    run_helper(static_cast<std::size_t>(actor - request_.ranks));
+  });
   if (cause_ != nullptr) std::rethrow_exception(cause_);
   if (echo_ != nullptr) std::rethrow_exception(echo_);
 }
 
-void World::run_rank(int rank, const RankProgram& program) {
+void World::run_actor(const std::string& who, const std::function<void()>& body) {
   try {
-    Device& device = *devices_[static_cast<std::size_t>(rank)];
-    SimCommunicator communicator(device, rank, request_, *this);
-    program(device, communicator);
+    body();
   } catch (const PeerFailed& failure) {
-    fail(rank, std::current_exception(), true, failure.what());
+    fail(who, std::current_exception(), true, failure.what());
   } catch (const std::exception& failure) {
-    fail(rank, std::current_exception(), false, failure.what());
+    fail(who, std::current_exception(), false, failure.what());
   } catch (...) {
-    fail(rank, std::current_exception(), false, "an exception of unknown type");
+    fail(who, std::current_exception(), false, "an exception of unknown type");
   }
 }
 
-void World::fail(int rank, std::exception_ptr cause, bool because_of_peer, const char* text) {
+void World::run_rank(int rank, const RankProgram& program) {
+  run_actor(name_of(rank), [&] {
+    Device& device = *devices_[static_cast<std::size_t>(rank)];
+    SimCommunicator communicator(device, rank, request_, *this);
+    communicator.take_lanes(simulated_lanes(posts_, rank, device));
+    program(device, communicator);
+  });
+  for (const std::unique_ptr<SimPost>& post : posts_) {
+    for (std::size_t i = 0; i < post->lanes().size(); ++i) {
+      if (post->lanes()[i].trainer == rank) post->state(i)->close();
+    }
+  }
+}
+
+void World::run_helper(std::size_t helper) {
+  const HelperRequest& request = request_.helpers[helper];
+  run_actor("helper " + request.name, [&] { run_helper_program(request, *posts_[helper]); });
+  posts_[helper]->end();
+}
+
+double World::clock_of(int actor) const {
+  if (actor < request_.ranks) return clocks_[static_cast<std::size_t>(actor)]->program_seconds();
+  return posts_[static_cast<std::size_t>(actor - request_.ranks)]->seconds();
+}
+
+std::string World::name_of(int actor) const {
+  if (actor < request_.ranks) return fmt::format("rank {}", actor);
+  return "helper " + request_.helpers[static_cast<std::size_t>(actor - request_.ranks)].name;
+}
+
+void World::fail(const std::string& who, std::exception_ptr cause, bool because_of_peer, const char* text) {
   std::exception_ptr& first = because_of_peer ? echo_ : cause_;
   if (first == nullptr) first = std::move(cause);
-  if (failure_.empty()) failure_ = fmt::format("rank {} failed: {}", rank, text);
+  const std::string words = who + " failed";
+  const bool said = std::string_view(text).substr(0, words.size()) == words;
+  if (failure_.empty()) failure_ = said ? text : fmt::format("{}: {}", words, text);
   wake_all();
 }
 
 void World::wake_all() {
-  for (int rank = 0; rank < request_.ranks; ++rank) scheduler_.wake(rank);
+  for (int actor = 0; actor < actors(); ++actor) scheduler_.wake(actor);
 }
 
 std::shared_ptr<Flight> World::enter(int rank, const Collective& collective) {
@@ -161,21 +202,49 @@ void World::settle(Flight& flight, double& free_seconds) {
   for (const int rank : flight.waiting) scheduler_.wake(rank);
 }
 
+void World::refuse_to_wait(int actor, const std::string& what) const {
+  if (const int signal = stop_signal().load(); signal != 0) throw Interrupted(signal);
+  if (in_vain_[static_cast<std::size_t>(actor)]) return;
+  if (!failure_.empty()) throw PeerFailed(fmt::format("{} gives up {}: {}", name_of(actor), what, failure_));
+}
+
+void World::await(int actor, SimEvent& event, std::string_view what) {
+  const auto self = static_cast<std::size_t>(actor);
+  event.then([this, actor] { scheduler_.wake(actor); });
+  while (!event.settled()) {
+    const std::string words = event.what().empty() ? std::string(what) : event.what();
+    refuse_to_wait(actor, words);
+    if (in_vain_[self]) {
+      in_vain_[self] = false;
+      std::vector<int> missing;
+      for (const int other : std::exchange(never_came_[self], {})) {
+        if (other < request_.ranks) missing.push_back(other);
+      }
+      throw HelperTimeout(fmt::format("{} waits for {}, which never comes", name_of(actor), words), actor,
+                          request_.timeout_seconds, std::move(missing));
+    }
+    blocked_in_[self] = {nullptr, &event};
+    scheduler_.block(actor);
+    blocked_in_[self] = {};
+  }
+}
+
 Completion World::await(int rank, Flight& flight, const Collective& collective) {
   const auto self = static_cast<std::size_t>(rank);
   const std::string name(collective_names[static_cast<int>(collective.kind)]);
-  for (;;) {
-    if (const int signal = stop_signal().load(); signal != 0) throw Interrupted(signal);
-    if (flight.done) break;
-    if (!never_came_[self].empty()) {
+  while (!flight.done) {
+    refuse_to_wait(rank, name);
+    if (in_vain_[self]) {
+      in_vain_[self] = false;
       throw CollectiveTimeout(name, rank, request_.timeout_seconds, std::exchange(never_came_[self], {}));
     }
-    if (!failure_.empty()) throw PeerFailed(fmt::format("rank {} gives up {}: {}", rank, name, failure_));
     flight.waiting.push_back(rank);
-    blocked_in_[self] = &flight;
+    blocked_in_[self] = {&flight, nullptr};
     scheduler_.block(rank);
-    blocked_in_[self] = nullptr;
+    blocked_in_[self] = {};
   }
+  if (const int signal = stop_signal().load(); signal != 0) throw Interrupted(signal);
+  in_vain_[self] = false;
   never_came_[self].clear();
   if (!flight.mismatch.empty()) throw Error("ranks disagree: " + flight.mismatch);
   const double seconds = flight.end_seconds - flight.ready_seconds;
@@ -187,21 +256,34 @@ Completion World::await(int rank, Flight& flight, const Collective& collective) 
   return {begin, begin + seconds};
 }
 
+std::vector<int> World::missing_for(int actor) const {
+  const Blocked& blocked = blocked_in_[static_cast<std::size_t>(actor)];
+  if (blocked.flight != nullptr) return blocked.flight->missing_ranks();
+  if (blocked.event == nullptr || blocked.event->expected_of() < 0) return {};
+  return {blocked.event->expected_of()};
+}
+
 void World::end_deadlock() {
-  bool someone_ended = false;  // a missing rank that has ended is the cause; without one, ranks wait in a circle
+  bool someone_ended = false;  // a missing actor that has ended is the cause; without one, actors wait in a circle
   std::vector<int> blocked;
-  for (int rank = 0; rank < request_.ranks; ++rank) {
-    if (scheduler_.blocked(rank)) blocked.push_back(rank);
+  for (int actor = 0; actor < actors(); ++actor) {
+    if (scheduler_.blocked(actor)) blocked.push_back(actor);
   }
-  const auto ended = [this](int rank) { return scheduler_.finished(rank); };
-  for (const int rank : blocked) {
-    const std::vector<int> missing = blocked_in_[static_cast<std::size_t>(rank)]->missing_ranks();
+  const auto ended = [this](int actor) { return scheduler_.finished(actor); };
+  for (const int actor : blocked) {
+    const std::vector<int> missing = missing_for(actor);
     someone_ended = someone_ended || std::any_of(missing.begin(), missing.end(), ended);
   }
-  for (const int rank : blocked) {
-    std::vector<int> missing = blocked_in_[static_cast<std::size_t>(rank)]->missing_ranks();
-    const bool root = !someone_ended || std::any_of(missing.begin(), missing.end(), ended);
-    if (root) never_came_[static_cast<std::size_t>(rank)] = std::move(missing);
+  bool someone_waits_in_vain = false;
+  for (const int actor : blocked) {
+    std::vector<int> missing = missing_for(actor);
+    const bool root = someone_ended ? std::any_of(missing.begin(), missing.end(), ended) : !missing.empty();
+    if (!root) continue;
+    someone_waits_in_vain = in_vain_[static_cast<std::size_t>(actor)] = true;
+    never_came_[static_cast<std::size_t>(actor)] = std::move(missing);
+  }
+  for (const int actor : blocked) {
+    if (!someone_waits_in_vain) in_vain_[static_cast<std::size_t>(actor)] = true;
   }
   if (failure_.empty()) failure_ = "another rank waits for ranks that never come";
   wake_all();

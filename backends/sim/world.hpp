@@ -14,15 +14,17 @@
 #include "backends/sim/flight.hpp"
 #include "backends/sim/scheduler.hpp"
 #include "backends/sim/sim_device.hpp"
+#include "backends/sim/sim_helpers.hpp"
 
 namespace strobe::sim {
 
-class World {
+class World : private VirtualWaits {
  public:
-  /// Throws InvalidRequest when the devices are not `sim` devices or the ranks do not fit the cluster.
+  /// Throws InvalidRequest when the devices are not `sim` devices, or the ranks, or a helper's trainers, do not fit the
+  /// cluster.
   World(const LaunchRequest& request, ScheduleOrder order);
 
-  /// Runs `program` on every rank; rethrows the first cause when ranks failed.
+  /// Runs `program` on every rank, and the helpers' beside them; rethrows the first cause when ranks failed.
   void run(const RankProgram& program);
 
   /// Publishes the rank's part of a collective; does not block.
@@ -43,7 +45,18 @@ class World {
   /// Gives a complete flight its times; the links are free from `free_seconds` on and are so again when it ends.
   void settle(Flight& flight, double& free_seconds);
   void run_rank(int rank, const RankProgram& program);
-  void fail(int rank, std::exception_ptr cause, bool because_of_peer, const char* text);
+  void run_helper(std::size_t helper);
+  /// Runs an actor's `body`; what it throws is the failure of `who`.
+  void run_actor(const std::string& who, const std::function<void()>& body);
+  void fail(const std::string& who, std::exception_ptr cause, bool because_of_peer, const char* text);
+  void await(int actor, SimEvent& event, std::string_view what) override;
+  void catch_up(int actor, double seconds) override { scheduler_.catch_up(actor, seconds); }
+  /// Throws what ends the wait of an actor: a stop signal, or another's failure.
+  void refuse_to_wait(int actor, const std::string& what) const;
+  double clock_of(int actor) const;
+  std::string name_of(int actor) const;
+  int actors() const { return request_.ranks + static_cast<int>(request_.helpers.size()); }
+  std::vector<int> missing_for(int actor) const;
   void wake_all();
   void end_deadlock();
 
@@ -51,15 +64,22 @@ class World {
   Topology topology_;
   std::vector<std::unique_ptr<Device>> devices_;
   std::vector<SimDevice*> clocks_;
+  std::vector<std::unique_ptr<SimPost>> posts_;  // of the helpers, actors behind the ranks
   Scheduler scheduler_;
 
-  std::vector<std::uint64_t> entered_;                         // collectives that each rank has entered
-  std::map<std::uint64_t, std::shared_ptr<Flight>> open_;      // collectives that some rank has yet to enter
-  double collectives_free_seconds_ = 0;                        // end of the last collective
+  std::vector<std::uint64_t> entered_;                     // collectives that each rank has entered
+  std::map<std::uint64_t, std::shared_ptr<Flight>> open_;  // collectives that some rank has yet to enter
+  double collectives_free_seconds_ = 0;                    // end of the last collective
   std::map<Lane, LaneState> lanes_;
 
-  std::vector<Flight*> blocked_in_;
-  std::vector<std::vector<int>> never_came_;  // per rank: whom it waits for in vain; empty: nobody
+  /// What an actor is blocked in.
+  struct Blocked {
+    Flight* flight = nullptr;
+    SimEvent* event = nullptr;
+  };
+  std::vector<Blocked> blocked_in_;
+  std::vector<bool> in_vain_;                 // per actor: nobody will end its wait
+  std::vector<std::vector<int>> never_came_;  // per actor: whom it waits for in vain; empty: nobody alone
   std::string failure_;                       // what the others are told; empty while all is well
   std::exception_ptr cause_;                  // first failure that is not the echo of another
   std::exception_ptr echo_;

@@ -77,6 +77,9 @@ void forget(std::byte* memory, std::size_t bytes) {
 bool reaches(int, const void*) { return std::getenv("STROBE_EMULATED_WITHOUT_LINKS") == nullptr; }
 bool is_device_memory(const void* address) { return emulated::is_device(address); }
 std::byte* allocate_pinned(std::size_t bytes) { return aligned(bytes); }
+void release_pinned(std::byte* memory) noexcept { std::free(memory); }
+void pin(std::byte*, std::size_t) {}
+void unpin(std::byte*) noexcept {}
 void copy(void* to, const void* from, std::size_t bytes, StreamHandle) {
   const emulated::DeviceAccess access;
   std::memcpy(to, from, bytes);

@@ -1,0 +1,82 @@
+// Helpers on real clocks: threads of the process, whose trainers may be ranks of it or of other processes of the node.
+#pragma once
+
+#include <atomic>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "backends/host/lane.hpp"
+#include "backends/host/lane_words.hpp"
+#include "core/errors.hpp"
+
+namespace strobe {
+
+/// A helper, or a trainer, waited too long for the other; the text names the helper.
+class HelperTimeout : public CollectiveTimeout {
+ public:
+  HelperTimeout(std::string text, int rank, double seconds, std::vector<int> missing)
+      : CollectiveTimeout("a helper's lane", rank, seconds, std::move(missing)), text_(std::move(text)) {}
+  const char* what() const noexcept override { return text_.c_str(); }
+
+ private:
+  std::string text_;
+};
+
+/// Throws Error unless the helpers' names differ and every lane's trainer is one of `ranks` ranks.
+void check_helpers(const std::vector<HelperRequest>& helpers, int ranks);
+
+/// Runs the helper's program; what it throws names the helper.
+void run_helper_program(const HelperRequest& helper, HelperPost& post);
+
+/// The lanes of rank `rank` to helpers whose words lie in `blocks` (null: this rank has none to that helper), for a
+/// device of that rank.
+TrainerLanes trainer_lanes(const std::vector<HelperRequest>& helpers,
+                           const std::vector<std::shared_ptr<LaneBlock>>& blocks, int rank, double timeout_seconds,
+                           Device& device);
+
+/// Closes the lanes of `rank`: its program has ended.
+void close_lanes(const std::vector<HelperRequest>& helpers, const std::vector<std::shared_ptr<LaneBlock>>& blocks,
+                 int rank);
+
+/// Runs helpers of this process, a thread each. What a helper throws reaches its trainers by its words and the launcher
+/// by `failure`.
+class HelperThreads {
+ public:
+  /// What ended a helper, and whether that was another's failure.
+  using Failed = std::function<void(const std::string& name, std::exception_ptr failure, bool consequence,
+                                    const std::string& text)>;
+
+  explicit HelperThreads(double timeout_seconds, Failed failed = {})
+      : timeout_seconds_(timeout_seconds), failed_(std::move(failed)) {}
+  /// Stops and joins them.
+  ~HelperThreads();
+  HelperThreads(const HelperThreads&) = delete;
+  HelperThreads& operator=(const HelperThreads&) = delete;
+
+  /// Throws SystemError when there is no thread.
+  void start(const HelperRequest& helper, const std::shared_ptr<LaneBlock>& block);
+  /// Helpers that wait give up with PeerFailed: another part of the job has failed.
+  void stop() { stop_ = true; }
+  bool all_ended() const { return ended_ == static_cast<int>(threads_.size()); }
+  /// The first failure of a helper here; null while there is none.
+  std::exception_ptr failure() const;
+  void join();
+
+ private:
+  void run(const HelperRequest& helper, const LaneBlock& block);
+
+  double timeout_seconds_;
+  Failed failed_;
+  std::atomic<bool> stop_{false};
+  std::atomic<int> ended_{0};
+  mutable std::mutex mutex_;
+  std::exception_ptr failure_;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace strobe

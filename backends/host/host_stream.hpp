@@ -1,0 +1,82 @@
+// The host stream of a rank whose clock is the wall's: a thread that carries work out in the order given, and one that
+// says when several things have come.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <functional>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "backends/event.hpp"
+#include "core/parallel.hpp"
+
+namespace strobe {
+
+/// How a real device sees the points of its own streams; both may be called from threads of the host stream.
+struct NativeEvents {
+  std::function<bool(const Event&)> come = [](const Event&) { return true; };
+};
+
+/// Waits, on the calling thread, until `event` has come: looks for `look` (word of other ranks' failures) in between.
+/// Throws what keeps it from coming, what `look` throws, and Interrupted on a stop signal.
+void await_host_event(HostEvent& event, const std::function<void()>& look);
+
+/// Used by one rank's thread; its own threads begin with the first work.
+class HostStream {
+ public:
+  /// `threads` workers carry each piece of work out.
+  HostStream(int threads, NativeEvents native) : threads_(threads), native_(std::move(native)) {}
+  /// Lets the work under way end; what has not begun never will.
+  ~HostStream();
+  HostStream(const HostStream&) = delete;
+  HostStream& operator=(const HostStream&) = delete;
+
+  /// When a piece of work began and ended, seconds of the wall clock. Complete once its event has come.
+  struct Times {
+    double begin = 0, end = 0;
+  };
+  struct Given {
+    std::shared_ptr<HostEvent> event;
+    std::shared_ptr<const Times> times;
+  };
+  using Then = std::function<void(std::exception_ptr)>;
+  /// Work behind all that was given before, once everything in `after` has come. Its event fails with what the work
+  /// throws, and so do the events of all work behind it.
+  Given give(std::function<void(Workers&)> body, std::vector<Event> after);
+
+  /// Calls `then` on a thread of this stream as soon as all of `after` has come, beside the work, or with what keeps it
+  /// from coming; calls of one `order` follow each other. `then` must be short. It is not called once the stream has
+  /// ended.
+  void when(const void* order, std::vector<Event> after, Then then);
+
+ private:
+  class Work;
+  struct Due {
+    const void* order;
+    std::vector<Event> after;
+    Then then;
+  };
+
+  void carry_out();
+  void watch();
+  bool come(const Event& event) const;
+  void await_all(const std::vector<Event>& events);
+  bool take_due(std::list<Due>& mine);
+
+  int threads_;
+  NativeEvents native_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<std::shared_ptr<Work>> given_;
+  std::list<Due> due_;
+  bool stop_ = false;
+  std::exception_ptr failure_;  // of the first work that failed
+  std::thread worker_, watcher_;
+};
+
+}  // namespace strobe

@@ -1,0 +1,99 @@
+// Lanes between trainers and helpers: a request and an answer in memory that both see, and who has the word.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "backends/event.hpp"
+#include "backends/host/host_memory.hpp"
+#include "backends/span.hpp"
+
+namespace strobe {
+
+class Device;
+struct HostWork;
+
+/// What one trainer asks one helper for, again and again.
+struct LaneShape {
+  std::string name;  // "read", "write"
+  int trainer = 0;   // its rank
+  std::uint64_t request_bytes = 0, answer_bytes = 0;
+};
+
+/// The trainer's end. Used by its rank's thread; its memory also by its host work and transfers.
+class TrainerLane {
+ public:
+  TrainerLane(LaneShape shape, HostMemory request, HostMemory answer)
+      : shape_(std::move(shape)), request_(std::move(request)), answer_(std::move(answer)) {}
+  virtual ~TrainerLane() = default;
+  TrainerLane(const TrainerLane&) = delete;
+  TrainerLane& operator=(const TrainerLane&) = delete;
+
+  const LaneShape& shape() const { return shape_; }
+  const HostMemory& request() const { return request_; }
+  const HostMemory& answer() const { return answer_; }
+
+  /// Asks with what lies in `request` once all of `after` has come, in the order of calls; returns the event of the
+  /// answer. One request is under way at a time: `after` must hold the event of the answer before this one, unless it
+  /// has come. What waits for the answer fails when the helper fails, ends, or does not answer within the launch's
+  /// timeout.
+  Event ask(std::vector<Event> after = {}) { return do_ask(std::move(after)); }
+
+ private:
+  virtual Event do_ask(std::vector<Event> after) = 0;
+
+  LaneShape shape_;
+  HostMemory request_, answer_;
+};
+
+/// How long a helper waits for a trainer.
+enum class Patience {
+  limited,    // at most the launch's timeout: the trainer is due
+  unlimited,  // the trainers may be busy with other things
+};
+
+/// The helper's end of all of its lanes. Used by its own thread, or its actor of a simulated job.
+class HelperPost {
+ public:
+  HelperPost(std::string name, std::vector<LaneShape> lanes) : name_(std::move(name)), lanes_(std::move(lanes)) {}
+  virtual ~HelperPost() = default;
+  HelperPost(const HelperPost&) = delete;
+  HelperPost& operator=(const HelperPost&) = delete;
+
+  const std::string& name() const { return name_; }
+  const std::vector<LaneShape>& lanes() const { return lanes_; }
+  virtual HostMemory request(std::size_t lane) = 0;
+  virtual HostMemory answer(std::size_t lane) = 0;
+
+  /// Waits until the lane's trainer has asked; false when it never will, because its program has ended. Throws
+  /// HelperTimeout, PeerFailed when another part of the job has failed, Interrupted.
+  virtual bool await_request(std::size_t lane, Patience patience) = 0;
+  /// Carries work out, and leaves its span. `after` is ignored: a helper does one thing behind the other.
+  virtual void run(HostWork work) = 0;
+  /// What lies in the lane's answer is for its trainer, who may ask again.
+  virtual void give_answer(std::size_t lane) = 0;
+
+  SpanRecorder& spans() { return spans_; }
+
+ private:
+  std::string name_;
+  std::vector<LaneShape> lanes_;
+  SpanRecorder spans_;
+};
+
+/// A role beside the trainers, as the plan knows it.
+struct HelperRequest {
+  std::string name;  // of all helpers of a launch another
+  std::vector<LaneShape> lanes;
+  int threads = 1;  // workers of its host work
+  std::function<void(HelperPost&)> program;
+};
+
+/// The trainer lanes of one rank: by helper, then by lane; null where another rank is the trainer.
+using TrainerLanes = std::vector<std::vector<std::shared_ptr<TrainerLane>>>;
+
+}  // namespace strobe

@@ -1,0 +1,43 @@
+// Invariants: spans are appended in the order in which work was given, by the rank's own thread; their times are set
+// when the stream is idle, which a device is asked for at both ends of an epoch. Cost: O(1) per piece of work.
+#include "backends/host/wall_host.hpp"
+
+#include <utility>
+
+#include "backends/wall_clock.hpp"
+
+namespace strobe {
+
+HostStream& WallHost::stream() {
+  if (stream_ == nullptr) stream_ = std::make_unique<HostStream>(threads_, native_);
+  return *stream_;
+}
+
+Event WallHost::run(HostWork work, SpanRecorder& spans) {
+  HostStream::Given given = stream().give(std::move(work.body), std::move(work.after));
+  untimed_.push_back({spans.size(), given});
+  spans.append({work.name, Phase::sample, Stream::host, Traffic::other, false, 0, 0, work.work, 0, 0, 0});
+  return {0, nullptr, given.event, Phase::sample, work.name};
+}
+
+void WallHost::when(const void* order, std::vector<Event> after, HostStream::Then then) {
+  if (stream_ == nullptr && after.empty()) return then(nullptr);
+  stream().when(order, std::move(after), std::move(then));
+}
+
+void WallHost::synchronize(SpanRecorder& spans, const std::function<void()>& look) {
+  for (const Untimed& one : untimed_) {
+    await_host_event(*one.given.event, look);
+    if (one.span < spans.size()) spans.set_times(one.span, one.given.times->begin, one.given.times->end);
+  }
+  untimed_.clear();
+}
+
+void wait_for_host(const Event& event, SpanRecorder& spans, const std::function<void()>& look) {
+  if (event.host->come()) return;
+  const double begin = wall_seconds();
+  await_host_event(*event.host, look);
+  spans.append({event.name, event.phase, Stream::host, Traffic::other, true, begin, wall_seconds(), {}, 0, 0, 0});
+}
+
+}  // namespace strobe

@@ -1,0 +1,42 @@
+// What the real devices share of their ranks' hosts: the host stream, made when it is first used, and its spans.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "backends/host/host_stream.hpp"
+#include "backends/host/host_work.hpp"
+#include "backends/span.hpp"
+
+namespace strobe {
+
+/// Used by its rank's thread.
+class WallHost {
+ public:
+  WallHost(int threads, NativeEvents native) : threads_(threads), native_(std::move(native)) {}
+
+  /// Gives the work to the stream, and leaves its span, whose times follow when they are known.
+  Event run(HostWork work, SpanRecorder& spans);
+  /// HostStream::when; at once where nothing has to be waited for.
+  void when(const void* order, std::vector<Event> after, HostStream::Then then);
+  /// Waits until all work that was given has ended; then sets the times of its spans. Throws what work failed with.
+  void synchronize(SpanRecorder& spans, const std::function<void()>& look);
+
+ private:
+  struct Untimed {
+    std::size_t span = 0;
+    HostStream::Given given;
+  };
+  HostStream& stream();
+
+  int threads_;
+  NativeEvents native_;
+  std::vector<Untimed> untimed_;
+  std::unique_ptr<HostStream> stream_;  // last, so that its threads end first
+};
+
+/// Waits in the program for `event`, which the host finishes, and leaves a blocking span of the event's phase for the
+/// time that it took, unless it had come already. Throws as await_host_event does.
+void wait_for_host(const Event& event, SpanRecorder& spans, const std::function<void()>& look);
+
+}  // namespace strobe

@@ -1,0 +1,148 @@
+// Invariants: a helper takes a request at the later of its own clock and the moment when it was made, and its answer
+// comes at its clock; nothing here depends on the order in which actors are run. A helper works with the share of the
+// host that its trainers have together, because they wait for it. Cost: O(1) per request.
+#include "backends/sim/sim_helpers.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <set>
+
+#include "backends/device.hpp"
+#include "backends/host/host_work.hpp"
+#include "backends/host/lane_words.hpp"
+
+namespace strobe::sim {
+namespace {
+
+class SimLane final : public TrainerLane {
+ public:
+  SimLane(const HelperPost& post, std::size_t lane, int actor, std::shared_ptr<LaneState> state, Device& device)
+      : TrainerLane(post.lanes()[lane], state->request, state->answer),
+        helper_(post.name()),
+        actor_(actor),
+        state_(std::move(state)),
+        device_(device) {}
+
+ private:
+  Event do_ask(std::vector<Event> after) override {
+    const auto answer = std::make_shared<SimEvent>();
+    answer->expect(actor_, fmt::format("helper {} ({})", helper_, shape().name));
+    device_.when(this, std::move(after), [state = state_, answer](double seconds, std::exception_ptr failure) {
+      if (!failure && !state->answers.empty()) {
+        failure = std::make_exception_ptr(Error("a lane was asked before its last answer had come"));
+      }
+      if (failure) return answer->settle(seconds, failure);
+      state->answers.push_back(answer);
+      state->ask(seconds);
+    });
+    return {0, nullptr, answer, Phase::wait, "helper"};
+  }
+
+  std::string helper_;
+  int actor_;
+  std::shared_ptr<LaneState> state_;
+  Device& device_;
+};
+
+/// The share of the trainers that the helper serves, all of one node.
+HostShare share_of(const HelperRequest& helper, int ranks, const Cluster& cluster) {
+  std::set<int> trainers, nodes;
+  for (const LaneShape& lane : helper.lanes) {
+    trainers.insert(lane.trainer);
+    nodes.insert(lane.trainer / cluster.gpus_per_node);
+  }
+  if (nodes.size() > 1) {
+    throw InvalidRequest(
+        "--ranks", fmt::format("helper {} serves ranks of several nodes, {} to {}; nodes have {} GPUs", helper.name,
+                               *trainers.begin(), *trainers.rbegin(), cluster.gpus_per_node));
+  }
+  if (trainers.empty()) return {};
+  HostShare share = host_share(cluster, *trainers.begin(), ranks, helper.threads);
+  share.part = std::min(1.0, share.part * static_cast<double>(trainers.size()));
+  return share;
+}
+
+}  // namespace
+
+void LaneState::ask(double seconds) {
+  if (ended) return answers.back()->settle(seconds, std::make_exception_ptr(PeerFailed("the helper has ended")));
+  asked.push_back(seconds);
+  if (const auto waiting = std::exchange(waiter, nullptr)) waiting->settle(seconds);
+}
+
+void LaneState::close() {
+  closed = true;
+  if (const auto waiting = std::exchange(waiter, nullptr)) waiting->settle(0);
+}
+
+SimPost::SimPost(const HelperRequest& helper, int actor, int ranks, const Cluster& cluster, VirtualWaits& waits)
+    : HelperPost(helper.name, helper.lanes),
+      actor_(actor),
+      cluster_(cluster),
+      waits_(waits),
+      share_(share_of(helper, ranks, cluster)) {
+  const LaneBlock block(LaneBlock::allocate(helper.lanes), helper.lanes);
+  for (std::size_t i = 0; i < helper.lanes.size(); ++i) {
+    lanes_.push_back(std::make_shared<LaneState>());
+    lanes_.back()->request = block.request(i);
+    lanes_.back()->answer = block.answer(i);
+  }
+}
+
+bool SimPost::await_request(std::size_t lane, Patience patience) {
+  LaneState& state = *lanes_[lane];
+  if (state.asked.empty() && !state.closed) {
+    state.waiter = std::make_shared<SimEvent>();
+    const int trainer = patience == Patience::limited ? lanes()[lane].trainer : -1;
+    state.waiter->expect(trainer, fmt::format("rank {} ({})", lanes()[lane].trainer, lanes()[lane].name));
+    const std::shared_ptr<SimEvent> waiter = state.waiter;
+    waits_.await(actor_, *waiter, "a request");
+  }
+  if (state.asked.empty()) return false;
+  clock_ = std::max(clock_, state.asked.front());
+  state.asked.pop_front();
+  return true;
+}
+
+void SimPost::run(HostWork work) {
+  const double begin = clock_;
+  if (work.body) work.body(workers_);
+  clock_ += host_seconds(cluster_, work.name, work.work, work.disk_bytes, share_);
+  spans().append({work.name, Phase::sample, Stream::host, Traffic::other, true, begin, clock_, work.work, 0, 0, 0});
+}
+
+void SimPost::give_answer(std::size_t lane) {
+  LaneState& state = *lanes_[lane];
+  if (state.answers.empty()) throw Error(fmt::format("helper {} answers what nobody asked", name()));
+  const std::shared_ptr<SimEvent> answer = state.answers.front();
+  state.answers.pop_front();
+  answer->settle(clock_);
+}
+
+void SimPost::end() {
+  const auto gone = std::make_exception_ptr(PeerFailed(fmt::format("helper {} ended before it answered", name())));
+  for (const std::shared_ptr<LaneState>& state : lanes_) {
+    state->ended = true;
+    while (!state->answers.empty()) {
+      const std::shared_ptr<SimEvent> answer = state->answers.front();
+      state->answers.pop_front();
+      answer->settle(clock_, gone);
+    }
+  }
+}
+
+TrainerLanes simulated_lanes(const std::vector<std::unique_ptr<SimPost>>& posts, int rank, Device& device) {
+  TrainerLanes all;
+  for (const std::unique_ptr<SimPost>& post : posts) {
+    auto& lanes = all.emplace_back(post->lanes().size());
+    for (std::size_t i = 0; i < lanes.size(); ++i) {
+      if (post->lanes()[i].trainer != rank) continue;
+      lanes[i] = std::make_shared<SimLane>(*post, i, post->actor(), post->state(i), device);
+    }
+  }
+  return all;
+}
+
+}  // namespace strobe::sim

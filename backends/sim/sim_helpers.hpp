@@ -1,0 +1,62 @@
+// Helpers of a simulated job: actors beside the ranks, with clocks of their own, on the hosts of their trainers' nodes.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "backends/host/lane.hpp"
+#include "backends/sim/host_cost.hpp"
+#include "backends/sim/virtual_host.hpp"
+#include "core/parallel.hpp"
+
+namespace strobe::sim {
+
+/// One lane's state, seen by both ends.
+struct LaneState {
+  HostMemory request, answer;
+  std::deque<double> asked;                       // when requests that nobody has taken were made
+  std::deque<std::shared_ptr<SimEvent>> answers;  // of requests without an answer, and of some not yet made
+  std::shared_ptr<SimEvent> waiter;               // of a helper that waits for a request
+  bool closed = false;                            // the trainer's program has ended
+  bool ended = false;                             // the helper has
+
+  /// The trainer has asked at `seconds`.
+  void ask(double seconds);
+  /// The trainer will not ask any more.
+  void close();
+};
+
+/// A helper as an actor.
+class SimPost final : public HelperPost {
+ public:
+  /// Throws InvalidRequest where its trainers are on several nodes of the cluster.
+  SimPost(const HelperRequest& helper, int actor, int ranks, const Cluster& cluster, VirtualWaits& waits);
+
+  HostMemory request(std::size_t lane) override { return lanes_[lane]->request; }
+  HostMemory answer(std::size_t lane) override { return lanes_[lane]->answer; }
+  bool await_request(std::size_t lane, Patience patience) override;
+  void run(HostWork work) override;
+  void give_answer(std::size_t lane) override;
+
+  double seconds() const { return clock_; }
+  const std::shared_ptr<LaneState>& state(std::size_t lane) const { return lanes_[lane]; }
+  int actor() const { return actor_; }
+  /// Its program has ended: whoever waits for an answer learns that there will be none.
+  void end();
+
+ private:
+  int actor_;
+  const Cluster& cluster_;
+  VirtualWaits& waits_;
+  HostShare share_;
+  double clock_ = 0;
+  Workers workers_{1};
+  std::vector<std::shared_ptr<LaneState>> lanes_;
+};
+
+/// The lanes of rank `rank` to these helpers.
+TrainerLanes simulated_lanes(const std::vector<std::unique_ptr<SimPost>>& posts, int rank, Device& device);
+
+}  // namespace strobe::sim
