@@ -1,4 +1,5 @@
-// Compares two ranks' calls: the same collective, the same root, and as many rows of the same width sent as expected.
+// Compares two ranks' calls: the same collective, the same root or reduction, and as many rows of the same width sent
+// as expected.
 #include "backends/agreement.hpp"
 
 #include <fmt/format.h>
@@ -9,6 +10,7 @@ namespace strobe {
 namespace {
 
 std::string_view name_of(std::int32_t kind) { return collective_names[kind]; }
+std::string_view name_of(Reduction reduction) { return reduction_names[static_cast<int>(reduction)]; }
 
 std::int64_t rows_for(const Collective& c, int to) {
   const auto peer = static_cast<std::size_t>(to);
@@ -58,7 +60,8 @@ CallSummary summary_for(const Collective& collective, int to) {
           static_cast<std::int32_t>(collective.kind),
           static_cast<std::int32_t>(sent.type()),
           collective.kind == CollectiveKind::broadcast ? collective.peer : 0,
-          collective.tag};
+          collective.tag,
+          static_cast<std::int64_t>(collective.reduction)};
 }
 
 std::string disagreement(const Collective& own, int self, const CallSummary& theirs, int peer) {
@@ -73,6 +76,10 @@ std::string disagreement(const Collective& own, int self, const CallSummary& the
   if (own.kind == CollectiveKind::broadcast && theirs.root != own.peer) {
     return fmt::format("broadcast: rank {} names root {} where rank {} names root {}", self, own.peer, peer,
                        theirs.root);
+  }
+  if (own.kind == CollectiveKind::all_reduce && theirs.reduction != static_cast<std::int64_t>(own.reduction)) {
+    return fmt::format("all_reduce: rank {} takes the {} where rank {} takes the {}", self, name_of(own.reduction),
+                       peer, reduction_names[theirs.reduction]);
   }
   if (theirs.rows != rows_expected(own, peer)) {
     return fmt::format("{}: rank {} has {} rows for rank {}, which expects {}", name_of(kind), peer, theirs.rows, self,

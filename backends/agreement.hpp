@@ -15,6 +15,7 @@ struct CallSummary {
   std::int32_t type = 0;
   std::int32_t root = 0;
   std::int32_t tag = 0;
+  std::int64_t reduction = 0;  // of an all_reduce
 };
 
 /// The summary of `collective` for rank `to`.

@@ -181,8 +181,9 @@ Request Communicator::start_exchange(Collective collective) {
   return start(std::move(collective));
 }
 
-Request Communicator::start_all_reduce(const Tensor& tensor, Traffic traffic) {
+Request Communicator::start_all_reduce(const Tensor& tensor, Traffic traffic, Reduction reduction) {
   Collective collective{CollectiveKind::all_reduce, traffic, tensor, tensor, {}, {}, 0, 0, 0, 0};
+  collective.reduction = reduction;
   const Run share = even_share(tensor.elements(), size_, rank_);
   const std::uint64_t share_bytes = static_cast<std::uint64_t>(share.count) * element_bytes(tensor.type());
   collective.sent_bytes = 2 * (tensor.bytes() - share_bytes);
@@ -278,8 +279,8 @@ void Communicator::all_to_all_v(const Tensor& send, std::vector<PeerRows> send_r
   wait(request);
 }
 
-void Communicator::all_reduce(const Tensor& tensor, Traffic traffic) {
-  Request request = start_all_reduce(tensor, traffic);
+void Communicator::all_reduce(const Tensor& tensor, Traffic traffic, Reduction reduction) {
+  Request request = start_all_reduce(tensor, traffic, reduction);
   wait(request);
 }
 

@@ -71,6 +71,7 @@ struct Collective {
   ExchangePieces pieces = {};  // of an all_to_all_v, in place of the ranges above, whose counts are their sums
   // Of an all_to_all_v in place of the rows per peer, for a communicator that lists peers.
   PeerParts send_parts = {}, receive_parts = {};
+  Reduction reduction = Reduction::sum;  // of an all_reduce
 };
 
 /// A collective under way; pass it to `wait` exactly once.
@@ -131,8 +132,11 @@ class Communicator {
   /// Whether the backend reads `send_parts` and `receive_parts` of an all_to_all_v; else it gets rows of every rank.
   virtual bool lists_peers() const { return false; }
   /// In place: every rank's `tensor` becomes the elementwise sum over ranks, added in rank order (same bits on every
-  /// rank). f32 or f64 or i64.
-  Request start_all_reduce(const Tensor& tensor, Traffic traffic);
+  /// rank), or their maximum, of which +0 and -0 are equal and the first rank's stays. f32 or f64 or i64. A NaN of any
+  /// rank makes the sum NaN, and the maximum too where `max_keeps_nan`. Bytes and spans are the same for both.
+  Request start_all_reduce(const Tensor& tensor, Traffic traffic, Reduction reduction = Reduction::sum);
+  /// Whether a maximum is NaN wherever a rank brings one; else such a rank's value may count as absent.
+  virtual bool max_keeps_nan() const { return true; }
   /// `receive` gets rank q's rows at receive_rows[q]; `send` has receive_rows[rank()].count rows.
   Request start_all_gather_v(const Tensor& send, const Tensor& receive, std::vector<PeerRows> receive_rows,
                              Traffic traffic);
@@ -150,7 +154,7 @@ class Communicator {
 
   void all_to_all_v(const Tensor& send, std::vector<PeerRows> send_rows, const Tensor& receive,
                     std::vector<PeerRows> receive_rows, Traffic traffic);
-  void all_reduce(const Tensor& tensor, Traffic traffic);
+  void all_reduce(const Tensor& tensor, Traffic traffic, Reduction reduction = Reduction::sum);
   void all_gather_v(const Tensor& send, const Tensor& receive, std::vector<PeerRows> receive_rows, Traffic traffic);
   void reduce_scatter(const Tensor& send, std::vector<PeerRows> send_rows, const Tensor& receive, Traffic traffic);
   void broadcast(const Tensor& tensor, int root, Traffic traffic);

@@ -79,9 +79,9 @@ void Device::prepare_in(Device& memory, SparseMatrix& a, const HostCsr& host, co
 
 void Device::copy_values(void* to, const void* from, std::size_t bytes) { std::memcpy(to, from, bytes); }
 
-void Device::sum_values(ElementType type, const std::vector<const std::byte*>& addends, std::byte* sum,
-                        std::int64_t elements) {
-  ordered_sum(type, addends, sum, elements);
+void Device::sum_values(Reduction reduction, ElementType type, const std::vector<const std::byte*>& addends,
+                        std::byte* sum, std::int64_t elements) {
+  ordered_sum(reduction, type, addends, sum, elements);
 }
 
 bool Device::move_out(const Tensor& tensor, void* host) {

@@ -14,6 +14,7 @@
 #include "backends/host/host_memory.hpp"
 #include "backends/kernel.hpp"
 #include "backends/operations/operations.hpp"
+#include "backends/reduction.hpp"
 #include "backends/span.hpp"
 #include "backends/tensor.hpp"
 #include "core/registry.hpp"
@@ -151,11 +152,12 @@ class Device {
 
   SpanRecorder& spans() { return spans_; }
 
-  /// For communicators whose ranks share a memory: copies values of this device's kind of memory, or adds up buffers in
-  /// the order given (ordered_sum.hpp; `sum` may be one of the addends). Complete, for all ranks, when `now()` returns.
+  /// For communicators whose ranks share a memory: copies values of this device's kind of memory, or adds up
+  /// buffers, or takes their maximum, in the order given (ordered_sum.hpp; `sum` may be one of the addends). Complete,
+  /// for all ranks, when `now()` returns.
   virtual void copy_values(void* to, const void* from, std::size_t bytes);
-  virtual void sum_values(ElementType type, const std::vector<const std::byte*>& addends, std::byte* sum,
-                          std::int64_t elements);
+  virtual void sum_values(Reduction reduction, ElementType type, const std::vector<const std::byte*>& addends,
+                          std::byte* sum, std::int64_t elements);
 
   std::uint64_t live_bytes() const { return account_->live; }
   std::uint64_t peak_bytes() const { return account_->peak; }

@@ -21,6 +21,8 @@ struct CollectiveCase {
 
 /// Results of each collective against values worked out by hand from the ranks' numbers.
 std::span<const CollectiveCase> value_cases();
+/// Those of them that are about maxima.
+std::span<const CollectiveCase> max_cases();
 /// Bytes, messages and phases of the spans that collectives leave.
 std::span<const CollectiveCase> span_cases();
 

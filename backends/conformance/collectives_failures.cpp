@@ -138,6 +138,18 @@ void ranks_disagree_about_rows(const CommunicatorTag::Value& communicator, const
   });
 }
 
+void ranks_disagree_about_the_reduction(const CommunicatorTag::Value& communicator, const LaunchRequest& request) {
+  const auto program = [](Device& device, Communicator& c) {
+    const Tensor tensor = device.allocate(8, 1, ElementType::f64);
+    std::fill_n(tensor.data<double>(), 8, 1.0);
+    c.all_reduce(tensor, Traffic::gradient, c.rank() == 1 ? Reduction::max : Reduction::sum);
+  };
+  launch_fails_with<Error>(communicator, with_timeout(request, long_timeout_seconds), program, [](const Error& cause) {
+    require(contains(cause, "ranks disagree") && contains(cause, "takes the sum") && contains(cause, "takes the max"),
+            fmt::format("a disagreement does not name both reductions: {}", cause.what()));
+  });
+}
+
 void user_interrupts(const CommunicatorTag::Value& communicator, const LaunchRequest& request) {
   struct Reset {
     ~Reset() { stop_signal() = 0; }
@@ -169,6 +181,7 @@ constexpr FailureCase cases[] = {
     {"next launch works", 1, next_launch_works},
     {"ranks call different collectives", 2, ranks_call_different_collectives},
     {"ranks disagree about rows", 2, ranks_disagree_about_rows},
+    {"ranks disagree about the reduction", 2, ranks_disagree_about_the_reduction},
     {"user interrupts", 2, user_interrupts},
     {"launch after all failures works", 1, next_launch_works},
 };

@@ -91,6 +91,8 @@ void spans_of_reductions(Device& device, Communicator& c) {
   const std::uint64_t reduced = 2 * 8 * (23 - share(23, c.size(), c.rank()));
   check_call(device, c, {"all_reduce", Traffic::gradient, reduced, 2 * peers},
              [&] { c.all_reduce(tensor, Traffic::gradient); });
+  check_call(device, c, {"all_reduce", Traffic::other, reduced, 2 * peers},
+             [&] { c.all_reduce(tensor, Traffic::other, Reduction::max); });
   std::vector<PeerRows> rows;
   for (int q = 0; q < c.size(); ++q) rows.push_back({3 * q, 3});
   const Tensor send = device.allocate(3 * c.size(), 2, ElementType::f32);

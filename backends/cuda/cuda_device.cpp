@@ -208,14 +208,14 @@ void CudaDevice::copy_values(void* to, const void* from, std::size_t bytes) {
   runtime::copy(to, from, bytes, native(Stream::compute));
 }
 
-void CudaDevice::sum_values(ElementType type, const std::vector<const std::byte*>& addends, std::byte* sum,
-                            std::int64_t elements) {
+void CudaDevice::sum_values(Reduction reduction, ElementType type, const std::vector<const std::byte*>& addends,
+                            std::byte* sum, std::int64_t elements) {
   for (const std::byte* const addend : addends) refuse_unreachable(addend);
   if (gathered_ != nullptr) {
     end_stretch();
     released_->keep_all(true);
   }
-  ordered_sum(context_, type, addends, sum, elements);
+  ordered_sum(context_, reduction, type, addends, sum, elements);
 }
 
 void CudaDevice::order(Stream first, Stream then) {

@@ -29,7 +29,7 @@ class CudaDevice : public Device {
   bool wants_transpose() const override { return true; }
   bool wants_joined_inputs() const override { return true; }
   void copy_values(void* to, const void* from, std::size_t bytes) override;
-  void sum_values(ElementType type, const std::vector<const std::byte*>& addends, std::byte* sum,
+  void sum_values(Reduction reduction, ElementType type, const std::vector<const std::byte*>& addends, std::byte* sum,
                   std::int64_t elements) override;
 
   /// Of a device that gathers its launches; zeros else.

@@ -120,9 +120,10 @@ void Meeting::exchange(std::size_t to, Device& device) const {
   const Collective& own = slots_[to].collective;
   for (std::size_t from = 0; from < slots_.size(); ++from) {
     const Collective& peer = slots_[from].collective;
-    copy_pieces(peer.send, pieces_for(peer.pieces.send, peer.send_rows[to], to), own.receive,
-                pieces_for(own.pieces.receive, own.receive_rows[from], from),
-                [&](void* target, const void* source, std::size_t bytes) { device.copy_values(target, source, bytes); });
+    copy_pieces(
+        peer.send, pieces_for(peer.pieces.send, peer.send_rows[to], to), own.receive,
+        pieces_for(own.pieces.receive, own.receive_rows[from], from),
+        [&](void* target, const void* source, std::size_t bytes) { device.copy_values(target, source, bytes); });
   }
 }
 
@@ -142,7 +143,8 @@ void Meeting::reduce_share(std::size_t to, Device& device) const {
     addends.push_back(share_of(slot.collective.send, slots_.size(), to).data);
   }
   const Elements sum = share_of(own, slots_.size(), to);
-  device.sum_values(own.type(), addends, sum.data, static_cast<std::int64_t>(sum.bytes / width));
+  device.sum_values(slots_[0].collective.reduction, own.type(), addends, sum.data,
+                    static_cast<std::int64_t>(sum.bytes / width));
 }
 
 void Meeting::gather_shares(std::size_t to, Device& device) const {
@@ -163,7 +165,7 @@ void Meeting::reduce_rows(std::size_t to, Device& device) const {
     if (!part.has_values()) return;
     addends.push_back(part.raw());
   }
-  if (own.has_values()) device.sum_values(own.type(), addends, own.raw(), own.elements());
+  if (own.has_values()) device.sum_values(Reduction::sum, own.type(), addends, own.raw(), own.elements());
 }
 
 }  // namespace strobe::local

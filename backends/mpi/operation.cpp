@@ -223,7 +223,7 @@ void Operation::add_up() {
   if (second_phase_) {
     sum += static_cast<std::uint64_t>(even_share(result.elements(), size_, rank_).first) * element_bytes(type);
   }
-  ordered_sum(type, addends, sum, static_cast<std::int64_t>(part_bytes / element_bytes(type)));
+  ordered_sum(collective_.reduction, type, addends, sum, static_cast<std::int64_t>(part_bytes / element_bytes(type)));
 }
 
 void Operation::gather_shares() {

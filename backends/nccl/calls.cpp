@@ -114,8 +114,9 @@ void all_gather(Handle handle, const std::byte* from, std::byte* to, std::size_t
 }
 
 void all_reduce(Handle handle, const std::byte* from, std::byte* to, std::size_t elements, ElementType type,
-                Stream stream) {
-  check(ncclAllReduce(from, to, elements, nccl_type(type), ncclSum, communicator_of(handle), stream_of(stream)),
+                Reduction reduction, Stream stream) {
+  const ncclRedOp_t operation = reduction == Reduction::max ? ncclMax : ncclSum;
+  check(ncclAllReduce(from, to, elements, nccl_type(type), operation, communicator_of(handle), stream_of(stream)),
         "ncclAllReduce", handle);
 }
 

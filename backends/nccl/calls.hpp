@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <string>
 
+#include "backends/reduction.hpp"
 #include "backends/tensor.hpp"
 
 namespace strobe::nccl::calls {
@@ -42,9 +43,9 @@ void send(Handle handle, const std::byte* from, std::size_t bytes, int to, Strea
 void receive(Handle handle, std::byte* to, std::size_t bytes, int from, Stream stream);
 void broadcast(Handle handle, const std::byte* from, std::byte* to, std::size_t bytes, int root, Stream stream);
 void all_gather(Handle handle, const std::byte* from, std::byte* to, std::size_t bytes, Stream stream);
-/// Sums of `elements` elements; `to` may be `from`.
+/// Sums, or maxima, of `elements` elements; `to` may be `from`. A maximum leaves out NaNs, unless all ranks bring one.
 void all_reduce(Handle handle, const std::byte* from, std::byte* to, std::size_t elements, ElementType type,
-                Stream stream);
+                Reduction reduction, Stream stream);
 void reduce(Handle handle, const std::byte* from, std::byte* to, std::size_t elements, ElementType type, int root,
             Stream stream);
 /// `elements` of each rank's part.

@@ -174,7 +174,7 @@ void NcclCommunicator::give_one(const Collective& c) {
     case CollectiveKind::all_reduce:
       if (send.elements() == 0) return;
       return calls::all_reduce(handle_, send.raw(), receive.raw(), static_cast<std::size_t>(send.elements()),
-                               send.type(), stream());
+                               send.type(), c.reduction, stream());
     case CollectiveKind::broadcast:
       if (send.bytes() == 0) return;
       return calls::broadcast(handle_, send.raw(), receive.raw(), send.bytes(), c.peer, stream());
@@ -185,7 +185,7 @@ void NcclCommunicator::give_one(const Collective& c) {
       if (receive.bytes() == 0) return;
       return calls::receive(handle_, receive.raw(), receive.bytes(), c.peer, stream());
     case CollectiveKind::barrier:
-      return calls::all_reduce(handle_, token_, token_, 1, ElementType::i32, stream());
+      return calls::all_reduce(handle_, token_, token_, 1, ElementType::i32, Reduction::sum, stream());
   }
 }
 

@@ -13,7 +13,8 @@ namespace strobe::nccl {
 
 /// One rank's end of an NCCL communicator. Sums are added in an order that NCCL chooses by size and topology: the same
 /// bits on every rank and, on the same machines, in every run, but not always those of communicators local and mpi,
-/// which add in rank order. Messages between two ranks arrive in the order of their start, whatever their tags.
+/// which add in rank order. A maximum leaves out NaNs, unless all ranks bring one: NCCL takes it with fmax, and its
+/// guide promises nothing. Messages between two ranks arrive in the order of their start, whatever their tags.
 class NcclCommunicator final : public Communicator {
  public:
   /// Joins; every rank must. Throws CollectiveTimeout when that takes longer than the request's timeout.
@@ -22,6 +23,7 @@ class NcclCommunicator final : public Communicator {
   /// Leaves in good order when nothing is under way, and otherwise ends what is.
   ~NcclCommunicator() override;
 
+  bool max_keeps_nan() const override { return false; }
   /// Collectives that were started and not yet completed.
   bool has_operations_under_way() const { return under_way_ != 0; }
 

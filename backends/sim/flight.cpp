@@ -107,6 +107,11 @@ std::string compare_to_first(const Call& first, const Call& other, std::size_t r
     return fmt::format("{}: rank 0 names root {} where rank {} names root {}", name_of(first), first.root, rank,
                        other.root);
   }
+  if (other.reduction != first.reduction) {
+    return fmt::format("{}: rank 0 takes the {} where rank {} takes the {}", name_of(first),
+                       reduction_names[static_cast<int>(first.reduction)], rank,
+                       reduction_names[static_cast<int>(other.reduction)]);
+  }
   const bool gather = first.kind == CollectiveKind::all_gather_v;
   const bool scatter = first.kind == CollectiveKind::reduce_scatter;
   if ((gather && !same_counts(first.receives, other.receives)) || (scatter && !same_counts(first.sends, other.sends))) {
@@ -237,7 +242,8 @@ Call make_call(const Collective& collective, double arrival_seconds) {
           root,
           arrival_seconds,
           true,
-          collective.pieces};
+          collective.pieces,
+          collective.reduction};
 }
 
 std::string find_disagreement(const Flight& flight) {

@@ -23,6 +23,7 @@ struct Call {
   double arrival_seconds = 0;
   bool arrived = false;
   ExchangePieces pieces = {};  // of an exchange that moves values
+  Reduction reduction = Reduction::sum;
 };
 
 /// Members are all ranks or, of a message, the sender (0) and the receiver (1).

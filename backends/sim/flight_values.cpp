@@ -47,7 +47,7 @@ void reduce(const std::vector<Call>& calls) {
     addends.push_back(call.send.raw());
   }
   const Tensor& sum = calls[0].receive;
-  ordered_sum(sum.type(), addends, sum.raw(), sum.elements());
+  ordered_sum(calls[0].reduction, sum.type(), addends, sum.raw(), sum.elements());
   for (const Call& call : calls) copy(sum, call.receive);
 }
 
@@ -59,7 +59,7 @@ void reduce_scatter(const std::vector<Call>& calls) {
       if (!call.send.has_values()) return;
       addends.push_back(rows_of(call.send, call.sends[p]).raw());
     }
-    ordered_sum(sum.type(), addends, sum.raw(), sum.elements());
+    ordered_sum(Reduction::sum, sum.type(), addends, sum.raw(), sum.elements());
   }
 }
 

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
@@ -62,6 +63,7 @@ struct Operation {
   std::size_t bytes = 0;
   int peer = 0;  // or the root; -1 = everybody
   ElementType type = ElementType::u8;
+  Reduction reduction = Reduction::sum;
   bool scatters = false;  // of a sum: rank r gets part r alone
   bool posted = false, done = false;
   std::shared_ptr<Letter> letter = nullptr;
@@ -95,7 +97,8 @@ void post(Member& self, Operation& one) {
     one.round = self.rounds++;
     Round& round = self.world->rounds[one.round];
     const std::string what = std::to_string(static_cast<int>(one.kind)) + " of " + std::to_string(one.bytes) +
-                             " bytes, peer " + std::to_string(one.peer);
+                             " bytes, peer " + std::to_string(one.peer) + ", reduction " +
+                             std::to_string(static_cast<int>(one.reduction));
     if (round.what.empty()) round.what = what;
     if (round.what != what) return;  // the round is never complete
     round.brought.resize(static_cast<std::size_t>(self.ranks));
@@ -109,6 +112,24 @@ void take_letter(Member& self, Operation& one) {
   std::copy(waiting.front()->bytes.begin(), waiting.front()->bytes.end(), one.to);
   waiting.front()->received = one.done = true;
   waiting.pop_front();
+}
+
+/// As NCCL's kernels, which leave out NaNs.
+template <class T>
+void largest(const std::vector<const std::byte*>& addends, Bytes& result) {
+  T* const values = reinterpret_cast<T*>(result.data());
+  std::memcpy(values, addends[0], result.size());
+  for (const std::byte* const addend : addends) {
+    const T* const others = reinterpret_cast<const T*>(addend);
+    for (std::size_t i = 0; i < result.size() / sizeof(T); ++i) values[i] = std::fmax(values[i], others[i]);
+  }
+}
+
+void reduce(const Operation& one, const std::vector<const std::byte*>& addends, Bytes& result) {
+  if (one.reduction == Reduction::max && one.type == ElementType::f32) return largest<float>(addends, result);
+  if (one.reduction == Reduction::max && one.type == ElementType::f64) return largest<double>(addends, result);
+  const auto elements = static_cast<std::int64_t>(result.size() / element_bytes(one.type));
+  ordered_sum(one.reduction, one.type, addends, result.data(), elements);
 }
 
 void take_round(Member& self, Operation& one) {
@@ -129,8 +150,7 @@ void take_round(Member& self, Operation& one) {
   Bytes sum(one.bytes);
   std::vector<const std::byte*> addends;
   for (const auto& part : round.brought) addends.push_back(part->data());
-  const auto elements = static_cast<std::int64_t>(one.bytes / element_bytes(one.type));
-  strobe::ordered_sum(one.type, addends, sum.data(), elements);
+  reduce(one, addends, sum);
   const std::size_t share = one.scatters ? one.bytes / static_cast<std::size_t>(self.ranks) : one.bytes;
   std::copy_n(sum.begin() + static_cast<std::ptrdiff_t>(one.scatters ? share * static_cast<std::size_t>(self.rank) : 0),
               share, one.to);
@@ -220,8 +240,9 @@ void broadcast(Handle handle, const std::byte* from, std::byte* to, std::size_t 
 void all_gather(Handle handle, const std::byte* from, std::byte* to, std::size_t bytes, Stream) {
   add(handle, {Kind::gather, from, to, bytes, -1});
 }
-void all_reduce(Handle handle, const std::byte* from, std::byte* to, std::size_t elements, ElementType type, Stream) {
-  add(handle, {Kind::sum, from, to, elements * element_bytes(type), -1, type});
+void all_reduce(Handle handle, const std::byte* from, std::byte* to, std::size_t elements, ElementType type,
+                Reduction reduction, Stream) {
+  add(handle, {Kind::sum, from, to, elements * element_bytes(type), -1, type, reduction});
 }
 void reduce(Handle handle, const std::byte* from, std::byte* to, std::size_t elements, ElementType type, int root,
             Stream) {
@@ -230,7 +251,7 @@ void reduce(Handle handle, const std::byte* from, std::byte* to, std::size_t ele
 void reduce_scatter(Handle handle, const std::byte* from, std::byte* to, std::size_t elements, ElementType type,
                     Stream) {
   const auto ranks = static_cast<std::size_t>(member_of(handle).ranks);
-  add(handle, {Kind::sum, from, to, ranks * elements * element_bytes(type), -1, type, true});
+  add(handle, {Kind::sum, from, to, ranks * elements * element_bytes(type), -1, type, Reduction::sum, true});
 }
 
 }  // namespace strobe::nccl::calls
