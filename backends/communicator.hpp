@@ -14,6 +14,17 @@
 
 namespace strobe {
 
+/// Ranks of the whole launch, ascending, by their rank in a communicator; null: all there are. Shared by its ranks.
+using MemberRanks = std::shared_ptr<const std::vector<int>>;
+
+/// The rank in the whole launch of `rank` among `members`.
+inline int world_rank(const MemberRanks& members, int rank) {
+  return members == nullptr ? rank : (*members)[static_cast<std::size_t>(rank)];
+}
+
+/// Disjoint groups of a communicator's ranks: each has at least one, ascending.
+using RankGroups = std::vector<std::vector<int>>;
+
 /// Rows [first, first + count) of a tensor that go to, or come from, one peer.
 using PeerRows = Run;
 
@@ -72,6 +83,7 @@ struct Collective {
   // Of an all_to_all_v in place of the rows per peer, for a communicator that lists peers.
   PeerParts send_parts = {}, receive_parts = {};
   Reduction reduction = Reduction::sum;  // of an all_reduce
+  std::uint64_t groups = 0;              // of the barrier in which ranks split: stands for the groups; 0: no split
 };
 
 /// A collective under way; pass it to `wait` exactly once.
@@ -93,7 +105,12 @@ struct Completion {
 };
 
 /// Collectives among `size()` ranks. All ranks must call the same collectives in the same order. NVI: the public
-/// functions check arguments, count bytes and leave spans in one place; backends fill in do_start and do_wait.
+/// functions check arguments, count bytes and leave spans in one place; backends fill in do_start, do_wait, do_split.
+///
+/// A communicator is the whole launch's or a group's (`split`). Collectives of several may be under way at once and are
+/// never taken for each other's; ranks that have several in common start theirs in one order, and wait for them in one
+/// order. Ranks in the arguments and results of the functions are ranks of this communicator; those that errors name
+/// are always ranks of the whole launch (`world_rank`).
 ///
 /// Bytes sent, the same for every backend (E = bytes of the buffer, P = ranks, to other ranks only, summed over ranks):
 /// all_to_all_v and send: the rows' bytes; all_gather_v: own bytes x (P-1); broadcast: E (P-1) by the root;
@@ -101,14 +118,19 @@ struct Completion {
 /// E - its receive part; barrier: 0. (Ring volumes; no algorithm sends less.)
 class Communicator {
  public:
+  /// Of the whole launch.
   Communicator(Device& device, int rank, int size, double timeout_seconds)
       : device_(device), rank_(rank), size_(size), timeout_seconds_(timeout_seconds) {}
+  /// Of a group; `rank` is the place among `members`.
+  Communicator(Device& device, int rank, MemberRanks members, double timeout_seconds);
   virtual ~Communicator() = default;
   Communicator(const Communicator&) = delete;
   Communicator& operator=(const Communicator&) = delete;
 
   int rank() const { return rank_; }
   int size() const { return size_; }
+  /// The rank in the whole launch of this communicator's `rank`.
+  int world_rank(int rank) const { return strobe::world_rank(members_, rank); }
   double timeout_seconds() const { return timeout_seconds_; }
   Device& device() { return device_; }
 
@@ -117,6 +139,15 @@ class Communicator {
   TrainerLane& lane(std::size_t helper, std::size_t lane) const;
   /// For launchers.
   void take_lanes(TrainerLanes lanes) { lanes_ = std::move(lanes); }
+
+  /// The communicator of the caller's group, in which ranks are places in its list, or null when it is in none. Every
+  /// rank calls it, in the same order among its collectives, with the same groups, and with nothing of this
+  /// communicator under way; it is met in as a barrier and leaves the span of one. The result uses the same device,
+  /// must end before this communicator and the device, and may end on one rank while others still use theirs; it may be
+  /// split again. RankGroups are best made once: what a backend takes for one is given back at the launch's end.
+  /// Throws Error before anything is sent when groups are empty, not ascending, not disjoint or beyond the ranks, and
+  /// when ranks disagree about them; Unavailable where the backend makes no groups; what `wait` throws.
+  std::unique_ptr<Communicator> split(const RankGroups& groups);
 
   /// send_rows[q] of `send` go to rank q and arrive in q's receive_rows[this rank] of `receive`. Both lists have size()
   /// entries; the own entry must be empty on both sides (own rows are copied by the caller, they are not sent).
@@ -162,7 +193,20 @@ class Communicator {
   void receive(const Tensor& tensor, int source, int tag, Traffic traffic);
   void barrier();
 
+ protected:
+  /// The caller's place in a split.
+  struct OwnGroup {
+    std::size_t index = 0;    // of its group
+    int rank = -1;            // in it; -1: it is in none
+    std::uint64_t split = 0;  // how many splits of this communicator came before
+  };
+  const MemberRanks& members() const { return members_; }
+  /// A group of this communicator as ranks of the whole launch.
+  MemberRanks members_of(const std::vector<int>& group) const;
+
  private:
+  /// Makes the communicator of the caller's group, null when it is in none. All ranks have met before, and agree.
+  virtual std::unique_ptr<Communicator> do_split(const RankGroups& groups, const OwnGroup& own);
   /// Posts the collective; must not wait for other ranks. Returns the backend's state.
   virtual std::shared_ptr<void> do_start(const Collective& collective) = 0;
   /// Completes it. `state` is what do_start returned.
@@ -179,6 +223,8 @@ class Communicator {
   int size_;
   double timeout_seconds_;
   TrainerLanes lanes_;
+  MemberRanks members_;
+  std::uint64_t splits_ = 0;
 };
 
 /// What one rank runs.

@@ -320,7 +320,7 @@ constexpr CollectiveCase cases[] = {
 std::span<const CollectiveCase> value_cases() {
   static const std::vector<CollectiveCase> all = [] {
     std::vector<CollectiveCase> joined(std::begin(cases), std::end(cases));
-    for (const auto more : {max_cases()}) joined.insert(joined.end(), more.begin(), more.end());
+    for (const auto more : {max_cases(), group_cases()}) joined.insert(joined.end(), more.begin(), more.end());
     return joined;
   }();
   return all;

@@ -21,8 +21,9 @@ struct CollectiveCase {
 
 /// Results of each collective against values worked out by hand from the ranks' numbers.
 std::span<const CollectiveCase> value_cases();
-/// Those of them that are about maxima.
+/// Those of them that are about maxima, and about groups.
 std::span<const CollectiveCase> max_cases();
+std::span<const CollectiveCase> group_cases();
 /// Bytes, messages and phases of the spans that collectives leave.
 std::span<const CollectiveCase> span_cases();
 
@@ -34,6 +35,8 @@ struct FailureCase {
   void (*run)(const CommunicatorTag::Value& communicator, const LaunchRequest& request) = nullptr;
 };
 std::span<const FailureCase> failure_cases();
+/// Those of them that are about groups.
+std::span<const FailureCase> group_failure_cases();
 
 /// Throws ConformanceFailure("rank R: message") unless `holds`.
 void expect(bool holds, Communicator& communicator, std::string_view message);

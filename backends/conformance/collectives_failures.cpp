@@ -1,56 +1,15 @@
 // Failure cases: a communicator must end with the right cause on every rank that takes part, in bounded time, and serve
 // the next launch as if nothing had happened.
-#include <fmt/format.h>
+#include "backends/conformance/collectives_failures.hpp"
 
 #include <algorithm>
 #include <chrono>
 #include <csignal>
 
-#include "backends/conformance/collectives.hpp"
 #include "core/interrupt.hpp"
 
 namespace strobe::conformance {
 namespace {
-
-constexpr double short_timeout_seconds = 0.4;
-constexpr double long_timeout_seconds = 60;  // a prompt end is told from a timeout by half of this
-
-LaunchRequest with_timeout(LaunchRequest request, double seconds) {
-  request.timeout_seconds = seconds;
-  return request;
-}
-
-void require(bool holds, const std::string& message) {
-  if (!holds) throw ConformanceFailure(message);
-}
-
-bool contains(const std::exception& failure, std::string_view text) {
-  return std::string_view(failure.what()).find(text) != std::string_view::npos;
-}
-
-/// Launches; `look` sees the `Cause` that launch threw. Any other end is a failure of the case.
-template <class Cause, class Look>
-void launch_fails_with(const CommunicatorTag::Value& communicator, const LaunchRequest& request,
-                       const RankProgram& program, const Look& look) {
-  try {
-    communicator.launch(request, program);
-  } catch (const Cause& cause) {
-    return look(cause);
-  } catch (const std::exception& other) {
-    throw ConformanceFailure(fmt::format("launch ended with another cause: {}", other.what()));
-  }
-  throw ConformanceFailure("launch did not fail");
-}
-
-/// Launches with a short timeout; it must end with one that names `collective` and `missing`.
-void launch_times_out(const CommunicatorTag::Value& communicator, const LaunchRequest& request,
-                      const RankProgram& program, std::string_view collective, const std::vector<int>& missing) {
-  launch_fails_with<CollectiveTimeout>(
-      communicator, with_timeout(request, short_timeout_seconds), program, [&](const CollectiveTimeout& timeout) {
-        require(timeout.missing() == missing, fmt::format("other ranks are missing: {}", timeout.what()));
-        require(contains(timeout, collective), fmt::format("the collective is not named: {}", timeout.what()));
-      });
-}
 
 void last_rank_stays_away(const CommunicatorTag::Value& communicator, const LaunchRequest& request) {
   const auto program = [](Device&, Communicator& c) {
@@ -188,6 +147,13 @@ constexpr FailureCase cases[] = {
 
 }  // namespace
 
-std::span<const FailureCase> failure_cases() { return cases; }
+std::span<const FailureCase> failure_cases() {
+  static const std::vector<FailureCase> all = [] {
+    std::vector<FailureCase> joined(std::begin(cases), std::end(cases));
+    for (const auto more : {group_failure_cases()}) joined.insert(joined.end(), more.begin(), more.end());
+    return joined;
+  }();
+  return all;
+}
 
 }  // namespace strobe::conformance

@@ -128,6 +128,19 @@ void spans_of_messages(Device& device, Communicator& c) {
   }
 }
 
+/// A group counts as a communicator of its own size; splitting leaves the span of a barrier.
+void spans_of_groups(Device& device, Communicator& c) {
+  RankGroups groups(1);
+  for (int r = c.size() > 2 ? 1 : 0; r < c.size(); ++r) groups[0].push_back(r);
+  std::unique_ptr<Communicator> group;
+  check_call(device, c, {"barrier", Traffic::other, 0, 0}, [&] { group = c.split(groups); });
+  if (group == nullptr) return;
+  spans_of_exchange(device, *group);
+  spans_of_reductions(device, *group);
+  spans_of_copies(device, *group);
+  spans_of_messages(device, *group);
+}
+
 /// A collective under way leaves a span that does not block and lies between start and end, and the blocking spans lie
 /// within the call of wait.
 void spans_of_overlap(Device& device, Communicator& c) {
@@ -198,13 +211,10 @@ void wrong_calls(Device& device, Communicator& c) {
 }
 
 constexpr CollectiveCase cases[] = {
-    {"spans of all_to_all_v", spans_of_exchange},
-    {"spans of reductions", spans_of_reductions},
-    {"spans of copies", spans_of_copies},
-    {"spans of messages", spans_of_messages},
-    {"spans of an overlapped collective", spans_of_overlap},
-    {"volumes over ranks", volumes_over_ranks},
-    {"wrong calls", wrong_calls},
+    {"spans of all_to_all_v", spans_of_exchange}, {"spans of reductions", spans_of_reductions},
+    {"spans of copies", spans_of_copies},         {"spans of messages", spans_of_messages},
+    {"spans of groups", spans_of_groups},         {"spans of an overlapped collective", spans_of_overlap},
+    {"volumes over ranks", volumes_over_ranks},   {"wrong calls", wrong_calls},
 };
 
 }  // namespace

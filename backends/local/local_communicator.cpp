@@ -31,25 +31,35 @@ class LocalCommunicator final : public Communicator {
       : Communicator(device, rank, request.ranks, request.timeout_seconds),
         world_(world),
         copies_cheaply_(!device.has_own_memory()) {}
+  LocalCommunicator(LocalCommunicator& parent, GroupNumber group, MemberRanks members, int rank)
+      : Communicator(parent.device(), rank, std::move(members), parent.timeout_seconds()),
+        world_(parent.world_),
+        group_(group),
+        copies_cheaply_(parent.copies_cheaply_) {}
 
   /// A copy between GPUs' tensors is a call of the driver each; packing is one launch.
   bool moves_pieces() const override { return copies_cheaply_; }
 
  private:
+  std::unique_ptr<Communicator> do_split(const RankGroups& groups, const OwnGroup& own) override {
+    if (own.rank < 0) return nullptr;
+    const GroupNumber group = world_.group(group_, own.split, own.index);
+    return std::make_unique<LocalCommunicator>(*this, group, members_of(groups[own.index]), own.rank);
+  }
+
   std::shared_ptr<void> do_start(const Collective& collective) override {
     auto place = std::make_shared<Place>();
-    int members = 2;
     if (collective.kind == CollectiveKind::send) {
       place->key = next_message(rank(), collective.peer, collective.tag);
     } else if (collective.kind == CollectiveKind::receive) {
       place->key = next_message(collective.peer, rank(), collective.tag);
       place->member = 1;
     } else {
-      place->key = {-1, -1, 0, collectives_++};
+      place->key = {group_, -1, -1, 0, collectives_++};
       place->member = rank();
-      members = size();
     }
-    place->meeting = world_.enter(place->key, members, place->member, collective, device().now());
+    const int entrants = place->key.is_message() ? 2 : size();
+    place->meeting = world_.enter(place->key, entrants, members(), place->member, collective, device().now());
     return place;
   }
 
@@ -74,18 +84,20 @@ class LocalCommunicator final : public Communicator {
   }
 
   MeetingKey next_message(int source, int destination, int tag) {
-    return {source, destination, tag, messages_[{source, destination, tag}]++};
+    return {group_, source, destination, tag, messages_[{source, destination, tag}]++};
   }
 
   CollectiveTimeout timed_out(const Collective& collective, const Place& place) const {
     const std::string name(collective_names[static_cast<int>(collective.kind)]);
     std::vector<int> missing = world_.missing(*place.meeting);
     // Members of a message are the sender and the receiver; whoever waits is there, so the other one is not.
-    if (std::get<0>(place.key) >= 0 && !missing.empty()) missing = {collective.peer};
-    return CollectiveTimeout(name, rank(), timeout_seconds(), std::move(missing));
+    if (place.key.is_message() && !missing.empty()) missing = {collective.peer};
+    for (int& rank : missing) rank = world_rank(rank);
+    return CollectiveTimeout(name, world_rank(rank()), timeout_seconds(), std::move(missing));
   }
 
   World& world_;
+  GroupNumber group_ = 0;
   bool copies_cheaply_;
   std::uint64_t collectives_ = 0;
   std::map<std::tuple<int, int, int>, std::uint64_t> messages_;

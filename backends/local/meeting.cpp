@@ -47,7 +47,7 @@ bool Meeting::enter(int member, const Collective& collective, double seconds) {
 
 void Meeting::settle() {
   for (const Slot& slot : slots_) ready_seconds_ = std::max(ready_seconds_, slot.entered_seconds);
-  mismatch_ = find_mismatch(slots_);
+  mismatch_ = find_mismatch(slots_, ranks_);
   const CollectiveKind kind = slots_[0].collective.kind;
   // A message has one task: the receiver's. stages_ is sized once, as atomics cannot move.
   const int tasks = kind == CollectiveKind::send ? 1 : static_cast<int>(slots_.size());

@@ -21,8 +21,8 @@ struct Slot {
 /// The caller serialises `enter` and `leave` and the reading of `entered`.
 class Meeting {
  public:
-  /// `members` ranks, or 2 for a message: member 0 sends, member 1 receives.
-  explicit Meeting(int members) : slots_(static_cast<std::size_t>(members)) {}
+  /// `size` ranks, or 2 for a message: member 0 sends, member 1 receives. `ranks` are those of the communicator.
+  Meeting(int size, MemberRanks ranks) : ranks_(std::move(ranks)), slots_(static_cast<std::size_t>(size)) {}
 
   /// Publishes a member's buffers; returns true when it was the last one, after which `settled()` holds.
   bool enter(int member, const Collective& collective, double seconds);
@@ -63,6 +63,7 @@ class Meeting {
   void gather_shares(std::size_t to, Device& device) const;
   void reduce_rows(std::size_t to, Device& device) const;
 
+  MemberRanks ranks_;
   std::vector<Slot> slots_;
   std::vector<Stage> stages_;  // made by settle()
   std::atomic<bool> settled_{false};
@@ -73,7 +74,8 @@ class Meeting {
   std::string mismatch_;
 };
 
-/// How the members of a meeting disagree about it, naming both sides, or "" when they do not.
-std::string find_mismatch(const std::vector<Slot>& slots);
+/// How the members of a meeting, which are those of a communicator of `ranks`, disagree about it, naming both sides, or
+/// "" when they do not.
+std::string find_mismatch(const std::vector<Slot>& slots, const MemberRanks& ranks);
 
 }  // namespace strobe::local

@@ -26,14 +26,19 @@ void relax() {
 
 }  // namespace
 
-std::shared_ptr<Meeting> World::enter(const MeetingKey& key, int members, int member, const Collective& collective,
-                                      double seconds) {
+GroupNumber World::group(GroupNumber of, std::uint64_t split, std::size_t index) {
+  const std::lock_guard lock(mutex_);
+  return groups_.try_emplace({of, split, index}, groups_.size() + 1).first->second;
+}
+
+std::shared_ptr<Meeting> World::enter(const MeetingKey& key, int size, const MemberRanks& ranks, int member,
+                                      const Collective& collective, double seconds) {
   std::shared_ptr<Meeting> meeting;
   bool last = false;
   {
     const std::lock_guard lock(mutex_);
     std::shared_ptr<Meeting>& found = meetings_[key];
-    if (!found) found = std::make_shared<Meeting>(members);
+    if (!found) found = std::make_shared<Meeting>(size, ranks);
     meeting = found;
     last = meeting->enter(member, collective, seconds);
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <compare>
 #include <condition_variable>
 #include <exception>
 #include <map>
@@ -17,9 +18,18 @@ namespace strobe::local {
 
 using Clock = std::chrono::steady_clock;
 
-/// Source, destination, tag and how many came before with the same three; source and destination are -1 for
-/// collectives.
-using MeetingKey = std::tuple<int, int, int, std::uint64_t>;
+/// A group of the launch's ranks that have a communicator; 0 is all of them.
+using GroupNumber = std::uint64_t;
+
+/// What belongs to which meeting: the number of messages, or collectives, that came before with the same rest.
+struct MeetingKey {
+  GroupNumber group = 0;
+  int source = -1, destination = -1;  // in the group, of a message; -1: a collective
+  int tag = 0;
+  std::uint64_t number = 0;
+  bool is_message() const { return source >= 0; }
+  friend auto operator<=>(const MeetingKey&, const MeetingKey&) = default;
+};
 
 /// Shared by all ranks; every function may be called from any of them.
 class World {
@@ -27,9 +37,11 @@ class World {
   /// `spin`: whether a waiting rank may burn a core for some microseconds before it blocks.
   explicit World(bool spin) : spin_(spin) {}
 
-  /// Enters the meeting `key`, made by whoever comes first.
-  std::shared_ptr<Meeting> enter(const MeetingKey& key, int members, int member, const Collective& collective,
-                                 double seconds);
+  /// The group that has place `index` in split number `split` of the communicator of group `of`.
+  GroupNumber group(GroupNumber of, std::uint64_t split, std::size_t index);
+  /// Enters the meeting `key` of `size` members, made by whoever comes first; `ranks` are those of its communicator.
+  std::shared_ptr<Meeting> enter(const MeetingKey& key, int size, const MemberRanks& ranks, int member,
+                                 const Collective& collective, double seconds);
   /// Leaves a finished meeting; the last one to leave ends it.
   void leave(const MeetingKey& key, Meeting& meeting, int member);
   std::vector<int> missing(const Meeting& meeting) const;
@@ -58,6 +70,7 @@ class World {
   std::condition_variable changed_;
   // Meetings that some rank has not left. They outlive a failed rank, because peers may be copying from its buffers.
   std::map<MeetingKey, std::shared_ptr<Meeting>> meetings_;
+  std::map<std::tuple<GroupNumber, std::uint64_t, std::size_t>, GroupNumber> groups_;
   std::exception_ptr cause_, consequence_;
   std::string failure_;
 };

@@ -1,7 +1,8 @@
-// Communicator `mpi`: one rank per MPI process. Waiting polls MPI, so it can look at the deadline, the stop signal and
-// word from the peers; it never enters a blocking MPI call. Data of large messages moves while a rank is inside wait,
-// starts another collective, or between two operations of its device as long as an exchange is under way: Open MPI's
-// point-to-point layer answers a peer only inside its calls and has no thread of its own for it.
+// Communicator `mpi`: one rank per MPI process; a group has MPI communicators of its own. Waiting polls MPI, so it can
+// look at the deadline, the stop signal and word from the peers; it never enters a blocking MPI call. Data of large
+// messages moves while a rank is inside wait, starts another collective, or between two operations of its device as
+// long as an exchange is under way: Open MPI's point-to-point layer answers a peer only inside its calls and has no
+// thread of its own for it.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,7 +12,7 @@
 
 #include "backends/host/helpers.hpp"
 #include "backends/host/shared_lanes.hpp"
-#include "backends/mpi/operation.hpp"
+#include "backends/mpi/under_way.hpp"
 #include "core/interrupt.hpp"
 #include "core/machine_limits.hpp"
 
@@ -40,64 +41,47 @@ class Patience {
   Clock::time_point begin_;
 };
 
-class MpiCommunicator final : public Communicator, private BetweenOperations {
- public:
-  MpiCommunicator(Device& device, const LaunchRequest& request, Runtime& runtime, Session& session, SideChannel& side,
-                  const HelperThreads& helpers)
-      : Communicator(device, runtime.rank(), runtime.size(), request.timeout_seconds),
-        runtime_(runtime),
-        session_(session),
-        side_(side),
-        helpers_(helpers) {
-    constexpr double rounding = 1e-9;
-    spin_ = std::max(1, request.device.threads) <= runtime.cores() + rounding;
-    device.look_while_waiting([this] {
-      side_.serve_sometimes(Clock::now());
-      look();
-    });
-  }
-  ~MpiCommunicator() override {
-    device().between_operations(nullptr);
-    device().look_while_waiting(nullptr);
-    // MPI may still write to what was started and never completed.
-    for (std::shared_ptr<Operation>& operation : under_way_) runtime_.abandon(std::move(operation));
-  }
+/// What the communicators of one rank have in common.
+struct RankOfLaunch {
+  Runtime& runtime;
+  SideChannel& side;
+  UnderWay& under_way;
+  const HelperThreads& helpers;  // of this process
+  bool spin;
 
-  bool has_operations_under_way() const { return !under_way_.empty(); }
+  /// Throws when another rank has failed, or a helper of this process.
+  void look() const {
+    if (side.peer_failure()) {
+      throw PeerFailed(fmt::format("rank {} failed: {}", side.peer_failure()->rank, side.peer_failure()->text));
+    }
+    if (const auto failure = helpers.failure()) std::rethrow_exception(failure);
+  }
+};
+
+class MpiCommunicator final : public Communicator {
+ public:
+  MpiCommunicator(Device& device, const LaunchRequest& request, RankOfLaunch& own, const Session& session)
+      : Communicator(device, own.runtime.rank(), own.runtime.size(), request.timeout_seconds),
+        own_(own),
+        session_(session) {}
+  MpiCommunicator(MpiCommunicator& parent, const Session& session, MemberRanks members, int rank)
+      : Communicator(parent.device(), rank, std::move(members), parent.timeout_seconds()),
+        own_(parent.own_),
+        session_(session) {}
 
  private:
-  std::shared_ptr<void> do_start(const Collective& collective) override {
-    auto operation = std::make_shared<Operation>(collective, entered_, device(), rank(), size(), session_);
-    if (!operation->is_message()) side_.set_entered(++entered_);
-    progress();
-    under_way_.push_back(operation);
-    operation->post();
-    device().between_operations(this);
-    return operation;
+  std::unique_ptr<Communicator> do_split(const RankGroups& groups, const OwnGroup& own) override {
+    if (own.rank < 0) return nullptr;
+    MemberRanks group = members_of(groups[own.index]);
+    const Session& session = own_.runtime.group_session(*group);
+    return std::make_unique<MpiCommunicator>(*this, session, std::move(group), own.rank);
   }
 
-  void look_after() override { progress(); }
-
-  /// Looks after the collectives that were started before. Moving data takes this rank's time, so it is no more hidden
-  /// than waiting is; a look that found nothing to do is not worth a span.
-  void progress() {
-    constexpr double least_seconds = 5e-6;
-    if (under_way_.empty()) return;
-    const double begin = device().now();
-    for (const std::shared_ptr<Operation>& operation : under_way_) operation->progress();
-    if (device().now() - begin < least_seconds) return;
-    const Collective& first = under_way_.front()->collective();
-    device().spans().append({collective_names[static_cast<int>(first.kind)],
-                             Phase::communicate,
-                             Stream::communicate,
-                             first.traffic,
-                             true,
-                             begin,
-                             device().now(),
-                             {},
-                             0,
-                             0,
-                             0});
+  std::shared_ptr<void> do_start(const Collective& collective) override {
+    auto operation = std::make_shared<Operation>(collective, entered_, device(), rank(), size(), members(), session_);
+    if (!operation->is_message()) own_.side.set_entered(session_.name, ++entered_);
+    own_.under_way.start(operation);
+    return operation;
   }
 
   Completion do_wait(const Collective&, const std::shared_ptr<void>& state) override {
@@ -113,27 +97,20 @@ class MpiCommunicator final : public Communicator, private BetweenOperations {
     const std::string mismatch = operation.mismatch();
     if (!mismatch.empty()) throw Error("ranks disagree: " + mismatch);
     poll(operation, deadline, [&] { return operation.finished(); });
-    std::erase_if(under_way_, [&](const auto& other) { return other.get() == &operation; });
-    if (under_way_.empty()) device().between_operations(nullptr);
+    own_.under_way.remove(operation);
     if (operation.seen_finished_seconds() != 0) {
       return {operation.seen_arrived_seconds(), operation.seen_finished_seconds()};
     }
     return {ready, device().now(), entered};  // data moved in here, for all that is known
   }
 
-  /// Throws when another rank has failed, or a helper of this process.
-  void look() const {
-    if (side_.peer_failure()) throw peer_failed();
-    if (const auto failure = helpers_.failure()) std::rethrow_exception(failure);
-  }
-
   template <class Done>
   void poll(const Operation& operation, Clock::time_point deadline, const Done& done) {
-    const Patience patience(spin_);
+    const Patience patience(own_.spin);
     while (!done()) {
       const Clock::time_point now = Clock::now();
-      side_.serve_sometimes(now);
-      look();
+      own_.side.serve_sometimes(now);
+      own_.look();
       const int signal = stop_signal().load();
       if (signal != 0) throw Interrupted(signal);
       if (now >= deadline) throw_timeout(operation);
@@ -142,29 +119,27 @@ class MpiCommunicator final : public Communicator, private BetweenOperations {
   }
 
   PeerFailed peer_failed() const {
-    const FailureReport& report = *side_.peer_failure();
+    const FailureReport& report = *own_.side.peer_failure();
     return PeerFailed(fmt::format("rank {} failed: {}", report.rank, report.text));
   }
 
   [[noreturn]] void throw_timeout(const Operation& operation) {
     std::vector<int> missing;
     if (operation.is_message()) {
-      missing = {operation.collective().peer};
+      missing = {world_rank(operation.collective().peer)};
     } else {
-      missing = side_.ask_missing(operation.number(), answer_grace);
-      if (side_.peer_failure()) throw peer_failed();
+      std::vector<int> ranks;
+      for (int peer = 0; peer < size(); ++peer) ranks.push_back(world_rank(peer));
+      missing = own_.side.ask_missing(ranks, session_.name, operation.number(), answer_grace);
+      if (own_.side.peer_failure()) throw peer_failed();
     }
     const std::string name(collective_names[static_cast<int>(operation.collective().kind)]);
-    throw CollectiveTimeout(name, rank(), timeout_seconds(), std::move(missing));
+    throw CollectiveTimeout(name, world_rank(rank()), timeout_seconds(), std::move(missing));
   }
 
-  Runtime& runtime_;
-  Session& session_;
-  SideChannel& side_;
-  const HelperThreads& helpers_;  // of this process
-  bool spin_ = true;
+  RankOfLaunch& own_;
+  const Session& session_;
   std::int64_t entered_ = 0;
-  std::vector<std::shared_ptr<Operation>> under_way_;
 };
 
 /// What a rank's program works with in this process.
@@ -206,10 +181,18 @@ std::exception_ptr run_program(const LaunchRequest& request, const RankProgram& 
       throw InvalidRequest("--comm",
                            "communicator mpi moves the host's memory, and this device has its own: use nccl, or "
                            "local for ranks of one process");
-    MpiCommunicator communicator(*device, request, place.runtime, place.session, place.side, place.helpers);
+    constexpr double rounding = 1e-9;
+    const bool spin = std::max(1, request.device.threads) <= place.runtime.cores() + rounding;
+    UnderWay under_way(*device);
+    RankOfLaunch own{place.runtime, place.side, under_way, place.helpers, spin};
+    device->look_while_waiting([&own] {
+      own.side.serve_sometimes(Clock::now());
+      own.look();
+    });
+    MpiCommunicator communicator(*device, request, own, place.session);
     communicator.take_lanes(trainer_lanes(request.helpers, place.blocks, rank, request.timeout_seconds, *device));
     program(*device, communicator);
-    leftover = communicator.has_operations_under_way();
+    leftover = !under_way.empty();
   } catch (...) {
     return std::current_exception();
   }

@@ -53,9 +53,9 @@ void Operation::post_message_summaries() {
 bool Operation::arrived() { return test(entering_[0]) && test(entering_[1]); }
 
 std::string Operation::mismatch() const {
-  if (is_message()) return disagreement(collective_, rank_, summaries_[0], collective_.peer);
+  if (is_message()) return disagreement(collective_, rank_, summaries_[0], collective_.peer, members_);
   for (int peer = 0; peer < size_; ++peer) {
-    std::string text = disagreement(collective_, rank_, summaries_[static_cast<std::size_t>(peer)], peer);
+    std::string text = disagreement(collective_, rank_, summaries_[static_cast<std::size_t>(peer)], peer, members_);
     if (!text.empty()) return text;
   }
   return "";

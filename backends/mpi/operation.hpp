@@ -21,8 +21,16 @@ inline constexpr std::uint64_t most_gathered_bytes = 4u << 20;
 /// Must not be destroyed between post and finished (Runtime::abandon keeps it).
 class Operation {
  public:
-  Operation(const Collective& collective, std::int64_t number, Device& device, int rank, int size, Session& session)
-      : collective_(collective), number_(number), device_(device), rank_(rank), size_(size), session_(session) {}
+  /// `rank` and `size` are those in the communicator of `session`, whose ranks in the world are `members`.
+  Operation(const Collective& collective, std::int64_t number, Device& device, int rank, int size, MemberRanks members,
+            const Session& session)
+      : collective_(collective),
+        number_(number),
+        device_(device),
+        rank_(rank),
+        size_(size),
+        members_(std::move(members)),
+        session_(session) {}
   Operation(const Operation&) = delete;
   Operation& operator=(const Operation&) = delete;
 
@@ -46,7 +54,7 @@ class Operation {
   bool is_message() const {
     return collective_.kind == CollectiveKind::send || collective_.kind == CollectiveKind::receive;
   }
-  /// Position among this rank's collectives, from 0.
+  /// Position among this rank's collectives in the communicator, from 0.
   std::int64_t number() const { return number_; }
 
  private:
@@ -83,7 +91,8 @@ class Operation {
   std::int64_t number_;
   Device& device_;
   int rank_, size_;
-  Session& session_;
+  MemberRanks members_;
+  const Session session_;  // its handles: an operation may be kept beyond the session
 
   std::vector<CallSummary> own_summaries_, summaries_;
   MPI_Request entering_[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};

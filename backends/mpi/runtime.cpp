@@ -1,6 +1,6 @@
 // Invariants: no function waits without a limit for a rank that may not come, except MPI_Init and what all ranks enter
-// directly after it or after they met (dividing a node's cores, MPI_Comm_dup), and MPI_Finalize (reached only when all
-// ranks agreed on how the last launch ended).
+// directly after it or after they met (dividing a node's cores, MPI_Comm_dup, MPI_Comm_create_group), and MPI_Finalize
+// (reached only when all ranks agreed on how the last launch ended).
 #include "backends/mpi/runtime.hpp"
 
 #include <fmt/format.h>
@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <thread>
 
+#include "backends/agreement.hpp"
 #include "backends/mpi/mpi_call.hpp"
 #include "core/interrupt.hpp"
 #include "core/machine_limits.hpp"
@@ -102,7 +103,28 @@ Runtime::~Runtime() {
 }
 
 Session Runtime::make_session() const {
-  return {duplicate(control_), duplicate(control_), duplicate(control_), duplicate(control_), duplicate(control_)};
+  return {duplicate(control_), duplicate(control_), duplicate(control_), duplicate(control_), duplicate(control_), 0};
+}
+
+Session Runtime::make_session(const std::vector<int>& members) const {
+  constexpr int tag = 0;  // groups that share ranks are made one after the other
+  MPI_Group world = MPI_GROUP_NULL, group = MPI_GROUP_NULL;
+  MPI_Comm made = MPI_COMM_NULL;
+  check(MPI_Comm_group(control_, &world), "MPI_Comm_group");
+  check(MPI_Group_incl(world, static_cast<int>(members.size()), members.data(), &group), "MPI_Group_incl");
+  check(MPI_Comm_create_group(control_, group, tag, &made), "MPI_Comm_create_group");
+  check(MPI_Group_free(&group), "MPI_Group_free");
+  check(MPI_Group_free(&world), "MPI_Group_free");
+  check(MPI_Comm_set_errhandler(made, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+  return {made, duplicate(made), duplicate(made), duplicate(made), MPI_COMM_NULL, 0};
+}
+
+Session& Runtime::group_session(const std::vector<int>& members) {
+  const int use = group_uses_[members]++;
+  Session& session = group_sessions_[{members, use}];
+  if (session.data == MPI_COMM_NULL) session = make_session(members);
+  session.name = static_cast<std::int64_t>(fingerprint({members, {use}}));
+  return session;
 }
 
 MPI_Comm Runtime::new_communicator() const { return duplicate(control_); }
@@ -166,6 +188,7 @@ std::vector<std::string> Runtime::gather(const std::string& own, double seconds)
 Session& Runtime::begin_launch(double seconds) {
   await_all(seconds);
   if (session_.data == MPI_COMM_NULL) session_ = make_session();
+  group_uses_.clear();
   return session_;
 }
 

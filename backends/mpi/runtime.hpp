@@ -3,8 +3,11 @@
 
 #include <mpi.h>
 
+#include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "backends/mpi/side_channel.hpp"
@@ -14,13 +17,15 @@ namespace strobe::mpi {
 /// Whether this process was started by mpirun, srun or their like; asks the environment, not MPI.
 bool launched_by_mpi();
 
-/// MPI communicators of one use each, so that messages of one purpose never meet those of another.
+/// MPI communicators of one use each, so that messages of one purpose never meet those of another: of the whole world,
+/// or of a group.
 struct Session {
   MPI_Comm headers = MPI_COMM_NULL;   // who has entered which collective
   MPI_Comm data = MPI_COMM_NULL;      // first phase of collectives
   MPI_Comm second = MPI_COMM_NULL;    // second phase, which is posted while waiting
   MPI_Comm messages = MPI_COMM_NULL;  // send and receive
-  MPI_Comm side = MPI_COMM_NULL;      // questions and failures
+  MPI_Comm side = MPI_COMM_NULL;      // questions and failures; the world's alone
+  std::int64_t name = 0;              // what the side channel calls it; 0: the world
 };
 
 class Runtime {
@@ -49,18 +54,26 @@ class Runtime {
 
   /// await_all, then the session for the launch.
   Session& begin_launch(double seconds);
+  /// A session of the ranks `members`, ascending, for one more communicator of theirs in this launch; each of them
+  /// asks, directly after all have met. MPI communicators are few, and are kept: the n-th communicator of the same
+  /// members in a later launch gets the same session.
+  Session& group_session(const std::vector<int>& members);
   /// Tells every rank how every rank ended, while serving `side`. Empty when a rank did not answer within `seconds`
   /// (infinite: no limit); MPI is then aborted at exit, because finalising it would hang.
   std::vector<FailureReport> end_launch(const FailureReport& own, SideChannel& side, double seconds);
 
   /// Keeps something that MPI may still write to until the process ends, and lets the next launch have a new session.
   static void abandon(std::shared_ptr<void> buffers);
-  void abandon_session() { session_ = {}; }
+  void abandon_session() {
+    session_ = {};
+    group_sessions_.clear();
+  }
 
  private:
   Runtime();
   ~Runtime();
   Session make_session() const;
+  Session make_session(const std::vector<int>& members) const;
   void share_cores();
   void complete_or_lose(MPI_Request& request, double seconds);
 
@@ -72,6 +85,8 @@ class Runtime {
   bool broken_ = false;  // ranks could not agree on how a launch ended
   MPI_Comm control_ = MPI_COMM_NULL;
   Session session_;
+  std::map<std::vector<int>, int> group_uses_;                          // communicators in this launch, by members
+  std::map<std::pair<std::vector<int>, int>, Session> group_sessions_;  // by members and their communicator's number
 };
 
 }  // namespace strobe::mpi

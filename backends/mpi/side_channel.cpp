@@ -1,5 +1,5 @@
 // Sends are non-blocking and small enough to be buffered by MPI, so a peer that is busy, or gone, holds nobody up.
-// Cost: one MPI_Iprobe per millisecond of waiting; 2 (P - 1) messages per question.
+// Cost: one MPI_Iprobe per millisecond of waiting; 2 (ranks asked) messages per question.
 #include "backends/mpi/side_channel.hpp"
 
 #include <algorithm>
@@ -63,7 +63,7 @@ void SideChannel::receive(const MPI_Status& status) {
   Note note;
   take(&note, sizeof(note));
   if (status.MPI_TAG == tag_question) {
-    const Note answer{note.question, entered_};
+    const Note answer{note.question, note.session, entered_[note.session]};
     send(&answer, sizeof(answer), from, tag_answer);
   } else if (note.question == question_ && !answers_.empty()) {
     answers_[static_cast<std::size_t>(from)] = note.number;
@@ -76,21 +76,24 @@ void SideChannel::announce(const FailureReport& report) {
   }
 }
 
-std::vector<int> SideChannel::ask_missing(std::int64_t collective, Clock::duration grace) {
-  const Note question{++question_, collective};
+std::vector<int> SideChannel::ask_missing(const std::vector<int>& ranks, std::int64_t session, std::int64_t collective,
+                                          Clock::duration grace) {
+  const Note question{++question_, session, collective};
   answers_.assign(static_cast<std::size_t>(size_), -1);
-  answers_[static_cast<std::size_t>(rank_)] = entered_;
-  for (int peer = 0; peer < size_; ++peer) {
+  answers_[static_cast<std::size_t>(rank_)] = entered_[session];
+  for (const int peer : ranks) {
     if (peer != rank_) send(&question, sizeof(question), peer, tag_question);
   }
+  const auto answer_of = [this](int peer) { return answers_[static_cast<std::size_t>(peer)]; };
+  const auto silent = [&](int peer) { return answer_of(peer) < 0; };
   const Clock::time_point until = Clock::now() + grace;
-  while (Clock::now() < until && std::count(answers_.begin(), answers_.end(), -1) != 0) {
+  while (Clock::now() < until && std::any_of(ranks.begin(), ranks.end(), silent)) {
     serve();
     std::this_thread::sleep_for(std::chrono::microseconds(200));
   }
   std::vector<int> missing;
-  for (int peer = 0; peer < size_; ++peer) {
-    if (answers_[static_cast<std::size_t>(peer)] <= collective) missing.push_back(peer);
+  for (const int peer : ranks) {
+    if (answer_of(peer) <= collective) missing.push_back(peer);
   }
   return missing;
 }

@@ -1,10 +1,11 @@
-// Small messages beside the collectives: "who has entered collective n?" and "I have failed".
+// Small messages beside the collectives: "who has entered collective n of this communicator?" and "I have failed".
 #pragma once
 
 #include <mpi.h>
 
 #include <chrono>
 #include <list>
+#include <map>
 #include <optional>
 #include <vector>
 
@@ -23,8 +24,9 @@ class SideChannel {
   SideChannel(const SideChannel&) = delete;
   SideChannel& operator=(const SideChannel&) = delete;
 
-  /// The number of collectives that this rank has entered, for the questions of others.
-  void set_entered(std::int64_t collectives) { entered_ = collectives; }
+  /// The number of collectives that this rank has entered in the communicator of the session `session` (its name), for
+  /// the questions of others.
+  void set_entered(std::int64_t session, std::int64_t collectives) { entered_[session] = collectives; }
 
   /// Receives what has arrived and answers questions. Cheap when nothing has.
   void serve();
@@ -36,12 +38,15 @@ class SideChannel {
   /// Tells all peers that this rank has failed.
   void announce(const FailureReport& report);
 
-  /// The ranks that have not entered collective number `collective` (from 0), or do not answer within `grace`.
-  std::vector<int> ask_missing(std::int64_t collective, Clock::duration grace);
+  /// Those of `ranks` that have not entered collective number `collective` (from 0) of the session, or do not answer
+  /// within `grace`.
+  std::vector<int> ask_missing(const std::vector<int>& ranks, std::int64_t session, std::int64_t collective,
+                               Clock::duration grace);
 
  private:
   struct Note {
     std::int64_t question = 0;
+    std::int64_t session = 0;
     std::int64_t number = 0;
   };
   struct Outgoing {
@@ -55,10 +60,10 @@ class SideChannel {
   MPI_Comm communicator_;
   int rank_;
   int size_;
-  std::int64_t entered_ = 0;
-  std::int64_t question_ = 0;          // number of the last question that this rank asked
-  std::vector<std::int64_t> answers_;  // per rank: collectives entered, -1 = no answer yet
-  std::list<Outgoing> outgoing_;       // until MPI has taken them
+  std::map<std::int64_t, std::int64_t> entered_;  // collectives, by session
+  std::int64_t question_ = 0;                     // number of the last question that this rank asked
+  std::vector<std::int64_t> answers_;             // per rank: collectives entered; -1 = no answer yet
+  std::list<Outgoing> outgoing_;                  // until MPI has taken them
   std::optional<FailureReport> peer_failure_;
   Clock::time_point next_serve_{};
 };

@@ -82,6 +82,19 @@ Handle begin(int ranks, const UniqueId& id, int rank) {
   return made;
 }
 
+void begin_split(Handle parent, int color, int key, Handle* child) {
+#if NCCL_VERSION_CODE >= 21800
+  static_assert(sizeof(Handle) == sizeof(ncclComm_t));
+  const int native = color < 0 ? NCCL_SPLIT_NOCOLOR : color;
+  // Without a configuration of its own the child does not block either.
+  check(ncclCommSplit(communicator_of(parent), native, key, reinterpret_cast<ncclComm_t*>(child), nullptr),
+        "ncclCommSplit", parent);
+#else
+  (void)parent, (void)color, (void)key, (void)child;
+  throw Unavailable("communicator nccl: groups of ranks need NCCL 2.18 or newer");
+#endif
+}
+
 bool in_progress(Handle handle) {
   ncclResult_t state = ncclSuccess;
   check(ncclCommGetAsyncError(communicator_of(handle), &state), "ncclCommGetAsyncError", handle);

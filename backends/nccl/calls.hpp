@@ -28,6 +28,10 @@ void forbid_direct_access();
 UniqueId make_unique_id();
 /// Starts to join `ranks` ranks, this one with the calling thread's GPU. Complete once not in_progress.
 Handle begin(int ranks, const UniqueId& id, int rank);
+/// Starts to split the ranks of `parent`, all of which ask, with nothing else under way: those of one color (-1: none)
+/// join, ordered by `key`. Complete once `parent` is not in_progress; then `child` is set, null for color -1. It must
+/// stay where it is until then, or until `parent` has been left. Throws Unavailable where NCCL is older than 2.18.
+void begin_split(Handle parent, int color, int key, Handle* child);
 /// Whether NCCL is still working on what it was asked. Throws the error, if any, that arose meanwhile.
 bool in_progress(Handle handle);
 /// Starts to leave in good order, when nothing is under way. Complete once not in_progress; then `destroy`.

@@ -3,14 +3,18 @@
 // idle. The communicate stream waits for the compute stream when a collective is started, and the compute stream for
 // the collective when it has been waited for. A message that is started is given to NCCL when a message is waited for,
 // or with the next collective, all messages in one group: kernels on one stream run one after the other, and a send
-// that waits for its receiver would hold up the receive behind it. Cost: one NCCL group per collective; all_gather_v
-// and reduce_scatter with uneven parts are P broadcasts, or reductions, in one group. Source: NVIDIA, NCCL User Guide,
-// sections "Group Calls", "Fault Tolerance" and "Non-blocking Communicators".
+// that waits for its receiver would hold up the receive behind it. For the same reason nothing is given to NCCL on one
+// communicator of a rank before what another was given is on the stream: the order there is the order of starting.
+// Cost: one NCCL group per collective; all_gather_v and reduce_scatter with uneven parts are P broadcasts, or
+// reductions, in one group. Source: NVIDIA, NCCL User Guide, sections "Group Calls", "Fault Tolerance" and
+// "Non-blocking Communicators".
 #include "backends/nccl/nccl_communicator.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+
+#include "backends/agreement.hpp"
 
 namespace strobe::nccl {
 namespace {
@@ -61,39 +65,105 @@ bool is_message(const Collective& collective) {
 
 NcclCommunicator::NcclCommunicator(cuda::CudaDevice& device, int rank, const LaunchRequest& request,
                                    const calls::UniqueId& id, Peers& peers)
-    : Communicator(device, rank, request.ranks, request.timeout_seconds), gpu_(device), peers_(peers) {
-  token_ = cuda::runtime::allocate(token_bytes, stream());
-  if (token_ == nullptr) throw OutOfMemory(rank, token_bytes, device.live_bytes(), device.memory_limit_bytes());
-  cuda::runtime::fill_bytes(token_, 0, token_bytes, stream());
+    : Communicator(device, rank, request.ranks, request.timeout_seconds),
+      gpu_(device),
+      own_family_(std::make_unique<Family>()),
+      family_(own_family_.get()),
+      peers_(peers) {
+  family_->token = cuda::runtime::allocate(token_bytes, stream());
+  if (family_->token == nullptr) {
+    throw OutOfMemory(rank, token_bytes, device.live_bytes(), device.memory_limit_bytes());
+  }
+  cuda::runtime::fill_bytes(family_->token, 0, token_bytes, stream());
   try {
     handle_ = calls::begin(size(), id, rank);
     const double seconds = std::max(least_start_seconds, timeout_seconds());
     poll("the start of NCCL", seconds, [&] { return !calls::in_progress(handle_); });
   } catch (...) {
     if (handle_ != nullptr) calls::abort(handle_);
-    cuda::runtime::release(token_, stream());
+    cuda::runtime::release(family_->token, stream());
     throw;
   }
 }
 
+NcclCommunicator::NcclCommunicator(NcclCommunicator& parent, calls::Handle handle, std::unique_ptr<Peers> peers,
+                                   MemberRanks members, int rank)
+    : Communicator(parent.device(), rank, std::move(members), parent.timeout_seconds()),
+      gpu_(parent.gpu_),
+      family_(parent.family_),
+      own_peers_(std::move(peers)),
+      peers_(*own_peers_),
+      handle_(handle) {}
+
 NcclCommunicator::~NcclCommunicator() {
+  if (own_family_ == nullptr) return;
   bool clean = !has_operations_under_way();
   try {
-    if (clean) {
-      calls::begin_end(handle_);
-      const Patience patience(end_seconds);
-      while (calls::in_progress(handle_)) {
-        peers_.check();
-        if (patience.over()) throw SystemError("nccl: ranks did not end together");
-        patience.pause();
-      }
-      calls::destroy(handle_);
-    }
+    if (clean) end_all();
   } catch (const std::exception&) {
     clean = false;  // why the others do not come is theirs to say
   }
-  if (!clean) calls::abort(handle_);
-  cuda::runtime::release(token_, stream());
+  if (!clean) {
+    for (auto group = family_->groups.rbegin(); group != family_->groups.rend(); ++group) {
+      if (**group != nullptr) calls::abort(**group);
+    }
+    calls::abort(handle_);
+  }
+  cuda::runtime::release(family_->token, stream());
+}
+
+/// Leaves what is there in good order, the last group first, which is the same order on all ranks.
+void NcclCommunicator::end_all() {
+  const auto end = [this](calls::Handle handle) {
+    calls::begin_end(handle);
+    const Patience patience(end_seconds);
+    while (calls::in_progress(handle)) {
+      peers_.check();
+      if (patience.over()) throw SystemError("nccl: ranks did not end together");
+      patience.pause();
+    }
+    calls::destroy(handle);
+  };
+  for (; !family_->groups.empty(); family_->groups.pop_back()) {
+    if (*family_->groups.back() != nullptr) end(*family_->groups.back());
+  }
+  end(handle_);
+}
+
+std::unique_ptr<Communicator> NcclCommunicator::do_split(const RankGroups& groups, const OwnGroup& own) {
+  ++family_->under_way;  // until all is well, as a split that does not complete has to be aborted
+  check_agreement(groups);
+  const int color = own.rank < 0 ? -1 : static_cast<int>(own.index);
+  family_->groups.push_back(std::make_unique<calls::Handle>(nullptr));
+  calls::Handle* const made = family_->groups.back().get();
+  calls::begin_split(handle_, color, rank(), made);
+  poll("a split", std::max(least_start_seconds, timeout_seconds()), [&] { return !calls::in_progress(handle_); });
+  --family_->under_way;
+  if (own.rank < 0) return nullptr;
+  MemberRanks group = members_of(groups[own.index]);
+  std::unique_ptr<Peers> peers = peers_.split(own.split, own.index, group, own.rank);
+  return std::unique_ptr<Communicator>(
+      new NcclCommunicator(*this, *made, std::move(peers), std::move(group), own.rank));
+}
+
+/// Ranks of several processes cannot compare what they call in any other way.
+void NcclCommunicator::check_agreement(const RankGroups& groups) {
+  const auto print = static_cast<std::int64_t>(fingerprint(groups));
+  const std::int64_t own[] = {print, ~print};  // the largest of the second is the smallest of the first
+  std::int64_t largest[2] = {};
+  std::byte* const words = family_->token + token_bytes / 2;
+  cuda::runtime::copy(words, own, sizeof(own), stream());
+  calls::group_begin();
+  calls::all_reduce(handle_, words, words, 2, ElementType::i64, Reduction::max, stream());
+  calls::group_end();
+  poll("a split", timeout_seconds(), [&] { return !calls::in_progress(handle_); });
+  const Event end = device().record(Stream::communicate);
+  poll("a split", timeout_seconds(), [&] {
+    (void)calls::in_progress(handle_);  // throws what went wrong meanwhile
+    return cuda::runtime::complete(end.native.get());
+  });
+  cuda::runtime::copy(largest, words, sizeof(largest), stream());  // host memory that is not pinned: complete on return
+  if (largest[0] != own[0] || largest[1] != own[1]) throw Error("ranks disagree: split: they give other groups");
 }
 
 template <class Done>
@@ -101,7 +171,7 @@ void NcclCommunicator::poll(std::string_view what, double seconds, const Done& d
   const Patience patience(seconds);
   while (!done()) {
     peers_.check();
-    if (patience.over()) throw LateSomewhere(what, rank(), seconds);
+    if (patience.over()) throw LateSomewhere(what, world_rank(rank()), seconds);
     patience.pause();
   }
 }
@@ -110,7 +180,7 @@ std::shared_ptr<void> NcclCommunicator::do_start(const Collective& collective) {
   auto posted = std::make_shared<Posted>();
   posted->started_seconds = device().now();
   posted->place = peers_.enter(collective, posted->started_seconds);
-  ++under_way_;
+  ++family_->under_way;
   if (is_message(collective)) {
     messages_.push_back({collective, posted});
   } else {
@@ -133,11 +203,13 @@ void NcclCommunicator::give_messages() {
 }
 
 void NcclCommunicator::give(const std::vector<Collective>& collectives, const std::vector<PostedPointer>& posted) {
-  settle(collectives.front());
+  const std::string_view what = name_of(collectives.front());
+  settle(what);
   device().wait(Stream::communicate, device().record(Stream::compute));
   const Event begin = device().record(Stream::communicate);
   for (const PostedPointer& one : posted) one->begin = begin;
-  unsettled_ = posted;
+  family_->given = handle_;
+  family_->unsettled = posted;
   calls::group_begin();
   try {
     for (const Collective& collective : collectives) give_one(collective);
@@ -150,15 +222,15 @@ void NcclCommunicator::give(const std::vector<Collective>& collectives, const st
     throw;
   }
   calls::group_end();
-  if (!calls::in_progress(handle_)) settle(collectives.front());
+  if (!calls::in_progress(handle_)) settle(what);
 }
 
-void NcclCommunicator::settle(const Collective& collective) {
-  if (unsettled_.empty()) return;
-  poll(name_of(collective), timeout_seconds(), [&] { return !calls::in_progress(handle_); });
+void NcclCommunicator::settle(std::string_view what) {
+  if (family_->unsettled.empty()) return;
+  poll(what, timeout_seconds(), [&] { return !calls::in_progress(family_->given); });
   const Event end = device().record(Stream::communicate);
-  for (const PostedPointer& one : unsettled_) one->end = end;
-  unsettled_.clear();
+  for (const PostedPointer& one : family_->unsettled) one->end = end;
+  family_->unsettled.clear();
 }
 
 void NcclCommunicator::give_one(const Collective& c) {
@@ -185,7 +257,7 @@ void NcclCommunicator::give_one(const Collective& c) {
       if (receive.bytes() == 0) return;
       return calls::receive(handle_, receive.raw(), receive.bytes(), c.peer, stream());
     case CollectiveKind::barrier:
-      return calls::all_reduce(handle_, token_, token_, 1, ElementType::i32, Reduction::sum, stream());
+      return calls::all_reduce(handle_, family_->token, family_->token, 1, ElementType::i32, Reduction::sum, stream());
   }
 }
 
@@ -235,14 +307,14 @@ Completion NcclCommunicator::do_wait(const Collective& collective, const std::sh
   const bool before = posted.end.native != nullptr && cuda::runtime::complete(posted.end.native.get());
   const double ready = peers_.await(collective, posted.place, timeout_seconds());
   if (is_message(collective)) give_messages();
-  settle(collective);
+  settle(name_of(collective));
   poll(name_of(collective), timeout_seconds(), [&] {
     (void)calls::in_progress(handle_);  // throws what went wrong meanwhile
     return cuda::runtime::complete(posted.end.native.get());
   });
   device().wait(Stream::compute, posted.end);
   peers_.leave(posted.place);
-  --under_way_;
+  --family_->under_way;
   const double took = cuda::runtime::seconds_between(posted.begin.native.get(), posted.end.native.get());
   // Data that was there before is as old as its events say, and no older than its start.
   const double end = before ? std::min(entered, std::max(ready, posted.started_seconds) + took) : device().now();

@@ -11,10 +11,13 @@
 
 namespace strobe::nccl {
 
-/// One rank's end of an NCCL communicator. Sums are added in an order that NCCL chooses by size and topology: the same
-/// bits on every rank and, on the same machines, in every run, but not always those of communicators local and mpi,
-/// which add in rank order. A maximum leaves out NaNs, unless all ranks bring one: NCCL takes it with fmax, and its
-/// guide promises nothing. Messages between two ranks arrive in the order of their start, whatever their tags.
+/// One rank's end of an NCCL communicator: the launch's, or a group's, which NCCL splits from its parent. What groups
+/// take of NCCL is given back with the launch's communicator, so that a rank which is done with a group waits for
+/// nobody. All communicators of a rank share one stream. Sums are added in an order that NCCL chooses by size and
+/// topology: the same bits on every rank and, on the same machines, in every run, but not always those of communicators
+/// local and mpi, which add in rank order. A maximum leaves out NaNs, unless all ranks bring one: NCCL takes it with
+/// fmax, and its guide promises nothing. Messages between two ranks arrive in the order of their start, whatever their
+/// tags.
 class NcclCommunicator final : public Communicator {
  public:
   /// Joins; every rank must. Throws CollectiveTimeout when that takes longer than the request's timeout.
@@ -24,8 +27,8 @@ class NcclCommunicator final : public Communicator {
   ~NcclCommunicator() override;
 
   bool max_keeps_nan() const override { return false; }
-  /// Collectives that were started and not yet completed.
-  bool has_operations_under_way() const { return under_way_ != 0; }
+  /// Collectives that were started and not yet completed, by this rank on all its communicators.
+  bool has_operations_under_way() const { return family_->under_way != 0; }
 
  private:
   /// A collective that was given to NCCL, or a message that waits to be.
@@ -39,7 +42,21 @@ class NcclCommunicator final : public Communicator {
     Collective collective;
     PostedPointer posted;
   };
+  /// What the communicators of one rank have in common.
+  struct Family {
+    std::vector<std::unique_ptr<calls::Handle>> groups;  // in the order in which they were made; null: none came of it
+    std::byte* token = nullptr;                          // what a barrier adds up, and a split compares
+    calls::Handle given = nullptr;                       // which NCCL was given `unsettled` for
+    std::vector<PostedPointer> unsettled;                // not yet on the stream for all that is known
+    int under_way = 0;
+  };
 
+  NcclCommunicator(NcclCommunicator& parent, calls::Handle handle, std::unique_ptr<Peers> peers, MemberRanks members,
+                   int rank);
+
+  std::unique_ptr<Communicator> do_split(const RankGroups& groups, const OwnGroup& own) override;
+  void check_agreement(const RankGroups& groups);
+  void end_all();
   std::shared_ptr<void> do_start(const Collective& collective) override;
   Completion do_wait(const Collective& collective, const std::shared_ptr<void>& state) override;
 
@@ -50,18 +67,18 @@ class NcclCommunicator final : public Communicator {
   void gather(const Collective& collective);
   void reduce_parts(const Collective& collective);
   /// Waits until NCCL has put on the stream what it was given; without this nothing more may be given.
-  void settle(const Collective& collective);
+  void settle(std::string_view what);
   template <class Done>
   void poll(std::string_view what, double seconds, const Done& done);
   calls::Stream stream() const { return gpu_.native(Stream::communicate); }
 
   cuda::CudaDevice& gpu_;
+  std::unique_ptr<Family> own_family_;  // the launch's communicator's
+  Family* family_;
+  std::unique_ptr<Peers> own_peers_;  // a group's
   Peers& peers_;
   calls::Handle handle_ = nullptr;
-  std::byte* token_ = nullptr;            // what a barrier adds up
-  std::vector<Message> messages_;         // started, not yet given to NCCL
-  std::vector<PostedPointer> unsettled_;  // given to NCCL, not yet on the stream for all that is known
-  int under_way_ = 0;
+  std::vector<Message> messages_;  // started, not yet given to NCCL
 };
 
 }  // namespace strobe::nccl

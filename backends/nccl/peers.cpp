@@ -20,14 +20,14 @@ std::shared_ptr<void> ThreadPeers::enter(const Collective& collective, double se
   const bool sends = collective.kind == CollectiveKind::send, receives = collective.kind == CollectiveKind::receive;
   if (sends || receives) {
     const int from = sends ? rank_ : collective.peer, to = sends ? collective.peer : rank_;
-    place->key = {from, to, collective.tag, messages_[{from, to, collective.tag}]++};
+    place->key = {group_, from, to, collective.tag, messages_[{from, to, collective.tag}]++};
     place->member = sends ? 0 : 1;
   } else {
-    place->key = {-1, -1, 0, collectives_++};
+    place->key = {group_, -1, -1, 0, collectives_++};
     place->member = rank_;
   }
-  const int members = sends || receives ? 2 : threads_.ranks();
-  place->meeting = threads_.world().enter(place->key, members, place->member, collective, seconds);
+  const int entrants = sends || receives ? 2 : size_;
+  place->meeting = threads_.world().enter(place->key, entrants, members_, place->member, collective, seconds);
   return place;
 }
 
@@ -38,9 +38,10 @@ double ThreadPeers::await(const Collective& collective, const std::shared_ptr<vo
   const auto deadline = local::Clock::now() + std::chrono::duration_cast<local::Clock::duration>(timeout);
   if (!threads_.world().await(*place.meeting, -1, deadline)) {
     std::vector<int> missing = threads_.world().missing(*place.meeting);
-    if (std::get<0>(place.key) >= 0 && !missing.empty()) missing = {collective.peer};
+    if (place.key.is_message() && !missing.empty()) missing = {collective.peer};
+    for (int& rank : missing) rank = world_rank(members_, rank);
     const std::string name(collective_names[static_cast<int>(collective.kind)]);
-    throw CollectiveTimeout(name, rank_, timeout_seconds, std::move(missing));
+    throw CollectiveTimeout(name, world_rank(members_, rank_), timeout_seconds, std::move(missing));
   }
   if (!place.meeting->mismatch().empty()) throw Error("ranks disagree: " + place.meeting->mismatch());
   return place.meeting->ready_seconds();
@@ -49,6 +50,12 @@ double ThreadPeers::await(const Collective& collective, const std::shared_ptr<vo
 void ThreadPeers::leave(const std::shared_ptr<void>& state) {
   const Place& place = *static_cast<const Place*>(state.get());
   threads_.world().leave(place.key, *place.meeting, place.member);
+}
+
+std::unique_ptr<Peers> ThreadPeers::split(std::uint64_t split, std::size_t index, const MemberRanks& members,
+                                          int rank) {
+  const local::GroupNumber group = threads_.world().group(group_, split, index);
+  return std::unique_ptr<Peers>(new ThreadPeers(threads_, group, members, static_cast<int>(members->size()), rank));
 }
 
 void ProcessPeers::check() {

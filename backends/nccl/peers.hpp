@@ -25,6 +25,9 @@ class Peers {
   /// clock (0 = unknown). Throws CollectiveTimeout naming who did not, and Error when ranks disagree about what it is.
   virtual double await(const Collective& collective, const std::shared_ptr<void>& place, double timeout_seconds) = 0;
   virtual void leave(const std::shared_ptr<void>& place) = 0;
+  /// The view of the same rank in group `index` of split number `split`, in which it is `rank` of `members`.
+  virtual std::unique_ptr<Peers> split(std::uint64_t split, std::size_t index, const MemberRanks& members,
+                                       int rank) = 0;
 };
 
 /// Ranks that are threads of this process; they meet as those of communicator local do, before NCCL moves the data.
@@ -47,16 +50,22 @@ class Threads {
 
 class ThreadPeers final : public Peers {
  public:
-  ThreadPeers(Threads& threads, int rank) : threads_(threads), rank_(rank) {}
+  ThreadPeers(Threads& threads, int rank) : ThreadPeers(threads, 0, nullptr, threads.ranks(), rank) {}
   void check() override;
   std::shared_ptr<void> enter(const Collective& collective, double seconds) override;
   double await(const Collective& collective, const std::shared_ptr<void>& place, double timeout_seconds) override;
   void leave(const std::shared_ptr<void>& place) override;
+  std::unique_ptr<Peers> split(std::uint64_t split, std::size_t index, const MemberRanks& members, int rank) override;
 
  private:
   struct Place;
+  ThreadPeers(Threads& threads, local::GroupNumber group, MemberRanks members, int size, int rank)
+      : threads_(threads), group_(group), members_(std::move(members)), size_(size), rank_(rank) {}
+
   Threads& threads_;
-  int rank_;
+  local::GroupNumber group_;
+  MemberRanks members_;
+  int size_, rank_;
   std::uint64_t collectives_ = 0;
   std::map<std::tuple<int, int, int>, std::uint64_t> messages_;
 };
@@ -70,6 +79,9 @@ class ProcessPeers final : public Peers {
   std::shared_ptr<void> enter(const Collective&, double) override { return nullptr; }
   double await(const Collective&, const std::shared_ptr<void>&, double) override { return 0; }
   void leave(const std::shared_ptr<void>&) override {}
+  std::unique_ptr<Peers> split(std::uint64_t, std::size_t, const MemberRanks&, int) override {
+    return std::make_unique<ProcessPeers>(rendezvous_);
+  }
 
  private:
   Rendezvous* rendezvous_;

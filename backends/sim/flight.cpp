@@ -9,12 +9,13 @@
 
 #include <algorithm>
 
+#include "backends/agreement.hpp"
 #include "backends/ordered_sum.hpp"
 
 namespace strobe::sim {
 namespace {
 
-std::string_view name_of(const Call& call) { return collective_names[static_cast<int>(call.kind)]; }
+std::string_view name_of(const Call& call) { return call_name(call.kind, call.groups != 0); }
 
 /// Adds a part, joined to the last one where it has the same count for the ranks that follow.
 void join(std::vector<Part>& parts, const Part& part) {
@@ -99,23 +100,26 @@ std::string shape_text(const Tensor& t) {
   return fmt::format("[{}, {}] of {}-byte elements", t.rows(), t.columns(), element_bytes(t.type()));
 }
 
-std::string compare_to_first(const Call& first, const Call& other, std::size_t rank) {
-  if (other.kind != first.kind) {
-    return fmt::format("rank 0 called {} where rank {} called {}", name_of(first), rank, name_of(other));
+std::string compare_to_first(const Flight& flight, std::size_t member) {
+  const Call &first = flight.calls[0], &other = flight.calls[member];
+  const int leader = flight.rank_of(0), rank = flight.rank_of(static_cast<int>(member));
+  if (name_of(other) != name_of(first)) {
+    return fmt::format("rank {} called {} where rank {} called {}", leader, name_of(first), rank, name_of(other));
   }
+  if (other.groups != first.groups) return fmt::format("split: rank {} and rank {} give other groups", leader, rank);
   if (other.root != first.root) {
-    return fmt::format("{}: rank 0 names root {} where rank {} names root {}", name_of(first), first.root, rank,
-                       other.root);
+    return fmt::format("{}: rank {} names root {} where rank {} names root {}", name_of(first), leader,
+                       flight.rank_of(first.root), rank, flight.rank_of(other.root));
   }
   if (other.reduction != first.reduction) {
-    return fmt::format("{}: rank 0 takes the {} where rank {} takes the {}", name_of(first),
+    return fmt::format("{}: rank {} takes the {} where rank {} takes the {}", name_of(first), leader,
                        reduction_names[static_cast<int>(first.reduction)], rank,
                        reduction_names[static_cast<int>(other.reduction)]);
   }
   const bool gather = first.kind == CollectiveKind::all_gather_v;
   const bool scatter = first.kind == CollectiveKind::reduce_scatter;
   if ((gather && !same_counts(first.receives, other.receives)) || (scatter && !same_counts(first.sends, other.sends))) {
-    return fmt::format("{}: rank 0 and rank {} give the parts other numbers of rows", name_of(first), rank);
+    return fmt::format("{}: rank {} and rank {} give the parts other numbers of rows", name_of(first), leader, rank);
   }
   // Of an all_to_all_v only rows that travel have a width that matters; its pairs are compared one by one.
   if (first.kind == CollectiveKind::barrier || first.kind == CollectiveKind::all_to_all_v) return "";
@@ -123,18 +127,20 @@ std::string compare_to_first(const Call& first, const Call& other, std::size_t r
   const Tensor& theirs = gather ? other.receive : other.send;
   const bool whole = first.kind == CollectiveKind::all_reduce || first.kind == CollectiveKind::broadcast;
   if (!same_width(own, theirs) || (whole && own.rows() != theirs.rows())) {
-    return fmt::format("{}: rank 0 has {} where rank {} has {}", name_of(first), shape_text(own), rank,
+    return fmt::format("{}: rank {} has {} where rank {} has {}", name_of(first), leader, shape_text(own), rank,
                        shape_text(theirs));
   }
   return "";
 }
 
-std::string disagreement_of_pair(int from, int to, std::int64_t sent, std::int64_t expected) {
-  return fmt::format("all_to_all_v: rank {} has {} rows for rank {}, which expects {}", from, sent, to, expected);
+std::string disagreement_of_pair(const Flight& flight, int from, int to, std::int64_t sent, std::int64_t expected) {
+  return fmt::format("all_to_all_v: rank {} has {} rows for rank {}, which expects {}", flight.rank_of(from), sent,
+                     flight.rank_of(to), expected);
 }
 
 /// The first pair of ranks, in order of senders, that disagrees about its rows or their width.
-std::string disagreeing_pair(const std::vector<Call>& calls) {
+std::string disagreeing_pair(const Flight& flight) {
+  const std::vector<Call>& calls = flight.calls;
   std::vector<std::size_t> cursors(calls.size(), 0);
   std::vector<std::vector<Part>> expected_of;
   for (const Call& call : calls) expected_of.push_back(one_per_rank(call.receives));
@@ -144,13 +150,14 @@ std::string disagreeing_pair(const std::vector<Call>& calls) {
       const std::vector<Part>& receives = expected_of[static_cast<std::size_t>(sent.peer)];
       std::size_t& cursor = cursors[static_cast<std::size_t>(sent.peer)];
       if (cursor < receives.size() && receives[cursor].peer < from) {
-        return disagreement_of_pair(receives[cursor].peer, sent.peer, 0, receives[cursor].count);
+        return disagreement_of_pair(flight, receives[cursor].peer, sent.peer, 0, receives[cursor].count);
       }
       const bool expects = cursor < receives.size() && receives[cursor].peer == from;
       const std::int64_t expected = expects ? receives[cursor].count : 0;
-      if (expected != sent.count) return disagreement_of_pair(from, sent.peer, sent.count, expected);
+      if (expected != sent.count) return disagreement_of_pair(flight, from, sent.peer, sent.count, expected);
       if (!same_width(calls[p].send, calls[static_cast<std::size_t>(sent.peer)].receive)) {
-        return fmt::format("all_to_all_v: rows of rank {} and rank {} differ in width or type", from, sent.peer);
+        return fmt::format("all_to_all_v: rows of rank {} and rank {} differ in width or type", flight.rank_of(from),
+                           flight.rank_of(sent.peer));
       }
       ++cursor;
     }
@@ -158,16 +165,17 @@ std::string disagreeing_pair(const std::vector<Call>& calls) {
   for (std::size_t q = 0; q < calls.size(); ++q) {
     if (cursors[q] == expected_of[q].size()) continue;
     const Part& left = expected_of[q][cursors[q]];
-    return disagreement_of_pair(left.peer, static_cast<int>(q), 0, left.count);
+    return disagreement_of_pair(flight, left.peer, static_cast<int>(q), 0, left.count);
   }
   return "";
 }
 
-std::string compare_exchange(const std::vector<Call>& calls) {
+std::string compare_exchange(const Flight& flight) {
+  const std::vector<Call>& calls = flight.calls;
   const auto as_first = [&calls](const Call& call) { return same_width(call.send, calls[0].send); };
   const bool one_width = std::all_of(calls.begin(), calls.end(), as_first);
   if (one_width && weighted_rows(calls, &Call::sends, 0) == weighted_rows(calls, &Call::receives, 1)) return "";
-  return disagreeing_pair(calls);
+  return disagreeing_pair(flight);
 }
 
 /// Bytes of one side of an all-to-all-v per rank, inside its node and beyond it; returns the number of messages.
@@ -177,8 +185,8 @@ std::uint64_t sum_parts(const std::vector<Call>& calls, const std::vector<Part> 
   std::uint64_t messages = 0;
   for (std::size_t r = 0; r < calls.size(); ++r) {
     const std::uint64_t row_bytes = calls[r].send.row_bytes();
-    const int begin = topology.node_of(static_cast<int>(r)) * topology.gpus_per_node;
-    const int end = begin + topology.gpus_per_node;
+    const int node = topology.node_of(static_cast<int>(r));
+    const int begin = topology.first_of(node), end = topology.first_of(node + 1);
     std::uint64_t own_messages = 0;
     for (const Part& part : calls[r].*lists) {
       const int near = std::max(0, std::min(end, part.peer + part.peers) - std::max(begin, part.peer));
@@ -200,16 +208,18 @@ ExchangeLoad exchange_load(const std::vector<Call>& calls, const Topology& topol
   return load;
 }
 
-std::string compare_parts(const std::vector<Call>& calls) {
+std::string compare_parts(const Flight& flight) {
+  const std::vector<Call>& calls = flight.calls;
   const CollectiveKind kind = calls[0].kind;
-  if (kind == CollectiveKind::all_to_all_v) return compare_exchange(calls);
+  if (kind == CollectiveKind::all_to_all_v) return compare_exchange(flight);
   const bool sums = kind == CollectiveKind::all_reduce || kind == CollectiveKind::reduce_scatter;
   if (sums && !is_summable(calls[0].send.type())) return fmt::format("{}: elements of type u8", name_of(calls[0]));
   if (kind != CollectiveKind::all_gather_v && kind != CollectiveKind::reduce_scatter) return "";
   for (std::size_t r = 0; r < calls.size(); ++r) {
     const bool empty = (kind == CollectiveKind::all_gather_v ? calls[r].send : calls[r].receive).rows() == 0;
     if (empty || same_width(calls[r].send, calls[r].receive)) continue;
-    return fmt::format("{}: rank {} sends and receives rows that differ in width or type", name_of(calls[r]), r);
+    return fmt::format("{}: rank {} sends and receives rows that differ in width or type", name_of(calls[r]),
+                       flight.rank_of(static_cast<int>(r)));
   }
   return "";
 }
@@ -243,7 +253,8 @@ Call make_call(const Collective& collective, double arrival_seconds) {
           arrival_seconds,
           true,
           collective.pieces,
-          collective.reduction};
+          collective.reduction,
+          collective.groups};
 }
 
 std::string find_disagreement(const Flight& flight) {
@@ -251,13 +262,13 @@ std::string find_disagreement(const Flight& flight) {
   if (!flight.ranks.empty()) {
     if (calls[0].send.bytes() == calls[1].receive.bytes()) return "";
     return fmt::format("send of {} bytes by rank {} meets receive of {} bytes by rank {}", calls[0].send.bytes(),
-                       flight.ranks[0], calls[1].receive.bytes(), flight.ranks[1]);
+                       flight.rank_of(0), calls[1].receive.bytes(), flight.rank_of(1));
   }
   for (std::size_t r = 1; r < calls.size(); ++r) {
-    std::string difference = compare_to_first(calls[0], calls[r], r);
+    std::string difference = compare_to_first(flight, r);
     if (!difference.empty()) return difference;
   }
-  return compare_parts(calls);
+  return compare_parts(flight);
 }
 
 CollectiveLoad load_of(const Flight& flight, const Topology& topology) {

@@ -24,21 +24,28 @@ struct Call {
   bool arrived = false;
   ExchangePieces pieces = {};  // of an exchange that moves values
   Reduction reduction = Reduction::sum;
+  std::uint64_t groups = 0;  // of the barrier of a split
 };
 
-/// Members are all ranks or, of a message, the sender (0) and the receiver (1).
+/// Members are all ranks of a communicator or, of a message, the sender (0) and the receiver (1).
 struct Flight {
   std::vector<Call> calls;
   std::vector<int> ranks;  // of the members of a message; empty: member m is rank m
+  MemberRanks members;     // which ranks of the job those of the communicator are
   int arrived = 0;
-  bool done = false;         // the times below hold, or `mismatch` says why there are none
-  double ready_seconds = 0;  // last arrival, and the links were free
+  const Topology* topology = nullptr;  // of a collective: its communicator's
+  int next = 0;                        // of a collective: for how many members it is the first that has not ended
+  bool done = false;                   // the times below hold, or `mismatch` says why there are none
+  double ready_seconds = 0;            // last arrival, and the links were free
   double end_seconds = 0;
   std::string mismatch;      // how the members disagree
-  std::vector<int> waiting;  // ranks to wake when it is done
+  std::vector<int> waiting;  // ranks of the job to wake when it is done
 
   bool complete() const { return arrived == static_cast<int>(calls.size()); }
-  int rank_of(int member) const { return ranks.empty() ? member : ranks[static_cast<std::size_t>(member)]; }
+  /// In the job.
+  int rank_of(int member) const {
+    return world_rank(members, ranks.empty() ? member : ranks[static_cast<std::size_t>(member)]);
+  }
   double last_arrival_seconds() const;
   std::vector<int> missing_ranks() const;
 };
@@ -49,7 +56,8 @@ Call make_call(const Collective& collective, double arrival_seconds);
 /// How the members of a complete flight disagree, naming both sides, or "". Cost: O(ranks + parts).
 std::string find_disagreement(const Flight& flight);
 
-/// What a complete flight without disagreement moves, for the cost models. Cost: O(ranks + parts).
+/// What a complete flight without disagreement moves, for the cost models. `topology` is the communicator's. Cost:
+/// O(ranks + parts).
 CollectiveLoad load_of(const Flight& flight, const Topology& topology);
 
 /// Moves the values of a complete flight between the members' buffers; sums are added in rank order. Does nothing when

@@ -1,8 +1,11 @@
-// Topology: which links lie between the ranks of one simulated job. Ranks fill the nodes of the cluster in order.
+// Topology: which links lie between the ranks of one simulated job, or of a group of them. The job's ranks fill the
+// nodes of the cluster in order; a group's lie where the job put them.
 #pragma once
 
 #include <algorithm>
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "backends/cluster.hpp"
 
@@ -14,11 +17,19 @@ struct Link {
   double bytes_per_second = 1;
 };
 
+/// Where the ranks of a group lie. Nodes are those that hold a member, counted from 0; members of one follow each
+/// other.
+struct Places {
+  std::vector<int> nodes;  // per rank
+  std::vector<int> nics;   // per rank: which of the node's NIC groups
+  std::vector<int> first;  // per node: its first rank; then the number of ranks
+};
+
 /// The part of a cluster that `ranks` ranks occupy.
 struct Topology {
   int ranks = 1;
-  int nodes = 1;  // nodes that hold at least one rank
-  int gpus_per_node = 1;
+  int nodes = 1;                             // nodes that hold at least one rank
+  int gpus_per_node = 1;                     // of a group: the most ranks that a node holds
   Link intra;                                // per GPU and direction
   Link inter;                                // per node and direction, shared by the node's GPUs
   int nic_groups = 1;                        // per node: GPUs of a group share inter.bytes_per_second / nic_groups
@@ -27,12 +38,23 @@ struct Topology {
   bool hierarchical = false;                 // the collectives library reduces inside the nodes first
   const Calibration* calibration = nullptr;  // the cluster's, which outlives this
 
-  int node_of(int rank) const { return rank / gpus_per_node; }
-  int ranks_of(int node) const { return std::min(gpus_per_node, ranks - node * gpus_per_node); }
-  /// Which of all NIC groups of the job `rank` belongs to: node * nic_groups + group.
-  int nic_group_of(int rank) const {
-    return node_of(rank) * nic_groups + rank % gpus_per_node * nic_groups / gpus_per_node;
+  std::shared_ptr<const Places> places = nullptr;  // of a group; null: ranks fill the nodes in order
+
+  int node_of(int rank) const {
+    return places == nullptr ? rank / gpus_per_node : places->nodes[static_cast<std::size_t>(rank)];
   }
+  /// Ranks [first_of(node), first_of(node + 1)) are those of the node.
+  int first_of(int node) const {
+    return places == nullptr ? std::min(ranks, node * gpus_per_node) : places->first[static_cast<std::size_t>(node)];
+  }
+  int ranks_of(int node) const { return first_of(node + 1) - first_of(node); }
+  /// Which of its node's NIC groups `rank` is bound to.
+  int nic_of(int rank) const {
+    return places == nullptr ? rank % gpus_per_node * nic_groups / gpus_per_node
+                             : places->nics[static_cast<std::size_t>(rank)];
+  }
+  /// Which of all NIC groups of the job `rank` belongs to: node * nic_groups + group.
+  int nic_group_of(int rank) const { return node_of(rank) * nic_groups + nic_of(rank); }
   double nic_bytes_per_second() const { return inter.bytes_per_second / nic_groups; }
   const Link& between(int a, int b) const { return node_of(a) == node_of(b) ? intra : inter; }
 
@@ -72,5 +94,11 @@ struct Topology {
 
 /// Places `ranks` ranks on the cluster. Throws InvalidRequest("--ranks") when it has fewer GPUs.
 Topology make_topology(const Cluster& cluster, int ranks);
+
+/// The topologies of disjoint groups of the ranks of `whole`. The groups run the same program at the same time, so
+/// those that meet in a node share what it has for all its GPUs: its network among the groups with ranks there and
+/// elsewhere, its bridge among those with several ranks there. Of a group that shares unevenly, the most crowded node
+/// decides for all of its nodes. Cost: O(ranks in groups).
+std::vector<Topology> group_topologies(const Topology& whole, const std::vector<std::vector<int>>& groups);
 
 }  // namespace strobe::sim

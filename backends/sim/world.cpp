@@ -1,14 +1,16 @@
-// The simulated job. A collective begins when its last member has arrived and the collective before it has ended, and
-// lasts by its cost model; it occupies the communicate stream of all ranks meanwhile. A message begins when both sides
+// The simulated job. A collective begins when its last member has arrived and the collectives that its members entered
+// before it have ended, and lasts by its cost model; it occupies the communicate stream of its members meanwhile, so
+// collectives of disjoint groups run beside each other. A message begins when both sides
 // have arrived; messages of one lane (sender, receiver, tag) follow each other, different lanes ride beside each other
 // and beside collectives. Invariants: times depend on what the ranks do, not on the order in which they are scheduled;
-// nobody waits for ever, because a rank that no one can free is told so. Cost: O(ranks + entries with rows) per
+// nobody waits for ever, because a rank that no one can free is told so. Cost: O(members + entries with rows) per
 // collective, O(log ranks) per blocking wait.
 #include "backends/sim/world.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "backends/host/helpers.hpp"
 #include "core/interrupt.hpp"
@@ -26,18 +28,31 @@ class SimCommunicator final : public Communicator {
   SimCommunicator(Device& device, int rank, const LaunchRequest& request, World& world)
       : Communicator(device, rank, request.ranks, request.timeout_seconds),
         world_(world),
+        circle_(world.whole()),
         moves_pieces_(shares_memory(request.device.cluster.get())) {}
+  SimCommunicator(SimCommunicator& parent, Circle& circle, int rank)
+      : Communicator(parent.device(), rank, circle.ranks, parent.timeout_seconds()),
+        world_(parent.world_),
+        circle_(circle),
+        moves_pieces_(parent.moves_pieces_) {}
 
   bool moves_pieces() const override { return moves_pieces_; }
   bool lists_peers() const override { return true; }
 
  private:
-  std::shared_ptr<void> do_start(const Collective& collective) override { return world_.enter(rank(), collective); }
+  std::unique_ptr<Communicator> do_split(const RankGroups& groups, const OwnGroup& own) override {
+    if (own.rank < 0) return nullptr;
+    return std::make_unique<SimCommunicator>(*this, circle_.group(own.split, own.index, groups), own.rank);
+  }
+  std::shared_ptr<void> do_start(const Collective& collective) override {
+    return world_.enter(circle_, rank(), collective);
+  }
   Completion do_wait(const Collective& collective, const std::shared_ptr<void>& state) override {
-    return world_.await(rank(), *static_cast<Flight*>(state.get()), collective);
+    return world_.await(world_rank(rank()), *static_cast<Flight*>(state.get()), collective);
   }
 
   World& world_;
+  Circle& circle_;
   bool moves_pieces_;
 };
 
@@ -52,10 +67,10 @@ Topology topology_of(const LaunchRequest& request) {
 
 World::World(const LaunchRequest& request, ScheduleOrder order)
     : request_(request),
-      topology_(topology_of(request)),
+      whole_(topology_of(request), nullptr),
       scheduler_(
           actors(), order, [this](int actor) { return clock_of(actor); }, [this] { end_deadlock(); }),
-      entered_(static_cast<std::size_t>(request.ranks), 0),
+      lines_(static_cast<std::size_t>(request.ranks)),
       blocked_in_(static_cast<std::size_t>(actors())),
       in_vain_(static_cast<std::size_t>(actors()), false),
       never_came_(static_cast<std::size_t>(actors())) {
@@ -142,64 +157,94 @@ void World::wake_all() {
   for (int actor = 0; actor < actors(); ++actor) scheduler_.wake(actor);
 }
 
-std::shared_ptr<Flight> World::enter(int rank, const Collective& collective) {
+std::shared_ptr<Flight> World::enter(Circle& circle, int member, const Collective& collective) {
   const bool message = collective.kind == CollectiveKind::send || collective.kind == CollectiveKind::receive;
-  return message ? enter_message(rank, collective) : enter_collective(rank, collective);
+  return message ? enter_message(circle, member, collective) : enter_collective(circle, member, collective);
 }
 
-std::shared_ptr<Flight> World::enter_collective(int rank, const Collective& collective) {
-  const std::uint64_t number = entered_[static_cast<std::size_t>(rank)]++;
-  std::shared_ptr<Flight>& place = open_[number];
-  if (place == nullptr) {
-    place = std::make_shared<Flight>();
-    place->calls.resize(static_cast<std::size_t>(request_.ranks));
+std::shared_ptr<Flight> World::enter_collective(Circle& circle, int member, const Collective& collective) {
+  const auto place = static_cast<std::size_t>(member),
+             rank = static_cast<std::size_t>(world_rank(circle.ranks, member));
+  const std::uint64_t number = circle.entered[place]++;
+  std::shared_ptr<Flight>& opened = circle.open[number];
+  if (opened == nullptr) {
+    opened = std::make_shared<Flight>();
+    opened->calls.resize(circle.entered.size());
+    opened->members = circle.ranks;
+    opened->topology = &circle.topology;
   }
-  const std::shared_ptr<Flight> flight = place;
-  flight->calls[static_cast<std::size_t>(rank)] =
-      make_call(collective, clocks_[static_cast<std::size_t>(rank)]->arrival_seconds());
+  const std::shared_ptr<Flight> flight = opened;
+  flight->calls[place] = make_call(collective, clocks_[rank]->arrival_seconds());
   ++flight->arrived;
+  if (lines_[rank].flights.empty()) ++flight->next;
+  lines_[rank].flights.push_back(flight);
   if (flight->complete()) {
-    open_.erase(number);
-    settle(*flight, collectives_free_seconds_);
+    circle.open.erase(number);
+    settle_collectives(flight);
   }
   return flight;
 }
 
-std::shared_ptr<Flight> World::enter_message(int rank, const Collective& collective) {
+std::shared_ptr<Flight> World::enter_message(Circle& circle, int member, const Collective& collective) {
   const bool sends = collective.kind == CollectiveKind::send;
-  const int from = sends ? rank : collective.peer, to = sends ? collective.peer : rank;
-  const std::size_t member = sends ? 0 : 1;
-  LaneState& lane = lanes_[{from, to, collective.tag}];
+  const int from = sends ? member : collective.peer, to = sends ? collective.peer : member;
+  const std::size_t side = sends ? 0 : 1;
+  Circle::LaneState& lane = circle.lanes[{from, to, collective.tag}];
   auto place = std::find_if(lane.open.begin(), lane.open.end(),
-                            [member](const auto& flight) { return !flight->calls[member].arrived; });
+                            [side](const auto& flight) { return !flight->calls[side].arrived; });
   if (place == lane.open.end()) {
     auto opened = std::make_shared<Flight>();
     opened->calls.resize(2);
     opened->ranks = {from, to};
+    opened->members = circle.ranks;
     place = lane.open.insert(lane.open.end(), std::move(opened));
   }
   const std::shared_ptr<Flight> flight = *place;
-  flight->calls[member] = make_call(collective, clocks_[static_cast<std::size_t>(rank)]->arrival_seconds());
+  const auto rank = static_cast<std::size_t>(world_rank(circle.ranks, member));
+  flight->calls[side] = make_call(collective, clocks_[rank]->arrival_seconds());
   ++flight->arrived;
   if (flight->complete()) {
     lane.open.erase(place);
-    settle(*flight, lane.free_seconds);
+    lane.free_seconds = settle(*flight, circle.topology, lane.free_seconds);
   }
   return flight;
 }
 
-void World::settle(Flight& flight, double& free_seconds) {
+void World::settle_collectives(std::shared_ptr<Flight> flight) {
+  std::vector<std::shared_ptr<Flight>> can_go = {std::move(flight)};
+  while (!can_go.empty()) {
+    const std::shared_ptr<Flight> going = std::move(can_go.back());
+    can_go.pop_back();
+    const auto members = static_cast<int>(going->calls.size());
+    if (!going->complete() || going->next < members) continue;
+    double free_seconds = 0;
+    const auto line_of = [&](int member) -> Line& { return lines_[static_cast<std::size_t>(going->rank_of(member))]; };
+    for (int member = 0; member < members; ++member)
+      free_seconds = std::max(free_seconds, line_of(member).free_seconds);
+    const double end = settle(*going, *going->topology, free_seconds);
+    for (int member = 0; member < members; ++member) {
+      Line& line = line_of(member);
+      line.free_seconds = end;
+      line.flights.erase(line.flights.begin());
+      if (line.flights.empty()) continue;
+      Flight& behind = *line.flights.front();
+      if (++behind.next == static_cast<int>(behind.calls.size())) can_go.push_back(line.flights.front());
+    }
+  }
+}
+
+double World::settle(Flight& flight, const Topology& topology, double free_seconds) {
   flight.mismatch = find_disagreement(flight);
   flight.ready_seconds = std::max(flight.last_arrival_seconds(), free_seconds);
   flight.end_seconds = flight.ready_seconds;
   if (flight.mismatch.empty()) {
     move_values(flight);
-    flight.end_seconds += collective_seconds(load_of(flight, topology_), topology_);
+    flight.end_seconds += collective_seconds(load_of(flight, topology), topology);
   }
-  free_seconds = flight.end_seconds;
   flight.done = true;
   flight.calls.clear();
   for (const int rank : flight.waiting) scheduler_.wake(rank);
+  return flight.end_seconds;
 }
 
 void World::refuse_to_wait(int actor, const std::string& what) const {
@@ -238,6 +283,7 @@ Completion World::await(int rank, Flight& flight, const Collective& collective) 
       in_vain_[self] = false;
       throw CollectiveTimeout(name, rank, request_.timeout_seconds, std::exchange(never_came_[self], {}));
     }
+    if (crossed_) throw Error("ranks started collectives of several communicators in different orders");
     flight.waiting.push_back(rank);
     blocked_in_[self] = {&flight, nullptr};
     scheduler_.block(rank);
@@ -256,15 +302,33 @@ Completion World::await(int rank, Flight& flight, const Collective& collective) 
   return {begin, begin + seconds};
 }
 
+std::vector<int> World::missing_for(const Flight& flight) const {
+  // A flight that all members have entered waits for those before it in their lines.
+  std::vector<const Flight*> awaited = {&flight};
+  std::set<int> missing;
+  for (std::size_t f = 0; f < awaited.size(); ++f) {
+    const std::vector<int> absent = awaited[f]->missing_ranks();
+    missing.insert(absent.begin(), absent.end());
+    if (!awaited[f]->complete()) continue;
+    for (int member = 0; member < static_cast<int>(awaited[f]->calls.size()); ++member) {
+      const Line& line = lines_[static_cast<std::size_t>(awaited[f]->rank_of(member))];
+      const Flight* const first = line.flights.front().get();
+      if (std::find(awaited.begin(), awaited.end(), first) == awaited.end()) awaited.push_back(first);
+    }
+  }
+  return {missing.begin(), missing.end()};
+}
+
 std::vector<int> World::missing_for(int actor) const {
   const Blocked& blocked = blocked_in_[static_cast<std::size_t>(actor)];
-  if (blocked.flight != nullptr) return blocked.flight->missing_ranks();
+  if (blocked.flight != nullptr) return missing_for(*blocked.flight);
   if (blocked.event == nullptr || blocked.event->expected_of() < 0) return {};
   return {blocked.event->expected_of()};
 }
 
 void World::end_deadlock() {
   bool someone_ended = false;  // a missing actor that has ended is the cause; without one, actors wait in a circle
+  crossed_ = true;
   std::vector<int> blocked;
   for (int actor = 0; actor < actors(); ++actor) {
     if (scheduler_.blocked(actor)) blocked.push_back(actor);
@@ -272,6 +336,7 @@ void World::end_deadlock() {
   const auto ended = [this](int actor) { return scheduler_.finished(actor); };
   for (const int actor : blocked) {
     const std::vector<int> missing = missing_for(actor);
+    crossed_ = crossed_ && missing.empty() && blocked_in_[static_cast<std::size_t>(actor)].flight != nullptr;
     someone_ended = someone_ended || std::any_of(missing.begin(), missing.end(), ended);
   }
   bool someone_waits_in_vain = false;
@@ -283,7 +348,7 @@ void World::end_deadlock() {
     never_came_[static_cast<std::size_t>(actor)] = std::move(missing);
   }
   for (const int actor : blocked) {
-    if (!someone_waits_in_vain) in_vain_[static_cast<std::size_t>(actor)] = true;
+    if (!someone_waits_in_vain && !crossed_) in_vain_[static_cast<std::size_t>(actor)] = true;
   }
   if (failure_.empty()) failure_ = "another rank waits for ranks that never come";
   wake_all();

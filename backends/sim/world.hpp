@@ -1,17 +1,14 @@
 // World: the ranks of one simulated job. Matches their collectives, moves values, and gives each collective its time.
 #pragma once
 
-#include <deque>
 #include <exception>
 #include <functional>
-#include <map>
 #include <memory>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "backends/communicator.hpp"
-#include "backends/sim/flight.hpp"
+#include "backends/sim/circle.hpp"
 #include "backends/sim/scheduler.hpp"
 #include "backends/sim/sim_device.hpp"
 #include "backends/sim/sim_helpers.hpp"
@@ -27,23 +24,22 @@ class World : private VirtualWaits {
   /// Runs `program` on every rank, and the helpers' beside them; rethrows the first cause when ranks failed.
   void run(const RankProgram& program);
 
-  /// Publishes the rank's part of a collective; does not block.
-  std::shared_ptr<Flight> enter(int rank, const Collective& collective);
+  /// All ranks.
+  Circle& whole() { return whole_; }
+  /// Publishes the part of the circle's rank `member` in a collective; does not block.
+  std::shared_ptr<Flight> enter(Circle& circle, int member, const Collective& collective);
   /// Blocks the rank until the flight is done and advances its clock to the end.
   Completion await(int rank, Flight& flight, const Collective& collective);
 
  private:
-  /// Sender, receiver, tag.
-  using Lane = std::tuple<int, int, int>;
-  struct LaneState {
-    std::deque<std::shared_ptr<Flight>> open;
-    double free_seconds = 0;
-  };
-
-  std::shared_ptr<Flight> enter_collective(int rank, const Collective& collective);
-  std::shared_ptr<Flight> enter_message(int rank, const Collective& collective);
-  /// Gives a complete flight its times; the links are free from `free_seconds` on and are so again when it ends.
-  void settle(Flight& flight, double& free_seconds);
+  std::shared_ptr<Flight> enter_collective(Circle& circle, int member, const Collective& collective);
+  std::shared_ptr<Flight> enter_message(Circle& circle, int member, const Collective& collective);
+  /// Settles the flight, and those behind it in the lines of its members, as far as they can be.
+  void settle_collectives(std::shared_ptr<Flight> flight);
+  /// Gives a complete flight its times; the links are free from `free_seconds` on. Returns when it ends.
+  double settle(Flight& flight, const Topology& topology, double free_seconds);
+  /// The ranks that have yet to come before the flight can be done.
+  std::vector<int> missing_for(const Flight& flight) const;
   void run_rank(int rank, const RankProgram& program);
   void run_helper(std::size_t helper);
   /// Runs an actor's `body`; what it throws is the failure of `who`.
@@ -61,16 +57,18 @@ class World : private VirtualWaits {
   void end_deadlock();
 
   const LaunchRequest& request_;
-  Topology topology_;
+  Circle whole_;
   std::vector<std::unique_ptr<Device>> devices_;
   std::vector<SimDevice*> clocks_;
   std::vector<std::unique_ptr<SimPost>> posts_;  // of the helpers, actors behind the ranks
   Scheduler scheduler_;
 
-  std::vector<std::uint64_t> entered_;                     // collectives that each rank has entered
-  std::map<std::uint64_t, std::shared_ptr<Flight>> open_;  // collectives that some rank has yet to enter
-  double collectives_free_seconds_ = 0;                    // end of the last collective
-  std::map<Lane, LaneState> lanes_;
+  /// Collectives that each rank has entered and that have not ended, in order, and when the one before ended.
+  struct Line {
+    std::vector<std::shared_ptr<Flight>> flights;
+    double free_seconds = 0;
+  };
+  std::vector<Line> lines_;
 
   /// What an actor is blocked in.
   struct Blocked {
@@ -80,6 +78,7 @@ class World : private VirtualWaits {
   std::vector<Blocked> blocked_in_;
   std::vector<bool> in_vain_;                 // per actor: nobody will end its wait
   std::vector<std::vector<int>> never_came_;  // per actor: whom it waits for in vain; empty: nobody alone
+  bool crossed_ = false;                      // ranks wait for each other in collectives that all have entered
   std::string failure_;                       // what the others are told; empty while all is well
   std::exception_ptr cause_;                  // first failure that is not the echo of another
   std::exception_ptr echo_;

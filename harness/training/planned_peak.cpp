@@ -47,6 +47,8 @@ class LoneCommunicator final : public Communicator {
   LoneCommunicator(const PlannedCase& plan, Device& device, Rank rank)
       : Communicator(device, rank, plan.ranks(), 0),
         moves_pieces_(!device.has_own_memory() && pieces_move(plan.request)) {}
+  LoneCommunicator(LoneCommunicator& parent, MemberRanks members, Rank rank)
+      : Communicator(parent.device(), rank, std::move(members), 0), moves_pieces_(parent.moves_pieces_) {}
 
   bool moves_pieces() const override { return moves_pieces_; }
   bool lists_peers() const override { return true; }  // nobody reads the lists
@@ -54,6 +56,10 @@ class LoneCommunicator final : public Communicator {
  private:
   std::shared_ptr<void> do_start(const Collective&) override { return nullptr; }
   Completion do_wait(const Collective&, const std::shared_ptr<void>&) override { return {}; }
+  std::unique_ptr<Communicator> do_split(const RankGroups& groups, const OwnGroup& own) override {
+    if (own.rank < 0) return nullptr;
+    return std::make_unique<LoneCommunicator>(*this, members_of(groups[own.index]), own.rank);
+  }
 
   bool moves_pieces_;  // as the case's own communicator does
 };

@@ -47,11 +47,20 @@ struct Round {
   std::vector<std::unique_ptr<Bytes>> brought;
 };
 
+struct World;
+
+/// One split of all ranks: what each asked for, and the worlds of the colors.
+struct Split {
+  std::map<int, std::pair<int, int>> asked;  // color and key, by rank
+  std::map<int, std::shared_ptr<World>> worlds;
+};
+
 struct World {
   std::mutex mutex;
   int joined = 0, ended = 0;
   std::map<std::pair<int, int>, std::deque<std::shared_ptr<Letter>>> letters;
   std::map<std::int64_t, Round> rounds;
+  std::map<std::int64_t, Split> splits;
 };
 
 enum class Kind { send, receive, gather, sum };
@@ -73,10 +82,23 @@ struct Operation {
 struct Member {
   std::shared_ptr<World> world;
   int rank = 0, ranks = 1;
+  int world_rank = 0;  // in the first communicator
   bool ending = false;
-  std::int64_t rounds = 0;
+  std::int64_t rounds = 0, splits = 0;
+  Handle* child = nullptr;  // where the split under way puts what comes of it
   std::vector<Operation> group;
 };
+
+std::unique_ptr<Member> join(const std::shared_ptr<World>& world, int ranks, int rank, int world_rank) {
+  const std::lock_guard joining(world->mutex);
+  ++world->joined;
+  auto member = std::make_unique<Member>();
+  member->world = world;
+  member->rank = rank;
+  member->ranks = ranks;
+  member->world_rank = world_rank;
+  return member;
+}
 
 Member& member_of(Handle handle) { return *static_cast<Member*>(handle); }
 
@@ -156,6 +178,27 @@ void take_round(Member& self, Operation& one) {
               share, one.to);
 }
 
+/// Whether the split under way is complete.
+bool take_child(Member& self) {
+  Split& split = self.world->splits[self.splits];
+  if (static_cast<int>(split.asked.size()) < self.ranks) return false;
+  const auto [color, key] = split.asked[self.rank];
+  if (color >= 0) {
+    std::shared_ptr<World>& world = split.worlds[color];
+    if (!world) world = std::make_shared<World>();
+    int ranks = 0, rank = 0;
+    for (const auto& [other, asked] : split.asked) {
+      if (asked.first != color) continue;
+      ++ranks;
+      rank += std::pair(asked.second, other) < std::pair(key, self.rank) ? 1 : 0;
+    }
+    *self.child = join(world, ranks, rank, self.world_rank).release();
+  }
+  self.child = nullptr;
+  ++self.splits;
+  return true;
+}
+
 }  // namespace
 
 int gpu_count(std::string& reason) {
@@ -183,21 +226,25 @@ Handle begin(int ranks, const UniqueId& id, int rank) {
   const std::lock_guard lock(mutex);
   std::shared_ptr<World> world = worlds[id].lock();
   if (!world) worlds[id] = world = std::make_shared<World>();
-  const std::lock_guard joining(world->mutex);
-  ++world->joined;
-  auto member = std::make_unique<Member>();
-  member->world = world;
-  member->rank = rank;
-  member->ranks = ranks;
-  return member.release();
+  return join(world, ranks, rank, rank).release();
+}
+
+void begin_split(Handle parent, int color, int key, Handle* child) {
+  Member& self = member_of(parent);
+  const std::lock_guard lock(self.world->mutex);
+  if (!self.group.empty()) throw Error("emulated NCCL: split with operations under way");
+  *child = nullptr;
+  self.child = child;
+  self.world->splits[self.splits].asked[self.rank] = {color, key};
 }
 
 bool in_progress(Handle handle) {
   Member& self = member_of(handle);
-  if (self.rank == faults().broken_rank) throw SystemError("emulated NCCL: unhandled system error");
+  if (self.world_rank == faults().broken_rank) throw SystemError("emulated NCCL: unhandled system error");
   const std::lock_guard lock(self.world->mutex);
   if (self.world->joined < self.ranks) return true;
   if (self.ending) return self.world->ended < self.ranks;
+  if (self.child != nullptr) return !take_child(self);
   if (self.group.empty()) return false;
   bool all_done = true;
   const cuda::emulated::DeviceAccess access;

@@ -1,0 +1,46 @@
+// Circle: the ranks of one communicator of a simulated job, all or a group, with what is under way among them.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "backends/sim/flight.hpp"
+
+namespace strobe::sim {
+
+/// Ranks are those of the circle, 0 to topology.ranks - 1. Used by the job's thread only.
+class Circle {
+ public:
+  /// Sender, receiver, tag.
+  using Lane = std::tuple<int, int, int>;
+  struct LaneState {
+    std::deque<std::shared_ptr<Flight>> open;
+    double free_seconds = 0;
+  };
+
+  /// `members` null: all ranks of the job.
+  Circle(Topology ranks_topology, MemberRanks members)
+      : topology(std::move(ranks_topology)),
+        ranks(std::move(members)),
+        entered(static_cast<std::size_t>(topology.ranks), 0) {}
+
+  /// The circle of group `index` in split number `split` of this one. All ranks of it give the same groups; whoever
+  /// asks first has all circles of the split made. They live as long as this one. Cost: O(ranks in groups) once.
+  Circle& group(std::uint64_t split, std::size_t index, const RankGroups& groups);
+
+  const Topology topology;
+  const MemberRanks ranks;                                // in the job
+  std::vector<std::uint64_t> entered;                     // collectives that each rank has entered
+  std::map<std::uint64_t, std::shared_ptr<Flight>> open;  // collectives that some rank has yet to enter
+  std::map<Lane, LaneState> lanes;
+
+ private:
+  std::map<std::uint64_t, std::vector<std::unique_ptr<Circle>>> splits_;
+};
+
+}  // namespace strobe::sim
