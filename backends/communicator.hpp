@@ -141,10 +141,10 @@ class Communicator {
   void take_lanes(TrainerLanes lanes) { lanes_ = std::move(lanes); }
 
   /// The communicator of the caller's group, in which ranks are places in its list, or null when it is in none. Every
-  /// rank calls it, in the same order among its collectives, with the same groups, and with nothing of this
-  /// communicator under way; it is met in as a barrier and leaves the span of one. The result uses the same device,
+  /// rank calls it, in the same order among its collectives, with the same groups;
+  /// it is met in as a barrier and leaves the span of one. The result uses the same device,
   /// must end before this communicator and the device, and may end on one rank while others still use theirs; it may be
-  /// split again. RankGroups are best made once: what a backend takes for one is given back at the launch's end.
+  /// split again. Groups are best made once: what a backend takes for one is given back at the launch's end.
   /// Throws Error before anything is sent when groups are empty, not ascending, not disjoint or beyond the ranks, and
   /// when ranks disagree about them; Unavailable where the backend makes no groups; what `wait` throws.
   std::unique_ptr<Communicator> split(const RankGroups& groups);

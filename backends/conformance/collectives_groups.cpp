@@ -165,10 +165,15 @@ void split_of_a_split(Device& device, Communicator& c) {
 /// Two communicators of the same ranks, a third of some, and the launch's, all under way at once.
 void groups_beside_their_parent(Device& device, Communicator& c) {
   const RankGroups groups = even_and_odd(c.size());
+  const Tensor early = filled<double>(device, 211, 2, c.rank());
+  Request before = c.start_all_reduce(early, Traffic::gradient);  // is under way while ranks split
   const std::unique_ptr<Communicator> first = c.split(groups), second = c.split(groups);
   const std::vector<int>& ranks = *group_of(groups, c.rank());
   std::vector<int> everyone;
   for (int r = 0; r < c.size(); ++r) everyone.push_back(r);
+  c.wait(before);
+  expect_values(c, early.data<double>(), 422, "sum that was under way",
+                [&](std::int64_t i) { return sum_over(everyone, i); });
   for (const bool parent_first : {true, false}) {
     std::vector<Tensor> sums;
     for (int k = 0; k < 3; ++k) sums.push_back(filled<double>(device, 211, 2, c.rank(), 1000 * k));

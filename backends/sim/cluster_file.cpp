@@ -310,7 +310,7 @@ Band read_band(const Json& json) {
   return band;
 }
 
-/// RankGroups of GPUs (behind a host link, at a NIC) must divide the node's GPUs.
+/// Groups of GPUs (behind a host link, at a NIC) must divide the node's GPUs.
 void check_topology(const Cluster& cluster) {
   const auto refuse = [&cluster](const char* key, int count, const char* what) {
     throw InvalidRequest(std::string("/") + key + "/value",

@@ -72,6 +72,25 @@ void exchange(Device& device, Communicator& c) {
   }
 }
 
+/// Groups of even and odd ranks, each with its sums and maxima, then the launch's again.
+void split_in_two(Device& device, Communicator& c) {
+  RankGroups groups(c.size() > 1 ? 2 : 1);
+  for (int rank = 0; rank < c.size(); ++rank) groups[static_cast<std::size_t>(rank) % groups.size()].push_back(rank);
+  const std::vector<int>& own = groups[static_cast<std::size_t>(c.rank()) % groups.size()];
+  const std::unique_ptr<Communicator> group = c.split(groups);
+  double ranks = 0;
+  for (const int rank : own) ranks += rank;
+  const Tensor sum = filled(device, rows, c.rank()), largest = filled(device, rows, c.rank());
+  group->all_reduce(sum, Traffic::gradient);
+  group->all_reduce(largest, Traffic::gradient, Reduction::max);
+  c.barrier();
+  const std::vector<double> sums = values_of(device, sum), maxima = values_of(device, largest);
+  for (std::size_t i = 0; i < sums.size(); ++i) {
+    ASSERT_EQ(sums[i], static_cast<double>(own.size() * i) + ranks) << "element " << i;
+    ASSERT_EQ(maxima[i], static_cast<double>(i) + own.back()) << "element " << i;
+  }
+}
+
 TEST(NcclOnGpus, MovesAndAddsWhatItShould) {
   if (!CommunicatorRegistry::instance().contains("nccl")) GTEST_SKIP() << "built without NCCL";
   if (const std::string reason = why_no_gpu(); !reason.empty()) GTEST_SKIP() << reason;
@@ -83,6 +102,7 @@ TEST(NcclOnGpus, MovesAndAddsWhatItShould) {
       nccl.launch(request, [](Device& device, Communicator& c) {
         sum_and_gather(device, c);
         exchange(device, c);
+        split_in_two(device, c);
       });
     } catch (const Unavailable& fewer_gpus) {
       ASSERT_GT(request.ranks, 1) << fewer_gpus.what();

@@ -60,6 +60,47 @@ TEST_P(NcclRanks, FailAsTheyShould) {
   }
 }
 
+/// Communicator local of GPUs takes sums and maxima by a kernel, in several passes beyond sixteen ranks.
+TEST(LocalRanksOnGpus, TakeMaximaAndSplit) {
+  const cuda::emulated::DeviceAccess access;
+  const CommunicatorTag::Value& local = CommunicatorRegistry::instance().find("local").value;
+  for (const int ranks : {1, 3, 18}) {
+    for (const auto cases : {conformance::max_cases(), conformance::group_cases()}) {
+      for (const conformance::CollectiveCase& c : cases) {
+        EXPECT_NO_THROW(local.launch(request_of(ranks), c.program)) << c.name << " on " << ranks;
+      }
+    }
+  }
+}
+
+/// A rank that is done with its group goes on, while others still use theirs.
+TEST(Nccl, AGroupThatEndsWaitsForNobody) {
+  const auto begin = std::chrono::steady_clock::now();
+  nccl().launch(request_of(4), [](Device&, Communicator& c) {
+    std::unique_ptr<Communicator> group = c.split({{0, 1, 2}});
+    if (c.rank() == 0) group.reset();
+    c.barrier();
+    if (c.rank() != 0) group.reset();
+    c.barrier();
+    c.split({{0, 3}, {1, 2}})->barrier();
+  });
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(10));
+}
+
+/// The error arises in a group and ends all ranks.
+TEST(Nccl, AnAsynchronousErrorInAGroupEndsAllRanks) {
+  const std::string what = failure_of<SystemError>(request_of(4), [](Device&, Communicator& c) {
+    const std::unique_ptr<Communicator> group = c.split({{0, 1}, {2, 3}});
+    group->barrier();
+    if (c.rank() == 2) nccl::emulated::set_broken_rank(2);
+    for (int i = 0; i < 3; ++i) group->barrier();
+    c.barrier();
+  });
+  nccl::emulated::set_broken_rank(-1);
+  EXPECT_NE(what.find("unhandled system error"), std::string::npos) << what;
+  EXPECT_NO_THROW(nccl().launch(request_of(4), [](Device&, Communicator& c) { c.split({{0, 3}}); }));
+}
+
 /// Two ranks each send first and receive then, which would hang if NCCL were given one message at a time.
 TEST(Nccl, MessagesThatCrossDoNotHoldEachOtherUp) {
   const cuda::emulated::DeviceAccess access;
