@@ -12,6 +12,7 @@
 #include <numeric>
 #include <set>
 
+#include "core/errors.hpp"
 #include "results/statistics.hpp"
 
 namespace strobe {
@@ -82,6 +83,20 @@ void take_times(const std::vector<const EpochSample*>& epochs, Row& row) {
   row.hidden_communicate_seconds = hidden;
 }
 
+/// An operation that an epoch has no span of took no time in it.
+void take_operations(const std::vector<const EpochSample*>& epochs, Row& row) {
+  std::map<std::string, double> sums;
+  for (const EpochSample* sample : epochs) {
+    for (const OperationSeconds& operation : sample->operation_seconds)
+      sums[std::string(operation.name)] += operation.seconds;
+  }
+  for (auto& [name, seconds] : sums) seconds /= static_cast<double>(epochs.size());
+  if (sums.empty())
+    row.absent["/operation_seconds"] = "its samples tell of no operation";
+  else
+    row.operation_seconds = std::move(sums);
+}
+
 /// Sums over ranks must be the same in every epoch; where they are not, the largest is given and a note says so.
 void take_bytes(const Epochs& epochs, Row& row) {
   SentBytes most{};
@@ -147,12 +162,21 @@ void take_band(const CaseResult& result, Row& row) {
   }
 }
 
+void take_throughput(const CaseResult& result, Row& row) {
+  if (std::find(std::begin(throughput_units), std::end(throughput_units), result.throughput_unit) ==
+      std::end(throughput_units)) {
+    throw Error(unknown_name_message("unit of throughput", result.throughput_unit,
+                                     {std::begin(throughput_units), std::end(throughput_units)}));
+  }
+  const double seconds = row.epoch_seconds->median;
+  if (result.cells_per_epoch > 0) row.throughput["cells_per_second"] = result.cells_per_epoch / seconds;
+  if (result.nonzeros_per_epoch > 0) row.throughput["nonzeros_per_second"] = result.nonzeros_per_epoch / seconds;
+  row.throughput[result.throughput_unit] = result.items_per_epoch / seconds;
+}
+
 void take_rates(const Epochs& epochs, const CaseResult& result, Row& row) {
   const double seconds = row.epoch_seconds->mean;
-  row.throughput[result.throughput_unit] = result.items_per_epoch / row.epoch_seconds->median;
-  if (result.nonzeros_per_epoch > 0) {
-    row.throughput["nonzeros_per_second"] = result.nonzeros_per_epoch / row.epoch_seconds->median;
-  }
+  take_throughput(result, row);
   if (result.peak_flops_per_second > 0 && result.peak_bytes_per_second > 0) {
     Work work;
     for (const auto& [key, ranks] : epochs) {
@@ -221,16 +245,8 @@ void explain_nulls(const Json& value, const std::string& pointer, const std::str
   }
 }
 
-}  // namespace
-
-std::vector<const EpochSample*> slowest_of_each_epoch(const std::vector<EpochSample>& samples, std::int64_t ranks) {
-  std::vector<const EpochSample*> result;
-  for (const auto& [key, epoch] : complete_epochs(samples, ranks)) result.push_back(slowest(epoch));
-  return result;
-}
-
-Row summarise(const Json& case_json, const std::string& case_id, const CaseResult& result) {
-  Row row;
+/// What is known of the case whatever became of it.
+void take_facts(const Json& case_json, const std::string& case_id, const CaseResult& result, Row& row) {
   row.case_id = case_id;
   row.status = result.status;
   row.reason = result.reason;
@@ -242,10 +258,28 @@ Row summarise(const Json& case_json, const std::string& case_id, const CaseResul
   row.notes = result.notes;
   row.planned_bytes = result.planned_bytes;
   row.threads = result.threads;
+  if (result.iterations_per_epoch > 0) {
+    row.iterations = result.iterations_per_epoch;
+  } else {
+    row.absent["/iterations"] = "nobody stated how often an epoch updates the weights";
+  }
   if (row.threads.empty() && !result.samples.empty()) {
     row.absent["/threads_per_rank"] =
         result.time_source == "virtual" ? "the time is virtual" : "its kernels do not run on the processor";
   }
+}
+
+}  // namespace
+
+std::vector<const EpochSample*> slowest_of_each_epoch(const std::vector<EpochSample>& samples, std::int64_t ranks) {
+  std::vector<const EpochSample*> result;
+  for (const auto& [key, epoch] : complete_epochs(samples, ranks)) result.push_back(slowest(epoch));
+  return result;
+}
+
+Row summarise(const Json& case_json, const std::string& case_id, const CaseResult& result) {
+  Row row;
+  take_facts(case_json, case_id, result, row);
   const Epochs epochs = complete_epochs(result.samples, row.ranks);
   if (row.status == "ok" && epochs.empty()) {
     row.status = "failed";
@@ -253,7 +287,9 @@ Row summarise(const Json& case_json, const std::string& case_id, const CaseResul
   }
   if (!result.samples.empty()) take_peaks(result.samples, row);
   if (!epochs.empty()) {
-    take_times(slowest_of_each_epoch(result.samples, row.ranks), row);
+    const std::vector<const EpochSample*> slowest_ranks = slowest_of_each_epoch(result.samples, row.ranks);
+    take_times(slowest_ranks, row);
+    take_operations(slowest_ranks, row);
     take_bytes(epochs, row);
     take_imbalance(epochs, row);
     take_band(result, row);

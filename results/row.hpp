@@ -12,13 +12,14 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "results/sample.hpp"
 
 namespace strobe {
 
-inline constexpr const char* summary_schema_version = "1.2.0";
+inline constexpr const char* summary_schema_version = "1.3.0";
 
 /// Seconds of an epoch over all measured epochs; each epoch counts with its slowest rank. NaN where absent.
 struct EpochSeconds {
@@ -53,6 +54,10 @@ struct PeakBytes {
   std::vector<std::uint64_t> host, device;
 };
 
+/// Every key that a row's throughput may have.
+inline constexpr std::string_view throughput_keys[] = {throughput_units[0], throughput_units[1], throughput_units[2],
+                                                       "nonzeros_per_second"};
+
 using SentBytes = std::array<std::uint64_t, traffic_count + 1>;  // by traffic, then the total
 
 /// Everything reported about one case. Optional and NaN values are written as null, with the reason in `absent` under
@@ -68,6 +73,7 @@ struct Row {
   std::optional<EpochBand> epoch_seconds_band90;  // of predicted times
   std::optional<std::array<double, phase_count>> phase_seconds;
   double hidden_communicate_seconds = std::numeric_limits<double>::quiet_NaN();
+  std::optional<std::map<std::string, double>> operation_seconds;  // by operation
   std::optional<SentBytes> sent_bytes;
   std::optional<std::uint64_t> transfer_bytes, messages;
   std::optional<PeakBytes> peak_bytes;
@@ -75,7 +81,8 @@ struct Row {
   std::optional<std::vector<double>> loss;
   std::map<std::string, std::optional<std::vector<double>>> metrics;
   std::map<std::string, std::int64_t> metric_samples;  // by metric: over how many samples it is taken
-  std::map<std::string, double> throughput;  // one of edges_per_second, events_per_second; nonzeros_per_second
+  std::map<std::string, double> throughput;            // of throughput_keys
+  std::optional<std::int64_t> iterations;              // updates of the weights in an epoch
   std::optional<Roofline> roofline;
   double dollars_per_epoch = std::numeric_limits<double>::quiet_NaN();
   std::string currency;               // of dollars_per_epoch, ISO 4217; "" = no price
@@ -94,7 +101,7 @@ std::vector<const EpochSample*> slowest_of_each_epoch(const std::vector<EpochSam
 
 /// The row of a case (`case_json` as case_to_json gives it) from its result. Phases are those of the slowest rank of
 /// each epoch, averaged over measured epochs, so they add up to epoch_seconds.mean. A result that claims to be ok but
-/// holds no measured epoch becomes a failed row.
+/// holds no measured epoch becomes a failed row. Throws Error when its unit of throughput is none of throughput_units.
 Row summarise(const Json& case_json, const std::string& case_id, const CaseResult& result);
 
 /// The row of a case of which no sample is there: its status and reason, and of its epochs the median alone, seconds;

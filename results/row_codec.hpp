@@ -82,8 +82,10 @@ inline Json encode(const SentBytes& value) {
   for (std::size_t i = 0; i < value.size(); ++i) result[traffic_name(i)] = value[i];
   return result;
 }
+/// Traffic that is not there is of a kind that nobody knew when the row was written: 0. The total is always there.
 inline void decode(const Json& json, SentBytes& value) {
-  for (std::size_t i = 0; i < value.size(); ++i) decode(json.at(traffic_name(i)), value[i]);
+  for (std::size_t i = 0; i < traffic_count; ++i) value[i] = json.value(traffic_name(i), std::uint64_t{0});
+  decode(json.at(traffic_name(traffic_count)), value[traffic_count]);
 }
 
 inline Json encode(const PeakBytes& value) { return {{"host", encode(value.host)}, {"device", encode(value.device)}}; }
@@ -167,6 +169,11 @@ inline Json traffic_schema() {
   std::vector<std::string> names;
   for (std::size_t i = 0; i <= traffic_count; ++i) names.push_back(traffic_name(i));
   return named_group(names, count());
+}
+inline Json throughput_schema() {
+  Json properties = Json::object();
+  for (const std::string_view key : throughput_keys) properties[std::string(key)] = number();
+  return {{"type", "object"}, {"properties", std::move(properties)}, {"additionalProperties", false}};
 }
 inline Json phase_schema() { return named_group({std::begin(phase_names), std::end(phase_names)}, number()); }
 inline Json series() { return list({{"type", {"number", "null"}}}); }

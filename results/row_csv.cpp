@@ -1,6 +1,6 @@
 // Rows as flat CSV. The columns follow from the field table's schemas, so they are the same for every file of one
 // schema version: a group gives one column per member, a plug-in its name and its parameters as JSON, everything else
-// one column.
+// one column, maps by names that are not fixed (metrics, operation_seconds) as JSON.
 #include <functional>
 #include <nlohmann/json.hpp>
 
@@ -50,11 +50,7 @@ Json parameters_of(const Json& plugin) {
 void add_columns(const RowField& field, std::vector<Column>& columns) {
   const std::string key = field.key;
   const Json properties = field.schema.value("properties", Json::object());
-  if (field.key == "throughput") {
-    for (const std::string name : {"edges_per_second", "events_per_second", "nonzeros_per_second"}) {
-      columns.push_back({key + "." + name, [key, name](const Json& row) { return member(row.at(key), name); }});
-    }
-  } else if (properties.empty()) {
+  if (properties.empty()) {
     columns.push_back({key, [key](const Json& row) { return row.at(key); }});
   } else if (properties.size() == 1 && properties.contains("name")) {
     columns.push_back({key, [key](const Json& row) { return member(row.at(key), "name"); }});

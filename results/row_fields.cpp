@@ -92,12 +92,42 @@ std::vector<RowField> until_fields() {
   return {
       until_field<&UntilOutcome::reached>("until_reached", "", or_null({{"type", "boolean"}}),
                                           "Whether training came to what `until` asks for."),
-      until_field<&UntilOutcome::iterations>("until_iterations", "1", or_null(count()),
-                                             "Updates of the first repetition until then, or in all; warm-up counts."),
+      until_field<&UntilOutcome::iterations>(
+          "until_iterations", "1", or_null(count()),
+          "Updates of the weights (epochs times iterations) of the first repetition until then, or "
+          "in all; warm-up counts."),
       until_field<&UntilOutcome::seconds>("until_seconds", "s", number(),
                                           "Their epochs added up, each with its slowest rank; warm-up counts."),
       until_dollars_field(),
   };
+}
+
+RowField operations_field() {
+  RowField operations = field<&Row::operation_seconds>(
+      "operation_seconds", "s", or_null(map_of(number())),
+      "By operation of the device and of the host, what its spans in the slowest rank's epoch took, mean over epochs: "
+      "whole spans, also where they ran beside others, so they need not add up to the phases. Collectives and "
+      "transfers "
+      "are none. On device cuda without --trace, operations given to it one after the other are timed together and "
+      "share the time equally.");
+  operations.later = true;
+  return operations;
+}
+
+RowField iterations_field() {
+  RowField iterations = field<&Row::iterations>("iterations", "1", or_null(count(1)),
+                                                "Updates of the weights in one epoch: 1 where it is one full batch.");
+  iterations.later = true;
+  return iterations;
+}
+
+RowField throughput_field() {
+  return field<&Row::throughput>(
+      "throughput", "1/s", throughput_schema(),
+      "Per second of the median epoch, what it works through: edges of the workload in the steps trained on, the same "
+      "for every model; cells, which are the vertices of each of these steps; or events; and non-zeros, the stored "
+      "entries of that model's prepared matrices. Full batches have edges and cells. Before version 1.2 "
+      "edges_per_second counted non-zeros.");
 }
 
 RowField threads_field() {
@@ -141,6 +171,7 @@ std::vector<RowField> measured_fields() {
                                  "Mean phases of the slowest rank of each epoch; they add up to epoch_seconds.mean."),
       field<&Row::hidden_communicate_seconds>("hidden_communicate_seconds", "s", number(),
                                               "Communication of that rank that ran beside compute; not in the epoch."),
+      operations_field(),
       field<&Row::sent_bytes>("sent_bytes", "bytes", or_null(traffic_schema()),
                               "Bytes sent to other ranks per epoch, summed over ranks, by purpose."),
       field<&Row::transfer_bytes>("transfer_bytes", "bytes", or_null(count()),
@@ -163,10 +194,8 @@ std::vector<RowField> value_fields() {
                            "the weights that are left. On test samples; validation_NAME on validation samples."),
       later(field<&Row::metric_samples>("metric_samples", "1", map_of(count()),
                                         "Samples that each metric is taken over, by metric.")),
-      field<&Row::throughput>("throughput", "1/s", map_of(number()),
-                              "Per second of the median epoch: edges of the workload in the steps trained on (or "
-                              "events), the same for every model, and non-zeros, the stored entries of that model's "
-                              "prepared matrices. Before version 1.2 edges_per_second counted non-zeros."),
+      throughput_field(),
+      iterations_field(),
       field<&Row::roofline>("roofline", "1", or_null(named_group({"flops_fraction", "bandwidth_fraction"}, number())),
                             "Work of the compute operations per mean epoch, as a fraction of all ranks' peak."),
       field<&Row::dollars_per_epoch>("dollars_per_epoch", "currency", number(),

@@ -2,10 +2,12 @@
 // Returns the phases of one rank's epoch such that they add up to the epoch: every blocking span gives its phase the
 // part of its interval that lies inside the epoch and that no earlier blocking span covers, `other` is the rest.
 // Invariant: blocking spans of one rank do not overlap, so "not covered earlier" only removes rounding; it also keeps
-// `other` from ever being negative. Cost: O(n log n) for n spans, O(n) when they are in order.
+// `other` from ever being negative. Operations are added up by name, whatever else runs meanwhile. Cost: O(n log n) for
+// n spans, O(n) when they are in order.
 #include "results/sample.hpp"
 
 #include <algorithm>
+#include <unordered_map>
 
 namespace strobe {
 namespace {
@@ -55,6 +57,24 @@ std::vector<Interval> split_phases(const std::vector<const Span*>& blocking, dou
   return held_up;
 }
 
+/// Operations of the device, and those of the host, which run beside it. Neither collectives nor transfers are.
+bool is_operation(const Span& span) {
+  return span.phase == Phase::compute || (span.phase == Phase::sample && span.stream == Stream::host && !span.blocking);
+}
+
+std::vector<OperationSeconds> seconds_by_operation(const std::vector<Span>& spans, std::size_t first,
+                                                   std::size_t last) {
+  std::unordered_map<std::string_view, double> sums;
+  for (std::size_t i = first; i < last; ++i) {
+    if (is_operation(spans[i])) sums[spans[i].name] += spans[i].end_seconds - spans[i].begin_seconds;
+  }
+  std::vector<OperationSeconds> result;
+  result.reserve(sums.size());
+  for (const auto& [name, seconds] : sums) result.push_back({name, seconds});
+  std::sort(result.begin(), result.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
+  return result;
+}
+
 }  // namespace
 
 EpochSample sample_from_spans(const std::vector<Span>& spans, std::size_t first, std::size_t last, double begin_seconds,
@@ -64,6 +84,7 @@ EpochSample sample_from_spans(const std::vector<Span>& spans, std::size_t first,
   sample.epoch_seconds = end_seconds - begin_seconds;
   const std::vector<Interval> held_up =
       split_phases(blocking_in_order(spans, first, last), begin_seconds, end_seconds, sample);
+  sample.operation_seconds = seconds_by_operation(spans, first, last);
   sample.busy_seconds = sample.epoch_seconds - sample.phase_seconds[static_cast<std::size_t>(Phase::wait)];
   for (std::size_t i = first; i < last; ++i) {
     const Span& span = spans[i];

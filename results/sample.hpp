@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "backends/span.hpp"
@@ -14,9 +15,12 @@
 
 namespace strobe {
 
-/// One epoch of one rank. Times are seconds on the rank's clock; phases add up to `epoch_seconds` exactly, because
-/// `other` is the epoch minus the blocking spans.
-struct EpochSample {
+/// What an epoch works through, per second: the keys of a row's `throughput` that a kind of training chooses from.
+inline constexpr std::string_view throughput_units[] = {"edges_per_second", "cells_per_second", "events_per_second"};
+
+/// What one rank's epoch comes to as plain numbers. Times are seconds on the rank's clock; phases add up to
+/// `epoch_seconds` exactly, because `other` is the epoch minus the blocking spans.
+struct EpochNumbers {
   int repetition = 0;
   int epoch = 0;  // counted from 0 within the repetition, warm-up epochs included
   int rank = 0;
@@ -32,6 +36,21 @@ struct EpochSample {
   Work work;                              // of the compute spans
   std::uint64_t peak_host_bytes = 0;
   std::uint64_t peak_device_bytes = 0;
+};
+
+/// What all spans of one operation took.
+struct OperationSeconds {
+  std::string_view name;  // static text (kept_text)
+  double seconds = 0;
+
+  bool operator==(const OperationSeconds&) const = default;
+};
+
+/// One epoch of one rank.
+struct EpochSample : EpochNumbers {
+  /// The rank's operations, of the device and of its host, in order of their names: whole spans, added up, which may
+  /// be more than the epoch where they run beside each other. Empty in samples that were written without it.
+  std::vector<OperationSeconds> operation_seconds;
 };
 
 /// The sample of one rank's epoch from its spans [first, last) and the epoch's interval on its clock.
@@ -59,8 +78,10 @@ struct CaseResult {
   Series loss;                                       // of the first repetition, summed over ranks
   std::map<std::string, Series> metrics;             // accuracy, auc, ...
   std::string time_source = "wall";                  // wall | virtual
-  std::string throughput_unit = "edges_per_second";  // or events_per_second
-  double items_per_epoch = 0;                        // edges of the workload in the trained steps, or events
+  std::string throughput_unit = "edges_per_second";  // one of throughput_units
+  double items_per_epoch = 0;                        // of that unit: edges of the trained steps, events, ...
+  double cells_per_epoch = 0;                        // vertices of the trained steps; 0 = the unit says it all
+  std::int64_t iterations_per_epoch = 0;             // updates of the weights; 0 = unknown
   double nonzeros_per_epoch = 0;  // stored entries of the prepared matrices of the trained steps; 0 = unknown
   std::map<std::string, std::int64_t> metric_samples;  // by metric: over how many samples it is taken
   std::vector<std::int64_t> threads;  // kernel threads of each rank; empty = the device has none of its own

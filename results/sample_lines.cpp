@@ -2,11 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <string_view>
 
 #include "core/errors.hpp"
+#include "core/kept_text.hpp"
 #include "results/files.hpp"
 
 namespace strobe {
@@ -22,6 +24,25 @@ Json named_values(const std::array<T, N>& values, const std::string_view* names)
 template <class T, std::size_t N>
 void read_named_values(const Json& json, const std::string_view* names, std::array<T, N>& values) {
   for (std::size_t i = 0; i < N; ++i) values[i] = json.at(std::string(names[i])).get<T>();
+}
+
+/// Traffic that is not there is of a kind that nobody knew when the line was written: 0.
+void read_sent_bytes(const Json& json, std::array<std::uint64_t, traffic_count>& bytes) {
+  for (std::size_t i = 0; i < traffic_count; ++i)
+    bytes[i] = json.value(std::string(traffic_names[i]), std::uint64_t{0});
+}
+
+Json operations_to_json(const std::vector<OperationSeconds>& operations) {
+  Json result = Json::object();
+  for (const OperationSeconds& operation : operations) result[std::string(operation.name)] = operation.seconds;
+  return result;
+}
+
+std::vector<OperationSeconds> operations_from_json(const Json& json) {
+  std::vector<OperationSeconds> result;
+  for (const auto& [name, seconds] : json.items()) result.push_back({kept_text(name), seconds.get<double>()});
+  std::sort(result.begin(), result.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
+  return result;
 }
 
 /// Calls `use(line, object)` for each complete line.
@@ -62,6 +83,7 @@ Json sample_to_json(const std::string& case_id, const EpochSample& sample) {
   json["written_bytes"] = sample.work.bytes_written;
   json["peak_host_bytes"] = sample.peak_host_bytes;
   json["peak_device_bytes"] = sample.peak_device_bytes;
+  json["operation_seconds"] = operations_to_json(sample.operation_seconds);
   return json;
 }
 
@@ -75,13 +97,14 @@ EpochSample sample_from_json(const Json& json) {
   sample.busy_seconds = json.at("busy_seconds").get<double>();
   read_named_values(json.at("phase_seconds"), phase_names, sample.phase_seconds);
   sample.hidden_communicate_seconds = json.at("hidden_communicate_seconds").get<double>();
-  read_named_values(json.at("sent_bytes"), traffic_names, sample.sent_bytes);
+  read_sent_bytes(json.at("sent_bytes"), sample.sent_bytes);
   sample.transfer_bytes = json.at("transfer_bytes").get<std::uint64_t>();
   sample.messages = json.at("messages").get<std::uint64_t>();
   sample.work = {json.at("flops").get<double>(), json.at("read_bytes").get<double>(),
                  json.at("written_bytes").get<double>()};
   sample.peak_host_bytes = json.at("peak_host_bytes").get<std::uint64_t>();
   sample.peak_device_bytes = json.at("peak_device_bytes").get<std::uint64_t>();
+  if (json.contains("operation_seconds")) sample.operation_seconds = operations_from_json(json.at("operation_seconds"));
   return sample;
 }
 

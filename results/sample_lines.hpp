@@ -13,7 +13,8 @@ namespace strobe {
 /// One line of samples.jsonl as an object; units are in the keys.
 Json sample_to_json(const std::string& case_id, const EpochSample& sample);
 
-/// Reads such an object back exactly. Throws nlohmann's exception when a key is missing or of another type.
+/// Reads such an object back exactly; one of an older version lacks operations and kinds of traffic. Throws nlohmann's
+/// exception when a key is missing or of another type.
 EpochSample sample_from_json(const Json& json);
 
 /// The lines of one case, each ended by a newline.

@@ -173,6 +173,10 @@ double DataPlan::trained_edges() const {
   return static_cast<double>(edges);
 }
 
+double DataPlan::trained_cells() const {
+  return static_cast<double>(graph->vertices) * static_cast<double>(std::min(trained_steps, graph->steps));
+}
+
 std::vector<Step> DataPlan::steps_tested() const {
   if (shape == nullptr) return steps_of(samples->test);
   std::vector<Step> steps;

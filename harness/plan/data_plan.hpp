@@ -21,6 +21,8 @@ struct DataPlan {
 
   /// Edges of the workload in the steps that are trained on: what every model has to work through, whatever it adds.
   double trained_edges() const;
+  /// Vertices of each of these steps, all steps together.
+  double trained_cells() const;
   /// Steps that test samples, and validation samples, read, ascending; none of a task without the latter.
   std::vector<Step> steps_tested() const;
   std::vector<Step> steps_validated() const;

@@ -36,8 +36,10 @@ struct ByteBudget {
 /// What an epoch works through, for throughput.
 struct EpochItems {
   double count = 0;                       // of `unit`, over all ranks
-  std::string unit = "edges_per_second";  // key of the row's throughput
+  std::string unit = "edges_per_second";  // key of the row's throughput, one of throughput_units
   double nonzeros = 0;                    // stored entries of the matrices that are multiplied with; 0 = unknown
+  std::int64_t iterations = 1;            // updates of the weights
+  double cells = 0;                       // vertices of all steps trained on, beside another unit; 0 = not stated
 };
 
 /// What a rank does in a run. Users count trainers.

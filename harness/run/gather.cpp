@@ -1,30 +1,37 @@
 #include "harness/run/gather.hpp"
 
-#include <cstring>
-#include <mutex>
-#include <set>
-#include <string>
+#include <string_view>
 #include <type_traits>
+
+#include "core/kept_text.hpp"
 
 namespace strobe {
 namespace {
 
-static_assert(std::is_trivially_copyable_v<EpochSample>);
+static_assert(std::is_trivially_copyable_v<EpochNumbers>);
 
-/// A span whose name travels by value.
+/// A name that travels by value.
+struct WireName {
+  char text[40];
+};
+
+WireName to_wire(std::string_view name) {
+  WireName wire{};
+  name.copy(wire.text, sizeof wire.text - 1);
+  return wire;
+}
+
 struct WireSpan {
-  char name[40];
+  WireName name;
   Span span;
 };
 static_assert(std::is_trivially_copyable_v<WireSpan>);
 
-/// Text that lives as long as the process.
-std::string_view kept_text(const std::string& text) {
-  static std::mutex mutex;
-  static std::set<std::string> kept;
-  const std::lock_guard lock(mutex);
-  return *kept.insert(text).first;
-}
+struct WireOperation {
+  WireName name;
+  double seconds;
+};
+static_assert(std::is_trivially_copyable_v<WireOperation>);
 
 /// Each rank's records, in rank order.
 template <class Record>
@@ -59,12 +66,23 @@ std::vector<std::vector<Record>> gather_records(Communicator& communicator, cons
 std::vector<WireSpan> to_wire(const std::vector<Span>& spans) {
   std::vector<WireSpan> wire(spans.size());
   for (std::size_t i = 0; i < spans.size(); ++i) {
-    std::memset(wire[i].name, 0, sizeof wire[i].name);
-    spans[i].name.copy(wire[i].name, sizeof wire[i].name - 1);
-    wire[i].span = spans[i];
+    wire[i] = {to_wire(spans[i].name), spans[i]};
     wire[i].span.name = {};
   }
   return wire;
+}
+
+/// Each rank's operations, in rank order. All ranks must call it.
+std::vector<std::vector<OperationSeconds>> gather_operations(Communicator& communicator,
+                                                             const std::vector<OperationSeconds>& own) {
+  std::vector<WireOperation> wire;
+  for (const OperationSeconds& operation : own) wire.push_back({to_wire(operation.name), operation.seconds});
+  std::vector<std::vector<OperationSeconds>> operations;
+  for (const auto& of_rank : gather_records(communicator, wire)) {
+    std::vector<OperationSeconds>& read = operations.emplace_back();
+    for (const WireOperation& operation : of_rank) read.push_back({kept_text(operation.name.text), operation.seconds});
+  }
+  return operations;
 }
 
 }  // namespace
@@ -74,14 +92,16 @@ void share_last_sample(Communicator& communicator, std::vector<RankOutcome>& out
   const auto own = static_cast<std::size_t>(communicator.rank());
   std::vector<PeerRows> one_each;
   for (std::int64_t q = 0; q < communicator.size(); ++q) one_each.push_back({q, 1});
-  constexpr auto width = static_cast<std::int64_t>(sizeof(EpochSample));
-  const Tensor last = device.move_in(&outcomes[own].samples.back(), 1, width, ElementType::u8);
+  constexpr auto width = static_cast<std::int64_t>(sizeof(EpochNumbers));
+  const EpochNumbers& numbers = outcomes[own].samples.back();
+  const Tensor last = device.move_in(&numbers, 1, width, ElementType::u8);
   const Tensor all = device.allocate(communicator.size(), width, ElementType::u8);
   communicator.all_gather_v(last, all, one_each, Traffic::other);
-  std::vector<EpochSample> samples(outcomes.size());
+  std::vector<EpochNumbers> samples(outcomes.size());
   device.move_out(all, samples.data());
+  auto operations = gather_operations(communicator, outcomes[own].samples.back().operation_seconds);
   for (std::size_t q = 0; q < outcomes.size(); ++q)
-    if (q != own) outcomes[q].samples.push_back(samples[q]);
+    if (q != own) outcomes[q].samples.push_back({samples[q], std::move(operations[q])});
 }
 
 void complete_outcomes(Communicator& communicator, std::vector<RankOutcome>& outcomes) {
@@ -96,7 +116,7 @@ void complete_outcomes(Communicator& communicator, std::vector<RankOutcome>& out
     outcomes[q].last_spans.clear();
     for (const WireSpan& wire : spans[q]) {
       outcomes[q].last_spans.push_back(wire.span);
-      outcomes[q].last_spans.back().name = kept_text(wire.name);
+      outcomes[q].last_spans.back().name = kept_text(wire.name.text);
     }
   }
 }

@@ -9,7 +9,8 @@
 namespace strobe {
 
 /// Every rank's last sample is appended to `outcomes` [P] on all ranks, whose own entry has it already: so a rank that
-/// fails later takes no finished epoch with it. All ranks must call it, between epochs; one record of each is sent.
+/// fails later takes no finished epoch with it. All ranks must call it, between epochs; one record of each is sent, and
+/// one of each of its operations, whose names point to static text.
 void share_last_sample(Communicator& communicator, std::vector<RankOutcome>& outcomes);
 
 /// Completes `outcomes` [P] when training is over: every rank's spans, and losses and metrics, which are the same on

@@ -58,6 +58,8 @@ CaseResult empty_result(const PlannedCase& plan, const LaunchRequest& launch) {
   result.items_per_epoch = items.count;
   result.throughput_unit = items.unit;
   result.nonzeros_per_epoch = items.nonzeros;
+  result.cells_per_epoch = items.cells;
+  result.iterations_per_epoch = items.iterations;
   result.approximations = plan.schedule->approximations();
   result.exact = result.approximations.empty();
   result.notes = plan.notes;
@@ -189,13 +191,13 @@ void check_gate(const Case& c, const EpochGate& gate, std::int64_t epochs_before
   if (!outputs.checkpoint.empty() && epochs_done > 0) result.reason += "; the checkpoint has the last of them";
 }
 
-/// How the first repetition came to what `until` asks for. Epochs before the checkpoint that it continued were measured
-/// by another run, so the seconds of them all are not known.
+/// How the first repetition came to what `until` asks for; its losses are one an epoch. Epochs before the checkpoint
+/// that it continued were measured by another run, so the seconds of them all are not known.
 void fill_until(const Case& c, const RankOutcome& rank, std::int64_t epochs_before, CaseResult& result) {
   if (c.until.empty() || rank.loss.empty()) return;
   UntilOutcome& until = result.until.emplace();
   until.reached = rank.until_reached;
-  until.iterations = static_cast<std::int64_t>(rank.loss.size());
+  until.iterations = static_cast<std::int64_t>(rank.loss.size()) * result.iterations_per_epoch;
   std::map<int, double> slowest;  // by epoch
   for (const EpochSample& sample : result.samples) {
     double& seconds = slowest[sample.epoch];

@@ -23,7 +23,8 @@ class FullBatchSchedule final : public SchedulePlan {
 
   const ByteBudget& budget() const override { return budget_; }
   EpochItems items() const override {
-    return {plan_->data.trained_edges(), "edges_per_second", static_cast<double>(plan_->data.graph->nonzeros())};
+    return {plan_->data.trained_edges(), "edges_per_second", static_cast<double>(plan_->data.graph->nonzeros()), 1,
+            plan_->data.trained_cells()};
   }
   std::vector<std::string> approximations() const override { return plan_->strategy.approximations; }
   std::vector<Role> roles() const override { return {static_cast<std::size_t>(plan_->ranks()), Role::trainer}; }

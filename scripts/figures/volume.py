@@ -6,7 +6,8 @@ import sys
 from shared import looks
 from shared import rows as r
 
-COLOURS = {"redistribute": r.BLUE, "halo": r.VERMILION, "state": r.GREEN, "gradient": r.ORANGE, "other": r.LIGHT_GREY}
+COLOURS = {"redistribute": r.BLUE, "halo": r.VERMILION, "state": r.GREEN, "memory": r.PURPLE, "gradient": r.ORANGE,
+           "parameters": r.SKY, "other": r.LIGHT_GREY}
 
 
 def bars_of(panel, rows):

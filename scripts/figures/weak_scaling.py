@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Edges per second against ranks while the graph grows with them, over one rank's (after ESDG, SC'21, Fig. 7)."""
+"""Edges (or cells, or events) per second against ranks while the graph grows with them, over one rank's (after ESDG, SC'21, Fig. 7)."""
 
 import sys
 
@@ -9,12 +9,19 @@ from shared import rows as r
 STYLES = {"wall": ("-", "full"), "virtual": ("--", "none")}
 
 
-def rate_of(row):
-    """Edges (or events) per second, which are the same work for every model."""
-    for key in ("edges_per_second", "events_per_second"):
+UNITS = ("edges_per_second", "cells_per_second", "events_per_second")
+
+
+def unit_of(row):
+    """What of the row is drawn: the first of these that it has. Each is the same work for every model."""
+    for key in UNITS:
         if row["throughput"].get(key) is not None:
-            return row["throughput"][key]
+            return key
     raise r.Refused(f"{row['case_id']} has no throughput")
+
+
+def rate_of(row):
+    return row["throughput"][unit_of(row)]
 
 
 def key_of(row, rows):
@@ -23,6 +30,8 @@ def key_of(row, rows):
 
 
 def draw_line(axes, line, style):
+    if len({unit_of(row) for row in line}) > 1:
+        raise r.Refused(f"{line[0]['case_id']} and others of its line count different things per second")
     for one, next_one in zip(line, line[1:]):
         if one["ranks"] == next_one["ranks"]:
             raise r.Refused(f"{one['case_id']} and {next_one['case_id']} would share one point")
@@ -59,7 +68,8 @@ def draw(rows, plt):
     axes.minorticks_off()
     looks.readable_log(axes.yaxis)
     axes.set_xlabel(x_label(rows))
-    axes.set_ylabel("edges per second over the fewest ranks'")
+    units = " or ".join(unit.split("_")[0] for unit in UNITS if any(unit_of(row) == unit for row in rows))
+    axes.set_ylabel(f"{units} per second over the fewest ranks'")
     looks.legend_below(figure, handles, labels, most=96)
     return figure
 

@@ -107,6 +107,17 @@ TEST_F(Figures, CasesThatDidNotEndOkAreNamedAndLeftOut) {
       << output();
 }
 
+TEST_F(Figures, ThroughputHasEveryUnitThatRowsHave) {
+  for (const std::string_view unit : throughput_units) {
+    const std::string path = changed_golden([&](Json& rows) {
+      for (Json& row : rows) row["throughput"] = {{std::string(unit), 5.0}, {"nonzeros_per_second", 7.0}};
+    });
+    const std::string program = "import weak_scaling\nassert all(weak_scaling.unit_of(row) == '" + std::string(unit) +
+                                "' and weak_scaling.rate_of(row) == 5 for row in rows)\n";
+    EXPECT_EQ(check(program, path), 0) << output();
+  }
+}
+
 TEST_F(Figures, RowsThatLackAColumnAreRefusedByName) {
   const std::pair<const char*, const char*> needs[] = {{"phase_split", "phase_seconds"}, {"scaling", "epoch_seconds"}};
   for (const auto& [name, key] : needs) {

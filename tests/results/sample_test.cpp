@@ -88,6 +88,41 @@ TEST(SampleFromSpans, EmptyEpochIsAllOther) {
   EXPECT_DOUBLE_EQ(sample.busy_seconds, 3);
 }
 
+TEST(SampleFromSpans, OperationsAreAddedUpByNameWhateverRunsBesideThem) {
+  std::vector<Span> spans{span(Phase::compute, 0, 1),     span(Phase::compute, 1, 1.5),
+                          span(Phase::compute, 1.5, 3.5), span(Phase::sample, 0, 3, false, Stream::host),
+                          span(Phase::sample, 3.5, 4),  // waiting for the host
+                          span(Phase::communicate, 4, 5), span(Phase::transfer, 5, 6, false, Stream::copy)};
+  const std::string same = "spmm";  // equal text at another place is the same operation
+  spans[0].name = "spmm";
+  spans[1].name = "dense";
+  spans[2].name = same;
+  spans[3].name = "gather_rows";
+  const std::vector<OperationSeconds> expected{{"dense", 0.5}, {"gather_rows", 3}, {"spmm", 3}};
+  EXPECT_EQ(sample_from_spans(spans, 0, spans.size(), 0, 6).operation_seconds, expected);
+  const std::vector<OperationSeconds> first{{"spmm", 1}};
+  EXPECT_EQ(sample_from_spans(spans, 0, 1, 0, 6).operation_seconds, first) << "only the asked spans count";
+  EXPECT_TRUE(sample_from_spans(spans, 5, spans.size(), 4, 6).operation_seconds.empty());
+}
+
+TEST(SampleLines, OperationsAndAllTrafficAreReadBackAndOlderLinesLackThem) {
+  EpochSample sample = testing_results::make_sample(0, 1, 0, 1, 1, 1);
+  sample.operation_seconds = {{"dense", 0.1}, {"spmm", 1.0 / 3.0}};
+  sample.sent_bytes[static_cast<std::size_t>(Traffic::parameters)] = 12;
+  Json json = Json::parse(sample_to_json("a", sample).dump());
+  EXPECT_EQ(sample_from_json(json).operation_seconds, sample.operation_seconds);
+  EXPECT_EQ(sample_from_json(json).sent_bytes, sample.sent_bytes);
+  ASSERT_EQ(json.erase("operation_seconds"), 1u);
+  ASSERT_EQ(json["sent_bytes"].erase("parameters"), 1u);
+  const EpochSample older = sample_from_json(json);
+  EXPECT_TRUE(older.operation_seconds.empty());
+  sample.sent_bytes[static_cast<std::size_t>(Traffic::parameters)] = 0;
+  EXPECT_EQ(older.sent_bytes, sample.sent_bytes);
+  json["operation_seconds"] = {{"spmm", 2.0}, {"dense", 1.0}};
+  const std::vector<OperationSeconds> in_order{{"dense", 1}, {"spmm", 2}};
+  EXPECT_EQ(sample_from_json(json).operation_seconds, in_order);
+}
+
 TEST(SampleLines, RoundTripIsExact) {
   EpochSample sample = testing_results::make_sample(1, 2, 3, 0.1, 1.0 / 3.0, 1e-300, true);
   sample.transfer_bytes = 0xFFFFFFFFFFFFFFFFull;

@@ -58,6 +58,8 @@ TEST(Throughput, CountsEdgesOfTheTrainedStepsForEveryModel) {
     EXPECT_EQ(result.throughput_unit, "edges_per_second");
     EXPECT_EQ(result.items_per_epoch, 4) << model;
     EXPECT_EQ(result.nonzeros_per_epoch, nonzeros) << model;
+    EXPECT_EQ(result.cells_per_epoch, 2 * 3) << model;
+    EXPECT_EQ(result.iterations_per_epoch, 1) << model;
   }
 }
 
@@ -102,6 +104,7 @@ TEST(Throughput, AShapeHasTheEdgesOfItsSteps) {
                           {"task", {{"name", "link-prediction"}, {"theta", 0.1}}}};
   const CaseResult result = result_of("aml-sim", {{"name", "tm-gcn"}, {"window", 20}}, simulated);
   EXPECT_EQ(result.items_per_epoch, 199 * (124e6 / 200));
+  EXPECT_EQ(result.cells_per_epoch, 199 * 1e6);
   EXPECT_GT(result.nonzeros_per_epoch, result.items_per_epoch);
 }
 

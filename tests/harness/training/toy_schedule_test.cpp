@@ -87,7 +87,7 @@ class ToyPlan final : public SchedulePlan {
   }
 
   const ByteBudget& budget() const override { return budget_; }
-  EpochItems items() const override { return {10, "events_per_second", 0}; }
+  EpochItems items() const override { return {10, "events_per_second", 0, 3}; }
   std::vector<std::string> approximations() const override { return {"it learns nothing"}; }
   std::vector<Role> roles() const override { return {static_cast<std::size_t>(ranks_), Role::trainer}; }
   const std::vector<ParameterShape>& parameters() const override {
@@ -162,6 +162,11 @@ TEST(ToySchedule, Runs) {
     const Row row = summarise(case_to_json(c), case_id(c), result);
     EXPECT_EQ(row.status, "ok");
     EXPECT_EQ(result.throughput_unit, "events_per_second");
+    EXPECT_EQ(row.iterations, 3);
+    ASSERT_TRUE(row.operation_seconds);
+    ASSERT_EQ(row.operation_seconds->size(), 1u) << "a sum over ranks is no operation of the device";
+    EXPECT_EQ(row.operation_seconds->begin()->first, Fill::name);
+    EXPECT_LE(row.operation_seconds->begin()->second, row.epoch_seconds->mean);
     EXPECT_EQ(case_to_json(case_from_json(case_to_json(c), "")), case_to_json(c));
   }
 }

@@ -1,0 +1,108 @@
+// Keys of rows that came with version 1.3: what they say, and that rows without them are read.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "core/errors.hpp"
+#include "results/row.hpp"
+#include "tests/results/result_fixtures.hpp"
+
+namespace strobe {
+namespace {
+
+using testing_results::case_json;
+using testing_results::make_result;
+using testing_results::make_sample;
+
+TEST(Summarise, ThroughputIsOfOneUnitAndOfCellsBesideIt) {
+  CaseResult result = make_result();
+  for (const std::string_view unit : throughput_units) {
+    result.throughput_unit = unit;
+    const Row row = summarise(case_json(), "chess/x#1", result);
+    EXPECT_EQ(row.throughput.size(), 1u) << unit;
+    EXPECT_DOUBLE_EQ(row.throughput.at(std::string(unit)), 1000 / 1.0015);
+  }
+  result.throughput_unit = "edges_per_second";
+  result.cells_per_epoch = 60;
+  const Row row = summarise(case_json(), "chess/x#1", result);
+  EXPECT_DOUBLE_EQ(row.throughput.at("cells_per_second"), 60 / 1.0015);
+  EXPECT_DOUBLE_EQ(row.throughput.at("edges_per_second"), 1000 / 1.0015);
+  EXPECT_EQ(row_from_json(row_to_json(row), "rows.json").throughput, row.throughput);
+  result.throughput_unit = "vertices_per_second";
+  EXPECT_THROW(summarise(case_json(), "chess/x#1", result), Error);
+}
+
+TEST(Summarise, OperationsAreTheSlowestRanksMeanOverEpochs) {
+  CaseResult result;
+  result.samples = {make_sample(0, 0, 0, 1, 0, 0), make_sample(0, 0, 1, 3, 1, 0), make_sample(0, 1, 0, 5, 0, 1),
+                    make_sample(0, 1, 1, 2, 0, 0), make_sample(0, 2, 0, 9, 0, 0, true)};
+  result.samples[0].operation_seconds = {{"dense", 100}};
+  result.samples[1].operation_seconds = {{"dense", 1}, {"gather_rows", 5}};
+  result.samples[2].operation_seconds = {{"dense", 2}};
+  result.samples[4].operation_seconds = {{"dense", 100}};
+  const Row row = summarise(case_json(), "c", result);
+  const std::map<std::string, double> expected{{"dense", 1.5}, {"gather_rows", 2.5}};
+  EXPECT_EQ(row.operation_seconds, expected);
+  const Json json = row_to_json(row);
+  EXPECT_EQ(json.at("operation_seconds"), Json({{"dense", 1.5}, {"gather_rows", 2.5}}));
+  EXPECT_EQ(row_from_json(json, "rows.json").operation_seconds, expected);
+  const Row without = summarise(case_json(), "c", make_result());
+  EXPECT_FALSE(without.operation_seconds);
+  EXPECT_EQ(without.absent.at("/operation_seconds"), "its samples tell of no operation");
+}
+
+TEST(Summarise, IterationsOfAnEpochAreStatedOrAbsentWithAReason) {
+  CaseResult result = make_result();
+  EXPECT_TRUE(row_to_json(summarise(case_json(), "c", result)).at("iterations").is_null());
+  EXPECT_EQ(summarise(case_json(), "c", result).absent.count("/iterations"), 1u);
+  result.iterations_per_epoch = 17;
+  const Json json = row_to_json(summarise(case_json(), "c", result));
+  EXPECT_EQ(json.at("iterations"), 17);
+  EXPECT_EQ(row_from_json(json, "here").iterations, 17);
+}
+
+TEST(Row, OfTheVersionBeforeIsRead) {
+  CaseResult result = make_result();
+  result.iterations_per_epoch = 1;
+  result.samples.back().operation_seconds = {{"dense", 1}};
+  Json json = row_to_json(summarise(case_json(), "c", result));
+  for (const char* key : {"operation_seconds", "iterations"}) ASSERT_EQ(json.erase(key), 1u) << key;
+  ASSERT_EQ(json["sent_bytes"].erase("parameters"), 1u);
+  const Row row = row_from_json(json, "here");
+  EXPECT_FALSE(row.operation_seconds);
+  EXPECT_FALSE(row.iterations);
+  EXPECT_EQ(*row.sent_bytes, (SentBytes{200, 0, 0, 0, 48, 0, 0, 248}));
+  json["sent_bytes"].erase("total");
+  EXPECT_THROW(row_from_json(json, "here"), InvalidInput);
+}
+
+/// The value of a column in the only record of a CSV text whose cells hold neither commas nor line ends.
+std::string cell_of(const std::string& csv, const std::string& column) {
+  const std::size_t end = csv.find("\r\n");
+  std::istringstream header(csv.substr(0, end)), record(csv.substr(end + 2));
+  for (std::string name, value; std::getline(header, name, ',') && std::getline(record, value, ',');)
+    if (name == column) return value;
+  return "no such column";
+}
+
+TEST(Csv, HasTheirColumns) {
+  CaseResult result = make_result();
+  result.metrics.clear();
+  result.iterations_per_epoch = 4;
+  result.cells_per_epoch = 60;
+  for (EpochSample& sample : result.samples) sample.operation_seconds = {{"dense", 0.5}};
+  Row row = summarise(case_json(), "a#1", result);
+  for (Json* plugin : {&row.workload, &row.model, &row.strategy, &row.task, &row.optimizer}) *plugin = {{"name", "x"}};
+  row.settings = Json::object();
+  const std::string csv = rows_to_csv({row});
+  EXPECT_EQ(cell_of(csv, "sent_bytes.parameters"), "0");
+  EXPECT_EQ(cell_of(csv, "operation_seconds"), R"("{""dense"":0.5}")");
+  EXPECT_EQ(cell_of(csv, "iterations"), "4");
+  EXPECT_EQ(std::stod(cell_of(csv, "throughput.edges_per_second")), 1000 / 1.0015);
+  EXPECT_EQ(std::stod(cell_of(csv, "throughput.cells_per_second")), 60 / 1.0015);
+  for (const char* unit : {"events", "nonzeros"})
+    EXPECT_EQ(cell_of(csv, "throughput." + std::string(unit) + "_per_second"), "") << unit;
+}
+
+}  // namespace
+}  // namespace strobe
