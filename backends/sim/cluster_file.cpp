@@ -10,22 +10,13 @@
 #include <nlohmann/json.hpp>
 
 #include "backends/sim/calibration.hpp"
+#include "backends/sim/cluster_host_file.hpp"
+#include "backends/sim/cluster_keys.hpp"
 #include "core/currency.hpp"
 #include "core/errors.hpp"
 
 namespace strobe::sim {
 namespace {
-
-/// What the value of a key must be.
-enum class Form { text, flag, object, count, bytes, positive, not_negative, factor, price };
-/// When a key must be there: `network` with more than one node, `links` with more than one GPU in a node, `copies` with
-/// GPUs that have memory of their own.
-enum class Need { always, never, network, links, copies };
-struct Key {
-  const char* name;
-  Form form;
-  Need need = Need::always;
-};
 
 constexpr Key cluster_keys[] = {{"$comment", Form::text, Need::never},
                                 {"name", Form::text},
@@ -34,12 +25,13 @@ constexpr Key cluster_keys[] = {{"$comment", Form::text, Need::never},
                                 {"nodes", Form::count},
                                 {"gpus_per_node", Form::count},
                                 {"gpu", Form::object},
+                                {"host", Form::object, Need::never},
                                 {"host_to_device_bytes_per_second", Form::positive, Need::copies},
                                 {"host_to_device_latency_seconds", Form::not_negative, Need::copies},
                                 {"host_to_device_pageable_bytes_per_second", Form::positive, Need::never},
                                 {"host_memory", Form::text, Need::never},
-                                {"gpus_per_host_link", Form::count, Need::never},
-                                {"host_link_bytes_per_second", Form::positive, Need::never},
+                                {"gpus_per_host_link", Form::count, Need::never, true},
+                                {"host_link_bytes_per_second", Form::positive, Need::never, true},
                                 {"host_bridge_bytes_per_second", Form::positive, Need::never},
                                 {"intra_node_bytes_per_second", Form::positive, Need::links},
                                 {"intra_node_latency_seconds", Form::not_negative, Need::links},
@@ -68,11 +60,6 @@ constexpr Key gpu_keys[] = {{"name", Form::text},
                             {"launch_seconds", Form::not_negative},
                             {"round_seconds", Form::not_negative, Need::never},
                             {"host_issue_seconds", Form::not_negative, Need::never}};
-// A changed number (a what-if) has no date: nobody has measured it.
-constexpr Key quantity_keys[] = {{"value", Form::not_negative},
-                                 {"source", Form::text},
-                                 {"date", Form::text, Need::never},
-                                 {"what_if", Form::flag, Need::never}};
 constexpr Key price_keys[] = {{"value", Form::positive},           {"currency", Form::text},
                               {"region", Form::text, Need::never}, {"source", Form::text},
                               {"date", Form::text, Need::never},   {"what_if", Form::flag, Need::never}};
@@ -82,113 +69,6 @@ constexpr Key band_keys[] = {{"low_factor", Form::positive},
                              {"ranks", Form::count, Need::never},
                              {"source", Form::text},
                              {"date", Form::text}};
-
-template <std::size_t N>
-const Key* find_key(const Key (&keys)[N], const std::string& name) {
-  const Key* found = std::find_if(std::begin(keys), std::end(keys), [&](const Key& key) { return name == key.name; });
-  return found == std::end(keys) ? nullptr : found;
-}
-
-template <std::size_t N>
-[[noreturn]] void refuse_key(const Key (&keys)[N], const std::string& name, const std::string& pointer) {
-  std::vector<std::string> known;
-  for (const Key& key : keys) known.emplace_back(key.name);
-  for (const std::string& candidate : known) {
-    if (candidate.rfind(name + "_", 0) != 0) continue;
-    throw InvalidRequest(pointer + "/" + name, fmt::format("'{}' names no unit; did you mean '{}'?", name, candidate));
-  }
-  throw InvalidRequest(pointer + "/" + name, unknown_name_message("key", name, known));
-}
-
-/// Refuses unknown keys of an object, and missing ones that must always be there.
-template <std::size_t N>
-void check_keys(const Json& object, const Key (&keys)[N], const std::string& pointer) {
-  if (!object.is_object()) throw InvalidRequest(pointer, "expected a JSON object, found " + object.dump());
-  for (const auto& [name, value] : object.items()) {
-    if (find_key(keys, name) == nullptr) refuse_key(keys, name, pointer);
-  }
-  for (const Key& key : keys) {
-    if (key.need == Need::always && !object.contains(key.name)) {
-      throw InvalidRequest(pointer + "/" + key.name, "this key is missing");
-    }
-  }
-}
-
-std::string text_at(const Json& object, const char* key, const std::string& pointer) {
-  const Json& value = object.at(key);
-  if (!value.is_string() || value.get<std::string>().empty()) {
-    throw InvalidRequest(pointer + "/" + key, "expected text, found " + value.dump());
-  }
-  return value.get<std::string>();
-}
-
-/// One of `allowed`, or `otherwise` when the key is absent.
-std::string choice_at(const Json& object, const char* key, const std::string& pointer,
-                      const std::vector<std::string>& allowed, const std::string& otherwise) {
-  if (!object.contains(key)) return otherwise;
-  std::string text = text_at(object, key, pointer);
-  if (std::find(allowed.begin(), allowed.end(), text) == allowed.end()) {
-    throw InvalidRequest(pointer + "/" + key, unknown_name_message(key, text, allowed));
-  }
-  return text;
-}
-
-bool flag_at(const Json& object, const char* key, const std::string& pointer = "") {
-  if (!object.at(key).is_boolean()) throw InvalidRequest(pointer + "/" + key, "expected true or false");
-  return object.at(key).get<bool>();
-}
-
-bool is_what_if(const Json& quantity) { return quantity.value("what_if", Json(false)) == Json(true); }
-
-void check_provenance(const Json& quantity, const std::string& pointer) {
-  text_at(quantity, "source", pointer);
-  if (is_what_if(quantity)) return;
-  if (!quantity.contains("date")) throw InvalidRequest(pointer + "/date", "this key is missing");
-  const std::string date = text_at(quantity, "date", pointer);
-  if (!is_date(date)) throw InvalidRequest(pointer + "/date", "expected a date as YYYY-MM-DD, found '" + date + "'");
-}
-
-void check_value(const Json& json, const Key& key, const std::string& pointer) {
-  if (!json.is_number()) throw InvalidRequest(pointer, "expected a number, found " + json.dump());
-  const double value = json.get<double>();
-  const bool whole = key.form == Form::count || key.form == Form::bytes;
-  if (!std::isfinite(value) || (whole && (std::floor(value) != value || value > 9007199254740992.0)) ||
-      (key.form == Form::count && value > 1000000)) {
-    throw InvalidRequest(pointer,
-                         fmt::format("{} is not a {} number", json.dump(), whole ? "sensible whole" : "finite"));
-  }
-  if (value < 0) throw InvalidRequest(pointer, fmt::format("{} is negative", json.dump()));
-  const bool needs_some = key.form == Form::count || key.form == Form::positive;
-  if (value == 0 && needs_some) throw InvalidRequest(pointer, fmt::format("{} must be above 0", key.name));
-  if (value < 1 && key.form == Form::factor)
-    throw InvalidRequest(pointer, fmt::format("{} must be 1 or more", key.name));
-}
-
-/// The numbers of one object by key.
-template <std::size_t N>
-class Numbers {
- public:
-  Numbers(const Json& object, const Key (&keys)[N], std::string pointer)
-      : object_(object), keys_(keys), pointer_(std::move(pointer)) {}
-
-  bool has(const char* name) const { return object_.contains(name); }
-
-  double at(const char* name) const {
-    const std::string here = pointer_ + "/" + name;
-    const Json& quantity = object_.at(name);
-    check_keys(quantity, quantity_keys, here);
-    check_provenance(quantity, here);
-    check_value(quantity.at("value"), *find_key(keys_, name), here + "/value");
-    return quantity.at("value").template get<double>();
-  }
-
-  double at(const char* name, double otherwise) const { return has(name) ? at(name) : otherwise; }
-
- private:
-  const Json& object_;
-  const Key (&keys_)[N];
-  std::string pointer_;
-};
 
 GpuModel read_gpu(const Json& json) {
   check_keys(json, gpu_keys, "/gpu");
@@ -262,7 +142,7 @@ void read_links(const Json& json, Cluster& cluster) {
       json.contains("hierarchical_collectives") && flag_at(json, "hierarchical_collectives");
 }
 
-void read_host(const Json& json, Cluster& cluster) {
+void read_host_links(const Json& json, Cluster& cluster) {
   const Numbers numbers(json, cluster_keys, "");
   const std::string memory = choice_at(json, "host_memory", "", {"pinned", "pageable", "shared"}, "pinned");
   cluster.pageable_host_memory = memory == "pageable";
@@ -327,15 +207,27 @@ void check_topology(const Cluster& cluster) {
   }
 }
 
-/// The value as it stands in a file, from text: a number where the key holds one.
-Json value_from_text(const Key& key, const std::string& text, const std::string& pointer) {
-  if (key.form == Form::text) return text;
-  if (key.form == Form::flag && (text == "true" || text == "false")) return text == "true";
-  if (key.form == Form::flag) throw InvalidRequest(pointer, "expected true or false, found '" + text + "'");
-  if (key.form == Form::object) throw InvalidRequest(pointer, "name one number inside it");
-  const Json number = Json::parse(text, nullptr, false);
-  if (!number.is_number()) throw InvalidRequest(pointer, "expected a number, found '" + text + "'");
-  return number;
+/// "gpu.memory_bytes" is the key memory_bytes of the object gpu; a key without a dot is the cluster's own.
+std::pair<std::string, std::string> object_and_key(const std::string& path) {
+  for (const std::string object : {"gpu", "host"}) {
+    if (path.rfind(object + ".", 0) == 0) return {object, path.substr(object.size() + 1)};
+  }
+  return {"", path};
+}
+
+/// Nobody has measured a changed number, nor listed a changed price: it has no date, and a price no region.
+void change_quantity(Json& held, const Json& changed, const std::string& text, bool price) {
+  const bool known = held.is_object() && held.contains("value") && !held.at("value").is_null();
+  const std::string before = known ? held.at("value").dump() : "nothing";
+  if (!held.is_object()) held = Json::object();
+  held.erase("reason");
+  held["value"] = changed;
+  held["what_if"] = true;
+  held["source"] =
+      price ? "changed by the command, instead of " + before : fmt::format("what-if: {} instead of {}", text, before);
+  if (!price) return;
+  held.erase("date");
+  held.erase("region");
 }
 
 }  // namespace
@@ -350,7 +242,8 @@ std::shared_ptr<const Cluster> cluster_from_json(const Json& json) {
   cluster->nodes = cluster->described_nodes = static_cast<int>(numbers.at("nodes"));
   cluster->gpus_per_node = static_cast<int>(numbers.at("gpus_per_node"));
   cluster->gpu = read_gpu(json.at("gpu"));
-  read_host(json, *cluster);
+  if (json.contains("host")) cluster->host = read_host(json.at("host"));
+  read_host_links(json, *cluster);
   read_links(json, *cluster);
   check_topology(*cluster);
   cluster->compute_slowdown_factor = numbers.at("compute_slowdown_factor", 1);
@@ -362,13 +255,14 @@ std::shared_ptr<const Cluster> cluster_from_json(const Json& json) {
 }
 
 void change_value(Json& cluster, const std::string& path, const std::string& value) {
-  const bool in_gpu = path.rfind("gpu.", 0) == 0;
-  const std::string name = in_gpu ? path.substr(4) : path, pointer = in_gpu ? "/gpu" : "";
-  const Key* key = in_gpu ? find_key(gpu_keys, name) : find_key(cluster_keys, name);
-  if (key == nullptr && in_gpu) refuse_key(gpu_keys, name, pointer);
-  if (key == nullptr) refuse_key(cluster_keys, name, pointer);
-  Json& held = in_gpu ? cluster["gpu"][name] : cluster[name];
+  const auto [object, name] = object_and_key(path);
+  const Keys keys = object == "gpu" ? Keys(gpu_keys) : object == "host" ? host_file_keys() : Keys(cluster_keys);
+  const std::string pointer = object.empty() ? "" : "/" + object;
+  const Key* key = find_key(keys, name);
+  if (key == nullptr) refuse_key(keys, name, pointer);
   const Json changed = value_from_text(*key, value, pointer + "/" + name);
+  if (object == "host") complete_host(cluster["host"]);
+  Json& held = object.empty() ? cluster[name] : cluster[object][name];
   if (key->form == Form::text || key->form == Form::flag) {
     held = changed;
     return;
@@ -376,16 +270,7 @@ void change_value(Json& cluster, const std::string& path, const std::string& val
   if (key->form == Form::price && !held.is_object()) {
     throw InvalidRequest(pointer + "/" + name, "this cluster is not sold; give it a price in a file of its own");
   }
-  const std::string before = held.is_object() && held.contains("value") ? held.at("value").dump() : "nothing";
-  if (!held.is_object()) held = Json::object();
-  held["value"] = changed;
-  held["what_if"] = true;
-  held["source"] = fmt::format("what-if: {} instead of {}", value, before);
-  if (key->form != Form::price) return;
-  // Nobody has listed it, so it has neither a date nor a region.
-  held["source"] = "changed by the command, instead of " + before;
-  held.erase("date");
-  held.erase("region");
+  change_quantity(held, changed, value, key->form == Form::price);
 }
 
 }  // namespace strobe::sim

@@ -164,6 +164,25 @@ Json shapes() {
   return list;
 }
 
+Json known_or_null(double number) { return number > 0 ? Json(number) : Json(nullptr); }
+
+/// What the host of a node can do; null where nobody knows.
+Json host_of(const Cluster& cluster) {
+  const HostModel& host = cluster.host;
+  return {{"cores", host.cores > 0 ? Json(host.cores) : Json(nullptr)},
+          {"core_operations_per_second", known_or_null(host.core_operations_per_second)},
+          {"core_bytes_per_second", known_or_null(host.core_bytes_per_second)},
+          {"memory_bytes_per_second", known_or_null(host.memory_bytes_per_second)},
+          {"random_access_seconds", known_or_null(host.random_access_seconds)},
+          {"disk_bytes_per_second", known_or_null(host.disk_bytes_per_second)}};
+}
+
+/// GPUs that share a link to the host; null where the file does not say.
+Json known_gpus_per_link(const Cluster& cluster) {
+  const auto stated = cluster.raw.find("gpus_per_host_link");
+  return stated == cluster.raw.end() ? Json(nullptr) : stated->at("value");
+}
+
 Json clusters() {
   Json list = Json::array();
   for (const std::string& name : cluster_names()) {
@@ -176,6 +195,9 @@ Json clusters() {
                     {"nodes", cluster->nodes},
                     {"gpus_per_node", cluster->gpus_per_node},
                     {"gpu", cluster->gpu.name},
+                    {"host", host_of(*cluster)},
+                    {"gpus_per_host_link", known_gpus_per_link(*cluster)},
+                    {"host_link_bytes_per_second", known_or_null(cluster->host_link_bytes_per_second)},
                     {"calibrated", cluster->calibrated},
                     {"price_per_node_hour", cluster->price_per_node_hour},
                     {"price_currency", cluster->price_currency},
@@ -228,6 +250,17 @@ const std::vector<Kind>& kinds() {
   return table;
 }
 
+/// A line on the host of a cluster's nodes; "" where nothing is known.
+std::string host_text(const Json& host) {
+  std::string text;
+  if (!host["cores"].is_null()) text += fmt::format(", {} cores", host["cores"].get<int>());
+  if (!host["memory_bytes_per_second"].is_null())
+    text += fmt::format(", memory {}/s", format_bytes(host["memory_bytes_per_second"].get<double>()));
+  if (!host["disk_bytes_per_second"].is_null())
+    text += fmt::format(", disk {}/s", format_bytes(host["disk_bytes_per_second"].get<double>()));
+  return text.empty() ? "" : "    host: " + text.substr(2) + "\n";
+}
+
 /// Kind, size and terms of a workload; size of a shape; GPUs and price of a cluster.
 std::string size_text(const Json& entry) {
   std::string size;
@@ -242,8 +275,8 @@ std::string size_text(const Json& entry) {
   if (entry.contains("kind")) text += fmt::format("    {}\n", entry["kind"].get<std::string>());
   if (!size.empty()) text += fmt::format("    size: {}\n", size);
   if (entry.contains("gpus_per_node")) {
-    text += fmt::format("    {} nodes x {} {}\n    price: {}\n", entry["nodes"].get<int>(),
-                        entry["gpus_per_node"].get<int>(), entry["gpu"].get<std::string>(),
+    text += fmt::format("    {} nodes x {} {}\n{}    price: {}\n", entry["nodes"].get<int>(),
+                        entry["gpus_per_node"].get<int>(), entry["gpu"].get<std::string>(), host_text(entry["host"]),
                         entry["price"].get<std::string>());
   }
   if (entry.contains("licence")) text += fmt::format("    terms: {}\n", entry["licence"].get<std::string>());
