@@ -1,8 +1,9 @@
 // Fitted times of a measured machine: sums of terms that are linear in what an operation or a collective moves
 // (fit_terms.hpp). Each was fitted with so many ranks computing at the same time; other numbers take the fit nearest by
-// ratio, and ranks beyond the cores wait for their turns: times ranks / cores. Returns negative seconds for what was
-// not fitted. Invariant: coefficients are not negative, so more work never takes less time. Other keys of a fit (its
-// range, its residuals) belong to whoever made it. Cost: one look-up by name.
+// ratio, and ranks beyond the cores wait for their turns: times ranks / cores. Work of the host is fitted with one
+// worker on a machine that does nothing else. Returns negative seconds for what was not fitted. Invariant: coefficients
+// are not negative, so more work never takes less time. Other keys of a fit (its range, its residuals) belong to
+// whoever made it. Cost: one look-up by name.
 #include "backends/sim/calibration.hpp"
 
 #include <cmath>
@@ -22,6 +23,7 @@ struct Fit {
   std::array<double, N> coefficients{};
 };
 using OperationFit = Fit<operation_terms.size()>;
+using HostFit = Fit<host_terms.size()>;
 using CollectiveFit = Fit<collective_terms.size()>;
 
 double number_at(const Json& fit, const char* key, const std::string& pointer, double otherwise, double least) {
@@ -81,6 +83,7 @@ class LinearFits final : public Calibration {
     cores_ = number_at(json, "cores", pointer, 0, 1);
     read_group(json, "operations", pointer, operation_terms, operations_);
     read_group(json, "collectives", pointer, collective_terms, collectives_);
+    read_group(json, "host_operations", pointer, host_terms, host_operations_);
   }
 
   double operation_seconds(std::string_view operation, const Work& work, ElementType precision,
@@ -92,6 +95,13 @@ class LinearFits final : public Calibration {
     if (found == operations_.end()) return -1;
     const OperationFit* fit = nearest(found->second, ranks, precision == ElementType::f64 ? "fp64" : "fp32");
     return fit == nullptr ? -1 : seconds_of(*fit, operation_terms, work) * turns(ranks, fit->ranks);
+  }
+
+  double host_seconds(std::string_view name, const Work& work) const override {
+    const auto found = host_operations_.find(name);
+    if (found == host_operations_.end()) return -1;
+    const HostFit* fit = nearest(found->second, 1, "");
+    return fit == nullptr ? -1 : seconds_of(*fit, host_terms, work);
   }
 
   double shared_cores() const override { return cores_; }
@@ -129,6 +139,7 @@ class LinearFits final : public Calibration {
   double cores_ = 0;  // 0: ranks have a processor each
   std::map<std::string, std::vector<OperationFit>, std::less<>> operations_;
   std::map<std::string, std::vector<CollectiveFit>, std::less<>> collectives_;
+  std::map<std::string, std::vector<HostFit>, std::less<>> host_operations_;  // by one worker, of no precision
 };
 
 }  // namespace

@@ -45,6 +45,28 @@ inline constexpr std::array<OperationTerm, 10> operation_terms{{
     {"seconds_per_round", [](const Work& w) { return w.rounds; }},
 }};
 
+/// Rows that host work reads or writes through an index, and those of them that a cache of `cache_bytes` does not
+/// catch. A row at an unforeseen place costs a wait, whatever its width, beside its bytes.
+inline double gathered_rows(const Work& w) {
+  return w.gather.row_bytes > 0 ? w.gather.accessed_bytes / w.gather.row_bytes : 0.0;
+}
+inline double missed_rows(const Work& w, double cache_bytes) {
+  return w.gather.row_bytes > 0 ? missed_bytes(w.gather, cache_bytes) / w.gather.row_bytes : 0.0;
+}
+
+/// Of work on the host.
+inline constexpr std::array<OperationTerm, 9> host_terms{{
+    {"seconds", [](const Work&) { return 1.0; }},
+    {"seconds_per_flop", [](const Work& w) { return w.flops; }},
+    {"seconds_per_read_byte", [](const Work& w) { return w.bytes_read; }, true},
+    {"seconds_per_written_byte", [](const Work& w) { return w.bytes_written; }, true},
+    {"seconds_per_byte_beyond_2_mib", [](const Work& w) { return std::max(0.0, w.bytes() - near_cache_bytes); }, true},
+    {"seconds_per_byte_beyond_32_mib", [](const Work& w) { return std::max(0.0, w.bytes() - far_cache_bytes); }, true},
+    {"seconds_per_gathered_row", gathered_rows},
+    {"seconds_per_gathered_row_beyond_256_kib", [](const Work& w) { return missed_rows(w, near_window_bytes); }},
+    {"seconds_per_gathered_row_beyond_8_mib", [](const Work& w) { return missed_rows(w, far_window_bytes); }},
+}};
+
 /// What a collective moves: bytes that the busiest rank sends or receives, and to how many peers.
 struct CollectiveAmounts {
   double bytes = 0, messages = 0;

@@ -80,6 +80,21 @@ Json operation_fits(const CalibrationData& data) {
   return fits;
 }
 
+/// Of the host's operations by one worker. A byte of memory costs at most two at the rate of its copy, as for a device.
+Json host_operation_fits(const HostMeasurement& host) {
+  std::map<std::string, Group> groups;
+  for (const OperationSample& s : host.operations)
+    add(sim::host_terms, s.work, s.work.bytes(), s.seconds, groups[s.operation]);
+  std::vector<double> most;
+  for (const sim::OperationTerm& term : sim::host_terms)
+    most.push_back(term.of_memory ? 2 / host.rates.core_bytes_per_second : std::numeric_limits<double>::infinity());
+  Json fits = Json::object();
+  for (const auto& [name, group] : groups) {
+    if (!group.observations.empty()) fits[name].push_back(fit_json(group, sim::host_terms, 1, most));
+  }
+  return fits;
+}
+
 /// Where the host's memory is shared, data moves when a rank waits for it; a device with memory of its own moves it
 /// beside its compute, and the simulator knows what that hides.
 Json collective_fits(const CalibrationData& data) {
@@ -138,6 +153,20 @@ Json gpu_json(const CalibrationData& data, const ClusterDescription& about, int 
       {"narrow_bytes", measured(static_cast<double>(data.rates.narrow_bytes), "a property of its kernels")}};
 }
 
+Json host_json(const HostRates& rates, const std::function<Json(double, const char*)>& measured) {
+  Json host{
+      {"cores", measured(rates.cores, "cores that the process may use")},
+      {"core_operations_per_second",
+       measured(rates.core_operations_per_second, "multiplications and additions of integers, eight chains")},
+      {"core_bytes_per_second", measured(rates.core_bytes_per_second, "copy of 128 MiB by one core, read and written")},
+      {"memory_bytes_per_second", measured(rates.memory_bytes_per_second, "copy of 128 MiB by all cores together")},
+      {"random_access_seconds", measured(rates.random_access_seconds, "loads that name the next, through 256 MiB")}};
+  host["disk_bytes_per_second"] = rates.disk_bytes_per_second > 0
+                                      ? measured(rates.disk_bytes_per_second, "a file of 128 MiB, read in order")
+                                      : Json{{"value", nullptr}, {"reason", "strobe calibrate: " + rates.no_disk}};
+  return host;
+}
+
 }  // namespace
 
 Json calibrated_cluster(const CalibrationData& data, const ClusterDescription& about) {
@@ -153,6 +182,7 @@ Json calibrated_cluster(const CalibrationData& data, const ClusterDescription& a
   if (data.cores > 0) calibration["cores"] = data.cores;
   calibration["operations"] = operation_fits(data);
   calibration["collectives"] = collective_fits(data);
+  if (data.host.rates.cores > 0) calibration["host_operations"] = host_operation_fits(data.host);
   calibration["cases"] = Json::array();
   for (const MeasuredCase& c : data.cases) calibration["cases"].push_back(case_to_json(c.request));
   const auto [rate, latency] = link_of(calibration["collectives"], data.rates.memory_bytes_per_second);
@@ -162,6 +192,7 @@ Json calibrated_cluster(const CalibrationData& data, const ClusterDescription& a
       measured(places, data.cores > 0 ? "ranks that were measured or cores, and as many again that take turns"
                                       : "ranks that were measured");
   cluster["gpu"] = gpu_json(data, about, places, measured);
+  if (data.host.rates.cores > 0) cluster["host"] = host_json(data.host.rates, measured);
   if (data.rates.own_memory) {
     cluster["host_to_device_bytes_per_second"] =
         measured(data.rates.host_to_device_bytes_per_second, "64 MiB to the device");

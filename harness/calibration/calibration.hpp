@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "harness/calibration/collective_samples.hpp"
+#include "harness/calibration/host_rates.hpp"
 #include "harness/calibration/machine_rates.hpp"
 #include "harness/calibration/operation_samples.hpp"
 #include "harness/request/suite.hpp"
@@ -32,6 +33,7 @@ struct CalibrationData {
   std::vector<OperationSample> operations;
   std::vector<CollectiveSample> collectives;
   MachineRates rates;
+  HostMeasurement host;             // without cores: nobody measured it
   std::vector<std::string> failed;  // "ID: reason" of cases that did not end ok
 };
 
@@ -46,8 +48,8 @@ struct CalibrationListener {
 };
 
 /// Runs every case of `suite` with its spans kept, then the collectives at each number of ranks that occurs, then the
-/// ceilings. All cases must be of one device, communicator and precision, and none simulated: InvalidRequest otherwise.
-/// Throws Interrupted on a stop signal; a failed case is listed and left out.
+/// ceilings. All cases must be of one device, communicator and precision, and none
+/// simulated: InvalidRequest otherwise. Throws Interrupted on a stop signal; a failed case is listed and left out.
 CalibrationData measure_calibration(const Suite& suite, const CalibrationListener& listener);
 
 /// What a cluster file says beside the fits.

@@ -16,7 +16,7 @@ namespace {
 std::atomic<bool> end_at_once{false}, finish_epoch{false};
 
 /// Only what may be called in a handler; the words are lost where standard error is.
-void say(std::string_view words) {
+void say_in_handler(std::string_view words) {
   [[maybe_unused]] const ssize_t ignored = write(STDERR_FILENO, words.data(), words.size());
 }
 
@@ -40,7 +40,7 @@ void note_signal(int signal) {
   (finish_epoch.load() ? stop_after_epoch() : stop_signal()).store(signal);
   if (finish_epoch.load() && epoch_patience_milliseconds().load() > 0) ring_after(epoch_patience_milliseconds().load());
   if (!end_at_once.load()) return;
-  say("strobe: interrupted while a case was planned; finished cases are kept\n");
+  say_in_handler("strobe: interrupted while a case was planned; finished cases are kept\n");
   _exit(128 + signal);
 }
 

@@ -130,6 +130,25 @@ TEST(ClusterHost, WrongKeysAndNumbersAreRefusedWithTheirPointer) {
   EXPECT_TRUE(is_refused(value("disk_bytes_per_second", "fast"), "/host/disk_bytes_per_second/value", "a number"));
 }
 
+TEST(ClusterHost, FitsOfItsOperationsAreSumsOfTheirTerms) {
+  Json json = file_with_host();
+  json["calibration"] = {{"host_operations",
+                          {{"gather_rows", Json::array({{{"seconds", 1e-6},
+                                                         {"seconds_per_flop", 1e-9},
+                                                         {"seconds_per_written_byte", 2e-9},
+                                                         {"seconds_per_gathered_row", 3e-8},
+                                                         {"seconds_per_gathered_row_beyond_8_mib", 5e-8}}})}}}};
+  const auto cluster = sim::cluster_from_json(json);
+  Work work{7, 0, 1000};
+  EXPECT_NEAR(cluster->calibration->host_seconds("gather_rows", work), 1e-6 + 7e-9 + 2e-6, 1e-12);
+  work.gather = {1600, 1600, 16.0 * 1024 * 1024, 16};  // 100 rows, of which a cache of 8 MiB misses half
+  EXPECT_NEAR(cluster->calibration->host_seconds("gather_rows", work), 1e-6 + 7e-9 + 2e-6 + 100 * 3e-8 + 50 * 5e-8,
+              1e-12);
+  EXPECT_LT(cluster->calibration->host_seconds("copy_in_order", work), 0) << "it was not fitted";
+  json["calibration"]["host_operations"]["gather_rows"][0]["seconds"] = -1;
+  EXPECT_TRUE(is_refused([&](Json& j) { j = json; }, "/calibration/host_operations/gather_rows/0/seconds", "negative"));
+}
+
 TEST(ClusterHost, ChangesAreLaidOverIt) {
   const auto cluster = load_cluster("aimos-v100:host.cores=8,host.disk_bytes_per_second=2e9");
   EXPECT_EQ(cluster->host.cores, 8);
@@ -168,8 +187,8 @@ TEST(ClusterHost, BuiltInClustersSayWhatTheirHostsCanDo) {
       EXPECT_TRUE(cluster->raw.contains(key)) << name << " " << key;
     const HostModel& host = cluster->host;
     // A core alone does not exceed all of them together, nor does memory answer in less than a cycle or in a second.
-    if (host.memory_bytes_per_second > 0) EXPECT_LT(host.core_bytes_per_second, host.memory_bytes_per_second) << name;
-    if (host.random_access_seconds > 0) EXPECT_GT(host.random_access_seconds, 1e-8) << name;
+    EXPECT_TRUE(host.memory_bytes_per_second == 0 || host.core_bytes_per_second < host.memory_bytes_per_second) << name;
+    EXPECT_TRUE(host.random_access_seconds == 0 || host.random_access_seconds > 1e-8) << name;
     EXPECT_LT(host.random_access_seconds, 1e-6) << name;
   }
 }
