@@ -91,16 +91,11 @@ bool Device::move_out(const Tensor& tensor, void* host) {
   return true;
 }
 
-HostMemory Device::counted(HostMemory memory, const std::shared_ptr<Account>& account) {
+HostMemory Device::counted(const HostMemory& memory, const std::shared_ptr<Account>& account) {
   account->add(memory.bytes());
-  struct Counted {
-    HostMemory memory;
-    std::shared_ptr<Account> account;
-    ~Counted() { account->live -= memory.bytes(); }
-  };
-  const auto owner = std::make_shared<Counted>(Counted{memory, account});
   // Without values the pointer is null, but it counts for as long as it lives.
-  return {std::shared_ptr<std::byte>(owner, memory.raw()), memory.bytes()};
+  return {std::shared_ptr<std::byte>(memory.raw(), [memory, account](std::byte*) { account->live -= memory.bytes(); }),
+          memory.bytes()};
 }
 
 HostMemory Device::allocate_host(std::uint64_t bytes) {

@@ -220,7 +220,7 @@ class Device {
       if (live > peak) peak = live.load();
     }
   };
-  static HostMemory counted(HostMemory memory, const std::shared_ptr<Account>& account);
+  static HostMemory counted(const HostMemory& memory, const std::shared_ptr<Account>& account);
 
   /// (optional) Adds forms to `a` in the memory of `memory`, which is this device or stands for it.
   virtual void do_prepare(Device& /*memory*/, SparseMatrix& /*a*/, const HostCsr& /*host*/,

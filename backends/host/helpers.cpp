@@ -36,9 +36,8 @@ class LaneAnswer final : public HostEvent {
     if (answered()) return true;
     const std::uint32_t state = block_->helper().state.load(std::memory_order_acquire);
     if (state == HelperWords::running || answered()) return answered();
-    throw PeerFailed(state == HelperWords::ended ? fmt::format("helper {} ended before it answered rank {} ({})",
-                                                               helper_, shape_.trainer, shape_.name)
-                                                 : std::string(block_->helper().text));
+    if (state == HelperWords::failed) throw PeerFailed(block_->helper().text);
+    throw Error(fmt::format("helper {} ended before it answered rank {} ({})", helper_, shape_.trainer, shape_.name));
   }
 
   bool come_within(std::chrono::nanoseconds patience) override {

@@ -28,7 +28,7 @@ class SimLane final : public TrainerLane {
  private:
   Event do_ask(std::vector<Event> after) override {
     const auto answer = std::make_shared<SimEvent>();
-    answer->expect(actor_, fmt::format("helper {} ({})", helper_, shape().name));
+    answer->expect(actor_, "helper " + helper_);
     device_.when(this, std::move(after), [state = state_, answer](double seconds, std::exception_ptr failure) {
       if (!failure && !state->answers.empty()) {
         failure = std::make_exception_ptr(Error("a lane was asked before its last answer had come"));
@@ -67,7 +67,11 @@ HostShare share_of(const HelperRequest& helper, int ranks, const Cluster& cluste
 }  // namespace
 
 void LaneState::ask(double seconds) {
-  if (ended) return answers.back()->settle(seconds, std::make_exception_ptr(PeerFailed("the helper has ended")));
+  if (ended) {
+    const std::shared_ptr<SimEvent> answer = answers.back();
+    answers.pop_back();
+    return answer->settle(seconds, std::make_exception_ptr(Error(answer->what() + " ended before it answered")));
+  }
   asked.push_back(seconds);
   if (const auto waiting = std::exchange(waiter, nullptr)) waiting->settle(seconds);
 }
@@ -121,8 +125,10 @@ void SimPost::give_answer(std::size_t lane) {
   answer->settle(clock_);
 }
 
-void SimPost::end() {
-  const auto gone = std::make_exception_ptr(PeerFailed(fmt::format("helper {} ended before it answered", name())));
+void SimPost::end(bool failed) {
+  const std::string words = fmt::format("helper {} ended before it answered", name());
+  // The failure itself is on record; what it leads to is not another.
+  const auto gone = failed ? std::make_exception_ptr(PeerFailed(words)) : std::make_exception_ptr(Error(words));
   for (const std::shared_ptr<LaneState>& state : lanes_) {
     state->ended = true;
     while (!state->answers.empty()) {

@@ -44,7 +44,7 @@ class SimPost final : public HelperPost {
   const std::shared_ptr<LaneState>& state(std::size_t lane) const { return lanes_[lane]; }
   int actor() const { return actor_; }
   /// Its program has ended: whoever waits for an answer learns that there will be none.
-  void end();
+  void end(bool failed);
 
  private:
   int actor_;

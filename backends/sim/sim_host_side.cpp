@@ -108,7 +108,7 @@ bool SimDevice::do_reached(const Event& event) {
 }
 
 void SimDevice::forget_settled() {
-  std::erase_if(unsettled_, [](const Unsettled& one) { return one.event->settled() && one.event->come(); });
+  std::erase_if(unsettled_, [](const Unsettled& one) { return one.event->settled() && !one.event->failed(); });
 }
 
 void SimDevice::do_synchronize() {

@@ -22,6 +22,7 @@ class SimEvent final : public HostEvent {
   bool come_within(std::chrono::nanoseconds) override { return come(); }
   /// Whether it is known when it comes, or that it never does.
   bool settled() const { return settled_; }
+  bool failed() const { return failure_ != nullptr; }
   /// Seconds of virtual time. Throws what keeps it from coming; only once settled.
   double seconds() const;
   /// It comes at `seconds`; or never, for what `failure` says.

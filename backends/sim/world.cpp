@@ -130,8 +130,12 @@ void World::run_rank(int rank, const RankProgram& program) {
 
 void World::run_helper(std::size_t helper) {
   const HelperRequest& request = request_.helpers[helper];
-  run_actor("helper " + request.name, [&] { run_helper_program(request, *posts_[helper]); });
-  posts_[helper]->end();
+  bool failed = true;
+  run_actor("helper " + request.name, [&] {
+    run_helper_program(request, *posts_[helper]);
+    failed = false;
+  });
+  posts_[helper]->end(failed);
 }
 
 double World::clock_of(int actor) const {
@@ -250,6 +254,7 @@ double World::settle(Flight& flight, const Topology& topology, double free_secon
 void World::refuse_to_wait(int actor, const std::string& what) const {
   if (const int signal = stop_signal().load(); signal != 0) throw Interrupted(signal);
   if (in_vain_[static_cast<std::size_t>(actor)]) return;
+  if (crossed_) throw Error("ranks started collectives of several communicators in different orders");
   if (!failure_.empty()) throw PeerFailed(fmt::format("{} gives up {}: {}", name_of(actor), what, failure_));
 }
 
@@ -283,7 +288,6 @@ Completion World::await(int rank, Flight& flight, const Collective& collective) 
       in_vain_[self] = false;
       throw CollectiveTimeout(name, rank, request_.timeout_seconds, std::exchange(never_came_[self], {}));
     }
-    if (crossed_) throw Error("ranks started collectives of several communicators in different orders");
     flight.waiting.push_back(rank);
     blocked_in_[self] = {&flight, nullptr};
     scheduler_.block(rank);

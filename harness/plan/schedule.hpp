@@ -42,9 +42,6 @@ struct EpochItems {
   double cells = 0;                       // vertices of all steps trained on, beside another unit; 0 = not stated
 };
 
-/// What a rank does in a run. Users count trainers.
-enum class Role : std::uint8_t { trainer, memory };
-
 /// The metrics that an evaluation gives.
 struct MetricNames {
   std::vector<std::string> names;               // those of the validation samples with `validation_prefix` in front
@@ -104,8 +101,9 @@ class SchedulePlan {
   virtual EpochItems items() const = 0;
   /// What makes the training differ from the exact one, in words of the row; empty for an exact plan (law 3).
   virtual std::vector<std::string> approximations() const { return {}; }
-  /// [processes or threads] trainers first, in the order of their ranks.
-  virtual std::vector<Role> roles() const = 0;
+  /// The roles beside the ranks, which are trainers, with programs for one launch: where they run is the launcher's
+  /// affair. Trainers find their lanes at the communicator.
+  virtual std::vector<HelperRequest> helpers() const { return {}; }
   virtual const std::vector<ParameterShape>& parameters() const = 0;
   virtual MetricNames metrics() const { return {}; }
   /// Whether an epoch's own passes tell the metrics of the weights that it began with (EpochValues::metrics_before).

@@ -157,6 +157,8 @@ const FieldTable& case_fields() {
           .integer("warmup", &Case::warmup, "", "epochs trained before the measured ones", 0, 1e9)
           .integer("repeat", &Case::repeat, "", "whole runs from fresh parameters", 1, 1e6)
           .integer("threads", &Case::threads, "", "kernel threads; 0 = the rank's share of usable cores", 0, 4096)
+          .integer("host_threads", &Case::host_threads, "",
+                   "not for full batches: workers that carry out each piece of a rank's host work", 1, 4096)
           .text("kernels", &Case::kernels, "kernel variant, see `strobe list kernels`; empty = the best of each")
           .choice("inputs", &Case::inputs, {"streamed", "resident"},
                   "full batches only: move inputs to the device each epoch, or once")
@@ -193,11 +195,10 @@ Json case_to_json(const Case& c) {
   Json json = Json::object();
   for (const CaseSlot& slot : case_slots()) json[slot.name] = c.*slot.member;
   const Json scalars = case_fields().to_json(&c);
-  const bool other_kind = !trains_full_batch(c);
-  const std::vector<std::string>& only = full_batch_only();
+  const std::vector<std::string>& only = trains_full_batch(c) ? never_full_batch() : full_batch_only();
   for (const auto& [key, value] : scalars.items()) {
     if (key == "until" && c.until.empty()) continue;  // a case without it is the one that it was before there was one
-    if (other_kind && std::find(only.begin(), only.end(), key) != only.end()) continue;
+    if (std::find(only.begin(), only.end(), key) != only.end()) continue;
     json[key] = value;
   }
   return json;

@@ -26,6 +26,7 @@ struct Case {
   std::int64_t warmup = 1;          // epochs before them, trained and recorded but not in the statistics
   std::int64_t repeat = 1;          // whole runs from fresh parameters
   std::int64_t threads = 0;         // kernel threads of a rank; 0 = its share of the cores, at least 1
+  std::int64_t host_threads = 1;    // workers of a rank's host work; not of full batches, which have none
   std::string kernels;              // "" = best variant of each kernel, "plain" = the judges
   std::string inputs = "streamed";  // streamed: inputs move to the device each epoch; resident: once
   std::string transfer = "direct";  // how snapshots reach the device: direct | full | difference | changed | least

@@ -34,6 +34,11 @@ const std::vector<std::string>& full_batch_only() {
   return names;
 }
 
+const std::vector<std::string>& never_full_batch() {
+  static const std::vector<std::string> names = {"host_threads"};
+  return names;
+}
+
 bool trains_full_batch(const Case& c) { return !c.strategy.contains("name") || schedule_of(c).name == "full_batch"; }
 
 void check_schedule(const Case& c, const Json& json, const std::string& pointer) {
@@ -41,12 +46,13 @@ void check_schedule(const Case& c, const Json& json, const std::string& pointer)
   const std::string strategy = name_in(c.strategy);
   check_family<ModelTag>(name_in(c.model), strategy, schedule.value.family, pointer + "/model");
   check_family<TaskTag>(name_in(c.task), strategy, schedule.value.family, pointer + "/task");
-  if (trains_full_batch(c)) return;
-  for (const std::string& option : full_batch_only()) {
+  const bool full = trains_full_batch(c);
+  for (const std::string& option : full ? never_full_batch() : full_batch_only()) {
     if (!json.contains(option)) continue;
-    throw InvalidRequest(pointer + "/" + option,
-                         fmt::format("{} belongs to full-batch training, and strategy {} trains by {}; leave it out",
-                                     option, strategy, schedule.name));
+    throw InvalidRequest(
+        pointer + "/" + option,
+        fmt::format("{} belongs to {}, and strategy {} trains by {}; leave it out", option,
+                    full ? "training with work of the host" : "full-batch training", strategy, schedule.name));
   }
 }
 

@@ -34,6 +34,8 @@ using ScheduleRegistry = Registry<ScheduleTag>;
 
 /// Options of a case that mean something for full-batch training only; a case of another kind does not have them.
 const std::vector<std::string>& full_batch_only();
+/// Options of a case that every other kind of training has, and full batches have not.
+const std::vector<std::string>& never_full_batch();
 
 /// Whether the case is trained in full batches; so is one that names no strategy yet.
 bool trains_full_batch(const Case& c);

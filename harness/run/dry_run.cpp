@@ -18,12 +18,30 @@ Json describe_bytes(const ByteBudget& budget) {
   return bytes;
 }
 
+/// Who runs beside the trainers, and whom each serves.
+Json describe_helpers(const std::vector<HelperRequest>& helpers) {
+  Json list = Json::array();
+  for (const HelperRequest& helper : helpers) {
+    Json lanes = Json::array();
+    for (const LaneShape& lane : helper.lanes) {
+      lanes.push_back({{"name", lane.name},
+                       {"trainer", lane.trainer},
+                       {"request_bytes", lane.request_bytes},
+                       {"answer_bytes", lane.answer_bytes}});
+    }
+    list.push_back({{"name", helper.name}, {"threads", helper.threads}, {"lanes", lanes}});
+  }
+  return list;
+}
+
 }  // namespace
 
 Json describe(const PlannedCase& plan) {
   Json report = {{"case_id", case_id(plan.request)}, {"case", case_to_json(plan.request)}};
   const Json schedule = plan.schedule->describe();
   for (const auto& [key, value] : schedule.items()) report[key] = value;
+  const std::vector<HelperRequest> helpers = plan.schedule->helpers();
+  if (!helpers.empty()) report["helpers"] = describe_helpers(helpers);
   report["notes"] = plan.notes;
   report["planned_bytes_per_epoch"] = describe_bytes(plan.schedule->budget());
   return report;

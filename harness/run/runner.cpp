@@ -229,8 +229,10 @@ void write_outputs(const PlannedCase& plan, const RankOutcome& rank, const Model
 }
 
 /// `keep_epochs` may be empty. Of several processes the first one calls it.
-void launch_ranks(const PlannedCase& plan, const LaunchRequest& launch, Outcomes& outcomes, const RankWishes& wishes,
+void launch_ranks(const PlannedCase& plan, const LaunchRequest& request, Outcomes& outcomes, const RankWishes& wishes,
                   const KeepEpochs& keep_epochs) {
+  LaunchRequest launch = request;
+  launch.helpers = plan.schedule->helpers();
   const auto& comm = CommunicatorRegistry::instance().find(plan.request.comm, "/comm").value;
   outcomes.resize(static_cast<std::size_t>(launch.ranks));
   FinishedEpochs finished(outcomes.size(), keep_epochs);
@@ -339,6 +341,7 @@ LaunchRequest launch_request(const Case& c) {
   const std::vector<std::int64_t> threads = kernel_threads(c);
   const auto own = static_cast<std::size_t>(comm.process_rank());
   request.device.threads = static_cast<int>(threads[own < threads.size() ? own : 0]);
+  request.device.host_threads = static_cast<int>(c.host_threads);
   request.device.kernel_variant = c.kernels;
   request.device.memory_limit_bytes = static_cast<std::uint64_t>(c.memory_limit_gib * 1024.0 * 1024.0 * 1024.0);
   if (!c.cluster.empty()) request.device.cluster = load_cluster(c.cluster);

@@ -27,7 +27,6 @@ class FullBatchSchedule final : public SchedulePlan {
             plan_->data.trained_cells()};
   }
   std::vector<std::string> approximations() const override { return plan_->strategy.approximations; }
-  std::vector<Role> roles() const override { return {static_cast<std::size_t>(plan_->ranks()), Role::trainer}; }
   const std::vector<ParameterShape>& parameters() const override { return plan_->model.parameters; }
   bool epochs_tell_metrics() const override { return !plan_->model.equations->traits().stochastic; }
   const std::vector<std::string>& notes() const override { return plan_->notes; }

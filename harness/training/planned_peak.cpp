@@ -64,6 +64,27 @@ class LoneCommunicator final : public Communicator {
   bool moves_pieces_;  // as the case's own communicator does
 };
 
+/// A lane to a helper that answers at once: a rehearsal has no values that it could answer with.
+class LoneLane final : public TrainerLane {
+ public:
+  explicit LoneLane(const LaneShape& shape)
+      : TrainerLane(shape, {nullptr, shape.request_bytes}, {nullptr, shape.answer_bytes}) {}
+
+ private:
+  Event do_ask(std::vector<Event>) override { return {}; }
+};
+
+TrainerLanes lone_lanes(const std::vector<HelperRequest>& helpers, Rank rank) {
+  TrainerLanes all;
+  for (const HelperRequest& helper : helpers) {
+    auto& lanes = all.emplace_back();
+    for (const LaneShape& shape : helper.lanes) {
+      lanes.push_back(shape.trainer == rank ? std::make_shared<LoneLane>(shape) : nullptr);
+    }
+  }
+  return all;
+}
+
 DeviceRequest request_of(const PlannedCase& plan, Rank rank) {
   DeviceRequest request;
   request.rank = rank;
@@ -92,6 +113,7 @@ PlannedPeak planned_peak(const PlannedCase& plan) {
     const std::unique_ptr<Device> like = device_of_case(plan, rank, false);
     AccountingDevice device(request_of(plan, rank), *like);
     LoneCommunicator communicator(plan, device, rank);
+    communicator.take_lanes(lone_lanes(plan.schedule->helpers(), rank));
     rehearse(plan, device, communicator);
     most.bytes = std::max(most.bytes, device.peak_bytes());
   }

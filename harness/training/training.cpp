@@ -35,6 +35,7 @@ class OutOfMemoryAtStep final : public OutOfMemory {
 EpochSample measure(Device& device, std::size_t first_span, double begin, double end) {
   EpochSample sample = sample_from_spans(device.spans().spans(), first_span, device.spans().size(), begin, end);
   sample.rank = device.rank();
+  sample.peak_host_bytes = device.host_peak_bytes();
   (device.has_own_memory() ? sample.peak_device_bytes : sample.peak_host_bytes) = device.peak_bytes();
   return sample;
 }

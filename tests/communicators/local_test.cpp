@@ -4,7 +4,7 @@
 
 #include <thread>
 
-#include "backends/conformance/collectives.hpp"
+#include "backends/conformance/host_work.hpp"
 
 namespace strobe {
 namespace {
@@ -40,6 +40,13 @@ TEST_P(LocalRanks, RunTheWholeSuiteInOneProgram) {
 
 TEST_P(LocalRanks, FailAsTheyShould) {
   for (const conformance::FailureCase& c : conformance::failure_cases()) {
+    if (GetParam() < c.least_ranks) continue;
+    EXPECT_NO_THROW(c.run(local(), request_of(GetParam()))) << c.name;
+  }
+}
+
+TEST_P(LocalRanks, HaveHelpersBesideThem) {
+  for (const conformance::FailureCase& c : conformance::helper_cases()) {
     if (GetParam() < c.least_ranks) continue;
     EXPECT_NO_THROW(c.run(local(), request_of(GetParam()))) << c.name;
   }

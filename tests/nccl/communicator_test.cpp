@@ -4,7 +4,7 @@
 
 #include <chrono>
 
-#include "backends/conformance/collectives.hpp"
+#include "backends/conformance/host_work.hpp"
 #include "backends/cuda/emulated/device_memory.hpp"
 #include "backends/nccl/emulated/faults.hpp"
 
@@ -40,6 +40,13 @@ INSTANTIATE_TEST_SUITE_P(Ranks, NcclRanks, testing::Values(1, 2, 3, 4, 7), testi
 TEST_P(NcclRanks, GiveTheRightValues) {
   for (const conformance::CollectiveCase& c : conformance::value_cases()) {
     EXPECT_NO_THROW(nccl().launch(request_of(GetParam()), c.program)) << c.name;
+  }
+}
+
+TEST_P(NcclRanks, HaveHelpersBesideThem) {
+  for (const conformance::FailureCase& c : conformance::helper_cases()) {
+    if (GetParam() < c.least_ranks) continue;
+    EXPECT_NO_THROW(c.run(nccl(), request_of(GetParam()))) << c.name;
   }
 }
 

@@ -1,7 +1,7 @@
 // Numerics cpu in virtual time: the conformance suite of communicators, and the same times with and without values.
 #include <gtest/gtest.h>
 
-#include "backends/conformance/collectives.hpp"
+#include "backends/conformance/host_work.hpp"
 #include "sim_support.hpp"
 
 namespace strobe {
@@ -30,6 +30,13 @@ TEST_P(SimValues, LeaveTheRightSpans) {
 
 TEST_P(SimValues, FailAsTheyShould) {
   for (const conformance::FailureCase& c : conformance::failure_cases()) {
+    if (GetParam() < c.least_ranks) continue;
+    EXPECT_NO_THROW(c.run(simulated(), request_of(GetParam()))) << c.name;
+  }
+}
+
+TEST_P(SimValues, HaveHelpersBesideThem) {
+  for (const conformance::FailureCase& c : conformance::helper_cases()) {
     if (GetParam() < c.least_ranks) continue;
     EXPECT_NO_THROW(c.run(simulated(), request_of(GetParam()))) << c.name;
   }

@@ -89,7 +89,6 @@ class ToyPlan final : public SchedulePlan {
   const ByteBudget& budget() const override { return budget_; }
   EpochItems items() const override { return {10, "events_per_second", 0, 3}; }
   std::vector<std::string> approximations() const override { return {"it learns nothing"}; }
-  std::vector<Role> roles() const override { return {static_cast<std::size_t>(ranks_), Role::trainer}; }
   const std::vector<ParameterShape>& parameters() const override {
     static const std::vector<ParameterShape> one = {{"weight", 1, 1}};
     return one;

@@ -1,0 +1,306 @@
+// A kind of training made for tests: one helper that keeps a memory for all ranks, two groups of ranks, and batches
+// that the host prepares two deep. It is registered by including this file, computes the same bits on every device and
+// communicator, and stands beside a plain loop that says which.
+#pragma once
+
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "backends/host/host_work.hpp"
+#include "harness/placement/strategy.hpp"
+#include "harness/plan/schedule.hpp"
+#include "harness/request/case.hpp"
+#include "models/snapshots/model.hpp"
+#include "models/tasks/task.hpp"
+
+namespace strobe::toy_pipeline {
+
+inline constexpr int width = 5, iterations = 4, depth = 2;
+
+/// Element k of the batch of rank `rank` in iteration `i` of epoch `e`.
+inline double batch_value(std::int64_t e, int i, int rank, int k) {
+  return 1.0 / (3.0 + 7.0 * static_cast<double>(e) + 5.0 * i + 2.0 * rank + k);
+}
+
+/// The weights, and the helper's memory, after each epoch: what every run must come to, bit for bit.
+struct Reference {
+  std::vector<std::vector<double>> weights;
+
+  Reference(int ranks, int epochs) {
+    std::vector<double> weight(width, 0), memory(width, 1);
+    for (int e = 0; e < epochs; ++e) {
+      for (int i = 0; i < iterations; ++i) step(ranks, e, i, weight, memory);
+      weights.push_back(weight);
+    }
+  }
+
+ private:
+  static void step(int ranks, int e, int i, std::vector<double>& weight, std::vector<double>& memory) {
+    std::vector<double> kept = memory;
+    for (int k = 0; k < width; ++k) {
+      const auto at = static_cast<std::size_t>(k);
+      std::vector<double> x;
+      for (int r = 0; r < ranks; ++r) x.push_back(batch_value(e, i, r, k) + 0.5 * memory[at]);
+      std::vector<double> group(2, 0);
+      for (int r = 0; r < ranks; ++r) {
+        double& sum = group[static_cast<std::size_t>(r % 2)];
+        sum = r < 2 ? x[static_cast<std::size_t>(r)] : sum + x[static_cast<std::size_t>(r)];
+      }
+      double total = group[0];
+      for (int r = 1; r < ranks; ++r) total += group[static_cast<std::size_t>(r % 2)];
+      weight[at] += 0.25 * total;
+      weight[at] += 0.5 * *std::max_element(x.begin(), x.end());
+      for (const double value : x) kept[at] = 0.5 * (kept[at] + value);
+    }
+    memory = kept;
+  }
+};
+
+enum Command : std::int64_t { round = 0, save = 1, load = 2 };
+
+/// Serves rounds of reads, then writes, by rank; rank 0's read request begins with a command.
+inline void keep_memory(HelperPost& post) {
+  std::vector<double> memory(width, 1);
+  const std::size_t trainers = post.lanes().size() / 2;
+  const auto copy_out = [&](std::size_t lane) {
+    HostWork work;
+    work.name = "read_memory";
+    work.work = {0, width * sizeof(double), width * sizeof(double)};
+    work.body = [&, lane](Workers&) {
+      if (double* const out = post.answer(lane).data<double>()) std::copy(memory.begin(), memory.end(), out);
+    };
+    post.run(std::move(work));
+    post.give_answer(lane);
+  };
+  while (post.await_request(0, Patience::unlimited)) {
+    const std::int64_t* const command = post.request(0).data<std::int64_t>();
+    if (command != nullptr && *command == load) {
+      const double* const in = post.request(0).data<double>() + 1;
+      std::copy(in, in + width, memory.begin());
+    }
+    copy_out(0);
+    if (command != nullptr && *command != round) continue;
+    for (std::size_t t = 1; t < trainers; ++t) {
+      if (!post.await_request(2 * t, Patience::limited)) return;
+      copy_out(2 * t);
+    }
+    for (std::size_t t = 0; t < trainers; ++t) {
+      if (!post.await_request(2 * t + 1, Patience::limited)) return;
+      HostWork work;
+      work.name = "write_memory";
+      work.work = {2.0 * width, 2 * width * sizeof(double), width * sizeof(double)};
+      work.body = [&](Workers&) {
+        const double* const in = post.request(2 * t + 1).data<double>();
+        for (std::size_t k = 0; in != nullptr && k < width; ++k) memory[k] = 0.5 * (memory[k] + in[k]);
+      };
+      post.run(std::move(work));
+      post.give_answer(2 * t + 1);
+    }
+  }
+}
+
+class PipelineTrainer final : public Trainer {
+ public:
+  PipelineTrainer(Device& device, Communicator& communicator, const RankGroups& groups)
+      : device_(device),
+        all_(communicator),
+        group_(communicator.split(groups)),
+        read_(communicator.lane(0, 2 * static_cast<std::size_t>(communicator.rank()))),
+        write_(communicator.lane(0, 2 * static_cast<std::size_t>(communicator.rank()) + 1)),
+        weight_(column()) {
+    device_.run(Fill{weight_, 0});
+    for (Slot& slot : slots_) {
+      slot.batch = column();
+      slot.host = device_.allocate_host(slot.batch.bytes());
+      slot.used = device_.record(Stream::compute);
+    }
+  }
+
+  void epoch(std::int64_t number) override {
+    prepare(number, 0);
+    for (int i = 0; i < iterations; ++i) {
+      if (i + 1 < iterations) prepare(number, i + 1);
+      train(slots_[static_cast<std::size_t>(i % depth)]);
+    }
+    device_.await(written_);
+  }
+
+  EpochValues values(bool) override {
+    if (!device_.has_values()) return {};
+    return {weights()[0], {}};
+  }
+  std::map<std::string, double> evaluate() override {
+    if (!device_.has_values()) return {};
+    return {{"weight", weights()[width - 1]}};
+  }
+  TrainingState state() override {
+    TrainingState state;
+    state.weights = weights();
+    command(save);
+    const double* const memory = read_.answer().data<double>();
+    state.kept["memory"] = {memory, memory + width};
+    return state;
+  }
+  void restore(const TrainingState& state) override {
+    device_.stream_in(state.weights.data(), weight_);
+    if (all_.rank() != 0) return;
+    const std::vector<double>& memory = state.kept.at("memory");
+    std::copy(memory.begin(), memory.end(), read_.request().data<double>() + 1);
+    command(load);
+  }
+  std::vector<double> weights() override {
+    std::vector<double> values(width);
+    if (!device_.move_out(weight_, values.data())) return {};
+    return values;
+  }
+
+ private:
+  struct Slot {
+    Tensor batch;
+    HostMemory host;
+    Event used, moved;
+  };
+
+  Tensor column() { return device_.allocate(width, 1, ElementType::f64); }
+
+  /// Has the host make the batch and the device take it, beside whatever is being computed.
+  void prepare(std::int64_t number, int i) {
+    Slot& slot = slots_[static_cast<std::size_t>(i % depth)];
+    HostWork work;
+    work.name = "make_batch";
+    work.work = {1e6, 1e4, width * sizeof(double)};
+    work.after = {slot.moved};
+    if (double* const values = slot.host.data<double>()) {
+      work.body = [values, number, i, rank = all_.rank()](Workers&) {
+        for (int k = 0; k < width; ++k) values[k] = batch_value(number, i, rank, k);
+      };
+    }
+    const Event made = device_.run_on_host(std::move(work));
+    slot.moved = device_.start_stream_in(slot.host, slot.batch, {made, slot.used});
+  }
+
+  void train(Slot& slot) {
+    const Tensor memory = column();
+    const Event answered = read_.ask({remembered_});
+    remembered_ = device_.start_stream_in(read_.answer(), memory, {answered, device_.record(Stream::compute)});
+    const Tensor x = column(), highest = column(), sum = column();
+    device_.wait(Stream::compute, slot.moved);
+    device_.run(Fill{x, 0});
+    device_.run(AddScaled{slot.batch, x, 1});
+    slot.used = device_.record(Stream::compute);
+    device_.wait(Stream::compute, remembered_);
+    device_.run(AddScaled{memory, x, 0.5});
+    const Event out = device_.start_move_out(x, write_.request(), {written_});
+    written_ = write_.ask({out});
+    for (const Tensor& copy : {highest, sum}) {
+      device_.run(Fill{copy, 0});
+      device_.run(AddScaled{x, copy, 1});
+    }
+    group_->all_reduce(sum, Traffic::gradient);
+    all_.all_reduce(sum, Traffic::gradient);
+    all_.all_reduce(highest, Traffic::parameters, Reduction::max);
+    device_.run(AddScaled{sum, weight_, 0.25});
+    device_.run(AddScaled{highest, weight_, 0.5});
+    device_.wait(Stream::compute, out);  // x is given back behind the copy
+  }
+
+  void command(Command what) {
+    std::int64_t* const word = read_.request().data<std::int64_t>();
+    *word = what;
+    device_.await(read_.ask({remembered_}));
+    *word = round;
+  }
+
+  Device& device_;
+  Communicator& all_;
+  std::unique_ptr<Communicator> group_;
+  TrainerLane &read_, &write_;
+  Tensor weight_;
+  Slot slots_[depth];
+  Event remembered_, written_;
+};
+
+class PipelinePlan final : public SchedulePlan {
+ public:
+  explicit PipelinePlan(const Case& c) : ranks_(static_cast<int>(c.ranks)), has_values_(c.numerics != "none") {
+    groups_.resize(ranks_ > 1 ? 2 : 1);
+    for (int r = 0; r < ranks_; ++r) groups_[static_cast<std::size_t>(r % 2)].push_back(r);
+    const auto of = [](std::size_t members) { return 2 * (members - 1) * width * sizeof(double) * iterations; };
+    auto& gradient = budget_.bytes[static_cast<std::size_t>(Traffic::gradient)];
+    for (const std::vector<int>& group : groups_) gradient += of(group.size());
+    gradient += of(static_cast<std::size_t>(ranks_));
+    budget_.bytes[static_cast<std::size_t>(Traffic::parameters)] = of(static_cast<std::size_t>(ranks_));
+  }
+
+  const ByteBudget& budget() const override { return budget_; }
+  EpochItems items() const override { return {40, "events_per_second", 0, iterations}; }
+  std::vector<HelperRequest> helpers() const override {
+    HelperRequest helper;
+    helper.name = "memory";
+    const std::uint64_t bytes = has_values_ ? width * sizeof(double) : 0;
+    for (int r = 0; r < ranks_; ++r) {
+      helper.lanes.push_back({"read", r, r == 0 && has_values_ ? bytes + sizeof(std::int64_t) : 0, bytes});
+      helper.lanes.push_back({"write", r, bytes, 0});
+    }
+    helper.program = keep_memory;
+    return {helper};
+  }
+  const std::vector<ParameterShape>& parameters() const override {
+    static const std::vector<ParameterShape> one = {{"weight", width, 1}};
+    return one;
+  }
+  MetricNames metrics() const override { return {{"weight"}, {}, {{"weight", 1}}}; }
+  const std::vector<std::string>& notes() const override { return notes_; }
+  Json describe() const override { return {{"schedule", {{"kind", "toy-pipeline"}}}}; }
+  std::string digest() const override { return "toy-pipeline"; }
+  std::unique_ptr<Trainer> trainer(Device& device, Communicator& communicator) const override {
+    return std::make_unique<PipelineTrainer>(device, communicator, groups_);
+  }
+
+ private:
+  int ranks_;
+  bool has_values_;
+  RankGroups groups_;
+  ByteBudget budget_;
+  std::vector<std::string> notes_;
+};
+
+class PipelinePlanner final : public SchedulePlanner {
+ public:
+  explicit PipelinePlanner(const Case& c) : case_(c) {}
+  std::shared_ptr<const SchedulePlan> plan(std::int64_t) override { return std::make_shared<PipelinePlan>(case_); }
+
+ private:
+  Case case_;
+};
+
+inline const Register<ScheduleTag> schedule{
+    {"toy-pipeline",
+     "a helper, two groups, batches two deep",
+     "",
+     {},
+     {"pipelines",
+      [](const Case& c, PlanUse) -> std::unique_ptr<SchedulePlanner> { return std::make_unique<PipelinePlanner>(c); }},
+     {}}};
+inline const Register<StrategyTag> strategy{
+    {"toy-pipeline", "a helper, two groups, batches two deep", "", {}, StrategyTag::Value("toy-pipeline"), {}}};
+inline const Register<ModelTag> model{{"toy-pipeline", "weights", "", {}, ModelTag::Value("pipelines"), {}}};
+inline const Register<TaskTag> task{{"toy-pipeline", "none", "", {}, TaskTag::Value("pipelines"), {}}};
+
+inline Case case_of(int ranks, const Json& changes = Json::object()) {
+  Json request = {{"workload", {{"name", "uniform"}, {"vertices", 10}, {"steps", 3}, {"density", 1}}},
+                  {"model", "toy-pipeline"},
+                  {"task", "toy-pipeline"},
+                  {"strategy", "toy-pipeline"},
+                  {"ranks", ranks},
+                  {"precision", "fp64"},
+                  {"epochs", 3},
+                  {"warmup", 1}};
+  request.update(changes);
+  return case_from_json(request, "");
+}
+
+}  // namespace strobe::toy_pipeline
