@@ -1,5 +1,6 @@
 // Calibration: this machine, measured, as a cluster file that the simulator reads.
 //   measure_calibration    runs the cases of a suite and the collectives, and keeps what they took
+//   measure_host           the same for what the host does beside its devices (host_rates.hpp)
 //   calibrated_cluster     fits the times and writes them, with their residuals, as the JSON of a cluster
 //   epoch_band             how far predictions of workloads that a fit has not seen are from what they took
 #pragma once
@@ -48,7 +49,7 @@ struct CalibrationListener {
 };
 
 /// Runs every case of `suite` with its spans kept, then the collectives at each number of ranks that occurs, then the
-/// ceilings. All cases must be of one device, communicator and precision, and none
+/// ceilings; the host is left to measure_host. All cases must be of one device, communicator and precision, and none
 /// simulated: InvalidRequest otherwise. Throws Interrupted on a stop signal; a failed case is listed and left out.
 CalibrationData measure_calibration(const Suite& suite, const CalibrationListener& listener);
 

@@ -107,6 +107,23 @@ std::string sample_lines(const std::vector<OperationSample>& operations,
   return lines;
 }
 
+std::string host_line(const HostRates& host) {
+  const std::string disk = host.disk_bytes_per_second > 0 ? fmt::format("{:.3g} GB/s", host.disk_bytes_per_second / 1e9)
+                                                          : "not measured (" + host.no_disk + ")";
+  return fmt::format(
+      "host: {} core{}, each {:.3g} GOp/s and {:.3g} GB/s, together {:.3g} GB/s; {} from a random row to the next; "
+      "disk {}\n",
+      host.cores, host.cores == 1 ? "" : "s", host.core_operations_per_second / 1e9, host.core_bytes_per_second / 1e9,
+      host.memory_bytes_per_second / 1e9, format_seconds(host.random_access_seconds), disk);
+}
+
+/// What an operation's fit stands on, how much of the measured time it explains, and how far it is from its samples.
+std::string fit_line(const std::string& name, const std::string& share, const Json& fit) {
+  return fmt::format("{:<30} {:>5} {:>7} {:>9} {:>8.1f}% {:>8.1f}%\n", name, fit.at("ranks").get<int>(),
+                     fit.at("samples").get<int>(), share, 100 * fit.at("median_relative_error").get<double>(),
+                     100 * fit.at("p95_relative_error").get<double>());
+}
+
 /// One line for each operation: samples and residuals of its fits, those that take most of the time first.
 std::string report(const CalibrationData& data, const Json& cluster, const std::vector<HeldOutEpoch>& held_out) {
   std::map<std::string, double> seconds;
@@ -120,16 +137,16 @@ std::string report(const CalibrationData& data, const Json& cluster, const std::
   std::string text =
       fmt::format("{:<30} {:>5} {:>7} {:>9} {:>9} {:>9}\n", "operation", "ranks", "samples", "of time", "error", "p95");
   for (const auto& [name, spent] : order) {
-    for (const Json& fit : cluster.at("calibration").at("operations").at(name)) {
-      text += fmt::format("{:<30} {:>5} {:>7} {:>8.1f}% {:>8.1f}% {:>8.1f}%\n", name, fit.at("ranks").get<int>(),
-                          fit.at("samples").get<int>(), 100 * spent / all,
-                          100 * fit.at("median_relative_error").get<double>(),
-                          100 * fit.at("p95_relative_error").get<double>());
-    }
+    for (const Json& fit : cluster.at("calibration").at("operations").at(name))
+      text += fit_line(name, fmt::format("{:.1f}%", 100 * spent / all), fit);
+  }
+  for (const auto& [name, fits] : cluster.at("calibration").at("host_operations").items()) {
+    for (const Json& fit : fits) text += fit_line(name + " (host)", "-", fit);
   }
   text += fmt::format("peaks: {:.3g} GFLOP/s fp32, {:.3g} fp64; memory {:.3g} GB/s\n",
                       data.rates.flops_fp32_per_second / 1e9, data.rates.flops_fp64_per_second / 1e9,
                       data.rates.memory_bytes_per_second / 1e9);
+  text += host_line(data.host.rates);
   if (held_out.empty()) return text + "band: none, as it takes at least three workloads\n";
   std::vector<double> errors, distances;
   for (const HeldOutEpoch& epoch : held_out) {
@@ -171,8 +188,13 @@ int calibrate(const CalibrateCommand& command) {
   install_signal_handlers();
   const Json here = environment();
   Progress progress(suite.cases.size(), world.rank != 0);
-  const CalibrationData data = measure_calibration(suite, listener_of(progress, command.samples, world));
+  const CalibrationListener listener = listener_of(progress, command.samples, world);
+  CalibrationData data = measure_calibration(suite, listener);
   if (world.rank != 0) return 0;
+  narrate("measuring the host");
+  const std::string folder = std::filesystem::path(path).parent_path().string();
+  data.host = measure_host(folder.empty() ? "." : folder);
+  if (listener.keep) listener.keep(data.host.operations, {});
   const ClusterDescription about = description_of(command, here, data);
   Json cluster = calibrated_cluster(data, about);
   narrate("predicting each workload from the others");
