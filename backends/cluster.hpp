@@ -43,7 +43,7 @@ struct HostModel {
   double core_operations_per_second = 0;      // arithmetic of one core
   double core_bytes_per_second = 0;           // that one core reads and writes, of memory in order
   double memory_bytes_per_second = 0;         // of all cores together
-  double random_access_seconds = 0;           // one core's, from one row at an unforeseen place to the next
+  double random_access_seconds = 0;           // from one row at an unforeseen place to one that it names
   double disk_bytes_per_second = 0;           // read in order
 };
 

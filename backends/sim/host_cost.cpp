@@ -4,11 +4,22 @@
 #include "backends/sim/host_cost.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace strobe::sim {
 namespace {
 
 double quotient(double amount, double rate) { return rate > 0 ? amount / rate : 0; }
+
+/// Bytes that pass between memory and a core: rows read or written through an index are fetched in whole lines, each
+/// time anew, because the arrays that the host gathers from are larger than its caches.
+double line_bytes(const Work& work) {
+  constexpr double line = 64;
+  const Gather& gather = work.gather;
+  if (!(gather.row_bytes > 0)) return work.bytes();
+  const double lines = std::ceil(gather.row_bytes / line) * line / gather.row_bytes;
+  return work.bytes() - gather.distinct_bytes + gather.accessed_bytes * lines;
+}
 
 /// The smaller of two rates of which 0 means unknown.
 double smaller_known(double a, double b) {
@@ -27,14 +38,13 @@ double host_seconds(const Cluster& cluster, std::string_view name, const Work& w
   if (cluster.calibration != nullptr) {
     // Fitted with one worker on a machine that did nothing else.
     const double fitted = cluster.calibration->host_seconds(name, work);
-    const double by_memory = quotient(work.bytes(), host.memory_bytes_per_second * share.part);
+    const double by_memory = quotient(line_bytes(work), host.memory_bytes_per_second * share.part);
     if (fitted >= 0) return std::max({fitted / workers, by_memory, disk});
   }
   const double bandwidth =
       smaller_known(host.core_bytes_per_second * workers, host.memory_bytes_per_second * share.part);
-  const double accesses = work.gather.row_bytes > 0 ? work.gather.accessed_bytes / work.gather.row_bytes : 0;
-  return std::max({quotient(work.flops, host.core_operations_per_second * workers), quotient(work.bytes(), bandwidth),
-                   accesses * host.random_access_seconds / workers, disk});
+  return std::max({quotient(work.flops, host.core_operations_per_second * workers),
+                   quotient(line_bytes(work), bandwidth), work.rounds * host.random_access_seconds, disk});
 }
 
 HostShare host_share(const Cluster& cluster, int rank, int ranks, int threads) {

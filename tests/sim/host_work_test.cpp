@@ -65,6 +65,16 @@ TEST(SimHostWork, TakesTheShareOfItsNode) {
   EXPECT_DOUBLE_EQ(seconds(4, 16, work_of(0, 0, 1e9)), 4) << "a quarter of the disk";
 }
 
+TEST(SimHostWork, RowsThroughAnIndexCountWholeLinesAndChainsTheirLatency) {
+  Cluster cluster = cluster_with_hosts();
+  cluster.host.random_access_seconds = 1e-7;
+  Work gather{0, 1e6, 1e6, {16e6, 1e6, 1e6, 16}};  // a million rows of 16 bytes, a sixteenth of them distinct
+  const auto seconds = [&](const Work& work) { return sim::host_seconds(cluster, "rows", work, 0, {1, 1}); };
+  EXPECT_DOUBLE_EQ(seconds(gather), (64e6 + 1e6) / 4e9) << "what is written, and a line for each row";
+  gather.rounds = 1e6;
+  EXPECT_DOUBLE_EQ(seconds(gather), 0.1);
+}
+
 TEST(SimHostWork, RunsBesideComputeAndHoldsItUpOnlyWhereItIsWaitedFor) {
   const auto outcome =
       sim_test::simulate(sim_test::request_for(cluster_with_hosts(), 1), [](Device& device, Communicator&) {
