@@ -71,52 +71,63 @@ void work_leaves_spans(Device& device) {
   require_that(found[1].begin_seconds >= found[0].end_seconds, "work of one host stream overlaps");
 }
 
-/// Three stages for each of some batches, two buffers each: the host fills, the device doubles, the host reads.
+constexpr int batches = 7, depth = 2;
+constexpr std::int64_t batch_elements = 165;
+
+/// What one of two batches that are under way together has.
+struct BatchSlot {
+  HostMemory in, out;
+  Tensor values, sums;
+  Event filled, used, read;
+};
+
+/// The host fills, and the device takes over.
+void begin_batch(Device& device, BatchSlot& slot, int batch) {
+  const Event made = device.run_on_host(named("fill",
+                                              [memory = slot.in, batch](Workers&) {
+                                                for (std::int64_t i = 0; i < batch_elements; ++i)
+                                                  memory.data<double>()[i] = static_cast<double>(i % 11 + batch);
+                                              },
+                                              {slot.filled}));
+  slot.filled = device.start_stream_in(slot.in, slot.values, {made, slot.used});
+}
+
+/// The device doubles and adds one, and the host adds up.
+void end_batch(Device& device, BatchSlot& slot, double& total) {
+  device.wait(Stream::compute, slot.filled);
+  device.run(Fill{slot.sums, 1});
+  device.run(AddScaled{slot.values, slot.sums, 2});
+  slot.used = device.record(Stream::compute);
+  const Event copied = device.start_move_out(slot.sums, slot.out, {slot.read});
+  device.wait(Stream::compute, copied);
+  slot.read = device.run_on_host(named("total",
+                                       [&total, memory = slot.out](Workers&) {
+                                         total = std::accumulate(memory.data<double>(),
+                                                                 memory.data<double>() + batch_elements, 0.0);
+                                       },
+                                       {copied}));
+}
+
+/// Three stages for each batch, two of which are under way together.
 void pipelines_give_the_right_values(Device& device) {
-  constexpr int batches = 7, depth = 2;
-  constexpr std::int64_t rows = 33, columns = 5;
-  HostMemory in[depth], out[depth];
-  Tensor values[depth], sums[depth];
-  Event filled_in[depth], used[depth], copied_out[depth];
-  for (int b = 0; b < depth; ++b) {
-    values[b] = device.allocate(rows, columns, ElementType::f64);
-    sums[b] = device.allocate(rows, columns, ElementType::f64);
-    in[b] = device.allocate_host(values[b].bytes());
-    out[b] = device.allocate_host(values[b].bytes());
-    used[b] = device.record(Stream::compute);
+  BatchSlot slots[depth];
+  for (BatchSlot& slot : slots) {
+    slot.values = device.allocate(batch_elements, 1, ElementType::f64);
+    slot.sums = device.allocate(batch_elements, 1, ElementType::f64);
+    slot.in = device.allocate_host(slot.values.bytes());
+    slot.out = device.allocate_host(slot.values.bytes());
+    slot.used = device.record(Stream::compute);
   }
   std::vector<double> totals(batches);
-  Event read[depth];
   for (int batch = 0; batch < batches + depth; ++batch) {
-    const int slot = batch % depth;
-    if (batch >= depth) {
-      device.wait(Stream::compute, filled_in[slot]);
-      device.run(Fill{sums[slot], 1});
-      device.run(AddScaled{values[slot], sums[slot], 2});
-      used[slot] = device.record(Stream::compute);
-      copied_out[slot] = device.start_move_out(sums[slot], out[slot], {read[slot]});
-      device.wait(Stream::compute, copied_out[slot]);
-      read[slot] = device.run_on_host(named("total",
-                                            [&totals, memory = out[slot], index = batch - depth](Workers&) {
-                                              totals[static_cast<std::size_t>(index)] = std::accumulate(
-                                                  memory.data<double>(), memory.data<double>() + rows * columns, 0.0);
-                                            },
-                                            {copied_out[slot]}));
-    }
-    if (batch >= batches) continue;
-    const Event made = device.run_on_host(named("fill",
-                                                [memory = in[slot], batch](Workers&) {
-                                                  for (std::int64_t i = 0; i < rows * columns; ++i) {
-                                                    memory.data<double>()[i] = static_cast<double>(i % 11 + batch);
-                                                  }
-                                                },
-                                                {filled_in[slot]}));
-    filled_in[slot] = device.start_stream_in(in[slot], values[slot], {made, used[slot]});
+    BatchSlot& slot = slots[batch % depth];
+    if (batch >= depth) end_batch(device, slot, totals[static_cast<std::size_t>(batch - depth)]);
+    if (batch < batches) begin_batch(device, slot, batch);
   }
   device.synchronize();
   for (int batch = 0; batch < batches; ++batch) {
     double wanted = 0;
-    for (std::int64_t i = 0; i < rows * columns; ++i) wanted += 1 + 2 * static_cast<double>(i % 11 + batch);
+    for (std::int64_t i = 0; i < batch_elements; ++i) wanted += 1 + 2 * static_cast<double>(i % 11 + batch);
     require_that(totals[static_cast<std::size_t>(batch)] == wanted,
                  fmt::format("batch {} came to {}, not {}", batch, totals[static_cast<std::size_t>(batch)], wanted));
   }

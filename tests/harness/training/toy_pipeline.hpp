@@ -225,7 +225,7 @@ class PipelineTrainer final : public Trainer {
 
 class PipelinePlan final : public SchedulePlan {
  public:
-  explicit PipelinePlan(const Case& c) : ranks_(static_cast<int>(c.ranks)), has_values_(c.numerics != "none") {
+  explicit PipelinePlan(const Case& c) : ranks_(static_cast<int>(c.ranks)) {
     groups_.resize(ranks_ > 1 ? 2 : 1);
     for (int r = 0; r < ranks_; ++r) groups_[static_cast<std::size_t>(r % 2)].push_back(r);
     const auto of = [](std::size_t members) { return 2 * (members - 1) * width * sizeof(double) * iterations; };
@@ -240,9 +240,9 @@ class PipelinePlan final : public SchedulePlan {
   std::vector<HelperRequest> helpers() const override {
     HelperRequest helper;
     helper.name = "memory";
-    const std::uint64_t bytes = has_values_ ? width * sizeof(double) : 0;
+    const std::uint64_t bytes = width * sizeof(double);
     for (int r = 0; r < ranks_; ++r) {
-      helper.lanes.push_back({"read", r, r == 0 && has_values_ ? bytes + sizeof(std::int64_t) : 0, bytes});
+      helper.lanes.push_back({"read", r, r == 0 ? bytes + sizeof(std::int64_t) : 0, bytes});
       helper.lanes.push_back({"write", r, bytes, 0});
     }
     helper.program = keep_memory;
@@ -262,7 +262,6 @@ class PipelinePlan final : public SchedulePlan {
 
  private:
   int ranks_;
-  bool has_values_;
   RankGroups groups_;
   ByteBudget budget_;
   std::vector<std::string> notes_;

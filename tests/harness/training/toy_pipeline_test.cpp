@@ -55,7 +55,10 @@ TEST(ToyPipeline, TakesTheSameVirtualTimeWithoutValues) {
     for (const EpochSample& sample : result.samples) all.push_back(sample.epoch_seconds);
     return all;
   };
-  EXPECT_EQ(seconds("cpu"), seconds("none"));
+  // Evaluations, which need values, lie between the epochs and move the clock on, so the differences round differently.
+  const std::vector<double> with = seconds("cpu"), without = seconds("none");
+  ASSERT_EQ(with.size(), without.size());
+  for (std::size_t i = 0; i < with.size(); ++i) EXPECT_NEAR(with[i], without[i], 1e-12);
 }
 
 TEST(ToyPipeline, Resumes) {
