@@ -165,7 +165,8 @@ void a_helper_that_does_not_answer_is_named(const CommunicatorTag::Value& commun
     while (post.await_request(0, Patience::unlimited)) {
     }
   })};
-  launch_ends_with<CollectiveTimeout>(communicator, with, read_once, "helper keeper");
+  // The first trainer to give up ends the helper, and another may see that before its own time is over.
+  launch_ends_with<Error>(communicator, with, read_once, "helper keeper");
 }
 
 void a_helper_that_ends_early_is_named(const CommunicatorTag::Value& communicator, const LaunchRequest& request) {
