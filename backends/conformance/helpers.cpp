@@ -10,18 +10,14 @@
 #include <memory>
 #include <thread>
 
+#include "backends/conformance/collectives_failures.hpp"
 #include "backends/conformance/host_work.hpp"
 #include "backends/host/host_work.hpp"
 
 namespace strobe::conformance {
 namespace {
 
-constexpr double brief_timeout_seconds = 0.4;
 constexpr int kept_values = 6, helper_rounds = 5;
-
-void demand(bool holds, const std::string& message) {
-  if (!holds) throw ConformanceFailure(message);
-}
 
 /// Lane 2 r reads all values for rank r, lane 2 r + 1 writes them.
 HelperRequest keeper_of(int ranks, std::function<void(HelperPost&)> program) {
@@ -130,19 +126,12 @@ void trainers_may_ask_ahead(const CommunicatorTag::Value& communicator, const La
   });
 }
 
-template <class Cause>
-void launch_ends_with(const CommunicatorTag::Value& communicator, const LaunchRequest& request,
-                      const RankProgram& program, std::string_view text) {
-  try {
-    communicator.launch(request, program);
-  } catch (const Cause& cause) {
-    demand(std::string_view(cause.what()).find(text) != std::string_view::npos,
-           fmt::format("'{}' does not say '{}'", cause.what(), text));
-    return;
-  } catch (const std::exception& other) {
-    throw ConformanceFailure(fmt::format("the launch ended with another cause: {}", other.what()));
-  }
-  throw ConformanceFailure("the launch did not fail");
+/// Launches; it must fail, and say `text`.
+void launch_says(const CommunicatorTag::Value& communicator, const LaunchRequest& request, const RankProgram& program,
+                 std::string_view text) {
+  launch_fails_with<Error>(communicator, request, program, [&](const Error& cause) {
+    require(contains(cause, text), fmt::format("'{}' does not say '{}'", cause.what(), text));
+  });
 }
 
 void read_once(Device& device, Communicator& c) {
@@ -155,29 +144,29 @@ void a_helper_that_fails_is_named(const CommunicatorTag::Value& communicator, co
   with.helpers = {keeper_of(request.ranks, [](HelperPost& post) {
     if (post.await_request(0, Patience::limited)) throw Error("its memory is broken");
   })};
-  launch_ends_with<Error>(communicator, with, read_once, "helper keeper failed: its memory is broken");
+  launch_says(communicator, with, read_once, "helper keeper failed: its memory is broken");
 }
 
 void a_helper_that_does_not_answer_is_named(const CommunicatorTag::Value& communicator, const LaunchRequest& request) {
   LaunchRequest with = request;
-  with.timeout_seconds = brief_timeout_seconds;
+  with.timeout_seconds = short_timeout_seconds;
   with.helpers = {keeper_of(request.ranks, [](HelperPost& post) {
     while (post.await_request(0, Patience::unlimited)) {
     }
   })};
   // The first trainer to give up ends the helper, and another may see that before its own time is over.
-  launch_ends_with<Error>(communicator, with, read_once, "helper keeper");
+  launch_says(communicator, with, read_once, "helper keeper");
 }
 
 void a_helper_that_ends_early_is_named(const CommunicatorTag::Value& communicator, const LaunchRequest& request) {
   LaunchRequest with = request;
   with.helpers = {keeper_of(request.ranks, [](HelperPost&) {})};
-  launch_ends_with<Error>(communicator, with, read_once, "helper keeper ended before it answered");
+  launch_says(communicator, with, read_once, "helper keeper ended before it answered");
 }
 
 void a_trainer_that_never_asks_is_named(const CommunicatorTag::Value& communicator, const LaunchRequest& request) {
   LaunchRequest with = request;
-  with.timeout_seconds = brief_timeout_seconds;
+  with.timeout_seconds = short_timeout_seconds;
   with.helpers = {keeper_of(request.ranks, keep_values)};
   const auto program = [](Device& device, Communicator& c) {
     if (c.rank() == 0) device.await(c.lane(0, 0).ask());
@@ -185,12 +174,12 @@ void a_trainer_that_never_asks_is_named(const CommunicatorTag::Value& communicat
     HostWork instead;
     instead.name = "instead";
     instead.body = [](Workers&) {
-      std::this_thread::sleep_for(std::chrono::duration<double>(3 * brief_timeout_seconds));
+      std::this_thread::sleep_for(std::chrono::duration<double>(3 * short_timeout_seconds));
     };
     device.await(device.run_on_host(std::move(instead)));
   };
   // By the wall's clock one side waits too long; in virtual time the trainer has ended, and with it the helper.
-  launch_ends_with<Error>(communicator, with, program, "helper keeper");
+  launch_says(communicator, with, program, "helper keeper");
 }
 
 void lanes_belong_to_their_trainers(const CommunicatorTag::Value& communicator, const LaunchRequest& request) {

@@ -57,6 +57,7 @@ CudaDevice::CudaDevice(const DeviceRequest& request, bool graphs)
 CudaDevice::~CudaDevice() {
   try {
     runtime::select(ordinal_);
+    host_.end();
     for (const runtime::StreamHandle stream : streams_.of) runtime::synchronize(stream);
     gathered_.reset();  // what was not launched never will be
     for (const Untimed& one : untimed_) {

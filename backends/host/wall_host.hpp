@@ -21,6 +21,8 @@ class WallHost {
   void when(const void* order, std::vector<Event> after, HostStream::Then then);
   /// Waits until all work that was given has ended; then sets the times of its spans. Throws what work failed with.
   void synchronize(SpanRecorder& spans, const std::function<void()>& look);
+  /// Ends the stream's threads, before what they use goes; what has not begun never will.
+  void end() { stream_.reset(); }
 
  private:
   struct Untimed {
