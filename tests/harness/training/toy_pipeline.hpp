@@ -76,13 +76,15 @@ inline void keep_memory(HelperPost& post) {
     post.give_answer(lane);
   };
   while (post.await_request(0, Patience::unlimited)) {
-    const std::int64_t* const command = post.request(0).data<std::int64_t>();
-    if (command != nullptr && *command == load) {
+    // Read before the answer: from then on the request is the trainer's again.
+    const std::int64_t* const word = post.request(0).data<std::int64_t>();
+    const std::int64_t command = word == nullptr ? round : *word;
+    if (command == load) {
       const double* const in = post.request(0).data<double>() + 1;
       std::copy(in, in + width, memory.begin());
     }
     copy_out(0);
-    if (command != nullptr && *command != round) continue;
+    if (command != round) continue;
     for (std::size_t t = 1; t < trainers; ++t) {
       if (!post.await_request(2 * t, Patience::limited)) return;
       copy_out(2 * t);
