@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <numeric>
+#include <thread>
 
 #include "backends/host/host_work.hpp"
 #include "core/parallel.hpp"
@@ -225,6 +226,27 @@ constexpr DeviceCase cases_of_the_host[] = {
 };
 
 }  // namespace
+
+void check_overlap(Device& device) {
+  const Tensor tensor = device.allocate(1000, 1, ElementType::f64);
+  device.synchronize();
+  device.spans().clear();
+  std::atomic<bool> begun{false}, computed{false};
+  device.run_on_host(named("beside", [&](Workers&) {
+    begun = true;
+    while (!computed) std::this_thread::yield();
+  }));
+  while (!begun) std::this_thread::yield();
+  device.run(Fill{tensor, 1});
+  device.await(device.record(Stream::compute));
+  computed = true;
+  device.synchronize();
+  const Span *work = nullptr, *fill = nullptr;
+  for (const Span& span : device.spans().spans()) (span.name == "beside" ? work : fill) = &span;
+  require_that(work != nullptr && fill != nullptr && fill->name == Fill::name, "spans are missing");
+  require_that(work->begin_seconds <= fill->begin_seconds && work->end_seconds >= fill->end_seconds,
+               "what ran beside each other does not stand beside each other in the trace");
+}
 
 std::span<const DeviceCase> host_cases() { return cases_of_the_host; }
 

@@ -16,6 +16,9 @@ struct DeviceCase {
   void (*program)(Device&) = nullptr;
 };
 
+/// Of a device whose clock is the wall's: work of the host runs while the device computes, as its spans show.
+void check_overlap(Device& device);
+
 /// Work of the host and transfers ahead: values, order, spans, failures. Devices are made anew for each case.
 std::span<const DeviceCase> host_cases();
 

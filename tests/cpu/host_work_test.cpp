@@ -36,6 +36,8 @@ TEST_P(HostWorkOnCpu, HasTheWorkersThatWereAskedFor) {
   EXPECT_EQ(workers, GetParam());
 }
 
+TEST_P(HostWorkOnCpu, StandsBesideComputeInTheTrace) { conformance::check_overlap(*cpu_with(GetParam())); }
+
 TEST(HostWork, RunsBesideTheProgram) {
   const std::unique_ptr<Device> device = cpu_with(1);
   std::atomic<bool> go{false};

@@ -19,6 +19,11 @@ TEST_P(HostWorkOnCuda, PassesTheConformanceSuite) {
   }
 }
 
+TEST_P(HostWorkOnCuda, StandsBesideComputeInTheTrace) {
+  if (!why_no_gpu().empty()) GTEST_SKIP() << why_no_gpu();
+  conformance::check_overlap(*DeviceRegistry::instance().find(GetParam()).value(DeviceRequest{}));
+}
+
 TEST_P(HostWorkOnCuda, PinnedMemoryIsTheHosts) {
   if (!why_no_gpu().empty()) GTEST_SKIP() << why_no_gpu();
   const auto device = DeviceRegistry::instance().find(GetParam()).value(DeviceRequest{});

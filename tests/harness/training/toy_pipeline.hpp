@@ -61,20 +61,35 @@ struct Reference {
 
 enum Command : std::int64_t { round = 0, save = 1, load = 2 };
 
+/// Gives what the memory holds to the trainer of lane `lane`.
+inline void give_memory(HelperPost& post, std::size_t lane, const std::vector<double>& memory) {
+  HostWork work;
+  work.name = "read_memory";
+  work.work = {0, width * sizeof(double), width * sizeof(double)};
+  work.body = [&](Workers&) {
+    if (double* const out = post.answer(lane).data<double>()) std::copy(memory.begin(), memory.end(), out);
+  };
+  post.run(std::move(work));
+  post.give_answer(lane);
+}
+
+/// Mixes what the trainer of lane `lane` sent into the memory.
+inline void take_update(HelperPost& post, std::size_t lane, std::vector<double>& memory) {
+  HostWork work;
+  work.name = "write_memory";
+  work.work = {2.0 * width, 2 * width * sizeof(double), width * sizeof(double)};
+  work.body = [&](Workers&) {
+    const double* const in = post.request(lane).data<double>();
+    for (std::size_t k = 0; in != nullptr && k < width; ++k) memory[k] = 0.5 * (memory[k] + in[k]);
+  };
+  post.run(std::move(work));
+  post.give_answer(lane);
+}
+
 /// Serves rounds of reads, then writes, by rank; rank 0's read request begins with a command.
 inline void keep_memory(HelperPost& post) {
   std::vector<double> memory(width, 1);
   const std::size_t trainers = post.lanes().size() / 2;
-  const auto copy_out = [&](std::size_t lane) {
-    HostWork work;
-    work.name = "read_memory";
-    work.work = {0, width * sizeof(double), width * sizeof(double)};
-    work.body = [&, lane](Workers&) {
-      if (double* const out = post.answer(lane).data<double>()) std::copy(memory.begin(), memory.end(), out);
-    };
-    post.run(std::move(work));
-    post.give_answer(lane);
-  };
   while (post.await_request(0, Patience::unlimited)) {
     // Read before the answer: from then on the request is the trainer's again.
     const std::int64_t* const word = post.request(0).data<std::int64_t>();
@@ -83,23 +98,15 @@ inline void keep_memory(HelperPost& post) {
       const double* const in = post.request(0).data<double>() + 1;
       std::copy(in, in + width, memory.begin());
     }
-    copy_out(0);
+    give_memory(post, 0, memory);
     if (command != round) continue;
     for (std::size_t t = 1; t < trainers; ++t) {
       if (!post.await_request(2 * t, Patience::limited)) return;
-      copy_out(2 * t);
+      give_memory(post, 2 * t, memory);
     }
     for (std::size_t t = 0; t < trainers; ++t) {
       if (!post.await_request(2 * t + 1, Patience::limited)) return;
-      HostWork work;
-      work.name = "write_memory";
-      work.work = {2.0 * width, 2 * width * sizeof(double), width * sizeof(double)};
-      work.body = [&](Workers&) {
-        const double* const in = post.request(2 * t + 1).data<double>();
-        for (std::size_t k = 0; in != nullptr && k < width; ++k) memory[k] = 0.5 * (memory[k] + in[k]);
-      };
-      post.run(std::move(work));
-      post.give_answer(2 * t + 1);
+      take_update(post, 2 * t + 1, memory);
     }
   }
 }
