@@ -4,6 +4,7 @@
 #include <string>
 
 #include "models/ops/ops_evolve.hpp"
+#include "models/snapshots/model.hpp"
 
 namespace strobe {
 

@@ -57,6 +57,17 @@ TEST_F(Rules, IncludingAHigherRoomIsFound) {
   expect_offence("includes", "harness/attic/ is in no list of rooms");
 }
 
+TEST_F(Rules, ATypeThatAFileDoesNotIncludeIsFound) {
+  write_text(folder_ / "core/tree.hpp", "#pragma once\nstruct Tree {\n};\nenum class Kind { Oak };\n");
+  write_text(folder_ / "core/wood.hpp", "#pragma once\n#include \"core/tree.hpp\"\nTree tree();\n");
+  write_text(folder_ / "core/far.cpp", "#include \"core/wood.hpp\"\n// A Branch\nKind kind(Tree tree);\n");
+  EXPECT_EQ(check("includes").status, 0);
+  write_text(folder_ / "core/leaf.hpp", "#pragma once\nTree leaf();\n");
+  expect_offence("includes", "core/leaf.hpp: names Tree and does not include core/tree.hpp");
+  write_text(folder_ / "core/leaf.hpp", "#pragma once\nstruct Tree;\nTree& leaf();\n");
+  EXPECT_EQ(check("includes").status, 0);
+}
+
 TEST_F(Rules, IncludingBesidesTheRootIsFound) {
   write_text(folder_ / "harness/bad.cpp", "#include \"high.hpp\"\n");
   expect_offence("includes", "harness/bad.cpp:1");
