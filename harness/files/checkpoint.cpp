@@ -205,7 +205,7 @@ std::vector<double> load_weights(const std::string& path, const Case& c,
     return matrix.name.rfind("optimizer.", 0) == 0 || matrix.name.rfind(kept_prefix, 0) == 0;
   });
   const std::string difference = model_difference(notes, c, path);
-  if (notes.count("model") != 0 && note(notes, "model") != c.model.at("name")) {
+  if (notes.count("model") != 0 && note(notes, "model") != c.model.at("name").get<std::string>()) {
     throw InvalidRequest("/load_model", difference.substr(2));
   }
   std::vector<double> values = collect(path, saved, parameters, "", "/load_model", difference);
