@@ -1,0 +1,28 @@
+// Differentiable operations over the roots of a batch of events (backends/operations/operations_events.hpp).
+#pragma once
+
+#include "backends/operations/operations_events.hpp"
+#include "models/tape/tape.hpp"
+
+namespace strobe {
+
+/// Which slots belong to which root, and whom they look at.
+struct RootSlots {
+  Tensor rows;     // i64 [S, 1] row of `vertex` of each slot
+  Tensor offsets;  // i64 [R + 1, 1] slots of each root
+};
+
+/// Attention of each root over its slots: q [R, F], vertex [U, 2 F] and slot [S, 2 F] keys beside values, added;
+/// result [R, F], 0 for a root without slots.
+Var neighbour_attention(Tape& tape, const Var& q, const Var& vertex, const Var& slot, const RootSlots& slots,
+                        std::int64_t heads, AttentionScale scale, const NeighbourDropout& dropout = {});
+
+/// w . relu(a_e + b_{e C + c}) + bias for E events of C candidates each, [E, C]; a [E, F], b [E C, F], w [F, 1], bias
+/// [1, 1].
+Var pair_scores(Tape& tape, const Var& a, const Var& b, const Var& w, const Var& bias);
+
+/// Adds scale * sum_e (softplus(-logits_e0) + sum_{c > 0} softplus(logits_ec)) to `loss` (f64 [1, 1]) and sets the
+/// gradient of `logits` [E, C]. Throws Error when it has one already.
+void binary_cross_entropy(Tape& tape, const Var& logits, double scale, const Tensor& loss);
+
+}  // namespace strobe
