@@ -10,6 +10,7 @@
 
 #include "harness/cli/command.hpp"
 #include "harness/cli/figure.hpp"
+#include "harness/cli/inspect_task.hpp"
 #include "harness/cli/narrate.hpp"
 #include "harness/cli/output_path.hpp"
 #include "harness/cli/profile_text.hpp"
@@ -24,7 +25,7 @@ struct InspectRequest {
   std::map<std::string, std::string> options;
   std::vector<std::string> sets;
   std::string seed = "1";
-  std::string shape, figure;
+  std::string shape, figure, task;
   bool json = false;
 };
 
@@ -43,6 +44,8 @@ void write_shape(const GraphShape& shape, AtomicFile& file) {
 
 /// A shape is printed as it is; options that load a graph have nothing to act on.
 int inspect_shape(const InspectRequest& request) {
+  if (!request.task.empty())
+    throw InvalidRequest("--task", fmt::format("{} is a shape, not a graph: it has no events", request.workload));
   if (!request.options.empty() || !request.sets.empty())
     throw InvalidRequest("W", fmt::format("{} is a shape, not a graph: it has no options", request.workload));
   const GraphShape shape = load_shape(request.workload);
@@ -71,9 +74,11 @@ int inspect_request(const InspectRequest& request) {
   if (seed < 0 || seed != std::floor(seed)) throw InvalidRequest("--seed", "a seed is a whole number of at least 0");
   std::optional<AtomicFile> file;  // opened before the work: a folder that cannot be written is known at once
   if (!request.shape.empty()) file.emplace(request.shape);
-  const auto [facts, shape] = inspect(named.name, parameters, static_cast<std::uint64_t>(seed),
+  auto [facts, shape] = inspect(named.name, parameters, static_cast<std::uint64_t>(seed),
                                       file ? shape_windows : std::vector<std::int64_t>{1});
   if (file) write_shape(shape, *file);
+  if (!request.task.empty())
+    facts["task"] = inspect_task(request.task, named.name, parameters, static_cast<std::uint64_t>(seed));
   if (!request.figure.empty()) draw_figure("workload", facts, request.figure);
   print_data(request.json ? facts.dump(2) + "\n" : profile_text(facts));
   return 0;
@@ -87,6 +92,8 @@ CommandAction define_inspect(CommandOptions& options) {
   options.text("--seed", request->seed, "seed of a generator (default 1)");
   options.toggle("--json", request->json, "print JSON");
   options.text("--shape", request->shape, "write the workload's shape (statistics without the graph) to this file");
+  options.text("--task", request->task,
+               "also what rules that learn nothing come to in this task of events, as future-links:candidates=all");
   options.text("--figure", request->figure, "draw steps, overlap and distributions as this .png or .svg (writes both)");
   options.example("Example: strobe inspect chess --window 30d --figure chess.png");
   return [request] { return inspect_request(*request); };

@@ -69,6 +69,8 @@ double average_precision(const std::vector<double>& scores, const std::vector<st
   return sum / positives;
 }
 
+double tie_share(TieRule ties) { return ties == TieRule::optimistic ? 0.0 : ties == TieRule::average ? 0.5 : 1.0; }
+
 TieRule tie_rule(const std::string& name) {
   if (name == "optimistic") return TieRule::optimistic;
   if (name == "average") return TieRule::average;
@@ -79,7 +81,7 @@ TieRule tie_rule(const std::string& name) {
 double mean_reciprocal_rank(const std::vector<double>& positives, const std::vector<double>& candidates,
                             const std::vector<std::int32_t>& candidate_of, TieRule ties) {
   if (positives.empty() || any_nan(positives) || any_nan(candidates)) return missing;
-  const double share = ties == TieRule::optimistic ? 0.0 : ties == TieRule::average ? 0.5 : 1.0;
+  const double share = tie_share(ties);
   std::vector<double> rank(positives.size(), 1.0);
   for (std::size_t i = 0; i < candidates.size(); ++i) {
     const auto of = static_cast<std::size_t>(candidate_of[i]);

@@ -26,6 +26,9 @@ enum class TieRule { optimistic, average, pessimistic };
 /// "optimistic", "average" or "pessimistic"; throws Error for another word.
 TieRule tie_rule(const std::string& name);
 
+/// How much of a candidate of equal score a rank counts: 0, 1/2 or 1.
+double tie_share(TieRule ties);
+
 /// What `mean_reciprocal_rank` is expected to be when scores say nothing and differ, from how many candidates each
 /// positive has: the rank among k of them is uniform on 1 .. k + 1, so the mean of H(k + 1) / (k + 1), H being the
 /// harmonic number. NaN without a positive.

@@ -17,7 +17,7 @@ namespace {
 /// Borders are rounded down; a share as 0.29 has no exact double, and 0.29 * 100 must not become 28.
 constexpr double rounding = 1e-9;
 
-using Shares = std::array<double, 3>;  // of training, validation, test; they sum to 1
+using Shares = std::array<double, 3>;
 
 [[noreturn]] void refuse(const std::string& where, const std::string& split) {
   throw InvalidRequest(where,
@@ -26,7 +26,13 @@ using Shares = std::array<double, 3>;  // of training, validation, test; they su
                            split + "'");
 }
 
-Shares shares_of(const std::string& split, const std::string& where) {
+std::int64_t border(double share, std::int64_t steps) {
+  return static_cast<std::int64_t>(std::floor(share * static_cast<double>(steps) + rounding));
+}
+
+}  // namespace
+
+std::array<double, 3> split_shares(const std::string& split, const std::string& where) {
   Shares shares{};
   const char* at = split.data();
   const char* const end = at + split.size();
@@ -45,14 +51,8 @@ Shares shares_of(const std::string& split, const std::string& where) {
   return shares;
 }
 
-std::int64_t border(double share, std::int64_t steps) {
-  return static_cast<std::int64_t>(std::floor(share * static_cast<double>(steps) + rounding));
-}
-
-}  // namespace
-
 StepSplit split_steps(std::int64_t steps, const std::string& split, const std::string& task) {
-  const Shares shares = shares_of(split, "/task/split");
+  const Shares shares = split_shares(split, "/task/split");
   const std::int64_t validates = shares[1] > 0 ? 1 : 0;
   if (steps < 2 + validates) {
     throw InvalidRequest("/workload", fmt::format("{} with split={} needs at least {} steps, this graph has {}; take "
@@ -77,7 +77,7 @@ Json complete_task_parameters(const std::string& task, const Json& values, const
     complete.erase("split");
     return complete;
   }
-  const Shares shares = shares_of(split, pointer + "/split");
+  const Shares shares = split_shares(split, pointer + "/split");
   if (values.is_object() && values.contains("train_share") &&
       std::abs(values["train_share"].get<double>() - shares[0]) > rounding) {
     throw InvalidRequest(pointer + "/train_share",

@@ -2,6 +2,7 @@
 // learnt from what comes later.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 
@@ -18,6 +19,10 @@ struct StepSplit {
 inline constexpr const char* split_help =
     "shares of the steps for training, validation and test, by time: 70/15/15, or as fractions of 1; empty = none for "
     "validation";
+
+/// The shares of training, validation and test that "A/B/C" says, which sum to 100 or to 1; as parts of 1. Throws
+/// InvalidRequest(where, ...) for another text, and for no training or no test.
+std::array<double, 3> split_shares(const std::string& split, const std::string& where);
 
 /// `steps` shared out by "A/B/C", which sum to 100 or to 1: training ends at step floor(A T), validation at
 /// floor((A + B) T), and each part whose share is not 0 gets a step at least. Throws InvalidRequest("/task/split", ...)

@@ -1,0 +1,123 @@
+#include "models/tasks/event_candidates.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <unordered_set>
+
+#include "core/errors.hpp"
+#include "core/random.hpp"
+#include "workloads/graph/sides.hpp"
+
+namespace strobe {
+namespace {
+
+constexpr std::uint32_t training_draws = 41, evaluation_draws = 42;  // purposes of random streams
+
+std::vector<VertexId> distinct_targets(const EventGraph& graph) {
+  std::vector<char> is_target(static_cast<std::size_t>(graph.vertices), 0);
+  for (const VertexId v : graph.target) is_target[static_cast<std::size_t>(v)] = 1;
+  std::vector<VertexId> targets;
+  for (std::size_t v = 0; v < is_target.size(); ++v) {
+    if (is_target[v] != 0) targets.push_back(static_cast<VertexId>(v));
+  }
+  return targets;
+}
+
+std::vector<VertexId> pool_of(const EventGraph& graph, const std::string& negatives) {
+  if (negatives == "any") {
+    std::vector<VertexId> all(static_cast<std::size_t>(graph.vertices));
+    std::iota(all.begin(), all.end(), 0);
+    return all;
+  }
+  if (negatives == "sides" && sides_of_events(graph).empty()) {
+    throw InvalidRequest("/task/negatives",
+                         "negatives=sides needs a two-sided graph, and here some vertex is source of one event and "
+                         "target of another; take targets or any");
+  }
+  return distinct_targets(graph);
+}
+
+bool holds(const std::vector<VertexId>& ascending, VertexId v) {
+  return std::binary_search(ascending.begin(), ascending.end(), v);
+}
+
+}  // namespace
+
+EventCandidates::EventCandidates(const EventGraph& graph, const std::string& negatives, std::uint64_t seed)
+    : graph_(graph), seed_(seed), pool_(pool_of(graph, negatives)) {
+  if (pool_.size() >= 2) return;
+  throw InvalidRequest("/task/negatives",
+                       fmt::format("no negative can be drawn: {} vertices are the target of an event; take "
+                                   "negatives=any, or another graph",
+                                   pool_.size()));
+}
+
+std::vector<VertexId> EventCandidates::excluded(EdgeId event) const {
+  const auto at = static_cast<std::size_t>(event);
+  const VertexId source = graph_.source[at];
+  const double time = graph_.time[at];
+  std::vector<VertexId> hit{source, graph_.target[at]};
+  const auto add = [&](std::size_t e) {
+    if (graph_.source[e] == source) hit.push_back(graph_.target[e]);
+  };
+  for (std::size_t e = at; e > 0 && graph_.time[e - 1] == time; --e) add(e - 1);
+  for (std::size_t e = at + 1; e < graph_.time.size() && graph_.time[e] == time; ++e) add(e);
+  std::sort(hit.begin(), hit.end());
+  hit.erase(std::unique(hit.begin(), hit.end()), hit.end());
+  return hit;
+}
+
+VertexId EventCandidates::negative(EdgeId event, std::int64_t n, std::int64_t group) const {
+  const VertexId source = graph_.source[static_cast<std::size_t>(event)];
+  const VertexId destination = graph_.target[static_cast<std::size_t>(event)];
+  // Draws of one negative follow each other 2^20 apart from those of the next: no stream has so many rejections.
+  const RandomStream random(seed_, training_draws, static_cast<std::uint32_t>(group));
+  const std::uint64_t first = (static_cast<std::uint64_t>(event) << 24) + (static_cast<std::uint64_t>(n) << 8);
+  for (std::uint64_t attempt = 0; attempt < 256; ++attempt) {
+    const VertexId drawn = pool_[random.below(first + attempt, pool_.size())];
+    if (drawn != source && drawn != destination) return drawn;
+  }
+  // Hardly anything may be drawn: look for the first that may, from a random place on.
+  const std::uint64_t start = random.below(first, pool_.size());
+  for (std::size_t i = 0; i < pool_.size(); ++i) {
+    const VertexId drawn = pool_[(start + i) % pool_.size()];
+    if (drawn != source && drawn != destination) return drawn;
+  }
+  throw InvalidRequest("/task/negatives",
+                       fmt::format("event {} leaves no negative to draw: all {} vertices that may be are its own ends; "
+                                   "take negatives=any, or another graph",
+                                   event, pool_.size()));
+}
+
+std::vector<VertexId> EventCandidates::evaluation(EdgeId event, std::int64_t wanted) const {
+  const std::vector<VertexId> not_these = excluded(event);
+  const RandomStream random(seed_, evaluation_draws, static_cast<std::uint32_t>(event));
+  std::vector<VertexId> drawn;
+  const auto limit = static_cast<std::size_t>(std::max<std::int64_t>(wanted, 0));
+  if (wanted >= 0 && 4 * (limit + not_these.size()) < pool_.size()) {
+    std::unordered_set<VertexId> taken;
+    for (std::uint64_t i = 0; drawn.size() < limit; ++i) {
+      const VertexId v = pool_[random.below(i, pool_.size())];
+      if (!holds(not_these, v) && taken.insert(v).second) drawn.push_back(v);
+    }
+    return drawn;
+  }
+  std::set_difference(pool_.begin(), pool_.end(), not_these.begin(), not_these.end(), std::back_inserter(drawn));
+  if (drawn.empty()) return drawn;
+  // The first draw that would be taken above is the first one here, too.
+  std::uint64_t i = 0;
+  VertexId first = pool_[random.below(i, pool_.size())];
+  while (holds(not_these, first)) first = pool_[random.below(++i, pool_.size())];
+  std::swap(drawn.front(), *std::lower_bound(drawn.begin(), drawn.end(), first));
+  if (wanted < 0 || limit >= drawn.size()) return drawn;
+  for (std::size_t place = 1; place < limit; ++place) {
+    const std::uint64_t other = random.below((std::uint64_t{1} << 40) + place, drawn.size() - place);
+    std::swap(drawn[place], drawn[place + other]);
+  }
+  drawn.resize(limit);
+  return drawn;
+}
+
+}  // namespace strobe

@@ -1,0 +1,43 @@
+// Whom the destination of an event is told from: negatives of training, in groups that are used again, and the
+// candidates of an evaluation. What is drawn depends on (graph, options, seed, the event's number) only.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "workloads/graph/graph.hpp"
+
+namespace strobe {
+
+/// Draws for one graph, which must outlive it. No pair joins a vertex with itself, and none is what the same source
+/// really hits at the same time (TGB's rule).
+class EventCandidates {
+ public:
+  /// `negatives`: sides = the targets of a two-sided graph, targets = vertices that are the target of some event, any =
+  /// all vertices; auto = sides where the graph has them, else targets. Throws InvalidRequest("/task/negatives", ...)
+  /// when the graph has no sides, or fewer than two vertices could be drawn.
+  EventCandidates(const EventGraph& graph, const std::string& negatives, std::uint64_t seed);
+
+  /// The vertices that may be drawn, ascending.
+  const std::vector<VertexId>& pool() const { return pool_; }
+
+  /// Negative `n` of `event` in group `group` of training; may repeat another one of the event. Throws
+  /// InvalidRequest("/task/negatives", ...) when the event leaves none.
+  VertexId negative(EdgeId event, std::int64_t n, std::int64_t group) const;
+
+  /// min(wanted, as many as there are) distinct candidates beside the true destination, uniform over the pool without
+  /// what is excluded; `wanted` < 0: all of these. The first one is the negative of average precision, whatever
+  /// `wanted` is. Cost: O(wanted) expected where the pool is larger, else O(pool).
+  std::vector<VertexId> evaluation(EdgeId event, std::int64_t wanted) const;
+
+ private:
+  /// Destinations that the source of `event` hits at its time, its own and the source itself; ascending, distinct.
+  std::vector<VertexId> excluded(EdgeId event) const;
+
+  const EventGraph& graph_;
+  std::uint64_t seed_;
+  std::vector<VertexId> pool_;
+};
+
+}  // namespace strobe

@@ -1,0 +1,69 @@
+// Task of a model of events: what is learnt from the embeddings of an event's source and of its candidates, which
+// events are trained on, and how those behind them are judged.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/registry.hpp"
+#include "models/tape/parameters.hpp"
+#include "models/tasks/event_candidates.hpp"
+#include "workloads/continuous/time_split.hpp"
+
+namespace strobe {
+
+/// What a task makes of one graph.
+struct EventTaskData {
+  TimeSplit split;
+  std::int64_t evaluation_batch = 200;  // events between two refreshes of memory in an evaluation
+  /// Whom destinations are told from; null in a task that scores the event alone.
+  std::shared_ptr<const EventCandidates> candidates;
+  std::int64_t training_negatives = 0;     // of each event
+  std::int64_t negative_groups = 1;        // sweeps draw theirs from these in turn
+  std::int64_t evaluation_candidates = 0;  // beside the true destination; -1 = all
+  /// Metrics that no training changes, by name; those of the validation events with `validation_` in front.
+  std::map<std::string, double> rules;
+  std::vector<std::string> notes;
+};
+
+/// Outputs of judged events in their order: of event i the `counts[i]` values from `first[i]` on.
+struct EventOutputs {
+  std::vector<double> values;
+  std::vector<std::int64_t> first;
+  std::vector<std::int64_t> counts;
+};
+
+/// How a link's candidates become a loss.
+enum class LinkLoss : std::uint8_t { cross_entropy, binary_cross_entropy };
+
+class EventTask {
+ public:
+  virtual ~EventTask() = default;
+  /// Splits, draws and judges by rules. Throws InvalidRequest when the graph has not what the task needs.
+  virtual EventTaskData draw(const EventGraph& graph, std::uint64_t seed) const = 0;
+  /// Of embeddings `width` wide.
+  virtual std::vector<ParameterShape> parameters(std::int64_t width) const = 0;
+  /// Outputs [E, K] from the embeddings of sources [E, F] and of their candidates [E C, F], event by event, the true
+  /// destination first: K = C scores, or the classes' logits of a task with C = 1.
+  virtual Var head(Tape& tape, const Parameters& parameters, const Var& sources, const Var& candidates) const = 0;
+  /// The class of each of the events [first, first + count): the column of `head` that is right.
+  virtual std::vector<std::int32_t> labels(const EventGraph& graph, EdgeId first, std::int64_t count) const = 0;
+  /// Adds the loss of E events times `scale` to `loss` (f64 [1, 1]), and starts the backward pass; labels i32 [E, 1].
+  virtual void add_loss(Tape& tape, const Var& outputs, LinkLoss kind, const Tensor& labels, double scale,
+                        const Tensor& loss) const = 0;
+  /// Metrics of the events from `first` on, of which `outputs` are.
+  virtual std::map<std::string, double> metrics(const EventGraph& graph, EdgeId first,
+                                                const EventOutputs& outputs) const = 0;
+  /// Names that `metrics` returns.
+  virtual std::vector<std::string> metric_names() const = 0;
+};
+
+struct EventTaskTag {
+  static constexpr const char* kind = "task of events";
+  using Value = std::unique_ptr<EventTask> (*)(const Json& parameters);
+};
+using EventTaskRegistry = Registry<EventTaskTag>;
+
+}  // namespace strobe

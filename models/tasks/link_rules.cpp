@@ -1,0 +1,116 @@
+// Every rule gives each vertex a whole number, larger = more likely, so that one pass over an event's candidates ranks
+// its destination by all rules. The history is replayed event by event, and only up to the batch's first one.
+#include "models/tasks/link_rules.hpp"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <unordered_map>
+#include <vector>
+
+namespace strobe {
+namespace {
+
+constexpr std::size_t rules = 4;
+using Scores = std::array<std::uint64_t, rules>;  // in the order of rule_names()
+
+/// Everything that the rules know of the events so far.
+class LinkHistory {
+ public:
+  explicit LinkHistory(const EventGraph& graph)
+      : graph_(graph), own_(size_of(graph)), last_(size_of(graph), 0), hits_(size_of(graph), 0), seen_(last_) {}
+
+  /// Learns the events up to `end`.
+  void replay(EdgeId end) {
+    for (; next_ < end; ++next_) {
+      const auto e = static_cast<std::size_t>(next_);
+      const auto source = static_cast<std::size_t>(graph_.source[e]);
+      const auto target = static_cast<std::size_t>(graph_.target[e]);
+      const auto number = static_cast<std::uint32_t>(next_ + 1);  // 0 = never
+      const std::uint64_t pair = (static_cast<std::uint64_t>(source) << 32) | target;
+      const auto [place, is_new] = place_.try_emplace(pair, static_cast<std::uint32_t>(own_[source].size()));
+      if (is_new) own_[source].push_back({graph_.target[e], number});
+      own_[source][place->second].event = number;
+      last_[target] = number;
+      ++hits_[target];
+    }
+  }
+
+  /// What is known of destinations is from now on seen from `source`; the window begins at `window_start`.
+  void look_from(VertexId source, double window_start) {
+    for (const Visit& visit : *looking_) seen_[static_cast<std::size_t>(visit.target)] = 0;
+    looking_ = &own_[static_cast<std::size_t>(source)];
+    for (const Visit& visit : *looking_) seen_[static_cast<std::size_t>(visit.target)] = visit.event;
+    window_start_ = window_start;
+  }
+
+  Scores scores(VertexId vertex) const {
+    const auto v = static_cast<std::size_t>(vertex);
+    const std::uint64_t own = seen_[v];
+    const bool recent = own > 0 && graph_.time[static_cast<std::size_t>(own - 1)] >= window_start_;
+    return {own > 0 ? 1u : 0u, recent ? 1u : 0u, own > 0 ? (std::uint64_t{1} << 32) + own : last_[v], hits_[v]};
+  }
+
+ private:
+  struct Visit {
+    VertexId target = 0;
+    std::uint32_t event = 0;  // its last one, counted from 1
+  };
+  static std::size_t size_of(const EventGraph& graph) { return static_cast<std::size_t>(graph.vertices); }
+
+  const EventGraph& graph_;
+  EdgeId next_ = 0;
+  std::vector<std::vector<Visit>> own_;                     // [N] of each source, one for each destination
+  std::unordered_map<std::uint64_t, std::uint32_t> place_;  // of a pair in its source's list
+  std::vector<std::uint32_t> last_, hits_;                  // [N] last event of a destination, from 1; their number
+  std::vector<std::uint32_t> seen_;                         // [N] last event of the source that is looked from
+  const std::vector<Visit> none_;
+  const std::vector<Visit>* looking_ = &none_;
+  double window_start_ = 0;
+};
+
+/// Reciprocal ranks of one destination among its candidates, by rule.
+std::array<double, rules> reciprocal_ranks(const LinkHistory& history, VertexId destination,
+                                           const std::vector<VertexId>& candidates, double tie_share) {
+  std::array<std::int64_t, rules> higher{}, equal{};
+  const Scores own = history.scores(destination);
+  for (const VertexId candidate : candidates) {
+    const Scores other = history.scores(candidate);
+    for (std::size_t r = 0; r < rules; ++r) {
+      higher[r] += other[r] > own[r] ? 1 : 0;
+      equal[r] += other[r] == own[r] ? 1 : 0;
+    }
+  }
+  std::array<double, rules> ranks{};
+  for (std::size_t r = 0; r < rules; ++r)
+    ranks[r] = 1.0 / (1.0 + static_cast<double>(higher[r]) + tie_share * static_cast<double>(equal[r]));
+  return ranks;
+}
+
+std::map<std::string, double> rule_metrics(const EventGraph& graph, const EventCandidates& candidates,
+                                           const RankedEvents& events, TieRule ties) {
+  LinkHistory history(graph);
+  const double trained =
+      events.train_end > 0 ? graph.time[static_cast<std::size_t>(events.train_end - 1)] - graph.time[0] : 0.0;
+  std::array<double, rules> sums{};
+  for (EdgeId first = events.first; first < events.last; first += events.batch) {
+    const EdgeId last = std::min(events.last, first + events.batch);
+    history.replay(first);
+    const double newest = first > 0 ? graph.time[static_cast<std::size_t>(first - 1)] : 0.0;
+    for (EdgeId e = first; e < last; ++e) {
+      const auto at = static_cast<std::size_t>(e);
+      history.look_from(graph.source[at], newest - edgebank_window_share * trained);
+      const auto ranks =
+          reciprocal_ranks(history, graph.target[at], candidates.evaluation(e, events.candidates), tie_share(ties));
+      for (std::size_t r = 0; r < rules; ++r) sums[r] += ranks[r];
+    }
+  }
+  std::map<std::string, double> metrics;
+  const auto count = static_cast<double>(events.last - events.first);
+  for (std::size_t r = 0; r < rules; ++r) {
+    metrics[rule_names()[r]] = count > 0 ? sums[r] / count : std::numeric_limits<double>::quiet_NaN();
+  }
+  return metrics;
+}
+
+}  // namespace strobe

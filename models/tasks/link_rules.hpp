@@ -1,0 +1,35 @@
+// What no model should do worse than: rules that rank an event's destination by what has happened before, and learn
+// nothing (Poursafaei et al., NeurIPS'22; TGB's board). They see the events before the first one of the evaluation
+// batch, as a model does whose memory is refreshed once a batch.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "models/tasks/event_candidates.hpp"
+#include "models/tasks/metrics.hpp"
+
+namespace strobe {
+
+/// Events [first, last) are ranked in batches of `batch`; the events [0, train_end) fix the length of the window.
+struct RankedEvents {
+  EdgeId train_end = 0, first = 0, last = 0;
+  std::int64_t batch = 200;
+  std::int64_t candidates = 49;  // of each event; -1 = all
+};
+
+/// Share of the training span that `edgebank_window` looks back from the newest event that it knows.
+inline constexpr double edgebank_window_share = 0.15;
+
+/// Mean reciprocal ranks by name: `edgebank_unlimited_mrr` (has the source hit this destination before),
+/// `edgebank_window_mrr` (within the window), `recency_mrr` (the source's own destinations by their last visit, behind
+/// them all by their last visit by anyone), `popularity_mrr` (events that hit the destination so far). NaN without
+/// events. Cost: O(candidates + distinct destinations of the source) an event.
+std::map<std::string, double> rule_metrics(const EventGraph& graph, const EventCandidates& candidates,
+                                           const RankedEvents& events, TieRule ties);
+
+/// Their names.
+const std::vector<std::string>& rule_names();
+
+}  // namespace strobe
