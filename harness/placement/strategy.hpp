@@ -56,10 +56,22 @@ struct StrategyTag {
     StrategyPlan operator()(const StrategyInput& input, const Json& parameters) const {
       return plan(input, parameters);
     }
+    /// The same strategy, which trains models of events as `kind` has it; the parameters named in `only` are of that
+    /// kind alone.
+    Value with_events(std::string kind, std::vector<std::string> only) && {
+      events = std::move(kind), events_only = std::move(only);
+      return std::move(*this);
+    }
+    /// The kind of training that it plans for models of a family.
+    const std::string& schedule_for(const std::string& family) const {
+      return family == "events" && !events.empty() ? events : schedule;
+    }
     Plan plan = nullptr;  // null for other kinds
     bool from_sizes = false;
     Distinct distinct = several_ranks;
     std::string schedule = "full_batch";
+    std::string events;                    // the kind that trains models of events, where it differs
+    std::vector<std::string> events_only;  // parameters that a case has with such a model only
   };
   static bool several_ranks(const Json& /*parameters*/, std::int64_t ranks) { return ranks > 1; }
 };

@@ -70,7 +70,7 @@ FullBatchCase begin_full_batch(const Case& request, PlanUse use) {
     throw InvalidRequest("/ranks", "at least 1 rank is needed, not " + std::to_string(request.ranks));
   if (use == PlanUse::run) check_world(request);
   DataPlan data = load_data(request, choice);
-  check_until(request, *choice.task, data.samples->validation.count() > 0);
+  check_until(request, choice.task->metric_names(), data.samples->validation.count() > 0);
   ModelPlan model = plan_model(
       request, choice, data.graph->feature_width / choice.equations->preparation().inputs.feature_terms.count());
   const FullBatchOptions options = full_batch_options(request);

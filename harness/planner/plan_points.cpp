@@ -88,7 +88,7 @@ std::string family_of(const PlanSpace& space) {
 }
 
 bool trains(const std::string& strategy, const std::string& family) {
-  const std::string& kind = StrategyRegistry::instance().find(strategy, "--strategy").value.schedule;
+  const std::string& kind = StrategyRegistry::instance().find(strategy, "--strategy").value.schedule_for(family);
   return ScheduleRegistry::instance().find(kind, "--strategy").value.family == family;
 }
 
@@ -139,7 +139,8 @@ std::vector<Choices> combinations(const std::vector<Knob>& knobs) {
 /// What the user varies, and what the strategy's kind of training leaves open.
 std::vector<Knob> knobs_of(const PlanSpace& space, const std::string& strategy) {
   std::vector<Knob> knobs = space.knobs;
-  const std::string& kind = StrategyRegistry::instance().find(strategy, "--strategy").value.schedule;
+  const std::string& kind =
+      StrategyRegistry::instance().find(strategy, "--strategy").value.schedule_for(family_of(space));
   for (const auto& [name, values] : ScheduleRegistry::instance().find(kind, "--strategy").value.searched) {
     if (!user_sets(space, name)) knobs.push_back({name, values, "--vary " + name});
   }

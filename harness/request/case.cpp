@@ -52,17 +52,18 @@ bool require_backend(const std::string& name, const std::string& pointer, CaseRu
   return true;
 }
 
-Json plugin_object(const CaseSlot& slot, const Json& json, const std::string& pointer) {
+Json plugin_object(const CaseSlot& slot, const Json& json, const std::string& pointer,
+                   const std::string& default_plugin) {
   const std::string here = pointer + "/" + slot.name;
   Json values = json.contains(slot.name) ? json.at(slot.name) : Json::object();
   if (values.is_string()) values = Json{{"name", values}};
   if (!values.is_object()) {
     throw InvalidRequest(here, "expected a name or an object with a name, found " + values.dump());
   }
-  if (!values.contains("name") && slot.default_plugin.empty()) {
+  if (!values.contains("name") && default_plugin.empty()) {
     throw InvalidRequest(here, "a case needs a workload: the name of a data set or generator, or the path of a file");
   }
-  const Json name = values.value("name", Json(slot.default_plugin));
+  const Json name = values.value("name", Json(default_plugin));
   if (!name.is_string()) throw InvalidRequest(here + "/name", "expected a name, found " + name.dump());
   Json result{{"name", name}};
   const Json completed = slot.complete(name.get<std::string>(), values, here);
@@ -234,7 +235,9 @@ Case case_from_json(const Json& json, const std::string& pointer, CaseRuns runs)
   }
   Case c;
   case_fields().apply(&c, scalars, pointer);
-  for (const CaseSlot& slot : case_slots()) c.*slot.member = plugin_object(slot, json, pointer);
+  for (const CaseSlot& slot : case_slots())
+    c.*slot.member = plugin_object(slot, json, pointer, default_plugin(slot, c.model));
+  settle_family(c, json, pointer);
   check_backends(c, json, pointer, runs);
   block_count(c);
   if (!c.until.empty()) parse_until(c.until);

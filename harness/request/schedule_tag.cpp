@@ -7,6 +7,7 @@
 
 #include "core/registry_names.hpp"
 #include "harness/placement/strategy.hpp"
+#include "harness/request/case_slots.hpp"
 #include "models/snapshots/model.hpp"
 #include "models/tasks/task.hpp"
 
@@ -26,7 +27,47 @@ void check_family(const std::string& name, const std::string& strategy, const st
                          strategy, wanted, fmt::join(names_with<Tag>(&Tag::Value::family, wanted), ", ")));
 }
 
+/// What the user gave to a slot, as an object.
+Json given(const Json& json, const char* slot) {
+  if (!json.contains(slot)) return Json::object();
+  return json.at(slot).is_object() ? json.at(slot) : Json{{"name", json.at(slot)}};
+}
+
+/// TGN's, TGL's and DistTGL's learning rate (decisions T11).
+constexpr double rate_of_events = 1e-4;
+
 }  // namespace
+
+const std::string& family_of(const Json& model) {
+  return ModelRegistry::instance().find(name_in(model), "/model").value.family;
+}
+
+std::string default_plugin(const CaseSlot& slot, const Json& model) {
+  if (slot.name != "task") return slot.default_plugin;
+  const Json& name = model.is_object() && model.contains("name") ? model.at("name") : model;
+  if (!name.is_string() || !ModelRegistry::instance().contains(name.get<std::string>())) return slot.default_plugin;
+  const std::string& family = ModelRegistry::instance().find(name.get<std::string>()).value.family;
+  return family == "events" ? "future-links" : slot.default_plugin;
+}
+
+void settle_family(Case& c, const Json& json, const std::string& pointer) {
+  const bool events = family_of(c.model) == "events";
+  if (events && c.optimizer.contains("rate") && !given(json, "optimizer").contains("rate"))
+    c.optimizer["rate"] = rate_of_events;
+  if (events) return;
+  const auto& strategy = StrategyRegistry::instance().find(name_in(c.strategy), pointer + "/strategy");
+  for (const std::string& option : strategy.value.events_only) {
+    if (given(json, "strategy").contains(option)) {
+      throw InvalidRequest(
+          pointer + "/strategy/" + option,
+          fmt::format("{} is an option of models of events, and model {} is one of {}; leave it out, or "
+                      "choose one of {}",
+                      option, name_in(c.model), family_of(c.model),
+                      fmt::join(names_with<ModelTag>(&ModelTag::Value::family, "events"), ", ")));
+    }
+    c.strategy.erase(option);
+  }
+}
 
 const std::vector<std::string>& full_batch_only() {
   static const std::vector<std::string> names = {"inputs", "transfer", "transfer_format",
@@ -58,7 +99,8 @@ void check_schedule(const Case& c, const Json& json, const std::string& pointer)
 
 const Entry<ScheduleTag::Value>& schedule_of(const Case& c) {
   const auto& strategy = StrategyRegistry::instance().find(name_in(c.strategy), "/strategy");
-  return ScheduleRegistry::instance().find(strategy.value.schedule, "/strategy");
+  const std::string family = c.model.contains("name") ? family_of(c.model) : "snapshots";
+  return ScheduleRegistry::instance().find(strategy.value.schedule_for(family), "/strategy");
 }
 
 }  // namespace strobe

@@ -11,6 +11,7 @@
 namespace strobe {
 
 class SchedulePlanner;  // harness/plan/schedule.hpp
+struct CaseSlot;        // harness/request/case_slots.hpp
 
 /// What a plan is made for. A `report` names every exchange and its bytes; it holds no index lists and asks for no
 /// world, so that a run on 64 processes is planned by one.
@@ -36,6 +37,18 @@ using ScheduleRegistry = Registry<ScheduleTag>;
 const std::vector<std::string>& full_batch_only();
 /// Options of a case that every other kind of training has, and full batches have not.
 const std::vector<std::string>& never_full_batch();
+
+/// The family of the case's model: "snapshots" | "events" | another one. Throws InvalidRequest for an unknown model.
+const std::string& family_of(const Json& model);
+
+/// What a slot takes when a case with this model does not choose: the slot's own, but a task of the model's family.
+/// `model` is a name, an object with one, or null, which stands for the slot's own.
+std::string default_plugin(const CaseSlot& slot, const Json& model);
+
+/// A learning rate that `json`, what the user gave, leaves open is that of the model's family, and parameters that the
+/// strategy has for models of events alone go elsewhere. Throws InvalidRequest where `json` gives one of these to a
+/// model of another family.
+void settle_family(Case& c, const Json& json, const std::string& pointer);
 
 /// Whether the case is trained in full batches; so is one that names no strategy yet.
 bool trains_full_batch(const Case& c);

@@ -17,6 +17,7 @@
 #include "core/errors.hpp"
 #include "harness/request/case_slots.hpp"
 #include "harness/request/json_text.hpp"
+#include "harness/request/schedule_tag.hpp"
 #include "harness/request/suite_tree.hpp"
 #include "workloads/workload.hpp"
 
@@ -96,7 +97,7 @@ Json setting_value(const CaseTree& tree, const Setting& setting) {
   const FieldTable* table = &case_fields();
   if (slot != nullptr) {
     const Json held = tree.json.contains(slot->name) ? tree.json.at(slot->name) : Json::object();
-    const Json name = held.value("name", Json(slot->default_plugin));
+    const Json name = held.value("name", Json(default_plugin(*slot, tree.json.value("model", Json()))));
     table = &slot->fields(name.is_string() ? name.get<std::string>() : "", setting.origin);
   }
   if (!table->make_default) throw InvalidRequest(setting.origin, unknown_name_message("parameter", key, {}));

@@ -9,6 +9,7 @@
 #include "core/errors.hpp"
 #include "harness/request/case.hpp"
 #include "harness/request/case_slots.hpp"
+#include "harness/request/schedule_tag.hpp"
 
 namespace strobe {
 namespace {
@@ -131,7 +132,9 @@ bool holds(const CaseTree& tree, const std::string& path, const Json& value, con
     return (tree.json.contains(key) ? tree.json.at(key) : case_fields().to_json(&defaults).at(key)) == value;
   }
   Json held = tree.json.contains(key) ? tree.json.at(key) : Json::object();
-  if (!held.contains("name") && !slot->default_plugin.empty()) held["name"] = slot->default_plugin;
+  if (const std::string own = default_plugin(*slot, tree.json.value("model", Json()));
+      !held.contains("name") && !own.empty())
+    held["name"] = own;
   if (parts.size() == 2) return held.contains(parts.back()) && held.at(parts.back()) == value;
   const Json wanted = as_object(value);
   if (!wanted.is_object()) return false;

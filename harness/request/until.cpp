@@ -86,7 +86,7 @@ bool smaller_is_better(const std::string& metric) {
   return std::find(errors.begin(), errors.end(), last) != errors.end();
 }
 
-void check_until(const Case& c, const Task& task, bool has_validation) {
+void check_until(const Case& c, std::vector<std::string> names, bool has_validation) {
   if (c.until.empty()) return;
   const UntilRule rule = parse_until(c.until);
   if (c.numerics == "none") {
@@ -94,7 +94,6 @@ void check_until(const Case& c, const Task& task, bool has_validation) {
                          "none computes no values, so until has none to look at; set numerics=cpu or leave until out");
   }
   if (rule.reads_loss()) return;
-  std::vector<std::string> names = task.metric_names();
   names.push_back("loss");
   if (std::find(names.begin(), names.end(), rule.metric) == names.end())
     throw InvalidRequest(until_key, unknown_name_message("metric", rule.metric, names));

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "harness/request/case.hpp"
-#include "models/tasks/task.hpp"
 
 namespace strobe {
 
@@ -33,9 +32,9 @@ UntilRule parse_until(const std::string& text);
 /// Whether a metric is better the smaller it is: losses and errors (loss, rmse, mae, ...) are, all others are not.
 bool smaller_is_better(const std::string& metric);
 
-/// Refuses a rule that the case cannot follow: one about a metric that the task does not have or that has no validation
+/// Refuses a rule that the case cannot follow: one about none of the task's `metrics` or that has no validation
 /// samples, and any without values. Throws InvalidRequest("/until", ...) and ("/numerics", ...).
-void check_until(const Case& c, const Task& task, bool has_validation);
+void check_until(const Case& c, std::vector<std::string> metrics, bool has_validation);
 
 /// Follows the values of epochs one after the other. The same values give the same answer, so all ranks end alike.
 class UntilWatch {

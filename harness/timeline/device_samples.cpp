@@ -2,15 +2,9 @@
 
 #include <algorithm>
 
-namespace strobe {
+#include "harness/inputs/host_values.hpp"
 
-Tensor vector_on(Device& device, const std::vector<double>& values) {
-  if (values.empty()) return Tensor();
-  const auto count = static_cast<std::int64_t>(values.size());
-  if (device.precision() == ElementType::f64) return device.move_in(values.data(), count, 1, ElementType::f64);
-  const std::vector<float> rounded(values.begin(), values.end());
-  return device.move_in(rounded.data(), count, 1, ElementType::f32);
-}
+namespace strobe {
 
 DeviceSamples move_in(Device& device, const LocalSamples& local, bool rows_only) {
   DeviceSamples samples;

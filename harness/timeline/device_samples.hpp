@@ -14,9 +14,6 @@ struct DeviceSamples {
   std::int64_t count = 0;
 };
 
-/// Host values as a vector [n, 1] in the device's precision; undefined when there are none.
-Tensor vector_on(Device& device, const std::vector<double>& values);
-
 /// Moves in the rows and, unless `rows_only`, what the samples should come out as.
 DeviceSamples move_in(Device& device, const LocalSamples& local, bool rows_only);
 

@@ -5,18 +5,6 @@
 
 namespace strobe {
 
-std::vector<double> host_values(Device& device, const Tensor& tensor) {
-  std::vector<double> values(tensor.has_values() ? static_cast<std::size_t>(tensor.elements()) : 0);
-  if (tensor.type() == ElementType::f64) {
-    device.move_out(tensor, values.data());
-    return values;
-  }
-  std::vector<float> narrow(values.size());
-  device.move_out(tensor, narrow.data());
-  std::copy(narrow.begin(), narrow.end(), values.begin());
-  return values;
-}
-
 Evaluation::Evaluation(const FullBatchPlan& plan, Device& device, Communicator& communicator)
     : plan_(plan), device_(device), communicator_(communicator) {
   parts_.push_back(part("", plan.evaluation.test, plan.evaluation.test_steps, plan.data.samples->test));

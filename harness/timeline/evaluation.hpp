@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "harness/exchange/exchange.hpp"
+#include "harness/inputs/host_values.hpp"
 #include "harness/request/until.hpp"
 #include "harness/timeline/device_samples.hpp"
 #include "harness/timeline/kept_rows.hpp"
@@ -50,9 +51,5 @@ class Evaluation {
   std::vector<Step> steps_;
   bool equal_outputs_ = false;
 };
-
-/// A tensor's values on the host: empty without values, but moved out all the same, because the program, and so virtual
-/// time, must be the same.
-std::vector<double> host_values(Device& device, const Tensor& tensor);
 
 }  // namespace strobe

@@ -17,6 +17,10 @@ std::uint32_t name_key(const std::string& name) {
 std::vector<double> initial_values(const std::vector<ParameterShape>& shapes, std::uint64_t seed) {
   std::vector<double> values;
   for (const ParameterShape& shape : shapes) {
+    if (!shape.start.empty()) {
+      values.insert(values.end(), shape.start.begin(), shape.start.end());
+      continue;
+    }
     const RandomStream random(seed, random_purpose::parameters, name_key(shape.name));
     for (std::int64_t i = 0; i < shape.rows * shape.columns; ++i) {
       values.push_back(shape.centre + (2.0 * random.uniform(static_cast<std::uint64_t>(i)) - 1.0) * shape.bound);

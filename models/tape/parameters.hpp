@@ -8,14 +8,15 @@
 
 namespace strobe {
 
-/// One weight matrix [rows, columns]. Initial values are uniform in centre +- bound, keyed by (seed, name, element):
-/// the same at every rank count.
+/// One weight matrix [rows, columns]. Initial values are uniform in centre +- bound, keyed by (seed, name, element): the
+/// same at every rank count; or `start` [rows * columns], where that is not empty.
 struct ParameterShape {
   std::string name;
   std::int64_t rows = 0;
   std::int64_t columns = 0;
   double bound = 0;
   double centre = 0;
+  std::vector<double> start = {};
 };
 
 /// Glorot and Bengio's bound sqrt(6 / (fan_in + fan_out)) (AISTATS'10).

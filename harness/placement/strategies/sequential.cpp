@@ -1,4 +1,6 @@
-// Sequential: one rank owns every cell. The null object of the slot, and the judge of every other strategy (law 3).
+// Sequential: one rank owns every cell, or trains on every event in time order. The null object of the slot, and the
+// judge of every other strategy (law 3).
+#include "harness/placement/event_options.hpp"
 #include "harness/placement/strategy.hpp"
 
 namespace strobe {
@@ -15,8 +17,9 @@ const Register<StrategyTag> sequential_registered{{
     "sequential",
     "everything on one rank, no communication",
     "the reference of every comparison",
-    {},
-    {plan_sequential, true, [](const Json&, std::int64_t ranks) { return ranks == 1; }},
+    event_batch_fields<EventBatchOptions>(),
+    StrategyTag::Value(plan_sequential, true, [](const Json&, std::int64_t ranks) { return ranks == 1; })
+        .with_events("event_batches", event_batch_names()),
     {},
 }};
 

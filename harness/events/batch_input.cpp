@@ -1,0 +1,201 @@
+// All lists of a batch travel in one buffer of whole numbers, all times and features in one of reals: a GPU is given
+// two copies and not twenty. Both buffers are laid out by the same walk over the batch that fills them.
+#include "harness/events/batch_input.hpp"
+
+#include <algorithm>
+
+namespace strobe {
+namespace {
+
+/// Sections begin where vector loads like to: at multiples of 64 bytes.
+constexpr std::int64_t section_bytes = 64;
+
+std::int64_t rounded(std::int64_t elements, std::size_t element) {
+  const std::int64_t step = section_bytes / static_cast<std::int64_t>(element);
+  return (elements + step - 1) / step * step;
+}
+
+/// Calls visit(list) for every list of whole numbers, in the order in which they lie in the buffer.
+template <class Visit>
+void for_each_list(const BatchDraw& drawn, const Visit& visit) {
+  for (const auto* list : {&drawn.vertices, &drawn.written, &drawn.own_rows, &drawn.other_rows, &drawn.root_rows})
+    visit(*list);
+  for (const DrawnLevel& level : drawn.levels) {
+    for (const auto* list : {&level.root_rows, &level.slot_rows, &level.offsets, &level.numbers}) visit(*list);
+  }
+}
+
+/// Rows of features of events or vertices.
+struct FeatureRows {
+  const std::vector<std::int64_t>* of = nullptr;
+  const Column<float>* from = nullptr;
+  std::int64_t width = 0;
+  std::int64_t count() const { return static_cast<std::int64_t>(of->size()); }
+};
+
+/// Calls times(values) and features(rows) for every section of reals in order.
+template <class Times, class Features>
+void for_each_real(const EventCase& c, const BatchDraw& drawn, const Times& times, const Features& features) {
+  const EventGraph& graph = *c.data.graph;
+  const EventWidths& widths = c.data.widths;
+  times(drawn.mail_dt);
+  times(drawn.root_dt);
+  for (const DrawnLevel& level : drawn.levels) times(level.dt);
+  features(FeatureRows{&drawn.mail_events, &graph.edge_features, widths.edge});
+  for (const DrawnLevel& level : drawn.levels) features(FeatureRows{&level.events, &graph.edge_features, widths.edge});
+  features(FeatureRows{&drawn.vertices, &graph.vertex_features, widths.vertex});
+}
+
+template <class Real>
+void put_features(const FeatureRows& rows, Real* to, Workers& workers) {
+  if (rows.width == 0) return;
+  constexpr std::int64_t of_task = 512;
+  workers.run((rows.count() + of_task - 1) / of_task, [&](std::int64_t task) {
+    const std::int64_t end = std::min(rows.count(), (task + 1) * of_task);
+    for (std::int64_t i = task * of_task; i < end; ++i) {
+      const float* const from = rows.from->data() + (*rows.of)[static_cast<std::size_t>(i)] * rows.width;
+      std::copy(from, from + rows.width, to + i * rows.width);
+    }
+  });
+}
+
+template <class Real>
+void pack_reals(const EventCase& c, const BatchDraw& drawn, std::byte* buffer, Workers& workers) {
+  Real* at = reinterpret_cast<Real*>(buffer);
+  for_each_real(
+      c, drawn,
+      [&](const std::vector<double>& values) {
+        std::transform(values.begin(), values.end(), at, [](double value) { return static_cast<Real>(value); });
+        at += rounded(static_cast<std::int64_t>(values.size()), sizeof(Real));
+      },
+      [&](const FeatureRows& rows) {
+        put_features(rows, at, workers);
+        at += rounded(rows.count() * rows.width, sizeof(Real));
+      });
+}
+
+void pack_lists(const BatchDraw& drawn, std::byte* buffer) {
+  auto* at = reinterpret_cast<std::int64_t*>(buffer);
+  for_each_list(drawn, [&](const std::vector<std::int64_t>& list) {
+    std::copy(list.begin(), list.end(), at);
+    at += rounded(static_cast<std::int64_t>(list.size()), sizeof(std::int64_t));
+  });
+}
+
+/// Cuts a buffer on the device into its sections.
+class Sections {
+ public:
+  explicit Sections(Tensor all) : all_(std::move(all)) {}
+  Tensor next(std::int64_t rows, std::int64_t columns = 1) {
+    const Tensor section = all_.view(at_, rows, columns);
+    at_ += rounded(rows * columns, element_bytes(all_.type()));
+    return section;
+  }
+
+ private:
+  Tensor all_;
+  std::int64_t at_ = 0;
+};
+
+void cut_lists(const BatchDraw& drawn, const Tensor& all, BatchInput& input) {
+  std::vector<Tensor> lists;
+  Sections sections(all);
+  for_each_list(drawn, [&](const std::vector<std::int64_t>& list) {
+    lists.push_back(sections.next(static_cast<std::int64_t>(list.size())));
+  });
+  auto next = lists.begin();
+  for (Tensor* to : {&input.lists.vertices, &input.lists.written, &input.lists.own_rows, &input.lists.other_rows,
+                     &input.embed.root_rows})
+    *to = *next++;
+  for (std::size_t l = 0; l < drawn.levels.size(); ++l) {
+    NeighbourLevel& level = input.embed.levels[l];
+    level.roots = drawn.levels[l].roots;
+    if (!drawn.levels[l].root_rows.empty() || level.roots == 0) level.root_rows = *next;
+    ++next;
+    for (Tensor* to : {&level.slots.rows, &level.slots.offsets, &level.numbers}) *to = *next++;
+  }
+}
+
+void cut_reals(const EventCase& c, const BatchDraw& drawn, const Tensor& all, BatchInput& input) {
+  Sections sections(all);
+  std::vector<Tensor> times, features;
+  for_each_real(
+      c, drawn,
+      [&](const std::vector<double>& values) {
+        times.push_back(sections.next(static_cast<std::int64_t>(values.size())));
+      },
+      [&](const FeatureRows& rows) {
+        features.push_back(rows.width > 0 ? sections.next(rows.count(), rows.width) : Tensor());
+      });
+  input.mail_dt = times[0];
+  input.embed.root_dt = times[1];
+  input.mail_edge = features.front();
+  input.embed.features = features.back();
+  for (std::size_t l = 0; l < drawn.levels.size(); ++l) {
+    input.embed.levels[l].dt = times[2 + l];
+    input.embed.levels[l].edge = features[1 + l];
+  }
+}
+
+}  // namespace
+
+Tensor BatchLoader::bring(Travel& travel, std::int64_t elements, ElementType type, const HostWork& packing) {
+  const Tensor to = device_.allocate(elements, 1, type);
+  const Event free = device_.record(Stream::compute);
+  HostWork work = packing;
+  work.after = {travel.moved};
+  const Event packed = device_.run_on_host(std::move(work));
+  travel.moved = device_.start_stream_in(travel.buffer.slice(0, to.bytes()), to, {packed, free});
+  device_.wait(Stream::compute, travel.moved);
+  return to;
+}
+
+BatchInput BatchLoader::load(const SharedDraw& drawn) {
+  BatchInput input;
+  input.embed.levels.resize(drawn->levels.size());
+  input.embed.vertices = static_cast<std::int64_t>(drawn->vertices.size());
+  const ElementType precision = device_.precision();
+  const std::size_t element = element_bytes(precision);
+  std::int64_t numbers = 0, reals = 0, gathered = 0;
+  for_each_list(*drawn, [&](const std::vector<std::int64_t>& list) {
+    numbers += rounded(static_cast<std::int64_t>(list.size()), sizeof(std::int64_t));
+  });
+  for_each_real(
+      case_, *drawn,
+      [&](const std::vector<double>& values) { reals += rounded(static_cast<std::int64_t>(values.size()), element); },
+      [&](const FeatureRows& rows) {
+        reals += rounded(rows.count() * rows.width, element);
+        gathered += rows.count() * rows.width;
+      });
+  for (auto [travel, bytes] : {std::pair{&numbers_, static_cast<std::uint64_t>(numbers) * sizeof(std::int64_t)},
+                               {&reals_, static_cast<std::uint64_t>(reals) * element}}) {
+    if (travel->buffer.bytes() >= bytes && travel->buffer.bytes() > 0) continue;
+    device_.await(travel->moved);
+    travel->buffer = device_.allocate_host(bytes + bytes / 2 + section_bytes);
+  }
+  HostWork lists{"load_batch", {0, 8.0 * static_cast<double>(numbers), 8.0 * static_cast<double>(numbers)}, 0, {}, {}};
+  if (numbers_.buffer.raw() != nullptr)
+    lists.body = [drawn, buffer = numbers_.buffer](Workers&) { pack_lists(*drawn, buffer.raw()); };
+  const double moved = 4.0 * static_cast<double>(gathered),
+               written = static_cast<double>(reals) * static_cast<double>(element);
+  HostWork features{"slice_features",
+                    {0, written, written,
+                     Gather{moved, moved, static_cast<double>(case_.data.graph->edge_features.size()) * 4.0,
+                            4.0 * static_cast<double>(std::max<std::int64_t>(case_.data.widths.edge, 1))}},
+                    0,
+                    {},
+                    {}};
+  if (reals_.buffer.raw() != nullptr) {
+    features.body = [drawn, buffer = reals_.buffer, &c = case_, precision](Workers& workers) {
+      if (precision == ElementType::f64)
+        pack_reals<double>(c, *drawn, buffer.raw(), workers);
+      else
+        pack_reals<float>(c, *drawn, buffer.raw(), workers);
+    };
+  }
+  cut_lists(*drawn, bring(numbers_, numbers, ElementType::i64, lists), input);
+  cut_reals(case_, *drawn, bring(reals_, reals, precision, features), input);
+  return input;
+}
+
+}  // namespace strobe

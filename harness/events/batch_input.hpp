@@ -1,0 +1,39 @@
+// A drawn batch on the device: its lists, its times, and the features of its events and vertices.
+#pragma once
+
+#include "backends/device.hpp"
+#include "backends/host/host_work.hpp"
+#include "harness/events/batch_draw.hpp"
+#include "harness/events/node_memory.hpp"
+
+namespace strobe {
+
+struct BatchInput {
+  MemoryLists lists;
+  Tensor mail_dt;    // [M, 1]
+  Tensor mail_edge;  // [M, d_e] or undefined
+  EmbedInput embed;  // without memory and pass
+};
+
+/// Puts batches together on the host and moves them in; keeps the memory that they travel through, so it is one rank's.
+class BatchLoader {
+ public:
+  BatchLoader(const EventCase& c, Device& device) : case_(c), device_(device), traits_(c.model->traits()) {}
+  BatchInput load(const SharedDraw& drawn);
+
+ private:
+  /// A kind of values of a batch: sections put end to end in one buffer.
+  struct Travel {
+    HostMemory buffer;
+    Event moved;
+  };
+
+  Tensor bring(Travel& travel, std::int64_t elements, ElementType type, const HostWork& packing);
+
+  const EventCase& case_;
+  Device& device_;
+  EventModelTraits traits_;
+  Travel numbers_, reals_;
+};
+
+}  // namespace strobe

@@ -1,0 +1,57 @@
+// One pass over a drawn batch: memory is read and updated, roots are embedded and scored.
+#pragma once
+
+#include <memory>
+
+#include "harness/events/batch_input.hpp"
+
+namespace strobe {
+
+/// What the structure of batches depends on, in the order of the host's work: one for each walk through the events.
+struct DrawState {
+  explicit DrawState(const EventCase& c) : drawer(c), clock(c.data.graph->vertices) {}
+  BatchDrawer drawer;
+  MemoryClock clock;
+};
+
+/// A batch that the host draws; `drawn` may be read once `ready` has come.
+struct PendingDraw {
+  std::shared_ptr<BatchDraw> drawn;
+  Event ready;
+};
+
+/// What a pass came to.
+struct PassOutput {
+  Var outputs;     // [E, K] of the task's head; null where nothing is scored
+  Var embeddings;  // [R, F]; likewise
+  Tensor updated;  // [U, d] memory after the mails; undefined without memory
+};
+
+/// A walk through events in time order on one rank, with memory of its own.
+class EventWalk {
+ public:
+  EventWalk(const EventCase& c, Device& device);
+
+  /// Back to the beginning: memory is zero, no mail waits, nothing is drawn.
+  void reset();
+  /// Has the host draw a batch, beside whatever is being computed. Batches must be asked for in time order.
+  PendingDraw start_draw(const BatchWish& wish);
+  /// Computes a batch; the program waits for its draw.
+  PassOutput pass(Tape& tape, const Parameters& parameters, const PendingDraw& draw, const Pass& pass);
+  /// Stores what the last pass updated, unless there is no memory.
+  void write(const PassOutput& output);
+  NodeMemory* memory() { return memory_.get(); }
+  const MemoryClock& clock() const { return state_->clock; }
+
+ private:
+  const EventCase& case_;
+  Device& device_;
+  EventModelTraits traits_;
+  std::shared_ptr<DrawState> state_;
+  BatchLoader loader_;
+  std::unique_ptr<NodeMemory> memory_;  // null for models without
+  SharedDraw drawn_;                    // of the last pass
+  MemoryLists lists_;                   // likewise
+};
+
+}  // namespace strobe

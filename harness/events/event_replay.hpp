@@ -1,0 +1,47 @@
+// A pass over all events with the weights as they are: memory from zero through the events that are trained on, then
+// validation and test are scored, each batch before its events enter memory (decisions T12).
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "harness/events/batch_pass.hpp"
+
+namespace strobe {
+
+/// Memory behind a pass, on the host.
+struct FinalMemory {
+  std::vector<double> memory, mails;  // [N, d], [N, 2 d]
+  MemoryClock clock;
+};
+
+class EventReplay {
+ public:
+  EventReplay(const EventCase& c, Device& device) : case_(c), device_(device), walk_(c, device) {}
+
+  /// Metrics of the weights, those of the validation events with `validation_` in front; empty without values.
+  std::map<std::string, double> metrics(const Parameters& parameters);
+  /// Whether the last evaluation gave all test events the same outputs.
+  bool equal_outputs() const { return equal_outputs_; }
+
+  /// Embeddings of every event's source, destination and first negative, [E, 3, F]; of a task without candidates the
+  /// negative's are zero. Leaves memory behind the last event.
+  std::vector<double> embeddings(const Parameters& parameters);
+
+ private:
+  /// Lets the events [first, last) pass into memory.
+  void pass_by(const Parameters& parameters, EdgeId first, EdgeId last);
+  EventOutputs score(const Parameters& parameters, EdgeId first, EdgeId last);
+  void score_part(const Parameters& parameters, const BatchWish& wish, EventOutputs& outputs);
+  void remember(const Parameters& parameters, EdgeId first, std::int64_t count);
+  std::int64_t events_at_once(std::int64_t candidates) const;
+  Pass evaluating() const;
+
+  const EventCase& case_;
+  Device& device_;
+  EventWalk walk_;
+  bool equal_outputs_ = false;
+};
+
+}  // namespace strobe

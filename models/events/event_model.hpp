@@ -1,0 +1,84 @@
+// Model of events: it updates the memory of vertices from their mails and embeds vertices at a moment from their recent
+// neighbours (docs/event_models.md). It knows neither ranks nor where memory lies; who calls it draws the batch, reads
+// and writes memory, and scores.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/registry.hpp"
+#include "models/ops/ops_events.hpp"
+#include "models/tape/parameters.hpp"
+#include "models/tape/pass.hpp"
+#include "workloads/continuous/neighbour_sample.hpp"
+
+namespace strobe {
+
+/// Widths of what the data bring; 0 = nothing.
+struct EventWidths {
+  std::int64_t edge = 0, vertex = 0;
+};
+
+/// What the harness must know of a model beyond its equations.
+struct EventModelTraits {
+  std::int64_t memory = 0;      // d; 0 = no memory and no mails
+  std::int64_t embedding = 0;   // F
+  int levels = 1;               // of attention; 0 = no neighbours are drawn
+  std::int64_t neighbours = 0;  // k
+  Sampling sampling = Sampling::recent;
+  bool sees_own_batch = true;     // earlier events of the own batch are neighbours (intra_batch_history=sampler)
+  bool mail_dt_of_asker = false;  // mail_dt=event_minus_memory
+  bool key_dt_of_memory = true;   // key_dt=memory; else the event's time
+  bool binary_loss = false;       // loss=bce
+  bool stochastic = false;        // drops something in training
+};
+
+/// Mails of M vertices, with what each is applied to.
+struct MailInput {
+  Tensor memory;  // [M, d]
+  Tensor mail;    // [M, 2 d] own memory beside the other end's
+  Tensor dt;      // [M, 1]
+  Tensor edge;    // [M, d_e] features of the mail's event; undefined without
+};
+
+/// One level of neighbours: R roots, rows of the level's input, and the S slots they look at.
+struct NeighbourLevel {
+  std::int64_t roots = 0;
+  Tensor root_rows;  // i64 [R, 1]; undefined: the input's first R rows
+  RootSlots slots;   // rows: of the level's input
+  Tensor dt;         // [S, 1] of keys
+  Tensor edge;       // [S, d_e] or undefined
+  Tensor numbers;    // i64 [R, 1] what dropout is keyed by; of stochastic models
+};
+
+/// What roots are embedded from. The first level's input are the batch's U distinct vertices, every other level's the
+/// embeddings that the one before gives.
+struct EmbedInput {
+  Var memory;                          // [U, d] updated, or null
+  Tensor features;                     // [U, d_v] or undefined
+  std::vector<NeighbourLevel> levels;  // innermost first
+  std::int64_t vertices = 0;           // U
+  Tensor root_rows;                    // i64 [R, 1] of U, of the batch's roots; of models without levels
+  Tensor root_dt;                      // [R, 1] share of a root's time since its memory's update; likewise
+  Pass pass;
+};
+
+class EventModel {
+ public:
+  virtual ~EventModel() = default;
+  virtual EventModelTraits traits() const = 0;
+  virtual std::vector<ParameterShape> parameters(const EventWidths& widths) const = 0;
+  /// Memory [M, d] after the mails; only of models with memory.
+  virtual Var update(Tape&, const Parameters&, const MailInput&) const { throw Error("this model has no memory"); }
+  /// Embeddings [R, F] of the batch's roots.
+  virtual Var embed(Tape& tape, const Parameters& parameters, const EmbedInput& input) const = 0;
+};
+
+struct EventModelTag {
+  static constexpr const char* kind = "model of events";
+  using Value = std::unique_ptr<EventModel> (*)(const Json& parameters);
+};
+using EventModelRegistry = Registry<EventModelTag>;
+
+}  // namespace strobe

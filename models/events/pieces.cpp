@@ -1,0 +1,135 @@
+#include "models/events/pieces.hpp"
+
+#include <cmath>
+
+#include "backends/operations/operations_statistics.hpp"
+#include "models/ops/ops.hpp"
+#include "models/ops/ops_attention.hpp"
+#include "models/ops/ops_block.hpp"
+#include "models/ops/ops_memory.hpp"
+
+namespace strobe {
+namespace {
+
+/// Dropout of x [R, F] keyed by the roots' numbers.
+Var drop(Tape& tape, const Var& x, const Tensor& numbers, double rate, const Pass& pass, std::uint32_t level) {
+  if (rate == 0 || !pass.training) return x;
+  Device& device = tape.device();
+  Dropout op{x->value, numbers,           device.allocate(x->value.rows(), x->value.columns()),
+             rate,     pass.seed + level, static_cast<std::uint32_t>(pass.epoch),
+             false};
+  device.run(op);
+  return tape.record(op.y, {x}, [&tape, op, x](const Variable& y) {
+    const GradientTarget target = tape.target(x);
+    tape.device().run(Dropout{y.gradient, op.ids, target.tensor, op.rate, op.seed, op.key, target.accumulate});
+  });
+}
+
+Tensor zeros(Device& device, std::int64_t rows, std::int64_t columns) {
+  const Tensor zero = device.allocate(rows, columns);
+  device.run(Fill{zero, 0.0});
+  return zero;
+}
+
+}  // namespace
+
+ParameterShape linear(const std::string& name, std::int64_t inputs, std::int64_t outputs, std::int64_t fan_in) {
+  return {name, inputs, outputs, 1.0 / std::sqrt(static_cast<double>(fan_in > 0 ? fan_in : inputs))};
+}
+
+ParameterShape linear_bias(const std::string& name, std::int64_t inputs, std::int64_t outputs) {
+  return {name, 1, outputs, 1.0 / std::sqrt(static_cast<double>(inputs))};
+}
+
+std::vector<ParameterShape> time_encoder(const std::string& prefix, std::int64_t width) {
+  ParameterShape frequency{prefix + ".frequency", 1, width};
+  for (std::int64_t i = 0; i < width; ++i) {
+    const double exponent = width > 1 ? -9.0 * static_cast<double>(i) / static_cast<double>(width - 1) : 0.0;
+    frequency.start.push_back(std::pow(10.0, exponent));
+  }
+  return {frequency, {prefix + ".phase", 1, width}};
+}
+
+Var encode_time(Tape& tape, const Parameters& parameters, const std::string& prefix, const Tensor& dt) {
+  return time_encoding(tape, dt, parameters.at(prefix + ".frequency"), parameters.at(prefix + ".phase"));
+}
+
+std::vector<ParameterShape> feature_layer(const EventWidths& widths, std::int64_t width) {
+  if (widths.vertex == 0) return {};
+  return {linear("features.weight", widths.vertex, width), linear_bias("features.bias", widths.vertex, width)};
+}
+
+Var vertex_input(Tape& tape, const Parameters& parameters, const EmbedInput& input, std::int64_t width) {
+  if (!input.features.defined())
+    return input.memory ? input.memory : Tape::constant(zeros(tape.device(), input.vertices, width));
+  const Var features = dense(tape, Tape::constant(input.features), parameters.at("features.weight"),
+                             parameters.at("features.bias"), Activation::none);
+  return input.memory ? sum_of(tape, input.memory, features) : features;
+}
+
+std::string AttentionLayer::merge_part(const char* part) const {
+  // "merge.weight", "merge.bias", "merge.gain"; or "layer1.merge", "layer1.merge_bias", "layer1.gain".
+  if (merge == prefix)
+    return prefix + (std::string(part) == "weight" ? ".merge"
+                     : std::string(part) == "bias" ? ".merge_bias"
+                                                   : std::string(".") + part);
+  return merge + "." + part;
+}
+
+std::vector<ParameterShape> AttentionLayer::parameters(std::int64_t edge_width) const {
+  const std::int64_t keyed = input + edge_width + time;  // what a linear layer of keys has for inputs
+  std::vector<ParameterShape> shapes = time_encoder(prefix, time);
+  shapes.push_back(linear(prefix + ".query", input + time, output));
+  shapes.push_back(linear_bias(prefix + ".query_bias", input + time, output));
+  shapes.push_back(linear(prefix + ".vertex", input, 2 * output, keyed));
+  if (edge_width > 0) shapes.push_back(linear(prefix + ".edge", edge_width, 2 * output, keyed));
+  shapes.push_back(linear(prefix + ".time", time, 2 * output, keyed));
+  shapes.push_back(linear_bias(prefix + ".bias", keyed, 2 * output));
+  if (merge.empty()) return shapes;
+  shapes.push_back(linear(merge_part("weight"), output + input, output));
+  shapes.push_back(linear_bias(merge_part("bias"), output + input, output));
+  shapes.push_back({merge_part("gain"), 1, output, 0, 1});
+  shapes.push_back({merge_part("shift"), 1, output});
+  return shapes;
+}
+
+Var AttentionLayer::query(Tape& tape, const Parameters& parameters, const Var& roots) const {
+  // The encoding of no time is the same for all roots: its share of the product is made once, and is a bias.
+  const Var now = encode_time(tape, parameters, prefix, zeros(tape.device(), 1, 1));
+  const Var& weight = parameters.at(prefix + ".query");
+  const Var bias =
+      dense(tape, now, slice_rows(tape, weight, input, time), parameters.at(prefix + ".query_bias"), Activation::none);
+  return dense(tape, roots, slice_rows(tape, weight, 0, input), bias, Activation::none);
+}
+
+Var AttentionLayer::slots(Tape& tape, const Parameters& parameters, const NeighbourLevel& level) const {
+  const Var time_part = dense(tape, encode_time(tape, parameters, prefix, level.dt), parameters.at(prefix + ".time"),
+                              parameters.at(prefix + ".bias"), Activation::none);
+  if (!level.edge.defined()) return time_part;
+  return sum_of(tape, time_part,
+                dense(tape, Tape::constant(level.edge), parameters.at(prefix + ".edge"), nullptr, Activation::none));
+}
+
+Var AttentionLayer::merged(Tape& tape, const Parameters& parameters, const Var& attended, const Var& roots,
+                           const NeighbourLevel& at, const Pass& pass) const {
+  const Var joined = concat_columns(tape, {attended, roots});
+  const Var mixed =
+      dense(tape, joined, parameters.at(merge_part("weight")), parameters.at(merge_part("bias")), Activation::relu);
+  return layer_norm(tape, drop(tape, mixed, at.numbers, dropout, pass, level), parameters.at(merge_part("gain")),
+                    parameters.at(merge_part("shift")));
+}
+
+Var AttentionLayer::embed(Tape& tape, const Parameters& parameters, const Var& h, const NeighbourLevel& at,
+                          const Pass& pass) const {
+  const Var roots =
+      at.root_rows.defined() ? gather_rows(tape, h, {at.root_rows}, at.roots) : slice_rows(tape, h, 0, at.roots);
+  NeighbourDropout dropped;
+  if (pass.training && dropout > 0)
+    dropped = {dropout, pass.seed + level, static_cast<std::uint32_t>(pass.epoch), at.numbers};
+  const Var vertex = dense(tape, h, parameters.at(prefix + ".vertex"), nullptr, Activation::none);
+  const Var attended = neighbour_attention(tape, query(tape, parameters, roots), vertex, slots(tape, parameters, at),
+                                           at.slots, heads, scale, dropped);
+  return merge.empty() ? attended : merged(tape, parameters, attended, roots, at, pass);
+}
+
+}  // namespace strobe

@@ -1,0 +1,50 @@
+// What models of events are put together from (docs/event_models.md): time encodings, features of vertices, and one
+// level of attention over recent neighbours.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "models/events/event_model.hpp"
+
+namespace strobe {
+
+/// A linear layer's weight and bias as PyTorch starts them: uniform in +- 1 / sqrt(inputs).
+ParameterShape linear(const std::string& name, std::int64_t inputs, std::int64_t outputs, std::int64_t fan_in = 0);
+ParameterShape linear_bias(const std::string& name, std::int64_t inputs, std::int64_t outputs);
+
+/// "PREFIX.frequency" and "PREFIX.phase" [1, width]: 10^(-9 i / (width - 1)) and 0 (TGN, after TGAT).
+std::vector<ParameterShape> time_encoder(const std::string& prefix, std::int64_t width);
+Var encode_time(Tape& tape, const Parameters& parameters, const std::string& prefix, const Tensor& dt);
+
+/// "features.weight" [d_v, width] and "features.bias"; none without features of vertices.
+std::vector<ParameterShape> feature_layer(const EventWidths& widths, std::int64_t width);
+/// h [U, width]: memory, where there is one, plus the features' layer, where there are features; else 0.
+Var vertex_input(Tape& tape, const Parameters& parameters, const EmbedInput& input, std::int64_t width);
+
+/// One level of attention.
+struct AttentionLayer {
+  std::string prefix;       // of its weights: PREFIX.query, ...
+  std::string merge;        // "merge.weight" or "layer1.merge", ...: names of the merging layer; "" = none
+  std::int64_t input = 0;   // width of h
+  std::int64_t time = 0;    // D
+  std::int64_t output = 0;  // F
+  std::int64_t heads = 1;
+  AttentionScale scale = AttentionScale::neighbours;
+  double dropout = 0;
+  std::uint32_t level = 0;  // keeps dropouts apart
+
+  std::vector<ParameterShape> parameters(std::int64_t edge_width) const;
+  /// Embeddings [R, F] of the level's roots from h [rows, input].
+  Var embed(Tape& tape, const Parameters& parameters, const Var& h, const NeighbourLevel& level,
+            const Pass& pass) const;
+
+ private:
+  Var query(Tape& tape, const Parameters& parameters, const Var& roots) const;
+  Var slots(Tape& tape, const Parameters& parameters, const NeighbourLevel& level) const;
+  Var merged(Tape& tape, const Parameters& parameters, const Var& attended, const Var& roots,
+             const NeighbourLevel& level, const Pass& pass) const;
+  std::string merge_part(const char* part) const;
+};
+
+}  // namespace strobe
