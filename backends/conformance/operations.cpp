@@ -13,6 +13,7 @@
 #include "backends/conformance/operations_block.hpp"
 #include "backends/conformance/operations_copy.hpp"
 #include "backends/conformance/operations_dense.hpp"
+#include "backends/conformance/operations_events.hpp"
 #include "backends/conformance/operations_evolve.hpp"
 #include "backends/conformance/operations_fading.hpp"
 #include "backends/conformance/operations_fused.hpp"
@@ -38,6 +39,12 @@ std::vector<OperationFamily> recurrent_families() {
           family<LstmSequenceBackward>(recurrent_backward_cases<LstmSequence>()),
           family<GruSequence>(recurrent_cases<GruSequence>()),
           family<GruSequenceBackward>(recurrent_backward_cases<GruSequence>())};
+}
+
+std::vector<OperationFamily> event_families() {
+  return {family<NeighbourAttention>(neighbour_cases(false)), family<NeighbourAttentionBackward>(neighbour_cases(true)),
+          family<PairScores>(pair_scores_cases(false)), family<PairScoresBackward>(pair_scores_cases(true)),
+          family<BinaryCrossEntropy>(binary_cross_entropy_cases())};
 }
 
 /// Makes the process keep the memory that it releases: cases take and release megabytes, and would spend up to two
@@ -94,7 +101,7 @@ std::vector<OperationFamily> operation_families() {
                                    family<AdamStep>(adam_cases())};
   for (auto& x : {recurrent_families(), statistics_families(), gate_families(), store_families(), fading_families(),
                   join_families(), joined_dense_families(), gathered_dense_families(), step_convolution_families(),
-                  of_dense_families(), spmm_pair_families()})
+                  of_dense_families(), spmm_pair_families(), event_families()})
     all.insert(all.end(), x.begin(), x.end());
   return all;
 }

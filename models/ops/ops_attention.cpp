@@ -1,5 +1,7 @@
 #include "models/ops/ops_attention.hpp"
 
+#include "models/ops/stored_gradient.hpp"
+
 namespace strobe {
 namespace {
 
@@ -22,20 +24,6 @@ GraphAttention forward_of(Device& device, const SparseMatrix& a, const Tensor& f
   op.dropout = dropout;
   return op;
 }
-
-/// Where an operation that stores its result puts a gradient that may have to be added to.
-struct Stored {
-  Tensor tensor;
-  GradientTarget target;
-
-  Stored(Tape& tape, const Var& input) : target(tape.target(input)) {
-    const Tensor& like = target.tensor;
-    tensor = target.accumulate ? tape.device().allocate(like.rows(), like.columns(), like.type()) : like;
-  }
-  void settle(Device& device) const {
-    if (target.accumulate) device.run(AddScaled{tensor, target.tensor, 1.0});
-  }
-};
 
 }  // namespace
 
@@ -81,7 +69,7 @@ Var temporal_attention(Tape& tape, const Var& projected, const Var& offsets, std
       o, {projected, offsets},
       [&tape, projected, offsets, first, steps, heads, scale, dropout](const Variable& result) {
         Device& device = tape.device();
-        const Stored of_projected(tape, projected), of_offsets(tape, offsets);
+        const StoredGradient of_projected(tape, projected), of_offsets(tape, offsets);
         device.run(TemporalAttentionBackward{projected->value, offsets->value, result.gradient, of_projected.tensor,
                                              of_offsets.tensor, first, steps, heads, scale, dropout});
         of_projected.settle(device);

@@ -1,0 +1,357 @@
+// Cases and judges of the operations over roots of events: attention over sampled neighbours on a tape of scalars, slot
+// by slot, which gives the gradients as well; scores of pairs and binary cross-entropy by their definitions.
+#pragma once
+
+#include "backends/conformance/operations_evolve.hpp"
+#include "backends/operations/operations_events.hpp"
+
+namespace strobe::conformance {
+
+/// An attention of `roots` roots with up to `most` slots each (`even`: exactly so many; else every seventh root has
+/// none and root 5 has 40), over `vertices` vertices, of which the last one occurs in no slot and the first one in
+/// every third. Queries times `sharpness`.
+struct NeighbourShape {
+  std::int64_t roots, vertices, most, heads, depth;
+  AttentionScale scale = AttentionScale::neighbours;
+  bool even = false;
+  double dropped = 0, sharpness = 1;
+  bool kept = true;  // coefficients are wanted
+
+  std::int64_t width() const { return heads * depth; }
+  std::string name() const {
+    const char* const scales[] = {"neighbours", "head", "leaky"};
+    return std::to_string(roots) + " roots of " + (even ? "" : "up to ") + std::to_string(most) + " slots, " +
+           std::to_string(heads) + " heads of " + std::to_string(depth) + ", " +
+           scales[static_cast<std::size_t>(scale)] + (dropped > 0 ? ", dropout" : "") +
+           (sharpness > 1 ? ", sharp" : "") + (kept ? "" : ", coefficients not kept");
+  }
+};
+
+inline std::vector<NeighbourShape> neighbour_shapes() {
+  std::vector<NeighbourShape> shapes{{0, 3, 4, 1, 1},
+                                     {4, 3, 0, 2, 3, AttentionScale::neighbours, true},
+                                     {1, 1, 1, 1, 1, AttentionScale::neighbours, true},
+                                     {1, 30, 40, 2, 3, AttentionScale::neighbours, true},
+                                     {300, 50, 10, 2, 8, AttentionScale::leaky, true},
+                                     {40, 9, 6, 6, 2, AttentionScale::head, false, 0.4},
+                                     {20, 9, 6, 9, 3, AttentionScale::neighbours, false, 0.2},
+                                     {3, 9, 70, 2, 65, AttentionScale::leaky, true, 0.1}};
+  for (const AttentionScale scale : {AttentionScale::neighbours, AttentionScale::head, AttentionScale::leaky}) {
+    for (const std::int64_t heads : {1, 2, 4}) {
+      shapes.push_back({30, 40, 10, heads, 100 / heads, scale});
+      shapes.push_back({25, 40, 10, heads, 4, scale, true, 0.3});
+      shapes.push_back({12, 7, 10, heads, 5, scale, false, 0.0, 1000});
+    }
+    shapes.push_back({17, 20, 10, 2, 50, scale, true, 0.5});
+    shapes.push_back({10, 20, 10, 2, 8, scale, false, 0.1, 1.0, false});
+  }
+  for (std::int64_t width = 1; width <= 17; ++width) {
+    for (const std::int64_t heads : {1, 2, 4}) {
+      if (width % heads == 0) shapes.push_back({9, 8, 7, heads, width / heads});
+    }
+  }
+  return shapes;
+}
+
+/// The case on the host.
+struct NeighbourInput {
+  std::vector<std::int64_t> rows, offsets{0}, numbers;
+  std::vector<double> q, vertex, slot, dy;
+
+  explicit NeighbourInput(const NeighbourShape& s) {
+    const RandomStream random(6, random_purpose::test, 161);
+    for (std::int64_t r = 0; r < s.roots; ++r) {
+      const auto drawn = static_cast<std::int64_t>(
+          random.below(static_cast<std::uint64_t>(r), static_cast<std::uint64_t>(s.most) + 1));
+      const std::int64_t count = s.even ? s.most : r % 7 == 3 ? 0 : r == 5 ? 40 : drawn;
+      offsets.push_back(offsets.back() + count);
+      numbers.push_back(7 * r + (r % 3 << 33));
+    }
+    for (std::int64_t i = 0; i < offsets.back(); ++i) {
+      const auto others = static_cast<std::uint64_t>(std::max<std::int64_t>(1, s.vertices - 1));
+      rows.push_back(
+          i % 3 == 0 ? 0 : static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(1000 + i), others)));
+    }
+    q = random_values(s.roots * s.width(), 162), vertex = random_values(s.vertices * 2 * s.width(), 163);
+    slot = random_values(offsets.back() * 2 * s.width(), 164), dy = random_values(s.roots * s.width(), 165);
+    for (double& value : q) value *= s.sharpness;
+  }
+
+  std::int64_t slots() const { return offsets.back(); }
+  /// Seed and roots' numbers beyond 32 bits.
+  NeighbourDropout dropout(Device& device, const NeighbourShape& s) const {
+    if (s.dropped == 0) return {};
+    return {s.dropped, (std::uint64_t{5} << 40) + 7, 67, upload(device, numbers)};
+  }
+};
+
+/// The factor of one slot and head, from the definition.
+inline double judged_neighbour_factor(const NeighbourShape& s, std::int64_t root, std::int64_t slot,
+                                      std::int64_t head) {
+  if (s.dropped == 0) return 1;
+  const auto group = static_cast<std::uint32_t>(head / 4);
+  const auto words =
+      philox({static_cast<std::uint32_t>(7 * root), (static_cast<std::uint32_t>(root % 3) << 1) ^ (group * 65536u),
+              static_cast<std::uint32_t>(slot), 67u},
+             {7u, (5u << 8) ^ (35u << 24)});
+  const double drawn = static_cast<double>(words[static_cast<std::size_t>(head % 4)]) * 0x1.0p-32;
+  return drawn < s.dropped ? 0.0 : 1.0 / (1.0 - s.dropped);
+}
+
+struct JudgedNeighbours {
+  ScalarTape tape;
+  std::vector<Scalar> q, vertex, slot, seen;  // seen [S, 2 F]: keys and values
+  std::vector<Scalar> y, coefficients;
+  double largest_score = 1;
+
+  JudgedNeighbours(const NeighbourShape& s, const NeighbourInput& in)
+      : q(tape.constants(in.q)),
+        vertex(tape.constants(in.vertex)),
+        slot(tape.constants(in.slot)),
+        y(in.q.size()),
+        coefficients(static_cast<std::size_t>(in.slots() * s.heads)) {
+    const std::int64_t columns = 2 * s.width();
+    for (std::int64_t i = 0; i < in.slots() * columns; ++i) {
+      const std::int64_t at = in.rows[static_cast<std::size_t>(i / columns)] * columns + i % columns;
+      seen.push_back(tape.add(vertex[static_cast<std::size_t>(at)], slot[static_cast<std::size_t>(i)]));
+    }
+    for (std::int64_t i = 0; i < s.roots * s.heads; ++i) attend(s, in, i / s.heads, i % s.heads);
+  }
+
+  /// Judged values of which those behind the softmax are as uncertain as the scores in front of it.
+  std::vector<Judged> judged_behind_softmax(const std::vector<double>& values) const {
+    std::vector<Judged> result = against_largest(values);
+    for (Judged& one : result) one.magnitude *= largest_score;
+    return result;
+  }
+
+ private:
+  Scalar score(const NeighbourShape& s, std::int64_t root, std::int64_t at, std::int64_t found, std::int64_t head) {
+    Scalar sum = tape.constant(0);
+    for (std::int64_t c = head * s.depth; c < (head + 1) * s.depth; ++c) {
+      sum = tape.multiply_add(q[static_cast<std::size_t>(root * s.width() + c)],
+                              seen[static_cast<std::size_t>(at * 2 * s.width() + c)], sum);
+    }
+    double factor = 1;
+    if (s.scale == AttentionScale::neighbours) factor = std::pow(static_cast<double>(found), -0.5);
+    if (s.scale == AttentionScale::head) factor = std::pow(static_cast<double>(s.depth), -0.5);
+    if (s.scale == AttentionScale::leaky && tape.value(sum) <= 0) factor = 0.2;
+    return tape.scale(sum, factor);
+  }
+
+  void attend(const NeighbourShape& s, const NeighbourInput& in, std::int64_t root, std::int64_t head) {
+    const std::int64_t begin = in.offsets[static_cast<std::size_t>(root)],
+                       found = in.offsets[static_cast<std::size_t>(root) + 1] - begin;
+    std::vector<Scalar> weights;
+    double most = -INFINITY;
+    for (std::int64_t i = 0; i < found; ++i) {
+      weights.push_back(score(s, root, begin + i, found, head));
+      most = std::max(most, tape.value(weights.back()));
+      largest_score = std::max(largest_score, std::abs(tape.value(weights.back())));
+    }
+    Scalar total = tape.constant(0);  // the largest score is taken off: it cancels
+    for (Scalar& weight : weights) {
+      weight = tape.exponential(tape.add(weight, tape.constant(-most)));
+      total = tape.add(total, weight);
+    }
+    for (std::int64_t i = 0; i < found; ++i) {
+      Scalar& weight = weights[static_cast<std::size_t>(i)];
+      weight = tape.divide(weight, total);
+      coefficients[static_cast<std::size_t>((begin + i) * s.heads + head)] = weight;
+      weight = tape.scale(weight, judged_neighbour_factor(s, root, i, head));
+    }
+    for (std::int64_t c = head * s.depth; c < (head + 1) * s.depth; ++c) {
+      Scalar sum = tape.constant(0);
+      for (std::int64_t i = 0; i < found; ++i) {
+        sum = tape.multiply_add(weights[static_cast<std::size_t>(i)],
+                                seen[static_cast<std::size_t>(((begin + i) * 2 + 1) * s.width() + c)], sum);
+      }
+      y[static_cast<std::size_t>(root * s.width() + c)] = sum;
+    }
+  }
+};
+
+/// `op` with what both directions read.
+template <class Op>
+Op neighbour_operation(Device& device, const NeighbourShape& s, const NeighbourInput& in) {
+  Op op;
+  op.q = upload(device, in.q, s.roots, s.width());
+  op.vertex = upload(device, in.vertex, s.vertices, 2 * s.width());
+  op.slot = upload(device, in.slot, in.slots(), 2 * s.width());
+  op.rows = upload(device, in.rows);
+  op.offsets = upload(device, in.offsets);
+  op.heads = s.heads;
+  op.scale = s.scale;
+  op.dropout = in.dropout(device, s);
+  return op;
+}
+
+inline std::vector<Output> judge_neighbours(Device& device, const NeighbourShape& s) {
+  const NeighbourInput in(s);
+  const JudgedNeighbours& judge = judged_once(s.name(), [&] { return JudgedNeighbours(s, in); });
+  auto op = neighbour_operation<NeighbourAttention>(device, s, in);
+  if (s.kept) op.coefficients = device.allocate(in.slots(), s.heads);
+  op.y = device.allocate(s.roots, s.width());
+  device.run(op);
+  std::vector<Output> outputs{
+      {"y", download(device, op.y), judge.judged_behind_softmax(values_on(judge.tape, judge.y))}};
+  if (s.kept) {
+    outputs.push_back({"coefficients", download(device, op.coefficients),
+                       judge.judged_behind_softmax(values_on(judge.tape, judge.coefficients))});
+  }
+  return outputs;
+}
+
+inline std::vector<Output> judge_neighbours_back(Device& device, const NeighbourShape& s) {
+  const NeighbourInput in(s);
+  const JudgedNeighbours& judge = judged_once(s.name(), [&] {
+    JudgedNeighbours made(s, in);
+    for (std::size_t i = 0; i < made.y.size(); ++i) made.tape.gradient(made.y[i]) += in.dy[i];
+    made.tape.backward();
+    return made;
+  });
+  auto op = neighbour_operation<NeighbourAttentionBackward>(device, s, in);
+  op.coefficients = upload(device, values_on(judge.tape, judge.coefficients), in.slots(), s.heads);
+  op.dy = upload(device, in.dy, s.roots, s.width());
+  op.dq = device.allocate(s.roots, s.width());
+  op.dslot = device.allocate(in.slots(), 2 * s.width());
+  device.run(op);
+  std::vector<double> dq, dslot;
+  for (const Scalar one : judge.q) dq.push_back(judge.tape.gradient(one));
+  for (const Scalar one : judge.slot) dslot.push_back(judge.tape.gradient(one));
+  std::vector<Judged> judged_dq = against_largest(dq), judged_dslot = against_largest(dslot);
+  for (Judged& one : judged_dslot) one.magnitude *= s.sharpness;  // queries times differences of coefficients
+  return {{"dq", download(device, op.dq), judged_dq}, {"dslot", download(device, op.dslot), judged_dslot}};
+}
+
+inline std::vector<OperationCase> neighbour_cases(bool backward) {
+  std::vector<OperationCase> cases;
+  for (const NeighbourShape& shape : neighbour_shapes()) {
+    cases.push_back({"", shape.name(), [=](Device& device) {
+                       return backward ? judge_neighbours_back(device, shape) : judge_neighbours(device, shape);
+                     }});
+  }
+  return cases;
+}
+
+/// E events of C candidates with F columns. Every eleventh sum in front of relu is exactly 0.
+struct PairScoresShape {
+  std::int64_t events, candidates, width;
+
+  std::string name() const {
+    return std::to_string(events) + " events of " + std::to_string(candidates) + " candidates, width " +
+           std::to_string(width);
+  }
+};
+
+struct PairScoresInput {
+  std::vector<double> a, b, w, dy, dw, dbias;
+
+  explicit PairScoresInput(const PairScoresShape& s)
+      : a(random_values(s.events * s.width, 171)),
+        b(random_values(s.events * s.candidates * s.width, 172)),
+        w(random_values(s.width, 173)),
+        dy(random_values(s.events * s.candidates, 174)),
+        dw(random_values(s.width, 175)),
+        dbias(random_values(1, 176)) {
+    for (std::size_t i = 0; i < b.size(); i += 11) b[i] = -a[of_a(s, i)];
+  }
+  /// The element of a that is added to element i of b.
+  static std::size_t of_a(const PairScoresShape& s, std::size_t i) {
+    const auto width = static_cast<std::size_t>(s.width);
+    return i / (width * static_cast<std::size_t>(s.candidates)) * width + i % width;
+  }
+};
+
+inline std::vector<Output> judge_pair_scores(Device& device, const PairScoresShape& s) {
+  const PairScoresInput in(s);
+  const double bias = 0.375;
+  std::vector<Judged> y(static_cast<std::size_t>(s.events * s.candidates), Judged{bias, bias});
+  for (std::size_t i = 0; i < in.b.size(); ++i) {
+    const double x = in.a[PairScoresInput::of_a(s, i)] + in.b[i];
+    y[i / in.w.size()].add(in.w[i % in.w.size()] * std::max(0.0, x));
+  }
+  const PairScores op{upload(device, in.a, s.events, s.width), upload(device, in.b, s.events * s.candidates, s.width),
+                      upload(device, in.w, s.width, 1), upload(device, {bias}, 1, 1),
+                      device.allocate(s.events, s.candidates)};
+  device.run(op);
+  return {{"y", download(device, op.y), y}};
+}
+
+inline std::vector<Output> judge_pair_scores_back(Device& device, const PairScoresShape& s) {
+  const PairScoresInput in(s);
+  std::vector<Judged> da(in.a.size()), db(in.b.size()), dw = start(in.dw, true), dbias = start(in.dbias, true);
+  for (std::size_t i = 0; i < in.b.size(); ++i) {
+    const double x = in.a[PairScoresInput::of_a(s, i)] + in.b[i], dy = in.dy[i / in.w.size()];
+    const double dx = x > 0 ? dy * in.w[i % in.w.size()] : 0.0;
+    da[PairScoresInput::of_a(s, i)].add(dx);
+    db[i].add(dx);
+    dw[i % in.w.size()].add(dy * std::max(0.0, x));
+  }
+  for (const double dy : in.dy) dbias[0].add(dy);
+  const PairScoresBackward op{
+      upload(device, in.a, s.events, s.width), upload(device, in.b, s.events * s.candidates, s.width),
+      upload(device, in.w, s.width, 1),        upload(device, in.dy, s.events, s.candidates),
+      device.allocate(s.events, s.width),      device.allocate(s.events * s.candidates, s.width),
+      upload(device, in.dw, s.width, 1),       upload(device, in.dbias, 1, 1)};
+  device.run(op);
+  return {{"da", download(device, op.da), da},
+          {"db", download(device, op.db), db},
+          {"dw", download(device, op.dw), dw},
+          {"dbias", download(device, op.dbias), dbias}};
+}
+
+inline std::vector<OperationCase> pair_scores_cases(bool backward) {
+  const std::vector<PairScoresShape> shapes{{0, 2, 5},     {1, 1, 1},     {5, 2, 3},    {9, 2, 17},
+                                            {300, 1, 16},  {40, 2, 100},  {33, 50, 10}, {600, 2, 16},
+                                            {1100, 2, 33}, {21, 50, 100}, {3, 2, 300}};
+  std::vector<OperationCase> cases;
+  for (const PairScoresShape& shape : shapes) {
+    cases.push_back({"", shape.name(), [=](Device& device) {
+                       return backward ? judge_pair_scores_back(device, shape) : judge_pair_scores(device, shape);
+                     }});
+  }
+  return cases;
+}
+
+inline std::vector<Output> judge_binary(Device& device, std::int64_t events, std::int64_t candidates, double sharpness,
+                                        bool with_gradient) {
+  std::vector<double> logits = random_values(events * candidates, 181);
+  const double scale = 0.25, before = 1.5;
+  Judged loss{before, before};
+  std::vector<Judged> gradient;
+  for (std::size_t i = 0; i < logits.size(); ++i) {
+    const double sign = i % static_cast<std::size_t>(candidates) == 0 ? -1.0 : 1.0;
+    const long double x = sign * (logits[i] *= sharpness);
+    loss.add(static_cast<double>(std::log1p(std::exp(x))) * scale);
+    gradient.push_back({static_cast<double>(1 / (1 + std::exp(-x))) * sign * scale, scale});
+  }
+  BinaryCrossEntropy op;
+  op.logits = upload(device, logits, events, candidates);
+  if (with_gradient) op.gradient = device.allocate(events, candidates);
+  op.loss = device.move_in(&before, 1, 1, ElementType::f64);
+  op.scale = scale;
+  device.run(op);
+  std::vector<Output> outputs{{"loss", download(device, op.loss), {loss}}};
+  if (with_gradient) outputs.push_back({"gradient", download(device, op.gradient), gradient});
+  return outputs;
+}
+
+inline std::vector<OperationCase> binary_cross_entropy_cases() {
+  std::vector<OperationCase> cases;
+  const auto add = [&](std::int64_t events, std::int64_t candidates, double sharpness) {
+    for (const bool with_gradient : {false, true}) {
+      cases.push_back(
+          {"",
+           std::to_string(events) + " events of " + std::to_string(candidates) + " candidates" +
+               (sharpness > 1 ? ", large" : "") + (with_gradient ? ", gradient" : ""),
+           [=](Device& device) { return judge_binary(device, events, candidates, sharpness, with_gradient); }});
+    }
+  };
+  for (const auto& [events, candidates] : {std::pair{0, 2}, {1, 1}, {5, 2}, {777, 3}, {9001, 2}, {40, 50}})
+    add(events, candidates, 1);
+  add(33, 4, 1000);
+  return cases;
+}
+
+}  // namespace strobe::conformance

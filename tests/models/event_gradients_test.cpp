@@ -1,0 +1,148 @@
+// Gradients of the operations over roots of events against finite differences in fp64.
+#include "models/ops/ops_attention.hpp"
+#include "models/ops/ops_events.hpp"
+#include "tests/models/differences.hpp"
+
+namespace strobe {
+namespace {
+
+constexpr std::int64_t slot_count = 7, vertex_count = 5;
+
+/// Four roots with three, no, one and three slots; vertex 2 is seen by two slots of root 0 and one of root 3, vertex 4
+/// by none.
+RootSlots seen_slots(Device& device) {
+  const std::vector<std::int64_t> rows = {2, 0, 2, 1, 3, 2, 0}, offsets = {0, 3, 3, 4, 7};
+  return {device.move_in(rows.data(), slot_count, 1, ElementType::i64),
+          device.move_in(offsets.data(), 5, 1, ElementType::i64)};
+}
+
+std::vector<Tensor> attention_inputs(Device& device, std::int64_t width) {
+  return {random_tensor(device, 4, width, 1), random_tensor(device, vertex_count, 2 * width, 2),
+          random_tensor(device, slot_count, 2 * width, 3)};
+}
+
+NeighbourDropout some_dropout(Device& device) {
+  const std::vector<std::int64_t> numbers = {11, 12, 13, 14};
+  return {0.4, 9, 3, device.move_in(numbers.data(), 4, 1, ElementType::i64)};
+}
+
+TEST(EventGradients, NeighbourAttention) {
+  const auto device = cpu();
+  const RootSlots slots = seen_slots(*device);
+  for (const AttentionScale scale : {AttentionScale::neighbours, AttentionScale::head, AttentionScale::leaky}) {
+    for (const std::int64_t heads : {1, 2, 3}) {
+      for (const bool drops : {false, true}) {
+        check_gradients(*device, attention_inputs(*device, 6), [&](Tape& tape, const std::vector<Var>& v) {
+          return neighbour_attention(tape, v[0], v[1], v[2], slots, heads, scale,
+                                     drops ? some_dropout(*device) : NeighbourDropout{});
+        });
+      }
+    }
+  }
+}
+
+TEST(EventGradients, NeighbourAttentionTwiceOverTheSameValues) {
+  const auto device = cpu();
+  const RootSlots slots = seen_slots(*device);
+  check_gradients(*device, attention_inputs(*device, 4), [&](Tape& tape, const std::vector<Var>& v) {
+    const Var one = neighbour_attention(tape, v[0], v[1], v[2], slots, 2, AttentionScale::head);
+    return sum_of(tape, one, neighbour_attention(tape, v[0], v[1], v[2], slots, 1, AttentionScale::neighbours));
+  });
+}
+
+TEST(EventGradients, AttentionOfWhatNeedsNoGradient) {
+  const auto device = cpu();
+  const RootSlots slots = seen_slots(*device);
+  const std::vector<Tensor> inputs = attention_inputs(*device, 4);
+  check_gradients(*device, {inputs[1]}, [&](Tape& tape, const std::vector<Var>& v) {
+    const Var q = Tape::constant(inputs[0]), slot = Tape::constant(inputs[2]);
+    const Var y = neighbour_attention(tape, q, v[0], slot, slots, 2, AttentionScale::head);
+    EXPECT_FALSE(q->gradient.defined() || slot->gradient.defined());
+    return y;
+  });
+  check_gradients(*device, {inputs[2]}, [&](Tape& tape, const std::vector<Var>& v) {
+    return neighbour_attention(tape, Tape::constant(inputs[0]), Tape::constant(inputs[1]), v[0], slots, 2,
+                               AttentionScale::head);
+  });
+}
+
+TEST(EventGradients, AttentionWithoutRecordingIsTheSame) {
+  const auto device = cpu();
+  const RootSlots slots = seen_slots(*device);
+  const std::vector<Tensor> in = attention_inputs(*device, 4);
+  std::vector<std::vector<double>> results;
+  for (const bool recording : {true, false}) {
+    Tape tape(*device, recording);
+    const Var y = neighbour_attention(tape, Tape::constant(in[0]), Tape::constant(in[1]), Tape::constant(in[2]), slots,
+                                      2, AttentionScale::leaky, some_dropout(*device));
+    const std::span<double> values = y->value.values<double>();
+    results.emplace_back(values.begin(), values.end());
+  }
+  EXPECT_EQ(results[0], results[1]);
+  for (std::size_t c = 4; c < 8; ++c) EXPECT_EQ(results[0][c], 0.0) << "root 1 has no slots";
+}
+
+TEST(EventGradients, PairScores) {
+  const auto device = cpu();
+  for (const std::int64_t candidates : {1, 2, 5}) {
+    check_gradients(*device,
+                    {random_tensor(*device, 3, 4, 1), random_tensor(*device, 3 * candidates, 4, 2),
+                     random_tensor(*device, 4, 1, 3), random_tensor(*device, 1, 1, 4)},
+                    [](Tape& tape, const std::vector<Var>& v) { return pair_scores(tape, v[0], v[1], v[2], v[3]); });
+  }
+}
+
+TEST(EventGradients, PairScoresTwiceOverTheSameEvents) {
+  const auto device = cpu();
+  const Tensor w = random_tensor(*device, 4, 1, 3), bias = random_tensor(*device, 1, 1, 4);
+  check_gradients(*device, {random_tensor(*device, 3, 4, 1), random_tensor(*device, 6, 4, 2)},
+                  [&](Tape& tape, const std::vector<Var>& v) {
+                    const Var constant_w = Tape::constant(w), constant_bias = Tape::constant(bias);
+                    return sum_of(tape, pair_scores(tape, v[0], v[1], constant_w, constant_bias),
+                                  pair_scores(tape, v[0], v[1], constant_w, constant_bias));
+                  });
+}
+
+/// The loss of logits that are scores of pairs, so that the gradient passes the tape.
+double binary_loss(Device& device, const std::vector<Tensor>& in, const std::vector<Tensor>& gradients) {
+  Tape tape(device);
+  std::vector<Var> v;
+  for (std::size_t i = 0; i < in.size(); ++i) {
+    device.run(Fill{gradients[i], 0.0});
+    v.push_back(Tape::leaf(in[i], gradients[i]));
+  }
+  const Tensor loss = device.allocate(1, 1, ElementType::f64);
+  device.run(Fill{loss, 0.0});
+  const Var logits = pair_scores(tape, v[0], v[1], v[2], v[3]);
+  binary_cross_entropy(tape, logits, 0.25, loss);
+  EXPECT_THROW(binary_cross_entropy(tape, logits, 0.25, loss), Error);
+  tape.backward();
+  return loss.data<double>()[0];
+}
+
+TEST(EventGradients, BinaryCrossEntropy) {
+  const auto device = cpu();
+  const std::vector<Tensor> in = {random_tensor(*device, 3, 4, 1), random_tensor(*device, 9, 4, 2),
+                                  random_tensor(*device, 4, 1, 3), random_tensor(*device, 1, 1, 4)};
+  std::vector<Tensor> gradients, ignored;
+  for (const Tensor& one : in) {
+    gradients.push_back(zeros(*device, one));
+    ignored.push_back(zeros(*device, one));
+  }
+  EXPECT_GT(binary_loss(*device, in, gradients), 0.0);
+  for (std::size_t k = 0; k < in.size(); ++k) {
+    for (std::int64_t i = 0; i < in[k].elements(); ++i) {
+      double& value = in[k].data<double>()[i];
+      const double saved = value;
+      value = saved + 1e-6;
+      const double above = binary_loss(*device, in, ignored);
+      value = saved - 1e-6;
+      const double below = binary_loss(*device, in, ignored);
+      value = saved;
+      EXPECT_NEAR(gradients[k].data<double>()[i], (above - below) / 2e-6, 1e-7) << k << ", " << i;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace strobe
