@@ -102,12 +102,12 @@ Var AttentionLayer::query(Tape& tape, const Parameters& parameters, const Var& r
   return dense(tape, roots, slice_rows(tape, weight, 0, input), bias, Activation::none);
 }
 
-Var AttentionLayer::slots(Tape& tape, const Parameters& parameters, const NeighbourLevel& level) const {
-  const Var time_part = dense(tape, encode_time(tape, parameters, prefix, level.dt), parameters.at(prefix + ".time"),
+Var AttentionLayer::slots(Tape& tape, const Parameters& parameters, const NeighbourLevel& at) const {
+  const Var time_part = dense(tape, encode_time(tape, parameters, prefix, at.dt), parameters.at(prefix + ".time"),
                               parameters.at(prefix + ".bias"), Activation::none);
-  if (!level.edge.defined()) return time_part;
+  if (!at.edge.defined()) return time_part;
   return sum_of(tape, time_part,
-                dense(tape, Tape::constant(level.edge), parameters.at(prefix + ".edge"), nullptr, Activation::none));
+                dense(tape, Tape::constant(at.edge), parameters.at(prefix + ".edge"), nullptr, Activation::none));
 }
 
 Var AttentionLayer::merged(Tape& tape, const Parameters& parameters, const Var& attended, const Var& roots,

@@ -87,6 +87,14 @@ std::array<double, rules> reciprocal_ranks(const LinkHistory& history, VertexId 
   return ranks;
 }
 
+}  // namespace
+
+const std::vector<std::string>& rule_names() {
+  static const std::vector<std::string> names = {"edgebank_unlimited_mrr", "edgebank_window_mrr", "recency_mrr",
+                                                 "popularity_mrr"};
+  return names;
+}
+
 std::map<std::string, double> rule_metrics(const EventGraph& graph, const EventCandidates& candidates,
                                            const RankedEvents& events, TieRule ties) {
   LinkHistory history(graph);
