@@ -12,6 +12,8 @@
 #include <numeric>
 #include <optional>
 
+#include "workloads/continuous/recent_repeats.hpp"
+#include "workloads/generators/event_generation.hpp"
 #include "workloads/graph/removals.hpp"
 #include "workloads/graph/windows.hpp"
 #include "workloads/reading/events/vertex_data.hpp"
@@ -70,8 +72,13 @@ void describe_events(const EventGraph& events, Json& report) {
   report["self_loops"] = events.provenance.self_loops;
   report["duplicates"] = events.provenance.duplicates;
   report["was_sorted"] = events.provenance.was_sorted;
+  const RecentRepeats repeats = count_recent_repeats(events);
+  report["recent_repeats"] = repeats.asked > 0
+                                 ? Json(static_cast<double>(repeats.repeated) / static_cast<double>(repeats.asked))
+                                 : Json(nullptr);
   report["weighted"] = !events.weight.empty();
   report["edge_feature_width"] = events.edge_feature_width;
+  report["event_classes"] = events.event_class_source.classes;
   report["labelled_events"] = count_ones(events.event_label);
   report["labelled_vertices"] = count_ones(events.vertex_label);
   report["timed_labels"] = events.timed_labels.time.size();
@@ -206,9 +213,11 @@ SnapshotGraph directed_steps(const EventGraph& events, Windowing windowing, cons
 
 Loaded load(const std::string& workload, const Json& parameters, const Json& complete, std::uint64_t seed) {
   Loaded loaded;
-  loaded.events = load_events(workload, parameters);
+  loaded.events = load_events(workload, parameters, seed);
   if (loaded.events) {
-    const auto options = from_json<FileOptions>(file_option_fields(), complete, "/workload");
+    const bool generated = EventGeneratorRegistry::instance().contains(workload);
+    const FileOptions options =
+        generated ? step_options(complete) : from_json<FileOptions>(file_option_fields(), complete, "/workload");
     const Windowing windowing = windowing_for(options, *loaded.events, loaded.events->provenance.notes);
     loaded.graph = make_snapshots(*loaded.events, windowing, options.orientation, loaded.kept);
     set_cell_labels(*loaded.events, loaded.kept, options.labels, loaded.graph);
@@ -229,7 +238,7 @@ void describe_source(const Loaded& loaded, Json& report) {
   const bool steps_file = !loaded.events && !provenance.sha256.empty();
   report["format"] = provenance.format;
   report["source"] = provenance.source;
-  report["sha256"] = loaded.events || steps_file ? Json(provenance.sha256) : Json(nullptr);
+  report["sha256"] = provenance.sha256.empty() ? Json(nullptr) : Json(provenance.sha256);
   report["licence"] = provenance.licence.empty() ? Json(nullptr) : Json(provenance.licence);
   report["ids"] = loaded.events || steps_file ? Json(provenance.ids) : Json(nullptr);
   report["vertices"] = loaded.graph.vertices;

@@ -14,6 +14,7 @@
 #include "core/units.hpp"
 #include "workloads/binary/cache.hpp"
 #include "workloads/catalog/catalog.hpp"
+#include "workloads/generators/event_generation.hpp"
 #include "workloads/graph/sides.hpp"
 #include "workloads/graph/snapshot_file.hpp"
 #include "workloads/graph/windows.hpp"
@@ -30,7 +31,7 @@ namespace {
 
 constexpr std::int64_t default_slices = 20;
 
-enum class Kind { dataset, generator, path, shape };
+enum class Kind { dataset, generator, event_generator, path, shape };
 
 /// Meant as a path rather than as a name: it has a folder or an ending. No name of a workload has either.
 bool looks_like_file(const std::string& workload) {
@@ -40,6 +41,7 @@ bool looks_like_file(const std::string& workload) {
 Kind find_kind(const std::string& workload, const std::string& where) {
   if (find_dataset(workload) != nullptr) return Kind::dataset;
   if (GeneratorRegistry::instance().contains(workload)) return Kind::generator;
+  if (EventGeneratorRegistry::instance().contains(workload)) return Kind::event_generator;
   if (is_shape_workload(workload)) return Kind::shape;
   std::error_code ignored;
   if (!workload.empty() && std::filesystem::exists(workload, ignored)) return Kind::path;
@@ -47,6 +49,7 @@ Kind find_kind(const std::string& workload, const std::string& where) {
   std::vector<std::string> names = dataset_names();
   names.insert(names.end(), shapes.begin(), shapes.end());
   for (const std::string& name : GeneratorRegistry::instance().names()) names.push_back(name);
+  for (const std::string& name : EventGeneratorRegistry::instance().names()) names.push_back(name);
   if (looks_like_file(workload)) {
     const std::string nearest = nearest_name(workload, names);
     throw InvalidRequest(where,
@@ -86,7 +89,10 @@ void check_options(const FileOptions& options, const std::string& pointer) {
 
 /// The options with the data set's own windows where the user chose none.
 FileOptions options_for(const std::string& workload, Kind kind, const Json& parameters, const std::string& pointer) {
-  auto options = from_json<FileOptions>(file_option_fields(), without_feature_scale(parameters), pointer);
+  const Json given = without_feature_scale(parameters);
+  FileOptions options = kind == Kind::event_generator
+                            ? step_options(complete_event_parameters(workload, given, pointer))
+                            : from_json<FileOptions>(file_option_fields(), given, pointer);
   check_options(options, pointer);
   if (kind == Kind::dataset && !has_window(options)) {
     const Windowing& own = find_dataset(workload)->value.windowing;
@@ -273,21 +279,9 @@ Windowing windowing_for(const FileOptions& options, const EventGraph& events, st
   return windowing;
 }
 
-SnapshotGraph load_workload(const std::string& workload, const Json& parameters, std::uint64_t seed) {
-  const Kind kind = find_kind(workload, "--workload");
-  refuse_shape(workload, kind, "--workload");
-  if (kind == Kind::generator) {
-    const auto& entry = GeneratorRegistry::instance().find(workload);
-    return entry.value(entry.parameters.complete(without_feature_scale(parameters), "/workload"), seed);
-  }
-  const FileOptions options = options_for(workload, kind, parameters, "/workload");
-  const Source source = find_source(workload, kind, options);
-  if (source.format->read_snapshots != nullptr) {
-    SnapshotGraph graph = read_snapshot_source(source, options);
-    set_features(nullptr, options.features, graph);
-    return graph;
-  }
-  EventGraph events = read_event_source(source, options);
+namespace {
+
+SnapshotGraph steps_of_events(EventGraph events, const FileOptions& options) {
   const Windowing windowing = windowing_for(options, events, events.provenance.notes);
   StepCut kept;
   SnapshotGraph graph = make_snapshots(events, windowing, options.orientation, kept);
@@ -297,15 +291,39 @@ SnapshotGraph load_workload(const std::string& workload, const Json& parameters,
   return graph;
 }
 
+}  // namespace
+
+SnapshotGraph load_workload(const std::string& workload, const Json& parameters, std::uint64_t seed) {
+  const Kind kind = find_kind(workload, "--workload");
+  refuse_shape(workload, kind, "--workload");
+  if (kind == Kind::generator) {
+    const auto& entry = GeneratorRegistry::instance().find(workload);
+    return entry.value(entry.parameters.complete(without_feature_scale(parameters), "/workload"), seed);
+  }
+  const FileOptions options = options_for(workload, kind, parameters, "/workload");
+  if (kind == Kind::event_generator)
+    return steps_of_events(generate_events(workload, without_feature_scale(parameters), seed), options);
+  const Source source = find_source(workload, kind, options);
+  if (source.format->read_snapshots != nullptr) {
+    SnapshotGraph graph = read_snapshot_source(source, options);
+    set_features(nullptr, options.features, graph);
+    return graph;
+  }
+  return steps_of_events(read_event_source(source, options), options);
+}
+
 Json complete_workload_parameters(const std::string& workload, const Json& parameters, const std::string& pointer) {
   const Kind kind = find_kind(workload, pointer + "/name");
-  const FieldTable& fields = kind == Kind::shape       ? shape_option_fields()
-                             : kind == Kind::generator ? GeneratorRegistry::instance().find(workload).parameters
-                                                       : file_option_fields();
-  Json given = with_feature_scale(fields).complete(parameters, pointer);
+  const FieldTable& fields = kind == Kind::shape             ? shape_option_fields()
+                             : kind == Kind::generator       ? GeneratorRegistry::instance().find(workload).parameters
+                             : kind == Kind::event_generator ? event_workload_fields(workload)
+                                                             : file_option_fields();
+  Json given = with_feature_scale(fields).complete(
+      kind == Kind::event_generator ? with_presets(workload, parameters) : parameters, pointer);
   if (given.at("feature_scale") == FeatureScaleOption().feature_scale) given.erase("feature_scale");  // ids stay
   if (kind == Kind::generator || kind == Kind::shape) return given;
   const FileOptions options = options_for(workload, kind, parameters, pointer);
+  if (kind == Kind::event_generator) return given;
   Json complete = file_option_fields().to_json(&options);
   if (options.labels == "auto") complete.erase("labels");  // ids of cases are older than this option
   if (options.cache == "on") complete.erase("cache");  // what a case measures does not depend on it, nor should its id
@@ -338,11 +356,12 @@ Json workload_digests(const std::string& workload, const Json& parameters) {
   return digests;
 }
 
-std::optional<EventGraph> load_events(const std::string& workload, const Json& parameters) {
+std::optional<EventGraph> load_events(const std::string& workload, const Json& parameters, std::uint64_t seed) {
   const Kind kind = find_kind(workload, "--workload");
   if (kind == Kind::generator) return std::nullopt;
   refuse_shape(workload, kind, "--workload");
   const FileOptions options = options_for(workload, kind, parameters, "/workload");
+  if (kind == Kind::event_generator) return generate_events(workload, without_feature_scale(parameters), seed);
   const Source source = find_source(workload, kind, options);
   if (source.format->read_snapshots != nullptr) return std::nullopt;
   return read_event_source(source, options);

@@ -32,7 +32,7 @@ Windowing windowing_for(const FileOptions& options, const EventGraph& events, st
 /// The snapshot graph of `workload`: a data set's name, a generator's name, or the path of a file (including Strobe's
 /// own binary graph). `parameters` are FileOptions or the generator's. A file without window options and without steps
 /// is cut into 20 equal slices, and says so in its provenance. Throws InvalidRequest for an unknown name (nearest
-/// match), InvalidInput for a bad file.
+/// match), InvalidInput for a bad file. Generated events are cut like those of a file.
 SnapshotGraph load_workload(const std::string& workload, const Json& parameters, std::uint64_t seed);
 
 /// The canonical parameters of `workload` (defaults filled in), for plans and case ids; does not read data.
@@ -47,8 +47,10 @@ std::map<std::string, std::string> workload_files(const std::string& workload, c
 /// continued later can be refused on other data. Throws like load_workload.
 Json workload_digests(const std::string& workload, const Json& parameters);
 
-/// The event graph of a data set name or path; nothing for generators of snapshots and files of steps.
-std::optional<EventGraph> load_events(const std::string& workload, const Json& parameters);
+/// The event graph of a data set's name, of a path, or of a generator of events (`seed` is for it); nothing for
+/// generators of snapshots and files of steps. Options that cut events into steps are checked and have no effect.
+/// Throws like load_workload.
+std::optional<EventGraph> load_events(const std::string& workload, const Json& parameters, std::uint64_t seed = 1);
 
 /// What `strobe inspect --json` prints: vertices, events, first_time, last_time, self_loops, duplicates, steps, edges
 /// (summed over steps after windowing), overlap_mean, format, edges_per_step, degree and active-vertex statistics.

@@ -13,6 +13,7 @@
 #include "harness/cli/output_path.hpp"
 #include "harness/request/case_slots.hpp"
 #include "workloads/binary/binary_snapshots.hpp"
+#include "workloads/generators/event_generation.hpp"
 #include "workloads/graph/removals.hpp"
 #include "workloads/reading/ids/vertex_names.hpp"
 #include "workloads/workload.hpp"
@@ -44,9 +45,10 @@ void refuse_own_input(const std::string& out, const std::string& workload, const
 /// Whether a parameter says how events are read; the others (windows and the like) make steps of them.
 bool is_about_reading(const std::string& key) { return key == "format" || key == "ids" || key == "cache"; }
 
-bool makes_steps(const Json& parameters) {
+bool makes_steps(const std::string& workload, const Json& parameters) {
+  const bool generated = EventGeneratorRegistry::instance().contains(workload);
   for (const auto& [key, value] : parameters.items())
-    if (!is_about_reading(key)) return true;
+    if (generated ? is_step_option(key) : !is_about_reading(key)) return true;
   return false;
 }
 
@@ -136,11 +138,13 @@ int convert(const ConvertRequest& request) {
   const double seed = number_from_text(request.seed, "--seed");
   if (seed < 0 || seed != std::floor(seed)) throw InvalidRequest("--seed", "a seed is a whole number of at least 0");
   const bool csv = extension == ".csv";
-  const std::optional<EventGraph> events = makes_steps(parameters) ? std::nullopt : load_events(named.name, parameters);
+  const auto whole_seed = static_cast<std::uint64_t>(seed);
+  const std::optional<EventGraph> events =
+      makes_steps(named.name, parameters) ? std::nullopt : load_events(named.name, parameters, whole_seed);
   if (events)
     convert_events(*events, request.out, csv);
   else
-    convert_steps(load_workload(named.name, parameters, static_cast<std::uint64_t>(seed)), request, csv);
+    convert_steps(load_workload(named.name, parameters, whole_seed), request, csv);
   if (!events) say_what_is_lost(lost_in_steps(named.name, parameters), "steps do");
   return 0;
 }

@@ -20,6 +20,7 @@
 #include "models/snapshots/model.hpp"
 #include "models/tasks/task.hpp"
 #include "workloads/catalog/catalog.hpp"
+#include "workloads/generators/event_generation.hpp"
 #include "workloads/partitioners/partitioner.hpp"
 #include "workloads/preparation/feature_scale.hpp"
 #include "workloads/shape/shape.hpp"
@@ -140,6 +141,19 @@ Json workloads() {
     item["kind"] = "generator";
     list.push_back(item);
   }
+  for (const auto& [name, entry] : EventGeneratorRegistry::instance().entries()) {
+    Json item = entry_json(entry);
+    item["parameters"] = parameters_of(with_feature_scale(event_workload_fields(name)));
+    item["kind"] = "generator of events";
+    list.push_back(item);
+  }
+  return list;
+}
+
+/// Those of steps, then those of events.
+Json generators() {
+  Json list = entries_of<GeneratorRegistry>();
+  for (const Json& entry : entries_of<EventGeneratorRegistry>()) list.push_back(entry);
   return list;
 }
 
@@ -242,7 +256,7 @@ const std::vector<Kind>& kinds() {
                                           {"clusters", clusters},
                                           {"formats", entries_of<FormatRegistry>},
                                           {"tasks", entries_of_families<TaskRegistry>},
-                                          {"generators", entries_of<GeneratorRegistry>},
+                                          {"generators", generators},
                                           {"partitioners", entries_of<PartitionerRegistry>},
                                           {"optimizers", entries_of<OptimizerRegistry>},
                                           {"kernels", kernels},

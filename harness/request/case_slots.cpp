@@ -8,6 +8,7 @@
 #include "models/tasks/task.hpp"
 #include "models/tasks/task_split.hpp"
 #include "workloads/catalog/catalog.hpp"
+#include "workloads/generators/event_generation.hpp"
 #include "workloads/preparation/feature_scale.hpp"
 #include "workloads/shape/shape_graph.hpp"
 #include "workloads/workload.hpp"
@@ -49,12 +50,14 @@ Json complete_optimizer(const std::string& plugin, const Json& values, const std
 const FieldTable& workload_fields(const std::string& plugin, const std::string& where) {
   if (GeneratorRegistry::instance().contains(plugin))
     return with_feature_scale(registry_fields<GeneratorRegistry>(plugin, where));
+  if (EventGeneratorRegistry::instance().contains(plugin)) return with_feature_scale(event_workload_fields(plugin));
   return with_feature_scale(is_shape_workload(plugin) ? shape_option_fields() : file_option_fields());
 }
 
 std::vector<std::string> workload_names() {
   std::vector<std::string> names = dataset_names();
   for (const std::string& name : GeneratorRegistry::instance().names()) names.push_back(name);
+  for (const std::string& name : EventGeneratorRegistry::instance().names()) names.push_back(name);
   for (const std::string& name : shape_names()) names.push_back(name);
   return names;
 }

@@ -45,21 +45,56 @@ std::vector<BinarySection> sections_of(const EventGraph& graph, const PackedName
   return sections;
 }
 
+/// What makes features and classes of events on demand; only where something does, so that other files stay as they
+/// were.
+void describe_generated(const EventGraph& graph, Json& description) {
+  const GeneratedFeatures& features = graph.edge_feature_source;
+  if (features.width > 0) description["edge_feature_source"] = {{"seed", features.seed}, {"width", features.width}};
+  const GeneratedClasses& classes = graph.event_class_source;
+  if (classes.classes == 0) return;
+  description["event_class_source"] = {
+      {"seed", classes.seed},          {"classes", classes.classes},        {"per_event", classes.per_event},
+      {"noise", classes.noise},        {"topic_seed", classes.topics.seed}, {"topics", classes.topics.topics},
+      {"drift", classes.topics.drift}, {"span", classes.topics.span}};
+}
+
+void read_generated(const Json& description, const BinaryFile& file, EventGraph& graph) {
+  if (description.contains("edge_feature_source")) {
+    const Json& from = description.at("edge_feature_source");
+    graph.edge_feature_source = {from.at("seed").get<std::uint64_t>(), from.at("width").get<std::int64_t>()};
+    if (graph.edge_feature_source.width != graph.edge_feature_width || graph.edge_feature_width == 0)
+      file.refuse("the generated features of the binary graph have another width than its events");
+  }
+  if (!description.contains("event_class_source")) return;
+  const Json& from = description.at("event_class_source");
+  GeneratedClasses& classes = graph.event_class_source;
+  from.at("seed").get_to(classes.seed), from.at("noise").get_to(classes.noise);
+  from.at("classes").get_to(classes.classes), from.at("per_event").get_to(classes.per_event);
+  from.at("topic_seed").get_to(classes.topics.seed), from.at("topics").get_to(classes.topics.topics);
+  from.at("drift").get_to(classes.topics.drift), from.at("span").get_to(classes.topics.span);
+  const bool sound = classes.classes > 0 && classes.classes <= GeneratedClasses::most_classes &&
+                     classes.per_event > 0 && classes.per_event <= classes.classes && classes.topics.topics > 0 &&
+                     classes.topics.drift >= 0 && classes.topics.span > 0;
+  if (!sound) file.refuse("the classes of events of the binary graph are not possible");
+}
+
 Json describe(const EventGraph& graph, const PackedNames& names, const Json& tag) {
-  return {{"vertices", graph.vertices},
-          {"events", graph.events()},
-          {"stepped", graph.stepped},
-          {"two_sided", graph.two_sided},
-          {"labels_before", graph.labels_before},
-          {"removals", graph.removals},
-          {"time_words", graph.time.packed().words().size()},
-          {"edge_feature_width", graph.edge_feature_width},
-          {"vertex_feature_width", graph.vertex_feature_width},
-          {"timed_labels", graph.timed_labels.time.size()},
-          {"dated", graph.dated},
-          {"name_bytes", names.bytes.size()},
-          {"provenance", provenance_to_json(graph.provenance)},
-          {"tag", tag}};
+  Json description = {{"vertices", graph.vertices},
+                      {"events", graph.events()},
+                      {"stepped", graph.stepped},
+                      {"two_sided", graph.two_sided},
+                      {"labels_before", graph.labels_before},
+                      {"removals", graph.removals},
+                      {"time_words", graph.time.packed().words().size()},
+                      {"edge_feature_width", graph.edge_feature_width},
+                      {"vertex_feature_width", graph.vertex_feature_width},
+                      {"timed_labels", graph.timed_labels.time.size()},
+                      {"dated", graph.dated},
+                      {"name_bytes", names.bytes.size()},
+                      {"provenance", provenance_to_json(graph.provenance)},
+                      {"tag", tag}};
+  describe_generated(graph, description);
+  return description;
 }
 
 /// Whether `exact`, unless it is empty, are the values that fp32 rounds to `rounded`.
@@ -132,7 +167,9 @@ EventGraph graph_of(const BinaryFile& file) {
   graph.exact_weight = file.column<double>("exact_weight", events, false).copy();  // files of before have none
   graph.vertex_label = file.column<std::int8_t>("vertex_label", graph.vertices, false);
   graph.event_label = file.column<std::int8_t>("event_label", events, false);
-  graph.edge_features = file.column<float>("edge_features", events * graph.edge_feature_width, true);
+  read_generated(description, file, graph);
+  const std::int64_t stored = graph.edge_feature_source.width > 0 ? 0 : events * graph.edge_feature_width;
+  graph.edge_features = file.column<float>("edge_features", stored, stored > 0);
   graph.vertex_features = file.column<float>("vertex_features", graph.vertices * graph.vertex_feature_width, true);
   graph.timed_labels = timed_labels(file);
   graph.dated = description.value("dated", false);  // files of before have neither this nor names

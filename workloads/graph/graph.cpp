@@ -299,7 +299,7 @@ SnapshotGraph make_snapshots(const EventGraph& events, const Windowing& windowin
   SnapshotGraph graph;
   graph.vertices = events.vertices;
   graph.vertex_label = events.vertex_label.copy();
-  graph.side = sides_of_events(events);
+  graph.side = sides_of(events);
   graph.provenance = events.provenance;
   graph.original_id = events.original_id.copy(), graph.vertex_name = events.vertex_name, graph.dated = events.dated;
   if (windowing.events > 0) note_cut_instants(events, cut, graph.provenance.notes);

@@ -9,6 +9,7 @@
 
 #include "core/fields.hpp"
 #include "core/ids.hpp"
+#include "workloads/graph/generated_data.hpp"
 #include "workloads/storage/column.hpp"
 #include "workloads/storage/time_column.hpp"
 
@@ -52,15 +53,17 @@ struct EventGraph {
   Column<std::int8_t> vertex_label;       // [vertices] or empty (AMLSim isFraud)
   Column<std::int8_t> event_label;        // [E] or empty (JODIE state_label)
   std::int64_t edge_feature_width = 0;    // F_e, 0 when events carry no features
-  Column<float> edge_features;            // [E * F_e], event-major
+  Column<float> edge_features;            // [E * F_e], event-major; empty where `edge_feature_source` makes them
   std::int64_t vertex_feature_width = 0;  // F_v, 0 when vertices carry no features
   Column<float> vertex_features;          // [vertices * F_v], vertex-major; of a two-sided file: of its targets
   TimedLabels timed_labels;
-  bool labels_before = false;            // a timed label tells what happens from its time on (TGB)
-  bool removals = false;                 // an event of weight -1 removes its edge (KONECT `dynamic`)
-  bool dated = false;                    // the file writes times as dates
-  std::vector<std::string> vertex_name;  // [vertices] or empty: what the file calls them instead of numbers
-  std::vector<double> exact_weight;      // [E] or empty: the weights, where fp32 rounds any of them
+  bool labels_before = false;             // a timed label tells what happens from its time on (TGB)
+  bool removals = false;                  // an event of weight -1 removes its edge (KONECT `dynamic`)
+  bool dated = false;                     // the file writes times as dates
+  std::vector<std::string> vertex_name;   // [vertices] or empty: what the file calls them instead of numbers
+  std::vector<double> exact_weight;       // [E] or empty: the weights, where fp32 rounds any of them
+  GeneratedFeatures edge_feature_source;  // makes features on demand when its width is F_e > 0: see event_data.hpp
+  GeneratedClasses event_class_source;    // makes several classes of an event on demand; none when `classes` is 0
   Provenance provenance;
 
   std::int64_t events() const { return static_cast<std::int64_t>(source.size()); }

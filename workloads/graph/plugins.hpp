@@ -37,6 +37,21 @@ struct GeneratorTag {
 };
 using GeneratorRegistry = Registry<GeneratorTag>;
 
+/// A synthetic graph in continuous time. Options that cut events into steps are added to its parameters where it is a
+/// workload (workloads/generators/event_generation.hpp), so its own must have other names.
+struct EventGeneratorTag {
+  static constexpr const char* kind = "generator of events";
+  struct Value {
+    /// Parameters are complete. Throws InvalidRequest("/NAME", ...) for what cannot be generated or does not fit this
+    /// machine's memory, before it takes any.
+    EventGraph (*generate)(const Json& parameters, std::uint64_t seed) = nullptr;
+    /// The parameters that `given` (a JSON object) leaves open and that follow from those it has, added to it; null
+    /// when there are none. What is complete is not changed.
+    Json (*preset)(const Json& given) = nullptr;
+  };
+};
+using EventGeneratorRegistry = Registry<EventGeneratorTag>;
+
 /// A bundled or catalogued data set.
 struct DatasetTag {
   static constexpr const char* kind = "dataset";

@@ -26,7 +26,7 @@ class Sides {
 
 }  // namespace
 
-std::vector<std::int8_t> sides_of_events(const EventGraph& events) {
+EventSides sides_of(const EventGraph& events) {
   Sides sides(events.vertices);
   for (std::size_t e = 0; e < events.source.size(); ++e) {
     if (!sides.add(events.source[e], events.target[e])) return {};
@@ -34,7 +34,7 @@ std::vector<std::int8_t> sides_of_events(const EventGraph& events) {
   return sides.take();
 }
 
-std::vector<std::int8_t> sides_of_steps(const SnapshotGraph& graph) {
+EventSides sides_of_steps(const SnapshotGraph& graph) {
   if (graph.orientation == "both") return {};
   const bool rows_are_targets = graph.orientation == "in";
   Sides sides(graph.vertices);

@@ -7,11 +7,11 @@
 #include <cmath>
 #include <limits>
 #include <map>
-#include <memory>
 #include <mutex>
 #include <nlohmann/json.hpp>
 
 #include "core/errors.hpp"
+#include "core/joined_fields.hpp"
 
 namespace strobe {
 
@@ -26,43 +26,12 @@ const FieldTable& feature_scale_fields() {
   return table;
 }
 
-namespace {
-
-/// What the fields of an extended table are read from and written to.
-struct Extended {
-  std::shared_ptr<void> own;
-  FeatureScaleOption option;
-};
-
-FieldTable extended(const FieldTable& own) {
-  const auto make = [&own] {
-    auto object = std::make_shared<Extended>();
-    if (own.make_default) object->own = own.make_default();
-    return object;
-  };
-  const std::shared_ptr<Extended> defaults = make();
-  FieldTable table;
-  const auto add = [&](Field field, const auto& part_of) {
-    field.get = [get = field.get, part_of](const void* object) { return get(part_of(const_cast<void*>(object))); };
-    field.set = [set = field.set, part_of](void* object, const FieldValue& value) { set(part_of(object), value); };
-    table.add(std::move(field), defaults.get());
-  };
-  for (const Field& field : own.fields())
-    add(field, [](void* object) -> void* { return static_cast<Extended*>(object)->own.get(); });
-  for (const Field& field : feature_scale_fields().fields())
-    add(field, [](void* object) -> void* { return &static_cast<Extended*>(object)->option; });
-  table.make_default = make;
-  return table;
-}
-
-}  // namespace
-
 const FieldTable& with_feature_scale(const FieldTable& own) {
   static std::mutex mutex;
   static std::map<const FieldTable*, FieldTable> made;
   const std::lock_guard lock(mutex);
   const auto at = made.find(&own);
-  return at != made.end() ? at->second : made.emplace(&own, extended(own)).first->second;
+  return at != made.end() ? at->second : made.emplace(&own, joined_fields({own, feature_scale_fields()})).first->second;
 }
 
 Json without_feature_scale(const Json& parameters) {

@@ -1,0 +1,21 @@
+// One way to features and classes, for stored and generated ones. Cost: O(F_e), and O(classes of an event).
+#include "workloads/graph/event_data.hpp"
+
+#include <algorithm>
+
+namespace strobe {
+
+void edge_feature_row(const EventGraph& events, EdgeId event, float* to) {
+  if (events.edge_feature_source.width > 0) return events.edge_feature_source.row(event, to);
+  std::copy_n(events.edge_features.data() + event * events.edge_feature_width, events.edge_feature_width, to);
+}
+
+bool event_classes(const EventGraph& events, EdgeId event, std::uint64_t& bits) {
+  const auto e = static_cast<std::size_t>(event);
+  bits = 0;
+  if (events.event_class_source.classes == 0) return false;
+  bits = events.event_class_source.of(event, events.source[e], events.target[e], events.time[e]);
+  return true;
+}
+
+}  // namespace strobe
