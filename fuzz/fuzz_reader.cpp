@@ -40,7 +40,7 @@ const std::vector<std::string>& file_names(const std::string& format) {
       {"movielens", {"ratings.csv", "movies.csv"}},
       {"tgb", {"x_edgelist.csv", "x_node_labels.csv"}},
       {"tgcn", {"x_adj.csv", "x_speed.csv"}},
-      {"tgl", {"edges.csv", "labels.csv"}},
+      {"tgl", {"edges.csv", "labels.csv", "edge_features.npy", "node_features.npy"}},
       {"tgn", {"ml_x.csv", "ml_x.npy", "ml_x_node.npy"}},
   };
   const auto at = with_companions.find(format);

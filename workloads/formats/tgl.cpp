@@ -1,8 +1,10 @@
 // TGL's edges.csv: header ",src,dst,time,ext_roll" or ",src,dst,time,int_roll,ext_roll"; the first column numbers the
 // rows, a roll says where the event belongs in training: 0 train, 1 validation, 2 test.
 // Returns one event per row; the sizes of the three parts of ext_roll are noted. labels.csv or labels.csv.gz beside it
-// (",node,time,label,ext_roll") becomes timed labels. Cost: one pass over each file.
-// Source: Zhou et al., TGL: A General Framework for Temporal GNN Training on Billion-Scale Graphs, VLDB 2022.
+// (",node,time,label,ext_roll") becomes timed labels. TGL keeps features as PyTorch tensors, edge_features.pt by row
+// number and node_features.pt by vertex id; saved as .npy under the same names they are read, and else a note says that
+// they are not. Cost: one pass over each file. Source: Zhou et al., TGL: A General Framework for Temporal GNN Training
+// on Billion-Scale Graphs, VLDB 2022.
 #include <fmt/format.h>
 
 #include <array>
@@ -14,6 +16,7 @@
 
 #include "workloads/graph/plugins.hpp"
 #include "workloads/reading/events/event_builder.hpp"
+#include "workloads/reading/events/feature_arrays.hpp"
 #include "workloads/reading/events/parse_rows.hpp"
 #include "workloads/reading/events/vertex_data.hpp"
 #include "workloads/reading/text/blanks.hpp"
@@ -49,9 +52,29 @@ std::string label_file_tgl(const std::string& path) {
   return {};
 }
 
+/// The file called `name` beside the edges, or "".
+std::string beside_tgl(const std::string& path, const char* name) {
+  const std::string file = (std::filesystem::path(path).parent_path() / name).string();
+  return input_exists(file) ? file : "";
+}
+
 std::vector<std::string> companions_tgl(const std::string& path) {
-  const std::string file = label_file_tgl(path);
-  return file.empty() ? std::vector<std::string>() : std::vector{file};
+  std::vector<std::string> files{label_file_tgl(path), beside_tgl(path, "edge_features.npy"),
+                                 beside_tgl(path, "node_features.npy")};
+  std::erase(files, "");
+  return files;
+}
+
+/// A tensor without its .npy file is worth a word: features would be missed later. Whether it is there changes no data.
+void note_tensors(const std::string& path, Provenance& provenance) {
+  for (const std::string name : {"edge_features", "node_features"}) {
+    const auto stem = std::filesystem::path(path).parent_path() / name;
+    std::error_code ignored;
+    if (!std::filesystem::exists(stem.string() + ".pt", ignored) || !beside_tgl(path, (name + ".npy").c_str()).empty())
+      continue;
+    provenance.notes.push_back(
+        fmt::format("{}.pt is not read; save it as {}.npy beside it (numpy.save) to have these features", name, name));
+  }
 }
 
 std::int32_t read_label(const TextReader& reader, const Token& token) {
@@ -101,14 +124,16 @@ void read_labels(const std::string& path, EventGraph& graph) {
 }
 
 /// Returns how many events belong to each part of the training.
-std::array<std::int64_t, roll_parts> add_rows(TextReader& reader, std::size_t columns, EventBuilder& events) {
+std::array<std::int64_t, roll_parts> add_rows(TextReader& reader, std::size_t columns, EventBuilder& events,
+                                              std::vector<std::int64_t>* numbers) {
   std::array<std::int64_t, roll_parts> sizes{};
   while (reader.next()) {
     const auto& fields = reader.split_commas();
     if (fields.size() != columns)
       reader.fail(misplaced_column(reader.line(), fields, columns),
                   fmt::format("expected {} columns, found {}", columns, fields.size()));
-    reader.whole(fields[0], "row number");
+    const std::int64_t number = reader.whole(fields[0], "row number");
+    if (numbers != nullptr) numbers->push_back(number);
     const std::int64_t source = reader.whole(fields[1], "source vertex id");
     const std::int64_t target = reader.whole(fields[2], "target vertex id");
     events.add(source, target, reader.seconds(fields[3]));
@@ -126,15 +151,32 @@ EventGraph read_tgl(const std::string& path) {
   const std::size_t columns = reader.split_commas().size();
   EventBuilder events;
   std::array<std::atomic<std::int64_t>, roll_parts> sizes{};
-  parse_rows(reader, events, [&](TextReader& lines, EventBuilder& rows) {
-    const std::array<std::int64_t, roll_parts> added = add_rows(lines, columns, rows);
-    for (std::size_t i = 0; i < added.size(); ++i) sizes[i] += added[i];
-  });
+  const std::string edge_file = beside_tgl(path, "edge_features.npy");
+  std::vector<std::int64_t> numbers;
+  PerPart<std::vector<std::int64_t>> numbers_of_parts;
+  parse_rows(
+      reader, events,
+      [&](std::size_t part, TextReader& lines, EventBuilder& rows) {
+        const auto added = add_rows(lines, columns, rows, edge_file.empty() ? nullptr : &numbers_of_parts[part]);
+        for (std::size_t i = 0; i < added.size(); ++i) sizes[i] += added[i];
+      },
+      [&](std::size_t part, EventBuilder&) {
+        const std::vector<std::int64_t> of_part = std::exchange(numbers_of_parts[part], {});
+        numbers.insert(numbers.end(), of_part.begin(), of_part.end());
+      });
+  std::string note;
+  if (!numbers.empty()) {
+    const std::vector<std::int64_t> shape = fill_edge_features(edge_file, numbers, "the row number", events);
+    note = fmt::format("edge_features.npy has {} rows of {} features, taken by the row number", shape[0], shape[1]);
+  }
   EventGraph graph = events.finish(path, "tgl");
   graph.provenance.notes.push_back(fmt::format("ext_roll: {} train, {} validation, {} test events", sizes[0].load(),
                                                sizes[1].load(), sizes[2].load()));
-  const std::string labels = label_file_tgl(path);
+  if (!note.empty()) graph.provenance.notes.push_back(note);
+  const std::string labels = label_file_tgl(path), vertex_file = beside_tgl(path, "node_features.npy");
   if (!labels.empty()) read_labels(labels, graph);
+  if (!vertex_file.empty()) add_vertex_features(vertex_file, graph);
+  note_tensors(path, graph.provenance);
   return graph;
 }
 

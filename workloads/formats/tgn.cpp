@@ -6,19 +6,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
-#include <limits>
-#include <span>
 #include <utility>
 
-#include "core/errors.hpp"
 #include "workloads/graph/plugins.hpp"
 #include "workloads/reading/events/event_builder.hpp"
+#include "workloads/reading/events/feature_arrays.hpp"
 #include "workloads/reading/events/parse_rows.hpp"
 #include "workloads/reading/text/blanks.hpp"
 #include "workloads/reading/text/inputs.hpp"
-#include "workloads/reading/text/npy.hpp"
 #include "workloads/reading/text/probing.hpp"
 #include "workloads/reading/text/text_reader.hpp"
 
@@ -46,57 +42,13 @@ std::vector<std::string> companions_tgn(const std::string& path) {
   return files;
 }
 
-void check_rows(const NpyArray& array, const std::string& file, std::int64_t largest, const char* what) {
-  if (array.shape.size() != 2) {
-    throw InvalidInput(file, 0, 0,
-                       fmt::format("expected an array [rows, features], found {} axes", array.shape.size()));
-  }
-  if (largest >= array.shape[0]) {
-    throw InvalidInput(file, 0, 0,
-                       fmt::format("the array has {} rows, but {} reaches {}", array.shape[0], what, largest));
-  }
-}
-
-std::string rows_note(const std::string& file, const NpyArray& array, const std::vector<std::int64_t>& idx) {
+std::string rows_note(const std::string& file, const std::vector<std::int64_t>& shape,
+                      const std::vector<std::int64_t>& idx) {
   const std::string name = std::filesystem::path(file).filename().string();
   const auto events = static_cast<std::int64_t>(idx.size());
-  const bool usual = array.shape[0] == events + 1 && *std::min_element(idx.begin(), idx.end()) == 1;
-  return fmt::format("{} has {} rows of {} features for {} events, taken by idx{}", name, array.shape[0],
-                     array.shape[1], events, usual ? "; row 0 is padding" : " (not one a row after a row of padding)");
-}
-
-float finite_single(double value, std::int64_t row, std::int64_t i, const std::string& file) {
-  if (std::abs(value) <= static_cast<double>(std::numeric_limits<float>::max())) return static_cast<float>(value);
-  throw InvalidInput(file, 0, 0, fmt::format("feature {} of row {} is {}, which is no finite fp32", i, row, value));
-}
-
-void add_vertex_features(const std::string& file, EventGraph& graph) {
-  const NpyArray array = read_npy(file);
-  check_rows(array, file, graph.original_id.back(), "the vertex id");
-  std::vector<float> features;
-  features.reserve(static_cast<std::size_t>(graph.vertices * array.shape[1]));
-  for (const std::int64_t id : graph.original_id) {
-    for (std::int64_t i = 0; i < array.shape[1]; ++i)
-      features.push_back(finite_single(array.at(id * array.shape[1] + i), id, i, file));
-  }
-  graph.vertex_feature_width = array.shape[1];
-  graph.vertex_features = std::move(features);
-  graph.provenance.notes.push_back(fmt::format("{} has {} rows of {} vertex features, taken by the vertex id",
-                                               std::filesystem::path(file).filename().string(), array.shape[0],
-                                               array.shape[1]));
-}
-
-void add_features(const std::string& file, const std::vector<std::int64_t>& idx, EventBuilder& events,
-                  std::string& note) {
-  const NpyArray array = read_npy(file);
-  check_rows(array, file, *std::max_element(idx.begin(), idx.end()), "idx");
-  const std::int64_t width = array.shape[1];
-  events.fill_features(static_cast<std::size_t>(width), [&](std::int64_t event, std::span<float> features) {
-    const std::int64_t row = idx[static_cast<std::size_t>(event)];
-    for (std::int64_t i = 0; i < width; ++i)
-      features[static_cast<std::size_t>(i)] = finite_single(array.at(row * width + i), row, i, file);
-  });
-  note = rows_note(file, array, idx);
+  const bool usual = shape[0] == events + 1 && *std::min_element(idx.begin(), idx.end()) == 1;
+  return fmt::format("{} has {} rows of {} features for {} events, taken by idx{}", name, shape[0], shape[1], events,
+                     usual ? "; row 0 is padding" : " (not one a row after a row of padding)");
 }
 
 void add_rows_tgn(TextReader& reader, EventBuilder& events, std::vector<std::int64_t>& idx) {
@@ -130,7 +82,8 @@ EventGraph read_tgn(const std::string& path) {
       });
   const std::string edge_file = beside(path, ".npy"), vertex_file = beside(path, "_node.npy");
   std::string note;
-  if (!edge_file.empty() && !idx.empty()) add_features(edge_file, idx, events, note);
+  if (!edge_file.empty() && !idx.empty())
+    note = rows_note(edge_file, fill_edge_features(edge_file, idx, "idx", events), idx);
   EventGraph graph = events.finish(path, "tgn");
   if (!note.empty()) graph.provenance.notes.push_back(note);
   if (!vertex_file.empty()) add_vertex_features(vertex_file, graph);

@@ -45,7 +45,10 @@ TEST(Companions, AllThatReadingLooksAtIsListed) {
   a.write("nodes.csv", "nodeid,isFraud\n1,0\n2,1\n");
   expect_companions(a.write("t.csv", "sourceNodeId,targetNodeId,value,time\n1,2,5,0\n2,1,5,1\n"), {"nodes.csv"});
   b.write("labels.csv", ",node,time,label,ext_roll\n0,1,5,1,0\n");
-  expect_companions(b.write("edges.csv", ",src,dst,time,ext_roll\n0,1,2,1,0\n1,2,1,9,0\n"), {"labels.csv"});
+  b.write("edge_features.npy", test::npy<float>("<f4", "(2, 1)", {1, 2}));
+  b.write("node_features.npy", test::npy<float>("<f4", "(3, 1)", {0, 1, 2}));
+  expect_companions(b.write("edges.csv", ",src,dst,time,ext_roll\n0,1,2,1,0\n1,2,1,9,0\n"),
+                    {"labels.csv", "edge_features.npy", "node_features.npy"});
   c.write("movies.csv", "movieId,title,genres\n31,A,Drama\n1,B,Comedy\n");
   expect_companions(c.write("ratings.csv", "userId,movieId,rating,timestamp\n1,31,2.5,12\n1,1,0.5,10\n"),
                     {"movies.csv"});
