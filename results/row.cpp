@@ -101,7 +101,8 @@ void take_operations(const std::vector<const EpochSample*>& epochs, Row& row) {
 void take_bytes(const Epochs& epochs, Row& row) {
   SentBytes most{};
   std::uint64_t transfer = 0, messages = 0;
-  std::set<std::pair<SentBytes, std::pair<std::uint64_t, std::uint64_t>>> distinct;
+  std::set<SentBytes> distinct_sent;
+  std::set<std::uint64_t> distinct_transfer, distinct_messages;
   for (const auto& [key, ranks] : epochs) {
     SentBytes sent{};
     std::uint64_t epoch_transfer = 0, epoch_messages = 0;
@@ -113,10 +114,13 @@ void take_bytes(const Epochs& epochs, Row& row) {
     for (std::size_t i = 0; i < traffic_count; ++i) most[i] = std::max(most[i], sent[i]);
     transfer = std::max(transfer, epoch_transfer);
     messages = std::max(messages, epoch_messages);
-    distinct.insert({sent, {epoch_transfer, epoch_messages}});
+    distinct_sent.insert(sent), distinct_transfer.insert(epoch_transfer), distinct_messages.insert(epoch_messages);
   }
   most[traffic_count] = std::accumulate(most.begin(), most.begin() + traffic_count, std::uint64_t{0});
-  if (distinct.size() > 1) row.notes.push_back("bytes or messages differ between epochs; the largest are given");
+  if (distinct_sent.size() > 1 || distinct_messages.size() > 1)
+    row.notes.push_back("bytes or messages differ between epochs; the largest are given");
+  if (distinct_transfer.size() > 1)
+    row.notes.push_back("bytes moved to the device differ between epochs; the largest are given");
   row.sent_bytes = most;
   row.transfer_bytes = transfer;
   row.messages = messages;

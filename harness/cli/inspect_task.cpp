@@ -30,7 +30,7 @@ Json complete_task(const std::string& text) {
 
 Json inspect_task(const std::string& text, const std::string& workload, const Json& parameters, std::uint64_t seed) {
   Json told = complete_task(text);
-  const std::optional<EventGraph> graph = load_events(workload, parameters);
+  const std::optional<EventGraph> graph = load_events(workload, parameters, seed);
   if (!graph) throw InvalidRequest("W", workload + " has no events, which the task needs: it holds or makes snapshots");
   const auto task = EventTaskRegistry::instance().find(told.at("name").get<std::string>(), "--task").value(told);
   const EventTaskData data = task->draw(*graph, seed);

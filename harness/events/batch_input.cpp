@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "workloads/graph/event_data.hpp"
+
 namespace strobe {
 namespace {
 
@@ -28,7 +30,7 @@ void for_each_list(const BatchDraw& drawn, const Visit& visit) {
 /// Rows of features of events or vertices.
 struct FeatureRows {
   const std::vector<std::int64_t>* of = nullptr;
-  const Column<float>* from = nullptr;
+  bool of_events = false;
   std::int64_t width = 0;
   std::int64_t count() const { return static_cast<std::int64_t>(of->size()); }
 };
@@ -36,24 +38,29 @@ struct FeatureRows {
 /// Calls times(values) and features(rows) for every section of reals in order.
 template <class Times, class Features>
 void for_each_real(const EventCase& c, const BatchDraw& drawn, const Times& times, const Features& features) {
-  const EventGraph& graph = *c.data.graph;
   const EventWidths& widths = c.data.widths;
   times(drawn.mail_dt);
   times(drawn.root_dt);
   for (const DrawnLevel& level : drawn.levels) times(level.dt);
-  features(FeatureRows{&drawn.mail_events, &graph.edge_features, widths.edge});
-  for (const DrawnLevel& level : drawn.levels) features(FeatureRows{&level.events, &graph.edge_features, widths.edge});
-  features(FeatureRows{&drawn.vertices, &graph.vertex_features, widths.vertex});
+  features(FeatureRows{&drawn.mail_events, true, widths.edge});
+  for (const DrawnLevel& level : drawn.levels) features(FeatureRows{&level.events, true, widths.edge});
+  features(FeatureRows{&drawn.vertices, false, widths.vertex});
 }
 
 template <class Real>
-void put_features(const FeatureRows& rows, Real* to, Workers& workers) {
+void put_features(const EventGraph& graph, const FeatureRows& rows, Real* to, Workers& workers) {
   if (rows.width == 0) return;
   constexpr std::int64_t of_task = 512;
   workers.run((rows.count() + of_task - 1) / of_task, [&](std::int64_t task) {
+    std::vector<float> row(static_cast<std::size_t>(rows.width));
     const std::int64_t end = std::min(rows.count(), (task + 1) * of_task);
     for (std::int64_t i = task * of_task; i < end; ++i) {
-      const float* const from = rows.from->data() + (*rows.of)[static_cast<std::size_t>(i)] * rows.width;
+      const std::int64_t which = (*rows.of)[static_cast<std::size_t>(i)];
+      const float* from = row.data();
+      if (rows.of_events)
+        edge_feature_row(graph, which, row.data());
+      else
+        from = graph.vertex_features.data() + which * rows.width;
       std::copy(from, from + rows.width, to + i * rows.width);
     }
   });
@@ -69,7 +76,7 @@ void pack_reals(const EventCase& c, const BatchDraw& drawn, std::byte* buffer, W
         at += rounded(static_cast<std::int64_t>(values.size()), sizeof(Real));
       },
       [&](const FeatureRows& rows) {
-        put_features(rows, at, workers);
+        put_features(*c.data.graph, rows, at, workers);
         at += rounded(rows.count() * rows.width, sizeof(Real));
       });
 }
@@ -86,9 +93,9 @@ void pack_lists(const BatchDraw& drawn, std::byte* buffer) {
 class Sections {
  public:
   explicit Sections(Tensor all) : all_(std::move(all)) {}
-  Tensor next(std::int64_t rows, std::int64_t columns = 1) {
-    const Tensor section = all_.view(at_, rows, columns);
-    at_ += rounded(rows * columns, element_bytes(all_.type()));
+  Tensor next(std::int64_t rows, std::int64_t width = 1) {
+    const Tensor section = all_.view(at_, rows, width);
+    at_ += rounded(rows * width, element_bytes(all_.type()));
     return section;
   }
 
@@ -178,13 +185,14 @@ BatchInput BatchLoader::load(const SharedDraw& drawn) {
     lists.body = [drawn, buffer = numbers_.buffer](Workers&) { pack_lists(*drawn, buffer.raw()); };
   const double moved = 4.0 * static_cast<double>(gathered),
                written = static_cast<double>(reals) * static_cast<double>(element);
-  HostWork features{"slice_features",
-                    {0, written, written,
-                     Gather{moved, moved, static_cast<double>(case_.data.graph->edge_features.size()) * 4.0,
-                            4.0 * static_cast<double>(std::max<std::int64_t>(case_.data.widths.edge, 1))}},
-                    0,
-                    {},
-                    {}};
+  HostWork features{
+      "slice_features",
+      {0, written, written,
+       Gather{moved, moved, static_cast<double>(case_.data.graph->events() * case_.data.widths.edge) * 4.0,
+              4.0 * static_cast<double>(std::max<std::int64_t>(case_.data.widths.edge, 1))}},
+      0,
+      {},
+      {}};
   if (reals_.buffer.raw() != nullptr) {
     features.body = [drawn, buffer = reals_.buffer, &c = case_, precision](Workers& workers) {
       if (precision == ElementType::f64)

@@ -21,7 +21,7 @@ struct LoadedEvents {
 };
 
 LoadedEvents read_workload(const Case& c) {
-  std::optional<EventGraph> events = load_events(name_of(c.workload), c.workload);
+  std::optional<EventGraph> events = load_events(name_of(c.workload), c.workload, static_cast<std::uint64_t>(c.seed));
   if (!events) {
     throw InvalidRequest("/workload",
                          fmt::format("{} holds or makes snapshots, and model {} trains on events; choose a "
@@ -43,7 +43,7 @@ LoadedEvents load_once(const Case& c) {
   static std::string key;
   static LoadedEvents kept;
   const std::lock_guard lock(mutex);
-  if (const std::string wanted = c.workload.dump(); kept.graph == nullptr || wanted != key) {
+  if (const std::string wanted = c.workload.dump() + std::to_string(c.seed); kept.graph == nullptr || wanted != key) {
     kept = {};  // two large graphs at a time would be one too many
     kept = read_workload(c);
     key = wanted;

@@ -33,6 +33,28 @@ Json given(const Json& json, const char* slot) {
   return json.at(slot).is_object() ? json.at(slot) : Json{{"name", json.at(slot)}};
 }
 
+/// Options of workloads that say how events become steps and what cells look like, which models of events do not read.
+const std::vector<std::string>& options_of_steps() {
+  static const std::vector<std::string> names = {"window",      "window_events", "window_count", "partial", "weights",
+                                                 "orientation", "cumulative",    "stride",       "lags",    "edge_life",
+                                                 "min_edges",   "features",      "feature_scale"};
+  return names;
+}
+
+/// Events are read as they are: the default window of a data set goes, and one that the user gives is refused.
+void leave_out_steps(Case& c, const Json& given_workload, const std::string& pointer) {
+  for (const std::string& option : options_of_steps()) {
+    if (given_workload.contains(option)) {
+      throw InvalidRequest(pointer + "/workload/" + option,
+                           fmt::format("{} is for models of snapshots, and model {} reads events one by one; leave it "
+                                       "out, or choose one of {}",
+                                       option, name_in(c.model),
+                                       fmt::join(names_with<ModelTag>(&ModelTag::Value::family, "snapshots"), ", ")));
+    }
+    c.workload.erase(option);
+  }
+}
+
 /// TGN's, TGL's and DistTGL's learning rate (decisions T11).
 constexpr double rate_of_events = 1e-4;
 
@@ -54,7 +76,7 @@ void settle_family(Case& c, const Json& json, const std::string& pointer) {
   const bool events = family_of(c.model) == "events";
   if (events && c.optimizer.contains("rate") && !given(json, "optimizer").contains("rate"))
     c.optimizer["rate"] = rate_of_events;
-  if (events) return;
+  if (events) return leave_out_steps(c, given(json, "workload"), pointer);
   const auto& strategy = StrategyRegistry::instance().find(name_in(c.strategy), pointer + "/strategy");
   for (const std::string& option : strategy.value.events_only) {
     if (given(json, "strategy").contains(option)) {

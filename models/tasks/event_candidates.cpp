@@ -31,7 +31,7 @@ std::vector<VertexId> pool_of(const EventGraph& graph, const std::string& negati
     std::iota(all.begin(), all.end(), 0);
     return all;
   }
-  if (negatives == "sides" && sides_of_events(graph).empty()) {
+  if (negatives == "sides" && sides_of(graph).empty()) {
     throw InvalidRequest("/task/negatives",
                          "negatives=sides needs a two-sided graph, and here some vertex is source of one event and "
                          "target of another; take targets or any");
