@@ -105,12 +105,12 @@ class Sections {
 };
 
 void cut_lists(const BatchDraw& drawn, const Tensor& all, BatchInput& input) {
-  std::vector<Tensor> lists;
+  std::vector<Tensor> cut;
   Sections sections(all);
   for_each_list(drawn, [&](const std::vector<std::int64_t>& list) {
-    lists.push_back(sections.next(static_cast<std::int64_t>(list.size())));
+    cut.push_back(sections.next(static_cast<std::int64_t>(list.size())));
   });
-  auto next = lists.begin();
+  auto next = cut.begin();
   for (Tensor* to : {&input.lists.vertices, &input.lists.written, &input.lists.own_rows, &input.lists.other_rows,
                      &input.embed.root_rows})
     *to = *next++;
