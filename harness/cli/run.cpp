@@ -106,6 +106,7 @@ class Sweep {
     const ModelOutputs& outputs = request_.outputs;
     for (const auto& [flag, asked] : {std::pair{"--save-model", !outputs.weights.empty()},
                                       {"--dump-embeddings", !outputs.embeddings.empty()},
+                                      {"--dump-memory", !outputs.memory.empty()},
                                       {"--dump-samples", !outputs.samples.empty()},
                                       {"--dump-placement", !outputs.placement.empty()},
                                       {"--checkpoint", !outputs.checkpoint.empty()},

@@ -64,6 +64,7 @@ void check_first_device(const Suite& suite, const World& world) {
 void check_outputs(const ModelOutputs& outputs, const Suite& suite) {
   for (const auto& [flag, path] : {std::pair{"--save-model", outputs.weights},
                                    {"--dump-embeddings", outputs.embeddings},
+                                   {"--dump-memory", outputs.memory},
                                    {"--dump-samples", outputs.samples},
                                    {"--dump-placement", outputs.placement},
                                    {"--checkpoint", outputs.checkpoint}}) {

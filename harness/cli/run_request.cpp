@@ -21,9 +21,13 @@ namespace {
 void define_output_options(CommandOptions& options, RunRequest& request) {
   options.text("--save-model", request.outputs.weights,
                "write the trained weights of the one case to this safetensors file");
-  options.text("--dump-embeddings", request.outputs.embeddings,
-               "write the embeddings [steps, vertices, features] that the trained weights of the one case give to this "
-               ".npy file");
+  options.text(
+      "--dump-embeddings", request.outputs.embeddings,
+      "write the embeddings that the trained weights of the one case give to this .npy file: [steps, vertices, "
+      "features], or of models of events [events, 3, features] for source, destination and a negative");
+  options.text("--dump-memory", request.outputs.memory,
+               "models of events: write node memory, last update, mails, their time and event behind the last event to "
+               "this safetensors file");
   options.text("--dump-samples", request.outputs.samples,
                "write the samples that the task of the one case drew, positives and negatives, to this .csv file");
   options.text("--dump-placement", request.outputs.placement,

@@ -94,6 +94,20 @@ std::map<std::string, double> EventReplay::metrics(const Parameters& parameters)
   return all;
 }
 
+std::vector<SavedMatrix> EventReplay::memory(const Parameters& parameters) {
+  walk_.reset();
+  pass_by(parameters, 0, case_.data.graph->events());
+  const std::int64_t vertices = case_.data.graph->vertices, width = case_.model->traits().memory;
+  const MemoryClock& clock = walk_.clock();
+  std::vector<SavedMatrix> saved{{"memory", vertices, width, walk_.memory()->memory()},
+                                 {"last_update", vertices, 1, clock.updated},
+                                 {"mails", vertices, 2 * width, walk_.memory()->mails()},
+                                 {"mail_time", vertices, 1, clock.mail_time},
+                                 {"mail_event", vertices, 1, {clock.mail_event.begin(), clock.mail_event.end()}}};
+  if (saved.front().values.empty()) return {};
+  return saved;
+}
+
 std::vector<double> EventReplay::embeddings(const Parameters& parameters) {
   const EventTaskData& task = *case_.data.task;
   const std::int64_t width = case_.model->traits().embedding, events = case_.data.graph->events();

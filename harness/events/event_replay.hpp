@@ -7,14 +7,9 @@
 #include <vector>
 
 #include "harness/events/batch_pass.hpp"
+#include "harness/files/model_files.hpp"
 
 namespace strobe {
-
-/// Memory behind a pass, on the host.
-struct FinalMemory {
-  std::vector<double> memory, mails;  // [N, d], [N, 2 d]
-  MemoryClock clock;
-};
 
 class EventReplay {
  public:
@@ -28,6 +23,9 @@ class EventReplay {
   /// Embeddings of every event's source, destination and first negative, [E, 3, F]; of a task without candidates the
   /// negative's are zero. Leaves memory behind the last event.
   std::vector<double> embeddings(const Parameters& parameters);
+  /// Behind a pass over all events: `memory` [N, d], `last_update` [N, 1], `mails` [N, 2 d], `mail_time` [N, 1] and
+  /// `mail_event` [N, 1], -1 where no mail waits; times in seconds since the first event. Empty without values.
+  std::vector<SavedMatrix> memory(const Parameters& parameters);
 
  private:
   /// Lets the events [first, last) pass into memory.

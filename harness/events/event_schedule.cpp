@@ -73,7 +73,25 @@ class EventSchedule final : public SchedulePlan {
                                   case_->request.task.dump()));
   }
 
-  OutputKinds outputs() const override { return {true, case_->data.task->candidates != nullptr, false}; }
+  std::vector<std::string> remarks(const std::map<std::string, std::vector<double>>& metrics) const override {
+    const auto model = metrics.find("mrr"), rule = metrics.find("recency_mrr");
+    if (model == metrics.end() || rule == metrics.end() || model->second.empty()) return {};
+    const double own = model->second.back(), simple = rule->second.back();
+    const std::string compared =
+        fmt::format("mrr {:.4f}, and the recency rule's at the same evaluation batch {:.4f}", own, simple);
+    if (!(own > simple)) return {"the model does not beat a rule that learns nothing: " + compared};
+    if (case_->model->traits().sees_own_batch && case_->model->traits().levels > 0) return {};
+    return {"the model beats the recency rule without any history of its own batch, so it is probably looking ahead: " +
+            compared};
+  }
+
+  OutputKinds outputs() const override {
+    return {true, case_->model->traits().memory > 0, case_->data.task->candidates != nullptr, false};
+  }
+  void write_memory(const std::string& path, const std::vector<SavedMatrix>& memory) const override {
+    // Numbers of events do not fit 24 bits: the file is fp64 whatever the case's precision.
+    write_safetensors(path, memory, true);
+  }
   void write_embeddings(const std::string& path, const std::vector<double>& values) const override {
     write_npy(path, {case_->data.graph->events(), 3, case_->model->traits().embedding}, values, case_->fp64());
   }

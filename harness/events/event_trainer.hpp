@@ -24,6 +24,7 @@ class EventTrainer final : public Trainer {
   void restore(const TrainingState& state) override;
   std::vector<double> weights() override;
   std::vector<double> embeddings() override { return replay_.embeddings(parameters_); }
+  std::vector<SavedMatrix> memory() override { return replay_.memory(parameters_); }
 
  private:
   PendingDraw draw(std::int64_t epoch, std::int64_t batch);

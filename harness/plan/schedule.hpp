@@ -12,6 +12,7 @@
 
 #include "backends/communicator.hpp"
 #include "harness/files/checkpoint.hpp"
+#include "harness/files/model_files.hpp"
 #include "harness/request/schedule_tag.hpp"
 #include "models/tape/parameters.hpp"
 
@@ -52,6 +53,7 @@ struct MetricNames {
 /// Files beside rows that a kind of training can write.
 struct OutputKinds {
   bool embeddings = false;  // --dump-embeddings
+  bool memory = false;      // --dump-memory
   bool samples = false;     // --dump-samples
   bool placement = false;   // --dump-placement
 };
@@ -89,6 +91,8 @@ class Trainer {
   virtual std::vector<double> weights() = 0;
   /// What --dump-embeddings writes, on rank 0; only of plans that offer it.
   virtual std::vector<double> embeddings() { return {}; }
+  /// Likewise of --dump-memory.
+  virtual std::vector<SavedMatrix> memory() { return {}; }
 };
 
 /// Everything about a case that is decided before ranks start and depends on the kind of training: immutable and shared
@@ -106,6 +110,10 @@ class SchedulePlan {
   virtual std::vector<HelperRequest> helpers() const { return {}; }
   virtual const std::vector<ParameterShape>& parameters() const = 0;
   virtual MetricNames metrics() const { return {}; }
+  /// What the curves of metrics (one value an epoch) say that the row must say in words.
+  virtual std::vector<std::string> remarks(const std::map<std::string, std::vector<double>>& /*metrics*/) const {
+    return {};
+  }
   /// Whether an epoch's own passes tell the metrics of the weights that it began with (EpochValues::metrics_before).
   virtual bool epochs_tell_metrics() const { return false; }
   /// What was assumed while planning, one sentence each.
@@ -119,6 +127,7 @@ class SchedulePlan {
   virtual OutputKinds outputs() const { return {}; }
   /// Write the files that `outputs` offers. Throw SystemError.
   virtual void write_embeddings(const std::string& /*path*/, const std::vector<double>& /*values*/) const {}
+  virtual void write_memory(const std::string& /*path*/, const std::vector<SavedMatrix>& /*memory*/) const {}
   virtual void write_samples(const std::string& /*path*/) const {}
   virtual void write_placement(const std::string& /*path*/) const {}
   /// Writes the original ids of vertices beside the file at `path`, where they differ from the dense ones.

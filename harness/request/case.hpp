@@ -43,7 +43,8 @@ struct Case {
 /// Files that a run leaves beside its rows; "" = not wanted. Without values (numerics none) there is nothing to write.
 struct ModelOutputs {
   std::string weights;                // safetensors: the trained weights
-  std::string embeddings;             // .npy [T, N, F]: that the trained weights give, as an evaluation computes them
+  std::string embeddings;             // .npy [T, N, F], or [E, 3, F] of events: that the trained weights give
+  std::string memory;                 // safetensors: node memory behind a pass over all events
   std::string samples;                // .csv: the samples that the task drew, positives and negatives
   std::string placement;              // .csv: which rank owns which cell in each stage
   std::string checkpoint;             // safetensors: where training stands, weights and optimiser state

@@ -10,13 +10,13 @@
 #include "backends/cluster.hpp"
 #include "backends/communicator.hpp"
 #include "harness/files/checkpoint.hpp"
-#include "harness/files/model_files.hpp"
 #include "harness/plan/planned_case.hpp"
 #include "harness/request/kernel_threads.hpp"
 #include "harness/run/concurrency.hpp"
 #include "harness/run/gather.hpp"
 #include "harness/run/launch_request.hpp"
 #include "harness/run/run_case.hpp"
+#include "harness/run/run_outputs.hpp"
 #include "harness/training/make_plan.hpp"
 #include "harness/training/training.hpp"
 
@@ -113,6 +113,7 @@ void fill_values(const PlannedCase& plan, const RankOutcome& outcome, CaseResult
   }
   if (!reason.empty()) return;
   result.metric_samples = metrics.samples;
+  for (std::string& remark : plan.schedule->remarks(outcome.metrics)) result.notes.push_back(std::move(remark));
   if (outcome.equal_outputs) result.notes.push_back("all test scores are equal: the network says nothing");
 }
 
@@ -155,13 +156,6 @@ void keep_finished(const PlannedCase& plan, std::int64_t epochs_before, Outcomes
   collect(plan, outcomes, result, nullptr);
 }
 
-/// What training that left the finite numbers came to. Its times are as good as any; its numbers are not.
-struct Divergence {
-  std::string unwritten;  // files that would hold such weights, as part of a sentence
-
-  void leave_out(const std::string& file) { unwritten += "; " + file + " was not written"; }
-};
-
 /// A diverged case failed, but keeps its samples.
 void check_finite(const RankOutcome& rank, const Divergence& divergence, CaseResult& result) {
   if (result.status != "ok") return;
@@ -186,7 +180,7 @@ void check_gate(const Case& c, const EpochGate& gate, std::int64_t epochs_before
                               limit ? fmt::format("the time limit of {:.6g} s was over", gate.limit_seconds())
                                     : std::string(Interrupted(gate.signal()).what()),
                               epochs_done, c.repeat > 1 ? fmt::format("{} times ", c.repeat) : "", c.warmup + c.epochs);
-  for (const std::string& file : {outputs.weights, outputs.embeddings})
+  for (const std::string& file : {outputs.weights, outputs.embeddings, outputs.memory})
     if (!file.empty()) result.reason += "; " + file + " was not written";
   if (!outputs.checkpoint.empty() && epochs_done > 0) result.reason += "; the checkpoint has the last of them";
 }
@@ -213,19 +207,6 @@ void collect_and_check(const PlannedCase& plan, const Case& c, Outcomes& outcome
   collect(plan, outcomes, result, trace);
   check_planned_bytes(plan, result);
   fill_until(c, outcomes.front(), epochs_before, result);
-}
-
-void write_outputs(const PlannedCase& plan, const RankOutcome& rank, const ModelOutputs& outputs,
-                   Divergence& divergence) {
-  if (!outputs.weights.empty()) {
-    if (all_finite(rank.weights))
-      save_weights(outputs.weights, plan.request, plan.schedule->parameters(), rank.weights, rank.epochs_trained);
-    else
-      divergence.leave_out(outputs.weights);
-  }
-  if (!outputs.samples.empty()) plan.schedule->write_samples(outputs.samples);
-  if (!outputs.placement.empty()) plan.schedule->write_placement(outputs.placement);
-  if (!outputs.embeddings.empty()) plan.schedule->write_embeddings(outputs.embeddings, rank.embeddings);
 }
 
 /// `keep_epochs` may be empty. Of several processes the first one calls it.
@@ -258,31 +239,6 @@ void launch_ranks(const PlannedCase& plan, const LaunchRequest& request, Outcome
   });
 }
 
-void check_outputs(const Case& c, const ModelOutputs& outputs) {
-  if (c.numerics == "none" && (!outputs.weights.empty() || !outputs.embeddings.empty() || !outputs.samples.empty() ||
-                               !outputs.checkpoint.empty())) {
-    throw InvalidRequest("/numerics", "numerics none draws no samples and computes no weights and embeddings to write");
-  }
-  if (c.repeat > 1 && !outputs.checkpoint.empty()) {
-    throw InvalidRequest("/repeat",
-                         "a checkpoint is of one training run, not of " + std::to_string(c.repeat) + "; set repeat=1");
-  }
-  if (outputs.checkpoint.empty() && (outputs.resume_training || outputs.checkpoint_every > 0)) {
-    throw InvalidRequest("--checkpoint", "name the file that training is resumed from or kept in");
-  }
-}
-
-/// Refuses files that this kind of training has not. Throws InvalidRequest that names the flag.
-void check_offered(const PlannedCase& plan, const ModelOutputs& outputs) {
-  const OutputKinds offered = plan.schedule->outputs();
-  for (const auto& [flag, path, has] : {std::tuple{"--dump-embeddings", &outputs.embeddings, offered.embeddings},
-                                        {"--dump-samples", &outputs.samples, offered.samples},
-                                        {"--dump-placement", &outputs.placement, offered.placement}}) {
-    if (path->empty() || has) continue;
-    throw InvalidRequest(flag, fmt::format("{} has none to write", schedule_of(plan.request).name));
-  }
-}
-
 /// Ranks that share cores slow each other down only while they compute at the same moment, which an epoch of the same
 /// program tells: one that waits for another's state leaves its core to it. Up to as many ranks as there are cores,
 /// operations were fitted with that many of them.
@@ -307,6 +263,7 @@ RankWishes rank_wishes(const PlannedCase& plan, bool spans, const ModelOutputs& 
   wishes.spans = spans;
   wishes.weights = !outputs.weights.empty();
   wishes.embeddings = !outputs.embeddings.empty();
+  wishes.memory = !outputs.memory.empty();
   if (outputs.resume_training) wishes.start = &start;
   if (outputs.checkpoint.empty()) return wishes;
   wishes.checkpoint_every = outputs.checkpoint_every;

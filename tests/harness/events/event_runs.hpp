@@ -1,0 +1,57 @@
+// Small event graphs as files, and cases on them.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "core/random.hpp"
+#include "harness/request/case.hpp"
+#include "harness/run/run_case.hpp"
+#include "tests/workloads/support.hpp"
+
+namespace strobe::event_test {
+
+/// JODIE's csv of `count` events between users and items: `row(e)` gives "user,item,time,label,features...".
+inline std::string jodie_file(const test::TemporaryFolder& folder, const std::string& name, int count,
+                              const std::function<std::string(int)>& row) {
+  std::string text = "user_id,item_id,timestamp,state_label,comma_separated_list_of_features\n";
+  for (int e = 0; e < count; ++e) text += row(e) + "\n";
+  return folder.write(name, text);
+}
+
+/// Random visits with two features: repeats, ties and bursts.
+inline std::string random_visits(const test::TemporaryFolder& folder, std::uint64_t seed, int count, int users = 20,
+                                 int items = 30) {
+  const RandomStream random(seed, 2);
+  return jodie_file(folder, fmt::format("visits{}.csv", seed), count, [&](int e) {
+    const auto draw = [&](int which, int n) {
+      return static_cast<int>(random.below(static_cast<std::uint64_t>(8 * e + which), static_cast<std::uint64_t>(n)));
+    };
+    const int user = e < users ? e : draw(0, users);
+    const int item = e < items ? e : draw(1, 3) > 0 ? (user * 7 + draw(2, 3)) % items : draw(3, items);
+    return fmt::format("{},{},{},{},{},{}", user, item, e / 2, draw(4, 5) == 0 ? 1 : 0, draw(5, 8) / 8.0,
+                       draw(6, 8) / 8.0);
+  });
+}
+
+inline Case event_case(const std::string& workload, const Json& changes = Json::object()) {
+  Json request = {{"workload", workload},
+                  {"model", {{"name", "tgn-attn"}, {"memory", 6}, {"time", 4}, {"neighbours", 3}}},
+                  {"strategy", {{"name", "sequential"}, {"batch", 32}}},
+                  {"task", {{"name", "future-links"}, {"candidates", "9"}, {"batch", 20}}},
+                  {"precision", "fp64"},
+                  {"epochs", 3},
+                  {"warmup", 0}};
+  for (const auto& [key, value] : changes.items()) {
+    if (value.is_object() && request.contains(key) && request[key].is_object() && !value.contains("name"))
+      request[key].update(value);
+    else
+      request[key] = value;
+  }
+  return case_from_json(request, "");
+}
+
+}  // namespace strobe::event_test

@@ -1,0 +1,172 @@
+#include "models/tasks/link_rules.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <set>
+#include <tuple>
+
+#include "core/errors.hpp"
+#include "core/random.hpp"
+#include "models/tasks/event_task.hpp"
+#include "tests/workloads/support.hpp"
+#include "workloads/workload.hpp"
+
+namespace strobe {
+namespace {
+
+/// Users 0..7 hit items 8..19, often those that they hit before; many events have one time.
+EventGraph visits(std::uint64_t seed, int count) {
+  const RandomStream random(seed, 1);
+  std::vector<std::tuple<int, int, double>> rows;
+  for (int e = 0; e < count; ++e) {
+    const auto draw = [&](int which, int n) {
+      return static_cast<int>(random.below(static_cast<std::uint64_t>(4 * e + which), static_cast<std::uint64_t>(n)));
+    };
+    const int user = draw(0, 8), item = draw(2, 3) > 0 ? 8 + (user + draw(1, 3)) % 12 : 8 + draw(1, 12);
+    rows.emplace_back(user, item, static_cast<double>(e / 2));
+  }
+  return test::make_events(20, rows);
+}
+
+/// The rules by their definitions: everything is counted anew for every candidate.
+struct Judge {
+  const EventGraph& graph;
+  EdgeId known = 0;  // events that the rules may see
+  double window_start = 0;
+
+  double score(const std::string& rule, VertexId source, VertexId v) const {
+    double own = 0, all = 0, hits = 0;
+    bool recent = false;
+    for (std::size_t e = 0; e < static_cast<std::size_t>(known); ++e) {
+      if (graph.target[e] != v) continue;
+      hits += 1, all = static_cast<double>(e + 1);
+      if (graph.source[e] != source) continue;
+      own = static_cast<double>(e + 1);
+      recent = recent || graph.time[e] >= window_start;
+    }
+    if (rule == "edgebank_unlimited_mrr") return own > 0 ? 1 : 0;
+    if (rule == "edgebank_window_mrr") return recent ? 1 : 0;
+    if (rule == "recency_mrr") return own > 0 ? 1e9 + own : all;
+    return hits;
+  }
+};
+
+double judged(const EventGraph& graph, const EventCandidates& candidates, const RankedEvents& events,
+              const std::string& rule, double tie) {
+  double sum = 0;
+  for (EdgeId e = events.first; e < events.last; ++e) {
+    const EdgeId known = events.first + (e - events.first) / events.batch * events.batch;
+    const double span = graph.time[static_cast<std::size_t>(events.train_end - 1)] - graph.time[0];
+    const Judge judge{graph, known, graph.time[static_cast<std::size_t>(known - 1)] - 0.15 * span};
+    const auto at = static_cast<std::size_t>(e);
+    const double own = judge.score(rule, graph.source[at], graph.target[at]);
+    double rank = 1;
+    for (const VertexId other : candidates.evaluation(e, events.candidates)) {
+      const double score = judge.score(rule, graph.source[at], other);
+      rank += score > own ? 1 : score == own ? tie : 0;
+    }
+    sum += 1 / rank;
+  }
+  return sum / static_cast<double>(events.last - events.first);
+}
+
+TEST(LinkRules, EqualTheirDefinitionsOnRandomGraphs) {
+  for (const std::uint64_t seed : {1, 2, 3}) {
+    const EventGraph graph = visits(seed, 300);
+    const EventCandidates candidates(graph, "auto", seed);
+    for (const std::int64_t batch : {1, 7, 1000}) {
+      for (const std::int64_t wanted : {std::int64_t{4}, std::int64_t{-1}}) {
+        const RankedEvents events{210, 255, 300, batch, wanted};
+        for (const auto& [ties, share] :
+             {std::pair{TieRule::average, 0.5}, {TieRule::optimistic, 0.0}, {TieRule::pessimistic, 1.0}}) {
+          const auto metrics = rule_metrics(graph, candidates, events, ties);
+          ASSERT_EQ(metrics.size(), 4u);
+          for (const auto& [rule, value] : metrics) {
+            EXPECT_NEAR(value, judged(graph, candidates, events, rule, share), 1e-12)
+                << rule << " seed " << seed << " batch " << batch << " candidates " << wanted;
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(LinkRules, PublicFiguresOfWikipediaComeOutToFourDigits) {
+  const auto file =
+      std::filesystem::path(STROBE_SOURCE_DIR).parent_path() / "shared/datasets/jodie-wikipedia/wikipedia.csv.gz";
+  if (!std::filesystem::exists(file)) GTEST_SKIP() << "the data set is not there: " << file;
+  const EventGraph graph = *load_events(file.string(), Json::object());
+  const auto task = EventTaskRegistry::instance().find("future-links").value;
+  const auto rules_at = [&](int batch) {
+    return task(Json{{"candidates", "all"}, {"batch", batch}})->draw(graph, 1).rules;
+  };
+  // TGB's board, and sums over the same file in Python; the recency rule is refreshed by every event.
+  auto rules = rules_at(200);
+  EXPECT_NEAR(rules["validation_edgebank_unlimited_mrr"], 0.5267, 5e-5);
+  EXPECT_NEAR(rules["edgebank_unlimited_mrr"], 0.4947, 5e-5);
+  EXPECT_NEAR(rules["validation_edgebank_window_mrr"], 0.5997, 5e-5);
+  EXPECT_NEAR(rules["edgebank_window_mrr"], 0.5710, 5e-5);
+  rules = rules_at(1);
+  EXPECT_NEAR(rules["validation_recency_mrr"], 0.8415, 5e-5);
+  EXPECT_NEAR(rules["recency_mrr"], 0.8206, 5e-5);
+}
+
+TEST(EventCandidates, NoCandidateIsHitByTheSourceAtThatTime) {
+  // User 0 hits 8, 9 and 10 at one time: none of them is a candidate of the other two.
+  const EventGraph graph = test::make_events(14, {{1, 11, 0}, {0, 8, 5}, {0, 9, 5}, {0, 10, 5}, {2, 12, 6}});
+  const EventCandidates candidates(graph, "auto", 3);
+  std::vector<VertexId> all = candidates.evaluation(2, -1);
+  std::sort(all.begin(), all.end());
+  EXPECT_EQ(all, (std::vector<VertexId>{11, 12}));
+}
+
+TEST(EventCandidates, AreDistinctAndTheFirstIsTheSameForEveryNumber) {
+  const EventGraph graph = visits(5, 200);
+  const EventCandidates candidates(graph, "targets", 9), again(graph, "targets", 9), other(graph, "targets", 10);
+  int differs = 0;
+  for (EdgeId e = 0; e < 200; ++e) {
+    const std::vector<VertexId> all = candidates.evaluation(e, -1);
+    for (const std::int64_t wanted : {1, 2, 5, 100}) {
+      const std::vector<VertexId> some = candidates.evaluation(e, wanted);
+      EXPECT_EQ(some.size(), std::min(all.size(), static_cast<std::size_t>(wanted)));
+      EXPECT_EQ(some.front(), all.front());
+      EXPECT_EQ((std::set<VertexId>(some.begin(), some.end()).size()), some.size());
+      EXPECT_EQ(some, again.evaluation(e, wanted));
+    }
+    differs += other.evaluation(e, 5) == candidates.evaluation(e, 5) ? 0 : 1;
+  }
+  EXPECT_GT(differs, 150) << "another seed draws others";
+}
+
+TEST(EventCandidates, NegativesOfTrainingDifferByGroupAndAreNeverTheEventsEnds) {
+  const EventGraph graph = visits(6, 200);
+  const EventCandidates candidates(graph, "any", 4);
+  int differs = 0;
+  for (EdgeId e = 0; e < 200; ++e) {
+    for (std::int64_t n = 0; n < 3; ++n) {
+      const VertexId drawn = candidates.negative(e, n, 0);
+      EXPECT_NE(drawn, graph.source[static_cast<std::size_t>(e)]);
+      EXPECT_NE(drawn, graph.target[static_cast<std::size_t>(e)]);
+      differs += drawn == candidates.negative(e, n, 1) ? 0 : 1;
+    }
+  }
+  EXPECT_GT(differs, 500);
+}
+
+TEST(EventCandidates, WhatCannotBeDrawnIsRefusedWithWhatToDo) {
+  const EventGraph lone = test::make_events(3, {{0, 2, 0}, {1, 2, 1}});
+  EXPECT_THROW(EventCandidates(lone, "auto", 1), InvalidRequest);
+  EXPECT_NO_THROW(EventCandidates(lone, "any", 1));
+  const EventGraph both = test::make_events(3, {{0, 2, 0}, {2, 1, 1}});
+  EXPECT_THROW(EventCandidates(both, "sides", 1), InvalidRequest);
+  // Of two targets, an event between them leaves none.
+  const EventGraph two = test::make_events(2, {{0, 1, 0}, {1, 0, 1}});
+  const EventCandidates pair(two, "targets", 1);
+  EXPECT_THROW(pair.negative(0, 0, 0), InvalidRequest);
+}
+
+}  // namespace
+}  // namespace strobe
