@@ -4,6 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "harness/exchange/exchange_plan.hpp"
+#include "harness/placement/strategy.hpp"
 #include "harness/plan/planned_case.hpp"
 #include "harness/run/run_case.hpp"
 #include "workloads/partitioners/partitioner.hpp"

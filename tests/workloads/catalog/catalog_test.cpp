@@ -11,6 +11,7 @@
 #include "core/errors.hpp"
 #include "tests/workloads/support.hpp"
 #include "workloads/shape/shape.hpp"
+#include "workloads/workload.hpp"
 
 namespace strobe {
 namespace {
