@@ -1,0 +1,98 @@
+#!/usr/bin/env python3
+"""Writes the two small streams of events and the candidates of their first 70 events; reads them for the models.
+usage: graphs.py            writes the .csv files of tests/golden/events"""
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import torch
+
+EVENTS = Path(__file__).resolve().parent.parent
+USERS, ITEMS, TRAINED, BATCH = 12, 18, 70, 10
+
+
+class Stream:
+    """Events in the order of the file: source, destination, time since the first event, features [E, d_e]."""
+
+    def __init__(self, path):
+        with open(path, newline="") as file:
+            header, *rows = list(csv.reader(file))
+        ends = np.array([[int(row[0]), int(row[1])] for row in rows])
+        features = []
+        if header[0] == "user_id":
+            ends[:, 1] += 1 + ends[:, 0].max()  # items lie behind the users
+            features = [[float(value) for value in row[4:]] for row in rows]
+        self.source, self.destination = ends.T
+        time = np.array([float(row[2]) for row in rows])
+        self.time = time - time[0]
+        self.vertices = 1 + int(ends.max())
+        self.features = torch.tensor(features) if features else torch.zeros(len(rows), 0)
+
+
+def read_candidates(path, stream):
+    """[events, C]: the true destination, then the negatives."""
+    with open(path, newline="") as file:
+        rows = np.array([[int(value) for value in row] for row in list(csv.reader(file))[1:]])
+    assert (rows[:, 0] == np.arange(len(rows))).all()
+    return np.column_stack([stream.destination[: len(rows)], rows[:, 1:]])
+
+
+def draw_times(random, events, first):
+    """Integers with ties, also between the last event of a batch and the first of the next."""
+    steps = random.choice([0, 1, 2, 5, 9, 14], size=events - 1)
+    steps[[BATCH - 1, 4 * BATCH - 1, 4 * BATCH]] = 0
+    return first + np.concatenate([[0], np.cumsum(steps)])
+
+
+def repeat_some(random, ends, share):
+    """Some events happen again between the ends of one of the five events before."""
+    for e in range(5, len(ends)):
+        if random.random() < share:
+            ends[e] = ends[e - 1 - random.integers(5)]
+
+
+def two_sided(random):
+    while True:
+        ends = np.column_stack([random.integers(USERS, size=120), random.integers(ITEMS, size=120)])
+        repeat_some(random, ends, 0.25)
+        if len(set(ends[:, 0])) == USERS and len(set(ends[:, 1])) == ITEMS:
+            break
+    features = random.integers(-16, 17, size=(120, 3)) / 8
+    rows = zip(ends, draw_times(random, 120, 0), random.integers(2, size=120), features)
+    return ["user_id,item_id,timestamp,state_label,comma_separated_list_of_features",
+            *(f"{u},{i},{t},{label}," + ",".join(f"{value:g}" for value in f) for (u, i), t, label, f in rows)]
+
+
+def one_sided(random):
+    while True:
+        ends = random.integers(15, size=(100, 2))
+        repeat_some(random, ends, 0.2)
+        turned = random.random(100) < 0.3
+        ends[turned] = ends[turned][:, ::-1]
+        ends[[4, 13, 14, 37, 68], 1] = ends[[4, 13, 14, 37, 68], 0]  # self-loops
+        if len(set(ends.flatten())) == 15:
+            break
+    # The first time is not 0, so that times since the first event differ from those of the file.
+    return ["source,target,time", *(f"{u},{v},{t}" for (u, v), t in zip(ends, draw_times(random, 100, 5)))]
+
+
+def candidates(random, first, end, negatives):
+    """Any vertex of the right side, now and then the true destination or the source itself."""
+    drawn = random.integers(first, end, size=(TRAINED, negatives))
+    rows = [",".join(map(str, (e, *row))) for e, row in enumerate(drawn)]
+    return [",".join(["event"] + ["vertex"] * negatives), *rows]
+
+
+def main():
+    random = np.random.default_rng(20230)
+    files = {"two_sided": two_sided(random), "one_sided": one_sided(random),
+             "two_sided_candidates": candidates(random, USERS, USERS + ITEMS, 1),
+             "two_sided_three_negatives": candidates(random, USERS, USERS + ITEMS, 3),
+             "one_sided_candidates": candidates(random, 0, 15, 1)}
+    for name, lines in files.items():
+        (EVENTS / f"{name}.csv").write_text("\n".join(lines) + "\n")
+
+
+if __name__ == "__main__":
+    main()
