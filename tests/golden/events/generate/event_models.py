@@ -149,6 +149,7 @@ class WithMemory(Model):
         return torch.where(mailed[:, None], self.cell(x, s, w), s), torch.where(mailed, t_mail, last)
 
     def write(self, begin, candidates):
+        """With mail_dt=event_minus_memory both halves of a mail are as asked at the time of its event."""
         size, count = candidates.shape
         rows = np.column_stack([np.arange(size), size + count * np.arange(size)])  # of the event's ends among the roots
         ends = np.column_stack([self.stream.source[begin : begin + size], candidates[:, 0]])
@@ -219,7 +220,8 @@ class Tgat(Model):
 
     def layer(self, name, h, h_slots, times, event, found):
         delta = torch.from_numpy(times[:, None] - self.stream.time[event])
-        return attend(h, h_slots, self.stream.features[torch.from_numpy(event)], delta, found, self.part(name), self.options)
+        features = self.stream.features[torch.from_numpy(event)]
+        return attend(h, h_slots, features, delta, found, self.part(name), self.options)
 
     def embed(self, roots, times, begin):
         other, event, found = self.neighbours(roots, times, begin)

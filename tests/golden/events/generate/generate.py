@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """Golden fixtures of the event models from an independent PyTorch implementation, in float64: for every batch of the
-first 70 events the loss, logits, embeddings and what is remembered, and the gradients of batches 0, 1 and 6.
+first 70 events the loss, logits, embeddings and what is remembered, and the gradients of batches 0, 1 and 6. A vertex
+without a mail has mail_event -1, and zeros as its mail and mail_time. Training amplifies rounding, as frequencies are
+multiplied by hundreds of seconds: the last batch of another form is 1e-12 away in float64.
 usage: generate.py            writes tests/golden/events/CASE.safetensors for every case of cases.json
-       generate.py --check    computes them again and compares with the committed files (relative 1e-12)
+       generate.py --check    computes them again and compares with the committed files (relative 1e-10)
 Needs PyTorch; on Debian: apt-get install python3-torch."""
 
 import json
@@ -75,7 +77,7 @@ def main():
         path, tensors = graphs.EVENTS / case["fixture"], compute(case)
         if "--check" in sys.argv[1:]:
             off = difference(tensors, common.read_safetensors(path)[0])
-            failed = failed or not off <= 1e-12
+            failed = failed or not off <= 1e-10
             print(f"{case['name']}: {off:.1e}")
         else:
             common.write_safetensors(path, tensors, {"case": case["name"], "torch": torch.__version__})
