@@ -70,6 +70,7 @@ std::vector<VertexId> EventCandidates::excluded(EdgeId event) const {
 }
 
 VertexId EventCandidates::negative(EdgeId event, std::int64_t n, std::int64_t group) const {
+  if (!given_.empty()) return given_.at(static_cast<std::size_t>(event)).at(static_cast<std::size_t>(n));
   const VertexId source = graph_.source[static_cast<std::size_t>(event)];
   const VertexId destination = graph_.target[static_cast<std::size_t>(event)];
   // Draws of one negative follow each other 2^20 apart from those of the next: no stream has so many rejections.

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "workloads/graph/graph.hpp"
@@ -18,6 +19,10 @@ class EventCandidates {
   /// all vertices; auto = sides where the graph has them, else targets. Throws InvalidRequest("/task/negatives", ...)
   /// when the graph has no sides, or fewer than two vertices could be drawn.
   EventCandidates(const EventGraph& graph, const std::string& negatives, std::uint64_t seed);
+
+  /// Negatives of training that others have drawn, the same in every group: of event e the vertices `given[e]`.
+  EventCandidates(const EventGraph& graph, std::vector<std::vector<VertexId>> given)
+      : graph_(graph), seed_(0), given_(std::move(given)) {}
 
   /// The vertices that may be drawn, ascending.
   const std::vector<VertexId>& pool() const { return pool_; }
@@ -38,6 +43,7 @@ class EventCandidates {
   const EventGraph& graph_;
   std::uint64_t seed_;
   std::vector<VertexId> pool_;
+  std::vector<std::vector<VertexId>> given_;  // [E] or empty
 };
 
 }  // namespace strobe
