@@ -2,6 +2,7 @@
 // key becomes before the softmax.
 #pragma once
 
+#include <array>
 #include <cmath>
 
 #include "backends/cpu/kernels/support.hpp"
@@ -50,6 +51,19 @@ inline double neighbour_factor(const NeighbourDropout& dropout, std::int64_t roo
   if (!dropout.drops()) return 1;
   return dropout.of(static_cast<std::uint64_t>(dropout.roots.data<std::int64_t>()[root]),
                     static_cast<std::uint32_t>(slot), static_cast<std::uint32_t>(head));
+}
+
+/// The random words of heads 4 group, 4 group + 1, ... of one slot (NeighbourDropout::of): four heads a draw. Its ten
+/// rounds cost far more than a call.
+[[gnu::noinline]] inline std::array<std::uint32_t, 4> neighbour_words(const NeighbourDropout& dropout,
+                                                                      std::int64_t root, std::int64_t slot,
+                                                                      std::int64_t group) {
+  const auto number = static_cast<std::uint64_t>(dropout.roots.data<std::int64_t>()[root]);
+  return philox({static_cast<std::uint32_t>(number),
+                 static_cast<std::uint32_t>(number >> 32) ^ (static_cast<std::uint32_t>(group) << 16),
+                 static_cast<std::uint32_t>(slot), dropout.iteration},
+                {static_cast<std::uint32_t>(dropout.seed),
+                 static_cast<std::uint32_t>(dropout.seed >> 32) ^ (random_purpose::neighbour_dropout << 24)});
 }
 
 }  // namespace strobe::cpu
