@@ -30,6 +30,7 @@ struct Part {
   int lanes, groups, at, group;
   std::int64_t root = 0, begin = 0;
   int head = 0, count = 0;
+  T scale{1};  // of products that are positive
 
   __device__ Part(const NeighbourArrays<T>& arrays, int lanes_of_slot)
       : op(arrays),
@@ -42,6 +43,10 @@ struct Part {
     head = static_cast<int>(item % op.heads);
     begin = op.offsets[root];
     count = static_cast<int>(op.offsets[root + 1] - begin);
+    scale = static_cast<T>(op.factor(1.0, count));
+  }
+  __device__ T factor(T product) const {
+    return op.scale == AttentionScale::leaky && !(product > T{0}) ? static_cast<T>(leaky_slope) : scale;
   }
   /// The lane's columns of `row`, which begins with the head's; zero behind the last one.
   template <int K>
@@ -136,7 +141,7 @@ __device__ void look(const Part<T>& part, const T (&q)[K], int first, T* kept, R
 #pragma unroll
   for (int j = 0; j < N; ++j) {
     const int slot = first + j * part.groups;
-    scores[j] *= static_cast<T>(log2_e * part.op.factor(static_cast<double>(scores[j]), part.count));
+    scores[j] *= part.factor(scores[j]) * static_cast<T>(log2_e);
     if (slot >= part.count) scores[j] = T{-1e30};
     if (kept != nullptr && part.at == 0 && slot < part.count) kept[(part.begin + slot) * part.op.heads] = scores[j];
     most = max(most, scores[j]);
@@ -229,9 +234,8 @@ __device__ void look_back(const Part<T>& part, const Gradients<T>& to, const T (
     const int slot = first + j * part.groups;
     if (slot >= part.count) continue;
     const std::int64_t s = part.begin + slot, at = s * part.op.heads + part.head;
-    const T p = to.coefficients[at],
-            factor = static_cast<T>(part.op.factor(static_cast<double>(products[j]), part.count)),
-            down = p * (to.changes[at] - mean) * factor, kept = part.dropped(p, slot);
+    const T p = to.coefficients[at], down = p * (to.changes[at] - mean) * part.factor(products[j]),
+            kept = part.dropped(p, slot);
     T of_key[K], of_value[K];
 #pragma unroll
     for (int i = 0; i < K; ++i) {
