@@ -29,7 +29,8 @@ std::map<std::string, std::vector<double>> read_fixture(const std::string& name)
   if (bytes.size() < 8) throw std::runtime_error("no fixture " + name);
   std::memcpy(&header, bytes.data(), 8);
   std::map<std::string, std::vector<double>> all;
-  for (const auto& [key, entry] : Json::parse(bytes.substr(8, header)).items()) {
+  const Json entries = Json::parse(bytes.substr(8, header));
+  for (const auto& [key, entry] : entries.items()) {
     if (key == "__metadata__") continue;
     const auto begin = entry.at("data_offsets")[0].get<std::size_t>(),
                end = entry.at("data_offsets")[1].get<std::size_t>();
