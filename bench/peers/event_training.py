@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Trains tgn-attn (docs/event_models.md, every option at its default) in PyTorch as fast as it goes on a CPU, and prints
-events per second, sampling and optimiser included.
+"""Trains tgn-attn (docs/event_models.md, every option at its default) in PyTorch as fast as it goes on a CPU, and
+prints events per second, sampling and optimiser included.
 
     bench/peers/event_training.py [--memory 100] [--events 60000] [--batch 600] [--rounds 3] [--json [FILE]]
 
@@ -123,7 +123,8 @@ class Training:
         root = torch.from_numpy(found.nonzero()[0])
         place = torch.from_numpy(found.reshape(-1).nonzero()[0])
         code = torch.cos(torch.addcmul(w["phase"], torch.from_numpy(delta[found])[:, None], w["frequency"]))
-        kv = torch.addmm(w["bias"], code, w["time"]) + (h @ w["vertex"]).index_select(0, torch.from_numpy(neighbours[found]))
+        index = torch.from_numpy(neighbours[found])
+        kv = torch.addmm(w["bias"], code, w["time"]) + (h @ w["vertex"]).index_select(0, index)
         scores = (q.index_select(0, root) * kv[:, :d]).view(-1, HEADS, d // HEADS).sum(2)
         padded = torch.full((rows * NEIGHBOURS, HEADS), -1e30).index_copy(0, place, scores)
         scale = torch.from_numpy(np.sqrt(np.maximum(found.sum(1), 1)).astype(np.float32))
@@ -205,6 +206,17 @@ class Training:
         return time.perf_counter() - begun
 
 
+def product_rate():
+    """GFLOP/s of a product of 1000 x 1000: with the reference BLAS that Debian's PyTorch comes with it is below 10, and
+    events per second then tell nothing of PyTorch."""
+    a, seconds = torch.rand(1000, 1000), []
+    for _ in range(3):
+        begun = time.perf_counter()
+        torch.mm(a, a)
+        seconds.append(time.perf_counter() - begun)
+    return 2 / min(seconds)
+
+
 def agree(forms, events):
     """The forms compute the same gradients; a comparison of different work would mean nothing."""
     gradients = []
@@ -226,6 +238,10 @@ def main():
         print(f"PyTorch peer not measured: {error}. Install python3-torch.", file=sys.stderr)
         return 5
     torch.set_num_threads(arguments.threads)
+    rate = product_rate()
+    print(f"{fast_settings.described()}; products of matrices at {rate:.0f} GFLOP/s")
+    if rate < 10:
+        print("this PyTorch has no fast BLAS (Debian: apt-get install libopenblas0-openmp)", file=sys.stderr)
     stream = make_stream(arguments.events)
     forms = {form: Training(arguments.memory, stream, arguments.batch, form) for form in ("slots", "roots")}
     agree(forms, arguments.events)
@@ -235,13 +251,14 @@ def main():
             seconds[name].append(form.sweep(arguments.events))
     rates = {name: arguments.events / statistics.median(values) for name, values in seconds.items()}
     best = max(rates, key=rates.get)
-    for name, rate in rates.items():
-        print(f"{name}: {rate:.0f} events/s, loss of the last batch {forms[name].final:.4f}")
+    for name, value in rates.items():
+        print(f"{name}: {value:.0f} events/s, loss of the last batch {forms[name].final:.4f}")
     print(f"fastest: {best}, {rates[best]:.0f} events/s (memory {arguments.memory}, batch {arguments.batch}, "
           f"{arguments.threads} threads, PyTorch {torch.__version__})")
     if arguments.json:
-        text = json.dumps({**vars(arguments), "events_per_second": rates, "fastest": best, "seconds": seconds,
-                           "torch": torch.__version__}, indent=2)
+        report = {**vars(arguments), "events_per_second": rates, "fastest": best, "seconds": seconds, "gflops": rate,
+                  "torch": torch.__version__}
+        text = json.dumps(report, indent=2)
         if arguments.json == "-":
             print(text)
         else:
