@@ -23,8 +23,7 @@ WITH_GRADIENTS = (0, 1, 6)
 
 
 def draw_weights(shapes, name):
-    """Rounded to float32, so that both precisions start from the same values. Slow frequencies are needed for times of
-    hundreds of seconds to be told apart."""
+    """Rounded to float32, so that both precisions start from the same values. Slow frequencies tell long times apart."""
     generator = torch.Generator().manual_seed(zlib.crc32(name.encode()))
     weights = {}
     for key, shape in shapes.items():

@@ -39,10 +39,11 @@ def read_candidates(path, stream):
 
 
 def draw_times(random, events, first):
-    """Integers with ties, also between the last event of a batch and the first of the next."""
+    """Sixteenths of a second with ties, also between the last event of a batch and the first of the next. They stay below
+    a minute: fp32 knows the cosine of a time of t seconds to about t * 1e-7."""
     steps = random.choice([0, 1, 2, 5, 9, 14], size=events - 1)
     steps[[BATCH - 1, 4 * BATCH - 1, 4 * BATCH]] = 0
-    return first + np.concatenate([[0], np.cumsum(steps)])
+    return first + np.concatenate([[0], np.cumsum(steps)]) / 16
 
 
 def repeat_some(random, ends, share):
