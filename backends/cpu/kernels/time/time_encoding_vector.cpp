@@ -10,6 +10,7 @@
 #include "backends/cpu/kernels/lanes.hpp"
 #include "backends/cpu/kernels/range_sums.hpp"
 #include "backends/cpu/kernels/support.hpp"
+#include "backends/cpu/kernels/widened.hpp"
 #include "backends/operations/operations_memory.hpp"
 
 namespace strobe {
@@ -21,44 +22,7 @@ using namespace cpu;
 // in the cache meanwhile.
 constexpr std::int64_t encoded_rows = 64;
 
-/// A register of doubles, and one of bits beside it.
-constexpr int wide_lanes = most_lanes<double>;
-using Doubles = Lanes<double, wide_lanes>;
 using DoubleBits = Lanes<std::int64_t, wide_lanes>;
-
-/// The values of one register of T as doubles.
-template <class T>
-struct Widened {
-  static constexpr int parts = static_cast<int>(sizeof(double) / sizeof(T));
-  Doubles part[parts];
-};
-
-template <class T>
-[[gnu::always_inline]] inline Widened<T> widen(Lanes<T, most_lanes<T>> v) {
-  if constexpr (sizeof(T) == sizeof(double)) {
-    return {{v}};
-  } else {
-    const auto half = [v]<std::size_t... L>(std::index_sequence<L...>, auto first) {
-      return __builtin_convertvector(__builtin_shufflevector(v, v, (first.value + static_cast<int>(L))...), Doubles);
-    };
-    const auto lanes = std::make_index_sequence<wide_lanes>{};
-    return {{half(lanes, std::integral_constant<int, 0>{}), half(lanes, std::integral_constant<int, wide_lanes>{})}};
-  }
-}
-
-template <class T>
-[[gnu::always_inline]] inline Lanes<T, most_lanes<T>> narrow(const Widened<T>& v) {
-  if constexpr (sizeof(T) == sizeof(double)) {
-    return v.part[0];
-  } else {
-    using Half = Lanes<T, wide_lanes>;
-    const Half low = __builtin_convertvector(v.part[0], Half), high = __builtin_convertvector(v.part[1], Half);
-    return [&]<std::size_t... L>(std::index_sequence<L...>) {
-      return __builtin_shufflevector(low, high, static_cast<int>(L)...);
-    }
-    (std::make_index_sequence<most_lanes<T>>{});
-  }
-}
 
 template <class T>
 struct CircleSeries;
@@ -186,28 +150,13 @@ void run_encoding(const TimeEncoding& op, KernelContext& context) {
       double dt[encoded_rows];
       load_differences(op.dt.data<T>() + begin, end - begin, dt);
       T* const y = op.y.data<T>() + begin * width;
-      std::int64_t d = 0;
-      for (; d + most_lanes<T> <= width; d += most_lanes<T>) {
-        const EncodedColumns<T> columns(op.frequency, op.phase, d, most_lanes<T>);
-        encode_columns<T>(columns, dt, end - begin, y + d, width, most_lanes<T>);
-      }
-      if (d == width) return;
-      const auto lanes = static_cast<int>(width - d);
-      const EncodedColumns<T> columns(op.frequency, op.phase, d, lanes);
-      encode_columns<T>(columns, dt, end - begin, y + d, width, lanes);
+      for_lanes<T>(
+          0, width, [&](std::int64_t d, int lanes) __attribute__((always_inline)) {
+            const EncodedColumns<T> columns(op.frequency, op.phase, d, lanes);
+            encode_columns<T>(columns, dt, end - begin, y + d, width, lanes);
+          });
     });
   });
-}
-
-/// Adds the first lanes of `v` to `to`.
-template <class T>
-[[gnu::always_inline]] inline void add_widened(const Widened<T>& v, double* to, int lanes) {
-  constexpr int Q = wide_lanes;
-#pragma GCC unroll 2
-  for (int i = 0; i < Widened<T>::parts; ++i) {
-    const int some = std::clamp(lanes - i * Q, 0, Q);
-    store_first<double, Q>(to + i * Q, load_first<double, Q>(to + i * Q, some) + v.part[i], some);
-  }
 }
 
 /// Adds the gradients of a register's columns over `rows` rows to dw and db.
@@ -236,15 +185,11 @@ void run_encoding_backward(const TimeEncodingBackward& op, KernelContext& contex
       double dt[encoded_rows];
       load_differences(op.dt.data<T>() + begin, end - begin, dt);
       const T* const dy = op.dy.data<T>() + begin * width;
-      std::int64_t d = 0;
-      for (; d + most_lanes<T> <= width; d += most_lanes<T>) {
-        const EncodedColumns<T> columns(op.frequency, op.phase, d, most_lanes<T>);
-        add_columns<T>(columns, dt, end - begin, dy + d, width, most_lanes<T>, sums + d, sums + width + d);
-      }
-      if (d == width) return;
-      const auto lanes = static_cast<int>(width - d);
-      const EncodedColumns<T> columns(op.frequency, op.phase, d, lanes);
-      add_columns<T>(columns, dt, end - begin, dy + d, width, lanes, sums + d, sums + width + d);
+      for_lanes<T>(
+          0, width, [&](std::int64_t d, int lanes) __attribute__((always_inline)) {
+            const EncodedColumns<T> columns(op.frequency, op.phase, d, lanes);
+            add_columns<T>(columns, dt, end - begin, dy + d, width, lanes, sums + d, sums + width + d);
+          });
     };
     add_weight_gradients<T>(context, op.dy.rows(), encoded_rows, op.dfrequency, width, op.dphase, width, body);
   });
