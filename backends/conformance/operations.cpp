@@ -21,6 +21,7 @@
 #include "backends/conformance/operations_gather.hpp"
 #include "backends/conformance/operations_join.hpp"
 #include "backends/conformance/operations_loss.hpp"
+#include "backends/conformance/operations_memory.hpp"
 #include "backends/conformance/operations_pair.hpp"
 #include "backends/conformance/operations_recurrent.hpp"
 #include "backends/conformance/operations_sparse.hpp"
@@ -101,7 +102,7 @@ std::vector<OperationFamily> operation_families() {
                                    family<AdamStep>(adam_cases())};
   for (auto& x : {recurrent_families(), statistics_families(), gate_families(), store_families(), fading_families(),
                   join_families(), joined_dense_families(), gathered_dense_families(), step_convolution_families(),
-                  of_dense_families(), spmm_pair_families(), event_families()})
+                  of_dense_families(), spmm_pair_families(), event_families(), memory_families()})
     all.insert(all.end(), x.begin(), x.end());
   return all;
 }

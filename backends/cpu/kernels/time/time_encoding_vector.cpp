@@ -74,7 +74,7 @@ template <class T, int terms>
 [[gnu::always_inline]] inline DoubleBits take_half_turns(Doubles& v) {
   constexpr double to_integer = 6755399441055744.0;  // 1.5 * 2^52: adding it rounds to an integer in the low bits
   constexpr double inverse_pi = 0.31830988618379067154;
-  constexpr double pi_high = 3.1415927410125732, pi_low = -8.7422780126189537e-8;
+  constexpr double pi_high = 3.1415927410125732, pi_low = -8.742278000372485e-8;
   const Doubles shifted = v * inverse_pi + to_integer, k = shifted - to_integer;
   v = (v - k * pi_high) - k * pi_low;
   return std::bit_cast<DoubleBits>(shifted) << 63;
