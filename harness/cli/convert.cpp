@@ -60,6 +60,7 @@ Parts parts_of_events(const EventGraph& events) {
   if (!events.event_label.empty()) parts.push_back("event labels");
   if (events.edge_feature_width > 0)
     parts.push_back(fmt::format("{} features of each event", events.edge_feature_width));
+  if (events.event_class_source.classes > 0) parts.push_back("classes of events");
   return parts;
 }
 

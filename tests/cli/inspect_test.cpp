@@ -45,6 +45,26 @@ TEST_F(Inspect, CountsAgreeWithEachOther) {
   EXPECT_EQ(seen.at("step_in_degree").at("count"), 7301 * seen.at("steps").get<std::int64_t>());
 }
 
+TEST_F(Inspect, GeneratedEventsAreCutLikeThoseOfAFile) {
+  const Json seen = facts({"bursty_events:vertices=100,events=5000", "--window", "1d", "--set", "repeat=0.25"});
+  EXPECT_EQ(seen.at("events"), 5000);
+  EXPECT_EQ(seen.at("vertices"), 100);
+  EXPECT_EQ(seen.at("last_time"), 1e6);
+  EXPECT_EQ(seen.at("steps"), 12);
+  EXPECT_NEAR(seen.at("recent_repeats").get<double>(), 0.25, 0.02);
+  EXPECT_EQ(facts({"chess"}).at("recent_repeats").is_number(), true);
+  ASSERT_EQ(strobe({"convert", "bursty_events:events=300,edge_features=4", "e.strobe", "--seed", "5"}).status, 0);
+  const Json written = facts({"e.strobe"}), made = facts({"bursty_events:events=300,edge_features=4", "--seed", "5"});
+  for (const char* key :
+       {"events", "last_time", "recent_repeats", "edge_feature_width", "edges_per_step", "out_degree"})
+    EXPECT_EQ(written.at(key), made.at(key)) << key;
+  EXPECT_EQ(written.at("edge_feature_width"), 4);
+  const Outcome csv = strobe({"convert", "bursty_events:classes=5,edge_features=4,labels=0.5", "e.csv"});
+  EXPECT_NE(csv.err.find("event labels, 4 features of each event, classes of events"), std::string::npos) << csv.err;
+  expect_refusal(strobe({"inspect", "bursty_events:burst=1"}), 2, {"/burst", "less than 1"});
+  expect_refusal(strobe({"inspect", "bursty_events:events=0"}), 2, {"/events", "between 1"});
+}
+
 TEST_F(Inspect, OverlappingWindowsAreNamed) {
   const Json sliding = facts({"chess", "--window", "60d", "--stride", "30d"});
   EXPECT_EQ(sliding.at("repeats"), "sliding");

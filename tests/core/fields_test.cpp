@@ -1,9 +1,11 @@
+#include "core/fields.hpp"
+
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 
 #include "core/errors.hpp"
-#include "core/fields.hpp"
+#include "core/joined_fields.hpp"
 
 namespace strobe {
 namespace {
@@ -58,6 +60,26 @@ TEST(Fields, TextValuesConvertForSet) {
 TEST(Fields, CompletePrintsEveryField) {
   EXPECT_EQ(params_fields().complete(Json::parse(R"({"rate": 0.5})"), "").dump(),
             R"({"window":5,"rate":0.5,"fast":true,"mode":"in"})");
+}
+
+struct OtherParams {
+  double share = 0.5;
+  std::string note = "none";
+};
+
+TEST(Fields, JoinedTablesReadAndWriteAnObjectOfEach) {
+  const FieldTable other = make_fields<OtherParams>()
+                               .real("share", &OtherParams::share, "", "share", 0, 1)
+                               .text("note", &OtherParams::note, "note");
+  const FieldTable joined = joined_fields({params_fields(), FieldTable(), chosen_fields(other, {"note"})});
+  EXPECT_EQ(joined.names(), (std::vector<std::string>{"window", "rate", "fast", "mode", "note"}));
+  EXPECT_EQ(joined.complete({{"window", 9}, {"note", "a"}}, ""),
+            Json::parse(R"({"window": 9, "rate": 0.01, "fast": true, "mode": "in", "note": "a"})"));
+  EXPECT_EQ(joined.complete(Json::object(), "")["note"], "none") << "objects do not share their values";
+  EXPECT_EQ(joined.schema()["window"]["default"], 5);
+  EXPECT_THROW(joined.complete({{"share", 0.1}}, ""), InvalidRequest) << "not chosen";
+  EXPECT_THROW(joined.complete({{"rate", 2}}, ""), InvalidRequest) << "ranges are those of the own table";
+  EXPECT_EQ(chosen_fields(other, {"note", "share"}).names(), other.names()) << "in the order of the table";
 }
 
 }  // namespace

@@ -82,6 +82,7 @@ TEST(Catalogue, AWorkloadsNameMeansOneThing) {
   };
   add(dataset_names());
   add(GeneratorRegistry::instance().names());
+  add(EventGeneratorRegistry::instance().names());
   add(shape_names());
 }
 

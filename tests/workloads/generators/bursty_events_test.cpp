@@ -7,6 +7,7 @@
 #include "core/errors.hpp"
 #include "tests/workloads/generators/bursty_support.hpp"
 #include "workloads/generators/bursty_parameters.hpp"
+#include "workloads/generators/event_generation.hpp"
 #include "workloads/graph/event_data.hpp"
 #include "workloads/graph/sides.hpp"
 
@@ -220,6 +221,15 @@ TEST(BurstyEvents, StepsAreCutLikeThoseOfAFile) {
   EXPECT_EQ(complete["window"], "1d");
   EXPECT_EQ(complete["feature_scale"], "log1p");
   EXPECT_EQ(complete_workload_parameters("bursty_events", complete, ""), complete);
+}
+
+TEST(BurstyEvents, ParametersAndOptionsForStepsHaveDifferentNames) {
+  for (const auto& [name, entry] : EventGeneratorRegistry::instance().entries()) {
+    for (const std::string& parameter : entry.parameters.names()) EXPECT_FALSE(is_step_option(parameter)) << parameter;
+    const std::vector<std::string> names = event_workload_fields(name).names();
+    EXPECT_EQ(std::set<std::string>(names.begin(), names.end()).size(), names.size());
+    EXPECT_EQ(std::count(names.begin(), names.end(), "window"), 1);
+  }
 }
 
 TEST(BurstyEvents, InspectionTellsEventsRepeatsAndSpan) {
