@@ -167,7 +167,9 @@ void check_events(const EventGraph& graph) {
   require(graph.weight.empty() || graph.weight.size() == events, "a weight for every event or none");
   require(graph.event_label.empty() || graph.event_label.size() == events, "a label for every event or none");
   require(graph.original_id.size() == vertices, "an original id for every vertex");
-  require(graph.edge_features.size() == events * static_cast<std::size_t>(graph.edge_feature_width), "event features");
+  const bool generated = graph.edge_feature_source.width > 0;  // made on demand, not stored
+  require(graph.edge_features.size() == (generated ? 0 : events * static_cast<std::size_t>(graph.edge_feature_width)),
+          "event features");
   require(graph.vertex_features.size() == vertices * static_cast<std::size_t>(graph.vertex_feature_width),
           "vertex features");
   for (std::size_t e = 0; e < events; ++e) {

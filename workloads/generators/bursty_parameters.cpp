@@ -1,7 +1,8 @@
 // Sizes of `like` are those of DistTGL (Zhou et al., SC'23), Table 2; numbers of sources and shares of labels are those
-// of the JODIE files (Kumar et al., KDD 2019, Table 2: 217, 366 and 4,066 events with a changed state). Repeats and
-// bursts of `wikipedia` are near what its file has: 0.898 of the events whose source had one before go to one of its
-// last 8 targets, and half of the gaps between the events of a source are below 313 s.
+// of the JODIE files (Kumar et al., KDD 2019, Table 2: 217, 366 and 4,066 events with a changed state). Repeats, bursts
+// and skew of `wikipedia` are near what its file has: 0.898 of the events whose source had one before go to one of its
+// last 8 targets, half of the gaps between the events of a source are below 313 s, and the busiest source and target
+// have 1,603 and 1,937 events.
 #include "workloads/generators/bursty_parameters.hpp"
 
 #include <fmt/format.h>
@@ -29,7 +30,8 @@ const std::map<std::string, Json>& presets() {
         {"labels", 217.0 / 157474},
         {"repeat", 0.9},
         {"burst", 0.75},
-        {"burst_decay", 600.0}}},
+        {"burst_decay", 600.0},
+        {"skew", 0.6}}},
       {"reddit",
        {{"vertices", 10984},
         {"sources", 10000},

@@ -6,6 +6,7 @@
 
 #include "core/errors.hpp"
 #include "tests/workloads/generators/bursty_support.hpp"
+#include "workloads/continuous/recent_repeats.hpp"
 #include "workloads/generators/bursty_parameters.hpp"
 #include "workloads/generators/event_generation.hpp"
 #include "workloads/graph/event_data.hpp"
@@ -84,6 +85,8 @@ TEST(BurstyEvents, PublishedSizesAreDefaults) {
   const EventSides side = sides_of(wikipedia);
   EXPECT_EQ(std::count(side.begin(), side.end(), 0), 8227);
   EXPECT_EQ(std::count(side.begin(), side.end(), 1), 1000);
+  const RecentRepeats repeats = count_recent_repeats(wikipedia);
+  EXPECT_NEAR(static_cast<double>(repeats.repeated) / static_cast<double>(repeats.asked), 0.898, 0.01) << "as its file";
 }
 
 TEST(BurstyEvents, OneSeedGivesOneGraphWithAnyNumberOfThreads) {
