@@ -157,52 +157,65 @@ Tensor BatchLoader::bring(Travel& travel, std::int64_t elements, ElementType typ
   return to;
 }
 
+void BatchLoader::make_room(Travel& travel, std::uint64_t bytes) {
+  if (travel.buffer.bytes() >= bytes && travel.buffer.bytes() > 0) return;
+  device_.await(travel.moved);
+  travel.buffer = device_.allocate_host(bytes + bytes / 2 + section_bytes);
+}
+
+HostWork BatchLoader::packing_lists(const SharedDraw& drawn, std::int64_t elements) const {
+  const double bytes = 8.0 * static_cast<double>(elements);
+  HostWork work{"load_batch", {0, bytes, bytes}, 0, {}, {}};
+  if (numbers_.buffer.raw() != nullptr)
+    work.body = [drawn, buffer = numbers_.buffer](Workers&) { pack_lists(*drawn, buffer.raw()); };
+  return work;
+}
+
+HostWork BatchLoader::slicing_features(const SharedDraw& drawn, const Extent& extent) const {
+  const double bytes = static_cast<double>(extent.reals) * static_cast<double>(element_bytes(device_.precision()));
+  const double gathered = 4.0 * static_cast<double>(extent.features),
+               row = 4.0 * static_cast<double>(case_.data.widths.edge);
+  HostWork work{"slice_features", {0, bytes, bytes}, 0, {}, {}};
+  if (extent.features > 0)
+    work.work.gather = {gathered, gathered, static_cast<double>(case_.data.graph->events()) * row, row};
+  if (reals_.buffer.raw() == nullptr) return work;
+  work.body = [drawn, buffer = reals_.buffer, &c = case_, precision = device_.precision()](Workers& workers) {
+    if (precision == ElementType::f64)
+      pack_reals<double>(c, *drawn, buffer.raw(), workers);
+    else
+      pack_reals<float>(c, *drawn, buffer.raw(), workers);
+  };
+  return work;
+}
+
+BatchLoader::Extent BatchLoader::extent_of(const BatchDraw& drawn) const {
+  const std::size_t element = element_bytes(device_.precision());
+  Extent extent;
+  for_each_list(drawn, [&](const std::vector<std::int64_t>& list) {
+    extent.numbers += rounded(static_cast<std::int64_t>(list.size()), sizeof(std::int64_t));
+  });
+  for_each_real(
+      case_, drawn,
+      [&](const std::vector<double>& values) {
+        extent.reals += rounded(static_cast<std::int64_t>(values.size()), element);
+      },
+      [&](const FeatureRows& rows) {
+        extent.reals += rounded(rows.count() * rows.width, element);
+        extent.features += rows.count() * rows.width;
+      });
+  return extent;
+}
+
 BatchInput BatchLoader::load(const SharedDraw& drawn) {
   BatchInput input;
   input.embed.levels.resize(drawn->levels.size());
   input.embed.vertices = static_cast<std::int64_t>(drawn->vertices.size());
-  const ElementType precision = device_.precision();
-  const std::size_t element = element_bytes(precision);
-  std::int64_t numbers = 0, reals = 0, gathered = 0;
-  for_each_list(*drawn, [&](const std::vector<std::int64_t>& list) {
-    numbers += rounded(static_cast<std::int64_t>(list.size()), sizeof(std::int64_t));
-  });
-  for_each_real(
-      case_, *drawn,
-      [&](const std::vector<double>& values) { reals += rounded(static_cast<std::int64_t>(values.size()), element); },
-      [&](const FeatureRows& rows) {
-        reals += rounded(rows.count() * rows.width, element);
-        gathered += rows.count() * rows.width;
-      });
-  for (auto [travel, bytes] : {std::pair{&numbers_, static_cast<std::uint64_t>(numbers) * sizeof(std::int64_t)},
-                               {&reals_, static_cast<std::uint64_t>(reals) * element}}) {
-    if (travel->buffer.bytes() >= bytes && travel->buffer.bytes() > 0) continue;
-    device_.await(travel->moved);
-    travel->buffer = device_.allocate_host(bytes + bytes / 2 + section_bytes);
-  }
-  HostWork lists{"load_batch", {0, 8.0 * static_cast<double>(numbers), 8.0 * static_cast<double>(numbers)}, 0, {}, {}};
-  if (numbers_.buffer.raw() != nullptr)
-    lists.body = [drawn, buffer = numbers_.buffer](Workers&) { pack_lists(*drawn, buffer.raw()); };
-  const double moved = 4.0 * static_cast<double>(gathered),
-               written = static_cast<double>(reals) * static_cast<double>(element);
-  HostWork features{
-      "slice_features",
-      {0, written, written,
-       Gather{moved, moved, static_cast<double>(case_.data.graph->events() * case_.data.widths.edge) * 4.0,
-              4.0 * static_cast<double>(std::max<std::int64_t>(case_.data.widths.edge, 1))}},
-      0,
-      {},
-      {}};
-  if (reals_.buffer.raw() != nullptr) {
-    features.body = [drawn, buffer = reals_.buffer, &c = case_, precision](Workers& workers) {
-      if (precision == ElementType::f64)
-        pack_reals<double>(c, *drawn, buffer.raw(), workers);
-      else
-        pack_reals<float>(c, *drawn, buffer.raw(), workers);
-    };
-  }
-  cut_lists(*drawn, bring(numbers_, numbers, ElementType::i64, lists), input);
-  cut_reals(case_, *drawn, bring(reals_, reals, precision, features), input);
+  const Extent extent = extent_of(*drawn);
+  make_room(numbers_, static_cast<std::uint64_t>(extent.numbers) * sizeof(std::int64_t));
+  make_room(reals_, static_cast<std::uint64_t>(extent.reals) * element_bytes(device_.precision()));
+  const HostWork lists = packing_lists(drawn, extent.numbers), features = slicing_features(drawn, extent);
+  cut_lists(*drawn, bring(numbers_, extent.numbers, ElementType::i64, lists), input);
+  cut_reals(case_, *drawn, bring(reals_, extent.reals, device_.precision(), features), input);
   return input;
 }
 

@@ -28,6 +28,15 @@ class BatchLoader {
     Event moved;
   };
 
+  /// Elements of both buffers, and of the features among the reals.
+  struct Extent {
+    std::int64_t numbers = 0, reals = 0, features = 0;
+  };
+
+  Extent extent_of(const BatchDraw& drawn) const;
+  void make_room(Travel& travel, std::uint64_t bytes);
+  HostWork packing_lists(const SharedDraw& drawn, std::int64_t elements) const;
+  HostWork slicing_features(const SharedDraw& drawn, const Extent& extent) const;
   Tensor bring(Travel& travel, std::int64_t elements, ElementType type, const HostWork& packing);
 
   const EventCase& case_;

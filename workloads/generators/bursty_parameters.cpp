@@ -18,6 +18,11 @@
 namespace strobe {
 namespace {
 
+Json gdelt_sizes() {
+  return {{"vertices", 16682},    {"events", 191290882},    {"sides", 1},    {"span", 1.6e8},
+          {"edge_features", 130}, {"vertex_features", 413}, {"classes", 56}, {"classes_per_event", 6}};
+}
+
 const std::map<std::string, Json>& presets() {
   static const std::map<std::string, Json> all = {
       {"wikipedia",
@@ -48,15 +53,7 @@ const std::map<std::string, Json>& presets() {
         {"span", 2.6e7},
         {"labels", 4066.0 / 411749}}},
       {"flights", {{"vertices", 13169}, {"events", 1927145}, {"sides", 1}, {"span", 1e7}}},
-      {"gdelt",
-       {{"vertices", 16682},
-        {"events", 191290882},
-        {"sides", 1},
-        {"span", 1.6e8},
-        {"edge_features", 130},
-        {"vertex_features", 413},
-        {"classes", 56},
-        {"classes_per_event", 6}}}};
+      {"gdelt", gdelt_sizes()}};
   return all;
 }
 

@@ -36,68 +36,106 @@ std::vector<std::pair<VertexId, EdgeId>> recent(const EventGraph& graph, VertexI
   return found;
 }
 
+/// Reads the events one after the other beside a drawer.
+class DrawJudge {
+ public:
+  DrawJudge(const EventCase& c, bool sampler) : case_(c), graph_(*c.data.graph), sampler_(sampler) {}
+
+  void check(const BatchDraw& drawn) {
+    check_roots(drawn);
+    check_vertices(drawn);
+    check_writes(drawn);
+    for (const auto& [v, e] : last_events(drawn.wish)) {
+      KnownVertex& vertex = known_[v];
+      if (vertex.mail >= 0) vertex.updated = vertex.mail_time;
+      vertex.mail = e, vertex.mail_time = graph_.time[static_cast<std::size_t>(e)];
+    }
+  }
+
+ private:
+  void check_roots(const BatchDraw& drawn) {
+    const DrawnLevel& level = drawn.levels.front();
+    const std::int64_t count = drawn.wish.count;
+    for (std::int64_t r = 0; r < drawn.roots(); ++r) {
+      const EdgeId e = drawn.wish.first + (r < count ? r : (r - count) / 2);
+      const auto at = static_cast<std::size_t>(e);
+      const VertexId v = r < count              ? graph_.source[at]
+                         : (r - count) % 2 == 0 ? graph_.target[at]
+                                                : case_.data.task->candidates->negative(e, 0, 0);
+      ASSERT_EQ(drawn.vertices[static_cast<std::size_t>(level.root_rows[static_cast<std::size_t>(r)])], v);
+      EdgeId before = events_before(graph_, graph_.time[at]);
+      if (!sampler_) before = std::min(before, drawn.wish.first);
+      check_slots(drawn, r, graph_.time[at], recent(graph_, v, before, 3));
+    }
+  }
+
+  void check_slots(const BatchDraw& drawn, std::int64_t root, double time,
+                   const std::vector<std::pair<VertexId, EdgeId>>& judge) {
+    const DrawnLevel& level = drawn.levels.front();
+    const std::int64_t begin = level.offsets[static_cast<std::size_t>(root)];
+    ASSERT_EQ(level.offsets[static_cast<std::size_t>(root) + 1] - begin, static_cast<std::int64_t>(judge.size()));
+    for (std::size_t s = 0; s < judge.size(); ++s) {
+      const std::size_t slot = static_cast<std::size_t>(begin) + s;
+      const auto [w, event] = judge[s];
+      EXPECT_EQ(drawn.vertices[static_cast<std::size_t>(level.slot_rows[slot])], w);
+      EXPECT_EQ(level.events[slot], event);
+      const KnownVertex& other = known_[w];
+      EXPECT_EQ(level.dt[slot], time - (other.mail >= 0 ? other.mail_time : other.updated));
+    }
+  }
+
+  void check_vertices(const BatchDraw& drawn) {
+    const std::set<std::int64_t> distinct(drawn.vertices.begin(), drawn.vertices.end());
+    ASSERT_EQ(distinct.size(), drawn.vertices.size());
+    for (std::size_t i = 0; i < drawn.vertices.size(); ++i) {
+      const KnownVertex& vertex = known_[static_cast<VertexId>(drawn.vertices[i])];
+      ASSERT_EQ(static_cast<std::int64_t>(i) < drawn.mails, vertex.mail >= 0);
+      if (vertex.mail < 0) continue;
+      EXPECT_EQ(drawn.mail_events[i], vertex.mail);
+      EXPECT_EQ(drawn.mail_dt[i], vertex.mail_time - vertex.updated);
+    }
+  }
+
+  /// The last event of a vertex leaves its mail.
+  void check_writes(const BatchDraw& drawn) {
+    const std::map<VertexId, EdgeId> last = last_events(drawn.wish);
+    ASSERT_EQ(drawn.written.size(), last.size());
+    for (std::size_t w = 0; w < drawn.written.size(); ++w) {
+      const auto v = static_cast<VertexId>(drawn.written[w]);
+      const auto at = static_cast<std::size_t>(last.at(v));
+      const VertexId other = graph_.source[at] == v ? graph_.target[at] : graph_.source[at];
+      EXPECT_EQ(drawn.vertices[static_cast<std::size_t>(drawn.own_rows[w])], v);
+      EXPECT_EQ(drawn.vertices[static_cast<std::size_t>(drawn.other_rows[w])], other);
+    }
+  }
+
+  std::map<VertexId, EdgeId> last_events(const BatchWish& wish) const {
+    std::map<VertexId, EdgeId> last;
+    for (EdgeId e = wish.first; e < wish.first + wish.count; ++e)
+      last[graph_.source[static_cast<std::size_t>(e)]] = last[graph_.target[static_cast<std::size_t>(e)]] = e;
+    return last;
+  }
+
+  const EventCase& case_;
+  const EventGraph& graph_;
+  bool sampler_;
+  std::map<VertexId, KnownVertex> known_;
+};
+
 TEST_P(BatchDraws, EqualTheEventsReadOneAfterTheOther) {
-  const bool sampler = std::string(GetParam()) == "sampler";
   for (const std::uint64_t seed : {1, 2}) {
     const EventCase c = begin_event_case(
         event_case(event_test::random_visits(folder_, seed, 300), {{"model", {{"intra_batch_history", GetParam()}}}}));
-    const EventGraph& graph = *c.data.graph;
     BatchDrawer drawer(c);
-    MemoryClock clock(graph.vertices);
+    MemoryClock clock(c.data.graph->vertices);
     Workers workers(2);
-    std::map<VertexId, KnownVertex> known;
+    DrawJudge judge(c, std::string(GetParam()) == "sampler");
     for (EdgeId first = 0; first + 32 <= c.training_events(); first += 32) {
       BatchDraw drawn;
       drawer.draw({first, 32, first, true, 0, 0, true}, clock, workers, drawn);
       ASSERT_EQ(drawn.roots(), 32 * 3);
-      const DrawnLevel& level = drawn.levels.front();
-      std::set<std::int64_t> distinct(drawn.vertices.begin(), drawn.vertices.end());
-      ASSERT_EQ(distinct.size(), drawn.vertices.size());
-      for (std::int64_t r = 0; r < drawn.roots(); ++r) {
-        const EdgeId e = first + (r < 32 ? r : (r - 32) / 2);
-        const auto at = static_cast<std::size_t>(e);
-        const VertexId v = r < 32              ? graph.source[at]
-                           : (r - 32) % 2 == 0 ? graph.target[at]
-                                               : c.data.task->candidates->negative(e, 0, 0);
-        ASSERT_EQ(drawn.vertices[static_cast<std::size_t>(level.root_rows[static_cast<std::size_t>(r)])], v);
-        EdgeId before = events_before(graph, graph.time[at]);
-        if (!sampler) before = std::min(before, first);
-        const auto judge = recent(graph, v, before, 3);
-        const std::int64_t begin = level.offsets[static_cast<std::size_t>(r)];
-        ASSERT_EQ(level.offsets[static_cast<std::size_t>(r) + 1] - begin, static_cast<std::int64_t>(judge.size()));
-        for (std::size_t s = 0; s < judge.size(); ++s) {
-          const std::size_t slot = static_cast<std::size_t>(begin) + s;
-          const auto [w, event] = judge[s];
-          EXPECT_EQ(drawn.vertices[static_cast<std::size_t>(level.slot_rows[slot])], w);
-          EXPECT_EQ(level.events[slot], event);
-          const KnownVertex& other = known[w];
-          EXPECT_EQ(level.dt[slot], graph.time[at] - (other.mail >= 0 ? other.mail_time : other.updated));
-        }
-      }
-      for (std::size_t i = 0; i < drawn.vertices.size(); ++i) {
-        const KnownVertex& vertex = known[static_cast<VertexId>(drawn.vertices[i])];
-        ASSERT_EQ(static_cast<std::int64_t>(i) < drawn.mails, vertex.mail >= 0);
-        if (vertex.mail < 0) continue;
-        EXPECT_EQ(drawn.mail_events[i], vertex.mail);
-        EXPECT_EQ(drawn.mail_dt[i], vertex.mail_time - vertex.updated);
-      }
-      // The last event of a vertex leaves its mail.
-      std::map<VertexId, EdgeId> last;
-      for (EdgeId e = first; e < first + 32; ++e)
-        last[graph.source[static_cast<std::size_t>(e)]] = last[graph.target[static_cast<std::size_t>(e)]] = e;
-      ASSERT_EQ(drawn.written.size(), last.size());
-      for (std::size_t w = 0; w < drawn.written.size(); ++w) {
-        const auto v = static_cast<VertexId>(drawn.written[w]);
-        const auto at = static_cast<std::size_t>(last.at(v));
-        EXPECT_EQ(drawn.vertices[static_cast<std::size_t>(drawn.own_rows[w])], v);
-        const VertexId other = graph.source[at] == v ? graph.target[at] : graph.source[at];
-        EXPECT_EQ(drawn.vertices[static_cast<std::size_t>(drawn.other_rows[w])], other);
-      }
-      for (const auto& [v, e] : last) {
-        KnownVertex& vertex = known[v];
-        if (vertex.mail >= 0) vertex.updated = vertex.mail_time;
-        vertex.mail = e, vertex.mail_time = graph.time[static_cast<std::size_t>(e)];
-      }
+      judge.check(drawn);
+      if (HasFatalFailure()) return;
     }
   }
 }
