@@ -18,9 +18,9 @@ namespace {
 
 using namespace cpu;
 
-// Columns are gone through outside of a task's rows, so that what belongs to a column stays in registers: its rows stay
-// in the cache meanwhile.
-constexpr std::int64_t encoded_rows = 64;
+// Columns are gone through outside of rows, so that what belongs to a column stays in registers; few rows at a time, so
+// that what the next columns read of them is in the first-level cache still, half of which another thread may have.
+constexpr std::int64_t encoded_rows = 16, encoded_rows_per_task = 128;
 
 using DoubleBits = Lanes<std::int64_t, wide_lanes>;
 
@@ -128,10 +128,21 @@ struct EncodedColumns {
   }
 };
 
-/// Time differences of the rows of a task.
-template <class T>
-void load_differences(const T* dt, std::int64_t rows, double (&to)[encoded_rows]) {
-  for (std::int64_t r = 0; r < rows; ++r) to[r] = static_cast<double>(dt[r]);
+/// Calls body(columns, their rows' time differences, rows, place of the first value, d, lanes) for registers that cover
+/// rows [begin, end) of [R, D], column d first.
+template <class T, class Op, class Body>
+[[gnu::always_inline]] inline void for_encoded(const Op& op, std::int64_t begin, std::int64_t end, const Body& body) {
+  const std::int64_t width = op.frequency.columns();
+  for (; begin < end; begin += encoded_rows) {
+    const std::int64_t rows = std::min(encoded_rows, end - begin);
+    double dt[encoded_rows];
+    for (std::int64_t r = 0; r < rows; ++r) dt[r] = static_cast<double>(op.dt.template data<T>()[begin + r]);
+    for_lanes<T>(
+        0, width, [&](std::int64_t d, int lanes) __attribute__((always_inline)) {
+          const EncodedColumns<T> columns(op.frequency, op.phase, d, lanes);
+          body(columns, dt, rows, begin * width + d, d, lanes);
+        });
+  }
 }
 
 /// Encodings of `rows` rows in columns d, d + 1, ... of a register.
@@ -146,14 +157,12 @@ void run_encoding(const TimeEncoding& op, KernelContext& context) {
   with_element(op.y.type(), [&](auto zero) {
     using T = decltype(zero);
     const std::int64_t width = op.y.columns();
-    for_ranges(context, op.y.rows(), encoded_rows, [&](std::int64_t begin, std::int64_t end) {
-      double dt[encoded_rows];
-      load_differences(op.dt.data<T>() + begin, end - begin, dt);
-      T* const y = op.y.data<T>() + begin * width;
-      for_lanes<T>(
-          0, width, [&](std::int64_t d, int lanes) __attribute__((always_inline)) {
-            const EncodedColumns<T> columns(op.frequency, op.phase, d, lanes);
-            encode_columns<T>(columns, dt, end - begin, y + d, width, lanes);
+    for_ranges(context, op.y.rows(), encoded_rows_per_task, [&](std::int64_t begin, std::int64_t end) {
+      for_encoded<T>(
+          op, begin, end,
+          [&](const EncodedColumns<T>& columns, const double* dt, std::int64_t rows, std::int64_t at, std::int64_t,
+              int lanes) __attribute__((always_inline)) {
+            encode_columns<T>(columns, dt, rows, op.y.data<T>() + at, width, lanes);
           });
     });
   });
@@ -181,17 +190,16 @@ void run_encoding_backward(const TimeEncodingBackward& op, KernelContext& contex
   with_element(op.dy.type(), [&](auto zero) {
     using T = decltype(zero);
     const std::int64_t width = op.dy.columns();
-    const auto body = [&](std::int64_t begin, std::int64_t end, double* sums) {
-      double dt[encoded_rows];
-      load_differences(op.dt.data<T>() + begin, end - begin, dt);
-      const T* const dy = op.dy.data<T>() + begin * width;
-      for_lanes<T>(
-          0, width, [&](std::int64_t d, int lanes) __attribute__((always_inline)) {
-            const EncodedColumns<T> columns(op.frequency, op.phase, d, lanes);
-            add_columns<T>(columns, dt, end - begin, dy + d, width, lanes, sums + d, sums + width + d);
+    const auto add_rows = [&](std::int64_t begin, std::int64_t end, double* sums) {
+      for_encoded<T>(
+          op, begin, end,
+          [&](const EncodedColumns<T>& columns, const double* dt, std::int64_t rows, std::int64_t at, std::int64_t d,
+              int lanes) __attribute__((always_inline)) {
+            add_columns<T>(columns, dt, rows, op.dy.data<T>() + at, width, lanes, sums + d, sums + width + d);
           });
     };
-    add_weight_gradients<T>(context, op.dy.rows(), encoded_rows, op.dfrequency, width, op.dphase, width, body);
+    add_weight_gradients<T>(context, op.dy.rows(), encoded_rows_per_task, op.dfrequency, width, op.dphase, width,
+                            add_rows);
   });
 }
 
