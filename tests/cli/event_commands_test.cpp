@@ -1,0 +1,80 @@
+// Models of events at the command line: a run with its files, a task told beside a workload, requests that do not fit.
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "core/random.hpp"
+#include "program.hpp"
+
+namespace strobe::cli_test {
+namespace {
+
+class EventCommands : public Program {
+ protected:
+  void SetUp() override {
+    const RandomStream random(3, random_purpose::test);
+    std::string text = "source,target,time\n";
+    for (std::uint64_t e = 0; e < 300; ++e) {
+      const std::uint64_t user = random.below(2 * e, 12), item = (user + random.below(2 * e + 1, 4)) % 15;
+      text += std::to_string(user) + "," + std::to_string(100 + item) + "," + std::to_string(7 * e) + "\n";
+    }
+    write_text(folder_ / "visits.csv", text);
+  }
+
+  std::vector<std::string> run(std::vector<std::string> more) {
+    std::vector<std::string> all = {"run",    "--workload",          "visits.csv", "--strategy", "sequential:batch=50",
+                                    "--set",  "task.candidates=all", "--epochs",   "2",          "--out",
+                                    "results"};
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+  }
+};
+
+TEST_F(EventCommands, ARunLeavesARowAndTheFilesThatWereAskedFor) {
+  const Outcome outcome =
+      strobe(run({"--model", "tgn-attn:memory=6,time=4", "--dump-embeddings", "z.npy", "--dump-memory",
+                  "memory.safetensors", "--dump-samples", "samples.csv", "--save-model", "model.safetensors"}));
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  const Json row = read_json(folder_ / "results/summary.json").at("rows").at(0);
+  EXPECT_EQ(row.at("status"), "ok");
+  EXPECT_EQ(row.at("task").at("name"), "future-links") << "the task of the model's family";
+  EXPECT_EQ(row.at("iterations"), 5) << "210 training events in batches of 50";
+  EXPECT_EQ(row.at("metrics").at("recency_mrr").size(), 3) << "warm-up and two epochs";
+  EXPECT_EQ(row.at("metric_samples").at("mrr"), 45);
+  EXPECT_GT(row.at("throughput").at("events_per_second").get<double>(), 0);
+  EXPECT_NE(read_text(folder_ / "z.npy").find("(300, 3, 6)"), std::string::npos);
+  const std::string memory = read_text(folder_ / "memory.safetensors");
+  for (const char* name : {"\"memory\"", "\"last_update\"", "\"mails\"", "\"mail_time\"", "\"mail_event\""})
+    EXPECT_NE(memory.substr(0, 2000).find(name), std::string::npos) << name;
+  const std::string samples = read_text(folder_ / "samples.csv");
+  EXPECT_EQ(samples.substr(0, samples.find('\n')), "event,part,group,place,vertex");
+  EXPECT_EQ(std::count(samples.begin(), samples.end(), '\n') - 1, 210 * 10 + 90 * 14)
+      << "ten groups of one negative, and all other destinations of each judged event";
+}
+
+TEST_F(EventCommands, InspectTellsWhatRulesComeTo) {
+  const Outcome outcome = strobe({"inspect", "visits.csv", "--task", "future-links:candidates=all,batch=10", "--json"});
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  const Json task = Json::parse(outcome.out).at("task");
+  EXPECT_EQ(task.at("training_events"), 210);
+  EXPECT_EQ(task.at("may_be_negatives"), 15);
+  for (const char* rule : {"recency_mrr", "validation_popularity_mrr", "edgebank_window_mrr"})
+    EXPECT_GT(task.at(rule).get<double>(), 0) << rule;
+}
+
+TEST_F(EventCommands, RequestsThatDoNotFitSayWhatToChange) {
+  expect_refusal(strobe({"run", "--workload", "visits.csv:window_count=5", "--model", "tgn-attn"}), 2,
+                 {"window_count"});
+  expect_refusal(strobe({"run", "--workload", "visits.csv", "--model", "t-gcn", "--strategy", "sequential:batch=5"}), 2,
+                 {"batch is an option of models of events", "tgn-attn"});
+  expect_refusal(strobe({"run", "--workload", "visits.csv", "--model", "jodie", "--strategy", "vertex"}), 2,
+                 {"model jodie is for events", "t-gcn"});
+  expect_refusal(strobe({"run", "--workload", "visits.csv", "--model", "jodie", "--strategy", "sequential:batch=900"}),
+                 2, {"only 210 are trained on"});
+  expect_refusal(strobe({"run", "--workload", "visits.csv", "--model", "tgn-attn", "--task", "event-classification"}),
+                 2, {"needs a label of every event"});
+  expect_refusal(strobe({"inspect", "visits.csv", "--task", "link-prediction"}), 2, {"future-links"});
+  expect_refusal(strobe({"inspect", "uniform", "--task", "future-links"}), 2, {"has no events"});
+}
+
+}  // namespace
+}  // namespace strobe::cli_test
