@@ -57,14 +57,17 @@ PendingDraw EventWalk::start_draw(const BatchWish& wish) {
   return pending;
 }
 
-PassOutput EventWalk::pass(Tape& tape, const Parameters& parameters, const PendingDraw& draw, const Pass& pass) {
+PassOutput EventWalk::pass(Tape& tape, const Parameters& parameters, const PendingDraw& draw, const Pass& pass,
+                           const std::function<void()>& loaded) {
   device_.await(draw.ready);
   drawn_ = draw.drawn;
   BatchInput input = loader_.load(drawn_);
   lists_ = input.lists;
   PassOutput output;
+  MemoryRows rows;
+  if (memory_ != nullptr) rows = memory_->read(drawn_, lists_);
+  if (loaded) loaded();
   if (memory_ != nullptr) {
-    const MemoryRows rows = memory_->read(drawn_, lists_);
     const std::int64_t with_mail = drawn_->mails, all = rows.memory.rows();
     Var updated = Tape::constant(rows.memory);
     if (with_mail > 0) {

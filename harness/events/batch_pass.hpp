@@ -1,6 +1,7 @@
 // One pass over a drawn batch: memory is read and updated, roots are embedded and scored.
 #pragma once
 
+#include <functional>
 #include <memory>
 
 #include "harness/events/batch_input.hpp"
@@ -36,8 +37,10 @@ class EventWalk {
   void reset();
   /// Has the host draw a batch, beside whatever is being computed. Batches must be asked for in time order.
   PendingDraw start_draw(const BatchWish& wish);
-  /// Computes a batch; the program waits for its draw.
-  PassOutput pass(Tape& tape, const Parameters& parameters, const PendingDraw& draw, const Pass& pass);
+  /// Computes a batch; the program waits for its draw. `loaded` is called when the host has been given all that the
+  /// batch needs of it, before anything is computed: what it gives the host does not hold this batch up.
+  PassOutput pass(Tape& tape, const Parameters& parameters, const PendingDraw& draw, const Pass& pass,
+                  const std::function<void()>& loaded = {});
   /// Stores what the last pass updated, unless there is no memory.
   void write(const PassOutput& output);
   NodeMemory* memory() { return memory_.get(); }

@@ -39,25 +39,22 @@ PendingDraw EventTrainer::draw(std::int64_t epoch, std::int64_t batch) {
 void EventTrainer::epoch(std::int64_t number) {
   walk_.reset();
   device_.run(Fill{epoch_loss_, 0.0});
-  const std::int64_t batches = case_.batches();
-  PendingDraw next = draw(number, 0);
-  for (std::int64_t b = 0; b < batches; ++b) {
-    const PendingDraw current = std::move(next);
-    device_.await(current.ready);  // the next draw begins from the clock that this one leaves
-    if (b + 1 < batches) next = draw(number, b + 1);
-    train(number, b, current);
-  }
+  next_ = draw(number, 0);
+  for (std::int64_t b = 0; b < case_.batches(); ++b) train(number, b);
 }
 
-void EventTrainer::train(std::int64_t epoch, std::int64_t batch, const PendingDraw& draw) {
-  const BatchWish& wish = draw.drawn->wish;
+void EventTrainer::train(std::int64_t epoch, std::int64_t batch) {
+  const PendingDraw current = next_;
   device_.run(Fill{parameters_.gradients(), 0.0});
   device_.run(Fill{batch_loss_, 0.0});
   Pass pass;
   pass.seed = static_cast<std::uint64_t>(case_.request.seed);
   pass.epoch = epoch * case_.batches() + batch;
   Tape tape(device_);
-  const PassOutput output = walk_.pass(tape, parameters_, draw, pass);
+  const PassOutput output = walk_.pass(tape, parameters_, current, pass, [&] {
+    if (batch + 1 < case_.batches()) next_ = draw(epoch, batch + 1);
+  });
+  const BatchWish& wish = current.drawn->wish;
   const std::vector<std::int32_t> classes = case_.task->labels(*case_.data.graph, wish.first, wish.count);
   const Tensor labels = device_.move_in(classes.data(), wish.count, 1, ElementType::i32);
   const LinkLoss loss = case_.model->traits().binary_loss ? LinkLoss::binary_cross_entropy : LinkLoss::cross_entropy;

@@ -28,7 +28,8 @@ class EventTrainer final : public Trainer {
 
  private:
   PendingDraw draw(std::int64_t epoch, std::int64_t batch);
-  void train(std::int64_t epoch, std::int64_t batch, const PendingDraw& draw);
+  /// Trains a batch and, meanwhile, has the next one drawn.
+  void train(std::int64_t epoch, std::int64_t batch);
   void overwrite(const Tensor& vector, const std::vector<double>& values);
 
   const EventCase& case_;
@@ -37,6 +38,7 @@ class EventTrainer final : public Trainer {
   EventReplay replay_;
   Parameters parameters_;
   std::unique_ptr<Optimizer> optimizer_;
+  PendingDraw next_;
   Tensor batch_loss_, epoch_loss_;
 };
 

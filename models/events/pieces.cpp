@@ -67,6 +67,19 @@ Var vertex_input(Tape& tape, const Parameters& parameters, const EmbedInput& inp
   return input.memory ? sum_of(tape, input.memory, features) : features;
 }
 
+AttentionScale attention_scale(const std::string& name) {
+  if (name == "neighbours") return AttentionScale::neighbours;
+  if (name == "head") return AttentionScale::head;
+  if (name == "leaky") return AttentionScale::leaky;
+  throw Error("no scale of attention is called '" + name + "'");
+}
+
+void check_heads(std::int64_t width, std::int64_t heads) {
+  if (width % heads == 0) return;
+  throw InvalidRequest("/model/heads", "an embedding of " + std::to_string(width) + " columns has no " +
+                                           std::to_string(heads) + " equal heads");
+}
+
 std::string AttentionLayer::merge_part(const char* part) const {
   // "merge.weight", "merge.bias", "merge.gain"; or "layer1.merge", "layer1.merge_bias", "layer1.gain".
   if (merge == prefix)

@@ -22,6 +22,11 @@ std::vector<ParameterShape> feature_layer(const EventWidths& widths, std::int64_
 /// h [U, width]: memory, where there is one, plus the features' layer, where there are features; else 0.
 Var vertex_input(Tape& tape, const Parameters& parameters, const EmbedInput& input, std::int64_t width);
 
+/// The scale called "neighbours", "head" or "leaky". Throws Error for another word.
+AttentionScale attention_scale(const std::string& name);
+/// Throws InvalidRequest("/model/heads", ...) where `width` columns have no `heads` equal heads.
+void check_heads(std::int64_t width, std::int64_t heads);
+
 /// One level of attention.
 struct AttentionLayer {
   std::string prefix;       // of its weights: PREFIX.query, ...

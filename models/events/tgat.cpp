@@ -43,12 +43,7 @@ const FieldTable& tgat_fields() {
 
 class Tgat final : public EventModel {
  public:
-  explicit Tgat(const TgatParameters& parameters) : p_(parameters) {
-    if (p_.hidden % p_.heads != 0) {
-      throw InvalidRequest("/model/heads", "an embedding of " + std::to_string(p_.hidden) + " columns has no " +
-                                               std::to_string(p_.heads) + " equal heads");
-    }
-  }
+  explicit Tgat(const TgatParameters& parameters) : p_(parameters) { check_heads(p_.hidden, p_.heads); }
 
   EventModelTraits traits() const override {
     EventModelTraits traits;
@@ -83,9 +78,7 @@ class Tgat final : public EventModel {
     AttentionLayer layer;
     layer.prefix = layer.merge = "layer" + std::to_string(level);
     layer.input = layer.output = p_.hidden, layer.time = p_.time, layer.heads = p_.heads;
-    layer.scale = p_.attention == "neighbours" ? AttentionScale::neighbours
-                  : p_.attention == "head"     ? AttentionScale::head
-                                               : AttentionScale::leaky;
+    layer.scale = attention_scale(p_.attention);
     layer.dropout = p_.dropout;
     layer.level = static_cast<std::uint32_t>(level);
     return layer;

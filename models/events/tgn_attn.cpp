@@ -61,12 +61,7 @@ const FieldTable& tgn_fields() {
 
 class TgnAttention final : public EventModel {
  public:
-  explicit TgnAttention(const TgnParameters& parameters) : p_(parameters) {
-    if (width() % p_.heads != 0) {
-      throw InvalidRequest("/model/heads", "an embedding of " + std::to_string(width()) + " columns has no " +
-                                               std::to_string(p_.heads) + " equal heads");
-    }
-  }
+  explicit TgnAttention(const TgnParameters& parameters) : p_(parameters) { check_heads(width(), p_.heads); }
 
   EventModelTraits traits() const override {
     EventModelTraits traits;
@@ -119,9 +114,7 @@ class TgnAttention final : public EventModel {
     layer.prefix = "attention";
     layer.merge = p_.output == "merge" ? "merge" : "";
     layer.input = p_.memory, layer.time = p_.time, layer.output = width(), layer.heads = p_.heads;
-    layer.scale = p_.attention == "neighbours" ? AttentionScale::neighbours
-                  : p_.attention == "head"     ? AttentionScale::head
-                                               : AttentionScale::leaky;
+    layer.scale = attention_scale(p_.attention);
     layer.dropout = p_.dropout;
     return layer;
   }
