@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <fstream>
 
 #include "core/errors.hpp"
 #include "tests/harness/events/event_runs.hpp"
@@ -27,7 +28,8 @@ class EventTraining : public ::testing::Test {
 void expect_equal_runs(const CaseResult& a, const CaseResult& b, const std::string& what) {
   EXPECT_EQ(a.loss.per_epoch, b.loss.per_epoch) << what;
   ASSERT_EQ(a.metrics.size(), b.metrics.size());
-  for (const auto& [name, curve] : a.metrics) EXPECT_EQ(curve.per_epoch, b.metrics.at(name).per_epoch) << what << ": " << name;
+  for (const auto& [name, curve] : a.metrics)
+    EXPECT_EQ(curve.per_epoch, b.metrics.at(name).per_epoch) << what << ": " << name;
 }
 
 TEST_F(EventTraining, LossFallsAndMetricsAreThere) {
@@ -107,6 +109,28 @@ TEST(NothingLooksAhead, ABitThatOnlyTheEventItselfCarriesCannotBeLearnt) {
 TEST(NothingLooksAhead, TheSameBitOneEventEarlierIs) {
   const test::TemporaryFolder folder;
   EXPECT_GT(auc_of_bits(bits_file(folder, 1)), 0.9);
+}
+
+TEST(NothingLooksAhead, WhatHappensLaterChangesNothingBefore) {
+  // The test events (of 400, those from 341 on) hit other items of the same pool: training and validation stay.
+  const test::TemporaryFolder folder;
+  const std::string visits = event_test::random_visits(folder, 8, 400);
+  std::ifstream file(visits);
+  std::string changed, line;
+  std::getline(file, line);
+  changed = line + "\n";
+  for (int e = 0; std::getline(file, line); ++e) {
+    const std::size_t item = line.find(',') + 1, behind = line.find(',', item);
+    if (e > 341) line.replace(item, behind - item, std::to_string((std::stoi(line.substr(item)) + 11) % 30));
+    changed += line + "\n";
+  }
+  const CaseResult a = run_case(event_case(visits)), b = run_case(event_case(folder.write("changed.csv", changed)));
+  EXPECT_EQ(a.loss.per_epoch, b.loss.per_epoch);
+  for (const auto& [name, curve] : a.metrics) {
+    if (name.rfind("validation_", 0) != 0) continue;
+    EXPECT_EQ(curve.per_epoch, b.metrics.at(name).per_epoch) << name;
+  }
+  EXPECT_NE(a.metrics.at("mrr").per_epoch, b.metrics.at("mrr").per_epoch) << "the tests differ";
 }
 
 TEST(EventRequests, WhatDoesNotGoTogetherIsRefused) {
