@@ -262,6 +262,7 @@ void take_facts(const Json& case_json, const std::string& case_id, const CaseRes
   row.notes = result.notes;
   row.planned_bytes = result.planned_bytes;
   row.threads = result.threads;
+  row.batch_events = result.batch_events;
   if (result.iterations_per_epoch > 0) {
     row.iterations = result.iterations_per_epoch;
   } else {

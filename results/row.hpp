@@ -19,7 +19,7 @@
 
 namespace strobe {
 
-inline constexpr const char* summary_schema_version = "1.3.0";
+inline constexpr const char* summary_schema_version = "1.4.0";
 
 /// Seconds of an epoch over all measured epochs; each epoch counts with its slowest rank. NaN where absent.
 struct EpochSeconds {
@@ -83,6 +83,7 @@ struct Row {
   std::map<std::string, std::int64_t> metric_samples;  // by metric: over how many samples it is taken
   std::map<std::string, double> throughput;            // of throughput_keys
   std::optional<std::int64_t> iterations;              // updates of the weights in an epoch
+  std::optional<BatchEvents> batch_events;             // only of models of events
   std::optional<Roofline> roofline;
   double dollars_per_epoch = std::numeric_limits<double>::quiet_NaN();
   std::string currency;               // of dollars_per_epoch, ISO 4217; "" = no price

@@ -73,6 +73,34 @@ RowField until_field(const char* key, const char* unit, Json schema, const char*
   return item;
 }
 
+/// A size of batches of events; null for models of snapshots.
+template <auto Member>
+RowField batch_field(const char* key, const char* help) {
+  RowField item{key,
+                "1",
+                help,
+                or_null(count(1)),
+                [](const Row& row) { return row.batch_events ? scalar((*row.batch_events).*Member) : Json(nullptr); },
+                [](Row& row, const Json& json) {
+                  if (json.is_null()) return;
+                  if (!row.batch_events) row.batch_events.emplace();
+                  decode(json, (*row.batch_events).*Member);
+                }};
+  item.later = true;
+  return item;
+}
+
+std::vector<RowField> batch_fields() {
+  return {
+      batch_field<&BatchEvents::local>("local_batch", "Of models of events: events of one update on one rank."),
+      batch_field<&BatchEvents::global>("global_batch", "Of models of events: events of one update on all ranks."),
+      batch_field<&BatchEvents::evaluation>(
+          "evaluation_batch",
+          "Of models of events: events of an evaluation that are scored between two refreshes of the memory; metrics "
+          "of two sizes do not compare."),
+  };
+}
+
 /// Not kept apart: the price of the seconds at what a second of an epoch costs.
 RowField until_dollars_field() {
   RowField item{"until_dollars",
@@ -228,6 +256,7 @@ const std::vector<RowField>& row_fields() {
     for (RowField& item : measured_fields()) fields.push_back(std::move(item));
     for (RowField& item : value_fields()) fields.push_back(std::move(item));
     for (RowField& item : until_fields()) fields.push_back(std::move(item));
+    for (RowField& item : batch_fields()) fields.push_back(std::move(item));
     return fields;
   }();
   return table;

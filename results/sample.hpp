@@ -70,6 +70,13 @@ struct UntilOutcome {
   double seconds = 0;           // of these, the slowest rank's epochs added up
 };
 
+/// Events of batches, of models of events.
+struct BatchEvents {
+  std::int64_t local = 0;       // of one update, on one rank
+  std::int64_t global = 0;      // of one update, on all ranks
+  std::int64_t evaluation = 0;  // between two refreshes of memory in an evaluation
+};
+
 /// Everything that running one case produced, over all repetitions; rank 0 holds all ranks' samples.
 struct CaseResult {
   std::string status = "ok";  // ok | failed | out_of_memory | timeout | skipped | interrupted
@@ -82,6 +89,7 @@ struct CaseResult {
   double items_per_epoch = 0;                        // of that unit: edges of the trained steps, events, ...
   double cells_per_epoch = 0;                        // vertices of the trained steps; 0 = the unit says it all
   std::int64_t iterations_per_epoch = 0;             // updates of the weights; 0 = unknown
+  std::optional<BatchEvents> batch_events;           // only of models of events
   double nonzeros_per_epoch = 0;  // stored entries of the prepared matrices of the trained steps; 0 = unknown
   std::map<std::string, std::int64_t> metric_samples;  // by metric: over how many samples it is taken
   std::vector<std::int64_t> threads;  // kernel threads of each rank; empty = the device has none of its own

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "harness/events/static_memory.hpp"
 #include "workloads/graph/event_data.hpp"
 
 namespace strobe {
@@ -47,8 +48,16 @@ void for_each_real(const EventCase& c, const BatchDraw& drawn, const Times& time
   features(FeatureRows{&drawn.vertices, false, widths.vertex});
 }
 
+/// What is known of a vertex beside its memory: its features, then its static memory, [width].
+void put_vertex(const EventData& data, VertexId vertex, float* to) {
+  const std::int64_t own = data.graph->vertex_feature_width;
+  std::copy_n(data.graph->vertex_features.data() + vertex * own, own, to);
+  if (data.static_memory != nullptr)
+    std::copy_n(data.static_memory->row(vertex), data.static_memory->width(), to + own);
+}
+
 template <class Real>
-void put_features(const EventGraph& graph, const FeatureRows& rows, Real* to, Workers& workers) {
+void put_features(const EventData& data, const FeatureRows& rows, Real* to, Workers& workers) {
   if (rows.width == 0) return;
   constexpr std::int64_t of_task = 512;
   workers.run((rows.count() + of_task - 1) / of_task, [&](std::int64_t task) {
@@ -56,12 +65,11 @@ void put_features(const EventGraph& graph, const FeatureRows& rows, Real* to, Wo
     const std::int64_t end = std::min(rows.count(), (task + 1) * of_task);
     for (std::int64_t i = task * of_task; i < end; ++i) {
       const std::int64_t which = (*rows.of)[static_cast<std::size_t>(i)];
-      const float* from = row.data();
       if (rows.of_events)
-        edge_feature_row(graph, which, row.data());
+        edge_feature_row(*data.graph, which, row.data());
       else
-        from = graph.vertex_features.data() + which * rows.width;
-      std::copy(from, from + rows.width, to + i * rows.width);
+        put_vertex(data, which, row.data());
+      std::copy(row.begin(), row.end(), to + i * rows.width);
     }
   });
 }
@@ -76,7 +84,7 @@ void pack_reals(const EventCase& c, const BatchDraw& drawn, std::byte* buffer, W
         at += rounded(static_cast<std::int64_t>(values.size()), sizeof(Real));
       },
       [&](const FeatureRows& rows) {
-        put_features(*c.data.graph, rows, at, workers);
+        put_features(c.data, rows, at, workers);
         at += rounded(rows.count() * rows.width, sizeof(Real));
       });
 }
@@ -110,6 +118,7 @@ void cut_lists(const BatchDraw& drawn, const Tensor& all, BatchInput& input) {
   for_each_list(drawn, [&](const std::vector<std::int64_t>& list) {
     cut.push_back(sections.next(static_cast<std::int64_t>(list.size())));
   });
+  input.embed.vertex_numbers = cut.front();
   auto next = cut.begin();
   for (Tensor* to : {&input.lists.vertices, &input.lists.written, &input.lists.own_rows, &input.lists.other_rows,
                      &input.embed.root_rows})

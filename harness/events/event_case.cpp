@@ -5,6 +5,7 @@
 #include <mutex>
 #include <nlohmann/json.hpp>
 
+#include "harness/events/static_memory.hpp"
 #include "harness/files/checkpoint.hpp"
 #include "models/optimizers/optimizer.hpp"
 #include "workloads/workload.hpp"
@@ -104,10 +105,12 @@ EventCase begin_event_case(const Case& request) {
   c.data.graph = loaded.graph;
   c.data.neighbours = loaded.neighbours;
   c.data.task = draw_once(request, *c.task, loaded);
-  c.data.widths = {loaded.graph->edge_feature_width, loaded.graph->vertex_feature_width};
+  c.data.widths = {loaded.graph->edge_feature_width, loaded.graph->vertex_feature_width, loaded.graph->vertices};
   c.notes = loaded.graph->provenance.notes;
   c.notes.insert(c.notes.end(), c.data.task->notes.begin(), c.data.task->notes.end());
   check_batch(c);
+  c.data.static_memory = static_memory_of(c);
+  if (c.data.static_memory != nullptr) c.data.widths.vertex += c.data.static_memory->width();
   c.parameters = c.model->parameters(c.data.widths);
   for (ParameterShape& shape : c.task->parameters(c.model->traits().embedding))
     c.parameters.push_back(std::move(shape));

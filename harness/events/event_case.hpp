@@ -13,12 +13,15 @@
 
 namespace strobe {
 
+class StaticMemory;
+
 /// The events of a workload as models read them.
 struct EventData {
   std::shared_ptr<const EventGraph> graph;
   std::shared_ptr<const TimeCsr> neighbours;  // both ends of every event
   std::shared_ptr<const EventTaskData> task;
   EventWidths widths;
+  std::shared_ptr<const StaticMemory> static_memory;  // null unless the model wants one that is trained beforehand
 
   /// Seconds since the first event.
   double time(EdgeId event) const { return graph->time[static_cast<std::size_t>(event)] - graph->time[0]; }

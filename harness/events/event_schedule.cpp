@@ -6,6 +6,7 @@
 #include "core/hash.hpp"
 #include "harness/events/event_trainer.hpp"
 #include "harness/events/link_sample_file.hpp"
+#include "harness/events/static_memory.hpp"
 #include "harness/files/model_files.hpp"
 #include "harness/request/schedule_tag.hpp"
 #include "harness/request/until.hpp"
@@ -19,7 +20,8 @@ class EventSchedule final : public SchedulePlan {
 
   const ByteBudget& budget() const override { return budget_; }
   EpochItems items() const override {
-    return {static_cast<double>(case_->training_events()), "events_per_second", 0, case_->batches(), 0};
+    const BatchEvents batches{case_->options.batch, case_->options.batch, case_->data.task->evaluation_batch};
+    return {static_cast<double>(case_->training_events()), "events_per_second", 0, case_->batches(), 0, batches};
   }
   const std::vector<ParameterShape>& parameters() const override { return case_->parameters; }
   const std::vector<std::string>& notes() const override { return case_->notes; }
@@ -74,15 +76,10 @@ class EventSchedule final : public SchedulePlan {
   }
 
   std::vector<std::string> remarks(const std::map<std::string, std::vector<double>>& metrics) const override {
-    const auto model = metrics.find("mrr"), rule = metrics.find("recency_mrr");
-    if (model == metrics.end() || rule == metrics.end() || model->second.empty()) return {};
-    const double own = model->second.back(), simple = rule->second.back();
-    const std::string compared =
-        fmt::format("mrr {:.4f}, and the recency rule's at the same evaluation batch {:.4f}", own, simple);
-    if (!(own > simple)) return {"the model does not beat a rule that learns nothing: " + compared};
-    if (case_->model->traits().sees_own_batch && case_->model->traits().levels > 0) return {};
-    return {"the model beats the recency rule without any history of its own batch, so it is probably looking ahead: " +
-            compared};
+    std::vector<std::string> all = remarks_on_rules(metrics);
+    if (case_->data.static_memory != nullptr && !case_->data.static_memory->remark().empty())
+      all.push_back(case_->data.static_memory->remark());
+    return all;
   }
 
   OutputKinds outputs() const override {
@@ -108,6 +105,19 @@ class EventSchedule final : public SchedulePlan {
   }
 
  private:
+  /// What a model's metrics say beside those of the rules.
+  std::vector<std::string> remarks_on_rules(const std::map<std::string, std::vector<double>>& metrics) const {
+    const auto model = metrics.find("mrr"), rule = metrics.find("recency_mrr");
+    if (model == metrics.end() || rule == metrics.end() || model->second.empty()) return {};
+    const double own = model->second.back(), simple = rule->second.back();
+    const std::string compared =
+        fmt::format("mrr {:.4f}, and the recency rule's at the same evaluation batch {:.4f}", own, simple);
+    if (!(own > simple)) return {"the model does not beat a rule that learns nothing: " + compared};
+    if (case_->model->traits().sees_own_batch && case_->model->traits().levels > 0) return {};
+    return {"the model beats the recency rule without any history of its own batch, so it is probably looking ahead: " +
+            compared};
+  }
+
   std::shared_ptr<const EventCase> case_;
   ByteBudget budget_;
 };

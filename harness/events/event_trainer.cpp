@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "harness/events/static_memory.hpp"
 #include "harness/inputs/host_values.hpp"
 
 namespace strobe {
@@ -28,7 +29,9 @@ EventTrainer::EventTrainer(const EventCase& c, Device& device, Communicator&)
       parameters_(device, c.parameters, static_cast<std::uint64_t>(c.request.seed), c.start_values),
       optimizer_(scaled_optimizer(c)),
       batch_loss_(device.allocate(1, 1, ElementType::f64)),
-      epoch_loss_(device.allocate(1, 1, ElementType::f64)) {}
+      epoch_loss_(device.allocate(1, 1, ElementType::f64)) {
+  if (c.data.static_memory != nullptr && device.has_values()) c.data.static_memory->prepare();
+}
 
 PendingDraw EventTrainer::draw(std::int64_t epoch, std::int64_t batch) {
   const EdgeId first = batch * case_.options.batch;

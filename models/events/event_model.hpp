@@ -17,7 +17,25 @@ namespace strobe {
 
 /// Widths of what the data bring; 0 = nothing.
 struct EventWidths {
-  std::int64_t edge = 0, vertex = 0;
+  std::int64_t edge = 0;
+  std::int64_t vertex = 0;    // features, and the columns of a pre-trained static memory behind them
+  std::int64_t vertices = 0;  // N
+};
+
+/// A vector of each vertex that no event changes (DistTGL, section 3.1), beside the memory that events do change.
+struct StaticMemoryWish {
+  enum class Kind : std::uint8_t {
+    none,
+    pretrained,  // trained beforehand on the static graph of the training events, then frozen
+    table,       // a parameter, trained with all others
+  };
+  Kind kind = Kind::none;
+  std::int64_t width = 0;   // d
+  std::int64_t epochs = 0;  // of the training beforehand
+  double rate = 0;          // its learning rate
+  std::int64_t neighbours = 0, heads = 1;
+  AttentionScale scale = AttentionScale::neighbours;
+  bool merges = false;  // whether the attention's sum is merged with the root's own vector
 };
 
 /// What the harness must know of a model beyond its equations.
@@ -32,6 +50,7 @@ struct EventModelTraits {
   bool key_dt_of_memory = true;   // key_dt=memory; else the event's time
   bool binary_loss = false;       // loss=bce
   bool stochastic = false;        // drops something in training
+  StaticMemoryWish static_memory;
 };
 
 /// Mails of M vertices, with what each is applied to.
@@ -57,6 +76,7 @@ struct NeighbourLevel {
 struct EmbedInput {
   Var memory;                          // [U, d] updated, or null
   Tensor features;                     // [U, d_v] or undefined
+  Tensor vertex_numbers;               // i64 [U, 1]
   std::vector<NeighbourLevel> levels;  // innermost first
   std::int64_t vertices = 0;           // U
   Tensor root_rows;                    // i64 [R, 1] of U, of the batch's roots; of models without levels

@@ -54,17 +54,36 @@ Var encode_time(Tape& tape, const Parameters& parameters, const std::string& pre
   return time_encoding(tape, dt, parameters.at(prefix + ".frequency"), parameters.at(prefix + ".phase"));
 }
 
-std::vector<ParameterShape> feature_layer(const EventWidths& widths, std::int64_t width) {
-  if (widths.vertex == 0) return {};
-  return {linear("features.weight", widths.vertex, width), linear_bias("features.bias", widths.vertex, width)};
+std::vector<ParameterShape> feature_layer(const EventWidths& widths, std::int64_t width,
+                                          const StaticMemoryWish& static_memory) {
+  const bool table = static_memory.kind == StaticMemoryWish::Kind::table;
+  const std::int64_t columns = widths.vertex + (table ? static_memory.width : 0);
+  std::vector<ParameterShape> shapes;
+  if (table) shapes.push_back(linear("static.table", widths.vertices, static_memory.width, static_memory.width));
+  if (columns == 0) return shapes;
+  shapes.push_back(linear("features.weight", columns, width));
+  shapes.push_back(linear_bias("features.bias", columns, width));
+  return shapes;
 }
 
-Var vertex_input(Tape& tape, const Parameters& parameters, const EmbedInput& input, std::int64_t width) {
-  if (!input.features.defined())
-    return input.memory ? input.memory : Tape::constant(zeros(tape.device(), input.vertices, width));
-  const Var features = dense(tape, Tape::constant(input.features), parameters.at("features.weight"),
-                             parameters.at("features.bias"), Activation::none);
+Var vertex_input(Tape& tape, const Parameters& parameters, const EmbedInput& input, std::int64_t width,
+                 const StaticMemoryWish& static_memory) {
+  std::vector<Var> known;
+  if (input.features.defined()) known.push_back(Tape::constant(input.features));
+  if (static_memory.kind == StaticMemoryWish::Kind::table)
+    known.push_back(gather_rows(tape, parameters.at("static.table"), {input.vertex_numbers}, input.vertices));
+  if (known.empty()) return input.memory ? input.memory : Tape::constant(zeros(tape.device(), input.vertices, width));
+  const Var columns = known.size() == 1 ? known.front() : concat_columns(tape, known);
+  const Var features =
+      dense(tape, columns, parameters.at("features.weight"), parameters.at("features.bias"), Activation::none);
   return input.memory ? sum_of(tape, input.memory, features) : features;
+}
+
+StaticMemoryWish::Kind static_memory_kind(const std::string& name) {
+  if (name == "none") return StaticMemoryWish::Kind::none;
+  if (name == "pretrained") return StaticMemoryWish::Kind::pretrained;
+  if (name == "table") return StaticMemoryWish::Kind::table;
+  throw Error("no static memory is called '" + name + "'");
 }
 
 AttentionScale attention_scale(const std::string& name) {
@@ -91,12 +110,13 @@ std::string AttentionLayer::merge_part(const char* part) const {
 
 std::vector<ParameterShape> AttentionLayer::parameters(std::int64_t edge_width) const {
   const std::int64_t keyed = input + edge_width + time;  // what a linear layer of keys has for inputs
-  std::vector<ParameterShape> shapes = time_encoder(prefix, time);
+  std::vector<ParameterShape> shapes;
+  if (time > 0) shapes = time_encoder(prefix, time);
   shapes.push_back(linear(prefix + ".query", input + time, output));
   shapes.push_back(linear_bias(prefix + ".query_bias", input + time, output));
   shapes.push_back(linear(prefix + ".vertex", input, 2 * output, keyed));
   if (edge_width > 0) shapes.push_back(linear(prefix + ".edge", edge_width, 2 * output, keyed));
-  shapes.push_back(linear(prefix + ".time", time, 2 * output, keyed));
+  if (time > 0) shapes.push_back(linear(prefix + ".time", time, 2 * output, keyed));
   shapes.push_back(linear_bias(prefix + ".bias", keyed, 2 * output));
   if (merge.empty()) return shapes;
   shapes.push_back(linear(merge_part("weight"), output + input, output));
@@ -107,6 +127,9 @@ std::vector<ParameterShape> AttentionLayer::parameters(std::int64_t edge_width) 
 }
 
 Var AttentionLayer::query(Tape& tape, const Parameters& parameters, const Var& roots) const {
+  if (time == 0)
+    return dense(tape, roots, parameters.at(prefix + ".query"), parameters.at(prefix + ".query_bias"),
+                 Activation::none);
   // The encoding of no time is the same for all roots: its share of the product is made once, and is a bias.
   const Var now = encode_time(tape, parameters, prefix, zeros(tape.device(), 1, 1));
   const Var& weight = parameters.at(prefix + ".query");
@@ -116,6 +139,10 @@ Var AttentionLayer::query(Tape& tape, const Parameters& parameters, const Var& r
 }
 
 Var AttentionLayer::slots(Tape& tape, const Parameters& parameters, const NeighbourLevel& at) const {
+  if (time == 0)
+    return dense(tape, Tape::constant(zeros(tape.device(), at.slots.rows.rows(), 1)),
+                 Tape::constant(zeros(tape.device(), 1, 2 * output)), parameters.at(prefix + ".bias"),
+                 Activation::none);
   const Var time_part = dense(tape, encode_time(tape, parameters, prefix, at.dt), parameters.at(prefix + ".time"),
                               parameters.at(prefix + ".bias"), Activation::none);
   if (!at.edge.defined()) return time_part;

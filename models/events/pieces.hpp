@@ -17,10 +17,16 @@ ParameterShape linear_bias(const std::string& name, std::int64_t inputs, std::in
 std::vector<ParameterShape> time_encoder(const std::string& prefix, std::int64_t width);
 Var encode_time(Tape& tape, const Parameters& parameters, const std::string& prefix, const Tensor& dt);
 
-/// "features.weight" [d_v, width] and "features.bias"; none without features of vertices.
-std::vector<ParameterShape> feature_layer(const EventWidths& widths, std::int64_t width);
-/// h [U, width]: memory, where there is one, plus the features' layer, where there are features; else 0.
-Var vertex_input(Tape& tape, const Parameters& parameters, const EmbedInput& input, std::int64_t width);
+/// "features.weight" [d_v, width] and "features.bias"; none without features of vertices. With a table as static memory
+/// "static.table" [N, d] before them, whose columns stand behind those of the features.
+std::vector<ParameterShape> feature_layer(const EventWidths& widths, std::int64_t width,
+                                          const StaticMemoryWish& static_memory = {});
+/// h [U, width]: memory, where there is one, plus the layer of features and of the table, where there are any; else 0.
+Var vertex_input(Tape& tape, const Parameters& parameters, const EmbedInput& input, std::int64_t width,
+                 const StaticMemoryWish& static_memory = {});
+
+/// The kind called "none", "pretrained" or "table". Throws Error for another word.
+StaticMemoryWish::Kind static_memory_kind(const std::string& name);
 
 /// The scale called "neighbours", "head" or "leaky". Throws Error for another word.
 AttentionScale attention_scale(const std::string& name);
@@ -32,7 +38,7 @@ struct AttentionLayer {
   std::string prefix;       // of its weights: PREFIX.query, ...
   std::string merge;        // "merge.weight" or "layer1.merge", ...: names of the merging layer; "" = none
   std::int64_t input = 0;   // width of h
-  std::int64_t time = 0;    // D
+  std::int64_t time = 0;    // D; 0 = nothing is told of times
   std::int64_t output = 0;  // F
   std::int64_t heads = 1;
   AttentionScale scale = AttentionScale::neighbours;

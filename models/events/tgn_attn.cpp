@@ -26,6 +26,9 @@ struct TgnParameters {
   std::string sampling = "recent";
   std::string intra_batch_history = "sampler";
   double dropout = 0;
+  std::string static_memory = "none";
+  std::int64_t static_epochs = 10;
+  double static_rate = 1e-3;
 };
 
 const FieldTable& tgn_fields() {
@@ -55,7 +58,12 @@ const FieldTable& tgn_fields() {
           .choice("intra_batch_history", &P::intra_batch_history, {"sampler", "none"},
                   "whether earlier events of the own batch are neighbours")
           .real("dropout", &P::dropout, "", "share of coefficients, and of merged inputs, dropped in training", 0,
-                0.999);
+                0.999)
+          .choice("static", &P::static_memory, {"none", "pretrained", "table"},
+                  "a vector of each vertex that no event changes, as wide as memory: none; trained beforehand on the "
+                  "static graph of the training events, then frozen (DistTGL); a table trained with the weights")
+          .integer("static_epochs", &P::static_epochs, "", "epochs of the training beforehand", 1, 1 << 20)
+          .real("static_rate", &P::static_rate, "", "its learning rate", 0, 1e3);
   return table;
 }
 
@@ -74,6 +82,7 @@ class TgnAttention final : public EventModel {
     traits.key_dt_of_memory = p_.key_dt == "memory";
     traits.binary_loss = p_.loss == "bce";
     traits.stochastic = p_.dropout > 0;
+    traits.static_memory = static_memory();
     return traits;
   }
 
@@ -86,7 +95,7 @@ class TgnAttention final : public EventModel {
                                      {"memory.bias_x", std::int64_t{1}},
                                      {"memory.bias_h", std::int64_t{1}}})
       shapes.push_back(linear(name, rows, gates, p_.memory));
-    for (ParameterShape& shape : feature_layer(widths, p_.memory)) shapes.push_back(std::move(shape));
+    for (ParameterShape& shape : feature_layer(widths, p_.memory, static_memory())) shapes.push_back(std::move(shape));
     for (ParameterShape& shape : layer().parameters(widths.edge)) shapes.push_back(std::move(shape));
     return shapes;
   }
@@ -102,12 +111,23 @@ class TgnAttention final : public EventModel {
   }
 
   Var embed(Tape& tape, const Parameters& parameters, const EmbedInput& input) const override {
-    const Var h = vertex_input(tape, parameters, input, p_.memory);
+    const Var h = vertex_input(tape, parameters, input, p_.memory, static_memory());
     return layer().embed(tape, parameters, h, input.levels.front(), input.pass);
   }
 
  private:
   std::int64_t width() const { return p_.embedding > 0 ? p_.embedding : p_.memory; }
+
+  StaticMemoryWish static_memory() const {
+    StaticMemoryWish wish;
+    wish.kind = static_memory_kind(p_.static_memory);
+    wish.width = p_.memory;
+    wish.epochs = p_.static_epochs, wish.rate = p_.static_rate;
+    wish.neighbours = p_.neighbours, wish.heads = p_.heads;
+    wish.scale = attention_scale(p_.attention);
+    wish.merges = p_.output == "merge";
+    return wish;
+  }
 
   AttentionLayer layer() const {
     AttentionLayer layer;
