@@ -56,6 +56,13 @@ class Naive:
             setattr(cell, name, value)
         return cell(x, s[None])[0], t
 
+    def seen(self, vertex, h):
+        """h beside what the vertex' features add, feature by feature."""
+        if self.stream.vertex_features is None:
+            return h
+        row, w = self.stream.vertex_features[vertex], self.weights
+        return h + sum(row[i] * w["features.weight"][i] for i in range(len(row))) + w["features.bias"][0]
+
     def attend(self, layer, h, slots):
         """slots: (h of the neighbour, features, time difference)."""
         w, o = self.weights, self.o
@@ -88,19 +95,19 @@ class Naive:
         if self.name == "jodie":
             h, last = self.remembered(vertex, t)
             w = self.weights
-            return h * (1 + (t - last) / (t + 1) * w["projection.slope"][0] + w["projection.shift"][0])
+            return self.seen(vertex, h) * (1 + (t - last) / (t + 1) * w["projection.slope"][0] + w["projection.shift"][0])
         if self.name == "tgat":
             return self.tgat(2, vertex, t, begin)
         slots = []
         for other, e in self.neighbours(vertex, t, begin):
             h, last = self.remembered(other, self.stream.time[e])
             before = last if self.o["key_dt"] == "memory" else self.stream.time[e]
-            slots.append((h, self.stream.features[e], t - before))
-        return self.attend("attention", self.remembered(vertex, t)[0], slots)
+            slots.append((self.seen(other, h), self.stream.features[e], t - before))
+        return self.attend("attention", self.seen(vertex, self.remembered(vertex, t)[0]), slots)
 
     def tgat(self, layer, vertex, t, begin):
         if layer == 0:
-            return torch.zeros(self.o["hidden"])
+            return self.seen(vertex, torch.zeros(self.o["hidden"]))
         slots = []
         for other, e in self.neighbours(vertex, t, begin):
             t_e = self.stream.time[e]

@@ -79,9 +79,22 @@ class Model:
 
     def shapes(self):
         f = self.width
-        return {**self.own_shapes(),
+        return {**self.own_shapes(), **self.feature_shapes(),
                 "decoder.source": (f, f), "decoder.source_bias": (1, f), "decoder.destination": (f, f),
                 "decoder.destination_bias": (1, f), "decoder.output": (f, 1), "decoder.output_bias": (1, 1)}
+
+    def feature_shapes(self):
+        if self.stream.vertex_features is None:
+            return {}
+        d = self.options["hidden" if self.options["name"] == "tgat" else "memory"]
+        return {"features.weight": (self.stream.vertex_features.shape[1], d), "features.bias": (1, d)}
+
+    def with_features(self, h, vertices):
+        """h [R, d] and what the features of its vertices add to it."""
+        if self.stream.vertex_features is None:
+            return h
+        w = self.part("features")
+        return h + self.stream.vertex_features[torch.from_numpy(vertices)] @ w["weight"] + w["bias"]
 
     def part(self, name):
         return {key[len(name) + 1 :]: value for key, value in self.weights.items() if key.startswith(name + ".")}
@@ -177,15 +190,17 @@ class TgnAttn(WithMemory):
     def embed(self, roots, times, begin):
         other, event, found = self.neighbours(roots, times, begin)
         asked = np.concatenate([times, self.stream.time[event].reshape(-1)])
-        s, updated = self.read(np.concatenate([roots, other.reshape(-1)]), asked)
+        vertices = np.concatenate([roots, other.reshape(-1)])
+        s, updated = self.read(vertices, asked)
         count = len(roots)
         self.s, self.t = s[:count].detach(), updated[:count]
+        h = self.with_features(s, vertices)
         memory_time = updated[count:].reshape(event.shape)
         before = memory_time if self.options["key_dt"] == "memory" else torch.from_numpy(self.stream.time[event])
         w = self.part("attention")
         if self.options["output"] == "merge":
             w.update(zip(["merge", "merge_bias", "gain", "shift"], (self.weights[name] for name in MERGE)))
-        return attend(s[:count], s[count:].reshape(*event.shape, -1), self.stream.features[torch.from_numpy(event)],
+        return attend(h[:count], h[count:].reshape(*event.shape, -1), self.stream.features[torch.from_numpy(event)],
                       torch.from_numpy(times)[:, None] - before, found, w, self.options)
 
 
@@ -203,7 +218,7 @@ class Jodie(WithMemory):
         s, updated = self.read(roots, times)
         self.s, self.t = s.detach(), updated
         t, w = torch.from_numpy(times), self.part("projection")
-        return s * (1 + ((t - updated) / (t + 1))[:, None] * w["slope"] + w["shift"])
+        return self.with_features(s, roots) * (1 + ((t - updated) / (t + 1))[:, None] * w["slope"] + w["shift"])
 
 
 class Tgat(Model):
@@ -227,10 +242,10 @@ class Tgat(Model):
         other, event, found = self.neighbours(roots, times, begin)
         vertices = np.concatenate([roots, other.reshape(-1)])
         asked = np.concatenate([times, self.stream.time[event].reshape(-1)])
-        _, event1, found1 = self.neighbours(vertices, asked, begin)
-        nothing = torch.zeros(len(vertices), self.options["hidden"])  # h0 without vertex features
-        slots = torch.zeros(*event1.shape, self.options["hidden"])
-        h = self.layer("layer1", nothing, slots, asked, event1, found1)
+        other1, event1, found1 = self.neighbours(vertices, asked, begin)
+        every = np.concatenate([vertices, other1.reshape(-1)])
+        h0, inner = self.with_features(torch.zeros(len(every), self.options["hidden"]), every), len(vertices)
+        h = self.layer("layer1", h0[:inner], h0[inner:].reshape(*event1.shape, -1), asked, event1, found1)
         count = len(roots)
         return self.layer("layer2", h[:count], h[count:].reshape(*event.shape, -1), times, event, found)
 
