@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 #include "core/registry_names.hpp"
 #include "harness/cli/command.hpp"
 #include "harness/request/case_slots.hpp"
@@ -34,10 +36,16 @@ Json inspect_task(const std::string& text, const std::string& workload, const Js
   if (!graph) throw InvalidRequest("W", workload + " has no events, which the task needs: it holds or makes snapshots");
   const auto task = EventTaskRegistry::instance().find(told.at("name").get<std::string>(), "--task").value(told);
   const EventTaskData data = task->draw(*graph, seed);
-  told["training_events"] = data.split.train_end;
+  told["training_events"] = data.training_events();
   told["validation_events"] = data.split.validation_end - data.split.train_end;
   told["test_events"] = graph->events() - data.split.validation_end;
   if (data.candidates != nullptr) told["may_be_negatives"] = data.candidates->pool().size();
+  if (!data.kept_out.empty()) {
+    told["kept_out_vertices"] = std::count(data.kept_out.begin(), data.kept_out.end(), 1);
+    told["inductive_validation_events"] =
+        count_inductive(*graph, data.kept_out, data.split.train_end, data.split.validation_end);
+    told["inductive_test_events"] = count_inductive(*graph, data.kept_out, data.split.validation_end, graph->events());
+  }
   for (const auto& [name, value] : data.rules) told[name] = value;
   return told;
 }

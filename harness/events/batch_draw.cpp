@@ -13,10 +13,11 @@ constexpr std::int64_t numbers_of_event = 1 << 16, numbers_of_root = 1 << 13;
 
 }  // namespace
 
-BatchDrawer::BatchDrawer(const EventCase& c)
+BatchDrawer::BatchDrawer(const EventCase& c, const EventData& data)
     : case_(c),
+      data_(data),
       traits_(c.model->traits()),
-      row_(static_cast<std::size_t>(c.data.graph->vertices)),
+      row_(static_cast<std::size_t>(data.graph->vertices)),
       seen_(row_.size(), 0),
       written_(row_.size(), 0) {}
 
@@ -29,7 +30,9 @@ void BatchDrawer::draw(const BatchWish& wish, MemoryClock& clock, Workers& worke
   if (wish.scores) sample_levels(wish, workers, drawn);
   number_vertices(clock, drawn);
   find_rows(clock, drawn);
-  if (wish.writes) find_writes(wish, clock, drawn);
+  if (!wish.writes || traits_.memory == 0) return;
+  find_writes(wish, drawn);
+  if (wish.batch_count == 0) clock.pass(*data_.graph, data_.whole->time[0], wish.first, wish.count);
 }
 
 void BatchDrawer::add(VertexId vertex, EdgeId event, const BatchWish& wish, std::int64_t number) {
@@ -37,17 +40,17 @@ void BatchDrawer::add(VertexId vertex, EdgeId event, const BatchWish& wish, std:
   asked_.asked_at.push_back(event);
   EdgeId before = 0;
   if (wish.scores && traits_.levels > 0) {
-    before = case_.data.strictly_before(event);
+    before = data_.strictly_before(event);
     if (!traits_.sees_own_batch) before = std::min(before, wish.batch_first);
   }
   asked_.before.push_back(before);
   asked_.number.push_back(number);
-  asked_.time.push_back(case_.data.time(event));
+  asked_.time.push_back(data_.time(event));
 }
 
 void BatchDrawer::ask_events(const BatchWish& wish, BatchDraw& drawn) {
-  const EventGraph& graph = *case_.data.graph;
-  const EventTaskData& task = *case_.data.task;
+  const EventGraph& graph = *data_.graph;
+  const EventTaskData& task = *data_.task;
   std::vector<std::vector<VertexId>> candidates(static_cast<std::size_t>(wish.count));
   std::size_t most = 0;
   for (std::int64_t i = 0; i < wish.count; ++i) {
@@ -80,9 +83,12 @@ void BatchDrawer::sample_levels(const BatchWish& wish, Workers& workers, BatchDr
   drawn.levels.resize(samples_.size());
   for (NeighbourSample& sample : samples_) {
     level_roots_.push_back(asked_.vertex.size());
-    sample_neighbours(*case_.data.graph, *case_.data.neighbours,
-                      {asked_.vertex, asked_.before, asked_.number, asked_.time}, traits_.neighbours, traits_.sampling,
-                      static_cast<std::uint64_t>(case_.request.seed), workers, sample);
+    // The released sampler compares a root's time with those of the file, not with seconds since the first event.
+    moments_.clear();
+    for (const EdgeId event : asked_.asked_at) moments_.push_back(data_.graph->time[static_cast<std::size_t>(event)]);
+    sample_neighbours(*data_.graph, *data_.neighbours, {asked_.vertex, asked_.before, asked_.number, moments_},
+                      traits_.neighbours, traits_.sampling, static_cast<std::uint64_t>(case_.request.seed), workers,
+                      sample);
     const bool asked_again = &sample != &samples_.back();
     for (std::int64_t s = 0; s < sample.slots(); ++s) {
       const auto at = static_cast<std::size_t>(s);
@@ -93,7 +99,7 @@ void BatchDrawer::sample_levels(const BatchWish& wish, Workers& workers, BatchDr
         add(sample.vertex[at], sample.event[at], wish, number);
       } else {
         asked_.vertex.push_back(sample.vertex[at]);
-        asked_.time.push_back(case_.data.time(sample.event[at]));
+        asked_.time.push_back(data_.time(sample.event[at]));
       }
     }
   }
@@ -144,35 +150,31 @@ void BatchDrawer::find_rows(const MemoryClock& clock, BatchDraw& drawn) {
     for (std::size_t s = 0; s < sample.vertex.size(); ++s) {
       level.slot_rows.push_back(innermost ? row_of(roots + s) : static_cast<std::int64_t>(roots + s));
       const double then =
-          traits_.key_dt_of_memory ? clock.updated_after_mail(sample.vertex[s]) : case_.data.time(sample.event[s]);
+          traits_.key_dt_of_memory ? clock.updated_after_mail(sample.vertex[s]) : data_.time(sample.event[s]);
       level.dt.push_back(asked_.time[static_cast<std::size_t>(sample.slot_root[s])] - then);
     }
   }
 }
 
-void BatchDrawer::find_writes(const BatchWish& wish, MemoryClock& clock, BatchDraw& drawn) {
-  if (traits_.memory == 0) return;
-  std::vector<EdgeId> events;
-  const auto write = [&](std::size_t own, std::size_t other, EdgeId event) {
-    const VertexId v = asked_.vertex[own];
-    if (std::exchange(written_[static_cast<std::size_t>(v)], draws_) == draws_) return;
+void BatchDrawer::find_writes(const BatchWish& wish, BatchDraw& drawn) {
+  const EventGraph& graph = *data_.graph;
+  const bool alone = wish.batch_count == 0;
+  const EdgeId begin = alone ? wish.first : wish.batch_first;
+  const EdgeId end = begin + (alone ? wish.count : wish.batch_count);
+  const auto write = [&](VertexId v, bool own, std::size_t own_place, std::size_t other_place) {
+    if (std::exchange(written_[static_cast<std::size_t>(v)], draws_) == draws_ || !own) return;
     drawn.written.push_back(v);
-    drawn.own_rows.push_back(row_of(own));
-    drawn.other_rows.push_back(row_of(other));
-    events.push_back(event);
+    drawn.own_rows.push_back(row_of(own_place));
+    drawn.other_rows.push_back(row_of(other_place));
   };
   // The last event of a vertex leaves the mail that stays: backwards, it is the first one met.
-  for (std::int64_t i = wish.count - 1; i >= 0; --i) {
-    const auto source = static_cast<std::size_t>(i);
-    const auto target = static_cast<std::size_t>(wish.count + i * drawn.candidates);
-    write(target, source, wish.first + i);
-    write(source, target, wish.first + i);
-  }
-  for (std::size_t w = 0; w < events.size(); ++w) {
-    const auto v = static_cast<std::size_t>(drawn.written[w]);
-    clock.updated[v] = clock.updated_after_mail(static_cast<VertexId>(v));
-    clock.mail_time[v] = case_.data.time(events[w]);
-    clock.mail_event[v] = events[w];
+  for (EdgeId e = end - 1; e >= begin; --e) {
+    const std::int64_t i = e - wish.first;
+    const bool own = i >= 0 && i < wish.count;
+    const auto source = static_cast<std::size_t>(own ? i : 0);
+    const auto target = static_cast<std::size_t>(own ? wish.count + i * drawn.candidates : 0);
+    write(graph.target[static_cast<std::size_t>(e)], own, target, source);
+    write(graph.source[static_cast<std::size_t>(e)], own, source, target);
   }
 }
 

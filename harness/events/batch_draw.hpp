@@ -20,6 +20,9 @@ struct BatchWish {
   std::int64_t group = -1;      // of training's negatives; -1 = candidates of an evaluation
   std::int64_t candidates = 0;  // of an evaluation, beside the destination; -1 = all
   bool writes = true;           // memory and mails of the events' ends
+  /// Events of the whole batch, of which others compute the rest; 0 = there are no others. Of several mails of a vertex
+  /// the batch's last one stays, so a vertex is written by who computes its last event.
+  std::int64_t batch_count = 0;
 };
 
 /// One level of neighbours (NeighbourLevel), on the host.
@@ -55,12 +58,13 @@ struct BatchDraw {
 /// A draw is shared by the pieces of the host's work that read it, which run later than they are given.
 using SharedDraw = std::shared_ptr<const BatchDraw>;
 
-/// Draws batches of one case one after the other; keeps room of its own, so it is one rank's.
+/// Draws batches of one case, of the events `data`, one after the other; keeps room of its own, so it is one rank's.
+/// Both must outlive it.
 class BatchDrawer {
  public:
-  explicit BatchDrawer(const EventCase& c);
-  /// Draws what `wish` asks for, as `clock` stands; with `writes` the clock then stands behind the batch. Throws
-  /// InvalidRequest where an event leaves no negative.
+  BatchDrawer(const EventCase& c, const EventData& data);
+  /// Draws what `wish` asks for, as `clock` stands; with `writes`, and nobody beside it, the clock then stands behind
+  /// the batch. Throws InvalidRequest where an event leaves no negative.
   void draw(const BatchWish& wish, MemoryClock& clock, Workers& workers, BatchDraw& drawn);
 
  private:
@@ -76,13 +80,15 @@ class BatchDrawer {
   void sample_levels(const BatchWish& wish, Workers& workers, BatchDraw& drawn);
   void number_vertices(const MemoryClock& clock, BatchDraw& drawn);
   void find_rows(const MemoryClock& clock, BatchDraw& drawn);
-  void find_writes(const BatchWish& wish, MemoryClock& clock, BatchDraw& drawn);
+  void find_writes(const BatchWish& wish, BatchDraw& drawn);
   std::int64_t row_of(std::size_t asked) const;
 
   const EventCase& case_;
+  const EventData& data_;
   const EventModelTraits traits_;
   Asked asked_;                           // roots, then the slots of each level, outermost first
   std::vector<NeighbourSample> samples_;  // outermost first
+  std::vector<double> moments_;           // of what is asked, as in the file
   std::vector<std::size_t> level_roots_;  // roots of each, outermost first: the first so many of `asked_`
   std::vector<std::int64_t> row_;         // [N] row of a vertex in U
   std::vector<std::int64_t> seen_;        // [N] the draw that gave it

@@ -38,8 +38,8 @@ struct FeatureRows {
 
 /// Calls times(values) and features(rows) for every section of reals in order.
 template <class Times, class Features>
-void for_each_real(const EventCase& c, const BatchDraw& drawn, const Times& times, const Features& features) {
-  const EventWidths& widths = c.data.widths;
+void for_each_real(const EventData& data, const BatchDraw& drawn, const Times& times, const Features& features) {
+  const EventWidths& widths = data.widths;
   times(drawn.mail_dt);
   times(drawn.root_dt);
   for (const DrawnLevel& level : drawn.levels) times(level.dt);
@@ -50,8 +50,8 @@ void for_each_real(const EventCase& c, const BatchDraw& drawn, const Times& time
 
 /// What is known of a vertex beside its memory: its features, then its static memory, [width].
 void put_vertex(const EventData& data, VertexId vertex, float* to) {
-  const std::int64_t own = data.graph->vertex_feature_width;
-  std::copy_n(data.graph->vertex_features.data() + vertex * own, own, to);
+  const std::int64_t own = data.whole->vertex_feature_width;
+  std::copy_n(data.whole->vertex_features.data() + vertex * own, own, to);
   if (data.static_memory != nullptr)
     std::copy_n(data.static_memory->row(vertex), data.static_memory->width(), to + own);
 }
@@ -66,7 +66,7 @@ void put_features(const EventData& data, const FeatureRows& rows, Real* to, Work
     for (std::int64_t i = task * of_task; i < end; ++i) {
       const std::int64_t which = (*rows.of)[static_cast<std::size_t>(i)];
       if (rows.of_events)
-        edge_feature_row(*data.graph, which, row.data());
+        edge_feature_row(*data.whole, data.number(which), row.data());
       else
         put_vertex(data, which, row.data());
       std::copy(row.begin(), row.end(), to + i * rows.width);
@@ -75,16 +75,16 @@ void put_features(const EventData& data, const FeatureRows& rows, Real* to, Work
 }
 
 template <class Real>
-void pack_reals(const EventCase& c, const BatchDraw& drawn, std::byte* buffer, Workers& workers) {
+void pack_reals(const EventData& data, const BatchDraw& drawn, std::byte* buffer, Workers& workers) {
   Real* at = reinterpret_cast<Real*>(buffer);
   for_each_real(
-      c, drawn,
+      data, drawn,
       [&](const std::vector<double>& values) {
         std::transform(values.begin(), values.end(), at, [](double value) { return static_cast<Real>(value); });
         at += rounded(static_cast<std::int64_t>(values.size()), sizeof(Real));
       },
       [&](const FeatureRows& rows) {
-        put_features(c.data, rows, at, workers);
+        put_features(data, rows, at, workers);
         at += rounded(rows.count() * rows.width, sizeof(Real));
       });
 }
@@ -132,11 +132,11 @@ void cut_lists(const BatchDraw& drawn, const Tensor& all, BatchInput& input) {
   }
 }
 
-void cut_reals(const EventCase& c, const BatchDraw& drawn, const Tensor& all, BatchInput& input) {
+void cut_reals(const EventData& data, const BatchDraw& drawn, const Tensor& all, BatchInput& input) {
   Sections sections(all);
   std::vector<Tensor> times, features;
   for_each_real(
-      c, drawn,
+      data, drawn,
       [&](const std::vector<double>& values) {
         times.push_back(sections.next(static_cast<std::int64_t>(values.size())));
       },
@@ -183,16 +183,16 @@ HostWork BatchLoader::packing_lists(const SharedDraw& drawn, std::int64_t elemen
 HostWork BatchLoader::slicing_features(const SharedDraw& drawn, const Extent& extent) const {
   const double bytes = static_cast<double>(extent.reals) * static_cast<double>(element_bytes(device_.precision()));
   const double gathered = 4.0 * static_cast<double>(extent.features),
-               row = 4.0 * static_cast<double>(case_.data.widths.edge);
+               row = 4.0 * static_cast<double>(data_.widths.edge);
   HostWork work{"slice_features", {0, bytes, bytes}, 0, {}, {}};
   if (extent.features > 0)
-    work.work.gather = {gathered, gathered, static_cast<double>(case_.data.graph->events()) * row, row};
+    work.work.gather = {gathered, gathered, static_cast<double>(data_.whole->events()) * row, row};
   if (reals_.buffer.raw() == nullptr) return work;
-  work.body = [drawn, buffer = reals_.buffer, &c = case_, precision = device_.precision()](Workers& workers) {
+  work.body = [drawn, buffer = reals_.buffer, &data = data_, precision = device_.precision()](Workers& workers) {
     if (precision == ElementType::f64)
-      pack_reals<double>(c, *drawn, buffer.raw(), workers);
+      pack_reals<double>(data, *drawn, buffer.raw(), workers);
     else
-      pack_reals<float>(c, *drawn, buffer.raw(), workers);
+      pack_reals<float>(data, *drawn, buffer.raw(), workers);
   };
   return work;
 }
@@ -204,7 +204,7 @@ BatchLoader::Extent BatchLoader::extent_of(const BatchDraw& drawn) const {
     extent.numbers += rounded(static_cast<std::int64_t>(list.size()), sizeof(std::int64_t));
   });
   for_each_real(
-      case_, drawn,
+      data_, drawn,
       [&](const std::vector<double>& values) {
         extent.reals += rounded(static_cast<std::int64_t>(values.size()), element);
       },
@@ -224,7 +224,7 @@ BatchInput BatchLoader::load(const SharedDraw& drawn) {
   make_room(reals_, static_cast<std::uint64_t>(extent.reals) * element_bytes(device_.precision()));
   const HostWork lists = packing_lists(drawn, extent.numbers), features = slicing_features(drawn, extent);
   cut_lists(*drawn, bring(numbers_, extent.numbers, ElementType::i64, lists), input);
-  cut_reals(case_, *drawn, bring(reals_, extent.reals, device_.precision(), features), input);
+  cut_reals(data_, *drawn, bring(reals_, extent.reals, device_.precision(), features), input);
   return input;
 }
 

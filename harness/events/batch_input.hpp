@@ -15,10 +15,11 @@ struct BatchInput {
   EmbedInput embed;  // without memory and pass
 };
 
-/// Puts batches together on the host and moves them in; keeps the memory that they travel through, so it is one rank's.
+/// Puts batches of the events `data` together on the host and moves them in; keeps the memory that they travel through,
+/// so it is one rank's.
 class BatchLoader {
  public:
-  BatchLoader(const EventCase& c, Device& device) : case_(c), device_(device), traits_(c.model->traits()) {}
+  BatchLoader(const EventData& data, Device& device) : data_(data), device_(device) {}
   BatchInput load(const SharedDraw& drawn);
 
  private:
@@ -39,9 +40,8 @@ class BatchLoader {
   HostWork slicing_features(const SharedDraw& drawn, const Extent& extent) const;
   Tensor bring(Travel& travel, std::int64_t elements, ElementType type, const HostWork& packing);
 
-  const EventCase& case_;
+  const EventData& data_;
   Device& device_;
-  EventModelTraits traits_;
   Travel numbers_, reals_;
 };
 

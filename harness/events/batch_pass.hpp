@@ -10,7 +10,7 @@ namespace strobe {
 
 /// What the structure of batches depends on, in the order of the host's work: one for each walk through the events.
 struct DrawState {
-  explicit DrawState(const EventCase& c) : drawer(c), clock(c.data.graph->vertices) {}
+  DrawState(const EventCase& c, const EventData& data) : drawer(c, data), clock(data.graph->vertices) {}
   BatchDrawer drawer;
   MemoryClock clock;
 };
@@ -28,10 +28,19 @@ struct PassOutput {
   Tensor updated;  // [U, d] memory after the mails; undefined without memory
 };
 
-/// A walk through events in time order on one rank, with memory of its own.
+/// About what drawing a batch takes: a search in the adjacency of each root, and the slots that it finds.
+Work drawing_work(const EventCase& c, const EventData& data, const BatchWish& wish);
+
+/// Updates the memory that was read for a drawn batch, embeds its roots and scores them. `rows` are empty for a model
+/// without memory.
+PassOutput compute_batch(const EventCase& c, Tape& tape, const Parameters& parameters, const BatchDraw& drawn,
+                         BatchInput& input, const MemoryRows& rows, const Pass& pass);
+
+/// A walk through events in time order on one rank, with memory of its own: through those that are trained on, or
+/// through all. The case and its `data` must outlive it.
 class EventWalk {
  public:
-  EventWalk(const EventCase& c, Device& device);
+  EventWalk(const EventCase& c, const EventData& data, Device& device);
 
   /// Back to the beginning: memory is zero, no mail waits, nothing is drawn.
   void reset();
@@ -48,8 +57,8 @@ class EventWalk {
 
  private:
   const EventCase& case_;
+  const EventData& data_;
   Device& device_;
-  EventModelTraits traits_;
   std::shared_ptr<DrawState> state_;
   BatchLoader loader_;
   std::unique_ptr<NodeMemory> memory_;  // null for models without

@@ -7,6 +7,7 @@
 
 #include "harness/events/static_memory.hpp"
 #include "harness/files/checkpoint.hpp"
+#include "harness/request/until.hpp"
 #include "models/optimizers/optimizer.hpp"
 #include "workloads/workload.hpp"
 
@@ -52,18 +53,48 @@ LoadedEvents load_once(const Case& c) {
   return kept;
 }
 
+/// What is walked over in an evaluation, and in training.
+struct DrawnEvents {
+  EventData all, training;
+};
+
+/// What training walks over where vertices are kept out: the events that are left, as if there were no others.
+EventData training_walk(const EventData& all) {
+  const TrainedEvents& trained = *all.task->trained;
+  EventData left = all;
+  left.graph = trained.graph;
+  left.neighbours = std::make_shared<const TimeCsr>(make_time_csr(*left.graph));
+  auto task = std::make_shared<EventTaskData>(*all.task);
+  task->split = {left.graph->events(), left.graph->events()};
+  task->candidates = trained.candidates;
+  task->rules.clear();
+  left.task = task;
+  return left;
+}
+
+DrawnEvents draw(const Case& c, const EventTask& task, const LoadedEvents& events) {
+  DrawnEvents drawn;
+  drawn.all = {events.graph,
+               events.neighbours,
+               std::make_shared<const EventTaskData>(task.draw(*events.graph, static_cast<std::uint64_t>(c.seed))),
+               {events.graph->edge_feature_width, events.graph->vertex_feature_width, events.graph->vertices},
+               nullptr,
+               events.graph};
+  drawn.training = drawn.all.task->trained == nullptr ? drawn.all : training_walk(drawn.all);
+  return drawn;
+}
+
 /// Draws of the last case, which the next one of the same workload, task and seed shares.
-std::shared_ptr<const EventTaskData> draw_once(const Case& c, const EventTask& task, const LoadedEvents& events) {
+DrawnEvents draw_once(const Case& c, const EventTask& task, const LoadedEvents& events) {
   static std::mutex mutex;
   static std::string key;
-  static std::shared_ptr<const EventTaskData> kept;
-  static std::shared_ptr<const EventGraph> drawn_on;  // the draws refer to it
+  static DrawnEvents kept;
   const std::lock_guard lock(mutex);
   const std::string wanted = c.workload.dump() + c.task.dump() + std::to_string(c.seed);
-  if (kept == nullptr || wanted != key || drawn_on != events.graph) {
-    kept = std::make_shared<const EventTaskData>(task.draw(*events.graph, static_cast<std::uint64_t>(c.seed)));
+  if (wanted != key || kept.all.graph != events.graph) {
+    kept = {};  // also where the next draw is refused
+    kept = draw(c, task, events);
     key = wanted;
-    drawn_on = events.graph;
   }
   return kept;
 }
@@ -75,6 +106,19 @@ EventBatchOptions options_of(const Case& c) {
     if (c.strategy.contains(name)) known[name] = c.strategy.at(name);
   }
   event_batch_fields<EventBatchOptions>().apply(&options, known, "/strategy");
+  Json groups = Json::object();
+  for (const std::string& name : event_group_names()) {
+    if (c.strategy.contains(name)) groups[name] = c.strategy.at(name);
+  }
+  options.grouped = !groups.empty();
+  event_group_fields<EventBatchOptions>().apply(&options, groups, "/strategy");
+  if (options.grouped) return options;
+  if (c.ranks != 1) {
+    throw InvalidRequest("/ranks",
+                         fmt::format("strategy {} runs models of events on 1 rank, not {}; choose event_batch",
+                                     name_of(c.strategy), c.ranks));
+  }
+  options.i = options.j = options.k = 1;
   return options;
 }
 
@@ -82,8 +126,9 @@ void check_batch(const EventCase& c) {
   if (c.options.batch <= c.training_events()) return;
   throw InvalidRequest("/strategy/batch",
                        fmt::format("a batch of {} events, but only {} are trained on; take a smaller "
-                                   "batch or a larger share for training",
-                                   c.options.batch, c.training_events()));
+                                   "batch or a larger share for training{}",
+                                   c.options.batch, c.training_events(),
+                                   c.data.task->kept_out.empty() ? "" : ", or keep fewer vertices out"));
 }
 
 }  // namespace
@@ -94,6 +139,14 @@ EdgeId EventData::strictly_before(EdgeId event) const {
   return event;
 }
 
+std::int64_t EventCase::judged_events(const std::string& metric, bool validation) const {
+  const EventTaskData& task = *data.task;
+  const auto apart = task.metric_events.find((validation ? validation_prefix : "") + metric);
+  if (apart != task.metric_events.end()) return apart->second;
+  return validation ? task.split.validation_end - task.split.train_end
+                    : data.graph->events() - task.split.validation_end;
+}
+
 EventCase begin_event_case(const Case& request) {
   EventCase c;
   c.request = request;
@@ -102,15 +155,16 @@ EventCase begin_event_case(const Case& request) {
   c.task = EventTaskRegistry::instance().find(name_of(request.task), "/task").value(request.task);
   OptimizerRegistry::instance().find(name_of(request.optimizer), "/optimizer").value(request.optimizer);
   const LoadedEvents loaded = load_once(request);
-  c.data.graph = loaded.graph;
-  c.data.neighbours = loaded.neighbours;
-  c.data.task = draw_once(request, *c.task, loaded);
-  c.data.widths = {loaded.graph->edge_feature_width, loaded.graph->vertex_feature_width, loaded.graph->vertices};
+  DrawnEvents drawn = draw_once(request, *c.task, loaded);
+  c.data = std::move(drawn.all);
+  c.training = std::move(drawn.training);
   c.notes = loaded.graph->provenance.notes;
   c.notes.insert(c.notes.end(), c.data.task->notes.begin(), c.data.task->notes.end());
   check_batch(c);
-  c.data.static_memory = static_memory_of(c);
-  if (c.data.static_memory != nullptr) c.data.widths.vertex += c.data.static_memory->width();
+  for (EventData* data : {&c.data, &c.training}) {
+    data->static_memory = static_memory_of(c);
+    if (data->static_memory != nullptr) data->widths.vertex += data->static_memory->width();
+  }
   c.parameters = c.model->parameters(c.data.widths);
   for (ParameterShape& shape : c.task->parameters(c.model->traits().embedding))
     c.parameters.push_back(std::move(shape));

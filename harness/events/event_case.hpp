@@ -15,16 +15,23 @@ namespace strobe {
 
 class StaticMemory;
 
-/// The events of a workload as models read them.
+/// Events as models walk over them: all of a workload, or those that are trained on.
 struct EventData {
   std::shared_ptr<const EventGraph> graph;
   std::shared_ptr<const TimeCsr> neighbours;  // both ends of every event
   std::shared_ptr<const EventTaskData> task;
   EventWidths widths;
   std::shared_ptr<const StaticMemory> static_memory;  // null unless the model wants one that is trained beforehand
+  /// All events of the workload: features are read there, and time begins with its first event, so that training and
+  /// evaluation mean the same by a time. The same graph as `graph` where nothing is left out.
+  std::shared_ptr<const EventGraph> whole;
 
+  /// The number in `whole` of an event of `graph`.
+  EdgeId number(EdgeId event) const {
+    return graph == whole ? event : task->trained->numbers[static_cast<std::size_t>(event)];
+  }
   /// Seconds since the first event.
-  double time(EdgeId event) const { return graph->time[static_cast<std::size_t>(event)] - graph->time[0]; }
+  double time(EdgeId event) const { return graph->time[static_cast<std::size_t>(event)] - whole->time[0]; }
   /// How many events are strictly earlier. Cost: O(events of one time).
   EdgeId strictly_before(EdgeId event) const;
 };
@@ -32,15 +39,21 @@ struct EventData {
 struct EventCase {
   Case request;
   EventBatchOptions options;
-  EventData data;
+  EventData data;      // what an evaluation walks over
+  EventData training;  // what training walks over, all of it; the same unless vertices are kept out
   std::shared_ptr<const EventModel> model;
   std::shared_ptr<const EventTask> task;
   std::vector<ParameterShape> parameters;  // the model's, then the task's
   std::vector<double> start_values;        // of `load_model`, or empty
   std::vector<std::string> notes;
 
+  /// Whether the strategy trains in groups of ranks (TrainingGroups); else one rank trains alone.
+  bool grouped() const { return options.grouped; }
   bool fp64() const { return request.precision == "fp64"; }
-  EdgeId training_events() const { return data.task->split.train_end; }
+  EdgeId training_events() const { return training.task->split.train_end; }
+  /// Over how many events the validation or the test metric, or rule, of this name is taken; `metric` has no prefix of
+  /// the part.
+  std::int64_t judged_events(const std::string& metric, bool validation) const;
   /// Batches of one sweep over the training events.
   std::int64_t batches() const { return (training_events() + options.batch - 1) / options.batch; }
 };

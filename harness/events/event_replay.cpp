@@ -85,7 +85,7 @@ std::map<std::string, double> EventReplay::metrics(const Parameters& parameters)
     if (first == last) return;
     const EventOutputs outputs = score(parameters, first, last);
     if (outputs.values.empty()) return;
-    for (const auto& [name, value] : case_.task->metrics(graph, first, outputs)) all[prefix + name] = value;
+    for (const auto& [name, value] : case_.task->metrics(graph, task, first, outputs)) all[prefix + name] = value;
     equal_outputs_ = all_equal(outputs.values, 1);
   };
   judge(validation_prefix, task.split.train_end, task.split.validation_end);

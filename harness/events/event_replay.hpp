@@ -13,7 +13,7 @@ namespace strobe {
 
 class EventReplay {
  public:
-  EventReplay(const EventCase& c, Device& device) : case_(c), device_(device), walk_(c, device) {}
+  EventReplay(const EventCase& c, Device& device) : case_(c), device_(device), walk_(c, c.data, device) {}
 
   /// Metrics of the weights, those of the validation events with `validation_` in front; empty without values.
   std::map<std::string, double> metrics(const Parameters& parameters);

@@ -1,10 +1,13 @@
 // The kind of training `event_batches`: batches of events in time order, with memory that every batch reads and writes.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "core/hash.hpp"
 #include "harness/events/event_trainer.hpp"
+#include "harness/events/group_plan.hpp"
+#include "harness/events/group_trainer.hpp"
 #include "harness/events/link_sample_file.hpp"
 #include "harness/events/static_memory.hpp"
 #include "harness/files/model_files.hpp"
@@ -16,33 +19,56 @@ namespace {
 
 class EventSchedule final : public SchedulePlan {
  public:
-  explicit EventSchedule(std::shared_ptr<const EventCase> c) : case_(std::move(c)) {}
+  explicit EventSchedule(std::shared_ptr<const EventCase> c) : case_(std::move(c)), plan_(plan_of_groups(case_)) {
+    plan_.metrics = metrics().names;
+    budget_ = budget_of(0);
+  }
 
   const ByteBudget& budget() const override { return budget_; }
+  ByteBudget budget_of(std::int64_t epoch) const override {
+    std::int64_t weights = 0;
+    for (const ParameterShape& shape : case_->parameters) weights += shape.rows * shape.columns;
+    const std::uint64_t bytes = static_cast<std::uint64_t>(weights) * (case_->fp64() ? 8 : 4);
+    const std::int64_t updates = plan_.order.first_iteration(epoch + 1) - plan_.order.first_iteration(epoch);
+    ByteBudget budget;
+    budget.bytes[static_cast<std::size_t>(Traffic::gradient)] =
+        2 * bytes * static_cast<std::uint64_t>((case_->request.ranks - 1) * updates);
+    return budget;
+  }
+  std::int64_t updates_through(std::int64_t epochs) const override { return plan_.order.first_iteration(epochs); }
+  std::vector<std::string> approximations() const override { return approximations_of(plan_.order.groups()); }
+  std::vector<HelperRequest> helpers() const override {
+    std::vector<HelperRequest> all;
+    if (!grouped() || plan_.memory.width == 0) return all;
+    for (std::int64_t copy = 0; copy < plan_.order.groups().k; ++copy)
+      all.push_back(
+          memory_daemon(plan_.order.groups(), copy, plan_.memory, static_cast<int>(case_->request.host_threads)));
+    return all;
+  }
   EpochItems items() const override {
-    const BatchEvents batches{case_->options.batch, case_->options.batch, case_->data.task->evaluation_batch};
-    return {static_cast<double>(case_->training_events()), "events_per_second", 0, case_->batches(), 0, batches};
+    const BatchEvents batches{case_->options.batch, case_->options.batch * plan_.order.groups().ranks(),
+                              case_->data.task->evaluation_batch};
+    const auto events = static_cast<double>(case_->training_events());
+    return {events, "events_per_second", 0, plan_.order.first_iteration(1), 0, batches};
   }
   const std::vector<ParameterShape>& parameters() const override { return case_->parameters; }
   const std::vector<std::string>& notes() const override { return case_->notes; }
 
   MetricNames metrics() const override {
     MetricNames all;
-    const TimeSplit& split = case_->data.task->split;
-    const std::int64_t validated = split.validation_end - split.train_end;
-    const auto add = [&](const std::string& prefix, std::int64_t count) {
+    const std::string prefix = validation_prefix;
+    const auto add = [&](const std::string& metric, bool validation) {
+      const std::int64_t count = case_->judged_events(metric, validation);
       if (count == 0) return;
-      for (const std::string& name : case_->task->metric_names()) {
-        all.names.push_back(prefix + name);
-        all.samples[prefix + name] = count;
-      }
+      all.names.push_back((validation ? prefix : "") + metric);
+      all.samples[all.names.back()] = count;
     };
-    const std::int64_t tested = case_->data.graph->events() - split.validation_end;
-    add("", tested);
-    add(validation_prefix, validated);
+    for (const bool validation : {false, true}) {
+      for (const std::string& name : case_->task->metric_names()) add(name, validation);
+    }
     for (const auto& [name, value] : case_->data.task->rules) {
-      all.names.push_back(name);
-      all.samples[name] = name.rfind(validation_prefix, 0) == 0 ? validated : tested;
+      const bool validation = name.rfind(prefix, 0) == 0;
+      add(validation ? name.substr(prefix.size()) : name, validation);
     }
     return all;
   }
@@ -55,18 +81,25 @@ class EventSchedule final : public SchedulePlan {
       shapes.push_back({{"name", shape.name}, {"shape", {shape.rows, shape.columns}}});
       count += shape.rows * shape.columns;
     }
-    return {{"schedule",
-             {{"kind", "event_batches"},
-              {"iterations", case_->batches()},
-              {"local_batch", case_->options.batch},
-              {"global_batch", case_->options.batch},
-              {"evaluation_batch", task.evaluation_batch},
-              {"memory_on", case_->options.memory_on},
-              {"training_events", task.split.train_end},
-              {"validation_events", task.split.validation_end - task.split.train_end},
-              {"test_events", case_->data.graph->events() - task.split.validation_end}}},
-            {"parameter_count", count},
-            {"parameters", shapes}};
+    const TrainingGroups& groups = plan_.order.groups();
+    Json schedule = {{"kind", "event_batches"},
+                     {"iterations", plan_.order.first_iteration(1)},
+                     {"local_batch", case_->options.batch},
+                     {"global_batch", case_->options.batch * groups.ranks()},
+                     {"batches_of_sweep", plan_.order.batches()},
+                     {"evaluation_batch", task.evaluation_batch},
+                     {"memory_on", case_->options.memory_on},
+                     {"training_events", case_->training_events()},
+                     {"validation_events", task.split.validation_end - task.split.train_end},
+                     {"test_events", case_->data.graph->events() - task.split.validation_end}};
+    if (grouped()) schedule.update({{"i", groups.i}, {"j", groups.j}, {"k", groups.k}});
+    if (!task.kept_out.empty()) {
+      schedule["kept_out_vertices"] = std::count(task.kept_out.begin(), task.kept_out.end(), 1);
+      schedule["removed_training_events"] = task.split.train_end - case_->training_events();
+      schedule["inductive_validation_events"] = case_->judged_events("inductive_mrr", true);
+      schedule["inductive_test_events"] = case_->judged_events("inductive_mrr", false);
+    }
+    return {{"schedule", schedule}, {"parameter_count", count}, {"parameters", shapes}};
   }
 
   std::string digest() const override {
@@ -92,15 +125,17 @@ class EventSchedule final : public SchedulePlan {
   void write_embeddings(const std::string& path, const std::vector<double>& values) const override {
     write_npy(path, {case_->data.graph->events(), 3, case_->model->traits().embedding}, values, case_->fp64());
   }
-  void write_samples(const std::string& path) const override { write_link_samples(path, case_->data); }
+  void write_samples(const std::string& path) const override { write_link_samples(path, *case_); }
 
   std::uint64_t kept_bytes() const override {
     const EventGraph& graph = *case_->data.graph;
     const auto features = static_cast<std::uint64_t>(graph.edge_features.size() + graph.vertex_features.size());
-    return static_cast<std::uint64_t>(graph.events()) * 40 + 4 * features;
+    const EdgeId walked = graph.events() + (case_->data.task->kept_out.empty() ? 0 : case_->training_events());
+    return static_cast<std::uint64_t>(walked) * 40 + 4 * features;
   }
 
   std::unique_ptr<Trainer> trainer(Device& device, Communicator& communicator) const override {
+    if (grouped()) return std::make_unique<GroupTrainer>(plan_, device, communicator);
     return std::make_unique<EventTrainer>(*case_, device, communicator);
   }
 
@@ -118,18 +153,22 @@ class EventSchedule final : public SchedulePlan {
             compared};
   }
 
+  bool grouped() const { return case_->grouped(); }
+
   std::shared_ptr<const EventCase> case_;
+  GroupPlan plan_;  // of one rank where the strategy knows no groups
   ByteBudget budget_;
 };
 
 class EventPlanner final : public SchedulePlanner {
  public:
   explicit EventPlanner(const Case& request) {
-    if (request.ranks != 1)
-      throw InvalidRequest("/ranks", "strategy sequential runs on 1 rank, not " + std::to_string(request.ranks));
     auto c = std::make_shared<EventCase>(begin_event_case(request));
     const TimeSplit& split = c->data.task->split;
-    check_until(request, c->task->metric_names(), split.validation_end > split.train_end);
+    std::vector<std::string> names = c->task->metric_names();
+    const bool validates = split.validation_end > split.train_end;
+    if (validates) std::erase_if(names, [&](const std::string& name) { return c->judged_events(name, true) == 0; });
+    check_until(request, std::move(names), validates);
     case_ = std::move(c);
   }
   std::shared_ptr<const SchedulePlan> plan(std::int64_t) override { return std::make_shared<EventSchedule>(case_); }

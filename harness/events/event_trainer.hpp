@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "harness/events/event_replay.hpp"
+#include "harness/events/event_weights.hpp"
 #include "harness/plan/schedule.hpp"
-#include "models/optimizers/optimizer.hpp"
 
 namespace strobe {
 
@@ -18,26 +18,24 @@ class EventTrainer final : public Trainer {
   /// A sweep over the training events from zero memory.
   void epoch(std::int64_t number) override;
   EpochValues values(bool metrics_before) override;
-  std::map<std::string, double> evaluate() override { return replay_.metrics(parameters_); }
+  std::map<std::string, double> evaluate() override { return replay_.metrics(weights_.parameters()); }
   TrainingFindings findings() const override { return {0, false, replay_.equal_outputs()}; }
-  TrainingState state() override;
-  void restore(const TrainingState& state) override;
-  std::vector<double> weights() override;
-  std::vector<double> embeddings() override { return replay_.embeddings(parameters_); }
-  std::vector<SavedMatrix> memory() override { return replay_.memory(parameters_); }
+  TrainingState state() override { return weights_.state(); }
+  void restore(const TrainingState& state) override { weights_.restore(state); }
+  std::vector<double> weights() override { return weights_.values(); }
+  std::vector<double> embeddings() override { return replay_.embeddings(weights_.parameters()); }
+  std::vector<SavedMatrix> memory() override { return replay_.memory(weights_.parameters()); }
 
  private:
   PendingDraw draw(std::int64_t epoch, std::int64_t batch);
   /// Trains a batch and, meanwhile, has the next one drawn.
   void train(std::int64_t epoch, std::int64_t batch);
-  void overwrite(const Tensor& vector, const std::vector<double>& values);
 
   const EventCase& case_;
   Device& device_;
   EventWalk walk_;
   EventReplay replay_;
-  Parameters parameters_;
-  std::unique_ptr<Optimizer> optimizer_;
+  EventWeights weights_;
   PendingDraw next_;
   Tensor batch_loss_, epoch_loss_;
 };

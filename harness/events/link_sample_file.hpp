@@ -7,8 +7,9 @@
 
 namespace strobe {
 
-/// CSV with the header `event,part,group,place,vertex`: of every training event its negatives by group, of every other
-/// one its candidates (group -1), in original ids; the destination itself is not listed. Throws SystemError.
-void write_link_samples(const std::string& path, const EventData& data);
+/// CSV with the header `event,part,group,place,vertex`: of every event that is trained on its negatives by group, of
+/// every validation and test event its candidates (group -1), in original ids; events by their numbers among all
+/// events. The destination itself is not listed. Throws SystemError.
+void write_link_samples(const std::string& path, const EventCase& c);
 
 }  // namespace strobe

@@ -5,17 +5,20 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
-#include "core/ids.hpp"
+#include "workloads/graph/graph.hpp"
 
 namespace strobe {
 
-struct MemoryClock {
+class MemoryClock {
+ public:
   explicit MemoryClock(std::int64_t vertices)
       : updated(static_cast<std::size_t>(vertices), 0.0),
         mail_time(static_cast<std::size_t>(vertices), 0.0),
-        mail_event(static_cast<std::size_t>(vertices), -1) {}
+        mail_event(static_cast<std::size_t>(vertices), -1),
+        passed_(static_cast<std::size_t>(vertices), 0) {}
 
   /// Nothing has happened: memory is zero, and no mail waits.
   void reset() {
@@ -30,9 +33,30 @@ struct MemoryClock {
     return has_mail(v) ? mail_time[at] : updated[at];
   }
 
+  /// The events [first, first + count) of `graph` have been a batch: mails that waited at their ends are applied, and
+  /// each end's last event leaves the mail that waits now. `start` is the time of the first event of all.
+  void pass(const EventGraph& graph, double start, EdgeId first, std::int64_t count) {
+    ++passes_;
+    const auto meet = [&](VertexId v, EdgeId event) {
+      const auto at = static_cast<std::size_t>(v);
+      if (std::exchange(passed_[at], passes_) == passes_) return;
+      updated[at] = updated_after_mail(v);
+      mail_time[at] = graph.time[static_cast<std::size_t>(event)] - start;
+      mail_event[at] = event;
+    };
+    for (EdgeId e = first + count - 1; e >= first; --e) {  // backwards: the last event of a vertex is met first
+      meet(graph.target[static_cast<std::size_t>(e)], e);
+      meet(graph.source[static_cast<std::size_t>(e)], e);
+    }
+  }
+
   std::vector<double> updated;     // [N] seconds since the first event
   std::vector<double> mail_time;   // [N]
   std::vector<EdgeId> mail_event;  // [N] -1 = no mail
+
+ private:
+  std::vector<std::int64_t> passed_;  // [N] the last pass that met the vertex
+  std::int64_t passes_ = 0;
 };
 
 }  // namespace strobe

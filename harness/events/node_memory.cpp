@@ -18,15 +18,6 @@ std::vector<double> doubles(const std::byte* data, std::int64_t count, ElementTy
   return values;
 }
 
-/// Mails [W, 2 d] of the written vertices: each own row beside the other end's.
-Tensor make_mails(Device& device, const MemoryLists& lists, const Tensor& updated) {
-  const std::int64_t count = lists.written.rows(), width = updated.columns();
-  const Tensor mails = device.allocate(count, 2 * width);
-  device.run(CopyRows{updated, mails, lists.own_rows, {}, count, 0, 0, width, false});
-  device.run(CopyRows{updated, mails, lists.other_rows, {}, count, 0, width, width, false});
-  return mails;
-}
-
 class DeviceMemory final : public NodeMemory {
  public:
   DeviceMemory(Device& device, std::int64_t vertices, std::int64_t width)
@@ -179,6 +170,14 @@ class HostSideMemory final : public NodeMemory {
 };
 
 }  // namespace
+
+Tensor make_mails(Device& device, const MemoryLists& lists, const Tensor& updated) {
+  const std::int64_t count = lists.written.rows(), width = updated.columns();
+  const Tensor mails = device.allocate(count, 2 * width);
+  device.run(CopyRows{updated, mails, lists.own_rows, {}, count, 0, 0, width, false});
+  device.run(CopyRows{updated, mails, lists.other_rows, {}, count, 0, width, width, false});
+  return mails;
+}
 
 std::unique_ptr<NodeMemory> make_node_memory(Device& device, std::int64_t vertices, std::int64_t width, bool on_host) {
   if (on_host) return std::make_unique<HostSideMemory>(device, vertices, width);

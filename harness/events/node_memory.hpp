@@ -34,6 +34,9 @@ class NodeMemory {
   virtual std::vector<double> mails() = 0;
 };
 
+/// Mails [W, 2 d] of the written vertices from `updated` [U, d]: each own row beside the other end's.
+Tensor make_mails(Device& device, const MemoryLists& lists, const Tensor& updated);
+
 /// `width` is d. Throws OutOfMemory.
 std::unique_ptr<NodeMemory> make_node_memory(Device& device, std::int64_t vertices, std::int64_t width, bool on_host);
 

@@ -66,10 +66,10 @@ std::shared_ptr<const StaticMemory> static_memory_of(const EventCase& c) {
   static std::shared_ptr<const EventTaskData> trained_on;
   const std::lock_guard lock(mutex);
   const std::string wanted = c.request.model.dump() + c.request.precision + std::to_string(c.request.seed);
-  if (kept == nullptr || wanted != key || trained_on != c.data.task) {
+  if (kept == nullptr || wanted != key || trained_on != c.training.task) {
     kept = std::make_shared<const StaticMemory>(c);
     key = wanted;
-    trained_on = c.data.task;
+    trained_on = c.training.task;
   }
   return kept;
 }

@@ -17,7 +17,7 @@ constexpr std::uint32_t order_of_batches = 44;      // purpose of a random strea
 constexpr std::int64_t numbers_of_event = 1 << 16;  // roots of an event, apart from those of the next
 
 std::vector<ParameterShape> shapes_of(const EventCase& c, const StaticMemoryWish& wish) {
-  std::vector<ParameterShape> shapes = static_attention_parameters(wish, c.data.graph->vertices);
+  std::vector<ParameterShape> shapes = static_attention_parameters(wish, c.training.graph->vertices);
   for (ParameterShape& shape : c.task->parameters(wish.width)) shapes.push_back(std::move(shape));
   return shapes;
 }
@@ -42,7 +42,7 @@ StaticTraining::StaticTraining(const EventCase& c, Device& device)
       device_(device),
       wish_(c.model->traits().static_memory),
       workers_(c.request.host_threads),
-      row_(static_cast<std::size_t>(c.data.graph->vertices)),
+      row_(static_cast<std::size_t>(c.training.graph->vertices)),
       seen_(row_.size(), 0),
       parameters_(device, shapes_of(c, wish_), static_cast<std::uint64_t>(c.request.seed)),
       optimizer_(OptimizerRegistry::instance().find("adam", "").value({{"name", "adam"}, {"rate", wish_.rate}})),
@@ -60,8 +60,8 @@ double StaticTraining::epoch(std::int64_t number) {
 }
 
 void StaticTraining::ask(std::int64_t epoch, Draw& drawn, std::vector<EdgeId>& asked_of) const {
-  const EventGraph& graph = *case_.data.graph;
-  const EventTaskData& task = *case_.data.task;
+  const EventGraph& graph = *case_.training.graph;
+  const EventTaskData& task = *case_.training.task;
   for (std::int64_t i = 0; i < drawn.count; ++i)
     drawn.roots.push_back(graph.source[static_cast<std::size_t>(drawn.first + i)]);
   drawn.candidates = 1 + (task.candidates == nullptr ? 0 : task.training_negatives);
@@ -91,7 +91,7 @@ StaticTraining::Draw StaticTraining::draw(std::int64_t epoch, std::int64_t batch
   // Draws of an epoch are told from another's by the seed.
   const std::uint64_t seed =
       static_cast<std::uint64_t>(case_.request.seed) + (static_cast<std::uint64_t>(epoch + 1) << 32);
-  sample_neighbours(*case_.data.graph, *case_.data.neighbours, {drawn.roots, before, numbers, moments},
+  sample_neighbours(*case_.training.graph, *case_.training.neighbours, {drawn.roots, before, numbers, moments},
                     wish_.neighbours, Sampling::uniform, seed, workers_, sample);
   // The event that is to be predicted is no neighbour: it would tell its own destination.
   drawn.offsets.push_back(0);
@@ -131,7 +131,7 @@ void StaticTraining::train(const Draw& drawn) {
   const Var embeddings = static_attention(tape, parameters_, wish_, list_on(device_, drawn.vertices), level);
   const Var outputs = case_.task->head(tape, parameters_, slice_rows(tape, embeddings, 0, drawn.count),
                                        slice_rows(tape, embeddings, drawn.count, drawn.count * drawn.candidates));
-  const std::vector<std::int32_t> classes = case_.task->labels(*case_.data.graph, drawn.first, drawn.count);
+  const std::vector<std::int32_t> classes = case_.task->labels(*case_.training.graph, drawn.first, drawn.count);
   const Tensor labels = device_.move_in(classes.data(), drawn.count, 1, ElementType::i32);
   const LinkLoss loss = case_.model->traits().binary_loss ? LinkLoss::binary_cross_entropy : LinkLoss::cross_entropy;
   case_.task->add_loss(tape, outputs, loss, labels, 1.0 / static_cast<double>(drawn.count), batch_loss_);
@@ -143,7 +143,7 @@ void StaticTraining::train(const Draw& drawn) {
 
 std::vector<float> StaticTraining::rows() {
   const std::vector<double> table = host_values(device_, parameters_.at("static.table")->value);
-  const EventGraph& graph = *case_.data.graph;
+  const EventGraph& graph = *case_.training.graph;
   std::vector<char> known(row_.size(), 0);
   for (EdgeId e = 0; e < case_.training_events(); ++e) {
     known[static_cast<std::size_t>(graph.source[static_cast<std::size_t>(e)])] = 1;

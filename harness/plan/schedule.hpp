@@ -103,8 +103,12 @@ class SchedulePlan {
  public:
   virtual ~SchedulePlan() = default;
 
+  /// Of the first epoch, and of all others unless `budget_of` says otherwise.
   virtual const ByteBudget& budget() const = 0;
+  virtual ByteBudget budget_of(std::int64_t /*epoch*/) const { return budget(); }
   virtual EpochItems items() const = 0;
+  /// Updates of the weights in the first `epochs` epochs.
+  virtual std::int64_t updates_through(std::int64_t epochs) const { return epochs * items().iterations; }
   /// What makes the training differ from the exact one, in words of the row; empty for an exact plan (law 3).
   virtual std::vector<std::string> approximations() const { return {}; }
   /// The roles beside the ranks, which are trainers, with programs for one launch: where they run is the launcher's

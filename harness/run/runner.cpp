@@ -89,7 +89,7 @@ void check_planned_bytes(const PlannedCase& plan, CaseResult& result) {
   }
   for (const auto& [key, bytes] : sent) {
     for (std::size_t i = 0; i < bytes.size(); ++i) {
-      const ByteBudget& budget = plan.schedule->budget();
+      const ByteBudget budget = plan.schedule->budget_of(key.second);
       if (budget.allows(i, bytes[i])) continue;
       result.status = "failed";
       result.reason = fmt::format("check failed: {} bytes of {} traffic were sent in epoch {}, {}{} were planned",
@@ -188,11 +188,11 @@ void check_gate(const Case& c, const EpochGate& gate, std::int64_t epochs_before
 
 /// How the first repetition came to what `until` asks for; its losses are one an epoch. Epochs before the checkpoint
 /// that it continued were measured by another run, so the seconds of them all are not known.
-void fill_until(const Case& c, const RankOutcome& rank, std::int64_t epochs_before, CaseResult& result) {
+void fill_until(const PlannedCase& plan, const Case& c, const RankOutcome& rank, std::int64_t epochs_before, CaseResult& result) {
   if (c.until.empty() || rank.loss.empty()) return;
   UntilOutcome& until = result.until.emplace();
   until.reached = rank.until_reached;
-  until.iterations = static_cast<std::int64_t>(rank.loss.size()) * result.iterations_per_epoch;
+  until.iterations = plan.schedule->updates_through(static_cast<std::int64_t>(rank.loss.size()));
   std::map<int, double> slowest;  // by epoch
   for (const EpochSample& sample : result.samples) {
     double& seconds = slowest[sample.epoch];
@@ -207,7 +207,7 @@ void collect_and_check(const PlannedCase& plan, const Case& c, Outcomes& outcome
                        std::vector<std::vector<Span>>* trace, std::int64_t epochs_before, CaseResult& result) {
   collect(plan, outcomes, result, trace);
   check_planned_bytes(plan, result);
-  fill_until(c, outcomes.front(), epochs_before, result);
+  fill_until(plan, c, outcomes.front(), epochs_before, result);
 }
 
 /// `keep_epochs` may be empty. Of several processes the first one calls it.

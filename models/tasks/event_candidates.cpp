@@ -86,10 +86,12 @@ VertexId EventCandidates::negative(EdgeId event, std::int64_t n, std::int64_t gr
     const VertexId drawn = pool_[(start + i) % pool_.size()];
     if (drawn != source && drawn != destination) return drawn;
   }
-  throw InvalidRequest("/task/negatives",
-                       fmt::format("event {} leaves no negative to draw: all {} vertices that may be are its own ends; "
-                                   "take negatives=any, or another graph",
-                                   event, pool_.size()));
+  throw InvalidRequest(
+      "/task/negatives",
+      fmt::format("an event from {} to {} leaves no negative to draw: all {} vertices that may be are its own ends; "
+                  "take negatives=any, or another graph",
+                  graph_.original_id[static_cast<std::size_t>(source)],
+                  graph_.original_id[static_cast<std::size_t>(destination)], pool_.size()));
 }
 
 std::vector<VertexId> EventCandidates::evaluation(EdgeId event, std::int64_t wanted) const {

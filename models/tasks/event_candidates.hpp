@@ -20,6 +20,10 @@ class EventCandidates {
   /// when the graph has no sides, or fewer than two vertices could be drawn.
   EventCandidates(const EventGraph& graph, const std::string& negatives, std::uint64_t seed);
 
+  /// Draws from `pool`, ascending, which holds two vertices at least.
+  EventCandidates(const EventGraph& graph, std::vector<VertexId> pool, std::uint64_t seed)
+      : graph_(graph), seed_(seed), pool_(std::move(pool)) {}
+
   /// Negatives of training that others have drawn, the same in every group: of event e the vertices `given[e]`.
   EventCandidates(const EventGraph& graph, std::vector<std::vector<VertexId>> given)
       : graph_(graph), seed_(0), given_(std::move(given)) {}

@@ -84,7 +84,7 @@ class EventClassification final : public EventTask {
     softmax_cross_entropy(tape, outputs, labels, scale, loss);
   }
 
-  std::map<std::string, double> metrics(const EventGraph& graph, EdgeId first,
+  std::map<std::string, double> metrics(const EventGraph& graph, const EventTaskData&, EdgeId first,
                                         const EventOutputs& outputs) const override {
     const std::vector<std::int32_t> truth = labels(graph, first, static_cast<std::int64_t>(outputs.first.size()));
     std::map<std::string, double> all{{"f1_micro", accuracy(outputs.values, truth, p_.classes)}};

@@ -9,8 +9,7 @@
 
 #include "core/registry.hpp"
 #include "models/tape/parameters.hpp"
-#include "models/tasks/event_candidates.hpp"
-#include "workloads/continuous/time_split.hpp"
+#include "models/tasks/kept_out.hpp"
 
 namespace strobe {
 
@@ -23,9 +22,18 @@ struct EventTaskData {
   std::int64_t training_negatives = 0;     // of each event
   std::int64_t negative_groups = 1;        // sweeps draw theirs from these in turn
   std::int64_t evaluation_candidates = 0;  // beside the true destination; -1 = all
+  VertexFlags kept_out;                    // [N] vertices that training must not see; empty = none
+  /// What is trained on where vertices are kept out; null: the events [0, split.train_end).
+  std::shared_ptr<const TrainedEvents> trained;
   /// Metrics that no training changes, by name; those of the validation events with `validation_` in front.
   std::map<std::string, double> rules;
+  /// Over how many events a metric or rule is taken that is not taken over all events of its part, by name; likewise.
+  std::map<std::string, std::int64_t> metric_events;
   std::vector<std::string> notes;
+
+  std::int64_t training_events() const {
+    return trained == nullptr ? split.train_end : static_cast<std::int64_t>(trained->numbers.size());
+  }
 };
 
 /// Outputs of judged events in their order: of event i the `counts[i]` values from `first[i]` on.
@@ -53,10 +61,11 @@ class EventTask {
   /// Adds the loss of E events times `scale` to `loss` (f64 [1, 1]), and starts the backward pass; labels i32 [E, 1].
   virtual void add_loss(Tape& tape, const Var& outputs, LinkLoss kind, const Tensor& labels, double scale,
                         const Tensor& loss) const = 0;
-  /// Metrics of the events from `first` on, of which `outputs` are.
-  virtual std::map<std::string, double> metrics(const EventGraph& graph, EdgeId first,
+  /// Metrics of the events from `first` on, of which `outputs` are; `data` is what the task has drawn on `graph`. Those
+  /// that are taken over no event of these are left out.
+  virtual std::map<std::string, double> metrics(const EventGraph& graph, const EventTaskData& data, EdgeId first,
                                                 const EventOutputs& outputs) const = 0;
-  /// Names that `metrics` returns.
+  /// Names that `metrics` may return.
   virtual std::vector<std::string> metric_names() const = 0;
 };
 

@@ -10,6 +10,7 @@
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 #include "models/ops/ops.hpp"
 #include "models/ops/ops_events.hpp"
@@ -29,6 +30,7 @@ struct FutureLinksParameters {
   std::string negatives = "auto";
   std::int64_t negative_groups = 10;
   std::int64_t training_negatives = 1;
+  double kept_out = 0;
 };
 
 const FieldTable& future_links_fields() {
@@ -46,7 +48,11 @@ const FieldTable& future_links_fields() {
                   "sides where the graph has them, else targets")
           .integer("negative_groups", &P::negative_groups, "",
                    "groups of training negatives; sweeps over the events take them in turn", 1, 1 << 20)
-          .integer("training_negatives", &P::training_negatives, "", "negatives of each training event", 1, 1000);
+          .integer("training_negatives", &P::training_negatives, "", "negatives of each training event", 1, 1000)
+          .real("kept_out", &P::kept_out, "",
+                "share of the vertices that training never sees, drawn among those of validation and test events; "
+                "their events are judged apart, as inductive_mrr; less than 1",
+                0, 0.999);
   return table;
 }
 
@@ -77,10 +83,11 @@ class FutureLinks final : public EventTask {
     data.negative_groups = p_.negative_groups;
     data.evaluation_candidates = count_;
     const TimeSplit& split = data.split;
+    if (p_.kept_out > 0) keep_out(graph, seed, data);
     const auto add_rules = [&](const std::string& prefix, EdgeId first, EdgeId last) {
       if (first == last) return;
       for (const auto& [name, value] :
-           rule_metrics(graph, *candidates, {split.train_end, first, last, p_.batch, count_}, ties_))
+           rule_metrics(graph, *candidates, {split.train_end, first, last, p_.batch, count_, data.kept_out}, ties_))
         data.rules[prefix + name] = value;
     };
     add_rules("", split.validation_end, graph.events());
@@ -117,11 +124,56 @@ class FutureLinks final : public EventTask {
       binary_cross_entropy(tape, outputs, scale, loss);
   }
 
-  std::map<std::string, double> metrics(const EventGraph&, EdgeId, const EventOutputs& outputs) const override {
+  std::map<std::string, double> metrics(const EventGraph& graph, const EventTaskData& data, EdgeId first,
+                                        const EventOutputs& outputs) const override {
+    std::vector<std::size_t> all(outputs.first.size()), inductive;
+    std::iota(all.begin(), all.end(), std::size_t{0});
+    std::map<std::string, double> metrics = judged(outputs, all, "");
+    std::copy_if(all.begin(), all.end(), std::back_inserter(inductive),
+                 [&](std::size_t i) { return is_inductive(graph, data.kept_out, first + static_cast<EdgeId>(i)); });
+    if (!inductive.empty()) metrics.merge(judged(outputs, inductive, inductive_prefix));
+    return metrics;
+  }
+
+  std::vector<std::string> metric_names() const override {
+    std::vector<std::string> names = {"mrr", "ap", "auc"};
+    for (std::size_t i = 0; p_.kept_out > 0 && i < 3; ++i) names.push_back(inductive_prefix + names[i]);
+    return names;
+  }
+
+ private:
+  /// Splits inductively, and counts what is judged so.
+  void keep_out(const EventGraph& graph, std::uint64_t seed, EventTaskData& data) const {
+    const TimeSplit& split = data.split;
+    data.kept_out = draw_kept_out(graph, split, p_.kept_out, seed);
+    data.trained = std::make_shared<const TrainedEvents>(events_left(graph, split, data.kept_out, p_.negatives, seed));
+    const std::int64_t tested = count_inductive(graph, data.kept_out, split.validation_end, graph.events());
+    const std::int64_t validated = count_inductive(graph, data.kept_out, split.train_end, split.validation_end);
+    const auto vertices = std::count(data.kept_out.begin(), data.kept_out.end(), 1);
+    if (tested == 0) {
+      throw InvalidRequest("/task/kept_out",
+                           fmt::format("nothing is left to judge inductively: no test event has one of the {} vertices "
+                                       "that are kept out; take a larger share, or another seed",
+                                       vertices));
+    }
+    std::vector<std::string> names = rule_names();
+    for (const char* name : {"mrr", "ap", "auc"}) names.emplace_back(name);
+    for (const std::string& name : names) {
+      data.metric_events[inductive_prefix + name] = tested;
+      data.metric_events[validation + (inductive_prefix + name)] = validated;
+    }
+    data.notes.push_back(
+        fmt::format("kept_out={:g}: {} vertices are kept out of training, and {} of {} training events with them",
+                    p_.kept_out, vertices, split.train_end - data.training_events(), split.train_end));
+  }
+
+  /// Metrics of some of the judged events, their names behind `prefix`.
+  std::map<std::string, double> judged(const EventOutputs& outputs, const std::vector<std::size_t>& events,
+                                       const std::string& prefix) const {
     std::vector<double> pairs;
     std::vector<std::int32_t> truth;
     double reciprocal = 0, ranked = 0;
-    for (std::size_t i = 0; i < outputs.first.size(); ++i) {
+    for (const std::size_t i : events) {
       if (outputs.counts[i] < 2) continue;  // nothing to be told from
       const double* const scores = outputs.values.data() + outputs.first[i];
       pairs.insert(pairs.end(), {scores[0], scores[1]});
@@ -129,13 +181,11 @@ class FutureLinks final : public EventTask {
       reciprocal += reciprocal_rank(scores, outputs.counts[i]);
       ranked += 1;
     }
-    return {
-        {"mrr", reciprocal / ranked}, {"ap", average_precision(pairs, truth)}, {"auc", area_under_roc(pairs, truth)}};
+    return {{prefix + "mrr", reciprocal / ranked},
+            {prefix + "ap", average_precision(pairs, truth)},
+            {prefix + "auc", area_under_roc(pairs, truth)}};
   }
 
-  std::vector<std::string> metric_names() const override { return {"mrr", "ap", "auc"}; }
-
- private:
   /// NaN where a score is no number.
   double reciprocal_rank(const double* scores, std::int64_t count) const {
     double higher = 0, equal = 0;

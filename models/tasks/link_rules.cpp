@@ -8,6 +8,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "models/tasks/kept_out.hpp"
+
 namespace strobe {
 namespace {
 
@@ -87,6 +89,23 @@ std::array<double, rules> reciprocal_ranks(const LinkHistory& history, VertexId 
   return ranks;
 }
 
+/// Reciprocal ranks of some events, added up.
+struct RuleSums {
+  std::array<double, rules> sums{};
+  std::int64_t count = 0;
+
+  void add(const std::array<double, rules>& ranks) {
+    for (std::size_t r = 0; r < rules; ++r) sums[r] += ranks[r];
+    ++count;
+  }
+  void put_means(const std::string& prefix, std::map<std::string, double>& metrics) const {
+    for (std::size_t r = 0; r < rules; ++r) {
+      metrics[prefix + rule_names()[r]] =
+          count > 0 ? sums[r] / static_cast<double>(count) : std::numeric_limits<double>::quiet_NaN();
+    }
+  }
+};
+
 }  // namespace
 
 const std::vector<std::string>& rule_names() {
@@ -100,7 +119,7 @@ std::map<std::string, double> rule_metrics(const EventGraph& graph, const EventC
   LinkHistory history(graph);
   const double trained =
       events.train_end > 0 ? graph.time[static_cast<std::size_t>(events.train_end - 1)] - graph.time[0] : 0.0;
-  std::array<double, rules> sums{};
+  RuleSums all, inductive;
   for (EdgeId first = events.first; first < events.last; first += events.batch) {
     const EdgeId last = std::min(events.last, first + events.batch);
     history.replay(first);
@@ -110,14 +129,13 @@ std::map<std::string, double> rule_metrics(const EventGraph& graph, const EventC
       history.look_from(graph.source[at], newest - edgebank_window_share * trained);
       const auto ranks =
           reciprocal_ranks(history, graph.target[at], candidates.evaluation(e, events.candidates), tie_share(ties));
-      for (std::size_t r = 0; r < rules; ++r) sums[r] += ranks[r];
+      all.add(ranks);
+      if (is_inductive(graph, events.kept_out, e)) inductive.add(ranks);
     }
   }
   std::map<std::string, double> metrics;
-  const auto count = static_cast<double>(events.last - events.first);
-  for (std::size_t r = 0; r < rules; ++r) {
-    metrics[rule_names()[r]] = count > 0 ? sums[r] / count : std::numeric_limits<double>::quiet_NaN();
-  }
+  all.put_means("", metrics);
+  if (inductive.count > 0) inductive.put_means(inductive_prefix, metrics);
   return metrics;
 }
 

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 
 #include "models/tasks/event_candidates.hpp"
@@ -16,7 +17,8 @@ namespace strobe {
 struct RankedEvents {
   EdgeId train_end = 0, first = 0, last = 0;
   std::int64_t batch = 200;
-  std::int64_t candidates = 49;  // of each event; -1 = all
+  std::int64_t candidates = 49;      // of each event; -1 = all
+  std::span<const char> kept_out{};  // [N] 1 of vertices that are kept out of training; empty = none
 };
 
 /// Share of the training span that `edgebank_window` looks back from the newest event that it knows.
@@ -25,7 +27,9 @@ inline constexpr double edgebank_window_share = 0.15;
 /// Mean reciprocal ranks by name: `edgebank_unlimited_mrr` (has the source hit this destination before),
 /// `edgebank_window_mrr` (within the window), `recency_mrr` (the source's own destinations by their last visit, behind
 /// them all by their last visit by anyone), `popularity_mrr` (events that hit the destination so far). NaN without
-/// events. Cost: O(candidates + distinct destinations of the source) an event.
+/// events. With `kept_out` also the same over the events that have a kept-out end, with `inductive_` in front, unless
+/// there are none; the rules learn nothing, so they know the history of these vertices like any other. Cost:
+/// O(candidates + distinct destinations of the source) an event.
 std::map<std::string, double> rule_metrics(const EventGraph& graph, const EventCandidates& candidates,
                                            const RankedEvents& events, TieRule ties);
 

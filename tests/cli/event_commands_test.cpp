@@ -51,6 +51,33 @@ TEST_F(EventCommands, ARunLeavesARowAndTheFilesThatWereAskedFor) {
       << "ten groups of one negative, and all other destinations of each judged event";
 }
 
+TEST_F(EventCommands, VerticesThatAreKeptOutAreJudgedApart) {
+  const Outcome outcome = strobe(
+      run({"--model", "jodie:memory=6,time=4", "--task", "future-links:kept_out=0.1", "--dump-samples", "s.csv"}));
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  const Json row = read_json(folder_ / "results/summary.json").at("rows").at(0);
+  EXPECT_EQ(row.at("task").at("kept_out"), 0.1);
+  const std::int64_t judged = row.at("metric_samples").at("inductive_mrr");
+  EXPECT_TRUE(judged > 0 && judged < 45) << judged;
+  for (const char* metric : {"inductive_mrr", "inductive_ap", "inductive_auc", "validation_inductive_mrr",
+                             "inductive_recency_mrr", "validation_inductive_recency_mrr", "mrr"})
+    EXPECT_EQ(row.at("metrics").at(metric).size(), 3) << metric;
+  const std::string samples = read_text(folder_ / "s.csv");
+  const auto of_training = [&] {
+    std::int64_t lines = 0;
+    for (std::size_t at = samples.find(",training,"); at != std::string::npos; at = samples.find(",training,", at + 1))
+      ++lines;
+    return lines / 10;
+  }();
+  EXPECT_LT(of_training, 210) << "events of a kept-out vertex are not trained on";
+  const Outcome plan = strobe(run({"--model", "jodie", "--task", "future-links:kept_out=0.1", "--dry-run", "--json"}));
+  ASSERT_EQ(plan.status, 0) << plan.err;
+  EXPECT_NE(plan.out.find("\"training_events\": " + std::to_string(of_training)), std::string::npos) << plan.out;
+  expect_refusal(strobe(run({"--model", "jodie", "--task", "future-links:kept_out=0.99"})), 2, {"kept_out", "smaller"});
+  const Outcome without = strobe(run({"--model", "jodie", "--task", "future-links:kept_out=0", "--dry-run"}));
+  EXPECT_EQ(without.out.find("kept_out"), std::string::npos) << "the id of a case without it is the one that it had";
+}
+
 TEST_F(EventCommands, InspectTellsWhatRulesComeTo) {
   const Outcome outcome = strobe({"inspect", "visits.csv", "--task", "future-links:candidates=all,batch=10", "--json"});
   ASSERT_EQ(outcome.status, 0) << outcome.err;

@@ -138,7 +138,7 @@ TEST_P(EventGolden, EveryBatchIsThatOfTheIndependentForm) {
   DeviceRequest request;
   request.precision = c.fp64() ? ElementType::f64 : ElementType::f32;
   const auto device = DeviceRegistry::instance().find("cpu").value(request);
-  EventWalk walk(c, *device);
+  EventWalk walk(c, c.data, *device);
   const Parameters parameters(*device, c.parameters, 1, c.start_values);
   const Tensor loss = device->allocate(1, 1, ElementType::f64);
   const std::int64_t batch = c.options.batch;

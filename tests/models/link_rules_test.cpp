@@ -54,14 +54,18 @@ struct Judge {
   }
 };
 
+/// Over the events with a kept-out end where `events` names such vertices.
 double judged(const EventGraph& graph, const EventCandidates& candidates, const RankedEvents& events,
               const std::string& rule, double tie) {
-  double sum = 0;
+  double sum = 0, count = 0;
   for (EdgeId e = events.first; e < events.last; ++e) {
     const EdgeId known = events.first + (e - events.first) / events.batch * events.batch;
     const double span = graph.time[static_cast<std::size_t>(events.train_end - 1)] - graph.time[0];
     const Judge judge{graph, known, graph.time[static_cast<std::size_t>(known - 1)] - 0.15 * span};
     const auto at = static_cast<std::size_t>(e);
+    const auto out = [&](VertexId v) { return events.kept_out[static_cast<std::size_t>(v)] == 1; };
+    if (!events.kept_out.empty() && !out(graph.source[at]) && !out(graph.target[at])) continue;
+    count += 1;
     const double own = judge.score(rule, graph.source[at], graph.target[at]);
     double rank = 1;
     for (const VertexId other : candidates.evaluation(e, events.candidates)) {
@@ -70,7 +74,7 @@ double judged(const EventGraph& graph, const EventCandidates& candidates, const 
     }
     sum += 1 / rank;
   }
-  return sum / static_cast<double>(events.last - events.first);
+  return sum / count;
 }
 
 TEST(LinkRules, EqualTheirDefinitionsOnRandomGraphs) {
@@ -91,6 +95,24 @@ TEST(LinkRules, EqualTheirDefinitionsOnRandomGraphs) {
         }
       }
     }
+  }
+}
+
+TEST(LinkRules, AreAlsoTakenOverTheEventsWithAKeptOutEnd) {
+  for (const std::uint64_t seed : {1, 2, 3}) {
+    const EventGraph graph = visits(seed, 300);
+    const EventCandidates candidates(graph, "auto", seed);
+    std::vector<char> kept_out(20, 0);
+    kept_out[seed] = kept_out[8 + 2 * seed] = 1;
+    const RankedEvents events{210, 255, 300, 7, 4, kept_out}, all{210, 255, 300, 7, 4};
+    const auto metrics = rule_metrics(graph, candidates, events, TieRule::average);
+    ASSERT_EQ(metrics.size(), 8u);
+    for (const std::string& rule : rule_names()) {
+      EXPECT_NEAR(metrics.at(rule), judged(graph, candidates, all, rule, 0.5), 1e-12);
+      EXPECT_NEAR(metrics.at("inductive_" + rule), judged(graph, candidates, events, rule, 0.5), 1e-12);
+    }
+    const std::vector<char> nobody(20, 0);
+    EXPECT_EQ(rule_metrics(graph, candidates, {210, 255, 300, 7, 4, nobody}, TieRule::average).size(), 4u);
   }
 }
 

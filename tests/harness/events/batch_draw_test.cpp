@@ -126,7 +126,7 @@ TEST_P(BatchDraws, EqualTheEventsReadOneAfterTheOther) {
   for (const std::uint64_t seed : {1, 2}) {
     const EventCase c = begin_event_case(
         event_case(event_test::random_visits(folder_, seed, 300), {{"model", {{"intra_batch_history", GetParam()}}}}));
-    BatchDrawer drawer(c);
+    BatchDrawer drawer(c, c.data);
     MemoryClock clock(c.data.graph->vertices);
     Workers workers(2);
     DrawJudge judge(c, std::string(GetParam()) == "sampler");
@@ -145,7 +145,7 @@ INSTANTIATE_TEST_SUITE_P(Histories, BatchDraws, ::testing::Values("sampler", "no
 TEST(BatchDraw, OfAnEvaluationLeavesTheClockAlone) {
   const test::TemporaryFolder folder;
   const EventCase c = begin_event_case(event_case(event_test::random_visits(folder, 3, 200)));
-  BatchDrawer drawer(c);
+  BatchDrawer drawer(c, c.data);
   MemoryClock clock(c.data.graph->vertices);
   Workers workers(1);
   BatchDraw drawn;

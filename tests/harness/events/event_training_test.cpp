@@ -61,6 +61,22 @@ TEST_F(EventTraining, EveryModelTrainsWithAndWithoutLevels) {
   }
 }
 
+TEST_F(EventTraining, DoesNotDependOnWhenTheFileBegins) {
+  const RandomStream random(5, 4);
+  const auto losses = [&](double begin, const char* sampling) {
+    const std::string file =
+        event_test::jodie_file(folder_, fmt::format("from{}{}.csv", begin, sampling), 300, [&](int e) {
+          const auto draw = [&](int which, std::uint64_t n) {
+            return random.below(static_cast<std::uint64_t>(2 * e + which), n);
+          };
+          return fmt::format("{},{},{},0", draw(0, 12), draw(1, 15), begin + e / 2);
+        });
+    return run_case(event_case(file, {{"model", {{"sampling", sampling}}}})).loss.per_epoch;
+  };
+  for (const char* sampling : {"recent", "uniform", "tgl_compat"})
+    EXPECT_EQ(losses(0, sampling), losses(1 << 20, sampling)) << sampling;
+}
+
 TEST_F(EventTraining, AStoppedRunGoesOnBitForBit) {
   ModelOutputs outputs;
   outputs.checkpoint = folder_.file("state.safetensors");

@@ -129,7 +129,7 @@ Pass3 first_batches(const EventCase& c, const std::vector<double>& weights) {
   const std::unique_ptr<Device> device = DeviceRegistry::instance().find("cpu", "").value(request);
   if (c.data.static_memory != nullptr) c.data.static_memory->prepare();
   Parameters parameters(*device, c.parameters, 1, weights);
-  EventWalk walk(c, *device);
+  EventWalk walk(c, c.training, *device);
   Pass3 result;
   for (std::int64_t batch = 0; batch < 3; ++batch) {
     device->run(Fill{parameters.gradients(), 0.0});

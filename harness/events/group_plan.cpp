@@ -1,0 +1,53 @@
+#include "harness/events/group_plan.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace strobe {
+namespace {
+
+MemoryShape shape_of(const EventCase& c) {
+  const EventModelTraits traits = c.model->traits();
+  MemoryShape shape;
+  shape.vertices = c.training.graph->vertices;
+  shape.width = traits.memory;
+  shape.type = c.fp64() ? ElementType::f64 : ElementType::f32;
+  shape.values = c.request.numerics != "none";
+  std::int64_t asked = c.options.batch * (2 + c.training.task->training_negatives);
+  for (int level = 0; level < traits.levels; ++level) asked *= 1 + traits.neighbours;
+  // A vertex is read once, unless its mail depends on when it is asked.
+  shape.read_rows = traits.mail_dt_of_asker ? asked : std::min(asked, shape.vertices);
+  shape.write_rows = std::min(2 * c.options.batch, shape.vertices);
+  return shape;
+}
+
+void check_batch(const EventCase& c, const TrainingGroups& groups) {
+  if (groups.i * c.options.batch <= c.training_events()) return;
+  throw InvalidRequest(
+      "/strategy/batch",
+      fmt::format("a batch of {} ranks x {} events, but only {} are trained on; take a smaller batch or "
+                  "i, or a larger share for training",
+                  groups.i, c.options.batch, c.training_events()));
+}
+
+}  // namespace
+
+GroupPlan plan_of_groups(const std::shared_ptr<const EventCase>& c) {
+  const EventBatchOptions& options = c->options;
+  const TrainingGroups groups = TrainingGroups::of(options.i, options.j, options.k, c->request.ranks);
+  check_batch(*c, groups);
+  return {
+      c, BatchOrder(groups, c->training_events(), options.batch, c->training.task->negative_groups), shape_of(*c), {}};
+}
+
+std::vector<std::string> approximations_of(const TrainingGroups& groups) {
+  std::vector<std::string> all;
+  if (groups.j > 1) all.push_back(fmt::format("epoch parallelism: memory is read once for {} iterations", groups.j));
+  if (groups.k > 1)
+    all.push_back(
+        fmt::format("memory parallelism: {} copies of the memory in different parts of the events", groups.k));
+  return all;
+}
+
+}  // namespace strobe

@@ -1,0 +1,28 @@
+// What a case's groups of ranks come to: the order of batches, sizes of a copy of the memory, and what is not exact.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "harness/events/batch_order.hpp"
+#include "harness/events/event_case.hpp"
+#include "harness/events/memory_daemon.hpp"
+
+namespace strobe {
+
+/// What all ranks' trainers know.
+struct GroupPlan {
+  std::shared_ptr<const EventCase> events;
+  BatchOrder order;
+  MemoryShape memory;                // of a copy; width 0: the model has none
+  std::vector<std::string> metrics;  // names that an evaluation gives, in one order on all ranks
+};
+
+/// Of a case with one rank too. Throws InvalidRequest where groups do not fit the ranks, the nodes or the events.
+GroupPlan plan_of_groups(const std::shared_ptr<const EventCase>& c);
+
+/// What makes training in these groups another one than that of one rank with the same global batch.
+std::vector<std::string> approximations_of(const TrainingGroups& groups);
+
+}  // namespace strobe
