@@ -314,43 +314,83 @@ inline std::vector<OperationCase> pair_scores_cases(bool backward) {
   return cases;
 }
 
-inline std::vector<Output> judge_binary(Device& device, std::int64_t events, std::int64_t candidates, double sharpness,
-                                        bool with_gradient) {
-  std::vector<double> logits = random_values(events * candidates, 181);
+/// Which columns of `events` rows are true: of each any, of every fifth row none and of every fifth all, so that bit 63
+/// comes to both values.
+inline std::vector<std::vector<bool>> true_columns(std::int64_t events, std::int64_t columns) {
+  const RandomStream random(7, random_purpose::test, 182);
+  std::vector<std::vector<bool>> rows(static_cast<std::size_t>(events));
+  for (std::size_t e = 0; e < rows.size(); ++e) {
+    for (std::int64_t c = 0; c < columns; ++c) {
+      const bool drawn = random.below(e * 64 + static_cast<std::uint64_t>(c), 3) == 0;
+      rows[e].push_back(e % 5 == 3 || (drawn && e % 5 != 1));
+    }
+  }
+  return rows;
+}
+
+/// Rows of columns as bits, those behind the columns set as well: nothing may read them.
+inline Tensor upload_bits(Device& device, const std::vector<std::vector<bool>>& rows) {
+  std::vector<std::int64_t> bits;
+  for (const std::vector<bool>& row : rows) {
+    std::uint64_t word = ~std::uint64_t{0};
+    for (std::size_t c = 0; c < row.size(); ++c) {
+      if (!row[c]) word ^= std::uint64_t{1} << c;
+    }
+    bits.push_back(static_cast<std::int64_t>(word));
+  }
+  return upload(device, bits);
+}
+
+struct BinaryShape {
+  std::int64_t events, columns;
+  double sharpness = 1;
+  bool with_gradient = true, with_targets = false;
+
+  std::string name() const {
+    return std::to_string(events) + " events of " + std::to_string(columns) +
+           (with_targets ? " columns, any true" : " candidates") + (sharpness > 1 ? ", large" : "") +
+           (with_gradient ? ", gradient" : "");
+  }
+};
+
+inline std::vector<Output> judge_binary(Device& device, const BinaryShape& shape) {
+  std::vector<double> logits = random_values(shape.events * shape.columns, 181);
+  const std::vector<std::vector<bool>> truth = true_columns(shape.events, shape.columns);
   const double scale = 0.25, before = 1.5;
   Judged loss{before, before};
   std::vector<Judged> gradient;
   for (std::size_t i = 0; i < logits.size(); ++i) {
-    const double sign = i % static_cast<std::size_t>(candidates) == 0 ? -1.0 : 1.0;
-    const long double x = sign * (logits[i] *= sharpness);
+    const std::size_t e = i / static_cast<std::size_t>(shape.columns), c = i % static_cast<std::size_t>(shape.columns);
+    const double sign = (shape.with_targets ? truth[e][c] : c == 0) ? -1.0 : 1.0;
+    const long double x = sign * (logits[i] *= shape.sharpness);
     loss.add(static_cast<double>(std::log1p(std::exp(x))) * scale);
     gradient.push_back({static_cast<double>(1 / (1 + std::exp(-x))) * sign * scale, scale});
   }
   BinaryCrossEntropy op;
-  op.logits = upload(device, logits, events, candidates);
-  if (with_gradient) op.gradient = device.allocate(events, candidates);
+  op.logits = upload(device, logits, shape.events, shape.columns);
+  if (shape.with_gradient) op.gradient = device.allocate(shape.events, shape.columns);
+  if (shape.with_targets) op.targets = upload_bits(device, truth);
   op.loss = device.move_in(&before, 1, 1, ElementType::f64);
   op.scale = scale;
   device.run(op);
   std::vector<Output> outputs{{"loss", download(device, op.loss), {loss}}};
-  if (with_gradient) outputs.push_back({"gradient", download(device, op.gradient), gradient});
+  if (shape.with_gradient) outputs.push_back({"gradient", download(device, op.gradient), gradient});
   return outputs;
 }
 
 inline std::vector<OperationCase> binary_cross_entropy_cases() {
   std::vector<OperationCase> cases;
-  const auto add = [&](std::int64_t events, std::int64_t candidates, double sharpness) {
+  const auto add = [&](std::int64_t events, std::int64_t columns, double sharpness, bool with_targets) {
     for (const bool with_gradient : {false, true}) {
-      cases.push_back(
-          {"",
-           std::to_string(events) + " events of " + std::to_string(candidates) + " candidates" +
-               (sharpness > 1 ? ", large" : "") + (with_gradient ? ", gradient" : ""),
-           [=](Device& device) { return judge_binary(device, events, candidates, sharpness, with_gradient); }});
+      const BinaryShape shape{events, columns, sharpness, with_gradient, with_targets};
+      cases.push_back({"", shape.name(), [=](Device& device) { return judge_binary(device, shape); }});
     }
   };
-  for (const auto& [events, candidates] : {std::pair{0, 2}, {1, 1}, {5, 2}, {777, 3}, {9001, 2}, {40, 50}})
-    add(events, candidates, 1);
-  add(33, 4, 1000);
+  for (const auto& [events, candidates] : {std::pair{0, 2}, {1, 1}, {5, 2}, {777, 3}, {9001, 2}, {40, 50}, {3, 70}})
+    add(events, candidates, 1, false);
+  for (const auto& [events, columns] : {std::pair{0, 3}, {1, 1}, {10, 2}, {777, 3}, {2001, 56}, {40, 63}, {25, 64}})
+    add(events, columns, 1, true);
+  for (const bool with_targets : {false, true}) add(33, 4, 1000, with_targets);
   return cases;
 }
 

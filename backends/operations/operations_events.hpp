@@ -115,16 +115,18 @@ struct PairScoresBackward {
   }
 };
 
-/// Binary cross-entropy of logits, the first column being true and the others not: loss[1, 1] (f64) += scale *
-/// sum_e (softplus(-logits_e0) + sum_{c > 0} softplus(logits_ec)); gradient [E, C] is stored when defined. softplus(x)
-/// = log(1 + exp(x)) without overflow.
+/// Binary cross-entropy of logits [E, C], column by column: loss[1, 1] (f64) += scale * (sum of softplus(-logits_ec)
+/// over the columns c of e that are true, and of softplus(logits_ec) over the others); gradient [E, C] is stored when
+/// defined. True is the first column of every row, or, with `targets`, column c of row e where bit c of targets_e is
+/// set; C is then at most 64, and bits from C on count nothing. softplus(x) = log(1 + exp(x)) without overflow.
 struct BinaryCrossEntropy {
   static constexpr std::string_view name = "binary_cross_entropy";
   Tensor logits, gradient, loss;
   double scale = 1;
+  Tensor targets = {};  // i64 [E, 1] or undefined
   Work work() const {
     using namespace operations_detail;
-    return {12.0 * count(logits.elements()), bytes_of(logits),
+    return {12.0 * count(logits.elements()), bytes_of(logits) + (targets.defined() ? bytes_of(targets) : 0.0),
             (gradient.defined() ? bytes_of(gradient) : 0.0) + bytes_of(loss)};
   }
 };

@@ -166,7 +166,7 @@ EventCase begin_event_case(const Case& request) {
     if (data->static_memory != nullptr) data->widths.vertex += data->static_memory->width();
   }
   c.parameters = c.model->parameters(c.data.widths);
-  for (ParameterShape& shape : c.task->parameters(c.model->traits().embedding))
+  for (ParameterShape& shape : c.task->parameters(*c.data.graph, c.model->traits().embedding))
     c.parameters.push_back(std::move(shape));
   if (!request.load_model.empty()) c.start_values = load_weights(request.load_model, request, c.parameters);
   return c;

@@ -64,7 +64,7 @@ class EventSchedule final : public SchedulePlan {
       all.samples[all.names.back()] = count;
     };
     for (const bool validation : {false, true}) {
-      for (const std::string& name : case_->task->metric_names()) add(name, validation);
+      for (const std::string& name : case_->task->metric_names(*case_->data.graph)) add(name, validation);
     }
     for (const auto& [name, value] : case_->data.task->rules) {
       const bool validation = name.rfind(prefix, 0) == 0;
@@ -165,7 +165,7 @@ class EventPlanner final : public SchedulePlanner {
   explicit EventPlanner(const Case& request) {
     auto c = std::make_shared<EventCase>(begin_event_case(request));
     const TimeSplit& split = c->data.task->split;
-    std::vector<std::string> names = c->task->metric_names();
+    std::vector<std::string> names = c->task->metric_names(*c->data.graph);
     const bool validates = split.validation_end > split.train_end;
     if (validates) std::erase_if(names, [&](const std::string& name) { return c->judged_events(name, true) == 0; });
     check_until(request, std::move(names), validates);

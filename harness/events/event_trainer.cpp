@@ -42,8 +42,7 @@ void EventTrainer::train(std::int64_t epoch, std::int64_t batch) {
     if (batch + 1 < case_.batches()) next_ = draw(epoch, batch + 1);
   });
   const BatchWish& wish = current.drawn->wish;
-  const std::vector<std::int32_t> classes = case_.task->labels(*case_.training.graph, wish.first, wish.count);
-  const Tensor labels = device_.move_in(classes.data(), wish.count, 1, ElementType::i32);
+  const Tensor labels = case_.task->labels(device_, *case_.training.graph, wish.first, wish.count);
   const LinkLoss loss = case_.model->traits().binary_loss ? LinkLoss::binary_cross_entropy : LinkLoss::cross_entropy;
   case_.task->add_loss(tape, output.outputs, loss, labels, 1.0 / static_cast<double>(wish.count), batch_loss_);
   tape.backward();

@@ -71,10 +71,10 @@ Var pair_scores(Tape& tape, const Var& a, const Var& b, const Var& w, const Var&
   });
 }
 
-void binary_cross_entropy(Tape& tape, const Var& logits, double scale, const Tensor& loss) {
+void binary_cross_entropy(Tape& tape, const Var& logits, double scale, const Tensor& loss, const Tensor& targets) {
   const GradientTarget gradient = tape.target(logits);
   if (gradient.accumulate) throw Error("binary_cross_entropy: these logits already have a gradient");
-  tape.device().run(BinaryCrossEntropy{logits->value, gradient.tensor, loss, scale});
+  tape.device().run(BinaryCrossEntropy{logits->value, gradient.tensor, loss, scale, targets});
 }
 
 }  // namespace strobe

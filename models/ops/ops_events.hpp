@@ -21,8 +21,9 @@ Var neighbour_attention(Tape& tape, const Var& q, const Var& vertex, const Var& 
 /// [1, 1].
 Var pair_scores(Tape& tape, const Var& a, const Var& b, const Var& w, const Var& bias);
 
-/// Adds scale * sum_e (softplus(-logits_e0) + sum_{c > 0} softplus(logits_ec)) to `loss` (f64 [1, 1]) and sets the
-/// gradient of `logits` [E, C]. Throws Error when it has one already.
-void binary_cross_entropy(Tape& tape, const Var& logits, double scale, const Tensor& loss);
+/// Adds scale times the binary cross-entropy of every logit, summed, to `loss` (f64 [1, 1]) and sets the gradient of
+/// `logits` [E, C]. True are the columns that bits of `targets` (i64 [E, 1], C at most 64) name, or, where it is
+/// undefined, the first one. Throws Error when the logits have a gradient already.
+void binary_cross_entropy(Tape& tape, const Var& logits, double scale, const Tensor& loss, const Tensor& targets = {});
 
 }  // namespace strobe

@@ -51,22 +51,23 @@ class EventTask {
   virtual ~EventTask() = default;
   /// Splits, draws and judges by rules. Throws InvalidRequest when the graph has not what the task needs.
   virtual EventTaskData draw(const EventGraph& graph, std::uint64_t seed) const = 0;
-  /// Of embeddings `width` wide.
-  virtual std::vector<ParameterShape> parameters(std::int64_t width) const = 0;
+  /// Weights of `head` for a graph that `draw` accepts and embeddings `width` wide.
+  virtual std::vector<ParameterShape> parameters(const EventGraph& graph, std::int64_t width) const = 0;
   /// Outputs [E, K] from the embeddings of sources [E, F] and of their candidates [E C, F], event by event, the true
   /// destination first: K = C scores, or the classes' logits of a task with C = 1.
   virtual Var head(Tape& tape, const Parameters& parameters, const Var& sources, const Var& candidates) const = 0;
-  /// The class of each of the events [first, first + count): the column of `head` that is right.
-  virtual std::vector<std::int32_t> labels(const EventGraph& graph, EdgeId first, std::int64_t count) const = 0;
-  /// Adds the loss of E events times `scale` to `loss` (f64 [1, 1]), and starts the backward pass; labels i32 [E, 1].
+  /// What is right of each of the events [first, first + count), on the device: i32 [E, 1] the one column of `head`
+  /// that is, or i64 [E, 1] the set of columns that are, bit c for column c.
+  virtual Tensor labels(Device& device, const EventGraph& graph, EdgeId first, std::int64_t count) const = 0;
+  /// Adds the loss of E events times `scale` to `loss` (f64 [1, 1]), and starts the backward pass; `labels` as above.
   virtual void add_loss(Tape& tape, const Var& outputs, LinkLoss kind, const Tensor& labels, double scale,
                         const Tensor& loss) const = 0;
   /// Metrics of the events from `first` on, of which `outputs` are; `data` is what the task has drawn on `graph`. Those
   /// that are taken over no event of these are left out.
   virtual std::map<std::string, double> metrics(const EventGraph& graph, const EventTaskData& data, EdgeId first,
                                                 const EventOutputs& outputs) const = 0;
-  /// Names that `metrics` may return.
-  virtual std::vector<std::string> metric_names() const = 0;
+  /// Names that `metrics` may return for this graph.
+  virtual std::vector<std::string> metric_names(const EventGraph& graph) const = 0;
 };
 
 struct EventTaskTag {

@@ -96,7 +96,7 @@ class FutureLinks final : public EventTask {
     return data;
   }
 
-  std::vector<ParameterShape> parameters(std::int64_t width) const override {
+  std::vector<ParameterShape> parameters(const EventGraph&, std::int64_t width) const override {
     const double bound = 1.0 / std::sqrt(static_cast<double>(width));  // of PyTorch's linear layers
     return {{"decoder.source", width, width, bound},      {"decoder.source_bias", 1, width, bound},
             {"decoder.destination", width, width, bound}, {"decoder.destination_bias", 1, width, bound},
@@ -112,8 +112,9 @@ class FutureLinks final : public EventTask {
                        parameters.at("decoder.output_bias"));
   }
 
-  std::vector<std::int32_t> labels(const EventGraph&, EdgeId, std::int64_t count) const override {
-    return std::vector<std::int32_t>(static_cast<std::size_t>(count), 0);  // the destination stands first
+  Tensor labels(Device& device, const EventGraph&, EdgeId, std::int64_t count) const override {
+    const std::vector<std::int32_t> first(static_cast<std::size_t>(count), 0);  // the destination stands first
+    return device.move_in(first.data(), count, 1, ElementType::i32);
   }
 
   void add_loss(Tape& tape, const Var& outputs, LinkLoss kind, const Tensor& labels, double scale,
@@ -135,7 +136,7 @@ class FutureLinks final : public EventTask {
     return metrics;
   }
 
-  std::vector<std::string> metric_names() const override {
+  std::vector<std::string> metric_names(const EventGraph&) const override {
     std::vector<std::string> names = {"mrr", "ap", "auc"};
     for (std::size_t i = 0; p_.kept_out > 0 && i < 3; ++i) names.push_back(inductive_prefix + names[i]);
     return names;

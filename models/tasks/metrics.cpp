@@ -147,6 +147,20 @@ double macro_f1(const std::vector<std::int32_t>& predicted, const std::vector<st
   return present == 0 ? missing : sum / present;
 }
 
+double micro_f1(const std::vector<double>& logits, const std::vector<std::int64_t>& sets, std::int64_t classes) {
+  if (sets.empty() || any_nan(logits)) return missing;
+  double both = 0, either = 0;  // TP, and 2 TP + FP + FN
+  auto logit = logits.begin();
+  for (const std::int64_t set : sets) {
+    for (std::int64_t c = 0; c < classes; ++c) {
+      const bool said = *logit++ > 0, is = (static_cast<std::uint64_t>(set) >> c & 1) != 0;
+      both += said && is ? 1.0 : 0.0;
+      either += (said ? 1.0 : 0.0) + (is ? 1.0 : 0.0);
+    }
+  }
+  return either == 0 ? 0.0 : 2.0 * both / either;
+}
+
 RegressionError regression_error(const std::vector<double>& outputs, const std::vector<double>& targets,
                                  bool skip_missing) {
   double squared = 0, absolute = 0, mean = 0, count = 0;

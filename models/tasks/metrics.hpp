@@ -54,6 +54,11 @@ double f1_score(const std::vector<std::int32_t>& predicted, const std::vector<st
 double macro_f1(const std::vector<std::int32_t>& predicted, const std::vector<std::int32_t>& labels,
                 std::int64_t classes);
 
+/// F1-micro of samples that may have several classes each: 2 TP / (2 TP + FP + FN) over all pairs of a sample and a
+/// class, a class being predicted where its logit [n, classes] is above 0 and true where bit c of the sample's `sets`
+/// is set. 0 when nothing is predicted or true; NaN without samples or when a logit is NaN.
+double micro_f1(const std::vector<double>& logits, const std::vector<std::int64_t>& sets, std::int64_t classes);
+
 /// Errors of a regression.
 struct RegressionError {
   double rmse = 0;  // root of the mean squared error

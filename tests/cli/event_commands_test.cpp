@@ -99,6 +99,12 @@ TEST_F(EventCommands, RequestsThatDoNotFitSayWhatToChange) {
                  2, {"only 210 are trained on"});
   expect_refusal(strobe({"run", "--workload", "visits.csv", "--model", "tgn-attn", "--task", "event-classification"}),
                  2, {"needs a label of every event"});
+  write_text(folder_ / "labels.csv",
+             "user_id,item_id,timestamp,state_label,comma_separated_list_of_features\n"
+             "0,0,0,0\n1,1,1,1\n0,1,2,0\n1,0,3,0\n");
+  expect_refusal(
+      strobe({"run", "--workload", "labels.csv", "--model", "jodie", "--task", "event-classification:labels=several"}),
+      2, {"a single label of each event", "labels=single"});
   expect_refusal(strobe({"inspect", "visits.csv", "--task", "link-prediction"}), 2, {"future-links"});
   expect_refusal(strobe({"inspect", "uniform", "--task", "future-links"}), 2, {"has no events"});
 }

@@ -151,8 +151,7 @@ TEST_P(EventGolden, EveryBatchIsThatOfTheIndependentForm) {
     Tape tape(*device);
     const PassOutput output =
         walk.pass(tape, parameters, walk.start_draw({first, batch, first, true, 0, 0, true}), Pass{});
-    const std::vector<std::int32_t> classes(static_cast<std::size_t>(batch), 0);
-    const Tensor labels = device->move_in(classes.data(), batch, 1, ElementType::i32);
+    const Tensor labels = c.task->labels(*device, *c.data.graph, first, batch);
     c.task->add_loss(tape, output.outputs,
                      c.model->traits().binary_loss ? LinkLoss::binary_cross_entropy : LinkLoss::cross_entropy, labels,
                      1.0 / static_cast<double>(batch), loss);

@@ -104,7 +104,8 @@ TEST(EventGradients, PairScoresTwiceOverTheSameEvents) {
 }
 
 /// The loss of logits that are scores of pairs, so that the gradient passes the tape.
-double binary_loss(Device& device, const std::vector<Tensor>& in, const std::vector<Tensor>& gradients) {
+double binary_loss(Device& device, const std::vector<Tensor>& in, const std::vector<Tensor>& gradients,
+                   const Tensor& targets) {
   Tape tape(device);
   std::vector<Var> v;
   for (std::size_t i = 0; i < in.size(); ++i) {
@@ -114,14 +115,15 @@ double binary_loss(Device& device, const std::vector<Tensor>& in, const std::vec
   const Tensor loss = device.allocate(1, 1, ElementType::f64);
   device.run(Fill{loss, 0.0});
   const Var logits = pair_scores(tape, v[0], v[1], v[2], v[3]);
-  binary_cross_entropy(tape, logits, 0.25, loss);
-  EXPECT_THROW(binary_cross_entropy(tape, logits, 0.25, loss), Error);
+  binary_cross_entropy(tape, logits, 0.25, loss, targets);
+  EXPECT_THROW(binary_cross_entropy(tape, logits, 0.25, loss, targets), Error);
   tape.backward();
   return loss.data<double>()[0];
 }
 
-TEST(EventGradients, BinaryCrossEntropy) {
+void check_binary_loss(const std::vector<std::int64_t>& bits) {
   const auto device = cpu();
+  const Tensor targets = bits.empty() ? Tensor() : device->move_in(bits.data(), 3, 1, ElementType::i64);
   const std::vector<Tensor> in = {random_tensor(*device, 3, 4, 1), random_tensor(*device, 9, 4, 2),
                                   random_tensor(*device, 4, 1, 3), random_tensor(*device, 1, 1, 4)};
   std::vector<Tensor> gradients, ignored;
@@ -129,19 +131,26 @@ TEST(EventGradients, BinaryCrossEntropy) {
     gradients.push_back(zeros(*device, one));
     ignored.push_back(zeros(*device, one));
   }
-  EXPECT_GT(binary_loss(*device, in, gradients), 0.0);
+  EXPECT_GT(binary_loss(*device, in, gradients, targets), 0.0);
   for (std::size_t k = 0; k < in.size(); ++k) {
     for (std::int64_t i = 0; i < in[k].elements(); ++i) {
       double& value = in[k].data<double>()[i];
       const double saved = value;
       value = saved + 1e-6;
-      const double above = binary_loss(*device, in, ignored);
+      const double above = binary_loss(*device, in, ignored, targets);
       value = saved - 1e-6;
-      const double below = binary_loss(*device, in, ignored);
+      const double below = binary_loss(*device, in, ignored, targets);
       value = saved;
       EXPECT_NEAR(gradients[k].data<double>()[i], (above - below) / 2e-6, 1e-7) << k << ", " << i;
     }
   }
+}
+
+TEST(EventGradients, BinaryCrossEntropy) { check_binary_loss({}); }
+
+TEST(EventGradients, BinaryCrossEntropyWithAnyColumnsTrue) {
+  check_binary_loss({0b000, 0b101, 0b111});
+  check_binary_loss({0b010, 0b100, 0b110});
 }
 
 }  // namespace

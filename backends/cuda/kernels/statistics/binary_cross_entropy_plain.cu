@@ -1,4 +1,4 @@
-// Plain binary cross-entropy of candidates with its gradient: one thread a logit, in double as on the cpu. With e =
+// Plain binary cross-entropy of columns with its gradient: one thread a logit, in double as on the cpu. With e =
 // exp(-|x|), which cannot overflow, softplus(x) = max(x, 0) + log(1 + e) and its derivative is 1 / (1 + e) or e / (1 +
 // e). The loss is summed over the block's threads as a tree, block by block into scratch memory, and a second launch of
 // one block adds those sums; blocks depend on the shape only, so the sum is the same in every run. Cost: two launches;
@@ -17,17 +17,26 @@ constexpr std::int64_t most_blocks = 1024;
 template <class T>
 struct Logits {
   const T* logits;
-  T* gradient;  // null: none
-  std::int64_t count, candidates;
+  T* gradient;                  // null: none
+  const std::int64_t* targets;  // [E] bit c: column c is true; null: the first column is
+  std::int64_t count, columns;
   double scale;
 };
+
+/// Whether the i-th logit's column is true.
+template <class T>
+__device__ bool is_true(const Logits<T>& in, std::int64_t i) {
+  const std::int64_t column = i % in.columns;
+  if (in.targets == nullptr) return column == 0;
+  return (static_cast<std::uint64_t>(in.targets[i / in.columns]) >> column & 1) != 0;
+}
 
 template <class T>
 __global__ void binary_cross_entropy(Logits<T> in, double* block_sums) {
   STROBE_SHARED(double[warp_lanes], scratch);
   double sum = 0;
   for (std::int64_t i = grid_thread(); i < in.count; i += grid_threads()) {
-    const double sign = i % in.candidates == 0 ? -1.0 : 1.0, x = sign * static_cast<double>(in.logits[i]);
+    const double sign = is_true(in, i) ? -1.0 : 1.0, x = sign * static_cast<double>(in.logits[i]);
     const double e = std::exp(-std::abs(x));
     sum += (x > 0 ? x : 0.0) + std::log1p(e);
     if (in.gradient != nullptr) in.gradient[i] = static_cast<T>(sign * in.scale * (x > 0 ? 1.0 : e) / (1.0 + e));
@@ -52,8 +61,12 @@ void run(const BinaryCrossEntropy& op, KernelContext& context) {
   auto* const sums = reinterpret_cast<double*>(context.scratch(static_cast<std::size_t>(blocks) * sizeof(double)));
   with_element(op.logits.type(), [&](auto zero) {
     using T = decltype(zero);
-    const Logits<T> in{op.logits.data<T>(), op.gradient.defined() ? op.gradient.data<T>() : nullptr, count,
-                       op.logits.columns(), op.scale};
+    const Logits<T> in{op.logits.data<T>(),
+                       op.gradient.defined() ? op.gradient.data<T>() : nullptr,
+                       op.targets.defined() ? op.targets.data<std::int64_t>() : nullptr,
+                       count,
+                       op.logits.columns(),
+                       op.scale};
     launch(context, blocks, threads, 0, binary_cross_entropy<T>, in, sums);
   });
   launch(context, 1, threads, 0, add_sums, static_cast<const double*>(sums), blocks, op.scale, op.loss.data<double>());
