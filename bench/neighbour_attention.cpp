@@ -1,6 +1,6 @@
 // Attention of 1,800 roots over ten sampled neighbours each out of 5,000 vertices, forward and backward, with two
-// heads: narrow (F = 16) and wide (F = 100); what flows back into the vertices from their slots; and the scores of 600
-// events of two candidates.
+// heads: narrow (F = 16) and wide (F = 100), codes as wide; what flows back into the vertices from their slots; and the
+// scores of 600 events of two candidates.
 #include "backends/operations/operations_events.hpp"
 #include "bench/measure.hpp"
 #include "core/random.hpp"
@@ -27,7 +27,8 @@ Op attention_over_slots(Device& d, std::int64_t width, AttentionScale scale) {
   Op op;
   op.q = varied(d, roots(), width, -0.5f);
   op.vertex = varied(d, vertices(), 2 * width, -0.4f);
-  op.slot = varied(d, slots, 2 * width, -0.6f);
+  op.code = varied(d, slots, width, -0.6f);
+  op.code_query = varied(d, roots(), 2 * width, -0.7f);
   op.rows = d.move_in(rows.data(), slots, 1, ElementType::i64);
   op.offsets = d.move_in(offsets.data(), roots() + 1, 1, ElementType::i64);
   op.coefficients = constant(d, slots, 2, 0.1);
@@ -40,6 +41,7 @@ void forward(benchmark::State& state, const std::string& variant, std::int64_t w
   const auto device = make_device(variant);
   auto op = attention_over_slots<NeighbourAttention>(*device, width, scale);
   op.y = constant(*device, roots(), width);
+  op.mixed = constant(*device, roots(), 2 * width);
   measure(state, *device, op);
 }
 
@@ -47,17 +49,21 @@ void backward(benchmark::State& state, const std::string& variant, std::int64_t 
   const auto device = make_device(variant);
   auto op = attention_over_slots<NeighbourAttentionBackward>(*device, width, scale);
   op.dy = varied(*device, roots(), width, -0.3f);
+  op.dmixed = varied(*device, roots(), 2 * width, -0.2f);
   op.dq = constant(*device, roots(), width);
-  op.dslot = constant(*device, roots() * slots_each, 2 * width);
+  op.dseen = constant(*device, roots() * slots_each, 2 * width);
+  op.dcode = constant(*device, roots() * slots_each, width);
+  op.dcode_query = constant(*device, roots(), 2 * width);
   measure(state, *device, op);
 }
 
-/// dslot added to the vertices that the slots look at.
+/// dseen added to the vertices that the slots look at.
 void into_vertices(benchmark::State& state, const std::string& variant, std::int64_t width) {
   const auto device = make_device(variant);
   const auto op = attention_over_slots<NeighbourAttention>(*device, width, AttentionScale::head);
   const Tensor sums = constant(*device, vertices(), 2 * width);
-  measure(state, *device, CopyRows{op.slot, sums, {}, op.rows, op.slot.rows(), 0, 0, 2 * width, true});
+  const Tensor dseen = varied(*device, op.rows.rows(), 2 * width, -0.6f);
+  measure(state, *device, CopyRows{dseen, sums, {}, op.rows, dseen.rows(), 0, 0, 2 * width, true});
 }
 
 void scores(benchmark::State& state, const std::string& variant, std::int64_t width, bool back) {

@@ -9,13 +9,14 @@ namespace strobe::conformance {
 
 /// An attention of `roots` roots with up to `most` slots each (`even`: exactly so many; else every seventh root has
 /// none and root 5 has 40), over `vertices` vertices, of which the last one occurs in no slot and the first one in
-/// every third. Queries times `sharpness`.
+/// every third. Queries times `sharpness`. Codes are `codes` columns wide.
 struct NeighbourShape {
   std::int64_t roots, vertices, most, heads, depth;
   AttentionScale scale = AttentionScale::neighbours;
   bool even = false;
   double dropped = 0, sharpness = 1;
   bool kept = true;  // coefficients are wanted
+  std::int64_t codes = 5;
 
   std::int64_t width() const { return heads * depth; }
   std::string name() const {
@@ -23,7 +24,8 @@ struct NeighbourShape {
     return std::to_string(roots) + " roots of " + (even ? "" : "up to ") + std::to_string(most) + " slots, " +
            std::to_string(heads) + " heads of " + std::to_string(depth) + ", " +
            scales[static_cast<std::size_t>(scale)] + (dropped > 0 ? ", dropout" : "") +
-           (sharpness > 1 ? ", sharp" : "") + (kept ? "" : ", coefficients not kept");
+           (sharpness > 1 ? ", sharp" : "") + (kept ? "" : ", coefficients not kept") + ", codes of " +
+           std::to_string(codes);
   }
 };
 
@@ -38,16 +40,17 @@ inline std::vector<NeighbourShape> neighbour_shapes() {
                                      {3, 9, 70, 2, 65, AttentionScale::leaky, true, 0.1}};
   for (const AttentionScale scale : {AttentionScale::neighbours, AttentionScale::head, AttentionScale::leaky}) {
     for (const std::int64_t heads : {1, 2, 4}) {
-      shapes.push_back({30, 40, 10, heads, 100 / heads, scale});
+      shapes.push_back({30, 40, 10, heads, 100 / heads, scale, false, 0, 1, true, 100});
       shapes.push_back({25, 40, 10, heads, 4, scale, true, 0.3});
       shapes.push_back({12, 7, 10, heads, 5, scale, false, 0.0, 1000});
     }
-    shapes.push_back({17, 20, 10, 2, 50, scale, true, 0.5});
+    shapes.push_back({17, 20, 10, 2, 50, scale, true, 0.5, 1, true, 272});
     shapes.push_back({10, 20, 10, 2, 8, scale, false, 0.1, 1.0, false});
   }
   for (std::int64_t width = 1; width <= 17; ++width) {
     for (const std::int64_t heads : {1, 2, 4}) {
-      if (width % heads == 0) shapes.push_back({9, 8, 7, heads, width / heads});
+      if (width % heads == 0)
+        shapes.push_back({9, 8, 7, heads, width / heads, AttentionScale::leaky, false, 0, 1, true, 34 - 2 * width + 1});
     }
   }
   return shapes;
@@ -56,7 +59,7 @@ inline std::vector<NeighbourShape> neighbour_shapes() {
 /// The case on the host.
 struct NeighbourInput {
   std::vector<std::int64_t> rows, offsets{0}, numbers;
-  std::vector<double> q, vertex, slot, dy;
+  std::vector<double> q, vertex, code, code_query, dy, dmixed;
 
   explicit NeighbourInput(const NeighbourShape& s) {
     const RandomStream random(6, random_purpose::test, 161);
@@ -73,8 +76,10 @@ struct NeighbourInput {
           i % 3 == 0 ? 0 : static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(1000 + i), others)));
     }
     q = random_values(s.roots * s.width(), 162), vertex = random_values(s.vertices * 2 * s.width(), 163);
-    slot = random_values(offsets.back() * 2 * s.width(), 164), dy = random_values(s.roots * s.width(), 165);
+    code = random_values(offsets.back() * s.codes, 164), code_query = random_values(s.roots * s.heads * s.codes, 166);
+    dy = random_values(s.roots * s.width(), 165), dmixed = random_values(s.roots * s.heads * s.codes, 167);
     for (double& value : q) value *= s.sharpness;
+    for (double& value : code_query) value *= s.sharpness;
   }
 
   std::int64_t slots() const { return offsets.back(); }
@@ -100,20 +105,22 @@ inline double judged_neighbour_factor(const NeighbourShape& s, std::int64_t root
 
 struct JudgedNeighbours {
   ScalarTape tape;
-  std::vector<Scalar> q, vertex, slot, seen;  // seen [S, 2 F]: keys and values
-  std::vector<Scalar> y, coefficients;
+  std::vector<Scalar> q, vertex, code, code_query, seen;  // seen [S, 2 F]: a slot's own part in its vertex's row
+  std::vector<Scalar> y, mixed, coefficients;
   double largest_score = 1;
 
   JudgedNeighbours(const NeighbourShape& s, const NeighbourInput& in)
       : q(tape.constants(in.q)),
         vertex(tape.constants(in.vertex)),
-        slot(tape.constants(in.slot)),
+        code(tape.constants(in.code)),
+        code_query(tape.constants(in.code_query)),
         y(in.q.size()),
+        mixed(in.code_query.size()),
         coefficients(static_cast<std::size_t>(in.slots() * s.heads)) {
     const std::int64_t columns = 2 * s.width();
     for (std::int64_t i = 0; i < in.slots() * columns; ++i) {
       const std::int64_t at = in.rows[static_cast<std::size_t>(i / columns)] * columns + i % columns;
-      seen.push_back(tape.add(vertex[static_cast<std::size_t>(at)], slot[static_cast<std::size_t>(i)]));
+      seen.push_back(tape.scale(vertex[static_cast<std::size_t>(at)], 1));
     }
     for (std::int64_t i = 0; i < s.roots * s.heads; ++i) attend(s, in, i / s.heads, i % s.heads);
   }
@@ -131,6 +138,10 @@ struct JudgedNeighbours {
     for (std::int64_t c = head * s.depth; c < (head + 1) * s.depth; ++c) {
       sum = tape.multiply_add(q[static_cast<std::size_t>(root * s.width() + c)],
                               seen[static_cast<std::size_t>(at * 2 * s.width() + c)], sum);
+    }
+    for (std::int64_t c = 0; c < s.codes; ++c) {
+      sum = tape.multiply_add(code_query[static_cast<std::size_t>((root * s.heads + head) * s.codes + c)],
+                              code[static_cast<std::size_t>(at * s.codes + c)], sum);
     }
     double factor = 1;
     if (s.scale == AttentionScale::neighbours) factor = std::pow(static_cast<double>(found), -0.5);
@@ -161,13 +172,24 @@ struct JudgedNeighbours {
       weight = tape.scale(weight, judged_neighbour_factor(s, root, i, head));
     }
     for (std::int64_t c = head * s.depth; c < (head + 1) * s.depth; ++c) {
-      Scalar sum = tape.constant(0);
-      for (std::int64_t i = 0; i < found; ++i) {
-        sum = tape.multiply_add(weights[static_cast<std::size_t>(i)],
-                                seen[static_cast<std::size_t>(((begin + i) * 2 + 1) * s.width() + c)], sum);
-      }
-      y[static_cast<std::size_t>(root * s.width() + c)] = sum;
+      y[static_cast<std::size_t>(root * s.width() + c)] =
+          weighted(weights, seen, (begin * 2 + 1) * s.width() + c, 2 * s.width());
     }
+    for (std::int64_t c = 0; c < s.codes; ++c) {
+      mixed[static_cast<std::size_t>((root * s.heads + head) * s.codes + c)] =
+          weighted(weights, code, begin * s.codes + c, s.codes);
+    }
+  }
+
+  /// The sum of weights[i] values[first + i stride].
+  Scalar weighted(const std::vector<Scalar>& weights, const std::vector<Scalar>& values, std::int64_t first,
+                  std::int64_t stride) {
+    Scalar sum = tape.constant(0);
+    for (std::size_t i = 0; i < weights.size(); ++i) {
+      sum = tape.multiply_add(weights[i],
+                              values[static_cast<std::size_t>(first) + i * static_cast<std::size_t>(stride)], sum);
+    }
+    return sum;
   }
 };
 
@@ -177,7 +199,8 @@ Op neighbour_operation(Device& device, const NeighbourShape& s, const NeighbourI
   Op op;
   op.q = upload(device, in.q, s.roots, s.width());
   op.vertex = upload(device, in.vertex, s.vertices, 2 * s.width());
-  op.slot = upload(device, in.slot, in.slots(), 2 * s.width());
+  op.code = upload(device, in.code, in.slots(), s.codes);
+  op.code_query = upload(device, in.code_query, s.roots, s.heads * s.codes);
   op.rows = upload(device, in.rows);
   op.offsets = upload(device, in.offsets);
   op.heads = s.heads;
@@ -192,9 +215,11 @@ inline std::vector<Output> judge_neighbours(Device& device, const NeighbourShape
   auto op = neighbour_operation<NeighbourAttention>(device, s, in);
   if (s.kept) op.coefficients = device.allocate(in.slots(), s.heads);
   op.y = device.allocate(s.roots, s.width());
+  op.mixed = device.allocate(s.roots, s.heads * s.codes);
   device.run(op);
   std::vector<Output> outputs{
-      {"y", download(device, op.y), judge.judged_behind_softmax(values_on(judge.tape, judge.y))}};
+      {"y", download(device, op.y), judge.judged_behind_softmax(values_on(judge.tape, judge.y))},
+      {"mixed", download(device, op.mixed), judge.judged_behind_softmax(values_on(judge.tape, judge.mixed))}};
   if (s.kept) {
     outputs.push_back({"coefficients", download(device, op.coefficients),
                        judge.judged_behind_softmax(values_on(judge.tape, judge.coefficients))});
@@ -202,26 +227,38 @@ inline std::vector<Output> judge_neighbours(Device& device, const NeighbourShape
   return outputs;
 }
 
+/// Gradients of `values`, in which queries times differences of coefficients count with their sharpness.
+inline std::vector<Judged> judged_gradients(const JudgedNeighbours& judge, const std::vector<Scalar>& values,
+                                            double sharpness = 1) {
+  std::vector<double> gradients;
+  for (const Scalar one : values) gradients.push_back(judge.tape.gradient(one));
+  std::vector<Judged> judged = against_largest(gradients);
+  for (Judged& one : judged) one.magnitude *= sharpness;
+  return judged;
+}
+
 inline std::vector<Output> judge_neighbours_back(Device& device, const NeighbourShape& s) {
   const NeighbourInput in(s);
   const JudgedNeighbours& judge = judged_once(s.name(), [&] {
     JudgedNeighbours made(s, in);
     for (std::size_t i = 0; i < made.y.size(); ++i) made.tape.gradient(made.y[i]) += in.dy[i];
+    for (std::size_t i = 0; i < made.mixed.size(); ++i) made.tape.gradient(made.mixed[i]) += in.dmixed[i];
     made.tape.backward();
     return made;
   });
   auto op = neighbour_operation<NeighbourAttentionBackward>(device, s, in);
   op.coefficients = upload(device, values_on(judge.tape, judge.coefficients), in.slots(), s.heads);
   op.dy = upload(device, in.dy, s.roots, s.width());
+  op.dmixed = upload(device, in.dmixed, s.roots, s.heads * s.codes);
   op.dq = device.allocate(s.roots, s.width());
-  op.dslot = device.allocate(in.slots(), 2 * s.width());
+  op.dseen = device.allocate(in.slots(), 2 * s.width());
+  op.dcode = device.allocate(in.slots(), s.codes);
+  op.dcode_query = device.allocate(s.roots, s.heads * s.codes);
   device.run(op);
-  std::vector<double> dq, dslot;
-  for (const Scalar one : judge.q) dq.push_back(judge.tape.gradient(one));
-  for (const Scalar one : judge.slot) dslot.push_back(judge.tape.gradient(one));
-  std::vector<Judged> judged_dq = against_largest(dq), judged_dslot = against_largest(dslot);
-  for (Judged& one : judged_dslot) one.magnitude *= s.sharpness;  // queries times differences of coefficients
-  return {{"dq", download(device, op.dq), judged_dq}, {"dslot", download(device, op.dslot), judged_dslot}};
+  return {{"dq", download(device, op.dq), judged_gradients(judge, judge.q)},
+          {"dseen", download(device, op.dseen), judged_gradients(judge, judge.seen, s.sharpness)},
+          {"dcode", download(device, op.dcode), judged_gradients(judge, judge.code, s.sharpness)},
+          {"dcode_query", download(device, op.dcode_query), judged_gradients(judge, judge.code_query)}};
 }
 
 inline std::vector<OperationCase> neighbour_cases(bool backward) {

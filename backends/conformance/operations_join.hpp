@@ -212,6 +212,40 @@ inline std::vector<OperationFamily> joined_dense_families() {
   return {family<JoinedDense>(forward), family<JoinedDenseBackward>(backward)};
 }
 
+inline std::vector<Output> judge_transpose_blocks(Device& device, std::int64_t blocks, std::int64_t rows,
+                                                  std::int64_t columns, bool added) {
+  const std::vector<double> x = random_values(blocks * rows * columns, 201),
+                            before = random_values(blocks * rows * columns, 202);
+  std::vector<Judged> expected = start(before, added);
+  for (std::int64_t i = 0; i < blocks * rows * columns; ++i) {
+    const std::int64_t block = i / (rows * columns), row = i / columns % rows, column = i % columns;
+    expected[static_cast<std::size_t>((block * columns + column) * rows + row)].add(x[static_cast<std::size_t>(i)]);
+  }
+  const TransposeBlocks op{upload(device, x, blocks * rows, columns), upload(device, before, blocks * columns, rows),
+                           blocks, added};
+  device.run(op);
+  return {{"y", download(device, op.y), expected}};
+}
+
+inline OperationFamily transpose_blocks_family() {
+  struct Shape {
+    std::int64_t blocks, rows, columns;
+  };
+  std::vector<OperationCase> cases;
+  for (const auto& [blocks, rows, columns] :
+       {Shape{1, 0, 3}, {1, 1, 1}, {1, 5, 3}, {3, 2, 7}, {2, 50, 100}, {1, 272, 200}, {4, 33, 65}}) {
+    for (const bool added : {false, true}) {
+      cases.push_back({"",
+                       std::to_string(blocks) + " blocks of " + std::to_string(rows) + " x " + std::to_string(columns) +
+                           (added ? ", added" : ""),
+                       [=, blocks = blocks, rows = rows, columns = columns](Device& device) {
+                         return judge_transpose_blocks(device, blocks, rows, columns, added);
+                       }});
+    }
+  }
+  return family<TransposeBlocks>(cases);
+}
+
 inline std::vector<OperationFamily> join_families() {
   const std::vector<JoinShape> shapes{{0, {2, 3}},
                                       {1, {1}},
@@ -228,7 +262,7 @@ inline std::vector<OperationFamily> join_families() {
                         [=](Device& device) { return judge_split(device, shape, turn); }});
     }
   }
-  return {family<JoinColumns>(joins), family<SplitColumns>(splits)};
+  return {family<JoinColumns>(joins), family<SplitColumns>(splits), transpose_blocks_family()};
 }
 
 }  // namespace strobe::conformance

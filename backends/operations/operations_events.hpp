@@ -42,51 +42,59 @@ struct NeighbourDropout {
   }
 };
 
-/// Multi-head attention of each root over its slots [offsets_r, offsets_{r+1}). Slot s looks at vertex rows[s], and has
-/// key and value (k_s | v_s) = vertex[rows[s]] + slot[s], each of the two H heads of F / H columns. Per head:
-/// p_s = softmax over the root's slots of scale(q_r . k_s), y_r = sum_s p_s d_s v_s with dropout's factors d_s; a root
-/// without slots gives 0. q, y [R, F], vertex [U, 2 F], slot [S, 2 F], coefficients [S, H] = p_s (without dropout; kept
-/// for the backward pass, undefined: not wanted).
+/// Multi-head attention of each root over its slots [offsets_r, offsets_{r+1}). Slot s looks at vertex rows[s], whose
+/// row of `vertex` is its key k_s beside its value v_s, each of the H heads of F / H columns; and it has a code of C
+/// columns (when it happened, and what its event tells), which all heads share. A linear layer of the codes that keys
+/// and values have besides never meets the slots: its key half is in the query of codes (q (x W) = (q W^T) x), its
+/// value half comes after the sum (the weighted sum of x W is that of x, times W). Per head:
+///   p_s = softmax over the root's slots of scale(q_r . k_s + code_query_r . code_s),
+///   y_r = sum_s p_s d_s v_s and mixed_r = sum_s p_s d_s code_s, with dropout's factors d_s;
+/// a root without slots gives 0. q, y [R, F], vertex [U, 2 F], code [S, C], code_query, mixed [R, H C], head by head,
+/// coefficients [S, H] = p_s (without dropout; kept for the backward pass, undefined: not wanted).
 struct NeighbourAttention {
   static constexpr std::string_view name = "neighbour_attention";
-  Tensor q, vertex, slot;
+  Tensor q, vertex, code, code_query;
   Tensor rows;     // i64 [S, 1]
   Tensor offsets;  // i64 [R + 1, 1]
-  Tensor coefficients, y;
+  Tensor coefficients, y, mixed;
   std::int64_t heads = 1;
   AttentionScale scale = AttentionScale::neighbours;
   NeighbourDropout dropout = {};
   Work work() const {
     using namespace operations_detail;
-    const double slots = count(slot.rows()), width = count(q.columns());
+    const double slots = count(code.rows()), width = count(q.columns() + code_query.columns());
     const double moved = slots * static_cast<double>(vertex.row_bytes());
-    return {slots * (6.0 * width + 8.0 * count(heads)) + dropout.flops(slots * count(heads)),
-            bytes_of(q) + bytes_of(vertex) + bytes_of(slot) + bytes_of(rows) + bytes_of(offsets) + dropout.bytes(),
-            bytes_of(y) + (coefficients.defined() ? bytes_of(coefficients) : 0.0),
+    return {slots * (4.0 * width + 8.0 * count(heads)) + dropout.flops(slots * count(heads)),
+            bytes_of(q) + bytes_of(vertex) + bytes_of(code) + bytes_of(code_query) + bytes_of(rows) +
+                bytes_of(offsets) + dropout.bytes(),
+            bytes_of(y) + bytes_of(mixed) + (coefficients.defined() ? bytes_of(coefficients) : 0.0),
             Gather{moved, bytes_of(vertex), bytes_of(vertex), static_cast<double>(vertex.row_bytes())}};
   }
 };
 
-/// Backward of NeighbourAttention: dq [R, F] and dslot [S, 2 F] are stored, every element. What flows back into a
-/// vertex is the sum of dslot over the slots that look at it (CopyRows with accumulate).
+/// Backward of NeighbourAttention: dq [R, F], dcode [S, C], dcode_query [R, H C] and dseen [S, 2 F] are stored, every
+/// element. dseen is what flows back through each slot into the vertex that it looks at, whose gradient is the sum over
+/// its slots (CopyRows with accumulate).
 struct NeighbourAttentionBackward {
   static constexpr std::string_view name = "neighbour_attention_backward";
-  Tensor q, vertex, slot;
+  Tensor q, vertex, code, code_query;
   Tensor rows;     // i64 [S, 1]
   Tensor offsets;  // i64 [R + 1, 1]
-  Tensor coefficients, dy;
-  Tensor dq, dslot;
+  Tensor coefficients, dy, dmixed;
+  Tensor dq, dseen, dcode, dcode_query;
   std::int64_t heads = 1;
   AttentionScale scale = AttentionScale::neighbours;
   NeighbourDropout dropout = {};
   Work work() const {
     using namespace operations_detail;
-    const double slots = count(slot.rows()), width = count(q.columns());
+    const double slots = count(code.rows()), width = count(q.columns()), codes = count(code_query.columns());
     const double moved = slots * static_cast<double>(vertex.row_bytes());
-    return {slots * (14.0 * width + 10.0 * count(heads)) + dropout.flops(slots * count(heads)),
-            2.0 * bytes_of(q) + bytes_of(vertex) + bytes_of(slot) + bytes_of(rows) + bytes_of(offsets) +
-                bytes_of(coefficients) + dropout.bytes(),
-            bytes_of(dq) + bytes_of(dslot),
+    // The slope of a leaky score depends on the score, which is computed again.
+    const double again = scale == AttentionScale::leaky ? 2.0 * (width + codes) : 0.0;
+    return {slots * (6.0 * width + 8.0 * codes + again + 10.0 * count(heads)) + dropout.flops(slots * count(heads)),
+            bytes_of(q) + bytes_of(dy) + bytes_of(vertex) + bytes_of(code) + bytes_of(code_query) + bytes_of(dmixed) +
+                bytes_of(rows) + bytes_of(offsets) + bytes_of(coefficients) + dropout.bytes(),
+            bytes_of(dq) + bytes_of(dseen) + bytes_of(dcode) + bytes_of(dcode_query),
             Gather{moved, bytes_of(vertex), bytes_of(vertex), static_cast<double>(vertex.row_bytes())}};
   }
 };

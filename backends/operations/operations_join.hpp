@@ -1,5 +1,5 @@
 // Column blocks put side by side, and taken apart again: one pass over the wide matrix, however many blocks it has. And
-// a dense layer of blocks side by side, for which the wide matrix is never written.
+// a dense layer of blocks side by side, for which the wide matrix is never written. And blocks of rows transposed.
 #pragma once
 
 #include <vector>
@@ -76,6 +76,19 @@ struct JoinedDenseBackward {
       sum.bytes_written += bytes;
     }
     return sum;
+  }
+};
+
+/// y [K C, R] (+)= the K blocks of rows of x [K R, C] transposed, one below the other; added with `accumulate`. The
+/// same operation on y with the same K gives x again. Made for weights: a block is walked along y's rows, across x's.
+struct TransposeBlocks {
+  static constexpr std::string_view name = "transpose_blocks";
+  Tensor x, y;
+  std::int64_t blocks = 1;
+  bool accumulate = false;
+  Work work() const {
+    using namespace operations_detail;
+    return {accumulate ? count(y.elements()) : 0.0, bytes_of(x) + (accumulate ? bytes_of(y) : 0.0), bytes_of(y)};
   }
 };
 

@@ -106,8 +106,7 @@ void GroupTrainer::compute(const TrainerTurn& turn, std::int64_t iteration, bool
       compute_batch(events(), tape, weights_.parameters(), *drawn, current_.inputs[set], rows, pass);
   if (prefetches && writes) write(output);
   if (prefetches) begin(iteration + 1);
-  const std::vector<std::int32_t> classes = events().task->labels(*events().training.graph, turn.first, turn.count);
-  const Tensor labels = device_.move_in(classes.data(), turn.count, 1, ElementType::i32);
+  const Tensor labels = events().task->labels(device_, *events().training.graph, turn.first, turn.count);
   const LinkLoss loss = events().model->traits().binary_loss ? LinkLoss::binary_cross_entropy : LinkLoss::cross_entropy;
   events().task->add_loss(tape, output.outputs, loss, labels,
                           1.0 / static_cast<double>(plan_.order.events_in(iteration)), batch_loss_);

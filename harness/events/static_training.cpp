@@ -18,7 +18,7 @@ constexpr std::int64_t numbers_of_event = 1 << 16;  // roots of an event, apart 
 
 std::vector<ParameterShape> shapes_of(const EventCase& c, const StaticMemoryWish& wish) {
   std::vector<ParameterShape> shapes = static_attention_parameters(wish, c.training.graph->vertices);
-  for (ParameterShape& shape : c.task->parameters(wish.width)) shapes.push_back(std::move(shape));
+  for (ParameterShape& shape : c.task->parameters(*c.training.graph, wish.width)) shapes.push_back(std::move(shape));
   return shapes;
 }
 
@@ -131,8 +131,7 @@ void StaticTraining::train(const Draw& drawn) {
   const Var embeddings = static_attention(tape, parameters_, wish_, list_on(device_, drawn.vertices), level);
   const Var outputs = case_.task->head(tape, parameters_, slice_rows(tape, embeddings, 0, drawn.count),
                                        slice_rows(tape, embeddings, drawn.count, drawn.count * drawn.candidates));
-  const std::vector<std::int32_t> classes = case_.task->labels(*case_.training.graph, drawn.first, drawn.count);
-  const Tensor labels = device_.move_in(classes.data(), drawn.count, 1, ElementType::i32);
+  const Tensor labels = case_.task->labels(device_, *case_.training.graph, drawn.first, drawn.count);
   const LinkLoss loss = case_.model->traits().binary_loss ? LinkLoss::binary_cross_entropy : LinkLoss::cross_entropy;
   case_.task->add_loss(tape, outputs, loss, labels, 1.0 / static_cast<double>(drawn.count), batch_loss_);
   tape.backward();

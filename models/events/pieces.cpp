@@ -138,21 +138,45 @@ Var AttentionLayer::query(Tape& tape, const Parameters& parameters, const Var& r
   return dense(tape, roots, slice_rows(tape, weight, 0, input), bias, Activation::none);
 }
 
-Var AttentionLayer::slots(Tape& tape, const Parameters& parameters, const NeighbourLevel& at) const {
-  if (time == 0)
-    return dense(tape, Tape::constant(zeros(tape.device(), at.slots.rows.rows(), 1)),
-                 Tape::constant(zeros(tape.device(), 1, 2 * output)), parameters.at(prefix + ".bias"),
-                 Activation::none);
-  const Var time_part = dense(tape, encode_time(tape, parameters, prefix, at.dt), parameters.at(prefix + ".time"),
-                              parameters.at(prefix + ".bias"), Activation::none);
-  if (!at.edge.defined()) return time_part;
-  return sum_of(tape, time_part,
-                dense(tape, Tape::constant(at.edge), parameters.at(prefix + ".edge"), nullptr, Activation::none));
+Var AttentionLayer::codes(Tape& tape, const Parameters& parameters, const NeighbourLevel& at) const {
+  const Var since = encode_time(tape, parameters, prefix, at.dt);
+  return at.edge.defined() ? concat_columns(tape, {since, Tape::constant(at.edge)}) : since;
 }
 
-Var AttentionLayer::merged(Tape& tape, const Parameters& parameters, const Var& attended, const Var& roots,
+Var AttentionLayer::attended_without_codes(Tape& tape, const Parameters& parameters, const Var& h, const Var& roots,
+                                           const NeighbourLevel& at, const NeighbourDropout& dropped) const {
+  const Var vertex =
+      dense(tape, h, parameters.at(prefix + ".vertex"), parameters.at(prefix + ".bias"), Activation::none);
+  const Var code = Tape::constant(zeros(tape.device(), at.slots.rows.rows(), 1));
+  const Var code_query = Tape::constant(zeros(tape.device(), at.roots, heads));
+  return neighbour_attention(tape, query(tape, parameters, roots), vertex, code, code_query, at.slots, heads, scale,
+                             dropped)
+      .y;
+}
+
+Var AttentionLayer::attended(Tape& tape, const Parameters& parameters, const Var& h, const Var& roots,
+                             const NeighbourLevel& at, const NeighbourDropout& dropped) const {
+  if (time == 0) return attended_without_codes(tape, parameters, h, roots, at, dropped);
+  // Slots are many times the roots, so their codes never meet a weight: keys of codes are (code W_k), and q . (code
+  // W_k) = (q W_k^T) . code; values are (code W_v), and their weighted sum is the weighted sum of codes times W_v. The
+  // bias is added once per vertex, to what its slots see of it.
+  const Var& of_time = parameters.at(prefix + ".time");
+  const Var weight = at.edge.defined() ? concat_rows(tape, {of_time, parameters.at(prefix + ".edge")}) : of_time;
+  const Var turned = transpose_blocks(tape, weight, 1);  // [2 F, C]
+  const Var of_keys = slice_rows(tape, turned, 0, output);
+  const Var of_values = transpose_blocks(tape, slice_rows(tape, turned, output, output), heads);  // [H C, F / H]
+  const Var vertex =
+      dense(tape, h, parameters.at(prefix + ".vertex"), parameters.at(prefix + ".bias"), Activation::none);
+  const Var q = query(tape, parameters, roots);
+  const Var code_query = block_dense(tape, q, of_keys, nullptr, heads, Activation::none);
+  const AttendedRoots sums =
+      neighbour_attention(tape, q, vertex, codes(tape, parameters, at), code_query, at.slots, heads, scale, dropped);
+  return sum_of(tape, sums.y, block_dense(tape, sums.mixed, of_values, nullptr, heads, Activation::none));
+}
+
+Var AttentionLayer::merged(Tape& tape, const Parameters& parameters, const Var& seen, const Var& roots,
                            const NeighbourLevel& at, const Pass& pass) const {
-  const Var joined = concat_columns(tape, {attended, roots});
+  const Var joined = concat_columns(tape, {seen, roots});
   const Var mixed =
       dense(tape, joined, parameters.at(merge_part("weight")), parameters.at(merge_part("bias")), Activation::relu);
   return layer_norm(tape, drop(tape, mixed, at.numbers, dropout, pass, level), parameters.at(merge_part("gain")),
@@ -166,10 +190,8 @@ Var AttentionLayer::embed(Tape& tape, const Parameters& parameters, const Var& h
   NeighbourDropout dropped;
   if (pass.training && dropout > 0)
     dropped = {dropout, pass.seed + level, static_cast<std::uint32_t>(pass.epoch), at.numbers};
-  const Var vertex = dense(tape, h, parameters.at(prefix + ".vertex"), nullptr, Activation::none);
-  const Var attended = neighbour_attention(tape, query(tape, parameters, roots), vertex, slots(tape, parameters, at),
-                                           at.slots, heads, scale, dropped);
-  return merge.empty() ? attended : merged(tape, parameters, attended, roots, at, pass);
+  const Var seen = attended(tape, parameters, h, roots, at, dropped);
+  return merge.empty() ? seen : merged(tape, parameters, seen, roots, at, pass);
 }
 
 }  // namespace strobe

@@ -52,9 +52,13 @@ struct AttentionLayer {
 
  private:
   Var query(Tape& tape, const Parameters& parameters, const Var& roots) const;
-  Var slots(Tape& tape, const Parameters& parameters, const NeighbourLevel& level) const;
-  Var merged(Tape& tape, const Parameters& parameters, const Var& attended, const Var& roots,
-             const NeighbourLevel& level, const Pass& pass) const;
+  Var codes(Tape& tape, const Parameters& parameters, const NeighbourLevel& level) const;
+  Var attended_without_codes(Tape& tape, const Parameters& parameters, const Var& h, const Var& roots,
+                             const NeighbourLevel& level, const NeighbourDropout& dropped) const;
+  Var attended(Tape& tape, const Parameters& parameters, const Var& h, const Var& roots, const NeighbourLevel& level,
+               const NeighbourDropout& dropped) const;
+  Var merged(Tape& tape, const Parameters& parameters, const Var& seen, const Var& roots, const NeighbourLevel& level,
+             const Pass& pass) const;
   std::string merge_part(const char* part) const;
 };
 

@@ -35,7 +35,7 @@ Var run_blocks(Tape& tape, const Var& left, const BlockDense& forward, const Var
           op.dleft = target.tensor;
           op.accumulate_dleft = target.accumulate;
         }
-        op.dw = w->gradient;
+        op.dw = tape.added_gradient(w);  // weights may be a result, as transposed ones are
         if (bias) op.dbias = bias->gradient;
         tape.device().run(op);
       });
@@ -136,6 +136,16 @@ Var joined_dense(Tape& tape, const std::vector<Var>& parts, const Var& w, const 
     back.dw = w->gradient;
     if (bias) back.dbias = bias->gradient;
     tape.device().run(back);
+  });
+}
+
+Var transpose_blocks(Tape& tape, const Var& x, std::int64_t blocks) {
+  const Tensor& from = x->value;
+  const Tensor y = tape.device().allocate(blocks * from.columns(), from.rows() / blocks, from.type());
+  tape.device().run(TransposeBlocks{from, y, blocks, false});
+  return tape.record(y, {x}, [&tape, x, blocks](const Variable& result) {
+    const GradientTarget dx = tape.target(x);
+    tape.device().run(TransposeBlocks{result.gradient, dx.tensor, blocks, dx.accumulate});
   });
 }
 

@@ -23,6 +23,9 @@ Var concat_columns(Tape& tape, const std::vector<Var>& parts);
 /// joined first.
 Var joined_dense(Tape& tape, const std::vector<Var>& parts, const Var& w, const Var& bias);
 
+/// Each of the K blocks of rows of x [K R, C] transposed, one below the other: [K C, R].
+Var transpose_blocks(Tape& tape, const Var& x, std::int64_t blocks);
+
 /// Columns [first, first + width) of x.
 Var slice_columns(Tape& tape, const Var& x, std::int64_t first, std::int64_t width);
 

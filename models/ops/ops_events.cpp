@@ -5,19 +5,39 @@
 namespace strobe {
 namespace {
 
-/// Gradients of q, vertex and slot from that of y. What flows into a vertex is the sum over the slots that look at it.
-void neighbour_attention_back(Tape& tape, NeighbourAttentionBackward back, const Var& q, const Var& vertex,
-                              const Var& slot) {
+/// What attention reads.
+struct AttentionInputs {
+  Var q, vertex, code, code_query;
+};
+
+/// NeighbourAttention or its backward pass with what both read.
+template <class Op>
+Op reading(const AttentionInputs& in, const RootSlots& slots, std::int64_t heads, AttentionScale scale,
+           const NeighbourDropout& dropout) {
+  Op op;
+  op.q = in.q->value, op.vertex = in.vertex->value;
+  op.code = in.code->value, op.code_query = in.code_query->value;
+  op.rows = slots.rows, op.offsets = slots.offsets;
+  op.heads = heads, op.scale = scale, op.dropout = dropout;
+  return op;
+}
+
+/// Gradients of the inputs from those of y and mixed. What flows into a vertex is the sum over the slots that look at
+/// it.
+void neighbour_attention_back(Tape& tape, NeighbourAttentionBackward back, const AttentionInputs& in) {
   Device& device = tape.device();
-  const StoredGradient of_q(tape, q), of_slot(tape, slot);
+  const StoredGradient of_q(tape, in.q), of_code(tape, in.code), of_code_query(tape, in.code_query);
   back.dq = of_q.tensor;
-  back.dslot = of_slot.tensor;
+  back.dcode = of_code.tensor;
+  back.dcode_query = of_code_query.tensor;
+  back.dseen = device.allocate(back.code.rows(), back.vertex.columns(), back.vertex.type());
   device.run(back);
   of_q.settle(device);
-  if (const Tensor dvertex = tape.added_gradient(vertex); dvertex.defined()) {
-    device.run(CopyRows{back.dslot, dvertex, {}, back.rows, back.slot.rows(), 0, 0, back.slot.columns(), true});
+  of_code.settle(device);
+  of_code_query.settle(device);
+  if (const Tensor dvertex = tape.added_gradient(in.vertex); dvertex.defined()) {
+    device.run(CopyRows{back.dseen, dvertex, {}, back.rows, back.dseen.rows(), 0, 0, back.dseen.columns(), true});
   }
-  of_slot.settle(device);
 }
 
 /// What is added to for the gradient of `input`; a place that is thrown away where it needs none.
@@ -28,32 +48,32 @@ Tensor added_or_ignored(Tape& tape, const Var& input) {
 
 }  // namespace
 
-Var neighbour_attention(Tape& tape, const Var& q, const Var& vertex, const Var& slot, const RootSlots& slots,
-                        std::int64_t heads, AttentionScale scale, const NeighbourDropout& dropout) {
+AttendedRoots neighbour_attention(Tape& tape, const Var& q, const Var& vertex, const Var& code, const Var& code_query,
+                                  const RootSlots& slots, std::int64_t heads, AttentionScale scale,
+                                  const NeighbourDropout& dropout) {
   Device& device = tape.device();
-  const Tensor& queries = q->value;
-  NeighbourAttention op{queries, vertex->value, slot->value, slots.rows, slots.offsets, {}, {}, heads, scale, dropout};
+  const AttentionInputs in{q, vertex, code, code_query};
+  const Tensor &queries = q->value, &code_queries = code_query->value;
+  NeighbourAttention op = reading<NeighbourAttention>(in, slots, heads, scale, dropout);
   op.y = device.allocate(queries.rows(), queries.columns(), queries.type());
-  if (tape.recording()) op.coefficients = device.allocate(slot->value.rows(), heads, queries.type());
+  op.mixed = device.allocate(code_queries.rows(), code_queries.columns(), queries.type());
+  if (tape.recording()) op.coefficients = device.allocate(code->value.rows(), heads, queries.type());
   device.run(op);
-  return tape.record(
-      op.y, {q, vertex, slot},
-      [&tape, q, vertex, slot, slots, heads, scale, dropout, coefficients = op.coefficients](const Variable& result) {
-        neighbour_attention_back(tape,
-                                 {q->value,
-                                  vertex->value,
-                                  slot->value,
-                                  slots.rows,
-                                  slots.offsets,
-                                  coefficients,
-                                  result.gradient,
-                                  {},
-                                  {},
-                                  heads,
-                                  scale,
-                                  dropout},
-                                 q, vertex, slot);
+  // As for both gates of a GRU (ops_gate.cpp): the gradient of `mixed` is complete when the record of y is reached.
+  const bool needs = tape.recording() && (q->needs_gradient || vertex->needs_gradient || code->needs_gradient ||
+                                          code_query->needs_gradient);
+  const Var mixed = std::make_shared<Variable>(Variable{op.mixed, {}, needs});
+  const Var y = tape.record(
+      op.y, {q, vertex, code, code_query},
+      [&tape, in, slots, heads, scale, dropout, mixed, coefficients = op.coefficients](const Variable& result) {
+        auto back = reading<NeighbourAttentionBackward>(in, slots, heads, scale, dropout);
+        back.coefficients = coefficients;
+        back.dy = result.gradient;
+        back.dmixed = tape.added_gradient(mixed);
+        neighbour_attention_back(tape, back, in);
+        mixed->gradient = Tensor();
       });
+  return {y, mixed};
 }
 
 Var pair_scores(Tape& tape, const Var& a, const Var& b, const Var& w, const Var& bias) {

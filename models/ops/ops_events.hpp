@@ -12,10 +12,17 @@ struct RootSlots {
   Tensor offsets;  // i64 [R + 1, 1] slots of each root
 };
 
-/// Attention of each root over its slots: q [R, F], vertex [U, 2 F] and slot [S, 2 F] keys beside values, added;
-/// result [R, F], 0 for a root without slots.
-Var neighbour_attention(Tape& tape, const Var& q, const Var& vertex, const Var& slot, const RootSlots& slots,
-                        std::int64_t heads, AttentionScale scale, const NeighbourDropout& dropout = {});
+/// What roots see: the weighted sums of values, y [R, F], and of codes, mixed [R, H C], head by head.
+struct AttendedRoots {
+  Var y, mixed;
+};
+
+/// Attention of each root over its slots: q [R, F] meets keys beside values of vertices, vertex [U, 2 F], and
+/// code_query [R, H C] the slots' codes, code [S, C] (NeighbourAttention); 0 for a root without slots. Every reader of
+/// either result must stand behind this call and `y` must be read, or neither gets a gradient.
+AttendedRoots neighbour_attention(Tape& tape, const Var& q, const Var& vertex, const Var& code, const Var& code_query,
+                                  const RootSlots& slots, std::int64_t heads, AttentionScale scale,
+                                  const NeighbourDropout& dropout = {});
 
 /// w . relu(a_e + b_{e C + c}) + bias for E events of C candidates each, [E, C]; a [E, F], b [E C, F], w [F, 1], bias
 /// [1, 1].

@@ -1,12 +1,13 @@
 // Gradients of the operations over roots of events against finite differences in fp64.
 #include "models/ops/ops_attention.hpp"
+#include "models/ops/ops_block.hpp"
 #include "models/ops/ops_events.hpp"
 #include "tests/models/differences.hpp"
 
 namespace strobe {
 namespace {
 
-constexpr std::int64_t slot_count = 7, vertex_count = 5;
+constexpr std::int64_t slot_count = 7, vertex_count = 5, code_width = 3;
 
 /// Four roots with three, no, one and three slots; vertex 2 is seen by two slots of root 0 and one of root 3, vertex 4
 /// by none.
@@ -16,9 +17,17 @@ RootSlots seen_slots(Device& device) {
           device.move_in(offsets.data(), 5, 1, ElementType::i64)};
 }
 
-std::vector<Tensor> attention_inputs(Device& device, std::int64_t width) {
+/// q, vertex, code and code_query.
+std::vector<Tensor> attention_inputs(Device& device, std::int64_t width, std::int64_t heads) {
   return {random_tensor(device, 4, width, 1), random_tensor(device, vertex_count, 2 * width, 2),
-          random_tensor(device, slot_count, 2 * width, 3)};
+          random_tensor(device, slot_count, code_width, 3), random_tensor(device, 4, heads * code_width, 4)};
+}
+
+/// Both results beside each other, so that the gradient of either is checked.
+Var attend(Tape& tape, const std::vector<Var>& v, const RootSlots& slots, std::int64_t heads, AttentionScale scale,
+           const NeighbourDropout& dropout = {}) {
+  const AttendedRoots seen = neighbour_attention(tape, v[0], v[1], v[2], v[3], slots, heads, scale, dropout);
+  return concat_columns(tape, {seen.y, seen.mixed});
 }
 
 NeighbourDropout some_dropout(Device& device) {
@@ -32,9 +41,8 @@ TEST(EventGradients, NeighbourAttention) {
   for (const AttentionScale scale : {AttentionScale::neighbours, AttentionScale::head, AttentionScale::leaky}) {
     for (const std::int64_t heads : {1, 2, 3}) {
       for (const bool drops : {false, true}) {
-        check_gradients(*device, attention_inputs(*device, 6), [&](Tape& tape, const std::vector<Var>& v) {
-          return neighbour_attention(tape, v[0], v[1], v[2], slots, heads, scale,
-                                     drops ? some_dropout(*device) : NeighbourDropout{});
+        check_gradients(*device, attention_inputs(*device, 6, heads), [&](Tape& tape, const std::vector<Var>& v) {
+          return attend(tape, v, slots, heads, scale, drops ? some_dropout(*device) : NeighbourDropout{});
         });
       }
     }
@@ -44,42 +52,69 @@ TEST(EventGradients, NeighbourAttention) {
 TEST(EventGradients, NeighbourAttentionTwiceOverTheSameValues) {
   const auto device = cpu();
   const RootSlots slots = seen_slots(*device);
-  check_gradients(*device, attention_inputs(*device, 4), [&](Tape& tape, const std::vector<Var>& v) {
-    const Var one = neighbour_attention(tape, v[0], v[1], v[2], slots, 2, AttentionScale::head);
-    return sum_of(tape, one, neighbour_attention(tape, v[0], v[1], v[2], slots, 1, AttentionScale::neighbours));
+  check_gradients(*device, attention_inputs(*device, 4, 2), [&](Tape& tape, const std::vector<Var>& v) {
+    const Var one = attend(tape, v, slots, 2, AttentionScale::head);
+    return sum_of(tape, one, attend(tape, v, slots, 2, AttentionScale::neighbours));
+  });
+}
+
+TEST(EventGradients, AttentionWhoseMixedCodesNobodyReads) {
+  const auto device = cpu();
+  const RootSlots slots = seen_slots(*device);
+  check_gradients(*device, attention_inputs(*device, 4, 2), [&](Tape& tape, const std::vector<Var>& v) {
+    return neighbour_attention(tape, v[0], v[1], v[2], v[3], slots, 2, AttentionScale::leaky).y;
   });
 }
 
 TEST(EventGradients, AttentionOfWhatNeedsNoGradient) {
   const auto device = cpu();
   const RootSlots slots = seen_slots(*device);
-  const std::vector<Tensor> inputs = attention_inputs(*device, 4);
-  check_gradients(*device, {inputs[1]}, [&](Tape& tape, const std::vector<Var>& v) {
-    const Var q = Tape::constant(inputs[0]), slot = Tape::constant(inputs[2]);
-    const Var y = neighbour_attention(tape, q, v[0], slot, slots, 2, AttentionScale::head);
-    EXPECT_FALSE(q->gradient.defined() || slot->gradient.defined());
-    return y;
-  });
-  check_gradients(*device, {inputs[2]}, [&](Tape& tape, const std::vector<Var>& v) {
-    return neighbour_attention(tape, Tape::constant(inputs[0]), Tape::constant(inputs[1]), v[0], slots, 2,
-                               AttentionScale::head);
-  });
+  const std::vector<Tensor> inputs = attention_inputs(*device, 4, 2);
+  for (std::size_t wanted = 0; wanted < inputs.size(); ++wanted) {
+    check_gradients(*device, {inputs[wanted]}, [&](Tape& tape, const std::vector<Var>& v) {
+      std::vector<Var> all;
+      for (const Tensor& input : inputs) all.push_back(Tape::constant(input));
+      all[wanted] = v[0];
+      const Var result = attend(tape, all, slots, 2, AttentionScale::head);
+      for (std::size_t i = 0; i < all.size(); ++i) EXPECT_EQ(all[i]->gradient.defined(), i == wanted);
+      return result;
+    });
+  }
 }
 
 TEST(EventGradients, AttentionWithoutRecordingIsTheSame) {
   const auto device = cpu();
   const RootSlots slots = seen_slots(*device);
-  const std::vector<Tensor> in = attention_inputs(*device, 4);
+  std::vector<Var> in;
+  for (const Tensor& input : attention_inputs(*device, 4, 2)) in.push_back(Tape::constant(input));
   std::vector<std::vector<double>> results;
   for (const bool recording : {true, false}) {
     Tape tape(*device, recording);
-    const Var y = neighbour_attention(tape, Tape::constant(in[0]), Tape::constant(in[1]), Tape::constant(in[2]), slots,
-                                      2, AttentionScale::leaky, some_dropout(*device));
-    const std::span<double> values = y->value.values<double>();
+    const Var both = attend(tape, in, slots, 2, AttentionScale::leaky, some_dropout(*device));
+    const std::span<double> values = both->value.values<double>();
     results.emplace_back(values.begin(), values.end());
   }
   EXPECT_EQ(results[0], results[1]);
-  for (std::size_t c = 4; c < 8; ++c) EXPECT_EQ(results[0][c], 0.0) << "root 1 has no slots";
+  for (std::size_t c = 10; c < 20; ++c) EXPECT_EQ(results[0][c], 0.0) << "root 1 has no slots";
+}
+
+TEST(EventGradients, TransposeBlocks) {
+  const auto device = cpu();
+  for (const std::int64_t blocks : {1, 2, 3}) {
+    check_gradients(*device, {random_tensor(*device, 6, 4, 1)}, [&](Tape& tape, const std::vector<Var>& v) {
+      const Var once = transpose_blocks(tape, v[0], blocks);
+      EXPECT_EQ(once->value.rows(), 4 * blocks);
+      return concat_columns(tape, {transpose_blocks(tape, once, blocks), transpose_blocks(tape, once, blocks)});
+    });
+  }
+}
+
+TEST(EventGradients, BlocksWhoseWeightsAreAResult) {
+  const auto device = cpu();
+  check_gradients(*device, {random_tensor(*device, 5, 6, 1), random_tensor(*device, 4, 6, 2)},
+                  [](Tape& tape, const std::vector<Var>& v) {
+                    return block_dense(tape, v[0], transpose_blocks(tape, v[1], 1), nullptr, 2, Activation::none);
+                  });
 }
 
 TEST(EventGradients, PairScores) {

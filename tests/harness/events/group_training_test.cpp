@@ -153,8 +153,7 @@ class PlainLoop {
     device_->run(Fill{loss, 0.0});
     Tape tape(*device_);
     const PassOutput output = compute_batch(case_, tape, weights_.parameters(), *read.drawn, input, memory, pass);
-    const std::vector<std::int32_t> classes(static_cast<std::size_t>(wish.count), 0);
-    const Tensor labels = device_->move_in(classes.data(), wish.count, 1, ElementType::i32);
+    const Tensor labels = case_.task->labels(*device_, *case_.training.graph, wish.first, wish.count);
     case_.task->add_loss(tape, output.outputs, LinkLoss::cross_entropy, labels,
                          1.0 / static_cast<double>(order_.events_in(n)), loss);
     tape.backward();

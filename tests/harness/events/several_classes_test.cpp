@@ -97,7 +97,7 @@ TEST(SeveralClassesTraining, TheLossIsTheMeanOverEventsOfTheSumOverClasses) {
   const Tensor loss = device->allocate(1, 1, ElementType::f64);
   device->run(Fill{loss, 0.0});
   device->run(Fill{parameters.gradients(), 0.0});
-  EventWalk walk(c, *device);
+  EventWalk walk(c, c.data, *device);
   Tape tape(*device);
   const EdgeId first = 300;
   const std::int64_t count = 100;

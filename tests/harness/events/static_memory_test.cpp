@@ -139,9 +139,8 @@ Pass3 first_batches(const EventCase& c, const std::vector<double>& weights) {
     const PassOutput output =
         walk.pass(tape, parameters, walk.start_draw({32 * batch, 32, 32 * batch, true, 0, 0, true}), Pass{});
     for (const double value : host_values(*device, output.outputs->value)) result.outputs.push_back(value);
-    const std::vector<std::int32_t> classes(32, 0);
     c.task->add_loss(tape, output.outputs, LinkLoss::cross_entropy,
-                     device->move_in(classes.data(), 32, 1, ElementType::i32), 1.0 / 32, loss);
+                     c.task->labels(*device, *c.training.graph, 32 * batch, 32), 1.0 / 32, loss);
     tape.backward();
     walk.write(output);
     result.loss = host_values(*device, loss).front();

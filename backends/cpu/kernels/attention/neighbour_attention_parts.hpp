@@ -13,9 +13,9 @@ namespace strobe::cpu {
 /// Raw arrays and sizes of NeighbourAttention or its backward pass.
 template <class T>
 struct NeighbourView {
-  const T *q, *vertex, *slot;
+  const T *q, *vertex, *code, *code_query;
   const std::int64_t *rows, *offsets;
-  std::int64_t width, heads, depth;  // depth: columns of a head
+  std::int64_t width, heads, depth, codes;  // depth: columns of a head; codes: columns of a code
   AttentionScale scale;
 };
 
@@ -23,12 +23,14 @@ template <class T, class Op>
 NeighbourView<T> neighbour_view(const Op& op) {
   return {op.q.template data<T>(),
           op.vertex.template data<T>(),
-          op.slot.template data<T>(),
+          op.code.template data<T>(),
+          op.code_query.template data<T>(),
           op.rows.template data<std::int64_t>(),
           op.offsets.template data<std::int64_t>(),
           op.q.columns(),
           op.heads,
           op.q.columns() / op.heads,
+          op.code.columns(),
           op.scale};
 }
 

@@ -1,8 +1,8 @@
-// Vector attention of roots over their sampled neighbours and its gradient: a head's columns are the lanes of products
-// and sums, its slots those of the softmax. A root's keys are read in one walk over its slots and its values in
-// another, so that each line of the gathered rows is read from memory once, and is asked for some slots before. A root
-// writes rows of its own only: nothing depends on the number of threads. Cost 6 S F FLOPs forward, 14 S F backward; the
-// rows of the slots are streamed, those of vertices gathered.
+// Vector attention of roots over their sampled neighbours and its gradient: columns of a head, or of a code, are the
+// lanes of products and sums, slots those of the softmax. A root's keys are read in one walk over its slots and its
+// values in another, so that each line of the gathered rows is read from memory once, and is asked for some slots
+// before. A root writes rows of its own only: nothing depends on the number of threads. Cost per slot 4 (F + H C) FLOPs
+// forward, 6 F + 8 H C backward; rows of codes are streamed, those of vertices gathered.
 #include <limits>
 #include <vector>
 
@@ -67,7 +67,7 @@ class RootRange {
   T* factors(std::int64_t head) { return values_.data() + (2 * view.heads + head) * stride_; }
 
   const T* of_vertex(std::int64_t s) const { return view.vertex + view.rows[s] * 2 * view.width; }
-  const T* of_slot(std::int64_t s) const { return view.slot + s * 2 * view.width; }
+  const T* of_code(std::int64_t s) const { return view.code + s * view.codes; }
   /// Asks for the half of a row of `vertex` that a slot behind s will read; part 0 has keys, part 1 values.
   [[gnu::always_inline]] void look_ahead(std::int64_t s, int part) const {
     if (s + slots_ahead >= last_slot_) return;
@@ -94,32 +94,35 @@ class RootRange {
   std::vector<T> values_;
 };
 
-/// x . (vertex + slot) over `depth` columns.
+/// x . y over `columns` columns.
 template <class T, int P>
-[[gnu::always_inline]] inline T product(const T* x, const T* vertex, const T* slot, std::int64_t depth) {
+[[gnu::always_inline]] inline T product(const T* x, const T* y, std::int64_t columns) {
   Lanes<T, P> sum{};
   std::int64_t c = 0;
-  for (; c + P <= depth; c += P) sum += load<T, P>(x + c) * (load<T, P>(vertex + c) + load<T, P>(slot + c));
+  for (; c + P <= columns; c += P) sum += load<T, P>(x + c) * load<T, P>(y + c);
   if constexpr (P > 1) {
-    const int n = static_cast<int>(depth - c);
-    if (n > 0) sum += load_row<T, P>(x + c, n) * keep_first<T, P>(load<T, P>(vertex + c) + load<T, P>(slot + c), n);
+    const int n = static_cast<int>(columns - c);
+    if (n > 0) sum += load_row<T, P>(x + c, n) * keep_first<T, P>(load<T, P>(y + c), n);
   }
   return add_lanes<T, P>(sum);
 }
 
-/// to(head)[s] = x . (keys, or values, of slot s) for every head of the root at hand.
+/// to(head)[s] = x . (keys, or values, of slot s) + x_code . code of slot s for every head of the root at hand; x and
+/// x_code are the root's rows.
 template <class T, int P, class To>
-void take_products(RootRange<T>& range, const T* x, int part, const To& to) {
-  const std::int64_t depth = range.view.depth;
+void take_products(RootRange<T>& range, const T* x, const T* x_code, int part, const To& to) {
+  const std::int64_t depth = range.view.depth, codes = range.view.codes;
   for (std::int64_t s = range.begin; s < range.end; ++s) {
     range.look_ahead(s, part);
-    const T *vertex = range.of_vertex(s) + part * range.view.width, *slot = range.of_slot(s) + part * range.view.width;
-    for (std::int64_t head = 0; head < range.view.heads; ++head)
-      to(head)[s - range.begin] = product<T, P>(x + head * depth, vertex + head * depth, slot + head * depth, depth);
+    const T *vertex = range.of_vertex(s) + part * range.view.width, *code = range.of_code(s);
+    for (std::int64_t head = 0; head < range.view.heads; ++head) {
+      to(head)[s - range.begin] = product<T, P>(x + head * depth, vertex + head * depth, depth) +
+                                  product<T, most_lanes<T>>(x_code + head * codes, code, codes);
+    }
   }
 }
 
-/// Turns the products q . k of one head into its coefficients.
+/// Turns the products of one head into its coefficients.
 template <class T>
 void take_softmax(const NeighbourScale& scale, T* values, std::int64_t count) {
   constexpr int P = most_lanes<T>;
@@ -153,21 +156,29 @@ template <int P, class Body>
   if (c < depth) body(c, std::integral_constant<int, 1>{}, static_cast<int>(depth - c));
 }
 
-/// y of one head: the sum of weights[s] (values of slot s).
-template <class T, int P>
-void sum_values(const RootRange<T>& range, const T* weights, std::int64_t head, T* y) {
-  const std::int64_t first = head * range.view.depth, at = range.view.width + first;
-  for_columns<P>(range.view.depth, [&](std::int64_t c, auto registers, int n) {
+/// to [columns] = the sum over the root's slots of weights[s] row(s).
+template <class T, int P, class Row>
+void sum_rows(const RootRange<T>& range, const T* weights, std::int64_t columns, const Row& row, T* to) {
+  for_columns<P>(columns, [&](std::int64_t c, auto registers, int n) {
     constexpr int K = decltype(registers)::value;
     Lanes<T, P> sum[K];
     for (int i = 0; i < K; ++i) sum[i] = Lanes<T, P>{};
     for (std::int64_t s = range.begin; s < range.end; ++s) {
-      const T *vertex = range.of_vertex(s) + at + c, *slot = range.of_slot(s) + at + c,
-              weight = weights[s - range.begin];
-      for (int i = 0; i < K; ++i) sum[i] += weight * (load<T, P>(vertex + i * P) + load<T, P>(slot + i * P));
+      const T* const from = row(s) + c;
+      const T weight = weights[s - range.begin];
+      for (int i = 0; i < K; ++i) sum[i] += weight * load<T, P>(from + i * P);
     }
-    for (int i = 0; i < K; ++i) store_first<T, P>(y + first + c + i * P, sum[i], n);
+    for (int i = 0; i < K; ++i) store_first<T, P>(to + c + i * P, sum[i], n);
   });
+}
+
+/// The sum of the root's codes by one head's weights, at its place in a tensor like code_query.
+template <class T>
+void sum_codes(const RootRange<T>& range, const T* weights, std::int64_t root, std::int64_t head, T* to) {
+  const std::int64_t codes = range.view.codes;
+  sum_rows<T, most_lanes<T>>(
+      range, weights, codes, [&](std::int64_t s) { return range.of_code(s); },
+      to + (root * range.view.heads + head) * codes);
 }
 
 template <class T, int P>
@@ -177,14 +188,19 @@ void attend_range(const NeighbourAttention& op, const NeighbourView<T>& view, st
   for (std::int64_t root = first; root < last; ++root) {
     range.enter(root);
     const NeighbourScale scale(view.scale, std::max<std::int64_t>(1, range.slots()), view.depth);
-    take_products<T, P>(range, view.q + root * view.width, 0, [&](std::int64_t head) { return range.first(head); });
+    take_products<T, P>(range, view.q + root * view.width, view.code_query + root * view.heads * view.codes, 0,
+                        [&](std::int64_t head) { return range.first(head); });
     for (std::int64_t head = 0; head < view.heads; ++head) {
       T* const weights = range.first(head);
       take_softmax(scale, weights, range.slots());
       for (std::int64_t s = 0; kept != nullptr && s < range.slots(); ++s)
         kept[(range.begin + s) * view.heads + head] = weights[s];
       for (std::int64_t s = 0; op.dropout.drops() && s < range.slots(); ++s) weights[s] *= range.factors(head)[s];
-      sum_values<T, P>(range, weights, head, op.y.data<T>() + root * view.width);
+      const std::int64_t first_column = head * view.depth;
+      sum_rows<T, P>(
+          range, weights, view.depth, [&](std::int64_t s) { return range.of_vertex(s) + view.width + first_column; },
+          op.y.data<T>() + root * view.width + first_column);
+      sum_codes(range, weights, root, head, op.mixed.data<T>());
     }
   }
 }
@@ -210,7 +226,7 @@ void scores_back(RootRange<T>& range, const NeighbourScale& scale, const T* coef
   }
 }
 
-/// dq of one head, and the columns of dslot that belong to it.
+/// dq of one head, and the columns of dseen that belong to it.
 template <class T, int P>
 void columns_back(const NeighbourAttentionBackward& op, const RootRange<T>& range, const T* down, const T* weights,
                   std::int64_t root, std::int64_t head) {
@@ -225,16 +241,37 @@ void columns_back(const NeighbourAttentionBackward& op, const RootRange<T>& rang
       of_dy[i] = load<T, P>(dy + c + i * P);
     }
     for (std::int64_t s = range.begin; s < range.end; ++s) {
-      const T *vertex = range.of_vertex(s) + first + c, *slot = range.of_slot(s) + first + c;
-      T* const dslot = op.dslot.data<T>() + s * 2 * width + first + c;
+      const T* const key = range.of_vertex(s) + first + c;
+      T* const dseen = op.dseen.data<T>() + s * 2 * width + first + c;
       const T d = down[s - range.begin], p = weights[s - range.begin];
       for (int i = 0; i < K; ++i) {
-        dq[i] += d * (load<T, P>(vertex + i * P) + load<T, P>(slot + i * P));
-        store_first<T, P>(dslot + i * P, d * of_q[i], n);
-        store_first<T, P>(dslot + width + i * P, p * of_dy[i], n);
+        dq[i] += d * load<T, P>(key + i * P);
+        store_first<T, P>(dseen + i * P, d * of_q[i], n);
+        store_first<T, P>(dseen + width + i * P, p * of_dy[i], n);
       }
     }
     for (int i = 0; i < K; ++i) store_first<T, P>(op.dq.data<T>() + root * width + first + c + i * P, dq[i], n);
+  });
+}
+
+/// dcode of the root's slots, from what all heads left in first() (gradients of products) and second() (weights).
+template <class T>
+void codes_back(const NeighbourAttentionBackward& op, RootRange<T>& range, std::int64_t root) {
+  constexpr int P = most_lanes<T>;
+  const std::int64_t codes = range.view.codes, heads = range.view.heads;
+  const T *query = range.view.code_query + root * heads * codes, *dmixed = op.dmixed.data<T>() + root * heads * codes;
+  for_columns<P>(codes, [&](std::int64_t c, auto registers, int n) {
+    constexpr int K = decltype(registers)::value;
+    for (std::int64_t s = range.begin; s < range.end; ++s) {
+      Lanes<T, P> sum[K];
+      for (int i = 0; i < K; ++i) sum[i] = Lanes<T, P>{};
+      for (std::int64_t head = 0; head < heads; ++head) {
+        const T d = range.first(head)[s - range.begin], p = range.second(head)[s - range.begin];
+        const T *of_query = query + head * codes + c, *of_mixed = dmixed + head * codes + c;
+        for (int i = 0; i < K; ++i) sum[i] += d * load<T, P>(of_query + i * P) + p * load<T, P>(of_mixed + i * P);
+      }
+      for (int i = 0; i < K; ++i) store_first<T, P>(op.dcode.data<T>() + s * codes + c + i * P, sum[i], n);
+    }
   });
 }
 
@@ -245,16 +282,20 @@ void attend_range_back(const NeighbourAttentionBackward& op, const NeighbourView
   for (std::int64_t root = first; root < last; ++root) {
     range.enter(root);
     const NeighbourScale scale(view.scale, std::max<std::int64_t>(1, range.slots()), view.depth);
-    take_products<T, P>(range, op.dy.data<T>() + root * view.width, 1,
+    const std::int64_t at = root * view.width, at_codes = root * view.heads * view.codes;
+    take_products<T, P>(range, op.dy.data<T>() + at, op.dmixed.data<T>() + at_codes, 1,
                         [&](std::int64_t head) { return range.first(head); });
     if (scale.is_leaky) {
-      take_products<T, P>(range, view.q + root * view.width, 0, [&](std::int64_t head) { return range.second(head); });
+      take_products<T, P>(range, view.q + at, view.code_query + at_codes, 0,
+                          [&](std::int64_t head) { return range.second(head); });
     }
     for (std::int64_t head = 0; head < view.heads; ++head) {
       T *const down = range.first(head), *const weights = range.second(head);
       scores_back(range, scale, op.coefficients.data<T>(), head, down, weights);
       columns_back<T, P>(op, range, down, weights, root, head);
+      sum_codes(range, down, root, head, op.dcode_query.data<T>());
     }
+    codes_back(op, range, root);
   }
 }
 

@@ -15,7 +15,7 @@ namespace {
 
 using namespace cpu;
 
-constexpr std::int64_t rows_per_task = 4096;
+constexpr std::int64_t rows_per_task = 512;  // the roots of a batch of events are some 1,800, for all threads
 constexpr std::int64_t block_rows = 128;
 constexpr std::int64_t most_ranges = 64;
 

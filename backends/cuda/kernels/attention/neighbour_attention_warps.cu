@@ -3,99 +3,19 @@
 // narrow heads leave room for several groups, which take the slots in turns. A group looks at some slots together: the
 // loads of their keys and values are on their way at once, and their products are added up over the lanes beside each
 // other. Forward keeps a running maximum (Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018),
-// so keys and values are read once; the coefficients hold the scores until the root's sum is known. Backward reads the
-// values for the gradients of the coefficients, which lie in scratch until their mean is known, and then the keys.
-// Weights are powers of 2. Sums are trees over lane distance of what a lane adds up in slot order: the order depends on
-// shapes only. Cost 6 S F FLOPs forward and 14 S F backward; rows of vertices are gathered, everything else is streamed
-// once, beside a value per slot and head of scratch.
-#include <algorithm>
-
-#include "backends/cuda/kernels/attention/neighbour_parts.hpp"
+// so keys and values are read once; scores lie in scratch until the root's sum is known, and then the weights by which
+// the codes are summed, each lane columns of its own. Backward reads the values for the gradients of the coefficients,
+// which lie in scratch until their mean is known, and then the keys; a last launch with a warp per root makes the
+// gradients of the codes, to which all heads add. Weights are powers of 2. Sums are trees over lane distance of what a
+// lane adds up in slot order: the order depends on shapes only. Cost per slot 4 (F + H C) FLOPs forward and 6 F + 8 H C
+// backward; rows of vertices are gathered, everything else is streamed once, codes twice (then from a cache), beside
+// one or three values per slot and head of scratch.
+#include "backends/cuda/kernels/attention/neighbour_lanes.hpp"
 
 namespace strobe::cuda {
 namespace neighbour_attention_warps_kernels {
 
 constexpr int threads = 128;
-constexpr int most_columns = 4;  // of a lane
-constexpr unsigned all_lanes = 0xffffffffu;
-
-/// Slots that a group looks at together, with K columns a lane.
-template <int K>
-constexpr int together = K <= 2 ? 4 : 2;
-
-/// The root and head of a warp, and the part of a lane: columns at, at + lanes, ... of slots group, group + groups, ...
-template <class T>
-struct Part {
-  const NeighbourArrays<T>& op;
-  int lanes, groups, at, group;
-  std::int64_t root = 0, begin = 0;
-  int head = 0, count = 0;
-  T scale{1};  // of products that are positive
-
-  __device__ Part(const NeighbourArrays<T>& arrays, int lanes_of_slot)
-      : op(arrays),
-        lanes(lanes_of_slot),
-        groups(warp_lanes / lanes_of_slot),
-        at(lane() % lanes_of_slot),
-        group(lane() / lanes_of_slot) {}
-  __device__ void enter(std::int64_t item) {
-    root = item / op.heads;
-    head = static_cast<int>(item % op.heads);
-    begin = op.offsets[root];
-    count = static_cast<int>(op.offsets[root + 1] - begin);
-    scale = static_cast<T>(op.factor(1.0, count));
-  }
-  __device__ T factor(T product) const {
-    return op.scale == AttentionScale::leaky && !(product > T{0}) ? static_cast<T>(leaky_slope) : scale;
-  }
-  /// The lane's columns of `row`, which begins with the head's; zero behind the last one.
-  template <int K>
-  __device__ void load(const T* row, T (&to)[K]) const {
-#pragma unroll
-    for (int i = 0; i < K; ++i) to[i] = at + i * lanes < op.depth ? row[at + i * lanes] : T{0};
-  }
-  template <int K>
-  __device__ void store(const T (&from)[K], T* row) const {
-#pragma unroll
-    for (int i = 0; i < K; ++i) {
-      if (at + i * lanes < op.depth) row[at + i * lanes] = from[i];
-    }
-  }
-  /// Where the head's columns of a row of [., F] begin.
-  __device__ std::int64_t of_root() const { return root * op.width() + head * op.depth; }
-  /// The lane's columns of the keys (part 0) or values (part 1) of slot `slot` of the root.
-  template <int K>
-  __device__ void load_slot(int slot, int part, T (&to)[K]) const {
-    const std::int64_t s = begin + slot;
-    const int first = part * op.width() + head * op.depth;
-    T own[K];
-    load(op.of_vertex(s) + first, to);
-    load(op.of_slot(s) + first, own);
-#pragma unroll
-    for (int i = 0; i < K; ++i) to[i] += own[i];
-  }
-  /// The j-th slot that the group looks at together with `first`; where there is none, the last one.
-  __device__ int slot_at(int first, int j) const { return min(first + j * groups, count - 1); }
-  /// sums[j] over the lanes of the group.
-  template <int N>
-  __device__ void add_lanes(T (&sums)[N]) const {
-    for (int distance = lanes / 2; distance > 0; distance /= 2) {
-#pragma unroll
-      for (int j = 0; j < N; ++j) sums[j] += __shfl_xor_sync(all_lanes, sums[j], distance);
-    }
-  }
-  __device__ T dropped(T value, int slot) const {
-    return op.dropout.numbers == nullptr ? value : value * static_cast<T>(op.dropout.of(root, slot, head));
-  }
-};
-
-template <class T, int K>
-__device__ T product_of(const T (&x)[K], const T (&y)[K]) {
-  T sum{0};
-#pragma unroll
-  for (int i = 0; i < K; ++i) sum += x[i] * y[i];
-  return sum;
-}
 
 /// Softmax-weighted sums of a lane's columns over some slots, relative to 2^largest.
 template <class T, int K>
@@ -125,9 +45,9 @@ struct Running {
   }
 };
 
-/// The slots from `first` on that the group looks at together; their scores go to `kept` where it is not null.
+/// The slots from `first` on that the group looks at together; their scores go to `scratch` [S, H].
 template <class T, int K>
-__device__ void look(const Part<T>& part, const T (&q)[K], int first, T* kept, Running<T, K>& running) {
+__device__ void look(const Part<T>& part, const T (&q)[K], int first, T* scratch, Running<T, K>& running) {
   constexpr int N = together<K>;
   T keys[N][K], values[N][K], scores[N];
 #pragma unroll
@@ -136,6 +56,7 @@ __device__ void look(const Part<T>& part, const T (&q)[K], int first, T* kept, R
   for (int j = 0; j < N; ++j) part.load_slot(part.slot_at(first, j), 1, values[j]);
 #pragma unroll
   for (int j = 0; j < N; ++j) scores[j] = product_of(q, keys[j]);
+  part.add_codes(part.op.code_query + part.op.of_codes(part.root, part.head), first, scores);
   part.add_lanes(scores);
   T most = running.largest;
 #pragma unroll
@@ -143,7 +64,7 @@ __device__ void look(const Part<T>& part, const T (&q)[K], int first, T* kept, R
     const int slot = first + j * part.groups;
     scores[j] *= part.factor(scores[j]) * static_cast<T>(log2_e);
     if (slot >= part.count) scores[j] = T{-1e30};
-    if (kept != nullptr && part.at == 0 && slot < part.count) kept[(part.begin + slot) * part.op.heads] = scores[j];
+    if (part.at == 0 && slot < part.count) scratch[(part.begin + slot) * part.op.heads + part.head] = scores[j];
     most = max(most, scores[j]);
   }
   running.rise_to(most);
@@ -157,36 +78,47 @@ __device__ void look(const Part<T>& part, const T (&q)[K], int first, T* kept, R
   }
 }
 
+/// Where the forward pass writes; `scratch` [S, H] holds the scores, and then the coefficients with dropout.
+template <class T>
+struct Results {
+  T *coefficients, *y, *mixed, *scratch;
+};
+
 template <class T, int K>
-__global__ void __launch_bounds__(threads) attend(NeighbourArrays<T> op, int lanes, T* coefficients, T* y) {
+__global__ void __launch_bounds__(threads) attend(NeighbourArrays<T> op, int lanes, Results<T> to) {
   Part<T> part(op, lanes);
   for (std::int64_t i = grid_thread() / warp_lanes; i < op.roots * op.heads; i += grid_threads() / warp_lanes) {
     part.enter(i);
-    T* const kept = coefficients == nullptr ? nullptr : coefficients + part.head;
     T q[K];
     part.load(op.q + part.of_root(), q);
     Running<T, K> running;
     for (int first = 0; first < part.count; first += part.groups * together<K>) {
-      look(part, q, first + part.group, kept, running);
+      look(part, q, first + part.group, to.scratch, running);
     }
     for (int distance = warp_lanes / 2; distance >= lanes; distance /= 2) running.join(distance);
     const T norm = running.sum > T{0} ? T{1} / running.sum : running.sum;
 #pragma unroll
     for (int c = 0; c < K; ++c) running.y[c] *= norm;
-    if (part.group == 0) part.store(running.y, y + part.of_root());
+    if (part.group == 0) part.store(running.y, to.y + part.of_root());
     __syncwarp();  // the scores that other lanes left
-    for (int slot = lane(); kept != nullptr && slot < part.count; slot += warp_lanes) {
-      T& coefficient = kept[(part.begin + slot) * op.heads];
-      coefficient = power_of_two(coefficient - running.largest) * norm;
+    for (int slot = lane(); slot < part.count; slot += warp_lanes) {
+      const std::int64_t at = (part.begin + slot) * op.heads + part.head;
+      const T coefficient = power_of_two(to.scratch[at] - running.largest) * norm;
+      if (to.coefficients != nullptr) to.coefficients[at] = coefficient;
+      to.scratch[at] = part.dropped(coefficient, slot);
     }
+    __syncwarp();  // the weights that other lanes left
+    part.sum_codes(to.scratch, to.mixed);
   }
 }
 
-/// What the backward pass reads and writes besides; `changes` [S, H] is scratch for the gradients of the coefficients.
+/// What the backward pass reads and writes besides. Scratch [S, H]: `changes`, the gradients of the coefficients,
+/// `down`, those of the products, and `weights`, the coefficients with dropout.
 template <class T>
 struct Gradients {
-  const T *coefficients, *dy;
-  T *dq, *dslot, *changes;
+  const T *coefficients, *dy, *dmixed;
+  T *dq, *dseen, *dcode, *dcode_query;
+  T *changes, *down, *weights;
 };
 
 /// Leaves the gradients of the coefficients and returns their mean.
@@ -201,6 +133,7 @@ __device__ T changes_of(const Part<T>& part, const Gradients<T>& to, const T (&d
     for (int j = 0; j < N; ++j) part.load_slot(part.slot_at(first, j), 1, values[j]);
 #pragma unroll
     for (int j = 0; j < N; ++j) changes[j] = product_of(dy, values[j]);
+    part.add_codes(to.dmixed + part.op.of_codes(part.root, part.head), first, changes);
     part.add_lanes(changes);
 #pragma unroll
     for (int j = 0; j < N; ++j) {
@@ -218,7 +151,7 @@ __device__ T changes_of(const Part<T>& part, const Gradients<T>& to, const T (&d
   return mean;
 }
 
-/// The slots from `first` on that the group looks at together: their rows of dslot, and their part of dq.
+/// The slots from `first` on that the group looks at together: their rows of dseen, and their part of dq.
 template <class T, int K>
 __device__ void look_back(const Part<T>& part, const Gradients<T>& to, const T (&q)[K], const T (&dy)[K], T mean,
                           int first, T (&dq)[K]) {
@@ -228,7 +161,10 @@ __device__ void look_back(const Part<T>& part, const Gradients<T>& to, const T (
   for (int j = 0; j < N; ++j) part.load_slot(part.slot_at(first, j), 0, keys[j]);
 #pragma unroll
   for (int j = 0; j < N; ++j) products[j] = product_of(q, keys[j]);
-  if (part.op.scale == AttentionScale::leaky) part.add_lanes(products);
+  if (part.op.scale == AttentionScale::leaky) {
+    part.add_codes(part.op.code_query + part.op.of_codes(part.root, part.head), first, products);
+    part.add_lanes(products);
+  }
 #pragma unroll
   for (int j = 0; j < N; ++j) {
     const int slot = first + j * part.groups;
@@ -236,6 +172,7 @@ __device__ void look_back(const Part<T>& part, const Gradients<T>& to, const T (
     const std::int64_t s = part.begin + slot, at = s * part.op.heads + part.head;
     const T p = to.coefficients[at], down = p * (to.changes[at] - mean) * part.factor(products[j]),
             kept = part.dropped(p, slot);
+    if (part.at == 0) to.down[at] = down, to.weights[at] = kept;
     T of_key[K], of_value[K];
 #pragma unroll
     for (int i = 0; i < K; ++i) {
@@ -243,9 +180,9 @@ __device__ void look_back(const Part<T>& part, const Gradients<T>& to, const T (
       of_key[i] = down * q[i];
       of_value[i] = kept * dy[i];
     }
-    T* const dslot = to.dslot + s * 2 * part.op.width() + part.head * part.op.depth;
-    part.store(of_key, dslot);
-    part.store(of_value, dslot + part.op.width());
+    T* const dseen = to.dseen + s * 2 * part.op.width() + part.head * part.op.depth;
+    part.store(of_key, dseen);
+    part.store(of_value, dseen + part.op.width());
   }
 }
 
@@ -267,6 +204,25 @@ __global__ void __launch_bounds__(threads) attend_back(NeighbourArrays<T> op, in
       for (int c = 0; c < K; ++c) dq[c] += __shfl_xor_sync(all_lanes, dq[c], distance);
     }
     if (part.group == 0) part.store(dq, to.dq + part.of_root());
+    __syncwarp();  // the gradients of products that other lanes left
+    part.sum_codes(to.down, to.dcode_query);
+  }
+}
+
+/// dcode: a warp has a root and takes columns in turns.
+template <class T>
+__global__ void __launch_bounds__(threads) codes_back(NeighbourArrays<T> op, Gradients<T> to) {
+  for (std::int64_t root = grid_thread() / warp_lanes; root < op.roots; root += grid_threads() / warp_lanes) {
+    for (std::int64_t s = op.offsets[root]; s < op.offsets[root + 1]; ++s) {
+      for (int c = lane(); c < op.codes; c += warp_lanes) {
+        T sum{0};
+        for (int head = 0; head < op.heads; ++head) {
+          const std::int64_t at = op.of_codes(root, head) + c, slot = s * op.heads + head;
+          sum += to.down[slot] * op.code_query[at] + to.weights[slot] * to.dmixed[at];
+        }
+        to.dcode[s * op.codes + c] = sum;
+      }
+    }
   }
 }
 
@@ -290,15 +246,23 @@ int lanes_for(int depth) {
   return lanes;
 }
 
+/// Scratch for `each` values of each slot and head.
+template <class T, class Op>
+T* scratch_of_slots(const Op& op, const KernelContext& context, int each) {
+  return reinterpret_cast<T*>(context.scratch(static_cast<std::size_t>(op.code.rows() * op.heads * each) * sizeof(T)));
+}
+
 void run_forward(const NeighbourAttention& op, KernelContext& context) {
+  if (op.q.elements() == 0) return;
   with_element(op.q.type(), [&](auto zero) {
     using T = decltype(zero);
     const auto arrays = neighbour_arrays<T>(op);
     const int lanes = lanes_for(arrays.depth);
-    T* const kept = op.coefficients.defined() ? op.coefficients.data<T>() : nullptr;
+    const Results<T> to{op.coefficients.defined() ? op.coefficients.data<T>() : nullptr, op.y.data<T>(),
+                        op.mixed.data<T>(), scratch_of_slots<T>(op, context, 1)};
     with_columns(arrays.depth, lanes, [&](auto columns) {
       launch(context, blocks_for(arrays.roots * arrays.heads * warp_lanes, threads), threads, 0,
-             attend<T, decltype(columns)::value>, arrays, lanes, kept, op.y.data<T>());
+             attend<T, decltype(columns)::value>, arrays, lanes, to);
     });
   });
 }
@@ -309,13 +273,23 @@ void run_backward(const NeighbourAttentionBackward& op, KernelContext& context) 
     using T = decltype(zero);
     const auto arrays = neighbour_arrays<T>(op);
     const int lanes = lanes_for(arrays.depth);
-    auto* const changes =
-        reinterpret_cast<T*>(context.scratch(static_cast<std::size_t>(op.coefficients.elements()) * sizeof(T)));
-    const Gradients<T> to{op.coefficients.data<T>(), op.dy.data<T>(), op.dq.data<T>(), op.dslot.data<T>(), changes};
+    T* const scratch = scratch_of_slots<T>(op, context, 3);
+    const std::int64_t each = op.coefficients.elements();
+    const Gradients<T> to{op.coefficients.data<T>(),
+                          op.dy.data<T>(),
+                          op.dmixed.data<T>(),
+                          op.dq.data<T>(),
+                          op.dseen.data<T>(),
+                          op.dcode.data<T>(),
+                          op.dcode_query.data<T>(),
+                          scratch,
+                          scratch + each,
+                          scratch + 2 * each};
     with_columns(arrays.depth, lanes, [&](auto columns) {
       launch(context, blocks_for(arrays.roots * arrays.heads * warp_lanes, threads), threads, 0,
              attend_back<T, decltype(columns)::value>, arrays, lanes, to);
     });
+    launch(context, blocks_for(arrays.roots * warp_lanes, threads), threads, 0, codes_back<T>, arrays, to);
   });
 }
 

@@ -39,18 +39,20 @@ inline NeighbourFactors factors_of(const NeighbourDropout& dropout) {
 /// Device arrays and sizes of NeighbourAttention or its backward pass.
 template <class T>
 struct NeighbourArrays {
-  const T *q, *vertex, *slot;
+  const T *q, *vertex, *code, *code_query;
   const std::int64_t *rows, *offsets;
   std::int64_t roots;
-  int heads, depth;
+  int heads, depth, codes;  // columns of a head, and of a code
   AttentionScale scale;
   NeighbourFactors dropout;
 
   __device__ int width() const { return heads * depth; }
-  /// Where the keys of slot s begin in `vertex`, or in `slot`; the values lie width() behind them.
+  /// Where the keys of slot s begin in `vertex`; the values lie width() behind them.
   __device__ const T* of_vertex(std::int64_t s) const { return vertex + rows[s] * 2 * width(); }
-  __device__ const T* of_slot(std::int64_t s) const { return slot + s * 2 * width(); }
-  /// What the product q_r . k_s is multiplied with, where the root has `found` slots.
+  __device__ const T* of_code(std::int64_t s) const { return code + s * codes; }
+  /// Where a root's head begins in code_query, and in whatever has its shape.
+  __device__ std::int64_t of_codes(std::int64_t root, int head) const { return (root * heads + head) * codes; }
+  /// What the product of a root and a slot is multiplied with, where the root has `found` slots.
   __device__ double factor(double product, std::int64_t found) const {
     if (scale == AttentionScale::leaky) return product > 0 ? 1.0 : leaky_slope;
     return 1.0 / std::sqrt(static_cast<double>(scale == AttentionScale::head ? depth : found));
@@ -61,12 +63,14 @@ template <class T, class Op>
 NeighbourArrays<T> neighbour_arrays(const Op& op) {
   return {op.q.template data<T>(),
           op.vertex.template data<T>(),
-          op.slot.template data<T>(),
+          op.code.template data<T>(),
+          op.code_query.template data<T>(),
           op.rows.template data<std::int64_t>(),
           op.offsets.template data<std::int64_t>(),
           op.q.rows(),
           static_cast<int>(op.heads),
           static_cast<int>(op.q.columns() / op.heads),
+          static_cast<int>(op.code.columns()),
           op.scale,
           factors_of(op.dropout)};
 }
