@@ -227,8 +227,9 @@ def agree(forms, events):
         sys.exit("the forms do not compute the same gradients")
 
 
-def main():
-    arguments = parse()
+def prepare(threads):
+    """Loads NumPy and PyTorch and says how they run here; the rate of products of matrices, GFLOP/s, or None where
+    they are not installed."""
     fast_settings.apply()
     global np, torch
     try:
@@ -236,15 +237,29 @@ def main():
         import torch
     except ImportError as error:
         print(f"PyTorch peer not measured: {error}. Install python3-torch.", file=sys.stderr)
-        return 5
-    torch.set_num_threads(arguments.threads)
+        return None
+    torch.set_num_threads(threads)
     rate = product_rate()
-    print(f"{fast_settings.described()}; products of matrices at {rate:.0f} GFLOP/s")
+    print(f"{fast_settings.described()}; PyTorch {torch.__version__}; products of matrices at {rate:.0f} GFLOP/s")
     if rate < 10:
         print("this PyTorch has no fast BLAS (Debian: apt-get install libopenblas0-openmp)", file=sys.stderr)
+    return rate
+
+
+def make_forms(memory, stream, batch):
+    """Both forms, after a check that they compute the same."""
+    forms = {form: Training(memory, stream, batch, form) for form in ("slots", "roots")}
+    agree(forms, len(stream[0]))
+    return forms
+
+
+def main():
+    arguments = parse()
+    rate = prepare(arguments.threads)
+    if rate is None:
+        return 5
     stream = make_stream(arguments.events)
-    forms = {form: Training(arguments.memory, stream, arguments.batch, form) for form in ("slots", "roots")}
-    agree(forms, arguments.events)
+    forms = make_forms(arguments.memory, stream, arguments.batch)
     seconds = {name: [] for name in forms}
     for _ in range(arguments.rounds):
         for name, form in forms.items():
