@@ -16,22 +16,25 @@ namespace strobe::cpu {
 inline constexpr std::int64_t attention_block = 128;  // rows that stay in the first-level cache
 inline constexpr std::int64_t attention_grain = 4096;
 
-/// Spreads a register of values per head over registers of H D columns.
+/// Spreads a register of values per head over registers of H D columns, of which there are at most K.
 template <class T, int P, int K>
 class HeadLanes {
  public:
-  HeadLanes(std::int64_t width, std::int64_t heads) {
-    for (std::int64_t c = 0; c < P * K; ++c) {
+  HeadLanes(std::int64_t width, std::int64_t heads) : registers_(static_cast<int>(divide_up(width, P))) {
+    for (std::int64_t c = 0; c < P * registers_; ++c) {
       index_[c / P][c % P] = static_cast<Element>(c < width ? c / (width / heads) : 0);
     }
   }
   [[gnu::always_inline]] Lanes<T, P> over(int i, Lanes<T, P> heads) const {
     return __builtin_shuffle(heads, index_[i]);
   }
+  /// The registers that hold the columns.
+  int registers() const { return registers_; }
 
  private:
   using Element = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;
   Lanes<Element, P> index_[K];
+  int registers_;
 };
 
 /// Registers of one row of features: 256 bytes, or half of that where registers have 16 bytes.
@@ -50,6 +53,16 @@ void with_registers(std::int64_t width, const Body& body) {
   body(std::integral_constant<int, P>{}, std::integral_constant<int, K>{});
 }
 
+/// Calls body(P) with the lanes of registers that hold `width` columns, for code that counts the registers as it runs.
+template <class T, class Body>
+void with_half_or_whole(std::int64_t width, const Body& body) {
+  constexpr int P = most_lanes<T>;
+  if constexpr (P > 2) {
+    if (width <= P / 2) return body(std::integral_constant<int, P / 2>{});
+  }
+  body(std::integral_constant<int, P>{});
+}
+
 /// The vectors `left` and `right` as block-diagonal matrices.
 template <class T>
 class AttentionMatrices {
@@ -66,30 +79,19 @@ class AttentionMatrices {
 
   /// to[r * stride + h] = sum over the columns of head h of row r of `products` [count, H D].
   void add_up_heads(const T* products, std::int64_t count, T* to, std::int64_t stride) const {
-    multiply(Factors<T>{products, width_, 1, ones_.data(), heads_, width_}, count, heads_,
-             [=](std::int64_t row, std::int64_t column, int lanes, auto sum) {
-               store_first<T, sizeof(sum) / sizeof(T)>(to + row * stride + column, sum, lanes);
-             });
+    multiply(Factors<T>{products, width_, 1, ones_.data(), heads_, width_}, count, heads_, ProductStore<T>{to, stride});
   }
 
   /// df [count, H D] += dscores [count, 2 H] times the vectors.
   void spread_scores(const T* dscores, std::int64_t count, T* df) const {
-    const std::int64_t width = width_;
     multiply(Factors<T>{dscores, 2 * heads_, 1, vectors_.data(), width_, 2 * heads_}, count, width_,
-             [=](std::int64_t row, std::int64_t column, int lanes, auto sum) {
-               constexpr int P = sizeof(sum) / sizeof(T);
-               T* target = df + row * width + column;
-               store_first<T, P>(target, load_first<T, P>(target, lanes) + sum, lanes);
-             });
+             ProductStore<T>{.to = df, .stride = width_, .accumulate = true});
   }
 
   /// sums [H D, 2 H] += f^T dscores over `count` rows.
   void add_vector_gradients(const T* f, const T* dscores, std::int64_t count, double* sums) const {
     const std::int64_t stride = 2 * heads_;
-    multiply(Factors<T>{f, 1, width_, dscores, stride, count}, width_, stride,
-             [=](std::int64_t row, std::int64_t column, int lanes, auto sum) {
-               add_in_double<T, static_cast<int>(sizeof(sum) / sizeof(T))>(sums + row * stride + column, sum, lanes);
-             });
+    multiply(Factors<T>{f, 1, width_, dscores, stride, count}, width_, stride, ProductSums{sums, stride});
   }
 
   /// Adds the block diagonals of all parts in `sums` to the gradients of the vectors.
@@ -176,9 +178,7 @@ class AttentionScores {
     constexpr int P = most_lanes<T>;
     to += first * stride;
     multiply(Factors<T>{f_ + first * width_, width_, 1, matrix, stride, width_}, count, stride,
-             [&](std::int64_t row, std::int64_t column, int lanes, auto sum) {
-               store_first<T, sizeof(sum) / sizeof(T)>(to + row * stride + column, sum, lanes);
-             });
+             ProductStore<T>{to, stride});
     if (!exponentials) return;
     // Products of exponentials of such scores, and sums of many, stay normal numbers in float.
     const Lanes<T, P> high = broadcast<T, P>(T{30}), low = -high;
@@ -237,18 +237,18 @@ class RowGradients {
     gradients_of_z(first, count, with_z, with_slopes);
     matrices_.add_up_heads(with_z, count, means, heads_);
     matrices_.add_up_heads(with_slopes, count, sloped, heads_);
-    with_registers<T>(width_, [&](auto lanes, auto registers) {
-      constexpr int P = decltype(lanes)::value, K = decltype(registers)::value;
-      const HeadLanes<T, P, K> spread(width_, heads_);
+    with_half_or_whole<T>(width_, [&](auto lanes) {
+      constexpr int P = decltype(lanes)::value;
+      const HeadLanes<T, P, most_feature_registers> spread(width_, heads_);
       for (std::int64_t i = 0; i < count; ++i) {
-        take_row<P, K>(spread, first + i, means + i * heads_, sloped + i * heads_);
+        take_row<P>(spread, first + i, means + i * heads_, sloped + i * heads_);
       }
     });
   }
 
-  template <int P, int K>
-  [[gnu::always_inline]] void take_row(const HeadLanes<T, P, K>& spread, std::int64_t r, const T* means,
-                                       const T* sloped) {
+  template <int P>
+  [[gnu::always_inline]] void take_row(const HeadLanes<T, P, most_feature_registers>& spread, std::int64_t r,
+                                       const T* means, const T* sloped) {
     using V = Lanes<T, P>;
     const int heads = static_cast<int>(heads_);
     const T* stats = op_.row_stats.data<T>() + r * 2 * heads_;
@@ -258,7 +258,7 @@ class RowGradients {
     store_first<T, P>(row + heads_, mean * norm, heads);
     store_first<T, P>(row + 2 * heads_, log_sum, heads);
     store_first<T, P>(dleft_ + r * heads_, load<T, P>(sloped) - mean * slopes, heads);
-    for (int i = 0; i < K; ++i) {
+    for (int i = 0; i < spread.registers(); ++i) {
       T* g = g_ + r * width_ + i * P;
       const int lanes = static_cast<int>(std::min<std::int64_t>(P, width_ - i * P));
       store_first<T, P>(g, load_first<T, P>(g, lanes) * spread.over(i, norm), lanes);

@@ -94,12 +94,31 @@ Lanes<T, P> largest_logit(const ForwardView<T>& view, std::int64_t r) {
   return most > Lanes<T, P>{} ? most : most * static_cast<T>(leaky_slope);
 }
 
+/// The registers of a row: K in range, where a loop of so many keeps its sums in registers; counted out of range, where
+/// exponentials and random numbers take most of the time and sums may lie in memory.
+template <bool InRange, class T, int P, int K>
+[[gnu::always_inline]] inline int registers_of(const HeadLanes<T, P, K>& spread) {
+  return InRange ? K : spread.registers();
+}
+
+/// Calls body(P, K, InRange) with what forward_range and backward_range are compiled for.
+template <class T, class Body>
+void with_rows_of(std::int64_t width, bool in_range, const Body& body) {
+  if (in_range) {
+    with_registers<T>(width, [&](auto lanes, auto registers) { body(lanes, registers, std::true_type{}); });
+  } else {
+    with_half_or_whole<T>(width, [&](auto lanes) {
+      body(lanes, std::integral_constant<int, most_feature_registers>{}, std::false_type{});
+    });
+  }
+}
+
 /// Divides the sums of row r and writes its outputs.
-template <class T, int P, int K>
+template <class T, int P, int K, bool InRange>
 [[gnu::always_inline]] inline void store_row(const ForwardView<T>& view, const HeadLanes<T, P, K>& spread,
                                              std::int64_t r, Lanes<T, P> inverse, const Lanes<T, P> (&z)[K],
                                              const Lanes<T, P> (&slopes)[K]) {
-  for (int i = 0; i < K; ++i) {
+  for (int i = 0; i < registers_of<InRange>(spread); ++i) {
     const int lanes = static_cast<int>(std::min<std::int64_t>(P, view.width - i * P));
     const Lanes<T, P> share = spread.over(i, inverse), result = z[i] * share;
     const std::int64_t at = r * view.width + i * P;
@@ -118,8 +137,9 @@ template <class T, int P, int K, bool InRange>
   const std::int64_t heads = view.heads;
   const V own = load<T, P>(view.rows + r * 3 * heads), factor = load<T, P>(view.rows + (r * 3 + 1) * heads);
   const V shift = InRange ? V{} : largest_logit<T, P>(view, r);
+  const int registers = registers_of<InRange>(spread);
   V sum{}, sloped{}, z[K], slopes[K];
-  for (int i = 0; i < K; ++i) z[i] = slopes[i] = V{};
+  for (int i = 0; i < registers; ++i) z[i] = slopes[i] = V{};
   for (std::int64_t k = view.a.offsets[r]; k < view.a.offsets[r + 1]; ++k) {
     const auto column = static_cast<std::int64_t>(view.a.indices[k]);
     const T* scores = view.columns + column * 2 * heads;
@@ -129,7 +149,7 @@ template <class T, int P, int K, bool InRange>
     sloped += entry.tilted;
     if (!InRange && view.dropout.drops()) entry.drop(edge_factors<T, P>(view.dropout, r, column, heads));
     const T* f = view.f + column * view.width;
-    for (int i = 0; i < K; ++i) {
+    for (int i = 0; i < registers; ++i) {
       const V values = load<T, P>(f + i * P);
       z[i] += spread.over(i, entry.weight) * values;
       slopes[i] += spread.over(i, entry.tilted) * values;
@@ -141,7 +161,7 @@ template <class T, int P, int K, bool InRange>
   store_first<T, P>(sum_out, any ? (InRange ? sum * factor : sum) : broadcast<T, P>(T{1}), lanes);
   store_first<T, P>(shift_out, any ? shift : V{}, lanes);
   store_first<T, P>(view.stats + (r * 2 + 1) * heads, sloped * inverse, lanes);
-  store_row<T, P, K>(view, spread, r, inverse, z, slopes);
+  store_row<T, P, K, InRange>(view, spread, r, inverse, z, slopes);
 }
 
 template <class T, int P, int K, bool InRange>
@@ -172,11 +192,10 @@ void run_forward_as(const GraphAttention& op, KernelContext& context) {
                             op.y.data<T>(),      op.z.data<T>(), op.slopes.data<T>(), op.row_stats.data<T>(),
                             op.f.columns(),      op.heads,       op.dropout};
   const std::vector<std::int64_t> bounds = balanced_rows(view.a);
-  with_registers<T>(view.width, [&](auto lanes, auto registers) {
-    constexpr int P = decltype(lanes)::value, K = decltype(registers)::value;
-    const auto run = scores.in_range() ? forward_range<T, P, K, true> : forward_range<T, P, K, false>;
+  with_rows_of<T>(view.width, scores.in_range(), [&](auto lanes, auto registers, auto in_range) {
     run_tasks(context, static_cast<std::int64_t>(bounds.size()) - 1, [&](std::int64_t i) {
-      run(view, bounds[static_cast<std::size_t>(i)], bounds[static_cast<std::size_t>(i) + 1]);
+      const std::int64_t begin = bounds[static_cast<std::size_t>(i)], end = bounds[static_cast<std::size_t>(i) + 1];
+      forward_range<T, lanes(), registers(), in_range()>(view, begin, end);
     });
   });
 }
@@ -205,8 +224,9 @@ template <class T, int P, int K, bool InRange>
   using V = Lanes<T, P>;
   const std::int64_t heads = view.heads;
   const V own = load<T, P>(view.columns + c * 2 * heads), low = load<T, P>(view.columns + (c * 2 + 1) * heads);
+  const int registers = registers_of<InRange>(spread);
   V mean{}, u[K], v[K];
-  for (int i = 0; i < K; ++i) u[i] = v[i] = V{};
+  for (int i = 0; i < registers; ++i) u[i] = v[i] = V{};
   for (std::int64_t k = view.a.offsets[c]; k < view.a.offsets[c + 1]; ++k) {
     const auto r = static_cast<std::int64_t>(view.a.indices[k]);
     const T* row = view.rows + r * 3 * heads;
@@ -215,14 +235,14 @@ template <class T, int P, int K, bool InRange>
     mean += entry.tilted * load<T, P>(row + heads);
     if (!InRange && view.dropout.drops()) entry.drop(edge_factors<T, P>(view.dropout, r, c, heads));
     const T* g = view.g + r * view.width;
-    for (int i = 0; i < K; ++i) {
+    for (int i = 0; i < registers; ++i) {
       const V values = load<T, P>(g + i * P);
       u[i] += spread.over(i, entry.weight) * values;
       v[i] += spread.over(i, entry.tilted) * values;
     }
   }
   store_first<T, P>(view.tilted_means + slot * view.heads, mean, static_cast<int>(view.heads));
-  for (int i = 0; i < K; ++i) {
+  for (int i = 0; i < registers; ++i) {
     const int lanes = static_cast<int>(std::min<std::int64_t>(P, view.width - i * P));
     T* to = view.u + c * view.width + i * P;
     if (view.accumulate) u[i] += load_first<T, P>(to, lanes);
@@ -280,12 +300,11 @@ void run_backward_as(const GraphAttentionBackward& op, KernelContext& context) {
   const std::vector<std::int64_t> bounds = balanced_rows(view.a);
   const std::int64_t tasks = static_cast<std::int64_t>(bounds.size()) - 1, stride = view.width * 2 * view.heads;
   std::vector<double> sums(static_cast<std::size_t>(tasks * stride), 0.0);
-  with_registers<T>(view.width, [&](auto lanes, auto registers) {
-    constexpr int P = decltype(lanes)::value, K = decltype(registers)::value;
+  with_rows_of<T>(view.width, scores.in_range(), [&](auto lanes, auto registers, auto in_range) {
     run_tasks(context, tasks, [&](std::int64_t i) {
       const std::int64_t begin = bounds[static_cast<std::size_t>(i)], end = bounds[static_cast<std::size_t>(i) + 1];
-      const auto run = scores.in_range() ? backward_range<T, P, K, true> : backward_range<T, P, K, false>;
-      run(view, matrices, rows.dleft_scores(), op.a.rows, begin, end, sums.data() + i * stride);
+      backward_range<T, lanes(), registers(), in_range()>(view, matrices, rows.dleft_scores(), op.a.rows, begin, end,
+                                                          sums.data() + i * stride);
     });
   });
   matrices.put_vector_gradients(sums, op.dleft, op.dright);

@@ -32,11 +32,12 @@ void copy_block(const T* from, std::int64_t from_stride, T* to, std::int64_t to_
   }
 }
 
-template <class T, bool with_relu>
+template <class T>
 void forward_rows(const BlockDense& op, std::int64_t begin, std::int64_t end) {
   constexpr int Q = most_lanes<T>;
   const std::int64_t inner = op.w.rows() / op.blocks, width = op.w.columns(), skip = op.skip();
   const std::int64_t from = op.x.columns(), to = op.y.columns();
+  const bool with_relu = op.activation == Activation::relu;
   for (std::int64_t row = begin; row < end; row += block_rows) {
     const std::int64_t rows = std::min(block_rows, end - row);
     for (std::int64_t k = 0; k < op.blocks; ++k) {
@@ -44,26 +45,19 @@ void forward_rows(const BlockDense& op, std::int64_t begin, std::int64_t end) {
       const T* bias = op.bias.defined() ? op.bias.data<T>() + k * width : nullptr;
       const Factors<T> factors{op.x.data<T>() + row * from + k * inner, from,  1,
                                op.w.data<T>() + k * inner * width,      width, inner};
-      multiply(factors, rows, width, [=](std::int64_t i, std::int64_t column, int lanes, auto sum) {
-        constexpr int P = static_cast<int>(sizeof(sum) / sizeof(T));
-        if (bias != nullptr) sum += load_first<T, P>(bias + column, lanes);
-        if constexpr (with_relu) sum = relu<T, P>(sum);
-        store_first<T, P>(y + i * to + column, sum, lanes);
-      });
+      multiply(factors, rows, width, ProductStore<T>{y, to, bias, with_relu});
     }
     if (skip == 0) continue;
     copy_block<T>(op.left.data<T>() + row * skip, skip, op.y.data<T>() + row * to, to, skip, rows,
-                  [](Lanes<T, Q> v, Lanes<T, Q>) { return with_relu ? relu<T, Q>(v) : v; });
+                  [=](Lanes<T, Q> v, Lanes<T, Q>) { return with_relu ? relu<T, Q>(v) : v; });
   }
 }
 
 void run_forward(const BlockDense& op, KernelContext& context) {
   with_element(op.y.type(), [&](auto zero) {
     using T = decltype(zero);
-    for_ranges(context, op.y.rows(), rows_per_task, [&](std::int64_t begin, std::int64_t end) {
-      op.activation == Activation::relu ? forward_rows<T, true>(op, begin, end)
-                                        : forward_rows<T, false>(op, begin, end);
-    });
+    for_ranges(context, op.y.rows(), rows_per_task,
+               [&](std::int64_t begin, std::int64_t end) { forward_rows<T>(op, begin, end); });
   });
 }
 
@@ -102,9 +96,7 @@ void add_block_sums(const BackwardRange<T>& range, const T* dz, std::int64_t row
     double* sums = range.sums + k * inner * width;
     const T* own = dz + op.skip() + k * width;
     multiply(Factors<T>{op.x.data<T>() + row * op.x.columns() + k * inner, 1, op.x.columns(), own, stride, rows}, inner,
-             width, [=](std::int64_t f, std::int64_t column, int lanes, auto sum) {
-               add_in_double<T, static_cast<int>(sizeof(sum) / sizeof(T))>(sums + f * width + column, sum, lanes);
-             });
+             width, ProductSums{sums, width});
   }
   if (!op.dbias.defined()) return;
   add_column_sums(dz + op.skip(), stride, op.blocks * width, rows, range.sums + op.w.elements());
@@ -117,14 +109,8 @@ void multiply_turned(const BackwardRange<T>& range, const T* dz, std::int64_t ro
   const std::int64_t inner = op.w.rows() / op.blocks, width = op.w.columns(), stride = op.dy.columns();
   const std::int64_t columns = op.w.rows();
   for (std::int64_t k = 0; k < op.blocks; ++k) {
-    T* own = to + k * inner;
     const Factors<T> factors{dz + op.skip() + k * width, stride, 1, range.turned + k * inner * width, inner, width};
-    multiply(factors, rows, inner, [=](std::int64_t i, std::int64_t column, int lanes, auto sum) {
-      constexpr int P = static_cast<int>(sizeof(sum) / sizeof(T));
-      T* target = own + i * columns + column;
-      if (add) sum += load_first<T, P>(target, lanes);
-      store_first<T, P>(target, sum, lanes);
-    });
+    multiply(factors, rows, inner, ProductStore<T>{.to = to + k * inner, .stride = columns, .accumulate = add});
   }
 }
 

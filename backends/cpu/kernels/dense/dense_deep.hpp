@@ -18,11 +18,23 @@ inline constexpr std::int64_t block_rows = 128;  // rows of x and dz at a time
 inline constexpr std::int64_t deep_inner = 128;  // rows of w whose 64 columns stay in the first-level cache
 inline constexpr std::int64_t deep_rows = 48;
 
-/// C as multiply() gives it, for many inner terms: `deep_inner` of them at a time for `deep_rows` rows of C, which are
-/// added up in a scratch panel, so that a part of B is read from the first-level cache by all of those rows. Terms are
-/// added in order within a part and parts in order, however rows are divided.
-template <class T, class Finish>
-void multiply_deep(const Factors<T>& f, std::int64_t rows, std::int64_t width, const Finish& finish) {
+/// One register of C, of which `lanes` are valid, to row i from column c on, as multiply() puts it there.
+template <class T>
+[[gnu::always_inline]] inline void put(const ProductStore<T>& target, std::int64_t i, std::int64_t c, int lanes,
+                                       Lanes<T, most_lanes<T>> sum) {
+  constexpr int P = most_lanes<T>;
+  T* const to = target.to + i * target.stride + c;
+  if (target.bias != nullptr) sum += load_first<T, P>(target.bias + c, lanes);
+  if (target.with_relu) sum = relu<T, P>(sum);
+  if (target.accumulate) sum += load_first<T, P>(to, lanes);
+  store_first<T, P>(to, sum, lanes);
+}
+
+/// As multiply(), for many inner terms: `deep_inner` of them at a time for `deep_rows` rows of C, which are added up in
+/// a scratch panel, so that a part of B is read from the first-level cache by all of those rows. Terms are added in
+/// order within a part and parts in order, however rows are divided.
+template <class T>
+void multiply_deep(const Factors<T>& f, std::int64_t rows, std::int64_t width, const ProductStore<T>& target) {
   constexpr std::int64_t panel = 4 * most_lanes<T>;
   T sums[deep_rows * panel];
   for (std::int64_t column = 0; column < width; column += panel) {
@@ -33,17 +45,13 @@ void multiply_deep(const Factors<T>& f, std::int64_t rows, std::int64_t width, c
       for (std::int64_t j = 0; j < f.inner; j += deep_inner) {
         const Factors<T> part{f.a + row * f.a_row + j * f.a_inner, f.a_row, f.a_inner,
                               f.b + j * f.b_row + column,          f.b_row, std::min(deep_inner, f.inner - j)};
-        multiply(part, count, columns, [&sums](std::int64_t i, std::int64_t c, int lanes, auto sum) {
-          constexpr int P = static_cast<int>(sizeof(sum) / sizeof(T));
-          T* to = sums + i * panel + c;
-          store_first<T, P>(to, load_first<T, P>(to, lanes) + sum, lanes);
-        });
+        multiply(part, count, columns, ProductStore<T>{.to = sums, .stride = panel, .accumulate = true});
       }
       for (std::int64_t i = 0; i < count; ++i) {
         for (std::int64_t c = 0; c < columns; c += most_lanes<T>) {
           constexpr int P = most_lanes<T>;
           const int lanes = static_cast<int>(std::min<std::int64_t>(P, columns - c));
-          finish(row + i, column + c, lanes, load_first<T, P>(sums + i * panel + c, lanes));
+          put(target, row + i, column + c, lanes, load_first<T, P>(sums + i * panel + c, lanes));
         }
       }
     }

@@ -6,20 +6,14 @@
 
 namespace strobe::cpu {
 
-template <class T, bool with_relu>
+template <class T>
 void dense_block(const Dense& op, const T* x, std::int64_t begin, std::int64_t end) {
   const std::int64_t inner = op.w.rows(), width = op.w.columns();
   const T* bias = op.bias.defined() ? op.bias.data<T>() : nullptr;
-  T* y = op.y.data<T>() + begin * width;
   const Factors<T> factors{x, inner, 1, op.w.data<T>(), width, inner};
-  const auto finish = [=](std::int64_t row, std::int64_t column, int lanes, auto sum) {
-    constexpr int P = static_cast<int>(sizeof(sum) / sizeof(T));
-    if (bias != nullptr) sum += load_first<T, P>(bias + column, lanes);
-    if constexpr (with_relu) sum = relu<T, P>(sum);
-    store_first<T, P>(y + row * width + column, sum, lanes);
-  };
-  if (inner > deep_inner + deep_inner / 2) return multiply_deep(factors, end - begin, width, finish);
-  multiply(factors, end - begin, width, finish);
+  const ProductStore<T> target{op.y.data<T>() + begin * width, width, bias, op.activation == Activation::relu};
+  if (inner > deep_inner + deep_inner / 2) return multiply_deep(factors, end - begin, width, target);
+  multiply(factors, end - begin, width, target);
 }
 
 template <class T>
@@ -47,13 +41,8 @@ namespace {
 template <class T>
 void add_turned_sums(BackwardRange<T>& range, const T* x, const T* dz, std::int64_t rows) {
   const std::int64_t inner = range.op.w.rows(), width = range.op.w.columns();
-  T* recent = range.recent.data();
   multiply(Factors<T>{dz, 1, width, x, inner, rows}, width, inner,
-           [=](std::int64_t g, std::int64_t column, int lanes, auto sum) {
-             constexpr int P = static_cast<int>(sizeof(sum) / sizeof(T));
-             T* to = recent + g * inner + column;
-             store_first<T, P>(to, load_first<T, P>(to, lanes) + sum, lanes);
-           });
+           ProductStore<T>{.to = range.recent.data(), .stride = inner, .accumulate = true});
 }
 
 }  // namespace
@@ -87,14 +76,10 @@ void add_block_sums(const BackwardRange<T>& range, const T* x, const T* dz, std:
   const Factors<T> factors{x, 1, inner, dz, width, rows};
   if (op.dw.defined() && width < most_lanes<T> && inner * width <= most_gathered) {  // add_values.hpp says why
     alignas(64) T gathered[most_gathered];
-    multiply(factors, inner, width, [&](std::int64_t f, std::int64_t column, int lanes, auto sum) {
-      store_first<T, static_cast<int>(sizeof(sum) / sizeof(T))>(gathered + f * width + column, sum, lanes);
-    });
+    multiply(factors, inner, width, ProductStore<T>{gathered, width});
     for (std::int64_t i = 0; i < inner * width; ++i) sums[i] += static_cast<double>(gathered[i]);
   } else if (op.dw.defined()) {
-    multiply(factors, inner, width, [=](std::int64_t f, std::int64_t column, int lanes, auto sum) {
-      add_in_double<T, static_cast<int>(sizeof(sum) / sizeof(T))>(sums + f * width + column, sum, lanes);
-    });
+    multiply(factors, inner, width, ProductSums{sums, width});
   }
   if (op.dbias.defined()) add_column_sums(dz, width, width, rows, sums + inner * width);
 }
@@ -102,19 +87,14 @@ void add_block_sums(const BackwardRange<T>& range, const T* x, const T* dz, std:
 namespace {
 
 /// to [rows, F] = dz w^T of `rows` rows from `dz` on, or added to it.
-template <class T, bool accumulate>
-void multiply_turned(const BackwardRange<T>& range, const T* dz, std::int64_t rows, T* to) {
+template <class T>
+void multiply_turned(const BackwardRange<T>& range, const T* dz, std::int64_t rows, T* to, bool accumulate) {
   const std::int64_t inner = range.op.w.rows(), width = range.op.w.columns();
   for (std::int64_t first = 0; first < inner; first += turned_panel<T>) {
     const std::int64_t panel_row = std::min(inner, turned_panel<T>);
     const Factors<T> factors{dz, width, 1, range.turned + first * width, panel_row, width};
     multiply(factors, rows, std::min(turned_panel<T>, inner - first),
-             [=](std::int64_t i, std::int64_t column, int lanes, auto sum) {
-               constexpr int P = static_cast<int>(sizeof(sum) / sizeof(T));
-               T* target = to + first + i * inner + column;
-               if constexpr (accumulate) sum += load_first<T, P>(target, lanes);
-               store_first<T, P>(target, sum, lanes);
-             });
+             ProductStore<T>{.to = to + first, .stride = inner, .accumulate = accumulate});
   }
 }
 
@@ -122,20 +102,21 @@ void multiply_turned(const BackwardRange<T>& range, const T* dz, std::int64_t ro
 
 template <class T>
 void multiply_back(const BackwardRange<T>& range, const T* dz, std::int64_t rows, T* to) {
-  multiply_turned<T, false>(range, dz, rows, to);
+  multiply_turned(range, dz, rows, to, false);
 }
 
-template <class T, bool accumulate>
+template <class T>
 void store_block_dx(const BackwardRange<T>& range, const T* dz, std::int64_t row, std::int64_t rows) {
   const std::int64_t inner = range.op.w.rows(), width = range.op.w.columns();
   T* dx = range.op.dx.template data<T>() + row * inner;
-  if (!accumulate || !add_by_array<T>(inner)) return multiply_turned<T, accumulate>(range, dz, rows, dx);
+  const bool accumulate = range.op.accumulate_dx;
+  if (!accumulate || !add_by_array<T>(inner)) return multiply_turned(range, dz, rows, dx, accumulate);
   alignas(64) T added[most_added];
   const std::int64_t some = most_added / inner;
   for (std::int64_t first = 0; first < rows; first += some) {
     const std::int64_t count = std::min(some, rows - first);
-    multiply_turned<T, false>(range, dz + first * width, count, added);
-    add_values(added, dx + first * inner, count * inner);
+    multiply_turned(range, dz + first * width, count, static_cast<T*>(added), false);
+    add_values(static_cast<const T*>(added), dx + first * inner, count * inner);
   }
 }
 
@@ -159,32 +140,27 @@ void backward_range(BackwardRange<T>& range, std::int64_t begin, std::int64_t en
       add_sums(range, op.x.defined() ? op.x.data<T>() + row * op.x.columns() : nullptr, dz, rows);
     }
     if ((row - begin + block_rows) % weight_task_rows == 0 || row + rows == end) flush_sums(range);
-    if (!op.dx.defined()) continue;
-    op.accumulate_dx ? store_block_dx<T, true>(range, dz, row, rows) : store_block_dx<T, false>(range, dz, row, rows);
+    if (op.dx.defined()) store_block_dx(range, dz, row, rows);
   }
 }
 
-template void dense_block<float, true>(const Dense&, const float*, std::int64_t, std::int64_t);
-template void dense_block<float, false>(const Dense&, const float*, std::int64_t, std::int64_t);
+template void dense_block(const Dense&, const float*, std::int64_t, std::int64_t);
 template const float* block_dz(BackwardRange<float>&, std::int64_t, std::int64_t);
 template void add_block_sums(const BackwardRange<float>&, const float*, const float*, std::int64_t);
 template void begin_sums(BackwardRange<float>&);
 template void flush_sums(BackwardRange<float>&);
 template void add_sums(BackwardRange<float>&, const float*, const float*, std::int64_t);
 template void multiply_back(const BackwardRange<float>&, const float*, std::int64_t, float*);
-template void store_block_dx<float, true>(const BackwardRange<float>&, const float*, std::int64_t, std::int64_t);
-template void store_block_dx<float, false>(const BackwardRange<float>&, const float*, std::int64_t, std::int64_t);
+template void store_block_dx(const BackwardRange<float>&, const float*, std::int64_t, std::int64_t);
 template void backward_range(BackwardRange<float>&, std::int64_t, std::int64_t);
-template void dense_block<double, true>(const Dense&, const double*, std::int64_t, std::int64_t);
-template void dense_block<double, false>(const Dense&, const double*, std::int64_t, std::int64_t);
+template void dense_block(const Dense&, const double*, std::int64_t, std::int64_t);
 template const double* block_dz(BackwardRange<double>&, std::int64_t, std::int64_t);
 template void add_block_sums(const BackwardRange<double>&, const double*, const double*, std::int64_t);
 template void begin_sums(BackwardRange<double>&);
 template void flush_sums(BackwardRange<double>&);
 template void add_sums(BackwardRange<double>&, const double*, const double*, std::int64_t);
 template void multiply_back(const BackwardRange<double>&, const double*, std::int64_t, double*);
-template void store_block_dx<double, true>(const BackwardRange<double>&, const double*, std::int64_t, std::int64_t);
-template void store_block_dx<double, false>(const BackwardRange<double>&, const double*, std::int64_t, std::int64_t);
+template void store_block_dx(const BackwardRange<double>&, const double*, std::int64_t, std::int64_t);
 template void backward_range(BackwardRange<double>&, std::int64_t, std::int64_t);
 
 }  // namespace strobe::cpu

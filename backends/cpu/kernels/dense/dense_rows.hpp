@@ -1,6 +1,6 @@
 // Ranges of rows of the fast dense kernels (see tile.hpp). Backward works on blocks of 128 rows that stay in the
 // first-level cache: dz = dy where y > 0, then dw += x^T dz and dx = dz w^T on the block. Compiled once for all kernels
-// that are made of them (dense_rows.cpp): their tiles take a compiler half a minute.
+// that are made of them (dense_rows.cpp).
 #pragma once
 
 #include <vector>
@@ -11,13 +11,13 @@
 namespace strobe::cpu {
 
 /// Rows [begin, end) of a dense layer, of inputs [end - begin, F] at `x`; op.x is not read.
-template <class T, bool with_relu>
+template <class T>
 void dense_block(const Dense& op, const T* x, std::int64_t begin, std::int64_t end);
 
 /// As dense_block, of rows of op.x.
-template <class T, bool with_relu>
+template <class T>
 void dense_rows(const Dense& op, std::int64_t begin, std::int64_t end) {
-  dense_block<T, with_relu>(op, op.x.data<T>() + begin * op.x.columns(), begin, end);
+  dense_block(op, op.x.data<T>() + begin * op.x.columns(), begin, end);
 }
 
 template <class T>
@@ -91,8 +91,8 @@ void add_sums(BackwardRange<T>& range, const T* x, const T* dz, std::int64_t row
 template <class T>
 void multiply_back(const BackwardRange<T>& range, const T* dz, std::int64_t rows, T* to);
 
-/// dx = dz w^T of `rows` rows from `row` on, or added to it.
-template <class T, bool accumulate>
+/// dx = dz w^T of `rows` rows from `row` on, or added to it where the operation says so.
+template <class T>
 void store_block_dx(const BackwardRange<T>& range, const T* dz, std::int64_t row, std::int64_t rows);
 
 /// dx of rows [begin, end), and their part of dw and dbias added to range.sums.

@@ -21,9 +21,8 @@ void run_dense(const Dense& op, KernelContext& context) {
       std::clamp(flops_per_task / std::max<std::int64_t>(1, row_flops), deep_rows, 85 * deep_rows);
   with_element(op.y.type(), [&](auto zero) {
     using T = decltype(zero);
-    for_ranges(context, op.y.rows(), grain, [&](std::int64_t begin, std::int64_t end) {
-      op.activation == Activation::relu ? dense_rows<T, true>(op, begin, end) : dense_rows<T, false>(op, begin, end);
-    });
+    for_ranges(context, op.y.rows(), grain,
+               [&](std::int64_t begin, std::int64_t end) { dense_rows<T>(op, begin, end); });
   });
 }
 

@@ -40,7 +40,7 @@ void run_forward(const GatheredDense& op, KernelContext& context) {
     using T = decltype(zero);
     for_ranges(context, x.samples, samples_per_task, [&](std::int64_t begin, std::int64_t end) {
       for_blocks<T>(x, begin, end, [&](std::int64_t first, std::int64_t count, const T* cells) {
-        dense_block<T, false>(dense, cells, first, first + count);
+        dense_block<T>(dense, cells, first, first + count);
       });
     });
   });

@@ -46,8 +46,7 @@ void run_forward(const StepDense& op, KernelContext& context) {
     run_tasks(context, static_cast<std::int64_t>(ranges.size()), [&](std::int64_t i) {
       const StepRange& range = ranges[static_cast<std::size_t>(i)];
       const Dense step{op.x, weight_of(op.w, range.step, op.x.columns()), {}, op.y, op.activation};
-      op.activation == Activation::relu ? dense_rows<T, true>(step, range.begin, range.end)
-                                        : dense_rows<T, false>(step, range.begin, range.end);
+      dense_rows<T>(step, range.begin, range.end);
     });
   });
 }

@@ -45,13 +45,8 @@ class StripSums {
   /// b(r, j) = b[r * b_stride + j], j < `width`.
   void add(std::int64_t at, std::int64_t stride, const T* a, std::int64_t a_stride, std::int64_t inner, const T* b,
            std::int64_t b_stride, std::int64_t width, std::int64_t rows) {
-    T* sums = recent_.data() + at;
     multiply(Factors<T>{a, 1, a_stride, b, b_stride, rows}, inner, width,
-             [=](std::int64_t i, std::int64_t column, int lanes, auto sum) {
-               constexpr int P = static_cast<int>(sizeof(sum) / sizeof(T));
-               T* to = sums + i * stride + column;
-               store_first<T, P>(to, load_first<T, P>(to, lanes) + sum, lanes);
-             });
+             ProductStore<T>{.to = recent_.data() + at, .stride = stride, .accumulate = true});
   }
 
   /// As add, of `strips` <= strips_per_tile strips of a [inner][strip] and b [width][strip]. For `turned` sums, each of

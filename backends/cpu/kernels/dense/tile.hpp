@@ -20,76 +20,28 @@ struct Factors {
   std::int64_t inner;  // k
 };
 
-/// One tile: finish(i, column, lanes, sum) receives each register of the result, `lanes` of them valid.
-/// Every loop over sums is unrolled, because an array indexed by a loop stays in memory and is stored at every term.
-template <class T, int P, int K, int R, class Finish>
-[[gnu::always_inline]] inline void multiply_tile(const Factors<T>& f, std::int64_t row, std::int64_t column, int last,
-                                                 const Finish& finish) {
-  Lanes<T, P> sum[R][K];
-#pragma GCC unroll 8
-  for (int i = 0; i < R; ++i) {
-#pragma GCC unroll 8
-    for (int c = 0; c < K; ++c) sum[i][c] = Lanes<T, P>{};
-  }
-  const T* a = f.a + row * f.a_row;
-  const T* b = f.b + column;
-  for (std::int64_t j = 0; j < f.inner; ++j, a += f.a_inner, b += f.b_row) {
-    Lanes<T, P> right[K];
-#pragma GCC unroll 8
-    for (int c = 0; c < K; ++c) right[c] = load_row<T, P>(b + c * P, c + 1 < K ? P : last);
-#pragma GCC unroll 8
-    for (int i = 0; i < R; ++i) {
-      const T left = a[i * f.a_row];
-#pragma GCC unroll 8
-      for (int c = 0; c < K; ++c) sum[i][c] += left * right[c];
-    }
-  }
-#pragma GCC unroll 8
-  for (int i = 0; i < R; ++i) {
-#pragma GCC unroll 8
-    for (int c = 0; c < K; ++c) finish(row + i, column + c * P, c + 1 < K ? P : last, sum[i][c]);
-  }
-}
+/// Where C goes: element (i, c) to to[i * stride + c], plus bias[c] where there is a bias, through relu where asked
+/// for, or added to what is there. What is left out costs one branch for each tile.
+template <class T>
+struct ProductStore {
+  T* to;
+  std::int64_t stride;
+  const T* bias = nullptr;
+  bool with_relu = false, accumulate = false;
+};
 
-/// One K-register column of C in tiles of 6 rows, or 8 where their sums take half of the machine's registers at most;
-/// what is left goes in tiles of 4, 2 and 1, because weight gradients have few rows and many terms, and each tile walks
-/// all of them. Of one register, 5 and 3 rows are a tile too: so few sums wait for each other, however many there are.
-template <class T, int P, int K, class Finish>
-void multiply_columns(const Factors<T>& f, std::int64_t rows, std::int64_t column, int last, const Finish& finish) {
-  std::int64_t row = 0;
-  if constexpr (8 * K <= register_count / 2) {
-    for (; rows - row >= 8 && rows - row != 10 && rows - row != 12; row += 8)
-      multiply_tile<T, P, K, 8>(f, row, column, last, finish);
-  }
-  for (; row + 6 <= rows; row += 6) multiply_tile<T, P, K, 6>(f, row, column, last, finish);
-  if constexpr (K == 1) {
-    if (rows - row == 5) return multiply_tile<T, P, K, 5>(f, row, column, last, finish);
-    if (rows - row == 3) return multiply_tile<T, P, K, 3>(f, row, column, last, finish);
-  }
-  for (; row + 4 <= rows; row += 4) multiply_tile<T, P, K, 4>(f, row, column, last, finish);
-  for (; row + 2 <= rows; row += 2) multiply_tile<T, P, K, 2>(f, row, column, last, finish);
-  for (; row < rows; ++row) multiply_tile<T, P, K, 1>(f, row, column, last, finish);
-}
+/// The same of sums in double, to which C is added.
+struct ProductSums {
+  double* to;
+  std::int64_t stride;
+};
 
-/// All tiles of C [rows, width]. finish(row, column, lanes, sum) stores `lanes` values of C(row, column ...).
-template <class T, class Finish>
-void multiply(const Factors<T>& f, std::int64_t rows, std::int64_t width, const Finish& finish) {
-  constexpr int P = most_lanes<T>;
-  std::int64_t column = 0;
-  const auto lanes_left = [&](int registers) {
-    return static_cast<int>(std::min<std::int64_t>(P, width - column - registers * P));
-  };
-  if constexpr (many_registers) {
-    for (; column + 3 * P < width; column += 4 * P) multiply_columns<T, P, 4>(f, rows, column, lanes_left(3), finish);
-  }
-  for (; column + P < width; column += 2 * P) multiply_columns<T, P, 2>(f, rows, column, lanes_left(1), finish);
-  for (; column < width; column += P) {
-    const std::int64_t part = std::min<std::int64_t>(P, width - column);
-    with_lanes<T>(part, [&](auto lanes) {
-      multiply_columns<T, decltype(lanes)::value, 1>(f, rows, column, static_cast<int>(part), finish);
-    });
-  }
-}
+/// C [rows, width] to `target`. Compiled once for all kernels (tile.cpp), because its tiles, some forty for each
+/// element type and target, take a compiler seconds.
+template <class T>
+void multiply(const Factors<T>& f, std::int64_t rows, std::int64_t width, const ProductStore<T>& target);
+template <class T>
+void multiply(const Factors<T>& f, std::int64_t rows, std::int64_t width, const ProductSums& target);
 
 /// to[0, lanes) += v, in double.
 template <class T, int P>

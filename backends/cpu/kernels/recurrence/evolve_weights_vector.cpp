@@ -41,12 +41,7 @@ template <class T>
 void product(const T* a, std::int64_t a_row, std::int64_t a_inner, const T* b, std::int64_t inner, std::int64_t rows,
              std::int64_t width, T* c, bool accumulate) {
   multiply(Factors<T>{a, a_row, a_inner, b, width, inner}, rows, width,
-           [=](std::int64_t row, std::int64_t column, int lanes, auto sum) {
-             constexpr int P = static_cast<int>(sizeof(sum) / sizeof(T));
-             T* target = c + row * width + column;
-             if (accumulate) sum += load_first<T, P>(target, lanes);
-             store_first<T, P>(target, sum, lanes);
-           });
+           ProductStore<T>{.to = c, .stride = width, .accumulate = accumulate});
 }
 
 /// Columns [first, first + width) of [rows, stride] matrices to and from contiguous scratch.
@@ -278,10 +273,7 @@ class BackwardRange {
     const T* d = dgates_.data() + gate * n_;
     double* to = sums + gate * s_.f * s_.f;
     const std::int64_t f = s_.f;
-    multiply(Factors<T>{d, width_, 1, turned, f, width_}, gates * f, f,
-             [=](std::int64_t row, std::int64_t column, int lanes, auto sum) {
-               add_in_double<T, static_cast<int>(sizeof(sum) / sizeof(T))>(to + row * f + column, sum, lanes);
-             });
+    multiply(Factors<T>{d, width_, 1, turned, f, width_}, gates * f, f, ProductSums{to, f});
   }
 
   /// to [F, width] += W_gate^T dgate for gates [gate, gate + gates) of `weights`.

@@ -21,10 +21,7 @@ void block_gradient(BackwardRange<T>& range, std::int64_t row, std::int64_t rows
   const T* dz = block_dz(range, row, rows);
   prefetch_next(range.op.x, row, rows);
   add_block_sums(range, range.op.x.template data<T>() + row * inner, dz, rows);
-  multiply(Factors<T>{dz, width, 1, range.turned, inner, width}, rows, inner,
-           [=](std::int64_t i, std::int64_t column, int lanes, auto sum) {
-             store_first<T, static_cast<int>(sizeof(sum) / sizeof(T))>(ds + i * inner + column, sum, lanes);
-           });
+  multiply(Factors<T>{dz, width, 1, range.turned, inner, width}, rows, inner, ProductStore<T>{ds, inner});
 }
 
 /// ds of both steps of pair `p` into its lines.

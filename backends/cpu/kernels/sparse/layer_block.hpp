@@ -15,13 +15,9 @@ namespace strobe::cpu {
 template <class T>
 void multiply_block(const GraphConvolution& op, const T* sums, std::int64_t row, std::int64_t rows) {
   const std::int64_t inner = op.x.columns(), width = op.w.columns();
-  const bool with_relu = op.activation == Activation::relu;
-  T* y = op.y.data<T>() + row * width;
   multiply(Factors<T>{sums, inner, 1, op.w.data<T>(), width, inner}, rows, width,
-           [=](std::int64_t i, std::int64_t column, int lanes, auto sum) {
-             constexpr int P = static_cast<int>(sizeof(sum) / sizeof(T));
-             store_first<T, P>(y + i * width + column, with_relu ? relu<T, P>(sum) : sum, lanes);
-           });
+           ProductStore<T>{
+               .to = op.y.data<T>() + row * width, .stride = width, .with_relu = op.activation == Activation::relu});
 }
 
 /// Rows [begin, end) of y; gather(sums, first, last) stores those rows of A x.

@@ -34,8 +34,8 @@ struct LayerLanes {
   }
 };
 
-/// What the entries of a row add up to: with_relu ? v where z > 0 : v, times each input (`w`) and alone (`bias`).
-template <class T, int P, int K, int F, bool with_relu, bool with_bias>
+/// What the entries of a row add up to: v where z > 0, times each input (`w`) and alone (`bias`).
+template <class T, int P, int K, int F, bool with_bias>
 struct GradientLanes {
   Lanes<T, P> w[F][K], bias[with_bias ? K : 1];
 
@@ -49,7 +49,7 @@ struct GradientLanes {
   [[gnu::always_inline]] void add(const LayerLanes<T, P, K, F>& layer, const X (&x)[F], Lanes<T, P> value) {
     const Lanes<T, P> zero{};
     for (int i = 0; i < K; ++i) {
-      const Lanes<T, P> live = with_relu ? (layer.value(x, i) > zero ? value : zero) : value;
+      const Lanes<T, P> live = layer.value(x, i) > zero ? value : zero;
       for (int f = 0; f < F; ++f) w[f][i] += live * x[f];
       if constexpr (with_bias) bias[i] += live;
     }
@@ -111,6 +111,19 @@ void store_layer_gradients(const Tensor& target_dw, bool accumulate, const Tenso
   add_range_sums<T>(dbias, sums, weights, stride);
 }
 
+/// Calls body(std::integral_constant<int, P>) for the last `width` columns of a layer: one value, or a register of at
+/// least 16 bytes, because one of fewer takes as many instructions an entry.
+template <class T, class Body>
+void with_layer_lanes(std::int64_t width, const Body& body) {
+  constexpr int least = 16 / sizeof(T);
+  if (width == 1) return body(std::integral_constant<int, 1>{});
+  if (width <= least) return body(std::integral_constant<int, least>{});
+  if constexpr (2 * least < most_lanes<T>) {
+    if (width <= 2 * least) return body(std::integral_constant<int, 2 * least>{});
+  }
+  if constexpr (least < most_lanes<T>) body(std::integral_constant<int, most_lanes<T>>{});
+}
+
 /// Calls body(first column, columns, K, P) for blocks of at most `most_k` registers that cover [0, width).
 template <class T, int most_k, int K = most_k, class Body>
 void for_columns(std::int64_t column, std::int64_t width, const Body& body) {
@@ -118,7 +131,7 @@ void for_columns(std::int64_t column, std::int64_t width, const Body& body) {
   if constexpr (K == 1) {
     for (; column < width; column += P) {
       const std::int64_t part = std::min<std::int64_t>(P, width - column);
-      with_lanes<T>(part, [&](auto lanes) { body(column, part, std::integral_constant<int, 1>{}, lanes); });
+      with_layer_lanes<T>(part, [&](auto lanes) { body(column, part, std::integral_constant<int, 1>{}, lanes); });
     }
   } else {
     for (; width - column > (K - 1) * P; column += K * P) {

@@ -18,23 +18,17 @@ using SortedRows = LengthSortedView<T, std::uint16_t>;
 template <class View>
 inline constexpr bool is_by_length = std::is_same_v<View, SortedRows<std::remove_cvref_t<decltype(*View::values)>>>;
 
-/// Whether `a` is there by length for a layer from x to `width` columns: with relu, as models have them. In more than
-/// two registers the end of a row counts for little, and visiting rows out of their order costs more.
-inline bool walks_by_length(const SparseMatrix& a, const Tensor& x, std::int64_t width, Activation activation) {
-  if (activation != Activation::relu || a.by_length == nullptr || !a.by_length->narrow ||
-      a.by_length->values.type() != x.type())
-    return false;
-  return width <= (x.type() == ElementType::f32 ? most_sorted_width<float> : most_sorted_width<double>);
+/// Whether rows are served of a layer from x with `activation`: with relu, as models have them. Without it nobody would
+/// compute the layer once more for every entry.
+inline bool walks_rows(const Tensor& x, Activation activation) {
+  return activation == Activation::relu && x.columns() >= 1 && x.columns() <= SpmmOfDense::most_features;
 }
 
-/// Calls body(std::bool_constant) with `relu`, which is true of rows by length.
-template <class View, class Body>
-void with_relu_of(bool relu, const Body& body) {
-  if constexpr (is_by_length<View>) {
-    body(std::true_type{});
-  } else {
-    with_bool(relu, body);
-  }
+/// Whether `a` is there by length for a layer from x to `width` columns. In more than two registers the end of a row
+/// counts for little, and visiting rows out of their order costs more.
+inline bool walks_by_length(const SparseMatrix& a, const Tensor& x, std::int64_t width) {
+  if (a.by_length == nullptr || !a.by_length->narrow || a.by_length->values.type() != x.type()) return false;
+  return width <= (x.type() == ElementType::f32 ? most_sorted_width<float> : most_sorted_width<double>);
 }
 
 /// The most registers of one pass over these rows, of `most` that there may be.
@@ -135,22 +129,19 @@ std::vector<RowRange> ranges_of(const CompressedView<T>& a, const Tensor& step_r
   return ranges;
 }
 
-/// The layer of one step: x [C, F], w [F, G] and bias [G] or null.
+/// The layer of one step, behind which comes relu: x [C, F], w [F, G] and bias [G] or null.
 template <class T>
 struct StepLayer {
   const T *x, *w, *bias;
   std::int64_t features, width;
-  bool with_relu;
 
   /// Of step `step` of the weights w [steps * F, G].
-  StepLayer(const Tensor& inputs, const Tensor& weights, const Tensor& offsets, Activation activation,
-            std::int64_t step)
+  StepLayer(const Tensor& inputs, const Tensor& weights, const Tensor& offsets, std::int64_t step)
       : x(inputs.data<T>()),
         w(weights.data<T>() + step * inputs.columns() * weights.columns()),
         bias(offsets.defined() ? offsets.data<T>() : nullptr),
         features(inputs.columns()),
-        width(weights.columns()),
-        with_relu(activation == Activation::relu) {}
+        width(weights.columns()) {}
 };
 
 /// Columns [column, column + part) of a layer, in K registers.
@@ -173,7 +164,7 @@ template <class Row, class T, class Column, int P, int K, int F>
   return sum_of_entries<Row, K>(first, last, add);
 }
 
-/// y [end - begin, G] = rows [begin, end) of A activation(x w + bias), A a CompressedView or SortedRows.
+/// y [end - begin, G] = rows [begin, end) of A relu(x w + bias), A a CompressedView or SortedRows.
 template <class T, class View>
 void product_rows(const View& a, const StepLayer<T>& layer, std::int64_t begin, std::int64_t end, T* y);
 

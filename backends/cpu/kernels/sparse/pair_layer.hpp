@@ -103,9 +103,9 @@ template <class T, class Column, int P, int K, int F>
 
 /// What the entries of row r, as stored, add up to for the gradients, in both steps' columns.
 template <class T, class Column, int P, int K, int F, bool with_bias>
-[[gnu::always_inline]] inline GradientLanes<T, 2 * P, K, F, true, with_bias> gradient_row(
+[[gnu::always_inline]] inline GradientLanes<T, 2 * P, K, F, with_bias> gradient_row(
     const PairView<T, Column>& a, const LayerLanes<T, 2 * P, K, F>& layer, std::int64_t r) {
-  using Gradient = GradientLanes<T, 2 * P, K, F, true, with_bias>;
+  using Gradient = GradientLanes<T, 2 * P, K, F, with_bias>;
   constexpr auto both = std::make_integer_sequence<int, 2 * P>();
   const auto add = [&](std::int64_t k, Gradient & to) __attribute__((always_inline)) {
     Lanes<T, 2 * P> inputs[F];

@@ -56,7 +56,7 @@ template <class T, class Column, int P, int K, int F, bool with_bias>
   const PairView<T, Column> view = pair_view<T, Column>(a, p, pair.x);
   const StepPair<const T> dy(a, op.dy.data<T>(), width, p);
   constexpr auto both = std::make_integer_sequence<int, 2 * P>();
-  using Gradient = GradientLanes<T, 2 * P, K, F, true, with_bias>;
+  using Gradient = GradientLanes<T, 2 * P, K, F, with_bias>;
   double* const to = sums + 2 * p * stride;
   for (std::int64_t begin = 0; begin < a.step_rows; begin += length_block_rows) {
     const std::int64_t end = std::min(a.step_rows, begin + length_block_rows);

@@ -1,7 +1,7 @@
-// Sparse product of a dense layer's output, computed again for every entry, and its gradients. A row of x is a few
-// values in the second-level cache; the layer stays in registers, so an entry is F + 1 multiply-adds per register where
-// the product with the layer's output reads one or more cached lines. Ranges of rows of one step with about equal work
-// are tasks. Backward: a_rc x_cf of a row's live entries is summed first and multiplied with dy once a row, so no
+// Sparse product of a dense layer's output with relu, computed again for every entry, and its gradients. A row of x is
+// a few values in the second-level cache; the layer stays in registers, so an entry is F + 1 multiply-adds per register
+// where the product with the layer's output reads one or more cached lines. Ranges of rows of one step with about equal
+// work are tasks. Backward: a_rc x_cf of a row's live entries is summed first and multiplied with dy once a row, so no
 // transpose is read; sums are in the element type over 128 rows, in double over a range, and ranges are added in order.
 // Rows are compressed or, where the matrix is there by length, walked in that order, whose ends are not guessed wrong.
 // Cost: forward 2 (F + 1) G FLOPs per entry, backward 4 F + 3 operations a column; 8 bytes of matrix (6 by length) and
@@ -16,7 +16,7 @@ namespace {
 using namespace cpu;
 
 /// Columns [column, column + part) of the product's rows [begin, end).
-template <class T, int P, int K, int F, bool with_relu, class View>
+template <class T, int P, int K, int F, class View>
 void product_block(const View& a, const StepLayer<T>& of, std::int64_t begin, std::int64_t end, std::int64_t column,
                    std::int64_t part, T* y) {
   const LayerLanes<T, P, K, F> layer = lanes_of<P, K, F>(of, column, part);
@@ -27,10 +27,7 @@ void product_block(const View& a, const StepLayer<T>& of, std::int64_t begin, st
             const auto add = [&](std::int64_t k, Lanes<T, P>(&sum)[K]) __attribute__((always_inline)) {
               T inputs[F];
               entries.load(k, inputs);
-              for (int i = 0; i < K; ++i) {
-                const Lanes<T, P> z = layer.value(inputs, i);
-                sum[i] += entries.values[k] * (with_relu ? relu<T, P>(z) : z);
-              }
+              for (int i = 0; i < K; ++i) sum[i] += entries.values[k] * relu<T, P>(layer.value(inputs, i));
             };
             entries.prefetch(first);
             prefetch_block_behind<T, 1>(a, y + (place - begin) * of.width + column, of.width, K * P);
@@ -46,10 +43,10 @@ void product_block(const View& a, const StepLayer<T>& of, std::int64_t begin, st
 }
 
 /// Adds the gradients of columns [column, column + part) over the range's rows to sums [F + 1, G].
-template <class T, int P, int K, int F, bool with_relu, bool with_bias, class View>
+template <class T, int P, int K, int F, bool with_bias, class View>
 void gradient_block(const View& a, const StepLayer<T>& of, std::int64_t begin, std::int64_t end, std::int64_t column,
                     std::int64_t part, const T* dy, double* sums) {
-  using Gradient = GradientLanes<T, P, K, F, with_relu, with_bias>;
+  using Gradient = GradientLanes<T, P, K, F, with_bias>;
   const LayerLanes<T, P, K, F> layer = lanes_of<P, K, F>(of, column, part);
   for (std::int64_t from = begin, to_row; from < end; from = to_row) {
     to_row = end_of_block(from, end);
@@ -80,12 +77,10 @@ namespace cpu {
 template <class T, class View>
 void product_rows(const View& a, const StepLayer<T>& layer, std::int64_t begin, std::int64_t end, T* y) {
   with_features(layer.features, [&](auto features) {
-    with_relu_of<View>(layer.with_relu, [&](auto with_relu) {
-      for_columns<T, registers_of_walk<View>(4)>(
-          0, layer.width, [&](std::int64_t column, std::int64_t part, auto k, auto lanes) {
-            product_block<T, lanes(), k(), features(), with_relu()>(a, layer, begin, end, column, part, y);
-          });
-    });
+    for_columns<T, registers_of_walk<View>(4)>(
+        0, layer.width, [&](std::int64_t column, std::int64_t part, auto k, auto lanes) {
+          product_block<T, lanes(), k(), features()>(a, layer, begin, end, column, part, y);
+        });
   });
 }
 
@@ -93,14 +88,11 @@ template <class T, class View>
 void gradient_rows(const View& a, const StepLayer<T>& layer, std::int64_t begin, std::int64_t end, const T* dy,
                    bool bias, double* sums) {
   with_features(layer.features, [&](auto features) {
-    with_relu_of<View>(layer.with_relu, [&](auto with_relu) {
-      with_bool(bias, [&](auto with_bias) {
-        for_columns<T, registers_of_walk<View>(registers_of_sums(features()))>(
-            0, layer.width, [&](std::int64_t column, std::int64_t part, auto k, auto lanes) {
-              gradient_block<T, lanes(), k(), features(), with_relu(), with_bias()>(a, layer, begin, end, column, part,
-                                                                                    dy, sums);
-            });
-      });
+    with_bool(bias, [&](auto with_bias) {
+      for_columns<T, registers_of_walk<View>(registers_of_sums(features()))>(
+          0, layer.width, [&](std::int64_t column, std::int64_t part, auto k, auto lanes) {
+            gradient_block<T, lanes(), k(), features(), with_bias()>(a, layer, begin, end, column, part, dy, sums);
+          });
     });
   });
 }
@@ -126,7 +118,7 @@ void run_forward(const SpmmOfDense& op, KernelContext& context) {
     with_rows<T, by_length>(op.a, [&](const auto& a) {
       run_tasks(context, static_cast<std::int64_t>(ranges.size()), [&](std::int64_t i) {
         const RowRange& rows = ranges[static_cast<std::size_t>(i)];
-        const StepLayer<T> layer(op.x, op.w, op.bias, op.activation, rows.step);
+        const StepLayer<T> layer(op.x, op.w, op.bias, rows.step);
         product_rows(a, layer, rows.begin, rows.end, op.y.data<T>() + rows.begin * op.y.columns());
       });
     });
@@ -143,7 +135,7 @@ void run_backward(const SpmmOfDenseBackward& op, KernelContext& context) {
     with_rows<T, by_length>(op.a, [&](const auto& a) {
       run_tasks(context, static_cast<std::int64_t>(ranges.size()), [&](std::int64_t i) {
         const RowRange& rows = ranges[static_cast<std::size_t>(i)];
-        const StepLayer<T> layer(op.x, op.w, op.bias, op.activation, rows.step);
+        const StepLayer<T> layer(op.x, op.w, op.bias, rows.step);
         gradient_rows(a, layer, rows.begin, rows.end, op.dy.data<T>() + rows.begin * width, op.dbias.defined(),
                       sums.data() + i * stride);
       });
@@ -155,8 +147,7 @@ void run_backward(const SpmmOfDenseBackward& op, KernelContext& context) {
 
 template <bool by_length, class Op>
 bool supports(const Op& op) {
-  return op.x.columns() >= 1 && op.x.columns() <= SpmmOfDense::most_features &&
-         (!by_length || walks_by_length(op.a, op.x, op.w.columns(), op.activation));
+  return walks_rows(op.x, op.activation) && (!by_length || walks_by_length(op.a, op.x, op.w.columns()));
 }
 
 const RegisterKernel<SpmmOfDense> forward{Numerics::cpu,

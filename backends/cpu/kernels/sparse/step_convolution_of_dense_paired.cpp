@@ -175,7 +175,7 @@ template <class T, class Column, int P, int F, bool with_memo>
   const BothRows<const T, P> dy{{a, op.dy.data<T>(), width, p}, width};
   const bool last_relu = op.activation == Activation::relu;
   const BothRows<const T, P> y = last_relu ? BothRows<const T, P>{{a, op.y.data<T>(), width, p}, width} : dy;
-  using Gradient = GradientLanes<T, 2 * P, 1, F, true, false>;
+  using Gradient = GradientLanes<T, 2 * P, 1, F, false>;
   const Memo<T, P, F> memo(op.memo, a.step_rows, p);
   const auto row_of = [&](std::int64_t r) __attribute__((always_inline)) {
     if constexpr (with_memo) return memo.template read<Gradient>(r);

@@ -1,9 +1,10 @@
-// Graph convolution with one weight per step of a dense layer's output that is computed again for every entry, and its
-// gradients, on compressed rows or rows by length: blocks of 128 aggregated rows are multiplied with their step's
-// weight while they are in the cache, and backward the gradients of a block's aggregated rows are used where they were
-// made. Ranges of rows of one step are tasks, whose sums are added in order. Cost: those of spmm_of_dense_vector.cpp
-// and of the dense layer, of which aggregated rows are written once forward and read once backward where they are kept,
-// computed again otherwise: from the memo, F values a row and column, where there is one, and then no entry is read.
+// Graph convolution with one weight per step of a dense layer's output with relu that is computed again for every
+// entry, and its gradients, on compressed rows or rows by length: blocks of 128 aggregated rows are multiplied with
+// their step's weight while they are in the cache, and backward the gradients of a block's aggregated rows are used
+// where they were made. Ranges of rows of one step are tasks, whose sums are added in order. Cost: those of
+// spmm_of_dense_vector.cpp and of the dense layer, of which aggregated rows are written once forward and read once
+// backward where they are kept, computed again otherwise: from the memo, F values a row and column, where there is one,
+// and then no entry is read.
 #include <vector>
 
 #include "backends/cpu/kernels/dense/dense_rows.hpp"
@@ -39,11 +40,14 @@ struct MemoRows {
 };
 
 /// Calls body(column, part, K, P, F) for blocks of K registers that cover `width` columns of a layer of `features`
-/// inputs, whose weights and sums fit the registers.
+/// inputs, whose weights and sums fit the registers. Layers of more than two inputs have a memo only where they are
+/// narrow (StepConvolutionOfDense::may_have_memo).
 template <class T, class View = CompressedView<T>, class Body>
 void for_memo_columns(std::int64_t features, std::int64_t width, const Body& body) {
+  constexpr int narrow = std::max(1, static_cast<int>(StepConvolutionOfDense::most_repeated) / most_lanes<T>);
   with_features(features, [&](auto inputs) {
-    for_columns<T, registers_of_walk<View>(registers_of_sums(inputs()))>(
+    constexpr int most = registers_of_walk<View>(registers_of_sums(inputs()));
+    for_columns<T, inputs() <= 2 ? most : std::min(most, narrow)>(
         0, width,
         [&](std::int64_t column, std::int64_t part, auto k, auto lanes) { body(column, part, k, lanes, inputs); });
   });
@@ -51,7 +55,7 @@ void for_memo_columns(std::int64_t features, std::int64_t width, const Body& bod
 
 /// Columns [column, column + part) of rows [begin, end) of s to `sums`, from the sums over their live entries, which
 /// the memo receives.
-template <class T, int P, int K, int F, bool with_relu, class View>
+template <class T, int P, int K, int F, class View>
 void remember_block(const View& a, const StepLayer<T>& of, std::int64_t begin, std::int64_t end, std::int64_t column,
                     std::int64_t part, const MemoRows<T>& memo, T* sums) {
   const LayerLanes<T, P, K, F> layer = lanes_of<P, K, F>(of, column, part);
@@ -59,7 +63,7 @@ void remember_block(const View& a, const StepLayer<T>& of, std::int64_t begin, s
       a, of.x, begin, end,
       [&](std::int64_t r, std::int64_t, const auto& entries, std::int64_t first, std::int64_t last)
           __attribute__((always_inline)) {
-            const auto row = live_row<GradientLanes<T, P, K, F, with_relu, false>>(entries, layer, first, last);
+            const auto row = live_row<GradientLanes<T, P, K, F, false>>(entries, layer, first, last);
             for (int i = 0; i < K; ++i) {
               for (int f = 0; f < F; ++f)
                 memo.template store<P>(memo.template at<F>(r, f, column + i * P), row.w[f][i]);
@@ -74,9 +78,7 @@ template <class T, class View>
 void remember_rows(const View& a, const StepLayer<T>& of, std::int64_t begin, std::int64_t end, const MemoRows<T>& memo,
                    T* sums) {
   for_memo_columns<T, View>(of.features, of.width, [&](auto column, auto part, auto k, auto lanes, auto features) {
-    with_relu_of<View>(of.with_relu, [&](auto relu) {
-      remember_block<T, lanes(), k(), features(), relu()>(a, of, begin, end, column, part, memo, sums);
-    });
+    remember_block<T, lanes(), k(), features()>(a, of, begin, end, column, part, memo, sums);
   });
 }
 
@@ -124,7 +126,7 @@ void recalled_gradient(const StepLayer<T>& of, std::int64_t begin, std::int64_t 
 template <class T, class View>
 void forward_range(const StepConvolutionOfDense& op, const View& a, const RowRange& rows) {
   const std::int64_t inner = op.aggregated.columns();
-  const StepLayer<T> first(op.x, op.w_first, Tensor(), op.first, rows.step);
+  const StepLayer<T> first(op.x, op.w_first, Tensor(), rows.step);
   const Dense second{{}, op.w.slice_rows(rows.step * inner, inner), {}, op.y, op.activation};
   for (std::int64_t begin = rows.begin, end; begin < rows.end; begin = end) {
     end = end_of_block(begin, rows.end);
@@ -135,8 +137,7 @@ void forward_range(const StepConvolutionOfDense& op, const View& a, const RowRan
     } else {
       product_rows(a, first, begin, end, sums);
     }
-    op.activation == Activation::relu ? dense_block<T, true>(second, sums, begin, end)
-                                      : dense_block<T, false>(second, sums, begin, end);
+    dense_block<T>(second, sums, begin, end);
   }
   if (op.memo.defined()) end_streams();
 }
@@ -158,7 +159,7 @@ template <class T, class View>
 void backward_range_of(const StepConvolutionOfDenseBackward& op, const View& a, const RowRange& rows,
                        double* first_sums, double* sums) {
   const std::int64_t inner = op.aggregated.columns();
-  const StepLayer<T> first(op.x, op.w_first, Tensor(), op.first, rows.step);
+  const StepLayer<T> first(op.x, op.w_first, Tensor(), rows.step);
   DenseBackward second;
   second.x = op.aggregated, second.y = op.y, second.dy = op.dy;
   second.w = second.dw = op.w.slice_rows(rows.step * inner, inner);  // dw: it is wanted; sums take it
@@ -212,8 +213,7 @@ void run_backward(const StepConvolutionOfDenseBackward& op, KernelContext& conte
 
 template <bool by_length, class Op>
 bool supports(const Op& op) {
-  return op.x.columns() >= 1 && op.x.columns() <= SpmmOfDense::most_features &&
-         (!by_length || walks_by_length(op.a, op.x, op.w_first.columns(), op.first));
+  return walks_rows(op.x, op.first) && (!by_length || walks_by_length(op.a, op.x, op.w_first.columns()));
 }
 
 const RegisterKernel<StepConvolutionOfDense> forward{

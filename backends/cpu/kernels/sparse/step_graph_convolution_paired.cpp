@@ -38,8 +38,7 @@ void multiply_step(const StepGraphConvolution& op, const T* sums, std::int64_t s
                    std::int64_t end) {
   const std::int64_t inner = op.x.columns(), top = step * op.a.paired->step_rows;
   const Dense dense{{}, op.w.slice_rows(step * inner, inner), {}, op.y, op.activation};
-  op.activation == Activation::relu ? dense_block<T, true>(dense, sums, top + begin, top + end)
-                                    : dense_block<T, false>(dense, sums, top + begin, top + end);
+  dense_block(dense, sums, top + begin, top + end);
 }
 
 void run_forward(const StepGraphConvolution& op, KernelContext& context) {

@@ -28,12 +28,8 @@ std::int64_t range_vertices(std::int64_t window, std::uint64_t row_bytes) {
 template <class T>
 void layer_output(const T* x, const Tensor& w, std::int64_t rows, Activation activation, T* h) {
   const std::int64_t inner = w.rows(), width = w.columns();
-  const bool with_relu = activation == Activation::relu;
   multiply(Factors<T>{x, inner, 1, w.data<T>(), width, inner}, rows, width,
-           [=](std::int64_t row, std::int64_t column, int lanes, auto sum) {
-             constexpr int P = static_cast<int>(sizeof(sum) / sizeof(T));
-             store_first<T, P>(h + row * width + column, with_relu ? relu<T, P>(sum) : sum, lanes);
-           });
+           ProductStore<T>{.to = h, .stride = width, .with_relu = activation == Activation::relu});
 }
 
 template <class T>
@@ -82,10 +78,7 @@ void backward_range(const DenseMTransformBackward& op, std::int64_t n, std::int6
   for (std::int64_t t = op.steps - 1; t >= 0; --t) {
     step_gradient(op, n, begin, count, t, h.data(), dz.data());
     const T* x = op.x.data<T>() + (t * n + begin) * inner;
-    multiply(Factors<T>{x, 1, inner, dz.data(), width, count}, inner, width,
-             [=](std::int64_t f, std::int64_t column, int lanes, auto sum) {
-               add_in_double<T, static_cast<int>(sizeof(sum) / sizeof(T))>(sums + f * width + column, sum, lanes);
-             });
+    multiply(Factors<T>{x, 1, inner, dz.data(), width, count}, inner, width, ProductSums{sums, width});
   }
 }
 
