@@ -90,6 +90,15 @@ RowField batch_field(const char* key, const char* help) {
   return item;
 }
 
+/// What batches cost the memory; null for models of snapshots.
+template <auto Member>
+RowField share_field(const char* key, const char* unit, const char* help) {
+  RowField item = batch_field<Member>(key, help);
+  item.unit = unit;
+  item.schema = number();
+  return item;
+}
+
 std::vector<RowField> batch_fields() {
   return {
       batch_field<&BatchEvents::local>("local_batch", "Of models of events: events of one update on one rank."),
@@ -98,6 +107,14 @@ std::vector<RowField> batch_fields() {
           "evaluation_batch",
           "Of models of events: events of an evaluation that are scored between two refreshes of the memory; metrics "
           "of two sizes do not compare."),
+      share_field<&BatchEvents::mails_lost_share>(
+          "mails_lost_share", "1",
+          "Of models of events with memory: mails that never reach a memory, because a later event of their batch "
+          "leaves one for the same vertex, of all mails of training."),
+      share_field<&BatchEvents::mean_staleness_seconds>(
+          "mean_staleness_seconds", "s",
+          "Of models of events with memory: from the event that an end's memory has last heard of to the end's last "
+          "event before the one at hand, mean over the ends of all training events."),
   };
 }
 

@@ -20,6 +20,7 @@
 #include "backends/conformance/operations_gate.hpp"
 #include "backends/conformance/operations_gather.hpp"
 #include "backends/conformance/operations_join.hpp"
+#include "backends/conformance/operations_links.hpp"
 #include "backends/conformance/operations_loss.hpp"
 #include "backends/conformance/operations_memory.hpp"
 #include "backends/conformance/operations_pair.hpp"

@@ -42,6 +42,7 @@ int dry_run(const RunRequest& request, const Suite& suite, const World& world) {
     const auto plan = blaming(suite, c, [&] { return make_plan(c, PlanUse::report); });
     if (world.rank == 0 && !request.outputs.placement.empty())
       plan->schedule->write_placement(request.outputs.placement);
+    if (world.rank == 0 && !request.outputs.schedule.empty()) plan->schedule->write_schedule(request.outputs.schedule);
     plans.push_back(describe(*plan));
     if (world.rank != 0 || request.byte_matrix.empty()) continue;
     alone_in_world(world, [&] { matrices += write_byte_matrices(request.byte_matrix, plans.back()); });
@@ -108,6 +109,7 @@ class Sweep {
                                       {"--dump-embeddings", !outputs.embeddings.empty()},
                                       {"--dump-memory", !outputs.memory.empty()},
                                       {"--dump-samples", !outputs.samples.empty()},
+                                      {"--dump-schedule", !outputs.schedule.empty()},
                                       {"--dump-placement", !outputs.placement.empty()},
                                       {"--checkpoint", !outputs.checkpoint.empty()},
                                       {"--trace", request_.trace}}) {

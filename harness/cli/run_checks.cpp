@@ -66,12 +66,13 @@ void check_outputs(const ModelOutputs& outputs, const Suite& suite) {
                                    {"--dump-embeddings", outputs.embeddings},
                                    {"--dump-memory", outputs.memory},
                                    {"--dump-samples", outputs.samples},
+                                   {"--dump-schedule", outputs.schedule},
                                    {"--dump-placement", outputs.placement},
                                    {"--checkpoint", outputs.checkpoint}}) {
     if (path.empty()) continue;
     if (suite.cases.size() != 1)
       throw InvalidRequest(flag, fmt::format("is for one case, not for {}", suite.cases.size()));
-    if (suite.cases.front().numerics == "none" && path != outputs.placement)
+    if (suite.cases.front().numerics == "none" && path != outputs.placement && path != outputs.schedule)
       throw InvalidRequest(flag, "numerics none computes no values to write");
     path == outputs.checkpoint ? check_replaced_file(flag, path) : check_output_file(flag, path);
   }

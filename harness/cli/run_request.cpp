@@ -33,6 +33,11 @@ void define_output_options(CommandOptions& options, RunRequest& request) {
   options.text("--dump-placement", request.outputs.placement,
                "write who owns which cell under the strategy of the one case to this .csv file (step, vertex, rank, "
                "temporal_rank), in a dry run too");
+  options.text(
+      "--dump-schedule", request.outputs.schedule,
+      "models of events: write which rank trains on which events in which iteration, and when memory is read and "
+      "written, to this .csv file (iteration, trainer, copy, sweep, first_event, last_event, negatives, "
+      "operation), in a dry run too");
   options.text("--checkpoint", request.outputs.checkpoint,
                "keep where training of the one case stands in this safetensors file: weights and optimiser state");
   options.text("--checkpoint-every", request.checkpoint_every,

@@ -58,6 +58,11 @@ class BatchOrder {
   /// The batch that a copy begins `sequence`-th.
   std::int64_t batch_at(std::int64_t copy, std::int64_t sequence) const;
 
+  /// Whether memory is reset before that batch is read.
+  bool begins_sweep(std::int64_t copy, std::int64_t sequence) const {
+    return sequence == 0 || batch_at(copy, sequence) == 0;
+  }
+
   /// Iterations before epoch `epoch`: an epoch is as many iterations as visit every event once on average, rounded up
   /// at its end (decisions 7.5).
   std::int64_t first_iteration(std::int64_t epoch) const;

@@ -5,10 +5,12 @@
 #include <nlohmann/json.hpp>
 
 #include "core/hash.hpp"
+#include "harness/events/batch_schedule_file.hpp"
 #include "harness/events/event_trainer.hpp"
 #include "harness/events/group_plan.hpp"
 #include "harness/events/group_trainer.hpp"
 #include "harness/events/link_sample_file.hpp"
+#include "harness/events/mail_loss.hpp"
 #include "harness/events/static_memory.hpp"
 #include "harness/files/model_files.hpp"
 #include "harness/request/schedule_tag.hpp"
@@ -21,6 +23,8 @@ class EventSchedule final : public SchedulePlan {
  public:
   explicit EventSchedule(std::shared_ptr<const EventCase> c) : case_(std::move(c)), plan_(plan_of_groups(case_)) {
     plan_.metrics = metrics().names;
+    if (case_->model->traits().memory > 0)
+      loss_ = mail_loss(*case_->training.graph, case_->training_events(), plan_.order.whole_batch());
     budget_ = budget_of(0);
   }
 
@@ -39,7 +43,7 @@ class EventSchedule final : public SchedulePlan {
   std::vector<std::string> approximations() const override { return approximations_of(plan_.order.groups()); }
   std::vector<HelperRequest> helpers() const override {
     std::vector<HelperRequest> all;
-    if (!grouped() || plan_.memory.width == 0) return all;
+    if (!grouped() || plan_.memory.width == 0 || plan_.on_device()) return all;
     for (std::int64_t copy = 0; copy < plan_.order.groups().k; ++copy)
       all.push_back(
           memory_daemon(plan_.order.groups(), copy, plan_.memory, static_cast<int>(case_->request.host_threads)));
@@ -47,7 +51,7 @@ class EventSchedule final : public SchedulePlan {
   }
   EpochItems items() const override {
     const BatchEvents batches{case_->options.batch, case_->options.batch * plan_.order.groups().ranks(),
-                              case_->data.task->evaluation_batch};
+                              case_->data.task->evaluation_batch, loss_.lost_share, loss_.mean_staleness_seconds};
     const auto events = static_cast<double>(case_->training_events());
     return {events, "events_per_second", 0, plan_.order.first_iteration(1), 0, batches};
   }
@@ -116,7 +120,7 @@ class EventSchedule final : public SchedulePlan {
   }
 
   OutputKinds outputs() const override {
-    return {true, case_->model->traits().memory > 0, case_->data.task->candidates != nullptr, false};
+    return {true, case_->model->traits().memory > 0, case_->data.task->candidates != nullptr, false, true};
   }
   void write_memory(const std::string& path, const std::vector<SavedMatrix>& memory) const override {
     // Numbers of events do not fit 24 bits: the file is fp64 whatever the case's precision.
@@ -126,6 +130,10 @@ class EventSchedule final : public SchedulePlan {
     write_npy(path, {case_->data.graph->events(), 3, case_->model->traits().embedding}, values, case_->fp64());
   }
   void write_samples(const std::string& path) const override { write_link_samples(path, *case_); }
+
+  void write_schedule(const std::string& path) const override {
+    write_batch_schedule(path, plan_.order, case_->request.warmup + case_->request.epochs);
+  }
 
   std::uint64_t kept_bytes() const override {
     const EventGraph& graph = *case_->data.graph;
@@ -158,6 +166,7 @@ class EventSchedule final : public SchedulePlan {
   std::shared_ptr<const EventCase> case_;
   GroupPlan plan_;  // of one rank where the strategy knows no groups
   ByteBudget budget_;
+  MailLoss loss_;  // zero for models without memory
 };
 
 class EventPlanner final : public SchedulePlanner {

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "backends/cluster.hpp"
+
 namespace strobe {
 namespace {
 
@@ -31,12 +33,36 @@ void check_batch(const EventCase& c, const TrainingGroups& groups) {
                   groups.i, c.options.batch, c.training_events()));
 }
 
+/// Ranks that share a memory share it on the host.
+void check_place(const EventCase& c, const TrainingGroups& groups) {
+  if (c.options.memory_on != "device" || groups.in_group() == 1) return;
+  throw InvalidRequest("/strategy/memory_on",
+                       fmt::format("i x j = {} ranks share a copy of the memory, which lies on the host then; take "
+                                   "memory_on=host, or i=1,j=1",
+                                   groups.in_group()));
+}
+
+/// A group shares a memory of its node's host, so it lies within one.
+void check_nodes(const EventCase& c, const TrainingGroups& groups) {
+  if (c.request.cluster.empty() || c.model->traits().memory == 0) return;
+  const std::int64_t of_node = load_cluster(c.request.cluster)->gpus_per_node;
+  if (groups.ranks() <= of_node || of_node % groups.in_group() == 0) return;
+  std::int64_t within = std::min(groups.in_group(), of_node);
+  while (of_node % within != 0 || groups.ranks() % within != 0) --within;
+  throw InvalidRequest(
+      "/strategy/k", fmt::format("a group of i x j = {} consecutive ranks shares a memory, and nodes of {} GPUs would "
+                                 "cut groups in two; k = {} fits, with i x j = {}",
+                                 groups.in_group(), of_node, groups.ranks() / within, within));
+}
+
 }  // namespace
 
 GroupPlan plan_of_groups(const std::shared_ptr<const EventCase>& c) {
   const EventBatchOptions& options = c->options;
   const TrainingGroups groups = TrainingGroups::of(options.i, options.j, options.k, c->request.ranks);
   check_batch(*c, groups);
+  if (c->grouped()) check_place(*c, groups);
+  check_nodes(*c, groups);
   return {
       c, BatchOrder(groups, c->training_events(), options.batch, c->training.task->negative_groups), shape_of(*c), {}};
 }

@@ -17,6 +17,9 @@ struct GroupPlan {
   BatchOrder order;
   MemoryShape memory;                // of a copy; width 0: the model has none
   std::vector<std::string> metrics;  // names that an evaluation gives, in one order on all ranks
+
+  /// Whether each copy lies on the device of its only rank.
+  bool on_device() const { return events->options.memory_on == "device"; }
 };
 
 /// Of a case with one rank too. Throws InvalidRequest where groups do not fit the ranks, the nodes or the events.

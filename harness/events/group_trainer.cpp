@@ -10,10 +10,6 @@ namespace {
 
 std::int64_t global_batch(const GroupPlan& plan) { return plan.order.groups().ranks() * plan.events->options.batch; }
 
-bool begins_sweep(const BatchOrder& order, std::int64_t copy, std::int64_t sequence) {
-  return sequence == 0 || order.batch_at(copy, sequence) == 0;
-}
-
 }  // namespace
 
 void GroupDrawState::move_to(std::int64_t sequence, const EventData& data) {
@@ -36,7 +32,9 @@ GroupTrainer::GroupTrainer(const GroupPlan& plan, Device& device, Communicator& 
       loader_(plan.events->training, device),
       batch_loss_(device.allocate(1, 1, ElementType::f64)),
       epoch_loss_(device.allocate(1, 1, ElementType::f64)) {
-  if (plan.memory.width > 0)
+  if (plan.memory.width > 0 && plan.on_device())
+    device_memory_ = make_node_memory(device, plan.memory.vertices, plan.memory.width, false);
+  else if (plan.memory.width > 0)
     memory_ = std::make_unique<SharedMemory>(device, communicator, plan.order.groups(), plan.memory);
   if (communicator.rank() == 0) replay_ = std::make_unique<EventReplay>(*plan.events, device);
   if (events().data.static_memory != nullptr && device.has_values()) events().data.static_memory->prepare();
@@ -63,8 +61,9 @@ void GroupTrainer::start_draws(std::int64_t sequence, Batch& batch) {
 void GroupTrainer::begin(std::int64_t iteration) {
   if (begun_ > iteration) return;
   begun_ = iteration + 1;
-  if (memory_ != nullptr && memory_->leads())
-    memory_->begin(iteration, begins_sweep(plan_.order, state_->copy, iteration));
+  const bool resets = plan_.order.begins_sweep(state_->copy, iteration);
+  if (memory_ != nullptr && memory_->leads()) memory_->begin(iteration, resets);
+  if (device_memory_ != nullptr && resets) device_memory_->reset();
   const std::optional<TrainerTurn> turn = plan_.order.turn(iteration, communicator_.rank());
   if (!turn || turn->set != 0) return;
   if (coming_.sequence != iteration) start_draws(iteration, coming_);
@@ -73,13 +72,24 @@ void GroupTrainer::begin(std::int64_t iteration) {
   device_.await(current_.drawn);
   for (std::size_t set = 0; set < current_.draws.size(); ++set) {
     const SharedDraw& drawn = current_.draws[set];
-    if (memory_ != nullptr) current_.rows.push_back(memory_->read(static_cast<std::int64_t>(set), drawn));
+    // The daemon may gather while the rest of the batch is put together; a device needs its lists first.
+    if (memory_ != nullptr) read(static_cast<std::int64_t>(set), drawn);
     current_.inputs.push_back(turn->count > 0 ? loader_.load(drawn) : BatchInput{});
+    if (device_memory_ != nullptr) read(static_cast<std::int64_t>(set), drawn);
   }
   if (pipelined()) start_draws(iteration + plan_.order.groups().j, coming_);
 }
 
+void GroupTrainer::read(std::int64_t set, const SharedDraw& drawn) {
+  if (memory_ != nullptr)
+    current_.rows.push_back(memory_->read(set, drawn));
+  else
+    current_.rows.push_back({device_memory_->read(drawn, current_.inputs.back().lists), {}});
+}
+
 void GroupTrainer::write(const PassOutput& output) {
+  if (device_memory_ != nullptr)
+    device_memory_->write(current_.draws.front(), current_.inputs.front().lists, output.updated);
   if (memory_ != nullptr) memory_->write(current_.draws.front(), current_.inputs.front().lists, output.updated);
 }
 
@@ -98,7 +108,7 @@ void GroupTrainer::compute(const TrainerTurn& turn, std::int64_t iteration, bool
   // The next batch may be taken over before this one's gradients are there.
   const std::shared_ptr<BatchDraw> drawn = current_.draws[set];
   MemoryRows rows;
-  if (memory_ != nullptr) {
+  if (plan_.memory.width > 0) {
     device_.wait(Stream::compute, current_.rows[set].ready);
     rows = current_.rows[set].rows;
   }
@@ -136,6 +146,7 @@ void GroupTrainer::epoch(std::int64_t number) {
     iterate(n, n + 1 == end);
     device_.run(AddScaled{batch_loss_, epoch_loss_, static_cast<double>(plan_.order.events_in(n)) / events_of_epoch});
   }
+  trained_ = end;
   if (memory_ != nullptr) memory_->finish();
 }
 
@@ -165,10 +176,6 @@ std::map<std::string, double> GroupTrainer::evaluate() {
 }
 
 TrainingFindings GroupTrainer::findings() const { return {0, false, replay_ != nullptr && replay_->equal_outputs()}; }
-
-TrainingState GroupTrainer::state() { return weights_.state(); }
-
-void GroupTrainer::restore(const TrainingState& state) { weights_.restore(state); }
 
 std::vector<double> GroupTrainer::embeddings() {
   return replay_ == nullptr ? std::vector<double>{} : replay_->embeddings(weights_.parameters());

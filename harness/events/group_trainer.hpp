@@ -43,6 +43,7 @@ class GroupTrainer final : public Trainer {
   EpochValues values(bool metrics_before) override;
   std::map<std::string, double> evaluate() override;
   TrainingFindings findings() const override;
+  void gather_state() override;
   TrainingState state() override;
   void restore(const TrainingState& state) override;
   std::vector<double> weights() override { return weights_.values(); }
@@ -59,6 +60,11 @@ class GroupTrainer final : public Trainer {
     std::vector<ComingRows> rows;
   };
 
+  /// Asks for what one set of the current batch reads.
+  void read(std::int64_t set, const SharedDraw& drawn);
+  /// What this rank alone holds: the copy of the memory, of a leader; rows of a batch that is not done with.
+  std::vector<double> own_state();
+  void restore_own(const std::vector<double>& values, std::int64_t iteration);
   void iterate(std::int64_t iteration, bool last);
   /// Has the host draw batch `sequence` of this rank's copy, for all sets.
   void start_draws(std::int64_t sequence, Batch& batch);
@@ -75,10 +81,14 @@ class GroupTrainer final : public Trainer {
   EventWeights weights_;
   std::shared_ptr<GroupDrawState> state_;
   BatchLoader loader_;
-  std::unique_ptr<SharedMemory> memory_;  // null for models without
-  std::unique_ptr<EventReplay> replay_;   // of rank 0
+  // Of a model with memory one of the two: the daemon's copy, or one on this rank's device, which nobody shares.
+  std::unique_ptr<SharedMemory> memory_;
+  std::unique_ptr<NodeMemory> device_memory_;
+  std::unique_ptr<EventReplay> replay_;  // of rank 0
   Batch current_, coming_;
-  std::int64_t begun_ = 0;  // iterations whose reads have been asked for
+  std::int64_t begun_ = 0;                     // iterations whose reads have been asked for
+  std::int64_t trained_ = 0;                   // iterations that are done
+  std::vector<std::vector<double>> gathered_;  // by rank, what it alone holds; of rank 0
   Tensor batch_loss_, epoch_loss_;
 };
 

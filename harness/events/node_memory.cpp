@@ -5,6 +5,7 @@
 
 #include "backends/host/gather_rows.hpp"
 #include "backends/host/host_work.hpp"
+#include "harness/inputs/host_values.hpp"
 
 namespace strobe {
 namespace {
@@ -49,6 +50,12 @@ class DeviceMemory final : public NodeMemory {
 
   std::vector<double> memory() override { return values(memory_); }
   std::vector<double> mails() override { return values(mails_); }
+  void restore(const std::vector<double>& memory, const std::vector<double>& mails) override {
+    for (const auto& [from, to] : {std::pair{&memory, &memory_}, {&mails, &mails_}}) {
+      const Tensor rows = vector_on(device_, *from).view(0, to->rows(), to->columns());
+      device_.run(CopyRows{rows, *to, {}, {}, to->rows(), 0, 0, to->columns(), false});
+    }
+  }
 
  private:
   std::vector<double> values(const Tensor& tensor) {
@@ -108,6 +115,17 @@ class HostSideMemory final : public NodeMemory {
 
   std::vector<double> memory() override { return values(memory_); }
   std::vector<double> mails() override { return values(mails_); }
+  void restore(const std::vector<double>& memory, const std::vector<double>& mails) override {
+    device_.await(written_);
+    for (const auto& [from, to] : {std::pair{&memory, &memory_}, {&mails, &mails_}}) {
+      for (std::size_t i = 0; i < from->size(); ++i) {
+        if (device_.precision() == ElementType::f64)
+          to->rows.data<double>()[i] = (*from)[i];
+        else
+          to->rows.data<float>()[i] = static_cast<float>((*from)[i]);
+      }
+    }
+  }
 
  private:
   HostMemory& room(HostMemory& buffer, std::uint64_t bytes) {

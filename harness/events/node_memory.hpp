@@ -32,6 +32,8 @@ class NodeMemory {
   /// Values on the host, [N, d] and [N, 2 d]; empty without values.
   virtual std::vector<double> memory() = 0;
   virtual std::vector<double> mails() = 0;
+  /// What `memory` and `mails` gave.
+  virtual void restore(const std::vector<double>& memory, const std::vector<double>& mails) = 0;
 };
 
 /// Mails [W, 2 d] of the written vertices from `updated` [U, d]: each own row beside the other end's.

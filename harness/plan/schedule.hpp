@@ -58,6 +58,7 @@ struct OutputKinds {
   bool memory = false;      // --dump-memory
   bool samples = false;     // --dump-samples
   bool placement = false;   // --dump-placement
+  bool schedule = false;    // --dump-schedule
 };
 
 /// What an epoch came to; the same on every rank, and empty without values.
@@ -86,7 +87,9 @@ class Trainer {
   /// Metrics of the weights as they are, from passes of their own that drop nothing; empty without values.
   virtual std::map<std::string, double> evaluate() = 0;
   virtual TrainingFindings findings() const { return {}; }
-  /// Weights and whatever else the next epoch depends on; the loop adds the epoch and the curves.
+  /// Brings what other ranks hold of the state to rank 0; all ranks call it before rank 0 asks for `state`.
+  virtual void gather_state() {}
+  /// Weights and whatever else the next epoch depends on; the loop adds the epoch and the curves. On rank 0.
   virtual TrainingState state() = 0;
   virtual void restore(const TrainingState& state) = 0;
   /// In the order of the plan's parameters; empty without values.
@@ -136,6 +139,7 @@ class SchedulePlan {
   virtual void write_memory(const std::string& /*path*/, const std::vector<SavedMatrix>& /*memory*/) const {}
   virtual void write_samples(const std::string& /*path*/) const {}
   virtual void write_placement(const std::string& /*path*/) const {}
+  virtual void write_schedule(const std::string& /*path*/) const {}
   /// Writes the original ids of vertices beside the file at `path`, where they differ from the dense ones.
   virtual void write_ids_beside(const std::string& /*path*/) const {}
 

@@ -46,6 +46,7 @@ struct ModelOutputs {
   std::string embeddings;             // .npy [T, N, F], or [E, 3, F] of events: that the trained weights give
   std::string memory;                 // safetensors: node memory behind a pass over all events
   std::string samples;                // .csv: the samples that the task drew, positives and negatives
+  std::string schedule;               // .csv: which rank trains on which events when
   std::string placement;              // .csv: which rank owns which cell in each stage
   std::string checkpoint;             // safetensors: where training stands, weights and optimiser state
   std::int64_t checkpoint_every = 0;  // epochs from one checkpoint to the next; 0 = only after the last epoch

@@ -27,6 +27,7 @@ void check_offered(const PlannedCase& plan, const ModelOutputs& outputs) {
   for (const auto& [flag, path, has] : {std::tuple{"--dump-embeddings", &outputs.embeddings, offered.embeddings},
                                         {"--dump-memory", &outputs.memory, offered.memory},
                                         {"--dump-samples", &outputs.samples, offered.samples},
+                                        {"--dump-schedule", &outputs.schedule, offered.schedule},
                                         {"--dump-placement", &outputs.placement, offered.placement}}) {
     if (path->empty() || has) continue;
     throw InvalidRequest(flag, fmt::format("{} has none to write", schedule_of(plan.request).name));
@@ -43,6 +44,7 @@ void write_outputs(const PlannedCase& plan, const RankOutcome& rank, const Model
   }
   if (!outputs.samples.empty()) plan.schedule->write_samples(outputs.samples);
   if (!outputs.placement.empty()) plan.schedule->write_placement(outputs.placement);
+  if (!outputs.schedule.empty()) plan.schedule->write_schedule(outputs.schedule);
   if (!outputs.embeddings.empty()) plan.schedule->write_embeddings(outputs.embeddings, rank.embeddings);
   if (!outputs.memory.empty()) plan.schedule->write_memory(outputs.memory, rank.memory);
 }

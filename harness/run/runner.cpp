@@ -188,7 +188,8 @@ void check_gate(const Case& c, const EpochGate& gate, std::int64_t epochs_before
 
 /// How the first repetition came to what `until` asks for; its losses are one an epoch. Epochs before the checkpoint
 /// that it continued were measured by another run, so the seconds of them all are not known.
-void fill_until(const PlannedCase& plan, const Case& c, const RankOutcome& rank, std::int64_t epochs_before, CaseResult& result) {
+void fill_until(const PlannedCase& plan, const Case& c, const RankOutcome& rank, std::int64_t epochs_before,
+                CaseResult& result) {
   if (c.until.empty() || rank.loss.empty()) return;
   UntilOutcome& until = result.until.emplace();
   until.reached = rank.until_reached;

@@ -166,9 +166,11 @@ class TrainingRun {
     return curve.at(static_cast<std::size_t>(e));
   }
 
-  /// Hands rank 0's state after `done` epochs over. Every rank holds the same.
+  /// Hands the state after `done` epochs over.
   void keep_state(std::int64_t done) {
-    if (!wishes_.checkpoint || repetition_ != 0 || device_.rank() != 0) return;
+    if (!wishes_.checkpoint || repetition_ != 0) return;
+    trainer_->gather_state();
+    if (device_.rank() != 0) return;
     TrainingState state = trainer_->state();
     state.epoch = done;
     state.loss = curves_.loss;

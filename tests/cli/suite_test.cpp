@@ -143,6 +143,9 @@ TEST(Suites, ShippedSuitesExpand) {
   EXPECT_GE(load_suite(folder + "smoke.json", {}).cases.size(), 5u);
   EXPECT_EQ(load_suite(folder + "convergence.json", {}).cases.size(), 11u);
   EXPECT_EQ(load_suite(folder + "esdg/virtual_convergence.json", {}).cases.size(), 2u);
+  EXPECT_EQ(load_suite(folder + "disttgl/convergence.json", {}).cases.size(), 5u);
+  EXPECT_EQ(load_suite(folder + "disttgl/systems.json", {}).cases.size(), 3u);
+  EXPECT_EQ(load_suite(folder + "disttgl/throughput.json", {}).cases.size(), 12u);
 }
 
 TEST(JsonText, DuplicateKeysAreRefusedWithTheirPointer) {

@@ -140,7 +140,7 @@ TEST(SeveralClasses, MetricsAndRulesAreThoseOfTheEvents) {
       outputs.first.push_back(6 * (e - first));
       outputs.counts.push_back(6);
     }
-    const auto metrics = several->metrics(graph, first, outputs);
+    const auto metrics = several->metrics(graph, data, first, outputs);
     ASSERT_EQ(metrics.size(), 1u);
     EXPECT_DOUBLE_EQ(metrics.at("f1_micro"), judged_f1(outputs.values, 6, [&](std::size_t i, std::size_t c) {
                        return is_of_class(graph, first + static_cast<EdgeId>(i), c);

@@ -138,7 +138,7 @@ TEST(KeptOut, FeaturesInTrainingAreThoseOfTheEventsOwnNumbers) {
     const EventCase c = begin_event_case(
         event_case("ucsocial", {{"workload", workload}, {"task", keeping_out}, {"model", models_of_events()[0]}}));
     const std::vector<EdgeId> left = touching(c, 0, c.data.task->split.train_end, false);
-    ASSERT_LT(left[200], c.data.task->split.train_end);
+    ASSERT_GE(left.size(), 132u) << "the batch below is one of training";
     ASSERT_GT(left[100], 100) << "events before this one are left out";
     const auto device = cpu_of(c);
     BatchDrawer drawer(c, c.training);

@@ -1,0 +1,99 @@
+// Models of events on many ranks at the command line: threads and MPI processes alike, a schedule as a file, a
+// simulated cluster, a trainer that dies, requests that do not fit.
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "core/random.hpp"
+#include "mpi_program.hpp"
+
+namespace strobe::cli_test {
+namespace {
+
+class EventGroups : public MpiProgram {
+ protected:
+  void SetUp() override {
+    MpiProgram::SetUp();
+    const RandomStream random(4, random_purpose::test);
+    std::string text = "source,target,time\n";
+    for (std::uint64_t e = 0; e < 300; ++e) {
+      const std::uint64_t user = random.below(2 * e, 12), item = (user + random.below(2 * e + 1, 4)) % 15;
+      text += std::to_string(user) + "," + std::to_string(100 + item) + "," + std::to_string(e) + "\n";
+    }
+    write_text(folder_ / "visits.csv", text);
+  }
+
+  static std::vector<std::string> run(const std::string& strategy, int ranks, std::vector<std::string> more) {
+    std::vector<std::string> all = {
+        "run",     "--workload",          "visits.csv", "--model", "tgn-attn:memory=6,time=4", "--strategy", strategy,
+        "--ranks", std::to_string(ranks), "--epochs",   "3"};
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+  }
+};
+
+TEST_F(EventGroups, ProcessesTrainAsThreadsDo) {
+  for (const std::string groups : {"i=2,j=1,k=2", "i=1,j=2,k=1", "i=2,j=2,k=1"}) {
+    const int ranks = groups == "i=1,j=2,k=1" ? 2 : 4;
+    const std::string strategy = "event_batch:batch=17," + groups;
+    const Outcome threads = strobe(run(strategy, ranks, {"--out", "threads" + groups}));
+    ASSERT_EQ(threads.status, 0) << threads.err;
+    const Outcome processes =
+        mpirun(std::to_string(ranks), run(strategy, ranks, {"--comm", "mpi", "--out", "mpi" + groups}));
+    ASSERT_EQ(processes.status, 0) << processes.err;
+    const Json a = rows("threads" + groups).at(0), b = rows("mpi" + groups).at(0);
+    for (const char* key : {"loss", "metrics", "sent_bytes", "planned_bytes", "mails_lost_share", "global_batch"})
+      EXPECT_EQ(a.at(key), b.at(key)) << groups << " " << key;
+    EXPECT_EQ(a.at("global_batch"), 17 * ranks);
+    EXPECT_EQ(a.at("local_batch"), 17);
+    EXPECT_GT(a.at("mails_lost_share").get<double>(), 0);
+    EXPECT_GT(a.at("mean_staleness_seconds").get<double>(), 0);
+  }
+}
+
+TEST_F(EventGroups, TheScheduleIsWrittenInADryRunToo) {
+  const Outcome plan =
+      strobe(run("event_batch:i=2,j=2,batch=30", 4, {"--dry-run", "--dump-schedule", "order.csv", "--json"}));
+  ASSERT_EQ(plan.status, 0) << plan.err;
+  EXPECT_NE(plan.out.find("\"batches_of_sweep\": 4"), std::string::npos) << plan.out;
+  const std::string text = read_text(folder_ / "order.csv");
+  const std::string first =
+      "iteration,trainer,copy,sweep,first_event,last_event,negatives,operation\n"
+      "0,0,0,0,0,29,0,read\n"
+      "0,1,0,0,30,59,0,read\n"
+      "0,0,0,0,0,29,0,train\n"
+      "0,1,0,0,30,59,0,train\n"
+      "0,0,0,0,0,29,0,write\n"
+      "0,1,0,0,30,59,0,write\n"
+      "1,2,0,0,60,89,0,read\n"
+      "1,3,0,0,90,119,0,read\n"
+      "1,0,0,0,0,29,1,train\n";
+  EXPECT_EQ(text.substr(0, first.size()), first);
+}
+
+TEST_F(EventGroups, ASimulatedClusterTrainsWithoutValues) {
+  const Outcome outcome =
+      strobe(run("event_batch:k=16,batch=17", 16,
+                 {"--device", "sim", "--cluster", "g4dn-t4", "--numerics", "none", "--out", "sim"}));
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  const Json row = rows("sim").at(0);
+  EXPECT_EQ(row.at("sent_bytes").at("gradient"), row.at("planned_bytes").at("gradient"));
+  EXPECT_GT(row.at("epoch_seconds").at("median").get<double>(), 0);
+}
+
+TEST_F(EventGroups, RequestsThatDoNotFitSayWhatToChange) {
+  expect_refusal(strobe(run("event_batch:i=3,batch=17", 4, {})), 2, {"--strategy i", "4 ranks are no multiple of 3"});
+  expect_refusal(strobe(run("event_batch:i=2,k=1,batch=17", 4, {})), 2, {"k = 2 fits"});
+  expect_refusal(strobe(run("event_batch:i=4,batch=100", 4, {})), 2, {"only 210 are trained on"});
+  expect_refusal(strobe(run("sequential:batch=17", 4, {})), 2, {"choose event_batch"});
+  expect_refusal(
+      strobe({"run", "--workload", "visits.csv", "--model", "t-gcn", "--strategy", "event_batch", "--ranks", "2"}), 2,
+      {"is for snapshots", "tgn-attn"});
+  expect_refusal(strobe(run("event_batch:i=16,batch=5", 16, {"--device", "sim", "--cluster", "g4dn-t4"})), 2,
+                 {"k = 2 fits"});
+  expect_refusal(strobe({"run", "--workload", "chess", "--model", "t-gcn", "--strategy", "sequential",
+                         "--dump-schedule", "x.csv"}),
+                 2, {"--dump-schedule"});
+}
+
+}  // namespace
+}  // namespace strobe::cli_test
