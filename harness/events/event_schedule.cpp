@@ -142,6 +142,16 @@ class EventSchedule final : public SchedulePlan {
     return static_cast<std::uint64_t>(walked) * 40 + 4 * features;
   }
 
+  void check_start(const TrainingState& state) const override {
+    if (!grouped()) return;
+    const auto kept = state.kept.find(kept_groups);
+    if (kept != state.kept.end() && kept->second == groups_to_keep(plan_)) return;
+    throw InvalidRequest(
+        "--resume-training",
+        "the checkpoint holds no memory of these groups of ranks; go on with the i, j, k and batch that "
+        "it was trained with");
+  }
+
   std::unique_ptr<Trainer> trainer(Device& device, Communicator& communicator) const override {
     if (grouped()) return std::make_unique<GroupTrainer>(plan_, device, communicator);
     return std::make_unique<EventTrainer>(*case_, device, communicator);

@@ -67,6 +67,12 @@ GroupPlan plan_of_groups(const std::shared_ptr<const EventCase>& c) {
       c, BatchOrder(groups, c->training_events(), options.batch, c->training.task->negative_groups), shape_of(*c), {}};
 }
 
+std::vector<double> groups_to_keep(const GroupPlan& plan) {
+  const TrainingGroups& groups = plan.order.groups();
+  return {static_cast<double>(groups.i), static_cast<double>(groups.j), static_cast<double>(groups.k),
+          static_cast<double>(plan.order.whole_batch())};
+}
+
 std::vector<std::string> approximations_of(const TrainingGroups& groups) {
   std::vector<std::string> all;
   if (groups.j > 1) all.push_back(fmt::format("epoch parallelism: memory is read once for {} iterations", groups.j));

@@ -22,6 +22,10 @@ struct GroupPlan {
   bool on_device() const { return events->options.memory_on == "device"; }
 };
 
+/// Name of what a checkpoint keeps of a plan's groups, and its values: only the same groups can go on from it.
+inline constexpr const char* kept_groups = "groups";
+std::vector<double> groups_to_keep(const GroupPlan& plan);
+
 /// Of a case with one rank too. Throws InvalidRequest where groups do not fit the ranks, the nodes or the events.
 GroupPlan plan_of_groups(const std::shared_ptr<const EventCase>& c);
 

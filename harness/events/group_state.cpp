@@ -67,6 +67,7 @@ TrainingState GroupTrainer::state() {
     if (!gathered_[rank].empty()) now.kept[own_name(static_cast<int>(rank))] = std::move(gathered_[rank]);
   }
   gathered_.clear();
+  now.kept[kept_groups] = groups_to_keep(plan_);
   return now;
 }
 

@@ -146,6 +146,9 @@ class SchedulePlan {
   /// About what keeping the plan for later takes, the same in every process.
   virtual std::uint64_t kept_bytes() const { return 0; }
 
+  /// Refuses a state that training of this plan cannot go on from. Throws InvalidRequest("--resume-training", ...).
+  virtual void check_start(const TrainingState& /*state*/) const {}
+
   /// A trainer of this plan, which must outlive it.
   virtual std::unique_ptr<Trainer> trainer(Device& device, Communicator& communicator) const = 0;
 };

@@ -259,6 +259,13 @@ double rehearsed_concurrency(const PlannedCase& plan, const LaunchRequest& launc
   return std::max(mean_computing_ranks(spans), std::min<double>(launch.ranks, cores));
 }
 
+/// Where the training that is gone on with stands.
+TrainingState start_of(const PlannedCase& plan, const Case& c, const ModelOutputs& outputs) {
+  TrainingState start = load_checkpoint(outputs.checkpoint, c, plan.schedule->parameters());
+  plan.schedule->check_start(start);
+  return start;
+}
+
 RankWishes rank_wishes(const PlannedCase& plan, bool spans, const ModelOutputs& outputs, const TrainingState& start,
                        Divergence& divergence) {
   RankWishes wishes;
@@ -318,7 +325,7 @@ CaseResult run_planned(const std::shared_ptr<const PlannedCase>& plan, const Cas
   check_offered(*plan, outputs);
   LaunchRequest launch = launch_request(c);
   TrainingState start;
-  if (outputs.resume_training) start = load_checkpoint(outputs.checkpoint, c, plan->schedule->parameters());
+  if (outputs.resume_training) start = start_of(*plan, c, outputs);
   CaseResult result = empty_result(*plan, launch);
   Outcomes outcomes;
   Divergence divergence;

@@ -175,6 +175,21 @@ TEST(GroupTrainingLaws, AStoppedRunGoesOnBitForBit) {
   }
 }
 
+TEST(GroupTrainingLaws, ACheckpointOfOtherGroupsIsRefused) {
+  const test::TemporaryFolder folder;
+  const std::string visits = event_test::random_visits(folder, 16, 300);
+  ModelOutputs outputs;
+  outputs.checkpoint = folder.file("state.safetensors");
+  const auto of = [&](const Json& strategy, std::int64_t ranks) {
+    return event_case(visits, {{"strategy", strategy}, {"ranks", ranks}, {"epochs", 2}});
+  };
+  ASSERT_EQ(run_case(of(strategy_of({1, 2, 1}, 17), 2), nullptr, outputs).status, "ok");
+  outputs.resume_training = true;
+  for (const TrainingGroups other : {TrainingGroups{2, 1, 1}, TrainingGroups{1, 1, 2}, TrainingGroups{1, 1, 1}})
+    EXPECT_THROW(run_case(of(strategy_of(other, 17), other.ranks()), nullptr, outputs), InvalidRequest);
+  EXPECT_THROW(run_case(of(strategy_of({1, 2, 1}, 18), 2), nullptr, outputs), InvalidRequest);
+}
+
 TEST(GroupTrainingLaws, EveryRepetitionBeginsAnew) {
   const test::TemporaryFolder folder;
   const std::string visits = event_test::random_visits(folder, 14, 300);
