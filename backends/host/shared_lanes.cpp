@@ -15,6 +15,7 @@
 #include <chrono>
 #include <cstdint>
 #include <cstring>
+#include <nlohmann/json.hpp>
 
 #include "core/errors.hpp"
 #include "core/fields.hpp"

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "backends/sim/cluster_file.hpp"
 #include "core/errors.hpp"

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <nlohmann/json.hpp>
 
 #include "backends/sim/fit_terms.hpp"
 #include "core/errors.hpp"
