@@ -140,11 +140,11 @@ EdgeId EventData::strictly_before(EdgeId event) const {
 }
 
 std::int64_t EventCase::judged_events(const std::string& metric, bool validation) const {
-  const EventTaskData& task = *data.task;
-  const auto apart = task.metric_events.find((validation ? validation_prefix : "") + metric);
-  if (apart != task.metric_events.end()) return apart->second;
-  return validation ? task.split.validation_end - task.split.train_end
-                    : data.graph->events() - task.split.validation_end;
+  const EventTaskData& drawn = *data.task;
+  const auto apart = drawn.metric_events.find((validation ? validation_prefix : "") + metric);
+  if (apart != drawn.metric_events.end()) return apart->second;
+  return validation ? drawn.split.validation_end - drawn.split.train_end
+                    : data.graph->events() - drawn.split.validation_end;
 }
 
 EventCase begin_event_case(const Case& request) {

@@ -17,11 +17,11 @@ namespace strobe {
 /// What the structure of a rank's batches depends on: its copy's clock, moved from batch to batch in the order in which
 /// the copy begins them.
 struct GroupDrawState {
-  GroupDrawState(const EventCase& c, const BatchOrder& order, std::int64_t copy)
+  GroupDrawState(const EventCase& c, const BatchOrder& of_batches, std::int64_t number)
       : drawer(c, c.training),
         clock(c.training.graph->vertices),
-        order(order),
-        copy(copy),
+        order(of_batches),
+        copy(number),
         width(c.model->traits().memory) {}
   /// Moves the clock to where it stands when batch `sequence` is read. Never backwards, but to the beginning of a
   /// sweep.

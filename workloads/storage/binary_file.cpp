@@ -38,7 +38,7 @@ std::uint64_t padded(std::uint64_t bytes) { return (bytes + alignment - 1) / ali
 
 std::string digest_of(const std::vector<std::string_view>& pieces) {
   Sha256 hash;
-  for (const std::string_view piece : pieces) hash.update(piece.data(), piece.size());
+  for (const std::string_view text : pieces) hash.update(text.data(), text.size());
   return hash.hex();
 }
 
