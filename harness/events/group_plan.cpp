@@ -33,6 +33,17 @@ void check_batch(const EventCase& c, const TrainingGroups& groups) {
                   groups.i, c.options.batch, c.training_events()));
 }
 
+/// An epoch is as many iterations as visit every event once on average: with more ranks than a rank's batches it could
+/// have none, and no loss.
+void check_ranks(const EventCase& c, const TrainingGroups& groups) {
+  const std::int64_t local_batches = (c.training_events() + c.options.batch - 1) / c.options.batch;
+  if (groups.ranks() <= local_batches) return;
+  throw InvalidRequest("/strategy/batch",
+                       fmt::format("{} training events are {} batches of {}, fewer than {} ranks, so that some epochs "
+                                   "would have no update; take a smaller batch, or fewer ranks",
+                                   c.training_events(), local_batches, c.options.batch, groups.ranks()));
+}
+
 /// Ranks that share a memory share it on the host.
 void check_place(const EventCase& c, const TrainingGroups& groups) {
   if (c.options.memory_on != "device" || groups.in_group() == 1) return;
@@ -61,6 +72,7 @@ GroupPlan plan_of_groups(const std::shared_ptr<const EventCase>& c) {
   const EventBatchOptions& options = c->options;
   const TrainingGroups groups = TrainingGroups::of(options.i, options.j, options.k, c->request.ranks);
   check_batch(*c, groups);
+  check_ranks(*c, groups);
   if (c->grouped()) check_place(*c, groups);
   check_nodes(*c, groups);
   return {

@@ -15,6 +15,8 @@ struct ComingRows {
   Event ready;
 };
 
+/// Reads and writes of one rank, [U, d] and [M, 2 d] of the case's precision, in the order of calls; what a call asks
+/// of the daemon waits for nothing but the lane. What waits for an answer throws HelperTimeout or PeerFailed.
 class SharedMemory {
  public:
   SharedMemory(Device& device, Communicator& communicator, const TrainingGroups& groups, const MemoryShape& shape);

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <fstream>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -35,6 +36,21 @@ inline std::string random_visits(const test::TemporaryFolder& folder, std::uint6
     return fmt::format("{},{},{},{},{},{}", user, item, e / 2, draw(4, 5) == 0 ? 1 : 0, draw(5, 8) / 8.0,
                        draw(6, 8) / 8.0);
   });
+}
+
+/// A file of `random_visits` whose events behind event `last` hit other items of the same 30, `shift` further on.
+inline std::string with_other_items_behind(const test::TemporaryFolder& folder, const std::string& visits, int last,
+                                           int shift) {
+  std::ifstream file(visits);
+  std::string changed, line;
+  std::getline(file, line);
+  changed = line + "\n";
+  for (int e = 0; std::getline(file, line); ++e) {
+    const std::size_t item = line.find(',') + 1, behind = line.find(',', item);
+    if (e > last) line.replace(item, behind - item, std::to_string((std::stoi(line.substr(item)) + shift) % 30));
+    changed += line + "\n";
+  }
+  return folder.write("changed.csv", changed);
 }
 
 inline Case event_case(const std::string& workload, const Json& changes = Json::object()) {

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <fstream>
 
 #include "core/errors.hpp"
 #include "tests/harness/events/event_runs.hpp"
@@ -131,16 +130,8 @@ TEST(NothingLooksAhead, WhatHappensLaterChangesNothingBefore) {
   // The test events (of 400, those from 341 on) hit other items of the same pool: training and validation stay.
   const test::TemporaryFolder folder;
   const std::string visits = event_test::random_visits(folder, 8, 400);
-  std::ifstream file(visits);
-  std::string changed, line;
-  std::getline(file, line);
-  changed = line + "\n";
-  for (int e = 0; std::getline(file, line); ++e) {
-    const std::size_t item = line.find(',') + 1, behind = line.find(',', item);
-    if (e > 341) line.replace(item, behind - item, std::to_string((std::stoi(line.substr(item)) + 11) % 30));
-    changed += line + "\n";
-  }
-  const CaseResult a = run_case(event_case(visits)), b = run_case(event_case(folder.write("changed.csv", changed)));
+  const CaseResult a = run_case(event_case(visits)),
+                   b = run_case(event_case(event_test::with_other_items_behind(folder, visits, 341, 11)));
   EXPECT_EQ(a.loss.per_epoch, b.loss.per_epoch);
   for (const auto& [name, curve] : a.metrics) {
     if (name.rfind("validation_", 0) != 0) continue;

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <map>
 
 #include "harness/events/batch_pass.hpp"
@@ -33,16 +32,7 @@ TEST(StaticMemory, IsTrainedOnTrainingEventsAlone) {
   for (const std::uint64_t seed : {3, 4, 5}) {
     const test::TemporaryFolder folder;
     const std::string visits = event_test::random_visits(folder, seed, 400);
-    std::ifstream file(visits);
-    std::string changed, line;
-    std::getline(file, line);
-    changed = line + "\n";
-    for (int e = 0; std::getline(file, line); ++e) {
-      const std::size_t item = line.find(',') + 1, behind = line.find(',', item);
-      if (e > 281) line.replace(item, behind - item, std::to_string((std::stoi(line.substr(item)) + 7) % 30));
-      changed += line + "\n";
-    }
-    const std::string other = folder.write("changed.csv", changed);
+    const std::string other = event_test::with_other_items_behind(folder, visits, 281, 7);
     EXPECT_EQ(static_rows(visits), static_rows(other)) << seed;
     EXPECT_NE(static_rows(visits), static_rows(visits, {{"seed", 2}})) << seed;
   }
