@@ -1,6 +1,7 @@
 // The place among a launcher's processes, read from tables of variables; and what a lone process makes of leftovers.
 #include "harness/cli/world.hpp"
 
+#include "core/errors.hpp"
 #include "program.hpp"
 
 namespace strobe::cli_test {
