@@ -44,6 +44,9 @@ class EventWalk {
 
   /// Back to the beginning: memory is zero, no mail waits, nothing is drawn.
   void reset();
+  /// As if events had passed that left `clock`, over the same events; only while nothing is drawn. Values of the memory
+  /// are the caller's to set.
+  void start_from(const MemoryClock& clock) { state_->clock = clock; }
   /// Has the host draw a batch, beside whatever is being computed. Batches must be asked for in time order.
   PendingDraw start_draw(const BatchWish& wish);
   /// Computes a batch; the program waits for its draw. `loaded` is called when the host has been given all that the

@@ -1,6 +1,7 @@
 // One case of a model of events: its graph, its task's draws, its model.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
@@ -51,6 +52,8 @@ struct EventCase {
   bool grouped() const { return options.grouped; }
   bool fp64() const { return request.precision == "fp64"; }
   EdgeId training_events() const { return training.task->split.train_end; }
+  /// Epochs of a run, or of a rehearsal, which is two long.
+  std::int64_t planned_epochs() const { return std::max<std::int64_t>(2, request.warmup + request.epochs); }
   /// Over how many events the validation or the test metric, or rule, of this name is taken; `metric` has no prefix of
   /// the part.
   std::int64_t judged_events(const std::string& metric, bool validation) const;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/random.hpp"
 #include "harness/inputs/host_values.hpp"
 #include "harness/request/until.hpp"
 #include "models/tasks/metrics.hpp"
@@ -11,6 +12,9 @@ namespace {
 
 /// Roots and slots that are scored at once, about: what they take must fit beside everything else.
 constexpr std::int64_t most_asked = 200'000;
+
+/// Which random numbers say where batches of an evaluation of some begin.
+constexpr std::uint32_t some_batches = 44;
 
 }  // namespace
 
@@ -75,21 +79,54 @@ EventOutputs EventReplay::score(const Parameters& parameters, EdgeId first, Edge
   return outputs;
 }
 
-std::map<std::string, double> EventReplay::metrics(const Parameters& parameters) {
+void EventReplay::judge(const Parameters& parameters, const char* prefix, EdgeId first, EdgeId last,
+                        std::map<std::string, double>& all) {
+  if (first == last) return;
+  const EventOutputs outputs = score(parameters, first, last);
+  if (outputs.values.empty()) return;
   const EventTaskData& task = *case_.data.task;
-  const EventGraph& graph = *case_.data.graph;
-  walk_.reset();
-  pass_by(parameters, 0, task.split.train_end);
+  for (const auto& [name, value] : case_.task->metrics(*case_.data.graph, task, first, outputs))
+    all[prefix + name] = value;
+  equal_outputs_ = all_equal(outputs.values, 1);
+}
+
+std::map<std::string, double> EventReplay::judge_both(const Parameters& parameters) {
+  const EventTaskData& task = *case_.data.task;
   std::map<std::string, double> all;
-  const auto judge = [&](const char* prefix, EdgeId first, EdgeId last) {
-    if (first == last) return;
-    const EventOutputs outputs = score(parameters, first, last);
-    if (outputs.values.empty()) return;
-    for (const auto& [name, value] : case_.task->metrics(graph, task, first, outputs)) all[prefix + name] = value;
-    equal_outputs_ = all_equal(outputs.values, 1);
+  judge(parameters, validation_prefix, task.split.train_end, task.split.validation_end, all);
+  judge(parameters, "", task.split.validation_end, case_.data.graph->events(), all);
+  if (device_.has_values()) all.insert(task.rules.begin(), task.rules.end());
+  return all;
+}
+
+std::map<std::string, double> EventReplay::metrics(const Parameters& parameters) {
+  walk_.reset();
+  pass_by(parameters, 0, case_.data.task->split.train_end);
+  return judge_both(parameters);
+}
+
+std::map<std::string, double> EventReplay::metrics_from(const Parameters& parameters, const MemoryState& state) {
+  walk_.reset();
+  walk_.start_from(state.clock);
+  if (walk_.memory() != nullptr) walk_.memory()->restore(state.memory, state.mails);
+  return judge_both(parameters);
+}
+
+std::map<std::string, double> EventReplay::metrics_of_some(const Parameters& parameters, std::int64_t batches,
+                                                           std::int64_t number) {
+  const EventTaskData& task = *case_.data.task;
+  const RandomStream random(static_cast<std::uint64_t>(case_.request.seed), some_batches);
+  std::map<std::string, double> all;
+  const auto some_of = [&](const char* prefix, std::int64_t part, EdgeId begin, EdgeId end) {
+    const std::int64_t of_part = (end - begin + task.evaluation_batch - 1) / task.evaluation_batch;
+    const auto places = static_cast<std::uint64_t>(std::max<std::int64_t>(1, of_part - batches + 1));
+    const auto skipped = static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(2 * number + part), places));
+    const EdgeId first = begin + skipped * task.evaluation_batch;
+    walk_.reset();
+    judge(parameters, prefix, first, std::min(end, first + batches * task.evaluation_batch), all);
   };
-  judge(validation_prefix, task.split.train_end, task.split.validation_end);
-  judge("", task.split.validation_end, graph.events());
+  some_of(validation_prefix, 0, task.split.train_end, task.split.validation_end);
+  some_of("", 1, task.split.validation_end, case_.data.graph->events());
   if (device_.has_values()) all.insert(task.rules.begin(), task.rules.end());
   return all;
 }

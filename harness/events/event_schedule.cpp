@@ -37,17 +37,17 @@ class EventSchedule final : public SchedulePlan {
     ByteBudget budget;
     budget.bytes[static_cast<std::size_t>(Traffic::gradient)] =
         2 * bytes * static_cast<std::uint64_t>((case_->request.ranks - 1) * updates);
+    if (plan_.remote != nullptr)
+      budget.bytes[static_cast<std::size_t>(Traffic::memory)] = plan_.remote->sent_bytes(
+          plan_.order.first_iteration(epoch), plan_.order.first_iteration(epoch + 1), plan_.memory.row_bytes());
     return budget;
   }
   std::int64_t updates_through(std::int64_t epochs) const override { return plan_.order.first_iteration(epochs); }
   std::vector<std::string> approximations() const override { return approximations_of(plan_.order.groups()); }
-  std::vector<HelperRequest> helpers() const override {
-    std::vector<HelperRequest> all;
-    if (!grouped() || plan_.memory.width == 0 || plan_.on_device()) return all;
-    for (std::int64_t copy = 0; copy < plan_.order.groups().k; ++copy)
-      all.push_back(
-          memory_daemon(plan_.order.groups(), copy, plan_.memory, static_cast<int>(case_->request.host_threads)));
-    return all;
+  std::vector<HelperRequest> helpers() const override { return memory_daemons(plan_); }
+  bool evaluates_after(std::int64_t epoch) const override { return plan_.evaluates_after(epoch); }
+  bool last_evaluation_differs() const override {
+    return case_->options.evaluate == "copy0" || case_->options.evaluate_batches > 0;
   }
   EpochItems items() const override {
     const BatchEvents batches{case_->options.batch, case_->options.batch * plan_.order.groups().ranks(),

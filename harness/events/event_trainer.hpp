@@ -18,7 +18,7 @@ class EventTrainer final : public Trainer {
   /// A sweep over the training events from zero memory.
   void epoch(std::int64_t number) override;
   EpochValues values(bool metrics_before) override;
-  std::map<std::string, double> evaluate() override { return replay_.metrics(weights_.parameters()); }
+  std::map<std::string, double> evaluate(const EvaluationMoment& moment) override;
   TrainingFindings findings() const override { return {0, false, replay_.equal_outputs()}; }
   TrainingState state() override { return weights_.state(); }
   void restore(const TrainingState& state) override { weights_.restore(state); }

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "backends/cluster.hpp"
+#include "harness/events/groups/distributed_memory.hpp"
 
 namespace strobe {
 namespace {
@@ -66,6 +68,43 @@ void check_nodes(const EventCase& c, const TrainingGroups& groups) {
                                  groups.in_group(), of_node, groups.ranks() / within, within));
 }
 
+/// Nodes over which a distributed memory lies: those that the case's cluster needs for its ranks, unless it says so.
+std::int64_t nodes_of(const EventCase& c) {
+  if (c.options.nodes > 0) return c.options.nodes;
+  if (c.request.cluster.empty()) return 1;
+  const std::int64_t of_node = load_cluster(c.request.cluster)->gpus_per_node;
+  return (c.request.ranks + of_node - 1) / of_node;
+}
+
+void check_distributed(const EventCase& c, const TrainingGroups& groups, std::int64_t nodes) {
+  const auto refuse = [](const char* where, const std::string& why) { throw InvalidRequest(where, why); };
+  if (c.model->traits().memory == 0)
+    refuse("/strategy/memory_layout",
+           fmt::format("model {} has no memory to distribute", c.request.model.at("name").get<std::string>()));
+  if (groups.k != 1)
+    refuse("/strategy/k", fmt::format("memory_layout=distributed is one memory for all nodes, not {} copies; take k=1, "
+                                      "or memory_layout=copy",
+                                      groups.k));
+  if (c.options.memory_on == "device")
+    refuse("/strategy/memory_on", "a distributed memory lies on hosts; take memory_on=host");
+  if (c.options.evaluate == "copy0")
+    refuse("/strategy/evaluate",
+           "a distributed memory lies on several hosts, and is not evaluated as it is; take "
+           "evaluate=replay");
+  if (groups.ranks() % nodes != 0)
+    refuse("/strategy/nodes", fmt::format("{} ranks are no multiple of {} nodes", groups.ranks(), nodes));
+}
+
+void check_evaluation(const EventCase& c) {
+  if (c.options.evaluate != "copy0") return;
+  if (c.options.evaluate_batches > 0)
+    throw InvalidRequest("/strategy/evaluate_batches",
+                         "evaluate=copy0 goes on where the memory stands, and evaluate_batches begins with an empty "
+                         "one; leave one of them out");
+  if (c.model->traits().memory == 0)
+    throw InvalidRequest("/strategy/evaluate", "the model has no memory to begin with; take evaluate=replay");
+}
+
 }  // namespace
 
 GroupPlan plan_of_groups(const std::shared_ptr<const EventCase>& c) {
@@ -74,15 +113,50 @@ GroupPlan plan_of_groups(const std::shared_ptr<const EventCase>& c) {
   check_batch(*c, groups);
   check_ranks(*c, groups);
   if (c->grouped()) check_place(*c, groups);
-  check_nodes(*c, groups);
-  return {
-      c, BatchOrder(groups, c->training_events(), options.batch, c->training.task->negative_groups), shape_of(*c), {}};
+  if (c->grouped()) check_evaluation(*c);
+  GroupPlan plan{c,
+                 BatchOrder(groups, c->training_events(), options.batch, c->training.task->negative_groups),
+                 shape_of(*c),
+                 {},
+                 nullptr};
+  if (options.memory_layout != "distributed") {
+    check_nodes(*c, groups);
+    return plan;
+  }
+  const std::int64_t nodes = nodes_of(*c);
+  check_distributed(*c, groups, nodes);
+  const std::int64_t iterations = plan.order.first_iteration(c->planned_epochs());
+  if (nodes > 1) plan.remote = std::make_shared<const RemoteRows>(*c, plan.order, nodes, iterations);
+  return plan;
+}
+
+bool GroupPlan::evaluates_after(std::int64_t epoch) const {
+  const std::int64_t every = events->options.evaluate_every;
+  if (events->options.evaluate != "copy0") return (epoch + 1) % every == 0;
+  return sweeps_before(epoch + 1) / every > sweeps_before(epoch) / every;
+}
+
+std::vector<HelperRequest> memory_daemons(const GroupPlan& plan) {
+  std::vector<HelperRequest> all;
+  if (!plan.events->grouped() || plan.memory.width == 0 || plan.on_device()) return all;
+  const auto threads = static_cast<int>(plan.events->request.host_threads);
+  if (plan.remote != nullptr) {
+    for (std::int64_t node = 0; node < plan.remote->nodes(); ++node)
+      all.push_back(
+          memory_daemon(daemons_of_nodes(*plan.remote), node, shape_of_node(plan.memory, *plan.remote, node), threads));
+    return all;
+  }
+  for (std::int64_t copy = 0; copy < plan.order.groups().k; ++copy)
+    all.push_back(memory_daemon(plan.order.groups(), copy, plan.memory, threads));
+  return all;
 }
 
 std::vector<double> groups_to_keep(const GroupPlan& plan) {
   const TrainingGroups& groups = plan.order.groups();
-  return {static_cast<double>(groups.i), static_cast<double>(groups.j), static_cast<double>(groups.k),
-          static_cast<double>(plan.order.whole_batch())};
+  std::vector<double> kept{static_cast<double>(groups.i), static_cast<double>(groups.j), static_cast<double>(groups.k),
+                           static_cast<double>(plan.order.whole_batch())};
+  if (plan.remote != nullptr) kept.push_back(static_cast<double>(plan.remote->nodes()));
+  return kept;
 }
 
 std::vector<std::string> approximations_of(const TrainingGroups& groups) {

@@ -7,6 +7,7 @@
 
 #include "harness/events/batch_order.hpp"
 #include "harness/events/event_case.hpp"
+#include "harness/events/groups/remote_rows.hpp"
 #include "harness/events/memory_daemon.hpp"
 
 namespace strobe {
@@ -15,12 +16,20 @@ namespace strobe {
 struct GroupPlan {
   std::shared_ptr<const EventCase> events;
   BatchOrder order;
-  MemoryShape memory;                // of a copy; width 0: the model has none
-  std::vector<std::string> metrics;  // names that an evaluation gives, in one order on all ranks
+  MemoryShape memory;                        // of a copy; width 0: the model has none
+  std::vector<std::string> metrics;          // names that an evaluation gives, in one order on all ranks
+  std::shared_ptr<const RemoteRows> remote;  // of a memory that lies on several nodes; else null
 
   /// Whether each copy lies on the device of its only rank.
   bool on_device() const { return events->options.memory_on == "device"; }
+  /// Sweeps that copy 0 has ended when an epoch begins.
+  std::int64_t sweeps_before(std::int64_t epoch) const { return order.first_iteration(epoch) / order.batches(); }
+  /// Whether weights are evaluated after an epoch: of `evaluate=copy0` behind one in which copy 0 ends a sweep.
+  bool evaluates_after(std::int64_t epoch) const;
 };
+
+/// The daemons that keep the memory; none where it lies on devices, or there is none.
+std::vector<HelperRequest> memory_daemons(const GroupPlan& plan);
 
 /// Name of what a checkpoint keeps of a plan's groups, and its values: only the same groups can go on from it.
 inline constexpr const char* kept_groups = "groups";

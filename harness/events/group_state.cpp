@@ -14,14 +14,8 @@ std::string own_name(int rank) { return fmt::format("rank{}", rank); }
 
 std::vector<double> GroupTrainer::own_state() {
   std::vector<double> values;
-  if (plan_.memory.width == 0) return values;
-  if (device_memory_ != nullptr) {
-    values = device_memory_->memory();
-    const std::vector<double> mails = device_memory_->mails();
-    values.insert(values.end(), mails.begin(), mails.end());
-  } else if (memory_->leads()) {
-    values = memory_->save();
-  }
+  if (memory_ == nullptr) return values;
+  if (memory_->saved_values() > 0) values = memory_->save();
   const auto add = [&](const Tensor& rows) {
     const std::vector<double> read = host_values(device_, rows);
     values.insert(values.end(), read.begin(), read.end());
@@ -81,23 +75,17 @@ void GroupTrainer::restore(const TrainingState& state) {
 void GroupTrainer::restore_own(const std::vector<double>& values, std::int64_t iteration) {
   const std::optional<TrainerTurn> turn = plan_.order.turn(iteration, communicator_.rank());
   const std::int64_t sequence = turn ? turn->sequence : 0;
-  // The clock is moved again from the beginning of the sweep that the rank's batch is of.
-  state_->next = sequence;
-  while (!plan_.order.begins_sweep(state_->copy, state_->next)) --state_->next;
-  if (plan_.memory.width == 0 || values.empty()) return;
+  source_.restart(sequence);
+  if (memory_ == nullptr || values.empty()) return;
   auto at = values.begin();
-  if (device_memory_ != nullptr) {
-    const std::int64_t states = plan_.memory.vertices * plan_.memory.width;
-    device_memory_->restore({at, at + states}, {at + states, at + 3 * states});
-    at += 3 * states;
-  } else if (memory_->leads()) {
-    const std::int64_t count = 3 * plan_.memory.vertices * plan_.memory.width;
-    memory_->restore({at, at + count});
-    at += count;
+  if (const std::int64_t held = memory_->saved_values(); held > 0) {
+    memory_->restore({at, at + held});
+    at += held;
   }
   if (!turn || turn->set == 0) return;
-  start_draws(sequence, current_);
-  device_.await(current_.drawn);
+  current_ = {};
+  current_.drawn = source_.take(sequence);
+  device_.await(current_.drawn.ready);
   const auto take = [&](std::int64_t rows, std::int64_t width) {
     const Tensor tensor = device_.allocate(rows, width);
     device_.run(CopyRows{
@@ -106,7 +94,7 @@ void GroupTrainer::restore_own(const std::vector<double>& values, std::int64_t i
     return tensor;
   };
   for (std::int64_t set = 0; set < plan_.order.groups().j; ++set) {
-    const SharedDraw& drawn = current_.draws[static_cast<std::size_t>(set)];
+    const SharedDraw& drawn = current_.drawn.draws[static_cast<std::size_t>(set)];
     current_.inputs.push_back(turn->count > 0 ? loader_.load(drawn) : BatchInput{});
     current_.rows.emplace_back();
     if (set < turn->set) continue;

@@ -1,144 +1,127 @@
 #include "harness/events/group_trainer.hpp"
 
 #include <algorithm>
+#include <limits>
 
+#include "harness/events/groups/distributed_memory.hpp"
+#include "harness/events/groups/shared_memory.hpp"
 #include "harness/events/static_memory.hpp"
-#include "harness/inputs/host_values.hpp"
 
 namespace strobe {
 namespace {
 
 std::int64_t global_batch(const GroupPlan& plan) { return plan.order.groups().ranks() * plan.events->options.batch; }
 
-}  // namespace
-
-void GroupDrawState::move_to(std::int64_t sequence, const EventData& data) {
-  for (; next < sequence; ++next) {
-    const std::int64_t batch = order.batch_at(copy, next);
-    if (batch == order.batches() - 1)
-      clock.reset();  // the next batch begins a sweep
-    else if (width > 0)
-      clock.pass(*data.graph, data.whole->time[0], batch * order.whole_batch(), order.batch_count(batch));
-  }
+std::unique_ptr<GroupMemory> memory_of(const GroupPlan& plan, Device& device, Communicator& communicator) {
+  if (plan.memory.width == 0) return nullptr;
+  if (plan.on_device()) return make_device_group_memory(device, plan.memory.vertices, plan.memory.width);
+  if (plan.remote != nullptr)
+    return std::make_unique<DistributedMemory>(device, communicator, plan.memory, plan.remote);
+  return std::make_unique<SharedMemory>(device, communicator, plan.order.groups(), plan.memory);
 }
+
+}  // namespace
 
 GroupTrainer::GroupTrainer(const GroupPlan& plan, Device& device, Communicator& communicator)
     : plan_(plan),
       device_(device),
       communicator_(communicator),
       weights_(*plan.events, global_batch(plan), device),
-      state_(
-          std::make_shared<GroupDrawState>(*plan.events, plan.order, plan.order.groups().copy_of(communicator.rank()))),
+      source_(plan.events, plan.order, communicator.rank(), device),
       loader_(plan.events->training, device),
+      memory_(memory_of(plan, device, communicator)),
       batch_loss_(device.allocate(1, 1, ElementType::f64)),
       epoch_loss_(device.allocate(1, 1, ElementType::f64)) {
-  if (plan.memory.width > 0 && plan.on_device())
-    device_memory_ = make_node_memory(device, plan.memory.vertices, plan.memory.width, false);
-  else if (plan.memory.width > 0)
-    memory_ = std::make_unique<SharedMemory>(device, communicator, plan.order.groups(), plan.memory);
   if (communicator.rank() == 0) replay_ = std::make_unique<EventReplay>(*plan.events, device);
   if (events().data.static_memory != nullptr && device.has_values()) events().data.static_memory->prepare();
 }
 
-void GroupTrainer::start_draws(std::int64_t sequence, Batch& batch) {
-  batch = {};
-  batch.sequence = sequence;
-  for (std::int64_t set = 0; set < plan_.order.groups().j; ++set) {
-    const TrainerTurn turn = *plan_.order.turn(sequence + set, communicator_.rank());
-    const BatchWish wish{turn.first, turn.count, turn.batch_first, true, turn.group, 0, set == 0, turn.batch_count};
-    batch.draws.push_back(std::make_shared<BatchDraw>());
-    HostWork work;
-    work.name = "draw_batch";
-    work.work = drawing_work(events(), events().training, wish);
-    work.body = [state = state_, drawn = batch.draws.back(), wish, sequence, c = plan_.events](Workers& workers) {
-      state->move_to(sequence, c->training);
-      state->drawer.draw(wish, state->clock, workers, *drawn);
-    };
-    batch.drawn = device_.run_on_host(std::move(work));
+void GroupTrainer::take_batch(const TrainerTurn& turn) {
+  current_ = {};
+  current_.drawn = source_.take(turn.sequence);
+  device_.await(current_.drawn.ready);
+  // A daemon may gather while the rest of the batch is put together; a device needs its lists first.
+  const bool lists_first = memory_ != nullptr && memory_->reads_by_lists();
+  if (memory_ != nullptr && !lists_first) current_.rows = memory_->read(current_.drawn.draws, {});
+  std::vector<MemoryLists> lists;
+  for (const SharedDraw& drawn : current_.drawn.draws) {
+    current_.inputs.push_back(turn.count > 0 ? loader_.load(drawn) : BatchInput{});
+    lists.push_back(current_.inputs.back().lists);
   }
+  if (lists_first) current_.rows = memory_->read(current_.drawn.draws, lists);
 }
 
 void GroupTrainer::begin(std::int64_t iteration) {
   if (begun_ > iteration) return;
   begun_ = iteration + 1;
-  const bool resets = plan_.order.begins_sweep(state_->copy, iteration);
-  if (memory_ != nullptr && memory_->leads()) memory_->begin(iteration, resets);
-  if (device_memory_ != nullptr && resets) device_memory_->reset();
+  const bool resets = plan_.order.begins_sweep(source_.copy(), iteration);
+  keep_sweep_end(iteration, resets);
+  if (memory_ != nullptr) memory_->begin(iteration, resets);
   const std::optional<TrainerTurn> turn = plan_.order.turn(iteration, communicator_.rank());
-  if (!turn || turn->set != 0) return;
-  if (coming_.sequence != iteration) start_draws(iteration, coming_);
-  current_ = std::move(coming_);
-  coming_ = {};
-  device_.await(current_.drawn);
-  for (std::size_t set = 0; set < current_.draws.size(); ++set) {
-    const SharedDraw& drawn = current_.draws[set];
-    // The daemon may gather while the rest of the batch is put together; a device needs its lists first.
-    if (memory_ != nullptr) read(static_cast<std::int64_t>(set), drawn);
-    current_.inputs.push_back(turn->count > 0 ? loader_.load(drawn) : BatchInput{});
-    if (device_memory_ != nullptr) read(static_cast<std::int64_t>(set), drawn);
-  }
-  if (pipelined()) start_draws(iteration + plan_.order.groups().j, coming_);
+  if (turn && turn->set == 0)
+    take_batch(*turn);
+  else if (memory_ != nullptr && memory_->of_all_ranks())
+    memory_->read({}, {});
+  source_.draw_ahead(iteration);
 }
 
-void GroupTrainer::read(std::int64_t set, const SharedDraw& drawn) {
-  if (memory_ != nullptr)
-    current_.rows.push_back(memory_->read(set, drawn));
-  else
-    current_.rows.push_back({device_memory_->read(drawn, current_.inputs.back().lists), {}});
+void GroupTrainer::write(const Forward& pass) {
+  if (memory_ == nullptr) return;
+  if (pass.turn && pass.turn->set == 0)
+    memory_->write(current_.drawn.draws.front(), current_.inputs.front().lists, pass.output.updated);
+  else if (memory_->of_all_ranks())
+    memory_->write(nullptr, {}, {});
 }
 
-void GroupTrainer::write(const PassOutput& output) {
-  if (device_memory_ != nullptr)
-    device_memory_->write(current_.draws.front(), current_.inputs.front().lists, output.updated);
-  if (memory_ != nullptr) memory_->write(current_.draws.front(), current_.inputs.front().lists, output.updated);
-}
-
-void GroupTrainer::compute(const TrainerTurn& turn, std::int64_t iteration, bool last) {
-  const auto set = static_cast<std::size_t>(turn.set);
-  const bool writes = turn.set == 0, prefetches = pipelined() && !last;
-  if (turn.count == 0) {
-    if (writes) write({});
-    if (prefetches) begin(iteration + 1);
-    return;
-  }
+GroupTrainer::Forward GroupTrainer::forward(std::int64_t iteration) {
+  Forward forward;
+  forward.turn = plan_.order.turn(iteration, communicator_.rank());
+  if (!forward.turn || forward.turn->count == 0) return forward;
+  const auto set = static_cast<std::size_t>(forward.turn->set);
   Pass pass;
   pass.seed = static_cast<std::uint64_t>(events().request.seed);
   pass.epoch = iteration;
-  Tape tape(device_);
-  // The next batch may be taken over before this one's gradients are there.
-  const std::shared_ptr<BatchDraw> drawn = current_.draws[set];
   MemoryRows rows;
-  if (plan_.memory.width > 0) {
+  if (memory_ != nullptr) {
     device_.wait(Stream::compute, current_.rows[set].ready);
     rows = current_.rows[set].rows;
   }
-  const PassOutput output =
-      compute_batch(events(), tape, weights_.parameters(), *drawn, current_.inputs[set], rows, pass);
-  if (prefetches && writes) write(output);
-  if (prefetches) begin(iteration + 1);
-  const Tensor labels = events().task->labels(device_, *events().training.graph, turn.first, turn.count);
+  forward.drawn = current_.drawn.draws[set];
+  forward.tape = std::make_unique<Tape>(device_);
+  forward.output =
+      compute_batch(events(), *forward.tape, weights_.parameters(), *forward.drawn, current_.inputs[set], rows, pass);
+  return forward;
+}
+
+void GroupTrainer::backward(const Forward& pass, std::int64_t iteration) {
+  if (pass.tape == nullptr) return;
+  const Tensor labels = events().task->labels(device_, *events().training.graph, pass.turn->first, pass.turn->count);
   const LinkLoss loss = events().model->traits().binary_loss ? LinkLoss::binary_cross_entropy : LinkLoss::cross_entropy;
-  events().task->add_loss(tape, output.outputs, loss, labels,
+  events().task->add_loss(*pass.tape, pass.output.outputs, loss, labels,
                           1.0 / static_cast<double>(plan_.order.events_in(iteration)), batch_loss_);
-  tape.backward();
-  if (!prefetches && writes) write(output);
+  pass.tape->backward();
 }
 
 void GroupTrainer::iterate(std::int64_t iteration, bool last) {
   begin(iteration);
   weights_.clear_gradients();
   device_.run(Fill{batch_loss_, 0.0});
-  const std::optional<TrainerTurn> turn = plan_.order.turn(iteration, communicator_.rank());
-  if (turn)
-    compute(*turn, iteration, last);
-  else if (pipelined() && !last)
-    begin(iteration + 1);
+  const bool ahead = pipelined() && !last;
+  {
+    const Forward pass = forward(iteration);
+    // The next batch is taken over before this one's gradients are there.
+    if (ahead) write(pass), begin(iteration + 1);
+    backward(pass, iteration);
+    if (!ahead) write(pass);
+  }
   if (communicator_.size() > 1) communicator_.all_reduce(weights_.parameters().gradients(), Traffic::gradient);
   weights_.update();
 }
 
 void GroupTrainer::epoch(std::int64_t number) {
   const std::int64_t first = plan_.order.first_iteration(number), end = plan_.order.first_iteration(number + 1);
+  epoch_first_ = first;
+  sweep_end_.clear();
   device_.run(Fill{epoch_loss_, 0.0});
   double events_of_epoch = 0;
   for (std::int64_t n = first; n < end; ++n) events_of_epoch += static_cast<double>(plan_.order.events_in(n));
@@ -158,12 +141,45 @@ EpochValues GroupTrainer::values(bool) {
   return values;
 }
 
+void GroupTrainer::keep_sweep_end(std::int64_t iteration, bool resets) {
+  const bool wanted = events().options.evaluate == "copy0" && replay_ != nullptr;
+  if (wanted && resets && iteration > epoch_first_) sweep_end_ = memory_->save();
+}
+
+/// What copy 0 was at the end of its last sweep: as it is, where that was the epoch's last iteration.
+MemoryState GroupTrainer::memory_behind_training() {
+  const EventData& trained = events().training;
+  if (trained_ % plan_.order.batches() == 0) sweep_end_ = memory_->save();
+  MemoryState state{{}, {}, MemoryClock(trained.graph->vertices)};
+  const auto mails = sweep_end_.begin() + static_cast<std::int64_t>(sweep_end_.size()) / 3;
+  state.memory.assign(sweep_end_.begin(), mails);
+  state.mails.assign(mails, sweep_end_.end());
+  for (std::int64_t batch = 0; batch < plan_.order.batches(); ++batch)
+    state.clock.pass(*trained.graph, trained.whole->time[0], batch * plan_.order.whole_batch(),
+                     plan_.order.batch_count(batch));
+  for (EdgeId& event : state.clock.mail_event) {
+    if (event >= 0) event = trained.number(event);
+  }
+  return state;
+}
+
+std::map<std::string, double> GroupTrainer::measure(const EvaluationMoment& moment) {
+  const std::int64_t some = events().options.evaluate_batches;
+  if (!moment.last && some > 0) return replay_->metrics_of_some(weights_.parameters(), some, moment.epoch);
+  if (!moment.last && events().options.evaluate == "copy0")
+    return replay_->metrics_from(weights_.parameters(), memory_behind_training());
+  return replay_->metrics(weights_.parameters());
+}
+
 /// Rank 0 evaluates, and the others are told.
-std::map<std::string, double> GroupTrainer::evaluate() {
+std::map<std::string, double> GroupTrainer::evaluate(const EvaluationMoment& moment) {
   std::vector<double> told(plan_.metrics.size(), 0.0);
   if (replay_ != nullptr) {
-    const std::map<std::string, double> found = replay_->metrics(weights_.parameters());
-    for (std::size_t m = 0; m < told.size() && !found.empty(); ++m) told[m] = found.at(plan_.metrics[m]);
+    const std::map<std::string, double> found = measure(moment);
+    for (std::size_t m = 0; m < told.size() && !found.empty(); ++m) {
+      const auto metric = found.find(plan_.metrics[m]);
+      told[m] = metric == found.end() ? std::numeric_limits<double>::quiet_NaN() : metric->second;
+    }
   }
   if (communicator_.size() > 1) {
     const Tensor all = device_.move_in(told.data(), static_cast<std::int64_t>(told.size()), 1, ElementType::f64);

@@ -3,37 +3,18 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "harness/events/event_replay.hpp"
 #include "harness/events/event_weights.hpp"
 #include "harness/events/group_plan.hpp"
-#include "harness/events/shared_memory.hpp"
+#include "harness/events/groups/batch_source.hpp"
+#include "harness/events/groups/group_memory.hpp"
 #include "harness/plan/schedule.hpp"
 
 namespace strobe {
-
-/// What the structure of a rank's batches depends on: its copy's clock, moved from batch to batch in the order in which
-/// the copy begins them.
-struct GroupDrawState {
-  GroupDrawState(const EventCase& c, const BatchOrder& of_batches, std::int64_t number)
-      : drawer(c, c.training),
-        clock(c.training.graph->vertices),
-        order(of_batches),
-        copy(number),
-        width(c.model->traits().memory) {}
-  /// Moves the clock to where it stands when batch `sequence` is read. Never backwards, but to the beginning of a
-  /// sweep.
-  void move_to(std::int64_t sequence, const EventData& data);
-
-  BatchDrawer drawer;
-  MemoryClock clock;
-  BatchOrder order;
-  std::int64_t copy;
-  std::int64_t width;     // of memory; 0: there are no mails to know of
-  std::int64_t next = 0;  // the first batch that the clock has not seen
-};
 
 class GroupTrainer final : public Trainer {
  public:
@@ -41,7 +22,7 @@ class GroupTrainer final : public Trainer {
 
   void epoch(std::int64_t number) override;
   EpochValues values(bool metrics_before) override;
-  std::map<std::string, double> evaluate() override;
+  std::map<std::string, double> evaluate(const EvaluationMoment& moment) override;
   TrainingFindings findings() const override;
   void gather_state() override;
   TrainingState state() override;
@@ -53,25 +34,34 @@ class GroupTrainer final : public Trainer {
  private:
   /// A batch that this rank trains on for j iterations: what it reads, for each set of negatives.
   struct Batch {
-    std::int64_t sequence = -1;  // -1: none
-    std::vector<std::shared_ptr<BatchDraw>> draws;
-    Event drawn;
+    DrawnSets drawn;
     std::vector<BatchInput> inputs;
     std::vector<ComingRows> rows;
   };
+  /// An iteration's forward pass on this rank; `turn` is empty where it has no batch.
+  struct Forward {
+    std::optional<TrainerTurn> turn;
+    SharedDraw drawn;            // kept while the tape is: the rank may have taken over the next batch
+    std::unique_ptr<Tape> tape;  // null: no events
+    PassOutput output;
+  };
 
-  /// Asks for what one set of the current batch reads.
-  void read(std::int64_t set, const SharedDraw& drawn);
-  /// What this rank alone holds: the copy of the memory, of a leader; rows of a batch that is not done with.
+  /// What this rank alone holds: its part of the memory, and rows of a batch that is not done with.
   std::vector<double> own_state();
   void restore_own(const std::vector<double>& values, std::int64_t iteration);
   void iterate(std::int64_t iteration, bool last);
-  /// Has the host draw batch `sequence` of this rank's copy, for all sets.
-  void start_draws(std::int64_t sequence, Batch& batch);
-  /// What an iteration needs before it computes: the leader's word, and the reads of a batch that begins.
+  /// What an iteration needs before it computes: the word to the memory, and the reads of a batch that begins.
   void begin(std::int64_t iteration);
-  void compute(const TrainerTurn& turn, std::int64_t iteration, bool last);
-  void write(const PassOutput& output);
+  /// Takes a batch over that this rank begins: its memory is read, its inputs are loaded.
+  void take_batch(const TrainerTurn& turn);
+  Forward forward(std::int64_t iteration);
+  void backward(const Forward& pass, std::int64_t iteration);
+  /// What the iteration leaves in memory.
+  void write(const Forward& pass);
+  /// Keeps what copy 0 holds at the end of its sweep, which an evaluation needs later.
+  void keep_sweep_end(std::int64_t iteration, bool resets);
+  MemoryState memory_behind_training();
+  std::map<std::string, double> measure(const EvaluationMoment& moment);
   const EventCase& events() const { return *plan_.events; }
   bool pipelined() const { return events().options.pipeline; }
 
@@ -79,15 +69,15 @@ class GroupTrainer final : public Trainer {
   Device& device_;
   Communicator& communicator_;
   EventWeights weights_;
-  std::shared_ptr<GroupDrawState> state_;
+  BatchSource source_;
   BatchLoader loader_;
-  // Of a model with memory one of the two: the daemon's copy, or one on this rank's device, which nobody shares.
-  std::unique_ptr<SharedMemory> memory_;
-  std::unique_ptr<NodeMemory> device_memory_;
+  std::unique_ptr<GroupMemory> memory_;  // null: the model has none
   std::unique_ptr<EventReplay> replay_;  // of rank 0
-  Batch current_, coming_;
+  Batch current_;
   std::int64_t begun_ = 0;                     // iterations whose reads have been asked for
   std::int64_t trained_ = 0;                   // iterations that are done
+  std::int64_t epoch_first_ = 0;               // the first iteration of the epoch under way
+  std::vector<double> sweep_end_;              // of copy 0, where a sweep of it ended amid an epoch
   std::vector<std::vector<double>> gathered_;  // by rank, what it alone holds; of rank 0
   Tensor batch_loss_, epoch_loss_;
 };

@@ -14,10 +14,23 @@ struct EventBatchOptions {
   std::string memory_on = "host";  // host | device
   std::string learning_rate_scaling = "linear";
   std::int64_t learning_rate_batch = 600;
+  std::int64_t evaluate_every = 1;    // epochs
+  std::int64_t evaluate_batches = 0;  // 0 = all
   // Of strategies of several ranks.
   bool grouped = false;
   std::int64_t i = 0, j = 0, k = 0;  // 0 = derived (TrainingGroups)
   bool pipeline = true;
+  std::int64_t prefetch = 0;           // iterations; 0 = derived
+  std::string presample = "none";      // none | memory | disk
+  std::string memory_layout = "copy";  // copy | distributed
+  std::int64_t nodes = 0;              // of a distributed memory; 0 = derived
+  std::string evaluate = "replay";     // replay | copy0
+
+  /// Iterations that draws are ahead of the one that is computed: j unless the case says otherwise.
+  std::int64_t draws_ahead(std::int64_t epochs_at_a_time) const {
+    if (prefetch > 0) return prefetch;
+    return pipeline ? epochs_at_a_time : 0;
+  }
 };
 
 /// Adds the parameters above to a table of `S`, which has them as members of its own.
@@ -29,10 +42,16 @@ FieldTable event_batch_fields() {
       .choice("learning_rate_scaling", &S::learning_rate_scaling, {"linear", "none"},
               "models of events: learning rate times global batch / learning_rate_batch, or as it is")
       .integer("learning_rate_batch", &S::learning_rate_batch, "",
-               "models of events: global batch at which the learning rate is the optimiser's own", 1, 1 << 30);
+               "models of events: global batch at which the learning rate is the optimiser's own", 1, 1 << 30)
+      .integer("evaluate_every", &S::evaluate_every, "",
+               "models of events: epochs between two evaluations; the last weights are always evaluated", 1, 1 << 30)
+      .integer("evaluate_batches", &S::evaluate_batches, "",
+               "models of events: batches of evaluations before the last, at random and one behind the other, from "
+               "empty memory; 0 = all",
+               0, 1 << 30);
 }
 
-/// Adds i, j, k and pipeline to the parameters above.
+/// Adds those of training in groups of ranks to the parameters above.
 template <class S>
 FieldTable event_group_fields() {
   return make_fields<S>()
@@ -44,7 +63,19 @@ FieldTable event_group_fields() {
       .integer("k", &S::k, "",
                "copies of the memory, each in another part of the events (memory parallelism); 0 = ranks / (i j)", 0,
                1 << 20)
-      .boolean("pipeline", &S::pipeline, "what a batch needs beside memory is made ready during the one before");
+      .boolean("pipeline", &S::pipeline, "memory of the next batch is read while gradients of this one are computed")
+      .integer("prefetch", &S::prefetch, "",
+               "iterations that batches are drawn ahead; 0 = j with pipeline, none without", 0, 1 << 20)
+      .choice("presample", &S::presample, {"none", "memory", "disk"},
+              "where batches lie that are drawn before training; none = drawn while training")
+      .choice("memory_layout", &S::memory_layout, {"copy", "distributed"},
+              "each copy of the memory on one node, or one memory with row v on node v mod nodes (k = 1)")
+      .integer("nodes", &S::nodes, "",
+               "over how many nodes a distributed memory lies; 0 = those of the cluster that the ranks need, 1 without",
+               0, 1 << 20)
+      .choice("evaluate", &S::evaluate, {"replay", "copy0"},
+              "evaluations before the last: from a pass over all events with the weights, or from what copy 0 of the "
+              "memory is at the end of its sweeps");
 }
 
 /// Names of the parameters of `event_group_fields`.

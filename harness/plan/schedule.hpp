@@ -68,6 +68,12 @@ struct EpochValues {
   std::map<std::string, double> metrics_before;
 };
 
+/// When weights are evaluated.
+struct EvaluationMoment {
+  std::int64_t epoch = 0;  // behind which
+  bool last = true;        // the weights are those that are left: nothing is spared
+};
+
 /// What training shows about itself, for the row.
 struct TrainingFindings {
   double rounding = 0;         // on rank 0: RoundingEstimate::largest, where it is beyond its limit
@@ -85,7 +91,7 @@ class Trainer {
   /// `metrics_before` nobody asks for these.
   virtual EpochValues values(bool metrics_before) = 0;
   /// Metrics of the weights as they are, from passes of their own that drop nothing; empty without values.
-  virtual std::map<std::string, double> evaluate() = 0;
+  virtual std::map<std::string, double> evaluate(const EvaluationMoment& moment) = 0;
   virtual TrainingFindings findings() const { return {}; }
   /// Brings what other ranks hold of the state to rank 0; all ranks call it before rank 0 asks for `state`.
   virtual void gather_state() {}
@@ -125,6 +131,10 @@ class SchedulePlan {
   }
   /// Whether an epoch's own passes tell the metrics of the weights that it began with (EpochValues::metrics_before).
   virtual bool epochs_tell_metrics() const { return false; }
+  /// Whether weights are evaluated after that epoch; those that are left always are.
+  virtual bool evaluates_after(std::int64_t /*epoch*/) const { return true; }
+  /// Whether the evaluation of weights that are left is another one than those before it.
+  virtual bool last_evaluation_differs() const { return false; }
   /// What was assumed while planning, one sentence each.
   virtual const std::vector<std::string>& notes() const = 0;
 

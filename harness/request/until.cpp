@@ -105,6 +105,7 @@ void check_until(const Case& c, std::vector<std::string> names, bool has_validat
 
 bool UntilWatch::holds_after(double value) {
   if (!rule_.converged) return smaller_ ? value <= rule_.value : value >= rule_.value;
+  if (std::isnan(value) && !rule_.reads_loss()) return false;  // weights that nobody evaluated
   const bool better = !std::isnan(value) && (!any_ || (smaller_ ? value < best_ : value > best_));
   if (better) {
     best_ = value;

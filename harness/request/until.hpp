@@ -43,7 +43,8 @@ class UntilWatch {
 
   const UntilRule& rule() const { return rule_; }
 
-  /// Whether the rule holds after an epoch that came to `value`. A value that is no number is no better than any.
+  /// Whether the rule holds after an epoch that came to `value`. A loss that is no number is no better than any; an
+  /// epoch whose metric is no number was not evaluated, and counts for nothing.
   bool holds_after(double value);
 
  private:

@@ -76,7 +76,7 @@ void FullBatchTrainer::estimate_rounding(double loss) {
   if (!dead_start_) dead_start_ = rounding_.dead();
 }
 
-std::map<std::string, double> FullBatchTrainer::evaluate() {
+std::map<std::string, double> FullBatchTrainer::evaluate(const EvaluationMoment&) {
   return evaluation_.metrics(evaluated_, evaluated_embeddings(evaluation_.steps()));
 }
 

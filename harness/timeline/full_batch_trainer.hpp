@@ -23,7 +23,7 @@ class FullBatchTrainer final : public Trainer {
   /// A pass over all cells and one update.
   void epoch(std::int64_t number) override;
   EpochValues values(bool metrics_before) override;
-  std::map<std::string, double> evaluate() override;
+  std::map<std::string, double> evaluate(const EvaluationMoment&) override;
   TrainingFindings findings() const override;
   TrainingState state() override;
   void restore(const TrainingState& state) override;

@@ -122,11 +122,12 @@ class TrainingRun {
 
   /// What is due between epoch `e` and the next one.
   void finish_epoch(std::int64_t e) {
-    if (each_epoch_) evaluate_after(e);
+    const bool due = plan_.schedule->evaluates_after(e);
+    if (each_epoch_ && due) evaluate_after(e, e + 1 == epochs_);
     if (watch_) reached_ = watch_->holds_after(watched_value(e)) && e >= plan_.request.warmup;
     const bool last = reached_ || e + 1 == epochs_;
     if (rehearses() || !(last || checkpoint_due(e + 1))) return;
-    evaluate_after(e);
+    if (last || due) evaluate_after(e, last);
     if (repetition_ == 0) outcome_.until_reached = reached_;
     keep_state(e + 1);
     if (last) keep_weights();
@@ -135,19 +136,22 @@ class TrainingRun {
   /// Leaves what `e` epochs came to.
   void stop_before(std::int64_t e) {
     if (e == start_) return;
-    evaluate_after(e - 1);
+    if (plan_.schedule->evaluates_after(e - 1)) evaluate_after(e - 1, false);
     if (!checkpoint_due(e)) keep_state(e);
+    evaluate_after(e - 1, true);
   }
 
   bool checkpoint_due(std::int64_t done) const {
     return wishes_.checkpoint && wishes_.checkpoint_every > 0 && done % wishes_.checkpoint_every == 0;
   }
 
-  /// Evaluates the weights after epoch `e`, unless that is done.
-  void evaluate_after(std::int64_t e) {
-    if (evaluated_ > e) return;
-    set_metrics(e, trainer_->evaluate());
+  /// Evaluates the weights after epoch `e`, unless that is done; `last`: they are left.
+  void evaluate_after(std::int64_t e, bool last) {
+    const bool differs = last && plan_.schedule->last_evaluation_differs();
+    if (evaluated_ > e && !(differs && evaluated_last_ <= e)) return;
+    set_metrics(e, trainer_->evaluate({e, last}));
     evaluated_ = e + 1;
+    if (last) evaluated_last_ = e + 1;
   }
 
   void set_metrics(std::int64_t e, const std::map<std::string, double>& metrics) {
@@ -162,8 +166,11 @@ class TrainingRun {
 
   double watched_value(std::int64_t e) const {
     const UntilRule& rule = watch_->rule();
-    const std::vector<double>& curve = rule.reads_loss() ? curves_.loss : curves_.metrics.at(rule.series());
-    return curve.at(static_cast<std::size_t>(e));
+    const auto at = static_cast<std::size_t>(e);
+    if (rule.reads_loss()) return curves_.loss.at(at);
+    const auto curve = curves_.metrics.find(rule.series());
+    const bool evaluated = curve != curves_.metrics.end() && at < curve->second.size();
+    return evaluated ? curve->second[at] : std::numeric_limits<double>::quiet_NaN();
   }
 
   /// Hands the state after `done` epochs over.
@@ -197,10 +204,11 @@ class TrainingRun {
   const std::int64_t epochs_;
   std::unique_ptr<Trainer> trainer_;
   std::optional<UntilWatch> watch_;
-  bool each_epoch_ = false;     // evaluated by a pass of its own
-  bool reached_ = false;        // what `until` asks for
-  std::int64_t start_ = 0;      // the first epoch
-  std::int64_t evaluated_ = 0;  // epochs whose weights a pass of their own has evaluated, up to the last of them
+  bool each_epoch_ = false;          // evaluated by a pass of its own
+  bool reached_ = false;             // what `until` asks for
+  std::int64_t start_ = 0;           // the first epoch
+  std::int64_t evaluated_ = 0;       // epochs whose weights a pass of their own has evaluated, up to the last of them
+  std::int64_t evaluated_last_ = 0;  // likewise, as weights that are left
 };
 
 }  // namespace

@@ -2,13 +2,16 @@
 #pragma once
 
 #include <fmt/format.h>
+#include <gtest/gtest.h>
 
 #include <fstream>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "core/random.hpp"
+#include "harness/files/model_files.hpp"
 #include "harness/request/case.hpp"
 #include "harness/run/run_case.hpp"
 #include "tests/workloads/support.hpp"
@@ -68,6 +71,22 @@ inline Case event_case(const std::string& workload, const Json& changes = Json::
       request[key] = value;
   }
   return case_from_json(request, "");
+}
+
+/// A run, and the weights that it left, by name of parameter.
+struct TrainedRun {
+  CaseResult result;
+  std::vector<double> weights;
+};
+
+inline TrainedRun train(const test::TemporaryFolder& folder, const Case& c, ModelOutputs outputs = {}) {
+  outputs.weights = folder.file("weights.safetensors");
+  TrainedRun run{run_case(c, nullptr, outputs), {}};
+  EXPECT_EQ(run.result.status, "ok") << run.result.reason;
+  if (run.result.status != "ok") return run;
+  for (const SavedMatrix& matrix : read_safetensors(outputs.weights))
+    run.weights.insert(run.weights.end(), matrix.values.begin(), matrix.values.end());
+  return run;
 }
 
 }  // namespace strobe::event_test

@@ -12,6 +12,8 @@ namespace {
 
 using event_test::event_case;
 using event_test::PlainLoop;
+using event_test::train;
+using event_test::TrainedRun;
 
 /// Times stay within some seconds: trained frequencies enlarge rounding by them (docs/event_models.md).
 std::string short_visits(const test::TemporaryFolder& folder, std::uint64_t seed, int count) {
@@ -28,22 +30,6 @@ Json strategy_of(const TrainingGroups& groups, int batch, const Json& more = Jso
   Json strategy = {{"name", "event_batch"}, {"i", groups.i}, {"j", groups.j}, {"k", groups.k}, {"batch", batch}};
   strategy.update(more);
   return strategy;
-}
-
-struct TrainedRun {
-  CaseResult result;
-  std::vector<double> weights;
-};
-
-TrainedRun train(const test::TemporaryFolder& folder, const Case& c) {
-  ModelOutputs outputs;
-  outputs.weights = folder.file("weights.safetensors");
-  TrainedRun run{run_case(c, nullptr, outputs), {}};
-  EXPECT_EQ(run.result.status, "ok") << run.result.reason;
-  if (run.result.status != "ok") return run;
-  for (const SavedMatrix& matrix : read_safetensors(outputs.weights))
-    run.weights.insert(run.weights.end(), matrix.values.begin(), matrix.values.end());
-  return run;
 }
 
 void expect_near(const std::vector<double>& a, const std::vector<double>& b, double tolerance,

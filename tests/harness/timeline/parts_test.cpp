@@ -162,7 +162,7 @@ TEST(TrainerAlone, TrainsAsPlainLoopsDo) {
       const auto at = static_cast<std::size_t>(samples.step[i] * test::small_vertices + samples.vertices[i]);
       sum += embeddings[2 * at] + embeddings[2 * at + 1];
     }
-    EXPECT_NEAR(trainer.evaluate().at("sum"), sum, 1e-12);
+    EXPECT_NEAR(trainer.evaluate({}).at("sum"), sum, 1e-12);
     expect_near(trainer.embeddings(), embeddings);
   }
 }

@@ -141,7 +141,7 @@ class PipelineTrainer final : public Trainer {
     if (!device_.has_values()) return {};
     return {weights()[0], {}};
   }
-  std::map<std::string, double> evaluate() override {
+  std::map<std::string, double> evaluate(const EvaluationMoment&) override {
     if (!device_.has_values()) return {};
     return {{"weight", weights()[width - 1]}};
   }

@@ -51,7 +51,7 @@ class ToyTrainer final : public Trainer {
     ++updates_;
     return {weight_, {}};
   }
-  std::map<std::string, double> evaluate() override {
+  std::map<std::string, double> evaluate(const EvaluationMoment&) override {
     if (!device_.has_values()) return {};
     return {{"weight", weight_}};
   }

@@ -1,0 +1,34 @@
+// One rank's end of a copy of node memory that a daemon keeps for all ranks of its group.
+#pragma once
+
+#include <vector>
+
+#include "harness/events/groups/group_memory.hpp"
+#include "harness/events/groups/memory_lanes.hpp"
+
+namespace strobe {
+
+class SharedMemory final : public GroupMemory {
+ public:
+  SharedMemory(Device& device, Communicator& communicator, const TrainingGroups& groups, const MemoryShape& shape);
+
+  void begin(std::int64_t sequence, bool resets) override { lanes_.begin(sequence, resets); }
+  std::vector<ComingRows> read(const std::vector<SharedDraw>& drawn, const std::vector<MemoryLists>& lists) override;
+  void write(const SharedDraw& drawn, const MemoryLists& lists, const Tensor& updated) override;
+  void finish() override;
+
+  std::int64_t saved_values() const override { return lanes_.leads() ? 3 * shape_.vertices * shape_.width : 0; }
+  std::vector<double> save() override;
+  void restore(const std::vector<double>& values) override;
+
+ private:
+  ComingRows read_set(std::int64_t set, const SharedDraw& drawn);
+
+  Device& device_;
+  MemoryShape shape_;
+  MemoryLanes lanes_;
+  Event written_;
+  std::vector<Event> moved_;  // by set: when the lane's answer has been taken
+};
+
+}  // namespace strobe
