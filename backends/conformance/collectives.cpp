@@ -85,6 +85,24 @@ void all_to_all_v_of_nothing(Device& device, Communicator& c) {
   c.all_to_all_v(empty, none, empty, none, Traffic::redistribute);
 }
 
+/// Parts of one tensor, of which those that nothing goes through begin at one place, beside exchanges that are none,
+/// for all ranks or for some.
+void all_to_all_v_within_one_tensor(Device& device, Communicator& c) {
+  const Tensor all = filled<float>(device, 2 + c.size(), 2, c.rank());
+  const bool first = c.rank() == 0;  // sends its first two rows to all others, which send nothing
+  std::vector<PeerRows> out(static_cast<std::size_t>(c.size())), in(out.size());
+  const std::vector<PeerRows> none(out.size());
+  for (std::size_t q = 1; first && q < out.size(); ++q) out[q] = {0, 2};
+  if (!first) in[0] = {0, 2};
+  const Tensor send = all.slice_rows(0, first ? 2 : 0), receive = all.slice_rows(0, first ? 0 : 2);
+  c.all_to_all_v(all.slice_rows(2, 0), none, all.slice_rows(first ? 2 : 1, 0), none, Traffic::memory);
+  std::vector<PeerRows> to_last = none;
+  if (first && c.size() > 1) to_last.back() = {0, 2};
+  c.all_to_all_v(send, to_last, receive, c.rank() + 1 == c.size() ? in : none, Traffic::memory);
+  c.all_to_all_v(send, out, receive, in, Traffic::memory);
+  expect_values(c, all.data<float>(), 4, "rows of rank 0", [&](std::int64_t i) { return sample<float>(0, i); });
+}
+
 /// Receive parts in another order than the ranks, with rows between them that must keep their values.
 void all_to_all_v_leaves_other_rows(Device& device, Communicator& c) {
   const Tensor send = filled<double>(device, 1, 2, c.rank());
@@ -298,6 +316,7 @@ constexpr CollectiveCase cases[] = {
     {"all_to_all_v i64", all_to_all_v<std::int64_t>},
     {"all_to_all_v of listed peers", all_to_all_v_of_listed_peers<float>},
     {"all_to_all_v of nothing", all_to_all_v_of_nothing},
+    {"all_to_all_v within one tensor", all_to_all_v_within_one_tensor},
     {"all_to_all_v leaves other rows", all_to_all_v_leaves_other_rows},
     {"all_to_all_v in pieces", all_to_all_v_in_pieces},
     {"all_reduce f32", all_reduce<float>},

@@ -17,6 +17,10 @@ namespace {
 
 constexpr int summary_bytes = sizeof(CallSummary);
 
+/// Stand for buffers of which nothing is sent or received. Open MPI takes equal addresses for MPI_IN_PLACE, and parts
+/// of one tensor may begin at one place.
+std::byte nothing_sent, nothing_received;
+
 int from_sender(int tag) { return 2 * tag; }
 int from_receiver(int tag) { return 2 * tag + 1; }
 
@@ -153,9 +157,13 @@ void Operation::post_message() {
 void Operation::post_exchange() {
   const Parts& out = parts_for(collective_.send_rows, collective_.send.row_bytes());
   const Parts& in = parts_for(collective_.receive_rows, collective_.receive.row_bytes());
-  check(MPI_Ialltoallv(collective_.send.raw(), out.counts.data(), out.offsets.data(), out.unit.type,
-                       collective_.receive.raw(), in.counts.data(), in.offsets.data(), in.unit.type, session_.data,
-                       &data_),
+  const auto none = [](const Parts& parts) {
+    return std::all_of(parts.counts.begin(), parts.counts.end(), [](int count) { return count == 0; });
+  };
+  const std::byte* const from = none(out) ? &nothing_sent : collective_.send.raw();
+  std::byte* const to = none(in) ? &nothing_received : collective_.receive.raw();
+  check(MPI_Ialltoallv(from, out.counts.data(), out.offsets.data(), out.unit.type, to, in.counts.data(),
+                       in.offsets.data(), in.unit.type, session_.data, &data_),
         "MPI_Ialltoallv");
 }
 

@@ -50,6 +50,36 @@ TEST_F(EventGroups, ProcessesTrainAsThreadsDo) {
   }
 }
 
+TEST_F(EventGroups, ProcessesKeepAMemoryOnSeveralNodesAsThreadsDo) {
+  const std::string strategy = "event_batch:batch=17,i=2,j=2,memory_layout=distributed,nodes=2,presample=disk";
+  const Outcome threads = strobe(run(strategy, 4, {"--out", "threads"}));
+  ASSERT_EQ(threads.status, 0) << threads.err;
+  const Outcome processes = mpirun("4", run(strategy, 4, {"--comm", "mpi", "--out", "mpi"}));
+  ASSERT_EQ(processes.status, 0) << processes.err;
+  const Json a = rows("threads").at(0), b = rows("mpi").at(0);
+  for (const char* key : {"loss", "metrics", "sent_bytes", "planned_bytes"}) EXPECT_EQ(a.at(key), b.at(key)) << key;
+  EXPECT_GT(a.at("sent_bytes").at("memory").get<double>(), 0);
+}
+
+/// A trainer that is gone, with the memory's daemon in its process or without it, ends the group: nobody waits for it,
+/// and finished epochs stay.
+TEST_F(EventGroups, ATrainerThatIsKilledEndsItsGroup) {
+  for (const int rank : {1, 0}) {
+    std::filesystem::remove_all(folder_ / "out");
+    std::filesystem::remove(folder_ / "state");
+    kill_rank(start_two_endless({"--workload", "visits.csv", "--model", "tgn-attn:memory=6,time=4", "--strategy",
+                                 "event_batch:batch=17,i=2"}),
+              rank);
+    std::ifstream file(folder_ / "out" / "samples.jsonl");
+    std::string first;
+    EXPECT_TRUE(std::getline(file, first)) << rank;
+    if (rank == 0) continue;  // nobody is left to write a row
+    ASSERT_EQ(rows("out").size(), 1u);
+    EXPECT_EQ(rows("out")[0].at("status"), "interrupted") << rows("out")[0];
+    EXPECT_GE(rows("out")[0].at("loss").size(), 1u);
+  }
+}
+
 TEST_F(EventGroups, TheScheduleIsWrittenInADryRunToo) {
   const Outcome plan =
       strobe(run("event_batch:i=2,j=2,batch=30", 4, {"--dry-run", "--dump-schedule", "order.csv", "--json"}));

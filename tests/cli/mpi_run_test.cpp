@@ -18,43 +18,7 @@ class Mpi : public MpiProgram {
     return all;
   }
 
-  /// Starts two processes of a case without end, and returns mpirun's process after the first epoch.
-  pid_t start_endless() {
-    // Between SIGTERM and SIGKILL. A second is the default, which a busy machine may need for less than this; mpirun
-    // waits all of it out, so other tests leave it as it is.
-    setenv("OMPI_MCA_odls_base_sigkill_timeout", "5", 1);
-    setenv("PRTE_MCA_odls_base_sigkill_timeout", "5", 1);
-    // In the foreground `timeout` hands a signal on once; two of them, to mpirun and to its group, would end mpirun at
-    // once, ranks or no ranks.
-    const pid_t mpirun =
-        start({"timeout", "--foreground", "120",      "mpirun",     "-n",           "2",       STROBE_BINARY,
-               "run",     "--workload",   tiny,       "--strategy", "snapshot",     "--ranks", "2",
-               "--comm",  "mpi",          "--epochs", "100000000",  "--checkpoint", "state",   "--checkpoint-every",
-               "1",       "--out",        "out"});
-    for (int tries = 0; tries < 1500 && !std::filesystem::exists(folder_ / "state"); ++tries)
-      std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    return mpirun;
-  }
-
-  /// Sends a signal to one of the two processes of `mpirun`.
-  void signal_rank(pid_t mpirun, int rank, int signal) {
-    const std::string children = "cat /proc/" + std::to_string(mpirun) +
-                                 "/task/*/children > launcher; for p in $(cat "
-                                 "launcher); do cat /proc/$p/task/*/children; done > ranks";
-    ASSERT_EQ(std::system(("cd '" + folder_.string() + "' && " + children).c_str()), 0);
-    std::ifstream ranks(folder_ / "ranks");
-    pid_t pids[2] = {0, 0};
-    ASSERT_TRUE(ranks >> pids[0] >> pids[1]) << read_text(folder_ / "ranks");
-    kill(pids[rank], signal);
-  }
-
-  /// Kills one of the two processes of `mpirun`, and waits for its end.
-  void kill_rank(pid_t mpirun, int rank) {
-    signal_rank(mpirun, rank, SIGKILL);
-    const Outcome outcome = finish(mpirun);
-    EXPECT_NE(outcome.status, 0);
-    EXPECT_NE(outcome.status, 124) << "the run hung";
-  }
+  pid_t start_endless() { return start_two_endless({"--workload", tiny, "--strategy", "snapshot"}); }
 
   /// The one row's epochs are in the file of samples.
   void expect_kept_epochs(const std::string& status) {

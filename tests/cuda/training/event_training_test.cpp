@@ -41,6 +41,35 @@ TEST_P(CudaEvents, EveryModelGivesTheCurveOfTheCpu) {
   }
 }
 
+/// Groups of ranks: the memory daemon's rows travel through the device's own host memory, on its copy streams.
+TEST(CudaEventGroups, GiveTheCurveOfTheCpu) {
+  if (const std::string reason = why_no_gpu(); !reason.empty()) GTEST_SKIP() << reason;
+  const test::TemporaryFolder folder;
+  const std::string visits = event_test::random_visits(folder, 6, 160);
+  for (const auto& [ranks, how] :
+       {std::pair{2, Json{{"i", 2}}}, std::pair{2, Json{{"j", 2}, {"prefetch", 3}}}, std::pair{2, Json{{"k", 2}}},
+        std::pair{2, Json{{"k", 2}, {"memory_on", "device"}}},
+        std::pair{2, Json{{"i", 2}, {"k", 1}, {"memory_layout", "distributed"}, {"nodes", 2}}},
+        std::pair{1, Json{{"presample", "disk"}, {"pipeline", false}}}}) {
+    Json strategy = {{"name", "event_batch"}, {"batch", 13}};
+    strategy.update(how);
+    const auto run = [&](const char* device) {
+      const Json changes = {{"strategy", strategy}, {"device", device}, {"ranks", ranks}, {"epochs", 2}};
+      CaseResult result = run_case(event_test::event_case(visits, changes));
+      EXPECT_EQ(result.status, "ok") << how << result.reason;
+      return result;
+    };
+    const CaseResult judge = run("cpu");
+    for (const char* device : {"cuda", "cuda-graphs"}) {
+      const CaseResult result = run(device);
+      ASSERT_EQ(result.loss.per_epoch.size(), judge.loss.per_epoch.size());
+      for (std::size_t e = 0; e < judge.loss.per_epoch.size(); ++e)
+        EXPECT_NEAR(result.loss.per_epoch[e] / judge.loss.per_epoch[e], 1.0, 1e-10) << device << how;
+      EXPECT_NEAR(result.metrics.at("mrr").per_epoch.back(), judge.metrics.at("mrr").per_epoch.back(), 1e-9);
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Models, CudaEvents, ::testing::ValuesIn(EventModelRegistry::instance().names()),
                          [](const auto& model) {
                            std::string name = model.param;
