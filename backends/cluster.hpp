@@ -39,12 +39,13 @@ struct GpuModel {
 
 /// The host of a node, whose ranks share it in equal parts. 0 everywhere means: not known, which takes no time.
 struct HostModel {
-  int cores = 0;                              // that programs can use (hardware threads)
-  double core_operations_per_second = 0;      // arithmetic of one core
-  double core_bytes_per_second = 0;           // that one core reads and writes, of memory in order
-  double memory_bytes_per_second = 0;         // of all cores together
-  double random_access_seconds = 0;           // from one row at an unforeseen place to one that it names
-  double disk_bytes_per_second = 0;           // read in order
+  int cores = 0;                          // that programs can use (hardware threads)
+  double core_operations_per_second = 0;  // arithmetic of one core
+  double core_bytes_per_second = 0;       // that one core reads and writes, of memory in order
+  double memory_bytes_per_second = 0;     // of all cores together
+  double random_access_seconds = 0;       // from one row at an unforeseen place to one that it names
+  double disk_bytes_per_second = 0;       // read in order
+  std::uint64_t memory_bytes = 0;         // of a node; 0: not known
 };
 
 /// Fitted times of a machine that was measured (`strobe calibrate`), which go before the described models. `ranks` are

@@ -11,7 +11,8 @@ constexpr Key host_keys[] = {{"cores", Form::count, Need::always, true},
                              {"core_bytes_per_second", Form::positive, Need::always, true},
                              {"memory_bytes_per_second", Form::positive, Need::always, true},
                              {"random_access_seconds", Form::positive, Need::always, true},
-                             {"disk_bytes_per_second", Form::positive, Need::always, true}};
+                             {"disk_bytes_per_second", Form::positive, Need::always, true},
+                             {"memory_bytes", Form::bytes, Need::never, true}};
 
 }  // namespace
 
@@ -27,6 +28,7 @@ HostModel read_host(const Json& json) {
   host.memory_bytes_per_second = numbers.at("memory_bytes_per_second", 0);
   host.random_access_seconds = numbers.at("random_access_seconds", 0);
   host.disk_bytes_per_second = numbers.at("disk_bytes_per_second", 0);
+  host.memory_bytes = static_cast<std::uint64_t>(numbers.at("memory_bytes", 0));
   return host;
 }
 

@@ -6,7 +6,7 @@
 
 namespace strobe::sim {
 
-/// Keys of the object; all of them must be there, and each may say why nobody knows its value.
+/// Keys of the object; all but `memory_bytes` must be there, and each may say why nobody knows its value.
 Keys host_file_keys();
 
 /// Reads the object; what is not known is 0. Throws InvalidRequest with the JSON pointer under /host.

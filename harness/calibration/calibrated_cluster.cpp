@@ -154,7 +154,8 @@ Json gpu_json(const CalibrationData& data, const ClusterDescription& about, int 
       {"narrow_bytes", measured(static_cast<double>(data.rates.narrow_bytes), "a property of its kernels")}};
 }
 
-Json host_json(const HostRates& rates, const std::function<Json(double, const char*)>& measured) {
+Json host_json(const HostRates& rates, std::uint64_t memory_bytes,
+               const std::function<Json(double, const char*)>& measured) {
   Json host{
       {"cores", measured(rates.cores, "cores that the process may use")},
       {"core_operations_per_second",
@@ -165,6 +166,7 @@ Json host_json(const HostRates& rates, const std::function<Json(double, const ch
   host["disk_bytes_per_second"] = rates.disk_bytes_per_second > 0
                                       ? measured(rates.disk_bytes_per_second, "a file of 128 MiB, read in order")
                                       : Json{{"value", nullptr}, {"reason", "strobe calibrate: " + rates.no_disk}};
+  if (memory_bytes > 0) host["memory_bytes"] = measured(static_cast<double>(memory_bytes), "the machine's memory");
   return host;
 }
 
@@ -193,7 +195,7 @@ Json calibrated_cluster(const CalibrationData& data, const ClusterDescription& a
       measured(places, data.cores > 0 ? "ranks that were measured or cores, and as many again that take turns"
                                       : "ranks that were measured");
   cluster["gpu"] = gpu_json(data, about, places, measured);
-  if (data.host.rates.cores > 0) cluster["host"] = host_json(data.host.rates, measured);
+  if (data.host.rates.cores > 0) cluster["host"] = host_json(data.host.rates, about.memory_bytes, measured);
   if (data.rates.own_memory) {
     cluster["host_to_device_bytes_per_second"] =
         measured(data.rates.host_to_device_bytes_per_second, "64 MiB to the device");

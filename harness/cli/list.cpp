@@ -188,7 +188,8 @@ Json host_of(const Cluster& cluster) {
           {"core_bytes_per_second", known_or_null(host.core_bytes_per_second)},
           {"memory_bytes_per_second", known_or_null(host.memory_bytes_per_second)},
           {"random_access_seconds", known_or_null(host.random_access_seconds)},
-          {"disk_bytes_per_second", known_or_null(host.disk_bytes_per_second)}};
+          {"disk_bytes_per_second", known_or_null(host.disk_bytes_per_second)},
+          {"memory_bytes", host.memory_bytes > 0 ? Json(host.memory_bytes) : Json(nullptr)}};
 }
 
 /// GPUs that share a link to the host; null where the file does not say.
@@ -272,6 +273,8 @@ std::string host_text(const Json& host) {
     text += fmt::format(", memory {}/s", format_bytes(host["memory_bytes_per_second"].get<double>()));
   if (!host["disk_bytes_per_second"].is_null())
     text += fmt::format(", disk {}/s", format_bytes(host["disk_bytes_per_second"].get<double>()));
+  if (!host["memory_bytes"].is_null())
+    text += fmt::format(", {} of memory", format_bytes(host["memory_bytes"].get<double>()));
   return text.empty() ? "" : "    host: " + text.substr(2) + "\n";
 }
 

@@ -19,7 +19,8 @@ const std::vector<std::string> host_numbers = {"cores",
                                                "core_bytes_per_second",
                                                "memory_bytes_per_second",
                                                "random_access_seconds",
-                                               "disk_bytes_per_second"};
+                                               "disk_bytes_per_second",
+                                               "memory_bytes"};
 
 Json file_with_host() {
   std::ifstream file(std::string(STROBE_SOURCE_DIR) + "/backends/clusters/aimos-v100.json");
@@ -59,6 +60,7 @@ TEST(ClusterHost, IsReadWithItsUnits) {
   EXPECT_EQ(host.memory_bytes_per_second, 5);
   EXPECT_EQ(host.random_access_seconds, 6);
   EXPECT_EQ(host.disk_bytes_per_second, 7);
+  EXPECT_EQ(host.memory_bytes, 8u);
 }
 
 TEST(ClusterHost, MayBeAbsentAndEveryNumberMayBeUnknown) {
@@ -67,6 +69,7 @@ TEST(ClusterHost, MayBeAbsentAndEveryNumberMayBeUnknown) {
   const auto expect_nothing = [&] {
     const HostModel host = sim::cluster_from_json(json)->host;
     EXPECT_EQ(host.cores, 0);
+    EXPECT_EQ(host.memory_bytes, 0u);
     for (const double number : {host.core_operations_per_second, host.core_bytes_per_second,
                                 host.memory_bytes_per_second, host.random_access_seconds, host.disk_bytes_per_second})
       EXPECT_EQ(number, 0);
@@ -74,6 +77,19 @@ TEST(ClusterHost, MayBeAbsentAndEveryNumberMayBeUnknown) {
   expect_nothing();
   for (const std::string& key : host_numbers) json["host"][key] = unknown("nobody has published it");
   expect_nothing();
+}
+
+TEST(ClusterHost, ItsMemoryMayBeLeftOutAndIsThatOfTheDistTglMachines) {
+  Json json = file_with_host();
+  json["host"].erase("memory_bytes");
+  EXPECT_EQ(sim::cluster_from_json(json)->host.memory_bytes, 0u);
+  json["host"]["memory_bytes"] = unknown("not published");
+  EXPECT_EQ(sim::cluster_from_json(json)->host.memory_bytes, 0u);
+  EXPECT_EQ(load_cluster("g4dn-t4")->host.memory_bytes, 384000000000u);
+  EXPECT_EQ(load_cluster("g4dn-t4:host.memory_bytes=1e9")->host.memory_bytes, 1000000000u);
+  EXPECT_EQ(load_cluster("aimos-v100:host.memory_bytes=2e9")->host.memory_bytes, 2000000000u) << "its file has none";
+  EXPECT_TRUE(is_refused([](Json& j) { j["host"]["memory_bytes"]["value"] = -1; }, "/host/memory_bytes/value"));
+  EXPECT_TRUE(is_refused([](Json& j) { j["host"]["memory_bytes"]["value"] = "much"; }, "/host/memory_bytes/value"));
 }
 
 TEST(ClusterHost, UnknownNumbersSayWhy) {

@@ -163,6 +163,7 @@ TEST(CalibratedHost, IsReadBackWithItsFits) {
   EXPECT_EQ(cluster->host.memory_bytes_per_second, 6e9);
   EXPECT_EQ(cluster->host.random_access_seconds, 1e-7);
   EXPECT_EQ(cluster->host.disk_bytes_per_second, 3e8);
+  EXPECT_EQ(cluster->host.memory_bytes, std::uint64_t{1} << 30);
   EXPECT_EQ(cluster->raw.at("host").at("cores").at("date"), "2026-11-27");
   for (const OperationSample& sample : data.host.operations) {
     EXPECT_NEAR(cluster->calibration->host_seconds(sample.operation, sample.work) / sample.seconds, 1, 0.02)
