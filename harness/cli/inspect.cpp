@@ -10,6 +10,7 @@
 
 #include "harness/cli/command.hpp"
 #include "harness/cli/figure.hpp"
+#include "harness/cli/inspect_captured.hpp"
 #include "harness/cli/inspect_task.hpp"
 #include "harness/cli/narrate.hpp"
 #include "harness/cli/output_path.hpp"
@@ -25,7 +26,7 @@ struct InspectRequest {
   std::map<std::string, std::string> options;
   std::vector<std::string> sets;
   std::string seed = "1";
-  std::string shape, figure, task;
+  std::string shape, figure, task, captured, csv;
   bool json = false;
 };
 
@@ -46,6 +47,9 @@ void write_shape(const GraphShape& shape, AtomicFile& file) {
 int inspect_shape(const InspectRequest& request) {
   if (!request.task.empty())
     throw InvalidRequest("--task", fmt::format("{} is a shape, not a graph: it has no events", request.workload));
+  if (!request.captured.empty())
+    throw InvalidRequest("--captured-events",
+                         fmt::format("{} is a shape, not a graph: it has no events", request.workload));
   if (!request.options.empty() || !request.sets.empty())
     throw InvalidRequest("W", fmt::format("{} is a shape, not a graph: it has no options", request.workload));
   const GraphShape shape = load_shape(request.workload);
@@ -59,11 +63,21 @@ int inspect_shape(const InspectRequest& request) {
   return 0;
 }
 
-int inspect_request(const InspectRequest& request) {
+/// Refuses what can be told to be wrong without any work.
+void check_request(const InspectRequest& request) {
   if (request.workload.empty())
     throw InvalidRequest("", "inspect what? The name of a data set, generator or shape, or a file");
   if (!request.figure.empty()) check_figure_path(request.figure);
   if (!request.shape.empty()) check_output_file("--shape", request.shape);
+  if (!request.captured.empty()) batches_to_capture(request.captured);
+  if (request.csv.empty()) return;
+  if (request.captured.empty())
+    throw InvalidRequest("--csv", "the file is for captured events; name batches with --captured-events 300,600,...");
+  check_output_file("--csv", request.csv);
+}
+
+int inspect_request(const InspectRequest& request) {
+  check_request(request);
   if (is_shape(request.workload)) return inspect_shape(request);
   const CaseSlot& slot = *find_case_slot("workload");
   NamedParameters named = split_named_parameters(request.workload, slot.names(), "W");
@@ -75,10 +89,13 @@ int inspect_request(const InspectRequest& request) {
   std::optional<AtomicFile> file;  // opened before the work: a folder that cannot be written is known at once
   if (!request.shape.empty()) file.emplace(request.shape);
   auto [facts, shape] = inspect(named.name, parameters, static_cast<std::uint64_t>(seed),
-                                      file ? shape_windows : std::vector<std::int64_t>{1});
+                                file ? shape_windows : std::vector<std::int64_t>{1});
   if (file) write_shape(shape, *file);
   if (!request.task.empty())
     facts["task"] = inspect_task(request.task, named.name, parameters, static_cast<std::uint64_t>(seed));
+  if (!request.captured.empty())
+    facts["captured_events"] = inspect_captured(batches_to_capture(request.captured), request.csv, named.name,
+                                                parameters, static_cast<std::uint64_t>(seed));
   if (!request.figure.empty()) draw_figure("workload", facts, request.figure);
   print_data(request.json ? facts.dump(2) + "\n" : profile_text(facts));
   return 0;
@@ -94,6 +111,9 @@ CommandAction define_inspect(CommandOptions& options) {
   options.text("--shape", request->shape, "write the workload's shape (statistics without the graph) to this file");
   options.text("--task", request->task,
                "also what rules that learn nothing come to in this task of events, as future-links:candidates=all");
+  options.text("--captured-events", request->captured,
+               "also which share of the events node memory misses in batches so large, as 300,600,1200");
+  options.text("--csv", request->csv, "write the captured events of each vertex to this file");
   options.text("--figure", request->figure, "draw steps, overlap and distributions as this .png or .svg (writes both)");
   options.example("Example: strobe inspect chess --window 30d --figure chess.png");
   return [request] { return inspect_request(*request); };

@@ -28,7 +28,7 @@ struct PlanCommand {
   std::map<std::string, std::string> plugins;  // --workload, --model, ...: by slot, as typed
   std::map<std::string, std::string> scalars;  // --precision, --seed
   std::vector<std::string> strategies, clusters, sets, knobs;
-  std::string nodes, deadline, budget, goal, figure;
+  std::string nodes, deadline, budget, goal, figure, max_missing, max_missing_hubs;
   std::string epochs = "100", top = "10", threads = "0";
   bool json = false;
 };
@@ -151,7 +151,31 @@ Json request_json(const PlanCommand& command) {
   add("strategy", command.strategies), add("clusters", command.clusters), add("nodes", command.nodes);
   add("set", command.sets), add("vary", command.knobs);
   add("deadline", command.deadline), add("budget", command.budget);
+  add("max_missing", command.max_missing), add("max_missing_hubs", command.max_missing_hubs);
   return request;
+}
+
+double share_of(const std::string& text, const std::string& option) {
+  const double share = number_from_text(text, option);
+  if (share > 0 && share <= 1) return share;
+  throw InvalidRequest(option, fmt::format("expected a share above 0 and up to 1, as 0.75, found {}", text));
+}
+
+/// DistTGL's rule beside the points, where it has something to say; else its options are refused. Replaces points by
+/// those with the batches that belong to the rule.
+std::optional<GroupPlanAdvice> advice_of(const PlanCommand& command, const PlanSpace& space,
+                                         std::vector<PlanPoint>& points) {
+  LossLimits limits;
+  if (!command.max_missing.empty()) limits.missing_share = share_of(command.max_missing, "--max-missing");
+  if (!command.max_missing_hubs.empty())
+    limits.hub_missing_share = share_of(command.max_missing_hubs, "--max-missing-hubs");
+  if (const std::string refusal = rule_refusal(space, points); !refusal.empty()) {
+    if (!command.max_missing.empty()) throw InvalidRequest("--max-missing", refusal);
+    if (!command.max_missing_hubs.empty()) throw InvalidRequest("--max-missing-hubs", refusal);
+    return std::nullopt;
+  }
+  narrate("looking for the batch that saturates one GPU");
+  return advise_groups(space, limits, points);
 }
 
 int plan(const PlanCommand& command) {
@@ -163,10 +187,12 @@ int plan(const PlanCommand& command) {
   const std::int64_t top = whole(command.top, "--top", 0, 1e6);
   std::int64_t threads = whole(command.threads, "--threads", 0, 4096);
   if (threads == 0) threads = usable_cores();
-  const std::vector<PlanPoint> points = plan_points(space_of(command));
+  const PlanSpace space = space_of(command);
+  std::vector<PlanPoint> points = plan_points(space);
   const std::vector<std::string> currencies = currencies_of(points);
   report.limits = limits_of(command, currencies);
   check_goal(report.goal, command, currencies);
+  report.groups = advice_of(command, space, points);
   narrate(fmt::format("simulating {}", counted(points.size(), "point")));
   const std::size_t tenth = std::max<std::size_t>(1, points.size() / 10);
   report.outcomes = evaluate(points, report.epochs, static_cast<int>(threads), [&](std::size_t done) {
@@ -199,6 +225,10 @@ CommandAction define_plan(CommandOptions& options) {
   options.text("--deadline", command->deadline, "the job must be done within this time, as 2h");
   options.text("--budget", command->budget,
                "the job must not cost more, as 500usd; a bare number is in the clusters' currency");
+  options.text("--max-missing", command->max_missing,
+               "models of events: share of the mails that batches may keep from memory (default 0.75)");
+  options.text("--max-missing-hubs", command->max_missing_hubs,
+               "likewise of the 1 % of vertices with most mails (default: any)");
   options.text("--epochs", command->epochs, "epochs of a job (default 100)");
   options.text(
       "--goal", command->goal,

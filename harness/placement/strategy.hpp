@@ -44,6 +44,13 @@ struct StrategyTag {
   using Plan = StrategyPlan (*)(const StrategyInput& input, const Json& parameters);
   /// Whether a strategy with these parameters is a way of its own at so many ranks: a search tries no other.
   using Distinct = bool (*)(const Json& parameters, std::int64_t ranks);
+  /// Parameters that a search tries at a number of ranks. `implied` follow from the others there: they are named and
+  /// not set, so that the case can go to other ranks.
+  struct Searched {
+    std::vector<std::pair<std::string, std::int64_t>> chosen, implied;
+  };
+  /// What a search tries at so many ranks, `ranks_of_node` of them on each node, beside the parameters given.
+  using SearchedAt = std::vector<Searched> (*)(const Json& parameters, std::int64_t ranks, std::int64_t ranks_of_node);
   /// A strategy of full-batch training is given as its plan alone, or as {plan, true}: the placements follow from
   /// sizes, so shapes will do for a graph. One of another kind of training is given by the kind's name (ScheduleTag),
   /// whose planner reads its parameters.
@@ -62,6 +69,10 @@ struct StrategyTag {
       events = std::move(kind), events_only = std::move(only);
       return std::move(*this);
     }
+    Value searching(SearchedAt tries) && {
+      searched_at = tries;
+      return std::move(*this);
+    }
     /// The kind of training that it plans for models of a family.
     const std::string& schedule_for(const std::string& family) const {
       return family == "events" && !events.empty() ? events : schedule;
@@ -69,6 +80,7 @@ struct StrategyTag {
     Plan plan = nullptr;  // null for other kinds
     bool from_sizes = false;
     Distinct distinct = several_ranks;
+    SearchedAt searched_at = nullptr;  // null: the same at every number of ranks
     std::string schedule = "full_batch";
     std::string events;                    // the kind that trains models of events, where it differs
     std::vector<std::string> events_only;  // parameters that a case has with such a model only

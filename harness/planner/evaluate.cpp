@@ -72,16 +72,17 @@ void take_result(const Case& c, const CaseResult& result, std::int64_t epochs, P
   outcome.currency = result.currency;
   outcome.peak_bytes = *std::max_element(row.peak_bytes->device.begin(), row.peak_bytes->device.end());
   outcome.sent_bytes = row.sent_bytes->back();
+  if (row.batch_events) outcome.mails_lost_share = row.batch_events->mails_lost_share;
   outcome.phase_seconds = *row.phase_seconds;
 }
 
 /// The plan of a group, or why there is none.
-struct GroupPlan {
+struct PlannedGroup {
   std::shared_ptr<const PlannedCase> plan;
   std::string refusal;
 };
 
-GroupPlan plan_group(const Case& c) {
+PlannedGroup plan_group(const Case& c) {
   try {
     return {make_plan(c), ""};
   } catch (const InvalidRequest& error) {
@@ -90,7 +91,7 @@ GroupPlan plan_group(const Case& c) {
   }
 }
 
-void simulate(const GroupPlan& group, std::int64_t epochs, PlanOutcome& outcome) {
+void simulate(const PlannedGroup& group, std::int64_t epochs, PlanOutcome& outcome) {
   if (const int signal = stop_signal().load(); signal != 0) throw Interrupted(signal);
   const std::string refusal = extension_refusal(outcome.point.request.cluster);
   if (!refusal.empty()) {
@@ -105,7 +106,14 @@ void simulate(const GroupPlan& group, std::int64_t epochs, PlanOutcome& outcome)
 }
 
 /// Libraries that partition graphs are not made for several threads; counting a shape is.
-bool plans_beside_each_other(const Case& c) { return is_shape_workload(c.workload.at("name").get<std::string>()); }
+bool plans_one_at_a_time(const Case& c) { return !is_shape_workload(c.workload.at("name").get<std::string>()); }
+
+/// Whether groups are to be simulated beside each other. Where they have many members, these are: fewer plans of a
+/// graph are kept at a time.
+bool groups_beside_each_other(const Groups& groups, bool one_plan_at_a_time, int threads) {
+  const auto small = [threads](const auto& members) { return members.size() < static_cast<std::size_t>(threads); };
+  return !one_plan_at_a_time || std::all_of(groups.begin(), groups.end(), small);
+}
 
 }  // namespace
 
@@ -131,14 +139,19 @@ std::vector<PlanOutcome> evaluate(const std::vector<PlanPoint>& points, std::int
     if (progress) progress(done);
   };
   Workers workers(std::max(1, threads));
+  std::mutex planning;
+  const bool one_plan_at_a_time = !points.empty() && plans_one_at_a_time(points.front().request);
   const auto evaluate_group = [&](const std::vector<std::size_t>& members, const auto& for_each) {
-    const GroupPlan group = plan_group(points[members.front()].request);
+    const PlannedGroup group = [&] {
+      const auto lock = one_plan_at_a_time ? std::unique_lock(planning) : std::unique_lock<std::mutex>();
+      return plan_group(points[members.front()].request);
+    }();
     for_each(static_cast<std::int64_t>(members.size()), [&](std::int64_t i) {
       simulate(group, epochs, outcomes[members[static_cast<std::size_t>(i)]]);
       one_done();
     });
   };
-  if (points.empty() || !plans_beside_each_other(points.front().request)) {
+  if (!groups_beside_each_other(groups, one_plan_at_a_time, threads)) {
     for (const auto& members : groups) {
       evaluate_group(members, [&](std::int64_t count, const auto& task) { workers.run(count, task); });
     }

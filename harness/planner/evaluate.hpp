@@ -22,6 +22,7 @@ struct PlanOutcome {
   std::string currency;
   std::uint64_t peak_bytes = 0;                     // device memory of the rank that needs most
   std::uint64_t sent_bytes = 0;                     // of all ranks in an epoch
+  std::optional<double> mails_lost_share;           // of models of events, as in a row
   std::array<double, phase_count> phase_seconds{};  // of the slowest rank
   std::vector<std::string> notes;
 };

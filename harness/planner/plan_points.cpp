@@ -174,26 +174,50 @@ std::string short_name(const std::string& cluster) {
   return base.ends_with(".json") ? std::filesystem::path(base).stem().string() + cluster.substr(base.size()) : cluster;
 }
 
+/// Sets what is tried at the point's ranks; what the user chose is among the point's choices already.
+void add_searched(const StrategyTag::Searched& tried, const StrategyChoice& variant, PlanPoint& point) {
+  for (const auto& [name, value] : tried.chosen) point.request.strategy[name] = value;
+  for (const auto& all : {tried.chosen, tried.implied}) {
+    for (const auto& [name, value] : all) {
+      const auto is_it = [&name = name](const auto& parameter) { return parameter.first == name; };
+      if (std::none_of(variant.parameters.begin(), variant.parameters.end(), is_it))
+        point.choices.emplace_back(name, std::to_string(value));
+    }
+  }
+}
+
 void add_points(const Case& base, const Site& site, const StrategyChoice& variant, const Choices& knobs,
                 std::vector<PlanPoint>& points) {
   Choices choices = variant.parameters;
   choices.insert(choices.end(), knobs.begin(), knobs.end());
-  const auto distinct = StrategyRegistry::instance().find(variant.name, "--strategy").value.distinct;
+  const StrategyTag::Value& strategy = StrategyRegistry::instance().find(variant.name, "--strategy").value;
   for (const int nodes : site.nodes) {
     for (const int ranks : ranks_on(*site.cluster, nodes)) {
-      if (!distinct(base.strategy, ranks)) continue;
-      PlanPoint point{"", base, site.text, nodes, choices};
-      point.request.ranks = ranks;
-      point.request.cluster =
-          nodes > site.cluster->nodes ? change_cluster(site.text, "nodes", std::to_string(nodes)) : site.text;
-      point.id = fmt::format("{}/{}x{}/{}", short_name(site.text), nodes, (ranks + nodes - 1) / nodes, variant.name);
-      for (const auto& [key, value] : choices) point.id += fmt::format("/{}={}", key, value);
-      points.push_back(std::move(point));
+      if (!strategy.distinct(base.strategy, ranks)) continue;
+      const std::vector<StrategyTag::Searched> searched =
+          strategy.searched_at == nullptr ? std::vector<StrategyTag::Searched>(1)
+                                          : strategy.searched_at(base.strategy, ranks, ranks / nodes);
+      for (const StrategyTag::Searched& tried : searched) {
+        PlanPoint point{"", base, site.text, nodes, choices};
+        point.request.ranks = ranks;
+        point.request.cluster =
+            nodes > site.cluster->nodes ? change_cluster(site.text, "nodes", std::to_string(nodes)) : site.text;
+        add_searched(tried, variant, point);
+        name_point(point);
+        points.push_back(std::move(point));
+      }
     }
   }
 }
 
 }  // namespace
+
+void name_point(PlanPoint& point) {
+  const std::int64_t ranks = point.request.ranks, nodes = point.nodes;
+  point.id = fmt::format("{}/{}x{}/{}", short_name(point.cluster), nodes, (ranks + nodes - 1) / nodes,
+                         point.request.strategy.at("name").get<std::string>());
+  for (const auto& [key, value] : point.choices) point.id += fmt::format("/{}={}", key, value);
+}
 
 std::vector<PlanPoint> plan_points(const PlanSpace& space) {
   refuse_decided(space);

@@ -40,9 +40,13 @@ struct PlanPoint {
   std::vector<std::pair<std::string, std::string>> choices;  // what varies beside strategy, cluster and nodes
 };
 
+/// Gives the point its id, by where it runs, its strategy and its choices.
+void name_point(PlanPoint& point);
+
 /// All points, in the order strategies, knobs, clusters, nodes. Without a choice of the user's, a strategy with a
 /// parameter `partitioner` comes once per partitioner (of a shape: once, with hash), one with `group_size` once per
-/// power of two, and blocks of the timeline (`nb`) are 1, 2, 4 and 8. Counts above a cluster's own nodes extrapolate
+/// power of two, and blocks of the timeline (`nb`) are 1, 2, 4 and 8. A strategy whose parameters depend on the ranks
+/// comes once per way at each number of ranks (StrategyTag::SearchedAt). Counts above a cluster's own nodes extrapolate
 /// it. Throws InvalidRequest for unknown names and for settings that the search itself decides.
 std::vector<PlanPoint> plan_points(const PlanSpace& space);
 

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "core/units.hpp"
+#include "harness/planner/training_groups/advice_report.hpp"
 #include "results/table.hpp"
 
 namespace strobe {
@@ -46,6 +47,7 @@ Json point_json(const PlanReport& report, const PlanVerdict& verdict) {
   json["currency"] = outcome.currency.empty() ? Json(nullptr) : Json(outcome.currency);
   json["peak_bytes"] = ok ? Json(outcome.peak_bytes) : Json(nullptr);
   json["sent_bytes"] = ok ? Json(outcome.sent_bytes) : Json(nullptr);
+  json["mails_lost_share"] = outcome.mails_lost_share ? Json(*outcome.mails_lost_share) : Json(nullptr);
   json["phase_seconds"] = ok ? phases_json(outcome) : Json(nullptr);
   json["notes"] = outcome.notes;
   json["case"] = case_to_json(point.request);
@@ -238,6 +240,7 @@ Json plan_to_json(const PlanReport& report) {
     json["scaling"] = {{"summary", report.study->summary}, {"points", Json::array()}};
     for (const ScalingPoint& point : report.study->points) json["scaling"]["points"].push_back(scaling_json(point));
   }
+  json["training_groups"] = report.groups ? advice_json(*report.groups, report.outcomes) : Json(nullptr);
   json["notes"] = all_notes(report);
   return json;
 }
@@ -250,6 +253,7 @@ std::string plan_text(const PlanReport& report, std::size_t shown) {
     text += "no point is within the limits\n";
   }
   text += discards_text(report);
+  if (report.groups) text += advice_text(*report.groups, report.outcomes);
   if (report.study) text += study_text(*report.study);
   std::vector<std::string> notes = all_notes(report);
   std::erase_if(notes, [](const std::string& note) { return marks_prediction(note); });

@@ -7,6 +7,7 @@
 #include "core/fields.hpp"
 #include "harness/planner/judge.hpp"
 #include "harness/planner/scaling.hpp"
+#include "harness/planner/training_groups/advice.hpp"
 
 namespace strobe {
 
@@ -17,13 +18,14 @@ struct PlanReport {
   PlanLimits limits;
   PlanGoal goal = PlanGoal::time;
   std::vector<PlanOutcome> outcomes;
-  std::vector<PlanVerdict> verdicts;  // as `judge` orders them
-  std::optional<ScalingStudy> study;  // of the best point; nothing when no point is kept
+  std::vector<PlanVerdict> verdicts;      // as `judge` orders them
+  std::optional<ScalingStudy> study;      // of the best point; nothing when no point is kept
+  std::optional<GroupPlanAdvice> groups;  // of models of events that strategies train in groups of ranks
 
   const PlanOutcome* best() const;
 };
 
-inline constexpr const char* plan_schema_version = "1.1.0";
+inline constexpr const char* plan_schema_version = "1.2.0";
 
 std::string goal_name(PlanGoal goal);
 
