@@ -108,6 +108,7 @@ class Sweep {
     for (const auto& [flag, asked] : {std::pair{"--save-model", !outputs.weights.empty()},
                                       {"--dump-embeddings", !outputs.embeddings.empty()},
                                       {"--dump-memory", !outputs.memory.empty()},
+                                      {"--dump-ranks", !outputs.ranks.empty()},
                                       {"--dump-samples", !outputs.samples.empty()},
                                       {"--dump-schedule", !outputs.schedule.empty()},
                                       {"--dump-placement", !outputs.placement.empty()},

@@ -65,6 +65,7 @@ void check_outputs(const ModelOutputs& outputs, const Suite& suite) {
   for (const auto& [flag, path] : {std::pair{"--save-model", outputs.weights},
                                    {"--dump-embeddings", outputs.embeddings},
                                    {"--dump-memory", outputs.memory},
+                                   {"--dump-ranks", outputs.ranks},
                                    {"--dump-samples", outputs.samples},
                                    {"--dump-schedule", outputs.schedule},
                                    {"--dump-placement", outputs.placement},

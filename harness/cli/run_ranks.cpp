@@ -28,17 +28,12 @@ bool comm_is_given(const Suite& suite, const Case& c) {
 /// What differs between processes in ways that numbers do not show, but the collectives around training would.
 Json flags_of(const RunRequest& request) {
   const ModelOutputs& outputs = request.outputs;
-  return {{"--save-model", !outputs.weights.empty()},
-          {"--dump-embeddings", !outputs.embeddings.empty()},
-          {"--dump-memory", !outputs.memory.empty()},
-          {"--dump-samples", !outputs.samples.empty()},
-          {"--checkpoint", !outputs.checkpoint.empty()},
-          {"--checkpoint-every", outputs.checkpoint_every},
-          {"--resume-training", outputs.resume_training},
-          {"--time-limit", request.limit_seconds},
-          {"--resume", request.resume},
-          {"--retry-failed", request.retry_failed},
-          {"--trace", request.trace}};
+  return {{"--save-model", !outputs.weights.empty()},       {"--dump-embeddings", !outputs.embeddings.empty()},
+          {"--dump-memory", !outputs.memory.empty()},       {"--dump-ranks", !outputs.ranks.empty()},
+          {"--dump-samples", !outputs.samples.empty()},     {"--checkpoint", !outputs.checkpoint.empty()},
+          {"--checkpoint-every", outputs.checkpoint_every}, {"--resume-training", outputs.resume_training},
+          {"--time-limit", request.limit_seconds},          {"--resume", request.resume},
+          {"--retry-failed", request.retry_failed},         {"--trace", request.trace}};
 }
 
 /// The first communicator of several processes that the suite in `json` names; `named`: `json` is a value of its key.

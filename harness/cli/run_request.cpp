@@ -28,6 +28,10 @@ void define_output_options(CommandOptions& options, RunRequest& request) {
   options.text("--dump-memory", request.outputs.memory,
                "models of events: write node memory, last update, mails, their time and event behind the last event to "
                "this safetensors file");
+  options.text(
+      "--dump-ranks", request.outputs.ranks,
+      "models of events: write where each judged event's destination stands among its candidates under the "
+      "trained weights of the one case to this .csv file (event, part, source, destination, candidates, rank)");
   options.text("--dump-samples", request.outputs.samples,
                "write the samples that the task of the one case drew, positives and negatives, to this .csv file");
   options.text("--dump-placement", request.outputs.placement,

@@ -131,6 +131,12 @@ std::map<std::string, double> EventReplay::metrics_of_some(const Parameters& par
   return all;
 }
 
+std::vector<double> EventReplay::ranks(const Parameters& parameters) {
+  walk_.reset();
+  pass_by(parameters, 0, case_.data.task->split.train_end);
+  return case_.task->ranks(score(parameters, case_.data.task->split.train_end, case_.data.graph->events()));
+}
+
 std::vector<SavedMatrix> EventReplay::memory(const Parameters& parameters) {
   walk_.reset();
   pass_by(parameters, 0, case_.data.graph->events());

@@ -29,6 +29,8 @@ class EventReplay {
   /// seed and `number`. Metrics that none of their events has are left out.
   std::map<std::string, double> metrics_of_some(const Parameters& parameters, std::int64_t batches,
                                                 std::int64_t number);
+  /// Of every event that is judged, validation first: its destination's rank among the candidates (EventTask::ranks).
+  std::vector<double> ranks(const Parameters& parameters);
   /// Whether the last evaluation gave all test events the same outputs.
   bool equal_outputs() const { return equal_outputs_; }
 

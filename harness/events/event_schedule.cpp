@@ -120,7 +120,8 @@ class EventSchedule final : public SchedulePlan {
   }
 
   OutputKinds outputs() const override {
-    return {true, case_->model->traits().memory > 0, case_->data.task->candidates != nullptr, false, true};
+    const bool links = case_->data.task->candidates != nullptr;
+    return {true, case_->model->traits().memory > 0, links, links, false, true};
   }
   void write_memory(const std::string& path, const std::vector<SavedMatrix>& memory) const override {
     // Numbers of events do not fit 24 bits: the file is fp64 whatever the case's precision.
@@ -128,6 +129,9 @@ class EventSchedule final : public SchedulePlan {
   }
   void write_embeddings(const std::string& path, const std::vector<double>& values) const override {
     write_npy(path, {case_->data.graph->events(), 3, case_->model->traits().embedding}, values, case_->fp64());
+  }
+  void write_ranks(const std::string& path, const std::vector<double>& ranks) const override {
+    write_link_ranks(path, *case_, ranks);
   }
   void write_samples(const std::string& path) const override { write_link_samples(path, *case_); }
 

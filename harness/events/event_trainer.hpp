@@ -25,6 +25,7 @@ class EventTrainer final : public Trainer {
   std::vector<double> weights() override { return weights_.values(); }
   std::vector<double> embeddings() override { return replay_.embeddings(weights_.parameters()); }
   std::vector<SavedMatrix> memory() override { return replay_.memory(weights_.parameters()); }
+  std::vector<double> ranks() override { return replay_.ranks(weights_.parameters()); }
 
  private:
   PendingDraw draw(std::int64_t epoch, std::int64_t batch);

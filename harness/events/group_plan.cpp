@@ -6,6 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "backends/cluster.hpp"
+#include "core/machine_limits.hpp"
+#include "core/units.hpp"
 #include "harness/events/groups/distributed_memory.hpp"
 
 namespace strobe {
@@ -76,6 +78,43 @@ std::int64_t nodes_of(const EventCase& c) {
   return (c.request.ranks + of_node - 1) / of_node;
 }
 
+/// The copies of a node's groups, with what their daemons and ranks pass each other, lie in its memory.
+void check_host(const GroupPlan& plan) {
+  const EventCase& c = *plan.events;
+  const TrainingGroups& groups = plan.order.groups();
+  if (!c.grouped() || plan.memory.width == 0 || plan.on_device()) return;
+  std::int64_t copies = groups.k;
+  auto room = static_cast<std::uint64_t>(usable_memory_bytes());
+  std::string whose = "this machine";
+  if (!c.request.cluster.empty()) {
+    const std::shared_ptr<const Cluster> cluster = load_cluster(c.request.cluster);
+    copies =
+        std::max<std::int64_t>(1, std::min<std::int64_t>(groups.ranks(), cluster->gpus_per_node) / groups.in_group());
+    room = cluster->host.memory_bytes;
+    whose = fmt::format("a node of {}", c.request.cluster);
+  } else if (c.request.comm == "mpi") {
+    copies = 1;  // how many are on one machine is not known before the launch
+  }
+  const std::uint64_t bytes = static_cast<std::uint64_t>(copies) * bytes_of_copy(groups, plan.memory);
+  if (room == 0 || bytes <= room) return;
+  throw InvalidRequest("/strategy/k",
+                       fmt::format("{} {} of the memory take {} on the host, with what daemons and ranks pass each "
+                                   "other, and {} has {}; take fewer copies (more i or j), a smaller batch or memory "
+                                   "of the model, or memory_on=device",
+                                   copies, copies == 1 ? "copy" : "copies", format_bytes(static_cast<double>(bytes)),
+                                   whose, format_bytes(static_cast<double>(room))));
+}
+
+/// What is read from a simulated disk takes time that the cluster's file has to tell.
+void check_disk(const EventCase& c) {
+  if (c.options.presample != "disk" || c.request.cluster.empty()) return;
+  if (load_cluster(c.request.cluster)->host.disk_bytes_per_second > 0) return;
+  throw InvalidRequest("/strategy/presample",
+                       fmt::format("cluster {} does not say how fast its disks read; add it, as in --cluster "
+                                   "{}:host.disk_bytes_per_second=5e9, or take presample=memory",
+                                   c.request.cluster, c.request.cluster));
+}
+
 void check_distributed(const EventCase& c, const TrainingGroups& groups, std::int64_t nodes) {
   const auto refuse = [](const char* where, const std::string& why) { throw InvalidRequest(where, why); };
   if (c.model->traits().memory == 0)
@@ -113,7 +152,7 @@ GroupPlan plan_of_groups(const std::shared_ptr<const EventCase>& c) {
   check_batch(*c, groups);
   check_ranks(*c, groups);
   if (c->grouped()) check_place(*c, groups);
-  if (c->grouped()) check_evaluation(*c);
+  if (c->grouped()) check_evaluation(*c), check_disk(*c);
   GroupPlan plan{c,
                  BatchOrder(groups, c->training_events(), options.batch, c->training.task->negative_groups),
                  shape_of(*c),
@@ -121,6 +160,7 @@ GroupPlan plan_of_groups(const std::shared_ptr<const EventCase>& c) {
                  nullptr};
   if (options.memory_layout != "distributed") {
     check_nodes(*c, groups);
+    check_host(plan);
     return plan;
   }
   const std::int64_t nodes = nodes_of(*c);

@@ -197,6 +197,10 @@ std::vector<double> GroupTrainer::embeddings() {
   return replay_ == nullptr ? std::vector<double>{} : replay_->embeddings(weights_.parameters());
 }
 
+std::vector<double> GroupTrainer::ranks() {
+  return replay_ == nullptr ? std::vector<double>{} : replay_->ranks(weights_.parameters());
+}
+
 std::vector<SavedMatrix> GroupTrainer::memory() {
   return replay_ == nullptr ? std::vector<SavedMatrix>{} : replay_->memory(weights_.parameters());
 }

@@ -30,6 +30,7 @@ class GroupTrainer final : public Trainer {
   std::vector<double> weights() override { return weights_.values(); }
   std::vector<double> embeddings() override;
   std::vector<SavedMatrix> memory() override;
+  std::vector<double> ranks() override;
 
  private:
   /// A batch that this rank trains on for j iterations: what it reads, for each set of negatives.

@@ -41,4 +41,23 @@ void write_link_samples(const std::string& path, const EventCase& c) {
   file.commit();
 }
 
+void write_link_ranks(const std::string& path, const EventCase& c, const std::vector<double>& ranks) {
+  AtomicFile file(path);
+  std::string text = "event,part,source,destination,candidates,rank\n";
+  const EventTaskData& task = *c.data.task;
+  const EventGraph& graph = *c.data.graph;
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    const EdgeId e = task.split.train_end + static_cast<EdgeId>(i);
+    const auto id = [&](VertexId vertex) { return graph.original_id[static_cast<std::size_t>(vertex)]; };
+    text += fmt::format("{},{},{},{},{},{:.17g}\n", e, e < task.split.validation_end ? "validation" : "test",
+                        id(graph.source[static_cast<std::size_t>(e)]), id(graph.target[static_cast<std::size_t>(e)]),
+                        1 + task.candidates->evaluation(e, task.evaluation_candidates).size(), ranks[i]);
+    if (text.size() < piece_bytes) continue;
+    file.write(text);
+    text.clear();
+  }
+  file.write(text);
+  file.commit();
+}
+
 }  // namespace strobe

@@ -12,4 +12,8 @@ namespace strobe {
 /// events. The destination itself is not listed. Throws SystemError.
 void write_link_samples(const std::string& path, const EventCase& c);
 
+/// What --dump-ranks writes: "event,part,source,destination,candidates,rank" of each judged event, `ranks` being
+/// EventReplay::ranks; candidates count the destination too. Throws SystemError.
+void write_link_ranks(const std::string& path, const EventCase& c, const std::vector<double>& ranks);
+
 }  // namespace strobe

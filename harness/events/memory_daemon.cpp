@@ -170,4 +170,12 @@ HelperRequest memory_daemon(const TrainingGroups& groups, std::int64_t copy, con
   return helper;
 }
 
+std::uint64_t bytes_of_copy(const TrainingGroups& groups, const MemoryShape& shape) {
+  MemoryShape kept = shape;
+  kept.values = true;
+  std::uint64_t bytes = 3 * static_cast<std::uint64_t>(shape.vertices) * shape.row_bytes();  // memory, and mails of 2 d
+  for (const LaneShape& lane : memory_daemon(groups, 0, kept, 1).lanes) bytes += lane.request_bytes + lane.answer_bytes;
+  return bytes;
+}
+
 }  // namespace strobe

@@ -53,4 +53,7 @@ std::size_t write_lane(const TrainingGroups& groups, std::int64_t trainer);
 /// The daemon of copy `copy`. `threads` carry out each of its pieces of work.
 HelperRequest memory_daemon(const TrainingGroups& groups, std::int64_t copy, const MemoryShape& shape, int threads);
 
+/// Bytes on the host of one copy of memory and mails with all lanes between its daemon and the group's ranks.
+std::uint64_t bytes_of_copy(const TrainingGroups& groups, const MemoryShape& shape);
+
 }  // namespace strobe

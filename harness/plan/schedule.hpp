@@ -56,6 +56,7 @@ struct MetricNames {
 struct OutputKinds {
   bool embeddings = false;  // --dump-embeddings
   bool memory = false;      // --dump-memory
+  bool ranks = false;       // --dump-ranks
   bool samples = false;     // --dump-samples
   bool placement = false;   // --dump-placement
   bool schedule = false;    // --dump-schedule
@@ -104,6 +105,8 @@ class Trainer {
   virtual std::vector<double> embeddings() { return {}; }
   /// Likewise of --dump-memory.
   virtual std::vector<SavedMatrix> memory() { return {}; }
+  /// Likewise of --dump-ranks.
+  virtual std::vector<double> ranks() { return {}; }
 };
 
 /// Everything about a case that is decided before ranks start and depends on the kind of training: immutable and shared
@@ -147,6 +150,7 @@ class SchedulePlan {
   /// Write the files that `outputs` offers. Throw SystemError.
   virtual void write_embeddings(const std::string& /*path*/, const std::vector<double>& /*values*/) const {}
   virtual void write_memory(const std::string& /*path*/, const std::vector<SavedMatrix>& /*memory*/) const {}
+  virtual void write_ranks(const std::string& /*path*/, const std::vector<double>& /*ranks*/) const {}
   virtual void write_samples(const std::string& /*path*/) const {}
   virtual void write_placement(const std::string& /*path*/) const {}
   virtual void write_schedule(const std::string& /*path*/) const {}

@@ -45,6 +45,7 @@ struct ModelOutputs {
   std::string weights;                // safetensors: the trained weights
   std::string embeddings;             // .npy [T, N, F], or [E, 3, F] of events: that the trained weights give
   std::string memory;                 // safetensors: node memory behind a pass over all events
+  std::string ranks;                  // .csv: where each judged event's destination stands among its candidates
   std::string samples;                // .csv: the samples that the task drew, positives and negatives
   std::string schedule;               // .csv: which rank trains on which events when
   std::string placement;              // .csv: which rank owns which cell in each stage

@@ -10,7 +10,7 @@ namespace strobe {
 
 void check_outputs(const Case& c, const ModelOutputs& outputs) {
   if (c.numerics == "none" && (!outputs.weights.empty() || !outputs.embeddings.empty() || !outputs.memory.empty() ||
-                               !outputs.samples.empty() || !outputs.checkpoint.empty())) {
+                               !outputs.ranks.empty() || !outputs.samples.empty() || !outputs.checkpoint.empty())) {
     throw InvalidRequest("/numerics", "numerics none draws no samples and computes no weights and embeddings to write");
   }
   if (c.repeat > 1 && !outputs.checkpoint.empty()) {
@@ -26,6 +26,7 @@ void check_offered(const PlannedCase& plan, const ModelOutputs& outputs) {
   const OutputKinds offered = plan.schedule->outputs();
   for (const auto& [flag, path, has] : {std::tuple{"--dump-embeddings", &outputs.embeddings, offered.embeddings},
                                         {"--dump-memory", &outputs.memory, offered.memory},
+                                        {"--dump-ranks", &outputs.ranks, offered.ranks},
                                         {"--dump-samples", &outputs.samples, offered.samples},
                                         {"--dump-schedule", &outputs.schedule, offered.schedule},
                                         {"--dump-placement", &outputs.placement, offered.placement}}) {
@@ -47,6 +48,7 @@ void write_outputs(const PlannedCase& plan, const RankOutcome& rank, const Model
   if (!outputs.schedule.empty()) plan.schedule->write_schedule(outputs.schedule);
   if (!outputs.embeddings.empty()) plan.schedule->write_embeddings(outputs.embeddings, rank.embeddings);
   if (!outputs.memory.empty()) plan.schedule->write_memory(outputs.memory, rank.memory);
+  if (!outputs.ranks.empty()) plan.schedule->write_ranks(outputs.ranks, rank.ranks);
 }
 
 }  // namespace strobe

@@ -181,7 +181,7 @@ void check_gate(const Case& c, const EpochGate& gate, std::int64_t epochs_before
                               limit ? fmt::format("the time limit of {:.6g} s was over", gate.limit_seconds())
                                     : std::string(Interrupted(gate.signal()).what()),
                               epochs_done, c.repeat > 1 ? fmt::format("{} times ", c.repeat) : "", c.warmup + c.epochs);
-  for (const std::string& file : {outputs.weights, outputs.embeddings, outputs.memory})
+  for (const std::string& file : {outputs.weights, outputs.embeddings, outputs.memory, outputs.ranks})
     if (!file.empty()) result.reason += "; " + file + " was not written";
   if (!outputs.checkpoint.empty() && epochs_done > 0) result.reason += "; the checkpoint has the last of them";
 }
@@ -273,6 +273,7 @@ RankWishes rank_wishes(const PlannedCase& plan, bool spans, const ModelOutputs& 
   wishes.weights = !outputs.weights.empty();
   wishes.embeddings = !outputs.embeddings.empty();
   wishes.memory = !outputs.memory.empty();
+  wishes.ranks = !outputs.ranks.empty();
   if (outputs.resume_training) wishes.start = &start;
   if (outputs.checkpoint.empty()) return wishes;
   wishes.checkpoint_every = outputs.checkpoint_every;

@@ -188,6 +188,7 @@ class TrainingRun {
   void keep_weights() {
     if (wishes_.embeddings) outcome_.embeddings = trainer_->embeddings();
     if (wishes_.memory) outcome_.memory = trainer_->memory();
+    if (wishes_.ranks) outcome_.ranks = trainer_->ranks();
     std::vector<double> weights = trainer_->weights();
     outcome_.finite_weights = all_finite(weights);
     if (wishes_.weights) outcome_.weights = std::move(weights);

@@ -30,6 +30,7 @@ struct RankOutcome {
   std::vector<double> weights;      // after the last update, in the plan's order
   std::vector<double> embeddings;   // [T * N * F] that these weights give, on rank 0
   std::vector<SavedMatrix> memory;  // node memory behind a pass over all events with these weights, on rank 0
+  std::vector<double> ranks;        // of judged events' destinations under these weights, on rank 0
   double rounding = 0;              // of the first repetition, on rank 0: RoundingEstimate::largest beyond its limit
   bool dead_start = false;          // likewise: RoundingEstimate::dead of its first epoch
 };
@@ -40,6 +41,7 @@ struct RankWishes {
   bool weights = false;
   bool embeddings = false;
   bool memory = false;
+  bool ranks = false;
   std::function<void(const TrainingState&)> checkpoint;  // called on rank 0 when a checkpoint is due; or empty
   std::int64_t checkpoint_every = 0;                     // epochs; 0 = only after the last
   const TrainingState* start = nullptr;                  // null: from the beginning

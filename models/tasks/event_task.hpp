@@ -56,6 +56,8 @@ class EventTask {
   /// Outputs [E, K] from the embeddings of sources [E, F] and of their candidates [E C, F], event by event, the true
   /// destination first: K = C scores, or the classes' logits of a task with C = 1.
   virtual Var head(Tape& tape, const Parameters& parameters, const Var& sources, const Var& candidates) const = 0;
+  /// Where each judged event's destination stands among its candidates, from 1; empty for tasks that rank nothing.
+  virtual std::vector<double> ranks(const EventOutputs& /*outputs*/) const { return {}; }
   /// What is right of each of the events [first, first + count), on the device: i32 [E, 1] the one column of `head`
   /// that is, or i64 [E, 1] the set of columns that are, bit c for column c.
   virtual Tensor labels(Device& device, const EventGraph& graph, EdgeId first, std::int64_t count) const = 0;

@@ -125,6 +125,13 @@ class FutureLinks final : public EventTask {
       binary_cross_entropy(tape, outputs, scale, loss);
   }
 
+  std::vector<double> ranks(const EventOutputs& outputs) const override {
+    std::vector<double> ranks;
+    for (std::size_t i = 0; i < outputs.counts.size(); ++i)
+      ranks.push_back(1.0 / reciprocal_rank(outputs.values.data() + outputs.first[i], outputs.counts[i]));
+    return ranks;
+  }
+
   std::map<std::string, double> metrics(const EventGraph& graph, const EventTaskData& data, EdgeId first,
                                         const EventOutputs& outputs) const override {
     std::vector<std::size_t> all(outputs.first.size()), inductive;

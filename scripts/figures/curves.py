@@ -34,9 +34,9 @@ def draw_panel(axes, panel, rows, name, styles):
         step = row["epoch_seconds"]["mean"] if virtual else 1
         # Curves of exact strategies lie on each other: dashes of different lengths let both be seen.
         colour, mark = styles[key_of(row, rows)]
-        axes.plot([step * (e + 1) for e in range(len(values))],
-                  [float("nan") if value is None else value for value in values], color=colour,
-                  linestyle=looks.DASHES[mark], linewidth=2.0 - 0.08 * mark)
+        known = [(step * (e + 1), value) for e, value in enumerate(values) if value is not None]  # evaluated epochs
+        axes.plot([x for x, _ in known], [y for _, y in known], color=colour, linestyle=looks.DASHES[mark],
+                  linewidth=2.0 - 0.08 * mark)
     axes.set_xlabel("simulated seconds" if virtual else "epoch")
     axes.set_ylabel("training loss" if name == "loss" else f"test {name}{samples_of(panel, name)}")
 
@@ -55,7 +55,7 @@ def draw(rows, plt):
     if not rows:
         raise r.Refused("no row has values: losses exist where numerics is not none")
     groups = r.in_order((r.group_label(row, rows), row["time_source"]) for row in rows)
-    names = ["loss"] + [name for name in ("accuracy", "auc", "f1_macro", "mse")
+    names = ["loss"] + [name for name in ("mrr", "accuracy", "auc", "f1_micro", "f1_macro", "mse")
                         if all(row["metrics"].get(name) for row in rows)][:2]
     figure, axes = r.panels(plt.subplots, len(groups) * len(names), columns=len(names))
     styles = looks.styles_of((key_of(row, rows) for row in rows), staggered=True)

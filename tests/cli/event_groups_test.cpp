@@ -110,6 +110,27 @@ TEST_F(EventGroups, ASimulatedClusterTrainsWithoutValues) {
   EXPECT_GT(row.at("epoch_seconds").at("median").get<double>(), 0);
 }
 
+/// The file's ranks give the row's MRR.
+TEST_F(EventGroups, RanksOfJudgedEventsAreWritten) {
+  const Outcome outcome = strobe(run("event_batch:batch=17,k=2", 2, {"--dump-ranks", "ranks.csv", "--out", "ranks"}));
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  std::ifstream file(folder_ / "ranks.csv");
+  std::string line;
+  std::getline(file, line);
+  EXPECT_EQ(line, "event,part,source,destination,candidates,rank");
+  double reciprocal = 0, count = 0, next = 210;
+  while (std::getline(file, line)) {
+    EXPECT_EQ(std::stod(line), next++);
+    if (line.find(",test,") == std::string::npos) continue;
+    const double rank = std::stod(line.substr(line.rfind(',') + 1));
+    EXPECT_GE(rank, 1);
+    reciprocal += 1 / rank, ++count;
+  }
+  EXPECT_EQ(next, 300);
+  EXPECT_NEAR(rows("ranks").at(0).at("metrics").at("mrr").back().get<double>(), reciprocal / count, 1e-12);
+  expect_refusal(strobe({"run", "--workload", "chess", "--dump-ranks", "x.csv"}), 2, {"--dump-ranks"});
+}
+
 TEST_F(EventGroups, RequestsThatDoNotFitSayWhatToChange) {
   expect_refusal(strobe(run("event_batch:i=3,batch=17", 4, {})), 2, {"--strategy i", "4 ranks are no multiple of 3"});
   expect_refusal(strobe(run("event_batch:i=2,k=1,batch=17", 4, {})), 2, {"k = 2 fits"});
@@ -121,6 +142,13 @@ TEST_F(EventGroups, RequestsThatDoNotFitSayWhatToChange) {
       {"is for snapshots", "tgn-attn"});
   expect_refusal(strobe(run("event_batch:i=16,batch=5", 16, {"--device", "sim", "--cluster", "g4dn-t4"})), 2,
                  {"k = 2 fits"});
+  expect_refusal(
+      strobe(run("event_batch:k=2,batch=17", 2, {"--device", "sim", "--cluster", "g4dn-t4:host.memory_bytes=200000"})),
+      2, {"--strategy k", "2 copies of the memory", "fewer copies"});
+  expect_refusal(strobe(run("event_batch:presample=disk,batch=17", 1, {"--device", "sim", "--cluster", "g4dn-t4"})), 2,
+                 {"--strategy presample", "host.disk_bytes_per_second"});
+  expect_refusal(strobe(run("event_batch:memory_layout=distributed,nodes=2,batch=17", 2, {})), 2,
+                 {"--strategy k", "take k=1"});
   expect_refusal(strobe({"run", "--workload", "chess", "--model", "t-gcn", "--strategy", "sequential",
                          "--dump-schedule", "x.csv"}),
                  2, {"--dump-schedule"});

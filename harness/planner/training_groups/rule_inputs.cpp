@@ -88,14 +88,6 @@ Saturation find_saturation(const std::vector<std::int64_t>& batches,
   return found;
 }
 
-std::uint64_t bytes_of_copy(const TrainingGroups& groups, const MemoryShape& shape) {
-  MemoryShape kept = shape;
-  kept.values = true;
-  std::uint64_t bytes = 3 * static_cast<std::uint64_t>(shape.vertices) * shape.row_bytes();  // memory, and mails of 2 d
-  for (const LaneShape& lane : memory_daemon(groups, 0, kept, 1).lanes) bytes += lane.request_bytes + lane.answer_bytes;
-  return bytes;
-}
-
 std::int64_t copies_within(std::uint64_t host_bytes, std::uint64_t data_bytes, const MemoryShape& shape, std::int64_t i,
                            std::int64_t gpus) {
   const std::int64_t room = gpus / i;

@@ -81,9 +81,6 @@ struct Saturation {
 Saturation find_saturation(const std::vector<std::int64_t>& batches,
                            const std::function<BatchRate(std::int64_t)>& rate_of);
 
-/// Bytes on the host of one copy of memory and mails with all lanes between its daemon and the group's ranks.
-std::uint64_t bytes_of_copy(const TrainingGroups& groups, const MemoryShape& shape);
-
 /// How many copies fit a host of `host_bytes` beside `data_bytes`, where i ranks share a batch and all of the machine's
 /// q ranks are in groups: the largest divisor of q / i that fits, 0 where none does. More copies have smaller groups,
 /// with shorter buffers each.
