@@ -134,7 +134,13 @@ std::map<std::string, double> EventReplay::metrics_of_some(const Parameters& par
 std::vector<double> EventReplay::ranks(const Parameters& parameters) {
   walk_.reset();
   pass_by(parameters, 0, case_.data.task->split.train_end);
-  return case_.task->ranks(score(parameters, case_.data.task->split.train_end, case_.data.graph->events()));
+  const TimeSplit& split = case_.data.task->split;
+  std::vector<double> all = case_.task->ranks(score(parameters, split.train_end, split.validation_end));
+  // Batches begin anew with the test events, as they do for metrics.
+  const std::vector<double> test =
+      case_.task->ranks(score(parameters, split.validation_end, case_.data.graph->events()));
+  all.insert(all.end(), test.begin(), test.end());
+  return all;
 }
 
 std::vector<SavedMatrix> EventReplay::memory(const Parameters& parameters) {

@@ -121,7 +121,11 @@ class EventSchedule final : public SchedulePlan {
 
   OutputKinds outputs() const override {
     const bool links = case_->data.task->candidates != nullptr;
-    return {true, case_->model->traits().memory > 0, links, links, false, true};
+    return {.embeddings = true,
+            .memory = case_->model->traits().memory > 0,
+            .ranks = links,
+            .samples = links,
+            .schedule = true};
   }
   void write_memory(const std::string& path, const std::vector<SavedMatrix>& memory) const override {
     // Numbers of events do not fit 24 bits: the file is fp64 whatever the case's precision.

@@ -43,7 +43,7 @@ class FullBatchSchedule final : public SchedulePlan {
 
   OutputKinds outputs() const override {
     const bool values = plan_->data.raw != nullptr;
-    return {values, false, values, true};
+    return {.embeddings = values, .samples = values, .placement = true};
   }
   void write_embeddings(const std::string& path, const std::vector<double>& values) const override {
     write_npy(path, {plan_->data.graph->steps, plan_->data.graph->vertices, plan_->model.layers.back().temporal_width},

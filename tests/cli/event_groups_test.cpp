@@ -143,12 +143,12 @@ TEST_F(EventGroups, RequestsThatDoNotFitSayWhatToChange) {
   expect_refusal(strobe(run("event_batch:i=16,batch=5", 16, {"--device", "sim", "--cluster", "g4dn-t4"})), 2,
                  {"k = 2 fits"});
   expect_refusal(
-      strobe(run("event_batch:k=2,batch=17", 2, {"--device", "sim", "--cluster", "g4dn-t4:host.memory_bytes=200000"})),
-      2, {"--strategy k", "2 copies of the memory", "fewer copies"});
+      strobe(run("event_batch:k=2,batch=17", 2, {"--device", "sim", "--cluster", "g4dn-t4:host.memory_bytes=10000"})),
+      2, {"--strategy", "2 copies of the memory", "fewer copies"});
   expect_refusal(strobe(run("event_batch:presample=disk,batch=17", 1, {"--device", "sim", "--cluster", "g4dn-t4"})), 2,
                  {"--strategy presample", "host.disk_bytes_per_second"});
   expect_refusal(strobe(run("event_batch:memory_layout=distributed,nodes=2,batch=17", 2, {})), 2,
-                 {"--strategy k", "take k=1"});
+                 {"--strategy", "take k=1"});
   expect_refusal(strobe({"run", "--workload", "chess", "--model", "t-gcn", "--strategy", "sequential",
                          "--dump-schedule", "x.csv"}),
                  2, {"--dump-schedule"});
