@@ -5,6 +5,10 @@
 // A description states, per experiment, `columns` (what a printed value is, its factor to SI units, its part of the
 // case, or a reason) and `labels` (what a row's label adds to the case, or a reason); "*" stands for every value of a
 // label and "$" in it for that value. Parts are laid over the paper's `defaults` in the order columns, labels.
+// Rows with a name in place of labels have columns of their own under `rows`; what the paper says in its text stands
+// under `stated`, as rows that no table has. A column of either may state its value, in the column's unit.
+// A speed-up has a term for `each` value of a label; a term's own case is laid as above, and what it is over is the
+// same case with the parts `over` of label and column, or the cases of the values under `over_each`.
 #include "harness/validation/published.hpp"
 
 #include <fmt/format.h>
@@ -64,19 +68,39 @@ class Experiment {
 
   void add_row(const Json& row, std::vector<PublishedValue>& values) const {
     const Json printed = row.value("values", Json::object());
+    const Json named = text_.value("rows", Json::object());
+    if (!row.contains("labels") && named.contains(text_of(row, "name"))) {
+      return add_named(row, named.at(text_of(row, "name")), values);
+    }
     if (!row.contains("labels") || printed.empty() || text_.contains("reason")) {
       values.push_back(blank(row, "", text_.value("reason", "states something in words, no value to predict")));
       return;
     }
-    for (const auto& [column, value] : printed.items()) values.push_back(make(row, column, value));
-    for (const auto& [column, entry] : text_.at("columns").items()) {
-      if (entry.value("withheld", false) && !printed.contains(column)) {
-        values.push_back(make(row, column, Json(nullptr)));
-      }
-    }
+    add_columns(row, text_.value("columns", Json::object()), values);
+  }
+
+  /// Rows that the paper's text states and no table has.
+  void add_stated(std::vector<PublishedValue>& values) const {
+    for (const Json& row : text_.value("stated", Json::array())) add_named(row, row, values);
   }
 
  private:
+  void add_named(const Json& row, const Json& entry, std::vector<PublishedValue>& values) const {
+    const Json columns = entry.value("columns", Json::object());
+    if (columns.empty()) fail(fmt::format("{}: nothing is said of the columns of '{}'", id_, text_of(row, "name")));
+    add_columns(row, columns, values);
+  }
+
+  void add_columns(const Json& row, const Json& columns, std::vector<PublishedValue>& values) const {
+    const Json printed = row.value("values", Json::object());
+    for (const auto& [column, value] : printed.items()) values.push_back(make(row, columns, column, value));
+    for (const auto& [column, entry] : columns.items()) {
+      if (printed.contains(column)) continue;
+      if (entry.contains("stated")) values.push_back(make(row, columns, column, entry.at("stated")));
+      if (entry.value("withheld", false)) values.push_back(make(row, columns, column, Json(nullptr)));
+    }
+  }
+
   [[noreturn]] void fail(const std::string& message) const { throw InvalidInput(file_, 0, 0, message); }
 
   PublishedValue blank(const Json& row, const std::string& column, const std::string& reason) const {
@@ -88,21 +112,25 @@ class Experiment {
     return value;
   }
 
-  PublishedValue make(const Json& row, const std::string& column, const Json& printed) const {
-    if (!text_.contains("columns") || !text_.at("columns").contains(column)) {
-      fail(fmt::format("{}: nothing is said of the column '{}'", id_, column));
-    }
-    const Json& entry = text_.at("columns").at(column);
+  PublishedValue make(const Json& row, const Json& columns, const std::string& column, const Json& printed) const {
+    if (!columns.contains(column)) fail(fmt::format("{}: nothing is said of the column '{}'", id_, column));
+    const Json& entry = columns.at(column);
     PublishedValue value = blank(row, column, text_of(entry, "reason"));
     Json c = defaults_;
     lay(c, entry.value("case", Json::object()));
     take_assumed(entry, value);
-    take_labels(row.at("labels"), c, value);
+    take_labels(row.value("labels", Json::object()), c, value);
     if (!value.reason.empty()) return value;
     if (!entry.contains("quantity")) fail(fmt::format("{}: column '{}' has no quantity", id_, column));
     value.quantity = text_of(entry, "quantity");
+    value.times = entry.value("times", 1.0);
+    value.at_most = entry.value("at_most", false);
     resolve_shape(c);
-    value.cases = alternatives(c);
+    if (value.quantity == "speedup") {
+      add_terms(entry, c, column, value);
+    } else {
+      value.cases = alternatives(c);
+    }
     value.printed = printed_value(row, entry, printed, value.quantity);
     return value;
   }
@@ -111,26 +139,71 @@ class Experiment {
     for (const Json& one : entry.value("assumes", Json::array())) value.assumed.push_back(one.get<std::string>());
   }
 
+  const Json& meaning_of(const std::string& label, const std::string& name) const {
+    const Json::json_pointer place("/labels/" + label);
+    if (!text_.contains(place)) fail(fmt::format("{}: nothing is said of the label '{}'", id_, label));
+    const Json& meanings = text_.at(place);
+    const std::string key = meanings.contains(name) ? name : "*";
+    if (!meanings.contains(key)) fail(fmt::format("{}: nothing is said of {}={}", id_, label, name));
+    return meanings.at(key);
+  }
+
+  /// The case of a label's value `text` laid over `c`.
+  void lay_label(const Json& meaning, const Json& text, Json& c) const {
+    Json part = meaning.value("case", Json::object());
+    for (auto& [setting, given] : part.items()) {
+      if (given == "$") given = text;
+    }
+    lay(c, part);
+  }
+
   void take_labels(const Json& labels, Json& c, PublishedValue& value) const {
-    const Json known = text_.value("labels", Json::object());
     std::vector<std::string> order;
     for (const auto& [label, text] : labels.items()) {
-      if (!known.contains(label)) fail(fmt::format("{}: nothing is said of the label '{}'", id_, label));
-      const Json& meanings = known.at(label);
       const std::string name = label_text(text);
-      const std::string key = meanings.contains(name) ? name : "*";
-      if (!meanings.contains(key)) fail(fmt::format("{}: nothing is said of {}={}", id_, label, name));
-      const Json& meaning = meanings.at(key);
+      const Json& meaning = meaning_of(label, name);
       if (meaning.contains("reason") && value.reason.empty()) value.reason = text_of(meaning, "reason");
-      Json part = meaning.value("case", Json::object());
-      for (auto& [setting, given] : part.items()) {
-        if (given == "$") given = text;
-      }
-      lay(c, part);
+      lay_label(meaning, text, c);
       take_assumed(meaning, value);
       if (meaning.value("order", false)) order.push_back(label + "=" + name);
     }
     value.order = fmt::format("{}", fmt::join(order, " "));
+  }
+
+  /// Calls visit(name, meaning, case) for the values of the one label under `key`, of each the case laid over `c`.
+  template <class Visit>
+  void for_each_of(const Json& entry, const char* key, const Json& c, const Visit& visit) const {
+    for (const auto& [label, names] : entry.at(key).items()) {
+      for (const Json& text : names) {
+        const Json& meaning = meaning_of(label, label_text(text));
+        Json one = c;
+        lay_label(meaning, text, one);
+        visit(label + "=" + label_text(text), meaning, one);
+      }
+    }
+  }
+
+  void add_terms(const Json& entry, const Json& c, const std::string& column, PublishedValue& value) const {
+    if (!entry.contains("each")) fail(fmt::format("{}: the speed-up '{}' has no `each`", id_, column));
+    if (entry.contains("over") == entry.contains("over_each")) {
+      fail(fmt::format("{}: the speed-up '{}' needs either `over` or `over_each`", id_, column));
+    }
+    for_each_of(entry, "each", c, [&](const std::string& name, const Json& meaning, const Json& of) {
+      take_assumed(meaning, value);
+      SpeedupTerm term;
+      term.name = name;
+      term.cases.push_back(of);
+      if (entry.contains("over")) {
+        Json base = of;
+        lay(base, meaning.value("over", Json::object()));
+        lay(base, entry.at("over"));
+        term.cases.push_back(base);
+      } else {
+        for_each_of(entry, "over_each", c,
+                    [&](const std::string&, const Json&, const Json& one) { term.cases.push_back(one); });
+      }
+      value.terms.push_back(std::move(term));
+    });
   }
 
   /// A shape file of the description lies beside it.
@@ -187,6 +260,7 @@ PublishedPaper read_published(const Json& printed, const Json& description, cons
   for (const Json& experiment : printed.at("experiments")) {
     const Experiment entry(description, experiment.at("id").get<std::string>(), file);
     for (const Json& row : experiment.at("rows")) entry.add_row(row, paper.values);
+    entry.add_stated(paper.values);
   }
   return paper;
 }

@@ -12,15 +12,28 @@
 
 namespace strobe {
 
+/// A share of a speed-up: events a second of a case over the mean of those of other cases.
+struct SpeedupTerm {
+  std::string name;         // what it is of: "dataset=Wikipedia"
+  std::vector<Json> cases;  // the one that is faster, or should be, and behind it what it is over, at least one
+  // Filled in by `predict`; 0 where a case did not end well.
+  std::string case_id;
+  double rate = 0, over_rate = 0;                    // items a second
+  double baseline_rate = 0, baseline_over_rate = 0;  // the same by the baseline
+};
+
 /// One printed value, before and after its prediction.
 struct PublishedValue {
   std::string experiment;   // "esdg.table2"
   std::string row;          // its labels: "model=tmgcn ranks=4"
   std::string column;       // "time_ms_snapshot"
-  std::string quantity;     // epoch_seconds | compute_seconds | communicate_seconds | sent_values | out_of_memory; ""
-                            // without a prediction
+  std::string quantity;     // epoch_seconds | compute_seconds | communicate_seconds | sent_values | out_of_memory |
+                            // speedup | training_seconds; "" without a prediction
   std::string order;        // values of one order and quantity are ordered against each other; "" with none
   std::vector<Json> cases;  // alternatives, of which the first that fits the memory counts; empty: none
+  std::vector<SpeedupTerm> terms;    // of a speed-up, in place of cases: it is their mean
+  double times = 1;                  // training_seconds: so many mean epochs
+  bool at_most = false;              // the printed value is a bound: a prediction keeps it or not, and has no error
   std::optional<double> printed;     // in SI units; nothing when the row is withheld
   std::string reason;                // why there is no prediction; "" with one
   std::vector<std::string> assumed;  // what the paper does not print and the case has to choose
@@ -30,7 +43,10 @@ struct PublishedValue {
   bool first_fits = true;  // the first alternative fitted the memory
   std::optional<double> predicted, baseline;
   double error = 0, baseline_error = 0;  // NaN without a printed or predicted value
-  std::string split;                     // where the predicted epoch goes, largest first
+  std::string split;                     // where the predicted epoch goes, largest first; of a speed-up its terms
+
+  bool has_case() const { return !cases.empty() || !terms.empty(); }
+  bool keeps_bound() const { return printed && predicted && *predicted <= *printed; }
 };
 
 /// A paper's description and what became of it.
@@ -55,10 +71,11 @@ void predict(PublishedPaper& paper, const std::function<void(const std::string&)
 
 /// Errors over the values with a printed and a predicted number.
 struct PublishedSummary {
-  ErrorSummary times, baseline_times, volumes;
+  ErrorSummary times, baseline_times, volumes, speedups, baseline_speedups;
   Share order, baseline_order;  // pairs of times within an order
   /// Verdicts that are the printed ones: what ran out of memory does, and what ran for the paper fits as first tried.
   Share memory;
+  Share bounds;  // printed bounds that the predictions keep
   std::size_t predicted = 0, withheld = 0, without_case = 0;
 };
 PublishedSummary summarise_published(const std::vector<PublishedPaper>& papers);

@@ -1,5 +1,5 @@
 // Simulates the cases of published values. Returns each value with its prediction, its error and the baseline's.
-// Cost: one simulated run of two epochs per distinct case.
+// Cost: one simulated run of the case's epochs (mostly two) per distinct case.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -68,6 +68,54 @@ std::string split_of(const Row& row) {
   return fmt::format("{}", fmt::join(words, ", "));
 }
 
+/// Items of an epoch over its mean time: what a whole training comes to, whichever epochs are slower.
+double rate_of(const Prediction& prediction, double seconds) {
+  const Row& row = prediction.row;
+  if (row.status != "ok" || row.throughput.empty()) return 0;
+  const auto events = row.throughput.find("events_per_second");
+  const auto& rate = events == row.throughput.end() ? *row.throughput.begin() : *events;
+  return rate.second * row.epoch_seconds->median / seconds;
+}
+
+/// Adds the rates of a case, by Strobe and by the baseline, to the two sums; false where the case did not end well.
+bool add_rates(const Prediction& prediction, double& rate, double& baseline) {
+  if (prediction.row.status != "ok") return false;
+  rate += rate_of(prediction, prediction.row.epoch_seconds->mean);
+  baseline += rate_of(prediction, prediction.baseline_seconds);
+  return true;
+}
+
+/// The mean of the terms. `find` gives the prediction of a case.
+template <class Find>
+void take_speedup(const Find& find, PublishedValue& value) {
+  double sum = 0, baseline = 0;
+  std::vector<std::string> words;
+  for (SpeedupTerm& term : value.terms) {
+    bool all = true;
+    for (const Json& json : term.cases) {
+      const Prediction& one = find(json);
+      const bool own = &json == &term.cases.front();
+      if (own) term.case_id = one.case_id;
+      if (all) value.status = one.row.status;
+      all = add_rates(one, own ? term.rate : term.over_rate, own ? term.baseline_rate : term.baseline_over_rate) && all;
+    }
+    if (!all) {
+      term.over_rate = 0;
+      return;
+    }
+    const auto count = static_cast<double>(term.cases.size() - 1);
+    term.over_rate /= count;
+    term.baseline_over_rate /= count;
+    sum += term.rate / term.over_rate;
+    baseline += term.baseline_rate / term.baseline_over_rate;
+    words.push_back(fmt::format("{} {:.3g}", term.name.substr(term.name.find('=') + 1), term.rate / term.over_rate));
+  }
+  const auto count = static_cast<double>(value.terms.size());
+  value.predicted = sum / count;
+  value.baseline = baseline / count;
+  value.split = fmt::format("{}", fmt::join(words, ", "));
+}
+
 void take(const Prediction& prediction, PublishedValue& value) {
   const Row& row = prediction.row;
   value.case_id = prediction.case_id;
@@ -81,6 +129,9 @@ void take(const Prediction& prediction, PublishedValue& value) {
   if (value.quantity == "epoch_seconds") {
     value.predicted = row.epoch_seconds->median;
     value.baseline = prediction.baseline_seconds;
+  } else if (value.quantity == "training_seconds") {
+    value.predicted = row.epoch_seconds->mean * value.times;
+    value.baseline = prediction.baseline_seconds * value.times;
   } else if (value.quantity == "compute_seconds") {
     value.predicted = phase_seconds(row, Phase::compute);
   } else if (value.quantity == "communicate_seconds") {
@@ -88,9 +139,10 @@ void take(const Prediction& prediction, PublishedValue& value) {
   } else if (value.quantity == "sent_values") {
     value.predicted = sent_values(row);
   } else {
-    throw InvalidRequest("/quantity", unknown_name_message("quantity", value.quantity,
-                                                           {"epoch_seconds", "compute_seconds", "communicate_seconds",
-                                                            "sent_values", "out_of_memory"}));
+    throw InvalidRequest("/quantity",
+                         unknown_name_message("quantity", value.quantity,
+                                              {"epoch_seconds", "compute_seconds", "communicate_seconds", "sent_values",
+                                               "out_of_memory", "speedup", "training_seconds"}));
   }
 }
 
@@ -124,7 +176,7 @@ void add_orders(const PublishedPaper& paper, PublishedSummary& summary) {
 
 /// Errors by what they are of.
 struct PublishedErrors {
-  std::vector<double> times, baseline, volumes;
+  std::vector<double> times, baseline, volumes, speedups, baseline_speedups;
 };
 
 void add_value(const PublishedValue& value, PublishedErrors& errors, PublishedSummary& summary) {
@@ -134,7 +186,14 @@ void add_value(const PublishedValue& value, PublishedErrors& errors, PublishedSu
     summary.memory.right += verdict ? value.error == 0 : value.first_fits;
     ++summary.memory.of;
   }
-  if (verdict || !value.predicted) return;
+  summary.bounds.right += value.at_most && value.keeps_bound();
+  summary.bounds.of += value.at_most;
+  if (verdict || value.at_most || !value.predicted) return;
+  if (value.quantity == "speedup") {
+    errors.speedups.push_back(value.error);
+    errors.baseline_speedups.push_back(value.baseline_error);
+    return;
+  }
   (is_time(value) ? errors.times : errors.volumes).push_back(value.error);
   if (value.baseline) errors.baseline.push_back(value.baseline_error);
 }
@@ -144,19 +203,21 @@ void add_value(const PublishedValue& value, PublishedErrors& errors, PublishedSu
 void predict(PublishedPaper& paper, const std::function<void(const std::string&)>& progress) {
   std::map<std::string, Prediction> known;
   for (PublishedValue& value : paper.values) {
+    const auto find = [&](const Json& json) -> const Prediction& {
+      const auto [found, is_new] = known.try_emplace(json.dump());
+      if (!is_new) return found->second;
+      if (progress) progress(value.experiment + " " + value.row + " " + value.column);
+      return found->second = simulate(json);
+    };
+    if (!value.terms.empty()) take_speedup(find, value);
     for (const Json& json : value.cases) {
-      const std::string key = json.dump();
-      if (known.find(key) == known.end()) {
-        if (progress) progress(value.experiment + " " + value.row + " " + value.column);
-        known.emplace(key, simulate(json));
-      }
-      take(known.at(key), value);
+      take(find(json), value);
       value.blocks = json.contains("nb") ? json.at("nb").get<std::string>() : "";
       if (value.status != "out_of_memory") break;
       value.first_fits = false;
     }
-    value.error = error_of(value.predicted, value.printed);
-    value.baseline_error = error_of(value.baseline, value.printed);
+    value.error = value.at_most ? unpredicted : error_of(value.predicted, value.printed);
+    value.baseline_error = value.at_most ? unpredicted : error_of(value.baseline, value.printed);
   }
 }
 
@@ -165,8 +226,8 @@ PublishedSummary summarise_published(const std::vector<PublishedPaper>& papers) 
   PublishedErrors errors;
   for (const PublishedPaper& paper : papers) {
     for (const PublishedValue& value : paper.values) {
-      summary.without_case += value.cases.empty();
-      if (value.cases.empty()) continue;
+      summary.without_case += !value.has_case();
+      if (!value.has_case()) continue;
       summary.predicted += value.predicted.has_value();
       summary.withheld += !value.printed.has_value();
       add_value(value, errors, summary);
@@ -176,6 +237,8 @@ PublishedSummary summarise_published(const std::vector<PublishedPaper>& papers) 
   summary.times = summarise_errors(errors.times);
   summary.baseline_times = summarise_errors(errors.baseline);
   summary.volumes = summarise_errors(errors.volumes);
+  summary.speedups = summarise_errors(errors.speedups);
+  summary.baseline_speedups = summarise_errors(errors.baseline_speedups);
   return summary;
 }
 

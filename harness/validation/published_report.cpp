@@ -15,7 +15,17 @@
 namespace strobe {
 namespace {
 
+Json term_json(const SpeedupTerm& term) {
+  const bool known = term.rate > 0 && term.over_rate > 0;
+  return {{"name", term.name},
+          {"case_id", term.case_id.empty() ? Json(nullptr) : Json(term.case_id)},
+          {"items_per_second", known ? Json(term.rate) : Json(nullptr)},
+          {"over_items_per_second", known ? Json(term.over_rate) : Json(nullptr)}};
+}
+
 Json value_json(const PublishedValue& value) {
+  Json terms = Json::array();
+  for (const SpeedupTerm& term : value.terms) terms.push_back(term_json(term));
   return {{"experiment", value.experiment},
           {"row", value.row},
           {"column", value.column},
@@ -28,8 +38,10 @@ Json value_json(const PublishedValue& value) {
           {"case_id", value.case_id.empty() ? Json(nullptr) : Json(value.case_id)},
           {"status", value.status.empty() ? Json(nullptr) : Json(value.status)},
           {"nb", value.blocks.empty() ? Json(nullptr) : Json(value.blocks)},
-          {"first_fits", value.cases.empty() ? Json(nullptr) : Json(value.first_fits)},
+          {"first_fits", value.has_case() ? Json(value.first_fits) : Json(nullptr)},
           {"split", value.split.empty() ? Json(nullptr) : Json(value.split)},
+          {"terms", terms},
+          {"at_most", value.at_most},
           {"assumed", value.assumed},
           {"reason", value.reason.empty() ? Json(nullptr) : Json(value.reason)}};
 }
@@ -39,6 +51,7 @@ std::string shown(const PublishedValue& value, const std::optional<double>& numb
   if (!number) return "-";
   if (value.quantity == "out_of_memory") return *number != 0 ? "out of memory" : "fits";
   if (value.quantity == "sent_values") return fmt::format("{:.3g} G values", *number / 1e9);
+  if (value.quantity == "speedup") return fmt::format("{:.3g} x", *number);
   return format_seconds(*number);
 }
 
@@ -47,8 +60,14 @@ std::string remark(const PublishedValue& value) {
   if (!value.printed) words.push_back("withheld: no error");
   if (!value.predicted) words.push_back("predicted " + value.status);
   if (!value.blocks.empty() && value.blocks != "1" && value.predicted) words.push_back("nb=" + value.blocks);
-  if (!value.split.empty() && value.quantity == "epoch_seconds") words.push_back(value.split);
+  if (!value.split.empty() && (value.quantity == "epoch_seconds" || !value.terms.empty())) words.push_back(value.split);
   return fmt::format("{}", fmt::join(words, "; "));
+}
+
+std::string judged(const PublishedValue& value) {
+  if (value.quantity == "out_of_memory") return value.error == 0 ? "right" : "wrong";
+  if (value.at_most && value.printed) return value.keeps_bound() ? "right" : "wrong";
+  return signed_percent(value.error);
 }
 
 std::string predicted_table(const PublishedPaper& paper) {
@@ -62,11 +81,11 @@ std::string predicted_table(const PublishedPaper& paper) {
                    {"error", true},
                    {"predicted split", false}});
   for (const PublishedValue& value : paper.values) {
-    if (value.cases.empty()) continue;
-    const bool verdict = value.quantity == "out_of_memory";
-    table.add({value.experiment, value.row, value.column, shown(value, value.printed), shown(value, value.predicted),
-               verdict ? (value.error == 0 ? "right" : "wrong") : signed_percent(value.error),
-               shown(value, value.baseline), signed_percent(value.baseline_error), remark(value)});
+    if (!value.has_case()) continue;
+    table.add({value.experiment, value.row, value.column,
+               (value.at_most && value.printed ? "below " : "") + shown(value, value.printed),
+               shown(value, value.predicted), judged(value), shown(value, value.baseline),
+               signed_percent(value.baseline_error), remark(value)});
   }
   return table.text();
 }
@@ -75,7 +94,7 @@ std::string predicted_table(const PublishedPaper& paper) {
 std::string reasons_text(const PublishedPaper& paper) {
   std::vector<std::string> reasons;
   for (const PublishedValue& value : paper.values) {
-    if (value.cases.empty() && std::find(reasons.begin(), reasons.end(), value.reason) == reasons.end()) {
+    if (!value.has_case() && std::find(reasons.begin(), reasons.end(), value.reason) == reasons.end()) {
       reasons.push_back(value.reason);
     }
   }
@@ -83,7 +102,7 @@ std::string reasons_text(const PublishedPaper& paper) {
   for (const std::string& reason : reasons) {
     std::vector<const PublishedValue*> held;
     for (const PublishedValue& value : paper.values) {
-      if (value.cases.empty() && value.reason == reason) held.push_back(&value);
+      if (!value.has_case() && value.reason == reason) held.push_back(&value);
     }
     text += fmt::format("  {} x  {}\n         e.g. {} {} {}\n", held.size(), reason, held.front()->experiment,
                         held.front()->row, held.front()->column);
@@ -105,7 +124,7 @@ std::string paper_text(const PublishedPaper& paper) {
   std::string text = fmt::format("{}: {}\n", paper.name, paper.citation);
   if (!paper.cluster.empty()) text += fmt::format("cluster {}\n", paper.cluster);
   const bool any = std::any_of(paper.values.begin(), paper.values.end(),
-                               [](const PublishedValue& value) { return !value.cases.empty(); });
+                               [](const PublishedValue& value) { return value.has_case(); });
   text += any ? "\n" + predicted_table(paper) : "no printed value can be predicted\n";
   const std::vector<std::string> assumed = assumed_by(paper);
   if (!assumed.empty()) text += fmt::format("assumed\n  {}\n", fmt::join(assumed, "\n  "));
@@ -125,6 +144,22 @@ void add_summary(const std::string& name, const PublishedSummary& s, TextTable& 
   add("times, strobe", s.times, share(s.order));
   add("times, plain roofline plus ring", s.baseline_times, share(s.baseline_order));
   add("volumes", s.volumes, "");
+  add("speed-ups, strobe", s.speedups, "");
+  add("speed-ups, plain roofline plus ring", s.baseline_speedups, "");
+}
+
+/// Goals of what there is: without printed times or pairs of strategies nothing is said of them.
+std::string goals_text(const PublishedSummary& s) {
+  std::string text;
+  const auto add = [&](const std::string& goal, const std::string& found, bool reached) {
+    text += fmt::format("goal: {}: {}, {}\n", goal, found, reached ? "reached" : "not reached");
+  };
+  if (s.times.count > 0)
+    add("times within 30 % on average", percent(s.times.mean_absolute), s.times.mean_absolute <= 0.30);
+  if (s.order.of > 0)
+    add("strategies in the printed order in 9 of 10 pairs", fmt::format("{} of {}", s.order.right, s.order.of),
+        s.order.fraction() >= 0.9);
+  return text;
 }
 
 std::string summary_text(const std::vector<PublishedPaper>& papers) {
@@ -142,15 +177,10 @@ std::string summary_text(const std::vector<PublishedPaper>& papers) {
   add_summary(papers.size() > 1 ? "all" : papers.front().name, s, table);
   std::string text = table.text();
   if (s.memory.of > 0) text += fmt::format("memory verdicts right: {} of {}\n", s.memory.right, s.memory.of);
+  if (s.bounds.of > 0) text += fmt::format("printed bounds kept: {} of {}\n", s.bounds.right, s.bounds.of);
   text += fmt::format("{} values predicted, {} of them withheld; {} without a case\n\n", s.predicted, s.withheld,
                       s.without_case);
-  const bool close = s.times.count > 0 && s.times.mean_absolute <= 0.30;
-  const bool ordered = s.order.of > 0 && s.order.fraction() >= 0.9;
-  text += fmt::format("goal: times within 30 % on average: {}, {}\n", percent(s.times.mean_absolute),
-                      close ? "reached" : "not reached");
-  text += fmt::format("goal: strategies in the printed order in 9 of 10 pairs: {} of {}, {}\n", s.order.right,
-                      s.order.of, ordered ? "reached" : "not reached");
-  return text;
+  return text + goals_text(s);
 }
 
 }  // namespace
@@ -176,6 +206,9 @@ Json published_to_json(const std::vector<PublishedPaper>& papers) {
   json["overall"] = {{"time_error", errors(s.times)},
                      {"baseline_error", errors(s.baseline_times)},
                      {"volume_error", errors(s.volumes)},
+                     {"speedup_error", errors(s.speedups)},
+                     {"baseline_speedup_error", errors(s.baseline_speedups)},
+                     {"bounds", {{"right", s.bounds.right}, {"of", s.bounds.of}}},
                      {"ordered_pairs", {{"right", s.order.right}, {"of", s.order.of}}},
                      {"baseline_ordered_pairs", {{"right", s.baseline_order.right}, {"of", s.baseline_order.of}}},
                      {"memory_verdicts", {{"right", s.memory.right}, {"of", s.memory.of}}},
@@ -190,7 +223,7 @@ std::string published_csv(const std::vector<PublishedPaper>& papers) {
       "paper,experiment,row,column,quantity,printed,predicted,error,baseline,baseline_error,case_id,status,split\r\n";
   for (const PublishedPaper& paper : papers) {
     for (const PublishedValue& v : paper.values) {
-      if (v.cases.empty()) continue;
+      if (!v.has_case()) continue;
       const std::vector<std::string> cells = {
           paper.name,      v.experiment,      v.row,         v.column,         v.quantity,
           cell(v.printed), cell(v.predicted), cell(v.error), cell(v.baseline), cell(v.baseline_error),

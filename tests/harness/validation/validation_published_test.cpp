@@ -29,10 +29,13 @@ TEST(Published, EveryPrintedValueOfEveryPaperHasACaseOrAReason) {
     EXPECT_FALSE(paper.citation.empty());
     EXPECT_FALSE(paper.values.empty());
     for (const PublishedValue& value : paper.values) {
-      EXPECT_NE(value.cases.empty(), value.reason.empty())
-          << value.experiment << " " << value.row << " " << value.column;
+      EXPECT_NE(value.has_case(), !value.reason.empty()) << value.experiment << " " << value.row << " " << value.column;
       for (const Json& c : value.cases) EXPECT_NO_THROW(case_from_json(c, "")) << c.dump();
-      with_case += !value.cases.empty();
+      for (const SpeedupTerm& term : value.terms) {
+        EXPECT_GE(term.cases.size(), 2u);
+        for (const Json& c : term.cases) EXPECT_NO_THROW(case_from_json(c, "")) << c.dump();
+      }
+      with_case += value.has_case();
     }
   }
   EXPECT_GT(with_case, 20u);
@@ -123,6 +126,137 @@ TEST(Published, WhatRunsOutOfMemoryIsAWrongVerdictWhereThePaperRan) {
   EXPECT_EQ(summary.times.count, 0u);
   EXPECT_EQ(summary.memory.of, 4u);
   EXPECT_EQ(summary.memory.right, 2u);
+}
+
+Json printed_speedups() {
+  return Json::parse(R"({"experiments": [{"id": "t", "rows": [
+    {"name": "average", "values": {"2": 1.8}},
+    {"name": "small below large"}]}]})");
+}
+
+/// Two sizes of a graph of events; the larger has its own batch on many ranks.
+Json speedups() {
+  return Json::parse(R"({"paper": "p", "citation": "c",
+    "defaults": {"device": "sim", "cluster": "g4dn-t4", "epochs": 1, "warmup": 0,
+                 "workload": {"name": "bursty_events", "vertices": 60, "span": 1000},
+                 "model": {"name": "tgn-attn", "memory": 8, "time": 4},
+                 "strategy": {"name": "event_batch", "batch": 20}, "task": {"name": "future-links", "candidates": "1"}},
+    "experiments": {"t": {
+      "labels": {"size": {"small": {"case": {"workload": {"events": 400}}},
+                          "large": {"case": {"workload": {"events": 900}, "strategy": {"i": 2}},
+                                    "over": {"strategy": {"i": 1}}, "assumes": ["large is large"]}}},
+      "rows": {
+        "average": {"columns": {
+          "2": {"quantity": "speedup", "each": {"size": ["small", "large"]}, "case": {"ranks": 2}, "over": {"ranks": 1}},
+          "4": {"quantity": "speedup", "withheld": true, "each": {"size": ["small"]}, "case": {"ranks": 4},
+                "over": {"ranks": 1}}}},
+        "small below large": {"columns": {
+          "ratio": {"quantity": "speedup", "stated": 0.9, "each": {"size": ["small"]},
+                    "over_each": {"size": ["large", "small"]}, "case": {"ranks": 2}}}}},
+      "stated": [{"name": "in words", "columns": {
+        "hours": {"quantity": "training_seconds", "stated": 1, "factor": 3600, "at_most": true, "times": 10,
+                  "case": {"workload": {"events": 400}}},
+        "a blink": {"quantity": "training_seconds", "stated": 1e-9, "at_most": true,
+                    "case": {"workload": {"events": 400}}}}}]
+    }}})");
+}
+
+/// Training events over the mean epoch of a case, from a run of its own.
+double rate_of(const Json& of, int ranks, std::int64_t events, int i = 0) {
+  Json json = of;
+  json["ranks"] = ranks;
+  json["workload"]["events"] = events;
+  json["strategy"]["i"] = i;
+  const Case c = case_from_json(json, "");
+  double seconds = 0;
+  const CaseResult result = run_case(c);
+  for (const EpochSample& sample : result.samples) seconds = std::max(seconds, sample.epoch_seconds);
+  return result.items_per_epoch / seconds;
+}
+
+TEST(Published, SpeedupsAreMeansOfRatiosOfThroughput) {
+  PublishedPaper paper = read_published(printed_speedups(), speedups(), "d.json");
+  ASSERT_EQ(paper.values.size(), 5u);
+  predict(paper);
+  const Json defaults = speedups().at("defaults");
+  const double of_small = rate_of(defaults, 2, 400) / rate_of(defaults, 1, 400);
+  const double of_large = rate_of(defaults, 2, 900, 2) / rate_of(defaults, 1, 900, 1);
+  const PublishedValue& average = paper.values[0];
+  EXPECT_NEAR(*average.predicted, (of_small + of_large) / 2, 1e-12);
+  EXPECT_NEAR(average.error, *average.predicted / 1.8 - 1, 1e-12);
+  ASSERT_EQ(average.terms.size(), 2u);
+  EXPECT_EQ(average.terms[1].name, "size=large");
+  EXPECT_NEAR(average.terms[1].rate / average.terms[1].over_rate, of_large, 1e-12);
+  EXPECT_EQ(average.assumed, std::vector<std::string>{"large is large"});
+  const PublishedValue& withheld = paper.values[1];
+  EXPECT_FALSE(withheld.printed.has_value());
+  EXPECT_TRUE(std::isnan(withheld.error));
+  EXPECT_NEAR(*withheld.predicted, rate_of(defaults, 4, 400) / rate_of(defaults, 1, 400), 1e-12);
+  const double own = rate_of(defaults, 2, 400), others = (rate_of(defaults, 2, 900, 2) + own) / 2;
+  EXPECT_NEAR(*paper.values[2].predicted, own / others, 1e-12);
+  EXPECT_DOUBLE_EQ(*paper.values[2].printed, 0.9);
+}
+
+TEST(Published, BoundsAreKeptOrNotAndHaveNoError) {
+  PublishedPaper paper = read_published(printed_speedups(), speedups(), "d.json");
+  predict(paper);
+  const PublishedValue& hours = paper.values[3];
+  const PublishedValue& blink = paper.values[4];
+  EXPECT_EQ(hours.column, "hours");
+  EXPECT_DOUBLE_EQ(*hours.printed, 3600);
+  EXPECT_NEAR(*hours.predicted, 10 * *blink.predicted, 1e-12);
+  EXPECT_TRUE(hours.keeps_bound());
+  EXPECT_FALSE(blink.keeps_bound());
+  EXPECT_TRUE(std::isnan(hours.error));
+  const PublishedSummary summary = summarise_published({paper});
+  EXPECT_EQ(summary.bounds.right, 1u);
+  EXPECT_EQ(summary.bounds.of, 2u);
+  EXPECT_EQ(summary.speedups.count, 2u);
+  EXPECT_EQ(summary.times.count, 0u);
+  EXPECT_EQ(summary.withheld, 1u);
+  EXPECT_EQ(summary.predicted, 5u);
+  const std::string text = published_text({paper});
+  EXPECT_NE(text.find("printed bounds kept: 1 of 2"), std::string::npos) << text;
+  EXPECT_EQ(text.find("times within"), std::string::npos) << text;
+  const Json json = published_to_json({paper}).at("papers")[0].at("values");
+  EXPECT_EQ(json[0].at("terms").size(), 2u);
+  EXPECT_TRUE(json[3].at("at_most"));
+  EXPECT_FALSE(json[0].at("at_most"));
+}
+
+TEST(Published, ASpeedupOfACaseThatFailsIsNotPredicted) {
+  Json text = speedups();
+  text["defaults"]["memory_limit_gib"] = 1e-6;
+  PublishedPaper paper = read_published(printed_speedups(), text, "d.json");
+  predict(paper);
+  for (const PublishedValue& value : paper.values) {
+    EXPECT_FALSE(value.predicted.has_value()) << value.column;
+    EXPECT_EQ(value.status, "out_of_memory") << value.column;
+  }
+  const PublishedSummary summary = summarise_published({paper});
+  EXPECT_EQ(summary.speedups.count, 0u);
+  EXPECT_EQ(summary.bounds.right, 0u);
+  EXPECT_EQ(summary.bounds.of, 2u);
+  EXPECT_TRUE(
+      published_to_json({paper}).at("papers")[0].at("values")[0].at("terms")[0].at("items_per_second").is_null());
+}
+
+TEST(Published, SpeedupsWithoutWhatTheyNeedAreRefused) {
+  const char* const column = "/experiments/t/rows/average/columns/2";
+  for (const char* gone : {"/each", "/over"}) {
+    Json text = speedups();
+    text.at(Json::json_pointer(column)).erase(std::string(gone).substr(1));
+    EXPECT_THROW(read_published(printed_speedups(), text, "d.json"), InvalidInput) << gone;
+  }
+  Json both = speedups();
+  both.at(Json::json_pointer(column))["over_each"] = {{"size", {"small"}}};
+  EXPECT_THROW(read_published(printed_speedups(), both, "d.json"), InvalidInput);
+  Json unknown = speedups();
+  unknown.at(Json::json_pointer(column))["each"] = {{"size", {"medium"}}};
+  EXPECT_THROW(read_published(printed_speedups(), unknown, "d.json"), InvalidInput);
+  Json silent = speedups();
+  silent["experiments"]["t"]["rows"]["average"]["columns"].erase("2");
+  EXPECT_THROW(read_published(printed_speedups(), silent, "d.json"), InvalidInput);
 }
 
 TEST(Published, DescriptionsThatSayNothingOfACellAreRefused) {
