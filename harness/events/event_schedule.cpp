@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/hash.hpp"
+#include "harness/events/batch_rows.hpp"
 #include "harness/events/batch_schedule_file.hpp"
 #include "harness/events/event_trainer.hpp"
 #include "harness/events/group_plan.hpp"
@@ -96,6 +97,9 @@ class EventSchedule final : public SchedulePlan {
                      {"training_events", case_->training_events()},
                      {"validation_events", task.split.validation_end - task.split.train_end},
                      {"test_events", case_->data.graph->events() - task.split.validation_end}};
+    const BatchRows rows = batch_rows(*case_, plan_.order);
+    schedule["mean_rows_of_batch"] = {
+        {"read", rows.read}, {"with_mail", rows.with_mail}, {"written", rows.written}, {"batches_drawn", rows.batches}};
     if (grouped()) schedule.update({{"i", groups.i}, {"j", groups.j}, {"k", groups.k}});
     if (!task.kept_out.empty()) {
       schedule["kept_out_vertices"] = std::count(task.kept_out.begin(), task.kept_out.end(), 1);
