@@ -112,10 +112,45 @@ TEST_F(Figures, ThroughputHasEveryUnitThatRowsHave) {
     const std::string path = changed_golden([&](Json& rows) {
       for (Json& row : rows) row["throughput"] = {{std::string(unit), 5.0}, {"nonzeros_per_second", 7.0}};
     });
-    const std::string program = "import weak_scaling\nassert all(weak_scaling.unit_of(row) == '" + std::string(unit) +
-                                "' and weak_scaling.rate_of(row) == 5 for row in rows)\n";
+    const std::string program =
+        "import throughput, weak_scaling\n"
+        "for figure in (throughput, weak_scaling):\n"
+        "    assert all(figure.unit_of(row) == '" +
+        std::string(unit) + "' and figure.rate_of(row) == 5 for row in rows)\n";
     EXPECT_EQ(check(program, path), 0) << output();
   }
+}
+
+/// A workload's bars stand together whatever its best groups of ranks are, and each says its speed-up.
+TEST_F(Figures, BarsOfThroughputStandByWorkload) {
+  const std::string path = changed_golden([](Json& rows) {
+    const Json one = rows.at(0);
+    rows = Json::array();
+    for (const char* like : {"reddit", "mooc"}) {
+      for (const int ranks : {1, 8, 32}) {
+        Json row = one;
+        row["case_id"] = fmt::format("{}/{}", like, ranks);
+        row["workload"] = {{"name", "bursty_events"}, {"like", like}};
+        row["strategy"] = {{"name", "event_batch"}, {"i", ranks / 4}, {"k", ranks}};
+        row["ranks"] = ranks;
+        row["throughput"] = {{"events_per_second", 1e6 * (ranks == 1 ? 1 : ranks - 1)}};
+        rows.push_back(row);
+      }
+    }
+  });
+  const std::string program =
+      "import throughput\n"
+      "axes = throughput.draw(rows, plt).axes[0]\n"
+      "assert [t.get_text() for t in axes.get_xticklabels()] == ['reddit', 'mooc']\n"
+      "assert [bar.get_height() for bar in axes.patches] == [1, 7, 31] * 2, axes.patches\n"
+      "assert [t.get_text() for t in axes.texts] == ['1', '7', '31'] * 2\n"
+      "assert axes.get_ylabel() == 'million events per second', axes.get_ylabel()\n"
+      "try:\n"
+      "    throughput.draw(rows + [{**rows[0], 'case_id': 'again'}], plt)\n"
+      "    assert False\n"
+      "except r.Refused as refused:\n"
+      "    assert 'again' in str(refused)\n";
+  EXPECT_EQ(check(program, path), 0) << output();
 }
 
 TEST_F(Figures, RowsThatLackAColumnAreRefusedByName) {

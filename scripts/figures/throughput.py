@@ -1,0 +1,91 @@
+#!/usr/bin/env python3
+"""Events (or edges, or cells) per second against ranks, a bar for each, and its speed-up over the fewest ranks (after DistTGL, SC'23, Fig. 12(a))."""
+
+import sys
+
+from shared import looks
+from shared import rows as r
+
+UNITS = ("events_per_second", "edges_per_second", "cells_per_second")
+
+
+def unit_of(row):
+    """What of the row is drawn: the first of these that it has."""
+    for key in UNITS:
+        if row["throughput"].get(key) is not None:
+            return key
+    raise r.Refused(f"{row['case_id']} has no throughput")
+
+
+def rate_of(row):
+    return row["throughput"][unit_of(row)]
+
+
+GROUPS_OF_RANKS = ("i", "j", "k", "batch")
+
+
+def group_of(row, rows):
+    """What the bars of one group share: the workload, by the size that it is like where it is generated so, model,
+    strategy and clock. How a strategy groups its ranks may differ along them, as the best way does."""
+    plain = [{"strategy": {key: value for key, value in other["strategy"].items() if key not in GROUPS_OF_RANKS}}
+             for other in (row, *rows)]
+    like = row["workload"].get("like", "none")
+    return (row["workload"]["name"] if like == "none" else like, row["model"]["name"],
+            r.label(plain[0], "strategy", plain), row["time_source"])
+
+
+def name_of(group, groups):
+    """The workload, and what else is not the same in all groups."""
+    return ", ".join([group[0]] + [part for at, part in enumerate(group) if at > 0 and len({g[at] for g in groups}) > 1])
+
+
+def bars_of(rows):
+    """The rows of a group by ranks; refuses two for one bar."""
+    bars = {}
+    for row in rows:
+        if row["ranks"] in bars:
+            raise r.Refused(f"{row['case_id']} and {bars[row['ranks']]['case_id']} would share one bar")
+        bars[row["ranks"]] = row
+    return dict(sorted(bars.items()))
+
+
+def rate_unit(rates):
+    """(factor, prefix) that puts the largest rate between 1 and 1000."""
+    for factor, prefix in ((1e-9, "billion "), (1e-6, "million "), (1e-3, "thousand ")):
+        if max(rates) * factor >= 1:
+            return factor, prefix
+    return 1.0, ""
+
+
+def draw(rows, plt):
+    if len({unit_of(row) for row in rows}) > 1:
+        raise r.Refused("the rows count different things per second")
+    group_by_case = {row["case_id"]: group_of(row, rows) for row in rows}
+    groups = r.in_order(group_by_case.values())
+    counts = sorted({row["ranks"] for row in rows})
+    factor, prefix = rate_unit([rate_of(row) for row in rows])
+    figure, (axes,) = r.panels(plt.subplots, 1, size=(max(5.6, 0.36 * len(groups) * (len(counts) + 1)), 4.0))
+    width = 0.86 / len(counts)
+    for at, group in enumerate(groups):
+        bars = bars_of(row for row in rows if group_by_case[row["case_id"]] == group)
+        first = next(iter(bars.values()))
+        for ranks, row in bars.items():
+            place = at + (counts.index(ranks) - (len(counts) - 1) / 2) * width
+            axes.bar(place, factor * rate_of(row), width, color=looks.COLOURS[counts.index(ranks) % len(looks.COLOURS)])
+            axes.annotate(f"{rate_of(row) / rate_of(first):.3g}", (place, factor * rate_of(row)), xytext=(0, 1),
+                          textcoords="offset points", ha="center", va="bottom", fontsize=6)
+    axes.set_yscale("log")
+    looks.readable_log(axes.yaxis)
+    names = [looks.short(name_of(group, groups), 40) for group in groups]
+    turned = {"rotation": 20, "ha": "right"} if max(map(len, names)) > 12 else {}
+    axes.set_xticks(range(len(groups)), names, **turned)
+    axes.grid(False, axis="x")
+    axes.set_ylabel(f"{prefix}{unit_of(rows[0]).split('_')[0]} per second")
+    handles = [plt.Rectangle((0, 0), 1, 1, color=looks.COLOURS[n % len(looks.COLOURS)]) for n in range(len(counts))]
+    looks.legend_below(figure, handles, [looks.ranks_text(count) for count in counts], most=96)
+    looks.title(axes, f"{r.source_label(rows)}; numbers: over the group's fewest ranks")
+    return figure
+
+
+if __name__ == "__main__":
+    sys.exit(r.main(draw, "throughput", ["throughput"], __doc__))
