@@ -145,7 +145,7 @@ TEST(Suites, ShippedSuitesExpand) {
   EXPECT_EQ(load_suite(folder + "esdg/virtual_convergence.json", {}).cases.size(), 2u);
   EXPECT_EQ(load_suite(folder + "disttgl/convergence.json", {}).cases.size(), 5u);
   EXPECT_EQ(load_suite(folder + "disttgl/systems.json", {}).cases.size(), 3u);
-  EXPECT_EQ(load_suite(folder + "disttgl/throughput.json", {}).cases.size(), 12u);
+  EXPECT_EQ(load_suite(folder + "disttgl/throughput.json", {}).cases.size(), 30u);
 }
 
 TEST(JsonText, DuplicateKeysAreRefusedWithTheirPointer) {
