@@ -15,6 +15,7 @@
 #include "core/interrupt.hpp"
 #include "core/parallel.hpp"
 #include "harness/plan/planned_case.hpp"
+#include "harness/request/schedule_tag.hpp"
 #include "harness/run/run_case.hpp"
 #include "harness/training/make_plan.hpp"
 #include "results/row.hpp"
@@ -53,7 +54,8 @@ bool cannot_divide(const InvalidRequest& error) {
   return false;
 }
 
-void take_result(const Case& c, const CaseResult& result, std::int64_t epochs, PlanOutcome& outcome) {
+void take_result(const PlannedCase& plan, const CaseResult& result, std::int64_t epochs, PlanOutcome& outcome) {
+  const Case& c = outcome.point.request;
   outcome.notes = result.notes;
   if (result.status != "ok") {
     outcome.status = result.status == "out_of_memory" ? result.status : "failed";
@@ -61,8 +63,10 @@ void take_result(const Case& c, const CaseResult& result, std::int64_t epochs, P
     return;
   }
   const Row row = summarise(case_to_json(c), outcome.point.id, result);
-  outcome.epoch_seconds = row.epoch_seconds->median;
+  const double share = long_run_share(*plan.schedule, c);
+  outcome.epoch_seconds = share * row.epoch_seconds->median;
   outcome.epoch_band = row.epoch_seconds_band90;
+  if (outcome.epoch_band) outcome.epoch_band->low *= share, outcome.epoch_band->high *= share;
   if (outcome.epoch_band) outcome.notes.push_back("90 % band: " + outcome.epoch_band->source);
   if (!outcome.epoch_band && load_cluster(c.cluster)->epoch_band.known()) {
     outcome.notes.push_back("no 90 % band: " + row.absent.at("/epoch_seconds_band90"));
@@ -74,6 +78,7 @@ void take_result(const Case& c, const CaseResult& result, std::int64_t epochs, P
   outcome.sent_bytes = row.sent_bytes->back();
   if (row.batch_events) outcome.mails_lost_share = row.batch_events->mails_lost_share;
   outcome.phase_seconds = *row.phase_seconds;
+  for (double& seconds : outcome.phase_seconds) seconds *= share;
 }
 
 /// The plan of a group, or why there is none.
@@ -82,9 +87,9 @@ struct PlannedGroup {
   std::string refusal;
 };
 
-PlannedGroup plan_group(const Case& c) {
+PlannedGroup plan_group(Case c) {
   try {
-    return {make_plan(c), ""};
+    return {plan_settled(c), ""};
   } catch (const InvalidRequest& error) {
     if (!cannot_divide(error)) throw;
     return {nullptr, error.message()};
@@ -98,7 +103,8 @@ void simulate(const PlannedGroup& group, std::int64_t epochs, PlanOutcome& outco
     outcome.status = "cannot_extend";
     outcome.reason = refusal;
   } else if (group.plan != nullptr) {
-    take_result(outcome.point.request, run_planned(group.plan, outcome.point.request), epochs, outcome);
+    outcome.point.request.warmup = group.plan->request.warmup;
+    take_result(*group.plan, run_planned(group.plan, outcome.point.request), epochs, outcome);
   } else {
     outcome.status = "cannot_divide";
     outcome.reason = group.refusal;
@@ -108,14 +114,27 @@ void simulate(const PlannedGroup& group, std::int64_t epochs, PlanOutcome& outco
 /// Libraries that partition graphs are not made for several threads; counting a shape is.
 bool plans_one_at_a_time(const Case& c) { return !is_shape_workload(c.workload.at("name").get<std::string>()); }
 
-/// Whether groups are to be simulated beside each other. Where they have many members, these are: fewer plans of a
-/// graph are kept at a time.
-bool groups_beside_each_other(const Groups& groups, bool one_plan_at_a_time, int threads) {
-  const auto small = [threads](const auto& members) { return members.size() < static_cast<std::size_t>(threads); };
-  return !one_plan_at_a_time || std::all_of(groups.begin(), groups.end(), small);
-}
+/// Whether points of several plans are simulated beside each other. Plans of snapshots hold matrices of a graph each,
+/// so one is kept at a time, and only its points on several clusters are; plans of events share their graph.
+bool simulates_beside_each_other(const Case& c) { return !plans_one_at_a_time(c) || family_of(c.model) == "events"; }
 
 }  // namespace
+
+double long_run_share(const SchedulePlan& plan, const Case& c) {
+  constexpr std::int64_t many = 1000;
+  const std::int64_t measured = plan.updates_through(c.warmup + c.epochs) - plan.updates_through(c.warmup);
+  return static_cast<double>(plan.updates_through(many) * c.epochs) / static_cast<double>(many * measured);
+}
+
+std::shared_ptr<const PlannedCase> plan_settled(Case& c) {
+  std::shared_ptr<const PlannedCase> plan = make_plan(c);
+  const std::int64_t begun = c.strategy.value("j", std::int64_t{1}) - 1;
+  std::int64_t warmup = c.warmup;
+  while (plan->schedule->updates_through(warmup) < begun) ++warmup;
+  if (warmup == c.warmup) return plan;
+  c.warmup = warmup;
+  return make_plan(c);
+}
 
 std::string extension_refusal(const std::string& cluster) {
   try {
@@ -151,7 +170,7 @@ std::vector<PlanOutcome> evaluate(const std::vector<PlanPoint>& points, std::int
       one_done();
     });
   };
-  if (!groups_beside_each_other(groups, one_plan_at_a_time, threads)) {
+  if (points.empty() || !simulates_beside_each_other(points.front().request)) {
     for (const auto& members : groups) {
       evaluate_group(members, [&](std::int64_t count, const auto& task) { workers.run(count, task); });
     }

@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 
+#include "harness/plan/planned_case.hpp"
 #include "harness/planner/plan_points.hpp"
 #include "results/row.hpp"
 
@@ -15,7 +16,7 @@ struct PlanOutcome {
   PlanPoint point;
   std::string status = "ok";  // ok | out_of_memory | cannot_divide | cannot_extend | failed
   std::string reason;
-  double epoch_seconds = 0;
+  double epoch_seconds = 0;             // in the long run, as are phases
   std::optional<EpochBand> epoch_band;  // 90 %, where the cluster's predictions were held against measurements
   double job_seconds = 0;               // epochs of the job x epoch_seconds
   std::optional<double> dollars;  // of the job: whole nodes for job_seconds; nothing where the cluster has no price
@@ -35,6 +36,15 @@ struct PlanOutcome {
 /// Throws Interrupted when the user wants to stop.
 std::vector<PlanOutcome> evaluate(const std::vector<PlanPoint>& points, std::int64_t epochs, int threads,
                                   const std::function<void(std::size_t)>& progress = {});
+
+/// Plans the case, which gets as many warm-up epochs as it takes until all j batches of a memory are in training: what
+/// lies before is faster. Throws as make_plan does.
+std::shared_ptr<const PlannedCase> plan_settled(Case& c);
+
+/// Updates of the weights in an epoch in the long run, over those in an epoch of the case, of which there are few: 1
+/// but for kinds of training whose epochs are no whole number of updates. What an epoch costs is to be multiplied by
+/// it.
+double long_run_share(const SchedulePlan& plan, const Case& c);
 
 /// Why a cluster cannot have as many nodes as its text asks for, "" when it can.
 std::string extension_refusal(const std::string& cluster);

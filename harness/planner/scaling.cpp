@@ -15,7 +15,6 @@
 #include "harness/plan/planned_case.hpp"
 #include "harness/planner/evaluate.hpp"
 #include "harness/run/run_case.hpp"
-#include "harness/training/make_plan.hpp"
 
 namespace strobe {
 namespace {
@@ -75,6 +74,13 @@ void split(const std::vector<EpochSample>& samples, const std::vector<std::vecto
   point.wait_seconds += std::max(0.0, slowest - mean);
 }
 
+void multiply(double share, ScalingPoint& point) {
+  for (double* seconds : {&point.epoch_seconds, &point.compute_seconds, &point.launch_bound_seconds,
+                          &point.transfer_seconds, &point.wait_seconds, &point.other_seconds})
+    *seconds *= share;
+  for (double& seconds : point.communicate_seconds) seconds *= share;
+}
+
 /// Only spans of the measured epoch: others set the rank up, warm it up or evaluate.
 void keep_epoch(const std::vector<EpochSample>& samples, std::vector<std::vector<Span>>& spans) {
   for (const EpochSample& sample : samples) {
@@ -101,13 +107,15 @@ ScalingPoint simulate(const PlanPoint& best, int nodes) {
   }
   try {
     std::vector<std::vector<Span>> spans;
-    const CaseResult result = run_planned(make_plan(c), c, &spans);
+    const std::shared_ptr<const PlannedCase> plan = plan_settled(c);
+    const CaseResult result = run_planned(plan, c, &spans);
     point.status = result.status;
     point.reason = result.reason;
     if (result.status != "ok") return point;
     const std::vector<EpochSample> samples = measured(result);
     keep_epoch(samples, spans);
     split(samples, spans, described->gpu.launch_seconds, point);
+    multiply(long_run_share(*plan->schedule, c), point);
   } catch (const InvalidRequest& error) {
     point.status = "cannot_divide";
     point.reason = error.message();

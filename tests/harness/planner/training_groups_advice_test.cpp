@@ -208,6 +208,43 @@ TEST(GroupAdviceLaws, OutcomesDoNotDependOnThreads) {
   EXPECT_EQ(json(1), json(3));
 }
 
+/// 28 batches of a rank are 3.5 iterations of 8 ranks: an epoch that a plan measures has 3 or 4 of them, and the first
+/// j - 1 iterations are not like the others.
+TEST(GroupAdviceLaws, AnEpochIsThatOfTheLongRun) {
+  PlanSpace space = event_space();
+  space.nodes = {1};
+  space.strategies = {{"event_batch", {{"batch", "50"}}}};
+  const auto iterations = [](std::int64_t epochs) { return (epochs * 28 + 7) / 8; };
+  int compared = 0;
+  for (const PlanPoint& point : plan_points(space)) {
+    if (point.request.ranks != 8) continue;
+    const PlanOutcome outcome = evaluate({point}, 1, 1).front();
+    const std::int64_t warmup = outcome.point.request.warmup;
+    EXPECT_GE(iterations(warmup), number(point, "j") - 1);
+    EXPECT_EQ(warmup, number(point, "j") == 8 ? 2 : 1);
+    const auto mean_epoch = [&](std::int64_t epochs) {
+      Case c = outcome.point.request;
+      c.epochs = epochs;
+      std::map<int, double> slowest;  // by epoch
+      for (const EpochSample& sample : run_case(c).samples)
+        if (!sample.warmup) slowest[sample.epoch] = std::max(slowest[sample.epoch], sample.epoch_seconds);
+      double seconds = 0;
+      for (const auto& [epoch, own] : slowest) seconds += own;
+      return seconds / static_cast<double>(epochs);
+    };
+    EXPECT_NEAR(outcome.epoch_seconds / mean_epoch(8), 1, 0.06) << point.id;
+    const auto measured = static_cast<double>(iterations(warmup + 1) - iterations(warmup));
+    EXPECT_NEAR(outcome.epoch_seconds / mean_epoch(1), 3.5 / measured, 1e-9) << point.id;
+    double phases = 0;
+    for (const double seconds : outcome.phase_seconds) phases += seconds;
+    EXPECT_NEAR(phases, outcome.epoch_seconds, 1e-9 * phases);
+    const ScalingStudy study = study_scaling(point);
+    EXPECT_NEAR(study.points.front().epoch_seconds, outcome.epoch_seconds, 1e-9 * outcome.epoch_seconds);
+    ++compared;
+  }
+  EXPECT_EQ(compared, 10);
+}
+
 TEST(GroupAdviceLaws, TheStudyOfScalingGoesOnWithMoreCopies) {
   PlanSpace space = event_space();
   space.nodes = {1};
