@@ -162,7 +162,6 @@ Tensor BatchLoader::bring(Travel& travel, std::int64_t elements, ElementType typ
   work.after = {travel.moved};
   const Event packed = device_.run_on_host(std::move(work));
   travel.moved = device_.start_stream_in(travel.buffer.slice(0, to.bytes()), to, {packed, free});
-  device_.wait(Stream::compute, travel.moved);
   return to;
 }
 
@@ -225,6 +224,8 @@ BatchInput BatchLoader::load(const SharedDraw& drawn) {
   const HostWork lists = packing_lists(drawn, extent.numbers), features = slicing_features(drawn, extent);
   cut_lists(*drawn, bring(numbers_, extent.numbers, ElementType::i64, lists), input);
   cut_reals(data_, *drawn, bring(reals_, extent.reals, device_.precision(), features), input);
+  input.lists_there = numbers_.moved;
+  input.values_there = reals_.moved;
   return input;
 }
 

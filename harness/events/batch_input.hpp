@@ -13,10 +13,17 @@ struct BatchInput {
   Tensor mail_dt;    // [M, 1]
   Tensor mail_edge;  // [M, d_e] or undefined
   EmbedInput embed;  // without memory and pass
+  Event lists_there, values_there;
+
+  /// Nothing is computed from now on before the device has all of it.
+  void await_on(Device& device) const {
+    device.wait(Stream::compute, lists_there);
+    device.wait(Stream::compute, values_there);
+  }
 };
 
-/// Puts batches of the events `data` together on the host and moves them in; keeps the memory that they travel through,
-/// so it is one rank's.
+/// Puts batches of the events `data` together on the host and moves them in, beside whatever is being computed; keeps
+/// the memory that they travel through, so it is one rank's.
 class BatchLoader {
  public:
   BatchLoader(const EventData& data, Device& device) : data_(data), device_(device) {}

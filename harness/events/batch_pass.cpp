@@ -83,6 +83,7 @@ PassOutput EventWalk::pass(Tape& tape, const Parameters& parameters, const Pendi
   device_.await(draw.ready);
   drawn_ = draw.drawn;
   BatchInput input = loader_.load(drawn_);
+  input.await_on(device_);
   lists_ = input.lists;
   MemoryRows rows;
   if (memory_ != nullptr) rows = memory_->read(drawn_, lists_);

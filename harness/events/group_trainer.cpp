@@ -48,6 +48,8 @@ void GroupTrainer::take_batch(const TrainerTurn& turn) {
     current_.inputs.push_back(turn.count > 0 ? loader_.load(drawn) : BatchInput{});
     lists.push_back(current_.inputs.back().lists);
   }
+  for (const BatchInput& input : current_.inputs)
+    if (lists_first) device_.wait(Stream::compute, input.lists_there);
   if (lists_first) current_.rows = memory_->read(current_.drawn.draws, lists);
 }
 
@@ -81,6 +83,9 @@ GroupTrainer::Forward GroupTrainer::forward(std::int64_t iteration) {
   Pass pass;
   pass.seed = static_cast<std::uint64_t>(events().request.seed);
   pass.epoch = iteration;
+  // Labels move in before the next batch's inputs do, which would hold them up.
+  forward.labels = events().task->labels(device_, *events().training.graph, forward.turn->first, forward.turn->count);
+  current_.inputs[set].await_on(device_);
   MemoryRows rows;
   if (memory_ != nullptr) {
     device_.wait(Stream::compute, current_.rows[set].ready);
@@ -95,9 +100,8 @@ GroupTrainer::Forward GroupTrainer::forward(std::int64_t iteration) {
 
 void GroupTrainer::backward(const Forward& pass, std::int64_t iteration) {
   if (pass.tape == nullptr) return;
-  const Tensor labels = events().task->labels(device_, *events().training.graph, pass.turn->first, pass.turn->count);
   const LinkLoss loss = events().model->traits().binary_loss ? LinkLoss::binary_cross_entropy : LinkLoss::cross_entropy;
-  events().task->add_loss(*pass.tape, pass.output.outputs, loss, labels,
+  events().task->add_loss(*pass.tape, pass.output.outputs, loss, pass.labels,
                           1.0 / static_cast<double>(plan_.order.events_in(iteration)), batch_loss_);
   pass.tape->backward();
 }

@@ -45,6 +45,7 @@ class GroupTrainer final : public Trainer {
     SharedDraw drawn;            // kept while the tape is: the rank may have taken over the next batch
     std::unique_ptr<Tape> tape;  // null: no events
     PassOutput output;
+    Tensor labels;
   };
 
   /// What this rank alone holds: its part of the memory, and rows of a batch that is not done with.

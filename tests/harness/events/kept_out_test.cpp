@@ -148,6 +148,7 @@ TEST(KeptOut, FeaturesInTrainingAreThoseOfTheEventsOwnNumbers) {
     const auto drawn = std::make_shared<BatchDraw>();
     drawer.draw({100, 32, 100, true, 0, 0, true}, clock, workers, *drawn);
     const BatchInput input = loader.load(drawn);
+    input.await_on(*device);
     const std::vector<double> rows = host_values(*device, input.embed.levels[0].edge);
     const std::vector<EdgeId>& events = drawn->levels[0].events;
     const auto width = static_cast<std::size_t>(c.data.graph->edge_feature_width);
