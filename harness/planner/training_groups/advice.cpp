@@ -172,7 +172,8 @@ std::string bound_copies(const Study& study, GroupAdvice& advice) {
   const std::int64_t copies = std::max<std::int64_t>(1, *advice.limits.copies);
   const std::uint64_t bytes = bytes_of_copy({i, advice.limits.gpus / i / copies, copies}, shape);
   return fmt::format(
-      "copies: a host has {}, the events take {}, and one of {} copies, its mails and its daemon's buffers {}",
+      "copies: a host has {}, the events take {}, and where it keeps {}, each takes {} with its mails and its daemon's "
+      "buffers",
       format_bytes(static_cast<double>(host)), format_bytes(static_cast<double>(study.data_bytes)), copies,
       format_bytes(static_cast<double>(bytes)));
 }
@@ -192,7 +193,8 @@ void apply_rule(const Study& study, const LossLimits& limits, GroupAdvice& advic
                                        study.captured.events(), advice.ranks);
     return;
   }
-  if (given.saturating_batch < advice.saturation.batch)
+  const bool fewer = given.saturating_batch < advice.saturation.batch;
+  if (fewer)
     advice.assumptions.push_back(fmt::format("{} ranks share {} events, so a batch has at most {} of them",
                                              advice.ranks, study.captured.events(), given.saturating_batch));
   advice.largest = largest_batch(study.captured, limits, given.saturating_batch, !study.batch_given);
@@ -200,6 +202,11 @@ void apply_rule(const Study& study, const LossLimits& limits, GroupAdvice& advic
   advice.assumptions.push_back(why_largest(advice.largest, limits));
   advice.assumptions.push_back(bound_copies(study, advice));
   advice.choice = choose_groups(given);
+  if (fewer)
+    advice.choice.why.front() =
+        fmt::format("batch = {}: the {} one, below the {} at which a GPU saturates", advice.choice.local_batch,
+                    given.largest_batch < given.saturating_batch ? "largest" : "largest of which every rank has",
+                    advice.saturation.batch);
   if (!advice.choice.groups) advice.refusal = advice.choice.why.back();
 }
 
@@ -293,8 +300,8 @@ AdviceOutcome outcome_of(const GroupAdvice& advice, const std::vector<PlanOutcom
   for (const PlanOutcome& outcome : outcomes) {
     if (!trains_in_groups(outcome.point) || place_of(outcome.point) != place) continue;
     ++found.simulated;
-    if (outcome.status != "ok") continue;
     if (is_rules(advice, outcome.point)) found.rule = &outcome;
+    if (outcome.status != "ok") continue;
     take_faster(outcome, found.fastest);
     if (whole_batch_of(outcome.point) <= advice.limits.largest_batch) take_faster(outcome, found.fastest_within);
   }

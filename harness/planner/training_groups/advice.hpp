@@ -27,10 +27,10 @@ struct GroupAdvice {
   std::string refusal;
 };
 
-/// How the rule's configuration does beside all others on the same ranks; null where none was simulated to its end.
+/// How the rule's configuration does beside all others on the same ranks.
 struct AdviceOutcome {
-  const PlanOutcome* rule = nullptr;
-  const PlanOutcome* fastest = nullptr;
+  const PlanOutcome* rule = nullptr;            // whatever became of it; null where the rule chooses none
+  const PlanOutcome* fastest = nullptr;         // null where none was simulated to its end
   const PlanOutcome* fastest_within = nullptr;  // of those whose batches are no larger than the largest one
   std::size_t simulated = 0;                    // configurations on these ranks
 };

@@ -18,7 +18,7 @@ Json id_or_null(const PlanOutcome* outcome) { return outcome == nullptr ? Json(n
 
 /// Epoch of the rule's configuration over that of another.
 Json times_of(const AdviceOutcome& found, const PlanOutcome* other) {
-  if (found.rule == nullptr || other == nullptr) return nullptr;
+  if (found.rule == nullptr || found.rule->status != "ok" || other == nullptr) return nullptr;
   return found.rule->epoch_seconds / other->epoch_seconds;
 }
 
@@ -86,11 +86,13 @@ void add_line(const GroupAdvice& place, const std::string& mark, const PlanOutco
                      j = point.request.strategy.at("j").get<std::int64_t>();
   std::vector<std::string> choices;
   for (const auto& [key, value] : place.choices) choices.push_back(key + "=" + value);
+  const bool ok = outcome->status == "ok", compared = ok && rule != nullptr && rule->status == "ok";
   table.add({place.cluster, std::to_string(place.nodes), std::to_string(place.ranks),
              fmt::format("{}", fmt::join(choices, " ")), mark, fmt::format("{}x{}x{}", i, j, place.ranks / (i * j)),
-             value_of(point, "batch"), std::to_string(whole_batch_of(point)), format_seconds(outcome->epoch_seconds),
-             rule == nullptr ? "-" : fmt::format("{:.2f}", outcome->epoch_seconds / rule->epoch_seconds),
-             fmt::format("{:.1f} %", 100 * outcome->mails_lost_share.value_or(0))});
+             value_of(point, "batch"), std::to_string(whole_batch_of(point)),
+             ok ? format_seconds(outcome->epoch_seconds) : outcome->status,
+             compared ? fmt::format("{:.2f}", outcome->epoch_seconds / rule->epoch_seconds) : "-",
+             outcome->mails_lost_share ? fmt::format("{:.1f} %", 100 * *outcome->mails_lost_share) : "-"});
 }
 
 std::string places_table(const GroupPlanAdvice& advice, const std::vector<PlanOutcome>& outcomes) {

@@ -14,6 +14,10 @@ std::int64_t divisor_within(std::int64_t number, std::int64_t most) {
   return divisor;
 }
 
+std::string counted_as(std::int64_t count, const char* one, const char* several) {
+  return fmt::format("{} {}", count, count == 1 ? one : several);
+}
+
 std::string why_batch(const GroupLimits& limits) {
   if (limits.saturating_batch <= limits.largest_batch)
     return fmt::format("batch = {}: a GPU saturates there", limits.saturating_batch);
@@ -23,8 +27,8 @@ std::string why_batch(const GroupLimits& limits) {
 
 std::string why_i(const GroupLimits& limits, std::int64_t i, std::int64_t local) {
   const std::int64_t parts = limits.largest_batch / local;
-  const std::string whole = fmt::format("i = {}: the largest batch of {} has {} whole part{} of {}", i,
-                                        limits.largest_batch, parts, parts == 1 ? "" : "s", local);
+  const std::string whole = fmt::format("i = {}: the largest batch of {} has {} of {}", i, limits.largest_batch,
+                                        counted_as(parts, "whole part", "whole parts"), local);
   if (i == parts) return whole;
   return fmt::format("{}, and {} is the largest number within it that divides the {} GPUs of a machine", whole, i,
                      limits.gpus);
@@ -32,9 +36,9 @@ std::string why_i(const GroupLimits& limits, std::int64_t i, std::int64_t local)
 
 std::string why_k(const GroupLimits& limits, std::int64_t k, std::int64_t of_machine, std::int64_t room) {
   std::string text =
-      fmt::format("k = {}: memory parallelism converges best, and {} machine{} with {} GPUs leave{} room for {} copies",
-                  k, limits.machines, limits.machines == 1 ? "" : "s", limits.gpus, limits.machines == 1 ? "s" : "",
-                  limits.machines * room);
+      fmt::format("k = {}: memory parallelism converges best, and {} with {} {} room for {}", k,
+                  counted_as(limits.machines, "machine", "machines"), counted_as(limits.gpus, "GPU", "GPUs"),
+                  limits.machines == 1 ? "leaves" : "leave", counted_as(limits.machines * room, "copy", "copies"));
   if (!limits.copies) return text + "; what a host's memory holds is not known and bounds nothing";
   if (*limits.copies >= room) return text + fmt::format("; a host's memory holds {} or more each", room);
   text += fmt::format(", but a host's memory holds {} each", *limits.copies);
