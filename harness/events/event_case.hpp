@@ -54,6 +54,8 @@ struct EventCase {
   EdgeId training_events() const { return training.task->split.train_end; }
   /// Epochs of a run, or of a rehearsal, which is two long.
   std::int64_t planned_epochs() const { return std::max<std::int64_t>(2, request.warmup + request.epochs); }
+  /// About what its graphs and features take on the host.
+  std::uint64_t kept_bytes() const;
   /// Over how many events the validation or the test metric, or rule, of this name is taken; `metric` has no prefix of
   /// the part.
   std::int64_t judged_events(const std::string& metric, bool validation) const;

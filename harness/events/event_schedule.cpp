@@ -147,12 +147,7 @@ class EventSchedule final : public SchedulePlan {
     write_batch_schedule(path, plan_.order, case_->request.warmup + case_->request.epochs);
   }
 
-  std::uint64_t kept_bytes() const override {
-    const EventGraph& graph = *case_->data.graph;
-    const auto features = static_cast<std::uint64_t>(graph.edge_features.size() + graph.vertex_features.size());
-    const EdgeId walked = graph.events() + (case_->data.task->kept_out.empty() ? 0 : case_->training_events());
-    return static_cast<std::uint64_t>(walked) * 40 + 4 * features;
-  }
+  std::uint64_t kept_bytes() const override { return case_->kept_bytes(); }
 
   void check_start(const TrainingState& state) const override {
     if (!grouped()) return;

@@ -13,21 +13,6 @@
 namespace strobe {
 namespace {
 
-MemoryShape shape_of(const EventCase& c) {
-  const EventModelTraits traits = c.model->traits();
-  MemoryShape shape;
-  shape.vertices = c.training.graph->vertices;
-  shape.width = traits.memory;
-  shape.type = c.fp64() ? ElementType::f64 : ElementType::f32;
-  shape.values = c.request.numerics != "none";
-  std::int64_t asked = c.options.batch * (2 + c.training.task->training_negatives);
-  for (int level = 0; level < traits.levels; ++level) asked *= 1 + traits.neighbours;
-  // A vertex is read once, unless its mail depends on when it is asked.
-  shape.read_rows = traits.mail_dt_of_asker ? asked : std::min(asked, shape.vertices);
-  shape.write_rows = std::min(2 * c.options.batch, shape.vertices);
-  return shape;
-}
-
 void check_batch(const EventCase& c, const TrainingGroups& groups) {
   if (groups.i * c.options.batch <= c.training_events()) return;
   throw InvalidRequest(
@@ -146,6 +131,21 @@ void check_evaluation(const EventCase& c) {
 
 }  // namespace
 
+MemoryShape memory_shape(const EventCase& c) {
+  const EventModelTraits traits = c.model->traits();
+  MemoryShape shape;
+  shape.vertices = c.training.graph->vertices;
+  shape.width = traits.memory;
+  shape.type = c.fp64() ? ElementType::f64 : ElementType::f32;
+  shape.values = c.request.numerics != "none";
+  std::int64_t asked = c.options.batch * (2 + c.training.task->training_negatives);
+  for (int level = 0; level < traits.levels; ++level) asked *= 1 + traits.neighbours;
+  // A vertex is read once, unless its mail depends on when it is asked.
+  shape.read_rows = traits.mail_dt_of_asker ? asked : std::min(asked, shape.vertices);
+  shape.write_rows = std::min(2 * c.options.batch, shape.vertices);
+  return shape;
+}
+
 GroupPlan plan_of_groups(const std::shared_ptr<const EventCase>& c) {
   const EventBatchOptions& options = c->options;
   const TrainingGroups groups = TrainingGroups::of(options.i, options.j, options.k, c->request.ranks);
@@ -155,7 +155,7 @@ GroupPlan plan_of_groups(const std::shared_ptr<const EventCase>& c) {
   if (c->grouped()) check_evaluation(*c), check_disk(*c);
   GroupPlan plan{c,
                  BatchOrder(groups, c->training_events(), options.batch, c->training.task->negative_groups),
-                 shape_of(*c),
+                 memory_shape(*c),
                  {},
                  nullptr};
   if (options.memory_layout != "distributed") {

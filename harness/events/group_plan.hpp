@@ -28,6 +28,9 @@ struct GroupPlan {
   bool evaluates_after(std::int64_t epoch) const;
 };
 
+/// Sizes of a copy of the case's memory, and of what its daemon and ranks pass each other.
+MemoryShape memory_shape(const EventCase& c);
+
 /// The daemons that keep the memory; none where it lies on devices, or there is none.
 std::vector<HelperRequest> memory_daemons(const GroupPlan& plan);
 

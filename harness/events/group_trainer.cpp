@@ -40,17 +40,17 @@ void GroupTrainer::take_batch(const TrainerTurn& turn) {
   current_ = {};
   current_.drawn = source_.take(turn.sequence);
   device_.await(current_.drawn.ready);
-  // A daemon may gather while the rest of the batch is put together; a device needs its lists first.
-  const bool lists_first = memory_ != nullptr && memory_->reads_by_lists();
-  if (memory_ != nullptr && !lists_first) current_.rows = memory_->read(current_.drawn.draws, {});
+  // A daemon gathers while the rest of the batch is put together, and inputs move in before its answer does.
+  if (memory_ != nullptr) memory_->ask(current_.drawn.draws);
   std::vector<MemoryLists> lists;
   for (const SharedDraw& drawn : current_.drawn.draws) {
     current_.inputs.push_back(turn.count > 0 ? loader_.load(drawn) : BatchInput{});
     lists.push_back(current_.inputs.back().lists);
   }
+  if (memory_ == nullptr) return;
   for (const BatchInput& input : current_.inputs)
-    if (lists_first) device_.wait(Stream::compute, input.lists_there);
-  if (lists_first) current_.rows = memory_->read(current_.drawn.draws, lists);
+    if (memory_->reads_by_lists()) device_.wait(Stream::compute, input.lists_there);
+  current_.rows = memory_->read(current_.drawn.draws, lists);
 }
 
 void GroupTrainer::begin(std::int64_t iteration) {

@@ -27,10 +27,10 @@ namespace {
 /// Points of one plan, by their position.
 using Groups = std::vector<std::vector<std::size_t>>;
 
-/// Everything of a case but where it runs.
+/// Everything of a case but where it runs; groups of ranks that train on events depend on nodes and their hosts.
 std::string plan_key(const Case& c) {
   Case elsewhere = c;
-  elsewhere.cluster.clear();
+  if (family_of(c.model) != "events") elsewhere.cluster.clear();
   return case_to_json(elsewhere).dump();
 }
 

@@ -20,12 +20,15 @@ class GroupMemory {
   virtual ~GroupMemory() = default;
   /// Whether every rank takes part in every batch's reads and writes, with empty lists where it has none.
   virtual bool of_all_ranks() const { return false; }
-  /// Whether reads go by lists that lie on the device, so that a batch is loaded before it is read.
+  /// Whether reads go by lists that lie on the device, which has to have them then.
   virtual bool reads_by_lists() const { return false; }
 
   /// Of every rank: the batch that is read and written next; memory and mails are zero first where `resets`.
   virtual void begin(std::int64_t sequence, bool resets) = 0;
-  /// Asks for the rows of a batch's draws, one for each set of negatives; `lists` are theirs, if there are any.
+  /// Asks for the rows of a batch's draws, one for each set of negatives; `read` follows, and has them moved in. What
+  /// is moved between the two calls does not wait for an answer.
+  virtual void ask(const std::vector<SharedDraw>& /*drawn*/) {}
+  /// `lists` are those of the draws, on the device.
   virtual std::vector<ComingRows> read(const std::vector<SharedDraw>& drawn, const std::vector<MemoryLists>& lists) = 0;
   /// Sends rows of `updated` [U, d] and the mails made of them; `drawn` is empty, or null, where there are none.
   virtual void write(const SharedDraw& drawn, const MemoryLists& lists, const Tensor& updated) = 0;

@@ -7,32 +7,38 @@ SharedMemory::SharedMemory(Device& device, Communicator& communicator, const Tra
     : device_(device),
       shape_(shape),
       lanes_(device, communicator, groups, shape),
-      moved_(static_cast<std::size_t>(groups.j)) {}
+      answered_(static_cast<std::size_t>(groups.j)),
+      moved_(answered_.size()) {}
+
+void SharedMemory::ask(const std::vector<SharedDraw>& drawn) {
+  for (std::size_t set = 0; set < drawn.size(); ++set) {
+    TrainerLane& from = lanes_.read(static_cast<std::int64_t>(set));
+    const auto count = static_cast<std::int64_t>(drawn[set]->vertices.size());
+    const Event asked = lanes_.put_list(from, {MemoryRequestHeader::read, 0, 0, count, drawn[set]->mails},
+                                        VertexList(drawn[set], &drawn[set]->vertices), moved_[set]);
+    answered_[set] = from.ask({asked, moved_[set]});
+  }
+}
 
 std::vector<ComingRows> SharedMemory::read(const std::vector<SharedDraw>& drawn, const std::vector<MemoryLists>&) {
   std::vector<ComingRows> rows;
-  for (std::size_t set = 0; set < drawn.size(); ++set)
-    rows.push_back(read_set(static_cast<std::int64_t>(set), drawn[set]));
+  for (std::size_t set = 0; set < drawn.size(); ++set) rows.push_back(read_set(set, drawn[set]));
   return rows;
 }
 
-ComingRows SharedMemory::read_set(std::int64_t set, const SharedDraw& drawn) {
-  TrainerLane& from = lanes_.read(set);
-  Event& moved = moved_[static_cast<std::size_t>(set)];
+ComingRows SharedMemory::read_set(std::size_t set, const SharedDraw& drawn) {
+  const HostMemory answer = lanes_.read(static_cast<std::int64_t>(set)).answer();
+  const Event answered = answered_[set];
   const auto count = static_cast<std::int64_t>(drawn->vertices.size());
-  const Event asked = lanes_.put_list(from, {MemoryRequestHeader::read, 0, 0, count, drawn->mails},
-                                      VertexList(drawn, &drawn->vertices), moved);
-  const Event answered = from.ask({asked, moved});
   ComingRows coming{{device_.allocate(count, shape_.width), device_.allocate(drawn->mails, 2 * shape_.width)},
                     answered};
   const Event free = device_.record(Stream::compute);
   const Tensor& states = coming.rows.memory;
   const Tensor& mails = coming.rows.mail;
-  if (count > 0)
-    coming.ready = device_.start_stream_in(from.answer().slice(0, states.bytes()), states, {answered, free});
+  if (count > 0) coming.ready = device_.start_stream_in(answer.slice(0, states.bytes()), states, {answered, free});
   if (drawn->mails > 0)
-    coming.ready = device_.start_stream_in(from.answer().slice(states.bytes(), mails.bytes()), mails, {answered, free});
-  moved = coming.ready;
+    coming.ready = device_.start_stream_in(answer.slice(states.bytes(), mails.bytes()), mails, {answered, free});
+  moved_[set] = coming.ready;
   return coming;
 }
 

@@ -13,6 +13,7 @@ class SharedMemory final : public GroupMemory {
   SharedMemory(Device& device, Communicator& communicator, const TrainingGroups& groups, const MemoryShape& shape);
 
   void begin(std::int64_t sequence, bool resets) override { lanes_.begin(sequence, resets); }
+  void ask(const std::vector<SharedDraw>& drawn) override;
   std::vector<ComingRows> read(const std::vector<SharedDraw>& drawn, const std::vector<MemoryLists>& lists) override;
   void write(const SharedDraw& drawn, const MemoryLists& lists, const Tensor& updated) override;
   void finish() override;
@@ -22,13 +23,14 @@ class SharedMemory final : public GroupMemory {
   void restore(const std::vector<double>& values) override;
 
  private:
-  ComingRows read_set(std::int64_t set, const SharedDraw& drawn);
+  ComingRows read_set(std::size_t set, const SharedDraw& drawn);
 
   Device& device_;
   MemoryShape shape_;
   MemoryLanes lanes_;
   Event written_;
-  std::vector<Event> moved_;  // by set: when the lane's answer has been taken
+  std::vector<Event> answered_;  // by set
+  std::vector<Event> moved_;     // likewise: when the lane's answer has been taken
 };
 
 }  // namespace strobe

@@ -19,6 +19,14 @@ bool allows(const Json& parameters, const char* name, std::int64_t value) {
 std::vector<StrategyTag::Searched> groups_within_nodes(const Json& parameters, std::int64_t ranks,
                                                        std::int64_t ranks_of_node) {
   std::vector<StrategyTag::Searched> all;
+  if (parameters.value("memory_layout", "copy") == "distributed") {  // one memory for all nodes
+    for (std::int64_t i = 1; i <= ranks; ++i) {
+      if (ranks % i == 0 && allows(parameters, "i", i) && allows(parameters, "j", ranks / i))
+        all.push_back({{{"i", i}, {"j", ranks / i}}, {{"k", 1}}});
+    }
+    if (all.empty()) all.push_back({});
+    return all;
+  }
   const bool alone = parameters.value("memory_on", "host") == "device";  // a copy is its only rank's
   for (std::int64_t i = 1; i <= ranks_of_node; ++i) {
     for (std::int64_t j = 1; i * j <= (alone ? 1 : ranks_of_node); ++j) {

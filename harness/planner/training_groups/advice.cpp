@@ -17,7 +17,6 @@
 #include "harness/events/group_plan.hpp"
 #include "harness/placement/event_options.hpp"
 #include "harness/request/schedule_tag.hpp"
-#include "harness/training/make_plan.hpp"
 
 namespace strobe {
 namespace {
@@ -104,7 +103,7 @@ Study begin_study(const PlanPoint& point, const std::vector<PlanPoint>& points, 
   auto events = std::make_shared<EventCase>(begin_event_case(alone(point, 1)));
   CapturedEvents captured(events->training.graph, events->training_events());
   std::vector<std::int64_t> batches = batches_of(points, batch_given, captured.events());
-  const std::uint64_t data_bytes = make_plan(events->request)->schedule->kept_bytes();
+  const std::uint64_t data_bytes = events->kept_bytes();
   return {std::move(events), std::move(captured), std::move(batches), batch_given, data_bytes};
 }
 
@@ -166,7 +165,7 @@ std::string bound_copies(const Study& study, GroupAdvice& advice) {
         advice.cluster);
   auto one = std::make_shared<EventCase>(*study.events);
   one->options.batch = local_batch_of(advice.limits);
-  const MemoryShape shape = plan_of_groups(one).memory;
+  const MemoryShape shape = memory_shape(*one);
   const std::int64_t i = ranks_of_batch(advice.limits);
   advice.limits.copies = copies_within(host, study.data_bytes, shape, i, advice.limits.gpus);
   const std::int64_t copies = std::max<std::int64_t>(1, *advice.limits.copies);

@@ -167,7 +167,9 @@ TEST(GroupAdviceLaws, HostMemoryBoundsTheCopies) {
     before = *place.limits.copies;
     seen.insert(before);
     if (before == 0) {
-      EXPECT_NE(place.refusal.find("single copy"), std::string::npos);
+      EXPECT_TRUE(place.refusal.find("single copy") != std::string::npos ||
+                  place.refusal.find("1 copy of the memory") != std::string::npos)
+          << place.refusal;
     } else {
       EXPECT_EQ(place.choice.groups->k, before);
       EXPECT_EQ(place.choice.groups->j, 8 / place.choice.groups->i / before);
