@@ -45,7 +45,7 @@ def points_of(rows, x, group):
         name, value, epoch, _ = best(row)
         names.add(name)
         key = setting(row, group) if group else 0
-        lines.setdefault(key, []).append((setting(row, x), value, epoch * row["iterations_per_epoch"]))
+        lines.setdefault(key, []).append((setting(row, x), value, epoch * row["iterations"]))
     if len(names) > 1:
         raise r.Refused(f"rows of several tasks: {', '.join(sorted(names))}")
     return {key: sorted(points) for key, points in sorted(lines.items())}, names.pop()

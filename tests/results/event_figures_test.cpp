@@ -69,12 +69,12 @@ TEST_F(EventFigures, SweepsTakeTheTestMetricOfTheBestValidationEpoch) {
       "import sweep\n"
       "from shared import rows as r\n"
       "def row(k, validation, test):\n"
-      "    return {'case_id': f'k{k}', 'strategy': {'k': k}, 'iterations_per_epoch': 10,\n"
+      "    return {'case_id': f'k{k}', 'strategy': {'k': k}, 'iterations': 10,\n"
       "            'metrics': {'mrr': test, 'validation_mrr': validation}}\n"
       "rows = [row(2, [None, 0.5, None, 0.7, 0.6], [None, 0.4, None, 0.3, 0.9]), row(1, [0.8, 0.1], [0.2, 0.6])]\n"
       "lines, name = sweep.points_of(rows, 'strategy.k', '')\n"
       "assert name == 'mrr' and lines == {0: [(1, 0.2, 10), (2, 0.3, 40)]}, lines\n"
-      "lone = {'case_id': 'x', 'metrics': {'mse': [3.0, 2.0]}, 'iterations_per_epoch': 1, 'ranks': 4}\n"
+      "lone = {'case_id': 'x', 'metrics': {'mse': [3.0, 2.0]}, 'iterations': 1, 'ranks': 4}\n"
       "assert sweep.best(lone) == ('mse', 2.0, 2, 2)\n"
       "for wrong in (lambda: sweep.points_of(rows + [lone], 'ranks', ''), lambda: sweep.setting(rows[0], 'model'),\n"
       "              lambda: sweep.best({'case_id': 'y', 'metrics': {}})):\n"
@@ -83,6 +83,22 @@ TEST_F(EventFigures, SweepsTakeTheTestMetricOfTheBestValidationEpoch) {
       "        raise SystemExit('taken')\n"
       "    except r.Refused:\n"
       "        pass\n";
+  EXPECT_EQ(check(text), 0) << output();
+}
+
+/// |(1, 0) - (2, 0)|^2 over |(2, 0)|^2; and the bytes of a file made by hand.
+TEST_F(EventFigures, TheTableOfWaysKnowsVariancesAndWeights) {
+  const std::string text =
+      "import pathlib, runpy, struct\n"
+      "table = runpy.run_path(sys.argv[1] + '/../disttgl_table')\n"
+      "assert table['variance']([[1.0, 0.0], [3.0, 0.0]]) == 0.25\n"
+      "header = b'{\"b\":{\"dtype\":\"F64\",\"shape\":[1,1],\"data_offsets\":[0,8]},'"
+      "b'\"a\":{\"dtype\":\"F64\",\"shape\":[1,2],\"data_offsets\":[8,24]}}'\n"
+      "file = pathlib.Path('" +
+      folder_.file("w") +
+      "')\n"
+      "file.write_bytes(struct.pack('<Q', len(header)) + header + struct.pack('<3d', 5, 6, 7))\n"
+      "assert list(table['weights_of'](file)) == [6, 7, 5]\n";
   EXPECT_EQ(check(text), 0) << output();
 }
 
