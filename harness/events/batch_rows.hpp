@@ -4,8 +4,8 @@
 
 #include <cstdint>
 
-#include "harness/events/batch_order.hpp"
 #include "harness/events/event_case.hpp"
+#include "harness/events/groups/batch_order.hpp"
 
 namespace strobe {
 

@@ -6,10 +6,10 @@
 
 #include "core/hash.hpp"
 #include "harness/events/batch_rows.hpp"
-#include "harness/events/batch_schedule_file.hpp"
 #include "harness/events/event_trainer.hpp"
-#include "harness/events/group_plan.hpp"
-#include "harness/events/group_trainer.hpp"
+#include "harness/events/groups/batch_schedule_file.hpp"
+#include "harness/events/groups/group_plan.hpp"
+#include "harness/events/groups/group_trainer.hpp"
 #include "harness/events/link_sample_file.hpp"
 #include "harness/events/mail_loss.hpp"
 #include "harness/events/static_memory.hpp"

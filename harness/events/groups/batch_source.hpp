@@ -8,7 +8,7 @@
 
 #include "backends/device.hpp"
 #include "harness/events/batch_draw.hpp"
-#include "harness/events/batch_order.hpp"
+#include "harness/events/groups/batch_order.hpp"
 #include "harness/events/groups/presampled_batches.hpp"
 
 namespace strobe {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "backends/communicator.hpp"
-#include "harness/events/memory_daemon.hpp"
+#include "harness/events/groups/memory_daemon.hpp"
 
 namespace strobe {
 

@@ -9,7 +9,7 @@
 
 #include "backends/host/host_work.hpp"
 #include "harness/events/batch_draw.hpp"
-#include "harness/events/batch_order.hpp"
+#include "harness/events/groups/batch_order.hpp"
 
 namespace strobe {
 

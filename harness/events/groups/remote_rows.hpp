@@ -5,8 +5,8 @@
 #include <memory>
 #include <vector>
 
-#include "harness/events/batch_order.hpp"
 #include "harness/events/event_case.hpp"
+#include "harness/events/groups/batch_order.hpp"
 
 namespace strobe {
 

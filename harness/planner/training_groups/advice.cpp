@@ -14,7 +14,7 @@
 #include "backends/cluster.hpp"
 #include "core/units.hpp"
 #include "harness/events/event_case.hpp"
-#include "harness/events/group_plan.hpp"
+#include "harness/events/groups/group_plan.hpp"
 #include "harness/placement/event_options.hpp"
 #include "harness/request/schedule_tag.hpp"
 

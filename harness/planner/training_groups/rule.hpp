@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/events/batch_order.hpp"
+#include "harness/events/groups/batch_order.hpp"
 
 namespace strobe {
 

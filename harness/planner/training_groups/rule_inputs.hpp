@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/events/memory_daemon.hpp"
+#include "harness/events/groups/memory_daemon.hpp"
 #include "workloads/graph/graph.hpp"
 
 namespace strobe {

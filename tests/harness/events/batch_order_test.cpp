@@ -1,6 +1,6 @@
 // Who trains what under i x j x k, against the paper's sequence of reads and writes, its numbers of iterations, and
 // counts of who visits what.
-#include "harness/events/batch_order.hpp"
+#include "harness/events/groups/batch_order.hpp"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

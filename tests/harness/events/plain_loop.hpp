@@ -7,9 +7,9 @@
 #include <memory>
 #include <vector>
 
-#include "harness/events/batch_order.hpp"
 #include "harness/events/batch_pass.hpp"
 #include "harness/events/event_weights.hpp"
+#include "harness/events/groups/batch_order.hpp"
 #include "harness/inputs/host_values.hpp"
 #include "tests/harness/events/event_runs.hpp"
 

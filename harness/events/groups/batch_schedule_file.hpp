@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "harness/events/batch_order.hpp"
+#include "harness/events/groups/batch_order.hpp"
 
 namespace strobe {
 

@@ -11,7 +11,7 @@
 
 #include "backends/host/lane.hpp"
 #include "backends/tensor.hpp"
-#include "harness/events/batch_order.hpp"
+#include "harness/events/groups/batch_order.hpp"
 
 namespace strobe {
 

@@ -2,7 +2,7 @@
 // some ranks are still training on, which were read from a memory that has moved on since. Structure is drawn again.
 #include <fmt/format.h>
 
-#include "harness/events/group_trainer.hpp"
+#include "harness/events/groups/group_trainer.hpp"
 #include "harness/inputs/host_values.hpp"
 
 namespace strobe {

@@ -9,9 +9,9 @@
 
 #include "harness/events/event_replay.hpp"
 #include "harness/events/event_weights.hpp"
-#include "harness/events/group_plan.hpp"
 #include "harness/events/groups/batch_source.hpp"
 #include "harness/events/groups/group_memory.hpp"
+#include "harness/events/groups/group_plan.hpp"
 #include "harness/plan/schedule.hpp"
 
 namespace strobe {

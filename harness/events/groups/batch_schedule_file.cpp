@@ -1,4 +1,4 @@
-#include "harness/events/batch_schedule_file.hpp"
+#include "harness/events/groups/batch_schedule_file.hpp"
 
 #include <fmt/format.h>
 

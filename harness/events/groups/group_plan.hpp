@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "harness/events/batch_order.hpp"
 #include "harness/events/event_case.hpp"
+#include "harness/events/groups/batch_order.hpp"
+#include "harness/events/groups/memory_daemon.hpp"
 #include "harness/events/groups/remote_rows.hpp"
-#include "harness/events/memory_daemon.hpp"
 
 namespace strobe {
 

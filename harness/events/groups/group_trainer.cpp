@@ -1,4 +1,4 @@
-#include "harness/events/group_trainer.hpp"
+#include "harness/events/groups/group_trainer.hpp"
 
 #include <algorithm>
 #include <limits>

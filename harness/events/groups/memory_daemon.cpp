@@ -1,4 +1,4 @@
-#include "harness/events/memory_daemon.hpp"
+#include "harness/events/groups/memory_daemon.hpp"
 
 #include <fmt/format.h>
 

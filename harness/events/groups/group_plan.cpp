@@ -1,4 +1,4 @@
-#include "harness/events/group_plan.hpp"
+#include "harness/events/groups/group_plan.hpp"
 
 #include <fmt/format.h>
 

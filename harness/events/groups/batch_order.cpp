@@ -1,4 +1,4 @@
-#include "harness/events/batch_order.hpp"
+#include "harness/events/groups/batch_order.hpp"
 
 #include <fmt/format.h>
 
