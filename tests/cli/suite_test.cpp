@@ -143,7 +143,12 @@ TEST(Suites, ShippedSuitesExpand) {
   EXPECT_GE(load_suite(folder + "smoke.json", {}).cases.size(), 5u);
   EXPECT_EQ(load_suite(folder + "convergence.json", {}).cases.size(), 11u);
   EXPECT_EQ(load_suite(folder + "esdg/virtual_convergence.json", {}).cases.size(), 2u);
-  EXPECT_EQ(load_suite(folder + "disttgl/convergence.json", {}).cases.size(), 5u);
+  EXPECT_EQ(load_suite(folder + "disttgl/convergence.json", {}).cases.size(), 11u);
+  EXPECT_EQ(load_suite(folder + "disttgl/batch_size.json", {}).cases.size(), 6u);
+  EXPECT_EQ(load_suite(folder + "disttgl/distributed_memory.json", {}).cases.size(), 6u);
+  EXPECT_EQ(load_suite(folder + "disttgl/edge_classification.json", {}).cases.size(), 4u);
+  EXPECT_EQ(load_suite(folder + "disttgl/parallelism_grid.json", {}).cases.size(), 18u);
+  EXPECT_EQ(load_suite(folder + "disttgl/static_memory.json", {}).cases.size(), 9u);
   EXPECT_EQ(load_suite(folder + "disttgl/systems.json", {}).cases.size(), 3u);
   EXPECT_EQ(load_suite(folder + "disttgl/throughput.json", {}).cases.size(), 30u);
 }
