@@ -47,7 +47,8 @@ Event MemoryLanes::put_list(TrainerLane& to, const MemoryRequestHeader& header, 
   HostWork work{"ask_memory", {0, bytes, bytes}, 0, {}, {}};
   work.body = [request = to.request(), header, list](Workers&) {
     std::memcpy(request.raw(), &header, sizeof header);
-    if (list != nullptr) std::memcpy(request.raw() + sizeof header, list->data(), list->size() * sizeof(std::int64_t));
+    if (list != nullptr && !list->empty())
+      std::memcpy(request.raw() + sizeof header, list->data(), list->size() * sizeof(std::int64_t));
   };
   work.after = {after};
   return device_.run_on_host(std::move(work));
