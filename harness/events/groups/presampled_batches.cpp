@@ -9,6 +9,7 @@
 #include <cstring>
 #include <filesystem>
 #include <map>
+#include <system_error>
 #include <utility>
 
 #include "core/errors.hpp"
@@ -76,18 +77,26 @@ class InMemory final : public PresampledBatches {
   std::map<PresampledKey, SharedDraw> draws_;
 };
 
+/// Of temporary files; the variable's text where that names no folder.
+std::string temporary_folder() {
+  std::error_code error;
+  const std::filesystem::path folder = std::filesystem::temp_directory_path(error);
+  const char* const wanted = std::getenv("TMPDIR");
+  return error && wanted != nullptr ? wanted : folder.string();
+}
+
 [[noreturn]] void fail(const std::string& what) {
-  throw SystemError(
-      fmt::format("{} the file of presampled batches in {}: {}; set TMPDIR to a folder with room, or "
-                  "take presample=memory or none",
-                  what, std::filesystem::temp_directory_path().string(), std::strerror(errno)));
+  const std::string cause = std::strerror(errno);
+  throw SystemError(fmt::format(
+      "{} the file of presampled batches in {}: {}; set TMPDIR to a folder with room, or take presample=memory or none",
+      what, temporary_folder(), cause));
 }
 
 /// A file without a name: the system takes it back when it is closed, however the process ends.
 class TemporaryFile {
  public:
   TemporaryFile() {
-    std::string name = (std::filesystem::temp_directory_path() / "strobe-batches-XXXXXX").string();
+    std::string name = temporary_folder() + "/strobe-batches-XXXXXX";
     file_ = ::mkstemp(name.data());
     if (file_ < 0) fail("cannot make");
     ::unlink(name.c_str());

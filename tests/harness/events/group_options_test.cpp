@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdlib>
 
 #include "core/errors.hpp"
 #include "harness/events/event_replay.hpp"
@@ -280,6 +281,18 @@ void expect_refused(const Case& c, const std::string& what) {
   } catch (const InvalidRequest& error) {
     EXPECT_NE((error.where() + " " + error.what()).find(what), std::string::npos) << error.what();
   }
+}
+
+/// A row that says what to change, not a crash.
+TEST(GroupOptions, AFolderThatIsNotThereIsTold) {
+  const test::TemporaryFolder folder;
+  const char* const before = std::getenv("TMPDIR");
+  const std::string kept = before == nullptr ? "" : before;
+  ::setenv("TMPDIR", folder.file("nowhere").c_str(), 1);
+  const CaseResult result = run_case(case_of(random_visits(folder, 47, 300), {1, 1, 1}, {{"presample", "disk"}}));
+  before == nullptr ? ::unsetenv("TMPDIR") : ::setenv("TMPDIR", kept.c_str(), 1);
+  EXPECT_EQ(result.status, "failed");
+  EXPECT_NE(result.reason.find("nowhere: No such file or directory; set TMPDIR"), std::string::npos) << result.reason;
 }
 
 TEST(GroupOptions, WhatDoesNotFitIsRefused) {
