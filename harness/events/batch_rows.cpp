@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "harness/events/batch_draw.hpp"
+#include "harness/events/groups/batch_source.hpp"
 
 namespace strobe {
 namespace {
@@ -15,9 +16,8 @@ void add_batch(const BatchOrder& order, std::int64_t batch, MemoryClock& clock, 
   const TrainingGroups& groups = order.groups();
   BatchDraw drawn;
   for (std::int64_t part = 0; part < groups.i; ++part) {
-    const TrainerTurn turn = *order.turn(batch, static_cast<int>(batch % groups.j * groups.i + part));
-    const BatchWish wish{turn.first, turn.count, turn.batch_first, true, turn.group, 0, true, turn.batch_count};
-    drawer.draw(wish, clock, workers, drawn);
+    const int rank = static_cast<int>(batch % groups.j * groups.i + part);
+    drawer.draw(wish_of(order, batch, rank, 0), clock, workers, drawn);
     sums.read += static_cast<double>(drawn.vertices.size());
     sums.with_mail += static_cast<double>(drawn.mails);
     sums.written += static_cast<double>(drawn.written.size());

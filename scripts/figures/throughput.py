@@ -6,21 +6,6 @@ import sys
 from shared import looks
 from shared import rows as r
 
-UNITS = ("events_per_second", "edges_per_second", "cells_per_second")
-
-
-def unit_of(row):
-    """What of the row is drawn: the first of these that it has."""
-    for key in UNITS:
-        if row["throughput"].get(key) is not None:
-            return key
-    raise r.Refused(f"{row['case_id']} has no throughput")
-
-
-def rate_of(row):
-    return row["throughput"][unit_of(row)]
-
-
 GROUPS_OF_RANKS = ("i", "j", "k", "batch")
 
 
@@ -58,12 +43,12 @@ def rate_unit(rates):
 
 
 def draw(rows, plt):
-    if len({unit_of(row) for row in rows}) > 1:
+    if len({r.unit_of(row) for row in rows}) > 1:
         raise r.Refused("the rows count different things per second")
     group_by_case = {row["case_id"]: group_of(row, rows) for row in rows}
     groups = r.in_order(group_by_case.values())
     counts = sorted({row["ranks"] for row in rows})
-    factor, prefix = rate_unit([rate_of(row) for row in rows])
+    factor, prefix = rate_unit([r.rate_of(row) for row in rows])
     figure, (axes,) = r.panels(plt.subplots, 1, size=(max(5.6, 0.36 * len(groups) * (len(counts) + 1)), 4.0))
     width = 0.86 / len(counts)
     for at, group in enumerate(groups):
@@ -71,8 +56,8 @@ def draw(rows, plt):
         first = next(iter(bars.values()))
         for ranks, row in bars.items():
             place = at + (counts.index(ranks) - (len(counts) - 1) / 2) * width
-            axes.bar(place, factor * rate_of(row), width, color=looks.COLOURS[counts.index(ranks) % len(looks.COLOURS)])
-            axes.annotate(f"{rate_of(row) / rate_of(first):.3g}", (place, factor * rate_of(row)), xytext=(0, 1),
+            axes.bar(place, factor * r.rate_of(row), width, color=looks.COLOURS[counts.index(ranks) % len(looks.COLOURS)])
+            axes.annotate(f"{r.rate_of(row) / r.rate_of(first):.3g}", (place, factor * r.rate_of(row)), xytext=(0, 1),
                           textcoords="offset points", ha="center", va="bottom", fontsize=6)
     axes.set_yscale("log")
     looks.readable_log(axes.yaxis)
@@ -80,7 +65,7 @@ def draw(rows, plt):
     turned = {"rotation": 20, "ha": "right"} if max(map(len, names)) > 12 else {}
     axes.set_xticks(range(len(groups)), names, **turned)
     axes.grid(False, axis="x")
-    axes.set_ylabel(f"{prefix}{unit_of(rows[0]).split('_')[0]} per second")
+    axes.set_ylabel(f"{prefix}{r.unit_of(rows[0]).split('_')[0]} per second")
     handles = [plt.Rectangle((0, 0), 1, 1, color=looks.COLOURS[n % len(looks.COLOURS)]) for n in range(len(counts))]
     looks.legend_below(figure, handles, [looks.ranks_text(count) for count in counts], most=96)
     looks.title(axes, f"{r.source_label(rows)}; numbers: over the group's fewest ranks")

@@ -9,34 +9,19 @@ from shared import rows as r
 STYLES = {"wall": ("-", "full"), "virtual": ("--", "none")}
 
 
-UNITS = ("edges_per_second", "cells_per_second", "events_per_second")
-
-
-def unit_of(row):
-    """What of the row is drawn: the first of these that it has. Each is the same work for every model."""
-    for key in UNITS:
-        if row["throughput"].get(key) is not None:
-            return key
-    raise r.Refused(f"{row['case_id']} has no throughput")
-
-
-def rate_of(row):
-    return row["throughput"][unit_of(row)]
-
-
 def key_of(row, rows):
     """What one line is of; the workload by its name alone, because its size changes along the line."""
     return row["workload"]["name"], r.label(row, "model", rows), r.label(row, "strategy", rows), row["time_source"]
 
 
 def draw_line(axes, line, style):
-    if len({unit_of(row) for row in line}) > 1:
+    if len({r.unit_of(row) for row in line}) > 1:
         raise r.Refused(f"{line[0]['case_id']} and others of its line count different things per second")
     for one, next_one in zip(line, line[1:]):
         if one["ranks"] == next_one["ranks"]:
             raise r.Refused(f"{one['case_id']} and {next_one['case_id']} would share one point")
     line_style, fill = STYLES[line[0]["time_source"]]
-    axes.plot([row["ranks"] for row in line], [rate_of(row) / rate_of(line[0]) for row in line], line_style,
+    axes.plot([row["ranks"] for row in line], [r.rate_of(row) / r.rate_of(line[0]) for row in line], line_style,
               color=style[0], marker=looks.MARKERS[style[1]], fillstyle=fill, markersize=5)
 
 
@@ -68,7 +53,7 @@ def draw(rows, plt):
     axes.minorticks_off()
     looks.readable_log(axes.yaxis)
     axes.set_xlabel(x_label(rows))
-    units = " or ".join(unit.split("_")[0] for unit in UNITS if any(unit_of(row) == unit for row in rows))
+    units = " or ".join(unit.split("_")[0] for unit in r.UNITS if any(r.unit_of(row) == unit for row in rows))
     axes.set_ylabel(f"{units} per second over the fewest ranks'")
     looks.legend_below(figure, handles, labels, most=96)
     return figure

@@ -113,15 +113,11 @@ TEST_F(Figures, ThroughputHasEveryUnitThatRowsHave) {
       for (Json& row : rows) row["throughput"] = {{std::string(unit), 5.0}, {"nonzeros_per_second", 7.0}};
     });
     const std::string program =
-        "import throughput, weak_scaling\n"
-        "for figure in (throughput, weak_scaling):\n"
-        "    assert all(figure.unit_of(row) == '" +
-        std::string(unit) + "' and figure.rate_of(row) == 5 for row in rows)\n";
+        "assert all(r.unit_of(row) == '" + std::string(unit) + "' and r.rate_of(row) == 5 for row in rows)\n";
     EXPECT_EQ(check(program, path), 0) << output();
   }
 }
 
-/// A workload's bars stand together whatever its best groups of ranks are, and each says its speed-up.
 TEST_F(Figures, BarsOfThroughputStandByWorkload) {
   const std::string path = changed_golden([](Json& rows) {
     const Json one = rows.at(0);

@@ -247,33 +247,18 @@ void DistributedMemory::tell_daemon(std::vector<std::int64_t> list, const std::v
   TrainerLane& to = lanes_.write();
   const std::int64_t count = memory[0].rows() + memory[1].rows();
   const auto shared = std::make_shared<const std::vector<std::int64_t>>(std::move(list));
-  std::vector<Event> after{lanes_.put_list(to, {MemoryRequestHeader::write, 0, 0, count, 0}, shared, written_),
-                           written_};
+  std::vector<Event> after{lanes_.put_list(to, {MemoryRequestHeader::write, 0, 0, count, 0}, shared, lanes_.written()),
+                           lanes_.written()};
   std::uint64_t place = request_rows_at(count);
   for (const std::vector<Tensor>* kind : {&memory, &mails}) {
     for (const Tensor& rows : *kind) {
       if (rows.rows() > 0)
-        after.push_back(device_.start_move_out(rows, to.request().slice(place, rows.bytes()), {written_}));
+        after.push_back(device_.start_move_out(rows, to.request().slice(place, rows.bytes()), {lanes_.written()}));
       place += rows.bytes();
     }
   }
   if (after.size() > 2) device_.wait(Stream::compute, after.back());  // all are given back behind the copies
-  written_ = to.ask(std::move(after));
-}
-
-void DistributedMemory::finish() {
-  device_.await(written_);
-  lanes_.finish();
-}
-
-std::vector<double> DistributedMemory::save() {
-  finish();
-  return lanes_.save();
-}
-
-void DistributedMemory::restore(const std::vector<double>& values) {
-  finish();
-  lanes_.restore(values);
+  lanes_.send_write(std::move(after));
 }
 
 }  // namespace strobe

@@ -27,11 +27,11 @@ class DistributedMemory final : public GroupMemory {
   void begin(std::int64_t sequence, bool resets) override;
   std::vector<ComingRows> read(const std::vector<SharedDraw>& drawn, const std::vector<MemoryLists>& lists) override;
   void write(const SharedDraw& drawn, const MemoryLists& lists, const Tensor& updated) override;
-  void finish() override;
+  void finish() override { lanes_.finish(); }
 
-  std::int64_t saved_values() const override { return lanes_.leads() ? 3 * shape_.vertices * shape_.width : 0; }
-  std::vector<double> save() override;
-  void restore(const std::vector<double>& values) override;
+  std::int64_t saved_values() const override { return lanes_.saved_values(); }
+  std::vector<double> save() override { return lanes_.save(); }
+  void restore(const std::vector<double>& values) override { lanes_.restore(values); }
 
  private:
   /// Rows by node: asked of its agent by this rank, and given to the rank there whose agent this one is. The own node
@@ -64,7 +64,7 @@ class DistributedMemory final : public GroupMemory {
   MemoryShape shape_;                     // of this node's part
   MemoryLanes lanes_;
   std::int64_t sequence_ = 0;
-  Event written_, moved_;
+  Event moved_;  // when the lane's answer has been taken
 };
 
 }  // namespace strobe

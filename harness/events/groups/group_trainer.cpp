@@ -42,14 +42,14 @@ void GroupTrainer::take_batch(const TrainerTurn& turn) {
   device_.await(current_.drawn.ready);
   // A daemon gathers while the rest of the batch is put together, and inputs move in before its answer does.
   if (memory_ != nullptr) memory_->ask(current_.drawn.draws);
-  std::vector<MemoryLists> lists;
-  for (const SharedDraw& drawn : current_.drawn.draws) {
+  for (const SharedDraw& drawn : current_.drawn.draws)
     current_.inputs.push_back(turn.count > 0 ? loader_.load(drawn) : BatchInput{});
-    lists.push_back(current_.inputs.back().lists);
-  }
-  if (memory_ == nullptr) return;
-  for (const BatchInput& input : current_.inputs)
-    if (memory_->reads_by_lists()) device_.wait(Stream::compute, input.lists_there);
+  if (memory_ != nullptr && !memory_->reads_by_lists()) read_memory();
+}
+
+void GroupTrainer::read_memory() {
+  std::vector<MemoryLists> lists;
+  for (const BatchInput& input : current_.inputs) lists.push_back(input.lists);
   current_.rows = memory_->read(current_.drawn.draws, lists);
 }
 
@@ -88,6 +88,7 @@ GroupTrainer::Forward GroupTrainer::forward(std::int64_t iteration) {
   current_.inputs[set].await_on(device_);
   MemoryRows rows;
   if (memory_ != nullptr) {
+    if (current_.rows.empty()) read_memory();  // by lists, which the device has now
     device_.wait(Stream::compute, current_.rows[set].ready);
     rows = current_.rows[set].rows;
   }

@@ -56,6 +56,8 @@ class GroupTrainer final : public Trainer {
   void begin(std::int64_t iteration);
   /// Takes a batch over that this rank begins: its memory is read, its inputs are loaded.
   void take_batch(const TrainerTurn& turn);
+  /// Has the rows of the current batch's memory moved in, for all sets.
+  void read_memory();
   Forward forward(std::int64_t iteration);
   void backward(const Forward& pass, std::int64_t iteration);
   /// What the iteration leaves in memory.

@@ -54,6 +54,11 @@ Event MemoryLanes::put_list(TrainerLane& to, const MemoryRequestHeader& header, 
   return device_.run_on_host(std::move(work));
 }
 
+void MemoryLanes::finish() {
+  device_.await(written_);
+  device_.await(led_);
+}
+
 std::vector<double> MemoryLanes::save() {
   finish();
   if (!leads() || !shape_.values) return {};

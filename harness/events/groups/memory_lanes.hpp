@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "backends/communicator.hpp"
@@ -28,10 +29,15 @@ class MemoryLanes {
   void begin(std::int64_t sequence, bool resets);
   /// Has the host put a request's header and list into `to` behind `after`. Without values the list may be null.
   Event put_list(TrainerLane& to, const MemoryRequestHeader& header, const VertexList& list, const Event& after);
-  /// Waits until the leader's last word has been heard.
-  void finish() { device_.await(led_); }
+  /// Sends what lies in the lane for writes, once all of `after` has come; `written` is the answer to the write before.
+  void send_write(std::vector<Event> after) { written_ = write().ask(std::move(after)); }
+  const Event& written() const { return written_; }
+  /// Waits until the last write and the leader's last word have been heard.
+  void finish();
 
-  /// Of the leader: memory, then mails, of all vertices of the daemon; empty without values.
+  /// How many values `save` gives: those of all vertices of the daemon on the leader, else 0.
+  std::int64_t saved_values() const { return leads() ? 3 * shape_.vertices * shape_.width : 0; }
+  /// Of the leader: memory [N, d], then mails [N, 2 d], of all N vertices of the daemon; empty without values.
   std::vector<double> save();
   void restore(const std::vector<double>& values);
 
@@ -45,7 +51,7 @@ class MemoryLanes {
   MemoryShape shape_;
   std::size_t copy_;
   std::int64_t trainer_;  // in its group
-  Event led_;
+  Event led_, written_;
 };
 
 }  // namespace strobe

@@ -45,34 +45,20 @@ ComingRows SharedMemory::read_set(std::size_t set, const SharedDraw& drawn) {
 void SharedMemory::write(const SharedDraw& drawn, const MemoryLists& lists, const Tensor& updated) {
   TrainerLane& to = lanes_.write();
   const auto count = static_cast<std::int64_t>(drawn->written.size());
-  std::vector<Event> after{
-      lanes_.put_list(to, {MemoryRequestHeader::write, 0, 0, count, 0}, VertexList(drawn, &drawn->written), written_),
-      written_};
+  std::vector<Event> after{lanes_.put_list(to, {MemoryRequestHeader::write, 0, 0, count, 0},
+                                           VertexList(drawn, &drawn->written), lanes_.written()),
+                           lanes_.written()};
   if (count > 0) {
     const Tensor mails = make_mails(device_, lists, updated);
     const Tensor own = device_.allocate(count, updated.columns());
     device_.run(CopyRows{updated, own, lists.own_rows, {}, count, 0, 0, updated.columns(), false});
     const std::uint64_t first = request_rows_at(count);
-    after.push_back(device_.start_move_out(own, to.request().slice(first, own.bytes()), {written_}));
-    after.push_back(device_.start_move_out(mails, to.request().slice(first + own.bytes(), mails.bytes()), {written_}));
+    after.push_back(device_.start_move_out(own, to.request().slice(first, own.bytes()), {lanes_.written()}));
+    after.push_back(
+        device_.start_move_out(mails, to.request().slice(first + own.bytes(), mails.bytes()), {lanes_.written()}));
     device_.wait(Stream::compute, after.back());  // both are given back behind the copies
   }
-  written_ = to.ask(std::move(after));
-}
-
-void SharedMemory::finish() {
-  device_.await(written_);
-  lanes_.finish();
-}
-
-std::vector<double> SharedMemory::save() {
-  finish();
-  return lanes_.save();
-}
-
-void SharedMemory::restore(const std::vector<double>& values) {
-  finish();
-  lanes_.restore(values);
+  lanes_.send_write(std::move(after));
 }
 
 }  // namespace strobe

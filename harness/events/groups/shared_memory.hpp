@@ -16,11 +16,11 @@ class SharedMemory final : public GroupMemory {
   void ask(const std::vector<SharedDraw>& drawn) override;
   std::vector<ComingRows> read(const std::vector<SharedDraw>& drawn, const std::vector<MemoryLists>& lists) override;
   void write(const SharedDraw& drawn, const MemoryLists& lists, const Tensor& updated) override;
-  void finish() override;
+  void finish() override { lanes_.finish(); }
 
-  std::int64_t saved_values() const override { return lanes_.leads() ? 3 * shape_.vertices * shape_.width : 0; }
-  std::vector<double> save() override;
-  void restore(const std::vector<double>& values) override;
+  std::int64_t saved_values() const override { return lanes_.saved_values(); }
+  std::vector<double> save() override { return lanes_.save(); }
+  void restore(const std::vector<double>& values) override { lanes_.restore(values); }
 
  private:
   ComingRows read_set(std::size_t set, const SharedDraw& drawn);
@@ -28,7 +28,6 @@ class SharedMemory final : public GroupMemory {
   Device& device_;
   MemoryShape shape_;
   MemoryLanes lanes_;
-  Event written_;
   std::vector<Event> answered_;  // by set
   std::vector<Event> moved_;     // likewise: when the lane's answer has been taken
 };

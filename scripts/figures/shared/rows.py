@@ -84,6 +84,21 @@ def source_label(rows):
     return ", ".join(words) + (f" ({', '.join(clusters)})" if clusters else "")
 
 
+UNITS = ("edges_per_second", "cells_per_second", "events_per_second")
+
+
+def unit_of(row):
+    """The key of the row's throughput: the first of these that it has. Each is the same work for every model."""
+    for key in UNITS:
+        if row["throughput"].get(key) is not None:
+            return key
+    raise Refused(f"{row['case_id']} has no throughput")
+
+
+def rate_of(row):
+    return row["throughput"][unit_of(row)]
+
+
 def in_order(values):
     """Distinct values in order of first appearance."""
     return list(dict.fromkeys(values))
