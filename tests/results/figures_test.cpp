@@ -149,6 +149,17 @@ TEST_F(Figures, BarsOfThroughputStandByWorkload) {
   EXPECT_EQ(check(program, path), 0) << output();
 }
 
+TEST_F(Figures, LabelsSayWhatNumbersAndSwitchesAre) {
+  const std::string program =
+      "def row(**more):\n"
+      "    return {'strategy': {'name': 'event_batch', **more}}\n"
+      "some = [row(k=8, pipeline=True, layout='copy', i=1), row(k=1, pipeline=False, layout='spread', i=1)]\n"
+      "assert r.label(some[0], 'strategy', some) == 'event_batch (k=8, pipeline=true, copy)'\n"
+      "assert r.label(some[1], 'strategy', some) == 'event_batch (k=1, pipeline=false, spread)'\n"
+      "assert r.label(some[0], 'strategy', some[:1]) == 'event_batch'\n";
+  EXPECT_EQ(check(program, golden_path), 0) << output();
+}
+
 TEST_F(Figures, RowsThatLackAColumnAreRefusedByName) {
   const std::pair<const char*, const char*> needs[] = {{"phase_split", "phase_seconds"}, {"scaling", "epoch_seconds"}};
   for (const auto& [name, key] : needs) {

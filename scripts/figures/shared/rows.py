@@ -50,12 +50,19 @@ def parameters(row, kind):
     return {key: value for key, value in row.get(kind, {}).items() if key != "name"}
 
 
+def parameter_text(key, value):
+    """A word says of what it is; a number or a switch needs its key: "hash", "k=8", "pipeline=false"."""
+    if isinstance(value, str):
+        return value
+    return f"{key}={str(value).lower() if isinstance(value, bool) else value}"
+
+
 def label(row, kind, rows):
     """The plug-in's name, with those of its parameters that differ among `rows` of the same name."""
     name = row[kind]["name"]
     same = [parameters(other, kind) for other in rows if other[kind]["name"] == name]
     varying = [key for key, value in parameters(row, kind).items() if any(other.get(key) != value for other in same)]
-    values = [f"{parameters(row, kind)[key]}" for key in varying]
+    values = [parameter_text(key, parameters(row, kind)[key]) for key in varying]
     return name if not values else f"{name} ({', '.join(values)})"
 
 
