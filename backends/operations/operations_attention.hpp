@@ -113,12 +113,18 @@ struct GraphAttentionBackward {
 /// of n vertices over first + S steps, time-major; each of the three is H heads of F / H columns. offsets
 /// [first + S, 3 F] are added to every row of their step. For the steps t of [first, first + S):
 /// o_t = sum over t' <= t of softmax_t'(scale q_t . k_t') v_t', per head, after dropout; o [S n, F].
+/// Packed sequences: n lanes in which sequences lie end to end, first = 0. `sequences` i32 [S n, 3] holds for each row
+/// the step of its lane at which its sequence begins, the row's step in the graph, and 1 where its output is wanted or
+/// 0 where it only is looked at (o = 0, its d_o is not read). t' then runs from where the sequence begins; offsets are
+/// undefined (they are in `projected`); of dropout's ids there is one for each row, and steps count as in the graph.
 struct TemporalAttention {
   static constexpr std::string_view name = "temporal_attention";
   Tensor projected, offsets, o;
   std::int64_t first = 0, steps = 0, heads = 1;
   double scale = 1;
   AttentionDropout dropout = {};
+  Tensor sequences = {};    // of packed sequences
+  double packed_pairs = 0;  // of packed sequences: pairs of a wanted row and a row that it looks at
   std::int64_t vertices() const { return steps == 0 ? 0 : o.rows() / steps; }
   /// Pairs (t, t') that each vertex looks at.
   double pairs() const { return 0.5 * static_cast<double>(steps) * static_cast<double>(2 * first + steps + 1); }
@@ -140,6 +146,8 @@ struct TemporalAttentionBackward {
   std::int64_t first = 0, steps = 0, heads = 1;
   double scale = 1;
   AttentionDropout dropout = {};
+  Tensor sequences = {};    // as in TemporalAttention; doffsets is undefined then
+  double packed_pairs = 0;  // likewise
   Work work() const {
     using namespace operations_detail;
     const double vertices = steps == 0 ? 0.0 : count(d_o.rows()) / count(steps);

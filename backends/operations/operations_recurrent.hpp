@@ -34,8 +34,10 @@ inline bool makes_inputs(std::int64_t F, std::int64_t G, std::int64_t h) {
 struct LstmSequence {
   static constexpr std::string_view name = "lstm_sequence";
   Tensor x, x_right, w_in, w_x, w_h, bias, start;
+  Tensor restarts;  // of packed sequences
   Tensor y, cells, gates;
   std::int64_t steps = 0;
+  Tensor restarts = {};  // of packed sequences
   std::int64_t vertices() const { return x.rows() / steps; }
   Work work() const {
     using namespace operations_detail;
@@ -56,11 +58,15 @@ struct LstmSequence {
 struct LstmSequenceBackward {
   static constexpr std::string_view name = "lstm_sequence_backward";
   Tensor x, x_right, w_in, w_x, w_h, bias, start;
+  Tensor restarts;  // of packed sequences
+  Tensor ends;      // i32 [T n, 1] of packed sequences with dlast [E, h]: its row for the cell state of a row, or -1
   Tensor y, cells, gates;
   Tensor dy, dlast;
   Tensor dx, dx_right, dw_in, dw_x, dw_h, dbias, dstart;
   std::int64_t steps = 0;
   bool accumulate_dx = false, accumulate_dx_right = false;
+  Tensor restarts = {};  // of packed sequences
+  Tensor ends = {};      // i32 [T n, 1] of packed sequences with dlast [E, h]: its row for a row's cell state, or -1
   std::int64_t vertices() const { return x.rows() / steps; }
   Work work() const {
     using namespace operations_detail;
@@ -90,8 +96,10 @@ struct LstmSequenceBackward {
 struct GruSequence {
   static constexpr std::string_view name = "gru_sequence";
   Tensor x, w_x, w_h, bias, start;
+  Tensor restarts;  // of packed sequences
   Tensor y, gates;
   std::int64_t steps = 0;
+  Tensor restarts = {};  // of packed sequences
   std::int64_t vertices() const { return x.rows() / steps; }
   Work work() const {
     using namespace operations_detail;
@@ -108,11 +116,13 @@ struct GruSequence {
 struct GruSequenceBackward {
   static constexpr std::string_view name = "gru_sequence_backward";
   Tensor x, w_x, w_h, bias, start;
+  Tensor restarts;  // of packed sequences
   Tensor y, gates;
   Tensor dy;
   Tensor dx, dw_x, dw_h, dbias, dstart;
   std::int64_t steps = 0;
   bool accumulate_dx = false;
+  Tensor restarts = {};  // of packed sequences
   std::int64_t vertices() const { return x.rows() / steps; }
   Work work() const {
     using namespace operations_detail;

@@ -1,6 +1,7 @@
 // Operations of batch normalisation and dropout over the cells of snapshots. Rows of one step are contiguous: step t
 // has rows [step_rows[t], step_rows[t + 1]), i64 [T + 1, 1]. Statistics are of one step over all vertices, which other
 // ranks may hold: sums over ranks happen between these operations, and `vertices` is how many cells a sum spans.
+// Where some cells do not exist, `counts` holds their number for each step instead; a step without any has no rows.
 #pragma once
 
 #include "backends/operations/operations.hpp"
@@ -17,6 +18,7 @@ struct StepSums {
   static constexpr std::string_view name = "step_sums";
   Tensor x, totals, step_rows, sums;
   std::int64_t vertices = 1;
+  Tensor counts;  // i64 [T, 1]: cells that each step's sums span, in place of `vertices`; or undefined
   Work work() const {
     using namespace operations_detail;
     return {(totals.defined() ? 3.0 : 1.0) * count(x.elements()),
@@ -31,6 +33,7 @@ struct Standardise {
   static constexpr std::string_view name = "standardise";
   Tensor x, totals, squares, gain, shift, step_rows, y;
   std::int64_t vertices = 1;
+  Tensor counts;  // i64 [T, 1]: cells that each step's sums span, in place of `vertices`; or undefined
   double epsilon = 1e-5;
   Work work() const {
     using namespace operations_detail;
@@ -45,6 +48,7 @@ struct StandardiseBackward {
   Tensor x, totals, squares, gain, step_rows, dy;
   Tensor dtotals, dsquares, dgain, dshift;
   std::int64_t vertices = 1;
+  Tensor counts;  // i64 [T, 1]: cells that each step's sums span, in place of `vertices`; or undefined
   double epsilon = 1e-5;
   Work work() const {
     using namespace operations_detail;
@@ -62,6 +66,7 @@ struct StandardiseInputBackward {
   Tensor x, totals, squares, gain, step_rows, dy, dtotals, dsquares;
   Tensor dx;
   std::int64_t vertices = 1;
+  Tensor counts;  // i64 [T, 1]: cells that each step's sums span, in place of `vertices`; or undefined
   double epsilon = 1e-5;
   bool accumulate = false;
   Work work() const {

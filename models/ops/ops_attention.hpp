@@ -17,6 +17,17 @@ Var graph_attention(Tape& tape, const SparseMatrix& a, const Var& f, const Var& 
 Var temporal_attention(Tape& tape, const Var& projected, const Var& offsets, std::int64_t first, std::int64_t steps,
                        std::int64_t heads, double scale, const AttentionDropout& dropout = {});
 
+/// What rows of packed sequences look at (TemporalAttention).
+struct PackedPast {
+  Tensor sequences;  // i32 [steps * n, 3]
+  double pairs = 0;
+};
+
+/// The same over the rows of n lanes of packed sequences: projected [steps n, 3 F], positions included; result
+/// [steps n, F], 0 where no output is wanted.
+Var packed_temporal_attention(Tape& tape, const Var& projected, std::int64_t steps, std::int64_t heads, double scale,
+                              const PackedPast& past, const AttentionDropout& dropout = {});
+
 /// a + b, same shape.
 Var sum_of(Tape& tape, const Var& a, const Var& b);
 

@@ -23,6 +23,8 @@ struct CellRows {
   Tensor ids;
   /// i32 [columns of a, 1]: the vertex of each own and halo row; likewise (ModelTraits::reads_column_ids).
   Tensor column_ids = {};
+  /// i64 [S, 1]: cells of each step that exist, on all ranks; undefined where all do.
+  Tensor existing = {};
   std::int64_t trained_steps = 0;  // of all_steps, up to the last one that a training sample reads
 };
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "workloads/graph/graph.hpp"
+#include "workloads/graph/presence.hpp"
 #include "workloads/graph/smoothing.hpp"
 #include "workloads/storage/histogram.hpp"
 
@@ -67,6 +68,7 @@ struct PreparedGraph {
   std::vector<float> products32;
   bool first_product_done = false;
   bool features_kept = false;                   // X and A~ X are both there
+  std::shared_ptr<const Presence> presence;     // cells that exist, of these steps or more; null: all
   std::vector<std::int64_t> counted_nonzeros;   // [T]; only without arrays
   std::shared_ptr<const ReaderCounts> counted;  // likewise
 
