@@ -130,9 +130,10 @@ struct TemporalAttention {
   double pairs() const { return 0.5 * static_cast<double>(steps) * static_cast<double>(2 * first + steps + 1); }
   Work work() const {
     using namespace operations_detail;
-    const double seen = count(vertices()) * pairs();
+    const double seen = sequences.defined() ? packed_pairs : count(vertices()) * pairs();
     return {seen * (4.0 * count(o.columns()) + 4.0 * count(heads)) + dropout.flops(seen * count(heads)),
-            bytes_of(projected) + bytes_of(offsets) + dropout.bytes(), bytes_of(o)};
+            bytes_of(projected) + (sequences.defined() ? bytes_of(sequences) : bytes_of(offsets)) + dropout.bytes(),
+            bytes_of(o)};
   }
 };
 
@@ -152,9 +153,11 @@ struct TemporalAttentionBackward {
     using namespace operations_detail;
     const double vertices = steps == 0 ? 0.0 : count(d_o.rows()) / count(steps);
     const double pairs = 0.5 * count(steps) * count(2 * first + steps + 1);
-    return {vertices * pairs * (10.0 * count(d_o.columns()) + 8.0 * count(heads) + dropout.flops(count(heads))),
-            bytes_of(projected) + bytes_of(offsets) + bytes_of(d_o) + dropout.bytes(),
-            bytes_of(dprojected) + bytes_of(doffsets)};
+    const double seen = sequences.defined() ? packed_pairs : vertices * pairs;
+    return {seen * (10.0 * count(d_o.columns()) + 8.0 * count(heads) + dropout.flops(count(heads))),
+            bytes_of(projected) + (sequences.defined() ? bytes_of(sequences) : bytes_of(offsets)) + bytes_of(d_o) +
+                dropout.bytes(),
+            bytes_of(dprojected) + (doffsets.defined() ? bytes_of(doffsets) : 0.0)};
   }
 };
 

@@ -2,6 +2,11 @@
 // at step t, for n vertices and `steps` steps. Weight gradients always accumulate, in an order that depends on shapes
 // only. `kept` is what forward and backward share beside the outputs: with the activated gates the backward pass reads
 // them, without it computes them once more from x and y (see keeps_gates).
+// Packed sequences: the n "vertices" may be lanes in which pieces of timelines lie end to end. Then `restarts` i32
+// [T n, 1] says of each row where its state before comes from: -1 the row above it in its lane (n rows up); k >= 0 row
+// k of `start`; -2 nothing, the piece starts from zero. `start` has one row for each piece that is given a state (LSTM:
+// all hidden states above all cell states), dstart likewise; every row of it is named once. Rows that fill a lane up
+// restart from zero, their x and dy are zero. Without restarts, lanes are timelines and start has a row for each.
 #pragma once
 
 #include "backends/operations/operations.hpp"
@@ -34,7 +39,6 @@ inline bool makes_inputs(std::int64_t F, std::int64_t G, std::int64_t h) {
 struct LstmSequence {
   static constexpr std::string_view name = "lstm_sequence";
   Tensor x, x_right, w_in, w_x, w_h, bias, start;
-  Tensor restarts;  // of packed sequences
   Tensor y, cells, gates;
   std::int64_t steps = 0;
   Tensor restarts = {};  // of packed sequences
@@ -45,7 +49,7 @@ struct LstmSequence {
     const double made = w_in.defined() ? 2.0 * count(w_in.elements()) + count(w_x.rows()) : 0.0;
     return {count(x.rows()) * (hidden * (8.0 * inner + 30.0) + made),
             bytes_of(x) + bytes_if(x_right) + bytes_if(w_in) + bytes_of(w_x) + bytes_of(w_h) + bytes_of(bias) +
-                bytes_if(start),
+                bytes_if(start) + bytes_if(restarts),
             bytes_of(y) + bytes_of(cells) + (gates.defined() ? bytes_of(gates) : 0.0),
             {},
             count(steps)};
@@ -58,8 +62,6 @@ struct LstmSequence {
 struct LstmSequenceBackward {
   static constexpr std::string_view name = "lstm_sequence_backward";
   Tensor x, x_right, w_in, w_x, w_h, bias, start;
-  Tensor restarts;  // of packed sequences
-  Tensor ends;      // i32 [T n, 1] of packed sequences with dlast [E, h]: its row for the cell state of a row, or -1
   Tensor y, cells, gates;
   Tensor dy, dlast;
   Tensor dx, dx_right, dw_in, dw_x, dw_h, dbias, dstart;
@@ -81,7 +83,7 @@ struct LstmSequenceBackward {
     const double added = (accumulate_dx ? bytes_if(dx) : 0.0) + (accumulate_dx_right ? bytes_if(dx_right) : 0.0);
     return {count(x.rows()) * (hidden * (products + again + 36.0) + made),
             bytes_of(x) + bytes_if(x_right) + bytes_of(y) + bytes_of(cells) + bytes_of(dy) + bytes_if(w_in) +
-                bytes_of(w_x) + bytes_of(w_h) + bytes_if(gates) + added,
+                bytes_of(w_x) + bytes_of(w_h) + bytes_if(gates) + bytes_if(restarts) + bytes_if(ends) + added,
             bytes_if(dx) + bytes_if(dx_right) + bytes_if(dw_in) + bytes_of(dw_x) + bytes_of(dw_h) + bytes_of(dbias),
             {},
             count(steps)};
@@ -96,7 +98,6 @@ struct LstmSequenceBackward {
 struct GruSequence {
   static constexpr std::string_view name = "gru_sequence";
   Tensor x, w_x, w_h, bias, start;
-  Tensor restarts;  // of packed sequences
   Tensor y, gates;
   std::int64_t steps = 0;
   Tensor restarts = {};  // of packed sequences
@@ -105,7 +106,7 @@ struct GruSequence {
     using namespace operations_detail;
     const double hidden = count(w_h.columns()), inner = count(w_x.rows() + w_h.rows());
     return {count(x.rows()) * hidden * (2.0 * inner + 22.0),
-            bytes_of(x) + bytes_of(w_x) + bytes_of(w_h) + bytes_of(bias) + (start.defined() ? bytes_of(start) : 0.0),
+            bytes_of(x) + bytes_of(w_x) + bytes_of(w_h) + bytes_of(bias) + bytes_if(start) + bytes_if(restarts),
             bytes_of(y) + (gates.defined() ? bytes_of(gates) : 0.0),
             {},
             count(steps)};
@@ -116,7 +117,6 @@ struct GruSequence {
 struct GruSequenceBackward {
   static constexpr std::string_view name = "gru_sequence_backward";
   Tensor x, w_x, w_h, bias, start;
-  Tensor restarts;  // of packed sequences
   Tensor y, gates;
   Tensor dy;
   Tensor dx, dw_x, dw_h, dbias, dstart;
@@ -131,8 +131,8 @@ struct GruSequenceBackward {
     const double again = gates.defined() ? 0.0 : 2.0 * (inputs + states) + 20.0;
     const double dx_bytes = dx.defined() ? bytes_of(dx) : 0.0;
     return {count(x.rows()) * hidden * (products + again + 24.0),
-            bytes_of(x) + bytes_of(y) + bytes_of(dy) + bytes_of(w_x) + bytes_of(w_h) +
-                (gates.defined() ? bytes_of(gates) : 0.0) + (accumulate_dx ? dx_bytes : 0.0),
+            bytes_of(x) + bytes_of(y) + bytes_of(dy) + bytes_of(w_x) + bytes_of(w_h) + bytes_if(gates) +
+                bytes_if(restarts) + (accumulate_dx ? dx_bytes : 0.0),
             dx_bytes + bytes_of(dw_x) + bytes_of(dw_h) + bytes_of(dbias),
             {},
             count(steps)};

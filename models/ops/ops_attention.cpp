@@ -77,6 +77,24 @@ Var temporal_attention(Tape& tape, const Var& projected, const Var& offsets, std
       });
 }
 
+Var packed_temporal_attention(Tape& tape, const Var& projected, std::int64_t steps, std::int64_t heads, double scale,
+                              const PackedPast& past, const AttentionDropout& dropout) {
+  const Tensor& x = projected->value;
+  const Tensor o = tape.device().allocate(x.rows(), x.columns() / 3, x.type());
+  tape.device().run(TemporalAttention{x, {}, o, 0, steps, heads, scale, dropout, past.sequences, past.pairs});
+  return tape.record(o, {projected}, [&tape, projected, steps, heads, scale, past, dropout](const Variable& result) {
+    const StoredGradient of_projected(tape, projected);
+    TemporalAttentionBackward back{projected->value, {}, result.gradient, of_projected.tensor, {}, 0, steps};
+    back.heads = heads;
+    back.scale = scale;
+    back.dropout = dropout;
+    back.sequences = past.sequences;
+    back.packed_pairs = past.pairs;
+    tape.device().run(back);
+    of_projected.settle(tape.device());
+  });
+}
+
 Var sum_of(Tape& tape, const Var& a, const Var& b) {
   Device& device = tape.device();
   const Tensor& first = a->value;

@@ -12,6 +12,7 @@ namespace {
 /// null.
 struct Inputs {
   Var x, w_x, w_h, bias, start, x_right, w_in;
+  PackedSequences packed = {};
 
   std::vector<Var> list() const {
     std::vector<Var> all = {x, w_x, w_h, bias};
@@ -29,6 +30,7 @@ void set_inputs(Op& op, const Inputs& in, std::int64_t steps) {
   op.bias = in.bias->value;
   if (in.start) op.start = in.start->value;
   op.steps = steps;
+  op.restarts = in.packed.restarts;
   if constexpr (requires { op.x_right; }) {
     if (in.x_right) op.x_right = in.x_right->value;
     if (in.w_in) op.w_in = in.w_in->value;
@@ -71,58 +73,69 @@ void run_backward(Tape& tape, Op& op, const Inputs& in) {
   if (target.accumulate) device.run(AddScaled{op.dstart, target.tensor, 1.0});
 }
 
+/// The hidden states of all rows with the cell states that are handed on, below them, as one state: hidden above cell.
+Var handed_on(Tape& tape, const Var& result, std::int64_t rows, std::int64_t n, const PackedSequences& packed) {
+  if (!packed.restarts.defined()) return slice_rows(tape, result, rows - n, 2 * n);
+  const std::int64_t ends = packed.last_rows.rows();
+  return concat_rows(tape, {gather_rows(tape, result, {packed.last_rows}, ends), slice_rows(tape, result, rows, ends)});
+}
+
 Recurrence run_lstm(Tape& tape, const Inputs& in, std::int64_t steps, bool want_state) {
   Device& device = tape.device();
   const ElementType type = in.x->value.type();
   const std::int64_t rows = in.x->value.rows(), n = rows / steps, h = in.w_h->value.rows();
+  const std::int64_t ends = !want_state ? 0 : in.packed.restarts.defined() ? in.packed.last_rows.rows() : n;
   LstmSequence op;
   set_inputs(op, in, steps);
-  // With a state to hand on, the last cell state is a result too: it lies behind the hidden states.
-  const Tensor all = device.allocate(rows + (want_state ? n : 0), h, type);
+  // With a state to hand on, the last cell states are results too: they lie behind the hidden states.
+  const Tensor all = device.allocate(rows + ends, h, type);
   op.y = all.slice_rows(0, rows);
   op.cells = device.allocate(rows, h, type);
   if (keeps_gates(in.w_x->value.rows() + h)) op.gates = device.allocate(rows, 4 * h, type);
   device.run(op);
-  if (want_state) {
-    device.run(CopyRows{op.cells.slice_rows(rows - n, n), all.slice_rows(rows, n), {}, {}, n, 0, 0, h, false});
+  if (ends > 0) {
+    const Tensor& listed = in.packed.last_rows;
+    const Tensor from = listed.defined() ? op.cells : op.cells.slice_rows(rows - n, n);
+    device.run(CopyRows{from, all.slice_rows(rows, ends), listed, {}, ends, 0, 0, h, false});
   }
   const Var result = tape.record(
-      all, in.list(), [&tape, in, steps, rows, n, want_state, cells = op.cells, gates = op.gates](const Variable& out) {
+      all, in.list(), [&tape, in, steps, rows, ends, cells = op.cells, gates = op.gates](const Variable& out) {
         LstmSequenceBackward back;
         set_inputs(back, in, steps);
         back.y = out.value.slice_rows(0, rows);
         back.cells = cells;
         back.gates = gates;
         back.dy = out.gradient.slice_rows(0, rows);
-        if (want_state) back.dlast = out.gradient.slice_rows(rows, n);
+        if (ends > 0) back.dlast = out.gradient.slice_rows(rows, ends), back.ends = in.packed.ends;
         run_backward(tape, back, in);
       });
   if (!want_state) return {result, nullptr};
-  return {slice_rows(tape, result, 0, rows), slice_rows(tape, result, rows - n, 2 * n)};
+  return {slice_rows(tape, result, 0, rows), handed_on(tape, result, rows, n, in.packed)};
 }
 
 }  // namespace
 
 Recurrence lstm_sequence(Tape& tape, const std::vector<Var>& parts, const Var& w_x, const Var& w_h, const Var& bias,
-                         std::int64_t steps, const Var& start, bool want_state) {
+                         std::int64_t steps, const Var& start, bool want_state, const PackedSequences& packed) {
   const std::vector<Var> read = readable_parts(tape, parts);
-  return run_lstm(tape, {read[0], w_x, w_h, bias, start, read.size() > 1 ? read[1] : nullptr, nullptr}, steps,
+  return run_lstm(tape, {read[0], w_x, w_h, bias, start, read.size() > 1 ? read[1] : nullptr, nullptr, packed}, steps,
                   want_state);
 }
 
 Recurrence skip_lstm_sequence(Tape& tape, const Var& x, const Var& w_in, const Var& w_x, const Var& w_h,
-                              const Var& bias, std::int64_t steps, const Var& start, bool want_state) {
+                              const Var& bias, std::int64_t steps, const Var& start, bool want_state,
+                              const PackedSequences& packed) {
   const bool narrow = makes_inputs(w_in->value.rows(), w_in->value.columns(), w_h->value.rows());
   if (narrow && !tape.device().wants_joined_inputs())
-    return run_lstm(tape, {x, w_x, w_h, bias, start, nullptr, w_in}, steps, want_state);
-  return lstm_sequence(tape, {skip_dense(tape, x, x, w_in, Activation::relu)}, w_x, w_h, bias, steps, start,
-                       want_state);
+    return run_lstm(tape, {x, w_x, w_h, bias, start, nullptr, w_in, packed}, steps, want_state);
+  return lstm_sequence(tape, {skip_dense(tape, x, x, w_in, Activation::relu)}, w_x, w_h, bias, steps, start, want_state,
+                       packed);
 }
 
 Recurrence gru_sequence(Tape& tape, const Var& x, const Var& w_x, const Var& w_h, const Var& bias, std::int64_t steps,
-                        const Var& start, bool want_state) {
+                        const Var& start, bool want_state, const PackedSequences& packed) {
   Device& device = tape.device();
-  const Inputs in{x, w_x, w_h, bias, start, nullptr, nullptr};
+  const Inputs in{x, w_x, w_h, bias, start, nullptr, nullptr, packed};
   const std::int64_t rows = x->value.rows(), n = rows / steps, h = w_h->value.columns();
   GruSequence op;
   set_inputs(op, in, steps);
@@ -137,7 +150,9 @@ Recurrence gru_sequence(Tape& tape, const Var& x, const Var& w_x, const Var& w_h
     back.dy = out.gradient;
     run_backward(tape, back, in);
   });
-  return {y, want_state ? slice_rows(tape, y, rows - n, n) : nullptr};
+  if (!want_state) return {y, nullptr};
+  if (!packed.restarts.defined()) return {y, slice_rows(tape, y, rows - n, n)};
+  return {y, gather_rows(tape, y, {packed.last_rows}, packed.last_rows.rows())};
 }
 
 }  // namespace strobe

@@ -16,8 +16,12 @@ using InputGradient = std::shared_ptr<StandardiseInputBackward>;
 /// x as an input though the first alone adds to its gradient.
 Var step_sums(Tape& tape, const Var& x, const Tensor& totals, const CellRows& cells,
               std::function<void(const Variable&)> backward) {
-  StepSums op{x->value, totals, cells.step_rows_on_device,
-              tape.device().allocate(cells.steps, x->value.columns(), x->value.type()), cells.vertices};
+  StepSums op{x->value,
+              totals,
+              cells.step_rows_on_device,
+              tape.device().allocate(cells.steps, x->value.columns(), x->value.type()),
+              cells.vertices,
+              cells.existing};
   tape.device().run(op);
   return tape.record(op.sums, {x}, std::move(backward));
 }
@@ -34,9 +38,10 @@ Var standardise(Tape& tape, const Var& x, const Var& totals, const Var& squares,
   op.step_rows = cells.step_rows_on_device;
   op.y = tape.device().allocate(x->value.rows(), x->value.columns(), x->value.type());
   op.vertices = cells.vertices;
+  op.counts = cells.existing;
   tape.device().run(op);
   const auto backward = [&tape, x, totals, squares, gain, shift, rows = op.step_rows, vertices = cells.vertices,
-                         of_input](const Variable& result) {
+                         counts = cells.existing, of_input](const Variable& result) {
     StandardiseBackward back;
     back.x = x->value;
     back.totals = totals->value;
@@ -49,6 +54,7 @@ Var standardise(Tape& tape, const Var& x, const Var& totals, const Var& squares,
     back.dgain = gain->gradient;
     back.dshift = shift->gradient;
     back.vertices = vertices;
+    back.counts = counts;
     tape.device().run(back);
     of_input->dy = result.gradient;
   };
@@ -72,6 +78,7 @@ Var batch_norm(Tape& tape, const Var& x, const Var& gain, const Var& shift, cons
   const Var squares = pass.ranks->sum(tape, step_sums(tape, x, totals->value, cells, second));
   of_input->x = x->value, of_input->totals = totals->value, of_input->squares = squares->value;
   of_input->gain = gain->value, of_input->step_rows = cells.step_rows_on_device, of_input->vertices = cells.vertices;
+  of_input->counts = cells.existing;
   return standardise(tape, x, totals, squares, gain, shift, cells, of_input);
 }
 
