@@ -53,13 +53,16 @@ struct RankExchange {
 
   /// Whether the rank's output is its input.
   bool keeps_all() const;
+  /// Whether every output row comes from somewhere, and every input row goes somewhere.
+  bool fills_output() const { return kept_rows + receive.total == output_rows; }
+  bool uses_input() const { return kept_rows >= input_rows || kept_rows + send.total == input_rows; }
   friend bool operator==(const RankExchange&, const RankExchange&) = default;
 };
 
 /// An exchange among all ranks. `identity` means that no rank moves anything: output is input.
 struct ExchangePlan {
   bool identity = false;
-  /// Whether an input row may go to several places (halo): the backward exchange must then add.
+  /// Whether an input row may go to several places (halo): the backward exchange must then add. All own rows are kept.
   bool fan_out = false;
   int rank_count = 0;
   std::vector<RankExchange> ranks;  // that have rows before or after it, ascending; lists only of those asked for
@@ -83,9 +86,10 @@ struct ListScope {
   bool covers(Rank r) const { return kind == Kind::all || (kind == Kind::one && rank == r); }
 };
 
-/// Moves every cell from its owner under `from` to its owner under `to`. Both local orders are time-major.
-/// Cost where one rank owns each step on one side: time O(T P + N) and O(P) for what is made meanwhile; else O(T P) for
-/// ranges and O(T N) for scattered maps, and O(pairs that exchange something).
+/// Moves every cell from its owner under `from` to its owner under `to`. Both local orders are time-major. A cell that
+/// is nobody's on one side comes from nowhere or goes nowhere: its row there is zero, or dropped. Cost where one rank
+/// owns each step on one side: time O(T P + N) and O(P) for what is made meanwhile; else O(T P) for ranges and O(T N)
+/// for scattered maps, and O(pairs that exchange something).
 ExchangePlan redistribute(const Placement& from, const Placement& to, const ListScope& scope);
 
 /// The way back of a redistribution: what `redistribute(to, from)` gives where `plan` is `redistribute(from, to)`.
@@ -112,6 +116,11 @@ HaloNeeds no_needs(int ranks, std::int64_t steps, bool by_count = false);
 /// the halo row of needs.vertices[r][t][i] is halo_offsets(needs, r)[t] + i. With `needs.vertices[r][t]` empty
 /// everywhere the plan is the identity.
 ExchangePlan halo(const Placement& placement, const HaloNeeds& needs, const ListScope& scope);
+
+/// The cells of their own vertices at earlier steps that each rank must read and does not own, where a cell reads its
+/// last `window` steps, or all earlier ones with window 0: back to where its sequence began, which is where the vertex
+/// is nobody's before. Ordered like spatial ones. Cost O(T N) and the needs.
+HaloNeeds temporal_needs(const Placement& placement, std::int64_t window);
 
 /// In-neighbours on other ranks of the vertices that each rank owns, per step, from the graph's structure. Step t of
 /// the placement is the graph's step first_step + t. Cost O(nnz + P N) per distinct step map; nothing for steps with a

@@ -262,10 +262,14 @@ std::vector<Segment> intersect(const VertexMap& a, const VertexMap& b, std::int6
     const Rank r = a.owner[v], q = b.owner[v];
     std::int64_t count = 1;
     while (++v < a.owner.size() && a.owner[v] == r && b.owner[v] == q) ++count;
-    std::int64_t &from = next_a[static_cast<std::size_t>(r)], &to = next_b[static_cast<std::size_t>(q)];
-    segments.push_back({r, q, from, to, count});
-    from += count;
-    to += count;
+    // First position of these vertices among those of a rank; of nobody's there is none.
+    const auto take = [count](std::vector<std::int64_t>& next, Rank rank) {
+      return rank < 0
+                 ? 0
+                 : std::exchange(next[static_cast<std::size_t>(rank)], next[static_cast<std::size_t>(rank)] + count);
+    };
+    const std::int64_t from = take(next_a, r), to = take(next_b, q);
+    if (r >= 0 && q >= 0) segments.push_back({r, q, from, to, count});
   }
   return segments;
 }

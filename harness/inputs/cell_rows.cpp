@@ -12,6 +12,12 @@ CellRows make_cell_rows(Device& device, const Placement& placement, const BlockS
   const std::vector<std::int64_t> first_rows = placement.row_offsets(device.rank());
   cells.step_rows = first_rows;
   cells.step_rows_on_device = device.move_in(first_rows.data(), cells.steps + 1, 1, ElementType::i64);
+  if (block.presence != nullptr) {
+    std::vector<std::int64_t> existing;
+    for (Step t = 0; t < placement.steps(); ++t)
+      existing.push_back(block.presence->count(static_cast<Step>(block.first_step) + t));
+    cells.existing = device.move_in(existing.data(), cells.steps, 1, ElementType::i64);
+  }
   if (!ids) return cells;
   std::vector<std::int64_t> numbers;
   for (Step t = 0; device.has_values() && t < placement.steps(); ++t) {

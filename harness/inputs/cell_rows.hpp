@@ -11,7 +11,8 @@ namespace strobe {
 struct BlockSteps {
   std::int64_t first_step = 0;
   std::int64_t all_steps = 0;
-  std::int64_t trained_steps = 0;  // CellRows::trained_steps
+  std::int64_t trained_steps = 0;      // CellRows::trained_steps
+  const Presence* presence = nullptr;  // null: all cells exist
 };
 
 /// The rows of rank `device.rank()` under the block's `placement`, with the cells' numbers if `ids`. Cost O(rows).

@@ -1,6 +1,9 @@
 #include "harness/placement/placement.hpp"
 
+#include <algorithm>
+#include <map>
 #include <numeric>
+#include <utility>
 
 #include "core/errors.hpp"
 
@@ -27,11 +30,18 @@ std::shared_ptr<const VertexMap> single_owner_map(std::int64_t vertices, Rank ra
 }
 
 std::shared_ptr<const VertexMap> vertex_map(std::vector<Rank> owner, int ranks) {
+  if (std::any_of(owner.begin(), owner.end(), [](Rank rank) { return rank < 0; }))
+    throw Error("placement: a vertex has no rank");
+  return partial_vertex_map(std::move(owner), ranks);
+}
+
+std::shared_ptr<const VertexMap> partial_vertex_map(std::vector<Rank> owner, int ranks) {
   auto map = std::make_shared<VertexMap>();
   map->owned.resize(static_cast<std::size_t>(ranks));
   map->owned_count.assign(static_cast<std::size_t>(ranks), 0);
   for (std::size_t v = 0; v < owner.size(); ++v) {
-    if (owner[v] < 0 || owner[v] >= ranks) throw Error("placement: a vertex has no rank");
+    if (owner[v] < 0) continue;
+    if (owner[v] >= ranks) throw Error("placement: a vertex has no rank");
     std::vector<Run>& runs = map->owned[static_cast<std::size_t>(owner[v])];
     const auto vertex = static_cast<std::int64_t>(v);
     if (!runs.empty() && runs.back().first + runs.back().count == vertex) {
@@ -57,6 +67,56 @@ std::int64_t Placement::rows(Rank rank) const {
   std::int64_t rows = 0;
   for (Step t = 0; t < steps(); ++t) rows += step_rows(rank, t);
   return rows;
+}
+
+bool Placement::has_all_cells() const {
+  for (const auto& map : maps) {
+    std::int64_t owned = 0;
+    map->for_owners([&owned](Rank, std::int64_t count) { owned += count; });
+    if (owned != vertices) return false;
+  }
+  return true;
+}
+
+namespace {
+
+/// `map` without the vertices that do not exist at step t.
+std::shared_ptr<const VertexMap> existing_only(const Presence& presence, const std::shared_ptr<const VertexMap>& map,
+                                               Step t, int ranks) {
+  if (presence.count(t) == presence.vertices()) return map;
+  std::vector<Rank> owner(static_cast<std::size_t>(presence.vertices()), -1);
+  for (std::size_t v = 0; v < owner.size(); ++v) {
+    if (presence.exists(static_cast<VertexId>(v), t)) owner[v] = map->owner_of(static_cast<VertexId>(v));
+  }
+  return partial_vertex_map(std::move(owner), ranks);
+}
+
+/// A placement of one map per step, each kept once while steps that follow each other share it.
+Placement of_maps(const Placement& like, const std::vector<std::shared_ptr<const VertexMap>>& map_of_step) {
+  Placement placement{like.ranks, like.vertices, {}, {}};
+  std::map<const VertexMap*, std::int32_t> number;
+  for (const auto& map : map_of_step) {
+    const auto [at, fresh] = number.try_emplace(map.get(), static_cast<std::int32_t>(placement.maps.size()));
+    if (fresh) placement.maps.push_back(map);
+    placement.map_of_step.push_back(at->second);
+  }
+  return placement;
+}
+
+}  // namespace
+
+void leave_out_missing(const Presence& presence, Placement& spatial, Placement& temporal) {
+  std::vector<std::shared_ptr<const VertexMap>> of_spatial, of_temporal;
+  const auto at = [](const Placement& placement, Step t) {
+    return placement.maps[static_cast<std::size_t>(placement.map_of_step[static_cast<std::size_t>(t)])];
+  };
+  for (Step t = 0; t < spatial.steps(); ++t) {
+    of_spatial.push_back(existing_only(presence, at(spatial, t), t, spatial.ranks));
+    const bool same = at(spatial, t) == at(temporal, t);
+    of_temporal.push_back(same ? of_spatial.back() : existing_only(presence, at(temporal, t), t, temporal.ranks));
+  }
+  spatial = of_maps(spatial, of_spatial);
+  temporal = of_maps(temporal, of_temporal);
 }
 
 Placement by_time(std::int64_t vertices, const std::vector<Rank>& owner_of_step, int ranks) {
@@ -122,7 +182,9 @@ std::vector<std::int64_t> positions_in_owner(const VertexMap& map, std::int64_t 
     return positions;
   }
   std::vector<std::int64_t> next(map.owned.size(), 0);
-  for (std::size_t v = 0; v < map.owner.size(); ++v) positions[v] = next[static_cast<std::size_t>(map.owner[v])]++;
+  for (std::size_t v = 0; v < map.owner.size(); ++v) {
+    if (map.owner[v] >= 0) positions[v] = next[static_cast<std::size_t>(map.owner[v])]++;
+  }
   return positions;
 }
 

@@ -6,14 +6,16 @@
 #include <vector>
 
 #include "core/ids.hpp"
+#include "workloads/graph/presence.hpp"
 
 namespace strobe {
 
-/// Who owns the vertices of one step: a single rank, one rank per vertex, or nobody. Ranks' vertices are kept as
-/// ascending runs. A single owner takes the room of one rank, so that as many maps as ranks do not take its square.
+/// Who owns the vertices of one step: a single rank, one rank per vertex, or nobody. A vertex whose cell does not exist
+/// is nobody's. Ranks' vertices are kept as ascending runs. A single owner takes the room of one rank, so that as many
+/// maps as ranks do not take its square.
 struct VertexMap {
   Rank single = -1;                       // >= 0: this rank owns every vertex
-  std::vector<Rank> owner;                // [N] when single < 0, [0] when nobody owns them
+  std::vector<Rank> owner;                // [N] when single < 0, -1: nobody's; [0] when nobody owns any
   std::vector<std::vector<Run>> owned;    // [P] vertex runs of each rank; [1] of a single owner, [0] when nobody's
   std::vector<std::int64_t> owned_count;  // likewise
   Rank owner_of(VertexId v) const { return single >= 0 ? single : owner[static_cast<std::size_t>(v)]; }
@@ -33,6 +35,8 @@ struct VertexMap {
 std::shared_ptr<const VertexMap> single_owner_map(std::int64_t vertices, Rank rank);
 /// From one owner per vertex, each in [0, ranks).
 std::shared_ptr<const VertexMap> vertex_map(std::vector<Rank> owner, int ranks);
+/// The same where vertices may be nobody's (-1).
+std::shared_ptr<const VertexMap> partial_vertex_map(std::vector<Rank> owner, int ranks);
 
 /// A placement: one vertex map per step; steps share maps. Local order on a rank is time-major, vertices ascending:
 /// the rows of step t are the owned vertices of that step, in order.
@@ -54,12 +58,18 @@ struct Placement {
   std::int64_t rows(Rank rank) const;
   /// Whether every vertex keeps its owner over all steps, so that timelines lie whole on one rank.
   bool keeps_timelines() const { return maps.size() == 1; }
+  /// Whether every cell has an owner.
+  bool has_all_cells() const;
 };
 
 /// Steps to ranks: owner[t] owns all vertices of step t.
 Placement by_time(std::int64_t vertices, const std::vector<Rank>& owner_of_step, int ranks);
 /// Vertices to ranks, the same at every step.
 Placement by_vertex(std::vector<Rank> owner_of_vertex, std::int64_t steps, int ranks);
+
+/// Leaves cells that do not exist to nobody, in both placements of a strategy. A map that both have at a step stays
+/// one. Cost O(T N).
+void leave_out_missing(const Presence& presence, Placement& spatial, Placement& temporal);
 
 /// The placement of `steps` alone: its step i is steps[i] of `placement`.
 Placement of_steps(const Placement& placement, const std::vector<Step>& steps);
@@ -70,7 +80,7 @@ std::vector<Step> step_range(std::int64_t first, std::int64_t count);
 /// Owner of each of `count` items when ranks get even contiguous shares.
 std::vector<Rank> contiguous_owners(std::int64_t count, int ranks);
 
-/// Position of every vertex among the vertices that its owner holds under `map`: [N].
+/// Position of every vertex among the vertices that its owner holds under `map`: [N]; 0 of those that are nobody's.
 std::vector<std::int64_t> positions_in_owner(const VertexMap& map, std::int64_t vertices);
 
 }  // namespace strobe

@@ -9,7 +9,7 @@ namespace {
 void add_handovers(const FullBatchCase& c, const BlockPlan* before, const ListScope& scope, BlockPlan& block) {
   for (std::size_t l = 0; l < c.model.layers.size(); ++l) {
     StateHandover& layer = block.handover.emplace_back();
-    if (!remembers(c.model.layers[l].need)) continue;
+    if (!remembers(c.model.layers[l].need) || block.packed[l] != nullptr) continue;
     const auto placement = c.model.layers[l].step_by_step ? &BlockPlan::spatial : &BlockPlan::temporal;
     const auto segments = c.model.layers[l].step_by_step ? &BlockPlan::spatial_segments : &BlockPlan::segments;
     layer = state_handover(before == nullptr ? nullptr : &(before->*placement), block.*placement, block.*segments,
@@ -41,6 +41,8 @@ BlockPlan derive_block(const FullBatchCase& c, const StrategyPlan& strategy, con
   block.slices = derive_slices(c, block, scope);
   block.segments = temporal_segments(block.temporal);
   block.spatial_segments = temporal_segments(block.spatial);
+  block.packed.resize(c.model.layers.size());
+  if (walks_packed(c, block.temporal, block.segments.size())) block.packed = packed_plans(c, block.temporal);
   for (const auto& graph : c.data.supports) {
     block.supports.push_back(split_into_steps(graph, steps.first, block.spatial, scope));
   }
@@ -52,6 +54,11 @@ BlockPlan derive_block(const FullBatchCase& c, const StrategyPlan& strategy, con
 }  // namespace
 
 std::vector<BlockPlan> derive_blocks(const FullBatchCase& c, const StrategyPlan& strategy) {
+  if (strategy.schedule.blocks.size() > 1 && c.data.graph->presence != nullptr) {
+    throw InvalidRequest("/nb",
+                         "timelines that begin and end at different steps are not cut into blocks; set nb=1, or "
+                         "presence=all");
+  }
   std::vector<BlockPlan> blocks;
   blocks.reserve(strategy.schedule.blocks.size());
   for (const Run& steps : strategy.schedule.blocks) {

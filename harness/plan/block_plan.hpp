@@ -2,10 +2,12 @@
 // checkpoints is one block of all steps; with them, blocks are visited one after the other (ESDG sections 3.1, 4.2).
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "harness/exchange/exchange_plan.hpp"
 #include "harness/exchange/placed_samples.hpp"
+#include "harness/exchange/sequence_rounds.hpp"
 #include "harness/exchange/state_handover.hpp"
 #include "harness/inputs/step_supports.hpp"
 #include "harness/placement/strategy.hpp"
@@ -15,24 +17,41 @@ namespace strobe {
 
 struct FullBatchCase;  // harness/plan/full_batch_case.hpp
 
+/// How a layer walks timelines that are no rectangles: in rounds that hand their states on, or with a temporal halo.
+struct PackedPlan {
+  std::vector<RoundPieces> rounds;     // of a recurrence
+  std::vector<ExchangePlan> handover;  // [rounds - 1]
+  StateShape state;
+  HaloNeeds needs;    // of a window or an attention
+  ExchangePlan halo;  // likewise
+};
+
 /// Everything within counts steps from `first_step`.
 struct BlockPlan {
   std::int64_t first_step = 0;
   Placement spatial, temporal;
   HaloNeeds spatial_needs;
   ExchangePlan spatial_halo, to_temporal, to_spatial;
-  std::vector<SlicePlan> slices;                  // of steps whose exchanges overlap compute; none in one piece
-  std::vector<TemporalSegment> segments;          // of the temporal placement
-  std::vector<TemporalSegment> spatial_segments;  // of the spatial placement, for layers that go step by step
-  std::vector<StateHandover> handover;            // [layers]; without plans for layers that remember nothing
-  StepSupports supports;                          // of layers that go step by step
-  PlacedSamples train;                            // those that read embeddings of the block
+  std::vector<SlicePlan> slices;                          // of steps whose exchanges overlap compute; none in one piece
+  std::vector<TemporalSegment> segments;                  // of the temporal placement
+  std::vector<TemporalSegment> spatial_segments;          // of the spatial placement, for layers that go step by step
+  std::vector<StateHandover> handover;                    // [layers]; without plans for layers that remember nothing
+  std::vector<std::shared_ptr<const PackedPlan>> packed;  // [layers]; null where timelines are rectangles
+  StepSupports supports;                                  // of layers that go step by step
+  PlacedSamples train;                                    // those that read embeddings of the block
 
   std::int64_t steps() const { return spatial.steps(); }
 };
 
-/// The blocks of the strategy's schedule.
+/// The blocks of the strategy's schedule. Throws InvalidRequest("/nb", ...) for several where cells do not exist.
 std::vector<BlockPlan> derive_blocks(const FullBatchCase& c, const StrategyPlan& strategy);
+
+/// Whether timelines of a block under this temporal placement, which are cut into so many segments of whole steps, are
+/// walked packed: where cells do not exist, and where that takes fewer rounds. Cost O(T N).
+bool walks_packed(const FullBatchCase& c, const Placement& placement, std::size_t segments);
+
+/// By layer; layers that walk no timelines have none.
+std::vector<std::shared_ptr<const PackedPlan>> packed_plans(const FullBatchCase& c, const Placement& placement);
 
 /// Samples that are evaluated, under the spatial placement of the steps that they read.
 struct EvaluationPlan {

@@ -19,6 +19,7 @@ struct FullBatchOptions {
   bool transfer_in_coo64 = false;  // snapshots' indices as the paper moves them, not as csr32
   std::int64_t overlap = 1;        // slices of a rank's steps of a block whose exchanges overlap compute
   bool rerun_last = true;          // compute the last block again, too, before its backward pass
+  bool packs = true;               // timelines cut anywhere are walked in rounds; false: step by step (a judge)
 
   /// Whether snapshots move one by one through a store, and not as the rank's part of a block in one piece.
   bool moves_snapshots() const { return transfer != "direct"; }

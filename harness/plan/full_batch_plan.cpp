@@ -91,6 +91,8 @@ std::shared_ptr<const FullBatchPlan> lay_out(const FullBatchCase& c, std::int64_
 }
 
 std::shared_ptr<const FullBatchPlan> lay_out(const FullBatchCase& c, StrategyPlan strategy) {
+  if (c.data.graph->presence != nullptr)
+    leave_out_missing(*c.data.graph->presence, strategy.spatial, strategy.temporal);
   const double most_pairs = c.data.graph->has_structure() ? static_cast<double>(c.data.graph->nonzeros()) : 1e300;
   refuse_exchanges_beyond_memory({strategy.spatial, strategy.temporal, strategy.schedule.blocks, c.model.layers,
                                   most_pairs, static_cast<std::int64_t>(c.data.supports.size()), c.options.overlap});

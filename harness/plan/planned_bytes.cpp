@@ -28,6 +28,7 @@ class ByteCount {
       const std::uint64_t slices = std::max<std::uint64_t>(1, block.slices.size());
       add_sums(layer.sums, block.steps(), {slices * passes.forward, slices * passes.backward});
       add_states(block.handover[l], first, passes);
+      if (block.packed[l] != nullptr) add_packed(*block.packed[l], layer, passes);
       if (layer.step_by_step) to(Traffic::halo) += passes.all() * step_bytes(block, layer);
       if (!walks_timelines(layer)) continue;
       to(Traffic::redistribute) += passes.all() * (bytes(block.to_temporal, layer.spatial_width) +
@@ -62,6 +63,12 @@ class ByteCount {
     for (std::size_t s = first ? 1 : 0; s < handover.plans.size(); ++s) {
       to(Traffic::state) += (s == 0 ? 2 : passes.all()) * bytes(handover.plans[s], handover.shape[s].width);
     }
+  }
+
+  void add_packed(const PackedPlan& packed, const LayerShape& layer, const Passes& passes) {
+    for (const ExchangePlan& handover : packed.handover)
+      to(Traffic::state) += passes.all() * bytes(handover, packed.state.width);
+    to(Traffic::halo) += passes.all() * bytes(packed.halo, layer.spatial_width);
   }
 
   /// What one pass of a layer that goes step by step sends for its products.

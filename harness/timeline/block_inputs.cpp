@@ -48,7 +48,8 @@ BlockInputs bring_inputs(Device& device, const FullBatchPlan& plan, const BlockP
                          HostParts* parts) {
   if (parts != nullptr) parts->rewind();
   BlockInputs inputs;
-  const BlockSteps steps{block.first_step, plan.data.graph->steps, plan.data.trained_steps};
+  const BlockSteps steps{block.first_step, plan.data.graph->steps, plan.data.trained_steps,
+                         plan.data.graph->presence.get()};
   for (const SlicePlan& slice : block.slices) {
     inputs.slices.push_back(
         {build_local_graph(device, *plan.data.graph, block.first_step, slice.spatial, slice.needs,

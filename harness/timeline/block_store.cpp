@@ -8,7 +8,8 @@ BlockStore::BlockStore(Device& device, const FullBatchPlan& plan)
       snapshots_(device, *plan.data.graph, held_blocks(plan.blocks, device.rank()), choice_of(plan),
                  plan.model.any_layer_reads_neighbours()) {
   for (const BlockPlan& block : plan.blocks) {
-    const BlockSteps steps{block.first_step, plan.data.graph->steps, plan.data.trained_steps};
+    const BlockSteps steps{block.first_step, plan.data.graph->steps, plan.data.trained_steps,
+                           plan.data.graph->presence.get()};
     cells_.push_back(
         make_spatial_rows(device, block.spatial, steps, block.spatial_needs, plan.model.equations->traits()));
   }

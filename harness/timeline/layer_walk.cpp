@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "harness/inputs/packed_timelines.hpp"
 #include "models/ops/ops.hpp"
 
 namespace strobe {
@@ -11,6 +12,13 @@ namespace {
 /// all ranks take part in the way back, those without cells included, whose rows depend on nothing.
 Var with_neighbours(const Exchange& halo, Tape& tape, Communicator& communicator, int layer, const Var& x) {
   return layer == 0 ? halo.apply(tape, communicator, x) : halo.apply_everywhere(tape, communicator, x);
+}
+
+PackedStage packed_stage(Device& device, const PackedPlan& plan, const Placement& placement, const LayerShape& layer,
+                         bool ids) {
+  if (layer.need == TemporalNeed::recurrent) return pack_rounds(device, placement, plan.rounds);
+  if (layer.need == TemporalNeed::all) return pack_pasts(device, placement, plan.needs, ids, layer.spatial_width);
+  return window_products(device, placement, plan.needs, layer.window, layer.fades, layer.spatial_width);
 }
 
 }  // namespace
@@ -39,6 +47,11 @@ class LayerWalk::BlockStages final : public LayerStages {
   Var to_temporal(const Var& x) override { return walk_.to_temporal_->apply_everywhere(call_.tape, communicator_, x); }
   Var to_spatial(const Var& y) override { return walk_.to_spatial_.apply_everywhere(call_.tape, communicator_, y); }
   bool own_timelines() const override { return walk_.to_temporal_->identity(); }
+  const PackedStage* packed(int layer) const override { return walk_.packed_[static_cast<std::size_t>(layer)].get(); }
+  Var with_temporal_halo(int layer, const Var& x) override {
+    const auto& halo = walk_.temporal_halo_[static_cast<std::size_t>(layer)];
+    return halo ? halo->apply_everywhere(call_.tape, communicator_, x) : x;
+  }
 
   Timelines steps() const override { return {&inputs_.cells, walk_.block_.spatial_segments}; }
   const Neighbours& neighbours(std::int64_t step) override {
@@ -88,9 +101,10 @@ LayerWalk::LayerWalk(const FullBatchPlan& plan, const BlockPlan& block, bool las
     : plan_(plan),
       block_(block),
       last_(last),
-      temporal_cells_(make_cell_rows(device, block.temporal,
-                                     {block.first_step, plan.data.graph->steps, plan.data.trained_steps},
-                                     plan.model.equations->traits().reads_ids)),
+      temporal_cells_(make_cell_rows(
+          device, block.temporal,
+          {block.first_step, plan.data.graph->steps, plan.data.trained_steps, plan.data.graph->presence.get()},
+          plan.model.equations->traits().reads_ids)),
       to_spatial_(device, block.to_spatial, Traffic::redistribute),
       step_halos_(step_halos(device, block.supports)) {
   if (block.slices.empty()) {
@@ -107,6 +121,23 @@ LayerWalk::LayerWalk(const FullBatchPlan& plan, const BlockPlan& block, bool las
     for (std::size_t s = 1; s < layer.plans.size(); ++s) exchanges.emplace_back(device, layer.plans[s], Traffic::state);
     auto& border = take_over_.emplace_back();
     if (block.first_step > 0 && !layer.plans.empty()) border.emplace(device, layer.plans[0], Traffic::state);
+  }
+  for (std::size_t l = 0; l < block.packed.size(); ++l) add_packed(device, l);
+}
+
+void LayerWalk::add_packed(Device& device, std::size_t layer) {
+  auto& halo = temporal_halo_.emplace_back();
+  packed_.emplace_back();
+  if (block_.packed[layer] == nullptr) return;
+  const PackedPlan& plan = *block_.packed[layer];
+  for (const ExchangePlan& handover : plan.handover) handover_[layer].emplace_back(device, handover, Traffic::state);
+  for (std::size_t l = 0; l < layer; ++l) {
+    if (block_.packed[l] == block_.packed[layer]) packed_[layer] = packed_[l];
+  }
+  if (plan.rounds.empty() && !plan.halo.identity) halo.emplace(device, plan.halo, Traffic::halo);
+  if (packed_[layer] == nullptr) {
+    packed_[layer] = std::make_shared<const PackedStage>(packed_stage(
+        device, plan, block_.temporal, plan_.model.layers[layer], plan_.model.equations->traits().reads_ids));
   }
 }
 

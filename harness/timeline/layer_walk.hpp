@@ -29,6 +29,7 @@ class LayerWalk {
 
  private:
   class BlockStages;  // of the block in one piece; of one in slices, its temporal stages
+  void add_packed(Device& device, std::size_t layer);
   class SliceStages;  // spatial stages of one slice
   Var in_slices(const ModelCall& call, Communicator& communicator, const BlockInputs& inputs,
                 BlockStages& stages) const;
@@ -40,8 +41,10 @@ class LayerWalk {
   std::optional<Exchange> spatial_halo_, to_temporal_;  // of the block in one piece
   Exchange to_spatial_;
   SliceExchanges slice_halos_, slices_to_temporal_, slices_to_spatial_;  // [slices]
-  std::vector<std::vector<Exchange>> handover_;                          // [layers][segments - 1]
-  std::vector<std::optional<Exchange>> take_over_;  // [layers]; for what crosses ranks between blocks
+  std::vector<std::vector<Exchange>> handover_;             // [layers][segments - 1], or [rounds - 1] of packed stages
+  std::vector<std::shared_ptr<const PackedStage>> packed_;  // [layers]; null where timelines are rectangles
+  std::vector<std::optional<Exchange>> temporal_halo_;      // [layers]; of packed stages
+  std::vector<std::optional<Exchange>> take_over_;          // [layers]; for what crosses ranks between blocks
   StepHalos step_halos_;
 };
 

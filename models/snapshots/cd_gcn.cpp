@@ -92,7 +92,7 @@ class CdGcn final : public Model {
     const Recurrence lstm =
         lstm_sequence(tape, {input.x}, parameters.at(name(layer, "lstm.input_weight")),
                       parameters.at(name(layer, "lstm.hidden_weight")), parameters.at(name(layer, "lstm.bias")),
-                      input.steps, input.state, input.want_state);
+                      input.steps, input.state, input.want_state, packed_sequences(input));
     return {lstm.y, lstm.state};
   }
 

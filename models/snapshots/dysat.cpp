@@ -100,14 +100,13 @@ class Dysat final : public Model {
   }
 
   TemporalOutput temporal(Tape& tape, const Parameters& parameters, int, const TemporalInput& input) const override {
+    if (input.packed != nullptr) return packed_temporal(tape, parameters, input);
     const Var all = input.state ? concat_rows(tape, {input.state, input.x}) : input.x;
     const Var& weight = parameters.at("temporal.query_key_value");
     const Var positions = positions_of(tape, parameters.at("temporal.positions"), input.first_step + input.steps,
                                        input.cells->trained_steps);
     const Var projected = dense(tape, all, weight, nullptr, Activation::none);
     const Var offsets = dense(tape, positions, weight, nullptr, Activation::none);
-    const double squared =
-        p_.scale == "sqrt_d" ? p_.hidden / p_.temporal_heads : static_cast<double>(input.cells->all_steps);
     Tensor ids;
     if (p_.temporal_dropout > 0) {
       const CellRows& cells = *input.cells;
@@ -116,13 +115,37 @@ class Dysat final : public Model {
     }
     const Var o =
         temporal_attention(tape, projected, offsets, input.first_step, input.steps, p_.temporal_heads,
-                           1 / std::sqrt(squared), dropout(p_.temporal_dropout, *input.cells, *input.pass, ids));
-    const Var dense_part =
-        dense(tape, o, parameters.at("temporal.dense.weight"), parameters.at("temporal.dense.bias"), Activation::relu);
-    return {sum_of(tape, dense_part, o), input.want_state ? all : nullptr};
+                           score_scale(*input.cells), dropout(p_.temporal_dropout, *input.cells, *input.pass, ids));
+    return {behind_attention(tape, parameters, o), input.want_state ? all : nullptr};
   }
 
  private:
+  /// The same over sequences in lanes: positions are the cells' own, added before the projection.
+  TemporalOutput packed_temporal(Tape& tape, const Parameters& parameters, const TemporalInput& input) const {
+    const PackedTimelines& packed = *input.packed;
+    const Var positions =
+        positions_of(tape, parameters.at("temporal.positions"), packed.steps->columns, input.cells->trained_steps);
+    const Var x = sum_of(tape, spmm(tape, *packed.steps, positions), input.x);
+    const Var projected = dense(tape, x, parameters.at("temporal.query_key_value"), nullptr, Activation::none);
+    return {behind_attention(tape, parameters,
+                             packed_temporal_attention(
+                                 tape, projected, input.steps, p_.temporal_heads, score_scale(*input.cells),
+                                 packed.past, dropout(p_.temporal_dropout, *input.cells, *input.pass, packed.ids))),
+            nullptr};
+  }
+
+  /// Factor of temporal scores.
+  double score_scale(const CellRows& cells) const {
+    return 1 / std::sqrt(p_.scale == "sqrt_d" ? p_.hidden / p_.temporal_heads : static_cast<double>(cells.all_steps));
+  }
+
+  /// relu(o W + b) + o.
+  static Var behind_attention(Tape& tape, const Parameters& parameters, const Var& o) {
+    const Var dense_part =
+        dense(tape, o, parameters.at("temporal.dense.weight"), parameters.at("temporal.dense.bias"), Activation::relu);
+    return sum_of(tape, dense_part, o);
+  }
+
   void check_heads(const char* option, int heads) const {
     if (p_.hidden % heads == 0) return;
     throw InvalidRequest(std::string("/model/") + option,

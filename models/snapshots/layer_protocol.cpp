@@ -15,7 +15,8 @@ bool whole_timelines(LayerStages& stages, const CellRows& own) {
 /// The joint form of layer `layer` and those behind it, where something follows with nothing in between.
 JointOutput joint_form(const ModelCall& call, LayerStages& stages, std::size_t layer, const SpatialInput& spatial) {
   JointInput input{spatial};
-  input.whole_timelines = walks_timelines(call.layers[layer]) && whole_timelines(stages, *spatial.cells);
+  input.whole_timelines = walks_timelines(call.layers[layer]) && stages.packed(static_cast<int>(layer)) == nullptr &&
+                          whole_timelines(stages, *spatial.cells);
   SpatialInput next;
   if (layer + 1 < call.layers.size() && call.layers[layer + 1].joins_previous && stages.own_neighbours()) {
     next = stages.spatial_input(static_cast<int>(layer) + 1, nullptr);
@@ -60,12 +61,63 @@ Var step_by_step(const ModelCall& call, LayerStages& stages, std::size_t layer, 
   return concat_rows(call.tape, parts);
 }
 
+Var empty_rows(const ModelCall& call, std::int64_t width) {
+  return Tape::constant(call.tape.device().allocate(0, width));
+}
+
+/// One round of a packed stage on a rank that has a part in it; `state` null where no piece is given one.
+TemporalOutput packed_round(const ModelCall& call, const LayerStages& stages, std::size_t layer,
+                            const PackedRound& round, const Var& x, const Var& state, bool want_state) {
+  TemporalInput input;
+  input.x = round.lanes == 0 ? x : pack_rows(call.tape, x, round.in, round.steps * round.lanes);
+  input.steps = round.steps;
+  input.rows_per_step = round.lanes;
+  input.state = state;
+  input.want_state = want_state;
+  input.cells = stages.timelines().cells;
+  input.pass = &call.pass;
+  input.packed = &round.timelines;
+  return call.model.temporal(call.tape, call.parameters, static_cast<int>(layer), input);
+}
+
+/// A window, whose products are those of own rows as they lie.
+Var packed_window(const ModelCall& call, const LayerStages& stages, std::size_t layer, const PackedStage& stage,
+                  const Var& x) {
+  if (stage.rows == 0) return empty_rows(call, call.layers[layer].temporal_width);
+  return packed_round(call, stages, layer, stage.rounds[0], x, nullptr, false).y;
+}
+
+Var packed_stage(const ModelCall& call, LayerStages& stages, std::size_t layer, const PackedStage& stage,
+                 const Var& x) {
+  const int number = static_cast<int>(layer);
+  const Var read = stages.with_temporal_halo(number, x);
+  if (call.layers[layer].need == TemporalNeed::window) return packed_window(call, stages, layer, stage, read);
+  const std::int64_t state_width = state_shape(call.layers[layer], 0).width;
+  std::vector<Var> parts;
+  std::vector<PackedRows> lists;
+  Var state;
+  for (std::size_t k = 0; k < stage.rounds.size(); ++k) {
+    const PackedRound& round = stage.rounds[k];
+    if (k > 0) state = stages.hand_over(number, k, state);
+    TemporalOutput output;
+    if (round.lanes > 0) {
+      output = packed_round(call, stages, layer, round, read, round.given > 0 ? state : nullptr, round.handed > 0);
+    }
+    parts.push_back(output.y);
+    lists.push_back(round.out);
+    // A rank that hands nothing on takes part in the exchange all the same.
+    state = output.state ? output.state : empty_rows(call, state_width);
+  }
+  return collect_rows(call.tape, parts, lists, stage.rows, call.layers[layer].temporal_width);
+}
+
 }  // namespace
 
 const Neighbours& LayerStages::neighbours(std::int64_t) { throw Error("nobody brings the neighbours of single steps"); }
 
 Var temporal_stage(const ModelCall& call, LayerStages& stages, std::size_t layer, const Var& x) {
   const int number = static_cast<int>(layer);
+  if (const PackedStage* stage = stages.packed(number)) return packed_stage(call, stages, layer, *stage, x);
   const auto [cells, segments] = stages.timelines();
   LayerMemory* const memory = stages.memory(number);
   Var state = memory != nullptr ? memory->before : nullptr;

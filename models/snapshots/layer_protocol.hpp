@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "models/ops/ops_lanes.hpp"
 #include "models/snapshots/model.hpp"
 
 namespace strobe {
@@ -26,6 +27,21 @@ struct LayerMemory {
 struct Timelines {
   const CellRows* cells = nullptr;
   std::span<const TemporalSegment> segments;
+};
+
+/// One round of a temporal stage on one rank: its pieces in lanes, of which there are none where it has no part.
+struct PackedRound {
+  std::int64_t steps = 0, lanes = 0;
+  PackedRows in, out;  // rows that are read, own and halo, and own rows whose outputs are the round's
+  PackedTimelines timelines;
+  std::int64_t given = 0, handed = 0;  // pieces that are given a state, and that hand theirs on
+};
+
+/// A temporal stage whose timelines are no rectangles: rounds that follow each other, as many on every rank. A window
+/// is one round, without lanes.
+struct PackedStage {
+  std::int64_t rows = 0;  // own rows
+  std::vector<PackedRound> rounds;
 };
 
 /// What is called, for what pass, and the tape that records it.
@@ -59,6 +75,11 @@ class LayerStages {
   /// Whether to_temporal changes nothing on any rank.
   virtual bool own_timelines() const { return true; }
 
+  /// How layer `layer` walks timelines that are no rectangles; null where `timelines` are.
+  virtual const PackedStage* packed(int /*layer*/) const { return nullptr; }
+  /// The rows of such a stage with those of its temporal halo behind them. Called on every rank alike.
+  virtual Var with_temporal_halo(int /*layer*/, const Var& x) { return x; }
+
   /// The cells of layers that go step by step.
   virtual Timelines steps() const { return timelines(); }
   /// The products of step `step` of the block; valid until the next call.
@@ -68,8 +89,8 @@ class LayerStages {
   virtual LayerMemory* memory(int /*layer*/) { return nullptr; }
   /// Whether no steps follow this block, so that nothing is remembered behind it.
   virtual bool last() const { return true; }
-  /// The state in front of segment `segment` > 0 of `timelines` (of `steps` for a layer that goes step by step), from
-  /// the ranks that left it behind to those that go on. Called on every rank alike.
+  /// The state in front of segment `segment` > 0 of `timelines` (of `steps` for a layer that goes step by step, of the
+  /// rounds of a packed stage), from the ranks that left it behind to those that go on. Called on every rank alike.
   virtual Var hand_over(int /*layer*/, std::size_t /*segment*/, const Var& state) { return state; }
 };
 

@@ -13,6 +13,8 @@
 
 #include "core/errors.hpp"
 #include "core/registry.hpp"
+#include "models/ops/ops_attention.hpp"
+#include "models/ops/ops_recurrent.hpp"
 #include "models/tape/parameters.hpp"
 #include "models/tape/pass.hpp"
 #include "workloads/preparation/preprocess.hpp"
@@ -63,6 +65,8 @@ struct LayerShape {
   StateShape recurrent_state = {};         // with TemporalNeed::recurrent
   std::vector<StepProduct> products = {};  // with step_by_step: all products of one call of Model::step
   LayerSums sums = {};
+  std::int64_t reset_every = 0;  // with TemporalNeed::recurrent: state is zero at every so manieth step; 0 = never
+  bool fades = false;            // with TemporalNeed::window: weights 1 / distance in place of a mean
 };
 
 /// The state that a segment of timelines beginning at `first_step` > 0 starts from: hidden and cell state of a
@@ -78,6 +82,17 @@ inline bool remembers(TemporalNeed need) {
 /// Whether a layer has a temporal stage, which walks timelines.
 inline bool walks_timelines(const LayerShape& layer) { return remembers(layer.need) && !layer.step_by_step; }
 
+/// What a temporal stage reads in place of rectangles, where timelines are cut in many places or begin at different
+/// steps. Which members there are follows from the layer's need.
+struct PackedTimelines {
+  PackedSequences sequences;  // recurrent: rows are those of lanes
+  PackedPast past;            // all: likewise; own rows want outputs
+  /// all: [lane rows, T], a one at each row's step; none of rows that fill a lane up.
+  std::shared_ptr<const SparseMatrix> steps = nullptr;
+  Tensor ids = {};  // all: i64 [lane rows, 1] the cells' numbers, of models that drop
+  std::shared_ptr<const SparseMatrix> window = nullptr;  // window: [own rows, own + halo rows], the M-transform
+};
+
 /// Input of a temporal stage on one rank: timelines of `rows_per_step` vertices over the steps
 /// [first_step, first_step + steps), x [steps * rows_per_step, F], time-major. `state`, of shape
 /// state_shape(layer, first_step), is what the steps before handed over; null at step 0.
@@ -90,7 +105,16 @@ struct TemporalInput {
   bool want_state = false;  // whether the steps behind need the state
   const CellRows* cells = nullptr;
   const Pass* pass = nullptr;
+  /// Packed timelines instead: x [steps * rows_per_step, F] are lanes, or of a window the own and the halo rows;
+  /// `state` has a row (times rows_per_vertex) for each piece that is given one, and so has what is handed on.
+  /// Sequences begin within: no steps come before.
+  const PackedTimelines* packed = nullptr;
 };
+
+/// Where the pieces in the lanes of `input` begin and end; nothing of rectangles.
+inline PackedSequences packed_sequences(const TemporalInput& input) {
+  return input.packed != nullptr ? input.packed->sequences : PackedSequences();
+}
 
 /// y [steps * rows_per_step, temporal_width]; `state`, of shape state_shape(layer, first_step + steps), when wanted.
 struct TemporalOutput {

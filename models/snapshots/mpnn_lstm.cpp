@@ -69,6 +69,7 @@ class MpnnLstm final : public Model {
     std::vector<LayerShape> shapes{{feature_width, h, h, !p_.precompute, TemporalNeed::none},
                                    {h, 2 * h, all_ ? 2 * h : h, true, TemporalNeed::recurrent}};
     shapes[1].recurrent_state = {4, h};
+    if (p_.state == "reset") shapes[1].reset_every = p_.window;
     if (p_.batch_norm) shapes[0].sums.values = shapes[1].sums.values = batch_norm_sums(h);
     if (all_) shapes.push_back({2 * h, 2 * h + feature_width, 2 * h + feature_width, false, TemporalNeed::none});
     return shapes;
@@ -123,9 +124,9 @@ class MpnnLstm final : public Model {
   }
 
   TemporalOutput temporal(Tape& tape, const Parameters& parameters, int, const TemporalInput& input) const override {
-    const std::int64_t n = input.rows_per_step;
     const auto state = [&](int layer) {
-      return input.state ? slice_rows(tape, input.state, 2 * n * layer, 2 * n) : nullptr;
+      const std::int64_t half = input.state ? input.state->value.rows() / 2 : 0;
+      return input.state ? slice_rows(tape, input.state, half * layer, half) : nullptr;
     };
     const Recurrence first = lstm(tape, parameters, 0, input, {input.x}, state(0));
     const Recurrence second = lstm(tape, parameters, 1, input, {first.y}, state(1));
@@ -159,10 +160,12 @@ class MpnnLstm final : public Model {
     const auto run = [&](const std::vector<Var>& rows, std::int64_t steps, const Var& from, bool want_state) {
       return lstm_sequence(tape, rows, parameters.at(name("lstm", layer, "input_weight")),
                            parameters.at(name("lstm", layer, "hidden_weight")),
-                           parameters.at(name("lstm", layer, "bias")), steps, from, want_state);
+                           parameters.at(name("lstm", layer, "bias")), steps, from, want_state,
+                           packed_sequences(input));
     };
     const std::int64_t n = input.rows_per_step, end = input.first_step + input.steps;
-    if (p_.state == "carried") return run(x, input.steps, start, input.want_state);
+    // Packed sequences restart where the state is reset.
+    if (p_.state == "carried" || input.packed != nullptr) return run(x, input.steps, start, input.want_state);
     if (p_.window == 1 && !input.want_state) return run(x, 1, nullptr, false);  // every cell is a timeline of its own
     std::vector<Var> parts;
     Var state;

@@ -105,7 +105,7 @@ class TGcn final : public Model {
   TemporalOutput temporal(Tape& tape, const Parameters& parameters, int, const TemporalInput& input) const override {
     const GateInput gates = gate_input(tape, parameters);
     const Recurrence gru = gru_sequence(tape, input.x, gates.weight, parameters.at("gru.hidden_weight"), gates.bias,
-                                        input.steps, input.state, input.want_state);
+                                        input.steps, input.state, input.want_state, packed_sequences(input));
     return {gru.y, gru.state};
   }
 

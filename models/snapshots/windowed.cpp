@@ -8,6 +8,7 @@
 namespace strobe {
 
 TemporalOutput windowed_m_transform(Tape& tape, const TemporalInput& input, std::int64_t window, bool fades) {
+  if (input.packed != nullptr) return {spmm(tape, *input.packed->window, input.x), nullptr};
   const std::int64_t n = input.rows_per_step;
   const std::int64_t before = std::min(window - 1, input.first_step);
   TemporalOutput output;

@@ -1,0 +1,43 @@
+// Rounds of pieces: how state passes along timelines that are cut anywhere. A vertex's sequence is a maximal run of
+// steps at which its cell exists; a piece is a run of its steps on one rank. A piece's round is the number of changes
+// of owner before it in its sequence, so all pieces of a round can be computed when those of the round before are, and
+// no order has fewer rounds (DGC, SIGMOD'23, section 5.1 computes them packed).
+#pragma once
+
+#include <vector>
+
+#include "harness/exchange/exchange_plan.hpp"
+#include "models/snapshots/model.hpp"
+
+namespace strobe {
+
+/// Steps [first, first + steps) of one vertex's sequence on one rank.
+struct SequencePiece {
+  VertexId vertex = 0;
+  Step first = 0;
+  std::int32_t steps = 0;
+  bool given = false;     // starts from the state of a piece of the round before; else from nothing
+  bool hands_on = false;  // its state goes to a piece of the round behind
+  friend bool operator==(const SequencePiece&, const SequencePiece&) = default;
+};
+
+/// Pieces of one round by rank, ascending by (first, vertex): [P]. The states that a rank is given, or hands on, have
+/// the order of its pieces.
+using RoundPieces = std::vector<std::vector<SequencePiece>>;
+
+/// The pieces of a placement's timelines, by round. With `reset_every` = n > 0, sequences end in front of every step
+/// that n divides. Cost O(T N).
+std::vector<RoundPieces> sequence_rounds(const Placement& placement, std::int64_t reset_every = 0);
+
+/// Number of the rounds that sequence_rounds gives, and of pieces. Cost O(T N), nothing is kept of pieces.
+struct RoundCount {
+  std::int64_t rounds = 0, pieces = 0;
+};
+RoundCount count_rounds(const Placement& placement, std::int64_t reset_every = 0);
+
+/// Hand-overs of a state of `shape` from each round to the next: [rounds - 1]. State rows are `rows_per_vertex` blocks
+/// of one row per piece. Cost O(pieces).
+std::vector<ExchangePlan> round_handovers(const std::vector<RoundPieces>& rounds, int ranks, const StateShape& shape,
+                                          const ListScope& scope);
+
+}  // namespace strobe

@@ -1,0 +1,24 @@
+// What one rank's temporal stages read where timelines are cut in many places or begin at different steps: lists that
+// pack its cells into lanes, and matrices over them. Made once, from a plan's pieces and halos.
+#pragma once
+
+#include "backends/device.hpp"
+#include "harness/exchange/sequence_rounds.hpp"
+#include "models/snapshots/layer_protocol.hpp"
+
+namespace strobe {
+
+/// The rounds of a recurrence on rank `device.rank()`: its pieces of each in lanes. Cost O(T N / P + N).
+PackedStage pack_rounds(Device& device, const Placement& placement, const std::vector<RoundPieces>& rounds);
+
+/// One round for an attention over whole sequences of rows of `columns` features: the rank's cells and those that its
+/// halo brings. With `ids`, the cells' numbers for dropout. Cost O(own and halo cells).
+PackedStage pack_pasts(Device& device, const Placement& placement, const HaloNeeds& needs, bool ids,
+                       std::int64_t columns);
+
+/// One round for an M-transform over `window` steps, as a product with a matrix [own rows, own + halo rows] of
+/// `columns` features: means, or with `fades` the weights 1 / distance. Cost O(window * own cells).
+PackedStage window_products(Device& device, const Placement& placement, const HaloNeeds& needs, std::int64_t window,
+                            bool fades, std::int64_t columns);
+
+}  // namespace strobe
