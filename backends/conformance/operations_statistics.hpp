@@ -10,6 +10,20 @@ namespace strobe::conformance {
 struct StatisticsShape {
   std::vector<std::int64_t> lengths;
   std::int64_t width, vertices;
+  bool counted = false;  // every step's sums span other cells: some more than its rows, none in a step without rows
+
+  /// Cells that the sums of step t span.
+  std::int64_t cells(std::int64_t t) const {
+    const std::int64_t own = lengths[static_cast<std::size_t>(t)];
+    return !counted ? vertices : own == 0 ? 0 : own + t % 3;
+  }
+  double count(std::size_t value) const { return static_cast<double>(cells(static_cast<std::int64_t>(value) / width)); }
+  Tensor counts(Device& device) const {
+    if (!counted) return {};
+    std::vector<std::int64_t> all;
+    for (std::int64_t t = 0; t < steps(); ++t) all.push_back(cells(t));
+    return upload(device, all);
+  }
 
   std::vector<std::int64_t> step_rows() const {
     std::vector<std::int64_t> rows{0};
@@ -19,12 +33,19 @@ struct StatisticsShape {
   std::int64_t rows() const { return step_rows().back(); }
   std::int64_t steps() const { return static_cast<std::int64_t>(lengths.size()); }
   std::string name() const {
-    return std::to_string(steps()) + " steps, " + std::to_string(rows()) + " x " + std::to_string(width);
+    return std::to_string(steps()) + " steps, " + std::to_string(rows()) + " x " + std::to_string(width) +
+           (counted ? ", counted" : "");
   }
 };
 
 inline std::vector<StatisticsShape> statistics_shapes() {
-  return {{{1}, 1, 1}, {{0, 5, 0, 7}, 6, 9}, {{33, 33, 33}, 7, 40}, {{500, 1, 0, 300}, 16, 600}};
+  return {{{1}, 1, 1},
+          {{0, 5, 0, 7}, 6, 9},
+          {{33, 33, 33}, 7, 40},
+          {{500, 1, 0, 300}, 16, 600},
+          {{5}, 2, 1, true},
+          {{0, 5, 0, 7}, 6, 9, true},
+          {{500, 1, 0, 300}, 16, 600, true}};
 }
 
 /// Calls visit(step, row * width + feature, feature) for every value.
@@ -44,7 +65,7 @@ inline std::vector<Output> judge_step_sums(Device& device, const StatisticsShape
   const std::vector<double> x = random_values(s.rows() * s.width, 91), totals = random_values(s.steps() * s.width, 92);
   std::vector<Judged> sums(totals.size());
   each_value(s, [&](std::size_t cell, std::size_t at, std::size_t) {
-    const double off = x[at] - totals[cell] / static_cast<double>(s.vertices);
+    const double off = x[at] - totals[cell] / s.count(cell);
     sums[cell].add(squares ? off * off : x[at]);
   });
   StepSums op;
@@ -53,6 +74,7 @@ inline std::vector<Output> judge_step_sums(Device& device, const StatisticsShape
   op.step_rows = upload(device, s.step_rows());
   op.sums = device.allocate(s.steps(), s.width);
   op.vertices = s.vertices;
+  op.counts = s.counts(device);
   device.run(op);
   return {{"sums", download(device, op.sums), sums}};
 }
@@ -83,13 +105,14 @@ void upload_statistics(Device& device, const StatisticsShape& s, const Standardi
   op.gain = upload(device, in.gain, 1, s.width);
   op.step_rows = upload(device, s.step_rows());
   op.vertices = s.vertices;
+  op.counts = s.counts(device);
 }
 
 inline std::vector<Output> judge_standardise(Device& device, const StatisticsShape& s) {
   const StandardiseInput in(s);
-  const auto n = static_cast<double>(s.vertices);
   std::vector<Judged> y(in.x.size());
   each_value(s, [&](std::size_t cell, std::size_t at, std::size_t f) {
+    const double n = s.count(cell);
     const double deviation = std::sqrt(in.squares[cell] / n + 1e-5);
     y[at].add(in.gain[f] * in.x[at] / deviation);
     y[at].add(-in.gain[f] * in.totals[cell] / n / deviation);
@@ -105,10 +128,10 @@ inline std::vector<Output> judge_standardise(Device& device, const StatisticsSha
 
 inline std::vector<Output> judge_standardise_backward(Device& device, const StatisticsShape& s) {
   const StandardiseInput in(s);
-  const auto n = static_cast<double>(s.vertices);
   std::vector<Judged> dgain = start(in.dgain, true), dshift = start(in.dshift, true), dtotals(in.totals.size()),
                       dsquares(in.totals.size());
   each_value(s, [&](std::size_t cell, std::size_t at, std::size_t f) {
+    const double n = s.count(cell);
     const double deviation = std::sqrt(in.squares[cell] / n + 1e-5), off = in.x[at] - in.totals[cell] / n;
     dtotals[cell].add(-in.dy[at] * in.gain[f] / deviation / n);
     dsquares[cell].add(-0.5 * in.dy[at] * in.gain[f] * off / (deviation * deviation * deviation) / n);
@@ -134,9 +157,9 @@ inline std::vector<Output> judge_standardise_input_backward(Device& device, cons
   const StandardiseInput in(s);
   const std::vector<double> dtotals = random_values(s.steps() * s.width, 93),
                             dsquares = random_values(s.steps() * s.width, 101);
-  const auto n = static_cast<double>(s.vertices);
   std::vector<Judged> dx = start(in.dx, add);
   each_value(s, [&](std::size_t cell, std::size_t at, std::size_t f) {
+    const double n = s.count(cell);
     const double deviation = std::sqrt(in.squares[cell] / n + 1e-5);
     if (with_dy) dx[at].add(in.dy[at] * in.gain[f] / deviation);
     dx[at].add(2 * in.x[at] * dsquares[cell]);

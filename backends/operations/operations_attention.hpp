@@ -161,4 +161,10 @@ struct TemporalAttentionBackward {
   }
 };
 
+/// Whether lanes are timelines: of kernels that know no packed sequences.
+template <class Op>
+bool without_sequences(const Op& op) {
+  return !op.sequences.defined();
+}
+
 }  // namespace strobe

@@ -19,6 +19,12 @@ inline double bytes_if(const Tensor& t) { return t.defined() ? bytes_of(t) : 0.0
 
 }  // namespace operations_detail
 
+/// Whether lanes are timelines: of kernels that know no packed sequences.
+template <class Op>
+bool without_restarts(const Op& op) {
+  return !op.restarts.defined();
+}
+
 /// Whether reading kept gates back costs less than computing them again from `inner` terms each: a gate is 8 bytes
 /// written and read at some 5 bytes a cycle and core, or inner / 16 multiply-adds of 16 lanes at two a cycle.
 inline bool keeps_gates(std::int64_t inner) { return inner > 48; }

@@ -13,12 +13,19 @@ namespace {
 
 constexpr std::int64_t vertices_per_task = 64;
 
-/// One vertex's timeline.
+/// One vertex's timeline, or a lane of packed sequences.
 struct Timeline {
   std::int64_t vertex, vertices, total, width, heads;
   double scale;
-  std::vector<double> values;  // [total, 3 F], offsets added
+  const std::int32_t* sequences;  // [total * vertices, 3] of packed sequences
+  std::vector<double> values;     // [total, 3 F], offsets added
 
+  /// Of the row at step t of the lane: where its sequence begins, its step in the graph, and whether it asks.
+  std::int64_t begin(std::int64_t t) const { return sequences == nullptr ? 0 : sequences[3 * (t * vertices + vertex)]; }
+  std::int64_t step(std::int64_t t) const {
+    return sequences == nullptr ? t : sequences[3 * (t * vertices + vertex) + 1];
+  }
+  bool wanted(std::int64_t t) const { return sequences == nullptr || sequences[3 * (t * vertices + vertex) + 2] != 0; }
   std::int64_t depth() const { return width / heads; }
   /// Part 0 query, 1 key, 2 value of one head at one step.
   const double* at(std::int64_t step, int part, std::int64_t head) const {
@@ -31,12 +38,19 @@ struct Timeline {
 
 template <class T, class Op>
 Timeline timeline_of(const Op& op, std::int64_t vertex, std::int64_t vertices) {
-  Timeline line{vertex, vertices, op.first + op.steps, op.projected.columns() / 3, op.heads, op.scale, {}};
+  Timeline line{vertex,
+                vertices,
+                op.first + op.steps,
+                op.projected.columns() / 3,
+                op.heads,
+                op.scale,
+                op.sequences.template data<std::int32_t>(),
+                {}};
+  const T *projected = op.projected.template data<T>(), *offsets = op.offsets.template data<T>();
   for (std::int64_t t = 0; t < line.total; ++t) {
     for (std::int64_t i = 0; i < 3 * line.width; ++i) {
-      line.values.push_back(
-          static_cast<double>(op.projected.template data<T>()[(t * vertices + vertex) * 3 * line.width + i]) +
-          static_cast<double>(op.offsets.template data<T>()[t * 3 * line.width + i]));
+      const double offset = offsets == nullptr ? 0.0 : static_cast<double>(offsets[t * 3 * line.width + i]);
+      line.values.push_back(static_cast<double>(projected[(t * vertices + vertex) * 3 * line.width + i]) + offset);
     }
   }
   return line;
@@ -52,21 +66,23 @@ double dot(const double* a, const double* b, std::int64_t count) {
 std::vector<double> factors_of(const AttentionDropout& dropout, const Timeline& line, std::int64_t t,
                                std::int64_t head) {
   std::vector<double> factors(static_cast<std::size_t>(t) + 1, 1.0);
-  for (std::int64_t s = 0; dropout.drops() && s <= t; ++s)
-    factors[static_cast<std::size_t>(s)] = dropout.of_past(line.vertex, t, s, head);
+  const std::int64_t id = line.sequences == nullptr ? line.vertex : t * line.vertices + line.vertex;
+  for (std::int64_t s = line.begin(t); dropout.drops() && s <= t; ++s)
+    factors[static_cast<std::size_t>(s)] = dropout.of_past(id, line.step(t), line.step(s), head);
   return factors;
 }
 
-/// Weights of the query at step t over the steps up to t, before dropout.
+/// Weights of the query at step t over the steps up to t, before dropout; zero in front of its sequence.
 std::vector<double> weights_of(const Timeline& line, std::int64_t t, std::int64_t head) {
-  std::vector<double> weights;
+  std::vector<double> weights(static_cast<std::size_t>(t) + 1, 0.0);
   double largest = -INFINITY, sum = 0;
-  for (std::int64_t s = 0; s <= t; ++s) {
-    weights.push_back(line.scale * dot(line.at(t, 0, head), line.at(s, 1, head), line.depth()));
-    largest = std::max(largest, weights.back());
+  const auto first = weights.begin() + line.begin(t);
+  for (auto weight = first; weight != weights.end(); ++weight) {
+    *weight = line.scale * dot(line.at(t, 0, head), line.at(weight - weights.begin(), 1, head), line.depth());
+    largest = std::max(largest, *weight);
   }
-  for (double& weight : weights) sum += weight = std::exp(weight - largest);
-  for (double& weight : weights) weight /= sum;
+  for (auto weight = first; weight != weights.end(); ++weight) sum += * weight = std::exp(*weight - largest);
+  for (auto weight = first; weight != weights.end(); ++weight) *weight /= sum;
   return weights;
 }
 
@@ -76,11 +92,13 @@ void forward_vertex(const TemporalAttention& op, std::int64_t vertex) {
   const Timeline line = timeline_of<T>(op, vertex, n);
   for (std::int64_t head = 0; head < op.heads; ++head) {
     for (std::int64_t t = op.first; t < line.total; ++t) {
-      const std::vector<double> weights = weights_of(line, t, head), factors = factors_of(op.dropout, line, t, head);
       T* o = op.o.data<T>() + ((t - op.first) * n + vertex) * line.width + head * line.depth();
+      std::fill_n(o, line.depth(), T{0});
+      if (!line.wanted(t)) continue;
+      const std::vector<double> weights = weights_of(line, t, head), factors = factors_of(op.dropout, line, t, head);
       for (std::int64_t d = 0; d < line.depth(); ++d) {
         double sum = 0;
-        for (std::int64_t s = 0; s <= t; ++s) {
+        for (std::int64_t s = line.begin(t); s <= t; ++s) {
           const auto at = static_cast<std::size_t>(s);
           sum += weights[at] * factors[at] * line.at(s, 2, head)[d];
         }
@@ -102,13 +120,14 @@ void run_forward(const TemporalAttention& op, KernelContext& context) {
 void backward_query(const AttentionDropout& dropout, const Timeline& line, std::int64_t t, std::int64_t head,
                     const std::vector<double>& d_o, std::vector<double>& grown) {
   const std::vector<double> weights = weights_of(line, t, head), factors = factors_of(dropout, line, t, head);
-  std::vector<double> dweights;
+  std::vector<double> dweights(weights.size(), 0.0);
   double mean = 0;
-  for (std::int64_t s = 0; s <= t; ++s) {
-    dweights.push_back(factors[static_cast<std::size_t>(s)] * dot(d_o.data(), line.at(s, 2, head), line.depth()));
-    mean += weights[static_cast<std::size_t>(s)] * dweights.back();
+  for (std::int64_t s = line.begin(t); s <= t; ++s) {
+    const auto at = static_cast<std::size_t>(s);
+    dweights[at] = factors[at] * dot(d_o.data(), line.at(s, 2, head), line.depth());
+    mean += weights[at] * dweights[at];
   }
-  for (std::int64_t s = 0; s <= t; ++s) {
+  for (std::int64_t s = line.begin(t); s <= t; ++s) {
     const double weight = weights[static_cast<std::size_t>(s)];
     const double dscore = line.scale * weight * (dweights[static_cast<std::size_t>(s)] - mean);
     for (std::int64_t d = 0; d < line.depth(); ++d) {
@@ -125,6 +144,7 @@ void backward_vertex(const TemporalAttentionBackward& op, std::int64_t vertex, s
   std::vector<double> grown(line.values.size(), 0.0);
   for (std::int64_t head = 0; head < op.heads; ++head) {
     for (std::int64_t t = op.first; t < line.total; ++t) {
+      if (!line.wanted(t)) continue;
       const T* d_o = op.d_o.data<T>() + ((t - op.first) * n + vertex) * line.width + head * line.depth();
       backward_query(op.dropout, line, t, head, std::vector<double>(d_o, d_o + line.depth()), grown);
     }

@@ -345,8 +345,10 @@ void run_backward(const TemporalAttentionBackward& op, KernelContext& context) {
   });
 }
 
-const RegisterKernel<TemporalAttention> forward{Numerics::cpu, {"vector", 10, nullptr, run_forward}};
-const RegisterKernel<TemporalAttentionBackward> backward{Numerics::cpu, {"vector", 10, nullptr, run_backward}};
+const RegisterKernel<TemporalAttention> forward{Numerics::cpu,
+                                                {"vector", 10, without_sequences<TemporalAttention>, run_forward}};
+const RegisterKernel<TemporalAttentionBackward> backward{
+    Numerics::cpu, {"vector", 10, without_sequences<TemporalAttentionBackward>, run_backward}};
 
 }  // namespace
 }  // namespace strobe

@@ -238,7 +238,8 @@ void run(const GruSequenceBackward& op, KernelContext& context) {
   with_element(op.y.type(), [&](auto zero) { run_typed<decltype(zero)>(op, context); });
 }
 
-const RegisterKernel<GruSequenceBackward> vector{Numerics::cpu, {"vector", 10, nullptr, run}};
+const RegisterKernel<GruSequenceBackward> vector{Numerics::cpu,
+                                                 {"vector", 10, without_restarts<GruSequenceBackward>, run}};
 
 }  // namespace
 }  // namespace strobe

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "backends/cpu/kernels/range_sums.hpp"
+#include "backends/cpu/kernels/recurrence/states_before.hpp"
 #include "backends/cpu/kernels/support.hpp"
 #include "backends/operations/operations_recurrent.hpp"
 
@@ -54,10 +55,11 @@ void activate_gates(const Op& op, const Sizes& s, const T* x, const T* h, T* gat
 template <class T>
 void run_vertex(const GruSequence& op, std::int64_t v) {
   const Sizes s(op);
-  std::vector<T> h(static_cast<std::size_t>(s.hidden), T{0}), reset = h, gates(static_cast<std::size_t>(3 * s.hidden));
-  if (op.start.defined()) std::copy_n(op.start.data<T>() + v * s.hidden, s.hidden, h.begin());
+  const std::vector<T> zeros(static_cast<std::size_t>(s.hidden), T{0});
+  std::vector<T> h = zeros, reset = h, gates(static_cast<std::size_t>(3 * s.hidden));
   for (std::int64_t t = 0; t < op.steps; ++t) {
     const std::int64_t row = t * s.n + v;
+    std::copy_n(cpu::state_before(op, op.y, 0, t, v, zeros.data()), s.hidden, h.begin());
     activate_gates(op, s, op.x.data<T>() + row * s.columns, h.data(), gates.data(), reset.data());
     for (std::int64_t u = 0; u < s.hidden; ++u) {
       const T z = gates[static_cast<std::size_t>(s.hidden + u)],
@@ -128,8 +130,7 @@ void flow_back(const GruSequenceBackward& op, const Sizes& s, std::int64_t v, Fl
   flow.dh = zero;
   for (std::int64_t t = op.steps - 1; t >= 0; --t) {
     const std::int64_t row = t * s.n + v;
-    const T* started = op.start.defined() ? op.start.data<T>() + v * s.hidden : zero.data();
-    const T* h = t > 0 ? op.y.data<T>() + (row - s.n) * s.hidden : started;
+    const T* h = cpu::state_before(op, op.y, 0, t, v, zero.data());
     const T* x = op.x.data<T>() + row * s.columns;
     T* dx = op.dx.defined() ? op.dx.data<T>() + row * s.columns : nullptr;
     if (dx != nullptr && !op.accumulate_dx) std::fill_n(dx, s.columns, T{0});
@@ -143,8 +144,12 @@ void flow_back(const GruSequenceBackward& op, const Sizes& s, std::int64_t v, Fl
     for (std::int64_t u = 0; u < s.hidden; ++u)
       flow.dh[static_cast<std::size_t>(u)] += op.dy.data<T>()[row * s.hidden + u];
     cell_back(op, s, x, h, dx, flow);
+    const std::int64_t origin = cpu::origin_of(op, t, v);
+    if (origin == cpu::goes_on) continue;
+    if (origin >= 0 && op.dstart.defined())
+      std::copy_n(flow.dh.begin(), s.hidden, op.dstart.data<T>() + origin * s.hidden);
+    flow.dh = zero;
   }
-  if (op.dstart.defined()) std::copy_n(flow.dh.begin(), s.hidden, op.dstart.data<T>() + v * s.hidden);
 }
 
 void run_forward(const GruSequence& op, KernelContext& context) {

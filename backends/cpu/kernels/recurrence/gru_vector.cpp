@@ -76,7 +76,7 @@ void run(const GruSequence& op, KernelContext& context) {
   });
 }
 
-const RegisterKernel<GruSequence> vector{Numerics::cpu, {"vector", 10, nullptr, run}};
+const RegisterKernel<GruSequence> vector{Numerics::cpu, {"vector", 10, without_restarts<GruSequence>, run}};
 
 }  // namespace
 }  // namespace strobe

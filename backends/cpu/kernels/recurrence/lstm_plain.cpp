@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "backends/cpu/kernels/range_sums.hpp"
+#include "backends/cpu/kernels/recurrence/states_before.hpp"
 #include "backends/cpu/kernels/support.hpp"
 #include "backends/operations/operations_recurrent.hpp"
 
@@ -57,13 +58,12 @@ void activate_gates(const Op& op, const std::vector<T>& in, const T* h, T* gates
 template <class T>
 void run_vertex(const LstmSequence& op, std::int64_t v) {
   const std::int64_t hidden = op.w_h.rows(), n = op.vertices();
-  std::vector<T> h(static_cast<std::size_t>(hidden), T{0}), c = h, gates(static_cast<std::size_t>(4 * hidden)), in;
-  if (op.start.defined()) {
-    std::copy_n(op.start.data<T>() + v * hidden, hidden, h.begin());
-    std::copy_n(op.start.data<T>() + (n + v) * hidden, hidden, c.begin());
-  }
+  const std::vector<T> zeros(static_cast<std::size_t>(hidden), T{0});
+  std::vector<T> h = zeros, c = zeros, gates(static_cast<std::size_t>(4 * hidden)), in;
   for (std::int64_t t = 0; t < op.steps; ++t) {
     const std::int64_t row = t * n + v;
+    std::copy_n(cpu::state_before(op, op.y, 0, t, v, zeros.data()), hidden, h.begin());
+    std::copy_n(cpu::state_before(op, op.cells, op.start.rows() / 2, t, v, zeros.data()), hidden, c.begin());
     read_inputs(op, row, in);
     activate_gates(op, in, static_cast<const T*>(h.data()), gates.data());
     for (std::int64_t u = 0; u < hidden; ++u) {
@@ -139,17 +139,39 @@ void put_gradient(const Tensor& to, std::int64_t row, const T* from, bool add) {
   for (std::int64_t f = 0; f < to.columns(); ++f) out[f] = add ? out[f] + from[f] : from[f];
 }
 
+/// Adds the gradient of the cell state after vertex or lane v at step t, where that state is handed on.
+template <class T>
+void add_last(const LstmSequenceBackward& op, std::int64_t t, std::int64_t v, std::vector<T>& dc) {
+  if (!op.dlast.defined()) return;
+  const std::int64_t own = t + 1 == op.steps ? v : -1;
+  const std::int64_t end = op.ends.defined() ? op.ends.data<std::int32_t>()[t * op.vertices() + v] : own;
+  if (end < 0) return;
+  for (std::size_t u = 0; u < dc.size(); ++u) dc[u] += row_of<T>(op.dlast, end)[u];
+}
+
+/// Leaves the gradients of the states before vertex or lane v at step t to `dstart`, where its sequence begins there.
+template <class T>
+void leave_start(const LstmSequenceBackward& op, std::int64_t t, std::int64_t v, Flow<T>& flow) {
+  const std::int64_t origin = cpu::origin_of(op, t, v);
+  if (origin == cpu::goes_on) return;
+  if (origin >= 0 && op.dstart.defined()) {
+    std::copy(flow.dh.begin(), flow.dh.end(), row_of<T>(op.dstart, origin));
+    std::copy(flow.dc.begin(), flow.dc.end(), row_of<T>(op.dstart, op.start.rows() / 2 + origin));
+  }
+  std::fill(flow.dh.begin(), flow.dh.end(), T{0});
+  std::fill(flow.dc.begin(), flow.dc.end(), T{0});
+}
+
 template <class T>
 void flow_back(const LstmSequenceBackward& op, std::int64_t v, Flow<T>& flow) {
   const std::int64_t hidden = op.w_h.rows(), n = op.vertices(), inputs = op.w_x.rows(), width = 4 * hidden;
   const std::vector<T> zero(static_cast<std::size_t>(hidden), T{0});
   flow.dh = flow.dc = zero;
-  if (op.dlast.defined()) std::copy_n(op.dlast.data<T>() + v * hidden, hidden, flow.dc.begin());
   for (std::int64_t t = op.steps - 1; t >= 0; --t) {
-    const std::int64_t row = t * n + v, before = row - n;
-    const T* started = op.start.defined() ? op.start.data<T>() + v * hidden : nullptr;
-    const T* h = t > 0 ? op.y.data<T>() + before * hidden : started == nullptr ? zero.data() : started;
-    const T* c = t > 0 ? op.cells.data<T>() + before * hidden : started == nullptr ? zero.data() : started + n * hidden;
+    const std::int64_t row = t * n + v;
+    const T* h = cpu::state_before(op, op.y, 0, t, v, zero.data());
+    const T* c = cpu::state_before(op, op.cells, op.start.rows() / 2, t, v, zero.data());
+    add_last(op, t, v, flow.dc);
     read_inputs(op, row, flow.in);
     if (op.gates.defined()) {
       std::copy_n(op.gates.data<T>() + row * width, width, flow.gates.begin());
@@ -165,10 +187,8 @@ void flow_back(const LstmSequenceBackward& op, std::int64_t v, Flow<T>& flow) {
     put_gradient(op.dx_right, row, static_cast<const T*>(flow.din.data()) + op.x.columns(), op.accumulate_dx_right);
     through_weights(flow.dz, op.w_h, h, flow.sums + inputs * width, flow.dh.data());
     for (std::int64_t j = 0; j < width; ++j) bias[j] += static_cast<double>(flow.dz[static_cast<std::size_t>(j)]);
+    leave_start(op, t, v, flow);
   }
-  if (!op.dstart.defined()) return;
-  std::copy_n(flow.dh.begin(), hidden, op.dstart.data<T>() + v * hidden);
-  std::copy_n(flow.dc.begin(), hidden, op.dstart.data<T>() + (n + v) * hidden);
 }
 
 void run_forward(const LstmSequence& op, KernelContext& context) {

@@ -17,6 +17,7 @@ bool serves_rows(const Op& op) {
   if constexpr (requires { op.w_in; }) {
     if (op.w_in.defined()) return false;
   }
+  if (op.restarts.defined()) return false;
   const std::int64_t lanes = op.y.type() == ElementType::f32 ? most_lanes<float> : most_lanes<double>;
   return op.y.columns() % (2 * lanes) == 0;
 }

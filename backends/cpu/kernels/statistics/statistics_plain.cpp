@@ -4,6 +4,7 @@
 #include <cmath>
 #include <vector>
 
+#include "backends/cpu/kernels/statistics/counted_cells.hpp"
 #include "backends/cpu/kernels/support.hpp"
 #include "backends/operations/operations_statistics.hpp"
 #include "core/random.hpp"
@@ -31,7 +32,7 @@ template <class T>
 void sum_step(const StepSums& op, std::int64_t t, std::int64_t begin, std::int64_t end) {
   const std::int64_t width = op.x.columns();
   const bool squares = op.totals.defined();
-  const std::vector<double> mean = squares ? row_of<T>(op.totals, t, static_cast<double>(op.vertices))
+  const std::vector<double> mean = squares ? row_of<T>(op.totals, t, cpu::counted_cells(op, t))
                                            : std::vector<double>(static_cast<std::size_t>(width), 0.0);
   std::vector<double> sums(static_cast<std::size_t>(width), 0.0);
   for (std::int64_t r = begin; r < end; ++r) {
@@ -52,8 +53,8 @@ struct Moments {
 
 template <class T, class Op>
 Moments moments_of(const Op& op, std::int64_t t) {
-  const auto vertices = static_cast<double>(op.vertices);
-  Moments moments{row_of<T>(op.totals, t, vertices), row_of<T>(op.squares, t, vertices)};
+  const double cells = cpu::counted_cells(op, t);
+  Moments moments{row_of<T>(op.totals, t, cells), row_of<T>(op.squares, t, cells)};
   for (double& value : moments.inverse) value = 1.0 / std::sqrt(value + op.epsilon);
   return moments;
 }
@@ -77,7 +78,7 @@ template <class T>
 void standardise_step_back(const StandardiseBackward& op, std::int64_t t, std::int64_t begin, std::int64_t end,
                            double* sums) {
   const std::int64_t width = op.x.columns();
-  const auto vertices = static_cast<double>(op.vertices);
+  const double cells = cpu::counted_cells(op, t);
   const auto [mean, inverse] = moments_of<T>(op, t);
   double *scaled = sums, *plain = sums + width;  // sums of dy (x - mean) inverse, and of dy
   for (std::int64_t r = begin; r < end; ++r) {
@@ -89,8 +90,8 @@ void standardise_step_back(const StandardiseBackward& op, std::int64_t t, std::i
   }
   for (std::int64_t f = 0; f < width; ++f) {
     const double inv = inverse[static_cast<std::size_t>(f)], gain = static_cast<double>(op.gain.data<T>()[f]);
-    op.dtotals.data<T>()[t * width + f] = static_cast<T>(-plain[f] * gain * inv / vertices);
-    op.dsquares.data<T>()[t * width + f] = static_cast<T>(-0.5 * scaled[f] * gain * inv * inv / vertices);
+    op.dtotals.data<T>()[t * width + f] = static_cast<T>(-plain[f] * gain * inv / cells);
+    op.dsquares.data<T>()[t * width + f] = static_cast<T>(-0.5 * scaled[f] * gain * inv * inv / cells);
   }
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "backends/cpu/kernels/lanes.hpp"
+#include "backends/cpu/kernels/statistics/counted_cells.hpp"
 #include "backends/cpu/kernels/support.hpp"
 #include "backends/operations/operations_statistics.hpp"
 
@@ -83,17 +84,17 @@ Pattern<T> step_values(const Tensor& tensor, const StepPart& part, const Change&
   return Pattern<T>(part.width, [&](std::int64_t c) { return change(static_cast<double>(from[c])); });
 }
 
-template <class T>
-Pattern<T> step_means(const Tensor& totals, const StepPart& part, std::int64_t vertices) {
-  if (!totals.defined()) return Pattern<T>(part.width);
-  const double n = static_cast<double>(vertices);
-  return step_values<T>(totals, part, [n](double total) { return total / n; });
+template <class T, class Op>
+Pattern<T> step_means(const Op& op, const StepPart& part) {
+  if (!op.totals.defined()) return Pattern<T>(part.width);
+  const double n = counted_cells(op, part.step);
+  return step_values<T>(op.totals, part, [n](double total) { return total / n; });
 }
 
 template <class T, bool squares>
 void sum_step(const StepSums& op, const StepPart& part) {
   constexpr int P = most_lanes<T>;
-  const Pattern<T> mean = step_means<T>(op.totals, part, op.vertices);
+  const Pattern<T> mean = step_means<T>(op, part);
   Pattern<T> recent(part.width);
   T* const sum = recent.data();
   std::vector<double> sums(static_cast<std::size_t>(part.width), 0.0);
@@ -122,9 +123,9 @@ struct Moments {
 
   template <class Op>
   Moments(const Op& op, const StepPart& part)
-      : mean(step_means<T>(op.totals, part, op.vertices)),
+      : mean(step_means<T>(op, part)),
         inverse(step_values<T>(op.squares, part,
-                               [n = static_cast<double>(op.vertices), epsilon = op.epsilon](double square) {
+                               [n = counted_cells(op, part.step), epsilon = op.epsilon](double square) {
                                  return 1.0 / std::sqrt(square / n + epsilon);
                                })),
         scale(part.width, [&](std::int64_t c) { return inverse[c] * op.gain.template data<T>()[c]; }) {}
@@ -148,7 +149,7 @@ void standardise_step(const Standardise& op, const StepPart& part) {
 template <class T>
 void store_step_gradients(const StandardiseBackward& op, const StepPart& part, const double* scaled,
                           const double* plain) {
-  const double n = static_cast<double>(op.vertices);
+  const double n = counted_cells(op, part.step);
   for (std::int64_t c = 0; c < part.width; ++c) {
     const std::int64_t at = part.step * part.width + c;
     const double gain = static_cast<double>(op.gain.data<T>()[c]);

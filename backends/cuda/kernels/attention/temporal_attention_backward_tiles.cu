@@ -201,6 +201,7 @@ bool supports_as(const TemporalAttentionBackward& op) {
 }
 
 bool supports(const TemporalAttentionBackward& op) {
+  if (!without_sequences(op)) return false;
   return op.d_o.type() == ElementType::f64 ? supports_as<double>(op) : supports_as<float>(op);
 }
 

@@ -95,6 +95,7 @@ bool supports_as(const TemporalAttention& op) {
 }
 
 bool supports(const TemporalAttention& op) {
+  if (!without_sequences(op)) return false;
   return op.o.type() == ElementType::f64 ? supports_as<double>(op) : supports_as<float>(op);
 }
 

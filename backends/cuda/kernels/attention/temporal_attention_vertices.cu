@@ -216,7 +216,7 @@ bool with_depth(std::int64_t depth, const Body& body) {
 
 template <class Op>
 bool supports(const Op& op) {
-  return with_depth(op.projected.columns() / 3 / op.heads, [](auto) { return true; });
+  return without_sequences(op) && with_depth(op.projected.columns() / 3 / op.heads, [](auto) { return true; });
 }
 
 template <class T, class Op>

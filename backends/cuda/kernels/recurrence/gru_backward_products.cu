@@ -264,7 +264,9 @@ void run(const GruSequenceBackward& op, KernelContext& context) {
   with_element(op.y.type(), [&](auto zero) { run_as<decltype(zero)>(op, context); });
 }
 
-bool supports(const GruSequenceBackward& op) { return wants_panels(inputs_of(op), op.w_h.columns()); }
+bool supports(const GruSequenceBackward& op) {
+  return without_restarts(op) && wants_panels(inputs_of(op), op.w_h.columns());
+}
 
 const RegisterKernel<GruSequenceBackward> products{Numerics::cuda, {"products", 2, supports, run}};
 

@@ -242,7 +242,7 @@ void run_backward(const LstmSequenceBackward& op, KernelContext& context) {
 }
 
 bool supports(const LstmSequenceBackward& op) {
-  return !op.w_in.defined() && wants_panels(op.w_x.rows(), op.w_h.rows());
+  return without_restarts(op) && !op.w_in.defined() && wants_panels(op.w_x.rows(), op.w_h.rows());
 }
 
 const RegisterKernel<LstmSequenceBackward> products{Numerics::cuda, {"products", 2, supports, run_backward}};

@@ -60,7 +60,9 @@ void run_forward(const LstmSequence& op, KernelContext& context) {
   });
 }
 
-bool supports(const LstmSequence& op) { return !op.w_in.defined() && wants_panels(op.w_x.rows(), op.w_h.rows()); }
+bool supports(const LstmSequence& op) {
+  return without_restarts(op) && !op.w_in.defined() && wants_panels(op.w_x.rows(), op.w_h.rows());
+}
 
 const RegisterKernel<LstmSequence> products{Numerics::cuda, {"products", 2, supports, run_forward}};
 

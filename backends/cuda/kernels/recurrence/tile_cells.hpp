@@ -107,8 +107,9 @@ struct LstmTiles {
 
   template <class Op>
   static bool serves(const Op& op) {
-    return op.y.type() == ElementType::f32 && op.x.columns() > 0 && op.x.columns() <= narrow_inputs &&
-           op.w_h.rows() <= narrow_hidden && !op.x_right.defined() && !op.w_in.defined() && has_tile_products();
+    return without_restarts(op) && op.y.type() == ElementType::f32 && op.x.columns() > 0 &&
+           op.x.columns() <= narrow_inputs && op.w_h.rows() <= narrow_hidden && !op.x_right.defined() &&
+           !op.w_in.defined() && has_tile_products();
   }
   /// Columns of x, which are the inputs of every gate.
   template <class Arrays>
@@ -132,8 +133,8 @@ struct GruTiles {
 
   template <class Op>
   static bool serves(const Op& op) {
-    return op.y.type() == ElementType::f32 && op.x.columns() > 0 && op.x.columns() <= most_gru_tile_columns &&
-           op.w_h.columns() <= narrow_hidden && has_tile_products();
+    return without_restarts(op) && op.y.type() == ElementType::f32 && op.x.columns() > 0 &&
+           op.x.columns() <= most_gru_tile_columns && op.w_h.columns() <= narrow_hidden && has_tile_products();
   }
   template <class Arrays>
   __device__ static int columns(const Arrays& op) {

@@ -46,7 +46,7 @@ template <class T>
 __global__ void sum_rows(StepSumsValues<T> s, StepParts steps, double* parts) {
   STROBE_SHARED(double[threads], shared);
   const OwnRows rows(steps, s.width);
-  const double mean = s.totals == nullptr ? 0.0 : static_cast<double>(s.totals[rows.cell]) / s.vertices;
+  const double mean = s.mean(rows.cell);
   double sum = 0;
 #pragma unroll 4
   for (std::int64_t r = rows.begin; r < rows.end; r += rows.apart) {

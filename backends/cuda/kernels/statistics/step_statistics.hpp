@@ -9,12 +9,26 @@
 
 namespace strobe::cuda {
 
+/// Cells that the sums of each step span on all ranks; 1 for a step without any, whose values nobody reads.
+struct CountedCells {
+  const std::int64_t* counts;  // [steps] in device memory, or null: `all` in every step
+  std::int64_t all;
+
+  __device__ double of(std::int64_t step) const {
+    return static_cast<double>(max(counts == nullptr ? all : counts[step], std::int64_t{1}));
+  }
+};
+
 template <class T>
 struct StepSumsValues {
   const T *x, *totals;  // totals is null: sums of x itself
   T* sums;
   std::int64_t width;
-  double vertices;
+  CountedCells cells;
+
+  __device__ double mean(std::int64_t cell) const {
+    return totals == nullptr ? 0.0 : static_cast<double>(totals[cell]) / cells.of(cell / width);
+  }
 };
 
 /// sums = what the parts [steps, parts, F] of each step add up to.
@@ -33,19 +47,28 @@ template <class T>
 struct Statistics {
   const T *totals, *squares, *gain;
   std::int64_t width;
-  double vertices, epsilon;
+  CountedCells cells;
+  double epsilon;
 
-  __device__ double mean(std::int64_t cell) const { return static_cast<double>(totals[cell]) / vertices; }
+  __device__ double mean(std::int64_t cell) const { return static_cast<double>(totals[cell]) / cells.of(cell / width); }
   __device__ double inverse_deviation(std::int64_t cell) const {
-    return 1.0 / std::sqrt(static_cast<double>(squares[cell]) / vertices + epsilon);
+    return 1.0 / std::sqrt(static_cast<double>(squares[cell]) / cells.of(cell / width) + epsilon);
   }
 };
 
+template <class Op>
+CountedCells counted_cells(const Op& op) {
+  return {op.counts.template data<std::int64_t>(), op.vertices};
+}
+
 template <class T, class Op>
 Statistics<T> statistics_of(const Op& op) {
-  return {op.totals.template data<T>(),     op.squares.template data<T>(),
-          op.gain.template data<T>(),       op.x.columns(),
-          static_cast<double>(op.vertices), op.epsilon};
+  return {op.totals.template data<T>(),
+          op.squares.template data<T>(),
+          op.gain.template data<T>(),
+          op.x.columns(),
+          counted_cells(op),
+          op.epsilon};
 }
 
 template <class T>
@@ -85,9 +108,9 @@ __global__ void gradient_steps(Statistics<T> s, StandardiseGradient<T> g, StepPa
       scaled += parts[2 * part * s.width + f];
       plain += parts[(2 * part + 1) * s.width + f];
     }
-    const double inverse = s.inverse_deviation(cell), gain = static_cast<double>(s.gain[f]);
-    g.dtotals[cell] = static_cast<T>(-plain * gain * inverse / s.vertices);
-    g.dsquares[cell] = static_cast<T>(-0.5 * scaled * gain * inverse * inverse / s.vertices);
+    const double inverse = s.inverse_deviation(cell), gain = static_cast<double>(s.gain[f]), cells = s.cells.of(t);
+    g.dtotals[cell] = static_cast<T>(-plain * gain * inverse / cells);
+    g.dsquares[cell] = static_cast<T>(-0.5 * scaled * gain * inverse * inverse / cells);
     sums[2 * t * s.width + f] = scaled;
     sums[(2 * t + 1) * s.width + f] = plain;
   }
@@ -106,7 +129,7 @@ __global__ void gradient_features(StandardiseGradient<T> g, std::int64_t steps, 
 
 template <class T>
 StepSumsValues<T> step_sums_of(const StepSums& op) {
-  return {op.x.data<T>(), op.totals.data<T>(), op.sums.data<T>(), op.x.columns(), static_cast<double>(op.vertices)};
+  return {op.x.data<T>(), op.totals.data<T>(), op.sums.data<T>(), op.x.columns(), counted_cells(op)};
 }
 
 template <class T>

@@ -14,7 +14,7 @@ template <class T>
 __global__ void sum_parts(StepSumsValues<T> s, StepParts steps, double* parts) {
   for (std::int64_t i = grid_thread(); i < steps.steps * steps.parts * s.width; i += grid_threads()) {
     const std::int64_t part = i / s.width, f = i % s.width, t = part / steps.parts;
-    const double mean = s.totals == nullptr ? 0.0 : static_cast<double>(s.totals[t * s.width + f]) / s.vertices;
+    const double mean = s.mean(t * s.width + f);
     const std::int64_t end = steps.end(t, part % steps.parts);
     double sum = 0;
     for (std::int64_t r = steps.begin(t, part % steps.parts); r < end; ++r) {
