@@ -23,21 +23,21 @@ struct MergedEntry {
 class RowMerger {
  public:
   /// `exact`: of exact values, where a snapshot has them.
-  RowMerger(const SnapshotGraph& graph, SmoothingSpan span, bool exact) : graph_(graph), span_(span), exact_(exact) {}
+  RowMerger(const SnapshotGraph& graph, bool exact) : graph_(graph), exact_(exact) {}
 
-  /// The summed row, valid until the next call.
-  const std::vector<MergedEntry>& sum(std::size_t v) {
+  /// The row summed over the steps of `span`, valid until the next call.
+  std::vector<MergedEntry>& sum(std::size_t v, const SmoothingSpan& span) {
     sum_.clear();
-    for (std::int64_t s = span_.first; s <= span_.last; ++s) {
+    for (std::int64_t s = span.first; s <= span.last; ++s) {
       const Snapshot& snapshot = *graph_.snapshots[static_cast<std::size_t>(s)];
       const auto begin = static_cast<std::size_t>(snapshot.row_offsets[v]);
       const auto end = static_cast<std::size_t>(snapshot.row_offsets[v + 1]);
       if (begin == end) continue;
       const VertexId* const columns = snapshot.columns.data() + begin;
       if (exact_ && !snapshot.exact_values.empty())
-        add(columns, snapshot.exact_values.data() + begin, end - begin, span_.weight(s));
+        add(columns, snapshot.exact_values.data() + begin, end - begin, span.weight(s));
       else
-        add(columns, snapshot.values.data() + begin, end - begin, span_.weight(s));
+        add(columns, snapshot.values.data() + begin, end - begin, span.weight(s));
     }
     return sum_;
   }
@@ -60,10 +60,30 @@ class RowMerger {
   }
 
   const SnapshotGraph& graph_;
-  SmoothingSpan span_;
   bool exact_;
   std::vector<MergedEntry> sum_, next_;
 };
+
+/// Appends row v, which is not closed yet: sums over `divisor`, and with a self-loop one on the diagonal.
+void append_row(const std::vector<MergedEntry>& sum, std::size_t v, double divisor, bool self_loop, SmoothStep& step) {
+  const auto diagonal = static_cast<VertexId>(v);
+  bool missing = self_loop;
+  for (const MergedEntry& entry : sum) {
+    if (missing && entry.column > diagonal) {
+      step.columns.push_back(diagonal);
+      step.values.push_back(1.0);
+      missing = false;
+    }
+    const bool on_diagonal = missing && entry.column == diagonal;
+    step.columns.push_back(entry.column);
+    step.values.push_back(entry.value / divisor + (on_diagonal ? 1.0 : 0.0));
+    missing = missing && !on_diagonal;
+  }
+  if (missing) {
+    step.columns.push_back(diagonal);
+    step.values.push_back(1.0);
+  }
+}
 
 }  // namespace
 
@@ -71,7 +91,8 @@ SmoothingSpan smoothing_span(const std::string& smooth, std::int64_t window, std
   if (smooth == "none") return {t, t, 1};
   const std::int64_t first = std::max<std::int64_t>(0, t - window + 1);
   const bool mean = smooth == "m_product" && m == "row_mean";
-  return {first, t, mean ? static_cast<double>(t - first + 1) : 1.0, smooth == "m_product" && !mean};
+  const bool m_product = smooth == "m_product";
+  return {first, t, mean ? static_cast<double>(t - first + 1) : 1.0, m_product && !mean, m_product};
 }
 
 void check_smoothing(const std::string& smooth, std::int64_t window) {
@@ -81,7 +102,8 @@ void check_smoothing(const std::string& smooth, std::int64_t window) {
     throw InvalidRequest("window", fmt::format("a smoothing window of {} steps; it must be at least 1", window));
 }
 
-SmoothStep smooth_adjacency(const SnapshotGraph& graph, SmoothingSpan span, bool self_loops, bool exact) {
+SmoothStep smooth_adjacency(const SnapshotGraph& graph, SmoothingSpan span, bool self_loops, bool exact,
+                            const Presence* presence) {
   const auto vertices = static_cast<std::size_t>(graph.vertices);
   std::size_t bound = self_loops ? vertices : 0;
   for (std::int64_t s = span.first; s <= span.last; ++s) {
@@ -91,24 +113,17 @@ SmoothStep smooth_adjacency(const SnapshotGraph& graph, SmoothingSpan span, bool
   step.row_offsets.resize(vertices + 1);
   step.columns.reserve(bound);
   step.values.reserve(bound);
-  RowMerger merger(graph, span, exact);
+  RowMerger merger(graph, exact);
+  const auto t = static_cast<Step>(span.last);
+  const auto absent = [&](const MergedEntry& entry) { return !presence->exists(entry.column, t); };
   for (std::size_t v = 0; v < vertices; ++v) {
-    const auto diagonal = static_cast<VertexId>(v);
-    bool missing = self_loops;
-    for (const MergedEntry& entry : merger.sum(v)) {
-      if (missing && entry.column > diagonal) {
-        step.columns.push_back(diagonal);
-        step.values.push_back(1.0);
-        missing = false;
-      }
-      const bool on_diagonal = missing && entry.column == diagonal;
-      step.columns.push_back(entry.column);
-      step.values.push_back(entry.value / span.divisor + (on_diagonal ? 1.0 : 0.0));
-      missing = missing && !on_diagonal;
-    }
-    if (missing) {
-      step.columns.push_back(diagonal);
-      step.values.push_back(1.0);
+    if (presence == nullptr) {
+      append_row(merger.sum(v, span), v, span.divisor, self_loops, step);
+    } else if (const std::int32_t begin = presence->begin(static_cast<VertexId>(v), t); begin >= 0) {
+      const SmoothingSpan own = span.since(begin);
+      std::vector<MergedEntry>& sum = merger.sum(v, own);
+      std::erase_if(sum, absent);
+      append_row(sum, v, own.divisor, self_loops, step);
     }
     step.row_offsets[v + 1] = static_cast<std::int64_t>(step.columns.size());
   }

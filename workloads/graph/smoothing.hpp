@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "workloads/graph/graph.hpp"
+#include "workloads/graph/presence.hpp"
 
 namespace strobe {
 
@@ -24,7 +25,13 @@ struct SmoothingSpan {
   std::int64_t first = 0, last = 0;
   double divisor = 1;
   bool fades = false;
+  bool within_sequence = false;  // the M-transform: a row sums no step before its vertex's sequence
   double weight(std::int64_t s) const { return fades ? 1.0 / static_cast<double>(last - s + 1) : 1.0; }
+  /// The span of a row whose sequence began at step `begin`: a mean is one over its own steps.
+  SmoothingSpan since(std::int64_t begin) const {
+    if (!within_sequence || begin <= first) return *this;
+    return {begin, last, fades ? 1.0 : static_cast<double>(last - begin + 1), fades, true};
+  }
 };
 
 /// The span of step t under a smoothing (Preprocessing::smooth) of `window` steps; `m` is Preprocessing::m.
@@ -35,8 +42,11 @@ SmoothingSpan smoothing_span(const std::string& smooth, std::int64_t window, std
 void check_smoothing(const std::string& smooth, std::int64_t window);
 
 /// The smoothed A_t; with `self_loops`, A_t + I (an existing diagonal entry grows by one). `exact`: of exact values,
-/// where a snapshot has them. Cost O(non-zeros of the span): rows are merged one snapshot at a time.
-SmoothStep smooth_adjacency(const SnapshotGraph& graph, SmoothingSpan span, bool self_loops, bool exact);
+/// where a snapshot has them. With `presence`, rows of vertices that do not exist at step t are empty, and so are the
+/// columns of those; a row under the M-transform sums from where its vertex's sequence began. Cost O(non-zeros of the
+/// span): rows are merged one snapshot at a time.
+SmoothStep smooth_adjacency(const SnapshotGraph& graph, SmoothingSpan span, bool self_loops, bool exact,
+                            const Presence* presence = nullptr);
 
 /// Every snapshot smoothed, values rounded to fp32 and exact ones beside them. Throws as check_smoothing.
 SnapshotGraph smooth_snapshots(const SnapshotGraph& graph, const std::string& smooth, std::int64_t window);

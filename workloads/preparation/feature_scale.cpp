@@ -40,23 +40,37 @@ Json without_feature_scale(const Json& parameters) {
   return own;
 }
 
-FeatureScale::FeatureScale(const SnapshotGraph& graph, const std::string& kind, std::int64_t steps, bool exact)
-    : graph_(graph), kind_(kind), exact_(exact && !graph.exact_features.empty()) {
+FeatureScale::FeatureScale(const SnapshotGraph& graph, const std::string& kind, std::int64_t steps, bool exact,
+                           std::shared_ptr<const Presence> presence)
+    : graph_(graph), kind_(kind), exact_(exact && !graph.exact_features.empty()), presence_(std::move(presence)) {
   const std::vector<std::string> kinds = {"none", "log1p", "standardise"};
   if (std::find(kinds.begin(), kinds.end(), kind) == kinds.end())
     throw InvalidRequest("feature_scale", unknown_name_message("scale of features", kind, kinds));
   if (kind == "standardise") measure(std::clamp<std::int64_t>(steps, 1, graph.steps()));
 }
 
+bool FeatureScale::exists(std::size_t cell) const {
+  const auto vertices = static_cast<std::size_t>(graph_.vertices);
+  return presence_ == nullptr ||
+         presence_->exists(static_cast<VertexId>(cell % vertices), static_cast<Step>(cell / vertices));
+}
+
 void FeatureScale::measure(std::int64_t steps) {
   const auto width = static_cast<std::size_t>(graph_.feature_width);
   const auto cells = static_cast<std::size_t>(steps * graph_.vertices);
+  double count = static_cast<double>(cells);
+  if (presence_ != nullptr) {
+    std::int64_t existing = 0;
+    for (Step t = 0; t < steps; ++t) existing += presence_->count(t);
+    count = static_cast<double>(std::max<std::int64_t>(existing, 1));  // without cells all sums are 0
+  }
   constexpr double infinity = std::numeric_limits<double>::infinity();
   std::vector<double> least(width, infinity), most(width, -infinity);
   mean_.assign(width, 0.0);
   factor_.assign(width, 0.0);
   const auto for_each = [&](const auto& visit) {
     for (std::size_t cell = 0; cell < cells; ++cell) {
+      if (!exists(cell)) continue;
       for (std::size_t f = 0; f < width; ++f) visit(f, raw(cell * width + f));
     }
   };
@@ -65,11 +79,11 @@ void FeatureScale::measure(std::int64_t steps) {
     least[f] = std::min(least[f], x);
     most[f] = std::max(most[f], x);
   });
-  for (double& mean : mean_) mean /= static_cast<double>(cells);
+  for (double& mean : mean_) mean /= count;
   std::vector<double> squares(width, 0.0);
   for_each([&](std::size_t f, double x) { squares[f] += (x - mean_[f]) * (x - mean_[f]); });
   for (std::size_t f = 0; f < width; ++f) {
-    if (least[f] < most[f]) factor_[f] = 1 / std::sqrt(squares[f] / static_cast<double>(cells));
+    if (least[f] < most[f]) factor_[f] = 1 / std::sqrt(squares[f] / count);
   }
 }
 
@@ -78,6 +92,7 @@ std::vector<double> FeatureScale::step(std::int64_t t) const {
   std::vector<double> x(static_cast<std::size_t>(graph_.vertices) * width);
   const std::size_t first = static_cast<std::size_t>(t) * x.size();
   for (std::size_t i = 0; i < x.size(); ++i) {
+    if (presence_ != nullptr && !presence_->exists(static_cast<VertexId>(i / width), static_cast<Step>(t))) continue;
     const double value = raw(first + i);
     if (kind_ == "log1p")
       x[i] = std::copysign(std::log1p(std::abs(value)), value);

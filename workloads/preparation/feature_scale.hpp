@@ -3,11 +3,13 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "core/fields.hpp"
 #include "workloads/graph/graph.hpp"
+#include "workloads/graph/presence.hpp"
 
 namespace strobe {
 
@@ -31,13 +33,17 @@ Json without_feature_scale(const Json& parameters);
 ///   none         x
 ///   log1p        sign(x) log(1 + |x|)
 ///   standardise  (x - mean) / deviation over all cells of the first `steps` steps, 0 where these are all equal
-/// In double, from exact features where `exact` asks for them and the graph has them. Cost O(steps N F).
+/// In double, from exact features where `exact` asks for them and the graph has them. With `presence`, mean and
+/// deviation are over cells that exist, and the features of others are 0. Cost O(steps N F).
 class FeatureScale {
  public:
   /// Keeps a reference to `graph`. Throws InvalidRequest for an unknown `kind`.
-  FeatureScale(const SnapshotGraph& graph, const std::string& kind, std::int64_t steps, bool exact);
+  FeatureScale(const SnapshotGraph& graph, const std::string& kind, std::int64_t steps, bool exact,
+               std::shared_ptr<const Presence> presence = nullptr);
 
   const SnapshotGraph& graph() const { return graph_; }
+  /// Cells that exist; null: all.
+  const std::shared_ptr<const Presence>& presence() const { return presence_; }
   bool changes() const { return kind_ != "none"; }
   /// Feature `i` of all [T * N * F], not scaled.
   double raw(std::size_t i) const {
@@ -48,18 +54,20 @@ class FeatureScale {
 
  private:
   void measure(std::int64_t steps);
+  bool exists(std::size_t cell) const;
 
   const SnapshotGraph& graph_;
   std::string kind_;
   bool exact_;
+  std::shared_ptr<const Presence> presence_;
   std::vector<double> mean_, factor_;  // [F] of standardise
 };
 
 struct Preprocessing;
 struct PreparedGraph;
 
-/// `prepare` of preprocess.hpp for the graph of `scale`, whose features are read as it scales them, whatever
-/// Preprocessing::feature_scale says.
+/// `prepare` of preprocess.hpp for the graph and the cells of `scale`, whose features are read as it scales them,
+/// whatever Preprocessing::feature_scale says.
 PreparedGraph prepare_scaled(const FeatureScale& scale, const Preprocessing& what, std::int64_t steps, bool fp64);
 
 }  // namespace strobe

@@ -31,6 +31,7 @@ void normalise(SmoothStep& step, std::int64_t t) {
   const std::size_t vertices = step.row_offsets.size() - 1;
   std::vector<double> scale(vertices);
   for (std::size_t v = 0; v < vertices; ++v) {
+    if (step.row_offsets[v] == step.row_offsets[v + 1]) continue;  // it does not exist, or its self-loop were here
     double degree = 0;
     for (std::int64_t i = step.row_offsets[v]; i < step.row_offsets[v + 1]; ++i)
       degree += step.values[static_cast<std::size_t>(i)];
@@ -64,6 +65,25 @@ std::vector<double> smooth_features(const SnapshotGraph& graph, const FeatureSca
   return sum;
 }
 
+/// The same of cells that exist, each over the steps of its sequence; 0 elsewhere. [N * F]
+std::vector<double> smooth_sequences(const SnapshotGraph& graph, const FeatureScale& scale, SmoothingSpan span) {
+  const auto width = static_cast<std::size_t>(graph.feature_width);
+  const std::size_t size = static_cast<std::size_t>(graph.vertices) * width;
+  std::vector<double> sum(size, 0.0);
+  for (std::int64_t s = span.first; s <= span.last; ++s) {
+    const std::vector<double> scaled = scale.changes() ? scale.step(s) : std::vector<double>();
+    for (VertexId v = 0; v < graph.vertices; ++v) {
+      const std::int32_t begin = scale.presence()->begin(v, static_cast<Step>(span.last));
+      if (begin < 0 || span.since(begin).first > s) continue;
+      for (std::size_t i = static_cast<std::size_t>(v) * width; i < static_cast<std::size_t>(v + 1) * width; ++i) {
+        sum[i] += span.weight(s) * (scaled.empty() ? scale.raw(static_cast<std::size_t>(s) * size + i) : scaled[i]);
+        if (s == span.last) sum[i] /= span.since(begin).divisor;
+      }
+    }
+  }
+  return sum;
+}
+
 /// The same matrix with zeros where only its transpose has an entry.
 SmoothStep with_symmetric_pattern(const SmoothStep& step) {
   const SmoothStep other = transposed(step);
@@ -87,12 +107,14 @@ SmoothStep with_symmetric_pattern(const SmoothStep& step) {
 
 SmoothStep prepare_step(const SnapshotGraph& graph, const Preprocessing& what, const FeatureScale& scale,
                         std::int64_t t, bool fp64) {
-  SmoothStep step = smooth_adjacency(graph, smoothing_span(what.smooth, what.window, t, what.m), what.laplacian, fp64);
+  SmoothStep step = smooth_adjacency(graph, smoothing_span(what.smooth, what.window, t, what.m), what.laplacian, fp64,
+                                     scale.presence().get());
   if (what.laplacian) normalise(step, t);
   if (what.symmetric_pattern) step = with_symmetric_pattern(step);
   if (what.walk != "none") step = walk_matrix(step, what.walk, t);
   const char* const smooth = what.smooth_features ? "m_product" : "none";
-  step.features = smooth_features(graph, scale, smoothing_span(smooth, what.window, t, what.m));
+  const auto smoothed = scale.presence() == nullptr ? smooth_features : smooth_sequences;
+  step.features = smoothed(graph, scale, smoothing_span(smooth, what.window, t, what.m));
   const auto width = static_cast<std::size_t>(graph.feature_width);
   if (what.precompute_first_product) {
     std::vector<double> product = multiply(step, step.features, width);
@@ -157,6 +179,12 @@ void check_repeats(const SnapshotGraph& graph, const Preprocessing& what) {
                                    graph.repeats, what.window));
 }
 
+void check_presence(const SnapshotGraph& graph, const Presence* presence, std::int64_t steps) {
+  if (presence == nullptr || (presence->vertices() == graph.vertices && presence->steps() >= steps)) return;
+  throw Error(fmt::format("the presence of {} vertices at {} steps is not that of {} vertices at {} steps",
+                          presence->vertices(), presence->steps(), graph.vertices, steps));
+}
+
 /// An upper bound of the prepared graph's non-zeros; untouched capacity costs address space only.
 std::size_t nonzero_bound(const SnapshotGraph& graph, const Preprocessing& what, std::int64_t steps) {
   std::int64_t bound = what.laplacian ? steps * graph.vertices : 0;
@@ -187,15 +215,18 @@ SnapshotGraph m_product(const SnapshotGraph& graph, std::int64_t window, bool fe
   return result;
 }
 
-PreparedGraph prepare(const SnapshotGraph& graph, const Preprocessing& what, std::int64_t steps, bool fp64) {
-  return prepare_scaled(FeatureScale(graph, what.feature_scale, steps, fp64), what, steps, fp64);
+PreparedGraph prepare(const SnapshotGraph& graph, const Preprocessing& what, std::int64_t steps, bool fp64,
+                      std::shared_ptr<const Presence> presence) {
+  return prepare_scaled(FeatureScale(graph, what.feature_scale, steps, fp64, std::move(presence)), what, steps, fp64);
 }
 
 PreparedGraph prepare_scaled(const FeatureScale& scale, const Preprocessing& what, std::int64_t steps, bool fp64) {
   const SnapshotGraph& graph = scale.graph();
   check(graph, what, steps);
   check_repeats(graph, what);
+  check_presence(graph, scale.presence().get(), steps);
   PreparedGraph result;
+  result.presence = scale.presence();
   result.vertices = graph.vertices;
   result.steps = steps;
   result.feature_width = graph.feature_width * what.feature_terms.count();

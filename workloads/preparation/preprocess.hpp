@@ -90,9 +90,14 @@ struct PreparedGraph {
 SnapshotGraph m_product(const SnapshotGraph& graph, std::int64_t window, bool features);
 
 /// Runs the whole preprocessing for training on the first `steps` snapshots. `fp64` chooses which arrays are filled;
-/// all arithmetic is done in double and rounded once. Cost O(w nnz + nnz F). Throws InvalidRequest when a row sum of A
-/// is not > -1 (negative weights under the Laplacian) or, under a walk, negative, and when edge life would count events
-/// again that the workload's own edge life or overlapping windows already repeat.
-PreparedGraph prepare(const SnapshotGraph& graph, const Preprocessing& what, std::int64_t steps, bool fp64);
+/// all arithmetic is done in double and rounded once. Cost O(w nnz + nnz F). With `presence`, of these steps or more,
+/// cells that do not exist have no entries, not even of a self-loop, and features 0; entries whose column does not
+/// exist at the step go before the Laplacian or the walk, so degrees count what is left; and the M-transform of row v
+/// at step t sums s in [max(t-w+1, b), t] and divides by the number of these, b the first step of v's sequence (G12 of
+/// the project's decisions). Throws InvalidRequest when a row sum of A is not > -1 (negative weights under the
+/// Laplacian) or, under a walk, negative, and when edge life would count events again that the workload's own edge life
+/// or overlapping windows already repeat; Error for the presence of other vertices or fewer steps.
+PreparedGraph prepare(const SnapshotGraph& graph, const Preprocessing& what, std::int64_t steps, bool fp64,
+                      std::shared_ptr<const Presence> presence = nullptr);
 
 }  // namespace strobe

@@ -12,18 +12,18 @@ namespace {
 
 using Matrix = std::vector<std::vector<double>>;
 
-constexpr std::int64_t vertices = 6;
-constexpr int steps = 3;
+constexpr std::int64_t few_vertices = 6;
+constexpr int few_steps = 3;
 
 SnapshotGraph some_graph() {
   const RandomStream random(9, random_purpose::test);
-  EventGraph events = test::make_events(vertices, {});
+  EventGraph events = test::make_events(few_vertices, {});
   std::uint64_t drawn = 0;
-  for (int t = 0; t < steps; ++t) {
+  for (int t = 0; t < few_steps; ++t) {
     for (int e = 0; e < 11; ++e) {
       events.source.push_back(
-          static_cast<VertexId>(random.below(drawn++, vertices - 1)));  // the last one has no way on
-      events.target.push_back(static_cast<VertexId>(random.below(drawn++, vertices)));
+          static_cast<VertexId>(random.below(drawn++, few_vertices - 1)));  // the last one has no way on
+      events.target.push_back(static_cast<VertexId>(random.below(drawn++, few_vertices)));
       events.time.push_back(t);
       events.weight.push_back(static_cast<float>(0.1 + random.uniform(drawn++)));
     }
@@ -84,11 +84,11 @@ std::vector<Matrix> expected_terms(const Matrix& in, const Matrix& x, const Feat
 
 void expect_terms(const SnapshotGraph& graph, const FeatureTerms& terms) {
   const Preprocessing what{.laplacian = false, .precompute_first_product = false, .feature_terms = terms};
-  const PreparedGraph prepared = prepare(graph, what, steps, true);
-  const auto width = static_cast<std::size_t>(graph.feature_width), n = static_cast<std::size_t>(vertices);
+  const PreparedGraph prepared = prepare(graph, what, few_steps, true);
+  const auto width = static_cast<std::size_t>(graph.feature_width), n = static_cast<std::size_t>(few_vertices);
   const auto all = static_cast<std::size_t>(prepared.feature_width);
   ASSERT_EQ(all, width * static_cast<std::size_t>(terms.count()));
-  for (std::size_t t = 0; t < steps; ++t) {
+  for (std::size_t t = 0; t < few_steps; ++t) {
     Matrix x(n, std::vector<double>(width));
     for (std::size_t v = 0; v < n; ++v) {
       for (std::size_t f = 0; f < width; ++f) x[v][f] = graph.features[(t * n + v) * width + f];
@@ -117,9 +117,9 @@ TEST(FeatureTerms, AreThoseOfDenseWalks) {
 TEST(FeatureTerms, LeaveTheMatrixAndSinglePrecisionAlone) {
   const SnapshotGraph graph = some_graph();
   Preprocessing what{.laplacian = false, .precompute_first_product = false};
-  const PreparedGraph plain = prepare(graph, what, steps, false);
+  const PreparedGraph plain = prepare(graph, what, few_steps, false);
   what.feature_terms = {{"out", "in"}, 2, "powers"};
-  const PreparedGraph terms = prepare(graph, what, steps, false);
+  const PreparedGraph terms = prepare(graph, what, few_steps, false);
   EXPECT_EQ(terms.columns, plain.columns);
   EXPECT_EQ(terms.values32, plain.values32);
   ASSERT_EQ(terms.features32.size(), 5 * plain.features32.size());
@@ -130,11 +130,11 @@ TEST(FeatureTerms, LeaveTheMatrixAndSinglePrecisionAlone) {
 TEST(FeatureTerms, RefuseWhatDoesNotExistAndLaplacians) {
   const SnapshotGraph graph = some_graph();
   for (const FeatureTerms& terms : {FeatureTerms{{"in"}, 2, "legendre"}, FeatureTerms{{"in"}, -1, "powers"}}) {
-    EXPECT_THROW(prepare(graph, {.laplacian = false, .feature_terms = terms}, steps, true), InvalidRequest);
+    EXPECT_THROW(prepare(graph, {.laplacian = false, .feature_terms = terms}, few_steps, true), InvalidRequest);
   }
-  EXPECT_THROW(prepare(graph, {.laplacian = false, .feature_terms = {{"sideways"}, 2, "powers"}}, steps, true),
+  EXPECT_THROW(prepare(graph, {.laplacian = false, .feature_terms = {{"sideways"}, 2, "powers"}}, few_steps, true),
                InvalidRequest);
-  EXPECT_THROW(prepare(graph, {.feature_terms = {{"in"}, 2, "powers"}}, steps, true), InvalidRequest);
+  EXPECT_THROW(prepare(graph, {.feature_terms = {{"in"}, 2, "powers"}}, few_steps, true), InvalidRequest);
 }
 
 }  // namespace
