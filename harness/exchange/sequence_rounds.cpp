@@ -118,18 +118,6 @@ std::vector<RoundPieces> sequence_rounds(const Placement& placement, std::int64_
   return rounds;
 }
 
-RoundCount count_rounds(const Placement& placement, std::int64_t reset_every) {
-  RoundCount counted;
-  walk_pieces(
-      placement, reset_every,
-      [&](VertexId, Step, const Front& front, const Front&) {
-        ++counted.pieces;
-        counted.rounds = std::max<std::int64_t>(counted.rounds, front.round + 1);
-      },
-      [](const Front&) {});
-  return counted;
-}
-
 std::vector<ExchangePlan> round_handovers(const std::vector<RoundPieces>& rounds, int ranks, const StateShape& shape,
                                           const ListScope& scope) {
   std::vector<ExchangePlan> plans;

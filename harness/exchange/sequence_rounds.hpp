@@ -29,12 +29,6 @@ using RoundPieces = std::vector<std::vector<SequencePiece>>;
 /// that n divides. Cost O(T N).
 std::vector<RoundPieces> sequence_rounds(const Placement& placement, std::int64_t reset_every = 0);
 
-/// Number of the rounds that sequence_rounds gives, and of pieces. Cost O(T N), nothing is kept of pieces.
-struct RoundCount {
-  std::int64_t rounds = 0, pieces = 0;
-};
-RoundCount count_rounds(const Placement& placement, std::int64_t reset_every = 0);
-
 /// Hand-overs of a state of `shape` from each round to the next: [rounds - 1]. State rows are `rows_per_vertex` blocks
 /// of one row per piece. Cost O(pieces).
 std::vector<ExchangePlan> round_handovers(const std::vector<RoundPieces>& rounds, int ranks, const StateShape& shape,

@@ -47,7 +47,8 @@ struct BlockPlan {
 std::vector<BlockPlan> derive_blocks(const FullBatchCase& c, const StrategyPlan& strategy);
 
 /// Whether timelines of a block under this temporal placement, which are cut into so many segments of whole steps, are
-/// walked packed: where cells do not exist, and where that takes fewer rounds. Cost O(T N).
+/// walked packed: where cells do not exist, and where they are cut at different steps. Several blocks hand over what
+/// segments leave, so there they are walked in segments wherever every cell exists.
 bool walks_packed(const FullBatchCase& c, const Placement& placement, std::size_t segments);
 
 /// By layer; layers that walk no timelines have none.

@@ -1,5 +1,5 @@
-// Which layers walk their timelines packed, and what that takes. Rectangles (whole steps, cut where all vertices change
-// hands) are what kernels like best, so they are kept wherever they are exact and take as few rounds.
+// Which layers walk their timelines packed, and what that takes. Rectangles are what kernels like best: they are kept
+// where timelines lie whole on a rank, and where ranks own whole steps, so that all vertices change hands at once.
 #include <map>
 #include <tuple>
 
@@ -33,8 +33,7 @@ std::shared_ptr<const PackedPlan> packed_plan(const FullBatchCase& c, const Laye
 
 bool walks_packed(const FullBatchCase& c, const Placement& placement, std::size_t segments) {
   if (!placement.has_all_cells()) return true;
-  if (!c.options.packs || c.options.blocks != 1 || segments == 1 || owns_whole_steps(placement)) return false;
-  return count_rounds(placement).rounds < static_cast<std::int64_t>(segments);
+  return c.options.packs && c.options.blocks == 1 && segments > 1 && !owns_whole_steps(placement);
 }
 
 std::vector<std::shared_ptr<const PackedPlan>> packed_plans(const FullBatchCase& c, const Placement& placement) {

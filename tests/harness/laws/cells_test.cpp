@@ -104,7 +104,7 @@ TEST(CellsOfAnyOwner, GoInRoundsAsSegmentBySegment) {
     };
     EXPECT_TRUE(is_packed(*packed)) << model;
     EXPECT_FALSE(is_packed(*segments)) << model;
-    EXPECT_EQ(segments->blocks[0].segments.size(), 9u);
+    EXPECT_EQ(segments->blocks[0].segments.size(), 8u);  // of nine steps the last is only predicted
     const auto losses = [&](const std::shared_ptr<const FullBatchPlan>& plan) { return planned_losses(c, plan); };
     const auto a = losses(packed), b = losses(segments);
     ASSERT_EQ(a.size(), b.size());
@@ -122,7 +122,8 @@ TEST(CellsOfAnyOwner, SendWhatASimulatedRunSends) {
     const CaseResult computed = run_cells(request);
     EXPECT_EQ(bytes_by_traffic(simulated), bytes_by_traffic(real)) << model;
     EXPECT_EQ(bytes_by_traffic(computed), bytes_by_traffic(real)) << model;
-    EXPECT_EQ(computed.loss.per_epoch, real.loss.per_epoch) << model;
+    for (std::size_t e = 0; e < 3; ++e)  // sums over ranks have another order
+      EXPECT_NEAR(computed.loss.per_epoch.at(e) / real.loss.per_epoch.at(e), 1.0, 1e-12) << model;
   }
 }
 
