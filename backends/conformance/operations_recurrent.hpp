@@ -5,23 +5,52 @@
 #include <algorithm>
 
 #include "backends/conformance/operations.hpp"
+#include "backends/conformance/packed_lanes.hpp"
 #include "backends/conformance/scalar_tape.hpp"
 #include "backends/operations/operations_recurrent.hpp"
 
 namespace strobe::conformance {
 
 /// `own_inputs`: every gate of a GRU reads columns of its own. `right` of the columns of an LSTM's inputs are x_right;
-/// `made` of them are what w_in makes of the others.
+/// `made` of them are what w_in makes of the others. With `most`, vertices are lanes of packed sequences of up to so
+/// many rows, of which some begin with a state that they are given and some hand theirs on, where `start` is set.
 struct RecurrentShape {
   std::int64_t steps, vertices, inputs, hidden;
   bool start, kept, own_inputs;
-  std::int64_t right = 0, made = 0;
+  std::int64_t right = 0, made = 0, most = 0;
+
+  PackedLanes packing() const {
+    PackedLanes packed = random_packing(steps, vertices, most, static_cast<std::uint32_t>(7 * steps + vertices));
+    if (start) return packed;
+    packed.starts = packed.ends = 0;
+    for (Piece& piece : packed.pieces) piece.start = piece.end = -1;
+    return packed;
+  }
+  /// Sequences that are given a state, and that hand theirs on.
+  std::int64_t starts() const { return most > 0 ? packing().starts : vertices; }
+  std::int64_t ends() const { return most > 0 ? packing().ends : vertices; }
+  /// Of every row: its row of start, -1 for the row above, -2 for zero.
+  std::vector<std::int32_t> origins() const {
+    if (most > 0) return packing().restarts();
+    std::vector<std::int32_t> rows(static_cast<std::size_t>(steps * vertices), -1);
+    for (std::int64_t v = 0; v < vertices; ++v) rows[static_cast<std::size_t>(v)] = static_cast<std::int32_t>(v);
+    return rows;
+  }
+  /// Of every row: the row of dlast of its cell state, or -1.
+  std::vector<std::int32_t> end_rows() const {
+    if (most > 0) return packing().end_rows();
+    std::vector<std::int32_t> rows(static_cast<std::size_t>(steps * vertices), -1);
+    for (std::int64_t v = 0; v < vertices; ++v)
+      rows[rows.size() - static_cast<std::size_t>(vertices - v)] = static_cast<std::int32_t>(v);
+    return rows;
+  }
 
   std::string name() const {
     return std::to_string(steps) + " steps, " + std::to_string(vertices) + " x " + std::to_string(inputs) + " to " +
            std::to_string(hidden) + (start ? ", started" : "") + (kept ? ", gates kept" : "") +
            (own_inputs ? ", own inputs" : "") + (right > 0 ? ", " + std::to_string(right) + " on the right" : "") +
-           (made > 0 ? ", " + std::to_string(made) + " made" : "");
+           (made > 0 ? ", " + std::to_string(made) + " made" : "") +
+           (most > 0 ? ", packed by up to " + std::to_string(most) : "");
   }
 };
 
@@ -47,6 +76,17 @@ inline std::vector<RecurrentShape> recurrent_shapes() {
   shapes.push_back({4, 1, 12, 8, false, true, false});
   shapes.push_back({2, 41, 6, 6, true, false, true});
   shapes.push_back({1, 4101, 2, 1, false, false, false});
+  // Packed sequences: short ones, so that every tile restarts, and some longer than a lane is left.
+  for (const bool both : {false, true}) {
+    shapes.push_back({7, 3, 2, 2, both, both, both, 0, 0, 3});
+    shapes.push_back({9, 75, 6, 6, both, both, both, 0, 0, 12});
+    shapes.push_back({40, 21, 3, 7, both, false, both, 0, 0, 5});
+    shapes.push_back({5, 13, 16, 5, both, true, both, 0, 0, 2});
+    shapes.push_back({6, 103, 5, 16, both, both, both, 0, 0, 4});
+    shapes.push_back({4, 41, 20, 32, both, both, both, 0, 0, 3});
+    shapes.push_back({3, 19, 30, 33, both, both, both, 0, 0, 3});
+    shapes.push_back({12, 9, 4, 13, true, both, both, 0, 0, 30});
+  }
   return shapes;
 }
 
@@ -63,6 +103,11 @@ inline std::vector<RecurrentShape> lstm_shapes() {
     shapes.push_back({35, 37, 12, 6, both, false, false, 0, 6});
     shapes.push_back({2, 70, 4, 5, both, both, false, 0, 1});
     shapes.push_back({2, 9, 19, 16, both, false, false, 0, 9});
+    shapes.push_back({6, 37, 12, 6, both, both, false, 6, 0, 4});
+    shapes.push_back({4, 70, 13, 32, both, both, false, 5, 0, 3});
+    shapes.push_back({9, 67, 8, 6, both, false, false, 0, 6, 5});
+    shapes.push_back({35, 5, 12, 6, both, false, false, 0, 6, 9});
+    shapes.push_back({5, 9, 19, 16, both, false, false, 0, 9, 3});
   }
   return shapes;
 }
@@ -87,10 +132,10 @@ inline RecurrentInput recurrent_input(const RecurrentShape& s, std::int64_t gate
   in.w_x = scaled(random_values(s.inputs * gates * s.hidden, 62), s.inputs + s.hidden);
   in.w_h = scaled(random_values(s.hidden * gates * s.hidden, 63), s.inputs + s.hidden);
   in.bias = random_values(gates * s.hidden, 64);
-  in.start = s.start ? random_values(states * s.vertices * s.hidden, 65)
-                     : std::vector<double>(static_cast<std::size_t>(states * s.vertices * s.hidden), 0.0);
+  in.start = s.start ? random_values(states * s.starts() * s.hidden, 65)
+                     : std::vector<double>(static_cast<std::size_t>(states * s.starts() * s.hidden), 0.0);
   in.dy = random_values(cells * s.hidden, 66);
-  in.dlast = random_values(s.vertices * s.hidden, 67);
+  in.dlast = random_values(s.ends() * s.hidden, 67);
   in.dx = random_values(cells * columns, 68);
   in.dw_x = random_values(static_cast<std::int64_t>(in.w_x.size()), 69);
   in.dw_h = random_values(static_cast<std::int64_t>(in.w_h.size()), 70);
@@ -139,13 +184,22 @@ inline std::vector<Scalar> judged_inputs(JudgedRecurrence& j, const RecurrentSha
   return in;
 }
 
+/// The state before `row`, of `states` or of the rows of start from `first` on.
+inline std::vector<Scalar> judged_state(JudgedRecurrence& j, const RecurrentShape& s, std::int64_t row,
+                                        std::int64_t origin, const std::vector<Scalar>& states, std::int64_t first) {
+  const std::int64_t h = s.hidden;
+  if (origin == -2) return std::vector<Scalar>(static_cast<std::size_t>(h), j.tape.constant(0));
+  const Scalar* from = origin >= 0 ? j.start.data() + (first + origin) * h : states.data() + (row - s.vertices) * h;
+  return {from, from + h};
+}
+
 inline void judge_lstm(JudgedRecurrence& j, const RecurrentShape& s) {
-  const std::int64_t h = s.hidden, n = s.vertices;
-  for (std::int64_t row = 0; row < s.steps * n; ++row) {
-    const Scalar* before = row < n ? j.start.data() + row * h : j.y.data() + (row - n) * h;
-    const std::vector<Scalar> state(before, before + h);
-    const Scalar* memory_before = row < n ? j.start.data() + (n + row) * h : j.cells.data() + (row - n) * h;
-    const std::vector<Scalar> memory(memory_before, memory_before + h);
+  const std::int64_t h = s.hidden, starts = s.starts();
+  const std::vector<std::int32_t> origins = s.origins();
+  for (std::int64_t row = 0; row < s.steps * s.vertices; ++row) {
+    const std::int64_t origin = origins[static_cast<std::size_t>(row)];
+    const std::vector<Scalar> state = judged_state(j, s, row, origin, j.y, 0);
+    const std::vector<Scalar> memory = judged_state(j, s, row, origin, j.cells, starts);
     const std::size_t first = j.gates.size();
     const std::vector<Scalar> in = judged_inputs(j, s, row);
     for (std::int64_t g = 0; g < 4 * h; ++g) {
@@ -163,11 +217,11 @@ inline void judge_lstm(JudgedRecurrence& j, const RecurrentShape& s) {
 }
 
 inline void judge_gru(JudgedRecurrence& j, const RecurrentShape& s) {
-  const std::int64_t h = s.hidden, n = s.vertices, own = s.own_inputs ? s.inputs : 0;
+  const std::int64_t h = s.hidden, own = s.own_inputs ? s.inputs : 0;
   const std::int64_t columns = s.inputs * (s.own_inputs ? 3 : 1);
-  for (std::int64_t row = 0; row < s.steps * n; ++row) {
-    const Scalar* before = row < n ? j.start.data() + row * h : j.y.data() + (row - n) * h;
-    const std::vector<Scalar> state(before, before + h);
+  const std::vector<std::int32_t> origins = s.origins();
+  for (std::int64_t row = 0; row < s.steps * s.vertices; ++row) {
+    const std::vector<Scalar> state = judged_state(j, s, row, origins[static_cast<std::size_t>(row)], j.y, 0);
     std::vector<Scalar> read = state;
     const std::size_t first = j.gates.size();
     for (std::int64_t g = 0; g < 3; ++g) {

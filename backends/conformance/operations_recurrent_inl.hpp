@@ -56,7 +56,8 @@ void upload_inputs(Device& device, const RecurrentShape& s, const RecurrentInput
   op.w_x = upload(device, in.w_x, lstm ? s.inputs : 3 * s.inputs, lstm ? 4 * h : h);
   op.w_h = upload(device, in.w_h, lstm ? h : 3 * h, lstm ? 4 * h : h);
   op.bias = upload(device, in.bias, lstm ? 1 : 3, lstm ? 4 * h : h);
-  if (s.start) op.start = upload(device, in.start, Recurrence<Forward>::states * s.vertices, h);
+  if (s.start) op.start = upload(device, in.start, Recurrence<Forward>::states * s.starts(), h);
+  if (s.most > 0) op.restarts = upload(device, s.origins());
   op.y = device.allocate(cells, h);
   if constexpr (lstm) op.cells = device.allocate(cells, h);
   if (s.kept) op.gates = device.allocate(cells, Recurrence<Forward>::gates * h);
@@ -90,8 +91,11 @@ JudgedRecurrence states_with_gradients(const RecurrentShape& s, const RecurrentI
   JudgedRecurrence j = judged_states<Forward>(s, in);
   const bool with_last = Recurrence<Forward>::gates == 4 && s.start;
   for (std::size_t i = 0; i < j.y.size(); ++i) j.tape.gradient(j.y[i]) += in.dy[i];
-  for (std::size_t i = 0; with_last && i < in.dlast.size(); ++i) {
-    j.tape.gradient(j.cells[j.cells.size() - in.dlast.size() + i]) += in.dlast[i];
+  const std::vector<std::int32_t> ends = s.end_rows();
+  for (std::size_t i = 0; with_last && i < j.cells.size(); ++i) {
+    const auto h = static_cast<std::size_t>(s.hidden);
+    const std::int32_t end = ends[i / h];
+    if (end >= 0) j.tape.gradient(j.cells[i]) += in.dlast[static_cast<std::size_t>(end) * h + i % h];
   }
   j.tape.backward();
   return j;
@@ -142,10 +146,12 @@ std::vector<Output> judge_backward(Device& device, const RecurrentShape& s, bool
   typename Recurrence<Forward>::Backward op;
   op.x = forward.x, op.w_x = forward.w_x, op.w_h = forward.w_h, op.bias = forward.bias, op.start = forward.start;
   op.y = forward.y, op.gates = forward.gates, op.steps = s.steps, op.accumulate_dx = accumulate;
+  op.restarts = forward.restarts;
   op.dy = upload(device, in.dy, forward.y.rows(), s.hidden);
   if constexpr (lstm) {
     op.cells = forward.cells;
-    if (s.start) op.dlast = upload(device, in.dlast, s.vertices, s.hidden);
+    if (s.start) op.dlast = upload(device, in.dlast, s.ends(), s.hidden);
+    if (s.start && s.most > 0) op.ends = upload(device, s.end_rows());
     op.x_right = forward.x_right, op.accumulate_dx_right = accumulate;
     op.w_in = forward.w_in;
     if (s.made > 0) op.dw_in = upload(device, in.dw_in, op.w_in.rows(), op.w_in.columns());

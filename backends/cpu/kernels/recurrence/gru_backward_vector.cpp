@@ -6,6 +6,7 @@
 #include "backends/cpu/kernels/dense/strip_sums.hpp"
 #include "backends/cpu/kernels/range_sums.hpp"
 #include "backends/cpu/kernels/recurrence/gru_panels.hpp"
+#include "backends/cpu/kernels/recurrence/restarted_lanes.hpp"
 #include "backends/operations/operations_recurrent.hpp"
 
 namespace strobe {
@@ -44,6 +45,8 @@ struct Walk {
   Scratch<T> x, h, reset, dz;             // turned; of all strips of the tile when `turned`, else of the one at hand
   Scratch<T> gates, work, dx;             // of the strip at hand, turned
   Scratch<T> dz_rows, reset_rows, zeros;  // of the tile, as rows
+  Scratch<T> gathered;                    // h_{t-1} of the tile, where some come from elsewhere than the rows above
+  const T* h_before = nullptr;            // h_{t-1} of the tile, rows [., h]
 
   Walk(const GruSequenceBackward& operation, const GruPanels<T>& packed, const BackPanels<T>& packed_back,
        double* total)
@@ -61,11 +64,19 @@ struct Walk {
         dx(packed.columns * strip<T>),
         dz_rows(3 * packed.hidden * strip<T> * strips_per_tile),
         reset_rows(packed.hidden * strip<T> * strips_per_tile),
-        zeros(packed.hidden * strip<T> * strips_per_tile) {}
+        zeros(packed.hidden * strip<T> * strips_per_tile),
+        gathered(op.restarts.defined() ? packed.hidden * strip<T> * strips_per_tile : 0) {}
 
-  const T* h_before(std::int64_t t, std::int64_t v) {
-    if (t > 0) return op.y.template data<T>() + ((t - 1) * panels.n + v) * panels.hidden;
-    return op.start.defined() ? op.start.template data<T>() + v * panels.hidden : zeros.data();
+  /// Comes to step t of the tile of `rows` vertices from v on.
+  void begin_step(std::int64_t t, std::int64_t v, std::int64_t rows) {
+    if (any_restarts(op, t, v, rows)) {
+      gather_states(op, op.y, 0, t, v, rows, gathered.data());
+      h_before = gathered.data();
+    } else if (t > 0) {
+      h_before = op.y.template data<T>() + ((t - 1) * panels.n + v) * panels.hidden;
+    } else {
+      h_before = op.start.defined() ? op.start.template data<T>() + v * panels.hidden : zeros.data();
+    }
   }
 
   /// Strips whose values are kept until the weight gradients are summed.
@@ -76,6 +87,7 @@ struct Walk {
 template <class T>
 struct StripValues {
   T *x, *h, *reset, *dz;
+  const T* h_before;  // rows
 
   StripValues(Walk<T>& walk, std::int64_t s) {
     const std::int64_t slot = walk.turned ? s * strip<T> : 0, hidden = walk.panels.hidden;
@@ -83,6 +95,7 @@ struct StripValues {
     h = walk.h.data() + slot * hidden;
     reset = walk.reset.data() + slot * hidden;
     dz = walk.dz.data() + slot * 3 * hidden;
+    h_before = walk.h_before + s * strip<T> * hidden;
   }
 };
 
@@ -92,7 +105,7 @@ void load_gates(Walk<T>& walk, const StripValues<T>& own, std::int64_t t, std::i
   const GruSequenceBackward& op = walk.op;
   const GruPanels<T>& p = walk.panels;
   const std::int64_t row = t * p.n + v;
-  load_turned(walk.h_before(t, v), p.hidden, p.hidden, rows, own.h);
+  load_turned(own.h_before, p.hidden, p.hidden, rows, own.h);
   prefetch_strip(walk.next, walk.panels.n, op.y, 1);
   if (!op.gates.defined()) {
     load_turned(op.x.data<T>() + row * p.columns, p.columns, p.columns, rows, own.x);
@@ -186,7 +199,7 @@ void add_step_sums(Walk<T>& walk, std::int64_t t, std::int64_t begin, std::int64
   const T* dz = walk.dz_rows.data();
   for (std::int64_t g = 0; g < 3; ++g) {
     walk.sums.add(g * p.inputs * h, h, x + g * p.own, p.columns, p.inputs, dz + g * h, width, h, rows);
-    const T* state = g == gru_candidate ? walk.reset_rows.data() : walk.h_before(t, begin);
+    const T* state = g == gru_candidate ? walk.reset_rows.data() : walk.h_before;
     walk.sums.add(behind_x + g * h * h, h, state, h, h, dz + g * h, width, h, rows);
   }
 }
@@ -198,16 +211,19 @@ void walk_tile(Walk<T>& walk, std::int64_t begin, std::int64_t end) {
   std::vector<Scratch<T>> states;
   for (std::int64_t v = begin; v < end; v += strip<T>) states.emplace_back(p.hidden * strip<T>);
   for (std::int64_t t = op.steps - 1; t >= 0; --t) {
+    walk.begin_step(t, begin, end - begin);
     for (std::size_t s = 0; s < states.size(); ++s) {
       const auto at = static_cast<std::int64_t>(s);
-      const std::int64_t v = begin + at * strip<T>;
+      const std::int64_t v = begin + at * strip<T>, rows = std::min<std::int64_t>(strip<T>, end - v);
       walk.next = strip_after<T>(v, t, t - 1, begin, end);
-      step_strip(walk, states[s].data(), t, v, std::min<std::int64_t>(strip<T>, end - v), at);
+      step_strip(walk, states[s].data(), t, v, rows, at);
+      if (any_restarts(op, t, v, rows))
+        leave_lanes(list_rows(op.restarts, t * p.n + v), rows, op.dstart.data<T>(), p.hidden, states[s].data());
     }
     walk.turned ? add_turned_sums(walk, divide_up(end - begin, strip<T>)) : add_step_sums(walk, t, begin, end - begin);
     if (t % steps_per_flush == 0) walk.sums.flush();
   }
-  for (std::size_t s = 0; op.dstart.defined() && s < states.size(); ++s) {
+  for (std::size_t s = 0; op.dstart.defined() && !op.restarts.defined() && s < states.size(); ++s) {
     const std::int64_t v = begin + static_cast<std::int64_t>(s) * strip<T>;
     store_turned(static_cast<const T*>(states[s].data()), op.dstart.data<T>() + v * p.hidden, p.hidden, p.hidden,
                  std::min<std::int64_t>(strip<T>, end - v));
@@ -238,8 +254,7 @@ void run(const GruSequenceBackward& op, KernelContext& context) {
   with_element(op.y.type(), [&](auto zero) { run_typed<decltype(zero)>(op, context); });
 }
 
-const RegisterKernel<GruSequenceBackward> vector{Numerics::cpu,
-                                                 {"vector", 10, without_restarts<GruSequenceBackward>, run}};
+const RegisterKernel<GruSequenceBackward> vector{Numerics::cpu, {"vector", 10, nullptr, run}};
 
 }  // namespace
 }  // namespace strobe

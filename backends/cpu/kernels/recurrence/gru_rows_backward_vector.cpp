@@ -41,7 +41,9 @@ struct Walk {
   double* bias_total;
   LinesAhead ahead;
   Scratch<T> dh, dz, reset;  // of the tile, [rows, h], [rows, 3 h] and [rows, h]
-  Scratch<T> gates, to_reset, zeros;
+  Scratch<T> gates, to_reset;
+  StatesBefore<T> states;
+  StateRows<T> h_before{};  // of the tile
 
   Walk(const GruSequenceBackward& operation, const GruSizes& shape, const BackWeights<T>& packed, double* total)
       : op(operation),
@@ -55,12 +57,7 @@ struct Walk {
         reset(recurrent_tile_rows * sizes.hidden),
         gates(op.gates.defined() ? 0 : recurrent_block_rows * 3 * sizes.hidden),
         to_reset(recurrent_block_rows * sizes.hidden),
-        zeros(sizes.hidden) {}
-
-  StateRows<T> h_before(std::int64_t t, std::int64_t v) {
-    return rows_before<T>(op.y, sizes.n, t, v, op.start.defined() ? op.start.template data<T>() : nullptr,
-                          zeros.data());
-  }
+        states(op, op.y, 0, recurrent_tile_rows) {}
 };
 
 /// One block of a tile: rows of the activated gates, of dy, and of what the tile keeps.
@@ -138,7 +135,7 @@ void step_block(Walk<T>& walk, std::int64_t t, std::int64_t v, std::int64_t rows
   const GruSizes& s = walk.sizes;
   const std::int64_t row = t * s.n + v, h = s.hidden;
   T* const reset = walk.reset.data() + first * h;
-  const GruRowBlock<T> block{op.x.data<T>() + row * s.columns, rows, walk.h_before(t, v)};
+  const GruRowBlock<T> block{op.x.data<T>() + row * s.columns, rows, walk.h_before.from(first)};
   const BlockBack<T> b{block,
                        gates_of(walk, block, row, reset),
                        op.dy.data<T>() + row * h,
@@ -174,7 +171,7 @@ void add_weight_sums(Walk<T>& walk, std::int64_t t, std::int64_t begin, std::int
   const GruSizes& s = walk.sizes;
   const std::int64_t h = s.hidden, behind_x = 3 * s.inputs * h;
   const T *x = walk.op.x.template data<T>() + (t * s.n + begin) * s.columns, *dz = walk.dz.data();
-  const StateRows<T> before = walk.h_before(t, begin);
+  const StateRows<T>& before = walk.h_before;
   for (std::int64_t g = 0; g < 3; ++g) {
     walk.sums.add(g * s.inputs * h, h, x + g * s.own, s.columns, s.inputs, dz + g * h, walk.dz_stride, h, rows);
     if (before.stride == 0) continue;  // states of zeros add nothing, nor does r h
@@ -190,14 +187,17 @@ void walk_tile(Walk<T>& walk, std::int64_t begin, std::int64_t end) {
   const std::int64_t h = walk.sizes.hidden;
   std::fill_n(walk.dh.data(), (end - begin) * h, T{0});
   for (std::int64_t t = op.steps - 1; t >= 0; --t) {
+    walk.h_before = walk.states.rows(op, t, begin, end - begin);
     for (std::int64_t v = begin; v < end; v += recurrent_block_rows) {
       look_ahead(walk, rows_after(v, recurrent_block_rows, t, t - 1, begin, end));
       step_block(walk, t, v, std::min(recurrent_block_rows, end - v), v - begin);
     }
+    leave_rows(op, t, begin, end - begin, op.dstart.data<T>(), walk.dh.data());
     add_weight_sums(walk, t, begin, end - begin);
     if (t % steps_per_flush == 0) walk.sums.flush();
   }
-  if (op.dstart.defined()) std::copy_n(walk.dh.data(), (end - begin) * h, op.dstart.data<T>() + begin * h);
+  if (op.dstart.defined() && !op.restarts.defined())
+    std::copy_n(walk.dh.data(), (end - begin) * h, op.dstart.data<T>() + begin * h);
 }
 
 template <class T>

@@ -15,7 +15,8 @@ struct Walk {
   const GruSequence& op;
   const GruSizes& sizes;
   const GruRowWeights<T>& weights;
-  Scratch<T> gates, reset, zeros;
+  Scratch<T> gates, reset;
+  StatesBefore<T> h_before;
   LinesAhead ahead;
 
   Walk(const GruSequence& operation, const GruSizes& shape, const GruRowWeights<T>& packed)
@@ -24,7 +25,7 @@ struct Walk {
         weights(packed),
         gates(recurrent_block_rows * 3 * sizes.hidden),
         reset(recurrent_block_rows * sizes.hidden),
-        zeros(sizes.hidden) {}
+        h_before(op, op.y, 0, recurrent_block_rows) {}
 };
 
 /// Step t of vertices [v, v + rows); `next` is what the walk comes to then.
@@ -33,11 +34,9 @@ void step_block(Walk<T>& walk, std::int64_t t, std::int64_t v, std::int64_t rows
   constexpr int P = most_lanes<T>;
   const GruSequence& op = walk.op;
   const std::int64_t n = walk.sizes.n, hidden = walk.sizes.hidden, row = t * n + v, width = 3 * hidden;
-  const T* const start = op.start.defined() ? op.start.data<T>() : nullptr;
   walk.ahead.clear();
   for (const Tensor* tensor : {&op.x, &op.y}) walk.ahead.add(next, n, *tensor);
-  const GruRowBlock<T> block{op.x.data<T>() + row * walk.sizes.columns, rows,
-                             rows_before<T>(op.y, n, t, v, start, walk.zeros.data())};
+  const GruRowBlock<T> block{op.x.data<T>() + row * walk.sizes.columns, rows, walk.h_before.rows(op, t, v, rows)};
   gates_of_rows(walk.sizes, walk.weights, block, walk.ahead, walk.gates.data(), walk.reset.data());
   for (std::int64_t r = 0; r < rows; ++r) {
     const T *own = walk.gates.data() + r * width, *before = block.h_before.row(r);

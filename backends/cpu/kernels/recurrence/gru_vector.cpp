@@ -3,6 +3,7 @@
 // Cost 6 h (F + h) FLOPs and 3 h activations a cell.
 #include "backends/cpu/kernels/dense/strip_sums.hpp"
 #include "backends/cpu/kernels/recurrence/gru_panels.hpp"
+#include "backends/cpu/kernels/recurrence/restarted_lanes.hpp"
 #include "backends/operations/operations_recurrent.hpp"
 
 namespace strobe {
@@ -52,7 +53,7 @@ void walk_tile(const GruSequence& op, const GruPanels<T>& panels, std::int64_t b
   std::vector<Scratch<T>> states;
   for (std::int64_t v = begin; v < end; v += strip<T>) {
     states.emplace_back(hidden * strip<T>);
-    if (!op.start.defined()) continue;
+    if (!op.start.defined() || op.restarts.defined()) continue;
     load_turned(op.start.data<T>() + v * hidden, hidden, hidden, std::min<std::int64_t>(strip<T>, end - v),
                 states.back().data());
   }
@@ -61,7 +62,10 @@ void walk_tile(const GruSequence& op, const GruPanels<T>& panels, std::int64_t b
       const std::int64_t v = begin + static_cast<std::int64_t>(s) * strip<T>;
       NextStrip next = strip_after<T>(v, t, t + 1, begin, end);
       if (next.step == op.steps) next = {};
-      step_strip(walk, states[s].data(), t * panels.n + v, std::min<std::int64_t>(strip<T>, end - v), next);
+      const std::int64_t rows = std::min<std::int64_t>(strip<T>, end - v), row = t * panels.n + v;
+      if (any_restarts(op, t, v, rows))
+        restart_lanes<T>(list_rows(op.restarts, row), rows, op.start.data<T>(), hidden, states[s].data());
+      step_strip(walk, states[s].data(), row, rows, next);
     }
   }
   end_streams();
@@ -76,7 +80,7 @@ void run(const GruSequence& op, KernelContext& context) {
   });
 }
 
-const RegisterKernel<GruSequence> vector{Numerics::cpu, {"vector", 10, without_restarts<GruSequence>, run}};
+const RegisterKernel<GruSequence> vector{Numerics::cpu, {"vector", 10, nullptr, run}};
 
 }  // namespace
 }  // namespace strobe

@@ -7,6 +7,7 @@
 #include "backends/cpu/kernels/range_sums.hpp"
 #include "backends/cpu/kernels/recurrence/lstm_input_layer.hpp"
 #include "backends/cpu/kernels/recurrence/lstm_panels.hpp"
+#include "backends/cpu/kernels/recurrence/restarted_lanes.hpp"
 #include "backends/operations/operations_recurrent.hpp"
 
 namespace strobe {
@@ -35,6 +36,8 @@ struct Walk {
   // made of.
   Scratch<T> x, h, dz, dx, raw;
   Scratch<T> before, gates, dy, rows, zeros;
+  Scratch<T> gathered_h, gathered_c;  // states before of the tile, where some come from elsewhere than the rows above
+  const T *h_before = nullptr, *c_before = nullptr;  // h_{t-1} and c_{t-1} of the tile, rows [., h]
 
   Walk(const LstmSequenceBackward& operation, const GatePanels<T>& packed, const Panel<T>& back_x,
        const Panel<T>& back_h, const InputLayer<T>& front, double* total)
@@ -58,16 +61,24 @@ struct Walk {
         gates(4 * hidden * strip<T>),
         dy(hidden * strip<T>),
         rows(dz_stride * strip<T> * strips_per_tile),
-        zeros(hidden * strip<T> * strips_per_tile) {}
+        zeros(hidden * strip<T> * strips_per_tile),
+        gathered_h(op.restarts.defined() ? hidden * strip<T> * strips_per_tile : 0),
+        gathered_c(op.restarts.defined() ? hidden * strip<T> * strips_per_tile : 0) {}
 
-  /// h_{t-1} and c_{t-1} of the vertices from v on, [vertices, h].
-  const T* h_before(std::int64_t t, std::int64_t v) {
-    if (t > 0) return op.y.template data<T>() + ((t - 1) * n + v) * hidden;
-    return op.start.defined() ? op.start.template data<T>() + v * hidden : zeros.data();
-  }
-  const T* c_before(std::int64_t t, std::int64_t v) {
-    if (t > 0) return op.cells.template data<T>() + ((t - 1) * n + v) * hidden;
-    return op.start.defined() ? op.start.template data<T>() + (n + v) * hidden : zeros.data();
+  /// Comes to step t of the tile of `count` vertices from v on.
+  void begin_step(std::int64_t t, std::int64_t v, std::int64_t count) {
+    if (any_restarts(op, t, v, count)) {
+      gather_states(op, op.y, 0, t, v, count, gathered_h.data());
+      gather_states(op, op.cells, op.start.rows() / 2, t, v, count, gathered_c.data());
+      h_before = gathered_h.data(), c_before = gathered_c.data();
+    } else if (t > 0) {
+      const std::int64_t above = ((t - 1) * n + v) * hidden;
+      h_before = op.y.template data<T>() + above, c_before = op.cells.template data<T>() + above;
+    } else {
+      const T* start = op.start.template data<T>();
+      h_before = start == nullptr ? zeros.data() : start + v * hidden;
+      c_before = start == nullptr ? zeros.data() : start + (n + v) * hidden;
+    }
   }
 
   /// Strips whose values are kept until the weight gradients are summed.
@@ -98,7 +109,7 @@ void add_weight_gradients(Walk<T>& walk, std::int64_t t, std::int64_t begin, std
                   walk.rows.data(), walk.dz_stride, width, end - begin);
     first += x.columns();
   }
-  walk.sums.add(inputs * width, width, walk.h_before(t, begin), hidden, hidden, walk.rows.data(), walk.dz_stride, width,
+  walk.sums.add(inputs * width, width, walk.h_before, hidden, hidden, walk.rows.data(), walk.dz_stride, width,
                 end - begin);
 }
 
@@ -136,7 +147,7 @@ void step_strip(Walk<T>& walk, StripState<T>& state, std::int64_t t, std::int64_
   const std::int64_t slot = walk.turned ? s * strip<T> : 0;
   T *x = walk.x.data() + slot * inputs, *h = walk.h.data() + slot * hidden, *dz = walk.dz.data() + slot * width;
   load_turned(op.dy.data<T>() + row * hidden, hidden, hidden, rows, walk.dy.data());
-  load_turned(walk.c_before(t, v), hidden, hidden, rows, walk.before.data());
+  load_turned(walk.c_before + s * strip<T> * hidden, hidden, hidden, rows, walk.before.data());
   prefetch_strip(walk.next, walk.n, op.cells, 1);
   const LstmBack<T> back{state.dh.data(),   state.dc.data(),   dz, walk.gates.data(), walk.dy.data(),
                          state.cell.data(), walk.before.data()};
@@ -146,7 +157,7 @@ void step_strip(Walk<T>& walk, StripState<T>& state, std::int64_t t, std::int64_
     load_turned(op.gates.data<T>() + row * width, width, width, rows, walk.gates.data());
   } else {
     load_inputs(op, walk.layer, row, rows, walk.raw.data() + slot * walk.layer.read, x);
-    load_turned(walk.h_before(t, v), hidden, hidden, rows, h);
+    load_turned(walk.h_before + s * strip<T> * hidden, hidden, hidden, rows, h);
     sum_gates<T>(walk.panels, x, h, walk.gates.data());
     prefetch_strip(walk.next, walk.n, op.dy);
     activate_gates(walk.gates.data(), hidden * strip<T>);
@@ -164,6 +175,29 @@ void step_strip(Walk<T>& walk, StripState<T>& state, std::int64_t t, std::int64_
   input_gradients(walk, row, rows, static_cast<const T*>(dz), slot);
 }
 
+/// Adds the gradients of the cell states after lanes [v, v + rows) at step t that are handed on.
+template <class T>
+void add_last_cells(const LstmSequenceBackward& op, std::int64_t t, std::int64_t v, std::int64_t rows,
+                    StripState<T>& state) {
+  if (!op.ends.defined() || !op.dlast.defined()) return;
+  add_last_lanes(list_rows(op.ends, t * op.vertices() + v), rows, op.dlast.data<T>(), op.w_h.rows(), state.dc.data());
+}
+
+/// Leaves the gradients of the states before lanes [v, v + rows) whose sequence begins at step t; the step before has
+/// another cell state then.
+template <class T>
+void leave_restarts(const LstmSequenceBackward& op, std::int64_t t, std::int64_t v, std::int64_t rows,
+                    StripState<T>& state) {
+  if (!any_restarts(op, t, v, rows)) return;
+  const std::int64_t hidden = op.w_h.rows(), row = t * op.vertices() + v;
+  T* dstart = op.dstart.data<T>();
+  leave_lanes(list_rows(op.restarts, row), rows, dstart, hidden, state.dh.data());
+  if (dstart != nullptr) dstart += op.dstart.elements() / 2;
+  leave_lanes(list_rows(op.restarts, row), rows, dstart, hidden, state.dc.data());
+  if (t == 0) return;
+  load_turned(op.cells.data<T>() + (row - op.vertices()) * hidden, hidden, hidden, rows, state.cell.data());
+}
+
 template <class T>
 void walk_tile(Walk<T>& walk, std::int64_t begin, std::int64_t end) {
   const LstmSequenceBackward& op = walk.op;
@@ -173,20 +207,24 @@ void walk_tile(Walk<T>& walk, std::int64_t begin, std::int64_t end) {
     const std::int64_t rows = std::min<std::int64_t>(strip<T>, end - v);
     states.emplace_back(hidden);
     load_turned(op.cells.data<T>() + (last * walk.n + v) * hidden, hidden, hidden, rows, states.back().cell.data());
-    if (op.dlast.defined()) {
+    if (op.dlast.defined() && !op.ends.defined()) {
       load_turned(op.dlast.data<T>() + v * hidden, hidden, hidden, rows, states.back().dc.data());
     }
   }
   for (std::int64_t t = last; t >= 0; --t) {
+    walk.begin_step(t, begin, end - begin);
     for (std::size_t s = 0; s < states.size(); ++s) {
       const std::int64_t v = begin + static_cast<std::int64_t>(s) * strip<T>;
+      const std::int64_t rows = std::min<std::int64_t>(strip<T>, end - v);
       walk.next = strip_after<T>(v, t, t - 1, begin, end);
-      step_strip(walk, states[s], t, v, std::min<std::int64_t>(strip<T>, end - v), static_cast<std::int64_t>(s));
+      add_last_cells(op, t, v, rows, states[s]);
+      step_strip(walk, states[s], t, v, rows, static_cast<std::int64_t>(s));
+      leave_restarts(op, t, v, rows, states[s]);
     }
     add_weight_gradients(walk, t, begin, end);
     if (t % steps_per_flush == 0) walk.sums.flush();
   }
-  for (std::size_t s = 0; op.dstart.defined() && s < states.size(); ++s) {
+  for (std::size_t s = 0; op.dstart.defined() && !op.restarts.defined() && s < states.size(); ++s) {
     const std::int64_t v = begin + static_cast<std::int64_t>(s) * strip<T>;
     const std::int64_t rows = std::min<std::int64_t>(strip<T>, end - v);
     store_turned<T>(states[s].dh.data(), op.dstart.data<T>() + v * hidden, hidden, hidden, rows);

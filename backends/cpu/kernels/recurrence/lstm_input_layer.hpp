@@ -66,7 +66,6 @@ void load_inputs(const Op& op, const InputLayer<T>& layer, std::int64_t row, std
 /// values.
 template <class Op>
 bool serves_inputs(const Op& op) {
-  if (op.restarts.defined()) return false;
   return !op.w_in.defined() || (!op.gates.defined() && makes_inputs(op.w_in.rows(), op.w_in.columns(), op.w_h.rows()));
 }
 

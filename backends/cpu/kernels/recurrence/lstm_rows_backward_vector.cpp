@@ -41,7 +41,9 @@ struct Walk {
   double* bias_total;
   LinesAhead ahead;
   Scratch<T> dh, dc;  // of the tile, [rows, h]
-  Scratch<T> dz, gates, zeros;
+  Scratch<T> dz, gates;
+  StatesBefore<T> h_states, c_states;
+  StateRows<T> h_before{}, c_before{};  // of the tile
 
   Walk(const LstmSequenceBackward& operation, const BackWeights<T>& packed, double* total)
       : op(operation),
@@ -55,14 +57,13 @@ struct Walk {
         dc(recurrent_tile_rows * hidden),
         dz(recurrent_tile_rows * dz_stride),
         gates(op.gates.defined() ? 0 : recurrent_block_rows * 4 * hidden),
-        zeros(hidden) {}
+        h_states(op, op.y, 0, recurrent_tile_rows),
+        c_states(op, op.cells, op.start.rows() / 2, recurrent_tile_rows) {}
 
-  StateRows<T> h_before(std::int64_t t, std::int64_t v) {
-    return rows_before<T>(op.y, n, t, v, op.start.defined() ? op.start.template data<T>() : nullptr, zeros.data());
-  }
-  StateRows<T> c_before(std::int64_t t, std::int64_t v) {
-    const T* start = op.start.defined() ? op.start.template data<T>() + n * hidden : nullptr;
-    return rows_before<T>(op.cells, n, t, v, start, zeros.data());
+  /// Comes to step t of the tile of `rows` vertices from v on.
+  void begin_step(std::int64_t t, std::int64_t v, std::int64_t rows) {
+    h_before = h_states.rows(op, t, v, rows);
+    c_before = c_states.rows(op, t, v, rows);
   }
 };
 
@@ -77,11 +78,11 @@ void multiply_back(Walk<T>& walk, const T* dz, const PackedColumns<T>& weights, 
 
 /// The gates of vertices [v, v + rows) at step t, [rows, 4 h]: kept, or computed once more.
 template <class T>
-const T* gates_of(Walk<T>& walk, std::int64_t t, std::int64_t v, std::int64_t rows) {
+const T* gates_of(Walk<T>& walk, std::int64_t t, std::int64_t v, std::int64_t rows, std::int64_t first) {
   const LstmSequenceBackward& op = walk.op;
   if (op.gates.defined()) return op.gates.data<T>() + (t * walk.n + v) * 4 * walk.hidden;
   T* const gates = walk.gates.data();
-  sum_gates_of_rows(op, *walk.weights.again, RowBlock<T>{t, v, rows, walk.h_before(t, v)}, walk.ahead, gates);
+  sum_gates_of_rows(op, *walk.weights.again, RowBlock<T>{t, v, rows, walk.h_before.from(first)}, walk.ahead, gates);
   for (std::int64_t r = 0; r < rows; ++r) activate_gates(gates + r * 4 * walk.hidden, walk.hidden);
   return gates;
 }
@@ -92,8 +93,8 @@ template <class T>
 void step_block(Walk<T>& walk, std::int64_t t, std::int64_t v, std::int64_t rows, std::int64_t first) {
   const LstmSequenceBackward& op = walk.op;
   const std::int64_t row = t * walk.n + v, hidden = walk.hidden;
-  const T* const gates = gates_of(walk, t, v, rows);
-  const StateRows<T> before = walk.c_before(t, v);
+  const T* const gates = gates_of(walk, t, v, rows, first);
+  const StateRows<T> before = walk.c_before.from(first);
   T* const dz = walk.dz.data() + first * walk.dz_stride;
   for (std::int64_t r = 0; r < rows; ++r) {
     const std::int64_t cell = (row + r) * hidden, own = (first + r) * hidden;
@@ -134,9 +135,27 @@ void add_weight_sums(Walk<T>& walk, std::int64_t t, std::int64_t begin, std::int
     add(x.data<T>() + (t * walk.n + begin) * x.columns(), x.columns());
     first += x.columns();
   }
-  const StateRows<T> h = walk.h_before(t, begin);
-  if (h.stride != 0) add(h.first, walk.hidden);
+  if (walk.h_before.stride != 0) add(walk.h_before.first, walk.hidden);
   add_column_sums(walk.dz.data(), walk.dz_stride, width, count, walk.bias_total);
+}
+
+/// Adds the gradients of the cell states after lanes [v, v + rows) at step t that are handed on to dc [rows, h].
+template <class T>
+void add_last_rows(const LstmSequenceBackward& op, std::int64_t t, std::int64_t v, std::int64_t rows, T* dc) {
+  if (!op.ends.defined() || !op.dlast.defined()) return;
+  const std::int64_t hidden = op.w_h.rows();
+  const std::int32_t* ends = list_rows(op.ends, t * op.vertices() + v);
+  for (std::int64_t r = 0; r < rows; ++r, dc += hidden) {
+    for (std::int64_t u = 0; ends[r] >= 0 && u < hidden; ++u) dc[u] += op.dlast.data<T>()[ends[r] * hidden + u];
+  }
+}
+
+/// Leaves the gradients of both states before lanes [v, v + rows), a tile, whose sequence begins at step t.
+template <class T>
+void leave_states(Walk<T>& walk, std::int64_t t, std::int64_t v, std::int64_t rows) {
+  T* const dstart = walk.op.dstart.template data<T>();
+  leave_rows(walk.op, t, v, rows, dstart, walk.dh.data());
+  leave_rows(walk.op, t, v, rows, dstart == nullptr ? dstart : dstart + walk.op.dstart.elements() / 2, walk.dc.data());
 }
 
 template <class T>
@@ -145,16 +164,20 @@ void walk_tile(Walk<T>& walk, std::int64_t begin, std::int64_t end) {
   const std::int64_t hidden = walk.hidden, values = (end - begin) * hidden;
   std::fill_n(walk.dh.data(), values, T{0});
   std::fill_n(walk.dc.data(), values, T{0});
-  if (op.dlast.defined()) std::copy_n(op.dlast.data<T>() + begin * hidden, values, walk.dc.data());
+  if (op.dlast.defined() && !op.ends.defined())
+    std::copy_n(op.dlast.data<T>() + begin * hidden, values, walk.dc.data());
   for (std::int64_t t = op.steps - 1; t >= 0; --t) {
+    walk.begin_step(t, begin, end - begin);
+    add_last_rows(op, t, begin, end - begin, walk.dc.data());
     for (std::int64_t v = begin; v < end; v += recurrent_block_rows) {
       look_ahead(walk, rows_after(v, recurrent_block_rows, t, t - 1, begin, end));
       step_block(walk, t, v, std::min(recurrent_block_rows, end - v), v - begin);
     }
+    leave_states(walk, t, begin, end - begin);
     add_weight_sums(walk, t, begin, end);
     if (t % steps_per_flush == 0) walk.sums.flush();
   }
-  if (!op.dstart.defined()) return;
+  if (!op.dstart.defined() || op.restarts.defined()) return;
   std::copy_n(walk.dh.data(), values, op.dstart.data<T>() + begin * hidden);
   std::copy_n(walk.dc.data(), values, op.dstart.data<T>() + (walk.n + begin) * hidden);
 }

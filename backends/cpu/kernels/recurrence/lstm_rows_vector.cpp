@@ -14,11 +14,16 @@ template <class T>
 struct Walk {
   const LstmSequence& op;
   const LstmRowWeights<T>& weights;
-  Scratch<T> gates, zeros;
+  Scratch<T> gates;
+  StatesBefore<T> h_before, c_before;
   LinesAhead ahead;
 
   Walk(const LstmSequence& operation, const LstmRowWeights<T>& packed)
-      : op(operation), weights(packed), gates(recurrent_block_rows * 4 * op.w_h.rows()), zeros(op.w_h.rows()) {}
+      : op(operation),
+        weights(packed),
+        gates(recurrent_block_rows * 4 * op.w_h.rows()),
+        h_before(op, op.y, 0, recurrent_block_rows),
+        c_before(op, op.cells, op.start.rows() / 2, recurrent_block_rows) {}
 };
 
 /// Step t of vertices [v, v + rows); `next` is what the walk comes to then.
@@ -26,14 +31,12 @@ template <class T>
 void step_block(Walk<T>& walk, std::int64_t t, std::int64_t v, std::int64_t rows, const NextStrip& next) {
   const LstmSequence& op = walk.op;
   const std::int64_t n = op.vertices(), hidden = op.w_h.rows(), row = t * n + v;
-  const T* const start = op.start.defined() ? op.start.data<T>() : nullptr;
-  const T* const start_cell = start == nullptr ? nullptr : start + n * hidden;
   T* const gates = walk.gates.data();
   walk.ahead.clear();
   for (const Tensor* tensor : {&op.x, &op.x_right, &op.y, &op.cells}) walk.ahead.add(next, n, *tensor);
-  const RowBlock<T> block{t, v, rows, rows_before<T>(op.y, n, t, v, start, walk.zeros.data())};
+  const RowBlock<T> block{t, v, rows, walk.h_before.rows(op, t, v, rows)};
   sum_gates_of_rows(op, walk.weights, block, walk.ahead, gates);
-  const StateRows<T> before = rows_before<T>(op.cells, n, t, v, start_cell, walk.zeros.data());
+  const StateRows<T> before = walk.c_before.rows(op, t, v, rows);
   T *cells = op.cells.data<T>() + row * hidden, *y = op.y.data<T>() + row * hidden;
   for (std::int64_t r = 0; r < rows; ++r) {
     T* const own = gates + r * 4 * hidden;

@@ -4,6 +4,7 @@
 #include "backends/cpu/kernels/dense/strip_sums.hpp"
 #include "backends/cpu/kernels/recurrence/lstm_input_layer.hpp"
 #include "backends/cpu/kernels/recurrence/lstm_panels.hpp"
+#include "backends/cpu/kernels/recurrence/restarted_lanes.hpp"
 #include "backends/operations/operations_recurrent.hpp"
 
 namespace strobe {
@@ -57,6 +58,18 @@ void step_strip(Walk<T>& walk, StripState<T>& state, std::int64_t row, std::int6
   }
 }
 
+/// Sets the states of the lanes [v, v + rows) whose sequence begins at step t.
+template <class T>
+void restart_strip(const LstmSequence& op, std::int64_t t, std::int64_t v, std::int64_t rows, StripState<T>& state) {
+  if (!any_restarts(op, t, v, rows)) return;
+  const std::int64_t hidden = op.w_h.rows();
+  const std::int32_t* entries = list_rows(op.restarts, t * op.vertices() + v);
+  const T* start = op.start.data<T>();
+  restart_lanes(entries, rows, start, hidden, state.h.data());
+  if (start != nullptr) start += op.start.elements() / 2;
+  restart_lanes(entries, rows, start, hidden, state.cell.data());
+}
+
 template <class T>
 void walk_tile(Walk<T>&& walk, std::int64_t begin, std::int64_t end) {
   const LstmSequence& op = walk.op;
@@ -64,7 +77,7 @@ void walk_tile(Walk<T>&& walk, std::int64_t begin, std::int64_t end) {
   std::vector<StripState<T>> states;
   for (std::int64_t v = begin; v < end; v += strip<T>) {
     states.emplace_back(hidden);
-    if (!op.start.defined()) continue;
+    if (!op.start.defined() || op.restarts.defined()) continue;
     const std::int64_t rows = std::min<std::int64_t>(strip<T>, end - v);
     load_turned(op.start.data<T>() + v * hidden, hidden, hidden, rows, states.back().h.data());
     load_turned(op.start.data<T>() + (n + v) * hidden, hidden, hidden, rows, states.back().cell.data());
@@ -74,7 +87,9 @@ void walk_tile(Walk<T>&& walk, std::int64_t begin, std::int64_t end) {
       const std::int64_t v = begin + static_cast<std::int64_t>(s) * strip<T>;
       NextStrip next = strip_after<T>(v, t, t + 1, begin, end);
       if (next.step == op.steps) next = {};
-      step_strip(walk, states[s], t * n + v, std::min<std::int64_t>(strip<T>, end - v), next);
+      const std::int64_t rows = std::min<std::int64_t>(strip<T>, end - v);
+      restart_strip(op, t, v, rows, states[s]);
+      step_strip(walk, states[s], t * n + v, rows, next);
     }
   }
   end_streams();

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "backends/cpu/kernels/dense/row_products.hpp"
+#include "backends/cpu/kernels/recurrence/states_before.hpp"
 
 namespace strobe::cpu {
 
@@ -17,7 +18,6 @@ bool serves_rows(const Op& op) {
   if constexpr (requires { op.w_in; }) {
     if (op.w_in.defined()) return false;
   }
-  if (op.restarts.defined()) return false;
   const std::int64_t lanes = op.y.type() == ElementType::f32 ? most_lanes<float> : most_lanes<double>;
   return op.y.columns() % (2 * lanes) == 0;
 }
@@ -28,16 +28,54 @@ struct StateRows {
   const T* first;
   std::int64_t stride;
   const T* row(std::int64_t r) const { return first + r * stride; }
+  StateRows from(std::int64_t r) const { return {row(r), stride}; }
 };
 
-/// Rows of `state` [T n, h] of the step before t, from vertex v on; of the `start` rows, or of `zeros` [h], for t = 0.
+/// Where rows of the states before come from: y and the first rows of start, or cells and the rows of start from
+/// `first` on.
 template <class T>
-StateRows<T> rows_before(const Tensor& state, std::int64_t n, std::int64_t t, std::int64_t v, const T* start,
-                         const T* zeros) {
-  const std::int64_t hidden = state.columns();
-  if (t > 0) return {state.data<T>() + ((t - 1) * n + v) * hidden, hidden};
-  if (start != nullptr) return {start + v * hidden, hidden};
-  return {zeros, 0};
+class StatesBefore {
+ public:
+  /// For up to `most_rows` rows of `states` [T n, h].
+  template <class Op>
+  StatesBefore(const Op& op, const Tensor& states, std::int64_t first, std::int64_t most_rows)
+      : states_(states),
+        start_(op.start.defined() ? op.start.template data<T>() + first * states.columns() : nullptr),
+        first_(first),
+        gathered_((op.restarts.defined() ? most_rows : 1) * states.columns()) {}
+
+  /// Of vertices or lanes [v, v + rows) at step t; until the next call.
+  template <class Op>
+  StateRows<T> rows(const Op& op, std::int64_t t, std::int64_t v, std::int64_t rows) {
+    const std::int64_t hidden = states_.columns();
+    if (any_restarts(op, t, v, rows)) {
+      gather_states(op, states_, first_, t, v, rows, gathered_.data());
+      return {gathered_.data(), hidden};
+    }
+    if (t > 0) return {states_.data<T>() + ((t - 1) * op.vertices() + v) * hidden, hidden};
+    if (start_ != nullptr) return {start_ + v * hidden, hidden};
+    return {gathered_.data(), 0};  // zeros
+  }
+
+ private:
+  Tensor states_;
+  const T* start_;
+  std::int64_t first_;
+  Scratch<T> gathered_;
+};
+
+/// Leaves the gradient rows [rows, h] of the states before lanes [v, v + rows) whose sequence begins at step t to the
+/// rows of `dstart`, which may be null, and goes on with zero.
+template <class T, class Op>
+void leave_rows(const Op& op, std::int64_t t, std::int64_t v, std::int64_t rows, T* dstart, T* gradient) {
+  if (!any_restarts(op, t, v, rows)) return;
+  const std::int64_t hidden = op.y.columns();
+  for (std::int64_t r = 0; r < rows; ++r, gradient += hidden) {
+    const std::int64_t origin = origin_of(op, t, v + r);
+    if (origin == goes_on) continue;
+    if (origin >= 0 && dstart != nullptr) std::copy_n(gradient, hidden, dstart + origin * hidden);
+    std::fill_n(gradient, hidden, T{0});
+  }
 }
 
 /// `count` values, whole registers, to `to`, past the caches where they are whole lines; end_streams() comes behind the
