@@ -24,6 +24,7 @@
 #include "backends/conformance/operations_loss.hpp"
 #include "backends/conformance/operations_memory.hpp"
 #include "backends/conformance/operations_pair.hpp"
+#include "backends/conformance/operations_past.hpp"
 #include "backends/conformance/operations_recurrent.hpp"
 #include "backends/conformance/operations_sparse.hpp"
 #include "backends/conformance/operations_spmm_of_dense.hpp"

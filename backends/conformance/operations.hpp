@@ -112,8 +112,8 @@ inline Tensor upload(Device& device, const std::vector<std::int64_t>& values, st
   return device.move_in(values.data(), static_cast<std::int64_t>(values.size()) / columns, columns, ElementType::i64);
 }
 
-inline Tensor upload(Device& device, const std::vector<std::int32_t>& values) {
-  return device.move_in(values.data(), static_cast<std::int64_t>(values.size()), 1, ElementType::i32);
+inline Tensor upload(Device& device, const std::vector<std::int32_t>& values, std::int64_t columns = 1) {
+  return device.move_in(values.data(), static_cast<std::int64_t>(values.size()) / columns, columns, ElementType::i32);
 }
 
 inline std::vector<double> download(Device& device, const Tensor& tensor) {

@@ -8,6 +8,7 @@
 #include <limits>
 #include <vector>
 
+#include "backends/cpu/kernels/attention/past_lanes.hpp"
 #include "backends/cpu/kernels/exponential.hpp"
 #include "backends/cpu/kernels/support.hpp"
 #include "backends/operations/operations_attention.hpp"
@@ -16,15 +17,9 @@ namespace strobe {
 namespace {
 
 using namespace cpu;
+using namespace cpu::past_lanes;
 
 constexpr std::int64_t most_ranges = 32;
-
-template <class T>
-using Register = Lanes<T, most_lanes<T>>;
-
-/// Registers in scratch memory.
-template <class T>
-using Registers = std::vector<Register<T>>;
 
 /// Sizes of one block of lanes and its timeline in registers.
 template <class T>
@@ -35,7 +30,8 @@ struct Block {
   Registers<T> weights;  // [total]
   Registers<T> factors;  // [total, to whole fours] of dropout
   const AttentionDropout& dropout;
-  std::int64_t vertex = 0;  // of the first lane
+  const std::int32_t* sequences;  // [total * vertices, 3] of packed sequences
+  std::int64_t vertex = 0;        // of the first lane
   int lanes = 0;
 
   std::int64_t depth() const { return width / heads; }
@@ -43,29 +39,46 @@ struct Block {
   const Register<T>* at(std::int64_t step, int part, std::int64_t head) const {
     return values.data() + (step * 3 + part) * width + head * depth();
   }
+  /// Of packed sequences: what is known of the row at `step` of a lane: begin, step in the graph, wanted.
+  const std::int32_t* row(std::int64_t step, int lane) const {
+    return sequences + 3 * (step * vertices + vertex + lane);
+  }
 };
 
-/// to[c][lane] = from[lane][c] for `lanes` rows that lie `stride` apart; other lanes are zero.
+/// The queries of all lanes at step t: they look at the steps from `low` on, and all of them at those from `high` on.
 template <class T>
-void turn_in(const T* from, std::int64_t stride, int lanes, std::int64_t columns, Register<T>* to) {
-  T* out = reinterpret_cast<T*>(to);
-  constexpr int P = most_lanes<T>;
-  if (lanes < P) std::fill(out, out + columns * P, T{0});
-  for (int lane = 0; lane < lanes; ++lane) {
-    const T* row = from + lane * stride;
-    for (std::int64_t c = 0; c < columns; ++c) out[c * P + lane] = row[c];
-  }
-}
+struct Query {
+  std::int64_t t, low = 0, high = 0;
+  bool any = true, all = true;    // whether some, and all, outputs are wanted
+  Register<T> begin{}, wanted{};  // of each lane, its first step where its output is wanted; and 1 there
 
-/// The other way round.
-template <class T>
-void turn_out(const Register<T>* from, std::int64_t stride, int lanes, std::int64_t columns, T* to) {
-  const T* in = reinterpret_cast<const T*>(from);
-  constexpr int P = most_lanes<T>;
-  for (int lane = 0; lane < lanes; ++lane) {
-    T* row = to + lane * stride;
-    for (std::int64_t c = 0; c < columns; ++c) row[c] = in[c * P + lane];
+  explicit Query(std::int64_t step) : t(step) {}
+
+  /// A value of the lanes whose output is wanted, zero of the others.
+  Register<T> keep_wanted(Register<T> value) const { return wanted > Register<T>{} ? value : Register<T>{}; }
+  /// A value of the lanes that look at step s, else `other`.
+  Register<T> keep_seen(std::int64_t s, Register<T> value, Register<T> other) const {
+    return broadcast<T, most_lanes<T>>(static_cast<T>(s)) >= begin ? value : other;
   }
+};
+
+template <class T>
+Query<T> query_at(const Block<T>& block, std::int64_t t) {
+  Query<T> query(t);
+  if (block.sequences == nullptr) return query;
+  query.low = t + 1;
+  query.any = false;
+  for (int lane = 0; lane < block.lanes; ++lane) {
+    const std::int32_t* row = block.row(t, lane);
+    query.any = query.any || row[2] != 0;
+    query.all = query.all && row[2] != 0;
+    if (row[2] == 0) continue;
+    query.wanted[lane] = T{1};
+    query.begin[lane] = static_cast<T>(row[0]);
+    query.low = std::min<std::int64_t>(query.low, row[0]);
+    query.high = std::max<std::int64_t>(query.high, row[0]);
+  }
+  return query;
 }
 
 template <class T, class Op>
@@ -80,7 +93,8 @@ Block<T> block_of(const Op& op, std::int64_t vertices) {
           Registers<T>(static_cast<std::size_t>(total * 3 * width)),
           Registers<T>(static_cast<std::size_t>(total)),
           Registers<T>(static_cast<std::size_t>(total + 3)),
-          op.dropout};
+          op.dropout,
+          op.sequences.template data<std::int32_t>()};
 }
 
 /// The timelines of `lanes` vertices from `vertex` on, offsets added.
@@ -92,92 +106,41 @@ void read_block(const Tensor& projected, const Tensor& offsets, std::int64_t ver
   for (std::int64_t t = 0; t < block.total; ++t) {
     Register<T>* to = block.values.data() + t * columns;
     turn_in(projected.data<T>() + (t * block.vertices + vertex) * columns, columns, lanes, columns, to);
-    for (std::int64_t c = 0; c < columns; ++c) to[c] += offsets.data<T>()[t * columns + c];
+    for (std::int64_t c = 0; offsets.defined() && c < columns; ++c) to[c] += offsets.data<T>()[t * columns + c];
   }
 }
 
-// The loops over steps, for C columns that stay in registers. Row s of a matrix lies at m + s * stride.
-
-/// sums[s] += x . m_s for s of [0, count).
-template <class T, int C>
-void add_products(const Register<T>* x, const Register<T>* m, std::int64_t stride, std::int64_t count,
-                  Register<T>* sums) {
-  Register<T> own[C];
-  for (int c = 0; c < C; ++c) own[c] = x[c];
-  for (std::int64_t s = 0; s < count; ++s, m += stride) {
-    Register<T> sum = sums[s];
-    for (int c = 0; c < C; ++c) sum += own[c] * m[c];
-    sums[s] = sum;
-  }
-}
-
-/// y += sum over s of weights[s] m_s.
-template <class T, int C>
-void add_weighted(const Register<T>* weights, const Register<T>* m, std::int64_t stride, std::int64_t count,
-                  Register<T>* y) {
-  Register<T> sum[C];
-  for (int c = 0; c < C; ++c) sum[c] = y[c];
-  for (std::int64_t s = 0; s < count; ++s, m += stride) {
-    for (int c = 0; c < C; ++c) sum[c] += weights[s] * m[c];
-  }
-  for (int c = 0; c < C; ++c) y[c] = sum[c];
-}
-
-/// m_s += weights[s] x.
-template <class T, int C>
-void spread_weights(const Register<T>* weights, const Register<T>* x, std::int64_t stride, std::int64_t count,
-                    Register<T>* m) {
-  Register<T> own[C];
-  for (int c = 0; c < C; ++c) own[c] = x[c];
-  for (std::int64_t s = 0; s < count; ++s, m += stride) {
-    const Register<T> weight = weights[s];
-    for (int c = 0; c < C; ++c) m[c] += weight * own[c];
-  }
-}
-
-/// Calls body(first column, number of columns as a constant) for chunks of at most 8 that cover [0, depth).
-template <class Body>
-void for_chunks(std::int64_t depth, const Body& body) {
-  std::int64_t c = 0;
-  for (; c + 8 <= depth; c += 8) body(c, std::integral_constant<int, 8>{});
-  switch (depth - c) {
-    case 1:
-      return body(c, std::integral_constant<int, 1>{});
-    case 2:
-      return body(c, std::integral_constant<int, 2>{});
-    case 3:
-      return body(c, std::integral_constant<int, 3>{});
-    case 4:
-      return body(c, std::integral_constant<int, 4>{});
-    case 5:
-      return body(c, std::integral_constant<int, 5>{});
-    case 6:
-      return body(c, std::integral_constant<int, 6>{});
-    case 7:
-      return body(c, std::integral_constant<int, 7>{});
-    default:
-      return;
-  }
-}
-
-/// Weights of the query at step t over the steps up to t, not divided by their sum, which is returned.
+/// Weights of a query over the steps from query.low up to its own, not divided by their sum, which is returned.
 template <class T>
-Register<T> weigh(Block<T>& block, std::int64_t t, std::int64_t head) {
-  const std::int64_t stride = 3 * block.width;
+Register<T> weigh(Block<T>& block, const Query<T>& query, std::int64_t head) {
+  const std::int64_t stride = 3 * block.width, t = query.t, low = query.low;
+  const Register<T> lowest = broadcast<T, most_lanes<T>>(std::numeric_limits<T>::lowest());
   const Register<T>* q = block.at(t, 0, head);
-  const Register<T>* k = block.at(0, 1, head);
+  const Register<T>* k = block.at(low, 1, head);
   Register<T>* weights = block.weights.data();
-  std::fill(weights, weights + t + 1, Register<T>{});
+  std::fill(weights + low, weights + t + 1, Register<T>{});
   for_chunks(block.depth(), [&](std::int64_t c, auto columns) {
-    add_products<T, decltype(columns)::value>(q + c, k + c, stride, t + 1, weights);
+    add_products<T, decltype(columns)::value>(q + c, k + c, stride, t + 1 - low, weights + low);
   });
-  Register<T> largest = broadcast<T, most_lanes<T>>(std::numeric_limits<T>::lowest());
-  for (std::int64_t s = 0; s <= t; ++s) {
+  Register<T> largest = lowest;
+  const auto scale = [&](std::int64_t s) {
     weights[s] *= block.scale;
+    return weights[s];
+  };
+  for (std::int64_t s = low; s < query.high; ++s) {
+    const Register<T> seen = query.keep_seen(s, scale(s), lowest);
+    largest = seen > largest ? seen : largest;
+  }
+  for (std::int64_t s = query.high; s <= t; ++s) {
+    scale(s);
     largest = weights[s] > largest ? weights[s] : largest;
   }
   Register<T> sum{};
-  for (std::int64_t s = 0; s <= t; ++s) {
+  for (std::int64_t s = low; s < query.high; ++s) {
+    weights[s] = query.keep_seen(s, exponential<T>(weights[s] - largest), Register<T>{});
+    sum += weights[s];
+  }
+  for (std::int64_t s = query.high; s <= t; ++s) {
     weights[s] = exponential<T>(weights[s] - largest);
     sum += weights[s];
   }
@@ -202,24 +165,56 @@ void draw_factors(Block<T>& block, std::int64_t t, std::int64_t head) {
   }
 }
 
-/// to[s] = from[s] times dropout's factor for the steps up to t.
+/// The same of packed sequences, whose steps are those of the graph, where an output is wanted.
 template <class T>
-void drop(const Block<T>& block, std::int64_t t, const Register<T>* from, Register<T>* to) {
-  for (std::int64_t s = 0; s <= t; ++s) to[s] = from[s] * block.factors[static_cast<std::size_t>(s)];
+void draw_packed_factors(Block<T>& block, std::int64_t t, std::int64_t head) {
+  const AttentionDropout& dropout = block.dropout;
+  const std::uint64_t limit = dropout.limit();
+  const T kept = static_cast<T>(1.0 / (1.0 - dropout.rate));
+  T* out = reinterpret_cast<T*>(block.factors.data());
+  for (int lane = 0; lane < block.lanes; ++lane) {
+    const std::int32_t* own = block.row(t, lane);
+    if (own[2] == 0) continue;
+    const std::uint64_t cell = dropout.cell_of(t * block.vertices + block.vertex + lane, own[1]);
+    std::int32_t drawn = -1;
+    std::array<std::uint32_t, 4> words{};
+    for (std::int64_t s = own[0]; s <= t; ++s) {
+      const std::int32_t step = block.row(s, lane)[1];
+      if (step / 4 != drawn) {
+        drawn = step / 4;
+        words = dropout.words(cell, static_cast<std::uint32_t>(drawn), static_cast<std::uint32_t>(head),
+                              random_purpose::past_dropout);
+      }
+      out[s * most_lanes<T> + lane] = words[static_cast<std::size_t>(step % 4)] < limit ? T{0} : kept;
+    }
+  }
+}
+
+/// Draws the factors of a query of one head.
+template <class T>
+void draw(Block<T>& block, const Query<T>& query, std::int64_t head) {
+  if (block.sequences == nullptr) return draw_factors(block, query.t, head);
+  draw_packed_factors(block, query.t, head);
+}
+
+/// to[s] = from[s] times dropout's factor for the steps that a query looks at.
+template <class T>
+void drop(const Block<T>& block, const Query<T>& query, const Register<T>* from, Register<T>* to) {
+  for (std::int64_t s = query.low; s <= query.t; ++s) to[s] = from[s] * block.factors[static_cast<std::size_t>(s)];
 }
 
 template <class T>
-void forward_query(Block<T>& block, std::int64_t t, std::int64_t head, Register<T>* o) {
-  const Register<T> inverse = T{1} / weigh(block, t, head);
+void forward_query(Block<T>& block, const Query<T>& query, std::int64_t head, Register<T>* o) {
+  const Register<T> inverse = T{1} / weigh(block, query, head);
   if (block.dropout.drops()) {
-    draw_factors(block, t, head);
-    drop(block, t, block.weights.data(), block.weights.data());
+    draw(block, query, head);
+    drop(block, query, block.weights.data(), block.weights.data());
   }
-  const Register<T>* v = block.at(0, 2, head);
+  const Register<T>* v = block.at(query.low, 2, head);
   for_chunks(block.depth(), [&](std::int64_t c, auto columns) {
     constexpr int C = decltype(columns)::value;
     std::fill(o + c, o + c + C, Register<T>{});
-    add_weighted<T, C>(block.weights.data(), v + c, 3 * block.width, t + 1, o + c);
+    add_weighted<T, C>(block.weights.data() + query.low, v + c, 3 * block.width, query.t + 1 - query.low, o + c);
     for (int i = 0; i < C; ++i) o[c + i] *= inverse;
   });
 }
@@ -240,8 +235,11 @@ void forward_range(const TemporalAttention& op, std::int64_t begin, std::int64_t
     const int lanes = static_cast<int>(std::min<std::int64_t>(most_lanes<T>, end - vertex));
     read_block(op.projected, op.offsets, vertex, lanes, block);
     for (std::int64_t t = op.first; t < block.total; ++t) {
-      for (std::int64_t head = 0; head < op.heads; ++head)
-        forward_query(block, t, head, o.data() + head * block.depth());
+      const Query<T> query = query_at(block, t);
+      for (std::int64_t head = 0; query.any && head < op.heads; ++head)
+        forward_query(block, query, head, o.data() + head * block.depth());
+      if (block.sequences != nullptr && !query.all)
+        for (Register<T>& value : o) value = query.keep_wanted(value);
       turn_out(o.data(), block.width, lanes, block.width, op.o.data<T>() + ((t - op.first) * n + vertex) * block.width);
     }
   }
@@ -256,38 +254,49 @@ void run_forward(const TemporalAttention& op, KernelContext& context) {
   });
 }
 
-/// Adds the gradients of the query at step t to `grown` [total, 3 F]. `dweights` [total] is scratch.
+/// Adds the gradients of a query to `grown` [total, 3 F]. `dweights` [total] is scratch.
 template <class T>
-void backward_query(Block<T>& block, std::int64_t t, std::int64_t head, const Register<T>* d_o, Register<T>* dweights,
-                    Register<T>* grown) {
-  const std::int64_t stride = 3 * block.width, count = t + 1;
-  const Register<T> inverse = T{1} / weigh(block, t, head);
+void backward_query(Block<T>& block, const Query<T>& query, std::int64_t head, const Register<T>* d_o,
+                    Register<T>* dweights, Register<T>* grown) {
+  const std::int64_t stride = 3 * block.width, low = query.low, count = query.t + 1 - low;
+  const Register<T> inverse = T{1} / weigh(block, query, head);
   Register<T>* weights = block.weights.data();
-  const Register<T>*q = block.at(t, 0, head), *k = block.at(0, 1, head), *v = block.at(0, 2, head);
-  std::fill(dweights, dweights + count, Register<T>{});
+  const Register<T>*q = block.at(query.t, 0, head), *k = block.at(low, 1, head), *v = block.at(low, 2, head);
+  std::fill(dweights + low, dweights + query.t + 1, Register<T>{});
   for_chunks(block.depth(), [&](std::int64_t c, auto columns) {
-    add_products<T, decltype(columns)::value>(d_o + c, v + c, stride, count, dweights);
+    add_products<T, decltype(columns)::value>(d_o + c, v + c, stride, count, dweights + low);
   });
   const bool drops = block.dropout.drops();
   if (drops) {
-    draw_factors(block, t, head);
-    drop(block, t, dweights, dweights);
+    draw(block, query, head);
+    drop(block, query, dweights, dweights);
   }
   Register<T> mean{};
-  for (std::int64_t s = 0; s < count; ++s) {
+  for (std::int64_t s = low; s <= query.t; ++s) {
     weights[s] *= inverse;
     mean += weights[s] * dweights[s];
   }
-  for (std::int64_t s = 0; s < count; ++s) dweights[s] = block.scale * weights[s] * (dweights[s] - mean);
-  if (drops) drop(block, t, weights, weights);
-  Register<T>* dq = grown + t * stride + head * block.depth();
-  Register<T>* dk = grown + block.width + head * block.depth();
+  for (std::int64_t s = low; s <= query.t; ++s) dweights[s] = block.scale * weights[s] * (dweights[s] - mean);
+  if (drops) drop(block, query, weights, weights);
+  Register<T>* dq = grown + query.t * stride + head * block.depth();
+  Register<T>* dk = grown + low * stride + block.width + head * block.depth();
   for_chunks(block.depth(), [&](std::int64_t c, auto columns) {
     constexpr int C = decltype(columns)::value;
-    add_weighted<T, C>(dweights, k + c, stride, count, dq + c);
-    spread_weights<T, C>(dweights, q + c, stride, count, dk + c);
-    spread_weights<T, C>(weights, d_o + c, stride, count, dk + block.width + c);
+    add_weighted<T, C>(dweights + low, k + c, stride, count, dq + c);
+    spread_weights<T, C>(dweights + low, q + c, stride, count, dk + c);
+    spread_weights<T, C>(weights + low, d_o + c, stride, count, dk + block.width + c);
   });
+}
+
+/// sums [total, 3 F] += the sums of `grown` over the block's lanes.
+template <class T>
+void add_lanes(const Block<T>& block, const Registers<T>& grown, double* sums) {
+  const T* values = reinterpret_cast<const T*>(grown.data());
+  for (std::int64_t i = 0; i < block.total * 3 * block.width; ++i) {
+    T sum{0};
+    for (int lane = 0; lane < block.lanes; ++lane) sum += values[i * most_lanes<T> + lane];
+    sums[i] += static_cast<double>(sum);
+  }
 }
 
 /// One range of vertices; its sums over vertices go to `sums` [total, 3 F].
@@ -303,22 +312,21 @@ void backward_range(const TemporalAttentionBackward& op, std::int64_t n, std::in
     read_block(op.projected, op.offsets, vertex, lanes, block);
     std::fill(grown.begin(), grown.end(), Register<T>{});
     for (std::int64_t t = op.first; t < block.total; ++t) {
+      const Query<T> query = query_at(block, t);
+      if (!query.any) continue;
       turn_in(op.d_o.data<T>() + ((t - op.first) * n + vertex) * block.width, block.width, lanes, block.width,
               d_o.data());
+      if (block.sequences != nullptr && !query.all)
+        for (Register<T>& value : d_o) value = query.keep_wanted(value);
       for (std::int64_t head = 0; head < op.heads; ++head) {
-        backward_query(block, t, head, d_o.data() + head * block.depth(), dweights.data(), grown.data());
+        backward_query(block, query, head, d_o.data() + head * block.depth(), dweights.data(), grown.data());
       }
     }
     for (std::int64_t t = 0; t < block.total; ++t) {
       turn_out(grown.data() + t * columns, columns, lanes, columns,
                op.dprojected.data<T>() + (t * n + vertex) * columns);
     }
-    const T* values = reinterpret_cast<const T*>(grown.data());
-    for (std::int64_t i = 0; i < block.total * columns; ++i) {
-      T sum{0};
-      for (int lane = 0; lane < lanes; ++lane) sum += values[i * most_lanes<T> + lane];
-      sums[i] += static_cast<double>(sum);
-    }
+    if (op.doffsets.defined()) add_lanes(block, grown, sums);
   }
 }
 
@@ -345,10 +353,8 @@ void run_backward(const TemporalAttentionBackward& op, KernelContext& context) {
   });
 }
 
-const RegisterKernel<TemporalAttention> forward{Numerics::cpu,
-                                                {"vector", 10, without_sequences<TemporalAttention>, run_forward}};
-const RegisterKernel<TemporalAttentionBackward> backward{
-    Numerics::cpu, {"vector", 10, without_sequences<TemporalAttentionBackward>, run_backward}};
+const RegisterKernel<TemporalAttention> forward{Numerics::cpu, {"vector", 10, nullptr, run_forward}};
+const RegisterKernel<TemporalAttentionBackward> backward{Numerics::cpu, {"vector", 10, nullptr, run_backward}};
 
 }  // namespace
 }  // namespace strobe
