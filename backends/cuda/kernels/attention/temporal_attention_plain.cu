@@ -21,22 +21,39 @@ struct Past {
   std::int64_t n, first, steps, heads, depth;
   double scale;
   DropoutFactors dropout;
+  const std::int32_t* sequences;  // [S n, 3] of packed sequences, else null
 
   __device__ std::int64_t width() const { return heads * depth; }
   __device__ double at(std::int64_t step, std::int64_t v, int part, std::int64_t column) const {
     return static_cast<double>(projected[((step * n + v) * 3 + part) * width() + column]) +
-           static_cast<double>(offsets[(step * 3 + part) * width() + column]);
+           (offsets == nullptr ? 0.0 : static_cast<double>(offsets[(step * 3 + part) * width() + column]));
+  }
+  /// The first step that the row of vertex or lane v at step t looks at; the row's step in the graph; whether it asks.
+  __device__ std::int64_t begin(std::int64_t t, std::int64_t v) const {
+    return sequences == nullptr ? 0 : sequences[3 * (t * n + v)];
+  }
+  __device__ std::int64_t graph_step(std::int64_t t, std::int64_t v) const {
+    return sequences == nullptr ? t : sequences[3 * (t * n + v) + 1];
+  }
+  __device__ bool wanted(std::int64_t t, std::int64_t v) const {
+    return t >= first && (sequences == nullptr || sequences[3 * (t * n + v) + 2] != 0);
+  }
+  /// Dropout's factor of the query at step t for step s.
+  __device__ double factor(std::int64_t v, std::int64_t t, std::int64_t s, std::int64_t head) const {
+    if (!dropout.drops) return 1;
+    return dropout.of_past(sequences == nullptr ? v : t * n + v, graph_step(t, v), graph_step(s, v), head);
   }
   __device__ double score(std::int64_t t, std::int64_t s, std::int64_t v, std::int64_t head) const {
     double sum = 0;
     for (std::int64_t c = head * depth; c < (head + 1) * depth; ++c) sum += at(t, v, 0, c) * at(s, v, 1, c);
     return scale * sum;
   }
-  /// log sum over s <= t of exp score.
+  /// log sum of exp score over the steps that the query at t looks at.
   __device__ double log_sum(std::int64_t t, std::int64_t v, std::int64_t head) const {
-    double largest = score(t, 0, v, head), sum = 0;
-    for (std::int64_t s = 1; s <= t; ++s) largest = max(largest, score(t, s, v, head));
-    for (std::int64_t s = 0; s <= t; ++s) sum += std::exp(score(t, s, v, head) - largest);
+    const std::int64_t low = begin(t, v);
+    double largest = score(t, low, v, head), sum = 0;
+    for (std::int64_t s = low + 1; s <= t; ++s) largest = max(largest, score(t, s, v, head));
+    for (std::int64_t s = low; s <= t; ++s) sum += std::exp(score(t, s, v, head) - largest);
     return largest + std::log(sum);
   }
 };
@@ -51,18 +68,20 @@ Past<T> arrays_of(const Op& op, std::int64_t n) {
           op.heads,
           op.projected.columns() / 3 / op.heads,
           op.scale,
-          factors_of(op.dropout)};
+          factors_of(op.dropout),
+          op.sequences.template data<std::int32_t>()};
 }
 
 template <class T>
 __global__ void forward(Past<T> op, T* o) {
   for (std::int64_t i = grid_thread(); i < op.steps * op.n * op.heads; i += grid_threads()) {
     const std::int64_t head = i % op.heads, v = i / op.heads % op.n, t = op.first + i / op.heads / op.n;
-    const double log_sum = op.log_sum(t, v, head);
+    const bool wanted = op.wanted(t, v);
+    const double log_sum = wanted ? op.log_sum(t, v, head) : 0.0;
     for (std::int64_t c = head * op.depth; c < (head + 1) * op.depth; ++c) {
       double sum = 0;
-      for (std::int64_t s = 0; s <= t; ++s) {
-        sum += std::exp(op.score(t, s, v, head) - log_sum) * op.dropout.of_past(v, t, s, head) * op.at(s, v, 2, c);
+      for (std::int64_t s = op.begin(t, v); wanted && s <= t; ++s) {
+        sum += std::exp(op.score(t, s, v, head) - log_sum) * op.factor(v, t, s, head) * op.at(s, v, 2, c);
       }
       o[((t - op.first) * op.n + v) * op.width() + c] = static_cast<T>(sum);
     }
@@ -78,17 +97,19 @@ __device__ double weight_gradient(const Past<T>& op, const T* d_o, std::int64_t 
   for (std::int64_t c = head * op.depth; c < (head + 1) * op.depth; ++c) {
     sum += static_cast<double>(row[c]) * op.at(s, v, 2, c);
   }
-  return op.dropout.of_past(v, t, s, head) * sum;
+  return op.factor(v, t, s, head) * sum;
 }
 
-/// stats [S, n, H, 2]: log sum of exponentials and the mean of the weights' gradients of every query.
+/// stats [S, n, H, 2]: log sum of exponentials and the mean of the weights' gradients of every query whose output is
+/// wanted.
 template <class T>
 __global__ void query_stats(Past<T> op, const T* d_o, double* stats) {
   for (std::int64_t i = grid_thread(); i < op.steps * op.n * op.heads; i += grid_threads()) {
     const std::int64_t head = i % op.heads, v = i / op.heads % op.n, t = op.first + i / op.heads / op.n;
+    if (!op.wanted(t, v)) continue;
     const double log_sum = op.log_sum(t, v, head);
     double mean = 0;
-    for (std::int64_t s = 0; s <= t; ++s) {
+    for (std::int64_t s = op.begin(t, v); s <= t; ++s) {
       mean += std::exp(op.score(t, s, v, head) - log_sum) * weight_gradient(op, d_o, t, s, v, head);
     }
     stats[2 * i] = log_sum;
@@ -116,14 +137,15 @@ __global__ void backward(Past<T> op, const T* d_o, const double* stats, T* dproj
   for (std::int64_t i = grid_thread(); i < total * op.n * width; i += grid_threads()) {
     const std::int64_t c = i % width, v = i / width % op.n, step = i / width / op.n, head = c / op.depth;
     double dq = 0, dk = 0, dv = 0;
-    for (std::int64_t s = 0; step >= op.first && s <= step; ++s) {
+    for (std::int64_t s = op.begin(step, v); op.wanted(step, v) && s <= step; ++s) {
       dq += look_back(op, d_o, stats, step, s, v, head).dscore * op.at(s, v, 1, c);
     }
-    for (std::int64_t t = max(step, op.first); t < total; ++t) {
+    for (std::int64_t t = max(step, op.first); t < total && op.begin(t, v) <= step; ++t) {
+      if (!op.wanted(t, v)) continue;
       const Seen seen = look_back(op, d_o, stats, t, step, v, head);
       dk += seen.dscore * op.at(t, v, 0, c);
-      dv += seen.weight * op.dropout.of_past(v, t, step, head) *
-            static_cast<double>(d_o[((t - op.first) * op.n + v) * width + c]);
+      dv +=
+          seen.weight * op.factor(v, t, step, head) * static_cast<double>(d_o[((t - op.first) * op.n + v) * width + c]);
     }
     T* to = dprojected + (step * op.n + v) * 3 * width + c;
     to[0] = static_cast<T>(dq);
@@ -157,7 +179,7 @@ void run_forward(const TemporalAttention& op, KernelContext& context) {
 template <class T>
 void run_backward_as(const TemporalAttentionBackward& op, const KernelContext& context) {
   const std::int64_t n = op.steps == 0 ? 0 : op.d_o.rows() / op.steps;
-  const std::int64_t total = op.first + op.steps, columns = op.projected.columns(), sums = total * columns;
+  const std::int64_t total = op.first + op.steps, columns = op.projected.columns(), sums = op.doffsets.elements();
   const std::int64_t parts = sums == 0 ? 0 : blocks_with_parts((n + 31) / 32, sums), queries = op.d_o.rows() * op.heads;
   const std::size_t part_bytes = scratch_part(parts * sums, sizeof(double));
   std::byte* const scratch = context.scratch(part_bytes + scratch_part(2 * queries, sizeof(double)));
@@ -168,6 +190,7 @@ void run_backward_as(const TemporalAttentionBackward& op, const KernelContext& c
   T* const to = op.dprojected.data<T>();
   launch(context, blocks_for(queries, threads), threads, 0, query_stats<T>, past, d_o, stats);
   launch(context, blocks_for(total * n * columns / 3, threads), threads, 0, backward<T>, past, d_o, stats, to);
+  if (sums == 0) return;
   launch(context, parts, threads, 0, sum_vertices<T>, static_cast<const T*>(to), n, total, columns, sum_parts);
   const SumTargets<T> targets{{op.doffsets.data<T>(), nullptr, nullptr}, {sums, sums, sums}, false};
   add_parts(context, sum_parts, parts, sums, targets);
@@ -177,10 +200,8 @@ void run_backward(const TemporalAttentionBackward& op, KernelContext& context) {
   with_element(op.d_o.type(), [&](auto zero) { run_backward_as<decltype(zero)>(op, context); });
 }
 
-const RegisterKernel<TemporalAttention> plain{Numerics::cuda,
-                                              {"plain", 0, without_sequences<TemporalAttention>, run_forward}};
-const RegisterKernel<TemporalAttentionBackward> backward_plain{
-    Numerics::cuda, {"plain", 0, without_sequences<TemporalAttentionBackward>, run_backward}};
+const RegisterKernel<TemporalAttention> plain{Numerics::cuda, {"plain", 0, nullptr, run_forward}};
+const RegisterKernel<TemporalAttentionBackward> backward_plain{Numerics::cuda, {"plain", 0, nullptr, run_backward}};
 
 }  // namespace temporal_attention_plain_kernels
 }  // namespace strobe::cuda

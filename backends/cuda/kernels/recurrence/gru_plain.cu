@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "backends/cuda/kernels/recurrence/recurrent_sums.hpp"
+#include "backends/cuda/kernels/recurrence/sequence_origins.hpp"
 #include "backends/operations/operations_recurrent.hpp"
 
 namespace strobe::cuda {
@@ -21,10 +22,10 @@ struct Gru {
   const T *x, *w_x, *w_h, *bias, *start;
   T *y, *gates;
   std::int64_t n, steps, columns, inputs, own, hidden;
+  SequenceOrigins origins;
 
   __device__ const T* h_before(std::int64_t t, std::int64_t v) const {
-    if (t > 0) return y + ((t - 1) * n + v) * hidden;
-    return start == nullptr ? nullptr : start + v * hidden;
+    return origins.state<T>(y, start, hidden, t, v);
   }
   /// Activated gate g of unit u; `state` is h, or r h for gate 2, null for zero.
   __device__ T gate(std::int64_t row, const T* state, std::int64_t g, std::int64_t u) const {
@@ -52,7 +53,8 @@ Gru<T> arrays_of(const Op& op) {
           op.x.columns(),
           inputs,
           op.x.columns() == 3 * inputs ? inputs : 0,
-          op.w_h.columns()};
+          op.w_h.columns(),
+          origins_of(op, 1)};
 }
 
 /// Gates r and z of one step of `count` vertices from `first` on: r h goes to `reset`, z to `update` [count, h], both
@@ -166,16 +168,17 @@ __device__ void reset_back(const Gru<T>& op, const Tile<T>& own, std::int64_t t,
   own.before[i] += d * r;
 }
 
-/// dh of unit u for the step before, through the gates r and z.
+/// dh of unit u for the step before, through the gates r and z; dstart where its sequence begins.
 template <class T>
-__device__ void state_back(const Gru<T>& op, const Tile<T>& own, std::int64_t i) {
+__device__ void state_back(const Gru<T>& op, const Gradients<T>& to, const Tile<T>& own, std::int64_t t,
+                           std::int64_t i) {
   const std::int64_t h = op.hidden, u = i % h;
   const T* dz = own.dz + i / h * 3 * h;
   T d = own.before[i];
   for (int g = 0; g < 2; ++g) {
     for (std::int64_t j = 0; j < h; ++j) d += dz[g * h + j] * op.w_h[(g * h + u) * h + j];
   }
-  own.dh[i] = d;
+  own.dh[i] = op.origins.leave(d, to.dstart, h, t, own.first + i / h, u);
 }
 
 /// dx of the tile's vertex i, column `column`: from its own gate, or from all three.
@@ -223,7 +226,7 @@ __device__ void step_back(const Gru<T>& op, const Gradients<T>& to, const Tile<T
   __syncthreads();
   for (std::int64_t i = threadIdx.x; i < units; i += blockDim.x) reset_back(op, own, t, i);
   __syncthreads();
-  for (std::int64_t i = threadIdx.x; i < units; i += blockDim.x) state_back(op, own, i);
+  for (std::int64_t i = threadIdx.x; i < units; i += blockDim.x) state_back(op, to, own, t, i);
   for (std::int64_t i = threadIdx.x; to.dx != nullptr && i < own.count * op.columns; i += blockDim.x) {
     input_back(op, to, own, t, i / op.columns, i % op.columns);
   }
@@ -240,10 +243,6 @@ __global__ void backward(Gru<T> op, Gradients<T> to) {
     for (std::int64_t i = threadIdx.x; i < own.count * op.hidden; i += blockDim.x) own.dh[i] = T{0};
     __syncthreads();
     for (std::int64_t t = op.steps - 1; t >= 0; --t) step_back(op, to, own, t);
-    for (std::int64_t i = threadIdx.x; to.dstart != nullptr && i < own.count * op.hidden; i += blockDim.x) {
-      to.dstart[begin * op.hidden + i] = own.dh[i];
-    }
-    __syncthreads();
   }
 }
 
@@ -278,9 +277,8 @@ void run_backward(const GruSequenceBackward& op, KernelContext& context) {
   with_element(op.y.type(), [&](auto zero) { run_backward_as<decltype(zero)>(op, context); });
 }
 
-const RegisterKernel<GruSequence> plain{Numerics::cuda, {"plain", 0, without_restarts<GruSequence>, run_forward}};
-const RegisterKernel<GruSequenceBackward> backward_plain{
-    Numerics::cuda, {"plain", 0, without_restarts<GruSequenceBackward>, run_backward}};
+const RegisterKernel<GruSequence> plain{Numerics::cuda, {"plain", 0, nullptr, run_forward}};
+const RegisterKernel<GruSequenceBackward> backward_plain{Numerics::cuda, {"plain", 0, nullptr, run_backward}};
 
 }  // namespace gru_plain_kernels
 }  // namespace strobe::cuda

@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "backends/cuda/kernels/recurrence/recurrent_sums.hpp"
+#include "backends/cuda/kernels/recurrence/sequence_origins.hpp"
 #include "backends/operations/operations_recurrent.hpp"
 
 namespace strobe::cuda {
@@ -22,6 +23,7 @@ struct Lstm {
   const T *x, *x_right, *w_in, *w_x, *w_h, *bias, *start;
   T *y, *cells, *gates;
   std::int64_t n, steps, left, inputs, hidden;  // `left` of the inputs are columns of x
+  SequenceOrigins origins;
 
   /// Input f of a cell.
   __device__ T input(std::int64_t row, std::int64_t f) const {
@@ -34,12 +36,10 @@ struct Lstm {
   }
 
   __device__ const T* h_before(std::int64_t t, std::int64_t v) const {
-    if (t > 0) return y + ((t - 1) * n + v) * hidden;
-    return start == nullptr ? nullptr : start + v * hidden;
+    return origins.state<T>(y, start, hidden, t, v);
   }
   __device__ const T* c_before(std::int64_t t, std::int64_t v) const {
-    if (t > 0) return cells + ((t - 1) * n + v) * hidden;
-    return start == nullptr ? nullptr : start + (n + v) * hidden;
+    return origins.state<T>(cells, start + origins.starts * hidden, hidden, t, v);
   }
   /// Activated gate g of unit u.
   __device__ T gate(std::int64_t t, std::int64_t v, std::int64_t g, std::int64_t u) const {
@@ -68,7 +68,8 @@ Lstm<T> arrays_of(const Op& op) {
           op.steps,
           op.x.columns(),
           op.w_x.rows(),
-          op.w_h.rows()};
+          op.w_h.rows(),
+          origins_of(op, 2)};
 }
 
 template <class T>
@@ -99,6 +100,7 @@ __global__ void forward(Lstm<T> op) {
 template <class T>
 struct Gradients {
   const T *dy, *dlast;
+  const std::int32_t* ends;  // null: dlast is of the last step
   T *dx, *dx_right, *dstart, *dz, *dh, *dc, *din;
   double* sums;  // [blocks, stride]: dw_x, dw_h, dbias, dw_in
   std::int64_t stride;
@@ -134,13 +136,16 @@ __device__ void unit_back(const Lstm<T>& op, const Gradients<T>& to, const Tile<
   const T* before = op.c_before(t, v);
   const T squashed = std::tanh(op.cells[row * op.hidden + u]);
   const T dh = own.dh[i * op.hidden + u] + to.dy[row * op.hidden + u];
-  const T dc = own.dc[i * op.hidden + u] + dh * gate[3] * (T{1} - squashed * squashed);
+  const std::int64_t end = to.ends == nullptr || to.dlast == nullptr ? -1 : to.ends[row];
+  const T last = end < 0 ? T{0} : to.dlast[end * op.hidden + u];
+  const T dc = own.dc[i * op.hidden + u] + last + dh * gate[3] * (T{1} - squashed * squashed);
   T* dz = own.dz + i * 4 * op.hidden + u;
   dz[0] = dc * gate[2] * gate[0] * (T{1} - gate[0]);
   dz[op.hidden] = before == nullptr ? T{0} : dc * before[u] * gate[1] * (T{1} - gate[1]);
   dz[2 * op.hidden] = dc * gate[0] * (T{1} - gate[2] * gate[2]);
   dz[3 * op.hidden] = dh * squashed * gate[3] * (T{1} - gate[3]);
-  own.dc[i * op.hidden + u] = dc * gate[1];
+  T* const dstart = to.dstart == nullptr ? nullptr : to.dstart + op.origins.starts * op.hidden;
+  own.dc[i * op.hidden + u] = op.origins.leave(dc * gate[1], dstart, op.hidden, t, v, u);
 }
 
 /// dz times row k of the weights: the gradient of x where k < F, else of h_{t-1}.
@@ -155,7 +160,8 @@ __device__ void through_weights(const Lstm<T>& op, const Gradients<T>& to, const
   T total{0};
   for (std::int64_t j = 0; j < width; ++j) total += dz[j] * weights[j];
   if (!input) {
-    own.dh[i * op.hidden + k - op.inputs] = total;
+    const std::int64_t u = k - op.inputs;
+    own.dh[i * op.hidden + u] = op.origins.leave(total, to.dstart, op.hidden, t, own.first + i, u);
     return;
   }
   const std::int64_t row = t * op.n + own.first + i;
@@ -247,15 +253,10 @@ __global__ void backward(Lstm<T> op, Gradients<T> to) {
     const Tile<T> own(op, to, begin);
     for (std::int64_t i = threadIdx.x; i < own.count * op.hidden; i += blockDim.x) {
       own.dh[i] = T{0};
-      own.dc[i] = to.dlast == nullptr ? T{0} : to.dlast[begin * op.hidden + i];
+      own.dc[i] = to.dlast == nullptr || to.ends != nullptr ? T{0} : to.dlast[begin * op.hidden + i];
     }
     __syncthreads();
     for (std::int64_t t = op.steps - 1; t >= 0; --t) step_back(op, to, own, t);
-    for (std::int64_t i = threadIdx.x; to.dstart != nullptr && i < own.count * op.hidden; i += blockDim.x) {
-      to.dstart[begin * op.hidden + i] = own.dh[i];
-      to.dstart[(op.n + begin) * op.hidden + i] = own.dc[i];
-    }
-    __syncthreads();
   }
 }
 
@@ -279,6 +280,7 @@ void run_backward_as(const LstmSequenceBackward& op, const KernelContext& contex
   std::byte* const flow = scratch + sum_bytes + dz_bytes;
   const Gradients<T> to{op.dy.data<T>(),
                         op.dlast.data<T>(),
+                        op.ends.data<std::int32_t>(),
                         op.dx.data<T>(),
                         op.dx_right.data<T>(),
                         op.dstart.data<T>(),
@@ -298,9 +300,8 @@ void run_backward(const LstmSequenceBackward& op, KernelContext& context) {
   with_element(op.y.type(), [&](auto zero) { run_backward_as<decltype(zero)>(op, context); });
 }
 
-const RegisterKernel<LstmSequence> plain{Numerics::cuda, {"plain", 0, without_restarts<LstmSequence>, run_forward}};
-const RegisterKernel<LstmSequenceBackward> backward_plain{
-    Numerics::cuda, {"plain", 0, without_restarts<LstmSequenceBackward>, run_backward}};
+const RegisterKernel<LstmSequence> plain{Numerics::cuda, {"plain", 0, nullptr, run_forward}};
+const RegisterKernel<LstmSequenceBackward> backward_plain{Numerics::cuda, {"plain", 0, nullptr, run_backward}};
 
 }  // namespace lstm_plain_kernels
 }  // namespace strobe::cuda
