@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/exchange/placed_samples.hpp"
+#include "harness/plan/existing_samples.hpp"
 #include "workloads/preparation/feature_scale.hpp"
 #include "workloads/workload.hpp"
 
@@ -97,6 +98,7 @@ class GraphLoader {
 
   void load_graph() {
     static RecentlyMade<SnapshotGraph> graphs;
+    static RecentlyMade<std::shared_ptr<const Presence>> presences;
     static RecentlyMade<TaskData> draws;
     const std::string key = case_.workload.dump() + std::to_string(case_.seed);
     data_.raw = graphs.get(key, [&] {
@@ -107,7 +109,9 @@ class GraphLoader {
                            "the graph is empty: " + std::to_string(data_.raw->vertices) + " vertices, no edges");
     }
     data_.notes = data_.raw->provenance.notes;  // what reading chose for the user
-    data_.samples = draws.get(key + case_.task.dump() + case_.precision, [&] { return draw_samples(); });
+    data_.presence = *presences.get(key + case_.presence, [&] { return presence_of(*data_.raw, case_.presence); });
+    data_.samples =
+        draws.get(key + case_.task.dump() + case_.precision + case_.presence, [&] { return draw_samples(); });
     data_.graph = prepared(choice_.equations->preparation().inputs);
     note_feature_scale(case_, feature_scale_of(case_, *data_.raw, *choice_.equations), data_.notes);
   }
@@ -115,11 +119,15 @@ class GraphLoader {
   /// The task's samples. In fp32, values to predict are those that fp32 holds, in the metrics too.
   TaskData draw_samples() const {
     const auto seed = static_cast<std::uint64_t>(case_.seed);
-    if (choice_.fp64 || data_.raw->targets.empty() || data_.raw->exact_features.empty())
-      return choice_.task->draw(*data_.raw, seed);
+    const auto draw = [&](const SnapshotGraph& graph) {
+      return data_.presence == nullptr
+                 ? choice_.task->draw(graph, seed)
+                 : draw_existing_samples(*choice_.task, graph, seed, *data_.presence, case_.presence);
+    };
+    if (choice_.fp64 || data_.raw->targets.empty() || data_.raw->exact_features.empty()) return draw(*data_.raw);
     SnapshotGraph rounded = *data_.raw;
     rounded.exact_features.clear();
-    return choice_.task->draw(rounded, seed);
+    return draw(rounded);
   }
 
   /// The graph preprocessed as a model wants it.
@@ -132,9 +140,11 @@ class GraphLoader {
     const std::string scale = feature_scale_of(case_, *data_.raw, *choice_.equations);
     const std::int64_t trained = trained_steps(*data_.samples), steps = data_.samples->steps;
     const std::string how = case_.workload.dump() + std::to_string(case_.seed) + key_of(what) + case_.precision +
-                            std::to_string(steps) + key_of(what.feature_terms) + scale + std::to_string(trained);
+                            std::to_string(steps) + key_of(what.feature_terms) + scale + std::to_string(trained) +
+                            case_.presence;
     return kept.get(how, [&] {
-      return prepare_scaled(FeatureScale(*data_.raw, scale, trained, choice_.fp64), what, steps, choice_.fp64);
+      return prepare_scaled(FeatureScale(*data_.raw, scale, trained, choice_.fp64, data_.presence), what, steps,
+                            choice_.fp64);
     });
   }
 
@@ -174,7 +184,10 @@ double DataPlan::trained_edges() const {
 }
 
 double DataPlan::trained_cells() const {
-  return static_cast<double>(graph->vertices) * static_cast<double>(std::min(trained_steps, graph->steps));
+  const std::int64_t steps = std::min(trained_steps, graph->steps);
+  std::int64_t cells = presence == nullptr ? graph->vertices * steps : 0;
+  for (Step t = 0; presence != nullptr && t < steps; ++t) cells += presence->count(t);
+  return static_cast<double>(cells);
 }
 
 std::vector<Step> DataPlan::steps_tested() const {

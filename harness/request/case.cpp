@@ -18,6 +18,7 @@
 #include "harness/request/schedule_tag.hpp"
 #include "harness/request/shape_case.hpp"
 #include "harness/request/until.hpp"
+#include "workloads/graph/presence.hpp"
 
 namespace strobe {
 namespace {
@@ -26,6 +27,11 @@ constexpr const char* default_cluster = "aimos-v100";
 constexpr const char* overlap_help =
     "full batches only: slices of a rank's steps of a block: the redistribution of one is under way while the spatial "
     "stages of others are computed; 1 = one after the other";
+constexpr const char* presence_help =
+    "full batches only: vertices that a step has, as rows, batch statistics and samples count them: all; seen = those "
+    "that have had an edge; lifetime = from a vertex's first edge to its last; active = those with an edge at the "
+    "step. "
+    "A model's memory of a vertex begins anew where the vertex comes back";
 constexpr const char* transfer_help =
     "full batches only: how snapshots reach the device: direct = a rank's part of a block in one piece, in the form it "
     "is used in; full = one by one, whole; difference = against the snapshot before, with all values (ESDG); changed = "
@@ -161,6 +167,7 @@ const FieldTable& case_fields() {
           .integer("host_threads", &Case::host_threads, "",
                    "not for full batches: workers that carry out each piece of a rank's host work", 1, 4096)
           .text("kernels", &Case::kernels, "kernel variant, see `strobe list kernels`; empty = the best of each")
+          .choice("presence", &Case::presence, presence_kinds(), presence_help)
           .choice("inputs", &Case::inputs, {"streamed", "resident"},
                   "full batches only: move inputs to the device each epoch, or once")
           .choice("transfer", &Case::transfer, {"direct", "full", "difference", "changed", "least"}, transfer_help)
@@ -198,7 +205,8 @@ Json case_to_json(const Case& c) {
   const Json scalars = case_fields().to_json(&c);
   const std::vector<std::string>& only = trains_full_batch(c) ? never_full_batch() : full_batch_only();
   for (const auto& [key, value] : scalars.items()) {
-    if (key == "until" && c.until.empty()) continue;  // a case without it is the one that it was before there was one
+    // A case without what came later is the one that it was before.
+    if ((key == "until" && c.until.empty()) || (key == "presence" && c.presence == "all")) continue;
     if (std::find(only.begin(), only.end(), key) != only.end()) continue;
     json[key] = value;
   }

@@ -28,6 +28,7 @@ struct Case {
   std::int64_t threads = 0;         // kernel threads of a rank; 0 = its share of the cores, at least 1
   std::int64_t host_threads = 1;    // workers of a rank's host work; not of full batches, which have none
   std::string kernels;              // "" = best variant of each kernel, "plain" = the judges
+  std::string presence = "all";     // cells that exist: all | seen | lifetime | active (workloads/graph/presence.hpp)
   std::string inputs = "streamed";  // streamed: inputs move to the device each epoch; resident: once
   std::string transfer = "direct";  // how snapshots reach the device: direct | full | difference | changed | least
   std::string transfer_format = "csr32";  // of their indices, unless direct: coo64 (the paper's) | csr32

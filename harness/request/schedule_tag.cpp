@@ -92,8 +92,8 @@ void settle_family(Case& c, const Json& json, const std::string& pointer) {
 }
 
 const std::vector<std::string>& full_batch_only() {
-  static const std::vector<std::string> names = {"inputs", "transfer", "transfer_format",
-                                                 "nb",     "overlap",  "rerun_last"};
+  static const std::vector<std::string> names = {"presence", "inputs",  "transfer",  "transfer_format",
+                                                 "nb",       "overlap", "rerun_last"};
   return names;
 }
 

@@ -38,6 +38,12 @@ void check_shape(const Case& c, const std::string& pointer) {
                                      "use device sim with numerics none, not device {} with numerics {}",
                                      name, c.device, c.numerics));
   }
+  if (c.presence != "all") {
+    throw InvalidRequest(pointer + "/presence",
+                         fmt::format("{} is a shape: which vertices have an edge at which step is not known; use "
+                                     "presence=all, or a graph",
+                                     name));
+  }
   if (c.overlap != 1) {
     throw InvalidRequest(pointer + "/overlap",
                          fmt::format("{} is a shape: which rows cross is not known, so exchanges cannot be cut into "

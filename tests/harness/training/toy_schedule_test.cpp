@@ -234,9 +234,10 @@ TEST(ToySchedule, IsSearched) {
 }
 
 TEST(ToySchedule, HasWhatItHasAndNothingElse) {
+  const Case defaults;
   for (const std::string& option : full_batch_only()) {
     Json request = toy_request(1);
-    request[option] = case_to_json(case_from_json({{"workload", "chess"}}, "")).at(option);
+    request[option] = case_fields().to_json(&defaults).at(option);
     EXPECT_EQ(refusal_of(request).rfind("/" + option + ": " + option + " belongs to full-batch training", 0), 0u)
         << refusal_of(request);
   }
