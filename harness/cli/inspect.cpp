@@ -2,6 +2,7 @@
 #include "workloads/inspect.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -11,11 +12,13 @@
 #include "harness/cli/command.hpp"
 #include "harness/cli/figure.hpp"
 #include "harness/cli/inspect_captured.hpp"
+#include "harness/cli/inspect_presence.hpp"
 #include "harness/cli/inspect_task.hpp"
 #include "harness/cli/narrate.hpp"
 #include "harness/cli/output_path.hpp"
 #include "harness/cli/profile_text.hpp"
 #include "harness/request/case_slots.hpp"
+#include "workloads/graph/presence.hpp"
 #include "workloads/storage/atomic_file.hpp"
 
 namespace strobe {
@@ -26,7 +29,7 @@ struct InspectRequest {
   std::map<std::string, std::string> options;
   std::vector<std::string> sets;
   std::string seed = "1";
-  std::string shape, figure, task, captured, csv;
+  std::string shape, figure, task, presence, captured, csv;
   bool json = false;
 };
 
@@ -50,6 +53,10 @@ int inspect_shape(const InspectRequest& request) {
   if (!request.captured.empty())
     throw InvalidRequest("--captured-events",
                          fmt::format("{} is a shape, not a graph: it has no events", request.workload));
+  if (!request.presence.empty())
+    throw InvalidRequest(
+        "--presence", fmt::format("{} is a shape, not a graph: which vertices have an edge at which step is not known",
+                                  request.workload));
   if (!request.options.empty() || !request.sets.empty())
     throw InvalidRequest("W", fmt::format("{} is a shape, not a graph: it has no options", request.workload));
   const GraphShape shape = load_shape(request.workload);
@@ -70,6 +77,7 @@ void check_request(const InspectRequest& request) {
   if (!request.figure.empty()) check_figure_path(request.figure);
   if (!request.shape.empty()) check_output_file("--shape", request.shape);
   if (!request.captured.empty()) batches_to_capture(request.captured);
+  if (!request.presence.empty()) presences_to_inspect(request.presence);
   if (request.csv.empty()) return;
   if (request.captured.empty())
     throw InvalidRequest("--csv", "the file is for captured events; name batches with --captured-events 300,600,...");
@@ -96,7 +104,10 @@ int inspect_request(const InspectRequest& request) {
   if (!request.captured.empty())
     facts["captured_events"] = inspect_captured(batches_to_capture(request.captured), request.csv, named.name,
                                                 parameters, static_cast<std::uint64_t>(seed));
-  if (!request.figure.empty()) draw_figure("workload", facts, request.figure);
+  if (!request.presence.empty())
+    facts["presence"] = inspect_presence(presences_to_inspect(request.presence), named.name, parameters,
+                                         static_cast<std::uint64_t>(seed));
+  if (!request.figure.empty()) draw_figure(request.presence.empty() ? "workload" : "sequences", facts, request.figure);
   print_data(request.json ? facts.dump(2) + "\n" : profile_text(facts));
   return 0;
 }
@@ -111,10 +122,15 @@ CommandAction define_inspect(CommandOptions& options) {
   options.text("--shape", request->shape, "write the workload's shape (statistics without the graph) to this file");
   options.text("--task", request->task,
                "also what rules that learn nothing come to in this task of events, as future-links:candidates=all");
+  options.text("--presence", request->presence,
+               "also which cells exist and how long the sequences of vertices are, by one or more of " +
+                   fmt::format("{}", fmt::join(presence_kinds(), ",")));
   options.text("--captured-events", request->captured,
                "also which share of the events node memory misses in batches so large, as 300,600,1200");
   options.text("--csv", request->csv, "write the captured events of each vertex to this file");
-  options.text("--figure", request->figure, "draw steps, overlap and distributions as this .png or .svg (writes both)");
+  options.text("--figure", request->figure,
+               "draw steps, overlap and distributions, or with --presence how edges of steps and lengths of sequences "
+               "are distributed, as this .png or .svg (writes both)");
   options.example("Example: strobe inspect chess --window 30d --figure chess.png");
   return [request] { return inspect_request(*request); };
 }

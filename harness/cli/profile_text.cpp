@@ -89,6 +89,12 @@ std::string distribution_table(const Json& facts) {
         has((std::string(row.key) + "_distribution").c_str());
     if (!told && has(row.key) && !numbers(facts.at(row.key)).empty()) rows += list_row(row, numbers(facts.at(row.key)));
   }
+  if (facts.contains("presence")) {
+    for (const auto& [kind, found] : facts.at("presence").items()) {
+      const std::string label = "steps of a sequence, " + kind;
+      if (found.at("sequences") > 0) rows += histogram_row({"", label.c_str()}, found.at("sequence_length"));
+    }
+  }
   if (rows.empty()) return "";
   return table_row("at most, for a share of", {"0%", "25%", "50%", "75%", "90%", "95%", "99%", "100%", "mean"}) + rows;
 }
@@ -123,6 +129,9 @@ Json single_values(const Json& facts) {
   for (const auto& [key, value] : facts.items()) {
     if (is_drawn(key)) continue;
     rest[key] = value;
+    if (key == "presence") {
+      for (Json& found : rest[key]) found.erase("sequence_length"), found.erase("cells_per_step");
+    }
     if (key != "smoothed" || value.is_null()) continue;
     for (Json& entry : rest[key]) entry.erase("in_degree"), entry.erase("out_degree");
   }
