@@ -189,7 +189,7 @@ void Exchange::run_backward(Tape& tape, Communicator& communicator, const Var& x
   const GradientTarget target = tape.target(x);
   const Tensor& value = x->value;
   const Tensor dx = target.accumulate ? on.allocate(value.rows(), value.columns(), value.type()) : target.tensor;
-  if (!rank_->uses_input()) on.run(Fill{dx, 0.0});
+  if (!rank_->uses_input(plan_->fan_out)) on.run(Fill{dx, 0.0});
   run(on, communicator, Way::backward, result.gradient, dx);
   if (target.accumulate) on.run(AddScaled{dx, target.tensor, 1.0});
 }
@@ -197,7 +197,7 @@ void Exchange::run_backward(Tape& tape, Communicator& communicator, const Var& x
 Tensor Exchange::give_back(Device& device, Communicator& communicator, const Tensor& gradient) const {
   if (identity()) return gradient;
   const Tensor dx = device.allocate(input_rows(), gradient.columns(), gradient.type());
-  if (!rank_->uses_input()) device.run(Fill{dx, 0.0});
+  if (!rank_->uses_input(plan_->fan_out)) device.run(Fill{dx, 0.0});
   run(device, communicator, Way::backward, gradient, dx);
   return dx;
 }

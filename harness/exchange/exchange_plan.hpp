@@ -55,14 +55,15 @@ struct RankExchange {
   bool keeps_all() const;
   /// Whether every output row comes from somewhere, and every input row goes somewhere.
   bool fills_output() const { return kept_rows + receive.total == output_rows; }
-  bool uses_input() const { return kept_rows >= input_rows || kept_rows + send.total == input_rows; }
+  bool uses_input(bool fan_out) const { return kept_rows + (fan_out ? 0 : send.total) == input_rows; }
   friend bool operator==(const RankExchange&, const RankExchange&) = default;
 };
 
 /// An exchange among all ranks. `identity` means that no rank moves anything: output is input.
 struct ExchangePlan {
   bool identity = false;
-  /// Whether an input row may go to several places (halo): the backward exchange must then add. All own rows are kept.
+  /// Whether an input row may go to several places (halo): the backward exchange must then add. Own rows are all kept,
+  /// or none is.
   bool fan_out = false;
   int rank_count = 0;
   std::vector<RankExchange> ranks;  // that have rows before or after it, ascending; lists only of those asked for

@@ -1,5 +1,8 @@
 #include "harness/exchange/state_handover.hpp"
 
+#include "harness/exchange/plan_builder.hpp"
+#include "harness/placement/local_rows.hpp"
+
 namespace strobe {
 namespace {
 
@@ -23,6 +26,32 @@ std::vector<TemporalSegment> temporal_segments(const Placement& placement) {
     ++segments.back().steps;
   }
   return segments;
+}
+
+bool owns_one_segment(const Placement& placement, const std::vector<TemporalSegment>& segments) {
+  std::vector<bool> owns(static_cast<std::size_t>(placement.ranks), false);
+  for (const TemporalSegment& segment : segments) {
+    const Rank owner = placement.map(static_cast<Step>(segment.first_step)).single;
+    if (owner < 0 || owns[static_cast<std::size_t>(owner)]) return false;
+    owns[static_cast<std::size_t>(owner)] = true;
+  }
+  return true;
+}
+
+ExchangePlan earlier_steps(const Placement& placement, const std::vector<TemporalSegment>& segments,
+                           const LayerShape& layer, const ListScope& scope) {
+  PlanBuilder builder(placement.ranks, scope);
+  LocalRows rows(placement);
+  for (const TemporalSegment& segment : segments) {
+    const auto first = static_cast<Step>(segment.first_step);
+    const Rank reader = placement.map(first).single;
+    const auto steps = static_cast<Step>(state_shape(layer, first).rows_per_vertex);
+    for (Step t = first - steps; t < first; ++t)
+      builder.move(placement.map(t).single, reader, rows.row(0, t), (t - (first - steps)) * placement.vertices,
+                   placement.vertices);
+    builder.rows(reader, placement.rows(reader), steps * placement.vertices);
+  }
+  return builder.finish(true);
 }
 
 StateHandover state_handover(const Placement* before, const Placement& placement,

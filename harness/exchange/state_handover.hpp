@@ -19,6 +19,15 @@ struct StateHandover {
   std::vector<ExchangePlan> plans;  // [segments]; plans[0] is not used in the first block
 };
 
+/// Whether ranks hold whole steps, those of one segment each. What a window or an attention reads of earlier steps then
+/// comes to all of them at once, and no rank waits for the one before it.
+bool owns_one_segment(const Placement& placement, const std::vector<TemporalSegment>& segments);
+
+/// The temporal halo of such a placement: rows of x to the inputs of earlier steps that the rank's segment reads, in
+/// the order of state_shape(layer, first step). A row may go to many ranks.
+ExchangePlan earlier_steps(const Placement& placement, const std::vector<TemporalSegment>& segments,
+                           const LayerShape& layer, const ListScope& scope);
+
 /// Hand-overs of `layer`, which remembers something, in a block whose steps lie under `placement`, from `first_step`
 /// on. `before` is the placement of the block before, null for the first. Cost O(segments * N).
 StateHandover state_handover(const Placement* before, const Placement& placement,

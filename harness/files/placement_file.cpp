@@ -23,12 +23,14 @@ void write_placement_file(const std::string& path, const Placement& spatial, con
   const auto end = std::back_inserter(text);
   for (std::int64_t i = 0; i < spatial.vertices; ++i) {
     const auto v = static_cast<VertexId>(i);
-    if (same_at_all_steps(spatial, v) && same_at_all_steps(temporal, v)) {
+    if (spatial.owner(v, 0) >= 0 && same_at_all_steps(spatial, v) && same_at_all_steps(temporal, v)) {
       fmt::format_to(end, ",{},{},{}\n", v, spatial.owner(v, 0), temporal.owner(v, 0));
       continue;
     }
-    for (Step t = 0; t < spatial.steps(); ++t)
+    for (Step t = 0; t < spatial.steps(); ++t) {
+      if (spatial.owner(v, t) < 0) continue;  // the cell does not exist
       fmt::format_to(end, "{},{},{},{}\n", t, v, spatial.owner(v, t), temporal.owner(v, t));
+    }
   }
   write_file_atomically(path, text);
 }

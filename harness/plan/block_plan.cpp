@@ -6,10 +6,21 @@
 namespace strobe {
 namespace {
 
+/// Whether what a layer remembers is inputs of earlier steps, which are there before any rank has walked them.
+bool reads_earlier_inputs(const LayerShape& layer) {
+  return walks_timelines(layer) && (layer.need == TemporalNeed::window || layer.need == TemporalNeed::all);
+}
+
 void add_handovers(const FullBatchCase& c, const BlockPlan* before, const ListScope& scope, BlockPlan& block) {
   for (std::size_t l = 0; l < c.model.layers.size(); ++l) {
     StateHandover& layer = block.handover.emplace_back();
+    auto& at_once = block.earlier_steps.emplace_back();
     if (!remembers(c.model.layers[l].need) || block.packed[l] != nullptr) continue;
+    if (c.options.packs && reads_earlier_inputs(c.model.layers[l]) && c.options.blocks == 1 &&
+        block.segments.size() > 1 && owns_one_segment(block.temporal, block.segments)) {
+      at_once = earlier_steps(block.temporal, block.segments, c.model.layers[l], scope);
+      continue;
+    }
     const auto placement = c.model.layers[l].step_by_step ? &BlockPlan::spatial : &BlockPlan::temporal;
     const auto segments = c.model.layers[l].step_by_step ? &BlockPlan::spatial_segments : &BlockPlan::segments;
     layer = state_handover(before == nullptr ? nullptr : &(before->*placement), block.*placement, block.*segments,

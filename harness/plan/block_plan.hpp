@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "harness/exchange/exchange_plan.hpp"
@@ -37,8 +38,9 @@ struct BlockPlan {
   std::vector<TemporalSegment> spatial_segments;          // of the spatial placement, for layers that go step by step
   std::vector<StateHandover> handover;                    // [layers]; without plans for layers that remember nothing
   std::vector<std::shared_ptr<const PackedPlan>> packed;  // [layers]; null where timelines are rectangles
-  StepSupports supports;                                  // of layers that go step by step
-  PlacedSamples train;                                    // those that read embeddings of the block
+  std::vector<std::optional<ExchangePlan>> earlier_steps;  // [layers]; in place of hand-overs from segment to segment
+  StepSupports supports;                                   // of layers that go step by step
+  PlacedSamples train;                                     // those that read embeddings of the block
 
   std::int64_t steps() const { return spatial.steps(); }
 };

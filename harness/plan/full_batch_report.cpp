@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 #include "core/hash.hpp"
 #include "harness/plan/full_batch_plan.hpp"
@@ -36,9 +37,9 @@ Json describe_placement(const Placement& placement) {
   for (Rank r = 0; r < placement.ranks; ++r) rows.push_back(placement.rows(r));
   return Json{{"kind", kind_of(placement)},
               {"cells_per_rank", rows},
-              {"max_over_mean_cells", static_cast<double>(*std::max_element(rows.begin(), rows.end())) *
-                                          static_cast<double>(rows.size()) /
-                                          static_cast<double>(placement.vertices * placement.steps())}};
+              {"max_over_mean_cells",
+               static_cast<double>(*std::max_element(rows.begin(), rows.end())) * static_cast<double>(rows.size()) /
+                   static_cast<double>(std::accumulate(rows.begin(), rows.end(), std::int64_t{0}))}};
 }
 
 Json describe_exchange(const std::string& name, const std::string& traffic, const ExchangePlan& plan,
@@ -57,6 +58,35 @@ Json describe_exchange(const std::string& name, const std::string& traffic, cons
   return exchange;
 }
 
+/// What hands states on or brings earlier cells in a layer that walks its timelines packed.
+void describe_packed(const std::string& prefix, const PackedPlan& packed, std::int64_t width, bool fp64,
+                     Json& exchanges) {
+  for (std::size_t k = 0; k < packed.handover.size(); ++k) {
+    exchanges.push_back(describe_exchange(prefix + "state to round " + std::to_string(k + 2), "state",
+                                          packed.handover[k], packed.state.width, fp64));
+  }
+  if (packed.rounds.empty())
+    exchanges.push_back(describe_exchange(prefix + "earlier steps", "halo", packed.halo, width, fp64));
+}
+
+/// Rounds and pieces of a layer's timelines; null of one that walks none, or rectangles.
+Json describe_rounds(const BlockPlan& block) {
+  Json layers = Json::array();
+  for (const auto& packed : block.packed) {
+    if (packed == nullptr) {
+      layers.push_back(nullptr);
+      continue;
+    }
+    std::int64_t pieces = 0;
+    for (const RoundPieces& round : packed->rounds) {
+      for (const auto& rank : round) pieces += static_cast<std::int64_t>(rank.size());
+    }
+    layers.push_back({{"rounds", std::max<std::size_t>(1, packed->rounds.size())},
+                      {"pieces", packed->rounds.empty() ? Json() : Json(pieces)}});
+  }
+  return layers;
+}
+
 Json describe_exchanges(const FullBatchPlan& plan, const BlockPlan& block) {
   Json exchanges = Json::array();
   for (std::size_t l = 0; l < plan.model.layers.size(); ++l) {
@@ -71,6 +101,12 @@ Json describe_exchanges(const FullBatchPlan& plan, const BlockPlan& block) {
                                           layer.spatial_width, plan.model.fp64));
     exchanges.push_back(describe_exchange(prefix + "to spatial", "redistribute", block.to_spatial, layer.temporal_width,
                                           plan.model.fp64));
+    if (block.earlier_steps[l]) {
+      exchanges.push_back(describe_exchange(prefix + "earlier steps", "halo", *block.earlier_steps[l],
+                                            layer.spatial_width, plan.model.fp64));
+    }
+    if (block.packed[l] != nullptr)
+      describe_packed(prefix, *block.packed[l], layer.spatial_width, plan.model.fp64, exchanges);
   }
   exchanges.push_back(describe_exchange("training samples", "halo", block.train.halo,
                                         plan.model.layers.back().temporal_width, plan.model.fp64));
@@ -83,6 +119,7 @@ Json describe_blocks(const FullBatchPlan& plan) {
   for (const BlockPlan& block : plan.blocks) {
     blocks.push_back({{"steps", {block.first_step, block.first_step + block.steps()}},
                       {"slices", std::max<std::size_t>(1, block.slices.size())},
+                      {"packed_layers", describe_rounds(block)},
                       {"exchanges", describe_exchanges(plan, block)}});
   }
   return blocks;

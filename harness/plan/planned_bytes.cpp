@@ -28,6 +28,8 @@ class ByteCount {
       const std::uint64_t slices = std::max<std::uint64_t>(1, block.slices.size());
       add_sums(layer.sums, block.steps(), {slices * passes.forward, slices * passes.backward});
       add_states(block.handover[l], first, passes);
+      if (block.earlier_steps[l])
+        to(Traffic::halo) += passes.all() * bytes(*block.earlier_steps[l], layer.spatial_width);
       if (block.packed[l] != nullptr) add_packed(*block.packed[l], layer, passes);
       if (layer.step_by_step) to(Traffic::halo) += passes.all() * step_bytes(block, layer);
       if (!walks_timelines(layer)) continue;

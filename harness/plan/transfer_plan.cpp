@@ -40,6 +40,11 @@ void check_transfer(const FullBatchCase& c, const std::vector<BlockPlan>& blocks
     throw InvalidRequest("/inputs",
                          "snapshots that are moved one by one are moved in every epoch; use inputs=streamed");
   }
+  if (c.data.graph->presence != nullptr) {
+    throw InvalidRequest("/transfer",
+                         "snapshots that are moved one by one have a row for every vertex; use transfer=direct, or "
+                         "presence=all");
+  }
   if (!c.data.graph->has_structure() && (c.options.transfer == "changed" || c.options.transfer == "least")) {
     throw InvalidRequest("/transfer",
                          "a graph that is known by its shape only has no values to compare; use transfer=difference, "

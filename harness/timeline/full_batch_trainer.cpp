@@ -1,6 +1,7 @@
 #include "harness/timeline/full_batch_trainer.hpp"
 
 #include <algorithm>
+#include <limits>
 
 #include "models/ops/ops.hpp"
 
@@ -126,7 +127,9 @@ std::vector<double> FullBatchTrainer::gather(const KeptRows& kept) {
   communicator_.all_gather_v(own, all, rows, Traffic::other);
   if (device_.rank() != 0) return {};
   const std::vector<double> by_rank = host_values(device_, all);
-  std::vector<double> by_cell(by_rank.size());
+  // Cells that do not exist have no embedding.
+  std::vector<double> by_cell(static_cast<std::size_t>(placement.steps() * placement.vertices * width),
+                              std::numeric_limits<double>::quiet_NaN());
   auto next = by_rank.begin();
   for (Rank r = 0; r < placement.ranks; ++r) {
     for (Step t = 0; t < placement.steps(); ++t) {

@@ -52,6 +52,12 @@ class LayerWalk::BlockStages final : public LayerStages {
     const auto& halo = walk_.temporal_halo_[static_cast<std::size_t>(layer)];
     return halo ? halo->apply_everywhere(call_.tape, communicator_, x) : x;
   }
+  bool brings_earlier_steps(int layer) const override {
+    return walk_.earlier_steps_[static_cast<std::size_t>(layer)].has_value();
+  }
+  Var earlier_steps(int layer, const Var& x) override {
+    return walk_.earlier_steps_[static_cast<std::size_t>(layer)]->apply_everywhere(call_.tape, communicator_, x);
+  }
 
   Timelines steps() const override { return {&inputs_.cells, walk_.block_.spatial_segments}; }
   const Neighbours& neighbours(std::int64_t step) override {
@@ -121,6 +127,10 @@ LayerWalk::LayerWalk(const FullBatchPlan& plan, const BlockPlan& block, bool las
     for (std::size_t s = 1; s < layer.plans.size(); ++s) exchanges.emplace_back(device, layer.plans[s], Traffic::state);
     auto& border = take_over_.emplace_back();
     if (block.first_step > 0 && !layer.plans.empty()) border.emplace(device, layer.plans[0], Traffic::state);
+  }
+  for (const auto& plan : block.earlier_steps) {
+    auto& exchange = earlier_steps_.emplace_back();
+    if (plan) exchange.emplace(device, *plan, Traffic::halo);
   }
   for (std::size_t l = 0; l < block.packed.size(); ++l) add_packed(device, l);
 }

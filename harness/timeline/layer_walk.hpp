@@ -44,6 +44,7 @@ class LayerWalk {
   std::vector<std::vector<Exchange>> handover_;             // [layers][segments - 1], or [rounds - 1] of packed stages
   std::vector<std::shared_ptr<const PackedStage>> packed_;  // [layers]; null where timelines are rectangles
   std::vector<std::optional<Exchange>> temporal_halo_;      // [layers]; of packed stages
+  std::vector<std::optional<Exchange>> earlier_steps_;      // [layers]
   std::vector<std::optional<Exchange>> take_over_;          // [layers]; for what crosses ranks between blocks
   StepHalos step_halos_;
 };

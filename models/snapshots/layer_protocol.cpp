@@ -118,21 +118,22 @@ const Neighbours& LayerStages::neighbours(std::int64_t) { throw Error("nobody br
 Var temporal_stage(const ModelCall& call, LayerStages& stages, std::size_t layer, const Var& x) {
   const int number = static_cast<int>(layer);
   if (const PackedStage* stage = stages.packed(number)) return packed_stage(call, stages, layer, *stage, x);
+  const bool at_once = stages.brings_earlier_steps(number);
   const auto [cells, segments] = stages.timelines();
   LayerMemory* const memory = stages.memory(number);
-  Var state = memory != nullptr ? memory->before : nullptr;
+  Var state = at_once ? stages.earlier_steps(number, x) : memory != nullptr ? memory->before : nullptr;
   std::vector<Var> parts;
   for (std::size_t s = 0; s < segments.size(); ++s) {
     const auto begin = static_cast<std::size_t>(segments[s].first_step);
     const std::int64_t steps = segments[s].steps, first = cells->step_rows[begin];
     const std::int64_t rows = cells->step_rows[begin + static_cast<std::size_t>(steps)] - first;
     const std::int64_t first_step = cells->first_step + segments[s].first_step;
-    if (s > 0) state = stages.hand_over(number, s, state);
+    if (s > 0 && !at_once) state = stages.hand_over(number, s, state);
     TemporalOutput output;
-    const bool want_state = s + 1 < segments.size() || !stages.last();
+    const bool want_state = !at_once && (s + 1 < segments.size() || !stages.last());
     if (rows > 0) {
-      const TemporalInput input{
-          slice_rows(call.tape, x, first, rows), steps, rows / steps, first_step, state, want_state, cells, &call.pass};
+      const TemporalInput input{slice_rows(call.tape, x, first, rows), steps,      rows / steps, first_step,
+                                first_step > 0 ? state : nullptr,      want_state, cells,        &call.pass};
       output = call.model.temporal(call.tape, call.parameters, number, input);
       parts.push_back(output.y);
     }
@@ -141,9 +142,9 @@ Var temporal_stage(const ModelCall& call, LayerStages& stages, std::size_t layer
       const std::int64_t width = state_shape(call.layers[layer], first_step + steps).width;
       output.state = Tape::constant(call.tape.device().allocate(0, width));
     }
-    state = output.state;
+    if (!at_once) state = output.state;
   }
-  if (memory != nullptr) memory->after = state;
+  if (memory != nullptr && !at_once) memory->after = state;
   if (parts.size() == 1) return parts[0];
   if (parts.empty()) return Tape::constant(call.tape.device().allocate(0, call.layers[layer].temporal_width));
   return concat_rows(call.tape, parts);

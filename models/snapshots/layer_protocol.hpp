@@ -79,6 +79,10 @@ class LayerStages {
   virtual const PackedStage* packed(int /*layer*/) const { return nullptr; }
   /// The rows of such a stage with those of its temporal halo behind them. Called on every rank alike.
   virtual Var with_temporal_halo(int /*layer*/, const Var& x) { return x; }
+  /// Whether the inputs of earlier steps that segments of layer `layer` read are brought at once, not handed over; and
+  /// what is brought to this rank's segment, of state_shape. Called on every rank alike.
+  virtual bool brings_earlier_steps(int /*layer*/) const { return false; }
+  virtual Var earlier_steps(int /*layer*/, const Var& x) { return x; }
 
   /// The cells of layers that go step by step.
   virtual Timelines steps() const { return timelines(); }

@@ -1,6 +1,7 @@
 // PSS, partitioning by spatial snapshots (DGC's first baseline): both stages own the same contiguous steps, so features
-// never move; where a timeline is cut, what the temporal encoder remembers is handed from rank to rank. Each layer's
-// hand-over is a chain: a rank begins its temporal stage when the rank before it has ended its own.
+// never move. Where a timeline is cut, the inputs of earlier steps that a window or an attention reads come as a temporal
+// halo, to all ranks at once; the state of a recurrence is handed from rank to rank, each beginning its temporal stage
+// when the rank before it has ended its own.
 #include "harness/placement/strategy.hpp"
 
 namespace strobe {
@@ -14,7 +15,7 @@ StrategyPlan plan_pss(const StrategyInput& input, const Json&) {
 
 const Register<StrategyTag> pss_registered{{
     "pss",
-    "snapshots to ranks in both stages; temporal state is handed over at the cuts",
+    "snapshots to ranks in both stages; a temporal halo, or state handed over, at the cuts",
     "DGC, SIGMOD'23, section 2.2 (PSS)",
     {},
     {plan_pss, true},
