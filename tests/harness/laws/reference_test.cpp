@@ -6,6 +6,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "core/registry_names.hpp"
 #include "harness/request/case.hpp"
 #include "harness/run/run_case.hpp"
 #include "models/snapshots/model.hpp"
@@ -25,11 +26,11 @@ const Json workload = {
     {"name", "uniform"}, {"vertices", 14}, {"steps", 8}, {"density", 2.0}, {"feature_scale", "none"}};
 const Json task_options = {{"name", "link-prediction"}, {"theta", 0.5}};
 
-Weights initial_weights(const std::vector<ParameterShape>& shapes) {
+Weights initial_weights(const std::vector<ParameterShape>& shapes, std::uint64_t seed) {
   DeviceRequest request;
   request.precision = ElementType::f64;
   const auto device = DeviceRegistry::instance().find("cpu").value(request);
-  const Parameters parameters(*device, shapes, 1);
+  const Parameters parameters(*device, shapes, seed);
   Weights weights;
   for (const ParameterShape& shape : shapes) {
     const double* values = parameters.at(shape.name)->value.data<double>();
@@ -75,35 +76,62 @@ Weights descend(const Weights& from, const std::function<double(const Weights&)>
   return to;
 }
 
-TEST(References, EveryModelAgreesWithItsOwn) {
-  const SnapshotGraph graph = load_workload("uniform", workload, 1);
+/// The samples whose vertices exist at their step.
+Samples existing(const Samples& samples, const reference::Cells& cells) {
+  Samples kept;
+  kept.arity = 2;
+  for (std::size_t i = 0; i < samples.step.size(); ++i) {
+    const VertexId u = samples.vertices[2 * i], v = samples.vertices[2 * i + 1];
+    const auto t = static_cast<std::size_t>(samples.step[i]);
+    if (!cells.exists(static_cast<std::size_t>(u), t) || !cells.exists(static_cast<std::size_t>(v), t)) continue;
+    kept.vertices.insert(kept.vertices.end(), {u, v});
+    kept.step.push_back(samples.step[i]);
+    kept.label.push_back(samples.label[i]);
+  }
+  return kept;
+}
+
+/// Losses of two epochs of the model, and of its reference.
+void expect_agreement(const Json& of, const Json& on, const std::string& presence, int seed) {
+  const std::string name = of.at("name");
+  SCOPED_TRACE(name + " presence " + presence + " seed " + std::to_string(seed));
+  const SnapshotGraph graph = load_workload("uniform", on, static_cast<std::uint64_t>(seed));
+  const reference::Cells cells(graph, presence);
   const auto task = TaskRegistry::instance().find("link-prediction").value(task_options);
-  const TaskData data = task->draw(graph, 1);
-  for (const auto& [name, entry] : ModelRegistry::instance().entries()) {
-    if (entry.value.family != "snapshots") continue;
+  const TaskData data = task->draw(graph, static_cast<std::uint64_t>(seed));
+  const Samples samples = existing(data.train, cells);
+  const auto model = ModelRegistry::instance().find(name).value(of);
+  std::vector<ParameterShape> shapes = model->parameters(graph.feature_width);
+  const std::int64_t width = model->layers(graph.feature_width).back().temporal_width;
+  for (const ParameterShape& shape : task->parameters(width)) shapes.push_back(shape);
+  const auto loss_of = [&](const Weights& weights) {
+    return loss(reference::models().at(name)(graph, data.steps, weights, cells), samples, weights);
+  };
+  const Weights start = initial_weights(shapes, static_cast<std::uint64_t>(seed));
+  const Json request = {{"workload", on},
+                        {"model", of},
+                        {"task", task_options},
+                        {"precision", "fp64"},
+                        {"presence", presence},
+                        {"seed", seed},
+                        {"optimizer", {{"name", "sgd"}, {"rate", rate}}},
+                        {"epochs", 2},
+                        {"warmup", 0}};
+  const CaseResult result = run_case(case_from_json(request, ""));
+  ASSERT_EQ(result.status, "ok") << result.reason;
+  EXPECT_NEAR(result.loss.per_epoch[0], loss_of(start), 1e-12);
+  const double descended = loss_of(descend(start, loss_of));
+  // Finite differences are good to about nine digits.
+  EXPECT_NEAR(result.loss.per_epoch[1], descended, 1e-8 * std::max(1.0, descended));
+  EXPECT_GT(std::abs(result.loss.per_epoch[1] - result.loss.per_epoch[0]), 1e-5) << "nothing was learnt";
+}
+
+std::vector<std::string> models_of_snapshots() { return names_with<ModelTag>(&ModelTag::Value::family, "snapshots"); }
+
+TEST(References, EveryModelAgreesWithItsOwn) {
+  for (const std::string& name : models_of_snapshots()) {
     ASSERT_TRUE(reference::models().count(name)) << "model " << name << " has no serial reference in tests/harness";
-    const auto model = entry.value(Json::object());
-    std::vector<ParameterShape> shapes = model->parameters(graph.feature_width);
-    const std::int64_t width = model->layers(graph.feature_width).back().temporal_width;
-    for (const ParameterShape& shape : task->parameters(width)) shapes.push_back(shape);
-    const auto loss_of = [&](const Weights& weights) {
-      return loss(reference::models().at(name)(graph, data.steps, weights), data.train, weights);
-    };
-    const Weights start = initial_weights(shapes);
-    const Json request = {{"workload", workload},
-                          {"model", {{"name", name}}},
-                          {"task", task_options},
-                          {"precision", "fp64"},
-                          {"optimizer", {{"name", "sgd"}, {"rate", rate}}},
-                          {"epochs", 2},
-                          {"warmup", 0}};
-    const CaseResult result = run_case(case_from_json(request, ""));
-    ASSERT_EQ(result.status, "ok") << result.reason;
-    EXPECT_NEAR(result.loss.per_epoch[0], loss_of(start), 1e-12) << name;
-    const double descended = loss_of(descend(start, loss_of));
-    // Finite differences are good to about nine digits.
-    EXPECT_NEAR(result.loss.per_epoch[1], descended, 1e-8 * std::max(1.0, descended)) << name;
-    EXPECT_GT(std::abs(result.loss.per_epoch[1] - result.loss.per_epoch[0]), 1e-5) << name << ": nothing was learnt";
+    expect_agreement({{"name", name}}, workload, "all", 1);
   }
 }
 

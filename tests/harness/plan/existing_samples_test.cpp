@@ -19,9 +19,9 @@ std::unique_ptr<Task> make_task(const std::string& name, const Json& options = J
 }
 
 /// What a sample says, without its place.
-using Said = std::tuple<Step, std::vector<VertexId>, std::int32_t, std::vector<double>>;
+using Sample = std::tuple<Step, std::vector<VertexId>, std::int32_t, std::vector<double>>;
 
-Said said(const Samples& samples, std::size_t i) {
+Sample sample_at(const Samples& samples, std::size_t i) {
   const auto arity = static_cast<std::size_t>(samples.arity);
   std::vector<VertexId> vertices(samples.vertices.begin() + static_cast<std::ptrdiff_t>(i * arity),
                                  samples.vertices.begin() + static_cast<std::ptrdiff_t>((i + 1) * arity));
@@ -33,7 +33,7 @@ Said said(const Samples& samples, std::size_t i) {
 
 bool reads_existing(const Samples& samples, std::size_t i, const Presence& presence) {
   bool all = true;
-  const Said sample = said(samples, i);
+  const Sample sample = sample_at(samples, i);
   for (const VertexId v : std::get<1>(sample)) all = all && presence.exists(v, samples.step[i]);
   return all;
 }
@@ -46,10 +46,10 @@ void expect_kept(const Samples& drawn, const Samples& kept, const Presence& pres
     if (!reads_existing(drawn, i, presence)) continue;
     if (edge >= 0 && !reads_existing(drawn, static_cast<std::size_t>(edge), presence)) continue;
     ASSERT_LT(next, kept.step.size());
-    EXPECT_EQ(said(kept, next), said(drawn, i));
+    EXPECT_EQ(sample_at(kept, next), sample_at(drawn, i));
     if (edge >= 0) {
-      EXPECT_EQ(said(kept, static_cast<std::size_t>(kept.candidate_of[next])),
-                said(drawn, static_cast<std::size_t>(edge)));
+      EXPECT_EQ(sample_at(kept, static_cast<std::size_t>(kept.candidate_of[next])),
+                sample_at(drawn, static_cast<std::size_t>(edge)));
     } else if (!drawn.candidate_of.empty()) {
       EXPECT_EQ(kept.candidate_of[next], -1);
     }

@@ -9,13 +9,15 @@ namespace {
 
 double cell_sigmoid(double v) { return 1 / (1 + std::exp(-v)); }
 
-/// y_t of the LSTM for one vertex's inputs x [T][F].
+/// y_t of the LSTM for one vertex's inputs x [T][F], from zero where a sequence of vertex v starts.
 std::vector<std::vector<double>> lstm(const std::vector<std::vector<double>>& x, const Matrix& w, const Matrix& u,
-                                      const std::vector<double>& bias) {
+                                      const std::vector<double>& bias, const Cells& cells, std::size_t v) {
   const std::size_t width = u.size();
   std::vector<double> h(width, 0.0), c(width, 0.0);
   std::vector<std::vector<double>> y;
-  for (const std::vector<double>& input : x) {
+  for (std::size_t t = 0; t < x.size(); ++t) {
+    if (cells.starts(v, t)) h = c = std::vector<double>(width, 0.0);
+    const std::vector<double>& input = x[t];
     std::vector<double> z = bias;
     for (std::size_t j = 0; j < z.size(); ++j) {
       for (std::size_t f = 0; f < input.size(); ++f) z[j] += input[f] * w[f][j];
@@ -30,11 +32,12 @@ std::vector<std::vector<double>> lstm(const std::vector<std::vector<double>>& x,
   return y;
 }
 
-std::vector<Matrix> embed_cd_gcn(const SnapshotGraph& graph, std::int64_t steps, const Weights& weights) {
+std::vector<Matrix> embed_cd_gcn(const SnapshotGraph& graph, std::int64_t steps, const Weights& weights,
+                                 const Cells& cells) {
   std::vector<Matrix> a, x;
   const auto n = static_cast<std::size_t>(graph.vertices), f = static_cast<std::size_t>(graph.feature_width);
   for (std::size_t t = 0; t < static_cast<std::size_t>(steps); ++t) {
-    a.push_back(laplacian(dense_adjacency(*graph.snapshots[t], graph.vertices)));
+    a.push_back(laplacian(dense_adjacency(*graph.snapshots[t], graph.vertices), cells, t));
     x.emplace_back(n, std::vector<double>(f));
     for (std::size_t v = 0; v < n; ++v) {
       for (std::size_t j = 0; j < f; ++j) x[t][v][j] = graph.features[(t * n + v) * f + j];
@@ -52,7 +55,7 @@ std::vector<Matrix> embed_cd_gcn(const SnapshotGraph& graph, std::int64_t steps,
       std::vector<std::vector<double>> timeline;
       for (const Matrix& step : x) timeline.push_back(step[v]);
       const auto y = lstm(timeline, weights.at(layer + "lstm.input_weight"), weights.at(layer + "lstm.hidden_weight"),
-                          weights.at(layer + "lstm.bias")[0]);
+                          weights.at(layer + "lstm.bias")[0], cells, v);
       for (std::size_t t = 0; t < x.size(); ++t) x[t][v] = y[t];
     }
   }

@@ -46,7 +46,8 @@ Matrix linear(const Matrix& terms, const Matrix& weight, const std::vector<doubl
   return y;
 }
 
-std::vector<Matrix> embed_dcrnn(const SnapshotGraph& graph, std::int64_t steps, const Weights& weights) {
+std::vector<Matrix> embed_dcrnn(const SnapshotGraph& graph, std::int64_t steps, const Weights& weights,
+                                const Cells& cells) {
   const auto n = static_cast<std::size_t>(graph.vertices), f = static_cast<std::size_t>(graph.feature_width);
   const std::size_t h = weights.at("layer1.candidate.weight")[0].size();
   Matrix state(n, std::vector<double>(h, 0.0));
@@ -54,6 +55,7 @@ std::vector<Matrix> embed_dcrnn(const SnapshotGraph& graph, std::int64_t steps, 
   for (std::size_t t = 0; t < static_cast<std::size_t>(steps); ++t) {
     const Matrix in = dense_adjacency(*graph.snapshots[t], graph.vertices);  // row v lists the sources of v's edges
     const std::vector<Matrix> walks = {walk(transpose(in)), walk(in)};
+    forget(state, cells, t);
     Matrix x(n, std::vector<double>(f)), of_x(n), with_state, with_reset, reset = state;
     for (std::size_t v = 0; v < n; ++v) {
       for (std::size_t j = 0; j < f; ++j) x[v][j] = graph.features[(t * n + v) * f + j];

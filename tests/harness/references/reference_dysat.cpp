@@ -20,7 +20,8 @@ void softmax(Row& logits) {
   for (double& value : logits) value /= sum;
 }
 
-/// One step: ELU of the attention over the pattern of A + I.
+/// One step: ELU of the attention over the pattern of A + I. Edges end at cells that exist; what does not exist attends
+/// to itself, to no effect.
 Matrix structural(const Matrix& adjacency, const Matrix& x, const Weights& w) {
   const Matrix f = multiply(x, w.at("structural.weight"));
   const Row &left = w.at("structural.left")[0], &right = w.at("structural.right")[0];
@@ -57,8 +58,8 @@ Matrix columns(const Matrix& m, std::size_t first, std::size_t count) {
   return part;
 }
 
-/// One vertex: its timeline [T][F], in place.
-void temporal(Matrix& x, const Weights& w) {
+/// Vertex u: its timeline [T][F], in place. Each step looks at the steps of its own sequence so far.
+void temporal(Matrix& x, const Weights& w, const Cells& cells, std::size_t u) {
   const std::size_t width = x[0].size(), depth = width / heads;
   for (std::size_t t = 0; t < x.size(); ++t) {
     for (std::size_t d = 0; d < width; ++d) x[t][d] += w.at("temporal.positions")[t][d];
@@ -67,16 +68,18 @@ void temporal(Matrix& x, const Weights& w) {
   const Matrix q = multiply(x, columns(weight, 0, width)), k = multiply(x, columns(weight, width, width)),
                v = multiply(x, columns(weight, 2 * width, width));
   for (std::size_t t = 0; t < x.size(); ++t) {
+    if (!cells.exists(u, t)) continue;
+    const auto begin = static_cast<std::size_t>(cells.begin(u, t));
     Row o(width, 0.0);
     for (std::size_t h = 0; h < heads; ++h) {
-      Row weights(t + 1, 0.0);
-      for (std::size_t s = 0; s <= t; ++s) {
+      Row weights(t + 1 - begin, 0.0);
+      for (std::size_t s = begin; s <= t; ++s) {
         for (std::size_t d = h * depth; d < (h + 1) * depth; ++d)
-          weights[s] += q[t][d] * k[s][d] / std::sqrt(static_cast<double>(depth));
+          weights[s - begin] += q[t][d] * k[s][d] / std::sqrt(static_cast<double>(depth));
       }
       softmax(weights);
-      for (std::size_t s = 0; s <= t; ++s) {
-        for (std::size_t d = h * depth; d < (h + 1) * depth; ++d) o[d] += weights[s] * v[s][d];
+      for (std::size_t s = begin; s <= t; ++s) {
+        for (std::size_t d = h * depth; d < (h + 1) * depth; ++d) o[d] += weights[s - begin] * v[s][d];
       }
     }
     Matrix out = multiply({o}, w.at("temporal.dense.weight"));
@@ -85,7 +88,8 @@ void temporal(Matrix& x, const Weights& w) {
   }
 }
 
-std::vector<Matrix> embed_dysat(const SnapshotGraph& graph, std::int64_t steps, const Weights& weights) {
+std::vector<Matrix> embed_dysat(const SnapshotGraph& graph, std::int64_t steps, const Weights& weights,
+                                const Cells& cells) {
   const auto n = static_cast<std::size_t>(graph.vertices), f = static_cast<std::size_t>(graph.feature_width);
   std::vector<Matrix> h;
   for (std::size_t t = 0; t < static_cast<std::size_t>(steps); ++t) {
@@ -98,7 +102,7 @@ std::vector<Matrix> embed_dysat(const SnapshotGraph& graph, std::int64_t steps, 
   for (std::size_t v = 0; v < n; ++v) {
     Matrix line;
     for (const Matrix& step : h) line.push_back(step[v]);
-    temporal(line, weights);
+    temporal(line, weights, cells, v);
     for (std::size_t t = 0; t < h.size(); ++t) h[t][v] = line[t];
   }
   return h;

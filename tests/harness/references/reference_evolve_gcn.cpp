@@ -94,7 +94,7 @@ void convolve(const std::vector<Matrix>& a, std::vector<Matrix>& x, const Weight
 }
 
 std::vector<Matrix> embed_evolve_gcn(const SnapshotGraph& graph, std::int64_t steps, const Weights& weights,
-                                     bool with_summary) {
+                                     const Cells& cells, bool with_summary) {
   std::vector<Matrix> raw, a, x;
   const auto n = static_cast<std::size_t>(graph.vertices), f = static_cast<std::size_t>(graph.feature_width);
   for (std::size_t t = 0; t < static_cast<std::size_t>(steps); ++t) {
@@ -105,7 +105,7 @@ std::vector<Matrix> embed_evolve_gcn(const SnapshotGraph& graph, std::int64_t st
         for (std::size_t j = 0; j < n; ++j) sum[i][j] += raw[t - back][i][j];
       }
     }
-    a.push_back(laplacian(sum));
+    a.push_back(laplacian(sum, cells, t));
     x.emplace_back(n, std::vector<double>(f));
     for (std::size_t v = 0; v < n; ++v) {
       for (std::size_t j = 0; j < f; ++j) x[t][v][j] = graph.features[(t * n + v) * f + j];
@@ -117,12 +117,12 @@ std::vector<Matrix> embed_evolve_gcn(const SnapshotGraph& graph, std::int64_t st
 }
 
 const RegisterReference evolve_gcn_o_registered{
-    "evolve-gcn-o", [](const SnapshotGraph& graph, std::int64_t steps, const Weights& weights) {
-      return embed_evolve_gcn(graph, steps, weights, false);
+    "evolve-gcn-o", [](const SnapshotGraph& graph, std::int64_t steps, const Weights& weights, const Cells& cells) {
+      return embed_evolve_gcn(graph, steps, weights, cells, false);
     }};
 const RegisterReference evolve_gcn_h_registered{
-    "evolve-gcn-h", [](const SnapshotGraph& graph, std::int64_t steps, const Weights& weights) {
-      return embed_evolve_gcn(graph, steps, weights, true);
+    "evolve-gcn-h", [](const SnapshotGraph& graph, std::int64_t steps, const Weights& weights, const Cells& cells) {
+      return embed_evolve_gcn(graph, steps, weights, cells, true);
     }};
 
 }  // namespace

@@ -7,18 +7,22 @@
 namespace strobe::reference {
 namespace {
 
-/// relu(A~ X W + b), then every column to mean 0 and variance 1, scaled and shifted.
-Matrix convolve(const Matrix& a, const Matrix& x, const Weights& weights, const std::string& number) {
+/// relu(A~ X W + b), then every column to mean 0 and variance 1 over the cells of step t that exist, scaled and
+/// shifted.
+Matrix convolve(const Matrix& a, const Matrix& x, const Weights& weights, const std::string& number, const Cells& cells,
+                std::size_t t) {
   Matrix y = multiply(multiply(a, x), weights.at("gcn" + number + ".weight"));
   for (auto& row : y) {
     for (std::size_t j = 0; j < row.size(); ++j) row[j] += weights.at("gcn" + number + ".bias")[0][j];
   }
   relu(y);
-  const auto n = static_cast<double>(y.size());
+  double n = 0;
+  for (std::size_t v = 0; v < y.size(); ++v) n += cells.exists(v, t) ? 1 : 0;
   for (std::size_t j = 0; j < y[0].size(); ++j) {
     double mean = 0, variance = 0;
-    for (const auto& row : y) mean += row[j] / n;
-    for (const auto& row : y) variance += (row[j] - mean) * (row[j] - mean) / n;
+    for (std::size_t v = 0; v < y.size(); ++v) mean += cells.exists(v, t) ? y[v][j] / n : 0;
+    for (std::size_t v = 0; v < y.size(); ++v)
+      variance += cells.exists(v, t) ? (y[v][j] - mean) * (y[v][j] - mean) / n : 0;
     for (auto& row : y) {
       row[j] = weights.at("norm" + number + ".gain")[0][j] * (row[j] - mean) / std::sqrt(variance + 1e-5) +
                weights.at("norm" + number + ".shift")[0][j];
@@ -55,19 +59,21 @@ Matrix beside(Matrix left, const Matrix& right) {
   return left;
 }
 
-std::vector<Matrix> embed_mpnn_lstm(const SnapshotGraph& graph, std::int64_t steps, const Weights& weights) {
+std::vector<Matrix> embed_mpnn_lstm(const SnapshotGraph& graph, std::int64_t steps, const Weights& weights,
+                                    const Cells& cells) {
   const auto n = static_cast<std::size_t>(graph.vertices), f = static_cast<std::size_t>(graph.feature_width);
   const std::size_t width = weights.at("lstm1.hidden_weight").size();
   State first(n, width), second(n, width);
   std::vector<Matrix> result;
   for (std::size_t t = 0; t < static_cast<std::size_t>(steps); ++t) {
-    const Matrix a = laplacian(dense_adjacency(*graph.snapshots[t], graph.vertices));
+    const Matrix a = laplacian(dense_adjacency(*graph.snapshots[t], graph.vertices), cells, t);
     Matrix x(n, std::vector<double>(f));
     for (std::size_t v = 0; v < n; ++v) {
       for (std::size_t j = 0; j < f; ++j) x[v][j] = graph.features[(t * n + v) * f + j];
     }
-    const Matrix x1 = convolve(a, x, weights, "1");
-    advance(first, beside(x1, convolve(a, x1, weights, "2")), weights, "1");
+    for (Matrix* state : {&first.h, &first.c, &second.h, &second.c}) forget(*state, cells, t);
+    const Matrix x1 = convolve(a, x, weights, "1", cells, t);
+    advance(first, beside(x1, convolve(a, x1, weights, "2", cells, t)), weights, "1");
     advance(second, first.h, weights, "2");
     result.push_back(beside(beside(first.h, second.h), x));
   }

@@ -1,5 +1,6 @@
 // T-GCN as DGC describes it: per gate two graph convolutions with a relu between them, then per vertex the gated
-// recurrent unit with the reset before the product, over all steps from a zero state.
+// recurrent unit with the reset before the product, over all steps, from a zero state where a sequence
+// starts.
 #include <cmath>
 
 #include "tests/harness/references/references.hpp"
@@ -49,17 +50,19 @@ Matrix gate_of(const Matrix& c, const Matrix& state, const Weights& weights, std
   return z;
 }
 
-std::vector<Matrix> embed_t_gcn(const SnapshotGraph& graph, std::int64_t steps, const Weights& weights) {
+std::vector<Matrix> embed_t_gcn(const SnapshotGraph& graph, std::int64_t steps, const Weights& weights,
+                                const Cells& cells) {
   const auto n = static_cast<std::size_t>(graph.vertices), f = static_cast<std::size_t>(graph.feature_width);
   const std::size_t h = weights.at("gru.bias")[0].size();
   Matrix state(n, std::vector<double>(h, 0.0));
   std::vector<Matrix> result;
   for (std::size_t t = 0; t < static_cast<std::size_t>(steps); ++t) {
-    const Matrix a = laplacian(dense_adjacency(*graph.snapshots[t], graph.vertices));
+    const Matrix a = laplacian(dense_adjacency(*graph.snapshots[t], graph.vertices), cells, t);
     Matrix x(n, std::vector<double>(f));
     for (std::size_t v = 0; v < n; ++v) {
       for (std::size_t j = 0; j < f; ++j) x[v][j] = graph.features[(t * n + v) * f + j];
     }
+    forget(state, cells, t);
     const Matrix r = gate_of(convolve(a, x, weights, reset, h), state, weights, reset);
     const Matrix z = gate_of(convolve(a, x, weights, update, h), state, weights, update);
     Matrix kept = state;

@@ -18,13 +18,47 @@ Matrix dense_adjacency(const Snapshot& snapshot, std::int64_t vertices) {
   return a;
 }
 
-Matrix laplacian(Matrix a) {
+Cells::Cells(const SnapshotGraph& graph, const std::string& presence) {
+  const auto n = static_cast<std::size_t>(graph.vertices), steps = graph.snapshots.size();
+  std::vector<std::vector<bool>> edge(steps, std::vector<bool>(n, false));
+  std::vector<std::size_t> first(n, steps), last(n, 0);
+  for (std::size_t t = 0; t < steps; ++t) {
+    const Matrix a = dense_adjacency(*graph.snapshots[t], graph.vertices);
+    for (std::size_t v = 0; v < n; ++v) {
+      for (std::size_t u = 0; u < n; ++u) edge[t][v] = edge[t][v] || a[v][u] != 0 || a[u][v] != 0;
+      if (!edge[t][v]) continue;
+      first[v] = std::min(first[v], t);
+      last[v] = t;
+    }
+  }
+  for (std::size_t t = 0; t < steps; ++t) {
+    begins_.emplace_back(n, -1);
+    for (std::size_t v = 0; v < n; ++v) {
+      const bool came = first[v] <= t, stays = came && t <= last[v];
+      const bool here = presence == "all" || (presence == "seen" ? came : presence == "lifetime" ? stays : edge[t][v]);
+      if (!here) continue;
+      const bool goes_on = t > 0 && begins_[t - 1][v] >= 0;
+      begins_[t][v] = goes_on ? begins_[t - 1][v] : static_cast<std::int64_t>(t);
+    }
+  }
+}
+
+void forget(Matrix& state, const Cells& cells, std::size_t t) {
+  for (std::size_t v = 0; v < state.size(); ++v) {
+    if (cells.starts(v, t)) std::fill(state[v].begin(), state[v].end(), 0.0);
+  }
+}
+
+Matrix laplacian(Matrix a, const Cells& cells, std::size_t t) {
   std::vector<double> degree(a.size(), 1.0);
   for (std::size_t i = 0; i < a.size(); ++i) {
-    for (const double value : a[i]) degree[i] += value;
+    for (std::size_t j = 0; j < a.size(); ++j) {
+      if (!cells.exists(i, t) || !cells.exists(j, t)) a[i][j] = 0;
+      degree[i] += a[i][j];
+    }
   }
   for (std::size_t i = 0; i < a.size(); ++i) {
-    a[i][i] += 1.0;
+    if (cells.exists(i, t)) a[i][i] += 1.0;
     for (std::size_t j = 0; j < a.size(); ++j) a[i][j] /= std::sqrt(degree[i] * degree[j]);
   }
   return a;

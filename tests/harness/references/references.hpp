@@ -15,8 +15,23 @@ namespace strobe::reference {
 using Matrix = std::vector<std::vector<double>>;  // [rows][columns]
 using Weights = std::map<std::string, Matrix>;
 
-/// Embeddings [T][N][F'] of the first `steps` snapshots, with the model's default options.
-using Embed = std::function<std::vector<Matrix>(const SnapshotGraph&, std::int64_t steps, const Weights&)>;
+/// Which cells exist, read off the dense edges of all steps: `presence` is all, seen, lifetime or active.
+class Cells {
+ public:
+  explicit Cells(const SnapshotGraph& graph, const std::string& presence = "all");
+  /// The first step of the sequence of vertex v at step t, or -1.
+  std::int64_t begin(std::size_t v, std::size_t t) const { return begins_[t][v]; }
+  bool exists(std::size_t v, std::size_t t) const { return begins_[t][v] >= 0; }
+  bool starts(std::size_t v, std::size_t t) const { return begins_[t][v] == static_cast<std::int64_t>(t); }
+
+ private:
+  std::vector<std::vector<std::int64_t>> begins_;  // [T][N]
+};
+
+/// Embeddings [T][N][F'] of the first `steps` snapshots, with the model's default options; those of cells that do not
+/// exist mean nothing.
+using Embed =
+    std::function<std::vector<Matrix>(const SnapshotGraph&, std::int64_t steps, const Weights&, const Cells&)>;
 
 /// References by the model's registered name. Each registers itself from its own file, reference_NAME.cpp.
 std::map<std::string, Embed>& models();
@@ -29,7 +44,9 @@ Matrix multiply(const Matrix& a, const Matrix& b);
 void relu(Matrix& a);
 /// The snapshot as a dense matrix [N][N], rows are targets.
 Matrix dense_adjacency(const Snapshot& snapshot, std::int64_t vertices);
-/// D^-1/2 (A + I) D^-1/2 with D = 1 + row sums.
-Matrix laplacian(Matrix a);
+/// D^-1/2 (A + I) D^-1/2 with D = 1 + row sums, over the cells of step t that exist: others have no entries.
+Matrix laplacian(Matrix a, const Cells& cells, std::size_t t);
+/// Rows of vertices whose sequence begins at step t, to zero.
+void forget(Matrix& state, const Cells& cells, std::size_t t);
 
 }  // namespace strobe::reference

@@ -37,7 +37,7 @@ TEST(PresenceOfACase, OthersAreCasesOfTheirOwn) {
   EXPECT_EQ(std::unique(ids.begin(), ids.end()), ids.end());
 }
 
-std::string refusal(const Json& json) {
+std::string presence_refusal(const Json& json) {
   try {
     case_from_json(json, "/cases/3");
   } catch (const InvalidRequest& error) {
@@ -49,16 +49,16 @@ std::string refusal(const Json& json) {
 }
 
 TEST(PresenceOfACase, WhatItDoesNotGoWithIsNamed) {
-  EXPECT_NE(refusal(with_presence(chess(), "activ")).find("did you mean 'active'?"), std::string::npos);
+  EXPECT_NE(presence_refusal(with_presence(chess(), "activ")).find("did you mean 'active'?"), std::string::npos);
   Json shape = with_presence(chess(), "seen");
   shape["workload"] = "epinions";
   shape["device"] = "sim";
   shape["strategy"] = "snapshot";
-  EXPECT_NE(refusal(shape).find("use presence=all, or a graph"), std::string::npos);
+  EXPECT_NE(presence_refusal(shape).find("use presence=all, or a graph"), std::string::npos);
   Json events = with_presence(chess(), "seen");
   events["model"] = "tgn-attn";
   events["task"] = "future-links";
-  EXPECT_NE(refusal(events).find("leave it out"), std::string::npos);
+  EXPECT_NE(presence_refusal(events).find("leave it out"), std::string::npos);
   events.erase("presence");
   EXPECT_FALSE(case_to_json(case_from_json(events, "")).contains("presence"));
 }

@@ -151,7 +151,8 @@ TEST_F(SamplesInRows, DysatReadsUntrainedStepsWithTheLastTrainedPosition) {
       Weights weights = weights_in(path("weights"));
       Matrix& positions = weights.at("temporal.positions");
       for (std::size_t t = trained; t < positions.size(); ++t) positions[t] = positions[trained - 1];
-      expect_embeddings(path("embeddings.npy"), reference::models().at("dysat")(graph, 11, weights), strategy);
+      expect_embeddings(path("embeddings.npy"),
+                        reference::models().at("dysat")(graph, 11, weights, reference::Cells(graph)), strategy);
     }
   }
 }
