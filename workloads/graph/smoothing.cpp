@@ -117,12 +117,11 @@ SmoothStep smooth_adjacency(const SnapshotGraph& graph, SmoothingSpan span, bool
   const auto t = static_cast<Step>(span.last);
   const auto absent = [&](const MergedEntry& entry) { return !presence->exists(entry.column, t); };
   for (std::size_t v = 0; v < vertices; ++v) {
-    if (presence == nullptr) {
-      append_row(merger.sum(v, span), v, span.divisor, self_loops, step);
-    } else if (const std::int32_t begin = presence->begin(static_cast<VertexId>(v), t); begin >= 0) {
-      const SmoothingSpan own = span.since(begin);
+    const std::int32_t begin = presence == nullptr ? 0 : presence->begin(static_cast<VertexId>(v), t);
+    if (begin >= 0) {
+      const SmoothingSpan own = presence == nullptr ? span : span.since(begin);
       std::vector<MergedEntry>& sum = merger.sum(v, own);
-      std::erase_if(sum, absent);
+      if (presence != nullptr) std::erase_if(sum, absent);
       append_row(sum, v, own.divisor, self_loops, step);
     }
     step.row_offsets[v + 1] = static_cast<std::int64_t>(step.columns.size());

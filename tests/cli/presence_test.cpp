@@ -1,6 +1,7 @@
 // `--presence`: what `strobe inspect` says of the cells that exist, its figure, and what a run says and refuses.
-#include <cstdio>
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
 
 #include "program.hpp"
@@ -104,6 +105,30 @@ TEST_F(Presences, ARunCountsWhatItLeavesOut) {
   for (const char* words :
        {"presence=lifetime looks ahead", "2,911 of 6,798 training samples", "201 of 204 test samples"})
     EXPECT_NE(planned.out.find(words), std::string::npos) << words << "\n" << planned.out;
+}
+
+TEST_F(Presences, DumpedSamplesAreThoseThatAreLeft) {
+  const auto samples = [&](const std::string& presence) {
+    const std::string file = path(presence + ".csv");
+    const Outcome outcome =
+        strobe({"run", "--workload", "uniform:steps=8,vertices=60,density=0.5", "--model", "evolve-gcn-o", "--epochs",
+                "1", "--warmup", "0", "--presence", presence, "--dump-samples", file, "--out", path(presence)});
+    EXPECT_EQ(outcome.status, 0) << outcome.err;
+    const Json rows = read_json(path(presence) + "/summary.json").at("rows");
+    EXPECT_EQ(rows.at(0).at("settings").value("presence", "all"), presence);
+    std::multiset<std::string> lines;
+    std::istringstream text(read_text(file));
+    for (std::string line; std::getline(text, line);) {
+      if (line.rfind("train,", 0) == 0) lines.insert(line);
+    }
+    return lines;
+  };
+  const std::multiset<std::string> all = samples("all"), seen = samples("seen"), active = samples("active");
+  EXPECT_GT(active.size(), 0u);
+  EXPECT_LT(active.size(), seen.size());
+  EXPECT_LT(seen.size(), all.size());
+  EXPECT_TRUE(std::includes(all.begin(), all.end(), seen.begin(), seen.end()));
+  EXPECT_TRUE(std::includes(seen.begin(), seen.end(), active.begin(), active.end()));
 }
 
 }  // namespace
