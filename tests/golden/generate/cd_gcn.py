@@ -1,5 +1,6 @@
 """CD-GCN (ESDG, SC'21, section 5.1): per layer Y0 = A~ X, Y = relu([Y0 | Y0 W]), or [X | Y0 W] with concat=input; then
-PyTorch's LSTM cell along each vertex's timeline, from zero (gates in, forget, candidate, out)."""
+PyTorch's LSTM cell along each vertex's timeline, from zero where a sequence of
+the vertex begins (gates in, forget, candidate, out)."""
 
 import torch
 
@@ -25,13 +26,14 @@ def shapes(features, options):
     return all_shapes, o["output"]
 
 
-def embed(adjacency, features, weights, options):
+def embed(adjacency, features, weights, options, cells):
     o = {**DEFAULTS, **options}
-    a, x = laplacian(adjacency), features
+    a, x = laplacian(adjacency, cells), features
+    starts = [cells.starts(t) for t in range(len(a))]
     for l in range(1, o["layers"] + 1):
         w = {name: weights[f"layer{l}.{name}"] for name in ("gcn.weight", "lstm.input_weight", "lstm.hidden_weight", "lstm.bias")}
         aggregated = a @ x
         left = x if o["concat"] == "input" else aggregated
         y = torch.relu(torch.cat([left, aggregated @ w["gcn.weight"]], dim=2))
-        x = lstm(y, w["lstm.input_weight"], w["lstm.hidden_weight"], w["lstm.bias"])
+        x = lstm(y, w["lstm.input_weight"], w["lstm.hidden_weight"], w["lstm.bias"], starts)
     return x

@@ -13,12 +13,45 @@ torch.set_default_dtype(torch.float64)
 torch.set_num_threads(1)
 
 
+class Cells:
+    """Which cells exist, of all: exists [T, N], and begin [T, N], the step at which each one's sequence of neighbouring
+    steps began, -1 where it does not exist. seen: from a vertex's first edge on; lifetime: from its first to its last;
+    active: where it has an edge."""
+
+    def __init__(self, runs, kind):
+        touched = runs.any(2) | runs.any(1)
+        come, stays = touched.cumsum(0) > 0, touched.flip(0).cumsum(0).flip(0) > 0
+        self.exists = {"all": torch.ones_like(touched), "seen": come, "lifetime": come & stays, "active": touched}[kind]
+        self.begin = torch.full(touched.shape, -1)
+        for t, here in enumerate(self.exists):
+            goes_on = self.exists[t - 1] & here if t > 0 else torch.zeros_like(here)
+            self.begin[t] = torch.where(goes_on, self.begin[t - 1], torch.where(here, t, -1))
+
+    def first(self, steps):
+        self.exists, self.begin = self.exists[:steps], self.begin[:steps]
+        return self
+
+    def starts(self, t):
+        """[N, 1]: whether a sequence begins at step t."""
+        return (self.begin[t] == t)[:, None]
+
+    def reach(self, window):
+        """[T, T, N]: 1 where row v of step t reaches step s, at most window - 1 steps back and no further than to the
+        beginning of its sequence; else 0."""
+        t, s = torch.arange(len(self.begin))[:, None, None], torch.arange(len(self.begin))[None, :, None]
+        return ((s <= t) & (s > t - window) & (s >= self.begin[:, None, :]) & self.exists[:, None, :]).double()
+
+    def both_ends(self, a):
+        """A without the entries of cells that do not exist."""
+        return a * self.exists[:, :, None] * self.exists[:, None, :]
+
+
 class Graph:
     """Adjacency [T, N, N] (entry = number of edges) and features [T, N, 2] (in-degree, out-degree). Rows are targets;
     with orientation out they are sources, with both either end."""
 
-    def __init__(self, orientation="in", path=GOLDEN / "graph.csv"):
-        with open(path, newline="") as file:
+    def __init__(self, orientation="in", name="graph.csv"):
+        with open(GOLDEN / name, newline="") as file:
             rows = [(int(r["source"]), int(r["target"]), int(r["step"])) for r in csv.DictReader(file)]
         self.vertices = 1 + max(max(u, v) for u, v, _ in rows)
         self.steps = 1 + max(t for _, _, t in rows)
@@ -36,14 +69,17 @@ class Graph:
         return self.adjacency[:steps].clone(), self.features[:steps].clone()
 
 
-def m_transform(x, window):
-    """y_t = sum of x_s over s in [t - window + 1, t], s >= 0, divided by min(window, t + 1). x [T, ...]."""
-    return torch.stack([x[max(0, t - window + 1) : t + 1].sum(0) / min(window, t + 1) for t in range(len(x))])
+def m_transform(x, window, cells):
+    """y_t = sum of x_s over s in [t - window + 1, t], s >= b, divided by min(window, t - b + 1), b the step at which the
+    sequence of the row's vertex began. x [T, N, ...]."""
+    reach = cells.reach(window)
+    return torch.einsum("tsv,sv...->tv...", reach / reach.sum(1, keepdim=True).clamp(min=1), x)
 
 
-def fading_sum(x, window):
-    """y_t = sum of x_s / (t - s + 1) over s in [t - window + 1, t], s >= 0. x [T, ...]."""
-    return torch.stack([sum(x[s] / (t - s + 1) for s in range(max(0, t - window + 1), t + 1)) for t in range(len(x))])
+def fading_sum(x, window, cells):
+    """y_t = sum of x_s / (t - s + 1) over s in [t - window + 1, t], s >= b. x [T, N, ...]."""
+    distance = (torch.arange(len(x))[:, None] - torch.arange(len(x)) + 1).clamp(min=1)
+    return torch.einsum("tsv,sv...->tv...", cells.reach(window) / distance[:, :, None], x)
 
 
 def edge_life(a, life):
@@ -51,19 +87,21 @@ def edge_life(a, life):
     return torch.stack([a[max(0, t - life + 1) : t + 1].sum(0) for t in range(len(a))])
 
 
-def laplacian(a):
-    """D^-1/2 (A + I) D^-1/2 of each step, D = row sums of A + I."""
-    with_loops = a + torch.eye(a.shape[1])
-    scale = with_loops.sum(2).rsqrt()
+def laplacian(a, cells):
+    """D^-1/2 (A + I) D^-1/2 of each step, D = row sums of A + I, over the cells that exist."""
+    with_loops = cells.both_ends(a) + torch.diag_embed(cells.exists.double())
+    scale = torch.where(cells.exists, with_loops.sum(2), 1.0).rsqrt()
     return scale[:, :, None] * with_loops * scale[:, None, :]
 
 
-def lstm(x, input_weight, hidden_weight, bias):
-    """PyTorch's LSTM cell (gates in, forget, candidate, out) along time from a zero state. x [T, N, F]."""
+def lstm(x, input_weight, hidden_weight, bias, starts):
+    """PyTorch's LSTM cell (gates in, forget, candidate, out) along time, from a zero state at the first step and where
+    starts [T, N, 1] says so. x [T, N, F]."""
     width = len(hidden_weight)
     h = c = torch.zeros(x.shape[1], width)
     outputs = []
-    for step in x:
+    for step, anew in zip(x, starts):
+        h, c = h.masked_fill(anew, 0.0), c.masked_fill(anew, 0.0)
         h, c = torch.lstm_cell(step, (h, c), input_weight.T, hidden_weight.T, bias[0], torch.zeros(4 * width))
         outputs.append(h)
     return torch.stack(outputs)
@@ -89,12 +127,15 @@ def read_samples():
 
 
 class LinkPrediction:
-    """Mean cross-entropy of [z_u | z_v] W + b over the listed pairs; weighted by pair when `weighted`."""
+    """Mean cross-entropy of [z_u | z_v] W + b over the listed pairs of cells that exist; weighted by pair when
+    `weighted`."""
 
-    def __init__(self, weighted=False):
+    def __init__(self, cells, weighted=False):
         self.weighted = weighted
-        self.u, self.v, self.step, self.label, self.weight = read_samples()
-        self.steps = 1 + int(self.step.max())
+        samples = read_samples()
+        self.steps = 1 + int(samples[2].max())
+        exist = cells.exists[samples[2], samples[0]] & cells.exists[samples[2], samples[1]]
+        self.u, self.v, self.step, self.label, self.weight = (column[exist] for column in samples)
 
     def shapes(self, width):
         return {"head.weight": (2 * width, 2), "head.bias": (1, 2)}

@@ -43,9 +43,9 @@ def diffuse(walks, z, o):
     return torch.cat(parts, dim=1)
 
 
-def embed(adjacency, features, weights, options):
+def embed(adjacency, features, weights, options, cells):
     o = {**DEFAULTS, **options}
-    x = features
+    x, adjacency = features, cells.both_ends(adjacency)
     for l in range(1, o["layers"] + 1):
         w = {name: weights[f"layer{l}.{name}"] for name in ("gate.weight", "gate.bias", "candidate.weight", "candidate.bias")}
         h, outputs = torch.zeros(x.shape[1], o["hidden"]), []
@@ -54,8 +54,7 @@ def embed(adjacency, features, weights, options):
             if o["supports"] == "transposed":
                 walks = [s.T for s in walks]
             of_x = diffuse(walks, x[t], o)
-            if o["state"] == "none":
-                h = torch.zeros(x.shape[1], o["hidden"])
+            h = torch.zeros(x.shape[1], o["hidden"]) if o["state"] == "none" else h.masked_fill(cells.starts(t), 0.0)
             gates = torch.sigmoid(torch.cat([of_x, diffuse(walks, h, o)], dim=1) @ w["gate.weight"] + w["gate.bias"])
             r, u = gates.chunk(2, dim=1)
             c = torch.tanh(torch.cat([of_x, diffuse(walks, r * h, o)], dim=1) @ w["candidate.weight"] + w["candidate.bias"])

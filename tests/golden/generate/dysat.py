@@ -21,9 +21,18 @@ def shapes(features, options):
             "temporal.dense.weight": (h, h), "temporal.dense.bias": (1, h)}, h
 
 
-def structural(step, a, x, weights, o):
-    """One step: a [N, N] normalised A + I, x [N, F]."""
-    outputs, vertices = [], range(len(x))
+def structural(step, a, x, weights, o, exists):
+    """One step: a [N, N] normalised A + I, x [N, F]; zero where a cell does not exist."""
+    vertices, total = torch.nonzero(exists)[:, 0], len(x)
+    result = torch.zeros(total, o["hidden"])
+    if len(vertices):
+        result[vertices] = attend(step * total, vertices, a[vertices][:, vertices], x[vertices], weights, o)
+    return result
+
+
+def attend(first_cell, vertices, a, x, weights, o):
+    """The structural attention of the step's vertices that exist."""
+    outputs = []
     heads = zip(*(weights[f"structural.{name}"].chunk(o["structural_heads"], dim=1) for name in ("weight", "left", "right")))
     for head, (weight, left, right) in enumerate(heads):
         f = x @ weight
@@ -33,23 +42,24 @@ def structural(step, a, x, weights, o):
         logits = functional.leaky_relu(logits, 0.2).masked_fill(a == 0, float("-inf"))
         kept = torch.ones_like(a)
         if o["structural_dropout"]:
-            kept = torch.tensor([[edge_factor(step * len(x) + v, u, head, o["structural_dropout"]) for u in vertices]
+            kept = torch.tensor([[edge_factor(first_cell + int(v), int(u), head, o["structural_dropout"]) for u in vertices]
                                  for v in vertices])
         outputs.append(functional.elu((torch.softmax(logits, dim=1) * kept) @ f))
     return torch.cat(outputs, dim=1)
 
 
-def temporal(x, weights, o):
-    """x [T, N, H]."""
+def temporal(x, weights, o, cells):
+    """x [T, N, H]. Who looks at step t sees the steps of its own sequence up to t; positions are the steps' own."""
     steps, width = len(x), o["hidden"] // o["temporal_heads"]
     x = x + weights["temporal.positions"][:steps, None, :]
     query, key, value = (x @ weights["temporal.query_key_value"]).chunk(3, dim=2)
-    later = torch.ones(steps, steps, dtype=torch.bool).triu(1)
+    hidden = cells.reach(steps).permute(2, 0, 1) == 0
+    hidden = hidden & ~torch.eye(steps, dtype=torch.bool)  # what does not exist looks at itself, to no effect
     scale = (width if o["scale"] == "sqrt_d" else steps) ** 0.5
     outputs = []
     for head, (q, k, v) in enumerate(zip(*(part.split(width, dim=2) for part in (query, key, value)))):
         scores = torch.einsum("tnd,snd->nts", q, k) / scale
-        weight = torch.softmax(scores.masked_fill(later, float("-inf")), dim=2)
+        weight = torch.softmax(scores.masked_fill(hidden, float("-inf")), dim=2)
         if o["temporal_dropout"]:
             vertices = x.shape[1]
             weight = weight * torch.tensor([[[past_factor(t * vertices + n, s, head, o["temporal_dropout"])
@@ -59,7 +69,8 @@ def temporal(x, weights, o):
     return torch.relu(attended @ weights["temporal.dense.weight"] + weights["temporal.dense.bias"]) + attended
 
 
-def embed(adjacency, features, weights, options):
+def embed(adjacency, features, weights, options, cells):
     o = {**DEFAULTS, **options}
-    a = laplacian(adjacency)
-    return temporal(torch.stack([structural(t, *step, weights, o) for t, step in enumerate(zip(a, features))]), weights, o)
+    a = laplacian(adjacency, cells)
+    x = [structural(t, a[t], features[t], weights, o, cells.exists[t]) for t in range(len(a))]
+    return temporal(torch.stack(x), weights, o, cells)

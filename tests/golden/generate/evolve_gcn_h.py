@@ -1,6 +1,6 @@
 """EvolveGCN-H (AAAI'20 section 3.2): as EvolveGCN-O, but the cell reads a summary of the layer's input: the k rows
 with the largest score X p / |p| among vertices with an incoming edge (mask=linked: with an edge at either end; none:
-all), each times tanh of its score, transposed. Ties go to the smaller vertex; the last one is repeated when there are
+all that exist), each times tanh of its score, transposed. Ties go to the smaller vertex; the last one is repeated when there are
 fewer than k."""
 
 import torch
@@ -18,12 +18,12 @@ def shapes(features, options):
     return all_shapes, width
 
 
-def summary(a, x, direction, k, o):
+def summary(a, x, direction, k, o, exists):
     score = (x @ direction)[:, 0] / direction.norm()
     edges = (a - torch.diag(torch.diagonal(a))) != 0
     if o["mask"] == "linked":
         edges = edges | edges.T
-    allowed = [v for v in range(len(x)) if o["mask"] == "none" or bool(edges[v].any())]
+    allowed = [v for v in range(len(x)) if bool(exists[v]) and (o["mask"] == "none" or bool(edges[v].any()))]
     if not allowed:
         return torch.zeros(x.shape[1], k)
     order = sorted(allowed, key=lambda v: (-float(score[v].detach()), v))
@@ -34,5 +34,5 @@ def summary(a, x, direction, k, o):
     return rows.T
 
 
-def embed(adjacency, features, weights, options):
-    return evolve_gcn_o.embed(adjacency, features, weights, options, DEFAULTS, summary)
+def embed(adjacency, features, weights, options, cells):
+    return evolve_gcn_o.embed(adjacency, features, weights, options, cells, DEFAULTS, summary)

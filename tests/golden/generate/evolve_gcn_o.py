@@ -50,13 +50,14 @@ class Cell:
             self.memory = self.memory.detach()
 
 
-def embed(adjacency, features, weights, options, defaults=DEFAULTS, summary=None):
+def embed(adjacency, features, weights, options, cells, defaults=DEFAULTS, summary=None):
     o = {**defaults, **options}
-    a, x = laplacian(edge_life(adjacency, o["edge_life"])), features
+    a, x = laplacian(edge_life(adjacency, o["edge_life"]), cells), features
     for prefix in ("layer1.", "layer2."):
         w, cell, outputs = weights[prefix + "weight"], Cell(weights, prefix, o["cell"]), []
         for t in range(len(a)):
-            w = cell.step(w if summary is None else summary(a[t], x[t], weights[prefix + "score"], w.shape[1], o), w)
+            score = weights.get(prefix + "score")
+            w = cell.step(w if summary is None else summary(a[t], x[t], score, w.shape[1], o, cells.exists[t]), w)
             outputs.append(a[t] @ x[t] @ w)
             if o["backpropagation"] == "detached":
                 w = w.detach()

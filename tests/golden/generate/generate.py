@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Golden fixtures from an independent PyTorch implementation of every model: weights, embeddings, loss and gradients on
-the graph of graph.csv, in float64. A case of an optimiser holds the weights after so many of its steps instead.
+the graph of graph.csv, or of the case's own, in float64. A case of an optimiser holds the weights after so many of its steps instead.
 usage: generate.py            writes tests/golden/CASE.safetensors for every case of cases.json
        generate.py --check    computes them again and compares with the committed files (relative 1e-12)
 Needs PyTorch; on Debian: apt-get install python3-torch."""
@@ -14,12 +14,12 @@ import torch
 import common
 
 
-def make_task(task, graph):
+def make_task(task, graph, cells):
     name, options = (task, {}) if isinstance(task, str) else (task["name"], task)
     if name == "golden-pairs":
-        return common.LinkPrediction()
+        return common.LinkPrediction(cells)
     if name == "golden-weighted-pairs":
-        return common.LinkPrediction(weighted=True)
+        return common.LinkPrediction(cells, weighted=True)
     if name == "vertex-regression":
         return common.DegreeRegression(graph, options.get("degree", "in"))
     raise ValueError(f"no golden task is called {name}")
@@ -29,17 +29,20 @@ class Network:
     """Model, task and start weights of a case."""
 
     def __init__(self, case):
-        graph = common.Graph(case.get("orientation", "in"))
+        graph = common.Graph(case.get("orientation", "in"), case.get("graph", "graph.csv"))
+        cells = common.Cells(graph.runs, case.get("presence", "all"))
         self.options = {key: value for key, value in case["model"].items() if key != "name"}
         self.model = importlib.import_module(case["model"]["name"].replace("-", "_"))
-        self.task = make_task(case["task"], graph)
+        self.task = make_task(case["task"], graph, cells)
         shapes, self.width = self.model.shapes(graph.features.shape[2], self.options)
         self.weights = common.draw_weights({**shapes, **self.task.shapes(self.width)}, case["seed"])
         self.adjacency, self.features = graph.first(self.task.steps)
+        self.cells = cells.first(self.task.steps)
 
     def embed(self, dropping=True):
         options = {key: value for key, value in self.options.items() if dropping or not key.endswith("dropout")}
-        return self.model.embed(self.adjacency, self.features, self.weights, options)
+        z = self.model.embed(self.adjacency, self.features, self.weights, options, self.cells)
+        return z.masked_fill(~self.cells.exists[:, :, None], 0.0)
 
     def loss(self):
         return self.task.loss(self.embed(), self.weights)
@@ -71,6 +74,8 @@ def compute(case):
     for name, value in network.weights.items():
         tensors[f"gradient.{name}"] = torch.zeros_like(value) if value.grad is None else value.grad
     tensors["embeddings"] = network.embed(dropping=False).reshape(-1, network.width)
+    if "presence" in case:
+        tensors["exists"] = network.cells.exists.double().reshape(-1, 1)
     tensors["loss"] = loss.reshape(1, 1)
     return tensors
 

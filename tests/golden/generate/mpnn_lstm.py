@@ -25,26 +25,36 @@ def shapes(features, options):
     return all_shapes, 2 * h + features if o["output"] == "all" else h
 
 
-def convolve(a, x, weights, l, o):
+def convolve(a, x, weights, l, o, cells):
     y = torch.relu(a @ x @ weights[f"gcn{l}.weight"] + weights[f"gcn{l}.bias"])
     if not o["batch_norm"]:
         return y
     gain, shift = weights[f"norm{l}.gain"][0], weights[f"norm{l}.shift"][0]
-    return torch.stack([torch.nn.functional.batch_norm(step, None, None, gain, shift, training=True) for step in y])
+    return torch.stack([normalise(step, exists, gain, shift) for step, exists in zip(y, cells.exists)])
 
 
-def recur(x, weights, l, o):
-    """The LSTM over whole timelines, or over each window on its own."""
+def normalise(step, exists, gain, shift):
+    """Batch normalisation over the vertices that exist; zero elsewhere."""
+    result, rows = torch.zeros_like(step), step[exists]
+    if len(rows):
+        apart = rows - rows.mean(0)
+        result[exists] = gain * apart / ((apart**2).mean(0) + 1e-5).sqrt() + shift
+    return result
+
+
+def recur(x, weights, l, o, cells):
+    """The LSTM over the sequences of vertices, or over each window on its own."""
     w = [weights[f"lstm{l}.{name}"] for name in ("input_weight", "hidden_weight", "bias")]
     length = len(x) if o["state"] == "carried" else o["window"]
-    return torch.cat([lstm(x[t : t + length], *w) for t in range(0, len(x), length)])
+    starts = torch.stack([cells.starts(t) for t in range(len(x))])
+    return torch.cat([lstm(x[t : t + length], *w, starts[t : t + length]) for t in range(0, len(x), length)])
 
 
-def embed(adjacency, features, weights, options):
+def embed(adjacency, features, weights, options, cells):
     o = {**DEFAULTS, **options}
-    a = laplacian(adjacency)
-    first = convolve(a, features, weights, 1, o)
-    second = convolve(a, first, weights, 2, o)
-    h1 = recur(torch.cat([first, second], dim=2), weights, 1, o)
-    h2 = recur(h1, weights, 2, o)
+    a = laplacian(adjacency, cells)
+    first = convolve(a, features, weights, 1, o, cells)
+    second = convolve(a, first, weights, 2, o, cells)
+    h1 = recur(torch.cat([first, second], dim=2), weights, 1, o, cells)
+    h2 = recur(h1, weights, 2, o, cells)
     return torch.cat([h1, h2, features], dim=2) if o["output"] == "all" else h2

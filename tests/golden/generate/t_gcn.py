@@ -1,5 +1,6 @@
 """T-GCN (DGC, SIGMOD'23, section 7.1; Zhao et al.): gates r, z, n read graph convolutions C of the features, relu between
-their layers; r, z = sigmoid(C V + H U + b), n = tanh(C V + (r H) U + b), H' = z H + (1 - z) n, H_0 = 0.
+their layers; r, z = sigmoid(C V + H U + b), n = tanh(C V + (r H) U + b), H' = z H + (1 - z) n, H = 0 where a
+vertex's sequence begins.
 conv=xh: r, u = sigmoid(A~ [x, H] W_g + b_g), c = tanh(A~ [x, r H] W_c + b_c), H' = u H + (1 - u) c."""
 
 import torch
@@ -33,10 +34,11 @@ def convolutions(a, x, weights, block, o):
     return y
 
 
-def joint(a, features, weights, h):
+def joint(a, features, weights, h, cells):
     """Features and state convolved together."""
     state, outputs = torch.zeros(features.shape[1], h), []
     for t in range(len(a)):
+        state = state.masked_fill(cells.starts(t), 0.0)
         read = a[t] @ torch.cat([features[t], state], dim=1)
         r, u = torch.sigmoid(read @ weights["gate.weight"] + weights["gate.bias"]).chunk(2, dim=1)
         read = a[t] @ torch.cat([features[t], r * state], dim=1)
@@ -46,15 +48,16 @@ def joint(a, features, weights, h):
     return torch.stack(outputs)
 
 
-def embed(adjacency, features, weights, options):
+def embed(adjacency, features, weights, options, cells):
     o = {**DEFAULTS, **options}
-    a, h = laplacian(adjacency), o["hidden"]
+    a, h = laplacian(adjacency, cells), o["hidden"]
     if o["conv"] == "xh":
-        return joint(a, features, weights, h)
+        return joint(a, features, weights, h, cells)
     read = [convolutions(a, features, weights, gate if o["gates"] == "own" else 0, o) for gate in range(3)]
     v, u, b = (weights[f"gru.{name}"].split(size) for name, size in (("input_weight", h), ("hidden_weight", h), ("bias", 1)))
     state, outputs = torch.zeros(features.shape[1], h), []
     for t in range(len(a)):
+        state = state.masked_fill(cells.starts(t), 0.0)
         r = torch.sigmoid(read[0][t] @ v[0] + state @ u[0] + b[0])
         z = torch.sigmoid(read[1][t] @ v[1] + state @ u[1] + b[1])
         n = torch.tanh(read[2][t] @ v[2] + (r * state) @ u[2] + b[2])

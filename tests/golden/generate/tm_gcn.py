@@ -17,18 +17,18 @@ def shapes(features, options):
     return {"layer1.weight": (features, o["hidden"]), "layer2.weight": (o["hidden"], o["output"])}, o["output"]
 
 
-def embed(adjacency, features, weights, options):
+def embed(adjacency, features, weights, options, cells):
     o = {**DEFAULTS, **options}
     smooth = fading_sum if o["m"] == "inverse_distance" else m_transform
-    a = laplacian(smooth(adjacency, o["window"]))
-    x = smooth(features, o["window"])
+    a = laplacian(smooth(adjacency, o["window"], cells), cells)
+    x = smooth(features, o["window"], cells)
     first = a @ x @ weights["layer1.weight"]
     if o["network"] == "linear":
         return first
     if o["network"] == "selu":
         return a @ torch.nn.functional.selu(first) @ weights["layer2.weight"]
-    hidden = smooth(torch.relu(first), o["window"])
+    hidden = smooth(torch.relu(first), o["window"], cells)
     z = a @ hidden @ weights["layer2.weight"]
     if o["last_activation"] == "relu":
         z = torch.relu(z)
-    return smooth(z, o["window"]) if o["pairs"] == 2 else z
+    return smooth(z, o["window"], cells) if o["pairs"] == 2 else z
