@@ -13,6 +13,7 @@
 #include "backends/conformance/operations_block.hpp"
 #include "backends/conformance/operations_copy.hpp"
 #include "backends/conformance/operations_dense.hpp"
+#include "backends/conformance/operations_distance.hpp"
 #include "backends/conformance/operations_events.hpp"
 #include "backends/conformance/operations_evolve.hpp"
 #include "backends/conformance/operations_fading.hpp"
@@ -83,6 +84,7 @@ std::vector<OperationFamily> operation_families() {
                                    family<CopyRuns>(copy_runs_cases()),
                                    family<Fill>(fill_cases()),
                                    family<AddScaled>(add_scaled_cases()),
+                                   family<RowDistances>(row_distances_cases()),
                                    family<SoftmaxCrossEntropy>(softmax_cases()),
                                    family<WeightedCrossEntropy>(weighted_cross_entropy_cases()),
                                    family<MeanSquaredError>(mean_squared_error_cases()),
