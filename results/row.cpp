@@ -306,6 +306,10 @@ Row summarise(const Json& case_json, const std::string& case_id, const CaseResul
     explain_last(name, series, row);
   }
   take_until(case_json, result, row);
+  row.sent_share = result.sent_share;
+  row.sent_bytes_by_epoch = result.sent_bytes_by_epoch;
+  for (const char* key : {"/sent_share", "/sent_bytes_by_epoch"})
+    if (row.sent_share.empty()) row.absent[key] = "no exchange is under a policy of staleness";
   row.metric_samples = result.metric_samples;
   explain_nulls(row_to_json(row), "", epochs.empty() ? "the case ended as " + row.status : "not a finite number", row);
   return row;

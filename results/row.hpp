@@ -19,7 +19,7 @@
 
 namespace strobe {
 
-inline constexpr const char* summary_schema_version = "1.4.0";
+inline constexpr const char* summary_schema_version = "1.5.0";
 
 /// Seconds of an epoch over all measured epochs; each epoch counts with its slowest rank. NaN where absent.
 struct EpochSeconds {
@@ -75,6 +75,8 @@ struct Row {
   double hidden_communicate_seconds = std::numeric_limits<double>::quiet_NaN();
   std::optional<std::map<std::string, double>> operation_seconds;  // by operation
   std::optional<SentBytes> sent_bytes;
+  std::vector<double> sent_share;                  // per epoch, of exchanges under a policy of staleness; or empty
+  std::vector<std::uint64_t> sent_bytes_by_epoch;  // likewise, of all traffic
   std::optional<std::uint64_t> transfer_bytes, messages;
   std::optional<PeakBytes> peak_bytes;
   std::optional<Imbalance> imbalance;

@@ -183,6 +183,28 @@ RowField threads_field() {
   return threads;
 }
 
+/// Lists by epoch that are null where nothing is stale.
+std::vector<RowField> stale_fields() {
+  RowField share = later(field<&Row::sent_share>(
+      "sent_share", "1", or_null(series()),
+      "Where rows of exchanges may be stale, per epoch of the first repetition, warm-up included: bytes that these "
+      "exchanges sent, with counts and places of rows, as a share of what the exact run sends through them."));
+  share.get = [](const Row& row) { return row.sent_share.empty() ? Json(nullptr) : encode(row.sent_share); };
+  share.set = [](Row& row, const Json& json) {
+    if (!json.is_null()) decode(json, row.sent_share);
+  };
+  RowField bytes = later(field<&Row::sent_bytes_by_epoch>(
+      "sent_bytes_by_epoch", "bytes", or_null(list(count())),
+      "Likewise, bytes of all purposes sent to other ranks in each of these epochs, summed over ranks."));
+  bytes.get = [](const Row& row) {
+    return row.sent_bytes_by_epoch.empty() ? Json(nullptr) : encode(row.sent_bytes_by_epoch);
+  };
+  bytes.set = [](Row& row, const Json& json) {
+    if (!json.is_null()) decode(json, row.sent_bytes_by_epoch);
+  };
+  return {share, bytes};
+}
+
 std::vector<RowField> identity_fields() {
   return {
       field<&Row::case_id>("case_id", "", text(), "Readable key and hash of the case."),
@@ -274,6 +296,7 @@ const std::vector<RowField>& row_fields() {
     for (RowField& item : value_fields()) fields.push_back(std::move(item));
     for (RowField& item : until_fields()) fields.push_back(std::move(item));
     for (RowField& item : batch_fields()) fields.push_back(std::move(item));
+    for (RowField& item : stale_fields()) fields.push_back(std::move(item));
     return fields;
   }();
   return table;

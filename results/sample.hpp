@@ -84,8 +84,11 @@ struct CaseResult {
   std::string status = "ok";  // ok | failed | out_of_memory | timeout | skipped | interrupted
   std::string reason;
   std::vector<EpochSample> samples;
-  Series loss;                                       // of the first repetition, summed over ranks
-  std::map<std::string, Series> metrics;             // accuracy, auc, ...
+  Series loss;                            // of the first repetition, summed over ranks
+  std::map<std::string, Series> metrics;  // accuracy, auc, ...
+  /// Of exchanges under a policy of staleness, per epoch of the first repetition; empty where there are none.
+  std::vector<double> sent_share;                    // bytes as a share of what the exact run sends through them
+  std::vector<std::uint64_t> sent_bytes_by_epoch;    // of all traffic, summed over ranks
   std::string time_source = "wall";                  // wall | virtual
   std::string throughput_unit = "edges_per_second";  // one of throughput_units
   double items_per_epoch = 0;                        // of that unit: edges of the trained steps, events, ...

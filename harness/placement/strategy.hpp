@@ -8,6 +8,7 @@
 
 #include "core/registry.hpp"
 #include "harness/placement/placement.hpp"
+#include "harness/placement/staleness.hpp"
 #include "workloads/preparation/preprocess.hpp"
 
 namespace strobe {
@@ -33,7 +34,7 @@ struct Schedule {
 struct StrategyPlan {
   Placement spatial, temporal;
   Schedule schedule;
-  std::string staleness = "exact";
+  Staleness staleness;
   std::vector<std::string> approximations;
 };
 

@@ -92,6 +92,7 @@ std::string digest_of(const FullBatchPlan& plan) {
   add(plan.strategy.spatial, digest);
   add(plan.strategy.temporal, digest);
   for (const BlockPlan& block : plan.blocks) digest.add_number(block.steps());
+  if (plan.stale.active) digest.add(text_of(plan.strategy.staleness));
   return digest.hex();
 }
 

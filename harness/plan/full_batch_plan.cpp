@@ -22,9 +22,9 @@ void check_world(const Case& c) {
 
 void check_supported(const StrategyPlan& strategy, std::int64_t blocks) {
   const Schedule& schedule = strategy.schedule;
-  if ((schedule.kind != "full_batch" && schedule.kind != "blocks") || strategy.staleness != "exact") {
-    throw InvalidRequest("/strategy", "this run loop walks exact schedules of all steps or of blocks of them, not " +
-                                          schedule.kind + " with " + strategy.staleness + " reads");
+  if (schedule.kind != "full_batch" && schedule.kind != "blocks") {
+    throw InvalidRequest("/strategy",
+                         "this run loop walks schedules of all steps or of blocks of them, not " + schedule.kind);
   }
   if (static_cast<std::int64_t>(schedule.blocks.size()) != blocks) {
     throw InvalidRequest("/nb", "this strategy cannot go through the timeline in blocks; set nb=1");
@@ -101,9 +101,15 @@ std::shared_ptr<const FullBatchPlan> lay_out(const FullBatchCase& c, StrategyPla
   check_transfer(c, block_plans, notes);
   EvaluationPlan evaluation = place_evaluated(c, strategy.spatial);
   if (const std::string note = overlap_note(c, block_plans); !note.empty()) notes.push_back(note);
-  const auto bytes = count_planned_bytes(c, block_plans, c.options.keeps_last_block(block_plans.size()));
-  return std::make_shared<const FullBatchPlan>(
-      FullBatchPlan{c, std::move(strategy), std::move(block_plans), std::move(evaluation), std::move(notes), bytes});
+  auto bytes = count_planned_bytes(c, block_plans, c.options.keeps_last_block(block_plans.size()));
+  StalePlan stale = plan_staleness(c, strategy, block_plans, bytes, notes);
+  if (stale.active) bytes = stale.first_epoch;
+  if (stale.approximates) {
+    strategy.approximations.push_back("stale neighbours: " + text_of(strategy.staleness));
+  }
+  return std::make_shared<const FullBatchPlan>(FullBatchPlan{c, std::move(strategy), std::move(block_plans),
+                                                             std::move(evaluation), std::move(notes), std::move(stale),
+                                                             bytes});
 }
 
 }  // namespace strobe

@@ -9,6 +9,7 @@
 
 #include "harness/plan/block_plan.hpp"
 #include "harness/plan/full_batch_case.hpp"
+#include "harness/plan/stale_plan.hpp"
 
 namespace strobe {
 
@@ -17,7 +18,9 @@ struct FullBatchPlan : FullBatchCase {
   std::vector<BlockPlan> blocks;  // of the schedule, in order
   EvaluationPlan evaluation;
   std::vector<std::string> notes;  // what was assumed, one sentence each
-  /// Bytes that all ranks together send in one epoch, by traffic, in order of `traffic_names`.
+  StalePlan stale;
+  /// Bytes that all ranks together send in one epoch, by traffic, in order of `traffic_names`; in the first one where
+  /// rows may be stale.
   std::array<std::uint64_t, traffic_count> planned_bytes{};
 
   /// Whether the last block keeps its records from the first forward pass, so that it is not computed again.

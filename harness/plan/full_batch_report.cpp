@@ -150,6 +150,18 @@ Json describe_transfer(const FullBatchPlan& plan) {
   return Json{{"snapshots", bytes.snapshots}, {"features", bytes.features}, {"total", bytes.total()}};
 }
 
+Json describe_staleness(const FullBatchPlan& plan) {
+  const std::string policy = plan.stale.active ? text_of(plan.strategy.staleness) : "none";
+  Json staleness = {{"policy", policy}};
+  if (!plan.stale.active) return staleness;
+  Json at_most = Json::object();
+  for (std::size_t i = 0; i < plan.stale.at_most.size(); ++i)
+    at_most[std::string(traffic_names[i])] = plan.stale.at_most[i];
+  staleness["distances"] = plan.strategy.staleness.distances_on_host ? "host" : "device";
+  staleness["bytes_after_the_first_epoch_at_most"] = at_most;
+  return staleness;
+}
+
 Json describe_graph(const FullBatchPlan& plan) {
   return Json{{"vertices", plan.data.graph->vertices},
               {"steps", plan.data.graph->steps},
@@ -178,7 +190,7 @@ Json describe(const FullBatchPlan& plan) {
               {"temporal_placement", describe_placement(plan.strategy.temporal)},
               {"connectivity_minus_one", spatial_cut(plan.strategy.spatial, *plan.data.graph)},
               {"schedule", {{"kind", plan.strategy.schedule.kind}, {"blocks", blocks}}},
-              {"staleness", plan.strategy.staleness},
+              {"staleness", describe_staleness(plan)},
               {"approximations", plan.strategy.approximations},
               {"samples", describe_samples(*plan.data.samples)},
               {"parameters", parameters},

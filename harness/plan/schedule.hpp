@@ -35,6 +35,12 @@ struct ByteBudget {
   bool allows(std::size_t traffic, std::uint64_t sent) const;
 };
 
+/// Traffic of exchanges that do not send all of their rows in every epoch: bytes in an epoch, all ranks together.
+struct StaleTraffic {
+  std::array<std::uint64_t, traffic_count> exact{};   // what they would send if they sent all
+  std::array<std::uint64_t, traffic_count> beside{};  // what others send of the same kinds of traffic, in every epoch
+};
+
 /// What an epoch works through, for throughput.
 struct EpochItems {
   double count = 0;                       // of `unit`, over all ranks
@@ -119,6 +125,8 @@ class SchedulePlan {
   virtual const ByteBudget& budget() const = 0;
   virtual ByteBudget budget_of(std::int64_t /*epoch*/) const { return budget(); }
   virtual EpochItems items() const = 0;
+  /// Only where a policy of staleness is in force.
+  virtual std::optional<StaleTraffic> stale_traffic() const { return std::nullopt; }
   /// Updates of the weights in the first `epochs` epochs.
   virtual std::int64_t updates_through(std::int64_t epochs) const { return epochs * items().iterations; }
   /// What makes the training differ from the exact one, in words of the row; empty for an exact plan (law 3).

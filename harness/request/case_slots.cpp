@@ -47,6 +47,16 @@ Json complete_optimizer(const std::string& plugin, const Json& values, const std
   return complete;
 }
 
+Json complete_strategy(const std::string& plugin, const Json& values, const std::string& pointer) {
+  std::vector<std::string> with_halos;
+  for (const auto& [name, entry] : StrategyRegistry::instance().entries()) {
+    if (has_stale_fields(entry.parameters)) with_halos.push_back(name);
+  }
+  const FieldTable& fields = registry_fields<StrategyRegistry>(plugin, pointer + "/name");
+  const Json own = without_foreign_stale(fields, plugin, with_halos, values, pointer);
+  return without_idle_stale_options(fields.complete(own, pointer));
+}
+
 const FieldTable& workload_fields(const std::string& plugin, const std::string& where) {
   if (GeneratorRegistry::instance().contains(plugin))
     return with_feature_scale(registry_fields<GeneratorRegistry>(plugin, where));
@@ -68,7 +78,8 @@ const std::vector<CaseSlot>& case_slots() {
   static const std::vector<CaseSlot> slots = {
       {"workload", "", &Case::workload, workload_fields, complete_workload_parameters, workload_names},
       registry_slot<ModelRegistry>("model", "tm-gcn", &Case::model),
-      registry_slot<StrategyRegistry>("strategy", "sequential", &Case::strategy),
+      {"strategy", "sequential", &Case::strategy, registry_fields<StrategyRegistry>, complete_strategy,
+       registry_names<StrategyRegistry>},
       {"task", "link-prediction", &Case::task, registry_fields<TaskRegistry>, complete_task_parameters,
        registry_names<TaskRegistry>},
       {"optimizer", "adam", &Case::optimizer, registry_fields<OptimizerRegistry>, complete_optimizer,

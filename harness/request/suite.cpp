@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "core/errors.hpp"
+#include "harness/placement/staleness.hpp"
 #include "harness/request/case_slots.hpp"
 #include "harness/request/json_text.hpp"
 #include "harness/request/schedule_tag.hpp"
@@ -100,6 +101,8 @@ Json setting_value(const CaseTree& tree, const Setting& setting) {
     const Json name = held.value("name", Json(default_plugin(*slot, tree.json.value("model", Json()))));
     table = &slot->fields(name.is_string() ? name.get<std::string>() : "", setting.origin);
   }
+  // What it takes to be stale is said where the case is complete.
+  if (slot != nullptr && slot->name == "strategy" && key == "stale" && !has_stale_fields(*table)) return setting.text;
   if (!table->make_default) throw InvalidRequest(setting.origin, unknown_name_message("parameter", key, {}));
   const std::shared_ptr<void> object = table->make_default();
   try {

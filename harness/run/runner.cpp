@@ -17,6 +17,7 @@
 #include "harness/run/launch_request.hpp"
 #include "harness/run/run_case.hpp"
 #include "harness/run/run_outputs.hpp"
+#include "harness/run/sent_share.hpp"
 #include "harness/training/make_plan.hpp"
 #include "harness/training/training.hpp"
 
@@ -141,6 +142,7 @@ void collect(const PlannedCase& plan, Outcomes& outcomes, CaseResult& result, st
   }
   fill_values(plan, outcomes.front(), result);
   note_rounding(outcomes.front(), result);
+  if (const auto stale = plan.schedule->stale_traffic()) add_sent_share(*stale, plan.ranks(), result);
 }
 
 /// Of a case that something ended, the epochs that all of its ranks had finished.

@@ -22,13 +22,27 @@ class FullBatchSchedule final : public SchedulePlan {
   const FullBatchPlan& plan() const { return *plan_; }
 
   const ByteBudget& budget() const override { return budget_; }
+  ByteBudget budget_of(std::int64_t epoch) const override {
+    if (epoch == 0 || !plan_->stale.active) return budget_;
+    ByteBudget later{plan_->stale.at_most, {}};
+    later.promise[static_cast<std::size_t>(Traffic::halo)] = Promise::at_most;
+    return later;
+  }
+  std::optional<StaleTraffic> stale_traffic() const override {
+    if (!plan_->stale.active) return std::nullopt;
+    return plan_->stale.traffic;
+  }
   EpochItems items() const override {
     return {plan_->data.trained_edges(), "edges_per_second", static_cast<double>(plan_->data.graph->nonzeros()), 1,
             plan_->data.trained_cells()};
   }
   std::vector<std::string> approximations() const override { return plan_->strategy.approximations; }
   const std::vector<ParameterShape>& parameters() const override { return plan_->model.parameters; }
-  bool epochs_tell_metrics() const override { return !plan_->model.equations->traits().stochastic; }
+  /// Passes of training with stale rows are not those of an evaluation.
+  bool epochs_tell_metrics() const override {
+    return !plan_->model.equations->traits().stochastic && !plan_->stale.active;
+  }
+  void check_start(const TrainingState& state) const override { plan_->stale.check_start(state); }
   const std::vector<std::string>& notes() const override { return plan_->notes; }
   Json describe() const override { return strobe::describe(*plan_); }
   std::string digest() const override { return digest_of(*plan_); }

@@ -46,6 +46,7 @@ EpochValues FullBatchTrainer::values(bool metrics_before) {
   EpochValues values;
   double loss = 0;
   if (device_.move_out(loss_, &loss)) values.loss = loss;
+  timeline_.end_epoch(loss);
   estimate_rounding(loss);
   if (metrics_before) {
     values.metrics_before = evaluation_.metrics(evaluated_, *of_epoch_);
@@ -102,6 +103,7 @@ TrainingState FullBatchTrainer::state() {
   for (const auto& [name, vector] : optimizer_->vectors(device_, parameters_))
     now.optimizer[name] = host_values(device_, vector);
   now.optimizer_steps = optimizer_->steps();
+  now.kept = kept_;
   return now;
 }
 
@@ -111,6 +113,7 @@ void FullBatchTrainer::restore(const TrainingState& state) {
   for (const auto& [name, vector] : optimizer_->vectors(device_, parameters_))
     overwrite(vector, state.optimizer.at(name));
   optimizer_->set_steps(state.optimizer_steps);
+  timeline_.restore_kept(state.kept, state.loss);
 }
 
 std::vector<double> FullBatchTrainer::gather(const KeptRows& kept) {

@@ -25,6 +25,7 @@ class FullBatchTrainer final : public Trainer {
   EpochValues values(bool metrics_before) override;
   std::map<std::string, double> evaluate(const EvaluationMoment&) override;
   TrainingFindings findings() const override;
+  void gather_state() override { kept_ = timeline_.gather_kept(); }
   TrainingState state() override;
   void restore(const TrainingState& state) override;
   std::vector<double> weights() override { return host_values(device_, parameters_.values()); }
@@ -60,6 +61,8 @@ class FullBatchTrainer final : public Trainer {
   Parameters evaluated_;  // those that the embeddings at hand were computed with
   std::unique_ptr<Optimizer> optimizer_;
   Tensor loss_;
+  std::map<std::string, std::vector<double>>
+      kept_;                          // on rank 0: what ranks hold of each other, as it was gathered last
   std::optional<KeptRows> of_epoch_;  // embeddings of the evaluated steps, until the epoch's values were asked for
   RoundingEstimate rounding_;         // on rank 0
   std::optional<bool> dead_start_;    // likewise

@@ -39,6 +39,9 @@ class LayerWalk::BlockStages final : public LayerStages {
     return input;
   }
   Var with_halo(int layer, const Var& x) override {
+    StaleExchange* const stale = walk_.stale_halo(static_cast<std::size_t>(layer));
+    if (stale != nullptr && call_.pass.training)  // an evaluation reads what is, and leaves what was sent alone
+      return stale->apply(call_.tape, communicator_, x, call_.pass.epoch);
     return with_neighbours(*walk_.spatial_halo_, call_.tape, communicator_, layer, x);
   }
   bool own_neighbours() const override { return walk_.spatial_halo_->identity(); }
@@ -103,7 +106,8 @@ class LayerWalk::SliceStages final : public LayerStages {
   const Exchange& halo_;
 };
 
-LayerWalk::LayerWalk(const FullBatchPlan& plan, const BlockPlan& block, bool last, Device& device)
+LayerWalk::LayerWalk(const FullBatchPlan& plan, const BlockPlan& block, bool last, Device& device,
+                     const StaleThreshold* threshold)
     : plan_(plan),
       block_(block),
       last_(last),
@@ -116,6 +120,13 @@ LayerWalk::LayerWalk(const FullBatchPlan& plan, const BlockPlan& block, bool las
   if (block.slices.empty()) {
     spatial_halo_.emplace(device, block.spatial_halo, Traffic::halo);
     to_temporal_.emplace(device, block.to_temporal, Traffic::redistribute);
+  }
+  for (std::size_t l = 0; l < plan.model.layers.size(); ++l) {
+    auto& stale = stale_halos_.emplace_back();
+    if (!plan.stale.covers(plan.model.layers[l], block.spatial_halo)) continue;
+    const double assumed = plan.request.numerics == "none" ? threshold->policy().sent_share : 1;  // at most all
+    stale = std::make_unique<StaleExchange>(device, block.spatial_halo, Traffic::halo, *threshold,
+                                            StaleExchange::Input{l == 0, assumed});
   }
   for (const SlicePlan& slice : block.slices) {
     slice_halos_.emplace_back(device, slice.halo, Traffic::halo);

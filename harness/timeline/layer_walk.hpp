@@ -2,10 +2,12 @@
 // of models/snapshots/layer_protocol.hpp calls. It knows neither the equations nor the links.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <vector>
 
 #include "harness/exchange/overlapped_exchange.hpp"
+#include "harness/exchange/stale_exchange.hpp"
 #include "harness/timeline/block_inputs.hpp"
 #include "models/snapshots/layer_protocol.hpp"
 
@@ -14,8 +16,10 @@ namespace strobe {
 /// What stays on a rank from pass to pass for one block: its exchanges.
 class LayerWalk {
  public:
-  /// `last` says that no block follows, so that nothing is remembered behind this one.
-  LayerWalk(const FullBatchPlan& plan, const BlockPlan& block, bool last, Device& device);
+  /// `last` says that no block follows, so that nothing is remembered behind this one. The threshold of stale rows must
+  /// outlive this; null: the plan has none.
+  LayerWalk(const FullBatchPlan& plan, const BlockPlan& block, bool last, Device& device,
+            const StaleThreshold* threshold = nullptr);
 
   /// Embeddings of this rank's cells of the block [own rows, F], from what `memory` [layers] remembers in front of it;
   /// fills in what is remembered behind it. All ranks must call it.
@@ -26,6 +30,9 @@ class LayerWalk {
   /// own; and the gradient of that back again. All ranks must call them.
   Tensor take_over(Device& device, Communicator& communicator, std::size_t layer, const Tensor& state) const;
   Tensor give_back(Device& device, Communicator& communicator, std::size_t layer, const Tensor& gradient) const;
+
+  /// Of layer `layer`, whose halo keeps rows from epoch to epoch; null where it sends all of them.
+  StaleExchange* stale_halo(std::size_t layer) const { return stale_halos_[layer].get(); }
 
  private:
   class BlockStages;  // of the block in one piece; of one in slices, its temporal stages
@@ -40,6 +47,7 @@ class LayerWalk {
   CellRows temporal_cells_;
   std::optional<Exchange> spatial_halo_, to_temporal_;  // of the block in one piece
   Exchange to_spatial_;
+  std::vector<std::unique_ptr<StaleExchange>> stale_halos_;              // [layers]
   SliceExchanges slice_halos_, slices_to_temporal_, slices_to_spatial_;  // [slices]
   std::vector<std::vector<Exchange>> handover_;             // [layers][segments - 1], or [rounds - 1] of packed stages
   std::vector<std::shared_ptr<const PackedStage>> packed_;  // [layers]; null where timelines are rectangles

@@ -1,18 +1,23 @@
 #include "harness/timeline/timeline.hpp"
 
+#include <fmt/format.h>
+
+#include "harness/inputs/host_values.hpp"
+
 namespace strobe {
 
 Timeline::Timeline(const FullBatchPlan& plan, Device& device, Communicator& communicator)
     : plan_(plan),
       device_(device),
       communicator_(communicator),
+      threshold_(std::make_unique<StaleThreshold>(plan.strategy.staleness)),
       parts_(plan.blocks.size()),
       borders_(plan.blocks.size()) {
   const std::size_t count = plan.blocks.size();
   if (plan.options.moves_snapshots()) store_ = std::make_unique<BlockStore>(device, plan);
   const bool stays = inputs_stay(plan);
   for (std::size_t b = 0; b < count; ++b) {
-    walks_.emplace_back(plan, plan.blocks[b], b + 1 == count, device);
+    walks_.emplace_back(plan, plan.blocks[b], b + 1 == count, device, threshold_.get());
     if (!stays) {
       resident_.push_back(nullptr);
       continue;
@@ -25,6 +30,39 @@ Timeline::Timeline(const FullBatchPlan& plan, Device& device, Communicator& comm
 void Timeline::stream_inputs() {
   const bool streamed = !plan_.options.resident && plan_.blocks.size() == 1 && !store_;
   if (streamed) device_.move_in_again(resident_[0]->bytes());
+}
+
+template <class VisitExchange>
+void Timeline::for_stale(const VisitExchange& visit) const {
+  for (std::size_t b = 0; b < walks_.size(); ++b) {
+    for (std::size_t l = 0; l < plan_.model.layers.size(); ++l) {
+      StaleExchange* const stale = walks_[b].stale_halo(l);
+      if (stale != nullptr) visit(fmt::format("stale.block{}.layer{}", b, l + 1), *stale);
+    }
+  }
+}
+
+std::map<std::string, std::vector<double>> Timeline::gather_kept() {
+  std::map<std::string, std::vector<double>> kept;
+  for_stale([&](const std::string& name, const StaleExchange& stale) {
+    const Tensor all = stale.gather(device_, communicator_);
+    if (!all.defined()) return;
+    std::vector<double> values = host_values(device_, all);
+    if (device_.rank() == 0 && !values.empty()) kept[name] = std::move(values);
+  });
+  if (!kept.empty()) kept[StalePlan::layout_name] = plan_.stale.layout;
+  return kept;
+}
+
+void Timeline::restore_kept(const std::map<std::string, std::vector<double>>& kept, const std::vector<double>& losses) {
+  threshold_->resume(losses);
+  for_stale([&](const std::string& name, StaleExchange& stale) {
+    const auto values = kept.find(name);
+    if (values == kept.end()) return;  // of training without stale rows: the next epoch sends all
+    const Tensor all = vector_on(device_, values->second);
+    const std::int64_t rows = stale.held_rows();
+    stale.restore(device_, all.view(0, rows, all.rows() / rows));
+  });
 }
 
 std::shared_ptr<const BlockInputs> Timeline::inputs(std::size_t block, Visit visit) {

@@ -5,7 +5,9 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "harness/timeline/block_store.hpp"
@@ -31,10 +33,21 @@ class Timeline {
   /// pass. Gradients of the parameters are added up. All ranks must call it.
   void train(const Parameters& parameters, const Pass& pass, const Keep& keep, const Loss& loss);
 
+  /// Tells the policy of stale rows what an epoch came to, the same on every rank.
+  void end_epoch(double loss) { threshold_->add_loss(loss); }
+  /// Rows that ranks keep of each other from epoch to epoch, on rank 0, by names that say where; none where no rows are
+  /// stale. All ranks must call it.
+  std::map<std::string, std::vector<double>> gather_kept();
+  /// The other way, behind epochs that came to `losses`. All ranks must call it.
+  void restore_kept(const std::map<std::string, std::vector<double>>& kept, const std::vector<double>& losses);
+
  private:
   /// What crosses a border: [layers], undefined for layers that remember nothing.
   using Border = std::vector<Tensor>;
 
+  /// Calls visit(name, exchange) for every exchange whose rows may be stale.
+  template <class VisitExchange>
+  void for_stale(const VisitExchange& visit) const;
   std::shared_ptr<const BlockInputs> inputs(std::size_t block, Visit visit);
   std::vector<LayerMemory> no_memory() const { return std::vector<LayerMemory>(plan_.model.layers.size()); }
   void walk_once(std::size_t block, const Parameters& parameters, const Pass& pass, const Keep& keep);
@@ -48,6 +61,7 @@ class Timeline {
   const FullBatchPlan& plan_;
   Device& device_;
   Communicator& communicator_;
+  std::unique_ptr<StaleThreshold> threshold_;                 // lies still, as exchanges look at it
   std::vector<LayerWalk> walks_;                              // [blocks]
   std::vector<std::shared_ptr<const BlockInputs>> resident_;  // [blocks], null where a block's inputs come and go
   std::unique_ptr<BlockStore> store_;                         // null where blocks are moved in one piece

@@ -10,7 +10,7 @@ namespace {
 StrategyPlan plan_pss(const StrategyInput& input, const Json&) {
   require_steps(input.blocks, input.ranks, "pss");
   const Placement placement = by_time(input.graph.vertices, step_owners(input.blocks, input.ranks), input.ranks);
-  return {placement, placement, in_blocks(input.blocks), "exact", {}};
+  return {placement, placement, in_blocks(input.blocks), {}, {}};
 }
 
 const Register<StrategyTag> pss_registered{{

@@ -6,6 +6,7 @@
 // groups; with temporal = ranges they own even vertex ranges as under `snapshot`, and (P - 1) / P move. One group is
 // vertex partitioning, groups of one rank are snapshot partitioning.
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "harness/placement/strategy.hpp"
 #include "workloads/partitioners/partitioner.hpp"
@@ -13,7 +14,7 @@
 namespace strobe {
 namespace {
 
-struct GroupParameters {
+struct GroupParameters : StaleOptions {
   std::int64_t group_size = 0;
   std::string partitioner = "range";
   std::string temporal = "lanes";
@@ -32,7 +33,7 @@ bool several_groups(const Json& parameters, std::int64_t ranks) {
 }
 
 const FieldTable& group_fields() {
-  static const FieldTable table =
+  static const FieldTable table = with_stale_fields(
       make_fields<GroupParameters>()
           .integer("group_size", &GroupParameters::group_size, "ranks",
                    "ranks that share a snapshot, a divisor of the ranks; 0 takes the smallest, but at least 2, that "
@@ -43,7 +44,7 @@ const FieldTable& group_fields() {
                 "how the vertices of a snapshot are cut into lanes; see strobe list partitioners")
           .searched(searched_lanes)
           .choice("temporal", &GroupParameters::temporal, {"lanes", "ranges"},
-                  "vertices of the temporal stages: shares of the own lane, or even ranges of all vertices");
+                  "vertices of the temporal stages: shares of the own lane, or even ranges of all vertices"));
   return table;
 }
 
@@ -93,20 +94,30 @@ Placement in_groups(const std::vector<Rank>& lane, int size, const std::vector<R
   return placement;
 }
 
+/// Groups of one rank hold all neighbours of their snapshots.
+void refuse_stale_alone(const Staleness& staleness, int size, int ranks) {
+  if (!staleness.reuses() || size > 1 || ranks == 1) return;
+  throw InvalidRequest("/strategy/stale",
+                       "groups of 1 rank have no halos, whose rows could be stale; use stale=none, or a larger "
+                       "group_size");
+}
+
 StrategyPlan plan_snapshot_groups(const StrategyInput& input, const Json& json) {
   const auto parameters = from_json<GroupParameters>(group_fields(), json, "/strategy");
   const auto& partitioner = PartitionerRegistry::instance().find(parameters.partitioner, "/strategy/partitioner");
   const int size = group_size_of(parameters, input), groups = input.ranks / size;
+  const Staleness staleness = staleness_of(parameters);
+  refuse_stale_alone(staleness, size, input.ranks);
   require_steps(input.blocks, groups, "snapshot_groups");
   require_at_least(input.graph.vertices, input.ranks, "vertices", "snapshot_groups");
   const std::vector<Rank> lane = partitioner.value(input.graph, size, input.seed);
   const Placement spatial = in_groups(lane, size, step_owners(input.blocks, groups), input.ranks);
   const bool lanes = parameters.temporal == "lanes";
-  if (lanes && groups == 1) return {spatial, spatial, in_blocks(input.blocks), "exact", {}};
+  if (lanes && groups == 1) return {spatial, spatial, in_blocks(input.blocks), staleness, {}};
   std::vector<Rank> timelines =
       lanes ? share_lanes(lane, size, groups) : contiguous_owners(input.graph.vertices, input.ranks);
   return {
-      spatial, by_vertex(std::move(timelines), input.graph.steps, input.ranks), in_blocks(input.blocks), "exact", {}};
+      spatial, by_vertex(std::move(timelines), input.graph.steps, input.ranks), in_blocks(input.blocks), staleness, {}};
 }
 
 const Register<StrategyTag> snapshot_groups_registered{{

@@ -6,7 +6,7 @@
 namespace strobe {
 namespace {
 
-struct VertexParameters {
+struct VertexParameters : StaleOptions {
   std::string partitioner = "range";
 };
 
@@ -16,10 +16,10 @@ std::vector<std::string> searched_partitioners(bool sizes_only) {
 }
 
 const FieldTable& vertex_fields() {
-  static const FieldTable table = make_fields<VertexParameters>()
-                                      .text("partitioner", &VertexParameters::partitioner,
-                                            "how vertices are assigned; see strobe list partitioners")
-                                      .searched(searched_partitioners);
+  static const FieldTable table = with_stale_fields(make_fields<VertexParameters>()
+                                                        .text("partitioner", &VertexParameters::partitioner,
+                                                              "how vertices are assigned; see strobe list partitioners")
+                                                        .searched(searched_partitioners));
   return table;
 }
 
@@ -29,7 +29,7 @@ StrategyPlan plan_vertex(const StrategyInput& input, const Json& json) {
   require_at_least(input.graph.vertices, input.ranks, "vertices", "vertex");
   const Placement placement =
       by_vertex(partitioner.value(input.graph, input.ranks, input.seed), input.graph.steps, input.ranks);
-  return {placement, placement, in_blocks(input.blocks), "exact", {}};
+  return {placement, placement, in_blocks(input.blocks), staleness_of(parameters), {}};
 }
 
 const Register<StrategyTag> vertex_registered{{

@@ -1,0 +1,75 @@
+// Staleness: a policy between an exchange and its values (DGC, SIGMOD'23, section 5.2). A row of a halo is sent again
+// only when it has moved far enough from what was sent last; its readers go on with the copy that they have. Here are
+// the words of the policy and the options that a strategy with halos offers for it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/fields.hpp"
+
+namespace strobe {
+
+/// How rows that other ranks read are kept from being sent anew in each epoch.
+struct Staleness {
+  enum class Kind { none, static_share, adaptive };
+  Kind kind = Kind::none;
+  double theta = 0;               // threshold of static_share, as a share of the largest distance D_r, in [0, 1]
+  bool printed_sign = false;      // of adaptive: Eq. 6 as printed, and not as its text (decisions G1)
+  bool gradient_always = false;   // readers return the gradient of every row in every epoch (decisions G11)
+  bool distances_on_host = true;  // the paper's form; else an operation of the device
+  double sent_share = 1;          // of the rows, assumed after the first epoch where there are no values
+
+  /// Whether rows may stay unsent. A threshold of zero is the exact exchange.
+  bool reuses() const { return kind == Kind::adaptive || (kind == Kind::static_share && theta > 0); }
+};
+
+/// The same as the parameters of a strategy, which has them as a base of its own.
+struct StaleOptions {
+  std::string stale = "none";
+  double stale_theta = 0.3;
+  std::string stale_sign = "text";
+  std::string stale_gradient = "fresh";
+  std::string distances = "host";
+  double sent_share = 0.2;
+};
+
+/// Adds the options to a strategy's own, whose parameters `S` derive from StaleOptions.
+template <class S>
+FieldTable with_stale_fields(FieldTableBuilder<S> fields) {
+  return fields
+      .choice("stale", &S::stale, {"none", "static", "adaptive"},
+              "rows of halos that moved little are not sent again: the threshold is a share of the largest distance, "
+              "or follows the loss")
+      .real("stale_theta", &S::stale_theta, "", "stale=static: threshold as a share of the largest distance", 0, 1)
+      .choice("stale_sign", &S::stale_sign, {"text", "printed"},
+              "stale=adaptive: the threshold's share of the largest distance grows as the loss falls, as DGC's text "
+              "says, or shrinks, as its Eq. 6 is printed")
+      .choice("stale_gradient", &S::stale_gradient, {"fresh", "always"},
+              "stale: readers return the gradients of the rows that were sent in the epoch, or of all rows")
+      .choice("distances", &S::distances, {"host", "device"}, "stale: who computes how far rows have moved")
+      .real("sent_share", &S::sent_share, "",
+            "stale: share of the rows that is taken to be sent after the first epoch where no values are computed; "
+            "0.2 is the mean of DGC's Table 3",
+            0, 1);
+}
+
+/// Whether a strategy offers them.
+bool has_stale_fields(const FieldTable& fields);
+
+/// The policy that the options ask for.
+Staleness staleness_of(const StaleOptions& options);
+
+/// "adaptive, stale_sign=text, stale_gradient=fresh".
+std::string text_of(const Staleness& staleness);
+
+/// The parameters of a strategy with the options that mean something: none of them with stale=none, so that cases keep
+/// the ids that they had before there was staleness.
+Json without_idle_stale_options(Json parameters);
+
+/// Takes "stale" out of the parameters `values` of strategy `name` where `fields` lack it. Throws
+/// InvalidRequest(pointer + "/stale", ...) that names `others`, which have it, unless it is none.
+Json without_foreign_stale(const FieldTable& fields, const std::string& name, const std::vector<std::string>& others,
+                           const Json& values, const std::string& pointer);
+
+}  // namespace strobe

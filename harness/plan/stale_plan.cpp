@@ -1,0 +1,121 @@
+#include "harness/plan/stale_plan.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "core/hash.hpp"
+#include "harness/exchange/stale_exchange.hpp"
+#include "harness/plan/full_batch_plan.hpp"
+
+namespace strobe {
+namespace {
+
+void refuse_what_does_not_fit(const FullBatchCase& c) {
+  if (c.options.overlap > 1) {
+    throw InvalidRequest("/overlap", "exchanges in slices send all of their rows; use overlap=1 with stale rows");
+  }
+  for (const LayerShape& layer : c.model.layers) {
+    if (!layer.step_by_step) continue;
+    throw InvalidRequest(
+        "/strategy/stale",
+        fmt::format("a layer of model {} goes from step to step and asks for neighbours in each, whose "
+                    "rows are always sent; use stale=none or another model",
+                    c.request.model.at("name").get<std::string>()));
+  }
+}
+
+/// Ordered pairs of ranks of which one sends to the other.
+std::uint64_t pairs_of(const ExchangePlan& plan) {
+  std::uint64_t pairs = 0;
+  for (const RankExchange& rank : plan.ranks)
+    for (const PeerPart& part : rank.send.parts) pairs += static_cast<std::uint64_t>(part.peers);
+  return pairs;
+}
+
+/// Of one exchange of all ranks, in an epoch.
+struct ExchangeBytes {
+  std::uint64_t exact = 0, first = 0, later = 0;
+};
+
+/// `forward`: passes of the exact run. A re-run finds the rows where the first pass left them.
+ExchangeBytes bytes_of(const ExchangePlan& halo, std::uint64_t row_bytes, bool constant, std::uint64_t forward) {
+  const auto rows = static_cast<std::uint64_t>(halo.total_rows());
+  const std::uint64_t pass = rows * row_bytes, backward = constant ? 0 : pass;
+  const std::uint64_t named = rows * StaleExchange::bytes_per_place +
+                              StaleExchange::added_bytes(static_cast<std::uint64_t>(halo.rank_count), pairs_of(halo));
+  return {forward * pass + backward, pass + backward, constant ? 0 : named + pass + backward};
+}
+
+/// A digest of the placements and blocks, in numbers that fp32 holds exactly.
+std::vector<double> layout_of(const StrategyPlan& strategy) {
+  Sha256 sha;
+  for (const Run& block : strategy.schedule.blocks) sha.update(&block.count, sizeof block.count);
+  for (const Placement* placement : {&strategy.spatial, &strategy.temporal}) {
+    sha.update(&placement->ranks, sizeof placement->ranks);
+    sha.update(placement->map_of_step.data(), placement->map_of_step.size() * sizeof placement->map_of_step[0]);
+    for (const auto& map : placement->maps) {
+      sha.update(&map->single, sizeof map->single);
+      sha.update(map->owner.data(), map->owner.size() * sizeof map->owner[0]);
+    }
+  }
+  const std::string hex = sha.hex();
+  std::vector<double> layout;
+  for (std::size_t i = 0; i + 4 <= hex.size(); i += 4)
+    layout.push_back(static_cast<double>(std::stoul(hex.substr(i, 4), nullptr, 16)));
+  return layout;
+}
+
+}  // namespace
+
+void StalePlan::check_start(const TrainingState& state) const {
+  const auto kept = state.kept.find(layout_name);
+  if (!active || kept == state.kept.end() || kept->second == layout) return;
+  throw InvalidRequest("--resume-training",
+                       "the checkpoint keeps rows that ranks hold of each other (stale) under another strategy, rank "
+                       "count or number of blocks; go on with those, or with stale=none");
+}
+
+StalePlan plan_staleness(const FullBatchCase& c, const StrategyPlan& strategy, const std::vector<BlockPlan>& blocks,
+                         const std::array<std::uint64_t, traffic_count>& exact_bytes, std::vector<std::string>& notes) {
+  StalePlan plan;
+  if (!strategy.staleness.reuses()) return plan;
+  refuse_what_does_not_fit(c);
+  constexpr auto halo = static_cast<std::size_t>(Traffic::halo);
+  ExchangeBytes all;
+  plan.active = true;
+  bool any = false;
+  for (std::size_t b = 0; b < blocks.size(); ++b) {
+    const bool once = b + 1 == blocks.size() && c.options.keeps_last_block(blocks.size());
+    for (std::size_t l = 0; l < c.model.layers.size(); ++l) {
+      if (!plan.covers(c.model.layers[l], blocks[b].spatial_halo)) continue;
+      const auto row_bytes = static_cast<std::uint64_t>(c.model.layers[l].input_width) * (c.model.fp64 ? 8u : 4u);
+      const ExchangeBytes one = bytes_of(blocks[b].spatial_halo, row_bytes, l == 0, once ? 1 : 2);
+      all = {all.exact + one.exact, all.first + one.first, all.later + one.later};
+      any = true;
+      plan.approximates = plan.approximates || l > 0;
+    }
+  }
+  plan.active = any;
+  if (!any) {
+    notes.push_back("stale has no effect: no layer's neighbours come from other ranks");
+    return plan;
+  }
+  if (!plan.approximates)
+    notes.push_back("stale changes no value: only constant inputs come from other ranks, and once is enough");
+  plan.traffic.exact[halo] = all.exact;
+  plan.traffic.beside[halo] = exact_bytes[halo] - all.exact;
+  plan.first_epoch = plan.at_most = exact_bytes;
+  plan.first_epoch[halo] = plan.traffic.beside[halo] + all.first;
+  // Training that another run began without stale rows sends all of them in the epoch with which it goes on.
+  plan.at_most[halo] = plan.traffic.beside[halo] + std::max(all.first, all.later);
+  plan.layout = layout_of(strategy);
+  if (c.request.numerics == "none") {
+    notes.push_back(fmt::format("without values the share of rows sent after the first epoch is assumed: sent_share={}",
+                                strategy.staleness.sent_share));
+  }
+  return plan;
+}
+
+}  // namespace strobe
