@@ -61,6 +61,26 @@ TEST_F(Mpi, FourProcessesGiveTheLossesOfFourThreads) {
   EXPECT_EQ(outcome.out.find(id, first + 1), std::string::npos);
 }
 
+TEST_F(Mpi, ProcessesAndThreadsSendTheSameStaleRows) {
+  for (const std::string distances : {"host", "device"}) {
+    const std::vector<std::string> request = {
+        "run",     "--workload", tiny,       "--strategy", "vertex:stale=adaptive,distances=" + distances,
+        "--ranks", "4",          "--epochs", "5",          "--precision",
+        "fp64"};
+    std::vector<std::string> local = request, mpi = request;
+    local.insert(local.end(), {"--out", "local-" + distances});
+    mpi.insert(mpi.end(), {"--comm", "mpi", "--out", "mpi-" + distances});
+    ASSERT_EQ(strobe(local).status, 0);
+    const Outcome outcome = mpirun("4", mpi);
+    ASSERT_EQ(outcome.status, 0) << outcome.err;
+    const Json here = rows("local-" + distances)[0], there = rows("mpi-" + distances)[0];
+    EXPECT_EQ(here.at("loss"), there.at("loss"));
+    EXPECT_EQ(here.at("sent_share"), there.at("sent_share"));
+    EXPECT_EQ(here.at("sent_bytes_by_epoch"), there.at("sent_bytes_by_epoch"));
+    EXPECT_LT(here.at("sent_share")[1].get<double>(), 1) << "nothing was stale";
+  }
+}
+
 /// One process can plan for any world, and every process of a world gets to the end of a dry run: partitioners that
 /// start MPI, as Zoltan's does, wait for all of them.
 TEST_F(Mpi, DryRunNeedsNoWorldAndEndsInOne) {
