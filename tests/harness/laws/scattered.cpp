@@ -7,13 +7,13 @@
 namespace strobe {
 namespace {
 
-struct ScatteredParameters {
+struct ScatteredParameters : StaleOptions {
   int idle = 0;
 };
 
 const FieldTable& scattered_fields() {
-  static const FieldTable table = make_fields<ScatteredParameters>().integer(
-      "idle", &ScatteredParameters::idle, "ranks", "last ranks that own nothing", 0, 4096);
+  static const FieldTable table = with_stale_fields(make_fields<ScatteredParameters>().integer(
+      "idle", &ScatteredParameters::idle, "ranks", "last ranks that own nothing", 0, 4096));
   return table;
 }
 
@@ -32,7 +32,7 @@ StrategyPlan plan_scattered(const StrategyInput& input, const Json& json) {
     placement.map_of_step.push_back(static_cast<std::int32_t>(placement.maps.size()));
     placement.maps.push_back(vertex_map(std::move(owner), input.ranks));
   }
-  return {placement, placement, in_blocks(input.blocks), "exact", {}};
+  return {placement, placement, in_blocks(input.blocks), staleness_of(parameters), {}};
 }
 
 const Register<StrategyTag> scattered_registered{{
