@@ -26,6 +26,8 @@ void refuse_what_does_not_fit(const FullBatchCase& c) {
   }
 }
 
+bool moves(const ExchangePlan& plan) { return !plan.identity && plan.total_rows() > 0; }
+
 /// Ordered pairs of ranks of which one sends to the other.
 std::uint64_t pairs_of(const ExchangePlan& plan) {
   std::uint64_t pairs = 0;
@@ -69,6 +71,32 @@ std::vector<double> layout_of(const StrategyPlan& strategy) {
 
 }  // namespace
 
+std::vector<CoveredExchange> covered_exchanges(const std::vector<LayerShape>& layers, const BlockPlan& block) {
+  std::vector<CoveredExchange> covered;
+  const auto add = [&covered](const ExchangePlan& plan, const CoveredExchange& how) {
+    if (!moves(plan)) return;
+    covered.push_back(how);
+    covered.back().plan = &plan;
+  };
+  for (std::size_t l = 0; l < layers.size(); ++l) {
+    const LayerShape& layer = layers[l];
+    if (layer.reads_neighbours) add(block.spatial_halo, {nullptr, l, "", layer.input_width, Traffic::halo, l == 0});
+    if (!walks_timelines(layer)) continue;
+    const CoveredExchange earlier{nullptr, l, "earlier", layer.spatial_width, Traffic::halo, false};
+    const auto state = [l](std::size_t s, std::int64_t width) {
+      return CoveredExchange{nullptr, l, "state" + std::to_string(s), width, Traffic::state, false};
+    };
+    if (block.earlier_steps[l]) add(*block.earlier_steps[l], earlier);
+    const StateHandover& handover = block.handover[l];
+    for (std::size_t s = 1; s < handover.plans.size(); ++s) add(handover.plans[s], state(s, handover.shape[s].width));
+    if (block.packed[l] == nullptr) continue;
+    const PackedPlan& packed = *block.packed[l];
+    for (std::size_t k = 0; k < packed.handover.size(); ++k) add(packed.handover[k], state(k + 1, packed.state.width));
+    if (packed.rounds.empty()) add(packed.halo, earlier);
+  }
+  return covered;
+}
+
 void StalePlan::check_start(const TrainingState& state) const {
   const auto kept = state.kept.find(layout_name);
   if (!active || kept == state.kept.end() || kept->second == layout) return;
@@ -82,34 +110,36 @@ StalePlan plan_staleness(const FullBatchCase& c, const StrategyPlan& strategy, c
   StalePlan plan;
   if (!strategy.staleness.reuses()) return plan;
   refuse_what_does_not_fit(c);
-  constexpr auto halo = static_cast<std::size_t>(Traffic::halo);
-  ExchangeBytes all;
-  plan.active = true;
   bool any = false;
+  std::array<std::uint64_t, traffic_count> first{}, later{};
   for (std::size_t b = 0; b < blocks.size(); ++b) {
     const bool once = b + 1 == blocks.size() && c.options.keeps_last_block(blocks.size());
-    for (std::size_t l = 0; l < c.model.layers.size(); ++l) {
-      if (!plan.covers(c.model.layers[l], blocks[b].spatial_halo)) continue;
-      const auto row_bytes = static_cast<std::uint64_t>(c.model.layers[l].input_width) * (c.model.fp64 ? 8u : 4u);
-      const ExchangeBytes one = bytes_of(blocks[b].spatial_halo, row_bytes, l == 0, once ? 1 : 2);
-      all = {all.exact + one.exact, all.first + one.first, all.later + one.later};
+    for (const CoveredExchange& covered : covered_exchanges(c.model.layers, blocks[b])) {
+      const auto row_bytes = static_cast<std::uint64_t>(covered.width) * (c.model.fp64 ? 8u : 4u);
+      const ExchangeBytes one = bytes_of(*covered.plan, row_bytes, covered.constant, once ? 1 : 2);
+      const auto traffic = static_cast<std::size_t>(covered.traffic);
+      plan.traffic.exact[traffic] += one.exact;
+      first[traffic] += one.first;
+      later[traffic] += one.later;
       any = true;
-      plan.approximates = plan.approximates || l > 0;
+      plan.approximates = plan.approximates || !covered.constant;
     }
   }
   plan.active = any;
   if (!any) {
-    notes.push_back("stale has no effect: no layer's neighbours come from other ranks");
+    notes.push_back("stale has no effect: no layer reads rows of other ranks");
     return plan;
   }
   if (!plan.approximates)
     notes.push_back("stale changes no value: only constant inputs come from other ranks, and once is enough");
-  plan.traffic.exact[halo] = all.exact;
-  plan.traffic.beside[halo] = exact_bytes[halo] - all.exact;
   plan.first_epoch = plan.at_most = exact_bytes;
-  plan.first_epoch[halo] = plan.traffic.beside[halo] + all.first;
-  // Training that another run began without stale rows sends all of them in the epoch with which it goes on.
-  plan.at_most[halo] = plan.traffic.beside[halo] + std::max(all.first, all.later);
+  for (std::size_t traffic = 0; traffic < traffic_count; ++traffic) {
+    if (plan.traffic.exact[traffic] == 0) continue;
+    plan.traffic.beside[traffic] = exact_bytes[traffic] - plan.traffic.exact[traffic];
+    plan.first_epoch[traffic] = plan.traffic.beside[traffic] + first[traffic];
+    // Training that another run began without stale rows sends all of them in the epoch with which it goes on.
+    plan.at_most[traffic] = plan.traffic.beside[traffic] + std::max(first[traffic], later[traffic]);
+  }
   plan.layout = layout_of(strategy);
   if (c.request.numerics == "none") {
     notes.push_back(fmt::format("without values the share of rows sent after the first epoch is assumed: sent_share={}",

@@ -11,7 +11,21 @@
 
 namespace strobe {
 
-/// The policy covers the halos of layers that read neighbours. Halos of samples, in front of the task's head, always
+/// An exchange of rows that a layer makes anew in every epoch.
+struct CoveredExchange {
+  const ExchangePlan* plan = nullptr;
+  std::size_t layer = 0;
+  std::string what;  // "" for the spatial halo; earlier, state1, state2, ...
+  std::int64_t width = 0;
+  Traffic traffic = Traffic::halo;
+  bool constant = false;  // the same values in every epoch
+};
+
+/// The exchanges of a block that a policy covers, layer by layer, but for those that move nothing: spatial and temporal
+/// halos, and states that are handed over within the block.
+std::vector<CoveredExchange> covered_exchanges(const std::vector<LayerShape>& layers, const BlockPlan& block);
+
+/// What a policy comes to. Halos of samples, in front of the task's head, and states that cross a block's border always
 /// send all rows.
 struct StalePlan {
   static constexpr const char* layout_name = "stale.layout";  // in a checkpoint
@@ -24,9 +38,6 @@ struct StalePlan {
   /// Stands for who owns which cell in which block: numbers below 2^16.
   std::vector<double> layout;
 
-  bool covers(const LayerShape& layer, const ExchangePlan& halo) const {
-    return active && layer.reads_neighbours && !halo.identity;
-  }
   /// Throws InvalidRequest("--resume-training", ...) where the state keeps rows of another layout.
   void check_start(const TrainingState& state) const;
 };

@@ -25,7 +25,9 @@ class FullBatchSchedule final : public SchedulePlan {
   ByteBudget budget_of(std::int64_t epoch) const override {
     if (epoch == 0 || !plan_->stale.active) return budget_;
     ByteBudget later{plan_->stale.at_most, {}};
-    later.promise[static_cast<std::size_t>(Traffic::halo)] = Promise::at_most;
+    for (std::size_t traffic = 0; traffic < traffic_count; ++traffic) {
+      if (plan_->stale.traffic.exact[traffic] > 0) later.promise[traffic] = Promise::at_most;
+    }
     return later;
   }
   std::optional<StaleTraffic> stale_traffic() const override {

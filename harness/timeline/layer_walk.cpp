@@ -39,8 +39,7 @@ class LayerWalk::BlockStages final : public LayerStages {
     return input;
   }
   Var with_halo(int layer, const Var& x) override {
-    StaleExchange* const stale = walk_.stale_halo(static_cast<std::size_t>(layer));
-    if (stale != nullptr && call_.pass.training)  // an evaluation reads what is, and leaves what was sent alone
+    if (StaleExchange* const stale = stale_in_training(walk_.block_.spatial_halo, layer))
       return stale->apply(call_.tape, communicator_, x, call_.pass.epoch);
     return with_neighbours(*walk_.spatial_halo_, call_.tape, communicator_, layer, x);
   }
@@ -53,13 +52,14 @@ class LayerWalk::BlockStages final : public LayerStages {
   const PackedStage* packed(int layer) const override { return walk_.packed_[static_cast<std::size_t>(layer)].get(); }
   Var with_temporal_halo(int layer, const Var& x) override {
     const auto& halo = walk_.temporal_halo_[static_cast<std::size_t>(layer)];
-    return halo ? halo->apply_everywhere(call_.tape, communicator_, x) : x;
+    return halo ? carried(*halo, walk_.block_.packed[static_cast<std::size_t>(layer)]->halo, layer, x) : x;
   }
   bool brings_earlier_steps(int layer) const override {
     return walk_.earlier_steps_[static_cast<std::size_t>(layer)].has_value();
   }
   Var earlier_steps(int layer, const Var& x) override {
-    return walk_.earlier_steps_[static_cast<std::size_t>(layer)]->apply_everywhere(call_.tape, communicator_, x);
+    const auto l = static_cast<std::size_t>(layer);
+    return carried(*walk_.earlier_steps_[l], *walk_.block_.earlier_steps[l], layer, x);
   }
 
   Timelines steps() const override { return {&inputs_.cells, walk_.block_.spatial_segments}; }
@@ -70,11 +70,24 @@ class LayerWalk::BlockStages final : public LayerStages {
   LayerMemory* memory(int layer) override { return &memory_[static_cast<std::size_t>(layer)]; }
   bool last() const override { return walk_.last_; }
   Var hand_over(int layer, std::size_t segment, const Var& state) override {
-    const Exchange& exchange = walk_.handover_[static_cast<std::size_t>(layer)][segment - 1];
-    return exchange.apply_everywhere(call_.tape, communicator_, state);
+    const auto l = static_cast<std::size_t>(layer);
+    const PackedPlan* const packed = walk_.block_.packed[l].get();
+    const ExchangePlan& plan =
+        packed != nullptr ? packed->handover[segment - 1] : walk_.block_.handover[l].plans[segment];
+    return carried(walk_.handover_[l][segment - 1], plan, layer, state);
   }
 
  private:
+  /// What stands in for an exchange of `layer`. An evaluation reads what is, and leaves what was sent alone.
+  StaleExchange* stale_in_training(const ExchangePlan& plan, int layer) const {
+    return call_.pass.training ? walk_.stale_of(plan, static_cast<std::size_t>(layer)) : nullptr;
+  }
+  Var carried(const Exchange& exchange, const ExchangePlan& plan, int layer, const Var& x) {
+    if (StaleExchange* const stale = stale_in_training(plan, layer))
+      return stale->apply(call_.tape, communicator_, x, call_.pass.epoch);
+    return exchange.apply_everywhere(call_.tape, communicator_, x);
+  }
+
   const LayerWalk& walk_;
   const ModelCall& call_;
   Communicator& communicator_;
@@ -121,13 +134,7 @@ LayerWalk::LayerWalk(const FullBatchPlan& plan, const BlockPlan& block, bool las
     spatial_halo_.emplace(device, block.spatial_halo, Traffic::halo);
     to_temporal_.emplace(device, block.to_temporal, Traffic::redistribute);
   }
-  for (std::size_t l = 0; l < plan.model.layers.size(); ++l) {
-    auto& stale = stale_halos_.emplace_back();
-    if (!plan.stale.covers(plan.model.layers[l], block.spatial_halo)) continue;
-    const double assumed = plan.request.numerics == "none" ? threshold->policy().sent_share : 1;  // at most all
-    stale = std::make_unique<StaleExchange>(device, block.spatial_halo, Traffic::halo, *threshold,
-                                            StaleExchange::Input{l == 0, assumed});
-  }
+  if (threshold != nullptr && plan.stale.active) add_stale(device, *threshold);
   for (const SlicePlan& slice : block.slices) {
     slice_halos_.emplace_back(device, slice.halo, Traffic::halo);
     slices_to_temporal_.emplace_back(device, slice.to_temporal, Traffic::redistribute);
@@ -144,6 +151,21 @@ LayerWalk::LayerWalk(const FullBatchPlan& plan, const BlockPlan& block, bool las
     if (plan) exchange.emplace(device, *plan, Traffic::halo);
   }
   for (std::size_t l = 0; l < block.packed.size(); ++l) add_packed(device, l);
+}
+
+void LayerWalk::add_stale(Device& device, const StaleThreshold& threshold) {
+  const double assumed = plan_.request.numerics == "none" ? threshold.policy().sent_share : 1;  // at most all
+  for (const CoveredExchange& covers : covered_exchanges(plan_.model.layers, block_)) {
+    stale_.push_back({covers, std::make_unique<StaleExchange>(device, *covers.plan, covers.traffic, threshold,
+                                                              StaleExchange::Input{covers.constant, assumed})});
+  }
+}
+
+StaleExchange* LayerWalk::stale_of(const ExchangePlan& plan, std::size_t layer) const {
+  for (const StaleCarrier& carrier : stale_) {
+    if (carrier.covers.plan == &plan && carrier.covers.layer == layer) return carrier.exchange.get();
+  }
+  return nullptr;
 }
 
 void LayerWalk::add_packed(Device& device, std::size_t layer) {

@@ -31,13 +31,20 @@ class LayerWalk {
   Tensor take_over(Device& device, Communicator& communicator, std::size_t layer, const Tensor& state) const;
   Tensor give_back(Device& device, Communicator& communicator, std::size_t layer, const Tensor& gradient) const;
 
-  /// Of layer `layer`, whose halo keeps rows from epoch to epoch; null where it sends all of them.
-  StaleExchange* stale_halo(std::size_t layer) const { return stale_halos_[layer].get(); }
+  /// An exchange that keeps rows from epoch to epoch.
+  struct StaleCarrier {
+    CoveredExchange covers;
+    std::unique_ptr<StaleExchange> exchange;
+  };
+  const std::vector<StaleCarrier>& stale() const { return stale_; }
 
  private:
   class BlockStages;  // of the block in one piece; of one in slices, its temporal stages
-  void add_packed(Device& device, std::size_t layer);
   class SliceStages;  // spatial stages of one slice
+  void add_packed(Device& device, std::size_t layer);
+  void add_stale(Device& device, const StaleThreshold& threshold);
+  /// Null where all rows are sent.
+  StaleExchange* stale_of(const ExchangePlan& plan, std::size_t layer) const;
   Var in_slices(const ModelCall& call, Communicator& communicator, const BlockInputs& inputs,
                 BlockStages& stages) const;
 
@@ -47,7 +54,7 @@ class LayerWalk {
   CellRows temporal_cells_;
   std::optional<Exchange> spatial_halo_, to_temporal_;  // of the block in one piece
   Exchange to_spatial_;
-  std::vector<std::unique_ptr<StaleExchange>> stale_halos_;              // [layers]
+  std::vector<StaleCarrier> stale_;
   SliceExchanges slice_halos_, slices_to_temporal_, slices_to_spatial_;  // [slices]
   std::vector<std::vector<Exchange>> handover_;             // [layers][segments - 1], or [rounds - 1] of packed stages
   std::vector<std::shared_ptr<const PackedStage>> packed_;  // [layers]; null where timelines are rectangles

@@ -35,9 +35,9 @@ void Timeline::stream_inputs() {
 template <class VisitExchange>
 void Timeline::for_stale(const VisitExchange& visit) const {
   for (std::size_t b = 0; b < walks_.size(); ++b) {
-    for (std::size_t l = 0; l < plan_.model.layers.size(); ++l) {
-      StaleExchange* const stale = walks_[b].stale_halo(l);
-      if (stale != nullptr) visit(fmt::format("stale.block{}.layer{}", b, l + 1), *stale);
+    for (const auto& [covers, exchange] : walks_[b].stale()) {
+      const std::string of_layer = fmt::format("stale.block{}.layer{}", b, covers.layer + 1);
+      visit(covers.what.empty() ? of_layer : of_layer + "." + covers.what, *exchange);
     }
   }
 }

@@ -7,17 +7,25 @@
 namespace strobe {
 namespace {
 
-StrategyPlan plan_pss(const StrategyInput& input, const Json&) {
+struct PssParameters : StaleOptions {};
+
+const FieldTable& pss_fields() {
+  static const FieldTable table = with_stale_fields(make_fields<PssParameters>());
+  return table;
+}
+
+StrategyPlan plan_pss(const StrategyInput& input, const Json& json) {
+  const auto parameters = from_json<PssParameters>(pss_fields(), json, "/strategy");
   require_steps(input.blocks, input.ranks, "pss");
   const Placement placement = by_time(input.graph.vertices, step_owners(input.blocks, input.ranks), input.ranks);
-  return {placement, placement, in_blocks(input.blocks), {}, {}};
+  return {placement, placement, in_blocks(input.blocks), staleness_of(parameters), {}};
 }
 
 const Register<StrategyTag> pss_registered{{
     "pss",
     "snapshots to ranks in both stages; a temporal halo, or state handed over, at the cuts",
     "DGC, SIGMOD'23, section 2.2 (PSS)",
-    {},
+    pss_fields(),
     {plan_pss, true},
     {},
 }};

@@ -75,6 +75,16 @@ TEST_P(CudaLaw3, RealEventsGiveTheCurveOfTheCpu) {
   expect_same_curve(run(request, "cuda", "sequential", 1), run(request, "cpu", "sequential", 1), 1e-10, "ucsocial");
 }
 
+TEST_P(CudaLaw3, CellsThatExistToo) {
+  if (const std::string reason = why_no_gpu(); !reason.empty()) GTEST_SKIP() << reason;
+  Json request = small_case(GetParam());
+  request["workload"] = {{"name", "ucsocial"}, {"window", "14d"}};
+  request["presence"] = "active";
+  const CaseResult judge = run(request, "cpu", "sequential", 1);
+  expect_same_curve(run(request, "cuda", "sequential", 1), judge, 1e-10, "active");
+  expect_same_curve(run(request, "cuda", "scattered", 3), judge, 1e-10, "active, scattered");
+}
+
 TEST_P(CudaLaw3, BlocksAndDifferencesToo) {
   if (const std::string reason = why_no_gpu(); !reason.empty()) GTEST_SKIP() << reason;
   Json request = small_case(GetParam());

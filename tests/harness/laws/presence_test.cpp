@@ -1,69 +1,22 @@
 // Cells that exist: with every value of `presence`, every model under every kind of placement gives the sequential
 // curve, on random graphs whose vertices come, pause and go. What presence itself means is judged by the golden
 // fixtures and the plain references; here also that it means something.
-#include <fmt/format.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cmath>
-#include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
-#include <random>
 
 #include "core/errors.hpp"
 #include "core/registry_names.hpp"
 #include "harness/request/case.hpp"
 #include "harness/run/run_case.hpp"
 #include "models/snapshots/model.hpp"
+#include "tests/harness/laws/comings_and_goings.hpp"
 
 namespace strobe {
 namespace {
 
-/// Events of 30 vertices: each has some of nine windows in which it takes part, the last two among them for most.
-std::string write_comings_and_goings(unsigned seed) {
-  std::mt19937 draw(seed);
-  std::vector<std::vector<bool>> there(30, std::vector<bool>(9));
-  for (auto& vertex : there) {
-    const unsigned from = draw() % 5, until = 6 + draw() % 4;
-    for (unsigned t = 0; t < 9; ++t) vertex[t] = t >= from && t < until && draw() % 4 != 0;
-  }
-  const auto name = fmt::format("strobe-presence-{}-{}.csv", getpid(), seed);
-  const std::string path = (std::filesystem::temp_directory_path() / name).string();
-  std::ofstream file(path);
-  file << "source,target,time\n";
-  for (unsigned t = 0; t < 9; ++t) {
-    for (int i = 0, written = 0; i < 4000 && written < 40; ++i) {
-      const auto u = draw() % 30, v = draw() % 30;
-      if (u == v || !there[u][t] || !there[v][t]) continue;
-      file << u << ',' << v << ',' << t * 100 + static_cast<unsigned>(written++) << '\n';
-    }
-  }
-  return path;
-}
-
-class ComingsAndGoings {
- public:
-  explicit ComingsAndGoings(unsigned seed) : path_(write_comings_and_goings(seed)), seed_(seed) {}
-  ComingsAndGoings(const ComingsAndGoings&) = delete;
-  ComingsAndGoings& operator=(const ComingsAndGoings&) = delete;
-  ~ComingsAndGoings() { std::filesystem::remove(path_); }
-
-  Json request(const Json& model, const std::string& presence) const {
-    return {{"workload", {{"name", path_}, {"window_count", 9}}},
-            {"model", model},
-            {"presence", presence},
-            {"seed", seed_},
-            {"epochs", 2},
-            {"warmup", 1},
-            {"optimizer", {{"name", "adam"}, {"rate", 0.01}}},
-            {"precision", "fp64"}};
-  }
-
- private:
-  std::string path_;
-  unsigned seed_;
-};
+using test::ComingsAndGoings;
 
 std::vector<double> curve(Json request, const Json& strategy, std::int64_t ranks) {
   request["strategy"] = strategy;

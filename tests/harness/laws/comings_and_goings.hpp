@@ -1,0 +1,61 @@
+// A random graph whose vertices come, pause and go, as a file, for tests of cells that exist.
+#pragma once
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace strobe::test {
+
+/// Events of 30 vertices: each has some of nine windows in which it takes part, the last two among them for most.
+inline std::string write_comings_and_goings(unsigned seed) {
+  std::mt19937 draw(seed);
+  std::vector<std::vector<bool>> there(30, std::vector<bool>(9));
+  for (auto& vertex : there) {
+    const unsigned from = draw() % 5, until = 6 + draw() % 4;
+    for (unsigned t = 0; t < 9; ++t) vertex[t] = t >= from && t < until && draw() % 4 != 0;
+  }
+  const auto name = fmt::format("strobe-presence-{}-{}.csv", getpid(), seed);
+  const std::string path = (std::filesystem::temp_directory_path() / name).string();
+  std::ofstream file(path);
+  file << "source,target,time\n";
+  for (unsigned t = 0; t < 9; ++t) {
+    for (int i = 0, written = 0; i < 4000 && written < 40; ++i) {
+      const auto u = draw() % 30, v = draw() % 30;
+      if (u == v || !there[u][t] || !there[v][t]) continue;
+      file << u << ',' << v << ',' << t * 100 + static_cast<unsigned>(written++) << '\n';
+    }
+  }
+  return path;
+}
+
+class ComingsAndGoings {
+ public:
+  explicit ComingsAndGoings(unsigned seed) : path_(write_comings_and_goings(seed)), seed_(seed) {}
+  ComingsAndGoings(const ComingsAndGoings&) = delete;
+  ComingsAndGoings& operator=(const ComingsAndGoings&) = delete;
+  ~ComingsAndGoings() { std::filesystem::remove(path_); }
+
+  Json request(const Json& model, const std::string& presence) const {
+    return {{"workload", {{"name", path_}, {"window_count", 9}}},
+            {"model", model},
+            {"presence", presence},
+            {"seed", seed_},
+            {"epochs", 2},
+            {"warmup", 1},
+            {"optimizer", {{"name", "adam"}, {"rate", 0.01}}},
+            {"precision", "fp64"}};
+  }
+
+ private:
+  std::string path_;
+  unsigned seed_;
+};
+
+}  // namespace strobe::test
