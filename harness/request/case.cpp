@@ -28,10 +28,10 @@ constexpr const char* overlap_help =
     "full batches only: slices of a rank's steps of a block: the redistribution of one is under way while the spatial "
     "stages of others are computed; 1 = one after the other";
 constexpr const char* presence_help =
-    "full batches only: vertices that a step has, as rows, batch statistics and samples count them: all; seen = those "
-    "that have had an edge; lifetime = from a vertex's first edge to its last; active = those with an edge at the "
-    "step. "
-    "A model's memory of a vertex begins anew where the vertex comes back";
+    "full batches only: which vertices a step has; others have no row, no part in statistics and no samples, and what "
+    "a "
+    "model remembers of a vertex begins anew where it comes back. seen = from its first edge on; lifetime = from its "
+    "first edge to its last; active = at steps at which it has an edge";
 constexpr const char* transfer_help =
     "full batches only: how snapshots reach the device: direct = a rank's part of a block in one piece, in the form it "
     "is used in; full = one by one, whole; difference = against the snapshot before, with all values (ESDG); changed = "
