@@ -50,7 +50,7 @@ FieldTable with_stale_fields(FieldTableBuilder<S> fields) {
       .choice("distances", &S::distances, {"host", "device"}, "stale: who computes how far rows have moved")
       .real("sent_share", &S::sent_share, "",
             "stale: share of the rows that is taken to be sent after the first epoch where no values are computed; "
-            "0.2 is the mean of DGC's Table 3",
+            "0.2 is what DGC's Table 3 leaves on average",
             0, 1);
 }
 

@@ -13,21 +13,22 @@
 
 namespace strobe::test {
 
-/// Events of 30 vertices: each has some of nine windows in which it takes part, the last two among them for most.
+/// Events of 24 vertices: each has some of nine windows in which it takes part, the last three among them for most, so
+/// that samples of the test steps read cells that exist.
 inline std::string write_comings_and_goings(unsigned seed) {
   std::mt19937 draw(seed);
-  std::vector<std::vector<bool>> there(30, std::vector<bool>(9));
+  std::vector<std::vector<bool>> there(24, std::vector<bool>(9));
   for (auto& vertex : there) {
-    const unsigned from = draw() % 5, until = 6 + draw() % 4;
-    for (unsigned t = 0; t < 9; ++t) vertex[t] = t >= from && t < until && draw() % 4 != 0;
+    const unsigned from = draw() % 5, until = draw() % 4 == 0 ? 5 + draw() % 4 : 9;
+    for (unsigned t = 0; t < 9; ++t) vertex[t] = t >= from && t < until && (t > 5 || draw() % 4 != 0);
   }
   const auto name = fmt::format("strobe-presence-{}-{}.csv", getpid(), seed);
   const std::string path = (std::filesystem::temp_directory_path() / name).string();
   std::ofstream file(path);
   file << "source,target,time\n";
   for (unsigned t = 0; t < 9; ++t) {
-    for (int i = 0, written = 0; i < 4000 && written < 40; ++i) {
-      const auto u = draw() % 30, v = draw() % 30;
+    for (int i = 0, written = 0; i < 4000 && written < 60; ++i) {
+      const auto u = draw() % 24, v = draw() % 24;
       if (u == v || !there[u][t] || !there[v][t]) continue;
       file << u << ',' << v << ',' << t * 100 + static_cast<unsigned>(written++) << '\n';
     }

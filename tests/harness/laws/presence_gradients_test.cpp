@@ -70,7 +70,7 @@ void expect_gradient(const Json& request, unsigned seed) {
   ASSERT_EQ(after.size(), weights.size()) << request.dump();
   for (unsigned direction = 1; direction <= 2; ++direction) {
     const std::vector<double> along = drawn(weights.size(), 100 * seed + direction, 1);
-    constexpr double h = 1e-5;
+    constexpr double h = 2e-6;
     std::vector<double> up = weights, down = weights;
     double expected = 0, size = 0;
     for (std::size_t i = 0; i < weights.size(); ++i) {

@@ -266,7 +266,7 @@ TEST(Stale, WhatDoesNotGoTogetherIsRefusedWithWhatToChange) {
   for (const std::string name : {"sequential", "snapshot"}) {
     Json json = request("tm-gcn", name == "sequential" ? 1 : 2, adaptive);
     json["strategy"]["name"] = name;
-    expect(json, "/strategy/stale", "use snapshot_groups or vertex");
+    expect(json, "/strategy/stale", "snapshot_groups or vertex");
     json["strategy"]["stale"] = "none";
     run(json);
   }
