@@ -1,5 +1,7 @@
 // Attention over neighbours and over the past, forward and backward: narrow (T = 64, N = 16384, f = 3, w = 5, 2 heads
-// of 3) and wide (T = 32, N = 4096, f = 8, w = 5, 8 heads of 8).
+// of 3) and wide (T = 32, N = 4096, f = 8, w = 5, 8 heads of 8). Over the past of packed sequences too: as many rows,
+// in which sequences of 1 to 15 steps lie end to end.
+#include "backends/conformance/packed_lanes.hpp"
 #include "backends/operations/operations_attention.hpp"
 #include "bench/graph.hpp"
 #include "bench/measure.hpp"
@@ -66,6 +68,34 @@ void past(benchmark::State& state, const std::string& variant, bool wide, bool b
                                     constant(d, s.steps, 3 * s.width()), 0, s.steps, s.heads, 0.5});
 }
 
+template <class Op>
+void set_packed(Device& d, const Shape& s, Op& op) {
+  const conformance::PackedLanes packed = conformance::random_packing(s.steps, s.vertices, 15, 3, 0);
+  const std::vector<std::int32_t> rows = packed.sequences();
+  op.projected = varied(d, s.rows(), 3 * s.width(), -0.5f);
+  op.steps = s.steps, op.heads = s.heads, op.scale = 0.5;
+  op.sequences = d.move_in(rows.data(), s.rows(), 3, ElementType::i32);
+  op.packed_pairs = packed.pairs();
+}
+
+void packed_past(benchmark::State& state, const std::string& variant, bool wide, bool back) {
+  const Shape s = shape_of(wide);
+  const auto device = make_device(variant);
+  Device& d = *device;
+  if (!back) {
+    TemporalAttention op;
+    set_packed(d, s, op);
+    op.o = d.allocate(s.rows(), s.width());
+    measure(state, d, op);
+    return;
+  }
+  TemporalAttentionBackward op;
+  set_packed(d, s, op);
+  op.d_o = varied(d, s.rows(), s.width(), -0.5f);
+  op.dprojected = d.allocate(s.rows(), 3 * s.width());
+  measure(state, d, op);
+}
+
 const Registration registered{[] {
   const auto add = [](const std::string& name, auto run) {
     timed(register_guarded(("attention/" + name).c_str(), run), benchmark::kMillisecond);
@@ -77,6 +107,8 @@ const Registration registered{[] {
         const std::string direction = back ? "_backward" : "";
         add("neighbours" + direction + tail, [=](benchmark::State& state) { neighbours(state, variant, wide, back); });
         add("past" + direction + tail, [=](benchmark::State& state) { past(state, variant, wide, back); });
+        add("past_packed" + direction + tail,
+            [=](benchmark::State& state) { packed_past(state, variant, wide, back); });
       }
     }
   }

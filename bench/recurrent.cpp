@@ -1,5 +1,7 @@
 // LSTM and GRU over all steps, forward and backward, on the shape of ESDG's experiments (16384 vertices, 64 steps,
-// inputs 8, width 6), a wide one (4096 vertices, 32 steps, inputs and width 64), and at widths between them.
+// inputs 8, width 6), a wide one (4096 vertices, 32 steps, inputs and width 64), and at widths between them. Packed: as
+// many rows, in which sequences of 1 to 15 steps lie end to end, half of them given a state, half handing theirs on.
+#include "backends/conformance/packed_lanes.hpp"
 #include "backends/operations/operations_recurrent.hpp"
 #include "bench/measure.hpp"
 
@@ -8,12 +10,23 @@ namespace {
 
 struct Size {
   std::int64_t vertices, steps, inputs, hidden;
+  bool packed = false;
 };
 
 const std::vector<std::pair<std::string, Size>> sizes{{"narrow", {shrunk(16384), 64, 8, 6}},
                                                       {"units:16", {shrunk(16384), 64, 16, 16}},
                                                       {"units:32", {shrunk(16384), 64, 32, 32}},
-                                                      {"wide", {shrunk(4096), 32, 64, 64}}};
+                                                      {"wide", {shrunk(4096), 32, 64, 64}},
+                                                      {"narrow_packed", {shrunk(16384), 64, 8, 6, true}},
+                                                      {"units:16_packed", {shrunk(16384), 64, 16, 16, true}},
+                                                      {"units:32_packed", {shrunk(16384), 64, 32, 32, true}},
+                                                      {"wide_packed", {shrunk(4096), 32, 64, 64, true}}};
+
+conformance::PackedLanes packing(const Size& s) { return conformance::random_packing(s.steps, s.vertices, 15, 3, 0); }
+
+Tensor listed(Device& device, const std::vector<std::int32_t>& values) {
+  return device.move_in(values.data(), static_cast<std::int64_t>(values.size()), 1, ElementType::i32);
+}
 
 template <class Op>
 void set_inputs(Device& device, const Size& s, bool lstm, Op& op) {
@@ -25,6 +38,10 @@ void set_inputs(Device& device, const Size& s, bool lstm, Op& op) {
   op.bias = varied(device, lstm ? 1 : 3, lstm ? 4 * h : h, -0.5f);
   op.y = device.allocate(rows, h);
   if (keeps_gates(s.inputs + h)) op.gates = device.allocate(rows, (lstm ? 4 : 3) * h);
+  if (!s.packed) return;
+  const conformance::PackedLanes packed = packing(s);
+  op.restarts = listed(device, packed.restarts());
+  op.start = varied(device, (lstm ? 2 : 1) * packed.starts, h, -0.5f);
 }
 
 template <class Forward, class Backward>
@@ -42,7 +59,13 @@ void run(benchmark::State& state, const std::string& variant, const Size& s, boo
   Backward op;
   op.x = forward.x, op.w_x = forward.w_x, op.w_h = forward.w_h, op.bias = forward.bias;
   op.y = forward.y, op.gates = forward.gates, op.steps = s.steps;
-  if constexpr (lstm) op.cells = forward.cells;
+  op.restarts = forward.restarts, op.start = forward.start;
+  if (s.packed) op.dstart = device->allocate(op.start.rows(), s.hidden);
+  if constexpr (lstm) {
+    op.cells = forward.cells;
+    if (s.packed) op.ends = listed(*device, packing(s).end_rows());
+    if (s.packed) op.dlast = varied(*device, packing(s).ends, s.hidden, -0.5f);
+  }
   op.dy = varied(*device, op.y.rows(), s.hidden, -0.5f);
   op.dx = device->allocate(op.x.rows(), op.x.columns());
   op.dw_x = varied(*device, op.w_x.rows(), op.w_x.columns(), -0.5f);
@@ -54,7 +77,7 @@ void run(benchmark::State& state, const std::string& variant, const Size& s, boo
 const Registration registered{[] {
   for (const std::string& variant : variants<LstmSequence>({"rows", "vector", "plain"})) {
     for (const auto& [size_name, shape] : sizes) {
-      if (variant == "rows" && size_name == "narrow") continue;  // for states of whole registers
+      if (variant == "rows" && shape.hidden < 16) continue;  // for states of whole registers
       for (const bool backward : {false, true}) {
         const Size size = shape;
         const std::string end = std::string(backward ? "backward/" : "forward/") + size_name + "/" + variant;

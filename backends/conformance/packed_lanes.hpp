@@ -76,8 +76,10 @@ struct PackedLanes {
   }
 };
 
-/// Lanes of `steps` rows with pieces of 1 to `most` rows; the same for the same `key` everywhere.
-inline PackedLanes random_packing(std::int64_t steps, std::int64_t lanes, std::int64_t most, std::uint32_t key) {
+/// Lanes of `steps` rows with pieces of 1 to `most` rows, behind one in `full` of which the lane is filled up; the same
+/// for the same `key` everywhere. With `full` 0 no lane is.
+inline PackedLanes random_packing(std::int64_t steps, std::int64_t lanes, std::int64_t most, std::uint32_t key,
+                                  std::int64_t full = 8) {
   const RandomStream random(2025, random_purpose::test, key);
   std::uint64_t drawn = 0;
   const auto below = [&](std::int64_t n) {
@@ -89,12 +91,12 @@ inline PackedLanes random_packing(std::int64_t steps, std::int64_t lanes, std::i
     for (std::int64_t t = 0; t < steps;) {
       Piece piece{lane, t, std::min(steps - t, 1 + below(most))};
       t += piece.length;
-      if (below(8) == 0) break;  // the rest fills the lane up
       if (below(2) == 0) piece.start = packed.starts++;
       if (below(2) == 0) piece.end = packed.ends++;
       piece.graph_step = below(50);
       piece.wanted = below(3) == 0 ? below(piece.length + 1) : 0;
       packed.pieces.push_back(piece);
+      if (full > 0 && below(full) == 0) break;
     }
   }
   // Rows of start and of dlast in no order: each is dealt by exchanging it with one before it.

@@ -68,7 +68,7 @@ struct Walk {
         gathered(op.restarts.defined() ? packed.hidden * strip<T> * strips_per_tile : 0) {}
 
   /// Comes to step t of the tile of `rows` vertices from v on.
-  void begin_step(std::int64_t t, std::int64_t v, std::int64_t rows) {
+  [[gnu::noinline]] void begin_step(std::int64_t t, std::int64_t v, std::int64_t rows) {
     if (any_restarts(op, t, v, rows)) {
       gather_states(op, op.y, 0, t, v, rows, gathered.data());
       h_before = gathered.data();
@@ -204,6 +204,15 @@ void add_step_sums(Walk<T>& walk, std::int64_t t, std::int64_t begin, std::int64
   }
 }
 
+/// Leaves the gradient of the state before the lanes `at` whose sequence begins, and asks for what follows. A function
+/// of its own: what timelines never need is none of their loop's registers.
+template <class T>
+[[gnu::noinline]] void leave_restarts(const GruSequenceBackward& op, const NextStrip& at, T* dh) {
+  prefetch_sequences(op, at, -1);
+  leave_lanes(list_rows(op.restarts, at.step * op.vertices() + at.vertex), at.rows, op.dstart.data<T>(),
+              op.w_h.columns(), dh);
+}
+
 template <class T>
 void walk_tile(Walk<T>& walk, std::int64_t begin, std::int64_t end) {
   const GruSequenceBackward& op = walk.op;
@@ -217,8 +226,7 @@ void walk_tile(Walk<T>& walk, std::int64_t begin, std::int64_t end) {
       const std::int64_t v = begin + at * strip<T>, rows = std::min<std::int64_t>(strip<T>, end - v);
       walk.next = strip_after<T>(v, t, t - 1, begin, end);
       step_strip(walk, states[s].data(), t, v, rows, at);
-      if (any_restarts(op, t, v, rows))
-        leave_lanes(list_rows(op.restarts, t * p.n + v), rows, op.dstart.data<T>(), p.hidden, states[s].data());
+      if (op.restarts.defined()) leave_restarts(op, {t, v, rows}, states[s].data());
     }
     walk.turned ? add_turned_sums(walk, divide_up(end - begin, strip<T>)) : add_step_sums(walk, t, begin, end - begin);
     if (t % steps_per_flush == 0) walk.sums.flush();

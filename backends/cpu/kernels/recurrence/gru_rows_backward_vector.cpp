@@ -189,8 +189,11 @@ void walk_tile(Walk<T>& walk, std::int64_t begin, std::int64_t end) {
   for (std::int64_t t = op.steps - 1; t >= 0; --t) {
     walk.h_before = walk.states.rows(op, t, begin, end - begin);
     for (std::int64_t v = begin; v < end; v += recurrent_block_rows) {
-      look_ahead(walk, rows_after(v, recurrent_block_rows, t, t - 1, begin, end));
-      step_block(walk, t, v, std::min(recurrent_block_rows, end - v), v - begin);
+      const std::int64_t rows = std::min(recurrent_block_rows, end - v);
+      const NextStrip next = rows_after(v, recurrent_block_rows, t, t - 1, begin, end);
+      if (op.restarts.defined()) prefetch_sequences(op, {t, v, rows}, -1);
+      look_ahead(walk, next);
+      step_block(walk, t, v, rows, v - begin);
     }
     leave_rows(op, t, begin, end - begin, op.dstart.data<T>(), walk.dh.data());
     add_weight_sums(walk, t, begin, end - begin);

@@ -57,7 +57,9 @@ void walk_tile(const GruSequence& op, const GruSizes& sizes, const GruRowWeights
     for (std::int64_t v = begin; v < end; v += recurrent_block_rows) {
       NextStrip next = rows_after(v, recurrent_block_rows, t, t + 1, begin, end);
       if (next.step == op.steps) next = {};
-      step_block(walk, t, v, std::min(recurrent_block_rows, end - v), next);
+      const std::int64_t rows = std::min(recurrent_block_rows, end - v);
+      if (op.restarts.defined()) prefetch_sequences(op, {t, v, rows}, 1);
+      step_block(walk, t, v, rows, next);
     }
   }
   end_streams();

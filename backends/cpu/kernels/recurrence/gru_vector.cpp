@@ -46,6 +46,15 @@ void step_strip(Walk<T>& walk, T* h, std::int64_t row, std::int64_t rows, const 
   }
 }
 
+/// Sets the turned state of the lanes `at` whose sequence begins, and asks for what follows. A function of its own:
+/// what timelines never need is none of their loop's registers.
+template <class T>
+[[gnu::noinline]] void restart_strip(const GruSequence& op, const NextStrip& at, T* h) {
+  prefetch_sequences(op, at, 1);
+  restart_lanes<T>(list_rows(op.restarts, at.step * op.vertices() + at.vertex), at.rows, op.start.data<T>(),
+                   op.w_h.columns(), h);
+}
+
 template <class T>
 void walk_tile(const GruSequence& op, const GruPanels<T>& panels, std::int64_t begin, std::int64_t end) {
   Walk<T> walk(op, panels);
@@ -63,8 +72,7 @@ void walk_tile(const GruSequence& op, const GruPanels<T>& panels, std::int64_t b
       NextStrip next = strip_after<T>(v, t, t + 1, begin, end);
       if (next.step == op.steps) next = {};
       const std::int64_t rows = std::min<std::int64_t>(strip<T>, end - v), row = t * panels.n + v;
-      if (any_restarts(op, t, v, rows))
-        restart_lanes<T>(list_rows(op.restarts, row), rows, op.start.data<T>(), hidden, states[s].data());
+      if (op.restarts.defined()) restart_strip(op, {t, v, rows}, states[s].data());
       step_strip(walk, states[s].data(), row, rows, next);
     }
   }

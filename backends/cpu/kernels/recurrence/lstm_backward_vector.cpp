@@ -66,7 +66,7 @@ struct Walk {
         gathered_c(op.restarts.defined() ? hidden * strip<T> * strips_per_tile : 0) {}
 
   /// Comes to step t of the tile of `count` vertices from v on.
-  void begin_step(std::int64_t t, std::int64_t v, std::int64_t count) {
+  [[gnu::noinline]] void begin_step(std::int64_t t, std::int64_t v, std::int64_t count) {
     if (any_restarts(op, t, v, count)) {
       gather_states(op, op.y, 0, t, v, count, gathered_h.data());
       gather_states(op, op.cells, op.start.rows() / 2, t, v, count, gathered_c.data());
@@ -175,27 +175,32 @@ void step_strip(Walk<T>& walk, StripState<T>& state, std::int64_t t, std::int64_
   input_gradients(walk, row, rows, static_cast<const T*>(dz), slot);
 }
 
-/// Adds the gradients of the cell states after lanes [v, v + rows) at step t that are handed on.
+/// Adds the gradients of the cell states of the lanes `at` that are handed on, and asks for what follows. Packed
+/// sequences have functions of their own: what timelines never need is none of their loop's registers.
 template <class T>
-void add_last_cells(const LstmSequenceBackward& op, std::int64_t t, std::int64_t v, std::int64_t rows,
-                    StripState<T>& state) {
+[[gnu::noinline]] void begin_packed(const LstmSequenceBackward& op, const NextStrip& at, StripState<T>& state) {
+  prefetch_sequences(op, at, -1);
   if (!op.ends.defined() || !op.dlast.defined()) return;
-  add_last_lanes(list_rows(op.ends, t * op.vertices() + v), rows, op.dlast.data<T>(), op.w_h.rows(), state.dc.data());
+  add_last_lanes(list_rows(op.ends, at.step * op.vertices() + at.vertex), at.rows, op.dlast.data<T>(), op.w_h.rows(),
+                 state.dc.data());
 }
 
-/// Leaves the gradients of the states before lanes [v, v + rows) whose sequence begins at step t; the step before has
-/// another cell state then.
+/// Leaves the gradients of the states before the lanes `at` whose sequence begins; the step before has another cell
+/// state there.
 template <class T>
-void leave_restarts(const LstmSequenceBackward& op, std::int64_t t, std::int64_t v, std::int64_t rows,
-                    StripState<T>& state) {
-  if (!any_restarts(op, t, v, rows)) return;
-  const std::int64_t hidden = op.w_h.rows(), row = t * op.vertices() + v;
+[[gnu::noinline]] void end_packed(const LstmSequenceBackward& op, const NextStrip& at, StripState<T>& state) {
+  const std::int64_t hidden = op.w_h.rows(), row = at.step * op.vertices() + at.vertex;
+  const std::int32_t* entries = list_rows(op.restarts, row);
   T* dstart = op.dstart.data<T>();
-  leave_lanes(list_rows(op.restarts, row), rows, dstart, hidden, state.dh.data());
+  leave_lanes(entries, at.rows, dstart, hidden, state.dh.data());
   if (dstart != nullptr) dstart += op.dstart.elements() / 2;
-  leave_lanes(list_rows(op.restarts, row), rows, dstart, hidden, state.dc.data());
-  if (t == 0) return;
-  load_turned(op.cells.data<T>() + (row - op.vertices()) * hidden, hidden, hidden, rows, state.cell.data());
+  leave_lanes(entries, at.rows, dstart, hidden, state.dc.data());
+  if (at.step == 0) return;
+  const T* above = op.cells.data<T>() + (row - op.vertices()) * hidden;
+  T* cell = state.cell.data();
+  for_listed(entries, at.rows, [=](std::int64_t lane) {
+    for (std::int64_t u = 0; u < hidden; ++u) cell[u * strip<T> + lane] = above[lane * hidden + u];
+  });
 }
 
 template <class T>
@@ -217,9 +222,9 @@ void walk_tile(Walk<T>& walk, std::int64_t begin, std::int64_t end) {
       const std::int64_t v = begin + static_cast<std::int64_t>(s) * strip<T>;
       const std::int64_t rows = std::min<std::int64_t>(strip<T>, end - v);
       walk.next = strip_after<T>(v, t, t - 1, begin, end);
-      add_last_cells(op, t, v, rows, states[s]);
+      if (op.restarts.defined()) begin_packed(op, {t, v, rows}, states[s]);
       step_strip(walk, states[s], t, v, rows, static_cast<std::int64_t>(s));
-      leave_restarts(op, t, v, rows, states[s]);
+      if (op.restarts.defined()) end_packed(op, {t, v, rows}, states[s]);
     }
     add_weight_gradients(walk, t, begin, end);
     if (t % steps_per_flush == 0) walk.sums.flush();

@@ -145,9 +145,10 @@ void add_last_rows(const LstmSequenceBackward& op, std::int64_t t, std::int64_t 
   if (!op.ends.defined() || !op.dlast.defined()) return;
   const std::int64_t hidden = op.w_h.rows();
   const std::int32_t* ends = list_rows(op.ends, t * op.vertices() + v);
-  for (std::int64_t r = 0; r < rows; ++r, dc += hidden) {
-    for (std::int64_t u = 0; ends[r] >= 0 && u < hidden; ++u) dc[u] += op.dlast.data<T>()[ends[r] * hidden + u];
-  }
+  const T* dlast = op.dlast.data<T>();
+  for_listed(ends, rows, [=](std::int64_t r) {
+    for (std::int64_t u = 0; u < hidden; ++u) dc[r * hidden + u] += dlast[ends[r] * hidden + u];
+  });
 }
 
 /// Leaves the gradients of both states before lanes [v, v + rows), a tile, whose sequence begins at step t.
@@ -170,8 +171,11 @@ void walk_tile(Walk<T>& walk, std::int64_t begin, std::int64_t end) {
     walk.begin_step(t, begin, end - begin);
     add_last_rows(op, t, begin, end - begin, walk.dc.data());
     for (std::int64_t v = begin; v < end; v += recurrent_block_rows) {
-      look_ahead(walk, rows_after(v, recurrent_block_rows, t, t - 1, begin, end));
-      step_block(walk, t, v, std::min(recurrent_block_rows, end - v), v - begin);
+      const std::int64_t rows = std::min(recurrent_block_rows, end - v);
+      const NextStrip next = rows_after(v, recurrent_block_rows, t, t - 1, begin, end);
+      if (op.restarts.defined()) prefetch_sequences(op, {t, v, rows}, -1);
+      look_ahead(walk, next);
+      step_block(walk, t, v, rows, v - begin);
     }
     leave_states(walk, t, begin, end - begin);
     add_weight_sums(walk, t, begin, end);

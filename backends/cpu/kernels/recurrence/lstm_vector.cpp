@@ -58,16 +58,17 @@ void step_strip(Walk<T>& walk, StripState<T>& state, std::int64_t row, std::int6
   }
 }
 
-/// Sets the states of the lanes [v, v + rows) whose sequence begins at step t.
+/// Sets the states of the lanes `at` whose sequence begins, and asks for what follows. A function of its own: what
+/// timelines never need is none of their loop's registers.
 template <class T>
-void restart_strip(const LstmSequence& op, std::int64_t t, std::int64_t v, std::int64_t rows, StripState<T>& state) {
-  if (!any_restarts(op, t, v, rows)) return;
+[[gnu::noinline]] void restart_strip(const LstmSequence& op, const NextStrip& at, StripState<T>& state) {
   const std::int64_t hidden = op.w_h.rows();
-  const std::int32_t* entries = list_rows(op.restarts, t * op.vertices() + v);
+  prefetch_sequences(op, at, 1);
+  const std::int32_t* entries = list_rows(op.restarts, at.step * op.vertices() + at.vertex);
   const T* start = op.start.data<T>();
-  restart_lanes(entries, rows, start, hidden, state.h.data());
+  restart_lanes(entries, at.rows, start, hidden, state.h.data());
   if (start != nullptr) start += op.start.elements() / 2;
-  restart_lanes(entries, rows, start, hidden, state.cell.data());
+  restart_lanes(entries, at.rows, start, hidden, state.cell.data());
 }
 
 template <class T>
@@ -88,7 +89,7 @@ void walk_tile(Walk<T>&& walk, std::int64_t begin, std::int64_t end) {
       NextStrip next = strip_after<T>(v, t, t + 1, begin, end);
       if (next.step == op.steps) next = {};
       const std::int64_t rows = std::min<std::int64_t>(strip<T>, end - v);
-      restart_strip(op, t, v, rows, states[s]);
+      if (op.restarts.defined()) restart_strip(op, {t, v, rows}, states[s]);
       step_strip(walk, states[s], t * n + v, rows, next);
     }
   }

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "backends/cpu/kernels/dense/row_products.hpp"
-#include "backends/cpu/kernels/recurrence/states_before.hpp"
+#include "backends/cpu/kernels/recurrence/restarted_lanes.hpp"
 
 namespace strobe::cpu {
 
@@ -70,12 +70,12 @@ template <class T, class Op>
 void leave_rows(const Op& op, std::int64_t t, std::int64_t v, std::int64_t rows, T* dstart, T* gradient) {
   if (!any_restarts(op, t, v, rows)) return;
   const std::int64_t hidden = op.y.columns();
-  for (std::int64_t r = 0; r < rows; ++r, gradient += hidden) {
-    const std::int64_t origin = origin_of(op, t, v + r);
-    if (origin == goes_on) continue;
-    if (origin >= 0 && dstart != nullptr) std::copy_n(gradient, hidden, dstart + origin * hidden);
-    std::fill_n(gradient, hidden, T{0});
-  }
+  const std::int32_t* entries = list_rows(op.restarts, t * op.vertices() + v);
+  for_listed(entries, rows, [=](std::int64_t r) {
+    T* const own = gradient + r * hidden;
+    if (entries[r] >= 0 && dstart != nullptr) std::copy_n(own, hidden, dstart + entries[r] * hidden);
+    std::fill_n(own, hidden, T{0});
+  });
 }
 
 /// `count` values, whole registers, to `to`, past the caches where they are whole lines; end_streams() comes behind the

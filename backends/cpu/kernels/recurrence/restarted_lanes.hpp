@@ -2,7 +2,7 @@
 // begins or ends at a step. `entries` are the strip's of the operation's restarts or ends.
 #pragma once
 
-#include "backends/cpu/kernels/dense/vertex_strip.hpp"
+#include "backends/cpu/kernels/dense/strip_sums.hpp"
 #include "backends/cpu/kernels/recurrence/states_before.hpp"
 
 namespace strobe::cpu {
@@ -10,36 +10,65 @@ namespace strobe::cpu {
 /// Sets the state of the lanes that begin, from the rows [., h] of `start` or to zero.
 template <class T>
 void restart_lanes(const std::int32_t* entries, std::int64_t rows, const T* start, std::int64_t hidden, T* state) {
-  for (std::int64_t lane = 0; lane < rows; ++lane) {
-    const std::int64_t origin = entries[lane];
-    if (origin == goes_on) continue;
-    const T* from = origin >= 0 ? start + origin * hidden : nullptr;
+  for_listed(entries, rows, [=](std::int64_t lane) {
+    const T* from = entries[lane] >= 0 ? start + entries[lane] * hidden : nullptr;
     for (std::int64_t u = 0; u < hidden; ++u) state[u * strip<T> + lane] = from == nullptr ? T{0} : from[u];
-  }
+  });
 }
 
 /// Leaves the gradient of the state before the lanes that begin to the rows of `dstart`, which may be null, and goes on
 /// with zero.
 template <class T>
 void leave_lanes(const std::int32_t* entries, std::int64_t rows, T* dstart, std::int64_t hidden, T* gradient) {
-  for (std::int64_t lane = 0; lane < rows; ++lane) {
-    const std::int64_t origin = entries[lane];
-    if (origin == goes_on) continue;
+  for_listed(entries, rows, [=](std::int64_t lane) {
+    T* to = entries[lane] >= 0 && dstart != nullptr ? dstart + entries[lane] * hidden : nullptr;
     for (std::int64_t u = 0; u < hidden; ++u) {
       T& value = gradient[u * strip<T> + lane];
-      if (origin >= 0 && dstart != nullptr) dstart[origin * hidden + u] = value;
+      if (to != nullptr) to[u] = value;
       value = T{0};
     }
-  }
+  });
 }
 
 /// Adds the rows of `dlast` to the gradient of the state after the lanes that end.
 template <class T>
 void add_last_lanes(const std::int32_t* entries, std::int64_t rows, const T* dlast, std::int64_t hidden, T* gradient) {
-  if (!any_listed(entries, rows)) return;
-  for (std::int64_t lane = 0; lane < rows; ++lane) {
-    for (std::int64_t u = 0; entries[lane] >= 0 && u < hidden; ++u)
-      gradient[u * strip<T> + lane] += dlast[entries[lane] * hidden + u];
+  for_listed(entries, rows, [=](std::int64_t lane) {
+    for (std::int64_t u = 0; u < hidden; ++u) gradient[u * strip<T> + lane] += dlast[entries[lane] * hidden + u];
+  });
+}
+
+/// Asks for what the strip or block `at`, which a walk has come to, reads of packed sequences in the steps ahead,
+/// `apart` = 1, or -1 where the walk goes back: the entries two steps on, and the rows that those one step on name,
+/// which have come by now. Rows of a state are seldom in a cache, and a tile may read those of all its strips at once.
+template <class Op>
+[[gnu::always_inline]] inline void prefetch_sequences(const Op& op, const NextStrip& at, std::int64_t apart) {
+  constexpr bool backward = requires { op.dstart; };
+  const std::int64_t n = op.vertices(), one = at.step + apart, two = one + apart;
+  const auto there = [&](std::int64_t step) { return step >= 0 && step < op.steps; };
+  if (there(two)) prefetch_rows(op.restarts, two * n + at.vertex, at.rows);
+  if (!there(one)) return;
+  const std::int32_t* entries = list_rows(op.restarts, one * n + at.vertex);
+  // Of an LSTM, cell states lie behind all hidden states.
+  const std::int64_t states = requires { op.cells; }
+  ? op.start.rows() / 2 : 0;
+  for_listed(
+      entries, at.rows, [&](std::int64_t r) __attribute__((always_inline)) {
+        if (entries[r] < 0) return;
+        prefetch_rows(op.start, entries[r], 1);
+        if (states > 0) prefetch_rows(op.start, states + entries[r], 1);
+        if constexpr (backward) {
+          if (!op.dstart.defined()) return;
+          prefetch_rows<true>(op.dstart, entries[r], 1);
+          if (states > 0) prefetch_rows<true>(op.dstart, states + entries[r], 1);
+        }
+      });
+  if constexpr (requires { op.ends; }) {
+    if (!op.ends.defined()) return;
+    if (there(two)) prefetch_rows(op.ends, two * n + at.vertex, at.rows);
+    const std::int32_t* ends = list_rows(op.ends, one * n + at.vertex);
+    for_listed(
+        ends, at.rows, [&](std::int64_t r) __attribute__((always_inline)) { prefetch_rows(op.dlast, ends[r], 1); });
   }
 }
 

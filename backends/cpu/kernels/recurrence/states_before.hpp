@@ -3,7 +3,9 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 
+#include "backends/cpu/kernels/lanes.hpp"
 #include "backends/operations/operations_recurrent.hpp"
 
 namespace strobe::cpu {
@@ -32,11 +34,39 @@ const T* state_before(const Op& op, const Tensor& states, std::int64_t first, st
 /// A list i32 [T n, 1] from `row` on.
 inline const std::int32_t* list_rows(const Tensor& list, std::int64_t row) { return list.data<std::int32_t>() + row; }
 
-/// Whether any of `rows` entries is not -1: a sequence that begins, or a cell state that is handed on.
+/// A bit for each of `count` <= 32 entries of a list that is not -1: a sequence that begins, or a cell state that is
+/// handed on. Reads whole registers, as tensors may be read.
+inline std::uint32_t listed_bits(const std::int32_t* entries, int count) {
+  std::uint32_t bits = 0;
+#if defined(__AVX2__)
+  for (int r = 0; r < count; r += 8) {
+    __m256i eight;
+    std::memcpy(&eight, entries + r, sizeof(eight));
+    const __m256i above = _mm256_cmpeq_epi32(eight, _mm256_set1_epi32(-1));
+    bits |= (static_cast<std::uint32_t>(_mm256_movemask_ps(_mm256_castsi256_ps(above))) ^ 0xffu) << r;
+  }
+#else
+  for (int r = 0; r < count; ++r) bits |= static_cast<std::uint32_t>(entries[r] != -1) << r;
+#endif
+  return bits & (count < 32 ? (1u << count) - 1u : ~0u);
+}
+
+/// Calls body(r) for every entry that is not -1, in order; no branch depends on which they are.
+template <class Body>
+[[gnu::always_inline]] inline void for_listed(const std::int32_t* entries, std::int64_t rows, const Body& body) {
+  constexpr std::int64_t at_once = 32;
+  for (std::int64_t first = 0; first < rows; first += at_once) {
+    std::uint32_t listed = listed_bits(entries + first, static_cast<int>(std::min(at_once, rows - first)));
+    for (; listed != 0; listed &= listed - 1) body(first + std::countr_zero(listed));
+  }
+}
+
 inline bool any_listed(const std::int32_t* entries, std::int64_t rows) {
-  std::int32_t bits = 0;
-  for (std::int64_t r = 0; r < rows; ++r) bits |= entries[r] + 1;
-  return bits != 0;
+  constexpr std::int64_t at_once = 32;
+  std::uint32_t listed = 0;
+  for (std::int64_t first = 0; first < rows; first += at_once)
+    listed |= listed_bits(entries + first, static_cast<int>(std::min(at_once, rows - first)));
+  return listed != 0;
 }
 
 /// Whether a sequence begins at step t of vertices or lanes [v, v + rows), in other words than those of timelines.
@@ -49,15 +79,18 @@ bool any_restarts(const Op& op, std::int64_t t, std::int64_t v, std::int64_t row
 template <class T, class Op>
 void gather_states(const Op& op, const Tensor& states, std::int64_t first, std::int64_t t, std::int64_t v,
                    std::int64_t rows, T* to) {
-  const std::int64_t hidden = states.columns();
-  for (std::int64_t r = 0; r < rows; ++r, to += hidden) {
-    const T* from = state_before<T>(op, states, first, t, v + r, nullptr);
-    if (from == nullptr) {
-      std::fill_n(to, hidden, T{0});
-    } else {
-      std::copy_n(from, hidden, to);
-    }
+  const std::int64_t hidden = states.columns(), n = op.vertices();
+  if (t == 0) {
+    std::fill_n(to, rows * hidden, T{0});
+  } else {
+    std::copy_n(states.data<T>() + ((t - 1) * n + v) * hidden, rows * hidden, to);
   }
+  const std::int32_t* entries = list_rows(op.restarts, t * n + v);
+  const T* start = op.start.template data<T>();
+  for_listed(entries, rows, [=](std::int64_t r) {
+    const T* from = entries[r] >= 0 ? start + (first + entries[r]) * hidden : nullptr;
+    for (std::int64_t u = 0; u < hidden; ++u) to[r * hidden + u] = from == nullptr ? T{0} : from[u];
+  });
 }
 
 }  // namespace strobe::cpu
