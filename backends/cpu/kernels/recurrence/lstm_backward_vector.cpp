@@ -199,7 +199,11 @@ template <class T>
   const T* above = op.cells.data<T>() + (row - op.vertices()) * hidden;
   T* cell = state.cell.data();
   for_listed(entries, at.rows, [=](std::int64_t lane) {
-    for (std::int64_t u = 0; u < hidden; ++u) cell[u * strip<T> + lane] = above[lane * hidden + u];
+    for (std::int64_t u = 0; u < hidden; ++u) {
+      T value = above[lane * hidden + u];
+      hold_value(value);
+      cell[u * strip<T> + lane] = value;
+    }
   });
 }
 

@@ -1,5 +1,6 @@
 // Packed sequences in strips (vertex_strip.hpp): what changes in the lanes of turned states [h][strip] whose sequence
-// begins or ends at a step. `entries` are the strip's of the operation's restarts or ends.
+// begins or ends at a step. `entries` are the strip's of the operation's restarts or ends. Loops over units are short:
+// hold_value keeps them from being made vector loops, whose beginnings and ends take longer than all of them.
 #pragma once
 
 #include "backends/cpu/kernels/dense/strip_sums.hpp"
@@ -12,7 +13,12 @@ template <class T>
 void restart_lanes(const std::int32_t* entries, std::int64_t rows, const T* start, std::int64_t hidden, T* state) {
   for_listed(entries, rows, [=](std::int64_t lane) {
     const T* from = entries[lane] >= 0 ? start + entries[lane] * hidden : nullptr;
-    for (std::int64_t u = 0; u < hidden; ++u) state[u * strip<T> + lane] = from == nullptr ? T{0} : from[u];
+    T* to = state + lane;
+    for (std::int64_t u = 0; u < hidden; ++u, to += strip<T>) {
+      T value = from == nullptr ? T{0} : from[u];
+      hold_value(value);
+      *to = value;
+    }
   });
 }
 
@@ -22,10 +28,12 @@ template <class T>
 void leave_lanes(const std::int32_t* entries, std::int64_t rows, T* dstart, std::int64_t hidden, T* gradient) {
   for_listed(entries, rows, [=](std::int64_t lane) {
     T* to = entries[lane] >= 0 && dstart != nullptr ? dstart + entries[lane] * hidden : nullptr;
-    for (std::int64_t u = 0; u < hidden; ++u) {
-      T& value = gradient[u * strip<T> + lane];
+    T* from = gradient + lane;
+    for (std::int64_t u = 0; u < hidden; ++u, from += strip<T>) {
+      T value = *from;
+      hold_value(value);
       if (to != nullptr) to[u] = value;
-      value = T{0};
+      *from = T{0};
     }
   });
 }

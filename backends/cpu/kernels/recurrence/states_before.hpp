@@ -89,7 +89,16 @@ void gather_states(const Op& op, const Tensor& states, std::int64_t first, std::
   const T* start = op.start.template data<T>();
   for_listed(entries, rows, [=](std::int64_t r) {
     const T* from = entries[r] >= 0 ? start + (first + entries[r]) * hidden : nullptr;
-    for (std::int64_t u = 0; u < hidden; ++u) to[r * hidden + u] = from == nullptr ? T{0} : from[u];
+    T* const own = to + r * hidden;
+    if (hidden % most_lanes<T> == 0) {
+      for (std::int64_t u = 0; u < hidden; ++u) own[u] = from == nullptr ? T{0} : from[u];
+      return;
+    }
+    for (std::int64_t u = 0; u < hidden; ++u) {
+      T value = from == nullptr ? T{0} : from[u];
+      hold_value(value);  // no vector loop: few units
+      own[u] = value;
+    }
   });
 }
 
