@@ -81,6 +81,19 @@ TEST_F(Refusals, WrongNamesAndValuesNameTheOption) {
   EXPECT_FALSE(std::filesystem::exists(folder_ / "runs")) << "a refused request left a run directory";
 }
 
+TEST_F(Refusals, StaleWithoutHalosAndThresholdsOutOfRange) {
+  const std::vector<WrongValue> cases = {
+      {{"--strategy", "snapshot:stale=adaptive"}, {"--strategy stale", "no halos", "snapshot_groups or vertex"}},
+      {{"--strategy", "sequential:stale=static"}, {"--strategy stale", "no halos", "leave stale out"}},
+      {{"--strategy", "vertex:stale=static,stale_theta=1.5"}, {"--strategy stale_theta", "between 0 and 1"}},
+  };
+  for (const WrongValue& wrong : cases) {
+    std::vector<std::string> words{"run", "--workload", tiny};
+    words.insert(words.end(), wrong.flags.begin(), wrong.flags.end());
+    expect_refusal(strobe(words), 2, wrong.words);
+  }
+}
+
 TEST_F(Refusals, AParameterThatHappensToBeGivenIsNotBlamedForTheWholeModel) {
   expect_refusal(strobe({"run", "--workload", "chess:edge_life=3", "--model", "evolve-gcn-o:hidden=3"}), 2,
                  {"strobe: --model: the workload's steps already repeat events", "set edge_life=1"});

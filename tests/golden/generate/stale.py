@@ -69,21 +69,22 @@ class Halo:
         self.sent_share = 1.0 if self.copies is None else later / exact
 
 
-def tm_gcn_embed(adjacency, features, weights, options, halo):
+def tm_gcn_embed(adjacency, features, cells, weights, options, halo):
     o = {**tm_gcn.DEFAULTS, **options}
-    a = common.laplacian(common.m_transform(adjacency, o["window"]))
-    first = torch.relu(a @ common.m_transform(features, o["window"]) @ weights["layer1.weight"])
-    return halo(a, common.m_transform(first, o["window"])) @ weights["layer2.weight"]
+    a = common.laplacian(common.m_transform(adjacency, o["window"], cells), cells)
+    first = torch.relu(a @ common.m_transform(features, o["window"], cells) @ weights["layer1.weight"])
+    return halo(a, common.m_transform(first, o["window"], cells)) @ weights["layer2.weight"]
 
 
-def cd_gcn_embed(adjacency, features, weights, options, halo):
-    a, x = common.laplacian(adjacency), features
+def cd_gcn_embed(adjacency, features, cells, weights, options, halo):
+    a, x = common.laplacian(adjacency, cells), features
+    starts = [cells.starts(t) for t in range(len(x))]
     for layer in (1, 2):
         w = {name: weights[f"layer{layer}.{name}"]
              for name in ("gcn.weight", "lstm.input_weight", "lstm.hidden_weight", "lstm.bias")}
         aggregated = a @ x if layer == 1 else halo(a, x)
         y = torch.relu(torch.cat([aggregated, aggregated @ w["gcn.weight"]], dim=2))
-        x = common.lstm(y, w["lstm.input_weight"], w["lstm.hidden_weight"], w["lstm.bias"])
+        x = common.lstm(y, w["lstm.input_weight"], w["lstm.hidden_weight"], w["lstm.bias"], starts)
     return x
 
 
@@ -91,13 +92,16 @@ MODELS = {"tm-gcn": (tm_gcn, tm_gcn_embed), "cd-gcn": (cd_gcn, cd_gcn_embed)}
 
 
 def compute(case):
-    graph, task = common.Graph(), common.LinkPrediction()
+    graph = common.Graph()
+    cells = common.Cells(graph.runs, "all")
+    task = common.LinkPrediction(cells)
     module, embed = MODELS[case["model"]["name"]]
     options = {key: value for key, value in case["model"].items() if key != "name"}
     shapes, width = module.shapes(graph.features.shape[2], options)
     weights = common.draw_weights({**shapes, **task.shapes(width)}, case["seed"])
     tensors = {f"weight.{name}": value.detach().clone() for name, value in weights.items()}
     adjacency, features = graph.first(task.steps)
+    cells = cells.first(task.steps)
     halos, losses, shares = [], [], []
     optimizer = torch.optim.SGD(weights.values(), lr=case["rate"])
 
@@ -108,7 +112,7 @@ def compute(case):
 
     for _ in range(case["epochs"]):
         optimizer.zero_grad()
-        loss = task.loss(embed(adjacency, features, weights, options, through), weights)
+        loss = task.loss(embed(adjacency, features, cells, weights, options, through), weights)
         loss.backward()
         optimizer.step()
         losses.append(float(loss))

@@ -50,7 +50,7 @@ const std::vector<Walked> walked = {{"tm-gcn", "pss"},       {"dysat", "pss"},  
 
 TEST(StaleTimelines, AtThresholdZeroAreExactBitForBit) {
   for (const auto& [model, strategy] : walked) {
-    const CaseResult exact = run_stale(stale_case(model, strategy, {}));
+    const CaseResult exact = run_stale(stale_case(model, strategy, Json::object()));
     const CaseResult zero = run_stale(stale_case(model, strategy, {{"stale", "static"}, {"stale_theta", 0.0}}));
     EXPECT_TRUE(zero.exact);
     EXPECT_EQ(zero.loss.per_epoch, exact.loss.per_epoch) << model << " " << strategy;
@@ -60,7 +60,7 @@ TEST(StaleTimelines, AtThresholdZeroAreExactBitForBit) {
 
 TEST(StaleTimelines, SendLessAndSayHowMuch) {
   for (const auto& [model, strategy] : walked) {
-    const CaseResult exact = run_stale(stale_case(model, strategy, {}));
+    const CaseResult exact = run_stale(stale_case(model, strategy, Json::object()));
     const CaseResult stale = run_stale(stale_case(model, strategy, {{"stale", "static"}, {"stale_theta", 0.6}}));
     EXPECT_FALSE(stale.exact);
     EXPECT_LT(second_epoch(stale), second_epoch(exact)) << model << " " << strategy;
