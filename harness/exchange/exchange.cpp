@@ -123,7 +123,11 @@ void Exchange::find_pieces(const Device& device, Sides& sides) const {
   forward.receive_in_pieces = !receive.in_place && long_runs(receive.moves, receive.total);
   backward.send_in_pieces = forward.receive_in_pieces;
   backward.receive_in_pieces = forward.send_in_pieces && !plan_->fan_out;  // rows from several places are added
-  if (!device.has_values()) return;
+  if (!device.has_values()) {  // they move in pieces all the same, which nobody lists
+    const auto unlisted = std::make_shared<const PeerPieces>();
+    forward.pieces = backward.pieces = {unlisted, unlisted};
+    return;
+  }
   const int ranks = plan_->rank_count;
   if (forward.send_in_pieces) forward.pieces.send = pieces_of(send, ranks, &RowMove::from);
   if (forward.receive_in_pieces) forward.pieces.receive = pieces_of(receive, ranks, &RowMove::to);

@@ -1,0 +1,31 @@
+// Peaks are planned by rehearsing one rank without values: under every strategy, on ranks that are threads and so move
+// rows in pieces.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "core/registry_names.hpp"
+#include "harness/placement/strategy.hpp"
+#include "harness/request/case.hpp"
+#include "harness/run/run_case.hpp"
+
+namespace strobe {
+namespace {
+
+TEST(PlannedPeak, OfEveryStrategyChoosesBlocksThatFit) {
+  for (const std::string& strategy : names_with<StrategyTag>(&StrategyTag::Value::schedule, "full_batch")) {
+    if (strategy == "test-empty-rank") continue;  // other tests register it, and it divides blocks among fewer ranks
+    const Json request = {{"workload", {{"name", "chess"}, {"window_count", 10}}},
+                          {"model", {{"name", "tm-gcn"}}},
+                          {"strategy", {{"name", strategy}}},
+                          {"ranks", strategy == "sequential" ? 1 : 2},
+                          {"nb", "auto"},
+                          {"memory_limit_gib", 0.02},
+                          {"epochs", 1}};
+    const CaseResult result = run_case(case_from_json(request, ""));
+    EXPECT_EQ(result.status, "ok") << strategy << ": " << result.reason;
+  }
+}
+
+}  // namespace
+}  // namespace strobe
