@@ -105,12 +105,11 @@ void StalePlan::check_start(const TrainingState& state) const {
                        "count or number of blocks; go on with those, or with stale=none");
 }
 
-StalePlan plan_staleness(const FullBatchCase& c, const StrategyPlan& strategy, const std::vector<BlockPlan>& blocks,
-                         const std::array<std::uint64_t, traffic_count>& exact_bytes, std::vector<std::string>& notes) {
-  StalePlan plan;
-  if (!strategy.staleness.reuses()) return plan;
-  refuse_what_does_not_fit(c);
-  bool any = false;
+namespace {
+
+/// What the plan's exchanges that the policy covers send, and all others of their kinds of traffic.
+void add_covered(const FullBatchCase& c, const std::vector<BlockPlan>& blocks,
+                 const std::array<std::uint64_t, traffic_count>& exact_bytes, StalePlan& plan) {
   std::array<std::uint64_t, traffic_count> first{}, later{};
   for (std::size_t b = 0; b < blocks.size(); ++b) {
     const bool once = b + 1 == blocks.size() && c.options.keeps_last_block(blocks.size());
@@ -121,17 +120,10 @@ StalePlan plan_staleness(const FullBatchCase& c, const StrategyPlan& strategy, c
       plan.traffic.exact[traffic] += one.exact;
       first[traffic] += one.first;
       later[traffic] += one.later;
-      any = true;
+      plan.active = true;
       plan.approximates = plan.approximates || !covered.constant;
     }
   }
-  plan.active = any;
-  if (!any) {
-    notes.push_back("stale has no effect: no layer reads rows of other ranks");
-    return plan;
-  }
-  if (!plan.approximates)
-    notes.push_back("stale changes no value: only constant inputs come from other ranks, and once is enough");
   plan.first_epoch = plan.at_most = exact_bytes;
   for (std::size_t traffic = 0; traffic < traffic_count; ++traffic) {
     if (plan.traffic.exact[traffic] == 0) continue;
@@ -140,6 +132,22 @@ StalePlan plan_staleness(const FullBatchCase& c, const StrategyPlan& strategy, c
     // Training that another run began without stale rows sends all of them in the epoch with which it goes on.
     plan.at_most[traffic] = plan.traffic.beside[traffic] + std::max(first[traffic], later[traffic]);
   }
+}
+
+}  // namespace
+
+StalePlan plan_staleness(const FullBatchCase& c, const StrategyPlan& strategy, const std::vector<BlockPlan>& blocks,
+                         const std::array<std::uint64_t, traffic_count>& exact_bytes, std::vector<std::string>& notes) {
+  StalePlan plan;
+  if (!strategy.staleness.reuses()) return plan;
+  refuse_what_does_not_fit(c);
+  add_covered(c, blocks, exact_bytes, plan);
+  if (!plan.active) {
+    notes.push_back("stale has no effect: no layer reads rows of other ranks");
+    return plan;
+  }
+  if (!plan.approximates)
+    notes.push_back("stale changes no value: only constant inputs come from other ranks, and once is enough");
   plan.layout = layout_of(strategy);
   if (c.request.numerics == "none") {
     notes.push_back(fmt::format("without values the share of rows sent after the first epoch is assumed: sent_share={}",
