@@ -81,6 +81,26 @@ TEST_F(Mpi, ProcessesAndThreadsSendTheSameStaleRows) {
   }
 }
 
+/// Timelines that begin and end anywhere, cut between processes: rounds, states and halos of earlier steps.
+TEST_F(Mpi, ProcessesWalkCellsThatExistAsThreadsDo) {
+  for (const std::string model : {"t-gcn", "dysat"}) {
+    const std::vector<std::string> request = {
+        "run",        "--workload", "chess:window=180d", "--model", model,      "--presence", "active",
+        "--strategy", "pss",        "--ranks",           "3",       "--epochs", "2",          "--precision",
+        "fp64"};
+    std::vector<std::string> local = request, mpi = request;
+    local.insert(local.end(), {"--out", "local-" + model});
+    mpi.insert(mpi.end(), {"--comm", "mpi", "--out", "mpi-" + model});
+    ASSERT_EQ(strobe(local).status, 0);
+    const Outcome outcome = mpirun("3", mpi);
+    ASSERT_EQ(outcome.status, 0) << outcome.err;
+    const Json here = rows("local-" + model)[0], there = rows("mpi-" + model)[0];
+    EXPECT_EQ(here.at("loss"), there.at("loss"));
+    EXPECT_EQ(here.at("sent_bytes"), there.at("sent_bytes"));
+    EXPECT_GT(here.at("sent_bytes").at(model == "dysat" ? "halo" : "state").get<double>(), 0);
+  }
+}
+
 /// One process can plan for any world, and every process of a world gets to the end of a dry run: partitioners that
 /// start MPI, as Zoltan's does, wait for all of them.
 TEST_F(Mpi, DryRunNeedsNoWorldAndEndsInOne) {

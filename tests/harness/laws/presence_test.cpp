@@ -55,6 +55,7 @@ TEST_P(PresenceLaw, EveryPlacementGivesTheSequentialCurve) {
     for (const char* strategy : {"snapshot", "pss", "scattered"})
       expect_same(curve(request, {{"name", strategy}}, 3), sequential, what + strategy);
     expect_same(curve(request, {{"name", "vertex"}, {"partitioner", "hash"}}, 4), sequential, what + "vertex");
+    expect_same(curve(request, {{"name", "snapshot_groups"}, {"group_size", 2}}, 4), sequential, what + "groups");
     expect_same(curve(request, {{"name", "scattered"}}, 7), sequential, what + "scattered");
   }
 }
