@@ -120,8 +120,8 @@ ExchangePlan halo(const Placement& placement, const HaloNeeds& needs, const List
 
 /// The cells of their own vertices at earlier steps that each rank must read and does not own, where a cell reads its
 /// last `window` steps, or all earlier ones with window 0: back to where its sequence began, which is where the vertex
-/// is nobody's before. Ordered like spatial ones. Cost O(T N) and the needs.
-HaloNeeds temporal_needs(const Placement& placement, std::int64_t window);
+/// is nobody's before. Cells before `first_reader` read nothing. Ordered like spatial ones. Cost O(T N) and the needs.
+HaloNeeds temporal_needs(const Placement& placement, std::int64_t window, Step first_reader = 0);
 
 /// In-neighbours on other ranks of the vertices that each rank owns, per step, from the graph's structure. Step t of
 /// the placement is the graph's step first_step + t. Cost O(nnz + P N) per distinct step map; nothing for steps with a

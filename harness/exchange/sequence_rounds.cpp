@@ -18,11 +18,11 @@ struct Front {
 /// Walks all cells in order of time. begin(v, t, front, before) is called where a piece begins, `before` being the
 /// piece whose state it is given or owner -1; extend(front) where it goes on.
 template <class Begin, class Extend>
-void walk_pieces(const Placement& placement, std::int64_t reset_every, const Begin& begin, const Extend& extend) {
+void walk_pieces(const Placement& placement, const SequenceStart& start, const Begin& begin, const Extend& extend) {
   std::vector<Front> fronts(static_cast<std::size_t>(placement.vertices));
   for (Step t = 0; t < static_cast<Step>(placement.steps()); ++t) {
     const VertexMap& map = placement.map(t);
-    const bool reset = reset_every > 0 && t % reset_every == 0;
+    const bool reset = start.reset_every > 0 && (start.first_step + t) % start.reset_every == 0;
     for (VertexId v = 0; v < placement.vertices; ++v) {
       Front& front = fronts[static_cast<std::size_t>(v)];
       const Rank owner = map.owner_of(v);
@@ -100,19 +100,21 @@ ExchangePlan handover(const RoundPieces& from, const RoundPieces& to, int ranks,
 
 }  // namespace
 
-std::vector<RoundPieces> sequence_rounds(const Placement& placement, std::int64_t reset_every) {
+std::vector<RoundPieces> sequence_rounds(const Placement& placement, const SequenceStart& start) {
+  const bool begins_anew =
+      start.first_step == 0 || (start.reset_every > 0 && start.first_step % start.reset_every == 0);
   std::vector<RoundPieces> rounds;
   const auto at = [&rounds](const Front& front) -> std::vector<SequencePiece>& {
     return rounds[static_cast<std::size_t>(front.round)][static_cast<std::size_t>(front.owner)];
   };
   walk_pieces(
-      placement, reset_every,
+      placement, start,
       [&](VertexId v, Step t, Front& front, const Front& before) {
         if (front.round >= static_cast<std::int32_t>(rounds.size()))
           rounds.emplace_back(static_cast<std::size_t>(placement.ranks));
         if (before.owner >= 0) at(before)[static_cast<std::size_t>(before.piece)].hands_on = true;
         front.piece = static_cast<std::int64_t>(at(front).size());
-        at(front).push_back({v, t, 1, before.owner >= 0, false});
+        at(front).push_back({v, t, 1, before.owner >= 0 || (t == 0 && !begins_anew), false});
       },
       [&](const Front& front) { ++at(front)[static_cast<std::size_t>(front.piece)].steps; });
   return rounds;

@@ -25,9 +25,15 @@ struct SequencePiece {
 /// the order of its pieces.
 using RoundPieces = std::vector<std::vector<SequencePiece>>;
 
-/// The pieces of a placement's timelines, by round. With `reset_every` = n > 0, sequences end in front of every step
-/// that n divides. Cost O(T N).
-std::vector<RoundPieces> sequence_rounds(const Placement& placement, std::int64_t reset_every = 0);
+/// Where the steps of a placement lie in the timeline, and what lies before them.
+struct SequenceStart {
+  std::int64_t first_step = 0;  // > 0: pieces that begin at the placement's first step are given a state, which is zero
+                                // where a sequence begins there
+  std::int64_t reset_every = 0;  // n > 0: sequences end in front of every step of the timeline that n divides
+};
+
+/// The pieces of a placement's timelines, by round. Cost O(T N).
+std::vector<RoundPieces> sequence_rounds(const Placement& placement, const SequenceStart& start = {});
 
 /// Hand-overs of a state of `shape` from each round to the next: [rounds - 1]. State rows are `rows_per_vertex` blocks
 /// of one row per piece. Cost O(pieces).

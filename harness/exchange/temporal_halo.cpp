@@ -35,7 +35,7 @@ class LaterReaders {
 
 }  // namespace
 
-HaloNeeds temporal_needs(const Placement& placement, std::int64_t window) {
+HaloNeeds temporal_needs(const Placement& placement, std::int64_t window, Step first_reader) {
   HaloNeeds needs = no_needs(placement.ranks, placement.steps());
   if (placement.keeps_timelines()) return needs;
   LaterReaders later;
@@ -50,7 +50,7 @@ HaloNeeds temporal_needs(const Placement& placement, std::int64_t window) {
       later.others(owner, [&](Rank rank, Step next) {
         if (window == 0 || next - t < window) needs.at(rank, t).push_back(v);
       });
-      later.set(owner, t);
+      if (t >= first_reader) later.set(owner, t);
     }
   }
   for (auto& rank : needs.vertices) {

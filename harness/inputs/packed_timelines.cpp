@@ -58,7 +58,12 @@ class OwnPieces {
     rows_[k][static_cast<std::size_t>(lanes_[k].first_row[piece] + step * lanes_[k].lanes)] = row;
   }
 
-  PackedRound round(Device& device, std::size_t k) const {
+  /// What is remembered behind a block: the states of the cells of its last step, -1 where nothing is.
+  struct BlockBorder {
+    std::int64_t last_step = -1, first_row = 0, rows = 0, rows_per_vertex = 1;
+  };
+
+  PackedRound round(Device& device, std::size_t k, const BlockBorder& border) const {
     const LanePacking& lanes = lanes_[k];
     const auto size = static_cast<std::size_t>(lanes.rows());
     std::vector<std::int32_t> restarts(size, -2), ends(size, -1);
@@ -75,12 +80,39 @@ class OwnPieces {
       last_rows.push_back(static_cast<std::int64_t>(at(lanes, i, piece.steps - 1)));
     }
     round.in = round.out = rows_in_lanes(device, rows_[k]);
+    if (border.last_step >= 0) remember(device, k, border, round, ends, last_rows);
     round.timelines.sequences = {list_of(device, restarts, lanes.rows(), 1), list_of(device, ends, lanes.rows(), 1),
-                                 list_of(device, last_rows, round.handed)};
+                                 list_of(device, last_rows, static_cast<std::int64_t>(last_rows.size()))};
     return round;
   }
 
  private:
+  /// Pieces that reach the border hand their states on behind those that other ranks go on from.
+  void remember(Device& device, std::size_t k, const BlockBorder& border, PackedRound& round,
+                std::vector<std::int32_t>& ends, std::vector<std::int64_t>& last_rows) const {
+    std::vector<std::int64_t> cell;  // of the border's step, by the order of its rows
+    for (std::size_t i = 0; i < own_[k]->size(); ++i) {
+      const SequencePiece& piece = (*own_[k])[i];
+      if (piece.first + piece.steps - 1 != border.last_step) continue;
+      const std::size_t lane_row = at(lanes_[k], i, piece.steps - 1);
+      cell.push_back(rows_[k][lane_row] - border.first_row);
+      ends[lane_row] = static_cast<std::int32_t>(last_rows.size());
+      last_rows.push_back(static_cast<std::int64_t>(lane_row));
+    }
+    const auto left = static_cast<std::int64_t>(last_rows.size());
+    std::vector<std::int64_t> handed, rows, places;
+    for (std::int64_t block = 0; block < border.rows_per_vertex; ++block) {
+      for (std::int64_t i = 0; i < round.handed; ++i) handed.push_back(block * left + i);
+      for (std::size_t i = 0; i < cell.size(); ++i) {
+        rows.push_back(block * border.rows + cell[i]);
+        places.push_back(block * left + round.handed + static_cast<std::int64_t>(i));
+      }
+    }
+    const auto count = static_cast<std::int64_t>(rows.size());
+    round.handed_rows = list_of(device, handed, static_cast<std::int64_t>(handed.size()));
+    round.remembered = {list_of(device, rows, count), list_of(device, places, count), count};
+  }
+
   static std::size_t at(const LanePacking& lanes, std::size_t piece, std::int64_t step) {
     return static_cast<std::size_t>(lanes.first_row[piece] + step * lanes.lanes);
   }
@@ -170,75 +202,104 @@ void add_window_row(HostCsr& csr, bool fp64, const VisibleCells& cells, std::siz
   csr.offsets.push_back(static_cast<std::int64_t>(csr.columns.size()));
 }
 
+/// Rows of a rank's cells of steps before the block.
+std::int64_t rows_before(const Placement& placement, Rank rank, std::int64_t steps) {
+  std::int64_t rows = 0;
+  for (Step t = 0; t < static_cast<Step>(steps); ++t) rows += placement.step_rows(rank, t);
+  return rows;
+}
+
+/// The lists of lanes of sequences, as the host has them.
+struct PastLists {
+  std::vector<std::int64_t> rows, own_rows, numbers;
+  std::vector<std::int32_t> sequences, step_of;  // [lane rows, 3], [lane rows]
+  double pairs = 0;
+};
+
+PastLists past_lists(const VisibleCells& cells, const PlacedCells& placed, const EarlierSteps& steps,
+                     std::int64_t vertices, std::int64_t rows_before_block) {
+  const auto lane_rows = static_cast<std::size_t>(placed.lanes.rows());
+  PastLists lists;
+  lists.rows.assign(lane_rows, -1), lists.own_rows.assign(lane_rows, -1), lists.numbers.assign(lane_rows, 0);
+  lists.sequences.assign(3 * lane_rows, 0), lists.step_of.assign(lane_rows, -1);
+  for (std::size_t place = 0; place < lane_rows; ++place)
+    lists.sequences[3 * place] = static_cast<std::int32_t>(place / static_cast<std::size_t>(placed.lanes.lanes));
+  for (std::size_t c = 0; c < cells.row.size(); ++c) {
+    const auto place = static_cast<std::size_t>(placed.place[c]);
+    const auto step = static_cast<std::int32_t>(steps.first_step + cells.step[c]);
+    lists.rows[place] = cells.row[c];
+    lists.step_of[place] = step;
+    lists.numbers[place] = step * vertices + cells.vertex[c];
+    lists.sequences[3 * place] = placed.lane_begin[c];
+    lists.sequences[3 * place + 1] = step;
+    if (!cells.own(c) || cells.step[c] < steps.earlier) continue;
+    lists.own_rows[place] = cells.row[c] - rows_before_block;
+    lists.sequences[3 * place + 2] = 1;
+    lists.pairs += static_cast<double>(placed.place[c] / placed.lanes.lanes - placed.lane_begin[c] + 1);
+  }
+  return lists;
+}
+
 }  // namespace
 
-PackedStage pack_rounds(Device& device, const Placement& placement, const std::vector<RoundPieces>& rounds) {
+PackedStage pack_rounds(Device& device, const Placement& placement, const std::vector<RoundPieces>& rounds,
+                        std::int64_t rows_per_vertex, bool remembers) {
   OwnPieces own(rounds, device.rank(), placement.vertices);
+  OwnPieces::BlockBorder border;
   std::int64_t row = 0;
   for (Step t = 0; t < static_cast<Step>(placement.steps()); ++t) {
     own.begin(t);
+    if (remembers && t + 1 == static_cast<Step>(placement.steps()))
+      border = {t, row, placement.step_rows(device.rank(), t), rows_per_vertex};
     for (const Run& run : placement.map(t).runs_of(device.rank())) {
       for (std::int64_t i = 0; i < run.count; ++i) own.place(static_cast<VertexId>(run.first + i), t, row++);
     }
   }
   PackedStage stage;
   stage.rows = row;
-  for (std::size_t k = 0; k < rounds.size(); ++k) stage.rounds.push_back(own.round(device, k));
+  stage.remembered_rows = border.rows * border.rows_per_vertex;
+  for (std::size_t k = 0; k < rounds.size(); ++k) stage.rounds.push_back(own.round(device, k, border));
   return stage;
 }
 
-PackedStage pack_pasts(Device& device, const Placement& placement, const HaloNeeds& needs, bool ids,
-                       std::int64_t columns) {
+PackedStage pack_pasts(Device& device, const Placement& placement, const HaloNeeds& needs, const EarlierSteps& steps,
+                       bool ids, std::int64_t columns) {
   const VisibleCells cells = visible_cells(placement, needs, device.rank());
   const PlacedCells placed = place_sequences(cells);
-  const auto lane_rows = static_cast<std::size_t>(placed.lanes.rows());
-  std::vector<std::int64_t> rows(lane_rows, -1), own_rows(lane_rows, -1), numbers(lane_rows, 0);
-  std::vector<std::int32_t> sequences(3 * lane_rows, 0), step_of(lane_rows, -1);
-  for (std::size_t place = 0; place < lane_rows; ++place)
-    sequences[3 * place] = static_cast<std::int32_t>(place / static_cast<std::size_t>(placed.lanes.lanes));
+  const std::int64_t before = rows_before(placement, device.rank(), steps.earlier);
+  const PastLists lists = past_lists(cells, placed, steps, placement.vertices, before);
   PackedStage stage;
+  stage.rows = cells.own_rows - before;
   PackedRound& round = stage.rounds.emplace_back();
-  for (std::size_t c = 0; c < cells.row.size(); ++c) {
-    const auto place = static_cast<std::size_t>(placed.place[c]);
-    rows[place] = cells.row[c];
-    step_of[place] = cells.step[c];
-    numbers[place] = static_cast<std::int64_t>(cells.step[c]) * placement.vertices + cells.vertex[c];
-    sequences[3 * place] = placed.lane_begin[c];
-    sequences[3 * place + 1] = cells.step[c];
-    if (!cells.own(c)) continue;
-    own_rows[place] = cells.row[c];
-    sequences[3 * place + 2] = 1;
-    round.timelines.past.pairs += static_cast<double>(placed.place[c] / placed.lanes.lanes - placed.lane_begin[c] + 1);
-  }
-  stage.rows = cells.own_rows;
   round.steps = placed.lanes.steps;
   round.lanes = placed.lanes.lanes;
-  round.in = rows_in_lanes(device, rows);
-  round.out = rows_in_lanes(device, own_rows);
-  round.timelines.past.sequences = list_of(device, sequences, placed.lanes.rows(), 3);
-  if (ids) round.timelines.ids = list_of(device, numbers, placed.lanes.rows());
-  HostCsr steps;
-  steps.offsets = {0};
-  for (const std::int32_t step : step_of) {
-    if (step >= 0) add_entry(steps, device.precision() == ElementType::f64, step, 1.0);
-    steps.offsets.push_back(static_cast<std::int64_t>(steps.columns.size()));
+  round.in = rows_in_lanes(device, lists.rows);
+  round.out = rows_in_lanes(device, lists.own_rows);
+  round.timelines.past = {list_of(device, lists.sequences, placed.lanes.rows(), 3), lists.pairs};
+  if (ids) round.timelines.ids = list_of(device, lists.numbers, placed.lanes.rows());
+  HostCsr steps_of_rows;
+  steps_of_rows.offsets = {0};
+  for (const std::int32_t step : lists.step_of) {
+    if (step >= 0) add_entry(steps_of_rows, device.precision() == ElementType::f64, step, 1.0);
+    steps_of_rows.offsets.push_back(static_cast<std::int64_t>(steps_of_rows.columns.size()));
   }
-  round.timelines.steps = std::make_shared<SparseMatrix>(
-      matrix_of(device, std::move(steps), placement.steps(), placement.steps(), columns));
+  const std::int64_t all_steps = steps.first_step + placement.steps();
+  round.timelines.steps =
+      std::make_shared<SparseMatrix>(matrix_of(device, std::move(steps_of_rows), all_steps, all_steps, columns));
   return stage;
 }
 
-PackedStage window_products(Device& device, const Placement& placement, const HaloNeeds& needs, std::int64_t window,
-                            bool fades, std::int64_t columns) {
+PackedStage window_products(Device& device, const Placement& placement, const HaloNeeds& needs,
+                            const EarlierSteps& steps, std::int64_t window, bool fades, std::int64_t columns) {
   const VisibleCells cells = visible_cells(placement, needs, device.rank());
   const bool fp64 = device.precision() == ElementType::f64;
   HostCsr csr;
   csr.offsets = {0};
   for (std::size_t c = 0; c < cells.row.size(); ++c) {
-    if (cells.own(c)) add_window_row(csr, fp64, cells, c, window, fades);
+    if (cells.own(c) && cells.step[c] >= steps.earlier) add_window_row(csr, fp64, cells, c, window, fades);
   }
   PackedStage stage;
-  stage.rows = cells.own_rows;
+  stage.rows = static_cast<std::int64_t>(csr.offsets.size()) - 1;
   stage.rounds.emplace_back().timelines.window = std::make_shared<SparseMatrix>(
       matrix_of(device, std::move(csr), cells.own_rows, cells.own_rows + cells.halo_rows, columns));
   return stage;

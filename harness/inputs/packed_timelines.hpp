@@ -8,17 +8,25 @@
 
 namespace strobe {
 
-/// The rounds of a recurrence on rank `device.rank()`: its pieces of each in lanes. Cost O(T N / P + N).
-PackedStage pack_rounds(Device& device, const Placement& placement, const std::vector<RoundPieces>& rounds);
+/// The rounds of a recurrence on rank `device.rank()`: its pieces of each in lanes. `remembers` says that a block
+/// follows, to which the states of the last step's cells go, each `rows_per_vertex` rows. Cost O(T N / P + N).
+PackedStage pack_rounds(Device& device, const Placement& placement, const std::vector<RoundPieces>& rounds,
+                        std::int64_t rows_per_vertex, bool remembers);
+
+/// Where the steps of a placement lie in the timeline, and how many of them lie before the block at hand.
+struct EarlierSteps {
+  std::int64_t first_step = 0;  // of the placement
+  std::int64_t earlier = 0;     // steps whose cells want no outputs
+};
 
 /// One round for an attention over whole sequences of rows of `columns` features: the rank's cells and those that its
 /// halo brings. With `ids`, the cells' numbers for dropout. Cost O(own and halo cells).
-PackedStage pack_pasts(Device& device, const Placement& placement, const HaloNeeds& needs, bool ids,
-                       std::int64_t columns);
+PackedStage pack_pasts(Device& device, const Placement& placement, const HaloNeeds& needs, const EarlierSteps& steps,
+                       bool ids, std::int64_t columns);
 
 /// One round for an M-transform over `window` steps, as a product with a matrix [own rows, own + halo rows] of
 /// `columns` features: means, or with `fades` the weights 1 / distance. Cost O(window * own cells).
-PackedStage window_products(Device& device, const Placement& placement, const HaloNeeds& needs, std::int64_t window,
-                            bool fades, std::int64_t columns);
+PackedStage window_products(Device& device, const Placement& placement, const HaloNeeds& needs,
+                            const EarlierSteps& steps, std::int64_t window, bool fades, std::int64_t columns);
 
 }  // namespace strobe

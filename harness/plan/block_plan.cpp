@@ -11,13 +11,25 @@ bool reads_earlier_inputs(const LayerShape& layer) {
   return walks_timelines(layer) && (layer.need == TemporalNeed::window || layer.need == TemporalNeed::all);
 }
 
-void add_handovers(const FullBatchCase& c, const BlockPlan* before, const ListScope& scope, BlockPlan& block) {
+/// What a packed recurrence is given in front of a block: the states of the cells of the step before it.
+StateHandover border_handover(const BlockPlan& before, const BlockPlan& block, const LayerShape& layer,
+                              const ListScope& scope) {
+  return state_handover(&before.temporal, of_steps(block.temporal, {0}), {{0, 1}}, block.first_step, layer, scope);
+}
+
+void add_handovers(const FullBatchCase& c, const BlockPlan* before, bool only, const ListScope& scope,
+                   BlockPlan& block) {
   for (std::size_t l = 0; l < c.model.layers.size(); ++l) {
     StateHandover& layer = block.handover.emplace_back();
     auto& at_once = block.earlier_steps.emplace_back();
-    if (!remembers(c.model.layers[l].need) || block.packed[l] != nullptr) continue;
-    if (c.options.packs && reads_earlier_inputs(c.model.layers[l]) && c.options.blocks == 1 &&
-        block.segments.size() > 1 && owns_one_segment(block.temporal, block.segments)) {
+    if (!remembers(c.model.layers[l].need)) continue;
+    if (block.packed[l] != nullptr) {
+      const bool recurrent = c.model.layers[l].need == TemporalNeed::recurrent;
+      if (recurrent && before != nullptr) layer = border_handover(*before, block, c.model.layers[l], scope);
+      continue;
+    }
+    if (c.options.packs && reads_earlier_inputs(c.model.layers[l]) && only && block.segments.size() > 1 &&
+        owns_one_segment(block.temporal, block.segments)) {
       at_once = earlier_steps(block.temporal, block.segments, c.model.layers[l], scope);
       continue;
     }
@@ -53,11 +65,11 @@ BlockPlan derive_block(const FullBatchCase& c, const StrategyPlan& strategy, con
   block.segments = temporal_segments(block.temporal);
   block.spatial_segments = temporal_segments(block.spatial);
   block.packed.resize(c.model.layers.size());
-  if (walks_packed(c, block.temporal, block.segments.size())) block.packed = packed_plans(c, block.temporal);
+  if (walks_packed(c, strategy.temporal)) block.packed = packed_plans(c, strategy.temporal, steps);
   for (const auto& graph : c.data.supports) {
     block.supports.push_back(split_into_steps(graph, steps.first, block.spatial, scope));
   }
-  add_handovers(c, before, scope, block);
+  add_handovers(c, before, strategy.schedule.blocks.size() == 1, scope, block);
   block.train = place(c, &TaskData::train, &TaskCounts::train, block.spatial, range, scope);
   return block;
 }
@@ -65,11 +77,6 @@ BlockPlan derive_block(const FullBatchCase& c, const StrategyPlan& strategy, con
 }  // namespace
 
 std::vector<BlockPlan> derive_blocks(const FullBatchCase& c, const StrategyPlan& strategy) {
-  if (strategy.schedule.blocks.size() > 1 && c.data.graph->presence != nullptr) {
-    throw InvalidRequest("/nb",
-                         "timelines that begin and end at different steps are not cut into blocks; set nb=1, or "
-                         "presence=all");
-  }
   std::vector<BlockPlan> blocks;
   blocks.reserve(strategy.schedule.blocks.size());
   for (const Run& steps : strategy.schedule.blocks) {

@@ -18,8 +18,11 @@ namespace strobe {
 
 struct FullBatchCase;  // harness/plan/full_batch_case.hpp
 
-/// How a layer walks timelines that are no rectangles: in rounds that hand their states on, or with a temporal halo.
+/// How a layer walks timelines that are no rectangles: in rounds that hand their states on, or with a temporal halo. A
+/// halo brings rows of the block and of `earlier` steps before it, which lie in front of them on their owners.
 struct PackedPlan {
+  Placement placement;                 // temporal, of the earlier steps and the block
+  std::int64_t earlier = 0;            // 0 of a recurrence
   std::vector<RoundPieces> rounds;     // of a recurrence
   std::vector<ExchangePlan> handover;  // [rounds - 1]
   StateShape state;
@@ -45,16 +48,16 @@ struct BlockPlan {
   std::int64_t steps() const { return spatial.steps(); }
 };
 
-/// The blocks of the strategy's schedule. Throws InvalidRequest("/nb", ...) for several where cells do not exist.
+/// The blocks of the strategy's schedule.
 std::vector<BlockPlan> derive_blocks(const FullBatchCase& c, const StrategyPlan& strategy);
 
-/// Whether timelines of a block under this temporal placement, which are cut into so many segments of whole steps, are
-/// walked packed: where cells do not exist, and where they are cut at different steps. Several blocks hand over what
-/// segments leave, so there they are walked in segments wherever every cell exists.
-bool walks_packed(const FullBatchCase& c, const Placement& placement, std::size_t segments);
+/// Whether timelines under this temporal placement of all steps are walked packed: where cells do not exist, and where
+/// they are cut at different steps.
+bool walks_packed(const FullBatchCase& c, const Placement& temporal);
 
-/// By layer; layers that walk no timelines have none.
-std::vector<std::shared_ptr<const PackedPlan>> packed_plans(const FullBatchCase& c, const Placement& placement);
+/// Of the block `steps`, by layer; layers that walk no timelines have none.
+std::vector<std::shared_ptr<const PackedPlan>> packed_plans(const FullBatchCase& c, const Placement& temporal,
+                                                            const Run& steps);
 
 /// Samples that are evaluated, under the spatial placement of the steps that they read.
 struct EvaluationPlan {

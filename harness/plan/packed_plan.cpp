@@ -15,28 +15,37 @@ bool owns_whole_steps(const Placement& placement) {
   return true;
 }
 
+/// Steps before `first_step` whose inputs cells of the block read.
+std::int64_t earlier_steps_read(const LayerShape& layer, std::int64_t first_step) {
+  return layer.need == TemporalNeed::recurrent ? 0 : state_shape(layer, first_step).rows_per_vertex;
+}
+
 std::shared_ptr<const PackedPlan> packed_plan(const FullBatchCase& c, const LayerShape& layer,
-                                              const Placement& placement) {
+                                              const Placement& temporal, const Run& steps) {
   auto plan = std::make_shared<PackedPlan>();
+  plan->earlier = earlier_steps_read(layer, steps.first);
+  plan->placement = of_steps(temporal, step_range(steps.first - plan->earlier, steps.count + plan->earlier));
   if (layer.need == TemporalNeed::recurrent) {
     plan->state = layer.recurrent_state;
-    plan->rounds = sequence_rounds(placement, layer.reset_every);
-    plan->handover = round_handovers(plan->rounds, placement.ranks, plan->state, c.list_scope());
+    plan->rounds = sequence_rounds(plan->placement, {steps.first, layer.reset_every});
+    plan->handover = round_handovers(plan->rounds, temporal.ranks, plan->state, c.list_scope());
     return plan;
   }
-  plan->needs = temporal_needs(placement, layer.need == TemporalNeed::window ? layer.window : 0);
-  plan->halo = halo(placement, plan->needs, c.list_scope());
+  const std::int64_t window = layer.need == TemporalNeed::window ? layer.window : 0;
+  plan->needs = temporal_needs(plan->placement, window, static_cast<Step>(plan->earlier));
+  plan->halo = halo(plan->placement, plan->needs, c.list_scope());
   return plan;
 }
 
 }  // namespace
 
-bool walks_packed(const FullBatchCase& c, const Placement& placement, std::size_t segments) {
-  if (!placement.has_all_cells()) return true;
-  return c.options.packs && c.options.blocks == 1 && segments > 1 && !owns_whole_steps(placement);
+bool walks_packed(const FullBatchCase& c, const Placement& temporal) {
+  if (!temporal.has_all_cells()) return true;
+  return c.options.packs && temporal_segments(temporal).size() > 1 && !owns_whole_steps(temporal);
 }
 
-std::vector<std::shared_ptr<const PackedPlan>> packed_plans(const FullBatchCase& c, const Placement& placement) {
+std::vector<std::shared_ptr<const PackedPlan>> packed_plans(const FullBatchCase& c, const Placement& temporal,
+                                                            const Run& steps) {
   std::vector<std::shared_ptr<const PackedPlan>> plans;
   std::map<std::tuple<TemporalNeed, std::int64_t, std::int64_t, std::int64_t>, std::shared_ptr<const PackedPlan>> made;
   for (const LayerShape& layer : c.model.layers) {
@@ -45,7 +54,8 @@ std::vector<std::shared_ptr<const PackedPlan>> packed_plans(const FullBatchCase&
       continue;
     }
     auto& plan = made[{layer.need, layer.window, layer.reset_every, layer.recurrent_state.rows_per_vertex}];
-    if (plan == nullptr || plan->state.width != layer.recurrent_state.width) plan = packed_plan(c, layer, placement);
+    if (plan == nullptr || plan->state.width != layer.recurrent_state.width)
+      plan = packed_plan(c, layer, temporal, steps);
     plans.push_back(plan);
   }
   return plans;

@@ -14,11 +14,20 @@ Var with_neighbours(const Exchange& halo, Tape& tape, Communicator& communicator
   return layer == 0 ? halo.apply(tape, communicator, x) : halo.apply_everywhere(tape, communicator, x);
 }
 
-PackedStage packed_stage(Device& device, const PackedPlan& plan, const Placement& placement, const LayerShape& layer,
-                         bool ids) {
-  if (layer.need == TemporalNeed::recurrent) return pack_rounds(device, placement, plan.rounds);
-  if (layer.need == TemporalNeed::all) return pack_pasts(device, placement, plan.needs, ids, layer.spatial_width);
-  return window_products(device, placement, plan.needs, layer.window, layer.fades, layer.spatial_width);
+/// `remembered_steps`: the last steps whose rows a window or an attention of the block behind reads.
+PackedStage packed_stage(Device& device, const PackedPlan& plan, std::int64_t first_step, const LayerShape& layer,
+                         bool ids, std::int64_t remembered_steps, bool last) {
+  const Placement& placement = plan.placement;
+  if (layer.need == TemporalNeed::recurrent)
+    return pack_rounds(device, placement, plan.rounds, layer.recurrent_state.rows_per_vertex, !last);
+  const EarlierSteps steps{first_step - plan.earlier, plan.earlier};
+  PackedStage stage =
+      layer.need == TemporalNeed::all
+          ? pack_pasts(device, placement, plan.needs, steps, ids, layer.spatial_width)
+          : window_products(device, placement, plan.needs, steps, layer.window, layer.fades, layer.spatial_width);
+  for (std::int64_t t = placement.steps() - remembered_steps; !last && t < placement.steps(); ++t)
+    stage.remembered_rows += placement.step_rows(device.rank(), static_cast<Step>(t));
+  return stage;
 }
 
 }  // namespace
@@ -179,8 +188,11 @@ void LayerWalk::add_packed(Device& device, std::size_t layer) {
   }
   if (plan.rounds.empty() && !plan.halo.identity) halo.emplace(device, plan.halo, Traffic::halo);
   if (packed_[layer] == nullptr) {
-    packed_[layer] = std::make_shared<const PackedStage>(packed_stage(
-        device, plan, block_.temporal, plan_.model.layers[layer], plan_.model.equations->traits().reads_ids));
+    const LayerShape& shape = plan_.model.layers[layer];
+    const std::int64_t behind = block_.first_step + block_.steps();
+    packed_[layer] = std::make_shared<const PackedStage>(
+        packed_stage(device, plan, block_.first_step, shape, plan_.model.equations->traits().reads_ids,
+                     state_shape(shape, behind).rows_per_vertex, last_));
   }
 }
 

@@ -80,35 +80,55 @@ TemporalOutput packed_round(const ModelCall& call, const LayerStages& stages, st
   return call.model.temporal(call.tape, call.parameters, static_cast<int>(layer), input);
 }
 
-/// A window, whose products are those of own rows as they lie.
-Var packed_window(const ModelCall& call, const LayerStages& stages, std::size_t layer, const PackedStage& stage,
-                  const Var& x) {
-  if (stage.rows == 0) return empty_rows(call, call.layers[layer].temporal_width);
-  return packed_round(call, stages, layer, stage.rounds[0], x, nullptr, false).y;
-}
-
-Var packed_stage(const ModelCall& call, LayerStages& stages, std::size_t layer, const PackedStage& stage,
-                 const Var& x) {
+/// Rounds of a recurrence, from what was remembered before the block on.
+Var packed_recurrence(const ModelCall& call, LayerStages& stages, std::size_t layer, const PackedStage& stage,
+                      const Var& x) {
   const int number = static_cast<int>(layer);
-  const Var read = stages.with_temporal_halo(number, x);
-  if (call.layers[layer].need == TemporalNeed::window) return packed_window(call, stages, layer, stage, read);
   const std::int64_t state_width = state_shape(call.layers[layer], 0).width;
-  std::vector<Var> parts;
-  std::vector<PackedRows> lists;
-  Var state;
+  LayerMemory* const memory = stages.memory(number);
+  std::vector<Var> parts, left;
+  std::vector<PackedRows> lists, remembered;
+  Var state = memory != nullptr ? memory->before : nullptr;
   for (std::size_t k = 0; k < stage.rounds.size(); ++k) {
     const PackedRound& round = stage.rounds[k];
     if (k > 0) state = stages.hand_over(number, k, state);
     TemporalOutput output;
     if (round.lanes > 0) {
-      output = packed_round(call, stages, layer, round, read, round.given > 0 ? state : nullptr, round.handed > 0);
+      const bool leaves = round.handed > 0 || round.remembered.count > 0;
+      output = packed_round(call, stages, layer, round, x, round.given > 0 ? state : nullptr, leaves);
     }
     parts.push_back(output.y);
     lists.push_back(round.out);
+    left.push_back(round.remembered.count > 0 ? output.state : nullptr);
+    remembered.push_back(round.remembered);
     // A rank that hands nothing on takes part in the exchange all the same.
-    state = output.state ? output.state : empty_rows(call, state_width);
+    state = round.handed > 0 ? output.state : empty_rows(call, state_width);
+    if (round.handed > 0 && round.handed_rows.defined())
+      state = gather_rows(call.tape, state, {round.handed_rows}, round.handed_rows.rows());
   }
+  if (memory != nullptr && !stages.last())
+    memory->after = collect_rows(call.tape, left, remembered, stage.remembered_rows, state_width);
   return collect_rows(call.tape, parts, lists, stage.rows, call.layers[layer].temporal_width);
+}
+
+/// A window, whose products are those of own rows as they lie, or an attention in lanes: from the rows of the block and
+/// those remembered before it.
+Var packed_stage(const ModelCall& call, LayerStages& stages, std::size_t layer, const PackedStage& stage,
+                 const Var& x) {
+  if (call.layers[layer].need == TemporalNeed::recurrent) return packed_recurrence(call, stages, layer, stage, x);
+  const int number = static_cast<int>(layer);
+  LayerMemory* const memory = stages.memory(number);
+  const Var own = memory != nullptr && memory->before ? concat_rows(call.tape, {memory->before, x}) : x;
+  if (memory != nullptr && !stages.last()) {
+    const std::int64_t rows = stage.remembered_rows;
+    memory->after = slice_rows(call.tape, own, own->value.rows() - rows, rows);
+  }
+  const Var read = stages.with_temporal_halo(number, own);
+  const PackedRound& round = stage.rounds[0];
+  const std::int64_t width = call.layers[layer].temporal_width;
+  if (stage.rows == 0) return empty_rows(call, width);
+  const Var y = packed_round(call, stages, layer, round, read, nullptr, false).y;
+  return round.lanes == 0 ? y : collect_rows(call.tape, {y}, {round.out}, stage.rows, width);
 }
 
 }  // namespace

@@ -35,12 +35,19 @@ struct PackedRound {
   PackedRows in, out;  // rows that are read, own and halo, and own rows whose outputs are the round's
   PackedTimelines timelines;
   std::int64_t given = 0, handed = 0;  // pieces that are given a state, and that hand theirs on
+  /// Where a block follows: of the states that the round leaves, i64 rows of those that are handed on, and those of the
+  /// block's last step as rows of what is remembered behind it. Undefined and empty where none follows.
+  Tensor handed_rows = {};
+  PackedRows remembered = {};
 };
 
 /// A temporal stage whose timelines are no rectangles: rounds that follow each other, as many on every rank. A window
 /// is one round, without lanes.
 struct PackedStage {
-  std::int64_t rows = 0;  // own rows
+  std::int64_t rows = 0;  // own rows of the block
+  /// Where a block follows: rows of what is remembered behind this one, which of a recurrence are states, else the last
+  /// of the rows that were read.
+  std::int64_t remembered_rows = 0;
   std::vector<PackedRound> rounds;
 };
 

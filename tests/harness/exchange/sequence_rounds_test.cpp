@@ -60,7 +60,7 @@ TEST(SequenceRounds, CountChangesOfOwnerSinceASequenceBegan) {
     const Placement placement = placement_of(owners, ranks);
     std::map<std::tuple<std::size_t, std::size_t>, std::int64_t> round_of;
     std::int64_t most = 0;
-    const auto rounds = sequence_rounds(placement, reset);
+    const auto rounds = sequence_rounds(placement, {0, reset});
     for (std::size_t k = 0; k < rounds.size(); ++k) {
       for (std::size_t r = 0; r < rounds[k].size(); ++r) {
         for (const SequencePiece& piece : rounds[k][r]) {

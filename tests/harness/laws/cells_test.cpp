@@ -127,10 +127,18 @@ TEST(CellsOfAnyOwner, SendWhatASimulatedRunSends) {
   }
 }
 
-TEST(CellsOfAnyOwner, AreWalkedBlockByBlockOrRefused) {
-  Json request = cells_case({{"name", "t-gcn"}}, 6, 3);
-  request["nb"] = "3";
-  expect_curve(run_cells(request), run_cells(cells_case({{"name", "t-gcn"}}, 6, 1)), "nb=3");
+TEST(CellsOfAnyOwner, AreWalkedBlockByBlock) {
+  std::int64_t seed = 30;
+  for (const Json& model : walked_models()) {
+    const CaseResult sequential = run_cells(cells_case(model, ++seed, 1));
+    for (const char* blocks : {"2", "3", "8"}) {
+      Json request = cells_case(model, seed, 3);
+      request["nb"] = blocks;
+      expect_curve(run_cells(request), sequential, model.dump() + " nb=" + blocks);
+      request["rerun_last"] = false;
+      expect_curve(run_cells(request), sequential, model.dump() + " kept, nb=" + blocks);
+    }
+  }
 }
 
 }  // namespace

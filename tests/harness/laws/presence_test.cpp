@@ -60,6 +60,21 @@ TEST_P(PresenceLaw, EveryPlacementGivesTheSequentialCurve) {
   }
 }
 
+TEST_P(PresenceLaw, BlocksGiveTheSequentialCurve) {
+  unsigned seed = 20;
+  for (const Json& model : present_models()) {
+    const ComingsAndGoings graph(++seed);
+    Json request = graph.request(model, GetParam());
+    const std::vector<double> sequential = curve(request, {{"name", "sequential"}}, 1);
+    request["nb"] = "3";
+    const std::string what = GetParam() + " nb=3 " + model.dump() + " ";
+    expect_same(curve(request, {{"name", "sequential"}}, 1), sequential, what + "sequential");
+    for (const char* strategy : {"snapshot", "pss", "scattered"})
+      expect_same(curve(request, {{"name", strategy}}, 2), sequential, what + strategy);
+    expect_same(curve(request, {{"name", "vertex"}, {"partitioner", "hash"}}, 3), sequential, what + "vertex");
+  }
+}
+
 TEST_P(PresenceLaw, ChangesWhatIsLearnt) {
   const ComingsAndGoings graph(40);
   for (const char* model : {"tm-gcn", "t-gcn", "dysat", "evolve-gcn-h"}) {
@@ -98,7 +113,6 @@ TEST_P(PresenceLaw, RefusesWhatNeedsWholeSteps) {
     }
     return std::string("nothing");
   };
-  EXPECT_EQ(pointer("nb", "2"), "/nb");
   EXPECT_EQ(pointer("transfer", "difference"), "/transfer");
 }
 
