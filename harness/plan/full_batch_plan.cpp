@@ -105,7 +105,7 @@ std::shared_ptr<const FullBatchPlan> lay_out(const FullBatchCase& c, StrategyPla
   StalePlan stale = plan_staleness(c, strategy, block_plans, bytes, notes);
   if (stale.active) bytes = stale.first_epoch;
   if (stale.approximates) {
-    strategy.approximations.push_back("stale neighbours: " + text_of(strategy.staleness));
+    strategy.approximations.push_back("stale rows: " + text_of(strategy.staleness));
   }
   return std::make_shared<const FullBatchPlan>(FullBatchPlan{c, std::move(strategy), std::move(block_plans),
                                                              std::move(evaluation), std::move(notes), std::move(stale),

@@ -155,9 +155,9 @@ LayerWalk::LayerWalk(const FullBatchPlan& plan, const BlockPlan& block, bool las
     auto& border = take_over_.emplace_back();
     if (block.first_step > 0 && !layer.plans.empty()) border.emplace(device, layer.plans[0], Traffic::state);
   }
-  for (const auto& plan : block.earlier_steps) {
+  for (const auto& steps : block.earlier_steps) {
     auto& exchange = earlier_steps_.emplace_back();
-    if (plan) exchange.emplace(device, *plan, Traffic::halo);
+    if (steps) exchange.emplace(device, *steps, Traffic::halo);
   }
   for (std::size_t l = 0; l < block.packed.size(); ++l) add_packed(device, l);
 }

@@ -121,7 +121,7 @@ TEST(Stale, TrainingLearnsWithFewerBytes) {
         EXPECT_GT(stale.sent_share[e], options.contains("stale_gradient") ? 0.5 : 0.0);
       }
       ASSERT_EQ(stale.approximations.size(), 2u);
-      EXPECT_EQ(stale.approximations[0].rfind("stale neighbours: ", 0), 0u);
+      EXPECT_EQ(stale.approximations[0].rfind("stale rows: ", 0), 0u);
     }
   }
 }
