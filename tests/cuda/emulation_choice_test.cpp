@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "backends/cuda/emulated/size.hpp"
+#include "backends/operations/operations_recurrent.hpp"
 #include "tests/cpu/conformance_settings.hpp"
 
 namespace strobe {
@@ -31,6 +32,40 @@ TEST(EmulatedChoice, EveryVariantIsChosenBySomeCaseOrBenchmark) {
   const int before = std::exchange(cuda::emulated::multiprocessors, 132);
   expect_chosen_kernels(Numerics::cuda, "cuda", chosen_by_benchmarks());
   cuda::emulated::multiprocessors = before;
+}
+
+template <class Op>
+std::string chosen(const Op& op) {
+  return Kernels<Op>::choose(Numerics::cuda, op, "").variant;
+}
+
+/// What both passes of a recurrence of `gates` gates over packed lanes, 8 to `hidden` units, choose.
+template <class Forward, class Backward>
+std::set<std::string> chosen_for_packed(std::int64_t gates, std::int64_t hidden, ElementType type) {
+  constexpr std::int64_t steps = 64, lanes = 512, inputs = 8;
+  const std::unique_ptr<Device> device = DeviceRegistry::instance().find("cuda").value({});
+  Forward op;
+  const bool lstm = gates == 4;
+  op.x = device->allocate(steps * lanes, inputs, type), op.y = device->allocate(steps * lanes, hidden, type);
+  op.w_x = device->allocate(inputs * (lstm ? 1 : gates), hidden * (lstm ? gates : 1), type);
+  op.w_h = device->allocate(hidden * (lstm ? 1 : gates), hidden * (lstm ? gates : 1), type);
+  op.steps = steps, op.restarts = device->allocate(steps * lanes, 1, ElementType::i32);
+  Backward back;
+  back.x = op.x, back.w_x = op.w_x, back.w_h = op.w_h, back.y = back.dy = op.y;
+  back.steps = steps, back.restarts = op.restarts;
+  return {chosen(op), chosen(back)};
+}
+
+TEST(EmulatedChoice, PackedLanesOfNarrowRecurrencesKeepTheKernelOfLanes) {
+  const std::set<std::string> lanes{"lanes"};
+  for (const ElementType type : {ElementType::f32, ElementType::f64}) {
+    for (const std::int64_t hidden : {1, 6, 8}) {
+      EXPECT_EQ((chosen_for_packed<LstmSequence, LstmSequenceBackward>(4, hidden, type)), lanes) << hidden;
+      EXPECT_EQ((chosen_for_packed<GruSequence, GruSequenceBackward>(3, hidden, type)), lanes) << hidden;
+    }
+    EXPECT_NE((chosen_for_packed<LstmSequence, LstmSequenceBackward>(4, 9, type)), lanes);
+    EXPECT_NE((chosen_for_packed<GruSequence, GruSequenceBackward>(3, 9, type)), lanes);
+  }
 }
 
 }  // namespace

@@ -55,6 +55,13 @@ struct GruValues {
       h = valid && op.start != nullptr ? op.start[place] : T{0};
     }
   }
+  template <class Arrays>
+  __device__ void bring(const Arrays& op, std::int64_t place, int unit, const LaneOrigins<Arrays>& origins) {
+    dy = op.dy[place];
+    h = T{0};
+    if (origins.next == goes_on) h = op.y[place - op.state_step];
+    if (origins.next >= 0) h = op.start[std::int64_t{origins.next} * op.hidden + unit];
+  }
 };
 
 template <class T, class Sizes>
@@ -70,6 +77,7 @@ struct GruLane {
     before = values.h;
     dy = values.dy;
   }
+  __device__ void restart(const auto&, const GruValues<T>&, const auto&) {}
   /// Writes body(k) for every state k to the lane's row.
   template <class Sequence, class Body>
   __device__ static void put_state_products(const Sequence& of, int parity, const Body& body) {
@@ -109,11 +117,11 @@ struct GruLane {
     for (int g = 0; g < 3; ++g) sums[bias].of[g] += dz.of[g];
   }
   template <int parity, class Sequence>
-  __device__ void differentiate(const Arrays& op, Sequence& of) {
+  __device__ void differentiate(const auto& op, Sequence& of) {
     T* const values = of.staged(parity);
     const auto* row = reinterpret_cast<const Gates<T>*>(values);
     const auto& weights = of.weights;
-    const T dh = through + of.state_products(1 - parity) + dy;
+    const T dh = of.leave(op, through + of.state_products(1 - parity), 0) + dy;
     Gates<T> gate = first_gru_gates<Sizes>(op, row, weights), dz;
     if (!of.own.spare) values[Row::reset + of.own.unit] = gate.of[0] * before;
     __syncwarp();
@@ -131,9 +139,13 @@ struct GruLane {
     add_weight_gradients(op, row, dz, of.sums);
   }
   template <class Sequence>
-  __device__ void put_start(const Arrays& op, const Sequence& of) const {
+  __device__ void put_start(const auto& op, const Sequence& of) const {
     const T dh = through + of.state_products((op.steps - 1) % 2);
-    if (of.own.valid) op.dstart[of.next_state + op.state_step] = dh;  // a step before the first
+    if constexpr (std::remove_cvref_t<decltype(op)>::packed) {
+      of.leave(op, dh, 0);
+    } else {
+      if (of.own.valid) op.dstart[of.next_state + op.state_step] = dh;  // a step before the first
+    }
   }
 };
 

@@ -17,8 +17,8 @@ struct Cell : GruLanes {
   struct State {
     T h;
 
-    __device__ void begin(const SequenceArrays<T>& op, std::int64_t place, bool valid) {
-      h = valid && op.start != nullptr ? op.start[place] : T{0};
+    __device__ void begin(const SequenceArrays<T>& op, std::int64_t at, bool given, std::int64_t) {
+      h = given ? op.start[at] : T{0};
     }
     __device__ void put(const SequenceArrays<T>& op, std::int64_t place) const { op.y[place] = h; }
   };

@@ -116,8 +116,8 @@ struct LstmLanes {
 
   template <class Op>
   static bool serves(const Op& op) {
-    return without_restarts(op) && op.x.columns() > 0 && op.x.columns() <= narrow_inputs &&
-           op.w_h.rows() <= narrow_hidden && !op.x_right.defined() && !op.w_in.defined();
+    return op.x.columns() > 0 && op.x.columns() <= narrow_inputs && op.w_h.rows() <= narrow_hidden &&
+           !op.x_right.defined() && !op.w_in.defined();
   }
   template <class Sizes, class Arrays>
   __device__ static auto weight(const Arrays& op, int k, int u, int g) {
@@ -154,8 +154,7 @@ struct GruLanes {
 
   template <class Op>
   static bool serves(const Op& op) {
-    return without_restarts(op) && op.x.columns() > 0 && op.w_x.rows() / 3 <= narrow_inputs &&
-           op.w_h.columns() <= narrow_hidden;
+    return op.x.columns() > 0 && op.w_x.rows() / 3 <= narrow_inputs && op.w_h.columns() <= narrow_hidden;
   }
   template <class Sizes, class Arrays>
   __device__ static auto weight(const Arrays& op, int k, int u, int g) {

@@ -1,7 +1,9 @@
 // A recurrence of up to 8 units over all steps in one launch: a lane has one unit of one vertex (recurrent_lanes.hpp).
 // A warp copies x_t in storage order, two steps ahead, into registers and from there to its staged rows, which exist
-// twice. Cell is what an LSTM and a GRU differ in: LstmLanes or GruLanes, and of the forward pass
-//   State<T>: a unit's h and what else passes from step to step; begin(op, place, valid), put(op, place)
+// twice. Packed sequences have kernels of their own, so that those of timelines hold no register for them. Cell is what
+// an LSTM and a GRU differ in: LstmLanes or GruLanes, and of the forward pass
+//   State<T>: a unit's h and what else passes from step to step; put(op, place)
+//     begin(op, at, given, states): from value `at` of start, whose blocks lie `states` values apart, or zero
 //   advance<Sizes>(op, row, weights, own, state): a step's gates, from which the state becomes the next one
 //   resident(inputs): blocks on a multiprocessor, which bound registers
 #pragma once
@@ -23,18 +25,62 @@ struct LaneSequenceLayout {
   static constexpr int resident = Cell::resident(Sizes::inputs);
 };
 
+/// Where the state of a lane's unit comes from: of timelines, once from start.
+template <class Arrays, class State>
+struct LaneStarts {
+  template <class Unit>
+  __device__ void begin(const Arrays& op, const Unit& own, std::int64_t place, State& state) {
+    state.begin(op, place, own.valid && op.start != nullptr, op.state_step);
+  }
+};
+
+/// Of packed sequences, wherever one begins. Origins are read three steps ahead and their rows of start two, so that no
+/// step waits for either.
+template <class Base, class State>
+struct LaneStarts<PackedArrays<Base>, State> {
+  using Arrays = PackedArrays<Base>;
+  int next, second;  // origins of the step behind the one that is computed, and of the one behind that
+  State given;       // of the step behind
+
+  template <class Unit>
+  __device__ static int origin(const Arrays& op, const Unit& own, int t) {
+    return own.valid && t < op.steps ? op.origin(t, own.first + own.vertex) : static_cast<int>(goes_on);
+  }
+  template <class Unit>
+  __device__ static void bring(const Arrays& op, const Unit& own, int from, State& state) {
+    state.begin(op, std::int64_t{from} * op.hidden + own.unit, from >= 0, op.start_states());
+  }
+  template <class Unit>
+  __device__ void begin(const Arrays& op, const Unit& own, std::int64_t, State& state) {
+    bring(op, own, origin(op, own, 0), state);
+    next = origin(op, own, 1);
+    bring(op, own, next, given);
+    second = origin(op, own, 2);
+  }
+  /// Makes the state behind step t the one that step t + 1 begins with.
+  template <class Unit>
+  __device__ void restart(const Arrays& op, const Unit& own, int t, State& state) {
+    if (next != goes_on) state = given;
+    next = second;
+    bring(op, own, next, given);
+    second = origin(op, own, t + 3);
+  }
+};
+
 /// A lane's share of a warp's vertices.
-template <class T, class Sizes, class Cell>
+template <class Arrays, class Sizes, class Cell>
 struct LaneSequence {
+  using T = typename Arrays::Element;
   using Own = LaneSequenceLayout<T, Sizes, Cell>;
-  using Arrays = SequenceArrays<T>;
+  using State = typename Cell::template State<T>;
   const typename Own::Weights& weights;
   T* const staged;  // the warp's rows, twice
   const LaneUnit<Sizes>& own;
   const LaneElements<Own::copies> elements;
   const T* next_x;     // this lane's first element of the step that is read next
   std::int64_t place;  // this lane's unit of the step that is computed
-  typename Cell::template State<T> state;
+  State state;
+  LaneStarts<Arrays, State> starts;
   T ahead[2][Own::copies];
 
   __device__ LaneSequence(const Arrays& op, const typename Own::Weights& lane_weights, T* rows,
@@ -61,7 +107,7 @@ struct LaneSequence {
     for (int i = lane(); i < 2 * Own::rows; i += warp_lanes) staged[i] = T{0};
     next_x = op.x + own.first * Cell::columns(op) + lane();
     place = (own.first + own.vertex) * op.hidden + own.unit;
-    state.begin(op, place, own.valid);
+    starts.begin(op, own, place, state);
     T first[Own::copies] = {};
     for (auto& values : ahead) {
       for (T& value : values) value = T{0};
@@ -76,10 +122,16 @@ struct LaneSequence {
   template <int parity>
   __device__ void step(const Arrays& op, int t) {
     const Gates<T> gate = Cell::template advance<Sizes>(op, own_row(parity), weights, own, state);
+    if constexpr (Arrays::packed) {
+      if (own.valid) state.put(op, place);
+      starts.restart(op, own, t, state);
+    }
     stage(op, ahead[parity], 1 - parity);
     bring(op, t + 3, ahead[parity]);
     __syncwarp();
-    if (own.valid) state.put(op, place);
+    if constexpr (!Arrays::packed) {
+      if (own.valid) state.put(op, place);
+    }
     if (op.gates != nullptr && own.valid) {
       T* const to = op.gates + Cell::gates * place - (Cell::gates - 1) * own.unit;
       for (int g = 0; g < Cell::gates; ++g) to[g * op.hidden] = gate.of[g];
@@ -88,9 +140,11 @@ struct LaneSequence {
   }
 };
 
-template <class T, class Sizes, class Cell>
-__global__ void __launch_bounds__(lane_sequence_threads, LaneSequenceLayout<T, Sizes, Cell>::resident)
-    run_lanes_forward(SequenceArrays<T> op) {
+template <class Arrays, class Sizes, class Cell>
+__global__ void __launch_bounds__(lane_sequence_threads,
+                                  LaneSequenceLayout<typename Arrays::Element, Sizes, Cell>::resident)
+    run_lanes_forward(Arrays op) {
+  using T = typename Arrays::Element;
   using Own = LaneSequenceLayout<T, Sizes, Cell>;
   LaneUnit<Sizes> own;
   Gates<T>* const shared = dynamic_shared<Gates<T>>();
@@ -99,7 +153,7 @@ __global__ void __launch_bounds__(lane_sequence_threads, LaneSequenceLayout<T, S
   own.begin(grid_thread() / warp_lanes * Sizes::vertices, op.n, op.hidden);
   if (own.count <= 0) return;
   T* const rows = reinterpret_cast<T*>(shared + Own::Weights::shared_gates) + warp() * 2 * Own::rows;
-  LaneSequence<T, Sizes, Cell> sequence(op, weights, rows, own);
+  LaneSequence<Arrays, Sizes, Cell> sequence(op, weights, rows, own);
   sequence.begin(op);
   for (int t = 0; t < op.steps; t += 2) {
     sequence.template step<0>(op, t);
@@ -111,12 +165,14 @@ template <class Cell, class Op>
 void run_lane_sequence(const Op& op, KernelContext& context) {
   with_element(op.y.type(), [&](auto zero) {
     using T = decltype(zero);
-    const SequenceArrays<T> arrays = sequence_arrays<T>(op);
-    Cell::template with_sizes<T>(arrays.inputs, arrays.hidden, [&](auto sizes) {
-      using Sizes = decltype(sizes);
-      const std::int64_t blocks = divide_up(arrays.n, Sizes::vertices * lane_sequence_warps);
-      launch(context, blocks, lane_sequence_threads, LaneSequenceLayout<T, Sizes, Cell>::bytes,
-             run_lanes_forward<T, Sizes, Cell>, arrays);
+    with_packing(sequence_arrays<T>(op), op, [&](const auto& arrays) {
+      using Arrays = std::remove_cvref_t<decltype(arrays)>;
+      Cell::template with_sizes<T>(arrays.inputs, arrays.hidden, [&](auto sizes) {
+        using Sizes = decltype(sizes);
+        const std::int64_t blocks = divide_up(arrays.n, Sizes::vertices * lane_sequence_warps);
+        launch(context, blocks, lane_sequence_threads, LaneSequenceLayout<T, Sizes, Cell>::bytes,
+               run_lanes_forward<Arrays, Sizes, Cell>, arrays);
+      });
     });
   });
 }

@@ -4,8 +4,10 @@
 // from. All of it exists twice. Once for all steps of a warp's vertices, the block adds its lanes' sums in order to its
 // part in double; a second launch adds the parts. Cell is what an LSTM and a GRU differ in: LstmLanes or GruLanes, and
 //   Layout<T, Sizes>: a warp's shared memory, registers or not, threads
-//   Values<T>: what a lane reads of a step beside x, h first; clear(), bring(op, place, valid, t)
-//   Lane<T, Sizes>: what passes from step to step; begin, take(values), differentiate<parity>(op, sequence), put_start
+//   Values<T>: what a lane reads of a step beside x, h first; clear(), bring(op, place, valid, t), of packed sequences
+//     bring(op, place, unit, origins)
+//   Lane<T, Sizes>: what passes from step to step; begin, take(values), differentiate<parity>(op, sequence), put_start;
+//     of packed sequences restart(op, values, sequence) behind take
 //   added_inputs<Own>(op, rows): dx of an element; part_place: where a weight's gradient lies in a part
 #pragma once
 
@@ -26,11 +28,48 @@ __device__ T added_products(const T* from) {
   return even + odd;
 }
 
+/// Where the states before steps come from, as a lane walks back over them; of timelines, from the step before.
+template <class Arrays>
+struct LaneOrigins {};
+
+/// Of packed sequences: each is read a step ahead of the values that it leads to.
+template <class Base>
+struct LaneOrigins<PackedArrays<Base>> {
+  using Arrays = PackedArrays<Base>;
+  int next, end;   // of the step that is read next: its origin, and its row of dlast or -1
+  int ahead, own;  // origins of the step whose values are on their way, and of the one that is computed
+  int behind;      // and of the one behind that, whose gradient now leaves
+  const std::int32_t* from;
+
+  __device__ void begin(const Arrays& op, std::int64_t v, bool valid) {
+    from = valid ? op.restarts + (op.steps - 1) * op.n + v : nullptr;
+    ahead = own = behind = static_cast<int>(goes_on);
+    read(op, op.steps - 1);
+  }
+  __device__ void read(const Arrays& op, int t) {
+    next = static_cast<int>(goes_on), end = -1;
+    if (from == nullptr || t < 0) return;
+    next = t == 0 && *from == goes_on ? static_cast<int>(from_nothing) : *from;
+    if (op.ends != nullptr) end = op.ends[from - op.restarts];
+    from -= op.n;
+  }
+  /// Values of the step of `next` have been asked for.
+  __device__ void bring(const Arrays& op, int t) {
+    ahead = next;
+    read(op, t - 1);
+  }
+  /// The step that was computed has become the one behind.
+  __device__ void pass() {
+    behind = own;
+    own = ahead;
+  }
+};
+
 /// A lane's share of a warp's vertices.
-template <class T, class Sizes, class Cell>
+template <class Arrays, class Sizes, class Cell>
 struct LaneSequenceBackward {
+  using T = typename Arrays::Element;
   using Own = typename Cell::template Layout<T, Sizes>;
-  using Arrays = SequenceGradientArrays<T>;
   const typename Own::Weights& weights;
   typename Own::Sums& sums;
   const LaneUnit<Sizes>& own;
@@ -44,6 +83,7 @@ struct LaneSequenceBackward {
   std::int64_t next_state;                  // that step's value of this lane's unit
   T* to_dx;                                 // this lane's first element of the step that is computed
   typename Cell::template Lane<T, Sizes> cell;
+  LaneOrigins<Arrays> origins;
 
   __device__ LaneSequenceBackward(const Arrays& op, const typename Own::Weights& lane_weights,
                                   typename Own::Sums& lane_sums, const LaneUnit<Sizes>& unit, T* shared)
@@ -59,7 +99,12 @@ struct LaneSequenceBackward {
   __device__ void bring(const Arrays& op, int t) {
     if (t < 0) return;
     elements.each(own.count * Cell::columns(op), [&](int j, int) { x[j] = next_x[j * warp_lanes]; });
-    ahead.bring(op, next_state, own.valid, t);
+    if constexpr (Arrays::packed) {
+      if (own.valid) ahead.bring(op, next_state, own.unit, origins);
+      origins.bring(op, t);
+    } else {
+      ahead.bring(op, next_state, own.valid, t);
+    }
     next_x -= op.x_step;
     next_state -= op.state_step;
   }
@@ -70,6 +115,10 @@ struct LaneSequenceBackward {
     Cell::template stage_inputs<Sizes>(op, elements, x, memory + parity * Own::step + Own::staged);
     if (!own.spare) staged(parity)[Own::Row::h + own.unit] = ahead.h;
     cell.take(ahead);
+    if constexpr (Arrays::packed) {
+      origins.pass();
+      cell.restart(op, ahead, *this);
+    }
   }
   __device__ void begin(const Arrays& op) {
     for (int i = lane(); i < 2 * Own::step; i += warp_lanes) memory[i] = T{0};
@@ -83,6 +132,7 @@ struct LaneSequenceBackward {
     const std::int64_t place = (own.first + own.vertex) * op.hidden + own.unit;
     next_state = (op.steps - 1) * op.state_step + place;
     cell.begin(op, own.valid, place, next_state);
+    if constexpr (Arrays::packed) origins.begin(op, own.first + own.vertex, own.valid);
     bring(op, op.steps - 1);
     __syncwarp();
     stage(op, 0);
@@ -92,6 +142,17 @@ struct LaneSequenceBackward {
   /// The products' sum for the state of this lane's unit: of dh, what comes by way of the step behind.
   __device__ T state_products(int parity) const {
     return added_products<Own>(own_vertex + parity * Own::step + Own::state_product + own.unit);
+  }
+  /// What goes on to the step before of the gradient of a state behind it: all, or nothing where another sequence
+  /// begins there, whose row of dstart gets it. `states` is where that state's block of dstart begins.
+  __device__ T leave(const Arrays& op, T gradient, std::int64_t states) const {
+    if constexpr (Arrays::packed) {
+      if (origins.behind >= 0 && op.dstart != nullptr) {
+        op.dstart[states + std::int64_t{origins.behind} * op.hidden + own.unit] = gradient;
+      }
+      return origins.behind == goes_on ? gradient : T{0};
+    }
+    return gradient;
   }
   __device__ void put_input_gradient(const Arrays& op, const T* rows) {
     T sum[Own::copies];
@@ -113,9 +174,11 @@ struct LaneSequenceBackward {
   }
 };
 
-template <class T, class Sizes, class Cell>
-__global__ void __launch_bounds__(Cell::template Layout<T, Sizes>::threads, Cell::template Layout<T, Sizes>::resident)
-    run_lanes_backward(SequenceGradientArrays<T> op) {
+template <class Arrays, class Sizes, class Cell>
+__global__ void __launch_bounds__(Cell::template Layout<typename Arrays::Element, Sizes>::threads,
+                                  Cell::template Layout<typename Arrays::Element, Sizes>::resident)
+    run_lanes_backward(Arrays op) {
+  using T = typename Arrays::Element;
   using Own = typename Cell::template Layout<T, Sizes>;
   LaneUnit<Sizes> own;
   Gates<T>* const shared = dynamic_shared<Gates<T>>();
@@ -124,7 +187,7 @@ __global__ void __launch_bounds__(Cell::template Layout<T, Sizes>::threads, Cell
   T* const memory = reinterpret_cast<T*>(shared + Own::Weights::shared_gates);
   T* const of_warp = memory + warp() * Own::of_warp;
   typename Own::Sums sums(reinterpret_cast<Gates<T>*>(of_warp + 2 * Own::step));
-  LaneSequenceBackward<T, Sizes, Cell> sequence(op, weights, sums, own, of_warp);
+  LaneSequenceBackward<Arrays, Sizes, Cell> sequence(op, weights, sums, own, of_warp);
   constexpr std::int64_t vertices = Sizes::vertices * Own::warps;
   double* const part = op.parts + blockIdx.x * std::int64_t{Cell::gates} * op.hidden * (op.inputs + op.hidden + 1);
   for (std::int64_t tile = blockIdx.x; tile * vertices < op.n; tile += gridDim.x) {
@@ -147,8 +210,10 @@ void run_lane_sizes(const Op& op, const KernelContext& context) {
   const std::int64_t blocks = blocks_with_parts(divide_up(op.vertices(), Sizes::vertices * Own::warps), stride);
   if (blocks == 0) return;
   auto* const parts = reinterpret_cast<double*>(context.scratch(scratch_part(blocks * stride, sizeof(double))));
-  launch(context, blocks, Own::threads, Own::bytes, run_lanes_backward<T, Sizes, Cell>,
-         sequence_gradient_arrays<T>(op, parts));
+  with_packing(sequence_gradient_arrays<T>(op, parts), op, [&](const auto& arrays) {
+    using Arrays = std::remove_cvref_t<decltype(arrays)>;
+    launch(context, blocks, Own::threads, Own::bytes, run_lanes_backward<Arrays, Sizes, Cell>, arrays);
+  });
   add_recurrent_parts<T>(context, op, parts, blocks);
 }
 

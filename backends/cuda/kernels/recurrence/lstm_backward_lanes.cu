@@ -52,12 +52,14 @@ __device__ void over_inputs(const Arrays& op, const Body& body) {
   body(Sizes::inputs + 4, std::integral_constant<int, Sizes::hidden - 4>{});
 }
 
-/// h_{t-1}, c_{t-1} and dy_t.
+/// h_{t-1}, c_{t-1} and dy_t; of packed sequences also c_t, where the step behind does not give it, and dlast's share
+/// of its gradient.
 template <class T>
 struct LstmValues {
   T h, c, dy;
+  T cell, last;
 
-  __device__ void clear() { h = c = dy = T{0}; }
+  __device__ void clear() { h = c = dy = cell = last = T{0}; }
   __device__ void bring(const SequenceGradientArrays<T>& op, std::int64_t place, bool valid, int t) {
     if (valid) dy = op.dy[place];
     if (t > 0) {
@@ -69,6 +71,21 @@ struct LstmValues {
       c = from ? op.start[op.state_step + place] : T{0};
     }
   }
+  template <class Arrays>
+  __device__ void bring(const Arrays& op, std::int64_t place, int unit, const LaneOrigins<Arrays>& origins) {
+    dy = op.dy[place];
+    if (origins.own != goes_on) cell = op.cells[place];
+    last = origins.end < 0 ? T{0} : op.dlast[std::int64_t{origins.end} * op.hidden + unit];
+    h = c = T{0};
+    if (origins.next == goes_on) {
+      h = op.y[place - op.state_step];
+      c = op.cells[place - op.state_step];
+    } else if (origins.next >= 0) {
+      const T* const start = op.start + std::int64_t{origins.next} * op.hidden + unit;
+      h = start[0];
+      c = start[op.start_states()];
+    }
+  }
 };
 
 template <class T, class Sizes>
@@ -77,13 +94,20 @@ struct LstmLane {
   using Arrays = SequenceGradientArrays<T>;
   T c, before, dy, dc;
 
-  __device__ void begin(const Arrays& op, bool valid, std::int64_t place, std::int64_t last) {
-    c = valid ? op.cells[last] : T{0};
-    dc = valid && op.dlast != nullptr ? op.dlast[place] : T{0};
+  __device__ void begin(const auto& op, bool valid, std::int64_t place, std::int64_t at) {
+    c = valid ? op.cells[at] : T{0};
+    bool of_last = op.dlast != nullptr;
+    if constexpr (std::remove_cvref_t<decltype(op)>::packed) of_last = of_last && op.ends == nullptr;
+    dc = valid && of_last ? op.dlast[place] : T{0};
   }
   __device__ void take(const LstmValues<T>& values) {
     before = values.c;
     dy = values.dy;
+  }
+  /// Where the step behind is another sequence's, neither dc nor c is what it left.
+  __device__ void restart(const auto& op, const LstmValues<T>& values, const auto& of) {
+    dc = of.leave(op, dc, op.start_states()) + values.last;
+    if (of.origins.behind != goes_on) c = values.cell;
   }
   /// Computed again even where the operation has them: that is less than reading them.
   template <class Weights>
@@ -109,8 +133,8 @@ struct LstmLane {
     return result;
   }
   template <int parity, class Sequence>
-  __device__ void differentiate(const Arrays& op, Sequence& of) {
-    const T dh = of.state_products(1 - parity);
+  __device__ void differentiate(const auto& op, Sequence& of) {
+    const T dh = of.leave(op, of.state_products(1 - parity), 0);
     Gates<T> in[Own::vectors];
     const auto* rows = reinterpret_cast<const Gates<T>*>(of.staged(parity));
     over_inputs<Sizes>(op, [&](int k, auto) { in[k / 4] = rows[k / 4]; });
@@ -132,8 +156,12 @@ struct LstmLane {
     of.sums[Sizes::inputs + Sizes::hidden].add(T{1}, dz);
   }
   template <class Sequence>
-  __device__ void put_start(const Arrays& op, const Sequence& of) const {
+  __device__ void put_start(const auto& op, const Sequence& of) const {
     const T dh = of.state_products((op.steps - 1) % 2);
+    if constexpr (std::remove_cvref_t<decltype(op)>::packed) {
+      of.leave(op, dh, 0);  // dc has left behind the last step
+      return;
+    }
     if (!of.own.valid) return;
     op.dstart[of.next_state + op.state_step] = dh;  // a step before the first
     op.dstart[of.next_state + 2 * op.state_step] = dc;

@@ -18,10 +18,9 @@ struct Cell : LstmLanes {
   struct State {
     T h, c;
 
-    __device__ void begin(const SequenceArrays<T>& op, std::int64_t place, bool valid) {
-      const bool from = valid && op.start != nullptr;
-      h = from ? op.start[place] : T{0};
-      c = from ? op.start[op.state_step + place] : T{0};
+    __device__ void begin(const SequenceArrays<T>& op, std::int64_t at, bool given, std::int64_t states) {
+      h = given ? op.start[at] : T{0};
+      c = given ? op.start[at + states] : T{0};
     }
     __device__ void put(const SequenceArrays<T>& op, std::int64_t place) const {
       op.y[place] = h;

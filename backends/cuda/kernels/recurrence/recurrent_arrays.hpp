@@ -2,12 +2,15 @@
 #pragma once
 
 #include "backends/cuda/kernels/recurrence/recurrent_gates.hpp"
+#include "backends/cuda/kernels/recurrence/sequence_origins.hpp"
 
 namespace strobe::cuda {
 
 /// Device arrays and sizes of a forward pass; null where the operation has none.
 template <class T>
 struct SequenceArrays {
+  using Element = T;
+  static constexpr bool packed = false;
   const T *x, *w_x, *w_h, *bias, *start;
   T *y, *cells, *gates;                // cells: of an LSTM
   std::int64_t n, x_step, state_step;  // values of a step of x, and of y
@@ -20,6 +23,8 @@ struct SequenceArrays {
 /// The same of a backward pass.
 template <class T>
 struct SequenceGradientArrays {
+  using Element = T;
+  static constexpr bool packed = false;
   const T *x, *w_x, *w_h, *bias, *start, *y, *cells, *dy, *dlast;
   T *dx, *dstart;
   double* parts;
@@ -28,6 +33,23 @@ struct SequenceGradientArrays {
   bool add_dx;
 
   __device__ bool own_inputs() const { return columns > inputs; }
+};
+
+/// Arrays of either pass over packed sequences (operations_recurrent.hpp): a kernel's own type, so that kernels of
+/// timelines hold nothing of it.
+template <class Arrays>
+struct PackedArrays : Arrays {
+  static constexpr bool packed = true;
+  const std::int32_t *restarts, *ends;  // [T n]; ends null without dlast, or where that is of the last step
+  std::int64_t starts;                  // rows of start; of an LSTM those of hidden states
+
+  /// Values of start, or of dstart, from hidden states to cell states.
+  __device__ std::int64_t start_states() const { return starts * this->hidden; }
+  /// Where lane v's state before step t comes from: a row of start, goes_on or from_nothing.
+  __device__ int origin(std::int64_t t, std::int64_t v) const {
+    const int from = restarts[t * this->n + v];
+    return t == 0 && from == goes_on ? static_cast<int>(from_nothing) : from;
+  }
 };
 
 template <class Op>
@@ -74,6 +96,18 @@ SequenceGradientArrays<T> sequence_gradient_arrays(const Op& op, double* parts) 
   arrays.inputs = static_cast<int>(gate_inputs(op)), arrays.hidden = static_cast<int>(units_of(op));
   arrays.add_dx = op.accumulate_dx;
   return arrays;
+}
+
+/// Calls body(arrays) with `arrays`, or with those of packed sequences.
+template <class Arrays, class Op, class Body>
+void with_packing(const Arrays& arrays, const Op& op, const Body& body) {
+  if (without_restarts(op)) return body(arrays);
+  const std::int32_t* ends = nullptr;
+  if constexpr (requires { op.ends; }) {
+    if (op.dlast.defined()) ends = op.ends.template data<std::int32_t>();
+  }
+  const std::int64_t states = is_lstm<Op> ? 2 : 1;
+  body(PackedArrays<Arrays>{arrays, op.restarts.template data<std::int32_t>(), ends, op.start.rows() / states});
 }
 
 }  // namespace strobe::cuda
