@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "backends/cuda/emulated/size.hpp"
+#include "backends/operations/operations_attention.hpp"
 #include "backends/operations/operations_recurrent.hpp"
 #include "tests/cpu/conformance_settings.hpp"
 
@@ -66,6 +67,28 @@ TEST(EmulatedChoice, PackedLanesOfNarrowRecurrencesKeepTheKernelOfLanes) {
     EXPECT_NE((chosen_for_packed<LstmSequence, LstmSequenceBackward>(4, 9, type)), lanes);
     EXPECT_NE((chosen_for_packed<GruSequence, GruSequenceBackward>(3, 9, type)), lanes);
   }
+}
+
+/// What both passes of attention over packed lanes choose, of two heads.
+std::set<std::string> attention_chosen_for_packed(std::int64_t steps, std::int64_t depth) {
+  constexpr std::int64_t lanes = 32, heads = 2;
+  const std::unique_ptr<Device> device = DeviceRegistry::instance().find("cuda").value({});
+  TemporalAttention op;
+  op.projected = device->allocate(steps * lanes, 3 * heads * depth);
+  op.o = device->allocate(steps * lanes, heads * depth);
+  op.steps = steps, op.heads = heads, op.sequences = device->allocate(steps * lanes, 3, ElementType::i32);
+  TemporalAttentionBackward back;
+  back.projected = back.dprojected = op.projected, back.d_o = op.o;
+  back.steps = steps, back.heads = heads, back.sequences = op.sequences;
+  return {chosen(op), chosen(back)};
+}
+
+TEST(EmulatedChoice, PackedLanesOfAttentionKeepAFastKernel) {
+  for (const std::int64_t depth : {3, 8, 16}) {
+    EXPECT_EQ(attention_chosen_for_packed(24, depth), std::set<std::string>{"vertices"}) << depth;
+    EXPECT_EQ(attention_chosen_for_packed(3000, depth), std::set<std::string>{"vertices"}) << depth;
+  }
+  EXPECT_EQ(attention_chosen_for_packed(24, 40), std::set<std::string>{"plain"});
 }
 
 }  // namespace

@@ -1,11 +1,12 @@
-// Attention over a vertex's own past, for timelines too long for temporal_attention_tiles.cu, with a block per tile of
-// vertices over all steps, heads of up to 16 columns: a thread has one query (forward, and its gradient) or one key and
-// value (their gradients) with its columns in registers, 4, 8 or 16 with zeros behind the head's, and walks over the
-// steps it looks at once, with a running maximum. The tile's queries, keys and values
-// are read again step by step, but by the same block, out of the caches. Backward keeps each query's log sum and mean
+// Attention over a vertex's own past, for timelines too long for temporal_attention_tiles.cu and for packed sequences,
+// with a block per tile of vertices over all steps, heads of up to 16 columns: a thread has one query (forward, and its
+// gradient) or one key and value (their gradients) with its columns in registers, 4, 8 or 16 with zeros behind the
+// head's, and walks over the steps it looks at once, with a running maximum. The tile's queries, keys and values are
+// read again step by step, but by the same block, out of the caches. Backward keeps each query's log sum and mean
 // weight gradient in scratch, so that keys and values gather what they are given; sums over the tile's vertices follow
-// in the same launch, a second one adds the blocks' parts in order. Cost: projected, d_o, o and dprojected once each,
-// and backward 2 values per query and head, dprojected once more out of caches and 3 (first + S) F doubles a block.
+// in the same launch, a second one adds the blocks' parts in order. Kernels of packed sequences are their own: a walk
+// ends where the sequence does, and there are no sums. Cost: projected, d_o, o and dprojected once each, and backward 2
+// values per query and head, of timelines dprojected once more out of caches and 3 (first + S) F doubles a block.
 #include <cmath>
 
 #include "backends/cuda/kernels/attention/attention_parts.hpp"
@@ -19,6 +20,8 @@ constexpr int threads = 128;
 /// Device arrays and sizes. Part 0 is the query, 1 the key, 2 the value; `tile` vertices a block.
 template <class T>
 struct Past {
+  using Element = T;
+  static constexpr bool packed = false;
   const T *projected, *offsets, *d_o;
   T *o, *dprojected, *stats;  // stats [S, n, H, 2]: log sum, mean
   double* parts;
@@ -31,11 +34,32 @@ struct Past {
   __device__ T kept(std::int64_t v, std::int64_t t, std::int64_t s, std::int64_t head) const {
     return dropout.drops ? static_cast<T>(dropout.of_past(v, t, s, head)) : T{1};
   }
+  /// The first step that a query looks at, whether it is at or before step s, and whether the query looks at all.
+  __device__ std::int64_t begin(std::int64_t, std::int64_t) const { return 0; }
+  __device__ bool reaches(std::int64_t, std::int64_t, std::int64_t) const { return true; }
+  __device__ bool wanted(std::int64_t, std::int64_t) const { return true; }
   /// The first element of a head's part of a step in dprojected; o and d_o have a row a query.
   __device__ std::int64_t at(std::int64_t step, std::int64_t v, int part, std::int64_t column) const {
     return ((step * n + v) * 3 + part) * width + column;
   }
   __device__ std::int64_t query(std::int64_t t, std::int64_t v) const { return (t - first) * n + v; }
+};
+
+/// The same of packed sequences, lanes for vertices: without offsets.
+template <class T>
+struct PackedPast : Past<T> {
+  static constexpr bool packed = true;
+  const std::int32_t* sequences;  // [S n, 3]: of TemporalAttention
+
+  __device__ std::int64_t row(std::int64_t t, std::int64_t v) const { return t * this->n + v; }
+  __device__ std::int64_t begin(std::int64_t t, std::int64_t v) const { return sequences[3 * row(t, v)]; }
+  __device__ bool reaches(std::int64_t t, std::int64_t v, std::int64_t s) const { return begin(t, v) <= s; }
+  __device__ bool wanted(std::int64_t t, std::int64_t v) const { return sequences[3 * row(t, v) + 2] != 0; }
+  __device__ T kept(std::int64_t v, std::int64_t t, std::int64_t s, std::int64_t head) const {
+    if (!this->dropout.drops) return T{1};
+    const std::int64_t step = sequences[3 * row(t, v) + 1];  // in the graph
+    return static_cast<T>(this->dropout.of_past(row(t, v), step, step - (t - s), head));
+  }
 };
 
 /// D columns of a head in registers.
@@ -50,9 +74,11 @@ struct Columns {
     for (int d = 0; d < D; ++d) of[d] = d < depth ? from[d] : T{0};
   }
   /// A head's part of a step, offsets added.
-  __device__ void load(const Past<T>& op, std::int64_t step, std::int64_t v, int part, std::int64_t head) {
+  template <class Arrays>
+  __device__ void load(const Arrays& op, std::int64_t step, std::int64_t v, int part, std::int64_t head) {
     const std::int64_t column = head * op.depth;
     const T* const from = op.projected + op.at(step, v, part, column);
+    if constexpr (Arrays::packed) return load(from, op.depth);
     const T* const shift = op.offsets + (step * 3 + part) * op.width + column;
     for (int d = 0; d < D; ++d) of[d] = d < op.depth ? from[d] + shift[d] : T{0};
   }
@@ -90,13 +116,21 @@ struct RunningMaximum {
   }
 };
 
-template <class T, int D>
-__device__ void look_back(const Past<T>& op, std::int64_t t, std::int64_t v, std::int64_t head) {
+/// Of a query that does not look.
+template <class T>
+__device__ void put_zeros(T* to, int depth) {
+  for (int d = 0; d < depth; ++d) to[d] = T{0};
+}
+
+template <int D, class Arrays>
+__device__ void look_back(const Arrays& op, std::int64_t t, std::int64_t v, std::int64_t head) {
+  using T = typename Arrays::Element;
   Columns<T, D> query, key, value, result;
+  if (!op.wanted(t, v)) return put_zeros(op.o + op.query(t, v) * op.width + head * op.depth, op.depth);
   query.load(op, t, v, 0, head);
   result.clear();
   RunningMaximum<T> running;
-  for (std::int64_t s = 0; s <= t; ++s) {
+  for (std::int64_t s = op.begin(t, v); s <= t; ++s) {
     key.load(op, s, v, 1, head);
     value.load(op, s, v, 2, head);
     T earlier;
@@ -108,8 +142,8 @@ __device__ void look_back(const Past<T>& op, std::int64_t t, std::int64_t v, std
 }
 
 /// A tile's items: calls body(step, vertex, head) for the steps [begin, end), vertices and heads side by side.
-template <class T, class Body>
-__device__ void over_tile(const Past<T>& op, std::int64_t tile_first, std::int64_t begin, std::int64_t end,
+template <class Arrays, class Body>
+__device__ void over_tile(const Arrays& op, std::int64_t tile_first, std::int64_t begin, std::int64_t end,
                           const Body& body) {
   const std::int64_t vertices = min(op.tile, op.n - tile_first), row = vertices * op.heads;
   for (std::int64_t i = threadIdx.x; i < (end - begin) * row; i += blockDim.x) {
@@ -117,25 +151,27 @@ __device__ void over_tile(const Past<T>& op, std::int64_t tile_first, std::int64
   }
 }
 
-template <class T, int D>
-__global__ void __launch_bounds__(threads) forward(Past<T> op) {
+template <class Arrays, int D>
+__global__ void __launch_bounds__(threads) forward(Arrays op) {
   for (std::int64_t v = blockIdx.x * op.tile; v < op.n; v += gridDim.x * op.tile) {
     over_tile(op, v, op.first, op.total(),
-              [&](std::int64_t t, std::int64_t vertex, std::int64_t head) { look_back<T, D>(op, t, vertex, head); });
+              [&](std::int64_t t, std::int64_t vertex, std::int64_t head) { look_back<D>(op, t, vertex, head); });
   }
 }
 
 /// The gradient of one query, its log sum and the mean gradient of its weights.
-template <class T, int D>
-__device__ void query_back(const Past<T>& op, std::int64_t t, std::int64_t v, std::int64_t head) {
+template <int D, class Arrays>
+__device__ void query_back(const Arrays& op, std::int64_t t, std::int64_t v, std::int64_t head) {
+  using T = typename Arrays::Element;
   Columns<T, D> query, key, value, d_o, keys, weighted_keys;
+  if (!op.wanted(t, v)) return put_zeros(op.dprojected + op.at(t, v, 0, head * op.depth), op.depth);
   query.load(op, t, v, 0, head);
   d_o.load(op.d_o + op.query(t, v) * op.width + head * op.depth, op.depth);
   keys.clear();
   weighted_keys.clear();
   RunningMaximum<T> running;
   T mean{0};
-  for (std::int64_t s = 0; s <= t; ++s) {
+  for (std::int64_t s = op.begin(t, v); s <= t; ++s) {
     key.load(op, s, v, 1, head);
     value.load(op, s, v, 2, head);
     T earlier;
@@ -157,14 +193,16 @@ __device__ void query_back(const Past<T>& op, std::int64_t t, std::int64_t v, st
 }
 
 /// The gradients of one key and value, and of a query before the first one.
-template <class T, int D>
-__device__ void key_back(const Past<T>& op, std::int64_t s, std::int64_t v, std::int64_t head) {
+template <int D, class Arrays>
+__device__ void key_back(const Arrays& op, std::int64_t s, std::int64_t v, std::int64_t head) {
+  using T = typename Arrays::Element;
   Columns<T, D> query, key, value, d_o, dkey, dvalue;
   key.load(op, s, v, 1, head);
   value.load(op, s, v, 2, head);
   dkey.clear();
   dvalue.clear();
-  for (std::int64_t t = max(s, op.first); t < op.total(); ++t) {
+  for (std::int64_t t = max(s, op.first); t < op.total() && op.reaches(t, v, s); ++t) {
+    if (!op.wanted(t, v)) continue;
     query.load(op, t, v, 0, head);
     d_o.load(op.d_o + op.query(t, v) * op.width + head * op.depth, op.depth);
     const T* stats = op.stats + 2 * (op.query(t, v) * op.heads + head);
@@ -194,15 +232,16 @@ __device__ void sum_tile(const Past<T>& op, std::int64_t tile_first, bool store)
   }
 }
 
-template <class T, int D>
-__global__ void __launch_bounds__(threads) backward(Past<T> op) {
+template <class Arrays, int D>
+__global__ void __launch_bounds__(threads) backward(Arrays op) {
   const std::int64_t apart = gridDim.x * op.tile;
   for (std::int64_t v = blockIdx.x * op.tile; v < op.n; v += apart) {
     over_tile(op, v, op.first, op.total(),
-              [&](std::int64_t t, std::int64_t vertex, std::int64_t head) { query_back<T, D>(op, t, vertex, head); });
+              [&](std::int64_t t, std::int64_t vertex, std::int64_t head) { query_back<D>(op, t, vertex, head); });
     __syncthreads();
     over_tile(op, v, 0, op.total(),
-              [&](std::int64_t s, std::int64_t vertex, std::int64_t head) { key_back<T, D>(op, s, vertex, head); });
+              [&](std::int64_t s, std::int64_t vertex, std::int64_t head) { key_back<D>(op, s, vertex, head); });
+    if constexpr (Arrays::packed) continue;
     __syncthreads();
     sum_tile(op, v, v < apart);
   }
@@ -216,7 +255,7 @@ bool with_depth(std::int64_t depth, const Body& body) {
 
 template <class Op>
 bool supports(const Op& op) {
-  return without_sequences(op) && with_depth(op.projected.columns() / 3 / op.heads, [](auto) { return true; });
+  return with_depth(op.projected.columns() / 3 / op.heads, [](auto) { return true; });
 }
 
 template <class T, class Op>
@@ -236,14 +275,24 @@ Past<T> arrays_of(const Op& op, std::int64_t n) {
   return past;
 }
 
+/// Calls body(past) with `past`, or with that of packed sequences.
+template <class T, class Op, class Body>
+void with_packing(const Past<T>& past, const Op& op, const Body& body) {
+  if (without_sequences(op)) return body(past);
+  body(PackedPast<T>{past, op.sequences.template data<std::int32_t>()});
+}
+
 void run_forward(const TemporalAttention& op, KernelContext& context) {
   with_element(op.o.type(), [&](auto zero) {
     using T = decltype(zero);
     Past<T> past = arrays_of<T>(op, op.vertices());
     past.o = op.o.data<T>();
-    with_depth(past.depth, [&](auto depth) {
-      launch(context, blocks_for(past.n, static_cast<int>(past.tile)), threads, 0, forward<T, depth>, past);
-      return true;
+    with_packing(past, op, [&](const auto& arrays) {
+      with_depth(past.depth, [&](auto depth) {
+        launch(context, blocks_for(past.n, static_cast<int>(past.tile)), threads, 0,
+               forward<std::remove_cvref_t<decltype(arrays)>, depth>, arrays);
+        return true;
+      });
     });
   });
 }
@@ -251,19 +300,23 @@ void run_forward(const TemporalAttention& op, KernelContext& context) {
 template <class T>
 void run_backward_as(const TemporalAttentionBackward& op, const KernelContext& context) {
   Past<T> past = arrays_of<T>(op, op.steps == 0 ? 0 : op.d_o.rows() / op.steps);
-  const std::int64_t sums = (op.first + op.steps) * 3 * past.width;
-  if (sums == 0) return;
-  const std::int64_t blocks = blocks_with_parts((past.n + past.tile - 1) / past.tile, sums);
+  const std::int64_t values = (op.first + op.steps) * 3 * past.width, sums = without_sequences(op) ? values : 0;
+  if (values == 0) return;
+  const std::int64_t tiles = divide_up(past.n, past.tile);
+  const std::int64_t blocks = sums > 0 ? blocks_with_parts(tiles, sums) : blocks_for(tiles, 1);
   const std::size_t part_bytes = scratch_part(blocks * sums, sizeof(double));
   std::byte* const scratch = context.scratch(part_bytes + scratch_part(2 * op.d_o.rows() * op.heads, sizeof(T)));
   past.d_o = op.d_o.data<T>();
   past.dprojected = op.dprojected.data<T>();
   past.parts = reinterpret_cast<double*>(scratch);
   past.stats = reinterpret_cast<T*>(scratch + part_bytes);
-  with_depth(past.depth, [&](auto depth) {
-    launch(context, blocks, threads, 0, backward<T, depth>, past);
-    return true;
+  with_packing(past, op, [&](const auto& arrays) {
+    with_depth(past.depth, [&](auto depth) {
+      launch(context, blocks, threads, 0, backward<std::remove_cvref_t<decltype(arrays)>, depth>, arrays);
+      return true;
+    });
   });
+  if (sums == 0) return;
   const SumTargets<T> targets{{op.doffsets.data<T>(), nullptr, nullptr}, {sums, sums, sums}, false};
   add_parts(context, past.parts, blocks, sums, targets);
 }
