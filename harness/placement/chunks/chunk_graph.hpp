@@ -1,0 +1,37 @@
+// Chunks and what would cross between each two of them: what Algorithm 1 of DGC (SIGMOD'23, section 4.2) assigns.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "harness/placement/chunks/label_sums.hpp"
+#include "harness/placement/chunks/super_graph.hpp"
+
+namespace strobe {
+
+struct ChunkGraph {
+  /// Chunk of each node; chunks are numbered by their labels.
+  std::vector<std::uint32_t> of_node;
+  std::vector<std::int64_t> cells;  // [C], each at least 1
+  /// h(a, a') of Eq. 3 for the chunks a' that share an edge with a, ascending: the weight of all edges between the two,
+  /// in the columns of TrafficWeights (decisions G5). Symmetric.
+  std::vector<std::int64_t> offsets;  // [C + 1]
+  std::vector<std::uint32_t> neighbours;
+  std::vector<std::int64_t> traffic;
+
+  std::int64_t count() const { return static_cast<std::int64_t>(cells.size()); }
+};
+
+/// From one label in [0, nodes) for each node of `graph`. Cost O(edges + pairs of chunks that meet in a sequence, where
+/// edges reach whole sequences); memory 12 bytes a cell and 12 for each pair of neighbouring chunks, both ways.
+ChunkGraph chunk_graph(const SuperGraph& graph, std::vector<std::uint32_t> labels);
+
+/// Appends the row of the next chunk, what it shares with each other chunk.
+void append_row(const LabelSums& shared, ChunkGraph& chunks);
+
+/// The weight of edges between nodes that are in different parts. `part` is by chunk.
+std::int64_t cut_between(const ChunkGraph& chunks, const std::vector<Rank>& part);
+/// The same with each chunk as a part.
+std::int64_t cut_between_chunks(const ChunkGraph& chunks);
+
+}  // namespace strobe

@@ -1,0 +1,120 @@
+#include "harness/placement/chunks/chunk_merging.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "harness/placement/chunks/grouping.hpp"
+#include "harness/placement/chunks/label_sums.hpp"
+#include "harness/placement/chunks/seeded_order.hpp"
+
+namespace strobe {
+namespace {
+
+class ChunkPropagation {
+ public:
+  ChunkPropagation(const ChunkGraph& chunks, std::int64_t max_cells, std::vector<std::uint32_t> order)
+      : chunks_(chunks),
+        max_cells_(max_cells),
+        order_(std::move(order)),
+        label_(order_.size()),
+        cells_(chunks.cells),
+        ask_(order_.size(), 1) {
+    std::iota(label_.begin(), label_.end(), 0u);
+  }
+
+  /// Chunks that changed their label.
+  std::int64_t round() {
+    std::int64_t moved = 0;
+    for (const std::uint32_t chunk : order_) {
+      if (ask_[chunk] == 0) continue;
+      const std::uint32_t best = choose(chunk);
+      if (best == label_[chunk]) continue;
+      cells_[label_[chunk]] -= chunks_.cells[chunk];
+      cells_[best] += chunks_.cells[chunk];
+      label_[chunk] = best;
+      ++moved;
+      for_neighbours(chunk, [this](std::uint32_t other, std::int64_t) { ask_[other] = 1; });
+    }
+    return moved;
+  }
+
+  std::vector<std::uint32_t> take() { return std::move(label_); }
+
+ private:
+  template <class Visit>
+  void for_neighbours(std::uint32_t chunk, const Visit& visit) const {
+    for (std::int64_t e = chunks_.offsets[chunk]; e < chunks_.offsets[chunk + 1]; ++e)
+      visit(chunks_.neighbours[static_cast<std::size_t>(e)], chunks_.traffic[static_cast<std::size_t>(e)]);
+  }
+
+  std::uint32_t choose(std::uint32_t chunk) {
+    sums_.clear();
+    for_neighbours(chunk, [this](std::uint32_t other, std::int64_t weight) { sums_.add(label_[other], weight); });
+    const std::uint32_t own = label_[chunk];
+    const std::int64_t own_weight = sums_.of(own);
+    std::uint32_t best = own;
+    std::int64_t best_weight = own_weight;
+    ask_[chunk] = 0;
+    for (const std::uint32_t label : sums_.labels()) {
+      const std::int64_t weight = sums_.of(label);
+      if (label == own || weight <= own_weight) continue;  // of ties the own label stays
+      if (cells_[label] + chunks_.cells[chunk] > max_cells_) {
+        ask_[chunk] = 1;  // there may be room later
+      } else if (weight > best_weight || (weight == best_weight && label < best)) {
+        best = label, best_weight = weight;
+      }
+    }
+    return best;
+  }
+
+  const ChunkGraph& chunks_;
+  const std::int64_t max_cells_;
+  std::vector<std::uint32_t> order_, label_;
+  std::vector<std::int64_t> cells_;  // by label
+  std::vector<std::uint8_t> ask_;
+  LabelSums sums_;
+};
+
+/// The graph of the labels of chunks, which are numbered.
+ChunkGraph contracted(ChunkGraph chunks, const std::vector<std::uint32_t>& label, std::uint32_t count) {
+  ChunkGraph merged;
+  merged.cells.assign(count, 0);
+  merged.offsets.push_back(0);
+  const Grouped members = grouped(count, label.size(), [&label](std::size_t i) { return label[i]; });
+  LabelSums shared;
+  for (std::uint32_t c = 0; c < count; ++c) {
+    shared.clear();
+    for (std::uint32_t m = members.first[c]; m < members.first[c + 1]; ++m) {
+      const std::uint32_t chunk = members.items[m];
+      merged.cells[c] += chunks.cells[chunk];
+      for (auto e = static_cast<std::size_t>(chunks.offsets[chunk]);
+           e < static_cast<std::size_t>(chunks.offsets[chunk + 1]); ++e) {
+        if (label[chunks.neighbours[e]] != c) shared.add(label[chunks.neighbours[e]], chunks.traffic[e]);
+      }
+    }
+    append_row(shared, merged);
+  }
+  merged.of_node = std::move(chunks.of_node);
+  for (std::uint32_t& chunk : merged.of_node) chunk = label[chunk];
+  return merged;
+}
+
+}  // namespace
+
+std::int64_t merge_chunks(ChunkGraph& chunks, std::int64_t max_cells, std::int64_t levels, std::int64_t rounds,
+                          std::uint64_t seed) {
+  for (std::int64_t level = 0; level < levels; ++level) {
+    const auto count = static_cast<std::size_t>(chunks.count());
+    ChunkPropagation propagation(chunks, max_cells, seeded_order(count, seed, static_cast<std::uint32_t>(level + 1)));
+    for (std::int64_t round = 0; round < rounds && propagation.round() > 0; ++round) {
+    }
+    std::vector<std::uint32_t> label = propagation.take();
+    const std::uint32_t merged = number_labels(label);
+    if (merged == count) return level;
+    chunks = contracted(std::move(chunks), label, merged);
+  }
+  return levels;
+}
+
+}  // namespace strobe

@@ -1,0 +1,109 @@
+#include "harness/placement/chunks/chunk_workload.hpp"
+
+#include <algorithm>
+
+namespace strobe {
+namespace {
+
+/// Time of operations by arithmetic or memory, whichever takes longer.
+class Roofline {
+ public:
+  Roofline(bool fp64, const DeviceRates& rates)
+      : flops_(fp64 ? rates.flops_per_second_fp64 : rates.flops_per_second_fp32),
+        bytes_(rates.bytes_per_second),
+        element_(fp64 ? 8 : 4) {}
+  /// `values` elements are moved, and `bytes` more.
+  double seconds(double flops, double values, double bytes = 0) const {
+    return std::max(flops / flops_, (values * element_ + bytes) / bytes_);
+  }
+
+ private:
+  double flops_, bytes_, element_;
+};
+
+constexpr double dense_passes = 3, sum_passes = 2, index_bytes = 4;
+
+/// An LSTM computes four gates, a GRU three, of its input and its state.
+double recurrent_cell(const Roofline& roofline, const LayerShape& layer) {
+  const auto rows = static_cast<double>(layer.recurrent_state.rows_per_vertex);
+  const auto width = static_cast<double>(layer.recurrent_state.width);
+  const double gates = rows < 2 ? 3 : 4, stacked = std::max(1.0, rows / 2);
+  const auto inputs = static_cast<double>(layer.spatial_width);
+  const double flops = 2 * gates * width * (inputs + width + (stacked - 1) * 2 * width);
+  return dense_passes * roofline.seconds(flops, inputs + stacked * (gates + 2) * width);
+}
+
+void add_spatial(const Roofline& roofline, const LayerShape& layer, UnitSeconds& unit) {
+  const auto add_product = [&](std::int64_t columns) {
+    const auto width = static_cast<double>(columns);
+    unit.entry += sum_passes * roofline.seconds(2 * width, width + 1, index_bytes);
+    unit.cell += sum_passes * roofline.seconds(0, width);
+  };
+  if (layer.reads_neighbours) add_product(layer.input_width);
+  for (const StepProduct& product : layer.products) add_product(product.width);
+  const auto input = static_cast<double>(layer.input_width), output = static_cast<double>(layer.spatial_width);
+  if (!layer.step_by_step) unit.cell += dense_passes * roofline.seconds(2 * input * output, input + output);
+}
+
+void add_temporal(const Roofline& roofline, const LayerShape& layer, UnitSeconds& unit) {
+  const auto width = static_cast<double>(layer.spatial_width);
+  double earlier = 0;
+  if (layer.need == TemporalNeed::recurrent || layer.step_by_step) unit.cell += recurrent_cell(roofline, layer);
+  if (layer.need == TemporalNeed::window) {
+    earlier = sum_passes * roofline.seconds(2 * width, width);
+    unit.cell += sum_passes * roofline.seconds(0, width);
+  } else if (layer.need == TemporalNeed::all) {  // query, key, value and output; a logit and a term of the sum each
+    earlier = dense_passes * roofline.seconds(4 * width, 2 * width);
+    unit.cell += dense_passes * roofline.seconds(8 * width * width, 8 * width);
+  }
+  unit.earlier_cell.push_back(earlier);
+}
+
+/// Cells that the `place`-th cell of a sequence reads of it, itself among them.
+std::int64_t cells_read(const LayerShape& layer, std::int64_t place) {
+  if (layer.need == TemporalNeed::window) return std::min(layer.window, place + 1);
+  return layer.need == TemporalNeed::all ? place + 1 : 0;
+}
+
+void add_entries(const PreparedGraph& graph, const ChunkGraph& chunks, double seconds, std::vector<double>& workload) {
+  for_cells(graph, [&](NodeId node, VertexId v, Step t) {
+    const auto row = static_cast<std::size_t>(t * graph.vertices + v);
+    workload[chunks.of_node[node]] +=
+        seconds * static_cast<double>(graph.row_offsets[row + 1] - graph.row_offsets[row]);
+  });
+}
+
+void add_earlier_cells(const SuperGraph& super, const ChunkGraph& chunks, const LayerShape& layer, double seconds,
+                       std::vector<double>& workload) {
+  for (const NodeSequence& sequence : super.sequences) {
+    for (std::uint32_t place = 0; place < sequence.count; ++place)
+      workload[chunks.of_node[sequence.first + place]] += seconds * static_cast<double>(cells_read(layer, place));
+  }
+}
+
+}  // namespace
+
+UnitSeconds unit_seconds(const std::vector<LayerShape>& layers, bool fp64, const DeviceRates& rates) {
+  const Roofline roofline(fp64, rates);
+  UnitSeconds unit;
+  for (const LayerShape& layer : layers) {
+    add_spatial(roofline, layer, unit);
+    add_temporal(roofline, layer, unit);
+  }
+  return unit;
+}
+
+std::vector<double> chunk_workloads(const PreparedGraph& graph, const SuperGraph& super, const ChunkGraph& chunks,
+                                    const std::vector<LayerShape>& layers, bool fp64, const std::string& cost) {
+  UnitSeconds unit{1, cost == "edges" ? 1.0 : 0.0};
+  if (cost == "cost_model") unit = unit_seconds(layers, fp64);
+  std::vector<double> workload;
+  for (const std::int64_t cells : chunks.cells) workload.push_back(unit.cell * static_cast<double>(cells));
+  if (unit.entry > 0) add_entries(graph, chunks, unit.entry, workload);
+  for (std::size_t l = 0; l < unit.earlier_cell.size(); ++l) {
+    if (unit.earlier_cell[l] > 0) add_earlier_cells(super, chunks, layers[l], unit.earlier_cell[l], workload);
+  }
+  return workload;
+}
+
+}  // namespace strobe

@@ -1,0 +1,22 @@
+// The order in which label propagation asks: a permutation that depends on the seed alone.
+#pragma once
+
+#include <cstdint>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include "core/random.hpp"
+
+namespace strobe {
+
+/// 0, 1, ..., count - 1, shuffled; every level of coarsening has its own, cells are level 0.
+inline std::vector<std::uint32_t> seeded_order(std::size_t count, std::uint64_t seed, std::uint32_t level) {
+  std::vector<std::uint32_t> order(count);
+  std::iota(order.begin(), order.end(), 0u);
+  const RandomStream random(seed, random_purpose::partition, 48 + level);
+  for (std::size_t i = count; i > 1; --i) std::swap(order[i - 1], order[random.below(i, i)]);
+  return order;
+}
+
+}  // namespace strobe

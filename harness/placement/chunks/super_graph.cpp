@@ -1,0 +1,122 @@
+#include "harness/placement/chunks/super_graph.hpp"
+
+#include <algorithm>
+
+#include "core/errors.hpp"
+
+namespace strobe {
+namespace {
+
+bool exists(const PreparedGraph& graph, VertexId v, Step t) {
+  return graph.presence == nullptr || graph.presence->exists(v, t);
+}
+
+void refuse_too_many(const PreparedGraph& graph) {
+  std::int64_t cells = graph.vertices * graph.steps;
+  if (graph.presence != nullptr) {
+    cells = 0;
+    for (Step t = 0; t < graph.steps; ++t) cells += graph.presence->count(t);
+  }
+  if (cells < std::int64_t{0xffffffff}) return;
+  throw InvalidRequest("/strategy", "chunks are made of fewer than 2^32 - 1 cells, not of " + std::to_string(cells));
+}
+
+std::vector<NodeSequence> sequences_of(const PreparedGraph& graph) {
+  std::vector<NodeSequence> sequences;
+  const auto steps = static_cast<std::uint32_t>(graph.steps);
+  if (graph.presence == nullptr) {
+    for (std::uint32_t v = 0; v < static_cast<std::uint32_t>(graph.vertices); ++v)
+      sequences.push_back({v * steps, steps, 0});
+    return sequences;
+  }
+  VertexId last_vertex = -1;
+  Step last_begin = -1;
+  for_cells(graph, [&](NodeId node, VertexId v, Step t) {
+    const Step begin = graph.presence->begin(v, t);
+    if (v != last_vertex || begin != last_begin) sequences.push_back({node, 0, t});
+    ++sequences.back().count;
+    last_vertex = v, last_begin = begin;
+  });
+  return sequences;
+}
+
+/// The node of each vertex at one step after the other; 4 bytes a vertex.
+class Nodes {
+ public:
+  explicit Nodes(const PreparedGraph& graph) : graph_(graph), next_(static_cast<std::size_t>(graph.vertices)) {
+    if (graph.presence == nullptr) {
+      for (std::size_t v = 0; v < next_.size(); ++v) next_[v] = static_cast<NodeId>(v) * steps();
+      return;
+    }
+    NodeId nodes = 0;
+    for (std::size_t v = 0; v < next_.size(); ++v) {
+      next_[v] = nodes;
+      for (Step t = 0; t < graph.steps; ++t) nodes += exists(graph, static_cast<VertexId>(v), t) ? 1 : 0;
+    }
+  }
+  /// Of the step that the walk is at, of vertices that exist there.
+  NodeId of(VertexId v) const { return next_[static_cast<std::size_t>(v)]; }
+  void leave(Step t) {
+    for (std::size_t v = 0; v < next_.size(); ++v) next_[v] += exists(graph_, static_cast<VertexId>(v), t) ? 1 : 0;
+  }
+
+ private:
+  std::uint32_t steps() const { return static_cast<std::uint32_t>(graph_.steps); }
+  const PreparedGraph& graph_;
+  std::vector<NodeId> next_;
+};
+
+/// visit(reader, read) of each entry between two cells. Entries of cells that do not
+/// exist have gone in preparation.
+template <class Visit>
+void walk_entries(const PreparedGraph& graph, const Visit& visit) {
+  Nodes nodes(graph);
+  for (Step t = 0; t < graph.steps; ++t) {
+    for (std::int64_t v = 0; v < graph.vertices; ++v) {
+      const auto row = static_cast<std::size_t>(t * graph.vertices + v);
+      for (std::int64_t e = graph.row_offsets[row]; e < graph.row_offsets[row + 1]; ++e) {
+        const VertexId u = graph.columns[static_cast<std::size_t>(e)];
+        if (u != v) visit(nodes.of(static_cast<VertexId>(v)), nodes.of(u));
+      }
+    }
+    nodes.leave(t);
+  }
+}
+
+void add_spatial(const PreparedGraph& graph, SuperGraph& super) {
+  super.offsets.assign(static_cast<std::size_t>(super.nodes()) + 2, 0);
+  // Counted two places further on, so that filling moves each start to where the next one begins.
+  walk_entries(graph, [&](NodeId reader, NodeId read) { ++super.offsets[reader + 2], ++super.offsets[read + 2]; });
+  for (std::size_t i = 2; i < super.offsets.size(); ++i) super.offsets[i] += super.offsets[i - 1];
+  super.neighbours.resize(static_cast<std::size_t>(super.offsets.back()));
+  const auto put = [&](NodeId at, NodeId other) {
+    super.neighbours[static_cast<std::size_t>(super.offsets[at + 1]++)] = other;
+  };
+  walk_entries(graph, [&](NodeId reader, NodeId read) { put(reader, read), put(read, reader); });
+  super.offsets.pop_back();
+}
+
+void add_labels(const PreparedGraph& graph, SuperGraph& super) {
+  super.first_labels.resize(static_cast<std::size_t>(super.nodes()));
+  std::uint32_t label = 0;
+  Nodes nodes(graph);
+  for (Step t = 0; t < graph.steps; ++t) {
+    for (std::int64_t v = 0; v < graph.vertices; ++v) {
+      const auto vertex = static_cast<VertexId>(v);
+      if (exists(graph, vertex, t)) super.first_labels[nodes.of(vertex)] = label++;
+    }
+    nodes.leave(t);
+  }
+}
+
+}  // namespace
+
+SuperGraph super_graph(const PreparedGraph& graph, const TrafficWeights& weights) {
+  refuse_too_many(graph);
+  SuperGraph super{weights, sequences_of(graph), {}, {}, {}};
+  if (weights.spatial > 0) add_spatial(graph, super);
+  add_labels(graph, super);
+  return super;
+}
+
+}  // namespace strobe

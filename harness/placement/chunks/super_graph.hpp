@@ -1,0 +1,78 @@
+// The super graph of existing cells: spatial edges of every step and virtual temporal edges within every sequence (DGC,
+// SIGMOD'23, section 4.1). Cells are numbered vertex by vertex, a vertex's in order of time, so that a sequence is a
+// run of nodes and its temporal edges need no lists; edges to all cells of a sequence never become lists. Memory: 8
+// bytes a node for offsets, 4 for each end of each spatial entry, 12 a sequence. Cost O(T N + nnz).
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "core/ids.hpp"
+#include "harness/placement/chunks/traffic_weights.hpp"
+#include "workloads/preparation/preprocess.hpp"
+
+namespace strobe {
+
+using NodeId = std::uint32_t;
+
+/// A maximal run of steps at which a vertex exists: nodes [first, first + count), of steps from `step` on.
+struct NodeSequence {
+  NodeId first = 0;
+  std::uint32_t count = 0;
+  Step step = 0;
+  NodeId end() const { return first + count; }
+};
+
+struct SuperGraph {
+  TrafficWeights weights;
+  std::vector<NodeSequence> sequences;  // ascending
+  std::vector<std::int64_t> offsets;    // [nodes + 1] into `neighbours`; empty where spatial edges weigh nothing
+  /// Other ends of spatial entries, self-loops left out: each entry stands with its reader and with what it reads, so
+  /// cells that read each other have one another twice.
+  std::vector<NodeId> neighbours;
+  std::vector<std::uint32_t> first_labels;  // [nodes] Eq. 1: time-major, vertices ascending; taken by who labels first
+
+  std::int64_t nodes() const { return sequences.empty() ? 0 : static_cast<std::int64_t>(sequences.back().end()); }
+
+  /// visit(node, weight) of each edge that is listed, spatial ones first; `sequence` is the node's own. Edges of a
+  /// whole sequence are not among them.
+  template <class Visit>
+  void for_listed(NodeId node, const NodeSequence& sequence, const Visit& visit) const {
+    if (!offsets.empty()) {
+      for (std::int64_t e = offsets[node]; e < offsets[node + 1]; ++e)
+        visit(neighbours[static_cast<std::size_t>(e)], weights.spatial);
+    }
+    for (const TemporalTerm& term : weights.listed) for_term(node, sequence, term, visit);
+  }
+
+ private:
+  template <class Visit>
+  static void for_term(NodeId node, const NodeSequence& sequence, const TemporalTerm& term, const Visit& visit) {
+    const std::int64_t first = sequence.first, end = sequence.end(), shift = sequence.step - first;
+    const std::int64_t at = node, from = std::max(first, at - term.reach), to = std::min(end - 1, at + term.reach);
+    for (std::int64_t other = from; other <= to; ++other) {
+      if (other == at) continue;
+      const std::int64_t later = std::max(at, other) + shift;  // its step: with a reset, reach is 1
+      if (term.reset_every > 0 && later % term.reset_every == 0) continue;
+      visit(static_cast<NodeId>(other), term.weight);
+    }
+  }
+};
+
+/// Throws InvalidRequest for more than 2^32 - 2 cells.
+SuperGraph super_graph(const PreparedGraph& graph, const TrafficWeights& weights);
+
+/// visit(node, v, t) of every cell that exists, in the order of nodes.
+template <class Visit>
+void for_cells(const PreparedGraph& graph, const Visit& visit) {
+  NodeId node = 0;
+  for (std::int64_t v = 0; v < graph.vertices; ++v) {
+    for (Step t = 0; t < graph.steps; ++t) {
+      if (graph.presence != nullptr && !graph.presence->exists(static_cast<VertexId>(v), t)) continue;
+      visit(node++, static_cast<VertexId>(v), t);
+    }
+  }
+}
+
+}  // namespace strobe

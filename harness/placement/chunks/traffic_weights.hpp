@@ -1,0 +1,43 @@
+// What a model moves along the edges between cells when their ends lie on different ranks: the weights of DGC's label
+// propagation (Zhou et al., SIGMOD'23, section 4.1) and of its assignment scores (Eq. 3; decisions G5, G6). They follow
+// from what the layers declare, so that a new model's are right without a table of models.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "models/snapshots/model.hpp"
+
+namespace strobe {
+
+/// Edges between cells of one sequence that are at most `reach` steps apart, each of `weight`. A state that starts anew
+/// at every step that `reset_every` divides (0: never) passes no such step.
+struct TemporalTerm {
+  std::int64_t reach = 1;
+  std::int64_t weight = 0;
+  std::int64_t reset_every = 0;
+  friend bool operator==(const TemporalTerm&, const TemporalTerm&) = default;
+};
+
+/// Weights in columns of a row, which both precisions scale alike.
+struct TrafficWeights {
+  std::int64_t spatial = 0;          // of one entry of A: the neighbour's row for its reader
+  std::vector<TemporalTerm> listed;  // by reach
+  std::int64_t whole_sequence = 0;   // of any two cells of a sequence, whatever lies between them (attention)
+
+  bool has_temporal() const { return whole_sequence > 0 || !listed.empty(); }
+};
+
+/// `kind` is one of
+/// - traffic: spatial, the input widths of layers that read neighbours, and the widths of the products of layers that
+///   go step by step, which read neighbours along the edges or against them; temporal, a state's columns for the cell
+///   after (recurrent), a row of the spatial stage for the w - 1 cells after (window), or for all later cells of the
+///   sequence (attention). A first product that was computed before training moves nothing.
+/// - profiled: how often a cell's neighbours are aggregated, as DGC counts (T-GCN 2 : 1, DySAT 1 : 1 for all cells of
+/// the
+///   sequence), with the first product wherever it is computed: `first_product_done`.
+/// - unit: 1 of every edge that moves anything.
+TrafficWeights traffic_weights(const std::vector<LayerShape>& layers, bool first_product_done, const std::string& kind);
+
+}  // namespace strobe
