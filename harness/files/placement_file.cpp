@@ -18,18 +18,24 @@ bool same_at_all_steps(const Placement& placement, VertexId v) {
 
 }  // namespace
 
-void write_placement_file(const std::string& path, const Placement& spatial, const Placement& temporal) {
-  std::string text = "step,vertex,rank,temporal_rank\n";
+void write_placement_file(const std::string& path, const Placement& spatial, const Placement& temporal,
+                          const std::vector<std::uint32_t>* chunk_of_cell) {
+  std::string text =
+      chunk_of_cell == nullptr ? "step,vertex,rank,temporal_rank\n" : "step,vertex,rank,temporal_rank,chunk\n";
   const auto end = std::back_inserter(text);
+  std::size_t cell = 0;
   for (std::int64_t i = 0; i < spatial.vertices; ++i) {
     const auto v = static_cast<VertexId>(i);
-    if (spatial.owner(v, 0) >= 0 && same_at_all_steps(spatial, v) && same_at_all_steps(temporal, v)) {
+    if (chunk_of_cell == nullptr && spatial.owner(v, 0) >= 0 && same_at_all_steps(spatial, v) &&
+        same_at_all_steps(temporal, v)) {
       fmt::format_to(end, ",{},{},{}\n", v, spatial.owner(v, 0), temporal.owner(v, 0));
       continue;
     }
     for (Step t = 0; t < spatial.steps(); ++t) {
       if (spatial.owner(v, t) < 0) continue;  // the cell does not exist
-      fmt::format_to(end, "{},{},{},{}\n", t, v, spatial.owner(v, t), temporal.owner(v, t));
+      fmt::format_to(end, "{},{},{},{}", t, v, spatial.owner(v, t), temporal.owner(v, t));
+      if (chunk_of_cell != nullptr) fmt::format_to(end, ",{}", chunk_of_cell->at(cell++));
+      text += '\n';
     }
   }
   write_file_atomically(path, text);

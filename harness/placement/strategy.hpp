@@ -2,6 +2,7 @@
 // A full-batch strategy is one such function in one file of harness/strategies/.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,6 +14,9 @@
 
 namespace strobe {
 
+struct LayerShape;    // models/snapshots/model.hpp
+struct PlacedChunks;  // harness/placement/chunks/placed_chunks.hpp
+
 /// What a strategy may look at.
 struct StrategyInput {
   const PreparedGraph& graph;  // steps, vertices, structure
@@ -21,6 +25,8 @@ struct StrategyInput {
   /// Step ranges that are visited one after the other, all steps together (ESDG section 3.1). A rank must have its part
   /// of each of them.
   std::vector<Run> blocks;
+  const std::vector<LayerShape>* layers = nullptr;  // of the model, where it is known
+  bool fp64 = false;                                // precision of what moves
 };
 
 /// In what order cells are visited. `full_batch` walks all steps at once, `blocks` the blocks of a checkpointed
@@ -36,6 +42,7 @@ struct StrategyPlan {
   Schedule schedule;
   Staleness staleness;
   std::vector<std::string> approximations;
+  std::shared_ptr<const PlacedChunks> chunks = nullptr;  // of the strategy that makes them
 };
 
 /// On one rank all strategies of full-batch training are the same program, `sequential`.

@@ -4,6 +4,7 @@
 
 #include "backends/communicator.hpp"
 #include "harness/exchange/exchange_memory.hpp"
+#include "harness/placement/chunks/placed_chunks.hpp"
 #include "harness/plan/transfer_plan.hpp"
 #include "harness/request/until.hpp"
 
@@ -83,9 +84,9 @@ FullBatchCase begin_full_batch(const Case& request, PlanUse use) {
 
 std::shared_ptr<const FullBatchPlan> lay_out(const FullBatchCase& c, std::int64_t blocks) {
   const auto& entry = StrategyRegistry::instance().find(c.request.strategy.at("name").get<std::string>(), "/strategy");
-  StrategyPlan strategy = entry.value(
-      {*c.data.graph, c.ranks(), static_cast<std::uint64_t>(c.request.seed), even_blocks(c.data.graph->steps, blocks)},
-      c.request.strategy);
+  StrategyPlan strategy = entry.value({*c.data.graph, c.ranks(), static_cast<std::uint64_t>(c.request.seed),
+                                       even_blocks(c.data.graph->steps, blocks), &c.model.layers, c.model.fp64},
+                                      c.request.strategy);
   check_supported(strategy, blocks);
   return lay_out(c, std::move(strategy));
 }
@@ -98,6 +99,7 @@ std::shared_ptr<const FullBatchPlan> lay_out(const FullBatchCase& c, StrategyPla
                                   most_pairs, static_cast<std::int64_t>(c.data.supports.size()), c.options.overlap});
   std::vector<BlockPlan> block_plans = derive_blocks(c, strategy);
   std::vector<std::string> notes = c.data.notes;
+  if (strategy.chunks != nullptr) notes.push_back(chunk_note(*strategy.chunks));
   check_transfer(c, block_plans, notes);
   EvaluationPlan evaluation = place_evaluated(c, strategy.spatial);
   if (const std::string note = overlap_note(c, block_plans); !note.empty()) notes.push_back(note);

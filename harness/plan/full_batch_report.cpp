@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "core/hash.hpp"
+#include "harness/placement/chunks/placed_chunks.hpp"
 #include "harness/plan/full_batch_plan.hpp"
 #include "harness/plan/transfer_plan.hpp"
 #include "workloads/partitioners/partitioning.hpp"
@@ -185,18 +186,20 @@ Json describe(const FullBatchPlan& plan) {
   Json parameters = Json::array();
   for (const ParameterShape& shape : plan.model.parameters)
     parameters.push_back({{"name", shape.name}, {"shape", {shape.rows, shape.columns}}});
-  return Json{{"graph", describe_graph(plan)},
-              {"spatial_placement", describe_placement(plan.strategy.spatial)},
-              {"temporal_placement", describe_placement(plan.strategy.temporal)},
-              {"connectivity_minus_one", spatial_cut(plan.strategy.spatial, *plan.data.graph)},
-              {"schedule", {{"kind", plan.strategy.schedule.kind}, {"blocks", blocks}}},
-              {"staleness", describe_staleness(plan)},
-              {"approximations", plan.strategy.approximations},
-              {"samples", describe_samples(*plan.data.samples)},
-              {"parameters", parameters},
-              {"blocks", describe_blocks(plan)},
-              {"notes", plan.notes},
-              {"planned_transfer_bytes_per_epoch", describe_transfer(plan)}};
+  Json described{{"graph", describe_graph(plan)},
+                 {"spatial_placement", describe_placement(plan.strategy.spatial)},
+                 {"temporal_placement", describe_placement(plan.strategy.temporal)},
+                 {"connectivity_minus_one", spatial_cut(plan.strategy.spatial, *plan.data.graph)},
+                 {"schedule", {{"kind", plan.strategy.schedule.kind}, {"blocks", blocks}}},
+                 {"staleness", describe_staleness(plan)},
+                 {"approximations", plan.strategy.approximations},
+                 {"samples", describe_samples(*plan.data.samples)},
+                 {"parameters", parameters},
+                 {"blocks", describe_blocks(plan)},
+                 {"notes", plan.notes},
+                 {"planned_transfer_bytes_per_epoch", describe_transfer(plan)}};
+  if (plan.strategy.chunks != nullptr) described["chunks"] = describe_chunks(*plan.strategy.chunks);
+  return described;
 }
 
 }  // namespace strobe

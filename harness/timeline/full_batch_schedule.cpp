@@ -8,6 +8,7 @@
 #include "harness/files/model_files.hpp"
 #include "harness/files/placement_file.hpp"
 #include "harness/files/sample_file.hpp"
+#include "harness/placement/chunks/placed_chunks.hpp"
 #include "harness/request/until.hpp"
 #include "harness/timeline/full_batch_trainer.hpp"
 
@@ -70,7 +71,9 @@ class FullBatchSchedule final : public SchedulePlan {
     strobe::write_samples(path, *plan_->data.samples, *plan_->data.raw);
   }
   void write_placement(const std::string& path) const override {
-    write_placement_file(path, plan_->strategy.spatial, plan_->strategy.temporal);
+    const auto& chunks = plan_->strategy.chunks;
+    write_placement_file(path, plan_->strategy.spatial, plan_->strategy.temporal,
+                         chunks == nullptr ? nullptr : &chunks->of_cell);
     if (plan_->data.raw != nullptr) write_ids_beside(path);
   }
   void write_ids_beside(const std::string& path) const override { write_ids(path, *plan_->data.raw); }

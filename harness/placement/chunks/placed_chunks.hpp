@@ -1,0 +1,33 @@
+// What the strategy `chunk` decided, beside the placement that follows from it: for reports and for --dump-placement.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "harness/placement/chunks/chunk_assignment.hpp"
+
+namespace strobe {
+
+struct PlacedChunks {
+  std::vector<std::uint32_t> of_cell;  // [existing cells] chunk of each, vertex by vertex, a vertex's in order of time
+  std::vector<std::int64_t> cells;     // [C]
+  std::vector<Rank> rank;              // [C]
+  std::vector<double> load;            // [P] predicted workload, of the unit of `cost`
+  std::string cost;
+  std::int64_t max_cells = 0;
+  std::int64_t rounds = 0;      // of label propagation among cells
+  std::int64_t moved_last = 0;  // cells that changed their label in the last of them
+  std::int64_t levels = 1;      // that found chunks, the cells' own among them
+  /// Weights of edges between chunks, and between ranks, in the columns of TrafficWeights.
+  std::int64_t cut_between_chunks = 0, cut_between_ranks = 0;
+};
+
+/// What `--dry-run` prints of them: their number and sizes, both cuts, each rank's chunks and predicted workload, and
+/// the predicted divergence, null where a rank has no chunk.
+Json describe_chunks(const PlacedChunks& chunks);
+
+/// One sentence for the notes of a row.
+std::string chunk_note(const PlacedChunks& chunks);
+
+}  // namespace strobe
