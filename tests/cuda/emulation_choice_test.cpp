@@ -83,9 +83,9 @@ std::set<std::string> attention_chosen_for_packed(std::int64_t steps, std::int64
   return {chosen(op), chosen(back)};
 }
 
-TEST(EmulatedChoice, PackedLanesOfAttentionKeepAFastKernel) {
+TEST(EmulatedChoice, PackedLanesOfAttentionKeepTheirKernels) {
   for (const std::int64_t depth : {3, 8, 16}) {
-    EXPECT_EQ(attention_chosen_for_packed(24, depth), std::set<std::string>{"vertices"}) << depth;
+    EXPECT_EQ(attention_chosen_for_packed(24, depth), std::set<std::string>{"tiles"}) << depth;
     EXPECT_EQ(attention_chosen_for_packed(3000, depth), std::set<std::string>{"vertices"}) << depth;
   }
   EXPECT_EQ(attention_chosen_for_packed(24, 40), std::set<std::string>{"plain"});

@@ -46,8 +46,8 @@ struct QueryBack {
   HeadColumns<T, D> query, d_out, key_sum, weighted_keys;
   T largest{-1e30}, sum{0}, mean{0};
 
-  template <bool all>
-  __device__ void look(const Item<T, D>& item, int s, int t, const PastFactors& dropout) {
+  template <bool all, class Factors>
+  __device__ void look(const Item<T, D>& item, int s, int t, const Factors& dropout) {
     T weights[together], gradients[together], most = largest;
 #pragma unroll
     for (int j = 0; j < together; ++j) {
@@ -75,18 +75,19 @@ struct QueryBack {
   }
 };
 
-/// The gradient of a query, zero before the first one, and its stats.
-template <class T, int D>
-__device__ void query_back(const TimelineTiles<T>& op, const Item<T, D>& item, int t, const PastFactors& dropout) {
+/// The gradient of a query of `vertex`, zero before the first one and where it does not look, and its stats.
+template <class Tiles, class T, int D, class Factors>
+__device__ void query_back(const Tiles& op, const Item<T, D>& item, int t, std::int64_t vertex,
+                           const Factors& dropout) {
   QueryBack<T, D> back;
   back.key_sum.clear();
   back.weighted_keys.clear();
-  if (t < op.first) return back.weighted_keys.put(T{0}, item.row(dqueries, t));
+  if (!op.wanted(t, vertex)) return back.weighted_keys.put(T{0}, item.row(dqueries, t));
   back.query.load(item.row(queries, t));
   back.query.scale_by(op.scale_of_two());
   back.d_out.load(item.row(d_o, t));
   constexpr int together = QueryBack<T, D>::together;
-  int s = 0;
+  int s = op.begin(t, vertex);
   for (; s + together - 1 <= t; s += together) back.template look<true>(item, s, t, dropout);
   if (together > 1 && s <= t) back.template look<false>(item, s, t, dropout);
   const T norm = T{1} / back.sum, mean = back.mean * norm;
@@ -95,23 +96,30 @@ __device__ void query_back(const TimelineTiles<T>& op, const Item<T, D>& item, i
   item.stats[t] = {{back.largest + std::log2(back.sum), mean}};
 }
 
-/// The gradients of a key and a value.
-template <class T, int D>
-__device__ void key_back(const TimelineTiles<T>& op, const Item<T, D>& item, int s, std::int64_t vertex, int head) {
+/// The gradients of a key and a value. Of packed sequences those who look at it are next to it, up to where the next
+/// sequence begins.
+template <class Tiles, class T, int D>
+__device__ void key_back(const Tiles& op, const Item<T, D>& item, int s, std::int64_t vertex, int head) {
   HeadColumns<T, D> key, value, dkey, dvalue;
   key.load(item.row(keys, s));
   key.scale_by(op.scale_of_two());
   value.load(item.row(values, s));
   dkey.clear();
   dvalue.clear();
-#pragma unroll(D <= 8 ? 2 : 1)
-  for (int t = op.total - 1; t >= max(s, op.first); --t) {
+  const auto look = [&](int t) {
     const QueryStats<T> stats = item.stats[t];
     T weight = power_of_two(key.dot(item.row(queries, t)) - stats.at[0]), gradient = value.dot(item.row(d_o, t)),
-      kept{1};
-    if (op.dropout.drops) kept = static_cast<T>(op.dropout.of_past(vertex, t, s, head));
+      kept = op.kept(t, vertex, s, head);
     dkey.add(weight * (kept * gradient - stats.at[1]), item.row(queries, t));
     dvalue.add(weight * kept, item.row(d_o, t));
+  };
+  if constexpr (Tiles::packed) {
+    for (int t = s; t < op.total && op.begin(t, vertex) <= s; ++t) {
+      if (op.wanted(t, vertex)) look(t);
+    }
+  } else {
+#pragma unroll(D <= 8 ? 2 : 1)
+    for (int t = op.total - 1; t >= max(s, op.first); --t) look(t);
   }
   dkey.put(op.scale, item.row(keys, s));
   dvalue.put(T{1}, item.row(values, s));
@@ -123,8 +131,9 @@ __device__ void bring_all(const TimelineTiles<T>& op, const TimelineTile& tile, 
   bring_steps<W, D>(op, tile, 1, op.first, op.d_o, static_cast<const T*>(nullptr), arrays, d_o, shared);
 }
 
-template <class T, int D>
-__global__ void __launch_bounds__(most_threads) backward(TimelineTiles<T> op) {
+template <class Tiles, int D>
+__global__ void __launch_bounds__(most_threads) backward(Tiles op) {
+  using T = typename Tiles::Element;
   Vector<T>* const shared = dynamic_shared<Vector<T>>();
   const TimelineTile tile(op, blockIdx.x);
   clear_padding<D>(op, tile.items(), arrays, shared);
@@ -135,7 +144,8 @@ __global__ void __launch_bounds__(most_threads) backward(TimelineTiles<T> op) {
   }
   __syncthreads();
   over_steps(op, tile, 0, [&](int i, int t) {
-    query_back(op, Item<T, D>(op, tile, shared, i), t, PastFactors(op.dropout, tile.vertex_of(i), t, tile.head_of(i)));
+    const std::int64_t vertex = tile.vertex_of(i);
+    query_back(op, Item<T, D>(op, tile, shared, i), t, vertex, op.factors(t, vertex, tile.head_of(i)));
   });
   __syncthreads();
   over_steps(op, tile, 0, [&](int i, int s) {
@@ -201,7 +211,6 @@ bool supports_as(const TemporalAttentionBackward& op) {
 }
 
 bool supports(const TemporalAttentionBackward& op) {
-  if (!without_sequences(op)) return false;
   return op.d_o.type() == ElementType::f64 ? supports_as<double>(op) : supports_as<float>(op);
 }
 
@@ -216,9 +225,13 @@ void run_as(const TemporalAttentionBackward& op, const KernelContext& context) {
     tiles.d_o = op.d_o.data<T>();
     tiles.dprojected = op.dprojected.data<T>();
     tiles.by_vectors = heads_are_vectors<T>(tiles.depth, tiles.projected, tiles.offsets, tiles.d_o, tiles.dprojected);
-    launch(context, tiles.tiles(), timeline_threads(shape, total), shape.bytes, backward<T, depth>, tiles);
+    with_packing(tiles, op, [&](const auto& all) {
+      launch(context, tiles.tiles(), timeline_threads(shape, total), shape.bytes,
+             backward<std::remove_cvref_t<decltype(all)>, depth>, all);
+    });
     return true;
   });
+  if (!without_sequences(op)) return;
   const RowParts ranges = vertex_ranges(n, total);
   double* const parts = part_sums_memory(context, ranges.count, sums);
   launch(context, ranges.count * total, sum_threads, 0, sum_vertices<T>, static_cast<const T*>(op.dprojected.data<T>()),

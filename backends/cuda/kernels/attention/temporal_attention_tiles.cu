@@ -3,7 +3,8 @@
 // brought once, whole rows of a step side by side; a thread has one query and head and looks at four steps at a time
 // with a running maximum, so that sums are scaled once for four weights, which are powers of 2. Per pair of steps and
 // head: two reads of a row that a warp's lanes share, 2 D multiply-adds, a power. The result takes the query's place
-// and leaves in whole rows. Cost: projected and o once each, offsets from caches; one launch, no scratch.
+// and leaves in whole rows. Cost: projected and o once each, offsets from caches; one launch, no scratch. Queries of
+// packed sequences begin where their sequence does.
 #include "backends/cuda/kernels/attention/temporal_tiles.hpp"
 
 namespace strobe::cuda {
@@ -18,8 +19,8 @@ struct Query {
   T largest{-1e30}, sum{0};
 
   /// Looks at steps s to s + 3, or those of them up to t.
-  template <bool all>
-  __device__ void look(const Vector<T>* keys, const Vector<T>* values, int s, int t, const PastFactors& dropout) {
+  template <bool all, class Factors>
+  __device__ void look(const Vector<T>* keys, const Vector<T>* values, int s, int t, const Factors& dropout) {
     constexpr int stride = HeadRows<T, D>::stride;
     T weights[4], most = largest;
 #pragma unroll
@@ -44,24 +45,29 @@ struct Query {
   }
 };
 
-template <class T, int D>
-__device__ void look_back(const TimelineTiles<T>& op, const TimelineTile& tile, Vector<T>* shared, int item, int t) {
+template <int D, class Tiles, class T>
+__device__ void look_back(const Tiles& op, const TimelineTile& tile, Vector<T>* shared, int item, int t) {
   using Rows = HeadRows<T, D>;
   Vector<T>* const queries = shared + item * arrays * Rows::array(op.total);
   const Vector<T>*keys = queries + Rows::array(op.total), *values = keys + Rows::array(op.total);
-  const PastFactors dropout(op.dropout, tile.vertex_of(item), t, tile.head_of(item));
+  const auto dropout = op.factors(t, tile.vertex_of(item), tile.head_of(item));
   Query<T, D> look;
+  if constexpr (Tiles::packed) {
+    look.result.clear();
+    if (!op.wanted(t, tile.vertex_of(item))) return look.result.put(T{0}, queries + t * Rows::stride);
+  }
   look.query.load(queries + t * Rows::stride);
   look.query.scale_by(op.scale_of_two());
   look.result.clear();
-  int s = 0;
+  int s = op.begin(t, tile.vertex_of(item));
   for (; s + 3 <= t; s += 4) look.template look<true>(keys, values, s, t, dropout);
   if (s <= t) look.template look<false>(keys, values, s, t, dropout);
   look.result.put(T{1} / look.sum, queries + t * Rows::stride);
 }
 
-template <class T, int D>
-__global__ void __launch_bounds__(most_threads, sizeof(T) * D <= 16 ? 4 : 1) forward(TimelineTiles<T> op) {
+template <class Tiles, int D>
+__global__ void __launch_bounds__(most_threads, sizeof(typename Tiles::Element) * D <= 16 ? 4 : 1) forward(Tiles op) {
+  using T = typename Tiles::Element;
   Vector<T>* const shared = dynamic_shared<Vector<T>>();
   const TimelineTile tile(op, blockIdx.x);
   clear_padding<D>(op, tile.items(), arrays, shared);
@@ -71,7 +77,7 @@ __global__ void __launch_bounds__(most_threads, sizeof(T) * D <= 16 ? 4 : 1) for
     bring_steps<1, D>(op, tile, 3, 0, op.projected, op.offsets, arrays, 0, shared);
   }
   __syncthreads();
-  over_steps(op, tile, op.first, [&](int item, int t) { look_back<T, D>(op, tile, shared, item, t); });
+  over_steps(op, tile, op.first, [&](int item, int t) { look_back<D>(op, tile, shared, item, t); });
   __syncthreads();
   const auto results = [](int) { return 0; };
   if (op.by_vectors) {
@@ -95,7 +101,6 @@ bool supports_as(const TemporalAttention& op) {
 }
 
 bool supports(const TemporalAttention& op) {
-  if (!without_sequences(op)) return false;
   return op.o.type() == ElementType::f64 ? supports_as<double>(op) : supports_as<float>(op);
 }
 
@@ -107,7 +112,10 @@ void run_as(const TemporalAttention& op, const KernelContext& context) {
     TimelineTiles<T> tiles = timeline_tiles<T>(op, shape, op.vertices());
     tiles.o = op.o.data<T>();
     tiles.by_vectors = heads_are_vectors<T>(tiles.depth, tiles.projected, tiles.offsets, tiles.o);
-    launch(context, tiles.tiles(), timeline_threads(shape, op.steps), shape.bytes, forward<T, depth>, tiles);
+    with_packing(tiles, op, [&](const auto& all) {
+      launch(context, tiles.tiles(), timeline_threads(shape, op.steps), shape.bytes,
+             forward<std::remove_cvref_t<decltype(all)>, depth>, all);
+    });
     return true;
   });
 }

@@ -1,5 +1,5 @@
-// Attention over a vertex's own past, for timelines too long for temporal_attention_tiles.cu and for packed sequences,
-// with a block per tile of vertices over all steps, heads of up to 16 columns: a thread has one query (forward, and its
+// Attention over a vertex's own past, for timelines and packed lanes too long for temporal_attention_tiles.cu, with a
+// block per tile of vertices over all steps, heads of up to 16 columns: a thread has one query (forward, and its
 // gradient) or one key and value (their gradients) with its columns in registers, 4, 8 or 16 with zeros behind the
 // head's, and walks over the steps it looks at once, with a running maximum. The tile's queries, keys and values are
 // read again step by step, but by the same block, out of the caches. Backward keeps each query's log sum and mean

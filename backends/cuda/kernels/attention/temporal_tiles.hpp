@@ -76,6 +76,8 @@ struct HeadColumns {
 /// with all heads, or of one vertex with `group` heads.
 template <class T>
 struct TimelineTiles {
+  using Element = T;
+  static constexpr bool packed = false;
   const T *projected, *offsets, *d_o;
   T *o, *dprojected;
   std::int64_t n;
@@ -89,7 +91,52 @@ struct TimelineTiles {
   std::int64_t tiles() const { return divide_up(n, vertices) * groups(); }
   /// Scores are taken to the base of 2.
   __device__ T scale_of_two() const { return scale * static_cast<T>(log2_e); }
+  /// The first step that a query looks at, whether it looks, and dropout's factors of what it looks at.
+  __device__ int begin(int, std::int64_t) const { return 0; }
+  __device__ bool wanted(int t, std::int64_t) const { return t >= first; }
+  __device__ PastFactors factors(int t, std::int64_t v, int head) const { return {dropout, v, t, head}; }
+  __device__ T kept(int t, std::int64_t v, int s, int head) const {
+    return dropout.drops ? static_cast<T>(dropout.of_past(v, t, s, head)) : T{1};
+  }
 };
+
+/// Tiles of lanes of packed sequences, without offsets: a type of its own, so that kernels of timelines hold nothing of
+/// it.
+template <class T>
+struct PackedTiles : TimelineTiles<T> {
+  static constexpr bool packed = true;
+  const std::int32_t* sequences;  // [S n, 3]: of TemporalAttention
+
+  __device__ const std::int32_t* row(int t, std::int64_t v) const { return sequences + 3 * (t * this->n + v); }
+  __device__ int begin(int t, std::int64_t v) const { return row(t, v)[0]; }
+  __device__ bool wanted(int t, std::int64_t v) const { return row(t, v)[2] != 0; }
+  __device__ T kept(int t, std::int64_t v, int s, int head) const {
+    if (!this->dropout.drops) return T{1};
+    const std::int64_t step = row(t, v)[1];  // in the graph
+    return static_cast<T>(this->dropout.of_past(t * this->n + v, step, step - (t - s), head));
+  }
+  /// PastFactors of a query whose steps of the graph begin anywhere.
+  struct Factors {
+    const PackedTiles& op;
+    int t, head;
+    std::int64_t v;
+
+    template <int count>
+    __device__ void apply(int s, T (&values)[count]) const {
+      if (!op.dropout.drops) return;
+#pragma unroll
+      for (int j = 0; j < count; ++j) values[j] *= s + j <= t ? op.kept(t, v, s + j, head) : T{0};
+    }
+  };
+  __device__ Factors factors(int t, std::int64_t v, int head) const { return {*this, t, head, v}; }
+};
+
+/// Calls body(tiles) with `tiles`, or with those of packed sequences.
+template <class T, class Op, class Body>
+void with_packing(const TimelineTiles<T>& tiles, const Op& op, const Body& body) {
+  if (without_sequences(op)) return body(tiles);
+  body(PackedTiles<T>{tiles, op.sequences.template data<std::int32_t>()});
+}
 
 /// What a block has at a time.
 struct TimelineTile {
