@@ -42,10 +42,10 @@ std::string chunk_note(const PlacedChunks& chunks) {
   const std::vector<std::int64_t> held = chunks_of_ranks(chunks);
   const auto empty = std::count(held.begin(), held.end(), 0);
   const double lambda = divergence(chunks.load);
-  std::string note =
-      fmt::format("{} chunks of at most {} cells; largest over smallest workload of a rank predicted by {}: {}",
-                  chunks.cells.size(), *std::max_element(chunks.cells.begin(), chunks.cells.end()), chunks.cost,
-                  std::isfinite(lambda) ? fmt::format("{:.3f}", lambda) : "infinite");
+  std::string note = fmt::format(
+      "{} chunks of at most {} cells on {} ranks; largest over smallest workload of a rank predicted by {}: {}",
+      chunks.cells.size(), *std::max_element(chunks.cells.begin(), chunks.cells.end()), chunks.load.size(), chunks.cost,
+      std::isfinite(lambda) ? fmt::format("{:.3f}", lambda) : "infinite");
   if (empty > 0) note += fmt::format("; ranks without a chunk: {}", empty);
   return note;
 }
