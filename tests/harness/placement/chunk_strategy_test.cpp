@@ -145,7 +145,7 @@ TEST(ChunkStrategy, PrintsChunksAndNotesThem) {
                           [&note](const std::string& text) { return text.rfind(note, 0) == 0; }));
 }
 
-std::string refusal(const Json& request) {
+std::string chunk_refusal(const Json& request) {
   try {
     run_case(case_from_json(request, ""));
   } catch (const InvalidRequest& error) {
@@ -156,7 +156,7 @@ std::string refusal(const Json& request) {
 
 TEST(ChunkStrategy, RefusesWhatCannotBeDividedAndSaysWhatWouldFit) {
   const auto says = [](const Json& request, const std::string& where, const std::string& words) {
-    const std::string text = refusal(request);
+    const std::string text = chunk_refusal(request);
     EXPECT_EQ(text.rfind(where, 0), 0u) << text;
     EXPECT_NE(text.find(words), std::string::npos) << text;
   };
