@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "backends/operations/operations_distance.hpp"
 #include "core/parallel.hpp"
 
 namespace strobe {
@@ -31,23 +32,13 @@ std::vector<std::int64_t> tensor_rows(const PeerSide& side, std::int64_t RowMove
 }
 
 template <class T>
-double distance(const T* x, const T* y, std::int64_t width) {
-  double squares = 0;
-  for (std::int64_t f = 0; f < width; ++f) {
-    const double moved = static_cast<double>(x[f]) - static_cast<double>(y[f]);
-    squares += moved * moved;
-  }
-  return std::sqrt(squares);
-}
-
-template <class T>
 void distances_of(Workers& workers, std::int64_t width, const T* x, const T* y, std::vector<double>& distances) {
   constexpr std::int64_t rows_per_task = 4096;
   const auto rows = static_cast<std::int64_t>(distances.size());
   workers.run((rows + rows_per_task - 1) / rows_per_task, [&](std::int64_t task) {
     const std::int64_t end = std::min(rows, (task + 1) * rows_per_task);
     for (std::int64_t r = task * rows_per_task; r < end; ++r)
-      distances[static_cast<std::size_t>(r)] = distance(x + r * width, y + r * width, width);
+      distances[static_cast<std::size_t>(r)] = row_distance(x + r * width, y + r * width, width);
   });
 }
 

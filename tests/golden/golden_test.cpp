@@ -3,7 +3,6 @@
 // model, task, one epoch. Gradients are read off one step of gradient descent at a rate so high that the start is
 // rounding. A case of an optimiser compares the weights after several of its steps instead.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -18,7 +17,7 @@
 #include "harness/run/run_case.hpp"
 #include "models/snapshots/model.hpp"
 #include "models/tasks/task.hpp"
-#include "tests/results/python.hpp"
+#include "tests/golden/fixtures_agree.hpp"
 #include "workloads/reading/text/npy.hpp"
 
 namespace strobe {
@@ -266,18 +265,7 @@ TEST(GoldenCases, EveryModelHasAFixture) {
   }
 }
 
-TEST(GoldenCases, AreWhatTheirGeneratorComputes) {
-  const std::string python = testing_results::find_python("torch");
-  if (python.empty()) GTEST_SKIP() << "no Python here has torch; on Debian: apt-get install python3-torch";
-  const std::string log =
-      (std::filesystem::temp_directory_path() / ("strobe-golden-" + std::to_string(getpid()))).string();
-  const int status = testing_results::run_program({python, "-B", folder + "generate/generate.py", "--check"}, log);
-  std::ifstream file(log);
-  const std::string said((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  std::filesystem::remove(log);
-  EXPECT_EQ(status, 0) << said;
-  EXPECT_NE(said.find("fixtures agree"), std::string::npos) << said;
-}
+TEST(GoldenCases, AreWhatTheirGeneratorComputes) { test::expect_fixtures_agree("generate.py"); }
 
 }  // namespace
 }  // namespace strobe

@@ -1,11 +1,8 @@
 // Training with stale halos against an independent PyTorch form (generate/stale.py), which knows of no ranks: losses,
 // bytes as a share of the exact run's, and weights after several epochs from the same start.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -14,7 +11,7 @@
 #include "harness/request/case.hpp"
 #include "harness/request/json_text.hpp"
 #include "harness/run/run_case.hpp"
-#include "tests/results/python.hpp"
+#include "tests/golden/fixtures_agree.hpp"
 
 namespace strobe::stale_golden_test {
 namespace {
@@ -98,18 +95,7 @@ INSTANTIATE_TEST_SUITE_P(All, StaleGolden, testing::ValuesIn(stale_cases()), [](
   return name;
 });
 
-TEST(StaleGoldenCases, AreWhatTheirGeneratorComputes) {
-  const std::string python = testing_results::find_python("torch");
-  if (python.empty()) GTEST_SKIP() << "no Python here has torch; on Debian: apt-get install python3-torch";
-  const std::string log =
-      (std::filesystem::temp_directory_path() / ("strobe-stale-golden-" + std::to_string(getpid()))).string();
-  const int status = testing_results::run_program({python, "-B", golden_folder + "generate/stale.py", "--check"}, log);
-  std::ifstream file(log);
-  const std::string said((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  std::filesystem::remove(log);
-  EXPECT_EQ(status, 0) << said;
-  EXPECT_NE(said.find("fixtures agree"), std::string::npos) << said;
-}
+TEST(StaleGoldenCases, AreWhatTheirGeneratorComputes) { test::expect_fixtures_agree("stale.py"); }
 
 }  // namespace
 }  // namespace strobe::stale_golden_test

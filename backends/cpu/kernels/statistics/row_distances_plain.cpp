@@ -1,21 +1,9 @@
 // Distances between rows, each summed in double in the order of its columns. Cost: both matrices read once.
-#include <cmath>
-
 #include "backends/cpu/kernels/support.hpp"
 #include "backends/operations/operations_distance.hpp"
 
 namespace strobe {
 namespace {
-
-template <class T>
-double distance(const T* x, const T* y, std::int64_t width) {
-  double squares = 0;
-  for (std::int64_t f = 0; f < width; ++f) {
-    const double moved = static_cast<double>(x[f]) - static_cast<double>(y[f]);
-    squares += moved * moved;
-  }
-  return std::sqrt(squares);
-}
 
 void run_row_distances(const RowDistances& op, KernelContext& context) {
   constexpr std::int64_t rows_per_task = 4096;
@@ -25,7 +13,7 @@ void run_row_distances(const RowDistances& op, KernelContext& context) {
     const T *const x = op.x.data<T>(), *const y = op.y.data<T>();
     double* const to = op.distance.data<double>();
     cpu::for_ranges(context, op.x.rows(), rows_per_task, [=](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t r = begin; r < end; ++r) to[r] = distance(x + r * width, y + r * width, width);
+      for (std::int64_t r = begin; r < end; ++r) to[r] = row_distance(x + r * width, y + r * width, width);
     });
   });
 }
