@@ -1,0 +1,35 @@
+// What each rank keeps of other ranks' vertices, so that no vertex crosses ranks while batches are trained (DynaHB,
+// VLDB'24, section 4.1; reading D20 of the project's decisions).
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/ids.hpp"
+#include "harness/batches/frontier.hpp"
+
+namespace strobe {
+
+/// What one rank holds. Bytes are those of the one distribution before training: row offsets, entries (column and
+/// value) of the rows that a batch may read, and the features of all steps.
+struct CachedVertices {
+  std::vector<VertexId> owned, cached;  // ascending; the cached ones are others'
+  std::uint64_t owned_structure_bytes = 0, owned_feature_bytes = 0;
+  std::uint64_t cached_structure_bytes = 0, cached_feature_bytes = 0;
+  std::uint64_t bytes() const {
+    return owned_structure_bytes + owned_feature_bytes + cached_structure_bytes + cached_feature_bytes;
+  }
+};
+
+/// What `rank` holds when it owns the vertices v with owner[v] == rank: every vertex within the model's hops of one of
+/// them in the union of the graph's first `steps` steps, in the directions that the model's products read, so that any
+/// batch of its own vertices of up to `window` steps finds all that it reads. Under FrontierKind::exact a layer that
+/// goes step by step makes its hops in every step of a window. `source.inputs` and its supports give the directions.
+/// Cost O(entries of the rows reached + N / 64). Throws as batch_frontier.
+CachedVertices cached_vertices(const BatchSource& source, const std::vector<Rank>& owner, Rank rank, std::int64_t steps,
+                               std::int64_t window);
+
+/// Vertices that all ranks hold over the number of vertices: 1 where nothing is cached.
+double duplication(const std::vector<CachedVertices>& ranks, std::int64_t vertices);
+
+}  // namespace strobe

@@ -1,0 +1,36 @@
+// What the layers of a model read of other cells: all that the cells of a batch, and the vertices that a rank keeps of
+// others, follow from.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "models/snapshots/model.hpp"
+#include "workloads/preparation/preprocess.hpp"
+
+namespace strobe {
+
+/// What one layer reads for its output at (v, t). Its input at (v, t) itself always counts as read.
+struct LayerReads {
+  static constexpr std::int64_t all_earlier = std::numeric_limits<std::int64_t>::max();
+
+  bool neighbours = false;  // the spatial stage reads the columns of row v of A~ at t
+  /// Supports of the products of a layer that goes step by step, in an order in which each reads at most what those
+  /// before it gave. Read from the last to the first they lead from a state to the states and inputs that it follows
+  /// from; where products do not build on each other this is more than is read, never less.
+  std::vector<int> products = {};
+  std::int64_t earlier = 0;      // the temporal stage reads so many steps of its own vertex before t
+  std::int64_t reset_every = 0;  // n > 0: nothing before a step that n divides is read from there on
+};
+
+/// What each of `layers` reads. With `product_in_batch` the first layer's aggregation A~ X is made of the batch's own
+/// matrix, so it is read like any other.
+std::vector<LayerReads> layer_reads(const std::vector<LayerShape>& layers, bool product_in_batch = false);
+
+/// Products with A~, one behind the other, that lead to an embedding: the L of DynaHB's Definition 2. A first layer
+/// whose aggregation was precomputed counts as one; of a layer that goes step by step count the products of one step
+/// with the support that has most of them. At least 1. Of unknown layers (null): 2, as in Example 2.
+int hops_of(const std::vector<LayerShape>* layers, const PreparedGraph& graph);
+
+}  // namespace strobe
