@@ -7,6 +7,7 @@
 
 #include "core/ids.hpp"
 #include "harness/batches/frontier.hpp"
+#include "models/tasks/task.hpp"
 
 namespace strobe {
 
@@ -21,13 +22,18 @@ struct CachedVertices {
   }
 };
 
-/// What `rank` holds when it owns the vertices v with owner[v] == rank: every vertex within the model's hops of one of
-/// them in the union of the graph's first `steps` steps, in the directions that the model's products read, so that any
-/// batch of its own vertices of up to `window` steps finds all that it reads. Under FrontierKind::exact a layer that
-/// goes step by step makes its hops in every step of a window. `source.inputs` and its supports give the directions.
-/// Cost O(entries of the rows reached + N / 64). Throws as batch_frontier.
-CachedVertices cached_vertices(const BatchSource& source, const std::vector<Rank>& owner, Rank rank, std::int64_t steps,
-                               std::int64_t window);
+/// What `rank` holds when it owns the vertices v with owner[v] == rank and its samples read `others` too (in any
+/// order): every vertex within the model's hops of one of these in the union of the graph's first `steps` steps, in the
+/// directions that the model's products read, so that any batch of its own vertices of up to `window` steps finds all
+/// that it reads. Under FrontierKind::exact a layer that goes step by step makes its hops in every step of a window.
+/// `source.inputs` and its supports give the directions; a first product that was computed before needs no hop. Cost
+/// O(N + entries of the rows reached). Throws InvalidRequest for a graph of which only the shape is known.
+CachedVertices cached_vertices(const BatchSource& source, const std::vector<Rank>& owner, Rank rank,
+                               const std::vector<VertexId>& others, std::int64_t steps, std::int64_t window);
+
+/// The vertices of other ranks that samples of `rank` read, ascending; a sample is its first vertex's, of a candidate
+/// its edge's. Cost O(n log n).
+std::vector<VertexId> others_of(const Samples& samples, const std::vector<Rank>& owner, Rank rank);
 
 /// Vertices that all ranks hold over the number of vertices: 1 where nothing is cached.
 double duplication(const std::vector<CachedVertices>& ranks, std::int64_t vertices);

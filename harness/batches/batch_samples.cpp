@@ -1,0 +1,125 @@
+#include "harness/batches/batch_samples.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <numeric>
+
+#include "core/errors.hpp"
+
+namespace strobe {
+namespace {
+
+/// The sample whose first vertex decides where sample i goes: of a candidate its edge.
+std::int64_t leader(const Samples& samples, std::int64_t i) {
+  if (samples.candidate_of.empty()) return i;
+  const std::int32_t edge = samples.candidate_of[static_cast<std::size_t>(i)];
+  return edge < 0 ? i : edge;
+}
+
+VertexId vertex_of(const Samples& samples, std::int64_t i, std::int64_t k) {
+  return samples.vertices[static_cast<std::size_t>(i * samples.arity + k)];
+}
+
+/// Calls found(i) for the places i in `vertex` [first, last), ascending, whose vertex is among `targets`.
+template <class Found>
+void for_common(const std::vector<VertexId>& vertex, std::int64_t first, std::int64_t last,
+                const std::vector<VertexId>& targets, const Found& found) {
+  const auto begin = vertex.begin() + first, end = vertex.begin() + last;
+  if (static_cast<std::int64_t>(targets.size()) *
+          static_cast<std::int64_t>(std::bit_width(static_cast<std::uint64_t>(last - first))) <
+      last - first) {
+    auto at = begin;  // few targets: look each of them up
+    for (const VertexId v : targets)
+      for (at = std::lower_bound(at, end, v); at != end && *at == v; ++at) found(at - vertex.begin());
+    return;
+  }
+  auto target = targets.begin();
+  for (auto at = begin; at != end && target != targets.end(); ++at) {
+    while (target != targets.end() && *target < *at) ++target;
+    if (target != targets.end() && *target == *at) found(at - vertex.begin());
+  }
+}
+
+}  // namespace
+
+SampleIndex index_samples(const Samples& samples, std::int64_t steps) {
+  std::vector<std::int64_t> order;
+  for (std::int64_t i = 0; i < samples.count(); ++i)
+    if (samples.step[static_cast<std::size_t>(i)] < steps) order.push_back(i);
+  const auto key = [&](std::int64_t i) {
+    return std::pair(samples.step[static_cast<std::size_t>(i)], vertex_of(samples, leader(samples, i), 0));
+  };
+  std::stable_sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) { return key(a) < key(b); });
+  SampleIndex index;
+  index.step_offsets.assign(static_cast<std::size_t>(steps) + 1, 0);
+  for (const std::int64_t i : order) {
+    const auto [step, vertex] = key(i);
+    ++index.step_offsets[static_cast<std::size_t>(step) + 1];
+    index.vertex.push_back(vertex);
+  }
+  std::partial_sum(index.step_offsets.begin(), index.step_offsets.end(), index.step_offsets.begin());
+  index.sample = std::move(order);
+  return index;
+}
+
+std::vector<std::int64_t> samples_of(const SampleIndex& index, const std::vector<VertexId>& targets, Run steps) {
+  std::vector<std::int64_t> chosen;
+  for (std::int64_t t = steps.first; t < steps.first + steps.count; ++t) {
+    const auto step = static_cast<std::size_t>(t);
+    for_common(index.vertex, index.step_offsets[step], index.step_offsets[step + 1], targets,
+               [&](std::int64_t i) { chosen.push_back(index.sample[static_cast<std::size_t>(i)]); });
+  }
+  std::sort(chosen.begin(), chosen.end());
+  return chosen;
+}
+
+std::vector<std::vector<VertexId>> other_vertices(const Samples& samples, const std::vector<std::int64_t>& chosen,
+                                                  const std::vector<VertexId>& targets, Run steps) {
+  std::vector<std::vector<VertexId>> others(static_cast<std::size_t>(steps.count));
+  for (const std::int64_t i : chosen) {
+    std::vector<VertexId>& step =
+        others.at(static_cast<std::size_t>(samples.step[static_cast<std::size_t>(i)] - steps.first));
+    for (std::int64_t k = 0; k < samples.arity; ++k) step.push_back(vertex_of(samples, i, k));
+  }
+  for (std::vector<VertexId>& step : others) {
+    std::sort(step.begin(), step.end());
+    step.erase(std::unique(step.begin(), step.end()), step.end());
+    std::vector<VertexId> rest;
+    std::set_difference(step.begin(), step.end(), targets.begin(), targets.end(), std::back_inserter(rest));
+    step = std::move(rest);
+  }
+  return others;
+}
+
+BatchSamples samples_in_batch(const Samples& samples, const std::vector<std::int64_t>& chosen,
+                              const BatchGraph& batch) {
+  const std::vector<VertexId>& field = batch.frontier.field;
+  const auto width = static_cast<std::int64_t>(field.size());
+  BatchSamples made;
+  made.weight_of_step.assign(static_cast<std::size_t>(batch.steps.count), 0);
+  made.local.rows.resize(static_cast<std::size_t>(samples.arity));
+  for (const std::int64_t i : chosen) {
+    const auto sample = static_cast<std::size_t>(i);
+    const std::int64_t t = samples.step[sample] - batch.steps.first;
+    for (std::int64_t k = 0; k < samples.arity; ++k) {
+      const auto place = std::lower_bound(field.begin(), field.end(), vertex_of(samples, i, k));
+      if (t < 0 || t >= batch.steps.count || place == field.end() || *place != vertex_of(samples, i, k))
+        throw Error(fmt::format("sample {} reads vertex {} at step {}, which its batch does not have", i,
+                                vertex_of(samples, i, k), samples.step[sample]));
+      made.local.rows[static_cast<std::size_t>(k)].push_back(t * width + (place - field.begin()));
+    }
+    made.local.index.push_back(i);
+    made.local.label.push_back(samples.label[sample]);
+    if (!samples.value.empty()) made.local.value.push_back(samples.value[sample]);
+    const double weight = samples.weight.empty() ? 1.0 : samples.weight[sample];
+    if (!samples.weight.empty()) made.local.weight.push_back(weight);
+    made.total_weight += weight;
+    made.weight_of_step[static_cast<std::size_t>(t)] += weight;
+    made.step_of_each.push_back(t);
+  }
+  return made;
+}
+
+}  // namespace strobe
