@@ -88,6 +88,7 @@ struct PickShape {
   int rank, ranks;
   bool only_connected;
   std::int64_t inputs = 0;  // not 0: rows of a layer of so many inputs, which is not stored
+  bool some_only = false;   // every second row is no candidate
 };
 
 /// relu(x w_t) of `rows` rows for each step, in double.
@@ -118,7 +119,8 @@ struct PickInput {
   explicit PickInput(const PickShape& s) : direction(random_values(s.width, 111)) {
     for (std::size_t t = 0; t < s.rows.size(); ++t) {
       for (std::int64_t i = 0; i < s.rows[t]; ++i) {
-        ids.push_back(static_cast<std::int64_t>(t) * vertices + i * 65 + 7);
+        const bool left_out = s.some_only && i % 2 == 1;
+        ids.push_back(left_out ? -1 : static_cast<std::int64_t>(t) * vertices + i * 65 + 7);
       }
       offsets.push_back(static_cast<std::int64_t>(ids.size()));
     }
@@ -148,7 +150,7 @@ struct PickInput {
   std::vector<std::int64_t> sorted(std::size_t t, bool only_connected) const {
     std::vector<std::int64_t> rows;
     for (std::int64_t r = offsets[t]; r < offsets[t + 1]; ++r) {
-      if (!only_connected || connected(r)) rows.push_back(r);
+      if (ids[static_cast<std::size_t>(r)] >= 0 && (!only_connected || connected(r))) rows.push_back(r);
     }
     std::stable_sort(rows.begin(), rows.end(), [&](std::int64_t a, std::int64_t b) { return score(a) > score(b); });
     return rows;
@@ -206,16 +208,23 @@ inline std::vector<Output> judge_pick(Device& device, const PickShape& s) {
 }
 
 inline std::vector<OperationCase> pick_candidates_cases() {
-  const std::vector<PickShape> shapes{{{0, 4, 1}, 2, 3, 0, 1, true},       {{9, 0, 30}, 6, 6, 1, 3, true},
-                                      {{40, 41}, 1, 5, 2, 3, false},       {{700, 1500, 3}, 6, 6, 0, 2, true},
-                                      {{300, 200}, 64, 64, 0, 1, true},    {{64, 64}, 17, 9, 1, 2, false},
-                                      {{40, 0, 130}, 6, 6, 1, 2, true, 2}, {{33, 500}, 17, 5, 0, 1, false, 4}};
+  const std::vector<PickShape> shapes{{{0, 4, 1}, 2, 3, 0, 1, true},
+                                      {{9, 0, 30}, 6, 6, 1, 3, true},
+                                      {{40, 41}, 1, 5, 2, 3, false},
+                                      {{700, 1500, 3}, 6, 6, 0, 2, true},
+                                      {{300, 200}, 64, 64, 0, 1, true},
+                                      {{64, 64}, 17, 9, 1, 2, false},
+                                      {{40, 0, 130}, 6, 6, 1, 2, true, 2},
+                                      {{33, 500}, 17, 5, 0, 1, false, 4},
+                                      {{90, 1, 700}, 6, 6, 0, 2, true, 0, true},
+                                      {{44, 300}, 9, 5, 0, 1, false, 3, true}};
   std::vector<OperationCase> cases;
   for (const PickShape& shape : shapes) {
     cases.push_back({"",
                      std::to_string(shape.k) + " of " + std::to_string(shape.rows.size()) + " steps, width " +
                          std::to_string(shape.width) +
-                         (shape.inputs != 0 ? " of " + std::to_string(shape.inputs) + " inputs" : ""),
+                         (shape.inputs != 0 ? " of " + std::to_string(shape.inputs) + " inputs" : "") +
+                         (shape.some_only ? ", half of them candidates" : ""),
                      [=](Device& device) { return judge_pick(device, shape); }});
   }
   return cases;

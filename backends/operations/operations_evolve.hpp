@@ -101,7 +101,7 @@ inline constexpr std::int64_t candidate_numbers = 3;
 /// Each step's k best rows of this rank by score x_r . direction / |direction| (larger first, then the smaller vertex):
 /// their numbers in slots [rank k, (rank + 1) k) of `table` [T, ranks * k * 3], zero in all other slots, and their
 /// rows in `rows` i64 [T * k, 1] (-1 without candidate). x [>= R, F], direction [F, 1], ids i64 [R, 1] = step *
-/// vertices + vertex. With `only_connected` a row of `a` whose only entry is its own diagonal is no candidate. Where w
+/// vertices + vertex, -1: no candidate. With `only_connected` a row of `a` whose only entry is its own diagonal is no candidate. Where w
 /// [T * F, G] is defined the rows are activation(x_r w_t), which are not stored, and direction is [G, 1].
 struct PickCandidates {
   static constexpr std::string_view name = "pick_candidates";

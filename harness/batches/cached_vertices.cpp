@@ -105,8 +105,8 @@ class UnionReach {
 
 }  // namespace
 
-CachedVertices cached_vertices(const BatchSource& source, const std::vector<Rank>& owner, Rank rank, std::int64_t steps,
-                               std::int64_t window) {
+CachedVertices cached_vertices(const BatchSource& source, const std::vector<Rank>& owner, Rank rank,
+                               const std::vector<VertexId>& others, std::int64_t steps, std::int64_t window) {
   if (!source.inputs->has_structure()) {
     throw InvalidRequest("/workload",
                          "what ranks keep of others' vertices follows from edges, and of this workload only the shape "

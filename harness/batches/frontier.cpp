@@ -149,6 +149,12 @@ std::vector<std::int32_t> StepFrontier::computed_rows(int layer) const {
   return result;
 }
 
+std::vector<std::int32_t> StepFrontier::inner_rows(int layer) const {
+  std::vector<std::int32_t> result(rows.begin(), rows.begin() + inner.at(static_cast<std::size_t>(layer)));
+  std::sort(result.begin(), result.end());
+  return result;
+}
+
 std::int64_t Frontier::cells() const {
   std::int64_t count = 0;
   for (const StepFrontier& step : steps) count += static_cast<std::int64_t>(step.rows.size());
@@ -196,6 +202,7 @@ Frontier batch_frontier(const BatchSource& source, const BatchCells& cells, Batc
     for (VertexId& v : step.vertices) v = scratch.place(v);
     made.rows = std::move(step.vertices);
     made.computed = std::move(step.computed);
+    made.inner = std::move(step.inner);
     made.with_row = std::move(step.with_row);
   }
   return frontier;

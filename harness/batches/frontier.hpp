@@ -38,12 +38,15 @@ struct BatchSource {
 struct StepFrontier {
   std::vector<std::int32_t> rows;      // vertices by their place in the field, in the order in which they are needed
   std::vector<std::int64_t> computed;  // [L] the first so many are the outputs of layer l that are read
+  std::vector<std::int64_t> inner;     // [L] of the first so many, layer l's temporal stage or its products read a row
   /// Of A~ [0] and of each support [1 + s]: the first so many have their row of entries in the batch.
   std::vector<std::int64_t> with_row;
 
   /// The vertices whose output of `layer` is needed, ascending, by their place in the field; layer -1: those whose
   /// input is read.
   std::vector<std::int32_t> computed_rows(int layer) const;
+  /// Likewise the vertices whose spatial stage of `layer` is needed.
+  std::vector<std::int32_t> inner_rows(int layer) const;
 };
 
 struct Frontier {

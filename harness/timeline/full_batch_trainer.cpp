@@ -116,6 +116,10 @@ void FullBatchTrainer::restore(const TrainingState& state) {
   timeline_.restore_kept(state.kept, state.loss);
 }
 
+void FullBatchTrainer::take_weights(const Tensor& weights) {
+  device_.run(CopyRows{weights, parameters_.values(), {}, {}, weights.rows(), 0, 0, 1, false});
+}
+
 std::vector<double> FullBatchTrainer::gather(const KeptRows& kept) {
   const Placement& placement = plan_.strategy.spatial;
   const Tensor own = kept.rows(step_range(0, placement.steps()));

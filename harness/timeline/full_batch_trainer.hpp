@@ -28,6 +28,8 @@ class FullBatchTrainer final : public Trainer {
   void gather_state() override { kept_ = timeline_.gather_kept(); }
   TrainingState state() override;
   void restore(const TrainingState& state) override;
+  /// Evaluates these weights [parameter count, 1] of another training from now on.
+  void take_weights(const Tensor& weights);
   std::vector<double> weights() override { return host_values(device_, parameters_.values()); }
   /// All ranks' embeddings of the weights as they are, as [T, N, F], on rank 0.
   std::vector<double> embeddings() override;

@@ -201,7 +201,7 @@ Tensor choose_rows(Tape& tape, const SpatialInput& input, const ChoiceRows& from
   pick.x = from.x->value;
   pick.direction = direction;
   pick.step_rows = input.cells->step_rows_on_device;
-  pick.ids = input.cells->ids;
+  pick.ids = input.cells->counted_ids.defined() ? input.cells->counted_ids : input.cells->ids;
   pick.table = device.allocate(input.cells->steps, ranks.ranks() * k * candidate_numbers, direction.type());
   pick.rows = device.allocate(input.cells->steps * k, 1, ElementType::i64);
   pick.vertices = input.cells->vertices;

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "backends/operations/operations_statistics.hpp"
+#include "models/ops/ops.hpp"
 
 namespace strobe {
 namespace {
@@ -26,9 +27,21 @@ Var step_sums(Tape& tape, const Var& x, const Tensor& totals, const CellRows& ce
   return tape.record(op.sums, {x}, std::move(backward));
 }
 
-/// The last stage: totals and squares are the sums over all ranks.
+/// What flows to the rows that are normalised, where the sums are over other rows, to which theirs flows.
+void give_to_rows(Tape& tape, const Var& x, StandardiseInputBackward& of_input) {
+  const Tensor none = tape.device().allocate(of_input.totals.rows(), of_input.totals.columns(), x->value.type());
+  tape.device().run(Fill{none, 0.0});
+  const GradientTarget target = tape.target(x);
+  of_input.dtotals = of_input.dsquares = none;
+  of_input.dx = target.tensor;
+  of_input.accumulate = target.accumulate;
+  tape.device().run(of_input);
+  of_input = {};
+}
+
+/// The last stage: totals and squares are the sums over all ranks. `apart`: x takes its part of the gradient here.
 Var standardise(Tape& tape, const Var& x, const Var& totals, const Var& squares, const Var& gain, const Var& shift,
-                const CellRows& cells, const InputGradient& of_input) {
+                const CellRows& cells, const InputGradient& of_input, bool apart) {
   Standardise op;
   op.x = x->value;
   op.totals = totals->value;
@@ -41,7 +54,7 @@ Var standardise(Tape& tape, const Var& x, const Var& totals, const Var& squares,
   op.counts = cells.existing;
   tape.device().run(op);
   const auto backward = [&tape, x, totals, squares, gain, shift, rows = op.step_rows, vertices = cells.vertices,
-                         counts = cells.existing, of_input](const Variable& result) {
+                         counts = cells.existing, of_input, apart](const Variable& result) {
     StandardiseBackward back;
     back.x = x->value;
     back.totals = totals->value;
@@ -57,14 +70,29 @@ Var standardise(Tape& tape, const Var& x, const Var& totals, const Var& squares,
     back.counts = counts;
     tape.device().run(back);
     of_input->dy = result.gradient;
+    if (apart) give_to_rows(tape, x, *of_input);
   };
   return tape.record(op.y, {x, totals, squares, gain, shift}, backward);
 }
 
 }  // namespace
 
-Var batch_norm(Tape& tape, const Var& x, const Var& gain, const Var& shift, const CellRows& cells, const Pass& pass) {
-  const auto of_input = std::make_shared<StandardiseInputBackward>();
+namespace {
+
+/// Fills in what the backward stages read, of rows x that `step_rows` divides into steps.
+void describe(StandardiseInputBackward& of_input, const Var& x, const Var& totals, const Var& squares, const Var& gain,
+              const Tensor& step_rows, const CellRows& cells) {
+  of_input.x = x->value, of_input.totals = totals->value, of_input.squares = squares->value;
+  of_input.gain = gain->value, of_input.step_rows = step_rows, of_input.vertices = cells.vertices;
+  of_input.counts = cells.existing;
+}
+
+/// The sums, and the record that gives their rows their gradient. `of_input` must be described before that.
+struct StepTotals {
+  Var totals, squares;
+};
+StepTotals step_totals(Tape& tape, const Var& x, const CellRows& cells, const Pass& pass,
+                       const InputGradient& of_input) {
   const auto first = [&tape, x, of_input](const Variable& result) {
     const GradientTarget target = tape.target(x);
     of_input->dtotals = result.gradient;
@@ -75,11 +103,26 @@ Var batch_norm(Tape& tape, const Var& x, const Var& gain, const Var& shift, cons
   };
   const auto second = [of_input](const Variable& result) { of_input->dsquares = result.gradient; };
   const Var totals = pass.ranks->sum(tape, step_sums(tape, x, {}, cells, first));
-  const Var squares = pass.ranks->sum(tape, step_sums(tape, x, totals->value, cells, second));
-  of_input->x = x->value, of_input->totals = totals->value, of_input->squares = squares->value;
-  of_input->gain = gain->value, of_input->step_rows = cells.step_rows_on_device, of_input->vertices = cells.vertices;
-  of_input->counts = cells.existing;
-  return standardise(tape, x, totals, squares, gain, shift, cells, of_input);
+  return {totals, pass.ranks->sum(tape, step_sums(tape, x, totals->value, cells, second))};
+}
+
+}  // namespace
+
+Var batch_norm(Tape& tape, const Var& x, const Var& gain, const Var& shift, const CellRows& cells, const Pass& pass) {
+  const auto of_input = std::make_shared<StandardiseInputBackward>();
+  if (!cells.counted.defined()) {
+    const auto [totals, squares] = step_totals(tape, x, cells, pass, of_input);
+    describe(*of_input, x, totals, squares, gain, cells.step_rows_on_device, cells);
+    return standardise(tape, x, totals, squares, gain, shift, cells, of_input, false);
+  }
+  CellRows among = cells;
+  among.step_rows_on_device = cells.counted_step_rows;
+  const Var some = gather_rows(tape, x, {cells.counted}, cells.counted.rows());
+  const auto [totals, squares] = step_totals(tape, some, among, pass, of_input);
+  describe(*of_input, some, totals, squares, gain, cells.counted_step_rows, cells);
+  const auto of_rows = std::make_shared<StandardiseInputBackward>();
+  describe(*of_rows, x, totals, squares, gain, cells.step_rows_on_device, cells);
+  return standardise(tape, x, totals, squares, gain, shift, cells, of_rows, true);
 }
 
 Var dropout(Tape& tape, const Var& x, double rate, int layer, const CellRows& cells, const Pass& pass) {

@@ -26,6 +26,12 @@ struct CellRows {
   /// i64 [S, 1]: cells of each step that exist, on all ranks; undefined where all do.
   Tensor existing = {};
   std::int64_t trained_steps = 0;  // of all_steps, up to the last one that a training sample reads
+  /// Where sums and choices over vertices go over some of the rows only, as many in each step: i64 [C, 1] these rows,
+  /// ascending, i64 [S + 1, 1] the first of each step among them, and ids with -1 for all others. `existing` says how
+  /// many there are on all ranks. Undefined: over all rows.
+  Tensor counted = {};
+  Tensor counted_step_rows = {};
+  Tensor counted_ids = {};
 };
 
 /// Sums over all ranks as tape operations, for what spans cells that other ranks hold: batch statistics, summaries.

@@ -15,7 +15,7 @@ void pick_step(const PickCandidates& op, std::int64_t step, double length) {
   const ChoiceRows<T> from(op);
   Best best(op.k);
   for (std::int64_t r = rows[step]; r < rows[step + 1]; ++r) {
-    if (op.only_connected && !is_connected(op.a, r)) continue;
+    if (op.ids.data<std::int64_t>()[r] < 0 || (op.only_connected && !is_connected(op.a, r))) continue;
     T score{0};
     for (std::int64_t f = 0; f < from.width; ++f) score += from.value(step, r, f) * op.direction.data<T>()[f];
     score = static_cast<T>(static_cast<double>(score) / length);

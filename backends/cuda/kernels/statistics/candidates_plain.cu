@@ -107,7 +107,7 @@ __global__ void pick_best(Pick<T> p) {
       for (std::int64_t r = p.step_rows[step] + threadIdx.x; more && r < p.step_rows[step + 1]; r += blockDim.x) {
         const double score = order_of(p.scores[r]);
         // Most rows are out by their score alone, without the division that their vertex takes.
-        if ((best.row >= 0 && score < best.score) || (place > 0 && score > last.score)) continue;
+        if ((best.row >= 0 && score < best.score) || (place > 0 && score > last.score) || p.ids[r] < 0) continue;
         const Candidate one = p.candidate(r);
         if (place > 0 && !better(last, one)) continue;
         if (better(one, best) && p.may_enter(r)) best = one;

@@ -1,0 +1,65 @@
+#include "harness/batches/batch_sampler.hpp"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "core/random.hpp"
+
+namespace strobe {
+namespace {
+
+/// `count` of `from` without replacement: the beginning of a shuffle, of which only what moved is kept.
+void draw_some(const std::vector<VertexId>& from, std::int64_t count, const RandomStream& random, std::uint64_t& next,
+               std::vector<VertexId>& drawn) {
+  if (count == static_cast<std::int64_t>(from.size())) {
+    drawn.insert(drawn.end(), from.begin(), from.end());
+    return;
+  }
+  std::unordered_map<std::uint64_t, std::uint64_t> moved;
+  const auto at = [&](std::uint64_t i) {
+    const auto found = moved.find(i);
+    return found == moved.end() ? i : found->second;
+  };
+  for (std::uint64_t i = 0; i < static_cast<std::uint64_t>(count); ++i) {
+    const std::uint64_t j = i + random.below(next++, from.size() - i), chosen = at(j);
+    moved[j] = at(i);
+    drawn.push_back(from[static_cast<std::size_t>(chosen)]);
+  }
+}
+
+}  // namespace
+
+BalancedGroups balanced_groups(std::vector<VertexId> owned, const std::vector<double>& load, std::int64_t count) {
+  std::sort(owned.begin(), owned.end(), [&](VertexId a, VertexId b) {
+    const double left = load[static_cast<std::size_t>(a)], right = load[static_cast<std::size_t>(b)];
+    return left != right ? left > right : a < b;
+  });
+  const auto all = static_cast<std::int64_t>(owned.size());
+  count = std::min(count, all);
+  BalancedGroups groups;
+  for (std::int64_t g = 0, begin = 0; g < count; ++g) {
+    const std::int64_t size = all / count + (g < all % count ? 1 : 0);
+    groups.emplace_back(owned.begin() + begin, owned.begin() + begin + size);
+    begin += size;
+  }
+  return groups;
+}
+
+DrawnTargets draw_targets(const BalancedGroups& groups, const BatchSize& size, std::int64_t steps, std::uint64_t seed,
+                          Rank rank, std::uint64_t number) {
+  // A draw's own part of the rank's stream: no batch has 2^32 vertices.
+  const RandomStream random(seed, random_purpose::hybrid_batch, static_cast<std::uint32_t>(rank));
+  std::uint64_t next = number << 32;
+  DrawnTargets drawn;
+  drawn.window.count = size.steps;
+  drawn.window.first = static_cast<Step>(random.below(next++, static_cast<std::uint64_t>(steps - size.steps + 1)));
+  const auto count = static_cast<std::int64_t>(groups.size());
+  for (std::int64_t g = 0; g < count; ++g) {
+    const std::int64_t share = size.vertices / count + (g < size.vertices % count ? 1 : 0);
+    draw_some(groups[static_cast<std::size_t>(g)], share, random, next, drawn.vertices);
+  }
+  std::sort(drawn.vertices.begin(), drawn.vertices.end());
+  return drawn;
+}
+
+}  // namespace strobe

@@ -1,0 +1,145 @@
+#include "harness/batches/hybrid_plan.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "harness/batches/batch_maker.hpp"
+#include "workloads/partitioners/partitioner.hpp"
+
+namespace strobe {
+namespace {
+
+HybridOptions options_of(const Case& c) {
+  HybridOptions options;
+  Json known = Json::object();
+  for (const std::string& name : hybrid_fields<HybridOptions>().names()) {
+    if (c.strategy.contains(name)) known[name] = c.strategy.at(name);
+  }
+  static const FieldTable table = hybrid_fields<HybridOptions>();
+  table.apply(&options, known, "/strategy");
+  return options;
+}
+
+/// Batches are cut out of a graph, and evaluated where whole timelines are.
+void check_data(const FullBatchCase& c) {
+  if (c.data.graph->has_structure() && c.data.raw != nullptr) return;
+  throw InvalidRequest("/workload",
+                       "hybrid batches are cut out of a graph, and of this workload only the shape is known; give the "
+                       "graph, or a generator");
+}
+
+void check_samples(const FullBatchCase& c) {
+  if (c.data.samples->train.count() > 0) return;
+  throw InvalidRequest("/task",
+                       "the task has no samples in its training steps, so batches would have no targets; take "
+                       "another task, or a larger share for training");
+}
+
+BatchAction action_of(const BatchShare& vertices, const BatchShare& snapshots, const std::vector<std::int64_t>& owned,
+                      std::int64_t steps) {
+  BatchAction action{vertices, snapshots, {}};
+  for (const std::int64_t own : owned) {
+    action.of_rank.push_back({vertices.of(own, "vertices of a rank", "/strategy/vertices"),
+                              snapshots.of(steps, "training steps", "/strategy/snapshots")});
+  }
+  return action;
+}
+
+BatchSource source_of(const HybridPlan& plan) {
+  BatchSource source;
+  source.inputs = plan.full->data.graph.get();
+  for (const auto& support : plan.full->data.supports) source.supports.push_back(support.get());
+  source.layers = layer_reads(plan.layers());
+  source.frontier = plan.options.frontier == "exact" ? FrontierKind::exact : FrontierKind::layers;
+  return source;
+}
+
+double entries_of(const LayeredBatch& batch) {
+  double sum = 0;
+  for (const BatchLayer& layer : batch.layers) {
+    sum += static_cast<double>(layer.a.columns.size());
+    for (const auto& support : layer.steps) {
+      for (const HostCsr& csr : support) sum += static_cast<double>(csr.columns.size());
+    }
+  }
+  return sum;
+}
+
+/// Means over a few batches of different ranks, numbered as no training's.
+TypicalBatch typical_batch(const HybridPlan& plan, std::size_t action, BatchMaker& maker) {
+  constexpr std::uint64_t first_number = std::uint64_t{1} << 31;
+  const int count = std::clamp(plan.ranks(), 2, 4);
+  TypicalBatch mean;
+  for (int i = 0; i < count; ++i) {
+    const SharedBatch batch = maker.make(i % plan.ranks(), action, first_number + static_cast<std::uint64_t>(i));
+    const BatchLayer& first = batch->layers.layers.front();
+    const double features =
+        static_cast<double>(first.columns() * plan.graph().cell_width()) * (plan.full->model.fp64 ? 8.0 : 4.0);
+    mean.cells += static_cast<double>(batch->layers.computed_cells) / count;
+    mean.needed_cells += static_cast<double>(batch->layers.needed_cells) / count;
+    mean.target_cells += static_cast<double>(batch->layers.targets * batch->layers.window.count) / count;
+    mean.entries += entries_of(batch->layers) / count;
+    mean.bytes += (static_cast<double>(batch->bytes()) + features) / count;
+  }
+  return mean;
+}
+
+void own_vertices(HybridPlan& plan, const std::vector<double>& load) {
+  std::vector<std::vector<VertexId>> owned(static_cast<std::size_t>(plan.ranks()));
+  for (std::size_t v = 0; v < plan.owner.size(); ++v)
+    owned[static_cast<std::size_t>(plan.owner[v])].push_back(static_cast<VertexId>(v));
+  for (std::vector<VertexId>& own : owned)
+    plan.groups.push_back(balanced_groups(std::move(own), load, plan.options.groups));
+}
+
+std::vector<std::int64_t> owned_counts(const HybridPlan& plan) {
+  std::vector<std::int64_t> counts(static_cast<std::size_t>(plan.ranks()), 0);
+  for (const Rank rank : plan.owner) ++counts[static_cast<std::size_t>(rank)];
+  return counts;
+}
+
+std::string frontier_note(const TypicalBatch& typical) {
+  return fmt::format(
+      "a batch has {:.0f} target cells; its layers compute {:.0f} cells, {:.1f} times as many, of which {:.0f} % are "
+      "needed and the others fill timelines up",
+      typical.target_cells, typical.cells, typical.cells / typical.target_cells,
+      100 * typical.needed_cells / typical.cells);
+}
+
+}  // namespace
+
+std::shared_ptr<const HybridPlan> plan_hybrid(const Case& request, PlanUse use) {
+  auto plan = std::make_shared<HybridPlan>();
+  plan->options = options_of(request);
+  plan->interval = parse_interval(plan->options.interval, "/strategy/interval");
+  const FullBatchCase c = begin_full_batch(request, use);
+  check_data(c);
+  check_samples(c);
+  require_at_least(c.data.graph->vertices, c.ranks(), "vertices", request.strategy.at("name").get<std::string>());
+  const auto& partitioner = PartitionerRegistry::instance().find(plan->options.partitioner, "/strategy/partitioner");
+  plan->owner = partitioner.value(*c.data.graph, c.ranks(), static_cast<std::uint64_t>(request.seed));
+  const Placement placement = by_vertex(plan->owner, c.data.graph->steps, c.ranks());
+  plan->full = lay_out(c, StrategyPlan{placement, placement, in_blocks(even_blocks(c.data.graph->steps, 1)), {}, {}});
+  plan->source = source_of(*plan);
+  plan->samples = index_samples(plan->full->data.samples->train, plan->trained_steps());
+  own_vertices(*plan, std::vector<double>(plan->owner.size(), 0));
+  plan->actions.push_back(action_of(parse_share(plan->options.vertices, "/strategy/vertices"),
+                                    parse_share(plan->options.snapshots, "/strategy/snapshots"), owned_counts(*plan),
+                                    plan->trained_steps()));
+  const BatchAction& action = plan->actions.front();
+  plan->exact = plan->sync() && plan->options.frontier == "exact" && plan->options.normalise == "graph";
+  const std::vector<std::int64_t> owned = owned_counts(*plan);
+  for (std::size_t r = 0; r < owned.size(); ++r) {
+    plan->exact =
+        plan->exact && action.of_rank[r].vertices == owned[r] && action.of_rank[r].steps == plan->trained_steps();
+  }
+  BatchMaker maker(*plan, false);
+  for (std::size_t a = 0; a < plan->actions.size(); ++a) plan->typical.push_back(typical_batch(*plan, a, maker));
+  plan->notes = plan->full->notes;
+  plan->notes.push_back(frontier_note(plan->typical.front()));
+  return plan;
+}
+
+}  // namespace strobe

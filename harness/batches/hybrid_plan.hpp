@@ -1,0 +1,60 @@
+// The plan of training in hybrid batches: who owns which vertices, how large batches are, and what they are cut from
+// (DynaHB, VLDB'24).
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "harness/batches/batch_graph.hpp"
+#include "harness/batches/batch_sampler.hpp"
+#include "harness/batches/batch_samples.hpp"
+#include "harness/batches/batch_sizes.hpp"
+#include "harness/placement/hybrid_options.hpp"
+#include "harness/plan/full_batch_plan.hpp"
+
+namespace strobe {
+
+/// One size that batches may have: the shares, and what they come to on each rank.
+struct BatchAction {
+  BatchShare vertices, snapshots;
+  std::vector<BatchSize> of_rank;  // [P]
+};
+
+/// What batches of one size hold on average, over a few drawn while planning.
+struct TypicalBatch {
+  double cells = 0;         // that layers compute, all layers together
+  double needed_cells = 0;  // of these, what the targets depend on
+  double target_cells = 0;
+  double entries = 0;  // of all matrices
+  double bytes = 0;    // on the device
+};
+
+struct HybridPlan {
+  HybridOptions options;
+  /// Data, model and task; and the placement of whole timelines by owner, under which weights are evaluated.
+  std::shared_ptr<const FullBatchPlan> full;
+  std::vector<Rank> owner;             // [N]
+  std::vector<BalancedGroups> groups;  // [P]
+  std::vector<BatchAction> actions;    // at least 1
+  AveragingInterval interval;          // of models, where ranks update alone
+  BatchSource source;                  // of the graph's matrices
+  SampleIndex samples;                 // of training
+  std::vector<TypicalBatch> typical;   // [actions]
+  bool exact = false;                  // an update is that of all samples
+  std::vector<std::string> notes;      // what was assumed, one sentence each
+
+  const PreparedGraph& graph() const { return *full->data.graph; }
+  const std::vector<LayerShape>& layers() const { return full->model.layers; }
+  std::int64_t trained_steps() const { return full->data.trained_steps; }
+  int ranks() const { return full->ranks(); }
+  std::uint64_t seed() const { return static_cast<std::uint64_t>(full->request.seed); }
+  bool sync() const { return options.averaging == "sync"; }
+  /// Updates of an epoch: the stretch between two averagings, which is one update where gradients are summed. 0: as
+  /// many as its seconds allow.
+  std::int64_t iterations() const { return sync() ? 1 : interval.iterations; }
+};
+
+/// Throws InvalidRequest and InvalidInput.
+std::shared_ptr<const HybridPlan> plan_hybrid(const Case& request, PlanUse use);
+
+}  // namespace strobe

@@ -1,0 +1,156 @@
+// The kind of training `hybrid_batches`: windows of steps times some of a rank's own vertices.
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "core/hash.hpp"
+#include "harness/batches/hybrid_trainer.hpp"
+#include "harness/files/model_files.hpp"
+#include "harness/request/schedule_tag.hpp"
+#include "harness/timeline/full_batch_schedule.hpp"
+
+namespace strobe {
+namespace {
+
+class HybridSchedule final : public SchedulePlan {
+ public:
+  explicit HybridSchedule(std::shared_ptr<const HybridPlan> plan)
+      : plan_(std::move(plan)), full_(full_batch_schedule(plan_->full)), budget_(budget_of_epoch()) {}
+
+  const ByteBudget& budget() const override { return budget_; }
+  EpochItems items() const override {
+    EpochItems items;
+    const auto iterations = static_cast<double>(plan_->iterations());
+    for (const BatchSize& size : plan_->actions.front().of_rank)
+      items.count += iterations * static_cast<double>(size.vertices * size.steps);
+    items.unit = "cells_per_second";
+    items.iterations = plan_->iterations();
+    return items;
+  }
+  std::vector<std::string> approximations() const override {
+    std::vector<std::string> all;
+    if (!plan_->exact) {
+      all.push_back(fmt::format("batches of {} of a rank's vertices in windows of {} of the training steps",
+                                plan_->options.vertices, plan_->options.snapshots));
+      for (const LayerShape& layer : plan_->layers()) {
+        if (layer.sums.values + layer.sums.constants_per_rank == 0) continue;
+        all.emplace_back("batch_statistics: sums over vertices run over a batch's own");
+        break;
+      }
+    }
+    if (plan_->options.frontier != "exact") all.emplace_back("frontier=layers: only the hops of one step are computed");
+    if (plan_->options.normalise != "graph") all.emplace_back("normalise=batch: degrees are those of the batch");
+    if (plan_->options.averaging == "async")
+      all.push_back(fmt::format("ranks update alone; models are averaged every {}", interval_text()));
+    if (plan_->options.averaging == "never")
+      all.emplace_back("ranks update alone, and their models are never averaged");
+    return all;
+  }
+  const std::vector<ParameterShape>& parameters() const override { return full_->parameters(); }
+  MetricNames metrics() const override { return full_->metrics(); }
+  bool evaluates_after(std::int64_t epoch) const override {
+    const std::int64_t every = plan_->options.evaluate_every, each = plan_->iterations();
+    return (epoch + 1) * each / every > epoch * each / every;
+  }
+  const std::vector<std::string>& notes() const override { return plan_->notes; }
+
+  Json describe() const override {
+    Json described = full_->describe();
+    const TypicalBatch& typical = plan_->typical.front();
+    Json sizes = Json::array();
+    for (const BatchSize& size : plan_->actions.front().of_rank)
+      sizes.push_back({{"vertices", size.vertices}, {"steps", size.steps}});
+    Json schedule = {{"kind", "hybrid_batches"},
+                     {"averaging", plan_->options.averaging},
+                     {"iterations", plan_->iterations()},
+                     {"batch_of_rank", sizes},
+                     {"training_steps", plan_->trained_steps()},
+                     {"typical_batch",
+                      {{"target_cells", typical.target_cells},
+                       {"computed_cells", typical.cells},
+                       {"needed_cells", typical.needed_cells},
+                       {"entries", typical.entries},
+                       {"bytes", typical.bytes}}}};
+    return {{"schedule", schedule},
+            {"parameter_count", described["parameter_count"]},
+            {"parameters", described["parameters"]}};
+  }
+  std::string digest() const override { return full_->digest(); }
+
+  OutputKinds outputs() const override { return full_->outputs(); }
+  void write_embeddings(const std::string& path, const std::vector<double>& values) const override {
+    full_->write_embeddings(path, values);
+  }
+  void write_samples(const std::string& path) const override { full_->write_samples(path); }
+  void write_placement(const std::string& path) const override { full_->write_placement(path); }
+  void write_ids_beside(const std::string& path) const override { full_->write_ids_beside(path); }
+  std::uint64_t kept_bytes() const override { return full_->kept_bytes(); }
+
+  void check_start(const TrainingState& state) const override {
+    const bool alone = state.kept.find("hybrid.weights") != state.kept.end();
+    if (alone == !plan_->sync()) return;
+    throw InvalidRequest("--resume-training",
+                         "the checkpoint was written with another way of averaging; go on with it");
+  }
+
+  std::unique_ptr<Trainer> trainer(Device& device, Communicator& communicator) const override {
+    return std::make_unique<HybridTrainer>(*plan_, device, communicator);
+  }
+
+ private:
+  std::string interval_text() const {
+    const AveragingInterval& interval = plan_->interval;
+    return interval.iterations > 0 ? fmt::format("{} iterations", interval.iterations)
+                                   : fmt::format("{} s", interval.seconds);
+  }
+
+  ByteBudget budget_of_epoch() const {
+    ByteBudget budget;
+    const auto to = [&](Traffic traffic) -> std::uint64_t& { return budget.bytes[static_cast<std::size_t>(traffic)]; };
+    const std::uint64_t element = plan_->full->model.fp64 ? 8 : 4;
+    const auto ring = 2 * (static_cast<std::uint64_t>(plan_->ranks()) - 1);
+    const auto weights = static_cast<std::uint64_t>(plan_->full->model.parameter_count) * element;
+    if (plan_->sync()) {
+      to(Traffic::gradient) = ring * weights;
+      to(Traffic::other) = ring * 2 * sizeof(double);
+    } else if (plan_->options.averaging == "async") {
+      to(Traffic::parameters) = ring * weights * (plan_->options.average == "moments" ? 3 : 1);
+    }
+    if (!plan_->exact) return budget;
+    for (const LayerShape& layer : plan_->layers()) {
+      const auto steps = static_cast<std::uint64_t>(plan_->trained_steps());
+      const auto constants = static_cast<std::uint64_t>(layer.sums.constants_per_rank * plan_->ranks());
+      to(Traffic::state) += ring * element * steps * (2 * static_cast<std::uint64_t>(layer.sums.values) + constants);
+    }
+    return budget;
+  }
+
+  std::shared_ptr<const HybridPlan> plan_;
+  std::shared_ptr<const SchedulePlan> full_;
+  ByteBudget budget_;
+};
+
+class HybridPlanner final : public SchedulePlanner {
+ public:
+  HybridPlanner(const Case& request, PlanUse use) : plan_(plan_hybrid(request, use)) {}
+  std::shared_ptr<const SchedulePlan> plan(std::int64_t) override { return std::make_shared<HybridSchedule>(plan_); }
+
+ private:
+  std::shared_ptr<const HybridPlan> plan_;
+};
+
+std::unique_ptr<SchedulePlanner> plan_hybrid_batches(const Case& request, PlanUse use) {
+  return std::make_unique<HybridPlanner>(request, use);
+}
+
+const Register<ScheduleTag> hybrid_batches_registered{
+    {"hybrid_batches",
+     "some of a rank's own vertices in a window of steps, an update after each; ranks train alone between averagings",
+     "Song et al., DynaHB: a communication-avoiding asynchronous distributed framework with hybrid batches for dynamic "
+     "GNN training, VLDB 2024",
+     {},
+     {"snapshots", plan_hybrid_batches, {}},
+     {}}};
+
+}  // namespace
+}  // namespace strobe

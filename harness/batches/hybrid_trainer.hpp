@@ -1,0 +1,58 @@
+// Training in hybrid batches on one rank (DynaHB, VLDB'24, Algorithm 2).
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "harness/batches/batch_source.hpp"
+#include "harness/batches/lone_sums.hpp"
+#include "harness/exchange/rank_sums.hpp"
+#include "harness/plan/schedule.hpp"
+#include "harness/plan/trained_weights.hpp"
+
+namespace strobe {
+
+class HybridTrainer final : public Trainer {
+ public:
+  HybridTrainer(const HybridPlan& plan, Device& device, Communicator& communicator);
+
+  /// One update by gradients summed over ranks; or updates of the rank alone, and the averaging behind them.
+  void epoch(std::int64_t number) override;
+  EpochValues values(bool metrics_before) override;
+  /// On the whole graph, which lies on the device only meanwhile.
+  std::map<std::string, double> evaluate(const EvaluationMoment& moment) override;
+  TrainingFindings findings() const override { return {0, false, equal_outputs_}; }
+  void gather_state() override;
+  TrainingState state() override;
+  void restore(const TrainingState& state) override;
+  std::vector<double> weights() override;
+  std::vector<double> embeddings() override;
+
+ private:
+  Pass pass(std::uint64_t iteration) const;
+  void update_together(std::uint64_t iteration);
+  void update_alone(std::uint64_t iteration);
+  void average_models();
+  void average(const Tensor& vector, Traffic traffic);
+  void scale(const Tensor& vector, double factor);
+  /// The weights that are evaluated and kept: where models are never averaged, their mean.
+  Tensor common_weights();
+
+  const HybridPlan& plan_;
+  Device& device_;
+  Communicator& communicator_;
+  CommunicatorSums shared_sums_;
+  LoneSums own_sums_;
+  TrainedWeights weights_;
+  InlineBatches batches_;
+  Tensor batch_loss_;         // f64 [1, 1]
+  Tensor totals_;             // f64 [2, 1] of an epoch: the samples' losses, and their weight
+  Tensor scratch_;            // [parameter count, 1]
+  double sample_weight_ = 0;  // of the rank's batches of an epoch
+  bool equal_outputs_ = false;
+  std::map<std::string, std::vector<double>> kept_;  // on rank 0: what ranks hold of their own, as gathered last
+};
+
+}  // namespace strobe

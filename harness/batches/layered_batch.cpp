@@ -1,0 +1,221 @@
+#include "harness/batches/layered_batch.hpp"
+
+#include <algorithm>
+
+#include "core/errors.hpp"
+
+namespace strobe {
+namespace {
+
+std::span<const VertexId> step_of(const StepCells& cells, std::int64_t t) {
+  return {cells.vertices.data() + cells.begin(t), static_cast<std::size_t>(cells.count(t))};
+}
+
+/// Cells of either, step by step.
+StepCells united(const StepCells& a, const StepCells& b) {
+  StepCells all;
+  for (std::int64_t t = 0; t < a.steps(); ++t) {
+    const auto left = step_of(a, t), right = step_of(b, t);
+    std::set_union(left.begin(), left.end(), right.begin(), right.end(), std::back_inserter(all.vertices));
+    all.close_step();
+  }
+  return all;
+}
+
+/// Every vertex of the cells at every step: what rectangles of timelines need.
+StepCells whole_timelines(const StepCells& cells) {
+  std::vector<VertexId> vertices = cells.vertices;
+  std::sort(vertices.begin(), vertices.end());
+  vertices.erase(std::unique(vertices.begin(), vertices.end()), vertices.end());
+  StepCells all;
+  for (std::int64_t t = 0; t < cells.steps(); ++t) {
+    all.vertices.insert(all.vertices.end(), vertices.begin(), vertices.end());
+    all.close_step();
+  }
+  return all;
+}
+
+bool is_rectangle(const LayerShape& layer) { return walks_timelines(layer) || layer.step_by_step; }
+/// Whether the layer asks which of its rows are connected, to choose among them (EvolveGCN-H).
+bool chooses_rows(const LayerShape& layer) { return layer.sums.constants_per_rank > 0; }
+bool reads_own_rows_alone(const LayerShape& layer) { return !layer.reads_neighbours && !is_rectangle(layer); }
+
+/// Rows in `outer` of cells of `inner`, which are among them at their steps, appended.
+void append_rows(const StepCells& outer, const StepCells& inner, std::vector<std::int64_t>& rows) {
+  for (std::int64_t t = 0; t < inner.steps(); ++t) {
+    std::int64_t at = outer.begin(t);
+    for (const VertexId v : step_of(inner, t)) {
+      while (at < outer.end(t) && outer.vertex(at) < v) ++at;
+      if (at == outer.end(t) || outer.vertex(at) != v) throw Error("a layer reads a cell that the one before lacks");
+      rows.push_back(at);
+    }
+  }
+}
+
+bool same(const StepCells& a, const StepCells& b) { return a.offsets == b.offsets && a.vertices == b.vertices; }
+
+void append_value(const PreparedGraph& graph, std::size_t entry, bool fp64, HostCsr& csr) {
+  if (fp64) {
+    csr.values64.push_back(graph.values64[entry]);
+  } else {
+    csr.values32.push_back(graph.values32[entry]);
+  }
+}
+
+}  // namespace
+
+BatchEncoder::BatchEncoder(const LayerSource& source)
+    : source_(source),
+      stamp_(static_cast<std::size_t>(source.graph.vertices), 0),
+      row_(static_cast<std::size_t>(source.graph.vertices), 0) {}
+
+LayeredBatch BatchEncoder::encode(const BatchWindow& window, const std::vector<StepCells>& needed,
+                                  std::span<const VertexId> targets) {
+  LayeredBatch batch;
+  batch.window = window;
+  batch.targets = static_cast<std::int64_t>(targets.size());
+  const std::size_t count = source_.layers.size();
+  batch.layers.resize(count);
+  for (std::size_t l = count; l-- > 0;) {
+    StepCells& cells = batch.layers[l].cells;
+    cells = l + 1 < count ? united(needed[l], batch.layers[l + 1].cells) : needed[l];
+    if (is_rectangle(source_.layers[l])) cells = whole_timelines(cells);
+  }
+  for (std::size_t l = 0; l < count; ++l) {
+    BatchLayer& layer = batch.layers[l];
+    const BatchLayer* const before = l > 0 ? &batch.layers[l - 1] : nullptr;
+    if (before != nullptr && reads_own_rows_alone(source_.layers[l])) layer.cells = before->cells;
+    for (std::int64_t t = 0; t < window.count; ++t) layer.halo.close_step();
+    if (source_.layers[l].reads_neighbours) add_matrix(window, needed[l], before, layer);
+    if (chooses_rows(source_.layers[l]) && !source_.layers[l].reads_neighbours)
+      add_connections(window, needed[l], layer);
+    if (source_.layers[l].step_by_step) add_supports(window, needed[l], layer);
+    if (before != nullptr) read_rows(*before, layer);
+    count_targets(targets, layer, batch.counted.emplace_back());
+    batch.computed_cells += layer.cells.count();
+    batch.needed_cells += needed[l].count();
+  }
+  return batch;
+}
+
+void BatchEncoder::count_targets(std::span<const VertexId> targets, const BatchLayer& layer,
+                                 std::vector<std::int64_t>& rows) {
+  StepCells all;
+  for (std::int64_t t = 0; t < layer.cells.steps(); ++t) {
+    all.vertices.insert(all.vertices.end(), targets.begin(), targets.end());
+    all.close_step();
+  }
+  append_rows(layer.cells, all, rows);
+}
+
+void BatchEncoder::read_rows(const BatchLayer& before, BatchLayer& layer) {
+  if (layer.halo.count() == 0 && same(layer.cells, before.cells)) return;
+  layer.input.reserve(static_cast<std::size_t>(layer.columns()));
+  append_rows(before.cells, layer.cells, layer.input);
+  append_rows(before.cells, layer.halo, layer.input);
+}
+
+void BatchEncoder::number(std::span<const VertexId> vertices, std::int64_t first) {
+  for (const VertexId v : vertices) {
+    stamp_[static_cast<std::size_t>(v)] = now_;
+    row_[static_cast<std::size_t>(v)] = static_cast<std::int32_t>(first++);
+  }
+}
+
+template <class Visit>
+void BatchEncoder::for_entries(const PreparedGraph& graph, Step step, std::span<const VertexId> rows,
+                               const Visit& visit) const {
+  for (const VertexId v : rows) {
+    const auto row = static_cast<std::size_t>(step * graph.vertices + v);
+    for (std::int64_t e = graph.row_offsets[row]; e < graph.row_offsets[row + 1]; ++e)
+      visit(graph.columns[static_cast<std::size_t>(e)]);
+  }
+}
+
+std::vector<VertexId> BatchEncoder::only_read(Step step, std::span<const VertexId> rows,
+                                              std::span<const VertexId> before) {
+  std::vector<VertexId> found;
+  for_entries(source_.graph, step, rows, [&](VertexId u) {
+    if (has(u)) return;
+    if (before.data() != nullptr && !std::binary_search(before.begin(), before.end(), u)) return;
+    stamp_[static_cast<std::size_t>(u)] = now_;
+    found.push_back(u);
+  });
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+void BatchEncoder::append_entries(const PreparedGraph& graph, Step step, std::span<const VertexId> cells,
+                                  std::span<const VertexId> needed, HostCsr& csr) const {
+  std::size_t next = 0;
+  for (const VertexId v : cells) {
+    const bool real = next < needed.size() && needed[next] == v;
+    next += real ? 1 : 0;
+    const auto row = static_cast<std::size_t>(step * graph.vertices + v);
+    for (std::int64_t e = graph.row_offsets[row]; real && e < graph.row_offsets[row + 1]; ++e) {
+      const VertexId u = graph.columns[static_cast<std::size_t>(e)];
+      if (!has(u)) continue;  // of an approximate frontier
+      csr.columns.push_back(row_[static_cast<std::size_t>(u)]);
+      append_value(graph, static_cast<std::size_t>(e), source_.fp64, csr);
+    }
+    csr.offsets.push_back(static_cast<std::int64_t>(csr.columns.size()));
+  }
+}
+
+void BatchEncoder::add_matrix(const BatchWindow& window, const StepCells& needed, const BatchLayer* before,
+                              BatchLayer& layer) {
+  layer.a.has_entries = true;
+  layer.a.step_rows = layer.cells.offsets;
+  StepCells halo;
+  for (std::int64_t t = 0; t < window.count; ++t) {
+    const Step step = static_cast<Step>(window.first + t);
+    ++now_;
+    number(step_of(layer.cells, t), layer.cells.begin(t));
+    const std::span<const VertexId> all = before != nullptr ? step_of(before->cells, t) : std::span<const VertexId>();
+    const std::vector<VertexId> read = only_read(step, step_of(needed, t), all);
+    number(read, layer.cells.count() + halo.count());
+    halo.vertices.insert(halo.vertices.end(), read.begin(), read.end());
+    halo.close_step();
+    append_entries(source_.graph, step, step_of(layer.cells, t), step_of(needed, t), layer.a);
+  }
+  layer.halo = std::move(halo);
+}
+
+void BatchEncoder::add_connections(const BatchWindow& window, const StepCells& needed, BatchLayer& layer) const {
+  layer.a.has_entries = true;
+  layer.a.step_rows = layer.cells.offsets;
+  const auto elsewhere = static_cast<std::int32_t>(layer.cells.count());
+  const PreparedGraph& graph = source_.graph;
+  for (std::int64_t t = 0; t < window.count; ++t) {
+    const std::span<const VertexId> some = step_of(needed, t);
+    std::size_t next = 0;
+    for (std::int64_t row = layer.cells.begin(t); row < layer.cells.end(t); ++row) {
+      const VertexId v = layer.cells.vertex(row);
+      const bool real = next < some.size() && some[next] == v;
+      next += real ? 1 : 0;
+      const auto of_graph = static_cast<std::size_t>((window.first + t) * graph.vertices + v);
+      for (std::int64_t e = graph.row_offsets[of_graph]; real && e < graph.row_offsets[of_graph + 1]; ++e) {
+        const bool itself = graph.columns[static_cast<std::size_t>(e)] == v;
+        layer.a.columns.push_back(itself ? static_cast<std::int32_t>(row) : elsewhere);
+        append_value(graph, static_cast<std::size_t>(e), source_.fp64, layer.a);
+      }
+      layer.a.offsets.push_back(static_cast<std::int64_t>(layer.a.columns.size()));
+    }
+  }
+}
+
+void BatchEncoder::add_supports(const BatchWindow& window, const StepCells& needed, BatchLayer& layer) {
+  for (const auto& graph : source_.supports) {
+    std::vector<HostCsr>& steps = layer.steps.emplace_back();
+    for (std::int64_t t = 0; t < window.count; ++t) {
+      HostCsr& csr = steps.emplace_back();
+      csr.has_entries = true;
+      csr.step_rows = {0, layer.cells.count(t)};
+      ++now_;
+      number(step_of(layer.cells, t), 0);
+      append_entries(*graph, static_cast<Step>(window.first + t), step_of(layer.cells, t), step_of(needed, t), csr);
+    }
+  }
+}
+
+}  // namespace strobe

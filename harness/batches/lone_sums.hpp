@@ -1,0 +1,15 @@
+// Sums over vertices of a rank's own batch, which no other rank adds to.
+#pragma once
+
+#include "models/tape/pass.hpp"
+
+namespace strobe {
+
+class LoneSums final : public RankSums {
+ public:
+  int ranks() const override { return 1; }
+  int rank() const override { return 0; }
+  Var sum(Tape&, const Var& part) const override { return part; }
+};
+
+}  // namespace strobe
