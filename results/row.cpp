@@ -175,7 +175,8 @@ void take_throughput(const CaseResult& result, Row& row) {
   const double seconds = row.epoch_seconds->median;
   if (result.cells_per_epoch > 0) row.throughput["cells_per_second"] = result.cells_per_epoch / seconds;
   if (result.nonzeros_per_epoch > 0) row.throughput["nonzeros_per_second"] = result.nonzeros_per_epoch / seconds;
-  row.throughput[result.throughput_unit] = result.items_per_epoch / seconds;
+  // Zero: epochs work through different numbers of them.
+  if (result.items_per_epoch > 0) row.throughput[result.throughput_unit] = result.items_per_epoch / seconds;
 }
 
 void take_rates(const Epochs& epochs, const CaseResult& result, Row& row) {

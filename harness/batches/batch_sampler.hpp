@@ -27,6 +27,7 @@ struct DrawnTargets {
 namespace random_purpose {
 inline constexpr std::uint32_t hybrid_batch = 40;
 inline constexpr std::uint32_t batch_choice = 41;
+inline constexpr std::uint32_t batch_size = 42;
 }  // namespace random_purpose
 
 /// The `number`-th draw of rank `rank`: the window's start uniform over all valid ones of `steps` steps, vertices

@@ -1,6 +1,7 @@
 #include "harness/batches/hybrid_plan.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -30,6 +31,15 @@ void check_data(const FullBatchCase& c) {
                        "graph, or a generator");
 }
 
+void check_adjuster(const HybridOptions& options, const Case& c) {
+  const bool watches = options.adjuster == "dqn" || options.adjuster == "bandit" || options.adjuster == "best_fixed";
+  if (!watches || c.numerics != "none") return;
+  throw InvalidRequest("/strategy/adjuster",
+                       fmt::format("{} goes by losses, and numerics=none computes none; take numerics=cpu, or "
+                                   "adjuster=cost, random or none",
+                                   options.adjuster));
+}
+
 void check_samples(const FullBatchCase& c) {
   if (c.data.samples->train.count() > 0) return;
   throw InvalidRequest("/task",
@@ -45,6 +55,32 @@ BatchAction action_of(const BatchShare& vertices, const BatchShare& snapshots, c
                               snapshots.of(steps, "training steps", "/strategy/snapshots")});
   }
   return action;
+}
+
+/// The sizes that an adjuster chooses from; those that come to no vertex or no step are left out, and said so.
+void add_choices(HybridPlan& plan, const std::vector<std::int64_t>& owned) {
+  const BatchAction first = plan.actions.front();
+  std::vector<std::string> left_out;
+  plan.actions.clear();
+  for (const BatchShare& vertices : parse_shares(plan.options.vertex_sizes, "/strategy/vertex_sizes")) {
+    for (const BatchShare& snapshots : parse_shares(plan.options.snapshot_sizes, "/strategy/snapshot_sizes")) {
+      try {
+        plan.actions.push_back(action_of(vertices, snapshots, owned, plan.trained_steps()));
+        const bool is_first = vertices.text == first.vertices.text && snapshots.text == first.snapshots.text;
+        if (is_first) plan.first_action = plan.actions.size() - 1;
+      } catch (const InvalidRequest&) {
+        left_out.push_back(vertices.text + " x " + snapshots.text);
+      }
+    }
+  }
+  if (plan.actions.empty()) {
+    throw InvalidRequest("/strategy/vertex_sizes",
+                         "none of the sizes comes to a vertex of every rank and a training "
+                         "step; take larger vertex_sizes or snapshot_sizes");
+  }
+  if (!left_out.empty())
+    plan.notes.push_back(
+        fmt::format("sizes that come to no vertex or no step are not chosen from: {}", fmt::join(left_out, ", ")));
 }
 
 BatchSource source_of(const HybridPlan& plan) {
@@ -108,37 +144,51 @@ std::string frontier_note(const TypicalBatch& typical) {
       100 * typical.needed_cells / typical.cells);
 }
 
+/// Whether an update is that of all samples of the training steps, with all that they depend on.
+bool is_exact(const HybridPlan& plan, const std::vector<std::int64_t>& owned) {
+  bool exact = plan.sync() && !plan.adjusts() && plan.options.frontier == "exact" &&
+               plan.options.normalise == "graph" && plan.options.loss == "pooled";
+  for (std::size_t r = 0; r < owned.size(); ++r) {
+    const BatchSize& size = plan.actions.front().of_rank[r];
+    exact = exact && size.vertices == owned[r] && size.steps == plan.trained_steps();
+  }
+  return exact;
+}
+
+/// Owners, groups and sizes of batches.
+void lay_out_batches(HybridPlan& plan, const FullBatchCase& c) {
+  const Case& request = c.request;
+  const auto& partitioner = PartitionerRegistry::instance().find(plan.options.partitioner, "/strategy/partitioner");
+  plan.owner = partitioner.value(*c.data.graph, c.ranks(), static_cast<std::uint64_t>(request.seed));
+  const Placement placement = by_vertex(plan.owner, c.data.graph->steps, c.ranks());
+  plan.full = lay_out(c, StrategyPlan{placement, placement, in_blocks(even_blocks(c.data.graph->steps, 1)), {}, {}});
+  plan.notes = plan.full->notes;
+  plan.source = source_of(plan);
+  plan.samples = index_samples(plan.full->data.samples->train, plan.trained_steps());
+  own_vertices(plan, std::vector<double>(plan.owner.size(), 0));
+  const std::vector<std::int64_t> owned = owned_counts(plan);
+  plan.actions.push_back(action_of(parse_share(plan.options.vertices, "/strategy/vertices"),
+                                   parse_share(plan.options.snapshots, "/strategy/snapshots"), owned,
+                                   plan.trained_steps()));
+  plan.exact = is_exact(plan, owned);
+  if (plan.adjusts()) add_choices(plan, owned);
+}
+
 }  // namespace
 
 std::shared_ptr<const HybridPlan> plan_hybrid(const Case& request, PlanUse use) {
   auto plan = std::make_shared<HybridPlan>();
   plan->options = options_of(request);
   plan->interval = parse_interval(plan->options.interval, "/strategy/interval");
+  check_adjuster(plan->options, request);
   const FullBatchCase c = begin_full_batch(request, use);
   check_data(c);
   check_samples(c);
   require_at_least(c.data.graph->vertices, c.ranks(), "vertices", request.strategy.at("name").get<std::string>());
-  const auto& partitioner = PartitionerRegistry::instance().find(plan->options.partitioner, "/strategy/partitioner");
-  plan->owner = partitioner.value(*c.data.graph, c.ranks(), static_cast<std::uint64_t>(request.seed));
-  const Placement placement = by_vertex(plan->owner, c.data.graph->steps, c.ranks());
-  plan->full = lay_out(c, StrategyPlan{placement, placement, in_blocks(even_blocks(c.data.graph->steps, 1)), {}, {}});
-  plan->source = source_of(*plan);
-  plan->samples = index_samples(plan->full->data.samples->train, plan->trained_steps());
-  own_vertices(*plan, std::vector<double>(plan->owner.size(), 0));
-  plan->actions.push_back(action_of(parse_share(plan->options.vertices, "/strategy/vertices"),
-                                    parse_share(plan->options.snapshots, "/strategy/snapshots"), owned_counts(*plan),
-                                    plan->trained_steps()));
-  const BatchAction& action = plan->actions.front();
-  plan->exact = plan->sync() && plan->options.frontier == "exact" && plan->options.normalise == "graph";
-  const std::vector<std::int64_t> owned = owned_counts(*plan);
-  for (std::size_t r = 0; r < owned.size(); ++r) {
-    plan->exact =
-        plan->exact && action.of_rank[r].vertices == owned[r] && action.of_rank[r].steps == plan->trained_steps();
-  }
+  lay_out_batches(*plan, c);
   BatchMaker maker(*plan, false);
   for (std::size_t a = 0; a < plan->actions.size(); ++a) plan->typical.push_back(typical_batch(*plan, a, maker));
-  plan->notes = plan->full->notes;
-  plan->notes.push_back(frontier_note(plan->typical.front()));
+  plan->notes.push_back(frontier_note(plan->typical[plan->first_action]));
   return plan;
 }
 

@@ -35,7 +35,8 @@ struct HybridPlan {
   std::shared_ptr<const FullBatchPlan> full;
   std::vector<Rank> owner;             // [N]
   std::vector<BalancedGroups> groups;  // [P]
-  std::vector<BatchAction> actions;    // at least 1
+  std::vector<BatchAction> actions;    // at least 1; several where an adjuster chooses
+  std::size_t first_action = 0;        // in force until one is chosen
   AveragingInterval interval;          // of models, where ranks update alone
   BatchSource source;                  // of the graph's matrices
   SampleIndex samples;                 // of training
@@ -49,6 +50,7 @@ struct HybridPlan {
   int ranks() const { return full->ranks(); }
   std::uint64_t seed() const { return static_cast<std::uint64_t>(full->request.seed); }
   bool sync() const { return options.averaging == "sync"; }
+  bool adjusts() const { return options.adjuster != "none"; }
   /// Updates of an epoch: the stretch between two averagings, which is one update where gradients are summed. 0: as
   /// many as its seconds allow.
   std::int64_t iterations() const { return sync() ? 1 : interval.iterations; }

@@ -3,7 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/hash.hpp"
+#include "backends/shapes_device.hpp"
 #include "harness/batches/hybrid_trainer.hpp"
 #include "harness/files/model_files.hpp"
 #include "harness/request/schedule_tag.hpp"
@@ -15,16 +15,21 @@ namespace {
 class HybridSchedule final : public SchedulePlan {
  public:
   explicit HybridSchedule(std::shared_ptr<const HybridPlan> plan)
-      : plan_(std::move(plan)), full_(full_batch_schedule(plan_->full)), budget_(budget_of_epoch()) {}
+      : plan_(std::move(plan)),
+        full_(full_batch_schedule(plan_->full)),
+        vectors_(vectors_of_optimizer()),
+        budget_(budget_of_epoch()) {}
 
   const ByteBudget& budget() const override { return budget_; }
   EpochItems items() const override {
     EpochItems items;
     const auto iterations = static_cast<double>(plan_->iterations());
-    for (const BatchSize& size : plan_->actions.front().of_rank)
+    for (const BatchSize& size : plan_->actions[plan_->first_action].of_rank)
       items.count += iterations * static_cast<double>(size.vertices * size.steps);
+    // Sizes that an adjuster chooses, and updates that seconds allow, differ from epoch to epoch.
+    if (plan_->adjusts()) items.count = 0;
     items.unit = "cells_per_second";
-    items.iterations = plan_->iterations();
+    items.iterations = std::max<std::int64_t>(1, plan_->iterations());
     return items;
   }
   std::vector<std::string> approximations() const override {
@@ -38,6 +43,9 @@ class HybridSchedule final : public SchedulePlan {
         break;
       }
     }
+    if (plan_->adjusts())
+      all.push_back(fmt::format("adjuster {} chooses the size of batches", plan_->options.adjuster));
+    if (plan_->options.loss != "pooled") all.emplace_back("loss=per_step: a step counts as much as another");
     if (plan_->options.frontier != "exact") all.emplace_back("frontier=layers: only the hops of one step are computed");
     if (plan_->options.normalise != "graph") all.emplace_back("normalise=batch: degrees are those of the batch");
     if (plan_->options.averaging == "async")
@@ -49,16 +57,16 @@ class HybridSchedule final : public SchedulePlan {
   const std::vector<ParameterShape>& parameters() const override { return full_->parameters(); }
   MetricNames metrics() const override { return full_->metrics(); }
   bool evaluates_after(std::int64_t epoch) const override {
-    const std::int64_t every = plan_->options.evaluate_every, each = plan_->iterations();
+    const std::int64_t every = plan_->options.evaluate_every, each = std::max<std::int64_t>(1, plan_->iterations());
     return (epoch + 1) * each / every > epoch * each / every;
   }
   const std::vector<std::string>& notes() const override { return plan_->notes; }
 
   Json describe() const override {
     Json described = full_->describe();
-    const TypicalBatch& typical = plan_->typical.front();
+    const TypicalBatch& typical = plan_->typical[plan_->first_action];
     Json sizes = Json::array();
-    for (const BatchSize& size : plan_->actions.front().of_rank)
+    for (const BatchSize& size : plan_->actions[plan_->first_action].of_rank)
       sizes.push_back({{"vertices", size.vertices}, {"steps", size.steps}});
     Json schedule = {{"kind", "hybrid_batches"},
                      {"averaging", plan_->options.averaging},
@@ -104,6 +112,13 @@ class HybridSchedule final : public SchedulePlan {
                                    : fmt::format("{} s", interval.seconds);
   }
 
+  std::uint64_t vectors_of_optimizer() const {
+    ShapesDevice device({});
+    return TrainedWeights(device, plan_->full->model.parameters, 1, {}, plan_->full->request.optimizer)
+        .vectors()
+        .size();
+  }
+
   ByteBudget budget_of_epoch() const {
     ByteBudget budget;
     const auto to = [&](Traffic traffic) -> std::uint64_t& { return budget.bytes[static_cast<std::size_t>(traffic)]; };
@@ -114,8 +129,9 @@ class HybridSchedule final : public SchedulePlan {
       to(Traffic::gradient) = ring * weights;
       to(Traffic::other) = ring * 2 * sizeof(double);
     } else if (plan_->options.averaging == "async") {
-      to(Traffic::parameters) = ring * weights * (plan_->options.average == "moments" ? 3 : 1);
+      to(Traffic::parameters) = ring * weights * (plan_->options.average == "moments" ? 1 + vectors_ : 1);
     }
+    if (plan_->adjusts()) to(Traffic::other) += ring * sizeof(double);
     if (!plan_->exact) return budget;
     for (const LayerShape& layer : plan_->layers()) {
       const auto steps = static_cast<std::uint64_t>(plan_->trained_steps());
@@ -127,6 +143,7 @@ class HybridSchedule final : public SchedulePlan {
 
   std::shared_ptr<const HybridPlan> plan_;
   std::shared_ptr<const SchedulePlan> full_;
+  std::uint64_t vectors_;  // that the optimiser keeps
   ByteBudget budget_;
 };
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
 
 #include "harness/batches/batch_walk.hpp"
@@ -9,6 +10,25 @@
 #include "harness/timeline/full_batch_trainer.hpp"
 
 namespace strobe {
+namespace {
+
+AdjusterSetting adjuster_setting(const HybridPlan& plan) {
+  AdjusterSetting setting;
+  setting.kind = plan.options.adjuster;
+  setting.actions = plan.actions.size();
+  setting.first = plan.first_action;
+  setting.seed = plan.seed();
+  setting.printed_reward = plan.options.reward == "printed";
+  for (const TypicalBatch& typical : plan.typical) {
+    // An update's launches, and a processor's or a slow device's rates: only their ratios matter.
+    constexpr double update = 3e-4, of_cell = 1e-7, of_entry = 1e-8;
+    setting.cost.push_back(update + of_cell * typical.cells + of_entry * typical.entries);
+    setting.target_cells.push_back(typical.target_cells);
+  }
+  return setting;
+}
+
+}  // namespace
 
 HybridTrainer::HybridTrainer(const HybridPlan& plan, Device& device, Communicator& communicator)
     : plan_(plan),
@@ -17,34 +37,66 @@ HybridTrainer::HybridTrainer(const HybridPlan& plan, Device& device, Communicato
       shared_sums_(communicator),
       weights_(device, plan.full->model.parameters, plan.seed(), plan.full->model.start_values,
                plan.full->request.optimizer),
-      batches_(plan, device),
+      feed_(plan, device),
+      adjuster_(make_adjuster(adjuster_setting(plan))),
+      action_(plan.first_action),
       batch_loss_(device.allocate(1, 1, ElementType::f64)),
       totals_(device.allocate(2, 1, ElementType::f64)),
+      number_(device.allocate(1, 1, ElementType::f64)),
       scratch_(device.allocate(weights_.parameters().count(), 1)) {}
 
-Pass HybridTrainer::pass(std::uint64_t iteration) const {
+Pass HybridTrainer::pass() const {
   const RankSums* sums = &own_sums_;
   if (plan_.exact) sums = &shared_sums_;
-  return {plan_.seed(), static_cast<std::int64_t>(iteration), true, sums};
+  return {plan_.seed(), static_cast<std::int64_t>(iteration_), true, sums};
 }
 
-void HybridTrainer::epoch(std::int64_t number) {
+void HybridTrainer::epoch(std::int64_t) {
+  first_span_ = device_.spans().size();
+  if (adjuster_ != nullptr) choose_size();
   device_.run(Fill{totals_, 0.0});
   sample_weight_ = 0;
   if (plan_.sync()) {
-    update_together(static_cast<std::uint64_t>(number));
-  } else {
-    const std::int64_t count = plan_.iterations();
-    for (std::int64_t i = 0; i < count; ++i) update_alone(static_cast<std::uint64_t>(number * count + i));
-    if (plan_.options.averaging == "async") average_models();
+    update_together();
+    return;
   }
+  std::int64_t updates = 0;
+  do update_alone();
+  while (!reached_interval(++updates));
+  if (plan_.options.averaging == "async") average_models();
 }
 
-void HybridTrainer::update_together(std::uint64_t iteration) {
-  const SharedBatch batch = batches_.take(0, iteration);
+bool HybridTrainer::reached_interval(std::int64_t updates) {
+  if (plan_.interval.iterations > 0) return updates == plan_.interval.iterations;
+  device_.synchronize();  // now spans have their times
+  return seconds_of_spans() >= plan_.interval.seconds;
+}
+
+double HybridTrainer::seconds_of_spans() const {
+  const std::vector<Span>& spans = device_.spans().spans();
+  if (spans.size() <= first_span_) return 0;
+  double begin = spans[first_span_].begin_seconds, end = begin;
+  for (std::size_t i = first_span_; i < spans.size(); ++i) {
+    begin = std::min(begin, spans[i].begin_seconds);
+    end = std::max(end, spans[i].end_seconds);
+  }
+  return end - begin;
+}
+
+void HybridTrainer::choose_size() {
+  action_ = adjuster_->choose(outcome_ ? &*outcome_ : nullptr);
+  outcome_.reset();
+  device_.run(Fill{number_, communicator_.rank() == 0 ? static_cast<double>(action_) : 0.0});
+  communicator_.all_reduce(number_, Traffic::other);
+  double chosen = 0;
+  if (device_.move_out(number_, &chosen)) action_ = static_cast<std::size_t>(chosen);
+}
+
+void HybridTrainer::update_together() {
+  const SharedBatch batch = feed_.take(action_, iteration_);
   sample_weight_ = batch->total_weight;
   weights_.clear_gradients();
-  train_batch(device_, plan_, *batch, weights_.parameters(), pass(iteration), 1.0, totals_.slice_rows(0, 1));
+  train_batch(device_, plan_, *batch, weights_.parameters(), pass(), 1.0, totals_.slice_rows(0, 1));
   device_.run(Fill{totals_.slice_rows(1, 1), sample_weight_});
   communicator_.all_reduce(weights_.parameters().gradients(), Traffic::gradient);
   communicator_.all_reduce(totals_, Traffic::other);
@@ -52,17 +104,27 @@ void HybridTrainer::update_together(std::uint64_t iteration) {
   device_.move_out(totals_, totals);
   scale(weights_.parameters().gradients(), totals[1] > 0 ? 1 / totals[1] : 0);
   weights_.update();
+  ++iteration_;
 }
 
-void HybridTrainer::update_alone(std::uint64_t iteration) {
-  const SharedBatch batch = batches_.take(0, iteration);
+void HybridTrainer::update_alone() {
+  const SharedBatch batch = feed_.take(action_, iteration_);
   const double weight = batch->total_weight;
   weights_.clear_gradients();
   device_.run(Fill{batch_loss_, 0.0});
-  train_batch(device_, plan_, *batch, weights_.parameters(), pass(iteration), weight > 0 ? 1 / weight : 0, batch_loss_);
+  train_batch(device_, plan_, *batch, weights_.parameters(), pass(), weight > 0 ? 1 / weight : 0, batch_loss_);
   device_.run(AddScaled{batch_loss_, totals_.slice_rows(0, 1), weight});
   sample_weight_ += weight;
   weights_.update();
+  ++iteration_;
+}
+
+void HybridTrainer::observe(double loss) {
+  const double updates = plan_.sync() ? 1 : std::max(1.0, static_cast<double>(plan_.iterations()));
+  device_.run(Fill{number_, seconds_of_spans() / updates / communicator_.size()});
+  communicator_.all_reduce(number_, Traffic::other);
+  double seconds = 0;
+  if (device_.move_out(number_, &seconds)) outcome_ = {seconds, loss};
 }
 
 void HybridTrainer::average_models() {
@@ -92,6 +154,7 @@ EpochValues HybridTrainer::values(bool) {
   double totals[2] = {0, 0};
   if (device_.move_out(totals_, totals))
     values.loss = totals[1] > 0 ? totals[0] / totals[1] : std::numeric_limits<double>::quiet_NaN();
+  if (adjuster_ != nullptr) observe(values.loss.value_or(0));
   return values;
 }
 
@@ -120,19 +183,31 @@ std::vector<double> HybridTrainer::embeddings() {
   return judge.embeddings();
 }
 
+void HybridTrainer::gather(const std::string& name, const Tensor& own) {
+  std::vector<PeerRows> rows;
+  for (Rank r = 0; r < communicator_.size(); ++r) rows.push_back({r * own.rows(), own.rows()});
+  const Tensor all = device_.allocate(communicator_.size() * own.rows(), 1, own.type());
+  communicator_.all_gather_v(own, all, std::move(rows), Traffic::other);
+  std::vector<double> values = host_values(device_, all);
+  if (device_.rank() == 0 && !values.empty()) kept_[name] = std::move(values);
+}
+
 void HybridTrainer::gather_state() {
   kept_.clear();
-  if (plan_.sync()) return;  // all ranks have the same
-  std::vector<OptimizerVector> own = weights_.vectors();
-  own.emplace_back("weights", weights_.parameters().values());
-  for (const auto& [name, vector] : own) {
-    std::vector<PeerRows> rows;
-    for (Rank r = 0; r < communicator_.size(); ++r) rows.push_back({r * vector.rows(), vector.rows()});
-    const Tensor all = device_.allocate(communicator_.size() * vector.rows(), 1, vector.type());
-    communicator_.all_gather_v(vector, all, std::move(rows), Traffic::other);
-    std::vector<double> values = host_values(device_, all);
-    if (device_.rank() == 0 && !values.empty()) kept_["hybrid." + name] = std::move(values);
+  std::vector<double> counts = feed_.kept();
+  counts.push_back(static_cast<double>(iteration_));
+  const Tensor own_counts =
+      device_.move_in(counts.data(), static_cast<std::int64_t>(counts.size()), 1, ElementType::f64);
+  gather("hybrid.counts", own_counts);
+  if (adjuster_ != nullptr) {
+    std::vector<double> state = adjuster_->state();
+    state.insert(state.begin(), {static_cast<double>(action_), outcome_ ? 1.0 : 0.0, outcome_ ? outcome_->seconds : 0,
+                                 outcome_ ? outcome_->loss : 0});
+    if (device_.rank() == 0 && device_.has_values()) kept_["hybrid.adjuster"] = std::move(state);
   }
+  if (plan_.sync()) return;  // all ranks have the same weights
+  for (const auto& [name, vector] : weights_.vectors()) gather("hybrid." + name, vector);
+  gather("hybrid.weights", weights_.parameters().values());
 }
 
 TrainingState HybridTrainer::state() {
@@ -143,14 +218,31 @@ TrainingState HybridTrainer::state() {
 
 void HybridTrainer::restore(const TrainingState& state) {
   weights_.restore(state);
-  const auto own_part = [&](const std::string& name, const Tensor& vector) {
+  const auto part_of = [&](const std::string& name) {
     const auto all = state.kept.find("hybrid." + name);
-    if (all == state.kept.end()) return;
-    const auto begin = all->second.begin() + device_.rank() * vector.rows();
-    weights_.overwrite(vector, {begin, begin + vector.rows()});
+    if (all == state.kept.end()) return std::vector<double>();
+    const std::size_t each = all->second.size() / static_cast<std::size_t>(communicator_.size());
+    const auto begin = all->second.begin() + static_cast<std::ptrdiff_t>(each) * device_.rank();
+    return std::vector<double>(begin, begin + static_cast<std::ptrdiff_t>(each));
   };
-  for (const auto& [name, vector] : weights_.vectors()) own_part(name, vector);
-  own_part("weights", weights_.parameters().values());
+  std::vector<double> counts = part_of("counts");
+  if (!counts.empty()) {
+    iteration_ = static_cast<std::uint64_t>(counts.back());
+    counts.pop_back();
+    feed_.restore(counts);
+  }
+  const auto own = [&](const std::string& name, const Tensor& vector) {
+    const std::vector<double> values = part_of(name);
+    if (!values.empty()) weights_.overwrite(vector, values);
+  };
+  for (const auto& [name, vector] : weights_.vectors()) own(name, vector);
+  own("weights", weights_.parameters().values());
+  const auto adjusted = state.kept.find("hybrid.adjuster");
+  if (adjuster_ == nullptr || adjusted == state.kept.end()) return;
+  const std::vector<double>& numbers = adjusted->second;
+  action_ = static_cast<std::size_t>(numbers.at(0));
+  if (numbers.at(1) != 0) outcome_ = {numbers.at(2), numbers.at(3)};
+  adjuster_->restore({numbers.begin() + 4, numbers.end()});
 }
 
 }  // namespace strobe

@@ -3,10 +3,12 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "harness/batches/batch_source.hpp"
+#include "harness/batches/adjusters/adjuster.hpp"
+#include "harness/batches/batch_feed.hpp"
 #include "harness/batches/lone_sums.hpp"
 #include "harness/exchange/rank_sums.hpp"
 #include "harness/plan/schedule.hpp"
@@ -31,10 +33,18 @@ class HybridTrainer final : public Trainer {
   std::vector<double> embeddings() override;
 
  private:
-  Pass pass(std::uint64_t iteration) const;
-  void update_together(std::uint64_t iteration);
-  void update_alone(std::uint64_t iteration);
+  Pass pass() const;
+  void choose_size();
+  void update_together();
+  void update_alone();
+  /// Whether the stretch to the next averaging is over, `updates` after it began.
+  bool reached_interval(std::int64_t updates);
+  /// From the first span of the epoch to the end of its last.
+  double seconds_of_spans() const;
+  void observe(double loss);
   void average_models();
+  /// Brings a vector of every rank to rank 0's `kept_`.
+  void gather(const std::string& name, const Tensor& own);
   void average(const Tensor& vector, Traffic traffic);
   void scale(const Tensor& vector, double factor);
   /// The weights that are evaluated and kept: where models are never averaged, their mean.
@@ -46,11 +56,17 @@ class HybridTrainer final : public Trainer {
   CommunicatorSums shared_sums_;
   LoneSums own_sums_;
   TrainedWeights weights_;
-  InlineBatches batches_;
-  Tensor batch_loss_;         // f64 [1, 1]
-  Tensor totals_;             // f64 [2, 1] of an epoch: the samples' losses, and their weight
-  Tensor scratch_;            // [parameter count, 1]
-  double sample_weight_ = 0;  // of the rank's batches of an epoch
+  BatchFeed feed_;
+  std::unique_ptr<BatchAdjuster> adjuster_;  // on all ranks, of which rank 0's decides; null: nobody chooses
+  std::optional<StretchOutcome> outcome_;    // of the epoch before, the same on all ranks
+  std::size_t action_ = 0;                   // the size in force
+  std::uint64_t iteration_ = 0;              // updates of this rank so far
+  std::size_t first_span_ = 0;               // of the epoch
+  Tensor batch_loss_;                        // f64 [1, 1]
+  Tensor totals_;                            // f64 [2, 1] of an epoch: the samples' losses, and their weight
+  Tensor number_;                            // f64 [1, 1], for one number that ranks share
+  Tensor scratch_;                           // [parameter count, 1]
+  double sample_weight_ = 0;                 // of the rank's batches of an epoch
   bool equal_outputs_ = false;
   std::map<std::string, std::vector<double>> kept_;  // on rank 0: what ranks hold of their own, as gathered last
 };

@@ -20,7 +20,7 @@ namespace {
 using reference::Matrix;
 using reference::Weights;
 
-constexpr double rate = 0.5;
+constexpr double learning_rate = 0.5;
 
 const Json workload = {
     {"name", "uniform"}, {"vertices", 14}, {"steps", 8}, {"density", 2.0}, {"feature_scale", "none"}};
@@ -69,7 +69,7 @@ Weights descend(const Weights& from, const std::function<double(const Weights&)>
         Weights above = from, below = from;
         above[name][i][j] += 1e-6;
         below[name][i][j] -= 1e-6;
-        to[name][i][j] -= rate * (loss_of(above) - loss_of(below)) / 2e-6;
+        to[name][i][j] -= learning_rate * (loss_of(above) - loss_of(below)) / 2e-6;
       }
     }
   }
@@ -114,7 +114,7 @@ void expect_agreement(const Json& of, const Json& on, const std::string& presenc
                         {"precision", "fp64"},
                         {"presence", presence},
                         {"seed", seed},
-                        {"optimizer", {{"name", "sgd"}, {"rate", rate}}},
+                        {"optimizer", {{"name", "sgd"}, {"rate", learning_rate}}},
                         {"epochs", 2},
                         {"warmup", 0}};
   const CaseResult result = run_case(case_from_json(request, ""));

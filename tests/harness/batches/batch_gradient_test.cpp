@@ -1,0 +1,170 @@
+// A batch gives its targets the loss and the gradient that they have on the whole graph cut to the batch's window: the
+// judge is full-batch training of that cut graph with the batch's samples alone.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "core/registry_names.hpp"
+#include "harness/batches/batch_walk.hpp"
+#include "harness/batches/lone_sums.hpp"
+#include "harness/inputs/host_values.hpp"
+#include "harness/timeline/full_batch_trainer.hpp"
+#include "models/snapshots/model.hpp"
+#include "tests/harness/batches/hybrid_runs.hpp"
+#include "tests/harness/fakes.hpp"
+
+namespace strobe {
+namespace {
+
+using test::hybrid_case;
+using test::RandomEvents;
+
+template <class T>
+std::vector<T> part(const std::vector<T>& all, std::int64_t first, std::int64_t count) {
+  if (all.empty()) return {};
+  return {all.begin() + first, all.begin() + first + count};
+}
+
+/// The steps of a window alone.
+std::shared_ptr<const PreparedGraph> cut(const PreparedGraph& graph, const BatchWindow& window) {
+  auto some = std::make_shared<PreparedGraph>(graph);
+  const std::int64_t n = graph.vertices, first = window.first * n, rows = window.count * n;
+  const std::int64_t begin = graph.row_offsets[static_cast<std::size_t>(first)],
+                     end = graph.row_offsets[static_cast<std::size_t>(first + rows)];
+  some->steps = window.count;
+  some->row_offsets = part(graph.row_offsets, first, rows + 1);
+  for (std::int64_t& offset : some->row_offsets) offset -= begin;
+  some->columns = part(graph.columns, begin, end - begin);
+  some->values64 = part(graph.values64, begin, end - begin);
+  some->features64 = part(graph.features64, first * graph.feature_width, rows * graph.feature_width);
+  some->products64 = part(graph.products64, first * graph.feature_width, rows * graph.feature_width);
+  return some;
+}
+
+/// Those of `samples` that the batch has, at the window's steps.
+Samples chosen(const Samples& samples, const std::vector<std::int64_t>& index, const BatchWindow& window) {
+  Samples some;
+  some.arity = samples.arity;
+  for (const std::int64_t each : index) {
+    const auto i = static_cast<std::size_t>(each), arity = static_cast<std::size_t>(samples.arity);
+    for (std::size_t k = 0; k < arity; ++k) some.vertices.push_back(samples.vertices[i * arity + k]);
+    some.step.push_back(samples.step[i] - window.first);
+    some.label.push_back(samples.label[i]);
+    if (!samples.value.empty()) some.value.push_back(samples.value[i]);
+    if (!samples.weight.empty()) some.weight.push_back(samples.weight[i]);
+  }
+  return some;
+}
+
+struct LossAndGradient {
+  double loss = 0;
+  std::vector<double> gradient;
+};
+
+/// One update of gradient descent with rate 1 on the cut graph.
+LossAndGradient judged(const HybridPlan& plan, const HybridBatch& batch, Device& device) {
+  FullBatchCase c = *plan.full;
+  const BatchWindow& window = batch.layers.window;
+  c.request.ranks = 1;
+  c.request.optimizer = {{"name", "sgd"}, {"rate", 1.0}};
+  c.data.graph = cut(*plan.full->data.graph, window);
+  for (auto& support : c.data.supports) support = cut(*support, window);
+  TaskData task = *plan.full->data.samples;
+  task.steps = window.count;
+  task.train = task.test = chosen(plan.full->data.samples->train, batch.samples.index, window);
+  task.validation = {};
+  c.data.samples = std::make_shared<const TaskData>(task);
+  c.data.trained_steps = window.count;
+  const Placement alone =
+      by_time(c.data.graph->vertices, std::vector<Rank>(static_cast<std::size_t>(window.count), 0), 1);
+  const auto full = lay_out(c, StrategyPlan{alone, alone, in_blocks(even_blocks(window.count, 1)), {}, {}});
+  test::OnlyRank communicator(device);
+  FullBatchTrainer trainer(*full, device, communicator);
+  LossAndGradient result;
+  result.gradient = trainer.weights();
+  trainer.epoch(0);
+  result.loss = *trainer.values(false).loss;
+  const std::vector<double> after = trainer.weights();
+  for (std::size_t i = 0; i < after.size(); ++i) result.gradient[i] -= after[i];
+  return result;
+}
+
+LossAndGradient of_batch(const HybridPlan& plan, const HybridBatch& batch, Device& device) {
+  const Parameters parameters(device, plan.full->model.parameters, plan.seed());
+  const Tensor loss = device.allocate(1, 1, ElementType::f64);
+  device.run(Fill{loss, 0.0});
+  device.run(Fill{parameters.gradients(), 0.0});
+  const LoneSums sums;
+  train_batch(device, plan, batch, parameters, {plan.seed(), 0, true, &sums}, 1 / batch.total_weight, loss);
+  LossAndGradient result;
+  device.move_out(loss, &result.loss);
+  result.gradient = host_values(device, parameters.gradients());
+  return result;
+}
+
+void expect_alike(const LossAndGradient& batch, const LossAndGradient& judge, const std::string& what) {
+  EXPECT_NEAR(batch.loss, judge.loss, 1e-10 * std::abs(judge.loss)) << what;
+  ASSERT_EQ(batch.gradient.size(), judge.gradient.size()) << what;
+  double largest = 0, off = 0;
+  for (std::size_t i = 0; i < judge.gradient.size(); ++i) {
+    largest = std::max(largest, std::abs(judge.gradient[i]));
+    off = std::max(off, std::abs(batch.gradient[i] - judge.gradient[i]));
+  }
+  EXPECT_GT(largest, 0) << what;
+  // The judge's gradient is a difference of weights.
+  EXPECT_LE(off, 1e-10 * std::max(largest, 1.0)) << what;
+}
+
+/// Random batches of `model` on two random graphs: of both tasks, of few vertices and of many.
+void judge_batches(const Json& model) {
+  DeviceRequest on;
+  on.precision = ElementType::f64;
+  for (const int seed : {1, 2}) {
+    const RandomEvents events(seed, 40, 400);
+    for (const char* task : {"link-prediction", "vertex-regression"}) {
+      for (const char* share : {"10%", "60%"}) {
+        Json request = hybrid_case(events.workload(8), model, {{"name", "hybrid_batch"}, {"snapshots", "60%"}}, 2);
+        request["task"] = task;
+        request["strategy"]["vertices"] = share;
+        const auto plan = plan_hybrid(case_from_json(request, ""), PlanUse::run);
+        BatchMaker maker(*plan, true);
+        for (const std::uint64_t number : {0, 1, 2}) {
+          const auto device = DeviceRegistry::instance().find("cpu").value(on);
+          const SharedBatch batch = maker.make(static_cast<Rank>(number % 2), 0, number);
+          if (batch->total_weight == 0) continue;
+          expect_alike(of_batch(*plan, *batch, *device), judged(*plan, *batch, *device),
+                       fmt::format("{} {} graph {} batch {} of {}", model.dump(), task, seed, number, share));
+        }
+      }
+    }
+  }
+}
+
+class BatchGradient : public testing::TestWithParam<std::string> {};
+
+TEST_P(BatchGradient, IsThatOfItsTargetsOnTheGraphCutToItsWindow) {
+  Json model = {{"name", GetParam()}};
+  // What these two take from all vertices of the graph a batch takes from its own: an approximation that says so.
+  if (GetParam() == "evolve-gcn-h") return;
+  if (GetParam() == "mpnn-lstm") model["batch_norm"] = false;
+  judge_batches(model);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, BatchGradient,
+                         testing::ValuesIn(names_with<ModelTag>(&ModelTag::Value::family, "snapshots")),
+                         [](const auto& parameter) {
+                           std::string name = parameter.param;
+                           for (char& c : name) c = std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
+                           return name;
+                         });
+
+TEST(BatchGradientVariants, LayersThatReachFar) {
+  for (const Json& model : std::vector<Json>{{{"name", "dcrnn"}, {"layers", 2}},
+                                             {{"name", "t-gcn"}, {"conv", "xh"}},
+                                             {{"name", "tm-gcn"}, {"precompute", false}},
+                                             {{"name", "mpnn-lstm"}, {"precompute", false}, {"batch_norm", false}}})
+    judge_batches(model);
+}
+
+}  // namespace
+}  // namespace strobe
