@@ -23,8 +23,9 @@ class Draws {
   std::mt19937 engine_;
 };
 
-/// `degree` edges a vertex on average, some vertices with many, others without any; features of width 2.
-inline SnapshotGraph random_snapshots(Draws& draw, int vertices, int steps, int degree) {
+/// `degree` edges a vertex on average, some vertices with many, others without any; features of width 2. Edges stay in
+/// groups of `near` vertices, unless it is 0.
+inline SnapshotGraph random_snapshots(Draws& draw, int vertices, int steps, int degree, int near = 0) {
   SnapshotGraph graph;
   graph.vertices = vertices;
   graph.feature_width = 2;
@@ -34,7 +35,8 @@ inline SnapshotGraph random_snapshots(Draws& draw, int vertices, int steps, int 
     for (int v = 0; v < vertices; ++v) {
       std::set<VertexId> columns;
       const int most = v % 7 == 0 ? 3 * degree : 2 * degree;
-      for (int i = draw.below(most + 1); i > 0; --i) columns.insert(static_cast<VertexId>(draw.below(vertices)));
+      const int first = near == 0 ? 0 : v / near * near, choice = near == 0 ? vertices : near;
+      for (int i = draw.below(most + 1); i > 0; --i) columns.insert(std::min(first + draw.below(choice), vertices - 1));
       snapshot->columns.insert(snapshot->columns.end(), columns.begin(), columns.end());
       snapshot->row_offsets.push_back(static_cast<std::int64_t>(snapshot->columns.size()));
     }
