@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "models/snapshots/model.hpp"
-#include "workloads/preparation/preprocess.hpp"
 
 namespace strobe {
 
@@ -27,10 +26,5 @@ struct LayerReads {
 /// What each of `layers` reads. With `product_in_batch` the first layer's aggregation A~ X is made of the batch's own
 /// matrix, so it is read like any other.
 std::vector<LayerReads> layer_reads(const std::vector<LayerShape>& layers, bool product_in_batch = false);
-
-/// Products with A~, one behind the other, that lead to an embedding: the L of DynaHB's Definition 2. A first layer
-/// whose aggregation was precomputed counts as one; of a layer that goes step by step count the products of one step
-/// with the support that has most of them. At least 1. Of unknown layers (null): 2, as in Example 2.
-int hops_of(const std::vector<LayerShape>* layers, const PreparedGraph& graph);
 
 }  // namespace strobe

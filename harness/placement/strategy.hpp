@@ -16,6 +16,7 @@ namespace strobe {
 
 struct LayerShape;    // models/snapshots/model.hpp
 struct PlacedChunks;  // harness/placement/chunks/placed_chunks.hpp
+struct VertexLoads;   // workloads/partitioners/load_aware.hpp
 
 /// What a strategy may look at.
 struct StrategyInput {
@@ -43,6 +44,7 @@ struct StrategyPlan {
   Staleness staleness;
   std::vector<std::string> approximations;
   std::shared_ptr<const PlacedChunks> chunks = nullptr;  // of the strategy that makes them
+  std::shared_ptr<const VertexLoads> loads = nullptr;    // what vertices were shared out by, where they were by load
 };
 
 /// On one rank all strategies of full-batch training are the same program, `sequential`.

@@ -9,6 +9,7 @@
 #include "harness/placement/chunks/placed_chunks.hpp"
 #include "harness/plan/full_batch_plan.hpp"
 #include "harness/plan/transfer_plan.hpp"
+#include "workloads/partitioners/load_aware.hpp"
 #include "workloads/partitioners/partitioning.hpp"
 
 namespace strobe {
@@ -178,6 +179,16 @@ Json describe_samples(const TaskData& samples) {
               {"test_sha256", samples_sha256(samples.test)}};
 }
 
+/// Loads of the vertices of each rank, where they were shared out by them.
+Json describe_loads(const StrategyPlan& strategy) {
+  std::vector<double> ranks(static_cast<std::size_t>(strategy.spatial.ranks));
+  for (std::size_t v = 0; v < strategy.loads->load.size(); ++v) {
+    const Rank owner = strategy.spatial.owner(static_cast<VertexId>(v), 0);
+    if (owner >= 0) ranks[static_cast<std::size_t>(owner)] += strategy.loads->load[v];
+  }
+  return Json{{"load_per_rank", ranks}};
+}
+
 }  // namespace
 
 Json describe(const FullBatchPlan& plan) {
@@ -199,6 +210,7 @@ Json describe(const FullBatchPlan& plan) {
                  {"notes", plan.notes},
                  {"planned_transfer_bytes_per_epoch", describe_transfer(plan)}};
   if (plan.strategy.chunks != nullptr) described["chunks"] = describe_chunks(*plan.strategy.chunks);
+  if (plan.strategy.loads != nullptr) described["loads"] = describe_loads(plan.strategy);
   return described;
 }
 

@@ -73,7 +73,7 @@ class FullBatchSchedule final : public SchedulePlan {
   void write_placement(const std::string& path) const override {
     const auto& chunks = plan_->strategy.chunks;
     write_placement_file(path, plan_->strategy.spatial, plan_->strategy.temporal,
-                         chunks == nullptr ? nullptr : &chunks->of_cell);
+                         chunks == nullptr ? nullptr : &chunks->of_cell, plan_->strategy.loads.get());
     if (plan_->data.raw != nullptr) write_ids_beside(path);
   }
   void write_ids_beside(const std::string& path) const override { write_ids(path, *plan_->data.raw); }

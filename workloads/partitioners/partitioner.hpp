@@ -14,7 +14,24 @@ struct PartitionerTag {
   static constexpr const char* kind = "partitioner";
   /// One part in [0, parts) per vertex [N], the same for all steps; every part is used when N >= parts. Depends on the
   /// graph's structure, `parts` and `seed` only.
-  using Value = std::vector<Rank> (*)(const PreparedGraph& graph, int parts, std::uint64_t seed);
+  using Partition = std::vector<Rank> (*)(const PreparedGraph& graph, int parts, std::uint64_t seed);
+  /// The same, weighing vertices by what lies within `hops` products with A of them; `load`, unless it is null,
+  /// receives these weights [N].
+  using PartitionByLoad = std::vector<Rank> (*)(const PreparedGraph& graph, int parts, int hops,
+                                                std::vector<double>* load);
+  struct Value {
+    Value() = default;
+    Value(Partition makes) : partition(makes) {}
+    Value(PartitionByLoad makes) : by_load(makes) {}
+    /// `hops`: products with A on the way to an embedding; by default the two of a network of two layers. `load` is
+    /// left empty by a partitioner that weighs nothing.
+    std::vector<Rank> operator()(const PreparedGraph& graph, int parts, std::uint64_t seed, int hops = 2,
+                                 std::vector<double>* load = nullptr) const {
+      return by_load != nullptr ? by_load(graph, parts, hops, load) : partition(graph, parts, seed);
+    }
+    Partition partition = nullptr;
+    PartitionByLoad by_load = nullptr;
+  };
 };
 using PartitionerRegistry = Registry<PartitionerTag>;
 

@@ -1,6 +1,8 @@
 // Vertex partitioning (ESDG section 4.1; DGC calls it PTS): a rank owns the whole timelines of its vertices in both
 // stages, so only neighbours on other ranks cross: a spatial halo whose size depends on the cut.
+#include "harness/placement/model_hops.hpp"
 #include "harness/placement/strategy.hpp"
+#include "workloads/partitioners/load_aware.hpp"
 #include "workloads/partitioners/partitioner.hpp"
 
 namespace strobe {
@@ -27,9 +29,16 @@ StrategyPlan plan_vertex(const StrategyInput& input, const Json& json) {
   const auto parameters = from_json<VertexParameters>(vertex_fields(), json, "/strategy");
   const auto& partitioner = PartitionerRegistry::instance().find(parameters.partitioner, "/strategy/partitioner");
   require_at_least(input.graph.vertices, input.ranks, "vertices", "vertex");
-  const Placement placement =
-      by_vertex(partitioner.value(input.graph, input.ranks, input.seed), input.graph.steps, input.ranks);
-  return {placement, placement, in_blocks(input.blocks), staleness_of(parameters), {}};
+  std::vector<double> load;
+  const std::vector<Rank> owner = partitioner.value(input.graph, input.ranks, input.seed,
+                                                    model_hops(input.layers, input.graph.first_product_done), &load);
+  const Placement placement = by_vertex(owner, input.graph.steps, input.ranks);
+  StrategyPlan plan{placement, placement, in_blocks(input.blocks), staleness_of(parameters), {}};
+  if (!load.empty()) {
+    const auto group = balanced_groups(load, owner, input.ranks, default_load_groups);
+    plan.loads = std::make_shared<const VertexLoads>(VertexLoads{std::move(load), group});
+  }
+  return plan;
 }
 
 const Register<StrategyTag> vertex_registered{{

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
 
 #include "core/registry_names.hpp"
@@ -67,6 +68,44 @@ TEST_P(PlacementFile, TellsWhoOwnsEveryCell) {
     EXPECT_EQ(of, Owners(spatial.owner(cell.second, cell.first), temporal.owner(cell.second, cell.first)));
   const bool lie_whole = spatial.keeps_timelines() && temporal.keeps_timelines();
   EXPECT_EQ(read_text_file(path_).find("\n,") != std::string::npos, lie_whole);
+}
+
+TEST(PlacementFileOfLoads, TellsLoadAndGroupOfEveryVertex) {
+  const std::string path =
+      (std::filesystem::temp_directory_path() / ("strobe-loads-" + std::to_string(getpid()))).string();
+  for (const std::string presence : {"all", "seen"}) {
+    const Json json = {{"workload", {{"name", "uniform"}, {"vertices", 45}, {"steps", 6}, {"density", 1}}},
+                       {"strategy", {{"name", "vertex"}, {"partitioner", "load_aware"}}},
+                       {"presence", presence},
+                       {"ranks", 3},
+                       {"epochs", 1},
+                       {"warmup", 0}};
+    const Case c = case_from_json(json, "");
+    const auto plan = test::full_batch_plan(c);
+    ASSERT_NE(plan->strategy.loads, nullptr);
+    ModelOutputs outputs;
+    outputs.placement = path;
+    ASSERT_EQ(run_case(c, nullptr, outputs).status, "ok");
+    const VertexLoads& loads = *plan->strategy.loads;
+    std::istringstream text(read_text_file(path));
+    std::string line;
+    std::getline(text, line);
+    EXPECT_EQ(line, "step,vertex,rank,temporal_rank,load,group");
+    std::set<std::size_t> told;
+    while (std::getline(text, line)) {
+      std::istringstream cells(line);
+      std::vector<std::string> cell(6);
+      for (std::string& value : cell) std::getline(cells, value, ',');
+      const auto v = static_cast<std::size_t>(std::stoi(cell[1]));
+      EXPECT_EQ(std::stod(cell[4]), loads.load.at(v));
+      EXPECT_EQ(std::stoi(cell[5]), loads.group.at(v));
+      told.insert(v);
+    }
+    EXPECT_EQ(told.size(), 45u);
+    // tm-gcn multiplies twice, the first time before training, by the graph that it was smoothed to.
+    EXPECT_EQ(loads.load, walk_loads(*plan->data.graph, 2));
+    std::filesystem::remove(path);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(All, PlacementFile,

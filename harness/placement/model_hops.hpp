@@ -1,0 +1,28 @@
+// How many products with A lead to an embedding: what partitioners weigh neighbourhoods by.
+#pragma once
+
+#include <algorithm>
+#include <map>
+#include <vector>
+
+#include "models/snapshots/model.hpp"
+
+namespace strobe {
+
+/// Products with A~, one behind the other, that lead to an embedding: the L of DynaHB's Definition 2. A first layer
+/// whose aggregation was precomputed counts as one; of a layer that goes step by step count the products of one step
+/// with the support that has most of them. At least 1. Of unknown layers (null): 2, as in Example 2.
+inline int model_hops(const std::vector<LayerShape>* layers, bool first_product_done) {
+  if (layers == nullptr) return 2;
+  int hops = first_product_done ? 1 : 0;
+  for (const LayerShape& layer : *layers) {
+    std::map<int, int> products;
+    for (const StepProduct& product : layer.products) ++products[product.support];
+    int most = layer.reads_neighbours ? 1 : 0;
+    for (const auto& [support, count] : products) most = std::max(most, count);
+    hops += most;
+  }
+  return std::max(hops, 1);
+}
+
+}  // namespace strobe
