@@ -29,22 +29,6 @@ void draw_some(const std::vector<VertexId>& from, std::int64_t count, const Rand
 
 }  // namespace
 
-BalancedGroups balanced_groups(std::vector<VertexId> owned, const std::vector<double>& load, std::int64_t count) {
-  std::sort(owned.begin(), owned.end(), [&](VertexId a, VertexId b) {
-    const double left = load[static_cast<std::size_t>(a)], right = load[static_cast<std::size_t>(b)];
-    return left != right ? left > right : a < b;
-  });
-  const auto all = static_cast<std::int64_t>(owned.size());
-  count = std::min(count, all);
-  BalancedGroups groups;
-  for (std::int64_t g = 0, begin = 0; g < count; ++g) {
-    const std::int64_t size = all / count + (g < all % count ? 1 : 0);
-    groups.emplace_back(owned.begin() + begin, owned.begin() + begin + size);
-    begin += size;
-  }
-  return groups;
-}
-
 DrawnTargets draw_targets(const BalancedGroups& groups, const BatchSize& size, std::int64_t steps, std::uint64_t seed,
                           Rank rank, std::uint64_t number) {
   // A draw's own part of the rank's stream: no batch has 2^32 vertices.

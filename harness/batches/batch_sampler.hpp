@@ -11,10 +11,6 @@ namespace strobe {
 /// Vertices of one rank in groups of like load, from each of which a batch takes as many.
 using BalancedGroups = std::vector<std::vector<VertexId>>;
 
-/// `owned` in `count` groups (fewer where there are fewer vertices): by descending load, ties by vertex; the first
-/// groups have one more where they do not come out even.
-BalancedGroups balanced_groups(std::vector<VertexId> owned, const std::vector<double>& load, std::int64_t count);
-
 struct BatchSize {
   std::int64_t vertices = 0, steps = 0;
 };

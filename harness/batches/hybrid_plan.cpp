@@ -7,10 +7,15 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/batches/batch_maker.hpp"
+#include "harness/batches/cached_vertices.hpp"
+#include "harness/placement/model_hops.hpp"
+#include "workloads/partitioners/load_aware.hpp"
 #include "workloads/partitioners/partitioner.hpp"
 
 namespace strobe {
 namespace {
+
+std::uint64_t plan_seed(const Case& c) { return static_cast<std::uint64_t>(c.seed); }
 
 HybridOptions options_of(const Case& c) {
   HybridOptions options;
@@ -122,12 +127,17 @@ TypicalBatch typical_batch(const HybridPlan& plan, std::size_t action, BatchMake
   return mean;
 }
 
+/// A rank's vertices in groups of like load; fewer groups where a rank has fewer vertices.
 void own_vertices(HybridPlan& plan, const std::vector<double>& load) {
-  std::vector<std::vector<VertexId>> owned(static_cast<std::size_t>(plan.ranks()));
+  const int groups = static_cast<int>(plan.options.groups);
+  const std::vector<std::int32_t> group = balanced_groups(load, plan.owner, plan.ranks(), groups);
+  plan.groups.assign(static_cast<std::size_t>(plan.ranks()), BalancedGroups(static_cast<std::size_t>(groups)));
   for (std::size_t v = 0; v < plan.owner.size(); ++v)
-    owned[static_cast<std::size_t>(plan.owner[v])].push_back(static_cast<VertexId>(v));
-  for (std::vector<VertexId>& own : owned)
-    plan.groups.push_back(balanced_groups(std::move(own), load, plan.options.groups));
+    plan.groups[static_cast<std::size_t>(plan.owner[v])][static_cast<std::size_t>(group[v])].push_back(
+        static_cast<VertexId>(v));
+  for (BalancedGroups& of_rank : plan.groups)
+    std::erase_if(of_rank, [](const std::vector<VertexId>& some) { return some.empty(); });
+  plan.loads = std::make_shared<const VertexLoads>(VertexLoads{load, group});
 }
 
 std::vector<std::int64_t> owned_counts(const HybridPlan& plan) {
@@ -155,17 +165,45 @@ bool is_exact(const HybridPlan& plan, const std::vector<std::int64_t>& owned) {
   return exact;
 }
 
+/// What ranks hold of each other's vertices, so that no embedding crosses: too long to find out where ranks and entries
+/// are many.
+std::string cache_note(const HybridPlan& plan) {
+  constexpr std::int64_t most_visits = 2'000'000'000;
+  if (plan.ranks() < 2) return "";
+  if (plan.graph().nonzeros() > most_visits / plan.ranks())
+    return "how many vertices ranks hold of each other was not counted: too many entries and ranks";
+  std::int64_t window = 1;
+  for (const BatchAction& action : plan.actions) {
+    for (const BatchSize& size : action.of_rank) window = std::max(window, size.steps);
+  }
+  std::vector<CachedVertices> ranks;
+  std::uint64_t cached = 0, most = 0;
+  for (Rank r = 0; r < plan.ranks(); ++r) {
+    const std::vector<VertexId> others = others_of(plan.full->data.samples->train, plan.owner, r);
+    ranks.push_back(cached_vertices(plan.source, plan.owner, r, others, plan.trained_steps(), window));
+    cached += ranks.back().cached_structure_bytes + ranks.back().cached_feature_bytes;
+    most = std::max(most, ranks.back().bytes());
+  }
+  return fmt::format(
+      "ranks hold {:.2f} times the vertices of the graph, those within the hops of their own; {:.1f} MB of others' "
+      "move once, before training, and the largest rank holds {:.1f} MB",
+      duplication(ranks, plan.graph().vertices), static_cast<double>(cached) / 1e6, static_cast<double>(most) / 1e6);
+}
+
 /// Owners, groups and sizes of batches.
 void lay_out_batches(HybridPlan& plan, const FullBatchCase& c) {
   const Case& request = c.request;
   const auto& partitioner = PartitionerRegistry::instance().find(plan.options.partitioner, "/strategy/partitioner");
-  plan.owner = partitioner.value(*c.data.graph, c.ranks(), static_cast<std::uint64_t>(request.seed));
+  const int hops = model_hops(&c.model.layers, c.data.graph->first_product_done);
+  std::vector<double> load;
+  plan.owner = partitioner.value(*c.data.graph, c.ranks(), plan_seed(request), hops, &load);
+  if (load.empty()) load = walk_loads(*c.data.graph, hops);
   const Placement placement = by_vertex(plan.owner, c.data.graph->steps, c.ranks());
   plan.full = lay_out(c, StrategyPlan{placement, placement, in_blocks(even_blocks(c.data.graph->steps, 1)), {}, {}});
   plan.notes = plan.full->notes;
   plan.source = source_of(plan);
   plan.samples = index_samples(plan.full->data.samples->train, plan.trained_steps());
-  own_vertices(plan, std::vector<double>(plan.owner.size(), 0));
+  own_vertices(plan, load);
   const std::vector<std::int64_t> owned = owned_counts(plan);
   plan.actions.push_back(action_of(parse_share(plan.options.vertices, "/strategy/vertices"),
                                    parse_share(plan.options.snapshots, "/strategy/snapshots"), owned,
@@ -189,6 +227,7 @@ std::shared_ptr<const HybridPlan> plan_hybrid(const Case& request, PlanUse use) 
   BatchMaker maker(*plan, false);
   for (std::size_t a = 0; a < plan->actions.size(); ++a) plan->typical.push_back(typical_batch(*plan, a, maker));
   plan->notes.push_back(frontier_note(plan->typical[plan->first_action]));
+  if (const std::string note = cache_note(*plan); !note.empty()) plan->notes.push_back(note);
   return plan;
 }
 

@@ -11,6 +11,7 @@
 #include "harness/batches/batch_sizes.hpp"
 #include "harness/placement/hybrid_options.hpp"
 #include "harness/plan/full_batch_plan.hpp"
+#include "workloads/partitioners/load_aware.hpp"
 
 namespace strobe {
 
@@ -35,14 +36,15 @@ struct HybridPlan {
   std::shared_ptr<const FullBatchPlan> full;
   std::vector<Rank> owner;             // [N]
   std::vector<BalancedGroups> groups;  // [P]
-  std::vector<BatchAction> actions;    // at least 1; several where an adjuster chooses
-  std::size_t first_action = 0;        // in force until one is chosen
-  AveragingInterval interval;          // of models, where ranks update alone
-  BatchSource source;                  // of the graph's matrices
-  SampleIndex samples;                 // of training
-  std::vector<TypicalBatch> typical;   // [actions]
-  bool exact = false;                  // an update is that of all samples
-  std::vector<std::string> notes;      // what was assumed, one sentence each
+  std::shared_ptr<const VertexLoads> loads;
+  std::vector<BatchAction> actions;   // at least 1; several where an adjuster chooses
+  std::size_t first_action = 0;       // in force until one is chosen
+  AveragingInterval interval;         // of models, where ranks update alone
+  BatchSource source;                 // of the graph's matrices
+  SampleIndex samples;                // of training
+  std::vector<TypicalBatch> typical;  // [actions]
+  bool exact = false;                 // an update is that of all samples
+  std::vector<std::string> notes;     // what was assumed, one sentence each
 
   const PreparedGraph& graph() const { return *full->data.graph; }
   const std::vector<LayerShape>& layers() const { return full->model.layers; }

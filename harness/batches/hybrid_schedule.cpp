@@ -5,7 +5,7 @@
 
 #include "backends/shapes_device.hpp"
 #include "harness/batches/hybrid_trainer.hpp"
-#include "harness/files/model_files.hpp"
+#include "harness/files/placement_file.hpp"
 #include "harness/request/schedule_tag.hpp"
 #include "harness/timeline/full_batch_schedule.hpp"
 
@@ -90,7 +90,11 @@ class HybridSchedule final : public SchedulePlan {
     full_->write_embeddings(path, values);
   }
   void write_samples(const std::string& path) const override { full_->write_samples(path); }
-  void write_placement(const std::string& path) const override { full_->write_placement(path); }
+  void write_placement(const std::string& path) const override {
+    const Placement& placement = plan_->full->strategy.spatial;
+    write_placement_file(path, placement, placement, nullptr, plan_->loads.get());
+    write_ids_beside(path);
+  }
   void write_ids_beside(const std::string& path) const override { full_->write_ids_beside(path); }
   std::uint64_t kept_bytes() const override { return full_->kept_bytes(); }
 
@@ -113,7 +117,9 @@ class HybridSchedule final : public SchedulePlan {
   }
 
   std::uint64_t vectors_of_optimizer() const {
-    ShapesDevice device({});
+    DeviceRequest without_values;
+    without_values.numerics = Numerics::none;
+    ShapesDevice device(without_values);
     return TrainedWeights(device, plan_->full->model.parameters, 1, {}, plan_->full->request.optimizer)
         .vectors()
         .size();

@@ -9,22 +9,22 @@
 
 namespace strobe {
 
-/// DynaHB's own defaults.
-struct DynaHbDefaults {
+/// Of hybrid batches where nothing else is asked for: the paper's sizes and its generator, updated together.
+struct HybridDefaults {
   static constexpr const char* vertices = "5%";
   static constexpr const char* snapshots = "20%";
   static constexpr const char* averaging = "sync";
-  static constexpr const char* generator = "inline";
-  static constexpr bool reservoir = false;
+  static constexpr const char* generator = "pipelined";
+  static constexpr bool reservoir = true;
   static constexpr const char* adjuster = "none";
 };
 
-/// The parameters, with the defaults of a system: the baselines are DynaHB with others.
+/// The parameters, with the defaults of a system: the baselines are the same with others.
 template <class Defaults>
 struct HybridOptionsOf {
   std::string vertices = Defaults::vertices;    // of a rank's own vertices, in one batch
   std::string snapshots = Defaults::snapshots;  // of the training steps, in one batch
-  std::string partitioner = "hash";
+  std::string partitioner = "load_aware";
   std::int64_t groups = 10;                     // of like load, a rank's vertices are drawn evenly from
   std::string averaging = Defaults::averaging;  // sync | async | never
   std::string interval = "10";                  // iterations, or seconds ("2s"), between two averagings
@@ -41,7 +41,7 @@ struct HybridOptionsOf {
   std::string reward = "bounded";    // bounded | printed
   std::int64_t evaluate_every = 10;  // iterations
 };
-using HybridOptions = HybridOptionsOf<DynaHbDefaults>;
+using HybridOptions = HybridOptionsOf<HybridDefaults>;
 
 /// Adds the parameters above to a table of `S`, which has them as members of its own.
 template <class S>

@@ -7,21 +7,40 @@ namespace {
 
 constexpr const char* paper = "Song et al., DynaHB, VLDB'24";
 
-/// Full batches with cached vertices: PyG-T made distributed.
-struct PydDefaults : DynaHbDefaults {
+/// The whole system.
+struct DynaHbDefaults : HybridDefaults {
+  static constexpr const char* averaging = "async";
+  static constexpr const char* adjuster = "dqn";
+};
+
+/// What the baselines have in common.
+struct BaselineDefaults : HybridDefaults {
+  static constexpr const char* generator = "inline";
+  static constexpr bool reservoir = false;
+};
+
+struct PydDefaults : BaselineDefaults {
   static constexpr const char* vertices = "100%";
   static constexpr const char* snapshots = "100%";
 };
 
-/// Batches of vertices over all steps.
-struct DbovDefaults : DynaHbDefaults {
+struct DbovDefaults : BaselineDefaults {
   static constexpr const char* snapshots = "100%";
 };
 
-/// Batches of snapshots with all vertices.
-struct DbosDefaults : DynaHbDefaults {
+struct DbosDefaults : BaselineDefaults {
   static constexpr const char* vertices = "100%";
 };
+
+struct BvrDefaults : HybridDefaults {
+  static constexpr const char* snapshots = "100%";
+};
+
+template <class Defaults>
+Entry<StrategyTag::Value> preset(const char* name, const char* description) {
+  return {name, description, paper, hybrid_fields<HybridOptionsOf<Defaults>>(), StrategyTag::Value("hybrid_batches"),
+          {}};
+}
 
 const Register<StrategyTag> hybrid_batch_registered{{
     "hybrid_batch",
@@ -32,32 +51,16 @@ const Register<StrategyTag> hybrid_batch_registered{{
     {},
 }};
 
-const Register<StrategyTag> pyd_registered{{
-    "pyd",
-    "hybrid_batch with all vertices and all steps: full batches on cached vertices (PyD)",
-    paper,
-    hybrid_fields<HybridOptionsOf<PydDefaults>>(),
-    StrategyTag::Value("hybrid_batches"),
-    {},
-}};
-
-const Register<StrategyTag> dbov_registered{{
-    "dbov",
-    "hybrid_batch with all steps: batches of vertices (DBoV)",
-    paper,
-    hybrid_fields<HybridOptionsOf<DbovDefaults>>(),
-    StrategyTag::Value("hybrid_batches"),
-    {},
-}};
-
-const Register<StrategyTag> dbos_registered{{
-    "dbos",
-    "hybrid_batch with all vertices: batches of snapshots (DBoS)",
-    paper,
-    hybrid_fields<HybridOptionsOf<DbosDefaults>>(),
-    StrategyTag::Value("hybrid_batches"),
-    {},
-}};
+const Register<StrategyTag> dynahb_registered{preset<DynaHbDefaults>(
+    "dynahb", "hybrid_batch of sizes that deep Q-learning chooses, models averaged now and then")};
+const Register<StrategyTag> pyd_registered{
+    preset<PydDefaults>("pyd", "hybrid_batch with all vertices and all steps: full batches on cached vertices (PyD)")};
+const Register<StrategyTag> dbov_registered{
+    preset<DbovDefaults>("dbov", "hybrid_batch with all steps: batches of vertices (DBoV)")};
+const Register<StrategyTag> dbos_registered{
+    preset<DbosDefaults>("dbos", "hybrid_batch with all vertices: batches of snapshots (DBoS)")};
+const Register<StrategyTag> bvr_registered{
+    preset<BvrDefaults>("bvr", "hybrid_batch with all steps: batches of vertices from a reservoir (BVR)")};
 
 }  // namespace
 }  // namespace strobe

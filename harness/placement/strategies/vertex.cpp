@@ -41,6 +41,26 @@ StrategyPlan plan_vertex(const StrategyInput& input, const Json& json) {
   return plan;
 }
 
+/// DynaHB's baseline of full batches that exchange halos.
+struct AdtParameters : VertexParameters {
+  AdtParameters() { partitioner = "load_aware"; }
+};
+
+const FieldTable& adt_fields() {
+  static const FieldTable table = with_stale_fields(make_fields<AdtParameters>().text(
+      "partitioner", &AdtParameters::partitioner, "how vertices are assigned; see strobe list partitioners"));
+  return table;
+}
+
+const Register<StrategyTag> adt_registered{{
+    "adt",
+    "vertex with partitioner load_aware: full batches that exchange halos (ADT)",
+    "Song et al., DynaHB, VLDB'24, section 6.1",
+    adt_fields(),
+    {plan_vertex, true},
+    {},
+}};
+
 const Register<StrategyTag> vertex_registered{{
     "vertex",
     "vertices to ranks in both stages; neighbours on other ranks are a halo",
