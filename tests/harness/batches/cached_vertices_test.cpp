@@ -38,7 +38,7 @@ std::vector<VertexId> owned_by(const std::vector<Rank>& owner, Rank rank) {
   return owned;
 }
 
-std::vector<Rank> random_owners(test::Draws& draw, int vertices, int ranks) {
+std::vector<Rank> drawn_owners(test::Draws& draw, int vertices, int ranks) {
   std::vector<Rank> owner;
   for (int v = 0; v < vertices; ++v) owner.push_back(draw.below(ranks));
   return owner;
@@ -56,7 +56,7 @@ TEST(CachedVertices, AreWithinTheHopsOfTheUnionOfSteps) {
     test::Draws draw(seed);
     const PreparedGraph graph = prepare(test::random_snapshots(draw, 60, 3, 1), {}, 3, true);
     const Dense reads = union_of(graph);
-    const std::vector<Rank> owner = random_owners(draw, 60, 4);
+    const std::vector<Rank> owner = drawn_owners(draw, 60, 4);
     for (std::size_t hops = 0; hops <= 3; ++hops) {
       const BatchSource source{
           &graph, {}, std::vector<LayerReads>(hops, {true, {}, LayerReads::all_earlier, 0}), FrontierKind::exact};
@@ -114,7 +114,7 @@ TEST(CachedVertices, HoldWhatEveryBatchOfOwnVerticesReads) {
     const PreparedGraph in = prepare(graph, {.laplacian = false, .walk = "in"}, 4, true);
     BatchSource source{&inputs, {&out, &in}, {}, FrontierKind::exact};
     for (int layers = 1 + draw.below(2); layers > 0; --layers) source.layers.push_back(random_reads(draw));
-    const std::vector<Rank> owner = random_owners(draw, 80, 20);
+    const std::vector<Rank> owner = drawn_owners(draw, 80, 20);
     const std::vector<VertexId> owned = owned_by(owner, 1), others = test::random_vertices(draw, draw.below(3), 80);
     if (owned.empty()) continue;
     const std::int64_t window = 1 + draw.below(3);

@@ -31,14 +31,14 @@ EventGraph random_events(std::uint64_t seed, int count, int vertices) {
 }
 
 /// Whether event e has v at an end.
-bool touches(const EventGraph& graph, EdgeId e, VertexId v) {
+bool concerns(const EventGraph& graph, EdgeId e, VertexId v) {
   return graph.source[static_cast<std::size_t>(e)] == v || graph.target[static_cast<std::size_t>(e)] == v;
 }
 
 /// The last event of v below `end`, -1: none; only those with a time below `time`.
 EdgeId last_event(const EventGraph& graph, VertexId v, EdgeId end, double time) {
   for (EdgeId e = end - 1; e >= 0; --e)
-    if (touches(graph, e, v) && graph.time[static_cast<std::size_t>(e)] < time) return e;
+    if (concerns(graph, e, v) && graph.time[static_cast<std::size_t>(e)] < time) return e;
   return -1;
 }
 
@@ -52,7 +52,7 @@ TEST(MailLossTest, IsWhatItsDefinitionsSay) {
       for (EdgeId e = 0; e < events; ++e) {
         const double now = graph.time[static_cast<std::size_t>(e)];
         for (VertexId v = 0; v < graph.vertices; ++v) {
-          if (!touches(graph, e, v)) continue;
+          if (!concerns(graph, e, v)) continue;
           mails += 1;
           kept.insert({v, e / batch});
           const EdgeId before = last_event(graph, v, e, now);

@@ -39,7 +39,7 @@ Placement placement_of(const std::vector<std::vector<Rank>>& owners, int ranks) 
   return placement;
 }
 
-constexpr std::int64_t steps = 9, vertices = 13;
+constexpr std::int64_t round_steps = 9, round_vertices = 13;
 constexpr int ranks = 4;
 
 /// The round of each cell by counting changes of owner back to where its sequence begins.
@@ -56,7 +56,7 @@ std::int64_t plain_round(const std::vector<std::vector<Rank>>& owners, std::size
 TEST(SequenceRounds, CountChangesOfOwnerSinceASequenceBegan) {
   for (unsigned seed = 1; seed <= 20; ++seed) {
     const std::int64_t reset = seed % 4 == 0 ? 3 : 0;
-    const auto owners = random_owners(seed, steps, vertices, ranks, seed % 2 == 0);
+    const auto owners = random_owners(seed, round_steps, round_vertices, ranks, seed % 2 == 0);
     const Placement placement = placement_of(owners, ranks);
     std::map<std::tuple<std::size_t, std::size_t>, std::int64_t> round_of;
     std::int64_t most = 0;
@@ -128,7 +128,8 @@ std::vector<std::vector<std::int64_t>> carried(const ExchangePlan& plan) {
 
 TEST(SequenceRounds, HandOverEachStateToThePieceThatGoesOn) {
   for (unsigned seed = 1; seed <= 12; ++seed) {
-    const Placement placement = placement_of(random_owners(seed, steps, vertices, ranks, seed % 2 == 0), ranks);
+    const Placement placement =
+        placement_of(random_owners(seed, round_steps, round_vertices, ranks, seed % 2 == 0), ranks);
     const auto rounds = sequence_rounds(placement);
     const StateShape shape{static_cast<std::int64_t>(seed % 2) + 1, 5};
     const auto plans = round_handovers(rounds, ranks, shape, {});
@@ -157,7 +158,7 @@ TEST(SequenceRounds, HandOverEachStateToThePieceThatGoesOn) {
 TEST(TemporalHalo, BringsTheCellsOfTheWindowAndNoOthers) {
   for (unsigned seed = 1; seed <= 20; ++seed) {
     const std::int64_t window = seed % 5;  // 0: all
-    const auto owners = random_owners(seed, steps, vertices, ranks, seed % 2 == 0);
+    const auto owners = random_owners(seed, round_steps, round_vertices, ranks, seed % 2 == 0);
     const HaloNeeds needs = temporal_needs(placement_of(owners, ranks), window);
     for (Rank r = 0; r < ranks; ++r) {
       for (std::size_t t = 0; t < owners.size(); ++t) {
