@@ -8,6 +8,7 @@
 
 #include "bench/measure.hpp"
 #include "core/random.hpp"
+#include "workloads/partitioners/load_aware.hpp"
 #include "workloads/partitioners/partitioner.hpp"
 #include "workloads/partitioners/partitioning.hpp"
 #include "workloads/workload.hpp"
@@ -80,10 +81,35 @@ void partition(benchmark::State& state, const std::string& kind, const std::stri
   state.counters["nonzeros"] = static_cast<double>(graph.nonzeros());
 }
 
+/// Edge visits a second of the loads of a network of three products, on rows of 16 drawn vertices.
+void load_walks(benchmark::State& state) {
+  PreparedGraph graph;
+  graph.vertices = state.range(0);
+  graph.steps = 1;
+  const RandomStream random(3, random_purpose::generator);
+  graph.row_offsets = {0};
+  for (std::int64_t v = 0; v < graph.vertices; ++v) {
+    for (int i = 0; i < 16; ++i) {
+      graph.columns.push_back(
+          static_cast<VertexId>(random.below(graph.columns.size(), static_cast<std::uint64_t>(graph.vertices))));
+    }
+    graph.row_offsets.push_back(static_cast<std::int64_t>(graph.columns.size()));
+  }
+  constexpr int hops = 3;
+  for (auto _ : state) benchmark::DoNotOptimize(walk_loads(graph, hops).data());
+  const double visits = static_cast<double>(hops * graph.nonzeros() * state.iterations());
+  state.counters["visits_per_s"] = benchmark::Counter(visits, benchmark::Counter::kIsRate);
+}
+
 const Registration registered{[] {
+  timed(register_guarded("partition/load_walks", load_walks), benchmark::kMillisecond)
+      ->ArgName("vertices")
+      ->Arg(100'000)
+      ->Arg(1'000'000)
+      ->Arg(4'000'000);
   for (const std::int64_t vertices : {100'000, 1'000'000}) {
     for (const std::string kind : {"power_law", "communities"}) {
-      for (const std::string name : {"range", "hash", "metis", "hypergraph"}) {
+      for (const std::string name : {"range", "hash", "load_aware", "metis", "hypergraph"}) {
         register_guarded(("partition/" + kind + "/" + name).c_str(),
                          [=](benchmark::State& state) { partition(state, kind, name); })
             ->ArgName("vertices")
