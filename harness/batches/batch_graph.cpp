@@ -12,7 +12,7 @@ constexpr std::int64_t ahead = 16;
 /// One matrix of the whole graph, cut to a batch.
 class Cut {
  public:
-  Cut(const PreparedGraph &whole, const Frontier &frontier, Run steps, const BatchScratch &scratch)
+  Cut(const PreparedGraph& whole, const Frontier& frontier, Run steps, const BatchScratch& scratch)
       : whole_(whole), frontier_(frontier), steps_(steps), scratch_(scratch) {}
 
   /// The rows that the batch has of matrix `matrix` (StepFrontier::with_row).
@@ -31,7 +31,7 @@ class Cut {
   }
 
   /// Adds X and A~ X of the field's cells.
-  void add_features(PreparedGraph &cut) const {
+  void add_features(PreparedGraph& cut) const {
     cut.feature_width = whole_.feature_width;
     cut.first_product_done = whole_.first_product_done;
     cut.features_kept = whole_.features_kept;
@@ -42,7 +42,7 @@ class Cut {
   }
 
   /// Sequences go on where they began before the batch's first step.
-  void add_presence(PreparedGraph &cut) const {
+  void add_presence(PreparedGraph& cut) const {
     if (whole_.presence == nullptr) return;
     std::vector<std::int32_t> begins;
     begins.reserve(static_cast<std::size_t>(steps_.count) * frontier_.field.size());
@@ -64,13 +64,13 @@ class Cut {
 
   /// Lists the rows that have entries, and counts these in the batch's row
   /// offsets.
-  void list_rows(std::size_t matrix, PreparedGraph &cut) {
+  void list_rows(std::size_t matrix, PreparedGraph& cut) {
     rows_.clear();
     cut.row_offsets.assign(static_cast<std::size_t>(cut.steps * cut.vertices) + 1, 0);
     for (std::int64_t t = 0; t < steps_.count; ++t) {
-      const StepFrontier &step = frontier_.steps[static_cast<std::size_t>(t)];
-      const std::int64_t *offsets = whole_.row_offsets.data() + (steps_.first + t) * whole_.vertices;
-      const VertexId *field = frontier_.field.data();
+      const StepFrontier& step = frontier_.steps[static_cast<std::size_t>(t)];
+      const std::int64_t* offsets = whole_.row_offsets.data() + (steps_.first + t) * whole_.vertices;
+      const VertexId* field = frontier_.field.data();
       const std::int64_t count = step.with_row[matrix];
       for (std::int64_t i = 0; i < count; ++i) {
         if (i + ahead < count) __builtin_prefetch(offsets + field[step.rows[static_cast<std::size_t>(i + ahead)]]);
@@ -84,9 +84,9 @@ class Cut {
   }
 
   template <class Value>
-  void copy_rows(const std::vector<Value> &values, PreparedGraph &cut, std::vector<Value> &cut_values) const {
+  void copy_rows(const std::vector<Value>& values, PreparedGraph& cut, std::vector<Value>& cut_values) const {
     cut_values.resize(cut.columns.size());
-    const VertexId *columns = whole_.columns.data();
+    const VertexId* columns = whole_.columns.data();
     for (std::size_t i = 0; i < rows_.size(); ++i) {
       if (i + ahead < rows_.size()) {
         __builtin_prefetch(columns + rows_[i + ahead].first);
@@ -102,35 +102,35 @@ class Cut {
   }
 
   template <class Value>
-  void gather(const std::vector<Value> &whole, std::vector<Value> &cut) const {
+  void gather(const std::vector<Value>& whole, std::vector<Value>& cut) const {
     if (whole.empty()) return;
     const std::int64_t width = whole_.feature_width;
-    const std::vector<VertexId> &field = frontier_.field;
+    const std::vector<VertexId>& field = frontier_.field;
     cut.resize(static_cast<std::size_t>(steps_.count * width) * field.size());
-    Value *to = cut.data();
+    Value* to = cut.data();
     for (std::int64_t t = 0; t < steps_.count; ++t) {
-      const Value *step = whole.data() + (steps_.first + t) * whole_.vertices * width;
+      const Value* step = whole.data() + (steps_.first + t) * whole_.vertices * width;
       for (std::size_t i = 0; i < field.size(); ++i) {
         if (i + ahead < field.size()) __builtin_prefetch(step + field[i + ahead] * width);
-        const Value *from = step + field[i] * width;
+        const Value* from = step + field[i] * width;
         for (std::int64_t f = 0; f < width; ++f) *to++ = from[f];
       }
     }
   }
 
-  const PreparedGraph &whole_;
-  const Frontier &frontier_;
+  const PreparedGraph& whole_;
+  const Frontier& frontier_;
   Run steps_;
-  const BatchScratch &scratch_;
+  const BatchScratch& scratch_;
   std::vector<CutRow> rows_;
 };
 
-std::uint64_t matrix_bytes(const PreparedGraph &graph) {
+std::uint64_t matrix_bytes(const PreparedGraph& graph) {
   return graph.row_offsets.size() * sizeof(std::int64_t) + graph.columns.size() * sizeof(VertexId) +
          graph.values32.size() * sizeof(float) + graph.values64.size() * sizeof(double);
 }
 
-std::uint64_t feature_bytes(const PreparedGraph &graph) {
+std::uint64_t feature_bytes(const PreparedGraph& graph) {
   return (graph.features32.size() + graph.products32.size()) * sizeof(float) +
          (graph.features64.size() + graph.products64.size()) * sizeof(double);
 }
@@ -139,17 +139,17 @@ std::uint64_t feature_bytes(const PreparedGraph &graph) {
 
 std::int64_t BatchGraph::entries() const {
   std::int64_t count = inputs->nonzeros();
-  for (const auto &support : supports) count += support->nonzeros();
+  for (const auto& support : supports) count += support->nonzeros();
   return count;
 }
 
 std::uint64_t BatchGraph::bytes() const {
   std::uint64_t bytes = matrix_bytes(*inputs) + feature_bytes(*inputs) + frontier.field.size() * sizeof(VertexId);
-  for (const auto &support : supports) bytes += matrix_bytes(*support);
+  for (const auto& support : supports) bytes += matrix_bytes(*support);
   return bytes;
 }
 
-BatchGraph build_batch_graph(const BatchSource &source, const BatchCells &cells, BatchScratch &scratch) {
+BatchGraph build_batch_graph(const BatchSource& source, const BatchCells& cells, BatchScratch& scratch) {
   BatchGraph batch;
   batch.steps = cells.steps;
   batch.frontier = batch_frontier(source, cells, scratch);

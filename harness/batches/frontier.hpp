@@ -32,8 +32,8 @@ enum class FrontierKind { exact, layers };
 /// What is cut out: the matrices of a model over the whole graph, and what its
 /// layers read.
 struct BatchSource {
-  const PreparedGraph *inputs = nullptr;        // A~ and X
-  std::vector<const PreparedGraph *> supports;  // of Preparation::supports, over the same vertices and steps
+  const PreparedGraph* inputs = nullptr;       // A~ and X
+  std::vector<const PreparedGraph*> supports;  // of Preparation::supports, over the same vertices and steps
   std::vector<LayerReads> layers;
   FrontierKind frontier = FrontierKind::exact;
 };
@@ -70,11 +70,11 @@ class BatchScratch {
 
   /// Adds vertices to those of the current step, each once. `room` for all of
   /// them must have been asked for.
-  void add_to_step(const VertexId *first, const VertexId *last) {
-    VertexId *const list = list_.data();
+  void add_to_step(const VertexId* first, const VertexId* last) {
+    VertexId* const list = list_.data();
     std::int64_t count = count_;
     for (; first != last; ++first) {
-      std::uint64_t &word = step_[static_cast<std::size_t>(*first) / 64];
+      std::uint64_t& word = step_[static_cast<std::size_t>(*first) / 64];
       const std::uint64_t bit = std::uint64_t{1} << (static_cast<std::size_t>(*first) % 64);
       list[count] = *first;  // stays where the vertex is new: no branch, which
                              // nobody could foresee
@@ -88,8 +88,10 @@ class BatchScratch {
     const auto needed = static_cast<std::size_t>(count_ + vertices);
     if (needed > list_.size()) list_.resize(2 * needed);
   }
-  /// The vertices of the current step in the order in which they came.
-  const VertexId *step() const { return list_.data(); }
+  /// Puts the vertices that came since the last call in ascending order: what is read of them then lies in order too.
+  void order_new();
+  /// The vertices of the current step in that order.
+  const VertexId* step() const { return list_.data(); }
   std::int64_t step_count() const { return count_; }
   /// Ends the step, whose vertices it gives and which join the field.
   std::vector<VertexId> end_step();
@@ -102,11 +104,12 @@ class BatchScratch {
 
  private:
   std::vector<VertexId> list_;  // the step's vertices, and room behind them
-  std::int64_t count_ = 0;
+  std::int64_t count_ = 0, ordered_ = 0;
   std::vector<std::uint64_t> step_,
-      field_;                          // [N / 64] a bit a vertex; zero between steps, between batches
-  std::vector<std::uint64_t> filled_;  // [N / 4096] which words of field_ are not zero
-  std::vector<std::int32_t> place_;    // [N]
+      field_;                                    // [N / 64] a bit a vertex; zero between steps, between batches
+  std::vector<std::uint64_t> filled_;            // [N / 4096] which words of field_ are not zero
+  std::vector<std::uint64_t> new_, new_filled_;  // likewise of vertices while they are put in order
+  std::vector<std::int32_t> place_;              // [N]
 };
 
 /// The frontier of `cells`. Cost O(entries of the rows in it + cells in it),
@@ -114,6 +117,6 @@ class BatchScratch {
 /// not exist are in no frontier. Throws InvalidRequest for a step outside the
 /// graph and for a graph of which only the shape is known, Error for a vertex
 /// outside the graph.
-Frontier batch_frontier(const BatchSource &source, const BatchCells &cells, BatchScratch &scratch);
+Frontier batch_frontier(const BatchSource& source, const BatchCells& cells, BatchScratch& scratch);
 
 }  // namespace strobe
