@@ -120,14 +120,14 @@ class FrontierWalk {
   /// one reads is asked for ahead.
   void add_columns(std::size_t matrix, std::int64_t t, ReachedStep& step) {
     scratch_.order_new();
-    constexpr std::int64_t ahead = 8;
+    constexpr std::int64_t rows_ahead = 8;
     const PreparedGraph& graph = *matrices_[matrix];
     const std::int64_t* offsets = graph.row_offsets.data() + in_graph(t) * graph.vertices;
     const VertexId* columns = graph.columns.data();
     const std::int64_t rows = scratch_.step_count();
     for (std::int64_t i = step.with_row[matrix]; i < rows; ++i) {
-      if (i + 2 * ahead < rows) __builtin_prefetch(offsets + scratch_.step()[i + 2 * ahead]);
-      if (i + ahead < rows) __builtin_prefetch(columns + offsets[scratch_.step()[i + ahead]]);
+      if (i + 2 * rows_ahead < rows) __builtin_prefetch(offsets + scratch_.step()[i + 2 * rows_ahead]);
+      if (i + rows_ahead < rows) __builtin_prefetch(columns + offsets[scratch_.step()[i + rows_ahead]]);
       const VertexId v = scratch_.step()[i];
       scratch_.make_room(offsets[v + 1] - offsets[v]);
       scratch_.add_to_step(columns + offsets[v], columns + offsets[v + 1]);
