@@ -10,7 +10,7 @@ namespace strobe {
 namespace {
 
 constexpr int rank_count = 3;
-constexpr std::int64_t vertices = 40, steps = 7, width = 3;
+constexpr std::int64_t moved_vertices = 40, moved_steps = 7, moved_width = 3;
 
 /// The number of each cell that a rank holds, in every column.
 std::vector<double> numbers_of(const Placement& placement, Rank rank) {
@@ -18,7 +18,7 @@ std::vector<double> numbers_of(const Placement& placement, Rank rank) {
   for (Step t = 0; t < placement.steps(); ++t) {
     for (VertexId v = 0; v < placement.vertices; ++v) {
       if (placement.owner(v, t) != rank) continue;
-      numbers.insert(numbers.end(), width, static_cast<double>(t * placement.vertices + v));
+      numbers.insert(numbers.end(), moved_width, static_cast<double>(t * placement.vertices + v));
     }
   }
   return numbers;
@@ -62,7 +62,7 @@ std::vector<Seen> exchange_on(const Machine& machine, const Placement& from, con
     Seen& own = seen[static_cast<std::size_t>(device.rank())];
     const Exchange exchange(device, plan, Traffic::redistribute);
     const std::vector<double> numbers = numbers_of(from, device.rank());
-    const Tensor x = device.move_in(numbers.data(), from.rows(device.rank()), width, ElementType::f64);
+    const Tensor x = device.move_in(numbers.data(), from.rows(device.rank()), moved_width, ElementType::f64);
     Tape tape(device, false);
     device.reset_peak();
     const std::uint64_t before = device.live_bytes();
@@ -79,12 +79,12 @@ std::vector<Seen> exchange_on(const Machine& machine, const Placement& from, con
   return seen;
 }
 
-Placement snapshots() { return by_time(vertices, contiguous_owners(steps, rank_count), rank_count); }
-Placement ranges() { return by_vertex(contiguous_owners(vertices, rank_count), steps, rank_count); }
+Placement snapshots() { return by_time(moved_vertices, contiguous_owners(moved_steps, rank_count), rank_count); }
+Placement ranges() { return by_vertex(contiguous_owners(moved_vertices, rank_count), moved_steps, rank_count); }
 Placement scattered() {
   std::vector<Rank> owner;
-  for (std::int64_t v = 0; v < vertices; ++v) owner.push_back(static_cast<Rank>(7 * v % rank_count));
-  return by_vertex(std::move(owner), steps, rank_count);
+  for (std::int64_t v = 0; v < moved_vertices; ++v) owner.push_back(static_cast<Rank>(7 * v % rank_count));
+  return by_vertex(std::move(owner), moved_steps, rank_count);
 }
 
 TEST(Exchange, PiecesAndBuffersBringTheSameRowsAndTakeThemBack) {
@@ -109,7 +109,7 @@ TEST(Exchange, PiecesNeedNoBuffers) {
   const std::vector<Seen> alike = exchange_on(simulated(true), snapshots(), ranges());
   const std::vector<Seen> packed = exchange_on(simulated(false), snapshots(), ranges());
   for (std::size_t r = 0; r < pieces.size(); ++r) {
-    const auto output = static_cast<std::uint64_t>(ranges().rows(static_cast<Rank>(r)) * width) * sizeof(double);
+    const auto output = static_cast<std::uint64_t>(ranges().rows(static_cast<Rank>(r)) * moved_width) * sizeof(double);
     EXPECT_EQ(pieces[r].peak_bytes, output);
     EXPECT_EQ(alike[r].peak_bytes, output);
     EXPECT_GT(packed[r].peak_bytes, output);
