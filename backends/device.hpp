@@ -16,6 +16,7 @@
 #include "backends/operations/operations.hpp"
 #include "backends/reduction.hpp"
 #include "backends/span.hpp"
+#include "backends/stage_rows.hpp"
 #include "backends/tensor.hpp"
 #include "core/registry.hpp"
 #include "core/subnormals.hpp"
@@ -151,6 +152,8 @@ class Device {
   double now() { return do_now(); }
 
   SpanRecorder& spans() { return spans_; }
+  /// Counts of the epoch at hand; who measures it sets them to zero.
+  StageRows& stage_rows() { return stage_rows_; }
 
   /// For communicators whose ranks share a memory: copies values of this device's kind of memory, or adds up
   /// buffers, or takes their maximum, in the order given (ordered_sum.hpp; `sum` may be one of the addends). Complete,
@@ -262,6 +265,7 @@ class Device {
   Numerics numerics_;
   BetweenOperations* between_ = nullptr;
   SpanRecorder spans_;
+  StageRows stage_rows_;
   std::shared_ptr<Account> account_ = std::make_shared<Account>();
   std::shared_ptr<Account> host_account_ = std::make_shared<Account>();
   std::vector<Event> host_waits_;

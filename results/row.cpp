@@ -139,6 +139,33 @@ void take_peaks(const std::vector<EpochSample>& samples, Row& row) {
   row.peak_bytes = peaks;
 }
 
+/// The fullest rank's share of its memory, and what chunks come to, where the strategy has some.
+void take_fusion(const Epochs& epochs, const CaseResult& result, Row& row) {
+  double share = 0;
+  for (const EpochSample& sample : result.samples) {
+    const std::uint64_t peak = std::max(sample.peak_device_bytes, sample.peak_host_bytes);
+    if (sample.memory_limit_bytes > 0)
+      share = std::max(share, static_cast<double>(peak) / static_cast<double>(sample.memory_limit_bytes));
+  }
+  if (share > 0) row.device_memory_share = share;
+  if (share == 0) row.absent["/device_memory_share"] = "no limit of the device's memory is known";
+  row.fusion_units = result.fusion_units;
+  if (result.fusion_units.empty()) {
+    for (const char* key : {"/fusion_units", "/loaded_bytes", "/padded_share"})
+      row.absent[key] = "the strategy has no chunks";
+    return;
+  }
+  if (epochs.empty()) return;
+  StageRows rows;
+  for (const EpochSample* sample : epochs.begin()->second) {
+    rows.loaded_bytes += sample->stage_rows.loaded_bytes;
+    rows.lane_rows += sample->stage_rows.lane_rows;
+    rows.filled_rows += sample->stage_rows.filled_rows;
+  }
+  row.loaded_bytes = rows.loaded_bytes;
+  row.padded_share = rows.padded_share();
+}
+
 void take_imbalance(const Epochs& epochs, Row& row) {
   Imbalance ratios{0, 0};
   for (const auto& [key, ranks] : epochs) {
@@ -301,6 +328,7 @@ Row summarise(const Json& case_json, const std::string& case_id, const CaseResul
     take_band(result, row);
     take_rates(epochs, result, row);
   }
+  take_fusion(epochs, result, row);
   row.loss = take_series(result.loss, "/loss", row);
   for (const auto& [name, series] : result.metrics) {
     row.metrics[name] = take_series(series, "/metrics/" + name, row);

@@ -19,7 +19,7 @@
 
 namespace strobe {
 
-inline constexpr const char* summary_schema_version = "1.5.0";
+inline constexpr const char* summary_schema_version = "1.6.0";
 
 /// Seconds of an epoch over all measured epochs; each epoch counts with its slowest rank. NaN where absent.
 struct EpochSeconds {
@@ -79,6 +79,10 @@ struct Row {
   std::vector<std::uint64_t> sent_bytes_by_epoch;  // likewise, of all traffic
   std::optional<std::uint64_t> transfer_bytes, messages;
   std::optional<PeakBytes> peak_bytes;
+  double device_memory_share = std::numeric_limits<double>::quiet_NaN();  // peak over limit of the fullest rank
+  std::vector<std::int64_t> fusion_units;                                 // [ranks] of strategies with chunks; or empty
+  std::optional<std::uint64_t> loaded_bytes;                              // likewise
+  double padded_share = std::numeric_limits<double>::quiet_NaN();         // likewise
   std::optional<Imbalance> imbalance;
   std::optional<std::vector<double>> loss;
   std::map<std::string, std::optional<std::vector<double>>> metrics;

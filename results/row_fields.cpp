@@ -205,6 +205,30 @@ std::vector<RowField> stale_fields() {
   return {share, bytes};
 }
 
+/// How chunks were walked; null of strategies without chunks.
+std::vector<RowField> fusion_fields() {
+  RowField units = field<&Row::fusion_units>(
+      "fusion_units", "1", or_null(list(count())),
+      "Of strategies with chunks: units of chunks that each rank's spatial stages walk one by one; 1: all together.");
+  units.get = [](const Row& row) { return row.fusion_units.empty() ? Json(nullptr) : encode(row.fusion_units); };
+  units.set = [](Row& row, const Json& json) {
+    if (!json.is_null()) decode(json, row.fusion_units);
+  };
+  std::vector<RowField> fields = {
+      units,
+      field<&Row::loaded_bytes>("loaded_bytes", "bytes", or_null(count()),
+                                "Likewise, per epoch and summed over ranks: rows of A, and of the inputs of layers "
+                                "that read neighbours, that "
+                                "spatial stages load in forward passes, each as often as a unit loads it."),
+      field<&Row::padded_share>("padded_share", "1", number(),
+                                "Likewise, of the rows of lanes that recurrences and attentions over time walk, those "
+                                "that only fill lanes up; 0 where timelines are rectangles."),
+      field<&Row::device_memory_share>("device_memory_share", "1", number(),
+                                       "Peak accounted memory as a share of its limit, of the fullest rank.")};
+  for (RowField& item : fields) item.later = true;
+  return fields;
+}
+
 std::vector<RowField> identity_fields() {
   return {
       field<&Row::case_id>("case_id", "", text(), "Readable key and hash of the case."),
@@ -297,6 +321,7 @@ const std::vector<RowField>& row_fields() {
     for (RowField& item : until_fields()) fields.push_back(std::move(item));
     for (RowField& item : batch_fields()) fields.push_back(std::move(item));
     for (RowField& item : stale_fields()) fields.push_back(std::move(item));
+    for (RowField& item : fusion_fields()) fields.push_back(std::move(item));
     return fields;
   }();
   return table;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "backends/span.hpp"
+#include "backends/stage_rows.hpp"
 #include "core/fields.hpp"
 
 namespace strobe {
@@ -36,6 +37,8 @@ struct EpochNumbers {
   Work work;                              // of the compute spans
   std::uint64_t peak_host_bytes = 0;
   std::uint64_t peak_device_bytes = 0;
+  std::uint64_t memory_limit_bytes = 0;  // of the one of both that is accounted; 0: none is known
+  StageRows stage_rows;                  // what its stages went through
 };
 
 /// What all spans of one operation took.
@@ -95,6 +98,7 @@ struct CaseResult {
   double cells_per_epoch = 0;                        // vertices of the trained steps; 0 = the unit says it all
   std::int64_t iterations_per_epoch = 0;             // updates of the weights; 0 = unknown
   std::optional<BatchEvents> batch_events;           // only of models of events
+  std::vector<std::int64_t> fusion_units;            // [ranks] of strategies with chunks: units that each rank walks
   double nonzeros_per_epoch = 0;  // stored entries of the prepared matrices of the trained steps; 0 = unknown
   std::map<std::string, std::int64_t> metric_samples;  // by metric: over how many samples it is taken
   std::vector<std::int64_t> threads;  // kernel threads of each rank; empty = the device has none of its own

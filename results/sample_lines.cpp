@@ -83,6 +83,10 @@ Json sample_to_json(const std::string& case_id, const EpochSample& sample) {
   json["written_bytes"] = sample.work.bytes_written;
   json["peak_host_bytes"] = sample.peak_host_bytes;
   json["peak_device_bytes"] = sample.peak_device_bytes;
+  json["memory_limit_bytes"] = sample.memory_limit_bytes;
+  json["loaded_bytes"] = sample.stage_rows.loaded_bytes;
+  json["lane_rows"] = sample.stage_rows.lane_rows;
+  json["filled_rows"] = sample.stage_rows.filled_rows;
   json["operation_seconds"] = operations_to_json(sample.operation_seconds);
   return json;
 }
@@ -104,6 +108,9 @@ EpochSample sample_from_json(const Json& json) {
                  json.at("written_bytes").get<double>()};
   sample.peak_host_bytes = json.at("peak_host_bytes").get<std::uint64_t>();
   sample.peak_device_bytes = json.at("peak_device_bytes").get<std::uint64_t>();
+  sample.memory_limit_bytes = json.value("memory_limit_bytes", std::uint64_t{0});
+  sample.stage_rows = {json.value("loaded_bytes", std::uint64_t{0}), json.value("lane_rows", std::uint64_t{0}),
+                       json.value("filled_rows", std::uint64_t{0})};
   if (json.contains("operation_seconds")) sample.operation_seconds = operations_from_json(json.at("operation_seconds"));
   return sample;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <utility>
 
 #include "harness/exchange/plan_builder.hpp"
 
@@ -114,9 +115,30 @@ std::vector<RoundPieces> sequence_rounds(const Placement& placement, const Seque
           rounds.emplace_back(static_cast<std::size_t>(placement.ranks));
         if (before.owner >= 0) at(before)[static_cast<std::size_t>(before.piece)].hands_on = true;
         front.piece = static_cast<std::int64_t>(at(front).size());
-        at(front).push_back({v, t, 1, before.owner >= 0 || (t == 0 && !begins_anew), false});
+        at(front).push_back({v, t, 1, before.owner >= 0 || (t == 0 && !begins_anew), false, 0});
       },
       [&](const Front& front) { ++at(front)[static_cast<std::size_t>(front.piece)].steps; });
+  return rounds;
+}
+
+std::vector<RoundPieces> pieces_of_ranks(const std::vector<RoundPieces>& of_units,
+                                         const std::vector<Rank>& rank_of_unit, int ranks) {
+  std::vector<RoundPieces> rounds;
+  for (const RoundPieces& units : of_units) {
+    RoundPieces& round = rounds.emplace_back(static_cast<std::size_t>(ranks));
+    for (std::size_t u = 0; u < units.size(); ++u) {
+      std::vector<SequencePiece>& pieces = round[static_cast<std::size_t>(rank_of_unit[u])];
+      for (SequencePiece piece : units[u]) {
+        piece.unit = static_cast<std::int32_t>(u);
+        pieces.push_back(piece);
+      }
+    }
+    for (std::vector<SequencePiece>& pieces : round) {
+      std::sort(pieces.begin(), pieces.end(), [](const SequencePiece& a, const SequencePiece& b) {
+        return std::pair(a.first, a.vertex) < std::pair(b.first, b.vertex);
+      });
+    }
+  }
   return rounds;
 }
 

@@ -18,6 +18,7 @@ struct SequencePiece {
   std::int32_t steps = 0;
   bool given = false;     // starts from the state of a piece of the round before; else from nothing
   bool hands_on = false;  // its state goes to a piece of the round behind
+  std::int32_t unit = 0;  // of the rank's cells that are walked by themselves, where a rank has several such units
   friend bool operator==(const SequencePiece&, const SequencePiece&) = default;
 };
 
@@ -34,6 +35,11 @@ struct SequenceStart {
 
 /// The pieces of a placement's timelines, by round. Cost O(T N).
 std::vector<RoundPieces> sequence_rounds(const Placement& placement, const SequenceStart& start = {});
+
+/// Pieces by rank, from those of a placement whose owners are units of ranks: each names its unit, and its state may go
+/// on to a unit of the same rank. Cost O(pieces, log).
+std::vector<RoundPieces> pieces_of_ranks(const std::vector<RoundPieces>& of_units,
+                                         const std::vector<Rank>& rank_of_unit, int ranks);
 
 /// Hand-overs of a state of `shape` from each round to the next: [rounds - 1]. State rows are `rows_per_vertex` blocks
 /// of one row per piece. Cost O(pieces).

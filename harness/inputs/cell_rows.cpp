@@ -2,14 +2,14 @@
 
 namespace strobe {
 
-CellRows make_cell_rows(Device& device, const Placement& placement, const BlockSteps& block, bool ids) {
+CellRows make_cell_rows(Device& device, const Placement& placement, const BlockSteps& block, bool ids, Rank rank) {
   CellRows cells;
   cells.vertices = placement.vertices;
   cells.all_steps = block.all_steps;
   cells.trained_steps = block.trained_steps;
   cells.first_step = block.first_step;
   cells.steps = placement.steps();
-  const std::vector<std::int64_t> first_rows = placement.row_offsets(device.rank());
+  const std::vector<std::int64_t> first_rows = placement.row_offsets(rank);
   cells.step_rows = first_rows;
   cells.step_rows_on_device = device.move_in(first_rows.data(), cells.steps + 1, 1, ElementType::i64);
   if (block.presence != nullptr) {
@@ -21,7 +21,7 @@ CellRows make_cell_rows(Device& device, const Placement& placement, const BlockS
   if (!ids) return cells;
   std::vector<std::int64_t> numbers;
   for (Step t = 0; device.has_values() && t < placement.steps(); ++t) {
-    for (const Run& run : placement.map(t).runs_of(device.rank())) {
+    for (const Run& run : placement.map(t).runs_of(rank)) {
       const std::int64_t first = (block.first_step + t) * placement.vertices + run.first;
       for (std::int64_t i = 0; i < run.count; ++i) numbers.push_back(first + i);
     }
@@ -31,10 +31,9 @@ CellRows make_cell_rows(Device& device, const Placement& placement, const BlockS
 }
 
 CellRows make_spatial_rows(Device& device, const Placement& placement, const BlockSteps& block, const HaloNeeds& needs,
-                           const ModelTraits& traits) {
-  CellRows cells = make_cell_rows(device, placement, block, traits.reads_ids);
+                           const ModelTraits& traits, Rank rank) {
+  CellRows cells = make_cell_rows(device, placement, block, traits.reads_ids, rank);
   if (!traits.reads_column_ids) return cells;
-  const Rank rank = device.rank();
   std::vector<std::int32_t> vertices;
   for (Step t = 0; device.has_values() && t < placement.steps(); ++t) {
     for (const Run& run : placement.map(t).runs_of(rank)) {
@@ -48,6 +47,15 @@ CellRows make_spatial_rows(Device& device, const Placement& placement, const Blo
   const std::int64_t columns = cells.step_rows.back() + halo_offsets(needs, rank).back();
   cells.column_ids = device.move_in(vertices.data(), columns, 1, ElementType::i32);
   return cells;
+}
+
+CellRows make_cell_rows(Device& device, const Placement& placement, const BlockSteps& block, bool ids) {
+  return make_cell_rows(device, placement, block, ids, device.rank());
+}
+
+CellRows make_spatial_rows(Device& device, const Placement& placement, const BlockSteps& block, const HaloNeeds& needs,
+                           const ModelTraits& traits) {
+  return make_spatial_rows(device, placement, block, needs, traits, device.rank());
 }
 
 }  // namespace strobe

@@ -15,10 +15,14 @@ struct BlockSteps {
   const Presence* presence = nullptr;  // null: all cells exist
 };
 
-/// The rows of rank `device.rank()` under the block's `placement`, with the cells' numbers if `ids`. Cost O(rows).
+/// The rows of `rank` under the block's `placement`, with the cells' numbers if `ids`; without a rank, of
+/// `device.rank()`. Cost O(rows).
+CellRows make_cell_rows(Device& device, const Placement& placement, const BlockSteps& block, bool ids, Rank rank);
 CellRows make_cell_rows(Device& device, const Placement& placement, const BlockSteps& block, bool ids);
 
 /// The rows of spatial stages that bring `needs`, with what a model of these traits reads of them.
+CellRows make_spatial_rows(Device& device, const Placement& placement, const BlockSteps& block, const HaloNeeds& needs,
+                           const ModelTraits& traits, Rank rank);
 CellRows make_spatial_rows(Device& device, const Placement& placement, const BlockSteps& block, const HaloNeeds& needs,
                            const ModelTraits& traits);
 

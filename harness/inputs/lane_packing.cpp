@@ -1,5 +1,6 @@
 #include "harness/inputs/lane_packing.hpp"
 
+#include <algorithm>
 #include <map>
 #include <utility>
 
@@ -33,6 +34,14 @@ LanePacking pack_lanes(const std::vector<std::int32_t>& lengths) {
     ++packing.lanes;
   }
   for (const auto& [step, lane] : at) packing.first_row.push_back(step * packing.lanes + lane);
+  return packing;
+}
+
+LanePacking pad_lanes(const std::vector<std::int32_t>& lengths) {
+  LanePacking packing;
+  packing.lanes = static_cast<std::int64_t>(lengths.size());
+  if (!lengths.empty()) packing.steps = *std::max_element(lengths.begin(), lengths.end());
+  for (std::int64_t lane = 0; lane < packing.lanes; ++lane) packing.first_row.push_back(lane);
   return packing;
 }
 

@@ -20,4 +20,7 @@ struct LanePacking {
 /// (first come first among equals, so that pieces of one length lie side by side in their order). Cost O(n log n).
 LanePacking pack_lanes(const std::vector<std::int32_t>& lengths);
 
+/// A lane for each piece, in their order, as long as the longest: what packing saves.
+LanePacking pad_lanes(const std::vector<std::int32_t>& lengths);
+
 }  // namespace strobe

@@ -191,6 +191,13 @@ SparseMatrix build_local_matrix(Device& device, const PreparedGraph& graph, std:
   return matrix_on_device(device, builder, use, parts != nullptr ? parts->take() : passing);
 }
 
+SparseMatrix build_local_matrix(Device& device, const PreparedGraph& graph, const Placement& placement,
+                                const HaloNeeds& needs, const MatrixUse& use, Rank rank) {
+  const LocalBuilder builder(graph, 0, placement, needs, rank);
+  HostPart passing;
+  return matrix_on_device(device, builder, use, passing);
+}
+
 LocalGraph build_local_graph(Device& device, const PreparedGraph& graph, std::int64_t first_step,
                              const Placement& placement, const HaloNeeds& needs, const MatrixUse& use,
                              HostParts* parts) {

@@ -56,14 +56,16 @@ class HostParts {
 /// What the host knows of the matrix that `rank` has under `placement` without its entries.
 HostCsr matrix_outline(const Placement& placement, Rank rank);
 
-/// Rank `device.rank()`'s rows of A~ under `placement`, whose step t is the graph's step first_step + t; `needs` are
-/// the cells that its halo brings (may be empty lists). Cost O(rank's non-zeros + T N / P). Throws InvalidRequest when
-/// a rank holds more than 2^31 - 1 rows.
-/// The device prepares a matrix that lasts for its use while the host has the entries; see prepare_passing for others.
-/// With `parts`, what was made for the host is kept there and taken from there the next time.
+/// The rows of A~ of `rank`, or without one of `device.rank()`, under `placement`, whose step t is the graph's step
+/// first_step + t; `needs` are the cells that its halo brings (may be empty lists). Cost O(rank's non-zeros + T N / P).
+/// Throws InvalidRequest when a rank holds more than 2^31 - 1 rows. The device prepares a matrix that lasts for its use
+/// while the host has the entries; see prepare_passing for others. With `parts`, what was made for the host is kept
+/// there and taken from there the next time.
 SparseMatrix build_local_matrix(Device& device, const PreparedGraph& graph, std::int64_t first_step,
                                 const Placement& placement, const HaloNeeds& needs, const MatrixUse& use,
                                 HostParts* parts = nullptr);
+SparseMatrix build_local_matrix(Device& device, const PreparedGraph& graph, const Placement& placement,
+                                const HaloNeeds& needs, const MatrixUse& use, Rank rank);
 
 /// The same with the rank's rows of X and of A~ X. A~ is left out (no rows) when the use has no product.
 LocalGraph build_local_graph(Device& device, const PreparedGraph& graph, std::int64_t first_step,

@@ -4,128 +4,12 @@
 
 #include "backends/matrix/host_csr.hpp"
 #include "backends/matrix/matrix_use.hpp"
+#include "harness/inputs/device_lists.hpp"
 #include "harness/inputs/lane_packing.hpp"
 #include "harness/inputs/visible_cells.hpp"
 
 namespace strobe {
 namespace {
-
-Tensor list_of(Device& device, const std::vector<std::int64_t>& values, std::int64_t count) {
-  return device.move_in(values.data(), count, 1, ElementType::i64);
-}
-
-Tensor list_of(Device& device, const std::vector<std::int32_t>& values, std::int64_t rows, std::int64_t columns) {
-  return device.move_in(values.data(), rows, columns, ElementType::i32);
-}
-
-/// The cells of lanes by their lane rows, -1 where a lane is filled up, as lists of rows and of lane rows.
-PackedRows rows_in_lanes(Device& device, const std::vector<std::int64_t>& row_of_lane_row) {
-  std::vector<std::int64_t> rows, places;
-  for (std::size_t place = 0; place < row_of_lane_row.size(); ++place) {
-    if (row_of_lane_row[place] < 0) continue;
-    rows.push_back(row_of_lane_row[place]);
-    places.push_back(static_cast<std::int64_t>(place));
-  }
-  const auto count = static_cast<std::int64_t>(rows.size());
-  return {list_of(device, rows, count), list_of(device, places, count), count};
-}
-
-/// The pieces of one rank in all rounds, and which of them each vertex's cells belong to.
-class OwnPieces {
- public:
-  OwnPieces(const std::vector<RoundPieces>& rounds, Rank rank, std::int64_t vertices)
-      : next_(rounds.size(), 0), active_(static_cast<std::size_t>(vertices)) {
-    for (const RoundPieces& round : rounds) {
-      own_.push_back(&round[static_cast<std::size_t>(rank)]);
-      std::vector<std::int32_t> lengths;
-      for (const SequencePiece& piece : *own_.back()) lengths.push_back(piece.steps);
-      lanes_.push_back(pack_lanes(lengths));
-      rows_.emplace_back(static_cast<std::size_t>(lanes_.back().rows()), -1);
-    }
-  }
-
-  /// The pieces that begin at step t become those of their vertices.
-  void begin(Step t) {
-    for (std::size_t k = 0; k < own_.size(); ++k) {
-      for (; next_[k] < own_[k]->size() && (*own_[k])[next_[k]].first == t; ++next_[k])
-        active_[static_cast<std::size_t>((*own_[k])[next_[k]].vertex)] = {k, next_[k]};
-    }
-  }
-  /// Cell (v, t) lies in row `row`.
-  void place(VertexId v, Step t, std::int64_t row) {
-    const auto [k, piece] = active_[static_cast<std::size_t>(v)];
-    const std::int64_t step = t - (*own_[k])[piece].first;
-    rows_[k][static_cast<std::size_t>(lanes_[k].first_row[piece] + step * lanes_[k].lanes)] = row;
-  }
-
-  /// What is remembered behind a block: the states of the cells of its last step, -1 where nothing is.
-  struct BlockBorder {
-    std::int64_t last_step = -1, first_row = 0, rows = 0, rows_per_vertex = 1;
-  };
-
-  PackedRound round(Device& device, std::size_t k, const BlockBorder& border) const {
-    const LanePacking& lanes = lanes_[k];
-    const auto size = static_cast<std::size_t>(lanes.rows());
-    std::vector<std::int32_t> restarts(size, -2), ends(size, -1);
-    std::vector<std::int64_t> last_rows;
-    PackedRound round;
-    round.steps = lanes.steps;
-    round.lanes = lanes.lanes;
-    for (std::size_t i = 0; i < own_[k]->size(); ++i) {
-      const SequencePiece& piece = (*own_[k])[i];
-      for (std::int32_t s = 0; s < piece.steps; ++s) restarts[at(lanes, i, s)] = -1;
-      restarts[at(lanes, i, 0)] = piece.given ? static_cast<std::int32_t>(round.given++) : -2;
-      if (!piece.hands_on) continue;
-      ends[at(lanes, i, piece.steps - 1)] = static_cast<std::int32_t>(round.handed++);
-      last_rows.push_back(static_cast<std::int64_t>(at(lanes, i, piece.steps - 1)));
-    }
-    round.in = round.out = rows_in_lanes(device, rows_[k]);
-    if (border.last_step >= 0) remember(device, k, border, round, ends, last_rows);
-    round.timelines.sequences = {list_of(device, restarts, lanes.rows(), 1), list_of(device, ends, lanes.rows(), 1),
-                                 list_of(device, last_rows, static_cast<std::int64_t>(last_rows.size()))};
-    return round;
-  }
-
- private:
-  /// Pieces that reach the border hand their states on behind those that other ranks go on from.
-  void remember(Device& device, std::size_t k, const BlockBorder& border, PackedRound& round,
-                std::vector<std::int32_t>& ends, std::vector<std::int64_t>& last_rows) const {
-    std::vector<std::int64_t> cell;  // of the border's step, by the order of its rows
-    for (std::size_t i = 0; i < own_[k]->size(); ++i) {
-      const SequencePiece& piece = (*own_[k])[i];
-      if (piece.first + piece.steps - 1 != border.last_step) continue;
-      const std::size_t lane_row = at(lanes_[k], i, piece.steps - 1);
-      cell.push_back(rows_[k][lane_row] - border.first_row);
-      ends[lane_row] = static_cast<std::int32_t>(last_rows.size());
-      last_rows.push_back(static_cast<std::int64_t>(lane_row));
-    }
-    const auto left = static_cast<std::int64_t>(last_rows.size());
-    std::vector<std::int64_t> handed, rows, places;
-    for (std::int64_t block = 0; block < border.rows_per_vertex; ++block) {
-      for (std::int64_t i = 0; i < round.handed; ++i) handed.push_back(block * left + i);
-      for (std::size_t i = 0; i < cell.size(); ++i) {
-        rows.push_back(block * border.rows + cell[i]);
-        places.push_back(block * left + round.handed + static_cast<std::int64_t>(i));
-      }
-    }
-    const auto count = static_cast<std::int64_t>(rows.size());
-    round.handed_rows = list_of(device, handed, static_cast<std::int64_t>(handed.size()));
-    round.remembered = {list_of(device, rows, count), list_of(device, places, count), count};
-  }
-
-  static std::size_t at(const LanePacking& lanes, std::size_t piece, std::int64_t step) {
-    return static_cast<std::size_t>(lanes.first_row[piece] + step * lanes.lanes);
-  }
-
-  struct Active {
-    std::size_t round = 0, piece = 0;
-  };
-  std::vector<const std::vector<SequencePiece>*> own_;  // [rounds]
-  std::vector<LanePacking> lanes_;
-  std::vector<std::vector<std::int64_t>> rows_;  // [rounds][lane rows]
-  std::vector<std::size_t> next_;
-  std::vector<Active> active_;  // [N]
-};
 
 /// Where each sequence of visible cells begins in the lanes, and the cells' places.
 struct PlacedCells {
@@ -134,25 +18,13 @@ struct PlacedCells {
   std::vector<std::int32_t> lane_begin;  // step of its lane at which its sequence begins
 };
 
-PlacedCells place_sequences(const VisibleCells& cells) {
-  std::vector<std::size_t> sequence(cells.row.size());
-  std::vector<std::int32_t> lengths, position(cells.row.size(), 0);
-  for (std::size_t c = 0; c < cells.row.size(); ++c) {
-    if (cells.before[c] < 0) {
-      sequence[c] = lengths.size();
-      lengths.push_back(1);
-      continue;
-    }
-    const auto before = static_cast<std::size_t>(cells.before[c]);
-    sequence[c] = sequence[before];
-    position[c] = position[before] + 1;
-    ++lengths[sequence[c]];
-  }
+PlacedCells place_sequences(const VisibleCells& cells, bool padded) {
+  const VisibleSequences sequences = sequences_of(cells);
   PlacedCells placed;
-  placed.lanes = pack_lanes(lengths);
+  placed.lanes = padded ? pad_lanes(sequences.lengths) : pack_lanes(sequences.lengths);
   for (std::size_t c = 0; c < cells.row.size(); ++c) {
-    const std::int64_t first = placed.lanes.first_row[sequence[c]];
-    placed.place.push_back(first + position[c] * placed.lanes.lanes);
+    const std::int64_t first = placed.lanes.first_row[sequences.of_cell[c]];
+    placed.place.push_back(first + sequences.position[c] * placed.lanes.lanes);
     placed.lane_begin.push_back(static_cast<std::int32_t>(first / placed.lanes.lanes));
   }
   return placed;
@@ -209,6 +81,12 @@ std::int64_t rows_before(const Placement& placement, Rank rank, std::int64_t ste
   return rows;
 }
 
+/// What the lanes of an attention are made for.
+struct PastShape {
+  std::int64_t vertices = 0, rows_before_block = 0, all_steps = 0, columns = 0;
+  bool ids = false;
+};
+
 /// The lists of lanes of sequences, as the host has them.
 struct PastLists {
   std::vector<std::int64_t> rows, own_rows, numbers;
@@ -217,7 +95,7 @@ struct PastLists {
 };
 
 PastLists past_lists(const VisibleCells& cells, const PlacedCells& placed, const EarlierSteps& steps,
-                     std::int64_t vertices, std::int64_t rows_before_block) {
+                     const PastShape& shape, const UnitRows* unit) {
   const auto lane_rows = static_cast<std::size_t>(placed.lanes.rows());
   PastLists lists;
   lists.rows.assign(lane_rows, -1), lists.own_rows.assign(lane_rows, -1), lists.numbers.assign(lane_rows, 0);
@@ -227,82 +105,93 @@ PastLists past_lists(const VisibleCells& cells, const PlacedCells& placed, const
   for (std::size_t c = 0; c < cells.row.size(); ++c) {
     const auto place = static_cast<std::size_t>(placed.place[c]);
     const auto step = static_cast<std::int32_t>(steps.first_step + cells.step[c]);
-    lists.rows[place] = cells.row[c];
+    lists.rows[place] = unit == nullptr ? cells.row[c] : unit->read[static_cast<std::size_t>(cells.row[c])];
     lists.step_of[place] = step;
-    lists.numbers[place] = step * vertices + cells.vertex[c];
+    lists.numbers[place] = step * shape.vertices + cells.vertex[c];
     lists.sequences[3 * place] = placed.lane_begin[c];
     lists.sequences[3 * place + 1] = step;
     if (!cells.own(c) || cells.step[c] < steps.earlier) continue;
-    lists.own_rows[place] = cells.row[c] - rows_before_block;
+    lists.own_rows[place] = lists.rows[place] - shape.rows_before_block;
     lists.sequences[3 * place + 2] = 1;
     lists.pairs += static_cast<double>(placed.place[c] / placed.lanes.lanes - placed.lane_begin[c] + 1);
   }
   return lists;
 }
 
-}  // namespace
-
-PackedStage pack_rounds(Device& device, const Placement& placement, const std::vector<RoundPieces>& rounds,
-                        std::int64_t rows_per_vertex, bool remembers) {
-  OwnPieces own(rounds, device.rank(), placement.vertices);
-  OwnPieces::BlockBorder border;
-  std::int64_t row = 0;
-  for (Step t = 0; t < static_cast<Step>(placement.steps()); ++t) {
-    own.begin(t);
-    if (remembers && t + 1 == static_cast<Step>(placement.steps()))
-      border = {t, row, placement.step_rows(device.rank(), t), rows_per_vertex};
-    for (const Run& run : placement.map(t).runs_of(device.rank())) {
-      for (std::int64_t i = 0; i < run.count; ++i) own.place(static_cast<VertexId>(run.first + i), t, row++);
-    }
-  }
-  PackedStage stage;
-  stage.rows = row;
-  stage.remembered_rows = border.rows * border.rows_per_vertex;
-  for (std::size_t k = 0; k < rounds.size(); ++k) stage.rounds.push_back(own.round(device, k, border));
-  return stage;
-}
-
-PackedStage pack_pasts(Device& device, const Placement& placement, const HaloNeeds& needs, const EarlierSteps& steps,
-                       bool ids, std::int64_t columns) {
-  const VisibleCells cells = visible_cells(placement, needs, device.rank());
-  const PlacedCells placed = place_sequences(cells);
-  const std::int64_t before = rows_before(placement, device.rank(), steps.earlier);
-  const PastLists lists = past_lists(cells, placed, steps, placement.vertices, before);
-  PackedStage stage;
-  stage.rows = cells.own_rows - before;
-  PackedRound& round = stage.rounds.emplace_back();
+/// The lanes of an attention: of a rank's cells, or of one of its units, whose rows `unit` names.
+PackedRound past_round(Device& device, const VisibleCells& cells, const EarlierSteps& steps, const PastShape& shape,
+                       const UnitRows* unit) {
+  const PlacedCells placed = place_sequences(cells, unit != nullptr);
+  const PastLists lists = past_lists(cells, placed, steps, shape, unit);
+  PackedRound round;
   round.steps = placed.lanes.steps;
   round.lanes = placed.lanes.lanes;
   round.in = rows_in_lanes(device, lists.rows);
   round.out = rows_in_lanes(device, lists.own_rows);
   round.timelines.past = {list_of(device, lists.sequences, placed.lanes.rows(), 3), lists.pairs};
-  if (ids) round.timelines.ids = list_of(device, lists.numbers, placed.lanes.rows());
+  if (shape.ids) round.timelines.ids = list_of(device, lists.numbers, placed.lanes.rows());
   HostCsr steps_of_rows;
   steps_of_rows.offsets = {0};
   for (const std::int32_t step : lists.step_of) {
     if (step >= 0) add_entry(steps_of_rows, device.precision() == ElementType::f64, step, 1.0);
     steps_of_rows.offsets.push_back(static_cast<std::int64_t>(steps_of_rows.columns.size()));
   }
-  const std::int64_t all_steps = steps.first_step + placement.steps();
-  round.timelines.steps =
-      std::make_shared<SparseMatrix>(matrix_of(device, std::move(steps_of_rows), all_steps, all_steps, columns));
-  return stage;
+  round.timelines.steps = std::make_shared<SparseMatrix>(
+      matrix_of(device, std::move(steps_of_rows), shape.all_steps, shape.all_steps, shape.columns));
+  return round;
 }
 
-PackedStage window_products(Device& device, const Placement& placement, const HaloNeeds& needs,
-                            const EarlierSteps& steps, std::int64_t window, bool fades, std::int64_t columns) {
-  const VisibleCells cells = visible_cells(placement, needs, device.rank());
+/// The product of a window: of a rank's rows as they lie, or of one of its units, whose rows `unit` names.
+PackedRound window_round(Device& device, const VisibleCells& cells, const EarlierSteps& steps, const WindowShape& shape,
+                         const UnitRows* unit) {
   const bool fp64 = device.precision() == ElementType::f64;
   HostCsr csr;
   csr.offsets = {0};
   for (std::size_t c = 0; c < cells.row.size(); ++c) {
-    if (cells.own(c) && cells.step[c] >= steps.earlier) add_window_row(csr, fp64, cells, c, window, fades);
+    if (cells.own(c) && cells.step[c] >= steps.earlier) add_window_row(csr, fp64, cells, c, shape.window, shape.fades);
   }
+  PackedRound round;
+  round.timelines.window = std::make_shared<SparseMatrix>(
+      matrix_of(device, std::move(csr), cells.own_rows, cells.own_rows + cells.halo_rows, shape.columns));
+  if (unit == nullptr) return round;
+  round.in = rows_on_device(device, unit->read);
+  round.out = rows_on_device(device, unit->own());
+  return round;
+}
+
+/// One round of what `make` gives for the rank's cells, or part by part for those of its units.
+template <class Make>
+PackedStage one_round(Device& device, const Placement& placement, const HaloNeeds& needs, const EarlierSteps& steps,
+                      const UnitCells& units, const Make& make) {
   PackedStage stage;
-  stage.rows = static_cast<std::int64_t>(csr.offsets.size()) - 1;
-  stage.rounds.emplace_back().timelines.window = std::make_shared<SparseMatrix>(
-      matrix_of(device, std::move(csr), cells.own_rows, cells.own_rows + cells.halo_rows, columns));
+  stage.rows = placement.rows(device.rank()) - rows_before(placement, device.rank(), steps.earlier);
+  PackedRound& round = stage.rounds.emplace_back();
+  if (!units.given()) {
+    round = make(visible_cells(placement, needs, device.rank()), nullptr);
+    return stage;
+  }
+  auto unit = static_cast<Rank>(units.own.first);
+  for (const UnitRows& rows : unit_rows(placement, needs, units, device.rank()))
+    round.units.push_back(make(visible_cells(*units.placement, *units.reads, unit++), &rows));
   return stage;
+}
+
+}  // namespace
+
+PackedStage pack_pasts(Device& device, const Placement& placement, const HaloNeeds& needs, const EarlierSteps& steps,
+                       bool ids, std::int64_t columns, const UnitCells& units) {
+  const PastShape shape{placement.vertices, rows_before(placement, device.rank(), steps.earlier),
+                        steps.first_step + placement.steps(), columns, ids};
+  return one_round(device, placement, needs, steps, units, [&](const VisibleCells& cells, const UnitRows* unit) {
+    return past_round(device, cells, steps, shape, unit);
+  });
+}
+
+PackedStage window_products(Device& device, const Placement& placement, const HaloNeeds& needs,
+                            const EarlierSteps& steps, const WindowShape& shape, const UnitCells& units) {
+  return one_round(device, placement, needs, steps, units, [&](const VisibleCells& cells, const UnitRows* unit) {
+    return window_round(device, cells, steps, shape, unit);
+  });
 }
 
 }  // namespace strobe

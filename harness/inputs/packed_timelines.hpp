@@ -4,6 +4,7 @@
 
 #include "backends/device.hpp"
 #include "harness/exchange/sequence_rounds.hpp"
+#include "harness/inputs/unit_rows.hpp"
 #include "models/snapshots/layer_protocol.hpp"
 
 namespace strobe {
@@ -13,6 +14,10 @@ namespace strobe {
 PackedStage pack_rounds(Device& device, const Placement& placement, const std::vector<RoundPieces>& rounds,
                         std::int64_t rows_per_vertex, bool remembers);
 
+/// The same, unit by unit in each round: a lane for each piece, padded to the longest of its unit. No block follows.
+PackedStage pad_rounds(Device& device, const Placement& placement, const std::vector<RoundPieces>& rounds,
+                       std::int64_t rows_per_vertex);
+
 /// Where the steps of a placement lie in the timeline, and how many of them lie before the block at hand.
 struct EarlierSteps {
   std::int64_t first_step = 0;  // of the placement
@@ -20,13 +25,21 @@ struct EarlierSteps {
 };
 
 /// One round for an attention over whole sequences of rows of `columns` features: the rank's cells and those that its
-/// halo brings. With `ids`, the cells' numbers for dropout. Cost O(own and halo cells).
+/// halo brings. With `ids`, the cells' numbers for dropout. Cost O(own and halo cells). With `units`, unit by unit, a
+/// lane for each sequence, padded to the longest of its unit.
 PackedStage pack_pasts(Device& device, const Placement& placement, const HaloNeeds& needs, const EarlierSteps& steps,
-                       bool ids, std::int64_t columns);
+                       bool ids, std::int64_t columns, const UnitCells& units = {});
 
-/// One round for an M-transform over `window` steps, as a product with a matrix [own rows, own + halo rows] of
-/// `columns` features: means, or with `fades` the weights 1 / distance. Cost O(window * own cells).
+/// A window of an M-transform over rows of `columns` features: means, or the weights 1 / distance where it fades.
+struct WindowShape {
+  std::int64_t window = 1;
+  bool fades = false;
+  std::int64_t columns = 0;
+};
+
+/// One round for an M-transform, as a product with a matrix [own rows, own + halo rows]. Cost O(window * own cells).
+/// With `units`, unit by unit.
 PackedStage window_products(Device& device, const Placement& placement, const HaloNeeds& needs,
-                            const EarlierSteps& steps, std::int64_t window, bool fades, std::int64_t columns);
+                            const EarlierSteps& steps, const WindowShape& shape, const UnitCells& units = {});
 
 }  // namespace strobe

@@ -2,6 +2,23 @@
 
 namespace strobe {
 
+VisibleSequences sequences_of(const VisibleCells& cells) {
+  VisibleSequences sequences{
+      std::vector<std::size_t>(cells.row.size()), std::vector<std::int32_t>(cells.row.size(), 0), {}};
+  for (std::size_t c = 0; c < cells.row.size(); ++c) {
+    if (cells.before[c] < 0) {
+      sequences.of_cell[c] = sequences.lengths.size();
+      sequences.lengths.push_back(1);
+      continue;
+    }
+    const auto before = static_cast<std::size_t>(cells.before[c]);
+    sequences.of_cell[c] = sequences.of_cell[before];
+    sequences.position[c] = sequences.position[before] + 1;
+    ++sequences.lengths[sequences.of_cell[c]];
+  }
+  return sequences;
+}
+
 VisibleCells visible_cells(const Placement& placement, const HaloNeeds& needs, Rank rank) {
   VisibleCells cells;
   const std::vector<std::int64_t> halo = halo_offsets(needs, rank);

@@ -18,6 +18,14 @@ struct VisibleCells {
   bool own(std::size_t cell) const { return row[cell] < own_rows; }
 };
 
+/// The sequences that visible cells make up: of each cell its sequence and its place in it, and how long they are.
+struct VisibleSequences {
+  std::vector<std::size_t> of_cell;
+  std::vector<std::int32_t> position;
+  std::vector<std::int32_t> lengths;  // of each sequence
+};
+VisibleSequences sequences_of(const VisibleCells& cells);
+
 /// Cost O(own and halo cells + N).
 VisibleCells visible_cells(const Placement& placement, const HaloNeeds& needs, Rank rank);
 

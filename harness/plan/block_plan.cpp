@@ -48,8 +48,8 @@ PlacedSamples place(const FullBatchCase& c, Samples TaskData::*drawn, CountedSam
   return place_samples((*c.data.samples).*drawn, placement, steps, scope);
 }
 
-BlockPlan derive_block(const FullBatchCase& c, const StrategyPlan& strategy, const Run& steps,
-                       const BlockPlan* before) {
+BlockPlan derive_block(const FullBatchCase& c, const StrategyPlan& strategy, const Run& steps, const BlockPlan* before,
+                       const std::shared_ptr<const FusionPlan>& fusion) {
   const ListScope scope = c.list_scope();
   BlockPlan block;
   block.first_step = steps.first;
@@ -65,7 +65,11 @@ BlockPlan derive_block(const FullBatchCase& c, const StrategyPlan& strategy, con
   block.segments = temporal_segments(block.temporal);
   block.spatial_segments = temporal_segments(block.spatial);
   block.packed.resize(c.model.layers.size());
-  if (walks_packed(c, strategy.temporal)) block.packed = packed_plans(c, strategy.temporal, steps);
+  if (fusion != nullptr && fusion->by_units_in_time) {
+    block.packed = packed_plans(c, strategy.temporal, steps, fusion);
+  } else if (walks_packed(c, strategy.temporal)) {
+    block.packed = packed_plans(c, strategy.temporal, steps);
+  }
   for (const auto& graph : c.data.supports) {
     block.supports.push_back(split_into_steps(graph, steps.first, block.spatial, scope));
   }
@@ -76,11 +80,12 @@ BlockPlan derive_block(const FullBatchCase& c, const StrategyPlan& strategy, con
 
 }  // namespace
 
-std::vector<BlockPlan> derive_blocks(const FullBatchCase& c, const StrategyPlan& strategy) {
+std::vector<BlockPlan> derive_blocks(const FullBatchCase& c, const StrategyPlan& strategy,
+                                     const std::shared_ptr<const FusionPlan>& fusion) {
   std::vector<BlockPlan> blocks;
   blocks.reserve(strategy.schedule.blocks.size());
   for (const Run& steps : strategy.schedule.blocks) {
-    blocks.push_back(derive_block(c, strategy, steps, blocks.empty() ? nullptr : &blocks.back()));
+    blocks.push_back(derive_block(c, strategy, steps, blocks.empty() ? nullptr : &blocks.back(), fusion));
   }
   return blocks;
 }

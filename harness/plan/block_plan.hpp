@@ -12,6 +12,7 @@
 #include "harness/exchange/state_handover.hpp"
 #include "harness/inputs/step_supports.hpp"
 #include "harness/placement/strategy.hpp"
+#include "harness/plan/fusion_plan.hpp"
 #include "harness/plan/overlap_plan.hpp"
 
 namespace strobe {
@@ -28,6 +29,10 @@ struct PackedPlan {
   StateShape state;
   HaloNeeds needs;    // of a window or an attention
   ExchangePlan halo;  // likewise
+  /// Where sequences are walked unit by unit: the units; of a window or an attention, the cells that each reads and
+  /// does not hold.
+  std::shared_ptr<const FusionPlan> units = nullptr;
+  HaloNeeds unit_needs = {};
 };
 
 /// Everything within counts steps from `first_step`.
@@ -49,15 +54,17 @@ struct BlockPlan {
 };
 
 /// The blocks of the strategy's schedule.
-std::vector<BlockPlan> derive_blocks(const FullBatchCase& c, const StrategyPlan& strategy);
+std::vector<BlockPlan> derive_blocks(const FullBatchCase& c, const StrategyPlan& strategy,
+                                     const std::shared_ptr<const FusionPlan>& fusion = nullptr);
 
 /// Whether timelines under this temporal placement of all steps are walked packed: where cells do not exist, and where
 /// they are cut at different steps.
 bool walks_packed(const FullBatchCase& c, const Placement& temporal);
 
-/// Of the block `steps`, by layer; layers that walk no timelines have none.
+/// Of the block `steps`, by layer; layers that walk no timelines have none. With `units` sequences are walked by these.
 std::vector<std::shared_ptr<const PackedPlan>> packed_plans(const FullBatchCase& c, const Placement& temporal,
-                                                            const Run& steps);
+                                                            const Run& steps,
+                                                            const std::shared_ptr<const FusionPlan>& units = nullptr);
 
 /// Samples that are evaluated, under the spatial placement of the steps that they read.
 struct EvaluationPlan {

@@ -93,6 +93,11 @@ std::string digest_of(const FullBatchPlan& plan) {
   add(plan.strategy.temporal, digest);
   for (const BlockPlan& block : plan.blocks) digest.add_number(block.steps());
   if (plan.stale.active) digest.add(text_of(plan.strategy.staleness));
+  if (plan.fusion != nullptr) {
+    digest.add(plan.fusion->kind);
+    digest.add(plan.fusion->rank_of_unit);
+    add(plan.fusion->units, digest);
+  }
   return digest.hex();
 }
 

@@ -97,9 +97,11 @@ std::shared_ptr<const FullBatchPlan> lay_out(const FullBatchCase& c, StrategyPla
   const double most_pairs = c.data.graph->has_structure() ? static_cast<double>(c.data.graph->nonzeros()) : 1e300;
   refuse_exchanges_beyond_memory({strategy.spatial, strategy.temporal, strategy.schedule.blocks, c.model.layers,
                                   most_pairs, static_cast<std::int64_t>(c.data.supports.size()), c.options.overlap});
-  std::vector<BlockPlan> block_plans = derive_blocks(c, strategy);
+  const std::shared_ptr<const FusionPlan> fusion = plan_fusion(c, strategy);
+  std::vector<BlockPlan> block_plans = derive_blocks(c, strategy, fusion);
   std::vector<std::string> notes = c.data.notes;
   if (strategy.chunks != nullptr) notes.push_back(chunk_note(*strategy.chunks));
+  if (const std::string note = fusion_note(fusion.get(), c.ranks()); !note.empty()) notes.push_back(note);
   check_transfer(c, block_plans, notes);
   EvaluationPlan evaluation = place_evaluated(c, strategy.spatial);
   if (const std::string note = overlap_note(c, block_plans); !note.empty()) notes.push_back(note);
@@ -111,7 +113,7 @@ std::shared_ptr<const FullBatchPlan> lay_out(const FullBatchCase& c, StrategyPla
   }
   return std::make_shared<const FullBatchPlan>(FullBatchPlan{c, std::move(strategy), std::move(block_plans),
                                                              std::move(evaluation), std::move(notes), std::move(stale),
-                                                             bytes});
+                                                             fusion, bytes});
 }
 
 }  // namespace strobe

@@ -9,6 +9,7 @@
 
 #include "harness/plan/block_plan.hpp"
 #include "harness/plan/full_batch_case.hpp"
+#include "harness/plan/fusion_plan.hpp"
 #include "harness/plan/stale_plan.hpp"
 
 namespace strobe {
@@ -19,6 +20,7 @@ struct FullBatchPlan : FullBatchCase {
   EvaluationPlan evaluation;
   std::vector<std::string> notes;  // what was assumed, one sentence each
   StalePlan stale;
+  std::shared_ptr<const FusionPlan> fusion;  // null for strategies without chunks
   /// Bytes that all ranks together send in one epoch, by traffic, in order of `traffic_names`; in the first one where
   /// rows may be stale.
   std::array<std::uint64_t, traffic_count> planned_bytes{};

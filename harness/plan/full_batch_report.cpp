@@ -211,6 +211,7 @@ Json describe(const FullBatchPlan& plan) {
                  {"planned_transfer_bytes_per_epoch", describe_transfer(plan)}};
   if (plan.strategy.chunks != nullptr) described["chunks"] = describe_chunks(*plan.strategy.chunks);
   if (plan.strategy.loads != nullptr) described["loads"] = describe_loads(plan.strategy);
+  if (plan.fusion != nullptr) described["fusion"] = describe_fusion(plan);
   return described;
 }
 

@@ -21,19 +21,25 @@ std::int64_t earlier_steps_read(const LayerShape& layer, std::int64_t first_step
 }
 
 std::shared_ptr<const PackedPlan> packed_plan(const FullBatchCase& c, const LayerShape& layer,
-                                              const Placement& temporal, const Run& steps) {
+                                              const Placement& temporal, const Run& steps,
+                                              const std::shared_ptr<const FusionPlan>& units) {
   auto plan = std::make_shared<PackedPlan>();
   plan->earlier = earlier_steps_read(layer, steps.first);
   plan->placement = of_steps(temporal, step_range(steps.first - plan->earlier, steps.count + plan->earlier));
+  plan->units = units;
   if (layer.need == TemporalNeed::recurrent) {
+    const SequenceStart start{steps.first, layer.reset_every};
     plan->state = layer.recurrent_state;
-    plan->rounds = sequence_rounds(plan->placement, {steps.first, layer.reset_every});
+    plan->rounds = units == nullptr
+                       ? sequence_rounds(plan->placement, start)
+                       : pieces_of_ranks(sequence_rounds(units->units, start), units->rank_of_unit, temporal.ranks);
     plan->handover = round_handovers(plan->rounds, temporal.ranks, plan->state, c.list_scope());
     return plan;
   }
   const std::int64_t window = layer.need == TemporalNeed::window ? layer.window : 0;
   plan->needs = temporal_needs(plan->placement, window, static_cast<Step>(plan->earlier));
   plan->halo = halo(plan->placement, plan->needs, c.list_scope());
+  if (units != nullptr) plan->unit_needs = temporal_needs(units->units, window);
   return plan;
 }
 
@@ -45,7 +51,8 @@ bool walks_packed(const FullBatchCase& c, const Placement& temporal) {
 }
 
 std::vector<std::shared_ptr<const PackedPlan>> packed_plans(const FullBatchCase& c, const Placement& temporal,
-                                                            const Run& steps) {
+                                                            const Run& steps,
+                                                            const std::shared_ptr<const FusionPlan>& units) {
   std::vector<std::shared_ptr<const PackedPlan>> plans;
   std::map<std::tuple<TemporalNeed, std::int64_t, std::int64_t, std::int64_t>, std::shared_ptr<const PackedPlan>> made;
   for (const LayerShape& layer : c.model.layers) {
@@ -55,7 +62,7 @@ std::vector<std::shared_ptr<const PackedPlan>> packed_plans(const FullBatchCase&
     }
     auto& plan = made[{layer.need, layer.window, layer.reset_every, layer.recurrent_state.rows_per_vertex}];
     if (plan == nullptr || plan->state.width != layer.recurrent_state.width)
-      plan = packed_plan(c, layer, temporal, steps);
+      plan = packed_plan(c, layer, temporal, steps, units);
     plans.push_back(plan);
   }
   return plans;

@@ -125,6 +125,8 @@ class SchedulePlan {
   virtual const ByteBudget& budget() const = 0;
   virtual ByteBudget budget_of(std::int64_t /*epoch*/) const { return budget(); }
   virtual EpochItems items() const = 0;
+  /// [ranks] units of chunks that each rank walks one by one; empty for kinds and strategies without chunks.
+  virtual std::vector<std::int64_t> fusion_units() const { return {}; }
   /// Only where a policy of staleness is in force.
   virtual std::optional<StaleTraffic> stale_traffic() const { return std::nullopt; }
   /// Updates of the weights in the first `epochs` epochs.

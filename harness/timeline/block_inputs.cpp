@@ -1,5 +1,8 @@
 #include "harness/timeline/block_inputs.hpp"
 
+#include "harness/inputs/device_lists.hpp"
+#include "harness/inputs/unit_rows.hpp"
+
 namespace strobe {
 namespace {
 
@@ -12,6 +15,40 @@ MatrixUse use_by_steps(const FullBatchPlan& plan, Visit visit) {
       use.products.push_back({product.width, visit != Visit::forward, {}});
   }
   return use;
+}
+
+/// Copies of listed rows of a constant.
+Tensor rows_of(Device& device, const Tensor& from, const PackedRows& list) {
+  const Tensor rows = device.allocate(list.count, from.columns(), from.type());
+  device.run(CopyRows{from, rows, list.rows, {}, list.count, 0, 0, from.columns(), false});
+  return rows;
+}
+
+/// The units of this rank: each with its rows of A, and with where the rows lie that it reads.
+void add_units(Device& device, const FullBatchPlan& plan, const BlockPlan& block, Visit visit, BlockInputs& inputs) {
+  const FusionPlan& fusion = *plan.fusion;
+  const PreparedGraph& graph = *plan.data.graph;
+  const ModelTraits traits = plan.model.equations->traits();
+  const BlockSteps steps{0, graph.steps, plan.data.trained_steps, graph.presence.get()};
+  const MatrixUse use = use_by_layers(plan, visit, false);
+  inputs.graph = build_local_graph(device, graph, 0, block.spatial, block.spatial_needs, {});
+  const UnitCells cells{&fusion.units, &fusion.reads, fusion.units_of(device.rank())};
+  auto number = static_cast<Rank>(cells.own.first);
+  for (const UnitRows& rows : unit_rows(block.spatial, block.spatial_needs, cells, device.rank())) {
+    RowUnit& unit = inputs.units.emplace_back();
+    if (!use.products.empty()) unit.a = build_local_matrix(device, graph, fusion.units, fusion.reads, use, number);
+    unit.cells = make_spatial_rows(device, fusion.units, steps, fusion.reads, traits, number);
+    unit.own = rows_on_device(device, rows.own());
+    unit.read = rows_on_device(device, rows.read);
+    unit.features = rows_of(device, inputs.graph.features, unit.own);
+    // What it reads of this rank's features it is given by itself, whoever else reads them.
+    const std::int64_t moved =
+        plan.model.layers.front().reads_neighbours ? rows.of_rank(block.spatial.rows(device.rank())) : rows.own_count;
+    inputs.unit_bytes.push_back(unit.a.bytes() +
+                                static_cast<std::uint64_t>(moved) * inputs.graph.first_input().row_bytes() +
+                                (inputs.graph.first_product.defined() ? unit.features.bytes() : 0));
+    ++number;
+  }
 }
 
 }  // namespace
@@ -35,13 +72,14 @@ MatrixUse use_by_layers(const FullBatchPlan& plan, Visit visit, bool own) {
   return use;
 }
 
-std::uint64_t BlockInputs::bytes() const {
+std::vector<std::uint64_t> BlockInputs::bytes() const {
+  if (!units.empty()) return unit_bytes;
   std::uint64_t sum = graph.bytes();
   for (const SliceInputs& slice : slices) sum += slice.graph.bytes();
   for (const std::vector<SparseMatrix>& support : supports) {
     for (const SparseMatrix& step : support) sum += step.bytes();
   }
-  return sum;
+  return {sum};
 }
 
 BlockInputs bring_inputs(Device& device, const FullBatchPlan& plan, const BlockPlan& block, Visit visit,
@@ -61,6 +99,11 @@ BlockInputs bring_inputs(Device& device, const FullBatchPlan& plan, const BlockP
     prepare_passing(device, slice.spatial, use_by_layers(plan, visit, slice.halo.identity), inputs.slices[c].graph.a);
   }
   if (!block.slices.empty()) return inputs;
+  if (plan.fusion != nullptr && plan.fusion->by_units_in_space && plan.fusion->units_of(device.rank()).count > 0) {
+    add_units(device, plan, block, visit, inputs);
+    inputs.cells = make_spatial_rows(device, block.spatial, steps, block.spatial_needs, plan.model.equations->traits());
+    return inputs;
+  }
   const MatrixUse use = use_by_layers(plan, visit, block.spatial_halo.identity);
   inputs.graph =
       build_local_graph(device, *plan.data.graph, block.first_step, block.spatial, block.spatial_needs, use, parts);

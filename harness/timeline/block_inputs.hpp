@@ -5,6 +5,7 @@
 #include "harness/inputs/cell_rows.hpp"
 #include "harness/inputs/local_graph.hpp"
 #include "harness/plan/full_batch_plan.hpp"
+#include "models/snapshots/layer_protocol.hpp"
 
 namespace strobe {
 
@@ -18,11 +19,13 @@ struct SliceInputs {
 struct BlockInputs {
   LocalGraph graph;
   StepMatrices supports;
-  CellRows cells;                   // of the spatial stages
-  std::vector<SliceInputs> slices;  // instead of all these where the block has slices
+  CellRows cells;                         // of the spatial stages
+  std::vector<SliceInputs> slices;        // instead of all these where the block has slices
+  std::vector<RowUnit> units;             // in place of graph.a where chunks are walked one by one
+  std::vector<std::uint64_t> unit_bytes;  // that moving in each of these takes
 
-  /// Structure, values and features: what streaming the block moves.
-  std::uint64_t bytes() const;
+  /// Structure, values and features: what streaming the block moves, in one piece or, of units, in one for each.
+  std::vector<std::uint64_t> bytes() const;
 };
 
 /// What the inputs of a block are brought for. Only what lasts is worth forms that make products faster.

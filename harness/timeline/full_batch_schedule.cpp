@@ -39,6 +39,9 @@ class FullBatchSchedule final : public SchedulePlan {
     return {plan_->data.trained_edges(), "edges_per_second", static_cast<double>(plan_->data.graph->nonzeros()), 1,
             plan_->data.trained_cells()};
   }
+  std::vector<std::int64_t> fusion_units() const override {
+    return plan_->fusion == nullptr ? std::vector<std::int64_t>() : plan_->fusion->units_per_rank(plan_->ranks());
+  }
   std::vector<std::string> approximations() const override { return plan_->strategy.approximations; }
   const std::vector<ParameterShape>& parameters() const override { return plan_->model.parameters; }
   /// Passes of training with stale rows are not those of an evaluation.

@@ -18,13 +18,17 @@ Var with_neighbours(const Exchange& halo, Tape& tape, Communicator& communicator
 PackedStage packed_stage(Device& device, const PackedPlan& plan, std::int64_t first_step, const LayerShape& layer,
                          bool ids, std::int64_t remembered_steps, bool last) {
   const Placement& placement = plan.placement;
+  if (layer.need == TemporalNeed::recurrent && plan.units != nullptr)
+    return pad_rounds(device, placement, plan.rounds, layer.recurrent_state.rows_per_vertex);
   if (layer.need == TemporalNeed::recurrent)
     return pack_rounds(device, placement, plan.rounds, layer.recurrent_state.rows_per_vertex, !last);
   const EarlierSteps steps{first_step - plan.earlier, plan.earlier};
-  PackedStage stage =
-      layer.need == TemporalNeed::all
-          ? pack_pasts(device, placement, plan.needs, steps, ids, layer.spatial_width)
-          : window_products(device, placement, plan.needs, steps, layer.window, layer.fades, layer.spatial_width);
+  UnitCells units;
+  if (plan.units != nullptr) units = {&plan.units->units, &plan.unit_needs, plan.units->units_of(device.rank())};
+  PackedStage stage = layer.need == TemporalNeed::all
+                          ? pack_pasts(device, placement, plan.needs, steps, ids, layer.spatial_width, units)
+                          : window_products(device, placement, plan.needs, steps,
+                                            {layer.window, layer.fades, layer.spatial_width}, units);
   for (std::int64_t t = placement.steps() - remembered_steps; !last && t < placement.steps(); ++t)
     stage.remembered_rows += placement.step_rows(device.rank(), static_cast<Step>(t));
   return stage;
@@ -53,6 +57,7 @@ class LayerWalk::BlockStages final : public LayerStages {
     return with_neighbours(*walk_.spatial_halo_, call_.tape, communicator_, layer, x);
   }
   bool own_neighbours() const override { return walk_.spatial_halo_->identity(); }
+  const std::vector<RowUnit>* units() const override { return inputs_.units.empty() ? nullptr : &inputs_.units; }
 
   Timelines timelines() const override { return {&walk_.temporal_cells_, walk_.block_.segments}; }
   Var to_temporal(const Var& x) override { return walk_.to_temporal_->apply_everywhere(call_.tape, communicator_, x); }

@@ -29,7 +29,8 @@ Timeline::Timeline(const FullBatchPlan& plan, Device& device, Communicator& comm
 
 void Timeline::stream_inputs() {
   const bool streamed = !plan_.options.resident && plan_.blocks.size() == 1 && !store_;
-  if (streamed) device_.move_in_again(resident_[0]->bytes());
+  if (!streamed) return;
+  for (const std::uint64_t bytes : resident_[0]->bytes()) device_.move_in_again(bytes);
 }
 
 template <class VisitExchange>

@@ -37,6 +37,8 @@ EpochSample measure(Device& device, std::size_t first_span, double begin, double
   sample.rank = device.rank();
   sample.peak_host_bytes = device.host_peak_bytes();
   (device.has_own_memory() ? sample.peak_device_bytes : sample.peak_host_bytes) = device.peak_bytes();
+  sample.memory_limit_bytes = device.memory_limit_bytes() > 0 ? device.memory_limit_bytes() : device.memory_bytes();
+  sample.stage_rows = device.stage_rows();
   return sample;
 }
 
@@ -100,6 +102,7 @@ class TrainingRun {
     device_.synchronize();
     if (!wishes_.spans) device_.spans().clear();  // a million epochs would fill the memory with them
     communicator_.barrier();
+    device_.stage_rows() = {};
     const std::size_t first_span = device_.spans().size();
     const double begin = device_.now();
     trainer_->epoch(e);

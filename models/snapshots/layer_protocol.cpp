@@ -1,5 +1,7 @@
 #include "models/snapshots/layer_protocol.hpp"
 
+#include <algorithm>
+
 #include "models/ops/ops.hpp"
 
 namespace strobe {
@@ -68,8 +70,12 @@ Var empty_rows(const ModelCall& call, std::int64_t width) {
 /// One round of a packed stage on a rank that has a part in it; `state` null where no piece is given one.
 TemporalOutput packed_round(const ModelCall& call, const LayerStages& stages, std::size_t layer,
                             const PackedRound& round, const Var& x, const Var& state, bool want_state) {
+  const std::int64_t lane_rows = round.steps * round.lanes;
+  call.tape.device().stage_rows().add_lanes(lane_rows, round.in.count);
   TemporalInput input;
-  input.x = round.lanes == 0 ? x : pack_rows(call.tape, x, round.in, round.steps * round.lanes);
+  input.x = lane_rows == 0 && round.in.count == 0
+                ? x
+                : pack_rows(call.tape, x, round.in, lane_rows == 0 ? round.in.count : lane_rows);
   input.steps = round.steps;
   input.rows_per_step = round.lanes;
   input.state = state;
@@ -80,35 +86,62 @@ TemporalOutput packed_round(const ModelCall& call, const LayerStages& stages, st
   return call.model.temporal(call.tape, call.parameters, static_cast<int>(layer), input);
 }
 
+/// What comes of rounds, and where it goes.
+struct CollectedRows {
+  std::vector<Var> parts;
+  std::vector<PackedRows> lists;
+  void add(const Var& part, const PackedRows& list) {
+    parts.push_back(part);
+    lists.push_back(list);
+  }
+};
+
+/// A round whose parts are walked one after the other; gives the states that it hands on.
+Var round_by_units(const ModelCall& call, const LayerStages& stages, std::size_t layer, const PackedRound& round,
+                   const Var& x, const Var& state, CollectedRows& outputs) {
+  CollectedRows handed;
+  for (const PackedRound& unit : round.units) {
+    const Var given =
+        unit.given == 0 ? nullptr : gather_rows(call.tape, state, {unit.given_rows}, unit.given_rows.rows());
+    const TemporalOutput output = packed_round(call, stages, layer, unit, x, given, unit.handed > 0);
+    outputs.add(output.y, unit.out);
+    if (unit.handed > 0) handed.add(output.state, unit.handed_to);
+  }
+  const StateShape shape = state_shape(call.layers[layer], 0);
+  if (round.handed == 0) return empty_rows(call, shape.width);
+  return collect_rows(call.tape, handed.parts, handed.lists, shape.rows_per_vertex * round.handed, shape.width);
+}
+
 /// Rounds of a recurrence, from what was remembered before the block on.
 Var packed_recurrence(const ModelCall& call, LayerStages& stages, std::size_t layer, const PackedStage& stage,
                       const Var& x) {
   const int number = static_cast<int>(layer);
   const std::int64_t state_width = state_shape(call.layers[layer], 0).width;
   LayerMemory* const memory = stages.memory(number);
-  std::vector<Var> parts, left;
-  std::vector<PackedRows> lists, remembered;
+  CollectedRows outputs, left;
   Var state = memory != nullptr ? memory->before : nullptr;
   for (std::size_t k = 0; k < stage.rounds.size(); ++k) {
     const PackedRound& round = stage.rounds[k];
     if (k > 0) state = stages.hand_over(number, k, state);
+    if (!round.units.empty()) {
+      state = round_by_units(call, stages, layer, round, x, state, outputs);
+      continue;
+    }
     TemporalOutput output;
     if (round.lanes > 0) {
       const bool leaves = round.handed > 0 || round.remembered.count > 0;
       output = packed_round(call, stages, layer, round, x, round.given > 0 ? state : nullptr, leaves);
     }
-    parts.push_back(output.y);
-    lists.push_back(round.out);
-    left.push_back(round.remembered.count > 0 ? output.state : nullptr);
-    remembered.push_back(round.remembered);
+    outputs.add(output.y, round.out);
+    left.add(round.remembered.count > 0 ? output.state : nullptr, round.remembered);
     // A rank that hands nothing on takes part in the exchange all the same.
     state = round.handed > 0 ? output.state : empty_rows(call, state_width);
     if (round.handed > 0 && round.handed_rows.defined())
       state = gather_rows(call.tape, state, {round.handed_rows}, round.handed_rows.rows());
   }
   if (memory != nullptr && !stages.last())
-    memory->after = collect_rows(call.tape, left, remembered, stage.remembered_rows, state_width);
-  return collect_rows(call.tape, parts, lists, stage.rows, call.layers[layer].temporal_width);
+    memory->after = collect_rows(call.tape, left.parts, left.lists, stage.remembered_rows, state_width);
+  return collect_rows(call.tape, outputs.parts, outputs.lists, stage.rows, call.layers[layer].temporal_width);
 }
 
 /// A window, whose products are those of own rows as they lie, or an attention in lanes: from the rows of the block and
@@ -127,8 +160,62 @@ Var packed_stage(const ModelCall& call, LayerStages& stages, std::size_t layer, 
   const PackedRound& round = stage.rounds[0];
   const std::int64_t width = call.layers[layer].temporal_width;
   if (stage.rows == 0) return empty_rows(call, width);
+  if (!round.units.empty()) {
+    CollectedRows outputs;
+    for (const PackedRound& unit : round.units)
+      outputs.add(packed_round(call, stages, layer, unit, read, nullptr, false).y, unit.out);
+    return collect_rows(call.tape, outputs.parts, outputs.lists, stage.rows, width);
+  }
   const Var y = packed_round(call, stages, layer, round, read, nullptr, false).y;
   return round.lanes == 0 ? y : collect_rows(call.tape, {y}, {round.out}, stage.rows, width);
+}
+
+/// Counts what the spatial stage of layer `layer` loads if it reads neighbours: the rows of its input that the rows of
+/// `a` read, as if they were stored where a joint form makes them; and, the first of these stages, `a`.
+void count_loaded(const ModelCall& call, std::size_t layer, const SparseMatrix& a) {
+  const LayerShape& shape = call.layers[layer];
+  if (!shape.reads_neighbours) return;
+  Device& device = call.tape.device();
+  const auto first =
+      std::find_if(call.layers.begin(), call.layers.end(), [](const LayerShape& one) { return one.reads_neighbours; });
+  const std::uint64_t row = static_cast<std::uint64_t>(shape.input_width) * element_bytes(device.precision());
+  device.stage_rows().loaded_bytes += static_cast<std::uint64_t>(a.columns) * row;
+  if (&*first == &shape) device.stage_rows().loaded_bytes += a.bytes();
+}
+
+/// The spatial stage of layer `layer` part by part: each loads the rows that it reads into a tensor of its own.
+Var spatial_by_units(const ModelCall& call, LayerStages& stages, std::size_t layer, const std::vector<RowUnit>& units,
+                     const Var& x) {
+  const int number = static_cast<int>(layer);
+  const LayerShape& shape = call.layers[layer];
+  const SpatialInput all = stages.spatial_input(number, x);
+  Var weights;
+  CollectedRows outputs;
+  std::int64_t rows = 0;
+  for (const RowUnit& unit : units) {
+    const PackedRows& loaded = shape.reads_neighbours ? unit.read : unit.own;
+    SpatialInput part{pack_rows(call.tape, x, loaded, loaded.count), &unit.a, &unit.cells, &call.pass,
+                      Tape::constant(unit.features)};
+    part.shared_weights = &weights;
+    count_loaded(call, layer, unit.a);
+    outputs.add(call.model.spatial_rows(call.tape, call.parameters, number, part), unit.own);
+    rows += unit.own.count;
+  }
+  const std::int64_t width = outputs.parts.front()->value.columns();
+  const Var y = collect_rows(call.tape, outputs.parts, outputs.lists, rows, width);
+  return call.model.behind_rows(call.tape, call.parameters, number, all, y);
+}
+
+/// The spatial stage of layer `layer`, and what a joint form takes in behind it.
+JointOutput spatial_output(const ModelCall& call, LayerStages& stages, std::size_t layer, const Var& x) {
+  if (const std::vector<RowUnit>* units = stages.units())
+    return {spatial_by_units(call, stages, layer, *units, x), 1, true};
+  const int number = static_cast<int>(layer);
+  const SpatialInput input = stages.spatial_input(number, x);
+  JointOutput output = joint_form(call, stages, layer, input);
+  if (!output.y) output = {call.model.spatial(call.tape, call.parameters, number, input), 1, true};
+  for (std::size_t l = layer; l < layer + static_cast<std::size_t>(output.layers); ++l) count_loaded(call, l, *input.a);
+  return output;
 }
 
 }  // namespace
@@ -174,9 +261,7 @@ std::size_t spatial_stages(const ModelCall& call, LayerStages& stages, std::size
   for (std::size_t l = first; l < call.layers.size(); ++l) {
     const int layer = static_cast<int>(l);
     if (call.layers[l].reads_neighbours) x = stages.with_halo(layer, x);
-    const SpatialInput input = stages.spatial_input(layer, x);
-    JointOutput output = joint_form(call, stages, l, input);
-    if (!output.y) output = {call.model.spatial(call.tape, call.parameters, layer, input), 1, true};
+    JointOutput output = spatial_output(call, stages, l, x);
     x = output.y;
     l += static_cast<std::size_t>(output.layers) - 1;
     if (!output.spatial_only) continue;

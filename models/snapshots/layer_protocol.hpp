@@ -29,7 +29,16 @@ struct Timelines {
   std::span<const TemporalSegment> segments;
 };
 
-/// One round of a temporal stage on one rank: its pieces in lanes, of which there are none where it has no part.
+/// A part of a rank's rows that a spatial stage computes by itself, from what it loads (DGC, SIGMOD'23, section 5.1.1).
+struct RowUnit {
+  SparseMatrix a;        // [unit's rows, rows that they read, the unit's own first]
+  CellRows cells;        // of the unit's rows
+  PackedRows own, read;  // the unit's rows; those of a layer's input that its rows of A read, the unit's own first
+  Tensor features;       // [unit's rows, feature width]
+};
+
+/// One round of a temporal stage on one rank: its pieces in lanes, of which there are none where it has no part. Of a
+/// window there are no lanes; `in` is empty where all rows are read as they lie.
 struct PackedRound {
   std::int64_t steps = 0, lanes = 0;
   PackedRows in, out;  // rows that are read, own and halo, and own rows whose outputs are the round's
@@ -39,6 +48,11 @@ struct PackedRound {
   /// block's last step as rows of what is remembered behind it. Undefined and empty where none follows.
   Tensor handed_rows = {};
   PackedRows remembered = {};
+  /// Instead, parts that are walked one after the other; `given` and `handed` above are those of all.
+  std::vector<PackedRound> units = {};
+  /// Of such a part: the round's rows of states that it is given, i64, and where its own go among those handed on.
+  Tensor given_rows = {};
+  PackedRows handed_to = {};
 };
 
 /// A temporal stage whose timelines are no rectangles: rounds that follow each other, as many on every rank. A window
@@ -73,6 +87,9 @@ class LayerStages {
   virtual Var with_halo(int /*layer*/, const Var& x) { return x; }
   /// Whether with_halo changes nothing on any rank.
   virtual bool own_neighbours() const { return true; }
+
+  /// The parts in which spatial stages go through this rank's rows; null where all rows are computed at once.
+  virtual const std::vector<RowUnit>* units() const { return nullptr; }
 
   /// The cells of temporal stages.
   virtual Timelines timelines() const = 0;

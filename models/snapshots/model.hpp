@@ -194,6 +194,9 @@ struct ModelTraits {
   /// A pass in training differs from one in evaluation (dropout): then metrics take a pass of their own.
   bool stochastic = false;
   std::optional<StepVectors> step_vectors = {};
+  /// All sums over ranks of a spatial stage are in Model::behind_rows, so that Model::spatial_rows may be called for
+  /// parts of a rank's rows. Of models whose spatial stages sum nothing it is not asked.
+  bool sums_behind_rows = false;
 };
 
 /// Throws InvalidRequest("/model/...") when a model with these traits cannot train on so many steps.
@@ -215,6 +218,15 @@ class Model {
   virtual ModelTraits traits() const { return {}; }
   /// Output [own rows, spatial_width] of layer `layer`.
   virtual Var spatial(Tape& tape, const Parameters& parameters, int layer, const SpatialInput& input) const = 0;
+  /// The same in two calls, for rows that are computed part by part: `spatial_rows` of each part, by its own rows and
+  /// those that its rows of A read; then `behind_rows`, once on every rank, from the outputs y of all own rows and the
+  /// input of all.
+  virtual Var spatial_rows(Tape& tape, const Parameters& parameters, int layer, const SpatialInput& part) const {
+    return spatial(tape, parameters, layer, part);
+  }
+  virtual Var behind_rows(Tape&, const Parameters&, int /*layer*/, const SpatialInput& /*all*/, const Var& y) const {
+    return y;
+  }
   /// Called only when the layer has a temporal stage. A timeline cut into segments, each starting from the state of the
   /// one before, gives what the whole timeline gives.
   virtual TemporalOutput temporal(Tape&, const Parameters&, int /*layer*/, const TemporalInput&) const {

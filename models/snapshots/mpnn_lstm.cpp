@@ -78,6 +78,7 @@ class MpnnLstm final : public Model {
   ModelTraits traits() const override {
     ModelTraits what;
     what.stochastic = what.reads_ids = p_.dropout > 0;
+    what.sums_behind_rows = true;
     return what;
   }
 
@@ -103,9 +104,22 @@ class MpnnLstm final : public Model {
   }
 
   Var spatial(Tape& tape, const Parameters& parameters, int layer, const SpatialInput& input) const override {
-    if (layer == 2) return concat_columns(tape, {input.x, input.features});
-    const Var y = convolution(tape, parameters, layer, input);
-    return layer == 0 ? y : concat_columns(tape, {slice_rows(tape, input.x, 0, input.a->rows), y});
+    return behind_rows(tape, parameters, layer, input, spatial_rows(tape, parameters, layer, input));
+  }
+
+  Var spatial_rows(Tape& tape, const Parameters& parameters, int layer, const SpatialInput& part) const override {
+    if (layer == 2) return concat_columns(tape, {part.x, part.features});
+    const Var aggregated = layer == 0 && p_.precompute ? part.x : spmm(tape, *part.a, part.x);
+    return dense(tape, aggregated, parameters.at(name("gcn", layer, "weight")),
+                 parameters.at(name("gcn", layer, "bias")), Activation::relu);
+  }
+
+  /// Means and variances are those of all vertices of a step.
+  Var behind_rows(Tape& tape, const Parameters& parameters, int layer, const SpatialInput& all,
+                  const Var& y) const override {
+    if (layer == 2) return y;
+    const Var regular = regularised(tape, parameters, layer, all, y);
+    return layer == 0 ? regular : concat_columns(tape, {slice_rows(tape, all.x, 0, y->value.rows()), regular});
   }
 
   /// The second convolution, the LSTMs and the embedding, without the matrices [X1 | X2] and [H1 | H2] in between.
@@ -143,9 +157,11 @@ class MpnnLstm final : public Model {
 
   /// drop(norm(relu(A~ x W + b))) of a layer.
   Var convolution(Tape& tape, const Parameters& parameters, int layer, const SpatialInput& input) const {
-    const Var aggregated = layer == 0 && p_.precompute ? input.x : spmm(tape, *input.a, input.x);
-    Var y = dense(tape, aggregated, parameters.at(name("gcn", layer, "weight")),
-                  parameters.at(name("gcn", layer, "bias")), Activation::relu);
+    return regularised(tape, parameters, layer, input, spatial_rows(tape, parameters, layer, input));
+  }
+
+  /// drop(norm(y)) of a layer.
+  Var regularised(Tape& tape, const Parameters& parameters, int layer, const SpatialInput& input, Var y) const {
     if (p_.batch_norm) {
       y = batch_norm(tape, y, parameters.at(name("norm", layer, "gain")), parameters.at(name("norm", layer, "shift")),
                      *input.cells, *input.pass);

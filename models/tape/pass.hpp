@@ -68,6 +68,8 @@ struct SpatialInput {
   Var weights_state = nullptr;
   /// Receives what the steps behind start from; null when nothing comes behind.
   Var* next_weights_state = nullptr;
+  /// Likewise, where a rank's rows are computed in parts: holds the weights when the first part has made them.
+  Var* shared_weights = nullptr;
 };
 
 }  // namespace strobe

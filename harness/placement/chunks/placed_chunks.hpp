@@ -21,6 +21,8 @@ struct PlacedChunks {
   std::int64_t levels = 1;      // that found chunks, the cells' own among them
   /// Weights of edges between chunks, and between ranks, in the columns of TrafficWeights.
   std::int64_t cut_between_chunks = 0, cut_between_ranks = 0;
+  std::string fusion = "both";  // none | spatial | temporal | both: which stages walk chunks of a rank together
+  double fusion_gib = 0;        // that a unit of chunks may take; 0: the memory of the device
 };
 
 /// What `--dry-run` prints of them: their number and sizes, both cuts, each rank's chunks and predicted workload, and

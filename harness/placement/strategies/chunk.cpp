@@ -5,11 +5,11 @@
 
 #include <algorithm>
 #include <charconv>
-#include <functional>
 #include <memory>
 #include <utility>
 
 #include "core/errors.hpp"
+#include "harness/placement/chunks/cell_placement.hpp"
 #include "harness/placement/chunks/chunk_assignment.hpp"
 #include "harness/placement/chunks/chunk_merging.hpp"
 #include "harness/placement/chunks/chunk_workload.hpp"
@@ -27,6 +27,8 @@ struct ChunkParameters : StaleOptions {
   std::string weights = "traffic";
   std::string cost = "cost_model";
   std::string assign = "score";
+  std::string fusion = "both";
+  double fusion_gib = 0;
 };
 
 const FieldTable& chunk_fields() {
@@ -48,7 +50,12 @@ const FieldTable& chunk_fields() {
                   "or of cells and edges")
           .choice("assign", &ChunkParameters::assign, {"score", "lpt", "score_then_fill"},
                   "chunks to ranks: DGC's Algorithm 1, the least loaded rank, or Algorithm 1 and a chunk for each rank "
-                  "left empty"));
+                  "left empty")
+          .choice("fusion", &ChunkParameters::fusion, {"both", "none", "spatial", "temporal"},
+                  "what a rank walks together: in spatial stages the chunks that fit into memory or each chunk by "
+                  "itself, in temporal stages all sequences end to end or those of chunks padded to the longest")
+          .real("fusion_gib", &ChunkParameters::fusion_gib, "GiB",
+                "memory that chunks walked together may take; 0 takes the device's, where it is known", 0, 1e9));
   return table;
 }
 
@@ -70,28 +77,6 @@ void require_chunks(const ChunkGraph& chunks, std::int64_t cells, int ranks) {
                                    chunks.count(), ranks, cells / ranks));
 }
 
-/// Cells to the ranks of their chunks; steps with the same owners share them.
-Placement place(const PreparedGraph& graph, const PlacedChunks& chunks, int ranks) {
-  std::vector<std::vector<Rank>> owner(static_cast<std::size_t>(graph.steps),
-                                       std::vector<Rank>(static_cast<std::size_t>(graph.vertices), -1));
-  for_cells(graph, [&](NodeId node, VertexId v, Step t) {
-    owner[static_cast<std::size_t>(t)][static_cast<std::size_t>(v)] = chunks.rank[chunks.of_cell[node]];
-  });
-  Placement placement{ranks, graph.vertices, {}, {}};
-  for (std::size_t t = 0; t < owner.size(); ++t) {
-    if (t == 0 || owner[t] != owner[t - 1]) placement.maps.push_back(nullptr);
-    placement.map_of_step.push_back(static_cast<std::int32_t>(placement.maps.size()) - 1);
-  }
-  for (std::size_t t = owner.size(); t-- > 0;) {
-    auto& map = placement.maps[static_cast<std::size_t>(placement.map_of_step[t])];
-    if (map != nullptr) continue;
-    const bool alike = std::adjacent_find(owner[t].begin(), owner[t].end(), std::not_equal_to<>()) == owner[t].end();
-    map = alike && owner[t].front() >= 0 ? single_owner_map(graph.vertices, owner[t].front())
-                                         : partial_vertex_map(std::move(owner[t]), ranks);
-  }
-  return placement;
-}
-
 std::shared_ptr<const PlacedChunks> make_chunks(const StrategyInput& input, const ChunkParameters& parameters) {
   const PreparedGraph& graph = input.graph;
   const std::vector<LayerShape>& layers = *input.layers;
@@ -108,6 +93,7 @@ std::shared_ptr<const PlacedChunks> make_chunks(const StrategyInput& input, cons
   auto placed = std::make_shared<PlacedChunks>();
   placed->max_cells = most, placed->rounds = labels.rounds, placed->moved_last = labels.moved_last;
   placed->levels = 1 + merged, placed->cost = parameters.cost;
+  placed->fusion = parameters.fusion, placed->fusion_gib = parameters.fusion_gib;
   placed->cut_between_chunks = cut_between_chunks(chunks);
   placed->cut_between_ranks = cut_between(chunks, assignment.rank);
   placed->of_cell = std::move(chunks.of_node), placed->cells = std::move(chunks.cells);
@@ -119,7 +105,8 @@ StrategyPlan plan_chunk(const StrategyInput& input, const Json& json) {
   const auto parameters = from_json<ChunkParameters>(chunk_fields(), json, "/strategy");
   if (input.layers == nullptr) throw Error("strategy chunk weighs what a model's layers move, and was given none");
   const std::shared_ptr<const PlacedChunks> chunks = make_chunks(input, parameters);
-  const Placement placement = place(input.graph, *chunks, input.ranks);
+  const Placement placement =
+      place_cells(input.graph, input.ranks, [&](NodeId node) { return chunks->rank[chunks->of_cell[node]]; });
   return {placement, placement, in_blocks(input.blocks), staleness_of(parameters), {}, chunks};
 }
 

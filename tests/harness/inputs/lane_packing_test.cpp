@@ -41,6 +41,14 @@ TEST(LanePacking, OfEqualPiecesIsARectangleInTheirOrder) {
 
 TEST(LanePacking, OfNothingHasNoLanes) { EXPECT_EQ(pack_lanes({}).rows(), 0); }
 
+TEST(LanePacking, PaddingGivesEveryPieceALane) {
+  const LanePacking padded = pad_lanes({1, 4, 2, 3, 1, 1});
+  EXPECT_EQ(padded.lanes, 6);
+  EXPECT_EQ(padded.rows(), 24);  // half of them filled up
+  for (std::size_t i = 0; i < 6; ++i) EXPECT_EQ(padded.first_row[i], static_cast<std::int64_t>(i));
+  EXPECT_EQ(pad_lanes({}).rows(), 0);
+}
+
 TEST(LanePacking, FillsUpWithShortPieces) {
   const LanePacking packing = pack_lanes({1, 4, 2, 3, 1, 1});
   EXPECT_EQ(packing.lanes, 3);

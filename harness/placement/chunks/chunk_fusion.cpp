@@ -1,0 +1,166 @@
+#include "harness/placement/chunks/chunk_fusion.hpp"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "harness/placement/chunks/grouping.hpp"
+#include "harness/placement/chunks/super_graph.hpp"
+
+namespace strobe {
+namespace {
+
+class Fusion {
+ public:
+  Fusion(const ChunkLoads& chunks, const UnitBytes& bytes, std::uint64_t limit)
+      : bytes_(bytes), limit_(limit), own_(chunks.own), entries_(chunks.entries), unit_(chunks.cells.size()) {
+    std::iota(unit_.begin(), unit_.end(), 0U);
+    for (const auto& cells : chunks.cells) loaded_.push_back(static_cast<std::int64_t>(cells.size()));
+    find_shared(chunks);
+    with_.resize(unit_.size());
+    for (std::uint32_t u = 0; u < unit_.size(); ++u) count_with(u, [u](std::uint32_t other) { return other > u; });
+  }
+
+  std::vector<std::uint32_t> run() {
+    while (!pairs_.empty()) {
+      const auto [saved, first, second] = *pairs_.begin();
+      pairs_.erase(pairs_.begin());
+      // Units only grow, so a pair that does not fit never will.
+      if (fits(first, second, -saved)) merge(first, second);
+    }
+    merge_strangers();
+    number_labels(unit_);
+    return unit_;
+  }
+
+ private:
+  /// Cells that several units load: all others save nothing.
+  void find_shared(const ChunkLoads& chunks) {
+    std::vector<std::pair<std::int64_t, std::uint32_t>> loads;
+    for (std::uint32_t u = 0; u < chunks.cells.size(); ++u) {
+      for (const std::int64_t cell : chunks.cells[u]) loads.emplace_back(cell, u);
+    }
+    std::sort(loads.begin(), loads.end());
+    shared_of_.resize(unit_.size());
+    for (std::size_t i = 0, end = 0; i < loads.size(); i = end) {
+      for (end = i; end < loads.size() && loads[end].first == loads[i].first;) ++end;
+      if (end - i < 2) continue;
+      for (std::size_t k = i; k < end; ++k)
+        shared_of_[loads[k].second].push_back(static_cast<std::uint32_t>(readers_.size()));
+      auto& readers = readers_.emplace_back();
+      for (std::size_t k = i; k < end; ++k) readers.push_back(loads[k].second);
+    }
+  }
+
+  /// Counts the cells that `unit` shares with each other unit that `counts`.
+  template <class Counts>
+  void count_with(std::uint32_t unit, const Counts& counts) {
+    for (const std::uint32_t cell : shared_of_[unit]) {
+      for (const std::uint32_t other : readers_[cell]) {
+        if (other == unit || !counts(other)) continue;
+        ++with_[unit][other];
+        ++with_[other][unit];
+      }
+    }
+    for (const auto& [other, saved] : with_[unit]) {
+      if (counts(other)) pairs_.insert({-saved, std::min(unit, other), std::max(unit, other)});
+    }
+  }
+
+  bool fits(std::uint32_t first, std::uint32_t second, std::int64_t saved) const {
+    return limit_ == 0 || bytes_.of(loaded_[first] + loaded_[second] - saved, own_[first] + own_[second],
+                                    entries_[first] + entries_[second]) <= limit_;
+  }
+
+  void forget_pairs(std::uint32_t unit) {
+    for (const auto& [other, saved] : with_[unit]) {
+      pairs_.erase({-saved, std::min(unit, other), std::max(unit, other)});
+      with_[other].erase(unit);
+    }
+    with_[unit].clear();
+  }
+
+  void merge(std::uint32_t first, std::uint32_t second) {
+    const auto met = with_[first].find(second);
+    join_sizes(first, second, met == with_[first].end() ? 0 : met->second);
+    forget_pairs(first);
+    forget_pairs(second);
+    for (const std::uint32_t cell : shared_of_[second]) {
+      auto& readers = readers_[cell];
+      const bool both = std::find(readers.begin(), readers.end(), first) != readers.end();
+      const auto at = std::find(readers.begin(), readers.end(), second);
+      if (both) {
+        readers.erase(at);
+      } else {
+        *at = first;
+        shared_of_[first].push_back(cell);
+      }
+    }
+    shared_of_[second].clear();
+    count_with(first, [](std::uint32_t) { return true; });
+  }
+
+  void join_sizes(std::uint32_t first, std::uint32_t second, std::int64_t saved) {
+    loaded_[first] += loaded_[second] - saved;
+    own_[first] += own_[second];
+    entries_[first] += entries_[second];
+    std::replace(unit_.begin(), unit_.end(), second, first);
+  }
+
+  /// Units that share nothing, or too much to fit together, are merged in their order where they fit.
+  void merge_strangers() {
+    std::set<std::uint32_t> units(unit_.begin(), unit_.end());
+    for (auto first = units.begin(); first != units.end(); ++first) {
+      for (auto second = std::next(first); second != units.end();) {
+        const bool strangers = with_[*first].count(*second) == 0;
+        if (!strangers || !fits(*first, *second, 0)) {
+          ++second;
+          continue;
+        }
+        merge(*first, *second);
+        pairs_.clear();
+        second = units.erase(second);
+      }
+    }
+  }
+
+  UnitBytes bytes_;
+  std::uint64_t limit_;
+  std::vector<std::int64_t> loaded_, own_, entries_;         // by unit, called by its first chunk
+  std::vector<std::uint32_t> unit_;                          // of each chunk
+  std::vector<std::vector<std::uint32_t>> readers_;          // of each shared cell: the units that load it
+  std::vector<std::vector<std::uint32_t>> shared_of_;        // of each unit: the shared cells that it loads
+  std::vector<std::map<std::uint32_t, std::int64_t>> with_;  // of each unit: cells shared with others
+  std::set<std::tuple<std::int64_t, std::uint32_t, std::uint32_t>> pairs_;  // most shared first; what was not tried yet
+};
+
+}  // namespace
+
+ChunkLoads loads_of_chunks(const PreparedGraph& graph, const std::vector<std::uint32_t>& of_cell, std::size_t count) {
+  ChunkLoads loads{std::vector<std::vector<std::int64_t>>(count), std::vector<std::int64_t>(count, 0),
+                   std::vector<std::int64_t>(count, 0)};
+  for_cells(graph, [&](NodeId node, VertexId v, Step t) {
+    const std::size_t chunk = of_cell[node];
+    const std::int64_t first = t * graph.vertices;
+    const auto row = static_cast<std::size_t>(first + v);
+    loads.cells[chunk].push_back(first + v);
+    ++loads.own[chunk];
+    loads.entries[chunk] += graph.row_offsets[row + 1] - graph.row_offsets[row];
+    for (std::int64_t e = graph.row_offsets[row]; e < graph.row_offsets[row + 1]; ++e)
+      loads.cells[chunk].push_back(first + graph.columns[static_cast<std::size_t>(e)]);
+  });
+  for (std::vector<std::int64_t>& cells : loads.cells) {
+    std::sort(cells.begin(), cells.end());
+    cells.erase(std::unique(cells.begin(), cells.end()), cells.end());
+  }
+  return loads;
+}
+
+std::vector<std::uint32_t> fuse_chunks(const ChunkLoads& chunks, const UnitBytes& bytes, std::uint64_t limit_bytes) {
+  return Fusion(chunks, bytes, limit_bytes).run();
+}
+
+}  // namespace strobe

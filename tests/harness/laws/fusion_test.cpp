@@ -1,0 +1,258 @@
+// Chunk fusion: whatever a rank walks together, the curve is the sequential one; what stages load and fill up is what
+// the plan says, and what a simulated run counts.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "core/errors.hpp"
+#include "harness/request/case.hpp"
+#include "harness/run/run_case.hpp"
+#include "results/row.hpp"
+#include "tests/harness/laws/comings_and_goings.hpp"
+#include "tests/harness/plans.hpp"
+#include "tests/harness/run/results_of.hpp"
+
+namespace strobe {
+namespace {
+
+constexpr const char* fusions[] = {"none", "spatial", "temporal", "both"};
+
+Json fused(const std::string& fusion, const std::string& max_cells = "12", double gib = 0) {
+  return {{"name", "chunk"}, {"max_cells", max_cells}, {"fusion", fusion}, {"fusion_gib", gib}};
+}
+
+Json uniform_case(const Json& model, std::int64_t seed, const Json& strategy, std::int64_t ranks) {
+  return {{"workload", {{"name", "uniform"}, {"vertices", 29}, {"steps", 8}, {"density", 2.0}}},
+          {"model", model},
+          {"strategy", strategy},
+          {"ranks", ranks},
+          {"seed", seed},
+          {"epochs", 2},
+          {"warmup", 1},
+          {"optimizer", {{"name", "adam"}, {"rate", 0.01}}},
+          {"precision", "fp64"}};
+}
+
+CaseResult run_fused(const Json& request) {
+  CaseResult result = run_case(case_from_json(request, ""));
+  EXPECT_EQ(result.status, "ok") << request.dump() << ": " << result.reason;
+  return result;
+}
+
+void expect_curve(const CaseResult& result, const CaseResult& judge, double tolerance, const std::string& what) {
+  ASSERT_EQ(result.loss.per_epoch.size(), judge.loss.per_epoch.size()) << what;
+  for (std::size_t e = 0; e < judge.loss.per_epoch.size(); ++e)
+    EXPECT_NEAR(result.loss.per_epoch[e] / judge.loss.per_epoch[e], 1.0, tolerance) << what << ", epoch " << e;
+}
+
+/// What the ranks of one epoch counted.
+StageRows counted(const CaseResult& result) {
+  StageRows sum;
+  for (const EpochSample& sample : result.samples) {
+    if (sample.epoch != 1) continue;
+    sum.loaded_bytes += sample.stage_rows.loaded_bytes;
+    sum.lane_rows += sample.stage_rows.lane_rows;
+    sum.filled_rows += sample.stage_rows.filled_rows;
+  }
+  return sum;
+}
+
+void expect_planned(const Json& request, const CaseResult& result) {
+  const StageRows planned = planned_stage_rows(*test::full_batch_plan(case_from_json(request, "")));
+  const StageRows found = counted(result);
+  EXPECT_EQ(found.loaded_bytes, planned.loaded_bytes) << request.dump();
+  EXPECT_EQ(found.lane_rows, planned.lane_rows) << request.dump();
+  EXPECT_EQ(found.filled_rows, planned.filled_rows) << request.dump();
+}
+
+/// Models of every kind of timeline, and options whose stages are computed otherwise.
+std::vector<Json> walked_models() {
+  return {{{"name", "t-gcn"}},
+          {{"name", "t-gcn"}, {"gcn_layers", 3}, {"precompute", false}},
+          {{"name", "mpnn-lstm"}},
+          {{"name", "mpnn-lstm"}, {"batch_norm", false}, {"dropout", 0.3}},
+          {{"name", "mpnn-lstm"}, {"state", "reset"}, {"window", 3}},
+          {{"name", "dysat"}},
+          {{"name", "dysat"}, {"structural_dropout", 0.2}, {"temporal_dropout", 0.4}},
+          {{"name", "tm-gcn"}},
+          {{"name", "tm-gcn"}, {"pairs", 2}, {"window", 3}, {"precompute", false}},
+          {{"name", "cd-gcn"}},
+          {{"name", "evolve-gcn-o"}},
+          {{"name", "evolve-gcn-o"}, {"backpropagation", "detached"}, {"precompute", false}}};
+}
+
+TEST(ChunkFusionLaw, EveryFusionGivesTheSequentialCurve) {
+  std::int64_t seed = 0;
+  for (const Json& model : walked_models()) {
+    const CaseResult sequential = run_fused(uniform_case(model, ++seed, {{"name", "sequential"}}, 1));
+    for (const char* fusion : fusions) {
+      for (const std::int64_t ranks : {1, 2, 3}) {
+        const Json request = uniform_case(model, seed, fused(fusion), ranks);
+        const CaseResult result = run_fused(request);
+        expect_curve(result, sequential, 1e-10, request.dump());
+        expect_planned(request, result);
+      }
+    }
+  }
+}
+
+TEST(ChunkFusionLaw, HoldsForCellsThatComeAndGo) {
+  unsigned seed = 40;
+  for (const char* model : {"t-gcn", "mpnn-lstm", "dysat", "tm-gcn", "evolve-gcn-o"}) {
+    const test::ComingsAndGoings graph(++seed);
+    for (const char* presence : {"all", "seen", "active"}) {
+      Json request = graph.request({{"name", model}}, presence);
+      request["strategy"] = {{"name", "sequential"}}, request["ranks"] = 1;
+      const CaseResult sequential = run_fused(request);
+      for (const char* fusion : fusions) {
+        for (const std::int64_t ranks : {1, 2, 3}) {
+          request["strategy"] = fused(fusion, "9"), request["ranks"] = ranks;
+          const CaseResult result = run_fused(request);
+          expect_curve(result, sequential, 1e-10, request.dump());
+          expect_planned(request, result);
+        }
+      }
+    }
+  }
+}
+
+TEST(ChunkFusionLaw, MemoryLimitsWhatIsFused) {
+  const Json model{{"name", "dysat"}};
+  const CaseResult sequential = run_fused(uniform_case(model, 3, {{"name", "sequential"}}, 1));
+  std::set<std::size_t> counts;
+  std::uint64_t before = std::numeric_limits<std::uint64_t>::max();
+  for (const double kib : {0.5, 4.0, 8.0, 16.0, 1000.0}) {
+    for (const char* fusion : {"spatial", "both"}) {
+      const Json request = uniform_case(model, 3, fused(fusion, "9", kib / (1024 * 1024)), 2);
+      const CaseResult result = run_fused(request);
+      expect_curve(result, sequential, 1e-10, request.dump());
+      expect_planned(request, result);
+      if (std::string(fusion) == "spatial") continue;
+      const auto plan = test::full_batch_plan(case_from_json(request, ""));
+      counts.insert(plan->fusion->rank_of_unit.size());
+      EXPECT_LE(counted(result).loaded_bytes, before) << kib;
+      before = counted(result).loaded_bytes;
+    }
+  }
+  EXPECT_GE(counts.size(), 3u);
+  EXPECT_EQ(*counts.begin(), 2u);  // all chunks of each rank together
+}
+
+TEST(ChunkFusionLaw, FusedChunksAreTheProgramWithoutChunks) {
+  // One unit a rank: the very operations of the walk that knows no units.
+  const Json request = uniform_case({{"name", "mpnn-lstm"}}, 5, fused("both"), 1);
+  const Json sequential = uniform_case({{"name", "mpnn-lstm"}}, 5, {{"name", "sequential"}}, 1);
+  EXPECT_EQ(run_fused(request).loss.per_epoch, run_fused(sequential).loss.per_epoch);
+}
+
+TEST(ChunkFusionLaw, LoadsLeastAndFillsUpLeastWhenAllIsFused) {
+  for (const char* model : {"t-gcn", "dysat"}) {
+    std::map<std::string, StageRows> rows;
+    for (const char* fusion : fusions)
+      rows[fusion] = counted(run_fused(uniform_case({{"name", model}}, 7, fused(fusion), 2)));
+    EXPECT_GT(rows["none"].loaded_bytes, rows["spatial"].loaded_bytes) << model;
+    EXPECT_EQ(rows["none"].loaded_bytes, rows["temporal"].loaded_bytes) << model;
+    EXPECT_EQ(rows["both"].loaded_bytes, rows["spatial"].loaded_bytes) << model;
+    EXPECT_GT(rows["none"].padded_share(), rows["both"].padded_share()) << model;
+    EXPECT_EQ(rows["temporal"].filled_rows, rows["both"].filled_rows) << model;
+  }
+}
+
+TEST(ChunkFusionLaw, SimulatedRunsCountTheSame) {
+  for (const char* model : {"t-gcn", "mpnn-lstm", "dysat", "tm-gcn", "evolve-gcn-o"}) {
+    for (const char* fusion : fusions) {
+      Json request = uniform_case({{"name", model}}, 4, fused(fusion), 3);
+      const CaseResult real = run_fused(request);
+      request["device"] = "sim", request["cluster"] = "aimos-v100";
+      const CaseResult shapes = run_fused(request);
+      request["numerics"] = "cpu";
+      const CaseResult computed = run_fused(request);
+      expect_curve(computed, real, 1e-12, request.dump());
+      for (const CaseResult* simulated : {&shapes, &computed}) {
+        EXPECT_EQ(counted(*simulated).loaded_bytes, counted(real).loaded_bytes) << request.dump();
+        EXPECT_EQ(counted(*simulated).filled_rows, counted(real).filled_rows) << request.dump();
+        for (const Traffic traffic : {Traffic::halo, Traffic::state, Traffic::gradient})
+          EXPECT_EQ(test::epoch_bytes(*simulated, traffic), test::epoch_bytes(real, traffic)) << request.dump();
+      }
+    }
+  }
+}
+
+TEST(ChunkFusionLaw, UnitsMoveWhatTheyReadToTheDevice) {
+  std::map<std::string, std::uint64_t> moved;
+  for (const char* fusion : {"none", "both"}) {
+    Json request = uniform_case({{"name", "dysat"}}, 4, fused(fusion), 2);
+    request["device"] = "sim", request["cluster"] = "aimos-v100";
+    for (const EpochSample& sample : run_fused(request).samples)
+      if (sample.epoch == 1) moved[fusion] += sample.transfer_bytes;
+  }
+  EXPECT_GT(moved["none"], moved["both"]);
+}
+
+TEST(ChunkFusionLaw, GoesWithStaleRowsOfThresholdZero) {
+  for (const char* model : {"t-gcn", "dysat"}) {
+    const CaseResult sequential = run_fused(uniform_case({{"name", model}}, 6, {{"name", "sequential"}}, 1));
+    for (const char* fusion : fusions) {
+      Json strategy = fused(fusion);
+      strategy["stale"] = "static", strategy["stale_theta"] = 0.0;
+      const Json request = uniform_case({{"name", model}}, 6, strategy, 3);
+      expect_curve(run_fused(request), sequential, 1e-10, request.dump());
+    }
+  }
+}
+
+TEST(ChunkFusionLaw, RowsTellWhatFusionCameTo) {
+  Json request = uniform_case({{"name", "t-gcn"}}, 4, fused("none"), 2);
+  request["memory_limit_gib"] = 0.5;
+  const Case c = case_from_json(request, "");
+  const CaseResult result = run_case(c);
+  const Row row = summarise(case_to_json(c), "case", result);
+  const auto plan = test::full_batch_plan(c);
+  EXPECT_EQ(row.fusion_units, plan->fusion->units_per_rank(2));
+  EXPECT_EQ(row.loaded_bytes, planned_stage_rows(*plan).loaded_bytes);
+  EXPECT_DOUBLE_EQ(row.padded_share, planned_stage_rows(*plan).padded_share());
+  const auto most = std::max(row.peak_bytes->host[0], row.peak_bytes->host[1]);
+  EXPECT_DOUBLE_EQ(row.device_memory_share, static_cast<double>(most) / (512.0 * 1024 * 1024));
+  const Json described = describe(*plan).at("fusion");
+  EXPECT_EQ(described.at("loaded_bytes_per_pass").get<std::uint64_t>(), row.loaded_bytes);
+  EXPECT_EQ(described.at("units_per_rank").get<std::vector<std::int64_t>>(), row.fusion_units);
+
+  request["strategy"] = {{"name", "vertex"}};
+  const Case other = case_from_json(request, "");
+  const Row without = summarise(case_to_json(other), "case", run_case(other));
+  EXPECT_FALSE(without.loaded_bytes.has_value());
+  EXPECT_EQ(without.absent.at("/padded_share"), "the strategy has no chunks");
+}
+
+std::string refusal(const Json& request) {
+  try {
+    run_case(case_from_json(request, ""));
+  } catch (const InvalidRequest& error) {
+    return error.where() + ": " + error.what();
+  }
+  return "not refused";
+}
+
+TEST(ChunkFusionLaw, RefusesWhatUnitsDoNotGoWith) {
+  const auto says = [](const Json& request, const std::string& where, const std::string& words) {
+    const std::string text = refusal(request);
+    EXPECT_EQ(text.rfind(where, 0), 0u) << text;
+    EXPECT_NE(text.find(words), std::string::npos) << text;
+  };
+  for (const Json& model : {Json{{"name", "dcrnn"}}, Json{{"name", "t-gcn"}, {"conv", "xh"}}})
+    says(uniform_case(model, 1, fused("none"), 2), "/strategy/fusion", "step by step");
+  says(uniform_case({{"name", "evolve-gcn-h"}}, 1, fused("temporal"), 2), "/strategy/fusion", "use fusion=both");
+  Json blocks = uniform_case({{"name", "t-gcn"}}, 1, fused("spatial"), 2);
+  blocks["nb"] = 2;
+  says(blocks, "/nb", "use nb=1");
+  Json overlap = uniform_case({{"name", "t-gcn"}}, 1, fused("none"), 2);
+  overlap["overlap"] = 2;
+  says(overlap, "/overlap", "use overlap=1");
+  says(uniform_case({{"name", "t-gcn"}}, 1, fused("half"), 2), "/strategy/fusion", "spatial");
+  says(uniform_case({{"name", "t-gcn"}}, 1, fused("both", "12", -1), 2), "/strategy/fusion_gib", "0");
+}
+
+}  // namespace
+}  // namespace strobe
