@@ -1,12 +1,17 @@
 // Chunk fusion: whatever a rank walks together, the curve is the sequential one; what stages load and fill up is what
 // the plan says, and what a simulated run counts.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cmath>
+#include <filesystem>
+#include <limits>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "core/errors.hpp"
+#include "harness/files/model_files.hpp"
 #include "harness/request/case.hpp"
 #include "harness/run/run_case.hpp"
 #include "results/row.hpp"
@@ -31,24 +36,24 @@ Json uniform_case(const Json& model, std::int64_t seed, const Json& strategy, st
           {"seed", seed},
           {"epochs", 2},
           {"warmup", 1},
-          {"optimizer", {{"name", "adam"}, {"rate", 0.01}}},
+          {"optimizer", {{"name", "sgd"}, {"rate", 0.1}}},
           {"precision", "fp64"}};
 }
 
-CaseResult run_fused(const Json& request) {
+CaseResult fused_run(const Json& request) {
   CaseResult result = run_case(case_from_json(request, ""));
   EXPECT_EQ(result.status, "ok") << request.dump() << ": " << result.reason;
   return result;
 }
 
-void expect_curve(const CaseResult& result, const CaseResult& judge, double tolerance, const std::string& what) {
+void expect_fused_curve(const CaseResult& result, const CaseResult& judge, double tolerance, const std::string& what) {
   ASSERT_EQ(result.loss.per_epoch.size(), judge.loss.per_epoch.size()) << what;
   for (std::size_t e = 0; e < judge.loss.per_epoch.size(); ++e)
     EXPECT_NEAR(result.loss.per_epoch[e] / judge.loss.per_epoch[e], 1.0, tolerance) << what << ", epoch " << e;
 }
 
 /// What the ranks of one epoch counted.
-StageRows counted(const CaseResult& result) {
+StageRows rows_counted(const CaseResult& result) {
   StageRows sum;
   for (const EpochSample& sample : result.samples) {
     if (sample.epoch != 1) continue;
@@ -61,14 +66,14 @@ StageRows counted(const CaseResult& result) {
 
 void expect_planned(const Json& request, const CaseResult& result) {
   const StageRows planned = planned_stage_rows(*test::full_batch_plan(case_from_json(request, "")));
-  const StageRows found = counted(result);
+  const StageRows found = rows_counted(result);
   EXPECT_EQ(found.loaded_bytes, planned.loaded_bytes) << request.dump();
   EXPECT_EQ(found.lane_rows, planned.lane_rows) << request.dump();
   EXPECT_EQ(found.filled_rows, planned.filled_rows) << request.dump();
 }
 
 /// Models of every kind of timeline, and options whose stages are computed otherwise.
-std::vector<Json> walked_models() {
+std::vector<Json> fused_models() {
   return {{{"name", "t-gcn"}},
           {{"name", "t-gcn"}, {"gcn_layers", 3}, {"precompute", false}},
           {{"name", "mpnn-lstm"}},
@@ -85,13 +90,13 @@ std::vector<Json> walked_models() {
 
 TEST(ChunkFusionLaw, EveryFusionGivesTheSequentialCurve) {
   std::int64_t seed = 0;
-  for (const Json& model : walked_models()) {
-    const CaseResult sequential = run_fused(uniform_case(model, ++seed, {{"name", "sequential"}}, 1));
+  for (const Json& model : fused_models()) {
+    const CaseResult sequential = fused_run(uniform_case(model, ++seed, {{"name", "sequential"}}, 1));
     for (const char* fusion : fusions) {
       for (const std::int64_t ranks : {1, 2, 3}) {
         const Json request = uniform_case(model, seed, fused(fusion), ranks);
-        const CaseResult result = run_fused(request);
-        expect_curve(result, sequential, 1e-10, request.dump());
+        const CaseResult result = fused_run(request);
+        expect_fused_curve(result, sequential, 1e-10, request.dump());
         expect_planned(request, result);
       }
     }
@@ -105,12 +110,12 @@ TEST(ChunkFusionLaw, HoldsForCellsThatComeAndGo) {
     for (const char* presence : {"all", "seen", "active"}) {
       Json request = graph.request({{"name", model}}, presence);
       request["strategy"] = {{"name", "sequential"}}, request["ranks"] = 1;
-      const CaseResult sequential = run_fused(request);
+      const CaseResult sequential = fused_run(request);
       for (const char* fusion : fusions) {
         for (const std::int64_t ranks : {1, 2, 3}) {
           request["strategy"] = fused(fusion, "9"), request["ranks"] = ranks;
-          const CaseResult result = run_fused(request);
-          expect_curve(result, sequential, 1e-10, request.dump());
+          const CaseResult result = fused_run(request);
+          expect_fused_curve(result, sequential, 1e-10, request.dump());
           expect_planned(request, result);
         }
       }
@@ -120,20 +125,20 @@ TEST(ChunkFusionLaw, HoldsForCellsThatComeAndGo) {
 
 TEST(ChunkFusionLaw, MemoryLimitsWhatIsFused) {
   const Json model{{"name", "dysat"}};
-  const CaseResult sequential = run_fused(uniform_case(model, 3, {{"name", "sequential"}}, 1));
+  const CaseResult sequential = fused_run(uniform_case(model, 3, {{"name", "sequential"}}, 1));
   std::set<std::size_t> counts;
   std::uint64_t before = std::numeric_limits<std::uint64_t>::max();
   for (const double kib : {0.5, 4.0, 8.0, 16.0, 1000.0}) {
     for (const char* fusion : {"spatial", "both"}) {
       const Json request = uniform_case(model, 3, fused(fusion, "9", kib / (1024 * 1024)), 2);
-      const CaseResult result = run_fused(request);
-      expect_curve(result, sequential, 1e-10, request.dump());
+      const CaseResult result = fused_run(request);
+      expect_fused_curve(result, sequential, 1e-10, request.dump());
       expect_planned(request, result);
       if (std::string(fusion) == "spatial") continue;
       const auto plan = test::full_batch_plan(case_from_json(request, ""));
       counts.insert(plan->fusion->rank_of_unit.size());
-      EXPECT_LE(counted(result).loaded_bytes, before) << kib;
-      before = counted(result).loaded_bytes;
+      EXPECT_LE(rows_counted(result).loaded_bytes, before) << kib;
+      before = rows_counted(result).loaded_bytes;
     }
   }
   EXPECT_GE(counts.size(), 3u);
@@ -144,19 +149,57 @@ TEST(ChunkFusionLaw, FusedChunksAreTheProgramWithoutChunks) {
   // One unit a rank: the very operations of the walk that knows no units.
   const Json request = uniform_case({{"name", "mpnn-lstm"}}, 5, fused("both"), 1);
   const Json sequential = uniform_case({{"name", "mpnn-lstm"}}, 5, {{"name", "sequential"}}, 1);
-  EXPECT_EQ(run_fused(request).loss.per_epoch, run_fused(sequential).loss.per_epoch);
+  EXPECT_EQ(fused_run(request).loss.per_epoch, fused_run(sequential).loss.per_epoch);
 }
 
 TEST(ChunkFusionLaw, LoadsLeastAndFillsUpLeastWhenAllIsFused) {
+  unsigned seed = 70;
   for (const char* model : {"t-gcn", "dysat"}) {
+    const test::ComingsAndGoings graph(++seed);
     std::map<std::string, StageRows> rows;
-    for (const char* fusion : fusions)
-      rows[fusion] = counted(run_fused(uniform_case({{"name", model}}, 7, fused(fusion), 2)));
+    for (const char* fusion : fusions) {
+      Json request = graph.request({{"name", model}}, "active");
+      request["strategy"] = fused(fusion, "9"), request["ranks"] = 2;
+      rows[fusion] = rows_counted(fused_run(request));
+    }
     EXPECT_GT(rows["none"].loaded_bytes, rows["spatial"].loaded_bytes) << model;
     EXPECT_EQ(rows["none"].loaded_bytes, rows["temporal"].loaded_bytes) << model;
     EXPECT_EQ(rows["both"].loaded_bytes, rows["spatial"].loaded_bytes) << model;
-    EXPECT_GT(rows["none"].padded_share(), rows["both"].padded_share()) << model;
+    // The same pieces, padded and packed; those of small chunks are other pieces, with little to fill up.
+    EXPECT_GT(rows["spatial"].padded_share(), rows["both"].padded_share() + 0.05) << model;
     EXPECT_EQ(rows["temporal"].filled_rows, rows["both"].filled_rows) << model;
+  }
+}
+
+/// The weights behind one step of SGD: those that all begin with less the gradient.
+std::vector<double> stepped_weights(Json request) {
+  request["epochs"] = 1, request["warmup"] = 0;
+  request["optimizer"] = {{"name", "sgd"}, {"rate", 0.5}};
+  const auto path = std::filesystem::temp_directory_path() / ("strobe-fusion-" + std::to_string(getpid()));
+  ModelOutputs outputs;
+  outputs.weights = path.string();
+  EXPECT_EQ(run_case(case_from_json(request, ""), nullptr, outputs).status, "ok") << request.dump();
+  std::vector<double> weights;
+  for (const SavedMatrix& matrix : read_safetensors(path.string()))
+    weights.insert(weights.end(), matrix.values.begin(), matrix.values.end());
+  std::filesystem::remove(path);
+  return weights;
+}
+
+TEST(ChunkFusionLaw, GradientsAreThoseOfTheSequentialRun) {
+  unsigned seed = 80;
+  for (const Json& model : fused_models()) {
+    const test::ComingsAndGoings graph(++seed);
+    Json request = graph.request(model, "seen");
+    request["strategy"] = {{"name", "sequential"}}, request["ranks"] = 1;
+    const std::vector<double> sequential = stepped_weights(request);
+    for (const char* fusion : fusions) {
+      request["strategy"] = fused(fusion, "9"), request["ranks"] = 2;
+      const std::vector<double> weights = stepped_weights(request);
+      ASSERT_EQ(weights.size(), sequential.size());
+      for (std::size_t i = 0; i < weights.size(); ++i)
+        ASSERT_NEAR(weights[i], sequential[i], 1e-12 * (1 + std::abs(sequential[i]))) << request.dump() << " " << i;
+    }
   }
 }
 
@@ -164,15 +207,15 @@ TEST(ChunkFusionLaw, SimulatedRunsCountTheSame) {
   for (const char* model : {"t-gcn", "mpnn-lstm", "dysat", "tm-gcn", "evolve-gcn-o"}) {
     for (const char* fusion : fusions) {
       Json request = uniform_case({{"name", model}}, 4, fused(fusion), 3);
-      const CaseResult real = run_fused(request);
+      const CaseResult real = fused_run(request);
       request["device"] = "sim", request["cluster"] = "aimos-v100";
-      const CaseResult shapes = run_fused(request);
+      const CaseResult shapes = fused_run(request);
       request["numerics"] = "cpu";
-      const CaseResult computed = run_fused(request);
-      expect_curve(computed, real, 1e-12, request.dump());
+      const CaseResult computed = fused_run(request);
+      expect_fused_curve(computed, real, 1e-12, request.dump());
       for (const CaseResult* simulated : {&shapes, &computed}) {
-        EXPECT_EQ(counted(*simulated).loaded_bytes, counted(real).loaded_bytes) << request.dump();
-        EXPECT_EQ(counted(*simulated).filled_rows, counted(real).filled_rows) << request.dump();
+        EXPECT_EQ(rows_counted(*simulated).loaded_bytes, rows_counted(real).loaded_bytes) << request.dump();
+        EXPECT_EQ(rows_counted(*simulated).filled_rows, rows_counted(real).filled_rows) << request.dump();
         for (const Traffic traffic : {Traffic::halo, Traffic::state, Traffic::gradient})
           EXPECT_EQ(test::epoch_bytes(*simulated, traffic), test::epoch_bytes(real, traffic)) << request.dump();
       }
@@ -185,7 +228,7 @@ TEST(ChunkFusionLaw, UnitsMoveWhatTheyReadToTheDevice) {
   for (const char* fusion : {"none", "both"}) {
     Json request = uniform_case({{"name", "dysat"}}, 4, fused(fusion), 2);
     request["device"] = "sim", request["cluster"] = "aimos-v100";
-    for (const EpochSample& sample : run_fused(request).samples)
+    for (const EpochSample& sample : fused_run(request).samples)
       if (sample.epoch == 1) moved[fusion] += sample.transfer_bytes;
   }
   EXPECT_GT(moved["none"], moved["both"]);
@@ -193,12 +236,12 @@ TEST(ChunkFusionLaw, UnitsMoveWhatTheyReadToTheDevice) {
 
 TEST(ChunkFusionLaw, GoesWithStaleRowsOfThresholdZero) {
   for (const char* model : {"t-gcn", "dysat"}) {
-    const CaseResult sequential = run_fused(uniform_case({{"name", model}}, 6, {{"name", "sequential"}}, 1));
+    const CaseResult sequential = fused_run(uniform_case({{"name", model}}, 6, {{"name", "sequential"}}, 1));
     for (const char* fusion : fusions) {
       Json strategy = fused(fusion);
       strategy["stale"] = "static", strategy["stale_theta"] = 0.0;
       const Json request = uniform_case({{"name", model}}, 6, strategy, 3);
-      expect_curve(run_fused(request), sequential, 1e-10, request.dump());
+      expect_fused_curve(fused_run(request), sequential, 1e-10, request.dump());
     }
   }
 }
@@ -226,7 +269,7 @@ TEST(ChunkFusionLaw, RowsTellWhatFusionCameTo) {
   EXPECT_EQ(without.absent.at("/padded_share"), "the strategy has no chunks");
 }
 
-std::string refusal(const Json& request) {
+std::string fusion_refusal(const Json& request) {
   try {
     run_case(case_from_json(request, ""));
   } catch (const InvalidRequest& error) {
@@ -237,7 +280,7 @@ std::string refusal(const Json& request) {
 
 TEST(ChunkFusionLaw, RefusesWhatUnitsDoNotGoWith) {
   const auto says = [](const Json& request, const std::string& where, const std::string& words) {
-    const std::string text = refusal(request);
+    const std::string text = fusion_refusal(request);
     EXPECT_EQ(text.rfind(where, 0), 0u) << text;
     EXPECT_NE(text.find(words), std::string::npos) << text;
   };
