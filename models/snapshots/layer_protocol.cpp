@@ -172,15 +172,15 @@ Var packed_stage(const ModelCall& call, LayerStages& stages, std::size_t layer, 
 
 /// Counts what the spatial stage of layer `layer` loads if it reads neighbours: the rows of its input that the rows of
 /// `a` read, as if they were stored where a joint form makes them; and, the first of these stages, `a`.
-void count_loaded(const ModelCall& call, std::size_t layer, const SparseMatrix& a) {
+void count_loaded(const ModelCall& call, std::size_t layer, const SparseMatrix* a) {
   const LayerShape& shape = call.layers[layer];
-  if (!shape.reads_neighbours) return;
+  if (!shape.reads_neighbours || a == nullptr) return;
   Device& device = call.tape.device();
   const auto first =
       std::find_if(call.layers.begin(), call.layers.end(), [](const LayerShape& one) { return one.reads_neighbours; });
   const std::uint64_t row = static_cast<std::uint64_t>(shape.input_width) * element_bytes(device.precision());
-  device.stage_rows().loaded_bytes += static_cast<std::uint64_t>(a.columns) * row;
-  if (&*first == &shape) device.stage_rows().loaded_bytes += a.bytes();
+  device.stage_rows().loaded_bytes += static_cast<std::uint64_t>(a->columns) * row;
+  if (&*first == &shape) device.stage_rows().loaded_bytes += a->bytes();
 }
 
 /// The spatial stage of layer `layer` part by part: each loads the rows that it reads into a tensor of its own.
@@ -197,7 +197,7 @@ Var spatial_by_units(const ModelCall& call, LayerStages& stages, std::size_t lay
     SpatialInput part{pack_rows(call.tape, x, loaded, loaded.count), &unit.a, &unit.cells, &call.pass,
                       Tape::constant(unit.features)};
     part.shared_weights = &weights;
-    count_loaded(call, layer, unit.a);
+    count_loaded(call, layer, &unit.a);
     outputs.add(call.model.spatial_rows(call.tape, call.parameters, number, part), unit.own);
     rows += unit.own.count;
   }
@@ -214,7 +214,7 @@ JointOutput spatial_output(const ModelCall& call, LayerStages& stages, std::size
   const SpatialInput input = stages.spatial_input(number, x);
   JointOutput output = joint_form(call, stages, layer, input);
   if (!output.y) output = {call.model.spatial(call.tape, call.parameters, number, input), 1, true};
-  for (std::size_t l = layer; l < layer + static_cast<std::size_t>(output.layers); ++l) count_loaded(call, l, *input.a);
+  for (std::size_t l = layer; l < layer + static_cast<std::size_t>(output.layers); ++l) count_loaded(call, l, input.a);
   return output;
 }
 
