@@ -4,10 +4,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <random>
 #include <set>
 #include <tuple>
+#include <utility>
 
 #include "harness/placement/local_rows.hpp"
 
@@ -126,32 +128,63 @@ std::vector<std::vector<std::int64_t>> carried(const ExchangePlan& plan) {
   return output;
 }
 
+/// Every piece that is given a state gets that of the piece before it in its sequence, block by block.
+void expect_handovers(const std::vector<RoundPieces>& rounds, const StateShape& shape) {
+  const auto plans = round_handovers(rounds, ranks, shape, {});
+  ASSERT_EQ(plans.size() + 1, rounds.size());
+  for (std::size_t k = 1; k < rounds.size(); ++k) {
+    const auto output = carried(plans[k - 1]);
+    for (std::size_t q = 0; q < ranks; ++q) {
+      const auto given = with(rounds[k][q], &SequencePiece::given);
+      ASSERT_EQ(output[q].size(), given.size() * static_cast<std::size_t>(shape.rows_per_vertex));
+      for (std::size_t i = 0; i < output[q].size(); ++i) {
+        const SequencePiece& piece = given[i % given.size()];
+        ASSERT_GE(output[q][i], 0);
+        const auto r = static_cast<std::size_t>(output[q][i] / 1000);
+        const auto row = static_cast<std::size_t>(output[q][i] % 1000);
+        const auto handed = with(rounds[k - 1][r], &SequencePiece::hands_on);
+        EXPECT_EQ(row / handed.size(), i / given.size()) << "another block of the state";
+        const SequencePiece& before = handed[row % handed.size()];
+        EXPECT_EQ(before.vertex, piece.vertex);
+        EXPECT_EQ(before.first + before.steps, piece.first);
+      }
+    }
+  }
+}
+
 TEST(SequenceRounds, HandOverEachStateToThePieceThatGoesOn) {
   for (unsigned seed = 1; seed <= 12; ++seed) {
-    const Placement placement =
-        placement_of(random_owners(seed, round_steps, round_vertices, ranks, seed % 2 == 0), ranks);
-    const auto rounds = sequence_rounds(placement);
-    const StateShape shape{static_cast<std::int64_t>(seed % 2) + 1, 5};
-    const auto plans = round_handovers(rounds, ranks, shape, {});
-    ASSERT_EQ(plans.size() + 1, rounds.size());
-    for (std::size_t k = 1; k < rounds.size(); ++k) {
-      const auto output = carried(plans[k - 1]);
-      for (std::size_t q = 0; q < ranks; ++q) {
-        const auto given = with(rounds[k][q], &SequencePiece::given);
-        ASSERT_EQ(output[q].size(), given.size() * static_cast<std::size_t>(shape.rows_per_vertex));
-        for (std::size_t i = 0; i < output[q].size(); ++i) {
-          const SequencePiece& piece = given[i % given.size()];
-          ASSERT_GE(output[q][i], 0);
-          const auto r = static_cast<std::size_t>(output[q][i] / 1000);
-          const auto row = static_cast<std::size_t>(output[q][i] % 1000);
-          const auto handed = with(rounds[k - 1][r], &SequencePiece::hands_on);
-          EXPECT_EQ(row / handed.size(), i / given.size()) << "another block of the state";
-          const SequencePiece& before = handed[row % handed.size()];
-          EXPECT_EQ(before.vertex, piece.vertex);
-          EXPECT_EQ(before.first + before.steps, piece.first);
+    const Placement placement = placement_of(random_owners(seed, round_steps, round_vertices, ranks, seed % 2 == 0), ranks);
+    expect_handovers(sequence_rounds(placement), {static_cast<std::int64_t>(seed % 2) + 1, 5});
+  }
+}
+
+TEST(SequenceRounds, OfUnitsHandStatesOnWithinARankToo) {
+  const std::vector<Rank> rank_of_unit{0, 0, 0, 1, 1, 2, 2, 3, 3};
+  const int units = static_cast<int>(rank_of_unit.size());
+  for (unsigned seed = 1; seed <= 12; ++seed) {
+    const auto owners = random_owners(seed, round_steps, round_vertices, units, seed % 2 == 0);
+    const auto rounds = pieces_of_ranks(sequence_rounds(placement_of(owners, units)), rank_of_unit, ranks);
+    std::set<std::pair<Step, VertexId>> cells;
+    for (const RoundPieces& round : rounds) {
+      ASSERT_EQ(round.size(), static_cast<std::size_t>(ranks));
+      for (std::size_t r = 0; r < round.size(); ++r) {
+        std::pair<Step, VertexId> before{-1, -1};
+        for (const SequencePiece& piece : round[r]) {
+          EXPECT_EQ(rank_of_unit[static_cast<std::size_t>(piece.unit)], static_cast<Rank>(r));
+          EXPECT_LT(before, std::pair(piece.first, piece.vertex));
+          before = {piece.first, piece.vertex};
+          for (Step t = piece.first; t < piece.first + piece.steps; ++t) {
+            EXPECT_EQ(owners[static_cast<std::size_t>(t)][static_cast<std::size_t>(piece.vertex)], piece.unit);
+            EXPECT_TRUE(cells.emplace(t, piece.vertex).second);
+          }
         }
       }
     }
+    std::size_t existing = 0;
+    for (const auto& step : owners) existing += step.size() - std::count(step.begin(), step.end(), -1);
+    EXPECT_EQ(cells.size(), existing);
+    expect_handovers(rounds, {static_cast<std::int64_t>(seed % 2) + 1, 5});
   }
 }
 

@@ -18,6 +18,7 @@
 #include "tests/harness/laws/comings_and_goings.hpp"
 #include "tests/harness/plans.hpp"
 #include "tests/harness/run/results_of.hpp"
+#include "workloads/reading/text/npy.hpp"
 
 namespace strobe {
 namespace {
@@ -199,6 +200,40 @@ TEST(ChunkFusionLaw, GradientsAreThoseOfTheSequentialRun) {
       ASSERT_EQ(weights.size(), sequential.size());
       for (std::size_t i = 0; i < weights.size(); ++i)
         ASSERT_NEAR(weights[i], sequential[i], 1e-12 * (1 + std::abs(sequential[i]))) << request.dump() << " " << i;
+    }
+  }
+}
+
+/// All embeddings of the weights that training leaves.
+std::vector<double> embeddings_of(const Json& request) {
+  const auto path = std::filesystem::temp_directory_path() / ("strobe-fusion-" + std::to_string(getpid()) + ".npy");
+  ModelOutputs outputs;
+  outputs.embeddings = path.string();
+  EXPECT_EQ(run_case(case_from_json(request, ""), nullptr, outputs).status, "ok") << request.dump();
+  const NpyArray array = read_npy(path.string());
+  std::vector<double> values;
+  for (std::int64_t i = 0; i < array.shape.at(0) * array.shape.at(1) * array.shape.at(2); ++i)
+    values.push_back(array.at(i));
+  std::filesystem::remove(path);
+  return values;
+}
+
+TEST(ChunkFusionLaw, RowsOfUnitsAreTheSameBits) {
+  for (const Json& model : {Json{{"name", "t-gcn"}}, Json{{"name", "mpnn-lstm"}}, Json{{"name", "dysat"}},
+                            Json{{"name", "tm-gcn"}}, Json{{"name", "evolve-gcn-o"}}}) {
+    std::map<std::string, std::vector<double>> embeddings;
+    for (const char* fusion : fusions) {
+      Json request = uniform_case(model, 9, fused(fusion), 2);
+      request["epochs"] = 1, request["warmup"] = 0;
+      request["optimizer"] = {{"name", "sgd"}, {"rate", 1e-300}};  // the weights stay those that they began with
+      embeddings[fusion] = embeddings_of(request);
+    }
+    for (const std::string fusion : {"none", "spatial", "temporal"}) {
+      // Attention over time rounds otherwise among other numbers of lanes.
+      const bool other_order = model.at("name") == "dysat" && fusion != "temporal";
+      ASSERT_EQ(embeddings[fusion].size(), embeddings["both"].size());
+      for (std::size_t i = 0; i < embeddings["both"].size(); ++i)
+        ASSERT_NEAR(embeddings[fusion][i], embeddings["both"][i], other_order ? 1e-14 : 0) << model.dump() << fusion;
     }
   }
 }
