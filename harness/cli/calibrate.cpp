@@ -11,6 +11,7 @@
 #include "core/units.hpp"
 #include "harness/calibration/calibration.hpp"
 #include "harness/cli/bundled_suite.hpp"
+#include "harness/cli/calibrate_chunks.hpp"
 #include "harness/cli/command.hpp"
 #include "harness/cli/narrate.hpp"
 #include "harness/cli/output_path.hpp"
@@ -28,7 +29,29 @@ struct CalibrateCommand {
   std::string suite, comm, device, filter, samples, name = "this-machine", out;
   std::vector<std::string> sets;
   bool quick = false, json = false;
+  ChunkOptions chunks;
 };
+
+/// What is of a machine alone is refused with --chunks, and the other way round.
+void check_kind(const CalibrateCommand& command) {
+  const ChunkOptions none;
+  const ChunkOptions& chunks = command.chunks;
+  const bool of_chunks = chunks.model != none.model || chunks.precision != none.precision || !chunks.cluster.empty() ||
+                         chunks.sequence_length != none.sequence_length || !chunks.graphs.empty() ||
+                         !chunks.chunk_count.empty() || !chunks.most_cells.empty();
+  const bool of_machine = !command.suite.empty() || !command.comm.empty() || !command.filter.empty() ||
+                          !command.samples.empty() || !command.sets.empty();
+  if (chunks.chunks && of_machine) {
+    throw InvalidRequest("--chunks",
+                         "takes no suite, --comm, --filter, --samples or --set; its chunks are cut from "
+                         "--graph. Leave these out, or --chunks");
+  }
+  if (!chunks.chunks && of_chunks) {
+    throw InvalidRequest("--chunks",
+                         "--model, --precision, --cluster, --graph, --sequence-length, --chunk-count and "
+                         "--most-cells go with it; add it, or leave these out");
+  }
+}
 
 Suite suite_of(const CalibrateCommand& command, const World& world) {
   std::vector<Setting> settings;
@@ -181,7 +204,13 @@ CalibrationListener listener_of(Progress& progress, const std::string& samples, 
 }
 
 int calibrate(const CalibrateCommand& command) {
+  check_kind(command);
   const World world = launched_world();
+  if (command.chunks.chunks && world.size > 1)
+    throw InvalidRequest("--chunks", "chunks are measured by one process; start it without a launcher");
+  if (command.chunks.chunks) {
+    return calibrate_chunks(command.chunks, {command.device, command.name, command.out, command.quick, command.json});
+  }
   const Suite suite = suite_of(command, world);
   const std::string path = world.rank == 0 ? out_path(command) : "";
   if (!command.samples.empty() && world.rank == 0) check_replaced_file("--samples", command.samples);
@@ -220,9 +249,11 @@ CommandAction define_calibrate(CommandOptions& options) {
   options.text("--samples", command->samples,
                "also keep the raw samples here, one JSON object a line, case by case as they are measured");
   options.toggle("--json", command->json, "print the cluster file instead of the table of residuals");
+  define_chunk_options(options, command->chunks);
   options.example(
       "Exits with 1 when a case failed; it is left out of the fit.\n"
       "Examples: strobe calibrate --quick\n"
+      "          strobe calibrate --chunks --quick --model dysat\n"
       "          mpirun -n 2 strobe calibrate --comm mpi --out two-processes.json");
   return [command] { return calibrate(*command); };
 }

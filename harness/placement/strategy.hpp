@@ -2,6 +2,7 @@
 // A full-batch strategy is one such function in one file of harness/strategies/.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -14,9 +15,20 @@
 
 namespace strobe {
 
-struct LayerShape;    // models/snapshots/model.hpp
-struct PlacedChunks;  // harness/placement/chunks/placed_chunks.hpp
-struct VertexLoads;   // workloads/partitioners/load_aware.hpp
+struct LayerShape;       // models/snapshots/model.hpp
+struct PlacedChunks;     // harness/placement/chunks/placed_chunks.hpp
+struct VertexLoads;      // workloads/partitioners/load_aware.hpp
+struct DeviceRates;      // harness/placement/chunks/chunk_workload.hpp
+struct LearnedWorkload;  // harness/placement/chunks/learned/learned_workload.hpp
+
+/// What a strategy's parameters may name beside the graph. Who asks the strategy reads the files, so that the plan
+/// follows from the input alone. Empty where there is no case that names them.
+struct NamedInputs {
+  /// A file of learned workloads that suits the case; "": the one beside its cluster. Throws InvalidRequest.
+  std::function<std::shared_ptr<const LearnedWorkload>(const std::string& file)> workloads = {};
+  /// Rates of a cluster's accelerator, by the cluster's name or file. Throws InvalidRequest.
+  std::function<DeviceRates(const std::string& cluster)> rates = {};
+};
 
 /// What a strategy may look at.
 struct StrategyInput {
@@ -28,6 +40,7 @@ struct StrategyInput {
   std::vector<Run> blocks;
   const std::vector<LayerShape>* layers = nullptr;  // of the model, where it is known
   bool fp64 = false;                                // precision of what moves
+  NamedInputs named = {};
 };
 
 /// In what order cells are visited. `full_batch` walks all steps at once, `blocks` the blocks of a checkpointed

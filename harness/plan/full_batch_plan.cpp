@@ -5,6 +5,7 @@
 #include "backends/communicator.hpp"
 #include "harness/exchange/exchange_memory.hpp"
 #include "harness/placement/chunks/placed_chunks.hpp"
+#include "harness/plan/named_inputs.hpp"
 #include "harness/plan/transfer_plan.hpp"
 #include "harness/request/until.hpp"
 
@@ -84,9 +85,10 @@ FullBatchCase begin_full_batch(const Case& request, PlanUse use) {
 
 std::shared_ptr<const FullBatchPlan> lay_out(const FullBatchCase& c, std::int64_t blocks) {
   const auto& entry = StrategyRegistry::instance().find(c.request.strategy.at("name").get<std::string>(), "/strategy");
-  StrategyPlan strategy = entry.value({*c.data.graph, c.ranks(), static_cast<std::uint64_t>(c.request.seed),
-                                       even_blocks(c.data.graph->steps, blocks), &c.model.layers, c.model.fp64},
-                                      c.request.strategy);
+  StrategyPlan strategy =
+      entry.value({*c.data.graph, c.ranks(), static_cast<std::uint64_t>(c.request.seed),
+                   even_blocks(c.data.graph->steps, blocks), &c.model.layers, c.model.fp64, named_inputs(c)},
+                  c.request.strategy);
   check_supported(strategy, blocks);
   return lay_out(c, std::move(strategy));
 }

@@ -59,12 +59,6 @@ void add_temporal(const Roofline& roofline, const LayerShape& layer, UnitSeconds
   unit.earlier_cell.push_back(earlier);
 }
 
-/// Cells that the `place`-th cell of a sequence reads of it, itself among them.
-std::int64_t cells_read(const LayerShape& layer, std::int64_t place) {
-  if (layer.need == TemporalNeed::window) return std::min(layer.window, place + 1);
-  return layer.need == TemporalNeed::all ? place + 1 : 0;
-}
-
 void add_entries(const PreparedGraph& graph, const ChunkGraph& chunks, double seconds, std::vector<double>& workload) {
   for_cells(graph, [&](NodeId node, VertexId v, Step t) {
     const auto row = static_cast<std::size_t>(t * graph.vertices + v);
@@ -83,6 +77,11 @@ void add_earlier_cells(const SuperGraph& super, const ChunkGraph& chunks, const 
 
 }  // namespace
 
+std::int64_t cells_read(const LayerShape& layer, std::int64_t place) {
+  if (layer.need == TemporalNeed::window) return std::min(layer.window, place + 1);
+  return layer.need == TemporalNeed::all ? place + 1 : 0;
+}
+
 UnitSeconds unit_seconds(const std::vector<LayerShape>& layers, bool fp64, const DeviceRates& rates) {
   const Roofline roofline(fp64, rates);
   UnitSeconds unit;
@@ -94,9 +93,10 @@ UnitSeconds unit_seconds(const std::vector<LayerShape>& layers, bool fp64, const
 }
 
 std::vector<double> chunk_workloads(const PreparedGraph& graph, const SuperGraph& super, const ChunkGraph& chunks,
-                                    const std::vector<LayerShape>& layers, bool fp64, const std::string& cost) {
+                                    const CountedDevice& device, const std::string& cost) {
+  const std::vector<LayerShape>& layers = device.layers;
   UnitSeconds unit{1, cost == "edges" ? 1.0 : 0.0};
-  if (cost == "cost_model") unit = unit_seconds(layers, fp64);
+  if (cost == "cost_model") unit = unit_seconds(layers, device.fp64, device.rates);
   std::vector<double> workload;
   for (const std::int64_t cells : chunks.cells) workload.push_back(unit.cell * static_cast<double>(cells));
   if (unit.entry > 0) add_entries(graph, chunks, unit.entry, workload);

@@ -27,12 +27,22 @@ struct UnitSeconds {
 };
 UnitSeconds unit_seconds(const std::vector<LayerShape>& layers, bool fp64, const DeviceRates& rates = {});
 
+/// Cells that the `place`-th cell of a sequence reads of it in a layer, itself among them.
+std::int64_t cells_read(const LayerShape& layer, std::int64_t place);
+
+/// What `cost_model` counts for whom.
+struct CountedDevice {
+  const std::vector<LayerShape>& layers;
+  bool fp64 = false;
+  DeviceRates rates = {};
+};
+
 /// Workload of each chunk: [C].
 /// - cells: its number of cells.
 /// - edges: cells and non-zeros of their rows of A.
 /// - cost_model: seconds by `unit_seconds`.
 /// Cost O(cells * layers).
 std::vector<double> chunk_workloads(const PreparedGraph& graph, const SuperGraph& super, const ChunkGraph& chunks,
-                                    const std::vector<LayerShape>& layers, bool fp64, const std::string& cost);
+                                    const CountedDevice& device, const std::string& cost);
 
 }  // namespace strobe

@@ -14,6 +14,7 @@
 #include "harness/placement/chunks/chunk_merging.hpp"
 #include "harness/placement/chunks/chunk_workload.hpp"
 #include "harness/placement/chunks/label_propagation.hpp"
+#include "harness/placement/chunks/learned/learned_workload.hpp"
 #include "harness/placement/chunks/placed_chunks.hpp"
 #include "harness/placement/strategy.hpp"
 
@@ -26,6 +27,8 @@ struct ChunkParameters : StaleOptions {
   std::int64_t levels = 16;
   std::string weights = "traffic";
   std::string cost = "cost_model";
+  std::string workloads;
+  std::string rates;
   std::string assign = "score";
   std::string fusion = "both";
   double fusion_gib = 0;
@@ -45,9 +48,14 @@ const FieldTable& chunk_fields() {
               "weights", &ChunkParameters::weights, {"traffic", "unit", "profiled"},
               "edges between cells: the columns that the model moves along them, 1, or how often the model's layers "
               "aggregate neighbours and earlier cells (DGC: 2 to 1 for T-GCN)")
-          .choice("cost", &ChunkParameters::cost, {"cost_model", "cells", "edges"},
-                  "workload of a chunk: its operations' time by their arithmetic and memory, or its numbers of cells, "
-                  "or of cells and edges")
+          .choice("cost", &ChunkParameters::cost, {"cost_model", "cells", "edges", "mlp"},
+                  "workload of a chunk: its operations' time by their arithmetic and memory, its numbers of cells, or "
+                  "of cells and edges, or the time that MLPs learned from measured chunks")
+          .text("workloads", &ChunkParameters::workloads,
+                "with cost=mlp: file of `strobe calibrate --chunks`; by default CLUSTER-chunks-MODEL.json beside the "
+                "case's cluster file, and this-machine-chunks-MODEL.json of a real device")
+          .text("rates", &ChunkParameters::rates,
+                "with cost=cost_model: cluster, by name or file, whose accelerator's rates count; by default a V100's")
           .choice("assign", &ChunkParameters::assign, {"score", "lpt", "score_then_fill"},
                   "chunks to ranks: DGC's Algorithm 1, the least loaded rank, or Algorithm 1 and a chunk for each rank "
                   "left empty")
@@ -77,6 +85,31 @@ void require_chunks(const ChunkGraph& chunks, std::int64_t cells, int ranks) {
                                    chunks.count(), ranks, cells / ranks));
 }
 
+/// Workload of each chunk by `cost`.
+std::vector<double> workloads_of(const StrategyInput& input, const SuperGraph& super, const ChunkGraph& chunks,
+                                 const ChunkParameters& parameters) {
+  const std::vector<LayerShape>& layers = *input.layers;
+  const bool named = input.named.workloads != nullptr && input.named.rates != nullptr;
+  if (!named && (parameters.cost == "mlp" || !parameters.rates.empty()))
+    throw Error("strategy chunk was given nobody who reads the files that its parameters name");
+  if (parameters.cost == "mlp") {
+    const auto learned = input.named.workloads(parameters.workloads);
+    const SizedCells sized(input.graph, super, lengths_from_beginning(layers));
+    return learned_seconds(*learned, sized.of_chunks(chunks.of_node, chunks.cells.size()), input.graph.feature_width,
+                           layers);
+  }
+  const DeviceRates rates = parameters.rates.empty() ? DeviceRates() : input.named.rates(parameters.rates);
+  return chunk_workloads(input.graph, super, chunks, {layers, input.fp64, rates}, parameters.cost);
+}
+
+/// An option that would say nothing is refused.
+void check_options(const ChunkParameters& parameters) {
+  if (!parameters.workloads.empty() && parameters.cost != "mlp")
+    throw InvalidRequest("/strategy/workloads", "only cost=mlp reads a file of workloads; set it, or leave this out");
+  if (!parameters.rates.empty() && parameters.cost != "cost_model")
+    throw InvalidRequest("/strategy/rates", "only cost=cost_model counts by rates; set it, or leave this out");
+}
+
 std::shared_ptr<const PlacedChunks> make_chunks(const StrategyInput& input, const ChunkParameters& parameters) {
   const PreparedGraph& graph = input.graph;
   const std::vector<LayerShape>& layers = *input.layers;
@@ -88,8 +121,7 @@ std::shared_ptr<const PlacedChunks> make_chunks(const StrategyInput& input, cons
   const std::int64_t merged = merge_chunks(chunks, most, parameters.levels - 1, parameters.rounds, input.seed);
   require_chunks(chunks, cells, input.ranks);
   ChunkAssignment assignment =
-      assign_chunks(chunks, chunk_workloads(graph, super, chunks, layers, input.fp64, parameters.cost), input.ranks,
-                    parameters.assign);
+      assign_chunks(chunks, workloads_of(input, super, chunks, parameters), input.ranks, parameters.assign);
   auto placed = std::make_shared<PlacedChunks>();
   placed->max_cells = most, placed->rounds = labels.rounds, placed->moved_last = labels.moved_last;
   placed->levels = 1 + merged, placed->cost = parameters.cost;
@@ -103,6 +135,7 @@ std::shared_ptr<const PlacedChunks> make_chunks(const StrategyInput& input, cons
 
 StrategyPlan plan_chunk(const StrategyInput& input, const Json& json) {
   const auto parameters = from_json<ChunkParameters>(chunk_fields(), json, "/strategy");
+  check_options(parameters);
   if (input.layers == nullptr) throw Error("strategy chunk weighs what a model's layers move, and was given none");
   const std::shared_ptr<const PlacedChunks> chunks = make_chunks(input, parameters);
   const Placement placement =

@@ -259,9 +259,9 @@ TEST(ChunkWorkloads, AreCountsOrUnitSeconds) {
     seconds[c] +=
         unit.cell + unit.entry * entries + unit.earlier_cell[1] * std::min(3, earlier) + unit.earlier_cell[2] * earlier;
   }
-  EXPECT_EQ(chunk_workloads(graph, super, chunks, layers, true, "cells"), cells);
-  EXPECT_EQ(chunk_workloads(graph, super, chunks, layers, true, "edges"), edges);
-  const std::vector<double> modelled = chunk_workloads(graph, super, chunks, layers, true, "cost_model");
+  EXPECT_EQ(chunk_workloads(graph, super, chunks, {layers, true}, "cells"), cells);
+  EXPECT_EQ(chunk_workloads(graph, super, chunks, {layers, true}, "edges"), edges);
+  const std::vector<double> modelled = chunk_workloads(graph, super, chunks, {layers, true}, "cost_model");
   for (std::size_t c = 0; c < seconds.size(); ++c) EXPECT_NEAR(modelled[c] / seconds[c], 1, 1e-12);
 }
 
