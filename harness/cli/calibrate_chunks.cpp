@@ -108,7 +108,8 @@ Json chunk_report(const ChunkCalibration& how, const LearnedChunks& result) {
           {"load", here.at("load")},
           {"chunks_trained", result.trained},
           {"chunks_held_out", result.held_out},
-          {"chunks_left_out_below_20_us", result.left_out},
+          {"chunks_left_out", result.left_out},
+          {"left_out_below_seconds", how.shortest_seconds},
           {"runs_of_a_chunk", how.runs},
           {"epochs", how.training.epochs},
           {"batch", how.training.batch},
@@ -122,7 +123,7 @@ Json chunk_report(const ChunkCalibration& how, const LearnedChunks& result) {
           {"graphs", graphs}};
 }
 
-std::string chunk_table(const LearnedChunks& result) {
+std::string chunk_table(const ChunkCalibration& how, const LearnedChunks& result) {
   std::string text = fmt::format("{:<12} {:>10} {:>10} {:>12}\n", "cost", "mean", "median", "times");
   for (const ChunkError& error : result.errors) {
     text += fmt::format("{:<12} {:>9.1f}% {:>9.1f}% {:>12}\n", error.cost, 100 * error.mean, 100 * error.median,
@@ -135,7 +136,7 @@ std::string chunk_table(const LearnedChunks& result) {
              "chunks of {} to {}, median {}; {} below {:.0f} us left out\n",
              result.held_out, 100 * result.structure_error, 100 * result.time_error, result.trained,
              format_seconds(result.shortest_seconds), format_seconds(result.longest_seconds),
-             format_seconds(result.median_seconds), result.left_out, 1e6 * shortest_chunk_seconds);
+             format_seconds(result.median_seconds), result.left_out, 1e6 * how.shortest_seconds);
 }
 
 }  // namespace
@@ -151,7 +152,7 @@ void define_chunk_options(CommandOptions& options, ChunkOptions& chunks) {
                "with --chunks: sequences' lengths among the inputs: none, mean, longest or both (default both)");
   options.text("--chunk-count", chunks.chunk_count,
                "with --chunks: chunks to train on (default 50000, with --quick 5000); 1000 more are held out");
-  options.text("--most-cells", chunks.most_cells, "with --chunks: cells of the largest chunk (default 4096)");
+  options.text("--most-cells", chunks.most_cells, "with --chunks: cells of the largest chunk (default 16384)");
 }
 
 int calibrate_chunks(const ChunkOptions& chunks, const SharedOptions& shared) {
@@ -173,7 +174,7 @@ int calibrate_chunks(const ChunkOptions& chunks, const SharedOptions& shared) {
   result.learned.cluster = simulated ? load_cluster(any.cluster)->name : shared.name;
   result.learned.report = chunk_report(how, result);
   write_file_atomically(path, learned_to_json(result.learned).dump(1) + "\n");
-  print_data(shared.json ? result.learned.report.dump(2) + "\n" : chunk_table(result));
+  print_data(shared.json ? result.learned.report.dump(2) + "\n" : chunk_table(how, result));
   narrate(fmt::format("wrote {}; use it as --strategy chunk:cost=mlp,workloads={}", path, path));
   return 0;
 }

@@ -17,7 +17,7 @@
 namespace strobe {
 namespace {
 
-constexpr const char* flag = "--captured-events";
+constexpr const char* captured_flag = "--captured-events";
 
 void write_captured(const EventGraph& graph, const std::vector<std::int64_t>& batches, AtomicFile& file) {
   std::string text = "position,vertex,events";
@@ -46,15 +46,15 @@ void write_captured(const EventGraph& graph, const std::vector<std::int64_t>& ba
 std::vector<std::int64_t> batches_to_capture(const std::string& text) {
   std::vector<std::int64_t> batches;
   for (const std::string& part : split_text(text, ',')) {
-    const double number = number_from_text(part, flag);
+    const double number = number_from_text(part, captured_flag);
     if (number < 1 || number > (1 << 30) || number != std::floor(number))
-      throw InvalidRequest(flag,
+      throw InvalidRequest(captured_flag,
                            fmt::format("a batch is a whole number of events from 1 to {}, not {}", 1 << 30, part));
     batches.push_back(static_cast<std::int64_t>(number));
     if (std::count(batches.begin(), batches.end(), batches.back()) > 1)
-      throw InvalidRequest(flag, fmt::format("batch {} is named twice", part));
+      throw InvalidRequest(captured_flag, fmt::format("batch {} is named twice", part));
   }
-  if (batches.empty()) throw InvalidRequest(flag, "name batches, as 300,600,1200");
+  if (batches.empty()) throw InvalidRequest(captured_flag, "name batches, as 300,600,1200");
   return batches;
 }
 

@@ -80,7 +80,7 @@ class MeasuredGraph {
       const RandomStream choice(how_.training.seed, chunk_draws, key);
       const std::vector<NodeId> nodes = draw(choice, static_cast<std::uint64_t>(i), key);
       const StageSeconds seconds = bench_.measure(*plan_chunk_alone(case_, cells_, nodes), how_.runs);
-      if (seconds.sum() < shortest_chunk_seconds) {
+      if (seconds.sum() < how_.shortest_seconds) {
         ++all.left_out;
         continue;
       }
@@ -257,10 +257,9 @@ LearnedChunks learn_chunks(const ChunkCalibration& how) {
   result.left_out = all.left_out;
   const auto held = static_cast<std::size_t>(how.held_out);
   if (all.count() < 2 * held) {
-    throw InvalidRequest(
-        "--most-cells",
-        fmt::format("only {} of {} chunks took {:.0f} us or more; let chunks be larger", all.count(),
-                    all.count() + static_cast<std::size_t>(all.left_out), 1e6 * shortest_chunk_seconds));
+    throw InvalidRequest("--most-cells",
+                         fmt::format("only {} of {} chunks took {:.0f} us or more; let chunks be larger", all.count(),
+                                     all.count() + static_cast<std::size_t>(all.left_out), 1e6 * how.shortest_seconds));
   }
   const std::vector<std::size_t> order = drawn_order(all.count(), how.training.seed);
   const auto border = order.begin() + static_cast<std::ptrdiff_t>(held);

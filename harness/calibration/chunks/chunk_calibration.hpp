@@ -11,9 +11,6 @@
 
 namespace strobe {
 
-/// Chunks of less than this are noise of the clock.
-inline constexpr double shortest_chunk_seconds = 20e-6;
-
 /// A graph whose chunks a model computes at one width.
 struct ChunkSource {
   Case request;                     // of two ranks
@@ -23,8 +20,9 @@ struct ChunkSource {
 struct ChunkCalibration {
   std::vector<ChunkSource> sources;  // the same but for workload, the model's `hidden` and copies
   std::int64_t trained = 50000, held_out = 1000;
-  std::int64_t fewest_cells = 32, most_cells = 4096;  // of a chunk; in between every size is as likely by logarithm
+  std::int64_t fewest_cells = 4, most_cells = 16384;  // of a chunk; in between every size is as likely by logarithm
   int runs = 20;
+  double shortest_seconds = 20e-6;  // chunks that take less are noise of the clock, and left out
   std::string sequence_length = "both";
   MlpTraining training;
   std::function<void(const std::string& id, double seconds)>
@@ -43,7 +41,7 @@ struct LearnedChunks {
   LearnedWorkload learned;                               // `report` and `cluster` are left to the caller
   std::vector<ChunkError> errors;                        // mlp, cost_model, cells, edges
   double structure_error = 0, time_error = 0;            // of the two MLPs alone, held out; 0 where there is none
-  std::int64_t trained = 0, held_out = 0, left_out = 0;  // left out: shorter than shortest_chunk_seconds
+  std::int64_t trained = 0, held_out = 0, left_out = 0;  // left out: too short
   double shortest_seconds = 0, median_seconds = 0, longest_seconds = 0;  // of the measured ones
 };
 

@@ -84,6 +84,8 @@ ChunkBench::ChunkBench(const Case& c)
 
 ChunkBench::~ChunkBench() = default;
 
+const std::vector<Span>& ChunkBench::spans() const { return device_->spans().spans(); }
+
 StageSeconds ChunkBench::measure(const FullBatchPlan& plan, int runs) {
   StageMarks marks;
   FullBatchPlan staged = plan;

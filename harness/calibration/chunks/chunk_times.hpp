@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "harness/calibration/chunks/staged_model.hpp"
 #include "harness/plan/full_batch_plan.hpp"
@@ -20,6 +21,8 @@ class ChunkBench {
   /// Seconds of rank 0 of a plan of two ranks (plan_chunk_alone), the median of `runs` passes behind one that is not
   /// counted. Rows and states from the other rank are zero; their transfer is no part of it.
   StageSeconds measure(const FullBatchPlan& plan, int runs);
+  /// Operations of the last pass.
+  const std::vector<Span>& spans() const;
 
  private:
   bool moves_pieces_;

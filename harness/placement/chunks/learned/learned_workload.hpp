@@ -52,7 +52,8 @@ bool lengths_from_beginning(const std::vector<LayerShape>& layers);
 std::vector<double> workload_inputs(const ChunkSizes& sizes, std::int64_t feature_width,
                                     const std::vector<LayerShape>& layers, const std::string& sequence_length);
 
-/// Seconds of each chunk, both stages together: [C].
+/// Seconds of each chunk, both stages together: [C]. A chunk of more cells than any that was measured counts as several
+/// equal parts that are no larger.
 std::vector<double> learned_seconds(const LearnedWorkload& learned, const std::vector<ChunkSizes>& chunks,
                                     std::int64_t feature_width, const std::vector<LayerShape>& layers);
 
