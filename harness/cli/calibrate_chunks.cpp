@@ -71,8 +71,8 @@ std::int64_t whole_number(const std::string& text, const std::string& flag, std:
 
 void check_chunk_options(const ChunkOptions& chunks, const SharedOptions& shared) {
   const std::string& length = chunks.sequence_length;
-  if (length != "none" && length != "mean" && length != "longest" && length != "both")
-    throw InvalidRequest("--sequence-length", "expected none, mean, longest or both, found " + length);
+  if (length != "none" && length != "mean" && length != "longest" && length != "both" && length != "rounds")
+    throw InvalidRequest("--sequence-length", "expected none, mean, longest, both or rounds, found " + length);
   if (!shared.device.empty() && shared.device != "cpu" && shared.device != "sim")
     throw InvalidRequest("--device", "chunks are measured on cpu, or on sim with --cluster; found " + shared.device);
   if ((shared.device == "sim") != !chunks.cluster.empty())
@@ -117,6 +117,7 @@ Json chunk_report(const ChunkCalibration& how, const LearnedChunks& result) {
           {"shortest_seconds", result.shortest_seconds},
           {"median_seconds", result.median_seconds},
           {"longest_seconds", result.longest_seconds},
+          {"repeat_mean_relative_error", result.repeat_error},
           {"structure_mean_relative_error", result.structure_error},
           {"time_mean_relative_error", result.time_error},
           {"held_out_errors", errors},
@@ -133,10 +134,12 @@ std::string chunk_table(const ChunkCalibration& how, const LearnedChunks& result
          fmt::format(
              "errors |predicted / measured - 1| of {} chunks that nobody trained on; counting costs times the factor "
              "that suits them best\nmlp: structure encoders {:.1f} %, time encoders {:.1f} %; trained on {} chunks\n"
-             "chunks of {} to {}, median {}; {} below {:.0f} us left out\n",
+             "chunks of {} to {}, median {}; {} below {:.0f} us left out; measured a second time, they differ by "
+             "{:.1f} %\n",
              result.held_out, 100 * result.structure_error, 100 * result.time_error, result.trained,
              format_seconds(result.shortest_seconds), format_seconds(result.longest_seconds),
-             format_seconds(result.median_seconds), result.left_out, 1e6 * how.shortest_seconds);
+             format_seconds(result.median_seconds), result.left_out, 1e6 * how.shortest_seconds,
+             100 * result.repeat_error);
 }
 
 }  // namespace
@@ -148,8 +151,10 @@ void define_chunk_options(CommandOptions& options, ChunkOptions& chunks) {
   options.text("--precision", chunks.precision, "with --chunks: fp32 or fp64 (default fp32)");
   options.text("--cluster", chunks.cluster, "with --chunks and --device sim: the cluster that is simulated");
   options.repeated("--graph", chunks.graphs, "with --chunks: a workload to cut chunks from; several times for several");
-  options.text("--sequence-length", chunks.sequence_length,
-               "with --chunks: sequences' lengths among the inputs: none, mean, longest or both (default both)");
+  options.text(
+      "--sequence-length", chunks.sequence_length,
+      "with --chunks: sequences' lengths among the inputs: none, mean, longest, both, or rounds, both and the steps "
+      "that follow each other (default rounds)");
   options.text("--chunk-count", chunks.chunk_count,
                "with --chunks: chunks to train on (default 50000, with --quick 5000); 1000 more are held out");
   options.text("--most-cells", chunks.most_cells, "with --chunks: cells of the largest chunk (default 16384)");

@@ -11,7 +11,7 @@ namespace strobe {
 /// What of `strobe calibrate` is of chunks alone.
 struct ChunkOptions {
   bool chunks = false;
-  std::string model = "t-gcn", precision = "fp32", cluster, sequence_length = "both", chunk_count, most_cells;
+  std::string model = "t-gcn", precision = "fp32", cluster, sequence_length = "rounds", chunk_count, most_cells;
   std::vector<std::string> graphs;
 };
 

@@ -20,12 +20,14 @@
 namespace strobe {
 namespace {
 
-constexpr std::uint32_t chunk_draws = 52;  // purpose of a random stream
+constexpr std::uint32_t chunk_draws = 52;     // purpose of a random stream
+constexpr std::int64_t between_repeats = 25;  // one chunk of so many is measured twice
 
 /// Chunks that were measured, [n] each.
 struct MeasuredChunks {
   std::vector<double> inputs;  // [n, columns]
   std::vector<double> structure, time, cells, edges, modelled;
+  std::vector<double> repeat_errors;  // of those that were measured twice
   std::int64_t left_out = 0;
 
   std::size_t count() const { return cells.size(); }
@@ -75,6 +77,7 @@ class MeasuredGraph {
   /// Adds `wanted` chunks that are long enough; gives up after as many again that are not, four times.
   void add(std::int64_t wanted, std::uint32_t key, MeasuredChunks& all) {
     std::int64_t added = 0;
+    std::vector<std::pair<std::vector<NodeId>, double>> again;
     for (std::int64_t i = 0; added < wanted && i < 5 * wanted; ++i) {
       if (const int signal = stop_signal().load(); signal != 0) throw Interrupted(signal);
       const RandomStream choice(how_.training.seed, chunk_draws, key);
@@ -84,8 +87,12 @@ class MeasuredGraph {
         ++all.left_out;
         continue;
       }
-      ++added;
+      if (added++ % between_repeats == 0) again.emplace_back(nodes, seconds.sum());
       keep(nodes, seconds, all);
+    }
+    for (const auto& [nodes, first] : again) {
+      const double second = bench_.measure(*plan_chunk_alone(case_, cells_, nodes), how_.runs).sum();
+      all.repeat_errors.push_back(std::abs(second / first - 1));
     }
   }
 
@@ -254,7 +261,7 @@ LearnedChunks learn_chunks(const ChunkCalibration& how) {
   learned.model = any.model, learned.device = any.device, learned.precision = any.precision;
   learned.sequence_length = how.sequence_length;
   const MeasuredChunks all = measure_all(how, learned);
-  result.left_out = all.left_out;
+  result.left_out = all.left_out, result.repeat_error = mean(all.repeat_errors);
   const auto held = static_cast<std::size_t>(how.held_out);
   if (all.count() < 2 * held) {
     throw InvalidRequest("--most-cells",

@@ -23,7 +23,7 @@ struct ChunkCalibration {
   std::int64_t fewest_cells = 4, most_cells = 16384;  // of a chunk; in between every size is as likely by logarithm
   int runs = 20;
   double shortest_seconds = 20e-6;  // chunks that take less are noise of the clock, and left out
-  std::string sequence_length = "both";
+  std::string sequence_length = "rounds";
   MlpTraining training;
   std::function<void(const std::string& id, double seconds)>
       measured;  // tells of a source and its mean chunk; may be empty
@@ -38,8 +38,10 @@ struct ChunkError {
 };
 
 struct LearnedChunks {
-  LearnedWorkload learned;                               // `report` and `cluster` are left to the caller
-  std::vector<ChunkError> errors;                        // mlp, cost_model, cells, edges
+  LearnedWorkload learned;         // `report` and `cluster` are left to the caller
+  std::vector<ChunkError> errors;  // mlp, cost_model, cells, edges
+  /// Mean |again - first| / first of chunks that were measured twice, minutes apart: no prediction can be nearer.
+  double repeat_error = 0;
   double structure_error = 0, time_error = 0;            // of the two MLPs alone, held out; 0 where there is none
   std::int64_t trained = 0, held_out = 0, left_out = 0;  // left out: too short
   double shortest_seconds = 0, median_seconds = 0, longest_seconds = 0;  // of the measured ones

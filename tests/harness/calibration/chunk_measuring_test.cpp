@@ -71,6 +71,7 @@ ChunkSizes plain_sizes(const PreparedGraph& graph, const std::map<test::Cell, st
                        bool from_beginning) {
   ChunkSizes sizes;
   double walks = 0, steps = 0;
+  std::map<int, double> longest_of_round;
   for (const auto& [cell, chunk] : of_cell) {
     if (chunk != c) continue;
     const auto [v, t] = cell;
@@ -87,9 +88,15 @@ ChunkSizes plain_sizes(const PreparedGraph& graph, const std::map<test::Cell, st
            (from_beginning || of_cell.at({v, begin - 1}) == c))
       --begin;
     walks += 1, steps += t - begin + 1;
+    int changes = 0;  // of owner before the run, when all other cells are another rank's
+    for (Step earlier = begin; earlier > 0 && test::one_sequence(graph, v, earlier - 1, t); --earlier)
+      changes += (of_cell.at({v, earlier - 1}) == c) != (of_cell.at({v, earlier}) == c) ? 1 : 0;
+    double& longest = longest_of_round[from_beginning ? 0 : changes];
+    longest = std::max<double>(longest, t - begin + 1);
     sizes.longest = std::max<double>(sizes.longest, t - begin + 1);
   }
   sizes.mean_length = steps / walks;
+  for (const auto& [round, length] : longest_of_round) sizes.rounds += 1, sizes.walked += length;
   return sizes;
 }
 
@@ -114,6 +121,8 @@ TEST(ChunkSizes, AreWhatCountingSays) {
         EXPECT_EQ(sizes[c].edges, plain.edges);
         EXPECT_DOUBLE_EQ(sizes[c].mean_length, plain.mean_length);
         EXPECT_EQ(sizes[c].longest, plain.longest);
+        EXPECT_EQ(sizes[c].rounds, plain.rounds);
+        EXPECT_EQ(sizes[c].walked, plain.walked);
       }
     }
   }
@@ -212,22 +221,6 @@ TEST(ChunkTimes, TellEachOperationToItsStage) {
   EXPECT_LE(seconds.sum(), all);
   EXPECT_GE(seconds.sum(), all - fills);
   EXPECT_LT(seconds.time, all - products);
-}
-
-TEST(ChunkTimes, MoreCellsTakeLonger) {
-  const Case request = simulated_case({{"name", "mpnn-lstm"}});
-  const FullBatchCase whole = begin_full_batch(request, PlanUse::run);
-  const SuperGraph super = super_graph(*whole.data.graph, {1, {{1, 1, 0}}, 0});
-  const SizedCells cells(*whole.data.graph, super, false);
-  ChunkBench bench(request);
-  std::vector<NodeId> nodes;
-  double before = 0;
-  for (const NodeId count : {30u, 120u, 480u}) {
-    while (nodes.size() < count) nodes.push_back(static_cast<NodeId>(nodes.size()));
-    const double seconds = bench.measure(*plan_chunk_alone(whole, cells, nodes), 1).sum();
-    EXPECT_GT(seconds, before) << count;
-    before = seconds;
-  }
 }
 
 }  // namespace

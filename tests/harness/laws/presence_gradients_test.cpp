@@ -20,7 +20,7 @@
 namespace strobe {
 namespace {
 
-constexpr double learning_rate = 0.25;
+constexpr double step_rate = 0.25;
 
 /// One case whose weights a test chooses.
 class OneStep {
@@ -76,7 +76,7 @@ void expect_gradient(const Json& request, unsigned seed) {
     for (std::size_t i = 0; i < weights.size(); ++i) {
       up[i] += h * along[i];
       down[i] -= h * along[i];
-      const double gradient = (weights[i] - after[i]) / learning_rate;
+      const double gradient = (weights[i] - after[i]) / step_rate;
       expected += gradient * along[i];
       size += std::abs(gradient * along[i]);
     }
@@ -93,7 +93,7 @@ TEST_P(PresenceGradients, AreThoseOfTheLoss) {
     Json request = graph.request({{"name", model}}, GetParam());
     request["epochs"] = 1;
     request["warmup"] = 0;
-    request["optimizer"] = {{"name", "sgd"}, {"rate", learning_rate}};
+    request["optimizer"] = {{"name", "sgd"}, {"rate", step_rate}};
     request["strategy"] = {{"name", "sequential"}};
     expect_gradient(request, seed);
     request["strategy"] = {{"name", "scattered"}};

@@ -18,6 +18,8 @@ SizedCells::SizedCells(const PreparedGraph& graph, const SuperGraph& super, bool
 ChunkSizes SizedCells::operator()(std::span<const NodeId> nodes) const {
   ChunkSizes sizes;
   double walks = 0, steps = 0;
+  std::vector<double> longest_of_round;
+  std::size_t round = 0;
   for (std::size_t i = 0; i < nodes.size();) {
     // Nodes of a sequence follow each other: a run ends where a number is left out or the next sequence begins.
     const std::size_t first = i;
@@ -29,8 +31,17 @@ ChunkSizes SizedCells::operator()(std::span<const NodeId> nodes) const {
     } while (i < nodes.size() && sequence_[nodes[i]] == sequence && (from_beginning_ || nodes[i] == nodes[i - 1] + 1));
     const NodeId from = from_beginning_ ? super_.sequences[sequence].first : nodes[first];
     const double length = static_cast<double>(nodes[i - 1] - from + 1);
+    // Owners change before a run that does not begin its sequence, and between any two of its runs.
+    const bool follows = first > 0 && sequence_[nodes[first - 1]] == sequence;
+    round = follows ? round + 2 : from > super_.sequences[sequence].first ? 1 : 0;
+    if (longest_of_round.size() <= round) longest_of_round.resize(round + 1, 0.0);
+    longest_of_round[round] = std::max(longest_of_round[round], length);
     walks += 1, steps += length;
     sizes.longest = std::max(sizes.longest, length);
+  }
+  for (const double steps_of_round : longest_of_round) {
+    sizes.rounds += steps_of_round > 0 ? 1 : 0;
+    sizes.walked += steps_of_round;
   }
   sizes.cells = static_cast<double>(nodes.size());
   sizes.mean_length = walks > 0 ? steps / walks : 0;

@@ -16,6 +16,10 @@ struct ChunkSizes {
   /// of steps within the chunk (a recurrence, a window), or from its beginning up to its last cell there (an attention,
   /// which reads all of them).
   double mean_length = 0, longest = 0;
+  /// Rounds in which its runs of steps are walked, since a run waits for those before it in its sequence, which other
+  /// chunks have (docs/cells.md); and steps that follow each other, of each round its longest run. One round, from the
+  /// beginning, for an attention.
+  double rounds = 0, walked = 0;
 };
 
 /// Sizes of chunks of one graph.

@@ -79,8 +79,10 @@ bool lengths_from_beginning(const std::vector<LayerShape>& layers) {
 std::vector<double> workload_inputs(const ChunkSizes& sizes, std::int64_t feature_width,
                                     const std::vector<LayerShape>& layers, const std::string& sequence_length) {
   std::vector<double> inputs{sizes.cells, sizes.edges, static_cast<double>(feature_width)};
-  if (sequence_length == "mean" || sequence_length == "both") inputs.push_back(sizes.mean_length);
-  if (sequence_length == "longest" || sequence_length == "both") inputs.push_back(sizes.longest);
+  const bool rounds = sequence_length == "rounds", both = rounds || sequence_length == "both";
+  if (both || sequence_length == "mean") inputs.push_back(sizes.mean_length);
+  if (both || sequence_length == "longest") inputs.push_back(sizes.longest);
+  if (rounds) inputs.push_back(sizes.rounds), inputs.push_back(sizes.walked);
   for (const LayerShape& layer : layers) {
     inputs.push_back(static_cast<double>(layer.spatial_width));
     inputs.push_back(static_cast<double>(layer.temporal_width));

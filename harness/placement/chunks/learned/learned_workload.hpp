@@ -38,7 +38,7 @@ struct LearnedWorkload {
   std::string device;   // that was measured: cpu, or sim
   std::string cluster;  // the cluster's name: the simulated one, or the one that this machine is called
   std::string precision;
-  std::string sequence_length;  // which lengths are inputs: none | mean | longest | both
+  std::string sequence_length;  // which lengths are inputs: none | mean | longest | both | rounds (with both)
   LearnedRange hidden, feature_width, cells;
   std::optional<LearnedTime> structure, time;  // absent where the model has no such stage
   Json report;                                 // errors, counts, graphs, date: for readers

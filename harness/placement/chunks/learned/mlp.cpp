@@ -18,9 +18,16 @@ using Rows = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 template <class T>
 using Vector = Eigen::Matrix<T, Eigen::Dynamic, 1>;
 
+// Eigen adds up in an order that depends on how its operands lie in memory. Matrices of its own lie alike in each run,
+// those of other vectors do not: so they are copied before anything is computed.
 template <class T>
-Eigen::Map<const Rows<T>> weight_of(const MlpLayer<T>& layer) {
-  return {layer.weight.data(), layer.inputs, layer.outputs};
+Rows<T> weight_of(const MlpLayer<T>& layer) {
+  return Eigen::Map<const Rows<T>>(layer.weight.data(), layer.inputs, layer.outputs);
+}
+
+template <class T>
+Vector<T> vector_of(const std::vector<T>& values) {
+  return Eigen::Map<const Vector<T>>(values.data(), static_cast<std::int64_t>(values.size()));
 }
 
 template <class T>
@@ -35,7 +42,7 @@ std::vector<Rows<T>> forward(const Mlp<T>& mlp, const Rows<T>& x) {
   for (std::size_t l = 0; l < mlp.layers.size(); ++l) {
     const MlpLayer<T>& layer = mlp.layers[l];
     Rows<T> y = values.back() * weight_of(layer);
-    y.rowwise() += Eigen::Map<const Vector<T>>(layer.bias.data(), layer.outputs).transpose();
+    y.rowwise() += vector_of(layer.bias).transpose();
     if (l + 1 < mlp.layers.size()) y = y.cwiseMax(T(0));
     values.push_back(std::move(y));
   }
@@ -48,8 +55,10 @@ void backward(const Mlp<T>& mlp, const std::vector<Rows<T>>& values, Rows<T> flo
   gradient = mlp;
   for (std::size_t l = mlp.layers.size(); l-- > 0;) {
     MlpLayer<T>& to = gradient.layers[l];
-    Eigen::Map<Rows<T>>(to.weight.data(), to.inputs, to.outputs).noalias() = values[l].transpose() * flowing;
-    Eigen::Map<Vector<T>>(to.bias.data(), to.outputs) = flowing.colwise().sum().transpose();
+    const Rows<T> of_weight = values[l].transpose() * flowing;
+    const Vector<T> of_bias = flowing.colwise().sum().transpose();
+    std::copy_n(of_weight.data(), of_weight.size(), to.weight.begin());
+    std::copy_n(of_bias.data(), of_bias.size(), to.bias.begin());
     if (l == 0) return;
     Rows<T> before = flowing * weight_of(mlp.layers[l]).transpose();
     flowing = (values[l].array() > T(0)).select(before, T(0));
@@ -123,8 +132,7 @@ std::vector<T> predict(const Mlp<T>& mlp, const std::vector<T>& x) {
 
 template <class T>
 T relative_error(const Mlp<T>& mlp, const std::vector<T>& x, const std::vector<T>& y, Mlp<T>* gradient) {
-  const Vector<T> wanted = Eigen::Map<const Vector<T>>(y.data(), static_cast<std::int64_t>(y.size()));
-  return batch_error<T>(mlp, rows_of(x, mlp.inputs()), wanted, gradient);
+  return batch_error<T>(mlp, rows_of(x, mlp.inputs()), vector_of(y), gradient);
 }
 
 template <class T>
