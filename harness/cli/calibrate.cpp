@@ -34,11 +34,7 @@ struct CalibrateCommand {
 
 /// What is of a machine alone is refused with --chunks, and the other way round.
 void check_kind(const CalibrateCommand& command) {
-  const ChunkOptions none;
   const ChunkOptions& chunks = command.chunks;
-  const bool of_chunks = chunks.model != none.model || chunks.precision != none.precision || !chunks.cluster.empty() ||
-                         chunks.sequence_length != none.sequence_length || !chunks.graphs.empty() ||
-                         !chunks.chunk_count.empty() || !chunks.most_cells.empty();
   const bool of_machine = !command.suite.empty() || !command.comm.empty() || !command.filter.empty() ||
                           !command.samples.empty() || !command.sets.empty();
   if (chunks.chunks && of_machine) {
@@ -46,7 +42,7 @@ void check_kind(const CalibrateCommand& command) {
                          "takes no suite, --comm, --filter, --samples or --set; its chunks are cut from "
                          "--graph. Leave these out, or --chunks");
   }
-  if (!chunks.chunks && of_chunks) {
+  if (!chunks.chunks && chunks != ChunkOptions()) {
     throw InvalidRequest("--chunks",
                          "--model, --precision, --cluster, --graph, --sequence-length, --chunk-count and "
                          "--most-cells go with it; add it, or leave these out");

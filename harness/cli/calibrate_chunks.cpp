@@ -39,12 +39,17 @@ struct Widths {
 
 Case source_case(const ChunkOptions& chunks, const SharedOptions& shared, const std::string& graph) {
   const bool simulated = shared.device == "sim";
-  std::map<std::string, std::string> scalars{{"precision", chunks.precision}, {"ranks", "2"}};
+  std::map<std::string, std::string> scalars{{"ranks", "2"}};
+  if (!chunks.precision.empty()) scalars["precision"] = chunks.precision;
   if (!shared.device.empty()) scalars["device"] = shared.device;
   if (simulated) scalars["cluster"] = chunks.cluster, scalars["comm"] = "sim", scalars["numerics"] = "none";
-  Case request =
-      suite_from_settings(typed_settings({{"workload", graph}, {"model", chunks.model}}, scalars, {})).cases.front();
-  return request;
+  const std::string model = chunks.model.empty() ? "t-gcn" : chunks.model;
+  try {
+    return suite_from_settings(typed_settings({{"workload", graph}, {"model", model}}, scalars, {})).cases.front();
+  } catch (const InvalidRequest& error) {
+    if (!error.where().starts_with("--workload")) throw;
+    throw InvalidRequest("--graph" + error.where().substr(10), error.message());
+  }
 }
 
 std::vector<ChunkSource> chunk_sources(const ChunkOptions& chunks, const SharedOptions& shared) {
@@ -70,8 +75,15 @@ std::int64_t whole_number(const std::string& text, const std::string& flag, std:
 }
 
 void check_chunk_options(const ChunkOptions& chunks, const SharedOptions& shared) {
+  const std::string model = chunks.model.substr(0, chunks.model.find(':'));
+  if (!model.empty() && ModelRegistry::instance().find(model, "--model").value.family != "snapshots") {
+    throw InvalidRequest("--model", fmt::format("chunks are of models of snapshots, and {} reads events; name one of "
+                                                "`strobe list models` that reads snapshots",
+                                                model));
+  }
   const std::string& length = chunks.sequence_length;
-  if (length != "none" && length != "mean" && length != "longest" && length != "both" && length != "rounds")
+  if (!length.empty() && length != "none" && length != "mean" && length != "longest" && length != "both" &&
+      length != "rounds")
     throw InvalidRequest("--sequence-length", "expected none, mean, longest, both or rounds, found " + length);
   if (!shared.device.empty() && shared.device != "cpu" && shared.device != "sim")
     throw InvalidRequest("--device", "chunks are measured on cpu, or on sim with --cluster; found " + shared.device);
@@ -85,7 +97,7 @@ ChunkCalibration chunk_calibration(const ChunkOptions& chunks, const SharedOptio
   how.trained = whole_number(chunks.chunk_count, "--chunk-count", shared.quick ? 5000 : 50000, 100);
   how.held_out = std::min<std::int64_t>(1000, how.trained / 2);
   how.most_cells = whole_number(chunks.most_cells, "--most-cells", how.most_cells, how.fewest_cells);
-  how.sequence_length = chunks.sequence_length;
+  if (!chunks.sequence_length.empty()) how.sequence_length = chunks.sequence_length;
   if (shared.device == "sim") how.runs = 1;  // virtual time is the same in each run
   how.sources = chunk_sources(chunks, shared);
   return how;

@@ -11,8 +11,9 @@ namespace strobe {
 /// What of `strobe calibrate` is of chunks alone.
 struct ChunkOptions {
   bool chunks = false;
-  std::string model = "t-gcn", precision = "fp32", cluster, sequence_length = "rounds", chunk_count, most_cells;
+  std::string model, precision, cluster, sequence_length, chunk_count, most_cells;  // as typed; "": the default
   std::vector<std::string> graphs;
+  bool operator==(const ChunkOptions&) const = default;
 };
 
 void define_chunk_options(CommandOptions& options, ChunkOptions& chunks);

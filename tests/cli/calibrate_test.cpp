@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "program.hpp"
+#include "tests/results/python.hpp"
 
 namespace strobe::cli_test {
 namespace {
@@ -85,6 +86,78 @@ TEST_F(Calibrate, WrongRequestsAreRefusedBeforeAnythingIsMeasured) {
   refused({"grid.json", "--device", "sim", "--set", "cluster=aimos-v100"}, "simulated");
   refused({"grid.json", "--filter", "nothing-like-it"}, "--filter");
   refused({"grid.json", "--set", "epoch=3"}, "epochs");
+}
+
+TEST_F(Calibrate, LearnsWhatChunksTakeForTheStrategyThatReadsIt) {
+  const std::string graph = "uniform:steps=6,vertices=150";
+  const std::vector<std::string> simulated{"--device", "sim", "--cluster", "aimos-v100"};
+  std::vector<std::string> learn{"calibrate", "--chunks", "--graph", graph, "--chunk-count", "100"},
+      run{"run", "--workload", graph, "--model", "t-gcn", "--ranks", "3", "--strategy", "chunk:cost=mlp"};
+  for (std::vector<std::string>* words : {&learn, &run})
+    words->insert(words->end(), simulated.begin(), simulated.end());
+  expect_refusal(strobe(run), 2, {"aimos-v100-chunks-t-gcn.json", "not there", "strobe calibrate --chunks"});
+  const Outcome made = strobe(learn);
+  ASSERT_EQ(made.status, 0) << made.err;
+  for (const char* cost : {"mlp", "cost_model", "cells", "edges"})
+    EXPECT_NE(made.out.find(cost), std::string::npos) << made.out;
+  const Json file = Json::parse(read_text(path("aimos-v100-chunks-t-gcn.json")));
+  EXPECT_EQ(file.at("report").at("held_out_errors").size(), 4u);
+  EXPECT_EQ(file.at("report").at("chunks_trained"), 100);
+  const Outcome trained = strobe(run);
+  ASSERT_EQ(trained.status, 0) << trained.err;
+  EXPECT_NE(trained.out.find("predicted by mlp"), std::string::npos) << trained.out;
+  std::string text = read_text(path("aimos-v100-chunks-t-gcn.json"));
+  text[text.size() / 2] = text[text.size() / 2] == '1' ? '2' : '1';
+  write_text(path("aimos-v100-chunks-t-gcn.json"), text);
+  expect_refusal(strobe(run), 2, {"damaged", "strobe calibrate --chunks"});
+}
+
+TEST_F(Calibrate, AFileOfWorkloadsKeepsItsSchema) {
+  const std::string python = testing_results::find_python("jsonschema");
+  if (python.empty()) GTEST_SKIP() << "no Python with jsonschema (apt: python3-jsonschema)";
+  const auto valid = [&](const std::string& file) {
+    const std::string schema = std::string(STROBE_SOURCE_DIR) + "/results/schema/chunk-workloads.schema.json";
+    return testing_results::run_program(
+               {python, "-c",
+                "import json, sys, jsonschema; s = json.load(open(sys.argv[1])); "
+                "jsonschema.Draft202012Validator.check_schema(s); "
+                "sys.exit(not jsonschema.Draft202012Validator(s).is_valid(json.load(open(sys.argv[2]))))",
+                schema, path(file)},
+               path("said")) == 0;
+  };
+  for (const char* model : {"t-gcn", "evolve-gcn-o"}) {  // the last one has no time encoder that walks timelines
+    const Outcome made =
+        strobe({"calibrate", "--chunks", "--model", model, "--graph", "uniform:steps=5,vertices=90", "--chunk-count",
+                "100", "--device", "sim", "--cluster", "aimos-v100", "--out", "w.json"});
+    ASSERT_EQ(made.status, 0) << made.err;
+    EXPECT_TRUE(valid("w.json")) << model;
+    Json json = Json::parse(read_text(path("w.json")));
+    EXPECT_EQ(json.at("time").is_null(), std::string(model) != "t-gcn");
+    json.erase("precision");
+    write_text(path("w.json"), json.dump());
+    EXPECT_FALSE(valid("w.json")) << model;
+  }
+}
+
+TEST_F(Calibrate, WrongRequestsForChunksAreRefused) {
+  const auto refused = [this](std::vector<std::string> words, const std::vector<std::string>& parts) {
+    words.insert(words.begin(), "calibrate");
+    expect_refusal(strobe(words), 2, parts);
+  };
+  refused({"--model", "t-gcn"}, {"--chunks"});
+  refused({"grid.json", "--chunks"}, {"--chunks", "--graph"});
+  refused({"--chunks", "--sequence-length", "long"}, {"--sequence-length", "rounds"});
+  refused({"--chunks", "--device", "cuda"}, {"--device", "cpu"});
+  refused({"--chunks", "--device", "sim"}, {"--cluster"});
+  refused({"--chunks", "--cluster", "aimos-v100"}, {"--device sim"});
+  refused({"--chunks", "--chunk-count", "7"}, {"--chunk-count", "100"});
+  refused({"--chunks", "--model", "nothing"}, {"--model", "nothing"});
+  refused({"--chunks", "--model", "tgn-attn"}, {"--model", "snapshots"});
+  refused({"--chunks", "--precision", "fp16"}, {"--precision", "fp32"});
+  refused({"--chunks", "--graph", "nothing"}, {"--graph", "nothing"});
+  refused({"--chunks", "--graph", "amazon"}, {"--graph", "shape"});
+  refused({"--chunks", "--graph", "amazon", "--device", "sim", "--cluster", "aimos-v100"}, {"--graph", "shape"});
+  refused({"--chunks", "--out", "here.txt"}, {".json"});
 }
 
 }  // namespace

@@ -46,6 +46,11 @@ std::vector<T> tiled(const std::vector<T>& rows, std::int64_t width, std::int64_
 
 FullBatchCase planned_source(const ChunkSource& source) {
   FullBatchCase planned = begin_full_batch(source.request, PlanUse::run);
+  if (!planned.data.graph->has_structure()) {
+    throw InvalidRequest("--graph", source.request.workload.at("name").get<std::string>() +
+                                        " is a shape: statistics without a graph, of which no chunk can be cut; name a "
+                                        "graph");
+  }
   if (source.feature_copies == 1) return planned;
   auto wide = std::make_shared<PreparedGraph>(*planned.data.graph);
   const std::int64_t width = wide->feature_width, copies = source.feature_copies;
