@@ -76,10 +76,16 @@ BatchMaker::BatchMaker(const HybridPlan& plan, bool values)
     : plan_(plan), values_(values), scratch_(plan.graph().vertices), encoder_(layer_source(plan)) {}
 
 SharedBatch BatchMaker::make(Rank rank, std::size_t action, std::uint64_t number) {
+  constexpr std::uint64_t attempts = 8;
   const BatchSize& size = plan_.actions[action].of_rank[static_cast<std::size_t>(rank)];
-  return make(draw_targets(plan_.groups[static_cast<std::size_t>(rank)], size, plan_.trained_steps(), plan_.seed(),
-                           rank, number),
-              action);
+  const BalancedGroups& groups = plan_.groups[static_cast<std::size_t>(rank)];
+  DrawnTargets targets;
+  for (std::uint64_t attempt = 0; attempt < attempts; ++attempt) {
+    targets = draw_targets(groups, size, plan_.trained_steps(), plan_.seed(), rank, number, attempt);
+    const Run steps{targets.window.first, targets.window.count};
+    if (!samples_of(plan_.samples, targets.vertices, steps).empty()) break;
+  }
+  return make(targets, action);
 }
 
 SharedBatch BatchMaker::make(const DrawnTargets& targets, std::size_t action) {

@@ -27,7 +27,8 @@ class BatchMaker {
  public:
   explicit BatchMaker(const HybridPlan& plan, bool values);
 
-  /// The `number`-th batch of that size on `rank`. Cost proportional to the batch.
+  /// The `number`-th batch of that size on `rank`: a draw without samples, which would train nothing, is made again, up
+  /// to eight times. Cost proportional to the batch.
   SharedBatch make(Rank rank, std::size_t action, std::uint64_t number);
   /// The batch of given targets.
   SharedBatch make(const DrawnTargets& targets, std::size_t action);

@@ -30,10 +30,10 @@ void draw_some(const std::vector<VertexId>& from, std::int64_t count, const Rand
 }  // namespace
 
 DrawnTargets draw_targets(const BalancedGroups& groups, const BatchSize& size, std::int64_t steps, std::uint64_t seed,
-                          Rank rank, std::uint64_t number) {
-  // A draw's own part of the rank's stream: no batch has 2^32 vertices.
+                          Rank rank, std::uint64_t number, std::uint64_t attempt) {
+  // A draw's own part of the rank's stream: no batch has 2^28 vertices.
   const RandomStream random(seed, random_purpose::hybrid_batch, static_cast<std::uint32_t>(rank));
-  std::uint64_t next = number << 32;
+  std::uint64_t next = (number << 32) + (attempt << 28);
   DrawnTargets drawn;
   drawn.window.count = size.steps;
   drawn.window.first = static_cast<Step>(random.below(next++, static_cast<std::uint64_t>(steps - size.steps + 1)));

@@ -29,7 +29,8 @@ inline constexpr std::uint32_t batch_size = 42;
 /// The `number`-th draw of rank `rank`: the window's start uniform over all valid ones of `steps` steps, vertices
 /// without replacement, as many of each group, the first groups one more where they do not come out even. The same
 /// arguments give the same draw. Cost O(vertices log vertices).
+/// `attempt` below 16 gives another draw of that number.
 DrawnTargets draw_targets(const BalancedGroups& groups, const BatchSize& size, std::int64_t steps, std::uint64_t seed,
-                          Rank rank, std::uint64_t number);
+                          Rank rank, std::uint64_t number, std::uint64_t attempt = 0);
 
 }  // namespace strobe

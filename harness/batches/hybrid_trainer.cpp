@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 
 #include "harness/batches/batch_walk.hpp"
 #include "harness/inputs/host_values.hpp"
@@ -152,8 +151,8 @@ EpochValues HybridTrainer::values(bool) {
   }
   EpochValues values;
   double totals[2] = {0, 0};
-  if (device_.move_out(totals_, totals))
-    values.loss = totals[1] > 0 ? totals[0] / totals[1] : std::numeric_limits<double>::quiet_NaN();
+  // Without any sample the weights stay, and so does what is known of the loss.
+  if (device_.move_out(totals_, totals)) values.loss = last_loss_ = totals[1] > 0 ? totals[0] / totals[1] : last_loss_;
   if (adjuster_ != nullptr) observe(values.loss.value_or(0));
   return values;
 }

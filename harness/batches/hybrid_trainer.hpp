@@ -67,6 +67,7 @@ class HybridTrainer final : public Trainer {
   Tensor number_;                            // f64 [1, 1], for one number that ranks share
   Tensor scratch_;                           // [parameter count, 1]
   double sample_weight_ = 0;                 // of the rank's batches of an epoch
+  double last_loss_ = 0;                     // of the last epoch that had samples
   bool equal_outputs_ = false;
   std::map<std::string, std::vector<double>> kept_;  // on rank 0: what ranks hold of their own, as gathered last
 };

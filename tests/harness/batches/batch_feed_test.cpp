@@ -1,0 +1,163 @@
+// Generators, reservoirs, adjusters and averaging in whole runs: what comes is what its number says, virtual time is
+// deterministic, resumed runs go on, and wrong requests say what to change.
+#include "harness/batches/batch_feed.hpp"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <map>
+
+#include "core/errors.hpp"
+#include "tests/harness/batches/hybrid_runs.hpp"
+
+namespace strobe {
+namespace {
+
+using test::hybrid_case;
+using test::RandomEvents;
+using test::run;
+
+std::shared_ptr<const HybridPlan> plan_of(const Json& request) {
+  return plan_hybrid(case_from_json(request, ""), PlanUse::run);
+}
+
+std::unique_ptr<Device> device_of() {
+  DeviceRequest on;
+  on.precision = ElementType::f64;
+  return DeviceRegistry::instance().find("cpu").value(on);
+}
+
+std::string text_of(const HybridBatch& batch) {
+  std::string text = fmt::format("{} {}:", batch.layers.window.first, batch.layers.window.count);
+  for (const VertexId v : batch.layers.layers.back().cells.vertices) text += fmt::format(" {}", v);
+  for (const std::int64_t i : batch.samples.index) text += fmt::format(" s{}", i);
+  return text;
+}
+
+TEST(BatchFeed, AReservoirGivesAgainWhatItsNumbersSay) {
+  const RandomEvents events(4, 40, 500);
+  Json request = hybrid_case(events.workload(8), "t-gcn", {{"name", "hybrid_batch"}, {"generator", "inline"}}, 1);
+  request["strategy"]["vertices"] = "25%";
+  request["strategy"]["snapshots"] = "50%";
+  const auto plan = plan_of(request);
+  ASSERT_GT(most_kept(*plan, 0, 0), 2);
+  const auto device = device_of();
+  BatchFeed feed(*plan, *device);
+  BatchMaker maker(*plan, true);
+  std::map<std::string, int> seen;
+  std::map<const HybridBatch*, int> given;
+  for (std::uint64_t i = 0; i < 300; ++i) {
+    const SharedBatch batch = feed.take(0, i);
+    ++seen[text_of(*batch)];
+    ++given[batch.get()];
+  }
+  const auto most = static_cast<std::size_t>(most_kept(*plan, 0, 0));
+  EXPECT_EQ(given.size(), most) << "kept and used again, and no more than Eq. 4's denominator";
+  for (std::uint64_t number = 0; number < most; ++number)
+    EXPECT_EQ(seen.count(text_of(*maker.make(0, 0, (std::uint64_t{1} << 26) + number))), 1u) << number;
+}
+
+TEST(BatchFeed, AFullReservoirByBytesStillGivesNewBatches) {
+  const RandomEvents events(4, 40, 500);
+  Json request = hybrid_case(events.workload(8), "t-gcn", {{"name", "hybrid_batch"}, {"generator", "inline"}}, 1);
+  request["strategy"]["reservoir_gib"] = 0;
+  const auto plan = plan_of(request);
+  const auto device = device_of();
+  BatchFeed feed(*plan, *device);
+  std::map<const HybridBatch*, int> given;
+  std::vector<SharedBatch> held;
+  for (std::uint64_t i = 0; i < 12; ++i) held.push_back(feed.take(0, i)), ++given[held.back().get()];
+  EXPECT_EQ(given.size(), 12u);
+  EXPECT_EQ(feed.kept(), std::vector<double>{0});
+}
+
+TEST(BatchFeed, AGeneratorAheadGivesTheBatchesThatAreMadeOnDemand) {
+  const RandomEvents events(6, 40, 500);
+  Json request = hybrid_case(events.workload(8), "dcrnn", {{"name", "hybrid_batch"}, {"reservoir", false}}, 2, 8);
+  for (const char* averaging : {"sync", "async"}) {
+    request["strategy"]["averaging"] = averaging;
+    request["strategy"]["interval"] = "2";
+    request["strategy"]["generator"] = "inline";
+    const CaseResult inline_made = run(request);
+    ASSERT_EQ(inline_made.status, "ok") << inline_made.reason;
+    request["strategy"]["generator"] = "pipelined";
+    for (const int threads : {1, 3}) {
+      request["host_threads"] = threads;
+      EXPECT_EQ(run(request).loss.per_epoch, inline_made.loss.per_epoch) << averaging << " " << threads;
+    }
+  }
+}
+
+TEST(VirtualHybridBatches, GiveTheSameBitsEveryTimeWithReservoirAndAdjuster) {
+  Json request = hybrid_case("ucsocial", "t-gcn", "dynahb", 2, 12);
+  request["strategy"] = {{"name", "dynahb"}, {"interval", "3"}};
+  request["device"] = "sim", request["cluster"] = "aimos-v100", request["numerics"] = "cpu";
+  const CaseResult first = run(request);
+  ASSERT_EQ(first.status, "ok") << first.reason;
+  EXPECT_FALSE(first.exact);
+  for (const int threads : {1, 4}) {
+    request["threads"] = threads;
+    const CaseResult again = run(request);
+    EXPECT_EQ(again.loss.per_epoch, first.loss.per_epoch);
+    for (std::size_t i = 0; i < first.samples.size(); ++i)
+      EXPECT_EQ(again.samples[i].epoch_seconds, first.samples[i].epoch_seconds);
+  }
+}
+
+TEST(VirtualHybridBatches, ATimerEndsAStretchAtItsSeconds) {
+  Json request = hybrid_case("ucsocial", "t-gcn", {{"name", "hybrid_batch"}, {"averaging", "async"}}, 2, 3);
+  request["strategy"]["interval"] = "5ms";
+  request["device"] = "sim", request["cluster"] = "aimos-v100", request["numerics"] = "cpu";
+  const CaseResult result = run(request);
+  ASSERT_EQ(result.status, "ok") << result.reason;
+  for (const EpochSample& sample : result.samples) {
+    EXPECT_GE(sample.epoch_seconds, 5e-3);
+    EXPECT_LT(sample.epoch_seconds, 8e-3) << "an update takes well below a millisecond";
+  }
+}
+
+TEST(HybridAdjusters, EveryOneTrainsInBothWaysOfAveraging) {
+  for (const char* adjuster : {"dqn", "random", "bandit", "best_fixed", "cost"}) {
+    for (const char* averaging : {"sync", "async"}) {
+      Json request = hybrid_case("ucsocial", "t-gcn", {{"name", "hybrid_batch"}, {"adjuster", adjuster}}, 2, 8);
+      request["strategy"]["averaging"] = averaging;
+      request["strategy"]["interval"] = "2";
+      const CaseResult result = run(request);
+      ASSERT_EQ(result.status, "ok") << adjuster << " " << averaging << ": " << result.reason;
+      EXPECT_EQ(result.loss.per_epoch.size(), 8u);
+    }
+  }
+}
+
+void expect_refused(Json request, const std::string& pointer) {
+  try {
+    plan_of(request);
+    FAIL() << request["strategy"].dump() << " was taken";
+  } catch (const InvalidRequest& error) {
+    EXPECT_NE(std::string(error.what()).find(pointer), std::string::npos) << error.what();
+  }
+}
+
+TEST(HybridRefusals, SayWhatToChange) {
+  const RandomEvents events(2, 40, 300);
+  const auto with = [&](const char* option, const char* value) {
+    return hybrid_case(events.workload(6), "t-gcn", {{"name", "hybrid_batch"}, {option, value}}, 2);
+  };
+  expect_refused(with("vertices", "1%"), "/strategy/vertices");
+  expect_refused(with("snapshots", "1%"), "/strategy/snapshots");
+  expect_refused(with("snapshots", "60"), "/strategy/snapshots");
+  expect_refused(with("interval", "0"), "/strategy/interval");
+  expect_refused(with("partitioner", "nobody"), "/strategy/partitioner");
+  Json request = with("adjuster", "dqn");
+  request["strategy"]["vertex_sizes"] = "0.1%";
+  expect_refused(request, "/strategy/vertex_sizes");
+  request = with("adjuster", "dqn");
+  request["device"] = "sim", request["cluster"] = "aimos-v100";
+  expect_refused(request, "/strategy/adjuster");
+  request = with("vertices", "50%");
+  request["ranks"] = 41;
+  expect_refused(request, "vertices");
+}
+
+}  // namespace
+}  // namespace strobe
