@@ -143,7 +143,7 @@ TEST(Suites, ShippedSuitesExpand) {
   EXPECT_GE(load_suite(folder + "smoke.json", {}).cases.size(), 5u);
   EXPECT_EQ(load_suite(folder + "convergence.json", {}).cases.size(), 11u);
   EXPECT_EQ(load_suite(folder + "esdg/virtual_convergence.json", {}).cases.size(), 2u);
-  EXPECT_EQ(load_suite(folder + "dgc/divergence.json", {}).cases.size(), 180u);
+  EXPECT_EQ(load_suite(folder + "dgc/divergence.json", {}).cases.size(), 204u);
   EXPECT_EQ(load_suite(folder + "disttgl/convergence.json", {}).cases.size(), 11u);
   EXPECT_EQ(load_suite(folder + "disttgl/batch_size.json", {}).cases.size(), 6u);
   EXPECT_EQ(load_suite(folder + "disttgl/distributed_memory.json", {}).cases.size(), 6u);

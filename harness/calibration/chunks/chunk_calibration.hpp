@@ -40,7 +40,7 @@ struct ChunkError {
 struct LearnedChunks {
   LearnedWorkload learned;         // `report` and `cluster` are left to the caller
   std::vector<ChunkError> errors;  // mlp, cost_model, cells, edges
-  /// Mean |again - first| / first of chunks that were measured twice, minutes apart: no prediction can be nearer.
+  /// Mean |again - first| / first of chunks that were measured twice, minutes apart: the machine's noise.
   double repeat_error = 0;
   double structure_error = 0, time_error = 0;            // of the two MLPs alone, held out; 0 where there is none
   std::int64_t trained = 0, held_out = 0, left_out = 0;  // left out: too short

@@ -28,6 +28,7 @@ struct ChunkParameters : StaleOptions {
   std::string weights = "traffic";
   std::string cost = "cost_model";
   std::string workloads;
+  std::string fixed_time = "each";
   std::string rates;
   std::string assign = "score";
   std::string fusion = "both";
@@ -54,6 +55,10 @@ const FieldTable& chunk_fields() {
           .text("workloads", &ChunkParameters::workloads,
                 "with cost=mlp: file of `strobe calibrate --chunks`; by default CLUSTER-chunks-MODEL.json beside the "
                 "case's cluster file, and this-machine-chunks-MODEL.json of a real device")
+          .choice(
+              "fixed_time", &ChunkParameters::fixed_time, {"each", "once"},
+              "with cost=mlp: whether the time that the smallest chunk takes counts for every chunk, as where chunks "
+              "are trained one by one, or once for a rank, which trains all of its chunks in one pass")
           .text("rates", &ChunkParameters::rates,
                 "with cost=cost_model: cluster, by name or file, whose accelerator's rates count; by default a V100's")
           .choice("assign", &ChunkParameters::assign, {"score", "lpt", "score_then_fill"},
@@ -95,8 +100,8 @@ std::vector<double> workloads_of(const StrategyInput& input, const SuperGraph& s
   if (parameters.cost == "mlp") {
     const auto learned = input.named.workloads(parameters.workloads);
     const SizedCells sized(input.graph, super, lengths_from_beginning(layers));
-    return learned_seconds(*learned, sized.of_chunks(chunks.of_node, chunks.cells.size()), input.graph.feature_width,
-                           layers);
+    return learned_seconds(*learned, sized.of_chunks(chunks.of_node, chunks.cells.size()),
+                           {input.graph.feature_width, layers}, parameters.fixed_time == "once");
   }
   const DeviceRates rates = parameters.rates.empty() ? DeviceRates() : input.named.rates(parameters.rates);
   return chunk_workloads(input.graph, super, chunks, {layers, input.fp64, rates}, parameters.cost);
@@ -106,6 +111,8 @@ std::vector<double> workloads_of(const StrategyInput& input, const SuperGraph& s
 void check_options(const ChunkParameters& parameters) {
   if (!parameters.workloads.empty() && parameters.cost != "mlp")
     throw InvalidRequest("/strategy/workloads", "only cost=mlp reads a file of workloads; set it, or leave this out");
+  if (parameters.fixed_time != "each" && parameters.cost != "mlp")
+    throw InvalidRequest("/strategy/fixed_time", "only cost=mlp knows it; set it, or leave this out");
   if (!parameters.rates.empty() && parameters.cost != "cost_model")
     throw InvalidRequest("/strategy/rates", "only cost=cost_model counts by rates; set it, or leave this out");
 }

@@ -154,7 +154,7 @@ TEST_F(ChunkLearning, TheFileComesBackBitByBit) {
   const LearnedWorkload back = learned_from_json(Json::parse(json.dump(1)), "w.json");
   const std::vector<ChunkSizes> sizes{{10, 30, 2, 4}, {900, 3000, 7, 12}, {5000, 9000, 3, 3}};
   const std::vector<LayerShape> layers = ModelRegistry::instance().find("t-gcn", "").value(learned.model)->layers(2);
-  EXPECT_EQ(learned_seconds(back, sizes, 2, layers), learned_seconds(learned, sizes, 2, layers));
+  EXPECT_EQ(learned_seconds(back, sizes, {2, layers}), learned_seconds(learned, sizes, {2, layers}));
   EXPECT_EQ(learned_to_json(back), json);
 }
 
@@ -163,8 +163,20 @@ TEST_F(ChunkLearning, ChunksLargerThanAnyMeasuredCountAsSeveral) {
   const std::vector<LayerShape> layers = ModelRegistry::instance().find("t-gcn", "").value(learned.model)->layers(2);
   const double most = learned.cells.largest;
   const std::vector<double> seconds =
-      learned_seconds(learned, {{most, 3 * most, 4, 9}, {3 * most, 9 * most, 4, 9}}, 2, layers);
+      learned_seconds(learned, {{most, 3 * most, 4, 9}, {3 * most, 9 * most, 4, 9}}, {2, layers});
   EXPECT_NEAR(seconds[1] / seconds[0], 3, 1e-9);
+}
+
+TEST_F(ChunkLearning, TheFixedTimeCountsOnceWhereItIsAskedFor) {
+  const LearnedWorkload& learned = learned_once().learned;
+  const std::vector<LayerShape> layers = ModelRegistry::instance().find("t-gcn", "").value(learned.model)->layers(2);
+  const double least = learned.cells.smallest, most = learned.cells.largest;
+  const std::vector<ChunkSizes> sizes{
+      {least, least, least, least, 1, least}, {most, 4 * most, 5, 9, 2, 14}, {most / 2, 2 * most, 3, 9, 3, 19}};
+  const std::vector<double> each = learned_seconds(learned, sizes, {2, layers}),
+                            once = learned_seconds(learned, sizes, {2, layers}, true);
+  EXPECT_NEAR(once[0] / each[0], 0.01, 1e-12) << "nothing is left of the smallest";
+  for (std::size_t c : {1, 2}) EXPECT_NEAR(once[c], each[c] - each[0], 1e-9 * each[c]);
 }
 
 TEST_F(ChunkLearning, TheStrategyDealsChunksByIt) {
@@ -175,8 +187,8 @@ TEST_F(ChunkLearning, TheStrategyDealsChunksByIt) {
   const SuperGraph super = super_graph(*plan->data.graph, {1, {{1, 1, 0}}, 0});
   const std::vector<double> seconds =
       learned_seconds(learned_once().learned,
-                      SizedCells(*plan->data.graph, super, false).of_chunks(chunks.of_cell, chunks.cells.size()), 2,
-                      plan->model.layers);
+                      SizedCells(*plan->data.graph, super, false).of_chunks(chunks.of_cell, chunks.cells.size()),
+                      {2, plan->model.layers});
   std::vector<double> load(4, 0);
   for (std::size_t c = 0; c < seconds.size(); ++c) load[static_cast<std::size_t>(chunks.rank[c])] += seconds[c];
   for (std::size_t r = 0; r < 4; ++r) EXPECT_NEAR(chunks.load[r] / load[r], 1, 1e-12);
@@ -238,6 +250,7 @@ TEST_F(ChunkLearning, OptionsThatSayNothingAreRefused) {
     return std::string();
   };
   EXPECT_EQ(where({{"name", "chunk"}, {"workloads", "x.json"}}), "/strategy/workloads");
+  EXPECT_EQ(where({{"name", "chunk"}, {"fixed_time", "once"}}), "/strategy/fixed_time");
   EXPECT_EQ(where({{"name", "chunk"}, {"cost", "cells"}, {"rates", "aimos-v100"}}), "/strategy/rates");
   EXPECT_EQ(where({{"name", "chunk"}, {"rates", "no-such-cluster"}}), "/strategy/rates");
 }

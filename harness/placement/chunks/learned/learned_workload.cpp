@@ -91,20 +91,28 @@ std::vector<double> workload_inputs(const ChunkSizes& sizes, std::int64_t featur
 }
 
 std::vector<double> learned_seconds(const LearnedWorkload& learned, const std::vector<ChunkSizes>& chunks,
-                                    std::int64_t feature_width, const std::vector<LayerShape>& layers) {
-  std::vector<double> x, sum(chunks.size(), 0.0);
-  std::vector<double> parts;
+                                    const WorkloadWidths& widths, bool fixed_once) {
+  std::vector<double> x, parts;
+  const auto add_row = [&](const ChunkSizes& sizes) {
+    const std::vector<double> row = workload_inputs(sizes, widths.features, widths.layers, learned.sequence_length);
+    x.insert(x.end(), row.begin(), row.end());
+  };
   for (ChunkSizes sizes : chunks) {
     parts.push_back(std::max(1.0, std::ceil(sizes.cells / learned.cells.largest)));
     sizes.cells /= parts.back(), sizes.edges /= parts.back();
-    const std::vector<double> row = workload_inputs(sizes, feature_width, layers, learned.sequence_length);
-    x.insert(x.end(), row.begin(), row.end());
+    add_row(sizes);
   }
+  const double least = learned.cells.smallest;
+  add_row({least, least, least, least, 1, least});
+  std::vector<double> sum(chunks.size() + 1, 0.0);
   for (const std::optional<LearnedTime>* stage : {&learned.structure, &learned.time}) {
     if (!stage->has_value()) continue;
     const std::vector<double> seconds = (*stage)->seconds(x);
-    for (std::size_t c = 0; c < sum.size(); ++c) sum[c] += parts[c] * seconds[c];
+    for (std::size_t c = 0; c < sum.size(); ++c) sum[c] += seconds[c];
   }
+  const double fixed = fixed_once ? sum.back() : 0;
+  sum.pop_back();
+  for (std::size_t c = 0; c < sum.size(); ++c) sum[c] = parts[c] * std::max(sum[c] - fixed, 0.01 * sum[c]);
   return sum;
 }
 

@@ -52,10 +52,17 @@ bool lengths_from_beginning(const std::vector<LayerShape>& layers);
 std::vector<double> workload_inputs(const ChunkSizes& sizes, std::int64_t feature_width,
                                     const std::vector<LayerShape>& layers, const std::string& sequence_length);
 
+/// Widths of the data and of the model.
+struct WorkloadWidths {
+  std::int64_t features = 0;
+  const std::vector<LayerShape>& layers;
+};
+
 /// Seconds of each chunk, both stages together: [C]. A chunk of more cells than any that was measured counts as several
-/// equal parts that are no larger.
+/// equal parts that are no larger. With `fixed_once`, without what the smallest chunk that was measured takes, a single
+/// run of cells without neighbours: but never less than a hundredth of what is predicted.
 std::vector<double> learned_seconds(const LearnedWorkload& learned, const std::vector<ChunkSizes>& chunks,
-                                    std::int64_t feature_width, const std::vector<LayerShape>& layers);
+                                    const WorkloadWidths& widths, bool fixed_once = false);
 
 /// What a case trains, and where.
 struct WorkloadUse {
