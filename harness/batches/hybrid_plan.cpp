@@ -156,8 +156,7 @@ std::string frontier_note(const TypicalBatch& typical) {
 
 /// Whether an update is that of all samples of the training steps, with all that they depend on.
 bool is_exact(const HybridPlan& plan, const std::vector<std::int64_t>& owned) {
-  bool exact = plan.sync() && !plan.adjusts() && plan.options.frontier == "exact" &&
-               plan.options.normalise == "graph" && plan.options.loss == "pooled";
+  bool exact = plan.sync() && !plan.adjusts() && plan.options.frontier == "exact" && plan.options.loss == "pooled";
   for (std::size_t r = 0; r < owned.size(); ++r) {
     const BatchSize& size = plan.actions.front().of_rank[r];
     exact = exact && size.vertices == owned[r] && size.steps == plan.trained_steps();

@@ -47,7 +47,8 @@ class HybridSchedule final : public SchedulePlan {
       all.push_back(fmt::format("adjuster {} chooses the size of batches", plan_->options.adjuster));
     if (plan_->options.loss != "pooled") all.emplace_back("loss=per_step: a step counts as much as another");
     if (plan_->options.frontier != "exact") all.emplace_back("frontier=layers: only the hops of one step are computed");
-    if (plan_->options.normalise != "graph") all.emplace_back("normalise=batch: degrees are those of the batch");
+    if (plan_->options.reservoir && plan_->options.generator == "pipelined" && !plan_->exact)
+      all.emplace_back("which batch comes next depends on what the generator has made by then");
     if (plan_->options.averaging == "async")
       all.push_back(fmt::format("ranks update alone; models are averaged every {}", interval_text()));
     if (plan_->options.averaging == "never")

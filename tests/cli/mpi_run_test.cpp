@@ -101,6 +101,35 @@ TEST_F(Mpi, ProcessesWalkCellsThatExistAsThreadsDo) {
   }
 }
 
+TEST_F(Mpi, ProcessesTrainInHybridBatchesAsThreadsDo) {
+  for (const std::string averaging : {"sync", "async"}) {
+    const std::vector<std::string> request = {"run",
+                                              "--workload",
+                                              "ucsocial",
+                                              "--model",
+                                              "dcrnn",
+                                              "--strategy",
+                                              "hybrid_batch:generator=inline,interval=2,averaging=" + averaging,
+                                              "--ranks",
+                                              "3",
+                                              "--epochs",
+                                              "4",
+                                              "--task",
+                                              "link-prediction"};
+    std::vector<std::string> local = request, mpi = request;
+    local.insert(local.end(), {"--precision", "fp64", "--out", "local-" + averaging});
+    mpi.insert(mpi.end(), {"--precision", "fp64", "--comm", "mpi", "--out", "mpi-" + averaging});
+    ASSERT_EQ(strobe(local).status, 0);
+    const Outcome outcome = mpirun("3", mpi);
+    ASSERT_EQ(outcome.status, 0) << outcome.err;
+    const Json here = rows("local-" + averaging)[0], there = rows("mpi-" + averaging)[0];
+    EXPECT_EQ(here.at("sent_bytes"), there.at("sent_bytes"));
+    EXPECT_GT(here.at("sent_bytes").at(averaging == "sync" ? "gradient" : "parameters").get<double>(), 0);
+    for (std::size_t e = 0; e < 4; ++e)
+      EXPECT_NEAR(here.at("loss")[e].get<double>(), there.at("loss")[e].get<double>(), 1e-10) << averaging;
+  }
+}
+
 /// One process can plan for any world, and every process of a world gets to the end of a dry run: partitioners that
 /// start MPI, as Zoltan's does, wait for all of them.
 TEST_F(Mpi, DryRunNeedsNoWorldAndEndsInOne) {

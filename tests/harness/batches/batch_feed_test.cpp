@@ -9,6 +9,7 @@
 
 #include "core/errors.hpp"
 #include "tests/harness/batches/hybrid_runs.hpp"
+#include "tests/workloads/support.hpp"
 
 namespace strobe {
 namespace {
@@ -125,6 +126,32 @@ TEST(HybridAdjusters, EveryOneTrainsInBothWaysOfAveraging) {
       const CaseResult result = run(request);
       ASSERT_EQ(result.status, "ok") << adjuster << " " << averaging << ": " << result.reason;
       EXPECT_EQ(result.loss.per_epoch.size(), 8u);
+    }
+  }
+}
+
+// Stopped behind an epoch and gone on from there: weights, optimisers of every rank, reservoirs and the adjuster.
+TEST(ResumedHybridBatches, GoOnBitForBit) {
+  const test::TemporaryFolder folder;
+  const RandomEvents events(9, 40, 500);
+  for (const char* averaging : {"sync", "async", "never"}) {
+    for (const char* adjuster : {"none", "cost", "random"}) {
+      const auto of = [&](int epochs) {
+        Json strategy = {{"name", "hybrid_batch"}, {"generator", "inline"}, {"adjuster", adjuster}};
+        strategy["averaging"] = averaging, strategy["interval"] = "3";
+        return case_from_json(hybrid_case(events.workload(8), "t-gcn", strategy, 2, epochs), "");
+      };
+      const CaseResult whole = run_case(of(6));
+      ASSERT_EQ(whole.status, "ok") << whole.reason;
+      for (int stop = 2; stop < 6; stop += 2) {
+        ModelOutputs outputs;
+        outputs.checkpoint = folder.file(fmt::format("{}-{}-{}.safetensors", averaging, adjuster, stop));
+        ASSERT_EQ(run_case(of(stop), nullptr, outputs).status, "ok");
+        outputs.resume_training = true;
+        const CaseResult rest = run_case(of(6), nullptr, outputs);
+        ASSERT_EQ(rest.status, "ok") << rest.reason;
+        EXPECT_EQ(rest.loss.per_epoch, whole.loss.per_epoch) << averaging << " " << adjuster << " from " << stop;
+      }
     }
   }
 }
