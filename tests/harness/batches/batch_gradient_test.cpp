@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 
 #include "core/registry_names.hpp"
 #include "harness/batches/batch_walk.hpp"
@@ -157,6 +159,43 @@ INSTANTIATE_TEST_SUITE_P(All, BatchGradient,
                            for (char& c : name) c = std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
                            return name;
                          });
+
+// Batches of all steps whose vertices are drawn evenly: the sum over a batch's samples has, on average, the gradient of
+// all samples times the share of vertices that a batch has. Judged along three directions.
+TEST(BatchGradients, AreThoseOfAllSamplesOnAverage) {
+  const RandomEvents events(12, 40, 500);
+  Json request = hybrid_case(events.workload(5), "t-gcn", {{"name", "hybrid_batch"}, {"snapshots", "100%"}}, 1);
+  request["strategy"]["vertices"] = "25%";
+  request["task"] = "vertex-regression";
+  const auto plan = plan_hybrid(case_from_json(request, ""), PlanUse::run);
+  DeviceRequest on;
+  on.precision = ElementType::f64;
+  const auto device = DeviceRegistry::instance().find("cpu").value(on);
+  BatchMaker maker(*plan, true);
+  const auto along = [&](const HybridBatch& batch) {
+    const std::vector<double> gradient = of_batch(*plan, batch, *device).gradient;
+    std::array<double, 3> sums{};
+    for (std::size_t d = 0; d < sums.size(); ++d) {
+      for (std::size_t i = 0; i < gradient.size(); ++i)
+        sums[d] += std::sin(static_cast<double>((d + 1) * (i + 1))) * gradient[i] * batch.total_weight;
+    }
+    return sums;
+  };
+  const BatchSize all{plan->graph().vertices, plan->trained_steps()};
+  const auto whole = along(*maker.make(draw_targets(plan->groups[0], all, plan->trained_steps(), 1, 0, 0), 0));
+  constexpr int draws = 2000;
+  std::array<double, 3> sum{}, squares{};
+  for (int i = 0; i < draws; ++i) {
+    const auto one = along(*maker.make(0, 0, static_cast<std::uint64_t>(i)));
+    for (std::size_t d = 0; d < one.size(); ++d) sum[d] += one[d], squares[d] += one[d] * one[d];
+  }
+  const double share = static_cast<double>(plan->actions[0].of_rank[0].vertices) / static_cast<double>(all.vertices);
+  for (std::size_t d = 0; d < sum.size(); ++d) {
+    const double mean = sum[d] / draws, error = std::sqrt((squares[d] / draws - mean * mean) / draws);
+    EXPECT_NEAR(mean, share * whole[d], 3 * error) << "direction " << d;
+    EXPECT_GT(std::abs(whole[d]), 0);
+  }
+}
 
 TEST(BatchGradientVariants, LayersThatReachFar) {
   for (const Json& model : std::vector<Json>{{{"name", "dcrnn"}, {"layers", 2}},
