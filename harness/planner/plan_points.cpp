@@ -92,14 +92,34 @@ bool trains(const std::string& strategy, const std::string& family) {
   return ScheduleRegistry::instance().find(kind, "--strategy").value.family == family;
 }
 
+/// Whether its epochs are passes over all cells or events, or stretches of updates.
+bool epochs_are_passes(const std::string& strategy, const std::string& family) {
+  const std::string& kind = StrategyRegistry::instance().find(strategy, "--strategy").value.schedule_for(family);
+  return ScheduleRegistry::instance().find(kind, "--strategy").value.passes;
+}
+
+/// Epochs of unlike length would be ranked by their time.
+void check_epochs(const std::vector<StrategyChoice>& strategies, const std::string& family) {
+  for (const StrategyChoice& strategy : strategies) {
+    const std::string& first = strategies.front().name;
+    if (epochs_are_passes(strategy.name, family) == epochs_are_passes(first, family)) continue;
+    throw InvalidRequest("--strategy",
+                         fmt::format("an epoch of {} and one of {} are not alike: one is a pass over all cells, the "
+                                     "other a few updates by batches; plan them apart",
+                                     first, strategy.name));
+  }
+}
+
 std::vector<StrategyChoice> all_variants(const PlanSpace& space) {
   const bool shape = is_shape_workload(workload_name(space));
   const std::string family = family_of(space);
   std::vector<StrategyChoice> strategies = space.strategies;
   for (const std::string& name : StrategyRegistry::instance().names()) {
-    if (space.strategies.empty() && (!shape || serves_shapes(name)) && trains(name, family))
+    if (space.strategies.empty() && (!shape || serves_shapes(name)) && trains(name, family) &&
+        epochs_are_passes(name, family))
       strategies.push_back({name, {}});
   }
+  check_epochs(strategies, family);
   std::vector<StrategyChoice> variants;
   for (const StrategyChoice& strategy : strategies) {
     for (StrategyChoice& variant : variants_of(strategy, space, shape)) variants.push_back(std::move(variant));

@@ -29,6 +29,8 @@ struct ScheduleTag {
     /// Begins to plan a case: reads its data and builds its model. Throws InvalidRequest, InvalidInput.
     std::unique_ptr<SchedulePlanner> (*planner)(const Case& request, PlanUse use) = nullptr;
     std::vector<SearchedOption> searched = {};
+    /// Whether an epoch goes through all cells, or events, so that epochs of one strategy compare with another's.
+    bool passes = true;
   };
 };
 using ScheduleRegistry = Registry<ScheduleTag>;

@@ -21,12 +21,13 @@ namespace {
 using Owners = std::pair<Rank, Rank>;  // in the spatial and in the temporal stages
 
 /// The owners of each cell (step, vertex) as the file tells them; a line without a step holds for `steps` of them.
-std::map<std::pair<Step, VertexId>, Owners> owners_in(const std::string& path, std::int64_t steps, bool chunks) {
+std::map<std::pair<Step, VertexId>, Owners> owners_in(const std::string& path, std::int64_t steps,
+                                                      const std::string& more) {
   std::map<std::pair<Step, VertexId>, Owners> owners;
   std::istringstream text(read_text_file(path));
   std::string line;
   std::getline(text, line);
-  EXPECT_EQ(line, std::string("step,vertex,rank,temporal_rank") + (chunks ? ",chunk" : ""));
+  EXPECT_EQ(line, "step,vertex,rank,temporal_rank" + more);
   while (std::getline(text, line)) {
     std::istringstream cells(line);
     std::vector<std::string> cell(4);
@@ -62,7 +63,10 @@ TEST_P(PlacementFile, TellsWhoOwnsEveryCell) {
   outputs.placement = path_;
   ASSERT_EQ(run_case(c, nullptr, outputs).status, "ok");
   const Placement &spatial = plan->strategy.spatial, &temporal = plan->strategy.temporal;
-  const auto owners = owners_in(path_, spatial.steps(), plan->strategy.chunks != nullptr);
+  const std::string more = plan->strategy.chunks != nullptr  ? ",chunk"
+                           : plan->strategy.loads != nullptr ? ",load,group"
+                                                             : "";
+  const auto owners = owners_in(path_, spatial.steps(), more);
   EXPECT_EQ(owners.size(), static_cast<std::size_t>(spatial.vertices * spatial.steps()));
   for (const auto& [cell, of] : owners)
     EXPECT_EQ(of, Owners(spatial.owner(cell.second, cell.first), temporal.owner(cell.second, cell.first)));

@@ -71,6 +71,16 @@ TEST(PlanPoints, TriesEveryStrategyAndVariantByItself) {
   EXPECT_EQ(blocks, (std::set<std::string>{"1", "2", "4", "8"}));
 }
 
+// An epoch of hybrid batches is an update, and by its time it would beat any pass over all cells.
+TEST(PlanPoints, StrategiesWhoseEpochsAreUnlikeAreNotRanked) {
+  PlanSpace space = tiny_space();
+  space.knobs.clear();
+  space.strategies = {{"hybrid_batch", {}}, {"dbov", {}}};
+  EXPECT_FALSE(plan_points(space).empty());
+  space.strategies.push_back({"vertex", {}});
+  EXPECT_THROW(plan_points(space), InvalidRequest);
+}
+
 TEST(PlanPoints, CountsAboveTheClusterAreExtrapolated) {
   PlanSpace space = tiny_space();
   space.nodes = {64};
