@@ -227,6 +227,8 @@ std::shared_ptr<const HybridPlan> plan_hybrid(const Case& request, PlanUse use) 
   for (std::size_t a = 0; a < plan->actions.size(); ++a) plan->typical.push_back(typical_batch(*plan, a, maker));
   plan->notes.push_back(frontier_note(plan->typical[plan->first_action]));
   if (const std::string note = cache_note(*plan); !note.empty()) plan->notes.push_back(note);
+  plan->notes.emplace_back(
+      "weights are evaluated on the whole graph, whose memory is not in peak_bytes, which is that of training");
   return plan;
 }
 

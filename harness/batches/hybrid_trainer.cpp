@@ -62,6 +62,7 @@ void HybridTrainer::epoch(std::int64_t) {
   std::int64_t updates = 0;
   do update_alone();
   while (!reached_interval(++updates));
+  updates_ = updates;
   if (plan_.options.averaging == "async") average_models();
 }
 
@@ -119,8 +120,7 @@ void HybridTrainer::update_alone() {
 }
 
 void HybridTrainer::observe(double loss) {
-  const double updates = plan_.sync() ? 1 : std::max(1.0, static_cast<double>(plan_.iterations()));
-  device_.run(Fill{number_, seconds_of_spans() / updates / communicator_.size()});
+  device_.run(Fill{number_, seconds_of_spans() / static_cast<double>(updates_) / communicator_.size()});
   communicator_.all_reduce(number_, Traffic::other);
   double seconds = 0;
   if (device_.move_out(number_, &seconds)) outcome_ = {seconds, loss};
@@ -167,10 +167,16 @@ Tensor HybridTrainer::common_weights() {
 }
 
 std::map<std::string, double> HybridTrainer::evaluate(const EvaluationMoment& moment) {
-  FullBatchTrainer judge(*plan_.full, device_, communicator_);
-  judge.take_weights(common_weights());
-  const std::map<std::string, double> metrics = judge.evaluate(moment);
-  equal_outputs_ = judge.findings().equal_outputs;
+  std::map<std::string, double> metrics;
+  {
+    FullBatchTrainer judge(*plan_.full, device_, communicator_);
+    judge.take_weights(common_weights());
+    metrics = judge.evaluate(moment);
+    equal_outputs_ = judge.findings().equal_outputs;
+  }
+  // The whole graph lay there for a moment; rows tell what training takes.
+  device_.synchronize();
+  device_.reset_peak();
   return metrics;
 }
 

@@ -61,6 +61,7 @@ class HybridTrainer final : public Trainer {
   std::optional<StretchOutcome> outcome_;    // of the epoch before, the same on all ranks
   std::size_t action_ = 0;                   // the size in force
   std::uint64_t iteration_ = 0;              // updates of this rank so far
+  std::int64_t updates_ = 1;                 // in the last epoch
   std::size_t first_span_ = 0;               // of the epoch
   Tensor batch_loss_;                        // f64 [1, 1]
   Tensor totals_;                            // f64 [2, 1] of an epoch: the samples' losses, and their weight

@@ -117,6 +117,22 @@ TEST(VirtualHybridBatches, ATimerEndsAStretchAtItsSeconds) {
   }
 }
 
+// What training takes does not depend on how often the whole graph is evaluated.
+TEST(HybridMemory, IsThatOfBatches) {
+  std::vector<std::uint64_t> peaks;
+  for (const int every : {1, 100}) {
+    Json strategy = {{"name", "hybrid_batch"}, {"generator", "inline"}, {"evaluate_every", every}};
+    const CaseResult result = run(hybrid_case({{"name", "amlsim-20k"}, {"window", "15"}}, "t-gcn", strategy, 2, 5));
+    ASSERT_EQ(result.status, "ok") << result.reason;
+    for (const EpochSample& sample : result.samples) {
+      if (sample.epoch == 4 && sample.rank == 0) peaks.push_back(sample.peak_host_bytes);
+    }
+  }
+  ASSERT_EQ(peaks.size(), 2u);
+  EXPECT_GT(peaks[1], 0u);
+  EXPECT_LE(peaks[0], peaks[1]) << "the whole graph is in it";
+}
+
 TEST(HybridAdjusters, EveryOneTrainsInBothWaysOfAveraging) {
   for (const char* adjuster : {"dqn", "random", "bandit", "best_fixed", "cost"}) {
     for (const char* averaging : {"sync", "async"}) {
