@@ -62,6 +62,9 @@ class HybridSchedule final : public SchedulePlan {
     return (epoch + 1) * each / every > epoch * each / every;
   }
   const std::vector<std::string>& notes() const override { return plan_->notes; }
+  std::vector<std::string> remarks(const std::map<std::string, std::vector<double>>& metrics) const override {
+    return full_->remarks(metrics);
+  }
 
   Json describe() const override {
     Json described = full_->describe();

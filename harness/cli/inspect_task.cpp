@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "core/registry_names.hpp"
 #include "harness/cli/command.hpp"
 #include "harness/request/case_slots.hpp"
 #include "models/tasks/event_task.hpp"
@@ -22,11 +21,10 @@ Json complete_task(const std::string& text) {
   Json task = typed_parameters(slot.fields(named.name, "--task"), named.parameters);
   task = slot.complete(named.name, task, "/task");
   task["name"] = named.name;
-  if (TaskRegistry::instance().find(named.name).value.family == "events") return task;
-  throw InvalidRequest(
-      "--task", fmt::format("task {} is for snapshots; only tasks of events are told beside a "
-                            "workload: {}",
-                            named.name, fmt::join(names_with<TaskTag>(&TaskTag::Value::family, "events"), ", ")));
+  if (TaskRegistry::instance().find(named.name).value.serves("events")) return task;
+  throw InvalidRequest("--task", fmt::format("task {} is for snapshots; only tasks of events are told beside a "
+                                             "workload: {}",
+                                             named.name, fmt::join(tasks_for("events"), ", ")));
 }
 
 }  // namespace

@@ -75,13 +75,16 @@ Json entries_of() {
   return list;
 }
 
-/// Models and tasks with the family that they are of.
+const std::string& family_text(const ModelTag::Value& model) { return model.family; }
+std::string family_text(const TaskTag::Value& task) { return fmt::format("{}", fmt::join(task.families, ", ")); }
+
+/// Models and tasks with the families that they are of.
 template <class Registry>
 Json entries_of_families() {
   Json list = Json::array();
   for (const auto& [name, entry] : Registry::instance().entries()) {
     Json item = entry_json(entry);
-    item["family"] = entry.value.family;
+    item["family"] = family_text(entry.value);
     list.push_back(item);
   }
   return list;

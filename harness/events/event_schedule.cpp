@@ -16,6 +16,7 @@
 #include "harness/files/model_files.hpp"
 #include "harness/request/schedule_tag.hpp"
 #include "harness/request/until.hpp"
+#include "models/tasks/future_links/ranking.hpp"
 
 namespace strobe {
 namespace {
@@ -117,7 +118,8 @@ class EventSchedule final : public SchedulePlan {
   }
 
   std::vector<std::string> remarks(const std::map<std::string, std::vector<double>>& metrics) const override {
-    std::vector<std::string> all = remarks_on_rules(metrics);
+    const EventModelTraits traits = case_->model->traits();
+    std::vector<std::string> all = remarks_on_rules(metrics, traits.sees_own_batch && traits.levels > 0);
     if (case_->data.static_memory != nullptr && !case_->data.static_memory->remark().empty())
       all.push_back(case_->data.static_memory->remark());
     return all;
@@ -165,19 +167,6 @@ class EventSchedule final : public SchedulePlan {
   }
 
  private:
-  /// What a model's metrics say beside those of the rules.
-  std::vector<std::string> remarks_on_rules(const std::map<std::string, std::vector<double>>& metrics) const {
-    const auto model = metrics.find("mrr"), rule = metrics.find("recency_mrr");
-    if (model == metrics.end() || rule == metrics.end() || model->second.empty()) return {};
-    const double own = model->second.back(), simple = rule->second.back();
-    const std::string compared =
-        fmt::format("mrr {:.4f}, and the recency rule's at the same evaluation batch {:.4f}", own, simple);
-    if (!(own > simple)) return {"the model does not beat a rule that learns nothing: " + compared};
-    if (case_->model->traits().sees_own_batch && case_->model->traits().levels > 0) return {};
-    return {"the model beats the recency rule without any history of its own batch, so it is probably looking ahead: " +
-            compared};
-  }
-
   bool grouped() const { return case_->grouped(); }
 
   std::shared_ptr<const EventCase> case_;

@@ -6,6 +6,7 @@
 #include <list>
 #include <mutex>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "harness/exchange/placed_samples.hpp"
 #include "harness/plan/existing_samples.hpp"
@@ -119,10 +120,15 @@ class GraphLoader {
   /// The task's samples. In fp32, values to predict are those that fp32 holds, in the metrics too.
   TaskData draw_samples() const {
     const auto seed = static_cast<std::uint64_t>(case_.seed);
+    std::optional<EventGraph> events;
+    if (choice_.task->wants_events()) events = load_events(text_of(case_.workload, "name"), case_.workload, seed);
+    const auto draw_all = [&](const SnapshotGraph& graph) {
+      return strobe::draw_samples(*choice_.task, graph, events ? &*events : nullptr, seed);
+    };
     const auto draw = [&](const SnapshotGraph& graph) {
       return data_.presence == nullptr
-                 ? choice_.task->draw(graph, seed)
-                 : draw_existing_samples(*choice_.task, graph, seed, *data_.presence, case_.presence);
+                 ? draw_all(graph)
+                 : draw_existing_samples(*choice_.task, draw_all, graph, *data_.presence, case_.presence);
     };
     if (choice_.fp64 || data_.raw->targets.empty() || data_.raw->exact_features.empty()) return draw(*data_.raw);
     SnapshotGraph rounded = *data_.raw;

@@ -118,9 +118,9 @@ Samples keep_existing(const Samples& samples, const Presence& presence) {
   return kept;
 }
 
-TaskData draw_existing_samples(const Task& task, const SnapshotGraph& graph, std::uint64_t seed,
+TaskData draw_existing_samples(const Task& task, const DrawSamples& draw, const SnapshotGraph& graph,
                                const Presence& presence, const std::string& kind) {
-  const TaskData drawn = task.draw(graph, seed);
+  const TaskData drawn = draw(graph);
   TaskData left = keep_existing(drawn, presence);
   check_left(kind, "training", drawn.train, left.train);
   check_left(kind, "test", drawn.test, left.test);
@@ -128,7 +128,7 @@ TaskData draw_existing_samples(const Task& task, const SnapshotGraph& graph, std
                        drawn.train.count() + drawn.validation.count() + drawn.test.count();
   const bool has_labels = !graph.cell_label.empty() || !graph.vertex_label.empty();
   if (some_go && has_labels && drawn.train.arity == 1)
-    left = keep_existing(task.draw(with_existing_labels(graph, presence), seed), presence);
+    left = keep_existing(draw(with_existing_labels(graph, presence)), presence);
   note_look_ahead(kind, left.notes);
   if (left.train.count() < drawn.train.count())
     left.notes.push_back(how_many_go(kind, "training", drawn.train, left.train));

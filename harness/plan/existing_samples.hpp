@@ -1,6 +1,7 @@
 // The samples of a task on cells that exist.
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "models/tasks/task.hpp"
@@ -12,11 +13,15 @@ namespace strobe {
 /// Cost O(n arity).
 Samples keep_existing(const Samples& samples, const Presence& presence);
 
-/// What `task` draws on `graph`, without the samples that read cells which do not exist; class weights and baselines
-/// are of the training samples that are left. Notes say of presence `kind` what it looks ahead to and how many samples
-/// it leaves out; a metric that the samples left cannot give is absent with its reason. Throws what the draw throws,
-/// and InvalidRequest("/presence", ...) when no training sample, or no test sample of a task that drew some, is left.
-TaskData draw_existing_samples(const Task& task, const SnapshotGraph& graph, std::uint64_t seed,
+/// What a task draws on a graph.
+using DrawSamples = std::function<TaskData(const SnapshotGraph&)>;
+
+/// What `draw`, which is of `task`, gives on `graph`, without the samples that read cells which do not exist; class
+/// weights and baselines are of the training samples that are left. Notes say of presence `kind` what it looks ahead to
+/// and how many samples it leaves out; a metric that the samples left cannot give is absent with its reason. Throws
+/// what the draw throws, and InvalidRequest("/presence", ...) when no training sample, or no test sample of a task that
+/// drew some, is left.
+TaskData draw_existing_samples(const Task& task, const DrawSamples& draw, const SnapshotGraph& graph,
                                const Presence& presence, const std::string& kind);
 
 }  // namespace strobe

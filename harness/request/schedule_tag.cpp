@@ -16,15 +16,20 @@ namespace {
 
 std::string name_in(const Json& plugin) { return plugin.at("name").get<std::string>(); }
 
-template <class Tag>
-void check_family(const std::string& name, const std::string& strategy, const std::string& wanted,
-                  const std::string& where) {
-  const Registry<Tag>& registry = Registry<Tag>::instance();
-  const std::string& family = registry.find(name, where).value.family;
-  if (family == wanted) return;
-  throw InvalidRequest(
-      where, fmt::format("{} {} is for {}, and strategy {} trains on {}; choose one of {}", Tag::kind, name, family,
-                         strategy, wanted, fmt::join(names_with<Tag>(&Tag::Value::family, wanted), ", ")));
+void refuse_family(const std::string& plugin, const std::string& family, const std::string& strategy,
+                   const std::string& wanted, const std::vector<std::string>& others, const std::string& where) {
+  throw InvalidRequest(where, fmt::format("{} is for {}, and strategy {} trains on {}; choose one of {}", plugin,
+                                          family, strategy, wanted, fmt::join(others, ", ")));
+}
+
+void check_families(const Case& c, const std::string& wanted, const std::string& pointer) {
+  const std::string strategy = name_in(c.strategy), model = strobe::family_of(c.model), task = name_in(c.task);
+  if (model != wanted)
+    refuse_family("model " + name_in(c.model), model, strategy, wanted,
+                  names_with<ModelTag>(&ModelTag::Value::family, wanted), pointer + "/model");
+  const TaskTag::Value& of_task = TaskRegistry::instance().find(task, pointer + "/task").value;
+  if (!of_task.serves(wanted))
+    refuse_family("task " + task, of_task.families.front(), strategy, wanted, tasks_for(wanted), pointer + "/task");
 }
 
 /// What the user gave to a slot, as an object.
@@ -107,8 +112,7 @@ bool trains_full_batch(const Case& c) { return !c.strategy.contains("name") || s
 void check_schedule(const Case& c, const Json& json, const std::string& pointer) {
   const auto& schedule = schedule_of(c);
   const std::string strategy = name_in(c.strategy);
-  check_family<ModelTag>(name_in(c.model), strategy, schedule.value.family, pointer + "/model");
-  check_family<TaskTag>(name_in(c.task), strategy, schedule.value.family, pointer + "/task");
+  check_families(c, schedule.value.family, pointer);
   const bool full = trains_full_batch(c);
   for (const std::string& option : full ? never_full_batch() : full_batch_only()) {
     if (!json.contains(option)) continue;

@@ -48,6 +48,7 @@ std::map<std::string, double> Evaluation::metrics(const Parameters& parameters, 
     if (&part == &parts_.front()) equal_outputs_ = all_equal(values, plan_.model.task->classes());
     for (const auto& [name, value] : plan_.model.task->metrics(values, part.samples)) all[part.prefix + name] = value;
   }
+  if (device_.has_values()) all.insert(plan_.data.samples->rules.begin(), plan_.data.samples->rules.end());
   return all;
 }
 

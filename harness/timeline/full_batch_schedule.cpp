@@ -50,6 +50,9 @@ class FullBatchSchedule final : public SchedulePlan {
   }
   void check_start(const TrainingState& state) const override { plan_->stale.check_start(state); }
   const std::vector<std::string>& notes() const override { return plan_->notes; }
+  std::vector<std::string> remarks(const std::map<std::string, std::vector<double>>& metrics) const override {
+    return plan_->model.task->remarks(metrics);
+  }
   Json describe() const override { return strobe::describe(*plan_); }
   std::string digest() const override { return digest_of(*plan_); }
 
@@ -101,7 +104,10 @@ class FullBatchSchedule final : public SchedulePlan {
       all.names.push_back(prefix + name);
       if (const std::string why = data.why_absent(prefix + name); !why.empty()) all.absent[prefix + name] = why;
     }
-    for (const auto& [name, count] : plan_->model.task->metric_samples(samples)) all.samples[prefix + name] = count;
+    for (const auto& [name, count] : plan_->model.task->metric_samples(samples)) {
+      all.samples[prefix + name] = count;
+      if (data.rules.count(prefix + name) != 0) all.names.push_back(prefix + name);
+    }
   }
 
   std::shared_ptr<const FullBatchPlan> plan_;

@@ -3,6 +3,7 @@
 #include "backends/operations/operations_fused.hpp"
 #include "backends/operations/operations_gather.hpp"
 #include "backends/operations/operations_pair.hpp"
+#include "models/ops/stored_gradient.hpp"
 
 namespace strobe {
 
@@ -24,7 +25,7 @@ Var dense(Tape& tape, const Var& x, const Var& w, const Var& bias, Activation ac
       op.dx = target.tensor;
       op.accumulate_dx = target.accumulate;
     }
-    op.dw = tape.added_gradient(w);
+    op.dw = added_or_ignored(tape, w);
     if (bias) op.dbias = tape.added_gradient(bias);
     tape.device().run(op);
   });

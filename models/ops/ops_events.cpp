@@ -40,12 +40,6 @@ void neighbour_attention_back(Tape& tape, NeighbourAttentionBackward back, const
   }
 }
 
-/// What is added to for the gradient of `input`; a place that is thrown away where it needs none.
-Tensor added_or_ignored(Tape& tape, const Var& input) {
-  const Tensor &gradient = tape.added_gradient(input), &like = input->value;
-  return gradient.defined() ? gradient : tape.device().allocate(like.rows(), like.columns(), like.type());
-}
-
 }  // namespace
 
 AttendedRoots neighbour_attention(Tape& tape, const Var& q, const Var& vertex, const Var& code, const Var& code_query,

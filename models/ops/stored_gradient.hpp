@@ -1,4 +1,4 @@
-// Gradients from operations that store their result.
+// Gradients from operations that store their result, and from those that always compute them.
 #pragma once
 
 #include "models/tape/tape.hpp"
@@ -22,5 +22,11 @@ struct StoredGradient {
     if (target.accumulate) device.run(AddScaled{tensor, target.tensor, 1.0});
   }
 };
+
+/// What is added to for the gradient of `input`; a place that is thrown away where it needs none.
+inline Tensor added_or_ignored(Tape& tape, const Var& input) {
+  const Tensor &gradient = tape.added_gradient(input), &like = input->value;
+  return gradient.defined() ? gradient : tape.device().allocate(like.rows(), like.columns(), like.type());
+}
 
 }  // namespace strobe

@@ -29,4 +29,20 @@ TaskCounts Task::count(const GraphShape& shape) const {
                                     " says nothing about them; use a task on edges or degrees, or a graph");
 }
 
+TaskData Task::draw_of_events(const SnapshotGraph& graph, const EventGraph&, std::uint64_t seed) const {
+  return draw(graph, seed);
+}
+
+TaskData draw_samples(const Task& task, const SnapshotGraph& graph, const EventGraph* events, std::uint64_t seed) {
+  return events != nullptr && task.wants_events() ? task.draw_of_events(graph, *events, seed) : task.draw(graph, seed);
+}
+
+std::vector<std::string> tasks_for(const std::string& family) {
+  std::vector<std::string> names;
+  for (const auto& [name, entry] : TaskRegistry::instance().entries()) {
+    if (entry.value.serves(family)) names.push_back(name);
+  }
+  return names;
+}
+
 }  // namespace strobe

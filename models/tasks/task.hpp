@@ -2,6 +2,7 @@
 // the metrics of a trivial baseline beside them.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <string>
@@ -48,6 +49,9 @@ struct TaskData {
   /// Reasons of metrics that cannot exist, by name, "" = all of the test samples: known before training. Those of the
   /// validation samples have the prefix `validation_`, which alone stands for all of these.
   std::map<std::string, std::string> absent;
+  /// Metrics that no training changes, by name; those of the validation samples with `validation_` in front. They are
+  /// taken over as many samples as Task::metric_samples says.
+  std::map<std::string, double> rules;
 
   /// The reason why `metric` cannot exist, "" when it can.
   std::string why_absent(const std::string& metric) const;
@@ -81,6 +85,10 @@ class Task {
   /// Draws the samples from the raw graph. Throws InvalidRequest when the graph has too few steps for the task, or not
   /// the labels or values that it needs.
   virtual TaskData draw(const SnapshotGraph& graph, std::uint64_t seed) const = 0;
+  /// Whether it draws samples from the events that the graph's steps were cut from: then `draw` refuses, and this is
+  /// called with the events, whose vertices are the graph's.
+  virtual bool wants_events() const { return false; }
+  virtual TaskData draw_of_events(const SnapshotGraph& graph, const EventGraph& events, std::uint64_t seed) const;
   /// The number of samples that `draw` would give on a graph of this shape, whose vertices, steps and edges are known.
   /// Throws InvalidRequest when the task needs what a shape does not say.
   virtual TaskCounts count(const GraphShape& shape) const;
@@ -99,22 +107,36 @@ class Task {
   virtual std::vector<std::string> metric_names() const = 0;
   /// Over how many of the test samples each metric is taken, by name.
   virtual std::map<std::string, std::int64_t> metric_samples(const Samples& test) const = 0;
+  /// What the curves of metrics (one value an epoch) say that a row must say in words.
+  virtual std::vector<std::string> remarks(const std::map<std::string, std::vector<double>>& /*metrics*/) const {
+    return {};
+  }
 };
+
+/// What `task` draws on `graph`: from `events` where it wants them and there are any.
+TaskData draw_samples(const Task& task, const SnapshotGraph& graph, const EventGraph* events, std::uint64_t seed);
 
 struct TaskTag {
   static constexpr const char* kind = "task";
   using Make = std::unique_ptr<Task> (*)(const Json& parameters);
-  /// As ModelTag::Value: a task on snapshots, or the name of another family.
+  /// As ModelTag::Value: a task on snapshots, one of another family, or of both.
   struct Value {
     Value() = default;
     template <class Maker>
-    requires std::is_convertible_v<Maker, Make> Value(Maker makes) : make(makes) {}
-    explicit Value(std::string other) : family(std::move(other)) {}
+    requires std::is_convertible_v<Maker, Make> Value(Maker makes, std::vector<std::string> serves = {"snapshots"})
+        : make(makes), families(std::move(serves)) {}
+    explicit Value(std::string other) : families{std::move(other)} {}
     std::unique_ptr<Task> operator()(const Json& parameters) const { return make(parameters); }
-    Make make = nullptr;  // null for other families
-    std::string family = "snapshots";
+    bool serves(const std::string& family) const {
+      return std::find(families.begin(), families.end(), family) != families.end();
+    }
+    Make make = nullptr;  // null where models of snapshots are not served
+    std::vector<std::string> families = {"snapshots"};
   };
 };
 using TaskRegistry = Registry<TaskTag>;
+
+/// Names of the tasks that serve models of `family`, sorted.
+std::vector<std::string> tasks_for(const std::string& family);
 
 }  // namespace strobe

@@ -59,6 +59,12 @@ void expect_kept(const Samples& drawn, const Samples& kept, const Presence& pres
   EXPECT_EQ(kept.candidate_of.size(), drawn.candidate_of.empty() ? 0 : next);
 }
 
+TaskData draw_existing(const Task& task, const SnapshotGraph& graph, std::uint64_t seed, const Presence& presence,
+                       const std::string& kind) {
+  const auto draw = [&](const SnapshotGraph& on) { return task.draw(on, seed); };
+  return draw_existing_samples(task, draw, graph, presence, kind);
+}
+
 TEST(ExistingSamples, AreThoseOfTheDrawThatReadExistingCells) {
   std::int64_t gone = 0;
   for (std::uint64_t seed = 1; seed <= 10; ++seed) {
@@ -92,7 +98,7 @@ TEST(ExistingSamples, ClassesWeighTheSameAmongThoseThatAreLeft) {
     const SnapshotGraph graph = labelled(seed);
     const auto presence = presence_of(graph, "active");
     const auto task = make_task("vertex-classification", {{"cells", "all"}});
-    const TaskData left = draw_existing_samples(*task, graph, seed, *presence, "active");
+    const TaskData left = draw_existing(*task, graph, seed, *presence, "active");
     const TaskData active = make_task("vertex-classification", {{"cells", "active"}})->draw(graph, seed);
     ASSERT_LT(left.train.count(), task->draw(graph, seed).train.count());
     EXPECT_EQ(left.train.vertices, active.train.vertices) << "an active cell is one with an edge";
@@ -112,7 +118,7 @@ TEST(ExistingSamples, ClassesOfCellsKeepTheirOwn) {
       graph.cell_label.push_back(static_cast<std::int8_t>((v + t) % 3 == 2 ? -1 : (v + t) % 3));
   const auto presence = presence_of(graph, "lifetime");
   const auto task = make_task("vertex-classification");
-  const TaskData left = draw_existing_samples(*task, graph, 1, *presence, "lifetime");
+  const TaskData left = draw_existing(*task, graph, 1, *presence, "lifetime");
   std::set<std::pair<Step, VertexId>> expected, found;
   for (Step t = 0; t < graph.steps(); ++t)
     for (VertexId v = 0; v < graph.vertices; ++v)
@@ -135,10 +141,10 @@ TEST(ExistingSamples, MetricsThatTheyCannotGiveAreAbsentWithTheirReason) {
     const TaskData drawn = task->draw(graph, seed);
     const Samples kept = keep_existing(drawn.test, *presence);
     if (kept.count() == 0 || keep_existing(drawn.train, *presence).count() == 0) {
-      EXPECT_THROW(draw_existing_samples(*task, graph, seed, *presence, "active"), InvalidRequest);
+      EXPECT_THROW(draw_existing(*task, graph, seed, *presence, "active"), InvalidRequest);
       continue;
     }
-    const TaskData left = draw_existing_samples(*task, graph, seed, *presence, "active");
+    const TaskData left = draw_existing(*task, graph, seed, *presence, "active");
     const bool mixed = std::set<std::int32_t>(kept.label.begin(), kept.label.end()).size() == 2;
     (mixed ? both : one_class) += 1;
     EXPECT_EQ(left.why_absent("auc").empty(), mixed);

@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "core/registry_names.hpp"
 #include "harness/placement/strategy.hpp"
@@ -29,9 +30,11 @@ Json workload_called(const std::string& name) {
 /// Whether the task can be drawn on the workload: some need labels.
 bool draws(const std::string& task, const Json& workload) {
   const std::string name = workload.at("name");
-  const SnapshotGraph graph = load_workload(name, complete_workload_parameters(name, workload, ""), 1);
+  const Json parameters = complete_workload_parameters(name, workload, "");
+  const SnapshotGraph graph = load_workload(name, parameters, 1);
+  const std::optional<EventGraph> events = load_events(name, parameters, 1);
   try {
-    TaskRegistry::instance().find(task).value(Json::object())->draw(graph, 1);
+    draw_samples(*TaskRegistry::instance().find(task).value(Json::object()), graph, events ? &*events : nullptr, 1);
     return true;
   } catch (const InvalidRequest&) {
     return false;
@@ -79,7 +82,7 @@ TEST_P(Tasks, AreTheSameUnderEveryStrategyAndRankCount) {
 }
 
 auto tasks_and_sets() {
-  return testing::Combine(testing::ValuesIn(names_with<TaskTag>(&TaskTag::Value::family, "snapshots")),
+  return testing::Combine(testing::ValuesIn(tasks_for("snapshots")),
                           testing::Values("amlsim-20k", "ucsocial", "uniform"));
 }
 
@@ -94,7 +97,7 @@ INSTANTIATE_TEST_SUITE_P(Long, Tasks, tasks_and_sets(), task_and_set_name);
 
 TEST(TaskRegistry, EveryTaskRunsOnABundledSet) {
   for (const auto& [name, entry] : TaskRegistry::instance().entries()) {
-    if (entry.value.family != "snapshots") continue;
+    if (!entry.value.serves("snapshots")) continue;
     EXPECT_TRUE(draws(name, workload_called("amlsim-20k"))) << name;
     const auto task = entry.value(Json::object());
     EXPECT_GE(task->metric_names().size(), 2u) << name;

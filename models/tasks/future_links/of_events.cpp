@@ -1,0 +1,140 @@
+// Prediction of future links by models of events: the events of validation and test are scored in time order, each
+// destination among candidates that its source does not hit at that time. Beside every model stand the rules of
+// link_rules.hpp, which see no more than a model does whose memory is refreshed once in `batch` events.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "models/ops/ops.hpp"
+#include "models/ops/ops_events.hpp"
+#include "models/tasks/event_task.hpp"
+#include "models/tasks/future_links/decoder.hpp"
+#include "models/tasks/future_links/options.hpp"
+#include "models/tasks/future_links/ranking.hpp"
+#include "models/tasks/link_rules.hpp"
+#include "models/tasks/task_split.hpp"
+
+namespace strobe {
+namespace {
+
+constexpr const char* validation = "validation_";
+
+class FutureLinks final : public EventTask {
+ public:
+  explicit FutureLinks(const FutureLinksOptions& parameters)
+      : p_(parameters), ties_(tie_rule(parameters.ties)), count_(candidate_count(parameters.candidates)) {}
+
+  EventTaskData draw(const EventGraph& graph, std::uint64_t seed) const override {
+    EventTaskData data;
+    const std::array<double, 3> shares = split_shares(p_.split, "/task/split");
+    data.split = split_by_shares(graph, shares[0], shares[1]);
+    data.evaluation_batch = p_.batch;
+    const auto candidates = std::make_shared<EventCandidates>(graph, p_.negatives, seed);
+    data.training_negatives = p_.training_negatives;
+    data.negative_groups = p_.negative_groups;
+    data.evaluation_candidates = count_;
+    const TimeSplit& split = data.split;
+    if (p_.kept_out > 0) keep_out(graph, seed, data);
+    const auto add_rules = [&](const std::string& prefix, EdgeId first, EdgeId last) {
+      if (first == last) return;
+      for (const auto& [name, value] :
+           rule_metrics(graph, *candidates, {split.train_end, first, last, p_.batch, count_, data.kept_out}, ties_))
+        data.rules[prefix + name] = value;
+    };
+    add_rules("", split.validation_end, graph.events());
+    add_rules(validation, split.train_end, split.validation_end);
+    data.candidates = candidates;
+    return data;
+  }
+
+  std::vector<ParameterShape> parameters(const EventGraph&, std::int64_t width) const override {
+    return link_decoder_parameters(width);
+  }
+
+  Var head(Tape& tape, const Parameters& parameters, const Var& sources, const Var& candidates) const override {
+    return link_scores(tape, parameters, sources, candidates);
+  }
+
+  Tensor labels(Device& device, const EventGraph&, EdgeId, std::int64_t count) const override {
+    const std::vector<std::int32_t> first(static_cast<std::size_t>(count), 0);  // the destination stands first
+    return device.move_in(first.data(), count, 1, ElementType::i32);
+  }
+
+  void add_loss(Tape& tape, const Var& outputs, LinkLoss kind, const Tensor& labels, double scale,
+                const Tensor& loss) const override {
+    if (kind == LinkLoss::cross_entropy)
+      softmax_cross_entropy(tape, outputs, labels, scale, loss);
+    else
+      binary_cross_entropy(tape, outputs, scale, loss);
+  }
+
+  std::vector<double> ranks(const EventOutputs& outputs) const override {
+    std::vector<double> ranks;
+    for (std::size_t i = 0; i < outputs.counts.size(); ++i)
+      ranks.push_back(1.0 / reciprocal_rank(outputs.values.data() + outputs.first[i], outputs.counts[i], ties_));
+    return ranks;
+  }
+
+  std::map<std::string, double> metrics(const EventGraph& graph, const EventTaskData& data, EdgeId first,
+                                        const EventOutputs& outputs) const override {
+    std::vector<std::size_t> all(outputs.first.size()), inductive;
+    std::iota(all.begin(), all.end(), std::size_t{0});
+    std::map<std::string, double> metrics = link_metrics(outputs, all, "", ties_);
+    std::copy_if(all.begin(), all.end(), std::back_inserter(inductive),
+                 [&](std::size_t i) { return is_inductive(graph, data.kept_out, first + static_cast<EdgeId>(i)); });
+    if (!inductive.empty()) metrics.merge(link_metrics(outputs, inductive, inductive_prefix, ties_));
+    return metrics;
+  }
+
+  std::vector<std::string> metric_names(const EventGraph&) const override {
+    std::vector<std::string> names = {"mrr", "ap", "auc"};
+    for (std::size_t i = 0; p_.kept_out > 0 && i < 3; ++i) names.push_back(inductive_prefix + names[i]);
+    return names;
+  }
+
+ private:
+  /// Splits inductively, and counts what is judged so.
+  void keep_out(const EventGraph& graph, std::uint64_t seed, EventTaskData& data) const {
+    const TimeSplit& split = data.split;
+    data.kept_out = draw_kept_out(graph, split, p_.kept_out, seed);
+    data.trained = std::make_shared<const TrainedEvents>(events_left(graph, split, data.kept_out, p_.negatives, seed));
+    const std::int64_t tested = count_inductive(graph, data.kept_out, split.validation_end, graph.events());
+    const std::int64_t validated = count_inductive(graph, data.kept_out, split.train_end, split.validation_end);
+    const auto vertices = std::count(data.kept_out.begin(), data.kept_out.end(), 1);
+    if (tested == 0) {
+      throw InvalidRequest("/task/kept_out",
+                           fmt::format("nothing is left to judge inductively: no test event has one of the {} vertices "
+                                       "that are kept out; take a larger share, or another seed",
+                                       vertices));
+    }
+    std::vector<std::string> names = rule_names();
+    for (const char* name : {"mrr", "ap", "auc"}) names.emplace_back(name);
+    for (const std::string& name : names) {
+      data.metric_events[inductive_prefix + name] = tested;
+      data.metric_events[validation + (inductive_prefix + name)] = validated;
+    }
+    data.notes.push_back(
+        fmt::format("kept_out={:g}: {} vertices are kept out of training, and {} of {} training events with them",
+                    p_.kept_out, vertices, split.train_end - data.training_events(), split.train_end));
+  }
+
+  FutureLinksOptions p_;
+  TieRule ties_;
+  std::int64_t count_;
+};
+
+const Register<EventTaskTag> future_links_registered{{
+    "future-links",
+    "events to come",
+    "Rossi et al., Temporal Graph Networks, 2020",
+    future_links_fields(),
+    [](const Json& parameters) -> std::unique_ptr<EventTask> {
+      return std::make_unique<FutureLinks>(from_json<FutureLinksOptions>(future_links_fields(), parameters, "/task"));
+    },
+    {},
+}};
+
+}  // namespace
+}  // namespace strobe

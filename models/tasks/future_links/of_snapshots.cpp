@@ -1,0 +1,252 @@
+// Prediction of future links by models of snapshots, judged as models of events are: the same events, candidates, tie
+// rule and batches of evaluation. An event of the test is scored with the embeddings of the last step that is over when
+// its batch begins, so that a model knows nothing of the batch (Huang et al., UTG, 2024, score the event after the last
+// complete snapshot); a training event with those of the last step that is over before it. Training events beside which
+// the same pair stands at the same step become one sample that weighs as much as they do.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <tuple>
+
+#include "core/machine_limits.hpp"
+#include "core/units.hpp"
+#include "models/ops/ops.hpp"
+#include "models/tasks/future_links/decoder.hpp"
+#include "models/tasks/future_links/options.hpp"
+#include "models/tasks/future_links/ranking.hpp"
+#include "models/tasks/link_rules.hpp"
+#include "models/tasks/task.hpp"
+#include "models/tasks/task_split.hpp"
+
+namespace strobe {
+namespace {
+
+/// What a sample takes on the host while it is drawn, placed and judged.
+constexpr double bytes_per_sample = 100;
+
+/// The last step that is over at `time`; -1 = none.
+Step last_complete_step(const SnapshotGraph& graph, double time) {
+  const auto behind =
+      std::partition_point(graph.step_end.begin(), graph.step_end.end(), [&](double end) { return end <= time; });
+  return static_cast<Step>(behind - graph.step_end.begin()) - 1;
+}
+
+void add(VertexId source, VertexId target, Step step, bool is_event, std::int32_t candidate_of, Samples& samples) {
+  samples.vertices.insert(samples.vertices.end(), {source, target});
+  samples.step.push_back(step);
+  samples.label.push_back(is_event ? 1 : 0);
+  samples.candidate_of.push_back(candidate_of);
+}
+
+/// Draws the samples of one graph.
+class Draw {
+ public:
+  Draw(const FutureLinksOptions& options, const SnapshotGraph& graph, const EventGraph& events, std::uint64_t seed)
+      : options_(options),
+        wanted_(candidate_count(options.candidates)),
+        graph_(graph),
+        events_(events),
+        candidates_(events, options.negatives, seed) {}
+
+  TaskData all(const TimeSplit& split) {
+    check_size(split);
+    TaskData data;
+    data.train = training(split.train_end, data.notes);
+    data.validation = judged("validation_", split.train_end, split.train_end, split.validation_end, data);
+    data.test = judged("", split.train_end, split.validation_end, events_.events(), data);
+    for (const Samples* samples : {&data.train, &data.validation, &data.test}) {
+      for (const Step step : samples->step) data.steps = std::max<std::int64_t>(data.steps, step + 1);
+    }
+    return data;
+  }
+
+ private:
+  double time(EdgeId event) const { return events_.time[static_cast<std::size_t>(event)]; }
+  VertexId source(EdgeId event) const { return events_.source[static_cast<std::size_t>(event)]; }
+  VertexId target(EdgeId event) const { return events_.target[static_cast<std::size_t>(event)]; }
+
+  /// Refuses what this machine could not hold, before anything is drawn.
+  void check_size(const TimeSplit& split) const {
+    const auto pool = static_cast<double>(candidates_.pool().size());
+    const double each = wanted_ < 0 ? pool : std::min(pool, static_cast<double>(wanted_) + 1);
+    const double samples = each * static_cast<double>(events_.events() - split.train_end);
+    const double bytes = samples * bytes_per_sample, memory = usable_memory_bytes();
+    if (bytes <= memory) return;
+    throw InvalidRequest(
+        "/task/candidates",
+        fmt::format("ranking {} events among {:.0f} vertices each takes {}, this machine has {}; take "
+                    "a number of candidates, such as 49",
+                    format_count(events_.events() - split.train_end), each, format_bytes(bytes), format_bytes(memory)));
+  }
+
+  Samples training(EdgeId end, std::vector<std::string>& notes) const {
+    Samples samples;
+    samples.arity = 2;
+    std::map<std::tuple<Step, VertexId, VertexId, bool>, std::size_t> place;
+    const auto put = [&](VertexId from, VertexId to, Step step, bool is_event) {
+      const auto [position, is_new] = place.try_emplace({step, from, to, is_event}, samples.step.size());
+      if (is_new) {
+        add(from, to, step, is_event, -1, samples);
+        samples.weight.push_back(0);
+      }
+      samples.weight[position->second] += 1;
+    };
+    EdgeId early = 0;
+    for (EdgeId e = 0; e < end; ++e) {
+      const Step step = last_complete_step(graph_, time(e));
+      if (step < 0) {
+        ++early;
+        continue;
+      }
+      put(source(e), target(e), step, true);
+      for (std::int64_t n = 0; n < options_.training_negatives; ++n)
+        put(source(e), candidates_.negative(e, n, 0), step, false);
+    }
+    if (samples.count() == 0) {
+      throw InvalidRequest("/workload",
+                           fmt::format("the first step is not over before the last of the {} training events, so no "
+                                       "embedding could score one; take narrower windows",
+                                       format_count(end)));
+    }
+    if (early > 0) {
+      notes.push_back(
+          fmt::format("future-links: {} of {} training events lie in the first step, behind no complete "
+                      "one, and are not trained on",
+                      format_count(early), format_count(end)));
+    }
+    return samples;
+  }
+
+  /// The events [first, last), their candidates behind each, and what rules come to on them.
+  Samples judged(const std::string& prefix, EdgeId train_end, EdgeId first, EdgeId last, TaskData& data) const {
+    Samples samples;
+    samples.arity = 2;
+    if (first == last) return samples;
+    for (EdgeId batch = first; batch < last; batch += options_.batch) {
+      const Step step = last_complete_step(graph_, time(batch));
+      for (EdgeId e = batch; e < std::min(last, batch + options_.batch); ++e) {
+        const auto own = static_cast<std::int32_t>(samples.step.size());
+        add(source(e), target(e), step, true, -1, samples);
+        for (const VertexId candidate : candidates_.evaluation(e, wanted_))
+          add(source(e), candidate, step, false, own, samples);
+      }
+    }
+    const RankedEvents ranked{train_end, first, last, options_.batch, wanted_};
+    for (const auto& [name, value] : rule_metrics(events_, candidates_, ranked, tie_rule(options_.ties)))
+      data.rules[prefix + name] = value;
+    return samples;
+  }
+
+  const FutureLinksOptions& options_;
+  std::int64_t wanted_;
+  const SnapshotGraph& graph_;
+  const EventGraph& events_;
+  EventCandidates candidates_;
+};
+
+/// Scores event by event, the true destination's first.
+EventOutputs by_event(const std::vector<double>& outputs, const Samples& samples) {
+  std::vector<std::size_t> event(samples.step.size(), 0);
+  EventOutputs scores;
+  for (std::size_t i = 0; i < event.size(); ++i) {
+    const std::int32_t of = samples.candidate_of[i];
+    event[i] = of < 0 ? scores.counts.size() : event[static_cast<std::size_t>(of)];
+    if (of < 0) scores.counts.push_back(0);
+    ++scores.counts[event[i]];
+  }
+  scores.first.resize(scores.counts.size());
+  std::exclusive_scan(scores.counts.begin(), scores.counts.end(), scores.first.begin(), std::int64_t{0});
+  scores.values.resize(event.size());
+  std::vector<std::int64_t> next = scores.first;
+  for (std::size_t i = 0; i < event.size(); ++i)
+    scores.values[static_cast<std::size_t>(next[event[i]]++)] = outputs[2 * i + 1] - outputs[2 * i];
+  return scores;
+}
+
+class FutureLinksOfSnapshots final : public Task {
+ public:
+  explicit FutureLinksOfSnapshots(const FutureLinksOptions& options) : options_(options) {
+    candidate_count(options.candidates);
+    if (options.kept_out == 0) return;
+    throw InvalidRequest("/task/kept_out",
+                         "kept_out is for models of events; steps hold the events of all vertices. Leave it out");
+  }
+
+  TaskData draw(const SnapshotGraph& graph, std::uint64_t) const override {
+    throw InvalidRequest("/task", fmt::format("future-links is judged on events, and {} holds or makes steps; take "
+                                              "link-prediction, or a workload of events",
+                                              graph.provenance.name));
+  }
+
+  bool wants_events() const override { return true; }
+
+  TaskData draw_of_events(const SnapshotGraph& graph, const EventGraph& events, std::uint64_t seed) const override {
+    const std::array<double, 3> shares = split_shares(options_.split, "/task/split");
+    const TimeSplit split = split_by_shares(events, shares[0], shares[1]);
+    return Draw(options_, graph, events, seed).all(split);
+  }
+
+  TaskCounts count(const GraphShape& shape) const override {
+    throw InvalidRequest("/task", fmt::format("future-links is judged on events, and the shape {} has none; take "
+                                              "link-prediction, or a workload of events",
+                                              shape.name));
+  }
+
+  std::vector<ParameterShape> parameters(std::int64_t width) const override { return link_decoder_parameters(width); }
+
+  /// Two columns, 0 and the score: their softmax is the score's logistic function.
+  Var head(Tape& tape, const Parameters& parameters, const Var& embeddings, const std::vector<Tensor>& lists,
+           std::int64_t count) const override {
+    const Var scores = link_scores(tape, parameters, embeddings, lists, count);
+    const Tensor spread = tape.device().allocate(1, 2, scores->value.type());
+    for (const std::int64_t column : {0, 1})
+      tape.device().run(Fill{spread.view(column, 1, 1), static_cast<double>(column)});
+    return dense(tape, scores, Tape::constant(spread), nullptr, Activation::none);
+  }
+
+  std::int64_t classes() const override { return 2; }
+
+  std::map<std::string, double> metrics(const std::vector<double>& outputs, const Samples& judged) const override {
+    const EventOutputs scores = by_event(outputs, judged);
+    std::vector<std::size_t> all(scores.counts.size());
+    std::iota(all.begin(), all.end(), std::size_t{0});
+    return link_metrics(scores, all, "", tie_rule(options_.ties));
+  }
+
+  std::vector<std::string> metric_names() const override { return {"mrr", "ap", "auc"}; }
+
+  std::map<std::string, std::int64_t> metric_samples(const Samples& judged) const override {
+    const auto events = std::count(judged.candidate_of.begin(), judged.candidate_of.end(), -1);
+    std::map<std::string, std::int64_t> samples;
+    for (const std::string& name : metric_names()) samples[name] = events;
+    for (const std::string& name : rule_names()) samples[name] = events;
+    return samples;
+  }
+
+  std::vector<std::string> remarks(const std::map<std::string, std::vector<double>>& metrics) const override {
+    return remarks_on_rules(metrics, false);
+  }
+
+ private:
+  FutureLinksOptions options_;
+};
+
+const Register<TaskTag> future_links_task_registered{{
+    "future-links",
+    "events to come: each destination among candidates, judged beside rules that learn nothing",
+    "Rossi et al., Temporal Graph Networks, 2020; Huang et al., Temporal Graph Benchmark, NeurIPS'23",
+    future_links_fields(),
+    TaskTag::Value(
+        [](const Json& parameters) -> std::unique_ptr<Task> {
+          return std::make_unique<FutureLinksOfSnapshots>(
+              from_json<FutureLinksOptions>(future_links_fields(), parameters, "/task"));
+        },
+        {"snapshots", "events"}),
+    {},
+}};
+
+}  // namespace
+}  // namespace strobe

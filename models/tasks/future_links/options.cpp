@@ -1,0 +1,51 @@
+#include "models/tasks/future_links/options.hpp"
+
+#include <fmt/format.h>
+
+#include <charconv>
+
+#include "core/errors.hpp"
+
+namespace strobe {
+
+const FieldTable& future_links_fields() {
+  using P = FutureLinksOptions;
+  static const FieldTable table =
+      make_fields<P>()
+          .text("candidates", &P::candidates,
+                "vertices that a destination is ranked among: a number, drawn for each event, or all")
+          .choice("ties", &P::ties, {"optimistic", "average", "pessimistic"},
+                  "rank of a destination among candidates of equal score: before, amid or behind them")
+          .integer("batch", &P::batch, "",
+                   "events of an evaluation before the first of which a model's knowledge ends: between two refreshes "
+                   "of the memory, or of the step whose embeddings score them",
+                   1, 1 << 30)
+          .text("split", &P::split, "shares of the events for training, validation and test, by time")
+          .choice("negatives", &P::negatives, {"auto", "sides", "targets", "any"},
+                  "vertices that may be negatives: targets of a two-sided graph, of any graph, or all vertices; auto = "
+                  "sides where the graph has them, else targets")
+          .integer("negative_groups", &P::negative_groups, "",
+                   "groups of training negatives; sweeps over the events take them in turn (models of snapshots take "
+                   "the first)",
+                   1, 1 << 20)
+          .integer("training_negatives", &P::training_negatives, "", "negatives of each training event", 1, 1000)
+          .real("kept_out", &P::kept_out, "",
+                "share of the vertices that training never sees, drawn among those of validation and test events; "
+                "their events are judged apart, as inductive_mrr; less than 1 (models of events)",
+                0, 0.999)
+          .choice("score_with", &P::score_with, {"last_complete_step"},
+                  "models of snapshots: which step's embeddings score the events of a batch; the last one that is over "
+                  "when the batch begins");
+  return table;
+}
+
+std::int64_t candidate_count(const std::string& text) {
+  if (text == "all") return -1;
+  std::int64_t count = 0;
+  const char* const end = text.data() + text.size();
+  const auto read = std::from_chars(text.data(), end, count);
+  if (read.ec == std::errc() && read.ptr == end && count >= 1) return count;
+  throw InvalidRequest("/task/candidates", fmt::format("expected a number from 1 on, or all, found '{}'", text));
+}
+
+}  // namespace strobe

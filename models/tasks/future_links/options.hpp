@@ -1,0 +1,28 @@
+// What the task `future-links` is told, the same for models of events and for models of snapshots.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "core/fields.hpp"
+
+namespace strobe {
+
+struct FutureLinksOptions {
+  std::string candidates = "49";
+  std::string ties = "average";
+  std::int64_t batch = 200;
+  std::string split = "70/15/15";
+  std::string negatives = "auto";
+  std::int64_t negative_groups = 10;
+  std::int64_t training_negatives = 1;
+  double kept_out = 0;
+  std::string score_with = "last_complete_step";
+};
+
+const FieldTable& future_links_fields();
+
+/// Candidates beside the true destination; -1 for all. Throws InvalidRequest("/task/candidates", ...).
+std::int64_t candidate_count(const std::string& text);
+
+}  // namespace strobe

@@ -1,0 +1,51 @@
+#include "models/tasks/future_links/ranking.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <limits>
+
+namespace strobe {
+
+double reciprocal_rank(const double* scores, std::int64_t count, TieRule ties) {
+  double higher = 0, equal = 0;
+  for (std::int64_t c = 1; c < count; ++c) {
+    if (std::isnan(scores[c]) || std::isnan(scores[0])) return std::numeric_limits<double>::quiet_NaN();
+    higher += scores[c] > scores[0] ? 1 : 0;
+    equal += scores[c] == scores[0] ? 1 : 0;
+  }
+  return 1.0 / (1.0 + higher + tie_share(ties) * equal);
+}
+
+std::map<std::string, double> link_metrics(const EventOutputs& scores, const std::vector<std::size_t>& events,
+                                           const std::string& prefix, TieRule ties) {
+  std::vector<double> pairs;
+  std::vector<std::int32_t> truth;
+  double reciprocal = 0, ranked = 0;
+  for (const std::size_t i : events) {
+    if (scores.counts[i] < 2) continue;  // nothing to be told from
+    const double* const own = scores.values.data() + scores.first[i];
+    pairs.insert(pairs.end(), {own[0], own[1]});
+    truth.insert(truth.end(), {1, 0});
+    reciprocal += reciprocal_rank(own, scores.counts[i], ties);
+    ranked += 1;
+  }
+  return {{prefix + "mrr", reciprocal / ranked},
+          {prefix + "ap", average_precision(pairs, truth)},
+          {prefix + "auc", area_under_roc(pairs, truth)}};
+}
+
+std::vector<std::string> remarks_on_rules(const std::map<std::string, std::vector<double>>& metrics,
+                                          bool sees_own_batch) {
+  const auto model = metrics.find("mrr"), rule = metrics.find("recency_mrr");
+  if (model == metrics.end() || rule == metrics.end() || model->second.empty()) return {};
+  const double own = model->second.back(), simple = rule->second.back();
+  const std::string compared =
+      fmt::format("mrr {:.4f}, and the recency rule's at the same evaluation batch {:.4f}", own, simple);
+  if (!(own > simple)) return {"the model does not beat a rule that learns nothing: " + compared};
+  if (sees_own_batch) return {};
+  return {"the model beats the recency rule without any history of its own batch, so it is probably looking ahead: " +
+          compared};
+}
+
+}  // namespace strobe

@@ -1,0 +1,29 @@
+// How predictions of future links are judged, whatever model scored them: the average precision and the area under the
+// ROC curve take each event with its first candidate, one to one; the mean reciprocal rank takes all candidates.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "models/tasks/event_task.hpp"
+#include "models/tasks/metrics.hpp"
+
+namespace strobe {
+
+/// 1 / rank of the first of `count` scores among all of them; NaN where one is no number.
+double reciprocal_rank(const double* scores, std::int64_t count, TieRule ties);
+
+/// mrr, ap and auc of those of the judged events that `events` names, their names behind `prefix`. An event without a
+/// candidate is left out. The scores of an event begin with its true destination's.
+std::map<std::string, double> link_metrics(const EventOutputs& scores, const std::vector<std::size_t>& events,
+                                           const std::string& prefix, TieRule ties);
+
+/// What the curve of `mrr` says beside the recency rule's, for the row: that the model does not beat a rule which
+/// learns nothing, or that it beats it although it sees no history of its own batch (`sees_own_batch` false), so that
+/// it may be looking ahead. Nothing where one of the curves is missing.
+std::vector<std::string> remarks_on_rules(const std::map<std::string, std::vector<double>>& metrics,
+                                          bool sees_own_batch);
+
+}  // namespace strobe
