@@ -41,10 +41,19 @@ bool draws(const std::string& task, const Json& workload) {
   }
 }
 
+/// The task, with few candidates where it ranks among some: what a law compares needs no more.
+Json task_called(const std::string& name) {
+  Json task = {{"name", name}};
+  if (TaskRegistry::instance().find(name).parameters.complete(Json::object(), "").contains("candidates"))
+    task["candidates"] = "2";
+  return task;
+}
+
 CaseResult run(const std::string& task, const Json& workload, const std::string& strategy, int ranks,
                const std::string& precision = "fp64") {
-  const Json request = {{"workload", workload}, {"task", task}, {"strategy", strategy},  {"ranks", ranks},
-                        {"epochs", 4},          {"warmup", 1},  {"precision", precision}};
+  const Json request = {
+      {"workload", workload}, {"task", task_called(task)}, {"strategy", strategy}, {"ranks", ranks}, {"epochs", 4},
+      {"warmup", 1},          {"precision", precision}};
   const CaseResult result = run_case(case_from_json(request, ""));
   EXPECT_EQ(result.status, "ok") << task << " " << strategy << " at " << ranks << " ranks: " << result.reason;
   return result;
