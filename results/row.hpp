@@ -89,7 +89,7 @@ struct Row {
   std::map<std::string, std::int64_t> metric_samples;  // by metric: over how many samples it is taken
   std::map<std::string, double> throughput;            // of throughput_keys
   std::optional<std::int64_t> iterations;              // updates of the weights in an epoch
-  std::optional<BatchEvents> batch_events;             // only of models of events
+  std::optional<BatchEvents> batch_events;             // of models of events, and of what is judged on events
   std::optional<Roofline> roofline;
   double dollars_per_epoch = std::numeric_limits<double>::quiet_NaN();
   std::string currency;               // of dollars_per_epoch, ISO 4217; "" = no price

@@ -73,14 +73,21 @@ RowField until_field(const char* key, const char* unit, Json schema, const char*
   return item;
 }
 
-/// A size of batches of events; null for models of snapshots.
+/// What there is of a property of batches of events; no size is 0.
+template <class Value>
+Json batch_value(const std::optional<BatchEvents>& batches, Value BatchEvents::*member) {
+  if (!batches || (std::is_integral_v<Value> && (*batches).*member == 0)) return nullptr;
+  return scalar((*batches).*member);
+}
+
+/// A size of batches of events; null where a model has none.
 template <auto Member>
 RowField batch_field(const char* key, const char* help) {
   RowField item{key,
                 "1",
                 help,
                 or_null(count(1)),
-                [](const Row& row) { return row.batch_events ? scalar((*row.batch_events).*Member) : Json(nullptr); },
+                [](const Row& row) { return batch_value(row.batch_events, Member); },
                 [](Row& row, const Json& json) {
                   if (json.is_null()) return;
                   if (!row.batch_events) row.batch_events.emplace();
@@ -103,10 +110,10 @@ std::vector<RowField> batch_fields() {
   return {
       batch_field<&BatchEvents::local>("local_batch", "Of models of events: events of one update on one rank."),
       batch_field<&BatchEvents::global>("global_batch", "Of models of events: events of one update on all ranks."),
-      batch_field<&BatchEvents::evaluation>(
-          "evaluation_batch",
-          "Of models of events: events of an evaluation that are scored between two refreshes of the memory; metrics "
-          "of two sizes do not compare."),
+      batch_field<&BatchEvents::evaluation>("evaluation_batch",
+                                            "Of future links: events of an evaluation that are scored between two "
+                                            "refreshes of the memory, or of the step "
+                                            "whose embeddings score them; metrics of two sizes do not compare."),
       share_field<&BatchEvents::mails_lost_share>(
           "mails_lost_share", "1",
           "Of models of events with memory: mails that never reach a memory, because a later event of their batch "

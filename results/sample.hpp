@@ -75,9 +75,9 @@ struct UntilOutcome {
 
 /// Events of batches, of models of events.
 struct BatchEvents {
-  std::int64_t local = 0;             // of one update, on one rank
-  std::int64_t global = 0;            // of one update, on all ranks
-  std::int64_t evaluation = 0;        // between two refreshes of memory in an evaluation
+  std::int64_t local = 0;             // of one update, on one rank; 0 = none are trained on one by one
+  std::int64_t global = 0;            // of one update, on all ranks; likewise
+  std::int64_t evaluation = 0;        // between two refreshes of what an evaluation knows
   double mails_lost_share = 0;        // of a model with memory: mails that a later one of their batch replaces
   double mean_staleness_seconds = 0;  // likewise: by which what a memory has heard of lies behind what has happened
 };

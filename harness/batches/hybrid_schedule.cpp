@@ -28,6 +28,7 @@ class HybridSchedule final : public SchedulePlan {
       items.count += iterations * static_cast<double>(size.vertices * size.steps);
     // Sizes that an adjuster chooses, and updates that seconds allow, differ from epoch to epoch.
     if (plan_->adjusts()) items.count = 0;
+    items.batch_events = full_->items().batch_events;
     items.unit = "cells_per_second";
     items.iterations = std::max<std::int64_t>(1, plan_->iterations());
     return items;

@@ -20,6 +20,7 @@
 #include "harness/placement/strategy.hpp"
 #include "harness/planner/plan_report.hpp"
 #include "harness/request/case_slots.hpp"
+#include "models/snapshots/model.hpp"
 
 namespace strobe {
 namespace {
@@ -28,7 +29,7 @@ struct PlanCommand {
   std::map<std::string, std::string> plugins;  // --workload, --model, ...: by slot, as typed
   std::map<std::string, std::string> scalars;  // --precision, --seed
   std::vector<std::string> strategies, clusters, sets, knobs;
-  std::string nodes, deadline, budget, goal, figure, max_missing, max_missing_hubs;
+  std::string nodes, deadline, budget, goal, until, figure, max_missing, max_missing_hubs;
   std::string epochs = "100", top = "10", threads = "0";
   bool json = false;
 };
@@ -59,15 +60,29 @@ std::vector<std::string> names_of(const std::vector<std::string>& typed) {
   return names;
 }
 
+template <class Registry>
+std::vector<StrategyChoice> choices_of(const std::vector<std::string>& texts, const std::string& option) {
+  std::vector<StrategyChoice> choices;
+  for (const std::string& text : texts) {
+    NamedParameters named = split_named_parameters(text, Registry::instance().names(), option);
+    Registry::instance().find(named.name, option);
+    choices.push_back({named.name, std::move(named.parameters)});
+  }
+  return choices;
+}
+
 PlanSpace space_of(const PlanCommand& command) {
   PlanSpace space;
-  space.settings = typed_settings(command.plugins, command.scalars, command.sets);
-  const std::vector<std::string> known = StrategyRegistry::instance().names();
-  for (const std::string& text : names_of(command.strategies)) {
-    NamedParameters named = split_named_parameters(text, known, "--strategy");
-    StrategyRegistry::instance().find(named.name, "--strategy");
-    space.strategies.push_back({named.name, std::move(named.parameters)});
+  std::map<std::string, std::string> plugins = command.plugins;
+  const std::vector<std::string> models =
+      plugins.count("model") == 0 ? std::vector<std::string>() : names_of({plugins.at("model")});
+  if (models.size() > 1) {
+    space.models = choices_of<ModelRegistry>(models, "--model");
+    plugins.erase("model");
   }
+  space.settings = typed_settings(plugins, command.scalars, command.sets);
+  space.strategies = choices_of<StrategyRegistry>(names_of(command.strategies), "--strategy");
+  space.until_metric = !command.until.empty();
   space.clusters = names_of(command.clusters);
   for (const std::string& cluster : space.clusters) check_cluster(cluster, "--clusters");
   for (const std::string& text : split_text(command.nodes, ',')) {
@@ -124,11 +139,19 @@ PlanLimits limits_of(const PlanCommand& command, const std::vector<std::string>&
 
 /// With a deadline the cheapest point that meets it is best, else the fastest.
 PlanGoal goal_of(const PlanCommand& command) {
-  if (command.goal.empty()) return command.deadline.empty() ? PlanGoal::time : PlanGoal::dollars;
-  for (const PlanGoal goal : {PlanGoal::time, PlanGoal::dollars, PlanGoal::memory}) {
-    if (goal_name(goal) == command.goal) return goal;
+  if (command.goal.empty()) {
+    if (!command.deadline.empty()) return PlanGoal::dollars;
+    return command.until.empty() ? PlanGoal::time : PlanGoal::time_to_metric;
   }
-  throw InvalidRequest("--goal", unknown_name_message("goal", command.goal, {"time", "dollars", "memory"}));
+  std::vector<std::string> names;
+  for (const PlanGoal goal : {PlanGoal::time, PlanGoal::dollars, PlanGoal::memory, PlanGoal::time_to_metric}) {
+    names.push_back(goal_name(goal));
+    if (names.back() != command.goal) continue;
+    if (goal == PlanGoal::time_to_metric && command.until.empty())
+      throw InvalidRequest("--goal", "time-to-metric to which value of which metric? Give --until, as mrr=0.3");
+    return goal;
+  }
+  throw InvalidRequest("--goal", unknown_name_message("goal", command.goal, names));
 }
 
 /// There is no cheapest point where costs do not compare; a budget leaves those of its currency.
@@ -150,7 +173,7 @@ Json request_json(const PlanCommand& command) {
   };
   add("strategy", command.strategies), add("clusters", command.clusters), add("nodes", command.nodes);
   add("set", command.sets), add("vary", command.knobs);
-  add("deadline", command.deadline), add("budget", command.budget);
+  add("deadline", command.deadline), add("budget", command.budget), add("until", command.until);
   add("max_missing", command.max_missing), add("max_missing_hubs", command.max_missing_hubs);
   return request;
 }
@@ -169,7 +192,8 @@ std::optional<GroupPlanAdvice> advice_of(const PlanCommand& command, const PlanS
   if (!command.max_missing.empty()) limits.missing_share = share_of(command.max_missing, "--max-missing");
   if (!command.max_missing_hubs.empty())
     limits.hub_missing_share = share_of(command.max_missing_hubs, "--max-missing-hubs");
-  if (const std::string refusal = rule_refusal(space, points); !refusal.empty()) {
+  const std::string many = "the rule is for one model, and several are searched";
+  if (const std::string refusal = space.models.empty() ? rule_refusal(space, points) : many; !refusal.empty()) {
     if (!command.max_missing.empty()) throw InvalidRequest("--max-missing", refusal);
     if (!command.max_missing_hubs.empty()) throw InvalidRequest("--max-missing-hubs", refusal);
     return std::nullopt;
@@ -184,6 +208,7 @@ int plan(const PlanCommand& command) {
   report.request = request_json(command);
   report.epochs = whole(command.epochs, "--epochs", 1, 1e9);
   report.goal = goal_of(command);
+  report.until = command.until;
   const std::int64_t top = whole(command.top, "--top", 0, 1e6);
   std::int64_t threads = whole(command.threads, "--threads", 0, 4096);
   if (threads == 0) threads = usable_cores();
@@ -194,10 +219,13 @@ int plan(const PlanCommand& command) {
   check_goal(report.goal, command, currencies);
   report.groups = advice_of(command, space, points);
   narrate(fmt::format("simulating {}", counted(points.size(), "point")));
+  std::unique_ptr<MetricJob> metric;
+  if (!report.until.empty()) metric = std::make_unique<MetricJob>(report.until, report.epochs);
   const std::size_t tenth = std::max<std::size_t>(1, points.size() / 10);
-  report.outcomes = evaluate(points, report.epochs, static_cast<int>(threads), [&](std::size_t done) {
+  const auto progress = [&](std::size_t done) {
     if (done % tenth == 0 || done == points.size()) narrate(fmt::format("{} of {} points", done, points.size()));
-  });
+  };
+  report.outcomes = evaluate(points, report.epochs, static_cast<int>(threads), progress, metric.get());
   report.verdicts = judge(report.outcomes, report.limits, report.goal);
   if (report.best() != nullptr) report.study = study_scaling(report.best()->point);
   const Json json = plan_to_json(report);
@@ -206,16 +234,22 @@ int plan(const PlanCommand& command) {
   return report.best() == nullptr ? 1 : 0;
 }
 
-CommandAction define_plan(CommandOptions& options) {
-  const auto command = std::make_shared<PlanCommand>();
+/// The plug-ins of a case but for the strategy, which is searched.
+void add_slots(CommandOptions& options, PlanCommand& command) {
   for (const CaseSlot& slot : case_slots()) {
     const std::string name = slot.name;
     if (name == "strategy") continue;
     std::string help = "name, or NAME:key=value,...; see `strobe list`";
     if (!slot.default_plugin.empty()) help += fmt::format(" (default {})", slot.default_plugin);
+    if (name == "model") help += "; several, separated by commas, are searched together";
     if (name == "workload") help = "data set, generator (NAME:key=value,...), shape or file";
-    options.named("--" + name, command->plugins, name, help);
+    options.named("--" + name, command.plugins, name, help);
   }
+}
+
+CommandAction define_plan(CommandOptions& options) {
+  const auto command = std::make_shared<PlanCommand>();
+  add_slots(options, *command);
   options.repeated("--strategy", command->strategies, "strategies to try: names, or NAME:key=value,... (default all)");
   options.repeated("--clusters", command->clusters,
                    "clusters to try: names or files, or NAME:key=value,... with what-ifs (default all)");
@@ -229,10 +263,14 @@ CommandAction define_plan(CommandOptions& options) {
                "models of events: share of the mails that batches may keep from memory (default 0.75)");
   options.text("--max-missing-hubs", command->max_missing_hubs,
                "likewise of the 1 % of vertices with most mails (default: any)");
-  options.text("--epochs", command->epochs, "epochs of a job (default 100)");
+  options.text("--epochs", command->epochs, "epochs of a job, with --until at most (default 100)");
+  options.text("--until", command->until,
+               "a job lasts until a metric of the validation samples has a value, as mrr=0.3: training is simulated "
+               "with values, and kinds of training whose epochs are not alike compare");
   options.text(
       "--goal", command->goal,
-      "what the best point has least of: time | dollars | memory (default: dollars with a deadline, else time)");
+      "what the best point has least of: time | dollars | memory | time-to-metric (default: dollars with a deadline, "
+      "time-to-metric with --until, else time)");
   options.named("--precision", command->scalars, "precision", "fp32 | fp64 (default fp32)");
   options.named("--seed", command->scalars, "seed", "seed of generators, samples and partitioners (default 1)");
   options.text("--top", command->top, "dominated points to show behind the front (default 10)");
@@ -242,7 +280,8 @@ CommandAction define_plan(CommandOptions& options) {
   options.example(
       "Exits with 1 when no point is within the limits.\n"
       "Examples: strobe plan --workload amazon --model tm-gcn --deadline 2h --budget 500usd --clusters all\n"
-      "          strobe plan --workload chess --clusters aimos-v100 --strategy snapshot --vary nb=1,2,4");
+      "          strobe plan --workload chess --clusters aimos-v100 --strategy snapshot --vary nb=1,2,4\n"
+      "          strobe plan --workload ucsocial:window=1d --model t-gcn,jodie --task future-links --until mrr=0.3");
   return [command] { return plan(*command); };
 }
 

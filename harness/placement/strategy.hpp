@@ -96,6 +96,11 @@ struct StrategyTag {
       searched_at = tries;
       return std::move(*this);
     }
+    /// Another strategy of the registry with other defaults: a search over all strategies leaves it out.
+    Value as_preset() && {
+      preset = true;
+      return std::move(*this);
+    }
     /// The kind of training that it plans for models of a family.
     const std::string& schedule_for(const std::string& family) const {
       return family == "events" && !events.empty() ? events : schedule;
@@ -104,6 +109,7 @@ struct StrategyTag {
     bool from_sizes = false;
     Distinct distinct = several_ranks;
     SearchedAt searched_at = nullptr;  // null: the same at every number of ranks
+    bool preset = false;
     std::string schedule = "full_batch";
     std::string events;                    // the kind that trains models of events, where it differs
     std::vector<std::string> events_only;  // parameters that a case has with such a model only

@@ -81,6 +81,22 @@ void take_result(const PlannedCase& plan, const CaseResult& result, std::int64_t
   for (double& seconds : outcome.phase_seconds) seconds *= share;
 }
 
+/// Makes the point's job last until the metric.
+void take_metric(const PlannedCase& plan, MetricJob& metric, double dollars_per_second, PlanOutcome& outcome) {
+  const MetricReach reach = metric.reach(plan, outcome.point.request);
+  if (!reach.reached) {
+    outcome.status = reach.refusal.empty() ? "not_reached" : "failed";
+    outcome.reason = reach.refusal.empty()
+                         ? fmt::format("{} was not reached in {} epochs", metric.until(), reach.epochs)
+                         : reach.refusal;
+    return;
+  }
+  outcome.metric_updates = reach.updates;
+  outcome.metric_epochs = reach.epochs;
+  outcome.job_seconds = reach.seconds.value_or(static_cast<double>(reach.epochs) * outcome.epoch_seconds);
+  if (dollars_per_second > 0) outcome.dollars = outcome.job_seconds * dollars_per_second;
+}
+
 /// The plan of a group, or why there is none.
 struct PlannedGroup {
   std::shared_ptr<const PlannedCase> plan;
@@ -96,7 +112,7 @@ PlannedGroup plan_group(Case c) {
   }
 }
 
-void simulate(const PlannedGroup& group, std::int64_t epochs, PlanOutcome& outcome) {
+void simulate(const PlannedGroup& group, std::int64_t epochs, MetricJob* metric, PlanOutcome& outcome) {
   if (const int signal = stop_signal().load(); signal != 0) throw Interrupted(signal);
   const std::string refusal = extension_refusal(outcome.point.request.cluster);
   if (!refusal.empty()) {
@@ -104,7 +120,10 @@ void simulate(const PlannedGroup& group, std::int64_t epochs, PlanOutcome& outco
     outcome.reason = refusal;
   } else if (group.plan != nullptr) {
     outcome.point.request.warmup = group.plan->request.warmup;
-    take_result(*group.plan, run_planned(group.plan, outcome.point.request), epochs, outcome);
+    const CaseResult result = run_planned(group.plan, outcome.point.request);
+    take_result(*group.plan, result, epochs, outcome);
+    if (metric != nullptr && outcome.status == "ok")
+      take_metric(*group.plan, *metric, result.dollars_per_second, outcome);
   } else {
     outcome.status = "cannot_divide";
     outcome.reason = group.refusal;
@@ -146,7 +165,7 @@ std::string extension_refusal(const std::string& cluster) {
 }
 
 std::vector<PlanOutcome> evaluate(const std::vector<PlanPoint>& points, std::int64_t epochs, int threads,
-                                  const std::function<void(std::size_t)>& progress) {
+                                  const std::function<void(std::size_t)>& progress, MetricJob* metric) {
   std::vector<PlanOutcome> outcomes(points.size());
   for (std::size_t i = 0; i < points.size(); ++i) outcomes[i].point = points[i];
   const Groups groups = groups_of(points);
@@ -166,11 +185,13 @@ std::vector<PlanOutcome> evaluate(const std::vector<PlanPoint>& points, std::int
       return plan_group(points[members.front()].request);
     }();
     for_each(static_cast<std::int64_t>(members.size()), [&](std::int64_t i) {
-      simulate(group, epochs, outcomes[members[static_cast<std::size_t>(i)]]);
+      simulate(group, epochs, metric, outcomes[members[static_cast<std::size_t>(i)]]);
       one_done();
     });
   };
-  if (points.empty() || !simulates_beside_each_other(points.front().request)) {
+  const bool beside = std::all_of(points.begin(), points.end(),
+                                  [](const PlanPoint& point) { return simulates_beside_each_other(point.request); });
+  if (!beside) {
     for (const auto& members : groups) {
       evaluate_group(members, [&](std::int64_t count, const auto& task) { workers.run(count, task); });
     }

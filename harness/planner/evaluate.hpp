@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "harness/plan/planned_case.hpp"
+#include "harness/planner/metric_job.hpp"
 #include "harness/planner/plan_points.hpp"
 #include "results/row.hpp"
 
@@ -14,11 +15,12 @@ namespace strobe {
 /// A point after simulation. Times and bytes are those of a point that is `ok`.
 struct PlanOutcome {
   PlanPoint point;
-  std::string status = "ok";  // ok | out_of_memory | cannot_divide | cannot_extend | failed
+  std::string status = "ok";  // ok | out_of_memory | cannot_divide | cannot_extend | not_reached | failed
   std::string reason;
   double epoch_seconds = 0;             // in the long run, as are phases
   std::optional<EpochBand> epoch_band;  // 90 %, where the cluster's predictions were held against measurements
-  double job_seconds = 0;               // epochs of the job x epoch_seconds
+  double job_seconds = 0;               // epochs of the job x epoch_seconds, or until the metric
+  std::optional<std::int64_t> metric_updates, metric_epochs;  // of a job that lasts until a metric
   std::optional<double> dollars;  // of the job: whole nodes for job_seconds; nothing where the cluster has no price
   std::string currency;
   std::uint64_t peak_bytes = 0;                     // device memory of the rank that needs most
@@ -32,10 +34,11 @@ struct PlanOutcome {
 /// points that differ in the cluster only share their plan. `epochs` is what a job trains, `threads` how many points
 /// are simulated at a time; the outcome does not depend on it. `progress` is told how many points are done. A strategy
 /// that cannot divide the workload among so many ranks becomes `cannot_divide`, a cluster whose file does not say what
-/// more nodes need `cannot_extend`; any other wrong request is thrown.
+/// more nodes need `cannot_extend`; any other wrong request is thrown. With `metric` a job lasts until a metric has a
+/// value instead; where it never has, the point is `not_reached`.
 /// Throws Interrupted when the user wants to stop.
 std::vector<PlanOutcome> evaluate(const std::vector<PlanPoint>& points, std::int64_t epochs, int threads,
-                                  const std::function<void(std::size_t)>& progress = {});
+                                  const std::function<void(std::size_t)>& progress = {}, MetricJob* metric = nullptr);
 
 /// Plans the case, which gets as many warm-up epochs as it takes until all j batches of a memory are in training: what
 /// lies before is faster. Throws as make_plan does.

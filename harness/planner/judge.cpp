@@ -110,7 +110,8 @@ void find_front(const std::vector<PlanOutcome>& outcomes, std::vector<PlanVerdic
 }
 
 bool comes_first(const Objectives& a, const Objectives& b, PlanGoal goal) {
-  if (goal == PlanGoal::time) return std::tie(a.seconds, a.cost, a.bytes) < std::tie(b.seconds, b.cost, b.bytes);
+  if (goal == PlanGoal::time || goal == PlanGoal::time_to_metric)
+    return std::tie(a.seconds, a.cost, a.bytes) < std::tie(b.seconds, b.cost, b.bytes);
   if (goal == PlanGoal::dollars) return std::tie(a.cost, a.seconds, a.bytes) < std::tie(b.cost, b.seconds, b.bytes);
   return std::tie(a.bytes, a.seconds, a.cost) < std::tie(b.bytes, b.seconds, b.cost);
 }

@@ -11,8 +11,8 @@ struct PlanLimits {
   std::string currency = "USD";  // of the budget, ISO 4217
 };
 
-/// What the best point has least of.
-enum class PlanGoal { time, dollars, memory };
+/// What the best point has least of; with `time_to_metric`, of time of a job that lasts until a metric has a value.
+enum class PlanGoal { time, dollars, memory, time_to_metric };
 
 /// A verdict on one point, by its position among the outcomes. `kept` points form the Pareto front of (job seconds,
 /// cost, peak bytes): no other point within the limits is at least as good in all three and better in one. A point
@@ -21,8 +21,8 @@ enum class PlanGoal { time, dollars, memory };
 struct PlanVerdict {
   std::size_t index = 0;
   bool kept = false;
-  std::string cause;             // out_of_memory | cannot_divide | cannot_extend | failed | over_deadline | no_price |
-                                 // other_currency | over_budget | dominated; "" when kept
+  std::string cause;  // out_of_memory | cannot_divide | cannot_extend | not_reached | failed | over_deadline | no_price
+                      // | other_currency | over_budget | dominated; "" when kept
   std::string reason;            // one sentence; "" when kept
   std::size_t dominated_by = 0;  // with cause `dominated`: a kept point
 };

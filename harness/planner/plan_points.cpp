@@ -98,8 +98,14 @@ bool epochs_are_passes(const std::string& strategy, const std::string& family) {
   return ScheduleRegistry::instance().find(kind, "--strategy").value.passes;
 }
 
+/// Whether it is another strategy with other defaults: the search tries that one.
+bool is_preset(const std::string& strategy) {
+  return StrategyRegistry::instance().find(strategy, "--strategy").value.preset;
+}
+
 /// Epochs of unlike length would be ranked by their time.
-void check_epochs(const std::vector<StrategyChoice>& strategies, const std::string& family) {
+void check_epochs(const std::vector<StrategyChoice>& strategies, const std::string& family, bool until_metric) {
+  if (until_metric) return;
   for (const StrategyChoice& strategy : strategies) {
     const std::string& first = strategies.front().name;
     if (epochs_are_passes(strategy.name, family) == epochs_are_passes(first, family)) continue;
@@ -116,10 +122,10 @@ std::vector<StrategyChoice> all_variants(const PlanSpace& space) {
   std::vector<StrategyChoice> strategies = space.strategies;
   for (const std::string& name : StrategyRegistry::instance().names()) {
     if (space.strategies.empty() && (!shape || serves_shapes(name)) && trains(name, family) &&
-        epochs_are_passes(name, family))
+        (space.until_metric || epochs_are_passes(name, family)) && !is_preset(name))
       strategies.push_back({name, {}});
   }
-  check_epochs(strategies, family);
+  check_epochs(strategies, family, space.until_metric);
   std::vector<StrategyChoice> variants;
   for (const StrategyChoice& strategy : strategies) {
     for (StrategyChoice& variant : variants_of(strategy, space, shape)) variants.push_back(std::move(variant));
@@ -176,6 +182,9 @@ Case case_of(const PlanSpace& space, const StrategyChoice& variant, const Choice
   for (const auto& [key, value] : variant.parameters)
     settings.push_back({"strategy." + key, value, "--strategy " + key});
   for (const auto& [path, value] : knobs) settings.push_back({path, value, "--vary " + path});
+  // What such kinds of training do next may depend on their losses.
+  if (space.until_metric && !epochs_are_passes(variant.name, family_of(space)))
+    settings.push_back({"numerics", "cpu", "--until"});
   if (!user_sets(space, "epochs")) settings.push_back({"epochs", "1", "--epochs"});
   if (!user_sets(space, "warmup")) settings.push_back({"warmup", "1", "--warmup"});
   return suite_from_settings(settings).cases.front();
@@ -230,6 +239,49 @@ void add_points(const Case& base, const Site& site, const StrategyChoice& varian
   }
 }
 
+/// Whether the models are of several families: then only one task judges them alike.
+bool families_differ(const std::vector<StrategyChoice>& models) {
+  std::set<std::string> families;
+  for (const StrategyChoice& model : models)
+    families.insert(ModelRegistry::instance().find(model.name, "--model").value.family);
+  return families.size() > 1;
+}
+
+/// The search for one of several models.
+PlanSpace space_of(const PlanSpace& space, const StrategyChoice& model) {
+  PlanSpace own = space;
+  own.models.clear();
+  const std::string& family = ModelRegistry::instance().find(model.name, "--model").value.family;
+  std::erase_if(own.settings, [&](const Setting& setting) {
+    const std::string& path = setting.path;
+    if (path == "model" || path.rfind("model.", 0) == 0) return true;
+    const auto says_steps = [&](const std::string& option) { return path == "workload." + option; };
+    return family == "events" && std::any_of(options_of_steps().begin(), options_of_steps().end(), says_steps);
+  });
+  if (families_differ(space.models) && !user_sets(space, "task"))
+    own.settings.push_back({"task", "future-links", "--task"});
+  own.settings.push_back({"model", model.name, "--model"});
+  for (const auto& [key, value] : model.parameters) own.settings.push_back({"model." + key, value, "--model " + key});
+  std::erase_if(own.strategies, [&](const StrategyChoice& strategy) { return !trains(strategy.name, family); });
+  if (own.strategies.empty() && !space.strategies.empty()) {
+    throw InvalidRequest(
+        "--strategy", fmt::format("none of these strategies trains model {}, which is one of {}", model.name, family));
+  }
+  return own;
+}
+
+std::vector<PlanPoint> points_of_model(const PlanSpace& space) {
+  const std::vector<Site> sites = sites_of(space);
+  std::vector<PlanPoint> points;
+  for (const StrategyChoice& variant : all_variants(space)) {
+    for (const Choices& chosen : combinations(knobs_of(space, variant.name))) {
+      const Case base = case_of(space, variant, chosen, sites.front().text);
+      for (const Site& site : sites) add_points(base, site, variant, chosen, points);
+    }
+  }
+  return points;
+}
+
 }  // namespace
 
 void name_point(PlanPoint& point) {
@@ -241,12 +293,14 @@ void name_point(PlanPoint& point) {
 
 std::vector<PlanPoint> plan_points(const PlanSpace& space) {
   refuse_decided(space);
-  const std::vector<Site> sites = sites_of(space);
-  std::vector<PlanPoint> points;
-  for (const StrategyChoice& variant : all_variants(space)) {
-    for (const Choices& chosen : combinations(knobs_of(space, variant.name))) {
-      const Case base = case_of(space, variant, chosen, sites.front().text);
-      for (const Site& site : sites) add_points(base, site, variant, chosen, points);
+  std::vector<PlanPoint> points = space.models.empty() ? points_of_model(space) : std::vector<PlanPoint>();
+  for (const StrategyChoice& model : space.models) {
+    for (PlanPoint& point : points_of_model(space_of(space, model))) {
+      std::string name = model.name;
+      for (const auto& [key, value] : model.parameters) name += fmt::format(",{}={}", key, value);
+      point.choices.emplace(point.choices.begin(), "model", std::move(name));
+      name_point(point);
+      points.push_back(std::move(point));
     }
   }
   std::set<std::string> seen;

@@ -16,7 +16,7 @@ struct Knob {
   std::string origin;  // the option as typed
 };
 
-/// A strategy with those of its parameters that the user fixed.
+/// A strategy, or a model, with those of its parameters that the user fixed.
 struct StrategyChoice {
   std::string name;
   std::vector<std::pair<std::string, std::string>> parameters;
@@ -28,6 +28,10 @@ struct PlanSpace {
   std::vector<std::string> clusters;       // names, files, either with changes behind them; empty = all built-in ones
   std::vector<int> nodes;                  // empty = 1, 2, 4, ... and all nodes of each cluster
   std::vector<Knob> knobs;
+  /// Several models, each a search of its own: the strategies that train it; options of steps go where a model reads
+  /// events. Empty = the one of `settings`.
+  std::vector<StrategyChoice> models;
+  bool until_metric = false;  // jobs last until a metric, so epochs need not be alike
 };
 
 /// One point: a case on so many nodes of a cluster, all of whose GPUs work (but one for the strategy `sequential`, and
@@ -43,8 +47,8 @@ struct PlanPoint {
 /// Gives the point its id, by where it runs, its strategy and its choices.
 void name_point(PlanPoint& point);
 
-/// All points, in the order strategies, knobs, clusters, nodes. Without a choice of the user's, a strategy with a
-/// parameter `partitioner` comes once per partitioner (of a shape: once, with hash), one with `group_size` once per
+/// All points, in the order models, strategies, knobs, clusters, nodes. Without a choice of the user's, a strategy with
+/// a parameter `partitioner` comes once per partitioner (of a shape: once, with hash), one with `group_size` once per
 /// power of two, and blocks of the timeline (`nb`) are 1, 2, 4 and 8. A strategy whose parameters depend on the ranks
 /// comes once per way at each number of ranks (StrategyTag::SearchedAt). Counts above a cluster's own nodes extrapolate
 /// it. Throws InvalidRequest for unknown names and for settings that the search itself decides.

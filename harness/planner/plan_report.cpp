@@ -42,6 +42,9 @@ Json point_json(const PlanReport& report, const PlanVerdict& verdict) {
   json["epoch_seconds"] = ok ? Json(outcome.epoch_seconds) : Json(nullptr);
   json["epoch_seconds_band90"] =
       outcome.epoch_band ? Json{{"low", outcome.epoch_band->low}, {"high", outcome.epoch_band->high}} : Json(nullptr);
+  json["model"] = point.request.model.at("name");
+  json["metric_updates"] = outcome.metric_updates ? Json(*outcome.metric_updates) : Json(nullptr);
+  json["metric_epochs"] = outcome.metric_epochs ? Json(*outcome.metric_epochs) : Json(nullptr);
   json["job_seconds"] = ok ? Json(outcome.job_seconds) : Json(nullptr);
   json["dollars"] = outcome.dollars ? Json(*outcome.dollars) : Json(nullptr);
   json["currency"] = outcome.currency.empty() ? Json(nullptr) : Json(outcome.currency);
@@ -134,6 +137,7 @@ std::string points_table(const PlanReport& report, std::size_t shown) {
                    {"nodes", true},
                    {"GPUs", true},
                    {"epoch", true},
+                   {"updates", true},
                    {"job", true},
                    {"cost", true},
                    {"memory/GPU", true},
@@ -146,9 +150,37 @@ std::string points_table(const PlanReport& report, std::size_t shown) {
     const std::string cost = o.dollars ? fmt::format("{} {}", money(*o.dollars), o.currency) : "not sold";
     table.add({mark, o.point.request.strategy.at("name").get<std::string>(), choices_text(o.point), o.point.cluster,
                std::to_string(o.point.nodes), std::to_string(o.point.request.ranks), format_seconds(o.epoch_seconds),
-               format_seconds(o.job_seconds), cost, format_bytes(static_cast<double>(o.peak_bytes)), certainty(o)});
+               o.metric_updates ? std::to_string(*o.metric_updates) : "", format_seconds(o.job_seconds), cost,
+               format_bytes(static_cast<double>(o.peak_bytes)), certainty(o)});
   }
   return table.text();
+}
+
+/// The soonest point of each way to train, in their order: how many updates it takes, how long one does, and what most
+/// of that is.
+std::string ways_text(const PlanReport& report) {
+  std::map<std::string, const PlanOutcome*> soonest;
+  for (const PlanOutcome& o : report.outcomes) {
+    if (!o.metric_updates) continue;
+    const Case& c = o.point.request;
+    const PlanOutcome*& best =
+        soonest[fmt::format("{}, {}", c.strategy.at("name").get<std::string>(), c.model.at("name").get<std::string>())];
+    if (best == nullptr || o.job_seconds < best->job_seconds) best = &o;
+  }
+  std::vector<std::pair<std::string, const PlanOutcome*>> ways(soonest.begin(), soonest.end());
+  std::stable_sort(ways.begin(), ways.end(),
+                   [](const auto& a, const auto& b) { return a.second->job_seconds < b.second->job_seconds; });
+  std::string text;
+  for (const auto& [way, o] : ways) {
+    const auto most = std::max_element(o->phase_seconds.begin(), o->phase_seconds.end());
+    const auto phase = static_cast<std::size_t>(most - o->phase_seconds.begin());
+    text +=
+        fmt::format("  {:<28} {:>10}   {} updates of {}, {:.0f} % of it {}; {}\n", way, format_seconds(o->job_seconds),
+                    *o->metric_updates,
+                    format_seconds(o->job_seconds / static_cast<double>(std::max<std::int64_t>(1, *o->metric_updates))),
+                    100 * *most / std::max(1e-300, o->epoch_seconds), phase_names[phase], o->point.id);
+  }
+  return text.empty() ? text : "\nsoonest of each way to train\n" + text;
 }
 
 std::string discards_text(const PlanReport& report) {
@@ -207,7 +239,17 @@ const PlanOutcome* PlanReport::best() const {
 }
 
 std::string goal_name(PlanGoal goal) {
-  return goal == PlanGoal::time ? "time" : goal == PlanGoal::dollars ? "dollars" : "memory";
+  switch (goal) {
+    case PlanGoal::time:
+      return "time";
+    case PlanGoal::dollars:
+      return "dollars";
+    case PlanGoal::memory:
+      return "memory";
+    case PlanGoal::time_to_metric:
+      return "time-to-metric";
+  }
+  throw Error("no such goal");
 }
 
 std::vector<std::string> currencies_of(const std::vector<PlanOutcome>& outcomes) {
@@ -221,6 +263,7 @@ std::vector<std::string> currencies_of(const std::vector<PlanOutcome>& outcomes)
 Json plan_to_json(const PlanReport& report) {
   Json json = {
       {"schema_version", plan_schema_version}, {"request", report.request}, {"epochs_of_a_job", report.epochs}};
+  json["until"] = report.until.empty() ? Json(nullptr) : Json(report.until);
   const PlanLimits& limits = report.limits;
   json["deadline_seconds"] = limits.deadline_seconds ? Json(*limits.deadline_seconds) : Json(nullptr);
   json["budget"] = limits.budget ? Json(*limits.budget) : Json(nullptr);
@@ -246,12 +289,16 @@ Json plan_to_json(const PlanReport& report) {
 }
 
 std::string plan_text(const PlanReport& report, std::size_t shown) {
-  std::string text = fmt::format("{} points, a job is {} epochs\n", report.outcomes.size(), report.epochs);
+  std::string text = report.until.empty()
+                         ? fmt::format("{} points, a job is {} epochs\n", report.outcomes.size(), report.epochs)
+                         : fmt::format("{} points, a job lasts until {}, {} epochs at most\n", report.outcomes.size(),
+                                       report.until, report.epochs);
   if (report.best() != nullptr) {
     text += "\n" + points_table(report, shown);
   } else {
     text += "no point is within the limits\n";
   }
+  if (!report.until.empty()) text += ways_text(report);
   text += discards_text(report);
   if (report.groups) text += advice_text(*report.groups, report.outcomes);
   if (report.study) text += study_text(*report.study);

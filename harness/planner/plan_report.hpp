@@ -14,7 +14,8 @@ namespace strobe {
 /// Everything that a plan reports.
 struct PlanReport {
   Json request = Json::object();  // what was asked, as the user may read it
-  std::int64_t epochs = 0;        // of a job
+  std::int64_t epochs = 0;        // of a job; at most, where it lasts until a metric
+  std::string until;              // the metric and its value; "" = all epochs
   PlanLimits limits;
   PlanGoal goal = PlanGoal::time;
   std::vector<PlanOutcome> outcomes;
@@ -25,7 +26,7 @@ struct PlanReport {
   const PlanOutcome* best() const;
 };
 
-inline constexpr const char* plan_schema_version = "1.2.0";
+inline constexpr const char* plan_schema_version = "1.3.0";
 
 std::string goal_name(PlanGoal goal);
 

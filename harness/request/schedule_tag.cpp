@@ -38,14 +38,6 @@ Json given(const Json& json, const char* slot) {
   return json.at(slot).is_object() ? json.at(slot) : Json{{"name", json.at(slot)}};
 }
 
-/// Options of workloads that say how events become steps and what cells look like, which models of events do not read.
-const std::vector<std::string>& options_of_steps() {
-  static const std::vector<std::string> names = {"window",      "window_events", "window_count", "partial", "weights",
-                                                 "orientation", "cumulative",    "stride",       "lags",    "edge_life",
-                                                 "min_edges",   "features",      "feature_scale"};
-  return names;
-}
-
 /// Events are read as they are: the default window of a data set goes, and one that the user gives is refused.
 void leave_out_steps(Case& c, const Json& given_workload, const std::string& pointer) {
   for (const std::string& option : options_of_steps()) {
@@ -64,6 +56,13 @@ void leave_out_steps(Case& c, const Json& given_workload, const std::string& poi
 constexpr double rate_of_events = 1e-4;
 
 }  // namespace
+
+const std::vector<std::string>& options_of_steps() {
+  static const std::vector<std::string> names = {"window",      "window_events", "window_count", "partial", "weights",
+                                                 "orientation", "cumulative",    "stride",       "lags",    "edge_life",
+                                                 "min_edges",   "features",      "feature_scale"};
+  return names;
+}
 
 const std::string& family_of(const Json& model) {
   return ModelRegistry::instance().find(name_in(model), "/model").value.family;

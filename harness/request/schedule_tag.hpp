@@ -43,6 +43,9 @@ const std::vector<std::string>& never_full_batch();
 /// The family of the case's model: "snapshots" | "events" | another one. Throws InvalidRequest for an unknown model.
 const std::string& family_of(const Json& model);
 
+/// Options of workloads that say how events become steps and what cells look like, which models of events do not read.
+const std::vector<std::string>& options_of_steps();
+
 /// What a slot takes when a case with this model does not choose: the slot's own, but a task of the model's family.
 /// `model` is a name, an object with one, or null, which stands for the slot's own.
 std::string default_plugin(const CaseSlot& slot, const Json& model);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "core/errors.hpp"
@@ -14,6 +15,13 @@
 
 namespace strobe {
 namespace {
+
+/// Batches of an evaluation alone; nothing where the task is not judged on events.
+std::optional<BatchEvents> judged_batches(const Task& task) {
+  if (task.evaluation_batch() == 0) return std::nullopt;
+  constexpr double none = std::numeric_limits<double>::quiet_NaN();
+  return BatchEvents{0, 0, task.evaluation_batch(), none, none};
+}
 
 class FullBatchSchedule final : public SchedulePlan {
  public:
@@ -37,7 +45,7 @@ class FullBatchSchedule final : public SchedulePlan {
   }
   EpochItems items() const override {
     return {plan_->data.trained_edges(), "edges_per_second", static_cast<double>(plan_->data.graph->nonzeros()), 1,
-            plan_->data.trained_cells()};
+            plan_->data.trained_cells(), judged_batches(*plan_->model.task)};
   }
   std::vector<std::int64_t> fusion_units() const override {
     return plan_->fusion == nullptr ? std::vector<std::int64_t>() : plan_->fusion->units_per_rank(plan_->ranks());

@@ -107,6 +107,8 @@ class Task {
   virtual std::vector<std::string> metric_names() const = 0;
   /// Over how many of the test samples each metric is taken, by name.
   virtual std::map<std::string, std::int64_t> metric_samples(const Samples& test) const = 0;
+  /// Events of an evaluation that are scored with the embeddings of one step; 0 of tasks that are not judged on events.
+  virtual std::int64_t evaluation_batch() const { return 0; }
   /// What the curves of metrics (one value an epoch) say that a row must say in words.
   virtual std::vector<std::string> remarks(const std::map<std::string, std::vector<double>>& /*metrics*/) const {
     return {};

@@ -37,9 +37,16 @@ struct BvrDefaults : HybridDefaults {
 };
 
 template <class Defaults>
-Entry<StrategyTag::Value> preset(const char* name, const char* description) {
+Entry<StrategyTag::Value> with_defaults(const char* name, const char* description) {
   return {name, description, paper, hybrid_fields<HybridOptionsOf<Defaults>>(), StrategyTag::Value("hybrid_batches"),
           {}};
+}
+
+template <class Defaults>
+Entry<StrategyTag::Value> preset(const char* name, const char* description) {
+  Entry<StrategyTag::Value> entry = with_defaults<Defaults>(name, description);
+  entry.value = std::move(entry.value).as_preset();
+  return entry;
 }
 
 const Register<StrategyTag> hybrid_batch_registered{{
@@ -51,7 +58,7 @@ const Register<StrategyTag> hybrid_batch_registered{{
     {},
 }};
 
-const Register<StrategyTag> dynahb_registered{preset<DynaHbDefaults>(
+const Register<StrategyTag> dynahb_registered{with_defaults<DynaHbDefaults>(
     "dynahb", "hybrid_batch of sizes that deep Q-learning chooses, models averaged now and then")};
 const Register<StrategyTag> pyd_registered{
     preset<PydDefaults>("pyd", "hybrid_batch with all vertices and all steps: full batches on cached vertices (PyD)")};

@@ -57,7 +57,7 @@ const Register<StrategyTag> adt_registered{{
     "vertex with partitioner load_aware: full batches that exchange halos (ADT)",
     "Song et al., DynaHB, VLDB'24, section 6.1",
     adt_fields(),
-    {plan_vertex, true},
+    StrategyTag::Value(plan_vertex, true).as_preset(),
     {},
 }};
 

@@ -226,6 +226,8 @@ class FutureLinksOfSnapshots final : public Task {
     return samples;
   }
 
+  std::int64_t evaluation_batch() const override { return options_.batch; }
+
   std::vector<std::string> remarks(const std::map<std::string, std::vector<double>>& metrics) const override {
     return remarks_on_rules(metrics, false);
   }

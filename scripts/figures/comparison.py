@@ -1,0 +1,202 @@
+#!/usr/bin/env python3
+"""One comparison of all parallelisms in a run: which is at the metric first, what its epochs cost, and why.
+
+Writes comparison.md, whose first screen answers the question, and draws the validation metric over the seconds of
+training, and predicted epoch times over ranks.
+"""
+
+import argparse
+import os
+import sys
+
+from shared import looks
+from shared import parallelisms as p
+from shared import rows as r
+
+NEEDED = ("epoch_seconds", "phase_seconds", "sent_bytes", "metrics")
+
+
+def number(value, digits=3):
+    return "" if value is None else f"{value:.{digits}g}"
+
+
+def bytes_text(row):
+    """What an epoch sends, by purpose, largest first."""
+    sent = {name: count for name, count in row["sent_bytes"].items() if name != "total" and count > 0}
+    factor, unit = r.byte_unit(sent.values())
+    parts = [f"{name} {count * factor:.3g}" for name, count in sorted(sent.items(), key=lambda part: -part[1])]
+    return f"{', '.join(parts)} {unit}" if parts else "none"
+
+
+def phases_text(row):
+    """Shares of an epoch's time by phase, those from 1 % on."""
+    total = sum(row["phase_seconds"][phase] or 0 for phase in p.PHASES) or 1.0
+    shares = [(phase, (row["phase_seconds"][phase] or 0) / total) for phase in p.PHASES]
+    return ", ".join(f"{phase} {100 * share:.0f}" for phase, share in shares if share >= 0.01)
+
+
+def rate_text(row):
+    """Work a second; nothing where sizes that an adjuster chooses differ from epoch to epoch."""
+    unit = next((unit for unit in r.UNITS if row["throughput"].get(unit) is not None), None)
+    return "" if unit is None else f"{row['throughput'][unit]:.3g} {unit.split('_')[0]}"
+
+
+def peak_text(row):
+    peaks = [count for where in row["peak_bytes"].values() for count in where or [] if count]
+    factor, unit = r.byte_unit(peaks)
+    return f"{max(peaks) * factor:.3g} {unit}" if peaks else ""
+
+
+def table(head, lines):
+    return "\n".join(["| " + " | ".join(head) + " |", "|" + "---|" * len(head)] +
+                     ["| " + " | ".join(str(cell) for cell in line) + " |" for line in lines]) + "\n"
+
+
+def line_of(row):
+    seconds, dollars = p.seconds_to_metric(row), row.get("until_dollars")
+    return [p.kind_of(row), p.way_of(row), row["model"]["name"], row["ranks"],
+            number(1e3 * seconds) if seconds is not None else "not reached" if row.get("until_reached") is False else "",
+            row.get("until_iterations") or "", number(1e3 * row["epoch_seconds"]["median"]), phases_text(row),
+            rate_text(row), bytes_text(row), peak_text(row), number(row["imbalance"]["max_over_mean"]),
+            number((row["loss"] or [None])[-1], 4), number(p.last(row, "mrr"), 4), number(dollars)]
+
+
+HEAD = ["parallelism", "strategy", "model", "ranks", "to the metric [ms]", "updates", "epoch [ms]", "phases [%]",
+        "a second", "sent an epoch", "peak a rank", "busiest over mean", "loss", "test MRR", "dollars"]
+
+
+def rules_text(rows):
+    """What rules that learn nothing come to on the same events."""
+    row = next((row for row in rows if p.last(row, "recency_mrr") is not None), None)
+    if row is None:
+        return ""
+    names = ("recency", "edgebank_unlimited", "edgebank_window", "popularity")
+    rules = ", ".join(f"{name} {p.last(row, name + '_mrr'):.4f}" for name in names)
+    best = max((p.last(other, "mrr"), p.way_of(other), other["model"]["name"]) for other in rows
+               if p.last(other, "mrr") is not None)
+    beats = "beats" if best[0] > p.last(row, "recency_mrr") else "does not beat"
+    return (f"Rules that learn nothing, test MRR on the same events, candidates and batches: {rules}. The best model "
+            f"({best[2]}, {best[1]}) has {best[0]:.4f} and {beats} the recency rule.\n")
+
+
+def first_screen(rows):
+    """By setting, the parallelisms in the order in which they are at the metric, and why."""
+    text = []
+    for setting in r.in_order(p.setting_of(row) for row in rows):
+        judged = [row for row in rows if p.setting_of(row) == setting and row.get("until_reached") is not None]
+        best = p.first_of_each_kind(judged)
+        if not best:
+            continue
+        missing = [kind for kind in r.in_order(p.kind_of(row) for row in judged)
+                   if kind not in [p.kind_of(row) for row in best]]
+        text.append(f"## {setting[0].upper()}{setting[1:]}: first at {judged[0]['settings']['until']}\n")
+        text.append(table(HEAD, [line_of(row) for row in best]))
+        text += [f"- {p.why(best[0], other)}." for other in best[1:]]
+        text += [f"- {kind}: the metric was not reached in any case." for kind in missing]
+        text.append("")
+    return "\n".join(text)
+
+
+def epoch_tables(rows):
+    """By setting, the shortest epochs of each parallelism, by model and ranks."""
+    text = []
+    for setting in r.in_order(p.setting_of(row) for row in rows):
+        fastest = p.fastest_epochs([row for row in rows if p.setting_of(row) == setting])
+        kinds = [kind for kind in p.KINDS if any(kind in line for line in fastest.values())]
+        lines = [[model, ranks] + [number(1e3 * line[kind]["epoch_seconds"]["median"]) if kind in line else ""
+                                   for kind in kinds] for (model, ranks), line in sorted(fastest.items())]
+        text.append(f"### Epochs, {setting} [ms]\n\n" + table(["model", "ranks"] + list(kinds), lines))
+    return "\n".join(text)
+
+
+LIMITS = """## What this does not show
+
+- An epoch is a pass over the training steps or events; of hybrid batches it is an update, or what lies between two
+  averagings. Only times to the metric compare across the kinds of training.
+- One seed, one data set, one metric; models have the sizes that the suite gives, not the best for each.
+- Ranks measured here are threads of one machine: with more ranks than cores, time is not a cluster's.
+- Predictions follow the cluster files; those marked uncalibrated rest on published figures of the hardware.
+"""
+
+
+def report(rows):
+    name = r.label(rows[0], "workload", rows[:1])
+    notes = sorted({note for row in rows for note in row["notes"] if note in ("uncalibrated", "extrapolated")})
+    about = f"{len(rows)} cases" + (f", predictions {', '.join(notes)}" if notes else "")
+    cases = table(HEAD + ["where"], [line_of(row) + [p.setting_of(row)] for row in rows])
+    return (f"# Parallelisms compared on {name} ({about})\n\n{rules_text(rows)}\n{first_screen(rows)}\n{LIMITS}\n"
+            f"## Epochs\n\n{epoch_tables(rows)}\n## All cases\n\n{cases}")
+
+
+def draw_curves(axes, rows, setting):
+    """Validation MRR over seconds of training, of each parallelism's first case at the metric."""
+    for row in p.first_of_each_kind([row for row in rows if p.setting_of(row) == setting]):
+        values = row["metrics"].get("validation_mrr") or []
+        each = p.seconds_to_metric(row) / max(1, len(values))
+        points = [(1e3 * each * (at + 1), value) for at, value in enumerate(values) if value is not None]
+        axes.plot([x for x, _ in points], [y for _, y in points], marker="o", markersize=4,
+                  color=p.COLOURS[p.kind_of(row)], label=f"{p.way_of(row)}, {row['model']['name']}")
+    axes.set_xscale("log")
+    axes.set_xlabel("training [ms]")
+    axes.set_ylabel("validation MRR")
+    axes.legend(fontsize=7)
+    looks.title(axes, setting)
+
+
+def draw_epochs(axes, rows, setting):
+    """Epoch times over ranks, of each model and parallelism."""
+    models = r.in_order(row["model"]["name"] for row in rows)
+    fastest = p.fastest_epochs([row for row in rows if p.setting_of(row) == setting])
+    for model in models:
+        for kind in p.KINDS:
+            line = sorted((ranks, kinds[kind]["epoch_seconds"]["median"] * 1e3)
+                          for (of, ranks), kinds in fastest.items() if of == model and kind in kinds)
+            if line:
+                axes.plot([x for x, _ in line], [y for _, y in line], color=p.COLOURS[kind], markersize=4,
+                          marker=looks.MARKERS[models.index(model)], label=f"{kind}, {model}")
+    axes.set_xscale("log", base=2)
+    axes.set_yscale("log")
+    ticks = sorted({ranks for _, ranks in fastest})
+    axes.set_xticks(ticks, [str(tick) for tick in ticks])
+    axes.set_xlabel("ranks")
+    axes.set_ylabel("median epoch [ms]")
+    looks.title(axes, f"epochs, {setting}")
+
+
+def draw(rows, plt):
+    settings = r.in_order(p.setting_of(row) for row in rows)
+    judged = [setting for setting in settings if p.first_of_each_kind(
+        [row for row in rows if p.setting_of(row) == setting])]
+    figure, axes = r.panels(plt.subplots, len(judged) + len(settings), columns=max(1, len(settings)))
+    for place, setting in zip(axes, judged):
+        draw_curves(place, rows, setting)
+    for place, setting in zip(axes[len(judged):], settings):
+        draw_epochs(place, rows, setting)
+    labels = {label: handle for place in axes[len(judged):]
+              for handle, label in zip(*place.get_legend_handles_labels())}
+    looks.legend_below(figure, list(labels.values()), list(labels))
+    return figure
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("run", metavar="RUN_DIR", help="run directory, or its summary.json")
+    parser.add_argument("--out", metavar="DIR", default=".", help="folder for the report and the figure (default: here)")
+    options = parser.parse_args()
+    rows = []
+
+    def read():
+        rows.extend(r.read_rows(options.run, NEEDED))
+        return rows
+
+    status = r.write_figure("comparison", options.out, read, draw)
+    if status == 0:
+        path = os.path.join(options.out, "comparison.md")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(report(rows))
+        print(path)
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,94 @@
+"""The five ways of parallelising, and what rows say about how soon each is at a metric."""
+
+from shared import rows as r
+
+KINDS = ("one rank", "snapshot", "vertex", "chunk", "hybrid batch", "node memory")
+COLOURS = dict(zip(KINDS, ("#000000", r.BLUE, r.VERMILION, r.GREEN, r.ORANGE, r.PURPLE)))
+_STRATEGIES = {"sequential": "one rank", "snapshot": "snapshot", "snapshot_groups": "snapshot", "pss": "snapshot",
+               "vertex": "vertex", "adt": "vertex", "chunk": "chunk"}
+PHASES = ("compute", "communicate", "transfer", "sample", "wait", "other")
+
+
+def kind_of(row):
+    """Which of KINDS the row's strategy is."""
+    name = row["strategy"]["name"]
+    if name in _STRATEGIES:
+        return _STRATEGIES[name]
+    return "node memory" if name == "event_batch" else "hybrid batch"
+
+
+def way_of(row):
+    """The strategy in words: "snapshot", "memory k=4", "epochs j=2", "mini-batches i=2"."""
+    strategy = row["strategy"]
+    if strategy["name"] != "event_batch":
+        return strategy["name"]
+    for key, word in (("i", "mini-batches"), ("j", "epochs")):
+        if strategy.get(key, 0) > 1:
+            return f"{word} {key}={strategy[key]}"
+    return f"memory k={strategy.get('k') or row['ranks']}"
+
+
+def setting_of(row):
+    """Where the row's time is from: this machine, or a simulated cluster."""
+    return "measured here" if row["time_source"] == "wall" else f"predicted on {row['cluster']}"
+
+
+def epochs_of(row):
+    """Epochs that were trained."""
+    return len(row["loss"] or [])
+
+
+def seconds_to_metric(row):
+    """Seconds of training until the row's metric was reached; None where it was not asked for or not reached. Measured
+    epochs count by their median: the first of a process is slower, whatever the strategy."""
+    if not row.get("until_reached"):
+        return None
+    if row["time_source"] == "wall":
+        return epochs_of(row) * row["epoch_seconds"]["median"]
+    return row["until_seconds"]
+
+
+def last(row, metric):
+    """The last value of a metric; None where the row has none."""
+    values = [value for value in row["metrics"].get(metric) or [] if value is not None]
+    return values[-1] if values else None
+
+
+def first_of_each_kind(rows):
+    """Of each kind the row that is at the metric first, soonest first; of kinds that never are, nothing."""
+    best = {}
+    for row in rows:
+        seconds = seconds_to_metric(row)
+        kind = kind_of(row)
+        if seconds is not None and (kind not in best or seconds < seconds_to_metric(best[kind])):
+            best[kind] = row
+    return sorted(best.values(), key=seconds_to_metric)
+
+
+def fastest_epochs(rows):
+    """{(model, ranks): {kind: row with the shortest epoch}}."""
+    table = {}
+    for row in rows:
+        kinds = table.setdefault((row["model"]["name"], row["ranks"]), {})
+        kind = kind_of(row)
+        median = row["epoch_seconds"]["median"]
+        if kind not in kinds or median < kinds[kind]["epoch_seconds"]["median"]:
+            kinds[kind] = row
+    return table
+
+
+def why(first, other):
+    """Why `first` is at the metric before `other`: how many epochs each needs, how long one takes, and which phase
+    makes most of the difference."""
+    def count(row):
+        updates = row.get("until_iterations") or epochs_of(row)
+        return f"{updates} update{'' if updates == 1 else 's'} in {1e3 * seconds_to_metric(row):.3g} ms"
+
+    ratio = seconds_to_metric(other) / seconds_to_metric(first)
+    per_update = [seconds_to_metric(row) / max(1, row.get("until_iterations") or epochs_of(row)) for row in (first, other)]
+    updates = [max(1, row.get("until_iterations") or epochs_of(row)) for row in (first, other)]
+    times = [{phase: row["phase_seconds"][phase] * epochs_of(row) for phase in PHASES} for row in (first, other)]
+    phase = max(PHASES, key=lambda name: times[1][name] - times[0][name])
+    return (f"{way_of(other)} ({other['model']['name']}) takes {ratio:.3g} times as long: {count(other)} against "
+            f"{count(first)}, so {updates[1] / updates[0]:.3g} times the updates, each {per_update[1] / per_update[0]:.3g} "
+            f"times as long; most of the difference is {phase} time")
