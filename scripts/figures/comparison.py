@@ -119,6 +119,20 @@ LIMITS = """## What this does not show
 """
 
 
+def show(rows):
+    """The first screen for a terminal: in which order parallelisms are at the metric."""
+    for setting in r.in_order(p.setting_of(row) for row in rows):
+        judged = [row for row in rows if p.setting_of(row) == setting and row.get("until_reached") is not None]
+        best = p.first_of_each_kind(judged)
+        if not best:
+            continue
+        print(f"{judged[0]['settings']['until']} on {judged[0]['workload']['name']}, {setting}")
+        for row in best:
+            print(f"  {p.kind_of(row):<13} {p.way_of(row):<12} {row['model']['name']:<9} {row['ranks']:>3} ranks "
+                  f"{1e3 * p.seconds_to_metric(row):>10.3g} ms  {row['until_iterations']:>5} updates  "
+                  f"test MRR {p.last(row, 'mrr'):.4f}")
+
+
 def report(rows):
     name = r.label(rows[0], "workload", rows[:1])
     notes = sorted({note for row in rows for note in row["notes"] if note in ("uncalibrated", "extrapolated")})
@@ -182,6 +196,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("run", metavar="RUN_DIR", help="run directory, or its summary.json")
     parser.add_argument("--out", metavar="DIR", default=".", help="folder for the report and the figure (default: here)")
+    parser.add_argument("--show", action="store_true", help="print in which order parallelisms are at the metric")
     options = parser.parse_args()
     rows = []
 
@@ -195,6 +210,8 @@ def main():
         with open(path, "w", encoding="utf-8") as file:
             file.write(report(rows))
         print(path)
+        if options.show:
+            show(rows)
     return status
 
 
