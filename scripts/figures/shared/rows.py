@@ -1,6 +1,7 @@
 """Rows of a run directory for figures: reading, refusing what is incomplete, naming what is drawn."""
 
 import argparse
+import csv
 import json
 import os
 import sys
@@ -173,6 +174,18 @@ def write_figure(name, folder, read, draw):
     except OSError as error:
         print(f"{label}: cannot write {error.filename}: {error.strerror}", file=sys.stderr)
         return 1
+    return 0
+
+
+def write_table(path, lines):
+    """Writes lines of a csv file, the first of which are names; exit status 1 when it cannot."""
+    try:
+        with open(path, "w", encoding="utf-8", newline="") as file:
+            csv.writer(file, lineterminator="\n").writerows(lines)
+    except OSError as error:
+        print(f"{os.path.basename(sys.argv[0]).removesuffix('.py')}: cannot write {path}: {error.strerror}", file=sys.stderr)
+        return 1
+    print(path)
     return 0
 
 

@@ -1,0 +1,185 @@
+#!/usr/bin/env python3
+"""Grouped bars of any numbers of a run's rows (after DGC, SIGMOD'23, Fig. 4, 5(c), 12, 14, 15 and 16, Tables 2 and 3).
+
+A column of panels for each --value, a line of panels for each workload and whatever else differs; along a panel's axis
+the values of --group, and for each of them a bar by --bars. The numbers that are drawn go to NAME.csv, in the units of
+the rows. Of a list with a number for each epoch the last counts, or of what each sends the mean behind the first epoch,
+which sends all; of a list with one for each rank the largest.
+
+usage: bars.py RUN_DIR --value epoch_seconds.median --value sent_bytes.total
+       bars.py RUN_DIR --value epoch_seconds.median --group workload.edges_variance
+"""
+
+import argparse
+import copy
+import os
+import sys
+
+from shared import looks
+from shared import rows as r
+
+NAMES = {"epoch_seconds.median": "epoch, median", "epoch_seconds.mean": "epoch, mean", "sent_bytes.total": "sent in an epoch",
+         "loaded_bytes": "loaded in an epoch", "transfer_bytes": "moved to the device in an epoch",
+         "padded_share": "share of rows that only fill up", "fusion_units": "units of a rank, most",
+         "imbalance.max_over_min": "largest over smallest time of a rank", "phase_seconds.transfer": "transfer in an epoch",
+         "device_memory_share": "share of the device's memory", "sent_share": "share of bytes sent behind epoch 1"}
+BEHIND_FIRST = ("sent_share", "sent_bytes_by_epoch")
+
+
+def at(row, path):
+    """What `path`, "strategy.fusion", names in a row, or None."""
+    value = row
+    for key in path.split("."):
+        value = value.get(key) if isinstance(value, dict) else None
+    return value
+
+
+def number(row, path):
+    """The number that `path` names, of a list what the head of this file says."""
+    value = at(row, path)
+    if isinstance(value, list) and value and all(isinstance(entry, (int, float)) for entry in value):
+        if path in BEHIND_FIRST:
+            value = sum(value[1:]) / len(value[1:]) if len(value) > 1 else value[0]
+        else:
+            value = value[-1] if path.startswith("metrics.") or path == "loss" else max(value)
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        why = row.get("absent", {}).get("/" + path.replace(".", "/"), "no number")
+        raise r.Refused(f"{row['case_id']}: {path}: {why}")
+    return value
+
+
+def text(row, path, rows):
+    """The name of what `path` says of a row: a plug-in with its parameters that differ, or a value."""
+    if path in r.PLUGINS:
+        return r.label(row, path, rows)
+    value = at(row, path)
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+
+
+def without(row, path):
+    """A copy of a row in which all rows are the same at `path`."""
+    row = copy.copy(row)
+    head, _, rest = path.partition(".")
+    if rest:
+        row[head] = without(row[head], rest) if isinstance(row.get(head), dict) else {}
+    else:
+        row[head] = {"name": ""} if head in r.PLUGINS else None
+    return row
+
+
+def panels_of(rows, options):
+    """{(clock, name of the panel): {group: {bar: row}}}, in order of first appearance."""
+    plain = [without(without(row, options.group), options.bars) for row in rows]
+    ranks = {}
+    for row in plain:
+        ranks.setdefault(row["time_source"], set()).add(row["ranks"])
+    panels = {}
+    for row, rest in zip(rows, plain):
+        parts = [r.group_label(rest, plain, without=("comm", "device", "cluster", "numerics", "strategy")).strip(", ")]
+        if len(ranks[row["time_source"]]) > 1:
+            parts.append(looks.ranks_text(row["ranks"]))
+        panel = panels.setdefault((row["time_source"], ", ".join(part for part in parts if part)), {})
+        bars = panel.setdefault(text(row, options.group, rows), {})
+        bar = text(row, options.bars, rows)
+        if bar in bars:
+            raise r.Refused(f"{row['case_id']} and {bars[bar]['case_id']} would share one bar; --group and --bars name "
+                            "what tells them apart")
+        bars[bar] = row
+    return panels
+
+
+def scale(path, values):
+    """(factor, label of the axis) for numbers of one kind."""
+    name = NAMES.get(path, path)
+    if "seconds" in path:
+        factor, unit = r.time_unit(values)
+    elif "bytes" in path:
+        factor, unit = r.byte_unit(values)
+    else:
+        return 1, name
+    return factor, f"{name} [{unit}]"
+
+
+def draw_panel(axes, groups, path, colours, log):
+    factor, label = scale(path, [number(row, path) for bars in groups.values() for row in bars.values()])
+    width, tops = 0.84 / len(colours), []
+    for place, bars in enumerate(groups.values()):
+        present = [name for name in colours if name in bars]
+        for i, name in enumerate(present):
+            height = number(bars[name], path) * factor
+            position = place + (i - (len(present) - 1) / 2) * width
+            tops.append(height)
+            axes.bar(position, height, 0.92 * width, color=colours[name], edgecolor="white", linewidth=0.4)
+            axes.annotate(f"{height:.3g}", (position, height), xytext=(0, 2), textcoords="offset points", ha="center",
+                          va="bottom", rotation=90, fontsize=6.5, color="#404040")
+    axes.set_xticks(range(len(groups)), [looks.short(name, 28) for name in groups], fontsize=8)
+    axes.set_xlim(-0.5, len(groups) - 0.5)
+    axes.tick_params(axis="x", length=0)
+    axes.grid(axis="x", visible=False)
+    axes.set_ylabel(label)
+    positive = [top for top in tops if top > 0]
+    if log and positive:
+        axes.set_yscale("log")
+        axes.set_ylim(min(positive) / 1.6, max(positive) * (max(positive) / min(positive)) ** 0.25 * 1.5)
+        looks.readable_log(axes.yaxis)
+    else:
+        axes.set_ylim(min(tops + [0]), 1.25 * max(positive, default=0.8))
+
+
+def colours_of(panels):
+    names = r.in_order(bar for groups in panels.values() for bars in groups.values() for bar in bars)
+    own = looks.colours_of(names)
+    return {name: own[name] for name in names}
+
+
+def draw(rows, options, plt):
+    panels = panels_of(rows, options)
+    colours = colours_of(panels)
+    widest = max(len(groups) * max(len(bars) for bars in groups.values()) for groups in panels.values())
+    width = max(3.4, 0.2 * widest + 1.0)
+    columns, lines = len(options.value), len(panels)
+    figure, grid = plt.subplots(lines, columns, squeeze=False, figsize=(width * columns, 2.5 * lines + 0.4),
+                                gridspec_kw={"hspace": 0.5, "wspace": 1.2 / width})
+    for line, ((clock, name), groups) in enumerate(panels.items()):
+        source = r.source_label([row for row in rows if row["time_source"] == clock])
+        for column, path in enumerate(options.value):
+            draw_panel(grid[line][column], groups, path, colours, options.log)
+            looks.title(grid[line][column], f"{name}: {source}" if name else source)
+    for axes in grid[-1]:
+        axes.set_xlabel(options.group)
+    handles = [plt.Rectangle((0, 0), 1, 1, color=colour) for colour in colours.values()]
+    looks.legend_below(figure, handles, list(colours))
+    return figure
+
+
+def table(rows, options):
+    """Header and lines of the csv: what is drawn, in the rows' units."""
+    lines = [["clock", "panel", options.group, options.bars] + options.value]
+    for (clock, name), groups in panels_of(rows, options).items():
+        for group, bars in groups.items():
+            lines += [[clock, name, group, bar] + [number(row, path) for path in options.value] for bar, row in bars.items()]
+    return lines
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("run", metavar="RUN_DIR", help="run directory, or its summary.json")
+    parser.add_argument("--value", required=True, action="append", metavar="KEY", help="what is drawn: a number of the rows")
+    parser.add_argument("--group", default="model", metavar="KEY", help="what stands along the axis (default: model)")
+    parser.add_argument("--bars", default="strategy", metavar="KEY", help="what each bar is (default: strategy)")
+    parser.add_argument("--log", action="store_true", help="logarithmic heights")
+    parser.add_argument("--out", metavar="DIR", default=".", help="folder for the figures (default: here)")
+    parser.add_argument("--name", default="bars", help="name of the files (default: bars)")
+    options = parser.parse_args()
+    rows = []
+
+    def read():
+        rows.extend(r.read_rows(options.run, []))
+        return rows
+
+    status = r.write_figure(options.name, options.out, read, lambda some, plt: draw(some, options, plt))
+    return status or r.write_table(os.path.join(options.out, options.name + ".csv"), table(rows, options))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,163 @@
+// Figures of any rows, of chunks and of distances, on documents small enough to check by hand.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "tests/results/python.hpp"
+#include "tests/results/result_fixtures.hpp"
+
+namespace strobe {
+namespace {
+
+class StudyFigures : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    ::setenv("PYTHONDONTWRITEBYTECODE", "1", 1);
+    python_ = testing_results::find_python("matplotlib");
+    if (python_.empty()) GTEST_SKIP() << "no Python with matplotlib (apt: python3-matplotlib)";
+  }
+  int run(std::vector<std::string> arguments) const {
+    arguments[0] = scripts_ + "/" + arguments[0];
+    arguments.insert(arguments.begin(), python_);
+    return testing_results::run_program(arguments, folder_.file("output"));
+  }
+  int check(const std::string& text) const {
+    return testing_results::run_program(
+        {python_, "-c", "import sys\nsys.path.insert(0, sys.argv[1])\nfrom shared import rows as r\n" + text, scripts_},
+        folder_.file("output"));
+  }
+  std::string output() const { return testing_results::text_of(folder_.file("output")); }
+  std::string text(const std::string& name) const { return testing_results::text_of(folder_.file(name)); }
+  std::string write(const std::string& name, const std::string& text) const {
+    testing_results::write_text(folder_.file(name), text);
+    return folder_.file(name);
+  }
+
+  testing_results::TemporaryFolder folder_;
+  const std::string scripts_ = std::string(STROBE_SOURCE_DIR) + "/scripts/figures";
+  std::string python_;
+};
+
+constexpr const char* rows =
+    "def row(strategy, epoch, clock='wall', ranks=2, edges=5, **more):\n"
+    "    return {'case_id': f'{strategy}/{epoch}', 'workload': {'name': 'w', 'edges': edges}, 'model': {'name': 'm'},\n"
+    "            'strategy': strategy, 'task': {'name': 't'}, 'optimizer': {'name': 'o'}, 'ranks': ranks, 'notes': "
+    "[],\n"
+    "            'time_source': clock, 'epoch_seconds': {'median': epoch}, 'settings': {}, **more}\n"
+    "class options:\n"
+    "    value, group, bars, log = ['epoch_seconds.median'], 'model', 'strategy', False\n";
+
+TEST_F(StudyFigures, BarsAreTheNumbersOfTheRows) {
+  const std::string text =
+      "a, b = {'name': 'a'}, {'name': 'b', 'k': 3}\n"
+      "some = [row(a, 0.002), row(b, 0.004), row({'name': 'b', 'k': 4}, 0.008), row(a, 3.0, 'virtual')]\n"
+      "axes = bars.draw(some, options, plt).axes\n"
+      "assert [round(bar.get_height(), 9) for bar in axes[0].patches] == [2, 4, 8]\n"
+      "assert axes[0].get_ylabel() == 'epoch, median [ms]' and axes[1].get_ylabel() == 'epoch, median [s]'\n"
+      "assert [t.get_text() for t in axes[0].get_xticklabels()] == ['m'] and len(axes) == 2\n"
+      "assert bars.table(some, options)[1:] == [['wall', 'w', 'm', 'a', 0.002], ['wall', 'w', 'm', 'b (k=3)', 0.004],\n"
+      "                                        ['wall', 'w', 'm', 'b (k=4)', 0.008], ['virtual', 'w', 'm', 'a', "
+      "3.0]]\n";
+  EXPECT_EQ(check("import bars\nplt = r.start_matplotlib()\n" + std::string(rows) + text), 0) << output();
+}
+
+TEST_F(StudyFigures, BarsStandByTheKeyThatIsNamed) {
+  const std::string text =
+      "a = {'name': 'a'}\n"
+      "some = [row(a, 1.0, edges=5), row(a, 2.0, edges=50), row(a, 4.0, edges=50, ranks=4)]\n"
+      "options.group = 'workload.edges'\n"
+      "panels = bars.panels_of(some, options)\n"
+      "assert [name for _, name in panels] == ['w, 2 ranks', 'w, 4 ranks'], panels\n"
+      "assert list(panels['wall', 'w, 2 ranks']) == ['5', '50'] and list(panels['wall', 'w, 4 ranks']) == ['50']\n"
+      "options.group = 'ranks'\n"
+      "assert [name for _, name in bars.panels_of(some, options)] == ['w (edges=5)', 'w (edges=50)']\n"
+      "options.group, options.bars = 'strategy', 'ranks'\n"
+      "assert list(bars.panels_of(some[1:], options)['wall', 'w']['a']) == ['2', '4']\n"
+      "try:\n"
+      "    bars.panels_of(some + some[:1], options)\n"
+      "    raise SystemExit('two rows for one bar')\n"
+      "except r.Refused as refused:\n"
+      "    assert 'would share one bar' in str(refused)\n";
+  EXPECT_EQ(check("import bars\n" + std::string(rows) + text), 0) << output();
+}
+
+TEST_F(StudyFigures, ListsOfRowsCountAsTheyAreMeant) {
+  const std::string text =
+      "one = row({'name': 'a'}, 1.0, sent_share=[1.0, 0.2, 0.4], fusion_units=[3, 7, 5], loaded_bytes=None,\n"
+      "          metrics={'accuracy': [0.5, 0.9, 0.8]}, absent={'/loaded_bytes': 'no chunks'})\n"
+      "assert abs(bars.number(one, 'sent_share') - 0.3) < 1e-12\n"
+      "assert bars.number(one, 'fusion_units') == 7 and bars.number(one, 'metrics.accuracy') == 0.8\n"
+      "for key, why in (('loaded_bytes', 'no chunks'), ('strategy', 'no number')):\n"
+      "    try:\n"
+      "        bars.number(one, key)\n"
+      "        raise SystemExit(key)\n"
+      "    except r.Refused as refused:\n"
+      "        assert why in str(refused)\n";
+  EXPECT_EQ(check("import bars\n" + std::string(rows) + text), 0) << output();
+}
+
+TEST_F(StudyFigures, BarsOfARunAreDrawnWithTheirTable) {
+  const std::string golden = std::string(STROBE_TEST_DIR) + "/results/golden/summary.json";
+  ASSERT_EQ(run({"bars.py", golden, "--value", "epoch_seconds.median", "--value", "sent_bytes.total", "--out",
+                 folder_.file("f"), "--name", "some"}),
+            0)
+      << output();
+  EXPECT_EQ(text("f/some.csv").find("clock,panel,model,strategy,epoch_seconds.median,sent_bytes.total\n"), 0u);
+  EXPECT_NE(text("f/some.svg").find("uncalibrated"), std::string::npos);
+  EXPECT_EQ(text("f/some.png").substr(0, 4), "\x89PNG");
+  EXPECT_EQ(run({"bars.py", golden, "--value", "nothing", "--out", folder_.file("g")}), 2);
+  EXPECT_NE(output().find("nothing: no number"), std::string::npos) << output();
+  EXPECT_FALSE(std::filesystem::exists(folder_.file("g/bars.csv")));
+}
+
+constexpr const char* chunk_header =
+    "workload,hidden,feature_copies,cells,edges,structure_seconds,time_seconds,predicted_seconds\n";
+
+TEST_F(StudyFigures, ChunksOfOneSizeAreTimesApart) {
+  const std::string equal = write("equal.csv", std::string(chunk_header) +
+                                                   "w,6,1,100,7,0.001,0.001,0.003\nw,6,1,100,9,0.002,0.014,0.016\n"
+                                                   "w,6,4,100,9,0.002,0.002,0.004\n");
+  EXPECT_EQ(
+      check("import chunk_times\n"
+            "chunks = chunk_times.read_chunks('" +
+            equal +
+            "')\n"
+            "assert list(chunks) == ['w, 6 wide', 'w, 6 wide, features x 4']\n"
+            "assert chunk_times.of_one_size(chunks) and abs(chunk_times.spread(chunks['w, 6 wide']) - 8) < 1e-12\n"
+            "assert abs(chunk_times.mean_error(chunks) - 0.5 / 3) < 1e-12\n"),
+      0)
+      << output();
+  ASSERT_EQ(run({"chunk_times.py", equal, "--out", folder_.file("f")}), 0) << output();
+  EXPECT_NE(text("f/chunk_times.svg").find("Chunks of 100 cells"), std::string::npos);
+  const std::string sizes =
+      write("sizes.csv", std::string(chunk_header) + "w,6,1,10,7,1e-4,1e-4,2e-4\nw,6,1,100,9,2e-3,2e-3,3e-3\n");
+  ASSERT_EQ(run({"chunk_times.py", sizes, "--out", folder_.file("f")}), 0) << output();
+  EXPECT_NE(text("f/chunk_times.svg").find("Chunks by size"), std::string::npos);
+  EXPECT_EQ(run({"chunk_times.py", write("other.csv", "a,b\n1,2\n"), "--out", folder_.file("f")}), 2);
+  EXPECT_NE(output().find("--dump-chunks"), std::string::npos) << output();
+}
+
+/// Embeddings [2, 2, 2] of which one cell does not exist, one stays and two move by 5 and 1.
+TEST_F(StudyFigures, DistancesAreThoseOfCellsThatExist) {
+  const std::string text =
+      "import numpy as np, distances\n"
+      "first = np.array([[[0, 0], [1, 1]], [[0, 0], [2, 2]]], dtype=np.float32)\n"
+      "second = np.array([[[3, 4], [1, 1]], [[0, 0], [2, 3]]], dtype=np.float32)\n"
+      "folder = '" +
+      folder_.file("") +
+      "'\n"
+      "np.save(folder + 'a.npy', first), np.save(folder + 'b.npy', second), np.save(folder + 'c.npy', first[0])\n"
+      "name, found = distances.read_pair(f'w={folder}a.npy,{folder}b.npy')\n"
+      "assert name == 'w' and list(found) == [0, 1, 5], found\n"
+      "assert [distances.quantile(found, share) for share in (0, 1 / 3, 0.5, 0.9, 1)] == [0, 0, 1, 5, 5]\n";
+  ASSERT_EQ(check(text), 0) << output();
+  const std::string a = folder_.file("a.npy"), b = folder_.file("b.npy");
+  ASSERT_EQ(run({"distances.py", "w=" + a + "," + b, "--out", folder_.file("f")}), 0) << output();
+  EXPECT_NE(this->text("f/distances.csv").find("share,w\n0.0,0.0\n"), std::string::npos)
+      << this->text("f/distances.csv");
+  for (const std::string& wrong : {"w=" + a + "," + folder_.file("c.npy"), "w=" + a, "w=" + a + ",nowhere.npy"})
+    EXPECT_EQ(run({"distances.py", wrong, "--out", folder_.file("g")}), 2) << wrong << output();
+}
+
+}  // namespace
+}  // namespace strobe
