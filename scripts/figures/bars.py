@@ -7,7 +7,7 @@ the rows. Of a list with a number for each epoch the last counts, or of what eac
 which sends all; of a list with one for each rank the largest.
 
 usage: bars.py RUN_DIR --value epoch_seconds.median --value sent_bytes.total
-       bars.py RUN_DIR --value epoch_seconds.median --group workload.edges_variance
+       bars.py RUN_DIR --value epoch_seconds.median --group workload.edges_variance --where workload.length_variance=100
 """
 
 import argparse
@@ -53,7 +53,22 @@ def text(row, path, rows):
     if path in r.PLUGINS:
         return r.label(row, path, rows)
     value = at(row, path)
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+
+
+def chosen(rows, conditions):
+    """The rows for which every KEY=VALUE holds; a plug-in's value is its name. Raises Refused when none is left."""
+    for condition in conditions:
+        path, equals, wanted = condition.partition("=")
+        if not equals:
+            raise r.Refused(f"--where {condition}: expected KEY=VALUE")
+        path += ".name" if path in r.PLUGINS else ""
+        rows = [row for row in rows if text(row, path, rows).replace(",", "") == wanted.replace(",", "")]
+        if not rows:
+            raise r.Refused(f"--where {condition}: no row has it")
+    return rows
 
 
 def without(row, path):
@@ -85,7 +100,15 @@ def panels_of(rows, options):
             raise r.Refused(f"{row['case_id']} and {bars[bar]['case_id']} would share one bar; --group and --bars name "
                             "what tells them apart")
         bars[bar] = row
-    return panels
+    return {panel: in_order(groups, options.group) for panel, groups in panels.items()}
+
+
+def in_order(groups, path):
+    """Groups that are numbers by size, others as they come."""
+    values = {name: at(next(iter(bars.values())), path) for name, bars in groups.items()}
+    if all(isinstance(value, (int, float)) for value in values.values()):
+        return {name: groups[name] for name in sorted(groups, key=values.get)}
+    return groups
 
 
 def scale(path, values):
@@ -167,6 +190,7 @@ def main():
     parser.add_argument("--value", required=True, action="append", metavar="KEY", help="what is drawn: a number of the rows")
     parser.add_argument("--group", default="model", metavar="KEY", help="what stands along the axis (default: model)")
     parser.add_argument("--bars", default="strategy", metavar="KEY", help="what each bar is (default: strategy)")
+    parser.add_argument("--where", action="append", default=[], metavar="KEY=VALUE", help="draw only rows that have it")
     parser.add_argument("--log", action="store_true", help="logarithmic heights")
     parser.add_argument("--out", metavar="DIR", default=".", help="folder for the figures (default: here)")
     parser.add_argument("--name", default="bars", help="name of the files (default: bars)")
@@ -174,7 +198,7 @@ def main():
     rows = []
 
     def read():
-        rows.extend(r.read_rows(options.run, []))
+        rows.extend(chosen(r.read_rows(options.run, []), options.where))
         return rows
 
     status = r.write_figure(options.name, options.out, read, lambda some, plt: draw(some, options, plt))

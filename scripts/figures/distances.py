@@ -4,7 +4,7 @@ of each cell behind two epochs (DGC, SIGMOD'23, Fig. 11).
 
 usage: strobe run ... --epochs 10 --dump-embeddings A.npy; strobe run ... --epochs 11 --dump-embeddings B.npy
        distances.py NAME=A.npy,B.npy ... --out DIR
-Quantiles that are drawn go to NAME.csv. Cells whose embeddings are zero in both do not exist and are left out.
+Quantiles of what is drawn go to NAME.csv. Cells that do not exist are NaN in both files and left out.
 """
 
 import argparse
@@ -36,7 +36,7 @@ def read_pair(text):
     if first.shape != second.shape or first.ndim != 3:
         raise r.Refused(f"{text}: shapes {first.shape} and {second.shape}; both must be [steps, vertices, features], "
                         "as strobe run --dump-embeddings writes them")
-    exists = np.any(first != 0, axis=2) | np.any(second != 0, axis=2)
+    exists = ~(np.isnan(first).all(axis=2) & np.isnan(second).all(axis=2))
     distances = np.sort(np.linalg.norm(second - first, axis=2)[exists])
     if not len(distances) or not np.isfinite(distances).all():
         raise r.Refused(f"{text}: no cell has an embedding, or one is no number")

@@ -69,10 +69,19 @@ TEST_F(StudyFigures, BarsStandByTheKeyThatIsNamed) {
       "panels = bars.panels_of(some, options)\n"
       "assert [name for _, name in panels] == ['w, 2 ranks', 'w, 4 ranks'], panels\n"
       "assert list(panels['wall', 'w, 2 ranks']) == ['5', '50'] and list(panels['wall', 'w, 4 ranks']) == ['50']\n"
+      "assert list(bars.panels_of(some[::-1], options)['wall', 'w, 2 ranks']) == ['5', '50'], 'by size'\n"
       "options.group = 'ranks'\n"
       "assert [name for _, name in bars.panels_of(some, options)] == ['w (edges=5)', 'w (edges=50)']\n"
       "options.group, options.bars = 'strategy', 'ranks'\n"
       "assert list(bars.panels_of(some[1:], options)['wall', 'w']['a']) == ['2', '4']\n"
+      "assert bars.chosen(some, ['ranks=4', 'strategy=a']) == some[2:]\n"
+      "assert bars.chosen(some, ['workload.edges=50']) == some[1:]\n"
+      "for wrong in ('ranks=3', 'ranks'):\n"
+      "    try:\n"
+      "        bars.chosen(some, [wrong])\n"
+      "        raise SystemExit(wrong)\n"
+      "    except r.Refused as refused:\n"
+      "        assert wrong in str(refused)\n"
       "try:\n"
       "    bars.panels_of(some + some[:1], options)\n"
       "    raise SystemExit('two rows for one bar')\n"
@@ -141,12 +150,13 @@ TEST_F(StudyFigures, ChunksOfOneSizeAreTimesApart) {
 TEST_F(StudyFigures, DistancesAreThoseOfCellsThatExist) {
   const std::string text =
       "import numpy as np, distances\n"
-      "first = np.array([[[0, 0], [1, 1]], [[0, 0], [2, 2]]], dtype=np.float32)\n"
-      "second = np.array([[[3, 4], [1, 1]], [[0, 0], [2, 3]]], dtype=np.float32)\n"
+      "first = np.array([[[0, 0], [1, 1]], [[np.nan, np.nan], [2, 2]]], dtype=np.float32)\n"
+      "second = np.array([[[3, 4], [1, 1]], [[np.nan, np.nan], [2, 3]]], dtype=np.float32)\n"
       "folder = '" +
       folder_.file("") +
       "'\n"
       "np.save(folder + 'a.npy', first), np.save(folder + 'b.npy', second), np.save(folder + 'c.npy', first[0])\n"
+      "np.save(folder + 'd.npy', np.where(second == 3, np.nan, second))\n"
       "name, found = distances.read_pair(f'w={folder}a.npy,{folder}b.npy')\n"
       "assert name == 'w' and list(found) == [0, 1, 5], found\n"
       "assert [distances.quantile(found, share) for share in (0, 1 / 3, 0.5, 0.9, 1)] == [0, 0, 1, 5, 5]\n";
@@ -155,7 +165,8 @@ TEST_F(StudyFigures, DistancesAreThoseOfCellsThatExist) {
   ASSERT_EQ(run({"distances.py", "w=" + a + "," + b, "--out", folder_.file("f")}), 0) << output();
   EXPECT_NE(this->text("f/distances.csv").find("share,w\n0.0,0.0\n"), std::string::npos)
       << this->text("f/distances.csv");
-  for (const std::string& wrong : {"w=" + a + "," + folder_.file("c.npy"), "w=" + a, "w=" + a + ",nowhere.npy"})
+  for (const std::string& wrong : {"w=" + a + "," + folder_.file("c.npy"), "w=" + a, "w=" + a + ",nowhere.npy",
+                                   "w=" + a + "," + folder_.file("d.npy")})
     EXPECT_EQ(run({"distances.py", wrong, "--out", folder_.file("g")}), 2) << wrong << output();
 }
 
