@@ -44,8 +44,8 @@ void check_kind(const CalibrateCommand& command) {
   }
   if (!chunks.chunks && chunks != ChunkOptions()) {
     throw InvalidRequest("--chunks",
-                         "--model, --precision, --cluster, --graph, --sequence-length, --chunk-count and "
-                         "--most-cells go with it; add it, or leave these out");
+                         "--model, --precision, --cluster, --graph, --sequence-length, --chunk-count, "
+                         "--fewest-cells, --most-cells and --dump-chunks go with it; add it, or leave these out");
   }
 }
 

@@ -96,7 +96,9 @@ ChunkCalibration chunk_calibration(const ChunkOptions& chunks, const SharedOptio
   ChunkCalibration how;
   how.trained = whole_number(chunks.chunk_count, "--chunk-count", shared.quick ? 5000 : 50000, 100);
   how.held_out = std::min<std::int64_t>(1000, how.trained / 2);
-  how.most_cells = whole_number(chunks.most_cells, "--most-cells", how.most_cells, how.fewest_cells);
+  how.fewest_cells = whole_number(chunks.fewest_cells, "--fewest-cells", how.fewest_cells, 1);
+  how.most_cells =
+      whole_number(chunks.most_cells, "--most-cells", std::max(how.most_cells, how.fewest_cells), how.fewest_cells);
   if (!chunks.sequence_length.empty()) how.sequence_length = chunks.sequence_length;
   if (shared.device == "sim") how.runs = 1;  // virtual time is the same in each run
   how.sources = chunk_sources(chunks, shared);
@@ -136,6 +138,18 @@ Json chunk_report(const ChunkCalibration& how, const LearnedChunks& result) {
           {"graphs", graphs}};
 }
 
+/// A line for each chunk, in the order of the held-out ones.
+std::string chunks_as_csv(const ChunkCalibration& how, const std::vector<HeldOutChunk>& chunks) {
+  std::string text = "workload,hidden,feature_copies,cells,edges,structure_seconds,time_seconds,predicted_seconds\n";
+  for (const HeldOutChunk& chunk : chunks) {
+    const ChunkSource& source = how.sources[static_cast<std::size_t>(chunk.source)];
+    text += fmt::format("{},{},{},{},{},{},{},{}\n", source.request.workload.at("name").get<std::string>(),
+                        source.request.model.value("hidden", std::int64_t{0}), source.feature_copies, chunk.cells,
+                        chunk.edges, chunk.structure_seconds, chunk.time_seconds, chunk.predicted_seconds);
+  }
+  return text;
+}
+
 std::string chunk_table(const ChunkCalibration& how, const LearnedChunks& result) {
   std::string text = fmt::format("{:<12} {:>10} {:>10} {:>12}\n", "cost", "mean", "median", "times");
   for (const ChunkError& error : result.errors) {
@@ -169,7 +183,11 @@ void define_chunk_options(CommandOptions& options, ChunkOptions& chunks) {
       "that follow each other (default rounds)");
   options.text("--chunk-count", chunks.chunk_count,
                "with --chunks: chunks to train on (default 50000, with --quick 5000); 1000 more are held out");
+  options.text("--fewest-cells", chunks.fewest_cells, "with --chunks: cells of the smallest chunk (default 4)");
   options.text("--most-cells", chunks.most_cells, "with --chunks: cells of the largest chunk (default 16384)");
+  options.text("--dump-chunks", chunks.dump,
+               "with --chunks: write the chunks that nobody trained on to this .csv file (workload, hidden, "
+               "feature_copies, cells, edges, structure_seconds, time_seconds, predicted_seconds)");
 }
 
 int calibrate_chunks(const ChunkOptions& chunks, const SharedOptions& shared) {
@@ -182,6 +200,7 @@ int calibrate_chunks(const ChunkOptions& chunks, const SharedOptions& shared) {
   if (std::filesystem::path(path).extension() != ".json")
     throw InvalidRequest("--out", "a file of workloads ends in .json, found " + path);
   check_output_file("--out", path);
+  if (!chunks.dump.empty()) check_output_file("--dump-chunks", chunks.dump);
   install_signal_handlers();
   Progress progress(how.sources.size(), false);
   how.measured = [&progress](const std::string& id, double seconds) {
@@ -191,6 +210,7 @@ int calibrate_chunks(const ChunkOptions& chunks, const SharedOptions& shared) {
   result.learned.cluster = simulated ? load_cluster(any.cluster)->name : shared.name;
   result.learned.report = chunk_report(how, result);
   write_file_atomically(path, learned_to_json(result.learned).dump(1) + "\n");
+  if (!chunks.dump.empty()) write_file_atomically(chunks.dump, chunks_as_csv(how, result.chunks));
   print_data(shared.json ? result.learned.report.dump(2) + "\n" : chunk_table(how, result));
   narrate(fmt::format("wrote {}; use it as --strategy chunk:cost=mlp,workloads={}", path, path));
   return 0;

@@ -11,7 +11,8 @@ namespace strobe {
 /// What of `strobe calibrate` is of chunks alone.
 struct ChunkOptions {
   bool chunks = false;
-  std::string model, precision, cluster, sequence_length, chunk_count, most_cells;  // as typed; "": the default
+  std::string model, precision, cluster, sequence_length, chunk_count, fewest_cells, most_cells,
+      dump;  // as typed; "": none
   std::vector<std::string> graphs;
   bool operator==(const ChunkOptions&) const = default;
 };

@@ -27,6 +27,7 @@ constexpr std::int64_t between_repeats = 25;  // one chunk of so many is measure
 struct MeasuredChunks {
   std::vector<double> inputs;  // [n, columns]
   std::vector<double> structure, time, cells, edges, modelled;
+  std::vector<std::int64_t> source;   // the one it was cut from
   std::vector<double> repeat_errors;  // of those that were measured twice
   std::int64_t left_out = 0;
 
@@ -65,13 +66,14 @@ FullBatchCase planned_source(const ChunkSource& source) {
 /// One graph at one width.
 class MeasuredGraph {
  public:
-  MeasuredGraph(const ChunkCalibration& how, const ChunkSource& source)
+  MeasuredGraph(const ChunkCalibration& how, std::int64_t source)
       : how_(how),
-        case_(planned_source(source)),
+        source_(source),
+        case_(planned_source(how.sources[static_cast<std::size_t>(source)])),
         super_(super_graph(*case_.data.graph, {1, {{1, 1, 0}}, 0})),
         cells_(*case_.data.graph, super_, lengths_from_beginning(case_.model.layers)),
         grower_(super_),
-        bench_(source.request) {
+        bench_(how.sources[static_cast<std::size_t>(source)].request) {
     if (case_.request.cluster.empty()) return;
     const GpuModel gpu = load_cluster(case_.request.cluster)->gpu;
     rates_ = {gpu.flops_fp32_per_second, gpu.flops_fp64_per_second, gpu.memory_bytes_per_second};
@@ -80,7 +82,8 @@ class MeasuredGraph {
   const FullBatchCase& planned() const { return case_; }
 
   /// Adds `wanted` chunks that are long enough; gives up after as many again that are not, four times.
-  void add(std::int64_t wanted, std::uint32_t key, MeasuredChunks& all) {
+  void add(std::int64_t wanted, MeasuredChunks& all) {
+    const auto key = static_cast<std::uint32_t>(source_);
     std::int64_t added = 0;
     std::vector<std::pair<std::vector<NodeId>, double>> again;
     for (std::int64_t i = 0; added < wanted && i < 5 * wanted; ++i) {
@@ -105,8 +108,9 @@ class MeasuredGraph {
   std::vector<NodeId> draw(const RandomStream& choice, std::uint64_t i, std::uint32_t key) {
     const double least = std::log(static_cast<double>(how_.fewest_cells));
     const double most = std::log(static_cast<double>(std::min(how_.most_cells, super_.nodes())));
-    const ChunkDraw draw{static_cast<std::int64_t>(std::exp(least + (most - least) * choice.uniform(2 * i))),
-                         choice.uniform(2 * i + 1)};
+    const double cells = std::exp(least + (most - least) * choice.uniform(2 * i));
+    // Rounding must not take a cell from chunks of one size.
+    const ChunkDraw draw{static_cast<std::int64_t>(cells * (1 + 1e-12)), choice.uniform(2 * i + 1)};
     return grower_.grow(draw, RandomStream(how_.training.seed + 1 + i, chunk_draws, key));
   }
 
@@ -118,6 +122,7 @@ class MeasuredGraph {
     all.structure.push_back(seconds.structure), all.time.push_back(seconds.time);
     all.cells.push_back(sizes.cells), all.edges.push_back(sizes.cells + sizes.edges);
     all.modelled.push_back(modelled_seconds(nodes, sizes));
+    all.source.push_back(source_);
   }
 
   /// By `cost_model`, at the rates of the cluster that is measured, or a V100's.
@@ -134,6 +139,7 @@ class MeasuredGraph {
   }
 
   const ChunkCalibration& how_;
+  std::int64_t source_;
   FullBatchCase case_;
   SuperGraph super_;
   SizedCells cells_;
@@ -159,6 +165,7 @@ MeasuredChunks in_order(const MeasuredChunks& all, const std::vector<std::size_t
                        all.inputs.begin() + static_cast<std::ptrdiff_t>((i + 1) * columns));
     part.structure.push_back(all.structure[i]), part.time.push_back(all.time[i]);
     part.cells.push_back(all.cells[i]), part.edges.push_back(all.edges[i]), part.modelled.push_back(all.modelled[i]);
+    part.source.push_back(all.source[i]);
   }
   return part;
 }
@@ -204,6 +211,10 @@ void judge(const MeasuredChunks& held_out, LearnedChunks& result) {
   result.time_error = stage(result.learned.time, held_out.time);
   const std::vector<double> errors = relative_errors(predicted, measured);
   result.errors.push_back({"mlp", mean(errors), median(errors), 1});
+  for (std::size_t i = 0; i < measured.size(); ++i) {
+    result.chunks.push_back({held_out.source[i], held_out.cells[i], held_out.edges[i] - held_out.cells[i],
+                             held_out.structure[i], held_out.time[i], predicted[i]});
+  }
   const std::vector<std::pair<std::string, const std::vector<double>*>> counted{
       {"cost_model", &held_out.modelled}, {"cells", &held_out.cells}, {"edges", &held_out.edges}};
   for (const auto& [cost, numbers] : counted) {
@@ -223,9 +234,9 @@ MeasuredChunks measure_all(const ChunkCalibration& how, LearnedWorkload& learned
   const std::int64_t wanted = how.trained + how.held_out;
   for (std::int64_t i = 0; i < sources; ++i) {
     const ChunkSource& source = how.sources[static_cast<std::size_t>(i)];
-    MeasuredGraph graph(how, source);
+    MeasuredGraph graph(how, i);
     const std::size_t before = all.count();
-    graph.add(wanted * (i + 1) / sources - wanted * i / sources, static_cast<std::uint32_t>(i), all);
+    graph.add(wanted * (i + 1) / sources - wanted * i / sources, all);
     widen(learned.hidden, source.request.model.value("hidden", 0.0), i == 0);
     widen(learned.feature_width, static_cast<double>(graph.planned().data.graph->feature_width), i == 0);
     double seconds = 0;

@@ -29,6 +29,13 @@ struct ChunkCalibration {
       measured;  // tells of a source and its mean chunk; may be empty
 };
 
+/// A chunk that nobody trained on.
+struct HeldOutChunk {
+  std::int64_t source = 0;      // of ChunkCalibration::sources
+  double cells = 0, edges = 0;  // edges: non-zeros of its rows of A
+  double structure_seconds = 0, time_seconds = 0, predicted_seconds = 0;
+};
+
 /// Mean of |predicted - measured| / measured (Eq. 8).
 struct ChunkError {
   std::string cost;
@@ -44,6 +51,7 @@ struct LearnedChunks {
   double repeat_error = 0;
   double structure_error = 0, time_error = 0;            // of the two MLPs alone, held out; 0 where there is none
   std::int64_t trained = 0, held_out = 0, left_out = 0;  // left out: too short
+  std::vector<HeldOutChunk> chunks;                      // [held_out]
   double shortest_seconds = 0, median_seconds = 0, longest_seconds = 0;  // of the measured ones
 };
 

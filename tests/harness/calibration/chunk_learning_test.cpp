@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "core/errors.hpp"
 #include "core/random.hpp"
@@ -262,6 +263,40 @@ TEST_F(ChunkLearning, RatesOfAClusterAreCountedWith) {
   };
   EXPECT_EQ(load("aimos-v100"), load("")) << "the default is a V100's";
   EXPECT_LT(load("p5-h100")[0], load("")[0]);
+}
+
+TEST_F(ChunkLearning, HeldOutChunksAreThoseOfTheErrors) {
+  const LearnedChunks& learned = learned_once();
+  ASSERT_EQ(learned.chunks.size(), 100u);
+  double sum = 0, structure = 0;
+  std::set<std::int64_t> sources;
+  for (const HeldOutChunk& chunk : learned.chunks) {
+    sum += std::abs(chunk.predicted_seconds / (chunk.structure_seconds + chunk.time_seconds) - 1);
+    structure += chunk.structure_seconds;
+    sources.insert(chunk.source);
+    EXPECT_GE(chunk.cells, 4);
+    EXPECT_LE(chunk.cells, 1000);
+    EXPECT_GE(chunk.edges, 0);
+  }
+  EXPECT_NEAR(sum / 100, learned.errors.front().mean, 1e-12);
+  EXPECT_GT(structure, 0);
+  EXPECT_EQ(sources, (std::set<std::int64_t>{0, 1}));
+}
+
+/// DGC's Figure 7: chunks with equally many vertices take different times.
+TEST_F(ChunkLearning, ChunksOfOneSizeDiffer) {
+  ChunkCalibration how;
+  how.sources.push_back({case_from_json(learning_case(), ""), 1});
+  how.trained = 20, how.held_out = 10, how.runs = 1, how.fewest_cells = how.most_cells = 200;
+  how.training.epochs = 1;
+  const LearnedChunks learned = learn_chunks(how);
+  std::set<double> seconds;
+  for (const HeldOutChunk& chunk : learned.chunks) {
+    EXPECT_EQ(chunk.cells, 200);
+    seconds.insert(chunk.structure_seconds + chunk.time_seconds);
+  }
+  EXPECT_GT(seconds.size(), 5u) << "of 10";
+  EXPECT_TRUE(std::isfinite(learned.errors.front().mean));
 }
 
 TEST_F(ChunkLearning, TooShortChunksAreLeftOutAndCounted) {
