@@ -15,6 +15,7 @@
 #include "workloads/continuous/recent_repeats.hpp"
 #include "workloads/generators/event_generation.hpp"
 #include "workloads/graph/removals.hpp"
+#include "workloads/graph/step_range.hpp"
 #include "workloads/graph/windows.hpp"
 #include "workloads/reading/events/vertex_data.hpp"
 #include "workloads/reading/text/dates.hpp"
@@ -220,6 +221,7 @@ Loaded load(const std::string& workload, const Json& parameters, const Json& com
         generated ? step_options(complete) : from_json<FileOptions>(file_option_fields(), complete, "/workload");
     const Windowing windowing = windowing_for(options, *loaded.events, loaded.events->provenance.notes);
     loaded.graph = make_snapshots(*loaded.events, windowing, options.orientation, loaded.kept);
+    keep_steps(options.steps, loaded.graph, loaded.kept);
     set_cell_labels(*loaded.events, loaded.kept, options.labels, loaded.graph);
     if (options.orientation == "both") loaded.directed = directed_steps(*loaded.events, windowing, loaded.kept);
     return loaded;

@@ -17,6 +17,7 @@
 #include "workloads/generators/event_generation.hpp"
 #include "workloads/graph/sides.hpp"
 #include "workloads/graph/snapshot_file.hpp"
+#include "workloads/graph/step_range.hpp"
 #include "workloads/graph/windows.hpp"
 #include "workloads/preparation/feature_scale.hpp"
 #include "workloads/reading/events/compact_dates.hpp"
@@ -258,7 +259,9 @@ const FieldTable& file_option_fields() {
                 "files of steps: the value that stands for what was not measured, such as 0; targets equal to it are "
                 "left out, features stay as they are; empty = none")
           .integer("min_edges", &FileOptions::min_edges, "", "steps with fewer edges are dropped; 0 keeps empty steps",
-                   0);
+                   0)
+          .text("steps", &FileOptions::steps,
+                "A:B keeps of the steps that were made A to B - 1, counted from 0; empty = all");
   return table;
 }
 
@@ -285,6 +288,7 @@ SnapshotGraph steps_of_events(EventGraph events, const FileOptions& options) {
   const Windowing windowing = windowing_for(options, events, events.provenance.notes);
   StepCut kept;
   SnapshotGraph graph = make_snapshots(events, windowing, options.orientation, kept);
+  keep_steps(options.steps, graph, kept);
   set_features(&events, options.features, graph);
   set_cell_labels(events, kept, options.labels, graph);
   note_event_labels(events, graph.provenance);
@@ -323,11 +327,16 @@ Json complete_workload_parameters(const std::string& workload, const Json& param
   if (given.at("feature_scale") == FeatureScaleOption().feature_scale) given.erase("feature_scale");  // ids stay
   if (kind == Kind::generator || kind == Kind::shape) return given;
   const FileOptions options = options_for(workload, kind, parameters, pointer);
-  if (kind == Kind::event_generator) return given;
+  if (kind == Kind::event_generator) {
+    if (given.at("steps") == "") given.erase("steps");  // ids of cases from before there was this option stay
+    return given;
+  }
   Json complete = file_option_fields().to_json(&options);
   if (options.labels == "auto") complete.erase("labels");  // ids of cases are older than this option
   if (options.cache == "on") complete.erase("cache");  // what a case measures does not depend on it, nor should its id
-  if (options.missing.empty()) complete.erase("missing");  // ids of cases from before there was this option stay
+  // Ids of cases from before there were these options stay.
+  if (options.missing.empty()) complete.erase("missing");
+  if (options.steps.empty()) complete.erase("steps");
   if (given.contains("feature_scale")) complete["feature_scale"] = given.at("feature_scale");
   return complete;
 }

@@ -58,9 +58,9 @@ constexpr double rate_of_events = 1e-4;
 }  // namespace
 
 const std::vector<std::string>& options_of_steps() {
-  static const std::vector<std::string> names = {"window",      "window_events", "window_count", "partial", "weights",
-                                                 "orientation", "cumulative",    "stride",       "lags",    "edge_life",
-                                                 "min_edges",   "features",      "feature_scale"};
+  static const std::vector<std::string> names = {
+      "window", "window_events", "window_count", "partial",   "weights", "orientation", "cumulative",
+      "stride", "lags",          "edge_life",    "min_edges", "steps",   "features",    "feature_scale"};
   return names;
 }
 

@@ -13,9 +13,9 @@ namespace {
 
 /// The options of files that say nothing of a file.
 const std::vector<std::string>& step_option_names() {
-  static const std::vector<std::string> names = {"window",  "window_events", "window_count", "partial",
-                                                 "weights", "orientation",   "features",     "cumulative",
-                                                 "stride",  "lags",          "edge_life",    "min_edges"};
+  static const std::vector<std::string> names = {"window",      "window_events", "window_count", "partial", "weights",
+                                                 "orientation", "features",      "cumulative",   "stride",  "lags",
+                                                 "edge_life",   "min_edges",     "steps"};
   return names;
 }
 

@@ -26,6 +26,7 @@ struct FileOptions {
   std::int64_t lags = 0;
   std::int64_t edge_life = 1;
   std::int64_t min_edges = 0;
+  std::string steps;         // "A:B" = steps A to B - 1 of those made; "" = all
   std::string cache = "on";  // on | off
 };
 const FieldTable& file_option_fields();
