@@ -1,0 +1,62 @@
+#!/usr/bin/env python3
+"""What partitioning by chunks and fusing them take beside training: processor time on a logarithmic axis; above the bars
+their share of training (DGC, SIGMOD'23, Fig. 17).
+
+usage: scripts/dgc_overhead --csv F.csv; scripts/figures/overhead.py F.csv --out DIR
+"""
+
+import csv
+import sys
+
+from shared import looks
+from shared import rows as r
+
+PARTS = {"partitioning_seconds": ("partitioning", r.BLUE), "fusing_seconds": ("fusing", r.ORANGE),
+         "training_seconds": ("training", r.GREY)}
+
+
+def read_costs(path):
+    """[{workload, model, and seconds of each part}]. Raises Refused."""
+    try:
+        with open(path, encoding="utf-8", newline="") as file:
+            lines = list(csv.DictReader(file))
+        if not lines or {"workload", "model", *PARTS} - set(lines[0]):
+            raise r.Refused(f"{path}: lacks what scripts/dgc_overhead --csv writes")
+        return [{**line, **{part: float(line[part]) for part in PARTS}} for line in lines]
+    except OSError as error:
+        raise r.Refused(f"{path}: {error.strerror}") from error
+    except (TypeError, ValueError) as error:
+        raise r.Refused(f"{path}: {error}") from error
+
+
+def share(line, part):
+    """Of training's time."""
+    return line[part] / line["training_seconds"]
+
+
+def draw(lines, plt):
+    figure, axes = plt.subplots(figsize=(max(4.0, 1.15 * len(lines) + 1), 3.2))
+    for place, line in enumerate(lines):
+        for number, (part, (name, colour)) in enumerate(PARTS.items()):
+            if line[part] <= 0:  # below what the clock of a process tells
+                continue
+            position = place + (number - 1) * 0.27
+            axes.bar(position, line[part], 0.25, color=colour, label=name if place == 0 else None)
+            above = f"{line[part]:.3g} s" if part == "training_seconds" else f"{100 * share(line, part):.2g} %"
+            axes.annotate(above, (position, line[part]), xytext=(0, 2), textcoords="offset points", ha="center",
+                          va="bottom", rotation=90, fontsize=6.5, color="#404040")
+    axes.set_yscale("log")
+    low, high = axes.get_ylim()
+    axes.set_ylim(low, high * (high / low) ** 0.15)
+    names = [looks.short(line["workload"].replace(":", "\n"), 22) + "\n" + line["model"] for line in lines]
+    axes.set_xticks(range(len(lines)), names, fontsize=7.5)
+    axes.tick_params(axis="x", length=0)
+    axes.grid(axis="x", visible=False)
+    axes.set_ylabel("processor time [s]")
+    handles = [plt.Rectangle((0, 0), 1, 1, color=colour) for _, colour in PARTS.values()]
+    looks.legend_below(figure, handles, [name for name, _ in PARTS.values()])
+    return figure
+
+
+if __name__ == "__main__":
+    sys.exit(r.document_main(draw, read_costs, "overhead", ("F.csv", "output of scripts/dgc_overhead --csv"), __doc__))
