@@ -23,6 +23,7 @@ NAMES = {"epoch_seconds.median": "epoch, median", "epoch_seconds.mean": "epoch, 
          "padded_share": "share of rows that only fill up", "fusion_units": "units of a rank, most",
          "imbalance.max_over_min": "largest over smallest time of a rank", "phase_seconds.transfer": "transfer in an epoch",
          "device_memory_share": "share of the device's memory", "sent_share": "share of bytes sent behind epoch 1"}
+HATCHES = ["", "////", "....", "xxxx", "||||", "----"]
 BEHIND_FIRST = ("sent_share", "sent_bytes_by_epoch")
 
 
@@ -35,23 +36,49 @@ def at(row, path):
 
 
 def number(row, path):
-    """The number that `path` names, of a list what the head of this file says."""
+    """The number that `path` names, of a list what the head of this file says; None where the row has none."""
     value = at(row, path)
     if isinstance(value, list) and value and all(isinstance(entry, (int, float)) for entry in value):
         if path in BEHIND_FIRST:
             value = sum(value[1:]) / len(value[1:]) if len(value) > 1 else value[0]
         else:
             value = value[-1] if path.startswith("metrics.") or path == "loss" else max(value)
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        why = row.get("absent", {}).get("/" + path.replace(".", "/"), "no number")
-        raise r.Refused(f"{row['case_id']}: {path}: {why}")
-    return value
+    return value if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+
+
+def require(rows, paths):
+    """Raises Refused for a path that no row has a number for."""
+    for path in paths:
+        if all(number(row, path) is None for row in rows):
+            why = rows[0].get("absent", {}).get("/" + path.replace(".", "/"), "no number")
+            raise r.Refused(f"{rows[0]['case_id']}: {path}: {why}")
+
+
+def brief(row, kind, rows):
+    """As r.label with as few parameters as tell all apart: those that take several values, then others in their order."""
+    values = {}
+    for other in rows:
+        for key, value in r.parameters(other, kind).items():
+            values.setdefault(key, set()).add(str(value))
+    told = {key for key, some in values.items() if len(some) > 1}
+
+    def name(plugin):
+        kept = [r.parameter_text(key, value) for key, value in plugin.items() if key in told and key != "name"
+                and any(r.parameters(other, kind).get(key) != value for other in rows if other[kind]["name"] == plugin["name"])]
+        return plugin["name"] + (f" ({', '.join(kept)})" if kept else "")
+
+    distinct = len({str(other[kind]) for other in rows})
+    for key in values:
+        if len({name(other[kind]) for other in rows}) == distinct:
+            break
+        told.add(key)
+    return name(row[kind])
 
 
 def text(row, path, rows):
     """The name of what `path` says of a row: a plug-in with its parameters that differ, or a value."""
     if path in r.PLUGINS:
-        return r.label(row, path, rows)
+        return brief(row, path, rows)
     value = at(row, path)
     if isinstance(value, float) and value.is_integer():
         value = int(value)
@@ -119,59 +146,71 @@ def scale(path, values):
     elif "bytes" in path:
         factor, unit = r.byte_unit(values)
     else:
-        return 1, name
+        return (100, f"{name} [%]") if "share" in path else (1, name)
     return factor, f"{name} [{unit}]"
 
 
-def draw_panel(axes, groups, path, colours, log):
-    factor, label = scale(path, [number(row, path) for bars in groups.values() for row in bars.values()])
-    width, tops = 0.84 / len(colours), []
-    for place, bars in enumerate(groups.values()):
-        present = [name for name in colours if name in bars]
+def draw_panel(axes, groups, path, styles, log):
+    numbers = [{name: number(row, path) for name, row in bars.items()} for bars in groups.values()]
+    known = [value for bars in numbers for value in bars.values() if value is not None]
+    if not known:
+        axes.set_axis_off()
+        return
+    factor, label = scale(path, known)
+    width, tops = 0.84 / len(styles), []
+    for place, bars in enumerate(numbers):
+        present = [name for name in styles if bars.get(name) is not None]
         for i, name in enumerate(present):
-            height = number(bars[name], path) * factor
+            height = bars[name] * factor
             position = place + (i - (len(present) - 1) / 2) * width
             tops.append(height)
-            axes.bar(position, height, 0.92 * width, color=colours[name], edgecolor="white", linewidth=0.4)
+            axes.bar(position, height, 0.92 * width, edgecolor="white", linewidth=0.4, **styles[name])
             axes.annotate(f"{height:.3g}", (position, height), xytext=(0, 2), textcoords="offset points", ha="center",
                           va="bottom", rotation=90, fontsize=6.5, color="#404040")
     axes.set_xticks(range(len(groups)), [looks.short(name, 28) for name in groups], fontsize=8)
     axes.set_xlim(-0.5, len(groups) - 0.5)
     axes.tick_params(axis="x", length=0)
     axes.grid(axis="x", visible=False)
-    axes.set_ylabel(label)
+    axes.set_ylabel(looks.fit(label, 2.0, 9))
     positive = [top for top in tops if top > 0]
     if log and positive:
         axes.set_yscale("log")
         axes.set_ylim(min(positive) / 1.6, max(positive) * (max(positive) / min(positive)) ** 0.25 * 1.5)
         looks.readable_log(axes.yaxis)
     else:
-        axes.set_ylim(min(tops + [0]), 1.25 * max(positive, default=0.8))
+        axes.set_ylim(min(tops + [0]), 1.3 * max(positive, default=0.8))
 
 
-def colours_of(panels):
+def styles_of(panels):
+    """{bar: its colour and hatching}; bars of one colour are hatched apart."""
     names = r.in_order(bar for groups in panels.values() for bars in groups.values() for bar in bars)
-    own = looks.colours_of(names)
-    return {name: own[name] for name in names}
+    colours, seen, styles = looks.colours_of(names), {}, {}
+    for name in names:
+        number = seen[colours[name]] = seen.get(colours[name], -1) + 1
+        styles[name] = {"facecolor": colours[name], "hatch": HATCHES[number % len(HATCHES)]}
+    return styles
 
 
 def draw(rows, options, plt):
+    require(rows, options.value)
     panels = panels_of(rows, options)
-    colours = colours_of(panels)
+    styles = styles_of(panels)
     widest = max(len(groups) * max(len(bars) for bars in groups.values()) for groups in panels.values())
     width = max(3.4, 0.2 * widest + 1.0)
     columns, lines = len(options.value), len(panels)
-    figure, grid = plt.subplots(lines, columns, squeeze=False, figsize=(width * columns, 2.5 * lines + 0.4),
-                                gridspec_kw={"hspace": 0.5, "wspace": 1.2 / width})
+    figure, grid = plt.subplots(lines, columns, squeeze=False, figsize=(width * columns, 2.7 * lines + 0.4),
+                                gridspec_kw={"hspace": 0.62, "wspace": 1.2 / width})
     for line, ((clock, name), groups) in enumerate(panels.items()):
         source = r.source_label([row for row in rows if row["time_source"] == clock])
         for column, path in enumerate(options.value):
-            draw_panel(grid[line][column], groups, path, colours, options.log)
-            looks.title(grid[line][column], f"{name}: {source}" if name else source)
+            draw_panel(grid[line][column], groups, path, styles, options.log)
+            if grid[line][column].axison:
+                looks.title(grid[line][column], f"{name}: {source}" if name else source)
     for axes in grid[-1]:
         axes.set_xlabel(options.group)
-    handles = [plt.Rectangle((0, 0), 1, 1, color=colour) for colour in colours.values()]
-    looks.legend_below(figure, handles, list(colours))
+    handles = [plt.Rectangle((0, 0), 1, 1, edgecolor="white", linewidth=0.4, **style)
+               for style in styles.values()]
+    looks.legend_below(figure, handles, list(styles))
     return figure
 
 

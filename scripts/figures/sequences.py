@@ -8,6 +8,7 @@ usage: strobe inspect W --presence seen,active --json > W.json; scripts/figures/
 
 import argparse
 import json
+import os
 import sys
 
 from shared import looks
@@ -52,15 +53,27 @@ def stairs(axes, values, shares, colour, line, label):
     axes.step([values[0]] + values, [0] + shares, where="post", color=colour, linestyle=line, linewidth=1.4, label=label)
 
 
+def names_of(documents):
+    """The workload of each, a file by its name alone, with those parameters that differ among documents of one workload."""
+    names = []
+    for facts in documents:
+        own = facts.get("parameters") or {}
+        others = [other.get("parameters") or {} for other in documents if other.get("workload") == facts.get("workload")]
+        told = [f"{key}={int(value) if isinstance(value, float) and value.is_integer() else value}"
+                for key, value in own.items() if any(other.get(key) != value for other in others)]
+        names.append(", ".join([os.path.basename(str(facts.get("workload")))] + told))
+    return names
+
+
 def draw(documents, plt):
     figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), gridspec_kw={"wspace": 0.28})
     several = len(documents) > 1
-    for number, facts in enumerate(documents):
-        name = facts.get("workload")
+    names = names_of(documents)
+    for number, (name, facts) in enumerate(zip(names, documents)):
         own = looks.COLOURS[number % len(looks.COLOURS)]
         sizes, shares = edges_of_steps(facts)
         if sizes:
-            stairs(left, sizes, shares, own, "-", name)
+            stairs(left, sizes, shares, own, looks.DASHES[number % len(looks.DASHES)] if several else "-", name)
         for place, (kind, found) in enumerate(facts["presence"].items()):
             if not found["sequences"]:
                 continue
@@ -75,12 +88,12 @@ def draw(documents, plt):
         axes.set_ylabel(f"share of {what} at or below")
         axes.set_title(title, loc="left")
     handles, labels = right.get_legend_handles_labels()
-    if several:
+    if several and max(map(len, names)) <= 16:  # the legend below has the same colours
         left.legend(loc="upper left", fontsize=8)
-    else:
+    if not several:
         figure.suptitle(looks.fit(f"{documents[0].get('workload')}: {documents[0]['vertices']:,} vertices, "
                                   f"{documents[0]['steps']:,} steps", 7.5, 10), x=0.125, ha="left", fontsize=10, y=1.02)
-    looks.legend_below(figure, handles, labels, most=90)
+    looks.legend_below(figure, handles, labels, most=110)
     return figure
 
 

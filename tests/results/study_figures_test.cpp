@@ -55,6 +55,8 @@ TEST_F(StudyFigures, BarsAreTheNumbersOfTheRows) {
       "assert [round(bar.get_height(), 9) for bar in axes[0].patches] == [2, 4, 8]\n"
       "assert axes[0].get_ylabel() == 'epoch, median [ms]' and axes[1].get_ylabel() == 'epoch, median [s]'\n"
       "assert [t.get_text() for t in axes[0].get_xticklabels()] == ['m'] and len(axes) == 2\n"
+      "styles = bars.styles_of({0: {0: dict.fromkeys(f'bar {i}' for i in range(30))}})\n"
+      "assert len({str(style) for style in styles.values()}) == 30, 'thirty bars in thirty ways'\n"
       "assert bars.table(some, options)[1:] == [['wall', 'w', 'm', 'a', 0.002], ['wall', 'w', 'm', 'b (k=3)', 0.004],\n"
       "                                        ['wall', 'w', 'm', 'b (k=4)', 0.008], ['virtual', 'w', 'm', 'a', "
       "3.0]]\n";
@@ -72,6 +74,10 @@ TEST_F(StudyFigures, BarsStandByTheKeyThatIsNamed) {
       "assert list(bars.panels_of(some[::-1], options)['wall', 'w, 2 ranks']) == ['5', '50'], 'by size'\n"
       "options.group = 'ranks'\n"
       "assert [name for _, name in bars.panels_of(some, options)] == ['w (edges=5)', 'w (edges=50)']\n"
+      "stale = [row({'name': 'c', **more}, 1.0) for more in ({}, {'s': 'x', 't': 1, 'g': 'f'}, {'s': 'x', 't': 2, 'g': "
+      "'f'})]\n"
+      "assert [bars.text(one, 'strategy', stale) for one in stale] == ['c', 'c (t=1)', 'c (t=2)']\n"
+      "assert [bars.text(one, 'strategy', stale[:2]) for one in stale[:2]] == ['c', 'c (x)'], 'else alike'\n"
       "options.group, options.bars = 'strategy', 'ranks'\n"
       "assert list(bars.panels_of(some[1:], options)['wall', 'w']['a']) == ['2', '4']\n"
       "assert bars.chosen(some, ['ranks=4', 'strategy=a']) == some[2:]\n"
@@ -96,9 +102,15 @@ TEST_F(StudyFigures, ListsOfRowsCountAsTheyAreMeant) {
       "          metrics={'accuracy': [0.5, 0.9, 0.8]}, absent={'/loaded_bytes': 'no chunks'})\n"
       "assert abs(bars.number(one, 'sent_share') - 0.3) < 1e-12\n"
       "assert bars.number(one, 'fusion_units') == 7 and bars.number(one, 'metrics.accuracy') == 0.8\n"
+      "assert bars.number(one, 'loaded_bytes') is None and bars.number(one, 'strategy') is None\n"
+      "other = {**one, 'model': {'name': 'other'}, 'loaded_bytes': 3e6}\n"
+      "bars.require([one, other], ['loaded_bytes'])\n"
+      "options.value = ['loaded_bytes', 'sent_share']\n"
+      "axes = bars.draw([one, other], options, r.start_matplotlib()).axes\n"
+      "assert [bar.get_height() for bar in axes[0].patches] == [3], 'what has no number has no bar'\n"
       "for key, why in (('loaded_bytes', 'no chunks'), ('strategy', 'no number')):\n"
       "    try:\n"
-      "        bars.number(one, key)\n"
+      "        bars.require([one], [key])\n"
       "        raise SystemExit(key)\n"
       "    except r.Refused as refused:\n"
       "        assert why in str(refused)\n";
@@ -168,6 +180,16 @@ TEST_F(StudyFigures, DistancesAreThoseOfCellsThatExist) {
   for (const std::string& wrong : {"w=" + a + "," + folder_.file("c.npy"), "w=" + a, "w=" + a + ",nowhere.npy",
                                    "w=" + a + "," + folder_.file("d.npy")})
     EXPECT_EQ(run({"distances.py", wrong, "--out", folder_.file("g")}), 2) << wrong << output();
+}
+
+TEST_F(StudyFigures, DocumentsOfOneWorkloadAreNamedByWhatDiffers) {
+  const std::string text =
+      "import sequences\n"
+      "some = [{'workload': 'g', 'parameters': {'v': 4.0, 'w': 1}}, {'workload': 'g', 'parameters': {'v': 0.5, 'w': "
+      "1}},\n"
+      "        {'workload': '/far/away/h.csv', 'parameters': {'v': 7}}]\n"
+      "assert sequences.names_of(some) == ['g, v=4', 'g, v=0.5', 'h.csv'], sequences.names_of(some)\n";
+  EXPECT_EQ(check(text), 0) << output();
 }
 
 TEST_F(StudyFigures, OverheadIsAShareOfTraining) {
