@@ -70,7 +70,9 @@ def draw(rows, plt):
             draw_panel(grid[i][j], panel, rows, phases)
             looks.title(grid[i][j], f"{group}: {r.source_label(panel)}")
     for j, _ in enumerate(sources):
-        grid[-1][j].set_xlabel("ranks, by strategy; above: the mean epoch", labelpad=32)
+        # A label wider than its panel would be cut off.
+        inches = grid[-1][j].get_position().width * figure.get_figwidth()
+        grid[-1][j].set_xlabel(looks.fit("ranks, by strategy; above: the mean epoch", inches, 9), labelpad=32)
     handles = [plt.Rectangle((0, 0), 1, 1, color=COLOURS[phase]) for phase in phases]
     above_titles = 0.88 + 0.42 / figure.get_figheight()
     figure.legend(handles, phases, loc="lower center", bbox_to_anchor=(0.5, above_titles), ncol=len(phases),
