@@ -18,10 +18,12 @@ import sys
 from shared import looks
 from shared import rows as r
 
-NAMES = {"epoch_seconds.median": "epoch, median", "epoch_seconds.mean": "epoch, mean", "sent_bytes.total": "sent in an epoch",
+NAMES = {"epoch_seconds.median": "epoch, median", "epoch_seconds.mean": "epoch, mean",
+         "sent_bytes.total": "sent in an epoch",
          "loaded_bytes": "loaded in an epoch", "transfer_bytes": "moved to the device in an epoch",
          "padded_share": "share of rows that only fill up", "fusion_units": "units of a rank, most",
-         "imbalance.max_over_min": "largest over smallest time of a rank", "phase_seconds.transfer": "transfer in an epoch",
+         "imbalance.max_over_min": "largest over smallest time of a rank",
+         "phase_seconds.transfer": "transfer in an epoch",
          "device_memory_share": "share of the device's memory", "sent_share": "share of bytes sent behind epoch 1"}
 HATCHES = ["", "////", "....", "xxxx", "||||", "----"]
 BEHIND_FIRST = ("sent_share", "sent_bytes_by_epoch")
@@ -55,7 +57,7 @@ def require(rows, paths):
 
 
 def brief(row, kind, rows):
-    """As r.label with as few parameters as tell all apart: those that take several values, then others in their order."""
+    """As r.label with as few parameters as tell all apart: those that take several values, then others in order."""
     values = {}
     for other in rows:
         for key, value in r.parameters(other, kind).items():
@@ -63,8 +65,9 @@ def brief(row, kind, rows):
     told = {key for key, some in values.items() if len(some) > 1}
 
     def name(plugin):
-        kept = [r.parameter_text(key, value) for key, value in plugin.items() if key in told and key != "name"
-                and any(r.parameters(other, kind).get(key) != value for other in rows if other[kind]["name"] == plugin["name"])]
+        same = [r.parameters(other, kind) for other in rows if other[kind]["name"] == plugin["name"]]
+        kept = [r.parameter_text(key, value) for key, value in plugin.items()
+                if key in told and key != "name" and any(other.get(key) != value for other in same)]
         return plugin["name"] + (f" ({', '.join(kept)})" if kept else "")
 
     distinct = len({str(other[kind]) for other in rows})
@@ -219,14 +222,16 @@ def table(rows, options):
     lines = [["clock", "panel", options.group, options.bars] + options.value]
     for (clock, name), groups in panels_of(rows, options).items():
         for group, bars in groups.items():
-            lines += [[clock, name, group, bar] + [number(row, path) for path in options.value] for bar, row in bars.items()]
+            lines += [[clock, name, group, bar] + [number(row, path) for path in options.value]
+                      for bar, row in bars.items()]
     return lines
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("run", metavar="RUN_DIR", help="run directory, or its summary.json")
-    parser.add_argument("--value", required=True, action="append", metavar="KEY", help="what is drawn: a number of the rows")
+    parser.add_argument("--value", required=True, action="append", metavar="KEY",
+                        help="what is drawn: a number of the rows")
     parser.add_argument("--group", default="model", metavar="KEY", help="what stands along the axis (default: model)")
     parser.add_argument("--bars", default="strategy", metavar="KEY", help="what each bar is (default: strategy)")
     parser.add_argument("--where", action="append", default=[], metavar="KEY=VALUE", help="draw only rows that have it")

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""What chunks take beside how many cells they have, and what the learned workload predicts (DGC, SIGMOD'23, Fig. 7 and 16).
+"""What chunks take beside their numbers of cells, and what the learned workload predicts (DGC, SIGMOD'23, Fig. 7, 16).
 
 Chunks of one number of cells, one workload and one width are drawn as a cumulative distribution of their times, whose
 ends say how far chunks that counting takes for equal are apart; others as points by number of cells.
 
-usage: strobe calibrate --chunks --fewest-cells 1000 --most-cells 1000 --dump-chunks F.csv; chunk_times.py F.csv --out DIR
+usage: strobe calibrate --chunks --fewest-cells 1000 --most-cells 1000 --dump-chunks F.csv
+       chunk_times.py F.csv --out DIR
 """
 
 import csv
@@ -13,7 +14,8 @@ import sys
 from shared import looks
 from shared import rows as r
 
-COLUMNS = ("workload", "hidden", "feature_copies", "cells", "edges", "structure_seconds", "time_seconds", "predicted_seconds")
+COLUMNS = ("workload", "hidden", "feature_copies", "cells", "edges", "structure_seconds", "time_seconds",
+           "predicted_seconds")
 
 
 def read_chunks(path):
