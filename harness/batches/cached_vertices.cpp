@@ -32,9 +32,12 @@ class UnionReach {
       std::size_t before = vertices_.size() + 1;
       for (std::int64_t i = 0; i < (through_steps ? window : 1) && before != vertices_.size(); ++i) {
         before = vertices_.size();
-        for (std::size_t p = layer.products.size(); p-- > 0;) hop(1 + static_cast<std::size_t>(layer.products[p]));
+        for (std::size_t p = layer.products.size(); p-- > 0;) {
+          const std::size_t rows = vertices_.size();
+          for (const int support : layer.products[p]) hop(1 + static_cast<std::size_t>(support), rows);
+        }
       }
-      if (layer.neighbours) hop(0);
+      if (layer.neighbours) hop(0, vertices_.size());
     }
   }
 
@@ -61,10 +64,9 @@ class UnionReach {
     vertices_.push_back(v);
   }
 
-  /// The columns of the rows, at any step, of all vertices so far.
-  void hop(std::size_t m) {
+  /// The columns of the rows, at any step, of the first `count` vertices.
+  void hop(std::size_t m, std::size_t count) {
     const PreparedGraph& graph = matrix(m);
-    const std::size_t count = vertices_.size();
     for (std::size_t i = with_row_[m]; i < count; ++i) {
       const VertexId v = vertices_[i];
       for (std::int64_t t = 0; t < steps_; ++t) {
@@ -72,7 +74,7 @@ class UnionReach {
         for (std::int64_t e = row[0]; e < row[1]; ++e) add(graph.columns[static_cast<std::size_t>(e)]);
       }
     }
-    with_row_[m] = count;
+    with_row_[m] = std::max(with_row_[m], count);
   }
 
   std::uint64_t value_bytes(const PreparedGraph& graph) const {

@@ -76,11 +76,14 @@ class FrontierWalk {
       scratch_.order_new();
       step.computed[l] = scratch_.step_count();
       if (source_.frontier == FrontierKind::exact && layer.earlier > 0) add_read_later(l, t);
-      for (std::size_t i = layer.products.size(); i-- > 0;)
-        add_columns(1 + static_cast<std::size_t>(layer.products[i]), t, step);
+      for (std::size_t i = layer.products.size(); i-- > 0;) {
+        scratch_.order_new();
+        const std::int64_t rows = scratch_.step_count();
+        for (const int support : layer.products[i]) add_columns(1 + static_cast<std::size_t>(support), rows, t, step);
+      }
       scratch_.order_new();
       step.inner[l] = scratch_.step_count();
-      if (layer.neighbours) add_columns(0, t, step);
+      if (layer.neighbours) add_columns(0, step.inner[l], t, step);
     }
   }
 
@@ -115,16 +118,14 @@ class FrontierWalk {
       if (presence_->begin(*v, in_graph(s)) <= in_graph(t)) scratch_.add_to_step(v, v + 1);
   }
 
-  /// The columns of the rows of all vertices so far. Those of rows that the
-  /// matrix was asked for before are there. Rows lie anywhere, so what a later
-  /// one reads is asked for ahead.
-  void add_columns(std::size_t matrix, std::int64_t t, ReachedStep& step) {
-    scratch_.order_new();
+  /// The columns of the rows of the first `rows` vertices, which are in order.
+  /// Those of rows that the matrix was asked for before are there. Rows lie
+  /// anywhere, so what a later one reads is asked for ahead.
+  void add_columns(std::size_t matrix, std::int64_t rows, std::int64_t t, ReachedStep& step) {
     constexpr std::int64_t rows_ahead = 8;
     const PreparedGraph& graph = *matrices_[matrix];
     const std::int64_t* offsets = graph.row_offsets.data() + in_graph(t) * graph.vertices;
     const VertexId* columns = graph.columns.data();
-    const std::int64_t rows = scratch_.step_count();
     for (std::int64_t i = step.with_row[matrix]; i < rows; ++i) {
       if (i + 2 * rows_ahead < rows) __builtin_prefetch(offsets + scratch_.step()[i + 2 * rows_ahead]);
       if (i + rows_ahead < rows) __builtin_prefetch(columns + offsets[scratch_.step()[i + rows_ahead]]);
@@ -132,7 +133,7 @@ class FrontierWalk {
       scratch_.make_room(offsets[v + 1] - offsets[v]);
       scratch_.add_to_step(columns + offsets[v], columns + offsets[v + 1]);
     }
-    step.with_row[matrix] = rows;
+    step.with_row[matrix] = std::max(step.with_row[matrix], rows);
   }
 
   const BatchSource& source_;

@@ -1,5 +1,7 @@
 #include "harness/batches/layer_reads.hpp"
 
+#include <algorithm>
+
 namespace strobe {
 namespace {
 
@@ -17,6 +19,18 @@ std::int64_t earlier_steps(const LayerShape& layer) {
   return 0;
 }
 
+void add_product(const StepProduct& product, std::vector<std::vector<int>>& stages) {
+  if (product.stage < 0) {
+    stages.push_back({product.support});
+    return;
+  }
+  const auto stage = static_cast<std::size_t>(product.stage);
+  if (stages.size() <= stage) stages.resize(stage + 1);
+  std::vector<int>& supports = stages[stage];
+  if (std::find(supports.begin(), supports.end(), product.support) == supports.end())
+    supports.push_back(product.support);
+}
+
 }  // namespace
 
 std::vector<LayerReads> layer_reads(const std::vector<LayerShape>& layers, bool product_in_batch) {
@@ -24,7 +38,7 @@ std::vector<LayerReads> layer_reads(const std::vector<LayerShape>& layers, bool 
   for (const LayerShape& layer : layers) {
     LayerReads& read = reads.emplace_back();
     read.neighbours = layer.reads_neighbours;
-    for (const StepProduct& product : layer.products) read.products.push_back(product.support);
+    for (const StepProduct& product : layer.products) add_product(product, read.products);
     read.earlier = earlier_steps(layer);
     read.reset_every = layer.reset_every;
   }

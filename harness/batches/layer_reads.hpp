@@ -15,10 +15,10 @@ struct LayerReads {
   static constexpr std::int64_t all_earlier = std::numeric_limits<std::int64_t>::max();
 
   bool neighbours = false;  // the spatial stage reads the columns of row v of A~ at t
-  /// Supports of the products of a layer that goes step by step, in an order in which each reads at most what those
-  /// before it gave. Read from the last to the first they lead from a state to the states and inputs that it follows
-  /// from; where products do not build on each other this is more than is read, never less.
-  std::vector<int> products = {};
+  /// [stages] supports of the products of a layer that goes step by step; those of a stage read at most what earlier
+  /// stages gave. Read from the last stage to the first they lead from a state to the states and inputs that it follows
+  /// from: never less than is read, and more where a product reads only some of what came before.
+  std::vector<std::vector<int>> products = {};
   std::int64_t earlier = 0;      // the temporal stage reads so many steps of its own vertex before t
   std::int64_t reset_every = 0;  // n > 0: nothing before a step that n divides is read from there on
 };

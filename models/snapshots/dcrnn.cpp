@@ -116,14 +116,18 @@ class Dcrnn final : public Model {
  private:
   /// All products of one step of a layer.
   std::vector<StepProduct> products(int layer, std::int64_t feature_width) const {
+    // Walks go side by side, unless the second begins with what the last but one hop of the first gave. The gates' and
+    // the features' walks do not wait for each other; the candidate's begin with what the gates left of the state.
+    const int second = walks() == 2 && p_.terms == "carried" ? p_.hops - 1 : 0;
     std::vector<StepProduct> all;
-    std::vector<std::int64_t> widths;
-    if (layer > 0 || !p_.precompute) widths.push_back(layer == 0 ? feature_width : p_.hidden);
-    if (carried()) widths.insert(widths.end(), 2, p_.hidden);
-    for (const std::int64_t width : widths) {
-      for (int support = 0; support < walks(); ++support)
-        all.insert(all.end(), static_cast<std::size_t>(p_.hops), {support, width});
-    }
+    const auto add = [&](std::int64_t width, int first_stage) {
+      for (int support = 0; support < walks(); ++support) {
+        for (int hop = 0; hop < p_.hops; ++hop)
+          all.push_back({support, width, first_stage + hop + (support == 1 ? second : 0)});
+      }
+    };
+    if (layer > 0 || !p_.precompute) add(layer == 0 ? feature_width : p_.hidden, 0);
+    if (carried()) add(p_.hidden, 0), add(p_.hidden, p_.hops + second);
     return all;
   }
 

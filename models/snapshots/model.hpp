@@ -36,10 +36,12 @@ struct StateShape {
   std::int64_t width = 0;
 };
 
-/// A product that Model::step asks for: the support (Preparation::supports) and the columns.
+/// A product that Model::step asks for: the support (Preparation::supports) and the columns. `stage`: it reads what
+/// products of earlier stages gave, and none of its own stage or a later one; -1: whatever stands before it.
 struct StepProduct {
   int support = 0;
   std::int64_t width = 0;
+  int stage = -1;
 };
 
 /// Elements that all ranks together sum with RankSums in one forward pass of a layer, per step. `values` are summed

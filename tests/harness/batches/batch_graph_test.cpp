@@ -19,10 +19,10 @@
 namespace strobe {
 namespace {
 
-using Row = std::map<VertexId, double>;  // column and value
+using ValuedRow = std::map<VertexId, double>;  // column and value
 
-Row valued_row(const PreparedGraph& graph, std::int64_t v, std::int64_t t) {
-  Row row;
+ValuedRow valued_row(const PreparedGraph& graph, std::int64_t v, std::int64_t t) {
+  ValuedRow row;
   const auto first = static_cast<std::size_t>(t * graph.vertices + v);
   for (std::int64_t e = graph.row_offsets[first]; e < graph.row_offsets[first + 1]; ++e) {
     const auto i = static_cast<std::size_t>(e);
@@ -31,8 +31,8 @@ Row valued_row(const PreparedGraph& graph, std::int64_t v, std::int64_t t) {
   return row;
 }
 
-Row in_field(const Row& row, const std::vector<VertexId>& field) {
-  Row whole;
+ValuedRow in_field(const ValuedRow& row, const std::vector<VertexId>& field) {
+  ValuedRow whole;
   for (const auto& [column, value] : row) whole[field.at(static_cast<std::size_t>(column))] = value;
   return whole;
 }
@@ -47,10 +47,11 @@ void expect_rows(const PreparedGraph& whole, const PreparedGraph& cut, const Bat
     const StepFrontier& step = batch.frontier.steps[static_cast<std::size_t>(t)];
     const std::set<std::int32_t> with_row(step.rows.begin(), step.rows.begin() + step.with_row[m]);
     for (std::int64_t i = 0; i < cut.vertices; ++i) {
-      const Row row = valued_row(cut, i, t);
+      const ValuedRow row = valued_row(cut, i, t);
       const VertexId v = field[static_cast<std::size_t>(i)];
       const bool wanted = with_row.count(static_cast<std::int32_t>(i)) != 0;
-      EXPECT_EQ(in_field(row, field), wanted ? valued_row(whole, v, batch.steps.first + t) : Row()) << v << " at " << t;
+      EXPECT_EQ(in_field(row, field), wanted ? valued_row(whole, v, batch.steps.first + t) : ValuedRow())
+          << v << " at " << t;
       const auto columns = test::row_of(cut, i, t);
       EXPECT_TRUE(std::is_sorted(columns.begin(), columns.end()));
     }
@@ -84,7 +85,7 @@ void expect_presence(const PreparedGraph& whole, const BatchGraph& batch) {
 
 TEST(BatchGraph, HasTheWholeGraphsRowsWhereTheyAreRead) {
   const LayerReads recurrent{true, {}, LayerReads::all_earlier, 0}, window{true, {}, 1, 0},
-      by_step{false, {0, 1}, LayerReads::all_earlier, 0};
+      by_step{false, {{0}, {1}}, LayerReads::all_earlier, 0};
   for (unsigned seed = 0; seed < 24; ++seed) {
     test::Draws draw(seed);
     const SnapshotGraph graph = test::random_snapshots(draw, 30, 5, 1);
@@ -320,9 +321,9 @@ void expect_normalised(const BatchGraph& raw, const BatchGraph& made) {
       return sum;
     };
     for (std::int64_t v = 0; v < raw.inputs->vertices; ++v) {
-      Row judge = valued_row(*raw.inputs, v, t);
+      ValuedRow judge = valued_row(*raw.inputs, v, t);
       judge[static_cast<VertexId>(v)] += 1;
-      const Row row = valued_row(*made.inputs, v, t);
+      const ValuedRow row = valued_row(*made.inputs, v, t);
       ASSERT_EQ(row.size(), judge.size());
       for (const auto& [u, value] : judge) EXPECT_NEAR(row.at(u), value / std::sqrt(degree(v) * degree(u)), 1e-12);
     }

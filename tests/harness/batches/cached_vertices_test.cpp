@@ -100,7 +100,8 @@ TEST(CachedVertices, CountsTheRowsThatBatchesMayRead) {
 LayerReads random_reads(test::Draws& draw) {
   if (draw.below(2) == 0) return {draw.below(2) == 0, {}, draw.below(2) == 0 ? 1 : LayerReads::all_earlier, 0};
   LayerReads by_step{false, {}, draw.below(3) == 0 ? 0 : LayerReads::all_earlier, 0};
-  for (int i = 1 + draw.below(2); i > 0; --i) by_step.products.push_back(draw.below(2));
+  for (int i = 1 + draw.below(2); i > 0; --i)
+    by_step.products.push_back(draw.below(3) == 0 ? std::vector{0, 1} : std::vector{draw.below(2)});
   return by_step;
 }
 

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <map>
+#include <nlohmann/json.hpp>
 
 #include "core/errors.hpp"
 #include "tests/harness/batches/random_batches.hpp"
@@ -77,9 +78,11 @@ class DependencyGraph {
     for (std::int64_t p = products; p > 0; --p) {
       auto& of_product = reads_[node(l, Stage::product, p, v, t)];
       of_product.push_back(node(l, Stage::product, p - 1, v, t));
-      const auto support = static_cast<std::size_t>(layer.products[static_cast<std::size_t>(p - 1)]);
-      for (const VertexId u : test::row_of(*source_.supports[support], v, cells_.steps.first + t))
-        of_product.push_back(node(l, Stage::product, p - 1, u, t));
+      for (const int support : layer.products[static_cast<std::size_t>(p - 1)]) {
+        const PreparedGraph& graph = *source_.supports[static_cast<std::size_t>(support)];
+        for (const VertexId u : test::row_of(graph, v, cells_.steps.first + t))
+          of_product.push_back(node(l, Stage::product, p - 1, u, t));
+      }
     }
     auto& of_inputs = reads_[node(l, Stage::product, 0, v, t)];
     if (products > 0 && t > 0 && remembers(layer, v, t - 1, t)) of_inputs.push_back(node(l, Stage::inner, 0, v, t - 1));
@@ -132,8 +135,9 @@ void expect_same(const BatchSource& source, const BatchCells& cells, const Front
       const auto reads_row = [&](const Node& node) {
         const LayerReads& layer = source.layers[static_cast<std::size_t>(node[0])];
         if (node[1] != static_cast<std::int64_t>(Stage::product)) return false;
-        return node[2] == 0 ? m == 0 && layer.neighbours
-                            : static_cast<std::size_t>(layer.products[static_cast<std::size_t>(node[2] - 1)]) + 1 == m;
+        if (node[2] == 0) return m == 0 && layer.neighbours;
+        const std::vector<int>& stage = layer.products[static_cast<std::size_t>(node[2] - 1)];
+        return std::count(stage.begin(), stage.end(), static_cast<int>(m) - 1) > 0;
       };
       std::vector<std::int32_t> rows(step.rows.begin(), step.rows.begin() + step.with_row.at(m));
       std::sort(rows.begin(), rows.end());
@@ -151,7 +155,10 @@ LayerReads random_layer(test::Draws& draw) {
   layer.reset_every = draw.below(3) == 0 ? 2 : 0;
   if (draw.below(3) == 0) {
     layer.earlier = draw.below(2) == 0 ? 0 : LayerReads::all_earlier;
-    for (int i = draw.below(4); i >= 0; --i) layer.products.push_back(draw.below(2));
+    for (int i = draw.below(4); i >= 0; --i) {
+      layer.products.push_back({draw.below(2)});
+      if (draw.below(2) == 0) layer.products.back() = {0, 1};
+    }
   }
   return layer;
 }
@@ -200,6 +207,43 @@ TEST(Frontier, LayersTakeTheHopsOfOneStep) {
   EXPECT_EQ(batch_frontier(source, cells, scratch).field, (std::vector<VertexId>{0, 1, 2}));
   source.frontier = FrontierKind::layers;
   EXPECT_EQ(batch_frontier(source, cells, scratch).field, (std::vector<VertexId>{0, 1}));
+}
+
+/// A line of vertices, each of which reads both of its neighbours.
+PreparedGraph line(std::int64_t vertices, std::int64_t steps) {
+  PreparedGraph graph;
+  graph.vertices = vertices;
+  graph.steps = steps;
+  graph.row_offsets = {0};
+  for (std::int64_t row = 0; row < steps * vertices; ++row) {
+    for (const std::int64_t u : {row % vertices - 1, row % vertices + 1})
+      if (u >= 0 && u < vertices) graph.columns.push_back(static_cast<VertexId>(u));
+    graph.row_offsets.push_back(static_cast<std::int64_t>(graph.columns.size()));
+  }
+  return graph;
+}
+
+// Two walks of K hops, one behind the other for the gates and then for the candidate: 2 K hops a step. The authors'
+// code has the second walk begin with what the last but one hop of the first gave: 2 K - 1 hops in place of K.
+TEST(Frontier, OfDcrnnTakesTheHopsOfItsLongestWalks) {
+  const PreparedGraph graph = line(101, 2);
+  for (const auto& [options, hops] : std::vector<std::pair<Json, std::size_t>>{{{{"hops", 2}}, 4},
+                                                                               {{{"hops", 3}}, 6},
+                                                                               {{{"directions", "in"}}, 4},
+                                                                               {{{"terms", "chebyshev"}}, 4},
+                                                                               {{{"terms", "carried"}}, 6},
+                                                                               {{{"state", "none"}}, 0},
+                                                                               {{{"precompute", false}}, 4},
+                                                                               {{{"hops", 0}}, 0}}) {
+    const auto model = ModelRegistry::instance().find("dcrnn").value(options);
+    const BatchSource source{&graph, {&graph, &graph}, layer_reads(model->layers(2)), FrontierKind::exact};
+    BatchScratch scratch(101);
+    for (const std::int64_t window : {1, 2}) {
+      const auto field = batch_frontier(source, {{50}, {0, window}, {}}, scratch).field;
+      const std::size_t reached = options.contains("state") ? 0 : hops * static_cast<std::size_t>(window);
+      EXPECT_EQ(field.size(), 2 * reached + 1) << options << " over " << window << " steps";
+    }
+  }
 }
 
 TEST(Frontier, CountsTargetsOfExampleOne) {
