@@ -291,6 +291,11 @@ void take_facts(const Json& case_json, const std::string& case_id, const CaseRes
   row.planned_bytes = result.planned_bytes;
   row.threads = result.threads;
   row.batch_events = result.batch_events;
+  row.batch_redundancy = result.batch_redundancy;
+  if (row.batch_redundancy && !row.batch_redundancy->cached_bytes) {
+    for (const char* key : {"/cached_bytes", "/distributed_bytes", "/duplication"})
+      row.absent[key] = "not counted: too many entries and ranks";
+  }
   if (result.iterations_per_epoch > 0) {
     row.iterations = result.iterations_per_epoch;
   } else {

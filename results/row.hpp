@@ -19,7 +19,7 @@
 
 namespace strobe {
 
-inline constexpr const char* summary_schema_version = "1.6.0";
+inline constexpr const char* summary_schema_version = "1.7.0";
 
 /// Seconds of an epoch over all measured epochs; each epoch counts with its slowest rank. NaN where absent.
 struct EpochSeconds {
@@ -90,6 +90,7 @@ struct Row {
   std::map<std::string, double> throughput;            // of throughput_keys
   std::optional<std::int64_t> iterations;              // updates of the weights in an epoch
   std::optional<BatchEvents> batch_events;             // of models of events, and of what is judged on events
+  std::optional<BatchRedundancy> batch_redundancy;     // only of hybrid batches
   std::optional<Roofline> roofline;
   double dollars_per_epoch = std::numeric_limits<double>::quiet_NaN();
   std::string currency;               // of dollars_per_epoch, ISO 4217; "" = no price

@@ -181,4 +181,32 @@ inline Json exact_schema() {
   return {{"oneOf", Json::array({Json{{"const", true}}, Json{{"type", "array"}, {"items", text()}, {"minItems", 1}}})}};
 }
 
+// Fields ------------------------------------------------------------------------------------------------------------
+
+/// A key of a row whose value is a member of it.
+template <auto Member>
+RowField field(const char* key, const char* unit, Json schema, const char* help) {
+  return {key,
+          unit,
+          help,
+          std::move(schema),
+          [](const Row& row) { return encode(row.*Member); },
+          [](Row& row, const Json& json) { decode(json, row.*Member); }};
+}
+
+/// A key that files of an older version lack.
+inline RowField later(RowField field) {
+  field.later = true;
+  return field;
+}
+
+inline Json scalar(double value) { return encode(value); }
+template <class T>
+Json scalar(T value) {
+  return value;
+}
+
+/// Of row_kind_fields.cpp.
+std::vector<RowField> fields_of_kinds();
+
 }  // namespace strobe::row_codec

@@ -82,6 +82,16 @@ struct BatchEvents {
   double mean_staleness_seconds = 0;  // likewise: by which what a memory has heard of lies behind what has happened
 };
 
+/// What it costs that ranks train on batches of their own vertices and nothing crosses: known from the plan.
+struct BatchRedundancy {
+  /// [ranks] rows of matrices and features of other ranks' vertices that each rank keeps. The first three are there, or
+  /// none of them is counted.
+  std::optional<std::vector<std::uint64_t>> cached_bytes;
+  std::optional<std::uint64_t> distributed_bytes;  // that bringing them there once moves, over all ranks
+  std::optional<double> duplication;               // others' vertices that ranks keep, over the vertices of the graph
+  double redundant_computation = 0;  // cells that layers compute beyond the targets, per target and layer
+};
+
 /// Everything that running one case produced, over all repetitions; rank 0 holds all ranks' samples.
 struct CaseResult {
   std::string status = "ok";  // ok | failed | out_of_memory | timeout | skipped | interrupted
@@ -98,6 +108,7 @@ struct CaseResult {
   double cells_per_epoch = 0;                        // vertices of the trained steps; 0 = the unit says it all
   std::int64_t iterations_per_epoch = 0;             // updates of the weights; 0 = unknown
   std::optional<BatchEvents> batch_events;           // only of models of events
+  std::optional<BatchRedundancy> batch_redundancy;   // only of hybrid batches
   std::vector<std::int64_t> fusion_units;            // [ranks] of strategies with chunks: units that each rank walks
   double nonzeros_per_epoch = 0;  // stored entries of the prepared matrices of the trained steps; 0 = unknown
   std::map<std::string, std::int64_t> metric_samples;  // by metric: over how many samples it is taken

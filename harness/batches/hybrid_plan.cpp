@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/batches/batch_maker.hpp"
-#include "harness/batches/cached_vertices.hpp"
+#include "harness/batches/batch_memory.hpp"
 #include "harness/placement/model_hops.hpp"
 #include "workloads/partitioners/load_aware.hpp"
 #include "workloads/partitioners/partitioner.hpp"
@@ -164,29 +164,28 @@ bool is_exact(const HybridPlan& plan, const std::vector<std::int64_t>& owned) {
   return exact;
 }
 
-/// What ranks hold of each other's vertices, so that no embedding crosses: too long to find out where ranks and entries
-/// are many.
-std::string cache_note(const HybridPlan& plan) {
+/// Too long to find out where ranks and entries are many.
+void add_caches(HybridPlan& plan) {
   constexpr std::int64_t most_visits = 2'000'000'000;
-  if (plan.ranks() < 2) return "";
-  if (plan.graph().nonzeros() > most_visits / plan.ranks())
-    return "how many vertices ranks hold of each other was not counted: too many entries and ranks";
-  std::int64_t window = 1;
-  for (const BatchAction& action : plan.actions) {
-    for (const BatchSize& size : action.of_rank) window = std::max(window, size.steps);
+  if (plan.graph().nonzeros() > most_visits / plan.ranks()) {
+    plan.notes.emplace_back(
+        "how many vertices ranks hold of each other was not counted, nor whether their memory has room: too many "
+        "entries and ranks");
+    return;
   }
-  std::vector<CachedVertices> ranks;
+  plan.caches = count_caches(plan);
+  if (plan.ranks() < 2) return;
   std::uint64_t cached = 0, most = 0;
-  for (Rank r = 0; r < plan.ranks(); ++r) {
-    const std::vector<VertexId> others = others_of(plan.full->data.samples->train, plan.owner, r);
-    ranks.push_back(cached_vertices(plan.source, plan.owner, r, others, plan.trained_steps(), window));
-    cached += ranks.back().cached_structure_bytes + ranks.back().cached_feature_bytes;
-    most = std::max(most, ranks.back().bytes());
+  for (std::size_t r = 0; r < plan.caches->own_bytes.size(); ++r) {
+    cached += plan.caches->cached_bytes[r];
+    most = std::max(most, plan.caches->own_bytes[r] + plan.caches->cached_bytes[r]);
   }
-  return fmt::format(
+  const double held =
+      1 + static_cast<double>(plan.caches->cached_vertices) / static_cast<double>(plan.graph().vertices);
+  plan.notes.push_back(fmt::format(
       "ranks hold {:.2f} times the vertices of the graph, those within the hops of their own; {:.1f} MB of others' "
       "move once, before training, and the largest rank holds {:.1f} MB",
-      duplication(ranks, plan.graph().vertices), static_cast<double>(cached) / 1e6, static_cast<double>(most) / 1e6);
+      held, static_cast<double>(cached) / 1e6, static_cast<double>(most) / 1e6));
 }
 
 /// Owners, groups and sizes of batches.
@@ -226,7 +225,8 @@ std::shared_ptr<const HybridPlan> plan_hybrid(const Case& request, PlanUse use) 
   BatchMaker maker(*plan, false);
   for (std::size_t a = 0; a < plan->actions.size(); ++a) plan->typical.push_back(typical_batch(*plan, a, maker));
   plan->notes.push_back(frontier_note(plan->typical[plan->first_action]));
-  if (const std::string note = cache_note(*plan); !note.empty()) plan->notes.push_back(note);
+  add_caches(*plan);
+  check_memory(*plan);
   plan->notes.emplace_back(
       "weights are evaluated on the whole graph, whose memory is not in peak_bytes, which is that of training");
   return plan;

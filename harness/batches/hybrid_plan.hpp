@@ -2,7 +2,10 @@
 // (DynaHB, VLDB'24).
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "harness/batches/batch_graph.hpp"
@@ -30,6 +33,12 @@ struct TypicalBatch {
   double bytes = 0;    // on the device
 };
 
+/// What ranks keep of the graph for their batches: bytes of matrices and features of all training steps.
+struct CacheSizes {
+  std::vector<std::uint64_t> own_bytes, cached_bytes;  // [P]; the cached ones are of others' vertices
+  std::int64_t cached_vertices = 0;                    // over all ranks
+};
+
 struct HybridPlan {
   HybridOptions options;
   /// Data, model and task; and the placement of whole timelines by owner, under which weights are evaluated.
@@ -43,6 +52,7 @@ struct HybridPlan {
   BatchSource source;                 // of the graph's matrices
   SampleIndex samples;                // of training
   std::vector<TypicalBatch> typical;  // [actions]
+  std::optional<CacheSizes> caches;   // not counted where entries and ranks are many
   bool exact = false;                 // an update is that of all samples
   std::vector<std::string> notes;     // what was assumed, one sentence each
 

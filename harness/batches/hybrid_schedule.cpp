@@ -31,6 +31,7 @@ class HybridSchedule final : public SchedulePlan {
     items.batch_events = full_->items().batch_events;
     items.unit = "cells_per_second";
     items.iterations = std::max<std::int64_t>(1, plan_->iterations());
+    items.batch_redundancy = redundancy();
     return items;
   }
   std::vector<std::string> approximations() const override {
@@ -84,6 +85,14 @@ class HybridSchedule final : public SchedulePlan {
                        {"needed_cells", typical.needed_cells},
                        {"entries", typical.entries},
                        {"bytes", typical.bytes}}}};
+    const BatchRedundancy twice = redundancy();
+    schedule["redundant_computation"] = twice.redundant_computation;
+    if (plan_->caches) {
+      schedule["own_bytes"] = plan_->caches->own_bytes;
+      schedule["cached_bytes"] = *twice.cached_bytes;
+      schedule["distributed_bytes"] = *twice.distributed_bytes;
+      schedule["duplication"] = *twice.duplication;
+    }
     return {{"schedule", schedule},
             {"parameter_count", described["parameter_count"]},
             {"parameters", described["parameters"]}};
@@ -115,6 +124,20 @@ class HybridSchedule final : public SchedulePlan {
   }
 
  private:
+  BatchRedundancy redundancy() const {
+    const TypicalBatch& typical = plan_->typical[plan_->first_action];
+    const double targets = typical.target_cells * static_cast<double>(plan_->layers().size());
+    BatchRedundancy twice;
+    twice.redundant_computation = std::max(0.0, typical.cells / targets - 1);
+    if (!plan_->caches) return twice;
+    const CacheSizes& caches = *plan_->caches;
+    twice.cached_bytes = caches.cached_bytes;
+    // With the rows goes which vertices they are of.
+    twice.distributed_bytes = static_cast<std::uint64_t>(caches.cached_vertices) * sizeof(VertexId);
+    for (const std::uint64_t bytes : caches.cached_bytes) *twice.distributed_bytes += bytes;
+    twice.duplication = static_cast<double>(caches.cached_vertices) / static_cast<double>(plan_->graph().vertices);
+    return twice;
+  }
   std::string interval_text() const {
     const AveragingInterval& interval = plan_->interval;
     return interval.iterations > 0 ? fmt::format("{} iterations", interval.iterations)

@@ -48,7 +48,8 @@ struct EpochItems {
   double nonzeros = 0;                    // stored entries of the matrices that are multiplied with; 0 = unknown
   std::int64_t iterations = 1;            // updates of the weights
   double cells = 0;                       // vertices of all steps trained on, beside another unit; 0 = not stated
-  std::optional<BatchEvents> batch_events = {};  // of kinds that go through events in batches
+  std::optional<BatchEvents> batch_events = {};          // of kinds that go through events in batches
+  std::optional<BatchRedundancy> batch_redundancy = {};  // of hybrid batches
 };
 
 /// The metrics that an evaluation gives.

@@ -62,6 +62,7 @@ CaseResult empty_result(const PlannedCase& plan, const LaunchRequest& launch) {
   result.cells_per_epoch = items.cells;
   result.iterations_per_epoch = items.iterations;
   result.batch_events = items.batch_events;
+  result.batch_redundancy = items.batch_redundancy;
   result.fusion_units = plan.schedule->fusion_units();
   result.approximations = plan.schedule->approximations();
   result.exact = result.approximations.empty();
