@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "harness/batches/batch_features.hpp"
+#include "harness/batches/encoding/batch_features.hpp"
 #include "models/tape/pass.hpp"
 
 namespace strobe {

@@ -2,21 +2,10 @@
 
 #include <algorithm>
 
+#include "harness/batches/encoding/counted_batch.hpp"
+
 namespace strobe {
 namespace {
-
-/// The cells whose outputs each layer must give, by vertices of the graph.
-std::vector<StepCells> needed_cells(const Frontier& frontier, std::size_t layers) {
-  std::vector<StepCells> needed(layers);
-  for (const StepFrontier& step : frontier.steps) {
-    for (std::size_t l = 0; l < layers; ++l) {
-      for (const std::int32_t place : step.inner_rows(static_cast<int>(l)))
-        needed[l].vertices.push_back(frontier.field[static_cast<std::size_t>(place)]);
-      needed[l].close_step();
-    }
-  }
-  return needed;
-}
 
 template <class T>
 std::uint64_t bytes_of(const std::vector<T>& values) {
@@ -28,6 +17,18 @@ std::uint64_t bytes_of(const HostCsr& csr) {
 }
 
 std::uint64_t bytes_of(const StepCells& cells) { return bytes_of(cells.offsets) + bytes_of(cells.vertices); }
+
+/// What the lists of a counted layer would take.
+std::uint64_t counted_bytes(const BatchLayer& layer, std::uint64_t element) {
+  std::int64_t entries = layer.entries, rows = layer.cells.count();
+  for (const auto& support : layer.step_entries) {
+    for (const std::int64_t step : support) entries += step;
+    rows += layer.cells.count();
+  }
+  return static_cast<std::uint64_t>(layer.columns()) * sizeof(VertexId) +
+         static_cast<std::uint64_t>(rows + layer.input_rows) * sizeof(std::int64_t) +
+         static_cast<std::uint64_t>(entries) * (sizeof(VertexId) + element);
+}
 
 std::uint64_t bytes_of(const BatchLayer& layer) {
   std::uint64_t sum = bytes_of(layer.cells) + bytes_of(layer.halo) + bytes_of(layer.input) + bytes_of(layer.a);
@@ -62,14 +63,15 @@ std::uint64_t bytes_of(const HostRows& rows) { return bytes_of(rows.values32) + 
 
 std::uint64_t HybridBatch::bytes() const {
   std::uint64_t sum = bytes_of(features.features) + bytes_of(features.product);
-  for (const BatchLayer& layer : layers.layers) sum += bytes_of(layer);
+  for (const BatchLayer& layer : layers.layers)
+    sum += layers.counted_only ? counted_bytes(layer, element_bytes) : bytes_of(layer);
   for (const auto& counted : layers.counted) sum += bytes_of(counted);
   for (const auto& list : samples.rows) sum += bytes_of(list);
   return sum + bytes_of(samples.label) + bytes_of(samples.value) + bytes_of(samples.weight);
 }
 
 LayerSource layer_source(const HybridPlan& plan) {
-  return {plan.graph(), plan.full->data.supports, plan.layers(), plan.full->model.fp64};
+  return {plan.graph(), plan.full->data.supports, plan.layers(), plan.full->model.fp64, plan.degrees.get()};
 }
 
 BatchMaker::BatchMaker(const HybridPlan& plan, bool values)
@@ -78,6 +80,7 @@ BatchMaker::BatchMaker(const HybridPlan& plan, bool values)
 SharedBatch BatchMaker::make(Rank rank, std::size_t action, std::uint64_t number) {
   constexpr std::uint64_t attempts = 8;
   const BatchSize& size = plan_.actions[action].of_rank[static_cast<std::size_t>(rank)];
+  if (!plan_.graph().has_structure()) return make_counted({0, size.steps}, size.vertices, action);
   const BalancedGroups& groups = plan_.groups[static_cast<std::size_t>(rank)];
   DrawnTargets targets;
   for (std::uint64_t attempt = 0; attempt < attempts; ++attempt) {
@@ -89,6 +92,8 @@ SharedBatch BatchMaker::make(Rank rank, std::size_t action, std::uint64_t number
 }
 
 SharedBatch BatchMaker::make(const DrawnTargets& targets, std::size_t action) {
+  if (!plan_.graph().has_structure())
+    return make_counted(targets.window, static_cast<std::int64_t>(targets.vertices.size()), action);
   auto batch = std::make_shared<HybridBatch>();
   batch->action = action;
   const Run steps{targets.window.first, targets.window.count};
@@ -99,6 +104,24 @@ SharedBatch BatchMaker::make(const DrawnTargets& targets, std::size_t action) {
   batch->layers = encoder_.encode(targets.window, needed_cells(frontier, plan_.layers().size()), targets.vertices);
   if (values_) batch->features = gather_features(layer_source(plan_), batch->layers);
   add_samples(chosen, *batch);
+  return batch;
+}
+
+SharedBatch BatchMaker::make_counted(const BatchWindow& window, std::int64_t targets, std::size_t action) const {
+  auto batch = std::make_shared<HybridBatch>();
+  batch->action = action;
+  batch->element_bytes = plan_.full->model.fp64 ? sizeof(double) : sizeof(float);
+  batch->layers = count_batch(plan_.source, layer_source(plan_), window, targets);
+  // Of all training samples those of so many of the cells.
+  const DataPlan& data = plan_.full->data;
+  std::int64_t samples = 0;
+  for (const StepSamples& step : data.shape->samples.train.steps) samples += step.count();
+  const double share = static_cast<double>(targets * window.count) /
+                       static_cast<double>(plan_.graph().vertices * plan_.trained_steps());
+  batch->samples.rows.resize(static_cast<std::size_t>(data.shape->samples.train.arity));
+  batch->samples.counted = static_cast<std::int64_t>(share * static_cast<double>(samples));
+  batch->samples.counted_values = data.shape->samples.train.arity == 1;
+  batch->total_weight = static_cast<double>(batch->samples.counted);
   return batch;
 }
 

@@ -3,9 +3,9 @@
 
 #include <memory>
 
-#include "harness/batches/batch_features.hpp"
+#include "harness/batches/encoding/batch_features.hpp"
+#include "harness/batches/encoding/layered_batch.hpp"
 #include "harness/batches/hybrid_plan.hpp"
-#include "harness/batches/layered_batch.hpp"
 
 namespace strobe {
 
@@ -14,8 +14,9 @@ struct HybridBatch {
   std::size_t action = 0;  // whose size it has
   LayeredBatch layers;
   BatchFeatures features;
-  LocalSamples samples;     // as rows of the last layer's cells
-  double total_weight = 0;  // of the samples
+  LocalSamples samples;                         // as rows of the last layer's cells
+  double total_weight = 0;                      // of the samples
+  std::uint64_t element_bytes = sizeof(float);  // of a value, where layers are counted only
 
   /// About what it takes on the host.
   std::uint64_t bytes() const;
@@ -34,6 +35,8 @@ class BatchMaker {
   SharedBatch make(const DrawnTargets& targets, std::size_t action);
 
  private:
+  /// Of a graph that is known by its shape.
+  SharedBatch make_counted(const BatchWindow& window, std::int64_t targets, std::size_t action) const;
   void add_samples(const std::vector<std::int64_t>& chosen, HybridBatch& batch) const;
 
   const HybridPlan& plan_;

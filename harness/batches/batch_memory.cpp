@@ -10,7 +10,7 @@
 #include "backends/shapes_device.hpp"
 #include "harness/batches/batch_maker.hpp"
 #include "harness/batches/batch_walk.hpp"
-#include "harness/batches/cached_vertices.hpp"
+#include "harness/batches/encoding/cached_vertices.hpp"
 #include "harness/batches/lone_sums.hpp"
 #include "harness/plan/trained_weights.hpp"
 
@@ -74,11 +74,10 @@ void check_update(const HybridPlan& plan, const RankMemory& memory, std::size_t 
   const std::string what = plan.adjusts() ? "the largest size to choose from, " : "a batch of ";
   const std::string change =
       plan.adjusts() ? "smaller vertex_sizes or snapshot_sizes" : "smaller vertices or snapshots";
-  throw InvalidRequest(
-      plan.adjusts() ? "/strategy/vertex_sizes" : "/strategy/vertices",
-      fmt::format("{}{} x {}, takes about {:.4g} MiB in an update, and a rank has {:.4g} MiB; take {}, "
-                  "more ranks, or a larger memory_limit_gib",
-                  what, size.vertices.text, size.snapshots.text, mib(bytes), mib(memory.device), change));
+  throw NoRoom(plan.adjusts() ? "/strategy/vertex_sizes" : "/strategy/vertices",
+               fmt::format("{}{} x {}, takes about {:.4g} MiB in an update, and a rank has {:.4g} MiB; take {}, "
+                           "more ranks, or a larger memory_limit_gib",
+                           what, size.vertices.text, size.snapshots.text, mib(bytes), mib(memory.device), change));
 }
 
 void check_caches(const HybridPlan& plan, const RankMemory& memory, std::uint64_t update) {
@@ -88,7 +87,7 @@ void check_caches(const HybridPlan& plan, const RankMemory& memory, std::uint64_
   for (std::size_t r = 0; r < caches.own_bytes.size(); ++r) {
     const std::uint64_t kept = caches.own_bytes[r] + caches.cached_bytes[r];
     if (kept + beside <= memory.host) continue;
-    throw InvalidRequest(
+    throw NoRoom(
         memory.shared ? "/memory_limit_gib" : "/cluster",
         fmt::format("rank {} keeps {:.4g} MiB of the graph for its batches, {:.4g} MiB of it other ranks' vertices{}, "
                     "and it has {:.4g} MiB; take more ranks, a partitioner that cuts fewer edges, a model of fewer "

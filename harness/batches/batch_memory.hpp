@@ -4,9 +4,16 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/errors.hpp"
 #include "harness/batches/hybrid_plan.hpp"
 
 namespace strobe {
+
+/// A rank's memory has no room for what the plan asks of it.
+class NoRoom : public InvalidRequest {
+ public:
+  using InvalidRequest::InvalidRequest;
+};
 
 /// What each rank keeps, so that all batches of its own vertices find what they read. Cost O(P entries).
 CacheSizes count_caches(const HybridPlan& plan);
@@ -17,7 +24,7 @@ CacheSizes count_caches(const HybridPlan& plan);
 std::uint64_t update_bytes(const HybridPlan& plan, std::size_t action);
 
 /// Refuses a plan whose ranks have no room: for an update with the largest size to choose from, or for what they keep
-/// where that lies in the same memory or in that of a simulated cluster's nodes. Throws InvalidRequest.
+/// where that lies in the same memory or in that of a simulated cluster's nodes. Throws NoRoom.
 void check_memory(const HybridPlan& plan);
 
 }  // namespace strobe

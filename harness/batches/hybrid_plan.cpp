@@ -28,14 +28,6 @@ HybridOptions options_of(const Case& c) {
   return options;
 }
 
-/// Batches are cut out of a graph, and evaluated where whole timelines are.
-void check_data(const FullBatchCase& c) {
-  if (c.data.graph->has_structure() && c.data.raw != nullptr) return;
-  throw InvalidRequest("/workload",
-                       "hybrid batches are cut out of a graph, and of this workload only the shape is known; give the "
-                       "graph, or a generator");
-}
-
 void check_adjuster(const HybridOptions& options, const Case& c) {
   const bool watches = options.adjuster == "dqn" || options.adjuster == "bandit" || options.adjuster == "best_fixed";
   if (!watches || c.numerics != "none") return;
@@ -45,8 +37,9 @@ void check_adjuster(const HybridOptions& options, const Case& c) {
                                    options.adjuster));
 }
 
+/// A shape has no samples.
 void check_samples(const FullBatchCase& c) {
-  if (c.data.samples->train.count() > 0) return;
+  if (c.data.samples->train.count() > 0 || !c.data.graph->has_structure()) return;
   throw InvalidRequest("/task",
                        "the task has no samples in its training steps, so batches would have no targets; take "
                        "another task, or a larger share for training");
@@ -100,9 +93,12 @@ BatchSource source_of(const HybridPlan& plan) {
 double entries_of(const LayeredBatch& batch) {
   double sum = 0;
   for (const BatchLayer& layer : batch.layers) {
-    sum += static_cast<double>(layer.a.columns.size());
+    sum += static_cast<double>(layer.a.columns.size()) + static_cast<double>(layer.entries);
     for (const auto& support : layer.steps) {
       for (const HostCsr& csr : support) sum += static_cast<double>(csr.columns.size());
+    }
+    for (const auto& support : layer.step_entries) {
+      for (const std::int64_t entries : support) sum += static_cast<double>(entries);
     }
   }
   return sum;
@@ -156,7 +152,8 @@ std::string frontier_note(const TypicalBatch& typical) {
 
 /// Whether an update is that of all samples of the training steps, with all that they depend on.
 bool is_exact(const HybridPlan& plan, const std::vector<std::int64_t>& owned) {
-  bool exact = plan.sync() && !plan.adjusts() && plan.options.frontier == "exact" && plan.options.loss == "pooled";
+  bool exact = plan.sync() && !plan.adjusts() && plan.options.frontier == "exact" &&
+               plan.options.normalise == "whole" && plan.options.loss == "pooled";
   for (std::size_t r = 0; r < owned.size(); ++r) {
     const BatchSize& size = plan.actions.front().of_rank[r];
     exact = exact && size.vertices == owned[r] && size.steps == plan.trained_steps();
@@ -167,6 +164,13 @@ bool is_exact(const HybridPlan& plan, const std::vector<std::int64_t>& owned) {
 /// Too long to find out where ranks and entries are many.
 void add_caches(HybridPlan& plan) {
   constexpr std::int64_t most_visits = 2'000'000'000;
+  if (!plan.graph().has_structure()) {
+    plan.notes.emplace_back(
+        "of this workload only the shape is known: batches have the sizes that follow when every row has its step's "
+        "mean "
+        "number of entries, which fall on all vertices alike; what ranks keep of each other was not counted");
+    return;
+  }
   if (plan.graph().nonzeros() > most_visits / plan.ranks()) {
     plan.notes.emplace_back(
         "how many vertices ranks hold of each other was not counted, nor whether their memory has room: too many "
@@ -188,18 +192,58 @@ void add_caches(HybridPlan& plan) {
       held, static_cast<double>(cached) / 1e6, static_cast<double>(most) / 1e6));
 }
 
+/// 1 + row sums of A as the model has it smoothed, [T * N].
+std::vector<double> degrees_of(const DataPlan& data, Preprocessing what) {
+  what.laplacian = what.keep_features = false;
+  what.feature_scale = "none";
+  const PreparedGraph plain = prepare(*data.raw, what, data.graph->steps, true, data.presence);
+  std::vector<double> degrees(plain.row_offsets.size() - 1, 1.0);
+  for (std::size_t row = 0; row < degrees.size(); ++row) {
+    for (std::int64_t e = plain.row_offsets[row]; e < plain.row_offsets[row + 1]; ++e)
+      degrees[row] += plain.values64[static_cast<std::size_t>(e)];
+  }
+  return degrees;
+}
+
+void add_degrees(HybridPlan& plan) {
+  if (plan.options.normalise == "whole") return;
+  const Preparation what = plan.full->model.equations->preparation();
+  if (plan.full->data.raw == nullptr)
+    throw InvalidRequest("/strategy/normalise", "degrees are counted in a graph, and this workload is a shape alone");
+  if (what.inputs.precompute_first_product) {
+    throw InvalidRequest("/strategy/normalise",
+                         "degrees are counted inside a batch, and this model's first product is made before there are "
+                         "batches; take the model's precompute=false");
+  }
+  if (!what.inputs.laplacian || !what.supports.empty()) {
+    throw InvalidRequest("/strategy/normalise",
+                         "the degrees of a batch are those of D^-1/2 (A + I) D^-1/2, and this model's layers multiply "
+                         "with something else; take normalise=whole");
+  }
+  plan.degrees = std::make_shared<const std::vector<double>>(degrees_of(plan.full->data, what.inputs));
+}
+
+/// Owners by the partitioner, and each vertex's load. Vertices of a shape are all alike and dealt in turn.
+std::vector<double> add_owners(HybridPlan& plan, const FullBatchCase& c) {
+  const auto& partitioner = PartitionerRegistry::instance().find(plan.options.partitioner, "/strategy/partitioner");
+  std::vector<double> load;
+  if (!c.data.graph->has_structure()) {
+    for (std::int64_t v = 0; v < c.data.graph->vertices; ++v) plan.owner.push_back(static_cast<Rank>(v % c.ranks()));
+    return std::vector<double>(plan.owner.size(), 1.0);
+  }
+  const int hops = model_hops(&c.model.layers, c.data.graph->first_product_done);
+  plan.owner = partitioner.value(*c.data.graph, c.ranks(), plan_seed(c.request), hops, &load);
+  return load.empty() ? walk_loads(*c.data.graph, hops) : load;
+}
+
 /// Owners, groups and sizes of batches.
 void lay_out_batches(HybridPlan& plan, const FullBatchCase& c) {
-  const Case& request = c.request;
-  const auto& partitioner = PartitionerRegistry::instance().find(plan.options.partitioner, "/strategy/partitioner");
-  const int hops = model_hops(&c.model.layers, c.data.graph->first_product_done);
-  std::vector<double> load;
-  plan.owner = partitioner.value(*c.data.graph, c.ranks(), plan_seed(request), hops, &load);
-  if (load.empty()) load = walk_loads(*c.data.graph, hops);
+  const std::vector<double> load = add_owners(plan, c);
   const Placement placement = by_vertex(plan.owner, c.data.graph->steps, c.ranks());
   plan.full = lay_out(c, StrategyPlan{placement, placement, in_blocks(even_blocks(c.data.graph->steps, 1)), {}, {}});
   plan.notes = plan.full->notes;
   plan.source = source_of(plan);
+  add_degrees(plan);
   plan.samples = index_samples(plan.full->data.samples->train, plan.trained_steps());
   own_vertices(plan, load);
   const std::vector<std::int64_t> owned = owned_counts(plan);
@@ -218,7 +262,6 @@ std::shared_ptr<const HybridPlan> plan_hybrid(const Case& request, PlanUse use) 
   plan->interval = parse_interval(plan->options.interval, "/strategy/interval");
   check_adjuster(plan->options, request);
   const FullBatchCase c = begin_full_batch(request, use);
-  check_data(c);
   check_samples(c);
   require_at_least(c.data.graph->vertices, c.ranks(), "vertices", request.strategy.at("name").get<std::string>());
   lay_out_batches(*plan, c);

@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "harness/batches/batch_graph.hpp"
-#include "harness/batches/batch_sampler.hpp"
-#include "harness/batches/batch_samples.hpp"
-#include "harness/batches/batch_sizes.hpp"
+#include "harness/batches/encoding/frontier.hpp"
+#include "harness/batches/sampling/batch_sampler.hpp"
+#include "harness/batches/sampling/batch_samples.hpp"
+#include "harness/batches/sampling/batch_sizes.hpp"
 #include "harness/placement/hybrid_options.hpp"
 #include "harness/plan/full_batch_plan.hpp"
 #include "workloads/partitioners/load_aware.hpp"
@@ -46,10 +46,12 @@ struct HybridPlan {
   std::vector<Rank> owner;             // [N]
   std::vector<BalancedGroups> groups;  // [P]
   std::shared_ptr<const VertexLoads> loads;
-  std::vector<BatchAction> actions;   // at least 1; several where an adjuster chooses
-  std::size_t first_action = 0;       // in force until one is chosen
-  AveragingInterval interval;         // of models, where ranks update alone
-  BatchSource source;                 // of the graph's matrices
+  std::vector<BatchAction> actions;  // at least 1; several where an adjuster chooses
+  std::size_t first_action = 0;      // in force until one is chosen
+  AveragingInterval interval;        // of models, where ranks update alone
+  BatchSource source;                // of the graph's matrices
+  /// LayerSource::degrees, where degrees are counted inside a batch; else null.
+  std::shared_ptr<const std::vector<double>> degrees;
   SampleIndex samples;                // of training
   std::vector<TypicalBatch> typical;  // [actions]
   std::optional<CacheSizes> caches;   // not counted where entries and ranks are many

@@ -49,6 +49,8 @@ class HybridSchedule final : public SchedulePlan {
       all.push_back(fmt::format("adjuster {} chooses the size of batches", plan_->options.adjuster));
     if (plan_->options.loss != "pooled") all.emplace_back("loss=per_step: a step counts as much as another");
     if (plan_->options.frontier != "exact") all.emplace_back("frontier=layers: only the hops of one step are computed");
+    if (plan_->options.normalise != "whole")
+      all.emplace_back("normalise=batch: degrees are counted inside a batch's own graph");
     if (plan_->options.reservoir && plan_->options.generator == "pipelined" && !plan_->exact)
       all.emplace_back("which batch comes next depends on what the generator has made by then");
     if (plan_->options.averaging == "async")

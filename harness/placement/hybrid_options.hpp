@@ -30,6 +30,7 @@ struct HybridOptionsOf {
   std::string interval = "10";                  // iterations, or seconds ("2s"), between two averagings
   std::string average = "parameters";           // parameters | moments
   std::string frontier = "exact";               // exact | layers
+  std::string normalise = "whole";              // whole | batch
   std::string loss = "pooled";                  // pooled | per_step
   std::string generator = Defaults::generator;  // pipelined | inline
   bool reservoir = Defaults::reservoir;
@@ -59,6 +60,8 @@ FieldTable hybrid_fields() {
               "what is averaged: the weights, or the optimiser's vectors too")
       .choice("frontier", &S::frontier, {"exact", "layers"},
               "cells computed for a batch: all that its targets depend on, or those within the hops of one step")
+      .choice("normalise", &S::normalise, {"whole", "batch"},
+              "degrees of D^-1/2 (A + I) D^-1/2: those of the whole graph, or counted inside a batch's own graph")
       .choice("loss", &S::loss, {"pooled", "per_step"},
               "mean over the batch's samples, or mean over steps of each step's mean")
       .choice("generator", &S::generator, {"pipelined", "inline"},

@@ -8,7 +8,7 @@
 #include "core/errors.hpp"
 #include "core/random.hpp"
 #include "harness/batches/adjusters/dqn.hpp"
-#include "harness/batches/batch_sampler.hpp"
+#include "harness/batches/sampling/batch_sampler.hpp"
 
 namespace strobe {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "harness/batches/batch_sampler.hpp"
+#include "harness/batches/sampling/batch_sampler.hpp"
 
 namespace strobe {
 

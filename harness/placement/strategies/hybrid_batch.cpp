@@ -38,8 +38,9 @@ struct BvrDefaults : HybridDefaults {
 
 template <class Defaults>
 Entry<StrategyTag::Value> with_defaults(const char* name, const char* description) {
-  return {name, description, paper, hybrid_fields<HybridOptionsOf<Defaults>>(), StrategyTag::Value("hybrid_batches"),
-          {}};
+  return {
+      name, description, paper, hybrid_fields<HybridOptionsOf<Defaults>>(), StrategyTag::Value("hybrid_batches", true),
+      {}};
 }
 
 template <class Defaults>
@@ -54,7 +55,7 @@ const Register<StrategyTag> hybrid_batch_registered{{
     "batches of some of a rank's own vertices in a window of steps; what they read is cached, so no embedding crosses",
     paper,
     hybrid_fields<HybridOptions>(),
-    StrategyTag::Value("hybrid_batches"),
+    StrategyTag::Value("hybrid_batches", true),
     {},
 }};
 

@@ -14,6 +14,7 @@
 #include "models/snapshots/model.hpp"
 #include "tests/harness/batches/hybrid_runs.hpp"
 #include "tests/harness/fakes.hpp"
+#include "tests/models/every_model.hpp"
 
 namespace strobe {
 namespace {
@@ -63,13 +64,14 @@ struct LossAndGradient {
   std::vector<double> gradient;
 };
 
-/// One update of gradient descent with rate 1 on the cut graph.
-LossAndGradient judged(const HybridPlan& plan, const HybridBatch& batch, Device& device) {
+/// One update of gradient descent with rate 1 on the cut graph, or on another one of its window.
+LossAndGradient judged(const HybridPlan& plan, const HybridBatch& batch, Device& device,
+                       std::shared_ptr<const PreparedGraph> graph = nullptr) {
   FullBatchCase c = *plan.full;
   const BatchWindow& window = batch.layers.window;
   c.request.ranks = 1;
   c.request.optimizer = {{"name", "sgd"}, {"rate", 1.0}};
-  c.data.graph = cut(*plan.full->data.graph, window);
+  c.data.graph = graph != nullptr ? graph : cut(*plan.full->data.graph, window);
   for (auto& support : c.data.supports) support = cut(*support, window);
   TaskData task = *plan.full->data.samples;
   task.steps = window.count;
@@ -199,10 +201,120 @@ TEST(BatchGradients, AreThoseOfAllSamplesOnAverage) {
 
 TEST(BatchGradientVariants, LayersThatReachFar) {
   for (const Json& model : std::vector<Json>{{{"name", "dcrnn"}, {"layers", 2}},
-                                             {{"name", "t-gcn"}, {"conv", "xh"}},
-                                             {{"name", "tm-gcn"}, {"precompute", false}},
+                                             {{"name", "dcrnn"}, {"terms", "carried"}, {"layers", 2}},
                                              {{"name", "mpnn-lstm"}, {"precompute", false}, {"batch_norm", false}}})
     judge_batches(model);
+}
+
+TEST(BatchGradientVariants, OptionsThatChangeAModelsMathematics) {
+  int judged = 0;
+  for (const auto& [name, options] : model_options()) {
+    // What is taken from all vertices is a batch's own; a mask drawn for a cell is another one on the cut graph.
+    if (name == "evolve-gcn-h" || options.dump().find("dropout") != std::string::npos) continue;
+    Json model = options;
+    model["name"] = name;
+    if (name == "mpnn-lstm") model["batch_norm"] = false;
+    judge_batches(model);
+    ++judged;
+  }
+  EXPECT_GT(judged, 20);
+}
+
+/// The largest difference of a gradient from that of the whole graph cut to the window, over the largest gradient.
+double worst_of_layers(const Json& model) {
+  DeviceRequest on;
+  on.precision = ElementType::f64;
+  double most = 0;
+  for (const int seed : {1, 2}) {
+    const RandomEvents events(seed, 60, 200);
+    Json request = hybrid_case(events.workload(6), model, {{"name", "hybrid_batch"}, {"frontier", "layers"}}, 1);
+    request["strategy"].update({{"vertices", "5%"}, {"snapshots", "80%"}});
+    request["task"] = "vertex-regression";
+    const auto plan = plan_hybrid(case_from_json(request, ""), PlanUse::run);
+    BatchMaker maker(*plan, true);
+    for (const std::uint64_t number : {0, 1, 2}) {
+      const auto device = DeviceRegistry::instance().find("cpu").value(on);
+      const SharedBatch batch = maker.make(0, 0, number);
+      const LossAndGradient made = of_batch(*plan, *batch, *device), judge = judged(*plan, *batch, *device);
+      double largest = 0, off = 0;
+      for (std::size_t i = 0; i < judge.gradient.size(); ++i) {
+        largest = std::max(largest, std::abs(judge.gradient[i]));
+        off = std::max(off, std::abs(judge.gradient[i] - made.gradient[i]));
+      }
+      most = std::max(most, off / std::max(largest, 1e-3));
+    }
+  }
+  return most;
+}
+
+TEST(BatchGradientVariants, HopsOfOneStepAreExactWhereNothingStandsBetweenProducts) {
+  EXPECT_LT(worst_of_layers({{"name", "evolve-gcn-o"}, {"precompute", false}}), 1e-9);  // vertices do not evolve
+  EXPECT_LT(worst_of_layers({{"name", "t-gcn"}, {"precompute", false}}), 1e-9);   // the recurrence reads targets alone
+  EXPECT_GT(worst_of_layers({{"name", "cd-gcn"}, {"precompute", false}}), 1e-6);  // one stands between two products
+  EXPECT_GT(worst_of_layers("dcrnn"), 1e-6);                                      // products read the state
+}
+
+/// The cut graph with the degrees of the batch's own graph, of a network of two products: rows of targets and of what
+/// these read. Rows that nobody reads keep the whole graph's values.
+std::shared_ptr<const PreparedGraph> with_batch_degrees(const HybridPlan& plan, const BatchWindow& window,
+                                                        const std::vector<VertexId>& targets) {
+  auto graph = std::make_shared<PreparedGraph>(*cut(plan.graph(), window));
+  const auto n = static_cast<std::size_t>(graph->vertices);
+  for (std::int64_t t = 0; t < window.count; ++t) {
+    const Snapshot& raw = *plan.full->data.raw->snapshots[static_cast<std::size_t>(window.first + t)];
+    std::vector<bool> has_row(n);
+    for (const VertexId v : targets) {
+      has_row[static_cast<std::size_t>(v)] = true;
+      for (auto e = raw.row_offsets[static_cast<std::size_t>(v)]; e < raw.row_offsets[static_cast<std::size_t>(v) + 1];
+           ++e)
+        has_row[static_cast<std::size_t>(raw.columns[static_cast<std::size_t>(e)])] = true;
+    }
+    std::vector<double> degree(n, 1.0);
+    for (std::size_t v = 0; v < n; ++v)
+      for (auto e = raw.row_offsets[v]; has_row[v] && e < raw.row_offsets[v + 1]; ++e)
+        degree[v] += raw.values[static_cast<std::size_t>(e)];
+    for (std::size_t v = 0; v < n; ++v) {
+      const auto row = static_cast<std::size_t>(t) * n + v;
+      for (std::int64_t e = graph->row_offsets[row]; has_row[v] && e < graph->row_offsets[row + 1]; ++e) {
+        const VertexId u = graph->columns[static_cast<std::size_t>(e)];
+        double value = static_cast<std::size_t>(u) == v ? 1 : 0;
+        for (auto r = raw.row_offsets[v]; r < raw.row_offsets[v + 1]; ++r)
+          if (raw.columns[static_cast<std::size_t>(r)] == u) value += raw.values[static_cast<std::size_t>(r)];
+        graph->values64[static_cast<std::size_t>(e)] =
+            value / std::sqrt(degree[v] * degree[static_cast<std::size_t>(u)]);
+      }
+    }
+  }
+  return graph;
+}
+
+TEST(BatchGradientVariants, OfDegreesInsideTheBatch) {
+  DeviceRequest on;
+  on.precision = ElementType::f64;
+  for (const char* model : {"t-gcn", "evolve-gcn-o"}) {
+    for (const int seed : {1, 2, 3}) {
+      const RandomEvents events(seed, 60, 300);
+      Json request = hybrid_case(events.workload(6), {{"name", model}, {"precompute", false}},
+                                 {{"name", "hybrid_batch"}, {"normalise", "batch"}}, 2);
+      request["strategy"].update({{"vertices", "10%"}, {"snapshots", "60%"}});
+      request["task"] = "vertex-regression";
+      const auto plan = plan_hybrid(case_from_json(request, ""), PlanUse::run);
+      BatchMaker maker(*plan, true);
+      for (const std::uint64_t number : {0, 1}) {
+        const auto rank = static_cast<Rank>(number);
+        const DrawnTargets drawn = draw_targets(plan->groups[number], plan->actions[0].of_rank[number],
+                                                plan->trained_steps(), 1, rank, number);
+        const auto device = DeviceRegistry::instance().find("cpu").value(on);
+        const SharedBatch batch = maker.make(drawn, 0);
+        if (batch->total_weight == 0) continue;
+        const LossAndGradient made = of_batch(*plan, *batch, *device);
+        const auto graph = with_batch_degrees(*plan, batch->layers.window, drawn.vertices);
+        expect_alike(made, judged(*plan, *batch, *device, graph), fmt::format("{} graph {}", model, seed));
+        const LossAndGradient whole = judged(*plan, *batch, *device);
+        EXPECT_GT(std::abs(made.loss - whole.loss), 1e-9) << "degrees are the whole graph's";
+      }
+    }
+  }
 }
 
 }  // namespace

@@ -1,10 +1,9 @@
-// Samples of batches: every sample is in one batch of vertices that are shared out, its rows are the cells that it
-// names.
-#include "harness/batches/batch_samples.hpp"
+// Samples of batches: every sample is in one batch of vertices that are shared out. That their rows are the cells that
+// they name is judged where batches are made (layered_batch_test.cpp).
+#include "harness/batches/sampling/batch_samples.hpp"
 
 #include <gtest/gtest.h>
 
-#include "core/errors.hpp"
 #include "tests/harness/batches/random_batches.hpp"
 
 namespace strobe {
@@ -56,47 +55,6 @@ TEST(BatchSamples, AreThoseOfTheTargets) {
   }
 }
 
-TEST(BatchSamples, ReadTheCellsThatTheyName) {
-  for (unsigned seed = 0; seed < 20; ++seed) {
-    test::Draws draw(seed);
-    const SnapshotGraph graph = test::random_snapshots(draw, 50, 4, 1);
-    const PreparedGraph prepared = prepare(graph, {}, 4, true);
-    const Samples samples = drawn_samples(draw, 1 + draw.below(3), 300, 50, 4, seed % 2 == 0);
-    const std::vector<VertexId> targets = test::random_vertices(draw, 6, 50);
-    const strobe::Run window{draw.below(2), 1 + draw.below(3)};
-    const auto chosen = samples_of(index_samples(samples, 4), targets, window);
-    const BatchCells cells{targets, window, other_vertices(samples, chosen, targets, window)};
-    const BatchSource source{&prepared, {}, {LayerReads{true, {}, LayerReads::all_earlier, 0}}, FrontierKind::exact};
-    BatchScratch scratch(50);
-    const BatchGraph batch = build_batch_graph(source, cells, scratch);
-    const BatchSamples made = samples_in_batch(samples, chosen, batch);
-    const auto width = static_cast<std::int64_t>(batch.frontier.field.size());
-    ASSERT_EQ(made.local.index, chosen);
-    std::vector<double> weight_of_step(static_cast<std::size_t>(window.count));
-    for (std::size_t n = 0; n < chosen.size(); ++n) {
-      const auto i = static_cast<std::size_t>(chosen[n]);
-      const std::int64_t t = samples.step[i] - window.first;
-      const std::vector<std::int32_t> wanted = batch.frontier.steps[static_cast<std::size_t>(t)].computed_rows(0);
-      for (int k = 0; k < samples.arity; ++k) {
-        const std::int64_t row = made.local.rows[static_cast<std::size_t>(k)][n];
-        EXPECT_EQ(row / width, t);
-        EXPECT_EQ(batch.frontier.field[static_cast<std::size_t>(row % width)], vertex(samples, i, k));
-        EXPECT_TRUE(std::binary_search(wanted.begin(), wanted.end(), static_cast<std::int32_t>(row % width)));
-      }
-      EXPECT_EQ(made.local.label[n], samples.label[i]);
-      EXPECT_EQ(made.local.value[n], samples.value[i]);
-      EXPECT_EQ(made.local.weight[n], samples.weight[i]);
-      EXPECT_EQ(made.step_of_each[n], t);
-      weight_of_step[static_cast<std::size_t>(t)] += samples.weight[i];
-    }
-    EXPECT_EQ(made.weight_of_step, weight_of_step);  // sums of small integers
-    double total = 0;
-    for (const double weight : weight_of_step) total += weight;
-    EXPECT_EQ(made.total_weight, total);
-    if (testing::Test::HasFailure()) FAIL() << "seed " << seed;
-  }
-}
-
 TEST(BatchSamples, OfSharedOutVerticesAreEachInOneBatch) {
   test::Draws draw(5);
   const Samples samples = drawn_samples(draw, 2, 500, 40, 6, true);
@@ -110,22 +68,6 @@ TEST(BatchSamples, OfSharedOutVerticesAreEachInOneBatch) {
     }
   }
   EXPECT_EQ(times, std::vector<int>(500, 1));
-}
-
-TEST(BatchSamples, RefuseACellThatTheBatchDoesNotHave) {
-  Samples samples;
-  samples.vertices = {0, 1};
-  samples.step = {0, 1};
-  samples.label = {0, 0};
-  PreparedGraph graph;
-  graph.vertices = 2;
-  graph.steps = 2;
-  graph.row_offsets.assign(5, 0);
-  BatchScratch scratch(2);
-  const BatchGraph batch =
-      build_batch_graph({&graph, {}, {LayerReads{}}, FrontierKind::exact}, {{0}, {0, 1}, {}}, scratch);
-  EXPECT_EQ(samples_in_batch(samples, {0}, batch).total_weight, 1);
-  EXPECT_THROW(samples_in_batch(samples, {1}, batch), Error);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // Sizes and intervals as users write them, and draws by brute force.
-#include "harness/batches/batch_sizes.hpp"
+#include "harness/batches/sampling/batch_sizes.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <set>
 
 #include "core/errors.hpp"
-#include "harness/batches/batch_sampler.hpp"
+#include "harness/batches/sampling/batch_sampler.hpp"
 
 namespace strobe {
 namespace {

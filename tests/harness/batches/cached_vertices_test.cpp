@@ -1,11 +1,11 @@
 // What ranks keep, against a search from every vertex over dense matrices, and against batches drawn of owned vertices.
-#include "harness/batches/cached_vertices.hpp"
+#include "harness/batches/encoding/cached_vertices.hpp"
 
 #include <gtest/gtest.h>
 
 #include <numeric>
 
-#include "harness/batches/batch_samples.hpp"
+#include "harness/batches/sampling/batch_samples.hpp"
 #include "tests/harness/batches/random_batches.hpp"
 
 namespace strobe {

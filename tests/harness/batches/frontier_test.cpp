@@ -1,6 +1,6 @@
 // Frontiers against a graph of what depends on what, written down node by node and walked backwards: one node for each
 // layer, stage, vertex and step.
-#include "harness/batches/frontier.hpp"
+#include "harness/batches/encoding/frontier.hpp"
 
 #include <gtest/gtest.h>
 

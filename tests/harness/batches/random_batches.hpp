@@ -7,7 +7,7 @@
 #include <set>
 #include <vector>
 
-#include "harness/batches/frontier.hpp"
+#include "harness/batches/encoding/frontier.hpp"
 #include "workloads/graph/graph.hpp"
 #include "workloads/preparation/preprocess.hpp"
 

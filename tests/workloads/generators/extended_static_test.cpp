@@ -168,6 +168,20 @@ TEST(ExtendedStatic, SkewMakesHubs) {
   }
 }
 
+TEST(ExtendedStatic, ImpossibleParametersAreNamed) {
+  const std::pair<const char*, const char*> refusals[] = {
+      {R"({"edges": 9999})", "/edges"},
+      {R"({"vertices": 100})", "/edges"},
+      {R"({"words": 101})", "/words"},
+      {R"({"scale": 0.5})", "/scale"},
+      {R"({"like": "cora-t", "vertices": 100})", "/like"},
+      {R"({"like": "cora-t", "scale": 1e-6})", "/scale"},
+      {R"({"classes": 1})", "/homophily"},
+      {R"({"vertices": 1000000, "features": 1000000})", "/features"}};
+  for (const auto& [parameters, where] : refusals)
+    EXPECT_EQ(test::refused_parameter("extended_static", Json::parse(parameters)), where) << parameters;
+}
+
 // Printed: 50 steps; Cora-T 0.05 M vertices, 0.27 M edges, 2.71 M cells, 1.30 M edges after edge life, 1433 features;
 // Pubmed-T 0.39, 1.77, 19.72, 8.86, 500. The same at an eightieth, so that dense features fit.
 TEST(ExtendedStatic, HasTheSizesOfTableOne) {

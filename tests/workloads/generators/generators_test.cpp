@@ -105,15 +105,7 @@ TEST(Generators, ImpossibleParametersAreNamed) {
            {"amlsim-like", R"({"pattern_smallest": 8})", "/pattern_largest"},
            {"amlsim-like", R"({"transfers": 0.1})", "/transfers"},
            {"amlsim-like", R"({"out_hub": 600})", "/out_hub"},
-           {"amlsim-like", R"({"in_hub": 600})", "/in_hub"},
-           {"extended_static", R"({"edges": 9999})", "/edges"},
-           {"extended_static", R"({"vertices": 100})", "/edges"},
-           {"extended_static", R"({"words": 101})", "/words"},
-           {"extended_static", R"({"scale": 0.5})", "/scale"},
-           {"extended_static", R"({"like": "cora-t", "vertices": 100})", "/like"},
-           {"extended_static", R"({"like": "cora-t", "scale": 1e-6})", "/scale"},
-           {"extended_static", R"({"classes": 1})", "/homophily"},
-           {"extended_static", R"({"vertices": 1000000, "features": 1000000})", "/features"}}) {
+           {"amlsim-like", R"({"in_hub": 600})", "/in_hub"}}) {
     try {
       make(r.generator, Json::parse(r.parameters), 1);
       ADD_FAILURE() << r.generator << " " << r.parameters << " was accepted";

@@ -1,4 +1,4 @@
-#include "harness/batches/batch_sampler.hpp"
+#include "harness/batches/sampling/batch_sampler.hpp"
 
 #include <algorithm>
 #include <unordered_map>

@@ -1,4 +1,4 @@
-#include "harness/batches/batch_features.hpp"
+#include "harness/batches/encoding/batch_features.hpp"
 
 namespace strobe {
 namespace {

@@ -5,8 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "harness/batches/batch_graph.hpp"
-#include "harness/exchange/placed_samples.hpp"
+#include "core/ids.hpp"
 #include "models/tasks/task.hpp"
 
 namespace strobe {
@@ -29,16 +28,5 @@ std::vector<std::int64_t> samples_of(const SampleIndex& index, const std::vector
 /// Cost O(chosen log chosen).
 std::vector<std::vector<VertexId>> other_vertices(const Samples& samples, const std::vector<std::int64_t>& chosen,
                                                   const std::vector<VertexId>& targets, Run steps);
-
-/// Samples as rows of a batch graph's embeddings.
-struct BatchSamples {
-  LocalSamples local;
-  double total_weight = 0;                 // of these samples: what a loss pooled over the batch is divided by
-  std::vector<double> weight_of_step;      // [steps.count] likewise of each step, for a loss that is a mean over steps
-  std::vector<std::int64_t> step_of_each;  // [n] the batch's step of each sample
-};
-
-/// `chosen` as rows of `batch`, in the order of the task's list. Throws Error for one that reads a cell outside it.
-BatchSamples samples_in_batch(const Samples& samples, const std::vector<std::int64_t>& chosen, const BatchGraph& batch);
 
 }  // namespace strobe

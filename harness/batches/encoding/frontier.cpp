@@ -2,7 +2,7 @@
 // to the first within a step: what layer l reads at t or later is then known
 // when layer l - 1 comes to t. The sets of a step only grow on the way down, so
 // a vertex is looked at once a step and matrix.
-#include "harness/batches/frontier.hpp"
+#include "harness/batches/encoding/frontier.hpp"
 
 #include <fmt/format.h>
 

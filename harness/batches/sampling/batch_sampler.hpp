@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "harness/batches/layered_batch.hpp"
+#include "harness/batches/encoding/layered_batch.hpp"
 
 namespace strobe {
 

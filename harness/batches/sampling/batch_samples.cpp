@@ -1,12 +1,8 @@
-#include "harness/batches/batch_samples.hpp"
-
-#include <fmt/format.h>
+#include "harness/batches/sampling/batch_samples.hpp"
 
 #include <algorithm>
 #include <bit>
 #include <numeric>
-
-#include "core/errors.hpp"
 
 namespace strobe {
 namespace {
@@ -91,35 +87,6 @@ std::vector<std::vector<VertexId>> other_vertices(const Samples& samples, const 
     step = std::move(rest);
   }
   return others;
-}
-
-BatchSamples samples_in_batch(const Samples& samples, const std::vector<std::int64_t>& chosen,
-                              const BatchGraph& batch) {
-  const std::vector<VertexId>& field = batch.frontier.field;
-  const auto width = static_cast<std::int64_t>(field.size());
-  BatchSamples made;
-  made.weight_of_step.assign(static_cast<std::size_t>(batch.steps.count), 0);
-  made.local.rows.resize(static_cast<std::size_t>(samples.arity));
-  for (const std::int64_t i : chosen) {
-    const auto sample = static_cast<std::size_t>(i);
-    const std::int64_t t = samples.step[sample] - batch.steps.first;
-    for (std::int64_t k = 0; k < samples.arity; ++k) {
-      const auto place = std::lower_bound(field.begin(), field.end(), vertex_of(samples, i, k));
-      if (t < 0 || t >= batch.steps.count || place == field.end() || *place != vertex_of(samples, i, k))
-        throw Error(fmt::format("sample {} reads vertex {} at step {}, which its batch does not have", i,
-                                vertex_of(samples, i, k), samples.step[sample]));
-      made.local.rows[static_cast<std::size_t>(k)].push_back(t * width + (place - field.begin()));
-    }
-    made.local.index.push_back(i);
-    made.local.label.push_back(samples.label[sample]);
-    if (!samples.value.empty()) made.local.value.push_back(samples.value[sample]);
-    const double weight = samples.weight.empty() ? 1.0 : samples.weight[sample];
-    if (!samples.weight.empty()) made.local.weight.push_back(weight);
-    made.total_weight += weight;
-    made.weight_of_step[static_cast<std::size_t>(t)] += weight;
-    made.step_of_each.push_back(t);
-  }
-  return made;
 }
 
 }  // namespace strobe

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/ids.hpp"
-#include "harness/batches/layer_reads.hpp"
+#include "harness/batches/encoding/layer_reads.hpp"
 #include "workloads/preparation/preprocess.hpp"
 
 namespace strobe {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/ids.hpp"
-#include "harness/batches/frontier.hpp"
+#include "harness/batches/encoding/frontier.hpp"
 #include "models/tasks/task.hpp"
 
 namespace strobe {

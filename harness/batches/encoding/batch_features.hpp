@@ -1,7 +1,7 @@
 // The rows of X and A~ X that the first layer of a batch reads, gathered on the host.
 #pragma once
 
-#include "harness/batches/layered_batch.hpp"
+#include "harness/batches/encoding/layered_batch.hpp"
 #include "harness/inputs/local_graph.hpp"
 
 namespace strobe {

@@ -1,6 +1,7 @@
-#include "harness/batches/layered_batch.hpp"
+#include "harness/batches/encoding/layered_batch.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/errors.hpp"
 
@@ -35,11 +36,6 @@ StepCells whole_timelines(const StepCells& cells) {
   return all;
 }
 
-bool is_rectangle(const LayerShape& layer) { return walks_timelines(layer) || layer.step_by_step; }
-/// Whether the layer asks which of its rows are connected, to choose among them (EvolveGCN-H).
-bool chooses_rows(const LayerShape& layer) { return layer.sums.constants_per_rank > 0; }
-bool reads_own_rows_alone(const LayerShape& layer) { return !layer.reads_neighbours && !is_rectangle(layer); }
-
 /// Rows in `outer` of cells of `inner`, which are among them at their steps, appended.
 void append_rows(const StepCells& outer, const StepCells& inner, std::vector<std::int64_t>& rows) {
   for (std::int64_t t = 0; t < inner.steps(); ++t) {
@@ -54,15 +50,23 @@ void append_rows(const StepCells& outer, const StepCells& inner, std::vector<std
 
 bool same(const StepCells& a, const StepCells& b) { return a.offsets == b.offsets && a.vertices == b.vertices; }
 
-void append_value(const PreparedGraph& graph, std::size_t entry, bool fp64, HostCsr& csr) {
-  if (fp64) {
-    csr.values64.push_back(graph.values64[entry]);
-  } else {
-    csr.values32.push_back(graph.values32[entry]);
-  }
-}
-
 }  // namespace
+
+bool is_rectangle(const LayerShape& layer) { return walks_timelines(layer) || layer.step_by_step; }
+bool chooses_rows(const LayerShape& layer) { return layer.sums.constants_per_rank > 0; }
+bool reads_own_rows_alone(const LayerShape& layer) { return !layer.reads_neighbours && !is_rectangle(layer); }
+
+std::vector<StepCells> needed_cells(const Frontier& frontier, std::size_t layers) {
+  std::vector<StepCells> needed(layers);
+  for (const StepFrontier& step : frontier.steps) {
+    for (std::size_t l = 0; l < layers; ++l) {
+      for (const std::int32_t place : step.inner_rows(static_cast<int>(l)))
+        needed[l].vertices.push_back(frontier.field[static_cast<std::size_t>(place)]);
+      needed[l].close_step();
+    }
+  }
+  return needed;
+}
 
 BatchEncoder::BatchEncoder(const LayerSource& source)
     : source_(source),
@@ -73,6 +77,8 @@ LayeredBatch BatchEncoder::encode(const BatchWindow& window, const std::vector<S
                                   std::span<const VertexId> targets) {
   LayeredBatch batch;
   batch.window = window;
+  counted_ = source_.degrees != nullptr ? rows_read(needed) : nullptr;
+  first_ = window.first;
   batch.targets = static_cast<std::int64_t>(targets.size());
   const std::size_t count = source_.layers.size();
   batch.layers.resize(count);
@@ -96,6 +102,28 @@ LayeredBatch BatchEncoder::encode(const BatchWindow& window, const std::vector<S
     batch.needed_cells += needed[l].count();
   }
   return batch;
+}
+
+const StepCells* BatchEncoder::rows_read(const std::vector<StepCells>& needed) const {
+  for (std::size_t l = 0; l < needed.size(); ++l)
+    if (source_.layers[l].reads_neighbours) return &needed[l];
+  return nullptr;
+}
+
+void BatchEncoder::append_value(const PreparedGraph& graph, Step step, std::size_t entry, HostCsr& csr) const {
+  double scale = 1;
+  if (counted_ != nullptr) {
+    // The row is one that is read, and complete: its degree is the graph's. A column's is 1 where its row is not.
+    const VertexId column = graph.columns[entry];
+    const std::span<const VertexId> read = step_of(*counted_, step - first_);
+    if (!std::binary_search(read.begin(), read.end(), column))
+      scale = std::sqrt((*source_.degrees)[static_cast<std::size_t>(step * graph.vertices + column)]);
+  }
+  if (source_.fp64) {
+    csr.values64.push_back(graph.values64[entry] * scale);
+  } else {
+    csr.values32.push_back(static_cast<float>(graph.values32[entry] * scale));
+  }
 }
 
 void BatchEncoder::count_targets(std::span<const VertexId> targets, const BatchLayer& layer,
@@ -156,7 +184,7 @@ void BatchEncoder::append_entries(const PreparedGraph& graph, Step step, std::sp
       const VertexId u = graph.columns[static_cast<std::size_t>(e)];
       if (!has(u)) continue;  // of an approximate frontier
       csr.columns.push_back(row_[static_cast<std::size_t>(u)]);
-      append_value(graph, static_cast<std::size_t>(e), source_.fp64, csr);
+      append_value(graph, step, static_cast<std::size_t>(e), csr);
     }
     csr.offsets.push_back(static_cast<std::int64_t>(csr.columns.size()));
   }
@@ -197,7 +225,7 @@ void BatchEncoder::add_connections(const BatchWindow& window, const StepCells& n
       for (std::int64_t e = graph.row_offsets[of_graph]; real && e < graph.row_offsets[of_graph + 1]; ++e) {
         const bool itself = graph.columns[static_cast<std::size_t>(e)] == v;
         layer.a.columns.push_back(itself ? static_cast<std::int32_t>(row) : elsewhere);
-        append_value(graph, static_cast<std::size_t>(e), source_.fp64, layer.a);
+        append_value(graph, static_cast<Step>(window.first + t), static_cast<std::size_t>(e), layer.a);
       }
       layer.a.offsets.push_back(static_cast<std::int64_t>(layer.a.columns.size()));
     }

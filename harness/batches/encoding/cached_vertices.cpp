@@ -1,6 +1,6 @@
 // Hops are gone back over from the last layer to the first, each through the rows of all steps: what a state or a
 // window hands from step to step may lead on through any of them (reading D20 of the project's decisions).
-#include "harness/batches/cached_vertices.hpp"
+#include "harness/batches/encoding/cached_vertices.hpp"
 
 #include <algorithm>
 

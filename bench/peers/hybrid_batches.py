@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Cuts the batch graphs of bench/batch_graph.cpp with SciPy and with PyTorch Geometric, interleaved with Strobe (A B A B
-...), and prints the ratios.
+"""Makes the hybrid batches of bench/hybrid_batches.cpp with SciPy and with PyTorch Geometric, interleaved with Strobe (A B A
+B ...), and prints the ratios.
 
-    bench/peers/batch_graphs.py build/bench/strobe_bench [--vertices 100000,1000000] [--rounds 3] [--threads 2]
+    bench/peers/hybrid_batches.py build/bench/strobe_bench [--vertices 100000,1000000] [--rounds 3] [--threads 2]
 
-All are given the same graph and targets, and hand over the same thing: the field's vertices, each step's entries with
-columns re-encoded to the field, values, and the field's features. SciPy takes rows of CSR matrices and marks their columns in
+All are given the same graph and targets. The peers hand over one matrix for both layers: the field's vertices, each step's
+entries with columns re-encoded to the field, values, and the field's features. Strobe hands over what it trains on, which
+is more: a matrix for each layer with rows for whole timelines, and which rows each layer takes of the one before. SciPy takes rows of CSR matrices and marks their columns in
 a vector of flags; it must find the same vertices and entries as Strobe, or the script ends with status 1. PyTorch
 Geometric's k_hop_subgraph looks at every edge of a step for each hop and also keeps edges among the outermost vertices.
 
@@ -140,7 +141,7 @@ def compare(arguments, vertices, kind, peers, wanted):
     exact = kind == "exact"
     seconds, ratios, same = {"strobe": []}, {name: [] for name in peers}, True
     for _ in range(arguments.rounds):
-        _, row = strobe_bench.report_of(arguments.binary, f"batch_graph/{kind}/vertices:{vertices}")
+        _, row = strobe_bench.report_of(arguments.binary, f"hybrid_batch/{kind}/vertices:{vertices}")
         own = strobe_bench.seconds_of(row)
         seconds["strobe"].append(own)
         for name, peer in peers.items():

@@ -1,4 +1,4 @@
-#include "harness/batches/layer_reads.hpp"
+#include "harness/batches/encoding/layer_reads.hpp"
 
 #include <algorithm>
 

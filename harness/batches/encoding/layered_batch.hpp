@@ -7,7 +7,8 @@
 #include <vector>
 
 #include "backends/matrix/host_csr.hpp"
-#include "harness/batches/step_cells.hpp"
+#include "harness/batches/encoding/frontier.hpp"
+#include "harness/batches/encoding/step_cells.hpp"
 #include "models/snapshots/model.hpp"
 
 namespace strobe {
@@ -27,11 +28,17 @@ struct BatchLayer {
   std::vector<std::int64_t> input;
   HostCsr a;                                // of layers that read neighbours, or ask which rows are connected
   std::vector<std::vector<HostCsr>> steps;  // [supports][steps], of layers that go step by step: own cells alone
+  // Of LayeredBatch::counted_only, whose lists are empty: their lengths.
+  std::int64_t input_rows = 0;
+  std::int64_t entries = 0;                             // of a
+  std::vector<std::vector<std::int64_t>> step_entries;  // of steps
 
   std::int64_t columns() const { return cells.count() + halo.count(); }
 };
 
 struct LayeredBatch {
+  /// Of a graph that is known by its shape: cells have offsets and no vertices, and other lists only lengths.
+  bool counted_only = false;
   BatchWindow window;
   std::vector<BatchLayer> layers;
   std::vector<std::vector<std::int64_t>> counted;  // [layers] rows of targets, for sums over vertices
@@ -40,13 +47,25 @@ struct LayeredBatch {
   std::int64_t computed_cells = 0, needed_cells = 0;
 };
 
+/// Whether the layer's cells are whole timelines of the window.
+bool is_rectangle(const LayerShape& layer);
+/// Whether the layer asks which of its rows are connected, to choose among them (EvolveGCN-H).
+bool chooses_rows(const LayerShape& layer);
+bool reads_own_rows_alone(const LayerShape& layer);
+
 /// What a batch is made from.
 struct LayerSource {
   const PreparedGraph& graph;
   const std::vector<std::shared_ptr<const PreparedGraph>>& supports;
   const std::vector<LayerShape>& layers;
   bool fp64 = false;
+  /// [T * N] 1 + row sums of A, where degrees are counted inside a batch: there a vertex whose row no layer reads has
+  /// degree 1. Null: the graph's own values.
+  const std::vector<double>* degrees = nullptr;
 };
+
+/// The cells whose outputs each of `layers` layers must give, by vertices of the graph.
+std::vector<StepCells> needed_cells(const Frontier& frontier, std::size_t layers);
 
 /// Makes batches one after the other; keeps room of its own [N], so it is one thread's.
 class BatchEncoder {
@@ -77,9 +96,15 @@ class BatchEncoder {
   void append_entries(const PreparedGraph& graph, Step step, std::span<const VertexId> cells,
                       std::span<const VertexId> needed, HostCsr& csr) const;
 
+  /// What is cut out of A~: at each step the rows that some layer reads. By nested needs, those of the lowest layer.
+  const StepCells* rows_read(const std::vector<StepCells>& needed) const;
+  void append_value(const PreparedGraph& graph, Step step, std::size_t entry, HostCsr& csr) const;
+
   LayerSource source_;
-  std::vector<std::int64_t> stamp_;  // [N]
-  std::vector<std::int32_t> row_;    // [N], where the stamp is now's
+  const StepCells* counted_ = nullptr;  // rows whose degrees are counted, of the batch at hand; null: all
+  Step first_ = 0;                      // of its window
+  std::vector<std::int64_t> stamp_;     // [N]
+  std::vector<std::int32_t> row_;       // [N], where the stamp is now's
   std::int64_t now_ = 0;
 };
 

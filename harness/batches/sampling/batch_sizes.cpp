@@ -1,4 +1,4 @@
-#include "harness/batches/batch_sizes.hpp"
+#include "harness/batches/sampling/batch_sizes.hpp"
 
 #include <fmt/format.h>
 
