@@ -119,19 +119,23 @@ class Experiment {
     Json c = defaults_;
     lay(c, entry.value("case", Json::object()));
     take_assumed(entry, value);
-    take_labels(row.value("labels", Json::object()), c, value);
+    const double divisor = take_labels(row.value("labels", Json::object()), c, value);
+    if (value.reason.empty() && row.value("printed", Json::object()).value(column, "") == "N/A")
+      value.reason = "printed as not applicable";
     if (!value.reason.empty()) return value;
     if (!entry.contains("quantity")) fail(fmt::format("{}: column '{}' has no quantity", id_, column));
     value.quantity = text_of(entry, "quantity");
     value.times = entry.value("times", 1.0);
     value.at_most = entry.value("at_most", false);
-    resolve_shape(c);
-    if (value.quantity == "speedup") {
+    if (value.quantity == "device_bytes") {
+      add_mean(entry, c, value);
+    } else if (resolve_shape(c); value.quantity == "speedup") {
       add_terms(entry, c, column, value);
     } else {
       value.cases = alternatives(c);
     }
     value.printed = printed_value(row, entry, printed, value.quantity);
+    if (value.printed) *value.printed /= divisor;
     return value;
   }
 
@@ -157,17 +161,38 @@ class Experiment {
     lay(c, part);
   }
 
-  void take_labels(const Json& labels, Json& c, PublishedValue& value) const {
+  /// Returns by what the labels have printed numbers divided: rounds of a system, say.
+  double take_labels(const Json& labels, Json& c, PublishedValue& value) const {
     std::vector<std::string> order;
+    double divisor = 1;
     for (const auto& [label, text] : labels.items()) {
       const std::string name = label_text(text);
       const Json& meaning = meaning_of(label, name);
       if (meaning.contains("reason") && value.reason.empty()) value.reason = text_of(meaning, "reason");
       lay_label(meaning, text, c);
       take_assumed(meaning, value);
+      divisor *= meaning.value("divisor", 1.0);
       if (meaning.value("order", false)) order.push_back(label + "=" + name);
     }
     value.order = fmt::format("{}", fmt::join(order, " "));
+    return divisor;
+  }
+
+  /// The cases of a mean over all combinations of the labels' values under `mean_of`.
+  void add_mean(const Json& entry, const Json& c, PublishedValue& value) const {
+    std::vector<Json> all = {c};
+    for (const auto& [label, names] : entry.at("mean_of").items()) {
+      std::vector<Json> more;
+      for (const Json& one : all) {
+        for (const Json& text : names) {
+          more.push_back(one);
+          lay_label(meaning_of(label, label_text(text)), text, more.back());
+        }
+      }
+      all = std::move(more);
+    }
+    for (Json& one : all) resolve_shape(one);
+    value.cases = std::move(all);
   }
 
   /// Calls visit(name, meaning, case) for the values of the one label under `key`, of each the case laid over `c`.

@@ -28,9 +28,10 @@ struct PublishedValue {
   std::string row;          // its labels: "model=tmgcn ranks=4"
   std::string column;       // "time_ms_snapshot"
   std::string quantity;     // epoch_seconds | compute_seconds | communicate_seconds | sent_values | out_of_memory |
-                            // speedup | training_seconds; "" without a prediction
+                            // speedup | training_seconds | sample_seconds | device_bytes; "" without a prediction
   std::string order;        // values of one order and quantity are ordered against each other; "" with none
-  std::vector<Json> cases;  // alternatives, of which the first that fits the memory counts; empty: none
+  std::vector<Json> cases;  // alternatives, of which the first that fits the memory counts; of device_bytes those that
+                            // it is a mean over; empty: none
   std::vector<SpeedupTerm> terms;    // of a speed-up, in place of cases: it is their mean
   double times = 1;                  // training_seconds: so many mean epochs
   bool at_most = false;              // the printed value is a bound: a prediction keeps it or not, and has no error

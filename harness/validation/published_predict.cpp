@@ -12,6 +12,7 @@
 #include "backends/cluster.hpp"
 #include "core/errors.hpp"
 #include "core/interrupt.hpp"
+#include "harness/batches/batch_memory.hpp"
 #include "harness/plan/planned_case.hpp"
 #include "harness/run/run_case.hpp"
 #include "harness/validation/baseline.hpp"
@@ -37,7 +38,13 @@ Prediction simulate(const Json& json) {
   Prediction prediction;
   prediction.case_id = case_id(c);
   std::vector<std::vector<Span>> spans;
-  const CaseResult result = run_case(c, &spans);
+  CaseResult result;
+  try {
+    result = run_case(c, &spans);
+  } catch (const NoRoom& refusal) {
+    result.status = "out_of_memory";
+    result.reason = refusal.what();
+  }
   prediction.row = summarise(case_to_json(c), prediction.case_id, result);
   if (prediction.row.status != "ok") return prediction;
   prediction.baseline_seconds =
@@ -136,14 +143,44 @@ void take(const Prediction& prediction, PublishedValue& value) {
     value.predicted = phase_seconds(row, Phase::compute);
   } else if (value.quantity == "communicate_seconds") {
     value.predicted = phase_seconds(row, Phase::communicate) + phase_seconds(row, Phase::wait);
+  } else if (value.quantity == "sample_seconds") {
+    value.predicted = phase_seconds(row, Phase::sample);
   } else if (value.quantity == "sent_values") {
     value.predicted = sent_values(row);
   } else {
-    throw InvalidRequest("/quantity",
-                         unknown_name_message("quantity", value.quantity,
-                                              {"epoch_seconds", "compute_seconds", "communicate_seconds", "sent_values",
-                                               "out_of_memory", "speedup", "training_seconds"}));
+    throw InvalidRequest("/quantity", unknown_name_message("quantity", value.quantity,
+                                                           {"epoch_seconds", "compute_seconds", "communicate_seconds",
+                                                            "sent_values", "out_of_memory", "speedup",
+                                                            "training_seconds", "sample_seconds", "device_bytes"}));
   }
+}
+
+/// The first alternative that fits the memory.
+template <class Find>
+void take_first_that_fits(const Find& find, PublishedValue& value) {
+  for (const Json& json : value.cases) {
+    take(find(json), value);
+    value.blocks = json.contains("nb") ? json.at("nb").get<std::string>() : "";
+    if (value.status != "out_of_memory") return;
+    value.first_fits = false;
+  }
+}
+
+/// Peak device memory of the rank that needs most, mean over the cases that fit.
+template <class Find>
+void take_mean_bytes(const Find& find, PublishedValue& value) {
+  double sum = 0;
+  int fitting = 0;
+  for (const Json& json : value.cases) {
+    const Row& row = find(json).row;
+    if (row.status != "ok" || row.peak_bytes->device.empty()) continue;
+    sum += static_cast<double>(*std::max_element(row.peak_bytes->device.begin(), row.peak_bytes->device.end()));
+    ++fitting;
+  }
+  value.split = fmt::format("{} of {} cases fit", fitting, value.cases.size());
+  if (fitting == 0) return;
+  value.status = "ok";
+  value.predicted = sum / fitting;
 }
 
 double error_of(const std::optional<double>& predicted, const std::optional<double>& printed) {
@@ -188,7 +225,7 @@ void add_value(const PublishedValue& value, PublishedErrors& errors, PublishedSu
   }
   summary.bounds.right += value.at_most && value.keeps_bound();
   summary.bounds.of += value.at_most;
-  if (verdict || value.at_most || !value.predicted) return;
+  if (verdict || value.at_most || !value.predicted || value.quantity == "device_bytes") return;
   if (value.quantity == "speedup") {
     errors.speedups.push_back(value.error);
     errors.baseline_speedups.push_back(value.baseline_error);
@@ -210,11 +247,10 @@ void predict(PublishedPaper& paper, const std::function<void(const std::string&)
       return found->second = simulate(json);
     };
     if (!value.terms.empty()) take_speedup(find, value);
-    for (const Json& json : value.cases) {
-      take(find(json), value);
-      value.blocks = json.contains("nb") ? json.at("nb").get<std::string>() : "";
-      if (value.status != "out_of_memory") break;
-      value.first_fits = false;
+    if (value.quantity == "device_bytes") {
+      take_mean_bytes(find, value);
+    } else {
+      take_first_that_fits(find, value);
     }
     value.error = value.at_most ? unpredicted : error_of(value.predicted, value.printed);
     value.baseline_error = value.at_most ? unpredicted : error_of(value.baseline, value.printed);

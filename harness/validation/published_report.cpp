@@ -51,6 +51,7 @@ std::string shown(const PublishedValue& value, const std::optional<double>& numb
   if (!number) return "-";
   if (value.quantity == "out_of_memory") return *number != 0 ? "out of memory" : "fits";
   if (value.quantity == "sent_values") return fmt::format("{:.3g} G values", *number / 1e9);
+  if (value.quantity == "device_bytes") return fmt::format("{:.3g} GB", *number / 1e9);
   if (value.quantity == "speedup") return fmt::format("{:.3g} x", *number);
   return format_seconds(*number);
 }
@@ -60,7 +61,9 @@ std::string remark(const PublishedValue& value) {
   if (!value.printed) words.push_back("withheld: no error");
   if (!value.predicted) words.push_back("predicted " + value.status);
   if (!value.blocks.empty() && value.blocks != "1" && value.predicted) words.push_back("nb=" + value.blocks);
-  if (!value.split.empty() && (value.quantity == "epoch_seconds" || !value.terms.empty())) words.push_back(value.split);
+  if (!value.split.empty() &&
+      (value.quantity == "epoch_seconds" || value.quantity == "device_bytes" || !value.terms.empty()))
+    words.push_back(value.split);
   return fmt::format("{}", fmt::join(words, "; "));
 }
 
