@@ -42,12 +42,14 @@ std::string row_text(const Json& row) {
   return fmt::format("{}", fmt::join(parts, " "));
 }
 
-/// `over` laid over `base`; an object with a name replaces a plug-in of another name.
+/// `over` laid over `base`; an object with a name replaces a plug-in of another name, and null takes a key away.
 void lay(Json& base, const Json& over) {
   for (const auto& [key, value] : over.items()) {
     const bool merge = value.is_object() && base.contains(key) && base.at(key).is_object() &&
                        (!value.contains("name") || value.at("name") == base.at(key).value("name", Json()));
-    if (merge) {
+    if (value.is_null()) {
+      base.erase(key);
+    } else if (merge) {
       lay(base[key], value);
     } else {
       base[key] = value;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace strobe {
 namespace {
@@ -17,43 +18,62 @@ class CountedFrontier {
         targets_(targets),
         vertices_(static_cast<double>(source.inputs->vertices)),
         computed_(source.layers.size(), Sizes(static_cast<std::size_t>(window.count))),
-        inner_(computed_) {
+        inner_(computed_),
+        read_(computed_),
+        multiplied_(source.layers.size(), std::vector<Sizes>(source.supports.size(), read_.front())) {
     for (std::int64_t t = window.count; t-- > 0;) reach(static_cast<std::size_t>(t));
   }
 
+  double vertices() const { return vertices_; }
   const Sizes& inner(std::size_t layer) const { return inner_[layer]; }
+  /// Of a layer that goes step by step: those whose row of a support reads what is there.
+  const Sizes& multiplied(std::size_t layer, std::size_t support) const { return multiplied_[layer][support]; }
+  /// Those and the columns of their rows of A~.
+  const Sizes& read(std::size_t layer) const { return read_[layer]; }
   /// Entries of a row of matrix `m` (0: A~, 1 + s: support s) at step t of the window, on average.
   double degree(std::size_t m, std::size_t t) const {
     const PreparedGraph& graph = m == 0 ? *source_.inputs : *source_.supports[m - 1];
     return static_cast<double>(graph.step_nonzeros(static_cast<Step>(window_.first + static_cast<std::int64_t>(t)))) /
            vertices_;
   }
-  /// The set and the columns of `rows` of its rows.
-  double with_columns(double size, double rows, std::size_t m, std::size_t t) const {
-    const double others = m == 0 ? std::max(0.0, degree(m, t) - 1) : degree(m, t);
-    return size + (vertices_ - size) * (1 - std::exp(-rows * others / vertices_));
+  /// Of a set that holds `shared`, and another that holds it too and has nothing else to do with the first.
+  double united(double a, double b, double shared) const {
+    return vertices_ <= shared ? std::max(a, b) : a + (b - shared) * (vertices_ - a) / (vertices_ - shared);
+  }
+  /// Vertices of a layer's rows at any step: sets that lead on through states hold those of later steps.
+  double at_any_step(std::size_t layer, const Sizes& sizes) const {
+    if (source_.frontier == FrontierKind::exact && source_.layers[layer].earlier == LayerReads::all_earlier)
+      return *std::max_element(sizes.begin(), sizes.end());
+    double all = targets_;
+    for (const double size : computed_[layer]) all = united(all, size, targets_);
+    return std::max(all, *std::max_element(sizes.begin(), sizes.end()));
   }
 
  private:
-  /// Of two sets that both hold the targets, and have nothing else to do with each other.
-  double united(double a, double b) const {
-    if (vertices_ <= targets_) return std::max(a, b);
-    return a + (b - targets_) * (1 - (a - targets_) / (vertices_ - targets_));
+  /// The set and the columns of its first `rows` rows, of which the first `done` have theirs in it.
+  double with_columns(double size, double rows, double& done, std::size_t m, std::size_t t) const {
+    const double others = m == 0 ? std::max(0.0, degree(m, t) - 1) : degree(m, t);
+    const double fresh = std::max(0.0, rows - std::exchange(done, std::max(done, rows)));
+    return size + (vertices_ - size) * (1 - std::exp(-fresh * others / vertices_));
   }
 
   void reach(std::size_t t) {
     double size = targets_;
+    std::vector<double> done(1 + source_.supports.size(), 0.0);
     for (std::size_t l = source_.layers.size(); l-- > 0;) {
       const LayerReads& layer = source_.layers[l];
       computed_[l][t] = size;
-      if (source_.frontier == FrontierKind::exact && layer.earlier > 0) size = united(size, read_later(l, t));
+      if (source_.frontier == FrontierKind::exact && layer.earlier > 0) size = united(size, read_later(l, t), targets_);
       for (std::size_t i = layer.products.size(); i-- > 0;) {
         const double rows = size;
         for (const int support : layer.products[i])
-          size = with_columns(size, rows, 1 + static_cast<std::size_t>(support), t);
+          size = with_columns(size, rows, done[1 + static_cast<std::size_t>(support)],
+                              1 + static_cast<std::size_t>(support), t);
       }
       inner_[l][t] = size;
-      if (layer.neighbours) size = with_columns(size, size, 0, t);
+      for (std::size_t s = 0; s < source_.supports.size(); ++s) multiplied_[l][s][t] = done[1 + s];
+      if (layer.neighbours) size = with_columns(size, size, done[0], 0, t);
+      read_[l][t] = size;
     }
   }
 
@@ -73,7 +93,8 @@ class CountedFrontier {
   const BatchSource& source_;
   BatchWindow window_;
   double targets_, vertices_;
-  std::vector<Sizes> computed_, inner_;  // [layers], as StepFrontier has them
+  std::vector<Sizes> computed_, inner_, read_;  // [layers], the first two as StepFrontier has them
+  std::vector<std::vector<Sizes>> multiplied_;  // [layers][supports]
 };
 
 std::int64_t rounded(double size) { return static_cast<std::int64_t>(size + 0.5); }
@@ -95,9 +116,9 @@ std::int64_t entries_of(const CountedFrontier& frontier, std::size_t layer, std:
 StepCells halo_of(const CountedFrontier& frontier, std::size_t l, const StepCells& own, const BatchLayer* before) {
   Sizes sizes;
   for (std::size_t t = 0; t < frontier.inner(l).size(); ++t) {
-    const double needed = frontier.inner(l)[t], all = frontier.with_columns(needed, needed, 0, t);
     const auto mine = static_cast<double>(own.count(static_cast<std::int64_t>(t)));
-    double others = std::max(0.0, all - mine);
+    // Cells that only fill timelines up are read no more than any vertex is.
+    double others = std::max(0.0, frontier.united(frontier.read(l)[t], mine, frontier.inner(l)[t]) - mine);
     if (before != nullptr)
       others = std::clamp(static_cast<double>(before->cells.count(static_cast<std::int64_t>(t))) - mine, 0.0, others);
     sizes.push_back(others);
@@ -111,8 +132,8 @@ std::vector<Sizes> cells_of_layers(const CountedFrontier& frontier, const std::v
   for (std::size_t l = layers.size(); l-- > 0;) {
     Sizes sizes = frontier.inner(l);
     for (std::size_t t = 0; t < sizes.size() && l + 1 < layers.size(); ++t)
-      sizes[t] = std::max(sizes[t], all[l + 1][t]);
-    if (is_rectangle(layers[l])) sizes.assign(sizes.size(), *std::max_element(sizes.begin(), sizes.end()));
+      sizes[t] = frontier.united(sizes[t], all[l + 1][t], frontier.inner(l + 1)[t]);
+    if (is_rectangle(layers[l])) sizes.assign(sizes.size(), frontier.at_any_step(l, sizes));
     all[l] = std::move(sizes);
   }
   return all;
@@ -125,7 +146,10 @@ void count_supports(const CountedFrontier& frontier, std::size_t l, std::size_t 
     for (std::int64_t t = 0; t < layer.cells.steps(); ++t) {
       steps.emplace_back().step_rows = {0, layer.cells.count(t)};
       const auto step = static_cast<std::size_t>(t);
-      entries.push_back(rounded(frontier.inner(l)[step] * frontier.degree(1 + s, step)));
+      // Rows at the rim have only those entries whose column happens to be a cell.
+      const double whole = frontier.multiplied(l, s)[step], rim = std::max(0.0, frontier.inner(l)[step] - whole);
+      const double there = static_cast<double>(layer.cells.count(t)) / frontier.vertices();
+      entries.push_back(rounded((whole + rim * there) * frontier.degree(1 + s, step)));
     }
   }
 }

