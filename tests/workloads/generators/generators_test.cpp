@@ -21,6 +21,7 @@ const std::map<std::string, Json>& small_parameters() {
         {"length_mean", 6},
         {"length_variance", 2}}},
       {"dynamic-sbm", {{"steps", 5}, {"vertices", 300}, {"moving", 0.1}}},
+      {"growing", {{"steps", 8}, {"vertices", 700}, {"edges", 500}, {"first", 0.3}}},
       {"amlsim-like", {{"steps", 6}, {"vertices", 3000}, {"transfers", 20}, {"overlap", 0.2}, {"recurring", 0.2}}},
       {"extended_static", {{"steps", 6}, {"vertices", 300}, {"edges", 1000}, {"features", 2}, {"words", 1}}}};
   return all;
@@ -133,6 +134,7 @@ TEST(Generators, SizesBeyondMemoryAreRefusedBeforeAllocation) {
       {"uniform", {{"vertices", 10000000}, {"density", 1e6}, {"steps", 4}}, "/density"},
       {"power-law", {{"vertices", 10000000}, {"edges", 1000000000000}, {"steps", 4}}, "/edges"},
       {"nonuniform", {{"vertices", 1000000}, {"edges_mean", 1e12}}, "/edges_mean"},
+      {"growing", {{"vertices", 1000000}, {"edges", 1e12}}, "/edges"},
       {"dynamic-sbm", {{"vertices", 10000000}, {"inside", 1e6}, {"steps", 4}}, "/inside"},
       {"amlsim-like", {{"vertices", 1000000}, {"transfers", 1e6}, {"steps", 4}}, "/transfers"}};
   for (const auto& [name, parameters, where] : edges) {
