@@ -8,7 +8,8 @@
 // Rows with a name in place of labels have columns of their own under `rows`; what the paper says in its text stands
 // under `stated`, as rows that no table has. A column of either may state its value, in the column's unit.
 // A speed-up has a term for `each` value of a label; a term's own case is laid as above, and what it is over is the
-// same case with the parts `over` of label and column, or the cases of the values under `over_each`.
+// same case with the parts `over` of label and column, or the cases of the values under `over_each`. So does a loading
+// reduction; a divergence has terms that are over nothing.
 #include "harness/validation/published.hpp"
 
 #include <fmt/format.h>
@@ -131,7 +132,7 @@ class Experiment {
     value.at_most = entry.value("at_most", false);
     if (value.quantity == "device_bytes") {
       add_mean(entry, c, value);
-    } else if (resolve_shape(c); value.quantity == "speedup") {
+    } else if (resolve_shape(c); is_mean_of_terms(value.quantity)) {
       add_terms(entry, c, column, value);
     } else {
       value.cases = alternatives(c);
@@ -211,15 +212,21 @@ class Experiment {
   }
 
   void add_terms(const Json& entry, const Json& c, const std::string& column, PublishedValue& value) const {
-    if (!entry.contains("each")) fail(fmt::format("{}: the speed-up '{}' has no `each`", id_, column));
-    if (entry.contains("over") == entry.contains("over_each")) {
-      fail(fmt::format("{}: the speed-up '{}' needs either `over` or `over_each`", id_, column));
+    if (!entry.contains("each")) fail(fmt::format("{}: the {} '{}' has no `each`", id_, value.quantity, column));
+    const bool alone = value.quantity == "divergence", either = entry.contains("over") || entry.contains("over_each");
+    if (alone && either) fail(fmt::format("{}: the divergence '{}' is over nothing", id_, column));
+    if (!alone && entry.contains("over") == entry.contains("over_each")) {
+      fail(fmt::format("{}: the {} '{}' needs either `over` or `over_each`", id_, value.quantity, column));
     }
     for_each_of(entry, "each", c, [&](const std::string& name, const Json& meaning, const Json& of) {
       take_assumed(meaning, value);
       SpeedupTerm term;
       term.name = name;
       term.cases.push_back(of);
+      if (alone) {
+        value.terms.push_back(std::move(term));
+        return;
+      }
       if (entry.contains("over")) {
         Json base = of;
         lay(base, meaning.value("over", Json::object()));
@@ -265,6 +272,10 @@ class Experiment {
 };
 
 }  // namespace
+
+bool is_mean_of_terms(const std::string& quantity) {
+  return quantity == "speedup" || quantity == "loading_reduction" || quantity == "divergence";
+}
 
 std::vector<std::string> published_names() {
   std::vector<std::string> names;

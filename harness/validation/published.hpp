@@ -12,13 +12,14 @@
 
 namespace strobe {
 
-/// A share of a speed-up: events a second of a case over the mean of those of other cases.
+/// A share of a mean: of a speed-up items a second of a case over the mean of those of other cases; of a loading
+/// reduction by how much of the other's time a case moves inputs shorter; of a divergence the case's own, over nothing.
 struct SpeedupTerm {
   std::string name;         // what it is of: "dataset=Wikipedia"
-  std::vector<Json> cases;  // the one that is faster, or should be, and behind it what it is over, at least one
+  std::vector<Json> cases;  // the one that is faster, or should be, and behind it what it is over, if anything
   // Filled in by `predict`; 0 where a case did not end well.
   std::string case_id;
-  double rate = 0, over_rate = 0;                    // items a second
+  double rate = 0, over_rate = 0;                    // items a second; seconds of moving inputs; divergence and 1
   double baseline_rate = 0, baseline_over_rate = 0;  // the same by the baseline
 };
 
@@ -28,11 +29,12 @@ struct PublishedValue {
   std::string row;          // its labels: "model=tmgcn ranks=4"
   std::string column;       // "time_ms_snapshot"
   std::string quantity;     // epoch_seconds | compute_seconds | communicate_seconds | sent_values | out_of_memory |
-                            // speedup | training_seconds | sample_seconds | device_bytes; "" without a prediction
+                            // speedup | loading_reduction | divergence | training_seconds | sample_seconds |
+                            // device_bytes; "" without a prediction
   std::string order;        // values of one order and quantity are ordered against each other; "" with none
   std::vector<Json> cases;  // alternatives, of which the first that fits the memory counts; of device_bytes those that
                             // it is a mean over; empty: none
-  std::vector<SpeedupTerm> terms;    // of a speed-up, in place of cases: it is their mean
+  std::vector<SpeedupTerm> terms;    // of a quantity that is their mean, in place of cases
   double times = 1;                  // training_seconds: so many mean epochs
   bool at_most = false;              // the printed value is a bound: a prediction keeps it or not, and has no error
   std::optional<double> printed;     // in SI units; nothing when the row is withheld
@@ -57,6 +59,9 @@ struct PublishedPaper {
   std::vector<PublishedValue> values;    // every printed value, in the order of the tables
 };
 
+/// Whether the quantity is a mean of terms, of `each` value of a label: a speed-up, loading reduction or divergence.
+bool is_mean_of_terms(const std::string& quantity);
+
 /// Papers that have a description (results/published/mapping).
 std::vector<std::string> published_names();
 
@@ -72,7 +77,7 @@ void predict(PublishedPaper& paper, const std::function<void(const std::string&)
 
 /// Errors over the values with a printed and a predicted number.
 struct PublishedSummary {
-  ErrorSummary times, baseline_times, volumes, speedups, baseline_speedups;
+  ErrorSummary times, baseline_times, volumes, speedups, baseline_speedups, loading_reductions, divergences;
   Share order, baseline_order;  // pairs of times within an order
   /// Verdicts that are the printed ones: what ran out of memory does, and what ran for the paper fits as first tried.
   Share memory;

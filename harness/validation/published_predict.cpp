@@ -84,42 +84,57 @@ double rate_of(const Prediction& prediction, double seconds) {
   return rate.second * row.epoch_seconds->median / seconds;
 }
 
-/// Adds the rates of a case, by Strobe and by the baseline, to the two sums; false where the case did not end well.
-bool add_rates(const Prediction& prediction, double& rate, double& baseline) {
-  if (prediction.row.status != "ok") return false;
-  rate += rate_of(prediction, prediction.row.epoch_seconds->mean);
-  baseline += rate_of(prediction, prediction.baseline_seconds);
-  return true;
+/// What a term counts of a case, by Strobe and by the baseline, which knows epochs alone.
+struct Counted {
+  double own = 0, baseline = 0;
+};
+
+Counted counted(const std::string& quantity, const Prediction& prediction) {
+  const Row& row = prediction.row;
+  if (quantity == "divergence") return {row.imbalance ? row.imbalance->max_over_min : unpredicted, unpredicted};
+  if (quantity == "loading_reduction") return {phase_seconds(row, Phase::transfer), unpredicted};
+  return {rate_of(prediction, row.epoch_seconds->mean), rate_of(prediction, prediction.baseline_seconds)};
+}
+
+/// Fills in a term; false where a case of it did not end well.
+template <class Find>
+bool take_term(const Find& find, SpeedupTerm& term, PublishedValue& value) {
+  bool all = true;
+  for (const Json& json : term.cases) {
+    const Prediction& one = find(json);
+    const bool own = &json == &term.cases.front(), ok = one.row.status == "ok";
+    if (own) term.case_id = one.case_id;
+    if (all) value.status = one.row.status;
+    all = all && ok;
+    if (!ok) continue;
+    const Counted counts = counted(value.quantity, one);
+    (own ? term.rate : term.over_rate) += counts.own;
+    (own ? term.baseline_rate : term.baseline_over_rate) += counts.baseline;
+  }
+  const auto count = static_cast<double>(term.cases.size() - 1);
+  if (count == 0) term.over_rate = term.baseline_over_rate = 1;
+  if (count > 1) term.over_rate /= count, term.baseline_over_rate /= count;
+  if (!all) term.over_rate = 0;
+  return all;
 }
 
 /// The mean of the terms. `find` gives the prediction of a case.
 template <class Find>
-void take_speedup(const Find& find, PublishedValue& value) {
+void take_mean(const Find& find, PublishedValue& value) {
+  const bool reduction = value.quantity == "loading_reduction";
+  const auto of = [reduction](double rate, double over) { return reduction ? 1 - rate / over : rate / over; };
   double sum = 0, baseline = 0;
   std::vector<std::string> words;
   for (SpeedupTerm& term : value.terms) {
-    bool all = true;
-    for (const Json& json : term.cases) {
-      const Prediction& one = find(json);
-      const bool own = &json == &term.cases.front();
-      if (own) term.case_id = one.case_id;
-      if (all) value.status = one.row.status;
-      all = add_rates(one, own ? term.rate : term.over_rate, own ? term.baseline_rate : term.baseline_over_rate) && all;
-    }
-    if (!all) {
-      term.over_rate = 0;
-      return;
-    }
-    const auto count = static_cast<double>(term.cases.size() - 1);
-    term.over_rate /= count;
-    term.baseline_over_rate /= count;
-    sum += term.rate / term.over_rate;
-    baseline += term.baseline_rate / term.baseline_over_rate;
-    words.push_back(fmt::format("{} {:.3g}", term.name.substr(term.name.find('=') + 1), term.rate / term.over_rate));
+    if (!take_term(find, term, value)) return;
+    const double one = of(term.rate, term.over_rate);
+    sum += one;
+    baseline += of(term.baseline_rate, term.baseline_over_rate);
+    words.push_back(fmt::format("{} {:.3g}", term.name.substr(term.name.find('=') + 1), one));
   }
   const auto count = static_cast<double>(value.terms.size());
   value.predicted = sum / count;
-  value.baseline = baseline / count;
+  if (value.quantity == "speedup") value.baseline = baseline / count;
   value.split = fmt::format("{}", fmt::join(words, ", "));
 }
 
@@ -151,7 +166,8 @@ void take(const Prediction& prediction, PublishedValue& value) {
     throw InvalidRequest("/quantity", unknown_name_message("quantity", value.quantity,
                                                            {"epoch_seconds", "compute_seconds", "communicate_seconds",
                                                             "sent_values", "out_of_memory", "speedup",
-                                                            "training_seconds", "sample_seconds", "device_bytes"}));
+                                                            "loading_reduction", "divergence", "training_seconds",
+                                                            "sample_seconds", "device_bytes"}));
   }
 }
 
@@ -213,7 +229,7 @@ void add_orders(const PublishedPaper& paper, PublishedSummary& summary) {
 
 /// Errors by what they are of.
 struct PublishedErrors {
-  std::vector<double> times, baseline, volumes, speedups, baseline_speedups;
+  std::vector<double> times, baseline, volumes, speedups, baseline_speedups, loading, divergences;
 };
 
 void add_value(const PublishedValue& value, PublishedErrors& errors, PublishedSummary& summary) {
@@ -231,6 +247,10 @@ void add_value(const PublishedValue& value, PublishedErrors& errors, PublishedSu
     errors.baseline_speedups.push_back(value.baseline_error);
     return;
   }
+  if (is_mean_of_terms(value.quantity)) {
+    (value.quantity == "divergence" ? errors.divergences : errors.loading).push_back(value.error);
+    return;
+  }
   (is_time(value) ? errors.times : errors.volumes).push_back(value.error);
   if (value.baseline) errors.baseline.push_back(value.baseline_error);
 }
@@ -246,7 +266,7 @@ void predict(PublishedPaper& paper, const std::function<void(const std::string&)
       if (progress) progress(value.experiment + " " + value.row + " " + value.column);
       return found->second = simulate(json);
     };
-    if (!value.terms.empty()) take_speedup(find, value);
+    if (!value.terms.empty()) take_mean(find, value);
     if (value.quantity == "device_bytes") {
       take_mean_bytes(find, value);
     } else {
@@ -275,6 +295,8 @@ PublishedSummary summarise_published(const std::vector<PublishedPaper>& papers) 
   summary.volumes = summarise_errors(errors.volumes);
   summary.speedups = summarise_errors(errors.speedups);
   summary.baseline_speedups = summarise_errors(errors.baseline_speedups);
+  summary.loading_reductions = summarise_errors(errors.loading);
+  summary.divergences = summarise_errors(errors.divergences);
   return summary;
 }
 

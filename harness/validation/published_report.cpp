@@ -15,17 +15,21 @@
 namespace strobe {
 namespace {
 
-Json term_json(const SpeedupTerm& term) {
+Json term_json(const SpeedupTerm& term, const std::string& quantity) {
   const bool known = term.rate > 0 && term.over_rate > 0;
-  return {{"name", term.name},
-          {"case_id", term.case_id.empty() ? Json(nullptr) : Json(term.case_id)},
-          {"items_per_second", known ? Json(term.rate) : Json(nullptr)},
-          {"over_items_per_second", known ? Json(term.over_rate) : Json(nullptr)}};
+  Json json = {{"name", term.name}, {"case_id", term.case_id.empty() ? Json(nullptr) : Json(term.case_id)}};
+  const bool alone = quantity == "divergence", loading = quantity == "loading_reduction";
+  json[alone     ? "max_over_min"
+       : loading ? "loading_seconds"
+                 : "items_per_second"] = known ? Json(term.rate) : Json(nullptr);
+  if (alone) return json;
+  json[loading ? "over_loading_seconds" : "over_items_per_second"] = known ? Json(term.over_rate) : Json(nullptr);
+  return json;
 }
 
 Json value_json(const PublishedValue& value) {
   Json terms = Json::array();
-  for (const SpeedupTerm& term : value.terms) terms.push_back(term_json(term));
+  for (const SpeedupTerm& term : value.terms) terms.push_back(term_json(term, value.quantity));
   return {{"experiment", value.experiment},
           {"row", value.row},
           {"column", value.column},
@@ -53,6 +57,8 @@ std::string shown(const PublishedValue& value, const std::optional<double>& numb
   if (value.quantity == "sent_values") return fmt::format("{:.3g} G values", *number / 1e9);
   if (value.quantity == "device_bytes") return fmt::format("{:.3g} GB", *number / 1e9);
   if (value.quantity == "speedup") return fmt::format("{:.3g} x", *number);
+  if (value.quantity == "divergence") return fmt::format("{:.3g}", *number);
+  if (value.quantity == "loading_reduction") return percent(*number);
   return format_seconds(*number);
 }
 
@@ -149,6 +155,8 @@ void add_summary(const std::string& name, const PublishedSummary& s, TextTable& 
   add("volumes", s.volumes, "");
   add("speed-ups, strobe", s.speedups, "");
   add("speed-ups, plain roofline plus ring", s.baseline_speedups, "");
+  add("loading reductions, strobe", s.loading_reductions, "");
+  add("divergences, strobe", s.divergences, "");
 }
 
 /// Goals of what there is: without printed times or pairs of strategies nothing is said of them.
@@ -211,6 +219,8 @@ Json published_to_json(const std::vector<PublishedPaper>& papers) {
                      {"volume_error", errors(s.volumes)},
                      {"speedup_error", errors(s.speedups)},
                      {"baseline_speedup_error", errors(s.baseline_speedups)},
+                     {"loading_reduction_error", errors(s.loading_reductions)},
+                     {"divergence_error", errors(s.divergences)},
                      {"bounds", {{"right", s.bounds.right}, {"of", s.bounds.of}}},
                      {"ordered_pairs", {{"right", s.order.right}, {"of", s.order.of}}},
                      {"baseline_ordered_pairs", {{"right", s.baseline_order.right}, {"of", s.baseline_order.of}}},
