@@ -4,6 +4,8 @@
 
 #include <cstdint>
 #include <string>
+#include <type_traits>
+#include <vector>
 
 #include "core/fields.hpp"
 
@@ -43,6 +45,9 @@ struct HybridOptionsOf {
 };
 using HybridOptions = HybridOptionsOf<HybridDefaults>;
 
+/// Ways that a search tries for `hybrid_batch`; the systems of the paper are what they are.
+inline std::vector<std::string> searched_averagings(bool /*sizes_only*/) { return {"sync", "async"}; }
+
 /// Adds the parameters above to a table of `S`, which has them as members of its own.
 template <class S>
 FieldTable hybrid_fields() {
@@ -55,6 +60,7 @@ FieldTable hybrid_fields() {
       .choice("averaging", &S::averaging, {"sync", "async", "never"},
               "gradients are summed before every update; or ranks update alone, and their models are averaged after "
               "`interval`, or never")
+      .searched(std::is_same_v<S, HybridOptions> ? searched_averagings : nullptr)
       .text("interval", &S::interval, "iterations (10), or seconds (2s), from one averaging of models to the next")
       .choice("average", &S::average, {"parameters", "moments"},
               "what is averaged: the weights, or the optimiser's vectors too")

@@ -76,6 +76,12 @@ void take_result(const PlannedCase& plan, const CaseResult& result, std::int64_t
   outcome.currency = result.currency;
   outcome.peak_bytes = *std::max_element(row.peak_bytes->device.begin(), row.peak_bytes->device.end());
   outcome.sent_bytes = row.sent_bytes->back();
+  if (!schedule_of(c).value.passes) {
+    const double cells = plan.schedule->items().count * share;
+    outcome.sent_bytes = static_cast<std::uint64_t>(share * static_cast<double>(row.sent_bytes->back()));
+    outcome.notes.push_back(cells > 0 ? fmt::format("an epoch of the plan is one update, of {:.0f} cells", cells)
+                                      : "an epoch of the plan is one update, of sizes that an adjuster chooses");
+  }
   if (row.batch_events) outcome.mails_lost_share = row.batch_events->mails_lost_share;
   outcome.phase_seconds = *row.phase_seconds;
   for (double& seconds : outcome.phase_seconds) seconds *= share;
@@ -142,6 +148,8 @@ bool simulates_beside_each_other(const Case& c) { return !plans_one_at_a_time(c)
 double long_run_share(const SchedulePlan& plan, const Case& c) {
   constexpr std::int64_t many = 1000;
   const std::int64_t measured = plan.updates_through(c.warmup + c.epochs) - plan.updates_through(c.warmup);
+  // An epoch that ends at an averaging has as many updates as `interval` says: what compares is an update.
+  if (!schedule_of(c).value.passes) return static_cast<double>(c.epochs) / static_cast<double>(measured);
   return static_cast<double>(plan.updates_through(many) * c.epochs) / static_cast<double>(many * measured);
 }
 

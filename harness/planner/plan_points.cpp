@@ -58,22 +58,47 @@ bool user_sets(const PlanSpace& space, const std::string& path) {
          std::any_of(space.knobs.begin(), space.knobs.end(), is_it);
 }
 
-/// The strategy with every value that the search tries for parameters which the user left open.
-std::vector<StrategyChoice> variants_of(const StrategyChoice& strategy, const PlanSpace& space, bool shape) {
-  std::vector<StrategyChoice> variants{strategy};
+/// A parameter that the user left open, with the values that the search tries.
+struct Searched {
+  std::string name;
+  std::vector<std::string> values;
+};
+
+std::vector<Searched> searched_of(const StrategyChoice& strategy, const PlanSpace& space, bool shape) {
+  std::vector<Searched> all;
   for (const Field& field : StrategyRegistry::instance().find(strategy.name, "--strategy").parameters.fields()) {
     const bool given = std::any_of(strategy.parameters.begin(), strategy.parameters.end(),
                                    [&](const auto& parameter) { return parameter.first == field.name; });
     const std::vector<std::string> values = field.searched ? field.searched(shape) : std::vector<std::string>();
-    if (given || values.empty() || user_sets(space, "strategy." + field.name)) continue;
+    if (!given && !values.empty() && !user_sets(space, "strategy." + field.name)) all.push_back({field.name, values});
+  }
+  return all;
+}
+
+/// More parameters than these come in all combinations only where the strategy is asked for by name: each costs a plan.
+constexpr std::size_t few_searched = 2;
+
+/// The strategy with what the search tries for the parameters which the user left open: every combination, or where
+/// these are many and nobody asked for the strategy, the first values and beside them one other value at a time.
+std::vector<StrategyChoice> variants_of(const StrategyChoice& strategy, const PlanSpace& space, bool shape) {
+  const std::vector<Searched> searched = searched_of(strategy, space, shape);
+  const bool one_at_a_time = space.strategies.empty() && searched.size() > few_searched;
+  std::vector<StrategyChoice> variants{strategy};
+  std::vector<bool> changed{false};  // [variants] whether one has another value than the first
+  for (const Searched& parameter : searched) {
     std::vector<StrategyChoice> longer;
-    for (const StrategyChoice& variant : variants) {
-      for (const std::string& value : values) {
-        longer.push_back(variant);
-        longer.back().parameters.emplace_back(field.name, value);
+    std::vector<bool> longer_changed;
+    for (std::size_t i = 0; i < variants.size(); ++i) {
+      for (const std::string& value : parameter.values) {
+        const bool other = value != parameter.values.front();
+        if (one_at_a_time && changed[i] && other) continue;
+        longer.push_back(variants[i]);
+        longer.back().parameters.emplace_back(parameter.name, value);
+        longer_changed.push_back(changed[i] || other);
       }
     }
     variants = std::move(longer);
+    changed = std::move(longer_changed);
   }
   return variants;
 }

@@ -49,9 +49,11 @@ void name_point(PlanPoint& point);
 
 /// All points, in the order models, strategies, knobs, clusters, nodes. Without a choice of the user's, a strategy with
 /// a parameter `partitioner` comes once per partitioner (of a shape: once, with hash), one with `group_size` once per
-/// power of two, and blocks of the timeline (`nb`) are 1, 2, 4 and 8. A strategy whose parameters depend on the ranks
-/// comes once per way at each number of ranks (StrategyTag::SearchedAt). Counts above a cluster's own nodes extrapolate
-/// it. Throws InvalidRequest for unknown names and for settings that the search itself decides.
+/// power of two, `chunk` by its own lists, and blocks of the timeline (`nb`) are 1, 2, 4 and 8. A strategy with more
+/// than two such parameters comes in all combinations where it is named, and else with one of them changed at a time. A
+/// strategy whose parameters depend on the ranks comes once per way at each number of ranks (StrategyTag::SearchedAt).
+/// Counts above a cluster's own nodes extrapolate it. Throws InvalidRequest for unknown names and for settings that the
+/// search itself decides.
 std::vector<PlanPoint> plan_points(const PlanSpace& space);
 
 }  // namespace strobe

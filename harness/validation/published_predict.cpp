@@ -163,11 +163,11 @@ void take(const Prediction& prediction, PublishedValue& value) {
   } else if (value.quantity == "sent_values") {
     value.predicted = sent_values(row);
   } else {
-    throw InvalidRequest("/quantity", unknown_name_message("quantity", value.quantity,
-                                                           {"epoch_seconds", "compute_seconds", "communicate_seconds",
-                                                            "sent_values", "out_of_memory", "speedup",
-                                                            "loading_reduction", "divergence", "training_seconds",
-                                                            "sample_seconds", "device_bytes"}));
+    throw InvalidRequest("/quantity",
+                         unknown_name_message("quantity", value.quantity,
+                                              {"epoch_seconds", "compute_seconds", "communicate_seconds", "sent_values",
+                                               "out_of_memory", "speedup", "loading_reduction", "divergence",
+                                               "training_seconds", "sample_seconds", "device_bytes"}));
   }
 }
 

@@ -35,10 +35,19 @@ struct ChunkParameters : StaleOptions {
   double fusion_gib = 0;
 };
 
+// What a search tries beside the defaults, which come first.
+std::vector<std::string> searched_caps(bool /*sizes_only*/) { return {"auto", "4/rank", "64/rank"}; }
+std::vector<std::string> searched_weights(bool /*sizes_only*/) { return {"traffic", "unit"}; }
+std::vector<std::string> searched_assignments(bool /*sizes_only*/) { return {"score", "lpt"}; }
+/// Chunks that are walked one by one take many times as long, and padded sequences rarely less than packed ones.
+std::vector<std::string> searched_fusions(bool /*sizes_only*/) { return {"both", "spatial"}; }
+
 const FieldTable& chunk_fields() {
   static const FieldTable table = with_stale_fields(
       make_fields<ChunkParameters>()
-          .text("max_cells", &ChunkParameters::max_cells, "cells that a chunk may have; auto takes cells / (16 ranks)")
+          .text("max_cells", &ChunkParameters::max_cells,
+                "cells that a chunk may have: a number, 64/rank for cells / (64 ranks), or auto, which is 16/rank")
+          .searched(searched_caps)
           .integer("rounds", &ChunkParameters::rounds, "", "rounds of label propagation at most", 1, 1 << 20)
           .integer(
               "levels", &ChunkParameters::levels, "",
@@ -49,6 +58,7 @@ const FieldTable& chunk_fields() {
               "weights", &ChunkParameters::weights, {"traffic", "unit", "profiled"},
               "edges between cells: the columns that the model moves along them, 1, or how often the model's layers "
               "aggregate neighbours and earlier cells (DGC: 2 to 1 for T-GCN)")
+          .searched(searched_weights)
           .choice("cost", &ChunkParameters::cost, {"cost_model", "cells", "edges", "mlp"},
                   "workload of a chunk: its operations' time by their arithmetic and memory, its numbers of cells, or "
                   "of cells and edges, or the time that MLPs learned from measured chunks")
@@ -64,22 +74,30 @@ const FieldTable& chunk_fields() {
           .choice("assign", &ChunkParameters::assign, {"score", "lpt", "score_then_fill"},
                   "chunks to ranks: DGC's Algorithm 1, the least loaded rank, or Algorithm 1 and a chunk for each rank "
                   "left empty")
+          .searched(searched_assignments)
           .choice("fusion", &ChunkParameters::fusion, {"both", "none", "spatial", "temporal"},
                   "what a rank walks together: in spatial stages the chunks that fit into memory or each chunk by "
                   "itself, in temporal stages all sequences end to end or those of chunks padded to the longest")
+          .searched(searched_fusions)
           .real("fusion_gib", &ChunkParameters::fusion_gib, "GiB",
                 "memory that chunks walked together may take; 0 takes the device's, where it is known", 0, 1e9));
   return table;
 }
 
 std::int64_t most_cells(const ChunkParameters& parameters, std::int64_t cells, int ranks) {
-  if (parameters.max_cells == "auto") return std::max<std::int64_t>(1, cells / (16 * static_cast<std::int64_t>(ranks)));
+  const std::string& text = parameters.max_cells;
+  const bool shared = text == "auto" || text.ends_with("/rank");
+  const std::string number = text == "auto" ? "16" : text.substr(0, text.size() - (shared ? 5 : 0));
   std::int64_t count = 0;
-  const char* end = parameters.max_cells.data() + parameters.max_cells.size();
-  const auto read = std::from_chars(parameters.max_cells.data(), end, count);
-  if (read.ec == std::errc() && read.ptr == end && count >= 1) return count;
-  throw InvalidRequest("/strategy/max_cells",
-                       fmt::format("expected a number of cells from 1 on, or auto, found '{}'", parameters.max_cells));
+  const char* end = number.data() + number.size();
+  const auto read = std::from_chars(number.data(), end, count);
+  if (read.ec != std::errc() || read.ptr != end || count < 1) {
+    throw InvalidRequest(
+        "/strategy/max_cells",
+        fmt::format("expected a number of cells from 1 on, or 64/rank for a share, or auto, found '{}'", text));
+  }
+  if (!shared) return count;
+  return std::max<std::int64_t>(1, count > cells ? 1 : cells / (count * static_cast<std::int64_t>(ranks)));
 }
 
 void require_chunks(const ChunkGraph& chunks, std::int64_t cells, int ranks) {

@@ -130,6 +130,22 @@ TEST(ChunkStrategy, DumpsTheChunkOfEveryCell) {
   EXPECT_EQ(cells, chunks.cells);
 }
 
+TEST(ChunkStrategy, TheCapMayBeAShareOfTheCellsOfARank) {
+  const auto planned = [](const char* cap, std::int64_t ranks) {
+    Json request = chunk_case(chunked({{"max_cells", cap}}), ranks);
+    request["workload"] = {{"name", "chess"}, {"window_count", 10}};
+    return test::full_batch_plan(case_from_json(request, ""))->strategy.chunks;
+  };
+  for (const std::int64_t ranks : {2, 3}) {
+    const auto by_itself = planned("auto", ranks);
+    const auto cells = static_cast<std::int64_t>(by_itself->of_cell.size());
+    EXPECT_EQ(by_itself->max_cells, cells / (16 * ranks));
+    EXPECT_EQ(planned("16/rank", ranks)->of_cell, by_itself->of_cell);
+    EXPECT_EQ(planned("5/rank", ranks)->max_cells, cells / (5 * ranks));
+    EXPECT_EQ(planned("999999999999/rank", ranks)->max_cells, 1);
+  }
+}
+
 TEST(ChunkStrategy, PrintsChunksAndNotesThem) {
   const auto plan = test::full_batch_plan(case_from_json(chunk_case(chunked({{"max_cells", "12"}}), 4), ""));
   const Json chunks = describe(*plan).at("chunks");
@@ -160,8 +176,8 @@ TEST(ChunkStrategy, RefusesWhatCannotBeDividedAndSaysWhatWouldFit) {
     EXPECT_EQ(text.rfind(where, 0), 0u) << text;
     EXPECT_NE(text.find(words), std::string::npos) << text;
   };
-  for (const char* cells : {"0", "-3", "2.5", "many", "4x", ""})
-    says(chunk_case(chunked({{"max_cells", cells}}), 3), "/strategy/max_cells", "from 1 on, or auto");
+  for (const char* cells : {"0", "-3", "2.5", "many", "4x", "", "/rank", "0/rank"})
+    says(chunk_case(chunked({{"max_cells", cells}}), 3), "/strategy/max_cells", "from 1 on, or 64/rank");
   // Every cell in one chunk, since edges join all vertices and a cell's steps.
   says(chunk_case(chunked({{"max_cells", "100000"}}), 3), "/strategy/max_cells", "with max_cells=");
   Json few = chunk_case(chunked(), 300);
