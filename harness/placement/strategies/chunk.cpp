@@ -49,11 +49,10 @@ const FieldTable& chunk_fields() {
                 "cells that a chunk may have: a number, 64/rank for cells / (64 ranks), or auto, which is 16/rank")
           .searched(searched_caps)
           .integer("rounds", &ChunkParameters::rounds, "", "rounds of label propagation at most", 1, 1 << 20)
-          .integer(
-              "levels", &ChunkParameters::levels, "",
-              "graphs that label propagation goes over at most: 1 is that of cells alone, as DGC prints it; behind "
-              "it come those of the chunks found so far, while any merge",
-              1, 1 << 20)
+          .integer("levels", &ChunkParameters::levels, "",
+                   "graphs that label propagation goes over at most: 1 is that of cells alone, as DGC prints it; "
+                   "behind it come those of the chunks found so far",
+                   1, 1 << 20)
           .choice(
               "weights", &ChunkParameters::weights, {"traffic", "unit", "profiled"},
               "edges between cells: the columns that the model moves along them, 1, or how often the model's layers "
