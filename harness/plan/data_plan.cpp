@@ -60,6 +60,12 @@ std::string feature_scale_of(const Case& c, const SnapshotGraph& raw, const Mode
   return degrees ? model.preparation().inputs.feature_scale : "none";
 }
 
+/// Whether only some of the steps are taken: of graphs that are cut from events or read, "A:B".
+bool is_part(const Json& workload) {
+  return workload.contains("steps") && workload.at("steps").is_string() &&
+         !workload.at("steps").get<std::string>().empty();
+}
+
 /// A row must say what was done to its features unasked.
 void note_feature_scale(const Case& c, const std::string& scale, std::vector<std::string>& notes) {
   if (c.workload.contains("feature_scale") || scale == "none") return;
@@ -121,6 +127,10 @@ class GraphLoader {
   TaskData draw_samples() const {
     const auto seed = static_cast<std::uint64_t>(case_.seed);
     std::optional<EventGraph> events;
+    if (choice_.task->wants_events() && is_part(case_.workload)) {
+      throw InvalidRequest("/workload/steps",
+                           "the task is judged on all events, and steps keeps those of some steps alone; leave it out");
+    }
     if (choice_.task->wants_events()) events = load_events(text_of(case_.workload, "name"), case_.workload, seed);
     const auto draw_all = [&](const SnapshotGraph& graph) {
       return strobe::draw_samples(*choice_.task, graph, events ? &*events : nullptr, seed);

@@ -19,15 +19,17 @@ namespace {
 
 __extension__ typedef __int128 Wide;
 
-constexpr unsigned most_digits = 9;
+constexpr unsigned border_digits = 9;
 constexpr double largest_number = 4503599627370496.0;  // 2^52
 constexpr std::int64_t exact_in_double = std::int64_t{1} << 53;
-constexpr std::array<std::int64_t, most_digits + 1> powers = {1,      10,      100,      1000,      10000,
-                                                              100000, 1000000, 10000000, 100000000, 1000000000};
+constexpr std::array<std::int64_t, border_digits + 1> border_powers = {
+    1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000, 1000000000};
 
 bool fits(Wide number) { return number <= exact_in_double && number >= -exact_in_double; }
 
-Wide scaled(const Decimal& value, std::int64_t scale) { return Wide{value.number} * (scale / powers[value.digits]); }
+Wide scaled(const Decimal& value, std::int64_t scale) {
+  return Wide{value.number} * (scale / border_powers[value.digits]);
+}
 
 Wide floor_of(Wide numerator, Wide denominator) {
   const Wide quotient = numerator / denominator;
@@ -36,7 +38,7 @@ Wide floor_of(Wide numerator, Wide denominator) {
 
 /// Whether value < numerator / denominator; whole parts first, so that the products stay small.
 bool is_below(const Decimal& value, Wide numerator, Wide denominator) {
-  const Wide power = powers[value.digits];
+  const Wide power = border_powers[value.digits];
   const Wide whole = floor_of(value.number, power), other = floor_of(numerator, denominator);
   if (whole != other) return whole < other;
   return (value.number - whole * power) * denominator < (numerator - other * denominator) * power;
@@ -45,8 +47,8 @@ bool is_below(const Decimal& value, Wide numerator, Wide denominator) {
 /// The double nearest to numerator / scale, a power of ten.
 double nearest_decimal(Wide numerator, std::int64_t scale) {
   if (fits(numerator)) return static_cast<double>(numerator) / static_cast<double>(scale);
-  const std::string text =
-      fmt::format("{}e-{}", numerator, std::find(powers.begin(), powers.end(), scale) - powers.begin());
+  const std::string text = fmt::format(
+      "{}e-{}", numerator, std::find(border_powers.begin(), border_powers.end(), scale) - border_powers.begin());
   double value = 0;
   std::from_chars(text.data(), text.data() + text.size(), value);
   return value;
@@ -68,11 +70,12 @@ Border border(double nearest, Wide numerator, Wide denominator) {
 }  // namespace
 
 std::optional<Decimal> decimal_of(double value) {
-  for (unsigned digits = 0; digits <= most_digits; ++digits) {
-    const double product = value * static_cast<double>(powers[digits]);
+  for (unsigned digits = 0; digits <= border_digits; ++digits) {
+    const double product = value * static_cast<double>(border_powers[digits]);
     if (!(std::abs(product) < largest_number)) return std::nullopt;
     const std::int64_t number = std::llround(product);
-    if (static_cast<double>(number) / static_cast<double>(powers[digits]) == value) return Decimal{number, digits};
+    if (static_cast<double>(number) / static_cast<double>(border_powers[digits]) == value)
+      return Decimal{number, digits};
   }
   return std::nullopt;
 }
@@ -82,7 +85,7 @@ RegularBorders::RegularBorders(double first, double stride, double length)
   const std::optional<Decimal> from = decimal_of(first), distance = decimal_of(stride), span = decimal_of(length);
   exact_ = from && distance && span;
   if (!exact_) return;
-  scale_ = powers[std::max({from->digits, distance->digits, span->digits})];
+  scale_ = border_powers[std::max({from->digits, distance->digits, span->digits})];
   first_number_ = scaled(*from, scale_);
   stride_number_ = scaled(*distance, scale_);
   length_number_ = scaled(*span, scale_);
@@ -108,7 +111,7 @@ Border slice_border(double first, double last, std::int64_t count, std::int64_t 
   if (!from || !until) {
     return {first + static_cast<double>(k) * ((last - first) / static_cast<double>(count)), false};
   }
-  const std::int64_t scale = powers[std::max(from->digits, until->digits)];
+  const std::int64_t scale = border_powers[std::max(from->digits, until->digits)];
   const Wide begin = scaled(*from, scale), span = scaled(*until, scale) - begin;
   const Wide numerator = begin * count + span * k, denominator = Wide{scale} * count;
   return border(nearest_fraction(numerator, denominator), numerator, denominator);

@@ -12,14 +12,14 @@ namespace strobe {
 namespace {
 
 constexpr double day_seconds = 86400;
-constexpr int most_digits = 17;
+constexpr int most_fraction_digits = 17;
 
 /// The fraction's digits are as few as give `seconds` again; "" when none do.
 std::string time_text(double seconds, double midnight) {
   const auto whole = static_cast<int>(std::floor(seconds - midnight));
   const int hour = whole / 3600, minute = whole / 60 % 60;
   const double second = seconds - midnight - 3600.0 * hour - 60.0 * minute;
-  for (int digits = 0; digits <= most_digits; ++digits) {
+  for (int digits = 0; digits <= most_fraction_digits; ++digits) {
     const std::string text = fmt::format("{:0{}.{}f}", second, digits == 0 ? 2 : digits + 3, digits);
     double read = 0;
     std::from_chars(text.data(), text.data() + text.size(), read, std::chars_format::fixed);
