@@ -85,8 +85,7 @@ void check_chunk_options(const ChunkOptions& chunks, const SharedOptions& shared
   if (!length.empty() && length != "none" && length != "mean" && length != "longest" && length != "both" &&
       length != "rounds")
     throw InvalidRequest("--sequence-length", "expected none, mean, longest, both or rounds, found " + length);
-  if (!shared.device.empty() && shared.device != "cpu" && shared.device != "sim")
-    throw InvalidRequest("--device", "chunks are measured on cpu, or on sim with --cluster; found " + shared.device);
+  if (!shared.device.empty()) (void)DeviceRegistry::instance().find(shared.device, "--device");
   if ((shared.device == "sim") != !chunks.cluster.empty())
     throw InvalidRequest("--cluster", "a simulated device needs both --device sim and --cluster NAME; give both");
 }

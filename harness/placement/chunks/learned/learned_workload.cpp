@@ -46,9 +46,10 @@ Json fixed_part(Json model) {
 }
 
 std::string how_to_measure(const WorkloadUse& use) {
+  const std::string real = use.device == "cpu" ? "" : " --device " + use.device;
   return fmt::format("; measure one by `strobe calibrate --chunks --model {}{}{}`, or name another file",
                      use.model.at("name").get<std::string>(), use.precision == "fp64" ? " --precision fp64" : "",
-                     use.cluster.empty() ? "" : " --device sim --cluster " + use.cluster);
+                     use.cluster.empty() ? real : " --device sim --cluster " + use.cluster);
 }
 
 }  // namespace
