@@ -44,8 +44,9 @@ class CountedFrontier {
   double at_any_step(std::size_t layer, const Sizes& sizes) const {
     if (source_.frontier == FrontierKind::exact && source_.layers[layer].earlier == LayerReads::all_earlier)
       return *std::max_element(sizes.begin(), sizes.end());
+    const Sizes& each = source_.layers[layer].products.empty() ? computed_[layer] : inner_[layer];
     double all = targets_;
-    for (const double size : computed_[layer]) all = united(all, size, targets_);
+    for (const double size : each) all = united(all, size, targets_);
     return std::max(all, *std::max_element(sizes.begin(), sizes.end()));
   }
 

@@ -68,7 +68,8 @@ Sizes sizes_of(const LayeredBatch& batch) {
 void expect_counts(const std::vector<LayerShape>& layers, FrontierKind kind, int targets, double tolerance) {
   test::Draws draw(7);
   const PreparedGraph graph = drawn_graph(draw, 1500, 4, 2, true);
-  const auto out = std::make_shared<const PreparedGraph>(drawn_graph(draw, 1500, 4, 1, false)), in = out;
+  const auto out = std::make_shared<const PreparedGraph>(drawn_graph(draw, 1500, 4, 1, false));
+  const auto in = std::make_shared<const PreparedGraph>(drawn_graph(draw, 1500, 4, 1, false));
   const std::vector<std::shared_ptr<const PreparedGraph>> supports = {out, in};
   const BatchSource source{&graph, {out.get(), in.get()}, layer_reads(layers), kind};
   BatchEncoder encoder({graph, supports, layers, false});
