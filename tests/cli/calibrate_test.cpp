@@ -147,7 +147,7 @@ TEST_F(Calibrate, WrongRequestsForChunksAreRefused) {
   refused({"--model", "t-gcn"}, {"--chunks"});
   refused({"grid.json", "--chunks"}, {"--chunks", "--graph"});
   refused({"--chunks", "--sequence-length", "long"}, {"--sequence-length", "rounds"});
-  refused({"--chunks", "--device", "cuda"}, {"--device", "cpu"});
+  refused({"--chunks", "--device", "kuda"}, {"--device", "cpu", "sim"});
   refused({"--chunks", "--device", "sim"}, {"--cluster"});
   refused({"--chunks", "--cluster", "aimos-v100"}, {"--device sim"});
   refused({"--chunks", "--chunk-count", "7"}, {"--chunk-count", "100"});
