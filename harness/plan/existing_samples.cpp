@@ -84,6 +84,18 @@ void explain(const Task& task, const std::string& kind, const std::string& part,
   }
 }
 
+/// Rules are taken over all samples that were drawn, and do not compare with a model that is judged on some.
+void leave_out_rules(const TaskData& drawn, TaskData& left) {
+  const auto is_of_validation = [](const std::string& name) { return name.rfind("validation_", 0) == 0; };
+  const bool validation_goes = left.validation.count() < drawn.validation.count();
+  const bool test_goes = left.test.count() < drawn.test.count();
+  const std::size_t all = left.rules.size();
+  std::erase_if(left.rules,
+                [&](const auto& rule) { return is_of_validation(rule.first) ? validation_goes : test_goes; });
+  if (left.rules.size() < all)
+    left.notes.emplace_back("rules that learn nothing are taken over all samples, so they do not stand beside these");
+}
+
 void check_left(const std::string& kind, const char* part, const Samples& drawn, const Samples& left) {
   if (drawn.count() == 0 || left.count() > 0) return;
   throw InvalidRequest("/presence",
@@ -129,6 +141,7 @@ TaskData draw_existing_samples(const Task& task, const DrawSamples& draw, const 
   const bool has_labels = !graph.cell_label.empty() || !graph.vertex_label.empty();
   if (some_go && has_labels && drawn.train.arity == 1)
     left = keep_existing(draw(with_existing_labels(graph, presence)), presence);
+  leave_out_rules(drawn, left);
   note_look_ahead(kind, left.notes);
   if (left.train.count() < drawn.train.count())
     left.notes.push_back(how_many_go(kind, "training", drawn.train, left.train));

@@ -75,6 +75,7 @@ TEST(FutureLinks, CellsThatComeAndGoLeaveOutWhatTheyCannotScore) {
   const CaseResult result = ran(request);
   EXPECT_LT(result.metric_samples.at("mrr"), 60);
   EXPECT_GT(result.metric_samples.at("mrr"), 0);
+  EXPECT_EQ(result.metrics.count("recency_mrr"), 0u) << "of all events, and the model is judged on some";
 }
 
 TEST(FutureLinks, EndWithTheirMetricAndSayHowLongItTook) {
