@@ -89,7 +89,7 @@ struct BatchRedundancy {
   std::optional<std::vector<std::uint64_t>> cached_bytes;
   std::optional<std::uint64_t> distributed_bytes;  // that bringing them there once moves, over all ranks
   std::optional<double> duplication;               // others' vertices that ranks keep, over the vertices of the graph
-  double redundant_computation = 0;  // cells that layers compute beyond the targets, per target and layer
+  double redundant_computation = 0;                // cells that layers compute beyond the targets, per target and layer
 };
 
 /// Everything that running one case produced, over all repetitions; rank 0 holds all ranks' samples.

@@ -116,8 +116,8 @@ SharedBatch BatchMaker::make_counted(const BatchWindow& window, std::int64_t tar
   const DataPlan& data = plan_.full->data;
   std::int64_t samples = 0;
   for (const StepSamples& step : data.shape->samples.train.steps) samples += step.count();
-  const double share = static_cast<double>(targets * window.count) /
-                       static_cast<double>(plan_.graph().vertices * plan_.trained_steps());
+  const double share =
+      static_cast<double>(targets * window.count) / static_cast<double>(plan_.graph().vertices * plan_.trained_steps());
   batch->samples.rows.resize(static_cast<std::size_t>(data.shape->samples.train.arity));
   batch->samples.counted = static_cast<std::int64_t>(share * static_cast<double>(samples));
   batch->samples.counted_values = data.shape->samples.train.arity == 1;

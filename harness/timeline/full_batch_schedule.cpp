@@ -44,8 +44,12 @@ class FullBatchSchedule final : public SchedulePlan {
     return plan_->stale.traffic;
   }
   EpochItems items() const override {
-    return {plan_->data.trained_edges(), "edges_per_second", static_cast<double>(plan_->data.graph->nonzeros()), 1,
-            plan_->data.trained_cells(), judged_batches(*plan_->model.task)};
+    return {plan_->data.trained_edges(),
+            "edges_per_second",
+            static_cast<double>(plan_->data.graph->nonzeros()),
+            1,
+            plan_->data.trained_cells(),
+            judged_batches(*plan_->model.task)};
   }
   std::vector<std::int64_t> fusion_units() const override {
     return plan_->fusion == nullptr ? std::vector<std::int64_t>() : plan_->fusion->units_per_rank(plan_->ranks());
