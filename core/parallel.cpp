@@ -42,6 +42,7 @@ void Workers::take_tasks() {
     try {
       (*task_)(i);
     } catch (...) {
+      next_.store(tasks_);  // what is left would be thrown away, and may fail as slowly as this one did
       const std::lock_guard lock(mutex_);
       if (!failure_) failure_ = std::current_exception();
     }

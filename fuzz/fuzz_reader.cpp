@@ -1,8 +1,11 @@
 // Reads one input as a file of one format.
 // Formats that read a second file beside the first get it from the same input: a line "=====" ends a file, and the
 // next one begins behind it. Files are overwritten by the next input, so that nothing is left of a longer one.
-// Binary graphs have checksums that random bytes never meet: there the input changes bytes of a valid file.
+// Binary graphs have checksums that random bytes never meet: there the input changes bytes of a valid file, which
+// behind "sealed-" has a seal, so that its numbers are used unchecked by any sum.
 #include "fuzz/fuzz_reader.hpp"
+
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <cmath>
@@ -29,6 +32,7 @@ namespace strobe {
 namespace {
 
 constexpr std::string_view separator = "\n=====\n";
+constexpr std::string_view sealed_prefix = "sealed-";  // before a format of Strobe's own: its files with their seal
 
 /// The names that a format looks for, the main file first.
 const std::vector<std::string>& file_names(const std::string& format) {
@@ -112,11 +116,12 @@ const std::string& valid_snapshots(const std::filesystem::path& folder) {
   return bytes;
 }
 
+constexpr std::size_t digest_at = 48;
+
 /// A binary file whose bytes are changed as the input says, three bytes a change: place and value. Size and digest of
-/// the beginning are made right again, as no change would get past them; the file is not sealed, so all else is
-/// checked.
+/// the beginning are made right again, as no change would get past them.
 std::string changed_binary(std::string bytes, std::string_view input) {
-  constexpr std::size_t description_at = 16, size_at = 24, digest_at = 48, header_bytes = 128;
+  constexpr std::size_t description_at = 16, size_at = 24, header_bytes = 128;
   for (std::size_t i = 0; i + 2 < input.size(); i += 3) {
     const auto at =
         static_cast<std::size_t>(static_cast<unsigned char>(input[i])) * 256 + static_cast<unsigned char>(input[i + 1]);
@@ -132,14 +137,30 @@ std::string changed_binary(std::string bytes, std::string_view input) {
   return bytes;
 }
 
+/// The seal of a file as it is, which its owner could write: it keeps the checksums of the sections from being looked
+/// at, so that changed numbers reach what uses them.
+void seal(const std::filesystem::path& file, const std::string& bytes) {
+  struct stat status {};
+  if (stat(file.c_str(), &status) != 0) std::abort();
+  const auto nanoseconds = [](const timespec& time) { return time.tv_sec * 1'000'000'000 + time.tv_nsec; };
+  std::ofstream(file.string() + ".seal", std::ios::binary)
+      << "strobe seal 2\n"
+      << status.st_ino << ' ' << nanoseconds(status.st_mtim) << ' ' << nanoseconds(status.st_ctim) << ' '
+      << bytes.substr(digest_at, 64) << '\n';
+}
+
 /// Writes the parts of the input; returns the path of the main file.
-std::string write_input(const std::string& format, std::string_view input) {
+std::string write_input(const std::string& reader, std::string_view input) {
   static const Folder folder;
+  const bool sealed = reader.starts_with(sealed_prefix);
+  const std::string format = sealed ? reader.substr(sealed_prefix.size()) : reader;
   const bool events = format == "strobe-binary", steps = format == "strobe-snapshots";
   if ((events || steps) && input.substr(0, 6) != "STROBE") {
     const auto file = folder.path / "input";
     const std::string& valid = events ? valid_binary(folder.path) : valid_snapshots(folder.path);
-    std::ofstream(file, std::ios::binary) << changed_binary(valid, input);
+    const std::string changed = changed_binary(valid, input);
+    std::ofstream(file, std::ios::binary) << changed;
+    if (sealed) seal(file, changed);
     return file.string();
   }
   const std::vector<std::string>& names = file_names(format);
@@ -197,7 +218,8 @@ void read_all(const std::string& format, const std::string& path) {
     for (std::int64_t i = 0; i < array.size(); ++i) static_cast<void>(array.at(i));
     return;
   }
-  const FormatTag::Value& reader = FormatRegistry::instance().find(format).value;
+  const std::string name = format.starts_with(sealed_prefix) ? format.substr(sealed_prefix.size()) : format;
+  const FormatTag::Value& reader = FormatRegistry::instance().find(name).value;
   if (reader.read_snapshots != nullptr) {
     SnapshotGraph graph = reader.read_snapshots(path);
     check_snapshots(graph);

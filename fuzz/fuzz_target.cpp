@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "fuzz/fuzz_reader.hpp"
+#include "fuzz/fuzz_requests.hpp"
 
 namespace {
 
@@ -26,6 +27,10 @@ extern "C" int LLVMFuzzerInitialize(int* count, char*** arguments) {
 }
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+#if defined(STROBE_FUZZ_REQUESTS)
+  strobe::fuzz_request(reader(), data, size);
+#else
   strobe::fuzz_reader(reader(), data, size);
+#endif
   return 0;
 }

@@ -7,14 +7,13 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 
 #include "core/errors.hpp"
-#include "workloads/storage/output_target.hpp"
+#include "workloads/storage/unfinished_file.hpp"
 
 namespace strobe {
 namespace {
@@ -30,7 +29,6 @@ class Descriptor {
       : path_(path), descriptor_(::open(path.c_str(), flags | O_CLOEXEC, 0644)) {
     if (descriptor_ < 0) fail("open", path, errno);
   }
-  explicit Descriptor(const OutputTarget& direct) : path_(direct.path), descriptor_(open_direct(direct)) {}
   ~Descriptor() { ::close(descriptor_); }
   Descriptor(const Descriptor&) = delete;
   Descriptor& operator=(const Descriptor&) = delete;
@@ -56,13 +54,11 @@ class Descriptor {
   int descriptor_;
 };
 
-std::string folder_of(const std::string& path) {
-  const std::string parent = std::filesystem::path(path).parent_path().string();
-  return parent.empty() ? "." : parent;
-}
+/// A link in a place of ours is no file of ours: opening it fails.
+int flags_of(Links links) { return links == Links::followed ? 0 : O_NOFOLLOW; }
 
-void append_to(const std::string& path, std::string_view content, bool flush) {
-  const Descriptor file(path, O_WRONLY | O_CREAT | O_APPEND);
+void append_to(const std::string& path, std::string_view content, bool flush, Links links) {
+  const Descriptor file(path, O_WRONLY | O_CREAT | O_APPEND | flags_of(links));
   struct stat before {};
   if (::fstat(file.get(), &before) != 0) fail("examine", path, errno);
   try {
@@ -87,32 +83,33 @@ std::string read_text_file(const std::string& path) {
   return content.str();
 }
 
-void write_file_atomically(const std::string& path, std::string_view content) {
-  const OutputTarget target = output_target(path);
-  if (target.direct) {
-    if (!content.empty()) Descriptor(target).write_all(content);
-    return;
-  }
-  const std::string temporary = target.path + ".partial";
-  try {
-    const Descriptor file(temporary, O_WRONLY | O_CREAT | O_TRUNC);
-    file.write_all(content);
-    file.flush();
-  } catch (const SystemError&) {
-    ::unlink(temporary.c_str());
-    throw;
-  }
-  if (std::rename(temporary.c_str(), target.path.c_str()) != 0) {
-    const int error = errno;
-    ::unlink(temporary.c_str());
-    fail("replace", path, error);
-  }
-  Descriptor(folder_of(target.path), O_RDONLY | O_DIRECTORY).flush();
+void write_file_atomically(const std::string& path, std::string_view content, Links links) {
+  AtomicFile file(path, links);
+  file.write(content);
+  file.commit();
 }
 
-void append(const std::string& path, std::string_view content) { append_to(path, content, false); }
+void append(const std::string& path, std::string_view content, Links links) { append_to(path, content, false, links); }
 
-void append_durably(const std::string& path, std::string_view content) { append_to(path, content, true); }
+void append_durably(const std::string& path, std::string_view content, Links links) {
+  append_to(path, content, true, links);
+}
+
+HeldFile::HeldFile(const std::string& path) {
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+  if (descriptor < 0) fail("open", path, errno);
+  descriptor_ = std::shared_ptr<const int>(new int(descriptor), [](const int* held) {
+    ::close(*held);
+    delete held;
+  });
+}
+
+bool HeldFile::is_at(const std::string& path) const {
+  struct stat own {
+  }, there{};
+  return descriptor_ != nullptr && ::fstat(*descriptor_, &own) == 0 && ::lstat(path.c_str(), &there) == 0 &&
+         own.st_dev == there.st_dev && own.st_ino == there.st_ino;
+}
 
 void make_folder(const std::string& path) {
   std::error_code error;
@@ -122,7 +119,7 @@ void make_folder(const std::string& path) {
 }
 
 std::shared_ptr<void> lock_file(const std::string& path) {
-  auto file = std::make_shared<Descriptor>(path, O_RDWR | O_CREAT);
+  auto file = std::make_shared<Descriptor>(path, O_RDWR | O_CREAT | O_NOFOLLOW);
   while (::flock(file->get(), LOCK_EX | LOCK_NB) != 0) {
     if (errno == EINTR) continue;
     if (errno == EWOULDBLOCK) return nullptr;
@@ -131,17 +128,6 @@ std::shared_ptr<void> lock_file(const std::string& path) {
   return file;
 }
 
-void check_writable(const std::string& folder) {
-  const std::string probe = (std::filesystem::path(folder) / ".write_probe").string();
-  try {
-    const Descriptor file(probe, O_WRONLY | O_CREAT | O_TRUNC);
-    file.write_all("probe\n");
-    file.flush();
-  } catch (const SystemError&) {
-    ::unlink(probe.c_str());
-    throw;
-  }
-  ::unlink(probe.c_str());
-}
+void check_writable(const std::string& folder) { probe_folder(folder); }
 
 }  // namespace strobe

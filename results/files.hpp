@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "workloads/storage/atomic_file.hpp"
+
 namespace strobe {
 
 /// The whole content of a file. Throws SystemError when it cannot be read.
@@ -13,26 +15,40 @@ std::string read_text_file(const std::string& path);
 
 /// Replaces `path` by `content` in one step: temporary file beside it, fsync, rename, fsync of the folder. On failure
 /// (full disk, permission) the previous file is left as it was and the temporary one is removed; throws SystemError. A
-/// link stays one, and the file at its end is replaced; a device, a pipe or a descriptor is written as it is.
-void write_file_atomically(const std::string& path, std::string_view content);
+/// link that is followed stays one, and the file at its end is replaced; a device, a pipe or a descriptor is written as
+/// it is.
+void write_file_atomically(const std::string& path, std::string_view content, Links links = Links::followed);
 
 /// Appends `content`, which then outlives this process, whatever ends it, but not yet a loss of power. On failure the
-/// file is cut back to its former length; throws SystemError.
-void append(const std::string& path, std::string_view content);
+/// file is cut back to its former length; throws SystemError, also for a link that is not to be followed.
+void append(const std::string& path, std::string_view content, Links links = Links::followed);
 
 /// Appends `content` and flushes the file to the disk. On failure the file is cut back to its former length; throws
-/// SystemError.
-void append_durably(const std::string& path, std::string_view content);
+/// SystemError, also for a link that is not to be followed.
+void append_durably(const std::string& path, std::string_view content, Links links = Links::followed);
+
+/// A file that is held open, to be told from another one of its name: while it is open, no other file is taken for it.
+class HeldFile {
+ public:
+  HeldFile() = default;
+  /// Throws SystemError when it cannot be opened, or is a link.
+  explicit HeldFile(const std::string& path);
+  /// Whether `path` names it now.
+  bool is_at(const std::string& path) const;
+
+ private:
+  std::shared_ptr<const int> descriptor_;
+};
 
 /// Makes `path` and its parents. Throws SystemError when that cannot be done or `path` is not a folder.
 void make_folder(const std::string& path);
 
 /// A lock on the file `path`, which is made when it is not there, for as long as the value lives; null when another
 /// holds it. It ends with the process, however that ends. Where the file system has no locks there is none, and the
-/// value says nothing. Throws SystemError when the file cannot be opened.
+/// value says nothing. Throws SystemError when the file cannot be opened, or is a link.
 std::shared_ptr<void> lock_file(const std::string& path);
 
-/// Writes, flushes and removes a small file in `folder`. Throws SystemError when the folder cannot be written to.
+/// Writes and flushes a small file without a name in `folder`. Throws SystemError when the folder cannot be written to.
 void check_writable(const std::string& folder);
 
 }  // namespace strobe

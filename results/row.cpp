@@ -315,11 +315,21 @@ std::vector<const EpochSample*> slowest_of_each_epoch(const std::vector<EpochSam
   return result;
 }
 
+namespace {
+
+/// Of a value that nothing else explains.
+std::string why_null(const CaseResult& result, const Epochs& epochs, const Row& row) {
+  if (!epochs.empty()) return "not a finite number";
+  return result.untimed.empty() || row.status != "ok" ? "the case ended as " + row.status : result.untimed;
+}
+
+}  // namespace
+
 Row summarise(const Json& case_json, const std::string& case_id, const CaseResult& result) {
   Row row;
   take_facts(case_json, case_id, result, row);
   const Epochs epochs = complete_epochs(result.samples, row.ranks);
-  if (row.status == "ok" && epochs.empty()) {
+  if (row.status == "ok" && epochs.empty() && result.untimed.empty()) {
     row.status = "failed";
     row.reason = "no measured epoch was completed by all ranks";
   }
@@ -345,7 +355,7 @@ Row summarise(const Json& case_json, const std::string& case_id, const CaseResul
   for (const char* key : {"/sent_share", "/sent_bytes_by_epoch"})
     if (row.sent_share.empty()) row.absent[key] = "no exchange is under a policy of staleness";
   row.metric_samples = result.metric_samples;
-  explain_nulls(row_to_json(row), "", epochs.empty() ? "the case ended as " + row.status : "not a finite number", row);
+  explain_nulls(row_to_json(row), "", why_null(result, epochs, row), row);
   return row;
 }
 

@@ -43,7 +43,7 @@ RowField until_field(const char* key, const char* unit, Json schema, const char*
                 std::move(schema),
                 [](const Row& row) { return row.until ? scalar((*row.until).*Member) : Json(nullptr); },
                 [](Row& row, const Json& json) {
-                  if (json.is_null()) return;
+                  if (json.is_null() && !row.until) return;
                   if (!row.until) row.until.emplace();
                   decode(json, (*row.until).*Member);
                 }};

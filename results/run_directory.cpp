@@ -28,6 +28,11 @@ std::string escaped(std::string key) {
   return key;
 }
 
+/// Files of a run directory have names that everybody knows, so a link there is nobody's wish: it is replaced.
+void write_own(const std::string& path, std::string_view content) {
+  write_file_atomically(path, content, Links::replaced);
+}
+
 Json read_json(const std::string& path) {
   const Json json = Json::parse(read_text_file(path), nullptr, false);
   if (!json.is_object()) throw InvalidInput(path, 0, 0, "not a JSON object");
@@ -98,7 +103,7 @@ std::string key_of_pointer(const std::string& pointer) {
 }
 
 RunDirectory::RunDirectory(std::string path, const Json& cases, const Json& environment, bool resume,
-                           const Json& digests, bool retry_failed)
+                           const Json& digests, bool retry_failed, const Json& outputs)
     : path_(std::move(path)) {
   while (path_.size() > 1 && path_.back() == '/') path_.pop_back();
   refuse_existing(resume);
@@ -112,7 +117,7 @@ RunDirectory::RunDirectory(std::string path, const Json& cases, const Json& envi
   if (holds_run())
     reopen(cases, environment, digests, retry_failed);
   else
-    start(cases, environment, digests);
+    start(cases, environment, digests, outputs);
 }
 
 bool RunDirectory::holds_run() const {
@@ -131,14 +136,16 @@ void RunDirectory::lock() {
       "--out", fmt::format("another run is writing into {}; wait for its end, or choose another folder", path_));
 }
 
-void RunDirectory::start(const Json& cases, const Json& environment, const Json& digests) {
+void RunDirectory::start(const Json& cases, const Json& environment, const Json& digests, const Json& outputs) {
   const Json plan{{"schema_version", summary_schema_version},
                   {"plan_hash", summary_.plan_hash},
                   {"cases", cases},
-                  {"data", digests}};
-  write_file_atomically(file("plan.json"), plan.dump(2) + "\n");
-  write_file_atomically(file("env.json"), environment.dump(2) + "\n");
-  write_file_atomically(file("samples.jsonl"), "");
+                  {"data", digests},
+                  {"outputs", outputs}};
+  write_own(file("plan.json"), plan.dump(2) + "\n");
+  write_own(file("env.json"), environment.dump(2) + "\n");
+  write_own(file("samples.jsonl"), "");
+  samples_ = HeldFile(file("samples.jsonl"));
   write_summary(summary_);
 }
 
@@ -158,14 +165,42 @@ void RunDirectory::reopen(const Json& cases, const Json& environment, const Json
       if (keep[row.case_id]) kept.rows.push_back(std::move(row));
     }
   }
-  if (fs::exists(file("samples.jsonl"))) {
-    write_file_atomically(file("samples.jsonl"), kept_sample_lines(file("samples.jsonl"), keep));
-  }
+  keep_samples(keep, kept);
   write_summary(kept);
   summary_ = std::move(kept);
   Json recorded = fs::exists(file("env.json")) ? read_json(file("env.json")) : Json::object();
   recorded["resumed"].push_back(environment);
-  write_file_atomically(file("env.json"), recorded.dump(2) + "\n");
+  write_own(file("env.json"), recorded.dump(2) + "\n");
+}
+
+/// Samples of rows stay; those of cases without one are handed to whoever can make it of them.
+void RunDirectory::keep_samples(const std::map<std::string, bool>& keep, Summary& kept) {
+  const std::string path = file("samples.jsonl");
+  std::string lines;
+  if (fs::exists(path)) {
+    left_ = read_samples(path);
+    lines = kept_sample_lines(path, keep);
+  }
+  for (Row& row : kept.rows) {
+    const std::string note = "samples.jsonl has no samples of this row any more";
+    const bool there = left_.erase(row.case_id) > 0 || !row.epoch_seconds;
+    if (!there && std::count(row.notes.begin(), row.notes.end(), note) == 0) row.notes.push_back(note);
+  }
+  write_own(path, lines);
+  samples_ = HeldFile(path);
+}
+
+void RunDirectory::check_samples() const {
+  if (samples_.is_at(file("samples.jsonl"))) return;
+  throw SystemError(
+      fmt::format("{} was removed or replaced while the run was under way; what rows were made from is "
+                  "lost",
+                  file("samples.jsonl")));
+}
+
+std::vector<EpochSample> RunDirectory::left_samples(const std::string& case_id) const {
+  const auto found = left_.find(case_id);
+  return found == left_.end() ? std::vector<EpochSample>() : found->second;
 }
 
 bool RunDirectory::finished(const std::string& case_id) const {
@@ -174,7 +209,8 @@ bool RunDirectory::finished(const std::string& case_id) const {
 }
 
 void RunDirectory::append_epochs(const std::string& case_id, const std::vector<EpochSample>& samples) {
-  append(file("samples.jsonl"), sample_lines(case_id, samples));
+  check_samples();
+  append(file("samples.jsonl"), sample_lines(case_id, samples), Links::replaced);
   std::set<SampleKey>& keys = appended_[case_id];
   for (const EpochSample& sample : samples) keys.insert(key_of(sample));
 }
@@ -184,7 +220,8 @@ void RunDirectory::append_samples(const std::string& case_id, const std::vector<
   std::vector<EpochSample> missing;
   for (const EpochSample& sample : samples)
     if (there.count(key_of(sample)) == 0) missing.push_back(sample);
-  append_durably(file("samples.jsonl"), sample_lines(case_id, missing));
+  check_samples();
+  append_durably(file("samples.jsonl"), sample_lines(case_id, missing), Links::replaced);
   appended_.erase(case_id);
 }
 
@@ -201,14 +238,14 @@ void RunDirectory::add_row(const Row& row) {
 }
 
 void RunDirectory::write_summary(const Summary& summary) const {
-  write_file_atomically(file("summary.json"), summary_to_json(summary).dump(2) + "\n");
-  write_file_atomically(file("summary.csv"), rows_to_csv(summary.rows));
+  write_own(file("summary.json"), summary_to_json(summary).dump(2) + "\n");
+  write_own(file("summary.csv"), rows_to_csv(summary.rows));
 }
 
 std::string RunDirectory::write_trace(const std::string& case_id, const std::vector<std::vector<Span>>& ranks,
                                       const std::string& time_source) {
   const std::string path = file("trace/" + file_name_of_case(case_id) + ".json");
-  write_file_atomically(path, trace_json(case_id, ranks, time_source));
+  write_own(path, trace_json(case_id, ranks, time_source));
   return path;
 }
 

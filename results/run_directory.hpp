@@ -1,6 +1,6 @@
 // The run directory: everything one plan produced, on disk as soon as it exists, and safe to continue.
 //
-//   plan.json      {"schema_version", "plan_hash", "cases"}
+//   plan.json      {"schema_version", "plan_hash", "cases", "data", "outputs"}
 //   env.json       provenance; "resumed" lists the provenance of every continuation
 //   samples.jsonl  one line per case, repetition, epoch and rank
 //   summary.json, summary.csv   one row per case, replaced in one step after each case
@@ -14,6 +14,7 @@
 #include <tuple>
 #include <vector>
 
+#include "results/files.hpp"
 #include "results/row.hpp"
 
 namespace strobe {
@@ -43,8 +44,10 @@ class RunDirectory {
   /// in another process: InvalidRequest("--out"). Throws SystemError when the folder cannot be written to.
   /// `digests`: of the files behind each workload, kept in plan.json under "data"; with `resume`, files that have other
   /// content than when the run began are refused too. `retry_failed`: rows that are not `ok` are dropped as well.
+  /// `outputs`: what else the request asked for, kept in plan.json when the run begins. Links in the places of the
+  /// directory's own files are replaced, never followed.
   RunDirectory(std::string path, const Json& cases, const Json& environment, bool resume,
-               const Json& digests = Json::object(), bool retry_failed = false);
+               const Json& digests = Json::object(), bool retry_failed = false, const Json& outputs = Json::object());
 
   const std::string& path() const { return path_; }
   const std::vector<Row>& rows() const { return summary_.rows; }
@@ -52,8 +55,12 @@ class RunDirectory {
   /// Whether the case has a row from before or from this run that is not `interrupted`; such a case is not run again.
   bool finished(const std::string& case_id) const;
 
+  /// The samples that a run which ended before the case's row left of it: whole epochs, none when there are none.
+  std::vector<EpochSample> left_samples(const std::string& case_id) const;
+
   /// Appends the lines of whole epochs of a case that is still running. They outlive this process, whatever ends it;
   /// the disk has them for certain after `append_samples` of the case. Throws SystemError; the file is then as it was.
+  /// It is thrown, too, when samples.jsonl is gone, or another file, since it holds what rows were made from.
   void append_epochs(const std::string& case_id, const std::vector<EpochSample>& samples);
 
   /// Appends one line for each sample that `append_epochs` has not, and flushes all lines to the disk. Throws
@@ -77,14 +84,18 @@ class RunDirectory {
   bool holds_run() const;
   void refuse_existing(bool resume) const;
   void lock();
-  void start(const Json& cases, const Json& environment, const Json& digests);
+  void start(const Json& cases, const Json& environment, const Json& digests, const Json& outputs);
+  void keep_samples(const std::map<std::string, bool>& keep, Summary& kept);
+  void check_samples() const;
   void reopen(const Json& cases, const Json& environment, const Json& digests, bool retry_failed);
   void write_summary(const Summary& summary) const;
 
   std::string path_;
   std::shared_ptr<void> lock_;  // on the log, the one file that is neither replaced nor read by us
   Summary summary_;
-  std::map<std::string, std::set<SampleKey>> appended_;  // by append_epochs, of cases that run
+  std::map<std::string, std::set<SampleKey>> appended_;   // by append_epochs, of cases that run
+  std::map<std::string, std::vector<EpochSample>> left_;  // by an earlier run, of cases without a row
+  HeldFile samples_;                                      // of samples.jsonl, as this run began it
 };
 
 /// `case_id` as a file name: every character but letters, digits, '.', '-' and '_' becomes '_'.

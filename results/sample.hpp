@@ -97,6 +97,7 @@ struct CaseResult {
   std::string status = "ok";  // ok | failed | out_of_memory | timeout | skipped | interrupted
   std::string reason;
   std::vector<EpochSample> samples;
+  std::string untimed;                    // why a case that is `ok` has no samples: "" = it must have some
   Series loss;                            // of the first repetition, summed over ranks
   std::map<std::string, Series> metrics;  // accuracy, auc, ...
   /// Of exchanges under a policy of staleness, per epoch of the first repetition; empty where there are none.

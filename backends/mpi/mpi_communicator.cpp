@@ -4,14 +4,17 @@
 // long as an exchange is under way: Open MPI's point-to-point layer answers a peer only inside its calls and has no
 // thread of its own for it.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <thread>
 
 #include "backends/host/helpers.hpp"
 #include "backends/host/shared_lanes.hpp"
+#include "backends/lost_ranks.hpp"
 #include "backends/mpi/under_way.hpp"
 #include "core/interrupt.hpp"
 #include "core/machine_limits.hpp"
@@ -23,6 +26,9 @@ constexpr double longest_timeout_seconds = 1e9;  // keeps deadlines within the c
 constexpr double least_agreement_seconds = 60;   // ranks may be computing when another one fails
 // Between SIGTERM and SIGKILL mpirun leaves a second, in which the first rank writes what there is.
 constexpr double stopped_agreement_seconds = 0.5;
+// A rank that was too late for a collective is given so long to hear of it and to meet the others; one that is gone
+// comes never, and nobody should wait for it as for one that computes.
+constexpr double late_agreement_seconds = 5;
 constexpr auto answer_grace = std::chrono::seconds(1);
 
 /// What to do between two looks at MPI: spin while every rank has a core, then yield, then sleep.
@@ -214,12 +220,37 @@ std::exception_ptr run_with_helpers(const LaunchRequest& request, const RankProg
   return failure == nullptr || (cause && !own.is_cause()) ? helpers_failure : failure;
 }
 
+/// Whether the rank stopped because another one was too late for a collective.
+bool waited_in_vain(const FailureReport& own, const SideChannel& side) {
+  const bool others = own.kind == FailureReport::Kind::consequence && side.peer_failure() &&
+                      side.peer_failure()->kind == FailureReport::Kind::timeout;
+  return others || own.kind == FailureReport::Kind::timeout;
+}
+
 /// How long to wait for word of how the other ranks ended. A rank that is done may have to wait as long as their
 /// program takes, like a joined thread.
-double agreement_seconds(const FailureReport& own, double patience_seconds) {
+double agreement_seconds(const FailureReport& own, const SideChannel& side, double patience_seconds) {
   if (!own.failed()) return std::numeric_limits<double>::infinity();
-  const bool stopped_writer = own.kind == FailureReport::Kind::interrupted && own.rank == 0;
-  return stopped_writer ? stopped_agreement_seconds : patience_seconds;
+  if (own.kind == FailureReport::Kind::interrupted && own.rank == 0) return stopped_agreement_seconds;
+  return waited_in_vain(own, side) ? late_agreement_seconds : patience_seconds;
+}
+
+/// Finds out who is left, and ends this process's part in the world. Those that are left ask each other, so each goes
+/// on answering for a while.
+[[noreturn]] void end_without_lost(const FailureReport& own, SideChannel& side, int size) {
+  std::vector<int> everyone(static_cast<std::size_t>(size));
+  std::iota(everyone.begin(), everyone.end(), 0);
+  const std::vector<int> silent = side.ask_missing(everyone, 0, -1, answer_grace);
+  for (const auto end = Clock::now() + 2 * answer_grace; Clock::now() < end;) {
+    side.serve();
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  int first = 0;
+  while (std::find(silent.begin(), silent.end(), first) != silent.end()) ++first;
+  const bool consequence = own.kind == FailureReport::Kind::consequence && side.peer_failure();
+  throw RanksLost(fmt::format("{}; ranks that do not answer any more: {}. The run ends here; go on with --resume",
+                              consequence ? side.peer_failure()->text : own.text, fmt::join(silent, ", ")),
+                  first == own.rank);
 }
 
 void refuse_other_size(const LaunchRequest& request, int size) {
@@ -248,8 +279,9 @@ void launch(const LaunchRequest& request, const RankProgram& program) {
   if (failure) own = report_of(failure, runtime.rank());
   own.leftover = leftover ? 1 : 0;
   if (own.is_cause()) side.announce(own);
-  std::vector<FailureReport> reports = runtime.end_launch(own, side, agreement_seconds(own, patience_seconds));
+  std::vector<FailureReport> reports = runtime.end_launch(own, side, agreement_seconds(own, side, patience_seconds));
   const bool agreed = !reports.empty();
+  if (!agreed && waited_in_vain(own, side)) end_without_lost(own, side, runtime.size());
   if (!agreed) reports = {own};
   const FailureReport* cause = first_cause(reports);
   const bool unclean = std::any_of(reports.begin(), reports.end(), [](const auto& r) { return r.leftover != 0; });

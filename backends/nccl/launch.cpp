@@ -21,6 +21,7 @@ namespace strobe::nccl {
 namespace {
 
 constexpr double least_agreement_seconds = 60;  // ranks may be computing when another one fails
+constexpr double late_agreement_seconds = 10;   // when a rank was too late for a collective
 
 cuda::CudaDevice& as_cuda(Device& device) {
   auto* const gpu = dynamic_cast<cuda::CudaDevice*>(&device);
@@ -282,8 +283,10 @@ void launch_process(const LaunchRequest& request, const RankProgram& program) {
   const std::exception_ptr failure = run_process(request, program, point, seconds);
   FailureReport own;
   if (failure) own = report_of(failure, place.rank);
-  // A rank that is done may have to wait for the others as long as their program takes, like a joined thread.
-  const double limit = failure ? seconds : std::numeric_limits<double>::infinity();
+  // A rank that is done may have to wait for the others as long as their program takes, like a joined thread. One that
+  // waited in vain for a collective need not wait as long again: who is alive has heard of it soon.
+  const double patience = own.kind == FailureReport::Kind::timeout ? late_agreement_seconds : seconds;
+  const double limit = failure ? patience : std::numeric_limits<double>::infinity();
   const std::string words(reinterpret_cast<const char*>(&own), sizeof(own));
   const std::vector<FailureReport> reports = reports_of(gather(point, words, limit));
   const FailureReport* const cause = first_cause(reports);

@@ -1,4 +1,8 @@
 // The `strobe` program.
 #include "harness/cli/command.hpp"
+#include "harness/cli/signals.hpp"
 
-int main(int count, char** words) { return strobe::run_command_line({words + 1, words + count}); }
+int main(int count, char** words) {
+  strobe::leave_nothing_unfinished();
+  return strobe::run_command_line({words + 1, words + count});
+}

@@ -12,6 +12,7 @@
 #include "core/interrupt.hpp"
 #include "core/units.hpp"
 #include "harness/cli/byte_matrix.hpp"
+#include "harness/cli/kept_request.hpp"
 #include "harness/cli/narrate.hpp"
 #include "harness/cli/output_path.hpp"
 #include "harness/cli/prices.hpp"
@@ -74,7 +75,7 @@ class Sweep {
     const std::string finished = ranks.first_does([&] {
       const std::string folder = output_folder(request, suite);
       open(folder);  // first: until then another run may add rows
-      return finished_in(folder).dump();
+      return finished_in(request_, folder).dump();
     });
     const Json known = Json::parse(finished);
     for (const auto& [id, status] : known.items()) {
@@ -119,24 +120,12 @@ class Sweep {
     return flags.empty() ? "" : flags + " left nothing, as the case is not run again; another --out would run it";
   }
 
-  /// The status of each case that a run to be continued has finished, by id.
-  Json finished_in(const std::string& folder) const {
-    Json finished = Json::object();
-    std::error_code ignored;
-    if (!request_.resume || !std::filesystem::exists(folder + "/summary.json", ignored)) return finished;
-    for (const Row& row : read_summary(folder + "/summary.json").rows) {
-      if (row.status == "interrupted" || (row.status != "ok" && request_.retry_failed)) continue;
-      finished[row.case_id] = row.status;
-    }
-    return finished;
-  }
-
   void open(const std::string& folder) {
     make_output_folder("--out", folder);
     Json about = environment();
     if (ranks_.several()) about["hosts"] = ranks_.hosts();
     directory_.emplace(folder, plan_json(suite_.cases), about, request_.resume, data_digests(suite_.cases),
-                       request_.retry_failed);
+                       request_.retry_failed, kept_outputs(request_));
     narrate(fmt::format("{} into {}", counted(suite_.cases.size(), "case"), folder));
   }
 
@@ -146,12 +135,15 @@ class Sweep {
     try {
       result = measure(c, id, request_.trace ? &spans : nullptr);
     } catch (const InterruptedCase& stop) {
-      keep_interrupted(c, id, stop.result());
+      keep_ended(c, id, stop.result());
+      throw;
+    } catch (const LostRanksCase& lost) {
+      keep_ended(c, id, lost.result());
       throw;
     } catch (const Interrupted& stop) {
       result.status = "interrupted";
       result.reason = stop.what();
-      keep_interrupted(c, id, result);
+      keep_ended(c, id, result);
       throw;
     }
     measured_ = true;
@@ -159,7 +151,7 @@ class Sweep {
     if (directory_) alone_in_world(ranks_.world(), [&] { keep(c, id, result, spans); });
   }
 
-  void keep_interrupted(const Case& c, const std::string& id, const CaseResult& result) {
+  void keep_ended(const Case& c, const std::string& id, const CaseResult& result) {
     if (!directory_) return;
     keep_row(c, id, result);
     log(progress_.finish(id, "-", result.status, result.reason));
@@ -174,15 +166,17 @@ class Sweep {
 
   void keep(const Case& c, const std::string& id, const CaseResult& result,
             const std::vector<std::vector<Span>>& spans) {
-    const Row row = keep_row(c, id, result);
+    // First: a case with a row is not run again, and so never traced again.
     if (request_.trace && result.status == "ok") directory_->write_trace(id, spans, result.time_source);
+    const Row row = keep_row(c, id, result);
     all_ok_ = all_ok_ && row.status == "ok";
     const std::string time = row.epoch_seconds ? format_seconds(row.epoch_seconds->median) : "-";
     log(progress_.finish(id, time, row.status, row.reason));
   }
 
   void log(const std::string& line) {
-    if (directory_) alone_in_world(ranks_.world(), [&] { append_durably(directory_->log_path(), line); });
+    if (directory_)
+      alone_in_world(ranks_.world(), [&] { append_durably(directory_->log_path(), line, Links::replaced); });
   }
 
   /// Partitioning takes as long as it takes: a signal need not wait for it, as all rows so far are on disk. Where a
@@ -224,6 +218,16 @@ class Sweep {
     }
   }
 
+  /// Training that was over but for its row has its losses in the checkpoint, and its times where they were written.
+  void take_left_samples(const std::string& id, CaseResult& result) const {
+    result.samples = directory_->left_samples(id);
+    std::set<int> epochs;
+    for (const EpochSample& sample : result.samples) epochs.insert(sample.epoch);
+    result.notes.push_back(
+        fmt::format("trained by a run that ended before its row was written; it left the times of {}",
+                    counted(epochs.size(), "epoch")));
+  }
+
   /// A wrong request ends the run while nothing is measured; later it is a row, since the others are worth keeping.
   CaseResult measure(const Case& c, const std::string& id, std::vector<std::vector<Span>>* spans) {
     CaseResult result;
@@ -235,9 +239,13 @@ class Sweep {
         const ModelOutputs& outputs = request_.outputs;
         warn(*planned, id);
         const SignalsEndEpochs scope(!outputs.checkpoint.empty() && outputs.checkpoint_on_signal);
-        return run_planned(planned, c, spans, outputs, request_.limit_seconds, keep_epochs);
+        result = run_planned(planned, c, spans, outputs, request_.limit_seconds, keep_epochs);
+        if (!result.untimed.empty() && directory_) take_left_samples(id, result);
+        return result;
       });
     } catch (const Interrupted&) {
+      throw;
+    } catch (const RanksLost&) {
       throw;
     } catch (const Unavailable& error) {
       if (!measured_) throw;
@@ -287,10 +295,21 @@ int sweep_all(const RunRequest& request, const Suite& suite, const Ranks& ranks,
       print_data(request.json ? read_text_file(directory->file("summary.json")) : summary_table(directory->rows()));
     }
     return status;
+  } catch (const RanksLost& lost) {
+    if (lost.speaks()) throw;
+    throw Told(status_of(lost));
   } catch (const std::exception& error) {
     if (ranks.first()) throw;
     throw Told(status_of(error));
   }
+}
+
+/// Whether the case whose checkpoint is asked for has its row already; the first process knows.
+bool row_is_kept(const RunRequest& request, const Suite& suite, const Ranks& ranks) {
+  return ranks.first_does([&]() -> std::string {
+    if (suite.cases.size() != 1 || request.out.empty()) return "";
+    return finished_in(request, request.out).contains(case_id(suite.cases.front())) ? "kept" : "";
+  }) == "kept";
 }
 
 int run(RunRequest& request) {
@@ -305,7 +324,7 @@ int run(RunRequest& request) {
   }
   const Ranks ranks = ranks_of(suite, world);
   KeptPlans plans;
-  check_all(request, suite, ranks, plans);
+  check_all(request, suite, ranks, plans, row_is_kept(request, suite, ranks));
   install_signal_handlers();  // until here a signal ends the program at once: there is nothing to keep
   return sweep_all(request, suite, ranks, plans);
 }

@@ -25,7 +25,7 @@ std::vector<std::string> check_plans(const Suite& suite, bool several, KeptPlans
   return digests;
 }
 
-void check_checkpoint_wishes(const ModelOutputs& outputs, const Suite& suite) {
+void check_checkpoint_wishes(const ModelOutputs& outputs, const Suite& suite, bool kept) {
   if (outputs.checkpoint.empty()) {
     if (!outputs.resume_training && outputs.checkpoint_every == 0) return;
     throw InvalidRequest(outputs.resume_training ? "--resume-training" : "--checkpoint-every",
@@ -36,7 +36,7 @@ void check_checkpoint_wishes(const ModelOutputs& outputs, const Suite& suite) {
                          fmt::format("a checkpoint is of one training run, not of {}; set repeat=1", c.repeat));
   }
   std::error_code ignored;
-  if (outputs.resume_training || !std::filesystem::exists(outputs.checkpoint, ignored)) return;
+  if (kept || outputs.resume_training || !std::filesystem::exists(outputs.checkpoint, ignored)) return;
   throw InvalidRequest("--checkpoint", fmt::format("{} is there already and would be lost; go on from it with "
                                                    "--resume-training, or name another file",
                                                    outputs.checkpoint));
@@ -47,7 +47,12 @@ void check_checkpoint(const ModelOutputs& outputs, const Suite& suite, bool firs
   if (!outputs.resume_training) return;
   const Case& c = suite.cases.front();
   const TrainingState state = load_checkpoint(outputs.checkpoint, c, plans.get(c)->schedule->parameters());
-  if (first_process) narrate(fmt::format("continuing after epoch {} of {}", state.epoch, c.warmup + c.epochs));
+  if (!outputs.resume_over) refuse_over(c, state, outputs.checkpoint);
+  if (first_process && is_over(c, state))
+    narrate(fmt::format("{} is at the end of its training, epoch {}: only the row is left to make", outputs.checkpoint,
+                        state.epoch));
+  else if (first_process)
+    narrate(fmt::format("continuing after epoch {} of {}", state.epoch, c.warmup + c.epochs));
 }
 
 /// A device that this machine lacks ends the run before a directory is made for it; a later case's is a row.
@@ -61,7 +66,7 @@ void check_first_device(const Suite& suite, const World& world) {
 
 }  // namespace
 
-void check_outputs(const ModelOutputs& outputs, const Suite& suite) {
+void check_outputs(const ModelOutputs& outputs, const Suite& suite, bool kept) {
   for (const auto& [flag, path] : {std::pair{"--save-model", outputs.weights},
                                    {"--dump-embeddings", outputs.embeddings},
                                    {"--dump-memory", outputs.memory},
@@ -77,15 +82,15 @@ void check_outputs(const ModelOutputs& outputs, const Suite& suite) {
       throw InvalidRequest(flag, "numerics none computes no values to write");
     path == outputs.checkpoint ? check_replaced_file(flag, path) : check_output_file(flag, path);
   }
-  check_checkpoint_wishes(outputs, suite);
+  check_checkpoint_wishes(outputs, suite, kept);
 }
 
-void check_all(const RunRequest& request, const Suite& suite, const Ranks& ranks, KeptPlans& plans) {
+void check_all(const RunRequest& request, const Suite& suite, const Ranks& ranks, KeptPlans& plans, bool kept) {
   std::vector<std::string> digests;
   const auto check = [&]() -> std::string {
-    check_outputs(request.outputs, suite);
+    check_outputs(request.outputs, suite, kept);
     digests = check_plans(suite, ranks.several(), plans);
-    check_checkpoint(request.outputs, suite, ranks.first(), plans);
+    if (!kept) check_checkpoint(request.outputs, suite, ranks.first(), plans);
     if (!request.resume) check_first_device(suite, ranks.world());
     return ranks.several() ? agreed_digest(request, suite, digests) : "";
   };

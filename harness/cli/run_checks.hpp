@@ -19,11 +19,12 @@ auto blaming(const Suite& suite, const Case& c, const Work& work) {
 }
 
 /// Weights and embeddings are of one case, and their folders must be there before hours are spent on them. Throws
-/// InvalidRequest that names the flag.
-void check_outputs(const ModelOutputs& outputs, const Suite& suite);
+/// InvalidRequest that names the flag. `kept`: the one case has its row and is not run again, so its checkpoint is left
+/// alone whatever it says.
+void check_outputs(const ModelOutputs& outputs, const Suite& suite, bool kept = false);
 
 /// Everything that can be wrong before a run directory is made, found by every process and compared between them. Plans
 /// every case, so that an impossible one is found now and not after hours.
-void check_all(const RunRequest& request, const Suite& suite, const Ranks& ranks, KeptPlans& plans);
+void check_all(const RunRequest& request, const Suite& suite, const Ranks& ranks, KeptPlans& plans, bool kept);
 
 }  // namespace strobe

@@ -8,6 +8,7 @@
 
 #include "core/errors.hpp"
 #include "core/hash.hpp"
+#include "harness/cli/kept_request.hpp"
 #include "harness/request/json_text.hpp"
 #include "harness/run/plan_digest.hpp"
 #include "results/environment.hpp"
@@ -112,7 +113,8 @@ std::pair<Suite, World> cases_and_world(RunRequest& request) {
   try {
     request.outputs.checkpoint_every = checkpoint_interval(request);
     request.limit_seconds = time_limit_seconds(request);
-    Suite suite = cases_of(request);
+    Suite suite = asks_for_kept_cases(request) ? kept_cases(request) : cases_of(request);
+    settle_resumption(request);
     World world = world_of(suite);
     if (request.retry_failed && !request.resume) throw InvalidRequest("--retry-failed", "goes with --resume");
     if (!request.byte_matrix.empty() && !request.dry_run)

@@ -56,7 +56,9 @@ void define_output_options(CommandOptions& options, RunRequest& request) {
 }  // namespace
 
 void define_run_options(CommandOptions& options, RunRequest& request) {
-  options.positional("suite", request.suite, "suite file (JSON); without it, the flags describe one case");
+  options.positional("suite", request.suite,
+                     "suite file (JSON), or with --resume the directory of a run; without it, the flags describe one "
+                     "case");
   for (const CaseSlot& slot : case_slots()) {
     const std::string name = slot.name;
     std::string help = "name, or NAME:key=value,...; see `strobe list`";
@@ -75,7 +77,10 @@ void define_run_options(CommandOptions& options, RunRequest& request) {
       "--time-limit", request.time_limit,
       "wall time that a case may train, as 90s, 15min or 2h: no epoch begins after it, the row has status timeout "
       "and its finished epochs, and the next case begins (default: none)");
-  options.toggle("--resume", request.resume, "continue the run in --out: finished cases are not run again");
+  options.toggle(
+      "--resume", request.resume,
+      "continue a run, that of --out, or with nothing but its directory (--resume DIR): finished cases are not "
+      "run again");
   options.toggle("--retry-failed", request.retry_failed, "with --resume: run cases again whose row is not ok");
   options.toggle("--dry-run", request.dry_run, "print the plan of every case and run nothing");
   options.text(

@@ -9,6 +9,7 @@
 
 #include "core/errors.hpp"
 #include "core/interrupt.hpp"
+#include "workloads/storage/unfinished_file.hpp"
 
 namespace strobe {
 namespace {
@@ -34,31 +35,52 @@ void lose_patience(int) {
   if (stop_signal().load() == 0) stop_signal().store(stop_after_epoch().load());
 }
 
+[[noreturn]] void end_in_handler(int signal) {
+  remove_unfinished_files();
+  _exit(128 + signal);
+}
+
 void note_signal(int signal) {
   const bool second = stop_signal().load() != 0 || stop_after_epoch().load() != 0;
-  if (second) _exit(128 + signal);
+  if (second) end_in_handler(signal);
   (finish_epoch.load() ? stop_after_epoch() : stop_signal()).store(signal);
   if (finish_epoch.load() && epoch_patience_milliseconds().load() > 0) ring_after(epoch_patience_milliseconds().load());
   if (!end_at_once.load()) return;
   say_in_handler("strobe: interrupted while a case was planned; finished cases are kept\n");
-  _exit(128 + signal);
+  end_in_handler(signal);
+}
+
+/// Dies of the signal, as whoever started this process expects, and leaves no half-written file behind.
+void end_cleanly(int signal) {
+  remove_unfinished_files();
+  struct sigaction action {};
+  action.sa_handler = SIG_DFL;
+  sigaction(signal, &action, nullptr);
+  raise(signal);  // blocked until the handler returns
 }
 
 /// A shell starts what is in the background with SIGINT ignored, and a user who sends it means it all the same.
 bool is_for_good(int signal) { return signal != SIGINT && signal != SIGTERM; }
 
-}  // namespace
+/// Those that stay ignored where they are: all, or only the ones that are so for good.
+enum class Ignored : std::uint8_t { all, for_good };
 
-void install_signal_handlers() {
+void handle_with(void (*handler)(int), Ignored stay) {
   struct sigaction action {};
-  action.sa_handler = note_signal;
+  action.sa_handler = handler;
   for (const int signal : signals_that_stop) {
     struct sigaction before {};
     sigaction(signal, nullptr, &before);
-    if (is_for_good(signal) && before.sa_handler == SIG_IGN) continue;
+    if (before.sa_handler == SIG_IGN && (stay == Ignored::all || is_for_good(signal))) continue;
     sigaction(signal, &action, nullptr);
   }
 }
+
+}  // namespace
+
+void install_signal_handlers() { handle_with(note_signal, Ignored::for_good); }
+
+void leave_nothing_unfinished() { handle_with(end_cleanly, Ignored::all); }
 
 SignalsEndAtOnce::SignalsEndAtOnce() {
   end_at_once.store(true);

@@ -8,6 +8,10 @@ namespace strobe {
 /// was when the program began, as SIGHUP under nohup.
 void install_signal_handlers();
 
+/// Until then, and in commands that keep nothing: the same signals end the program as they do without a handler, once
+/// its unfinished files are removed.
+void leave_nothing_unfinished();
+
 /// While one lives, the first signal ends the program at once with status 128 + signal. For work that does not look at
 /// `stop_signal()`, as a partitioner's that takes minutes, and only while nothing is being written. Made after a
 /// signal, it throws Interrupted. One at a time.

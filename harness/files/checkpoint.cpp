@@ -169,14 +169,6 @@ void shift_metrics(TrainingState& state) {
   }
 }
 
-/// Training that has come to what the case asks for has nothing left to do.
-void refuse_reached(const Case& c, const TrainingState& state, const std::string& path) {
-  if (!until_holds(c, state.loss, state.metrics)) return;
-  throw InvalidRequest("--resume-training",
-                       fmt::format("{} has come to until={} already, after epoch {}; leave until out, or ask for more",
-                                   path, c.until, state.epoch));
-}
-
 }  // namespace
 
 bool all_finite(const std::vector<double>& values) {
@@ -251,12 +243,6 @@ TrainingState load_checkpoint(const std::string& path, const Case& c, const std:
   refuse_other_data(parse_note(notes, "data"), c, path);
   TrainingState state;
   state.epoch = whole_note(notes, "epoch", path);
-  if (state.epoch >= c.warmup + c.epochs) {
-    throw InvalidRequest(where,
-                         fmt::format("{} is at epoch {} already, and {} are asked for; ask for more than {} epochs, "
-                                     "warm-up included",
-                                     path, state.epoch, c.warmup + c.epochs, state.epoch));
-  }
   state.optimizer_steps = whole_note(notes, "optimizer_steps", path);
   state.weights = collect(path, saved, parameters, "", where, "");
   for (const SavedMatrix& matrix : saved) {
@@ -269,8 +255,25 @@ TrainingState load_checkpoint(const std::string& path, const Case& c, const std:
   state.loss = read_curve(parse_note(notes, "loss"), state.epoch, path);
   for (const auto& [name, curve] : metrics.items()) state.metrics[name] = read_curve(curve, state.epoch, path);
   if (note(notes, "metrics_after") != "update") shift_metrics(state);
-  refuse_reached(c, state, path);
   return state;
+}
+
+bool is_over(const Case& c, const TrainingState& state) {
+  return state.epoch >= c.warmup + c.epochs || until_holds(c, state.loss, state.metrics);
+}
+
+void refuse_over(const Case& c, const TrainingState& state, const std::string& path) {
+  const std::string where = "--resume-training";
+  if (state.epoch >= c.warmup + c.epochs) {
+    throw InvalidRequest(where,
+                         fmt::format("{} is at epoch {} already, and {} are asked for; ask for more than {} epochs, "
+                                     "warm-up included",
+                                     path, state.epoch, c.warmup + c.epochs, state.epoch));
+  }
+  if (!until_holds(c, state.loss, state.metrics)) return;
+  throw InvalidRequest(where, fmt::format("{} has come to until={} already, after epoch {}; leave until out, or ask "
+                                          "for more",
+                                          path, c.until, state.epoch));
 }
 
 }  // namespace strobe

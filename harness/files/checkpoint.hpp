@@ -47,9 +47,15 @@ void save_checkpoint(const std::string& path, const Case& c, const std::vector<P
                      const TrainingState& state, const Json& digests);
 
 /// The state in `path`. Throws InvalidRequest("--resume-training", ...) that names the field that differs when the file
-/// is of another workload, of files with other content, of another model, task, optimiser, seed or precision, holds a
-/// value that is not a finite number, trained for as many epochs as are asked for, or has come to the case's `until`;
-/// InvalidInput when it is no checkpoint.
+/// is of another workload, of files with other content, of another model, task, optimiser, seed or precision, or holds
+/// a value that is not a finite number; InvalidInput when it is no checkpoint.
 TrainingState load_checkpoint(const std::string& path, const Case& c, const std::vector<ParameterShape>& parameters);
+
+/// Whether training that stands there has nothing left to do: it has as many epochs as are asked for, or has come to
+/// the case's `until`.
+bool is_over(const Case& c, const TrainingState& state);
+
+/// Throws InvalidRequest("--resume-training", ...) that says what to ask for when it has not.
+void refuse_over(const Case& c, const TrainingState& state, const std::string& path);
 
 }  // namespace strobe

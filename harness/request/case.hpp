@@ -54,6 +54,7 @@ struct ModelOutputs {
   std::int64_t checkpoint_every = 0;  // epochs from one checkpoint to the next; 0 = only after the last epoch
   bool resume_training = false;       // start from where `checkpoint` stands, not from the beginning
   bool checkpoint_on_signal = true;   // a signal that ends the run leaves a checkpoint, where one is asked for
+  bool resume_over = false;           // with `resume_training`: training that is over there gives its row, too
 };
 
 /// Field table of the scalar settings above (not of the plug-in objects).

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "backends/lost_ranks.hpp"
 #include "core/errors.hpp"
 #include "harness/plan/planned_case.hpp"
 #include "harness/run/finished_epochs.hpp"
@@ -33,12 +34,22 @@ class InterruptedCase : public Interrupted {
   CaseResult result_;
 };
 
+/// Ranks of other processes are gone, with what the case had come to: status `timeout`.
+class LostRanksCase : public RanksLost {
+ public:
+  LostRanksCase(const RanksLost& lost, CaseResult result) : RanksLost(lost), result_(std::move(result)) {}
+  const CaseResult& result() const { return result_; }
+
+ private:
+  CaseResult result_;
+};
+
 /// Runs a case that was planned, as run_case does. `c` may differ from the plan's own request in the cluster and in the
 /// memory limit, on which plans do not depend (but for nb=auto). With a time limit, no epoch begins when the ranks were
 /// started so many seconds of wall time ago: the result's status is `timeout`, with the samples of finished epochs, as
 /// any result has whose case something ended. `keep_epochs` gets the samples of epochs that all ranks have finished,
 /// every second (finished_epochs.hpp), outside of measured time, in the first process. Throws InterruptedCase on a stop
-/// signal.
+/// signal, and LostRanksCase where ranks in other processes are gone.
 CaseResult run_planned(const std::shared_ptr<const PlannedCase>& plan, const Case& c,
                        std::vector<std::vector<Span>>* trace = nullptr, const ModelOutputs& outputs = {},
                        double time_limit_seconds = 0, const KeepEpochs& keep_epochs = {});

@@ -161,6 +161,15 @@ void keep_finished(const PlannedCase& plan, std::int64_t epochs_before, Outcomes
   collect(plan, outcomes, result, nullptr);
 }
 
+/// What a case came to that `reason` ended.
+CaseResult cut_short(const PlannedCase& plan, const TrainingState& start, Outcomes& outcomes, CaseResult result,
+                     const char* status, const std::exception& reason) {
+  keep_finished(plan, start.epoch, outcomes, result);
+  result.status = status;
+  result.reason = reason.what();
+  return result;
+}
+
 /// A diverged case failed, but keeps its samples.
 void check_finite(const RankOutcome& rank, const Divergence& divergence, CaseResult& result) {
   if (result.status != "ok") return;
@@ -267,6 +276,7 @@ double rehearsed_concurrency(const PlannedCase& plan, const LaunchRequest& launc
 TrainingState start_of(const PlannedCase& plan, const Case& c, const ModelOutputs& outputs) {
   TrainingState start = load_checkpoint(outputs.checkpoint, c, plan.schedule->parameters());
   plan.schedule->check_start(start);
+  if (!outputs.resume_over) refuse_over(c, start, outputs.checkpoint);
   return start;
 }
 
@@ -344,16 +354,16 @@ CaseResult run_planned(const std::shared_ptr<const PlannedCase>& plan, const Cas
     launch_ranks(*plan, launch, outcomes, wishes, keep_epochs);
     if (comm.process_rank() == 0 && !gate.closed()) write_outputs(*plan, outcomes.front(), outputs, divergence);
     collect_and_check(*plan, c, outcomes, trace, start.epoch, result);
+    if (outputs.resume_training && is_over(c, start)) result.untimed = "its epochs were measured by a run that ended";
     check_finite(outcomes.front(), divergence, result);
     check_gate(c, gate, start.epoch, outputs, outcomes.front(), result);
     if (gate.signal() != 0) throw InterruptedCase(gate.signal(), std::move(result));
   } catch (const InterruptedCase&) {
     throw;
   } catch (const Interrupted& stop) {
-    keep_finished(*plan, start.epoch, outcomes, result);
-    result.status = "interrupted";
-    result.reason = stop.what();
-    throw InterruptedCase(stop.signal(), std::move(result));
+    throw InterruptedCase(stop.signal(), cut_short(*plan, start, outcomes, result, "interrupted", stop));
+  } catch (const RanksLost& lost) {
+    throw LostRanksCase(lost, cut_short(*plan, start, outcomes, result, "timeout", lost));
   } catch (const InvalidRequest&) {
     throw;
   } catch (const Unavailable&) {

@@ -67,6 +67,10 @@ class TrainingRun {
   /// False when the gate closed before the last epoch.
   bool run() {
     begin();
+    if (is_over()) {
+      leave_again();
+      return true;
+    }
     for (std::int64_t e = start_; e < epochs_ && !reached_; ++e) {
       if (stop_signal().load() != 0) throw Interrupted(stop_signal().load());
       if (wishes_.gate != nullptr && !wishes_.gate->open(device_, communicator_, repetition_ * epochs_ + e)) {
@@ -94,6 +98,20 @@ class TrainingRun {
     curves_.metrics = wishes_.start->metrics;
     start_ = evaluated_ = outcome_.epochs_trained = wishes_.start->epoch;
     for (std::int64_t e = 0; watch_ && e < start_; ++e) watch_->holds_after(watched_value(e));
+  }
+
+  /// Whether the state that is continued is that of training which has come to its end.
+  bool is_over() const {
+    return !rehearses() && wishes_.start != nullptr && strobe::is_over(plan_.request, *wishes_.start);
+  }
+
+  /// Hands over what the last epoch left, which was all but written down when the process that trained ended. Losses
+  /// and metrics are in its state.
+  void leave_again() {
+    curves_.until_reached = until_holds(plan_.request, wishes_.start->loss, wishes_.start->metrics);
+    trainer_->evaluate({start_ - 1, true});  // embeddings and findings are of a pass with these weights
+    curves_.equal_outputs = trainer_->findings().equal_outputs;
+    keep_weights();
   }
 
   /// Trains and measures; returns the metrics of the weights that the epoch began with, unless each epoch is evaluated

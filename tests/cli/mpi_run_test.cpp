@@ -216,6 +216,31 @@ TEST_F(Mpi, TheFirstProcessKilledTakesNoFinishedEpochWithIt) {
   expect_whole_epochs();
 }
 
+/// What mpirun does not end, because it was told to go on without: the one that is left says who is missing, soon after
+/// the time that a collective may take.
+TEST_F(Mpi, TheProcessThatIsLeftEndsSoonAndNamesTheMissingOne) {
+  for (const int victim : {0, 1}) {
+    std::filesystem::remove_all(folder_ / "out");
+    const pid_t mpirun =
+        start({"timeout",     "--foreground", "120",        "mpirun",   "--enable-recovery", "-n",        "2",
+               STROBE_BINARY, "run",          "--workload", tiny,       "--strategy",        "snapshot",  "--ranks",
+               "2",           "--comm",       "mpi",        "--epochs", "100000000",         "--timeout", "2",
+               "--out",       "out"});
+    for (int tries = 0; tries < 1500 && read_text(folder_ / "out/samples.jsonl").empty(); ++tries)
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    signal_rank(mpirun, victim, SIGKILL);
+    const auto begin = std::chrono::steady_clock::now();
+    const Outcome outcome = finish(mpirun);
+    EXPECT_NE(outcome.status, 124) << "the run hung";
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(40));
+    EXPECT_NE(outcome.err.find("missing ranks: " + std::to_string(victim)), std::string::npos) << outcome.err;
+    EXPECT_NE(outcome.err.find("go on with --resume"), std::string::npos) << outcome.err;
+    if (victim == 1) {
+      EXPECT_EQ(rows("out").at(0).at("status"), "timeout");
+    }
+  }
+}
+
 TEST_F(Mpi, WrongNumberOfProcessesIsUnavailable) {
   const Outcome outcome =
       mpirun("2", {"run", "--workload", tiny, "--strategy", "vertex", "--ranks", "3", "--comm", "mpi", "--out", "out"});

@@ -247,25 +247,26 @@ TEST_F(Run, AKilledRunLeavesTheEpochsThatAllRanksHadFinished) {
   kill(pid, SIGKILL);
   finish(pid);
   ASSERT_EQ(rows("out").size(), 1u);
-  const auto epochs = (lines("out/samples.jsonl") - 3) / 2;
+  // A kill inside of a write can leave the first of an epoch's two lines alone; whoever reads them leaves it out.
+  const auto epochs = (lines("out/samples.jsonl") - 3) / 2, alone = (lines("out/samples.jsonl") - 3) % 2;
   EXPECT_GE(epochs, 5u);
-  const auto expect_each_once = [&](std::size_t count) {
+  const auto expect_each_once = [&](std::size_t count, std::size_t more) {
     std::set<std::pair<int, int>> of_second;
     std::istringstream text(read_text(folder_ / "out/samples.jsonl"));
     for (std::string line; std::getline(text, line) && !text.eof();) {
       const Json sample = Json::parse(line);
       if (sample.at("case_id") == rows("out")[0].at("case_id")) continue;
-      EXPECT_LT(sample.at("epoch").get<std::size_t>(), count);
+      EXPECT_LT(sample.at("epoch").get<std::size_t>(), count + more);
       EXPECT_TRUE(of_second.emplace(sample.at("epoch").get<int>(), sample.at("rank").get<int>()).second) << line;
     }
-    EXPECT_EQ(of_second.size(), 2 * count);
+    EXPECT_EQ(of_second.size(), 2 * count + more);
   };
-  expect_each_once(epochs);
+  expect_each_once(epochs, alone);
   // The case has no row, so it runs again, and leaves nothing of the first time.
   EXPECT_EQ(strobe({"run", name, "--out", "out", "--resume", "--time-limit", "1s"}).status, 1);
   ASSERT_EQ(rows("out").size(), 2u);
   EXPECT_EQ(rows("out")[1].at("status"), "timeout");
-  expect_each_once((lines("out/samples.jsonl") - 3) / 2);
+  expect_each_once((lines("out/samples.jsonl") - 3) / 2, 0);
   EXPECT_EQ(lines("out/samples.jsonl"), 3 + 2 * (rows("out")[1].at("epoch_seconds").at("n").get<std::size_t>() + 1));
 }
 

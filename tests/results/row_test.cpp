@@ -87,6 +87,18 @@ TEST(Summarise, NoBandHasItsReason) {
   EXPECT_EQ(row.absent.at("/epoch_seconds_band90"), "nobody measured that");
 }
 
+TEST(Summarise, ACaseWhoseTimesAreNotKnownIsStillOk) {
+  CaseResult result = make_result();
+  result.samples.clear();
+  EXPECT_EQ(summarise(case_json(), "id", result).status, "failed") << "nobody says why it has none";
+  result.untimed = "they were lost";
+  const Row row = summarise(case_json(), "id", result);
+  EXPECT_EQ(row.status, "ok");
+  EXPECT_FALSE(row.epoch_seconds);
+  EXPECT_EQ(row.absent.at("/epoch_seconds"), "they were lost");
+  EXPECT_EQ(row_to_json(row_from_json(row_to_json(row), "rows.json")), row_to_json(row));
+}
+
 TEST(Summarise, HowTrainingEndedEarly) {
   CaseResult result = make_result();
   Row row = summarise(case_json(), "id", result);
@@ -110,6 +122,10 @@ TEST(Summarise, HowTrainingEndedEarly) {
   row = summarise(asked, "id", result);
   EXPECT_EQ(row.absent.at("/until_dollars"), "no dated price");
   EXPECT_EQ(row.absent.count("/until_seconds"), 0u);
+  result.until->seconds = std::nan("");  // epochs before a checkpoint
+  const Json unknown = row_to_json(summarise(asked, "id", result));
+  EXPECT_TRUE(unknown.at("until_seconds").is_null());
+  EXPECT_EQ(row_to_json(row_from_json(unknown, "rows.json")), unknown) << "what is not known is not 0";
   result.until.reset();
   result.status = "failed";
   EXPECT_EQ(summarise(asked, "id", result).absent.at("/until_reached"), "the case ended as failed");

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <csignal>
 #include <nlohmann/json.hpp>
 
@@ -158,6 +159,64 @@ TEST(RunDirectory, EpochsAppendedWhileTheirCaseRunsAreThereOnce) {
   add_case(again, "two", result);
   EXPECT_EQ(read_samples(again.file("samples.jsonl")).at("two").size(), result.samples.size());
   EXPECT_EQ(read_samples(again.file("samples.jsonl")).at("one").size(), result.samples.size());
+}
+
+TEST(RunDirectory, SamplesOfACaseWithoutARowAreHandedToTheNextRun) {
+  const TemporaryFolder folder;
+  const CaseResult result = make_result();
+  {
+    RunDirectory run(folder.path(), plan(), env, false);
+    run.append_epochs("one", result.samples);
+    EXPECT_TRUE(run.left_samples("one").empty()) << "they are this run's own";
+  }
+  RunDirectory run(folder.path(), plan(), env, true);
+  const std::vector<EpochSample> left = run.left_samples("one");
+  EXPECT_EQ(sample_lines("one", left), sample_lines("one", result.samples));
+  EXPECT_TRUE(run.left_samples("two").empty());
+  EXPECT_EQ(text_of(run.file("samples.jsonl")), "") << "samples without a row stay out until it is made";
+}
+
+TEST(RunDirectory, SamplesThatAreTakenAwayUnderWayAreMissed) {
+  const TemporaryFolder folder;
+  RunDirectory run(folder.path(), plan(), env, false);
+  add_case(run, "one", make_result());
+  fs::remove(run.file("samples.jsonl"));
+  EXPECT_THROW(run.append_samples("two", make_result().samples), SystemError);
+  write_text(run.file("samples.jsonl"), "");
+  EXPECT_THROW(run.append_epochs("two", make_result().samples), SystemError) << "it is another file";
+}
+
+TEST(RunDirectory, ARowWhoseSamplesAreGoneSaysSo) {
+  const TemporaryFolder folder;
+  {
+    RunDirectory run(folder.path(), plan(), env, false);
+    add_case(run, "one", make_result());
+  }
+  fs::remove(folder.file("samples.jsonl"));
+  for (int times = 0; times < 2; ++times) {
+    const RunDirectory run(folder.path(), plan(), env, true);
+    const std::vector<std::string>& notes = run.rows().at(0).notes;
+    EXPECT_EQ(std::count(notes.begin(), notes.end(), "samples.jsonl has no samples of this row any more"), 1);
+  }
+}
+
+TEST(RunDirectory, LinksInItsPlacesLeadNowhere) {
+  const TemporaryFolder folder;
+  write_text(folder.file("victim"), "precious");
+  const std::string out = folder.file("out");
+  fs::create_directories(out + "/logs");
+  for (const char* name : {"env.json", "summary.csv", "plan.json.partial", ".write_probe"})
+    fs::create_symlink("../victim", out + "/" + name);
+  {
+    RunDirectory run(out, plan(), env, false);
+    add_case(run, "one", make_result());
+    EXPECT_EQ(Json::parse(text_of(run.file("env.json"))), env);
+  }
+  EXPECT_EQ(text_of(folder.file("victim")), "precious");
+  fs::remove(out + "/logs/strobe.log");
+  fs::create_symlink("../../victim", out + "/logs/strobe.log");
+  EXPECT_THROW(RunDirectory(out, plan(), env, true), SystemError);
+  EXPECT_EQ(text_of(folder.file("victim")), "precious");
 }
 
 TEST(RunDirectory, RowOfTheSameCaseIsReplaced) {

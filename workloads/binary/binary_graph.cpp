@@ -1,6 +1,7 @@
 // Strobe's binary graph, version 4: an event graph in the form of binary_file.cpp, packed times as they are in memory.
-// Of a file that is not sealed, ids in range and times finite and sorted are checked besides the checksums.
-// Cost: O(sections) when sealed, else one pass on all threads.
+// Ids in range and times finite and sorted are checked always, so that no file, damaged or made up, can lead a reader
+// out of its arrays; of one that is not sealed the checksums are, too.
+// Cost: one pass on all threads over ids and times; over everything when it is not sealed.
 #include "workloads/binary/binary_graph.hpp"
 
 #include <algorithm>
@@ -103,7 +104,26 @@ bool rounds_to(const std::vector<double>& exact, const Column<float>& rounded) {
                                      [](double value, float single) { return static_cast<float>(value) == single; });
 }
 
-/// What the checksums of a file that is not sealed cannot tell: ids in range, times finite and sorted.
+/// Classes are used as numbers of places, so none is negative; -1 says of an event that it has none.
+void check_labels(const EventGraph& graph, const BinaryFile& file) {
+  const TimedLabels& labels = graph.timed_labels;
+  const auto negative = [](std::int32_t label) { return label < 0; };
+  const auto below_none = [](std::int8_t label) { return label < -1; };
+  const auto finite = [](double value) { return std::isfinite(value); };
+  for (const VertexId v : labels.vertex) {
+    if (v < 0 || v >= graph.vertices) file.refuse("a labelled vertex of the binary graph is out of range");
+  }
+  if (std::any_of(labels.label.begin(), labels.label.end(), negative) ||
+      std::any_of(graph.event_label.begin(), graph.event_label.end(), below_none))
+    file.refuse("a class of the binary graph is negative");
+  if (!std::all_of(labels.time.begin(), labels.time.end(), finite) ||
+      !std::is_sorted(labels.time.begin(), labels.time.end()))
+    file.refuse("the times of labels of the binary graph are not sorted finite numbers");
+  if (!std::all_of(graph.weight.begin(), graph.weight.end(), finite))
+    file.refuse("a weight of the binary graph is not finite");
+}
+
+/// What checksums cannot tell, and a seal does not: ids in range, times finite and sorted.
 void check_content(const EventGraph& graph, const BinaryFile& file) {
   constexpr std::int64_t part_events = std::int64_t{1} << 18;
   if (graph.time.compact() && !graph.time.packed().sound()) file.refuse("the times of the binary graph are damaged");
@@ -125,9 +145,7 @@ void check_content(const EventGraph& graph, const BinaryFile& file) {
   if (!rounds_to(graph.exact_weight, graph.weight))
     file.refuse("the exact weights of the binary graph are not those that it has in fp32");
   if (!times) file.refuse("the times of the binary graph are not sorted finite numbers");
-  for (const VertexId v : graph.timed_labels.vertex) {
-    if (v < 0 || v >= graph.vertices) file.refuse("a labelled vertex of the binary graph is out of range");
-  }
+  check_labels(graph, file);
 }
 
 TimedLabels timed_labels(const BinaryFile& file) {
@@ -191,8 +209,7 @@ TaggedGraph read_tagged_graph(const std::string& path, bool verify) {
   const BinaryFile file(graph_kind, path);
   try {
     TaggedGraph result{graph_of(file), file.description().at("tag")};
-    if (!verify && file.sealed()) return result;
-    file.verify();
+    if (verify || !file.sealed()) file.verify();
     check_content(result.graph, file);
     return result;
   } catch (const Json::exception&) {

@@ -4,9 +4,9 @@
 // it after reading, too. Features, labels, targets, sides, beginnings and ends of steps are as in the graph; files of
 // before say nothing of ends, and their sides are counted from their steps.
 // Doubles stand beside values and features that fp32 rounds, in sections that files of before do not have.
-// Always checked: that every snapshot lies inside of its section. Of a file that is not sealed also: rows in order,
-// columns ascending and in range, values and features finite.
-// Cost: one copy of the file on all threads; one pass more when it is not sealed.
+// Always checked: that every snapshot lies inside of its section, rows in order, columns ascending and in range, values
+// and features finite; of a file that is not sealed the checksums, too.
+// Cost: one copy of the file and one pass on all threads; one more when it is not sealed.
 #include "workloads/binary/binary_snapshots.hpp"
 
 #include <algorithm>
@@ -232,7 +232,7 @@ SnapshotGraph graph_of(const BinaryFile& file, bool check) {
   graph.vertex_name = names_of(file, sizes.vertices);
   if (check) file.verify();
   const std::vector<Part> parts = parts_of(file, sizes, offsets, columns, values, exact);
-  if (check) check_content(file, parts, graph);
+  check_content(file, parts, graph);
   copy_snapshots(file, parts, of_step, graph);
   if (!file.description().contains("two_sided")) graph.side = sides_of_steps(graph);  // files of before do not say
   return graph;

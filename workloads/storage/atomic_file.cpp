@@ -7,9 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <filesystem>
 
@@ -19,26 +17,20 @@ namespace strobe {
 namespace {
 
 constexpr std::size_t buffer_bytes = std::size_t{1} << 20;
-constexpr std::int64_t nanoseconds_per_second = 1'000'000'000;
 
 }  // namespace
 
-AtomicFile::AtomicFile(const std::string& path) : path_(path), target_(output_target(path)) {
+AtomicFile::AtomicFile(const std::string& path, Links links)
+    : path_(path), target_(links == Links::followed ? output_target(path) : OutputTarget{path}) {
   if (target_.direct)
     return;  // opened when there is something to write: closing it is the end of what a pipe's reader reads
-  static std::atomic<std::uint64_t> number{0};
-  do {  // the name is new for every writer of this process; one of another machine may have it on a shared disk
-    temporary_ = fmt::format("{}.tmp.{}.{}", target_.path, getpid(), number.fetch_add(1));
-    file_ = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-  } while (file_ < 0 && errno == EEXIST);
-  if (file_ < 0) fail("create");
+  unfinished_.emplace(target_.path);
+  file_ = unfinished_->descriptor();
   buffer_.reserve(buffer_bytes);
 }
 
 AtomicFile::~AtomicFile() {
-  if (file_ < 0) return;
-  close(file_);
-  if (!target_.direct) unlink(temporary_.c_str());
+  if (target_.direct && file_ >= 0) close(file_);
 }
 
 void AtomicFile::write(std::string_view bytes) {
@@ -61,25 +53,22 @@ void AtomicFile::flush() {
   buffer_.clear();
 }
 
-FileMark AtomicFile::mark() {
+FileMark AtomicFile::commit() {
   flush();
+  if (target_.direct) return {};
+  if (fsync(file_) != 0) fail("write");
+  unfinished_->move_to_path();
   struct stat status {};
   if (fstat(file_, &status) != 0) fail("look at");
-  return {status.st_ino, status.st_mtim.tv_sec * nanoseconds_per_second + status.st_mtim.tv_nsec};
-}
-
-void AtomicFile::commit() {
-  flush();
-  if (target_.direct) return;
-  if (fsync(file_) != 0) fail("write");
-  if (std::rename(temporary_.c_str(), target_.path.c_str()) != 0) fail("rename a temporary file to");
-  close(file_);
+  const FileMark mark = mark_of(status);  // now, as a file that is renamed has changed
+  unfinished_.reset();
   file_ = -1;
   const std::filesystem::path folder = std::filesystem::absolute(target_.path).parent_path();
   const int directory = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (directory < 0) return;  // the file is whole; a folder that cannot be opened cannot be flushed
+  if (directory < 0) return mark;  // the file is whole; a folder that cannot be opened cannot be flushed
   fsync(directory);
   close(directory);
+  return mark;
 }
 
 void AtomicFile::fail(const char* action) const {

@@ -1,22 +1,30 @@
 // Files that appear whole or not at all.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "workloads/storage/mapped_file.hpp"
 #include "workloads/storage/output_target.hpp"
+#include "workloads/storage/unfinished_file.hpp"
 
 namespace strobe {
 
+/// What a link in the place of a file that is written means: what it leads to, or a thing to be replaced, where nobody
+/// but Strobe has anything to put there.
+enum class Links : std::uint8_t { followed, replaced };
+
 /// Writes beside `path` and moves the file there in `commit`; without it the destructor removes what was written. A
-/// link stays one: the file at its end is replaced. Devices, pipes and descriptors (/dev/null, /dev/stdout) are written
-/// as they are, from the first full buffer on. Writers of one path do not disturb each other: the last one to commit
-/// stays. Every failure of the operating system (disk full, permission) is a SystemError that names the path.
+/// link that is followed stays one: the file at its end is replaced. Devices, pipes and descriptors (/dev/null,
+/// /dev/stdout) are written as they are, from the first full buffer on. Writers of one path do not disturb each other:
+/// the last one to commit stays. Every failure of the operating system (disk full, permission) is a SystemError that
+/// names the path.
 class AtomicFile {
  public:
-  explicit AtomicFile(const std::string& path);
+  explicit AtomicFile(const std::string& path, Links links = Links::followed);
   ~AtomicFile();
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
@@ -26,10 +34,9 @@ class AtomicFile {
   bool makes_file() const { return !target_.direct; }
   /// The path of the file that appears: that of `path`, or the end of the link that it is.
   const std::string& end_of_links() const { return target_.path; }
-  /// The mark of the file with all that was written so far; it keeps it through `commit`.
-  FileMark mark();
-  /// Flushes to the disk, renames, and flushes the folder.
-  void commit();
+  /// Flushes to the disk, renames, and flushes the folder. Returns the mark that the file has behind that, none of what
+  /// is no file.
+  FileMark commit();
 
  private:
   void flush();
@@ -37,8 +44,8 @@ class AtomicFile {
 
   std::string path_;
   OutputTarget target_;
-  std::string temporary_;
-  int file_ = -1;
+  std::optional<UnfinishedFile> unfinished_;
+  int file_ = -1;  // that of `unfinished_`, or of what is written as it is
   std::vector<char> buffer_;
 };
 

@@ -6,19 +6,24 @@
 // renaming a new one, so that mapped columns stay whole.
 // Always checked, in time that does not depend on the file's size: exact file size, the checksum of the beginning,
 // every section inside the file with the type and count that it must have.
-// Checksums of the sections are checked unless the file is sealed: the writer notes inode and time of change in a small
-// file beside it, FILE.seal, so a file that still has both is the one that was written from valid data. A copy, a
-// download or an edited file has not, and is checked in full at every opening (convert it to seal it). The file itself
-// holds nothing of the moment in which it was written, so that equal graphs are equal files; files of before have inode
-// and time in their header, which counts for them as it did.
-// Cost: O(sections) when sealed, else one pass on all threads. A kind's version is raised by any change of its layout.
+// Checksums of the sections are checked unless the file is sealed: the writer notes inode and times in a small file
+// beside it, FILE.seal. The time of change among them is the system's own and cannot be set back, so a file that still
+// has all of it is the one that was written. A seal saves the checksums and nothing else: what a reader would index
+// with is checked always, since a disk can lose a bit and no time tells. It counts only where file and seal are the
+// reader's own: whoever else wrote them could have written any. A copy, a download or an edited file is checked in full
+// at every opening (convert it to seal it). The file itself holds nothing of the moment in which it was written, so
+// that equal graphs are equal files; what files of before have of it in their header is not looked at. Cost:
+// O(sections) when sealed, else one pass on all threads. A kind's version is raised by any change of its layout.
 #include "workloads/storage/binary_file.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <bit>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "core/errors.hpp"
@@ -77,7 +82,7 @@ std::string seal_path(const std::string& path) {
 }
 
 std::string seal_text(const FileMark& mark, std::string_view digest) {
-  return fmt::format("strobe seal 1\n{} {} {}\n", mark.inode, mark.modified_ns, digest);
+  return fmt::format("strobe seal 2\n{} {} {} {}\n", mark.inode, mark.modified_ns, mark.changed_ns, digest);
 }
 
 /// A seal only saves time, so one that cannot be written is none.
@@ -97,8 +102,7 @@ struct BinaryFile::Header {
   std::uint32_t version;
   std::uint32_t header_bytes;
   std::uint64_t description_bytes, file_bytes;
-  std::uint64_t seal_inode;  // zero, as the next, in files that have their seal beside them
-  std::int64_t seal_modified_ns;
+  std::uint64_t old_seal[2];  // zero, but in files of before
   char digest[digest_bytes];  // of the header with zeros here, then the description
   std::uint64_t reserved[2];
 
@@ -130,7 +134,6 @@ BinaryFile::BinaryFile(const BinaryKind& kind, const std::string& path)
   std::memcpy(&header, bytes.data(), sizeof(header));
   check_header(header);
   description_bytes_ = header.description_bytes;
-  old_seal_ = {header.seal_inode, header.seal_modified_ns};
   digest_ = std::string(header.digest, digest_bytes);
   const std::string_view text = bytes.substr(sizeof(Header), description_bytes_);
   if (header.digest_with(text) != digest_)
@@ -155,12 +158,16 @@ void BinaryFile::check_header(const Header& header) {
 }
 
 bool BinaryFile::sealed() const {
-  if (old_seal_.inode != 0) return mapping_->mark() == old_seal_;
-  std::ifstream stream(seal_path(path_), std::ios::binary);
-  const std::string expected = seal_text(mapping_->mark(), digest_);
+  const std::string path = seal_path(path_), expected = seal_text(mapping_->mark(), digest_);
+  if (mapping_->mark().owner != geteuid()) return false;
+  const int seal = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  if (seal < 0) return false;
+  struct stat status {};
+  const bool own = fstat(seal, &status) == 0 && S_ISREG(status.st_mode) && status.st_uid == geteuid();
   std::string found(expected.size() + 1, '\0');
-  stream.read(found.data(), static_cast<std::streamsize>(found.size()));
-  return std::string_view(found).substr(0, static_cast<std::size_t>(stream.gcount())) == expected;
+  const ssize_t bytes = own ? ::read(seal, found.data(), found.size()) : -1;
+  ::close(seal);
+  return bytes >= 0 && std::string_view(found).substr(0, static_cast<std::size_t>(bytes)) == expected;
 }
 
 void BinaryFile::refuse(const std::string& message) const { throw InvalidInput(path_, 0, 0, message); }
@@ -248,10 +255,8 @@ void write_binary_file(const BinaryKind& kind, Json description, const std::vect
     for (const std::string_view piece : section.pieces) file.write(piece);
     written = padded(written) + section.bytes();
   }
-  if (!file.makes_file()) return file.commit();
-  const FileMark mark = file.mark();
-  file.commit();
-  write_seal(file.end_of_links(), mark, std::string_view(header.digest, digest_bytes));
+  const FileMark mark = file.commit();
+  if (file.makes_file()) write_seal(file.end_of_links(), mark, std::string_view(header.digest, digest_bytes));
 }
 
 }  // namespace strobe

@@ -77,7 +77,8 @@ class BinaryFile {
   BinaryFile(const BinaryKind& kind, const std::string& path);
 
   const Json& description() const { return description_; }
-  /// It is the file that was written here, by inode and time of change: its seal says so.
+  /// It is the file that was written, unchanged since, and by this user: its seal says so. Its checksums hold then;
+  /// what its values are used for must be checked all the same.
   bool sealed() const;
   [[noreturn]] void refuse(const std::string& message) const;
 
@@ -114,7 +115,6 @@ class BinaryFile {
   std::string path_;
   std::shared_ptr<const MappedFile> mapping_;
   std::uint64_t description_bytes_ = 0;
-  FileMark old_seal_;   // in the header of a file of before
   std::string digest_;  // of the header and the description
   Json description_;
 };

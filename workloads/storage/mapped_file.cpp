@@ -12,6 +12,11 @@
 
 namespace strobe {
 
+FileMark mark_of(const struct stat& status) {
+  const auto nanoseconds = [](const timespec& time) { return time.tv_sec * 1'000'000'000 + time.tv_nsec; };
+  return {status.st_ino, nanoseconds(status.st_mtim), nanoseconds(status.st_ctim), status.st_uid};
+}
+
 MappedFile::MappedFile(const std::string& path) {
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // a FIFO must not block here
   if (file < 0) {
@@ -21,7 +26,7 @@ MappedFile::MappedFile(const std::string& path) {
   struct stat status {};
   const bool regular = fstat(file, &status) == 0 && S_ISREG(status.st_mode);
   size_ = regular ? static_cast<std::size_t>(status.st_size) : 0;
-  mark_ = {status.st_ino, status.st_mtim.tv_sec * 1'000'000'000 + status.st_mtim.tv_nsec};
+  mark_ = mark_of(status);
   if (size_ > 0) data_ = mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file, 0);
   const int error = errno;
   close(file);

@@ -1,18 +1,25 @@
 // A file's bytes as memory, read from the disk when they are touched.
 #pragma once
 
+#include <sys/stat.h>
+
 #include <cstdint>
 #include <string>
 #include <string_view>
 
 namespace strobe {
 
-/// What changes with every ordinary change of a file: another file, or another time of change.
+/// What changes with every change of a file. The time of modification can be set by whoever owns the file; the time of
+/// change is the system's own, so it tells a file that was put back from one that was left alone.
 struct FileMark {
   std::uint64_t inode = 0;
   std::int64_t modified_ns = 0;  // since 1970
+  std::int64_t changed_ns = 0;   // likewise
+  std::uint32_t owner = 0;       // the user's number
   friend bool operator==(const FileMark&, const FileMark&) = default;
 };
+
+FileMark mark_of(const struct stat& status);
 
 /// A regular file mapped for reading. Throws InvalidInput when there is none, SystemError when it cannot be mapped.
 class MappedFile {

@@ -26,16 +26,18 @@ void limit_workload_threads(int threads) { chosen_threads.store(threads, std::me
 void parallel_tasks(std::int64_t count, const std::function<void(std::int64_t)>& task) {
   if (count <= 0) return;
   std::mutex mutex;
-  std::int64_t failed = count;
+  // The first that did. Tasks are dealt in order, so those before it are begun by then.
+  std::atomic<std::int64_t> failed{count};
   std::exception_ptr error;
   Workers workers(static_cast<int>(std::min<std::int64_t>(workload_threads(), count)));
   workers.run(count, [&](std::int64_t i) {
+    if (i > failed.load(std::memory_order_relaxed)) return;  // what it came to would be thrown away
     try {
       task(i);
     } catch (...) {
       const std::lock_guard lock(mutex);
-      if (i >= failed) return;
-      failed = i;
+      if (i >= failed.load()) return;
+      failed.store(i);
       error = std::current_exception();
     }
   });

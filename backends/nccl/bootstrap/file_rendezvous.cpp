@@ -36,7 +36,8 @@ void write_whole(const std::string& path, const std::string& bytes) {
     throw SystemError(fmt::format("{}: {}: {}; STROBE_NCCL_ID_FILE must name a place that every rank can write to",
                                   what, path, std::strerror(errno)));
   };
-  const int file = ::open(unfinished.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  ::unlink(unfinished.c_str());  // of a process that had this number and is gone; or a link, which must not be followed
+  const int file = ::open(unfinished.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
   if (file < 0) refuse("cannot create");
   const ssize_t written = ::write(file, bytes.data(), bytes.size());
   const bool synced = ::fsync(file) == 0;  // network file systems report a full disk only now

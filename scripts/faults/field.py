@@ -1,0 +1,153 @@
+"""Where faults are made: a folder, the program, and what every answer must be like."""
+import json
+import os
+import pathlib
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+from dataclasses import dataclass
+
+# Words of libraries and of the language's run time, which tell a user nothing.
+FOREIGN = re.compile(r"json\.exception|std::|terminate called|basic_string|_M_|what\(\)|Assertion|Segmentation|"
+                     r"munmap_chunk|double free|stack smashing|AddressSanitizer|runtime error:")
+# What a terminal would act on.
+CONTROL = re.compile(rb"[\x00-\x08\x0b-\x1f\x7f]")
+
+SUITE = {
+    "name": "sweep",
+    "defaults": {"workload": {"name": "uniform", "steps": 8, "vertices": 60, "density": 3}, "epochs": 3},
+    "cases": [{"model": "tm-gcn", "strategy": "sequential"}, {"model": "t-gcn", "strategy": "snapshot", "ranks": 2},
+              {"model": "evolve-gcn-o", "strategy": "vertex", "ranks": 2}],
+}
+
+
+class Skip(Exception):
+    """The kind cannot be tried here; the text says why."""
+
+
+@dataclass
+class Answer:
+    status: int  # 128 + signal when a signal ended the program; None when it was still there after its time
+    out: bytes
+    err: bytes
+    command: str
+
+    def words(self):
+        return self.err.decode("utf-8", "replace").strip()
+
+    def wrong(self, statuses, names=()):
+        """"" when the answer is one of these statuses with a reason that a user can act on, else what is wrong."""
+        last = self.words().splitlines()[-1:] or [""]
+        if self.status is None:
+            return f"no end: {self.command}"
+        if self.status not in statuses:
+            return f"status {self.status}, not {sorted(statuses)}: {self.command}: {last[0]}"
+        if FOREIGN.search(self.words()):
+            return f"a library's words: {self.command}: {last[0]}"
+        if CONTROL.search(self.err) or CONTROL.search(self.out):
+            return f"control characters in what is said: {self.command}"
+        missing = [name for name in names if name not in self.words()]
+        if self.status not in (0, 128 + signal.SIGINT, 128 + signal.SIGTERM, 128 + signal.SIGHUP) and missing:
+            return f"'{missing[0]}' is not named: {self.command}: {last[0]}"
+        return ""
+
+
+class Field:
+    """A folder with the program in it. Everything that is started here is ended here."""
+
+    def __init__(self, folder, binary, rng):
+        self.folder = pathlib.Path(folder)
+        self.folder.mkdir(parents=True)
+        self.binary = binary
+        self.rng = rng
+        self.running = []
+        self.environment = dict(os.environ, STROBE_CACHE_DIR=str(self.folder / "cache"), NO_COLOR="1",
+                                OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
+                                OMPI_MCA_rmaps_base_oversubscribe="1", OMPI_MCA_btl_vader_single_copy_mechanism="none")
+        self.suite = self.write("sweep.json", json.dumps(SUITE))
+
+    def close(self):
+        for process in self.running:
+            if process.poll() is None:
+                self.end(process)
+
+    def write(self, name, content):
+        path = self.folder / name
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return path
+
+    def fresh(self, name):
+        """An empty place of this name."""
+        path = self.folder / name
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        elif path.exists() or path.is_symlink():
+            path.unlink()
+        return path
+
+    def start(self, words, before=(), limit=None):
+        """Starts the program, in a session of its own; `before` goes in front of it."""
+        command = [*before, self.binary, *words]
+        process = subprocess.Popen(command, cwd=self.folder, env=self.environment, stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
+                                   preexec_fn=limit)
+        process.command = shlex.join(os.fsdecode(word) for word in ["strobe", *words])
+        if before:
+            process.command = f"{shlex.join(str(word) for word in before)} {process.command}"
+        self.running.append(process)
+        return process
+
+    def end(self, process):
+        """Ends it with everything that it started."""
+        try:
+            os.killpg(process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        process.communicate()
+
+    def finish(self, process, seconds=60):
+        status = None
+        try:
+            out, err = process.communicate(timeout=seconds)
+            status = process.returncode if process.returncode >= 0 else 128 - process.returncode
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            out, err = process.communicate()
+        self.running.remove(process)
+        return Answer(status, out, err, process.command)
+
+    def strobe(self, *words, seconds=60, before=(), limit=None):
+        return self.finish(self.start(words, before, limit), seconds)
+
+
+def rows_of(folder):
+    """Loss and metrics of each row of a run directory, by case; what must not depend on how the run went."""
+    summary = json.loads((pathlib.Path(folder) / "summary.json").read_text())
+    return {row["case_id"]: (row["status"], row["loss"], row["metrics"]) for row in summary["rows"]}
+
+
+def torn(folder):
+    """What of a run directory is not whole, or "". A last line without its end may be there: it was being written."""
+    folder = pathlib.Path(folder)
+    for name in ("plan.json", "env.json", "summary.json"):
+        path = folder / name
+        if path.exists():
+            try:
+                json.loads(path.read_text())
+            except ValueError:
+                return f"{name} is torn"
+    samples = folder / "samples.jsonl"
+    for line in samples.read_text().split("\n")[:-1] if samples.exists() else []:
+        try:
+            json.loads(line)
+        except ValueError:
+            return "a line of samples.jsonl is torn"
+    return ""
+
+
+def leftovers(folder):
+    """Temporary files that nobody removed, or ""."""
+    left = [path.name for path in pathlib.Path(folder).rglob("*") if re.search(r"\.tmp\.|\.partial$|probe", path.name)]
+    return f"left behind: {left[0]}" if left else ""

@@ -1,0 +1,95 @@
+"""Ends runs at any moment; what is left must be whole, and going on must give what an undisturbed run gives."""
+import re
+import shutil
+import signal
+import time
+
+from faults.field import Skip, leftovers, rows_of, torn
+
+
+def _undisturbed(field):
+    began = time.monotonic()
+    answer = field.strobe("run", field.suite, "--out", "whole")
+    if answer.status != 0:
+        raise Skip(f"the undisturbed run ended with {answer.status}: {answer.words()[-200:]}")
+    return rows_of(field.folder / "whole"), time.monotonic() - began
+
+
+def _go_on(field, expected):
+    """Goes on with the run in `out`, by its directory alone where that holds a plan, else by the whole command."""
+    command = ["run", "--resume", "out"]
+    if not (field.folder / "out/plan.json").exists() or field.rng.random() < 0.5:
+        command = ["run", field.suite, "--out", "out", "--resume"]
+    answer = field.strobe(*command)
+    if wrong := answer.wrong({0}):
+        return wrong
+    if rows_of(field.folder / "out") != expected:
+        return f"other numbers after {answer.command}"
+    return leftovers(field.folder / "out")
+
+
+def at_random_moments(field):
+    expected, seconds = _undisturbed(field)
+    while True:
+        field.fresh("out")
+        command = ["run", field.suite, "--out", "out"]
+        for kill in range(field.rng.choice([1, 1, 1, 2, 3])):
+            process = field.start(command + (["--resume"] if kill else []))
+            time.sleep(field.rng.uniform(0, 1.1 * seconds))
+            field.end(process)
+            field.running.remove(process)
+        wrong = torn(field.folder / "out") if (field.folder / "out").exists() else ""
+        yield wrong or _go_on(field, expected)
+
+
+def by_signals(field):
+    expected, seconds = _undisturbed(field)
+    while True:
+        field.fresh("out")
+        number = field.rng.choice([signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+        process = field.start(["run", field.suite, "--out", "out"])
+        time.sleep(field.rng.uniform(0, 1.1 * seconds))
+        process.send_signal(number)
+        answer = field.finish(process, 30)
+        wrong = answer.wrong({0, 128 + number}) or (torn(field.folder / "out") if (field.folder / "out").exists() else "")
+        yield wrong or _go_on(field, expected)
+
+
+CALLS = ("rename", "fsync", "openat", "write", "unlink", "flock", "mkdir", "ftruncate")
+
+
+def at_every_call(field):
+    """One training run with checkpoints, killed at its first, second, ... call of each kind, then gone on with, which is
+    killed at a call, too, now and then."""
+    if shutil.which("strace") is None:
+        raise Skip("strace is not there (apt: strace)")
+    run = ["run", "--workload", "uniform:steps=8,vertices=60,density=3", "--epochs", "3", "--out", "out", "--checkpoint",
+           "state", "--checkpoint-every", "1", "--trace"]
+    go_on = [*run, "--resume", "--resume-training"]
+    probe = field.strobe(*run, before=["strace", "-f", "-qq", "-o", "calls", "-e", "trace=" + ",".join(CALLS)])
+    if probe.status != 0:
+        raise Skip(f"strace does not work here: {probe.words()[-200:]}")
+    expected = rows_of(field.folder / "out")
+    calls = (field.folder / "calls").read_text()
+    moments = [(call, n) for call in CALLS for n in range(1, len(re.findall(rf"\d+ +{call}\(", calls)) + 1)]
+    field.rng.shuffle(moments)
+    for call, n in moments:
+        for name in ("out", "state", "state.ids.csv"):
+            field.fresh(name)
+        inject = ["strace", "-f", "-qq", "-o", "/dev/null", "-e", f"trace={call}", "-e",
+                  f"inject={call}:signal=SIGKILL:when={n}"]
+        field.strobe(*run, before=inject)
+        place = f"killed at {call} {n}"
+        if (field.folder / "out").exists() and (wrong := torn(field.folder / "out")):
+            yield f"{place}: {wrong}"
+            continue
+        if field.rng.random() < 0.3:
+            again = field.rng.randint(1, n)
+            field.strobe(*go_on, before=[*inject[:-1], f"inject={call}:signal=SIGKILL:when={again}"])
+            place += f", and at {call} {again} of going on"
+        answer = field.strobe(*go_on)
+        wrong = answer.wrong({0})
+        if not wrong and rows_of(field.folder / "out") != expected:
+            wrong = "other numbers"
+        wrong = wrong or leftovers(field.folder / "out")
+        yield f"{place}: {wrong}" if wrong else ""
