@@ -42,11 +42,33 @@ def at_random_moments(field):
         yield wrong or _go_on(field, expected)
 
 
+def _interrupted_file(field, number):
+    """A graph that is being converted, or a shape that is written: whole, or nothing of it."""
+    command = field.rng.choice([["convert", "big.csv", "big.strobe"],
+                                ["inspect", "big.csv:window_count=9", "--shape", "big.json"]])
+    for name in ("big.strobe", "big.strobe.seal", "big.json"):
+        field.fresh(name)
+    process = field.start(command)
+    time.sleep(field.rng.uniform(0, 0.3))
+    process.send_signal(number)
+    answer = field.finish(process, 30)
+    if answer.status not in (0, 128 + number):
+        return f"status {answer.status}: {answer.command}"
+    wrong = leftovers(field.folder)
+    if not wrong and (field.folder / "big.strobe").exists():
+        wrong = field.strobe("inspect", "big.strobe").wrong({0})
+    return f"{answer.command} and signal {int(number)}: {wrong}" if wrong else ""
+
+
 def by_signals(field):
     expected, seconds = _undisturbed(field)
+    field.write("big.csv", "source,target,time\n" + "".join(f"{i % 997},{i * 7 % 991},{i}\n" for i in range(150000)))
     while True:
         field.fresh("out")
         number = field.rng.choice([signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+        if field.rng.random() < 0.3:
+            yield _interrupted_file(field, number)
+            continue
         process = field.start(["run", field.suite, "--out", "out"])
         time.sleep(field.rng.uniform(0, 1.1 * seconds))
         process.send_signal(number)

@@ -7,8 +7,9 @@ INPUTS = [["inspect", "FILE"], ["run", "--workload", "FILE", "--epochs", "1", "-
           ["run", "--resume", "FILE"], ["run", "--workload", "ucsocial", "--load-model", "FILE", "--out", "o"],
           ["run", "--workload", "ucsocial", "--checkpoint", "FILE", "--resume-training", "--out", "o"],
           ["run", "--workload", "ucsocial", "--device", "sim", "--cluster", "./FILE", "--out", "o"],
-          ["validate", "--measured", "FILE"], ["plan", "--workload", "FILE"],
-          ["run", "--workload", "csv:features=FILE", "--out", "o"], ["inspect", "good.csv:features=FILE"]]
+          ["validate", "--measured", "FILE", "--cluster", "p5-h100"], ["plan", "--workload", "FILE"],
+          ["run", "--workload", "good.csv:window_count=2,features=FILE", "--epochs", "1", "--out", "o"],
+          ["inspect", "good.csv:window_count=2,features=FILE"]]
 
 
 def _make_odd(field):
