@@ -69,7 +69,7 @@ INSTANTIATE_TEST_SUITE_P(
         std::vector<std::string>{"--workload", tiny, "--epochs", "3", "--model", "t-gcn", "--task", "vertex-regression",
                                  "--strategy", "hybrid_batch:adjuster=none,reservoir=false,generator=inline"},
         std::vector<std::string>{"--workload", "bursty_events:vertices=60,events=600", "--model", "tgn-attn",
-                                 "--epochs", "2"}));
+                                 "--epochs", "2", "--set", "strategy.batch=100"}));
 
 TEST_F(Resume, TimesOfALostRowAreAbsentWhereNothingHoldsThem) {
   const std::vector<std::string> one = {"--workload", tiny, "--epochs", "3", "--out", "o", "--checkpoint", "c"};
