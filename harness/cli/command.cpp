@@ -105,6 +105,10 @@ void CommandOptions::positional(const std::string& name, std::string& value, con
   app_.add_option(name, value, help);
 }
 
+void CommandOptions::positionals(const std::string& name, std::vector<std::string>& values, const std::string& help) {
+  app_.add_option(name, values, help);
+}
+
 void CommandOptions::text(const std::string& flag, std::string& value, const std::string& help) {
   app_.add_option(flag, value, help);
 }

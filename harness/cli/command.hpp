@@ -24,6 +24,7 @@ class CommandOptions {
  public:
   explicit CommandOptions(CLI::App& app) : app_(app) {}
   void positional(const std::string& name, std::string& value, const std::string& help);
+  void positionals(const std::string& name, std::vector<std::string>& values, const std::string& help);
   void text(const std::string& flag, std::string& value, const std::string& help);
   /// A flag that may be given several times, one value each.
   void repeated(const std::string& flag, std::vector<std::string>& values, const std::string& help);

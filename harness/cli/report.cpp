@@ -1,0 +1,65 @@
+// `strobe report`: one HTML page of runs, written by scripts/report_page.py from the same rows as everything else.
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/errors.hpp"
+#include "harness/cli/command.hpp"
+#include "harness/cli/narrate.hpp"
+#include "harness/cli/output_path.hpp"
+#include "harness/cli/python.hpp"
+
+namespace strobe {
+namespace {
+
+struct ReportRequest {
+  std::vector<std::string> runs;
+  std::string out, title;
+};
+
+int report(const ReportRequest& request) {
+  if (request.runs.empty()) throw InvalidRequest("RUN", "name at least one run directory");
+  for (const std::string& run : request.runs) {
+    std::error_code ignored;
+    if (!std::filesystem::is_directory(run, ignored))
+      throw InvalidRequest("RUN", fmt::format("there is no run directory '{}'", run));
+  }
+  const std::string out = request.out.empty() ? request.runs.front() + "/report.html" : request.out;
+  check_output_file("--out", out);
+  const std::string python = find_python("json");
+  if (python.empty())
+    throw Unavailable("a report needs Python 3 (apt: python3; $STROBE_PYTHON chooses the interpreter)");
+  const ScratchFolder scratch;
+  std::vector<std::string> words = {python, std::string(STROBE_FIGURE_DIR) + "/../report_page.py"};
+  for (const std::string& run : request.runs) words.push_back(run.front() == '-' ? "./" + run : run);
+  words.insert(words.end(), {"--out", out, "--title=" + request.title});
+  const int status = run_program(words, scratch.file("output"));
+  const std::string said = words_in(scratch.file("output"));
+  if (status == 2) throw InvalidRequest("RUN", said);
+  if (status != 0) throw SystemError(fmt::format("the report {} could not be written: {}", out, said));
+  narrate("wrote " + out);
+  return 0;
+}
+
+CommandAction define_report(CommandOptions& options) {
+  const auto request = std::make_shared<ReportRequest>();
+  options.positionals("RUN", request->runs, "run directories");
+  options.text("--out", request->out, "the page (default: report.html in the first run directory)");
+  options.text("--title", request->title, "its heading (default: the names of the runs)");
+  options.example("Example: strobe report runs/a runs/b --out report.html");
+  return [request] { return report(*request); };
+}
+
+const Register<CommandTag> report_registered{
+    {"report",
+     "write one HTML page about runs: which is fastest and how sure that is, phases, scaling, bytes, metrics",
+     "",
+     {},
+     define_report,
+     {}}};
+
+}  // namespace
+}  // namespace strobe

@@ -1,0 +1,2 @@
+"""`strobe report`: one HTML page of the rows of runs, without a network. Standard library only, so that it is drawn
+wherever there is a Python."""

@@ -1,0 +1,226 @@
+"""Rows of runs: reading, what was varied among them, which cases are alike but for their strategy, how to run one again."""
+import csv
+import io
+import json
+import math
+import pathlib
+import shlex
+
+PLUGINS = ("workload", "model", "strategy", "task", "optimizer")
+SCALARS = ("device", "comm", "cluster", "numerics", "precision", "ranks", "seed")
+
+
+class Refused(Exception):
+    """There is nothing to report; the text names the file and says why."""
+
+
+class Rows(list):
+    """Rows with what is found out about all of them together, once."""
+
+    def __init__(self, rows):
+        super().__init__(rows)
+        choices = [flat(row) for row in self]
+        self.differ, self.shared = [], {}
+        for key in dict.fromkeys(key for own in choices for key in own):
+            values = {json.dumps(own.get(key), sort_keys=True) for own in choices}
+            if len(values) > 1:
+                self.differ.append(key)
+            else:
+                self.shared[key] = choices[0].get(key)
+        seen = {}
+        for row in self:
+            for plugin in PLUGINS:
+                for key, value in (row.get(plugin) or {}).items():
+                    seen.setdefault((plugin, _name(row, plugin), key), set()).add(json.dumps(value, sort_keys=True))
+        self.plugin_keys = {place for place, values in seen.items() if len(values) > 1}  # differ among rows of one name
+        commands = [_words(row) for row in self]
+        self.flags = list(dict.fromkeys(pair for own in commands for pair in own))  # each once, whoever has it
+
+
+def _name(row, plugin):
+    return (row.get(plugin) or {}).get("name", "?")
+
+
+def read_run(folder):
+    """(name, rows, environment) of a run directory. Raises Refused."""
+    folder = pathlib.Path(folder)
+    path = folder / "summary.json"
+    if not folder.is_dir() or not path.is_file():
+        raise Refused(f"{folder}: no run directory (it has no summary.json)")
+    try:
+        rows = json.loads(path.read_text("utf-8"))["rows"]
+        environment = json.loads((folder / "env.json").read_text("utf-8")) if (folder / "env.json").is_file() else {}
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise Refused(f"{path}: not the summary of a run ({error})") from error
+    if not isinstance(rows, list) or not all(isinstance(row, dict) and "case_id" in row for row in rows):
+        raise Refused(f"{path}: not the summary of a run")
+    return folder.name, rows, environment
+
+
+def read_runs(folders):
+    """All Rows, each with `run` set to the name of its folder, and the environments by that name."""
+    rows, environments = [], {}
+    for folder in folders:
+        name, own, environment = read_run(folder)
+        while name in environments:
+            name += "'"
+        environments[name] = environment
+        rows += [dict(row, run=name) for row in own]
+    if not rows:
+        raise Refused("no row in " + ", ".join(str(folder) for folder in folders) + " yet")
+    return Rows(rows), environments
+
+
+def flat(row):
+    """The choices of a row as {"model.hidden": 6, ...}; what a row is, not what it came to."""
+    choices = {"run": row.get("run", "")}
+    for plugin in PLUGINS:
+        value = row.get(plugin)
+        if isinstance(value, dict):
+            for key, inner in value.items():
+                choices[plugin if key == "name" else f"{plugin}.{key}"] = inner
+    for key in SCALARS:
+        choices[key] = row.get(key)
+    for key, value in (row.get("settings") or {}).items():
+        choices[key] = value
+    return choices
+
+
+def plugin_label(row, rows, plugin):
+    """The plug-in's name with those of its parameters that differ among rows of that name."""
+    own = row.get(plugin) or {}
+    parts = [f"{key}={_text(value)}" for key, value in own.items()
+             if key != "name" and (plugin, _name(row, plugin), key) in rows.plugin_keys]
+    return _name(row, plugin) + (f" ({', '.join(parts)})" if parts else "")
+
+
+def strategy_label(row, rows):
+    return plugin_label(row, rows, "strategy")
+
+
+def rest_label(row, rows):
+    """What tells a row from others beside its strategy: everything that was varied."""
+    words, choices = [], flat(row)
+    for plugin in PLUGINS:
+        label = plugin_label(row, rows, plugin)
+        if plugin != "strategy" and (plugin in rows.differ or "(" in label):
+            words.append(label)
+    for key in rows.differ:
+        if "." in key or key in PLUGINS or choices.get(key) in ("", None):
+            continue
+        words.append(str(choices[key]) if key in ("run", "device", "cluster") else f"{key} {_text(choices[key])}")
+    return ", ".join(words) or "all cases"
+
+
+def median(row):
+    seconds = row.get("epoch_seconds")
+    value = seconds.get("median") if isinstance(seconds, dict) else None
+    return value if isinstance(value, (int, float)) and value > 0 else None
+
+
+def interval(row):
+    """(low, high) of the row's median epoch: measured, or the band of a prediction; None where nothing says it."""
+    seconds = row.get("epoch_seconds") or {}
+    band = row.get("epoch_seconds_band90")
+    if isinstance(band, dict) and band.get("low") is not None:
+        return band["low"], band["high"]
+    if seconds.get("ci95_low") is not None and seconds.get("ci95_high") is not None:
+        return seconds["ci95_low"], seconds["ci95_high"]
+    return None
+
+
+def by_case(rows):
+    """{rest: {strategy: row}} of the rows that are ok and have a time."""
+    table = {}
+    for row in rows:
+        if row.get("status") == "ok" and median(row) is not None:
+            table.setdefault(rest_label(row, rows), {}).setdefault(strategy_label(row, rows), row)
+    return table
+
+
+def geometric_means(table):
+    """Ratio to the fastest of each case, as a geometric mean over the cases that *all* strategies have:
+    ({strategy: mean}, number of cases). With none in common, ({}, 0)."""
+    strategies = list(dict.fromkeys(name for row in table.values() for name in row))
+    common = [row for row in table.values() if all(name in row for name in strategies)]
+    if not common:
+        return {}, 0
+    means = {}
+    for name in strategies:
+        logs = [math.log(median(row[name]) / min(median(other) for other in row.values())) for row in common]
+        means[name] = math.exp(sum(logs) / len(logs))
+    return means, len(common)
+
+
+def verdict(rows):
+    """One sentence about the strategies of one case, as far as their intervals carry it."""
+    ordered = sorted(rows.items(), key=lambda item: median(item[1]))
+    if len(ordered) == 1:
+        return f"only {ordered[0][0]} ran"
+    (first, best), (second, next_best) = ordered[:2]
+    ratio = median(next_best) / median(best)
+    own, other = interval(best), interval(next_best)
+    if own is None or other is None:
+        return f"{first} had the shortest median, {ratio:.2f} times shorter than {second}; without intervals that says little"
+    if own[1] < other[0]:
+        return f"{first} is fastest: {ratio:.2f} times as fast as {second}, and their intervals do not meet"
+    return f"{first} and {second} are not told apart: {ratio:.2f} times, and their intervals meet"
+
+
+def _words(row):
+    """The flags that make the row's case, in pairs."""
+    words = []
+    for plugin in PLUGINS:
+        value = row.get(plugin)
+        if not isinstance(value, dict):
+            continue
+        parameters = [f"{key}={_text(inner)}" for key, inner in value.items() if key != "name" and inner not in ("", None)]
+        words.append((f"--{plugin}", value.get("name", "") + (":" + ",".join(parameters) if parameters else "")))
+    for key, value in [(key, row.get(key)) for key in SCALARS] + list((row.get("settings") or {}).items()):
+        if value not in ("", None):
+            words.append(("--set", f"{key}={_text(value)}"))
+    return words
+
+
+def again(row):
+    """The command that runs the row's case again."""
+    return shlex.join(["strobe", "run"] + [word for pair in _words(row) for word in pair])
+
+
+def all_flags(rows):
+    """Every flag of these rows' commands as a shell takes it, once."""
+    return [shlex.join(pair) for pair in rows.flags]
+
+
+def flags_of(row, rows):
+    """The places in `all_flags` of the row's own."""
+    own = set(_words(row))
+    return [place for place, pair in enumerate(rows.flags) if pair in own]
+
+
+def _text(value):
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def as_csv(header, lines):
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(header)
+    writer.writerows(lines)
+    return out.getvalue()
+
+
+def seconds_text(seconds):
+    if seconds is None:
+        return "-"
+    for factor, unit in ((1, "s"), (1e3, "ms"), (1e6, "µs")):
+        if seconds * factor >= 1:
+            return f"{seconds * factor:.3g} {unit}"
+    return f"{seconds * 1e9:.3g} ns"
+
+
+def bytes_text(count):
+    for factor, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
+        if count >= factor:
+            return f"{count / factor:.3g} {unit}"
+    return f"{count:.0f} B"

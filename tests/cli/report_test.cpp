@@ -1,0 +1,168 @@
+// `strobe report`: a page that says what the rows say, whatever they are called.
+#include <nlohmann/json.hpp>
+
+#include "program.hpp"
+
+namespace strobe::cli_test {
+namespace {
+
+namespace fs = std::filesystem;
+
+class Report : public Program {
+ protected:
+  void SetUp() override {
+    if (std::system("python3 -c 'import json' 2> /dev/null") != 0) GTEST_SKIP() << "there is no python3";
+  }
+
+  /// The words of a Python program that has the report's modules.
+  Outcome python(const std::string& program) {
+    write_text(folder_ / "program.py", "import sys\nsys.path.insert(0, '" STROBE_SOURCE_DIR "/scripts')\n" + program);
+    return finish(start({"python3", path("program.py")}));
+  }
+
+  std::string two_strategies() {
+    return suite(R"({"defaults": {"workload": {"name": "uniform", "steps": 8, "vertices": 60}, "epochs": 8},
+      "cases": [{"strategy": "sequential"}, {"strategy": "snapshot", "ranks": 2}, {"strategy": "vertex", "ranks": 2},
+                {"model": "t-gcn", "strategy": "snapshot", "ranks": 2}]})");
+  }
+};
+
+/// Fails unless the page is whole: every tag closed in its order, ids once, links inside the page to an id that is
+/// there.
+constexpr const char* check_page = R"(
+import html.parser, sys
+VOID = {'meta', 'input', 'br', 'line', 'rect', 'circle', 'polyline'}
+class Page(html.parser.HTMLParser):
+    def __init__(self):
+        super().__init__()
+        self.open, self.ids, self.links = [], [], []
+    def handle_starttag(self, tag, attributes):
+        values = dict(attributes)
+        self.ids += [values['id']] if 'id' in values else []
+        target = values.get('href', '')
+        self.links += [target[1:]] if target.startswith('#') else []
+        assert not target.startswith('http') and 'src' not in values, 'the page needs a network: ' + str(values)
+        if tag not in VOID: self.open.append(tag)
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag, tag
+page = Page()
+page.feed(open(sys.argv[1] if len(sys.argv) > 1 else 'page.html', encoding='utf-8').read())
+page.close()
+assert page.open == [], page.open
+assert len(set(page.ids)) == len(page.ids), 'an id twice'
+missing = [link for link in page.links if link not in page.ids]
+assert not missing, missing
+)";
+
+TEST_F(Report, IsOneWholePageWithoutANetwork) {
+  ASSERT_EQ(strobe({"run", two_strategies(), "--out", "o"}).status, 0);
+  const Outcome outcome = strobe({"report", "o", "--out", "page.html"});
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  const std::string page = read_text(folder_ / "page.html");
+  const Json rows = read_json(folder_ / "o/summary.json").at("rows");
+  for (const Json& row : rows)
+    EXPECT_NE(page.find("id=\"" + row.at("case_id").get<std::string>() + "\""), std::string::npos);
+  for (const char* part : {"How long an epoch takes", "Where an epoch", "Training loss", "Bytes an epoch",
+                           "Not shown:", "prefers-color-scheme:dark", "role=\"img\"", "@media print"})
+    EXPECT_NE(page.find(part), std::string::npos) << part;
+  const Outcome checked = python(check_page);
+  EXPECT_EQ(checked.status, 0) << checked.err;
+  EXPECT_EQ(strobe({"report", "o"}).status, 0);
+  EXPECT_TRUE(fs::exists(folder_ / "o/report.html"));
+}
+
+TEST_F(Report, HostileNamesAreText) {
+  write_text(folder_ / "<script>alert(1)<\"&.csv", "source,target,time\n1,2,3\n2,3,4\n3,1,5\n1,3,6\n2,1,7\n3,2,8\n");
+  ASSERT_EQ(
+      strobe({"run", "--workload", "<script>alert(1)<\"&.csv:window_count=5", "--epochs", "2", "--out", "o"}).status,
+      0);
+  ASSERT_EQ(strobe({"report", "o", "--out", "page.html", "--title", "</title><b>"}).status, 0);
+  const std::string page = read_text(folder_ / "page.html");
+  EXPECT_EQ(page.find("<script>alert"), std::string::npos);
+  EXPECT_EQ(page.find("</title><b>"), std::string::npos);
+  const Outcome checked = python(check_page);
+  EXPECT_EQ(checked.status, 0) << checked.err;
+}
+
+TEST_F(Report, TheCommandOfARowMakesItsCase) {
+  ASSERT_EQ(strobe({"run", two_strategies(), "--out", "o"}).status, 0);
+  const Outcome commands =
+      python("from report import runs\nfor row in runs.read_runs(['o'])[0]: print(runs.again(row))\n");
+  ASSERT_EQ(commands.status, 0) << commands.err;
+  std::istringstream lines(commands.out);
+  std::size_t number = 0;
+  const Json rows = read_json(folder_ / "o/summary.json").at("rows");
+  for (std::string line; std::getline(lines, line); ++number) {
+    ASSERT_EQ(line.rfind("strobe ", 0), 0u) << line;
+    const Outcome planned = finish(
+        start_shell("cd '" + folder_.string() + "' && '" STROBE_BINARY "' " + line.substr(7) + " --dry-run --json"));
+    ASSERT_EQ(planned.status, 0) << line << "\n" << planned.err;
+    EXPECT_EQ(Json::parse(planned.out).at("cases").at(0).at("case_id"), rows.at(number).at("case_id"));
+  }
+  EXPECT_EQ(number, rows.size());
+}
+
+/// Means of ratios by hand: only cases that every strategy has count, and intervals decide the words.
+TEST_F(Report, MeansAndVerdictsAreThoseOfTheRows) {
+  const Outcome outcome = python(R"(
+from report import runs
+def row(case, strategy, median, low=None, high=None):
+    return {'case_id': case + strategy, 'run': 'r', 'status': 'ok', 'workload': {'name': case}, 'model': {'name': 'm'},
+            'strategy': {'name': strategy}, 'epoch_seconds': {'median': median, 'ci95_low': low, 'ci95_high': high}}
+rows = runs.Rows([row('a', 'x', 1), row('a', 'y', 2), row('b', 'x', 8), row('b', 'y', 1), row('c', 'x', 5)])
+table = runs.by_case(rows)
+means, matched = runs.geometric_means(table)
+assert matched == 2 and abs(means['x'] - 8 ** 0.5) < 1e-12 and abs(means['y'] - 2 ** 0.5) < 1e-12, (means, matched)
+apart = {'x': row('a', 'x', 1, 0.9, 1.1), 'y': row('a', 'y', 2, 1.8, 2.2)}
+assert runs.verdict(apart).startswith('x is fastest: 2.00 times'), runs.verdict(apart)
+near = {'x': row('a', 'x', 1, 0.5, 1.9), 'y': row('a', 'y', 2, 1.8, 2.2)}
+assert 'not told apart' in runs.verdict(near)
+assert 'without intervals' in runs.verdict(table['a'])
+assert 'only x ran' in runs.verdict(table['c'])
+assert runs.geometric_means({'a': {'x': rows[0]}, 'b': {'y': rows[3]}}) == ({}, 0)
+)");
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+}
+
+TEST_F(Report, AThousandRowsStayBelowTwoMegabytes) {
+  ASSERT_EQ(strobe({"run", two_strategies(), "--out", "o"}).status, 0);
+  Json summary = read_json(folder_ / "o/summary.json");
+  const Json rows = summary.at("rows");
+  summary["rows"] = Json::array();
+  for (std::size_t i = 0; i < 1000; ++i) {
+    Json row = rows.at(i % rows.size());
+    row["seed"] = i / rows.size() + 1;
+    row["case_id"] = row.at("case_id").get<std::string>() + std::to_string(i);
+    summary["rows"].push_back(row);
+  }
+  write_text(folder_ / "o/summary.json", summary.dump());
+  ASSERT_EQ(strobe({"report", "o", "--out", "page.html"}).status, 0);
+  EXPECT_LT(fs::file_size(folder_ / "page.html"), 2'000'000u);
+  const Outcome checked = python(check_page);
+  EXPECT_EQ(checked.status, 0) << checked.err;
+}
+
+/// A browser draws it, where there is one: an error of the page's script would show in its log.
+TEST_F(Report, ABrowserDrawsIt) {
+  if (std::system("command -v chromium > /dev/null 2>&1") != 0) GTEST_SKIP() << "chromium is not there";
+  ASSERT_EQ(strobe({"run", two_strategies(), "--out", "o"}).status, 0);
+  ASSERT_EQ(strobe({"report", "o", "--out", "page.html"}).status, 0);
+  const Outcome drawn = finish(
+      start({"timeout", "100", "chromium", "--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr",
+             "--window-size=1200,1600", "--screenshot=" + path("page.png"), "file://" + path("page.html")}));
+  ASSERT_EQ(drawn.status, 0) << drawn.err;
+  EXPECT_GT(fs::file_size(folder_ / "page.png"), 20'000u);
+  EXPECT_EQ(drawn.err.find("Uncaught"), std::string::npos) << drawn.err;
+}
+
+TEST_F(Report, WhatIsNoRunIsRefused) {
+  expect_refusal(strobe({"report"}), 2, {"RUN"});
+  expect_refusal(strobe({"report", "nowhere"}), 2, {"nowhere"});
+  expect_refusal(strobe({"report", "."}), 2, {"summary.json"});
+  fs::create_directory(folder_ / "damaged");
+  write_text(folder_ / "damaged/summary.json", "{\"rows\": 3}");
+  expect_refusal(strobe({"report", "damaged"}), 2, {"damaged/summary.json"});
+}
+
+}  // namespace
+}  // namespace strobe::cli_test
