@@ -1,5 +1,6 @@
 #include "harness/plan/full_batch_plan.hpp"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "backends/communicator.hpp"
@@ -104,6 +105,8 @@ std::shared_ptr<const FullBatchPlan> lay_out(const FullBatchCase& c, StrategyPla
   std::vector<std::string> notes = c.data.notes;
   if (strategy.chunks != nullptr) notes.push_back(chunk_note(*strategy.chunks));
   if (const std::string note = fusion_note(fusion.get(), c.ranks()); !note.empty()) notes.push_back(note);
+  if (strategy.chunks != nullptr && !strategy.chunks->measured_note.empty())
+    notes.push_back(strategy.chunks->measured_note);
   check_transfer(c, block_plans, notes);
   EvaluationPlan evaluation = place_evaluated(c, strategy.spatial);
   if (const std::string note = overlap_note(c, block_plans); !note.empty()) notes.push_back(note);
@@ -111,7 +114,9 @@ std::shared_ptr<const FullBatchPlan> lay_out(const FullBatchCase& c, StrategyPla
   StalePlan stale = plan_staleness(c, strategy, block_plans, bytes, notes);
   if (stale.active) bytes = stale.first_epoch;
   if (stale.approximates) {
-    strategy.approximations.push_back("stale rows: " + text_of(strategy.staleness));
+    const std::string words = "stale rows: " + text_of(strategy.staleness);
+    auto& known = strategy.approximations;  // has it already where a plan is laid out anew
+    if (std::find(known.begin(), known.end(), words) == known.end()) known.push_back(words);
   }
   return std::make_shared<const FullBatchPlan>(FullBatchPlan{c, std::move(strategy), std::move(block_plans),
                                                              std::move(evaluation), std::move(notes), std::move(stale),

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "backends/cluster.hpp"
+#include "backends/processor_clock.hpp"
 #include "core/errors.hpp"
 #include "harness/placement/chunks/cell_placement.hpp"
 #include "harness/placement/chunks/placed_chunks.hpp"
@@ -56,6 +57,7 @@ ChunkLoads only(const ChunkLoads& all, const std::vector<std::uint32_t>& chunks)
     some.cells.push_back(all.cells[chunk]);
     some.own.push_back(all.own[chunk]);
     some.entries.push_back(all.entries[chunk]);
+    if (!all.beyond.empty()) some.beyond.push_back(all.beyond[chunk]);
   }
   return some;
 }
@@ -64,9 +66,10 @@ ChunkLoads only(const ChunkLoads& all, const std::vector<std::uint32_t>& chunks)
 std::vector<std::uint32_t> units_of_chunks(const FullBatchCase& c, const StrategyPlan& strategy, FusionPlan& fusion) {
   const PlacedChunks& chunks = *strategy.chunks;
   const bool fuses = fusion.kind == "both" || fusion.kind == "spatial";
-  const bool together = fuses && surely_fits(c, strategy.spatial, fusion.limit_bytes);
-  const ChunkLoads loads =
+  const bool together = fuses && chunks.measured_beyond.empty() && surely_fits(c, strategy.spatial, fusion.limit_bytes);
+  ChunkLoads loads =
       fuses && !together ? loads_of_chunks(*c.data.graph, chunks.of_cell, chunks.cells.size()) : ChunkLoads();
+  loads.beyond = chunks.measured_beyond;
   std::vector<std::uint32_t> unit(chunks.cells.size());
   const auto of_rank = chunks_by_rank(chunks, c.ranks());
   for (std::size_t r = 0; r < of_rank.size(); ++r) {
@@ -84,9 +87,9 @@ std::vector<std::uint32_t> units_of_chunks(const FullBatchCase& c, const Strateg
   return unit;
 }
 
-/// Throws where a unit's stages cannot be computed by themselves.
-void check_units(const FullBatchCase& c, const FusionPlan& fusion, std::size_t blocks) {
-  const std::string instead = "use fusion=both" + std::string(fusion.limit_bytes > 0 ? " and more memory" : "");
+/// Throws where a unit's stages cannot be computed by themselves. `in_space`: those of space, too; `instead` ends the
+/// refusal.
+void check_units(const FullBatchCase& c, bool in_space, const std::string& instead, std::size_t blocks) {
   bool sums = false;
   for (const LayerShape& layer : c.model.layers) {
     sums = sums || layer.sums.values > 0 || layer.sums.constants_per_rank > 0;
@@ -96,7 +99,7 @@ void check_units(const FullBatchCase& c, const FusionPlan& fusion, std::size_t b
                          "be walked one by one; " +
                              instead);
   }
-  if (fusion.by_units_in_space && sums && !c.model.equations->traits().sums_behind_rows) {
+  if (in_space && sums && !c.model.equations->traits().sums_behind_rows) {
     throw InvalidRequest("/strategy/fusion",
                          "a spatial stage of this model chooses among all cells of a step, so that chunks cannot be "
                          "walked one by one; " +
@@ -113,6 +116,21 @@ void check_units(const FullBatchCase& c, const FusionPlan& fusion, std::size_t b
         "/transfer",
         "snapshots that are moved one by one make one matrix of all chunks; use transfer=direct, or " + instead);
   }
+}
+
+/// Throws where no epoch can find what chunks take, or where it would decide nothing.
+void check_measurement(const FullBatchCase& c, const FusionPlan& fusion, std::size_t blocks) {
+  if (c.use == PlanUse::report) {
+    throw InvalidRequest("/strategy/fusion_memory",
+                         "measured takes an epoch of training, and this run trains none; set fusion_memory=planned, or "
+                         "leave out what keeps it from training (--dry-run)");
+  }
+  if (fusion.limit_bytes == 0) {
+    throw InvalidRequest("/strategy/fusion_memory",
+                         "no limit of memory is known here, so that all chunks of a rank are merged whatever they "
+                         "take; set fusion_gib or memory_limit_gib, or fusion_memory=planned");
+  }
+  check_units(c, true, "use fusion_memory=planned", blocks);
 }
 
 }  // namespace
@@ -144,12 +162,17 @@ std::shared_ptr<const FusionPlan> plan_fusion(const FullBatchCase& c, const Stra
   auto fusion = std::make_shared<FusionPlan>();
   fusion->kind = chunks.fusion;
   fusion->limit_bytes = limit_of(c, chunks);
+  fusion->to_measure = chunks.fusion_memory == "measured" && chunks.measured_beyond.empty();
+  if (fusion->to_measure) check_measurement(c, *fusion, strategy.schedule.blocks.size());
+  ProcessorLaps laps;
   const std::vector<std::uint32_t> unit = units_of_chunks(c, strategy, *fusion);
+  fusion->planning_seconds = laps.lap();
   for (const std::int64_t units : fusion->units_per_rank(c.ranks()))
     fusion->by_units_in_space = fusion->by_units_in_space || units > 1;
   fusion->by_units_in_time = fusion->kind == "none" || fusion->kind == "spatial";
   if (!fusion->by_units_in_space && !fusion->by_units_in_time) return fusion;
-  check_units(c, *fusion, strategy.schedule.blocks.size());
+  const std::string instead = "use fusion=both" + std::string(fusion->limit_bytes > 0 ? " and more memory" : "");
+  check_units(c, fusion->by_units_in_space, instead, strategy.schedule.blocks.size());
   const PreparedGraph& graph = *c.data.graph;
   fusion->units = place_cells(graph, static_cast<int>(fusion->rank_of_unit.size()),
                               [&](NodeId node) { return static_cast<Rank>(unit[chunks.of_cell[node]]); });

@@ -22,7 +22,11 @@ struct FullBatchPlan;  // harness/plan/full_batch_plan.hpp
 struct FusionPlan {
   std::string kind = "both";
   std::uint64_t limit_bytes = 0;   // that merged chunks may take; 0: no limit is known
+  double planning_seconds = 0;     // processor time of this process that finding units took
   std::vector<Rank> rank_of_unit;  // [U] ascending
+  /// Whether what chunks take is measured in an epoch before training, and chunks are then merged anew: this plan is
+  /// the one that planned bytes give.
+  bool to_measure = false;
   bool by_units_in_space = false;  // whether any rank's spatial stages go unit by unit
   bool by_units_in_time = false;   // whether sequences are those of units, padded to the unit's longest
   /// Where either is true: the unit of each cell, as if units were ranks; and the cells that spatial stages of a unit
@@ -37,7 +41,7 @@ struct FusionPlan {
 
 /// Null for strategies without chunks. Throws InvalidRequest where units do not go with the case: layers that go step
 /// by step, models whose spatial stages read all rows at once, blocks of steps, overlapping slices, transfer through a
-/// store.
+/// store; and where chunks shall be measured, but are not trained, or no limit would use it.
 std::shared_ptr<const FusionPlan> plan_fusion(const FullBatchCase& c, const StrategyPlan& strategy);
 
 /// What the stages of all ranks together go through in one forward pass over all steps.

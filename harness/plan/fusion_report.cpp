@@ -89,6 +89,7 @@ Json describe_fusion(const FullBatchPlan& plan) {
   const StageRows counts = planned_stage_rows(plan);
   Json described{{"fusion", fusion.kind},
                  {"limit_bytes", fusion.limit_bytes == 0 ? Json() : Json(fusion.limit_bytes)},
+                 {"fusing_seconds", fusion.planning_seconds},
                  {"units_per_rank", fusion.units_per_rank(plan.ranks())},
                  {"loaded_bytes_per_pass", counts.loaded_bytes},
                  {"padded_share", counts.padded_share()}};

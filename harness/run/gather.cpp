@@ -104,6 +104,11 @@ void share_last_sample(Communicator& communicator, std::vector<RankOutcome>& out
     if (q != own) outcomes[q].samples.push_back({samples[q], std::move(operations[q])});
 }
 
+std::vector<std::vector<std::uint64_t>> share_numbers(Communicator& communicator,
+                                                      const std::vector<std::uint64_t>& own) {
+  return gather_records(communicator, own);
+}
+
 void complete_outcomes(Communicator& communicator, std::vector<RankOutcome>& outcomes) {
   const RankOutcome& own = outcomes[static_cast<std::size_t>(communicator.rank())];
   const auto spans = gather_records(communicator, to_wire(own.last_spans));

@@ -13,6 +13,7 @@
 #include "harness/plan/planned_case.hpp"
 #include "harness/request/kernel_threads.hpp"
 #include "harness/run/concurrency.hpp"
+#include "harness/run/fusion_profile.hpp"
 #include "harness/run/gather.hpp"
 #include "harness/run/launch_request.hpp"
 #include "harness/run/run_case.hpp"
@@ -309,6 +310,37 @@ void set_failure(const std::exception& error, CaseResult& result) {
   result.reason = error.what();
 }
 
+/// In a handler: throws on what a result cannot say, and has it say the rest.
+void take_failure(CaseResult& result) {
+  try {
+    throw;
+  } catch (const InvalidRequest&) {
+    throw;
+  } catch (const Unavailable&) {
+    throw;
+  } catch (const std::exception& error) {
+    set_failure(error, result);
+  }
+}
+
+/// `plan`, or what follows from it behind a profiling epoch that it asks for. Null where that fails: `result` says how.
+std::shared_ptr<const PlannedCase> profiled(const std::shared_ptr<const PlannedCase>& plan, const LaunchRequest& launch,
+                                            CaseResult& result) {
+  try {
+    return with_measured_fusion(plan, launch);
+  } catch (const Interrupted& stop) {
+    result = empty_result(*plan, launch);
+    result.status = "interrupted";
+    result.reason = stop.what();
+    throw InterruptedCase(stop.signal(), std::move(result));
+  } catch (...) {
+    result = empty_result(*plan, launch);
+    take_failure(result);
+    result.reason = "in the epoch of fusion_memory=measured, which walks chunks one by one: " + result.reason;
+    return nullptr;
+  }
+}
+
 }  // namespace
 
 LaunchRequest launch_request(const Case& c) {
@@ -334,14 +366,17 @@ CaseResult run_case(const Case& c, std::vector<std::vector<Span>>* trace, const 
   return run_planned(make_plan(c), c, trace, outputs);
 }
 
-CaseResult run_planned(const std::shared_ptr<const PlannedCase>& plan, const Case& c,
+CaseResult run_planned(const std::shared_ptr<const PlannedCase>& planned, const Case& c,
                        std::vector<std::vector<Span>>* trace, const ModelOutputs& outputs, double time_limit_seconds,
                        const KeepEpochs& keep_epochs) {
-  check_offered(*plan, outputs);
+  check_offered(*planned, outputs);
   LaunchRequest launch = launch_request(c);
+  CaseResult result;
+  const std::shared_ptr<const PlannedCase> plan = profiled(planned, launch, result);
+  if (plan == nullptr) return result;
+  result = empty_result(*plan, launch);
   TrainingState start;
   if (outputs.resume_training) start = start_of(*plan, c, outputs);
-  CaseResult result = empty_result(*plan, launch);
   Outcomes outcomes;
   Divergence divergence;
   const auto& comm = CommunicatorRegistry::instance().find(c.comm, "/comm").value;
@@ -364,12 +399,8 @@ CaseResult run_planned(const std::shared_ptr<const PlannedCase>& plan, const Cas
     throw InterruptedCase(stop.signal(), cut_short(*plan, start, outcomes, result, "interrupted", stop));
   } catch (const RanksLost& lost) {
     throw LostRanksCase(lost, cut_short(*plan, start, outcomes, result, "timeout", lost));
-  } catch (const InvalidRequest&) {
-    throw;
-  } catch (const Unavailable&) {
-    throw;
-  } catch (const std::exception& error) {
-    set_failure(error, result);
+  } catch (...) {
+    take_failure(result);
   }
   if (result.status != "ok" && result.samples.empty()) keep_finished(*plan, start.epoch, outcomes, result);
   return result;

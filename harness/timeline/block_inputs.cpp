@@ -35,12 +35,14 @@ void add_units(Device& device, const FullBatchPlan& plan, const BlockPlan& block
   const UnitCells cells{&fusion.units, &fusion.reads, fusion.units_of(device.rank())};
   auto number = static_cast<Rank>(cells.own.first);
   for (const UnitRows& rows : unit_rows(block.spatial, block.spatial_needs, cells, device.rank())) {
+    const std::uint64_t before = device.live_bytes();
     RowUnit& unit = inputs.units.emplace_back();
     if (!use.products.empty()) unit.a = build_local_matrix(device, graph, fusion.units, fusion.reads, use, number);
     unit.cells = make_spatial_rows(device, fusion.units, steps, fusion.reads, traits, number);
     unit.own = rows_on_device(device, rows.own());
     unit.read = rows_on_device(device, rows.read);
     unit.features = rows_of(device, inputs.graph.features, unit.own);
+    inputs.unit_memory.push_back(device.live_bytes() - before);
     // What it reads of this rank's features it is given by itself, whoever else reads them.
     const std::int64_t moved =
         plan.model.layers.front().reads_neighbours ? rows.of_rank(block.spatial.rows(device.rank())) : rows.own_count;

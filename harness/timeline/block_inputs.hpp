@@ -19,10 +19,11 @@ struct SliceInputs {
 struct BlockInputs {
   LocalGraph graph;
   StepMatrices supports;
-  CellRows cells;                         // of the spatial stages
-  std::vector<SliceInputs> slices;        // instead of all these where the block has slices
-  std::vector<RowUnit> units;             // in place of graph.a where chunks are walked one by one
-  std::vector<std::uint64_t> unit_bytes;  // that moving in each of these takes
+  CellRows cells;                               // of the spatial stages
+  std::vector<SliceInputs> slices;              // instead of all these where the block has slices
+  std::vector<RowUnit> units;                   // in place of graph.a where chunks are walked one by one
+  std::vector<std::uint64_t> unit_bytes;        // that moving in each of these takes
+  std::vector<std::uint64_t> unit_memory = {};  // that each of these holds on the device, with forms and lists
 
   /// Structure, values and features: what streaming the block moves, in one piece or, of units, in one for each.
   std::vector<std::uint64_t> bytes() const;

@@ -159,10 +159,15 @@ const Register<ScheduleTag> full_batch_registered{
 
 }  // namespace
 
-const FullBatchPlan& full_batch(const PlannedCase& plan) {
+const FullBatchPlan* full_batch_or_null(const PlannedCase& plan) {
   const auto* const schedule = dynamic_cast<const FullBatchSchedule*>(plan.schedule.get());
-  if (schedule == nullptr) throw Error("the case is not trained in full batches");
-  return schedule->plan();
+  return schedule == nullptr ? nullptr : &schedule->plan();
+}
+
+const FullBatchPlan& full_batch(const PlannedCase& plan) {
+  const FullBatchPlan* const found = full_batch_or_null(plan);
+  if (found == nullptr) throw Error("the case is not trained in full batches");
+  return *found;
 }
 
 std::shared_ptr<const SchedulePlan> full_batch_schedule(std::shared_ptr<const FullBatchPlan> plan) {

@@ -9,6 +9,9 @@ namespace strobe {
 /// The full-batch plan behind a planned case. Throws Error for a case of another kind of training.
 const FullBatchPlan& full_batch(const PlannedCase& plan);
 
+/// The same, null for a case of another kind.
+const FullBatchPlan* full_batch_or_null(const PlannedCase& plan);
+
 /// A full-batch plan behind the seam.
 std::shared_ptr<const SchedulePlan> full_batch_schedule(std::shared_ptr<const FullBatchPlan> plan);
 

@@ -20,6 +20,8 @@ class FullBatchTrainer final : public Trainer {
  public:
   FullBatchTrainer(const FullBatchPlan& plan, Device& device, Communicator& communicator);
 
+  /// What each unit of chunks takes in epochs from now on is left in `meter`, which must outlive them.
+  void measure_units(UnitMeter& meter) { timeline_.measure_units(&meter); }
   /// A pass over all cells and one update.
   void epoch(std::int64_t number) override;
   EpochValues values(bool metrics_before) override;

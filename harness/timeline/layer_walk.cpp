@@ -58,6 +58,7 @@ class LayerWalk::BlockStages final : public LayerStages {
   }
   bool own_neighbours() const override { return walk_.spatial_halo_->identity(); }
   const std::vector<RowUnit>* units() const override { return inputs_.units.empty() ? nullptr : &inputs_.units; }
+  UnitMeter* unit_meter() override { return walk_.unit_meter_; }
 
   Timelines timelines() const override { return {&walk_.temporal_cells_, walk_.block_.segments}; }
   Var to_temporal(const Var& x) override { return walk_.to_temporal_->apply_everywhere(call_.tape, communicator_, x); }
@@ -223,6 +224,7 @@ Var LayerWalk::forward(Tape& tape, Communicator& communicator, const Parameters&
                        const BlockInputs& inputs, std::vector<LayerMemory>& memory) const {
   const ModelCall call{tape, *plan_.model.equations, plan_.model.layers, parameters, pass};
   BlockStages stages(*this, call, communicator, inputs, memory);
+  if (unit_meter_ != nullptr) unit_meter_->begin_pass(inputs.unit_memory);
   if (!inputs.slices.empty()) return in_slices(call, communicator, inputs, stages);
   return walk_layers(call, stages, Tape::constant(inputs.graph.first_input()));
 }

@@ -26,6 +26,9 @@ class LayerWalk {
   Var forward(Tape& tape, Communicator& communicator, const Parameters& parameters, const Pass& pass,
               const BlockInputs& inputs, std::vector<LayerMemory>& memory) const;
 
+  /// Has passes find what each unit of chunks takes; the meter must outlive them. Null: none.
+  void measure_units(UnitMeter* meter) { unit_meter_ = meter; }
+
   /// Brings what layer `layer` remembered behind the block before to the ranks that begin this one, as a tensor of its
   /// own; and the gradient of that back again. All ranks must call them.
   Tensor take_over(Device& device, Communicator& communicator, std::size_t layer, const Tensor& state) const;
@@ -62,6 +65,7 @@ class LayerWalk {
   std::vector<std::optional<Exchange>> earlier_steps_;      // [layers]
   std::vector<std::optional<Exchange>> take_over_;          // [layers]; for what crosses ranks between blocks
   StepHalos step_halos_;
+  UnitMeter* unit_meter_ = nullptr;
 };
 
 }  // namespace strobe

@@ -23,6 +23,9 @@ class Timeline {
   using Keep = std::function<void(std::size_t block, const Tensor& embeddings)>;
   using Loss = std::function<void(std::size_t block, Tape& tape, const Var& embeddings)>;
 
+  /// Has passes find what each unit of chunks takes, of a plan of one block; null: none. The meter must outlive them.
+  void measure_units(UnitMeter* meter) { walks_.front().measure_units(meter); }
+
   /// Begins an epoch: moves the inputs to the device again where they are streamed in one block.
   void stream_inputs();
 

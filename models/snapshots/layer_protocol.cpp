@@ -191,8 +191,10 @@ Var spatial_by_units(const ModelCall& call, LayerStages& stages, std::size_t lay
   const SpatialInput all = stages.spatial_input(number, x);
   Var weights;
   CollectedRows outputs;
+  UnitMeter* const meter = stages.unit_meter();
   std::int64_t rows = 0;
   for (const RowUnit& unit : units) {
+    if (meter != nullptr) meter->begin_stage(call.tape.device());
     const PackedRows& loaded = shape.reads_neighbours ? unit.read : unit.own;
     SpatialInput part{pack_rows(call.tape, x, loaded, loaded.count), &unit.a, &unit.cells, &call.pass,
                       Tape::constant(unit.features)};
@@ -200,6 +202,7 @@ Var spatial_by_units(const ModelCall& call, LayerStages& stages, std::size_t lay
     count_loaded(call, layer, &unit.a);
     outputs.add(call.model.spatial_rows(call.tape, call.parameters, number, part), unit.own);
     rows += unit.own.count;
+    if (meter != nullptr) meter->end_stage(call.tape.device(), static_cast<std::size_t>(&unit - units.data()));
   }
   const std::int64_t width = outputs.parts.front()->value.columns();
   const Var y = collect_rows(call.tape, outputs.parts, outputs.lists, rows, width);

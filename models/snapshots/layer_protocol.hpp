@@ -8,6 +8,7 @@
 
 #include "models/ops/ops_lanes.hpp"
 #include "models/snapshots/model.hpp"
+#include "models/snapshots/unit_meter.hpp"
 
 namespace strobe {
 
@@ -90,6 +91,8 @@ class LayerStages {
 
   /// The parts in which spatial stages go through this rank's rows; null where all rows are computed at once.
   virtual const std::vector<RowUnit>* units() const { return nullptr; }
+  /// Who asks what each of them takes; null: nobody.
+  virtual UnitMeter* unit_meter() { return nullptr; }
 
   /// The cells of temporal stages.
   virtual Timelines timelines() const = 0;

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What partitioning by chunks and fusing them take beside training: processor time on a logarithmic axis; above the bars
-their share of training (DGC, SIGMOD'23, Fig. 17).
+"""What making chunks, giving them to ranks and fusing them take beside training: processor time on a logarithmic axis;
+above the bars their share of training (DGC, SIGMOD'23, Fig. 17).
 
 usage: scripts/dgc_overhead --csv F.csv; scripts/figures/overhead.py F.csv --out DIR
 """
@@ -11,8 +11,8 @@ import sys
 from shared import looks
 from shared import rows as r
 
-PARTS = {"partitioning_seconds": ("partitioning", r.BLUE), "fusing_seconds": ("fusing", r.ORANGE),
-         "training_seconds": ("training", r.GREY)}
+PARTS = {"generation_seconds": ("chunk generation", r.BLUE), "assignment_seconds": ("chunk assignment", r.GREEN),
+         "fusing_seconds": ("fusing", r.ORANGE), "training_seconds": ("training", r.GREY)}
 
 
 def read_costs(path):
@@ -40,8 +40,8 @@ def draw(lines, plt):
         for number, (part, (name, colour)) in enumerate(PARTS.items()):
             if line[part] <= 0:  # below what the clock of a process tells
                 continue
-            position = place + (number - 1) * 0.27
-            axes.bar(position, line[part], 0.25, color=colour, label=name if place == 0 else None)
+            position = place + (number - 1.5) * 0.21
+            axes.bar(position, line[part], 0.19, color=colour, label=name if place == 0 else None)
             above = f"{line[part]:.3g} s" if part == "training_seconds" else f"{100 * share(line, part):.2g} %"
             axes.annotate(above, (position, line[part]), xytext=(0, 2), textcoords="offset points", ha="center",
                           va="bottom", rotation=90, fontsize=6.5, color="#404040")

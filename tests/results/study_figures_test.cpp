@@ -193,18 +193,19 @@ TEST_F(StudyFigures, DocumentsOfOneWorkloadAreNamedByWhatDiffers) {
 }
 
 TEST_F(StudyFigures, OverheadIsAShareOfTraining) {
-  const std::string header = "workload,model,reading_seconds,partitioning_seconds,fusing_seconds,training_seconds\n";
-  const std::string costs = write("costs.csv", header + "w,m,9,0.5,0.0,8\nw,n,9,1,0.25,50\n");
-  EXPECT_EQ(
-      check("import overhead\n"
-            "lines = overhead.read_costs('" +
-            costs +
-            "')\n"
-            "assert overhead.share(lines[0], 'partitioning_seconds') == 0.0625\n"
-            "axes = overhead.draw(lines, r.start_matplotlib()).axes[0]\n"
-            "assert [bar.get_height() for bar in axes.patches] == [0.5, 8, 1, 0.25, 50]\n"
-            "assert [t.get_text() for t in axes.texts] == ['6.2 %', '8 s', '2 %', '0.5 %', '50 s'], axes.texts\n"),
-      0)
+  const std::string header =
+      "workload,model,reading_seconds,generation_seconds,assignment_seconds,fusing_seconds,training_seconds\n";
+  const std::string costs = write("costs.csv", header + "w,m,9,0.5,0.02,0.0,8\nw,n,9,1,0.1,0.25,50\n");
+  EXPECT_EQ(check("import overhead\n"
+                  "lines = overhead.read_costs('" +
+                  costs +
+                  "')\n"
+                  "assert overhead.share(lines[0], 'generation_seconds') == 0.0625\n"
+                  "axes = overhead.draw(lines, r.start_matplotlib()).axes[0]\n"
+                  "assert [bar.get_height() for bar in axes.patches] == [0.5, 0.02, 8, 1, 0.1, 0.25, 50]\n"
+                  "assert [t.get_text() for t in axes.texts] == ['6.2 %', '0.25 %', '8 s', '2 %', '0.2 %', '0.5 %', "
+                  "'50 s'], axes.texts\n"),
+            0)
       << output();
   ASSERT_EQ(run({"overhead.py", costs, "--out", folder_.file("f")}), 0) << output();
   EXPECT_EQ(text("f/overhead.png").substr(0, 4), "\x89PNG");
@@ -212,10 +213,12 @@ TEST_F(StudyFigures, OverheadIsAShareOfTraining) {
   EXPECT_NE(output().find("dgc_overhead"), std::string::npos) << output();
 }
 
-/// With a program that takes nothing and prints a row of known epochs.
+/// With a program that takes nothing and prints a row of known epochs and a plan of known times.
 TEST_F(StudyFigures, OverheadIsMeasuredByProcesses) {
   const std::string program =
-      write("strobe", "#!/bin/sh\necho '{\"rows\": [{\"epoch_seconds\": {\"median\": 0.25}}]}'\n");
+      write("strobe",
+            "#!/bin/sh\necho '{\"rows\": [{\"epoch_seconds\": {\"median\": 0.25}}], \"cases\": [{\"chunks\": "
+            "{\"generation_seconds\": 0.125, \"assignment_seconds\": 0.5}, \"fusion\": {\"fusing_seconds\": 2}}]}'\n");
   std::filesystem::permissions(program, std::filesystem::perms::owner_all);
   const std::string csv = folder_.file("o.csv");
   ASSERT_EQ(run({"../dgc_overhead", "--strobe", program, "--workload", "w", "--model", "m", "--ranks", "4", "--epochs",
@@ -223,7 +226,8 @@ TEST_F(StudyFigures, OverheadIsMeasuredByProcesses) {
             0)
       << output();
   EXPECT_NE(output().find("| w, m | "), std::string::npos) << output();
-  EXPECT_NE(text("o.csv").find(",10.0\n"), std::string::npos) << "10 epochs of 0.25 s on 4 ranks: " << text("o.csv");
+  EXPECT_NE(text("o.csv").find(",0.125,0.5,2,10.0\n"), std::string::npos)
+      << "10 epochs of 0.25 s on 4 ranks: " << text("o.csv");
   EXPECT_EQ(run({"../dgc_overhead", "--strobe", "/bin/false"}), 1);
 }
 

@@ -16,7 +16,13 @@ namespace {
 class Fusion {
  public:
   Fusion(const ChunkLoads& chunks, const UnitBytes& bytes, std::uint64_t limit)
-      : bytes_(bytes), limit_(limit), own_(chunks.own), entries_(chunks.entries), unit_(chunks.cells.size()) {
+      : bytes_(bytes),
+        limit_(limit),
+        own_(chunks.own),
+        entries_(chunks.entries),
+        beyond_(chunks.beyond),
+        unit_(chunks.cells.size()) {
+    beyond_.resize(unit_.size(), 0);
     std::iota(unit_.begin(), unit_.end(), 0U);
     for (const auto& cells : chunks.cells) loaded_.push_back(static_cast<std::int64_t>(cells.size()));
     find_shared(chunks);
@@ -71,8 +77,10 @@ class Fusion {
   }
 
   bool fits(std::uint32_t first, std::uint32_t second, std::int64_t saved) const {
-    return limit_ == 0 || bytes_.of(loaded_[first] + loaded_[second] - saved, own_[first] + own_[second],
-                                    entries_[first] + entries_[second]) <= limit_;
+    if (limit_ == 0) return true;
+    const std::uint64_t planned = bytes_.of(loaded_[first] + loaded_[second] - saved, own_[first] + own_[second],
+                                            entries_[first] + entries_[second]);
+    return static_cast<std::int64_t>(planned) + beyond_[first] + beyond_[second] <= static_cast<std::int64_t>(limit_);
   }
 
   void forget_pairs(std::uint32_t unit) {
@@ -107,6 +115,7 @@ class Fusion {
     loaded_[first] += loaded_[second] - saved;
     own_[first] += own_[second];
     entries_[first] += entries_[second];
+    beyond_[first] += beyond_[second];
     std::replace(unit_.begin(), unit_.end(), second, first);
   }
 
@@ -129,11 +138,11 @@ class Fusion {
 
   UnitBytes bytes_;
   std::uint64_t limit_;
-  std::vector<std::int64_t> loaded_, own_, entries_;         // by unit, called by its first chunk
-  std::vector<std::uint32_t> unit_;                          // of each chunk
-  std::vector<std::vector<std::uint32_t>> readers_;          // of each shared cell: the units that load it
-  std::vector<std::vector<std::uint32_t>> shared_of_;        // of each unit: the shared cells that it loads
-  std::vector<std::map<std::uint32_t, std::int64_t>> with_;  // of each unit: cells shared with others
+  std::vector<std::int64_t> loaded_, own_, entries_, beyond_;  // by unit, called by its first chunk
+  std::vector<std::uint32_t> unit_;                            // of each chunk
+  std::vector<std::vector<std::uint32_t>> readers_;            // of each shared cell: the units that load it
+  std::vector<std::vector<std::uint32_t>> shared_of_;          // of each unit: the shared cells that it loads
+  std::vector<std::map<std::uint32_t, std::int64_t>> with_;    // of each unit: cells shared with others
   std::set<std::tuple<std::int64_t, std::uint32_t, std::uint32_t>> pairs_;  // most shared first; what was not tried yet
 };
 

@@ -16,6 +16,8 @@ struct ChunkLoads {
   std::vector<std::vector<std::int64_t>> cells;
   std::vector<std::int64_t> own;      // [C] cells that it has
   std::vector<std::int64_t> entries;  // [C] non-zeros of its rows of A
+  /// [C] bytes that each was measured to take beyond UnitBytes, which may be negative; empty: nothing was measured.
+  std::vector<std::int64_t> beyond = {};
 };
 
 /// What each of the chunks [0, count) loads, from the chunk of each existing cell, vertex by vertex, a vertex's in
@@ -32,10 +34,10 @@ struct UnitBytes {
 };
 
 /// The unit of each chunk, [C]. Each chunk begins as a unit. As long as there is one, the pair of units is merged that
-/// shares most loaded cells among those that would take at most `limit_bytes` together (0: any amount); of ties the
-/// smaller first unit, then the smaller second one, a unit being called by its first chunk. Units are then numbered in
-/// the order of their first chunks. Cost O(loaded cells of merged units * units that share them, log) for pairs that
-/// share cells, O(C^2) at most for those that share none.
+/// shares most loaded cells among those that would take at most `limit_bytes` together (0: any amount), where what
+/// chunks take beyond UnitBytes adds up; of ties the smaller first unit, then the smaller second one, a unit being
+/// called by its first chunk. Units are then numbered in the order of their first chunks. Cost O(loaded cells of merged
+/// units * units that share them, log) for pairs that share cells, O(C^2) at most for those that share none.
 std::vector<std::uint32_t> fuse_chunks(const ChunkLoads& chunks, const UnitBytes& bytes, std::uint64_t limit_bytes);
 
 }  // namespace strobe

@@ -32,6 +32,8 @@ Json describe_chunks(const PlacedChunks& chunks) {
           {"levels", chunks.levels},
           {"cut_between_chunks", chunks.cut_between_chunks},
           {"cut_between_ranks", chunks.cut_between_ranks},
+          {"generation_seconds", chunks.generation_seconds},
+          {"assignment_seconds", chunks.assignment_seconds},
           {"chunks_per_rank", chunks_of_ranks(chunks)},
           {"predicted_load_per_rank", chunks.load},
           {"predicted_by", chunks.cost},

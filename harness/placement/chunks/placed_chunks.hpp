@@ -19,10 +19,17 @@ struct PlacedChunks {
   std::int64_t rounds = 0;      // of label propagation among cells
   std::int64_t moved_last = 0;  // cells that changed their label in the last of them
   std::int64_t levels = 1;      // that found chunks, the cells' own among them
+  /// Processor time of this process that making chunks took, and that predicting their workloads and giving them to
+  /// ranks took.
+  double generation_seconds = 0, assignment_seconds = 0;
   /// Weights of edges between chunks, and between ranks, in the columns of TrafficWeights.
   std::int64_t cut_between_chunks = 0, cut_between_ranks = 0;
   std::string fusion = "both";  // none | spatial | temporal | both: which stages walk chunks of a rank together
   double fusion_gib = 0;        // that a unit of chunks may take; 0: the memory of the device
+  std::string fusion_memory = "planned";  // planned | measured: what units are taken to need
+  /// [C] bytes that a profiling epoch found beyond the planned ones of each; empty before it, and where none is run.
+  std::vector<std::int64_t> measured_beyond;
+  std::string measured_note;  // what it found, for the notes of a row
 };
 
 /// What `--dry-run` prints of them: their number and sizes, both cuts, each rank's chunks and predicted workload, and

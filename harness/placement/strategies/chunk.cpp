@@ -8,6 +8,7 @@
 #include <memory>
 #include <utility>
 
+#include "backends/processor_clock.hpp"
 #include "core/errors.hpp"
 #include "harness/placement/chunks/cell_placement.hpp"
 #include "harness/placement/chunks/chunk_assignment.hpp"
@@ -33,6 +34,7 @@ struct ChunkParameters : StaleOptions {
   std::string assign = "score";
   std::string fusion = "both";
   double fusion_gib = 0;
+  std::string fusion_memory = "planned";
 };
 
 // What a search tries beside the defaults, which come first.
@@ -42,8 +44,23 @@ std::vector<std::string> searched_assignments(bool /*sizes_only*/) { return {"sc
 /// Chunks that are walked one by one take many times as long, and padded sequences rarely less than packed ones.
 std::vector<std::string> searched_fusions(bool /*sizes_only*/) { return {"both", "spatial"}; }
 
+FieldTable with_fusion_fields(FieldTableBuilder<ChunkParameters> fields) {
+  return with_stale_fields(
+      fields
+          .choice("fusion", &ChunkParameters::fusion, {"both", "none", "spatial", "temporal"},
+                  "what a rank walks together: in spatial stages the chunks that fit into memory or each chunk by "
+                  "itself, in temporal stages all sequences end to end or those of chunks padded to the longest")
+          .searched(searched_fusions)
+          .real("fusion_gib", &ChunkParameters::fusion_gib, "GiB",
+                "memory that chunks walked together may take; 0 takes the device's, where it is known", 0, 1e9)
+          .choice(
+              "fusion_memory", &ChunkParameters::fusion_memory, {"planned", "measured"},
+              "what chunks are taken to need when they are merged up to that memory: what follows from their sizes, "
+              "or what a first epoch, whose updates are discarded, finds for each of them"));
+}
+
 const FieldTable& chunk_fields() {
-  static const FieldTable table = with_stale_fields(
+  static const FieldTable table = with_fusion_fields(
       make_fields<ChunkParameters>()
           .text("max_cells", &ChunkParameters::max_cells,
                 "cells that a chunk may have: a number, 64/rank for cells / (64 ranks), or auto, which is 16/rank")
@@ -73,13 +90,7 @@ const FieldTable& chunk_fields() {
           .choice("assign", &ChunkParameters::assign, {"score", "lpt", "score_then_fill"},
                   "chunks to ranks: DGC's Algorithm 1, the least loaded rank, or Algorithm 1 and a chunk for each rank "
                   "left empty")
-          .searched(searched_assignments)
-          .choice("fusion", &ChunkParameters::fusion, {"both", "none", "spatial", "temporal"},
-                  "what a rank walks together: in spatial stages the chunks that fit into memory or each chunk by "
-                  "itself, in temporal stages all sequences end to end or those of chunks padded to the longest")
-          .searched(searched_fusions)
-          .real("fusion_gib", &ChunkParameters::fusion_gib, "GiB",
-                "memory that chunks walked together may take; 0 takes the device's, where it is known", 0, 1e9));
+          .searched(searched_assignments));
   return table;
 }
 
@@ -132,11 +143,16 @@ void check_options(const ChunkParameters& parameters) {
     throw InvalidRequest("/strategy/fixed_time", "only cost=mlp knows it; set it, or leave this out");
   if (!parameters.rates.empty() && parameters.cost != "cost_model")
     throw InvalidRequest("/strategy/rates", "only cost=cost_model counts by rates; set it, or leave this out");
+  if (parameters.fusion_memory == "measured" && parameters.fusion != "both" && parameters.fusion != "spatial")
+    throw InvalidRequest(
+        "/strategy/fusion_memory",
+        fmt::format("fusion={} merges no chunks; set fusion=both or spatial, or leave this out", parameters.fusion));
 }
 
 std::shared_ptr<const PlacedChunks> make_chunks(const StrategyInput& input, const ChunkParameters& parameters) {
   const PreparedGraph& graph = input.graph;
   const std::vector<LayerShape>& layers = *input.layers;
+  ProcessorLaps laps;
   const bool product_done = graph.first_product_done || graph.features_kept;
   SuperGraph super = super_graph(graph, traffic_weights(layers, product_done, parameters.weights));
   const std::int64_t cells = super.nodes(), most = most_cells(parameters, cells, input.ranks);
@@ -144,12 +160,15 @@ std::shared_ptr<const PlacedChunks> make_chunks(const StrategyInput& input, cons
   ChunkGraph chunks = chunk_graph(super, std::move(labels.label));
   const std::int64_t merged = merge_chunks(chunks, most, parameters.levels - 1, parameters.rounds, input.seed);
   require_chunks(chunks, cells, input.ranks);
+  const double generation = laps.lap();
   ChunkAssignment assignment =
       assign_chunks(chunks, workloads_of(input, super, chunks, parameters), input.ranks, parameters.assign);
   auto placed = std::make_shared<PlacedChunks>();
+  placed->generation_seconds = generation, placed->assignment_seconds = laps.lap();
   placed->max_cells = most, placed->rounds = labels.rounds, placed->moved_last = labels.moved_last;
   placed->levels = 1 + merged, placed->cost = parameters.cost;
   placed->fusion = parameters.fusion, placed->fusion_gib = parameters.fusion_gib;
+  placed->fusion_memory = parameters.fusion_memory;
   placed->cut_between_chunks = cut_between_chunks(chunks);
   placed->cut_between_ranks = cut_between(chunks, assignment.rank);
   placed->of_cell = std::move(chunks.of_node), placed->cells = std::move(chunks.cells);

@@ -1,0 +1,44 @@
+#include "harness/run/fusion_profile.hpp"
+
+#include <vector>
+
+#include "harness/plan/measured_fusion.hpp"
+#include "harness/run/gather.hpp"
+#include "harness/timeline/full_batch_schedule.hpp"
+#include "harness/timeline/full_batch_trainer.hpp"
+
+namespace strobe {
+namespace {
+
+/// [P][chunks of the rank] bytes that each chunk of `plan`, whose units they are, takes in one epoch.
+std::vector<std::vector<std::uint64_t>> measured_bytes(const FullBatchPlan& plan, LaunchRequest launch) {
+  launch.device.memory_limit_bytes = 0;
+  const auto& comm = CommunicatorRegistry::instance().find(plan.request.comm, "/comm").value;
+  std::vector<std::vector<std::uint64_t>> bytes(static_cast<std::size_t>(plan.ranks()));
+  comm.launch(launch, [&](Device& device, Communicator& communicator) {
+    UnitMeter meter;
+    FullBatchTrainer trainer(plan, device, communicator);
+    trainer.measure_units(meter);
+    trainer.epoch(0);
+    device.synchronize();
+    bytes[static_cast<std::size_t>(device.rank())] = meter.bytes();
+    if (comm.world_size() > 0) bytes = share_numbers(communicator, meter.bytes());
+  });
+  return bytes;
+}
+
+}  // namespace
+
+std::shared_ptr<const PlannedCase> with_measured_fusion(const std::shared_ptr<const PlannedCase>& plan,
+                                                        const LaunchRequest& launch) {
+  const FullBatchPlan* const full = full_batch_or_null(*plan);
+  if (full == nullptr || full->fusion == nullptr || !full->fusion->to_measure) return plan;
+  const std::shared_ptr<const FullBatchPlan> alone = plan_chunks_alone(*full);
+  auto schedule = full_batch_schedule(fuse_as_measured(*full, measured_bytes(*alone, launch)));
+  std::vector<std::string> notes = schedule->notes();
+  const auto known = static_cast<std::ptrdiff_t>(full->notes.size());  // behind these: how the plan was chosen
+  notes.insert(notes.end(), plan->notes.begin() + known, plan->notes.end());
+  return std::make_shared<const PlannedCase>(PlannedCase{plan->request, std::move(schedule), std::move(notes)});
+}
+
+}  // namespace strobe
