@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 #include "harness/request/case.hpp"
 #include "harness/run/run_case.hpp"
@@ -46,6 +47,24 @@ TEST_P(CudaFusion, GivesTheCurveOfTheCpu) {
         EXPECT_EQ(here.filled_rows, there.filled_rows) << device << " " << fusion;
       }
     }
+  }
+}
+
+TEST_P(CudaFusion, MergesByWhatTheDeviceMeasures) {
+  if (const std::string reason = why_no_gpu(); !reason.empty()) GTEST_SKIP() << reason;
+  const CaseResult judge = fusion_run(GetParam(), "cpu", {{"name", "sequential"}}, 1);
+  Json strategy{{"name", "chunk"}, {"max_cells", "15"}, {"fusion_gib", 40.0 / (1024 * 1024)}};
+  for (const char* device : {"cuda", "cuda-graphs"}) {
+    strategy["fusion_memory"] = "planned";
+    const CaseResult planned = fusion_run(GetParam(), device, strategy, 2);
+    strategy["fusion_memory"] = "measured";
+    const CaseResult measured = fusion_run(GetParam(), device, strategy, 2);
+    EXPECT_GT(std::accumulate(measured.fusion_units.begin(), measured.fusion_units.end(), std::int64_t{0}),
+              std::accumulate(planned.fusion_units.begin(), planned.fusion_units.end(), std::int64_t{0}))
+        << device;
+    ASSERT_EQ(measured.loss.per_epoch.size(), judge.loss.per_epoch.size());
+    for (std::size_t e = 0; e < judge.loss.per_epoch.size(); ++e)
+      EXPECT_NEAR(measured.loss.per_epoch[e] / judge.loss.per_epoch[e], 1.0, 1e-10) << device;
   }
 }
 
