@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """One comparison of all parallelisms in a run: which is at the metric first, what its epochs cost, and why.
 
-Writes comparison.md, whose first screen answers the question, and draws the validation metric over the seconds of
-training, and predicted epoch times over ranks.
+Writes comparison.md, whose first screen answers the question, and comparison.csv, one line a case, from which
+comparison_guide.py makes the guide of several runs; draws the validation metric over the seconds of training, and
+predicted epoch times over ranks.
 """
 
 import argparse
@@ -54,7 +55,7 @@ def table(head, lines):
 
 def line_of(row):
     seconds, dollars = p.seconds_to_metric(row), row.get("until_dollars")
-    return [p.kind_of(row), p.way_of(row), row["model"]["name"], row["ranks"],
+    return [p.kind_of(row), p.way_of(row), p.model_of(row), row["ranks"],
             number(1e3 * seconds) if seconds is not None else "not reached" if row.get("until_reached") is False else "",
             row.get("until_iterations") or "", number(1e3 * row["epoch_seconds"]["median"]), phases_text(row),
             rate_text(row), bytes_text(row), peak_text(row), number(row["imbalance"]["max_over_mean"]),
@@ -83,7 +84,7 @@ def first_screen(rows):
     """By setting, the parallelisms in the order in which they are at the metric, and why."""
     text = []
     for setting in r.in_order(p.setting_of(row) for row in rows):
-        judged = [row for row in rows if p.setting_of(row) == setting and row.get("until_reached") is not None]
+        judged = p.judged_in(rows, setting)
         best = p.first_of_each_kind(judged)
         if not best:
             continue
@@ -109,6 +110,35 @@ def epoch_tables(rows):
     return "\n".join(text)
 
 
+def every_strategy(rows):
+    """By setting, each strategy's soonest case."""
+    text = []
+    for setting in r.in_order(p.setting_of(row) for row in rows):
+        judged = p.judged_in(rows, setting)
+        best = p.first_of_each(judged, p.way_of)
+        never = [way for way in r.in_order(p.way_of(row) for row in judged) if way not in [p.way_of(row) for row in best]]
+        if best:
+            text.append(f"### {setting[0].upper()}{setting[1:]}\n\n" + table(HEAD, [line_of(row) for row in best]))
+            text += [f"Not at the metric in any case: {', '.join(never)}.\n"] if never else []
+    return "\n".join(text)
+
+
+CSV_HEAD = ["workload", "where", "parallelism", "strategy", "model", "ranks", "until", "seconds_to_metric", "updates",
+            "epoch_seconds", "compute_share", "sent_bytes", "messages", "test_mrr", "dollars"]
+
+
+def csv_line(row):
+    """A case in one line, by which cases of several runs compare; nothing where it has nothing to say."""
+    total = sum(row["phase_seconds"][phase] or 0 for phase in p.PHASES) or 1.0
+    messages = row.get("messages")
+    values = [p.seconds_to_metric(row), row.get("until_iterations") if row.get("until_reached") else None,
+              row["epoch_seconds"]["median"], (row["phase_seconds"]["compute"] or 0) / total, row["sent_bytes"]["total"],
+              sum(messages.values()) if isinstance(messages, dict) else messages, p.last(row, "mrr"), row.get("until_dollars")]
+    texts = ["" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value) for value in values]
+    return [row["workload"]["name"], row["cluster"] if row["time_source"] == "virtual" else "here", p.kind_of(row), p.way_of(row),
+            p.model_of(row), row["ranks"], row["settings"].get("until") or ""] + texts
+
+
 LIMITS = """## What this does not show
 
 - An epoch is a pass over the training steps or events; of hybrid batches it is an update, or what lies between two
@@ -122,7 +152,7 @@ LIMITS = """## What this does not show
 def show(rows):
     """The first screen for a terminal: in which order parallelisms are at the metric."""
     for setting in r.in_order(p.setting_of(row) for row in rows):
-        judged = [row for row in rows if p.setting_of(row) == setting and row.get("until_reached") is not None]
+        judged = p.judged_in(rows, setting)
         best = p.first_of_each_kind(judged)
         if not best:
             continue
@@ -139,7 +169,7 @@ def report(rows):
     about = f"{len(rows)} cases" + (f", predictions {', '.join(notes)}" if notes else "")
     cases = table(HEAD + ["where"], [line_of(row) + [p.setting_of(row)] for row in rows])
     return (f"# Parallelisms compared on {name} ({about})\n\n{rules_text(rows)}\n{first_screen(rows)}\n{LIMITS}\n"
-            f"## Epochs\n\n{epoch_tables(rows)}\n## All cases\n\n{cases}")
+            f"## Every strategy, its soonest case\n\n{every_strategy(rows)}\n## Epochs\n\n{epoch_tables(rows)}\n## All cases\n\n{cases}")
 
 
 def draw_curves(axes, rows, setting):
@@ -210,6 +240,7 @@ def main():
         with open(path, "w", encoding="utf-8") as file:
             file.write(report(rows))
         print(path)
+        status = r.write_table(os.path.join(options.out, "comparison.csv"), [CSV_HEAD] + [csv_line(row) for row in rows])
         if options.show:
             show(rows)
     return status

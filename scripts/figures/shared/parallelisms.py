@@ -18,14 +18,28 @@ def kind_of(row):
 
 
 def way_of(row):
-    """The strategy in words: "snapshot", "memory k=4", "epochs j=2", "mini-batches i=2"."""
+    """The strategy in words: "snapshot", "memory k=4", "mini-batches i=8", "i=2 j=2 k=2", with the events of a rank's batch
+    where rows have another than 200."""
     strategy = row["strategy"]
     if strategy["name"] != "event_batch":
         return strategy["name"]
-    for key, word in (("i", "mini-batches"), ("j", "epochs")):
-        if strategy.get(key, 0) > 1:
-            return f"{word} {key}={strategy[key]}"
-    return f"memory k={strategy.get('k') or row['ranks']}"
+    ways = {key: strategy.get(key, 0) for key in "ijk"}
+    ways["k"] = ways["k"] or row["ranks"] // max(1, ways["i"]) // max(1, ways["j"])
+    many = [key for key in "ijk" if ways[key] > 1] or ["k"]
+    word = {"i": "mini-batches ", "j": "epochs ", "k": "memory "}[many[0]] if len(many) == 1 else ""
+    batch = strategy.get("batch", 200)
+    return word + " ".join(f"{key}={ways[key]}" for key in many) + ("" if batch == 200 else f", batch {batch}")
+
+
+def model_of(row):
+    """The model, and whether it has static memory, which is trained before."""
+    static = row["model"].get("static", "none")
+    return row["model"]["name"] + ("" if static == "none" else f", static={static}")
+
+
+def judged_in(rows, setting):
+    """Rows of a setting that were asked for a metric."""
+    return [row for row in rows if setting_of(row) == setting and row.get("until_reached") is not None]
 
 
 def setting_of(row):
@@ -54,15 +68,20 @@ def last(row, metric):
     return values[-1] if values else None
 
 
-def first_of_each_kind(rows):
-    """Of each kind the row that is at the metric first, soonest first; of kinds that never are, nothing."""
+def first_of_each(rows, name_of):
+    """Of each name the row that is at the metric first, soonest first; of names that never are, nothing."""
     best = {}
     for row in rows:
         seconds = seconds_to_metric(row)
-        kind = kind_of(row)
-        if seconds is not None and (kind not in best or seconds < seconds_to_metric(best[kind])):
-            best[kind] = row
+        name = name_of(row)
+        if seconds is not None and (name not in best or seconds < seconds_to_metric(best[name])):
+            best[name] = row
     return sorted(best.values(), key=seconds_to_metric)
+
+
+def first_of_each_kind(rows):
+    """Of each of KINDS the row that is at the metric first, soonest first."""
+    return first_of_each(rows, kind_of)
 
 
 def fastest_epochs(rows):

@@ -1,0 +1,116 @@
+// The comparison of parallelisms and the pages of papers: tables made from rows small enough to check by hand, and that
+// docs/comparison.md holds the guide that its script prints.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "tests/results/python.hpp"
+#include "tests/results/result_fixtures.hpp"
+
+namespace strobe {
+namespace {
+
+class ComparisonFigures : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    ::setenv("PYTHONDONTWRITEBYTECODE", "1", 1);
+    python_ = testing_results::find_python("json");
+    if (python_.empty()) GTEST_SKIP() << "no Python";
+  }
+  int run(std::vector<std::string> arguments) const {
+    arguments.insert(arguments.begin(), python_);
+    return testing_results::run_program(arguments, folder_.file("output"));
+  }
+  int check(const std::string& text) const {
+    return run({"-c", "import sys\nsys.path.insert(0, sys.argv[1])\nfrom shared import parallelisms as p\n" + text,
+                root_ + "/scripts/figures"});
+  }
+  /// Runs `text` with scripts/reproduce as the module `page`.
+  int check_page(const std::string& text) const {
+    return run({"-c",
+                "import importlib.machinery as m, importlib.util as u, pathlib, sys\n"
+                "loader = m.SourceFileLoader('page', sys.argv[1])\n"
+                "page = u.module_from_spec(u.spec_from_loader('page', loader))\nloader.exec_module(page)\n" +
+                    text,
+                root_ + "/scripts/reproduce"});
+  }
+  std::string output() const { return testing_results::text_of(folder_.file("output")); }
+  std::string write(const std::string& name, const std::string& text) const {
+    testing_results::write_text(folder_.file(name), text);
+    return folder_.file(name);
+  }
+
+  testing_results::TemporaryFolder folder_;
+  const std::string root_ = STROBE_SOURCE_DIR;
+  std::string python_;
+};
+
+constexpr const char* header = "workload,where,parallelism,strategy,model,ranks,until,seconds_to_metric,updates\n";
+
+TEST_F(ComparisonFigures, WaysOfEventsNameEveryKindThatIsAboveOne) {
+  const std::string text =
+      "def way(ranks, **strategy):\n"
+      "    return p.way_of({'ranks': ranks, 'strategy': {'name': 'event_batch', 'batch': 200, **strategy}})\n"
+      "assert way(1) == 'memory k=1' and way(8) == 'memory k=8' and way(8, i=8) == 'mini-batches i=8', way(8)\n"
+      "assert way(8, j=8) == 'epochs j=8' and way(8, i=2, j=2, k=2) == 'i=2 j=2 k=2', way(8, i=2, j=2, k=2)\n"
+      "assert way(16, i=8) == 'i=8 k=2', 'what i and j leave of the ranks is k'\n"
+      "assert way(8, batch=50) == 'memory k=8, batch 50'\n"
+      "model = {'name': 'tgn-attn', 'static': 'pretrained'}\n"
+      "assert p.model_of({'model': model}) == 'tgn-attn, static=pretrained'\n"
+      "assert p.model_of({'model': {'name': 'jodie'}}) == 'jodie'\n"
+      "def row(name, seconds):\n"
+      "    return {'strategy': {'name': name}, 'time_source': 'virtual', 'until_seconds': seconds,\n"
+      "            'until_reached': seconds is not None}\n"
+      "rows = [row('pss', 3.0), row('vertex', 2.0), row('snapshot', 4.0), row('adt', None)]\n"
+      "assert p.first_of_each(rows, p.way_of) == [rows[1], rows[0], rows[2]]\n"
+      "assert p.first_of_each_kind(rows) == [rows[1], rows[0]], 'pss and snapshot are one kind'\n";
+  EXPECT_EQ(check(text), 0) << output();
+}
+
+TEST_F(ComparisonFigures, TheGuideTakesTheSoonestOfEachParallelism) {
+  const std::string a = write("a.csv", std::string(header) +
+                                           "w,p5,snapshot,snapshot,t,8,mrr=0.3,0.004,4\n"
+                                           "w,p5,snapshot,pss,t,8,mrr=0.3,0.002,4\n"
+                                           "w,p5,vertex,vertex,t,8,mrr=0.3,0.003,4\n"
+                                           "w,p5,one rank,sequential,t,1,mrr=0.3,0.001,4\n"
+                                           "w,p5,chunk,chunk,t,8,mrr=0.3,,\n"
+                                           "w,p5,vertex,vertex,t,64,,,\n");
+  EXPECT_EQ(run({root_ + "/scripts/figures/comparison_guide.py", a}), 0) << output();
+  EXPECT_NE(output().find("| w | mrr=0.3 | p5 | **2** (pss, t) | 3 (t) | not reached |  |  | snapshot | 1.5 |"),
+            std::string::npos)
+      << output();
+  EXPECT_EQ(run({root_ + "/scripts/figures/comparison_guide.py", write("b.csv", "x,y\n1,2\n")}), 2);
+  EXPECT_NE(output().find("not a comparison.csv"), std::string::npos) << output();
+  const std::string never = write("c.csv", std::string(header) + "w,p5,chunk,chunk,t,8,mrr=0.3,,\n");
+  EXPECT_EQ(run({root_ + "/scripts/figures/comparison_guide.py", never}), 2);
+  EXPECT_NE(output().find("nothing to guide by"), std::string::npos) << output();
+}
+
+TEST_F(ComparisonFigures, PagesOfPapersKeepTheirTime) {
+  const std::string text =
+      "assert page.seconds_of('90s') == 90 and page.seconds_of('10min') == 600 and page.seconds_of('2h') == 7200\n"
+      "for wrong in ('10', '0s', '-1s', '3parsec', ''):\n"
+      "    try:\n"
+      "        page.seconds_of(wrong)\n"
+      "    except page.argparse.ArgumentTypeError as error:\n"
+      "        assert '10min' in str(error)\n"
+      "    else:\n"
+      "        raise AssertionError(wrong)\n"
+      "for paper, suites in page.SMALL.items():\n"
+      "    for suite, flags in suites.items():\n"
+      "        assert (page.ROOT / 'suites' / paper / f'{suite}.json').is_file(), (paper, suite)\n"
+      "        assert len(flags) % 2 == 0 and all(flag.startswith('--') for flag in flags[::2]), flags\n"
+      "assert page.small_flags('dgc', 'thresholds', ['--epochs', '3']) == ['--filter', 'ucsocial/t-gcn']\n"
+      "assert page.small_flags('esdg', 'volume', []) == []\n"
+      "clock = page.Clock(100.0, 4)\n"
+      "assert 24 < clock.share() <= 25 and 66 < clock.share(2) <= 67, 'what one leaves the others have'\n"
+      "assert page.Clock(None, 2).share() is None\n"
+      "begin = page.time.monotonic()\n"
+      "output, _, late = page.watched([sys.executable, '-c', 'import time; time.sleep(60)'], 0.3)\n"
+      "assert late and page.time.monotonic() - begin < 30\n"
+      "assert page.watched([sys.executable, '-c', 'print(5)'], 60) == ('5\\n', '', False)\n";
+  EXPECT_EQ(check_page(text), 0) << output();
+}
+
+}  // namespace
+}  // namespace strobe
