@@ -86,6 +86,41 @@ TEST_F(ComparisonFigures, TheGuideTakesTheSoonestOfEachParallelism) {
   EXPECT_NE(output().find("nothing to guide by"), std::string::npos) << output();
 }
 
+TEST_F(ComparisonFigures, TheCommittedGuideIsThePrintedOne) {
+  std::vector<std::string> command = {root_ + "/scripts/figures/comparison_guide.py", "--predicted"};
+  for (const char* name : {"ucsocial", "chess", "amlsim-20k", "mathoverflow"})
+    command.push_back(root_ + "/results/measured/comparisons/" + name + ".csv");
+  ASSERT_EQ(run(command), 0) << output();
+  const std::string guide = testing_results::text_of(root_ + "/docs/comparison.md");
+  EXPECT_NE(guide.find(output()), std::string::npos) << "docs/comparison.md has another table than\n" << output();
+}
+
+TEST_F(ComparisonFigures, ThePlanHasTheOrderOfTheGuide) {
+  // Full batches are planned within seconds, and their order differs between the two clusters.
+  const std::string plan = std::string(STROBE_BINARY) +
+                           " plan --workload ucsocial:window=1d --model t-gcn --task future-links --set "
+                           "task.candidates=49 --set task.batch=200 --set optimizer.rate=0.01 --set nb=1 --strategy "
+                           "snapshot,vertex:partitioner=range --until mrr=0.3 --clusters p3dn-v100,p5-h100 --nodes 1 "
+                           "--epochs 10 --json 2>/dev/null";
+  ASSERT_EQ(testing_results::run_program({"sh", "-c", plan}, folder_.file("plan.json")), 0);
+  const std::string text =
+      "import csv, json\n"
+      "points = [point for point in json.load(open(sys.argv[2]))['points'] if point['ranks'] == 8]\n"
+      "lines = [line for line in csv.DictReader(open(sys.argv[3])) if line['model'] == 't-gcn' and line['until']]\n"
+      "assert len(points) == 4, points\n"
+      "for cluster in ('p3dn-v100', 'p5-h100'):\n"
+      "    planned = {point['strategy']: point['job_seconds'] for point in points if point['cluster'] == cluster}\n"
+      "    printed = {line['strategy']: float(line['seconds_to_metric']) for line in lines\n"
+      "               if line['where'] == cluster and line['strategy'] in planned}\n"
+      "    assert min(planned, key=planned.get) == min(printed, key=printed.get), (cluster, planned, printed)\n"
+      "    for name, seconds in planned.items():\n"
+      "        assert abs(seconds / printed[name] - 1) < 0.01, (cluster, name, seconds, printed[name])\n";
+  EXPECT_EQ(run({"-c", "import sys\n" + text, root_, folder_.file("plan.json"),
+                 root_ + "/results/measured/comparisons/ucsocial.csv"}),
+            0)
+      << output();
+}
+
 TEST_F(ComparisonFigures, PagesOfPapersKeepTheirTime) {
   const std::string text =
       "assert page.seconds_of('90s') == 90 and page.seconds_of('10min') == 600 and page.seconds_of('2h') == 7200\n"
