@@ -314,6 +314,8 @@ void set_failure(const std::exception& error, CaseResult& result) {
 void take_failure(CaseResult& result) {
   try {
     throw;
+  } catch (const RanksLost&) {
+    throw;
   } catch (const InvalidRequest&) {
     throw;
   } catch (const Unavailable&) {

@@ -1,0 +1,118 @@
+"""Run directories of Strobe as pandas tables.
+
+    import strobe_results as strobe
+    cases = strobe.read("runs/quickstart")               # one line a case
+    cases[["workload", "strategy", "ranks", "epoch_seconds", "loss", "mrr"]]
+    strobe.curves("runs/quickstart")                     # one line a case and epoch: loss and metrics
+    strobe.samples("runs/quickstart")                    # one line a case, repetition, epoch and rank
+
+Times are seconds, sizes bytes; names are those of summary.json (results/schema in Strobe's source has every key, its unit
+and its meaning). A value that does not exist is NaN or None, and `absent` says why.
+"""
+from __future__ import annotations
+
+import json
+import os
+from typing import Any, Iterable, Union
+
+import pandas as pd
+
+__all__ = ["NotARun", "curves", "read", "samples"]
+
+Path = Union[str, "os.PathLike[str]"]
+_PLUGINS = ("workload", "model", "strategy", "task", "optimizer")
+
+
+class NotARun(ValueError):
+    """The folder holds no rows of a run; the text names the file and says what is wrong with it."""
+
+
+def _rows(run: Path) -> list[dict[str, Any]]:
+    path = os.path.join(os.fspath(run), "summary.json")
+    try:
+        with open(path, encoding="utf-8") as file:
+            rows = json.load(file)["rows"]
+    except OSError as error:
+        raise NotARun(f"{path}: {error.strerror}") from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise NotARun(f"{path}: not the summary of a run ({error})") from error
+    if not isinstance(rows, list) or not all(isinstance(row, dict) and "case_id" in row for row in rows):
+        raise NotARun(f"{path}: not the summary of a run")
+    return rows
+
+
+def _last(series: Any) -> Any:
+    """The last value of a curve that was evaluated."""
+    values = [value for value in series or [] if value is not None]
+    return values[-1] if values else None
+
+
+def _flat(row: dict[str, Any]) -> dict[str, Any]:
+    line: dict[str, Any] = {}
+    for key, value in row.items():
+        if key in _PLUGINS and isinstance(value, dict):
+            line[key] = value.get("name")
+            line.update({f"{key}.{inner}": v for inner, v in value.items() if inner != "name"})
+        elif key == "settings" and isinstance(value, dict):
+            line.update(value)
+        elif key == "epoch_seconds" and isinstance(value, dict):
+            line[key] = value.get("median")
+            line.update({f"{key}.{inner}": v for inner, v in value.items()})
+        elif key == "loss":
+            line[key] = _last(value)
+        elif key == "metrics" and isinstance(value, dict):
+            line.update({name: _last(curve) for name, curve in value.items()})
+        elif key == "metric_samples" and isinstance(value, dict):
+            line.update({f"{name}.samples": count for name, count in value.items()})
+        elif key in ("notes", "absent", "approximations"):
+            line[key] = value
+        elif isinstance(value, dict):
+            line.update({f"{key}.{inner}": v for inner, v in value.items()})
+        else:
+            line[key] = value
+    return line
+
+
+def read(runs: Union[Path, Iterable[Path]]) -> pd.DataFrame:
+    """One line for every case of one or several run directories.
+
+    `workload`, `model`, `strategy`, `task` and `optimizer` are names, their parameters columns like `model.hidden`;
+    settings are columns of their own (`epochs`, `threads`). `epoch_seconds` is the median, `epoch_seconds.ci95_low` and
+    the like stand beside it; `loss` and every metric are their last value, `mrr.samples` over how many it was taken;
+    `sent_bytes.halo` and `phase_seconds.wait` are columns. `run` is the folder. Raises NotARun.
+    """
+    folders = [runs] if isinstance(runs, (str, os.PathLike)) else list(runs)
+    lines = [{"run": os.fspath(folder), **_flat(row)} for folder in folders for row in _rows(folder)]
+    return pd.DataFrame(lines)
+
+
+def curves(run: Path) -> pd.DataFrame:
+    """One line for every case and epoch, warm-up included: `case_id`, `epoch` (from 0), `loss` of the epoch's own pass and
+    every metric of the weights behind its update; NaN where an epoch was not evaluated. Raises NotARun."""
+    lines = []
+    for row in _rows(run):
+        series = {"loss": row.get("loss") or [], **(row.get("metrics") or {})}
+        for epoch in range(max((len(curve or []) for curve in series.values()), default=0)):
+            line = {"case_id": row["case_id"], "epoch": epoch}
+            line.update({name: curve[epoch] for name, curve in series.items() if curve and epoch < len(curve)})
+            lines.append(line)
+    return pd.DataFrame(lines)
+
+
+def samples(run: Path) -> pd.DataFrame:
+    """One line for every case, repetition, epoch and rank, of samples.jsonl; a last line that is torn, because the run was
+    killed or is still going on, is left out. Raises NotARun."""
+    path = os.path.join(os.fspath(run), "samples.jsonl")
+    lines = []
+    try:
+        with open(path, encoding="utf-8") as file:
+            for number, text in enumerate(file, 1):
+                if not text.endswith("\n"):
+                    break
+                try:
+                    lines.append(json.loads(text))
+                except ValueError as error:
+                    raise NotARun(f"{path}:{number}: not a sample ({error})") from error
+    except OSError as error:
+        raise NotARun(f"{path}: {error.strerror}") from error
+    return pd.json_normalize(lines)
