@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <string_view>
 #include <vector>
 
 #include "backends/device.hpp"
@@ -63,6 +64,9 @@ class BatchFeed {
 
 /// Batches of a size that a rank's reservoir holds at most: Eq. 4's denominator, at least 1 (decisions D6).
 std::int64_t most_kept(const HybridPlan& plan, Rank rank, std::size_t action);
+
+/// The host's work of making a batch: the name of its spans, and of its fit in a calibrated cluster.
+inline constexpr std::string_view making_batches = "make_batch";
 
 /// What making a batch of a size takes, as the host states it; `times` as large as a typical one.
 Work making_work(const HybridPlan& plan, std::size_t action, double times = 1);

@@ -6,7 +6,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "harness/batches/batch_maker.hpp"
+#include "backends/cluster.hpp"
+#include "harness/batches/batch_feed.hpp"
 #include "harness/batches/batch_memory.hpp"
 #include "harness/placement/model_hops.hpp"
 #include "workloads/partitioners/load_aware.hpp"
@@ -223,6 +224,18 @@ void add_degrees(HybridPlan& plan) {
   plan.degrees = std::make_shared<const std::vector<double>>(degrees_of(plan.full->data, what.inputs));
 }
 
+/// A measured cluster may be older than the calibration of batch making.
+void note_calibration(HybridPlan& plan) {
+  const std::string& name = plan.full->request.cluster;
+  if (name.empty()) return;
+  const auto cluster = load_cluster(name);
+  if (cluster->calibration == nullptr) return;  // such a row is uncalibrated as a whole
+  if (cluster->calibration->host_seconds(making_batches, making_work(plan, plan.first_action)) >= 0) return;
+  plan.notes.emplace_back(
+      "uncalibrated: the cluster file does not say what making batches takes (calibration/host_operations/make_batch), "
+      "so phase sample follows from the rates of its host; measure it again with strobe calibrate");
+}
+
 /// Owners by the partitioner, and each vertex's load. Vertices of a shape are all alike and dealt in turn.
 std::vector<double> add_owners(HybridPlan& plan, const FullBatchCase& c) {
   const auto& partitioner = PartitionerRegistry::instance().find(plan.options.partitioner, "/strategy/partitioner");
@@ -268,6 +281,7 @@ std::shared_ptr<const HybridPlan> plan_hybrid(const Case& request, PlanUse use) 
   BatchMaker maker(*plan, false);
   for (std::size_t a = 0; a < plan->actions.size(); ++a) plan->typical.push_back(typical_batch(*plan, a, maker));
   plan->notes.push_back(frontier_note(plan->typical[plan->first_action]));
+  note_calibration(*plan);
   add_caches(*plan);
   check_memory(*plan);
   plan->notes.emplace_back(

@@ -9,6 +9,7 @@
 
 #include "core/errors.hpp"
 #include "core/units.hpp"
+#include "harness/calibration/batch_making.hpp"
 #include "harness/calibration/calibration.hpp"
 #include "harness/cli/bundled_suite.hpp"
 #include "harness/cli/calibrate_chunks.hpp"
@@ -199,6 +200,21 @@ CalibrationListener listener_of(Progress& progress, const std::string& samples, 
   return listener;
 }
 
+/// Adds what making hybrid batches takes. A file without it is still one.
+void add_batch_making(bool quick, CalibrationData& data) {
+  narrate("making hybrid batches");
+  for (const BatchGround& ground : batch_grounds(quick)) {
+    for (const Case& c : batch_making_cases(ground)) {
+      try {
+        const std::vector<OperationSample> samples = measure_batch_making(c);
+        data.host.operations.insert(data.host.operations.end(), samples.begin(), samples.end());
+      } catch (const Error& error) {
+        data.failed.push_back(error.what());
+      }
+    }
+  }
+}
+
 int calibrate(const CalibrateCommand& command) {
   check_kind(command);
   const World world = launched_world();
@@ -219,6 +235,7 @@ int calibrate(const CalibrateCommand& command) {
   narrate("measuring the host");
   const std::string folder = std::filesystem::path(path).parent_path().string();
   data.host = measure_host(folder.empty() ? "." : folder);
+  add_batch_making(command.quick, data);
   if (listener.keep) listener.keep(data.host.operations, {});
   const ClusterDescription about = description_of(command, here, data);
   Json cluster = calibrated_cluster(data, about);
