@@ -1,6 +1,7 @@
 #include "harness/batches/encoding/layered_batch.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "core/errors.hpp"
@@ -71,7 +72,9 @@ std::vector<StepCells> needed_cells(const Frontier& frontier, std::size_t layers
 BatchEncoder::BatchEncoder(const LayerSource& source)
     : source_(source),
       stamp_(static_cast<std::size_t>(source.graph.vertices), 0),
-      row_(static_cast<std::size_t>(source.graph.vertices), 0) {}
+      there_(stamp_.size(), 0),
+      row_(static_cast<std::size_t>(source.graph.vertices), 0),
+      bits_(stamp_.size() / 64 + 1, 0) {}
 
 LayeredBatch BatchEncoder::encode(const BatchWindow& window, const std::vector<StepCells>& needed,
                                   std::span<const VertexId> targets) {
@@ -150,50 +153,93 @@ void BatchEncoder::number(std::span<const VertexId> vertices, std::int64_t first
   }
 }
 
+void BatchEncoder::ask_for(const PreparedGraph& graph, Step step, std::span<const VertexId> rows, std::size_t i) {
+  constexpr std::size_t ahead = 8;
+  const std::int64_t* const offsets = graph.row_offsets.data() + step * graph.vertices;
+  if (i + 2 * ahead < rows.size()) __builtin_prefetch(offsets + rows[i + 2 * ahead]);
+  if (i + ahead < rows.size()) __builtin_prefetch(graph.columns.data() + offsets[rows[i + ahead]]);
+}
+
 template <class Visit>
 void BatchEncoder::for_entries(const PreparedGraph& graph, Step step, std::span<const VertexId> rows,
                                const Visit& visit) const {
-  for (const VertexId v : rows) {
-    const auto row = static_cast<std::size_t>(step * graph.vertices + v);
-    for (std::int64_t e = graph.row_offsets[row]; e < graph.row_offsets[row + 1]; ++e)
-      visit(graph.columns[static_cast<std::size_t>(e)]);
+  const std::int64_t* const offsets = graph.row_offsets.data() + step * graph.vertices;
+  const VertexId* const columns = graph.columns.data();
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    ask_for(graph, step, rows, i);
+    const VertexId v = rows[i];
+    for (std::int64_t e = offsets[v]; e < offsets[v + 1]; ++e) visit(columns[e]);
+  }
+}
+
+void BatchEncoder::order(std::vector<VertexId>& vertices) {
+  if (vertices.size() * 16 < bits_.size()) return std::sort(vertices.begin(), vertices.end());
+  for (const VertexId v : vertices)
+    bits_[static_cast<std::size_t>(v) / 64] |= std::uint64_t{1} << (static_cast<std::size_t>(v) % 64);
+  auto to = vertices.begin();
+  for (std::size_t word = 0; word < bits_.size(); ++word) {
+    for (std::uint64_t& left = bits_[word]; left != 0; left &= left - 1)
+      *to++ = static_cast<VertexId>(word * 64 + static_cast<std::size_t>(std::countr_zero(left)));
   }
 }
 
 std::vector<VertexId> BatchEncoder::only_read(Step step, std::span<const VertexId> rows,
                                               std::span<const VertexId> before) {
+  const bool all = before.data() == nullptr;
+  for (const VertexId v : before) there_[static_cast<std::size_t>(v)] = now_;
   std::vector<VertexId> found;
   for_entries(source_.graph, step, rows, [&](VertexId u) {
-    if (has(u)) return;
-    if (before.data() != nullptr && !std::binary_search(before.begin(), before.end(), u)) return;
-    stamp_[static_cast<std::size_t>(u)] = now_;
+    const auto place = static_cast<std::size_t>(u);
+    if (stamp_[place] == now_ || (!all && there_[place] != now_)) return;
+    stamp_[place] = now_;
     found.push_back(u);
   });
-  std::sort(found.begin(), found.end());
+  order(found);
   return found;
 }
 
 void BatchEncoder::append_entries(const PreparedGraph& graph, Step step, std::span<const VertexId> cells,
                                   std::span<const VertexId> needed, HostCsr& csr) const {
+  const bool plain = counted_ == nullptr && !source_.fp64;
+  const std::int64_t* const offsets = graph.row_offsets.data() + step * graph.vertices;
   std::size_t next = 0;
   for (const VertexId v : cells) {
-    const bool real = next < needed.size() && needed[next] == v;
-    next += real ? 1 : 0;
-    const auto row = static_cast<std::size_t>(step * graph.vertices + v);
-    for (std::int64_t e = graph.row_offsets[row]; real && e < graph.row_offsets[row + 1]; ++e) {
-      const VertexId u = graph.columns[static_cast<std::size_t>(e)];
-      if (!has(u)) continue;  // of an approximate frontier
-      csr.columns.push_back(row_[static_cast<std::size_t>(u)]);
-      append_value(graph, step, static_cast<std::size_t>(e), csr);
+    if (next < needed.size() && needed[next] == v) {
+      ask_for(graph, step, needed, next++);
+      for (std::int64_t e = offsets[v]; e < offsets[v + 1]; ++e) {
+        const auto entry = static_cast<std::size_t>(e);
+        const VertexId u = graph.columns[entry];
+        if (!has(u)) continue;  // of an approximate frontier
+        csr.columns.push_back(row_[static_cast<std::size_t>(u)]);
+        if (plain) {
+          csr.values32.push_back(graph.values32[entry]);
+        } else {
+          append_value(graph, step, entry, csr);
+        }
+      }
     }
     csr.offsets.push_back(static_cast<std::int64_t>(csr.columns.size()));
   }
+}
+
+void BatchEncoder::make_room(std::int64_t rows, BatchLayer& layer) const {
+  const PreparedGraph& graph = source_.graph;
+  const double of_row = static_cast<double>(graph.nonzeros()) / static_cast<double>(graph.row_offsets.size());
+  const auto entries = static_cast<std::size_t>(1.1 * of_row * static_cast<double>(rows));
+  layer.a.columns.reserve(entries);
+  if (source_.fp64) {
+    layer.a.values64.reserve(entries);
+  } else {
+    layer.a.values32.reserve(entries);
+  }
+  layer.a.offsets.reserve(static_cast<std::size_t>(layer.cells.count()) + 1);
 }
 
 void BatchEncoder::add_matrix(const BatchWindow& window, const StepCells& needed, const BatchLayer* before,
                               BatchLayer& layer) {
   layer.a.has_entries = true;
   layer.a.step_rows = layer.cells.offsets;
+  make_room(needed.count(), layer);
   StepCells halo;
   for (std::int64_t t = 0; t < window.count; ++t) {
     const Step step = static_cast<Step>(window.first + t);

@@ -86,10 +86,16 @@ class BatchEncoder {
   static void read_rows(const BatchLayer& before, BatchLayer& layer);
   static void count_targets(std::span<const VertexId> targets, const BatchLayer& layer,
                             std::vector<std::int64_t>& rows);
+  /// Room for about as many entries as so many rows have.
+  void make_room(std::int64_t rows, BatchLayer& layer) const;
   void number(std::span<const VertexId> vertices, std::int64_t first);
   bool has(VertexId v) const { return stamp_[static_cast<std::size_t>(v)] == now_; }
+  /// Asks for what the rows behind the i-th will read, which lies anywhere.
+  static void ask_for(const PreparedGraph& graph, Step step, std::span<const VertexId> rows, std::size_t i);
   template <class Visit>
   void for_entries(const PreparedGraph& graph, Step step, std::span<const VertexId> rows, const Visit& visit) const;
+  /// Sorts distinct vertices: where they are many, by a bit for each vertex of the graph.
+  void order(std::vector<VertexId>& vertices);
   /// Vertices that these rows read and that have no number yet, those of `before` alone where it is given; ascending.
   std::vector<VertexId> only_read(Step step, std::span<const VertexId> rows, std::span<const VertexId> before);
   /// A row for each of `cells`, with entries where it is among `needed`.
@@ -104,7 +110,9 @@ class BatchEncoder {
   const StepCells* counted_ = nullptr;  // rows whose degrees are counted, of the batch at hand; null: all
   Step first_ = 0;                      // of its window
   std::vector<std::int64_t> stamp_;     // [N]
+  std::vector<std::int64_t> there_;     // [N], a stamp of vertices of the layer before
   std::vector<std::int32_t> row_;       // [N], where the stamp is now's
+  std::vector<std::uint64_t> bits_;     // [N] bits, all 0 between calls
   std::int64_t now_ = 0;
 };
 

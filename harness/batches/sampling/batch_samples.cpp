@@ -18,6 +18,14 @@ VertexId vertex_of(const Samples& samples, std::int64_t i, std::int64_t k) {
   return samples.vertices[static_cast<std::size_t>(i * samples.arity + k)];
 }
 
+/// std::lower_bound in steps that double, since the next one is near.
+std::vector<VertexId>::const_iterator first_from(std::vector<VertexId>::const_iterator begin,
+                                                 std::vector<VertexId>::const_iterator end, VertexId vertex) {
+  std::ptrdiff_t stride = 1;
+  while (stride < end - begin && begin[stride] < vertex) begin += stride, stride *= 2;
+  return std::lower_bound(begin, begin + std::min(stride + 1, end - begin), vertex);
+}
+
 /// Calls found(i) for the places i in `vertex` [first, last), ascending, whose vertex is among `targets`.
 template <class Found>
 void for_common(const std::vector<VertexId>& vertex, std::int64_t first, std::int64_t last,
@@ -28,7 +36,7 @@ void for_common(const std::vector<VertexId>& vertex, std::int64_t first, std::in
       last - first) {
     auto at = begin;  // few targets: look each of them up
     for (const VertexId v : targets)
-      for (at = std::lower_bound(at, end, v); at != end && *at == v; ++at) found(at - vertex.begin());
+      for (at = first_from(at, end, v); at != end && *at == v; ++at) found(at - vertex.begin());
     return;
   }
   auto target = targets.begin();
