@@ -142,10 +142,10 @@ TEST(Suites, ShippedSuitesExpand) {
   EXPECT_EQ(load_suite(folder + "quickstart.json", {}).cases.size(), 34u);
   EXPECT_GE(load_suite(folder + "smoke.json", {}).cases.size(), 5u);
   EXPECT_EQ(load_suite(folder + "convergence.json", {}).cases.size(), 11u);
-  EXPECT_EQ(load_suite(folder + "comparison.json", {}).cases.size(), 268u);
-  EXPECT_EQ(load_suite(folder + "comparison/chess.json", {}).cases.size(), 90u);
-  EXPECT_EQ(load_suite(folder + "comparison/amlsim-20k.json", {}).cases.size(), 50u);
-  EXPECT_EQ(load_suite(folder + "comparison/mathoverflow.json", {}).cases.size(), 50u);
+  EXPECT_EQ(load_suite(folder + "comparison.json", {}).cases.size(), 259u);
+  EXPECT_EQ(load_suite(folder + "comparison/chess.json", {}).cases.size(), 96u);
+  EXPECT_EQ(load_suite(folder + "comparison/amlsim-20k.json", {}).cases.size(), 52u);
+  EXPECT_EQ(load_suite(folder + "comparison/mathoverflow.json", {}).cases.size(), 52u);
   EXPECT_EQ(load_suite(folder + "comparison/overlap.json", {}).cases.size(), 20u);
   EXPECT_EQ(load_suite(folder + "esdg/virtual_convergence.json", {}).cases.size(), 2u);
   EXPECT_EQ(load_suite(folder + "dgc/divergence.json", {}).cases.size(), 204u);

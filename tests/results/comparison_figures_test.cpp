@@ -45,7 +45,8 @@ class ComparisonFigures : public ::testing::Test {
   std::string python_;
 };
 
-constexpr const char* header = "workload,where,parallelism,strategy,model,ranks,until,seconds_to_metric,updates\n";
+constexpr const char* guide_columns =
+    "workload,where,parallelism,strategy,model,ranks,until,seconds_to_metric,updates\n";
 
 TEST_F(ComparisonFigures, WaysOfEventsNameEveryKindThatIsAboveOne) {
   const std::string text =
@@ -68,7 +69,7 @@ TEST_F(ComparisonFigures, WaysOfEventsNameEveryKindThatIsAboveOne) {
 }
 
 TEST_F(ComparisonFigures, TheGuideTakesTheSoonestOfEachParallelism) {
-  const std::string a = write("a.csv", std::string(header) +
+  const std::string a = write("a.csv", std::string(guide_columns) +
                                            "w,p5,snapshot,snapshot,t,8,mrr=0.3,0.004,4\n"
                                            "w,p5,snapshot,pss,t,8,mrr=0.3,0.002,4\n"
                                            "w,p5,vertex,vertex,t,8,mrr=0.3,0.003,4\n"
@@ -81,7 +82,7 @@ TEST_F(ComparisonFigures, TheGuideTakesTheSoonestOfEachParallelism) {
       << output();
   EXPECT_EQ(run({root_ + "/scripts/figures/comparison_guide.py", write("b.csv", "x,y\n1,2\n")}), 2);
   EXPECT_NE(output().find("not a comparison.csv"), std::string::npos) << output();
-  const std::string never = write("c.csv", std::string(header) + "w,p5,chunk,chunk,t,8,mrr=0.3,,\n");
+  const std::string never = write("c.csv", std::string(guide_columns) + "w,p5,chunk,chunk,t,8,mrr=0.3,,\n");
   EXPECT_EQ(run({root_ + "/scripts/figures/comparison_guide.py", never}), 2);
   EXPECT_NE(output().find("nothing to guide by"), std::string::npos) << output();
 }
