@@ -1,0 +1,74 @@
+#include "harness/run/case_facts.hpp"
+
+#include <fmt/format.h>
+
+#include <string>
+#include <vector>
+
+#include "backends/cluster.hpp"
+#include "harness/request/kernel_threads.hpp"
+
+namespace strobe {
+namespace {
+
+void add_cluster_notes(const Cluster& cluster, std::vector<std::string>& notes) {
+  if (!cluster.calibrated) notes.push_back("uncalibrated");
+  if (cluster.extrapolated()) {
+    notes.push_back(fmt::format("extrapolated to {} nodes of {} described", cluster.nodes, cluster.described_nodes));
+  }
+  if (cluster.price_per_node_hour > 0) {
+    const std::string origin =
+        cluster.price_date.empty() ? price_origin(cluster) : cluster.price_region + ", " + cluster.price_date;
+    notes.push_back(
+        fmt::format("price {} {} per node hour, {}", cluster.price_per_node_hour, cluster.price_currency, origin));
+  }
+}
+
+/// What rows say of predictions on this cluster beside their times.
+void take_cluster(const Case& c, const Cluster& cluster, CaseResult& result) {
+  const double nodes = static_cast<double>((c.ranks + cluster.gpus_per_node - 1) / cluster.gpus_per_node);
+  result.dollars_per_second = nodes * cluster.price_per_node_hour / 3600.0;
+  result.currency = cluster.price_currency;
+  result.band_source = band_refusal(cluster, c.ranks);
+  if (result.band_source.empty()) {
+    result.band_low_factor = cluster.epoch_band.low;
+    result.band_high_factor = cluster.epoch_band.high;
+    result.band_source = cluster.epoch_band.source;
+  }
+  add_cluster_notes(cluster, result.notes);
+}
+
+}  // namespace
+
+CaseResult empty_result(const PlannedCase& plan, const LaunchRequest& launch) {
+  CaseResult result;
+  const Case& c = plan.request;
+  const EpochItems items = plan.schedule->items();
+  result.items_per_epoch = items.count;
+  result.throughput_unit = items.unit;
+  result.nonzeros_per_epoch = items.nonzeros;
+  result.cells_per_epoch = items.cells;
+  result.iterations_per_epoch = items.iterations;
+  result.batch_events = items.batch_events;
+  result.batch_redundancy = items.batch_redundancy;
+  result.fusion_units = plan.schedule->fusion_units();
+  result.approximations = plan.schedule->approximations();
+  result.exact = result.approximations.empty();
+  result.notes = plan.notes;
+  if (!launch.device.cluster && kernel_numerics(c.device) == Numerics::cpu) result.threads = kernel_threads(c);
+  for (int traffic = 0; traffic < traffic_count; ++traffic) {
+    result.planned_bytes[std::string(traffic_names[traffic])] =
+        plan.schedule->budget().bytes[static_cast<std::size_t>(traffic)];
+  }
+  if (launch.device.cluster) {
+    const Cluster& cluster = *launch.device.cluster;
+    result.time_source = "virtual";
+    result.peak_flops_per_second = static_cast<double>(c.ranks) * (plan.fp64() ? cluster.gpu.flops_fp64_per_second
+                                                                               : cluster.gpu.flops_fp32_per_second);
+    result.peak_bytes_per_second = static_cast<double>(c.ranks) * cluster.gpu.memory_bytes_per_second;
+    take_cluster(c, cluster, result);
+  }
+  return result;
+}
+
+}  // namespace strobe
