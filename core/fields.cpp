@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/errors.hpp"
+#include "core/json_reader.hpp"
 
 namespace strobe {
 namespace {
@@ -30,7 +31,7 @@ Json parse_text(const Field& field, const std::string& text) {
     if (text == "false" || text == "0" || text == "off") return false;
     return text;
   }
-  const Json parsed = Json::parse(text, nullptr, false);
+  const Json parsed = parse_json_or_discard(text);
   return parsed.is_discarded() ? Json(text) : parsed;
 }
 

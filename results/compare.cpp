@@ -13,8 +13,8 @@
 #include <set>
 
 #include "core/errors.hpp"
+#include "core/json_reader.hpp"
 #include "core/units.hpp"
-#include "results/files.hpp"
 #include "results/run_directory.hpp"
 #include "results/sample_lines.hpp"
 #include "results/statistics.hpp"
@@ -53,16 +53,17 @@ LoadedRun load_run(const std::string& path) {
   run.summary = read_summary(is_folder ? path + "/summary.json" : path);
   if (fs::exists(run.folder + "/samples.jsonl")) run.samples = read_samples(run.folder + "/samples.jsonl");
   if (fs::exists(run.folder + "/env.json")) {
-    const Json environment = Json::parse(read_text_file(run.folder + "/env.json"), nullptr, false);
-    if (!environment.is_object()) throw InvalidInput(run.folder + "/env.json", 0, 0, "not a JSON object");
-    add_host_class(environment, run.host_classes);
-    if (environment.contains("resumed")) {
-      for (const Json& resumed : environment["resumed"]) add_host_class(resumed, run.host_classes);
-    }
+    const std::string file = run.folder + "/env.json";
+    const Json environment = read_json_object(file);
+    read_json_values(file, [&] {
+      add_host_class(environment, run.host_classes);
+      const Json resumed = environment.value("resumed", Json::array());
+      if (!resumed.is_array()) throw InvalidInput(file, 0, 0, "'resumed' is not a list");
+      for (const Json& again : resumed) add_host_class(again, run.host_classes);
+    });
   }
   if (fs::exists(run.folder + "/plan.json")) {
-    const Json plan = Json::parse(read_text_file(run.folder + "/plan.json"), nullptr, false);
-    if (!plan.is_object()) throw InvalidInput(run.folder + "/plan.json", 0, 0, "not a JSON object");
+    const Json plan = read_json_object(run.folder + "/plan.json");
     if (plan.contains("data") && plan["data"].is_object()) run.data = plan["data"];
   }
   return run;

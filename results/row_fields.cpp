@@ -7,8 +7,9 @@
 #include <utility>
 
 #include "core/errors.hpp"
-#include "results/files.hpp"
+#include "core/json_reader.hpp"
 #include "results/row_codec.hpp"
+#include "results/value_types.hpp"
 
 namespace strobe {
 namespace {
@@ -224,10 +225,14 @@ Row row_from_json(const Json& json, const std::string& file) {
   for (const RowField& item : row_fields()) {
     if (item.later && !json.contains(item.key)) continue;
     if (!json.contains(item.key)) throw InvalidInput(file, 0, 0, fmt::format("a row lacks the key '{}'", item.key));
+    const auto refuse = [&](const std::string& why) {
+      throw InvalidInput(file, 0, 0, fmt::format("the key '{}' of a row is wrong: {}", item.key, why));
+    };
+    if (const std::string why = type_complaint(json.at(item.key), item.schema); !why.empty()) refuse(why);
     try {
       item.set(row, json.at(item.key));
     } catch (const nlohmann::json::exception& error) {
-      throw InvalidInput(file, 0, 0, fmt::format("the key '{}' of a row is wrong: {}", item.key, error.what()));
+      refuse(json_complaint(error));
     }
   }
   return row;
@@ -250,7 +255,7 @@ Json summary_to_json(const Summary& summary) {
 }
 
 Summary read_summary(const std::string& path) {
-  const Json json = Json::parse(read_text_file(path), nullptr, false);
+  const Json json = parse_json(read_regular_file(path), path);
   if (!json.is_object() || !json.contains("rows") || !json.contains("schema_version") || !json["rows"].is_array() ||
       !json["schema_version"].is_string()) {
     throw InvalidInput(path, 0, 0, "not a summary.json: schema_version or rows are missing");
@@ -261,6 +266,8 @@ Summary read_summary(const std::string& path) {
                        fmt::format("schema version {} cannot be read; this program knows {}", version, known));
   }
   Summary summary;
+  if (json.contains("plan_hash") && !json["plan_hash"].is_string())
+    throw InvalidInput(path, 0, 0, "not a summary.json: plan_hash is not text");
   summary.plan_hash = json.value("plan_hash", "");
   for (const Json& row : json["rows"]) summary.rows.push_back(row_from_json(row, path));
   return summary;

@@ -12,6 +12,7 @@
 
 #include "core/errors.hpp"
 #include "core/hash.hpp"
+#include "core/json_reader.hpp"
 #include "results/files.hpp"
 #include "results/sample_lines.hpp"
 #include "results/trace.hpp"
@@ -33,12 +34,6 @@ void write_own(const std::string& path, std::string_view content) {
   write_file_atomically(path, content, Links::replaced);
 }
 
-Json read_json(const std::string& path) {
-  const Json json = Json::parse(read_text_file(path), nullptr, false);
-  if (!json.is_object()) throw InvalidInput(path, 0, 0, "not a JSON object");
-  return json;
-}
-
 void refuse_other_plan(const std::string& path, const Json& recorded, const Json& asked) {
   if (!recorded.contains("cases")) throw InvalidInput(path, 0, 0, "not a plan: 'cases' is missing");
   const JsonDifference difference = first_difference(recorded["cases"], asked, "/cases");
@@ -48,11 +43,27 @@ void refuse_other_plan(const std::string& path, const Json& recorded, const Json
 }
 
 void refuse_other_data(const std::string& path, const Json& recorded, const Json& found) {
+  if (!recorded.is_object()) throw InvalidInput(path, 0, 0, "not a plan: 'data' is not a JSON object");
   const JsonDifference difference = first_difference(recorded, found, "");
   if (!difference.differs) return;
   throw InvalidRequest("--resume", fmt::format("the data have changed since the run began: SHA-256 of {} is {} in {}, "
                                                "and {} now",
                                                key_of_pointer(difference.pointer), difference.a, path, difference.b));
+}
+
+std::string recorded_hash(const std::string& path, const Json& plan, const std::string& otherwise) {
+  if (!plan.contains("plan_hash")) return otherwise;
+  if (!plan["plan_hash"].is_string()) throw InvalidInput(path, 0, 0, "not a plan: 'plan_hash' is not text");
+  return plan["plan_hash"].get<std::string>();
+}
+
+/// Read before anything is written: a file that is damaged must not cost what is beside it.
+Json recorded_environment(const std::string& path) {
+  if (!fs::exists(path)) return Json::object();
+  Json recorded = read_json_object(path);
+  if (recorded.contains("resumed") && !recorded["resumed"].is_array())
+    throw InvalidInput(path, 0, 0, "'resumed' is not a list");
+  return recorded;
 }
 
 }  // namespace
@@ -154,11 +165,12 @@ void RunDirectory::reopen(const Json& cases, const Json& environment, const Json
     throw InvalidRequest("--resume",
                          fmt::format("{} holds results without a plan.json, so they cannot be continued", path_));
   }
-  const Json plan = read_json(file("plan.json"));
+  const Json plan = read_json_object(file("plan.json"));
   refuse_other_plan(file("plan.json"), plan, cases);
   refuse_other_data(file("plan.json"), plan.value("data", digests), digests);
+  Json recorded = recorded_environment(file("env.json"));
   std::map<std::string, bool> keep;
-  Summary kept{plan.value("plan_hash", summary_.plan_hash), {}};
+  Summary kept{recorded_hash(file("plan.json"), plan, summary_.plan_hash), {}};
   if (fs::exists(file("summary.json"))) {
     for (Row& row : read_summary(file("summary.json")).rows) {
       keep[row.case_id] = row.status != "interrupted" && (row.status == "ok" || !retry_failed);
@@ -168,7 +180,6 @@ void RunDirectory::reopen(const Json& cases, const Json& environment, const Json
   keep_samples(keep, kept);
   write_summary(kept);
   summary_ = std::move(kept);
-  Json recorded = fs::exists(file("env.json")) ? read_json(file("env.json")) : Json::object();
   recorded["resumed"].push_back(environment);
   write_own(file("env.json"), recorded.dump(2) + "\n");
 }

@@ -8,8 +8,8 @@
 #include <string_view>
 
 #include "core/errors.hpp"
+#include "core/json_reader.hpp"
 #include "core/kept_text.hpp"
-#include "results/files.hpp"
 
 namespace strobe {
 namespace {
@@ -47,17 +47,19 @@ std::vector<OperationSeconds> operations_from_json(const Json& json) {
 
 /// Calls `use(line, object)` for each complete line.
 void for_each_line(const std::string& path, const std::function<void(std::string_view, const Json&)>& use) {
-  const std::string text = read_text_file(path);
+  const std::string text = read_regular_file(path);
   std::uint64_t number = 0;
   for (std::size_t begin = 0, end; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1) {
     const std::string_view line(text.data() + begin, end - begin);
     ++number;
     try {
-      const Json json = Json::parse(line);
+      const Json json = parse_json(line, "");
       json.at("case_id").get_ref<const std::string&>();
       use(line, json);
     } catch (const nlohmann::json::exception& error) {
-      throw InvalidInput(path, number, 0, fmt::format("not a sample: {}", error.what()));
+      throw InvalidInput(path, number, 0, fmt::format("not a sample: {}", json_complaint(error)));
+    } catch (const InvalidInput&) {
+      throw InvalidInput(path, number, 0, "not a sample: not valid JSON");
     }
   }
 }

@@ -222,6 +222,8 @@ Loaded load(const std::string& workload, const Json& parameters, const Json& com
     const Windowing windowing = windowing_for(options, *loaded.events, loaded.events->provenance.notes);
     loaded.graph = make_snapshots(*loaded.events, windowing, options.orientation, loaded.kept);
     keep_steps(options.steps, loaded.graph, loaded.kept);
+    set_features(&*loaded.events, options.features,
+                 loaded.graph);  // a file that no run could take is refused here, too
     set_cell_labels(*loaded.events, loaded.kept, options.labels, loaded.graph);
     if (options.orientation == "both") loaded.directed = directed_steps(*loaded.events, windowing, loaded.kept);
     return loaded;

@@ -10,13 +10,13 @@
 #include <cstdlib>
 #include <ctime>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "backends/sim/cluster_file.hpp"
 #include "core/errors.hpp"
+#include "core/json_reader.hpp"
 
 namespace strobe {
 namespace {
@@ -119,12 +119,13 @@ std::string change_cluster(const std::string& cluster, const std::string& key, c
 
 std::shared_ptr<const Cluster> load_cluster(const std::string& cluster) {
   const std::filesystem::path path = file_of(cluster_base(cluster));
-  std::ifstream file(path);
-  std::ostringstream text;
-  if (!file || !(text << file.rdbuf())) {
-    throw InvalidRequest("--cluster", fmt::format("cannot read the cluster file {}", path.string()));
+  std::string text;
+  try {
+    text = read_regular_file(path.string());
+  } catch (const Error& error) {
+    throw InvalidRequest("--cluster", std::string("the cluster file: ") + error.what());
   }
-  Json json = sim::parse_cluster_text(text.str(), path.string());
+  Json json = sim::parse_cluster_text(text, path.string());
   const std::shared_ptr<const Cluster> described = sim::cluster_from_json(json);
   if (!comes_with_the_program(path)) refuse_future_listing(*described);
   const auto changes = changes_of(cluster);

@@ -9,6 +9,7 @@
 
 #include "backends/sim/cluster_file.hpp"
 #include "core/errors.hpp"
+#include "core/json_reader.hpp"
 
 namespace strobe::sim {
 namespace {
@@ -134,7 +135,7 @@ Json value_from_text(const Key& key, const std::string& text, const std::string&
   if (key.form == Form::flag && (text == "true" || text == "false")) return text == "true";
   if (key.form == Form::flag) throw InvalidRequest(pointer, "expected true or false, found '" + text + "'");
   if (key.form == Form::object) throw InvalidRequest(pointer, "name one number inside it");
-  const Json number = Json::parse(text, nullptr, false);
+  const Json number = parse_json_or_discard(text);
   if (!number.is_number()) throw InvalidRequest(pointer, "expected a number, found '" + text + "'");
   return number;
 }

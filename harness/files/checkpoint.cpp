@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "core/json_reader.hpp"
 #include "harness/files/model_files.hpp"
 #include "harness/request/schedule_tag.hpp"
 #include "harness/request/until.hpp"
@@ -49,7 +50,7 @@ std::string note(const FileNotes& notes, const std::string& key) {
 
 /// The JSON object or array under `key`; null when there is none.
 Json parse_note(const FileNotes& notes, const std::string& key) {
-  const Json value = Json::parse(note(notes, key), nullptr, false);
+  const Json value = parse_json_or_discard(note(notes, key));
   return value.is_structured() ? value : Json();
 }
 

@@ -12,6 +12,7 @@
 
 #include "core/errors.hpp"
 #include "core/fields.hpp"
+#include "core/json_reader.hpp"
 #include "results/files.hpp"
 
 namespace strobe {
@@ -102,13 +103,13 @@ void write_safetensors(const std::string& path, const std::vector<SavedMatrix>& 
 }
 
 std::vector<SavedMatrix> read_safetensors(const std::string& path, FileNotes* notes) {
-  const std::string content = read_text_file(path);
+  const std::string content = read_regular_file(path);
   std::uint64_t length = 0;
   if (content.size() >= sizeof length) std::memcpy(&length, content.data(), sizeof length);
   if (content.size() < sizeof length || length > content.size() - sizeof length) {
     throw InvalidInput(path, 0, 0, "not a safetensors file: its header does not fit");
   }
-  const Json header = Json::parse(content.substr(sizeof length, length), nullptr, false);
+  const Json header = parse_json_or_discard(std::string_view(content).substr(sizeof length, length));
   if (!header.is_object()) throw InvalidInput(path, 0, 0, "not a safetensors file: its header is not a JSON object");
   const std::string data = content.substr(sizeof length + length);
   std::vector<SavedMatrix> matrices;
@@ -123,7 +124,7 @@ std::vector<SavedMatrix> read_safetensors(const std::string& path, FileNotes* no
       used = std::max(used, entry.at("data_offsets").at(1).get<std::uint64_t>());
     }
   } catch (const nlohmann::json::exception& error) {
-    throw InvalidInput(path, 0, 0, std::string("malformed safetensors header: ") + error.what());
+    throw InvalidInput(path, 0, 0, "malformed safetensors header: " + json_complaint(error));
   }
   if (used != data.size()) throw InvalidInput(path, 0, 0, "bytes are left over after the last tensor");
   return matrices;

@@ -5,9 +5,9 @@
 
 #include "backends/cluster.hpp"
 #include "core/errors.hpp"
+#include "core/json_reader.hpp"
 #include "harness/placement/chunks/chunk_workload.hpp"
 #include "harness/placement/chunks/learned/learned_workload.hpp"
-#include "results/files.hpp"
 
 namespace strobe {
 namespace {
@@ -23,10 +23,8 @@ LearnedWorkload read_workloads(const std::string& path, const std::string& comma
     throw InvalidRequest("/strategy/workloads", "cost=mlp reads " + path + ", which is not there; make it by `" +
                                                     command + "`, or name another file");
   }
-  Json json;
-  try {
-    json = Json::parse(read_text_file(path));
-  } catch (const Json::exception&) {
+  const Json json = parse_json_or_discard(read_regular_file(path));
+  if (json.is_discarded()) {
     throw InvalidRequest("/strategy/workloads", path + " is damaged: it is no JSON; make it anew by `" + command + "`");
   }
   return learned_from_json(json, path);

@@ -12,7 +12,8 @@ namespace strobe {
 /// that is not JSON (NaN, comments, trailing commas included) throws InvalidInput(source, line, column, ...).
 Json parse_json_text(const std::string& text, const std::string& source);
 
-/// The same for a file. Throws InvalidRequest("", ...) when there is no such file, SystemError when it cannot be read.
+/// The same for a file. Throws InvalidRequest("", ...) when there is none or it cannot be read, InvalidInput
+/// for a device or a pipe.
 Json read_json_file(const std::string& path);
 
 }  // namespace strobe

@@ -10,8 +10,8 @@
 #include <set>
 
 #include "core/errors.hpp"
+#include "core/json_reader.hpp"
 #include "harness/validation/validation_lines.hpp"
-#include "results/files.hpp"
 #include "results/sample_lines.hpp"
 
 namespace strobe {
@@ -20,12 +20,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* not_in_csv = "a validation.csv states the median epoch and the status of what was measured alone";
-
-Json read_object(const std::string& path) {
-  Json json = Json::parse(read_text_file(path), nullptr, false);
-  if (!json.is_object()) throw InvalidInput(path, 0, 0, "not a JSON object");
-  return json;
-}
 
 std::string text_at(const Json& json, const char* pointer) {
   const Json::json_pointer place(pointer);
@@ -37,13 +31,14 @@ MeasurementOrigin origin_of(const std::string& path, const std::vector<std::stri
   MeasurementOrigin origin{path, "", "", nullptr};
   for (const std::string& file : candidates) {
     if (!fs::exists(file)) continue;
-    origin.environment = read_object(file);
+    origin.environment = read_json_object(file);
     break;
   }
   if (origin.environment.is_null()) return origin;
   origin.date = text_at(origin.environment, "/date_utc").substr(0, 10);
   std::vector<Json> parts = {origin.environment};
-  if (const auto resumed = origin.environment.find("resumed"); resumed != origin.environment.end())
+  if (const auto resumed = origin.environment.find("resumed");
+      resumed != origin.environment.end() && resumed->is_array())
     for (const Json& part : *resumed) parts.push_back(part);
   std::set<std::string> told;
   for (const Json& part : parts) {
@@ -85,7 +80,7 @@ void add_row(EarlierCases& cases, const std::string& file, Row row, std::vector<
 void name_missing_rows(EarlierCases& cases, const std::string& plan, const std::set<std::string>& seen,
                        const std::function<bool(const std::string&)>& wanted) {
   if (!fs::exists(plan)) return;
-  for (const Json& planned : read_object(plan).value("cases", Json::array())) {
+  for (const Json& planned : read_json_object(plan).value("cases", Json::array())) {
     try {
       const std::string id = case_id(case_from_json(planned, "", CaseRuns::elsewhere));
       if (seen.count(id) == 0 && cases.rows.count(id) == 0 && wanted(id))
@@ -148,7 +143,7 @@ bool holds_whole_cases(const std::string& path) {
                                            (nested ? "; its folder measured has one" : ""));
   }
   if (!fs::exists(path, ignored)) throw InvalidRequest("--measured", path + " does not exist");
-  const std::string text = read_text_file(path);
+  const std::string text = read_regular_file(path);
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   return first != std::string::npos && text[first] == '{';
 }

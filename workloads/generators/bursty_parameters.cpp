@@ -57,9 +57,9 @@ const std::map<std::string, Json>& presets() {
   return all;
 }
 
-using P = BurstyParameters;
+using B = BurstyParameters;
 
-void refuse_sides(const P& p) {
+void refuse_sides(const B& p) {
   if (p.sides == 1 && p.sources > 0) {
     throw InvalidRequest("/sources", "with sides=1 every vertex may be a source; leave sources out, or give sides=2");
   }
@@ -85,33 +85,33 @@ EventTopics BurstyParameters::topics(std::uint64_t seed) const {
 
 const FieldTable& bursty_fields() {
   static const FieldTable table =
-      make_fields<P>()
-          .choice("like", &P::like, {"none", "wikipedia", "reddit", "mooc", "flights", "gdelt"},
+      make_fields<B>()
+          .choice("like", &B::like, {"none", "wikipedia", "reddit", "mooc", "flights", "gdelt"},
                   "published sizes (DistTGL, Table 2) as defaults of the parameters that are not given")
-          .integer("vertices", &P::vertices, "", "number of vertices N", 2, 2147483647)
-          .integer("sources", &P::sources, "", "vertices that are sources of a two-sided graph; 0 = half of them", 0,
+          .integer("vertices", &B::vertices, "", "number of vertices N", 2, 2147483647)
+          .integer("sources", &B::sources, "", "vertices that are sources of a two-sided graph; 0 = half of them", 0,
                    2147483647)
-          .integer("events", &P::events, "", "number of events E", 1, 1e12)
-          .integer("sides", &P::sides, "", "2: sources and targets are apart (users and items); 1: they are not", 1, 2)
-          .real("span", &P::span, "s", "time from the first event, at 0, to the last", 1e-3, 1e12)
-          .real("repeat", &P::repeat, "",
+          .integer("events", &B::events, "", "number of events E", 1, 1e12)
+          .integer("sides", &B::sides, "", "2: sources and targets are apart (users and items); 1: they are not", 1, 2)
+          .real("span", &B::span, "s", "time from the first event, at 0, to the last", 1e-3, 1e12)
+          .real("repeat", &B::repeat, "",
                 "share of the events that go to one of the last 8 targets of their source, of those whose source had "
                 "one before",
                 0, 1)
-          .real("burst", &P::burst, "",
+          .real("burst", &B::burst, "",
                 "events that an event sets off by itself, on average: branching ratio of a Hawkes process, below 1", 0,
                 1)
-          .real("burst_decay", &P::burst_decay, "s",
+          .real("burst_decay", &B::burst_decay, "s",
                 "mean time from an event to one that it sets off; 0 = a thousandth of the span", 0, 1e12)
-          .real("drift", &P::drift, "", "how often a source changes what it prefers over the span; 0 = never", 0, 1e9)
-          .real("skew", &P::skew, "", "activity and popularity fall with the rank to the power -skew; 0 = all the same",
+          .real("drift", &B::drift, "", "how often a source changes what it prefers over the span; 0 = never", 0, 1e9)
+          .real("skew", &B::skew, "", "activity and popularity fall with the rank to the power -skew; 0 = all the same",
                 0, 10)
-          .real("labels", &P::labels, "", "share of the events with label 1; 0 = no labels", 0, 1)
-          .integer("edge_features", &P::edge_features, "", "features of an event F_e, made on demand", 0, 65536)
-          .integer("vertex_features", &P::vertex_features, "", "features of a vertex F_v", 0, 65536)
-          .integer("classes", &P::classes, "", "classes of events, of which one has several; 0 = none", 0,
+          .real("labels", &B::labels, "", "share of the events with label 1; 0 = no labels", 0, 1)
+          .integer("edge_features", &B::edge_features, "", "features of an event F_e, made on demand", 0, 65536)
+          .integer("vertex_features", &B::vertex_features, "", "features of a vertex F_v", 0, 65536)
+          .integer("classes", &B::classes, "", "classes of events, of which one has several; 0 = none", 0,
                    GeneratedClasses::most_classes)
-          .integer("classes_per_event", &P::classes_per_event, "", "classes of an event; 0 = one where there are any",
+          .integer("classes_per_event", &B::classes_per_event, "", "classes of an event; 0 = one where there are any",
                    0, GeneratedClasses::most_classes);
   return table;
 }
@@ -130,7 +130,7 @@ Json bursty_preset(const Json& given) {
   return all;
 }
 
-double bursty_bytes(const P& p) {
+double bursty_bytes(const B& p) {
   const auto events = static_cast<double>(p.events), vertices = static_cast<double>(p.vertices);
   // Ends, times as doubles and packed (4 bytes at most, or they stay doubles), labels.
   const double event_bytes = 4 + 4 + 8 + 4 + (p.labels > 0 ? 1 : 0);
@@ -140,7 +140,7 @@ double bursty_bytes(const P& p) {
   return events * event_bytes + vertices * vertex_bytes + waiting_bytes;
 }
 
-void check_bursty(const P& p) {
+void check_bursty(const B& p) {
   if (!(p.burst < 1)) {
     throw InvalidRequest("/burst", "an event that sets off one event or more never ends doing so; give less than 1");
   }
@@ -156,7 +156,7 @@ void check_bursty(const P& p) {
   }
   const double bytes = bursty_bytes(p), memory = usable_memory_bytes();
   if (bytes <= memory) return;
-  P without_events = p;
+  B without_events = p;
   without_events.events = 0;
   const bool many_vertices = bursty_bytes(without_events) > bytes / 2;
   throw InvalidRequest(many_vertices ? "/vertices" : "/events",

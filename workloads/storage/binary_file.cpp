@@ -28,6 +28,7 @@
 
 #include "core/errors.hpp"
 #include "core/hash.hpp"
+#include "core/json_reader.hpp"
 #include "workloads/storage/atomic_file.hpp"
 #include "workloads/storage/parallel.hpp"
 
@@ -138,7 +139,7 @@ BinaryFile::BinaryFile(const BinaryKind& kind, const std::string& path)
   const std::string_view text = bytes.substr(sizeof(Header), description_bytes_);
   if (header.digest_with(text) != digest_)
     refuse(fmt::format("the checksum of the {}'s beginning is wrong; it is damaged", kind.name));
-  description_ = Json::parse(text, nullptr, false);
+  description_ = parse_json_or_discard(text);
   if (!description_.is_object()) refuse(fmt::format("the description of the {} is not readable", kind.name));
 }
 

@@ -4,45 +4,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "core/errors.hpp"
+#include "core/json_reader.hpp"
 
 namespace strobe {
 namespace {
-
-/// Refuses keys that occur twice in one object, which the parser would let pass. It knows the nesting of objects only,
-/// so the pointer leaves out positions in lists.
-class DuplicateKeys {
- public:
-  explicit DuplicateKeys(std::string file) : file_(std::move(file)) {}
-
-  bool operator()(int, Json::parse_event_t event, Json& parsed) {
-    if (event == Json::parse_event_t::object_start) levels_.emplace_back();
-    if (event == Json::parse_event_t::object_end) levels_.pop_back();
-    if (event == Json::parse_event_t::key) {
-      levels_.back().current = parsed.get<std::string>();
-      if (!levels_.back().seen.insert(levels_.back().current).second) {
-        std::string where = file_ + "#";
-        for (const Level& level : levels_) where += "/" + level.current;
-        throw InvalidRequest(where, "this key occurs twice");
-      }
-    }
-    return true;
-  }
-
- private:
-  struct Level {
-    std::set<std::string> seen;
-    std::string current;
-  };
-  std::string file_;
-  std::vector<Level> levels_;
-};
 
 const Json& member(const Json& object, const std::string& key, const std::string& where) {
   if (!object.contains(key)) throw InvalidRequest(where + "/" + key, "this key is missing");
@@ -52,22 +20,16 @@ const Json& member(const Json& object, const std::string& key, const std::string
 }  // namespace
 
 Json read_strict_json(const std::string& path) {
-  std::error_code ignored;
-  std::ifstream file(path, std::ios::binary);
-  if (!file || !std::filesystem::is_regular_file(path, ignored))
-    throw InvalidInput(path, 0, 0, "cannot read this file");
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  std::string text;
   try {
-    DuplicateKeys duplicates(path);
-    return Json::parse(
-        text, [&](int depth, Json::parse_event_t event, Json& parsed) { return duplicates(depth, event, parsed); });
-  } catch (const Json::parse_error& error) {
-    const std::size_t at = std::min(error.byte == 0 ? 0 : error.byte - 1, text.size());
-    const auto line =
-        static_cast<std::uint64_t>(std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n')) + 1;
-    const std::size_t start = text.rfind('\n', at == 0 ? 0 : at - 1);
-    throw InvalidInput(path, line, start == std::string::npos ? at + 1 : at - start, "this is not JSON");
+    text = read_regular_file(path);
+  } catch (const SystemError& error) {
+    const std::string words = error.what();  // "cannot read PATH: why"
+    throw InvalidInput(path, 0, 0, "cannot be read" + words.substr(words.rfind(": ")));
   }
+  return parse_json(text, path, [&path](const std::string& pointer, const std::string&) {
+    throw InvalidRequest(path + "#" + pointer, "this key occurs twice");
+  });
 }
 
 void expect_keys(const Json& object, const std::vector<std::string>& required, const std::vector<std::string>& optional,
