@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 
 #include "core/errors.hpp"
 
@@ -43,6 +44,10 @@ FailureReport report_of(const std::exception_ptr& failure, int rank) {
   set_text(report, "an exception of unknown type");
   try {
     std::rethrow_exception(failure);
+  } catch (const std::bad_alloc&) {
+    report.kind = Kind::out_of_memory;
+    report.number = rank;
+    set_text(report, "the host's memory is exhausted");
   } catch (const std::exception& known) {
     set_text(report, known.what());
     if (dynamic_cast<const PeerFailed*>(&known) != nullptr) report.kind = Kind::consequence;

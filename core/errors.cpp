@@ -40,8 +40,11 @@ InvalidRequest::InvalidRequest(std::string where, const std::string& message)
     : Error(where.empty() ? message : where + ": " + message), where_(std::move(where)), message_(message) {}
 
 OutOfMemory::OutOfMemory(int rank, std::uint64_t requested_bytes, std::uint64_t live_bytes, std::uint64_t limit_bytes)
-    : Error(fmt::format("rank {} is out of memory: {} bytes requested while {} of {} bytes are in use", rank,
-                        requested_bytes, live_bytes, limit_bytes)),
+    : Error(limit_bytes == 0
+                ? fmt::format("rank {} is out of memory: {} bytes requested while {} bytes are in use", rank,
+                              requested_bytes, live_bytes)
+                : fmt::format("rank {} is out of memory: {} bytes requested while {} of {} bytes are in use", rank,
+                              requested_bytes, live_bytes, limit_bytes)),
       rank_(rank) {}
 
 OutOfMemory::OutOfMemory(const std::string& answer) : Error("out of memory: " + answer), rank_(-1) {}

@@ -4,6 +4,8 @@
 #include <optional>
 #include <utility>
 
+#include "core/threads.hpp"
+
 namespace strobe {
 namespace {
 
@@ -24,7 +26,19 @@ void relax(int spin) {
 }  // namespace
 
 Workers::Workers(int threads, Subnormals subnormals) {
-  for (int i = 1; i < threads; ++i) helpers_.emplace_back([this, subnormals] { help(subnormals); });
+  const auto one_more = [&] { return std::thread([this, subnormals] { help(subnormals); }); };
+  try {
+    for (int i = 1; i < threads; ++i) helpers_.push_back(start_thread("computing", one_more));
+  } catch (...) {  // no destructor ends those that are there where the constructor throws
+    {
+      const std::lock_guard lock(mutex_);
+      stop_ = true;
+      generation_.fetch_add(1, std::memory_order_release);
+    }
+    wake_.notify_all();
+    for (std::thread& helper : helpers_) helper.join();
+    throw;
+  }
 }
 
 Workers::~Workers() {

@@ -13,6 +13,7 @@
 #include "backends/wall_clock.hpp"
 #include "core/interrupt.hpp"
 #include "core/parallel.hpp"
+#include "core/threads.hpp"
 
 namespace strobe {
 namespace {
@@ -208,6 +209,10 @@ void run_helper_program(const HelperRequest& helper, HelperPost& post) {
     throw;
   } catch (const Interrupted&) {
     throw;
+  } catch (const std::bad_alloc&) {
+    throw;  // the case is out of memory, whoever asked for the last of it
+  } catch (const OutOfMemory&) {
+    throw;
   } catch (const std::exception& failure) {
     throw Error(fmt::format("helper {} failed: {}", helper.name, failure.what()));
   }
@@ -253,11 +258,8 @@ std::exception_ptr HelperThreads::failure() const {
 }
 
 void HelperThreads::start(const HelperRequest& helper, const std::shared_ptr<LaneBlock>& block) {
-  try {
-    threads_.emplace_back([this, helper, block] { run(helper, *block); });
-  } catch (const std::system_error& failure) {
-    throw SystemError(fmt::format("thread for helper {}: {}", helper.name, failure.what()));
-  }
+  threads_.push_back(start_thread("helper " + helper.name,
+                                  [&] { return std::thread([this, helper, block] { run(helper, *block); }); }));
 }
 
 void HelperThreads::run(const HelperRequest& helper, const LaneBlock& block) {

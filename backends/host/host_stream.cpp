@@ -10,6 +10,7 @@
 #include "backends/wall_clock.hpp"
 #include "core/errors.hpp"
 #include "core/interrupt.hpp"
+#include "core/threads.hpp"
 
 namespace strobe {
 namespace {
@@ -109,7 +110,8 @@ HostStream::Given HostStream::give(std::function<void(Workers&)> body, std::vect
   {
     const std::lock_guard lock(mutex_);
     given_.push_back(work);
-    if (!worker_.joinable()) worker_ = std::thread([this] { carry_out(); });
+    if (!worker_.joinable())
+      worker_ = start_thread("the host's work", [this] { return std::thread([this] { carry_out(); }); });
   }
   changed_.notify_all();
   return {work, work->times()};
@@ -119,7 +121,8 @@ void HostStream::when(const void* order, std::vector<Event> after, Then then) {
   {
     const std::lock_guard lock(mutex_);
     due_.push_back({order, std::move(after), std::move(then)});
-    if (!watcher_.joinable()) watcher_ = std::thread([this] { watch(); });
+    if (!watcher_.joinable())
+      watcher_ = start_thread("the host's work", [this] { return std::thread([this] { watch(); }); });
   }
   changed_.notify_all();
 }

@@ -160,8 +160,8 @@ void launch(const LaunchRequest& request, const RankProgram& program) {
       ranks.emplace_back(run_rank, std::cref(request), rank, std::cref(program), std::ref(world), std::ref(beside));
     }
   } catch (const std::system_error& failure) {
-    const auto cause = std::make_exception_ptr(
-        SystemError(fmt::format("thread for rank {} of {}: {}", ranks.size(), request.ranks, failure.what())));
+    const auto cause = std::make_exception_ptr(SystemError(fmt::format(
+        "cannot start a thread for rank {} of {}: {}", ranks.size(), request.ranks, failure.code().message())));
     world.fail(static_cast<int>(ranks.size()), cause, false, failure.what());
     beside.helpers.stop();
   }

@@ -124,8 +124,8 @@ void launch_threads(const LaunchRequest& request, const RankProgram& program) {
                          std::ref(beside));
     }
   } catch (const std::system_error& failure) {
-    const auto cause = std::make_exception_ptr(
-        SystemError(fmt::format("thread for rank {} of {}: {}", ranks.size(), request.ranks, failure.what())));
+    const auto cause = std::make_exception_ptr(SystemError(fmt::format(
+        "cannot start a thread for rank {} of {}: {}", ranks.size(), request.ranks, failure.code().message())));
     threads.fail("rank " + std::to_string(ranks.size()), cause, false, failure.what());
     beside.helpers.stop();
   }

@@ -246,10 +246,11 @@ RankWishes rank_wishes(const PlannedCase& plan, bool spans, const ModelOutputs& 
 }
 
 void set_failure(const std::exception& error, CaseResult& result) {
-  const bool memory = dynamic_cast<const OutOfMemory*>(&error) != nullptr;
+  const bool host_memory = dynamic_cast<const std::bad_alloc*>(&error) != nullptr;
+  const bool memory = host_memory || dynamic_cast<const OutOfMemory*>(&error) != nullptr;
   const bool late = dynamic_cast<const CollectiveTimeout*>(&error) != nullptr;
   result.status = memory ? "out_of_memory" : late ? "timeout" : "failed";
-  result.reason = error.what();
+  result.reason = host_memory ? "the host's memory is exhausted" : error.what();
 }
 
 /// In a handler: throws on what a result cannot say, and has it say the rest.

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "core/errors.hpp"
+#include "core/threads.hpp"
 #include "workloads/partitioners/partitioner.hpp"
 #include "workloads/partitioners/partitioning.hpp"
 
@@ -95,7 +96,14 @@ class SignalsPastMetis {
     sigaddset(&terms_, SIGTERM);
     sigaction(SIGTERM, nullptr, &program_);
     pthread_sigmask(SIG_BLOCK, &terms_, &mask_);
-    waiting_ = std::jthread([this](const std::stop_token& stop) { wait(stop); });  // inherits the mask
+    try {
+      waiting_ = start_thread("METIS's signals", [this] {
+        return std::jthread([this](const std::stop_token& stop) { wait(stop); });  // inherits the mask
+      });
+    } catch (...) {
+      pthread_sigmask(SIG_SETMASK, &mask_, nullptr);
+      throw;
+    }
   }
   ~SignalsPastMetis() {
     waiting_ = {};
