@@ -4,6 +4,8 @@
 #include <openssl/evp.h>
 
 #include <array>
+#include <cerrno>
+#include <cstring>
 #include <fstream>
 #include <memory>
 #include <vector>
@@ -44,13 +46,13 @@ std::string sha256_hex(std::string_view bytes) {
 
 std::string sha256_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
-  if (!file) throw SystemError("cannot read " + path);
+  if (!file) throw SystemError("cannot read " + path + ": " + std::strerror(errno));
   Sha256 hash;
   std::vector<char> buffer(1 << 20);
   while (file.read(buffer.data(), static_cast<std::streamsize>(buffer.size())) || file.gcount() > 0) {
     hash.update(buffer.data(), static_cast<std::size_t>(file.gcount()));
   }
-  if (file.bad()) throw SystemError("cannot read " + path);
+  if (file.bad()) throw SystemError("cannot read " + path + ": " + std::strerror(errno));
   return hash.hex();
 }
 

@@ -9,6 +9,7 @@
 
 #include "core/errors.hpp"
 #include "core/interrupt.hpp"
+#include "workloads/storage/mapping_watch.hpp"
 #include "workloads/storage/unfinished_file.hpp"
 
 namespace strobe {
@@ -59,6 +60,20 @@ void end_cleanly(int signal) {
   raise(signal);  // blocked until the handler returns
 }
 
+void tell_of_cut_file(int signal, siginfo_t* info, void*) {
+  const char* const path = mapped_file_at(info->si_addr);
+  if (path == nullptr) {  // some other fault: it happens again on return, and ends the program
+    ::signal(signal, SIG_DFL);
+    return;
+  }
+  say_in_handler("strobe: ");
+  say_in_handler(path);
+  say_in_handler(": was cut while it was read\n");
+  constexpr int wrong_input = 2;
+  remove_unfinished_files();
+  _exit(wrong_input);
+}
+
 /// A shell starts what is in the background with SIGINT ignored, and a user who sends it means it all the same.
 bool is_for_good(int signal) { return signal != SIGINT && signal != SIGTERM; }
 
@@ -81,6 +96,13 @@ void handle_with(void (*handler)(int), Ignored stay) {
 void install_signal_handlers() { handle_with(note_signal, Ignored::for_good); }
 
 void leave_nothing_unfinished() { handle_with(end_cleanly, Ignored::all); }
+
+void name_files_that_are_cut() {
+  struct sigaction action {};
+  action.sa_sigaction = tell_of_cut_file;
+  action.sa_flags = SA_SIGINFO;
+  sigaction(SIGBUS, &action, nullptr);
+}
 
 SignalsEndAtOnce::SignalsEndAtOnce() {
   end_at_once.store(true);

@@ -12,6 +12,10 @@ void install_signal_handlers();
 /// its unfinished files are removed.
 void leave_nothing_unfinished();
 
+/// From now on, reading a mapped file that another program has cut ends this one with status 2 and a line that names
+/// the file; SIGBUS alone would not tell it.
+void name_files_that_are_cut();
+
 /// While one lives, the first signal ends the program at once with status 128 + signal. For work that does not look at
 /// `stop_signal()`, as a partitioner's that takes minutes, and only while nothing is being written. Made after a
 /// signal, it throws Interrupted. One at a time.

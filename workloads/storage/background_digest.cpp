@@ -1,7 +1,13 @@
 // One pass over the file in pieces that stay in the cache; between two it looks whether anybody still wants the result.
 #include "workloads/storage/background_digest.hpp"
 
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
 #include <fstream>
+#include <system_error>
 #include <vector>
 
 #include "core/errors.hpp"
@@ -9,21 +15,44 @@
 #include "workloads/storage/parallel.hpp"
 
 namespace strobe {
+namespace {
+
+/// What changes when a file is written, cut or replaced. Zeros for one that is not there, which opening it tells.
+struct FileState {
+  std::uint64_t inode = 0;
+  std::int64_t bytes = 0, seconds = 0, nanoseconds = 0;
+  friend bool operator==(const FileState&, const FileState&) = default;
+};
+
+FileState state_of(const std::string& path) {
+  struct stat status {};
+  if (stat(path.c_str(), &status) != 0) return {};
+  return {status.st_ino, status.st_size, status.st_mtim.tv_sec, status.st_mtim.tv_nsec};
+}
+
+}  // namespace
 
 BackgroundDigest::BackgroundDigest(const std::string& path) : path_(path) {
-  if (workload_threads() > 1) thread_ = std::jthread([this](const std::stop_token& stop) { compute(stop); });
+  if (workload_threads() <= 1) return;
+  try {
+    thread_ = std::jthread([this](const std::stop_token& stop) { compute(stop); });
+  } catch (const std::system_error&) {  // no thread is to be had: `hex` computes it
+  }
 }
 
 void BackgroundDigest::compute(const std::stop_token& stop) {
   try {
+    const FileState begun = state_of(path_);
     std::ifstream file(path_, std::ios::binary);
-    if (!file) throw SystemError("cannot read " + path_);
+    if (!file) throw SystemError("cannot read " + path_ + ": " + std::strerror(errno));
     Sha256 hash;
     std::vector<char> piece(1 << 18);
     while (!stop.stop_requested() &&
            (file.read(piece.data(), static_cast<std::streamsize>(piece.size())) || file.gcount() > 0))
       hash.update(piece.data(), static_cast<std::size_t>(file.gcount()));
-    if (file.bad()) throw SystemError("cannot read " + path_);
+    if (file.bad()) throw SystemError("cannot read " + path_ + ": " + std::strerror(errno));
+    if (!stop.stop_requested() && state_of(path_) != begun)
+      throw InvalidInput(path_, 0, 0, "has changed while it was read; read it again when nobody writes it");
     hex_ = hash.hex();
   } catch (...) {
     error_ = std::current_exception();

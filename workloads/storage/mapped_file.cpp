@@ -33,9 +33,11 @@ MappedFile::MappedFile(const std::string& path) {
   if (!regular)
     throw InvalidInput(path, 0, 0, S_ISDIR(status.st_mode) ? "is a directory, not a file" : "is not a regular file");
   if (data_ == MAP_FAILED) throw SystemError("cannot map " + path + ": " + std::strerror(error));
+  if (data_ != nullptr) watch_.emplace(path, data_, size_);
 }
 
 MappedFile::~MappedFile() {
+  watch_.reset();
   if (data_ != nullptr && data_ != MAP_FAILED) munmap(data_, size_);
 }
 

@@ -4,8 +4,11 @@
 #include <sys/stat.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
+
+#include "workloads/storage/mapping_watch.hpp"
 
 namespace strobe {
 
@@ -36,6 +39,7 @@ class MappedFile {
   void* data_ = nullptr;
   std::size_t size_ = 0;
   FileMark mark_;
+  std::optional<MappingWatch> watch_;
 };
 
 }  // namespace strobe

@@ -21,13 +21,12 @@ constexpr int gzip_window_bits = 15 + 16;  // largest window, gzip header requir
 
 bool is_gzip(const unsigned char* bytes, std::size_t size) { return size >= 2 && bytes[0] == 0x1f && bytes[1] == 0x8b; }
 
-int open_regular(const std::string& path) {
+int open_regular(const std::string& path, struct stat& status) {
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // a FIFO must not block here
   if (file < 0) {
     if (errno == ENOENT || errno == ENOTDIR) throw InvalidInput(path, 0, 0, "no such file");
     throw InvalidInput(path, 0, 0, std::string("cannot be opened: ") + std::strerror(errno));
   }
-  struct stat status {};
   if (fstat(file, &status) != 0 || !S_ISREG(status.st_mode)) {
     close(file);
     throw InvalidInput(path, 0, 0, S_ISDIR(status.st_mode) ? "is a directory, not a file" : "is not a regular file");
@@ -40,6 +39,7 @@ int open_regular(const std::string& path) {
 struct ByteSource::State {
   std::string path;
   int file = -1;
+  struct stat begun {};  // as the file was when reading began
   std::vector<unsigned char> input = std::vector<unsigned char>(input_bytes);
   std::size_t begin = 0, end = 0;
   bool gzip = false;
@@ -54,7 +54,19 @@ struct ByteSource::State {
     while (got < 0 && errno == EINTR);
     if (got < 0) throw SystemError("cannot read " + path + ": " + std::strerror(errno));
     end = static_cast<std::size_t>(got);
+    if (got == 0) refuse_changed();
     return got > 0;
+  }
+
+  /// What was read of a file that was cut or written meanwhile is of no state that the file ever had.
+  void refuse_changed() const {
+    struct stat now {};
+    if (fstat(file, &now) != 0) throw SystemError("cannot examine " + path + ": " + std::strerror(errno));
+    const auto same_time = [](const timespec& a, const timespec& b) {
+      return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
+    };
+    if (now.st_size == begun.st_size && same_time(now.st_mtim, begun.st_mtim)) return;
+    throw InvalidInput(path, 0, 0, "has changed while it was read; read it again when nobody writes it");
   }
 
   void begin_member() {
@@ -101,7 +113,7 @@ struct ByteSource::State {
 ByteSource::ByteSource(const std::string& path) : state_(std::make_unique<State>()) {
   state_->path = path;
   note_input(path);
-  state_->file = open_regular(path);
+  state_->file = open_regular(path, state_->begun);
   if (inflateInit2(&state_->stream, gzip_window_bits) != Z_OK) {
     close(state_->file);
     throw SystemError("cannot start zlib");
