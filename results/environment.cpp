@@ -20,6 +20,7 @@
 
 #include "core/hash.hpp"
 #include "core/machine_limits.hpp"
+#include "core/shown_text.hpp"
 
 extern char** environ;
 
@@ -175,7 +176,7 @@ Json allowed_variables() {
     }
   }
   Json result = Json::object();
-  for (const auto& [name, value] : sorted) result[name] = value;
+  for (const auto& [name, value] : sorted) result[shown_line(name)] = value;
   return result;
 }
 
@@ -224,6 +225,19 @@ std::string release() {
 #endif
 }
 
+namespace {
+
+/// JSON is UTF-8, and what the system says need not be: other bytes as \xNN.
+Json as_utf8(const Json& value) {
+  if (value.is_string() && !is_utf8(value.get_ref<const std::string&>())) return shown_line(value.get<std::string>());
+  if (!value.is_structured()) return value;
+  Json result = value;
+  for (Json& item : result) item = as_utf8(item);
+  return result;
+}
+
+}  // namespace
+
 Json environment() {
   Json result = Json::object();
   result["arguments"] = arguments();
@@ -245,7 +259,7 @@ Json environment() {
   result["versions"] = versions();
   result["source"] = source_revision(source_tree, stated_revision);
   result["variables"] = allowed_variables();
-  return result;
+  return as_utf8(result);
 }
 
 }  // namespace strobe

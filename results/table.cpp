@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "core/errors.hpp"
+#include "core/shown_text.hpp"
 #include "core/units.hpp"
 
 namespace strobe {
@@ -72,16 +73,19 @@ std::string TextTable::text() const {
     titles.push_back(column.title);
     widths.push_back(width_of(column.title));
   }
-  for (const auto& cells : lines_) {
-    if (cells.size() != columns_.size()) {
-      throw Error(fmt::format("a table line has {} cells for {} columns", cells.size(), columns_.size()));
+  std::vector<std::vector<std::string>> lines;
+  for (const auto& given : lines_) {
+    if (given.size() != columns_.size()) {
+      throw Error(fmt::format("a table line has {} cells for {} columns", given.size(), columns_.size()));
     }
+    std::vector<std::string>& cells = lines.emplace_back();
+    for (const std::string& cell : given) cells.push_back(shown_line(cell));
     for (std::size_t i = 0; i < cells.size(); ++i) widths[i] = std::max(widths[i], width_of(cells[i]));
   }
   std::vector<std::string> rules;
   for (const std::size_t width : widths) rules.emplace_back(width, '-');
   std::string result = line_of(titles, columns_, widths) + line_of(rules, columns_, widths);
-  for (const auto& cells : lines_) result += line_of(cells, columns_, widths);
+  for (const auto& cells : lines) result += line_of(cells, columns_, widths);
   return result;
 }
 

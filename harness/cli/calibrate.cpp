@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/errors.hpp"
+#include "core/shown_text.hpp"
 #include "core/units.hpp"
 #include "harness/calibration/batch_making.hpp"
 #include "harness/calibration/calibration.hpp"
@@ -243,7 +244,7 @@ int calibrate(const CalibrateCommand& command) {
   const std::vector<HeldOutEpoch> held_out = held_out_epochs(data, about);
   add_band(held_out, about.date, cluster);
   write_file_atomically(path, cluster.dump(1) + "\n");
-  print_data(command.json ? cluster.dump(2) + "\n" : report(data, cluster, held_out));
+  print_data(command.json ? cluster.dump(2) + "\n" : shown_lines(report(data, cluster, held_out)));
   for (const std::string& failure : data.failed) narrate("left out: " + failure);
   narrate(fmt::format("wrote {}; use it as --device sim --cluster {}", path, path));
   return data.failed.empty() ? 0 : 1;

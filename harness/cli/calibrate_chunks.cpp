@@ -10,6 +10,7 @@
 
 #include "backends/cluster.hpp"
 #include "core/errors.hpp"
+#include "core/shown_text.hpp"
 #include "core/units.hpp"
 #include "harness/calibration/chunks/chunk_calibration.hpp"
 #include "harness/cli/narrate.hpp"
@@ -210,7 +211,7 @@ int calibrate_chunks(const ChunkOptions& chunks, const SharedOptions& shared) {
   result.learned.report = chunk_report(how, result);
   write_file_atomically(path, learned_to_json(result.learned).dump(1) + "\n");
   if (!chunks.dump.empty()) write_file_atomically(chunks.dump, chunks_as_csv(how, result.chunks));
-  print_data(shared.json ? result.learned.report.dump(2) + "\n" : chunk_table(how, result));
+  print_data(shared.json ? result.learned.report.dump(2) + "\n" : shown_lines(chunk_table(how, result)));
   narrate(fmt::format("wrote {}; use it as --strategy chunk:cost=mlp,workloads={}", path, path));
   return 0;
 }

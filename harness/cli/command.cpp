@@ -12,7 +12,10 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "core/json_reader.hpp"
+#include "core/shown_text.hpp"
 #include "harness/cli/narrate.hpp"
+#include "harness/cli/signals.hpp"
 #include "harness/cli/world.hpp"
 #include "results/environment.hpp"
 
@@ -75,7 +78,7 @@ int dispatch(CLI::App& app, const std::map<std::string, CommandAction>& actions,
     app.parse(std::move(arguments));
   } catch (const CLI::CallForHelp&) {
     const std::vector<CLI::App*> chosen = app.get_subcommands();
-    print_data(chosen.empty() ? app.help() : chosen.front()->help());
+    print_data(shown_lines(chosen.empty() ? app.help() : chosen.front()->help()));
     return 0;
   } catch (const CLI::CallForVersion&) {
     print_data(version_text() + "\n");
@@ -101,8 +104,24 @@ std::vector<std::string> without_help_word(std::vector<std::string> arguments) {
 
 }  // namespace
 
+namespace {
+
+/// Names in other encodings could not be written into JSON, which is UTF-8, so they are refused before any work.
+std::string complain_of_bytes(const std::string& value) {
+  return is_utf8(value) ? ""
+                        : fmt::format("'{}' is not UTF-8 text; give the file or value another name", shown_line(value));
+}
+
+/// An empty value is most often a variable of a shell that nobody set; taken for no value at all it would let a run go
+/// elsewhere than its author believes.
+std::string complain_of_text(const std::string& value) {
+  return value.empty() ? "is empty; give a value, or leave it out" : complain_of_bytes(value);
+}
+
+}  // namespace
+
 void CommandOptions::positional(const std::string& name, std::string& value, const std::string& help) {
-  app_.add_option(name, value, help);
+  app_.add_option(name, value, help)->check(complain_of_text);
 }
 
 void CommandOptions::positionals(const std::string& name, std::vector<std::string>& values, const std::string& help) {
@@ -110,11 +129,11 @@ void CommandOptions::positionals(const std::string& name, std::vector<std::strin
 }
 
 void CommandOptions::text(const std::string& flag, std::string& value, const std::string& help) {
-  app_.add_option(flag, value, help);
+  app_.add_option(flag, value, help)->check(complain_of_text);
 }
 
 void CommandOptions::repeated(const std::string& flag, std::vector<std::string>& values, const std::string& help) {
-  app_.add_option(flag, values, help)->allow_extra_args(false);
+  app_.add_option(flag, values, help)->allow_extra_args(false)->check(complain_of_text);
 }
 
 void CommandOptions::toggle(const std::string& flag, bool& value, const std::string& help) {
@@ -123,8 +142,8 @@ void CommandOptions::toggle(const std::string& flag, bool& value, const std::str
 
 void CommandOptions::named(const std::string& flag, std::map<std::string, std::string>& values, const std::string& name,
                            const std::string& help) {
-  app_.add_option_function<std::string>(
-      flag, [&values, name](const std::string& text) { values[name] = text; }, help);
+  const auto keep = [&values, name](const std::string& text) { values[name] = text; };
+  app_.add_option_function<std::string>(flag, keep, help)->check(complain_of_bytes);
 }
 
 void CommandOptions::fields(const FieldTable& table, std::map<std::string, std::string>& values) {
@@ -153,7 +172,9 @@ int status_of(const std::exception& error) {
 
 std::string failure_text(const std::exception& error) {
   const bool memory = dynamic_cast<const std::bad_alloc*>(&error) != nullptr;
-  return memory ? "the host's memory is exhausted" : error.what();
+  if (memory) return "the host's memory is exhausted";
+  const auto* json = dynamic_cast<const nlohmann::json::exception*>(&error);
+  return json != nullptr ? "wrong JSON: " + json_complaint(*json) : error.what();
 }
 
 int report_failure(const std::exception& error) {
@@ -166,6 +187,7 @@ int report_failure(const std::exception& error) {
 
 int run_command_line(const std::vector<std::string>& arguments) {
   guard_standard_streams();
+  name_files_that_are_cut();
   try {
     CLI::App app(program_help, "strobe");
     app.footer(exit_help);

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "core/shown_text.hpp"
 #include "harness/cli/command.hpp"
 #include "harness/cli/narrate.hpp"
 
@@ -39,7 +40,7 @@ int compare(const CompareRequest& request) {
   options.threshold = percent / 100;
   options.allow_different_host = request.allow_different_host;
   const CompareReport report = compare_readable(request, options);
-  print_data(request.json ? compare_to_json(report).dump(2) + "\n" : compare_table(report));
+  print_data(request.json ? compare_to_json(report).dump(2) + "\n" : shown_lines(compare_table(report)));
   return request.fail_on_regression && report.regression ? 3 : 0;
 }
 

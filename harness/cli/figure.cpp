@@ -40,7 +40,8 @@ void draw_figure(const std::string& script, const Json& facts, const std::string
                                   scratch.file("facts.json"), "--out", folder, "--name", target.stem().string()},
                                  output);
   if (status == 0) return;
-  const std::string words = words_in(output);
+  std::string words = words_in(output);
+  words.erase(0, words.rfind('\n') + 1);  // of a traceback the last line says it
   if (status == 2) throw InvalidRequest("--figure", words);
   throw SystemError(fmt::format("the figure {} could not be drawn: {}", path, words));
 }

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "core/shown_text.hpp"
 #include "harness/cli/command.hpp"
 #include "harness/cli/figure.hpp"
 #include "harness/cli/inspect_captured.hpp"
@@ -66,7 +67,7 @@ int inspect_shape(const InspectRequest& request) {
   }
   const Json facts = to_json(shape);
   if (!request.figure.empty()) draw_figure("workload", facts, request.figure);
-  print_data(request.json ? facts.dump(2) + "\n" : profile_text(facts));
+  print_data(request.json ? facts.dump(2) + "\n" : shown_lines(profile_text(facts)));
   return 0;
 }
 
@@ -108,7 +109,7 @@ int inspect_request(const InspectRequest& request) {
     facts["presence"] = inspect_presence(presences_to_inspect(request.presence), named.name, parameters,
                                          static_cast<std::uint64_t>(seed));
   if (!request.figure.empty()) draw_figure(request.presence.empty() ? "workload" : "sequences", facts, request.figure);
-  print_data(request.json ? facts.dump(2) + "\n" : profile_text(facts));
+  print_data(request.json ? facts.dump(2) + "\n" : shown_lines(profile_text(facts)));
   return 0;
 }
 

@@ -9,6 +9,7 @@
 #include "backends/communicator.hpp"
 #include "backends/device.hpp"
 #include "backends/sim/collective_cost.hpp"
+#include "core/shown_text.hpp"
 #include "core/units.hpp"
 #include "harness/cli/command.hpp"
 #include "harness/cli/narrate.hpp"
@@ -336,7 +337,7 @@ int list_kind(const std::string& wanted, bool json) {
     names.push_back(kind.name);
     if (wanted != kind.name) continue;
     const Json entries = kind.list();
-    print_data(json ? Json{{"kind", wanted}, {"entries", entries}}.dump(2) + "\n" : as_text(entries));
+    print_data(json ? Json{{"kind", wanted}, {"entries", entries}}.dump(2) + "\n" : shown_lines(as_text(entries)));
     return 0;
   }
   if (wanted.empty()) throw InvalidRequest("", fmt::format("list what? One of: {}.", fmt::join(names, ", ")));

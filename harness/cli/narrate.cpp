@@ -11,6 +11,8 @@
 #include <ctime>
 
 #include "core/errors.hpp"
+#include "core/shown_text.hpp"
+#include "harness/cli/command.hpp"
 
 namespace strobe {
 namespace {
@@ -43,16 +45,18 @@ void occupy(int number) {
 void guard_standard_streams() {
   for (const int number : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) occupy(number);
   std::signal(SIGPIPE, SIG_IGN);  // a write into a pipe without a reader fails instead
+  std::signal(SIGXFSZ, SIG_IGN);  // and so does one beyond the largest size of a file (ulimit -f)
 }
 
 std::string counted(std::size_t count, const std::string& thing) {
   return fmt::format("{} {}{}", count, thing, count == 1 ? "" : "s");
 }
 
-void narrate(const std::string& line) { say(line + "\n"); }
+void narrate(const std::string& line) { say(shown_line(line) + "\n"); }
 
 void print_data(const std::string& text) {
   if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0) return;
+  if (errno == EPIPE) throw Told(128 + SIGPIPE);
   throw SystemError(fmt::format("cannot write to standard output: {}", std::strerror(errno)));
 }
 
@@ -70,14 +74,15 @@ std::string Progress::head() const {
 }
 
 void Progress::begin(const std::string& id) {
-  if (!silent_ && terminal_) say(fmt::format("\r\x1b[K{}  {} ...", head(), id));
+  if (!silent_ && terminal_) say(fmt::format("\r\x1b[K{}  {} ...", head(), shown_line(id)));
 }
 
 std::string Progress::finish(const std::string& id, const std::string& time, const std::string& status,
                              const std::string& reason) {
   ++done_;
-  const std::string line =
-      fmt::format("{}  {}  {}  {}{}\n", head(), id, time, status, reason.empty() ? "" : ": " + reason);
+  const std::string words =
+      fmt::format("{}  {}  {}  {}{}", head(), id, time, status, reason.empty() ? "" : ": " + reason);
+  const std::string line = shown_line(words) + "\n";
   if (!silent_) say((terminal_ ? "\r\x1b[K" : "") + line);
   return line;
 }

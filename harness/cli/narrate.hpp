@@ -13,10 +13,12 @@ std::string counted(std::size_t count, const std::string& thing);
 /// away does not end the program.
 void guard_standard_streams();
 
-/// One line on standard error; where that cannot be written, nothing.
+/// One line on standard error, control characters escaped; where that cannot be written, nothing.
 void narrate(const std::string& line);
 
-/// Whole text on standard output; throws SystemError when it cannot be written (a full disk behind a redirection).
+/// Whole text on standard output, as it is: JSON, or `shown_lines` of text that people read. Throws SystemError when it
+/// cannot be written (a full disk behind a redirection), and Told where the reader of a pipe has gone, who wants to
+/// hear no more.
 void print_data(const std::string& text);
 
 /// Progress over the cases of a run: "[ 3/18] eta 12s  ID  12.3 ms  ok". Estimates from calendar time, which never

@@ -1,8 +1,10 @@
 #include "harness/cli/output_path.hpp"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -60,6 +62,47 @@ void check_replaced_file(const std::string& flag, const std::string& path) {
   throw InvalidRequest(flag, fmt::format("'{}' is a device or a pipe, and this file is written more than once; name a "
                                          "file",
                                          path));
+}
+
+namespace {
+
+/// Whether this process's words go into the file, which a shell made for them.
+bool is_own_stream(const std::string& path) {
+  struct stat there {};
+  if (stat(path.c_str(), &there) != 0) return false;
+  for (const int number : {STDOUT_FILENO, STDERR_FILENO}) {
+    struct stat stream {};
+    if (fstat(number, &stream) == 0 && stream.st_dev == there.st_dev && stream.st_ino == there.st_ino) return true;
+  }
+  return false;
+}
+
+/// Whether a run may have left it before it wrote its plan: a part of the run directory, or a file on its way to one.
+bool may_be_of_run(const std::string& name) {
+  if (name.front() == '.') return true;
+  for (const std::string own : {"plan.json", "env.json", "summary.json", "summary.csv", "samples.jsonl"})
+    if (name == own || name.starts_with(own + ".")) return true;
+  return name == "logs" || name == "trace";
+}
+
+}  // namespace
+
+void refuse_foreign_folder(const std::string& flag, const std::string& path, const std::vector<std::string>& outputs) {
+  namespace fs = std::filesystem;
+  std::error_code ignored;  // what cannot be looked at is left to whoever writes there
+  for (const char* of_run : {"plan.json", "summary.json", "samples.jsonl"})
+    if (fs::exists(fs::path(path) / of_run, ignored)) return;
+  for (fs::directory_iterator item(path, ignored); !ignored && item != fs::directory_iterator();
+       item.increment(ignored)) {
+    const std::string file = item->path().string(), name = item->path().filename().string();
+    const auto same = [&](const std::string& output) {
+      std::error_code missing;
+      return !output.empty() && fs::equivalent(output, file, missing);
+    };
+    if (may_be_of_run(name) || is_own_stream(file) || std::any_of(outputs.begin(), outputs.end(), same)) continue;
+    throw InvalidRequest(
+        flag, fmt::format("'{}' holds files that are not of a run, as {}; name an empty or a new folder", path, name));
+  }
 }
 
 void make_output_folder(const std::string& flag, const std::string& path) {

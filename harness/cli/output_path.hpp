@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 namespace strobe {
 
@@ -11,6 +12,10 @@ void check_output_file(const std::string& flag, const std::string& path);
 
 /// The same for a file that is written more than once, as no device and no pipe can be.
 void check_replaced_file(const std::string& flag, const std::string& path);
+
+/// Throws InvalidRequest(flag, ...) for a folder of a run's outputs in which files lie that no run made and that are
+/// not of this process: its own streams and `outputs`. A folder that is not there, or empty, or holds a run is fine.
+void refuse_foreign_folder(const std::string& flag, const std::string& path, const std::vector<std::string>& outputs);
 
 /// Makes the folder; it must be writable.
 void make_output_folder(const std::string& flag, const std::string& path);

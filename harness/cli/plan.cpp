@@ -11,6 +11,7 @@
 #include "backends/cluster.hpp"
 #include "core/currency.hpp"
 #include "core/machine_limits.hpp"
+#include "core/shown_text.hpp"
 #include "core/units.hpp"
 #include "harness/cli/command.hpp"
 #include "harness/cli/figure.hpp"
@@ -230,7 +231,7 @@ int plan(const PlanCommand& command) {
   if (report.best() != nullptr) report.study = study_scaling(report.best()->point);
   const Json json = plan_to_json(report);
   if (!command.figure.empty()) draw_figure("plan", json, command.figure);
-  print_data(command.json ? json.dump(2) + "\n" : plan_text(report, static_cast<std::size_t>(top)));
+  print_data(command.json ? json.dump(2) + "\n" : shown_lines(plan_text(report, static_cast<std::size_t>(top))));
   return report.best() == nullptr ? 1 : 0;
 }
 

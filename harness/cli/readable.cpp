@@ -6,6 +6,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "core/shown_text.hpp"
 #include "core/units.hpp"
 
 namespace strobe {
@@ -14,7 +15,7 @@ namespace {
 constexpr std::size_t shown = 16;  // values of a list, rows of a matrix
 
 std::string scalar_text(const Json& value) {
-  if (value.is_string()) return value == "" ? "-" : value.get<std::string>();
+  if (value.is_string()) return value == "" ? "-" : shown_line(value.get<std::string>());
   if (value.is_null()) return "-";
   if (value.is_number_integer()) return format_count(value.get<std::int64_t>());
   if (value.is_number_float()) {
@@ -54,13 +55,13 @@ std::string readable(const Json& object, const std::string& indent) {
   std::string text;
   for (const auto& [key, value] : object.items()) {
     if (value.is_object()) {
-      text += fmt::format("{}{}\n{}", indent, key, readable(value, indent + "  "));
+      text += fmt::format("{}{}\n{}", indent, shown_line(key), readable(value, indent + "  "));
     } else if (is_table(value)) {
-      text += fmt::format("{}{}\n{}", indent, key, table_text(value, indent + "  "));
+      text += fmt::format("{}{}\n{}", indent, shown_line(key), table_text(value, indent + "  "));
     } else {
       const std::size_t width = 26 - std::min<std::size_t>(indent.size(), 20);
-      text +=
-          fmt::format("{}{:<{}} {}\n", indent, key, width, value.is_array() ? list_text(value) : scalar_text(value));
+      text += fmt::format("{}{:<{}} {}\n", indent, shown_line(key), width,
+                          value.is_array() ? list_text(value) : scalar_text(value));
     }
   }
   return text;

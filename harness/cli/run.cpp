@@ -10,6 +10,7 @@
 
 #include "backends/device.hpp"
 #include "core/interrupt.hpp"
+#include "core/shown_text.hpp"
 #include "core/units.hpp"
 #include "harness/cli/byte_matrix.hpp"
 #include "harness/cli/kept_request.hpp"
@@ -60,7 +61,7 @@ int dry_run(const RunRequest& request, const Suite& suite, const World& world) {
   for (Json& plan : plans) {
     const std::string id = plan.at("case_id").get<std::string>();
     plan.erase("case_id");
-    print_data(fmt::format("{}\n{}", id, readable(plan, "  ")));
+    print_data(shown_lines(fmt::format("{}\n{}", id, readable(plan, "  "))));
   }
   narrate(fmt::format("{}, plan {}; nothing was run", counted(plans.size(), "case"), hash.substr(0, 12)));
   return 0;
@@ -121,11 +122,20 @@ class Sweep {
   }
 
   void open(const std::string& folder) {
+    const ModelOutputs& files = request_.outputs;
+    refuse_foreign_folder("--out", folder,
+                          {files.weights, files.embeddings, files.memory, files.ranks, files.samples, files.schedule,
+                           files.placement, files.checkpoint, request_.suite});
     make_output_folder("--out", folder);
     Json about = environment();
     if (ranks_.several()) about["hosts"] = ranks_.hosts();
-    directory_.emplace(folder, plan_json(suite_.cases), about, request_.resume, data_digests(suite_.cases),
-                       request_.retry_failed, kept_outputs(request_));
+    const Json digests = data_digests(suite_.cases);
+    try {
+      directory_.emplace(folder, plan_json(suite_.cases), about, request_.resume, digests, request_.retry_failed,
+                         kept_outputs(request_));
+    } catch (const SystemError& error) {  // nothing is measured yet: another folder will do
+      throw InvalidRequest("--out", error.what());
+    }
     narrate(fmt::format("{} into {}", counted(suite_.cases.size(), "case"), folder));
   }
 
@@ -292,7 +302,8 @@ int sweep_all(const RunRequest& request, const Suite& suite, const Ranks& ranks,
     const int status = sweep.run();
     if (ranks.first()) narrate_prices(suite);
     if (const RunDirectory* directory = sweep.directory()) {
-      print_data(request.json ? read_text_file(directory->file("summary.json")) : summary_table(directory->rows()));
+      print_data(request.json ? read_text_file(directory->file("summary.json"))
+                              : shown_lines(summary_table(directory->rows())));
     }
     return status;
   } catch (const RanksLost& lost) {

@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "backends/device.hpp"
+#include "core/machine_limits.hpp"
 #include "harness/cli/narrate.hpp"
 #include "harness/cli/output_path.hpp"
 #include "harness/files/checkpoint.hpp"
@@ -64,6 +66,21 @@ void check_first_device(const Suite& suite, const World& world) {
   DeviceRegistry::instance().find(c.device, "--device").value(request);
 }
 
+/// Ranks that are threads of this process take turns when there are many more than cores; that may be meant, as a test
+/// of many ranks, but its times are no measurement of them.
+void warn_of_crowded_ranks(const Suite& suite) {
+  constexpr std::int64_t far_beyond = 4;
+  std::int64_t most = 0;
+  for (const Case& c : suite.cases)
+    if (c.cluster.empty() && c.comm == "local") most = std::max(most, c.ranks);
+  const int cores = usable_cores();
+  if (most <= far_beyond * cores) return;
+  narrate(
+      fmt::format("warning: {} ranks are as many threads on {} here and take turns: their times are not those of {} "
+                  "devices, which --cluster predicts",
+                  most, counted(static_cast<std::size_t>(cores), "core"), most));
+}
+
 }  // namespace
 
 void check_outputs(const ModelOutputs& outputs, const Suite& suite, bool kept) {
@@ -87,6 +104,7 @@ void check_outputs(const ModelOutputs& outputs, const Suite& suite, bool kept) {
 
 void check_all(const RunRequest& request, const Suite& suite, const Ranks& ranks, KeptPlans& plans, bool kept) {
   std::vector<std::string> digests;
+  if (ranks.first()) warn_of_crowded_ranks(suite);
   const auto check = [&]() -> std::string {
     check_outputs(request.outputs, suite, kept);
     digests = check_plans(suite, ranks.several(), plans);

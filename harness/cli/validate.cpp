@@ -10,6 +10,7 @@
 #include "backends/cluster.hpp"
 #include "backends/communicator.hpp"
 #include "core/errors.hpp"
+#include "core/shown_text.hpp"
 #include "core/units.hpp"
 #include "harness/calibration/machine_rates.hpp"
 #include "harness/cli/bundled_suite.hpp"
@@ -105,7 +106,7 @@ int finish(const ValidateCommand& command, const ValidationReport& report, const
   const Json json = validation_to_json(report);
   keeper.write(report.judgement, json);
   if (!command.figure.empty()) draw_figure("validation", json, command.figure);
-  print_data(command.json ? json.dump(2) + "\n" : validation_text(report, explained_cases));
+  print_data(command.json ? json.dump(2) + "\n" : shown_lines(validation_text(report, explained_cases)));
   narrate("kept in " + keeper.folder());
   const Judgement& found = report.judgement;
   return found.bytes_wrong > 0 || found.failed > 0 || found.judged == 0 ? 1 : 0;
@@ -209,7 +210,7 @@ int validate_published(const ValidateCommand& command) {
     write_file_atomically(command.out + "/published.json", json.dump(2) + "\n");
     write_file_atomically(command.out + "/published.csv", published_csv(papers));
   }
-  print_data(command.json ? json.dump(2) + "\n" : published_text(papers));
+  print_data(command.json ? json.dump(2) + "\n" : shown_lines(published_text(papers)));
   return 0;
 }
 

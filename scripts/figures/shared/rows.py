@@ -4,6 +4,7 @@ import argparse
 import csv
 import json
 import os
+import re
 import sys
 
 # Okabe and Ito's palette, told apart with every common form of colour blindness.
@@ -156,6 +157,15 @@ def start_matplotlib():
     return plt
 
 
+def show_control_characters(figure):
+    """Names of files and cases may hold characters that are no text: as \\xNN, also because SVG cannot hold them."""
+    from matplotlib.text import Text
+    for text in figure.findobj(Text):
+        shown = re.sub(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]", lambda found: f"\\x{ord(found.group()):02x}", text.get_text())
+        if shown != text.get_text():
+            text.set_text(shown)
+
+
 def write_figure(name, folder, read, draw):
     """Writes draw(read(), matplotlib.pyplot) as FOLDER/NAME.png and .svg; exit status 2 when refused, 1 when it cannot
     write. What cannot be read is refused before matplotlib is loaded, which takes a second."""
@@ -163,6 +173,7 @@ def write_figure(name, folder, read, draw):
     try:
         what = read()
         figure = draw(what, start_matplotlib())
+        show_control_characters(figure)
         os.makedirs(folder, exist_ok=True)
         for kind, metadata in (("png", {"Software": None}), ("svg", {"Date": None})):
             path = os.path.join(folder, f"{name}.{kind}")
