@@ -7,8 +7,10 @@
 #include <nlohmann/json.hpp>
 
 #include "backends/cluster.hpp"
+#include "core/machine_limits.hpp"
 #include "harness/batches/batch_feed.hpp"
 #include "harness/batches/batch_memory.hpp"
+#include "harness/batches/graph_memory.hpp"
 #include "harness/placement/model_hops.hpp"
 #include "workloads/partitioners/load_aware.hpp"
 #include "workloads/partitioners/partitioner.hpp"
@@ -274,6 +276,7 @@ std::shared_ptr<const HybridPlan> plan_hybrid(const Case& request, PlanUse use) 
   plan->options = options_of(request);
   plan->interval = parse_interval(plan->options.interval, "/strategy/interval");
   check_adjuster(plan->options, request);
+  check_foreseen(request, choose_model(request), usable_memory_bytes());
   const FullBatchCase c = begin_full_batch(request, use);
   check_samples(c);
   require_at_least(c.data.graph->vertices, c.ranks(), "vertices", request.strategy.at("name").get<std::string>());

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "backends/shapes_device.hpp"
+#include "harness/batches/graph_memory.hpp"
 #include "harness/batches/hybrid_trainer.hpp"
 #include "harness/files/placement_file.hpp"
 #include "harness/request/schedule_tag.hpp"
@@ -87,6 +88,8 @@ class HybridSchedule final : public SchedulePlan {
                        {"needed_cells", typical.needed_cells},
                        {"entries", typical.entries},
                        {"bytes", typical.bytes}}}};
+    const GraphBytes graph = graph_bytes(plan_->full->data, plan_->full->model);
+    schedule["graph_bytes"] = {{"raw", graph.raw}, {"prepared", graph.prepared}, {"samples", graph.samples}};
     const BatchRedundancy twice = redundancy();
     schedule["redundant_computation"] = twice.redundant_computation;
     if (plan_->caches) {
