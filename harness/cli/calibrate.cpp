@@ -236,7 +236,7 @@ int calibrate(const CalibrateCommand& command) {
   narrate("measuring the host");
   const std::string folder = std::filesystem::path(path).parent_path().string();
   data.host = measure_host(folder.empty() ? "." : folder);
-  add_batch_making(command.quick, data);
+  add_batch_making(command.quick || !command.suite.empty(), data);  // the large graphs take most of a minute
   if (listener.keep) listener.keep(data.host.operations, {});
   const ClusterDescription about = description_of(command, here, data);
   Json cluster = calibrated_cluster(data, about);
