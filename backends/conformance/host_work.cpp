@@ -72,6 +72,42 @@ void work_leaves_spans(Device& device) {
   require_that(found[1].begin_seconds >= found[0].end_seconds, "work of one host stream overlaps");
 }
 
+void lanes_run_beside_each_other(Device& device) {
+  constexpr int lanes = 3, pieces = 20;
+  std::vector<std::vector<int>> order(lanes);
+  std::vector<Event> last;
+  for (int i = 0; i < pieces; ++i) {
+    for (int lane = 0; lane < lanes; ++lane) {
+      HostWork work =
+          named("step", [&mine = order[static_cast<std::size_t>(lane)], i](Workers&) { mine.push_back(i); });
+      work.lane = lane, work.lanes = lanes;
+      // Each third piece waits for what the lane before was given just now, in a ring that never closes.
+      if (lane > 0 && i % 3 == 0) work.after = {last.back()};
+      last.push_back(device.run_on_host(std::move(work)));
+    }
+  }
+  for (const Event& event : last) device.await(event);
+  std::vector<int> wanted(pieces);
+  std::iota(wanted.begin(), wanted.end(), 0);
+  for (const std::vector<int>& of_lane : order)
+    require_that(of_lane == wanted, "work of a lane was carried out in another order than it was given");
+}
+
+void a_lane_that_fails_leaves_the_others(Device& device) {
+  HostWork fails = named("fails", [](Workers&) { throw InvalidRequest("/host", "no such row"); });
+  fails.lane = 1, fails.lanes = 2;
+  const Event failed = device.run_on_host(std::move(fails));
+  bool done = false;
+  device.await(device.run_on_host(named("goes on", [&done](Workers&) { done = true; })));
+  require_that(done, "work of one lane was held up by the failure of another");
+  try {
+    device.await(failed);
+  } catch (const InvalidRequest&) {
+    return;
+  }
+  throw ConformanceFailure("work of a lane failed and was waited for without a word");
+}
+
 constexpr int batches = 7, depth = 2;
 constexpr std::int64_t batch_elements = 165;
 
@@ -220,6 +256,8 @@ constexpr DeviceCase cases_of_the_host[] = {
     {"transfers leave spans with their bytes", transfers_leave_spans_with_their_bytes},
     {"host waits join the next work", host_waits_join_the_next_work},
     {"failures reach whoever waits", failures_reach_whoever_waits},
+    {"lanes run beside each other", lanes_run_beside_each_other},
+    {"a lane that fails leaves the others", a_lane_that_fails_leaves_the_others},
     {"wrong sizes are refused", wrong_sizes_are_refused},
     {"nothing moves where there is nothing", nothing_moves_where_there_is_nothing},
     {"calls of one order follow each other", calls_of_one_order_follow_each_other},

@@ -1,5 +1,6 @@
 // Work of the host beside the device: drawing neighbours, encoding batches, gathering rows of host memory. It states
-// what it does, as operations of the device do, and runs on the host stream of its rank.
+// what it does, as operations of the device do, and runs on the host stream of its rank, in the order given; or on a
+// lane of it, beside what other lanes do.
 #pragma once
 
 #include <functional>
@@ -25,6 +26,8 @@ struct HostWork {
   /// two.
   std::function<void(Workers&)> body;
   std::vector<Event> after;  // what must have come before it begins
+  int lane = 0;              // work of one lane is carried out in the order given, lanes beside each other
+  int lanes = 1;             // that share what the rank has of its node's host
 };
 
 }  // namespace strobe

@@ -1,5 +1,5 @@
 // Invariants: spans are appended in the order in which work was given, by the rank's own thread; their times are set
-// when the stream is idle, which a device is asked for at both ends of an epoch. Cost: O(1) per piece of work.
+// when the lanes are idle, which a device is asked for at both ends of an epoch. Cost: O(1) per piece of work.
 #include "backends/host/wall_host.hpp"
 
 #include <utility>
@@ -8,21 +8,22 @@
 
 namespace strobe {
 
-HostStream& WallHost::stream() {
-  if (stream_ == nullptr) stream_ = std::make_unique<HostStream>(threads_, native_);
-  return *stream_;
+HostStream& WallHost::lane(int number) {
+  std::unique_ptr<HostStream>& stream = lanes_[number];
+  if (stream == nullptr) stream = std::make_unique<HostStream>(threads_, native_);
+  return *stream;
 }
 
 Event WallHost::run(HostWork work, SpanRecorder& spans) {
-  HostStream::Given given = stream().give(std::move(work.body), std::move(work.after));
+  HostStream::Given given = lane(work.lane).give(std::move(work.body), std::move(work.after));
   untimed_.push_back({spans.size(), given});
   spans.append({work.name, Phase::sample, Stream::host, Traffic::other, false, 0, 0, work.work, 0, 0, 0});
   return {0, nullptr, given.event, Phase::sample, work.name};
 }
 
 void WallHost::when(const void* order, std::vector<Event> after, HostStream::Then then) {
-  if (stream_ == nullptr && after.empty()) return then(nullptr);
-  stream().when(order, std::move(after), std::move(then));
+  if (lanes_.empty() && after.empty()) return then(nullptr);
+  lane(0).when(order, std::move(after), std::move(then));
 }
 
 void WallHost::synchronize(SpanRecorder& spans, const std::function<void()>& look) {

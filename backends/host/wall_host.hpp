@@ -1,6 +1,8 @@
-// What the real devices share of their ranks' hosts: the host stream, made when it is first used, and its spans.
+// What the real devices share of their ranks' hosts: the lanes of the host stream, each made when it is first used, and
+// their spans.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -15,26 +17,26 @@ class WallHost {
  public:
   WallHost(int threads, NativeEvents native) : threads_(threads), native_(std::move(native)) {}
 
-  /// Gives the work to the stream, and leaves its span, whose times follow when they are known.
+  /// Gives the work to its lane, and leaves its span, whose times follow when they are known.
   Event run(HostWork work, SpanRecorder& spans);
   /// HostStream::when; at once where nothing has to be waited for.
   void when(const void* order, std::vector<Event> after, HostStream::Then then);
   /// Waits until all work that was given has ended; then sets the times of its spans. Throws what work failed with.
   void synchronize(SpanRecorder& spans, const std::function<void()>& look);
   /// Ends the stream's threads, before what they use goes; what has not begun never will.
-  void end() { stream_.reset(); }
+  void end() { lanes_.clear(); }
 
  private:
   struct Untimed {
     std::size_t span = 0;
     HostStream::Given given;
   };
-  HostStream& stream();
+  HostStream& lane(int number);
 
   int threads_;
   NativeEvents native_;
   std::vector<Untimed> untimed_;
-  std::unique_ptr<HostStream> stream_;  // last, so that its threads end first
+  std::map<int, std::unique_ptr<HostStream>> lanes_;  // last, so that their threads end first
 };
 
 /// Waits in the program for `event`, which the host finishes, and leaves a blocking span of the event's phase for the

@@ -32,17 +32,18 @@ double smaller_known(double a, double b) {
 double host_seconds(const Cluster& cluster, std::string_view name, const Work& work, double disk_bytes,
                     const HostShare& share) {
   const HostModel& host = cluster.host;
-  const double cores = host.cores > 0 ? std::max(1.0, host.cores * share.part) : share.threads;
-  const double workers = std::max(1.0, std::min<double>(share.threads, cores));
-  const double disk = quotient(disk_bytes, host.disk_bytes_per_second * share.part);
+  const double part = share.part / share.lanes;
+  // A rank has a core at least; its lanes may have less than one each.
+  const double cores = host.cores > 0 ? std::max(1.0, host.cores * share.part) / share.lanes : share.threads;
+  const double workers = std::min<double>(share.threads, cores);
+  const double disk = quotient(disk_bytes, host.disk_bytes_per_second * part);
   if (cluster.calibration != nullptr) {
     // Fitted with one worker on a machine that did nothing else.
     const double fitted = cluster.calibration->host_seconds(name, work);
-    const double by_memory = quotient(line_bytes(work), host.memory_bytes_per_second * share.part);
+    const double by_memory = quotient(line_bytes(work), host.memory_bytes_per_second * part);
     if (fitted >= 0) return std::max({fitted / workers, by_memory, disk});
   }
-  const double bandwidth =
-      smaller_known(host.core_bytes_per_second * workers, host.memory_bytes_per_second * share.part);
+  const double bandwidth = smaller_known(host.core_bytes_per_second * workers, host.memory_bytes_per_second * part);
   return std::max({quotient(work.flops, host.core_operations_per_second * workers),
                    quotient(line_bytes(work), bandwidth), work.rounds * host.random_access_seconds, disk});
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <exception>
+#include <map>
 #include <memory>
 #include <string_view>
 #include <vector>
@@ -91,7 +92,12 @@ class SimDevice final : public Device {
   int actor_ = 0;
   HostShare host_share_;
   Workers host_workers_{1};  // time is the model's, however many carry the work out
-  std::exception_ptr host_failure_;
+  /// A lane of the host stream.
+  struct HostLane {
+    double idle = 0;             // seconds at which it is
+    std::exception_ptr failure;  // of its work; what lies behind fails likewise
+  };
+  std::map<int, HostLane> host_lanes_;
   std::vector<Unsettled> unsettled_;
   WaitingActions actions_;
 };

@@ -21,22 +21,25 @@ Event SimDevice::do_run_on_host(HostWork work) {
   const std::string_view name = work.name;
   spans().append({name, Phase::sample, Stream::host, Traffic::other, false, 0, 0, work.work, 0, 0, 0});
   const std::vector<Event> after = std::exchange(work.after, {});
-  const auto act = [this, event, span, work = std::move(work)](double ready, std::exception_ptr failure) {
-    const double begin = std::max(ready, at(Stream::host));
-    if (host_failure_) failure = host_failure_;
+  HostLane& lane = host_lanes_[work.lane];
+  HostShare share = host_share_;
+  share.lanes = work.lanes;
+  const auto act = [this, &lane, share, event, span, work = std::move(work)](double ready, std::exception_ptr failure) {
+    const double begin = std::max(ready, lane.idle);
+    if (lane.failure) failure = lane.failure;
     try {
       if (!failure && work.body) work.body(host_workers_);
     } catch (...) {
       failure = std::current_exception();
     }
-    host_failure_ = failure;
-    const double end = begin + host_seconds(*cluster_, work.name, work.work, work.disk_bytes, host_share_);
-    at(Stream::host) = end;
+    lane.failure = failure;
+    const double end = begin + host_seconds(*cluster_, work.name, work.work, work.disk_bytes, share);
+    lane.idle = end;
     spans().set_times(span, begin, end);
     event->settle(end, failure);
   };
   unsettled_.push_back({event, name});
-  actions_.add(&at(Stream::host), program_seconds(), after, act);
+  actions_.add(&lane, program_seconds(), after, act);
   forget_settled();
   return {0, nullptr, event, Phase::sample, name};
 }
@@ -116,7 +119,9 @@ void SimDevice::do_synchronize() {
     settle(*one.event, one.name);
     (void)one.event->seconds();  // throws what it failed with
   }
-  const double idle = std::max(program_seconds(), *std::max_element(streams_.begin(), streams_.end()));
+  double idle = std::max(program_seconds(), *std::max_element(streams_.begin(), streams_.end()));
+  for (const auto& [number, lane] : host_lanes_) idle = std::max(idle, lane.idle);
+  for (auto& [number, lane] : host_lanes_) lane.idle = idle;
   streams_.fill(idle);
   host_ = program_ = idle;
 }

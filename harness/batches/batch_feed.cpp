@@ -2,14 +2,17 @@
 
 #include <algorithm>
 #include <cmath>
+#include <thread>
+#include <utility>
 
+#include "backends/cluster.hpp"
 #include "backends/host/host_work.hpp"
 #include "core/random.hpp"
 
 namespace strobe {
 namespace {
 
-constexpr std::size_t in_the_making = 2;  // pieces that a generator has given to the host at a time
+constexpr std::size_t in_the_making = 2;  // batches that a generator is given at a time
 
 /// Draws of batches that are kept have numbers of their own for each size; those of others are the iterations.
 std::uint64_t number_of_kept(std::size_t action, std::uint64_t count) {
@@ -48,40 +51,61 @@ std::int64_t most_kept(const HybridPlan& plan, Rank rank, std::size_t action) {
   return std::max<std::int64_t>(1, static_cast<std::int64_t>(batches / static_cast<double>(plan.actions.size())));
 }
 
+int generator_count(const HybridPlan& plan) {
+  const auto sizes = static_cast<std::int64_t>(plan.actions.size());
+  if (plan.options.generator == "inline") return 1;
+  if (plan.options.generators > 0) return static_cast<int>(std::min(sizes, plan.options.generators));
+  const Case& c = plan.full->request;
+  std::int64_t cores = std::max(1U, std::thread::hardware_concurrency()), ranks = c.ranks;
+  if (!c.cluster.empty()) {
+    const auto cluster = load_cluster(c.cluster);
+    if (cluster->host.cores == 0) return static_cast<int>(sizes);
+    cores = cluster->host.cores;
+    ranks = std::min<std::int64_t>(ranks, cluster->gpus_per_node);
+  }
+  return static_cast<int>(std::clamp(cores / ranks, std::int64_t{1}, sizes));
+}
+
 BatchFeed::BatchFeed(const HybridPlan& plan, Device& device)
     : plan_(plan),
       device_(device),
-      maker_(std::make_shared<BatchMaker>(plan, device.has_values())),
-      stores_(plan.actions.size()) {}
+      generators_(static_cast<std::size_t>(generator_count(plan))),
+      stores_(plan.actions.size()),
+      fills_(plan.options.reservoir && plan.options.reservoir_start == "full") {
+  for (std::size_t g = 0; g < generators_.size(); ++g)
+    generators_[g] = {std::make_shared<BatchMaker>(plan, device.has_values()), g};
+}
 
-BatchFeed::Pending BatchFeed::start(std::size_t action, std::uint64_t number) {
+BatchFeed::Pending BatchFeed::give(std::size_t action, double times, std::function<SharedBatch(BatchMaker&)> make) {
   Pending pending{action, std::make_shared<SharedBatch>(), {}};
+  const std::size_t generator = generator_of(action);
   HostWork work;
   work.name = making_batches;
-  work.work = making_work(plan_, action);
-  work.body = [maker = maker_, to = pending.batch, rank = device_.rank(), action, number](Workers&) {
-    *to = maker->make(rank, action, number);
+  work.work = making_work(plan_, action, times);
+  work.lane = static_cast<int>(generator), work.lanes = static_cast<int>(generators_.size());
+  work.body = [maker = generators_[generator].maker, to = pending.batch, make = std::move(make)](Workers&) {
+    *to = make(*maker);
   };
   pending.ready = device_.run_on_host(std::move(work));
   return pending;
 }
 
+BatchFeed::Pending BatchFeed::start(std::size_t action, std::uint64_t number) {
+  return give(action, 1,
+              [rank = device_.rank(), action, number](BatchMaker& maker) { return maker.make(rank, action, number); });
+}
+
 BatchFeed::Pending BatchFeed::start_snapshots(std::size_t action, std::uint64_t number) {
-  Pending pending{action, std::make_shared<SharedBatch>(), {}};
   const auto rank = static_cast<std::size_t>(device_.rank());
   const BalancedGroups& groups = plan_.groups[rank];
   BatchSize size = plan_.actions[action].of_rank[rank];
   const auto some = static_cast<double>(size.vertices);
   size.vertices = 0;
   for (const auto& group : groups) size.vertices += static_cast<std::int64_t>(group.size());
-  HostWork work;
-  work.name = making_batches;
-  work.work = making_work(plan_, action, static_cast<double>(size.vertices) / some);
-  work.body = [maker = maker_, to = pending.batch, &groups, size, steps = plan_.trained_steps(), seed = plan_.seed(),
-               own = device_.rank(), action,
-               number](Workers&) { *to = maker->make(draw_targets(groups, size, steps, seed, own, number), action); };
-  pending.ready = device_.run_on_host(std::move(work));
-  return pending;
+  return give(
+      action, static_cast<double>(size.vertices) / some,
+      [&groups, size, steps = plan_.trained_steps(), seed = plan_.seed(), own = device_.rank(), action,
+       number](BatchMaker& maker) { return maker.make(draw_targets(groups, size, steps, seed, own, number), action); });
 }
 
 SharedBatch BatchFeed::finish(Pending pending) {
@@ -90,6 +114,7 @@ SharedBatch BatchFeed::finish(Pending pending) {
 }
 
 SharedBatch BatchFeed::take(std::size_t action, std::uint64_t iteration) {
+  if (std::exchange(fills_, false)) fill();
   if (plan_.options.reservoir) return from_reservoir(action, iteration);
   if (plan_.options.generator == "pipelined") return next_in_line(action);
   return make(action, iteration);
@@ -142,7 +167,9 @@ SharedBatch BatchFeed::new_batch(std::size_t action, std::uint64_t iteration) {
 bool BatchFeed::has_room(std::size_t action) const {
   const double limit = plan_.options.reservoir_gib * 1024 * 1024 * 1024;
   const auto most = static_cast<std::uint64_t>(most_kept(plan_, device_.rank(), action));
-  return stores_[action].begun < most && static_cast<double>(kept_bytes_) + plan_.typical[action].bytes <= limit;
+  double bytes = static_cast<double>(kept_bytes_) + plan_.typical[action].bytes;
+  for (const Pending& pending : pending_) bytes += plan_.typical[pending.action].bytes;
+  return stores_[action].begun < most && bytes <= limit;
 }
 
 void BatchFeed::keep(const Pending& pending) {
@@ -156,23 +183,45 @@ void BatchFeed::keep(const Pending& pending) {
 }
 
 void BatchFeed::take_in_finished() {
-  while (!pending_.empty() && device_.reached(pending_.front().ready)) {
-    keep(pending_.front());
-    pending_.pop_front();
+  for (auto pending = pending_.begin(); pending != pending_.end();) {
+    if (!device_.reached(pending->ready)) {
+      ++pending;
+      continue;
+    }
+    keep(*pending);
+    pending = pending_.erase(pending);
   }
 }
 
 void BatchFeed::begin_more() {
-  for (std::size_t tried = 0; pending_.size() < in_the_making && tried < stores_.size();) {
-    const std::size_t action = turn_;
-    turn_ = (turn_ + 1) % stores_.size();
-    if (!has_room(action)) {
-      ++tried;
-      continue;
+  for (std::size_t g = 0; g < generators_.size(); ++g) {
+    const auto of_generator = [&](const Pending& pending) { return generator_of(pending.action) == g; };
+    while (static_cast<std::size_t>(std::count_if(pending_.begin(), pending_.end(), of_generator)) < in_the_making) {
+      if (!begin_one(g)) break;
     }
-    pending_.push_back(start(action, number_of_kept(action, stores_[action].begun++)));
-    tried = 0;
   }
+}
+
+void BatchFeed::fill() {
+  for (begin_more(); !pending_.empty(); begin_more()) {
+    const Pending next = pending_.front();
+    pending_.pop_front();
+    finish(next);
+    keep(next);
+  }
+}
+
+bool BatchFeed::begin_one(std::size_t generator) {
+  std::size_t& turn = generators_[generator].turn;
+  for (std::size_t tried = generator; tried < stores_.size(); tried += generators_.size()) {
+    const std::size_t action = turn;
+    turn += generators_.size();
+    if (turn >= stores_.size()) turn = generator;
+    if (!has_room(action)) continue;
+    pending_.push_back(start(action, number_of_kept(action, stores_[action].begun++)));
+    return true;
+  }
+  return false;
 }
 
 bool BatchFeed::snapshots_fit(std::size_t action) const {

@@ -11,6 +11,7 @@
 #include "harness/batches/batch_feed.hpp"
 #include "harness/batches/batch_memory.hpp"
 #include "harness/batches/graph_memory.hpp"
+#include "harness/batches/update_cost.hpp"
 #include "harness/placement/model_hops.hpp"
 #include "workloads/partitioners/load_aware.hpp"
 #include "workloads/partitioners/partitioner.hpp"
@@ -269,6 +270,20 @@ void lay_out_batches(HybridPlan& plan, const FullBatchCase& c) {
   if (plan.adjusts()) add_choices(plan, owned);
 }
 
+/// Seconds of a run whose reservoir is still filling are not those of the long run.
+void note_filling(HybridPlan& plan) {
+  if (!plan.options.reservoir || plan.exact || plan.options.reservoir_start == "full" || plan.iterations() == 0) return;
+  const Case& c = plan.full->request;
+  std::int64_t most = 0;
+  for (std::size_t a = 0; a < plan.actions.size(); ++a) most += most_kept(plan, 0, a);
+  const std::int64_t updates = (c.warmup + c.epochs) * plan.iterations();
+  if (updates >= most) return;
+  plan.notes.push_back(fmt::format(
+      "the reservoir of a rank may hold {} batches, more than the {} updates of this run: it is still filling, and "
+      "seconds are not those of the long run; reservoir_start=full begins there",
+      most, updates));
+}
+
 }  // namespace
 
 std::shared_ptr<const HybridPlan> plan_hybrid(const Case& request, PlanUse use) {
@@ -283,8 +298,10 @@ std::shared_ptr<const HybridPlan> plan_hybrid(const Case& request, PlanUse use) 
   lay_out_batches(*plan, c);
   BatchMaker maker(*plan, false);
   for (std::size_t a = 0; a < plan->actions.size(); ++a) plan->typical.push_back(typical_batch(*plan, a, maker));
+  if (plan->options.adjuster == "cost") plan->update_seconds = expected_update_seconds(*plan);
   plan->notes.push_back(frontier_note(plan->typical[plan->first_action]));
   note_calibration(*plan);
+  note_filling(*plan);
   add_caches(*plan);
   check_memory(*plan);
   plan->notes.emplace_back(

@@ -52,11 +52,12 @@ struct HybridPlan {
   BatchSource source;                // of the graph's matrices
   /// LayerSource::degrees, where degrees are counted inside a batch; else null.
   std::shared_ptr<const std::vector<double>> degrees;
-  SampleIndex samples;                // of training
-  std::vector<TypicalBatch> typical;  // [actions]
-  std::optional<CacheSizes> caches;   // not counted where entries and ranks are many
-  bool exact = false;                 // an update is that of all samples
-  std::vector<std::string> notes;     // what was assumed, one sentence each
+  SampleIndex samples;                 // of training
+  std::vector<TypicalBatch> typical;   // [actions]
+  std::vector<double> update_seconds;  // [actions] by a model of costs, where an adjuster goes by it; else empty
+  std::optional<CacheSizes> caches;    // not counted where entries and ranks are many
+  bool exact = false;                  // an update is that of all samples
+  std::vector<std::string> notes;      // what was assumed, one sentence each
 
   const PreparedGraph& graph() const { return *full->data.graph; }
   const std::vector<LayerShape>& layers() const { return full->model.layers; }

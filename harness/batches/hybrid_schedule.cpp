@@ -52,7 +52,8 @@ class HybridSchedule final : public SchedulePlan {
     if (plan_->options.frontier != "exact") all.emplace_back("frontier=layers: only the hops of one step are computed");
     if (plan_->options.normalise != "whole")
       all.emplace_back("normalise=batch: degrees are counted inside a batch's own graph");
-    if (plan_->options.reservoir && plan_->options.generator == "pipelined" && !plan_->exact)
+    if (plan_->options.reservoir && plan_->options.generator == "pipelined" && !plan_->exact &&
+        plan_->options.reservoir_start != "full")
       all.emplace_back("which batch comes next depends on what the generator has made by then");
     if (plan_->options.averaging == "async")
       all.push_back(fmt::format("ranks update alone; models are averaged every {}", interval_text()));
@@ -82,6 +83,7 @@ class HybridSchedule final : public SchedulePlan {
                      {"iterations", plan_->iterations()},
                      {"batch_of_rank", sizes},
                      {"training_steps", plan_->trained_steps()},
+                     {"cells_of_all", plan_->graph().vertices * plan_->trained_steps()},
                      {"typical_batch",
                       {{"target_cells", typical.target_cells},
                        {"computed_cells", typical.cells},

@@ -18,12 +18,11 @@ AdjusterSetting adjuster_setting(const HybridPlan& plan) {
   setting.first = plan.first_action;
   setting.seed = plan.seed();
   setting.printed_reward = plan.options.reward == "printed";
-  for (const TypicalBatch& typical : plan.typical) {
-    // An update's launches, and a processor's or a slow device's rates: only their ratios matter.
-    constexpr double update = 3e-4, of_cell = 1e-7, of_entry = 1e-8;
-    setting.cost.push_back(update + of_cell * typical.cells + of_entry * typical.entries);
-    setting.target_cells.push_back(typical.target_cells);
-  }
+  setting.dqn.exploration_decay = plan.options.exploration_decay;
+  setting.dqn.least_exploration = plan.options.least_exploration;
+  setting.dqn.learning_rate = plan.options.learning_rate;
+  setting.cost = plan.update_seconds;
+  for (const TypicalBatch& typical : plan.typical) setting.target_cells.push_back(typical.target_cells);
   return setting;
 }
 

@@ -35,25 +35,32 @@ struct HybridOptionsOf {
   std::string normalise = "whole";              // whole | batch
   std::string loss = "pooled";                  // pooled | per_step
   std::string generator = Defaults::generator;  // pipelined | inline
+  std::int64_t generators = 0;                  // of a rank; 0: one for each size, while there are cores
   bool reservoir = Defaults::reservoir;
   double reservoir_gib = 1;
+  std::string reservoir_start = "empty";      // empty | full
   std::string adjuster = Defaults::adjuster;  // none | dqn | random | bandit | best_fixed | cost
   std::string vertex_sizes = "1%/5%/10%/20%";
   std::string snapshot_sizes = "1%/5%/10%/20%";
-  std::string reward = "bounded";    // bounded | printed
-  std::int64_t evaluate_every = 10;  // iterations
+  std::string reward = "bounded";                                                   // bounded | printed
+  double exploration_decay = 0.95, least_exploration = 0.1, learning_rate = 0.005;  // of dqn
+  std::int64_t evaluate_every = 10;                                                 // iterations
 };
 using HybridOptions = HybridOptionsOf<HybridDefaults>;
 
-/// Ways that a search tries for `hybrid_batch`; the systems of the paper are what they are.
+// What a search tries for `hybrid_batch`, the defaults first; the systems of the paper are what they are.
+inline std::vector<std::string> searched_vertices(bool /*sizes_only*/) { return {"5%", "1%", "20%"}; }
+inline std::vector<std::string> searched_snapshots(bool /*sizes_only*/) { return {"20%", "5%", "50%"}; }
 inline std::vector<std::string> searched_averagings(bool /*sizes_only*/) { return {"sync", "async"}; }
 
-/// Adds the parameters above to a table of `S`, which has them as members of its own.
+/// What batches are, and how models are updated with them.
 template <class S>
-FieldTable hybrid_fields() {
+FieldTableBuilder<S> batch_fields() {
   return make_fields<S>()
       .text("vertices", &S::vertices, "of each rank's own vertices, those in a batch: a percentage, or a number")
+      .searched(std::is_same_v<S, HybridOptions> ? searched_vertices : nullptr)
       .text("snapshots", &S::snapshots, "of the training steps, those in a batch's window: a percentage, or a number")
+      .searched(std::is_same_v<S, HybridOptions> ? searched_snapshots : nullptr)
       .text("partitioner", &S::partitioner, "how vertices are assigned to ranks; see strobe list partitioners")
       .integer("groups", &S::groups, "",
                "groups of vertices of like load on a rank, from each of which a batch takes as many", 1, 1 << 20)
@@ -69,11 +76,23 @@ FieldTable hybrid_fields() {
       .choice("normalise", &S::normalise, {"whole", "batch"},
               "degrees of D^-1/2 (A + I) D^-1/2: those of the whole graph, or counted inside a batch's own graph")
       .choice("loss", &S::loss, {"pooled", "per_step"},
-              "mean over the batch's samples, or mean over steps of each step's mean")
+              "mean over the batch's samples, or mean over steps of each step's mean");
+}
+
+/// A table of the parameters above for `S`, which has them as members of its own.
+template <class S>
+FieldTable hybrid_fields() {
+  return batch_fields<S>()
       .choice("generator", &S::generator, {"pipelined", "inline"},
               "batches are made beside training, or each when it is needed")
+      .integer("generators", &S::generators, "",
+               "threads that make batches beside a rank's training, among which sizes are dealt; 0: one for each size, "
+               "but no more than the rank has cores",
+               0, 1 << 10)
       .boolean("reservoir", &S::reservoir, "batches are kept and used again (Eq. 4)")
       .real("reservoir_gib", &S::reservoir_gib, "GiB", "what the kept batches of a rank may take", 0, 1 << 20)
+      .choice("reservoir_start", &S::reservoir_start, {"empty", "full"},
+              "the reservoir fills while training goes on, or is filled before the first update: the long run at once")
       .choice(
           "adjuster", &S::adjuster, {"none", "dqn", "random", "bandit", "best_fixed", "cost"},
           "who chooses the sizes of batches: nobody, deep Q-learning, chance, a bandit, the best size of a trial, or a "
@@ -82,6 +101,10 @@ FieldTable hybrid_fields() {
       .text("snapshot_sizes", &S::snapshot_sizes, "likewise of `snapshots`")
       .choice("reward", &S::reward, {"bounded", "printed"},
               "of an adjuster: Eq. 3 with |loss reduction before| below and within [-1, 1], or as printed")
+      .real("exploration_decay", &S::exploration_decay, "",
+            "of dqn: by which its probability of choosing by chance, 1 at first, is multiplied with every choice", 0, 1)
+      .real("least_exploration", &S::least_exploration, "", "of dqn: what that probability falls to", 0, 1)
+      .real("learning_rate", &S::learning_rate, "", "of dqn: of its steps of gradient descent", 0, 1e6)
       .integer("evaluate_every", &S::evaluate_every, "",
                "iterations between two evaluations; the last weights are always evaluated", 1, 1 << 30);
 }

@@ -56,7 +56,9 @@ std::string key_of(const FeatureTerms& terms) {
 /// what users bring is theirs to scale.
 std::string feature_scale_of(const Case& c, const SnapshotGraph& raw, const Model& model) {
   if (c.workload.contains("feature_scale")) return text_of(c.workload, "feature_scale");
-  const bool degrees = c.workload.value("features", std::string()).empty() && raw.targets.empty();
+  // The file of a graph's features, or how many a generator draws.
+  const Json features = c.workload.value("features", Json(""));
+  const bool degrees = features == Json("") && raw.targets.empty();
   return degrees ? model.preparation().inputs.feature_scale : "none";
 }
 

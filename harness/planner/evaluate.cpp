@@ -27,10 +27,11 @@ namespace {
 /// Points of one plan, by their position.
 using Groups = std::vector<std::vector<std::size_t>>;
 
-/// Everything of a case but where it runs; groups of ranks that train on events depend on nodes and their hosts.
+/// Everything of a case but where it runs; groups of ranks that train on events depend on nodes and their hosts, and so
+/// does what makes batches beside training.
 std::string plan_key(const Case& c) {
   Case elsewhere = c;
-  if (family_of(c.model) != "events") elsewhere.cluster.clear();
+  if (trains_full_batch(c)) elsewhere.cluster.clear();
   return case_to_json(elsewhere).dump();
 }
 
@@ -52,6 +53,21 @@ bool cannot_divide(const InvalidRequest& error) {
     if (error.where() == where || error.where().rfind(where + "/", 0) == 0) return true;
   }
   return false;
+}
+
+std::int64_t measured_updates(const SchedulePlan& plan, const Case& c) {
+  return plan.updates_through(c.warmup + c.epochs) - plan.updates_through(c.warmup);
+}
+
+/// Cells that an update trains where epochs are no passes; 0 where an adjuster chooses.
+double cells_of_update(const SchedulePlan& plan, const Case& c) {
+  return plan.items().count * static_cast<double>(c.epochs) / static_cast<double>(measured_updates(plan, c));
+}
+
+/// Updates that train as many cells as there are; 1 where it is not known how many one trains.
+double updates_of_pass(const SchedulePlan& plan, const Case& c) {
+  const double cells = cells_of_update(plan, c);
+  return cells > 0 ? plan.describe().at("schedule").at("cells_of_all").get<double>() / cells : 1;
 }
 
 void take_result(const PlannedCase& plan, const CaseResult& result, std::int64_t epochs, PlanOutcome& outcome) {
@@ -77,10 +93,13 @@ void take_result(const PlannedCase& plan, const CaseResult& result, std::int64_t
   outcome.peak_bytes = *std::max_element(row.peak_bytes->device.begin(), row.peak_bytes->device.end());
   outcome.sent_bytes = row.sent_bytes->back();
   if (!schedule_of(c).value.passes) {
-    const double cells = plan.schedule->items().count * share;
     outcome.sent_bytes = static_cast<std::uint64_t>(share * static_cast<double>(row.sent_bytes->back()));
-    outcome.notes.push_back(cells > 0 ? fmt::format("an epoch of the plan is one update, of {:.0f} cells", cells)
-                                      : "an epoch of the plan is one update, of sizes that an adjuster chooses");
+    outcome.update_cells = cells_of_update(*plan.schedule, c);
+    outcome.updates = updates_of_pass(*plan.schedule, c);
+    outcome.notes.emplace_back(*outcome.update_cells > 0
+                                   ? "an epoch of hybrid batches is as many updates as train as many cells as there "
+                                     "are, each cell perhaps not once"
+                                   : "an epoch of the plan is one update, of sizes that an adjuster chooses");
   }
   if (row.batch_events) outcome.mails_lost_share = row.batch_events->mails_lost_share;
   outcome.phase_seconds = *row.phase_seconds;
@@ -136,6 +155,19 @@ void simulate(const PlannedGroup& group, std::int64_t epochs, MetricJob* metric,
   }
 }
 
+/// Times of one update and times of as many as see all cells do not compare.
+void set_apart_chosen_sizes(std::vector<PlanOutcome>& outcomes) {
+  const auto known = [](const PlanOutcome& outcome) { return outcome.update_cells && *outcome.update_cells > 0; };
+  if (std::none_of(outcomes.begin(), outcomes.end(), known)) return;
+  for (PlanOutcome& outcome : outcomes) {
+    if (outcome.status != "ok" || !outcome.update_cells || known(outcome)) continue;
+    outcome.status = "cannot_compare";
+    outcome.reason =
+        "its adjuster chooses the sizes of batches, so nobody knows beforehand how many cells an update trains; "
+        "plan it with --until, or by itself";
+  }
+}
+
 /// Libraries that partition graphs are not made for several threads; counting a shape is.
 bool plans_one_at_a_time(const Case& c) { return !is_shape_workload(c.workload.at("name").get<std::string>()); }
 
@@ -147,9 +179,10 @@ bool simulates_beside_each_other(const Case& c) { return !plans_one_at_a_time(c)
 
 double long_run_share(const SchedulePlan& plan, const Case& c) {
   constexpr std::int64_t many = 1000;
-  const std::int64_t measured = plan.updates_through(c.warmup + c.epochs) - plan.updates_through(c.warmup);
-  // An epoch that ends at an averaging has as many updates as `interval` says: what compares is an update.
-  if (!schedule_of(c).value.passes) return static_cast<double>(c.epochs) / static_cast<double>(measured);
+  const std::int64_t measured = measured_updates(plan, c);
+  // An epoch that ends at an averaging has as many updates as `interval` says.
+  if (!schedule_of(c).value.passes)
+    return updates_of_pass(plan, c) * static_cast<double>(c.epochs) / static_cast<double>(measured);
   return static_cast<double>(plan.updates_through(many) * c.epochs) / static_cast<double>(many * measured);
 }
 
@@ -199,17 +232,17 @@ std::vector<PlanOutcome> evaluate(const std::vector<PlanPoint>& points, std::int
   };
   const bool beside = std::all_of(points.begin(), points.end(),
                                   [](const PlanPoint& point) { return simulates_beside_each_other(point.request); });
-  if (!beside) {
-    for (const auto& members : groups) {
-      evaluate_group(members, [&](std::int64_t count, const auto& task) { workers.run(count, task); });
-    }
-    return outcomes;
-  }
-  workers.run(static_cast<std::int64_t>(groups.size()), [&](std::int64_t g) {
-    evaluate_group(groups[static_cast<std::size_t>(g)], [](std::int64_t count, const auto& task) {
-      for (std::int64_t i = 0; i < count; ++i) task(i);
+  if (beside) {
+    workers.run(static_cast<std::int64_t>(groups.size()), [&](std::int64_t g) {
+      evaluate_group(groups[static_cast<std::size_t>(g)], [](std::int64_t count, const auto& task) {
+        for (std::int64_t i = 0; i < count; ++i) task(i);
+      });
     });
-  });
+  } else {
+    for (const auto& members : groups)
+      evaluate_group(members, [&](std::int64_t count, const auto& task) { workers.run(count, task); });
+  }
+  if (metric == nullptr) set_apart_chosen_sizes(outcomes);
   return outcomes;
 }
 

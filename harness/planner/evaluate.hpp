@@ -15,7 +15,8 @@ namespace strobe {
 /// A point after simulation. Times and bytes are those of a point that is `ok`.
 struct PlanOutcome {
   PlanPoint point;
-  std::string status = "ok";  // ok | out_of_memory | cannot_divide | cannot_extend | not_reached | failed
+  std::string status = "ok";  // ok | out_of_memory | cannot_divide | cannot_extend | cannot_compare | not_reached
+                              // | failed
   std::string reason;
   double epoch_seconds = 0;             // in the long run, as are phases
   std::optional<EpochBand> epoch_band;  // 90 %, where the cluster's predictions were held against measurements
@@ -23,9 +24,13 @@ struct PlanOutcome {
   std::optional<std::int64_t> metric_updates, metric_epochs;  // of a job that lasts until a metric
   std::optional<double> dollars;  // of the job: whole nodes for job_seconds; nothing where the cluster has no price
   std::string currency;
-  std::uint64_t peak_bytes = 0;                     // device memory of the rank that needs most
-  std::uint64_t sent_bytes = 0;                     // of all ranks in an epoch
-  std::optional<double> mails_lost_share;           // of models of events, as in a row
+  std::uint64_t peak_bytes = 0;            // device memory of the rank that needs most
+  std::uint64_t sent_bytes = 0;            // of all ranks in an epoch
+  std::optional<double> mails_lost_share;  // of models of events, as in a row
+  /// Of kinds of training whose epochs are no passes: cells that an update trains (0: as many as an adjuster chooses),
+  /// and updates of an epoch of the plan.
+  std::optional<double> update_cells;
+  double updates = 0;
   std::array<double, phase_count> phase_seconds{};  // of the slowest rank
   std::vector<std::string> notes;
 };
@@ -34,7 +39,8 @@ struct PlanOutcome {
 /// points that differ in the cluster only share their plan. `epochs` is what a job trains, `threads` how many points
 /// are simulated at a time; the outcome does not depend on it. `progress` is told how many points are done. A strategy
 /// that cannot divide the workload among so many ranks becomes `cannot_divide`, a cluster whose file does not say what
-/// more nodes need `cannot_extend`; any other wrong request is thrown. With `metric` a job lasts until a metric has a
+/// more nodes need `cannot_extend`, and updates of sizes that an adjuster chooses `cannot_compare` where others have a
+/// number of cells; any other wrong request is thrown. With `metric` a job lasts until a metric has a
 /// value instead; where it never has, the point is `not_reached`.
 /// Throws Interrupted when the user wants to stop.
 std::vector<PlanOutcome> evaluate(const std::vector<PlanPoint>& points, std::int64_t epochs, int threads,
@@ -45,8 +51,9 @@ std::vector<PlanOutcome> evaluate(const std::vector<PlanPoint>& points, std::int
 std::shared_ptr<const PlannedCase> plan_settled(Case& c);
 
 /// Updates of the weights in an epoch in the long run, over those in an epoch of the case, of which there are few: 1
-/// but for kinds of training whose epochs are no whole number of updates. What an epoch costs is to be multiplied by
-/// it.
+/// but for kinds of training whose epochs are no whole number of updates. Where epochs are no passes at all, an epoch
+/// in the long run is as many updates as train as many cells as there are, or one update where an adjuster chooses how
+/// many that is. What an epoch costs is to be multiplied by it.
 double long_run_share(const SchedulePlan& plan, const Case& c);
 
 /// Why a cluster cannot have as many nodes as its text asks for, "" when it can.

@@ -230,7 +230,10 @@ std::string short_name(const std::string& cluster) {
 
 /// Sets what is tried at the point's ranks; what the user chose is among the point's choices already.
 void add_searched(const StrategyTag::Searched& tried, const StrategyChoice& variant, PlanPoint& point) {
-  for (const auto& [name, value] : tried.chosen) point.request.strategy[name] = value;
+  for (const auto& [name, value] : tried.chosen) {
+    Json& parameter = point.request.strategy[name];
+    parameter = parameter.is_string() ? Json(std::to_string(value)) : Json(value);
+  }
   for (const auto& all : {tried.chosen, tried.implied}) {
     for (const auto& [name, value] : all) {
       const auto is_it = [&name = name](const auto& parameter) { return parameter.first == name; };
@@ -240,8 +243,20 @@ void add_searched(const StrategyTag::Searched& tried, const StrategyChoice& vari
   }
 }
 
-void add_points(const Case& base, const Site& site, const StrategyChoice& variant, const Choices& knobs,
-                std::vector<PlanPoint>& points) {
+/// Whether it would change what the user chose.
+bool overrides(const StrategyTag::Searched& tried, const Case& base, const StrategyChoice& variant,
+               const PlanSpace& space) {
+  return std::any_of(tried.chosen.begin(), tried.chosen.end(), [&](const auto& one) {
+    const Json& has = base.strategy.at(one.first);
+    if (!has.is_string() || has == std::to_string(one.second)) return false;
+    return user_sets(space, "strategy." + one.first) ||
+           std::any_of(variant.parameters.begin(), variant.parameters.end(),
+                       [&](const auto& parameter) { return parameter.first == one.first; });
+  });
+}
+
+void add_points(const PlanSpace& space, const Case& base, const Site& site, const StrategyChoice& variant,
+                const Choices& knobs, std::vector<PlanPoint>& points) {
   Choices choices = variant.parameters;
   choices.insert(choices.end(), knobs.begin(), knobs.end());
   const StrategyTag::Value& strategy = StrategyRegistry::instance().find(variant.name, "--strategy").value;
@@ -252,6 +267,7 @@ void add_points(const Case& base, const Site& site, const StrategyChoice& varian
           strategy.searched_at == nullptr ? std::vector<StrategyTag::Searched>(1)
                                           : strategy.searched_at(base.strategy, ranks, ranks / nodes);
       for (const StrategyTag::Searched& tried : searched) {
+        if (overrides(tried, base, variant, space)) continue;
         PlanPoint point{"", base, site.text, nodes, choices};
         point.request.ranks = ranks;
         point.request.cluster =
@@ -301,7 +317,7 @@ std::vector<PlanPoint> points_of_model(const PlanSpace& space) {
   for (const StrategyChoice& variant : all_variants(space)) {
     for (const Choices& chosen : combinations(knobs_of(space, variant.name))) {
       const Case base = case_of(space, variant, chosen, sites.front().text);
-      for (const Site& site : sites) add_points(base, site, variant, chosen, points);
+      for (const Site& site : sites) add_points(space, base, site, variant, chosen, points);
     }
   }
   return points;

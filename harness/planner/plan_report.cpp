@@ -9,6 +9,7 @@
 #include <set>
 
 #include "core/units.hpp"
+#include "harness/planner/choice_costs.hpp"
 #include "harness/planner/training_groups/advice_report.hpp"
 #include "results/table.hpp"
 
@@ -50,6 +51,7 @@ Json point_json(const PlanReport& report, const PlanVerdict& verdict) {
   json["currency"] = outcome.currency.empty() ? Json(nullptr) : Json(outcome.currency);
   json["peak_bytes"] = ok ? Json(outcome.peak_bytes) : Json(nullptr);
   json["sent_bytes"] = ok ? Json(outcome.sent_bytes) : Json(nullptr);
+  json["updates_of_epoch"] = ok && outcome.update_cells ? Json(outcome.updates) : Json(nullptr);
   json["mails_lost_share"] = outcome.mails_lost_share ? Json(*outcome.mails_lost_share) : Json(nullptr);
   json["phase_seconds"] = ok ? phases_json(outcome) : Json(nullptr);
   json["notes"] = outcome.notes;
@@ -78,6 +80,19 @@ Json scaling_json(const ScalingPoint& point) {
   json["max_over_mean_busy"] = point.max_over_mean_busy;
   json["efficiency"] = point.efficiency;
   return json;
+}
+
+Json other_choices_json(const PlanReport& report) {
+  Json all = Json::array();
+  if (report.best() == nullptr) return all;
+  for (const ChoiceCost& cost : choice_costs(report.outcomes, *report.best())) {
+    all.push_back({{"choice", cost.choice},
+                   {"value", cost.value},
+                   {"point", report.outcomes[cost.index].point.id},
+                   {"times_the_job", cost.times > 0 ? Json(cost.times) : Json(nullptr)},
+                   {"reason", cost.reason}});
+  }
+  return all;
 }
 
 std::vector<std::string> all_notes(const PlanReport& report) {
@@ -278,6 +293,7 @@ Json plan_to_json(const PlanReport& report) {
     causes[cause] = causes.value(cause, 0) + 1;
   }
   json["counts"] = causes;
+  json["other_choices"] = other_choices_json(report);
   json["scaling"] = nullptr;
   if (report.study) {
     json["scaling"] = {{"summary", report.study->summary}, {"points", Json::array()}};
@@ -299,6 +315,7 @@ std::string plan_text(const PlanReport& report, std::size_t shown) {
     text += "no point is within the limits\n";
   }
   if (!report.until.empty()) text += ways_text(report);
+  if (report.best() != nullptr) text += choice_costs_text(choice_costs(report.outcomes, *report.best()));
   text += discards_text(report);
   if (report.groups) text += advice_text(*report.groups, report.outcomes);
   if (report.study) text += study_text(*report.study);

@@ -26,7 +26,7 @@ struct PlanReport {
   const PlanOutcome* best() const;
 };
 
-inline constexpr const char* plan_schema_version = "1.3.0";
+inline constexpr const char* plan_schema_version = "1.4.0";
 
 std::string goal_name(PlanGoal goal);
 

@@ -65,6 +65,19 @@ TEST(SimHostWork, TakesTheShareOfItsNode) {
   EXPECT_DOUBLE_EQ(seconds(4, 16, work_of(0, 0, 1e9)), 4) << "a quarter of the disk";
 }
 
+TEST(SimHostWork, LanesDivideTheShareOfTheirRank) {
+  const auto cluster = cluster_with_hosts();  // 16 cores
+  const auto seconds = [&](double part, int threads, int lanes, const HostWork& work) {
+    return sim::host_seconds(cluster, "work", work.work, work.disk_bytes, {part, threads, lanes});
+  };
+  EXPECT_DOUBLE_EQ(seconds(1, 1, 16, work_of(1e9, 0)), 1) << "a core each";
+  EXPECT_DOUBLE_EQ(seconds(1, 1, 32, work_of(1e9, 0)), 2) << "half a core each";
+  EXPECT_DOUBLE_EQ(seconds(1, 4, 8, work_of(1e9, 0)), 0.5) << "two cores each";
+  EXPECT_DOUBLE_EQ(seconds(0.25, 1, 8, work_of(1e9, 0)), 2) << "of four cores";
+  EXPECT_DOUBLE_EQ(seconds(1, 1, 16, work_of(0, 2e9)), 1) << "a sixteenth of the memory's bandwidth";
+  EXPECT_DOUBLE_EQ(seconds(1, 1, 4, work_of(0, 0, 1e9)), 4) << "a quarter of the disk";
+}
+
 TEST(SimHostWork, RowsThroughAnIndexCountWholeLinesAndChainsTheirLatency) {
   Cluster cluster = cluster_with_hosts();
   cluster.host.random_access_seconds = 1e-7;

@@ -33,6 +33,12 @@ class BatchAdjuster {
   virtual void restore(const std::vector<double>& state) = 0;
 };
 
+/// Of deep Q-learning. The paper's constants; behind them those that it does not state.
+struct DqnConstants {
+  double discount = 0.99, exploration = 1, exploration_decay = 0.95, least_exploration = 0.1, learning_rate = 0.005;
+  std::int64_t hidden = 16, replay = 512, sampled = 16, target_every = 20;
+};
+
 /// What adjusters know beforehand.
 struct AdjusterSetting {
   std::string kind;         // dqn | random | bandit | best_fixed | cost
@@ -40,6 +46,7 @@ struct AdjusterSetting {
   std::size_t first = 0;    // in force until there is a choice
   std::uint64_t seed = 1;
   bool printed_reward = false;
+  DqnConstants dqn;
   /// [actions] by a model of costs: work of an update, in seconds of a common unit, and its target cells.
   std::vector<double> cost, target_cells;
 };

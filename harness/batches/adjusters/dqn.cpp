@@ -122,7 +122,7 @@ class DqnAdjuster final : public BatchAdjuster {
   explicit DqnAdjuster(const AdjusterSetting& setting)
       : printed_(setting.printed_reward),
         action_(static_cast<std::int64_t>(setting.first)),
-        learner_(static_cast<std::int64_t>(setting.actions), setting.seed) {}
+        learner_(static_cast<std::int64_t>(setting.actions), setting.seed, setting.dqn) {}
 
   std::size_t choose(const StretchOutcome* outcome) override {
     if (outcome != nullptr && std::isfinite(outcome->loss)) observe(*outcome);

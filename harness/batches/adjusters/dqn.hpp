@@ -11,12 +11,6 @@
 
 namespace strobe {
 
-/// The paper's constants; behind them those that it does not state.
-struct DqnConstants {
-  double discount = 0.99, exploration = 1, exploration_decay = 0.95, least_exploration = 0.1, learning_rate = 0.005;
-  std::int64_t hidden = 16, replay = 512, sampled = 16, target_every = 20;
-};
-
 /// Q values of every action by a state: relu(w1 s + b1) [hidden], then w2 h + b2 [actions].
 struct QNetwork {
   Eigen::VectorXd w1, b1;  // [hidden]

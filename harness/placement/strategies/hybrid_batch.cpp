@@ -1,4 +1,6 @@
 // DynaHB's hybrid batches, and the baselines of its paper that differ from it by their options alone.
+#include <nlohmann/json.hpp>
+
 #include "harness/placement/hybrid_options.hpp"
 #include "harness/placement/strategy.hpp"
 
@@ -50,12 +52,19 @@ Entry<StrategyTag::Value> preset(const char* name, const char* description) {
   return entry;
 }
 
+/// Models that are averaged are so after the default interval, and after a longer one; a given one stays.
+std::vector<StrategyTag::Searched> searched_intervals(const Json& parameters, std::int64_t, std::int64_t) {
+  const HybridOptions defaults;
+  if (parameters.at("averaging") != "async" || parameters.at("interval") != defaults.interval) return {{}};
+  return {{{{"interval", 10}}, {}}, {{{"interval", 50}}, {}}};
+}
+
 const Register<StrategyTag> hybrid_batch_registered{{
     "hybrid_batch",
     "batches of some of a rank's own vertices in a window of steps; what they read is cached, so no embedding crosses",
     paper,
     hybrid_fields<HybridOptions>(),
-    StrategyTag::Value("hybrid_batches", true),
+    StrategyTag::Value("hybrid_batches", true).searching(searched_intervals),
     {},
 }};
 

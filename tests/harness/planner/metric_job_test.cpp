@@ -27,7 +27,7 @@ PlanSpace two_families(const std::string& visits) {
   space.models = {{"t-gcn", {}}, {"jodie", {{"memory", "4"}, {"time", "4"}}}};
   space.strategies = {{"vertex", {{"partitioner", "hash"}}},
                       {"chunk", {}},
-                      {"hybrid_batch", {}},
+                      {"hybrid_batch", {{"vertices", "5%"}, {"snapshots", "20%"}}},
                       {"dynahb", {}},
                       {"event_batch", {{"batch", "20"}, {"i", "1"}}}};
   space.clusters = {"p3dn-v100"};

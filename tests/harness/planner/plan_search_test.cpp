@@ -7,6 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "harness/plan/planned_case.hpp"
+#include "harness/planner/choice_costs.hpp"
 #include "harness/planner/evaluate.hpp"
 #include "harness/run/run_case.hpp"
 #include "results/row.hpp"
@@ -67,15 +69,54 @@ TEST(PlanPoints, ChunksComeInAllCombinationsWhereTheyAreAskedForAndElseOneChange
   EXPECT_EQ(chunk_points(named).size(), product / values.at("max_cells").size());
 }
 
-TEST(PlanEvaluation, AHybridBatchIsRankedByItsUpdates) {
+PlanSpace hybrid_space() {
   PlanSpace space = search_space();
   space.knobs.clear();
   space.nodes = {1};
-  space.settings.push_back({"strategy.interval", "4", "--set"});
-  space.settings.push_back({"strategy.vertices", "50%", "--set"});
-  space.settings.push_back({"strategy.snapshots", "50%", "--set"});
+  space.settings[2].text = "400";  // vertices, so that 1 % of a rank's are some
+  space.settings[1].text = "20";
   space.strategies = {{"hybrid_batch", {}}};
+  return space;
+}
+
+TEST(PlanPoints, HybridBatchesComeInEverySizeAndIntervalsOnlyWhereModelsAreAveraged) {
+  PlanSpace space = hybrid_space();
+  const auto chosen = [](const PlanSpace& of) {
+    std::vector<std::map<std::string, std::string>> all;
+    for (const PlanPoint& point : plan_points(of)) {
+      if (point.request.ranks != 2) continue;
+      std::map<std::string, std::string> one;
+      for (const char* name : {"vertices", "snapshots", "averaging", "interval"})
+        one[name] = point.request.strategy.at(name).get<std::string>();
+      all.push_back(one);
+    }
+    return all;
+  };
+  const auto every = chosen(space);
+  EXPECT_EQ(every.size(), 27u) << "three by three sizes, one sum of gradients and two intervals";
+  EXPECT_EQ(std::set(every.begin(), every.end()).size(), every.size()) << "none is tried twice";
+  for (const auto& one : every) {
+    if (one.at("averaging") == "sync") {
+      EXPECT_EQ(one.at("interval"), "10");
+    }
+  }
+  // What is given is not searched, whichever way it is.
+  space.strategies = {{"hybrid_batch", {{"vertices", "7%"}, {"interval", "10"}}}};
+  const auto given = chosen(space);
+  EXPECT_EQ(given.size(), 6u);
+  for (const auto& one : given) EXPECT_EQ(one.at("vertices") + one.at("interval"), "7%10");
+  space.strategies = {{"hybrid_batch", {}}};
+  space.settings.push_back({"strategy.interval", "10", "--set"});
+  space.settings.push_back({"strategy.snapshots", "30%", "--set"});
+  EXPECT_EQ(chosen(space).size(), 6u);
+}
+
+// An epoch of the plan trains as many cells as there are, whatever the size of a batch.
+TEST(PlanEvaluation, AHybridBatchIsRankedByTheCellsThatItTrains) {
+  PlanSpace space = hybrid_space();
+  space.settings.push_back({"strategy.interval", "4", "--set"});
   std::set<std::string> averagings;
+  std::set<double> updates_of;
   for (const PlanOutcome& outcome : evaluate(plan_points(space), 10, 2)) {
     if (outcome.point.request.ranks != 2) continue;
     ASSERT_EQ(outcome.status, "ok") << outcome.reason;
@@ -85,15 +126,69 @@ TEST(PlanEvaluation, AHybridBatchIsRankedByItsUpdates) {
     const Row row = summarise(case_to_json(outcome.point.request), "p", result);
     const double updates = averaging == "sync" ? 1 : 4;
     EXPECT_EQ(static_cast<double>(result.iterations_per_epoch), updates);
-    EXPECT_NEAR(outcome.epoch_seconds, row.epoch_seconds->median / updates, 1e-9 * outcome.epoch_seconds);
-    EXPECT_NEAR(static_cast<double>(outcome.sent_bytes), static_cast<double>(row.sent_bytes->back()) / updates, 1);
+    Case request = outcome.point.request;
+    const double trained = result.items_per_epoch / updates;
+    EXPECT_DOUBLE_EQ(*outcome.update_cells, trained);
+    const auto plan = plan_settled(request);
+    const double steps = plan->schedule->describe().at("schedule").at("training_steps").get<double>();
+    const double of_all = 400 * steps / trained;
+    EXPECT_DOUBLE_EQ(outcome.updates, of_all);
+    updates_of.insert(outcome.updates);
+    EXPECT_NEAR(outcome.epoch_seconds, row.epoch_seconds->median * of_all / updates, 1e-9 * outcome.epoch_seconds);
+    EXPECT_NEAR(static_cast<double>(outcome.sent_bytes), static_cast<double>(row.sent_bytes->back()) * of_all / updates,
+                1);
     EXPECT_EQ(outcome.job_seconds, 10 * outcome.epoch_seconds);
-    const std::string told = fmt::format("one update, of {:.0f} cells", result.items_per_epoch / updates);
-    EXPECT_TRUE(std::any_of(outcome.notes.begin(), outcome.notes.end(), [&](const std::string& note) {
-      return note.find(told) != std::string::npos;
-    })) << told;
   }
   EXPECT_EQ(averagings, (std::set<std::string>{"async", "sync"}));
+  EXPECT_EQ(updates_of.size(), 9u) << "sizes differ";
+}
+
+TEST(PlanEvaluation, SizesThatAnAdjusterChoosesStandApartFromThoseThatAreKnown) {
+  PlanSpace space = hybrid_space();
+  space.strategies = {{"hybrid_batch", {{"vertices", "5%"}, {"snapshots", "20%"}, {"averaging", "sync"}}},
+                      {"hybrid_batch",
+                       {{"adjuster", "random"},
+                        {"vertices", "5%"},
+                        {"snapshots", "20%"},
+                        {"averaging", "sync"},
+                        {"vertex_sizes", "5%/20%"},
+                        {"snapshot_sizes", "20%/50%"}}}};
+  int apart = 0, ranked = 0;
+  for (const PlanOutcome& outcome : evaluate(plan_points(space), 10, 1)) {
+    const bool chooses = outcome.point.request.strategy.at("adjuster") == "random";
+    EXPECT_EQ(outcome.status, chooses ? "cannot_compare" : "ok") << outcome.reason;
+    ++(chooses ? apart : ranked);
+  }
+  EXPECT_GT(apart, 0);
+  EXPECT_EQ(apart, ranked);
+  space.strategies.erase(space.strategies.begin());
+  for (const PlanOutcome& outcome : evaluate(plan_points(space), 10, 1)) EXPECT_EQ(outcome.status, "ok");
+}
+
+TEST(ChoiceCosts, NameEachOtherValueOfOneChoiceAndWhatItTakes) {
+  const std::vector<PlanOutcome> outcomes = evaluate(plan_points(hybrid_space()), 10, 1);
+  const auto on_two = [](const PlanOutcome& outcome) { return outcome.point.request.ranks == 2; };
+  const auto best = std::min_element(outcomes.begin(), outcomes.end(), [&](const auto& a, const auto& b) {
+    return std::pair(!on_two(a), a.job_seconds) < std::pair(!on_two(b), b.job_seconds);
+  });
+  const std::vector<ChoiceCost> costs = choice_costs(outcomes, *best);
+  std::map<std::string, std::set<std::string>> other;
+  for (const ChoiceCost& cost : costs) {
+    const PlanOutcome& outcome = outcomes[cost.index];
+    EXPECT_TRUE(on_two(outcome));
+    EXPECT_TRUE(other[cost.choice].insert(cost.value).second) << cost.choice << " " << cost.value;
+    EXPECT_DOUBLE_EQ(cost.times, outcome.job_seconds / best->job_seconds);
+    EXPECT_GE(cost.times, 1);
+    // Everything but that choice is the best point's.
+    Json a = outcome.point.request.strategy, b = best->point.request.strategy;
+    EXPECT_EQ(a.at(cost.choice), cost.value);
+    EXPECT_NE(b.at(cost.choice), cost.value);
+    a.erase(cost.choice), b.erase(cost.choice);
+    EXPECT_EQ(a, b);
+  }
+  EXPECT_EQ(other.at("vertices").size(), 2u);
+  EXPECT_EQ(other.at("snapshots").size(), 2u);
+  EXPECT_NE(choice_costs_text(costs).find("vertices="), std::string::npos);
 }
 
 }  // namespace
