@@ -203,11 +203,16 @@ void BatchFeed::begin_more() {
 }
 
 void BatchFeed::fill() {
-  for (begin_more(); !pending_.empty(); begin_more()) {
-    const Pending next = pending_.front();
-    pending_.pop_front();
-    finish(next);
-    keep(next);
+  // Rounds of one batch of each size, kept in that order: what fits does not depend on who made what first.
+  for (bool any = true; any;) {
+    for (std::size_t action = 0; action < stores_.size(); ++action) {
+      if (has_room(action)) pending_.push_back(start(action, number_of_kept(action, stores_[action].begun++)));
+    }
+    any = !pending_.empty();
+    for (; !pending_.empty(); pending_.pop_front()) {
+      finish(pending_.front());
+      keep(pending_.front());
+    }
   }
 }
 

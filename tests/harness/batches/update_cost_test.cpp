@@ -57,7 +57,8 @@ TEST(UpdateCost, IsOfTheClusterDescribed) {
   const RandomEvents events(5, 200, 4000);
   const std::string base = "dynahb-2080ti";
   const auto plain = costs_of(cost_case(events, base, 2));
-  const auto slow = costs_of(cost_case(events, base + ":gpu.flops_fp32_per_second=1e8", 2));
+  const auto slow =
+      costs_of(cost_case(events, base + ":gpu.flops_fp32_per_second=1e8,gpu.flops_fp64_per_second=1e8", 2));
   const auto far = costs_of(cost_case(events, base + ":inter_node_latency_seconds=0.5", 2));
   for (std::size_t action = 0; action < plain.size(); ++action) {
     EXPECT_GT(slow[action], plain[action]);
