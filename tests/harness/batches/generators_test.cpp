@@ -197,9 +197,17 @@ TEST(Generators, ByThemselvesAreOneForEachSizeWhileThereAreCores) {
   };
   EXPECT_EQ(count("dynahb-2080ti:host.cores=64,gpus_per_node=1", 1, "random"), 9);
   EXPECT_EQ(count("dynahb-2080ti:host.cores=6,gpus_per_node=1", 2, "random"), 6) << "a node each";
-  EXPECT_EQ(count("dynahb-2080ti:host.cores=6,gpus_per_node=2,intra_node_bytes_per_second=1e10", 2, "random"), 3)
+  EXPECT_EQ(
+      count(
+          "dynahb-2080ti:host.cores=6,gpus_per_node=2,intra_node_bytes_per_second=1e10,intra_node_latency_seconds=1e-6",
+          2, "random"),
+      3)
       << "one node for both";
-  EXPECT_EQ(count("dynahb-2080ti:host.cores=1,gpus_per_node=2,intra_node_bytes_per_second=1e10", 2, "random"), 1);
+  EXPECT_EQ(
+      count(
+          "dynahb-2080ti:host.cores=1,gpus_per_node=2,intra_node_bytes_per_second=1e10,intra_node_latency_seconds=1e-6",
+          2, "random"),
+      1);
   EXPECT_EQ(count("dynahb-2080ti:host.cores=64,gpus_per_node=1", 1, "none"), 1) << "one size";
 }
 
