@@ -60,10 +60,21 @@ TEST_F(ProcessLimits, OfFilesSizesAreTold) {
   }
 }
 
+/// Whoever runs the tests may leave files open for them, so the least number with which the program begins is searched.
 TEST_F(ProcessLimits, OfDescriptorsAreTold) {
-  const Outcome outcome = limited("-n 4", "inspect ucsocial");
-  EXPECT_TRUE(outcome.status == 0 || outcome.err.find("Too many open files") != std::string::npos) << outcome.err;
-  EXPECT_EQ(limited("-n 4", "list workloads").err.find("cannot read this file"), std::string::npos);
+  int begun = 0;
+  for (int most = 4; most <= 24 && begun < 3; ++most) {
+    const std::string limit = "-n " + std::to_string(most);
+    const Outcome outcome = limited(limit, "inspect ucsocial");
+    const bool loader =
+        outcome.status == 127 || outcome.err.find("while loading shared libraries") != std::string::npos;
+    if (loader) continue;
+    ++begun;
+    EXPECT_TRUE(outcome.status == 0 || outcome.err.find("Too many open files") != std::string::npos)
+        << limit << ": " << outcome.err;
+    EXPECT_EQ(limited(limit, "list workloads").err.find("cannot read this file"), std::string::npos) << limit;
+  }
+  EXPECT_GT(begun, 0);
 }
 
 TEST_F(ProcessLimits, AReaderThatGoesEndsTheProgramInSilence) {
