@@ -67,7 +67,13 @@ def lost_and_stopped(field):
             time.sleep(0.05)
         stay = [pid for pid in others if _alive(pid)]
         seconds = time.monotonic() - began
-        field.end(process) if stay else os.kill(pids[victim], signal.SIGKILL)
+        if stay:
+            field.end(process)
+        else:
+            try:
+                os.kill(pids[victim], signal.SIGKILL)  # one that only stands still would stay for ever
+            except ProcessLookupError:
+                pass
         answer = field.finish(process, 30)
         what = f"rank {victim} {'killed' if how == signal.SIGKILL else 'stopped'}, {answer.command}"
         if stay:
