@@ -126,6 +126,7 @@ std::shared_ptr<const Cluster> load_cluster(const std::string& cluster) {
     throw InvalidRequest("--cluster", std::string("the cluster file: ") + error.what());
   }
   Json json = sim::parse_cluster_text(text, path.string());
+  if (!json.is_object()) throw InvalidInput(path.string(), 0, 0, "is no cluster: it holds no JSON object");
   const std::shared_ptr<const Cluster> described = sim::cluster_from_json(json);
   if (!comes_with_the_program(path)) refuse_future_listing(*described);
   const auto changes = changes_of(cluster);

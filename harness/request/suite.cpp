@@ -218,7 +218,9 @@ Suite expand_suite(const Json& json, const std::vector<Setting>& settings, CaseR
 }
 
 Suite load_suite(const std::string& path, const std::vector<Setting>& settings, CaseRuns runs) {
-  Suite suite = expand_suite(read_json_file(path), settings, runs);
+  const Json json = read_json_file(path);
+  if (!json.is_object()) throw InvalidInput(path, 0, 0, "is no suite: it holds no JSON object");
+  Suite suite = expand_suite(json, settings, runs);
   if (suite.name.empty()) suite.name = std::filesystem::path(path).stem().string();
   return suite;
 }
