@@ -61,6 +61,8 @@ class StrictBuilder : public nlohmann::json_sax<Json> {
 
   static std::string explain(const std::string& token, const std::string& what) {
     if (token.find_first_of("NIn") == 0 || token.find("-I") == 0) return "NaN and infinity are not JSON numbers";
+    if (what.find("out_of_range.406") != std::string::npos)
+      return "not valid JSON: " + token + " is beyond all numbers";
     const std::size_t detail = what.find(" - ");
     const std::size_t colon = what.rfind(": ", detail);
     return "not valid JSON: " + (colon == std::string::npos ? what : what.substr(colon + 2));

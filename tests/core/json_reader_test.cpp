@@ -151,6 +151,19 @@ TEST(ShownText, IsPlainUtf8WhateverTheBytes) {
   EXPECT_GT(valid, 1000);
 }
 
+TEST(JsonReader, ANumberBeyondAllNumbersIsSaidInPlainWords) {
+  for (const std::string number : {"1e999", "-557e675"}) {
+    try {
+      parse_json("{\"a\": " + number + "}", "f.json");
+      FAIL() << number;
+    } catch (const InvalidInput& error) {
+      const std::string words = error.what();
+      EXPECT_NE(words.find(number + " is beyond all numbers"), std::string::npos) << words;
+      EXPECT_EQ(words.find("json.exception"), std::string::npos) << words;
+    }
+  }
+}
+
 TEST(ShownText, KeepsTextAndShowsControlCharacters) {
   EXPECT_EQ(shown_line("caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80 \\"), "caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80 \\");
   EXPECT_EQ(shown_line("a\x1b[31mb\nc\x7f"), "a\\x1b[31mb\\x0ac\\x7f");
