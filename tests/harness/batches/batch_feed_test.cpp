@@ -174,8 +174,13 @@ TEST(ResumedHybridBatches, GoOnBitForBit) {
 
 // A generator draws features of its own, so many, which are no file's name.
 TEST(HybridTraining, ReadsTheFeaturesOfAMadeGraph) {
-  const Json made = {{"name", "extended_static"}, {"vertices", 60}, {"edges", 400}, {"steps", 10},
-                     {"features", 20},            {"words", 4},     {"classes", 3}};
+  const Json made = {{"name", "extended_static"},
+                     {"vertices", 60},
+                     {"edges", 400},
+                     {"steps", 10},
+                     {"features", 20},
+                     {"words", 4},
+                     {"classes", 3}};
   for (const char* strategy : {"hybrid_batch", "vertex"}) {
     Json request = hybrid_case(made, "t-gcn", {{"name", strategy}}, 2, 4);
     request["task"] = {{"name", "vertex-classification"}, {"classes", 3}};

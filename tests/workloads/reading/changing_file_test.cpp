@@ -11,8 +11,8 @@
 #include <thread>
 
 #include "core/errors.hpp"
-#include "workloads/reading/text/text_reader.hpp"
 #include "tests/workloads/support.hpp"
+#include "workloads/reading/text/text_reader.hpp"
 
 namespace strobe {
 namespace {
