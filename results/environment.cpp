@@ -155,7 +155,9 @@ Json build() {
 bool git(const std::string& tree, const std::string& words, std::string& output) {
   std::string quoted_tree;
   for (const char c : tree) quoted_tree += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  FILE* pipe = ::popen(fmt::format("git -C '{}' {} 2>/dev/null", quoted_tree, words).c_str(), "r");
+  // Without optional locks: git would note what it found in the index, and a run that is killed then leaves a lock
+  // there.
+  FILE* pipe = ::popen(fmt::format("git --no-optional-locks -C '{}' {} 2>/dev/null", quoted_tree, words).c_str(), "r");
   if (pipe == nullptr) return false;
   char buffer[4096];
   output.clear();
