@@ -21,6 +21,7 @@
 
 #include "core/errors.hpp"
 #include "core/hash.hpp"
+#include "fuzz/folder.hpp"
 #include "workloads/binary/binary_snapshots.hpp"
 #include "workloads/graph/snapshot_file.hpp"
 #include "workloads/reading/events/vertex_data.hpp"
@@ -50,20 +51,6 @@ const std::vector<std::string>& file_names(const std::string& format) {
   const auto at = with_companions.find(format);
   return at == with_companions.end() ? plain : at->second;
 }
-
-/// A folder that disappears with the process.
-struct Folder {
-  std::filesystem::path path;
-  Folder() {
-    std::string name = (std::filesystem::temp_directory_path() / "strobe-fuzz-XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) std::abort();
-    path = name;
-  }
-  ~Folder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path, ignored);
-  }
-};
 
 std::string bytes_of(const std::string& file) {
   std::ifstream stream(file, std::ios::binary);
@@ -151,7 +138,7 @@ void seal(const std::filesystem::path& file, const std::string& bytes) {
 
 /// Writes the parts of the input; returns the path of the main file.
 std::string write_input(const std::string& reader, std::string_view input) {
-  static const Folder folder;
+  static const FuzzFolder folder;
   const bool sealed = reader.starts_with(sealed_prefix);
   const std::string format = sealed ? reader.substr(sealed_prefix.size()) : reader;
   const bool events = format == "strobe-binary", steps = format == "strobe-snapshots";

@@ -14,6 +14,7 @@
 
 #include "backends/cluster.hpp"
 #include "core/errors.hpp"
+#include "fuzz/folder.hpp"
 #include "harness/cli/kept_request.hpp"
 #include "harness/files/checkpoint.hpp"
 #include "harness/request/suite.hpp"
@@ -23,23 +24,10 @@
 namespace strobe {
 namespace {
 
-/// A folder that disappears with the process.
-struct Folder {
-  std::filesystem::path path;
-  Folder() {
-    std::string name = (std::filesystem::temp_directory_path() / "strobe-fuzz-XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) std::abort();
-    path = name;
-  }
-  ~Folder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path, ignored);
-  }
-  std::string write(const std::string& name, std::string_view content) const {
-    std::ofstream(path / name, std::ios::binary) << content;
-    return (path / name).string();
-  }
-};
+std::string write_file(const FuzzFolder& folder, const std::string& name, std::string_view content) {
+  std::ofstream(folder.path / name, std::ios::binary) << content;
+  return (folder.path / name).string();
+}
 
 const Case& small_case() {
   static const Case c = suite_from_settings({{"workload", "uniform", "--workload"},
@@ -50,7 +38,7 @@ const Case& small_case() {
   return c;
 }
 
-void read_checkpoint(const Folder& folder, std::string_view input) {
+void read_checkpoint(const FuzzFolder& folder, std::string_view input) {
   static const auto plan = make_plan(small_case());
   const std::vector<ParameterShape>& parameters = plan->schedule->parameters();
   static const std::string valid = [&] {
@@ -77,10 +65,10 @@ void read_checkpoint(const Folder& folder, std::string_view input) {
       bytes[at % bytes.size()] = input[i + 2];
     }
   }
-  load_checkpoint(folder.write("state", bytes), small_case(), parameters);
+  load_checkpoint(write_file(folder, "state", bytes), small_case(), parameters);
 }
 
-void read_run(const Folder& folder, std::string_view input) {
+void read_run(const FuzzFolder& folder, std::string_view input) {
   constexpr std::string_view separator = "\n=====\n";
   const std::filesystem::path run = folder.path / "run";
   std::filesystem::create_directories(run);
@@ -98,9 +86,9 @@ void read_run(const Folder& folder, std::string_view input) {
 }
 
 void read_request(const std::string& reader, std::string_view input) {
-  static const Folder folder;
-  if (reader == "suite") load_suite(folder.write("suite.json", input), {});
-  if (reader == "cluster") load_cluster(folder.write("cluster.json", input));
+  static const FuzzFolder folder;
+  if (reader == "suite") load_suite(write_file(folder, "suite.json", input), {});
+  if (reader == "cluster") load_cluster(write_file(folder, "cluster.json", input));
   if (reader == "checkpoint") read_checkpoint(folder, input);
   if (reader == "run-directory") read_run(folder, input);
 }
