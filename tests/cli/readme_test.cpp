@@ -1,5 +1,7 @@
 // The examples of README.md are compiled into this program: each registers by its one file, and works.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -42,7 +44,8 @@ TEST(Readme, TheModelTrainsAndTheStrategyGivesTheSameLosses) {
 }
 
 TEST(Readme, TheFormatIsRecognisedAndNamesTheLineOfAnError) {
-  const std::filesystem::path path = std::filesystem::temp_directory_path() / "strobe-readme-triples.txt";
+  const std::filesystem::path path =
+      std::filesystem::temp_directory_path() / fmt::format("strobe-readme-triples-{}.txt", getpid());
   std::ofstream(path) << "triples\n5,9,10\n9,5,20.5\n";
   const EventGraph graph = read_events(path.string());
   EXPECT_EQ(graph.provenance.format, "triples");

@@ -1,6 +1,8 @@
 #include "results/environment.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <nlohmann/json.hpp>
@@ -64,7 +66,7 @@ TEST(Environment, HostClassIsStable) {
 }
 
 TEST(Environment, ASourceWithoutGitHasTheRevisionThatItsBundleStates) {
-  const std::string tree = testing::TempDir() + "/a_tree_without_git";
+  const std::string tree = fmt::format("{}/a_tree_without_git-{}", testing::TempDir(), getpid());
   EXPECT_EQ(source_revision(tree, ""), Json({{"git_sha", nullptr}, {"dirty", nullptr}, {"changes_sha256", nullptr}}));
   const Json clean = source_revision(tree, "0123abcd"), dirty = source_revision(tree, "0123abcd-dirty");
   EXPECT_EQ(clean["git_sha"], "0123abcd");

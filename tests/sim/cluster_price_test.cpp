@@ -1,6 +1,8 @@
 // Prices of clusters and the bands of predictions on them: what a file may say, and what is left of it when the command
 // changes something.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <ctime>
 #include <filesystem>
@@ -17,7 +19,8 @@ namespace {
 /// A copy of p3dn-v100's file with another day of listing; the file is gone with it.
 class ListedOn {
  public:
-  explicit ListedOn(const std::string& date) : path_(testing::TempDir() + "/listed-" + date + ".json") {
+  explicit ListedOn(const std::string& date)
+      : path_(fmt::format("{}/listed-{}-{}.json", testing::TempDir(), getpid(), date)) {
     Json json = load_cluster("p3dn-v100")->raw;
     json["price_per_node_hour"]["date"] = date;
     std::ofstream(path_) << json.dump();

@@ -2,7 +2,9 @@
 // and what is measured on some graphs predicts another one.
 #include "harness/calibration/batch_making.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cmath>
 #include <filesystem>
@@ -60,7 +62,7 @@ class ClusterFile {
   const std::string& path() const { return path_; }
 
  private:
-  std::string path_ = testing::TempDir() + "/calibrated-batches.json";
+  std::string path_ = fmt::format("{}/calibrated-batches-{}.json", testing::TempDir(), getpid());
 };
 
 std::vector<BatchGround> small_grounds() {

@@ -2,7 +2,9 @@
 // and a whole calibration of a few small cases: the file is a cluster that simulates what was measured, byte for byte.
 #include "harness/calibration/calibration.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -211,7 +213,7 @@ TEST(Calibration, TheFileSimulatesWhatWasMeasured) {
   EXPECT_EQ(held_out.size(), 4U);  // two models on the two workloads that are neither quickest nor slowest
   for (const HeldOutEpoch& epoch : held_out) EXPECT_GT(epoch.predicted_seconds, 0) << epoch.id;
   add_band(held_out, about.date, json);
-  const std::string path = testing::TempDir() + "/calibrated-here.json";
+  const std::string path = fmt::format("{}/calibrated-here-{}.json", testing::TempDir(), getpid());
   std::ofstream(path) << json.dump();
   const std::shared_ptr<const Cluster> cluster = load_cluster(path);
   EXPECT_TRUE(cluster->calibrated);
@@ -244,7 +246,7 @@ TEST(Calibration, AGpusFileHasItsMemoryAndTheWayToIt) {
   data.rates.host_to_device_latency_seconds = 1e-5;
   data.cores = 0;  // every rank has a GPU
   const ClusterDescription about{"gpu", "a GPU under test", "2026-01-31", "a GPU", std::uint64_t{8} << 30};
-  const std::string path = testing::TempDir() + "/calibrated-gpu.json";
+  const std::string path = fmt::format("{}/calibrated-gpu-{}.json", testing::TempDir(), getpid());
   std::ofstream(path) << calibrated_cluster(data, about).dump();
   const std::shared_ptr<const Cluster> cluster = load_cluster(path);
   EXPECT_FALSE(cluster->shared_host_memory);

@@ -1,6 +1,8 @@
 // Operations of the host against plain loops, and what calibration makes of them: a host object that the simulator
 // reads, and fits that say what was planted.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cmath>
 #include <filesystem>
@@ -86,7 +88,7 @@ TEST(HostCopies, CopyInOrderAndStateTheirBytes) {
 }
 
 TEST(DiskRates, LeaveNoFileAndSayWhyThereIsNone) {
-  const std::string folder = testing::TempDir() + "/strobe-disk-test";
+  const std::string folder = fmt::format("{}/strobe-disk-test-{}", testing::TempDir(), getpid());
   std::filesystem::create_directory(folder);
   double read = 0;
   const auto planted = [&](HostWork work) {
@@ -147,7 +149,7 @@ CalibrationData planted_data() {
 }
 
 std::shared_ptr<const Cluster> written_cluster(const CalibrationData& data) {
-  const std::string path = testing::TempDir() + "/calibrated-host.json";
+  const std::string path = fmt::format("{}/calibrated-host-{}.json", testing::TempDir(), getpid());
   std::ofstream(path) << calibrated_cluster(data, {"c", "planted", "2026-11-27", "m", std::uint64_t{1} << 30}).dump();
   auto cluster = load_cluster(path);
   std::filesystem::remove(path);

@@ -1,6 +1,8 @@
 // Whole cases on device sim: bytes equal the plan that real runs are held to, for every strategy, model and rank count;
 // what-ifs; memory verdicts that say where they fell; metamorphic relations of whole epochs; the shipped suite.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -86,7 +88,8 @@ TEST(WholeEpochs, HalfOfAnyBandwidthIsNeverFaster) {
 }
 
 TEST(WholeEpochs, IdealLinksLeaveTheTimeOfTheDevices) {
-  const std::string path = (std::filesystem::temp_directory_path() / "strobe-ideal-cluster.json").string();
+  const std::string path =
+      (std::filesystem::temp_directory_path() / fmt::format("strobe-ideal-cluster-{}.json", getpid())).string();
   Json file = load_cluster("aimos-v100")->raw;
   file["gpu"].erase("architecture");
   for (const char* key : {"intra_node_bytes_per_second", "inter_node_bytes_per_second"}) file[key]["value"] = 1e30;

@@ -1,7 +1,9 @@
 // Gradient checkpoint: the timeline in blocks gives what it gives in one, for every model and strategy; the bytes are
 // those of the plan and, for snapshot partitioning, of ESDG's formula; less memory is taken; requests that make no
 // sense are refused.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cctype>
@@ -149,7 +151,9 @@ TEST(BlockVariants, ResidentInputsKeepTheGraphOnTheDevice) {
 
 // ---- what a run leaves behind --------------------------------------------------------------------------------------
 
-std::string scratch(const std::string& name) { return testing::TempDir() + "/strobe-blocks-" + name; }
+std::string scratch(const std::string& name) {
+  return fmt::format("{}/strobe-blocks-{}-{}", testing::TempDir(), getpid(), name);
+}
 
 /// The numbers of an fp64 .npy file.
 std::vector<double> numbers_in(const std::string& path) {
