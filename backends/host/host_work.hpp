@@ -28,6 +28,7 @@ struct HostWork {
   std::vector<Event> after;  // what must have come before it begins
   int lane = 0;              // work of one lane is carried out in the order given, lanes beside each other
   int lanes = 1;             // that share what the rank has of its node's host
+  bool serial = false;       // whether one worker does it all, however many there are
 };
 
 }  // namespace strobe

@@ -113,7 +113,9 @@ bool SimPost::await_request(std::size_t lane, Patience patience) {
 void SimPost::run(HostWork work) {
   const double begin = clock_;
   if (work.body) work.body(workers_);
-  clock_ += host_seconds(cluster_, work.name, work.work, work.disk_bytes, share_);
+  HostShare share = share_;
+  if (work.serial) share.threads = 1;
+  clock_ += host_seconds(cluster_, work.name, work.work, work.disk_bytes, share);
   spans().append({work.name, Phase::sample, Stream::host, Traffic::other, true, begin, clock_, work.work, 0, 0, 0});
 }
 

@@ -24,6 +24,7 @@ Event SimDevice::do_run_on_host(HostWork work) {
   HostLane& lane = host_lanes_[work.lane];
   HostShare share = host_share_;
   share.lanes = work.lanes;
+  if (work.serial) share.threads = 1;
   const auto act = [this, &lane, share, event, span, work = std::move(work)](double ready, std::exception_ptr failure) {
     const double begin = std::max(ready, lane.idle);
     if (lane.failure) failure = lane.failure;

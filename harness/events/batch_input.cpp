@@ -174,6 +174,7 @@ void BatchLoader::make_room(Travel& travel, std::uint64_t bytes) {
 HostWork BatchLoader::packing_lists(const SharedDraw& drawn, std::int64_t elements) const {
   const double bytes = 8.0 * static_cast<double>(elements);
   HostWork work{"load_batch", {0, bytes, bytes}, 0, {}, {}};
+  work.serial = true;
   if (numbers_.buffer.raw() != nullptr)
     work.body = [drawn, buffer = numbers_.buffer](Workers&) { pack_lists(*drawn, buffer.raw()); };
   return work;

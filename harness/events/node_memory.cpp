@@ -91,6 +91,7 @@ class HostSideMemory final : public NodeMemory {
     for (HostRows* rows : {&memory_, &mails_}) {
       HostWork work;
       work.name = "reset_memory";
+      work.serial = true;
       work.work = {0, 0, static_cast<double>(rows->rows.bytes())};
       work.body = [memory = rows->rows](Workers&) {
         if (memory.raw() != nullptr) std::memset(memory.raw(), 0, memory.bytes());
@@ -161,6 +162,7 @@ class HostSideMemory final : public NodeMemory {
     device_.wait(Stream::compute, out);  // `rows` is given back behind the copy
     HostWork work;
     work.name = "write_memory";
+    work.serial = true;
     const auto bytes = static_cast<double>(rows.bytes());
     work.work = {0, bytes, bytes,
                  Gather{bytes, bytes, static_cast<double>(to.rows.bytes()), static_cast<double>(to.row_bytes)}};

@@ -27,19 +27,25 @@ bool same_place(const PlanPoint& a, const PlanPoint& b) {
          a.request.strategy.at("name") == b.request.strategy.at("name");
 }
 
-/// The one choice by which the two differ; "" where there is none, or more than one.
-std::string difference(const PlanPoint& a, const PlanPoint& b) {
+std::set<std::string> choices_of(const PlanPoint& point) {
   std::set<std::string> keys;
-  for (const PlanPoint* point : {&a, &b}) {
-    for (const auto& [key, value] : point->choices) keys.insert(key);
-  }
-  std::string differing;
+  for (const auto& [key, value] : point.choices) keys.insert(key);
+  return keys;
+}
+
+/// The one choice by which the two differ; "" where there is none, or more than one. What only one of them has to
+/// choose follows from a choice that both made: models that are averaged after every update have no interval.
+std::string difference(const PlanPoint& a, const PlanPoint& b) {
+  const std::set<std::string> of_a = choices_of(a), of_b = choices_of(b);
+  std::set<std::string> keys = of_a;
+  keys.insert(of_b.begin(), of_b.end());
+  std::vector<std::string> made_by_both, made_by_one;
   for (const std::string& key : keys) {
     if (value_of(a, key) == value_of(b, key)) continue;
-    if (!differing.empty()) return "";
-    differing = key;
+    (of_a.contains(key) && of_b.contains(key) ? made_by_both : made_by_one).push_back(key);
   }
-  return differing;
+  const std::vector<std::string>& differing = made_by_both.empty() ? made_by_one : made_by_both;
+  return differing.size() == 1 ? differing.front() : "";
 }
 
 /// The phase of an epoch that changes most, and by how much.
@@ -70,6 +76,16 @@ std::string reason_of(const PlanOutcome& other, const PlanOutcome& best) {
                      updates_text(best.updates, best.epoch_seconds), phase);
 }
 
+/// Of points that differ from the best one alike, in what follows from their choice, the fastest stands.
+void keep_fastest(std::vector<ChoiceCost>& costs, ChoiceCost cost) {
+  const auto same = std::find_if(costs.begin(), costs.end(), [&](const ChoiceCost& other) {
+    return other.choice == cost.choice && other.value == cost.value;
+  });
+  if (same == costs.end()) return costs.push_back(std::move(cost));
+  const auto rank = [](const ChoiceCost& one) { return std::pair(one.times <= 0, one.times); };
+  if (rank(cost) < rank(*same)) *same = std::move(cost);
+}
+
 }  // namespace
 
 std::vector<ChoiceCost> choice_costs(const std::vector<PlanOutcome>& outcomes, const PlanOutcome& best) {
@@ -80,7 +96,7 @@ std::vector<ChoiceCost> choice_costs(const std::vector<PlanOutcome>& outcomes, c
     const std::string choice = difference(other.point, best.point);
     if (choice.empty()) continue;
     const double times = other.status == "ok" && best.job_seconds > 0 ? other.job_seconds / best.job_seconds : 0;
-    costs.push_back({i, choice, value_of(other.point, choice), times, reason_of(other, best)});
+    keep_fastest(costs, {i, choice, value_of(other.point, choice), times, reason_of(other, best)});
   }
   std::stable_sort(costs.begin(), costs.end(),
                    [](const ChoiceCost& a, const ChoiceCost& b) { return a.choice < b.choice; });

@@ -8,7 +8,7 @@
 
 namespace strobe {
 
-/// A point that differs from the best one by one choice alone, on the same nodes.
+/// A point that differs from the best one by one choice alone, and by what follows from it, on the same nodes.
 struct ChoiceCost {
   std::size_t index = 0;      // of its outcome
   std::string choice, value;  // "vertices", "20%"

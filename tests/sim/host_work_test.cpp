@@ -63,6 +63,10 @@ TEST(SimHostWork, TakesTheShareOfItsNode) {
   EXPECT_DOUBLE_EQ(seconds(1, 16, work_of(0, 3.2e10)), 1) << "all of it";
   EXPECT_DOUBLE_EQ(seconds(8, 16, work_of(0, 4e9)), 1) << "an eighth of it";
   EXPECT_DOUBLE_EQ(seconds(4, 16, work_of(0, 0, 1e9)), 4) << "a quarter of the disk";
+  HostWork alone = work_of(1e9, 0);
+  alone.serial = true;
+  EXPECT_DOUBLE_EQ(seconds(1, 4, alone), 1) << "one worker does it all";
+  EXPECT_DOUBLE_EQ(seconds(8, 4, alone), 1);
 }
 
 TEST(SimHostWork, LanesDivideTheShareOfTheirRank) {

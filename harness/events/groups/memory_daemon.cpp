@@ -22,6 +22,7 @@ class MemoryCopy {
 
   void reset(HelperPost& post) {
     HostWork work{"reset_memory", {0, 0, 3 * all_bytes()}, 0, {}, {}};
+    work.serial = true;
     work.body = [this](Workers&) {
       std::fill(memory_.begin(), memory_.end(), std::byte{0});
       std::fill(mails_.begin(), mails_.end(), std::byte{0});
@@ -54,6 +55,7 @@ class MemoryCopy {
                   0,
                   {},
                   {}};
+    work.serial = true;
     if (!memory_.empty()) {
       work.body = [this, request = post.request(lane), count](Workers&) {
         const std::int64_t* const rows = list_of(request);

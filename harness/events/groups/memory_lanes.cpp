@@ -45,6 +45,7 @@ Event MemoryLanes::put_list(TrainerLane& to, const MemoryRequestHeader& header, 
                             const Event& after) {
   const auto bytes = static_cast<double>(header.vertices) * sizeof(std::int64_t);
   HostWork work{"ask_memory", {0, bytes, bytes}, 0, {}, {}};
+  work.serial = true;
   work.body = [request = to.request(), header, list](Workers&) {
     std::memcpy(request.raw(), &header, sizeof header);
     if (list != nullptr && !list->empty())

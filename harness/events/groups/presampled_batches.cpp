@@ -145,6 +145,7 @@ class OnDisk final : public PresampledBatches {
     drawn->levels.resize(place.levels);
     const auto bytes = static_cast<double>(place.bytes);
     HostWork reading{"read_batch", {0, bytes, bytes}, bytes, {}, {}};
+    reading.serial = true;
     reading.body = [file = file_, place, drawn](Workers&) {
       std::vector<std::byte> read(place.bytes);
       file->read(read, place.at);

@@ -165,30 +165,56 @@ TEST(PlanEvaluation, SizesThatAnAdjusterChoosesStandApartFromThoseThatAreKnown) 
   for (const PlanOutcome& outcome : evaluate(plan_points(space), 10, 1)) EXPECT_EQ(outcome.status, "ok");
 }
 
-TEST(ChoiceCosts, NameEachOtherValueOfOneChoiceAndWhatItTakes) {
-  const std::vector<PlanOutcome> outcomes = evaluate(plan_points(hybrid_space()), 10, 1);
-  const auto on_two = [](const PlanOutcome& outcome) { return outcome.point.request.ranks == 2; };
-  const auto best = std::min_element(outcomes.begin(), outcomes.end(), [&](const auto& a, const auto& b) {
-    return std::pair(!on_two(a), a.job_seconds) < std::pair(!on_two(b), b.job_seconds);
-  });
-  const std::vector<ChoiceCost> costs = choice_costs(outcomes, *best);
+/// What choice_costs says of `best`: each other value of a choice once.
+void expect_costs_of(const std::vector<PlanOutcome>& outcomes, const PlanOutcome& best, const std::string& averaging) {
+  const std::vector<ChoiceCost> costs = choice_costs(outcomes, best);
   std::map<std::string, std::set<std::string>> other;
   for (const ChoiceCost& cost : costs) {
     const PlanOutcome& outcome = outcomes[cost.index];
-    EXPECT_TRUE(on_two(outcome));
+    EXPECT_EQ(outcome.point.request.ranks, best.point.request.ranks);
     EXPECT_TRUE(other[cost.choice].insert(cost.value).second) << cost.choice << " " << cost.value;
-    EXPECT_DOUBLE_EQ(cost.times, outcome.job_seconds / best->job_seconds);
-    EXPECT_GE(cost.times, 1);
-    // Everything but that choice is the best point's.
-    Json a = outcome.point.request.strategy, b = best->point.request.strategy;
+    EXPECT_DOUBLE_EQ(cost.times, outcome.job_seconds / best.job_seconds);
+    // Everything but that choice, and the interval that only an averaging has, is the best point's.
+    Json a = outcome.point.request.strategy, b = best.point.request.strategy;
     EXPECT_EQ(a.at(cost.choice), cost.value);
     EXPECT_NE(b.at(cost.choice), cost.value);
     a.erase(cost.choice), b.erase(cost.choice);
+    if (cost.choice == "averaging") a.erase("interval"), b.erase("interval");
     EXPECT_EQ(a, b);
   }
   EXPECT_EQ(other.at("vertices").size(), 2u);
   EXPECT_EQ(other.at("snapshots").size(), 2u);
+  EXPECT_EQ(other.at("averaging"), std::set<std::string>{averaging});
   EXPECT_NE(choice_costs_text(costs).find("vertices="), std::string::npos);
+}
+
+TEST(ChoiceCosts, NameEachOtherValueOfOneChoiceAndWhatItTakes) {
+  const std::vector<PlanOutcome> outcomes = evaluate(plan_points(hybrid_space()), 10, 1);
+  int judged = 0;
+  for (const PlanOutcome& best : outcomes) {
+    if (best.point.request.ranks != 2) continue;
+    const bool sync = best.point.request.strategy.at("averaging") == "sync";
+    expect_costs_of(outcomes, best, sync ? "async" : "sync");
+    ++judged;
+  }
+  EXPECT_EQ(judged, 27);
+}
+
+TEST(ChoiceCosts, OfIntervalsThatFollowFromAnAveragingTheFastestStands) {
+  const std::vector<PlanOutcome> outcomes = evaluate(plan_points(hybrid_space()), 10, 1);
+  for (const PlanOutcome& best : outcomes) {
+    if (best.point.request.ranks != 2 || best.point.request.strategy.at("averaging") != "sync") continue;
+    double fastest = 1e300;
+    for (const PlanOutcome& other : outcomes) {
+      Json a = other.point.request.strategy, b = best.point.request.strategy;
+      if (other.point.request.ranks != 2 || a.at("averaging") != "async") continue;
+      for (const char* key : {"averaging", "interval"}) a.erase(key), b.erase(key);
+      if (a == b) fastest = std::min(fastest, other.job_seconds / best.job_seconds);
+    }
+    for (const ChoiceCost& cost : choice_costs(outcomes, best)) {
+      if (cost.choice == "averaging") EXPECT_DOUBLE_EQ(cost.times, fastest);
+    }
+  }
 }
 
 }  // namespace

@@ -1,7 +1,5 @@
-// Gradient checkpoint: the timeline in blocks gives what it gives in one, for every model and strategy; the bytes are
-// those of the plan and, for snapshot partitioning, of ESDG's formula; less memory is taken; requests that make no
-// sense are refused.
-#include <fmt/format.h>
+// Gradient checkpoint: the timeline in blocks gives what it gives in one, for every model and strategy; bytes are those
+// of the plan and of ESDG's formula; less memory is taken; requests that make no sense are refused.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -37,8 +35,7 @@ Json base_case(const Json& model, std::int64_t vertices = 20, std::int64_t steps
 CaseResult run(const Json& request, const std::string& strategy, int ranks, const std::string& nb) {
   Json full = request;
   full["strategy"]["name"] = strategy;
-  full["ranks"] = ranks;
-  full["nb"] = nb;
+  full["ranks"] = ranks, full["nb"] = nb;
   const CaseResult result = run_case(case_from_json(full, ""));
   EXPECT_EQ(result.status, "ok") << strategy << " at " << ranks << " ranks, nb " << nb << ": " << result.reason;
   return result;
@@ -152,7 +149,7 @@ TEST(BlockVariants, ResidentInputsKeepTheGraphOnTheDevice) {
 // ---- what a run leaves behind --------------------------------------------------------------------------------------
 
 std::string scratch(const std::string& name) {
-  return fmt::format("{}/strobe-blocks-{}-{}", testing::TempDir(), getpid(), name);
+  return testing::TempDir() + "/strobe-blocks-" + std::to_string(getpid()) + name;
 }
 
 /// The numbers of an fp64 .npy file.
