@@ -20,6 +20,7 @@
 
 #include "core/hash.hpp"
 #include "core/machine_limits.hpp"
+#include "core/program_files.hpp"
 #include "core/shown_text.hpp"
 
 extern char** environ;
@@ -261,6 +262,9 @@ Json environment() {
   result["versions"] = versions();
   result["source"] = source_revision(source_tree, stated_revision);
   result["variables"] = allowed_variables();
+  result["plugins"] = Json::array();
+  for (const std::string& path : loaded_plugins())
+    result["plugins"].push_back({{"path", path}, {"sha256", sha256_file(path)}});
   return as_utf8(result);
 }
 

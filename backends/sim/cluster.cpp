@@ -17,13 +17,14 @@
 #include "backends/sim/cluster_file.hpp"
 #include "core/errors.hpp"
 #include "core/json_reader.hpp"
+#include "core/program_files.hpp"
 
 namespace strobe {
 namespace {
 
 std::filesystem::path cluster_directory() {
   const char* chosen = std::getenv("STROBE_CLUSTER_DIR");
-  return chosen != nullptr && *chosen != '\0' ? chosen : STROBE_SOURCE_CLUSTER_DIR;
+  return chosen != nullptr && *chosen != '\0' ? chosen : program_folder(STROBE_SOURCE_CLUSTER_DIR);
 }
 
 /// Position of the colon before the changes, or npos. The last one, since a path may hold a colon.
@@ -85,7 +86,8 @@ std::string latest_today() {
 /// The program's own files are as they were released, whatever the clock of the machine says.
 bool comes_with_the_program(const std::filesystem::path& file) {
   std::error_code ignored;  // then the directories are not the same
-  return std::filesystem::equivalent(std::filesystem::absolute(file).parent_path(), STROBE_SOURCE_CLUSTER_DIR, ignored);
+  return std::filesystem::equivalent(std::filesystem::absolute(file).parent_path(),
+                                     program_folder(STROBE_SOURCE_CLUSTER_DIR), ignored);
 }
 
 void refuse_future_listing(const Cluster& cluster) {

@@ -13,6 +13,7 @@
 #include <sstream>
 
 #include "core/json_reader.hpp"
+#include "core/program_files.hpp"
 #include "core/shown_text.hpp"
 #include "harness/cli/narrate.hpp"
 #include "harness/cli/signals.hpp"
@@ -185,10 +186,38 @@ int report_failure(const std::exception& error) {
   return status_of(error);
 }
 
+namespace {
+
+DescribedCommand described(const CLI::App& command) {
+  DescribedCommand result{command.get_name(), command.get_description(), command.get_footer(), {}};
+  for (const CLI::Option* option : command.get_options()) {
+    DescribedOption one{{}, option->get_positional(), option->get_items_expected_max() > 0, option->get_description()};
+    for (const std::string& name : option->get_lnames()) one.flags.push_back("--" + name);
+    for (const std::string& name : option->get_snames()) one.flags.push_back("-" + name);
+    if (one.positional) one.flags = {option->get_name()};
+    result.options.push_back(std::move(one));
+  }
+  return result;
+}
+
+}  // namespace
+
+DescribedProgram describe_program() {
+  DescribedProgram program{program_help, exit_help, {}};
+  for (const auto& [name, entry] : CommandRegistry::instance().entries()) {
+    CLI::App command(entry.description, name);
+    CommandOptions options(command);
+    entry.value(options);
+    program.commands.push_back(described(command));
+  }
+  return program;
+}
+
 int run_command_line(const std::vector<std::string>& arguments) {
   guard_standard_streams();
   name_files_that_are_cut();
   try {
+    load_plugins();
     CLI::App app(program_help, "strobe");
     app.footer(exit_help);
     app.set_version_flag(
@@ -213,13 +242,16 @@ namespace {
 /// Position of the colon between a known name, or a file that is there, and parameters for it; npos where there is
 /// none.
 std::size_t parameters_at(const std::string& text, const std::vector<std::string>& known) {
-  const std::size_t first = text.find(':'), last = text.rfind(':');
+  const std::size_t first = text.find(':');
   if (first == std::string::npos) return first;
   if (std::find(known.begin(), known.end(), text.substr(0, first)) != known.end()) return first;
   std::error_code ignored;  // what cannot be looked at is not a file
-  const bool file_before = std::filesystem::is_regular_file(text.substr(0, last), ignored);
-  const bool file = std::filesystem::exists(text, ignored);
-  return !file && file_before ? last : std::string::npos;
+  if (std::filesystem::exists(text, ignored)) return std::string::npos;
+  for (std::size_t colon = text.rfind(':'); colon != std::string::npos && colon > 0;
+       colon = text.rfind(':', colon - 1)) {
+    if (std::filesystem::is_regular_file(text.substr(0, colon), ignored)) return colon;
+  }
+  return std::string::npos;
 }
 
 }  // namespace
@@ -233,13 +265,17 @@ NamedParameters split_named_parameters(const std::string& text, const std::vecto
   while (!rest.empty()) {
     const std::size_t comma = rest.find(',');
     const std::string word = rest.substr(0, comma);
-    if (word.find('=') == std::string::npos) {
+    const bool goes_on = !result.parameters.empty() && result.parameters.back().first == "columns";
+    if (word.find('=') == std::string::npos && goes_on && word.find(':') != std::string::npos) {
+      result.parameters.back().second += "/" + word;  // columns=source:from,target:to
+    } else if (word.find('=') == std::string::npos) {
       throw InvalidRequest(
           where, fmt::format("behind '{}:' stand parameters as key=value, but '{}' has no value; a value that is a "
                              "list is written with /, as 0.1/0.9",
                              result.name, word));
+    } else {
+      result.parameters.push_back(split_assignment(word, where));
     }
-    result.parameters.push_back(split_assignment(word, where));
     rest = comma == std::string::npos ? "" : rest.substr(comma + 1);
   }
   return result;

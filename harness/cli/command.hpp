@@ -74,6 +74,25 @@ int report_failure(const std::exception& error);
 /// 0 done; 1 a case failed; 2 the request was wrong; 3 regression; 4 not comparable; 5 unavailable; 128 + signal.
 int run_command_line(const std::vector<std::string>& arguments);
 
+/// An option as its command defines it, for manuals and shells.
+struct DescribedOption {
+  std::vector<std::string> flags;  // "--out", "-o"; of a positional its name alone
+  bool positional = false;
+  bool takes_value = false;
+  std::string help;
+};
+struct DescribedCommand {
+  std::string name, help, example;
+  std::vector<DescribedOption> options;
+};
+
+/// What the program is, what its commands take, and what exit statuses mean, from the definitions that parse them.
+struct DescribedProgram {
+  std::string help, exit_help;
+  std::vector<DescribedCommand> commands;
+};
+DescribedProgram describe_program();
+
 /// A plug-in's name with parameters for it.
 struct NamedParameters {
   std::string name;

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/errors.hpp"
+#include "core/program_files.hpp"
 #include "harness/cli/python.hpp"
 
 namespace strobe {
@@ -36,9 +37,10 @@ void draw_figure(const std::string& script, const Json& facts, const std::string
   std::ofstream(scratch.file("facts.json")) << facts.dump();
   const std::string folder = target.has_parent_path() ? target.parent_path().string() : ".";
   const std::string output = scratch.file("output");
-  const int status = run_program({python_with_matplotlib(), fmt::format("{}/{}.py", STROBE_FIGURE_DIR, script),
-                                  scratch.file("facts.json"), "--out", folder, "--name", target.stem().string()},
-                                 output);
+  const int status =
+      run_program({python_with_matplotlib(), fmt::format("{}/{}.py", program_folder(STROBE_FIGURE_DIR), script),
+                   scratch.file("facts.json"), "--out", folder, "--name", target.stem().string()},
+                  output);
   if (status == 0) return;
   std::string words = words_in(output);
   words.erase(0, words.rfind('\n') + 1);  // of a traceback the last line says it

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/errors.hpp"
+#include "core/program_files.hpp"
 #include "harness/cli/command.hpp"
 #include "harness/cli/narrate.hpp"
 #include "harness/cli/output_path.hpp"
@@ -33,7 +34,7 @@ int report(const ReportRequest& request) {
   if (python.empty())
     throw Unavailable("a report needs Python 3 (apt: python3; $STROBE_PYTHON chooses the interpreter)");
   const ScratchFolder scratch;
-  std::vector<std::string> words = {python, std::string(STROBE_FIGURE_DIR) + "/../report_page.py"};
+  std::vector<std::string> words = {python, program_folder(STROBE_FIGURE_DIR) + "/../report_page.py"};
   for (const std::string& run : request.runs) words.push_back(run.front() == '-' ? "./" + run : run);
   words.insert(words.end(), {"--out", out, "--title=" + request.title});
   const int status = run_program(words, scratch.file("output"));

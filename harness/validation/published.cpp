@@ -20,6 +20,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/errors.hpp"
+#include "core/program_files.hpp"
 #include "harness/request/json_text.hpp"
 
 namespace strobe {
@@ -28,7 +29,7 @@ namespace {
 namespace fs = std::filesystem;
 
 const fs::path& folder() {
-  static const fs::path path = STROBE_PUBLISHED_DIR;
+  static const fs::path path = program_folder(STROBE_PUBLISHED_DIR);
   return path;
 }
 

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/errors.hpp"
+#include "core/program_files.hpp"
 #include "core/units.hpp"
 #include "workloads/storage/strict_json.hpp"
 
@@ -106,7 +107,7 @@ const std::map<std::string, CatalogueSet>& catalogue() {
   static const std::map<std::string, CatalogueSet> sets = [] {
     std::map<std::string, CatalogueSet> found;
     std::error_code ignored;
-    for (const auto& item : std::filesystem::directory_iterator(STROBE_SOURCE_CATALOG_DIR, ignored)) {
+    for (const auto& item : std::filesystem::directory_iterator(program_folder(STROBE_SOURCE_CATALOG_DIR), ignored)) {
       if (item.path().extension() != ".json") continue;
       CatalogueSet set = read_catalogue_file(item.path().string());
       found.emplace(set.entry.name, std::move(set));
@@ -134,7 +135,7 @@ std::vector<std::string> dataset_names() {
   return names;
 }
 
-std::string data_directory() { return STROBE_SOURCE_DATA_DIR; }
+std::string data_directory() { return program_folder(STROBE_SOURCE_DATA_DIR); }
 
 std::string find_data_file(const std::string& file) {
   const std::filesystem::path fetched = fetched_folder() / file,

@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/errors.hpp"
+#include "core/program_files.hpp"
 #include "workloads/storage/strict_json.hpp"
 
 namespace strobe {
@@ -204,7 +205,7 @@ GraphShape shape_from_json(const Json& json, const std::string& where) {
 std::vector<std::string> shape_names() {
   std::vector<std::string> names;
   std::error_code ignored;
-  for (const auto& item : std::filesystem::directory_iterator(STROBE_SOURCE_SHAPE_DIR, ignored))
+  for (const auto& item : std::filesystem::directory_iterator(program_folder(STROBE_SOURCE_SHAPE_DIR), ignored))
     if (item.path().extension() == ".json") names.push_back(item.path().stem().string());
   std::sort(names.begin(), names.end());
   return names;
@@ -214,7 +215,7 @@ GraphShape load_shape(const std::string& name_or_path) {
   const std::vector<std::string> names = shape_names();
   std::string path = name_or_path;
   if (std::find(names.begin(), names.end(), name_or_path) != names.end()) {
-    path = fmt::format("{}/{}.json", STROBE_SOURCE_SHAPE_DIR, name_or_path);
+    path = fmt::format("{}/{}.json", program_folder(STROBE_SOURCE_SHAPE_DIR), name_or_path);
   } else if (std::error_code ignored; !std::filesystem::exists(path, ignored)) {
     throw InvalidRequest("shape", unknown_name_message("shape", name_or_path, names));
   }

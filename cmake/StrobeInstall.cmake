@@ -1,0 +1,51 @@
+# `cmake --install`: the program, what it reads at run time, its headers and the package that plug-ins outside this tree are
+# built with (find_package(strobe), docs/plugins.md). A folder keeps its path of the source tree below share/strobe, where
+# core/program_files.cpp looks for it.
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+install(TARGETS strobe RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+
+set(strobe_share ${CMAKE_INSTALL_DATADIR}/strobe)
+foreach(folder workloads/data workloads/shapes workloads/catalog backends/clusters suites results/published results/schema)
+  get_filename_component(parent ${folder} DIRECTORY)
+  install(DIRECTORY ${CMAKE_SOURCE_DIR}/${folder} DESTINATION ${strobe_share}/${parent}
+          PATTERN "*.cpp" EXCLUDE PATTERN "*.hpp" EXCLUDE)
+endforeach()
+install(DIRECTORY ${CMAKE_SOURCE_DIR}/scripts/figures ${CMAKE_SOURCE_DIR}/scripts/report DESTINATION ${strobe_share}/scripts
+        FILES_MATCHING PATTERN "*.py")
+install(PROGRAMS ${CMAKE_SOURCE_DIR}/scripts/report_page.py ${CMAKE_SOURCE_DIR}/scripts/report_words.py
+                 ${CMAKE_SOURCE_DIR}/scripts/fetch_dataset DESTINATION ${strobe_share}/scripts)
+install(FILES ${CMAKE_SOURCE_DIR}/LICENSE ${CMAKE_SOURCE_DIR}/CITATION.cff DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(DIRECTORY ${CMAKE_SOURCE_DIR}/docs DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING PATTERN "*.md")
+
+# What the program says of itself: the manual page and the words that shells complete.
+install(CODE "
+  set(program \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_BINDIR}/strobe\")
+  foreach(pair \"man;${CMAKE_INSTALL_MANDIR}/man1/strobe.1\"
+               \"completion|bash;${CMAKE_INSTALL_DATADIR}/bash-completion/completions/strobe\")
+    list(GET pair 0 words)
+    list(GET pair 1 file)
+    string(REPLACE \"|\" \";\" words \"\${words}\")
+    get_filename_component(folder \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/\${file}\" DIRECTORY)
+    file(MAKE_DIRECTORY \"\${folder}\")
+    execute_process(COMMAND \"\${program}\" \${words} OUTPUT_FILE \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/\${file}\"
+                    RESULT_VARIABLE status)
+    if(NOT status EQUAL 0)
+      message(FATAL_ERROR \"\${program} could not be run: \${status}\")
+    endif()
+  endforeach()")
+
+foreach(folder core backends workloads models results harness)
+  install(DIRECTORY ${CMAKE_SOURCE_DIR}/${folder} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/strobe
+          FILES_MATCHING PATTERN "*.hpp" PATTERN cuda EXCLUDE PATTERN nccl EXCLUDE PATTERN mpi EXCLUDE
+          PATTERN conformance EXCLUDE PATTERN measured EXCLUDE PATTERN published EXCLUDE PATTERN data EXCLUDE)
+endforeach()
+
+set(strobe_package ${CMAKE_INSTALL_LIBDIR}/cmake/strobe)
+configure_package_config_file(${CMAKE_SOURCE_DIR}/cmake/strobeConfig.cmake.in ${CMAKE_BINARY_DIR}/strobeConfig.cmake
+                              INSTALL_DESTINATION ${strobe_package}
+                              PATH_VARS CMAKE_INSTALL_BINDIR CMAKE_INSTALL_INCLUDEDIR)
+write_basic_package_version_file(${CMAKE_BINARY_DIR}/strobeConfigVersion.cmake COMPATIBILITY ExactVersion)
+install(FILES ${CMAKE_BINARY_DIR}/strobeConfig.cmake ${CMAKE_BINARY_DIR}/strobeConfigVersion.cmake
+        DESTINATION ${strobe_package})
