@@ -45,7 +45,8 @@ void refuse_near_csv(const std::string& path, std::string_view head) {
   }
   throw InvalidInput(path, 1, 1,
                      fmt::format("the first line is '{}'; for csv it must be 'source,target,time' or "
-                                 "'source,target,step', or one of them and ',weight', in lower case",
+                                 "'source,target,step', or one of them and ',weight', in lower case; or say what "
+                                 "its columns are called: columns=source:from/target:to/time:when",
                                  printable(line)));
 }
 
@@ -89,11 +90,13 @@ const FormatTag::Value& detect(const std::string& path) {
   refuse_knowledge_graph(path, head);
   throw InvalidInput(
       path, 0, 0,
-      fmt::format("{}; known formats: {}; give format=NAME if it is one of them, or make it csv: a first line "
-                  "'source,target,time' or 'source,target,time,weight', and whole numbers or names as vertices",
-                  head.find('\0') == std::string::npos ? "no format recognises this file"
-                                                       : "no format recognises this binary file",
-                  fmt::join(FormatRegistry::instance().names(), ", ")) +
+      fmt::format(
+          "{}; known formats: {}; give format=NAME if it is one of them, or make it csv: a first line "
+          "'source,target,time' or 'source,target,time,weight', and whole numbers or names as vertices; of a csv "
+          "with other names say them: columns=source:from/target:to/time:when",
+          head.find('\0') == std::string::npos ? "no format recognises this file"
+                                               : "no format recognises this binary file",
+          fmt::join(FormatRegistry::instance().names(), ", ")) +
           hint_for_quadruples(head));
 }
 

@@ -24,6 +24,7 @@
 #include "workloads/reading/events/event_builder.hpp"
 #include "workloads/reading/events/vertex_data.hpp"
 #include "workloads/reading/ids/id_space.hpp"
+#include "workloads/reading/text/csv_columns.hpp"
 #include "workloads/shape/shape.hpp"
 #include "workloads/shape/shape_graph.hpp"
 
@@ -86,6 +87,7 @@ void check_options(const FileOptions& options, const std::string& pointer) {
   if (!options.window.empty()) parse_duration_seconds(options.window, pointer + "/window");
   if (!options.format.empty()) FormatRegistry::instance().find(options.format, pointer + "/format");
   if (!options.missing.empty()) missing_value(options.missing, pointer + "/missing");
+  if (!options.columns.empty()) column_names(options.columns, pointer + "/columns");
 }
 
 /// The options with the data set's own windows where the user chose none.
@@ -156,22 +158,26 @@ Source find_source(const std::string& workload, Kind kind, const FileOptions& op
     source.path = dataset_file(*source.set);
     if (format.empty()) format = source.set->value.format;
   }
+  if (format.empty() && !options.columns.empty()) format = "csv";
   source.format = &find_format(source.path, format);
+  if (!options.columns.empty() && source.format->read_columns == nullptr)
+    throw InvalidRequest("columns", fmt::format("the columns of format {} are fixed; columns is for csv", format));
   return source;
 }
 
 EventGraph read_event_source(const Source& source, const FileOptions& options) {
   const auto read = [&] {
-    EventGraph graph = source.format->read(source.path);
+    EventGraph graph = options.columns.empty() ? source.format->read(source.path)
+                                               : source.format->read_columns(source.path, options.columns);
     settle_ids(graph, options.ids, source.path);
     settle_dates(graph);
     return graph;
   };
   const std::string format =
       options.format.empty() && source.set != nullptr ? source.set->value.format : options.format;
-  EventGraph events = options.cache == "on"
-                          ? read_through_cache(source.path, "format=" + format + " ids=" + options.ids, read)
-                          : read();
+  const std::string choices =
+      "format=" + format + " ids=" + options.ids + (options.columns.empty() ? "" : " columns=" + options.columns);
+  EventGraph events = options.cache == "on" ? read_through_cache(source.path, choices, read) : read();
   if (source.set == nullptr) return events;
   DatasetTag::Value expected = source.set->value;
   if (options.ids != "auto") expected.expected_vertices = 0;  // the catalogue counts those that the format makes itself
@@ -224,10 +230,15 @@ void refuse_windows_without_times(const FileOptions& options, const EventGraph& 
 
 }  // namespace
 
+constexpr char columns_help[] =
+    "csv: what its columns are called, such as source:from/target:to/time:when (weight and step likewise); empty = "
+    "source, target, time or step, weight; other columns are not read";
+
 const FieldTable& file_option_fields() {
   static const FieldTable table =
       make_fields<FileOptions>()
           .text("format", &FileOptions::format, "file format; empty = detect from the content")
+          .text("columns", &FileOptions::columns, columns_help)
           .text("window", &FileOptions::window,
                 "duration of a step, such as 30d or 1h (a number of steps when the file counts steps)")
           .integer("window_events", &FileOptions::window_events, "", "events in a step; 0 = not by events", 0)
@@ -258,8 +269,7 @@ const FieldTable& file_option_fields() {
           .text("missing", &FileOptions::missing,
                 "files of steps: the value that stands for what was not measured, such as 0; targets equal to it are "
                 "left out, features stay as they are; empty = none")
-          .integer("min_edges", &FileOptions::min_edges, "", "steps with fewer edges are dropped; 0 keeps empty steps",
-                   0)
+          .integer("min_edges", &FileOptions::min_edges, "", "steps with fewer edges are dropped; 0 keeps all", 0)
           .text("steps", &FileOptions::steps,
                 "A:B keeps of the steps that were made A to B - 1, counted from 0; empty = all");
   return table;
@@ -335,6 +345,7 @@ Json complete_workload_parameters(const std::string& workload, const Json& param
   if (options.labels == "auto") complete.erase("labels");  // ids of cases are older than this option
   if (options.cache == "on") complete.erase("cache");  // what a case measures does not depend on it, nor should its id
   // Ids of cases from before there were these options stay.
+  if (options.columns.empty()) complete.erase("columns");
   if (options.missing.empty()) complete.erase("missing");
   if (options.steps.empty()) complete.erase("steps");
   if (given.contains("feature_scale")) complete["feature_scale"] = given.at("feature_scale");
@@ -351,8 +362,9 @@ std::map<std::string, std::string> workload_files(const std::string& workload, c
   const std::string path = set != nullptr ? find_data_file(set->file) : workload;
   if (!std::filesystem::is_regular_file(path)) return files;
   files["name"] = path;
-  const FormatTag::Value& format =
-      find_format(path, options.format.empty() && set != nullptr ? set->format : options.format);
+  const FormatTag::Value& format = find_format(path, !options.columns.empty() && options.format.empty() ? "csv"
+                                                     : options.format.empty() && set != nullptr         ? set->format
+                                                                                                : options.format);
   if (format.companions == nullptr) return files;
   for (const std::string& file : format.companions(path))
     files["companion " + std::filesystem::path(file).filename().string()] = file;

@@ -43,7 +43,9 @@ void refuse_own_input(const std::string& out, const std::string& workload, const
 }
 
 /// Whether a parameter says how events are read; the others (windows and the like) make steps of them.
-bool is_about_reading(const std::string& key) { return key == "format" || key == "ids" || key == "cache"; }
+bool is_about_reading(const std::string& key) {
+  return key == "format" || key == "columns" || key == "ids" || key == "cache";
+}
 
 bool makes_steps(const std::string& workload, const Json& parameters) {
   const bool generated = EventGeneratorRegistry::instance().contains(workload);

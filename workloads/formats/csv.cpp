@@ -1,12 +1,14 @@
-// Strobe's own csv, as write_csv writes it: header "source,target,time|step[,weight]", then one row per event.
-// A byte order mark before the header and quotes around its names are read over, and so are blanks around bare fields.
-// Vertices are whole numbers, or names where the first row has one or quotes, numbered by first appearance; a name
-// among numbers is an error, as it may be a slip, and so is a number that is not written with digits alone (1.0, 1e3,
-// 0x1). Times are seconds or dates. Returns the events; a column called `step` holds whole numbers and makes the graph
-// stepped. Cost: one pass, and one look-up per name.
+// Strobe's own csv, as write_csv writes it: header "source,target,time|step[,weight]", then one row per event; and that
+// of others, whose columns stand in another order, have names of their own (option `columns`) and others between them,
+// which are not read. A byte order mark before the header and quotes around its names are read over, and so are blanks
+// around bare fields. Vertices are whole numbers, or names where the first row has one or quotes, numbered by first
+// appearance; a name among numbers is an error, as it may be a slip, and so is a number that is not written with digits
+// alone (1.0, 1e3, 0x1). Times are seconds or dates. Returns the events; a column called `step` holds whole numbers and
+// makes the graph stepped. Cost: one pass, and one look-up per name.
 #include <fmt/format.h>
 
 #include <limits>
+#include <map>
 #include <utility>
 
 #include "workloads/graph/plugins.hpp"
@@ -15,7 +17,7 @@
 #include "workloads/reading/ids/id_words.hpp"
 #include "workloads/reading/ids/name_table.hpp"
 #include "workloads/reading/ids/vertex_names.hpp"
-#include "workloads/reading/text/blanks.hpp"
+#include "workloads/reading/text/csv_columns.hpp"
 #include "workloads/reading/text/probing.hpp"
 #include "workloads/reading/text/quoted_csv.hpp"
 #include "workloads/reading/text/text_reader.hpp"
@@ -23,58 +25,46 @@
 namespace strobe {
 namespace {
 
-constexpr std::string_view time_header = "source,target,time";
-constexpr std::string_view step_header = "source,target,step";
-constexpr std::string_view weight_column = ",weight";
+using ColumnNames = std::map<std::string, std::string>;
 
-bool is_header(std::string_view line, std::string_view columns) {
-  return line.substr(0, columns.size()) == columns &&
-         (line.size() == columns.size() || line.substr(columns.size()) == weight_column);
-}
-
-/// The header without the quotes that spreadsheets and R put around names, and without blanks.
-std::string unquoted(std::string_view line) {
-  std::string text(line);
-  std::erase(text, '"');
-  return header_names(text);
-}
-
+/// Surely with the columns as Strobe writes them; others are somebody's csv, unless another format knows them.
 int probe_csv(std::string_view head, std::string_view) {
-  const std::string line = unquoted(first_line(head));
-  return is_header(line, time_header) || is_header(line, step_header) ? 100 : 0;
+  const CsvColumns columns = find_csv_columns(csv_header_names(first_line(head)), {});
+  if (!columns.found()) return 0;
+  return columns.plain() ? 100 : 5;
 }
 
 struct CsvLayout {
-  std::size_t columns = 3;
-  bool stepped = false, named = false, dated = false;
+  CsvColumns columns;
+  bool named = false, dated = false;
 };
 
 /// The header and, of the first row, whether its vertices are names and its time is a date. Leaves the reader behind
 /// the header.
-CsvLayout read_layout(TextReader& reader) {
+CsvLayout read_layout(TextReader& reader, const ColumnNames& names) {
   if (!reader.next()) reader.fail_file("the file is empty");
-  const std::string names = unquoted(reader.line());
-  CsvLayout layout;
-  layout.stepped = is_header(names, step_header);
-  if (!layout.stepped && !is_header(names, time_header)) {
-    reader.fail(1, "expected the header source,target,time[,weight]");
-  }
-  layout.columns = reader.split_commas().size();
+  const std::vector<std::string> header = csv_header_names(reader.line());
+  CsvLayout layout{find_csv_columns(header, names)};
+  const CsvColumns& columns = layout.columns;
+  require_csv_columns(reader.path(), header, columns, names);
   TextReader ahead(reader.path());
   if (ahead.next() && ahead.next()) {
     QuotedCsv csv;
     const auto& fields = csv.split(ahead);
-    const bool numbers = fields.size() > 1 && is_like_number(fields[0].text) && is_like_number(fields[1].text);
-    layout.dated = fields.size() > 2 && !layout.stepped && ahead.is_date(fields[2]);
-    layout.named = fields.size() == layout.columns && (!numbers || ahead.line().find('"') != std::string_view::npos);
+    if (fields.size() != columns.count) return layout;  // refused with the others
+    const bool numbers = is_like_number(fields[columns.source].text) && is_like_number(fields[columns.target].text);
+    const bool quotes = columns.plain() && ahead.line().find('"') != std::string_view::npos;
+    layout.dated = !columns.stepped && ahead.is_date(fields[columns.time]);
+    layout.named = !numbers || quotes;
   }
   return layout;
 }
 
 void check_columns(const TextReader& lines, const std::vector<Token>& fields, const CsvLayout& layout) {
-  if (fields.size() == layout.columns) return;
-  lines.fail(misplaced_column(lines.line(), fields, layout.columns),
-             fmt::format("expected {} columns, found {}", layout.columns, fields.size()));
+  const std::size_t count = layout.columns.count;
+  if (fields.size() == count) return;
+  lines.fail(misplaced_column(lines.line(), fields, count),
+             fmt::format("expected {} columns, found {}", count, fields.size()));
 }
 
 double read_time(const TextReader& lines, const Token& token, bool stepped) {
@@ -82,6 +72,13 @@ double read_time(const TextReader& lines, const Token& token, bool stepped) {
   const auto step = static_cast<double>(lines.whole(token, "step"));
   if (step > std::numeric_limits<Step>::max()) lines.fail(token.column, "the step is beyond 2^31 - 1");
   return step;
+}
+
+/// What follows the vertices of a row.
+void add_time(const TextReader& lines, const std::vector<Token>& fields, const CsvColumns& columns, std::int64_t source,
+              std::int64_t target, EventBuilder& rows) {
+  rows.add(source, target, read_time(lines, fields[columns.time], columns.stepped));
+  if (columns.weight != CsvColumns::none) rows.add_weight(lines.weight(fields[columns.weight]));
 }
 
 void add_numbered_rows(TextReader& lines, const CsvLayout& layout, EventBuilder& rows) {
@@ -94,24 +91,26 @@ void add_numbered_rows(TextReader& lines, const CsvLayout& layout, EventBuilder&
     }
     return lines.whole(token, what);
   };
+  const CsvColumns& columns = layout.columns;
+  QuotedCsv csv;  // texts of other columns may hold commas in quotes
   while (lines.next()) {
-    const auto& fields = lines.split_commas();
+    const auto& fields = columns.ignored.empty() ? lines.split_commas() : csv.split(lines);
     check_columns(lines, fields, layout);
-    const std::int64_t source = vertex(fields[0], "source vertex id"), target = vertex(fields[1], "target vertex id");
-    rows.add(source, target, read_time(lines, fields[2], layout.stepped));
-    if (layout.columns == 4) rows.add_weight(lines.weight(fields[3]));
+    const std::int64_t source = vertex(fields[columns.source], "source vertex id"),
+                       target = vertex(fields[columns.target], "target vertex id");
+    add_time(lines, fields, columns, source, target, rows);
   }
 }
 
 void add_named_rows(TextReader& lines, const CsvLayout& layout, NameTable& names, EventBuilder& rows) {
+  const CsvColumns& columns = layout.columns;
   QuotedCsv csv;
   while (lines.next()) {
     const auto& fields = csv.split(lines);
     check_columns(lines, fields, layout);
-    const std::int64_t source = names.number(lines.name(fields[0], "source"));
-    const std::int64_t target = names.number(lines.name(fields[1], "target"));
-    rows.add(source, target, read_time(lines, fields[2], layout.stepped));
-    if (layout.columns == 4) rows.add_weight(lines.weight(fields[3]));
+    const std::int64_t source = names.number(lines.name(fields[columns.source], "source"));
+    const std::int64_t target = names.number(lines.name(fields[columns.target], "target"));
+    add_time(lines, fields, columns, source, target, rows);
   }
 }
 
@@ -130,13 +129,13 @@ NameTable read_named_rows(TextReader& reader, const CsvLayout& layout, EventBuil
           throw InvalidInput(reader.path(), 0, 0, "the file has more than 2^31 - 1 distinct vertex names");
         rows.renumber(numbers, numbers);
       });
-  refuse_twin_names(names, reader.path(), 0);
+  refuse_twin_names(names, reader.path(), layout.columns.source, layout.columns.target);
   return names;
 }
 
-EventGraph read_csv(const std::string& path) {
+EventGraph read_named_columns(const std::string& path, const ColumnNames& columns) {
   TextReader reader(path);
-  const CsvLayout layout = read_layout(reader);
+  const CsvLayout layout = read_layout(reader, columns);
   EventBuilder events;
   NameTable names;
   if (layout.named) {
@@ -145,19 +144,28 @@ EventGraph read_csv(const std::string& path) {
     parse_rows(reader, events, [&](TextReader& lines, EventBuilder& rows) { add_numbered_rows(lines, layout, rows); });
   }
   EventGraph graph = events.finish(path, "csv");
-  graph.stepped = layout.stepped;
+  graph.stepped = layout.columns.stepped;
   graph.dated = layout.dated;
   if (layout.named) name_vertices(names, graph);
   if (layout.named)
     graph.provenance.notes.push_back("vertices have names in the file; ids number them by first appearance");
+  const std::string ignored = ignored_columns_note(layout.columns);
+  if (!ignored.empty()) graph.provenance.notes.push_back(ignored);
   return graph;
 }
 
+EventGraph read_csv(const std::string& path) { return read_named_columns(path, {}); }
+
+EventGraph read_csv_columns(const std::string& path, const std::string& columns) {
+  return read_named_columns(path, column_names(columns, "columns"));
+}
+
 const Register<FormatTag> csv_registered{{"csv",
-                                          "csv with header source,target,time|step[,weight]; what `convert` writes",
+                                          "csv with header source,target,time|step[,weight], in any order and with "
+                                          "other columns, or with names of its own (columns=); what `convert` writes",
                                           "this project",
                                           {},
-                                          {probe_csv, read_csv},
+                                          {probe_csv, read_csv, nullptr, nullptr, read_csv_columns},
                                           {}}};
 
 }  // namespace

@@ -242,8 +242,8 @@ EventGraph read_tgb(const std::string& path) {
         refuse_too_many(tables, path);
         rows.renumber(sources, layout.two_sided ? targets : sources);
       });
-  refuse_twin_names(tables.sources, path, 1);
-  refuse_twin_names(tables.targets, path, 1);
+  refuse_twin_names(tables.sources, path, 1, 2);
+  refuse_twin_names(tables.targets, path, 1, 2);
   EventGraph graph = events.finish(path, "tgb");
   graph.two_sided = layout.two_sided;
   graph.stepped = layout.years;

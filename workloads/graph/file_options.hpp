@@ -10,8 +10,9 @@ namespace strobe {
 
 /// Windowing and format options that apply to data sets and files (generators have their own tables).
 struct FileOptions {
-  std::string format;  // "" = detect
-  std::string window;  // duration text; "" = the data set's default
+  std::string format;   // "" = detect
+  std::string columns;  // names of columns of a csv, "source:from/target:to/time:when"; "" = source, target, time
+  std::string window;   // duration text; "" = the data set's default
   std::int64_t window_events = 0;
   std::int64_t window_count = 0;
   std::string partial = "keep";

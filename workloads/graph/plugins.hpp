@@ -26,6 +26,8 @@ struct FormatTag {
     /// The files beside `path` that reading it would read too: labels, features; those that are there. Null when the
     /// format has none.
     std::vector<std::string> (*companions)(const std::string& path) = nullptr;
+    /// `read` with the file's own names for columns, as the option `columns` gives them. Null when the format has none.
+    EventGraph (*read_columns)(const std::string& path, const std::string& columns) = nullptr;
   };
 };
 using FormatRegistry = Registry<FormatTag>;

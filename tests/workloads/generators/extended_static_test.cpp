@@ -12,7 +12,7 @@
 namespace strobe {
 namespace {
 
-SnapshotGraph make(const Json& parameters, std::uint64_t seed) {
+SnapshotGraph make_extended(const Json& parameters, std::uint64_t seed) {
   return load_workload("extended_static", parameters, seed);
 }
 
@@ -29,7 +29,7 @@ std::set<Pair> pairs_of(const Snapshot& snapshot) {
 
 TEST(ExtendedStatic, EveryEdgeAppearsOnceInBothDirections) {
   for (const std::uint64_t seed : {1, 2, 3}) {
-    const SnapshotGraph graph = make({{"vertices", 900}, {"edges", 5000}, {"steps", 12}}, seed);
+    const SnapshotGraph graph = make_extended({{"vertices", 900}, {"edges", 5000}, {"steps", 12}}, seed);
     std::set<Pair> all;
     std::vector<double> sizes = test::edges_per_step(graph);
     for (const auto& snapshot : graph.snapshots) {
@@ -49,9 +49,9 @@ TEST(ExtendedStatic, EveryEdgeAppearsOnceInBothDirections) {
 TEST(ExtendedStatic, LastingEdgesGrowStepByStepToTheSameGraph) {
   for (const std::uint64_t seed : {1, 2, 3}) {
     Json parameters = {{"vertices", 500}, {"edges", 3000}, {"steps", 8}};
-    const SnapshotGraph once = make(parameters, seed);
+    const SnapshotGraph once = make_extended(parameters, seed);
     parameters["lasting"] = true;
-    const SnapshotGraph lasting = make(parameters, seed);
+    const SnapshotGraph lasting = make_extended(parameters, seed);
     std::set<Pair> so_far;
     for (std::size_t t = 0; t < 8; ++t) {
       const std::set<Pair> fresh = pairs_of(*once.snapshots[t]);
@@ -79,7 +79,7 @@ std::vector<std::set<std::int64_t>> words_at(const SnapshotGraph& graph, std::in
 TEST(ExtendedStatic, AVertexHasItsWordsFromItsFirstEdgeOn) {
   for (const std::uint64_t seed : {4, 5}) {
     const SnapshotGraph graph =
-        make({{"vertices", 400}, {"edges", 600}, {"steps", 10}, {"features", 60}, {"words", 7}}, seed);
+        make_extended({{"vertices", 400}, {"edges", 600}, {"steps", 10}, {"features", 60}, {"words", 7}}, seed);
     const auto last = words_at(graph, 9);
     std::vector<bool> there(400), ever(400);
     for (std::int64_t t = 0; t < 10; ++t)
@@ -129,14 +129,14 @@ Shares shares_of(const SnapshotGraph& graph, std::int64_t classes) {
 TEST(ExtendedStatic, ClassesAreEqualAndEdgesAndWordsKeepToThem) {
   for (const std::uint64_t seed : {6, 7, 8}) {
     for (const double homophily : {0.3, 0.8, 1.0}) {
-      const SnapshotGraph graph = make({{"vertices", 5000},
-                                        {"edges", 40000},
-                                        {"steps", 4},
-                                        {"classes", 5},
-                                        {"features", 200},
-                                        {"homophily", homophily},
-                                        {"topic", 0.4}},
-                                       seed);
+      const SnapshotGraph graph = make_extended({{"vertices", 5000},
+                                                 {"edges", 40000},
+                                                 {"steps", 4},
+                                                 {"classes", 5},
+                                                 {"features", 200},
+                                                 {"homophily", homophily},
+                                                 {"topic", 0.4}},
+                                                seed);
       std::array<int, 5> sizes{};
       for (const std::int8_t label : graph.vertex_label) ++sizes.at(static_cast<std::size_t>(label));
       for (const int size : sizes) EXPECT_EQ(size, 1000);
@@ -152,7 +152,7 @@ TEST(ExtendedStatic, ClassesAreEqualAndEdgesAndWordsKeepToThem) {
 
 /// Largest total degree over the mean one.
 double hub_of(double skew, std::uint64_t seed) {
-  const SnapshotGraph graph = make({{"vertices", 4000}, {"edges", 40000}, {"steps", 4}, {"skew", skew}}, seed);
+  const SnapshotGraph graph = make_extended({{"vertices", 4000}, {"edges", 40000}, {"steps", 4}, {"skew", skew}}, seed);
   std::vector<double> degree(4000);
   for (const auto& snapshot : graph.snapshots)
     for (const auto& [v, u] : pairs_of(*snapshot)) degree[static_cast<std::size_t>(v)] += 1;
@@ -193,7 +193,7 @@ TEST(ExtendedStatic, HasTheSizesOfTableOne) {
   for (const Printed& printed : {Printed{"cora-t", 0.05, 0.27, 2.71, 1.30, 0.005, 1433},
                                  Printed{"pubmed-t", 0.39, 1.77, 19.72, 8.86, 0.005, 500}}) {
     const double scale = 0.0125;
-    const SnapshotGraph graph = make({{"like", printed.name}, {"scale", scale}}, 1);
+    const SnapshotGraph graph = make_extended({{"like", printed.name}, {"scale", scale}}, 1);
     const auto millions = [&](double count) { return count / scale / 1e6; };
     EXPECT_EQ(graph.steps(), 50);
     EXPECT_EQ(graph.feature_width, printed.width);
