@@ -13,6 +13,8 @@
 #include <numeric>
 
 #include "core/fields.hpp"
+#include "models/tape/range_log.hpp"
+#include "results/trace_flows.hpp"
 
 namespace strobe {
 namespace {
@@ -38,6 +40,14 @@ void append_microseconds(fmt::memory_buffer& out, std::int64_t ns) {
 std::size_t process_of(std::size_t rank) { return rank + 1; }
 
 int thread_of(Stream stream, int slot) { return static_cast<int>(stream) + stream_count * slot; }
+
+/// The lane of ranges, beyond those of all streams.
+constexpr int program_thread = 1000000;
+
+/// What is waited for is another thing than what is done.
+std::string shown_name(const Span& span) {
+  return span.phase == Phase::wait ? fmt::format("wait for {}", span.name) : std::string(span.name);
+}
 
 /// A span's begin and end in the trace.
 struct TraceInterval {
@@ -86,11 +96,18 @@ void append_thread_name(fmt::memory_buffer& out, std::size_t rank, int stream, i
 }
 
 void append_names(fmt::memory_buffer& out, std::size_t rank, const std::vector<Span>& spans,
-                  const std::vector<int>& slots) {
+                  const std::vector<int>& slots, bool has_ranges) {
   fmt::format_to(std::back_inserter(out),
                  "{{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":{0},\"args\":{{\"name\":\"rank {1}\"}}}},\n"
                  "{{\"name\":\"process_sort_index\",\"ph\":\"M\",\"pid\":{0},\"args\":{{\"sort_index\":{1}}}}}",
                  process_of(rank), rank);
+  if (has_ranges) {
+    fmt::format_to(
+        std::back_inserter(out),
+        ",\n{{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":{0},\"tid\":{1},\"args\":{{\"name\":\"program\"}}}},\n"
+        "{{\"name\":\"thread_sort_index\",\"ph\":\"M\",\"pid\":{0},\"tid\":{1},\"args\":{{\"sort_index\":-1}}}}",
+        process_of(rank), program_thread);
+  }
   // The three streams that every device has always get their lanes, so that traces of several runs line up.
   std::array<int, stream_count> last{0, 0, 0, -1, -1};
   for (std::size_t i = 0; i < spans.size(); ++i) {
@@ -106,8 +123,9 @@ void append_names(fmt::memory_buffer& out, std::size_t rank, const std::vector<S
 
 void append_span(fmt::memory_buffer& out, std::size_t rank, const Span& span, const TraceInterval& interval, int slot) {
   const auto to = std::back_inserter(out);
-  fmt::format_to(to, ",\n{{\"name\":{},\"cat\":\"{}\",\"ph\":\"X\",\"pid\":{},\"tid\":{},\"ts\":", json_text(span.name),
-                 phase_names[static_cast<int>(span.phase)], process_of(rank), thread_of(span.stream, slot));
+  fmt::format_to(
+      to, ",\n{{\"name\":{},\"cat\":\"{}\",\"ph\":\"X\",\"pid\":{},\"tid\":{},\"ts\":", json_text(shown_name(span)),
+      phase_names[static_cast<int>(span.phase)], process_of(rank), thread_of(span.stream, slot));
   append_microseconds(out, interval.begin);
   fmt::format_to(to, ",\"dur\":");
   append_microseconds(out, interval.end - interval.begin);
@@ -134,6 +152,66 @@ void append_memory(fmt::memory_buffer& out, std::size_t rank, const std::vector<
   }
 }
 
+void append_range(fmt::memory_buffer& out, std::size_t rank, const Span& range, const TraceInterval& interval) {
+  fmt::format_to(std::back_inserter(out),
+                 ",\n{{\"name\":{},\"cat\":\"range\",\"ph\":\"X\",\"pid\":{},\"tid\":{},\"ts\":", json_text(range.name),
+                 process_of(rank), program_thread);
+  append_microseconds(out, interval.begin);
+  fmt::format_to(std::back_inserter(out), ",\"dur\":");
+  append_microseconds(out, interval.end - interval.begin);
+  fmt::format_to(std::back_inserter(out), ",\"args\":{{}}}}");
+}
+
+/// The operations of one rank with their places in the trace.
+struct Lanes {
+  std::vector<Span> spans, ranges;
+  std::vector<TraceInterval> intervals;
+  std::vector<int> slots;
+};
+
+Lanes lanes_of(const std::vector<Span>& spans, double origin) {
+  Lanes lanes;
+  for (const Span& span : spans) (is_range(span) ? lanes.ranges : lanes.spans).push_back(span);
+  lanes.intervals = intervals_of(lanes.spans, origin);
+  lanes.slots = slots_of(lanes.spans, lanes.intervals);
+  return lanes;
+}
+
+void append_flow_end(fmt::memory_buffer& out, const char* phase, std::size_t flow, std::size_t rank, const Lanes& lanes,
+                     std::size_t span, std::int64_t at) {
+  fmt::format_to(std::back_inserter(out),
+                 ",\n{{\"name\":{},\"cat\":\"exchange\",\"ph\":{},\"id\":{},\"pid\":{},\"tid\":{},\"ts\":",
+                 json_text(lanes.spans[span].name), phase, flow, process_of(rank),
+                 thread_of(lanes.spans[span].stream, lanes.slots[span]));
+  append_microseconds(out, at);
+  fmt::format_to(std::back_inserter(out), "}}");
+}
+
+void append_flows(fmt::memory_buffer& out, const std::vector<Lanes>& ranks) {
+  std::vector<std::vector<Span>> spans;
+  for (const Lanes& lanes : ranks) spans.push_back(lanes.spans);
+  std::size_t number = 0;
+  for (const TraceFlow& flow : trace_flows(spans)) {
+    const TraceInterval &from = ranks[flow.from_rank].intervals[flow.from_span],
+                        &to = ranks[flow.to_rank].intervals[flow.to_span];
+    ++number;
+    // Within both spans, so that no span that only touches them is taken for one of the flow's ends.
+    const std::int64_t begin = std::max(from.begin, to.begin), common = std::min(from.end, to.end) - begin;
+    append_flow_end(out, "\"s\"", number, flow.from_rank, ranks[flow.from_rank], flow.from_span, begin + common / 3);
+    append_flow_end(out, "\"f\",\"bp\":\"e\"", number, flow.to_rank, ranks[flow.to_rank], flow.to_span,
+                    begin + 2 * common / 3);
+  }
+}
+
+void append_rank(fmt::memory_buffer& out, std::size_t rank, const Lanes& lanes, double origin) {
+  append_names(out, rank, lanes.spans, lanes.slots, !lanes.ranges.empty());
+  const std::vector<TraceInterval> ranges = intervals_of(lanes.ranges, origin);
+  for (std::size_t i = 0; i < ranges.size(); ++i) append_range(out, rank, lanes.ranges[i], ranges[i]);
+  for (std::size_t i = 0; i < lanes.spans.size(); ++i)
+    append_span(out, rank, lanes.spans[i], lanes.intervals[i], lanes.slots[i]);
+  append_memory(out, rank, lanes.spans, origin);
+}
+
 }  // namespace
 
 std::string trace_json(const std::string& case_id, const std::vector<std::vector<Span>>& ranks,
@@ -144,15 +222,13 @@ std::string trace_json(const std::string& case_id, const std::vector<std::vector
                  "{{\"displayTimeUnit\":\"ns\",\n\"otherData\":{{\"case_id\":{},"
                  "\"time_source\":{},\"origin_seconds\":{},\"ranks\":{}}},\n\"traceEvents\":[\n",
                  json_text(case_id), json_text(time_source), origin, ranks.size());
+  std::vector<Lanes> lanes;
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
     if (rank != 0) fmt::format_to(std::back_inserter(out), ",\n");
-    const std::vector<Span>& spans = ranks[rank];
-    const std::vector<TraceInterval> intervals = intervals_of(spans, origin);
-    const std::vector<int> slots = slots_of(spans, intervals);
-    append_names(out, rank, spans, slots);
-    for (std::size_t i = 0; i < spans.size(); ++i) append_span(out, rank, spans[i], intervals[i], slots[i]);
-    append_memory(out, rank, spans, origin);
+    lanes.push_back(lanes_of(ranks[rank], origin));
+    append_rank(out, rank, lanes.back(), origin);
   }
+  append_flows(out, lanes);
   fmt::format_to(std::back_inserter(out), "\n]}}\n");
   return fmt::to_string(out);
 }

@@ -16,7 +16,10 @@ void train_batch(Device& device, const HybridPlan& plan, const HybridBatch& batc
   Tape tape(device);
   const ModelCall call{tape, *model.equations, model.layers, parameters, pass};
   BatchStages stages(call, inputs);
+  Range forward(pass.ranges, "forward");
   const Var embeddings = walk_layers(call, stages, Tape::constant(inputs.first_input));
+  forward.end();
+  const Range backward(pass.ranges, "backward");
   const Var outputs = model.task->head(tape, parameters, embeddings, samples.rows, samples.count);
   add_loss(tape, model.task->loss(), outputs, samples.targets, scale, loss);
   tape.backward();

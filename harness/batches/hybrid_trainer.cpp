@@ -46,7 +46,7 @@ HybridTrainer::HybridTrainer(const HybridPlan& plan, Device& device, Communicato
 Pass HybridTrainer::pass() const {
   const RankSums* sums = &own_sums_;
   if (plan_.exact) sums = &shared_sums_;
-  return {plan_.seed(), static_cast<std::int64_t>(iteration_), true, sums};
+  return {plan_.seed(), static_cast<std::int64_t>(iteration_), true, sums, ranges_};
 }
 
 void HybridTrainer::epoch(std::int64_t) {

@@ -21,6 +21,7 @@ class HybridTrainer final : public Trainer {
   HybridTrainer(const HybridPlan& plan, Device& device, Communicator& communicator);
 
   /// One update by gradients summed over ranks; or updates of the rank alone, and the averaging behind them.
+  void note_ranges(RangeLog* log) override { ranges_ = log; }
   void epoch(std::int64_t number) override;
   EpochValues values(bool metrics_before) override;
   /// On the whole graph, which lies on the device only meanwhile.
@@ -71,6 +72,7 @@ class HybridTrainer final : public Trainer {
   double last_loss_ = 0;                     // of the last epoch that had samples
   bool equal_outputs_ = false;
   std::map<std::string, std::vector<double>> kept_;  // on rank 0: what ranks hold of their own, as gathered last
+  RangeLog* ranges_ = nullptr;
 };
 
 }  // namespace strobe

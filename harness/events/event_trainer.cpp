@@ -38,14 +38,18 @@ void EventTrainer::train(std::int64_t epoch, std::int64_t batch) {
   pass.seed = static_cast<std::uint64_t>(case_.request.seed);
   pass.epoch = epoch * case_.batches() + batch;
   Tape tape(device_);
+  Range forward(ranges_, "forward");
   const PassOutput output = walk_.pass(tape, weights_.parameters(), current, pass, [&] {
     if (batch + 1 < case_.batches()) next_ = draw(epoch, batch + 1);
   });
+  forward.end();
   const BatchWish& wish = current.drawn->wish;
+  Range backward(ranges_, "backward");
   const Tensor labels = case_.task->labels(device_, *case_.training.graph, wish.first, wish.count);
   const LinkLoss loss = case_.model->traits().binary_loss ? LinkLoss::binary_cross_entropy : LinkLoss::cross_entropy;
   case_.task->add_loss(tape, output.outputs, loss, labels, 1.0 / static_cast<double>(wish.count), batch_loss_);
   tape.backward();
+  backward.end();
   walk_.write(output);
   device_.run(AddScaled{batch_loss_, epoch_loss_,
                         static_cast<double>(wish.count) / static_cast<double>(case_.training_events())});

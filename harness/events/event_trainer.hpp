@@ -16,6 +16,7 @@ class EventTrainer final : public Trainer {
   EventTrainer(const EventCase& c, Device& device, Communicator& communicator);
 
   /// A sweep over the training events from zero memory.
+  void note_ranges(RangeLog* log) override { ranges_ = log; }
   void epoch(std::int64_t number) override;
   EpochValues values(bool metrics_before) override;
   std::map<std::string, double> evaluate(const EvaluationMoment& moment) override;
@@ -39,6 +40,7 @@ class EventTrainer final : public Trainer {
   EventWeights weights_;
   PendingDraw next_;
   Tensor batch_loss_, epoch_loss_;
+  RangeLog* ranges_ = nullptr;
 };
 
 }  // namespace strobe

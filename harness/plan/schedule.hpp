@@ -15,6 +15,7 @@
 #include "harness/files/model_files.hpp"
 #include "harness/request/schedule_tag.hpp"
 #include "models/tape/parameters.hpp"
+#include "models/tape/range_log.hpp"
 #include "results/sample.hpp"
 
 namespace strobe {
@@ -93,6 +94,8 @@ struct TrainingFindings {
 class Trainer {
  public:
   virtual ~Trainer() = default;
+  /// Notes in `log`, which must outlive the trainer, what an epoch goes through; kinds without such parts ignore it.
+  virtual void note_ranges(RangeLog* /*log*/) {}
   /// Trains one measured epoch, with its updates. `number` counts from 0, warm-up included.
   virtual void epoch(std::int64_t number) = 0;
   /// What the epoch trained last came to; to be called once after it, outside of measured time. Without

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "models/tape/range_log.hpp"
+
 namespace strobe {
 namespace {
 
@@ -10,7 +12,7 @@ namespace {
 std::vector<std::pair<double, double>> working_intervals(const std::vector<Span>& spans) {
   std::vector<std::pair<double, double>> intervals;
   for (const Span& span : spans) {
-    if (span.phase == Phase::wait || span.end_seconds <= span.begin_seconds) continue;
+    if (span.phase == Phase::wait || is_range(span) || span.end_seconds <= span.begin_seconds) continue;
     intervals.emplace_back(span.begin_seconds, span.end_seconds);
   }
   std::sort(intervals.begin(), intervals.end());

@@ -150,7 +150,7 @@ std::vector<double> FullBatchTrainer::gather(const KeptRows& kept) {
 }
 
 Pass FullBatchTrainer::pass(std::int64_t epoch, bool training) const {
-  return {static_cast<std::uint64_t>(plan_.request.seed), epoch, training, &sums_};
+  return {static_cast<std::uint64_t>(plan_.request.seed), epoch, training, &sums_, ranges_};
 }
 
 void FullBatchTrainer::overwrite(const Tensor& vector, const std::vector<double>& values) {

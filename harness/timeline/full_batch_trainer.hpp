@@ -23,6 +23,7 @@ class FullBatchTrainer final : public Trainer {
   /// What each unit of chunks takes in epochs from now on is left in `meter`, which must outlive them.
   void measure_units(UnitMeter& meter) { timeline_.measure_units(&meter); }
   /// A pass over all cells and one update.
+  void note_ranges(RangeLog* log) override { ranges_ = log; }
   void epoch(std::int64_t number) override;
   EpochValues values(bool metrics_before) override;
   std::map<std::string, double> evaluate(const EvaluationMoment&) override;
@@ -70,6 +71,7 @@ class FullBatchTrainer final : public Trainer {
   std::optional<KeptRows> of_epoch_;  // embeddings of the evaluated steps, until the epoch's values were asked for
   RoundingEstimate rounding_;         // on rank 0
   std::optional<bool> dead_start_;    // likewise
+  RangeLog* ranges_ = nullptr;
 };
 
 }  // namespace strobe

@@ -222,6 +222,7 @@ Tensor LayerWalk::give_back(Device& device, Communicator& communicator, std::siz
 
 Var LayerWalk::forward(Tape& tape, Communicator& communicator, const Parameters& parameters, const Pass& pass,
                        const BlockInputs& inputs, std::vector<LayerMemory>& memory) const {
+  const Range range(pass.ranges, "forward");
   const ModelCall call{tape, *plan_.model.equations, plan_.model.layers, parameters, pass};
   BlockStages stages(*this, call, communicator, inputs, memory);
   if (unit_meter_ != nullptr) unit_meter_->begin_pass(inputs.unit_memory);

@@ -143,6 +143,7 @@ void Timeline::train(const Parameters& parameters, const Pass& pass, const Keep&
     std::vector<LayerMemory> memory = leaves(b);
     const Var embeddings = walks_[b].forward(tape, communicator_, parameters, pass, *here, memory);
     if (b >= walked) keep(b, embeddings->value);
+    const Range range(pass.ranges, "backward");
     loss(b, tape, embeddings);
     give_back(b, tape, memory, gradients);
     gradients.clear();

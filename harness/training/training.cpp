@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "core/interrupt.hpp"
+#include "core/kept_text.hpp"
 #include "harness/request/until.hpp"
 
 namespace strobe {
@@ -50,16 +51,18 @@ EpochSample measure(Device& device, std::size_t first_span, double begin, double
 class TrainingRun {
  public:
   TrainingRun(const PlannedCase& plan, Device& device, Communicator& communicator, int repetition,
-              const RankWishes& wishes, RankOutcome& outcome)
+              const RankWishes& wishes, RankOutcome& outcome, RangeLog* ranges)
       : plan_(plan),
         device_(device),
         communicator_(communicator),
         wishes_(wishes),
+        ranges_(ranges),
         outcome_(outcome),
         curves_(repetition == 0 ? outcome : later_),
         repetition_(repetition),
         epochs_(wishes.epochs > 0 ? wishes.epochs : plan.request.warmup + plan.request.epochs),
         trainer_(plan.schedule->trainer(device, communicator)) {
+    trainer_->note_ranges(ranges_);
     if (!rehearses() && !plan.request.until.empty()) watch_.emplace(parse_until(plan.request.until));
     each_epoch_ = !plan.schedule->epochs_tell_metrics() || (watch_ && !watch_->rule().reads_loss());
   }
@@ -123,8 +126,10 @@ class TrainingRun {
     device_.stage_rows() = {};
     const std::size_t first_span = device_.spans().size();
     const double begin = device_.now();
+    Range range(ranges_, ranges_ == nullptr ? "" : kept_text(fmt::format("epoch {}", e)));
     trainer_->epoch(e);
     device_.synchronize();
+    range.end();
     EpochSample sample = measure(device_, first_span, begin, device_.now());
     sample.repetition = repetition_;
     sample.epoch = static_cast<int>(e);
@@ -168,6 +173,7 @@ class TrainingRun {
 
   /// Evaluates the weights after epoch `e`, unless that is done; `last`: they are left.
   void evaluate_after(std::int64_t e, bool last) {
+    const Range range(ranges_, "evaluate");
     const bool differs = last && plan_.schedule->last_evaluation_differs();
     if (evaluated_ > e && !(differs && evaluated_last_ <= e)) return;
     set_metrics(e, trainer_->evaluate({e, last}));
@@ -219,6 +225,7 @@ class TrainingRun {
   Device& device_;
   Communicator& communicator_;
   const RankWishes& wishes_;
+  RangeLog* const ranges_;  // null: nobody asks
   RankOutcome& outcome_;
   RankOutcome later_;  // takes the curves of repetitions behind the first
   RankOutcome& curves_;
@@ -238,23 +245,28 @@ class TrainingRun {
 void train_rank(const PlannedCase& plan, Device& device, Communicator& communicator, const RankWishes& wishes,
                 RankOutcome& outcome) {
   device.time_each_operation(wishes.spans);
+  RangeLog ranges(device.spans());
   for (int repetition = 0; repetition < plan.request.repeat; ++repetition) {
     device.spans().clear();
+    ranges.clear();
     outcome.epoch_under_way = -1;
     try {
-      if (!TrainingRun(plan, device, communicator, repetition, wishes, outcome).run()) break;
+      RangeLog* const log = wishes.spans ? &ranges : nullptr;
+      if (!TrainingRun(plan, device, communicator, repetition, wishes, outcome, log).run()) break;
     } catch (const OutOfMemory& error) {
       throw OutOfMemoryAtStep(error, device, outcome.epoch_under_way);
     }
   }
-  if (wishes.spans) outcome.last_spans = device.spans().spans();
+  if (!wishes.spans) return;
+  outcome.last_spans = device.spans().spans();
+  for (const Span& range : ranges.as_spans()) outcome.last_spans.push_back(range);
 }
 
 void rehearse(const PlannedCase& plan, Device& device, Communicator& communicator) {
   RankOutcome outcome;
   RankWishes wishes;
   wishes.epochs = 2;
-  TrainingRun(plan, device, communicator, 0, wishes, outcome).run();
+  TrainingRun(plan, device, communicator, 0, wishes, outcome, nullptr).run();
 }
 
 }  // namespace strobe

@@ -26,7 +26,7 @@ struct RankOutcome {
   bool until_reached = false;       // in the first repetition
   bool equal_outputs = false;       // whether the last evaluation gave all test samples one output (all_equal)
   bool finite_weights = true;       // those that are left
-  std::vector<Span> last_spans;     // of the last repetition
+  std::vector<Span> last_spans;     // of the last repetition, with its ranges behind them (models/tape/range_log.hpp)
   std::vector<double> weights;      // after the last update, in the plan's order
   std::vector<double> embeddings;   // [T * N * F] that these weights give, on rank 0
   std::vector<SavedMatrix> memory;  // node memory behind a pass over all events with these weights, on rank 0

@@ -225,6 +225,34 @@ JointOutput spatial_output(const ModelCall& call, LayerStages& stages, std::size
 
 const Neighbours& LayerStages::neighbours(std::int64_t) { throw Error("nobody brings the neighbours of single steps"); }
 
+namespace {
+
+/// What belongs to a layer, forward now and backward when the tape comes back to it.
+class LayerRange {
+ public:
+  LayerRange(const ModelCall& call, std::size_t layer)
+      : call_(call), name_(call.pass.ranges == nullptr ? "" : layer_range_name(layer)) {
+    if (RangeLog* const log = call.pass.ranges; log != nullptr) {
+      log->open(name_);
+      call_.tape.on_backward([log] { log->close(); });
+    }
+  }
+  ~LayerRange() {
+    if (RangeLog* const log = call_.pass.ranges; log != nullptr) {
+      call_.tape.on_backward([log, name = name_] { log->open(name); });
+      log->close();
+    }
+  }
+  LayerRange(const LayerRange&) = delete;
+  LayerRange& operator=(const LayerRange&) = delete;
+
+ private:
+  const ModelCall& call_;
+  const std::string_view name_;
+};
+
+}  // namespace
+
 Var temporal_stage(const ModelCall& call, LayerStages& stages, std::size_t layer, const Var& x) {
   const int number = static_cast<int>(layer);
   if (const PackedStage* stage = stages.packed(number)) return packed_stage(call, stages, layer, *stage, x);
@@ -262,6 +290,7 @@ Var temporal_stage(const ModelCall& call, LayerStages& stages, std::size_t layer
 
 std::size_t spatial_stages(const ModelCall& call, LayerStages& stages, std::size_t first, Var& x) {
   for (std::size_t l = first; l < call.layers.size(); ++l) {
+    const LayerRange range(call, l);
     const int layer = static_cast<int>(l);
     if (call.layers[l].reads_neighbours) x = stages.with_halo(layer, x);
     JointOutput output = spatial_output(call, stages, l, x);
@@ -278,6 +307,7 @@ Var walk_layers(const ModelCall& call, LayerStages& stages, Var x) {
   for (std::size_t l = 0;;) {
     l = spatial_stages(call, stages, l, x);
     if (l == call.layers.size()) return x;
+    const LayerRange range(call, l);
     x = stages.to_temporal(x);
     x = temporal_stage(call, stages, l++, x);
     x = stages.to_spatial(x);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/step_rows.hpp"
+#include "models/tape/range_log.hpp"
 #include "models/tape/tape.hpp"
 
 namespace strobe {
@@ -52,6 +53,7 @@ struct Pass {
   std::int64_t epoch = 0;
   bool training = true;  // false: evaluation, nothing is dropped
   const RankSums* ranks = nullptr;
+  RangeLog* ranges = nullptr;  // null: nobody asks what part of the program an operation belongs to
 };
 
 /// Input of a spatial stage on one rank: x [own rows + halo rows, F]; a [own rows, own + halo rows]; `cells` describes

@@ -18,6 +18,11 @@ Var Tape::record_collective(Tensor value, std::function<void(const Variable&)> b
   return result;
 }
 
+void Tape::on_backward(std::function<void()> reached) {
+  if (!recording_) return;
+  records_.push_back({nullptr, [call = std::move(reached)](const Variable&) { call(); }});
+}
+
 GradientTarget Tape::target(const Var& input) {
   if (input->gradient.defined()) return {input->gradient, true};
   input->gradient = device_.allocate(input->value.rows(), input->value.columns(), input->value.type());
@@ -44,6 +49,10 @@ void Tape::backward() {
   while (!records_.empty()) {
     Record record = std::move(records_.back());
     records_.pop_back();
+    if (record.result == nullptr) {
+      record.backward(Variable());
+      continue;
+    }
     if (record.collective && !record.result->gradient.defined()) added_gradient(record.result);
     if (record.result->gradient.defined()) record.backward(*record.result);
     record.result->gradient = Tensor();

@@ -51,6 +51,9 @@ class Tape {
   /// rank does not use the result, so that all ranks enter the backward collective too.
   Var record_collective(Tensor value, std::function<void(const Variable&)> backward);
 
+  /// Calls `reached` when the backward pass comes by here, whatever flows; nothing is called without recording.
+  void on_backward(std::function<void()> reached);
+
   /// Allocates the gradient of `input` when it has none yet (then it must be stored, every element) and says whether it
   /// must be added to instead.
   GradientTarget target(const Var& input);
@@ -68,7 +71,7 @@ class Tape {
 
  private:
   struct Record {
-    Var result;
+    Var result;  // null: only `backward` is called, with nothing
     std::function<void(const Variable&)> backward;
     bool collective = false;
   };

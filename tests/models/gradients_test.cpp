@@ -189,5 +189,29 @@ TEST(Gradients, SoftmaxCrossEntropyAgainstDifferences) {
   }
 }
 
+TEST(Tape, TellsWhenTheWayBackComesBy) {
+  const auto device = cpu();
+  const Tensor x = random_tensor(*device, 3, 2, 1), plain = zeros(*device, x), told = zeros(*device, x);
+  std::string order;
+  const auto pass = [&](const Tensor& gradient, bool tells, bool recording) {
+    Tape tape(*device, recording);
+    if (tells) tape.on_backward([&] { order += "first "; });
+    const Var sum = slice_rows(tape, Tape::leaf(x, gradient), 0, 3);
+    if (tells) tape.on_backward([&] { order += "last "; });
+    if (!recording) return;
+    const Tensor ones = device->allocate(3, 2, x.type());
+    device->run(Fill{ones, 1.0});
+    tape.add_gradient(sum, ones);
+    tape.backward();
+  };
+  pass(plain, false, true);
+  pass(told, true, true);
+  EXPECT_EQ(order, "last first ");
+  for (std::int64_t i = 0; i < 6; ++i) EXPECT_EQ(told.data<double>()[i], plain.data<double>()[i]);
+  EXPECT_EQ(told.data<double>()[0], 1.0);
+  pass(told, true, false);
+  EXPECT_EQ(order, "last first ") << "nothing is recorded";
+}
+
 }  // namespace
 }  // namespace strobe

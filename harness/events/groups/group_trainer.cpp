@@ -80,6 +80,7 @@ GroupTrainer::Forward GroupTrainer::forward(std::int64_t iteration) {
   forward.turn = plan_.order.turn(iteration, communicator_.rank());
   if (!forward.turn || forward.turn->count == 0) return forward;
   const auto set = static_cast<std::size_t>(forward.turn->set);
+  const Range range(ranges_, "forward");
   Pass pass;
   pass.seed = static_cast<std::uint64_t>(events().request.seed);
   pass.epoch = iteration;
@@ -101,6 +102,7 @@ GroupTrainer::Forward GroupTrainer::forward(std::int64_t iteration) {
 
 void GroupTrainer::backward(const Forward& pass, std::int64_t iteration) {
   if (pass.tape == nullptr) return;
+  const Range range(ranges_, "backward");
   const LinkLoss loss = events().model->traits().binary_loss ? LinkLoss::binary_cross_entropy : LinkLoss::cross_entropy;
   events().task->add_loss(*pass.tape, pass.output.outputs, loss, pass.labels,
                           1.0 / static_cast<double>(plan_.order.events_in(iteration)), batch_loss_);

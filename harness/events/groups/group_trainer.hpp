@@ -20,6 +20,7 @@ class GroupTrainer final : public Trainer {
  public:
   GroupTrainer(const GroupPlan& plan, Device& device, Communicator& communicator);
 
+  void note_ranges(RangeLog* log) override { ranges_ = log; }
   void epoch(std::int64_t number) override;
   EpochValues values(bool metrics_before) override;
   std::map<std::string, double> evaluate(const EvaluationMoment& moment) override;
@@ -84,6 +85,7 @@ class GroupTrainer final : public Trainer {
   std::vector<double> sweep_end_;              // of copy 0, where a sweep of it ended amid an epoch
   std::vector<std::vector<double>> gathered_;  // by rank, what it alone holds; of rank 0
   Tensor batch_loss_, epoch_loss_;
+  RangeLog* ranges_ = nullptr;
 };
 
 }  // namespace strobe

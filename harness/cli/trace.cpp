@@ -1,0 +1,86 @@
+// `strobe trace merge|diff FILE...`: traces of several cases in one file, and where the time of two differs.
+#include <fmt/format.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "core/errors.hpp"
+#include "core/shown_text.hpp"
+#include "harness/cli/command.hpp"
+#include "harness/cli/narrate.hpp"
+#include "harness/cli/output_path.hpp"
+#include "results/files.hpp"
+#include "results/trace_files.hpp"
+
+namespace strobe {
+namespace {
+
+struct TraceRequest {
+  std::vector<std::string> words;  // merge or diff, then files
+  std::string out, most = "20";
+  bool json = false;
+};
+
+int merge(const TraceRequest& request, const std::vector<std::string>& files) {
+  if (files.size() < 2) throw InvalidRequest("FILE", "name two traces or more to merge");
+  if (request.out.empty()) throw InvalidRequest("--out", "say where the merged trace goes: --out FILE");
+  check_output_file("--out", request.out);
+  write_file_atomically(request.out, merge_traces(files).dump() + "\n");
+  narrate("wrote " + request.out);
+  return 0;
+}
+
+int diff(const TraceRequest& request, const std::vector<std::string>& files) {
+  if (files.size() != 2) throw InvalidRequest("FILE", "diff compares two traces: A and B");
+  if (!request.out.empty()) throw InvalidRequest("--out", "diff prints; --out is for merge");
+  const double most = number_from_text(request.most, "--most");
+  if (!(most >= 1 && most <= 1e6)) throw InvalidRequest("--most", "a number of lines from 1 to 1000000 is wanted");
+  const Json first = read_trace(files[0]), second = read_trace(files[1]);
+  const std::vector<TraceDifference> differences = compare_traces(first, second);
+  if (!request.json) {
+    print_data(shown_lines(difference_table(differences, static_cast<std::size_t>(most))));
+    return 0;
+  }
+  Json list = Json::array();
+  for (const TraceDifference& d : differences)
+    list.push_back({{"where", d.where}, {"phase", d.phase}, {"first_seconds", d.first}, {"second_seconds", d.second}});
+  print_data(list.dump(2) + "\n");
+  return 0;
+}
+
+/// Files that cannot be read are a wrong request.
+int trace(const TraceRequest& request) {
+  const std::string action = request.words.empty() ? "" : request.words.front();
+  if (action != "merge" && action != "diff")
+    throw InvalidRequest("", fmt::format("strobe trace merge FILE... --out FILE, or strobe trace diff A B; not '{}'",
+                                         shown_line(action)));
+  const std::vector<std::string> files(request.words.begin() + 1, request.words.end());
+  try {
+    return action == "merge" ? merge(request, files) : diff(request, files);
+  } catch (const SystemError& error) {
+    throw InvalidRequest("FILE", error.what());
+  }
+}
+
+CommandAction define_trace(CommandOptions& options) {
+  const auto request = std::make_shared<TraceRequest>();
+  options.positionals("WORDS", request->words, "merge FILE FILE..., or diff A B: traces that run --trace wrote");
+  options.text("-o,--out", request->out, "merge: the file to write");
+  options.text("--most", request->most, "diff: lines of the table (default 20)");
+  options.toggle("--json", request->json, "diff: print JSON, all lines");
+  options.example("Example: strobe trace merge real/trace/a.json simulated/trace/a.json --out both.json");
+  return [request] { return trace(*request); };
+}
+
+const Register<CommandTag> trace_registered{
+    {"trace",
+     "put traces of several cases into one file, or say where the time of two differs",
+     "",
+     {},
+     define_trace,
+     {}}};
+
+}  // namespace
+}  // namespace strobe
