@@ -5,7 +5,9 @@
 
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
+#include <regex>
 
 #include "harness/placement/strategy.hpp"
 #include "harness/request/case.hpp"
@@ -64,3 +66,33 @@ TEST(Readme, TheFormatIsRecognisedAndNamesTheLineOfAnError) {
 }  // namespace
 }  // namespace strobe
 #endif
+
+namespace strobe {
+namespace {
+
+TEST(ReadmeAdditions, NamesTestsAndFilesThatAreThere) {
+  const std::filesystem::path root = STROBE_SOURCE_DIR;
+  const auto text_of = [](const std::filesystem::path& path) {
+    std::ifstream file(path);
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  };
+  std::string readme = text_of(root / "README.md"), tests;
+  readme = readme.substr(readme.find("What the suite asks for beside the file"));
+  readme = readme.substr(0, readme.find("## The house"));
+  for (const auto& item : std::filesystem::recursive_directory_iterator(root / "tests"))
+    if (item.path().extension() == ".cpp") tests += text_of(item.path());
+  const std::regex test("`([A-Z]\\w+)\\.([A-Z]\\w+)`"), file("`(tests/[\\w/.]+)`");
+  int named = 0;
+  for (std::sregex_iterator it(readme.begin(), readme.end(), test), end; it != end; ++it, ++named) {
+    const std::string body = "(" + it->str(1) + ", " + it->str(2) + ")";
+    EXPECT_NE(tests.find(body), std::string::npos) << body;
+  }
+  for (std::sregex_iterator it(readme.begin(), readme.end(), file), end; it != end; ++it, ++named)
+    if (it->str(1).find("NAME") == std::string::npos) {
+      EXPECT_TRUE(std::filesystem::exists(root / it->str(1))) << it->str(1);
+    }
+  EXPECT_GE(named, 5);
+}
+
+}  // namespace
+}  // namespace strobe
