@@ -7,10 +7,12 @@
 // makes the graph stepped. Cost: one pass, and one look-up per name.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
 #include <map>
 #include <utility>
 
+#include "core/errors.hpp"
 #include "workloads/graph/plugins.hpp"
 #include "workloads/reading/events/event_builder.hpp"
 #include "workloads/reading/events/parse_rows.hpp"
@@ -67,8 +69,25 @@ void check_columns(const TextReader& lines, const std::vector<Token>& fields, co
              fmt::format("expected {} columns, found {}", count, fields.size()));
 }
 
+/// 31.01.2023, 01/31/2023: a date in an order that is somebody's custom.
+bool is_date_by_custom(std::string_view text) {
+  return text.find_first_not_of("0123456789./- :TZ+") == std::string_view::npos &&
+         (std::count(text.begin(), text.end(), '.') == 2 || std::count(text.begin(), text.end(), '/') == 2);
+}
+
+double read_seconds(const TextReader& lines, const Token& token) {
+  try {
+    return lines.seconds_or_date(token);
+  } catch (const InvalidInput&) {
+    if (TextReader::is_date(token) || !is_date_by_custom(token.text)) throw;
+    lines.fail(token.column, fmt::format("'{}' leaves open which is the day and which the month; write dates as "
+                                         "2023-01-31 (pandas: to_datetime(..., dayfirst=...))",
+                                         printable(token.text)));
+  }
+}
+
 double read_time(const TextReader& lines, const Token& token, bool stepped) {
-  if (!stepped) return lines.seconds_or_date(token);
+  if (!stepped) return read_seconds(lines, token);
   const auto step = static_cast<double>(lines.whole(token, "step"));
   if (step > std::numeric_limits<Step>::max()) lines.fail(token.column, "the step is beyond 2^31 - 1");
   return step;

@@ -149,6 +149,21 @@ TEST(CsvColumns, ThatAreMissingOrTwiceAreRefusedByName) {
             std::string::npos);
 }
 
+TEST(CsvColumns, DatesOfOneOrderAreReadAndOfOthersExplained) {
+  const TemporaryFolder folder;
+  const auto time_of = [&](const std::string& text) {
+    return read_with(folder.write("t.csv", "source,target,time\n1,2," + text + "\n"), "").time.front();
+  };
+  const double noon = 1672574400;  // 2023-01-01 12:00 UTC
+  for (const char* text : {"2023-01-01 12:00", "2023-01-01T12:00:00", "2023/01/01 12:00", "2023-01-01 14:00+02:00",
+                           "2023-01-01T07:00:00-05:00", "2023-01-01T12:00:00Z", "2023-01-01 12:00:00.0", "1672574400"})
+    EXPECT_EQ(time_of(text), noon) << text;
+  for (const char* text : {"01.02.2023", "1/2/2023", "01/02/2023 12:00"})
+    EXPECT_NE(message_of([&] { time_of(text); }).find("which is the day and which the month"), std::string::npos)
+        << text;
+  EXPECT_NE(message_of([&] { time_of("1.2x"); }).find("is not a number"), std::string::npos);
+}
+
 TEST(CsvColumns, AreNamedByRolesOnce) {
   EXPECT_EQ(column_names("source:a/time:b c", "").at("time"), "b c");
   for (const auto& [columns, complaint] :
