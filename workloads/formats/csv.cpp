@@ -93,11 +93,13 @@ double read_time(const TextReader& lines, const Token& token, bool stepped) {
   return step;
 }
 
-/// What follows the vertices of a row.
-void add_time(const TextReader& lines, const std::vector<Token>& fields, const CsvColumns& columns, std::int64_t source,
-              std::int64_t target, EventBuilder& rows) {
-  rows.add(source, target, read_time(lines, fields[columns.time], columns.stepped));
-  if (columns.weight != CsvColumns::none) rows.add_weight(lines.weight(fields[columns.weight]));
+/// A copy in registers: what a row writes could be columns of the layout, for all that the compiler knows.
+struct CsvPlaces {
+  std::size_t source, target, time, weight;
+  bool stepped;
+};
+CsvPlaces places_of(const CsvColumns& columns) {
+  return {columns.source, columns.target, columns.time, columns.weight, columns.stepped};
 }
 
 void add_numbered_rows(TextReader& lines, const CsvLayout& layout, EventBuilder& rows) {
@@ -110,26 +112,29 @@ void add_numbered_rows(TextReader& lines, const CsvLayout& layout, EventBuilder&
     }
     return lines.whole(token, what);
   };
-  const CsvColumns& columns = layout.columns;
+  const auto [at_source, at_target, at_time, at_weight, stepped] = places_of(layout.columns);
+  const bool alone = layout.columns.ignored.empty();
   QuotedCsv csv;  // texts of other columns may hold commas in quotes
   while (lines.next()) {
-    const auto& fields = columns.ignored.empty() ? lines.split_commas() : csv.split(lines);
+    const auto& fields = alone ? lines.split_commas() : csv.split(lines);
     check_columns(lines, fields, layout);
-    const std::int64_t source = vertex(fields[columns.source], "source vertex id"),
-                       target = vertex(fields[columns.target], "target vertex id");
-    add_time(lines, fields, columns, source, target, rows);
+    const std::int64_t source = vertex(fields[at_source], "source vertex id"),
+                       target = vertex(fields[at_target], "target vertex id");
+    rows.add(source, target, read_time(lines, fields[at_time], stepped));
+    if (at_weight != CsvColumns::none) rows.add_weight(lines.weight(fields[at_weight]));
   }
 }
 
 void add_named_rows(TextReader& lines, const CsvLayout& layout, NameTable& names, EventBuilder& rows) {
-  const CsvColumns& columns = layout.columns;
+  const auto [at_source, at_target, at_time, at_weight, stepped] = places_of(layout.columns);
   QuotedCsv csv;
   while (lines.next()) {
     const auto& fields = csv.split(lines);
     check_columns(lines, fields, layout);
-    const std::int64_t source = names.number(lines.name(fields[columns.source], "source"));
-    const std::int64_t target = names.number(lines.name(fields[columns.target], "target"));
-    add_time(lines, fields, columns, source, target, rows);
+    const std::int64_t source = names.number(lines.name(fields[at_source], "source"));
+    const std::int64_t target = names.number(lines.name(fields[at_target], "target"));
+    rows.add(source, target, read_time(lines, fields[at_time], stepped));
+    if (at_weight != CsvColumns::none) rows.add_weight(lines.weight(fields[at_weight]));
   }
 }
 
