@@ -1,6 +1,6 @@
 // Source of the method: Hoefler and Belli SC'15 (medians with intervals, never a bare difference of means); a change
-// counts only when its interval excludes 1 and it exceeds the threshold. The interval is valid for epochs measured on
-// one machine; across machines it would be precise and wrong, which is why host classes are compared first.
+// counts only when its interval excludes 1 and it exceeds the threshold. The interval is valid for processes of one
+// machine; across machines it would be precise and wrong, which is why host classes are compared first.
 // Cost: O(cases x resamples x epochs).
 #include "results/compare.hpp"
 
@@ -8,122 +8,20 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
-#include <nlohmann/json.hpp>
-#include <set>
 
 #include "core/errors.hpp"
-#include "core/json_reader.hpp"
-#include "core/units.hpp"
-#include "results/run_directory.hpp"
-#include "results/sample_lines.hpp"
-#include "results/statistics.hpp"
-#include "results/table.hpp"
+#include "results/case_difference.hpp"
 
 namespace strobe {
 namespace {
 
-namespace fs = std::filesystem;
-
-struct LoadedRun {
-  std::string folder;
-  Summary summary;
-  std::map<std::string, std::vector<EpochSample>> samples;
-  std::set<std::string> host_classes;  // of the run and of every continuation
-  Json data;                           // SHA-256 of the files that were read, by name; null when plan.json has none
-
-  const Row* find(const std::string& case_id) const {
-    for (const Row& row : summary.rows) {
-      if (row.case_id == case_id) return &row;
-    }
-    return nullptr;
-  }
-};
-
-void add_host_class(const Json& environment, std::set<std::string>& classes) {
-  if (environment.contains("host_class")) classes.insert(environment["host_class"].value("text", ""));
-}
-
-LoadedRun load_run(const std::string& path) {
-  LoadedRun run;
-  std::error_code ignored;  // reading says what is wrong with the path
-  const bool is_folder = fs::is_directory(path, ignored);
-  run.folder = is_folder ? path : fs::path(path).parent_path().string();
-  if (run.folder.empty()) run.folder = ".";
-  run.summary = read_summary(is_folder ? path + "/summary.json" : path);
-  if (fs::exists(run.folder + "/samples.jsonl")) run.samples = read_samples(run.folder + "/samples.jsonl");
-  if (fs::exists(run.folder + "/env.json")) {
-    const std::string file = run.folder + "/env.json";
-    const Json environment = read_json_object(file);
-    read_json_values(file, [&] {
-      add_host_class(environment, run.host_classes);
-      const Json resumed = environment.value("resumed", Json::array());
-      if (!resumed.is_array()) throw InvalidInput(file, 0, 0, "'resumed' is not a list");
-      for (const Json& again : resumed) add_host_class(again, run.host_classes);
-    });
-  }
-  if (fs::exists(run.folder + "/plan.json")) {
-    const Json plan = read_json_object(run.folder + "/plan.json");
-    if (plan.contains("data") && plan["data"].is_object()) run.data = plan["data"];
-  }
-  return run;
-}
-
-/// The digests of the files behind a row's workload: the file or data set itself, what is read beside it, its features.
-Json data_of(const LoadedRun& run, const Json& workload) {
-  Json found = Json::object();
-  if (!run.data.is_object()) return found;
-  const std::string name = workload.value("name", "");
-  const Json features = workload.value("features", Json());
-  for (const auto& [key, digest] : run.data.items())
-    if (key == name || key.starts_with(name + ", ") || features == key) found[key] = digest;
-  return found;
-}
-
-/// "" when both rows read the same data, else why that is not known. Throws NotComparable when they read other data.
-std::string compare_data(const LoadedRun& base, const Row& before, const LoadedRun& changed) {
-  const Json there = data_of(base, before.workload), here = data_of(changed, before.workload);
-  if (!base.data.is_object() || !changed.data.is_object()) {
-    const bool reads_files = !there.empty() || !here.empty() || before.workload.contains("window_events");
-    return reads_files ? "a plan.json lacks the digests of the data, so it is not known whether both read the same"
-                       : "";
-  }
-  const JsonDifference difference = first_difference(there, here, "");
-  if (!difference.differs) return "";
-  throw NotComparable(fmt::format("case {}: the workload {} is other data: SHA-256 of {} is {} in {}, and {} in {}",
-                                  before.case_id, before.workload.value("name", ""), key_of_pointer(difference.pointer),
-                                  difference.a, base.folder, difference.b, changed.folder));
-}
-
-std::string joined(const std::set<std::string>& texts) {
-  std::string result;
-  for (const std::string& text : texts) result += (result.empty() ? "" : " and ") + text;
-  return result.empty() ? "unknown" : result;
-}
-
-void refuse_different_hosts(const LoadedRun& base, const LoadedRun& changed) {
-  if (base.host_classes == changed.host_classes && base.host_classes.size() == 1) return;
-  throw NotComparable(
-      fmt::format("wall times of different or unknown machines cannot be compared: {} ran on {}; {} ran "
-                  "on {} (--allow-different-host compares them all the same)",
-                  base.folder, joined(base.host_classes), changed.folder, joined(changed.host_classes)));
-}
+constexpr std::uint64_t bootstrap_seed = 1;
 
 void refuse_different_work(const Row& base, const Row& changed) {
   for (const auto& [name, same] :
        {std::pair{"workload", base.workload == changed.workload}, std::pair{"model", base.model == changed.model}}) {
     if (!same) throw NotComparable(fmt::format("case {}: the {} of the two runs differs", base.case_id, name));
   }
-}
-
-std::vector<double> epoch_seconds(const LoadedRun& run, const Row& row) {
-  std::vector<double> seconds;
-  const auto position = run.samples.find(row.case_id);
-  if (position == run.samples.end()) return seconds;
-  for (const EpochSample* sample : slowest_of_each_epoch(position->second, row.ranks)) {
-    seconds.push_back(sample->epoch_seconds);
-  }
-  return seconds;
 }
 
 std::string verdict_of(double ratio, double low, double high, double threshold) {
@@ -137,34 +35,85 @@ std::string status_text(const Row& row) {
   return row.reason.empty() ? row.status : fmt::format("{} ({})", row.status, row.reason);
 }
 
-Comparison compare_rows(const LoadedRun& base, const Row& before, const LoadedRun& changed, const Row& after,
-                        const CompareOptions& options) {
-  Comparison result;
-  result.case_id = before.case_id;
-  result.verdict = "UNSURE";
-  if (before.status != "ok" || after.status != "ok" || !before.epoch_seconds || !after.epoch_seconds) {
-    result.note = fmt::format("status {} before, {} now", status_text(before), status_text(after));
-    return result;
+/// Seconds of both sides' rounds; of one session only those that both sides have, in pairs.
+struct Sides {
+  Rounds base, changed;
+  Pairing pairing = Pairing::none;
+};
+
+Sides sides_of(const std::map<int, std::vector<double>>& base, const std::map<int, std::vector<double>>& changed,
+               bool paired, double factor) {
+  Sides sides;
+  sides.pairing = paired ? Pairing::by_round : Pairing::none;
+  for (const auto& [round, seconds] : base)
+    if (!paired || changed.count(round) != 0) sides.base.push_back(seconds);
+  for (auto [round, seconds] : changed) {
+    if (paired && base.count(round) == 0) continue;
+    for (double& value : seconds) value *= factor;
+    sides.changed.push_back(std::move(seconds));
   }
-  result.base_seconds = before.epoch_seconds->median;
-  result.new_seconds = after.epoch_seconds->median;
-  result.ratio = result.new_seconds / result.base_seconds;
-  if (before.time_source == "virtual" && after.time_source == "virtual") {
-    result.ci95_low = result.ci95_high = result.ratio;
-  } else {
-    const std::vector<double> x = epoch_seconds(base, before), y = epoch_seconds(changed, after);
-    const auto interval = ratio_of_medians_interval(x, y, 1, options.resamples);
-    if (!interval) {
-      result.note = fmt::format("an interval needs {} measured epochs in samples.jsonl; there are {} and {}",
-                                fewest_for_median_interval, x.size(), y.size());
-      return result;
-    }
-    result.ci95_low = interval->low;
-    result.ci95_high = interval->high;
+  return sides;
+}
+
+double geometric_mean_of_medians(const Rounds& rounds) {
+  double logs = 0;
+  for (const std::vector<double>& seconds : rounds) logs += std::log(median(seconds));
+  return std::exp(logs / static_cast<double>(rounds.size()));
+}
+
+std::string processes(std::size_t n) { return n == 0 ? "no" : n == 1 ? "one" : fmt::format("{}", n); }
+
+/// Why sides have no interval: epochs of one process say nothing about the next process.
+std::string too_few_rounds(const Sides& sides) {
+  const std::size_t a = sides.base.size(), b = sides.changed.size();
+  if (a == 0 || b == 0) return fmt::format("samples.jsonl has no measured epoch of {}", a == 0 ? "base" : "new");
+  const std::string who =
+      a == b ? fmt::format("{} process a side", processes(a))
+             : fmt::format("{} process{} in base and {} in new", processes(a), a == 1 ? "" : "es", processes(b));
+  return who + ": its epochs share one speed of the machine; measure with --rounds 5";
+}
+
+std::string too_wide(const LogEstimate& ratio, double threshold) {
+  constexpr int most = 200;
+  const int needed = rounds_for_width(ratio, verdict_confidence, std::log1p(threshold), most);
+  return fmt::format("the interval is too wide for a verdict; {} {} rounds would make it as narrow as {:.3g} %",
+                     needed >= most ? "more than" : "about", needed, threshold * 100);
+}
+
+void take_intervals(const LogEstimate& ratio, Comparison& result) {
+  const ConfidenceInterval narrow = ratio.interval(0.95), wide = ratio.interval(verdict_confidence);
+  result.ratio = ratio.value();
+  result.ci95_low = narrow.low, result.ci95_high = narrow.high;
+  result.ci99_low = wide.low, result.ci99_high = wide.high;
+}
+
+void compare_wall(const LoadedRun& base, const Row& before, const LoadedRun& changed, const Row& after,
+                  const CompareOptions& options, Comparison& result) {
+  const bool paired = before.rounds && after.rounds && before.rounds->session == after.rounds->session;
+  const Sides sides = sides_of(base.seconds_of(before), changed.seconds_of(after), paired, options.planted_factor);
+  result.base_rounds = static_cast<int>(sides.base.size());
+  result.new_rounds = static_cast<int>(sides.changed.size());
+  const auto ratio = ratio_of_rounds(sides.base, sides.changed, sides.pairing, bootstrap_seed, options.resamples);
+  if (!ratio) {
+    result.note = too_few_rounds(sides);
+    return;
   }
-  result.verdict = verdict_of(result.ratio, result.ci95_low, result.ci95_high, options.threshold);
-  if (result.verdict == "UNSURE") result.note = "the interval is too wide for a verdict";
-  return result;
+  result.base_seconds = geometric_mean_of_medians(sides.base);
+  result.new_seconds = geometric_mean_of_medians(sides.changed);
+  take_intervals(*ratio, result);
+  result.verdict = verdict_of(result.ratio, result.ci99_low, result.ci99_high, options.threshold);
+  if (result.verdict == "UNSURE") result.note = too_wide(*ratio, options.threshold);
+}
+
+void add_note(std::string& note, const std::string& more) {
+  if (!more.empty()) note += (note.empty() ? "" : "; ") + more;
+}
+
+MachineState machine_of(const LoadedRun& run) {
+  MachineState state;
+  for (const Row& row : run.summary.rows)
+    if (row.machine) state.add(*row.machine);
+  return state;
 }
 
 void close_report(CompareReport& report) {
@@ -180,7 +129,61 @@ void close_report(CompareReport& report) {
   if (count > 0) report.geometric_mean_ratio = std::exp(logs / count);
 }
 
-Json number_or_null(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+}  // namespace
+
+Comparison compare_rows(const LoadedRun& base, const Row& before, const LoadedRun& changed, const Row& after,
+                        const CompareOptions& options) {
+  Comparison result;
+  result.case_id = before.case_id;
+  result.verdict = "UNSURE";
+  if (before.status != "ok" || after.status != "ok" || !before.epoch_seconds || !after.epoch_seconds) {
+    result.note = fmt::format("status {} before, {} now", status_text(before), status_text(after));
+    return result;
+  }
+  result.base_seconds = before.epoch_seconds->median;
+  result.new_seconds = after.epoch_seconds->median * options.planted_factor;
+  result.ratio = result.new_seconds / result.base_seconds;
+  if (before.time_source == "virtual" && after.time_source == "virtual") {
+    result.ci95_low = result.ci95_high = result.ci99_low = result.ci99_high = result.ratio;
+    result.verdict = verdict_of(result.ratio, result.ratio, result.ratio, options.threshold);
+    return result;
+  }
+  compare_wall(base, before, changed, after, options, result);
+  if (before.machine && after.machine) add_note(result.note, machine_difference(*before.machine, *after.machine));
+  return result;
+}
+
+namespace {
+
+/// A case that one run has and the other has not.
+Comparison one_sided(const Row& row, const char* verdict, const LoadedRun& other) {
+  Comparison result;
+  result.case_id = row.case_id;
+  result.verdict = verdict;
+  result.note = nearest_text(row, other.summary.rows);
+  return result;
+}
+
+Comparison compare_case(const LoadedRun& base, const Row& before, const LoadedRun& changed, const Row& after,
+                        const CompareOptions& options) {
+  refuse_different_work(before, after);
+  const bool wall = before.time_source == "wall" || after.time_source == "wall";
+  if (wall && !options.allow_different_host) refuse_different_hosts(base, changed);
+  const std::string unknown_data = compare_data(base, before, changed);
+  Comparison result = compare_rows(base, before, changed, after, options);
+  add_note(result.note, unknown_data);
+  return result;
+}
+
+[[noreturn]] void refuse_without_common_case(const LoadedRun& base, const LoadedRun& changed) {
+  std::string why;
+  if (!base.summary.rows.empty() && !changed.summary.rows.empty()) {
+    const Row& first = base.summary.rows.front();
+    why = fmt::format("; of {}, {} (--by FIELD compares cases that differ in one field)", first.case_id,
+                      nearest_text(first, changed.summary.rows));
+  }
+  throw NotComparable(fmt::format("{} and {} have no case in common{}", base.folder, changed.folder, why));
+}
 
 }  // namespace
 
@@ -193,71 +196,18 @@ CompareReport compare_runs(const std::string& base_path, const std::string& chan
   bool any_match = false;
   for (const Row& before : base.summary.rows) {
     const Row* after = changed.find(before.case_id);
-    if (after == nullptr) {
-      Comparison missing;
-      missing.case_id = before.case_id;
-      missing.verdict = "MISSING";
-      report.cases.push_back(missing);
-      continue;
-    }
-    any_match = true;
-    refuse_different_work(before, *after);
-    const bool wall = before.time_source == "wall" || after->time_source == "wall";
-    if (wall && !options.allow_different_host) refuse_different_hosts(base, changed);
-    const std::string unknown_data = compare_data(base, before, changed);
-    report.cases.push_back(compare_rows(base, before, changed, *after, options));
-    std::string& note = report.cases.back().note;
-    if (!unknown_data.empty()) note += (note.empty() ? "" : "; ") + unknown_data;
-    if (before.status == "ok" && after->status != "ok") report.regression = true;
+    report.cases.push_back(after == nullptr ? one_sided(before, "MISSING", changed)
+                                            : compare_case(base, before, changed, *after, options));
+    any_match = any_match || after != nullptr;
+    if (after != nullptr && before.status == "ok" && after->status != "ok") report.regression = true;
   }
-  for (const Row& after : changed.summary.rows) {
-    if (base.find(after.case_id) != nullptr) continue;
-    Comparison added;
-    added.case_id = after.case_id;
-    added.verdict = "NEW";
-    report.cases.push_back(added);
-  }
-  if (!any_match) throw NotComparable(fmt::format("{} and {} have no case in common", base_path, changed_path));
+  for (const Row& after : changed.summary.rows)
+    if (base.find(after.case_id) == nullptr) report.cases.push_back(one_sided(after, "NEW", base));
+  if (!any_match) refuse_without_common_case(base, changed);
   close_report(report);
+  report.base_machine = machine_of(base);
+  report.new_machine = machine_of(changed);
   return report;
-}
-
-Json compare_to_json(const CompareReport& report) {
-  Json cases = Json::array();
-  for (const Comparison& item : report.cases) {
-    cases.push_back({{"case_id", item.case_id},
-                     {"verdict", item.verdict},
-                     {"base_seconds", number_or_null(item.base_seconds)},
-                     {"new_seconds", number_or_null(item.new_seconds)},
-                     {"ratio", number_or_null(item.ratio)},
-                     {"ci95_low", number_or_null(item.ci95_low)},
-                     {"ci95_high", number_or_null(item.ci95_high)},
-                     {"note", item.note}});
-  }
-  return {{"cases", cases},
-          {"geometric_mean_ratio", number_or_null(report.geometric_mean_ratio)},
-          {"regression", report.regression}};
-}
-
-std::string compare_table(const CompareReport& report) {
-  TextTable table({{"case", false},
-                   {"verdict", false},
-                   {"base", true},
-                   {"new", true},
-                   {"new/base", true},
-                   {"95 % interval", false},
-                   {"note", false}});
-  for (const Comparison& item : report.cases) {
-    const bool has_ratio = std::isfinite(item.ratio), has_interval = std::isfinite(item.ci95_low);
-    table.add({item.case_id, item.verdict, has_ratio ? format_seconds(item.base_seconds) : "-",
-               has_ratio ? format_seconds(item.new_seconds) : "-", has_ratio ? fmt::format("{:.3f}", item.ratio) : "-",
-               has_interval ? fmt::format("{:.3f} .. {:.3f}", item.ci95_low, item.ci95_high) : "-", item.note});
-  }
-  std::string text = table.text();
-  if (std::isfinite(report.geometric_mean_ratio)) {
-    text += fmt::format("geometric mean of new/base: {:.3f}\n", report.geometric_mean_ratio);
-  }
-  return text;
 }
 
 }  // namespace strobe

@@ -350,6 +350,9 @@ Row summarise(const Json& case_json, const std::string& case_id, const CaseResul
     explain_last(name, series, row);
   }
   take_until(case_json, result, row);
+  const bool is_virtual = row.time_source == "virtual";
+  row.absent["/rounds"] = is_virtual ? "virtual time is the same in every process" : "one process measured it";
+  row.absent["/machine"] = is_virtual ? "the time is virtual" : "nobody looked at it";
   row.sent_share = result.sent_share;
   row.sent_bytes_by_epoch = result.sent_bytes_by_epoch;
   for (const char* key : {"/sent_share", "/sent_bytes_by_epoch"})

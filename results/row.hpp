@@ -15,18 +15,19 @@
 #include <string_view>
 #include <vector>
 
+#include "results/machine_reading.hpp"
 #include "results/sample.hpp"
 
 namespace strobe {
 
-inline constexpr const char* summary_schema_version = "1.7.0";
+inline constexpr const char* summary_schema_version = "1.8.0";
 
 /// Seconds of an epoch over all measured epochs; each epoch counts with its slowest rank. NaN where absent.
 struct EpochSeconds {
   double median = std::numeric_limits<double>::quiet_NaN();
   double min = median, mean = median, max = median;
   double p95 = median;                           // linear interpolation
-  double ci95_low = median, ci95_high = median;  // of the median, order statistics; NaN below 6 epochs
+  double ci95_low = median, ci95_high = median;  // of the median, over rounds, or epochs of one process (6 at least)
   std::int64_t n = 0;                            // measured epochs, all repetitions
 };
 
@@ -54,6 +55,12 @@ struct PeakBytes {
   std::vector<std::uint64_t> host, device;
 };
 
+/// The processes that measured a case in turn with others: `--rounds`.
+struct RoundTimes {
+  std::string session;          // names the processes that took turns
+  std::vector<double> seconds;  // [rounds] median of the measured epochs; NaN where a round has none
+};
+
 /// Every key that a row's throughput may have.
 inline constexpr std::string_view throughput_keys[] = {throughput_units[0], throughput_units[1], throughput_units[2],
                                                        "nonzeros_per_second"};
@@ -71,6 +78,8 @@ struct Row {
   std::string time_source = "wall";
   std::optional<EpochSeconds> epoch_seconds;
   std::optional<EpochBand> epoch_seconds_band90;  // of predicted times
+  std::optional<RoundTimes> rounds;               // of rows that several processes measured
+  std::optional<MachineState> machine;            // what else it did meanwhile
   std::optional<std::array<double, phase_count>> phase_seconds;
   double hidden_communicate_seconds = std::numeric_limits<double>::quiet_NaN();
   std::optional<std::map<std::string, double>> operation_seconds;  // by operation

@@ -67,6 +67,16 @@ inline void decode(const Json& json, EpochBand& value) {
   decode(json.at("source"), value.source);
 }
 
+inline Json encode(const RoundTimes& value) {
+  return {{"session", value.session}, {"median_seconds", encode(value.seconds)}};
+}
+inline void decode(const Json& json, RoundTimes& value) {
+  decode(json.at("session"), value.session);
+  decode(json.at("median_seconds"), value.seconds);
+}
+inline Json encode(const MachineState& value) { return machine_to_json(value); }
+inline void decode(const Json& json, MachineState& value) { value = machine_from_json(json); }
+
 inline std::string traffic_name(std::size_t i) { return i < traffic_count ? std::string(traffic_names[i]) : "total"; }
 
 inline Json encode(const std::array<double, phase_count>& value) {
@@ -174,6 +184,11 @@ inline Json throughput_schema() {
   Json properties = Json::object();
   for (const std::string_view key : throughput_keys) properties[std::string(key)] = number();
   return {{"type", "object"}, {"properties", std::move(properties)}, {"additionalProperties", false}};
+}
+inline Json rounds_schema() { return group({{"session", text()}, {"median_seconds", list(number())}}); }
+inline Json machine_schema() {
+  const Json extent{{"type", {"array", "null"}}, {"items", {{"type", "number"}}}, {"minItems", 2}, {"maxItems", 2}};
+  return named_group({"load", "other_cores", "stolen_share", "megahertz"}, extent);
 }
 inline Json phase_schema() { return named_group({std::begin(phase_names), std::end(phase_names)}, number()); }
 inline Json series() { return list({{"type", {"number", "null"}}}); }

@@ -144,7 +144,16 @@ std::vector<RowField> measured_fields() {
   return {
       field<&Row::epoch_seconds>("epoch_seconds", "s", or_null(epoch_schema()),
                                  "Epoch time over all measured epochs, each counted with its slowest rank; ci95 is of "
-                                 "the median, by order statistics; p95 by linear interpolation; n counts epochs."),
+                                 "the median: with rounds of the spread between them, else by order statistics of "
+                                 "one process's epochs, which says nothing about another process; p95 by linear "
+                                 "interpolation; n counts epochs."),
+      later(field<&Row::rounds>("rounds", "", or_null(rounds_schema()),
+                                "Of --rounds: the median epoch of each process that measured the case, in order of "
+                                "rounds; rows of one session took turns, so their rounds of one number compare.")),
+      later(field<&Row::machine>(
+          "machine", "", or_null(machine_schema()),
+          "Least and largest of what the machine did meanwhile: load, cores that other programs kept busy, share of "
+          "time that a hypervisor took, MHz of its clock.")),
       band_field(),
       field<&Row::phase_seconds>("phase_seconds", "s", or_null(phase_schema()),
                                  "Mean phases of the slowest rank of each epoch; they add up to epoch_seconds.mean."),

@@ -170,13 +170,16 @@ void RunDirectory::reopen(const Json& cases, const Json& environment, const Json
   refuse_other_data(file("plan.json"), plan.value("data", digests), digests);
   Json recorded = recorded_environment(file("env.json"));
   std::map<std::string, bool> keep;
+  std::set<std::string> dropped;
   Summary kept{recorded_hash(file("plan.json"), plan, summary_.plan_hash), {}};
   if (fs::exists(file("summary.json"))) {
     for (Row& row : read_summary(file("summary.json")).rows) {
       keep[row.case_id] = row.status != "interrupted" && (row.status == "ok" || !retry_failed);
+      if (retry_failed && row.status != "ok" && row.status != "interrupted") dropped.insert(row.case_id);
       if (keep[row.case_id]) kept.rows.push_back(std::move(row));
     }
   }
+  keep_rounds(keep, dropped);
   keep_samples(keep, kept);
   write_summary(kept);
   summary_ = std::move(kept);
@@ -184,13 +187,38 @@ void RunDirectory::reopen(const Json& cases, const Json& environment, const Json
   write_own(file("env.json"), recorded.dump(2) + "\n");
 }
 
+/// Whole rounds stay, but for those of failures that shall be tried again; `left_rounds_` has those of cases to go on.
+void RunDirectory::keep_rounds(const std::map<std::string, bool>& keep, const std::set<std::string>& dropped) {
+  const std::string path = file("rounds.jsonl");
+  if (!fs::exists(path)) return;
+  std::string lines;
+  for (auto& [case_id, records] : read_rounds(path)) {
+    if (dropped.count(case_id) != 0) continue;
+    for (const RoundRecord& record : records) lines += round_to_json(record).dump() + "\n";
+    const auto has_row = keep.find(case_id);
+    if (has_row == keep.end() || !has_row->second) left_rounds_[case_id] = std::move(records);
+  }
+  write_own(path, lines);
+}
+
 /// Samples of rows stay; those of cases without one are handed to whoever can make it of them.
 void RunDirectory::keep_samples(const std::map<std::string, bool>& keep, Summary& kept) {
   const std::string path = file("samples.jsonl");
   std::string lines;
   if (fs::exists(path)) {
+    const auto is_left = [&](const std::string& id, int round) {
+      const std::vector<RoundRecord> rounds = left_rounds(id);
+      return std::any_of(rounds.begin(), rounds.end(), [&](const RoundRecord& left) { return left.round == round; });
+    };
+    lines = kept_sample_lines(path, [&](const std::string& id, int round) {
+      const auto row = keep.find(id);
+      return (row != keep.end() && row->second) || is_left(id, round);
+    });
     left_ = read_samples(path);
-    lines = kept_sample_lines(path, keep);
+    for (const auto& [id, rounds] : left_rounds_) {
+      const int repetitions = repetitions_of(rounds.front().row);
+      std::erase_if(left_[id], [&](const EpochSample& s) { return !is_left(id, s.repetition / repetitions); });
+    }
   }
   for (Row& row : kept.rows) {
     const std::string note = "samples.jsonl has no samples of this row any more";
@@ -212,6 +240,17 @@ void RunDirectory::check_samples() const {
 std::vector<EpochSample> RunDirectory::left_samples(const std::string& case_id) const {
   const auto found = left_.find(case_id);
   return found == left_.end() ? std::vector<EpochSample>() : found->second;
+}
+
+std::vector<RoundRecord> RunDirectory::left_rounds(const std::string& case_id) const {
+  const auto found = left_rounds_.find(case_id);
+  return found == left_rounds_.end() ? std::vector<RoundRecord>() : found->second;
+}
+
+void RunDirectory::append_round(const RoundRecord& record, const std::vector<EpochSample>& samples) {
+  check_samples();
+  append_durably(file("samples.jsonl"), sample_lines(record.case_id, samples, record.round), Links::replaced);
+  append_durably(file("rounds.jsonl"), round_to_json(record).dump() + "\n", Links::replaced);
 }
 
 bool RunDirectory::finished(const std::string& case_id) const {

@@ -2,7 +2,8 @@
 //
 //   plan.json      {"schema_version", "plan_hash", "cases", "data", "outputs"}
 //   env.json       provenance; "resumed" lists the provenance of every continuation
-//   samples.jsonl  one line per case, repetition, epoch and rank
+//   samples.jsonl  one line per case, repetition, epoch and rank; with rounds it tells the round, too
+//   rounds.jsonl   with rounds: one line per case and round, its row and what the machine did, behind its samples
 //   summary.json, summary.csv   one row per case, replaced in one step after each case
 //   trace/*.json, logs/strobe.log
 #pragma once
@@ -15,6 +16,7 @@
 #include <vector>
 
 #include "results/files.hpp"
+#include "results/rounds.hpp"
 #include "results/row.hpp"
 
 namespace strobe {
@@ -67,6 +69,13 @@ class RunDirectory {
   /// SystemError; the file is then as it was.
   void append_samples(const std::string& case_id, const std::vector<EpochSample>& samples);
 
+  /// The rounds of cases whose row is still missing or `interrupted`, as an earlier run left them, and their samples.
+  std::vector<RoundRecord> left_rounds(const std::string& case_id) const;
+
+  /// Appends the samples of one process of a case, numbered for its round, and then its line in rounds.jsonl. Samples
+  /// without that line are dropped when the run is continued. Throws SystemError like `append_samples`.
+  void append_round(const RoundRecord& record, const std::vector<EpochSample>& samples);
+
   /// Adds the row, or replaces the row of the same case, and rewrites summary.json and summary.csv. Throws SystemError;
   /// the files on disk are then the previous ones.
   void add_row(const Row& row);
@@ -86,6 +95,7 @@ class RunDirectory {
   void lock();
   void start(const Json& cases, const Json& environment, const Json& digests, const Json& outputs);
   void keep_samples(const std::map<std::string, bool>& keep, Summary& kept);
+  void keep_rounds(const std::map<std::string, bool>& keep, const std::set<std::string>& dropped);
   void check_samples() const;
   void reopen(const Json& cases, const Json& environment, const Json& digests, bool retry_failed);
   void write_summary(const Summary& summary) const;
@@ -93,9 +103,10 @@ class RunDirectory {
   std::string path_;
   std::shared_ptr<void> lock_;  // on the log, the one file that is neither replaced nor read by us
   Summary summary_;
-  std::map<std::string, std::set<SampleKey>> appended_;   // by append_epochs, of cases that run
-  std::map<std::string, std::vector<EpochSample>> left_;  // by an earlier run, of cases without a row
-  HeldFile samples_;                                      // of samples.jsonl, as this run began it
+  std::map<std::string, std::set<SampleKey>> appended_;          // by append_epochs, of cases that run
+  std::map<std::string, std::vector<EpochSample>> left_;         // by an earlier run, of cases without a row
+  std::map<std::string, std::vector<RoundRecord>> left_rounds_;  // likewise
+  HeldFile samples_;                                             // of samples.jsonl, as this run began it
 };
 
 /// `case_id` as a file name: every character but letters, digits, '.', '-' and '_' becomes '_'.

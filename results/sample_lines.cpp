@@ -117,9 +117,13 @@ EpochSample sample_from_json(const Json& json) {
   return sample;
 }
 
-std::string sample_lines(const std::string& case_id, const std::vector<EpochSample>& samples) {
+std::string sample_lines(const std::string& case_id, const std::vector<EpochSample>& samples, int round) {
   std::string text;
-  for (const EpochSample& sample : samples) text += sample_to_json(case_id, sample).dump() + "\n";
+  for (const EpochSample& sample : samples) {
+    Json json = sample_to_json(case_id, sample);
+    if (round >= 0) json["round"] = round;
+    text += json.dump() + "\n";
+  }
   return text;
 }
 
@@ -131,11 +135,10 @@ std::map<std::string, std::vector<EpochSample>> read_samples(const std::string& 
   return samples;
 }
 
-std::string kept_sample_lines(const std::string& path, const std::map<std::string, bool>& keep) {
+std::string kept_sample_lines(const std::string& path, const std::function<bool(const std::string&, int)>& keep) {
   std::string text;
   for_each_line(path, [&](std::string_view line, const Json& json) {
-    const auto position = keep.find(json.at("case_id").get<std::string>());
-    if (position != keep.end() && position->second) text.append(line).append("\n");
+    if (keep(json.at("case_id").get<std::string>(), json.value("round", -1))) text.append(line).append("\n");
   });
   return text;
 }

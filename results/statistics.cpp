@@ -1,15 +1,12 @@
-// Order statistics, their binomial confidence interval, and the percentile bootstrap of a ratio of medians.
+// Order statistics and their binomial confidence interval.
 // Returns numbers that depend on the values only, never on their order. Cost: O(n) per median (selection), O(n log n)
-// per interval. Sources: Hyndman and Fan 1996 (percentiles), Hoefler and Belli SC'15 (interval of the median),
-// Efron and Tibshirani 1993, chapter 13 (percentile bootstrap).
+// per interval. Sources: Hyndman and Fan 1996 (percentiles), Hoefler and Belli SC'15 (interval of the median).
 #include "results/statistics.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numeric>
-
-#include "core/random.hpp"
 
 namespace strobe {
 namespace {
@@ -22,13 +19,6 @@ double select_median(std::vector<double>& values) {
   std::nth_element(values.begin(), middle, values.end());
   if (values.size() % 2 == 1) return *middle;
   return 0.5 * (*std::max_element(values.begin(), middle) + *middle);
-}
-
-double redrawn_median(const std::vector<double>& values, const RandomStream& stream, std::uint64_t first,
-                      std::vector<double>& scratch) {
-  scratch.resize(values.size());
-  for (std::size_t i = 0; i < values.size(); ++i) scratch[i] = values[stream.below(first + i, values.size())];
-  return select_median(scratch);
 }
 
 }  // namespace
@@ -65,23 +55,6 @@ std::optional<ConfidenceInterval> median_interval(std::vector<double> values) {
     outside = k;
   }
   return ConfidenceInterval{values[outside], values[n - 1 - outside]};
-}
-
-std::optional<ConfidenceInterval> ratio_of_medians_interval(const std::vector<double>& base,
-                                                            const std::vector<double>& changed, std::uint64_t seed,
-                                                            int resamples) {
-  if (base.size() < fewest_for_median_interval || changed.size() < fewest_for_median_interval) return std::nullopt;
-  if (!(*std::min_element(base.begin(), base.end()) > 0)) return std::nullopt;
-  const RandomStream base_stream(seed, random_purpose::bootstrap, 0),
-      changed_stream(seed, random_purpose::bootstrap, 1);
-  std::vector<double> ratios, scratch;
-  for (int r = 0; r < resamples; ++r) {
-    const std::uint64_t round = static_cast<std::uint64_t>(r);
-    const double below = redrawn_median(base, base_stream, round * base.size(), scratch);
-    const double above = redrawn_median(changed, changed_stream, round * changed.size(), scratch);
-    ratios.push_back(above / below);
-  }
-  return ConfidenceInterval{percentile(ratios, 2.5), percentile(ratios, 97.5)};
 }
 
 }  // namespace strobe

@@ -1,4 +1,5 @@
-// `strobe compare BASE NEW`: two runs side by side, with a gate for continuous integration.
+// `strobe compare`: two runs side by side, with a gate for continuous integration; configurations; a machine with
+// itself.
 #include "results/compare.hpp"
 
 #include <fmt/format.h>
@@ -9,29 +10,91 @@
 #include "core/shown_text.hpp"
 #include "harness/cli/command.hpp"
 #include "harness/cli/narrate.hpp"
+#include "harness/cli/rerun.hpp"
+#include "results/compare_by.hpp"
 
 namespace strobe {
 namespace {
 
 struct CompareRequest {
-  std::string base, changed;
+  RerunRequest measured;        // BASE, NEW and how they are measured anew
   std::string threshold = "5";  // percent
-  bool allow_different_host = false, fail_on_regression = false, json = false;
+  std::string by;
+  bool allow_different_host = false, fail_on_regression = false, json = false, rerun = false, self_check = false;
 };
 
 /// Runs that cannot be read are a wrong request.
-CompareReport compare_readable(const CompareRequest& request, const CompareOptions& options) {
+template <class Work>
+auto reading_runs(const Work& work) {
   try {
-    return compare_runs(request.base, request.changed, options);
+    return work();
   } catch (const SystemError& error) {
-    throw InvalidRequest("BASE and NEW", std::string("two run directories are needed; ") + error.what());
+    throw InvalidRequest("BASE and NEW", std::string("run directories are needed; ") + error.what());
   }
 }
 
-int compare(const CompareRequest& request) {
-  if (request.base.empty() || request.changed.empty()) {
-    throw InvalidRequest("", "compare needs two run directories: BASE and NEW");
+void print_report(const CompareRequest& request, const Json& json, const std::string& text) {
+  print_data(request.json ? json.dump(2) + "\n" : shown_lines(text));
+}
+
+/// Said once, where every case has only one process a side, and a gate would pass whatever changed.
+void warn_of_single_processes(const CompareReport& report) {
+  std::size_t judged = 0, single = 0;
+  for (const Comparison& item : report.cases) {
+    judged += std::isfinite(item.ratio) ? 1 : 0;
+    single += std::isfinite(item.ratio) && !std::isfinite(item.ci99_low) ? 1 : 0;
   }
+  if (judged > 0 && single == judged)
+    narrate(
+        "no case has a verdict, as none was measured by several processes a side: run both with --rounds 5, or "
+        "compare --rerun BASE NEW");
+}
+
+int compare_two(const CompareRequest& request, const std::string& base, const std::string& changed,
+                const CompareOptions& options) {
+  const CompareReport report = reading_runs([&] { return compare_runs(base, changed, options); });
+  print_report(request, compare_to_json(report), compare_table(report));
+  warn_of_single_processes(report);
+  return request.fail_on_regression && report.regression ? 3 : 0;
+}
+
+int check_machine(const CompareRequest& request, const CompareOptions& options) {
+  if (!request.measured.changed.empty() || !request.by.empty() || request.rerun || request.fail_on_regression) {
+    throw InvalidRequest("--self-check",
+                         "runs one plan twice: give one run directory or none, and neither --rerun, --by nor a gate");
+  }
+  RerunRequest twice = request.measured;
+  twice.changed = twice.base;
+  twice.changed_program = twice.base_program;
+  const auto [base, changed] = rerun(twice);
+  const SelfCheck check = self_check(base, changed, options);
+  const CompareReport report = compare_runs(base, changed, options);
+  print_report(request, {{"self_check", self_check_to_json(check)}, {"report", compare_to_json(report)}},
+               compare_table(report) + self_check_text(check));
+  return 0;
+}
+
+int compare_configurations(const CompareRequest& request, const CompareOptions& options) {
+  if (request.rerun || request.fail_on_regression)
+    throw InvalidRequest("--by", "compares cases of runs that are there: it goes with neither --rerun nor a gate");
+  std::vector<std::string> runs{request.measured.base};
+  if (!request.measured.changed.empty()) runs.push_back(request.measured.changed);
+  const ByReport report = reading_runs([&] { return compare_by(runs, request.by, options); });
+  print_report(request, by_to_json(report), by_text(report));
+  return 0;
+}
+
+void refuse_options_of_processes(const RerunRequest& measured) {
+  for (const auto& [flag, value] : {std::pair{"--rounds", &measured.rounds},
+                                    {"--base-program", &measured.base_program},
+                                    {"--new-program", &measured.changed_program},
+                                    {"--filter", &measured.filter},
+                                    {"--out", &measured.out},
+                                    {"--launch", &measured.launch}})
+    if (!value->empty()) throw InvalidRequest(flag, "goes with --rerun or --self-check, which measure");
+}
+
+CompareOptions options_of(const CompareRequest& request) {
   const double percent = number_from_text(request.threshold, "--threshold");
   if (!std::isfinite(percent) || percent < 0) {
     throw InvalidRequest("--threshold", fmt::format("{} is not a percentage of at least 0", percent));
@@ -39,26 +102,65 @@ int compare(const CompareRequest& request) {
   CompareOptions options;
   options.threshold = percent / 100;
   options.allow_different_host = request.allow_different_host;
-  const CompareReport report = compare_readable(request, options);
-  print_data(request.json ? compare_to_json(report).dump(2) + "\n" : shown_lines(compare_table(report)));
-  return request.fail_on_regression && report.regression ? 3 : 0;
+  return options;
+}
+
+int compare(const CompareRequest& request) {
+  const CompareOptions options = options_of(request);
+  const RerunRequest& measured = request.measured;
+  if (request.self_check) return check_machine(request, options);
+  if (measured.base.empty() || (measured.changed.empty() && !request.rerun && request.by.empty()))
+    throw InvalidRequest("", "compare needs two run directories: BASE and NEW (--by FIELD and --rerun do with one)");
+  if (!request.rerun) refuse_options_of_processes(measured);
+  if (!request.by.empty()) return compare_configurations(request, options);
+  if (!request.rerun) return compare_two(request, measured.base, measured.changed, options);
+  RerunRequest both = measured;
+  if (both.changed.empty()) both.changed = both.base;
+  const auto [base, changed] = rerun(both);
+  return compare_two(request, base, changed, options);
 }
 
 CommandAction define_compare(CommandOptions& options) {
   const auto request = std::make_shared<CompareRequest>();
-  options.positional("BASE", request->base, "run directory to compare with");
-  options.positional("NEW", request->changed, "run directory to judge");
+  RerunRequest& measured = request->measured;
+  options.positional("BASE", measured.base, "run directory to compare with");
+  options.positional("NEW", measured.changed, "run directory to judge");
   options.text("--threshold", request->threshold, "smallest change of the median that counts, in percent (default 5)");
+  options.text("--by", request->by,
+               "compare the cases of one or both runs that differ in this field alone, as strategy, kernels or "
+               "model.hidden: the fastest of each group, and why");
+  options.toggle("--rerun", request->rerun,
+                 "measure the plans of BASE and NEW anew, their processes in turn (A B, B A, ...), then compare; "
+                 "without NEW, BASE's plan twice");
+  options.text("--base-program", measured.base_program, "with --rerun: the strobe that runs BASE (default: this one)");
+  options.text("--new-program", measured.changed_program,
+               "with --rerun: the strobe that runs NEW, as one built from another revision");
+  options.toggle("--self-check", request->self_check,
+                 "measure one plan twice (BASE's, or a bundled suite's): how often this machine calls nothing "
+                 "something, and whether 10 % would be found");
+  options.text("--rounds", measured.rounds, "processes of each case a side (default 5)");
+  options.text("--launch", measured.launch, "words before each process, as \"mpirun -n {ranks}\"");
+  options.text("--filter", measured.filter, "with --rerun and --self-check: cases whose id matches; -EXPR drops them");
+  options.text("--out", measured.out, "folder of what they measure (default runs/compare-UTCTIME)");
   options.toggle("--allow-different-host", request->allow_different_host, "compare wall times of different machines");
   options.toggle("--fail-on-regression", request->fail_on_regression,
                  "exit with 3 when a case is slower, missing or failing");
   options.toggle("--json", request->json, "print JSON");
-  options.example("Example: strobe compare runs/before runs/after --fail-on-regression");
+  options.example(
+      "Examples: strobe compare runs/before runs/after --fail-on-regression\n"
+      "          strobe compare runs/before --rerun --new-program build-new/strobe --rounds 5 --fail-on-regression\n"
+      "          strobe compare runs/all --by strategy\n"
+      "          strobe compare --self-check");
   return [request] { return compare(*request); };
 }
 
 const Register<CommandTag> compare_registered{
-    {"compare", "two runs side by side: ratio of medians and verdict per case", "", {}, define_compare, {}}};
+    {"compare",
+     "two runs side by side: ratio and verdict per case; or configurations, or this machine with itself",
+     "",
+     {},
+     define_compare,
+     {}}};
 
 }  // namespace
 }  // namespace strobe

@@ -82,6 +82,9 @@ Json kept_outputs(const RunRequest& request) {
   if (!request.outputs.checkpoint_on_signal) outputs["checkpoint_on_signal"] = false;
   if (request.limit_seconds > 0) outputs["time_limit_seconds"] = request.limit_seconds;
   if (request.trace) outputs["trace"] = true;
+  if (!request.rounds.empty()) outputs["rounds"] = request.rounds;
+  if (!request.launch.empty()) outputs["launch"] = request.launch;
+  if (!request.session.empty()) outputs["session"] = request.session;
   return outputs;
 }
 
@@ -114,6 +117,26 @@ Suite kept_cases(RunRequest& request) {
     request.out = folder;
     request.suite.clear();
     return suite;
+  } catch (const Json::exception&) {
+    throw InvalidInput(path, 0, 0, "this is no plan of Strobe");
+  }
+}
+
+void settle_rounds(RunRequest& request) {
+  const std::string path = request.out + "/plan.json";
+  std::error_code ignored;
+  if (!request.resume || !fs::is_regular_file(path, ignored)) return;
+  const Json plan = read_json_file(path);
+  const Json outputs = plan.value("outputs", Json::object());
+  try {
+    const std::string rounds = outputs.value("rounds", ""), launch = outputs.value("launch", "");
+    if (!request.rounds.empty() && request.rounds != rounds) {
+      throw InvalidRequest("--rounds", fmt::format("{} was begun with {}, which is not changed", request.out,
+                                                   rounds.empty() ? "none" : rounds + " rounds"));
+    }
+    request.rounds = rounds;
+    request.session = outputs.value("session", "");
+    if (request.launch.empty()) request.launch = launch;
   } catch (const Json::exception&) {
     throw InvalidInput(path, 0, 0, "this is no plan of Strobe");
   }

@@ -17,6 +17,9 @@ bool asks_for_kept_cases(const RunRequest& request);
 /// that is none.
 Suite kept_cases(RunRequest& request);
 
+/// Takes the rounds of a run that is continued from its plan. Throws InvalidRequest where the request names others.
+void settle_rounds(RunRequest& request);
+
 /// What --resume makes of the request in any case: training that is over gives its row, and training of which there is
 /// no checkpoint yet begins.
 void settle_resumption(RunRequest& request);

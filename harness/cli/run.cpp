@@ -21,6 +21,7 @@
 #include "harness/cli/run_checks.hpp"
 #include "harness/cli/run_ranks.hpp"
 #include "harness/cli/run_request.hpp"
+#include "harness/cli/run_rounds.hpp"
 #include "harness/cli/signals.hpp"
 #include "harness/files/checkpoint.hpp"
 #include "harness/plan/planned_case.hpp"
@@ -30,6 +31,7 @@
 #include "harness/training/make_plan.hpp"
 #include "results/environment.hpp"
 #include "results/files.hpp"
+#include "results/rounds.hpp"
 #include "results/run_directory.hpp"
 #include "results/table.hpp"
 
@@ -142,6 +144,7 @@ class Sweep {
   void run_one(const Case& c, const std::string& id) {
     std::vector<std::vector<Span>> spans;
     CaseResult result;
+    if (directory_) machine_ = {}, watch_.look();
     try {
       result = measure(c, id, request_.trace ? &spans : nullptr);
     } catch (const InterruptedCase& stop) {
@@ -169,6 +172,8 @@ class Sweep {
 
   Row keep_row(const Case& c, const std::string& id, const CaseResult& result) {
     Row row = summarise(case_to_json(c), id, result);
+    machine_.add(watch_.look());
+    if (row.time_source == "wall" && row.epoch_seconds) note_machine(row, machine_, "samples");
     directory_->append_samples(id, result.samples);
     directory_->add_row(row);
     return row;
@@ -222,6 +227,7 @@ class Sweep {
   /// For whoever kills the run. A disk that is full now ends no training: the case's end writes what is missing, or
   /// says why it cannot.
   void write_early(const std::string& id, const std::vector<EpochSample>& samples) {
+    machine_.add(watch_.look());
     try {
       directory_->append_epochs(id, samples);
     } catch (const SystemError&) {
@@ -280,6 +286,8 @@ class Sweep {
   KeptPlans& plans_;
   Progress progress_;
   std::optional<RunDirectory> directory_;
+  MachineWatch watch_;
+  MachineState machine_;  // while the case at hand was measured, looked at between epochs
   std::set<std::string> finished_;
   bool measured_ = false;
   bool all_ok_ = true;
@@ -333,6 +341,7 @@ int run(RunRequest& request) {
     if (!request.byte_matrix.empty()) make_output_folder("--byte-matrix", request.byte_matrix);
     return dry_run(request, suite, world);
   }
+  if (asks_for_rounds(request)) return run_in_rounds(request, suite, world);
   const Ranks ranks = ranks_of(suite, world);
   KeptPlans plans;
   check_all(request, suite, ranks, plans, row_is_kept(request, suite, ranks));

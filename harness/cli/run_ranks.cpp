@@ -115,6 +115,7 @@ std::pair<Suite, World> cases_and_world(RunRequest& request) {
     request.limit_seconds = time_limit_seconds(request);
     Suite suite = asks_for_kept_cases(request) ? kept_cases(request) : cases_of(request);
     settle_resumption(request);
+    settle_rounds(request);
     World world = world_of(suite);
     if (request.retry_failed && !request.resume) throw InvalidRequest("--retry-failed", "goes with --resume");
     if (!request.byte_matrix.empty() && !request.dry_run)

@@ -53,6 +53,24 @@ void define_output_options(CommandOptions& options, RunRequest& request) {
                  "go on from where the file of --checkpoint stands");
 }
 
+/// How long, in how many processes, and from where on.
+void define_process_options(CommandOptions& options, RunRequest& request) {
+  options.text("--rounds", request.rounds,
+               "measure every case in so many processes of its own, all cases in turn: intervals then tell how one "
+               "process differs from the next (default 1: all in this process)");
+  options.text("--launch", request.launch,
+               "with --rounds: words before each process, as \"mpirun -n {ranks}\" for cases of several processes");
+  options.text(
+      "--time-limit", request.time_limit,
+      "wall time that a case may train, as 90s, 15min or 2h: no epoch begins after it, the row has status timeout "
+      "and its finished epochs, and the next case begins (default: none)");
+  options.toggle(
+      "--resume", request.resume,
+      "continue a run, that of --out, or with nothing but its directory (--resume DIR): finished cases are not "
+      "run again");
+  options.toggle("--retry-failed", request.retry_failed, "with --resume: run cases again whose row is not ok");
+}
+
 }  // namespace
 
 void define_run_options(CommandOptions& options, RunRequest& request) {
@@ -73,15 +91,7 @@ void define_run_options(CommandOptions& options, RunRequest& request) {
   options.text("--filter", request.filter, "keep the cases whose id matches this expression; -EXPR drops them");
   options.text("--out", request.out, "run directory (default runs/NAME-UTCTIME)");
   define_output_options(options, request);
-  options.text(
-      "--time-limit", request.time_limit,
-      "wall time that a case may train, as 90s, 15min or 2h: no epoch begins after it, the row has status timeout "
-      "and its finished epochs, and the next case begins (default: none)");
-  options.toggle(
-      "--resume", request.resume,
-      "continue a run, that of --out, or with nothing but its directory (--resume DIR): finished cases are not "
-      "run again");
-  options.toggle("--retry-failed", request.retry_failed, "with --resume: run cases again whose row is not ok");
+  define_process_options(options, request);
   options.toggle("--dry-run", request.dry_run, "print the plan of every case and run nothing");
   options.text(
       "--byte-matrix", request.byte_matrix,

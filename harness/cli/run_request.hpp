@@ -22,6 +22,9 @@ struct RunRequest {
   std::string checkpoint_every;  // --checkpoint-every, as typed
   std::string time_limit;        // --time-limit, as typed
   double limit_seconds = 0;      // what it means; 0 = none
+  std::string rounds;            // --rounds, as typed
+  std::string launch;            // --launch: words before the processes of rounds
+  std::string session;           // of the rounds of a run that is continued; "" = a new one
   std::string byte_matrix;       // folder of --byte-matrix; "" = none
   bool resume = false, retry_failed = false, dry_run = false, trace = false, json = false;
 };

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/errors.hpp"
+#include "core/random.hpp"
 #include "results/run_directory.hpp"
 #include "tests/results/result_fixtures.hpp"
 
@@ -22,19 +23,35 @@ struct CaseOfRun {
   double seconds = 1.0;
   std::string status = "ok";
   std::string time_source = "wall";
+  int rounds = 5;
 };
+
+/// Processes of a machine without noise; the times of a round are those of make_result.
+void write_case(RunDirectory& run, const CaseOfRun& each, const Json& json, const std::string& session) {
+  std::vector<RoundRecord> records;
+  std::vector<EpochSample> all;
+  for (int round = 0; round < each.rounds; ++round) {
+    CaseResult result = make_result(each.epochs, each.seconds);
+    result.status = each.status;
+    result.time_source = each.time_source;
+    const Row row = summarise(json, each.id, result);
+    number_repetitions(result.samples, round, 1);
+    records.push_back({each.id, round, session, {}, row});
+    run.append_round(records.back(), result.samples);
+    all.insert(all.end(), result.samples.begin(), result.samples.end());
+    if (each.status != "ok") break;
+  }
+  run.add_row(each.rounds > 1 && each.time_source == "wall" ? row_of_rounds(records, all, each.rounds)
+                                                            : records.front().row);
+}
 
 void write_run(const std::string& path, const std::vector<CaseOfRun>& cases, const std::string& host = "host A",
                const std::string& model = "tm-gcn", const Json& digests = Json::object()) {
   RunDirectory run(path, Json::array({cases.size()}), Json{{"host_class", {{"text", host}}}}, false, digests);
   for (const CaseOfRun& each : cases) {
-    CaseResult result = make_result(each.epochs, each.seconds);
-    result.status = each.status;
-    result.time_source = each.time_source;
     Json json = case_json();
     json["model"]["name"] = model;
-    run.append_samples(each.id, result.samples);
-    run.add_row(summarise(json, each.id, result));
+    write_case(run, each, json, "session of " + path);
   }
 }
 
@@ -47,12 +64,13 @@ std::string verdict(const CompareReport& report, const std::string& id) {
 
 TEST(Compare, Verdicts) {
   const TemporaryFolder folder;
-  write_run(folder.file("a"), {{"same"}, {"faster"}, {"slower"}, {"small"}, {"few", 3}, {"gone"}, {"broken"}});
+  write_run(folder.file("a"),
+            {{"same"}, {"faster"}, {"slower"}, {"small"}, {"alone", 60, 1.0, "ok", "wall", 1}, {"gone"}, {"broken"}});
   write_run(folder.file("b"), {{"same"},
                                {"faster", 12, 0.5},
                                {"slower", 12, 1.5},
                                {"small", 12, 1.03},
-                               {"few", 3, 9.0},
+                               {"alone", 60, 9.0, "ok", "wall", 1},
                                {"broken", 12, 1.0, "failed"},
                                {"new"}});
   const CompareReport report = compare_runs(folder.file("a"), folder.file("b"));
@@ -60,7 +78,7 @@ TEST(Compare, Verdicts) {
   EXPECT_EQ(verdict(report, "faster"), "FASTER");
   EXPECT_EQ(verdict(report, "slower"), "SLOWER");
   EXPECT_EQ(verdict(report, "small"), "SAME") << "a change below the threshold does not count";
-  EXPECT_EQ(verdict(report, "few"), "UNSURE");
+  EXPECT_EQ(verdict(report, "alone"), "UNSURE") << "sixty epochs of one process a side";
   EXPECT_EQ(verdict(report, "gone"), "MISSING");
   EXPECT_EQ(verdict(report, "new"), "NEW");
   EXPECT_EQ(verdict(report, "broken"), "UNSURE");
@@ -79,6 +97,9 @@ TEST(Compare, RatioIntervalAndGeometricMean) {
     EXPECT_NEAR(item.ratio, item.new_seconds / item.base_seconds, 1e-12);
     EXPECT_LE(item.ci95_low, item.ratio);
     EXPECT_GE(item.ci95_high, item.ratio);
+    EXPECT_LE(item.ci99_low, item.ci95_low);
+    EXPECT_GE(item.ci99_high, item.ci95_high);
+    EXPECT_EQ(item.base_rounds, 5);
   }
   EXPECT_NEAR(report.geometric_mean_ratio, std::sqrt(report.cases[0].ratio * report.cases[1].ratio), 1e-12);
   EXPECT_EQ(compare_to_json(report).dump(), compare_to_json(compare_runs(folder.file("a"), folder.file("b"))).dump());
@@ -174,6 +195,99 @@ TEST(Compare, WithoutDigestsANoteSaysSo) {
   EXPECT_NE(note().find("lacks the digests of the data"), std::string::npos) << note();
   std::filesystem::remove(folder.file("b/plan.json"));
   EXPECT_NE(note().find("lacks the digests of the data"), std::string::npos) << note();
+}
+
+TEST(Compare, OneProcessASideSaysWhatToDo) {
+  const TemporaryFolder folder;
+  write_run(folder.file("one"), {{"x", 60, 1.0, "ok", "wall", 1}});
+  write_run(folder.file("slow"), {{"x", 60, 2.0, "ok", "wall", 1}});
+  write_run(folder.file("five"), {{"x", 12, 2.0}});
+  for (const auto& [a, b, words] : {std::tuple{"one", "slow", "one process a side"},
+                                    {"one", "five", "one process in base and 5 in new"},
+                                    {"five", "one", "5 processes in base and one in new"}}) {
+    const CompareReport report = compare_runs(folder.file(a), folder.file(b));
+    const Comparison& item = report.cases.at(0);
+    EXPECT_EQ(item.verdict, "UNSURE");
+    EXPECT_FALSE(report.regression);
+    EXPECT_NE(item.note.find(words), std::string::npos) << item.note;
+    EXPECT_NE(item.note.find("measure with --rounds 5"), std::string::npos) << item.note;
+    EXPECT_TRUE(std::isnan(item.ci99_low));
+  }
+}
+
+TEST(Compare, ACaseOfOneSideSaysWhatDiffersFromItsNearest) {
+  const TemporaryFolder folder;
+  const auto write = [&](const std::string& name, const std::vector<std::pair<std::string, Json>>& cases) {
+    RunDirectory run(folder.file(name), Json::array(), Json{{"host_class", {{"text", "host A"}}}}, false);
+    for (const auto& [id, json] : cases) write_case(run, {id}, json, "s");
+  };
+  Json vertex = case_json(2, "vertex"), wide = case_json();
+  wide["model"]["hidden"] = 32;
+  wide["seed"] = 9;
+  write("a", {{"snapshot", case_json()}});
+  write("b", {{"snapshot", case_json()}, {"vertex", vertex}, {"wide", wide}});
+  const auto notes = [&](const std::string& a, const std::string& b) {
+    std::string all;
+    for (const Comparison& item : compare_runs(folder.file(a), folder.file(b)).cases)
+      all += item.case_id + " " + item.verdict + ": " + item.note + "\n";
+    return all;
+  };
+  const std::string added = notes("a", "b"), missing = notes("b", "a");
+  for (const char* line :
+       {"vertex NEW: its nearest there, snapshot, has strategy snapshot instead of vertex",
+        "wide NEW: its nearest there, snapshot, has model.hidden 6 instead of 32, seed 3 instead of 9"})
+    EXPECT_NE(added.find(line), std::string::npos) << added;
+  EXPECT_NE(missing.find("vertex MISSING: its nearest there"), std::string::npos) << missing;
+  write("c", {{"vertex", vertex}});
+  try {
+    compare_runs(folder.file("a"), folder.file("c"));
+    FAIL() << "no case is in both";
+  } catch (const NotComparable& error) {
+    EXPECT_NE(std::string(error.what()).find("has strategy vertex instead of snapshot"), std::string::npos)
+        << error.what();
+  }
+}
+
+/// Two sides of a run whose processes are fast or slow as a whole; by case the factor of the second.
+void write_noisy_runs(const TemporaryFolder& folder, std::uint64_t seed, int cases, double factor, double spread) {
+  for (const bool changed : {false, true}) {
+    RunDirectory run(folder.file(changed ? "new" : "base"), Json::array(), Json{{"host_class", {{"text", "host A"}}}},
+                     false);
+    for (int c = 0; c < cases; ++c) {
+      const RandomStream noise(seed, random_purpose::test, static_cast<std::uint32_t>(2 * c + (changed ? 1 : 0)));
+      std::vector<RoundRecord> records;
+      std::vector<EpochSample> all;
+      const std::string id = "case " + std::to_string(c);
+      for (int round = 0; round < 5; ++round) {
+        const double speed = std::exp(spread * noise.normal(static_cast<std::uint64_t>(round)));
+        CaseResult result = make_result(6, speed * (changed ? factor : 1.0));
+        records.push_back({id, round, "s", {}, summarise(case_json(), id, result)});
+        number_repetitions(result.samples, round, 1);
+        run.append_round(records.back(), result.samples);
+        all.insert(all.end(), result.samples.begin(), result.samples.end());
+      }
+      run.add_row(row_of_rounds(records, all, 5));
+    }
+  }
+}
+
+TEST(Compare, SelfCheckCountsFalseVerdictsAndFindsWhatIsPlanted) {
+  const TemporaryFolder quiet, noisy, slower;
+  write_noisy_runs(quiet, 1, 8, 1.0, 0.005);
+  const SelfCheck calm = self_check(quiet.file("base"), quiet.file("new"), {});
+  EXPECT_EQ(calm.judged, 8);
+  EXPECT_EQ(calm.verdicts.count("SLOWER") + calm.verdicts.count("FASTER"), 0u);
+  EXPECT_GE(calm.found_planted, 8);
+  EXPECT_TRUE(std::is_sorted(calm.widths.begin(), calm.widths.end()));
+  write_noisy_runs(noisy, 2, 8, 1.0, 0.3);
+  const SelfCheck loud = self_check(noisy.file("base"), noisy.file("new"), {});
+  EXPECT_GE(loud.verdicts.at("UNSURE"), 7) << "two speeds of a machine are no verdict";
+  EXPECT_GT(loud.widths.front(), calm.widths.back());
+  write_noisy_runs(slower, 3, 8, 1.2, 0.005);
+  const SelfCheck wrong = self_check(slower.file("base"), slower.file("new"), {});
+  EXPECT_EQ(wrong.verdicts.at("SLOWER"), 8) << "runs that are no A/A are all false verdicts";
+  EXPECT_EQ(self_check_to_json(wrong).at("false_verdicts"), 8);
+  EXPECT_NE(self_check_text(wrong).find("of which 8 false"), std::string::npos) << self_check_text(wrong);
 }
 
 }  // namespace

@@ -59,33 +59,5 @@ TEST(Statistics, MedianIntervalCoversTheTrueMedian) {
   EXPECT_LE(covered, trials * 985 / 1000) << "the interval is wider than it need be";
 }
 
-TEST(Statistics, RatioIntervalIsDeterministicAndFindsTheRatio) {
-  const RandomStream stream(5, random_purpose::test);
-  std::vector<double> base, slower;
-  for (std::uint64_t i = 0; i < 40; ++i) {
-    base.push_back(1.0 + 0.02 * stream.uniform(2 * i));
-    slower.push_back(1.2 * (1.0 + 0.02 * stream.uniform(2 * i + 1)));
-  }
-  const auto first = ratio_of_medians_interval(base, slower, 1), again = ratio_of_medians_interval(base, slower, 1);
-  ASSERT_TRUE(first && again);
-  EXPECT_EQ(first->low, again->low);
-  EXPECT_EQ(first->high, again->high);
-  const double ratio = median(slower) / median(base);
-  EXPECT_LE(first->low, ratio);
-  EXPECT_GE(first->high, ratio);
-  EXPECT_GT(first->low, 1.15);
-  EXPECT_LT(first->high, 1.25);
-}
-
-TEST(Statistics, RatioIntervalNeedsEnoughPositiveValues) {
-  const std::vector<double> few(5, 1.0), enough(6, 1.0);
-  std::vector<double> with_zero(6, 1.0);
-  with_zero[2] = 0;
-  EXPECT_FALSE(ratio_of_medians_interval(few, enough, 1));
-  EXPECT_FALSE(ratio_of_medians_interval(enough, few, 1));
-  EXPECT_FALSE(ratio_of_medians_interval(with_zero, enough, 1));
-  EXPECT_DOUBLE_EQ(ratio_of_medians_interval(enough, enough, 1)->low, 1);
-}
-
 }  // namespace
 }  // namespace strobe

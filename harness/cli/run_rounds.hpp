@@ -1,0 +1,16 @@
+// `strobe run --rounds N`: every case in fresh processes, all in turn.
+#pragma once
+
+#include "harness/cli/run_request.hpp"
+#include "harness/cli/world.hpp"
+#include "harness/request/suite.hpp"
+
+namespace strobe {
+
+/// Whether the request asks for more than one round. Throws InvalidRequest.
+bool asks_for_rounds(const RunRequest& request);
+
+/// Checks what can be wrong before the first case is measured, then runs the rounds; the exit status.
+int run_in_rounds(RunRequest& request, const Suite& suite, const World& world);
+
+}  // namespace strobe
