@@ -7,6 +7,8 @@
 #include <cctype>
 #include <numeric>
 
+#include "core/names_elsewhere.hpp"
+
 namespace strobe {
 namespace {
 
@@ -62,6 +64,9 @@ Interrupted::Interrupted(int signal) : Error(fmt::format("interrupted by signal 
 std::string nearest_name(const std::string& name, const std::vector<std::string>& candidates) {
   std::string best;
   std::size_t best_distance = std::max<std::size_t>(2, name.size() / 3) + 1;
+  const std::string plain = plain_name(name);
+  for (const std::string& candidate : candidates)
+    if (!plain.empty() && plain_name(candidate) == plain) return candidate;  // spelt in another way
   for (const std::string& candidate : candidates) {
     const bool extends = name.size() >= 3 && candidate.compare(0, name.size(), name) == 0;
     const std::size_t distance = extends ? 1 : edit_distance(name, candidate);
@@ -75,9 +80,15 @@ std::string nearest_name(const std::string& name, const std::vector<std::string>
 
 std::string unknown_name_message(const std::string& kind, const std::string& name,
                                  const std::vector<std::string>& candidates, const std::string& meant) {
-  const std::string nearest = meant.empty() ? nearest_name(name, candidates) : meant;
   std::string message = fmt::format("unknown {} '{}'", kind, name);
-  message += nearest.empty() ? "." : fmt::format("; did you mean '{}'?", nearest);
+  if (const NameElsewhere* elsewhere = name_elsewhere(kind, name)) {
+    const bool here = *elsewhere->here != '\0', more = *elsewhere->about != '\0';
+    message += here ? fmt::format("; it is '{}' here", elsewhere->here) : "; Strobe does not have it";
+    message += more ? fmt::format(" ({}).", elsewhere->about) : ".";
+  } else {
+    const std::string nearest = meant.empty() ? nearest_name(name, candidates) : meant;
+    message += nearest.empty() ? "." : fmt::format("; did you mean '{}'?", nearest);
+  }
   if (!candidates.empty()) message += fmt::format(" Known: {}.", fmt::join(candidates, ", "));
   return message;
 }

@@ -79,7 +79,7 @@ int dispatch(CLI::App& app, const std::map<std::string, CommandAction>& actions,
     app.parse(std::move(arguments));
   } catch (const CLI::CallForHelp&) {
     const std::vector<CLI::App*> chosen = app.get_subcommands();
-    print_data(shown_lines(chosen.empty() ? app.help() : chosen.front()->help()));
+    print_data(shown_lines(chosen.empty() ? app.help() : chosen.front()->help("strobe")));
     return 0;
   } catch (const CLI::CallForVersion&) {
     print_data(version_text() + "\n");
@@ -121,42 +121,74 @@ std::string complain_of_text(const std::string& value) {
 
 }  // namespace
 
+namespace {
+
+/// An option under its heading, with a word for its value.
+void settle_option(CLI::Option* option, const std::string& group, const std::string& type) {
+  if (!group.empty()) option->group(group);
+  if (!type.empty()) option->type_name(type);
+}
+
+/// What stands for a value of the field in --help.
+std::string type_of(const Field& field) {
+  switch (field.type) {
+    case FieldType::integer:
+      return "N";
+    case FieldType::real:
+      return "X";
+    case FieldType::boolean:
+      return "true|false";
+    case FieldType::choice:
+      return fmt::format("{}", fmt::join(field.choices, "|"));
+    case FieldType::text:
+      return "NAME";
+  }
+  return "TEXT";
+}
+
+}  // namespace
+
 void CommandOptions::positional(const std::string& name, std::string& value, const std::string& help) {
-  app_.add_option(name, value, help)->check(complain_of_text);
+  app_.add_option(name, value, help)->check(complain_of_text)->type_name("");
 }
 
 void CommandOptions::positionals(const std::string& name, std::vector<std::string>& values, const std::string& help) {
-  app_.add_option(name, values, help);
+  app_.add_option(name, values, help)->type_name("");
 }
 
-void CommandOptions::text(const std::string& flag, std::string& value, const std::string& help) {
-  app_.add_option(flag, value, help)->check(complain_of_text);
+void CommandOptions::text(const std::string& flag, std::string& value, const std::string& help,
+                          const std::string& type) {
+  settle_option(app_.add_option(flag, value, help)->check(complain_of_text), group_, type);
 }
 
-void CommandOptions::repeated(const std::string& flag, std::vector<std::string>& values, const std::string& help) {
-  app_.add_option(flag, values, help)->allow_extra_args(false)->check(complain_of_text);
+void CommandOptions::repeated(const std::string& flag, std::vector<std::string>& values, const std::string& help,
+                              const std::string& type) {
+  settle_option(app_.add_option(flag, values, help)->allow_extra_args(false)->check(complain_of_text), group_, type);
 }
 
 void CommandOptions::toggle(const std::string& flag, bool& value, const std::string& help) {
-  app_.add_flag(flag, value, help);
+  settle_option(app_.add_flag(flag, value, help), group_, "");
 }
 
 void CommandOptions::named(const std::string& flag, std::map<std::string, std::string>& values, const std::string& name,
-                           const std::string& help) {
+                           const std::string& help, const std::string& type) {
   const auto keep = [&values, name](const std::string& text) { values[name] = text; };
-  app_.add_option_function<std::string>(flag, keep, help)->check(complain_of_bytes);
+  settle_option(app_.add_option_function<std::string>(flag, keep, help)->check(complain_of_bytes), group_, type);
 }
 
-void CommandOptions::fields(const FieldTable& table, std::map<std::string, std::string>& values) {
+void CommandOptions::fields(const FieldTable& table, std::map<std::string, std::string>& values,
+                            const std::function<std::string(const std::string& field)>& group_of) {
+  const std::string before = group_;
   for (const Field& field : table.fields()) {
     std::string flag = "--" + field.name;
     std::replace(flag.begin(), flag.end(), '_', '-');
     std::string help = field.help;
     if (!field.unit.empty()) help += " [" + field.unit + "]";
-    if (!field.choices.empty()) help += fmt::format(": {}", fmt::join(field.choices, " | "));
     if (field.default_text != "\"\"") help += fmt::format(" (default {})", field.default_text);
-    named(flag, values, field.name, help);
+    if (group_of) group_ = group_of(field.name);
+    named(flag, values, field.name, help, type_of(field));
   }
+  group_ = before;
 }
 
 void CommandOptions::example(const std::string& text) { app_.footer(text); }

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/errors.hpp"
+#include "harness/request/impossible.hpp"
 #include "harness/request/json_text.hpp"
 #include "results/row.hpp"
 
@@ -59,11 +60,13 @@ Suite cases_in(const Json& plan, const std::string& path) {
   std::size_t number = 0;
   for (const Json& json : plan.at("cases")) {
     const std::string pointer = fmt::format("/cases/{}", number++);
+    std::optional<InvalidRequest> refusal;
     try {
-      suite.cases.push_back(case_from_json(json, pointer));
+      suite.cases.push_back(case_or_refusal(json, pointer, CaseRuns::here, refusal));
     } catch (const InvalidRequest& error) {
       throw InvalidInput(path, 0, 0, error.where() + ": " + error.message());
     }
+    if (refusal) suite.impossible.emplace(case_id(suite.cases.back()), *refusal);
     suite.origins[case_id(suite.cases.back())]["/comm"] = path;
   }
   if (suite.cases.empty()) throw InvalidInput(path, 0, 0, "this plan has no cases");

@@ -2,9 +2,12 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cmath>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
@@ -73,8 +76,43 @@ std::string Progress::head() const {
   return fmt::format("[{:>{}}/{}] eta {:<6}", done_, width, cases_, eta);
 }
 
+namespace {
+
+std::size_t width_of_terminal(int descriptor) {
+  winsize size{};
+  return isatty(descriptor) == 1 && ioctl(descriptor, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
+/// A line that wraps could not be replaced by the next one: its end is what can be missed least.
+std::string on_one_line(const std::string& head, const std::string& id, const std::string& news) {
+  const std::size_t width = width_of_terminal(STDERR_FILENO), taken = head.size() + news.size() + 5;
+  const std::string shown = shown_line(id);
+  if (width == 0 || taken + shown.size() <= width) return fmt::format("{}  {}  {}", head, shown, news);
+  const std::size_t left = width > taken ? width - taken : 0;
+  return fmt::format(
+             "{}  {}  {}", head,
+             left == 0 ? "" : ".." + shown.substr(shown.size() - std::min(shown.size(), left > 2 ? left - 2 : 0)), news)
+      .substr(0, width - 1);
+}
+
+}  // namespace
+
+std::size_t terminal_width() { return width_of_terminal(STDOUT_FILENO); }
+
+void Progress::epoch(const std::string& id, std::int64_t done, std::int64_t of, double loss) {
+  const double now = calendar_seconds();
+  if (silent_ || !terminal_ || now <= shown_ || now <= case_started_) return;
+  shown_ = now;
+  std::string words = fmt::format("epoch {} of {}", done, of);
+  if (std::isfinite(loss)) words += fmt::format(", loss {:.4g}", loss);
+  const double left = (now - case_started_) * static_cast<double>(of - done) / static_cast<double>(done);
+  if (done > 0 && done < of) words += fmt::format(", {} left", short_duration(left));
+  say("\r\x1b[K" + on_one_line(head(), id, words));
+}
+
 void Progress::begin(const std::string& id) {
-  if (!silent_ && terminal_) say(fmt::format("\r\x1b[K{}  {} ...", head(), shown_line(id)));
+  case_started_ = calendar_seconds();
+  if (!silent_ && terminal_) say("\r\x1b[K" + on_one_line(head(), id, "..."));
 }
 
 std::string Progress::finish(const std::string& id, const std::string& time, const std::string& status,

@@ -39,11 +39,16 @@ namespace strobe {
 namespace {
 
 /// Every process plans, because a partitioner may start MPI, which waits for all of them; the first one tells.
-int dry_run(const RunRequest& request, const Suite& suite, const World& world) {
+int dry_run(const RunRequest& request, Suite& suite, const World& world) {
   Json plans = Json::array();
   std::size_t matrices = 0;
   for (const Case& c : suite.cases) {
-    const auto plan = blaming(suite, c, [&] { return make_plan(c, PlanUse::report); });
+    const auto plan = plan_or_note(request, suite, c, [&] { return make_plan(c, PlanUse::report); });
+    if (plan == nullptr) {
+      const std::string id = case_id(c);
+      plans.push_back({{"case_id", id}, {"skipped", suite.impossible.at(id).message()}});
+      continue;
+    }
     if (world.rank == 0 && !request.outputs.placement.empty())
       plan->schedule->write_placement(request.outputs.placement);
     if (world.rank == 0 && !request.outputs.schedule.empty()) plan->schedule->write_schedule(request.outputs.schedule);
@@ -51,6 +56,7 @@ int dry_run(const RunRequest& request, const Suite& suite, const World& world) {
     if (world.rank != 0 || request.byte_matrix.empty()) continue;
     alone_in_world(world, [&] { matrices += write_byte_matrices(request.byte_matrix, plans.back()); });
   }
+  refuse_if_all_impossible(suite);
   if (world.rank != 0) return 0;
   if (!request.byte_matrix.empty()) {
     narrate(fmt::format("wrote {} into {}", counted(matrices, "byte matrix file"), request.byte_matrix));
@@ -83,7 +89,7 @@ class Sweep {
     const Json known = Json::parse(finished);
     for (const auto& [id, status] : known.items()) {
       finished_.insert(id);
-      all_ok_ = all_ok_ && status == "ok";
+      all_ok_ = all_ok_ && (status == "ok" || suite_.impossible.count(id) != 0);
     }
   }
 
@@ -97,7 +103,10 @@ class Sweep {
       }
       if (const int signal = stop_signal().load(); signal != 0) throw Interrupted(signal);
       progress_.begin(id);
-      run_one(c, id);
+      if (const auto refusal = suite_.impossible.find(id); refusal != suite_.impossible.end())
+        skip(c, id, refusal->second.message());
+      else
+        run_one(c, id);
     }
     return all_ok_ ? 0 : 1;
   }
@@ -139,6 +148,14 @@ class Sweep {
       throw InvalidRequest("--out", error.what());
     }
     narrate(fmt::format("{} into {}", counted(suite_.cases.size(), "case"), folder));
+  }
+
+  /// A combination that does not go together is no failure: its row says why it is not there.
+  void skip(const Case& c, const std::string& id, const std::string& reason) {
+    CaseResult result;
+    result.status = "skipped";
+    result.reason = reason;
+    if (directory_) alone_in_world(ranks_.world(), [&] { keep_ended(c, id, result); });
   }
 
   void run_one(const Case& c, const std::string& id) {
@@ -249,13 +266,17 @@ class Sweep {
     CaseResult result;
     KeepEpochs keep_epochs;
     if (directory_) keep_epochs = [&](const auto& samples) { write_early(id, samples); };
+    const TellEpoch tell = [&](int repetition, std::int64_t epochs, double loss) {
+      const std::int64_t each = c.warmup + c.epochs;
+      progress_.epoch(id, repetition * each + epochs, c.repeat * each, loss);
+    };
     try {
       return blaming(suite_, c, [&] {
         const std::shared_ptr<const PlannedCase> planned = plan(c);
         const ModelOutputs& outputs = request_.outputs;
         warn(*planned, id);
         const SignalsEndEpochs scope(!outputs.checkpoint.empty() && outputs.checkpoint_on_signal);
-        result = run_planned(planned, c, spans, outputs, request_.limit_seconds, keep_epochs);
+        result = run_planned(planned, c, spans, outputs, request_.limit_seconds, keep_epochs, tell);
         if (!result.untimed.empty() && directory_) take_left_samples(id, result);
         return result;
       });
@@ -303,6 +324,12 @@ void narrate_prices(const Suite& suite) {
   }
 }
 
+std::string table_of(const std::vector<Row>& rows) {
+  TableWishes wishes;
+  wishes.width = terminal_width();
+  return rows_table(rows, wishes);
+}
+
 /// What ends ranks once they train ends all of them alike: the first one says it.
 int sweep_all(const RunRequest& request, const Suite& suite, const Ranks& ranks, KeptPlans& plans) {
   try {
@@ -311,7 +338,7 @@ int sweep_all(const RunRequest& request, const Suite& suite, const Ranks& ranks,
     if (ranks.first()) narrate_prices(suite);
     if (const RunDirectory* directory = sweep.directory()) {
       print_data(request.json ? read_text_file(directory->file("summary.json"))
-                              : shown_lines(summary_table(directory->rows())));
+                              : shown_lines(table_of(directory->rows())));
     }
     return status;
   } catch (const RanksLost& lost) {
@@ -332,7 +359,7 @@ bool row_is_kept(const RunRequest& request, const Suite& suite, const Ranks& ran
 }
 
 int run(RunRequest& request) {
-  const auto [suite, world] = cases_and_world(request);
+  auto [suite, world] = cases_and_world(request);
   if (world.rank == 0 && suite.merged > 0) {
     narrate(fmt::format("left out {} that the given flags make equal to others", counted(suite.merged, "case")));
   }

@@ -11,6 +11,7 @@
 #include "harness/cli/narrate.hpp"
 #include "harness/cli/output_path.hpp"
 #include "harness/files/checkpoint.hpp"
+#include "harness/request/impossible.hpp"
 #include "harness/run/plan_digest.hpp"
 
 namespace strobe {
@@ -18,12 +19,13 @@ namespace {
 
 /// Plans every case before the first is measured, so that an impossible one is found now and not after hours. Returns
 /// the digest of each, where several ranks compare them.
-std::vector<std::string> check_plans(const Suite& suite, bool several, KeptPlans& plans) {
+std::vector<std::string> check_plans(const RunRequest& request, Suite& suite, bool several, KeptPlans& plans) {
   std::vector<std::string> digests;
   for (const Case& c : suite.cases) {
-    const auto plan = blaming(suite, c, [&] { return plans.get(c); });
-    if (several) digests.push_back(plan_digest(*plan));
+    const auto plan = plan_or_note(request, suite, c, [&] { return plans.get(c); });
+    if (several) digests.push_back(plan ? plan_digest(*plan) : suite.impossible.at(case_id(c)).message());
   }
+  refuse_if_all_impossible(suite);
   return digests;
 }
 
@@ -72,7 +74,8 @@ void warn_of_crowded_ranks(const Suite& suite) {
   constexpr std::int64_t far_beyond = 4;
   std::int64_t most = 0;
   for (const Case& c : suite.cases)
-    if (c.cluster.empty() && c.comm == "local") most = std::max(most, c.ranks);
+    if (c.cluster.empty() && c.comm == "local" && suite.impossible.count(case_id(c)) == 0)
+      most = std::max(most, c.ranks);
   const int cores = usable_cores();
   if (most <= far_beyond * cores) return;
   narrate(
@@ -102,17 +105,32 @@ void check_outputs(const ModelOutputs& outputs, const Suite& suite, bool kept) {
   check_checkpoint_wishes(outputs, suite, kept);
 }
 
-void check_all(const RunRequest& request, const Suite& suite, const Ranks& ranks, KeptPlans& plans, bool kept) {
+std::shared_ptr<const PlannedCase> plan_or_note(const RunRequest& request, Suite& suite, const Case& c,
+                                                const std::function<std::shared_ptr<const PlannedCase>()>& make) {
+  const std::string id = case_id(c);
+  if (suite.impossible.count(id) != 0) return nullptr;
+  if (request.strict || suite.cases.size() == 1) return blaming(suite, c, make);
+  try {
+    return make();
+  } catch (const InvalidRequest& error) {
+    const InvalidRequest here(suite.place_of(id, error.where()), error.message());
+    if (!is_impossible_combination(error)) throw InvalidRequest(here.where(), id + ": " + here.message());
+    suite.impossible.emplace(id, here);
+    return nullptr;
+  }
+}
+
+void check_all(const RunRequest& request, Suite& suite, const Ranks& ranks, KeptPlans& plans, bool kept) {
   std::vector<std::string> digests;
-  if (ranks.first()) warn_of_crowded_ranks(suite);
   const auto check = [&]() -> std::string {
     check_outputs(request.outputs, suite, kept);
-    digests = check_plans(suite, ranks.several(), plans);
+    digests = check_plans(request, suite, ranks.several(), plans);
     if (!kept) check_checkpoint(request.outputs, suite, ranks.first(), plans);
     if (!request.resume) check_first_device(suite, ranks.world());
     return ranks.several() ? agreed_digest(request, suite, digests) : "";
   };
   ranks.agree_or_end(check, [&] { return account_of(request, suite, digests); });
+  if (ranks.first()) warn_of_crowded_ranks(suite);
 }
 
 }  // namespace strobe

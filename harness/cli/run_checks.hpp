@@ -1,6 +1,8 @@
 // What can be wrong with a run before its first case is measured.
 #pragma once
 
+#include <functional>
+
 #include "harness/cli/run_ranks.hpp"
 #include "harness/run/kept_plans.hpp"
 
@@ -25,6 +27,12 @@ void check_outputs(const ModelOutputs& outputs, const Suite& suite, bool kept = 
 
 /// Everything that can be wrong before a run directory is made, found by every process and compared between them. Plans
 /// every case, so that an impossible one is found now and not after hours.
-void check_all(const RunRequest& request, const Suite& suite, const Ranks& ranks, KeptPlans& plans, bool kept);
+/// A combination that does not go together is noted in `suite.impossible` while others run, unless --strict refuses it.
+void check_all(const RunRequest& request, Suite& suite, const Ranks& ranks, KeptPlans& plans, bool kept);
+
+/// Makes the plan of a case of a sweep by `make`. Null where the case cannot run though others of the suite may: the
+/// suite then holds why.
+std::shared_ptr<const PlannedCase> plan_or_note(const RunRequest& request, Suite& suite, const Case& c,
+                                                const std::function<std::shared_ptr<const PlannedCase>()>& make);
 
 }  // namespace strobe

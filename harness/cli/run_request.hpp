@@ -27,6 +27,7 @@ struct RunRequest {
   std::string session;           // of the rounds of a run that is continued; "" = a new one
   std::string byte_matrix;       // folder of --byte-matrix; "" = none
   bool resume = false, retry_failed = false, dry_run = false, trace = false, json = false;
+  bool strict = false;  // --strict: a combination that does not go together refuses all
 };
 
 /// Declares the options of `strobe run`; their values are stored in `request`.

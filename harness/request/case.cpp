@@ -15,6 +15,7 @@
 #include "core/errors.hpp"
 #include "core/hash.hpp"
 #include "harness/request/case_slots.hpp"
+#include "harness/request/impossible.hpp"
 #include "harness/request/schedule_tag.hpp"
 #include "harness/request/shape_case.hpp"
 #include "harness/request/until.hpp"
@@ -229,7 +230,10 @@ void check_backends(Case& c, const Json& json, const std::string& pointer, CaseR
 
 }  // namespace
 
-Case case_from_json(const Json& json, const std::string& pointer, CaseRuns runs) {
+namespace {
+
+/// What the JSON says, key by key, without asking whether it goes together.
+Case parse_case(const Json& json, const std::string& pointer) {
   if (!json.is_object()) throw InvalidRequest(pointer, "expected a case object, found " + json.dump());
   Json scalars = Json::object();
   for (const auto& [key, value] : json.items()) {
@@ -245,6 +249,11 @@ Case case_from_json(const Json& json, const std::string& pointer, CaseRuns runs)
   case_fields().apply(&c, scalars, pointer);
   for (const CaseSlot& slot : case_slots())
     c.*slot.member = plugin_object(slot, json, pointer, default_plugin(slot, c.model));
+  return c;
+}
+
+/// Whether the parts of the case go together; defaults that follow from them are filled in.
+void settle_case(Case& c, const Json& json, const std::string& pointer, CaseRuns runs) {
   settle_family(c, json, pointer);
   check_backends(c, json, pointer, runs);
   block_count(c);
@@ -252,7 +261,45 @@ Case case_from_json(const Json& json, const std::string& pointer, CaseRuns runs)
   check_schedule(c, json, pointer);
   check_shape(c, pointer);
   require_backend<CommunicatorTag>(c.comm, pointer + "/comm", runs, {"mpi", "nccl", "sim"});
+}
+
+bool begins_with(const std::string& text, const std::string& part) { return text.rfind(part, 0) == 0; }
+
+}  // namespace
+
+Case case_from_json(const Json& json, const std::string& pointer, CaseRuns runs) {
+  Case c = parse_case(json, pointer);
+  settle_case(c, json, pointer, runs);
   return c;
+}
+
+Case case_or_refusal(const Json& json, const std::string& pointer, CaseRuns runs,
+                     std::optional<InvalidRequest>& refusal) {
+  Case c = parse_case(json, pointer);
+  block_count(c);  // a number that is none is a mistake, whatever it is combined with
+  try {
+    settle_case(c, json, pointer, runs);
+  } catch (const InvalidRequest& error) {
+    const std::string inner = begins_with(error.where(), pointer) ? error.where().substr(pointer.size()) : "";
+    if (!is_impossible_combination({inner, error.message()})) throw;
+    refusal.emplace(error);
+  }
+  return c;
+}
+
+bool is_impossible_combination(const InvalidRequest& refusal) {
+  const std::string& where = refusal.where();
+  if (begins_with(refusal.message(), "unknown ") || begins_with(refusal.message(), "expected ")) return false;
+  if (where == "/strategy/workloads" || where == "/strategy/rates") return false;  // files
+  if (begins_with(where, "/workload/")) {
+    const std::vector<std::string>& steps = options_of_steps();
+    return std::find(steps.begin(), steps.end(), where.substr(10)) != steps.end();
+  }
+  for (const std::string key : {"/ranks", "/nb", "/overlap", "/strategy", "/model", "/task", "/transfer", "/inputs",
+                                "/presence", "/memory_limit_gib", "/host_threads"}) {
+    if (where == key || begins_with(where, key + "/")) return true;
+  }
+  return false;
 }
 
 std::string case_id(const Case& c) {

@@ -17,8 +17,10 @@
 #include "core/errors.hpp"
 #include "harness/placement/staleness.hpp"
 #include "harness/request/case_slots.hpp"
+#include "harness/request/impossible.hpp"
 #include "harness/request/json_text.hpp"
 #include "harness/request/schedule_tag.hpp"
+#include "harness/request/suite_files.hpp"
 #include "harness/request/suite_tree.hpp"
 #include "workloads/workload.hpp"
 
@@ -123,27 +125,38 @@ std::string blame(const std::map<std::string, std::string>& origin, const std::s
   return place == origin.end() ? "--" + where.substr(1, where.find('/', 1) - 1) : place->second + where;
 }
 
-Case make_case(const CaseTree& tree, CaseRuns runs) {
-  try {
-    return case_from_json(tree.json, "", runs);
-  } catch (const InvalidRequest& error) {
-    const std::string& where = error.where();
-    if (where.empty() || where.front() != '/') throw;
-    throw InvalidRequest(blame(tree.origin, where), error.message());
-  }
-}
-
 /// What an expansion goes by beside the suite.
 struct Expansion {
   const std::vector<Setting>& settings;
-  CaseRuns runs;
+  CaseRuns runs = CaseRuns::here;
+  ImpossibleCases impossible = ImpossibleCases::refused;
+  std::string folder;  // of the suite's file; "" = the working folder
 };
+
+InvalidRequest blamed(const CaseTree& tree, const InvalidRequest& error) {
+  const std::string& where = error.where();
+  return where.empty() || where.front() != '/' ? error : InvalidRequest(blame(tree.origin, where), error.message());
+}
+
+/// The case of the tree. `refusal`: why it cannot run, where such a case is kept.
+Case make_case(const CaseTree& tree, const Expansion& how, std::optional<InvalidRequest>& refusal) {
+  try {
+    if (how.impossible == ImpossibleCases::refused) return case_from_json(tree.json, "", how.runs);
+    Case c = case_or_refusal(tree.json, "", how.runs, refusal);
+    if (refusal) refusal = blamed(tree, *refusal);
+    return c;
+  } catch (const InvalidRequest& error) {
+    throw blamed(tree, error);
+  }
+}
 
 void add_case(Suite& suite, std::map<std::string, std::string>& seen, const CaseTree& tree, const std::string& pointer,
               const Expansion& how) {
-  Case c = make_case(tree, how.runs);
+  std::optional<InvalidRequest> refusal;
+  Case c = make_case(tree, how, refusal);
   const auto [known, fresh] = seen.emplace(case_to_json(c).dump(), pointer);
   if (fresh) {
+    if (refusal) suite.impossible.emplace(case_id(c), *refusal);
     suite.origins[case_id(c)] = tree.origin;
     suite.cases.push_back(std::move(c));
   } else if (!how.settings.empty()) {
@@ -189,6 +202,7 @@ void expand_case(Suite& suite, std::map<std::string, std::string>& seen, const J
     CaseTree tree = base;
     for (const auto& [key, value] : combination) set_path(tree, key, value, pointer + "/matrix/" + key, false);
     apply_settings(tree, how.settings);
+    take_files_of_suite(tree, how.folder);
     if (excluded(tree, entry.value("exclude", Json::array()), pointer + "/exclude")) continue;
     add_case(suite, seen, tree, pointer, how);
   }
@@ -196,7 +210,8 @@ void expand_case(Suite& suite, std::map<std::string, std::string>& seen, const J
 
 }  // namespace
 
-Suite expand_suite(const Json& json, const std::vector<Setting>& settings, CaseRuns runs) {
+Suite expand_suite(const Json& json, const std::vector<Setting>& settings, CaseRuns runs, ImpossibleCases impossible,
+                   const std::string& folder) {
   check_keys(json, {"$schema", "name", "defaults", "cases"}, "");
   check_unique_paths(settings);
   Suite suite;
@@ -211,30 +226,47 @@ Suite expand_suite(const Json& json, const std::vector<Setting>& settings, CaseR
   }
   std::map<std::string, std::string> seen;
   for (std::size_t i = 0; i < json.at("cases").size(); ++i) {
-    expand_case(suite, seen, json, json.at("cases")[i], fmt::format("/cases/{}", i), {settings, runs});
+    expand_case(suite, seen, json, json.at("cases")[i], fmt::format("/cases/{}", i),
+                {settings, runs, impossible, folder});
   }
   if (suite.cases.empty()) throw InvalidRequest("/cases", "every case is excluded, so there is nothing to run");
   return suite;
 }
 
-Suite load_suite(const std::string& path, const std::vector<Setting>& settings, CaseRuns runs) {
+Suite load_suite(const std::string& path, const std::vector<Setting>& settings, CaseRuns runs,
+                 ImpossibleCases impossible) {
   const Json json = read_json_file(path);
   if (!json.is_object()) throw InvalidInput(path, 0, 0, "is no suite: it holds no JSON object");
-  Suite suite = expand_suite(json, settings, runs);
+  Suite suite = expand_suite(json, settings, runs, impossible, std::filesystem::path(path).parent_path().string());
   if (suite.name.empty()) suite.name = std::filesystem::path(path).stem().string();
   return suite;
 }
 
-Suite suite_from_settings(const std::vector<Setting>& settings) {
+Suite suite_from_settings(const std::vector<Setting>& settings, ImpossibleCases impossible) {
   check_unique_paths(settings);
   CaseTree tree{Json::object(), {}};
   apply_settings(tree, settings);
   Suite suite;
-  suite.cases.push_back(make_case(tree, CaseRuns::here));
+  std::optional<InvalidRequest> refusal;
+  suite.cases.push_back(make_case(tree, {settings, CaseRuns::here, impossible, ""}, refusal));
   const std::string id = case_id(suite.cases.front());
+  if (refusal) suite.impossible.emplace(id, *refusal);
   suite.origins[id] = tree.origin;
   suite.name = id.substr(0, id.find('/'));
   return suite;
+}
+
+void refuse_if_all_impossible(const Suite& suite) {
+  const InvalidRequest* first = nullptr;
+  for (const Case& c : suite.cases) {
+    const auto refusal = suite.impossible.find(case_id(c));
+    if (refusal == suite.impossible.end()) return;
+    if (first == nullptr) first = &refusal->second;
+  }
+  if (first == nullptr) return;
+  if (suite.cases.size() == 1) throw *first;
+  throw InvalidRequest(first->where(), fmt::format("none of the {} cases can run; of {}: {}", suite.cases.size(),
+                                                   case_id(suite.cases.front()), first->message()));
 }
 
 std::string Suite::place_of(const std::string& id, const std::string& pointer) const {

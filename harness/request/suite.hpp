@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/errors.hpp"
 #include "core/fields.hpp"
 #include "harness/request/case.hpp"
 
@@ -23,6 +24,9 @@ struct Setting {
   std::string origin;
 };
 
+/// What becomes of combinations that do not go together (impossible.hpp).
+enum class ImpossibleCases : std::uint8_t { refused, kept };
+
 /// An expanded suite.
 struct Suite {
   std::string name;
@@ -31,6 +35,8 @@ struct Suite {
   std::size_t merged = 0;   // cases that settings made equal to an earlier one, and that are left out
   /// By case id: who set the value at a JSON pointer within the case.
   std::map<std::string, std::map<std::string, std::string>> origins;
+  /// By case id: cases that cannot run, which were kept, and why; `where` is the place that a user can mend.
+  std::map<std::string, InvalidRequest> impossible;
 
   /// The place that a user can mend for an error about `pointer` ("/ranks") of a case: the option or the place in the
   /// suite file that set it.
@@ -40,13 +46,19 @@ struct Suite {
 /// Expands the suite in `json`. Precedence: settings, then the case's matrix, the case, the suite's defaults, Strobe's
 /// defaults. Throws InvalidRequest for unknown keys, impossible values, two equal cases and an empty matrix, naming the
 /// JSON pointer or the option that is to blame; Unavailable for a backend that is not built, of cases that run here.
-Suite expand_suite(const Json& json, const std::vector<Setting>& settings, CaseRuns runs = CaseRuns::here);
+/// Files that the suite names are looked for in `folder` first, as far as they are there.
+Suite expand_suite(const Json& json, const std::vector<Setting>& settings, CaseRuns runs = CaseRuns::here,
+                   ImpossibleCases impossible = ImpossibleCases::refused, const std::string& folder = "");
 
-/// Reads and expands a suite file; a suite without name takes the file's.
-Suite load_suite(const std::string& path, const std::vector<Setting>& settings, CaseRuns runs = CaseRuns::here);
+/// Reads and expands a suite file, whose files may lie beside it; a suite without name takes the file's.
+Suite load_suite(const std::string& path, const std::vector<Setting>& settings, CaseRuns runs = CaseRuns::here,
+                 ImpossibleCases impossible = ImpossibleCases::refused);
 
 /// The one case that settings alone describe, as a suite named after its workload.
-Suite suite_from_settings(const std::vector<Setting>& settings);
+Suite suite_from_settings(const std::vector<Setting>& settings, ImpossibleCases impossible = ImpossibleCases::refused);
+
+/// Throws the first refusal of a suite in which no case can run.
+void refuse_if_all_impossible(const Suite& suite);
 
 /// Whether a case id matches `pattern` as `filter_cases` reads it; an empty one matches all. Throws
 /// InvalidRequest("--filter", ...) for a malformed one.

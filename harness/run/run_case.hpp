@@ -9,6 +9,7 @@
 #include "core/errors.hpp"
 #include "harness/plan/planned_case.hpp"
 #include "harness/run/finished_epochs.hpp"
+#include "harness/training/tell_epoch.hpp"
 
 namespace strobe {
 
@@ -48,10 +49,11 @@ class LostRanksCase : public RanksLost {
 /// memory limit, on which plans do not depend (but for nb=auto). With a time limit, no epoch begins when the ranks were
 /// started so many seconds of wall time ago: the result's status is `timeout`, with the samples of finished epochs, as
 /// any result has whose case something ended. `keep_epochs` gets the samples of epochs that all ranks have finished,
-/// every second (finished_epochs.hpp), outside of measured time, in the first process. Throws InterruptedCase on a stop
+/// every second (finished_epochs.hpp), outside of measured time, in the first process; `tell` hears of each epoch on
+/// rank 0, likewise. Throws InterruptedCase on a stop
 /// signal, and LostRanksCase where ranks in other processes are gone.
 CaseResult run_planned(const std::shared_ptr<const PlannedCase>& plan, const Case& c,
                        std::vector<std::vector<Span>>* trace = nullptr, const ModelOutputs& outputs = {},
-                       double time_limit_seconds = 0, const KeepEpochs& keep_epochs = {});
+                       double time_limit_seconds = 0, const KeepEpochs& keep_epochs = {}, const TellEpoch& tell = {});
 
 }  // namespace strobe

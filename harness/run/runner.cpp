@@ -313,7 +313,7 @@ CaseResult run_case(const Case& c, std::vector<std::vector<Span>>* trace, const 
 
 CaseResult run_planned(const std::shared_ptr<const PlannedCase>& planned, const Case& c,
                        std::vector<std::vector<Span>>* trace, const ModelOutputs& outputs, double time_limit_seconds,
-                       const KeepEpochs& keep_epochs) {
+                       const KeepEpochs& keep_epochs, const TellEpoch& tell) {
   check_offered(*planned, outputs);
   LaunchRequest launch = launch_request(c);
   CaseResult result;
@@ -331,6 +331,7 @@ CaseResult run_planned(const std::shared_ptr<const PlannedCase>& planned, const 
     launch.device.computing_ranks = rehearsed_concurrency(*plan, launch);
     RankWishes wishes = rank_wishes(*plan, trace != nullptr, outputs, start, divergence);
     wishes.gate = &gate;
+    wishes.tell = tell;
     launch_ranks(*plan, launch, outcomes, wishes, keep_epochs);
     if (comm.process_rank() == 0 && !gate.closed()) write_outputs(*plan, outcomes.front(), outputs, divergence);
     collect_and_check(*plan, c, outcomes, trace, start.epoch, result);

@@ -140,6 +140,10 @@ class TrainingRun {
     if (wishes_.measured) wishes_.measured(communicator_);
     EpochValues values = trainer_->values(!each_epoch_);
     if (values.loss) curves_.loss.push_back(*values.loss);
+    if (wishes_.tell && device_.rank() == 0) {
+      constexpr double none = std::numeric_limits<double>::quiet_NaN();
+      wishes_.tell(static_cast<int>(repetition_), e + 1, values.loss.value_or(none));
+    }
     const TrainingFindings findings = trainer_->findings();
     curves_.dead_start = findings.dead_start;
     curves_.rounding = findings.rounding;

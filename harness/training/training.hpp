@@ -11,6 +11,7 @@
 #include "harness/files/checkpoint.hpp"
 #include "harness/plan/planned_case.hpp"
 #include "harness/training/epoch_gate.hpp"
+#include "harness/training/tell_epoch.hpp"
 
 namespace strobe {
 
@@ -48,6 +49,7 @@ struct RankWishes {
   std::int64_t epochs = 0;                               // > 0: a rehearsal of so many, whose weights serve nothing
   EpochGate* gate = nullptr;                             // null: nothing ends training early
   std::function<void(Communicator&)> measured;           // on all ranks after each epoch, outside its time; or empty
+  TellEpoch tell;                                        // on rank 0 after each epoch, outside its time; or empty
 };
 
 /// Trains `plan` on this rank, until its epochs are done, its `until` holds after a measured epoch, or the gate closes;

@@ -44,8 +44,8 @@ TEST_F(Refusals, WrongNamesAndValuesNameTheOption) {
   const std::vector<WrongValue> cases = {
       {{"--model", "tm-gcm"}, {"--model", "did you mean 'tm-gcn'?"}},
       {{"--strategy", "snapshots"}, {"--strategy", "did you mean 'snapshot'?"}},
-      {{"--strategy", "pts"}, {"--strategy", "did you mean 'vertex'?"}},
-      {{"--strategy", "pss-ts"}, {"--strategy", "did you mean 'snapshot'?"}},
+      {{"--strategy", "pts"}, {"--strategy", "it is 'vertex' here"}},
+      {{"--strategy", "pss-ts"}, {"--strategy", "it is 'snapshot' here"}},
       {{"--task", "link-predicton"}, {"--task", "did you mean 'link-prediction'?"}},
       {{"--optimizer", "adm"}, {"--optimizer", "did you mean 'adam'?"}},
       {{"--device", "cpus"}, {"--device", "did you mean 'cpu'?"}},
@@ -132,10 +132,10 @@ TEST_F(Refusals, ImpossibleRankCounts) {
                  {"STROBE_KEPT_PLANS_GIB", "expected a number of GiB"});
 }
 
-TEST_F(Refusals, ImpossibleCaseOfASuiteIsFoundBeforeAnythingIsMeasured) {
+TEST_F(Refusals, StrictlyAnImpossibleCaseOfASuiteIsFoundBeforeAnythingIsMeasured) {
   const std::string name = suite(R"({"defaults": {"workload": {"name": "uniform", "steps": 8, "vertices": 60}},
     "cases": [{"strategy": "sequential"}, {"strategy": "snapshot", "ranks": 30}]})");
-  expect_refusal(strobe({"run", name, "--out", "out"}), 2, {"/cases/1/ranks", "30"});
+  expect_refusal(strobe({"run", name, "--strict", "--out", "out"}), 2, {"/cases/1/ranks", "30"});
   EXPECT_FALSE(std::filesystem::exists(folder_ / "out"));
 }
 

@@ -34,12 +34,12 @@ TEST(SummaryTable, HoldsWhatTheIssueAsks) {
   failed.status = "out_of_memory";
   failed.reason = "rank 0 is out of memory";
   const std::string text =
-      summary_table({summarise(case_json(), "chess/r2#a", make_result()),
-                     summarise(case_json(), "chess/r8#b", predicted), summarise(case_json(), "chess/r9#c", failed)});
+      rows_table({summarise(case_json(), "chess/r2#a", make_result()), summarise(case_json(), "chess/r8#b", predicted),
+                  summarise(case_json(), "chess/r9#c", failed)});
   std::istringstream lines(text);
   std::vector<std::string> all;
   for (std::string line; std::getline(lines, line);) all.push_back(line);
-  ASSERT_EQ(all.size(), 5u) << text;
+  ASSERT_EQ(all.size(), 8u) << text;
   for (const char* title :
        {"case", "epoch", "compute %", "communicate %", "wait %", "sent", "max/mean busy", "loss", "exact", "notes"}) {
     EXPECT_NE(all[0].find(title), std::string::npos) << title;
@@ -49,8 +49,11 @@ TEST(SummaryTable, HoldsWhatTheIssueAsks) {
     EXPECT_NE(all[2].find(cell), std::string::npos) << cell << " in " << all[2];
   }
   EXPECT_NE(all[3].find("stale"), std::string::npos);
-  EXPECT_NE(all[3].find("predicted, uncalibrated"), std::string::npos);
-  EXPECT_NE(all[4].find("out_of_memory: rank 0 is out of memory"), std::string::npos);
+  EXPECT_TRUE(all[3].ends_with("1,2")) << all[3];
+  EXPECT_TRUE(all[4].ends_with("3")) << all[4];
+  EXPECT_EQ(all[5], "1: predicted");
+  EXPECT_EQ(all[6], "2: uncalibrated");
+  EXPECT_EQ(all[7], "3: out_of_memory: rank 0 is out of memory");
 }
 
 }  // namespace

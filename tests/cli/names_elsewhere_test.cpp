@@ -1,0 +1,78 @@
+// Names that the field uses: each is refused with what it is here, and none of them is a name of Strobe's.
+#include "core/names_elsewhere.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "harness/placement/strategy.hpp"
+#include "harness/request/case_slots.hpp"
+#include "models/snapshots/model.hpp"
+#include "tests/cli/program.hpp"
+#include "workloads/partitioners/partitioner.hpp"
+
+namespace strobe {
+namespace {
+
+using cli_test::expect_refusal;
+using cli_test::Program;
+using cli_test::tiny;
+
+class NamesElsewhere : public Program {};
+
+std::vector<std::string> real_names(const std::string& kind) {
+  if (kind == "model") return ModelRegistry::instance().names();
+  if (kind == "strategy") return StrategyRegistry::instance().names();
+  if (kind == "partitioner") return Registry<PartitionerTag>::instance().names();
+  std::vector<std::string> keys = case_fields().names();
+  for (const CaseSlot& slot : case_slots()) keys.push_back(slot.name);
+  return keys;
+}
+
+TEST_F(NamesElsewhere, AreNoNamesOfStrobeAndPointToSome) {
+  std::set<std::pair<std::string, std::string>> seen;
+  for (const NameElsewhere& entry : names_elsewhere()) {
+    const std::vector<std::string> names = real_names(entry.kind);
+    const auto has = [&](const std::string& name) {
+      return std::find(names.begin(), names.end(), name) != names.end();
+    };
+    EXPECT_FALSE(has(entry.name)) << entry.name << " is a " << entry.kind << " of Strobe";
+    const std::string here = entry.here;
+    const bool points_to_none = !here.empty() && !has(here.substr(0, here.find('.')));
+    EXPECT_FALSE(points_to_none) << entry.name << " points to " << here;
+    EXPECT_TRUE(!here.empty() || *entry.about != '\0') << entry.name << " helps nobody";
+    EXPECT_TRUE(seen.insert({entry.kind, entry.name}).second) << entry.name;
+    EXPECT_EQ(name_elsewhere(entry.kind, entry.name), &entry) << "two names that read alike: " << entry.name;
+  }
+}
+
+TEST_F(NamesElsewhere, EveryWordOnThemNamesWhatIsThere) {
+  std::set<std::string> all;
+  for (const char* kind : {"model", "strategy", "partitioner", "key"})
+    for (const std::string& name : real_names(kind)) all.insert(name);
+  for (const NameElsewhere& entry : names_elsewhere()) {
+    const std::string about = entry.about;
+    const std::size_t nearest = about.find("nearest is ");
+    if (nearest == std::string::npos) continue;
+    const std::string rest = about.substr(nearest + 11);
+    EXPECT_EQ(all.count(rest.substr(0, rest.find(','))), 1u) << about;
+  }
+}
+
+TEST_F(NamesElsewhere, AreToldInRefusals) {
+  const auto refused = [&](const std::vector<std::string>& flags, const std::vector<std::string>& words) {
+    std::vector<std::string> command{"run", "--workload", tiny};
+    command.insert(command.end(), flags.begin(), flags.end());
+    expect_refusal(strobe(command), 2, words);
+  };
+  refused({"--model", "tgn"}, {"unknown model 'tgn'; it is 'tgn-attn' here"});
+  refused({"--model", "EvolveGCN"}, {"it is 'evolve-gcn-o' here", "evolve-gcn-h"});
+  refused({"--model", "roland"}, {"Strobe does not have it", "t-gcn"});
+  refused({"--model", "tmgcn"}, {"did you mean 'tm-gcn'?"});
+  refused({"--strategy", "dgc"}, {"it is 'chunk' here"});
+  refused({"--strategy", "data_parallel"}, {"it is 'hybrid_batch' here", "event_batch"});
+  refused({"--strategy", "epoch-parallel"}, {"it is 'event_batch' here", "its parameter j"});
+  refused({"--set", "batch_size=600"}, {"it is 'strategy.batch' here"});
+}
+
+}  // namespace
+}  // namespace strobe

@@ -1,0 +1,95 @@
+// `strobe show`, and the table at the end of a run, which is the same.
+#include "tests/cli/program.hpp"
+
+namespace strobe {
+namespace {
+
+using cli_test::expect_refusal;
+using cli_test::Outcome;
+using cli_test::Program;
+using cli_test::tiny;
+
+class Show : public Program {
+ protected:
+  Outcome sweep(const std::string& out) {
+    return strobe({"run", "--workload", tiny, "--epochs", "2", "--ranks", "2", "--vary",
+                   "strategy=sequential,snapshot,vertex:partitioner=hash", "--vary", "seed=1..3", "--out", out});
+  }
+};
+
+TEST_F(Show, PrintsTheTableThatTheRunPrinted) {
+  const Outcome ran = sweep("run");
+  ASSERT_EQ(ran.status, 0) << ran.err;
+  EXPECT_EQ(strobe({"show", "run"}).out, ran.out);
+  EXPECT_NE(ran.out.find("mean ± standard deviation over seed"), std::string::npos) << ran.out;
+  EXPECT_NE(ran.out.find("skipped: strategy sequential runs on 1 rank, not 2"), std::string::npos) << ran.out;
+  EXPECT_EQ(strobe({"show", "run/summary.json"}).out, ran.out);
+}
+
+TEST_F(Show, GathersSortsChoosesAndFormats) {
+  ASSERT_EQ(sweep("run").status, 0);
+  const Outcome csv = strobe({"show", "run", "--by", "strategy", "--columns", "strategy,rows,mrr.n,loss", "--format",
+                              "csv", "--sort", "-strategy"});
+  ASSERT_EQ(csv.status, 0) << csv.err;
+  EXPECT_EQ(
+      csv.out.rfind("strategy,rows,mrr_samples,final_loss,final_loss_sd,notes\r\nvertex,3,", 0) == 0 ||
+          csv.out.rfind("strategy,rows,mrr_samples,mrr_samples_sd,final_loss,final_loss_sd,notes\r\nvertex,3,", 0) == 0,
+      true)
+      << csv.out;
+  EXPECT_NE(csv.out.find("\r\nsequential,0,"), std::string::npos) << csv.out;
+  EXPECT_NE(strobe({"show", "run", "--format", "latex"}).out.find("\\begin{tabular}"), std::string::npos);
+  EXPECT_NE(strobe({"show", "run", "--format", "markdown"}).out.find("| ---"), std::string::npos);
+  EXPECT_EQ(strobe({"show", "run", "--filter", "vertex", "--columns", "case"}).out.find("snapshot"), std::string::npos);
+}
+
+TEST_F(Show, SeveralRunsStandInOneTable) {
+  for (const char* strategy : {"snapshot", "vertex"})
+    ASSERT_EQ(strobe({"run", "--workload", tiny, "--epochs", "1", "--ranks", "2", "--strategy", strategy, "--out",
+                      std::string("run-") + strategy})
+                  .status,
+              0);
+  const Outcome shown = strobe({"show", "run-snapshot", "run-vertex"});
+  ASSERT_EQ(shown.status, 0) << shown.err;
+  EXPECT_NE(shown.out.find("run-snapshot  uniform/tm-gcn/snapshot"), std::string::npos) << shown.out;
+  EXPECT_NE(shown.out.find("run-vertex    uniform/tm-gcn/vertex"), std::string::npos) << shown.out;
+}
+
+TEST_F(Show, ATerminalShowsHowFarALongCaseIsAndTablesAsWideAsItIs) {
+  const auto on_terminal = [&](const std::string& command) {
+    const std::string words = "stty cols 100; " + std::string(STROBE_BINARY) + " " + command;
+    return finish(start_shell("cd '" + folder_.string() + "' && exec script -qec '" + words + "' /dev/null"));
+  };
+  if (std::system("command -v script > /dev/null 2>&1") != 0) GTEST_SKIP() << "no `script` (apt: bsdutils)";
+  const std::string run = on_terminal("run --workload " + std::string(tiny) +
+                                      " --strategy snapshot --epochs 100000000 --time-limit 3s --out run")
+                              .out;
+  EXPECT_NE(run.find(" of 100000001, loss 0."), std::string::npos) << run;
+  EXPECT_NE(run.find(" left"), std::string::npos) << run;
+  std::istringstream parts(run);
+  for (std::string part; std::getline(parts, part, '\r');) {
+    const bool progress = part.find(", loss") != std::string::npos;
+    EXPECT_TRUE(!progress || part.size() <= 103) << part;  // with three for clearing
+  }
+  ASSERT_EQ(sweep("sweep").status, 0);
+  const std::string shown = on_terminal("show sweep").out;
+  std::istringstream lines(shown);
+  std::string title;
+  std::getline(lines, title);
+  EXPECT_LE(title.size(), 101u) << shown;  // with its \r
+  EXPECT_NE(title.find("strategy"), std::string::npos) << shown;
+  EXPECT_NE(shown.find("left out, as the terminal is 100 wide: "), std::string::npos) << shown;
+}
+
+TEST_F(Show, RefusesWhatIsNotThere) {
+  ASSERT_EQ(strobe({"run", "--workload", tiny, "--epochs", "1", "--out", "run"}).status, 0);
+  expect_refusal(strobe({"show"}), 2, {"RUN", "at least one run"});
+  expect_refusal(strobe({"show", "nowhere"}), 2, {"there is no run in 'nowhere'"});
+  expect_refusal(strobe({"show", "run", "--columns", "epoc"}), 2, {"--columns", "did you mean 'epoch'"});
+  expect_refusal(strobe({"show", "run", "--by", "strateg"}), 2, {"--by", "did you mean 'strategy'"});
+  expect_refusal(strobe({"show", "run", "--sort", "los"}), 2, {"--sort", "'loss'"});
+  expect_refusal(strobe({"show", "run", "--format", "html"}), 2, {"--format", "markdown"});
+  expect_refusal(strobe({"show", "run", "--filter", "nothing"}), 2, {"--filter"});
+}
+
+}  // namespace
+}  // namespace strobe
