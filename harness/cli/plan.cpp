@@ -18,7 +18,9 @@
 #include "harness/cli/narrate.hpp"
 #include "harness/cli/run_request.hpp"
 #include "harness/cli/typed_settings.hpp"
+#include "harness/cli/varied_values.hpp"
 #include "harness/placement/strategy.hpp"
+#include "harness/planner/plan_explain.hpp"
 #include "harness/planner/plan_report.hpp"
 #include "harness/request/case_slots.hpp"
 #include "models/snapshots/model.hpp"
@@ -31,6 +33,7 @@ struct PlanCommand {
   std::map<std::string, std::string> scalars;  // --precision, --seed
   std::vector<std::string> strategies, clusters, sets, knobs;
   std::string nodes, deadline, budget, goal, until, figure, max_missing, max_missing_hubs;
+  std::string start_up, billing_unit, explain;
   std::string epochs = "100", top = "10", threads = "0";
   bool json = false;
 };
@@ -91,7 +94,7 @@ PlanSpace space_of(const PlanCommand& command) {
   }
   for (const std::string& text : command.knobs) {
     const auto [path, values] = split_assignment(text, "--vary");
-    space.knobs.push_back({path, split_text(values, ','), "--vary " + path});
+    space.knobs.push_back({path, varied_values(path, values), "--vary " + path});
     if (space.knobs.back().values.empty()) throw InvalidRequest("--vary", "no value is given for " + path);
   }
   return space;
@@ -175,6 +178,7 @@ Json request_json(const PlanCommand& command) {
   add("strategy", command.strategies), add("clusters", command.clusters), add("nodes", command.nodes);
   add("set", command.sets), add("vary", command.knobs);
   add("deadline", command.deadline), add("budget", command.budget), add("until", command.until);
+  add("start_up", command.start_up), add("billing_unit", command.billing_unit);
   add("max_missing", command.max_missing), add("max_missing_hubs", command.max_missing_hubs);
   return request;
 }
@@ -203,22 +207,17 @@ std::optional<GroupPlanAdvice> advice_of(const PlanCommand& command, const PlanS
   return advise_groups(space, limits, points);
 }
 
-int plan(const PlanCommand& command) {
-  if (!command.figure.empty()) check_figure_path(command.figure);
-  PlanReport report;
-  report.request = request_json(command);
-  report.epochs = whole(command.epochs, "--epochs", 1, 1e9);
-  report.goal = goal_of(command);
-  report.until = command.until;
-  const std::int64_t top = whole(command.top, "--top", 0, 1e6);
+double duration_from(const std::string& text, const std::string& option) {
+  if (text.empty()) return 0;
+  const double seconds = parse_duration_seconds(text, option);
+  if (seconds >= 0) return seconds;
+  throw InvalidRequest(option, fmt::format("expected a time of at least 0, found {}", text));
+}
+
+/// The report with what is computed of all points: their outcomes, costs and verdicts.
+void fill_report(const PlanCommand& command, const std::vector<PlanPoint>& points, PlanReport& report) {
   std::int64_t threads = whole(command.threads, "--threads", 0, 4096);
   if (threads == 0) threads = usable_cores();
-  const PlanSpace space = space_of(command);
-  std::vector<PlanPoint> points = plan_points(space);
-  const std::vector<std::string> currencies = currencies_of(points);
-  report.limits = limits_of(command, currencies);
-  check_goal(report.goal, command, currencies);
-  report.groups = advice_of(command, space, points);
   narrate(fmt::format("simulating {}", counted(points.size(), "point")));
   std::unique_ptr<MetricJob> metric;
   if (!report.until.empty()) metric = std::make_unique<MetricJob>(report.until, report.epochs);
@@ -227,11 +226,38 @@ int plan(const PlanCommand& command) {
     if (done % tenth == 0 || done == points.size()) narrate(fmt::format("{} of {} points", done, points.size()));
   };
   report.outcomes = evaluate(points, report.epochs, static_cast<int>(threads), progress, metric.get());
+  add_costs(report.costs, report.outcomes);
   report.verdicts = judge(report.outcomes, report.limits, report.goal);
   if (report.best() != nullptr) report.study = study_scaling(report.best()->point);
+}
+
+std::string told(const PlanCommand& command, const PlanReport& report, const Json& json, std::int64_t top) {
+  if (command.json) return json.dump(2) + "\n";
+  return shown_lines(command.explain.empty() ? plan_text(report, static_cast<std::size_t>(top))
+                                             : explain_point(report, command.explain));
+}
+
+int plan(const PlanCommand& command) {
+  if (!command.figure.empty()) check_figure_path(command.figure);
+  PlanReport report;
+  report.request = request_json(command);
+  report.epochs = whole(command.epochs, "--epochs", 1, 1e9);
+  report.goal = goal_of(command);
+  report.until = command.until;
+  const std::int64_t top = whole(command.top, "--top", 0, 1e6);
+  whole(command.threads, "--threads", 0, 4096);
+  report.costs = {duration_from(command.start_up, "--start-up"), duration_from(command.billing_unit, "--billing-unit")};
+  const PlanSpace space = space_of(command);
+  std::vector<PlanPoint> points = plan_points(space);
+  const std::vector<std::string> currencies = currencies_of(points);
+  report.limits = limits_of(command, currencies);
+  check_goal(report.goal, command, currencies);
+  report.groups = advice_of(command, space, points);
+  if (!command.explain.empty()) point_called(points, command.explain);
+  fill_report(command, points, report);
   const Json json = plan_to_json(report);
   if (!command.figure.empty()) draw_figure("plan", json, command.figure);
-  print_data(command.json ? json.dump(2) + "\n" : shown_lines(plan_text(report, static_cast<std::size_t>(top))));
+  print_data(told(command, report, json, top));
   return report.best() == nullptr ? 1 : 0;
 }
 
@@ -248,35 +274,64 @@ void add_slots(CommandOptions& options, PlanCommand& command) {
   }
 }
 
+void define_space(CommandOptions& options, PlanCommand& command) {
+  options.group("What is planned");
+  add_slots(options, command);
+  options.repeated("--set", command.sets, "key.path=value for every point, as model.hidden=16", "KEY=VALUE");
+  options.named("--precision", command.scalars, "precision", "fp32 | fp64 (default fp32)", "fp32|fp64");
+  options.named("--seed", command.scalars, "seed", "seed of generators, samples and partitioners (default 1)", "N");
+  options.group("What is searched");
+  options.repeated("--strategy", command.strategies, "strategies to try: names, or NAME:key=value,... (default all)",
+                   "NAMES");
+  options.repeated("--clusters", command.clusters,
+                   "clusters to try: names or files, or NAME:key=value,... with what-ifs (default all)", "NAMES");
+  options.text("--nodes", command.nodes, "node counts to try, as 1,2,4 (default: powers of two up to each cluster)",
+               "N,...");
+  options.repeated("--vary", command.knobs, "key.path=a,b,...: try these values, as nb=1,4 or model.window=3..5",
+                   "KEY=VALUES");
+  options.text("--max-missing", command.max_missing,
+               "models of events: share of the mails that batches may keep from memory (default 0.75)", "X");
+  options.text("--max-missing-hubs", command.max_missing_hubs,
+               "likewise of the 1 % of vertices with most mails (default: any)", "X");
+}
+
+void define_job(CommandOptions& options, PlanCommand& command) {
+  options.group("The job and its limits");
+  options.text("--epochs", command.epochs, "epochs of a job, with --until at most (default 100)", "N");
+  options.text("--until", command.until,
+               "a job lasts until a metric of the validation samples has a value, as mrr=0.3: training is simulated "
+               "with values, and kinds of training whose epochs are not alike compare",
+               "METRIC=X");
+  options.text("--start-up", command.start_up,
+               "time before the first epoch, which counts into time and cost: nodes boot, data are read (default 0s)",
+               "TIME");
+  options.text("--billing-unit", command.billing_unit,
+               "nodes are paid for in whole units of this time, as 1h (default: as long as the job lasts)", "TIME");
+  options.text("--deadline", command.deadline, "the job must be done within this time, as 2h", "TIME");
+  options.text("--budget", command.budget,
+               "the job must not cost more, as 500usd; a bare number is in the clusters' currency; the table says how "
+               "many epochs it pays for",
+               "AMOUNT");
+  options.text(
+      "--goal", command.goal,
+      "what the best point has least of: time | dollars | memory | time-to-metric (default: dollars with a deadline, "
+      "time-to-metric with --until, else time)",
+      "GOAL");
+}
+
 CommandAction define_plan(CommandOptions& options) {
   const auto command = std::make_shared<PlanCommand>();
-  add_slots(options, *command);
-  options.repeated("--strategy", command->strategies, "strategies to try: names, or NAME:key=value,... (default all)");
-  options.repeated("--clusters", command->clusters,
-                   "clusters to try: names or files, or NAME:key=value,... with what-ifs (default all)");
-  options.text("--nodes", command->nodes, "node counts to try, as 1,2,4 (default: powers of two up to each cluster)");
-  options.repeated("--vary", command->knobs, "key.path=a,b,...: try these values, as nb=1,4 or model.window=3,5");
-  options.repeated("--set", command->sets, "key.path=value for every point, as model.hidden=16");
-  options.text("--deadline", command->deadline, "the job must be done within this time, as 2h");
-  options.text("--budget", command->budget,
-               "the job must not cost more, as 500usd; a bare number is in the clusters' currency");
-  options.text("--max-missing", command->max_missing,
-               "models of events: share of the mails that batches may keep from memory (default 0.75)");
-  options.text("--max-missing-hubs", command->max_missing_hubs,
-               "likewise of the 1 % of vertices with most mails (default: any)");
-  options.text("--epochs", command->epochs, "epochs of a job, with --until at most (default 100)");
-  options.text("--until", command->until,
-               "a job lasts until a metric of the validation samples has a value, as mrr=0.3: training is simulated "
-               "with values, and kinds of training whose epochs are not alike compare");
-  options.text(
-      "--goal", command->goal,
-      "what the best point has least of: time | dollars | memory | time-to-metric (default: dollars with a deadline, "
-      "time-to-metric with --until, else time)");
-  options.named("--precision", command->scalars, "precision", "fp32 | fp64 (default fp32)");
-  options.named("--seed", command->scalars, "seed", "seed of generators, samples and partitioners (default 1)");
-  options.text("--top", command->top, "dominated points to show behind the front (default 10)");
-  options.text("--threads", command->threads, "points simulated at a time (default 0: all cores)");
-  options.text("--figure", command->figure, "draw the front and the scaling as this .png or .svg (writes both)");
+  define_space(options, *command);
+  define_job(options, *command);
+  options.group("What is printed");
+  options.text("--top", command->top, "dominated points to show behind the front (default 10)", "N");
+  options.text("--explain", command->explain,
+               "say why this point (its id, or a part that no other has) is kept or left out, beside the one that is "
+               "better",
+               "ID");
+  options.text("--threads", command->threads, "points simulated at a time (default 0: all cores)", "N");
+  options.text("--figure", command->figure, "draw the front and the scaling as this .png or .svg (writes both)",
+               "FILE");
   options.toggle("--json", command->json, "print every point as JSON");
   options.example(
       "Exits with 1 when no point is within the limits.\n"

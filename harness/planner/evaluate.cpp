@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <mutex>
 #include <nlohmann/json.hpp>
@@ -88,6 +89,7 @@ void take_result(const PlannedCase& plan, const CaseResult& result, std::int64_t
     outcome.notes.push_back("no 90 % band: " + row.absent.at("/epoch_seconds_band90"));
   }
   outcome.job_seconds = outcome.epoch_seconds * static_cast<double>(epochs);
+  outcome.billed_seconds = outcome.job_seconds;
   if (result.dollars_per_second > 0) outcome.dollars = outcome.job_seconds * result.dollars_per_second;
   outcome.currency = result.currency;
   outcome.peak_bytes = *std::max_element(row.peak_bytes->device.begin(), row.peak_bytes->device.end());
@@ -119,6 +121,7 @@ void take_metric(const PlannedCase& plan, MetricJob& metric, double dollars_per_
   outcome.metric_updates = reach.updates;
   outcome.metric_epochs = reach.epochs;
   outcome.job_seconds = reach.seconds.value_or(static_cast<double>(reach.epochs) * outcome.epoch_seconds);
+  outcome.billed_seconds = outcome.job_seconds;
   if (dollars_per_second > 0) outcome.dollars = outcome.job_seconds * dollars_per_second;
 }
 
@@ -176,6 +179,25 @@ bool plans_one_at_a_time(const Case& c) { return !is_shape_workload(c.workload.a
 bool simulates_beside_each_other(const Case& c) { return !plans_one_at_a_time(c) || family_of(c.model) == "events"; }
 
 }  // namespace
+
+void add_costs(const JobCosts& costs, std::vector<PlanOutcome>& outcomes) {
+  for (PlanOutcome& outcome : outcomes) {
+    if (outcome.status != "ok") continue;
+    const double rate = outcome.dollars ? *outcome.dollars / outcome.billed_seconds : 0;
+    outcome.job_seconds += costs.start_up_seconds;
+    outcome.billed_seconds = outcome.job_seconds;
+    const double unit = costs.billing_unit_seconds;
+    if (unit > 0) outcome.billed_seconds = unit * std::ceil(outcome.job_seconds / unit);
+    if (outcome.dollars) outcome.dollars = rate * outcome.billed_seconds;
+  }
+}
+
+std::optional<double> epochs_for(double amount, const PlanOutcome& outcome, const JobCosts& costs) {
+  if (!outcome.dollars || !(outcome.billed_seconds > 0) || !(outcome.epoch_seconds > 0)) return std::nullopt;
+  double paid = amount / (*outcome.dollars / outcome.billed_seconds);
+  if (costs.billing_unit_seconds > 0) paid = costs.billing_unit_seconds * std::floor(paid / costs.billing_unit_seconds);
+  return std::max(0.0, std::floor((paid - costs.start_up_seconds) / outcome.epoch_seconds));
+}
 
 double long_run_share(const SchedulePlan& plan, const Case& c) {
   constexpr std::int64_t many = 1000;

@@ -23,6 +23,7 @@ struct PlanOutcome {
   double job_seconds = 0;               // epochs of the job x epoch_seconds, or until the metric
   std::optional<std::int64_t> metric_updates, metric_epochs;  // of a job that lasts until a metric
   std::optional<double> dollars;  // of the job: whole nodes for job_seconds; nothing where the cluster has no price
+  double billed_seconds = 0;      // of whole nodes, that `dollars` are for
   std::string currency;
   std::uint64_t peak_bytes = 0;            // device memory of the rank that needs most
   std::uint64_t sent_bytes = 0;            // of all ranks in an epoch
@@ -45,6 +46,19 @@ struct PlanOutcome {
 /// Throws Interrupted when the user wants to stop.
 std::vector<PlanOutcome> evaluate(const std::vector<PlanPoint>& points, std::int64_t epochs, int threads,
                                   const std::function<void(std::size_t)>& progress = {}, MetricJob* metric = nullptr);
+
+/// What a job costs beside its epochs.
+struct JobCosts {
+  double start_up_seconds = 0;      // before the first epoch: nodes boot, programs start, data are read
+  double billing_unit_seconds = 0;  // time is billed in whole ones of it; 0: as it is
+};
+
+/// Adds them to the time and cost of every point that is `ok`.
+void add_costs(const JobCosts& costs, std::vector<PlanOutcome>& outcomes);
+
+/// Epochs that an amount pays for at the point's price, start-up and billing unit included; nothing without a price, 0
+/// where not even the first is paid.
+std::optional<double> epochs_for(double amount, const PlanOutcome& outcome, const JobCosts& costs);
 
 /// Plans the case, which gets as many warm-up epochs as it takes until all j batches of a memory are in training: what
 /// lies before is faster. Throws as make_plan does.

@@ -10,6 +10,7 @@
 
 #include "core/units.hpp"
 #include "harness/planner/choice_costs.hpp"
+#include "harness/planner/plan_explain.hpp"
 #include "harness/planner/training_groups/advice_report.hpp"
 #include "results/table.hpp"
 
@@ -20,6 +21,18 @@ Json phases_json(const PlanOutcome& outcome) {
   Json phases = Json::object();
   for (std::size_t i = 0; i < phase_count; ++i) phases[std::string(phase_names[i])] = outcome.phase_seconds[i];
   return phases;
+}
+
+/// What the point is beside the best one, and what the budget pays for there.
+void add_limits_json(const PlanReport& report, const PlanOutcome& outcome, Json& json) {
+  const std::optional<bool> equal =
+      report.best() == nullptr ? std::nullopt : equal_within_bands(outcome, *report.best());
+  json["equal_to_best"] = equal ? Json(*equal) : Json(nullptr);
+  const std::optional<double> paid =
+      outcome.status == "ok" && report.limits.budget && outcome.currency == report.limits.currency
+          ? epochs_for(*report.limits.budget, outcome, report.costs)
+          : std::nullopt;
+  json["epochs_for_budget"] = paid ? Json(*paid) : Json(nullptr);
 }
 
 Json point_json(const PlanReport& report, const PlanVerdict& verdict) {
@@ -44,9 +57,11 @@ Json point_json(const PlanReport& report, const PlanVerdict& verdict) {
   json["epoch_seconds_band90"] =
       outcome.epoch_band ? Json{{"low", outcome.epoch_band->low}, {"high", outcome.epoch_band->high}} : Json(nullptr);
   json["model"] = point.request.model.at("name");
+  add_limits_json(report, outcome, json);
   json["metric_updates"] = outcome.metric_updates ? Json(*outcome.metric_updates) : Json(nullptr);
   json["metric_epochs"] = outcome.metric_epochs ? Json(*outcome.metric_epochs) : Json(nullptr);
   json["job_seconds"] = ok ? Json(outcome.job_seconds) : Json(nullptr);
+  json["billed_seconds"] = ok ? Json(outcome.billed_seconds) : Json(nullptr);
   json["dollars"] = outcome.dollars ? Json(*outcome.dollars) : Json(nullptr);
   json["currency"] = outcome.currency.empty() ? Json(nullptr) : Json(outcome.currency);
   json["peak_bytes"] = ok ? Json(outcome.peak_bytes) : Json(nullptr);
@@ -102,6 +117,7 @@ std::vector<std::string> all_notes(const PlanReport& report) {
       if (std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(note);
     }
   }
+  notes.push_back(costs_note(report));
   const std::vector<std::string> currencies = currencies_of(report.outcomes);
   if (currencies.size() > 1) {
     notes.push_back(fmt::format("costs are in {}, which do not compare: no point dominates one of another currency",
@@ -144,7 +160,23 @@ std::string money(double amount) {
   return amount < 100 ? fmt::format("{:.3g}", amount) : fmt::format("{:.0f}", amount);
 }
 
+/// "best", "front" or nothing, and an equals sign where bands do not tell the point from the best one.
+std::string mark_of(const PlanReport& report, const PlanVerdict& verdict) {
+  const PlanOutcome& outcome = report.outcomes[verdict.index];
+  if (&outcome == report.best()) return "best";
+  const std::string mark = verdict.kept ? "front" : "";
+  if (report.best() == nullptr || !equal_within_bands(outcome, *report.best()).value_or(false)) return mark;
+  return mark.empty() ? "=" : mark + " =";
+}
+
+std::string paid_epochs(const PlanReport& report, const PlanOutcome& outcome) {
+  if (!report.limits.budget || outcome.currency != report.limits.currency) return "";
+  const auto epochs = epochs_for(*report.limits.budget, outcome, report.costs);
+  return epochs ? fmt::format("{:.6g}", *epochs) : "";
+}
+
 std::string points_table(const PlanReport& report, std::size_t shown) {
+  const bool budget = report.limits.budget.has_value();
   TextTable table({{"", false},
                    {"strategy", false},
                    {"choices", false},
@@ -156,17 +188,18 @@ std::string points_table(const PlanReport& report, std::size_t shown) {
                    {"job", true},
                    {"cost", true},
                    {"memory/GPU", true},
+                   {budget ? "epochs for budget" : "", true},
                    {"prediction", false}});
   std::size_t dominated = 0;
   for (const PlanVerdict& verdict : report.verdicts) {
     const PlanOutcome& o = report.outcomes[verdict.index];
     if (!verdict.kept && (verdict.cause != "dominated" || ++dominated > shown)) continue;
-    const std::string mark = &o == report.best() ? "best" : verdict.kept ? "front" : "";
+    const std::string mark = mark_of(report, verdict);
     const std::string cost = o.dollars ? fmt::format("{} {}", money(*o.dollars), o.currency) : "not sold";
     table.add({mark, o.point.request.strategy.at("name").get<std::string>(), choices_text(o.point), o.point.cluster,
                std::to_string(o.point.nodes), std::to_string(o.point.request.ranks), format_seconds(o.epoch_seconds),
                o.metric_updates ? std::to_string(*o.metric_updates) : "", format_seconds(o.job_seconds), cost,
-               format_bytes(static_cast<double>(o.peak_bytes)), certainty(o)});
+               format_bytes(static_cast<double>(o.peak_bytes)), paid_epochs(report, o), certainty(o)});
   }
   return table.text();
 }
@@ -280,6 +313,8 @@ Json plan_to_json(const PlanReport& report) {
       {"schema_version", plan_schema_version}, {"request", report.request}, {"epochs_of_a_job", report.epochs}};
   json["until"] = report.until.empty() ? Json(nullptr) : Json(report.until);
   const PlanLimits& limits = report.limits;
+  json["start_up_seconds"] = report.costs.start_up_seconds;
+  json["billing_unit_seconds"] = report.costs.billing_unit_seconds;
   json["deadline_seconds"] = limits.deadline_seconds ? Json(*limits.deadline_seconds) : Json(nullptr);
   json["budget"] = limits.budget ? Json(*limits.budget) : Json(nullptr);
   json["currency"] = currency_json(report);
@@ -310,7 +345,7 @@ std::string plan_text(const PlanReport& report, std::size_t shown) {
                          : fmt::format("{} points, a job lasts until {}, {} epochs at most\n", report.outcomes.size(),
                                        report.until, report.epochs);
   if (report.best() != nullptr) {
-    text += "\n" + points_table(report, shown);
+    text += "\n" + points_table(report, shown) + equals_text(report);
   } else {
     text += "no point is within the limits\n";
   }

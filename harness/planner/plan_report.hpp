@@ -17,6 +17,7 @@ struct PlanReport {
   std::int64_t epochs = 0;        // of a job; at most, where it lasts until a metric
   std::string until;              // the metric and its value; "" = all epochs
   PlanLimits limits;
+  JobCosts costs;  // beside epochs
   PlanGoal goal = PlanGoal::time;
   std::vector<PlanOutcome> outcomes;
   std::vector<PlanVerdict> verdicts;      // as `judge` orders them
@@ -26,7 +27,7 @@ struct PlanReport {
   const PlanOutcome* best() const;
 };
 
-inline constexpr const char* plan_schema_version = "1.4.0";
+inline constexpr const char* plan_schema_version = "1.5.0";
 
 std::string goal_name(PlanGoal goal);
 

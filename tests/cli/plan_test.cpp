@@ -1,4 +1,6 @@
 // `strobe plan`: what it prints, what it refuses, that it answers for graphs, files and shapes; and runs of shapes.
+#include <algorithm>
+#include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -83,6 +85,57 @@ TEST_F(Plan, TextShowsTheFrontTheDiscardsAndWhyItStops) {
   for (const char* words : {"best", "uncalibrated", "discarded", "dominated", "cannot_divide",
                             "why the best point stops scaling", "efficiency", "job is 100 epochs"})
     EXPECT_NE(outcome.out.find(words), std::string::npos) << words << "\n" << outcome.out;
+}
+
+TEST_F(Plan, StartUpAndBillingUnitsAreCostsAndABudgetPaysForEpochs) {
+  const Json plain = facts({"--clusters", "g4dn-t4", "--budget", "50usd"}),
+             more = facts({"--clusters", "g4dn-t4", "--budget", "50usd", "--start-up", "90s", "--billing-unit", "1h"});
+  std::map<std::string, Json> by_id;
+  for (const Json& point : plain.at("points")) by_id[point.at("id")] = point;
+  std::size_t priced = 0;
+  for (const Json& point : more.at("points")) {
+    const Json& before = by_id.at(point.at("id"));
+    if (point.at("status") != "ok") continue;
+    const double job = before.at("job_seconds").get<double>() + 90, epoch = before.at("epoch_seconds");
+    EXPECT_NEAR(point.at("job_seconds").get<double>(), job, 1e-9);
+    EXPECT_NEAR(point.at("billed_seconds").get<double>(), 3600 * std::ceil(job / 3600), 1e-9);
+    if (point.at("dollars").is_null()) continue;
+    ++priced;
+    const double rate = before.at("dollars").get<double>() / before.at("job_seconds").get<double>();
+    EXPECT_NEAR(point.at("dollars").get<double>() / (rate * 3600 * std::ceil(job / 3600)), 1, 1e-9);
+    const double hours = std::floor(50 / (3600 * rate));  // whole ones that the budget pays for
+    EXPECT_NEAR(point.at("epochs_for_budget").get<double>(), std::max(0.0, std::floor((3600 * hours - 90) / epoch)), 1);
+  }
+  EXPECT_GT(priced, 0u);
+  for (const auto& [flag, value] : {std::pair{"--start-up", "soon"}, {"--billing-unit", "-1s"}})
+    expect_refusal(plan({flag, value}), 2, {flag});
+}
+
+TEST_F(Plan, PointsThatBandsDoNotTellApartAreEqualAndOneIsExplained) {
+  const std::vector<std::string> words = {"plan", "--workload", tiny,     "--clusters", "p5-h100",   "--nodes",
+                                          "1",    "--vary",     "nb=1,2", "--strategy", "sequential"};
+  const auto more = [&](std::vector<std::string> flags) {
+    flags.insert(flags.begin(), words.begin(), words.end());
+    return strobe(flags);
+  };
+  const Json json = Json::parse(more({"--json"}).out);
+  ASSERT_EQ(json.at("points").size(), 2u);
+  const Json &best = json.at("points")[0], &other = json.at("points")[1];
+  const double high = best.at("epoch_seconds_band90").at("high"), low = other.at("epoch_seconds_band90").at("low");
+  EXPECT_EQ(other.at("equal_to_best"), low <= high) << "the other is slower, so its lower end decides";
+  const std::string text = more({}).out;
+  EXPECT_EQ(text.find("equal to the best one in time") != std::string::npos, low <= high) << text;
+  EXPECT_NE(text.find("a job is the epochs alone"), std::string::npos) << text;
+  const std::string id = other.at("id");
+  const Outcome explained = more({"--explain", id});
+  ASSERT_EQ(explained.status, 0) << explained.err;
+  EXPECT_EQ(explained.out.rfind(id + "\n", 0), 0u) << explained.out;
+  for (const std::string& part :
+       {"beside " + best.at("id").get<std::string>(), std::string("compute"), std::string("memory/GPU"),
+        std::string("90 % bands"), std::string("as a case of a suite")})
+    EXPECT_NE(explained.out.find(part), std::string::npos) << part << "\n" << explained.out;
+  expect_refusal(more({"--explain", "sequential"}), 2, {"--explain", "2 points have 'sequential'"});
+  expect_refusal(more({"--explain", "nothing"}), 2, {"--explain", "no point of this plan"});
 }
 
 TEST_F(Plan, AnEpochStandsBesideItsBandWhereTheClusterHasOne) {
