@@ -153,6 +153,15 @@ def scale(path, values):
     return factor, f"{name} [{unit}]"
 
 
+def ends_of(row, path):
+    """The ends of what is drawn, where rows have them: of the median epoch."""
+    if path not in ("epoch_seconds", "epoch_seconds.median"):
+        return None
+    low, high = r.interval_of({"epoch_seconds": {"ci95_low": None, "ci95_high": None, **row["epoch_seconds"]},
+                               "epoch_seconds_band90": row.get("epoch_seconds_band90")})
+    return None if low is None else (low, high)
+
+
 def draw_panel(axes, groups, path, styles, log):
     numbers = [{name: number(row, path) for name, row in bars.items()} for bars in groups.values()]
     known = [value for bars in numbers for value in bars.values() if value is not None]
@@ -161,20 +170,26 @@ def draw_panel(axes, groups, path, styles, log):
         return
     factor, label = scale(path, known)
     width, tops = 0.84 / len(styles), []
-    for place, bars in enumerate(numbers):
+    for place, (bars, rows) in enumerate(zip(numbers, groups.values())):
         present = [name for name in styles if bars.get(name) is not None]
         for i, name in enumerate(present):
             height = bars[name] * factor
             position = place + (i - (len(present) - 1) / 2) * width
-            tops.append(height)
-            axes.bar(position, height, 0.92 * width, edgecolor="white", linewidth=0.4, **styles[name])
-            axes.annotate(f"{height:.3g}", (position, height), xytext=(0, 2), textcoords="offset points", ha="center",
+            ends = ends_of(rows[name], path)
+            top = max(height, ends[1] * factor) if ends else height
+            tops += [height, top]
+            distances = [[max(0, height - ends[0] * factor)], [top - height]] if ends else None
+            axes.bar(position, height, 0.92 * width, edgecolor="white", linewidth=0.4, yerr=distances, capsize=1.5,
+                     error_kw={"elinewidth": 0.7}, **styles[name])
+            mark = "*" if r.is_extrapolated({"notes": [], **rows[name]}) else ""
+            axes.annotate(f"{height:.3g}{mark}", (position, top), xytext=(0, 2), textcoords="offset points", ha="center",
                           va="bottom", rotation=90, fontsize=6.5, color="#404040")
     axes.set_xticks(range(len(groups)), [looks.short(name, 28) for name in groups], fontsize=8)
     axes.set_xlim(-0.5, len(groups) - 0.5)
     axes.tick_params(axis="x", length=0)
     axes.grid(axis="x", visible=False)
-    axes.set_ylabel(looks.fit(label, 2.0, 9))
+    beyond = any(r.is_extrapolated({"notes": [], **row}) for rows in groups.values() for row in rows.values())
+    axes.set_ylabel(looks.fit(label + ("; * extrapolated" if beyond else ""), 2.0, 9))
     positive = [top for top in tops if top > 0]
     if log and positive:
         axes.set_yscale("log")
@@ -187,11 +202,8 @@ def draw_panel(axes, groups, path, styles, log):
 def styles_of(panels):
     """{bar: its colour and hatching}; bars of one colour are hatched apart."""
     names = r.in_order(bar for groups in panels.values() for bars in groups.values() for bar in bars)
-    colours, seen, styles = looks.colours_of(names), {}, {}
-    for name in names:
-        number = seen[colours[name]] = seen.get(colours[name], -1) + 1
-        styles[name] = {"facecolor": colours[name], "hatch": HATCHES[number % len(HATCHES)]}
-    return styles
+    styles = looks.styles_of(((name,) for name in names), len(HATCHES))
+    return {name: {"facecolor": colour, "hatch": HATCHES[mark]} for (name,), (colour, mark) in styles.items()}
 
 
 def draw(rows, options, plt):

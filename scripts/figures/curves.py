@@ -15,6 +15,12 @@ def series_of(row, name):
     return row["loss"] if name == "loss" else row["metrics"][name]
 
 
+def spread_of(row, name):
+    """Standard deviations over seeds by epoch; none where the row is of one."""
+    spread = row.get("spread", {})
+    return (spread.get("loss") if name == "loss" else spread.get("metrics", {}).get(name)) or []
+
+
 def samples_of(panel, name):
     """Over how many samples the panel's rows take the metric, as part of a label; nothing where no row says so."""
     counts = sorted({row["metric_samples"][name] for row in panel if name in row.get("metric_samples", {})})
@@ -37,6 +43,11 @@ def draw_panel(axes, panel, rows, name, styles):
         known = [(step * (e + 1), value) for e, value in enumerate(values) if value is not None]  # evaluated epochs
         axes.plot([x for x, _ in known], [y for _, y in known], color=colour, linestyle=looks.DASHES[mark],
                   linewidth=2.0 - 0.08 * mark)
+        half = spread_of(row, name)
+        band = [(step * (e + 1), value, half[e]) for e, value in enumerate(values)
+                if value is not None and e < len(half) and half[e] is not None]
+        axes.fill_between([x for x, _, _ in band], [y - d for _, y, d in band], [y + d for _, y, d in band], color=colour,
+                          alpha=min(0.18, 0.4 / len(panel)), linewidth=0)
     axes.set_xlabel("simulated seconds" if virtual else "epoch")
     axes.set_ylabel("training loss" if name == "loss" else f"test {name}{samples_of(panel, name)}")
 
@@ -67,7 +78,12 @@ def draw(rows, plt):
         looks.title(axes[g * len(names)], f"{group}: {r.source_label(panel)}")
     handles = [plt.Line2D([], [], color=colour, linestyle=looks.DASHES[mark], linewidth=1.3)
                for colour, mark in styles.values()]
-    looks.legend_below(figure, handles, [f"{name}, {looks.ranks_text(ranks)}" for name, ranks in styles])
+    labels = [f"{name}, {looks.ranks_text(ranks)}" for name, ranks in styles]
+    seeds = max(row.get("seeds", 1) for row in rows)
+    if seeds > 1:
+        handles.append(plt.Rectangle((0, 0), 1, 1, color=r.GREY, alpha=0.3))
+        labels.append(f"band: standard deviation over {seeds} seeds")
+    looks.legend_below(figure, handles, labels)
     return figure
 
 

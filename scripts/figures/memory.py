@@ -23,14 +23,24 @@ def key_of(row, rows):
     return r.label(row, "strategy", rows), row["ranks"]
 
 
-def draw_line(axes, line, style, value):
+def draw_line(axes, line, style, value, interval=None):
     points = {}
     for row in line:
         if blocks_of(row) in points:
             raise r.Refused(f"{row['case_id']} and {points[blocks_of(row)]['case_id']} would share one point")
         points[blocks_of(row)] = row
-    axes.plot(sorted(points), [value(points[n]) for n in sorted(points)], color=style[0],
-              marker=looks.MARKERS[style[1]], markersize=5, linewidth=1.4)
+    counts = sorted(points)
+    middles = [value(points[n]) for n in counts]
+    ends = list(zip(*([max(0, end) for end in interval(points[n])] for n in counts))) if interval else None
+    axes.errorbar(counts, middles, yerr=ends, color=style[0], marker=looks.MARKERS[style[1]], markersize=5, linewidth=1.4,
+                  elinewidth=0.8, capsize=2)
+    looks.ring_extrapolated(axes, [(n, y) for n, y in zip(counts, middles) if r.is_extrapolated(points[n])])
+
+
+def distances(row, factor):
+    """From the median epoch to the ends of its interval; 0 where there is none."""
+    median, ends = row["epoch_seconds"]["median"], r.interval_of(row)
+    return ((median - ends[0]) * factor, (ends[1] - median) * factor) if ends[0] is not None else (0, 0)
 
 
 def finish(axes, panel, label):
@@ -39,7 +49,9 @@ def finish(axes, panel, label):
     axes.set_xscale("log", base=2)
     axes.set_xticks(counts, [str(n) for n in counts])
     axes.minorticks_off()
-    axes.set_ylim(0, 1.06 * max(value for line in axes.lines for value in line.get_ydata()) or 1)
+    tops = [value for line in axes.lines for value in line.get_ydata()]
+    tops += [end[1] for bars in axes.collections for segment in bars.get_segments() for end in segment]
+    axes.set_ylim(0, 1.06 * max(tops) or 1)
     axes.set_xlabel("blocks of the timeline (nb)")
     axes.set_ylabel(label)
 
@@ -56,13 +68,19 @@ def draw(rows, plt):
         for line_key in r.in_order(key_of(row, rows) for row in panel):
             line = [row for row in panel if key_of(row, rows) == line_key]
             draw_line(axes[2 * k], line, styles[line_key], lambda row: peak_of(row) * factor)
-            draw_line(axes[2 * k + 1], line, styles[line_key], lambda row: row["epoch_seconds"]["median"] * seconds)
+            draw_line(axes[2 * k + 1], line, styles[line_key], lambda row: row["epoch_seconds"]["median"] * seconds,
+                      lambda row: distances(row, seconds))
         finish(axes[2 * k], panel, f"peak of the fullest rank [{unit}]")
         finish(axes[2 * k + 1], panel, f"median epoch time [{time_unit}]")
         looks.title(axes[2 * k], f"{key[0]}: {r.source_label(panel)}")
     handles = [plt.Line2D([], [], color=colour, marker=looks.MARKERS[mark], markersize=5)
                for colour, mark in styles.values()]
-    looks.legend_below(figure, handles, [f"{name}, {looks.ranks_text(ranks)}" for name, ranks in styles])
+    labels = [f"{name}, {looks.ranks_text(ranks)}" for name, ranks in styles]
+    if r.bars_label(rows):
+        handles.append(plt.Line2D([], [], color=r.GREY, marker="|", markersize=8, linestyle=""))
+        labels.append("epoch time, " + r.bars_label(rows))
+    more = looks.extra_handles(plt.Line2D, any(r.is_extrapolated(row) for row in rows), False)
+    looks.legend_below(figure, handles + more, labels + [handle.get_label() for handle in more], most=110)
     return figure
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Where an epoch's time goes: stacked phases of the mean epoch per strategy and rank count, one panel per workload
-and clock. The number above a bar is the mean epoch; the table of a run shows the median."""
+and clock. The mark and the number above it are the median epoch, as tables show it, with its interval."""
 
 import sys
 
@@ -22,6 +22,26 @@ def bars_of(rows, all_rows):
     return [(name, [ranks[n] for n in sorted(ranks)]) for name, ranks in bars.items()]
 
 
+def top_of(row):
+    """What the bar and its mark reach up to, seconds."""
+    high = r.interval_of(row)[1]
+    return max(sum(row["phase_seconds"].values()), row["epoch_seconds"]["median"], high or 0)
+
+
+def draw_bar(axes, position, row, phases, factor):
+    """The phases one above the other, hatched where the prediction is extrapolated, and the median with its interval."""
+    bottom, hatch = 0.0, "////" if r.is_extrapolated(row) else None
+    for phase in phases:
+        height = row["phase_seconds"][phase] * factor
+        axes.bar(position, height, 0.82, bottom=bottom, color=COLOURS[phase], edgecolor="white", linewidth=0.4, hatch=hatch)
+        bottom += height
+    median, (low, high) = row["epoch_seconds"]["median"], r.interval_of(row)
+    ends = [[max(0, median - low) * factor], [max(0, high - median) * factor]] if low is not None else None
+    axes.errorbar([position], [median * factor], yerr=ends, fmt="_", color="black", markersize=6, capsize=2, elinewidth=0.8)
+    axes.annotate(f"{median * factor:.3g}", (position, top_of(row) * factor), xytext=(0, 2), textcoords="offset points",
+                  ha="center", fontsize=6 if r.in_column() else 7, color="#404040")
+
+
 def draw_panel(axes, rows, all_rows, phases):
     bars = bars_of(rows, all_rows)
     factor, unit = r.time_unit([sum(row["phase_seconds"].values()) for row in rows])
@@ -29,13 +49,7 @@ def draw_panel(axes, rows, all_rows, phases):
     for name, group in bars:
         first = position
         for row in group:
-            bottom = 0.0
-            for phase in phases:
-                height = row["phase_seconds"][phase] * factor
-                axes.bar(position, height, 0.82, bottom=bottom, color=COLOURS[phase], edgecolor="white", linewidth=0.4)
-                bottom += height
-            axes.annotate(f"{bottom:.3g}", (position, bottom), xytext=(0, 2), textcoords="offset points", ha="center",
-                          fontsize=7, color="#404040")
+            draw_bar(axes, position, row, phases, factor)
             ticks.append(position)
             tick_labels.append(str(row["ranks"]))
             position += 1
@@ -47,38 +61,54 @@ def draw_panel(axes, rows, all_rows, phases):
     axes.grid(axis="x", visible=False)
     axes.margins(x=0.03)
     # Room for the labels above the bars; automatic margins stop at the edges of stacked bars.
-    axes.set_ylim(0, 1.12 * max(sum(row["phase_seconds"].values()) for row in rows) * factor)
-    axes.set_ylabel(f"mean epoch time [{unit}]")
+    axes.set_ylim(0, 1.12 * max(top_of(row) for row in rows) * factor)
+    axes.set_ylabel(f"epoch time [{unit}]")
+
+
+def grid_of(rows, groups, sources, plt):
+    """The figure, and its axes by (group, clock); clocks stand below each other in a column of a paper."""
+    bars = {source: max(sum(r.group_label(row, rows) == group and row["time_source"] == source for row in rows)
+                        for group in groups) for source in sources}
+    keys = [(group, source) for group in groups for source in sources]
+    if r.in_column():
+        figure, grid = plt.subplots(len(keys), 1, squeeze=False, figsize=(r.COLUMN_INCHES, 2.6 * len(keys) + 0.4),
+                                    gridspec_kw={"hspace": 0.7})
+    else:
+        widths = [max(3.2, 0.42 * bars[source] + 1.2) for source in sources]
+        figure, grid = plt.subplots(len(groups), len(sources), squeeze=False,
+                                    figsize=(sum(widths), 2.9 * len(groups) + 0.5),
+                                    gridspec_kw={"width_ratios": widths, "hspace": 0.62, "wspace": 0.28})
+    return figure, dict(zip(keys, grid.flat))
+
+
+def handles_of(rows, phases, plt):
+    handles = [plt.Rectangle((0, 0), 1, 1, color=COLOURS[phase], label=phase) for phase in phases]
+    bars = r.bars_label(rows)
+    handles.append(plt.Line2D([], [], color="black", marker="_", linestyle="", label="median" + (f", {bars}" if bars else "")))
+    if any(r.is_extrapolated(row) for row in rows):
+        handles.append(plt.Rectangle((0, 0), 1, 1, facecolor="white", edgecolor=r.GREY, hatch="////", label="extrapolated"))
+    return handles
 
 
 def draw(rows, plt):
     phases = [phase for phase in COLOURS if any(row["phase_seconds"].get(phase) for row in rows)]
     groups = r.in_order(r.group_label(row, rows) for row in rows)
     sources = [source for source in ("wall", "virtual") if any(row["time_source"] == source for row in rows)]
-    bars = {source: max(sum(r.group_label(row, rows) == group and row["time_source"] == source for row in rows)
-                        for group in groups) for source in sources}
-    widths = [max(3.2, 0.42 * bars[source] + 1.2) for source in sources]
-    size = (sum(widths), 2.9 * len(groups) + 0.5)
-    figure, grid = plt.subplots(len(groups), len(sources), squeeze=False, figsize=size,
-                                gridspec_kw={"width_ratios": widths, "hspace": 0.62, "wspace": 0.28})
-    for i, group in enumerate(groups):
-        for j, source in enumerate(sources):
-            panel = [row for row in rows if r.group_label(row, rows) == group and row["time_source"] == source]
-            if not panel:
-                grid[i][j].set_axis_off()
-                continue
-            draw_panel(grid[i][j], panel, rows, phases)
-            looks.title(grid[i][j], f"{group}: {r.source_label(panel)}")
-    for j, _ in enumerate(sources):
+    figure, axes = grid_of(rows, groups, sources, plt)
+    for (group, source), place in axes.items():
+        panel = [row for row in rows if r.group_label(row, rows) == group and row["time_source"] == source]
+        if not panel:
+            place.set_axis_off()
+            continue
+        draw_panel(place, panel, rows, phases)
+        looks.title(place, f"{group}: {r.source_label(panel)}")
         # A label wider than its panel would be cut off.
-        inches = grid[-1][j].get_position().width * figure.get_figwidth()
-        grid[-1][j].set_xlabel(looks.fit("ranks, by strategy; above: the mean epoch", inches, 9), labelpad=32)
-    handles = [plt.Rectangle((0, 0), 1, 1, color=COLOURS[phase]) for phase in phases]
-    above_titles = 0.88 + 0.42 / figure.get_figheight()
-    figure.legend(handles, phases, loc="lower center", bbox_to_anchor=(0.5, above_titles), ncol=len(phases),
-                  handlelength=1.0, handleheight=1.0)
+        inches = place.get_position().width * figure.get_figwidth()
+        if group == groups[-1]:
+            place.set_xlabel(looks.fit("ranks, by strategy; bars: mean epoch", inches, 9), labelpad=32)
+    looks.legend_below(figure, handles_of(rows, phases, plt), most=96, drop=0.95)
     return figure
 
 
 if __name__ == "__main__":
-    sys.exit(r.main(draw, "phase_split", ["phase_seconds"], __doc__))
+    sys.exit(r.main(draw, "phase_split", ["phase_seconds", "epoch_seconds"], __doc__))

@@ -46,34 +46,65 @@ def looks_of(plan):
     return strategies, {name: looks.MARKERS[i % len(looks.MARKERS)] for i, name in enumerate(clusters)}
 
 
+def job_band(point):
+    """The ends of the 90 % band of the job's time; None where the point has none."""
+    band = point.get("epoch_seconds_band90")
+    factor = point["job_seconds"] / point["epoch_seconds"] if point["epoch_seconds"] else 0
+    return (band["low"] * factor, band["high"] * factor) if band else None
+
+
+def colour_of(point, strategies):
+    return strategies[(point["strategy"],)][0]
+
+
+def draw_limits(axes, plan, currency):
+    """Deadline and budget, each with its name."""
+    if plan["deadline_seconds"] is not None:
+        axes.axvline(plan["deadline_seconds"], color=r.GREY, linestyle="--", linewidth=0.9)
+        axes.annotate("deadline", (plan["deadline_seconds"], 0.02), xycoords=("data", "axes fraction"), rotation=90,
+                      xytext=(-2, 0), textcoords="offset points", ha="right", va="bottom", fontsize=7, color="#606060")
+    if plan["budget"] is not None and currency is not None and currency == plan["currency"]:
+        axes.axhline(plan["budget"], color=r.GREY, linestyle="--", linewidth=0.9)
+        axes.annotate("budget", (0.01, plan["budget"]), xycoords=("axes fraction", "data"), xytext=(0, 2),
+                      textcoords="offset points", ha="left", va="bottom", fontsize=7, color="#606060")
+
+
 def draw_front(axes, plan, currency, points, strategies, clusters):
     """Time on the horizontal axis; cost on the vertical one, or memory when nothing has a price."""
     key, label = ("peak_bytes", "bytes per GPU") if currency is None else ("dollars", f"cost of the job [{currency}]")
     for point in sorted(points, key=lambda p: p["verdict"] == "kept"):
         kept = point["verdict"] == "kept"
+        band = job_band(point)
+        if band and kept:
+            axes.plot(band, [point[key]] * 2, "-", color=colour_of(point, strategies), linewidth=2.2, alpha=0.35)
+        if kept and r.is_extrapolated(point):
+            looks.ring_extrapolated(axes, [(point["job_seconds"], point[key])])
         colour, fill = strategies[(point["strategy"],)]
         axes.plot(point["job_seconds"], point[key], clusters[point["cluster"]], color=colour,
                   fillstyle=looks.FILLS[fill], alpha=1.0 if kept else 0.25, markersize=7 if kept else 4,
                   markeredgecolor="black" if kept else "none", markeredgewidth=0.6)
     axes.set_xscale("log")
     axes.set_yscale("log")
-    if plan["deadline_seconds"] is not None:
-        axes.axvline(plan["deadline_seconds"], color=r.GREY, linestyle="--", linewidth=0.9)
-    if plan["budget"] is not None and currency is not None and currency == plan["currency"]:
-        axes.axhline(plan["budget"], color=r.GREY, linestyle="--", linewidth=0.9)
+    draw_limits(axes, plan, currency)
     looks.readable_log(axes.xaxis)
     looks.readable_log(axes.yaxis)
     axes.set_xlabel(f"time of {plan['epochs_of_a_job']} epochs [s]")
     axes.set_ylabel(label)
 
 
-def add_legend(figure, strategies, clusters, mark):
+def add_legend(figure, plan, strategies, clusters, mark):
     """`mark` makes a handle: matplotlib's Line2D."""
     handles = [mark([], [], color=colour, marker="o", fillstyle=looks.FILLS[fill], linestyle="", markersize=5, label=name)
                for (name,), (colour, fill) in strategies.items()]
     handles += [mark([], [], color=r.GREY, marker=marker, linestyle="", markersize=5, label=name)
                 for name, marker in clusters.items()]
-    looks.legend_below(figure, handles, most=48)
+    front = [p for p in plan["points"] if p["verdict"] == "kept"]
+    if any(job_band(p) for p in front):
+        handles.append(mark([], [], color=r.GREY, linewidth=2.2, alpha=0.5, label="90 % band of the front"))
+    scaled = (plan["scaling"] or {"points": []})["points"]
+    beyond = any(r.is_extrapolated(p) for p in front) or any(p["extrapolated"] for p in scaled)
+    handles += looks.extra_handles(mark, beyond, False)
+    looks.legend_below(figure, handles, most=48, drop=0.66)
 
 
 def parts_of(point):
@@ -93,10 +124,12 @@ def draw_scaling(axes, plan):
     bottoms = [0.0] * len(points)
     for number, (name, colour) in enumerate(PARTS):
         heights = [factor * parts_of(p)[number] for p in points]
-        axes.bar(range(len(points)), heights, bottom=bottoms, color=colour, label=name, width=0.7)
+        bars = axes.bar(range(len(points)), heights, bottom=bottoms, color=colour, label=name, width=0.7)
+        for bar, point in zip(bars, points):
+            bar.set_hatch("////" if point["extrapolated"] else None)
         bottoms = [b + h for b, h in zip(bottoms, heights)]
     axes.set_xticks(range(len(points)), [f"{p['ranks']}\n{100 * p['efficiency']:.0f} %" for p in points])
-    axes.set_xlabel("GPUs, and efficiency")
+    axes.set_xlabel("GPUs, and efficiency" + ("; hatched: extrapolated" if any(p["extrapolated"] for p in points) else ""))
     axes.set_ylabel(f"epoch [{unit}]")
     axes.set_ylim(0, 1.35 * max(bottoms))  # room for the legend
     axes.set_title("Where the best point's epoch goes", loc="left")
@@ -115,9 +148,13 @@ def draw(plan, plt):
         words = "Points; framed: the front" + ("" if drawn == count else ", unsold clusters left out")
         looks.title(place, words + (f"; priced in {currency}" if len(fronts) > 1 else ""), points=10)
     draw_scaling(axes[-1], plan)
-    add_legend(figure, strategies, clusters, plt.Line2D)
+    add_legend(figure, plan, strategies, clusters, plt.Line2D)
     notes = "uncalibrated" if any("uncalibrated" in note for note in plan["notes"]) else "calibrated"
-    headline = f"Predicted, {notes}; best: {plan['best']}"
+    best = next((p for p in plan["points"] if p["id"] == plan["best"]), None)
+    what = ", ".join(str(plan["request"][key]) for key in ("workload", "model") if key in plan.get("request", {}))
+    headline = f"{what}: predicted, {notes}" if what else f"Predicted, {notes}"
+    if best:
+        headline += f"; best: {best['strategy']} on {looks.ranks_text(best['ranks']).replace('rank', 'GPU')} of {best['cluster']}"
     figure.suptitle(looks.fit(headline, 0.78 * figure.get_figwidth(), 10, lines=2), x=0.125, y=1.02, ha="left",
                     fontsize=10)
     return figure

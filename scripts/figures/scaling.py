@@ -10,12 +10,17 @@ STYLES = {"wall": ("-", "full"), "virtual": ("--", "none")}
 
 
 def spread_of(row):
-    """Distances from the median to the ends of its bar: the 90 % band of a prediction that has one, else the 95 %
-    interval, else nothing."""
-    times, band = row["epoch_seconds"], row.get("epoch_seconds_band90")
-    low, high = (band["low"], band["high"]) if band else (times["ci95_low"], times["ci95_high"])
-    median = times["median"]
+    """Distances from the median to the ends of its bar."""
+    median, (low, high) = row["epoch_seconds"]["median"], r.interval_of(row)
     return max(0, median - low) if low is not None else 0, max(0, high - median) if high is not None else 0
+
+
+def left_out_of(panel, rows, strategy, source):
+    """Rank counts at which the strategy could not run, for rows that are like the panel's but for that."""
+    like = r.group_label(panel[0], rows)
+    found = [row for row in r.LEFT_OUT if row.get("time_source") == source and row.get("status") == "skipped"]
+    return [row["ranks"] for row in found
+            if r.label(row, "strategy", rows) == strategy and r.group_label({**panel[0], **row, "seed": panel[0].get("seed")}, rows) == like]
 
 
 def line_of(rows, factor):
@@ -39,23 +44,38 @@ def draw_ideal(axes, lines):
         axes.plot([first[0], last], ideal, ":", color="#B0B0B0", linewidth=1.2, zorder=1)
 
 
+def aside(number, count):
+    """By what a line's points are moved along the logarithmic axis, so that intervals at one rank count stand beside
+    each other."""
+    return 2 ** (0.16 * (number - (count - 1) / 2) / max(count, 4))
+
+
 def draw_panel(axes, panel, rows, styles):
     factor, unit = r.time_unit([row["epoch_seconds"]["median"] for row in panel])
     for source, (line_style, fill) in STYLES.items():
         lines = []
-        for (strategy,), (colour, mark) in styles.items():
+        for number, ((strategy,), (colour, mark)) in enumerate(styles.items()):
             line = [row for row in panel
                     if row["time_source"] == source and r.label(row, "strategy", rows) == strategy]
             if not line:
                 continue
             ranks, times, bars = line_of(line, factor)
-            axes.errorbar(ranks, times, yerr=bars, linestyle=line_style, color=colour, fillstyle=fill, capsize=2,
+            places = [n * aside(number, len(styles)) for n in ranks]
+            axes.errorbar(places, times, yerr=bars, linestyle=line_style, color=colour, fillstyle=fill, capsize=2,
                           marker=looks.MARKERS[mark], markersize=5, linewidth=1.4, elinewidth=0.9)
             lines.append((ranks, times))
+            extrapolated = {row["ranks"] for row in line if r.is_extrapolated(row)}
+            looks.ring_extrapolated(axes, [(x, t) for x, n, t in zip(places, ranks, times) if n in extrapolated])
         draw_ideal(axes, lines)
     axes.set_xscale("log", base=2)
     axes.set_yscale("log")
-    ticks = sorted({row["ranks"] for row in panel})
+    ticks = {row["ranks"] for row in panel}
+    for number, ((strategy,), (colour, _)) in enumerate(styles.items()):
+        for source in STYLES:
+            for ranks in left_out_of(panel, rows, strategy, source):
+                looks.cross_left_out(axes, ranks, colour, number)
+                ticks.add(ranks)
+    ticks = sorted(ticks)
     axes.set_xticks(ticks, [str(n) for n in ticks])
     axes.minorticks_off()
     looks.readable_log(axes.yaxis)
@@ -71,11 +91,13 @@ def legend_of(figure, rows, styles, line_of_legend):
         if not of_source:
             continue
         label = r.source_label(of_source)
-        if any(row.get("epoch_seconds_band90") for row in of_source):
-            label += ", bars: 90 % band where there is one"
+        bars = r.bars_label(of_source)
+        label += f", {bars}" if bars else ""
         handles.append(line_of_legend([], [], color=r.GREY, linestyle=line_style, marker="o", fillstyle=fill,
                                       markersize=5, label=label))
     handles.append(line_of_legend([], [], color="#B0B0B0", linestyle=":", label="ideal"))
+    handles += looks.extra_handles(line_of_legend, any(r.is_extrapolated(row) for row in rows),
+                                   any(row.get("status") == "skipped" for row in r.LEFT_OUT))
     looks.legend_below(figure, handles, most=96)
 
 

@@ -42,6 +42,20 @@ def rate_unit(rates):
     return 1.0, ""
 
 
+def ends_of(row):
+    """The rates at the ends of the epoch's interval; the rate itself where there is none."""
+    rate, times = r.rate_of(row), row.get("epoch_seconds")
+    low, high = r.interval_of(row) if times else (None, None)
+    return (rate, rate) if not low or low <= 0 else (rate * times["median"] / high, rate * times["median"] / low)
+
+
+def draw_bar(axes, place, width, row, factor, colour):
+    rate, (low, high) = r.rate_of(row), ends_of(row)
+    distances = [[max(0, rate - low) * factor], [max(0, high - rate) * factor]] if low < high else None
+    axes.bar(place, factor * rate, width, color=colour, hatch="////" if r.is_extrapolated(row) else None,
+             edgecolor="white", linewidth=0.2, yerr=distances, capsize=1.5, error_kw={"elinewidth": 0.7})
+
+
 def draw(rows, plt):
     if len({r.unit_of(row) for row in rows}) > 1:
         raise r.Refused("the rows count different things per second")
@@ -56,8 +70,8 @@ def draw(rows, plt):
         first = next(iter(bars.values()))
         for ranks, row in bars.items():
             place = at + (counts.index(ranks) - (len(counts) - 1) / 2) * width
-            axes.bar(place, factor * r.rate_of(row), width, color=looks.COLOURS[counts.index(ranks) % len(looks.COLOURS)])
-            axes.annotate(f"{r.rate_of(row) / r.rate_of(first):.3g}", (place, factor * r.rate_of(row)), xytext=(0, 1),
+            draw_bar(axes, place, width, row, factor, looks.COLOURS[counts.index(ranks) % len(looks.COLOURS)])
+            axes.annotate(f"{r.rate_of(row) / r.rate_of(first):.3g}", (place, factor * ends_of(row)[1]), xytext=(0, 1),
                           textcoords="offset points", ha="center", va="bottom", fontsize=6)
     axes.set_yscale("log")
     looks.readable_log(axes.yaxis)
@@ -67,7 +81,14 @@ def draw(rows, plt):
     axes.grid(False, axis="x")
     axes.set_ylabel(f"{prefix}{r.unit_of(rows[0]).split('_')[0]} per second")
     handles = [plt.Rectangle((0, 0), 1, 1, color=looks.COLOURS[n % len(looks.COLOURS)]) for n in range(len(counts))]
-    looks.legend_below(figure, handles, [looks.ranks_text(count) for count in counts], most=96)
+    labels = [looks.ranks_text(count) for count in counts]
+    if r.bars_label(rows):
+        handles.append(plt.Line2D([], [], color="black", marker="|", markersize=8, linestyle=""))
+        labels.append(r.bars_label(rows))
+    if any(r.is_extrapolated(row) for row in rows):
+        handles.append(plt.Rectangle((0, 0), 1, 1, facecolor="white", edgecolor=r.GREY, hatch="////"))
+        labels.append("hatched: extrapolated")
+    looks.legend_below(figure, handles, labels, most=96, drop=0.3 + (0.028 * max(map(len, names)) if turned else 0))
     looks.title(axes, f"{r.source_label(rows)}; numbers: over the group's fewest ranks")
     return figure
 

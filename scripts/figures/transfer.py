@@ -30,7 +30,12 @@ def draw_panel(axes, panel, methods):
             rest = sum(found[0]["phase_seconds"].values()) * factor - moved
             axes.bar(position, moved, 0.82, color=looks.COLOURS[i % len(looks.COLOURS)], edgecolor="white", linewidth=0.4)
             axes.bar(position, rest, 0.82, bottom=moved, color=r.LIGHT_GREY, edgecolor="white", linewidth=0.4)
-            axes.annotate(f"{found[0]['transfer_bytes'] * volume:.3g}", (position, moved + rest), xytext=(0, 2),
+            low, high = r.interval_of(found[0])
+            if low is not None:
+                axes.errorbar([position], [moved + rest], yerr=[[max(0, moved + rest - low * factor)], [max(0, high * factor - moved - rest)]],
+                              fmt="none", ecolor="black", elinewidth=0.8, capsize=2)
+            top = max(moved + rest, (high or 0) * factor)
+            axes.annotate(f"{found[0]['transfer_bytes'] * volume:.3g}", (position, top), xytext=(0, 2),
                           textcoords="offset points", ha="center", fontsize=6.5, color="#404040")
             position += 1
         ticks.append((first + position - 1) / 2)
@@ -72,9 +77,13 @@ def draw(rows, plt):
         looks.title(place, f"{key[0]}, {key[2]}: {r.source_label(panel)}", points=8)
     handles = [plt.Rectangle((0, 0), 1, 1, color=looks.COLOURS[i % len(looks.COLOURS)]) for i in range(len(methods))]
     handles.append(plt.Rectangle((0, 0), 1, 1, color=r.LIGHT_GREY))
-    looks.legend_below(figure, handles, [f"transfer: {name}" for name in methods] + ["rest of the epoch"])
+    labels = [f"transfer: {name}" for name in methods] + ["rest of the epoch"]
+    if r.bars_label(drawn):
+        handles.append(plt.Line2D([], [], color="black", marker="|", markersize=8, linestyle=""))
+        labels.append(r.bars_label(drawn))
+    looks.legend_below(figure, handles, labels)
     return figure
 
 
 if __name__ == "__main__":
-    sys.exit(r.main(draw, "transfer", ["phase_seconds", "transfer_bytes"], __doc__))
+    sys.exit(r.main(draw, "transfer", ["phase_seconds", "transfer_bytes", "epoch_seconds"], __doc__))

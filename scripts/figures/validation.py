@@ -11,7 +11,7 @@ import sys
 from shared import looks
 from shared import rows as r
 
-COLOURS, MARKERS = looks.COLOURS, looks.MARKERS
+MARKERS = looks.MARKERS
 
 
 def read_report(path):
@@ -33,24 +33,29 @@ def strategy_of(case):
     return case["strategy"].rsplit(" ", 1)[0]
 
 
+def group_of(case):
+    return case["group"].split("/")[0]
+
+
 def draw_points(axes, cases):
-    strategies = r.in_order(strategy_of(case) for case in cases)
-    groups = r.in_order(case["group"].split("/")[0] for case in cases)
+    """The strategy's colour and fill, as in all figures, and a marker for each group."""
+    strategies = looks.styles_of(((strategy_of(case),) for case in cases), len(looks.FILLS))
+    groups = r.in_order(group_of(case) for case in cases)
     for case in cases:
         measured, predicted = case["measured"]["epoch_seconds"], case["predicted"]["epoch_seconds"]
-        number = strategies.index(strategy_of(case))
-        colour = COLOURS[groups.index(case["group"].split("/")[0]) % len(COLOURS)]
+        colour, fill = strategies[(strategy_of(case),)]
         if case["band90"]:
             low, high = case["band90"]["low_seconds"], case["band90"]["high_seconds"]
             axes.plot([measured, measured], [low, high], color=colour, alpha=0.35, linewidth=1.2, zorder=1)
-        axes.plot(measured, predicted, MARKERS[number % len(MARKERS)], color=colour, markersize=5,
-                  markeredgecolor="white", markeredgewidth=0.4, zorder=3)
+        axes.plot(measured, predicted, MARKERS[groups.index(group_of(case)) % len(MARKERS)], color=colour, markersize=5,
+                  fillstyle=looks.FILLS[fill], markeredgecolor=colour, markeredgewidth=0.6, zorder=3)
     return strategies, groups
 
 
 def draw_limits(axes, cases):
-    """The diagonal and the band of 20 % about it, over all points."""
+    """The diagonal and the band of 20 % about it, over all points and their bands."""
     values = [case[side]["epoch_seconds"] for case in cases for side in ("measured", "predicted")]
+    values += [case["band90"][end] for case in cases if case["band90"] for end in ("low_seconds", "high_seconds")]
     ends = [min(values) / 1.5, max(values) * 1.5]
     axes.plot(ends, ends, color=r.GREY, linewidth=0.9, zorder=0)
     axes.fill_between(ends, [0.8 * e for e in ends], [1.2 * e for e in ends], color=r.LIGHT_GREY, alpha=0.5,
@@ -61,10 +66,10 @@ def draw_limits(axes, cases):
 
 def add_legend(axes, strategies, groups):
     from matplotlib.lines import Line2D
-    handles = [Line2D([], [], color=r.GREY, marker=MARKERS[i % len(MARKERS)], linestyle="", markersize=5, label=looks.short(name, 48))
-               for i, name in enumerate(strategies)]
-    handles += [Line2D([], [], color=COLOURS[i % len(COLOURS)], marker="o", linestyle="", markersize=5, label=looks.short(name, 48))
-                for i, name in enumerate(groups)]
+    handles = [Line2D([], [], color=colour, marker="o", fillstyle=looks.FILLS[fill], linestyle="", markersize=5,
+                      label=looks.short(name, 48)) for (name,), (colour, fill) in strategies.items()]
+    handles += [Line2D([], [], color=r.GREY, marker=MARKERS[i % len(MARKERS)], linestyle="", markersize=5,
+                       label=looks.short(name, 48)) for i, name in enumerate(groups)]
     axes.legend(handles=handles, loc="upper left", bbox_to_anchor=(1.02, 1.0))
 
 

@@ -32,13 +32,20 @@ def draw_bytes(axes, bars, purposes):
             axes.bar(position, height, 0.8, bottom=bottom, color=COLOURS.get(purpose, r.GREY), edgecolor="white",
                      linewidth=0.4)
             bottom += height
+    # Automatic margins stop at the edges of stacked bars.
+    axes.set_ylim(0, 1.06 * max(row["sent_bytes"]["total"] for _, _, row in bars) * factor or 1)
     axes.set_ylabel(f"sent in an epoch [{unit}]")
 
 
 def draw_seconds(axes, bars):
     factor, unit = r.time_unit([row["epoch_seconds"]["median"] for _, _, row in bars])
     for position, (_, _, row) in enumerate(bars):
-        axes.bar(position, row["epoch_seconds"]["median"] * factor, 0.8, color=r.SKY, edgecolor="white", linewidth=0.4)
+        median, (low, high) = row["epoch_seconds"]["median"], r.interval_of(row)
+        ends = [[max(0, median - low) * factor], [max(0, high - median) * factor]] if low is not None else None
+        axes.bar(position, median * factor, 0.8, color=r.SKY, edgecolor="white", linewidth=0.4, yerr=ends, capsize=2,
+                 hatch="////" if r.is_extrapolated(row) else None, error_kw={"elinewidth": 0.8})
+    tops = [r.interval_of(row)[1] or row["epoch_seconds"]["median"] for _, _, row in bars]
+    axes.set_ylim(0, 1.06 * max(tops) * factor)
     axes.set_ylabel(f"median epoch time [{unit}]")
 
 
@@ -57,9 +64,13 @@ def draw(rows, plt):
                              ha="right", fontsize=7)
             place.grid(axis="x", visible=False)
         looks.title(axes[2 * k], f"{key[0]}: {r.source_label(panel)}")
-    handles = [plt.Rectangle((0, 0), 1, 1, color=COLOURS[purpose]) for purpose in purposes]
-    if handles:
-        figure.legend(handles, purposes, loc="lower center", bbox_to_anchor=(0.5, 0.92), ncol=len(purposes))
+    handles = [plt.Rectangle((0, 0), 1, 1, color=COLOURS[purpose], label=purpose) for purpose in purposes]
+    if r.bars_label(rows):
+        handles.append(plt.Line2D([], [], color="black", marker="|", markersize=8, linestyle="", label=r.bars_label(rows)))
+    if any(r.is_extrapolated(row) for row in rows):
+        handles.append(plt.Rectangle((0, 0), 1, 1, facecolor="white", edgecolor=r.GREY, hatch="////", label="hatched: extrapolated"))
+    longest = max(len(looks.short(r.label(row, "strategy", rows), 40)) for row in rows)
+    looks.legend_below(figure, handles, most=96, drop=0.35 + 0.05 * longest)
     return figure
 
 

@@ -14,6 +14,14 @@ def key_of(row, rows):
     return row["workload"]["name"], r.label(row, "model", rows), r.label(row, "strategy", rows), row["time_source"]
 
 
+def distances(row, rate):
+    """From the rate to the ends of its bar: as a rate, the interval of the epoch is turned round."""
+    times, (low, high) = row.get("epoch_seconds"), r.interval_of(row) if row.get("epoch_seconds") else (None, None)
+    if low is None or low <= 0:
+        return 0, 0
+    return max(0, rate - rate * times["median"] / high), max(0, rate * times["median"] / low - rate)
+
+
 def draw_line(axes, line, style):
     if len({r.unit_of(row) for row in line}) > 1:
         raise r.Refused(f"{line[0]['case_id']} and others of its line count different things per second")
@@ -21,15 +29,18 @@ def draw_line(axes, line, style):
         if one["ranks"] == next_one["ranks"]:
             raise r.Refused(f"{one['case_id']} and {next_one['case_id']} would share one point")
     line_style, fill = STYLES[line[0]["time_source"]]
-    axes.plot([row["ranks"] for row in line], [r.rate_of(row) / r.rate_of(line[0]) for row in line], line_style,
-              color=style[0], marker=looks.MARKERS[style[1]], fillstyle=fill, markersize=5)
+    rates = [r.rate_of(row) / r.rate_of(line[0]) for row in line]
+    axes.errorbar([row["ranks"] for row in line], rates, yerr=list(zip(*map(distances, line, rates))), linestyle=line_style,
+                  color=style[0], marker=looks.MARKERS[style[1]], fillstyle=fill, markersize=5, elinewidth=0.8, capsize=2)
+    looks.ring_extrapolated(axes, [(row["ranks"], y) for row, y in zip(line, rates) if r.is_extrapolated(row)])
 
 
-def x_label(rows):
-    """Whether the graphs grow with the ranks is in the rows."""
-    graphs = {(row["ranks"], str(sorted(row["workload"].items()))) for row in rows}
-    grows = len({graph for _, graph in graphs}) > len({row["workload"]["name"] for row in rows})
-    return "ranks (the graph grows with them)" if grows else "ranks (the graph is the same)"
+def refuse_equal_graphs(key, line):
+    """A graph that is the same at every number of ranks is no weak scaling."""
+    graphs = {str(sorted(row["workload"].items())) for row in line}
+    if len({row["ranks"] for row in line}) > 1 and len(graphs) == 1:
+        raise r.Refused(f"{key[0]}, {key[1]}, {key[2]}: the graph is the same at every number of ranks, and weak scaling "
+                        "needs graphs that grow with them; the figure `scaling` draws such rows")
 
 
 def draw(rows, plt):
@@ -41,7 +52,9 @@ def draw(rows, plt):
     for key, style in zip(keys, styles.values()):
         line = sorted((row for row in rows if key_of(row, rows) == key), key=lambda row: row["ranks"])
         draw_line(axes, line, style)
-        handles.append(axes.lines[-1])
+        refuse_equal_graphs(key, line)
+        handles.append(plt.Line2D([], [], color=style[0], marker=looks.MARKERS[style[1]], markersize=5,
+                                  linestyle=STYLES[key[3]][0], fillstyle=STYLES[key[3]][1]))
         labels.append(f"{key[0]}, {key[1]}, {key[2]}: {r.source_label(line)}")
     counts = sorted({row["ranks"] for row in rows})
     if len(counts) > 1:
@@ -52,10 +65,14 @@ def draw(rows, plt):
     axes.set_xticks(counts, [str(n) for n in counts])
     axes.minorticks_off()
     looks.readable_log(axes.yaxis)
-    axes.set_xlabel(x_label(rows))
+    axes.set_xlabel("ranks (the graph grows with them)")
     units = " or ".join(unit.split("_")[0] for unit in r.UNITS if any(r.unit_of(row) == unit for row in rows))
     axes.set_ylabel(f"{units} per second over the fewest ranks'")
-    looks.legend_below(figure, handles, labels, most=96)
+    if r.bars_label(rows):
+        handles.append(plt.Line2D([], [], color=r.GREY, marker="|", markersize=8, linestyle=""))
+        labels.append(r.bars_label(rows))
+    more = looks.extra_handles(plt.Line2D, any(r.is_extrapolated(row) for row in rows), False)
+    looks.legend_below(figure, handles + more, labels + [handle.get_label() for handle in more], most=96)
     return figure
 
 

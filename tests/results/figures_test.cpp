@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <regex>
 
 #include "tests/results/python.hpp"
 #include "tests/results/result_fixtures.hpp"
@@ -21,6 +22,18 @@ std::vector<std::string> figure_names() {
     // Figures of rows share a main; those that draw something else are tested with what they draw.
     if (entry.path().extension() == ".py" && text_of(entry.path().string()).find("r.main(") != std::string::npos)
       names.push_back(entry.path().stem().string());
+  }
+  return names;
+}
+
+/// Strategies that register themselves, as their files name them.
+std::vector<std::string> strategy_names() {
+  std::vector<std::string> names;
+  const std::regex registered("Register<StrategyTag> \\w+\\{[^\"]*\"([a-z_]+)\"");
+  for (const auto& entry : fs::directory_iterator(std::string(STROBE_SOURCE_DIR) + "/harness/placement/strategies")) {
+    const std::string text = text_of(entry.path().string());
+    for (std::sregex_iterator match(text.begin(), text.end(), registered), end; match != end; ++match)
+      names.push_back((*match)[1]);
   }
   return names;
 }
@@ -56,7 +69,7 @@ class Figures : public ::testing::Test {
     return testing_results::run_program(command, folder_.file("output"));
   }
   /// Runs Python text on the figures' modules, with a run's rows as `rows` and matplotlib as `plt`.
-  int check(const std::string& text, const std::string& summary) const {
+  int check(const std::string& text, const std::string& summary, const std::string& argument = "") const {
     const std::string program =
         "import sys\n"
         "sys.path.insert(0, sys.argv[1])\n"
@@ -65,7 +78,8 @@ class Figures : public ::testing::Test {
         "rows = r.read_rows(sys.argv[2], [])\n" +
         text;
     return testing_results::run_program(
-        {python_, "-c", program, std::string(STROBE_SOURCE_DIR) + "/scripts/figures", summary}, folder_.file("output"));
+        {python_, "-c", program, std::string(STROBE_SOURCE_DIR) + "/scripts/figures", summary, argument},
+        folder_.file("output"));
   }
   std::string output() const { return text_of(folder_.file("output")); }
 
@@ -82,8 +96,14 @@ class Figures : public ::testing::Test {
   std::string python_;
 };
 
+/// The golden rows of graphs that grow with the ranks, as weak scaling needs them.
+void make_growing(Json& rows) {
+  for (Json& row : rows) row["workload"]["vertices"] = 100 * row.at("ranks").get<int>();
+}
+
 TEST_F(Figures, EachIsDrawnAsPngAndSvgTheSameEveryTime) {
-  const std::vector<std::string> names = figure_names();
+  std::vector<std::string> names = figure_names();
+  std::erase(names, "weak_scaling");
   ASSERT_GE(names.size(), 2u);
   for (const std::string out : {"a", "b"}) ASSERT_EQ(draw_all(names, golden_path, folder_.file(out)), 0) << output();
   for (const std::string& name : names) {
@@ -99,6 +119,112 @@ TEST_F(Figures, EachIsDrawnAsPngAndSvgTheSameEveryTime) {
     EXPECT_EQ(text_of(folder_.file("b/" + name + ".svg")), svg) << name;
     EXPECT_EQ(text_of(folder_.file("b/" + name + ".png")), png) << name;
   }
+}
+
+TEST_F(Figures, WeakScalingNeedsGraphsThatGrow) {
+  EXPECT_EQ(draw("weak_scaling", golden_path, folder_.file("a")), 2);
+  EXPECT_NE(output().find("the graph is the same at every number of ranks"), std::string::npos) << output();
+  EXPECT_EQ(draw("weak_scaling", changed_golden(make_growing), folder_.file("a")), 0) << output();
+  EXPECT_NE(text_of(folder_.file("a/weak_scaling.svg")).find("uncalibrated"), std::string::npos);
+}
+
+TEST_F(Figures, NothingIsClippedUnlabelledOrUnreadable) {
+  const std::string program =
+      "import importlib\n"
+      "from shared import checks\n"
+      "for row in rows:\n"
+      "    row['workload']['vertices'] = 100 if sys.argv[3] != 'weak_scaling' else 100 * row['ranks']\n"
+      "for width in ('page', 'column'):\n"
+      "    r.LAYOUT['width'] = width\n"
+      "    plt = r.start_matplotlib()\n"
+      "    figure = importlib.import_module(sys.argv[3]).draw(rows, plt)\n"
+      "    if width == 'column':\n"
+      "        r.fit_column(figure)\n"
+      "    found = checks.complaints(figure)\n"
+      "    assert not found, (sys.argv[3], width, found)\n"
+      "    assert width == 'page' or abs(figure.get_tightbbox().width - 3.5) < 0.1, figure.get_tightbbox().width\n";
+  for (const std::string& name : figure_names()) {
+    if (name == "curves" || name == "throughput") continue;  // they need rows of their own, below
+    EXPECT_EQ(check(program, golden_path, name), 0) << output();
+  }
+}
+
+TEST_F(Figures, ChecksFindWhatIsWrong) {
+  const std::string program =
+      "from shared import checks\n"
+      "figure, (axes,) = r.panels(plt.subplots, 1)\n"
+      "line, = axes.plot([1, 2, 3], [1, 2, 3])\n"
+      "axes.set_xlabel('x')\n"
+      "axes.set_ylabel('y')\n"
+      "assert checks.complaints(figure) == [], checks.complaints(figure)\n"
+      "axes.set_ylim(0, 2.5)\n"
+      "assert any('beyond the axes' in found for found in checks.complaints(figure))\n"
+      "axes.set_ylim(0, 4)\n"
+      "axes.bar([1], [5])\n"
+      "axes.set_ylim(0, 4)\n"
+      "assert any('a bar lies beyond' in found for found in checks.complaints(figure))\n"
+      "axes.set_ylim(0, 6)\n"
+      "axes.set_ylabel('')\n"
+      "assert any('no label' in found for found in checks.complaints(figure))\n"
+      "axes.set_ylabel('y')\n"
+      "axes.set_yticks([3], ['3'])\n"
+      "assert any('fewer than two numbers' in found for found in checks.complaints(figure))\n"
+      "axes.set_yticks([0, 3], ['0', '3'])\n"
+      "axes.set_xticks([2, 2.01], ['twenty', 'thirty'])\n"
+      "assert any('stand on each other' in found for found in checks.complaints(figure))\n";
+  EXPECT_EQ(check(program, golden_path), 0) << output();
+}
+
+TEST_F(Figures, SeedsAreMeanAndSpread) {
+  const std::string path = changed_golden([](Json& rows) {
+    const Json one = rows.at(0);
+    rows = Json::array();
+    for (const int seed : {1, 2, 3}) {
+      Json row = one;
+      row["case_id"] = fmt::format("seed/{}", seed);
+      row["seed"] = seed;
+      row["loss"] = {1.0 * seed, 2.0 * seed};
+      row["metrics"] = {{"auc", {0.1 * seed, 0.2}}};
+      row["epoch_seconds"]["median"] = 0.001 * seed;
+      rows.push_back(row);
+    }
+  });
+  const std::string program =
+      "merged = r.over_seeds(rows)\n"
+      "assert len(merged) == 1 and merged[0]['seeds'] == 3, merged\n"
+      "one = merged[0]\n"
+      "near = lambda a, b: abs(a - b) < 1e-12\n"
+      "assert near(one['epoch_seconds']['median'], 0.002) and all(map(near, r.interval_of(one), (0.001, 0.003)))\n"
+      "assert one['loss'] == [2, 4] and one['spread']['loss'] == [1, 2], one['loss']\n"
+      "assert near(one['metrics']['auc'][0], 0.2) and near(one['spread']['metrics']['auc'][0], 0.1)\n"
+      "assert r.bars_label(merged) == 'bars: standard deviation over 3 seeds'\n"
+      "assert r.over_seeds(rows[:1]) == rows[:1]\n"
+      "assert len(r.over_seeds([rows[0], rows[0]])) == 2, 'one seed twice is not two seeds'\n"
+      "import curves\n"
+      "figure = curves.draw(merged, plt)\n"
+      "low, high = figure.axes[0].collections[0].get_datalim(figure.axes[0].transData).intervaly\n"
+      "assert near(low, 1) and near(high, 6), (low, high)\n";
+  EXPECT_EQ(check(program, path), 0) << output();
+}
+
+TEST_F(Figures, AStrategyHasOneColourInEveryFigure) {
+  const std::string program =
+      "import matplotlib.colors as colours\n"
+      "known = looks.KNOWN\n"
+      "assert len({colours.to_hex(c) for c in known.values()}) == len(known), 'two strategies share a colour'\n"
+      "assert not {colours.to_hex(c) for c in looks.OTHERS} & {colours.to_hex(c) for c in known.values()}\n"
+      "import random\n"
+      "names = list(known) + ['vertex (metis)', 'vertex (hash)', 'mine', 'yours (k=2)']\n"
+      "alone = {name: looks.styles_of([(name,)])[(name,)][0] for name in names}\n"
+      "for seed in range(50):\n"
+      "    some = random.Random(seed).sample(names, random.Random(seed).randint(1, len(names)))\n"
+      "    styles = looks.styles_of([(name,) for name in some])\n"
+      "    assert all(styles[(name,)][0] == alone[name] for name in some), some\n"
+      "    assert len(set(styles.values())) == len(some), some\n"
+      "assert alone['vertex (metis)'] == alone['vertex (hash)'] == known['vertex']\n";
+  EXPECT_EQ(check(program, golden_path), 0) << output();
+  for (const std::string& name : strategy_names())
+    EXPECT_EQ(check("assert '" + name + "' in looks.KNOWN\n", golden_path), 0) << name << " has no colour of its own";
 }
 
 TEST_F(Figures, CasesThatDidNotEndOkAreNamedAndLeftOut) {
@@ -216,7 +342,7 @@ TEST_F(Figures, FortyCurvesAreDrawnInFortyWays) {
 TEST_F(Figures, LegendsCoverNothingTitlesFitAndNoPointIsCutOff) {
   const std::string program =
       "import importlib\n"
-      "for name in ('curves', 'memory', 'scaling', 'weak_scaling', 'phase_split', 'volume'):\n"
+      "for name in ('curves', 'memory', 'scaling', 'phase_split', 'volume'):\n"
       "    some = rows if name == 'memory' else [row for row in rows if row['settings']['nb'] == '1']\n"
       "    figure = importlib.import_module(name).draw(some, plt)\n"
       "    figure.canvas.draw()\n"

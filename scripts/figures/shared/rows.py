@@ -1,10 +1,12 @@
 """Rows of a run directory for figures: reading, refusing what is incomplete, naming what is drawn."""
 
 import argparse
+import copy
 import csv
 import json
 import os
 import re
+import statistics
 import sys
 
 # Okabe and Ito's palette, told apart with every common form of colour blindness.
@@ -15,12 +17,17 @@ PLUGINS = ("workload", "model", "strategy", "task", "optimizer")
 SCALARS = ("device", "comm", "cluster", "numerics", "precision", "seed")
 
 
+COLUMN_INCHES = 3.5  # one of two columns of a paper
+LAYOUT = {"width": "page"}  # or "column": panels stand below each other
+LEFT_OUT = []  # rows that did not end ok, of the runs that are drawn
+
+
 class Refused(Exception):
     """The rows cannot be drawn; the text says why."""
 
 
-def read_rows(path, needed):
-    """The ok rows of a run directory (or summary.json). Raises Refused when a key in `needed` is absent or null."""
+def rows_in(path):
+    """All rows of a run directory (or summary.json)."""
     if os.path.isdir(path):
         path = os.path.join(path, "summary.json")
     try:
@@ -32,20 +39,115 @@ def read_rows(path, needed):
         raise Refused(f"{path}: not a summary.json ({error!r})") from error
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise Refused(f"{path}: not a summary.json ('rows' is no list of objects)")
+    return rows
+
+
+def read_rows(paths, needed):
+    """The ok rows of run directories (or of files summary.json). Raises Refused when a key in `needed` is absent or
+    null. Rows of several runs say which, under "run"."""
+    paths = [paths] if isinstance(paths, str) else list(paths)
+    LEFT_OUT.clear()
     kept = []
-    for number, row in enumerate(rows):
-        name = row.get("case_id", f"row {number}")
-        if row.get("status") != "ok":
-            print(f"left out {name}: {row.get('status')} {row.get('reason', '')}".rstrip(), file=sys.stderr)
-            continue
-        for key in ("ranks", "time_source", "notes") + PLUGINS[:3] + tuple(needed):
-            if row.get(key) is None:
-                why = row.get("absent", {}).get("/" + key, "the key is not there")
-                raise Refused(f"{path}: {name} lacks '{key}', which this figure needs ({why})")
-        kept.append(row)
+    for path in paths:
+        for number, row in enumerate(rows_in(path)):
+            name = row.get("case_id", f"row {number}")
+            if len(paths) > 1:
+                row["run"] = os.path.basename(os.path.normpath(path))
+            if row.get("status") != "ok":
+                print(f"left out {name}: {row.get('status')} {row.get('reason', '')}".rstrip(), file=sys.stderr)
+                LEFT_OUT.append(row)
+                continue
+            for key in ("ranks", "time_source", "notes") + PLUGINS[:3] + tuple(needed):
+                if row.get(key) is None:
+                    why = row.get("absent", {}).get("/" + key, "the key is not there")
+                    raise Refused(f"{path}: {name} lacks '{key}', which this figure needs ({why})")
+            kept.append(row)
     if not kept:
-        raise Refused(f"{path}: no row ended ok, so there is nothing to draw")
+        raise Refused(f"{', '.join(paths)}: no row ended ok, so there is nothing to draw")
     return kept
+
+
+def mean_of(values):
+    """The mean of numbers, and of lists and objects of them part by part; None where one of them lacks a part."""
+    first = values[0]
+    if isinstance(first, dict):
+        return {key: mean_of([value.get(key) for value in values]) for key in first}
+    if isinstance(first, list):
+        return [mean_of(list(parts)) for parts in zip(*values)]
+    return statistics.fmean(values) if all(isinstance(value, (int, float)) for value in values) else first
+
+
+def deviation_of(values):
+    """Standard deviations (n - 1), likewise."""
+    first = values[0]
+    if isinstance(first, dict):
+        return {key: deviation_of([value.get(key) for value in values]) for key in first}
+    if isinstance(first, list):
+        return [deviation_of(list(parts)) for parts in zip(*values)]
+    return statistics.stdev(values) if all(isinstance(value, (int, float)) for value in values) else None
+
+
+MEASURED = ("epoch_seconds", "phase_seconds", "sent_bytes", "transfer_bytes", "peak_bytes", "throughput", "loss", "metrics")
+
+
+def mean_row(rows):
+    """One row for several that differ in their seed: means, and under "spread" the standard deviations. Its interval of
+    the median epoch is one standard deviation to each side."""
+    merged = copy.deepcopy(rows[0])
+    merged["seeds"] = len(rows)
+    merged["case_id"] = f"{rows[0]['case_id']} and {len(rows) - 1} of other seeds"
+    merged["spread"] = {}
+    for key in MEASURED:
+        if all(row.get(key) is not None for row in rows):
+            merged[key] = mean_of([row[key] for row in rows])
+            merged["spread"][key] = deviation_of([row[key] for row in rows])
+    times = merged.get("epoch_seconds")
+    if times:
+        half = merged["spread"]["epoch_seconds"]["median"]
+        times["ci95_low"], times["ci95_high"] = times["median"] - half, times["median"] + half
+    return merged
+
+
+def over_seeds(rows):
+    """The rows, those that differ in their seed alone as one with mean and spread."""
+    groups = {}
+    for row in rows:
+        key = {k: row.get(k) for k in PLUGINS + SCALARS + ("ranks", "settings", "time_source", "run") if k != "seed"}
+        groups.setdefault(json.dumps(key, sort_keys=True), []).append(row)
+    several = {key for key, group in groups.items()
+               if len(group) > 1 and len({row.get("seed") for row in group}) == len(group)}
+    if not several:
+        return rows
+    merged = []
+    for key, group in groups.items():
+        merged += [mean_row(group)] if key in several else group
+    for row in merged:
+        row["seed"] = None  # what is left of it would tell panels apart
+    return merged
+
+
+def interval_of(row):
+    """The ends of the row's median epoch: of the 90 % band of a prediction that has one, of one standard deviation over
+    seeds, or of the 95 % interval over epochs; (None, None) where there is none."""
+    times, band = row["epoch_seconds"], row.get("epoch_seconds_band90")
+    return (band["low"], band["high"]) if band else (times["ci95_low"], times["ci95_high"])
+
+
+def bars_label(rows):
+    """What the bars of `interval_of` are, in words; "" where no row has one."""
+    words = []
+    if any(row.get("epoch_seconds_band90") for row in rows):
+        words.append("90 % band where there is one")
+    if any(row.get("seeds") and not row.get("epoch_seconds_band90") for row in rows):
+        words.append(f"standard deviation over {max(row.get('seeds', 0) for row in rows)} seeds")
+    plain = [row for row in rows if not row.get("seeds") and not row.get("epoch_seconds_band90")]
+    if any(row["epoch_seconds"]["ci95_low"] is not None for row in plain):
+        words.append("95 % interval of the median")
+    return "bars: " + ", ".join(words) if words else ""
+
+
+def is_extrapolated(row):
+    return any(note.startswith("extrapolated") for note in row["notes"])
 
 
 def parameters(row, kind):
@@ -73,6 +175,8 @@ def group_label(row, rows, without=()):
     those in `without`, which a figure draws side by side."""
     same = [other for other in rows if other["time_source"] == row["time_source"]]
     parts = [label(row, "workload", rows)]
+    if len({other.get("run") for other in same}) > 1:
+        parts.insert(0, f"run {row.get('run')}")
     for kind in ("model", "task", "optimizer"):
         if kind in row and len({json.dumps(other.get(kind)) for other in same}) > 1:
             parts.append(label(row, kind, same))
@@ -88,7 +192,8 @@ def group_label(row, rows, without=()):
 def source_label(rows):
     """'measured', 'predicted' or 'predicted, uncalibrated' for rows of one clock, with the cluster if there is one."""
     words = ["measured" if rows[0]["time_source"] == "wall" else "predicted"]
-    words += sorted({note for row in rows for note in row["notes"] if note in ("uncalibrated", "extrapolated")})
+    words += sorted({note.split()[0] for row in rows for note in row["notes"]
+                     if note.split()[:1] in (["uncalibrated"], ["extrapolated"])})
     clusters = sorted({row.get("cluster") or "" for row in rows} - {""})
     return ", ".join(words) + (f" ({', '.join(clusters)})" if clusters else "")
 
@@ -113,9 +218,14 @@ def in_order(values):
     return list(dict.fromkeys(values))
 
 
+def in_column():
+    return LAYOUT["width"] == "column"
+
+
 def panels(figure_of, count, columns=3, size=(4.3, 3.4)):
     """A figure with a grid of `count` axes, and the axes in order; those left over are switched off."""
-    columns = max(1, min(columns, count))
+    columns = 1 if in_column() else max(1, min(columns, count))
+    size = (COLUMN_INCHES, 0.8 * COLUMN_INCHES) if in_column() else size
     lines = -(-count // columns)
     figure, grid = figure_of(lines, columns, squeeze=False, figsize=(size[0] * columns, size[1] * lines),
                              gridspec_kw={"hspace": 0.55, "wspace": 0.35})
@@ -153,7 +263,10 @@ def start_matplotlib():
     import matplotlib.pyplot as plt
     plt.rcParams.update({"font.size": 9, "axes.titlesize": 10, "axes.spines.top": False, "axes.spines.right": False,
                          "axes.axisbelow": True, "axes.grid": True, "grid.color": "#E6E6E6", "grid.linewidth": 0.8,
-                         "legend.frameon": False, "svg.hashsalt": "strobe", "figure.dpi": 100, "savefig.dpi": 160})
+                         "legend.frameon": False, "svg.hashsalt": "strobe", "figure.dpi": 100, "savefig.dpi": 160,
+                         "pdf.fonttype": 42})
+    if in_column():
+        plt.rcParams.update({"font.size": 7.5, "axes.titlesize": 8, "savefig.dpi": 300})
     return plt
 
 
@@ -166,18 +279,52 @@ def show_control_characters(figure):
             text.set_text(shown)
 
 
-def write_figure(name, folder, read, draw):
-    """Writes draw(read(), matplotlib.pyplot) as FOLDER/NAME.png and .svg; exit status 2 when refused, 1 when it cannot
+METADATA = {"png": {"Software": None}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}
+
+
+def left_out_text():
+    """How many rows are not drawn as they did not end ok, and why the first of each kind did not."""
+    kinds = {}
+    for row in LEFT_OUT:
+        kinds.setdefault(row.get("status"), []).append(row.get("reason") or "")
+    return "; ".join(f"{len(reasons)} {status} ({reasons[0]})" if reasons[0] else f"{len(reasons)} {status}"
+                     for status, reasons in kinds.items())
+
+
+def add_words(figure, title):
+    """The title above, and below what is not drawn: where everything else ends."""
+    from shared import looks
+    bounds = figure.get_tightbbox(figure.canvas.get_renderer())
+    width, height = figure.get_figwidth(), figure.get_figheight()
+    if title:
+        figure.text(bounds.x0 / width, (bounds.y1 + 0.08) / height, looks.fit(title, bounds.width, 10), fontsize=10, va="bottom")
+    if LEFT_OUT:
+        figure.text(bounds.x0 / width, (bounds.y0 - 0.06) / height,
+                    looks.fit("not drawn: " + left_out_text(), bounds.width, 6.5), fontsize=6.5, va="top", color="#606060")
+
+
+def fit_column(figure):
+    """Makes what is written as wide as a column of a paper, labels and legends included."""
+    for _ in range(4):
+        bounds = figure.get_tightbbox(figure.canvas.get_renderer())
+        figure.set_figwidth(max(2.4, figure.get_figwidth() + COLUMN_INCHES - bounds.width - 0.04))
+
+
+def write_figure(name, folder, read, draw, formats=("png", "svg"), title=""):
+    """Writes draw(read(), matplotlib.pyplot) as FOLDER/NAME.png and so on; exit status 2 when refused, 1 when it cannot
     write. What cannot be read is refused before matplotlib is loaded, which takes a second."""
     label = os.path.basename(sys.argv[0]).removesuffix(".py")
     try:
         what = read()
         figure = draw(what, start_matplotlib())
         show_control_characters(figure)
+        if in_column():
+            fit_column(figure)
+        add_words(figure, title)
         os.makedirs(folder, exist_ok=True)
-        for kind, metadata in (("png", {"Software": None}), ("svg", {"Date": None})):
+        for kind in formats:
             path = os.path.join(folder, f"{name}.{kind}")
-            figure.savefig(path, bbox_inches="tight", metadata=metadata)
+            figure.savefig(path, bbox_inches="tight", metadata=METADATA[kind], pad_inches=0.02 if in_column() else 0.1)
             print(path)
     except Refused as refused:
         print(f"{label}: {refused}", file=sys.stderr)
@@ -210,10 +357,23 @@ def document_main(draw, read, name, argument, description):
     return write_figure(options.name, options.out, lambda: read(options.document), draw)
 
 
-def main(draw, name, needed, description):
-    """Command line of a figure: reads RUN_DIR, draws, writes NAME.png and NAME.svg; exit status 2 when refused."""
+def main(draw, name, needed, description, seeds="mean"):
+    """Command line of a figure: reads runs, draws, writes NAME.png, NAME.svg or NAME.pdf; exit status 2 when refused.
+    Rows that differ in their seed alone are drawn as one, with mean and spread, unless `seeds` is "each"."""
     parser = argparse.ArgumentParser(description=description)
-    parser.add_argument("run", metavar="RUN_DIR", help="run directory, or its summary.json")
+    parser.add_argument("runs", metavar="RUN_DIR", nargs="+", help="run directory, or its summary.json")
     parser.add_argument("--out", metavar="DIR", default=".", help="folder for the figures (default: here)")
+    parser.add_argument("--format", default="png,svg", help="png, svg, pdf, several with commas (default: png,svg)")
+    parser.add_argument("--width", choices=("column", "page"), default="page",
+                        help="one column of a paper, or as wide as the panels need (default)")
+    parser.add_argument("--title", default="", help="a heading (default: none)")
     options = parser.parse_args()
-    return write_figure(name, options.out, lambda: read_rows(options.run, needed), draw)
+    formats = options.format.split(",")
+    if not set(formats) <= set(METADATA):
+        parser.error(f"--format: expected some of {', '.join(METADATA)}, found {options.format}")
+    LAYOUT["width"] = options.width
+
+    def read():
+        rows = read_rows(options.runs, needed)
+        return over_seeds(rows) if seeds == "mean" else rows
+    return write_figure(name, options.out, read, draw, formats, options.title)

@@ -1,0 +1,106 @@
+// `strobe plot`: a figure of runs, drawn by the script of scripts/figures that has its name.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/errors.hpp"
+#include "harness/cli/command.hpp"
+#include "harness/cli/narrate.hpp"
+#include "harness/cli/output_path.hpp"
+#include "harness/cli/python.hpp"
+
+namespace strobe {
+namespace {
+
+struct PlotRequest {
+  std::vector<std::string> words;  // KIND RUN...
+  std::string out, format = "png,svg", width = "page", title;
+};
+
+/// Figures of the rows of runs; others draw files of their own kind.
+std::vector<std::string> figure_kinds() {
+  std::vector<std::string> kinds;
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator(STROBE_FIGURE_DIR, ignored)) {
+    if (entry.path().extension() != ".py") continue;
+    std::ifstream stream(entry.path());
+    const std::string text{std::istreambuf_iterator<char>(stream), {}};
+    if (text.find("r.main(") != std::string::npos) kinds.push_back(entry.path().stem().string());
+  }
+  std::sort(kinds.begin(), kinds.end());
+  return kinds;
+}
+
+void check_choices(const std::string& option, const std::string& text, const std::vector<std::string>& known) {
+  const std::vector<std::string> given = split_text(text, ',');
+  if (given.empty()) throw InvalidRequest(option, fmt::format("expected one of {}", fmt::join(known, ", ")));
+  for (const std::string& word : given)
+    if (std::find(known.begin(), known.end(), word) == known.end())
+      throw InvalidRequest(option, unknown_name_message("value", word, known));
+}
+
+void check_plot(const PlotRequest& request) {
+  const std::vector<std::string> kinds = figure_kinds();
+  if (request.words.empty())
+    throw InvalidRequest("KIND", fmt::format("which figure? One of: {}", fmt::join(kinds, ", ")));
+  if (std::find(kinds.begin(), kinds.end(), request.words.front()) == kinds.end())
+    throw InvalidRequest("KIND", unknown_name_message("figure", request.words.front(), kinds));
+  if (request.words.size() < 2) throw InvalidRequest("RUN", "name at least one run directory");
+  check_choices("--format", request.format, {"png", "svg", "pdf"});
+  check_choices("--width", request.width, {"column", "page"});
+}
+
+int plot(const PlotRequest& request) {
+  check_plot(request);
+  std::error_code ignored;
+  const bool folder = std::filesystem::is_directory(request.words[1], ignored);
+  const std::string out = !request.out.empty() ? request.out : folder ? request.words[1] + "/figures" : ".";
+  make_output_folder("--out", out);
+  const std::string python = find_python("matplotlib");
+  if (python.empty())
+    throw Unavailable(
+        "figures need Python with matplotlib (apt: python3-matplotlib; $STROBE_PYTHON chooses the interpreter)");
+  const ScratchFolder scratch;
+  std::vector<std::string> words = {python, fmt::format("{}/{}.py", STROBE_FIGURE_DIR, request.words.front())};
+  for (std::size_t i = 1; i < request.words.size(); ++i)
+    words.push_back(request.words[i].front() == '-' ? "./" + request.words[i] : request.words[i]);
+  words.insert(words.end(), {"--out", out, "--format", request.format, "--width", request.width});
+  if (!request.title.empty()) words.push_back("--title=" + request.title);
+  const int status = run_program(words, scratch.file("output"));
+  const std::string said = words_in(scratch.file("output"));
+  if (status == 2) throw InvalidRequest("RUN", said);
+  if (status != 0) throw SystemError(fmt::format("the figure could not be drawn: {}", said));
+  print_data(said + "\n");
+  return 0;
+}
+
+CommandAction define_plot(CommandOptions& options) {
+  const auto request = std::make_shared<PlotRequest>();
+  options.positionals(
+      "KIND RUN", request->words,
+      fmt::format("which figure ({}), and the run directories that it is of", fmt::join(figure_kinds(), ", ")));
+  options.text("--out", request->out, "folder for the figure (default: figures in the first run directory)", "DIR");
+  options.text("--format", request->format, "png, svg, pdf, several with commas (default png,svg)", "FORMATS");
+  options.text("--width", request->width,
+               "column: one column of a paper, 3.5 inches; page: as wide as the panels need (default page)",
+               "column|page");
+  options.text("--title", request->title, "a heading (default: none)", "TEXT");
+  options.example(
+      "Prints the files that were written.\n"
+      "Examples: strobe plot scaling runs/sweep\n"
+      "          strobe plot curves runs/a runs/b --format pdf --width column --out figures");
+  return [request] { return plot(*request); };
+}
+
+const Register<CommandTag> plot_registered{
+    {"plot", "draw a figure of runs: scaling, phases, curves, memory and others", "", {}, define_plot, {}}};
+
+}  // namespace
+}  // namespace strobe
