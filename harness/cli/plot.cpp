@@ -77,7 +77,8 @@ int plot(const PlotRequest& request) {
   const std::string said = words_in(scratch.file("output"));
   if (status == 2) throw InvalidRequest("RUN", said);
   if (status != 0) throw SystemError(fmt::format("the figure could not be drawn: {}", said));
-  print_data(said + "\n");
+  for (const std::string& line : split_text(said, '\n'))  // beside the files: which rows are not drawn
+    line.rfind(out + "/", 0) == 0 ? print_data(line + "\n") : narrate(line);
   return 0;
 }
 

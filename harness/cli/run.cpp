@@ -155,6 +155,7 @@ class Sweep {
     CaseResult result;
     result.status = "skipped";
     result.reason = reason;
+    if (!c.cluster.empty()) result.time_source = "virtual";  // beside the rows that it is compared with
     if (directory_) alone_in_world(ranks_.world(), [&] { keep_ended(c, id, result); });
   }
 

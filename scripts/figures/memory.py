@@ -23,7 +23,8 @@ def key_of(row, rows):
     return r.label(row, "strategy", rows), row["ranks"]
 
 
-def draw_line(axes, line, style, value, interval=None):
+def draw_line(axes, line, style, value, moved, interval=None):
+    """`moved`: factor of the horizontal places, so that intervals stand beside each other."""
     points = {}
     for row in line:
         if blocks_of(row) in points:
@@ -32,9 +33,10 @@ def draw_line(axes, line, style, value, interval=None):
     counts = sorted(points)
     middles = [value(points[n]) for n in counts]
     ends = list(zip(*([max(0, end) for end in interval(points[n])] for n in counts))) if interval else None
-    axes.errorbar(counts, middles, yerr=ends, color=style[0], marker=looks.MARKERS[style[1]], markersize=5, linewidth=1.4,
+    places = [n * moved for n in counts]
+    axes.errorbar(places, middles, yerr=ends, color=style[0], marker=looks.MARKERS[style[1]], markersize=5, linewidth=1.4,
                   elinewidth=0.8, capsize=2)
-    looks.ring_extrapolated(axes, [(n, y) for n, y in zip(counts, middles) if r.is_extrapolated(points[n])])
+    looks.ring_extrapolated(axes, [(x, y) for x, n, y in zip(places, counts, middles) if r.is_extrapolated(points[n])])
 
 
 def distances(row, factor):
@@ -65,11 +67,13 @@ def draw(rows, plt):
         panel = [row for row in rows if (r.group_label(row, rows, without), row["time_source"]) == key]
         factor, unit = r.byte_unit([peak_of(row) for row in panel])
         seconds, time_unit = r.time_unit([row["epoch_seconds"]["median"] for row in panel])
-        for line_key in r.in_order(key_of(row, rows) for row in panel):
+        keys_here = r.in_order(key_of(row, rows) for row in panel)
+        for number, line_key in enumerate(keys_here):
+            moved = looks.aside(number, len(keys_here))
             line = [row for row in panel if key_of(row, rows) == line_key]
-            draw_line(axes[2 * k], line, styles[line_key], lambda row: peak_of(row) * factor)
+            draw_line(axes[2 * k], line, styles[line_key], lambda row: peak_of(row) * factor, moved)
             draw_line(axes[2 * k + 1], line, styles[line_key], lambda row: row["epoch_seconds"]["median"] * seconds,
-                      lambda row: distances(row, seconds))
+                      moved, lambda row: distances(row, seconds))
         finish(axes[2 * k], panel, f"peak of the fullest rank [{unit}]")
         finish(axes[2 * k + 1], panel, f"median epoch time [{time_unit}]")
         looks.title(axes[2 * k], f"{key[0]}: {r.source_label(panel)}")

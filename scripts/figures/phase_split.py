@@ -70,9 +70,12 @@ def grid_of(rows, groups, sources, plt):
     bars = {source: max(sum(r.group_label(row, rows) == group and row["time_source"] == source for row in rows)
                         for group in groups) for source in sources}
     keys = [(group, source) for group in groups for source in sources]
-    if r.in_column():
-        figure, grid = plt.subplots(len(keys), 1, squeeze=False, figsize=(r.COLUMN_INCHES, 2.6 * len(keys) + 0.4),
+    there = [key for key in keys if any((r.group_label(row, rows), row["time_source"]) == key for row in rows)]
+    if r.in_column() or len(there) < len(keys):  # a grid would have holes
+        inches = r.COLUMN_INCHES if r.in_column() else max(3.2, 0.42 * max(bars.values()) + 1.2)
+        figure, grid = plt.subplots(len(there), 1, squeeze=False, figsize=(inches, 2.6 * len(there) + 0.4),
                                     gridspec_kw={"hspace": 0.7})
+        keys = there
     else:
         widths = [max(3.2, 0.42 * bars[source] + 1.2) for source in sources]
         figure, grid = plt.subplots(len(groups), len(sources), squeeze=False,
@@ -97,9 +100,6 @@ def draw(rows, plt):
     figure, axes = grid_of(rows, groups, sources, plt)
     for (group, source), place in axes.items():
         panel = [row for row in rows if r.group_label(row, rows) == group and row["time_source"] == source]
-        if not panel:
-            place.set_axis_off()
-            continue
         draw_panel(place, panel, rows, phases)
         looks.title(place, f"{group}: {r.source_label(panel)}")
         # A label wider than its panel would be cut off.

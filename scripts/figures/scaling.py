@@ -44,12 +44,6 @@ def draw_ideal(axes, lines):
         axes.plot([first[0], last], ideal, ":", color="#B0B0B0", linewidth=1.2, zorder=1)
 
 
-def aside(number, count):
-    """By what a line's points are moved along the logarithmic axis, so that intervals at one rank count stand beside
-    each other."""
-    return 2 ** (0.16 * (number - (count - 1) / 2) / max(count, 4))
-
-
 def draw_panel(axes, panel, rows, styles):
     factor, unit = r.time_unit([row["epoch_seconds"]["median"] for row in panel])
     for source, (line_style, fill) in STYLES.items():
@@ -60,7 +54,7 @@ def draw_panel(axes, panel, rows, styles):
             if not line:
                 continue
             ranks, times, bars = line_of(line, factor)
-            places = [n * aside(number, len(styles)) for n in ranks]
+            places = [n * looks.aside(number, len(styles)) for n in ranks]
             axes.errorbar(places, times, yerr=bars, linestyle=line_style, color=colour, fillstyle=fill, capsize=2,
                           marker=looks.MARKERS[mark], markersize=5, linewidth=1.4, elinewidth=0.9)
             lines.append((ranks, times))

@@ -28,6 +28,8 @@ TEST_F(Plot, DrawsARunInTheFormatsThatAreAskedFor) {
     EXPECT_NE(outcome.out.find(name), std::string::npos) << outcome.out;
     EXPECT_GT(std::filesystem::file_size(folder_ / name), 1000u) << name;
   }
+  EXPECT_EQ(outcome.out.find("left out"), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.err.find("left out uniform/tm-gcn/sequential/cpu/r2"), std::string::npos) << outcome.err;
   EXPECT_EQ(read_text(folder_ / "run/figures/scaling.pdf").substr(0, 5), "%PDF-");
 }
 

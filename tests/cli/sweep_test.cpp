@@ -115,6 +115,7 @@ TEST_F(Sweeps, CasesThatFitNoClusterAndModelsOfOtherStrategiesAreSkipped) {
   ASSERT_EQ(simulated.size(), 3u);
   EXPECT_EQ(simulated[1].at("status"), "ok");
   EXPECT_EQ(simulated[2].at("status"), "skipped");
+  EXPECT_EQ(simulated[2].at("time_source"), "virtual");
   EXPECT_NE(simulated[2].at("reason").get<std::string>().find("do not fit cluster p5-h100"), std::string::npos);
   ASSERT_EQ(strobe({"run", "--resume", "sim"}).status, 0) << "the plan gives the same cases again";
 

@@ -87,6 +87,12 @@ def legend_below(figure, handles, labels=None, points=7.5, most=64, drop=0.48):
                   ncol=columns, fontsize=points, handlelength=3.2)
 
 
+def aside(number, count):
+    """By what a line's points are moved along an axis of powers of two, so that intervals at one place stand beside each
+    other."""
+    return 2 ** (0.16 * (number - (count - 1) / 2) / max(count, 4))
+
+
 def ring_extrapolated(axes, places):
     """Rings around the points (x, y) that lie beyond what was measured or described."""
     for x, y in places:

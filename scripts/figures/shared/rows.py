@@ -282,13 +282,16 @@ def show_control_characters(figure):
 METADATA = {"png": {"Software": None}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}
 
 
-def left_out_text():
-    """How many rows are not drawn as they did not end ok, and why the first of each kind did not."""
+def left_out_text(most=3):
+    """How many rows are not drawn as they did not end ok, by why; of many reasons the most frequent."""
     kinds = {}
     for row in LEFT_OUT:
-        kinds.setdefault(row.get("status"), []).append(row.get("reason") or "")
-    return "; ".join(f"{len(reasons)} {status} ({reasons[0]})" if reasons[0] else f"{len(reasons)} {status}"
-                     for status, reasons in kinds.items())
+        key = (row.get("status"), row.get("reason") or "")
+        kinds[key] = kinds.get(key, 0) + 1
+    ordered = sorted(kinds.items(), key=lambda kind: -kind[1])
+    words = [f"{count} {status} ({reason})" if reason else f"{count} {status}" for (status, reason), count in ordered[:most]]
+    rest = sum(count for _, count in ordered[most:])
+    return "; ".join(words) + (f"; {rest} for other reasons" if rest else "")
 
 
 def add_words(figure, title):
@@ -300,7 +303,7 @@ def add_words(figure, title):
         figure.text(bounds.x0 / width, (bounds.y1 + 0.08) / height, looks.fit(title, bounds.width, 10), fontsize=10, va="bottom")
     if LEFT_OUT:
         figure.text(bounds.x0 / width, (bounds.y0 - 0.06) / height,
-                    looks.fit("not drawn: " + left_out_text(), bounds.width, 6.5), fontsize=6.5, va="top", color="#606060")
+                    looks.fit("not drawn: " + left_out_text(), 1.15 * bounds.width, 6.5, lines=5), fontsize=6.5, va="top", color="#606060")
 
 
 def fit_column(figure):
