@@ -184,6 +184,7 @@ void add_costs(const JobCosts& costs, std::vector<PlanOutcome>& outcomes) {
   for (PlanOutcome& outcome : outcomes) {
     if (outcome.status != "ok") continue;
     const double rate = outcome.dollars ? *outcome.dollars / outcome.billed_seconds : 0;
+    outcome.start_up_seconds = costs.start_up_seconds;
     outcome.job_seconds += costs.start_up_seconds;
     outcome.billed_seconds = outcome.job_seconds;
     const double unit = costs.billing_unit_seconds;

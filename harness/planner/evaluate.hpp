@@ -24,6 +24,7 @@ struct PlanOutcome {
   std::optional<std::int64_t> metric_updates, metric_epochs;  // of a job that lasts until a metric
   std::optional<double> dollars;  // of the job: whole nodes for job_seconds; nothing where the cluster has no price
   double billed_seconds = 0;      // of whole nodes, that `dollars` are for
+  double start_up_seconds = 0;    // of job_seconds: before the first epoch
   std::string currency;
   std::uint64_t peak_bytes = 0;            // device memory of the rank that needs most
   std::uint64_t sent_bytes = 0;            // of all ranks in an epoch

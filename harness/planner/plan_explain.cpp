@@ -16,8 +16,8 @@ namespace {
 /// The band of the job, in which everything but epochs is taken to be known.
 std::optional<EpochBand> job_band(const PlanOutcome& outcome) {
   if (outcome.status != "ok" || !outcome.epoch_band || !(outcome.epoch_seconds > 0)) return std::nullopt;
-  const double epochs = outcome.job_seconds / outcome.epoch_seconds;
-  return EpochBand{outcome.epoch_band->low * epochs, outcome.epoch_band->high * epochs, ""};
+  const double start = outcome.start_up_seconds, epochs = (outcome.job_seconds - start) / outcome.epoch_seconds;
+  return EpochBand{start + outcome.epoch_band->low * epochs, start + outcome.epoch_band->high * epochs, ""};
 }
 
 std::string cost_text(const PlanOutcome& outcome) {

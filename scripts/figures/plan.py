@@ -46,11 +46,13 @@ def looks_of(plan):
     return strategies, {name: looks.MARKERS[i % len(looks.MARKERS)] for i, name in enumerate(clusters)}
 
 
-def job_band(point):
-    """The ends of the 90 % band of the job's time; None where the point has none."""
-    band = point.get("epoch_seconds_band90")
-    factor = point["job_seconds"] / point["epoch_seconds"] if point["epoch_seconds"] else 0
-    return (band["low"] * factor, band["high"] * factor) if band else None
+def job_band(plan, point):
+    """The ends of the 90 % band of the job's time, of which start-up is not in doubt; None where the point has none."""
+    band, start = point.get("epoch_seconds_band90"), plan.get("start_up_seconds", 0)
+    if not band or not point["epoch_seconds"]:
+        return None
+    epochs = (point["job_seconds"] - start) / point["epoch_seconds"]
+    return start + band["low"] * epochs, start + band["high"] * epochs
 
 
 def colour_of(point, strategies):
@@ -74,7 +76,7 @@ def draw_front(axes, plan, currency, points, strategies, clusters):
     key, label = ("peak_bytes", "bytes per GPU") if currency is None else ("dollars", f"cost of the job [{currency}]")
     for point in sorted(points, key=lambda p: p["verdict"] == "kept"):
         kept = point["verdict"] == "kept"
-        band = job_band(point)
+        band = job_band(plan, point)
         if band and kept:
             axes.plot(band, [point[key]] * 2, "-", color=colour_of(point, strategies), linewidth=2.2, alpha=0.35)
         if kept and r.is_extrapolated(point):
@@ -99,7 +101,7 @@ def add_legend(figure, plan, strategies, clusters, mark):
     handles += [mark([], [], color=r.GREY, marker=marker, linestyle="", markersize=5, label=name)
                 for name, marker in clusters.items()]
     front = [p for p in plan["points"] if p["verdict"] == "kept"]
-    if any(job_band(p) for p in front):
+    if any(job_band(plan, p) for p in front):
         handles.append(mark([], [], color=r.GREY, linewidth=2.2, alpha=0.5, label="90 % band of the front"))
     scaled = (plan["scaling"] or {"points": []})["points"]
     beyond = any(r.is_extrapolated(p) for p in front) or any(p["extrapolated"] for p in scaled)

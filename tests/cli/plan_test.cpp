@@ -134,6 +134,9 @@ TEST_F(Plan, PointsThatBandsDoNotTellApartAreEqualAndOneIsExplained) {
        {"beside " + best.at("id").get<std::string>(), std::string("compute"), std::string("memory/GPU"),
         std::string("90 % bands"), std::string("as a case of a suite")})
     EXPECT_NE(explained.out.find(part), std::string::npos) << part << "\n" << explained.out;
+  EXPECT_NE(more({"--explain", id, "--start-up", "500s"}).out.find("500 s .. 500 s and 500 s .. 500 s: they "),
+            std::string::npos)
+      << "start-up is not in doubt";
   expect_refusal(more({"--explain", "sequential"}), 2, {"--explain", "2 points have 'sequential'"});
   expect_refusal(more({"--explain", "nothing"}), 2, {"--explain", "no point of this plan"});
 }
