@@ -30,9 +30,13 @@ Epochs complete_epochs(const std::vector<EpochSample>& samples, std::int64_t ran
   return epochs;
 }
 
+/// Ranks that end together behind a closing all-reduce have waited for the one with the most work, whose phases tell
+/// where the time went: of equal ends the busiest rank, then the first.
 const EpochSample* slowest(const std::vector<const EpochSample*>& epoch) {
   return *std::max_element(epoch.begin(), epoch.end(), [](const EpochSample* a, const EpochSample* b) {
-    return a->epoch_seconds < b->epoch_seconds || (a->epoch_seconds == b->epoch_seconds && a->rank > b->rank);
+    if (a->epoch_seconds != b->epoch_seconds) return a->epoch_seconds < b->epoch_seconds;
+    if (a->busy_seconds != b->busy_seconds) return a->busy_seconds < b->busy_seconds;
+    return a->rank > b->rank;
   });
 }
 
