@@ -123,8 +123,9 @@ std::vector<double> values_of(const Members& members, double CaseJudgement::*mem
 }
 
 bool within_interval(const CaseJudgement& pick, const CaseJudgement& best) {
+  constexpr double costly = 1.05;                              // a wide interval excuses no pick that costs more
   const double high = best.measured.epoch_seconds->ci95_high;  // NaN with few epochs
-  return std::isfinite(high) && pick.measured_seconds <= high;
+  return std::isfinite(high) && pick.measured_seconds <= std::min(high, costly * best.measured_seconds);
 }
 
 GroupJudgement judge_group(const std::string& name, const Members& members) {

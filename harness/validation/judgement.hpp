@@ -38,7 +38,7 @@ struct GroupJudgement {
   std::optional<double> tau, baseline_tau;
   std::string best, picked, baseline_picked;   // strategies: measured fastest, predicted fastest
   double loss = 0, baseline_loss = 0;          // how much slower the pick is, measured: 0.1 = 10 %
-  bool right = false, baseline_right = false;  // the pick is the best, or within the best's 95 % interval
+  bool right = false, baseline_right = false;  // the pick is the best, or in its 95 % interval at 5 % at most
   bool by_interval = false;                    // right only because of the interval
 };
 

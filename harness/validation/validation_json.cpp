@@ -176,14 +176,17 @@ Json validation_to_json(const ValidationReport& report) {
                {"calibrated", report.calibrated},
                {"measured_elsewhere", elsewhere_json(report.elsewhere)},
                {"machine", machine_json(report.machine)},
+               {"void", void_reasons(report)},
                {"absent", absent_of(report)},
                {"overall", overall_json(report.judgement)},
                {"goals", Json::array()},
                {"groups", Json::array()},
                {"cases", Json::array()},
                {"left_out", Json::array()}};
+  const bool is_void = !json["void"].empty();
   for (const Goal& goal : report.judgement.goals) {
-    json["goals"].push_back({{"goal", goal.what}, {"found", goal.found}, {"reached", goal.reached}});
+    json["goals"].push_back(
+        {{"goal", goal.what}, {"found", goal.found}, {"reached", is_void ? Json(nullptr) : Json(goal.reached)}});
   }
   for (const GroupJudgement& group : report.judgement.groups) json["groups"].push_back(group_json(group));
   for (const CaseJudgement& one : report.judgement.cases) json["cases"].push_back(case_json(one));

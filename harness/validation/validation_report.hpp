@@ -26,7 +26,12 @@ struct ValidationReport {
   std::optional<MeasurementOrigin> elsewhere = {};  // where the measured rows are from; nothing: they were made now
 };
 
-inline constexpr const char* validation_schema_version = "1.2.0";
+inline constexpr const char* validation_schema_version = "1.3.0";
+
+/// Why the machine allows no verdict: a ceiling more than 5 % off the cluster file's before or after the cases, or,
+/// with a calibrated cluster, 95 % intervals of half of the judged cases' epochs that are wider than 20 % of their
+/// median. Empty: it allows them.
+std::vector<std::string> void_reasons(const ValidationReport& report);
 
 /// The report; docs/validation.md describes the keys. Absent values are null.
 Json validation_to_json(const ValidationReport& report);

@@ -60,7 +60,7 @@ std::string cases_table(const Judgement& judgement) {
   return table.text();
 }
 
-std::string groups_table(const Judgement& judgement) {
+std::string groups_table(const Judgement& judgement, bool is_void) {
   if (judgement.groups.empty()) return "no workload and model has two strategies to choose from\n";
   TextTable table({{"group", false},
                    {"strategies", true},
@@ -73,12 +73,17 @@ std::string groups_table(const Judgement& judgement) {
                    {"baseline picks", false},
                    {"loss", true}});
   for (const GroupJudgement& g : judgement.groups) {
-    const std::string verdict = !g.right ? "wrong" : g.by_interval ? "right, within the interval" : "right";
+    const std::string verdict = is_void         ? "void"
+                                : !g.right      ? "wrong"
+                                : g.by_interval ? "right, within the interval"
+                                                : "right";
     table.add({g.group, std::to_string(g.strategies), tau_text(g.tau), g.best, g.picked, verdict, percent(g.loss),
                tau_text(g.baseline_tau), g.baseline_picked, percent(g.baseline_loss)});
   }
   return table.text() +
-         "(a pick whose measured epoch lies within the 95 % interval of the fastest one's counts as right)\n";
+         "(a pick whose measured epoch lies within the 95 % interval of the fastest one's, and costs 5 % at most, "
+         "counts "
+         "as right)\n";
 }
 
 std::string overall_table(const Judgement& judgement) {
@@ -100,9 +105,10 @@ std::string overall_table(const Judgement& judgement) {
   return table.text();
 }
 
-std::string goals_text(const Judgement& judgement) {
+std::string goals_text(const Judgement& judgement, bool is_void) {
   TextTable table({{"goal", false}, {"found", false}, {"", false}});
-  for (const Goal& goal : judgement.goals) table.add({goal.what, goal.found, goal.reached ? "reached" : "not reached"});
+  for (const Goal& goal : judgement.goals)
+    table.add({goal.what, goal.found, is_void ? "void" : goal.reached ? "reached" : "not reached"});
   return table.text();
 }
 
@@ -164,14 +170,19 @@ std::string validation_text(const ValidationReport& report, std::size_t explaine
   std::string text = fmt::format("{} on {} ({}): {} cases, {} judged, {} failed\n\n", report.suite, report.cluster,
                                  report.calibrated ? "calibrated" : "NOT calibrated", judgement.cases.size(),
                                  judgement.judged, judgement.failed);
+  const std::vector<std::string> reasons = void_reasons(report);
   if (report.elsewhere) text.insert(text.size() - 1, "measured elsewhere: " + report.elsewhere->what() + "\n");
-  text += cases_table(judgement) + "(errors of phases are shares of the measured epoch)\n\n" + groups_table(judgement);
+  if (!reasons.empty()) {
+    text += fmt::format("VOID, figures without verdicts: {}\n\n", fmt::join(reasons, "; "));
+  }
+  text += cases_table(judgement) + "(errors of phases are shares of the measured epoch)\n\n" +
+          groups_table(judgement, !reasons.empty());
   text += "\n" + overall_table(judgement);
   if (judgement.judged == 0 || judgement.memory.count > 0) {
     text += fmt::format("predicted peak memory is below the measured one in {} of {} cases\n", judgement.below_peak,
                         judgement.memory.count);
   }
-  text += machine_text(report.machine) + "\n" + goals_text(judgement);
+  text += machine_text(report.machine) + "\n" + goals_text(judgement, !reasons.empty());
   const auto worst = largest_errors(judgement, explained);
   if (!worst.empty()) {
     text += report.elsewhere ? "\nlargest errors (rows keep no operations that would explain them)\n"

@@ -170,6 +170,31 @@ TEST(ValidationJudgement, AWrongPickCostsTimeAndOneWithinTheIntervalCountsAsRigh
   EXPECT_NEAR(near.groups[0].loss, 0.01, 1e-9);
 }
 
+TEST(ValidationVoid, AMachineThatDriftedOrIsBusyAllowsNoVerdict) {
+  ValidationReport report;
+  report.judgement = judge_pairs({made(with_strategy("sequential", 1), 1, 1)});
+  report.calibrated = true;
+  EXPECT_TRUE(void_reasons(report).empty());
+  report.machine = {{1.0, 1.04}, {0.96, 1.0}};
+  EXPECT_TRUE(void_reasons(report).empty());
+  EXPECT_TRUE(validation_to_json(report)["goals"][1]["reached"].is_boolean());
+  report.machine = {{1.0, 1.04}, {0.93, 1.0}};
+  ASSERT_EQ(void_reasons(report).size(), 1u);
+  EXPECT_NE(void_reasons(report)[0].find("products ran at 0.93"), std::string::npos);
+  EXPECT_NE(void_reasons(report)[0].find("after"), std::string::npos);
+  EXPECT_NE(validation_text(report, 0).find("VOID"), std::string::npos);
+  EXPECT_TRUE(validation_to_json(report)["goals"][1]["reached"].is_null());
+  report.machine.clear();
+  EpochSeconds& epoch = *report.judgement.cases[0].measured.epoch_seconds;
+  epoch.ci95_low = 0.95 * epoch.median;
+  epoch.ci95_high = 1.1 * epoch.median;
+  EXPECT_TRUE(void_reasons(report).empty());
+  epoch.ci95_high = 1.2 * epoch.median;
+  EXPECT_EQ(void_reasons(report).size(), 1u);
+  report.calibrated = false;
+  EXPECT_TRUE(void_reasons(report).empty());
+}
+
 TEST(ValidationJudgement, OtherBytesFailuresAndFalseFitsAreFound) {
   std::vector<PairResult> results = {made(with_strategy("sequential", 1), 1, 1),
                                      made(with_strategy("pss", 2), 1, 1, 101),

@@ -1,0 +1,45 @@
+// When figures of a validation deserve no verdict. Returns reasons in words, ceilings first. Cost: O(cases).
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "harness/validation/report_cells.hpp"
+#include "harness/validation/validation_report.hpp"
+
+namespace strobe {
+namespace {
+
+constexpr double most_drift = 0.05, most_spread = 0.20;
+
+std::size_t wide_cases(const Judgement& judgement) {
+  std::size_t wide = 0;
+  for (const CaseJudgement& one : judgement.cases) {
+    if (!one.judged) continue;
+    const EpochSeconds& epoch = *one.measured.epoch_seconds;  // no interval with few epochs
+    wide += std::isfinite(epoch.ci95_high) && epoch.ci95_high - epoch.ci95_low > most_spread * epoch.median;
+  }
+  return wide;
+}
+
+}  // namespace
+
+std::vector<std::string> void_reasons(const ValidationReport& report) {
+  std::vector<std::string> reasons;
+  for (std::size_t i = 0; i < report.machine.size(); ++i) {
+    const char* const when = i == 0 ? "before" : "after";
+    for (const auto& [what, share] :
+         {std::pair{"products", report.machine[i].flops}, {"copies", report.machine[i].memory}}) {
+      if (std::abs(share - 1) <= most_drift) continue;
+      reasons.push_back(fmt::format("{} ran at {:.2f} of the cluster file's rate {} the cases", what, share, when));
+    }
+  }
+  const std::size_t wide = wide_cases(report.judgement);
+  // Against a description of other hardware nothing is judged that a quiet machine would mend.
+  if (report.calibrated && wide > 0 && 2 * wide >= report.judgement.judged) {
+    reasons.push_back(fmt::format("the 95 % interval of the epochs of {} of {} cases is wider than {} of their median",
+                                  wide, report.judgement.judged, percent(most_spread)));
+  }
+  return reasons;
+}
+
+}  // namespace strobe
