@@ -16,6 +16,8 @@
 
 namespace strobe {
 
+struct Software;  // backends/software.hpp
+
 /// One accelerator.
 struct GpuModel {
   std::string name;
@@ -36,6 +38,11 @@ struct GpuModel {
   bool stores_transpose = false;  // sparse matrices lie there transposed as well (Device::wants_transpose)
   std::int64_t narrow_bytes = 0;  // and in forms for products with rows so narrow (Device::narrow_bytes)
 };
+
+/// How a collectives library carries out an all-to-all: all messages at once; in rounds, with one peer each; or inside
+/// the nodes first, so that messages to another node go between ranks of the same place.
+enum class AllToAll : std::uint8_t { grouped, pairwise, hierarchical };
+inline constexpr std::string_view all_to_all_names[] = {"grouped", "pairwise", "hierarchical"};
 
 /// The host of a node, whose ranks share it in equal parts. 0 everywhere means: not known, which takes no time.
 struct HostModel {
@@ -101,9 +108,21 @@ struct Cluster {
   double host_bridge_bytes_per_second = 0;  // all traffic between a node's GPUs together; 0: no such limit
   double compute_slowdown_factor = 1;       // of compute while a collective moves data
   bool hierarchical_collectives = false;    // sums are reduced inside the nodes first; NCCL does not
+  AllToAll all_to_all = AllToAll::grouped;  // what the collectives library does
+  // Of an all-to-all over several nodes: messages of m bytes to each peer get `efficiency` m / (m + `half_bytes`) of
+  // the links, and each peer costs the sender so many seconds more.
+  double all_to_all_efficiency = 1;
+  double all_to_all_half_bytes = 0;
+  double all_to_all_peer_seconds = 0;
+  double nvls_bytes_per_second = 0;  // bus bandwidth of sums inside a node by NVLink SHARP; 0: it has none
+  double nvls_latency_seconds = 0;   // of such a sum
+  double nvls_level_seconds = 0;     // of each level of the tree between nodes, up and down
+  double jitter = 0;                 // standard deviation of the logarithm of a rank's speed from epoch to epoch
+  std::uint64_t jitter_seed = 1;     // of what is drawn
   std::shared_ptr<const Calibration> calibration;  // null: none
   Band epoch_band;                                 // of a predicted epoch
   int described_nodes = 0;                         // nodes of the file; fewer than `nodes` means extrapolation
+  std::shared_ptr<const Software> software;        // what a framework adds to the program; null: Strobe's own
   std::vector<std::string> changes;                // what-if: "nodes=4", in the order of the keys
   Json raw;                                        // the file as read, with its changes
 

@@ -15,6 +15,7 @@
 #include <sstream>
 
 #include "backends/sim/cluster_file.hpp"
+#include "backends/software.hpp"
 #include "core/errors.hpp"
 #include "core/json_reader.hpp"
 #include "core/program_files.hpp"
@@ -157,6 +158,9 @@ std::string band_refusal(const Cluster& cluster, std::int64_t ranks) {
   if (!cluster.changes.empty()) {
     return fmt::format("the band was measured on {} unchanged, not with {}", cluster.name,
                        fmt::join(cluster.changes, ", "));
+  }
+  if (cluster.software != nullptr) {
+    return fmt::format("the band of {} is of Strobe's own program, not of {}'s", cluster.name, cluster.software->name);
   }
   if (ranks <= band.ranks) return "";
   return fmt::format("the band of {} is of measurements on at most {} rank{}", cluster.name, band.ranks,

@@ -40,6 +40,15 @@ constexpr Key cluster_keys[] = {{"$comment", Form::text, Need::never},
                                 {"nics_per_node", Form::count, Need::never},
                                 {"compute_slowdown_factor", Form::factor, Need::never},
                                 {"hierarchical_collectives", Form::flag, Need::never},
+                                {"all_to_all", Form::text, Need::never},
+                                {"all_to_all_efficiency", Form::positive, Need::never, true},
+                                {"all_to_all_half_bytes", Form::not_negative, Need::never, true},
+                                {"all_to_all_peer_seconds", Form::not_negative, Need::never, true},
+                                {"nvls_bytes_per_second", Form::positive, Need::never, true},
+                                {"nvls_latency_seconds", Form::not_negative, Need::never, true},
+                                {"nvls_level_seconds", Form::not_negative, Need::never, true},
+                                {"jitter", Form::not_negative, Need::never},
+                                {"jitter_seed", Form::count, Need::never},
                                 {"calibration", Form::object, Need::never},
                                 {"epoch_band_90", Form::object, Need::never},
                                 {"price_per_node_hour", Form::price}};
@@ -121,6 +130,25 @@ void read_price(const Json& json, Cluster& cluster) {
   cluster.price_date = json.at("date").get<std::string>();
 }
 
+/// What the collectives library makes of the links.
+void read_collectives(const Json& json, const Numbers& numbers, Cluster& cluster) {
+  const std::vector<std::string> names(std::begin(all_to_all_names), std::end(all_to_all_names));
+  const std::string all_to_all = choice_at(json, "all_to_all", "", names, names.front());
+  cluster.all_to_all = static_cast<AllToAll>(std::find(names.begin(), names.end(), all_to_all) - names.begin());
+  cluster.all_to_all_efficiency = numbers.at("all_to_all_efficiency", 1);
+  if (cluster.all_to_all_efficiency > 1) {
+    throw InvalidRequest("/all_to_all_efficiency/value", "a share of the network is at most 1");
+  }
+  cluster.all_to_all_half_bytes = numbers.at("all_to_all_half_bytes", 0);
+  cluster.all_to_all_peer_seconds = numbers.at("all_to_all_peer_seconds", 0);
+  cluster.nvls_bytes_per_second = numbers.at("nvls_bytes_per_second", 0);
+  cluster.nvls_latency_seconds = numbers.at("nvls_latency_seconds", 0);
+  cluster.nvls_level_seconds = numbers.at("nvls_level_seconds", 0);
+  cluster.jitter = numbers.at("jitter", 0);
+  if (cluster.jitter > 2) throw InvalidRequest("/jitter/value", "more than 2 would make epochs e^2 times as long");
+  cluster.jitter_seed = static_cast<std::uint64_t>(numbers.at("jitter_seed", 1));
+}
+
 void read_links(const Json& json, Cluster& cluster) {
   const Numbers numbers(json, cluster_keys, "");
   for (const Key& key : cluster_keys) {
@@ -138,6 +166,7 @@ void read_links(const Json& json, Cluster& cluster) {
   cluster.inter_node_latency_seconds = numbers.at("inter_node_latency_seconds", 0);
   cluster.nics_per_node = static_cast<int>(numbers.at("nics_per_node", 1));
   cluster.host_bridge_bytes_per_second = numbers.at("host_bridge_bytes_per_second", 0);
+  read_collectives(json, numbers, cluster);
   cluster.hierarchical_collectives =
       json.contains("hierarchical_collectives") && flag_at(json, "hierarchical_collectives");
 }

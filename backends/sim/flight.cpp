@@ -244,6 +244,7 @@ Call make_call(const Collective& collective, double arrival_seconds) {
   const int root = collective.kind == CollectiveKind::broadcast ? collective.peer : 0;
   const bool listed = collective.kind == CollectiveKind::all_to_all_v;
   return {collective.kind,
+          collective.traffic,
           collective.send,
           collective.receive,
           listed ? parts_of(collective.send_parts, collective.send) : parts_of(collective.send_rows, collective.send),

@@ -17,6 +17,7 @@ using Part = PeerPart;
 /// What one member brings: its buffers and only those entries of its row lists that hold rows, by ascending peer.
 struct Call {
   CollectiveKind kind = CollectiveKind::barrier;
+  Traffic traffic = Traffic::other;
   Tensor send, receive;
   std::vector<Part> sends, receives;
   int root = 0;  // broadcast

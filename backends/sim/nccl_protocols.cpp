@@ -49,6 +49,14 @@ bool offers(const Topology& topology, int protocol) {
   return protocol != ll128 || (has_nvlink(topology) && topology.architecture != "turing");
 }
 
+/// Of the two trees that share the bytes, each node is an inner one of one tree: beyond two nodes a link between nodes
+/// carries S up and S down in either direction. On two nodes each tree has its root in another node, so a direction
+/// carries half of S up and the other half down: the time of 2 S / B is that of twice the bandwidth there.
+double tree_bytes_per_second(const Topology& topology) {
+  if (topology.nodes != 2) return topology.ring_bytes_per_second();
+  return std::min(topology.inside_bytes_per_second(), 2 * topology.inter.bytes_per_second);
+}
+
 ProtocolCost links_only(const Topology& topology) {
   return {"links", 0, topology.intra.latency_seconds, topology.inter.latency_seconds, topology.ring_bytes_per_second()};
 }
@@ -73,7 +81,7 @@ std::vector<ProtocolCost> ring_protocols(const Topology& topology) {
 
 std::vector<ProtocolCost> tree_protocols(const Topology& topology) {
   if (topology.architecture.empty()) return {links_only(topology)};
-  const double links = topology.ring_bytes_per_second() * 0.92 * 0.85;
+  const double links = tree_bytes_per_second(topology) * 0.92 * 0.85;
   const double share[protocols] = {1 / 3.8, topology.nodes == 1 ? 7.0 / 9 : 120.0 / 128, 1.0};
   const double* inside = has_nvlink(topology) ? nvlink_tree : pci_tree;
   std::vector<ProtocolCost> costs;

@@ -58,6 +58,7 @@ SimDevice::SimDevice(const DeviceRequest& request)
   if (request.numerics == Numerics::cuda) throw InvalidRequest("--numerics", "device sim has numerics none and cpu");
   const GpuModel& gpu = cluster_->gpu;
   set_memory_limit(usable_bytes(gpu, request));
+  draw_jitter();
   transfer_rate_ = host_rate(*cluster_, request.rank, request.ranks);
   host_share_ = host_share(*cluster_, request.rank, request.ranks, request.host_threads);
   if (has_values()) {
@@ -121,10 +122,16 @@ void (*SimDevice::do_deleter() const)(std::byte*) {
 double SimDevice::do_begin(Stream stream, std::string_view) { return std::max(at(stream), host_); }
 
 double SimDevice::do_end(Stream stream, std::string_view name, const Work& work, double begin) {
-  host_ += cluster_->issue_seconds();
-  at(stream) = begin + operation_seconds(*cluster_, name, work, precision(), computing_ranks_);
+  snapshots_.learn(name, work);
+  const double calls = framework_calls(*cluster_, name, work, snapshots_.count());
+  const double issue = issue_seconds(*cluster_, calls);
+  const double seconds = operation_seconds(*cluster_, name, work, precision(), computing_ranks_);
+  at(stream) = begin + slowness_ * framework_seconds(*cluster_, name, work, calls, seconds);
+  host_ += issue;
+  // The last of several operations cannot begin before the host has issued it.
+  if (calls > 1) at(stream) = std::max(at(stream), host_);
   // A host that is the device itself issues nothing while it computes.
-  if (cluster_->shared_host_memory) host_ = std::max(host_, at(stream) + cluster_->issue_seconds());
+  if (cluster_->shared_host_memory) host_ = std::max(host_, at(stream) + issue);
   return at(stream);
 }
 

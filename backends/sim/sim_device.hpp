@@ -13,6 +13,7 @@
 #include "backends/cluster.hpp"
 #include "backends/device.hpp"
 #include "backends/sim/host_cost.hpp"
+#include "backends/sim/software_cost.hpp"
 #include "backends/sim/virtual_host.hpp"
 #include "core/parallel.hpp"
 
@@ -43,6 +44,8 @@ class SimDevice final : public Device {
 
   /// When this rank enters a collective that it starts now: its data is computed and its communicate stream is free.
   double arrival_seconds() const;
+  /// How many snapshots the operations at hand cover, for a framework's program that handles them one by one.
+  double snapshots() const { return snapshots_.count(); }
   /// A collective moved data from `ready_seconds` to `end_seconds`, and the compute stream has waited for its end.
   void complete_communication(double ready_seconds, double end_seconds);
 
@@ -66,6 +69,8 @@ class SimDevice final : public Device {
   void do_synchronize() override;
   double do_now() override { return at(Stream::compute); }
 
+  /// By how much this rank's operations are slower in the epoch at hand than on average.
+  void draw_jitter();
   /// Seconds that compute lost to a collective which moved data in [ready, end].
   double contention_seconds(double ready_seconds, double end_seconds);
   /// Waits, without taking time, until it is known when the event comes.
@@ -80,6 +85,8 @@ class SimDevice final : public Device {
   std::array<double, stream_count> streams_{};  // seconds at which each stream is idle
   double host_ = 0;                             // seconds at which the host is free to issue
   double program_ = 0;                          // seconds at which the program's last wait ended
+  double slowness_ = 1;                         // of this rank in this epoch, over what is predicted
+  std::uint64_t epoch_ = 0;                     // so many times all was idle
   double transfer_rate_ = 0;                    // bytes per second between host and this GPU
   std::unique_ptr<Workers> workers_;            // numerics cpu only
 
@@ -91,6 +98,7 @@ class SimDevice final : public Device {
   VirtualWaits* waits_ = nullptr;  // null: this rank is alone
   int actor_ = 0;
   HostShare host_share_;
+  SnapshotCount snapshots_;
   Workers host_workers_{1};  // time is the model's, however many carry the work out
   /// A lane of the host stream.
   struct HostLane {

@@ -12,6 +12,7 @@
 #include "backends/device.hpp"
 #include "backends/host/host_work.hpp"
 #include "backends/host/lane_words.hpp"
+#include "backends/sim/software_cost.hpp"
 
 namespace strobe::sim {
 namespace {
@@ -115,7 +116,8 @@ void SimPost::run(HostWork work) {
   if (work.body) work.body(workers_);
   HostShare share = share_;
   if (work.serial) share.threads = 1;
-  clock_ += host_seconds(cluster_, work.name, work.work, work.disk_bytes, share);
+  clock_ += host_seconds(cluster_, work.name, work.work, work.disk_bytes, share) +
+            framework_host_seconds(cluster_, work.work);
   spans().append({work.name, Phase::sample, Stream::host, Traffic::other, true, begin, clock_, work.work, 0, 0, 0});
 }
 

@@ -2,11 +2,13 @@
 // and work is carried out, when its time is known; a program that orders both by events sees the same as on a real
 // device.
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <utility>
 
 #include "backends/host/host_work.hpp"
 #include "backends/sim/sim_device.hpp"
+#include "core/random.hpp"
 
 namespace strobe::sim {
 
@@ -34,7 +36,8 @@ Event SimDevice::do_run_on_host(HostWork work) {
       failure = std::current_exception();
     }
     lane.failure = failure;
-    const double end = begin + host_seconds(*cluster_, work.name, work.work, work.disk_bytes, share);
+    const double end = begin + host_seconds(*cluster_, work.name, work.work, work.disk_bytes, share) +
+                       framework_host_seconds(*cluster_, work.work);
     lane.idle = end;
     spans().set_times(span, begin, end);
     event->settle(end, failure);
@@ -125,6 +128,15 @@ void SimDevice::do_synchronize() {
   for (auto& [number, lane] : host_lanes_) lane.idle = idle;
   streams_.fill(idle);
   host_ = program_ = idle;
+  draw_jitter();
+}
+
+void SimDevice::draw_jitter() {
+  if (cluster_->jitter == 0) return;
+  // The logarithm is normal about 0 (Box and Muller), drawn anew for each rank and epoch from the seed alone.
+  constexpr std::uint32_t jitter_purpose = 0x6a697474;
+  const RandomStream random(cluster_->jitter_seed, jitter_purpose, static_cast<std::uint32_t>(rank()));
+  slowness_ = std::exp(cluster_->jitter * random.normal(epoch_++));
 }
 
 }  // namespace strobe::sim

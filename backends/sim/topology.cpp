@@ -78,6 +78,12 @@ Topology make_topology(const Cluster& cluster, int ranks) {
   topology.bridge_bytes_per_second = cluster.host_bridge_bytes_per_second;
   topology.architecture = cluster.gpu.architecture;
   topology.hierarchical = cluster.hierarchical_collectives;
+  topology.all_to_all = cluster.all_to_all;
+  topology.exchange_efficiency = cluster.all_to_all_efficiency;
+  topology.exchange_half_bytes = cluster.all_to_all_half_bytes;
+  topology.exchange_peer_seconds = cluster.all_to_all_peer_seconds;
+  topology.nvls_level_seconds = cluster.nvls_level_seconds;
+  topology.nvls = {cluster.nvls_latency_seconds, cluster.nvls_bytes_per_second};
   topology.calibration = cluster.calibration.get();
   // A node's only GPU has no link inside the node; what leaves it goes straight to the network.
   if (cluster.gpus_per_node == 1 && topology.intra.bytes_per_second == 0) topology.intra = topology.inter;

@@ -36,6 +36,12 @@ struct Topology {
   double bridge_bytes_per_second = 0;        // all traffic between the GPUs of one node together; 0: no such limit
   std::string architecture;                  // of the GPUs, for NCCL's limits; "": none
   bool hierarchical = false;                 // the collectives library reduces inside the nodes first
+  AllToAll all_to_all = AllToAll::grouped;   // how the collectives library exchanges
+  double exchange_efficiency = 1;            // of the network that large messages of an exchange get
+  double exchange_half_bytes = 0;            // a message to another node takes as long as one so much larger
+  double exchange_peer_seconds = 0;          // of the sender for each peer, where ranks are on several nodes
+  Link nvls = {0, 0};                        // of sums in the switch of a whole node; no bandwidth: it has none
+  double nvls_level_seconds = 0;             // of such sums, for each level of the tree between nodes
   const Calibration* calibration = nullptr;  // the cluster's, which outlives this
 
   std::shared_ptr<const Places> places = nullptr;  // of a group; null: ranks fill the nodes in order

@@ -243,12 +243,26 @@ double World::settle(Flight& flight, const Topology& topology, double free_secon
   flight.end_seconds = flight.ready_seconds;
   if (flight.mismatch.empty()) {
     move_values(flight);
-    flight.end_seconds += collective_seconds(load_of(flight, topology), topology);
+    const CollectiveLoad load = load_of(flight, topology);
+    flight.end_seconds += collective_seconds(load, topology) + software_seconds(flight, load);
   }
   flight.done = true;
   flight.calls.clear();
   for (const int rank : flight.waiting) scheduler_.wake(rank);
   return flight.end_seconds;
+}
+
+double World::software_seconds(const Flight& flight, const CollectiveLoad& load) const {
+  const Cluster& cluster = *request_.device.cluster;
+  if (cluster.software == nullptr) return 0;
+  double snapshots = 1;
+  const int members = static_cast<int>(flight.calls.size());
+  for (int member = 0; member < members; ++member) {
+    snapshots = std::max(snapshots, clocks_[static_cast<std::size_t>(flight.rank_of(member))]->snapshots());
+  }
+  const Call& call = flight.calls.front();
+  const double row_bytes = call.send.defined() ? static_cast<double>(call.send.row_bytes()) : 0;
+  return framework_collective_seconds(cluster, load, {call.traffic, row_bytes}, members, snapshots);
 }
 
 void World::refuse_to_wait(int actor, const std::string& what) const {

@@ -38,6 +38,8 @@ class World : private VirtualWaits {
   void settle_collectives(std::shared_ptr<Flight> flight);
   /// Gives a complete flight its times; the links are free from `free_seconds` on. Returns when it ends.
   double settle(Flight& flight, const Topology& topology, double free_seconds);
+  /// What a framework's program adds to a flight that moves `load`.
+  double software_seconds(const Flight& flight, const CollectiveLoad& load) const;
   /// The ranks that have yet to come before the flight can be done.
   std::vector<int> missing_for(const Flight& flight) const;
   void run_rank(int rank, const RankProgram& program);

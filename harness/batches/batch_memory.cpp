@@ -8,6 +8,7 @@
 #include "backends/cluster.hpp"
 #include "backends/device.hpp"
 #include "backends/shapes_device.hpp"
+#include "backends/software.hpp"
 #include "harness/batches/batch_maker.hpp"
 #include "harness/batches/batch_walk.hpp"
 #include "harness/batches/encoding/cached_vertices.hpp"
@@ -31,7 +32,7 @@ std::uint64_t device_bytes(const Case& c) {
   request.ranks = static_cast<int>(c.ranks);
   request.precision = c.precision == "fp64" ? ElementType::f64 : ElementType::f32;
   request.numerics = Numerics::none;
-  if (!c.cluster.empty()) request.cluster = load_cluster(c.cluster);
+  if (!c.cluster.empty()) request.cluster = load_cluster(c.cluster, c.software);
   try {
     const auto device = DeviceRegistry::instance().find(c.device, "/device").value(request);
     return device->memory_limit_bytes() > 0 ? device->memory_limit_bytes() : device->memory_bytes();
@@ -46,7 +47,7 @@ RankMemory memory_of(const Case& c) {
   memory.shared = c.device == "cpu";
   if (memory.shared) memory.host = memory.device;
   if (c.cluster.empty()) return memory;
-  const auto cluster = load_cluster(c.cluster);
+  const auto cluster = load_cluster(c.cluster, c.software);
   const std::int64_t on_a_node = std::min<std::int64_t>(c.ranks, cluster->gpus_per_node);
   memory.host = cluster->host.memory_bytes / static_cast<std::uint64_t>(on_a_node);
   return memory;

@@ -9,6 +9,7 @@
 #include "backends/communicator.hpp"
 #include "backends/device.hpp"
 #include "backends/sim/collective_cost.hpp"
+#include "backends/software.hpp"
 #include "core/shown_text.hpp"
 #include "core/units.hpp"
 #include "harness/cli/command.hpp"
@@ -228,6 +229,19 @@ Json clusters() {
   return list;
 }
 
+Json software() {
+  Json list = Json::array();
+  for (const std::string& name : software_names()) {
+    const bool own = name == own_software;
+    list.push_back({{"name", name},
+                    {"description", software_description(name)},
+                    {"citation", ""},
+                    {"file", own ? Json(nullptr) : Json("backends/software/" + name + ".json")},
+                    {"parameters", Json::array()}});
+  }
+  return list;
+}
+
 /// Variants of the devices that compute with kernels of their own.
 Json kernels() {
   Json list = Json::array();
@@ -259,6 +273,7 @@ const std::vector<Kind>& kinds() {
                                           {"devices", entries_of<DeviceRegistry>},
                                           {"communicators", entries_of<CommunicatorRegistry>},
                                           {"clusters", clusters},
+                                          {"software", software},
                                           {"formats", entries_of<FormatRegistry>},
                                           {"tasks", entries_of_families<TaskRegistry>},
                                           {"generators", generators},

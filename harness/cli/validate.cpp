@@ -23,6 +23,7 @@
 #include "harness/cli/typed_settings.hpp"
 #include "harness/cli/validation_keeper.hpp"
 #include "harness/cli/world.hpp"
+#include "harness/validation/published_collectives.hpp"
 #include "harness/validation/published_report.hpp"
 #include "harness/validation/validation_report.hpp"
 #include "results/environment.hpp"
@@ -36,7 +37,7 @@ constexpr std::size_t explained_cases = 5;
 struct ValidateCommand {
   std::string suite, cluster, out, filter, figure, published, measured;
   std::vector<std::string> sets;
-  bool json = false;
+  bool json = false, terms = false;
 };
 
 void check_world_of_validation(const Suite& suite, const World& world) {
@@ -109,7 +110,9 @@ int finish(const ValidateCommand& command, const ValidationReport& report, const
   print_data(command.json ? json.dump(2) + "\n" : shown_lines(validation_text(report, explained_cases)));
   narrate("kept in " + keeper.folder());
   const Judgement& found = report.judgement;
-  return found.bytes_wrong > 0 || found.failed > 0 || found.judged == 0 ? 1 : 0;
+  if (found.bytes_wrong > 0 || found.failed > 0 || found.judged == 0) return 1;
+  constexpr int void_status = 6;
+  return void_reasons(report).empty() ? 0 : void_status;
 }
 
 Suite suite_of(const ValidateCommand& command, CaseRuns runs) {
@@ -187,6 +190,17 @@ int validate_earlier(const ValidateCommand& command) {
                 keeper);
 }
 
+/// Public measurements of collectives.
+int validate_collectives(const ValidateCommand& command) {
+  if (!command.out.empty()) make_output_folder("--out", command.out);
+  std::vector<CollectiveTable> tables = load_collective_tables();
+  for (CollectiveTable& table : tables) predict(table);
+  const Json json = collectives_to_json(tables);
+  if (!command.out.empty()) write_file_atomically(command.out + "/collectives.json", json.dump(2) + "\n");
+  print_data(command.json ? json.dump(2) + "\n" : shown_lines(collectives_text(tables)));
+  return 0;
+}
+
 /// One paper or, as "all", every one with a description.
 int validate_published(const ValidateCommand& command) {
   for (const auto& [flag, given] : {std::pair{"--cluster", !command.cluster.empty()},
@@ -197,6 +211,7 @@ int validate_published(const ValidateCommand& command) {
                                     {"--figure", !command.figure.empty()}}) {
     if (given) throw InvalidRequest(flag, "does not go with --published, whose descriptions state the cases");
   }
+  if (command.published == "collectives") return validate_collectives(command);
   std::vector<PublishedPaper> papers;
   for (const std::string& name : published_names()) {
     if (command.published == "all") papers.push_back(load_published(name));
@@ -204,7 +219,9 @@ int validate_published(const ValidateCommand& command) {
   if (papers.empty()) papers.push_back(load_published(command.published));
   if (!command.out.empty()) make_output_folder("--out", command.out);
   install_signal_handlers();
-  for (PublishedPaper& paper : papers) predict(paper, [](const std::string& what) { narrate(what); });
+  for (PublishedPaper& paper : papers)
+    predict(
+        paper, [](const std::string& what) { narrate(what); }, command.terms);
   const Json json = published_to_json(papers);
   if (!command.out.empty()) {
     write_file_atomically(command.out + "/published.json", json.dump(2) + "\n");
@@ -229,8 +246,12 @@ CommandAction define_validate(CommandOptions& options) {
   options.text("--measured", command->measured,
                "judge what was measured earlier and run nothing: a run directory or its summary.json, whose cases are "
                "judged, or a validation.csv, of which the suite's cases are");
-  options.text("--published", command->published,
-               "compare with what a paper printed instead: its name, or all (no cluster file and no suite)");
+  options.text(
+      "--published", command->published,
+      "compare with what a paper printed instead: its name, or all, or with public measurements of collectives: "
+      "collectives (no cluster file and no suite)");
+  options.toggle("--terms", command->terms,
+                 "with --published: also without each term of the paper's software once, with the errors");
   options.repeated("--set", command->sets, "key.path=value for every case, as epochs=3");
   options.text("--filter", command->filter, "keep the cases whose id matches this expression; -EXPR drops them");
   options.text("--out", command->out,
@@ -238,7 +259,8 @@ CommandAction define_validate(CommandOptions& options) {
   options.text("--figure", command->figure, "draw predicted against measured as this .png or .svg (writes both)");
   options.toggle("--json", command->json, "print the report as JSON");
   options.example(
-      "Exits with 1 when a case failed or sent other bytes than predicted.\n"
+      "Exits with 1 when a case failed or sent other bytes than predicted, and with 6 when the machine allows no "
+      "verdict.\n"
       "Examples: strobe validate --cluster this-machine.json\n"
       "          strobe validate --cluster this-machine.json --filter chess --set repeat=5\n"
       "          strobe validate --measured runs/rented-gpu --cluster p5-h100 --filter r1#\n"

@@ -12,6 +12,7 @@
 #include "backends/cluster.hpp"
 #include "backends/communicator.hpp"
 #include "backends/device.hpp"
+#include "backends/software.hpp"
 #include "core/errors.hpp"
 #include "core/hash.hpp"
 #include "harness/request/case_slots.hpp"
@@ -102,6 +103,12 @@ void check_on_cluster(Case& c, const Json& json, const std::string& communicator
     const bool in_file = error.where().rfind('/', 0) == 0;
     throw InvalidRequest(pointer + "/cluster", (in_file ? error.where() + ": " : "") + error.message());
   }
+  try {
+    load_software(c.software);
+  } catch (const InvalidRequest& error) {
+    const bool in_file = error.where().rfind('/', 0) == 0;
+    throw InvalidRequest(pointer + "/software", (in_file ? error.where() + ": " : "") + error.message());
+  }
 }
 
 void check_on_this_machine(const Case& c, const std::string& pointer) {
@@ -113,6 +120,11 @@ void check_on_this_machine(const Case& c, const std::string& pointer) {
   if (!c.cluster.empty()) {
     throw InvalidRequest(pointer + "/cluster",
                          fmt::format("device {} runs on this machine, not on a cluster", c.device));
+  }
+  if (c.software != own_software) {
+    throw InvalidRequest(
+        pointer + "/software",
+        fmt::format("device {} runs Strobe's own program; another's times are predicted by device sim", c.device));
   }
   if (c.numerics == "none") {
     throw InvalidRequest(pointer + "/numerics", fmt::format("device {} always computes values", c.device));
@@ -157,6 +169,7 @@ const FieldTable& case_fields() {
           .text("cluster", &Case::cluster,
                 "simulated cluster: a name from `strobe list clusters` or a JSON file; "
                 "for device sim empty = aimos-v100")
+          .text("software", &Case::software, software_help)
           .choice("numerics", &Case::numerics, {"none", "cpu"}, "what sim computes values with; not given, it is none")
           .choice("precision", &Case::precision, {"fp32", "fp64"}, "floating-point type of tensors")
           .integer("ranks", &Case::ranks, "", "number of ranks", 1, 1 << 20)
@@ -207,7 +220,10 @@ Json case_to_json(const Case& c) {
   const std::vector<std::string>& only = trains_full_batch(c) ? never_full_batch() : full_batch_only();
   for (const auto& [key, value] : scalars.items()) {
     // A case without what came later is the one that it was before.
-    if ((key == "until" && c.until.empty()) || (key == "presence" && c.presence == "all")) continue;
+    if ((key == "until" && c.until.empty()) || (key == "presence" && c.presence == "all") ||
+        (key == "software" && c.software == own_software)) {
+      continue;
+    }
     if (std::find(only.begin(), only.end(), key) != only.end()) continue;
     json[key] = value;
   }

@@ -18,8 +18,9 @@ struct Case {
   std::string device = "cpu";                       // DeviceRegistry
   std::string comm = "local";                       // CommunicatorRegistry; "sim" goes with device sim
   std::string cluster;                              // name or file; only with device sim
-  std::string numerics = "cpu";                     // none | cpu: what `sim` computes with (default none for sim)
-  std::string precision = "fp32";                   // fp32 | fp64
+  std::string software = "strobe";  // whose program is predicted (backends/software.hpp); device sim only
+  std::string numerics = "cpu";     // none | cpu: what `sim` computes with (default none for sim)
+  std::string precision = "fp32";   // fp32 | fp64
   std::int64_t ranks = 1;
   std::int64_t seed = 1;
   std::int64_t epochs = 5;          // measured epochs

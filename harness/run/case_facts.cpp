@@ -6,12 +6,18 @@
 #include <vector>
 
 #include "backends/cluster.hpp"
+#include "backends/software.hpp"
 #include "harness/request/kernel_threads.hpp"
 
 namespace strobe {
 namespace {
 
 void add_cluster_notes(const Cluster& cluster, std::vector<std::string>& notes) {
+  if (cluster.software != nullptr) notes.push_back(software_note(*cluster.software));
+  if (cluster.jitter > 0) {
+    notes.push_back(fmt::format("jitter {}: a rank's operations of an epoch are e^(N(0, {})) times as long, seed {}",
+                                cluster.jitter, cluster.jitter, cluster.jitter_seed));
+  }
   if (!cluster.calibrated) notes.push_back("uncalibrated");
   if (cluster.extrapolated()) {
     notes.push_back(fmt::format("extrapolated to {} nodes of {} described", cluster.nodes, cluster.described_nodes));

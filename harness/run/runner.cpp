@@ -9,6 +9,7 @@
 
 #include "backends/cluster.hpp"
 #include "backends/communicator.hpp"
+#include "backends/software.hpp"
 #include "harness/files/checkpoint.hpp"
 #include "harness/plan/planned_case.hpp"
 #include "harness/request/kernel_threads.hpp"
@@ -302,7 +303,7 @@ LaunchRequest launch_request(const Case& c) {
   request.device.host_threads = static_cast<int>(c.host_threads);
   request.device.kernel_variant = c.kernels;
   request.device.memory_limit_bytes = static_cast<std::uint64_t>(c.memory_limit_gib * 1024.0 * 1024.0 * 1024.0);
-  if (!c.cluster.empty()) request.device.cluster = load_cluster(c.cluster);
+  if (!c.cluster.empty()) request.device.cluster = load_cluster(c.cluster, c.software);
   return request;
 }
 

@@ -5,6 +5,7 @@
 #include "backends/cluster.hpp"
 #include "backends/communicator.hpp"
 #include "backends/shapes_device.hpp"
+#include "backends/software.hpp"
 #include "harness/training/training.hpp"
 
 namespace strobe {
@@ -37,7 +38,7 @@ class AccountingDevice final : public ShapesDevice {
 
 bool pieces_move(const Case& c) {
   const auto& comm = CommunicatorRegistry::instance().find(c.comm, "/comm").value;
-  const std::shared_ptr<const Cluster> cluster = c.cluster.empty() ? nullptr : load_cluster(c.cluster);
+  const std::shared_ptr<const Cluster> cluster = c.cluster.empty() ? nullptr : load_cluster(c.cluster, c.software);
   return comm.moves_pieces != nullptr && comm.moves_pieces(cluster.get());
 }
 
@@ -100,7 +101,7 @@ std::unique_ptr<Device> device_of_case(const PlannedCase& plan, Rank rank, bool 
   DeviceRequest request = request_of(plan, rank);
   if (limited) request.memory_limit_bytes = static_cast<std::uint64_t>(c.memory_limit_gib * 1024 * 1024 * 1024);
   request.numerics = c.numerics == "none" ? Numerics::none : Numerics::cpu;
-  if (!c.cluster.empty()) request.cluster = load_cluster(c.cluster);
+  if (!c.cluster.empty()) request.cluster = load_cluster(c.cluster, c.software);
   return DeviceRegistry::instance().find(c.device, "/device").value(request);
 }
 

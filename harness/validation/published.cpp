@@ -293,6 +293,7 @@ PublishedPaper read_published(const Json& printed, const Json& description, cons
   paper.name = text_of(description, "paper");
   paper.citation = text_of(description, "citation");
   paper.cluster = description.value("defaults", Json::object()).value("cluster", std::string());
+  paper.software = text_of(description, "software");
   for (const Json& one : description.value("assumptions", Json::array())) {
     paper.assumptions.push_back(one.get<std::string>());
   }

@@ -46,7 +46,13 @@ struct PublishedValue {
   bool first_fits = true;  // the first alternative fitted the memory
   std::optional<double> predicted, baseline;
   double error = 0, baseline_error = 0;  // NaN without a printed or predicted value
-  std::string split;                     // where the predicted epoch goes, largest first; of a speed-up its terms
+  // The same of the paper's software, where the description names one.
+  std::string software_status;
+  bool software_fits = true;  // the first alternative fitted the memory
+  std::optional<double> software;
+  double software_error = 0;
+  std::vector<double> errors_without;  // without each of the paper's `terms`, NaN where there is none
+  std::string split;                   // where the predicted epoch goes, largest first; of a speed-up its terms
 
   bool has_case() const { return !cases.empty() || !terms.empty(); }
   bool keeps_bound() const { return printed && predicted && *predicted <= *printed; }
@@ -55,6 +61,8 @@ struct PublishedValue {
 /// A paper's description and what became of it.
 struct PublishedPaper {
   std::string name, citation, cluster;
+  std::string software;                  // whose program printed the times (backends/software.hpp); "": not said
+  std::vector<std::string> terms;        // of the software, that predictions were also made without
   std::vector<std::string> assumptions;  // of all its cases, each with its source
   std::vector<PublishedValue> values;    // every printed value, in the order of the tables
 };
@@ -72,13 +80,19 @@ PublishedPaper load_published(const std::string& name);
 /// The same from the two documents; `file` names the description in errors.
 PublishedPaper read_published(const Json& printed, const Json& description, const std::string& file);
 
-/// Simulates the cases of the values that have some, each once. `progress` is told which case begins.
-void predict(PublishedPaper& paper, const std::function<void(const std::string&)>& progress = {});
+/// Simulates the cases of the values that have some, each once as Strobe's own program and once as the paper's
+/// software, and with `each_term` once more without each of its terms. `progress` is told which case begins.
+void predict(PublishedPaper& paper, const std::function<void(const std::string&)>& progress = {},
+             bool each_term = false);
 
 /// Errors over the values with a printed and a predicted number.
 struct PublishedSummary {
+  ErrorSummary software_times, software_speedups;
   ErrorSummary times, baseline_times, volumes, speedups, baseline_speedups, loading_reductions, divergences;
-  Share order, baseline_order;  // pairs of times within an order
+  Share order, baseline_order, software_order;            // pairs of times within an order
+  Share winners, baseline_winners, software_winners;      // orders whose fastest is the printed one
+  std::optional<double> tau, baseline_tau, software_tau;  // mean of Kendall's tau-b over the orders
+  Share software_memory;
   /// Verdicts that are the printed ones: what ran out of memory does, and what ran for the paper fits as first tried.
   Share memory;
   Share bounds;  // printed bounds that the predictions keep

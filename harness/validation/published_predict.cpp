@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "backends/cluster.hpp"
+#include "backends/software.hpp"
 #include "core/errors.hpp"
 #include "core/interrupt.hpp"
 #include "harness/batches/batch_memory.hpp"
@@ -17,6 +18,7 @@
 #include "harness/run/run_case.hpp"
 #include "harness/validation/baseline.hpp"
 #include "harness/validation/published.hpp"
+#include "harness/validation/published_orders.hpp"
 #include "harness/validation/span_parts.hpp"
 #include "results/row.hpp"
 
@@ -205,31 +207,10 @@ double error_of(const std::optional<double>& predicted, const std::optional<doub
 
 bool is_time(const PublishedValue& value) { return value.quantity.ends_with("_seconds"); }
 
-/// Times of one order of one paper, with a printed and a predicted value: [n] each.
-struct Ordered {
-  std::vector<double> printed, predicted, baseline;
-};
-
-void add_orders(const PublishedPaper& paper, PublishedSummary& summary) {
-  std::map<std::string, Ordered> orders;
-  for (const PublishedValue& value : paper.values) {
-    if (value.quantity != "epoch_seconds" || value.order.empty() || !value.printed || !value.predicted) continue;
-    Ordered& order = orders[value.experiment + " " + value.order];
-    order.printed.push_back(*value.printed);
-    order.predicted.push_back(*value.predicted);
-    order.baseline.push_back(*value.baseline);
-  }
-  for (const auto& [name, order] : orders) {
-    const Share own = ordered_pairs(order.printed, order.predicted);
-    const Share plain = ordered_pairs(order.printed, order.baseline);
-    summary.order = {summary.order.right + own.right, summary.order.of + own.of};
-    summary.baseline_order = {summary.baseline_order.right + plain.right, summary.baseline_order.of + plain.of};
-  }
-}
-
 /// Errors by what they are of.
 struct PublishedErrors {
-  std::vector<double> times, baseline, volumes, speedups, baseline_speedups, loading, divergences;
+  std::vector<double> times, baseline, volumes, speedups, baseline_speedups, loading, divergences, software,
+      software_speedups;
 };
 
 void add_value(const PublishedValue& value, PublishedErrors& errors, PublishedSummary& summary) {
@@ -238,12 +219,17 @@ void add_value(const PublishedValue& value, PublishedErrors& errors, PublishedSu
   if (verdict || value.quantity == "epoch_seconds") {
     summary.memory.right += verdict ? value.error == 0 : value.first_fits;
     ++summary.memory.of;
+    if (!value.software_status.empty()) {
+      summary.software_memory.right += verdict ? value.software_error == 0 : value.software_fits;
+      ++summary.software_memory.of;
+    }
   }
   summary.bounds.right += value.at_most && value.keeps_bound();
   summary.bounds.of += value.at_most;
   if (verdict || value.at_most || !value.predicted || value.quantity == "device_bytes") return;
   if (value.quantity == "speedup") {
     errors.speedups.push_back(value.error);
+    if (value.software) errors.software_speedups.push_back(value.software_error);
     errors.baseline_speedups.push_back(value.baseline_error);
     return;
   }
@@ -252,12 +238,15 @@ void add_value(const PublishedValue& value, PublishedErrors& errors, PublishedSu
     return;
   }
   (is_time(value) ? errors.times : errors.volumes).push_back(value.error);
+  if (is_time(value) && value.software) errors.software.push_back(value.software_error);
   if (value.baseline) errors.baseline.push_back(value.baseline_error);
 }
 
 }  // namespace
 
-void predict(PublishedPaper& paper, const std::function<void(const std::string&)>& progress) {
+namespace {
+
+void predict_own(PublishedPaper& paper, const std::function<void(const std::string&)>& progress) {
   std::map<std::string, Prediction> known;
   for (PublishedValue& value : paper.values) {
     const auto find = [&](const Json& json) -> const Prediction& {
@@ -277,6 +266,56 @@ void predict(PublishedPaper& paper, const std::function<void(const std::string&)
   }
 }
 
+/// The paper with all cases as programs of `software`, before its prediction.
+PublishedPaper as_software(const PublishedPaper& paper, const std::string& software) {
+  PublishedPaper laid = paper;
+  for (PublishedValue& value : laid.values) {
+    for (Json& json : value.cases) json["software"] = software;
+    for (SpeedupTerm& term : value.terms) {
+      for (Json& json : term.cases) json["software"] = software;
+    }
+  }
+  return laid;
+}
+
+std::string without(const std::string& software, const std::string& term) {
+  const bool some = software.find(":without=") != std::string::npos;
+  return software + (some ? "+" : ":without=") + term;
+}
+
+}  // namespace
+
+void predict(PublishedPaper& paper, const std::function<void(const std::string&)>& progress, bool each_term) {
+  const PublishedPaper before = paper;
+  predict_own(paper, progress);
+  if (paper.software.empty()) return;
+  const auto tell = [&progress](const std::string& of) {
+    return [&progress, of](const std::string& what) {
+      if (progress) progress(of + ": " + what);
+    };
+  };
+  PublishedPaper theirs = as_software(before, paper.software);
+  predict_own(theirs, tell(paper.software));
+  for (std::size_t i = 0; i < paper.values.size(); ++i) {
+    PublishedValue& value = paper.values[i];
+    const PublishedValue& laid = theirs.values[i];
+    value.software_status = laid.status;
+    value.software_fits = laid.first_fits;
+    value.software = laid.predicted;
+    value.software_error = laid.error;
+  }
+  const std::shared_ptr<const Software> profile = load_software(paper.software);
+  for (int t = 0; each_term && t < software_term_count; ++t) {
+    if (!profile->uses[static_cast<std::size_t>(t)]) continue;
+    paper.terms.emplace_back(software_term_names[t]);
+    PublishedPaper fewer = as_software(before, without(paper.software, paper.terms.back()));
+    predict_own(fewer, tell("without " + paper.terms.back()));
+    for (std::size_t i = 0; i < paper.values.size(); ++i) {
+      paper.values[i].errors_without.push_back(fewer.values[i].error);
+    }
+  }
+}
+
 PublishedSummary summarise_published(const std::vector<PublishedPaper>& papers) {
   PublishedSummary summary;
   PublishedErrors errors;
@@ -288,9 +327,11 @@ PublishedSummary summarise_published(const std::vector<PublishedPaper>& papers) 
       summary.withheld += !value.printed.has_value();
       add_value(value, errors, summary);
     }
-    add_orders(paper, summary);
   }
+  take_orders(papers, summary);
   summary.times = summarise_errors(errors.times);
+  summary.software_times = summarise_errors(errors.software);
+  summary.software_speedups = summarise_errors(errors.software_speedups);
   summary.baseline_times = summarise_errors(errors.baseline);
   summary.volumes = summarise_errors(errors.volumes);
   summary.speedups = summarise_errors(errors.speedups);

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "backends/software.hpp"
 #include "core/units.hpp"
 #include "harness/validation/report_cells.hpp"
 #include "harness/validation/validation_report.hpp"
@@ -27,6 +28,12 @@ Json term_json(const SpeedupTerm& term, const std::string& quantity) {
   return json;
 }
 
+Json numbers(const std::vector<double>& values) {
+  Json list = Json::array();
+  for (const double value : values) list.push_back(number(value));
+  return list;
+}
+
 Json value_json(const PublishedValue& value) {
   Json terms = Json::array();
   for (const SpeedupTerm& term : value.terms) terms.push_back(term_json(term, value.quantity));
@@ -39,12 +46,16 @@ Json value_json(const PublishedValue& value) {
           {"error", number(value.error)},
           {"baseline", number(value.baseline)},
           {"baseline_error", number(value.baseline_error)},
+          {"software", number(value.software)},
+          {"software_error", value.software ? number(value.software_error) : Json(nullptr)},
+          {"software_status", value.software_status.empty() ? Json(nullptr) : Json(value.software_status)},
           {"case_id", value.case_id.empty() ? Json(nullptr) : Json(value.case_id)},
           {"status", value.status.empty() ? Json(nullptr) : Json(value.status)},
           {"nb", value.blocks.empty() ? Json(nullptr) : Json(value.blocks)},
           {"first_fits", value.has_case() ? Json(value.first_fits) : Json(nullptr)},
           {"split", value.split.empty() ? Json(nullptr) : Json(value.split)},
           {"terms", terms},
+          {"errors_without", numbers(value.errors_without)},
           {"at_most", value.at_most},
           {"assumed", value.assumed},
           {"reason", value.reason.empty() ? Json(nullptr) : Json(value.reason)}};
@@ -79,12 +90,36 @@ std::string judged(const PublishedValue& value) {
   return signed_percent(value.error);
 }
 
+std::string judged_software(const PublishedValue& value) {
+  if (!value.software) return "-";
+  if (value.quantity == "out_of_memory") return value.software_error == 0 ? "right" : "wrong";
+  if (value.at_most && value.printed) return *value.software <= *value.printed ? "right" : "wrong";
+  return signed_percent(value.software_error);
+}
+
+/// Errors without each term once, of the values with an error.
+std::string terms_table(const PublishedPaper& paper) {
+  if (paper.terms.empty()) return "";
+  std::vector<TextTable::Column> columns = {{"row", false}, {"value", false}, {"all terms", true}};
+  for (const std::string& term : paper.terms) columns.push_back({"no " + term, true});
+  TextTable table(columns);
+  for (const PublishedValue& value : paper.values) {
+    if (!value.software || !std::isfinite(value.software_error) || value.errors_without.empty()) continue;
+    std::vector<std::string> cells = {value.row, value.column, signed_percent(value.software_error)};
+    for (const double error : value.errors_without) cells.push_back(signed_percent(error));
+    table.add(cells);
+  }
+  return fmt::format("errors of {} without one term\n{}", paper.software, table.text());
+}
+
 std::string predicted_table(const PublishedPaper& paper) {
   TextTable table({{"experiment", false},
                    {"row", false},
                    {"value", false},
                    {"printed", true},
                    {"predicted", true},
+                   {"error", true},
+                   {"their software", true},
                    {"error", true},
                    {"baseline", true},
                    {"error", true},
@@ -93,8 +128,8 @@ std::string predicted_table(const PublishedPaper& paper) {
     if (!value.has_case()) continue;
     table.add({value.experiment, value.row, value.column,
                (value.at_most && value.printed ? "below " : "") + shown(value, value.printed),
-               shown(value, value.predicted), judged(value), shown(value, value.baseline),
-               signed_percent(value.baseline_error), remark(value)});
+               shown(value, value.predicted), judged(value), shown(value, value.software), judged_software(value),
+               shown(value, value.baseline), signed_percent(value.baseline_error), remark(value)});
   }
   return table.text();
 }
@@ -132,28 +167,36 @@ std::vector<std::string> assumed_by(const PublishedPaper& paper) {
 std::string paper_text(const PublishedPaper& paper) {
   std::string text = fmt::format("{}: {}\n", paper.name, paper.citation);
   if (!paper.cluster.empty()) text += fmt::format("cluster {}\n", paper.cluster);
+  if (!paper.software.empty()) {
+    text += fmt::format("their software: {}\n", software_note(*load_software(paper.software)));
+  }
   const bool any = std::any_of(paper.values.begin(), paper.values.end(),
                                [](const PublishedValue& value) { return value.has_case(); });
   text += any ? "\n" + predicted_table(paper) : "no printed value can be predicted\n";
   const std::vector<std::string> assumed = assumed_by(paper);
   if (!assumed.empty()) text += fmt::format("assumed\n  {}\n", fmt::join(assumed, "\n  "));
+  text += terms_table(paper);
   return text + "not predicted\n" + reasons_text(paper) + "\n";
 }
 
 /// Lines of one summary: times, the baseline's, volumes where there are any.
 void add_summary(const std::string& name, const PublishedSummary& s, TextTable& table) {
-  const auto add = [&](const std::string& what, const ErrorSummary& e, const std::string& order) {
+  const auto add = [&](const std::string& what, const ErrorSummary& e, const std::string& order,
+                       const std::string& winners = "", const std::optional<double>& tau = std::nullopt) {
     if (e.count == 0) return;
     table.add({name, what, std::to_string(e.count), percent(e.mean_absolute), percent(e.max_absolute),
-               signed_percent(e.bias), order});
+               signed_percent(e.bias), order, winners, tau ? fmt::format("{:.2f}", *tau) : ""});
   };
   const auto share = [](const Share& pairs) {
     return pairs.of == 0 ? std::string("-") : fmt::format("{} of {}", pairs.right, pairs.of);
   };
-  add("times, strobe", s.times, share(s.order));
-  add("times, plain roofline plus ring", s.baseline_times, share(s.baseline_order));
+  add("times, strobe", s.times, share(s.order), share(s.winners), s.tau);
+  add("times, their software", s.software_times, share(s.software_order), share(s.software_winners), s.software_tau);
+  add("times, plain roofline plus ring", s.baseline_times, share(s.baseline_order), share(s.baseline_winners),
+      s.baseline_tau);
   add("volumes", s.volumes, "");
   add("speed-ups, strobe", s.speedups, "");
+  add("speed-ups, their software", s.software_speedups, "");
   add("speed-ups, plain roofline plus ring", s.baseline_speedups, "");
   add("loading reductions, strobe", s.loading_reductions, "");
   add("divergences, strobe", s.divergences, "");
@@ -165,6 +208,12 @@ std::string goals_text(const PublishedSummary& s) {
   const auto add = [&](const std::string& goal, const std::string& found, bool reached) {
     text += fmt::format("goal: {}: {}, {}\n", goal, found, reached ? "reached" : "not reached");
   };
+  if (s.software_times.count > 0)
+    add("times of their software within 30 % on average", percent(s.software_times.mean_absolute),
+        s.software_times.mean_absolute <= 0.30);
+  if (s.software_order.of > 0)
+    add("their software's strategies in the printed order in 9 of 10 pairs",
+        fmt::format("{} of {}", s.software_order.right, s.software_order.of), s.software_order.fraction() >= 0.9);
   if (s.times.count > 0)
     add("times within 30 % on average", percent(s.times.mean_absolute), s.times.mean_absolute <= 0.30);
   if (s.order.of > 0)
@@ -181,17 +230,54 @@ std::string summary_text(const std::vector<PublishedPaper>& papers) {
                    {"mean", true},
                    {"max", true},
                    {"bias", true},
-                   {"pairs in order", true}});
+                   {"pairs in order", true},
+                   {"winners", true},
+                   {"tau-b", true}});
   if (papers.size() > 1) {
     for (const PublishedPaper& paper : papers) add_summary(paper.name, summarise_published({paper}), table);
   }
   add_summary(papers.size() > 1 ? "all" : papers.front().name, s, table);
   std::string text = table.text();
+  if (s.software_memory.of > 0) {
+    text += fmt::format("memory verdicts of their software right: {} of {}\n", s.software_memory.right,
+                        s.software_memory.of);
+  }
   if (s.memory.of > 0) text += fmt::format("memory verdicts right: {} of {}\n", s.memory.right, s.memory.of);
   if (s.bounds.of > 0) text += fmt::format("printed bounds kept: {} of {}\n", s.bounds.right, s.bounds.of);
   text += fmt::format("{} values predicted, {} of them withheld; {} without a case\n\n", s.predicted, s.withheld,
                       s.without_case);
   return text + goals_text(s);
+}
+
+Json overall_json(const PublishedSummary& s) {
+  const auto errors = [](const ErrorSummary& e) {
+    return Json{{"mean_absolute", number(e.mean_absolute)},
+                {"max_absolute", number(e.max_absolute)},
+                {"bias", number(e.bias)},
+                {"count", e.count}};
+  };
+  return {{"time_error", errors(s.times)},
+          {"baseline_error", errors(s.baseline_times)},
+          {"volume_error", errors(s.volumes)},
+          {"speedup_error", errors(s.speedups)},
+          {"baseline_speedup_error", errors(s.baseline_speedups)},
+          {"loading_reduction_error", errors(s.loading_reductions)},
+          {"divergence_error", errors(s.divergences)},
+          {"bounds", {{"right", s.bounds.right}, {"of", s.bounds.of}}},
+          {"ordered_pairs", {{"right", s.order.right}, {"of", s.order.of}}},
+          {"software_time_error", errors(s.software_times)},
+          {"software_speedup_error", errors(s.software_speedups)},
+          {"software_ordered_pairs", {{"right", s.software_order.right}, {"of", s.software_order.of}}},
+          {"winners", {{"right", s.winners.right}, {"of", s.winners.of}}},
+          {"software_winners", {{"right", s.software_winners.right}, {"of", s.software_winners.of}}},
+          {"tau_b", s.tau ? Json(*s.tau) : Json(nullptr)},
+          {"software_tau_b", s.software_tau ? Json(*s.software_tau) : Json(nullptr)},
+          {"software_memory_verdicts", {{"right", s.software_memory.right}, {"of", s.software_memory.of}}},
+          {"baseline_ordered_pairs", {{"right", s.baseline_order.right}, {"of", s.baseline_order.of}}},
+          {"memory_verdicts", {{"right", s.memory.right}, {"of", s.memory.of}}},
+          {"values_predicted", s.predicted},
+          {"values_withheld", s.withheld},
+          {"values_without_case", s.without_case}};
 }
 
 }  // namespace
@@ -202,32 +288,14 @@ Json published_to_json(const std::vector<PublishedPaper>& papers) {
     Json one = {{"paper", paper.name},
                 {"citation", paper.citation},
                 {"cluster", paper.cluster.empty() ? Json(nullptr) : Json(paper.cluster)},
+                {"software", paper.software.empty() ? Json(nullptr) : Json(paper.software)},
+                {"terms", paper.terms},
                 {"assumptions", paper.assumptions},
                 {"values", Json::array()}};
     for (const PublishedValue& value : paper.values) one["values"].push_back(value_json(value));
     json["papers"].push_back(one);
   }
-  const PublishedSummary s = summarise_published(papers);
-  const auto errors = [](const ErrorSummary& e) {
-    return Json{{"mean_absolute", number(e.mean_absolute)},
-                {"max_absolute", number(e.max_absolute)},
-                {"bias", number(e.bias)},
-                {"count", e.count}};
-  };
-  json["overall"] = {{"time_error", errors(s.times)},
-                     {"baseline_error", errors(s.baseline_times)},
-                     {"volume_error", errors(s.volumes)},
-                     {"speedup_error", errors(s.speedups)},
-                     {"baseline_speedup_error", errors(s.baseline_speedups)},
-                     {"loading_reduction_error", errors(s.loading_reductions)},
-                     {"divergence_error", errors(s.divergences)},
-                     {"bounds", {{"right", s.bounds.right}, {"of", s.bounds.of}}},
-                     {"ordered_pairs", {{"right", s.order.right}, {"of", s.order.of}}},
-                     {"baseline_ordered_pairs", {{"right", s.baseline_order.right}, {"of", s.baseline_order.of}}},
-                     {"memory_verdicts", {{"right", s.memory.right}, {"of", s.memory.of}}},
-                     {"values_predicted", s.predicted},
-                     {"values_withheld", s.withheld},
-                     {"values_without_case", s.without_case}};
+  json["overall"] = overall_json(summarise_published(papers));
   return json;
 }
 

@@ -8,7 +8,7 @@
 
 namespace strobe {
 
-inline constexpr const char* published_schema_version = "1.1.0";
+inline constexpr const char* published_schema_version = "1.2.0";
 
 /// Every value of every paper; docs/validation.md describes the keys. Absent values are null.
 Json published_to_json(const std::vector<PublishedPaper>& papers);

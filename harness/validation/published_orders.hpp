@@ -1,0 +1,13 @@
+// How predictions order what a paper ordered.
+#pragma once
+
+#include <vector>
+
+#include "harness/validation/published.hpp"
+
+namespace strobe {
+
+/// Fills in the pairs in order, the winners and the means of Kendall's tau-b over the orders of all papers.
+void take_orders(const std::vector<PublishedPaper>& papers, PublishedSummary& summary);
+
+}  // namespace strobe
