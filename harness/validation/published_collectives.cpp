@@ -63,7 +63,7 @@ std::vector<double> errors_of(const CollectiveTable& table, bool used) {
   return errors;
 }
 
-Json summary_json(const ErrorSummary& e) {
+Json errors_json(const ErrorSummary& e) {
   const auto number = [](double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); };
   return {{"mean_absolute", number(e.mean_absolute)},
           {"max_absolute", number(e.max_absolute)},
@@ -153,7 +153,7 @@ ErrorSummary summarise(const std::vector<CollectiveTable>& tables) {
 }
 
 Json collectives_to_json(const std::vector<CollectiveTable>& tables) {
-  Json json = {{"schema_version", "1.0.0"}, {"tables", Json::array()}, {"overall", summary_json(summarise(tables))}};
+  Json json = {{"schema_version", "1.0.0"}, {"tables", Json::array()}, {"overall", errors_json(summarise(tables))}};
   for (const CollectiveTable& table : tables) {
     Json rows = Json::array();
     for (const CollectiveRow& row : table.rows) {
@@ -169,8 +169,8 @@ Json collectives_to_json(const std::vector<CollectiveTable>& tables) {
                               {"source", table.source},
                               {"date", table.date},
                               {"cluster", table.cluster},
-                              {"error", summary_json(summarise(table, false))},
-                              {"error_of_used", summary_json(summarise(table, true))},
+                              {"error", errors_json(summarise(table, false))},
+                              {"error_of_used", errors_json(summarise(table, true))},
                               {"rows", rows}});
   }
   return json;
