@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 
 #include "core/errors.hpp"
@@ -15,9 +16,11 @@
 #include "harness/cli/run_request.hpp"
 #include "harness/cli/signals.hpp"
 #include "harness/cli/world.hpp"
+#include "harness/request/impossible.hpp"
 #include "harness/request/json_text.hpp"
 #include "harness/request/suite.hpp"
 #include "results/environment.hpp"
+#include "results/row.hpp"
 
 namespace strobe {
 namespace {
@@ -48,15 +51,29 @@ Json cases_of_side(const std::string& run) {
   return plan["cases"];
 }
 
+/// Ids of combinations that do not go together, as far as the run has their rows: nothing can be measured again.
+std::set<std::string> skipped_in(const std::string& run) {
+  std::set<std::string> skipped;
+  std::error_code ignored;
+  const fs::path summary = fs::path(run) / "summary.json";
+  if (run.empty() || !fs::is_regular_file(summary, ignored)) return skipped;
+  for (const Row& row : read_summary(summary.string()).rows) {
+    if (row.status == "skipped") skipped.insert(row.case_id);
+  }
+  return skipped;
+}
+
 SidePlan plan_of_side(const std::string& run, const std::string& filter) {
   SidePlan plan;
   const auto matches = id_filter(filter);
+  const std::set<std::string> skipped = skipped_in(run);
   std::size_t number = 0;
   for (const Json& json : cases_of_side(run)) {
     const std::string pointer = fmt::format("/cases/{}", number++);
-    Case c = case_from_json(json, pointer, CaseRuns::elsewhere);
+    std::optional<InvalidRequest> refusal;
+    Case c = case_or_refusal(json, pointer, CaseRuns::elsewhere, refusal);
     const std::string id = case_id(c);
-    if (!matches(id) || !c.cluster.empty()) continue;
+    if (refusal || skipped.contains(id) || !matches(id) || !c.cluster.empty()) continue;
     plan.cases.push_back(json);
     plan.ids.push_back(id);
     plan.parsed.push_back(std::move(c));

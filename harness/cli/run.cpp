@@ -150,13 +150,8 @@ class Sweep {
     narrate(fmt::format("{} into {}", counted(suite_.cases.size(), "case"), folder));
   }
 
-  /// A combination that does not go together is no failure: its row says why it is not there.
   void skip(const Case& c, const std::string& id, const std::string& reason) {
-    CaseResult result;
-    result.status = "skipped";
-    result.reason = reason;
-    if (!c.cluster.empty()) result.time_source = "virtual";  // beside the rows that it is compared with
-    if (directory_) alone_in_world(ranks_.world(), [&] { keep_ended(c, id, result); });
+    if (directory_) alone_in_world(ranks_.world(), [&] { keep_ended(c, id, skipped_case(c, reason)); });
   }
 
   void run_one(const Case& c, const std::string& id) {

@@ -105,6 +105,14 @@ void check_outputs(const ModelOutputs& outputs, const Suite& suite, bool kept) {
   check_checkpoint_wishes(outputs, suite, kept);
 }
 
+CaseResult skipped_case(const Case& c, const std::string& reason) {
+  CaseResult result;
+  result.status = "skipped";
+  result.reason = reason;
+  if (!c.cluster.empty()) result.time_source = "virtual";  // beside the rows that it is compared with
+  return result;
+}
+
 std::shared_ptr<const PlannedCase> plan_or_note(const RunRequest& request, Suite& suite, const Case& c,
                                                 const std::function<std::shared_ptr<const PlannedCase>()>& make) {
   const std::string id = case_id(c);

@@ -30,6 +30,9 @@ void check_outputs(const ModelOutputs& outputs, const Suite& suite, bool kept = 
 /// A combination that does not go together is noted in `suite.impossible` while others run, unless --strict refuses it.
 void check_all(const RunRequest& request, Suite& suite, const Ranks& ranks, KeptPlans& plans, bool kept);
 
+/// What the row of a combination that does not go together says: why it is not there, which is no failure.
+CaseResult skipped_case(const Case& c, const std::string& reason);
+
 /// Makes the plan of a case of a sweep by `make`. Null where the case cannot run though others of the suite may: the
 /// suite then holds why.
 std::shared_ptr<const PlannedCase> plan_or_note(const RunRequest& request, Suite& suite, const Case& c,

@@ -49,7 +49,7 @@ void check_processes(const RunRequest& request, const World& world) {
 }
 
 /// Under --launch only the processes of a case can plan it; the first one tells what is wrong.
-void check_cases(const RunRequest& request, const Suite& suite) {
+void check_cases(const RunRequest& request, Suite& suite) {
   if (!request.launch.empty()) return;
   KeptPlans plans;
   check_all(request, suite, Ranks(), plans, false);
@@ -73,10 +73,25 @@ RunDirectory open_directory(RunRequest& request, const Suite& suite) {
   }
 }
 
-RoundSide side_of(const Suite& suite) {
+/// Combinations that do not go together have their rows at once; the others take turns.
+RoundSide side_of(const Suite& suite, RunDirectory& directory) {
   RoundSide side;
-  for (const Case& c : suite.cases) side.cases.push_back({case_to_json(c), case_id(c), {}, {}, false});
+  side.directory = &directory;
+  for (const Case& c : suite.cases) {
+    const std::string id = case_id(c);
+    const auto refusal = suite.impossible.find(id);
+    if (refusal == suite.impossible.end())
+      side.cases.push_back({case_to_json(c), id, {}, {}, false});
+    else if (!directory.finished(id))
+      directory.add_row(summarise(case_to_json(c), id, skipped_case(c, refusal->second.message())));
+  }
   return side;
+}
+
+std::string table_of(const std::vector<Row>& rows) {
+  TableWishes wishes;
+  wishes.width = terminal_width();
+  return rows_table(rows, wishes);
 }
 
 }  // namespace
@@ -87,7 +102,7 @@ bool asks_for_rounds(const RunRequest& request) {
   return rounds > 1;
 }
 
-int run_in_rounds(RunRequest& request, const Suite& suite, const World& world) {
+int run_in_rounds(RunRequest& request, Suite& suite, const World& world) {
   check_processes(request, world);
   refuse_files_of_one_training(request);
   check_cases(request, suite);
@@ -95,15 +110,13 @@ int run_in_rounds(RunRequest& request, const Suite& suite, const World& world) {
   RunDirectory directory = open_directory(request, suite);
   const RoundPlan plan{number_of_rounds(request.rounds), request.session};
   narrate(fmt::format("{} in {} rounds into {}", counted(suite.cases.size(), "case"), plan.rounds, directory.path()));
-  std::vector<RoundSide> sides{side_of(suite)};
-  sides.front().directory = &directory;
+  std::vector<RoundSide> sides{side_of(suite, directory)};
   sides.front().process.launch = request.launch;
   sides.front().outputs = kept_outputs(request);
   for (const char* key : {"rounds", "launch", "session"}) sides.front().outputs.erase(key);
   take_left_rounds(sides.front());
   const bool all_ok = run_rounds(sides, plan);
-  print_data(request.json ? read_text_file(directory.file("summary.json"))
-                          : shown_lines(summary_table(directory.rows())));
+  print_data(request.json ? read_text_file(directory.file("summary.json")) : shown_lines(table_of(directory.rows())));
   return all_ok ? 0 : 1;
 }
 

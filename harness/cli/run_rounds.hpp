@@ -11,6 +11,6 @@ namespace strobe {
 bool asks_for_rounds(const RunRequest& request);
 
 /// Checks what can be wrong before the first case is measured, then runs the rounds; the exit status.
-int run_in_rounds(RunRequest& request, const Suite& suite, const World& world);
+int run_in_rounds(RunRequest& request, Suite& suite, const World& world);
 
 }  // namespace strobe
