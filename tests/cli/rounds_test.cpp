@@ -96,6 +96,22 @@ TEST_F(Rounds, ASignalKeepsWholeRoundsAndTheRestFollows) {
   for (const Json& row : rows_of("two")) EXPECT_EQ(row.at("status"), "interrupted") << row;
 }
 
+TEST_F(Rounds, WhatDoesNotGoTogetherHasItsRowAndTakesNoTurn) {
+  const Outcome outcome = strobe({"run", "--workload", tiny, "--vary", "strategy=sequential,snapshot", "--ranks", "2",
+                                  "--set", "epochs=4", "--rounds", "2", "--out", "half"});
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  using Turn = std::pair<int, std::string>;
+  EXPECT_EQ(turns("half"), (std::vector<Turn>{{0, "snapshot"}, {1, "snapshot"}}));
+  std::map<std::string, Json> rows;
+  for (const Json& row : rows_of("half")) rows[row.at("strategy").at("name")] = row;
+  EXPECT_EQ(rows.at("snapshot").at("status"), "ok");
+  EXPECT_EQ(rows.at("sequential").at("status"), "skipped");
+  EXPECT_NE(rows.at("sequential").at("reason").dump().find("1 rank"), std::string::npos);
+  const Outcome again = strobe({"compare", "half", "--rerun", "--rounds", "2", "--out", "again"});
+  EXPECT_EQ(again.status, 0) << again.err;
+  EXPECT_EQ(rows_of("again/base").size(), 1u);
+}
+
 TEST_F(Rounds, VirtualTimeRunsOnceAndATraceIsOfTheFirstRound) {
   const Outcome outcome = strobe({"run", "--workload", tiny, "--strategy", "snapshot", "--ranks", "2", "--vary",
                                   "device=cpu,sim", "--epochs", "3", "--rounds", "2", "--trace", "--out", "mixed"});
