@@ -33,7 +33,6 @@
 #include "results/files.hpp"
 #include "results/rounds.hpp"
 #include "results/run_directory.hpp"
-#include "results/table.hpp"
 
 namespace strobe {
 namespace {
@@ -320,12 +319,6 @@ void narrate_prices(const Suite& suite) {
   }
 }
 
-std::string table_of(const std::vector<Row>& rows) {
-  TableWishes wishes;
-  wishes.width = terminal_width();
-  return rows_table(rows, wishes);
-}
-
 /// What ends ranks once they train ends all of them alike: the first one says it.
 int sweep_all(const RunRequest& request, const Suite& suite, const Ranks& ranks, KeptPlans& plans) {
   try {
@@ -334,7 +327,7 @@ int sweep_all(const RunRequest& request, const Suite& suite, const Ranks& ranks,
     if (ranks.first()) narrate_prices(suite);
     if (const RunDirectory* directory = sweep.directory()) {
       print_data(request.json ? read_text_file(directory->file("summary.json"))
-                              : shown_lines(table_of(directory->rows())));
+                              : shown_lines(table_on_terminal(directory->rows())));
     }
     return status;
   } catch (const RanksLost& lost) {

@@ -88,13 +88,13 @@ RoundSide side_of(const Suite& suite, RunDirectory& directory) {
   return side;
 }
 
-std::string table_of(const std::vector<Row>& rows) {
+}  // namespace
+
+std::string table_on_terminal(const std::vector<Row>& rows) {
   TableWishes wishes;
   wishes.width = terminal_width();
   return rows_table(rows, wishes);
 }
-
-}  // namespace
 
 bool asks_for_rounds(const RunRequest& request) {
   const int rounds = number_of_rounds(request.rounds);
@@ -116,7 +116,8 @@ int run_in_rounds(RunRequest& request, Suite& suite, const World& world) {
   for (const char* key : {"rounds", "launch", "session"}) sides.front().outputs.erase(key);
   take_left_rounds(sides.front());
   const bool all_ok = run_rounds(sides, plan);
-  print_data(request.json ? read_text_file(directory.file("summary.json")) : shown_lines(table_of(directory.rows())));
+  print_data(request.json ? read_text_file(directory.file("summary.json"))
+                          : shown_lines(table_on_terminal(directory.rows())));
   return all_ok ? 0 : 1;
 }
 

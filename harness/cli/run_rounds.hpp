@@ -1,9 +1,13 @@
 // `strobe run --rounds N`: every case in fresh processes, all in turn.
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "harness/cli/run_request.hpp"
 #include "harness/cli/world.hpp"
 #include "harness/request/suite.hpp"
+#include "results/row.hpp"
 
 namespace strobe {
 
@@ -12,5 +16,8 @@ bool asks_for_rounds(const RunRequest& request);
 
 /// Checks what can be wrong before the first case is measured, then runs the rounds; the exit status.
 int run_in_rounds(RunRequest& request, Suite& suite, const World& world);
+
+/// The table of a run's rows, as wide as the terminal.
+std::string table_on_terminal(const std::vector<Row>& rows);
 
 }  // namespace strobe
