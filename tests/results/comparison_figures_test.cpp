@@ -137,7 +137,7 @@ TEST_F(ComparisonFigures, PagesOfPapersKeepTheirTime) {
       "        assert (page.ROOT / 'suites' / paper / f'{suite}.json').is_file(), (paper, suite)\n"
       "        assert len(flags) % 2 == 0 and all(flag.startswith('--') for flag in flags[::2]), flags\n"
       "assert page.small_flags('dgc', 'thresholds', ['--epochs', '3']) == ['--filter', 'ucsocial/t-gcn']\n"
-      "assert page.small_flags('esdg', 'volume', []) == []\n"
+      "assert page.small_flags('esdg', 'virtual_convergence', []) == []\n"
       "clock = page.Clock(100.0, 4)\n"
       "assert 24 < clock.share() <= 25 and 66 < clock.share(2) <= 67, 'what one leaves the others have'\n"
       "assert page.Clock(None, 2).share() is None\n"

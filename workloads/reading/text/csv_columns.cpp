@@ -92,13 +92,13 @@ void require_csv_columns(const std::string& path, const std::vector<std::string>
   const auto require = [&](const std::string& role, std::size_t at) {
     const std::string name = name_of(names, role);
     if (at == CsvColumns::none) {
-      throw InvalidInput(path, 1, 0,
+      throw InvalidInput(path, 1, 1,
                          fmt::format("there is no column '{}' for the {}; the columns are {}; "
                                      "columns=source:from/target:to/time:when names others",
                                      name, role, quoted_names(header)));
     }
     if (std::count(header.begin(), header.end(), name) > 1)
-      throw InvalidInput(path, 1, 0, fmt::format("the column '{}' stands there twice", name));
+      throw InvalidInput(path, 1, 1, fmt::format("the column '{}' stands there twice", name));
   };
   require("source", columns.source);
   require("target", columns.target);
@@ -109,7 +109,7 @@ void require_csv_columns(const std::string& path, const std::vector<std::string>
   for (int i = 0; i < 4; ++i) {
     for (int j = 0; j < i; ++j) {
       if (first[i] == first[j] && first[i] != CsvColumns::none)
-        throw InvalidInput(path, 1, 0, fmt::format("the column '{}' cannot be two things", header[first[i]]));
+        throw InvalidInput(path, 1, 1, fmt::format("the column '{}' cannot be two things", header[first[i]]));
     }
   }
 }

@@ -26,7 +26,13 @@ class HeadLanes {
     }
   }
   [[gnu::always_inline]] Lanes<T, P> over(int i, Lanes<T, P> heads) const {
+#ifdef __clang__  // has no shuffle by an index that is found at run time
+    Lanes<T, P> spread;
+    for (int p = 0; p < P; ++p) spread[p] = heads[index_[i][p]];
+    return spread;
+#else
     return __builtin_shuffle(heads, index_[i]);
+#endif
   }
   /// The registers that hold the columns.
   int registers() const { return registers_; }
