@@ -44,8 +44,8 @@ TEST_F(Calibrate, WritesAClusterThatRunAndValidateAccept) {
   EXPECT_LE(row.at("epoch_seconds_band90").at("low"), row.at("epoch_seconds_band90").at("high"));
   EXPECT_FALSE(row.at("absent").contains("/epoch_seconds_band90"));
   const Outcome judged = strobe({"validate", "judged.json", "--cluster", "here.json", "--out", "v", "--json"});
-  ASSERT_EQ(judged.status, 0) << judged.err;
-  EXPECT_TRUE(Json::parse(judged.out).is_object());
+  // A machine that does other things beside makes it void, which it then says.
+  ASSERT_EQ(judged.status, Json::parse(judged.out).at("void").empty() ? 0 : 6) << judged.err;
   const Outcome same = strobe({"validate", "grid.json", "--cluster", "here.json", "--out", "w"});
   EXPECT_EQ(same.status, 2);
   EXPECT_NE(same.err.find("calibration"), std::string::npos) << same.err;
