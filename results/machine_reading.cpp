@@ -105,8 +105,14 @@ MachineState rates_between(const MachineReading& before, const MachineReading& a
   return rates;
 }
 
+/// Two digits are what such readings are worth, and rows whose words are equal share a line below their table.
+std::string reading_text(double value) {
+  return value < 99.5 ? fmt::format("{:.2g}", value) : fmt::format("{:.0f}", value);
+}
+
 std::string range_text(const Extent& extent, double unit, const char* name) {
-  return fmt::format("{:.4g} to {:.4g}{}", extent.low * unit, extent.high * unit, name);
+  const std::string low = reading_text(extent.low * unit), high = reading_text(extent.high * unit);
+  return (low == high ? low : low + " to " + high) + name;
 }
 
 double width(const Extent& extent) { return extent.high - extent.low; }
