@@ -4,12 +4,12 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <csignal>
+#include <cstring>
 #include <filesystem>
 #include <sstream>
 
@@ -61,19 +61,10 @@ int wait_for(pid_t child) {
   return WIFEXITED(state) ? WEXITSTATUS(state) : 128 + WTERMSIG(state);
 }
 
-int run_words(std::vector<std::string> words, const std::string& log) {
-  std::vector<char*> arguments;
-  for (std::string& word : words) arguments.push_back(word.data());
-  arguments.push_back(nullptr);
-  posix_spawn_file_actions_t files;
-  posix_spawn_file_actions_init(&files);
-  posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_addopen(&files, 1, log.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
-  posix_spawn_file_actions_adddup2(&files, 1, 2);
+int run_words(const std::vector<std::string>& words, const std::string& log) {
   pid_t child = 0;
-  const int failure = posix_spawnp(&child, arguments[0], &files, nullptr, arguments.data(), environ);
-  posix_spawn_file_actions_destroy(&files);
-  if (failure != 0) throw Unavailable(fmt::format("cannot start {}: {}", words.front(), std::strerror(failure)));
+  if (const int failure = start_program(words, log, child); failure != 0)
+    throw Unavailable(fmt::format("cannot start {}: {}", words.front(), std::strerror(failure)));
   return wait_for(child);
 }
 

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <utility>
 
 #include "core/errors.hpp"
 
@@ -23,7 +24,7 @@ ScratchFolder::~ScratchFolder() {
   std::filesystem::remove_all(path_, ignored);
 }
 
-int run_program(std::vector<std::string> words, const std::string& output) {
+int start_program(std::vector<std::string> words, const std::string& output, pid_t& child) {
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
@@ -32,10 +33,15 @@ int run_program(std::vector<std::string> words, const std::string& output) {
   posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_addopen(&files, 1, output.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
   posix_spawn_file_actions_adddup2(&files, 1, 2);
-  pid_t child = 0;
   const int failure = posix_spawnp(&child, arguments[0], &files, nullptr, arguments.data(), environ);
   posix_spawn_file_actions_destroy(&files);
+  return failure;
+}
+
+int run_program(std::vector<std::string> words, const std::string& output) {
+  pid_t child = 0;
   int state = 0;
+  const int failure = start_program(std::move(words), output, child);
   if (failure != 0 || waitpid(child, &state, 0) != child) return 127;
   return WIFEXITED(state) ? WEXITSTATUS(state) : 127;
 }

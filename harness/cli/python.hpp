@@ -1,6 +1,8 @@
 // Python scripts that come with Strobe, run as programs of their own.
 #pragma once
 
+#include <sys/types.h>
+
 #include <string>
 #include <vector>
 
@@ -18,6 +20,10 @@ class ScratchFolder {
  private:
   std::string path_;
 };
+
+/// Starts a program found in PATH, without input and with its words in the file `output`. `child` is then its process;
+/// 0, or the errno of why it cannot start.
+int start_program(std::vector<std::string> words, const std::string& output, pid_t& child);
 
 /// Runs a program found in PATH with its words in the file `output`; its exit status, 127 when it cannot start.
 int run_program(std::vector<std::string> words, const std::string& output);
