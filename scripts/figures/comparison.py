@@ -184,6 +184,7 @@ def draw_curves(axes, rows, setting):
     axes.set_xlabel("training [ms]")
     axes.set_ylabel("validation MRR")
     axes.legend(fontsize=7)
+    looks.readable_log(axes.xaxis)
     looks.title(axes, setting)
 
 
@@ -204,6 +205,7 @@ def draw_epochs(axes, rows, setting):
     axes.set_xticks(ticks, [str(tick) for tick in ticks])
     axes.set_xlabel("ranks")
     axes.set_ylabel("median epoch [ms]")
+    looks.readable_log(axes.yaxis)
     looks.title(axes, f"epochs, {setting}")
 
 

@@ -122,6 +122,29 @@ TEST_F(ComparisonFigures, ThePlanHasTheOrderOfTheGuide) {
       << output();
 }
 
+TEST_F(ComparisonFigures, AxesCanBeReadWithinADecadeAndBeyond) {
+  python_ = testing_results::find_python("matplotlib");
+  if (python_.empty()) GTEST_SKIP() << "no Python with matplotlib (apt: python3-matplotlib)";
+  const std::string text =
+      "import matplotlib\n"
+      "matplotlib.use('Agg')\n"
+      "import matplotlib.pyplot as plt\n"
+      "import comparison\n"
+      "from shared import checks\n"
+      "def row(name, ranks, epoch, epochs, cluster):\n"
+      "    return {'strategy': {'name': name}, 'model': {'name': 't-gcn'}, 'ranks': ranks, 'time_source': 'virtual',\n"
+      "            'cluster': cluster, 'epoch_seconds': {'median': epoch}, 'until_reached': True,\n"
+      "            'until_seconds': epoch * epochs, 'loss': [0.5] * epochs,\n"
+      "            'metrics': {'validation_mrr': [0.2 + 0.1 * at / epochs for at in range(epochs)]}}\n"
+      "for reach in (1.05, 1.3, 1.6, 1.9, 2.5, 4, 9.5, 12, 90, 1100, 4e5):\n"
+      "    rows = [row(name, ranks, scale / ranks, 5, cluster) for cluster in ('a', 'b', 'c', 'd')\n"
+      "            for name, scale in (('snapshot', 0.0041), ('vertex', 0.0041 * reach)) for ranks in (8, 64)]\n"
+      "    found = checks.complaints(comparison.draw(rows, plt))\n"
+      "    assert found == [], (reach, found)\n"
+      "    plt.close('all')\n";
+  EXPECT_EQ(check(text), 0) << output();
+}
+
 TEST_F(ComparisonFigures, PagesOfPapersKeepTheirTime) {
   const std::string text =
       "assert page.seconds_of('90s') == 90 and page.seconds_of('10min') == 600 and page.seconds_of('2h') == 7200\n"

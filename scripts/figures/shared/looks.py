@@ -119,11 +119,12 @@ def extra_handles(line_of_legend, extrapolated, left_out):
 
 def readable_log(axis):
     """Labels for a logarithmic axis that shows fewer than two of its major ticks: within a decade nothing could be
-    read. Call it when everything is drawn."""
+    read. With two or more, those alone have labels. Call it when everything is drawn."""
     from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
     low, high = sorted(axis.get_view_interval())
     seen = [tick for tick in axis.get_majorticklocs() if low <= tick <= high]
     if len(seen) >= 2 or not 0 < low < high:
+        axis.set_minor_formatter(NullFormatter())
         return
     wide = high / low > 4
     axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 3.0, 5.0)) if wide else MaxNLocator(nbins=5, steps=[1, 2, 2.5, 5, 10]))
