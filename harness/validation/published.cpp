@@ -9,7 +9,9 @@
 // under `stated`, as rows that no table has. A column of either may state its value, in the column's unit.
 // A speed-up has a term for `each` value of a label; a term's own case is laid as above, and what it is over is the
 // same case with the parts `over` of label and column, or the cases of the values under `over_each`. So does a loading
-// reduction; a divergence has terms that are over nothing.
+// reduction or speed-up; a divergence has terms that are over nothing. A list of parts under `over` are alternatives,
+// of which the first that runs counts, with `over_per_rank` as one of its ranks; `largest` takes the largest term in
+// place of the mean. `except` has values of labels for which a column has a reason in place of its prediction.
 #include "harness/validation/published.hpp"
 
 #include <fmt/format.h>
@@ -124,6 +126,7 @@ class Experiment {
     lay(c, entry.value("case", Json::object()));
     take_assumed(entry, value);
     const double divisor = take_labels(row.value("labels", Json::object()), c, value);
+    take_exceptions(row.value("labels", Json::object()), entry, value);
     if (value.reason.empty() && row.value("printed", Json::object()).value(column, "") == "N/A")
       value.reason = "printed as not applicable";
     if (!value.reason.empty()) return value;
@@ -131,6 +134,7 @@ class Experiment {
     value.quantity = text_of(entry, "quantity");
     value.times = entry.value("times", 1.0);
     value.at_most = entry.value("at_most", false);
+    value.largest = entry.value("largest", false);
     if (value.quantity == "device_bytes") {
       add_mean(entry, c, value);
     } else if (resolve_shape(c); is_mean_of_terms(value.quantity)) {
@@ -182,6 +186,15 @@ class Experiment {
     return divisor;
   }
 
+  /// A column that is not predicted for some values of a label says why.
+  static void take_exceptions(const Json& labels, const Json& entry, PublishedValue& value) {
+    const Json exceptions = entry.value("except", Json::object());
+    for (const auto& [label, reasons] : exceptions.items()) {
+      const std::string name = labels.contains(label) ? label_text(labels.at(label)) : "";
+      if (value.reason.empty() && reasons.contains(name)) value.reason = text_of(reasons, name.c_str());
+    }
+  }
+
   /// The cases of a mean over all combinations of the labels' values under `mean_of`.
   void add_mean(const Json& entry, const Json& c, PublishedValue& value) const {
     std::vector<Json> all = {c};
@@ -219,26 +232,34 @@ class Experiment {
     if (!alone && entry.contains("over") == entry.contains("over_each")) {
       fail(fmt::format("{}: the {} '{}' needs either `over` or `over_each`", id_, value.quantity, column));
     }
-    for_each_of(entry, "each", c, [&](const std::string& name, const Json& meaning, const Json& of) {
+    for_each_of(entry, "each", c, [&](const std::string& name, const Json& meaning, Json of) {
       take_assumed(meaning, value);
       SpeedupTerm term;
       term.name = name;
-      term.cases.push_back(of);
-      if (alone) {
-        value.terms.push_back(std::move(term));
-        return;
-      }
-      if (entry.contains("over")) {
-        Json base = of;
-        lay(base, meaning.value("over", Json::object()));
-        lay(base, entry.at("over"));
-        term.cases.push_back(base);
-      } else {
+      if (entry.contains("over"))
+        term.cases.push_back(references(of, meaning.value("over", Json::object()), entry.at("over")));
+      resolve_shape(of);
+      term.cases.insert(term.cases.begin(), alternatives(of));
+      term.over_per_rank = entry.value("over_per_rank", false);
+      if (!alone && !entry.contains("over")) {
         for_each_of(entry, "over_each", c,
-                    [&](const std::string&, const Json&, const Json& one) { term.cases.push_back(one); });
+                    [&](const std::string&, const Json&, const Json& one) { term.cases.push_back(alternatives(one)); });
       }
       value.terms.push_back(std::move(term));
     });
+  }
+
+  /// What a case is over: the case with the label's part and the column's, or with each of the column's in turn.
+  std::vector<Json> references(const Json& of, const Json& of_label, const Json& over) const {
+    std::vector<Json> all;
+    for (const Json& part : over.is_array() ? over : Json::array({over})) {
+      Json base = of;
+      lay(base, of_label);
+      lay(base, part);
+      resolve_shape(base);
+      for (Json& one : alternatives(base)) all.push_back(std::move(one));
+    }
+    return all;
   }
 
   /// A shape file of the description lies beside it.
@@ -275,7 +296,8 @@ class Experiment {
 }  // namespace
 
 bool is_mean_of_terms(const std::string& quantity) {
-  return quantity == "speedup" || quantity == "loading_reduction" || quantity == "divergence";
+  return quantity == "speedup" || quantity == "loading_reduction" || quantity == "loading_speedup" ||
+         quantity == "epoch_reduction" || quantity == "divergence";
 }
 
 std::vector<std::string> published_names() {

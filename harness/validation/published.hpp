@@ -13,10 +13,14 @@
 namespace strobe {
 
 /// A share of a mean: of a speed-up items a second of a case over the mean of those of other cases; of a loading
-/// reduction by how much of the other's time a case moves inputs shorter; of a divergence the case's own, over nothing.
+/// reduction by how much of the other's time a case moves inputs shorter, of a loading speed-up how many times as fast;
+/// of a reduction of the epoch by how much that is shorter; of a divergence the case's own, over nothing.
 struct SpeedupTerm {
-  std::string name;         // what it is of: "dataset=Wikipedia"
-  std::vector<Json> cases;  // the one that is faster, or should be, and behind it what it is over, if anything
+  std::string name;  // what it is of: "dataset=Wikipedia"
+  /// The one that is faster, or should be, and behind it what it is over, if anything; each with its alternatives, of
+  /// which the first that runs counts.
+  std::vector<std::vector<Json>> cases;
+  bool over_per_rank = false;  // what it is over counts as one of its ranks, whose speed-up would be ideal
   // Filled in by `predict`; 0 where a case did not end well.
   std::string case_id;
   double rate = 0, over_rate = 0;                    // items a second; seconds of moving inputs; divergence and 1
@@ -29,12 +33,14 @@ struct PublishedValue {
   std::string row;          // its labels: "model=tmgcn ranks=4"
   std::string column;       // "time_ms_snapshot"
   std::string quantity;     // epoch_seconds | compute_seconds | communicate_seconds | sent_values | out_of_memory |
-                            // speedup | loading_reduction | divergence | training_seconds | sample_seconds |
-                            // device_bytes; "" without a prediction
+                            // speedup | loading_reduction | loading_speedup | epoch_reduction | divergence |
+                            // training_seconds | sample_seconds | transfer_seconds | update_seconds | device_bytes;
+                            // "" without a prediction
   std::string order;        // values of one order and quantity are ordered against each other; "" with none
   std::vector<Json> cases;  // alternatives, of which the first that fits the memory counts; of device_bytes those that
                             // it is a mean over; empty: none
   std::vector<SpeedupTerm> terms;    // of a quantity that is their mean, in place of cases
+  bool largest = false;              // of the terms the largest, not their mean
   double times = 1;                  // training_seconds: so many mean epochs
   bool at_most = false;              // the printed value is a bound: a prediction keeps it or not, and has no error
   std::optional<double> printed;     // in SI units; nothing when the row is withheld
@@ -67,7 +73,8 @@ struct PublishedPaper {
   std::vector<PublishedValue> values;    // every printed value, in the order of the tables
 };
 
-/// Whether the quantity is a mean of terms, of `each` value of a label: a speed-up, loading reduction or divergence.
+/// Whether the quantity is a mean of terms, of `each` value of a label: a speed-up or reduction of an epoch or of
+/// loading, or a divergence.
 bool is_mean_of_terms(const std::string& quantity);
 
 /// Papers that have a description (results/published/mapping).
@@ -95,7 +102,7 @@ struct PublishedSummary {
   Share software_memory;
   /// Verdicts that are the printed ones: what ran out of memory does, and what ran for the paper fits as first tried.
   Share memory;
-  Share bounds;  // printed bounds that the predictions keep
+  Share bounds, software_bounds;  // printed bounds that the predictions keep
   std::size_t predicted = 0, withheld = 0, without_case = 0;
 };
 PublishedSummary summarise_published(const std::vector<PublishedPaper>& papers);

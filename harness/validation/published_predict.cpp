@@ -8,6 +8,7 @@
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 #include "backends/cluster.hpp"
 #include "backends/software.hpp"
@@ -32,7 +33,22 @@ struct Prediction {
   std::string case_id;
   Row row;
   double baseline_seconds = unpredicted;
+  double update_seconds = 0;  // sums of gradients, waits for them, and the optimiser's steps; mean over ranks
 };
+
+/// What a rank spends on `spans` to sum gradients, to wait for the others there, and to step.
+double update_seconds_of(const std::vector<std::vector<Span>>& spans) {
+  double seconds = 0;
+  for (const std::vector<Span>& rank : spans) {
+    for (const Span& span : rank) {
+      const bool step = span.name == "adam_step" || span.name == "sgd_step";
+      const bool sums =
+          (span.phase == Phase::communicate || span.phase == Phase::wait) && span.traffic == Traffic::gradient;
+      if (span.blocking && (step || sums)) seconds += span.end_seconds - span.begin_seconds;
+    }
+  }
+  return seconds / static_cast<double>(spans.size());
+}
 
 Prediction simulate(const Json& json) {
   if (const int signal = stop_signal().load(); signal != 0) throw Interrupted(signal);
@@ -49,8 +65,9 @@ Prediction simulate(const Json& json) {
   }
   prediction.row = summarise(case_to_json(c), prediction.case_id, result);
   if (prediction.row.status != "ok") return prediction;
-  prediction.baseline_seconds =
-      roofline_ring_seconds(last_epoch_spans(result.samples, spans), *load_cluster(c.cluster), c.precision == "fp64");
+  const std::vector<std::vector<Span>> last = last_epoch_spans(result.samples, spans);
+  prediction.baseline_seconds = roofline_ring_seconds(last, *load_cluster(c.cluster), c.precision == "fp64");
+  prediction.update_seconds = update_seconds_of(last);
   return prediction;
 }
 
@@ -94,24 +111,37 @@ struct Counted {
 Counted counted(const std::string& quantity, const Prediction& prediction) {
   const Row& row = prediction.row;
   if (quantity == "divergence") return {row.imbalance ? row.imbalance->max_over_min : unpredicted, unpredicted};
-  if (quantity == "loading_reduction") return {phase_seconds(row, Phase::transfer), unpredicted};
+  if (quantity == "epoch_reduction") return {row.epoch_seconds->mean, prediction.baseline_seconds};
+  if (quantity.starts_with("loading_")) return {phase_seconds(row, Phase::transfer), unpredicted};
   return {rate_of(prediction, row.epoch_seconds->mean), rate_of(prediction, prediction.baseline_seconds)};
+}
+
+/// The first of the alternatives that runs, or else the last.
+template <class Find>
+const Prediction& first_that_runs(const Find& find, const std::vector<Json>& alternatives) {
+  const Prediction* one = nullptr;
+  for (const Json& json : alternatives) {
+    one = &find(json);
+    if (one->row.status == "ok") break;
+  }
+  return *one;
 }
 
 /// Fills in a term; false where a case of it did not end well.
 template <class Find>
 bool take_term(const Find& find, SpeedupTerm& term, PublishedValue& value) {
   bool all = true;
-  for (const Json& json : term.cases) {
-    const Prediction& one = find(json);
-    const bool own = &json == &term.cases.front(), ok = one.row.status == "ok";
+  for (const std::vector<Json>& alternatives : term.cases) {
+    const Prediction& one = first_that_runs(find, alternatives);
+    const bool own = &alternatives == &term.cases.front(), ok = one.row.status == "ok";
     if (own) term.case_id = one.case_id;
     if (all) value.status = one.row.status;
     all = all && ok;
     if (!ok) continue;
     const Counted counts = counted(value.quantity, one);
-    (own ? term.rate : term.over_rate) += counts.own;
-    (own ? term.baseline_rate : term.baseline_over_rate) += counts.baseline;
+    const double share = !own && term.over_per_rank ? one.row.ranks : 1;
+    (own ? term.rate : term.over_rate) += counts.own / share;
+    (own ? term.baseline_rate : term.baseline_over_rate) += counts.baseline / share;
   }
   const auto count = static_cast<double>(term.cases.size() - 1);
   if (count == 0) term.over_rate = term.baseline_over_rate = 1;
@@ -120,23 +150,29 @@ bool take_term(const Find& find, SpeedupTerm& term, PublishedValue& value) {
   return all;
 }
 
-/// The mean of the terms. `find` gives the prediction of a case.
+/// What a term comes to, of what its case has and what that is over.
+double ratio_of(const std::string& quantity, double rate, double over) {
+  if (quantity == "loading_speedup") return over / rate;
+  return quantity.ends_with("_reduction") ? 1 - rate / over : rate / over;
+}
+
+/// The mean of the terms, or the largest. `find` gives the prediction of a case.
 template <class Find>
 void take_mean(const Find& find, PublishedValue& value) {
-  const bool reduction = value.quantity == "loading_reduction";
-  const auto of = [reduction](double rate, double over) { return reduction ? 1 - rate / over : rate / over; };
-  double sum = 0, baseline = 0;
+  std::vector<double> own, baseline;
   std::vector<std::string> words;
   for (SpeedupTerm& term : value.terms) {
     if (!take_term(find, term, value)) return;
-    const double one = of(term.rate, term.over_rate);
-    sum += one;
-    baseline += of(term.baseline_rate, term.baseline_over_rate);
-    words.push_back(fmt::format("{} {:.3g}", term.name.substr(term.name.find('=') + 1), one));
+    own.push_back(ratio_of(value.quantity, term.rate, term.over_rate));
+    baseline.push_back(ratio_of(value.quantity, term.baseline_rate, term.baseline_over_rate));
+    words.push_back(fmt::format("{} {:.3g}", term.name.substr(term.name.find('=') + 1), own.back()));
   }
-  const auto count = static_cast<double>(value.terms.size());
-  value.predicted = sum / count;
-  if (value.quantity == "speedup") value.baseline = baseline / count;
+  const auto taken = [&value](const std::vector<double>& of) {
+    return value.largest ? *std::max_element(of.begin(), of.end())
+                         : std::accumulate(of.begin(), of.end(), 0.0) / static_cast<double>(of.size());
+  };
+  value.predicted = taken(own);
+  if (value.quantity == "speedup" || value.quantity == "epoch_reduction") value.baseline = taken(baseline);
   value.split = fmt::format("{}", fmt::join(words, ", "));
 }
 
@@ -162,14 +198,19 @@ void take(const Prediction& prediction, PublishedValue& value) {
     value.predicted = phase_seconds(row, Phase::communicate) + phase_seconds(row, Phase::wait);
   } else if (value.quantity == "sample_seconds") {
     value.predicted = phase_seconds(row, Phase::sample);
+  } else if (value.quantity == "transfer_seconds") {
+    value.predicted = phase_seconds(row, Phase::transfer);
+  } else if (value.quantity == "update_seconds") {
+    value.predicted = prediction.update_seconds;
   } else if (value.quantity == "sent_values") {
     value.predicted = sent_values(row);
   } else {
-    throw InvalidRequest("/quantity",
-                         unknown_name_message("quantity", value.quantity,
-                                              {"epoch_seconds", "compute_seconds", "communicate_seconds", "sent_values",
-                                               "out_of_memory", "speedup", "loading_reduction", "divergence",
-                                               "training_seconds", "sample_seconds", "device_bytes"}));
+    throw InvalidRequest(
+        "/quantity", unknown_name_message(
+                         "quantity", value.quantity,
+                         {"epoch_seconds", "compute_seconds", "communicate_seconds", "sent_values", "out_of_memory",
+                          "speedup", "loading_reduction", "loading_speedup", "epoch_reduction", "divergence",
+                          "training_seconds", "sample_seconds", "transfer_seconds", "update_seconds", "device_bytes"}));
   }
 }
 
@@ -226,6 +267,10 @@ void add_value(const PublishedValue& value, PublishedErrors& errors, PublishedSu
   }
   summary.bounds.right += value.at_most && value.keeps_bound();
   summary.bounds.of += value.at_most;
+  if (value.at_most && value.software) {
+    summary.software_bounds.right += *value.software <= *value.printed;
+    ++summary.software_bounds.of;
+  }
   if (verdict || value.at_most || !value.predicted || value.quantity == "device_bytes") return;
   if (value.quantity == "speedup") {
     errors.speedups.push_back(value.error);
@@ -272,7 +317,9 @@ PublishedPaper as_software(const PublishedPaper& paper, const std::string& softw
   for (PublishedValue& value : laid.values) {
     for (Json& json : value.cases) json["software"] = software;
     for (SpeedupTerm& term : value.terms) {
-      for (Json& json : term.cases) json["software"] = software;
+      for (std::vector<Json>& alternatives : term.cases) {
+        for (Json& json : alternatives) json["software"] = software;
+      }
     }
   }
   return laid;

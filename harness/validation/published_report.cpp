@@ -19,12 +19,15 @@ namespace {
 Json term_json(const SpeedupTerm& term, const std::string& quantity) {
   const bool known = term.rate > 0 && term.over_rate > 0;
   Json json = {{"name", term.name}, {"case_id", term.case_id.empty() ? Json(nullptr) : Json(term.case_id)}};
-  const bool alone = quantity == "divergence", loading = quantity == "loading_reduction";
-  json[alone     ? "max_over_min"
-       : loading ? "loading_seconds"
-                 : "items_per_second"] = known ? Json(term.rate) : Json(nullptr);
+  const bool alone = quantity == "divergence", loading = quantity.starts_with("loading_"),
+             epoch = quantity == "epoch_reduction";
+  const std::string of = alone     ? "max_over_min"
+                         : loading ? "loading_seconds"
+                         : epoch   ? "epoch_seconds"
+                                   : "items_per_second";
+  json[of] = known ? Json(term.rate) : Json(nullptr);
   if (alone) return json;
-  json[loading ? "over_loading_seconds" : "over_items_per_second"] = known ? Json(term.over_rate) : Json(nullptr);
+  json["over_" + of] = known ? Json(term.over_rate) : Json(nullptr);
   return json;
 }
 
@@ -67,9 +70,9 @@ std::string shown(const PublishedValue& value, const std::optional<double>& numb
   if (value.quantity == "out_of_memory") return *number != 0 ? "out of memory" : "fits";
   if (value.quantity == "sent_values") return fmt::format("{:.3g} G values", *number / 1e9);
   if (value.quantity == "device_bytes") return fmt::format("{:.3g} GB", *number / 1e9);
-  if (value.quantity == "speedup") return fmt::format("{:.3g} x", *number);
+  if (value.quantity.ends_with("speedup")) return fmt::format("{:.3g} x", *number);
   if (value.quantity == "divergence") return fmt::format("{:.3g}", *number);
-  if (value.quantity == "loading_reduction") return percent(*number);
+  if (value.quantity.ends_with("_reduction")) return percent(*number);
   return format_seconds(*number);
 }
 
@@ -243,6 +246,10 @@ std::string summary_text(const std::vector<PublishedPaper>& papers) {
                         s.software_memory.of);
   }
   if (s.memory.of > 0) text += fmt::format("memory verdicts right: {} of {}\n", s.memory.right, s.memory.of);
+  if (s.software_bounds.of > 0) {
+    text +=
+        fmt::format("printed bounds kept by their software: {} of {}\n", s.software_bounds.right, s.software_bounds.of);
+  }
   if (s.bounds.of > 0) text += fmt::format("printed bounds kept: {} of {}\n", s.bounds.right, s.bounds.of);
   text += fmt::format("{} values predicted, {} of them withheld; {} without a case\n\n", s.predicted, s.withheld,
                       s.without_case);
@@ -264,6 +271,7 @@ Json overall_json(const PublishedSummary& s) {
           {"loading_reduction_error", errors(s.loading_reductions)},
           {"divergence_error", errors(s.divergences)},
           {"bounds", {{"right", s.bounds.right}, {"of", s.bounds.of}}},
+          {"software_bounds", {{"right", s.software_bounds.right}, {"of", s.software_bounds.of}}},
           {"ordered_pairs", {{"right", s.order.right}, {"of", s.order.of}}},
           {"software_time_error", errors(s.software_times)},
           {"software_speedup_error", errors(s.software_speedups)},

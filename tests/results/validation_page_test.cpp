@@ -1,0 +1,48 @@
+// docs/validation.md says of predictions what scripts/validation_figures finds in its small form, figure by figure.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <sstream>
+
+#include "tests/results/python.hpp"
+#include "tests/results/result_fixtures.hpp"
+
+namespace strobe {
+namespace {
+
+/// Lines of the table under "What you may believe".
+std::vector<std::string> believed(const std::string& page) {
+  std::vector<std::string> lines;
+  std::istringstream stream(page.substr(page.find("## What you may believe")));
+  std::string line;
+  while (std::getline(stream, line) && (lines.empty() || line.starts_with("|")))
+    if (line.starts_with("|")) lines.push_back(line);
+  return lines;
+}
+
+TEST(ValidationPage, SaysWhatIsFoundAnew) {
+  const std::string python = testing_results::find_python("json");
+  if (python.empty()) GTEST_SKIP() << "no Python";
+  const testing_results::TemporaryFolder folder;
+  const std::string root = STROBE_SOURCE_DIR;
+  ASSERT_EQ(testing_results::run_program({python, root + "/scripts/validation_figures", "--strobe", STROBE_BINARY},
+                                         folder.file("found")),
+            0)
+      << testing_results::text_of(folder.file("found"));
+  std::vector<std::string> page = believed(testing_results::text_of(root + "/docs/validation.md"));
+  std::istringstream found(testing_results::text_of(folder.file("found")));
+  size_t count = 0;
+  for (std::string line; std::getline(found, line); ++count) {
+    const auto place = std::find(page.begin(), page.end(), line);
+    ASSERT_NE(place, page.end()) << "docs/validation.md has no line\n" << line;
+    page.erase(place);
+  }
+  EXPECT_GE(count, 14u);
+  // What is left takes minutes, and stands there as `--all` printed it.
+  for (const std::string& line : page)
+    EXPECT_TRUE(line.starts_with("| dynahb: ") || line.starts_with("| disttgl: ") || line.starts_with("| dgc: ")) << line;
+}
+
+}  // namespace
+}  // namespace strobe
