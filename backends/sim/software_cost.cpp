@@ -26,7 +26,10 @@ bool is_sparse_product(std::string_view op) { return op.find("spmm") != op.npos 
 /// Once for all snapshots: steps of the optimiser, and gradients set to zero.
 bool is_of_parameters(std::string_view op) { return op.ends_with("_step") || op == "fill"; }
 
-bool is_recurrence(std::string_view op) { return op.rfind("lstm_", 0) == 0 || op.rfind("gru_", 0) == 0; }
+/// Of one snapshot each in Strobe's program, too: what makes it of the pieces that came to the device.
+bool is_of_one_snapshot(std::string_view op) {
+  return op == "coo_to_csr" || op == "locate_entries" || op == "place_csr" || op == "apply_difference";
+}
 
 }  // namespace
 
@@ -39,8 +42,8 @@ void SnapshotCount::learn(std::string_view op, const Work& work) {
 double framework_calls(const Cluster& cluster, std::string_view op, const Work& work, double snapshots) {
   if (cluster.software == nullptr || !cluster.software->use(SoftwareTerm::snapshots)) return 1;
   double times = snapshots;
-  if (is_recurrence(op) && work.rounds > 0) times = work.rounds;
-  if (is_of_parameters(op)) times = 1;
+  if (work.rounds > 0) times = work.rounds;  // recurrences over cells, and over a layer's weights
+  if (is_of_parameters(op) || is_of_one_snapshot(op)) times = 1;
   return std::max(1.0, cluster.software->calls_of(op) * times);
 }
 

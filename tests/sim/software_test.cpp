@@ -68,6 +68,9 @@ TEST(SoftwareCost, OperationsAreIssuedForEachSnapshot) {
   Work recurrence;
   recurrence.rounds = 40;
   EXPECT_EQ(sim::framework_calls(cluster, "lstm_sequence", recurrence, 12), 40);
+  EXPECT_EQ(sim::framework_calls(cluster, "evolve_weights", recurrence, 12), 40);  // all steps, whoever trains them
+  for (const char* of_one : {"coo_to_csr", "locate_entries", "place_csr", "apply_difference"})
+    EXPECT_EQ(sim::framework_calls(cluster, of_one, {}, 12), 1) << of_one;  // an operation a snapshot already
   EXPECT_EQ(sim::framework_calls(round_cluster(), "spmm", product(12, 1000, 240), 12), 1);
   EXPECT_DOUBLE_EQ(sim::issue_seconds(cluster, 24), 24e-5);
   EXPECT_DOUBLE_EQ(sim::issue_seconds(round_cluster(), 24), 1e-6);  // Strobe's own program issues one
