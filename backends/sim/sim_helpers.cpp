@@ -69,9 +69,9 @@ HostShare share_of(const HelperRequest& helper, int ranks, const Cluster& cluste
 
 void LaneState::ask(double seconds) {
   if (ended) {
-    const std::shared_ptr<SimEvent> answer = answers.back();
+    const std::shared_ptr<SimEvent> event = answers.back();
     answers.pop_back();
-    return answer->settle(seconds, std::make_exception_ptr(Error(answer->what() + " ended before it answered")));
+    return event->settle(seconds, std::make_exception_ptr(Error(event->what() + " ended before it answered")));
   }
   asked.push_back(seconds);
   if (const auto waiting = std::exchange(waiter, nullptr)) waiting->settle(seconds);

@@ -25,9 +25,9 @@ Json case_with(const std::string& strategy, const std::string& kernels = "", int
 
 /// A run of cases, each with the seconds of its processes.
 struct MadeRun {
-  MadeRun(const TemporaryFolder& folder, const std::string& name, const std::string& session)
+  MadeRun(const TemporaryFolder& folder, const std::string& name, const std::string& of_session)
       : directory(folder.file(name), Json::array(), Json{{"host_class", {{"text", "host A"}}}}, false),
-        session(session) {}
+        session(of_session) {}
   void add(const std::string& id, const Json& json, const std::vector<double>& seconds, double until = 0) {
     std::vector<RoundRecord> records;
     std::vector<EpochSample> all;

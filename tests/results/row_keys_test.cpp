@@ -104,8 +104,8 @@ TEST(Row, OfTheVersionBeforeIsRead) {
 /// The value of a column in the only record of a CSV text whose cells hold neither commas nor line ends.
 std::string cell_of(const std::string& csv, const std::string& column) {
   const std::size_t end = csv.find("\r\n");
-  std::istringstream header(csv.substr(0, end)), record(csv.substr(end + 2));
-  for (std::string name, value; std::getline(header, name, ',') && std::getline(record, value, ',');)
+  std::istringstream names(csv.substr(0, end)), record(csv.substr(end + 2));
+  for (std::string name, value; std::getline(names, name, ',') && std::getline(record, value, ',');)
     if (name == column) return value;
   return "no such column";
 }
