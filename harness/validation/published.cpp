@@ -11,7 +11,7 @@
 // same case with the parts `over` of label and column, or the cases of the values under `over_each`. So does a loading
 // reduction or speed-up; a divergence has terms that are over nothing. A list of parts under `over` are alternatives,
 // of which the first that runs counts, with `over_per_rank` as one of its ranks; `largest` takes the largest term in
-// place of the mean. `except` has values of labels for which a column has a reason in place of its prediction.
+// place of the mean. What a column is for some values of a label lies under `for`: a reason, or another factor.
 #include "harness/validation/published.hpp"
 
 #include <fmt/format.h>
@@ -120,13 +120,13 @@ class Experiment {
 
   PublishedValue make(const Json& row, const Json& columns, const std::string& column, const Json& printed) const {
     if (!columns.contains(column)) fail(fmt::format("{}: nothing is said of the column '{}'", id_, column));
-    const Json& entry = columns.at(column);
+    Json entry = columns.at(column);
+    lay_row(row.value("labels", Json::object()), entry);
     PublishedValue value = blank(row, column, text_of(entry, "reason"));
     Json c = defaults_;
     lay(c, entry.value("case", Json::object()));
     take_assumed(entry, value);
     const double divisor = take_labels(row.value("labels", Json::object()), c, value);
-    take_exceptions(row.value("labels", Json::object()), entry, value);
     if (value.reason.empty() && row.value("printed", Json::object()).value(column, "") == "N/A")
       value.reason = "printed as not applicable";
     if (!value.reason.empty()) return value;
@@ -186,12 +186,12 @@ class Experiment {
     return divisor;
   }
 
-  /// A column that is not predicted for some values of a label says why.
-  static void take_exceptions(const Json& labels, const Json& entry, PublishedValue& value) {
-    const Json exceptions = entry.value("except", Json::object());
-    for (const auto& [label, reasons] : exceptions.items()) {
+  /// What a column is for rows of some labels, laid over what it is for the others.
+  static void lay_row(const Json& labels, Json& entry) {
+    const Json parts = entry.value("for", Json::object());
+    for (const auto& [label, by_value] : parts.items()) {
       const std::string name = labels.contains(label) ? label_text(labels.at(label)) : "";
-      if (value.reason.empty() && reasons.contains(name)) value.reason = text_of(reasons, name.c_str());
+      if (by_value.contains(name)) lay(entry, by_value.at(name));
     }
   }
 

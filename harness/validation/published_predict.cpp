@@ -33,8 +33,19 @@ struct Prediction {
   std::string case_id;
   Row row;
   double baseline_seconds = unpredicted;
-  double update_seconds = 0;  // sums of gradients, waits for them, and the optimiser's steps; mean over ranks
+  double update_seconds = 0;    // sums of gradients, waits for them, and the optimiser's steps; mean over ranks
+  double transfer_seconds = 0;  // copies to the device, those behind other work too; mean over ranks
 };
+
+double transfer_seconds_of(const std::vector<std::vector<Span>>& spans) {
+  double seconds = 0;
+  for (const std::vector<Span>& rank : spans) {
+    for (const Span& span : rank) {
+      if (span.phase == Phase::transfer && span.transfer_bytes > 0) seconds += span.end_seconds - span.begin_seconds;
+    }
+  }
+  return seconds / static_cast<double>(spans.size());
+}
 
 /// What a rank spends on `spans` to sum gradients, to wait for the others there, and to step.
 double update_seconds_of(const std::vector<std::vector<Span>>& spans) {
@@ -68,6 +79,7 @@ Prediction simulate(const Json& json) {
   const std::vector<std::vector<Span>> last = last_epoch_spans(result.samples, spans);
   prediction.baseline_seconds = roofline_ring_seconds(last, *load_cluster(c.cluster), c.precision == "fp64");
   prediction.update_seconds = update_seconds_of(last);
+  prediction.transfer_seconds = transfer_seconds_of(last);
   return prediction;
 }
 
@@ -199,7 +211,7 @@ void take(const Prediction& prediction, PublishedValue& value) {
   } else if (value.quantity == "sample_seconds") {
     value.predicted = phase_seconds(row, Phase::sample);
   } else if (value.quantity == "transfer_seconds") {
-    value.predicted = phase_seconds(row, Phase::transfer);
+    value.predicted = prediction.transfer_seconds;
   } else if (value.quantity == "update_seconds") {
     value.predicted = prediction.update_seconds;
   } else if (value.quantity == "sent_values") {

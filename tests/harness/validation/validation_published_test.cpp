@@ -319,9 +319,9 @@ Json transfers() {
     "experiments": {"t": {
       "labels": {"size": {"small": {"case": {"workload": {"vertices": 60, "density": 2}}},
                           "large": {"case": {"workload": {"vertices": 90, "density": 5}}}},
-                 "system": {"ours": {}, "theirs": {}}},
+                 "system": {"ours": {}, "theirs": {}, "rarely": {}}},
       "columns": {"to_gpu": {"quantity": "transfer_seconds", "case": {"ranks": 2},
-                             "except": {"system": {"theirs": "moved once"}}},
+                             "for": {"system": {"theirs": {"reason": "moved once"}, "rarely": {"factor": 0.5}}}},
                   "upda": {"quantity": "update_seconds", "case": {"ranks": 2}}},
       "rows": {"average": {"columns": {
         "2": {"quantity": "loading_speedup", "largest": true, "each": {"size": ["small", "large"]}, "case": {"ranks": 2},
@@ -363,10 +363,13 @@ TEST(Published, TermsAreTheLargestOverTheFirstThatRunsAsOneOfItsRanks) {
 TEST(Published, TransfersAndUpdatesArePredictedButForExceptions) {
   const Json rows = Json::parse(R"({"experiments": [{"id": "t", "rows": [
     {"labels": {"size": "small", "system": "ours"}, "values": {"to_gpu": 1, "upda": 1}},
-    {"labels": {"size": "small", "system": "theirs"}, "values": {"to_gpu": 1, "upda": 1}}]}]})");
+    {"labels": {"size": "small", "system": "theirs"}, "values": {"to_gpu": 1, "upda": 1}},
+    {"labels": {"size": "small", "system": "rarely"}, "values": {"to_gpu": 1}}]}]})");
   PublishedPaper paper = read_published(rows, transfers(), "d.json");
   predict(paper);
-  ASSERT_EQ(paper.values.size(), 4u);
+  ASSERT_EQ(paper.values.size(), 5u);
+  EXPECT_EQ(paper.values[4].printed, 0.5);
+  EXPECT_EQ(paper.values[4].predicted, paper.values[0].predicted);
   const Row row = row_of(transfers().at("defaults"), "small", 2, "difference");
   EXPECT_NEAR(*paper.values[0].predicted, (*row.phase_seconds)[static_cast<std::size_t>(Phase::transfer)], 1e-12);
   EXPECT_EQ(paper.values[2].reason, "moved once");
