@@ -16,16 +16,24 @@ int sign(double difference) { return (difference > 0) - (difference < 0); }
 }  // namespace
 
 ErrorSummary summarise_errors(const std::vector<double>& errors) {
-  ErrorSummary summary{nothing, nothing, nothing, errors.size()};
+  ErrorSummary summary{nothing, nothing, nothing, errors.size(), nothing, 0};
   if (errors.empty()) return summary;
-  double absolute = 0, sum = 0, most = 0;
+  double absolute = 0, sum = 0, most = 0, logarithms = 0, positive = 0;
   for (const double error : errors) {
     absolute += std::abs(error);
     sum += error;
     most = std::max(most, std::abs(error));
+    if (!(error > -1)) continue;
+    positive += 1;
+    logarithms += std::abs(std::log1p(error));
+    summary.within_twice += error >= -0.5 && error <= 1;
   }
   const auto n = static_cast<double>(errors.size());
-  return {absolute / n, most, sum / n, errors.size()};
+  if (positive > 0) summary.factor = std::exp(logarithms / positive);
+  summary.mean_absolute = absolute / n;
+  summary.max_absolute = most;
+  summary.bias = sum / n;
+  return summary;
 }
 
 double relative_error(double predicted, double measured) {

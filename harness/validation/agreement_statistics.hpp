@@ -13,6 +13,10 @@ struct ErrorSummary {
   double max_absolute = 0;
   double bias = 0;  // mean of e: above 0 means predicted too high
   std::size_t count = 0;
+  /// exp of the mean of |ln(1 + e)|: by what factor a prediction is off, whichever way, where |e| counts what is too
+  /// short as at most 1. Over predictions above 0.
+  double factor = 0;
+  std::size_t within_twice = 0;  // between half and twice what was measured
 };
 
 /// Summary of `errors` [n]; all NaN when empty.

@@ -188,7 +188,9 @@ void add_summary(const std::string& name, const PublishedSummary& s, TextTable& 
                        const std::string& winners = "", const std::optional<double>& tau = std::nullopt) {
     if (e.count == 0) return;
     table.add({name, what, std::to_string(e.count), percent(e.mean_absolute), percent(e.max_absolute),
-               signed_percent(e.bias), order, winners, tau ? fmt::format("{:.2f}", *tau) : ""});
+               signed_percent(e.bias), fmt::format("{:.3g} x", e.factor),
+               fmt::format("{} of {}", e.within_twice, e.count), order, winners,
+               tau ? fmt::format("{:.2f}", *tau) : ""});
   };
   const auto share = [](const Share& pairs) {
     return pairs.of == 0 ? std::string("-") : fmt::format("{} of {}", pairs.right, pairs.of);
@@ -233,6 +235,8 @@ std::string summary_text(const std::vector<PublishedPaper>& papers) {
                    {"mean", true},
                    {"max", true},
                    {"bias", true},
+                   {"typical factor", true},
+                   {"within 2 x", true},
                    {"pairs in order", true},
                    {"winners", true},
                    {"tau-b", true}});
@@ -261,7 +265,9 @@ Json overall_json(const PublishedSummary& s) {
     return Json{{"mean_absolute", number(e.mean_absolute)},
                 {"max_absolute", number(e.max_absolute)},
                 {"bias", number(e.bias)},
-                {"count", e.count}};
+                {"count", e.count},
+                {"factor", number(e.factor)},
+                {"within_twice", e.within_twice}};
   };
   return {{"time_error", errors(s.times)},
           {"baseline_error", errors(s.baseline_times)},

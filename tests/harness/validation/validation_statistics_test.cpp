@@ -21,6 +21,17 @@ TEST(ValidationStatistics, SummariseErrorsGivesMeanMaxAndBias) {
   EXPECT_EQ(summarise_errors({}).count, 0u);
 }
 
+TEST(ValidationStatistics, FactorsCountTooShortAsTooLong) {
+  // A quarter, half, the same, and eight times: off by 4, 2, 1 and 8, whose geometric mean is the fourth root of 64.
+  const ErrorSummary summary = summarise_errors({-0.75, -0.5, 0, 7});
+  EXPECT_NEAR(summary.factor, std::pow(64, 0.25), 1e-12);
+  EXPECT_EQ(summary.within_twice, 2u);
+  EXPECT_NEAR(summarise_errors({-1, 1}).factor, 2, 1e-12);  // nothing predicted has no factor, and is far off
+  EXPECT_EQ(summarise_errors({-1, 1}).within_twice, 1u);
+  EXPECT_TRUE(std::isnan(summarise_errors({-1}).factor));
+  EXPECT_TRUE(std::isnan(summarise_errors({}).factor));
+}
+
 TEST(ValidationStatistics, RelativeErrorOfNothingIsNoNumberUnlessNothingWasPredicted) {
   EXPECT_DOUBLE_EQ(relative_error(3, 2), 0.5);
   EXPECT_DOUBLE_EQ(relative_error(1, 2), -0.5);
