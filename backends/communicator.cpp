@@ -7,52 +7,12 @@
 namespace strobe {
 namespace {
 
-std::uint64_t total_rows(const std::vector<PeerRows>& rows) {
-  std::int64_t total = 0;
-  for (const PeerRows& peer : rows) total += peer.count;
-  return static_cast<std::uint64_t>(total);
-}
-
-std::uint32_t peers_with_rows(const PeerParts& parts) {
-  std::uint32_t peers = 0;
-  for (const PeerPart& part : parts) peers += static_cast<std::uint32_t>(part.peers);
-  return peers;
-}
-
-PeerParts parts_of_rows(const std::vector<PeerRows>& rows) {
-  PeerParts parts;
-  for (std::size_t q = 0; q < rows.size(); ++q) {
-    append_part(parts, {rows[q].first, rows[q].count, static_cast<int>(q), 1});
-  }
-  return parts;
-}
-
-bool names(const PeerParts& parts, int rank) {
-  return std::any_of(parts.begin(), parts.end(),
-                     [rank](const PeerPart& part) { return part.peer <= rank && rank < part.peer + part.peers; });
+/// Whether there are pieces to be checked: nobody lists rows without values.
+bool lists(const std::shared_ptr<const PeerPieces>& pieces, const Tensor& tensor) {
+  return pieces != nullptr && (!pieces->empty() || tensor.has_values());
 }
 
 }  // namespace
-
-void append_part(PeerParts& parts, const PeerPart& part) {
-  if (part.count == 0) return;
-  if (!parts.empty()) {
-    PeerPart& last = parts.back();
-    const bool continues = last.count == part.count && last.peer + last.peers == part.peer &&
-                           last.first + last.peers * last.count == part.first;
-    if (continues) {
-      last.peers += part.peers;
-      return;
-    }
-  }
-  parts.push_back(part);
-}
-
-std::int64_t rows_of_parts(const PeerParts& parts) {
-  std::int64_t rows = 0;
-  for (const PeerPart& part : parts) rows += part.count * part.peers;
-  return rows;
-}
 
 std::vector<PeerRows> rows_of_ranks(const PeerParts& parts, int ranks) {
   std::vector<PeerRows> rows(static_cast<std::size_t>(ranks));
@@ -71,20 +31,18 @@ TrainerLane& Communicator::lane(std::size_t helper, std::size_t lane) const {
   return *lanes_[helper][lane];
 }
 
-void Communicator::check_parts(const Tensor& tensor, const PeerParts& parts, bool in_pieces,
+void Communicator::check_peers(const Tensor& tensor, const PeerList& peers, bool in_pieces,
                                std::string_view what) const {
-  int next = 0;
-  for (const PeerPart& part : parts) {
-    if (part.peers < 1 || part.peer < next || part.peer + part.peers > size_) {
-      throw Error(fmt::format("{}: ranks [{}, +{}) of {} ranks", what, part.peer, part.peers, size_));
-    }
-    next = part.peer + part.peers;
-    // In pieces, rows may go to several peers, so that together they may be more than there are.
-    const std::int64_t rows = part.count * part.peers, end = in_pieces ? part.count : part.first + rows;
-    if (part.count <= 0 || part.first < 0 || end > tensor.rows()) {
-      throw Error(fmt::format("{}: rows [{}, +{}) of a tensor with {} rows", what, part.first, rows, tensor.rows()));
-    }
-  }
+  const PeerTotals& totals = peers.totals();
+  if (totals.end_peer > size_) throw Error(fmt::format("{}: rank {} of {} ranks", what, totals.end_peer - 1, size_));
+  // In pieces, rows may go to several peers, so that together they may be more than there are.
+  const std::int64_t end = in_pieces ? totals.most_rows : totals.end_row;
+  if (end > tensor.rows()) throw Error(fmt::format("{}: {} rows of a tensor with {}", what, end, tensor.rows()));
+}
+
+void Communicator::check_not_sent_to_self(const PeerList& peers) const {
+  if (peers.rows_between(rank_, rank_ + 1) != 0)
+    throw Error("all_to_all_v: own rows are copied by the caller, not sent");
 }
 
 void Communicator::check_rows(const Tensor& tensor, const std::vector<PeerRows>& rows, std::string_view what) const {
@@ -100,13 +58,12 @@ void Communicator::check_rows(const Tensor& tensor, const std::vector<PeerRows>&
 }
 
 void Communicator::check_pieces(const Tensor& tensor, const std::vector<PeerRows>& rows,
-                                const PeerPieces* pieces) const {
-  if (pieces == nullptr || (pieces->empty() && !tensor.has_values())) return;  // nobody lists rows without values
+                                const PeerPieces& pieces) const {
   if (!moves_pieces()) throw Error("all_to_all_v: this communicator does not move pieces");
-  if (pieces->size() != rows.size()) throw Error("all_to_all_v: pieces for another number of ranks");
+  if (pieces.size() != rows.size()) throw Error("all_to_all_v: pieces for another number of ranks");
   for (std::size_t peer = 0; peer < rows.size(); ++peer) {
     std::int64_t count = 0;
-    for (const Run& piece : (*pieces)[peer]) {
+    for (const Run& piece : pieces[peer]) {
       if (piece.first < 0 || piece.count < 0 || piece.first + piece.count > tensor.rows()) {
         throw Error(fmt::format("all_to_all_v: piece [{}, +{}) of a tensor with {} rows", piece.first, piece.count,
                                 tensor.rows()));
@@ -126,13 +83,6 @@ Request Communicator::start(Collective collective) {
   request.collective = std::move(collective);
   request.active = true;
   request.state = do_start(request.collective);
-  if (!device_.has_values()) {
-    // Nothing will move, and the lists of all ranks together are as long as the square of their number.
-    request.collective.send_rows = std::vector<PeerRows>();  // `= {}` would keep the memory
-    request.collective.receive_rows = std::vector<PeerRows>();
-    request.collective.send_parts = PeerParts();
-    request.collective.receive_parts = PeerParts();
-  }
   return request;
 }
 
@@ -140,44 +90,47 @@ Request Communicator::start_all_to_all_v(const Tensor& send, std::vector<PeerRow
                                          std::vector<PeerRows> receive_rows, Traffic traffic, ExchangePieces pieces) {
   check_rows(send, send_rows, "all_to_all_v send");
   check_rows(receive, receive_rows, "all_to_all_v receive");
-  check_pieces(send, send_rows, pieces.send.get());
-  check_pieces(receive, receive_rows, pieces.receive.get());
+  if (lists(pieces.send, send)) check_pieces(send, send_rows, *pieces.send);
+  if (lists(pieces.receive, receive)) check_pieces(receive, receive_rows, *pieces.receive);
   Collective collective{CollectiveKind::all_to_all_v, traffic, send, receive, {}, {}, 0, 0, 0, 0};
-  collective.send_parts = parts_of_rows(send_rows);
-  collective.receive_parts = parts_of_rows(receive_rows);
-  collective.send_rows = std::move(send_rows);
-  collective.receive_rows = std::move(receive_rows);
+  collective.sends = listed_peers(send_rows);
+  collective.receives = listed_peers(receive_rows);
+  if (!lists_peers()) {
+    collective.send_rows = std::move(send_rows);
+    collective.receive_rows = std::move(receive_rows);
+  }
   collective.pieces = std::move(pieces);
   return start_exchange(std::move(collective));
 }
 
-Request Communicator::start_all_to_all_v(const Tensor& send, const PeerParts& sends, const Tensor& receive,
-                                         const PeerParts& receives, Traffic traffic, ExchangePieces pieces) {
-  check_parts(send, sends, pieces.send != nullptr, "all_to_all_v send");
-  check_parts(receive, receives, pieces.receive != nullptr, "all_to_all_v receive");
-  if (pieces.send) check_pieces(send, rows_of_ranks(sends, size_), pieces.send.get());
-  if (pieces.receive) check_pieces(receive, rows_of_ranks(receives, size_), pieces.receive.get());
+Request Communicator::start_all_to_all_v(const Tensor& send, SharedPeers sends, const Tensor& receive,
+                                         SharedPeers receives, Traffic traffic, ExchangePieces pieces) {
+  check_peers(send, *sends, pieces.send != nullptr, "all_to_all_v send");
+  check_peers(receive, *receives, pieces.receive != nullptr, "all_to_all_v receive");
+  const auto rows_of = [this](const PeerList& peers) { return rows_of_ranks(peers.parts(), size_); };
+  if (lists(pieces.send, send)) check_pieces(send, rows_of(*sends), *pieces.send);
+  if (lists(pieces.receive, receive)) check_pieces(receive, rows_of(*receives), *pieces.receive);
   Collective collective{CollectiveKind::all_to_all_v, traffic, send, receive, {}, {}, 0, 0, 0, 0};
-  collective.send_parts = sends;
-  collective.receive_parts = receives;
   if (!lists_peers()) {
-    collective.send_rows = rows_of_ranks(sends, size_);
-    collective.receive_rows = rows_of_ranks(receives, size_);
+    collective.send_rows = rows_of(*sends);
+    collective.receive_rows = rows_of(*receives);
   }
+  collective.sends = std::move(sends);
+  collective.receives = std::move(receives);
   collective.pieces = std::move(pieces);
   return start_exchange(std::move(collective));
 }
 
 Request Communicator::start_exchange(Collective collective) {
-  if (names(collective.send_parts, rank_) || names(collective.receive_parts, rank_)) {
-    throw Error("all_to_all_v: own rows are copied by the caller, not sent");
-  }
+  check_not_sent_to_self(*collective.sends);
+  check_not_sent_to_self(*collective.receives);
   const Tensor &send = collective.send, &receive = collective.receive;
   if (send.columns() != receive.columns() || send.type() != receive.type()) {
     throw Error("all_to_all_v: send and receive rows differ in width or type");
   }
-  collective.sent_bytes = static_cast<std::uint64_t>(rows_of_parts(collective.send_parts)) * send.row_bytes();
-  collective.messages = peers_with_rows(collective.send_parts);
+  const PeerTotals& totals = collective.sends->totals();
+  collective.sent_bytes = static_cast<std::uint64_t>(totals.rows) * send.row_bytes();
+  collective.messages = static_cast<std::uint32_t>(totals.peers);
   return start(std::move(collective));
 }
 
@@ -194,13 +147,20 @@ Request Communicator::start_all_reduce(const Tensor& tensor, Traffic traffic, Re
 Request Communicator::start_all_gather_v(const Tensor& send, const Tensor& receive, std::vector<PeerRows> receive_rows,
                                          Traffic traffic) {
   check_rows(receive, receive_rows, "all_gather_v receive");
-  if (send.rows() != receive_rows[static_cast<std::size_t>(rank_)].count) {
+  return start_all_gather_v(send, receive, listed_peers(receive_rows), traffic);
+}
+
+Request Communicator::start_all_gather_v(const Tensor& send, const Tensor& receive, SharedPeers receives,
+                                         Traffic traffic) {
+  check_peers(receive, *receives, false, "all_gather_v receive");
+  if (send.rows() != receives->rows_between(rank_, rank_ + 1)) {
     throw Error("all_gather_v: the own part has another number of rows than what is sent");
   }
   Collective collective{CollectiveKind::all_gather_v, traffic, send, receive, {}, {}, 0, 0, 0, 0};
   collective.sent_bytes = send.bytes() * static_cast<std::uint64_t>(size_ - 1);
   collective.messages = send.bytes() == 0 ? 0 : static_cast<std::uint32_t>(size_ - 1);
-  collective.receive_rows = std::move(receive_rows);
+  if (!lists_peers()) collective.receive_rows = rows_of_ranks(receives->parts(), size_);
+  collective.receives = std::move(receives);
   return start(std::move(collective));
 }
 
@@ -211,9 +171,11 @@ Request Communicator::start_reduce_scatter(const Tensor& send, std::vector<PeerR
     throw Error("reduce_scatter: the own part has another number of rows than what is received");
   }
   Collective collective{CollectiveKind::reduce_scatter, traffic, send, receive, {}, {}, 0, 0, 0, 0};
-  collective.sent_bytes = total_rows(send_rows) * send.row_bytes() - receive.bytes();
+  collective.sends = listed_peers(send_rows);
+  collective.sent_bytes =
+      static_cast<std::uint64_t>(collective.sends->totals().rows) * send.row_bytes() - receive.bytes();
   collective.messages = static_cast<std::uint32_t>(size_ - 1);
-  collective.send_rows = std::move(send_rows);
+  if (!lists_peers()) collective.send_rows = std::move(send_rows);
   return start(std::move(collective));
 }
 
@@ -287,6 +249,11 @@ void Communicator::all_reduce(const Tensor& tensor, Traffic traffic, Reduction r
 void Communicator::all_gather_v(const Tensor& send, const Tensor& receive, std::vector<PeerRows> receive_rows,
                                 Traffic traffic) {
   Request request = start_all_gather_v(send, receive, std::move(receive_rows), traffic);
+  wait(request);
+}
+
+void Communicator::all_gather_v(const Tensor& send, const Tensor& receive, SharedPeers receives, Traffic traffic) {
+  Request request = start_all_gather_v(send, receive, std::move(receives), traffic);
   wait(request);
 }
 

@@ -10,6 +10,7 @@
 
 #include "backends/device.hpp"
 #include "backends/host/lane.hpp"
+#include "backends/peer_list.hpp"
 #include "core/ids.hpp"
 
 namespace strobe {
@@ -25,25 +26,6 @@ inline int world_rank(const MemberRanks& members, int rank) {
 /// Disjoint groups of a communicator's ranks: each has at least one, ascending.
 using RankGroups = std::vector<std::vector<int>>;
 
-/// Rows [first, first + count) of a tensor that go to, or come from, one peer.
-using PeerRows = Run;
-
-/// `count` > 0 rows for, or from, each of the ranks [peer, peer + peers): one rank's behind the other's from row
-/// `first` on. Where all ranks exchange evenly, a list of these is a few entries long whatever their number.
-struct PeerPart {
-  std::int64_t first = 0;
-  std::int64_t count = 0;
-  int peer = 0;
-  int peers = 1;
-  friend bool operator==(const PeerPart&, const PeerPart&) = default;
-};
-/// The peers that there are, ascending; ranks that are not listed get nothing.
-using PeerParts = std::vector<PeerPart>;
-
-/// Adds `peers` ranks from `peer` on, joined to the last part where they continue it.
-void append_part(PeerParts& parts, const PeerPart& part);
-/// Sum of all ranks' rows.
-std::int64_t rows_of_parts(const PeerParts& parts);
 /// One entry for each of `ranks` ranks; ranks without rows have {0, 0}.
 std::vector<PeerRows> rows_of_ranks(const PeerParts& parts, int ranks);
 
@@ -80,8 +62,9 @@ struct Collective {
   std::uint64_t sent_bytes = 0;  // by the conventions below
   std::uint32_t messages = 0;
   ExchangePieces pieces = {};  // of an all_to_all_v, in place of the ranges above, whose counts are their sums
-  // Of an all_to_all_v in place of the rows per peer, for a communicator that lists peers.
-  PeerParts send_parts = {}, receive_parts = {};
+  // The same as lists: both of an all_to_all_v, and for a communicator that lists peers, which gets no rows per peer,
+  // those of a gather's receive buffer and of a scatter's send buffer; else null.
+  SharedPeers sends = nullptr, receives = nullptr;
   Reduction reduction = Reduction::sum;  // of an all_reduce
   std::uint64_t groups = 0;              // of the barrier in which ranks split: stands for the groups; 0: no split
 };
@@ -156,11 +139,11 @@ class Communicator {
   Request start_all_to_all_v(const Tensor& send, std::vector<PeerRows> send_rows, const Tensor& receive,
                              std::vector<PeerRows> receive_rows, Traffic traffic, ExchangePieces pieces = {});
   /// The same for peers as a list, whose ranges with `pieces` are only counts.
-  Request start_all_to_all_v(const Tensor& send, const PeerParts& sends, const Tensor& receive,
-                             const PeerParts& receives, Traffic traffic, ExchangePieces pieces = {});
+  Request start_all_to_all_v(const Tensor& send, SharedPeers sends, const Tensor& receive, SharedPeers receives,
+                             Traffic traffic, ExchangePieces pieces = {});
   /// Whether an exchange may take rows from, and put them to, several places of a tensor, so that nobody packs them.
   virtual bool moves_pieces() const { return false; }
-  /// Whether the backend reads `send_parts` and `receive_parts` of an all_to_all_v; else it gets rows of every rank.
+  /// Whether the backend reads `sends` and `receives`; else it gets rows of every rank.
   virtual bool lists_peers() const { return false; }
   /// In place: every rank's `tensor` becomes the elementwise sum over ranks, added in rank order (same bits on every
   /// rank), or their maximum, of which +0 and -0 are equal and the first rank's stays. f32 or f64 or i64. A NaN of any
@@ -171,6 +154,8 @@ class Communicator {
   /// `receive` gets rank q's rows at receive_rows[q]; `send` has receive_rows[rank()].count rows.
   Request start_all_gather_v(const Tensor& send, const Tensor& receive, std::vector<PeerRows> receive_rows,
                              Traffic traffic);
+  /// The same for rows as a list, with an entry of this rank where it has rows.
+  Request start_all_gather_v(const Tensor& send, const Tensor& receive, SharedPeers receives, Traffic traffic);
   /// Rank q's `receive` gets the sum over ranks (in rank order) of rows send_rows[q] of `send`.
   Request start_reduce_scatter(const Tensor& send, std::vector<PeerRows> send_rows, const Tensor& receive,
                                Traffic traffic);
@@ -187,6 +172,7 @@ class Communicator {
                     std::vector<PeerRows> receive_rows, Traffic traffic);
   void all_reduce(const Tensor& tensor, Traffic traffic, Reduction reduction = Reduction::sum);
   void all_gather_v(const Tensor& send, const Tensor& receive, std::vector<PeerRows> receive_rows, Traffic traffic);
+  void all_gather_v(const Tensor& send, const Tensor& receive, SharedPeers receives, Traffic traffic);
   void reduce_scatter(const Tensor& send, std::vector<PeerRows> send_rows, const Tensor& receive, Traffic traffic);
   void broadcast(const Tensor& tensor, int root, Traffic traffic);
   void send(const Tensor& tensor, int destination, int tag, Traffic traffic);
@@ -214,9 +200,10 @@ class Communicator {
 
   Request start(Collective collective);
   Request start_exchange(Collective collective);
-  void check_parts(const Tensor& tensor, const PeerParts& parts, bool in_pieces, std::string_view what) const;
+  void check_peers(const Tensor& tensor, const PeerList& peers, bool in_pieces, std::string_view what) const;
+  void check_not_sent_to_self(const PeerList& peers) const;
   void check_rows(const Tensor& tensor, const std::vector<PeerRows>& rows, std::string_view what) const;
-  void check_pieces(const Tensor& tensor, const std::vector<PeerRows>& rows, const PeerPieces* pieces) const;
+  void check_pieces(const Tensor& tensor, const std::vector<PeerRows>& rows, const PeerPieces& pieces) const;
 
   Device& device_;
   int rank_;

@@ -62,19 +62,11 @@ void all_to_all_v(Device& device, Communicator& c) {
   check_exchange<T>(exchange, c);
 }
 
-/// Rows of every rank as a list of the peers that there are.
-PeerParts listed(const std::vector<PeerRows>& rows) {
-  PeerParts parts;
-  for (std::size_t q = 0; q < rows.size(); ++q)
-    append_part(parts, {rows[q].first, rows[q].count, static_cast<int>(q), 1});
-  return parts;
-}
-
 template <class T>
 void all_to_all_v_of_listed_peers(Device& device, Communicator& c) {
   const Exchange exchange = uneven_exchange<T>(device, c, 3);
-  Request request = c.start_all_to_all_v(exchange.send, listed(exchange.send_rows), exchange.receive,
-                                         listed(exchange.receive_rows), Traffic::redistribute);
+  Request request = c.start_all_to_all_v(exchange.send, listed_peers(exchange.send_rows), exchange.receive,
+                                         listed_peers(exchange.receive_rows), Traffic::redistribute);
   c.wait(request);
   check_exchange<T>(exchange, c);
 }

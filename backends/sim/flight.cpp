@@ -1,8 +1,8 @@
 // Returns what a flight moves and how its members disagree. Whether the senders' byte matrix is the receivers' is
-// decided by a sum that both sides can take from their parts: over all pairs, rows times a random weight of the sender
-// times one of the receiver, modulo 2^64. Equal matrices have equal sums; two that differ do not, but for a chance of
-// about 2^-60. Only then pairs are looked at one by one, from the senders' side with a cursor into each receiver's
-// list, to name the first that differs. So k parts on n ranks are checked and summed in O(n + k).
+// decided by a sum that both sides can take from their lists' totals: over all pairs, rows times a random weight of the
+// sender times one of the receiver, modulo 2^64. Equal matrices have equal sums; two that differ do not, but for a
+// chance of about 2^-60. Only then pairs are looked at one by one, from the senders' side with a cursor into each
+// receiver's list, to name the first that differs. So exchanges of n ranks are checked and summed in O(n).
 #include "backends/sim/flight.hpp"
 
 #include <fmt/format.h>
@@ -17,79 +17,18 @@ namespace {
 
 std::string_view name_of(const Call& call) { return call_name(call.kind, call.groups != 0); }
 
-/// Adds a part, joined to the last one where it has the same count for the ranks that follow.
-void join(std::vector<Part>& parts, const Part& part) {
-  if (!parts.empty() && parts.back().count == part.count && parts.back().peer + parts.back().peers == part.peer) {
-    parts.back().peers += part.peers;
-  } else {
-    parts.push_back(part);
-  }
+/// Whether two lists give each rank as many rows, wherever they lie. As for byte matrices, by weighted sums.
+bool same_counts(const SharedPeers& a, const SharedPeers& b) {
+  return a == b || (a->totals().rows == b->totals().rows && a->totals().weighted == b->totals().weighted);
 }
 
-std::vector<Part> one_per_rank(const std::vector<Part>& parts) {
-  std::vector<Part> expanded;
-  for (const Part& part : parts) {
-    for (int i = 0; i < part.peers; ++i)
-      expanded.push_back({part.first + i * part.count, part.count, part.peer + i, 1});
-  }
-  return expanded;
-}
-
-/// Parts for `tensor`: by rank where it has values.
-std::vector<Part> parts_of(const std::vector<Part>& parts, const Tensor& tensor) {
-  if (tensor.has_values()) return one_per_rank(parts);
-  std::vector<Part> joined;
-  for (const Part& part : parts) join(joined, part);
-  return joined;
-}
-
-std::vector<Part> parts_of(const std::vector<PeerRows>& rows, const Tensor& tensor) {
-  std::vector<Part> parts;
-  for (std::size_t q = 0; q < rows.size(); ++q) {
-    if (rows[q].count == 0) continue;
-    const Part part{rows[q].first, rows[q].count, static_cast<int>(q), 1};
-    if (tensor.has_values()) {
-      parts.push_back(part);
-    } else {
-      join(parts, part);
-    }
-  }
-  return parts;
-}
-
-bool same_counts(const std::vector<Part>& a, const std::vector<Part>& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Part& x, const Part& y) {
-    return x.peer == y.peer && x.peers == y.peers && x.count == y.count;
-  });
-}
-
-std::uint64_t weight_of(std::uint64_t number) {  // splitmix64
-  number += 0x9e3779b97f4a7c15u;
-  number = (number ^ (number >> 30)) * 0xbf58476d1ce4e5b9u;
-  number = (number ^ (number >> 27)) * 0x94d049bb133111ebu;
-  return number ^ (number >> 31);
-}
-
-/// Weights of the ranks, summed: of ranks [a, b) it is sums[b] - sums[a].
-std::vector<std::uint64_t> weight_sums(std::size_t ranks, std::uint64_t family) {
-  std::vector<std::uint64_t> sums(ranks + 1, 0);
-  for (std::size_t r = 0; r < ranks; ++r) sums[r + 1] = sums[r] + weight_of(2 * r + family);
-  return sums;
-}
-
-/// The weighted sum of one side's byte matrix.
-std::uint64_t weighted_rows(const std::vector<Call>& calls, const std::vector<Part> Call::*lists,
-                            std::uint64_t own_family) {
-  const std::vector<std::uint64_t> own = weight_sums(calls.size(), own_family);
-  const std::vector<std::uint64_t> peers = weight_sums(calls.size(), 1 - own_family);
+/// The weighted sum of the byte matrix as the senders, or the receivers, list it.
+std::uint64_t weighted_rows(const std::vector<Call>& calls, const SharedPeers Call::*lists, PeerRole own) {
+  const PeerRole peer = own == PeerRole::sender ? PeerRole::receiver : PeerRole::sender;
   std::uint64_t total = 0;
   for (std::size_t r = 0; r < calls.size(); ++r) {
-    std::uint64_t rows = 0;
-    for (const Part& part : calls[r].*lists) {
-      const auto first = static_cast<std::size_t>(part.peer), last = first + static_cast<std::size_t>(part.peers);
-      rows += static_cast<std::uint64_t>(part.count) * (peers[last] - peers[first]);
-    }
-    total += rows * (own[r + 1] - own[r]);
+    const int rank = static_cast<int>(r);
+    total += (calls[r].*lists)->totals().weighted_as(peer) * rank_weight(rank, rank + 1, own);
   }
   return total;
 }
@@ -142,12 +81,12 @@ std::string disagreement_of_pair(const Flight& flight, int from, int to, std::in
 std::string disagreeing_pair(const Flight& flight) {
   const std::vector<Call>& calls = flight.calls;
   std::vector<std::size_t> cursors(calls.size(), 0);
-  std::vector<std::vector<Part>> expected_of;
-  for (const Call& call : calls) expected_of.push_back(one_per_rank(call.receives));
+  std::vector<PeerParts> expected_of;
+  for (const Call& call : calls) expected_of.push_back(one_per_rank(*call.receives));
   for (std::size_t p = 0; p < calls.size(); ++p) {
     const int from = static_cast<int>(p);
-    for (const Part& sent : one_per_rank(calls[p].sends)) {
-      const std::vector<Part>& receives = expected_of[static_cast<std::size_t>(sent.peer)];
+    for (const PeerPart& sent : one_per_rank(*calls[p].sends)) {
+      const PeerParts& receives = expected_of[static_cast<std::size_t>(sent.peer)];
       std::size_t& cursor = cursors[static_cast<std::size_t>(sent.peer)];
       if (cursor < receives.size() && receives[cursor].peer < from) {
         return disagreement_of_pair(flight, receives[cursor].peer, sent.peer, 0, receives[cursor].count);
@@ -164,7 +103,7 @@ std::string disagreeing_pair(const Flight& flight) {
   }
   for (std::size_t q = 0; q < calls.size(); ++q) {
     if (cursors[q] == expected_of[q].size()) continue;
-    const Part& left = expected_of[q][cursors[q]];
+    const PeerPart& left = expected_of[q][cursors[q]];
     return disagreement_of_pair(flight, left.peer, static_cast<int>(q), 0, left.count);
   }
   return "";
@@ -174,27 +113,26 @@ std::string compare_exchange(const Flight& flight) {
   const std::vector<Call>& calls = flight.calls;
   const auto as_first = [&calls](const Call& call) { return same_width(call.send, calls[0].send); };
   const bool one_width = std::all_of(calls.begin(), calls.end(), as_first);
-  if (one_width && weighted_rows(calls, &Call::sends, 0) == weighted_rows(calls, &Call::receives, 1)) return "";
+  if (one_width && weighted_rows(calls, &Call::sends, PeerRole::sender) ==
+                       weighted_rows(calls, &Call::receives, PeerRole::receiver)) {
+    return "";
+  }
   return disagreeing_pair(flight);
 }
 
 /// Bytes of one side of an all-to-all-v per rank, inside its node and beyond it; returns the number of messages.
-std::uint64_t sum_parts(const std::vector<Call>& calls, const std::vector<Part> Call::*lists, const Topology& topology,
-                        std::vector<std::uint64_t>& inside, std::vector<std::uint64_t>& outside,
-                        std::uint64_t& most_messages) {
+std::uint64_t sum_rows(const std::vector<Call>& calls, const SharedPeers Call::*lists, const Topology& topology,
+                       std::vector<std::uint64_t>& inside, std::vector<std::uint64_t>& outside,
+                       std::uint64_t& most_messages) {
   std::uint64_t messages = 0;
   for (std::size_t r = 0; r < calls.size(); ++r) {
+    const PeerList& peers = *(calls[r].*lists);
     const std::uint64_t row_bytes = calls[r].send.row_bytes();
     const int node = topology.node_of(static_cast<int>(r));
-    const int begin = topology.first_of(node), end = topology.first_of(node + 1);
-    std::uint64_t own_messages = 0;
-    for (const Part& part : calls[r].*lists) {
-      const int near = std::max(0, std::min(end, part.peer + part.peers) - std::max(begin, part.peer));
-      const std::uint64_t bytes = static_cast<std::uint64_t>(part.count) * row_bytes;
-      inside[r] += bytes * static_cast<std::uint64_t>(near);
-      outside[r] += bytes * static_cast<std::uint64_t>(part.peers - near);
-      own_messages += static_cast<std::uint64_t>(part.peers);
-    }
+    const std::int64_t near = peers.rows_between(topology.first_of(node), topology.first_of(node + 1));
+    inside[r] = static_cast<std::uint64_t>(near) * row_bytes;
+    outside[r] = static_cast<std::uint64_t>(peers.totals().rows - near) * row_bytes;
+    const auto own_messages = static_cast<std::uint64_t>(peers.totals().peers);
     messages += own_messages;
     most_messages = std::max(most_messages, own_messages);
   }
@@ -203,8 +141,8 @@ std::uint64_t sum_parts(const std::vector<Call>& calls, const std::vector<Part> 
 
 ExchangeLoad exchange_load(const std::vector<Call>& calls, const Topology& topology) {
   ExchangeLoad load(topology);
-  load.messages = sum_parts(calls, &Call::sends, topology, load.sent_inside, load.sent_outside, load.most_messages);
-  sum_parts(calls, &Call::receives, topology, load.received_inside, load.received_outside, load.most_messages);
+  load.messages = sum_rows(calls, &Call::sends, topology, load.sent_inside, load.sent_outside, load.most_messages);
+  sum_rows(calls, &Call::receives, topology, load.received_inside, load.received_outside, load.most_messages);
   return load;
 }
 
@@ -226,6 +164,15 @@ std::string compare_parts(const Flight& flight) {
 
 }  // namespace
 
+PeerParts one_per_rank(const PeerList& peers) {
+  PeerParts expanded;
+  for (const PeerPart& part : peers.parts()) {
+    for (int i = 0; i < part.peers; ++i)
+      expanded.push_back({part.first + i * part.count, part.count, part.peer + i, 1});
+  }
+  return expanded;
+}
+
 double Flight::last_arrival_seconds() const {
   double last = 0;
   for (const Call& call : calls) last = std::max(last, call.arrival_seconds);
@@ -242,14 +189,12 @@ std::vector<int> Flight::missing_ranks() const {
 
 Call make_call(const Collective& collective, double arrival_seconds) {
   const int root = collective.kind == CollectiveKind::broadcast ? collective.peer : 0;
-  const bool listed = collective.kind == CollectiveKind::all_to_all_v;
   return {collective.kind,
           collective.traffic,
           collective.send,
           collective.receive,
-          listed ? parts_of(collective.send_parts, collective.send) : parts_of(collective.send_rows, collective.send),
-          listed ? parts_of(collective.receive_parts, collective.receive)
-                 : parts_of(collective.receive_rows, collective.receive),
+          collective.sends,
+          collective.receives,
           root,
           arrival_seconds,
           true,
@@ -285,16 +230,10 @@ CollectiveLoad load_of(const Flight& flight, const Topology& topology) {
     load.exchange = exchange_load(flight.calls, topology);
   } else if (load.kind == CollectiveKind::all_gather_v || load.kind == CollectiveKind::reduce_scatter) {
     const bool gather = load.kind == CollectiveKind::all_gather_v;
-    const std::vector<Part>& parts = gather ? first.receives : first.sends;
+    const PeerTotals& totals = (gather ? first.receives : first.sends)->totals();
     const std::uint64_t row_bytes = (gather ? first.receive : first.send).row_bytes();
-    std::int64_t total = 0, smallest = parts.empty() ? 0 : parts[0].count, members = 0;
-    for (const Part& part : parts) {
-      total += part.count * part.peers;
-      smallest = std::min(smallest, part.count);
-      members += part.peers;
-    }
-    if (members < topology.ranks) smallest = 0;
-    load.bytes = static_cast<std::uint64_t>(total) * row_bytes;
+    const std::int64_t smallest = totals.peers < topology.ranks ? 0 : totals.least_rows;
+    load.bytes = static_cast<std::uint64_t>(totals.rows) * row_bytes;
     load.smallest_part_bytes = static_cast<std::uint64_t>(smallest) * row_bytes;
   }
   return load;

@@ -10,17 +10,13 @@
 
 namespace strobe::sim {
 
-/// Where values move there is one part per rank; without values, ranks that follow each other with the same count are
-/// one part wherever their rows lie, which makes the lists of an even redistribution a few parts long.
-using Part = PeerPart;
-
-/// What one member brings: its buffers and only those entries of its row lists that hold rows, by ascending peer.
+/// What one member brings: its buffers and its lists of peers.
 struct Call {
   CollectiveKind kind = CollectiveKind::barrier;
   Traffic traffic = Traffic::other;
   Tensor send, receive;
-  std::vector<Part> sends, receives;
-  int root = 0;  // broadcast
+  SharedPeers sends, receives;  // of an all_to_all_v; one of them of a gather and a scatter
+  int root = 0;                 // broadcast
   double arrival_seconds = 0;
   bool arrived = false;
   ExchangePieces pieces = {};  // of an exchange that moves values
@@ -51,14 +47,16 @@ struct Flight {
   std::vector<int> missing_ranks() const;
 };
 
-/// The call of `collective` with row lists reduced to parts. Cost: O(parts) of an all_to_all_v, else O(ranks).
 Call make_call(const Collective& collective, double arrival_seconds);
 
-/// How the members of a complete flight disagree, naming both sides, or "". Cost: O(ranks + parts).
+/// The list with an entry for each rank that has rows.
+PeerParts one_per_rank(const PeerList& peers);
+
+/// How the members of a complete flight disagree, naming both sides, or "". Cost: O(ranks) where they agree.
 std::string find_disagreement(const Flight& flight);
 
 /// What a complete flight without disagreement moves, for the cost models. `topology` is the communicator's. Cost:
-/// O(ranks + parts).
+/// O(ranks); of an all_to_all_v those of the rows between each rank and its node's.
 CollectiveLoad load_of(const Flight& flight, const Topology& topology);
 
 /// Moves the values of a complete flight between the members' buffers; sums are added in rank order. Does nothing when

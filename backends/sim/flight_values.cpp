@@ -16,15 +16,17 @@ void copy(const Tensor& from, const Tensor& to) {
   if (to.bytes() != 0 && from.raw() != to.raw()) std::memcpy(to.raw(), from.raw(), to.bytes());
 }
 
-Tensor rows_of(const Tensor& tensor, const Part& part) { return tensor.slice_rows(part.first, part.count); }
+Tensor rows_of(const Tensor& tensor, const PeerPart& part) { return tensor.slice_rows(part.first, part.count); }
 
 void exchange(const std::vector<Call>& calls) {
   std::vector<std::size_t> cursors(calls.size(), 0);
+  std::vector<PeerParts> receives;
+  for (const Call& receiver : calls) receives.push_back(one_per_rank(*receiver.receives));
   for (const Call& sender : calls) {
-    for (const Part& sent : sender.sends) {
+    for (const PeerPart& sent : one_per_rank(*sender.sends)) {
       const auto to = static_cast<std::size_t>(sent.peer);
       const Call& receiver = calls[to];
-      const Part& received = receiver.receives[cursors[to]++];
+      const PeerPart& received = receives[to][cursors[to]++];
       const Run from_range{sent.first, sent.count}, to_range{received.first, received.count};
       copy_pieces(sender.send, pieces_for(sender.pieces.send, from_range, to), receiver.receive,
                   pieces_for(receiver.pieces.receive, to_range, static_cast<std::size_t>(received.peer)), std::memcpy);
@@ -34,7 +36,7 @@ void exchange(const std::vector<Call>& calls) {
 
 void gather(const std::vector<Call>& calls) {
   for (const Call& receiver : calls) {
-    for (const Part& part : receiver.receives) {
+    for (const PeerPart& part : one_per_rank(*receiver.receives)) {
       copy(calls[static_cast<std::size_t>(part.peer)].send, rows_of(receiver.receive, part));
     }
   }
@@ -52,13 +54,15 @@ void reduce(const std::vector<Call>& calls) {
 }
 
 void reduce_scatter(const std::vector<Call>& calls) {
-  for (std::size_t p = 0; p < calls[0].sends.size(); ++p) {
-    const Tensor& sum = calls[static_cast<std::size_t>(calls[0].sends[p].peer)].receive;
+  std::vector<PeerParts> sends;
+  for (const Call& call : calls) {
+    if (!call.send.has_values()) return;
+    sends.push_back(one_per_rank(*call.sends));
+  }
+  for (std::size_t p = 0; p < sends[0].size(); ++p) {
+    const Tensor& sum = calls[static_cast<std::size_t>(sends[0][p].peer)].receive;
     std::vector<const std::byte*> addends;
-    for (const Call& call : calls) {
-      if (!call.send.has_values()) return;
-      addends.push_back(rows_of(call.send, call.sends[p]).raw());
-    }
+    for (std::size_t r = 0; r < calls.size(); ++r) addends.push_back(rows_of(calls[r].send, sends[r][p]).raw());
     ordered_sum(Reduction::sum, sum.type(), addends, sum.raw(), sum.elements());
   }
 }

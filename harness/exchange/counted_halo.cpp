@@ -1,14 +1,16 @@
 // Expected halos. Returns whole numbers of rows whose sums over ranks and steps stay within one row per rank of the
 // expectation: what a rank has got so far is rounded, not every step by itself, and ranks round at different times.
-// Cost: O(owners of each step) for the needs, O(P^2) per distinct vertex map that needs some for the exchange.
+// Cost: O(owners of each step) for the needs, O(P^2) time per distinct vertex map that needs some for the exchange.
 // Source: expected distinct readers under random assignment (occupancy), as `expected_halo_rows` in
 // workloads/shape.hpp.
 #include "harness/exchange/counted_halo.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 
+#include "harness/exchange/dealt_peers.hpp"
 #include "harness/placement/local_rows.hpp"
 
 namespace strobe {
@@ -64,66 +66,83 @@ double sample_rows(const StepSamples& samples, double per_edge, std::int64_t ver
   return of_edges + (n * (owners - 1) - of_edges) * pair_seen;
 }
 
-/// Splits `rows` among the owners of a map other than `reader` in proportion to what they own; adds to `received` [P].
-void split_among_owners(const VertexMap& map, std::size_t reader, std::int64_t rows,
-                        std::vector<std::int64_t>& received) {
-  const std::size_t count = received.size();
-  double others = 0, seen = 0;
-  for (std::size_t q = 0; q < count; ++q) {
-    others += q == reader ? 0 : static_cast<double>(map.count_of(static_cast<Rank>(q)));
+/// Adds entries to the sides of a plan whose peers are dealt, and gives each rank its lists.
+class DealtSides {
+ public:
+  DealtSides(const Placement& placement, const HaloNeeds& needs, ExchangePlan& plan)
+      : dealt_(std::make_shared<const DealtRows>(placement, needs)),
+        steps_(placement.steps()),
+        plan_(plan),
+        own_(rows_of_ranks(placement)),
+        sent_(own_.size()),
+        received_(own_.size()) {
+    for (Rank r = 0; r < placement.ranks; ++r) {
+      for (const PeerRole role : {PeerRole::sender, PeerRole::receiver})
+        weights_[static_cast<std::size_t>(role)].push_back(rank_weight(r, r + 1, role));
+    }
   }
-  std::int64_t given = 0;
-  for (std::size_t i = 1; i < count; ++i) {
-    const std::size_t q = (reader + i) % count;
-    seen += static_cast<double>(map.count_of(static_cast<Rank>(q)));
-    const std::int64_t until = others == 0 ? 0 : std::llround(static_cast<double>(rows) * seen / others);
-    received[q] += until - given;
-    given = until;
-  }
-}
 
-/// Rows that one reader gets from each rank: [P]; empty when it needs none.
-std::vector<std::int64_t> rows_received(const Placement& placement, const std::vector<std::int64_t>& needed,
-                                        std::size_t reader) {
-  std::vector<std::int64_t> of_map(placement.maps.size(), 0), received;
-  for (std::size_t t = 0; t < needed.size(); ++t) {
-    of_map[static_cast<std::size_t>(placement.map_of_step[t])] += needed[t];
+  /// Visits every pair once.
+  void add_pairs() {
+    for (Rank reader = 0; reader < dealt_->ranks(); ++reader) {
+      if (!dealt_->reads(reader)) continue;
+      std::int64_t before = 0;
+      for (int place = 1; place < dealt_->ranks(); ++place) {
+        const std::int64_t until = dealt_->given(reader, place);
+        if (until != before) add((reader + place) % dealt_->ranks(), reader, until - before);
+        before = until;
+      }
+    }
   }
-  for (std::size_t m = 0; m < of_map.size(); ++m) {
-    if (of_map[m] <= 0) continue;
-    received.resize(static_cast<std::size_t>(placement.ranks), 0);
-    split_among_owners(*placement.maps[m], reader, of_map[m], received);
-  }
-  return received;
-}
 
-/// Adds what one peer sends or gets behind the others' rows.
-void append_peer(PeerSide& side, std::size_t peer, std::int64_t rows) {
-  append_part(side.parts, {side.total, rows, static_cast<int>(peer), 1});
-  side.total += rows;
-}
+  void finish() {
+    for (std::size_t r = 0; r < own_.size(); ++r) {
+      RankExchange& rank = plan_.ranks[r];
+      rank.rank = static_cast<Rank>(r);
+      rank.input_rows = rank.kept_rows = own_[r];
+      rank.keep_moves = own_[r] > 0 ? 1 : 0;
+      rank.send.total = sent_[r].rows;
+      rank.receive.total = received_[r].rows;
+      rank.output_rows = own_[r] + rank.receive.total;
+      // A row that goes to several peers cannot stand where a range for each of them would.
+      rank.send.in_place = sent_[r].most_rows <= 1 && rank.send.total <= own_[r];
+      rank.receive.in_place = received_[r].most_rows <= 1 || dealt_->ranks() == 2;
+      if (sent_[r].peers > 0) rank.send.peers = dealt_peers(dealt_, rank.rank, PeerRole::sender, sent_[r]);
+      if (received_[r].peers > 0) rank.receive.peers = dealt_peers(dealt_, rank.rank, PeerRole::receiver, received_[r]);
+    }
+  }
 
-/// Packing work and totals of one rank. Rows to send are scattered: neighbours among them by chance only. Received rows
-/// are ordered by step, then by peer, so one peer's are in one run throughout when there is no other.
-void finish(RankExchange& rank, std::int64_t own, std::int64_t steps, int peers) {
-  rank.input_rows = rank.kept_rows = own;
-  rank.keep_moves = own > 0 ? 1 : 0;
-  for (const PeerPart& part : rank.send.parts) {
-    const double density = own == 0 ? 0.0 : static_cast<double>(part.count) / static_cast<double>(own);
-    const std::int64_t runs = std::max<std::int64_t>(1, std::llround(static_cast<double>(part.count) * (1 - density)));
-    rank.send.moves += part.peers * runs;
-    rank.send.in_place = rank.send.in_place && part.count <= 1;
+ private:
+  void add(Rank owner, Rank reader, std::int64_t rows) {
+    const auto from = static_cast<std::size_t>(owner), to = static_cast<std::size_t>(reader);
+    count(sent_[from], rows, to);
+    count(received_[to], rows, from);
+    // Rows to send are scattered: neighbours among them by chance only. Received rows are ordered by step, then by
+    // peer: one run a peer and step, or a single one where there is no other peer.
+    const double density = own_[from] == 0 ? 0.0 : static_cast<double>(rows) / static_cast<double>(own_[from]);
+    const std::int64_t runs = std::llround(static_cast<double>(rows) * (1 - density));
+    plan_.ranks[from].send.moves += std::max<std::int64_t>(1, runs);
+    plan_.ranks[to].receive.moves += std::min(rows, dealt_->ranks() == 2 ? 1 : steps_);
   }
-  for (const PeerPart& part : rank.receive.parts) {
-    rank.receive.moves += part.peers * std::min(part.count, peers == 2 ? 1 : steps);  // one run per peer and step
-    rank.receive.in_place = rank.receive.in_place && (part.count <= 1 || peers == 2);
+
+  void count(PeerTotals& totals, std::int64_t rows, std::size_t peer) const {
+    totals.rows += rows;
+    totals.end_row = totals.rows;
+    ++totals.peers;
+    totals.most_rows = std::max(totals.most_rows, rows);
+    totals.least_rows = totals.peers == 1 ? rows : std::min(totals.least_rows, rows);
+    totals.end_peer = std::max(totals.end_peer, static_cast<int>(peer) + 1);
+    for (std::size_t role = 0; role < weights_.size(); ++role)
+      totals.weighted[role] += static_cast<std::uint64_t>(rows) * weights_[role][peer];
   }
-  // A row that goes to several peers cannot stand where a range for each of them would.
-  rank.send.in_place = rank.send.in_place && rank.send.total <= own;
-  rank.send.parts.shrink_to_fit();
-  rank.receive.parts.shrink_to_fit();
-  rank.output_rows = own + rank.receive.total;
-}
+
+  std::shared_ptr<const DealtRows> dealt_;
+  std::int64_t steps_;
+  ExchangePlan& plan_;
+  std::vector<std::int64_t> own_;                        // [P]
+  std::vector<PeerTotals> sent_, received_;              // [P]
+  std::array<std::vector<std::uint64_t>, 2> weights_{};  // of each rank, by its role
+};
 
 }  // namespace
 
@@ -143,22 +162,13 @@ HaloNeeds counted_needs(const Placement& placement, const PreparedGraph& graph, 
 }
 
 ExchangePlan counted_halo(const Placement& placement, const HaloNeeds& needs) {
-  const auto peers = static_cast<std::size_t>(placement.ranks);
   ExchangePlan plan;
   plan.fan_out = true;
   plan.rank_count = placement.ranks;
-  plan.ranks.resize(peers);
-  for (std::size_t r = 0; r < peers; ++r) {
-    plan.ranks[r].rank = static_cast<Rank>(r);
-    const std::vector<std::int64_t> received = rows_received(placement, needs.counted[r], r);
-    for (std::size_t q = 0; q < received.size(); ++q) {
-      if (received[q] == 0) continue;
-      append_peer(plan.ranks[r].receive, q, received[q]);
-      append_peer(plan.ranks[q].send, r, received[q]);
-    }
-  }
-  const std::vector<std::int64_t> own = rows_of_ranks(placement);
-  for (std::size_t r = 0; r < peers; ++r) finish(plan.ranks[r], own[r], placement.steps(), placement.ranks);
+  plan.ranks.resize(static_cast<std::size_t>(placement.ranks));
+  DealtSides sides(placement, needs, plan);
+  sides.add_pairs();
+  sides.finish();
   plan.complete();
   plan.identity = plan.total_rows() == 0;
   return plan;
@@ -191,6 +201,7 @@ PlacedSamples place_counted_samples(const CountedSamples& samples, const Histogr
                [&](Rank r, std::int64_t rows) { needs.count_at(r, here) += rows; });
   }
   placed.halo = counted_halo(placement, needs);
+  placed.complete();
   return placed;
 }
 

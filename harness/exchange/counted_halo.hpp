@@ -13,8 +13,8 @@ namespace strobe {
 /// O(owners of each step + bins).
 HaloNeeds counted_needs(const Placement& placement, const PreparedGraph& graph, std::int64_t first_step);
 
-/// The exchange that brings `needs.counted`: every other owner sends in proportion to what it owns. Cost O(P^2) for
-/// every map of which something is needed, and the pairs in memory.
+/// The exchange that brings `needs.counted`: every other owner sends in proportion to what it owns. Time O(P^2) for
+/// every map of which something is needed; memory O(P) for each, as no pair is stored.
 ExchangePlan counted_halo(const Placement& placement, const HaloNeeds& needs);
 
 /// Places those samples, of which the number is known, that read one of `steps` (ascending): step i of `placement` is

@@ -56,7 +56,7 @@ void unpack_rows(Device& device, const Tensor& buffer, const Tensor& to, const B
 std::shared_ptr<const PeerPieces> pieces_of(const PeerSide& side, int ranks, std::int64_t RowMove::*row_in_tensor) {
   auto pieces = std::make_shared<PeerPieces>(static_cast<std::size_t>(ranks));
   auto move = side.list.begin();
-  for (const PeerPart& part : side.parts) {
+  for (const PeerPart& part : side.parts()) {
     for (int i = 0; i < part.peers; ++i) {
       for (std::int64_t left = part.count; left > 0; ++move) {
         (*pieces)[static_cast<std::size_t>(part.peer + i)].push_back({(*move).*row_in_tensor, move->rows});
@@ -71,10 +71,16 @@ std::shared_ptr<const PeerPieces> pieces_of(const PeerSide& side, int ranks, std
 PeerSide in_buffer(const PeerSide& side) {
   PeerSide buffered;
   buffered.in_place = false;
-  for (const PeerPart& part : side.parts) {
-    append_part(buffered.parts, {buffered.total, part.count, part.peer, part.peers});
-    buffered.total += part.count * part.peers;
+  buffered.total = side.total;
+  buffered.peers = side.peers;
+  if (side.peers->totals().packed) return buffered;
+  PeerParts parts;
+  std::int64_t next = 0;
+  for (const PeerPart& part : side.parts()) {
+    append_part(parts, {next, part.count, part.peer, part.peers});
+    next += part.count * part.peers;
   }
+  buffered.peers = listed_peers(std::move(parts));
   return buffered;
 }
 
@@ -160,7 +166,7 @@ Exchange::Flight Exchange::start(Device& device, Communicator& communicator, Way
     const ExchangePieces pieces{sends_pieces ? here.pieces.send : nullptr,
                                 receives_pieces ? here.pieces.receive : nullptr};
     flight.request = communicator.start_all_to_all_v(
-        send, here.send->parts, flight.receive.defined() ? flight.receive : to, here.receive->parts, traffic_, pieces);
+        send, here.send->peers, flight.receive.defined() ? flight.receive : to, here.receive->peers, traffic_, pieces);
   }
   if (here.keep.defined()) device.run(CopyRuns{from, to, here.keep, rank_->kept_rows, false});
   return flight;

@@ -128,7 +128,8 @@ TakenBytes of_halo(const Placement& placement, double limit) {
   double pairs = 0;
   for (const auto& map : placement.maps) pairs += map->single < 0 ? square(owner_count(*map)) : 0;
   const double ranks = placement.ranks;
-  return pairs == 0 ? of_lists(ranks, ranks, 0) : of_pairs(ranks, ranks, std::min({pairs, limit, square(ranks)}));
+  return pairs == 0 || limit == 0 ? of_lists(ranks, ranks, 0)
+                                  : of_pairs(ranks, ranks, std::min({pairs, limit, square(ranks)}));
 }
 
 /// One layer's hand-overs between the maps of a placement and, at the block's border, from those `before`.
@@ -176,9 +177,9 @@ double exchange_bytes(const ExchangeDemand& demand) {
   return bytes.lasting + bytes.passing;
 }
 
-void refuse_exchanges_beyond_memory(const ExchangeDemand& demand) {
+double exchange_bytes_within_memory(const ExchangeDemand& demand) {
   const double bytes = exchange_bytes(demand), memory = usable_memory_bytes();
-  if (bytes <= memory) return;
+  if (bytes <= memory) return bytes;
   throw InvalidRequest(
       "/ranks", fmt::format("the exchanges of {} ranks with nb={} take about {} to plan, {} are there; "
                             "take fewer ranks{}",

@@ -12,7 +12,7 @@ struct ExchangeDemand {
   const Placement& temporal;
   const std::vector<Run>& blocks;         // step ranges
   const std::vector<LayerShape>& layers;  // which of them remember, and where
-  double pairs_limit = 0;                 // pairs of ranks that a halo can have at most; entries of the graph
+  double pairs_limit = 0;                 // pairs of ranks that a halo lists at most; entries of the graph
   std::int64_t step_supports = 0;         // halos of every single step
   std::int64_t overlap = 1;               // slices of a block
 };
@@ -23,7 +23,7 @@ struct ExchangeDemand {
 /// lists, which are made where values move, are not in it. Cost O(T + P + N) per block.
 double exchange_bytes(const ExchangeDemand& demand);
 
-/// Throws InvalidRequest("/ranks", ...) when that is more than this machine, or the process's limit, has.
-void refuse_exchanges_beyond_memory(const ExchangeDemand& demand);
+/// The same; throws InvalidRequest("/ranks", ...) when that is more than this machine, or the process's limit, has.
+double exchange_bytes_within_memory(const ExchangeDemand& demand);
 
 }  // namespace strobe

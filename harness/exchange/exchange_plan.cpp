@@ -19,14 +19,6 @@ void append_move(std::vector<RowMove>& moves, std::int64_t from, std::int64_t to
   }
 }
 
-std::int64_t PeerSide::rows_of(Rank peer) const {
-  const auto behind = std::upper_bound(parts.begin(), parts.end(), peer,
-                                       [](Rank rank, const PeerPart& part) { return rank < part.peer; });
-  if (behind == parts.begin()) return 0;
-  const PeerPart& part = *std::prev(behind);
-  return peer < part.peer + part.peers ? part.count : 0;
-}
-
 bool RankExchange::keeps_all() const {
   return send.total == 0 && receive.total == 0 && kept_rows == input_rows && input_rows == output_rows &&
          keep_moves <= 1;

@@ -32,13 +32,17 @@ struct PeerSide {
   /// Every peer's rows are one contiguous range of the tensor: sent (received) in place, without packing.
   bool in_place = true;
   /// Rows of each peer, in the tensor when in place, else one peer after the other in a buffer.
-  PeerParts parts;
+  SharedPeers peers = no_peers();
   /// Tensor -> buffer of what is sent, buffer -> tensor of what is received, peers in rank order; empty when only
   /// counts were asked for.
   std::vector<RowMove> list;
 
-  std::int64_t rows_of(Rank peer) const;
-  friend bool operator==(const PeerSide&, const PeerSide&) = default;
+  PeerParts parts() const { return peers->parts(); }
+  std::int64_t rows_of(Rank peer) const { return peers->rows_between(peer, peer + 1); }
+  friend bool operator==(const PeerSide& a, const PeerSide& b) {
+    return a.total == b.total && a.moves == b.moves && a.in_place == b.in_place && a.parts() == b.parts() &&
+           a.list == b.list;
+  }
 };
 
 /// One rank's side of an exchange: output rows are made of kept input rows and of rows received from peers.

@@ -33,6 +33,7 @@ class SamplePlacer {
       add(sample, placed.ranks[static_cast<std::size_t>(home(sample))]);
       placed.total_weight += samples_.weight.empty() ? 1.0 : samples_.weight[sample.index];
     }
+    placed.complete();
     return placed;
   }
 
@@ -90,6 +91,16 @@ class SamplePlacer {
 };
 
 }  // namespace
+
+void PlacedSamples::complete() {
+  std::vector<PeerRows> rows;
+  std::int64_t next = 0;
+  for (const LocalSamples& rank : ranks) {
+    rows.push_back({next, rank.count()});
+    next += rank.count();
+  }
+  gathered = listed_peers(rows);
+}
 
 PlacedSamples place_samples(const Samples& samples, const Placement& placement, const std::vector<Step>& steps,
                             const ListScope& scope) {

@@ -26,6 +26,10 @@ struct PlacedSamples {
   ExchangePlan halo;
   std::vector<LocalSamples> ranks;  // [P]
   double total_weight = 0;          // of all ranks' samples
+  SharedPeers gathered;             // rows of what each rank makes of its samples, one rank's behind the other's
+
+  /// Sets what follows from the ranks' samples.
+  void complete();
 };
 
 /// Places those samples that read one of `steps` (ascending) under the placement of these steps' embeddings: step i of

@@ -23,13 +23,14 @@ void PeerRuns::add(std::int64_t from, std::int64_t count, bool listed) {
 
 PeerSide side_of(const std::vector<PeerEntry>& peers, bool sends) {
   PeerSide side;
+  PeerParts parts;
   for (const PeerEntry& entry : peers) {
     side.in_place = side.in_place && entry.with->moves <= 1;
     side.moves += entry.with->moves;
   }
   for (const PeerEntry& entry : peers) {
     const PeerRuns& with = *entry.with;
-    append_part(side.parts, {side.in_place ? with.first : side.total, with.rows, entry.peer, 1});
+    append_part(parts, {side.in_place ? with.first : side.total, with.rows, entry.peer, 1});
     // Runs of different peers stay apart even where they touch, so that counts with and without lists agree.
     std::int64_t buffer = side.total;
     for (const Run& run : with.runs) {
@@ -38,7 +39,8 @@ PeerSide side_of(const std::vector<PeerEntry>& peers, bool sends) {
     }
     side.total += with.rows;
   }
-  side.parts.shrink_to_fit();
+  parts.shrink_to_fit();
+  side.peers = listed_peers(std::move(parts));
   return side;
 }
 

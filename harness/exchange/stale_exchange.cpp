@@ -52,16 +52,9 @@ PeerParts counted_parts(const PeerParts& peers, const std::vector<std::int64_t>&
 /// One row for each peer.
 PeerParts one_each(const PeerParts& peers) { return counted_parts(peers, std::vector<std::int64_t>(peers.size(), 1)); }
 
-/// Rows of the peers before `peer`.
-std::int64_t rows_before(const PeerParts& parts, Rank peer) {
-  std::int64_t rows = 0;
-  for (const PeerPart& part : parts) rows += part.count * std::clamp(peer - part.peer, 0, part.peers);
-  return rows;
-}
-
 void exchange_rows(Communicator& communicator, const Tensor& from, const PeerParts& send, const Tensor& to,
                    const PeerParts& receive, Traffic traffic) {
-  Request request = communicator.start_all_to_all_v(from, send, to, receive, traffic);
+  Request request = communicator.start_all_to_all_v(from, listed_peers(send), to, listed_peers(receive), traffic);
   communicator.wait(request);
 }
 
@@ -324,7 +317,7 @@ void StaleExchange::restore(Device& device, const Tensor& all) {
       device.run(
           CopyRows{all.slice_rows(first, side.total), received_, {}, {}, side.total, 0, 0, all.columns(), false});
     }
-    const std::int64_t from_here = first + rows_before(side.parts, device.rank());
+    const std::int64_t from_here = first + side.peers->rows_between(0, device.rank());
     for (const PeerPart& reader : slots.send) {
       for (std::int64_t i = 0; reader.peer == r && i < reader.count; ++i)
         held[static_cast<std::size_t>(slots.row_of[static_cast<std::size_t>(reader.first + i)])] = from_here + i;

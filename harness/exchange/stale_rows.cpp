@@ -13,7 +13,7 @@ namespace {
 PeerParts by_peer(const PeerSide& side) {
   PeerParts peers;
   std::int64_t next = 0;
-  for (const PeerPart& part : side.parts) {
+  for (const PeerPart& part : side.parts()) {
     for (int i = 0; i < part.peers; ++i) {
       peers.push_back({next, part.count, part.peer + i, 1});
       next += part.count;

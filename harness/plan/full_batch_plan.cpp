@@ -60,7 +60,7 @@ std::vector<std::vector<std::uint64_t>> byte_matrix(const ExchangePlan& plan, st
   std::vector<std::vector<std::uint64_t>> matrix;
   for (Rank r = 0; r < plan.rank_count; ++r) {
     std::vector<std::uint64_t>& row = matrix.emplace_back();
-    for (const PeerRows& peer : rows_of_ranks(plan.of(r).send.parts, plan.rank_count)) {
+    for (const PeerRows& peer : rows_of_ranks(plan.of(r).send.parts(), plan.rank_count)) {
       row.push_back(static_cast<std::uint64_t>(peer.count) * row_bytes);
     }
   }
@@ -97,9 +97,13 @@ std::shared_ptr<const FullBatchPlan> lay_out(const FullBatchCase& c, std::int64_
 std::shared_ptr<const FullBatchPlan> lay_out(const FullBatchCase& c, StrategyPlan strategy) {
   if (c.data.graph->presence != nullptr)
     leave_out_missing(*c.data.graph->presence, strategy.spatial, strategy.temporal);
-  const double most_pairs = c.data.graph->has_structure() ? static_cast<double>(c.data.graph->nonzeros()) : 1e300;
-  refuse_exchanges_beyond_memory({strategy.spatial, strategy.temporal, strategy.schedule.blocks, c.model.layers,
-                                  most_pairs, static_cast<std::int64_t>(c.data.supports.size()), c.options.overlap});
+  // Peers of a halo of which numbers are known are not stored, but for rows that stay unsent they are listed.
+  const double counted_pairs = strategy.staleness.reuses() ? 1e300 : 0;
+  const double most_pairs =
+      c.data.graph->has_structure() ? static_cast<double>(c.data.graph->nonzeros()) : counted_pairs;
+  const double exchange_bytes =
+      exchange_bytes_within_memory({strategy.spatial, strategy.temporal, strategy.schedule.blocks, c.model.layers,
+                                    most_pairs, static_cast<std::int64_t>(c.data.supports.size()), c.options.overlap});
   const std::shared_ptr<const FusionPlan> fusion = plan_fusion(c, strategy);
   std::vector<BlockPlan> block_plans = derive_blocks(c, strategy, fusion);
   std::vector<std::string> notes = c.data.notes;
@@ -118,9 +122,9 @@ std::shared_ptr<const FullBatchPlan> lay_out(const FullBatchCase& c, StrategyPla
     auto& known = strategy.approximations;  // has it already where a plan is laid out anew
     if (std::find(known.begin(), known.end(), words) == known.end()) known.push_back(words);
   }
-  return std::make_shared<const FullBatchPlan>(FullBatchPlan{c, std::move(strategy), std::move(block_plans),
-                                                             std::move(evaluation), std::move(notes), std::move(stale),
-                                                             fusion, bytes});
+  return std::make_shared<const FullBatchPlan>(
+      FullBatchPlan{c, std::move(strategy), std::move(block_plans), std::move(evaluation), std::move(notes),
+                    std::move(stale), fusion, bytes, static_cast<std::uint64_t>(exchange_bytes)});
 }
 
 }  // namespace strobe

@@ -24,6 +24,7 @@ struct FullBatchPlan : FullBatchCase {
   /// Bytes that all ranks together send in one epoch, by traffic, in order of `traffic_names`; in the first one where
   /// rows may be stale.
   std::array<std::uint64_t, traffic_count> planned_bytes{};
+  std::uint64_t exchange_bytes = 0;  // memory that the plans of all exchanges take, about
 
   /// Whether the last block keeps its records from the first forward pass, so that it is not computed again.
   bool keeps_last_block() const { return options.keeps_last_block(blocks.size()); }

@@ -31,8 +31,7 @@ bool moves(const ExchangePlan& plan) { return !plan.identity && plan.total_rows(
 /// Ordered pairs of ranks of which one sends to the other.
 std::uint64_t pairs_of(const ExchangePlan& plan) {
   std::uint64_t pairs = 0;
-  for (const RankExchange& rank : plan.ranks)
-    for (const PeerPart& part : rank.send.parts) pairs += static_cast<std::uint64_t>(part.peers);
+  for (const RankExchange& rank : plan.ranks) pairs += static_cast<std::uint64_t>(rank.send.peers->totals().peers);
   return pairs;
 }
 

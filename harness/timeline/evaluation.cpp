@@ -27,14 +27,9 @@ std::vector<double> Evaluation::outputs(const Part& part, const Parameters& para
   const Var fixed = Tape::constant(embeddings.rows(part.steps));
   const Var read = part.halo.apply(tape, communicator_, fixed);
   const Tensor outputs = plan_.model.task->head(tape, parameters, read, part.own.rows, part.own.count)->value;
-  std::vector<PeerRows> rows;
-  std::int64_t total = 0;
-  for (const LocalSamples& rank : part.placed.ranks) {
-    rows.push_back({total, rank.count()});
-    total += rank.count();
-  }
-  const Tensor all = device_.allocate(total, outputs.columns(), outputs.type());
-  communicator_.all_gather_v(outputs, all, std::move(rows), Traffic::other);
+  const SharedPeers& rows = part.placed.gathered;
+  const Tensor all = device_.allocate(rows->totals().rows, outputs.columns(), outputs.type());
+  communicator_.all_gather_v(outputs, all, rows, Traffic::other);
   const std::vector<double> values = host_values(device_, all);
   if (!all.has_values()) return {};
   return in_task_order(values, part.placed, outputs.columns());

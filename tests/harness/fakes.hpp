@@ -42,8 +42,8 @@ class LoneCommunicator final : public Communicator {
 
  private:
   std::shared_ptr<void> do_start(const Collective& collective) override {
-    auto rows = std::make_shared<std::string>(std::to_string(rows_of_parts(collective.send_parts)) + ">" +
-                                              std::to_string(rows_of_parts(collective.receive_parts)));
+    auto rows = std::make_shared<std::string>(std::to_string(collective.sends->totals().rows) + ">" +
+                                              std::to_string(collective.receives->totals().rows));
     calls.push_back("start " + *rows);
     return rows;
   }
@@ -108,7 +108,7 @@ inline std::vector<std::vector<Cells>> sent_cells(const ExchangePlan& plan, cons
     apply_moves(side.list, input, buffer);
     wire.emplace_back();
     std::int64_t next = 0;
-    for (const PeerRows& peer : rows_of_ranks(side.parts, plan.rank_count)) {
+    for (const PeerRows& peer : rows_of_ranks(side.parts(), plan.rank_count)) {
       // In place the parts say where rows lie in the tensor, else in the buffer.
       const Cells& from = side.in_place ? input : buffer;
       wire.back().emplace_back(from.begin() + peer.first, from.begin() + peer.first + peer.count);

@@ -15,7 +15,7 @@ constexpr ListScope counts_only{ListScope::Kind::none, 0};
 double list_bytes(const ExchangePlan& plan) {
   double bytes = static_cast<double>(plan.ranks.size()) * sizeof(RankExchange);
   for (const RankExchange& rank : plan.ranks) {
-    bytes += static_cast<double>(rank.send.parts.size() + rank.receive.parts.size()) * sizeof(PeerPart);
+    bytes += static_cast<double>(rank.send.parts().size() + rank.receive.parts().size()) * sizeof(PeerPart);
   }
   return bytes;
 }
@@ -71,6 +71,18 @@ TEST(ExchangeMemory, OfEvenSnapshotPartitioningGrowsWithRanksNotTheirSquare) {
   EXPECT_LT(snapshot(16384), 1e9);
 }
 
+TEST(ExchangeMemory, OfHalosKnownByNumberGrowsWithRanksNotTheirSquare) {
+  const std::vector<strobe::Run> one_block = {{0, 4}};
+  const std::vector<LayerShape> layers(1);
+  const auto vertex = [&](int ranks, double pairs_limit) {
+    const Placement placement = by_vertex(contiguous_owners(20000, ranks), 4, ranks);
+    return exchange_bytes({placement, placement, one_block, layers, pairs_limit});
+  };
+  EXPECT_LT(vertex(4096, 0), 5 * vertex(1024, 0));
+  EXPECT_LT(vertex(16384, 0), 1e8);
+  EXPECT_GT(vertex(4096, 1e300), 4096.0 * 4096 * sizeof(PeerPart));  // of a graph whose pairs may all exchange rows
+}
+
 TEST(ExchangeMemory, RefusesWhatDoesNotFit) {
   // Every rank has another number of vertices, so that pairs have to be listed: 10^10 of them.
   const int ranks = 100000;
@@ -86,12 +98,12 @@ TEST(ExchangeMemory, RefusesWhatDoesNotFit) {
   const std::vector<strobe::Run> one_block = {{0, ranks}};
   const std::vector<LayerShape> layers(1);
   try {
-    refuse_exchanges_beyond_memory({time, spread, one_block, layers, 1e300});
+    exchange_bytes_within_memory({time, spread, one_block, layers, 1e300});
     FAIL() << "100,000 ranks were not refused";
   } catch (const InvalidRequest& refusal) {
     EXPECT_NE(std::string(refusal.what()).find("100000 ranks"), std::string::npos) << refusal.what();
   }
-  EXPECT_NO_THROW(refuse_exchanges_beyond_memory({time, time, one_block, layers, 1e300}));
+  EXPECT_NO_THROW(exchange_bytes_within_memory({time, time, one_block, layers, 1e300}));
 }
 
 }  // namespace

@@ -1,0 +1,87 @@
+// PeerList: the rows that one rank sends to, or gets from, its peers in an exchange. A list is made once and shared by
+// all calls that use it, so that a call costs the same whatever the number of peers.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "core/ids.hpp"
+
+namespace strobe {
+
+/// Rows [first, first + count) of a tensor that go to, or come from, one peer.
+using PeerRows = Run;
+
+/// `count` > 0 rows for, or from, each of the ranks [peer, peer + peers): one rank's behind the other's from row
+/// `first` on. Where all ranks exchange evenly, a list of these is a few entries long whatever their number.
+struct PeerPart {
+  std::int64_t first = 0;
+  std::int64_t count = 0;
+  int peer = 0;
+  int peers = 1;
+  friend bool operator==(const PeerPart&, const PeerPart&) = default;
+};
+/// The peers that there are, ascending; ranks that are not listed get nothing.
+using PeerParts = std::vector<PeerPart>;
+
+/// Adds `peers` ranks from `peer` on, joined to the last part where they continue it.
+void append_part(PeerParts& parts, const PeerPart& part);
+/// Sum of all ranks' rows.
+std::int64_t rows_of_parts(const PeerParts& parts);
+
+/// Which side of an exchange a rank is on, for `rank_weight`.
+enum class PeerRole : std::uint8_t { sender, receiver };
+
+/// Random numbers of ranks [first, last) in one role, summed modulo 2^64. Sums of rows times the numbers of their
+/// sender and receiver tell whether both sides list the same rows: lists that differ have equal sums by a chance of
+/// about 2^-60.
+std::uint64_t rank_weight(int first, int last, PeerRole role);
+
+/// What calls ask of a whole list.
+struct PeerTotals {
+  std::int64_t rows = 0;
+  std::int64_t peers = 0;                      // that have rows
+  std::int64_t most_rows = 0, least_rows = 0;  // of one that has rows
+  std::int64_t end_row = 0;                    // behind the last row in the tensor
+  int end_peer = 0;                            // behind the last peer
+  bool packed = true;                          // rows of each peer lie behind those of the one before, from 0 on
+  /// Rows times the weight of their peer, summed modulo 2^64, where the peer is the sender or the receiver.
+  std::array<std::uint64_t, 2> weighted{};
+
+  std::uint64_t weighted_as(PeerRole peer) const { return weighted[static_cast<std::size_t>(peer)]; }
+  void add(const PeerPart& part);
+};
+
+class PeerList {
+ public:
+  virtual ~PeerList() = default;
+  PeerList(const PeerList&) = delete;
+  PeerList& operator=(const PeerList&) = delete;
+
+  const PeerTotals& totals() const { return totals_; }
+  /// Rows of ranks [first, last).
+  std::int64_t rows_between(int first, int last) const;
+  /// All entries.
+  virtual PeerParts parts() const = 0;
+
+ protected:
+  PeerList() = default;
+  PeerTotals totals_;
+
+ private:
+  /// The same where the ranks are not all that there are.
+  virtual std::int64_t do_rows_between(int first, int last) const = 0;
+};
+using SharedPeers = std::shared_ptr<const PeerList>;
+
+/// A list that holds its entries. Throws Error when they are not ascending or hold no rows. Cost: O(log parts + parts
+/// between) for rows between ranks.
+SharedPeers listed_peers(PeerParts parts);
+/// The list of rows of each rank; ranks without rows are not in it.
+SharedPeers listed_peers(const std::vector<PeerRows>& rows);
+/// Nobody.
+const SharedPeers& no_peers();
+
+}  // namespace strobe
