@@ -23,17 +23,6 @@ Series series_of(const std::optional<std::vector<double>>& values, const std::st
   return series;
 }
 
-double work_per_epoch(const std::vector<EpochSample>& samples, const Row& row, double (*of)(const Work&)) {
-  double sum = 0;
-  std::int64_t epochs = 0;
-  for (const EpochSample& sample : samples) {
-    if (sample.warmup) continue;
-    sum += of(sample.work);
-    ++epochs;
-  }
-  return epochs == 0 ? 0 : sum * static_cast<double>(row.ranks) / static_cast<double>(epochs);
-}
-
 /// Rates are of the row's own times, so that other samples give other rates.
 void take_rates(const Row& row, CaseResult& result) {
   if (!row.epoch_seconds) return;
@@ -49,11 +38,10 @@ void take_rates(const Row& row, CaseResult& result) {
     }
   }
   const double mean = row.epoch_seconds->mean;
-  if (row.roofline) {
-    const double flops = work_per_epoch(result.samples, row, [](const Work& work) { return work.flops; });
-    const double bytes = work_per_epoch(result.samples, row, [](const Work& work) { return work.bytes(); });
-    result.peak_flops_per_second = flops / mean / row.roofline->flops_fraction;
-    result.peak_bytes_per_second = bytes / mean / row.roofline->bandwidth_fraction;
+  if (row.device_peaks) {
+    const auto ranks = static_cast<double>(row.ranks);
+    result.peak_flops_per_second = row.device_peaks->flops_per_second * ranks;
+    result.peak_bytes_per_second = row.device_peaks->bytes_per_second * ranks;
   }
   if (std::isfinite(row.dollars_per_epoch)) {
     result.dollars_per_second = row.dollars_per_epoch / mean;

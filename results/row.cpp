@@ -89,16 +89,21 @@ void take_times(const std::vector<const EpochSample*>& epochs, Row& row) {
 
 /// An operation that an epoch has no span of took no time in it.
 void take_operations(const std::vector<const EpochSample*>& epochs, Row& row) {
-  std::map<std::string, double> sums;
+  std::array<std::map<std::string, double>, 3> sums;  // seconds, flops, bytes
+  double work = 0;
   for (const EpochSample* sample : epochs) {
-    for (const OperationSeconds& operation : sample->operation_seconds)
-      sums[std::string(operation.name)] += operation.seconds;
+    for (const OperationTotals& operation : sample->operations) {
+      const std::array<double, 3> values{operation.seconds, operation.flops, operation.bytes};
+      for (std::size_t i = 0; i < 3; ++i) sums[i][std::string(operation.name)] += values[i];
+      work += operation.flops + operation.bytes;
+    }
   }
-  for (auto& [name, seconds] : sums) seconds /= static_cast<double>(epochs.size());
-  if (sums.empty())
-    row.absent["/operation_seconds"] = "its samples tell of no operation";
-  else
-    row.operation_seconds = std::move(sums);
+  for (auto& by_name : sums)
+    for (auto& [name, value] : by_name) value /= static_cast<double>(epochs.size());
+  if (sums[0].empty()) row.absent["/operation_seconds"] = "its samples tell of no operation";
+  if (!sums[0].empty()) row.operation_seconds = sums[0];
+  if (work > 0) row.operation_flops = sums[1], row.operation_bytes = sums[2];
+  if (!(work > 0)) row.absent["/operation_flops"] = row.absent["/operation_bytes"] = "its samples state no work";
 }
 
 /// Sums over ranks must be the same in every epoch; where they are not, the largest is given and a note says so.
@@ -223,8 +228,10 @@ void take_rates(const Epochs& epochs, const CaseResult& result, Row& row) {
     }
     row.roofline = Roofline{work.flops / seconds / result.peak_flops_per_second,
                             work.bytes_read / seconds / result.peak_bytes_per_second};
+    const auto ranks = static_cast<double>(row.ranks);
+    row.device_peaks = DevicePeaks{result.peak_flops_per_second / ranks, result.peak_bytes_per_second / ranks};
   } else {
-    row.absent["/roofline"] = "the peaks of this device are not known";
+    row.absent["/roofline"] = row.absent["/device_peaks"] = "the peaks of this device are not known";
   }
   if (result.dollars_per_second > 0) {
     row.dollars_per_epoch = result.dollars_per_second * seconds;

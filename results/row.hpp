@@ -20,7 +20,7 @@
 
 namespace strobe {
 
-inline constexpr const char* summary_schema_version = "1.8.0";
+inline constexpr const char* summary_schema_version = "1.9.0";
 
 /// Seconds of an epoch over all measured epochs; each epoch counts with its slowest rank. NaN where absent.
 struct EpochSeconds {
@@ -48,6 +48,12 @@ struct Imbalance {
 struct Roofline {
   double flops_fraction = std::numeric_limits<double>::quiet_NaN();
   double bandwidth_fraction = flops_fraction;
+};
+
+/// What the device of one rank does at most.
+struct DevicePeaks {
+  double flops_per_second = std::numeric_limits<double>::quiet_NaN();
+  double bytes_per_second = flops_per_second;  // of its memory
 };
 
 /// Peak accounted memory per rank, bytes [ranks].
@@ -82,7 +88,7 @@ struct Row {
   std::optional<MachineState> machine;            // what else it did meanwhile
   std::optional<std::array<double, phase_count>> phase_seconds;
   double hidden_communicate_seconds = std::numeric_limits<double>::quiet_NaN();
-  std::optional<std::map<std::string, double>> operation_seconds;  // by operation
+  std::optional<std::map<std::string, double>> operation_seconds, operation_flops, operation_bytes;  // by operation
   std::optional<SentBytes> sent_bytes;
   std::vector<double> sent_share;                  // per epoch, of exchanges under a policy of staleness; or empty
   std::vector<std::uint64_t> sent_bytes_by_epoch;  // likewise, of all traffic
@@ -101,6 +107,7 @@ struct Row {
   std::optional<BatchEvents> batch_events;             // of models of events, and of what is judged on events
   std::optional<BatchRedundancy> batch_redundancy;     // only of hybrid batches
   std::optional<Roofline> roofline;
+  std::optional<DevicePeaks> device_peaks;
   double dollars_per_epoch = std::numeric_limits<double>::quiet_NaN();
   std::string currency;               // of dollars_per_epoch, ISO 4217; "" = no price
   std::vector<std::int64_t> threads;  // kernel threads of each rank; empty = not known

@@ -118,6 +118,14 @@ inline void decode(const Json& json, Roofline& value) {
   decode(json.at("bandwidth_fraction"), value.bandwidth_fraction);
 }
 
+inline Json encode(const DevicePeaks& value) {
+  return {{"flops_per_second", encode(value.flops_per_second)}, {"bytes_per_second", encode(value.bytes_per_second)}};
+}
+inline void decode(const Json& json, DevicePeaks& value) {
+  decode(json.at("flops_per_second"), value.flops_per_second);
+  decode(json.at("bytes_per_second"), value.bytes_per_second);
+}
+
 template <class T>
 inline Json encode(const std::optional<T>& value) {
   return value ? encode(*value) : Json(nullptr);

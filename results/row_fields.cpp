@@ -93,6 +93,23 @@ RowField operations_field() {
   return operations;
 }
 
+/// What the operations of `operation_seconds` did meanwhile.
+template <auto Member>
+RowField operation_work_field(const char* key, const char* unit, const char* help) {
+  RowField work = field<Member>(key, unit, or_null(map_of(number())), help);
+  work.later = true;
+  return work;
+}
+
+RowField peaks_field() {
+  RowField peaks = field<&Row::device_peaks>(
+      "device_peaks", "1/s", or_null(named_group({"flops_per_second", "bytes_per_second"}, number())),
+      "What the device of one rank does at most in the row's precision: floating-point operations, and bytes of its "
+      "memory.");
+  peaks.later = true;
+  return peaks;
+}
+
 RowField iterations_field() {
   RowField iterations = field<&Row::iterations>("iterations", "1", or_null(count(1)),
                                                 "Updates of the weights in one epoch: 1 where it is one full batch.");
@@ -160,6 +177,12 @@ std::vector<RowField> measured_fields() {
       field<&Row::hidden_communicate_seconds>("hidden_communicate_seconds", "s", number(),
                                               "Communication of that rank that ran beside compute; not in the epoch."),
       operations_field(),
+      operation_work_field<&Row::operation_flops>("operation_flops", "1",
+                                                  "Floating-point operations of the same spans, as the operations "
+                                                  "state them from shapes and non-zeros."),
+      operation_work_field<&Row::operation_bytes>("operation_bytes", "bytes",
+                                                  "Bytes that they have to read and write, each once, stated likewise: "
+                                                  "what a cache reads again is not in it."),
       field<&Row::sent_bytes>("sent_bytes", "bytes", or_null(traffic_schema()),
                               "Bytes sent to other ranks per epoch, summed over ranks, by purpose."),
       field<&Row::transfer_bytes>("transfer_bytes", "bytes", or_null(count()),
@@ -186,6 +209,7 @@ std::vector<RowField> value_fields() {
       iterations_field(),
       field<&Row::roofline>("roofline", "1", or_null(named_group({"flops_fraction", "bandwidth_fraction"}, number())),
                             "Work of the compute operations per mean epoch, as a fraction of all ranks' peak."),
+      peaks_field(),
       field<&Row::dollars_per_epoch>("dollars_per_epoch", "currency", number(),
                                      "Price of the mean epoch, in the row's currency."),
       later(field<&Row::currency>("currency", "", text(),

@@ -62,15 +62,19 @@ bool is_operation(const Span& span) {
   return span.phase == Phase::compute || (span.phase == Phase::sample && span.stream == Stream::host && !span.blocking);
 }
 
-std::vector<OperationSeconds> seconds_by_operation(const std::vector<Span>& spans, std::size_t first,
-                                                   std::size_t last) {
-  std::unordered_map<std::string_view, double> sums;
+std::vector<OperationTotals> totals_by_operation(const std::vector<Span>& spans, std::size_t first, std::size_t last) {
+  std::unordered_map<std::string_view, OperationTotals> sums;
   for (std::size_t i = first; i < last; ++i) {
-    if (is_operation(spans[i])) sums[spans[i].name] += spans[i].end_seconds - spans[i].begin_seconds;
+    if (!is_operation(spans[i])) continue;
+    OperationTotals& sum = sums[spans[i].name];
+    sum.name = spans[i].name;
+    sum.seconds += spans[i].end_seconds - spans[i].begin_seconds;
+    sum.flops += spans[i].work.flops;
+    sum.bytes += spans[i].work.bytes();
   }
-  std::vector<OperationSeconds> result;
+  std::vector<OperationTotals> result;
   result.reserve(sums.size());
-  for (const auto& [name, seconds] : sums) result.push_back({name, seconds});
+  for (const auto& [name, totals] : sums) result.push_back(totals);
   std::sort(result.begin(), result.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
   return result;
 }
@@ -84,7 +88,7 @@ EpochSample sample_from_spans(const std::vector<Span>& spans, std::size_t first,
   sample.epoch_seconds = end_seconds - begin_seconds;
   const std::vector<Interval> held_up =
       split_phases(blocking_in_order(spans, first, last), begin_seconds, end_seconds, sample);
-  sample.operation_seconds = seconds_by_operation(spans, first, last);
+  sample.operations = totals_by_operation(spans, first, last);
   sample.busy_seconds = sample.epoch_seconds - sample.phase_seconds[static_cast<std::size_t>(Phase::wait)];
   for (std::size_t i = first; i < last; ++i) {
     const Span& span = spans[i];

@@ -41,19 +41,21 @@ struct EpochNumbers {
   StageRows stage_rows;                  // what its stages went through
 };
 
-/// What all spans of one operation took.
-struct OperationSeconds {
+/// What all spans of one operation took, and their work as the operations state it.
+struct OperationTotals {
   std::string_view name;  // static text (kept_text)
   double seconds = 0;
+  double flops = 0;
+  double bytes = 0;  // read and written
 
-  bool operator==(const OperationSeconds&) const = default;
+  bool operator==(const OperationTotals&) const = default;
 };
 
 /// One epoch of one rank.
 struct EpochSample : EpochNumbers {
   /// The rank's operations, of the device and of its host, in order of their names: whole spans, added up, which may
   /// be more than the epoch where they run beside each other. Empty in samples that were written without it.
-  std::vector<OperationSeconds> operation_seconds;
+  std::vector<OperationTotals> operations;
 };
 
 /// The sample of one rank's epoch from its spans [first, last) and the epoch's interval on its clock.

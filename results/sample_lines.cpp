@@ -32,16 +32,33 @@ void read_sent_bytes(const Json& json, std::array<std::uint64_t, traffic_count>&
     bytes[i] = json.value(std::string(traffic_names[i]), std::uint64_t{0});
 }
 
-Json operations_to_json(const std::vector<OperationSeconds>& operations) {
-  Json result = Json::object();
-  for (const OperationSeconds& operation : operations) result[std::string(operation.name)] = operation.seconds;
-  return result;
+struct OperationKey {
+  const char* key;
+  double OperationTotals::*member;
+};
+constexpr OperationKey operation_keys[] = {{"operation_seconds", &OperationTotals::seconds},
+                                           {"operation_flops", &OperationTotals::flops},
+                                           {"operation_bytes", &OperationTotals::bytes}};
+
+void write_operations(const std::vector<OperationTotals>& operations, Json& json) {
+  for (const auto& [key, member] : operation_keys) {
+    Json& values = json[key] = Json::object();
+    for (const OperationTotals& operation : operations) values[std::string(operation.name)] = operation.*member;
+  }
 }
 
-std::vector<OperationSeconds> operations_from_json(const Json& json) {
-  std::vector<OperationSeconds> result;
-  for (const auto& [name, seconds] : json.items()) result.push_back({kept_text(name), seconds.get<double>()});
-  std::sort(result.begin(), result.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
+/// An operation has seconds; lines of older versions lack its work, which is 0 then.
+std::vector<OperationTotals> read_operations(const Json& json) {
+  std::map<std::string, OperationTotals> by_name;
+  for (const auto& [key, member] : operation_keys) {
+    if (!json.contains(key)) continue;
+    for (const auto& [name, value] : json.at(key).items()) by_name[name].*member = value.get<double>();
+  }
+  std::vector<OperationTotals> result;
+  for (auto& [name, totals] : by_name) {
+    totals.name = kept_text(name);
+    result.push_back(totals);
+  }
   return result;
 }
 
@@ -89,7 +106,7 @@ Json sample_to_json(const std::string& case_id, const EpochSample& sample) {
   json["loaded_bytes"] = sample.stage_rows.loaded_bytes;
   json["lane_rows"] = sample.stage_rows.lane_rows;
   json["filled_rows"] = sample.stage_rows.filled_rows;
-  json["operation_seconds"] = operations_to_json(sample.operation_seconds);
+  write_operations(sample.operations, json);
   return json;
 }
 
@@ -113,7 +130,7 @@ EpochSample sample_from_json(const Json& json) {
   sample.memory_limit_bytes = json.value("memory_limit_bytes", std::uint64_t{0});
   sample.stage_rows = {json.value("loaded_bytes", std::uint64_t{0}), json.value("lane_rows", std::uint64_t{0}),
                        json.value("filled_rows", std::uint64_t{0})};
-  if (json.contains("operation_seconds")) sample.operation_seconds = operations_from_json(json.at("operation_seconds"));
+  sample.operations = read_operations(json);
   return sample;
 }
 

@@ -29,7 +29,7 @@ static_assert(std::is_trivially_copyable_v<WireSpan>);
 
 struct WireOperation {
   WireName name;
-  double seconds;
+  double seconds, flops, bytes;
 };
 static_assert(std::is_trivially_copyable_v<WireOperation>);
 
@@ -73,14 +73,16 @@ std::vector<WireSpan> to_wire(const std::vector<Span>& spans) {
 }
 
 /// Each rank's operations, in rank order. All ranks must call it.
-std::vector<std::vector<OperationSeconds>> gather_operations(Communicator& communicator,
-                                                             const std::vector<OperationSeconds>& own) {
+std::vector<std::vector<OperationTotals>> gather_operations(Communicator& communicator,
+                                                            const std::vector<OperationTotals>& own) {
   std::vector<WireOperation> wire;
-  for (const OperationSeconds& operation : own) wire.push_back({to_wire(operation.name), operation.seconds});
-  std::vector<std::vector<OperationSeconds>> operations;
+  for (const OperationTotals& operation : own)
+    wire.push_back({to_wire(operation.name), operation.seconds, operation.flops, operation.bytes});
+  std::vector<std::vector<OperationTotals>> operations;
   for (const auto& of_rank : gather_records(communicator, wire)) {
-    std::vector<OperationSeconds>& read = operations.emplace_back();
-    for (const WireOperation& operation : of_rank) read.push_back({kept_text(operation.name.text), operation.seconds});
+    std::vector<OperationTotals>& read = operations.emplace_back();
+    for (const WireOperation& operation : of_rank)
+      read.push_back({kept_text(operation.name.text), operation.seconds, operation.flops, operation.bytes});
   }
   return operations;
 }
@@ -99,7 +101,7 @@ void share_last_sample(Communicator& communicator, std::vector<RankOutcome>& out
   communicator.all_gather_v(last, all, one_each, Traffic::other);
   std::vector<EpochNumbers> samples(outcomes.size());
   device.move_out(all, samples.data());
-  auto operations = gather_operations(communicator, outcomes[own].samples.back().operation_seconds);
+  auto operations = gather_operations(communicator, outcomes[own].samples.back().operations);
   for (std::size_t q = 0; q < outcomes.size(); ++q)
     if (q != own) outcomes[q].samples.push_back({samples[q], std::move(operations[q])});
 }

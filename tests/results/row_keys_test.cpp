@@ -36,19 +36,41 @@ TEST(Summarise, OperationsAreTheSlowestRanksMeanOverEpochs) {
   CaseResult result;
   result.samples = {make_sample(0, 0, 0, 1, 0, 0), make_sample(0, 0, 1, 3, 1, 0), make_sample(0, 1, 0, 5, 0, 1),
                     make_sample(0, 1, 1, 2, 0, 0), make_sample(0, 2, 0, 9, 0, 0, true)};
-  result.samples[0].operation_seconds = {{"dense", 100}};
-  result.samples[1].operation_seconds = {{"dense", 1}, {"gather_rows", 5}};
-  result.samples[2].operation_seconds = {{"dense", 2}};
-  result.samples[4].operation_seconds = {{"dense", 100}};
+  result.samples[0].operations = {{"dense", 100, 1, 1}};
+  result.samples[1].operations = {{"dense", 1, 30, 8}, {"gather_rows", 5, 0, 12}};
+  result.samples[2].operations = {{"dense", 2, 60, 16}};
+  result.samples[4].operations = {{"dense", 100, 1, 1}};
   const Row row = summarise(case_json(), "c", result);
   const std::map<std::string, double> expected{{"dense", 1.5}, {"gather_rows", 2.5}};
   EXPECT_EQ(row.operation_seconds, expected);
   const Json json = row_to_json(row);
   EXPECT_EQ(json.at("operation_seconds"), Json({{"dense", 1.5}, {"gather_rows", 2.5}}));
+  EXPECT_EQ(json.at("operation_flops"), Json({{"dense", 45.0}, {"gather_rows", 0.0}}));
+  EXPECT_EQ(json.at("operation_bytes"), Json({{"dense", 12.0}, {"gather_rows", 6.0}}));
   EXPECT_EQ(row_from_json(json, "rows.json").operation_seconds, expected);
+  EXPECT_EQ(row_to_json(row_from_json(json, "rows.json")), json);
+  for (EpochSample& sample : result.samples)
+    for (OperationTotals& operation : sample.operations) operation.flops = operation.bytes = 0;
+  const Row workless = summarise(case_json(), "c", result);
+  EXPECT_EQ(workless.operation_seconds, expected);
+  EXPECT_FALSE(workless.operation_flops || workless.operation_bytes);
+  EXPECT_EQ(workless.absent.at("/operation_flops"), "its samples state no work");
   const Row without = summarise(case_json(), "c", make_result());
   EXPECT_FALSE(without.operation_seconds);
   EXPECT_EQ(without.absent.at("/operation_seconds"), "its samples tell of no operation");
+}
+
+TEST(Summarise, PeaksAreThoseOfOneRanksDevice) {
+  CaseResult result = make_result();  // of two ranks
+  result.peak_flops_per_second = 4e9;
+  result.peak_bytes_per_second = 1e9;
+  const Row row = summarise(case_json(), "c", result);
+  ASSERT_TRUE(row.device_peaks);
+  EXPECT_EQ(row.device_peaks->flops_per_second, result.peak_flops_per_second / static_cast<double>(row.ranks));
+  EXPECT_EQ(row.device_peaks->bytes_per_second, result.peak_bytes_per_second / static_cast<double>(row.ranks));
+  EXPECT_EQ(row_from_json(row_to_json(row), "c").device_peaks->bytes_per_second, row.device_peaks->bytes_per_second);
+  result.peak_bytes_per_second = 0;
+  EXPECT_EQ(summarise(case_json(), "c", result).absent.at("/device_peaks"), "the peaks of this device are not known");
 }
 
 TEST(Summarise, IterationsOfAnEpochAreStatedOrAbsentWithAReason) {
@@ -89,9 +111,10 @@ TEST(Summarise, WhatHybridBatchesKeepTwiceIsThereOrAbsentWithAReason) {
 TEST(Row, OfTheVersionBeforeIsRead) {
   CaseResult result = make_result();
   result.iterations_per_epoch = 1;
-  result.samples.back().operation_seconds = {{"dense", 1}};
+  result.samples.back().operations = {{"dense", 1}};
   Json json = row_to_json(summarise(case_json(), "c", result));
-  for (const char* key : {"operation_seconds", "iterations"}) ASSERT_EQ(json.erase(key), 1u) << key;
+  for (const char* key : {"operation_seconds", "operation_flops", "operation_bytes", "device_peaks", "iterations"})
+    ASSERT_EQ(json.erase(key), 1u) << key;
   ASSERT_EQ(json["sent_bytes"].erase("parameters"), 1u);
   const Row row = row_from_json(json, "here");
   EXPECT_FALSE(row.operation_seconds);
@@ -115,7 +138,7 @@ TEST(Csv, HasTheirColumns) {
   result.metrics.clear();
   result.iterations_per_epoch = 4;
   result.cells_per_epoch = 60;
-  for (EpochSample& sample : result.samples) sample.operation_seconds = {{"dense", 0.5}};
+  for (EpochSample& sample : result.samples) sample.operations = {{"dense", 0.5}};
   Row row = summarise(case_json(), "a#1", result);
   for (Json* plugin : {&row.workload, &row.model, &row.strategy, &row.task, &row.optimizer}) *plugin = {{"name", "x"}};
   row.settings = Json::object();

@@ -98,29 +98,33 @@ TEST(SampleFromSpans, OperationsAreAddedUpByNameWhateverRunsBesideThem) {
   spans[1].name = "dense";
   spans[2].name = same;
   spans[3].name = "gather_rows";
-  const std::vector<OperationSeconds> expected{{"dense", 0.5}, {"gather_rows", 3}, {"spmm", 3}};
-  EXPECT_EQ(sample_from_spans(spans, 0, spans.size(), 0, 6).operation_seconds, expected);
-  const std::vector<OperationSeconds> first{{"spmm", 1}};
-  EXPECT_EQ(sample_from_spans(spans, 0, 1, 0, 6).operation_seconds, first) << "only the asked spans count";
-  EXPECT_TRUE(sample_from_spans(spans, 5, spans.size(), 4, 6).operation_seconds.empty());
+  spans[0].work = {8, 1, 2};
+  spans[2].work = {16, 4, 8};
+  spans[3].work = {0, 32, 64};
+  const std::vector<OperationTotals> expected{{"dense", 0.5}, {"gather_rows", 3, 0, 96}, {"spmm", 3, 24, 15}};
+  EXPECT_EQ(sample_from_spans(spans, 0, spans.size(), 0, 6).operations, expected);
+  const std::vector<OperationTotals> first{{"spmm", 1, 8, 3}};
+  EXPECT_EQ(sample_from_spans(spans, 0, 1, 0, 6).operations, first) << "only the asked spans count";
+  EXPECT_TRUE(sample_from_spans(spans, 5, spans.size(), 4, 6).operations.empty());
 }
 
 TEST(SampleLines, OperationsAndAllTrafficAreReadBackAndOlderLinesLackThem) {
   EpochSample sample = testing_results::make_sample(0, 1, 0, 1, 1, 1);
-  sample.operation_seconds = {{"dense", 0.1}, {"spmm", 1.0 / 3.0}};
+  sample.operations = {{"dense", 0.1, 1e300, 7}, {"spmm", 1.0 / 3.0, 0, 1.0 / 7.0}};
   sample.sent_bytes[static_cast<std::size_t>(Traffic::parameters)] = 12;
   Json json = Json::parse(sample_to_json("a", sample).dump());
-  EXPECT_EQ(sample_from_json(json).operation_seconds, sample.operation_seconds);
+  EXPECT_EQ(sample_from_json(json).operations, sample.operations);
   EXPECT_EQ(sample_from_json(json).sent_bytes, sample.sent_bytes);
-  ASSERT_EQ(json.erase("operation_seconds"), 1u);
+  for (const char* key : {"operation_seconds", "operation_flops", "operation_bytes"})
+    ASSERT_EQ(json.erase(key), 1u) << key;
   ASSERT_EQ(json["sent_bytes"].erase("parameters"), 1u);
   const EpochSample older = sample_from_json(json);
-  EXPECT_TRUE(older.operation_seconds.empty());
+  EXPECT_TRUE(older.operations.empty());
   sample.sent_bytes[static_cast<std::size_t>(Traffic::parameters)] = 0;
   EXPECT_EQ(older.sent_bytes, sample.sent_bytes);
   json["operation_seconds"] = {{"spmm", 2.0}, {"dense", 1.0}};
-  const std::vector<OperationSeconds> in_order{{"dense", 1}, {"spmm", 2}};
-  EXPECT_EQ(sample_from_json(json).operation_seconds, in_order);
+  const std::vector<OperationTotals> in_order{{"dense", 1}, {"spmm", 2}};
+  EXPECT_EQ(sample_from_json(json).operations, in_order);
 }
 
 TEST(SampleLines, RoundTripIsExact) {

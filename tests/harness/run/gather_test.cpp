@@ -22,7 +22,7 @@ EpochSample sample_of_rank(int rank, const std::string& prefix) {
   sample.rank = rank;
   sample.epoch_seconds = 1 + rank;
   sample.sent_bytes[static_cast<std::size_t>(Traffic::parameters)] = static_cast<std::uint64_t>(rank);
-  for (int i = 0; i < rank; ++i) sample.operation_seconds.push_back({prefix, rank + 0.5});
+  for (int i = 0; i < rank; ++i) sample.operations.push_back({prefix, rank + 0.5, 2.0 * rank, 3.0 * rank});
   return sample;
 }
 
@@ -46,10 +46,12 @@ TEST(Gather, EveryRankHasEveryRanksSampleWithItsOperations) {
       EXPECT_EQ(sample.rank, expected.rank);
       EXPECT_EQ(sample.epoch_seconds, expected.epoch_seconds);
       EXPECT_EQ(sample.sent_bytes, expected.sent_bytes);
-      ASSERT_EQ(sample.operation_seconds.size(), q);
-      for (const OperationSeconds& operation : sample.operation_seconds) {
+      ASSERT_EQ(sample.operations.size(), q);
+      for (const OperationTotals& operation : sample.operations) {
         EXPECT_EQ(operation.name, "operation " + std::to_string(q));
         EXPECT_EQ(operation.seconds, static_cast<double>(q) + 0.5);
+        EXPECT_EQ(operation.flops, 2.0 * static_cast<double>(q));
+        EXPECT_EQ(operation.bytes, 3.0 * static_cast<double>(q));
       }
     }
   }
