@@ -3,7 +3,7 @@
 go, loss and metrics, predicted against measured, with the numbers and the commands behind every figure. `strobe report`
 calls it; it needs nothing but Python.
 
-usage: report_page.py RUN [RUN ...] --out FILE.html [--title TEXT]
+usage: report_page.py RUN [RUN ...] --out FILE.html [--title WORDS] [--peaks FP32,FP64,BYTES]
 """
 import argparse
 import os
@@ -21,14 +21,15 @@ def main():
     parser.add_argument("runs", nargs="+")
     parser.add_argument("--out", required=True)
     parser.add_argument("--title", default="")
+    parser.add_argument("--peaks", default="", type=lambda text: [float(part) for part in text.split(",")] if text else None)
     chosen = parser.parse_args()
+    out = pathlib.Path(chosen.out)
     try:
-        rows, environments = read_runs(chosen.runs)
+        rows, environments = read_runs(chosen.runs, out.parent)
     except Refused as refused:
         print(refused, file=sys.stderr)
         return 2
-    text = page(rows, environments, chosen.title or "Strobe: " + ", ".join(environments))
-    out = pathlib.Path(chosen.out)
+    text = page(rows, environments, chosen.title or "Strobe: " + ", ".join(environments), chosen.peaks)
     if not out.exists() or out.is_file():  # whole or not at all
         with tempfile.NamedTemporaryFile("wb", dir=out.parent, prefix=out.name + ".", suffix=".tmp", delete=False) as file:
             file.write(text.encode("utf-8", "xmlcharrefreplace"))

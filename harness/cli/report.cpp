@@ -6,20 +6,31 @@
 #include <string>
 #include <vector>
 
+#include "backends/cluster.hpp"
 #include "core/errors.hpp"
 #include "core/program_files.hpp"
 #include "harness/cli/command.hpp"
 #include "harness/cli/narrate.hpp"
 #include "harness/cli/output_path.hpp"
 #include "harness/cli/python.hpp"
+#include "harness/cli/run_request.hpp"
 
 namespace strobe {
 namespace {
 
 struct ReportRequest {
   std::vector<std::string> runs;
-  std::string out, title;
+  std::string out, title, cluster;
 };
+
+/// The peaks that operations which this machine ran are held against; "" without a cluster that says them.
+std::string peaks_of(const ReportRequest& request) {
+  if (request.cluster.empty()) return "";
+  check_cluster(request.cluster, "--cluster");
+  const auto cluster = load_cluster(request.cluster);
+  return fmt::format("{},{},{}", cluster->gpu.flops_fp32_per_second, cluster->gpu.flops_fp64_per_second,
+                     cluster->gpu.memory_bytes_per_second);
+}
 
 int report(const ReportRequest& request) {
   if (request.runs.empty()) throw InvalidRequest("RUN", "name at least one run directory");
@@ -30,6 +41,7 @@ int report(const ReportRequest& request) {
   }
   const std::string out = request.out.empty() ? request.runs.front() + "/report.html" : request.out;
   check_output_file("--out", out);
+  const std::string peaks = peaks_of(request);
   const std::string python = find_python("json");
   if (python.empty())
     throw Unavailable("a report needs Python 3 (apt: python3; $STROBE_PYTHON chooses the interpreter)");
@@ -37,6 +49,7 @@ int report(const ReportRequest& request) {
   std::vector<std::string> words = {python, program_folder(STROBE_FIGURE_DIR) + "/../report_page.py"};
   for (const std::string& run : request.runs) words.push_back(run.front() == '-' ? "./" + run : run);
   words.insert(words.end(), {"--out", out, "--title=" + request.title});
+  if (!peaks.empty()) words.push_back("--peaks=" + peaks);
   const int status = run_program(words, scratch.file("output"));
   const std::string said = words_in(scratch.file("output"));
   if (status == 2) throw InvalidRequest("RUN", said);
@@ -48,8 +61,12 @@ int report(const ReportRequest& request) {
 CommandAction define_report(CommandOptions& options) {
   const auto request = std::make_shared<ReportRequest>();
   options.positionals("RUN", request->runs, "run directories");
-  options.text("--out", request->out, "the page (default: report.html in the first run directory)");
-  options.text("--title", request->title, "its heading (default: the names of the runs)");
+  options.text("--out", request->out, "the page (default: report.html in the first run directory)", "FILE");
+  options.text("--title", request->title, "its heading (default: the names of the runs)", "WORDS");
+  options.text("--cluster", request->cluster,
+               "whose peaks the roofline of measured operations has, as strobe calibrate writes them (default: none; "
+               "predicted rows bring their own)",
+               "NAME|FILE");
   options.example("Example: strobe report runs/a runs/b --out report.html");
   return [request] { return report(*request); };
 }

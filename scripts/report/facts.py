@@ -1,4 +1,4 @@
-"""What is no figure: all rows as a table, what they share, what did not end well, the machine, rooflines."""
+"""What is no figure: all rows as a table, what they share, what did not end well, the machine."""
 import json
 from html import escape
 
@@ -75,7 +75,7 @@ def table(rows):
     if shared_notes:
         body += f"<p>All rows: {escape('; '.join(sorted(shared_notes)))}</p>"
     more = f"{len(rows) - MOST_ROWS} more rows are in the CSV. " if len(rows) > MOST_ROWS else ""
-    return section("Rows", body, more + "everything that all rows share stands below, once; samples of every epoch and rank are in "
+    return section(rows, "Rows", body, more + "everything that all rows share stands below, once; samples of every epoch and rank are in "
                    "each run's samples.jsonl.", ["case_id", *(name for name, _, _ in columns)],
                    [[row["case_id"], *(value_of(row) for _, value_of, _ in columns)] for row in rows])
 
@@ -83,7 +83,7 @@ def table(rows):
 def shared(rows):
     same = {key: value for key, value in rows.shared.items() if value not in ("", None)}
     items = "".join(f"<li><b>{escape(key)}</b> {escape(_text(value))}</li>" for key, value in same.items())
-    return section("What all rows share", f"<ul class='facts'>{items}</ul>", "nothing.", ["key", "value"], list(same.items()))
+    return section(rows, "What all rows share", f"<ul class='facts'>{items}</ul>", "nothing.", ["key", "value"], list(same.items()))
 
 
 def troubles(rows):
@@ -93,25 +93,11 @@ def troubles(rows):
     inexact = list(dict.fromkeys(text for row in rows for text in row.get("approximations") or []))
     words = "".join(f"<li>approximation in force: {escape(text)}</li>" for text in inexact)
     body = f"<ul>{items}{words}</ul>" if items or words else ""
-    return section("What did not end well, or is not exact", body, "cases that were never begun.", ["case_id", "status", "reason"],
+    return section(rows, "What did not end well, or is not exact", body, "cases that were never begun.", ["case_id", "status", "reason"],
                    [[row["case_id"], row.get("status"), row.get("reason")] for row in bad])
 
 
-def rooflines(rows):
-    some = [row for row in rows if isinstance(row.get("roofline"), dict)]
-    if not some:
-        return ""
-    keys = list(dict.fromkeys(key for row in some for key in row["roofline"]))
-    lines = "".join(f"<tr><th>{escape(row['case_id'])}</th>"
-                    + "".join(f"<td data-value='{row['roofline'].get(key)}'>{escape(_text(row['roofline'].get(key)))}</td>" for key in keys)
-                    + "</tr>" for row in some[:MOST_ROWS])
-    head = "".join(f"<th>{escape(key)}</th>" for key in keys)
-    return section("Shares of the device's peaks", f'<table class="sortable"><thead><tr><th>case</th>{head}</tr></thead><tbody>{lines}'
-                   "</tbody></table>", "single operations: these are of whole epochs; a share near 1 says that the peak is what limits.",
-                   ["case_id", *keys], [[row["case_id"], *(row["roofline"].get(key) for key in keys)] for row in some])
-
-
-def environments(of_runs):
+def environments(rows, of_runs):
     body, lines = "", []
     for name, environment in of_runs.items():
         items = ""
@@ -121,5 +107,5 @@ def environments(of_runs):
             lines.append([name, key, _text(value)])
             items += f"<li><b>{escape(key)}</b> {escape(_text(value)[:400])}</li>"
         body += f"<details><summary>{escape(name)}</summary><ul class='facts'>{items}</ul></details>"
-    return section("Where it ran", body, "what else ran on these machines meanwhile, but for the load when each run began.",
+    return section(rows, "Where it ran", body, "what else ran on these machines meanwhile, but for the load when each run began.",
                    ["run", "key", "value"], lines)

@@ -1,21 +1,22 @@
 """The page around the sections: looks for light, dark, phone and paper, and the little that a click does."""
+import re
 from html import escape
 
-from report import facts, runs, sections
+from report import curves, facts, goals, operations, resources, runs, sections
 
 STYLE = """
 :root{color-scheme:light dark;--text:#1a1a1a;--soft:#595959;--line:#d0d0d0;--page:#fff;--best:#0072B2;--same:#56B4E9;--slow:#D55E00}
-@media(prefers-color-scheme:dark){:root{--text:#ececec;--soft:#b0b0b0;--line:#444;--page:#161616;--best:#4aa8e0;--slow:#f08a4b}}
+@media(prefers-color-scheme:dark){:root{--text:#ececec;--soft:#b0b0b0;--line:#444;--page:#161616;--best:#4aa8e0;--same:#c3e2f5;--slow:#f08a4b}}
 *{box-sizing:border-box}body{margin:0 auto;max-width:1200px;padding:1rem;font:15px/1.45 system-ui,sans-serif;color:var(--text);background:var(--page)}
 h1{font-size:1.5rem}h2{font-size:1.15rem;margin-top:2.2rem;border-bottom:1px solid var(--line)}h2 a{color:inherit;text-decoration:none}
 nav a{margin-right:1em}a{color:var(--best)}section{overflow-x:auto}table{border-collapse:collapse;font-size:.9rem}
 th,td{padding:.25rem .6rem;border-bottom:1px solid var(--line);text-align:left;vertical-align:top}td{font-variant-numeric:tabular-nums}
-tbody th{font-weight:500;min-width:14rem;max-width:26rem;overflow-wrap:anywhere}thead th{cursor:pointer;max-width:11rem;overflow-wrap:anywhere}td{white-space:nowrap}td small{display:block;color:var(--soft)}
+tbody th{font-weight:500;min-width:14rem;max-width:26rem;overflow-wrap:anywhere}thead th{cursor:pointer;max-width:11rem;overflow-wrap:break-word}td{white-space:nowrap}td small{display:block;color:var(--soft)}
 td.words{min-width:14rem;max-width:24rem;white-space:normal;color:var(--soft)}td:has(details){white-space:normal;max-width:24rem}td.best,.key .best{border-left:5px solid var(--best);font-weight:700}
 td.same,.key .same{border-left:5px solid var(--same)}td.slower,.key .slower{border-left:5px dashed var(--slow)}
 td.unknown,.key .unknown{border-left:5px dotted var(--soft)}.key span{padding:0 .8rem 0 .4rem}.limits{color:var(--soft);max-width:60rem}
-.heat{background:color-mix(in srgb,var(--best) calc(var(--share)*70%),transparent)}figure{margin:.4rem 0}figcaption{font-size:.85rem;color:var(--soft)}
-svg{width:100%;max-width:560px;font:11px system-ui,sans-serif;fill:var(--text)}svg.wide{max-width:1000px}.grid line,line.grid{stroke:var(--line);stroke-width:1}
+rect.cell{fill:var(--best);stroke:var(--page)}.heat{background:color-mix(in srgb,var(--best) calc(var(--share)*70%),transparent)}figure{margin:.4rem 0}figcaption{font-size:.85rem;color:var(--soft)}
+svg{width:100%;max-width:560px;font:11px system-ui,sans-serif;fill:var(--text)}svg.wide{max-width:1000px}line.grid{stroke:var(--line);stroke-width:1}
 line.axis{stroke:var(--soft);stroke-dasharray:4 4}div.grid{display:grid;grid-template-columns:repeat(auto-fill,minmax(320px,1fr));gap:.6rem}
 .legend{list-style:none;padding:0;display:flex;flex-wrap:wrap;gap:.2rem 1.2rem}.legend svg{width:26px;height:10px;margin-right:.4rem}
 .columns{display:flex;flex-wrap:wrap;gap:2rem}.columns>div{flex:1 1 20rem}.facts{columns:22rem;padding-left:1.1rem}.facts li,code{overflow-wrap:anywhere}
@@ -76,12 +77,14 @@ def summary(rows):
     return " ".join(words)
 
 
-def page(rows, environments, title):
-    body = [sections.ratios(rows), sections.scaling(rows), sections.phases(rows), sections.losses(rows), sections.metrics(rows),
-            sections.heat_map(rows), sections.memory(rows), facts.rooflines(rows), sections.predicted(rows), facts.troubles(rows),
-            facts.table(rows), facts.shared(rows), facts.environments(environments)]
+def page(rows, environments, title, peaks=None):
+    """The whole page; `peaks`: (fp32 flops, fp64 flops, bytes) a second of the device that measured rows ran on."""
+    body = [sections.ratios(rows), goals.times_to_metric(rows), sections.scaling(rows), sections.phases(rows), curves.losses(rows),
+            curves.metrics(rows), resources.heat_map(rows), resources.by_rank(rows), resources.memory(rows),
+            resources.memory_over_time(rows), operations.rooflines(rows, peaks), operations.whole_epochs(rows), sections.predicted(rows),
+            facts.troubles(rows), facts.table(rows), facts.shared(rows), facts.environments(rows, environments)]
     body = [part for part in body if part]
-    links = "".join(f'<a href="#{name}">{name.replace("-", " ")}</a>' for part in body for name in [part.split('id="', 1)[1].split('"', 1)[0]])
+    links = "".join(f'<a href="#{name}">{name.replace("-", " ")}</a>' for part in body for name in re.findall('<section id="([^"]*)"', part))
     return (f'<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">'
             f"<title>{escape(title)}</title><style>{STYLE}</style></head><body><h1>{escape(title)}</h1><p>{escape(summary(rows))}</p>"
             f"<nav aria-label='sections'>{links}</nav>{''.join(body)}<script>{SCRIPT}</script></body></html>\n")

@@ -3,8 +3,10 @@ import csv
 import io
 import json
 import math
+import os
 import pathlib
 import shlex
+from urllib.parse import quote
 
 PLUGINS = ("workload", "model", "strategy", "task", "optimizer")
 SCALARS = ("device", "comm", "cluster", "numerics", "precision", "ranks", "seed")
@@ -15,10 +17,12 @@ class Refused(Exception):
 
 
 class Rows(list):
-    """Rows with what is found out about all of them together, once."""
+    """Rows with what is found out about all of them together, once. `folders`: the directory of each run; `beside`: the
+    folder of the page, from which links lead to them."""
 
-    def __init__(self, rows):
+    def __init__(self, rows, folders=None, beside=None):
         super().__init__(rows)
+        self.folders, self.beside = folders or {}, beside
         choices = [flat(row) for row in self]
         self.differ, self.shared = [], {}
         for key in dict.fromkeys(key for own in choices for key in own):
@@ -35,6 +39,13 @@ class Rows(list):
         self.plugin_keys = {place for place, values in seen.items() if len(values) > 1}  # differ among rows of one name
         commands = [_words(row) for row in self]
         self.flags = list(dict.fromkeys(pair for own in commands for pair in own))  # each once, whoever has it
+
+    def files(self, name):
+        """Links to a file or folder of each run that has it, relative to the page."""
+        if self.beside is None:
+            return []
+        found = [folder / name for folder in self.folders.values() if (folder / name).exists()]
+        return [quote(os.path.relpath(path, self.beside)) for path in found]
 
 
 def _name(row, plugin):
@@ -57,18 +68,19 @@ def read_run(folder):
     return folder.name, rows, environment
 
 
-def read_runs(folders):
+def read_runs(folders, beside=None):
     """All Rows, each with `run` set to the name of its folder, and the environments by that name."""
-    rows, environments = [], {}
+    rows, environments, places = [], {}, {}
     for folder in folders:
         name, own, environment = read_run(folder)
         while name in environments:
             name += "'"
         environments[name] = environment
+        places[name] = pathlib.Path(folder)
         rows += [dict(row, run=name) for row in own]
     if not rows:
         raise Refused("no row in " + ", ".join(str(folder) for folder in folders) + " yet")
-    return Rows(rows), environments
+    return Rows(rows, places, beside), environments
 
 
 def flat(row):

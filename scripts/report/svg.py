@@ -6,6 +6,8 @@ from html import escape
 # Okabe and Ito's palette; the name decides the colour, so it is the same in every figure of a page.
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C6D31", "#6A51A3", "#636363", "#B15928")
 DASHES = ("", "6 3", "2 3", "8 3 2 3")
+RIGHT = 22  # room behind the axis for half of the last number
+MOST_SAID = 10  # series that a figure's description in words tells
 
 
 def styles(names):
@@ -35,11 +37,17 @@ def number(value):
 
 
 def thin(points, most=200):
-    """At most so many of the points, the first and the last among them."""
+    """At most so many of the points: the first, the last, and of equal stretches between them the lowest and highest,
+    so that no peak is lost."""
     if len(points) <= most:
         return points
-    step = (len(points) - 1) / (most - 1)
-    return [points[round(i * step)] for i in range(most)]
+    inner, stretches = points[1:-1], (most - 2) // 2
+    kept = [points[0]]
+    for i in range(stretches):
+        part = inner[i * len(inner) // stretches:(i + 1) * len(inner) // stretches]
+        ends = {min(range(len(part)), key=lambda k: part[k][1]), max(range(len(part)), key=lambda k: part[k][1])}
+        kept += [part[k] for k in sorted(ends)]
+    return kept + [points[-1]]
 
 
 class Axes:
@@ -49,7 +57,7 @@ class Axes:
         self.width, self.height, self.left, self.bottom = width, height, left, bottom
         self.log_x, self.log_y = log_x and x[0] > 0, log_y and y[0] > 0
         self.x, self.y = self._widened(x, self.log_x), self._widened(y, self.log_y)
-        self.parts = []
+        self.parts, self.said = [], []
 
     @staticmethod
     def _widened(ends, logarithmic):
@@ -66,7 +74,7 @@ class Axes:
         return (value - ends[0]) / (ends[1] - ends[0])
 
     def px(self, x):
-        return self.left + self._share(x, self.x, self.log_x) * (self.width - self.left - 12)
+        return self.left + self._share(x, self.x, self.log_x) * (self.width - self.left - RIGHT)
 
     def py(self, y):
         return self.height - self.bottom - self._share(y, self.y, self.log_y) * (self.height - self.bottom - 14)
@@ -78,20 +86,22 @@ class Axes:
                               f'<text x="{x:.1f}" y="{self.height - self.bottom + 16}" text-anchor="middle">{number(place)}</text>')
         for place in ticks(*self.y, self.log_y):
             y = self.py(place)
-            self.parts.append(f'<line class="grid" x1="{self.left}" x2="{self.width - 12}" y1="{y:.1f}" y2="{y:.1f}"/>'
+            self.parts.append(f'<line class="grid" x1="{self.left}" x2="{self.width - RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>'
                               f'<text x="{self.left - 6}" y="{y + 4:.1f}" text-anchor="end">{number(place)}</text>')
         middle = (self.height - self.bottom + 14) / 2
-        self.parts.append(f'<text x="{(self.left + self.width - 12) / 2:.0f}" y="{self.height - 8}" text-anchor="middle">'
+        self.parts.append(f'<text x="{(self.left + self.width - RIGHT) / 2:.0f}" y="{self.height - 8}" text-anchor="middle">'
                           f'{escape(x_label)}</text>')
         self.parts.append(f'<text transform="translate(14 {middle:.0f}) rotate(-90)" text-anchor="middle">{escape(y_label)}</text>')
 
-    def line(self, points, style, name, marks=True):
+    def line(self, points, style, name, marks=True, width=2):
         points = thin([(x, y) for x, y in points if x is not None and y is not None and math.isfinite(y)])
         if not points:
             return
         places = [(self.px(x), self.py(y)) for x, y in points]
         path = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
-        self.parts.append(f'<polyline fill="none" stroke="{style[0]}" stroke-width="2" stroke-dasharray="{style[1]}" '
+        (x, y), (last_x, last_y) = points[0], points[-1]
+        self.said.append(f"{name}: {number(y)} at {number(x)}" + (f", {number(last_y)} at {number(last_x)}" if len(points) > 1 else ""))
+        self.parts.append(f'<polyline fill="none" stroke="{style[0]}" stroke-width="{width}" stroke-dasharray="{style[1]}" '
                           f'points="{path}"><title>{escape(name)}</title></polyline>')
         if marks:
             self.parts += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.2" fill="{style[0]}"><title>{escape(name)}: {number(v)}'
@@ -101,6 +111,18 @@ class Axes:
         self.parts.append(f'<line x1="{self.px(x):.1f}" x2="{self.px(x):.1f}" y1="{self.py(low):.1f}" y2="{self.py(high):.1f}" '
                           f'stroke="{style[0]}" stroke-width="5" opacity="0.35"/>')
 
+    def level(self, y, words):
+        """A dashed line across at a height that means something."""
+        at, middle = self.py(y), (self.left + self.width - RIGHT) / 2
+        self.parts.append(f'<line class="axis" x1="{self.left}" x2="{self.width - RIGHT}" y1="{at:.1f}" y2="{at:.1f}"/>'
+                          f'<text x="{middle:.0f}" y="{at - 4:.1f}" text-anchor="middle">{escape(words)}</text>')
+        self.said.append(f"{words}: {number(y)}")
+
+    def point(self, x, y, radius, colour, words):
+        self.parts.append(f'<circle cx="{self.px(x):.1f}" cy="{self.py(y):.1f}" r="{radius:.1f}" fill="{colour}" '
+                          f'fill-opacity="0.75" stroke="{colour}"><title>{escape(words)}</title></circle>')
+        self.said.append(words)
+
     def diagonal(self):
         low, high = max(self.x[0], self.y[0]), min(self.x[1], self.y[1])
         if high > low:
@@ -108,8 +130,9 @@ class Axes:
                               f'y2="{self.py(high):.1f}"/>')
 
     def drawing(self, title):
+        said = "; ".join(self.said[:MOST_SAID]) + ("; and more" if len(self.said) > MOST_SAID else "")
         return (f'<svg role="img" viewBox="0 0 {self.width} {self.height}" aria-label="{escape(title, True)}">'
-                f'<title>{escape(title)}</title>{"".join(self.parts)}</svg>')
+                f'<title>{escape(title)}</title><desc>{escape(said)}</desc>{"".join(self.parts)}</svg>')
 
 
 def legend(style_of):

@@ -1,61 +1,10 @@
 // `strobe report`: a page that says what the rows say, whatever they are called.
-#include <nlohmann/json.hpp>
-
-#include "program.hpp"
+#include "report.hpp"
 
 namespace strobe::cli_test {
 namespace {
 
 namespace fs = std::filesystem;
-
-class Report : public Program {
- protected:
-  void SetUp() override {
-    if (std::system("python3 -c 'import json' 2> /dev/null") != 0) GTEST_SKIP() << "there is no python3";
-  }
-
-  /// The words of a Python program that has the report's modules.
-  Outcome python(const std::string& program) {
-    write_text(folder_ / "program.py", "import sys\nsys.path.insert(0, '" STROBE_SOURCE_DIR "/scripts')\n" + program);
-    return finish(start({"python3", path("program.py")}));
-  }
-
-  std::string two_strategies() {
-    return suite(R"({"defaults": {"workload": {"name": "uniform", "steps": 8, "vertices": 60}, "epochs": 8},
-      "cases": [{"strategy": "sequential"}, {"strategy": "snapshot", "ranks": 2}, {"strategy": "vertex", "ranks": 2},
-                {"model": "t-gcn", "strategy": "snapshot", "ranks": 2}]})");
-  }
-};
-
-/// Fails unless the page is whole: every tag closed in its order, ids once, links inside the page to an id that is
-/// there.
-constexpr const char* check_page = R"(
-import html.parser, sys
-VOID = {'meta', 'input', 'br'}
-class Page(html.parser.HTMLParser):
-    def __init__(self):
-        super().__init__()
-        self.open, self.ids, self.links = [], [], []
-    def handle_starttag(self, tag, attributes):
-        values = dict(attributes)
-        self.ids += [values['id']] if 'id' in values else []
-        target = values.get('href', '')
-        self.links += [target[1:]] if target.startswith('#') else []
-        assert not target.startswith('http') and 'src' not in values, 'the page needs a network: ' + str(values)
-        if tag not in VOID: self.open.append(tag)
-    def handle_startendtag(self, tag, attributes):
-        self.handle_starttag(tag, attributes)
-        if tag not in VOID: self.open.pop()
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag, tag
-page = Page()
-page.feed(open(sys.argv[1] if len(sys.argv) > 1 else 'page.html', encoding='utf-8').read())
-page.close()
-assert page.open == [], page.open
-assert len(set(page.ids)) == len(page.ids), 'an id twice'
-missing = [link for link in page.links if link not in page.ids]
-assert not missing, missing
-)";
 
 TEST_F(Report, IsOneWholePageWithoutANetwork) {
   ASSERT_EQ(strobe({"run", two_strategies(), "--out", "o"}).status, 0);
@@ -131,7 +80,7 @@ assert runs.geometric_means({'a': {'x': rows[0]}, 'b': {'y': rows[3]}}) == ({}, 
 }
 
 TEST_F(Report, AThousandRowsStayBelowTwoMegabytes) {
-  ASSERT_EQ(strobe({"run", two_strategies(), "--out", "o"}).status, 0);
+  ASSERT_EQ(strobe({"run", two_strategies(), "--trace", "--out", "o"}).status, 0);
   Json summary = read_json(folder_ / "o/summary.json");
   const Json rows = summary.at("rows");
   summary["rows"] = Json::array();
