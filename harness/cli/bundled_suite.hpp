@@ -2,11 +2,23 @@
 #pragma once
 
 #include <string>
+#include <vector>
+
+#include "core/fields.hpp"
 
 namespace strobe {
+
+/// Their names, sorted: paths below the folder of suites without ".json", as "quickstart" or "dgc/fusion".
+std::vector<std::string> bundled_suite_names();
+
+/// The file of a bundled suite.
+std::string bundled_suite(const std::string& name);
 
 /// The path of a suite: `typed` when it is a file, else the bundled suite of that name. Throws InvalidRequest("SUITE")
 /// naming the nearest bundled one when it is neither.
 std::string suite_path(const std::string& typed);
+
+/// What `strobe list` says of each.
+Json describe_bundled_suites();
 
 }  // namespace strobe

@@ -57,7 +57,7 @@ Suite suite_of(const CalibrateCommand& command, const World& world) {
   if (!command.comm.empty()) settings.push_back({"comm", command.comm, "--comm"});
   for (Setting& setting : set_settings(command.sets)) settings.push_back(std::move(setting));
   const std::string bundled = command.quick ? "calibrate-quick" : "calibrate";
-  Suite suite = load_suite(suite_path(command.suite.empty() ? bundled : command.suite), settings);
+  Suite suite = load_suite(command.suite.empty() ? bundled_suite(bundled) : suite_path(command.suite), settings);
   filter_cases(suite, command.filter);
   if (world.size <= 1) return suite;
   std::vector<Case> fitting;
@@ -252,16 +252,18 @@ int calibrate(const CalibrateCommand& command) {
 
 CommandAction define_calibrate(CommandOptions& options) {
   const auto command = std::make_shared<CalibrateCommand>();
-  options.positional("suite", command->suite, "what to run: a suite file, or a bundled name (default calibrate)");
+  options.positional("suite", command->suite,
+                     "what to run: a suite file, or a name from `strobe list suites` (default calibrate)");
   options.toggle("--quick", command->quick, "a smaller grid, in about a minute: the bundled calibrate-quick");
-  options.text("--device", command->device, "device that the cases run on (default cpu)");
-  options.text("--comm", command->comm, "communicator of the cases (default local; mpi under mpirun)");
-  options.repeated("--set", command->sets, "key.path=value for every case, as epochs=3");
-  options.text("--filter", command->filter, "keep the cases whose id matches this expression; -EXPR drops them");
-  options.text("--name", command->name, "name of the cluster (default this-machine)");
-  options.text("--out", command->out, "cluster file to write (default NAME.json)");
+  options.text("--device", command->device, "device that the cases run on (default cpu)", "NAME");
+  options.text("--comm", command->comm, "communicator of the cases (default local; mpi under mpirun)", "NAME");
+  options.repeated("--set", command->sets, "key.path=value for every case, as epochs=3", "KEY=VALUE");
+  options.text("--filter", command->filter, "keep the cases whose id matches this expression; -EXPR drops them",
+               "EXPR");
+  options.text("--name", command->name, "name of the cluster (default this-machine)", "NAME");
+  options.text("--out", command->out, "cluster file to write (default NAME.json)", "FILE");
   options.text("--samples", command->samples,
-               "also keep the raw samples here, one JSON object a line, case by case as they are measured");
+               "also keep the raw samples here, one JSON object a line, case by case as they are measured", "FILE");
   options.toggle("--json", command->json, "print the cluster file instead of the table of residuals");
   define_chunk_options(options, command->chunks);
   options.example(

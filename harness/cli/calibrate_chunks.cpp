@@ -173,21 +173,25 @@ std::string chunk_table(const ChunkCalibration& how, const LearnedChunks& result
 void define_chunk_options(CommandOptions& options, ChunkOptions& chunks) {
   options.toggle("--chunks", chunks.chunks,
                  "learn instead what chunks of a model take, for strategy chunk with cost=mlp (docs/dgc.md)");
-  options.text("--model", chunks.model, "with --chunks: the model, as NAME:key=value,... (default t-gcn)");
-  options.text("--precision", chunks.precision, "with --chunks: fp32 or fp64 (default fp32)");
-  options.text("--cluster", chunks.cluster, "with --chunks and --device sim: the cluster that is simulated");
-  options.repeated("--graph", chunks.graphs, "with --chunks: a workload to cut chunks from; several times for several");
+  options.text("--model", chunks.model, "with --chunks: the model, as NAME:key=value,... (default t-gcn)", "NAME");
+  options.text("--precision", chunks.precision, "with --chunks: fp32 or fp64 (default fp32)", "fp32|fp64");
+  options.text("--cluster", chunks.cluster, "with --chunks and --device sim: the cluster that is simulated",
+               "NAME|FILE");
+  options.repeated("--graph", chunks.graphs, "with --chunks: a workload to cut chunks from; several times for several",
+                   "NAME");
   options.text(
       "--sequence-length", chunks.sequence_length,
       "with --chunks: sequences' lengths among the inputs: none, mean, longest, both, or rounds, both and the steps "
-      "that follow each other (default rounds)");
+      "that follow each other (default rounds)",
+      "none|mean|longest|both|rounds");
   options.text("--chunk-count", chunks.chunk_count,
-               "with --chunks: chunks to train on (default 50000, with --quick 5000); 1000 more are held out");
-  options.text("--fewest-cells", chunks.fewest_cells, "with --chunks: cells of the smallest chunk (default 4)");
-  options.text("--most-cells", chunks.most_cells, "with --chunks: cells of the largest chunk (default 16384)");
+               "with --chunks: chunks to train on (default 50000, with --quick 5000); 1000 more are held out", "N");
+  options.text("--fewest-cells", chunks.fewest_cells, "with --chunks: cells of the smallest chunk (default 4)", "N");
+  options.text("--most-cells", chunks.most_cells, "with --chunks: cells of the largest chunk (default 16384)", "N");
   options.text("--dump-chunks", chunks.dump,
                "with --chunks: write the chunks that nobody trained on to this .csv file (workload, hidden, "
-               "feature_copies, cells, edges, structure_seconds, time_seconds, predicted_seconds)");
+               "feature_copies, cells, edges, structure_seconds, time_seconds, predicted_seconds)",
+               "FILE");
 }
 
 int calibrate_chunks(const ChunkOptions& chunks, const SharedOptions& shared) {

@@ -129,6 +129,17 @@ void settle_option(CLI::Option* option, const std::string& group, const std::str
   if (!type.empty()) option->type_name(type);
 }
 
+/// What stands for a text in --help, where it is no name.
+const char* word_for_text(const std::string& field) {
+  static const std::map<std::string, const char*> words = {
+      {"cluster", "NAME|FILE"}, {"software", "NAME|FILE"}, {"load_model", "FILE"},
+      {"until", "METRIC=X"},    {"nb", "N|auto"},          {"columns", "source:COLUMN/..."},
+      {"window", "TIME|N"},     {"stride", "TIME|N"},      {"features", "own|FILE"},
+      {"missing", "X"},         {"steps", "A:B"}};
+  const auto found = words.find(field);
+  return found == words.end() ? "NAME" : found->second;
+}
+
 /// What stands for a value of the field in --help.
 std::string type_of(const Field& field) {
   switch (field.type) {
@@ -141,9 +152,9 @@ std::string type_of(const Field& field) {
     case FieldType::choice:
       return fmt::format("{}", fmt::join(field.choices, "|"));
     case FieldType::text:
-      return "NAME";
+      break;
   }
-  return "TEXT";
+  return word_for_text(field.name);
 }
 
 }  // namespace

@@ -25,15 +25,15 @@ class CommandOptions {
   explicit CommandOptions(CLI::App& app) : app_(app) {}
   void positional(const std::string& name, std::string& value, const std::string& help);
   void positionals(const std::string& name, std::vector<std::string>& values, const std::string& help);
-  /// `type`: what stands for the value in --help.
-  void text(const std::string& flag, std::string& value, const std::string& help, const std::string& type = "TEXT");
+  /// `type`: what stands for the value in --help, as FILE, N or KEY=VALUE.
+  void text(const std::string& flag, std::string& value, const std::string& help, const std::string& type);
   /// A flag that may be given several times, one value each.
   void repeated(const std::string& flag, std::vector<std::string>& values, const std::string& help,
-                const std::string& type = "TEXT");
+                const std::string& type);
   void toggle(const std::string& flag, bool& value, const std::string& help);
   /// A flag whose value lands under `name` in `values`, as typed, and only when it is given.
   void named(const std::string& flag, std::map<std::string, std::string>& values, const std::string& name,
-             const std::string& help, const std::string& type = "TEXT");
+             const std::string& help, const std::string& type);
   /// One flag per field of `table` ("window_events" becomes --window-events); values land in `values` under the field's
   /// name. `group_of` gives the group of a field; without it they go where other options go.
   void fields(const FieldTable& table, std::map<std::string, std::string>& values,

@@ -125,23 +125,27 @@ CommandAction define_compare(CommandOptions& options) {
   RerunRequest& measured = request->measured;
   options.positional("BASE", measured.base, "run directory to compare with");
   options.positional("NEW", measured.changed, "run directory to judge");
-  options.text("--threshold", request->threshold, "smallest change of the median that counts, in percent (default 5)");
+  options.text("--threshold", request->threshold, "smallest change of the median that counts, in percent (default 5)",
+               "X");
   options.text("--by", request->by,
                "compare the cases of one or both runs that differ in this field alone, as strategy, kernels or "
-               "model.hidden: the fastest of each group, and why");
+               "model.hidden: the fastest of each group, and why",
+               "KEY");
   options.toggle("--rerun", request->rerun,
                  "measure the plans of BASE and NEW anew, their processes in turn (A B, B A, ...), then compare; "
                  "without NEW, BASE's plan twice");
-  options.text("--base-program", measured.base_program, "with --rerun: the strobe that runs BASE (default: this one)");
+  options.text("--base-program", measured.base_program, "with --rerun: the strobe that runs BASE (default: this one)",
+               "PROGRAM");
   options.text("--new-program", measured.changed_program,
-               "with --rerun: the strobe that runs NEW, as one built from another revision");
+               "with --rerun: the strobe that runs NEW, as one built from another revision", "PROGRAM");
   options.toggle("--self-check", request->self_check,
                  "measure one plan twice (BASE's, or a bundled suite's): how often this machine calls nothing "
                  "something, and whether 10 % would be found");
-  options.text("--rounds", measured.rounds, "processes of each case a side (default 5)");
-  options.text("--launch", measured.launch, "words before each process, as \"mpirun -n {ranks}\"");
-  options.text("--filter", measured.filter, "with --rerun and --self-check: cases whose id matches; -EXPR drops them");
-  options.text("--out", measured.out, "folder of what they measure (default runs/compare-UTCTIME)");
+  options.text("--rounds", measured.rounds, "processes of each case a side (default 5)", "N");
+  options.text("--launch", measured.launch, "words before each process, as \"mpirun -n {ranks}\"", "WORDS");
+  options.text("--filter", measured.filter, "with --rerun and --self-check: cases whose id matches; -EXPR drops them",
+               "EXPR");
+  options.text("--out", measured.out, "folder of what they measure (default runs/compare-UTCTIME)", "DIR");
   options.toggle("--allow-different-host", request->allow_different_host, "compare wall times of different machines");
   options.toggle("--fail-on-regression", request->fail_on_regression,
                  "exit with 3 when a case is slower, missing or failing");

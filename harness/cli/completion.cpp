@@ -13,6 +13,7 @@
 #include "backends/communicator.hpp"
 #include "backends/device.hpp"
 #include "core/errors.hpp"
+#include "harness/cli/bundled_suite.hpp"
 #include "harness/cli/command.hpp"
 #include "harness/cli/narrate.hpp"
 #include "harness/request/case.hpp"
@@ -51,9 +52,12 @@ std::vector<std::string> words_of(const DescribedCommand& command) {
   if (command.name == "inspect") return words_of_options().at("--workload");
   if (command.name == "trace") return {"merge", "diff"};
   if (command.name == "completion") return {"bash"};
+  for (const char* taker : {"run", "validate", "calibrate"})
+    if (command.name == taker) return bundled_suite_names();
   if (command.name != "list") return {};
-  return {"workloads", "shapes", "models",     "strategies",   "schedules",  "devices", "communicators", "clusters",
-          "formats",   "tasks",  "generators", "partitioners", "optimizers", "kernels", "cost-models"};
+  return {"workloads",     "shapes",     "models",   "strategies", "schedules",  "devices",
+          "communicators", "clusters",   "software", "formats",    "tasks",      "generators",
+          "partitioners",  "optimizers", "kernels",  "suites",     "cost-models"};
 }
 
 std::string bash_case(const std::string& pattern, const std::vector<std::string>& words) {

@@ -156,9 +156,10 @@ CommandAction define_convert(CommandOptions& options) {
   const auto request = std::make_shared<ConvertRequest>();
   options.positional("IN", request->in, "data set, generator (NAME:key=value,...) or file");
   options.positional("OUT", request->out, "file to write; .strobe or .csv");
-  options.text("--format", request->format, "format of IN (default: recognised from its content)");
-  options.text("--ids", request->ids, "ids of two-sided files: auto, shared or offset (default: auto)");
-  options.text("--seed", request->seed, "seed of a generator (default 1)");
+  options.text("--format", request->format, "format of IN (default: recognised from its content)", "NAME");
+  options.text("--ids", request->ids, "ids of two-sided files: auto, shared or offset (default: auto)",
+               "auto|shared|offset");
+  options.text("--seed", request->seed, "seed of a generator (default 1)", "N");
   options.example("Example: strobe convert mine.csv mine.strobe");
   return [request] { return convert(*request); };
 }

@@ -117,21 +117,25 @@ CommandAction define_inspect(CommandOptions& options) {
   const auto request = std::make_shared<InspectRequest>();
   options.positional("W", request->workload, "data set, generator (NAME:key=value,...), shape or file");
   options.fields(file_option_fields(), request->options);
-  options.repeated("--set", request->sets, "key=value: a parameter of the workload");
-  options.text("--seed", request->seed, "seed of a generator (default 1)");
+  options.repeated("--set", request->sets, "key=value: a parameter of the workload", "KEY=VALUE");
+  options.text("--seed", request->seed, "seed of a generator (default 1)", "N");
   options.toggle("--json", request->json, "print JSON");
-  options.text("--shape", request->shape, "write the workload's shape (statistics without the graph) to this file");
+  options.text("--shape", request->shape, "write the workload's shape (statistics without the graph) to this file",
+               "FILE");
   options.text("--task", request->task,
-               "also what rules that learn nothing come to in this task of events, as future-links:candidates=all");
+               "also what rules that learn nothing come to in this task of events, as future-links:candidates=all",
+               "NAME");
   options.text("--presence", request->presence,
                "also which cells exist and how long the sequences of vertices are, by one or more of " +
-                   fmt::format("{}", fmt::join(presence_kinds(), ",")));
+                   fmt::format("{}", fmt::join(presence_kinds(), ",")),
+               "KINDS");
   options.text("--captured-events", request->captured,
-               "also which share of the events node memory misses in batches so large, as 300,600,1200");
-  options.text("--csv", request->csv, "write the captured events of each vertex to this file");
+               "also which share of the events node memory misses in batches so large, as 300,600,1200", "N,...");
+  options.text("--csv", request->csv, "write the captured events of each vertex to this file", "FILE");
   options.text("--figure", request->figure,
                "draw steps, overlap and distributions, or with --presence how edges of steps and lengths of sequences "
-               "are distributed, as this .png or .svg (writes both)");
+               "are distributed, as this .png or .svg (writes both)",
+               "FILE");
   options.example("Example: strobe inspect chess --window 30d --figure chess.png");
   return [request] { return inspect_request(*request); };
 }

@@ -12,6 +12,7 @@
 #include "backends/software.hpp"
 #include "core/shown_text.hpp"
 #include "core/units.hpp"
+#include "harness/cli/bundled_suite.hpp"
 #include "harness/cli/command.hpp"
 #include "harness/cli/narrate.hpp"
 #include "harness/cli/prices.hpp"
@@ -280,6 +281,7 @@ const std::vector<Kind>& kinds() {
                                           {"partitioners", entries_of<PartitionerRegistry>},
                                           {"optimizers", entries_of<OptimizerRegistry>},
                                           {"kernels", kernels},
+                                          {"suites", describe_bundled_suites},
                                           {"cost-models", entries_of<Registry<sim::CollectiveCostTag>>}};
   return table;
 }
@@ -367,8 +369,8 @@ CommandAction define_list(CommandOptions& options) {
   const auto request = std::make_shared<Request>();
   options.positional(
       "kind", request->kind,
-      "workloads, shapes, models, strategies, schedules, devices, communicators, clusters, formats, tasks, "
-      "generators, partitioners, optimizers, kernels or cost-models");
+      "workloads, shapes, models, strategies, schedules, devices, communicators, clusters, software, formats, "
+      "tasks, generators, partitioners, optimizers, kernels, suites or cost-models");
   options.toggle("--json", request->json, "print JSON");
   options.example("Example: strobe list strategies --json");
   return [request] { return list_kind(request->kind, request->json); };

@@ -270,7 +270,7 @@ void add_slots(CommandOptions& options, PlanCommand& command) {
     if (!slot.default_plugin.empty()) help += fmt::format(" (default {})", slot.default_plugin);
     if (name == "model") help += "; several, separated by commas, are searched together";
     if (name == "workload") help = "data set, generator (NAME:key=value,...), shape or file";
-    options.named("--" + name, command.plugins, name, help);
+    options.named("--" + name, command.plugins, name, help, "NAME");
   }
 }
 

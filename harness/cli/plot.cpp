@@ -92,7 +92,7 @@ CommandAction define_plot(CommandOptions& options) {
   options.text("--width", request->width,
                "column: one column of a paper, 3.5 inches; page: as wide as the panels need (default page)",
                "column|page");
-  options.text("--title", request->title, "a heading (default: none)", "TEXT");
+  options.text("--title", request->title, "a heading (default: none)", "WORDS");
   options.example(
       "Prints the files that were written.\n"
       "Examples: strobe plot scaling runs/sweep\n"

@@ -38,7 +38,7 @@ struct SidePlan {
 };
 
 Json cases_of_side(const std::string& run) {
-  if (run.empty()) return plan_json(load_suite(suite_path(bundled), {}).cases);
+  if (run.empty()) return plan_json(load_suite(bundled_suite(bundled), {}).cases);
   const std::string path = (fs::path(run) / "plan.json").string();
   std::error_code ignored;
   if (!fs::is_regular_file(path, ignored)) {

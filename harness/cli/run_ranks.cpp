@@ -8,6 +8,7 @@
 
 #include "core/errors.hpp"
 #include "core/hash.hpp"
+#include "harness/cli/bundled_suite.hpp"
 #include "harness/cli/kept_request.hpp"
 #include "harness/request/json_text.hpp"
 #include "harness/run/plan_digest.hpp"
@@ -113,6 +114,7 @@ std::pair<Suite, World> cases_and_world(RunRequest& request) {
   try {
     request.outputs.checkpoint_every = checkpoint_interval(request);
     request.limit_seconds = time_limit_seconds(request);
+    if (!request.suite.empty() && !asks_for_kept_cases(request)) request.suite = suite_path(request.suite);
     Suite suite = asks_for_kept_cases(request) ? kept_cases(request) : cases_of(request);
     settle_resumption(request);
     settle_rounds(request);

@@ -46,8 +46,8 @@ std::string group_of_field(const std::string& field) {
 
 void define_case_options(CommandOptions& options, RunRequest& request) {
   options.positional("suite", request.suite,
-                     "suite file (JSON), or with --resume the directory of a run; without it, the flags describe one "
-                     "case");
+                     "suite: a file (JSON), or a name from `strobe list suites`; with --resume the directory of a run; "
+                     "without it, the flags describe one case");
   options.group(what_is_trained);
   for (const CaseSlot& slot : case_slots()) {
     const std::string name = slot.name;
@@ -157,7 +157,7 @@ void define_run_options(CommandOptions& options, RunRequest& request) {
   define_checkpoint_options(options, request);
   options.example(
       "Flags go over the suite's cases, these over its defaults.\n"
-      "Examples: strobe run suites/quickstart.json --filter chess\n"
+      "Examples: strobe run quickstart --filter chess\n"
       "          strobe run --workload chess --strategy snapshot --ranks 4 --set model.window=7\n"
       "          strobe run --workload chess --vary strategy=snapshot,vertex:partitioner=metis --vary seed=1..5\n"
       "          strobe run --workload chess --strategy vertex --ranks 64 --device sim --cluster p5-h100\n"
@@ -227,7 +227,7 @@ Suite cases_of(const RunRequest& request) {
                             std::any_of(request.varied.begin(), request.varied.end(),
                                         [](const std::string& text) { return text.starts_with("workload="); });
   if (request.suite.empty() && !has_workload) {
-    throw InvalidRequest("", "run what? Give a suite file, or --workload NAME");
+    throw InvalidRequest("", "run what? Give a suite file, a name from `strobe list suites`, or --workload NAME");
   }
   Suite suite;
   const ImpossibleCases impossible = request.strict ? ImpossibleCases::refused : ImpossibleCases::kept;

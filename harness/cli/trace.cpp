@@ -67,8 +67,8 @@ int trace(const TraceRequest& request) {
 CommandAction define_trace(CommandOptions& options) {
   const auto request = std::make_shared<TraceRequest>();
   options.positionals("WORDS", request->words, "merge FILE FILE..., or diff A B: traces that run --trace wrote");
-  options.text("-o,--out", request->out, "merge: the file to write");
-  options.text("--most", request->most, "diff: lines of the table (default 20)");
+  options.text("-o,--out", request->out, "merge: the file to write", "FILE");
+  options.text("--most", request->most, "diff: lines of the table (default 20)", "N");
   options.toggle("--json", request->json, "diff: print JSON, all lines");
   options.example("Example: strobe trace merge real/trace/a.json simulated/trace/a.json --out both.json");
   return [request] { return trace(*request); };

@@ -116,7 +116,8 @@ int finish(const ValidateCommand& command, const ValidationReport& report, const
 }
 
 Suite suite_of(const ValidateCommand& command, CaseRuns runs) {
-  return load_suite(suite_path(command.suite.empty() ? "validate" : command.suite), set_settings(command.sets), runs);
+  return load_suite(command.suite.empty() ? bundled_suite("validate") : suite_path(command.suite),
+                    set_settings(command.sets), runs);
 }
 
 int validate_here(const ValidateCommand& command) {
@@ -241,22 +242,26 @@ int validate(const ValidateCommand& command) {
 CommandAction define_validate(CommandOptions& options) {
   const auto command = std::make_shared<ValidateCommand>();
   options.positional("suite", command->suite,
-                     "suite of real cases to judge: a file, or a bundled name (default validate)");
-  options.text("--cluster", command->cluster, "cluster file of this machine, as strobe calibrate writes it");
+                     "suite of real cases to judge: a file, or a name from `strobe list suites` (default validate)");
+  options.text("--cluster", command->cluster, "cluster file of this machine, as strobe calibrate writes it", "FILE");
   options.text("--measured", command->measured,
                "judge what was measured earlier and run nothing: a run directory or its summary.json, whose cases are "
-               "judged, or a validation.csv, of which the suite's cases are");
+               "judged, or a validation.csv, of which the suite's cases are",
+               "RUN|FILE");
   options.text(
       "--published", command->published,
       "compare with what a paper printed instead: its name, or all, or with public measurements of collectives: "
-      "collectives (no cluster file and no suite)");
+      "collectives (no cluster file and no suite)",
+      "PAPER");
   options.toggle("--terms", command->terms,
                  "with --published: also without each term of the paper's software once, with the errors");
-  options.repeated("--set", command->sets, "key.path=value for every case, as epochs=3");
-  options.text("--filter", command->filter, "keep the cases whose id matches this expression; -EXPR drops them");
+  options.repeated("--set", command->sets, "key.path=value for every case, as epochs=3", "KEY=VALUE");
+  options.text("--filter", command->filter, "keep the cases whose id matches this expression; -EXPR drops them",
+               "EXPR");
   options.text("--out", command->out,
-               "folder of the report and of both runs' rows (default runs/validate-NAME-UTCTIME)");
-  options.text("--figure", command->figure, "draw predicted against measured as this .png or .svg (writes both)");
+               "folder of the report and of both runs' rows (default runs/validate-NAME-UTCTIME)", "DIR");
+  options.text("--figure", command->figure, "draw predicted against measured as this .png or .svg (writes both)",
+               "FILE");
   options.toggle("--json", command->json, "print the report as JSON");
   options.example(
       "Exits with 1 when a case failed or sent other bytes than predicted, and with 6 when the machine allows no "

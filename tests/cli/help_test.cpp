@@ -1,4 +1,5 @@
 // What --help says: how the command is called, headings, and what kind of value an option takes.
+#include <array>
 #include <set>
 #include <sstream>
 
@@ -35,11 +36,46 @@ TEST_F(Help, RunHasHeadingsExamplesAndNoOptionWithoutThem) {
     EXPECT_NE(outcome.out.find(word), std::string::npos) << word;
 }
 
+/// The word behind a flag in the help of a command.
+std::string word_behind(const std::string& help, const std::string& flag) {
+  const std::size_t at = help.find("  " + flag + " ");
+  if (at == std::string::npos) return "no such flag";
+  const std::size_t word = help.find_first_not_of(' ', at + 2 + flag.size());
+  return help.substr(word, help.find_first_of(" \n", word) - word);
+}
+
+TEST_F(Help, ValuesAreOfTheirKind) {
+  const std::vector<std::array<std::string, 3>> expected = {{"run", "--nb", "N|auto"},
+                                                            {"run", "--until", "METRIC=X"},
+                                                            {"run", "--load-model", "FILE"},
+                                                            {"run", "--cluster", "NAME|FILE"},
+                                                            {"run", "--precision", "fp32|fp64"},
+                                                            {"run", "--seed", "N"},
+                                                            {"inspect", "--window", "TIME|N"},
+                                                            {"inspect", "--steps", "A:B"},
+                                                            {"inspect", "--figure", "FILE"},
+                                                            {"compare", "--threshold", "X"},
+                                                            {"compare", "--filter", "EXPR"},
+                                                            {"compare", "--out", "DIR"},
+                                                            {"validate", "--cluster", "FILE"},
+                                                            {"validate", "--set", "KEY=VALUE"},
+                                                            {"calibrate", "--out", "FILE"},
+                                                            {"calibrate", "--chunk-count", "N"},
+                                                            {"convert", "--ids", "auto|shared|offset"},
+                                                            {"trace", "--most", "N"},
+                                                            {"plan", "--model", "NAME"},
+                                                            {"plan", "--deadline", "TIME"},
+                                                            {"report", "--out", "FILE"}};
+  for (const auto& [command, flag, word] : expected)
+    EXPECT_EQ(word_behind(strobe({command, "--help"}).out, flag), word) << command << " " << flag;
+}
+
 TEST_F(Help, EveryCommandSaysHowItIsCalled) {
   for (const std::string& name : CommandRegistry::instance().names()) {
     const Outcome outcome = strobe({name, "--help"});
     EXPECT_EQ(outcome.status, 0);
     EXPECT_NE(outcome.out.find("Usage: strobe " + name), std::string::npos) << outcome.out;
+    EXPECT_EQ(outcome.out.find("TEXT"), std::string::npos) << "an option that does not say what it takes";
   }
 }
 

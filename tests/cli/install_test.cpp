@@ -29,7 +29,9 @@ TEST_F(Install, TheProgramFindsItsFilesWhereItLies) {
       << "the same sets, at other paths";
   Outcome outcome = installed("run --workload ucsocial:window=7d --epochs 1 --out o");
   EXPECT_EQ(outcome.status, 0) << outcome.err;
-  expect_refusal(installed("calibrate nowhere"), 2, {"quickstart", "smoke"});  // the suites that come with it
+  for (const char* suite : {"quickstart\n", "dgc/fusion\n"})
+    EXPECT_NE(installed("list suites").out.find(suite), std::string::npos) << suite;
+  expect_refusal(installed("calibrate smok"), 2, {"did you mean 'smoke'"});
   outcome = installed(
       "run --workload amazon --strategy snapshot --device sim --cluster p5-h100 --ranks 8 --epochs 1 --out s");
   EXPECT_EQ(outcome.status, 0) << outcome.err;
