@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/errors.hpp"
+#include "core/program_files.hpp"
 #include "harness/cli/command.hpp"
 #include "harness/cli/narrate.hpp"
 #include "harness/cli/output_path.hpp"
@@ -28,7 +29,7 @@ struct PlotRequest {
 std::vector<std::string> figure_kinds() {
   std::vector<std::string> kinds;
   std::error_code ignored;
-  for (const auto& entry : std::filesystem::directory_iterator(STROBE_FIGURE_DIR, ignored)) {
+  for (const auto& entry : std::filesystem::directory_iterator(program_folder(STROBE_FIGURE_DIR), ignored)) {
     if (entry.path().extension() != ".py") continue;
     std::ifstream stream(entry.path());
     const std::string text{std::istreambuf_iterator<char>(stream), {}};
@@ -68,7 +69,8 @@ int plot(const PlotRequest& request) {
     throw Unavailable(
         "figures need Python with matplotlib (apt: python3-matplotlib; $STROBE_PYTHON chooses the interpreter)");
   const ScratchFolder scratch;
-  std::vector<std::string> words = {python, fmt::format("{}/{}.py", STROBE_FIGURE_DIR, request.words.front())};
+  std::vector<std::string> words = {python,
+                                    fmt::format("{}/{}.py", program_folder(STROBE_FIGURE_DIR), request.words.front())};
   for (std::size_t i = 1; i < request.words.size(); ++i)
     words.push_back(request.words[i].front() == '-' ? "./" + request.words[i] : request.words[i]);
   words.insert(words.end(), {"--out", out, "--format", request.format, "--width", request.width});

@@ -12,6 +12,7 @@
 #include "backends/sim/collective_cost.hpp"
 #include "core/errors.hpp"
 #include "core/json_reader.hpp"
+#include "core/program_files.hpp"
 #include "core/units.hpp"
 #include "harness/validation/report_cells.hpp"
 #include "harness/validation/validation_report.hpp"
@@ -118,7 +119,7 @@ std::vector<CollectiveTable> read_collective_tables(const Json& json, const std:
 
 std::vector<CollectiveTable> load_collective_tables() {
   std::vector<fs::path> files;
-  for (const auto& entry : fs::directory_iterator(fs::path(STROBE_PUBLISHED_DIR) / "collectives")) {
+  for (const auto& entry : fs::directory_iterator(fs::path(program_folder(STROBE_PUBLISHED_DIR)) / "collectives")) {
     if (entry.path().extension() == ".json") files.push_back(entry.path());
   }
   std::sort(files.begin(), files.end());

@@ -31,6 +31,12 @@ TEST_F(Install, TheProgramFindsItsFilesWhereItLies) {
   EXPECT_EQ(outcome.status, 0) << outcome.err;
   for (const char* suite : {"quickstart\n", "dgc/fusion\n"})
     EXPECT_NE(installed("list suites").out.find(suite), std::string::npos) << suite;
+  std::filesystem::remove(folder_ / "moved/share/strobe/scripts/figures/volume.py");
+  const std::string kinds = installed("plot").err;  // those that were installed, not those of the source tree
+  EXPECT_NE(kinds.find("scaling"), std::string::npos) << kinds;
+  EXPECT_EQ(kinds.find("volume"), std::string::npos) << kinds;
+  std::filesystem::remove_all(folder_ / "moved/share/strobe/results/published/collectives");
+  EXPECT_NE(installed("validate --published collectives").status, 0) << "read from the source tree";
   expect_refusal(installed("calibrate smok"), 2, {"did you mean 'smoke'"});
   outcome = installed(
       "run --workload amazon --strategy snapshot --device sim --cluster p5-h100 --ranks 8 --epochs 1 --out s");
