@@ -21,7 +21,8 @@ line.axis{stroke:var(--soft);stroke-dasharray:4 4}div.grid{display:grid;grid-tem
 .legend{list-style:none;padding:0;display:flex;flex-wrap:wrap;gap:.2rem 1.2rem}.legend svg{width:26px;height:10px;margin-right:.4rem}
 .columns{display:flex;flex-wrap:wrap;gap:2rem}.columns>div{flex:1 1 20rem}.facts{columns:22rem;padding-left:1.1rem}.facts li,code{overflow-wrap:anywhere}
 tr:target{outline:3px solid var(--best)}
-@media print{nav,.filter,details:not([open]){display:none}section{break-inside:avoid}body{max-width:none}}
+@media print{nav,.filter,details:not([open]){display:none}section{overflow:visible}h2{break-after:avoid}figure,tr{break-inside:avoid}
+body{max-width:none}table{font-size:.75rem}th,td{padding:.2rem .3rem}td,td.words{white-space:normal;min-width:0}tbody th{min-width:0}td small{white-space:nowrap}div.grid{grid-template-columns:repeat(3,1fr)}}
 """
 
 SCRIPT = """
