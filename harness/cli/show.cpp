@@ -82,7 +82,7 @@ CommandAction define_show(CommandOptions& options) {
   options.text("--sort", request->sort, "order of the lines, by this column; -NAME: largest first", "[-]NAME");
   options.text("--filter", request->filter, "keep the cases whose id matches this expression; -EXPR drops them",
                "EXPR");
-  options.text("--format", request->format, "text | csv | markdown | latex (default text)", "FORMAT");
+  options.text("--format", request->format, "how the table is written (default text)", "text|csv|markdown|latex");
   options.example(
       "Examples: strobe show runs/sweep --sort epoch\n"
       "          strobe show runs/a runs/b --by strategy,ranks --columns strategy,ranks,epoch,auc --format latex");

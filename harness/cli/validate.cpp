@@ -243,7 +243,8 @@ CommandAction define_validate(CommandOptions& options) {
   const auto command = std::make_shared<ValidateCommand>();
   options.positional("suite", command->suite,
                      "suite of real cases to judge: a file, or a name from `strobe list suites` (default validate)");
-  options.text("--cluster", command->cluster, "cluster file of this machine, as strobe calibrate writes it", "FILE");
+  options.text("--cluster", command->cluster, "cluster file of this machine, as strobe calibrate writes it",
+               "NAME|FILE");
   options.text("--measured", command->measured,
                "judge what was measured earlier and run nothing: a run directory or its summary.json, whose cases are "
                "judged, or a validation.csv, of which the suite's cases are",

@@ -57,7 +57,7 @@ TEST_F(Help, ValuesAreOfTheirKind) {
                                                             {"compare", "--threshold", "X"},
                                                             {"compare", "--filter", "EXPR"},
                                                             {"compare", "--out", "DIR"},
-                                                            {"validate", "--cluster", "FILE"},
+                                                            {"validate", "--cluster", "NAME|FILE"},
                                                             {"validate", "--set", "KEY=VALUE"},
                                                             {"calibrate", "--out", "FILE"},
                                                             {"calibrate", "--chunk-count", "N"},
