@@ -37,8 +37,26 @@ class Rows(list):
                 for key, value in (row.get(plugin) or {}).items():
                     seen.setdefault((plugin, _name(row, plugin), key), set()).add(json.dumps(value, sort_keys=True))
         self.plugin_keys = {place for place, values in seen.items() if len(values) > 1}  # differ among rows of one name
+        self.told = self._telling(choices)
         commands = [_words(row) for row in self]
         self.flags = list(dict.fromkeys(pair for own in commands for pair in own))  # each once, whoever has it
+
+    def _telling(self, choices):
+        """What a label needs to tell cases apart that differ in more than their strategy: of what was varied, all that
+        does not follow from what stands before it. A setting that some kinds of training do not have tells nothing
+        where the others have one value of it."""
+        labels = {plugin: [plugin_label(row, self, plugin) for row in self] for plugin in PLUGINS if plugin != "strategy"}
+        scalars = [key for key in self.differ if "." not in key and key not in PLUGINS]
+        for key in sorted(scalars, key=lambda key: (key == "run", key not in SCALARS)):
+            values = [own.get(key) for own in choices]
+            if len({_text(value) for value in values if value is not None}) > 1:
+                labels[key] = [_text(value) for value in values]
+        told, groups = [], [()] * len(self)
+        for key, values in labels.items():
+            if len(set(zip(groups, values))) > len(set(groups)):
+                told.append(key)
+                groups = list(zip(groups, values))
+        return told
 
     def files(self, name):
         """Links to a file or folder of each run that has it, relative to the page."""
@@ -111,16 +129,13 @@ def strategy_label(row, rows):
 
 
 def rest_label(row, rows):
-    """What tells a row from others beside its strategy: everything that was varied."""
+    """What tells a row from others beside its strategy."""
     words, choices = [], flat(row)
-    for plugin in PLUGINS:
-        label = plugin_label(row, rows, plugin)
-        if plugin != "strategy" and (plugin in rows.differ or "(" in label):
-            words.append(label)
-    for key in rows.differ:
-        if "." in key or key in PLUGINS or choices.get(key) in ("", None):
-            continue
-        words.append(str(choices[key]) if key in ("run", "device", "cluster") else f"{key} {_text(choices[key])}")
+    for key in rows.told:
+        if key in PLUGINS:
+            words.append(plugin_label(row, rows, key))
+        elif choices.get(key) not in ("", None):
+            words.append(str(choices[key]) if key in ("run", "device", "cluster") else f"{key} {_text(choices[key])}")
     return ", ".join(words) or "all cases"
 
 

@@ -77,8 +77,15 @@ def ratios(rows):
     body += extremes(table)
     return section(rows, "How long an epoch takes, in times of the fastest", body,
                    "intervals of measured rows come from the epochs of one process, so a machine that is slow for a whole "
-                   "process makes them too narrow; the mean leaves out every case that one strategy lacks; time to a metric.",
+                   "process makes them too narrow; the mean leaves out every case that one strategy lacks; time to a metric." + other_epochs(rows),
                    ["case", "strategy", "median_s", "ratio", "low_s", "high_s"], csv_lines)
+
+
+def other_epochs(rows):
+    """Said where epochs are not one amount of work."""
+    updates = {row.get("iterations") for row in rows if row.get("iterations")}
+    return (" Epochs of batches are other amounts of work than those of full batches: time to a metric compares them."
+            if len(updates) > 1 else "")
 
 
 def extremes(table):

@@ -84,6 +84,33 @@ TEST_F(ReportSections, APageOfGoalsTracesAndPeaksIsWhole) {
   expect_refusal(strobe({"report", "traced", "--cluster", "aimos-v10"}), 2, {"--cluster", "aimos-v100"});
 }
 
+/// Labels of random rows are alike just where everything but the strategy is, and say nothing twice.
+TEST_F(ReportSections, LabelsTellApartWhatDiffersAndNoMore) {
+  const Outcome outcome = python(R"(
+import random
+from report import runs
+def row(draw, values):
+    n = draw.randrange(values)
+    return {'case_id': str(draw.random()), 'run': 'r', 'workload': {'name': draw.choice('ab')}, 'ranks': 2 ** n,
+            'model': {'name': 'm', 'hidden': draw.randrange(values)}, 'strategy': {'name': draw.choice('st')}, 'seed': 1,
+            'settings': {'doubled': 2 * n, 'free': draw.randrange(2), 'one': 7}}
+for seed in range(200):
+    draw = random.Random(seed)
+    rows = runs.Rows([row(draw, draw.randint(1, 3)) for _ in range(draw.randint(2, 25))])
+    for i, one in enumerate(rows):
+        for other in rows[:i]:
+            alike = all(one[key] == other[key] for key in ('workload', 'model', 'ranks', 'settings'))
+            assert (runs.rest_label(one, rows) == runs.rest_label(other, rows)) == alike, (seed, one, other)
+    assert 'doubled' not in rows.told and 'one' not in rows.told and 'seed' not in rows.told, rows.told
+only = lambda strategy, settings: {'case_id': strategy, 'strategy': {'name': strategy}, 'settings': settings}
+rows = runs.Rows([only('s', {'inputs': 'streamed'}), only('t', {})])
+assert runs.rest_label(rows[0], rows) == runs.rest_label(rows[1], rows), 'a setting that one of them does not have'
+rows = runs.Rows([only('s', {'inputs': 'streamed'}), only('s', {'inputs': 'resident'}), only('t', {})])
+assert len({runs.rest_label(one, rows) for one in rows}) == 3
+)");
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+}
+
 /// Goals by brute force on random series: the first epoch at the level, and the level that all reach.
 TEST_F(ReportSections, TheFirstEpochAtALevelIsFoundAndAllReachTheCommonOne) {
   const Outcome outcome = python(R"(
