@@ -108,12 +108,23 @@ def _colours(rows):
     return {name: svg.PALETTE[i] for i, name in enumerate(most)}
 
 
+def _unlike_first(rows, known):
+    """First one case of each device, model and strategy, then a second one of each."""
+    seen, turns = {}, []
+    for part in known:
+        row = part[0]
+        kind = (row.get("device"), row.get("cluster"), runs.plugin_label(row, rows, "model"), runs.strategy_label(row, rows))
+        seen[kind] = seen.get(kind, 0) + 1
+        turns.append((seen[kind], len(turns), part))
+    return [part for _, _, part in sorted(turns, key=lambda turn: turn[:2])]
+
+
 def rooflines(rows, given):
     known = [(row, operations_of(row), peaks_of(row, given)) for row in rows if row.get("status") == "ok"]
     known = [part for part in known if any(operation.drawn for operation in part[1])]
     if not known:
         return ""
-    shown = known[:MOST_PANELS]
+    shown = _unlike_first(rows, known)[:MOST_PANELS]
     colours = _colours(operations for _, operations, _ in shown)
     figures, tables = "", ""
     for row, operations, peaks in shown:
@@ -129,7 +140,7 @@ def rooflines(rows, given):
                    "predicted rows points lie where the cost model puts them. On device cuda without --trace operations share their time "
                    "equally, so their heights say nothing."
                    + (" No roof is known for some: --cluster FILE, as strobe calibrate writes it, draws it." if roofless else "")
-                   + (f" {len(known) - MOST_PANELS} more cases are in the CSV." if len(known) > MOST_PANELS else ""),
+                   + (f" {len(known) - MOST_PANELS} more cases are in the numbers." if len(known) > MOST_PANELS else ""),
                    ["case_id", "operation", "seconds", "flops", "bytes", "flops_per_byte", "flops_per_second", "bytes_per_second",
                     "share_of_roof"], lines)
 

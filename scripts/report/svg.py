@@ -33,7 +33,9 @@ def ticks(low, high, logarithmic):
 
 
 def number(value):
-    return f"{value:.3g}" if abs(value) < 1e5 else f"{value:.2g}"
+    if abs(value) < 1e3:
+        return f"{value:.3g}"
+    return f"{value:.0f}" if abs(value) < 1e5 else f"{value:.2g}"
 
 
 def thin(points, most=200):
