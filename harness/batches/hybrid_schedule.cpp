@@ -207,7 +207,7 @@ const Register<ScheduleTag> hybrid_batches_registered{
      "Song et al., DynaHB: a communication-avoiding asynchronous distributed framework with hybrid batches for dynamic "
      "GNN training, VLDB 2024",
      {},
-     {"snapshots", plan_hybrid_batches, {}, false},
+     {"snapshots", plan_hybrid_batches, false},
      {}}};
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <utility>
 
 #include "backends/cluster.hpp"
 #include "core/currency.hpp"
@@ -22,6 +23,7 @@
 #include "harness/placement/strategy.hpp"
 #include "harness/planner/plan_explain.hpp"
 #include "harness/planner/plan_report.hpp"
+#include "harness/planner/plan_search.hpp"
 #include "harness/request/case_slots.hpp"
 #include "models/snapshots/model.hpp"
 
@@ -35,7 +37,7 @@ struct PlanCommand {
   std::string nodes, deadline, budget, goal, until, figure, max_missing, max_missing_hubs;
   std::string start_up, billing_unit, explain;
   std::string epochs = "100", top = "10", threads = "0";
-  bool json = false;
+  bool json = false, exhaustive = false;
 };
 
 std::int64_t whole(const std::string& text, const std::string& option, double least, double most) {
@@ -214,27 +216,41 @@ double duration_from(const std::string& text, const std::string& option) {
   throw InvalidRequest(option, fmt::format("expected a time of at least 0, found {}", text));
 }
 
-/// The report with what is computed of all points: their outcomes, costs and verdicts.
-void fill_report(const PlanCommand& command, const std::vector<PlanPoint>& points, PlanReport& report) {
-  std::int64_t threads = whole(command.threads, "--threads", 0, 4096);
-  if (threads == 0) threads = usable_cores();
-  narrate(fmt::format("simulating {}", counted(points.size(), "point")));
-  std::unique_ptr<MetricJob> metric;
-  if (!report.until.empty()) metric = std::make_unique<MetricJob>(report.until, report.epochs);
+/// Simulates points, and says how far it is.
+std::vector<PlanOutcome> simulated(const std::vector<PlanPoint>& points, std::int64_t epochs, int threads, bool more,
+                                   MetricJob* metric) {
+  narrate(fmt::format("simulating {}{}", counted(points.size(), more ? "more point" : "point"),
+                      more ? " with other settings" : ""));
   const std::size_t tenth = std::max<std::size_t>(1, points.size() / 10);
   const auto progress = [&](std::size_t done) {
     if (done % tenth == 0 || done == points.size()) narrate(fmt::format("{} of {} points", done, points.size()));
   };
-  report.outcomes = evaluate(points, report.epochs, static_cast<int>(threads), progress, metric.get());
+  return evaluate(points, epochs, threads, progress, metric);
+}
+
+/// The report with what is computed of all points: their outcomes, costs and verdicts.
+void fill_report(const PlanCommand& command, const std::vector<PlanPoint>& points, const std::string& wanted,
+                 PlanReport& report) {
+  std::int64_t threads = whole(command.threads, "--threads", 0, 4096);
+  if (threads == 0) threads = usable_cores();
+  std::unique_ptr<MetricJob> metric;
+  if (!report.until.empty()) metric = std::make_unique<MetricJob>(report.until, report.epochs);
+  SearchResult found = search_settings(points, {command.exhaustive, report.limits, report.costs, report.goal, wanted},
+                                       [&, more = false](const std::vector<PlanPoint>& some) mutable {
+                                         return simulated(some, report.epochs, static_cast<int>(threads),
+                                                          std::exchange(more, true), metric.get());
+                                       });
+  report.outcomes = std::move(found.outcomes);
+  report.search = std::move(found.counts);
   add_costs(report.costs, report.outcomes);
   report.verdicts = judge(report.outcomes, report.limits, report.goal);
   if (report.best() != nullptr) report.study = study_scaling(report.best()->point);
 }
 
-std::string told(const PlanCommand& command, const PlanReport& report, const Json& json, std::int64_t top) {
+std::string told(const PlanCommand& command, const PlanReport& report, const Json& json, const std::string& wanted) {
   if (command.json) return json.dump(2) + "\n";
-  return shown_lines(command.explain.empty() ? plan_text(report, static_cast<std::size_t>(top))
-                                             : explain_point(report, command.explain));
+  const auto top = static_cast<std::size_t>(whole(command.top, "--top", 0, 1e6));
+  return shown_lines(command.explain.empty() ? plan_text(report, top) : explain_point(report, wanted));
 }
 
 int plan(const PlanCommand& command) {
@@ -244,7 +260,7 @@ int plan(const PlanCommand& command) {
   report.epochs = whole(command.epochs, "--epochs", 1, 1e9);
   report.goal = goal_of(command);
   report.until = command.until;
-  const std::int64_t top = whole(command.top, "--top", 0, 1e6);
+  whole(command.top, "--top", 0, 1e6);
   whole(command.threads, "--threads", 0, 4096);
   report.costs = {duration_from(command.start_up, "--start-up"), duration_from(command.billing_unit, "--billing-unit")};
   const PlanSpace space = space_of(command);
@@ -253,11 +269,11 @@ int plan(const PlanCommand& command) {
   report.limits = limits_of(command, currencies);
   check_goal(report.goal, command, currencies);
   report.groups = advice_of(command, space, points);
-  if (!command.explain.empty()) point_called(points, command.explain);
-  fill_report(command, points, report);
+  const std::string wanted = command.explain.empty() ? "" : id_called(points, command.explain);
+  fill_report(command, points, wanted, report);
   const Json json = plan_to_json(report);
   if (!command.figure.empty()) draw_figure("plan", json, command.figure);
-  print_data(told(command, report, json, top));
+  print_data(told(command, report, json, wanted));
   return report.best() == nullptr ? 1 : 0;
 }
 
@@ -289,6 +305,9 @@ void define_space(CommandOptions& options, PlanCommand& command) {
                "N,...");
   options.repeated("--vary", command.knobs, "key.path=a,b,...: try these values, as nb=1,4 or model.window=3..5",
                    "KEY=VALUES");
+  options.toggle("--exhaustive", command.exhaustive,
+                 "simulate every combination of inputs, transfer and overlap, also those that cannot be sooner or "
+                 "cheaper than others");
   options.text("--max-missing", command.max_missing,
                "models of events: share of the mails that batches may keep from memory (default 0.75)", "X");
   options.text("--max-missing-hubs", command.max_missing_hubs,

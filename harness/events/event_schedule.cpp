@@ -201,7 +201,7 @@ const Register<ScheduleTag> event_batches_registered{
      "batches of events in time order, an update after each; every batch reads and writes memory",
      "Zhou et al., DistTGL: distributed memory-based temporal graph neural network training, SC 2023",
      {},
-     {"events", plan_event_batches, {}},
+     {"events", plan_event_batches},
      {}}};
 
 }  // namespace

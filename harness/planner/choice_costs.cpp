@@ -17,6 +17,9 @@ std::string value_of(const PlanPoint& point, const std::string& choice) {
   for (const auto& [key, value] : point.choices) {
     if (key == choice) return value;
   }
+  for (const OpenSetting& setting : point.open) {
+    if (setting.name == choice) return setting.values.front();
+  }
   const Json& strategy = point.request.strategy;
   if (!strategy.contains(choice)) return "";
   return strategy.at(choice).is_string() ? strategy.at(choice).get<std::string>() : strategy.at(choice).dump();
@@ -30,6 +33,7 @@ bool same_place(const PlanPoint& a, const PlanPoint& b) {
 std::set<std::string> choices_of(const PlanPoint& point) {
   std::set<std::string> keys;
   for (const auto& [key, value] : point.choices) keys.insert(key);
+  for (const OpenSetting& setting : point.open) keys.insert(setting.name);
   return keys;
 }
 

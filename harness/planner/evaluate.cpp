@@ -48,12 +48,16 @@ Groups groups_of(const std::vector<PlanPoint>& points) {
   return groups;
 }
 
-/// Whether a refusal says that this many ranks, blocks or parts do not divide the workload.
-bool cannot_divide(const InvalidRequest& error) {
-  for (const std::string where : {"/ranks", "/nb", "/overlap", "/strategy"}) {
-    if (error.where() == where || error.where().rfind(where + "/", 0) == 0) return true;
+/// What a point comes to whose plan is refused: so many ranks, blocks or parts do not divide the workload, or its
+/// settings do not go together. "" for a refusal of the request itself.
+std::string status_of(const InvalidRequest& error) {
+  for (const std::string where : {"/ranks", "/nb", "/strategy"}) {
+    if (error.where() == where || error.where().rfind(where + "/", 0) == 0) return "cannot_divide";
   }
-  return false;
+  for (const char* where : {"/inputs", "/transfer", "/overlap"}) {
+    if (error.where() == where) return "cannot_combine";
+  }
+  return "";
 }
 
 std::int64_t measured_updates(const SchedulePlan& plan, const Case& c) {
@@ -128,15 +132,16 @@ void take_metric(const PlannedCase& plan, MetricJob& metric, double dollars_per_
 /// The plan of a group, or why there is none.
 struct PlannedGroup {
   std::shared_ptr<const PlannedCase> plan;
-  std::string refusal;
+  std::string status, refusal;
 };
 
 PlannedGroup plan_group(Case c) {
   try {
-    return {plan_settled(c), ""};
+    return {plan_settled(c), "", ""};
   } catch (const InvalidRequest& error) {
-    if (!cannot_divide(error)) throw;
-    return {nullptr, error.message()};
+    const std::string status = status_of(error);
+    if (status.empty()) throw;
+    return {nullptr, status, error.message()};
   }
 }
 
@@ -153,7 +158,7 @@ void simulate(const PlannedGroup& group, std::int64_t epochs, MetricJob* metric,
     if (metric != nullptr && outcome.status == "ok")
       take_metric(*group.plan, *metric, result.dollars_per_second, outcome);
   } else {
-    outcome.status = "cannot_divide";
+    outcome.status = group.status;
     outcome.reason = group.refusal;
   }
 }

@@ -15,8 +15,8 @@ namespace strobe {
 /// A point after simulation. Times and bytes are those of a point that is `ok`.
 struct PlanOutcome {
   PlanPoint point;
-  std::string status = "ok";  // ok | out_of_memory | cannot_divide | cannot_extend | cannot_compare | not_reached
-                              // | failed
+  std::string status = "ok";  // ok | out_of_memory | cannot_divide | cannot_combine | cannot_extend | cannot_compare
+                              // | not_reached | failed
   std::string reason;
   double epoch_seconds = 0;             // in the long run, as are phases
   std::optional<EpochBand> epoch_band;  // 90 %, where the cluster's predictions were held against measurements
@@ -40,7 +40,8 @@ struct PlanOutcome {
 /// Simulates every point, as a rule one epoch behind a first one, which also sets the optimiser up, in the order given;
 /// points that differ in the cluster only share their plan. `epochs` is what a job trains, `threads` how many points
 /// are simulated at a time; the outcome does not depend on it. `progress` is told how many points are done. A strategy
-/// that cannot divide the workload among so many ranks becomes `cannot_divide`, a cluster whose file does not say what
+/// that cannot divide the workload among so many ranks becomes `cannot_divide`, settings of inputs, transfer and
+/// overlap that do not go together with the rest `cannot_combine`, a cluster whose file does not say what
 /// more nodes need `cannot_extend`, and updates of sizes that an adjuster chooses `cannot_compare` where others have a
 /// number of cells; any other wrong request is thrown. With `metric` a job lasts until a metric has a
 /// value instead; where it never has, the point is `not_reached`.

@@ -140,6 +140,15 @@ std::size_t point_called(const std::vector<PlanPoint>& points, const std::string
                                matches.size() > shown ? ", ..." : ""));
 }
 
+std::string id_called(const std::vector<PlanPoint>& points, const std::string& id) {
+  const std::vector<PlanPoint> all = all_combinations(points);
+  const auto named = [&id](const PlanPoint& point) { return point.id == id; };
+  const auto has_part = [&id](const PlanPoint& point) { return point.id.find(id) != std::string::npos; };
+  if (std::any_of(all.begin(), all.end(), named)) return id;
+  if (std::any_of(points.begin(), points.end(), has_part)) return points[point_called(points, id)].id;
+  return all[point_called(all, id)].id;
+}
+
 std::string explain_point(const PlanReport& report, const std::string& id) {
   std::vector<PlanPoint> points;
   for (const PlanOutcome& outcome : report.outcomes) points.push_back(outcome.point);

@@ -24,6 +24,10 @@ std::string costs_note(const PlanReport& report);
 /// InvalidRequest("--explain", ...) for none and for several.
 std::size_t point_called(const std::vector<PlanPoint>& points, const std::string& id);
 
+/// The id that `id` names among all combinations of the points' open settings: that id, or else the only one of the
+/// points, or of the combinations, that has it as a part. Throws InvalidRequest("--explain", ...).
+std::string id_called(const std::vector<PlanPoint>& points, const std::string& id);
+
 /// Why a point is kept or discarded: its verdict, and beside the best point, or the one that dominates it, the parts of
 /// an epoch, bytes, memory and cost, the bands, and the case as a suite takes it.
 std::string explain_point(const PlanReport& report, const std::string& id);

@@ -187,13 +187,18 @@ std::vector<Choices> combinations(const std::vector<Knob>& knobs) {
   return all;
 }
 
-/// What the user varies, and what the strategy's kind of training leaves open.
-std::vector<Knob> knobs_of(const PlanSpace& space, const std::string& strategy) {
+/// What the user varies, and of what the strategy's kind of training leaves open those settings that come in every
+/// combination; the others are `open`.
+std::vector<Knob> knobs_of(const PlanSpace& space, const std::string& strategy, std::vector<OpenSetting>& open) {
   std::vector<Knob> knobs = space.knobs;
   const std::string& kind =
       StrategyRegistry::instance().find(strategy, "--strategy").value.schedule_for(family_of(space));
-  for (const auto& [name, values] : ScheduleRegistry::instance().find(kind, "--strategy").value.searched) {
-    if (!user_sets(space, name)) knobs.push_back({name, values, "--vary " + name});
+  for (OpenSetting& setting : searched_settings(kind == "full_batch", is_shape_workload(workload_name(space)))) {
+    if (user_sets(space, setting.name)) continue;
+    if (shortened_by(setting.name) == Shortens::anything)
+      knobs.push_back({setting.name, setting.values, "--vary " + setting.name});
+    else
+      open.push_back(std::move(setting));
   }
   return knobs;
 }
@@ -256,7 +261,7 @@ bool overrides(const StrategyTag::Searched& tried, const Case& base, const Strat
 }
 
 void add_points(const PlanSpace& space, const Case& base, const Site& site, const StrategyChoice& variant,
-                const Choices& knobs, std::vector<PlanPoint>& points) {
+                const Choices& knobs, const std::vector<OpenSetting>& open, std::vector<PlanPoint>& points) {
   Choices choices = variant.parameters;
   choices.insert(choices.end(), knobs.begin(), knobs.end());
   const StrategyTag::Value& strategy = StrategyRegistry::instance().find(variant.name, "--strategy").value;
@@ -268,7 +273,7 @@ void add_points(const PlanSpace& space, const Case& base, const Site& site, cons
                                           : strategy.searched_at(base.strategy, ranks, ranks / nodes);
       for (const StrategyTag::Searched& tried : searched) {
         if (overrides(tried, base, variant, space)) continue;
-        PlanPoint point{"", base, site.text, nodes, choices};
+        PlanPoint point{"", base, site.text, nodes, choices, open};
         point.request.ranks = ranks;
         point.request.cluster =
             nodes > site.cluster->nodes ? change_cluster(site.text, "nodes", std::to_string(nodes)) : site.text;
@@ -315,9 +320,10 @@ std::vector<PlanPoint> points_of_model(const PlanSpace& space) {
   const std::vector<Site> sites = sites_of(space);
   std::vector<PlanPoint> points;
   for (const StrategyChoice& variant : all_variants(space)) {
-    for (const Choices& chosen : combinations(knobs_of(space, variant.name))) {
+    std::vector<OpenSetting> open;
+    for (const Choices& chosen : combinations(knobs_of(space, variant.name, open))) {
       const Case base = case_of(space, variant, chosen, sites.front().text);
-      for (const Site& site : sites) add_points(space, base, site, variant, chosen, points);
+      for (const Site& site : sites) add_points(space, base, site, variant, chosen, open, points);
     }
   }
   return points;
@@ -330,6 +336,13 @@ void name_point(PlanPoint& point) {
   point.id = fmt::format("{}/{}x{}/{}", short_name(point.cluster), nodes, (ranks + nodes - 1) / nodes,
                          point.request.strategy.at("name").get<std::string>());
   for (const auto& [key, value] : point.choices) point.id += fmt::format("/{}={}", key, value);
+}
+
+PlanPoint with_setting(PlanPoint point, const std::string& name, const std::string& value) {
+  case_fields().apply(&point.request, Json{{name, value}}, "", true);
+  point.choices.emplace_back(name, value);
+  name_point(point);
+  return point;
 }
 
 std::vector<PlanPoint> plan_points(const PlanSpace& space) {

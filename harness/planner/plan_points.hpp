@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "harness/planner/open_settings.hpp"
 #include "harness/request/suite.hpp"
 
 namespace strobe {
@@ -42,16 +43,22 @@ struct PlanPoint {
   std::string cluster;  // as asked for
   int nodes = 1;
   std::vector<std::pair<std::string, std::string>> choices;  // what varies beside strategy, cluster and nodes
+  std::vector<OpenSetting> open = {};  // that the search may still change (plan_search.hpp), at their first values
 };
 
 /// Gives the point its id, by where it runs, its strategy and its choices.
 void name_point(PlanPoint& point);
 
+/// The point with another value of one of its open settings.
+PlanPoint with_setting(PlanPoint point, const std::string& name, const std::string& value);
+
 /// All points, in the order models, strategies, knobs, clusters, nodes. Without a choice of the user's, a strategy with
 /// a parameter `partitioner` comes once per partitioner (of a shape: once, with hash), one with `group_size` once per
-/// power of two, `chunk` by its own lists, and blocks of the timeline (`nb`) are 1, 2, 4 and 8. A strategy with more
+/// power of two, `chunk` by its own lists. A strategy with more
 /// than two such parameters comes in all combinations where it is named, and else with one of them changed at a time. A
 /// strategy whose parameters depend on the ranks comes once per way at each number of ranks (StrategyTag::SearchedAt).
+/// Of settings with values to try, those of which no epoch bounds another's (`nb`) come in every combination; the
+/// others are left open in the points, at their first values.
 /// Counts above a cluster's own nodes extrapolate it. Throws InvalidRequest for unknown names and for settings that the
 /// search itself decides.
 std::vector<PlanPoint> plan_points(const PlanSpace& space);

@@ -110,6 +110,32 @@ Json other_choices_json(const PlanReport& report) {
   return all;
 }
 
+Json search_json(const SearchCounts& search) {
+  Json settings = Json::object();
+  for (const OpenSetting& setting : search.settings) settings[setting.name] = setting.values;
+  return {{"exhaustive", search.exhaustive},
+          {"settings", settings},
+          {"combinations", search.combinations},
+          {"simulated", search.simulated},
+          {"cannot_combine", search.cannot_combine},
+          {"without_effect", search.without_effect},
+          {"left_out", search.left_out}};
+}
+
+std::string search_text(const SearchCounts& search) {
+  if (search.settings.empty()) return "";
+  std::vector<std::string> names;
+  for (const OpenSetting& setting : search.settings)
+    names.push_back(setting.name + "=" + fmt::format("{}", fmt::join(setting.values, "|")));
+  return fmt::format(
+      "settings tried: {}\n"
+      "of {} combinations {} are points: {} do not go together, {} change nothing, {} were left out{}\n",
+      fmt::join(names, ", "), search.combinations,
+      search.combinations - search.cannot_combine - search.without_effect - search.left_out, search.cannot_combine,
+      search.without_effect, search.left_out,
+      search.left_out > 0 ? ", as their epochs cannot be short enough (--exhaustive simulates them, too)" : "");
+}
+
 std::vector<std::string> all_notes(const PlanReport& report) {
   std::vector<std::string> notes;
   for (const PlanOutcome& outcome : report.outcomes) {
@@ -328,6 +354,7 @@ Json plan_to_json(const PlanReport& report) {
     causes[cause] = causes.value(cause, 0) + 1;
   }
   json["counts"] = causes;
+  json["search"] = search_json(report.search);
   json["other_choices"] = other_choices_json(report);
   json["scaling"] = nullptr;
   if (report.study) {
@@ -344,6 +371,7 @@ std::string plan_text(const PlanReport& report, std::size_t shown) {
                          ? fmt::format("{} points, a job is {} epochs\n", report.outcomes.size(), report.epochs)
                          : fmt::format("{} points, a job lasts until {}, {} epochs at most\n", report.outcomes.size(),
                                        report.until, report.epochs);
+  text += search_text(report.search);
   if (report.best() != nullptr) {
     text += "\n" + points_table(report, shown) + equals_text(report);
   } else {

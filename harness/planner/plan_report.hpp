@@ -6,6 +6,7 @@
 
 #include "core/fields.hpp"
 #include "harness/planner/judge.hpp"
+#include "harness/planner/plan_search.hpp"
 #include "harness/planner/scaling.hpp"
 #include "harness/planner/training_groups/advice.hpp"
 
@@ -20,6 +21,7 @@ struct PlanReport {
   JobCosts costs;  // beside epochs
   PlanGoal goal = PlanGoal::time;
   std::vector<PlanOutcome> outcomes;
+  SearchCounts search;                    // what of all combinations of settings they are
   std::vector<PlanVerdict> verdicts;      // as `judge` orders them
   std::optional<ScalingStudy> study;      // of the best point; nothing when no point is kept
   std::optional<GroupPlanAdvice> groups;  // of models of events that strategies train in groups of ranks
@@ -27,7 +29,7 @@ struct PlanReport {
   const PlanOutcome* best() const;
 };
 
-inline constexpr const char* plan_schema_version = "1.5.0";
+inline constexpr const char* plan_schema_version = "1.6.0";
 
 std::string goal_name(PlanGoal goal);
 

@@ -38,6 +38,21 @@ constexpr const char* transfer_help =
     "full batches only: how snapshots reach the device: direct = a rank's part of a block in one piece, in the form it "
     "is used in; full = one by one, whole; difference = against the snapshot before, with all values (ESDG); changed = "
     "with changed values only; least = whichever of these has the fewest bytes";
+std::vector<std::string> searched_inputs(bool /*sizes_only*/) { return {"streamed", "resident"}; }
+/// What compares values needs a graph, and of a graph `least` moves no more than `changed` does.
+std::vector<std::string> searched_transfers(bool sizes_only) {
+  if (sizes_only) return {"direct", "full", "difference"};
+  return {"direct", "full", "difference", "least"};
+}
+std::vector<std::string> searched_blocks(bool /*sizes_only*/) { return {"1", "2", "4", "8"}; }
+/// Which rows cross is not known of a shape, so its exchanges cannot be cut.
+std::vector<std::string> searched_slices(bool sizes_only) {
+  if (sizes_only) return {"1"};
+  return {"1", "2", "4"};
+}
+constexpr const char* blocks_help =
+    "full batches only: blocks of the timeline under gradient checkpoint: 1 = all steps at once, or auto = as few as "
+    "fit memory_limit_gib";
 constexpr const char* transfer_format_help =
     "full batches only: indices of moved snapshots: coo64 = rows and columns of 8 bytes, as ESDG's 20 bytes a "
     "non-zero; csr32 = 4 bytes";
@@ -184,13 +199,14 @@ const FieldTable& case_fields() {
           .choice("presence", &Case::presence, presence_kinds(), presence_help)
           .choice("inputs", &Case::inputs, {"streamed", "resident"},
                   "full batches only: move inputs to the device each epoch, or once")
+          .searched(searched_inputs)
           .choice("transfer", &Case::transfer, {"direct", "full", "difference", "changed", "least"}, transfer_help)
+          .searched(searched_transfers)
           .choice("transfer_format", &Case::transfer_format, {"coo64", "csr32"}, transfer_format_help)
-          .text("nb", &Case::nb,
-                "full batches only: blocks of the timeline under gradient checkpoint: 1 = all steps at once, or auto = "
-                "as few as fit "
-                "memory_limit_gib")
+          .text("nb", &Case::nb, blocks_help)
+          .searched(searched_blocks)
           .integer("overlap", &Case::overlap, "", overlap_help, 1, 1e6)
+          .searched(searched_slices)
           .boolean(
               "rerun_last", &Case::rerun_last,
               "full batches only: with blocks, compute the last one again before its backward pass, as ESDG counts it")

@@ -19,16 +19,10 @@ enum class PlanUse { run, report };
 
 struct ScheduleTag {
   static constexpr const char* kind = "schedule";
-  /// An option of cases whose values a search tries where the user leaves it open.
-  struct SearchedOption {
-    std::string name;
-    std::vector<std::string> values;
-  };
   struct Value {
     std::string family;  // whose models it trains: snapshots | events
     /// Begins to plan a case: reads its data and builds its model. Throws InvalidRequest, InvalidInput.
     std::unique_ptr<SchedulePlanner> (*planner)(const Case& request, PlanUse use) = nullptr;
-    std::vector<SearchedOption> searched = {};
     /// Whether an epoch goes through all cells, or events, so that epochs of one strategy compare with another's.
     bool passes = true;
   };

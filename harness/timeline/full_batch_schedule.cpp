@@ -158,7 +158,7 @@ const Register<ScheduleTag> full_batch_registered{
      "every cell once in an epoch, one update; in checkpoint blocks of steps where memory is short",
      "Chakaravarthy et al., Efficient Scaling of Dynamic Graph Neural Networks, SC 2021, sections 3 and 4",
      {},
-     {"snapshots", plan_full_batch, {{"nb", {"1", "2", "4", "8"}}}},
+     {"snapshots", plan_full_batch},
      {}}};
 
 }  // namespace
