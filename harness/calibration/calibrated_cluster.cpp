@@ -117,8 +117,9 @@ Json collective_fits(const CalibrationData& data) {
 
 /// The rate and latency of a message as its fit has them, for the description of the links.
 std::pair<double, double> link_of(const Json& fits, double otherwise) {
-  if (!fits.contains("send")) return {otherwise, 0};
-  const Json& fit = fits.at("send").front();
+  const char* const name = fits.contains(message_name) ? message_name : "send";
+  if (!fits.contains(name)) return {otherwise, 0};
+  const Json& fit = fits.at(name).front();
   const double per_byte = fit.value("seconds_per_byte", 0.0) + fit.value("seconds_per_byte_beyond_2_mib", 0.0);
   const double latency = fit.value("seconds", 0.0) + fit.value("seconds_per_message", 0.0);
   return {per_byte > 0 ? 1 / per_byte : otherwise, latency};
@@ -203,8 +204,8 @@ Json calibrated_cluster(const CalibrationData& data, const ClusterDescription& a
   } else {
     cluster["host_memory"] = "shared";
   }
-  cluster["intra_node_bytes_per_second"] = measured(rate, "large messages between two ranks");
-  cluster["intra_node_latency_seconds"] = measured(latency, "small messages between two ranks");
+  cluster["intra_node_bytes_per_second"] = measured(rate, "large messages between two ranks, half of a round trip");
+  cluster["intra_node_latency_seconds"] = measured(latency, "small messages between two ranks, half of a round trip");
   cluster["price_per_node_hour"] = "not sold";
   cluster["calibration"] = calibration;
   return cluster;

@@ -10,8 +10,11 @@
 
 namespace strobe {
 
+/// The name of samples that are half of a round trip between two ranks: what their link takes for a message.
+inline constexpr const char* message_name = "message";
+
 struct CollectiveSample {
-  std::string collective;  // as in collective_names; "send" is one message from rank to rank
+  std::string collective;  // as in collective_names, "send" being the receiver's part of a message; or message_name
   int ranks = 2;
   double bytes = 0;     // that the busiest rank sends or receives
   double messages = 0;  // peers of that rank
@@ -34,9 +37,9 @@ std::vector<CollectiveSample> epoch_collectives(const std::vector<std::vector<Sp
 /// them.
 std::vector<CollectiveSample> samples_to_fit(const std::vector<CollectiveSample>& samples);
 
-/// Measures every collective of `communicator` (a name of CommunicatorRegistry) for buffers of 8 bytes up to
-/// `largest_bytes`, each several times behind a barrier, on the ranks of `request`. Empty in processes other than the
-/// first of an externally launched world, and on one rank.
+/// Measures every collective of `communicator` (a name of CommunicatorRegistry), and messages between ranks 0 and 1,
+/// for buffers of 8 bytes up to `largest_bytes`, each several times behind a barrier, on the ranks of `request`. Empty
+/// in processes other than the first of an externally launched world, and on one rank.
 std::vector<CollectiveSample> collective_samples(const std::string& communicator, const LaunchRequest& request,
                                                  std::uint64_t largest_bytes);
 

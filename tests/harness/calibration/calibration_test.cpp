@@ -147,7 +147,7 @@ TEST(CollectiveSamples, EveryKindIsMeasuredWithTheBytesOfItsBusiestRank) {
     EXPECT_GT(sample.seconds, 0) << sample.collective;
     EXPECT_EQ(sample.ranks, 3);
   }
-  ASSERT_EQ(found.size(), 7U);
+  ASSERT_EQ(found.size(), 8U);
   EXPECT_EQ(found.at("barrier").size(), 1U);
   for (const char* kind : {"all_to_all_v", "all_reduce", "all_gather_v", "reduce_scatter", "broadcast", "send"})
     ASSERT_EQ(found.at(kind).size(), 3U) << kind;  // 8, 64 and 512 bytes a part
@@ -157,6 +157,9 @@ TEST(CollectiveSamples, EveryKindIsMeasuredWithTheBytesOfItsBusiestRank) {
   EXPECT_EQ(found.at("all_gather_v")[2].bytes, 2 * 512);
   EXPECT_EQ(found.at("send")[2].messages, 1);
   EXPECT_EQ(found.at("send")[2].bytes, 3 * 512);
+  ASSERT_EQ(found.at(message_name).size(), 3U);
+  EXPECT_EQ(found.at(message_name)[2].messages, 1);
+  EXPECT_EQ(found.at(message_name)[2].bytes, 3 * 512);
   c.ranks = 1;
   EXPECT_TRUE(collective_samples("local", launch_request(c), 512).empty());
 }
