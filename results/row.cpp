@@ -18,28 +18,6 @@
 namespace strobe {
 namespace {
 
-using EpochKey = std::pair<int, int>;  // repetition, epoch
-using Epochs = std::map<EpochKey, std::vector<const EpochSample*>>;
-
-Epochs complete_epochs(const std::vector<EpochSample>& samples, std::int64_t ranks) {
-  Epochs epochs;
-  for (const EpochSample& sample : samples) {
-    if (!sample.warmup) epochs[{sample.repetition, sample.epoch}].push_back(&sample);
-  }
-  std::erase_if(epochs, [&](const auto& item) { return static_cast<std::int64_t>(item.second.size()) != ranks; });
-  return epochs;
-}
-
-/// Ranks that end together behind a closing all-reduce have waited for the one with the most work, whose phases tell
-/// where the time went: of equal ends the busiest rank, then the first.
-const EpochSample* slowest(const std::vector<const EpochSample*>& epoch) {
-  return *std::max_element(epoch.begin(), epoch.end(), [](const EpochSample* a, const EpochSample* b) {
-    if (a->epoch_seconds != b->epoch_seconds) return a->epoch_seconds < b->epoch_seconds;
-    if (a->busy_seconds != b->busy_seconds) return a->busy_seconds < b->busy_seconds;
-    return a->rank > b->rank;
-  });
-}
-
 /// Keys of a case that are keys of its row.
 const std::set<std::string>& shared_keys() {
   static const std::set<std::string> keys{"workload", "model",   "strategy", "task",      "optimizer", "device",
@@ -57,13 +35,17 @@ void take_settings(const Json& case_json, Row& row) {
   }
 }
 
-void take_times(const std::vector<const EpochSample*>& epochs, Row& row) {
+/// Epochs last as long as their `slowest` rank; the phases of the `busiest` end in waiting for it.
+void take_times(const std::vector<const EpochSample*>& slowest, const std::vector<const EpochSample*>& busiest,
+                Row& row) {
   std::vector<double> seconds;
   std::array<double, phase_count> phases{};
   double hidden = 0;
-  const double n = static_cast<double>(epochs.size());
-  for (const EpochSample* sample : epochs) {
-    seconds.push_back(sample->epoch_seconds);
+  const double n = static_cast<double>(slowest.size());
+  for (std::size_t e = 0; e < slowest.size(); ++e) {
+    const EpochSample* const sample = busiest[e];
+    seconds.push_back(slowest[e]->epoch_seconds);
+    phases[static_cast<std::size_t>(Phase::wait)] += (slowest[e]->epoch_seconds - sample->epoch_seconds) / n;
     hidden += sample->hidden_communicate_seconds / n;
     for (std::size_t i = 0; i < phases.size(); ++i) phases[i] += sample->phase_seconds[i] / n;
   }
@@ -318,16 +300,6 @@ void take_facts(const Json& case_json, const std::string& case_id, const CaseRes
   }
 }
 
-}  // namespace
-
-std::vector<const EpochSample*> slowest_of_each_epoch(const std::vector<EpochSample>& samples, std::int64_t ranks) {
-  std::vector<const EpochSample*> result;
-  for (const auto& [key, epoch] : complete_epochs(samples, ranks)) result.push_back(slowest(epoch));
-  return result;
-}
-
-namespace {
-
 /// Of a value that nothing else explains.
 std::string why_null(const CaseResult& result, const Epochs& epochs, const Row& row) {
   if (!epochs.empty()) return "not a finite number";
@@ -347,8 +319,9 @@ Row summarise(const Json& case_json, const std::string& case_id, const CaseResul
   if (!result.samples.empty()) take_peaks(result.samples, row);
   if (!epochs.empty()) {
     const std::vector<const EpochSample*> slowest_ranks = slowest_of_each_epoch(result.samples, row.ranks);
-    take_times(slowest_ranks, row);
-    take_operations(slowest_ranks, row);
+    const std::vector<const EpochSample*> busiest_ranks = busiest_of_each_epoch(result.samples, row.ranks);
+    take_times(slowest_ranks, busiest_ranks, row);
+    take_operations(busiest_ranks, row);
     take_bytes(epochs, row);
     take_imbalance(epochs, row);
     take_band(result, row);

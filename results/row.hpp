@@ -15,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "results/epoch_ranks.hpp"
 #include "results/machine_reading.hpp"
 #include "results/sample.hpp"
 
@@ -119,13 +120,10 @@ struct Row {
   std::map<std::string, std::string> absent;
 };
 
-/// The slowest rank's sample of each measured epoch of which all `ranks` ranks have left a sample, in order of
-/// repetition and epoch; among equally slow ranks the lowest.
-std::vector<const EpochSample*> slowest_of_each_epoch(const std::vector<EpochSample>& samples, std::int64_t ranks);
-
-/// The row of a case (`case_json` as case_to_json gives it) from its result. Phases are those of the slowest rank of
-/// each epoch, averaged over measured epochs, so they add up to epoch_seconds.mean. A result that claims to be ok but
-/// holds no measured epoch becomes a failed row. Throws Error when its unit of throughput is none of throughput_units.
+/// The row of a case (`case_json` as case_to_json gives it) from its result. Phases are those of
+/// busiest_of_each_epoch, with their waiting for the slowest rank, averaged, so they add up to epoch_seconds.mean. A
+/// result that claims to be ok but holds no measured epoch becomes a failed row. Throws Error when its unit of
+/// throughput is none of throughput_units.
 Row summarise(const Json& case_json, const std::string& case_id, const CaseResult& result);
 
 /// The row of a case of which no sample is there: its status and reason, and of its epochs the median alone, seconds;

@@ -84,7 +84,8 @@ std::vector<RowField> until_fields() {
 RowField operations_field() {
   RowField operations = field<&Row::operation_seconds>(
       "operation_seconds", "s", or_null(map_of(number())),
-      "By operation of the device and of the host, what its spans in the slowest rank's epoch took, mean over epochs: "
+      "By operation of the device and of the host, what its spans in the epoch of phase_seconds' rank took, mean over "
+      "epochs: "
       "whole spans, also where they ran beside others, so they need not add up to the phases. Collectives and "
       "transfers "
       "are none. On device cuda without --trace, operations given to it one after the other are timed together and "
@@ -173,7 +174,8 @@ std::vector<RowField> measured_fields() {
           "time that a hypervisor took, MHz of its clock.")),
       band_field(),
       field<&Row::phase_seconds>("phase_seconds", "s", or_null(phase_schema()),
-                                 "Mean phases of the slowest rank of each epoch; they add up to epoch_seconds.mean."),
+                                 "Mean phases of each epoch's busiest rank, of those that end within 5 % of the "
+                                 "slowest, for which it waits; they add up to epoch_seconds.mean."),
       field<&Row::hidden_communicate_seconds>("hidden_communicate_seconds", "s", number(),
                                               "Communication of that rank that ran beside compute; not in the epoch."),
       operations_field(),

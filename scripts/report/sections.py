@@ -121,7 +121,7 @@ def phases(rows):
     style = {phase: (PHASE_COLOURS[phase], "") for phase in PHASES}
     body = svg.legend(style) + svg.stacked_bars("Phases of an epoch", bars[:MOST_BARS], PHASES, style, runs.seconds_text)
     return section(rows, "Where an epoch's time goes", body,
-                   "the slowest rank's epoch, as a mean; other ranks differ. Communication that hides behind computing is in "
+                   "of the rank that worked most among those that end last, as a mean; other ranks differ. Communication that hides behind computing is in "
                    "hidden_communicate_seconds, not here." + (f" {more} more cases are in the CSV." if more > 0 else ""),
                    ["case_id", *PHASES], lines)
 

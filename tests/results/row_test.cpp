@@ -2,12 +2,15 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <set>
 
 #include "core/errors.hpp"
+#include "core/random.hpp"
+#include "results/statistics.hpp"
 #include "tests/results/result_fixtures.hpp"
 
 namespace strobe {
@@ -144,6 +147,46 @@ TEST(Summarise, TheSlowestRankOfEachEpochCounts) {
   ASSERT_EQ(slowest.size(), 3u);
   EXPECT_EQ(slowest[0]->rank, 1);
   EXPECT_EQ(slowest[2]->rank, 0);
+}
+
+TEST(Summarise, OfRanksThatEndTogetherThePhasesAreThoseOfTheOneThatTheOthersWaitedFor) {
+  for (std::uint64_t seed = 0; seed < 30; ++seed) {
+    const RandomStream random(seed, random_purpose::test);
+    const int ranks = 2 + static_cast<int>(seed % 7);
+    std::uint64_t draw = 0;
+    CaseResult result;
+    std::vector<double> most_work;  // by epoch
+    for (int epoch = 0; epoch < 4; ++epoch) {
+      std::vector<double> work;
+      for (int r = 0; r < ranks; ++r) work.push_back(1 + 3 * random.uniform(draw++));
+      most_work.push_back(*std::max_element(work.begin(), work.end()));
+      for (int r = 0; r < ranks; ++r) {
+        // All wait for the one with most work, exchange, and end as they happen to wake up.
+        const double own = work[static_cast<std::size_t>(r)], late = 0.04 * random.uniform(draw++);
+        EpochSample sample = make_sample(0, epoch, r, own, 0.5, most_work.back() - own);
+        sample.epoch_seconds += late;
+        sample.busy_seconds += late;
+        sample.phase_seconds[phase_count - 1] = late;
+        result.samples.push_back(sample);
+      }
+    }
+    Json asked = case_json();
+    asked["ranks"] = ranks;
+    const Row row = summarise(asked, "c", result);
+    const auto& phases = *row.phase_seconds;
+    EXPECT_NEAR(phases[static_cast<std::size_t>(Phase::compute)], mean(most_work), 0.05) << "seed " << seed;
+    EXPECT_LT(phases[static_cast<std::size_t>(Phase::wait)], 0.09) << "seed " << seed;
+    EXPECT_NEAR(std::accumulate(phases.begin(), phases.end(), 0.0), row.epoch_seconds->mean, 1e-12);
+  }
+}
+
+TEST(Summarise, ARankThatEndsEarlierIsNotTheEpochs) {
+  // Without a closing collective the slowest rank is the slowest, however much it waited before.
+  CaseResult result;
+  result.samples = {make_sample(0, 0, 0, 4, 1, 0), make_sample(0, 0, 1, 2, 1, 2.5)};
+  const Row row = summarise(case_json(), "c", result);
+  EXPECT_EQ((*row.phase_seconds)[static_cast<std::size_t>(Phase::compute)], 2);
+  EXPECT_EQ((*row.phase_seconds)[static_cast<std::size_t>(Phase::wait)], 2.5);
 }
 
 TEST(Summarise, BytesThatChangeBetweenEpochsAreNoted) {
