@@ -105,6 +105,24 @@ TEST_F(ValidateMeasured, AnH100IsJudgedWhereThereIsNone) {
   for (const Json& one : report.at("left_out")) EXPECT_EQ(one.at("cause"), "not_measured");
 }
 
+TEST_F(ValidateMeasured, OneCardsCalibrationIsHeldAgainstAnothersEpochs) {
+  // As docs/validation.md prints it; the bounds leave room for other kernels' work, not for another model.
+  const fs::path kept = fs::path(STROBE_SOURCE_DIR) / "results" / "measured";
+  const auto errors = [&](const std::string& calibrated, const std::string& measured) {
+    const Outcome outcome = strobe(
+        {"validate", "--measured", (kept / ("nvidia-" + measured + "-2026-11-26") / "validation.csv").string(), "--set",
+         "device=cuda", "--set", "repeat=1", "--cluster",
+         (kept / ("nvidia-" + calibrated + "-2026-11-26") / "cluster.json").string(), "--json", "--filter", "r1#"});
+    EXPECT_EQ(outcome.status, 0) << outcome.err;
+    const Json overall = Json::parse(outcome.out).at("overall");
+    EXPECT_EQ(overall.at("judged"), 13) << calibrated << " for " << measured;
+    EXPECT_GT(overall.at("tau_b").get<double>(), 0.5);
+    return overall.at("epoch_error").at("mean_absolute").get<double>();
+  };
+  EXPECT_NEAR(errors("h100", "h200"), 0.258, 0.08);
+  EXPECT_NEAR(errors("h200", "h100"), 0.182, 0.08);
+}
+
 TEST_F(ValidateMeasured, OtherBytesEndWithStatusOne) {
   run_for_real();
   Json summary = read_json(folder_ / "v" / "measured" / "summary.json");
