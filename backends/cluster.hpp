@@ -72,12 +72,11 @@ class Calibration {
   virtual double collective_seconds(std::string_view collective, int ranks, double bytes, double messages) const = 0;
 };
 
-/// 90 % of the times measured lie between `low` and `high` times the predicted one. 0, 0: nobody knows.
+/// 90 % of the times measured lie between `low` and `high` times the predicted one.
 struct Band {
   double low = 0, high = 0;
   std::string source;  // which predictions were held against which measurements
   int ranks = 1;       // the most that these measurements had
-  bool known() const { return high > 0; }
 };
 
 /// A cluster of equal nodes.
@@ -120,7 +119,7 @@ struct Cluster {
   double jitter = 0;                 // standard deviation of the logarithm of a rank's speed from epoch to epoch
   std::uint64_t jitter_seed = 1;     // of what is drawn
   std::shared_ptr<const Calibration> calibration;  // null: none
-  Band epoch_band;                                 // of a predicted epoch
+  std::vector<Band> epoch_bands;                   // of predicted epochs, by ranks ascending; empty: nobody knows
   int described_nodes = 0;                         // nodes of the file; fewer than `nodes` means extrapolation
   std::shared_ptr<const Software> software;        // what a framework adds to the program; null: Strobe's own
   std::vector<std::string> changes;                // what-if: "nodes=4", in the order of the keys
@@ -158,5 +157,9 @@ std::string price_origin(const Cluster& cluster);
 /// Why no prediction of an epoch on `ranks` ranks of this cluster has a band: it was changed, or no measurement had so
 /// many ranks, or nobody knows. "" when it has one.
 std::string band_refusal(const Cluster& cluster, std::int64_t ranks);
+
+/// The band of a prediction on `ranks` ranks, which band_refusal does not refuse: the one of fewest ranks that reaches
+/// so many.
+const Band& band_for(const Cluster& cluster, std::int64_t ranks);
 
 }  // namespace strobe

@@ -153,8 +153,7 @@ std::string price_origin(const Cluster& cluster) {
 }
 
 std::string band_refusal(const Cluster& cluster, std::int64_t ranks) {
-  const Band& band = cluster.epoch_band;
-  if (!band.known()) return "the errors of predictions for this cluster are not known";
+  if (cluster.epoch_bands.empty()) return "the errors of predictions for this cluster are not known";
   if (!cluster.changes.empty()) {
     return fmt::format("the band was measured on {} unchanged, not with {}", cluster.name,
                        fmt::join(cluster.changes, ", "));
@@ -162,9 +161,15 @@ std::string band_refusal(const Cluster& cluster, std::int64_t ranks) {
   if (cluster.software != nullptr) {
     return fmt::format("the band of {} is of Strobe's own program, not of {}'s", cluster.name, cluster.software->name);
   }
+  const Band& band = cluster.epoch_bands.back();
   if (ranks <= band.ranks) return "";
   return fmt::format("the band of {} is of measurements on at most {} rank{}", cluster.name, band.ranks,
                      band.ranks == 1 ? "" : "s");
+}
+
+const Band& band_for(const Cluster& cluster, std::int64_t ranks) {
+  return *std::find_if(cluster.epoch_bands.begin(), cluster.epoch_bands.end() - 1,
+                       [ranks](const Band& band) { return ranks <= band.ranks; });
 }
 
 }  // namespace strobe

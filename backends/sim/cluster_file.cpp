@@ -195,9 +195,8 @@ void read_host_links(const Json& json, Cluster& cluster) {
   }
 }
 
-/// The band of predicted epochs: two factors in order, and whence they are.
-Band read_band(const Json& json) {
-  const std::string pointer = "/epoch_band_90";
+/// A band of predicted epochs: two factors in order, and whence they are.
+Band read_band(const Json& json, const std::string& pointer) {
   check_keys(json, band_keys, pointer);
   check_provenance(json, pointer);
   const auto factor = [&](const char* key) {
@@ -217,6 +216,21 @@ Band read_band(const Json& json) {
   }
   if (band.low > band.high) throw InvalidRequest(pointer, "low_factor is above high_factor");
   return band;
+}
+
+/// One band, or a list of bands for more and more ranks.
+std::vector<Band> read_bands(const Json& json) {
+  const std::string pointer = "/epoch_band_90";
+  if (!json.is_array()) return {read_band(json, pointer)};
+  std::vector<Band> bands;
+  for (const Json& one : json) {
+    const std::string here = fmt::format("{}/{}", pointer, bands.size());
+    bands.push_back(read_band(one, here));
+    if (bands.size() > 1 && bands.back().ranks <= bands[bands.size() - 2].ranks)
+      throw InvalidRequest(here + "/ranks", "bands stand in the order of their ranks, each with more than the last");
+  }
+  if (bands.empty()) throw InvalidRequest(pointer, "a list of bands has one at least; leave the key out");
+  return bands;
 }
 
 /// Groups of GPUs (behind a host link, at a NIC) must divide the node's GPUs.
@@ -277,7 +291,7 @@ std::shared_ptr<const Cluster> cluster_from_json(const Json& json) {
   check_topology(*cluster);
   cluster->compute_slowdown_factor = numbers.at("compute_slowdown_factor", 1);
   if (json.contains("calibration")) cluster->calibration = read_calibration(json.at("calibration"), "/calibration");
-  if (json.contains("epoch_band_90")) cluster->epoch_band = read_band(json.at("epoch_band_90"));
+  if (json.contains("epoch_band_90")) cluster->epoch_bands = read_bands(json.at("epoch_band_90"));
   read_price(json.at("price_per_node_hour"), *cluster);
   cluster->raw = json;
   return cluster;

@@ -2,7 +2,7 @@
 //   measure_calibration    runs the cases of a suite and the collectives, and keeps what they took
 //   measure_host           the same for what the host does beside its devices (host_rates.hpp)
 //   calibrated_cluster     fits the times and writes them, with their residuals, as the JSON of a cluster
-//   epoch_band             how far predictions of workloads that a fit has not seen are from what they took
+//   add_bands              how far predictions of workloads that a fit has not seen are from what they took
 #pragma once
 
 #include <functional>
@@ -76,9 +76,24 @@ struct HeldOutEpoch {
 /// three workloads. Simulates each such case once.
 std::vector<HeldOutEpoch> held_out_epochs(const CalibrationData& data, const ClusterDescription& about);
 
-/// Adds the 90 % band of `epochs` to the cluster: the smallest factors that hold 95 % of the ratios on either side, as
+/// Powers of a band's factors that are a band for the epochs of real graphs.
+struct BandPowers {
+  double low = 1, high = 1;
+};
+
+/// What seven kept validations of processors found, on one rank, on as many as were calibrated (2), and on twice as
+/// many (4 ranks on 2 cores): the powers of their calibrations' factors that hold 95 % of the ratios on either side, by
+/// split conformal prediction with the calibration's own factors as the scale of a score. Workloads left out of a fit
+/// are extrapolated to, real graphs lie between those that are fitted, so without them bands hold 98.9 %
+/// (docs/calibration.md).
+inline constexpr BandPowers powers_of_one_rank{0.67, 0.35}, powers_of_measured_ranks{0.57, 0.46},
+    powers_of_twice_the_ranks{0.71, 0.69};
+
+/// Adds the 90 % bands of `epochs` to the cluster: the smallest factors that hold 95 % of the ratios on either side, as
 /// of n + 1 exchangeable ones (split conformal: Vovk, Gammerman and Shafer, Algorithmic Learning in a Random World,
-/// 2005). Fewer than 19 cases cannot tell 5 % apart; then the extremes are the band and the source says so.
-void add_band(const std::vector<HeldOutEpoch>& epochs, const std::string& date, Json& cluster);
+/// 2005), and of a processor (`device` cpu) the powers above of them. Fewer than 19 cases cannot tell 5 % apart; then
+/// the extremes are the band and the source says so.
+void add_bands(const std::vector<HeldOutEpoch>& epochs, const std::string& device, const std::string& date,
+               Json& cluster);
 
 }  // namespace strobe

@@ -174,14 +174,16 @@ std::string report(const CalibrationData& data, const Json& cluster, const std::
     errors.push_back(1 / epoch.ratio() - 1);
     distances.push_back(std::abs(errors.back()));
   }
-  const Json& band = cluster.at("epoch_band_90");
-  return text +
-         fmt::format(
-             "epochs of workloads left out of the fit ({}): mean error {:.1f} %, largest {:.1f} %, bias {:+.1f} %; "
-             "90 % band: {:.2f} to {:.2f} times the prediction, on up to {} ranks\n",
-             held_out.size(), 100 * mean(distances), 100 * *std::max_element(distances.begin(), distances.end()),
-             100 * mean(errors), band.at("low_factor").get<double>(), band.at("high_factor").get<double>(),
-             band.at("ranks").get<std::int64_t>());
+  text += fmt::format(
+      "epochs of workloads left out of the fit ({}): mean error {:.1f} %, largest {:.1f} %, bias {:+.1f} %\n",
+      held_out.size(), 100 * mean(distances), 100 * *std::max_element(distances.begin(), distances.end()),
+      100 * mean(errors));
+  const Json& bands = cluster.at("epoch_band_90");
+  for (const Json& band : bands.is_array() ? bands : Json::array({bands}))
+    text += fmt::format("90 % band: {:.2f} to {:.2f} times the prediction, on up to {}\n",
+                        band.at("low_factor").get<double>(), band.at("high_factor").get<double>(),
+                        counted(band.at("ranks").get<std::size_t>(), "rank"));
+  return text;
 }
 
 /// `samples` is the file of raw samples, written as they come so that a kill leaves those of finished cases; "" = none.
@@ -242,7 +244,7 @@ int calibrate(const CalibrateCommand& command) {
   Json cluster = calibrated_cluster(data, about);
   narrate("predicting each workload from the others");
   const std::vector<HeldOutEpoch> held_out = held_out_epochs(data, about);
-  add_band(held_out, about.date, cluster);
+  add_bands(held_out, data.device, about.date, cluster);
   write_file_atomically(path, cluster.dump(1) + "\n");
   print_data(command.json ? cluster.dump(2) + "\n" : shown_lines(report(data, cluster, held_out)));
   for (const std::string& failure : data.failed) narrate("left out: " + failure);

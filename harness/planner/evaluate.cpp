@@ -89,7 +89,7 @@ void take_result(const PlannedCase& plan, const CaseResult& result, std::int64_t
   outcome.epoch_band = row.epoch_seconds_band90;
   if (outcome.epoch_band) outcome.epoch_band->low *= share, outcome.epoch_band->high *= share;
   if (outcome.epoch_band) outcome.notes.push_back("90 % band: " + outcome.epoch_band->source);
-  if (!outcome.epoch_band && load_cluster(c.cluster)->epoch_band.known()) {
+  if (!outcome.epoch_band && !load_cluster(c.cluster)->epoch_bands.empty()) {
     outcome.notes.push_back("no 90 % band: " + row.absent.at("/epoch_seconds_band90"));
   }
   outcome.job_seconds = outcome.epoch_seconds * static_cast<double>(epochs);

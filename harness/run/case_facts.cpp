@@ -37,9 +37,10 @@ void take_cluster(const Case& c, const Cluster& cluster, CaseResult& result) {
   result.currency = cluster.price_currency;
   result.band_source = band_refusal(cluster, c.ranks);
   if (result.band_source.empty()) {
-    result.band_low_factor = cluster.epoch_band.low;
-    result.band_high_factor = cluster.epoch_band.high;
-    result.band_source = cluster.epoch_band.source;
+    const Band& band = band_for(cluster, c.ranks);
+    result.band_low_factor = band.low;
+    result.band_high_factor = band.high;
+    result.band_source = band.source;
   }
   add_cluster_notes(cluster, result.notes);
 }

@@ -74,7 +74,7 @@ TEST(Prices, AChangedOneWasListedNowhere) {
 
 TEST(ClusterBand, IsOfTheUnchangedFileAndOfRanksThatWereMeasured) {
   const auto cluster = load_cluster("p5-h100");
-  EXPECT_EQ(cluster->epoch_band.ranks, 1);
+  EXPECT_EQ(cluster->epoch_bands.back().ranks, 1);
   EXPECT_EQ(band_refusal(*cluster, 1), "");
   EXPECT_NE(band_refusal(*cluster, 2).find("measurements on at most 1 rank"), std::string::npos);
   for (const char* change : {"nodes=99999", "inter_node_bytes_per_second=1e9", "gpu.launch_seconds=1e-5"}) {

@@ -47,8 +47,9 @@ TEST(ClusterBand, IsReadAndRefusedWithItsPointer) {
   Json json = Json::parse(text_of("aimos-v100"));
   json["epoch_band_90"] = good;
   const auto cluster = sim::cluster_from_json(json);
-  EXPECT_EQ(cluster->epoch_band.low, 0.8);
-  EXPECT_EQ(cluster->epoch_band.high, 1.3);
+  ASSERT_EQ(cluster->epoch_bands.size(), 1u);
+  EXPECT_EQ(cluster->epoch_bands[0].low, 0.8);
+  EXPECT_EQ(cluster->epoch_bands[0].high, 1.3);
   const auto with = [&](const char* key, const Json& value) {
     return [=](Json& file) {
       file["epoch_band_90"] = good;
@@ -68,6 +69,32 @@ TEST(ClusterBand, IsReadAndRefusedWithItsPointer) {
         file["epoch_band_90"] = Json{{"low_factor", 1}};
       },
       "/epoch_band_90/high_factor", "missing"));
+}
+
+TEST(ClusterBand, AListHasOneForMoreAndMoreRanks) {
+  const auto band = [](double low, int ranks) {
+    return Json{
+        {"low_factor", low}, {"high_factor", 1.3}, {"ranks", ranks}, {"source", "a test"}, {"date", "2026-01-31"}};
+  };
+  Json json = Json::parse(text_of("aimos-v100"));
+  json["epoch_band_90"] = Json::array({band(0.9, 1), band(0.8, 2), band(0.7, 8)});
+  const auto cluster = sim::cluster_from_json(json);
+  for (const auto& [ranks, low] : {std::pair{1, 0.9}, {2, 0.8}, {3, 0.7}, {8, 0.7}}) {
+    EXPECT_EQ(band_refusal(*cluster, ranks), "") << ranks;
+    EXPECT_EQ(band_for(*cluster, ranks).low, low) << ranks;
+  }
+  EXPECT_NE(band_refusal(*cluster, 9).find("at most 8 ranks"), std::string::npos) << band_refusal(*cluster, 9);
+  EXPECT_TRUE(complains(
+      [&](Json& file) {
+        file["epoch_band_90"] = Json::array({band(0.9, 2), band(0.8, 2)});
+      },
+      "/epoch_band_90/1/ranks", "more than the last"));
+  EXPECT_TRUE(complains([&](Json& file) { file["epoch_band_90"] = Json::array(); }, "/epoch_band_90", "one at least"));
+  EXPECT_TRUE(complains(
+      [&](Json& file) {
+        file["epoch_band_90"] = Json::array({band(0.9, 1), band(-1, 2)});
+      },
+      "/epoch_band_90/1/low_factor"));
 }
 
 TEST(Clusters, BuiltInOnesLoadAndSayWhereTheirNumbersComeFrom) {

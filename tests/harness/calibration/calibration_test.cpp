@@ -172,21 +172,21 @@ std::vector<HeldOutEpoch> with_ratios(int count) {
 
 TEST(CalibrationBand, HoldsAllButOneInTwentyOnEitherSide) {
   Json cluster = Json::object();
-  add_band(with_ratios(39), "2026-01-31", cluster);  // ratios 1 to 39; 5 % of 40 are 2
+  add_bands(with_ratios(39), "cuda", "2026-01-31", cluster);  // ratios 1 to 39; 5 % of 40 are 2
   EXPECT_NEAR(cluster.at("epoch_band_90").at("low_factor").get<double>(), 2, 1e-9);
   EXPECT_NEAR(cluster.at("epoch_band_90").at("high_factor").get<double>(), 38, 1e-9);
   EXPECT_EQ(cluster.at("epoch_band_90").at("date"), "2026-01-31");
   EXPECT_EQ(cluster.at("epoch_band_90").at("ranks"), 1);
   std::vector<HeldOutEpoch> on_four = with_ratios(39);
   on_four[7].ranks = 4;
-  add_band(on_four, "2026-01-31", cluster);
+  add_bands(on_four, "cuda", "2026-01-31", cluster);
   EXPECT_EQ(cluster.at("epoch_band_90").at("ranks"), 4) << "the most that were measured";
-  add_band(with_ratios(5), "2026-01-31", cluster);
+  add_bands(with_ratios(5), "cpu", "2026-01-31", cluster);
   EXPECT_NEAR(cluster.at("epoch_band_90").at("low_factor").get<double>(), 1, 1e-9);
   EXPECT_NEAR(cluster.at("epoch_band_90").at("high_factor").get<double>(), 5, 1e-9);
   EXPECT_NE(cluster.at("epoch_band_90").at("source").get<std::string>().find("extremes"), std::string::npos);
   Json none = Json::object();
-  add_band({}, "2026-01-31", none);
+  add_bands({}, "cpu", "2026-01-31", none);
   EXPECT_FALSE(none.contains("epoch_band_90"));
 }
 
@@ -215,19 +215,19 @@ TEST(Calibration, TheFileSimulatesWhatWasMeasured) {
   const std::vector<HeldOutEpoch> held_out = held_out_epochs(data, about);
   EXPECT_EQ(held_out.size(), 4U);  // two models on the two workloads that are neither quickest nor slowest
   for (const HeldOutEpoch& epoch : held_out) EXPECT_GT(epoch.predicted_seconds, 0) << epoch.id;
-  add_band(held_out, about.date, json);
+  add_bands(held_out, data.device, about.date, json);
   const std::string path = fmt::format("{}/calibrated-here-{}.json", testing::TempDir(), getpid());
   std::ofstream(path) << json.dump();
   const std::shared_ptr<const Cluster> cluster = load_cluster(path);
   EXPECT_TRUE(cluster->calibrated);
   EXPECT_TRUE(cluster->shared_host_memory);
-  EXPECT_TRUE(cluster->epoch_band.known());
+  ASSERT_EQ(cluster->epoch_bands.size(), 1u) << "too few epochs to tell ranks apart";
   EXPECT_EQ(json.at("calibration").at("cases").size(), suite.cases.size());
   const Case real = suite.cases.front();
   std::vector<std::vector<Span>> spans;
   const CaseResult simulated = run_case(simulated_case(real, path), &spans);
   ASSERT_EQ(simulated.status, "ok") << simulated.reason;
-  EXPECT_EQ(simulated.band_high_factor, cluster->epoch_band.high);
+  EXPECT_EQ(simulated.band_high_factor, cluster->epoch_bands[0].high);
   EXPECT_EQ(std::count(simulated.notes.begin(), simulated.notes.end(), "uncalibrated"), 0);
   EXPECT_EQ(simulated.samples.front().sent_bytes, run_case(real).samples.front().sent_bytes);
   for (const std::vector<Span>& rank : spans) {
