@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
 
 #include "backends/sim/cluster_file.hpp"
@@ -98,6 +99,14 @@ void refuse_future_listing(const Cluster& cluster) {
                        fmt::format("{} lies in the future; today is {}", cluster.price_date, today));
 }
 
+/// What was fitted to collectives holds for the links that were measured; of other links the models say what they take.
+void drop_fits_of_other_links(const std::string& changed_key, Json& cluster) {
+  static const std::set<std::string> links{"intra_node_bytes_per_second",  "intra_node_latency_seconds",
+                                           "inter_node_bytes_per_second",  "inter_node_latency_seconds",
+                                           "host_bridge_bytes_per_second", "nics_per_node"};
+  if (links.count(changed_key) != 0 && cluster.contains("calibration")) cluster["calibration"].erase("collectives");
+}
+
 }  // namespace
 
 std::vector<std::string> cluster_names() {
@@ -134,7 +143,10 @@ std::shared_ptr<const Cluster> load_cluster(const std::string& cluster) {
   if (!comes_with_the_program(path)) refuse_future_listing(*described);
   const auto changes = changes_of(cluster);
   if (changes.empty()) return described;
-  for (const auto& [key, value] : changes) sim::change_value(json, key, value);
+  for (const auto& [key, value] : changes) {
+    sim::change_value(json, key, value);
+    drop_fits_of_other_links(key, json);
+  }
   auto changed = std::make_shared<Cluster>(*sim::cluster_from_json(json));
   changed->described_nodes = described->nodes;
   for (const auto& [key, value] : changes) changed->changes.push_back(key + "=" + value);

@@ -288,6 +288,27 @@ TEST(WhatIf, ChangesAreLaidOverTheFile) {
   EXPECT_EQ(load_cluster(path + ":nodes=2")->nodes, 2);
 }
 
+TEST(WhatIf, OtherLinksAreNotTimedByFitsOfTheMeasuredOnes) {
+  Json json = Json::parse(text_of("aimos-v100"));
+  json["calibrated"] = true;
+  json["calibration"] = {{"operations", {{"fill", {{{"ranks", 1}, {"seconds", 1e-6}}}}}},
+                         {"collectives", {{"all_reduce", {{{"ranks", 2}, {"seconds", 3.0}}}}}}};
+  const std::string path = testing::TempDir() + "calibrated-links.json";
+  std::ofstream(path) << json.dump();
+  const auto fitted = [](const std::string& cluster) {
+    return load_cluster(cluster)->calibration->collective_seconds("all_reduce", 2, 1e6, 2);
+  };
+  EXPECT_EQ(fitted(path), 3.0);
+  EXPECT_EQ(fitted(path + ":nodes=4"), 3.0) << "the links are the same";
+  EXPECT_EQ(fitted(path + ":gpu.memory_bytes=8e9"), 3.0);
+  for (const char* change : {"inter_node_bytes_per_second=1e9", "inter_node_latency_seconds=1e-3",
+                             "intra_node_bytes_per_second=1e9", "nics_per_node=1"}) {
+    EXPECT_LT(fitted(path + ":" + change), 0) << change;
+    EXPECT_EQ(load_cluster(path + ":" + change)->calibration->operation_seconds("fill", {}, ElementType::f32, 1), 1e-6);
+  }
+  std::filesystem::remove(path);
+}
+
 TEST(WhatIf, TheSameChangesGiveTheSameText) {
   const std::string once = change_cluster("aimos-v100", "nodes", "4");
   EXPECT_EQ(once, "aimos-v100:nodes=4");
