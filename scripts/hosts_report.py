@@ -33,8 +33,8 @@ def report_times(run, hosts, rate):
 
 def write_cluster(calibrated, calibrated_rate, hosts, rate, out):
     """Nodes of one rank each: operations as they were calibrated, and a link on which a byte takes what the wire takes
-    and what hosts took beyond that in the calibration; hosts beyond the machine's cores take turns, as in computing.
-    What was fitted to collectives on that link is left out."""
+    and what hosts took beyond that in the calibration; hosts beyond the machine's cores take turns, as in computing,
+    and share its host. What was fitted to collectives on that link is left out."""
     cluster = json.loads(pathlib.Path(calibrated).read_text())
     carried = cluster.pop("intra_node_bytes_per_second")
     latency = cluster.pop("intra_node_latency_seconds")
@@ -51,6 +51,10 @@ def write_cluster(calibrated, calibrated_rate, hosts, rate, out):
     cluster["nics_per_node"] = {"value": 1, **made}
     cluster["inter_node_bytes_per_second"] = {"value": 1 / per_byte, **made}
     cluster["inter_node_latency_seconds"] = {"value": turns * latency["value"], **made}
+    host = cluster.get("host", {})
+    if "cores" in host:
+        host["cores"] = {"value": max(1, int(host["cores"]["value"] / int(hosts))), **made}
+        host["memory_bytes_per_second"] = {"value": host["memory_bytes_per_second"]["value"] / int(hosts), **made}
     cluster["calibration"].pop("collectives")
     cluster.pop("epoch_band_90", None)
     pathlib.Path(out).write_text(json.dumps(cluster, indent=1) + "\n")

@@ -120,8 +120,9 @@ TEST_F(Rounds, VirtualTimeRunsOnceAndATraceIsOfTheFirstRound) {
   for (const Json& row : rows_of("mixed")) {
     const bool is_virtual = row.at("time_source") == "virtual";
     EXPECT_EQ(row.at("rounds").is_null(), is_virtual);
-    if (is_virtual)
+    if (is_virtual) {
       EXPECT_NE(row.at("notes").dump().find("virtual time is the same in every process"), std::string::npos) << row;
+    }
   }
   std::size_t traces = 0;
   for ([[maybe_unused]] const auto& file : std::filesystem::directory_iterator(folder_ / "mixed/trace")) ++traces;

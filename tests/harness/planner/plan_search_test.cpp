@@ -212,7 +212,9 @@ TEST(ChoiceCosts, OfIntervalsThatFollowFromAnAveragingTheFastestStands) {
       if (a == b) fastest = std::min(fastest, other.job_seconds / best.job_seconds);
     }
     for (const ChoiceCost& cost : choice_costs(outcomes, best)) {
-      if (cost.choice == "averaging") EXPECT_DOUBLE_EQ(cost.times, fastest);
+      if (cost.choice == "averaging") {
+        EXPECT_DOUBLE_EQ(cost.times, fastest);
+      }
     }
   }
 }
