@@ -94,9 +94,9 @@ struct TakenBytes {
   }
 };
 
-/// Of all ranks of a process: their plans, what they hold of them, and the lists of one call under way.
+/// Of all ranks of a process: their plans, and what they hold of them. Calls share the plans' lists.
 TakenBytes of_lists(double ranks, double active, double entries) {
-  return {active * (rank_bytes + sides_bytes) + ranks * held_bytes + entries * entry_bytes, entries * entry_bytes};
+  return {active * (rank_bytes + sides_bytes) + ranks * held_bytes + entries * entry_bytes, 0};
 }
 
 /// Moves that are collected step by step.
