@@ -33,11 +33,15 @@ struct EventBatchOptions {
   }
 };
 
+/// DistTGL's smallest, and a third and thrice of it.
+inline std::vector<std::string> searched_event_batches(bool /*sizes_only*/) { return {"600", "200", "1800"}; }
+
 /// Adds the parameters above to a table of `S`, which has them as members of its own.
 template <class S>
 FieldTable event_batch_fields() {
   return make_fields<S>()
       .integer("batch", &S::batch, "", "models of events: events of one update on one rank", 1, 1 << 30)
+      .searched(searched_event_batches)
       .choice("memory_on", &S::memory_on, {"host", "device"}, "models of events: where node memory lies")
       .choice("learning_rate_scaling", &S::learning_rate_scaling, {"linear", "none"},
               "models of events: learning rate times global batch / learning_rate_batch, or as it is")

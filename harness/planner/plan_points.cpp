@@ -13,6 +13,7 @@
 
 #include "backends/cluster.hpp"
 #include "core/errors.hpp"
+#include "harness/placement/event_options.hpp"
 #include "harness/placement/strategy.hpp"
 #include "harness/request/case_slots.hpp"
 #include "harness/request/schedule_tag.hpp"
@@ -64,9 +65,27 @@ struct Searched {
   std::vector<std::string> values;
 };
 
+/// Whose models the search is about: those of the model that the user names, or of the one that is taken without.
+std::string family_of(const PlanSpace& space) {
+  std::string model = find_case_slot("model")->default_plugin;
+  for (const Setting& setting : space.settings) {
+    if (setting.path == "model") model = setting.text;
+  }
+  return ModelRegistry::instance().find(model, "--model").value.family;
+}
+
+/// Whether the strategy's parameter is not searched for this model, or not without a metric: of sizes of batches an
+/// epoch's time alone would always take the largest.
+bool left_alone(const std::string& parameter, const PlanSpace& space) {
+  const std::vector<std::string>& batches = event_batch_names();
+  if (std::find(batches.begin(), batches.end(), parameter) == batches.end()) return false;
+  return family_of(space) != "events" || !space.until_metric;
+}
+
 std::vector<Searched> searched_of(const StrategyChoice& strategy, const PlanSpace& space, bool shape) {
   std::vector<Searched> all;
   for (const Field& field : StrategyRegistry::instance().find(strategy.name, "--strategy").parameters.fields()) {
+    if (left_alone(field.name, space)) continue;
     const bool given = std::any_of(strategy.parameters.begin(), strategy.parameters.end(),
                                    [&](const auto& parameter) { return parameter.first == field.name; });
     const std::vector<std::string> values = field.searched ? field.searched(shape) : std::vector<std::string>();
@@ -101,15 +120,6 @@ std::vector<StrategyChoice> variants_of(const StrategyChoice& strategy, const Pl
     changed = std::move(longer_changed);
   }
   return variants;
-}
-
-/// Whose models the search is about: those of the model that the user names, or of the one that is taken without.
-std::string family_of(const PlanSpace& space) {
-  std::string model = find_case_slot("model")->default_plugin;
-  for (const Setting& setting : space.settings) {
-    if (setting.path == "model") model = setting.text;
-  }
-  return ModelRegistry::instance().find(model, "--model").value.family;
 }
 
 bool trains(const std::string& strategy, const std::string& family) {

@@ -1,4 +1,5 @@
 // `strobe validate --measured`: measurements of an earlier time are judged, and nothing is run for real.
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
@@ -28,6 +29,42 @@ class ValidateMeasured : public Program {
     return strobe(words);
   }
 };
+
+/// Measured over predicted epochs of one rank on a GPU that was measured earlier.
+std::vector<double> ratios_of(const Json& validation) {
+  std::vector<double> ratios;
+  for (const Json& one : validation.at("cases")) {
+    const double measured = one.at("measured").at("epoch_seconds"), predicted = one.at("predicted").at("epoch_seconds");
+    ratios.push_back(measured / predicted);
+  }
+  return ratios;
+}
+
+// A band must not be judged by what made it: that of each GPU's description is held against the other's epochs.
+TEST_F(ValidateMeasured, TheBandsOfTwoGpusHoldEachOthersEpochs) {
+  const fs::path source = STROBE_SOURCE_DIR;
+  const auto judged = [&](const std::string& folder, const std::string& cluster) {
+    const std::string file = (source / "results" / "measured" / folder / "validation.csv").string();
+    const Outcome outcome = strobe({"validate", "--measured", file, "--set", "device=cuda", "--set", "repeat=1",
+                                    "--cluster", cluster, "--filter", "r1#", "--out", folder, "--json"});
+    EXPECT_EQ(outcome.status, 0) << outcome.err;
+    return ratios_of(Json::parse(outcome.out));
+  };
+  const auto held = [&](const std::vector<double>& ratios, const std::string& cluster) {
+    const Json band = read_json(source / "backends" / "clusters" / (cluster + ".json")).at("epoch_band_90");
+    EXPECT_EQ(band.at("ranks"), 1);
+    return std::count_if(ratios.begin(), ratios.end(), [&](double ratio) {
+      return ratio >= band.at("low_factor").get<double>() && ratio <= band.at("high_factor").get<double>();
+    });
+  };
+  // The link of the H100's machine was not the one that the file states.
+  const std::vector<double> h100 = judged("nvidia-h100-2026-11-26", "p5-h100:host_to_device_bytes_per_second=53e9");
+  const std::vector<double> h200 = judged("nvidia-h200-2026-11-26", "p5en-h200");
+  ASSERT_EQ(h100.size() + h200.size(), 26u);
+  const auto inside = held(h100, "p5en-h200") + held(h200, "p5-h100");
+  EXPECT_GE(inside, 21) << "of 26";
+  EXPECT_LE(inside, 25) << "a band that holds all is too wide";
+}
 
 TEST_F(ValidateMeasured, RowsOfARunGiveTheReportThatTheRunGave) {
   const Json then = run_for_real();

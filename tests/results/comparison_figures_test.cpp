@@ -100,7 +100,8 @@ TEST_F(ComparisonFigures, ThePlanHasTheOrderOfTheGuide) {
   // Full batches are planned within seconds, and their order differs between the two clusters.
   const std::string plan = std::string(STROBE_BINARY) +
                            " plan --workload ucsocial:window=1d --model t-gcn --task future-links --set "
-                           "task.candidates=49 --set task.batch=200 --set optimizer.rate=0.01 --set nb=1 --strategy "
+                           "task.candidates=49 --set task.batch=200 --set optimizer.rate=0.01 --set nb=1 --set "
+                           "inputs=streamed --set transfer=direct --set overlap=1 --strategy "
                            "snapshot,vertex:partitioner=range --until mrr=0.3 --clusters p3dn-v100,p5-h100 --nodes 1 "
                            "--epochs 10 --json 2>/dev/null";
   ASSERT_EQ(testing_results::run_program({"sh", "-c", plan}, folder_.file("plan.json")), 0);

@@ -237,6 +237,19 @@ std::vector<PlanPoint> with_batches(const std::vector<PlanPoint>& points,
   return longer;
 }
 
+/// Points at the batch that the search takes first: the rule finds others.
+void leave_out_searched_batches(std::vector<PlanPoint>& points) {
+  const std::string first = searched_event_batches(false).front();
+  const auto batch = [](const auto& choice) { return choice.first == "batch"; };
+  std::erase_if(points, [&](const PlanPoint& point) {
+    return std::any_of(point.choices.begin(), point.choices.end(),
+                       [&](const auto& choice) { return batch(choice) && choice.second != first; });
+  });
+  for (PlanPoint& point : points) {
+    if (std::erase_if(point.choices, batch) > 0) name_point(point);
+  }
+}
+
 std::int64_t number_of(const PlanPoint& point, const char* name) {
   return point.request.strategy.at(name).get<std::int64_t>();
 }
@@ -270,6 +283,7 @@ std::string rule_refusal(const PlanSpace& space, const std::vector<PlanPoint>& p
 GroupPlanAdvice advise_groups(const PlanSpace& space, const LossLimits& limits, std::vector<PlanPoint>& points) {
   GroupPlanAdvice all{limits, {}};
   const bool batch_given = user_chooses(space, {"batch"});
+  if (!batch_given) leave_out_searched_batches(points);
   std::map<Choices, Study> studies;
   std::map<std::pair<std::string, Choices>, Saturation> saturations;
   std::map<Place, std::vector<std::int64_t>> batches;

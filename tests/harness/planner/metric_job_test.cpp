@@ -59,6 +59,30 @@ TEST(MetricJobs, BothFamiliesAndAllKindsOfTrainingAreSearchedTogether) {
   EXPECT_EQ(tasks, (std::set<std::string>{"future-links"})) << "one task judges all";
 }
 
+TEST(MetricJobs, BatchesOfEventsAreSearchedWhereAMetricJudgesThem) {
+  const test::TemporaryFolder folder;
+  PlanSpace space = two_families(event_test::random_visits(folder, 3, 400));
+  const auto batches = [](const PlanSpace& of) {
+    std::map<std::string, std::set<std::string>> all;  // by strategy
+    for (const PlanPoint& point : plan_points(of)) {
+      if (family_of(point.request.model) == "events")
+        all[point.request.strategy.at("name")].insert(point.request.strategy.at("batch").dump());
+    }
+    return all;
+  };
+  const std::set<std::string> searched = {"200", "600", "1800"};
+  space.strategies = {{"sequential", {}}, {"event_batch", {{"i", "1"}}}};  // the first one trains both families
+  EXPECT_EQ(batches(space),
+            (std::map<std::string, std::set<std::string>>{{"event_batch", searched}, {"sequential", searched}}));
+  space.settings.push_back({"strategy.batch", "50", "--set"});
+  space.models.erase(space.models.begin());
+  space.settings.erase(space.settings.begin() + 1);  // windows are of steps
+  EXPECT_EQ(batches(space).at("event_batch"), std::set<std::string>{"50"}) << "what is given is not searched";
+  space.settings.pop_back();
+  space.until_metric = false;  // an epoch's time would always take the largest
+  EXPECT_EQ(batches(space).at("event_batch"), std::set<std::string>{"600"});
+}
+
 TEST(MetricJobs, LastAsLongAsTheRunThatTrainsUntilThen) {
   const test::TemporaryFolder folder;
   const std::vector<PlanPoint> points = few(two_families(event_test::random_visits(folder, 3, 400)));
