@@ -50,6 +50,12 @@ bool costs_no_more(const PlanOutcome& a, const PlanOutcome& b) {
   return a.dollars && a.currency == b.currency && *a.dollars <= *b.dollars;
 }
 
+bool within(const PlanOutcome& outcome, const PlanLimits& limits) {
+  if (limits.deadline_seconds && outcome.job_seconds > *limits.deadline_seconds) return false;
+  return !limits.budget ||
+         (outcome.dollars && outcome.currency == limits.currency && *outcome.dollars <= *limits.budget);
+}
+
 /// Whether other values may make a point of it; what cannot be divided cannot whatever inputs and exchanges do.
 bool can_vary(const PlanOutcome& outcome) { return outcome.status == "ok" || outcome.status == "out_of_memory"; }
 
@@ -189,18 +195,20 @@ class Search {
     return one.front();
   }
 
-  /// What bounds are held against: times and costs of which none is dominated, and the least memory; and the front of
-  /// all three.
+  /// What bounds are held against: times and costs of which none is dominated, and the least memory within the limits;
+  /// and the front of all three.
   void find_incumbents() {
     std::vector<PlanOutcome> outcomes;
     for (std::size_t i = 0; i < found_.outcomes.size(); ++i) outcomes.push_back(priced(i));
     incumbents_.clear(), front_.clear();
     least_bytes_ = UINT64_MAX;
+    for (const PlanOutcome& own : outcomes) {
+      if (own.status == "ok" && within(own, rules_.limits)) least_bytes_ = std::min(least_bytes_, own.peak_bytes);
+    }
     for (const PlanVerdict& verdict : judge(outcomes, {}, PlanGoal::time)) {
       if (!verdict.kept) break;
       const PlanOutcome& own = outcomes[verdict.index];
       front_.insert(verdict.index);
-      least_bytes_ = std::min(least_bytes_, own.peak_bytes);
       if (!dominated(own)) incumbents_.push_back(own);
     }
   }
@@ -218,8 +226,10 @@ class Search {
     const PlanOutcome& own = found_.outcomes[index];
     if (!can_vary(own)) return false;
     if (rules_.exhaustive || own.status == "out_of_memory" || front_.contains(index)) return true;
-    if (static_cast<double>(own.peak_bytes) <= memory_reach * static_cast<double>(least_bytes_)) return true;
-    return !dominated(with_epoch(own, least_epoch(own, shortened_from(own.point.open, level)), rules_.costs));
+    const PlanOutcome least = with_epoch(own, least_epoch(own, shortened_from(own.point.open, level)), rules_.costs);
+    if (!dominated(least)) return true;
+    return static_cast<double>(own.peak_bytes) <= memory_reach * static_cast<double>(least_bytes_) &&
+           within(least, rules_.limits);
   }
 
   /// Tries the settings of these points one after another, each with all that the ones before it led to.

@@ -56,6 +56,14 @@ double time_of(const PlanOutcome& outcome) { return outcome.job_seconds; }
 double cost_of(const PlanOutcome& outcome) { return outcome.dollars.value_or(1e300); }
 double memory_of(const PlanOutcome& outcome) { return static_cast<double>(outcome.peak_bytes); }
 
+double soonest_for(const std::vector<PlanOutcome>& outcomes, double budget) {
+  double best = std::numeric_limits<double>::infinity();
+  for (const PlanOutcome& outcome : outcomes) {
+    if (outcome.status == "ok" && cost_of(outcome) <= budget) best = std::min(best, outcome.job_seconds);
+  }
+  return best;
+}
+
 /// The search's points are those of the exhaustive simulation, and the best ones are among them.
 void expect_best(const std::vector<PlanOutcome>& every, const std::vector<PlanOutcome>& found, std::uint64_t seed) {
   std::map<std::string, const PlanOutcome*> by_id;
@@ -73,6 +81,9 @@ void expect_best(const std::vector<PlanOutcome>& every, const std::vector<PlanOu
   for (const double times : {1.0, 1.2, 1.7, 2.5, 4.0, 10.0}) {
     EXPECT_EQ(least(found, cost_of, times * soonest), least(every, cost_of, times * soonest))
         << "the cheapest within " << times << " times the soonest, seed " << seed;
+    const double budget = times * least(every, cost_of);
+    EXPECT_EQ(soonest_for(found, budget), soonest_for(every, budget))
+        << times << " times the least cost, seed " << seed;
   }
 }
 
@@ -88,6 +99,12 @@ Compared compare(std::uint64_t first, std::uint64_t last) {
     const std::vector<PlanOutcome> every = simulate_all(all_combinations(points));
     const SearchResult found = search_settings(points, {}, simulate_all);
     expect_best(every, found.outcomes, seed);
+    SearchRules soon;  // of points that are not much later than the soonest, which needs least memory?
+    soon.limits.deadline_seconds = 2.5 * least(every, time_of);
+    const double deadline = *soon.limits.deadline_seconds;
+    EXPECT_LE(least(search_settings(points, soon, simulate_all).outcomes, memory_of, deadline),
+              1.01 * least(every, memory_of, deadline))
+        << "seed " << seed;
     sum.combinations += every.size(), sum.simulated += found.counts.simulated;
     for (const PlanOutcome& outcome : every) {
       sum.refused += outcome.status == "cannot_combine";
