@@ -37,28 +37,24 @@ struct Prediction {
   double transfer_seconds = 0;  // copies to the device, those behind other work too; mean over ranks
 };
 
-double transfer_seconds_of(const std::vector<std::vector<Span>>& spans) {
+/// Seconds of the spans that `counts` takes, a mean over the ranks.
+template <class Counts>
+double mean_seconds(const std::vector<std::vector<Span>>& spans, const Counts& counts) {
   double seconds = 0;
   for (const std::vector<Span>& rank : spans) {
-    for (const Span& span : rank) {
-      if (span.phase == Phase::transfer && span.transfer_bytes > 0) seconds += span.end_seconds - span.begin_seconds;
-    }
+    for (const Span& span : rank) seconds += counts(span) ? span.end_seconds - span.begin_seconds : 0;
   }
   return seconds / static_cast<double>(spans.size());
 }
 
-/// What a rank spends on `spans` to sum gradients, to wait for the others there, and to step.
-double update_seconds_of(const std::vector<std::vector<Span>>& spans) {
-  double seconds = 0;
-  for (const std::vector<Span>& rank : spans) {
-    for (const Span& span : rank) {
-      const bool step = span.name == "adam_step" || span.name == "sgd_step";
-      const bool sums =
-          (span.phase == Phase::communicate || span.phase == Phase::wait) && span.traffic == Traffic::gradient;
-      if (span.blocking && (step || sums)) seconds += span.end_seconds - span.begin_seconds;
-    }
-  }
-  return seconds / static_cast<double>(spans.size());
+bool is_copy(const Span& span) { return span.phase == Phase::transfer && span.transfer_bytes > 0; }
+
+/// Sums of gradients or parameters, waits for the other ranks there, and steps of the optimiser.
+bool is_update(const Span& span) {
+  const bool step = span.name == "adam_step" || span.name == "sgd_step";
+  const bool exchange = span.phase == Phase::communicate || span.phase == Phase::wait;
+  const bool of_weights = span.traffic == Traffic::gradient || span.traffic == Traffic::parameters;
+  return span.blocking && (step || (exchange && of_weights));
 }
 
 Prediction simulate(const Json& json) {
@@ -78,8 +74,8 @@ Prediction simulate(const Json& json) {
   if (prediction.row.status != "ok") return prediction;
   const std::vector<std::vector<Span>> last = last_epoch_spans(result.samples, spans);
   prediction.baseline_seconds = roofline_ring_seconds(last, *load_cluster(c.cluster), c.precision == "fp64");
-  prediction.update_seconds = update_seconds_of(last);
-  prediction.transfer_seconds = transfer_seconds_of(last);
+  prediction.update_seconds = mean_seconds(last, is_update);
+  prediction.transfer_seconds = mean_seconds(last, is_copy);
   return prediction;
 }
 

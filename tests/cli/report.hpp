@@ -1,6 +1,7 @@
 // A report of small runs, and what judges its page.
 #pragma once
 
+#include <functional>
 #include <nlohmann/json.hpp>
 
 #include "program.hpp"
@@ -17,6 +18,21 @@ class Report : public Program {
   Outcome python(const std::string& program) {
     write_text(folder_ / "program.py", "import sys\nsys.path.insert(0, '" STROBE_SOURCE_DIR "/scripts')\n" + program);
     return finish(start({"python3", path("program.py")}));
+  }
+
+  /// Makes a thousand rows of those of a run, each with a seed and an id of its own and `change` of it.
+  void make_a_thousand_rows(const std::string& run, const std::function<void(Json&, std::size_t)>& change = {}) {
+    Json summary = read_json(folder_ / run / "summary.json");
+    const Json rows = summary.at("rows");
+    summary["rows"] = Json::array();
+    for (std::size_t i = 0; i < 1000; ++i) {
+      Json row = rows.at(i % rows.size());
+      row["seed"] = i / rows.size() + 1;
+      row["case_id"] = row.at("case_id").get<std::string>() + std::to_string(i);
+      if (change) change(row, i);
+      summary["rows"].push_back(row);
+    }
+    write_text(folder_ / run / "summary.json", summary.dump());
   }
 
   std::string two_strategies() {
