@@ -22,8 +22,12 @@ void* LateLibrary::symbol(const char* name) {
   const std::lock_guard lock(one_at_a_time);
   std::string why;
   for (std::size_t i = 0; handle_ == nullptr && i < files_.size(); ++i) {
-    handle_ = dlopen(files_[i].c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (handle_ == nullptr) why += (why.empty() ? "" : "; ") + words_of_loader();
+    const std::string& file = files_[i];
+    const bool in_working_folder = file.empty() || (file.front() != '/' && file.find('/') != std::string::npos);
+    if (!in_working_folder) handle_ = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (handle_ != nullptr) break;
+    why += (why.empty() ? "" : "; ") +
+           (in_working_folder ? file + ": is relative to the working folder" : words_of_loader());
   }
   if (handle_ == nullptr) throw Unavailable(fmt::format("{} cannot be loaded: {}", what_, why));
   dlerror();

@@ -9,8 +9,8 @@ namespace strobe {
 
 class LateLibrary {
  public:
-  /// `files` are tried in order, each as dlopen takes it (a name for the system to find, or a path); `what` is what a
-  /// user knows the library as.
+  /// `files` are tried in order: a name for the system to find, or an absolute path. A relative path is not loaded, since
+  /// the working folder may be another's. `what` is what a user knows the library as.
   LateLibrary(std::string what, std::vector<std::string> files) : what_(std::move(what)), files_(std::move(files)) {}
 
   /// The function of this name. Loads the library at first, and it stays. Throws Unavailable, with the loader's words,

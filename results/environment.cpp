@@ -20,7 +20,7 @@
 
 #include "core/hash.hpp"
 #include "core/machine_limits.hpp"
-#include "core/program_files.hpp"
+#include "core/plugins.hpp"
 #include "core/shown_text.hpp"
 
 extern char** environ;

@@ -12,8 +12,9 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "backends/lost_ranks.hpp"
 #include "core/json_reader.hpp"
-#include "core/program_files.hpp"
+#include "core/plugins.hpp"
 #include "core/shown_text.hpp"
 #include "harness/cli/narrate.hpp"
 #include "harness/cli/signals.hpp"
@@ -223,7 +224,9 @@ std::string failure_text(const std::exception& error) {
 }
 
 int report_failure(const std::exception& error) {
-  if (dynamic_cast<const Told*>(&error) != nullptr) return status_of(error);
+  const auto* lost = dynamic_cast<const RanksLost*>(&error);
+  const bool another_speaks = lost != nullptr && !lost->speaks();
+  if (another_speaks || dynamic_cast<const Told*>(&error) != nullptr) return status_of(error);
   const World world = world_if_any();
   const std::string who = world.size > 1 ? fmt::format("rank {} of {}: ", world.rank, world.size) : "";
   narrate(fmt::format("strobe: {}{}", who, failure_text(error)));
@@ -260,6 +263,7 @@ DescribedProgram describe_program() {
 int run_command_line(const std::vector<std::string>& arguments) {
   guard_standard_streams();
   name_files_that_are_cut();
+  search_no_working_folder();
   try {
     load_plugins();
     CLI::App app(program_help, "strobe");

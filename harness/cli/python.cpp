@@ -48,7 +48,11 @@ int run_program(std::vector<std::string> words, const std::string& output) {
 
 std::string find_python(const std::string& module) {
   const char* asked = std::getenv("STROBE_PYTHON");
-  const std::string question = "import importlib.util as u, sys; sys.exit(u.find_spec('" + module + "') is None)";
+  // With -c, Python puts the working folder in front of its own modules: what lies there is not to be run.
+  const std::string question =
+      "import sys; sys.path = [folder for folder in sys.path if folder]; import importlib.util as u; "
+      "sys.exit(u.find_spec('" +
+      module + "') is None)";
   for (const std::string& python :
        {std::string(asked == nullptr ? "" : asked), std::string("python3"), std::string("/usr/bin/python3")})
     if (!python.empty() && run_program({python, "-c", question}, "/dev/null") == 0) return python;

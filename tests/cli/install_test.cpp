@@ -80,15 +80,5 @@ TEST_F(Install, AStrategyOutsideOfTheTreeStandsAmongTheOthers) {
   EXPECT_EQ(loaded[0].at("sha256").get<std::string>().size(), 64u);
 }
 
-class PlugIns : public Program {};
-
-TEST_F(PlugIns, ThatCannotBeLoadedAreRefusedBeforeAnyWork) {
-  write_text(folder_ / "text.so", "no library");
-  for (const char* file : {"nowhere.so", "text.so"})
-    expect_refusal(finish(start({"env", "STROBE_PLUGINS=./" + std::string(file), STROBE_BINARY, "list", "models"})), 2,
-                   {"$STROBE_PLUGINS", file, "find_package(strobe)"});
-  EXPECT_EQ(finish(start({"env", "STROBE_PLUGINS=", STROBE_BINARY, "list", "models"})).status, 0);
-}
-
 }  // namespace
 }  // namespace strobe::cli_test

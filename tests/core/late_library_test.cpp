@@ -36,5 +36,12 @@ TEST(LateLibrary, NamesWhatIsMissing) {
   EXPECT_NE(no_function.find("the library of mathematics has no strobe_nothing: "), std::string::npos) << no_function;
 }
 
+TEST(LateLibrary, IsNeverTakenFromTheWorkingFolder) {
+  for (const std::string file : {"./libm.so.6", "lib/libm.so.6", "../libm.so.6", ""}) {
+    LateLibrary here("cuNothing", {file});
+    EXPECT_EQ(reason_of(here, "cbrtf"), "cuNothing cannot be loaded: " + file + ": is relative to the working folder");
+  }
+}
+
 }  // namespace
 }  // namespace strobe

@@ -255,10 +255,14 @@ def time_unit(seconds):
 
 def start_matplotlib():
     """matplotlib.pyplot without a display, with this project's look and output that is the same every time."""
+    here = os.getcwd()
+    os.chdir(os.path.dirname(os.path.abspath(__file__)))  # matplotlib reads a matplotlibrc of the working folder
     try:
         import matplotlib
     except ImportError as error:
         raise Refused("figures need matplotlib (apt: python3-matplotlib)") from error
+    finally:
+        os.chdir(here)
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
     plt.rcParams.update({"font.size": 9, "axes.titlesize": 10, "axes.spines.top": False, "axes.spines.right": False,
@@ -338,11 +342,22 @@ def write_figure(name, folder, read, draw, formats=("png", "svg"), title=""):
     return 0
 
 
+def spreadsheet_cell(value):
+    """A text that a spreadsheet would run as a formula, with an apostrophe in front; anything else as it is."""
+    if not isinstance(value, str) or value == "-" or not value.lstrip("'").startswith(tuple("=+-@\t\r\n\0")):
+        return value
+    try:
+        float(value)
+    except ValueError:
+        return "'" + value
+    return value
+
+
 def write_table(path, lines):
     """Writes lines of a csv file, the first of which are names; exit status 1 when it cannot."""
     try:
         with open(path, "w", encoding="utf-8", newline="") as file:
-            csv.writer(file, lineterminator="\n").writerows(lines)
+            csv.writer(file, lineterminator="\n").writerows([spreadsheet_cell(cell) for cell in line] for line in lines)
     except OSError as error:
         print(f"{os.path.basename(sys.argv[0]).removesuffix('.py')}: cannot write {path}: {error.strerror}", file=sys.stderr)
         return 1
