@@ -134,12 +134,14 @@ class TrainingRun {
     sample.repetition = repetition_;
     sample.epoch = static_cast<int>(e);
     sample.warmup = e < plan_.request.warmup;
-    outcome_.samples.push_back(sample);
-    outcome_.epochs_trained = e + 1;
     if (wishes_.gate != nullptr) wishes_.gate->epoch_took(sample.epoch_seconds);
-    if (wishes_.measured) wishes_.measured(communicator_);
+    // A signal may end what ranks exchange from here on. An epoch counts where its loss is known, so the loss comes
+    // first.
     EpochValues values = trainer_->values(!each_epoch_);
     if (values.loss) curves_.loss.push_back(*values.loss);
+    outcome_.samples.push_back(sample);
+    outcome_.epochs_trained = e + 1;
+    if (wishes_.measured) wishes_.measured(communicator_);
     if (wishes_.tell && device_.rank() == 0) {
       constexpr double none = std::numeric_limits<double>::quiet_NaN();
       wishes_.tell(static_cast<int>(repetition_), e + 1, values.loss.value_or(none));
