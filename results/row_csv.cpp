@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "results/row.hpp"
+#include "results/table.hpp"
 
 namespace strobe {
 namespace {
@@ -23,16 +24,6 @@ std::string cell(const Json& value) {
     return joined;
   }
   return value.dump();
-}
-
-std::string quoted(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-  std::string result = "\"";
-  for (const char c : text) {
-    if (c == '"') result += '"';
-    result += c;
-  }
-  return result + "\"";
 }
 
 Json member(const Json& value, const std::string& name) {
@@ -73,11 +64,12 @@ std::vector<Column> make_columns() {
 std::string rows_to_csv(const std::vector<Row>& rows) {
   const std::vector<Column> columns = make_columns();
   std::string csv;
-  for (std::size_t i = 0; i < columns.size(); ++i) csv += (i == 0 ? "" : ",") + quoted(columns[i].name);
+  for (std::size_t i = 0; i < columns.size(); ++i) csv += (i == 0 ? "" : ",") + csv_for_people(columns[i].name);
   csv += "\r\n";
   for (const Row& row : rows) {
     const Json json = row_to_json(row);
-    for (std::size_t i = 0; i < columns.size(); ++i) csv += (i == 0 ? "" : ",") + quoted(cell(columns[i].value(json)));
+    for (std::size_t i = 0; i < columns.size(); ++i)
+      csv += (i == 0 ? "" : ",") + csv_for_people(cell(columns[i].value(json)));
     csv += "\r\n";
   }
   return csv;

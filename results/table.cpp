@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
+#include <cstdlib>
+#include <string_view>
 
 #include "core/errors.hpp"
 #include "core/shown_text.hpp"
@@ -29,11 +32,17 @@ std::string line_of(const Cells& cells, const std::vector<TextTable::Column>& co
   return line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
 }
 
-std::string csv_cell(const std::string& cell) {
-  if (cell.find_first_of(",\"\r\n") == std::string::npos) return cell;
-  std::string quoted = "\"";
-  for (const char c : cell) quoted += c == '"' ? "\"\"" : std::string(1, c);
-  return quoted + "\"";
+/// Whether a spreadsheet may take text that begins so for a formula: apostrophes, then one of these characters.
+bool begins_formula(std::string_view text) {
+  const std::size_t first = std::min(text.find_first_not_of('\''), text.size());
+  constexpr std::string_view starts("=+-@\t\r\n\0", 8);
+  return first < text.size() && starts.find(text[first]) != std::string_view::npos;
+}
+
+bool is_number(const std::string& text) {
+  char* end = nullptr;
+  std::strtod(text.c_str(), &end);
+  return std::isspace(static_cast<unsigned char>(text.front())) == 0 && end == text.c_str() + text.size();
 }
 
 std::string markdown_cell(const std::string& cell) {
@@ -84,6 +93,19 @@ std::string joined(const Cells& cells, const Escape& escape, const std::string& 
 
 }  // namespace
 
+std::string csv_for_people(const std::string& text) {
+  const bool guard = begins_formula(text) && text != "-" && !is_number(text);
+  const std::string cell = guard ? "'" + text : text;
+  if (cell.find_first_of(",\"\r\n") == std::string::npos) return cell;
+  std::string quoted = "\"";
+  for (const char c : cell) quoted += c == '"' ? "\"\"" : std::string(1, c);
+  return quoted + "\"";
+}
+
+std::string text_of_cell(const std::string& cell) {
+  return cell.starts_with('\'') && begins_formula(cell) ? cell.substr(1) : cell;
+}
+
 std::string TextTable::text() const {
   std::vector<std::size_t> widths;
   Cells titles;
@@ -118,8 +140,8 @@ std::string TextTable::in(TableFormat format) const {
   }
   std::string result;
   if (format == TableFormat::csv) {
-    result = joined(titles, csv_cell, ",") + "\r\n";
-    for (const Cells& cells : lines_) result += joined(cells, csv_cell, ",") + "\r\n";
+    result = joined(titles, csv_for_people, ",") + "\r\n";
+    for (const Cells& cells : lines_) result += joined(cells, csv_for_people, ",") + "\r\n";
     return result;
   }
   if (format == TableFormat::markdown) {

@@ -26,7 +26,7 @@ class TextTable {
   /// The table, each line ended by a newline and without trailing blanks.
   std::string text() const;
 
-  /// The table as text, CSV (RFC 4180), a table of Markdown, or a LaTeX tabular with the rules of booktabs, whose
+  /// The table as text, CSV (csv_for_people), a table of Markdown, or a LaTeX tabular with the rules of booktabs, whose
   /// special characters are escaped.
   std::string in(TableFormat format) const;
 
@@ -34,6 +34,12 @@ class TextTable {
   std::vector<Column> columns_;
   std::vector<std::vector<std::string>> lines_;
 };
+
+/// A cell of CSV (RFC 4180) for spreadsheets. Text that a spreadsheet would run as a formula, because it begins with
+/// = + - @, a tab or a line end and is no number, gets an apostrophe in front; so does text with apostrophes before those.
+std::string csv_for_people(const std::string& text);
+/// The text of a cell, without quotes, that csv_for_people wrote.
+std::string text_of_cell(const std::string& cell);
 
 /// What a table of rows shows.
 struct TableWishes {

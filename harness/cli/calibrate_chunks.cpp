@@ -20,6 +20,7 @@
 #include "harness/plan/named_inputs.hpp"
 #include "results/environment.hpp"
 #include "results/files.hpp"
+#include "results/table.hpp"
 
 namespace strobe {
 namespace {
@@ -143,9 +144,10 @@ std::string chunks_as_csv(const ChunkCalibration& how, const std::vector<HeldOut
   std::string text = "workload,hidden,feature_copies,cells,edges,structure_seconds,time_seconds,predicted_seconds\n";
   for (const HeldOutChunk& chunk : chunks) {
     const ChunkSource& source = how.sources[static_cast<std::size_t>(chunk.source)];
-    text += fmt::format("{},{},{},{},{},{},{},{}\n", source.request.workload.at("name").get<std::string>(),
-                        source.request.model.value("hidden", std::int64_t{0}), source.feature_copies, chunk.cells,
-                        chunk.edges, chunk.structure_seconds, chunk.time_seconds, chunk.predicted_seconds);
+    text +=
+        fmt::format("{},{},{},{},{},{},{},{}\n", csv_for_people(source.request.workload.at("name").get<std::string>()),
+                    source.request.model.value("hidden", std::int64_t{0}), source.feature_copies, chunk.cells,
+                    chunk.edges, chunk.structure_seconds, chunk.time_seconds, chunk.predicted_seconds);
   }
   return text;
 }

@@ -323,7 +323,7 @@ std::string published_csv(const std::vector<PublishedPaper>& papers) {
           paper.name,      v.experiment,      v.row,         v.column,         v.quantity,
           cell(v.printed), cell(v.predicted), cell(v.error), cell(v.baseline), cell(v.baseline_error),
           v.case_id,       v.status,          v.split};
-      for (std::size_t i = 0; i < cells.size(); ++i) csv += (i == 0 ? "" : ",") + quoted(cells[i]);
+      for (std::size_t i = 0; i < cells.size(); ++i) csv += (i == 0 ? "" : ",") + csv_for_people(cells[i]);
       csv += "\r\n";
     }
   }

@@ -19,11 +19,4 @@ std::string cell(double value) { return std::isfinite(value) ? fmt::format("{}",
 
 std::string cell(const std::optional<double>& value) { return value ? cell(*value) : std::string(); }
 
-std::string quoted(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-  std::string result = "\"";
-  for (const char c : text) result += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return result + "\"";
-}
-
 }  // namespace strobe

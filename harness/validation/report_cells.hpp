@@ -17,7 +17,4 @@ std::string percent(double fraction);
 std::string cell(double value);
 std::string cell(const std::optional<double>& value);
 
-/// A CSV cell, in quotes where RFC 4180 asks for them.
-std::string quoted(const std::string& text);
-
 }  // namespace strobe

@@ -7,6 +7,7 @@
 
 #include "harness/validation/report_cells.hpp"
 #include "harness/validation/validation_report.hpp"
+#include "results/table.hpp"
 
 namespace strobe {
 namespace {
@@ -142,7 +143,7 @@ std::string csv_line(const CaseJudgement& one) {
   cells.push_back(one.band ? cell(one.band->low_seconds) : "");
   cells.push_back(one.band ? cell(one.band->high_seconds) : "");
   std::string line;
-  for (const std::string& text : cells) line += (line.empty() ? "" : ",") + quoted(text);
+  for (const std::string& text : cells) line += (line.empty() ? "" : ",") + csv_for_people(text);
   return line + "\r\n";
 }
 

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "core/errors.hpp"
+#include "results/table.hpp"
 #include "workloads/reading/text/quoted_csv.hpp"
 #include "workloads/reading/text/text_reader.hpp"
 
@@ -39,7 +40,7 @@ std::vector<ValidationLine> read_validation_csv(const std::string& path) {
     if (fields.size() != columns) {
       reader.fail(0, fmt::format("{} cells under {} columns", fields.size(), columns));
     }
-    ValidationLine line{std::string(fields[id].text), std::string(fields[status].text)};
+    ValidationLine line{text_of_cell(std::string(fields[id].text)), std::string(fields[status].text)};
     if (!fields[seconds].text.empty()) {
       line.seconds = reader.real(fields[seconds], "measured_seconds");
       if (line.seconds <= 0) reader.fail(fields[seconds].column, "measured_seconds is not above 0");

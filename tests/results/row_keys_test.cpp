@@ -152,5 +152,15 @@ TEST(Csv, HasTheirColumns) {
     EXPECT_EQ(cell_of(csv, "throughput." + std::string(unit) + "_per_second"), "") << unit;
 }
 
+TEST(Csv, HoldsNoFormulas) {
+  Row row = summarise(case_json(), "=a#1", make_result());
+  row.workload = {{"name", "=cmd|' -C calc'!A1.csv"}};
+  row.reason = "+1";
+  const std::string csv = rows_to_csv({row});
+  EXPECT_EQ(cell_of(csv, "case_id"), "'=a#1");
+  EXPECT_EQ(cell_of(csv, "workload"), "'=cmd|' -C calc'!A1.csv");
+  EXPECT_EQ(cell_of(csv, "reason"), "+1") << "a number";
+}
+
 }  // namespace
 }  // namespace strobe

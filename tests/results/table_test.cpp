@@ -56,5 +56,25 @@ TEST(SummaryTable, HoldsWhatTheIssueAsks) {
   EXPECT_EQ(all[7], "3: out_of_memory: rank 0 is out of memory");
 }
 
+TEST(CsvForPeople, GuardsWhatASpreadsheetWouldRun) {
+  for (const std::string text : {"=1+1", "+1.csv", "-2+3", "@SUM(1).csv", "\tx", "'=1", "=cmd|' -C calc'!A1.csv"}) {
+    const std::string cell = csv_for_people(text);
+    EXPECT_EQ(cell, "'" + text);
+    EXPECT_EQ(text_of_cell(cell), text);
+  }
+  EXPECT_EQ(csv_for_people("=a,\"b\""), "\"'=a,\"\"b\"\"\"");
+  EXPECT_EQ(csv_for_people("\r=1"), "\"'\r=1\"");
+  for (const std::string text : {"", "-", "-0.5", "+1", "-1e-300", "-inf", "chess", "'s graph", "a=b", "'"}) {
+    EXPECT_EQ(csv_for_people(text), text);
+    EXPECT_EQ(text_of_cell(text), text);
+  }
+}
+
+TEST(CsvForPeople, IsInTablesOfRows) {
+  TextTable table({{"=title"}, {"x", true}});
+  table.add({"@name", "-2"});
+  EXPECT_EQ(table.in(TableFormat::csv), "'=title,x\r\n'@name,-2\r\n");
+}
+
 }  // namespace
 }  // namespace strobe
