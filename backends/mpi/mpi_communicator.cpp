@@ -9,11 +9,11 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
 #include <thread>
 
 #include "backends/host/helpers.hpp"
 #include "backends/host/shared_lanes.hpp"
+#include "backends/launch_wait.hpp"
 #include "backends/lost_ranks.hpp"
 #include "backends/mpi/under_way.hpp"
 #include "core/interrupt.hpp"
@@ -229,7 +229,7 @@ bool waited_in_vain(const FailureReport& own, const SideChannel& side) {
 
 /// How long to wait for word of how the other ranks ended. A rank that is done may have to wait as long as their
 /// program takes, like a joined thread.
-double agreement_seconds(const FailureReport& own, const SideChannel& side, double patience_seconds) {
+double most_agreement_seconds(const FailureReport& own, const SideChannel& side, double patience_seconds) {
   if (!own.failed()) return std::numeric_limits<double>::infinity();
   if (own.kind == FailureReport::Kind::interrupted && own.rank == 0) return stopped_agreement_seconds;
   return waited_in_vain(own, side) ? late_agreement_seconds : patience_seconds;
@@ -237,20 +237,26 @@ double agreement_seconds(const FailureReport& own, const SideChannel& side, doub
 
 /// Finds out who is left, and ends this process's part in the world. Those that are left ask each other, so each goes
 /// on answering for a while.
-[[noreturn]] void end_without_lost(const FailureReport& own, SideChannel& side, int size) {
-  std::vector<int> everyone(static_cast<std::size_t>(size));
-  std::iota(everyone.begin(), everyone.end(), 0);
-  const std::vector<int> silent = side.ask_missing(everyone, 0, -1, answer_grace);
+[[noreturn]] void end_without_lost(const FailureReport& own, SideChannel& side, Runtime& runtime) {
+  const std::vector<int> silent = side.silent_ranks();
   for (const auto end = Clock::now() + 2 * answer_grace; Clock::now() < end;) {
     side.serve();
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   int first = 0;
   while (std::find(silent.begin(), silent.end(), first) != silent.end()) ++first;
+  runtime.lose_ranks(silent);
   const bool consequence = own.kind == FailureReport::Kind::consequence && side.peer_failure();
+  const std::string why = own.failed() ? own.text : "ranks did not say how the case ended for them";
   throw RanksLost(fmt::format("{}; ranks that do not answer any more: {}. The run ends here; go on with --resume",
-                              consequence ? side.peer_failure()->text : own.text, fmt::join(silent, ", ")),
-                  first == own.rank);
+                              consequence ? side.peer_failure()->text : why, fmt::join(silent, ", ")),
+                  first == runtime.rank());
+}
+
+Runtime::EndPatience patience_at_end(const FailureReport& own, const SideChannel& side, double patience_seconds) {
+  constexpr double look_seconds = 1;  // a rank that was too late and stands still needs no more time
+  return {most_agreement_seconds(own, side, patience_seconds),
+          waited_in_vain(own, side) ? look_seconds : launch_wait_seconds()};
 }
 
 void refuse_other_size(const LaunchRequest& request, int size) {
@@ -266,22 +272,23 @@ void launch(const LaunchRequest& request, const RankProgram& program) {
   if (!launched_by_mpi()) refuse_other_size(request, 1);
   Runtime& runtime = Runtime::instance();
   refuse_other_size(request, runtime.size());
+  const double meeting_seconds = launch_wait_seconds();
   const double patience_seconds = std::max(least_agreement_seconds, request.timeout_seconds);
-  Session& session = runtime.begin_launch(patience_seconds);
+  Session& session = runtime.begin_launch(meeting_seconds);
   SideChannel side(session.side, runtime.rank(), runtime.size());
   bool leftover = false;
   Place place{runtime, session, side, HelperThreads(request.timeout_seconds)};
   check_helpers(request.helpers, request.ranks);
   place.blocks = share_lanes(request.helpers, runtime.rank(),
-                             [&](const std::string& own) { return runtime.gather(own, patience_seconds); });
+                             [&](const std::string& own) { return runtime.gather(own, meeting_seconds); });
   const std::exception_ptr failure = run_with_helpers(request, program, place, leftover);
   FailureReport own;
   if (failure) own = report_of(failure, runtime.rank());
   own.leftover = leftover ? 1 : 0;
   if (own.is_cause()) side.announce(own);
-  std::vector<FailureReport> reports = runtime.end_launch(own, side, agreement_seconds(own, side, patience_seconds));
+  std::vector<FailureReport> reports = runtime.end_launch(own, side, patience_at_end(own, side, patience_seconds));
   const bool agreed = !reports.empty();
-  if (!agreed && waited_in_vain(own, side)) end_without_lost(own, side, runtime.size());
+  if (!agreed && (!own.failed() || waited_in_vain(own, side))) end_without_lost(own, side, runtime);
   if (!agreed) reports = {own};
   const FailureReport* cause = first_cause(reports);
   const bool unclean = std::any_of(reports.begin(), reports.end(), [](const auto& r) { return r.leftover != 0; });

@@ -1,6 +1,6 @@
-// Invariants: no function waits without a limit for a rank that may not come, except MPI_Init and what all ranks enter
-// directly after it or after they met (dividing a node's cores, MPI_Comm_dup, MPI_Comm_create_group), and MPI_Finalize
-// (reached only when all ranks agreed on how the last launch ended).
+// Invariant: no function waits without a limit for a rank that may not come. Calls of MPI that nobody can leave
+// (MPI_Init, MPI_Comm_dup, MPI_Comm_create_group, dividing a node's cores, MPI_Finalize) stand in the scope of a
+// LaunchWait.
 #include "backends/mpi/runtime.hpp"
 
 #include <fmt/format.h>
@@ -11,6 +11,9 @@
 #include <thread>
 
 #include "backends/agreement.hpp"
+#include "backends/launch_mates.hpp"
+#include "backends/launch_wait.hpp"
+#include "backends/lost_ranks.hpp"
 #include "backends/mpi/mpi_call.hpp"
 #include "core/interrupt.hpp"
 #include "core/machine_limits.hpp"
@@ -24,13 +27,14 @@ MPI_Comm duplicate(MPI_Comm communicator) {
   return copy;
 }
 
-/// Tests the request, doing `meanwhile` between tests, until it has completed or `seconds` have passed.
-template <class Meanwhile>
-bool complete_within(MPI_Request& request, double seconds, const Meanwhile& meanwhile) {
-  const Clock::time_point begin = Clock::now();
+/// Tests the request, doing `meanwhile` between tests, until it has completed or `gives_up` says so of the seconds that
+/// have passed.
+template <class Meanwhile, class GivesUp>
+bool complete_unless(MPI_Request& request, const Meanwhile& meanwhile, const GivesUp& gives_up) {
+  WaitedTime waited;
   for (int tries = 0; !test(request); ++tries) {
     meanwhile();
-    if (std::chrono::duration<double>(Clock::now() - begin).count() > seconds) return false;
+    if (gives_up(waited.seconds())) return false;
     if (tries < 100) {
       std::this_thread::yield();
     } else {
@@ -56,6 +60,7 @@ Runtime& Runtime::instance() {
 }
 
 Runtime::Runtime() {
+  const LaunchWait wait("to join the launch");
   int initialised = 0;
   check(MPI_Initialized(&initialised), "MPI_Initialized");
   if (initialised == 0) {
@@ -93,20 +98,26 @@ void Runtime::share_cores() {
 Runtime::~Runtime() {
   int finalised = 0;
   if (!owner_ || MPI_Finalized(&finalised) != MPI_SUCCESS || finalised != 0) return;
-  if (broken_) {
-    // Rank 0 writes the results: leave it the time to do so, since an abort ends all ranks.
-    if (rank_ != 0) std::this_thread::sleep_for(std::chrono::seconds(5));
-    std::fflush(nullptr);
-    MPI_Abort(MPI_COMM_WORLD, EXIT_FAILURE);
+  // Rank 0 writes the results: leave it the time to do so, since an abort ends all ranks.
+  if (broken_ && rank_ != 0 && !first_lost_) std::this_thread::sleep_for(std::chrono::seconds(5));
+  {
+    const LaunchWait wait("to leave the launch", true);  // rank 0 may still write
+    if (broken_) {
+      std::fflush(nullptr);
+      MPI_Abort(MPI_COMM_WORLD, EXIT_FAILURE);
+    }
+    MPI_Finalize();
   }
-  MPI_Finalize();
+  leave_with_others();
 }
 
 Session Runtime::make_session() const {
+  const LaunchWait wait("to begin a case");
   return {duplicate(control_), duplicate(control_), duplicate(control_), duplicate(control_), duplicate(control_), 0};
 }
 
 Session Runtime::make_session(const std::vector<int>& members) const {
+  const LaunchWait wait("to form a group of ranks");
   constexpr int tag = 0;  // groups that share ranks are made one after the other
   MPI_Group world = MPI_GROUP_NULL, group = MPI_GROUP_NULL;
   MPI_Comm made = MPI_COMM_NULL;
@@ -127,7 +138,10 @@ Session& Runtime::group_session(const std::vector<int>& members) {
   return session;
 }
 
-MPI_Comm Runtime::new_communicator() const { return duplicate(control_); }
+MPI_Comm Runtime::new_communicator() const {
+  const LaunchWait wait("to begin a case");
+  return duplicate(control_);
+}
 
 void Runtime::await_all(double seconds) {
   if (broken_) throw SystemError("mpi: ranks were lost in an earlier launch");
@@ -143,9 +157,28 @@ void Runtime::complete_or_lose(MPI_Request& request, double seconds) {
     broken_ = true;
     throw Interrupted(signal);
   };
-  if (complete_within(request, seconds, look)) return;
+  LaunchMates mates;
+  WaitVerdict verdict;
+  double next = seconds;
+  const auto gives_up = [&](double waited) {
+    if (waited < next) return false;
+    next = waited + 1;
+    mates = look_at_launch();
+    verdict = judge_wait(mates, waited, seconds, false);
+    return verdict.over;
+  };
+  if (complete_unless(request, look, gives_up)) return;
+  lose_ranks(verdict.blamed);
+  throw RanksLost(
+      fmt::format("to agree with the other ranks takes longer than {:g} s (--timeout); waiting for: {}. The "
+                  "run ends here; what is on disk stays, go on with --resume",
+                  seconds, verdict.words),
+      mates.states.empty() || mates.lowest_running() == mates.own);
+}
+
+void Runtime::lose_ranks(const std::vector<int>& lost) {
   broken_ = true;
-  throw SystemError(fmt::format("mpi: not all {} ranks came to where they meet within {:.0f} s", size_, seconds));
+  first_lost_ = first_lost_ || std::find(lost.begin(), lost.end(), 0) != lost.end();
 }
 
 std::vector<std::string> Runtime::gather(const std::string& own, double seconds) {
@@ -192,7 +225,8 @@ Session& Runtime::begin_launch(double seconds) {
   return session_;
 }
 
-std::vector<FailureReport> Runtime::end_launch(const FailureReport& own, SideChannel& side, double seconds) {
+std::vector<FailureReport> Runtime::end_launch(const FailureReport& own, SideChannel& side,
+                                               const EndPatience& patience) {
   // On the heap, because MPI keeps writing to it when ranks do not agree in time.
   auto reports = std::make_shared<std::vector<FailureReport>>(static_cast<std::size_t>(size_) + 1);
   reports->back() = own;
@@ -200,13 +234,31 @@ std::vector<FailureReport> Runtime::end_launch(const FailureReport& own, SideCha
   MPI_Request all_told = MPI_REQUEST_NULL;
   check(MPI_Iallgather(&reports->back(), bytes, MPI_BYTE, reports->data(), bytes, MPI_BYTE, control_, &all_told),
         "MPI_Iallgather");
-  if (!complete_within(all_told, seconds, [&] { side.serve_sometimes(Clock::now()); })) {
+  double next = patience.look_seconds;
+  const auto gives_up = [&](double waited) {
+    if (waited > patience.most_seconds) return true;
+    if (waited < next) return false;
+    next = waited + patience.look_seconds;
+    return !stopped_among(side.silent_ranks()).empty();
+  };
+  if (!complete_unless(
+          all_told, [&] { side.serve_sometimes(Clock::now()); }, gives_up)) {
     broken_ = true;
     abandon(std::move(reports));
     return {};
   }
   reports->pop_back();
   return *reports;
+}
+
+std::vector<int> Runtime::stopped_among(const std::vector<int>& silent) const {
+  std::vector<int> stopped;
+  const LaunchMates mates = silent.empty() ? LaunchMates() : look_at_launch();
+  for (const int rank : silent) {
+    const auto r = static_cast<std::size_t>(rank);
+    if (r >= mates.states.size() || mates.states[r] != MateState::running) stopped.push_back(rank);
+  }
+  return stopped;
 }
 
 void Runtime::abandon(std::shared_ptr<void> buffers) {

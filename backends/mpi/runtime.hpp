@@ -40,16 +40,15 @@ class Runtime {
   /// How many threads each rank should compute with.
   const std::vector<int>& threads() const { return threads_; }
 
-  /// Waits until every rank has come here. Throws SystemError when ranks do not come within `seconds`, or were lost
-  /// earlier; Interrupted on a stop signal, after which ranks count as lost.
+  /// Waits until every rank has come here. Throws RanksLost when ranks do not come within `seconds` (judge_wait),
+  /// SystemError when they were lost earlier; Interrupted on a stop signal, after which ranks count as lost.
   void await_all(double seconds);
   /// A communicator of one purpose; every rank asks directly after await_all. Not freed: MPI ends with the process.
   MPI_Comm new_communicator() const;
   /// Ranks are gone: MPI is aborted at exit, because finalising it would hang.
-  void lose_ranks() { broken_ = true; }
+  void lose_ranks(const std::vector<int>& lost = {});
 
-  /// What each rank brings, by rank. Throws SystemError when one does not come within `seconds`, Interrupted on a stop
-  /// signal; MPI is then aborted at exit.
+  /// What each rank brings, by rank. Throws what await_all does; MPI is then aborted at exit.
   std::vector<std::string> gather(const std::string& own, double seconds);
 
   /// await_all, then the session for the launch.
@@ -58,9 +57,16 @@ class Runtime {
   /// asks, directly after all have met. MPI communicators are few, and are kept: the n-th communicator of the same
   /// members in a later launch gets the same session.
   Session& group_session(const std::vector<int>& members);
-  /// Tells every rank how every rank ended, while serving `side`. Empty when a rank did not answer within `seconds`
-  /// (infinite: no limit); MPI is then aborted at exit, because finalising it would hang.
-  std::vector<FailureReport> end_launch(const FailureReport& own, SideChannel& side, double seconds);
+  /// How long a rank waits for word of how the others ended, whose program may take longer than its own.
+  struct EndPatience {
+    double most_seconds;  // may be infinite
+    double look_seconds;  // after each such time a rank that answers no question and is not seen running counts as lost
+  };
+  /// Tells every rank how every rank ended, while serving `side`. Empty when one did not say it in that time; MPI is
+  /// then aborted at exit, because finalising it would hang.
+  std::vector<FailureReport> end_launch(const FailureReport& own, SideChannel& side, const EndPatience& patience);
+  /// Those of the ranks that answer no question that are not seen running either.
+  std::vector<int> stopped_among(const std::vector<int>& silent) const;
 
   /// Keeps something that MPI may still write to until the process ends, and lets the next launch have a new session.
   static void abandon(std::shared_ptr<void> buffers);
@@ -81,8 +87,9 @@ class Runtime {
   int size_ = 1;
   double cores_ = 1;
   std::vector<int> threads_;
-  bool owner_ = false;   // whether this object started MPI
-  bool broken_ = false;  // ranks could not agree on how a launch ended
+  bool owner_ = false;       // whether this object started MPI
+  bool broken_ = false;      // ranks could not agree on how a launch ended
+  bool first_lost_ = false;  // rank 0 is among those that are lost
   MPI_Comm control_ = MPI_COMM_NULL;
   Session session_;
   std::map<std::vector<int>, int> group_uses_;                          // communicators in this launch, by members

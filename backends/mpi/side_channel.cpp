@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 #include <thread>
 
 #include "backends/mpi/mpi_call.hpp"
@@ -96,6 +97,12 @@ std::vector<int> SideChannel::ask_missing(const std::vector<int>& ranks, std::in
     if (answer_of(peer) <= collective) missing.push_back(peer);
   }
   return missing;
+}
+
+std::vector<int> SideChannel::silent_ranks() {
+  std::vector<int> everyone(static_cast<std::size_t>(size_));
+  std::iota(everyone.begin(), everyone.end(), 0);
+  return ask_missing(everyone, 0, -1, std::chrono::seconds(1));
 }
 
 }  // namespace strobe::mpi

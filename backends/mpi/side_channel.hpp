@@ -42,6 +42,8 @@ class SideChannel {
   /// within `grace`.
   std::vector<int> ask_missing(const std::vector<int>& ranks, std::int64_t session, std::int64_t collective,
                                Clock::duration grace);
+  /// The ranks that answer no question for a second.
+  std::vector<int> silent_ranks();
 
  private:
   struct Note {

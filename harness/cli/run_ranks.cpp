@@ -3,9 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <exception>
 #include <nlohmann/json.hpp>
 
+#include "backends/launch_wait.hpp"
+#include "backends/lost_ranks.hpp"
 #include "core/errors.hpp"
 #include "core/hash.hpp"
 #include "harness/cli/bundled_suite.hpp"
@@ -16,8 +19,6 @@
 
 namespace strobe {
 namespace {
-
-constexpr double least_patience_seconds = 60;  // another process may still be reading its data
 
 bool in_one_process(const Case& c) { return c.comm == "local" || c.comm == "sim"; }
 
@@ -101,8 +102,11 @@ void fail_together(const RunRequest& request, const std::exception_ptr& failure)
   const CommunicatorTag::Value& comm = CommunicatorRegistry::instance().find(name).value;
   if (comm.gather == nullptr) return;
   try {
-    const Ranks ranks(comm, world, least_patience_seconds);
+    const auto timeout = request.scalars.find("timeout");
+    if (timeout != request.scalars.end()) limit_launch_waits(std::strtod(timeout->second.c_str(), nullptr));
+    const Ranks ranks(comm, world, launch_wait_seconds());
     if (ranks.several()) ranks.agree_or_end([&]() -> std::string { std::rethrow_exception(failure); }, {});
+  } catch (const RanksLost&) {
   } catch (const SystemError&) {
     // The others do not come: this process says what is wrong with it, as one alone does.
   }
@@ -130,14 +134,15 @@ std::pair<Suite, World> cases_and_world(RunRequest& request) {
 }
 
 Ranks ranks_of(const Suite& suite, const World& world) {
-  double seconds = least_patience_seconds;
+  double seconds = 0;
   const CommunicatorTag::Value* comm = nullptr;
   for (const Case& c : suite.cases) {
     seconds = std::max(seconds, c.timeout);
     const auto& of_case = CommunicatorRegistry::instance().find(c.comm, "/comm").value;
     if (comm == nullptr && of_case.gather != nullptr) comm = &of_case;
   }
-  return comm == nullptr ? Ranks() : Ranks(*comm, world, seconds);
+  limit_launch_waits(seconds);
+  return comm == nullptr ? Ranks() : Ranks(*comm, world, launch_wait_seconds());
 }
 
 std::string agreed_digest(const RunRequest& request, const Suite& suite, const std::vector<std::string>& trained) {
