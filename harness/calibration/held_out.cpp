@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <map>
 
+#include "core/content_digest.hpp"
 #include "core/errors.hpp"
 #include "harness/calibration/calibration.hpp"
 #include "harness/run/run_case.hpp"
@@ -77,7 +78,7 @@ std::vector<HeldOutEpoch> held_out_epochs(const CalibrationData& data, const Clu
   std::vector<HeldOutEpoch> epochs;
   const TemporaryFile file("strobe-held-out");
   for (const std::string& workload : inner_workloads(data)) {
-    write_file_atomically(file.path(), calibrated_cluster(without(data, workload), about).dump());
+    write_file_atomically(file.path(), with_digest(calibrated_cluster(without(data, workload), about)).dump());
     for (const MeasuredCase& c : data.cases) {
       if (c.workload != workload) continue;
       epochs.push_back({c.id, c.epoch_seconds, simulated_seconds(c.request, file.path()), c.request.ranks});

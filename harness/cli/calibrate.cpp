@@ -7,6 +7,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "core/content_digest.hpp"
 #include "core/errors.hpp"
 #include "core/shown_text.hpp"
 #include "core/units.hpp"
@@ -245,7 +246,7 @@ int calibrate(const CalibrateCommand& command) {
   narrate("predicting each workload from the others");
   const std::vector<HeldOutEpoch> held_out = held_out_epochs(data, about);
   add_bands(held_out, data.device, about.date, cluster);
-  write_file_atomically(path, cluster.dump(1) + "\n");
+  write_file_atomically(path, with_digest(cluster).dump(1) + "\n");
   print_data(command.json ? cluster.dump(2) + "\n" : shown_lines(report(data, cluster, held_out)));
   for (const std::string& failure : data.failed) narrate("left out: " + failure);
   narrate(fmt::format("wrote {}; use it as --device sim --cluster {}", path, path));

@@ -13,6 +13,7 @@
 #include <sstream>
 
 #include "backends/lost_ranks.hpp"
+#include "core/content_digest.hpp"
 #include "core/json_reader.hpp"
 #include "core/plugins.hpp"
 #include "core/shown_text.hpp"
@@ -260,10 +261,21 @@ DescribedProgram describe_program() {
   return program;
 }
 
+namespace {
+
+/// Said once for each file, by the first process.
+void tell_unproven_file(const std::string& path) {
+  if (launched_world().rank == 0)
+    narrate(fmt::format("note: {} carries no digest, so it is not known whether it is as it was written", path));
+}
+
+}  // namespace
+
 int run_command_line(const std::vector<std::string>& arguments) {
   guard_standard_streams();
   name_files_that_are_cut();
   search_no_working_folder();
+  hear_of_unproven_files(tell_unproven_file);
   try {
     load_plugins();
     CLI::App app(program_help, "strobe");

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "core/content_digest.hpp"
 #include "core/shown_text.hpp"
 #include "harness/cli/command.hpp"
 #include "harness/cli/figure.hpp"
@@ -43,7 +44,7 @@ bool is_shape(const std::string& name) {
 }
 
 void write_shape(const GraphShape& shape, AtomicFile& file) {
-  file.write(to_json(shape).dump(1) + "\n");
+  file.write(with_digest(to_json(shape)).dump(1) + "\n");
   file.commit();
 }
 

@@ -3,6 +3,7 @@
 #include "harness/files/checkpoint.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
@@ -126,6 +127,19 @@ std::vector<double> collect(const std::string& path, const std::vector<SavedMatr
   return values;
 }
 
+/// "'a', 'b' and 3 more": matrices that are no parameters.
+std::string unknown_names(const std::vector<SavedMatrix>& saved, const std::vector<ParameterShape>& parameters) {
+  constexpr std::size_t most = 3;
+  std::vector<std::string> names;
+  for (const SavedMatrix& matrix : saved) {
+    const auto is_it = [&](const ParameterShape& shape) { return shape.name == matrix.name; };
+    if (std::none_of(parameters.begin(), parameters.end(), is_it)) names.push_back("'" + matrix.name + "'");
+  }
+  const std::size_t shown = std::min(most, names.size());
+  const std::string list = fmt::format("{}", fmt::join(names.begin(), names.begin() + shown, ", "));
+  return names.size() > most ? fmt::format("{} and {} more", list, names.size() - most) : list;
+}
+
 std::vector<SavedMatrix> read_existing(const std::string& path, const std::string& where, FileNotes& notes) {
   std::error_code reason;  // a name that no file can have is a wrong request too
   if (std::filesystem::is_directory(path, reason))
@@ -203,7 +217,8 @@ std::vector<double> load_weights(const std::string& path, const Case& c,
   }
   std::vector<double> values = collect(path, saved, parameters, "", "/load_model", difference);
   if (saved.size() == parameters.size()) return values;
-  throw InvalidRequest("/load_model", path + " holds weights that this model and task do not have" + difference);
+  throw InvalidRequest("/load_model", fmt::format("{} holds weights that this model and task do not have: {}{}", path,
+                                                  unknown_names(saved, parameters), difference));
 }
 
 Json digests_of_data(const Case& c) { return workload_digests(c.workload.at("name").get<std::string>(), c.workload); }

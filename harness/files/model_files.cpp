@@ -9,11 +9,14 @@
 #include <iterator>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <tuple>
 
+#include "core/content_digest.hpp"
 #include "core/errors.hpp"
 #include "core/fields.hpp"
 #include "core/json_reader.hpp"
 #include "results/files.hpp"
+#include "workloads/storage/atomic_file.hpp"
 
 namespace strobe {
 namespace {
@@ -61,8 +64,56 @@ constexpr NumberType number_types[] = {
     {"F16", 2, [](const char* bytes, std::size_t i) { return half_value(bits_at<std::uint16_t>(bytes, i)); }},
     {"BF16", 2, [](const char* bytes, std::size_t i) { return bfloat_value(bits_at<std::uint16_t>(bytes, i)); }}};
 
+constexpr const char* metadata_key = "__metadata__";
+constexpr const char* safetensors_digest_key = "strobe_sha256";  // other programs put keys there, too
+
+/// The bytes of the data that a tensor names.
+struct TensorBytes {
+  std::uint64_t begin = 0, end = 0;
+  std::string name;
+};
+
+/// The format wants every byte to belong to one tensor: no two share some, and none are left over.
+void check_cover(const std::string& path, std::vector<TensorBytes> tensors, std::uint64_t size) {
+  const auto refuse = [&path](const std::string& why) { throw InvalidInput(path, 0, 0, why); };
+  std::sort(tensors.begin(), tensors.end(),
+            [](const auto& a, const auto& b) { return std::tie(a.begin, a.end) < std::tie(b.begin, b.end); });
+  const TensorBytes* last = nullptr;
+  for (const TensorBytes& next : tensors) {
+    const std::uint64_t covered = last == nullptr ? 0 : last->end;
+    if (next.begin < covered)
+      refuse(fmt::format("tensors '{}' and '{}' share bytes {} to {}; each must have its own", last->name, next.name,
+                         next.begin, std::min(covered, next.end)));
+    if (next.begin > covered)
+      refuse(fmt::format("bytes {} to {} before tensor '{}' belong to no tensor", covered, next.begin, next.name));
+    last = &next;
+  }
+  const std::uint64_t covered = last == nullptr ? 0 : last->end;
+  if (covered == size) return;
+  refuse(last == nullptr
+             ? fmt::format("its {} bytes belong to no tensor", size)
+             : fmt::format("bytes {} to {} are left over after the last tensor, '{}'", covered, size, last->name));
+}
+
+/// Takes the digest out of the header. A file of another program has none.
+void check_safetensors_digest(const std::string& path, Json& header, std::string_view data) {
+  const auto metadata = header.find(metadata_key);
+  if (metadata == header.end() || !metadata->is_object()) return;
+  if (!metadata->contains(safetensors_digest_key)) {
+    if (metadata->value("format", Json()) == "strobe") note_unproven_file(path);
+    return;
+  }
+  const Json named = metadata->at(safetensors_digest_key);
+  metadata->erase(safetensors_digest_key);
+  const std::string found = content_digest(header, data);
+  if (named != found)
+    throw InvalidInput(path, 0, 0,
+                       digest_refusal("", found, named.is_string() ? named.get<std::string>() : named.dump(),
+                                      std::string(safetensors_digest_key) + " of its metadata"));
+}
+
 /// One entry of the header, checked against the data's size.
-SavedMatrix read_entry(const std::string& path, const std::string& name, const Json& entry, const std::string& data) {
+SavedMatrix read_entry(const std::string& path, const std::string& name, const Json& entry, std::string_view data) {
   const auto refuse = [&](const std::string& why) { throw InvalidInput(path, 0, 0, "tensor '" + name + "' " + why); };
   const std::string type = entry.value("dtype", std::string());
   const auto number = std::find_if(std::begin(number_types), std::end(number_types),
@@ -85,8 +136,8 @@ SavedMatrix read_entry(const std::string& path, const std::string& name, const J
 void write_safetensors(const std::string& path, const std::vector<SavedMatrix>& matrices, bool fp64,
                        const FileNotes& notes) {
   Json header = Json::object();
-  header["__metadata__"] = {{"format", "strobe"}};
-  for (const auto& [key, text] : notes) header["__metadata__"][key] = text;
+  Json& metadata = header[metadata_key] = {{"format", "strobe"}};
+  for (const auto& [key, text] : notes) metadata[key] = text;
   std::string data;
   for (const SavedMatrix& matrix : matrices) {
     const std::size_t begin = data.size();
@@ -95,11 +146,15 @@ void write_safetensors(const std::string& path, const std::vector<SavedMatrix>& 
                            {"shape", {matrix.rows, matrix.columns}},
                            {"data_offsets", {begin, data.size()}}};
   }
+  header[metadata_key][safetensors_digest_key] = content_digest(header, data);
   std::string text = header.dump();
   text.append((8 - text.size() % 8) % 8, ' ');
   const std::uint64_t length = text.size();
-  std::string content(reinterpret_cast<const char*>(&length), sizeof length);
-  write_file_atomically(path, content + text + data);
+  AtomicFile file(path);
+  file.write({reinterpret_cast<const char*>(&length), sizeof length});
+  file.write(text);
+  file.write(data);
+  file.commit();
 }
 
 std::vector<SavedMatrix> read_safetensors(const std::string& path, FileNotes* notes) {
@@ -109,24 +164,26 @@ std::vector<SavedMatrix> read_safetensors(const std::string& path, FileNotes* no
   if (content.size() < sizeof length || length > content.size() - sizeof length) {
     throw InvalidInput(path, 0, 0, "not a safetensors file: its header does not fit");
   }
-  const Json header = parse_json_or_discard(std::string_view(content).substr(sizeof length, length));
+  Json header = parse_json_or_discard(std::string_view(content).substr(sizeof length, length));
   if (!header.is_object()) throw InvalidInput(path, 0, 0, "not a safetensors file: its header is not a JSON object");
-  const std::string data = content.substr(sizeof length + length);
+  const std::string_view data = std::string_view(content).substr(sizeof length + length);
+  check_safetensors_digest(path, header, data);
   std::vector<SavedMatrix> matrices;
-  std::uint64_t used = 0;
+  std::vector<TensorBytes> tensors;
   try {
     for (const auto& [name, entry] : header.items()) {
-      if (name == "__metadata__") {
+      if (name == metadata_key) {
         if (notes != nullptr) *notes = entry.get<FileNotes>();
         continue;
       }
       matrices.push_back(read_entry(path, name, entry, data));
-      used = std::max(used, entry.at("data_offsets").at(1).get<std::uint64_t>());
+      const Json& offsets = entry.at("data_offsets");
+      tensors.push_back({offsets.at(0).get<std::uint64_t>(), offsets.at(1).get<std::uint64_t>(), name});
     }
   } catch (const nlohmann::json::exception& error) {
     throw InvalidInput(path, 0, 0, "malformed safetensors header: " + json_complaint(error));
   }
-  if (used != data.size()) throw InvalidInput(path, 0, 0, "bytes are left over after the last tensor");
+  check_cover(path, std::move(tensors), data.size());
   return matrices;
 }
 

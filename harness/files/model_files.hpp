@@ -20,13 +20,15 @@ struct SavedMatrix {
 using FileNotes = std::map<std::string, std::string>;
 
 /// Writes matrices in the safetensors form (8-byte little-endian length, JSON header with dtype, shape and offsets,
-/// then the values as F32 or F64), atomically, with `notes` and format = strobe as metadata. Throws SystemError.
+/// then the values as F32 or F64), atomically, with `notes`, format = strobe and a digest of all that (strobe_sha256)
+/// as metadata. Throws SystemError.
 void write_safetensors(const std::string& path, const std::vector<SavedMatrix>& matrices, bool fp64,
                        const FileNotes& notes = {});
 
 /// Reads the two-dimensional F64, F32, F16 and BF16 tensors of a safetensors file, exactly, and its metadata into
-/// `notes` when that is not null. Throws InvalidInput when the file is not one, is truncated, has bytes left over or
-/// holds another type or shape; SystemError when it cannot be read.
+/// `notes` when that is not null. Throws InvalidInput when the file is not one, is truncated, has another digest than
+/// it says, has bytes that two tensors share or that belong to none, or holds another type or shape; SystemError when
+/// it cannot be read.
 std::vector<SavedMatrix> read_safetensors(const std::string& path, FileNotes* notes = nullptr);
 
 /// Writes values as a C-ordered .npy array (version 1.0, <f4 or <f8) of the given shape, atomically. Throws

@@ -11,6 +11,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "core/content_digest.hpp"
 #include "core/errors.hpp"
 #include "core/program_files.hpp"
 #include "workloads/storage/strict_json.hpp"
@@ -219,7 +220,9 @@ GraphShape load_shape(const std::string& name_or_path) {
   } else if (std::error_code ignored; !std::filesystem::exists(path, ignored)) {
     throw InvalidRequest("shape", unknown_name_message("shape", name_or_path, names));
   }
-  return shape_from_json(read_strict_json(path), path + "#");
+  Json json = read_strict_json(path);
+  take_digest(json, path);
+  return shape_from_json(json, path + "#");
 }
 
 bool is_shape_file(const std::string& path) {

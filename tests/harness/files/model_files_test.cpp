@@ -172,6 +172,54 @@ TEST_F(ModelFiles, MalformedSafetensorsAreRefused) {
   }
 }
 
+/// A file of tensors a and b, two numbers each, that name the bytes from `a` and `b` on, and `bytes` bytes of data.
+void write_offsets(const std::string& path, std::uint64_t a, std::uint64_t b, std::size_t bytes) {
+  Json header;
+  for (const auto& [name, begin] : {std::pair{"a", a}, {"b", b}})
+    header[name] = {{"dtype", "F32"}, {"shape", {1, 2}}, {"data_offsets", {begin, begin + 8}}};
+  const std::string text = header.dump();
+  const std::uint64_t length = text.size();
+  std::ofstream file(path, std::ios::binary);
+  file.write(reinterpret_cast<const char*>(&length), sizeof length);
+  file << text << std::string(bytes, '\0');
+}
+
+/// The format wants each byte to belong to one tensor; the library that defines it refuses these files, too.
+TEST_F(ModelFiles, BytesOfTwoTensorsOrOfNoneAreRefused) {
+  const auto refusal = [&](std::uint64_t a, std::uint64_t b, std::size_t bytes) {
+    write_offsets(path("f"), a, b, bytes);
+    try {
+      read_safetensors(path("f"));
+    } catch (const InvalidInput& error) {
+      return std::string(error.what());
+    }
+    return std::string("read");
+  };
+  EXPECT_EQ(refusal(0, 8, 16), "read");
+  EXPECT_EQ(refusal(8, 0, 16), "read") << "in another order than their names";
+  EXPECT_NE(refusal(0, 0, 8).find("tensors 'a' and 'b' share bytes 0 to 8"), std::string::npos) << refusal(0, 0, 8);
+  EXPECT_NE(refusal(4, 0, 12).find("tensors 'b' and 'a' share bytes 4 to 8"), std::string::npos) << refusal(4, 0, 12);
+  EXPECT_NE(refusal(16, 24, 32).find("bytes 0 to 16 before tensor 'a'"), std::string::npos) << refusal(16, 24, 32);
+  EXPECT_NE(refusal(0, 12, 20).find("bytes 8 to 12 before tensor 'b'"), std::string::npos) << refusal(0, 12, 20);
+  EXPECT_NE(refusal(0, 8, 20).find("bytes 16 to 20 are left over after the last tensor, 'b'"), std::string::npos)
+      << refusal(0, 8, 20);
+}
+
+TEST_F(ModelFiles, WeightsThatTheModelLacksAreNamed) {
+  run(request("sequential", 1), files(path("w"), ""));
+  std::vector<SavedMatrix> matrices = read_safetensors(path("w"));
+  matrices.push_back({"layer9.extra", 2, 3, std::vector<double>(6, 1)});
+  write_safetensors(path("more"), matrices, true);
+  Json json = request("sequential", 1);
+  json["load_model"] = path("more");
+  try {
+    run_case(case_from_json(json, ""));
+    ADD_FAILURE() << "accepted";
+  } catch (const InvalidRequest& error) {
+    EXPECT_NE(std::string(error.what()).find("do not have: 'layer9.extra'"), std::string::npos) << error.what();
+  }
+}
+
 TEST_F(ModelFiles, EmbeddingsOfAModelWithDropoutAreAnEvaluations) {
   const auto dumped = [&](double dropout, const std::string& strategy, int ranks) {
     Json json = request(strategy, ranks);

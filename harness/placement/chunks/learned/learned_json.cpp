@@ -1,12 +1,12 @@
 // The file of a learned workload. Weights are written as the bits of fp32 in hexadecimal, so that they come back as
-// they were; a SHA-256 over all other keys tells a damaged file from a whole one.
+// they were.
 #include <fmt/format.h>
 
 #include <bit>
 #include <charconv>
 
+#include "core/content_digest.hpp"
 #include "core/errors.hpp"
-#include "core/hash.hpp"
 #include "harness/placement/chunks/learned/learned_workload.hpp"
 
 namespace strobe {
@@ -83,11 +83,6 @@ std::size_t input_count(const LearnedWorkload& learned) {
   return workload_inputs({}, 0, layers, learned.sequence_length).size();
 }
 
-std::string seal_of(Json json) {
-  json.erase("sha256");
-  return sha256_hex(json.dump());
-}
-
 LearnedWorkload read_learned(const Json& json) {
   LearnedWorkload learned;
   learned.model = json.at("model");
@@ -105,34 +100,34 @@ LearnedWorkload read_learned(const Json& json) {
 }  // namespace
 
 Json learned_to_json(const LearnedWorkload& learned) {
-  Json json = {{"schema", workload_schema},
-               {"model", learned.model},
-               {"device", learned.device},
-               {"cluster", learned.cluster},
-               {"precision", learned.precision},
-               {"sequence_length", learned.sequence_length},
-               {"hidden", range_json(learned.hidden)},
-               {"feature_width", range_json(learned.feature_width)},
-               {"cells", range_json(learned.cells)},
-               {"report", learned.report},
-               {"structure", time_json(learned.structure)},
-               {"time", time_json(learned.time)}};
-  json["sha256"] = seal_of(json);
-  return json;
+  return with_digest({{"schema", workload_schema},
+                      {"model", learned.model},
+                      {"device", learned.device},
+                      {"cluster", learned.cluster},
+                      {"precision", learned.precision},
+                      {"sequence_length", learned.sequence_length},
+                      {"hidden", range_json(learned.hidden)},
+                      {"feature_width", range_json(learned.feature_width)},
+                      {"cells", range_json(learned.cells)},
+                      {"report", learned.report},
+                      {"structure", time_json(learned.structure)},
+                      {"time", time_json(learned.time)}});
 }
 
-LearnedWorkload learned_from_json(const Json& json, const std::string& file) {
+LearnedWorkload learned_from_json(Json json, const std::string& file) {
+  const std::string anew = "; make it anew by `strobe calibrate --chunks`";
   const auto refuse = [&](const std::string& what) {
-    throw InvalidRequest("/strategy/workloads",
-                         fmt::format("{} {}; make it anew by `strobe calibrate --chunks`", file, what));
+    throw InvalidRequest("/strategy/workloads", fmt::format("{}{}{}", file, what, anew));
   };
   if (!json.is_object() || json.value("schema", Json()) != workload_schema)
-    refuse(fmt::format("is no file of chunk workloads (key schema must be '{}')", workload_schema));
-  if (json.value("sha256", Json()) != seal_of(json)) refuse("is damaged: its content is not what its sha256 says");
+    refuse(fmt::format(" is no file of chunk workloads (key schema must be '{}')", workload_schema));
   try {
+    if (!take_digest(json, file)) note_unproven_file(file);
     return read_learned(json);
+  } catch (const InvalidInput& error) {
+    throw InvalidRequest("/strategy/workloads", error.what() + anew);
   } catch (const std::exception& error) {
-    refuse(fmt::format("is damaged: {}", error.what()));
+    refuse(fmt::format(" is damaged: {}", error.what()));
     throw;
   }
 }

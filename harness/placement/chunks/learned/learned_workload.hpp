@@ -74,9 +74,9 @@ struct WorkloadUse {
 /// Throws InvalidRequest("/strategy/workloads", ...) where `learned`, of file `file`, says nothing about such a case.
 void check_learned(const LearnedWorkload& learned, const WorkloadUse& use, const std::string& file);
 
-/// As a file's JSON, whose key `sha256` seals the others; and back. Throws InvalidRequest("/strategy/workloads", ...)
-/// for JSON that is damaged or something else.
+/// As a file's JSON, with its digest (core/content_digest.hpp); and back. Throws InvalidRequest("/strategy/workloads",
+/// ...) for JSON that is damaged or something else.
 Json learned_to_json(const LearnedWorkload& learned);
-LearnedWorkload learned_from_json(const Json& json, const std::string& file);
+LearnedWorkload learned_from_json(Json json, const std::string& file);
 
 }  // namespace strobe
