@@ -5,6 +5,7 @@
 
 #include <filesystem>
 
+#include "core/content_digest.hpp"
 #include "core/errors.hpp"
 #include "core/json_reader.hpp"
 #include "results/rounds.hpp"
@@ -66,7 +67,7 @@ LoadedRun load_run(const std::string& path) {
   if (fs::exists(run.folder + "/samples.jsonl")) run.samples = read_samples(run.folder + "/samples.jsonl");
   if (fs::exists(run.folder + "/env.json")) {
     const std::string file = run.folder + "/env.json";
-    const Json environment = read_json_object(file);
+    const Json environment = read_object_with_digest(file);
     read_json_values(file, [&] {
       add_host_class(environment, run.host_classes);
       const Json resumed = environment.value("resumed", Json::array());
@@ -75,10 +76,16 @@ LoadedRun load_run(const std::string& path) {
     });
   }
   if (fs::exists(run.folder + "/plan.json")) {
-    const Json plan = read_json_object(run.folder + "/plan.json");
+    const Json plan = read_object_with_digest(run.folder + "/plan.json");
     if (plan.contains("data") && plan["data"].is_object()) run.data = plan["data"];
   }
   return run;
+}
+
+void check_rows(const std::string& run) {
+  std::error_code ignored;
+  const std::string path = fs::is_directory(run, ignored) ? run + "/summary.json" : run;
+  if (fs::is_regular_file(path, ignored)) read_summary(path);
 }
 
 std::string compare_data(const LoadedRun& base, const Row& before, const LoadedRun& changed) {

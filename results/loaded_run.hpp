@@ -26,6 +26,10 @@ struct LoadedRun {
 /// Reads a run's folder, or its summary.json with what lies beside it. Throws like `read_summary`.
 LoadedRun load_run(const std::string& path);
 
+/// Reads the rows of a run directory, or of a summary.json, for a program that does not look at their digests. Where
+/// neither is there, that program says so. Throws like `read_summary`.
+void check_rows(const std::string& run);
+
 /// Throws NotComparable where the machines of the runs are not the same, or not known.
 void refuse_different_hosts(const LoadedRun& base, const LoadedRun& changed);
 

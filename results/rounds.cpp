@@ -6,9 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/errors.hpp"
-#include "core/json_reader.hpp"
-#include "results/files.hpp"
+#include "results/json_lines.hpp"
 
 namespace strobe {
 namespace {
@@ -98,17 +96,10 @@ Json round_to_json(const RoundRecord& record) {
 
 std::map<std::string, std::vector<RoundRecord>> read_rounds(const std::string& path) {
   std::map<std::string, std::vector<RoundRecord>> records;
-  const std::string text = read_text_file(path);
-  std::uint64_t number = 0;
-  for (std::size_t begin = 0, end; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1) {
-    ++number;
-    try {
-      RoundRecord record = record_from_json(parse_json(text.substr(begin, end - begin), ""), path);
-      records[record.case_id].push_back(std::move(record));
-    } catch (const nlohmann::json::exception& error) {
-      throw InvalidInput(path, number, 0, fmt::format("not a round: {}", json_complaint(error)));
-    }
-  }
+  for_each_json_line(path, "round", [&](std::string_view, const Json& json, std::uint64_t) {
+    RoundRecord record = record_from_json(json, path);
+    records[record.case_id].push_back(std::move(record));
+  });
   return records;
 }
 

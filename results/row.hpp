@@ -21,7 +21,7 @@
 
 namespace strobe {
 
-inline constexpr const char* summary_schema_version = "1.9.0";
+inline constexpr const char* summary_schema_version = "1.10.0";
 
 /// Seconds of an epoch over all measured epochs; each epoch counts with its slowest rank. NaN where absent.
 struct EpochSeconds {
@@ -163,8 +163,9 @@ struct Summary {
 };
 Json summary_to_json(const Summary& summary);
 
-/// Reads a summary.json. Throws SystemError when it cannot be read, InvalidInput when it is not one or has another
-/// major schema version.
+/// Reads a summary.json. Throws SystemError when it cannot be read, InvalidInput when it is not one, has another major
+/// schema version, or a row was changed: its digest is wrong, or it has other losses and metrics than values.jsonl
+/// beside it. Rows without digests are noted (note_unproven_file).
 Summary read_summary(const std::string& path);
 
 /// The rows as CSV (RFC 4180: CRLF, quotes doubled), one header line whose names carry the units; objects are

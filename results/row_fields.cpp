@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "core/content_digest.hpp"
 #include "core/errors.hpp"
 #include "core/json_reader.hpp"
 #include "results/row_codec.hpp"
@@ -231,6 +232,8 @@ Json row_schema() {
     property.update(item.schema);
     properties[item.key] = property;
   }
+  properties[digest_key] = text();
+  properties[digest_key]["description"] = "SHA-256 of the row's other keys as compact JSON, in their order.";
   return group(properties);
 }
 
@@ -281,31 +284,6 @@ Json summary_schema() {
   schema.update(group({{"schema_version", version}, {"plan_hash", text()}, {"rows", rows}}));
   schema["$defs"] = {{"row", row_schema()}};
   return schema;
-}
-
-Json summary_to_json(const Summary& summary) {
-  Json rows = Json::array();
-  for (const Row& row : summary.rows) rows.push_back(row_to_json(row));
-  return {{"schema_version", summary_schema_version}, {"plan_hash", summary.plan_hash}, {"rows", rows}};
-}
-
-Summary read_summary(const std::string& path) {
-  const Json json = parse_json(read_regular_file(path), path);
-  if (!json.is_object() || !json.contains("rows") || !json.contains("schema_version") || !json["rows"].is_array() ||
-      !json["schema_version"].is_string()) {
-    throw InvalidInput(path, 0, 0, "not a summary.json: schema_version or rows are missing");
-  }
-  const std::string version = json["schema_version"].get<std::string>(), known = summary_schema_version;
-  if (version.substr(0, version.find('.')) != known.substr(0, known.find('.'))) {
-    throw InvalidInput(path, 0, 0,
-                       fmt::format("schema version {} cannot be read; this program knows {}", version, known));
-  }
-  Summary summary;
-  if (json.contains("plan_hash") && !json["plan_hash"].is_string())
-    throw InvalidInput(path, 0, 0, "not a summary.json: plan_hash is not text");
-  summary.plan_hash = json.value("plan_hash", "");
-  for (const Json& row : json["rows"]) summary.rows.push_back(row_from_json(row, path));
-  return summary;
 }
 
 }  // namespace strobe

@@ -10,10 +10,13 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "core/content_digest.hpp"
 #include "core/errors.hpp"
 #include "core/hash.hpp"
 #include "core/json_reader.hpp"
+#include "results/case_values.hpp"
 #include "results/files.hpp"
+#include "results/json_lines.hpp"
 #include "results/sample_lines.hpp"
 #include "results/trace.hpp"
 
@@ -60,7 +63,7 @@ std::string recorded_hash(const std::string& path, const Json& plan, const std::
 /// Read before anything is written: a file that is damaged must not cost what is beside it.
 Json recorded_environment(const std::string& path) {
   if (!fs::exists(path)) return Json::object();
-  Json recorded = read_json_object(path);
+  Json recorded = read_object_with_digest(path);
   if (recorded.contains("resumed") && !recorded["resumed"].is_array())
     throw InvalidInput(path, 0, 0, "'resumed' is not a list");
   return recorded;
@@ -153,9 +156,10 @@ void RunDirectory::start(const Json& cases, const Json& environment, const Json&
                   {"cases", cases},
                   {"data", digests},
                   {"outputs", outputs}};
-  write_own(file("plan.json"), plan.dump(2) + "\n");
-  write_own(file("env.json"), environment.dump(2) + "\n");
+  write_own(file("plan.json"), with_digest(plan).dump(2) + "\n");
+  write_own(file("env.json"), with_digest(environment).dump(2) + "\n");
   write_own(file("samples.jsonl"), "");
+  write_own(file("values.jsonl"), "");
   samples_ = HeldFile(file("samples.jsonl"));
   write_summary(summary_);
 }
@@ -165,7 +169,7 @@ void RunDirectory::reopen(const Json& cases, const Json& environment, const Json
     throw InvalidRequest("--resume",
                          fmt::format("{} holds results without a plan.json, so they cannot be continued", path_));
   }
-  const Json plan = read_json_object(file("plan.json"));
+  const Json plan = read_object_with_digest(file("plan.json"));
   refuse_other_plan(file("plan.json"), plan, cases);
   refuse_other_data(file("plan.json"), plan.value("data", digests), digests);
   Json recorded = recorded_environment(file("env.json"));
@@ -181,10 +185,13 @@ void RunDirectory::reopen(const Json& cases, const Json& environment, const Json
   }
   keep_rounds(keep, dropped);
   keep_samples(keep, kept);
+  std::string values;
+  for (const Row& row : kept.rows) values += values_line(row);
+  write_own(file("values.jsonl"), values);
   write_summary(kept);
   summary_ = std::move(kept);
   recorded["resumed"].push_back(environment);
-  write_own(file("env.json"), recorded.dump(2) + "\n");
+  write_own(file("env.json"), with_digest(recorded).dump(2) + "\n");
 }
 
 /// Whole rounds stay, but for those of failures that shall be tried again; `left_rounds_` has those of cases to go on.
@@ -194,7 +201,7 @@ void RunDirectory::keep_rounds(const std::map<std::string, bool>& keep, const st
   std::string lines;
   for (auto& [case_id, records] : read_rounds(path)) {
     if (dropped.count(case_id) != 0) continue;
-    for (const RoundRecord& record : records) lines += round_to_json(record).dump() + "\n";
+    for (const RoundRecord& record : records) lines += json_line(round_to_json(record));
     const auto has_row = keep.find(case_id);
     if (has_row == keep.end() || !has_row->second) left_rounds_[case_id] = std::move(records);
   }
@@ -221,7 +228,7 @@ void RunDirectory::keep_samples(const std::map<std::string, bool>& keep, Summary
     }
   }
   for (Row& row : kept.rows) {
-    const std::string note = "samples.jsonl has no samples of this row any more";
+    const std::string note = no_samples_note;
     const bool there = left_.erase(row.case_id) > 0 || !row.epoch_seconds;
     if (!there && std::count(row.notes.begin(), row.notes.end(), note) == 0) row.notes.push_back(note);
   }
@@ -250,7 +257,7 @@ std::vector<RoundRecord> RunDirectory::left_rounds(const std::string& case_id) c
 void RunDirectory::append_round(const RoundRecord& record, const std::vector<EpochSample>& samples) {
   check_samples();
   append_durably(file("samples.jsonl"), sample_lines(record.case_id, samples, record.round), Links::replaced);
-  append_durably(file("rounds.jsonl"), round_to_json(record).dump() + "\n", Links::replaced);
+  append_durably(file("rounds.jsonl"), json_line(round_to_json(record)), Links::replaced);
 }
 
 bool RunDirectory::finished(const std::string& case_id) const {
@@ -283,6 +290,8 @@ void RunDirectory::add_row(const Row& row) {
     next.rows.push_back(row);
   else
     *same = row;
+  const std::string values = values_line(row);  // first: a row on disk always has its line
+  if (!values.empty()) append_durably(file("values.jsonl"), values, Links::replaced);
   write_summary(next);
   summary_ = std::move(next);
 }

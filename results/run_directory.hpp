@@ -1,9 +1,11 @@
 // The run directory: everything one plan produced, on disk as soon as it exists, and safe to continue.
 //
+// Every JSON object in it carries its digest (core/content_digest.hpp).
 //   plan.json      {"schema_version", "plan_hash", "cases", "data", "outputs"}
 //   env.json       provenance; "resumed" lists the provenance of every continuation
 //   samples.jsonl  one line per case, repetition, epoch and rank; with rounds it tells the round, too
 //   rounds.jsonl   with rounds: one line per case and round, its row and what the machine did, behind its samples
+//   values.jsonl   losses and metrics of each row, written before the row
 //   summary.json, summary.csv   one row per case, replaced in one step after each case
 //   trace/*.json, logs/strobe.log
 #pragma once
@@ -34,6 +36,9 @@ JsonDifference first_difference(const Json& a, const Json& b, const std::string&
 
 /// The key that a pointer of one level (/data~1x.csv) names.
 std::string key_of_pointer(const std::string& pointer);
+
+/// What a row says whose samples were gone when its run was continued.
+inline constexpr const char* no_samples_note = "samples.jsonl has no samples of this row any more";
 
 /// One run's folder, opened for writing by one process.
 class RunDirectory {

@@ -1,15 +1,12 @@
 #include "results/sample_lines.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <string_view>
 
-#include "core/errors.hpp"
-#include "core/json_reader.hpp"
 #include "core/kept_text.hpp"
+#include "results/json_lines.hpp"
 
 namespace strobe {
 namespace {
@@ -60,25 +57,6 @@ std::vector<OperationTotals> read_operations(const Json& json) {
     result.push_back(totals);
   }
   return result;
-}
-
-/// Calls `use(line, object)` for each complete line.
-void for_each_line(const std::string& path, const std::function<void(std::string_view, const Json&)>& use) {
-  const std::string text = read_regular_file(path);
-  std::uint64_t number = 0;
-  for (std::size_t begin = 0, end; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1) {
-    const std::string_view line(text.data() + begin, end - begin);
-    ++number;
-    try {
-      const Json json = parse_json(line, "");
-      json.at("case_id").get_ref<const std::string&>();
-      use(line, json);
-    } catch (const nlohmann::json::exception& error) {
-      throw InvalidInput(path, number, 0, fmt::format("not a sample: {}", json_complaint(error)));
-    } catch (const InvalidInput&) {
-      throw InvalidInput(path, number, 0, "not a sample: not valid JSON");
-    }
-  }
 }
 
 }  // namespace
@@ -139,14 +117,14 @@ std::string sample_lines(const std::string& case_id, const std::vector<EpochSamp
   for (const EpochSample& sample : samples) {
     Json json = sample_to_json(case_id, sample);
     if (round >= 0) json["round"] = round;
-    text += json.dump() + "\n";
+    text += json_line(json);
   }
   return text;
 }
 
 std::map<std::string, std::vector<EpochSample>> read_samples(const std::string& path) {
   std::map<std::string, std::vector<EpochSample>> samples;
-  for_each_line(path, [&](std::string_view, const Json& json) {
+  for_each_json_line(path, "sample", [&](std::string_view, const Json& json, std::uint64_t) {
     samples[json.at("case_id").get<std::string>()].push_back(sample_from_json(json));
   });
   return samples;
@@ -154,7 +132,7 @@ std::map<std::string, std::vector<EpochSample>> read_samples(const std::string& 
 
 std::string kept_sample_lines(const std::string& path, const std::function<bool(const std::string&, int)>& keep) {
   std::string text;
-  for_each_line(path, [&](std::string_view line, const Json& json) {
+  for_each_json_line(path, "sample", [&](std::string_view line, const Json& json, std::uint64_t) {
     if (keep(json.at("case_id").get<std::string>(), json.value("round", -1))) text.append(line).append("\n");
   });
   return text;

@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <sstream>
 
+#include "core/content_digest.hpp"
 #include "core/errors.hpp"
 #include "core/interrupt.hpp"
 #include "harness/cli/command.hpp"
@@ -118,7 +119,7 @@ ProcessOutcome run_in_process(const ProcessWish& wish, const Json& case_json, co
   { const RunDirectory plan(folder, Json::array({case_json}), Json::object(), false, Json::object(), false, outputs); }
   Json plan = read_json_file(folder + "/plan.json");
   plan.erase("data");  // held against the files by whoever makes the plan of the whole run
-  write_file_atomically(folder + "/plan.json", plan.dump(2) + "\n");
+  write_file_atomically(folder + "/plan.json", with_digest(plan).dump(2) + "\n");
   ProcessOutcome outcome;
   const std::string log = folder + "/logs/process.log";
   outcome.status = run_words(words_of(wish, case_json, folder), log);

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "core/content_digest.hpp"
 #include "core/errors.hpp"
 #include "harness/request/impossible.hpp"
 #include "harness/request/json_text.hpp"
@@ -28,6 +29,12 @@ constexpr Kept kept_paths[] = {
 bool is_folder(const std::string& path) {
   std::error_code ignored;
   return !path.empty() && fs::is_directory(path, ignored);
+}
+
+Json read_plan(const std::string& path) {
+  Json plan = read_json_file(path);
+  take_digest(plan, path);
+  return plan;
 }
 
 /// The first flag that says what to run, and so would change the plan; "" when there is none.
@@ -113,7 +120,7 @@ Suite kept_cases(RunRequest& request) {
                                                  "--workload NAME",
                                                  folder));
   }
-  const Json plan = read_json_file(path);
+  const Json plan = read_plan(path);
   try {
     Suite suite = cases_in(plan, path);
     take_outputs(plan.value("outputs", Json::object()), request);
@@ -129,7 +136,7 @@ void settle_rounds(RunRequest& request) {
   const std::string path = request.out + "/plan.json";
   std::error_code ignored;
   if (!request.resume || !fs::is_regular_file(path, ignored)) return;
-  const Json plan = read_json_file(path);
+  const Json plan = read_plan(path);
   const Json outputs = plan.value("outputs", Json::object());
   try {
     const std::string rounds = outputs.value("rounds", ""), launch = outputs.value("launch", "");

@@ -16,6 +16,7 @@
 #include "harness/cli/narrate.hpp"
 #include "harness/cli/output_path.hpp"
 #include "harness/cli/python.hpp"
+#include "results/loaded_run.hpp"
 
 namespace strobe {
 namespace {
@@ -54,6 +55,7 @@ void check_plot(const PlotRequest& request) {
   if (std::find(kinds.begin(), kinds.end(), request.words.front()) == kinds.end())
     throw InvalidRequest("KIND", unknown_name_message("figure", request.words.front(), kinds));
   if (request.words.size() < 2) throw InvalidRequest("RUN", "name at least one run directory");
+  for (std::size_t i = 1; i < request.words.size(); ++i) check_rows(request.words[i]);
   check_choices("--format", request.format, {"png", "svg", "pdf"});
   check_choices("--width", request.width, {"column", "page"});
 }

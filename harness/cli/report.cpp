@@ -14,6 +14,7 @@
 #include "harness/cli/output_path.hpp"
 #include "harness/cli/python.hpp"
 #include "harness/cli/run_request.hpp"
+#include "results/loaded_run.hpp"
 
 namespace strobe {
 namespace {
@@ -38,6 +39,7 @@ int report(const ReportRequest& request) {
     std::error_code ignored;
     if (!std::filesystem::is_directory(run, ignored))
       throw InvalidRequest("RUN", fmt::format("there is no run directory '{}'", run));
+    check_rows(run);
   }
   const std::string out = request.out.empty() ? request.runs.front() + "/report.html" : request.out;
   check_output_file("--out", out);

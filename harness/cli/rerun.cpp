@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 
+#include "core/content_digest.hpp"
 #include "core/errors.hpp"
 #include "harness/cli/bundled_suite.hpp"
 #include "harness/cli/output_path.hpp"
@@ -45,7 +46,8 @@ Json cases_of_side(const std::string& run) {
     throw InvalidRequest("--rerun",
                          fmt::format("'{}' is no run directory: it has no plan.json that says what to run", run));
   }
-  const Json plan = read_json_file(path);
+  Json plan = read_json_file(path);
+  take_digest(plan, path);
   if (!plan.is_object() || !plan.contains("cases") || !plan["cases"].is_array() || plan["cases"].empty())
     throw InvalidInput(path, 0, 0, "this plan has no cases");
   return plan["cases"];

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "core/content_digest.hpp"
 #include "core/errors.hpp"
 #include "core/json_reader.hpp"
 #include "harness/validation/validation_lines.hpp"
@@ -31,7 +32,7 @@ MeasurementOrigin origin_of(const std::string& path, const std::vector<std::stri
   MeasurementOrigin origin{path, "", "", nullptr};
   for (const std::string& file : candidates) {
     if (!fs::exists(file)) continue;
-    origin.environment = read_json_object(file);
+    origin.environment = read_object_with_digest(file);
     break;
   }
   if (origin.environment.is_null()) return origin;
@@ -80,7 +81,7 @@ void add_row(EarlierCases& cases, const std::string& file, Row row, std::vector<
 void name_missing_rows(EarlierCases& cases, const std::string& plan, const std::set<std::string>& seen,
                        const std::function<bool(const std::string&)>& wanted) {
   if (!fs::exists(plan)) return;
-  for (const Json& planned : read_json_object(plan).value("cases", Json::array())) {
+  for (const Json& planned : read_object_with_digest(plan).value("cases", Json::array())) {
     try {
       const std::string id = case_id(case_from_json(planned, "", CaseRuns::elsewhere));
       if (seen.count(id) == 0 && cases.rows.count(id) == 0 && wanted(id))

@@ -38,7 +38,39 @@ def _rows(run: Path) -> list[dict[str, Any]]:
         raise NotARun(f"{path}: not the summary of a run ({error})") from error
     if not isinstance(rows, list) or not all(isinstance(row, dict) and "case_id" in row for row in rows):
         raise NotARun(f"{path}: not the summary of a run")
+    _check_values(path, rows, os.path.join(os.fspath(run), "values.jsonl"))
     return rows
+
+
+def _lines(path: str, what: str) -> list[Any]:
+    """The values of a file of JSON lines; a last line that is torn, because the run was killed or is still going on, is
+    left out."""
+    lines = []
+    with open(path, encoding="utf-8") as file:
+        for number, text in enumerate(file, 1):
+            if not text.endswith("\n"):
+                break
+            try:
+                lines.append(json.loads(text))
+            except ValueError as error:
+                raise NotARun(f"{path}:{number}: not a {what} ({error})") from error
+    return lines
+
+
+def _check_values(path: str, rows: list[dict[str, Any]], written: str) -> None:
+    """Raises NotARun where a row has other losses or metrics than each line that was written with it. Digests are looked
+    at by `strobe verify` alone."""
+    if not os.path.exists(written):
+        return
+    known: dict[str, list[Any]] = {}
+    for line in _lines(written, "line of losses and metrics"):
+        if isinstance(line, dict):
+            known.setdefault(line.get("case_id", ""), []).append({key: line.get(key) for key in ("loss", "metrics")})
+    for row in rows:
+        lines = known.get(row["case_id"])
+        if lines and {key: row.get(key) for key in ("loss", "metrics")} not in lines:
+            field = "loss" if row.get("loss") != lines[-1]["loss"] else "metrics"
+            raise NotARun(f"{path}: the row of case {row['case_id']} was changed: its {field} is not that of {written}")
 
 
 def _last(series: Any) -> Any:
@@ -50,6 +82,8 @@ def _last(series: Any) -> Any:
 def _flat(row: dict[str, Any]) -> dict[str, Any]:
     line: dict[str, Any] = {}
     for key, value in row.items():
+        if key == "sha256":
+            continue
         if key in _PLUGINS and isinstance(value, dict):
             line[key] = value.get("name")
             line.update({f"{key}.{inner}": v for inner, v in value.items() if inner != "name"})
@@ -100,19 +134,10 @@ def curves(run: Path) -> pd.DataFrame:
 
 
 def samples(run: Path) -> pd.DataFrame:
-    """One line for every case, repetition, epoch and rank, of samples.jsonl; a last line that is torn, because the run was
-    killed or is still going on, is left out. Raises NotARun."""
+    """One line for every case, repetition, epoch and rank, of samples.jsonl, but for a torn last line. Raises NotARun."""
     path = os.path.join(os.fspath(run), "samples.jsonl")
-    lines = []
     try:
-        with open(path, encoding="utf-8") as file:
-            for number, text in enumerate(file, 1):
-                if not text.endswith("\n"):
-                    break
-                try:
-                    lines.append(json.loads(text))
-                except ValueError as error:
-                    raise NotARun(f"{path}:{number}: not a sample ({error})") from error
+        lines = _lines(path, "sample")
     except OSError as error:
         raise NotARun(f"{path}: {error.strerror}") from error
-    return pd.json_normalize(lines)
+    return pd.json_normalize(lines).drop(columns="sha256", errors="ignore")
