@@ -1,0 +1,30 @@
+// Whether a run directory is as it was written: every digest, what its files say of each other, and its rows against
+// the samples that they were made from.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace strobe {
+
+/// What was found of one file.
+struct FileVerdict {
+  std::string path;
+  std::string about;                // what it holds, "3 rows"
+  std::vector<std::string> faults;  // what is wrong with it
+  std::string unproven;             // why its digest could not be looked at
+
+  bool right() const { return faults.empty() && unproven.empty(); }
+};
+
+/// Of a file that should carry a digest and does not.
+inline constexpr const char* no_digest_text = "no digest: an older revision wrote it, or it was taken out";
+
+/// Looks at every file of the run in `folder`, in the order in which they are written. A file that is missing has a
+/// verdict too. Throws SystemError for what cannot be read. Cost: one pass over the files, and summing up all samples.
+std::vector<FileVerdict> verify_run(const std::string& folder);
+
+/// Looks at one JSON file or file of JSON lines that Strobe writes, by its digests alone.
+FileVerdict verify_json_file(const std::string& path);
+
+}  // namespace strobe
