@@ -7,7 +7,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
+#include <utility>
 
 #include "core/errors.hpp"
 #include "results/case_difference.hpp"
@@ -116,7 +118,69 @@ MachineState machine_of(const LoadedRun& run) {
   return state;
 }
 
-void close_report(CompareReport& report) {
+std::string in_capitals(std::string word) {
+  for (char& c : word) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  return word;
+}
+
+/// A row that did not end ok, on one side or both. What cannot run was never measured, so it cannot get worse.
+void tell_status(const Row& before, const Row& after, Comparison& result) {
+  if (before.status == "ok" && after.status == "ok") {
+    result.note = fmt::format("the row of {} has no epoch_seconds", before.epoch_seconds ? "new" : "base");
+    return;
+  }
+  result.note = fmt::format("status {} before, {} now", status_text(before), status_text(after));
+  if (after.status == "ok") {
+    result.verdict = "NEW";
+    return;
+  }
+  result.verdict = in_capitals(after.status);
+  result.fails = after.status != "skipped" || before.status != "skipped";
+}
+
+bool is_verdict(const std::string& word) { return word == "FASTER" || word == "SLOWER" || word == "SAME"; }
+
+const char* have(int count) { return count == 1 ? "has" : "have"; }
+
+/// "2 SLOWER, 1 MISSING", in the order of the cases.
+std::string failures_text(const std::vector<Comparison>& cases) {
+  std::vector<std::pair<std::string, int>> counts;
+  for (const Comparison& item : cases) {
+    if (!item.fails) continue;
+    auto found = std::find_if(counts.begin(), counts.end(), [&](const auto& one) { return one.first == item.verdict; });
+    if (found == counts.end()) found = counts.insert(counts.end(), {item.verdict, 0});
+    ++found->second;
+  }
+  std::string text;
+  for (const auto& [word, count] : counts) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, word);
+  return text;
+}
+
+void judge(CompareReport& report, int min_verdicts) {
+  int comparable = 0, verdicts = 0;
+  for (const Comparison& item : report.cases) {
+    verdicts += is_verdict(item.verdict) ? 1 : 0;
+    comparable += is_verdict(item.verdict) || item.verdict == "UNSURE" ? 1 : 0;
+  }
+  const int wanted = min_verdicts == all_verdicts ? std::max(1, comparable) : min_verdicts;
+  const std::string counts = fmt::format("{} of {} case{} that both runs measured {} a verdict", verdicts, comparable,
+                                         comparable == 1 ? "" : "s", have(verdicts));
+  if (const std::string failures = failures_text(report.cases); !failures.empty()) {
+    report.outcome = GateOutcome::failed;
+    report.outcome_text = "failed: " + failures + (comparable > 0 ? "; " + counts : "");
+  } else if (verdicts < wanted) {
+    report.outcome = GateOutcome::undecided;
+    report.outcome_text = fmt::format(
+        "not decided: {}, and {} must; measure both with strobe run --rounds 5 or more, or with strobe compare --rerun",
+        counts, wanted);
+  } else {
+    report.outcome = GateOutcome::passed;
+    report.outcome_text = fmt::format("passed: {}, and none is slower", counts);
+    if (verdicts < comparable) report.outcome_text += "; --min-verdicts all asks for all of them";
+  }
+}
+
+void close_report(CompareReport& report, const CompareOptions& options) {
   double logs = 0;
   int count = 0;
   for (const Comparison& item : report.cases) {
@@ -124,9 +188,9 @@ void close_report(CompareReport& report) {
       logs += std::log(item.ratio);
       ++count;
     }
-    if (item.verdict == "SLOWER" || item.verdict == "MISSING") report.regression = true;
   }
   if (count > 0) report.geometric_mean_ratio = std::exp(logs / count);
+  judge(report, options.min_verdicts);
 }
 
 }  // namespace
@@ -137,7 +201,7 @@ Comparison compare_rows(const LoadedRun& base, const Row& before, const LoadedRu
   result.case_id = before.case_id;
   result.verdict = "UNSURE";
   if (before.status != "ok" || after.status != "ok" || !before.epoch_seconds || !after.epoch_seconds) {
-    result.note = fmt::format("status {} before, {} now", status_text(before), status_text(after));
+    tell_status(before, after, result);
     return result;
   }
   result.base_seconds = before.epoch_seconds->median;
@@ -146,9 +210,11 @@ Comparison compare_rows(const LoadedRun& base, const Row& before, const LoadedRu
   if (before.time_source == "virtual" && after.time_source == "virtual") {
     result.ci95_low = result.ci95_high = result.ci99_low = result.ci99_high = result.ratio;
     result.verdict = verdict_of(result.ratio, result.ratio, result.ratio, options.threshold);
+    result.fails = result.verdict == "SLOWER";
     return result;
   }
   compare_wall(base, before, changed, after, options, result);
+  result.fails = result.verdict == "SLOWER";
   if (before.machine && after.machine) add_note(result.note, machine_difference(*before.machine, *after.machine));
   return result;
 }
@@ -160,6 +226,7 @@ Comparison one_sided(const Row& row, const char* verdict, const LoadedRun& other
   Comparison result;
   result.case_id = row.case_id;
   result.verdict = verdict;
+  result.fails = result.verdict == "MISSING";
   result.note = nearest_text(row, other.summary.rows);
   return result;
 }
@@ -199,12 +266,11 @@ CompareReport compare_runs(const std::string& base_path, const std::string& chan
     report.cases.push_back(after == nullptr ? one_sided(before, "MISSING", changed)
                                             : compare_case(base, before, changed, *after, options));
     any_match = any_match || after != nullptr;
-    if (after != nullptr && before.status == "ok" && after->status != "ok") report.regression = true;
   }
   for (const Row& after : changed.summary.rows)
     if (base.find(after.case_id) == nullptr) report.cases.push_back(one_sided(after, "NEW", base));
   if (!any_match) refuse_without_common_case(base, changed);
-  close_report(report);
+  close_report(report, options);
   report.base_machine = machine_of(base);
   report.new_machine = machine_of(changed);
   return report;

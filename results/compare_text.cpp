@@ -14,6 +14,18 @@ namespace {
 
 Json number_or_null(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
+const char* outcome_name(GateOutcome outcome) {
+  switch (outcome) {
+    case GateOutcome::passed:
+      return "passed";
+    case GateOutcome::failed:
+      return "failed";
+    case GateOutcome::undecided:
+      break;
+  }
+  return "not decided";
+}
+
 int false_verdicts(const SelfCheck& check) {
   int sum = 0;
   for (const char* verdict : {"FASTER", "SLOWER"})
@@ -43,7 +55,9 @@ Json compare_to_json(const CompareReport& report) {
           {"geometric_mean_ratio", number_or_null(report.geometric_mean_ratio)},
           {"base_machine", machine_to_json(report.base_machine)},
           {"new_machine", machine_to_json(report.new_machine)},
-          {"regression", report.regression}};
+          {"regression", report.outcome == GateOutcome::failed},
+          {"outcome", outcome_name(report.outcome)},
+          {"outcome_text", report.outcome_text}};
 }
 
 std::string compare_table(const CompareReport& report) {
@@ -66,7 +80,7 @@ std::string compare_table(const CompareReport& report) {
   }
   for (const auto& [side, state] : {std::pair{"base", &report.base_machine}, {"new", &report.new_machine}})
     for (const std::string& note : machine_notes(*state, "rounds")) text += fmt::format("{}: {}\n", side, note);
-  return text;
+  return text + report.outcome_text + "\n";
 }
 
 SelfCheck self_check(const std::string& base, const std::string& changed, CompareOptions options) {

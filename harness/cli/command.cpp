@@ -30,8 +30,9 @@ constexpr const char* program_help =
     "measures them with the same instruments.";
 constexpr const char* exit_help =
     "Exit status: 0 done; 1 a case failed; 2 the request was wrong; 3 compare found a regression; 4 not comparable; "
-    "5 backend, device or ranks not available here; 6 validate: the machine allows no verdict; 128 + signal "
-    "interrupted.";
+    "5 backend, device or ranks not available here; 6 validate: the machine allows no verdict; 7 compare: too few "
+    "cases "
+    "have a verdict; 128 + signal interrupted.";
 
 std::vector<std::string> flag_names(const CLI::App& app) {
   std::vector<std::string> names;

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 
 #include "core/shown_text.hpp"
@@ -19,7 +20,7 @@ namespace {
 struct CompareRequest {
   RerunRequest measured;        // BASE, NEW and how they are measured anew
   std::string threshold = "5";  // percent
-  std::string by;
+  std::string by, min_verdicts;
   bool allow_different_host = false, fail_on_regression = false, json = false, rerun = false, self_check = false;
 };
 
@@ -37,25 +38,19 @@ void print_report(const CompareRequest& request, const Json& json, const std::st
   print_data(request.json ? json.dump(2) + "\n" : shown_lines(text));
 }
 
-/// Said once, where every case has only one process a side, and a gate would pass whatever changed.
-void warn_of_single_processes(const CompareReport& report) {
-  std::size_t judged = 0, single = 0;
-  for (const Comparison& item : report.cases) {
-    judged += std::isfinite(item.ratio) ? 1 : 0;
-    single += std::isfinite(item.ratio) && !std::isfinite(item.ci99_low) ? 1 : 0;
-  }
-  if (judged > 0 && single == judged)
-    narrate(
-        "no case has a verdict, as none was measured by several processes a side: run both with --rounds 5, or "
-        "compare --rerun BASE NEW");
+/// Of a gate, and of a check that had nothing to judge.
+constexpr int regression_status = 3, undecided_status = 7;
+
+int gate_status(GateOutcome outcome) {
+  if (outcome == GateOutcome::passed) return 0;
+  return outcome == GateOutcome::failed ? regression_status : undecided_status;
 }
 
 int compare_two(const CompareRequest& request, const std::string& base, const std::string& changed,
                 const CompareOptions& options) {
   const CompareReport report = reading_runs([&] { return compare_runs(base, changed, options); });
   print_report(request, compare_to_json(report), compare_table(report));
-  warn_of_single_processes(report);
-  return request.fail_on_regression && report.regression ? 3 : 0;
+  return request.fail_on_regression ? gate_status(report.outcome) : 0;
 }
 
 int check_machine(const CompareRequest& request, const CompareOptions& options) {
@@ -71,7 +66,7 @@ int check_machine(const CompareRequest& request, const CompareOptions& options) 
   const CompareReport report = compare_runs(base, changed, options);
   print_report(request, {{"self_check", self_check_to_json(check)}, {"report", compare_to_json(report)}},
                compare_table(report) + self_check_text(check));
-  return 0;
+  return check.judged == 0 ? undecided_status : 0;
 }
 
 int compare_configurations(const CompareRequest& request, const CompareOptions& options) {
@@ -94,6 +89,21 @@ void refuse_options_of_processes(const RerunRequest& measured) {
     if (!value->empty()) throw InvalidRequest(flag, "goes with --rerun or --self-check, which measure");
 }
 
+/// Without a gate the number would decide nothing.
+int min_verdicts_of(const CompareRequest& request) {
+  if (request.min_verdicts.empty()) return CompareOptions().min_verdicts;
+  if (!request.fail_on_regression)
+    throw InvalidRequest("--min-verdicts", "goes with --fail-on-regression, the gate that it is for");
+  if (request.min_verdicts == "all") return all_verdicts;
+  char* end = nullptr;
+  const double number = std::strtod(request.min_verdicts.c_str(), &end);
+  if (*end != '\0' || !(number >= 1 && number <= 1e9 && number == std::floor(number)))
+    throw InvalidRequest("--min-verdicts", fmt::format("'{}' is neither a whole number of cases from 1 to 1000000000 "
+                                                       "nor 'all'",
+                                                       request.min_verdicts));
+  return static_cast<int>(number);
+}
+
 CompareOptions options_of(const CompareRequest& request) {
   const double percent = number_from_text(request.threshold, "--threshold");
   if (!std::isfinite(percent) || percent < 0) {
@@ -102,6 +112,7 @@ CompareOptions options_of(const CompareRequest& request) {
   CompareOptions options;
   options.threshold = percent / 100;
   options.allow_different_host = request.allow_different_host;
+  options.min_verdicts = min_verdicts_of(request);
   return options;
 }
 
@@ -148,7 +159,10 @@ CommandAction define_compare(CommandOptions& options) {
   options.text("--out", measured.out, "folder of what they measure (default runs/compare-UTCTIME)", "DIR");
   options.toggle("--allow-different-host", request->allow_different_host, "compare wall times of different machines");
   options.toggle("--fail-on-regression", request->fail_on_regression,
-                 "exit with 3 when a case is slower, missing or failing");
+                 "exit with 3 when a case is slower, missing or failing, with 7 when too few cases have a verdict");
+  options.text("--min-verdicts", request->min_verdicts,
+               "with --fail-on-regression: cases that must have a verdict (default 1), or all that both runs have",
+               "N|all");
   options.toggle("--json", request->json, "print JSON");
   options.example(
       "Examples: strobe compare runs/before runs/after --fail-on-regression\n"

@@ -48,6 +48,32 @@ TEST_F(Compare, AnImprovementPasses) {
   EXPECT_NE(outcome.out.find("FASTER"), std::string::npos) << outcome.out;
 }
 
+TEST_F(Compare, ACaseThatFailedTripsTheGate) {
+  make_runs();
+  Json summary = read_json(folder_ / "after/summary.json");
+  Json& row = summary["rows"][0];
+  row.erase("sha256");
+  row["status"] = "timeout", row["reason"] = "it took too long";
+  write_text(folder_ / "after/summary.json", summary.dump());
+  const Outcome outcome = strobe({"compare", "before", "after", "--fail-on-regression"});
+  EXPECT_EQ(outcome.status, 3) << outcome.out << outcome.err;
+  EXPECT_NE(outcome.out.find("failed: 1 TIMEOUT"), std::string::npos) << outcome.out;
+  EXPECT_EQ(outcome.out.find("UNSURE"), std::string::npos) << outcome.out;
+}
+
+TEST_F(Compare, TheLeastNumberOfVerdictsIsChecked) {
+  make_runs();
+  const auto gate = [&](const std::string& least) {
+    return strobe({"compare", "after", "before", "--fail-on-regression", "--min-verdicts", least});
+  };
+  EXPECT_EQ(gate("1").status, 0);
+  EXPECT_EQ(gate("all").status, 0);
+  EXPECT_EQ(gate("2").status, 7) << "there is one case";
+  for (const char* wrong : {"0", "-1", "1.5", "some", "1e30", "nan"})
+    expect_refusal(gate(wrong), 2, {"--min-verdicts", "all"});
+  expect_refusal(strobe({"compare", "after", "before", "--min-verdicts", "1"}), 2, {"--fail-on-regression"});
+}
+
 TEST_F(Compare, RunsWithoutACommonCaseAreNotComparable) {
   make_runs();
   Json summary = read_json(folder_ / "after/summary.json");

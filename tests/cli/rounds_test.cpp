@@ -177,10 +177,18 @@ TEST_F(Rounds, OneProcessASideHasNoVerdictAndSaysWhy) {
   for (const char* name : {"a", "b"})
     ASSERT_EQ(strobe({"run", "--workload", tiny, "--epochs", "20", "--out", name}).status, 0);
   const Outcome outcome = strobe({"compare", "a", "b", "--fail-on-regression"});
-  EXPECT_EQ(outcome.status, 0);
+  EXPECT_EQ(outcome.status, 7);
   EXPECT_NE(outcome.out.find("one process a side: its epochs share one speed of the machine"), std::string::npos)
       << outcome.out;
-  EXPECT_NE(outcome.err.find("no case has a verdict"), std::string::npos) << outcome.err;
+  EXPECT_NE(outcome.out.find("not decided: 0 of 1 case that both runs measured have a verdict"), std::string::npos)
+      << outcome.out;
+  EXPECT_EQ(strobe({"compare", "a", "b"}).status, 0) << "no gate was asked for";
+}
+
+TEST_F(Rounds, ASelfCheckThatJudgedNothingSaysSoInItsStatus) {
+  const Outcome outcome = strobe({"compare", "--self-check", "--filter", "power-law", "--rounds", "1", "--out", "one"});
+  EXPECT_EQ(outcome.status, 7) << outcome.err;
+  EXPECT_NE(outcome.out.find("nothing can be said of this machine"), std::string::npos) << outcome.out;
 }
 
 TEST_F(Rounds, ASelfCheckCountsItsVerdicts) {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cctype>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -81,8 +82,10 @@ TEST(Compare, Verdicts) {
   EXPECT_EQ(verdict(report, "alone"), "UNSURE") << "sixty epochs of one process a side";
   EXPECT_EQ(verdict(report, "gone"), "MISSING");
   EXPECT_EQ(verdict(report, "new"), "NEW");
-  EXPECT_EQ(verdict(report, "broken"), "UNSURE");
-  EXPECT_TRUE(report.regression);
+  EXPECT_EQ(verdict(report, "broken"), "FAILED");
+  EXPECT_EQ(report.outcome, GateOutcome::failed);
+  EXPECT_EQ(report.outcome_text,
+            "failed: 1 SLOWER, 1 MISSING, 1 FAILED; 4 of 5 cases that both runs measured have a verdict");
   CompareOptions strict;
   strict.threshold = 0.01;
   EXPECT_EQ(verdict(compare_runs(folder.file("a"), folder.file("b"), strict), "small"), "SLOWER");
@@ -114,10 +117,65 @@ TEST(Compare, SlowdownsAndLossesAreRegressionsAndNothingElseIs) {
   write_run(folder.file("faster"), {{"x", 12, 0.5}, {"y"}, {"z"}});
   write_run(folder.file("missing"), {{"x"}});
   write_run(folder.file("failed"), {{"x"}, {"y", 12, 1.0, "timeout"}});
-  EXPECT_FALSE(compare_runs(folder.file("a"), folder.file("faster")).regression);
-  EXPECT_TRUE(compare_runs(folder.file("faster"), folder.file("a")).regression);
-  EXPECT_TRUE(compare_runs(folder.file("a"), folder.file("missing")).regression);
-  EXPECT_TRUE(compare_runs(folder.file("a"), folder.file("failed")).regression);
+  const auto outcome = [&](const char* a, const char* b) {
+    return compare_runs(folder.file(a), folder.file(b)).outcome;
+  };
+  EXPECT_EQ(outcome("a", "faster"), GateOutcome::passed);
+  EXPECT_EQ(outcome("faster", "a"), GateOutcome::failed);
+  EXPECT_EQ(outcome("a", "missing"), GateOutcome::failed);
+  EXPECT_EQ(outcome("a", "failed"), GateOutcome::failed);
+}
+
+TEST(Compare, AGateThatJudgedTooLittleIsNotDecided) {
+  const TemporaryFolder folder;
+  const auto single = [](const char* id, double seconds) { return CaseOfRun{id, 20, seconds, "ok", "wall", 1}; };
+  write_run(folder.file("one"), {single("x", 1), single("y", 1)});
+  write_run(folder.file("slow"), {single("x", 20), single("y", 20)});
+  write_run(folder.file("mixed"), {{"x"}, single("y", 1), {"z"}});
+  write_run(folder.file("new"), {{"x"}, single("y", 20), {"z", 12, 1.5}});
+  CompareOptions all, two;
+  all.min_verdicts = all_verdicts, two.min_verdicts = 2;
+  const auto text = [&](const char* a, const char* b, const CompareOptions& options = {}) {
+    return compare_runs(folder.file(a), folder.file(b), options).outcome_text;
+  };
+  const std::string advice = "; measure both with strobe run --rounds 5 or more, or with strobe compare --rerun";
+  EXPECT_EQ(text("one", "slow"),
+            "not decided: 0 of 2 cases that both runs measured have a verdict, and 1 must" + advice);
+  EXPECT_EQ(text("mixed", "new"), "failed: 1 SLOWER; 2 of 3 cases that both runs measured have a verdict");
+  EXPECT_EQ(text("mixed", "mixed"),
+            "passed: 2 of 3 cases that both runs measured have a verdict, and none is slower; "
+            "--min-verdicts all asks for all of them");
+  EXPECT_EQ(compare_runs(folder.file("mixed"), folder.file("mixed"), two).outcome, GateOutcome::passed);
+  EXPECT_EQ(text("mixed", "mixed", all),
+            "not decided: 2 of 3 cases that both runs measured have a verdict, and 3 must" + advice);
+  const Json json = compare_to_json(compare_runs(folder.file("one"), folder.file("slow")));
+  EXPECT_EQ(json.at("outcome"), "not decided");
+  EXPECT_EQ(json.at("regression"), false);
+}
+
+TEST(Compare, AStatusIsShownAsItIsAndFailsTheGate) {
+  const TemporaryFolder folder;
+  for (const char* status : {"failed", "timeout", "out_of_memory", "interrupted", "skipped"}) {
+    SCOPED_TRACE(status);
+    for (const char* name : {"a", "b", "c"}) std::filesystem::remove_all(folder.file(name));
+    std::string word = status;
+    for (char& c : word) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+    write_run(folder.file("a"), {{"x"}, {"y"}});
+    write_run(folder.file("b"), {{"x"}, {"y", 12, 1.0, status}});
+    write_run(folder.file("c"), {{"x"}, {"y", 12, 1.0, status}});
+    const CompareReport now = compare_runs(folder.file("a"), folder.file("b"));
+    EXPECT_EQ(verdict(now, "y"), word);
+    EXPECT_EQ(now.outcome, GateOutcome::failed);
+    EXPECT_NE(compare_table(now).find(word), std::string::npos);
+    EXPECT_EQ(compare_to_json(now).at("cases").at(1).at("verdict"), word);
+    const CompareReport before = compare_runs(folder.file("b"), folder.file("a"));
+    EXPECT_EQ(verdict(before, "y"), "NEW") << "nothing was measured to be told against";
+    EXPECT_EQ(before.outcome, GateOutcome::passed);
+    const CompareReport both = compare_runs(folder.file("b"), folder.file("c"));
+    EXPECT_EQ(verdict(both, "y"), word);
+    EXPECT_EQ(both.outcome, word == "SKIPPED" ? GateOutcome::passed : GateOutcome::failed)
+        << "what can never run is no failure";
+  }
 }
 
 TEST(Compare, OtherHostsAreRefusedUnlessAllowedOrVirtual) {
@@ -209,7 +267,7 @@ TEST(Compare, OneProcessASideSaysWhatToDo) {
     const CompareReport report = compare_runs(folder.file(a), folder.file(b));
     const Comparison& item = report.cases.at(0);
     EXPECT_EQ(item.verdict, "UNSURE");
-    EXPECT_FALSE(report.regression);
+    EXPECT_EQ(report.outcome, GateOutcome::undecided);
     EXPECT_NE(item.note.find(words), std::string::npos) << item.note;
     EXPECT_NE(item.note.find("measure with --rounds 5"), std::string::npos) << item.note;
     EXPECT_TRUE(std::isnan(item.ci99_low));
