@@ -3,6 +3,7 @@
 #include "harness/events/batch_draw.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 namespace strobe {
@@ -38,12 +39,7 @@ void BatchDrawer::draw(const BatchWish& wish, MemoryClock& clock, Workers& worke
 void BatchDrawer::add(VertexId vertex, EdgeId event, const BatchWish& wish, std::int64_t number) {
   asked_.vertex.push_back(vertex);
   asked_.asked_at.push_back(event);
-  EdgeId before = 0;
-  if (wish.scores && traits_.levels > 0) {
-    before = data_.strictly_before(event);
-    if (!traits_.sees_own_batch) before = std::min(before, wish.batch_first);
-  }
-  asked_.before.push_back(before);
+  asked_.before.push_back(wish.scores && traits_.levels > 0 ? data_.strictly_before(event) : 0);
   asked_.number.push_back(number);
   asked_.time.push_back(data_.time(event));
 }
@@ -81,14 +77,15 @@ void BatchDrawer::sample_levels(const BatchWish& wish, Workers& workers, BatchDr
   samples_.resize(static_cast<std::size_t>(traits_.levels));
   level_roots_.clear();
   drawn.levels.resize(samples_.size());
+  const EdgeId hidden_from = traits_.sees_own_batch ? std::numeric_limits<EdgeId>::max() : wish.batch_first;
   for (NeighbourSample& sample : samples_) {
     level_roots_.push_back(asked_.vertex.size());
     // The released sampler compares a root's time with those of the file, not with seconds since the first event.
     moments_.clear();
     for (const EdgeId event : asked_.asked_at) moments_.push_back(data_.graph->time[static_cast<std::size_t>(event)]);
-    sample_neighbours(*data_.graph, *data_.neighbours, {asked_.vertex, asked_.before, asked_.number, moments_},
-                      traits_.neighbours, traits_.sampling, static_cast<std::uint64_t>(case_.request.seed), workers,
-                      sample);
+    sample_neighbours(*data_.graph, *data_.neighbours,
+                      {asked_.vertex, asked_.before, asked_.number, moments_, hidden_from}, traits_.neighbours,
+                      traits_.sampling, static_cast<std::uint64_t>(case_.request.seed), workers, sample);
     const bool asked_again = &sample != &samples_.back();
     for (std::int64_t s = 0; s < sample.slots(); ++s) {
       const auto at = static_cast<std::size_t>(s);

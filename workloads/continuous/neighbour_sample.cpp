@@ -73,8 +73,8 @@ class Sampler {
 
   Past look_back(std::int64_t r) const {
     const auto at = static_cast<std::size_t>(r);
-    if (sampling_ != Sampling::tgl_compat) return past_of(csr_, roots_.vertex[at], roots_.before[at]);
-    return past_of(csr_, roots_.vertex[at], last_not_later(roots_.time[at]));
+    const EdgeId end = sampling_ == Sampling::tgl_compat ? last_not_later(roots_.time[at]) : roots_.before[at];
+    return past_of(csr_, roots_.vertex[at], std::min(end, roots_.hidden_from));
   }
 
   /// Number behind the last event whose time, in fp32, is not later.

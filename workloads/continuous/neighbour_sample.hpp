@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <string>
 #include <vector>
@@ -28,8 +29,10 @@ struct SampleRoots {
   std::span<const EdgeId> before;
   /// A number of each root that draws of `uniform` are keyed by, whoever asks and beside whom.
   std::span<const std::int64_t> number;
-  /// The moments themselves; read by `tgl_compat` alone.
+  /// The moments themselves; read by `tgl_compat` alone, which does not read `before`.
   std::span<const double> time;
+  /// Events from this one on are hidden from all roots, as if they had not happened, however roots are drawn.
+  EdgeId hidden_from = std::numeric_limits<EdgeId>::max();
 };
 
 /// The slots of R roots, root by root; within a root in time order, the most recent last.

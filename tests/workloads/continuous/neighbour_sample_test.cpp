@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <limits>
 #include <set>
 #include <tuple>
 
@@ -17,7 +18,8 @@ struct Roots {
   std::vector<EdgeId> before;
   std::vector<std::int64_t> number;
   std::vector<double> time;
-  SampleRoots view() const { return {vertex, before, number, time}; }
+  EdgeId hidden_from = std::numeric_limits<EdgeId>::max();
+  SampleRoots view() const { return {vertex, before, number, time, hidden_from}; }
   void add(VertexId v, EdgeId limit, double t) {
     vertex.push_back(v), before.push_back(limit), number.push_back(static_cast<std::int64_t>(number.size()) * 977);
     time.push_back(t);
@@ -138,6 +140,55 @@ TEST(NeighbourSample, TheReleasedSamplersOmissionsAreReproduced) {
   EXPECT_EQ(slots(compat, 1), (std::vector<std::pair<VertexId, std::uint32_t>>{{2, 1}, {3, 2}, {4, 3}}));
   EXPECT_TRUE(slots(compat, 2).empty()) << "its only entry is its oldest";
   EXPECT_EQ(slots(draw(events, roots, 3, Sampling::recent), 2).size(), 1u);
+}
+
+/// The rule of the released sampler, read off the list: of the entries that are no later than the moment k places down
+/// from the last, never the first of all; of these those that are earlier.
+std::vector<std::pair<VertexId, std::uint32_t>> as_released(const EventGraph& events, VertexId v, double moment,
+                                                            std::int64_t k, EdgeId hidden_from) {
+  const auto now = static_cast<float>(moment);
+  std::vector<std::pair<VertexId, std::uint32_t>> seen, taken;
+  for (const auto& entry : past(events, v, std::min(events.events(), hidden_from)))
+    if (static_cast<float>(events.time[entry.second]) <= now) seen.push_back(entry);
+  const auto count = static_cast<std::int64_t>(seen.size());
+  for (std::int64_t i = std::max<std::int64_t>(1, count - k); i < count; ++i) {
+    const auto& entry = seen[static_cast<std::size_t>(i)];
+    if (static_cast<float>(events.time[entry.second]) < now - 1e-7F) taken.push_back(entry);
+  }
+  return taken;
+}
+
+TEST(NeighbourSample, TheReleasedSamplersRuleHoldsOnRandomGraphsWhateverIsHidden) {
+  for (const std::uint64_t seed : {11, 12}) {
+    const EventGraph events = ties_and_loops(seed, 400, 9);
+    Roots roots = every_moment(events);
+    for (const EdgeId hidden_from : {EdgeId{0}, EdgeId{1}, EdgeId{130}, EdgeId{131}, EdgeId{399}, EdgeId{10000}}) {
+      roots.hidden_from = hidden_from;
+      for (const std::int64_t k : {1, 4, 1000}) {
+        const NeighbourSample sample = draw(events, roots, k, Sampling::tgl_compat);
+        for (std::size_t r = 0; r < roots.vertex.size(); ++r)
+          ASSERT_EQ(slots(sample, r), as_released(events, roots.vertex[r], roots.time[r], k, hidden_from))
+              << "seed " << seed << ", root " << r << ", k " << k << ", hidden from " << hidden_from;
+      }
+    }
+  }
+}
+
+/// What is hidden might as well not be there, however neighbours are drawn.
+TEST(NeighbourSample, HiddenEventsAreAsIfTheyHadNotHappened) {
+  const EventGraph events = ties_and_loops(13, 500, 7);
+  for (const int hidden_from : {0, 1, 200, 333}) {
+    const EventGraph cut = ties_and_loops(13, hidden_from, 7);
+    Roots roots = every_moment(events), of_cut = roots;
+    for (EdgeId& before : of_cut.before) before = std::min<EdgeId>(before, hidden_from);
+    roots.hidden_from = hidden_from;
+    for (const Sampling sampling : {Sampling::recent, Sampling::uniform, Sampling::tgl_compat}) {
+      const NeighbourSample hidden = draw(events, roots, 5, sampling), gone = draw(cut, of_cut, 5, sampling);
+      EXPECT_EQ(hidden.offsets, gone.offsets);
+      EXPECT_EQ(hidden.vertex, gone.vertex);
+      EXPECT_EQ(hidden.event, gone.event);
+    }
+  }
 }
 
 TEST(NeighbourSample, IsTheSameAtAnyNumberOfThreads) {
