@@ -45,8 +45,8 @@ std::int64_t BatchOrder::batch_at(std::int64_t copy, std::int64_t sequence) cons
 }
 
 std::int64_t BatchOrder::first_iteration(std::int64_t epoch) const {
-  const std::int64_t local_batches = (events_ + local_batch_ - 1) / local_batch_, ranks = groups_.ranks();
-  return (epoch * local_batches + ranks - 1) / ranks;
+  const std::int64_t at_a_time = groups_.j * groups_.k;
+  return (epoch * batches_ + at_a_time - 1) / at_a_time;
 }
 
 std::optional<TrainerTurn> BatchOrder::turn(std::int64_t iteration, int rank) const {

@@ -63,8 +63,10 @@ class BatchOrder {
     return sequence == 0 || batch_at(copy, sequence) == 0;
   }
 
-  /// Iterations before epoch `epoch`: an epoch is as many iterations as visit every event once on average, rounded up
-  /// at its end (decisions 7.5).
+  /// Iterations before epoch `epoch`: j k batches are in training at a time, so epoch `epoch` ends with the iteration
+  /// in which the ranks have trained on as many batches as so many sweeps have. With j = k = 1 epochs are sweeps. With
+  /// i = 1 this is the count of decisions 7.5, which counts batches of a rank, as if batches of i ranks could be cut in
+  /// two.
   std::int64_t first_iteration(std::int64_t epoch) const;
   /// What `rank` does in `iteration`; empty while its subgroup has not begun.
   std::optional<TrainerTurn> turn(std::int64_t iteration, int rank) const;

@@ -22,15 +22,15 @@ void check_batch(const EventCase& c, const TrainingGroups& groups) {
                   groups.i, c.options.batch, c.training_events()));
 }
 
-/// An epoch is as many iterations as visit every event once on average: with more ranks than a rank's batches it could
-/// have none, and no loss.
-void check_ranks(const EventCase& c, const TrainingGroups& groups) {
-  const std::int64_t local_batches = (c.training_events() + c.options.batch - 1) / c.options.batch;
-  if (groups.ranks() <= local_batches) return;
+/// With more batches in training at a time than a sweep has, an epoch could have no iteration, and no loss.
+void check_ranks(const EventCase& c, const BatchOrder& order) {
+  const TrainingGroups& groups = order.groups();
+  if (groups.j * groups.k <= order.batches()) return;
   throw InvalidRequest("/strategy/batch",
-                       fmt::format("{} training events are {} batches of {}, fewer than {} ranks, so that some epochs "
-                                   "would have no update; take a smaller batch, or fewer ranks",
-                                   c.training_events(), local_batches, c.options.batch, groups.ranks()));
+                       fmt::format("{} training events are {} batches of {}, fewer than j x k = {} that are trained on "
+                                   "at a time, so that some epochs would have no update; take a smaller batch, or "
+                                   "fewer ranks",
+                                   c.training_events(), order.batches(), order.whole_batch(), groups.j * groups.k));
 }
 
 /// Ranks that share a memory share it on the host.
@@ -150,15 +150,16 @@ GroupPlan plan_of_groups(const std::shared_ptr<const EventCase>& c) {
   const EventBatchOptions& options = c->options;
   const TrainingGroups groups = TrainingGroups::of(options.i, options.j, options.k, c->request.ranks);
   check_batch(*c, groups);
-  check_ranks(*c, groups);
+  const BatchOrder order(groups, c->training_events(), options.batch, c->training.task->negative_groups);
+  check_ranks(*c, order);
   if (c->grouped()) check_place(*c, groups);
   if (c->grouped()) check_evaluation(*c), check_disk(*c);
-  GroupPlan plan{c,
-                 BatchOrder(groups, c->training_events(), options.batch, c->training.task->negative_groups),
-                 memory_shape(*c),
-                 {},
-                 nullptr};
+  GroupPlan plan{c, order, memory_shape(*c), {}, nullptr};
   if (options.memory_layout != "distributed") {
+    if (options.nodes > 0)
+      throw InvalidRequest("/strategy/nodes",
+                           "nodes are those of a distributed memory, and memory_layout is copy; leave nodes out, or "
+                           "take memory_layout=distributed");
     check_nodes(*c, groups);
     check_host(plan);
     return plan;

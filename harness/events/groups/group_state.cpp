@@ -76,12 +76,12 @@ void GroupTrainer::restore_own(const std::vector<double>& values, std::int64_t i
   const std::optional<TrainerTurn> turn = plan_.order.turn(iteration, communicator_.rank());
   const std::int64_t sequence = turn ? turn->sequence : 0;
   source_.restart(sequence);
-  if (memory_ == nullptr || values.empty()) return;
   auto at = values.begin();
-  if (const std::int64_t held = memory_->saved_values(); held > 0) {
+  if (const std::int64_t held = memory_ == nullptr ? 0 : memory_->saved_values(); held > 0 && !values.empty()) {
     memory_->restore({at, at + held});
     at += held;
   }
+  // A batch under way is drawn again, whether the model has a memory or not; its rows are those that were kept.
   if (!turn || turn->set == 0) return;
   current_ = {};
   current_.drawn = source_.take(sequence);
@@ -96,8 +96,9 @@ void GroupTrainer::restore_own(const std::vector<double>& values, std::int64_t i
   for (std::int64_t set = 0; set < plan_.order.groups().j; ++set) {
     const SharedDraw& drawn = current_.drawn.draws[static_cast<std::size_t>(set)];
     current_.inputs.push_back(turn->count > 0 ? loader_.load(drawn) : BatchInput{});
+    if (memory_ == nullptr) continue;
     current_.rows.emplace_back();
-    if (set < turn->set) continue;
+    if (set < turn->set || at == values.end()) continue;
     MemoryRows& rows = current_.rows.back().rows;
     rows.memory = take(static_cast<std::int64_t>(drawn->vertices.size()), plan_.memory.width);
     rows.mail = take(drawn->mails, 2 * plan_.memory.width);

@@ -80,6 +80,25 @@ struct Sizes {
   }
 };
 
+/// Batches of i ranks count as one: how many ranks share them changes no epoch. With j = k = 1 epochs are sweeps, and
+/// with i = 1 the formula of decisions 7.5 holds; no epoch is empty where no more batches are under way than a sweep
+/// has.
+TEST(BatchOrder, EpochsDoNotDependOnHowManyRanksShareABatch) {
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    const Sizes s(seed);
+    const BatchOrder shared(s.groups, s.events, s.batch, 10),
+        alone({1, s.groups.j, s.groups.k}, s.events, s.groups.i * s.batch, 10),
+        sweeps({s.groups.i, 1, 1}, s.events, s.batch, 10), apart({1, s.groups.j, s.groups.k}, s.events, s.batch, 10);
+    const std::int64_t local = (s.events + s.batch - 1) / s.batch, ranks = s.groups.j * s.groups.k;
+    for (std::int64_t e = 0; e < 9; ++e) {
+      EXPECT_EQ(shared.first_iteration(e), alone.first_iteration(e)) << seed;
+      EXPECT_EQ(sweeps.first_iteration(e), e * sweeps.batches()) << seed;
+      EXPECT_EQ(apart.first_iteration(e), (e * local + ranks - 1) / ranks) << seed;
+      EXPECT_TRUE(ranks > shared.batches() || shared.first_iteration(e + 1) > shared.first_iteration(e)) << seed;
+    }
+  }
+}
+
 TEST(BatchOrder, EverySweepOfACopyVisitsEveryEventOnceWithEverySet) {
   for (std::uint64_t seed = 0; seed < 40; ++seed) {
     const Sizes s(seed);

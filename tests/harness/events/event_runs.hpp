@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <fstream>
 #include <functional>
 #include <nlohmann/json.hpp>
@@ -38,6 +40,17 @@ inline std::string random_visits(const test::TemporaryFolder& folder, std::uint6
     const int item = e < items ? e : draw(1, 3) > 0 ? (user * 7 + draw(2, 3)) % items : draw(3, items);
     return fmt::format("{},{},{},{},{},{}", user, item, e / 2, draw(4, 5) == 0 ? 1 : 0, draw(5, 8) / 8.0,
                        draw(6, 8) / 8.0);
+  });
+}
+
+/// Times stay within some seconds: trained frequencies enlarge rounding by them (docs/event_models.md).
+inline std::string short_visits(const test::TemporaryFolder& folder, std::uint64_t seed, int count) {
+  const RandomStream random(seed, 9);
+  return jodie_file(folder, fmt::format("short{}.csv", seed), count, [&](int e) {
+    const auto draw = [&](int which, int n) {
+      return static_cast<int>(random.below(static_cast<std::uint64_t>(4 * e + which), static_cast<std::uint64_t>(n)));
+    };
+    return fmt::format("{},{},{},0,{}", draw(0, 15), draw(1, 20), e / 3 / 32.0, draw(2, 8) / 8.0);
   });
 }
 
@@ -87,6 +100,13 @@ inline TrainedRun train(const test::TemporaryFolder& folder, const Case& c, Mode
   for (const SavedMatrix& matrix : read_safetensors(outputs.weights))
     run.weights.insert(run.weights.end(), matrix.values.begin(), matrix.values.end());
   return run;
+}
+
+inline void expect_near(const std::vector<double>& a, const std::vector<double>& b, double tolerance,
+                        const std::string& what) {
+  ASSERT_EQ(a.size(), b.size()) << what;
+  for (std::size_t n = 0; n < a.size(); ++n)
+    ASSERT_NEAR(a[n], b[n], tolerance * std::max(1.0, std::abs(b[n]))) << what << " " << n;
 }
 
 }  // namespace strobe::event_test

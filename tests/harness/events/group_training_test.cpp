@@ -11,32 +11,16 @@ namespace strobe {
 namespace {
 
 using event_test::event_case;
+using event_test::expect_near;
 using event_test::PlainLoop;
+using event_test::short_visits;
 using event_test::train;
 using event_test::TrainedRun;
-
-/// Times stay within some seconds: trained frequencies enlarge rounding by them (docs/event_models.md).
-std::string short_visits(const test::TemporaryFolder& folder, std::uint64_t seed, int count) {
-  const RandomStream random(seed, 9);
-  return event_test::jodie_file(folder, fmt::format("short{}.csv", seed), count, [&](int e) {
-    const auto draw = [&](int which, int n) {
-      return static_cast<int>(random.below(static_cast<std::uint64_t>(4 * e + which), static_cast<std::uint64_t>(n)));
-    };
-    return fmt::format("{},{},{},0,{}", draw(0, 15), draw(1, 20), e / 3 / 32.0, draw(2, 8) / 8.0);
-  });
-}
 
 Json strategy_of(const TrainingGroups& groups, int batch, const Json& more = Json::object()) {
   Json strategy = {{"name", "event_batch"}, {"i", groups.i}, {"j", groups.j}, {"k", groups.k}, {"batch", batch}};
   strategy.update(more);
   return strategy;
-}
-
-void expect_near(const std::vector<double>& a, const std::vector<double>& b, double tolerance,
-                 const std::string& what) {
-  ASSERT_EQ(a.size(), b.size()) << what;
-  for (std::size_t n = 0; n < a.size(); ++n)
-    ASSERT_NEAR(a[n], b[n], tolerance * std::max(1.0, std::abs(b[n]))) << what << " " << n;
 }
 
 class GroupTraining : public ::testing::TestWithParam<std::tuple<int, int, int>> {
@@ -98,8 +82,7 @@ TEST(GroupTrainingLaws, OneRankIsSequential) {
   }
 }
 
-/// i ranks with batches of 84 / i are one rank with batches of 84. The last batch is short, but by less than a rank's
-/// part, so that epochs end after as many updates.
+/// i ranks with batches of 84 / i are one rank with batches of 84.
 TEST(GroupTrainingLaws, RanksThatShareABatchAreOneRankWithIt) {
   const test::TemporaryFolder folder;
   const std::string visits = short_visits(folder, 40, 353);
@@ -127,16 +110,64 @@ TEST(GroupTrainingLaws, RanksThatShareABatchAreOneRankWithIt) {
   }
 }
 
+/// Also where a rank's batches of a sweep are no multiple of i: the batch that the ranks share is short then, and is an
+/// update all the same, so epochs end with sweeps. With j and k it is the same law: i x j x k with b is 1 x j x k with
+/// i b, over several epochs, resumed at the end of each.
+TEST(GroupTrainingLaws, SharedBatchesThatDoNotDivideTheEventsAreThoseOfOneRank) {
+  const test::TemporaryFolder folder;
+  for (const auto& [events, i, j, k, batch] :
+       {std::tuple{260, 3, 1, 1, 8}, std::tuple{260, 5, 1, 1, 4}, std::tuple{233, 7, 1, 1, 9},
+        std::tuple{211, 4, 1, 1, 11}, std::tuple{260, 3, 2, 1, 8}, std::tuple{233, 2, 1, 3, 9},
+        std::tuple{211, 3, 2, 2, 6}}) {
+    const std::string visits =
+        short_visits(folder, static_cast<std::uint64_t>(1000 * events + 100 * i + 10 * j + k), events);
+    const TrainingGroups groups{i, j, k}, alone{1, j, k};
+    const auto of = [&](const TrainingGroups& how, int local, int epochs) {
+      const bool plain = how.ranks() == 1;
+      const Json sequential = {{"name", "sequential"}, {"batch", local}};
+      return event_case(visits, {{"strategy", plain ? sequential : strategy_of(how, local)},
+                                 {"ranks", how.ranks()},
+                                 {"epochs", epochs},
+                                 {"until", "mrr=1"},  // never; it counts updates
+                                 {"optimizer", {{"name", "sgd"}, {"rate", 2}}}});
+    };
+    const std::int64_t trained = begin_event_case(of(alone, i * batch, 1)).training_events();
+    ASSERT_NE((trained + batch - 1) / batch % i, 0) << events << " events, " << i << " ranks";
+    const std::string what = fmt::format("{} events, {} x {} x {}", events, i, j, k);
+    const TrainedRun one = train(folder, of(alone, i * batch, 4)), shared = train(folder, of(groups, batch, 4));
+    expect_near(shared.result.loss.per_epoch, one.result.loss.per_epoch, 1e-10, what);
+    expect_near(shared.weights, one.weights, 1e-10, what);
+    for (const char* metric : {"mrr", "validation_mrr"})
+      expect_near(shared.result.metrics.at(metric).per_epoch, one.result.metrics.at(metric).per_epoch, 1e-10, what);
+    EXPECT_EQ(shared.result.until->iterations, one.result.until->iterations) << what;
+    EXPECT_EQ(shared.result.exact, j == 1 && k == 1) << what;
+    for (int stop = 1; stop < 4; ++stop) {
+      ModelOutputs outputs;
+      outputs.checkpoint = folder.file("shared.safetensors");
+      ASSERT_EQ(run_case(of(groups, batch, stop), nullptr, outputs).status, "ok");
+      outputs.resume_training = true;
+      EXPECT_EQ(train(folder, of(groups, batch, 4), outputs).weights, shared.weights) << what << " from " << stop;
+    }
+  }
+}
+
 /// Stopped after every epoch of a run, which is another place of the sweeps each time, and gone on from there.
 TEST(GroupTrainingLaws, AStoppedRunGoesOnBitForBit) {
   const test::TemporaryFolder folder;
   const std::string visits = event_test::random_visits(folder, 13, 300);
-  for (const TrainingGroups groups :
-       {TrainingGroups{1, 1, 2}, TrainingGroups{2, 1, 1}, TrainingGroups{1, 3, 1}, TrainingGroups{2, 2, 2}}) {
+  const Json tgn = {{"name", "tgn-attn"}, {"memory", 6}, {"time", 4}, {"neighbours", 3}};
+  const Json tgat = {{"name", "tgat"}, {"hidden", 6}, {"time", 4}, {"neighbours", 3}};  // no memory to keep
+  for (const auto& stopped : {std::pair{TrainingGroups{1, 1, 2}, tgn}, std::pair{TrainingGroups{2, 1, 1}, tgn},
+                              std::pair{TrainingGroups{1, 3, 1}, tgn}, std::pair{TrainingGroups{2, 2, 2}, tgn},
+                              std::pair{TrainingGroups{1, 2, 1}, tgat}, std::pair{TrainingGroups{1, 3, 1}, tgat},
+                              std::pair{TrainingGroups{2, 2, 2}, tgat}}) {
+    const TrainingGroups groups = stopped.first;
+    const Json& model = stopped.second;
     for (const char* precision : {"fp32", "fp64"}) {
       const auto of = [&](int epochs) {
         const bool device = groups.in_group() == 1 && precision == std::string("fp32");
-        return event_case(visits, {{"strategy", strategy_of(groups, 17, {{"memory_on", device ? "device" : "host"}})},
+        return event_case(visits, {{"model", model},
+                                   {"strategy", strategy_of(groups, 17, {{"memory_on", device ? "device" : "host"}})},
                                    {"ranks", groups.ranks()},
                                    {"epochs", epochs},
                                    {"precision", precision}});
