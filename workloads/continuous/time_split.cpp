@@ -13,12 +13,27 @@
 namespace strobe {
 namespace {
 
-/// The first event later than the last of the first `share` of all events.
+/// The quantile of the times, interpolated between two of them with NumPy's arithmetic (method "linear"), so that no
+/// rounding puts a border's event elsewhere than numpy.quantile does.
+double time_quantile(const EventGraph& events, double share) {
+  const double place = share * static_cast<double>(events.events() - 1);
+  const auto below = static_cast<std::size_t>(place);
+  const double low = events.time[below];
+  const double high = events.time[std::min(below + 1, static_cast<std::size_t>(events.events() - 1))];
+  const double part = place - static_cast<double>(below), step = high - low;
+  return part < 0.5 ? low + step * part : high - step * (1 - part);
+}
+
+/// The first event later than the quantile.
 EdgeId cut_behind(const EventGraph& events, double share) {
-  const auto wanted = static_cast<EdgeId>(std::llround(share * static_cast<double>(events.events())));
-  if (wanted <= 0) return 0;
-  const double last = events.time[static_cast<std::size_t>(std::min(wanted, events.events()) - 1)];
-  return std::upper_bound(events.time.begin(), events.time.end(), last) - events.time.begin();
+  if (share <= 0 || events.events() == 0) return 0;
+  return std::upper_bound(events.time.begin(), events.time.end(), time_quantile(events, std::min(share, 1.0))) -
+         events.time.begin();
+}
+
+/// 0.7 + 0.1 is a rounding below 0.8, whose quantile was meant.
+double sum_of_shares(double train, double validation) {
+  return validation == 0 ? train : std::stod(fmt::format("{:.15g}", train + validation));
 }
 
 void check_part(EdgeId events, double share, const char* part) {
@@ -33,7 +48,7 @@ TimeSplit split_by_shares(const EventGraph& events, double train, double validat
   if (!(train >= 0) || !(validation >= 0) || train + validation > 1 + rounding)
     throw InvalidRequest(
         "split", fmt::format("the shares {} and {} must be positive and at most 1 together", train, validation));
-  const TimeSplit split{cut_behind(events, train), cut_behind(events, train + validation)};
+  const TimeSplit split{cut_behind(events, train), cut_behind(events, sum_of_shares(train, validation))};
   check_part(split.train_end, train, "training");
   check_part(split.validation_end - split.train_end, validation, "validation");
   const double test = 1 - train - validation;
