@@ -45,8 +45,9 @@ bool holds(const std::vector<VertexId>& ascending, VertexId v) {
 
 }  // namespace
 
-EventCandidates::EventCandidates(const EventGraph& graph, const std::string& negatives, std::uint64_t seed)
-    : graph_(graph), seed_(seed), pool_(pool_of(graph, negatives)) {
+EventCandidates::EventCandidates(const EventGraph& graph, const std::string& negatives, std::uint64_t seed,
+                                 SelfPairs self_pairs)
+    : graph_(graph), seed_(seed), self_pairs_(self_pairs), pool_(pool_of(graph, negatives)) {
   if (pool_.size() >= 2) return;
   throw InvalidRequest("/task/negatives",
                        fmt::format("no negative can be drawn: {} vertices are the target of an event; take "
@@ -58,7 +59,8 @@ std::vector<VertexId> EventCandidates::excluded(EdgeId event) const {
   const auto at = static_cast<std::size_t>(event);
   const VertexId source = graph_.source[at];
   const double time = graph_.time[at];
-  std::vector<VertexId> hit{source, graph_.target[at]};
+  std::vector<VertexId> hit{graph_.target[at]};
+  if (self_pairs_ == SelfPairs::left_out) hit.push_back(source);
   const auto add = [&](std::size_t e) {
     if (graph_.source[e] == source) hit.push_back(graph_.target[e]);
   };

@@ -11,14 +11,18 @@
 
 namespace strobe {
 
-/// Draws for one graph, which must outlive it. No pair joins a vertex with itself, and none is what the same source
-/// really hits at the same time (TGB's rule).
+/// Whether an event's source may be a candidate of its destination in an evaluation.
+enum class SelfPairs : std::uint8_t { allowed, left_out };
+
+/// Draws for one graph, which must outlive it. Candidates of an evaluation are never what the same source really hits
+/// at the same time: TGB's rule, which has no other. Negatives of training are never an end of their event.
 class EventCandidates {
  public:
   /// `negatives`: sides = the targets of a two-sided graph, targets = vertices that are the target of some event, any =
   /// all vertices; auto = sides where the graph has them, else targets. Throws InvalidRequest("/task/negatives", ...)
   /// when the graph has no sides, or fewer than two vertices could be drawn.
-  EventCandidates(const EventGraph& graph, const std::string& negatives, std::uint64_t seed);
+  EventCandidates(const EventGraph& graph, const std::string& negatives, std::uint64_t seed,
+                  SelfPairs self_pairs = SelfPairs::allowed);
 
   /// Draws from `pool`, ascending, which holds two vertices at least.
   EventCandidates(const EventGraph& graph, std::vector<VertexId> pool, std::uint64_t seed)
@@ -41,11 +45,13 @@ class EventCandidates {
   std::vector<VertexId> evaluation(EdgeId event, std::int64_t wanted) const;
 
  private:
-  /// Destinations that the source of `event` hits at its time, its own and the source itself; ascending, distinct.
+  /// Destinations that the source of `event` hits at its time, the event's own among them, and the source where self
+  /// pairs are left out; ascending, distinct.
   std::vector<VertexId> excluded(EdgeId event) const;
 
   const EventGraph& graph_;
   std::uint64_t seed_;
+  SelfPairs self_pairs_ = SelfPairs::allowed;
   std::vector<VertexId> pool_;
   std::vector<std::vector<VertexId>> given_;  // [E] or empty
 };

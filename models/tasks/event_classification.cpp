@@ -13,6 +13,7 @@
 #include "models/ops/ops_block.hpp"
 #include "models/ops/ops_events.hpp"
 #include "models/tasks/class_sets.hpp"
+#include "models/tasks/cut_instants.hpp"
 #include "models/tasks/event_task.hpp"
 #include "models/tasks/metrics.hpp"
 #include "models/tasks/task.hpp"
@@ -57,6 +58,7 @@ class EventClassification final : public EventTask {
     data.split = split_by_shares(graph, shares[0], shares[1]);
     data.evaluation_batch = p_.batch;
     const TimeSplit& split = data.split;
+    note_cut_instants(graph, split, p_.batch, data.notes);
     const auto add_rule = [&](const auto& f1) {
       if (split.validation_end < graph.events())
         data.rules["majority_f1_micro"] = f1(split.validation_end, graph.events());

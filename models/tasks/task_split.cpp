@@ -72,6 +72,7 @@ StepSplit split_steps(std::int64_t steps, const std::string& split, const std::s
 Json complete_task_parameters(const std::string& task, const Json& values, const std::string& pointer) {
   Json complete = TaskRegistry::instance().find(task, pointer + "/name").parameters.complete(values, pointer);
   if (complete.value("kept_out", 1.0) == 0) complete.erase("kept_out");
+  if (complete.value("self_pairs", "") == "allowed") complete.erase("self_pairs");
   complete.erase("score_with");  // has one value
   if (!complete.contains("split")) return complete;
   const std::string split = complete["split"].get<std::string>();

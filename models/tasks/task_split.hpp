@@ -32,9 +32,9 @@ StepSplit split_steps(std::int64_t steps, const std::string& split, const std::s
 
 /// The task's parameters with defaults filled in, as its table's `complete` gives them, but: an empty `split` is left
 /// out, and one that is given stands in per cent and in place of `train_share`, which says the same of training alone;
-/// `kept_out`, which came later, stands there only where it is not 0, and `score_with`, which has one value, never, so
-/// that ids of cases without them stay what they are. Throws InvalidRequest(pointer + ...) when both are given and
-/// differ.
+/// `kept_out` and `self_pairs`, which came later, stand there only where they are not the default, and `score_with`,
+/// which has one value, never, so that ids of cases without them stay what they are. Throws InvalidRequest(pointer +
+/// ...) when both are given and differ.
 Json complete_task_parameters(const std::string& task, const Json& values, const std::string& pointer);
 
 }  // namespace strobe

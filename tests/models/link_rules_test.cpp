@@ -162,6 +162,55 @@ TEST(EventCandidates, NoCandidateIsHitByTheSourceAtThatTime) {
   EXPECT_EQ(all, (std::vector<VertexId>{11, 12}));
 }
 
+/// Everybody writes to everybody, also to themselves, in bursts of one time.
+EventGraph messages(std::uint64_t seed, int vertices, int count) {
+  const RandomStream random(seed, 3);
+  std::vector<std::tuple<int, int, double>> rows;
+  for (int e = 0; e < count; ++e) {
+    const auto draw = [&](int which) {
+      return static_cast<int>(
+          random.below(static_cast<std::uint64_t>(2 * e + which), static_cast<std::uint64_t>(vertices)));
+    };
+    rows.emplace_back(draw(0), draw(1), static_cast<double>(e / 4));
+  }
+  return test::make_events(vertices, rows);
+}
+
+/// TGB's rule: of the vertices that may be negatives only what the source hits at that time is left out.
+std::set<VertexId> by_rule(const EventGraph& graph, const std::vector<VertexId>& pool, std::size_t event, bool self) {
+  std::set<VertexId> left(pool.begin(), pool.end());
+  for (std::size_t e = 0; e < graph.source.size(); ++e) {
+    if (graph.source[e] == graph.source[event] && graph.time[e] == graph.time[event]) left.erase(graph.target[e]);
+  }
+  if (!self) left.erase(graph.source[event]);
+  return left;
+}
+
+TEST(EventCandidates, TheSourceIsOneUnlessItIsLeftOutOrHitsItself) {
+  for (const std::uint64_t seed : {1, 2, 3}) {
+    const EventGraph graph = messages(seed, 9, 120), visited = visits(seed, 120);
+    for (const std::string negatives : {"auto", "targets", "any"}) {
+      for (const EventGraph* events : {&graph, &visited}) {
+        const EventCandidates allowed(*events, negatives, seed), out(*events, negatives, seed, SelfPairs::left_out);
+        int differ = 0;
+        for (std::size_t e = 0; e < events->source.size(); ++e) {
+          const auto drawn = [&](const EventCandidates& candidates, std::int64_t wanted) {
+            const auto all = candidates.evaluation(static_cast<EdgeId>(e), wanted);
+            return std::set<VertexId>(all.begin(), all.end());
+          };
+          EXPECT_EQ(drawn(allowed, -1), by_rule(*events, allowed.pool(), e, true)) << negatives << " " << e;
+          EXPECT_EQ(drawn(out, -1), by_rule(*events, out.pool(), e, false)) << negatives << " " << e;
+          EXPECT_EQ(drawn(allowed, 100), drawn(allowed, -1)) << "a number that is more than there are";
+          EXPECT_FALSE(drawn(out, 4).contains(events->source[e]));
+          differ += drawn(allowed, 4).contains(events->source[e]) ? 1 : 0;
+        }
+        const bool one_sided = events == &graph || negatives == "any";
+        EXPECT_EQ(differ > 0, one_sided) << negatives;
+      }
+    }
+  }
+}
+
 TEST(EventCandidates, AreDistinctAndTheFirstIsTheSameForEveryNumber) {
   const EventGraph graph = visits(5, 200);
   const EventCandidates candidates(graph, "targets", 9), again(graph, "targets", 9), other(graph, "targets", 10);

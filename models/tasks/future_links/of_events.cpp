@@ -9,6 +9,7 @@
 
 #include "models/ops/ops.hpp"
 #include "models/ops/ops_events.hpp"
+#include "models/tasks/cut_instants.hpp"
 #include "models/tasks/event_task.hpp"
 #include "models/tasks/future_links/decoder.hpp"
 #include "models/tasks/future_links/options.hpp"
@@ -31,12 +32,13 @@ class FutureLinks final : public EventTask {
     const std::array<double, 3> shares = split_shares(p_.split, "/task/split");
     data.split = split_by_shares(graph, shares[0], shares[1]);
     data.evaluation_batch = p_.batch;
-    const auto candidates = std::make_shared<EventCandidates>(graph, p_.negatives, seed);
+    const auto candidates = std::make_shared<EventCandidates>(event_candidates(graph, p_, seed));
     data.training_negatives = p_.training_negatives;
     data.negative_groups = p_.negative_groups;
     data.evaluation_candidates = count_;
     const TimeSplit& split = data.split;
     if (p_.kept_out > 0) keep_out(graph, seed, data);
+    note_cut_instants(graph, split, p_.batch, data.notes);
     const auto add_rules = [&](const std::string& prefix, EdgeId first, EdgeId last) {
       if (first == last) return;
       for (const auto& [name, value] :

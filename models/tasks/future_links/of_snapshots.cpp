@@ -14,6 +14,7 @@
 #include "core/machine_limits.hpp"
 #include "core/units.hpp"
 #include "models/ops/ops.hpp"
+#include "models/tasks/cut_instants.hpp"
 #include "models/tasks/future_links/decoder.hpp"
 #include "models/tasks/future_links/options.hpp"
 #include "models/tasks/future_links/ranking.hpp"
@@ -49,7 +50,7 @@ class Draw {
         wanted_(candidate_count(options.candidates)),
         graph_(graph),
         events_(events),
-        candidates_(events, options.negatives, seed) {}
+        candidates_(event_candidates(events, options, seed)) {}
 
   TaskData all(const TimeSplit& split) {
     check_size(split);
@@ -57,6 +58,7 @@ class Draw {
     data.train = training(split.train_end, data.notes);
     data.validation = judged("validation_", split.train_end, split.train_end, split.validation_end, data);
     data.test = judged("", split.train_end, split.validation_end, events_.events(), data);
+    note_cut_instants(events_, split, options_.batch, data.notes);
     for (const Samples* samples : {&data.train, &data.validation, &data.test}) {
       for (const Step step : samples->step) data.steps = std::max<std::int64_t>(data.steps, step + 1);
     }

@@ -24,6 +24,10 @@ const FieldTable& future_links_fields() {
           .choice("negatives", &P::negatives, {"auto", "sides", "targets", "any"},
                   "vertices that may be negatives: targets of a two-sided graph, of any graph, or all vertices; auto = "
                   "sides where the graph has them, else targets")
+          .choice(
+              "self_pairs", &P::self_pairs, {"allowed", "left_out"},
+              "whether an event's source may be a candidate of its destination in an evaluation: allowed (as in TGB), "
+              "or left_out")
           .integer("negative_groups", &P::negative_groups, "",
                    "groups of training negatives; sweeps over the events take them in turn (models of snapshots take "
                    "the first)",
@@ -37,6 +41,10 @@ const FieldTable& future_links_fields() {
                   "models of snapshots: which step's embeddings score the events of a batch; the last one that is over "
                   "when the batch begins");
   return table;
+}
+
+EventCandidates event_candidates(const EventGraph& graph, const FutureLinksOptions& options, std::uint64_t seed) {
+  return {graph, options.negatives, seed, options.self_pairs == "allowed" ? SelfPairs::allowed : SelfPairs::left_out};
 }
 
 std::int64_t candidate_count(const std::string& text) {

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "core/fields.hpp"
+#include "models/tasks/event_candidates.hpp"
 
 namespace strobe {
 
@@ -14,6 +15,7 @@ struct FutureLinksOptions {
   std::int64_t batch = 200;
   std::string split = "70/15/15";
   std::string negatives = "auto";
+  std::string self_pairs = "allowed";
   std::int64_t negative_groups = 10;
   std::int64_t training_negatives = 1;
   double kept_out = 0;
@@ -21,6 +23,9 @@ struct FutureLinksOptions {
 };
 
 const FieldTable& future_links_fields();
+
+/// Whom destinations are told from on `graph`, which must outlive it. Throws InvalidRequest("/task/negatives", ...).
+EventCandidates event_candidates(const EventGraph& graph, const FutureLinksOptions& options, std::uint64_t seed);
 
 /// Candidates beside the true destination; -1 for all. Throws InvalidRequest("/task/candidates", ...).
 std::int64_t candidate_count(const std::string& text);
