@@ -53,9 +53,12 @@ class ValidationEarlier : public ::testing::Test {
     return path(name);
   }
 
+  /// Without the digests of its rows, which tests change.
   static Json summary() {
     std::ifstream file(folder_ / "run" / "summary.json");
-    return Json::parse(file);
+    Json json = Json::parse(file);
+    for (Json& row : json.at("rows")) row.erase("sha256");
+    return json;
   }
 
   static Judgement judged(const EarlierCases& cases) {
