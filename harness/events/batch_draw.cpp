@@ -52,7 +52,9 @@ void BatchDrawer::ask_events(const BatchWish& wish, BatchDraw& drawn) {
   for (std::int64_t i = 0; i < wish.count; ++i) {
     const EdgeId e = wish.first + i;
     auto& own = candidates[static_cast<std::size_t>(i)];
-    if (wish.scores && task.candidates != nullptr) {
+    if (wish.others != nullptr) {
+      if (const VertexId other = (*wish.others)[static_cast<std::size_t>(i)]; other >= 0) own.push_back(other);
+    } else if (wish.scores && task.candidates != nullptr) {
       if (wish.group < 0) own = task.candidates->evaluation(e, wish.candidates);
       for (std::int64_t n = 0; wish.group >= 0 && n < task.training_negatives; ++n)
         own.push_back(task.candidates->negative(e, n, wish.group));

@@ -16,6 +16,20 @@ constexpr std::int64_t most_asked = 200'000;
 /// Which random numbers say where batches of an evaluation of some begin.
 constexpr std::uint32_t some_batches = 44;
 
+/// Of each of `count` events from `first` on the first negative that training draws for it in group 0; -1 of events
+/// that are not trained on, and where the task draws none.
+std::shared_ptr<const std::vector<VertexId>> first_negatives(const EventCase& c, EdgeId first, std::int64_t count) {
+  auto negatives = std::make_shared<std::vector<VertexId>>(static_cast<std::size_t>(count), -1);
+  const EventTaskData& trained = *c.training.task;
+  if (trained.candidates == nullptr) return negatives;
+  EdgeId next = first;  // of the events that training walks over
+  if (const auto& left = c.data.task->trained; left != nullptr)
+    next = std::lower_bound(left->numbers.begin(), left->numbers.end(), first) - left->numbers.begin();
+  for (; next < c.training_events() && c.training.number(next) < first + count; ++next)
+    negatives->at(static_cast<std::size_t>(c.training.number(next) - first)) = trained.candidates->negative(next, 0, 0);
+  return negatives;
+}
+
 }  // namespace
 
 Pass EventReplay::evaluating() const {
@@ -45,14 +59,49 @@ void EventReplay::remember(const Parameters& parameters, EdgeId first, std::int6
 
 void EventReplay::pass_by(const Parameters& parameters, EdgeId first, EdgeId last) {
   const std::int64_t batch = case_.data.task->evaluation_batch;
-  for (EdgeId at = first; at < last; at += batch) remember(parameters, at, std::min(batch, last - at));
+  for (EdgeId at = first; at < last; at += batch) {
+    const std::int64_t count = std::min(batch, last - at);
+    if (viewed_.embeddings) embed_trained(parameters, at, count);
+    remember(parameters, at, count);
+  }
+}
+
+void EventReplay::embed_trained(const Parameters& parameters, EdgeId batch, std::int64_t count) {
+  const std::int64_t at_once = events_at_once(1);
+  for (EdgeId at = batch; at < batch + count; at += at_once) {
+    const std::int64_t part = std::min(at_once, batch + count - at);
+    Tape tape(device_, false);
+    const PendingDraw draw =
+        walk_.start_draw({at, part, batch, true, -1, 1, false, 0, first_negatives(case_, at, part)});
+    keep_embeddings(*draw.drawn, walk_.pass(tape, parameters, draw, evaluating()).embeddings->value);
+  }
+}
+
+void EventReplay::keep_embeddings(const BatchDraw& drawn, const Tensor& embeddings) {
+  const std::vector<double> rows = host_values(device_, embeddings);
+  if (rows.empty()) return;
+  const std::int64_t width = case_.model->traits().embedding, count = drawn.wish.count;
+  std::vector<double>& all = views_->embeddings;
+  const auto put = [&](std::int64_t row) {
+    all.insert(all.end(), rows.begin() + row * width, rows.begin() + (row + 1) * width);
+  };
+  for (std::int64_t i = 0; i < count; ++i) {
+    put(i);
+    put(count + i * drawn.candidates);
+    if (drawn.counts[static_cast<std::size_t>(i)] > 1)
+      put(count + i * drawn.candidates + 1);
+    else
+      all.insert(all.end(), static_cast<std::size_t>(width), 0.0);
+  }
 }
 
 void EventReplay::score_part(const Parameters& parameters, const BatchWish& wish, EventOutputs& outputs) {
   Tape tape(device_, false);
   const PendingDraw draw = walk_.start_draw(wish);
-  const Tensor scores = walk_.pass(tape, parameters, draw, evaluating()).outputs->value;
+  const PassOutput output = walk_.pass(tape, parameters, draw, evaluating());
+  const Tensor scores = output.outputs->value;
   const std::vector<double> values = host_values(device_, scores);
+  if (viewed_.embeddings) keep_embeddings(*draw.drawn, output.embeddings->value);
   const std::int64_t columns = scores.columns();
   const auto behind = static_cast<std::int64_t>(outputs.values.size());
   outputs.values.insert(outputs.values.end(), values.begin(), values.end());
@@ -84,6 +133,10 @@ void EventReplay::judge(const Parameters& parameters, const char* prefix, EdgeId
   if (first == last) return;
   const EventOutputs outputs = score(parameters, first, last);
   if (outputs.values.empty()) return;
+  if (viewed_.ranks) {
+    const std::vector<double> ranks = case_.task->ranks(outputs);
+    views_->ranks.insert(views_->ranks.end(), ranks.begin(), ranks.end());
+  }
   const EventTaskData& task = *case_.data.task;
   for (const auto& [name, value] : case_.task->metrics(*case_.data.graph, task, first, outputs))
     all[prefix + name] = value;
@@ -99,14 +152,34 @@ std::map<std::string, double> EventReplay::judge_both(const Parameters& paramete
   return all;
 }
 
-std::map<std::string, double> EventReplay::metrics(const Parameters& parameters) {
+void EventReplay::start(const OutputKinds& viewed) {
+  views_.reset();
+  viewed_ = viewed;
   walk_.reset();
+}
+
+std::map<std::string, double> EventReplay::metrics(const Parameters& parameters) {
+  start({});
   pass_by(parameters, 0, case_.data.task->split.train_end);
   return judge_both(parameters);
 }
 
+std::map<std::string, double> EventReplay::metrics_and_views(const Parameters& parameters) {
+  start(wanted_);
+  views_.emplace();
+  pass_by(parameters, 0, case_.data.task->split.train_end);
+  std::map<std::string, double> all = judge_both(parameters);
+  if (wanted_.memory) views_->memory = memory_now();
+  return all;
+}
+
+const EventViews& EventReplay::views(const Parameters& parameters) {
+  if (!views_) metrics_and_views(parameters);
+  return *views_;
+}
+
 std::map<std::string, double> EventReplay::metrics_from(const Parameters& parameters, const MemoryState& state) {
-  walk_.reset();
+  start({});
   walk_.start_from(state.clock);
   if (walk_.memory() != nullptr) walk_.memory()->restore(state.memory, state.mails);
   return judge_both(parameters);
@@ -122,7 +195,7 @@ std::map<std::string, double> EventReplay::metrics_of_some(const Parameters& par
     const auto places = static_cast<std::uint64_t>(std::max<std::int64_t>(1, of_part - batches + 1));
     const auto skipped = static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(2 * number + part), places));
     const EdgeId first = begin + skipped * task.evaluation_batch;
-    walk_.reset();
+    start({});
     judge(parameters, prefix, first, std::min(end, first + batches * task.evaluation_batch), all);
   };
   some_of(validation_prefix, 0, task.split.train_end, task.split.validation_end);
@@ -131,21 +204,7 @@ std::map<std::string, double> EventReplay::metrics_of_some(const Parameters& par
   return all;
 }
 
-std::vector<double> EventReplay::ranks(const Parameters& parameters) {
-  walk_.reset();
-  pass_by(parameters, 0, case_.data.task->split.train_end);
-  const TimeSplit& split = case_.data.task->split;
-  std::vector<double> all = case_.task->ranks(score(parameters, split.train_end, split.validation_end));
-  // Batches begin anew with the test events, as they do for metrics.
-  const std::vector<double> test =
-      case_.task->ranks(score(parameters, split.validation_end, case_.data.graph->events()));
-  all.insert(all.end(), test.begin(), test.end());
-  return all;
-}
-
-std::vector<SavedMatrix> EventReplay::memory(const Parameters& parameters) {
-  walk_.reset();
-  pass_by(parameters, 0, case_.data.graph->events());
+std::vector<SavedMatrix> EventReplay::memory_now() {
   const std::int64_t vertices = case_.data.graph->vertices, width = case_.model->traits().memory;
   const MemoryClock& clock = walk_.clock();
   std::vector<SavedMatrix> saved{{"memory", vertices, width, walk_.memory()->memory()},
@@ -155,38 +214,6 @@ std::vector<SavedMatrix> EventReplay::memory(const Parameters& parameters) {
                                  {"mail_event", vertices, 1, {clock.mail_event.begin(), clock.mail_event.end()}}};
   if (saved.front().values.empty()) return {};
   return saved;
-}
-
-std::vector<double> EventReplay::embeddings(const Parameters& parameters) {
-  const EventTaskData& task = *case_.data.task;
-  const std::int64_t width = case_.model->traits().embedding, events = case_.data.graph->events();
-  const std::int64_t at_once = events_at_once(1);
-  std::vector<double> all;
-  walk_.reset();
-  for (EdgeId batch = 0; batch < events; batch += task.evaluation_batch) {
-    const EdgeId end = std::min(events, batch + task.evaluation_batch);
-    for (EdgeId at = batch; at < end; at += at_once) {
-      const std::int64_t count = std::min(at_once, end - at);
-      Tape tape(device_, false);
-      const PendingDraw draw = walk_.start_draw({at, count, batch, true, -1, 1, false});
-      const std::vector<double> rows =
-          host_values(device_, walk_.pass(tape, parameters, draw, evaluating()).embeddings->value);
-      const std::int64_t columns = draw.drawn->candidates;
-      const auto put = [&](std::int64_t row) {
-        all.insert(all.end(), rows.begin() + row * width, rows.begin() + (row + 1) * width);
-      };
-      for (std::int64_t i = 0; i < count && !rows.empty(); ++i) {
-        put(i);
-        put(count + i * columns);
-        if (columns > 1)
-          put(count + i * columns + 1);
-        else
-          all.insert(all.end(), static_cast<std::size_t>(width), 0.0);
-      }
-    }
-    remember(parameters, batch, end - batch);
-  }
-  return all;
 }
 
 }  // namespace strobe

@@ -14,8 +14,10 @@
 #include "harness/events/mail_loss.hpp"
 #include "harness/events/static_memory.hpp"
 #include "harness/files/model_files.hpp"
+#include "harness/files/vertex_ids.hpp"
 #include "harness/request/schedule_tag.hpp"
 #include "harness/request/until.hpp"
+#include "models/tasks/cut_instants.hpp"
 #include "models/tasks/future_links/ranking.hpp"
 
 namespace strobe {
@@ -23,11 +25,15 @@ namespace {
 
 class EventSchedule final : public SchedulePlan {
  public:
-  explicit EventSchedule(std::shared_ptr<const EventCase> c) : case_(std::move(c)), plan_(plan_of_groups(case_)) {
+  explicit EventSchedule(std::shared_ptr<const EventCase> c)
+      : case_(std::move(c)), plan_(plan_of_groups(case_)), notes_(case_->notes) {
     plan_.metrics = metrics().names;
     if (case_->model->traits().memory > 0)
       loss_ = mail_loss(*case_->training.graph, case_->training_events(), plan_.order.whole_batch());
     budget_ = budget_of(0);
+    BatchBegins begins;
+    begins.add(*case_->training.graph, 0, case_->training_events(), plan_.order.whole_batch());
+    if (begins.amid_instant > 0) notes_.push_back(begins.note("training"));
   }
 
   const ByteBudget& budget() const override { return budget_; }
@@ -58,7 +64,7 @@ class EventSchedule final : public SchedulePlan {
     return {events, "events_per_second", 0, plan_.order.first_iteration(1), 0, batches};
   }
   const std::vector<ParameterShape>& parameters() const override { return case_->parameters; }
-  const std::vector<std::string>& notes() const override { return case_->notes; }
+  const std::vector<std::string>& notes() const override { return notes_; }
 
   MetricNames metrics() const override {
     MetricNames all;
@@ -136,17 +142,20 @@ class EventSchedule final : public SchedulePlan {
   void write_memory(const std::string& path, const std::vector<SavedMatrix>& memory) const override {
     // Numbers of events do not fit 24 bits: the file is fp64 whatever the case's precision.
     write_safetensors(path, memory, true);
+    write_ids_beside(path);
   }
   void write_embeddings(const std::string& path, const std::vector<double>& values) const override {
     write_npy(path, {case_->data.graph->events(), 3, case_->model->traits().embedding}, values, case_->fp64());
+    write_ids_beside(path);
   }
+  void write_ids_beside(const std::string& path) const override { write_ids(path, vertex_ids(*case_->data.graph)); }
   void write_ranks(const std::string& path, const std::vector<double>& ranks) const override {
     write_link_ranks(path, *case_, ranks);
   }
   void write_samples(const std::string& path) const override { write_link_samples(path, *case_); }
 
   void write_schedule(const std::string& path) const override {
-    write_batch_schedule(path, plan_.order, case_->request.warmup + case_->request.epochs);
+    write_batch_schedule(path, case_->training, plan_.order, case_->request.warmup + case_->request.epochs);
   }
 
   std::uint64_t kept_bytes() const override { return case_->kept_bytes(); }
@@ -171,6 +180,7 @@ class EventSchedule final : public SchedulePlan {
 
   std::shared_ptr<const EventCase> case_;
   GroupPlan plan_;  // of one rank where the strategy knows no groups
+  std::vector<std::string> notes_;
   ByteBudget budget_;
   MailLoss loss_;  // zero for models without memory
 };

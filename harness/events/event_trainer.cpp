@@ -58,7 +58,8 @@ void EventTrainer::train(std::int64_t epoch, std::int64_t batch) {
 
 std::map<std::string, double> EventTrainer::evaluate(const EvaluationMoment& moment) {
   const std::int64_t some = case_.options.evaluate_batches;
-  if (moment.last || some == 0) return replay_.metrics(weights_.parameters());
+  if (moment.last) return replay_.metrics_and_views(weights_.parameters());
+  if (some == 0) return replay_.metrics(weights_.parameters());
   return replay_.metrics_of_some(weights_.parameters(), some, moment.epoch);
 }
 

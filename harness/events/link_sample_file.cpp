@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "harness/files/vertex_ids.hpp"
 #include "workloads/storage/atomic_file.hpp"
 
 namespace strobe {
@@ -13,10 +14,10 @@ constexpr std::size_t piece_bytes = std::size_t{1} << 20;
 
 void write_link_samples(const std::string& path, const EventCase& c) {
   AtomicFile file(path);
-  std::string text = "event,part,group,place,vertex\n";
+  const VertexColumns columns(vertex_ids(*c.data.graph), {""});
+  std::string text = "event,part,group,place,vertex" + columns.header() + "\n";
   const auto put = [&](EdgeId event, const char* part, std::int64_t group, std::size_t place, VertexId vertex) {
-    text += fmt::format("{},{},{},{},{}\n", event, part, group, place,
-                        c.data.graph->original_id[static_cast<std::size_t>(vertex)]);
+    text += fmt::format("{},{},{},{},{}{}\n", event, part, group, place, vertex, columns.cells(&vertex));
   };
   const auto write_full = [&] {
     if (text.size() < piece_bytes) return;
@@ -43,15 +44,17 @@ void write_link_samples(const std::string& path, const EventCase& c) {
 
 void write_link_ranks(const std::string& path, const EventCase& c, const std::vector<double>& ranks) {
   AtomicFile file(path);
-  std::string text = "event,part,source,destination,candidates,rank\n";
   const EventTaskData& task = *c.data.task;
   const EventGraph& graph = *c.data.graph;
+  const VertexColumns columns(vertex_ids(graph), {"source", "destination"});
+  std::string text = "event,part,source,destination,candidates,rank" + columns.header() + "\n";
   for (std::size_t i = 0; i < ranks.size(); ++i) {
     const EdgeId e = task.split.train_end + static_cast<EdgeId>(i);
-    const auto id = [&](VertexId vertex) { return graph.original_id[static_cast<std::size_t>(vertex)]; };
-    text += fmt::format("{},{},{},{},{},{:.17g}\n", e, e < task.split.validation_end ? "validation" : "test",
-                        id(graph.source[static_cast<std::size_t>(e)]), id(graph.target[static_cast<std::size_t>(e)]),
-                        1 + task.candidates->evaluation(e, task.evaluation_candidates).size(), ranks[i]);
+    const auto at = static_cast<std::size_t>(e);
+    const VertexId ends[] = {graph.source[at], graph.target[at]};
+    text += fmt::format("{},{},{},{},{},{:.17g}{}\n", e, e < task.split.validation_end ? "validation" : "test", ends[0],
+                        ends[1], 1 + task.candidates->evaluation(e, task.evaluation_candidates).size(), ranks[i],
+                        columns.cells(ends));
     if (text.size() < piece_bytes) continue;
     file.write(text);
     text.clear();

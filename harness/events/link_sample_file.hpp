@@ -8,12 +8,12 @@
 namespace strobe {
 
 /// CSV with the header `event,part,group,place,vertex`: of every event that is trained on its negatives by group, of
-/// every validation and test event its candidates (group -1), in original ids; events by their numbers among all
-/// events. The destination itself is not listed. Throws SystemError.
+/// every validation and test event its candidates (group -1); vertices and events are numbered from 0 among all, and
+/// the columns of VertexColumns stand behind. The destination itself is not listed. Throws SystemError.
 void write_link_samples(const std::string& path, const EventCase& c);
 
-/// What --dump-ranks writes: "event,part,source,destination,candidates,rank" of each judged event, `ranks` being
-/// EventReplay::ranks; candidates count the destination too. Throws SystemError.
+/// What --dump-ranks writes: "event,part,source,destination,candidates,rank" of each judged event, numbered likewise,
+/// `ranks` being those of EventViews; candidates count the destination too. Throws SystemError.
 void write_link_ranks(const std::string& path, const EventCase& c, const std::vector<double>& ranks);
 
 }  // namespace strobe

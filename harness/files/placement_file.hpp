@@ -13,7 +13,7 @@ namespace strobe {
 /// Writes `step,vertex,rank,temporal_rank` as CSV, atomically: the owner of a cell in the spatial stages and in the
 /// temporal ones; behind them `chunk` where there are chunks, `chunk_of_cell` [existing cells] vertex by vertex, or
 /// `load,group` of the vertex where they were shared out by `loads`. The step is empty where a line holds for all steps
-/// of its vertex. Vertices are rows of the embeddings (`ids_path` of sample_file.hpp lists the file's own). Throws
+/// of its vertex. Vertices are rows of the embeddings (`ids_path` of vertex_ids.hpp lists the file's own). Throws
 /// SystemError.
 void write_placement_file(const std::string& path, const Placement& spatial, const Placement& temporal,
                           const std::vector<std::uint32_t>* chunk_of_cell = nullptr,

@@ -1,5 +1,5 @@
 // The samples that a task drew, as a file: positives, negatives and targets, for whoever wants to check them or to
-// score the same pairs elsewhere; and which vertex of the data each number stands for.
+// score the same pairs elsewhere.
 #pragma once
 
 #include <string>
@@ -15,13 +15,5 @@ namespace strobe {
 /// --dump-embeddings. Behind them the file's own numbers (id, or source_id and target_id) where they differ from the
 /// rows, and its names (name, or source_name and target_name) where it has names. Throws SystemError.
 void write_samples(const std::string& path, const TaskData& data, const SnapshotGraph& graph);
-
-/// Where the vertices of the output `path` are listed: e.ids.csv for e.npy; "" when `path` is no file (a device, a
-/// pipe) or the graph's vertices have neither numbers of a file nor names.
-std::string ids_path(const std::string& path, const SnapshotGraph& graph);
-
-/// Writes row,id[,name] as CSV, atomically: which vertex of the file each row of embeddings and states is. Nothing when
-/// `ids_path` is "". Throws SystemError.
-void write_ids(const std::string& path, const SnapshotGraph& graph);
 
 }  // namespace strobe

@@ -60,7 +60,7 @@ struct MetricNames {
   std::map<std::string, std::int64_t> samples;  // by name, over how many samples it is taken
 };
 
-/// Files beside rows that a kind of training can write.
+/// Files beside rows: those that a kind of training can write, or those that are wanted of it.
 struct OutputKinds {
   bool embeddings = false;  // --dump-embeddings
   bool memory = false;      // --dump-memory
@@ -96,6 +96,8 @@ class Trainer {
   virtual ~Trainer() = default;
   /// Notes in `log`, which must outlive the trainer, what an epoch goes through; kinds without such parts ignore it.
   virtual void note_ranges(RangeLog* /*log*/) {}
+  /// What will be asked for behind the evaluation of the weights that are left, which may then keep it.
+  virtual void keep(const OutputKinds& /*wanted*/) {}
   /// Trains one measured epoch, with its updates. `number` counts from 0, warm-up included.
   virtual void epoch(std::int64_t number) = 0;
   /// What the epoch trained last came to; to be called once after it, outside of measured time. Without

@@ -9,6 +9,7 @@
 #include "harness/files/model_files.hpp"
 #include "harness/files/placement_file.hpp"
 #include "harness/files/sample_file.hpp"
+#include "harness/files/vertex_ids.hpp"
 #include "harness/placement/chunks/placed_chunks.hpp"
 #include "harness/request/until.hpp"
 #include "harness/timeline/full_batch_trainer.hpp"
@@ -94,7 +95,7 @@ class FullBatchSchedule final : public SchedulePlan {
                          chunks == nullptr ? nullptr : &chunks->of_cell, plan_->strategy.loads.get());
     if (plan_->data.raw != nullptr) write_ids_beside(path);
   }
-  void write_ids_beside(const std::string& path) const override { write_ids(path, *plan_->data.raw); }
+  void write_ids_beside(const std::string& path) const override { write_ids(path, vertex_ids(*plan_->data.raw)); }
 
   std::uint64_t kept_bytes() const override {
     const PreparedGraph& graph = *plan_->data.graph;

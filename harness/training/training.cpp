@@ -63,6 +63,7 @@ class TrainingRun {
         epochs_(wishes.epochs > 0 ? wishes.epochs : plan.request.warmup + plan.request.epochs),
         trainer_(plan.schedule->trainer(device, communicator)) {
     trainer_->note_ranges(ranges_);
+    trainer_->keep({.embeddings = wishes.embeddings, .memory = wishes.memory, .ranks = wishes.ranks});
     if (!rehearses() && !plan.request.until.empty()) watch_.emplace(parse_until(plan.request.until));
     each_epoch_ = !plan.schedule->epochs_tell_metrics() || (watch_ && !watch_->rule().reads_loss());
   }

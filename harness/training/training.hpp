@@ -30,7 +30,7 @@ struct RankOutcome {
   std::vector<Span> last_spans;     // of the last repetition, with its ranges behind them (models/tape/range_log.hpp)
   std::vector<double> weights;      // after the last update, in the plan's order
   std::vector<double> embeddings;   // [T * N * F] that these weights give, on rank 0
-  std::vector<SavedMatrix> memory;  // node memory behind a pass over all events with these weights, on rank 0
+  std::vector<SavedMatrix> memory;  // node memory that the evaluation of these weights ended with, on rank 0
   std::vector<double> ranks;        // of judged events' destinations under these weights, on rank 0
   double rounding = 0;              // of the first repetition, on rank 0: RoundingEstimate::largest beyond its limit
   bool dead_start = false;          // likewise: RoundingEstimate::dead of its first epoch

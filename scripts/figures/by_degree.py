@@ -21,7 +21,7 @@ def read_ranks(path):
     events, sources = [], defaultdict(lambda: [0, 0])
     with open(path, newline="", encoding="utf-8") as file:
         table = csv.DictReader(file)
-        if table.fieldnames != COLUMNS:
+        if (table.fieldnames or [])[:len(COLUMNS)] != COLUMNS:
             raise r.Refused(f"{path}: not a file of strobe run --dump-ranks, which has the columns {','.join(COLUMNS)}")
         for row in table:
             events.append((row["event"], row["source"], row["destination"]))

@@ -6,7 +6,8 @@
 
 namespace strobe {
 
-void write_batch_schedule(const std::string& path, const BatchOrder& order, std::int64_t epochs) {
+void write_batch_schedule(const std::string& path, const EventData& data, const BatchOrder& order,
+                          std::int64_t epochs) {
   AtomicFile file(path);
   file.write("iteration,trainer,copy,sweep,first_event,last_event,negatives,operation\n");
   const std::int64_t iterations = order.first_iteration(epochs);
@@ -16,9 +17,9 @@ void write_batch_schedule(const std::string& path, const BatchOrder& order, std:
       const bool trains = operation[0] == 't';
       for (int rank = 0; rank < order.groups().ranks(); ++rank) {
         const std::optional<TrainerTurn> turn = order.turn(n, rank);
-        if (!turn || (!trains && turn->set != 0)) continue;
-        text += fmt::format("{},{},{},{},{},{},{},{}\n", n, rank, turn->copy, turn->sweep, turn->first,
-                            turn->first + turn->count - 1, turn->group, operation);
+        if (!turn || turn->count == 0 || (!trains && turn->set != 0)) continue;
+        text += fmt::format("{},{},{},{},{},{},{},{}\n", n, rank, turn->copy, turn->sweep, data.number(turn->first),
+                            data.number(turn->first + turn->count - 1), turn->group, operation);
       }
     }
     file.write(text);

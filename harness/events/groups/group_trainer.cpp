@@ -172,8 +172,9 @@ MemoryState GroupTrainer::memory_behind_training() {
 
 std::map<std::string, double> GroupTrainer::measure(const EvaluationMoment& moment) {
   const std::int64_t some = events().options.evaluate_batches;
-  if (!moment.last && some > 0) return replay_->metrics_of_some(weights_.parameters(), some, moment.epoch);
-  if (!moment.last && events().options.evaluate == "copy0")
+  if (moment.last) return replay_->metrics_and_views(weights_.parameters());
+  if (some > 0) return replay_->metrics_of_some(weights_.parameters(), some, moment.epoch);
+  if (events().options.evaluate == "copy0")
     return replay_->metrics_from(weights_.parameters(), memory_behind_training());
   return replay_->metrics(weights_.parameters());
 }
@@ -198,18 +199,22 @@ std::map<std::string, double> GroupTrainer::evaluate(const EvaluationMoment& mom
   return metrics;
 }
 
+void GroupTrainer::keep(const OutputKinds& wanted) {
+  if (replay_ != nullptr) replay_->keep(wanted);
+}
+
 TrainingFindings GroupTrainer::findings() const { return {0, false, replay_ != nullptr && replay_->equal_outputs()}; }
 
 std::vector<double> GroupTrainer::embeddings() {
-  return replay_ == nullptr ? std::vector<double>{} : replay_->embeddings(weights_.parameters());
+  return replay_ == nullptr ? std::vector<double>{} : replay_->views(weights_.parameters()).embeddings;
 }
 
 std::vector<double> GroupTrainer::ranks() {
-  return replay_ == nullptr ? std::vector<double>{} : replay_->ranks(weights_.parameters());
+  return replay_ == nullptr ? std::vector<double>{} : replay_->views(weights_.parameters()).ranks;
 }
 
 std::vector<SavedMatrix> GroupTrainer::memory() {
-  return replay_ == nullptr ? std::vector<SavedMatrix>{} : replay_->memory(weights_.parameters());
+  return replay_ == nullptr ? std::vector<SavedMatrix>{} : replay_->views(weights_.parameters()).memory;
 }
 
 }  // namespace strobe

@@ -21,6 +21,7 @@ class GroupTrainer final : public Trainer {
   GroupTrainer(const GroupPlan& plan, Device& device, Communicator& communicator);
 
   void note_ranges(RangeLog* log) override { ranges_ = log; }
+  void keep(const OutputKinds& wanted) override;
   void epoch(std::int64_t number) override;
   EpochValues values(bool metrics_before) override;
   std::map<std::string, double> evaluate(const EvaluationMoment& moment) override;

@@ -308,8 +308,9 @@ TEST(KeptOut, InductiveMetricsAreThoseOfTheScoresOfTheirEvents) {
     const auto device = cpu_of(c);
     const Parameters parameters(*device, c.parameters, seed);
     EventReplay replay(c, *device);
-    const auto metrics = replay.metrics(parameters);
-    const DecodedPairs pairs(*device, parameters, replay.embeddings(parameters), c.model->traits().embedding);
+    replay.keep({.embeddings = true});
+    const auto metrics = replay.metrics_and_views(parameters);
+    const DecodedPairs pairs(*device, parameters, replay.views(parameters).embeddings, c.model->traits().embedding);
     const TimeSplit& split = c.data.task->split;
     const auto check = [&](const std::string& prefix, EdgeId first, EdgeId last) {
       const std::vector<EdgeId> events = touching(c, first, last, true);

@@ -74,7 +74,9 @@ std::vector<double> embeddings(std::int64_t per_event) {
   const EventCase c = begin_event_case(classification(classed_events(72, 128, per_event)));
   const auto device = DeviceRegistry::instance().find("cpu").value(DeviceRequest{});
   const Parameters parameters(*device, c.parameters, 1);
-  return EventReplay(c, *device).embeddings(parameters);
+  EventReplay replay(c, *device);
+  replay.keep({.embeddings = true});
+  return replay.views(parameters).embeddings;
 }
 
 TEST(SeveralClassesTraining, OtherClassesLeaveEmbeddingsAsTheyAre) {
