@@ -28,6 +28,7 @@
 #include "harness/run/kept_plans.hpp"
 #include "harness/run/plan_digest.hpp"
 #include "harness/run/run_case.hpp"
+#include "harness/run/run_outputs.hpp"
 #include "harness/training/make_plan.hpp"
 #include "results/environment.hpp"
 #include "results/files.hpp"
@@ -48,6 +49,7 @@ int dry_run(const RunRequest& request, Suite& suite, const World& world) {
       plans.push_back({{"case_id", id}, {"skipped", suite.impossible.at(id).message()}});
       continue;
     }
+    check_offered(*plan, request.outputs);
     if (world.rank == 0 && !request.outputs.placement.empty())
       plan->schedule->write_placement(request.outputs.placement);
     if (world.rank == 0 && !request.outputs.schedule.empty()) plan->schedule->write_schedule(request.outputs.schedule);

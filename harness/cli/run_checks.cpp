@@ -13,6 +13,7 @@
 #include "harness/files/checkpoint.hpp"
 #include "harness/request/impossible.hpp"
 #include "harness/run/plan_digest.hpp"
+#include "harness/run/run_outputs.hpp"
 
 namespace strobe {
 namespace {
@@ -23,6 +24,7 @@ std::vector<std::string> check_plans(const RunRequest& request, Suite& suite, bo
   std::vector<std::string> digests;
   for (const Case& c : suite.cases) {
     const auto plan = plan_or_note(request, suite, c, [&] { return plans.get(c); });
+    if (plan != nullptr) check_offered(*plan, request.outputs);
     if (several) digests.push_back(plan ? plan_digest(*plan) : suite.impossible.at(case_id(c)).message());
   }
   refuse_if_all_impossible(suite);

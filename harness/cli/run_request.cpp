@@ -111,14 +111,17 @@ void define_output_options(CommandOptions& options, RunRequest& request) {
       "write the embeddings that the trained weights of the one case give to this .npy file: [steps, vertices, "
       "features], or of models of events [events, 3, features] for source, destination and a negative",
       "FILE");
-  options.text("--dump-memory", request.outputs.memory,
-               "models of events: write node memory, last update, mails, their time and event behind the last event to "
-               "this safetensors file",
-               "FILE");
-  options.text("--dump-ranks", request.outputs.ranks,
-               "models of events: write where each judged event's destination stands among its candidates under the "
-               "trained weights of the one case to this .csv file (event, part, source, destination, candidates, rank)",
-               "FILE");
+  options.text(
+      "--dump-memory", request.outputs.memory,
+      "models of events: write node memory, last update, mails, their time and event, as the last evaluation leaves "
+      "them, to this safetensors file",
+      "FILE");
+  options.text(
+      "--dump-ranks", request.outputs.ranks,
+      "models of events: write where each judged event's destination stands among its candidates under the "
+      "trained weights of the one case to this .csv file (event, part, source, destination, candidates, rank, then "
+      "ids and names of both)",
+      "FILE");
   options.text("--dump-samples", request.outputs.samples,
                "write the samples that the task of the one case drew, positives and negatives, to this .csv file",
                "FILE");

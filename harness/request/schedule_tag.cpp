@@ -115,10 +115,10 @@ void check_schedule(const Case& c, const Json& json, const std::string& pointer)
   const bool full = trains_full_batch(c);
   for (const std::string& option : full ? never_full_batch() : full_batch_only()) {
     if (!json.contains(option)) continue;
-    throw InvalidRequest(
-        pointer + "/" + option,
-        fmt::format("{} belongs to {}, and strategy {} trains by {}; leave it out", option,
-                    full ? "training with work of the host" : "full-batch training", strategy, schedule.name));
+    throw InvalidRequest(pointer + "/" + option,
+                         fmt::format("{} belongs to {}, and strategy {} trains {}; leave it out", option,
+                                     full ? "training with work of the host" : "full-batch training", strategy,
+                                     full ? "in full batches" : "batch by batch"));
   }
 }
 

@@ -2,9 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <tuple>
-
-#include "harness/request/schedule_tag.hpp"
+#include <nlohmann/json.hpp>
 
 namespace strobe {
 
@@ -24,14 +22,23 @@ void check_outputs(const Case& c, const ModelOutputs& outputs) {
 
 void check_offered(const PlannedCase& plan, const ModelOutputs& outputs) {
   const OutputKinds offered = plan.schedule->outputs();
-  for (const auto& [flag, path, has] : {std::tuple{"--dump-embeddings", &outputs.embeddings, offered.embeddings},
-                                        {"--dump-memory", &outputs.memory, offered.memory},
-                                        {"--dump-ranks", &outputs.ranks, offered.ranks},
-                                        {"--dump-samples", &outputs.samples, offered.samples},
-                                        {"--dump-schedule", &outputs.schedule, offered.schedule},
-                                        {"--dump-placement", &outputs.placement, offered.placement}}) {
-    if (path->empty() || has) continue;
-    throw InvalidRequest(flag, fmt::format("{} has none to write", schedule_of(plan.request).name));
+  struct Flag {
+    const char* flag;
+    const std::string& path;
+    bool has;
+    const char *what, *instead;
+  };
+  for (const Flag& asked :
+       {Flag{"--dump-embeddings", outputs.embeddings, offered.embeddings, "embeddings", "a workload with values"},
+        {"--dump-memory", outputs.memory, offered.memory, "memory of vertices", "a model of events with memory"},
+        {"--dump-ranks", outputs.ranks, offered.ranks, "ranks", "a model of events and task future-links"},
+        {"--dump-samples", outputs.samples, offered.samples, "samples", "a task that draws some"},
+        {"--dump-schedule", outputs.schedule, offered.schedule, "schedule of batches", "a model of events"},
+        {"--dump-placement", outputs.placement, offered.placement, "cells to place", "a model of snapshots"}}) {
+    if (asked.path.empty() || asked.has) continue;
+    throw InvalidRequest(asked.flag, fmt::format("model {} with task {} has no {}; leave the flag out, or take {}",
+                                                 plan.request.model.value("name", ""),
+                                                 plan.request.task.value("name", ""), asked.what, asked.instead));
   }
 }
 

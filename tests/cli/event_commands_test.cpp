@@ -46,7 +46,7 @@ TEST_F(EventCommands, ARunLeavesARowAndTheFilesThatWereAskedFor) {
   for (const char* name : {"\"memory\"", "\"last_update\"", "\"mails\"", "\"mail_time\"", "\"mail_event\""})
     EXPECT_NE(memory.substr(0, 2000).find(name), std::string::npos) << name;
   const std::string samples = read_text(folder_ / "samples.csv");
-  EXPECT_EQ(samples.substr(0, samples.find('\n')), "event,part,group,place,vertex");
+  EXPECT_EQ(samples.substr(0, samples.find('\n')), "event,part,group,place,vertex,id");
   EXPECT_EQ(std::count(samples.begin(), samples.end(), '\n') - 1, 210 * 10 + 90 * 14)
       << "ten groups of one negative, and all other destinations of each judged event";
 }
@@ -76,6 +76,11 @@ TEST_F(EventCommands, VerticesThatAreKeptOutAreJudgedApart) {
   expect_refusal(strobe(run({"--model", "jodie", "--task", "future-links:kept_out=0.99"})), 2, {"kept_out", "smaller"});
   const Outcome without = strobe(run({"--model", "jodie", "--task", "future-links:kept_out=0", "--dry-run"}));
   EXPECT_EQ(without.out.find("kept_out"), std::string::npos) << "the id of a case without it is the one that it had";
+  for (const std::string value : {"allowed", "left_out"}) {
+    const Outcome pairs = strobe(run({"--model", "jodie", "--task", "future-links:self_pairs=" + value, "--dry-run"}));
+    ASSERT_EQ(pairs.status, 0) << pairs.err;
+    EXPECT_EQ(pairs.out.find("self_pairs") != std::string::npos, value == "left_out") << pairs.out;
+  }
 }
 
 TEST_F(EventCommands, InspectTellsWhatRulesComeTo) {
@@ -105,6 +110,24 @@ TEST_F(EventCommands, RequestsThatDoNotFitSayWhatToChange) {
   expect_refusal(
       strobe({"run", "--workload", "labels.csv", "--model", "jodie", "--task", "event-classification:labels=several"}),
       2, {"a single label of each event", "labels=single"});
+  const auto dump = [&](const std::string& flag, const std::string& model, std::vector<std::string> more) {
+    std::vector<std::string> all = {"run", "--workload", "visits.csv", "--model", model, flag, "x"};
+    all.insert(all.end(), more.begin(), more.end());
+    return strobe(all);
+  };
+  expect_refusal(dump("--dump-memory", "tgat", {}), 2,
+                 {"--dump-memory", "model tgat with task future-links has no mem"});
+  expect_refusal(dump("--dump-memory", "t-gcn", {}), 2,
+                 {"--dump-memory: model t-gcn", "a model of events with memory"});
+  expect_refusal(dump("--dump-placement", "jodie", {}), 2, {"--dump-placement: model jodie", "a model of snapshots"});
+  expect_refusal(dump("--dump-schedule", "t-gcn", {}), 2, {"--dump-schedule: model t-gcn", "a model of events"});
+  expect_refusal(dump("--dump-schedule", "t-gcn", {"--dry-run"}), 2, {"--dump-schedule: model t-gcn"});
+  EXPECT_EQ(dump("--dump-memory", "tgat", {"--out", "refused"}).status, 2);
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "refused")) << "a request that is refused leaves no run";
+  const std::vector<std::string> classes = {"--workload",           "labels.csv", "--task",
+                                            "event-classification", "--strategy", "sequential:batch=2"};
+  expect_refusal(dump("--dump-ranks", "jodie", classes), 2, {"--dump-ranks: model jodie with task event-class"});
+  expect_refusal(dump("--dump-samples", "jodie", classes), 2, {"--dump-samples: model jodie with task event-class"});
   expect_refusal(strobe({"inspect", "visits.csv", "--task", "link-prediction"}), 2, {"future-links"});
   expect_refusal(strobe({"inspect", "uniform", "--task", "future-links"}), 2, {"has no events"});
 }
