@@ -44,6 +44,23 @@ struct GpuModel {
 enum class AllToAll : std::uint8_t { grouped, pairwise, hierarchical };
 inline constexpr std::string_view all_to_all_names[] = {"grouped", "pairwise", "hierarchical"};
 
+/// What a message costs where a cluster file says nothing: a value that was chosen, the interval of what is published,
+/// and whence both are.
+struct DefaultCost {
+  double seconds, low, high;
+  const char* source;
+};
+inline constexpr DefaultCost default_message_cost{1e-6, 2.75e-7, 8e-6,
+                                                  "default: what NCCL's tuning model charges for a step of the network "
+                                                  "(src/graph/tuning.cc, 1 us; 2 us on AMD hosts); "
+                                                  "a grouped message takes 0.275 us inside an H100 node "
+                                                  "(AIConfigurator, all-to-all on 4 and 8 GPUs), a peer 8 us over "
+                                                  "EFA (aws-gpu-communication-benchmark, p5)"};
+inline constexpr DefaultCost default_peer_cost{1e-6, 1e-6, 8e-6,
+                                               "default: what NCCL's tuning model charges for a step of the network "
+                                               "(src/graph/tuning.cc, 1 us; 2 us on AMD hosts); "
+                                               "8 us over EFA (aws-gpu-communication-benchmark, p5)"};
+
 /// The host of a node, whose ranks share it in equal parts. 0 everywhere means: not known, which takes no time.
 struct HostModel {
   int cores = 0;                          // that programs can use (hardware threads)
@@ -70,6 +87,10 @@ class Calibration {
   /// Seconds of a collective of that name (collective_names) over `ranks` ranks, of which `bytes` is what the busiest
   /// rank sends or receives and `messages` to how many peers; negative when it was not fitted.
   virtual double collective_seconds(std::string_view collective, int ranks, double bytes, double messages) const = 0;
+  /// How many ranks the fit had that stands for `ranks` ranks; 0 when the collective was not fitted.
+  virtual int fitted_ranks(std::string_view collective, int ranks) const = 0;
+  /// The most ranks of which a collective was measured, 1 when none was.
+  virtual int most_ranks() const = 0;
 };
 
 /// 90 % of the times measured lie between `low` and `high` times the predicted one.
@@ -113,6 +134,7 @@ struct Cluster {
   double all_to_all_efficiency = 1;
   double all_to_all_half_bytes = 0;
   double all_to_all_peer_seconds = 0;
+  double message_seconds = 0;        // of a rank for each message that it issues; nothing is shorter than its messages
   double nvls_bytes_per_second = 0;  // bus bandwidth of sums inside a node by NVLink SHARP; 0: it has none
   double nvls_latency_seconds = 0;   // of such a sum
   double nvls_level_seconds = 0;     // of each level of the tree between nodes, up and down
@@ -121,12 +143,15 @@ struct Cluster {
   std::shared_ptr<const Calibration> calibration;  // null: none
   std::vector<Band> epoch_bands;                   // of predicted epochs, by ranks ascending; empty: nobody knows
   int described_nodes = 0;                         // nodes of the file; fewer than `nodes` means extrapolation
+  std::int64_t covered_ranks = 0;                  // the most that a source of the file tells of; 0: nobody asked
   std::shared_ptr<const Software> software;        // what a framework adds to the program; null: Strobe's own
   std::vector<std::string> changes;                // what-if: "nodes=4", in the order of the keys
   Json raw;                                        // the file as read, with its changes
 
   std::int64_t gpus() const { return std::int64_t{nodes} * gpus_per_node; }
   bool extrapolated() const { return nodes > described_nodes; }
+  /// Whether no source tells of communication among so many ranks.
+  bool beyond_sources(std::int64_t ranks) const { return covered_ranks > 0 && ranks > covered_ranks; }
   double issue_seconds() const { return gpu.host_issue_seconds < 0 ? gpu.launch_seconds : gpu.host_issue_seconds; }
 };
 

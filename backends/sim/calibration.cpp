@@ -106,6 +106,20 @@ class LinearFits final : public Calibration {
 
   double shared_cores() const override { return cores_; }
 
+  int fitted_ranks(std::string_view collective, int ranks) const override {
+    const auto found = collectives_.find(collective);
+    const CollectiveFit* fit = found == collectives_.end() ? nullptr : nearest(found->second, ranks, "");
+    return fit == nullptr ? 0 : fit->ranks;
+  }
+
+  int most_ranks() const override {
+    int most = 1;
+    for (const auto& [name, fits] : collectives_) {
+      for (const CollectiveFit& fit : fits) most = std::max(most, fit.ranks);
+    }
+    return most;
+  }
+
   double collective_seconds(std::string_view collective, int ranks, double bytes, double messages) const override {
     const auto found = collectives_.find(collective);
     if (found == collectives_.end()) return -1;

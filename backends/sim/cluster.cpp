@@ -152,6 +152,7 @@ std::shared_ptr<const Cluster> load_cluster(const std::string& cluster) {
   }
   auto changed = std::make_shared<Cluster>(*sim::cluster_from_json(json));
   changed->described_nodes = described->nodes;
+  if (changes.count("covered_ranks") == 0) changed->covered_ranks = described->covered_ranks;
   for (const auto& [key, value] : changes) changed->changes.push_back(key + "=" + value);
   return changed;
 }

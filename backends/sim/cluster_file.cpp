@@ -44,6 +44,8 @@ constexpr Key cluster_keys[] = {{"$comment", Form::text, Need::never},
                                 {"all_to_all_efficiency", Form::positive, Need::never, true},
                                 {"all_to_all_half_bytes", Form::not_negative, Need::never, true},
                                 {"all_to_all_peer_seconds", Form::not_negative, Need::never, true},
+                                {"message_seconds", Form::not_negative, Need::never, true},
+                                {"covered_ranks", Form::count, Need::never, true},
                                 {"nvls_bytes_per_second", Form::positive, Need::never, true},
                                 {"nvls_latency_seconds", Form::not_negative, Need::never, true},
                                 {"nvls_level_seconds", Form::not_negative, Need::never, true},
@@ -140,7 +142,8 @@ void read_collectives(const Json& json, const Numbers& numbers, Cluster& cluster
     throw InvalidRequest("/all_to_all_efficiency/value", "a share of the network is at most 1");
   }
   cluster.all_to_all_half_bytes = numbers.at("all_to_all_half_bytes", 0);
-  cluster.all_to_all_peer_seconds = numbers.at("all_to_all_peer_seconds", 0);
+  cluster.all_to_all_peer_seconds = numbers.at("all_to_all_peer_seconds", default_peer_cost.seconds);
+  cluster.message_seconds = numbers.at("message_seconds", default_message_cost.seconds);
   cluster.nvls_bytes_per_second = numbers.at("nvls_bytes_per_second", 0);
   cluster.nvls_latency_seconds = numbers.at("nvls_latency_seconds", 0);
   cluster.nvls_level_seconds = numbers.at("nvls_level_seconds", 0);
@@ -263,7 +266,7 @@ void change_quantity(Json& held, const Json& changed, const std::string& text, b
   const bool known = held.is_object() && held.contains("value") && !held.at("value").is_null();
   const std::string before = known ? held.at("value").dump() : "nothing";
   if (!held.is_object()) held = Json::object();
-  held.erase("reason");
+  for (const char* key : {"reason", "low", "high"}) held.erase(key);
   held["value"] = changed;
   held["what_if"] = true;
   held["source"] =
@@ -271,6 +274,14 @@ void change_quantity(Json& held, const Json& changed, const std::string& text, b
   if (!price) return;
   held.erase("date");
   held.erase("region");
+}
+
+/// Of a machine that was measured, the ranks of those measurements; else all GPUs that the sources describe.
+std::int64_t covered_ranks(const Numbers& numbers, const Cluster& cluster) {
+  if (numbers.has("covered_ranks")) return static_cast<std::int64_t>(numbers.at("covered_ranks"));
+  if (cluster.calibration == nullptr) return cluster.gpus();
+  const int judged = cluster.epoch_bands.empty() ? 1 : cluster.epoch_bands.back().ranks;
+  return std::max(judged, cluster.calibration->most_ranks());
 }
 
 }  // namespace
@@ -292,6 +303,7 @@ std::shared_ptr<const Cluster> cluster_from_json(const Json& json) {
   cluster->compute_slowdown_factor = numbers.at("compute_slowdown_factor", 1);
   if (json.contains("calibration")) cluster->calibration = read_calibration(json.at("calibration"), "/calibration");
   if (json.contains("epoch_band_90")) cluster->epoch_bands = read_bands(json.at("epoch_band_90"));
+  cluster->covered_ranks = covered_ranks(numbers, *cluster);
   read_price(json.at("price_per_node_hour"), *cluster);
   cluster->raw = json;
   return cluster;

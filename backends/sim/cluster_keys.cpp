@@ -15,10 +15,9 @@ namespace strobe::sim {
 namespace {
 
 // A changed number (a what-if) has no date: nobody has measured it.
-constexpr Key quantity_keys[] = {{"value", Form::not_negative},
-                                 {"source", Form::text},
-                                 {"date", Form::text, Need::never},
-                                 {"what_if", Form::flag, Need::never}};
+constexpr Key quantity_keys[] = {
+    {"value", Form::not_negative}, {"low", Form::not_negative, Need::never}, {"high", Form::not_negative, Need::never},
+    {"source", Form::text},        {"date", Form::text, Need::never},        {"what_if", Form::flag, Need::never}};
 constexpr Key unknown_keys[] = {{"value", Form::not_negative}, {"reason", Form::text}};
 
 void check_value(const Json& json, const Key& key, const std::string& pointer) {
@@ -48,6 +47,18 @@ void check_unknown(const Json& quantity, const Key& key, const std::string& poin
   }
   check_keys(quantity, unknown_keys, pointer);
   text_at(quantity, "reason", pointer);
+}
+
+/// A value that was chosen has the interval that it was chosen from.
+void check_interval(const Json& quantity, const Key& key, const std::string& pointer) {
+  for (const char* bound : {"low", "high"}) {
+    if (!quantity.contains(bound)) continue;
+    check_value(quantity.at(bound), key, pointer + "/" + bound);
+    const double difference = quantity.at("value").get<double>() - quantity.at(bound).get<double>();
+    if (bound == std::string_view("low") ? difference < 0 : difference > 0)
+      throw InvalidRequest(pointer + "/" + bound,
+                           fmt::format("the value {} lies outside", quantity.at("value").dump()));
+  }
 }
 
 }  // namespace
@@ -127,6 +138,7 @@ double Numbers::at(const char* name) const {
   check_keys(quantity, quantity_keys, here);
   check_provenance(quantity, here);
   check_value(quantity.at("value"), key, here + "/value");
+  check_interval(quantity, key, here);
   return quantity.at("value").get<double>();
 }
 

@@ -40,6 +40,7 @@ struct Topology {
   double exchange_efficiency = 1;            // of the network that large messages of an exchange get
   double exchange_half_bytes = 0;            // a message to another node takes as long as one so much larger
   double exchange_peer_seconds = 0;          // of the sender for each peer, where ranks are on several nodes
+  double message_seconds = 0;                // of a rank for each message that it issues
   Link nvls = {0, 0};                        // of sums in the switch of a whole node; no bandwidth: it has none
   double nvls_level_seconds = 0;             // of such sums, for each level of the tree between nodes
   const Calibration* calibration = nullptr;  // the cluster's, which outlives this
@@ -63,6 +64,11 @@ struct Topology {
   int nic_group_of(int rank) const { return node_of(rank) * nic_groups + nic_of(rank); }
   double nic_bytes_per_second() const { return inter.bytes_per_second / nic_groups; }
   const Link& between(int a, int b) const { return node_of(a) == node_of(b) ? intra : inter; }
+
+  /// Seconds for which a message keeps a rank from issuing its next one.
+  double issue_seconds(int from, int to) const {
+    return node_of(from) == node_of(to) ? message_seconds : std::max(message_seconds, exchange_peer_seconds);
+  }
 
   /// Bytes per second that every hop of a ring (or tree) through all ranks can carry at once. A ring leaves and enters
   /// each node once, so that hop has the node's network to itself; its hops inside a node share the node's bridge.

@@ -2,9 +2,9 @@
 // before it have ended, and lasts by its cost model; it occupies the communicate stream of its members meanwhile, so
 // collectives of disjoint groups run beside each other. A message begins when both sides
 // have arrived; messages of one lane (sender, receiver, tag) follow each other, different lanes ride beside each other
-// and beside collectives. Invariants: times depend on what the ranks do, not on the order in which they are scheduled;
-// nobody waits for ever, because a rank that no one can free is told so. Cost: O(members + entries with rows) per
-// collective, O(log ranks) per blocking wait.
+// and beside collectives. A rank issues its messages one after the other, whatever their lanes. Invariants: times
+// depend on what the ranks do, not on the order in which they are scheduled; nobody waits for ever, because a rank that
+// no one can free is told so. Cost: O(members + entries with rows) per collective, O(log ranks) per blocking wait.
 #include "backends/sim/world.hpp"
 
 #include <fmt/format.h>
@@ -205,13 +205,20 @@ std::shared_ptr<Flight> World::enter_message(Circle& circle, int member, const C
   }
   const std::shared_ptr<Flight> flight = *place;
   const auto rank = static_cast<std::size_t>(world_rank(circle.ranks, member));
-  flight->calls[side] = make_call(collective, clocks_[rank]->arrival_seconds());
+  flight->calls[side] = make_call(collective, issue(rank, side, circle.topology.issue_seconds(from, to)));
   ++flight->arrived;
   if (flight->complete()) {
     lane.open.erase(place);
     lane.free_seconds = settle(*flight, circle.topology, lane.free_seconds);
   }
   return flight;
+}
+
+double World::issue(std::size_t rank, std::size_t side, double seconds) {
+  double& free = lines_[rank].issue_seconds[side];
+  const double begin = std::max(clocks_[rank]->arrival_seconds(), free);
+  free = begin + seconds;
+  return begin;
 }
 
 void World::settle_collectives(std::shared_ptr<Flight> flight) {

@@ -37,6 +37,8 @@ class World : private VirtualWaits {
   /// Settles the flight, and those behind it in the lines of its members, as far as they can be.
   void settle_collectives(std::shared_ptr<Flight> flight);
   /// Gives a complete flight its times; the links are free from `free_seconds` on. Returns when it ends.
+  /// When the link can have a message that a rank sends (side 0) or receives now: messages are issued one by one.
+  double issue(std::size_t rank, std::size_t side, double seconds);
   double settle(Flight& flight, const Topology& topology, double free_seconds);
   /// What a framework's program adds to a flight that moves `load`.
   double software_seconds(const Flight& flight, const CollectiveLoad& load) const;
@@ -69,6 +71,7 @@ class World : private VirtualWaits {
   struct Line {
     std::vector<std::shared_ptr<Flight>> flights;
     double free_seconds = 0;
+    double issue_seconds[2] = {0, 0};  // until when the messages sent so far keep it from sending, and those received
   };
   std::vector<Line> lines_;
 

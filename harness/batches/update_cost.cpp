@@ -48,7 +48,8 @@ double averaging_seconds(const HybridPlan& plan, const Cluster& cluster) {
   const double ranks = plan.ranks();
   const bool one_node = plan.ranks() <= cluster.gpus_per_node;
   const double rate = one_node ? cluster.intra_node_bytes_per_second : cluster.inter_node_bytes_per_second;
-  const double latency = one_node ? cluster.intra_node_latency_seconds : cluster.inter_node_latency_seconds;
+  const double hop = one_node ? cluster.intra_node_latency_seconds : cluster.inter_node_latency_seconds;
+  const double latency = std::max(hop, cluster.message_seconds);
   const double bytes = static_cast<double>(plan.full->model.parameter_count) * (plan.full->model.fp64 ? 8 : 4);
   const double seconds = 2 * (ranks - 1) * (latency + (rate > 0 ? bytes / ranks / rate : 0));
   return seconds / static_cast<double>(std::max<std::int64_t>(1, plan.iterations()));

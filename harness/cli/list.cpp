@@ -204,6 +204,13 @@ Json known_gpus_per_link(const Cluster& cluster) {
   return stated == cluster.raw.end() ? Json(nullptr) : stated->at("value");
 }
 
+/// What a cluster's file says of what messages cost, or the default that holds where it says nothing.
+Json message_cost(const Cluster& cluster, const char* key, const DefaultCost& otherwise) {
+  const auto stated = cluster.raw.find(key);
+  if (stated != cluster.raw.end() && !stated->at("value").is_null()) return *stated;
+  return {{"value", otherwise.seconds}, {"low", otherwise.low}, {"high", otherwise.high}, {"source", otherwise.source}};
+}
+
 Json clusters() {
   Json list = Json::array();
   for (const std::string& name : cluster_names()) {
@@ -219,6 +226,9 @@ Json clusters() {
                     {"host", host_of(*cluster)},
                     {"gpus_per_host_link", known_gpus_per_link(*cluster)},
                     {"host_link_bytes_per_second", known_or_null(cluster->host_link_bytes_per_second)},
+                    {"message_seconds", message_cost(*cluster, "message_seconds", default_message_cost)},
+                    {"all_to_all_peer_seconds", message_cost(*cluster, "all_to_all_peer_seconds", default_peer_cost)},
+                    {"covered_ranks", cluster->covered_ranks},
                     {"calibrated", cluster->calibrated},
                     {"price_per_node_hour", cluster->price_per_node_hour},
                     {"price_currency", cluster->price_currency},

@@ -173,7 +173,8 @@ bool marks_prediction(const std::string& note) {
 std::string certainty(const PlanOutcome& outcome) {
   std::vector<std::string> words;
   for (const std::string& note : outcome.notes) {
-    if (marks_prediction(note)) words.push_back(note.substr(0, note.find(' ')));
+    const std::string word = note.substr(0, note.find(' '));
+    if (marks_prediction(note) && std::find(words.begin(), words.end(), word) == words.end()) words.push_back(word);
   }
   if (words.empty()) words.emplace_back("calibrated");
   if (const auto& band = outcome.epoch_band)
@@ -383,7 +384,9 @@ std::string plan_text(const PlanReport& report, std::size_t shown) {
   if (report.groups) text += advice_text(*report.groups, report.outcomes);
   if (report.study) text += study_text(*report.study);
   std::vector<std::string> notes = all_notes(report);
-  std::erase_if(notes, [](const std::string& note) { return marks_prediction(note); });
+  std::erase_if(notes, [](const std::string& note) {
+    return marks_prediction(note) && note.rfind("extrapolated beyond", 0) != 0;
+  });
   if (!notes.empty()) text += fmt::format("\nnotes\n  {}\n", fmt::join(notes, "\n  "));
   return text;
 }

@@ -98,8 +98,9 @@ ScalingPoint simulate(const PlanPoint& best, int nodes) {
   const std::int64_t per_node = c.ranks / best.nodes;
   point.nodes = nodes;
   point.ranks = c.ranks = per_node * nodes;
-  point.extrapolated = nodes > described->nodes;
-  c.cluster = point.extrapolated ? change_cluster(best.cluster, "nodes", std::to_string(nodes)) : best.cluster;
+  const bool larger = nodes > described->nodes;
+  point.extrapolated = larger || described->beyond_sources(point.ranks);
+  c.cluster = larger ? change_cluster(best.cluster, "nodes", std::to_string(nodes)) : best.cluster;
   point.reason = extension_refusal(c.cluster);
   if (!point.reason.empty()) {
     point.status = "cannot_extend";

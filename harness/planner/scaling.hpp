@@ -10,7 +10,7 @@ struct ScalingPoint {
   int nodes = 1;
   std::int64_t ranks = 1;
   std::string status = "ok", reason;  // as of an outcome
-  bool extrapolated = false;          // more nodes than the cluster's file describes
+  bool extrapolated = false;          // more nodes or ranks than the cluster's file and its sources tell of
   double epoch_seconds = 0;
   double compute_seconds = 0;
   double launch_bound_seconds = 0;  // part of compute: operations that last no longer than a launch

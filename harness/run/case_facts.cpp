@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -12,7 +13,7 @@
 namespace strobe {
 namespace {
 
-void add_cluster_notes(const Cluster& cluster, std::vector<std::string>& notes) {
+void add_cluster_notes(const Cluster& cluster, std::int64_t ranks, std::vector<std::string>& notes) {
   if (cluster.software != nullptr) notes.push_back(software_note(*cluster.software));
   if (cluster.jitter > 0) {
     notes.push_back(fmt::format("jitter {}: a rank's operations of an epoch are e^(N(0, {})) times as long, seed {}",
@@ -21,6 +22,13 @@ void add_cluster_notes(const Cluster& cluster, std::vector<std::string>& notes) 
   if (!cluster.calibrated) notes.push_back("uncalibrated");
   if (cluster.extrapolated()) {
     notes.push_back(fmt::format("extrapolated to {} nodes of {} described", cluster.nodes, cluster.described_nodes));
+  }
+  if (cluster.beyond_sources(ranks)) {
+    notes.push_back(fmt::format(
+        "extrapolated beyond {} rank{}, the most that a source of {} covers: its times rest on {:.3g} us a message and "
+        "{:.3g} us a peer of an exchange between nodes",
+        cluster.covered_ranks, cluster.covered_ranks == 1 ? "" : "s", cluster.name, cluster.message_seconds * 1e6,
+        std::max(cluster.message_seconds, cluster.all_to_all_peer_seconds) * 1e6));
   }
   if (cluster.price_per_node_hour > 0) {
     const std::string origin =
@@ -42,7 +50,7 @@ void take_cluster(const Case& c, const Cluster& cluster, CaseResult& result) {
     result.band_high_factor = band.high;
     result.band_source = band.source;
   }
-  add_cluster_notes(cluster, result.notes);
+  add_cluster_notes(cluster, c.ranks, result.notes);
 }
 
 }  // namespace

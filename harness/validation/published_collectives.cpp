@@ -52,7 +52,6 @@ sim::CollectiveLoad load_of(const CollectiveRow& row, const sim::Topology& topol
   for (int from = 0; from < row.ranks; ++from) {
     for (int to = 0; to < row.ranks; ++to) load.exchange.add(topology, from, to, load.smallest_part_bytes);
   }
-  load.exchange.most_messages = static_cast<std::uint64_t>(row.ranks - 1);
   return load;
 }
 

@@ -15,12 +15,14 @@ double all_gather_ring_seconds(const CollectiveLoad& load, const Topology& topol
   });
 }
 
+double all_gather_ring_messages(const CollectiveLoad&, const Topology& topology) { return topology.ranks - 1.0; }
+
 const Register<CollectiveCostTag> all_gather_ring_registered{{
     "all-gather-ring",
     "ring in which every part passes all other ranks",
     "Thakur, Rabenseifner and Gropp, IJHPCA 2005, section 3; uneven parts by the busiest hop",
     {},
-    {CollectiveKind::all_gather_v, all_gather_ring_seconds},
+    {CollectiveKind::all_gather_v, all_gather_ring_seconds, all_gather_ring_messages},
     {},
 }};
 

@@ -25,12 +25,16 @@ double all_reduce_hierarchical_seconds(const CollectiveLoad& load, const Topolog
          2 * (nodes - 1) / nodes * bytes / topology.inter.bytes_per_second;
 }
 
+double all_reduce_hierarchical_messages(const CollectiveLoad&, const Topology& topology) {
+  return 2.0 * (topology.gpus_per_node - 1 + topology.nodes - 1);
+}
+
 const Register<CollectiveCostTag> all_reduce_hierarchical_registered{{
     "all-reduce-hierarchical",
     "reduce-scatter inside the nodes, all-reduce between them, all-gather inside; where the library does so",
     "Cho, Finkler, Serrano, Kung and Hunter, BlueConnect, SysML 2019",
     {},
-    {CollectiveKind::all_reduce, all_reduce_hierarchical_seconds},
+    {CollectiveKind::all_reduce, all_reduce_hierarchical_seconds, all_reduce_hierarchical_messages},
     {},
 }};
 

@@ -29,12 +29,17 @@ double all_reduce_nvls_seconds(const CollectiveLoad& load, const Topology& topol
          std::max(inside, crossings * bytes / topology.inter.bytes_per_second);
 }
 
+/// To the switch and back, and up and down each level of the tree.
+double all_reduce_nvls_messages(const CollectiveLoad&, const Topology& topology) {
+  return 2.0 * (1 + topology.tree_levels());
+}
+
 const Register<CollectiveCostTag> all_reduce_nvls_registered{{
     "all-reduce-nvls",
     "sums in the switch of each node, a tree between nodes; where the cluster states its bandwidth",
     "NCCL 2.30, src/graph/tuning.cc (NVLS, NVLSTree)",
     {},
-    {CollectiveKind::all_reduce, all_reduce_nvls_seconds},
+    {CollectiveKind::all_reduce, all_reduce_nvls_seconds, all_reduce_nvls_messages},
     {},
 }};
 

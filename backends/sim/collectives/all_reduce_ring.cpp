@@ -26,12 +26,14 @@ double all_reduce_ring_seconds(const CollectiveLoad& load, const Topology& topol
   });
 }
 
+double all_reduce_ring_messages(const CollectiveLoad&, const Topology& topology) { return 2.0 * (topology.ranks - 1); }
+
 const Register<CollectiveCostTag> all_reduce_ring_registered{{
     "all-reduce-ring",
     "ring: reduce-scatter, then all-gather; best for large buffers",
     "Thakur, Rabenseifner and Gropp, IJHPCA 2005, section 4; protocols and hops between nodes by NCCL's tuning model",
     {},
-    {CollectiveKind::all_reduce, all_reduce_ring_seconds},
+    {CollectiveKind::all_reduce, all_reduce_ring_seconds, all_reduce_ring_messages},
     {},
 }};
 

@@ -16,12 +16,16 @@ double all_reduce_tree_seconds(const CollectiveLoad& load, const Topology& topol
   });
 }
 
+double all_reduce_tree_messages(const CollectiveLoad&, const Topology& topology) {
+  return 2.0 * (std::min(topology.ranks, topology.gpus_per_node) - 1 + topology.tree_levels());
+}
+
 const Register<CollectiveCostTag> all_reduce_tree_registered{{
     "all-reduce-tree",
     "pipelined tree between nodes, chain inside a node; best for small buffers on many nodes",
     "NCCL tuning model (tree), latency and bandwidth terms",
     {},
-    {CollectiveKind::all_reduce, all_reduce_tree_seconds},
+    {CollectiveKind::all_reduce, all_reduce_tree_seconds, all_reduce_tree_messages},
     {},
 }};
 

@@ -7,7 +7,7 @@
 // bridge is that of nodes whose GPUs reach each other through the host only. A skewed matrix has larger row or column
 // maxima than an even one of the same total and costs more.
 // Over several nodes each message to another node is, where the cluster says so, longer by `all_to_all_half_bytes` and
-// gets the share `all_to_all_efficiency` of the network, and each peer costs its sender `all_to_all_peer_seconds`.
+// gets the share `all_to_all_efficiency` of the network; each peer costs its sender `all_to_all_peer_seconds`.
 // Invariant: 0 when nothing is sent. Cost: O(ranks), after O(messages) to sum the matrix.
 #include <algorithm>
 #include <limits>
@@ -65,12 +65,16 @@ double all_to_all_v_grouped_seconds(const CollectiveLoad& load, const Topology& 
          (outside > 0 ? topology.largest_latency_seconds() : topology.intra.latency_seconds);
 }
 
+double all_to_all_v_grouped_messages(const CollectiveLoad& load, const Topology&) {
+  return static_cast<double>(load.exchange.most_messages);
+}
+
 const Register<CollectiveCostTag> all_to_all_v_grouped_registered{{
     "all-to-all-v-grouped",
     "all messages posted at once; the busiest GPU link, NIC or host bridge decides",
     "flow-level bound: row and column maxima of the byte matrix over link bandwidths",
     {},
-    {CollectiveKind::all_to_all_v, all_to_all_v_grouped_seconds},
+    {CollectiveKind::all_to_all_v, all_to_all_v_grouped_seconds, all_to_all_v_grouped_messages},
     {},
 }};
 

@@ -38,12 +38,16 @@ double all_to_all_v_pairwise_seconds(const CollectiveLoad& load, const Topology&
   return call_seconds(topology) + rounds * topology.largest_latency_seconds() + of_peers + transfer;
 }
 
+double all_to_all_v_pairwise_messages(const CollectiveLoad& load, const Topology&) {
+  return static_cast<double>(load.exchange.most_messages);
+}
+
 const Register<CollectiveCostTag> all_to_all_v_pairwise_registered{{
     "all-to-all-v-pairwise",
     "one peer in each of n - 1 rounds; where the library does so",
     "Thakur, Rabenseifner and Gropp, IJHPCA 2005, section 5",
     {},
-    {CollectiveKind::all_to_all_v, all_to_all_v_pairwise_seconds},
+    {CollectiveKind::all_to_all_v, all_to_all_v_pairwise_seconds, all_to_all_v_pairwise_messages},
     {},
 }};
 

@@ -5,11 +5,14 @@
 namespace strobe::sim {
 namespace {
 
-double barrier_tree_seconds(const CollectiveLoad& load, const Topology& topology) {
-  (void)load;
+double barrier_tree_messages(const CollectiveLoad&, const Topology& topology) {
   int levels = 0;
   while ((1 << levels) < topology.ranks) ++levels;
-  return 2 * levels * topology.largest_latency_seconds();
+  return 2 * levels;
+}
+
+double barrier_tree_seconds(const CollectiveLoad& load, const Topology& topology) {
+  return barrier_tree_messages(load, topology) * topology.largest_latency_seconds();
 }
 
 const Register<CollectiveCostTag> barrier_tree_registered{{
@@ -17,7 +20,7 @@ const Register<CollectiveCostTag> barrier_tree_registered{{
     "an empty message up and down a binary tree",
     "recursive-doubling latency, 2 log2 P rounds",
     {},
-    {CollectiveKind::barrier, barrier_tree_seconds},
+    {CollectiveKind::barrier, barrier_tree_seconds, barrier_tree_messages},
     {},
 }};
 

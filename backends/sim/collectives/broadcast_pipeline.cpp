@@ -14,12 +14,15 @@ double broadcast_pipeline_seconds(const CollectiveLoad& load, const Topology& to
   });
 }
 
+/// The first bytes are sent on by one rank after the other.
+double broadcast_pipeline_messages(const CollectiveLoad&, const Topology& topology) { return topology.ranks - 1.0; }
+
 const Register<CollectiveCostTag> broadcast_pipeline_registered{{
     "broadcast-pipeline",
     "pipelined chain from the root through all ranks",
     "NCCL ring broadcast",
     {},
-    {CollectiveKind::broadcast, broadcast_pipeline_seconds},
+    {CollectiveKind::broadcast, broadcast_pipeline_seconds, broadcast_pipeline_messages},
     {},
 }};
 

@@ -13,12 +13,14 @@ double point_to_point_seconds(const CollectiveLoad& load, const Topology& topolo
          static_cast<double>(load.bytes) / std::min(link.bytes_per_second, topology.intra.bytes_per_second);
 }
 
+double point_to_point_messages(const CollectiveLoad&, const Topology&) { return 1; }
+
 const Register<CollectiveCostTag> point_to_point_registered{{
     "point-to-point",
     "latency plus bytes over bandwidth of the link between the two ranks",
     "Hockney, Parallel Computing 20(3), 1994",
     {},
-    {CollectiveKind::send, point_to_point_seconds},
+    {CollectiveKind::send, point_to_point_seconds, point_to_point_messages},
     {},
 }};
 

@@ -17,12 +17,14 @@ double reduce_scatter_ring_seconds(const CollectiveLoad& load, const Topology& t
   });
 }
 
+double reduce_scatter_ring_messages(const CollectiveLoad&, const Topology& topology) { return topology.ranks - 1.0; }
+
 const Register<CollectiveCostTag> reduce_scatter_ring_registered{{
     "reduce-scatter-ring",
     "ring in which every part is summed on its way to its owner",
     "Thakur, Rabenseifner and Gropp, IJHPCA 2005, section 4; uneven parts by the busiest hop",
     {},
-    {CollectiveKind::reduce_scatter, reduce_scatter_ring_seconds},
+    {CollectiveKind::reduce_scatter, reduce_scatter_ring_seconds, reduce_scatter_ring_messages},
     {},
 }};
 

@@ -17,6 +17,7 @@
 #include "harness/request/case.hpp"
 #include "harness/request/suite.hpp"
 #include "harness/run/run_case.hpp"
+#include "harness/training/make_plan.hpp"
 #include "models/snapshots/model.hpp"
 #include "tests/harness/plans.hpp"
 
@@ -162,6 +163,47 @@ TEST(WhatIf, MoreNodesThanDescribedAreMarked) {
   sold["cluster"] = "p5-h100";
   const std::vector<std::string> notes = run(sold).notes;
   EXPECT_NE(std::find(notes.begin(), notes.end(), "price 55.04 USD per node hour, us-east-1, 2026-09-25"), notes.end());
+}
+
+TEST(WhatIf, MoreRanksThanASourceCoversAreMarked) {
+  Json json = simulated_case("tm-gcn", "vertex", 16);
+  const auto marked = [&json](const char* cluster) {
+    json["cluster"] = cluster;
+    const std::vector<std::string> notes = run(json).notes;
+    return std::any_of(notes.begin(), notes.end(),
+                       [](const std::string& note) { return note.rfind("extrapolated beyond", 0) == 0; });
+  };
+  EXPECT_FALSE(marked("aimos-v100"));
+  EXPECT_FALSE(marked("aimos-v100:covered_ranks=16"));
+  EXPECT_TRUE(marked("aimos-v100:covered_ranks=15"));
+  EXPECT_TRUE(marked("dynahb-2080ti:nodes=16"));
+}
+
+// Point-to-point messages of an exchange are issued one by one, so an epoch takes at least those of its busiest rank.
+TEST(MessageLaw, NoEpochIsShorterThanTheMessagesOfARank) {
+  for (const std::string& cluster : cluster_names()) {
+    for (const auto& [strategy, ranks] : {std::pair{"vertex", 96}, {"snapshot", 27}}) {
+      Json json = simulated_case("tm-gcn", strategy, ranks);
+      json["cluster"] = load_cluster(cluster)->inter_node_bytes_per_second > 0 ? cluster + ":nodes=96"
+                                                                               : cluster + ":gpus_per_node=96";
+      std::vector<std::vector<Span>> spans;
+      const Case c = case_from_json(json, "");
+      const CaseResult result = run_planned(make_plan(c), c, &spans);
+      ASSERT_EQ(result.status, "ok") << result.reason;
+      double floor = 0;
+      for (const std::vector<Span>& rank : spans) {
+        double messages = 0;
+        for (const Span& span : rank) messages += span.name == "all_to_all_v" ? span.messages : 0;
+        floor = std::max(floor, messages * 2.75e-7);
+      }
+      double end = 0;
+      for (const std::vector<Span>& rank : spans) {
+        for (const Span& span : rank) end = std::max(end, span.end_seconds);
+      }
+      EXPECT_GT(floor, 0) << strategy;
+      EXPECT_GE(end, floor) << cluster << " " << strategy;
+    }
+  }
 }
 
 TEST(Memory, TheVerdictSaysWhereItBroke) {
