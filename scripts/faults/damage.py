@@ -1,9 +1,12 @@
-"""Damages every kind of file that Strobe reads back, and files that carry its own seal."""
+"""Damages every kind of file that Strobe reads back, and files that carry its own seal. A damaged file is refused by name,
+or accepted where the damage means nothing: then every number is that of the undisturbed file."""
 import json
 import os
+import pathlib
 import shutil
+from dataclasses import dataclass, field as of_dataclass
 
-from faults.field import Skip, rows_of
+from faults.field import ROOT, Skip, flags, rows_of
 
 WORKLOAD = ["--workload", "uniform:steps=8,vertices=60,density=3"]
 VALUES = [None, True, -1, 0, 3, 1e308, -0.5, "", "x", "\u001b[31m", [], {}, [[]], {"a": {}}, "9" * 400]
@@ -68,66 +71,164 @@ def _mutate(rng, path):
     return _mutate_bytes(rng, content)
 
 
-def _make_files(field):
-    """One good file of every kind, and the command that reads it; its name is what a refusal must have in it."""
-    field.write("events.csv", "source,target,time\n" + "".join(f"{i % 17},{i * 3 % 13},{i}\n" for i in range(300)))
-    steps = [["convert", "events.csv", "g.strobe"],
-             ["convert", "events.csv:window_count=8", "s.strobe"],
-             ["run", *WORKLOAD, "--epochs", "2", "--out", "begun", "--checkpoint", "state", "--save-model", "m.safetensors",
-              "--checkpoint-every", "1"],
-             ["run", field.suite, "--out", "run"], ["run", field.suite, "--out", "other"],
-             ["inspect", "events.csv:window_count=8", "--shape", "shape.json"]]
-    for words in steps:
-        answer = field.strobe(*words)
-        if answer.status != 0:
-            raise Skip(f"no good files to damage: {answer.command}: {answer.words()[-200:]}")
-    shutil.copy(field.folder / "state", field.folder / "kept-state")
-    cluster = next(field.binary.parent.parent.glob("backends/clusters/p5-h100.json"), None)
-    if cluster is not None:
-        shutil.copy(cluster, field.folder / "cluster.json")
-    return [("g.strobe", ["inspect", "g.strobe"]), ("s.strobe", ["inspect", "s.strobe"]),
-            ("m.safetensors", ["run", *WORKLOAD, "--epochs", "1", "--load-model", "m.safetensors", "--out", "o1"]),
-            ("state", ["run", *WORKLOAD, "--epochs", "4", "--checkpoint", "state", "--resume-training", "--out", "o2"]),
-            ("sweep.json", ["run", "sweep.json", "--dry-run"]),
-            ("shape.json", ["run", "--workload", "shape.json", "--device", "sim", "--cluster", "p5-h100", "--epochs", "1",
-                            "--out", "o3"]),
-            ("cluster.json", ["run", *WORKLOAD, "--device", "sim", "--cluster", "./cluster.json", "--epochs", "1", "--out",
-                              "o4"]),
-            ("run/plan.json", ["run", "--resume", "run"]), ("run/summary.json", ["run", "--resume", "run"]),
-            ("run/env.json", ["run", "--resume", "run"]), ("run/samples.jsonl", ["run", "--resume", "run"]),
-            ("run/summary.json", ["compare", "run", "other"]), ("run/samples.jsonl", ["compare", "run", "other"]),
-            ("run/env.json", ["compare", "run", "other"]), ("run/plan.json", ["compare", "run", "other"])]
+@dataclass
+class Reader:
+    """A file, a command that reads it, and what must not change where the command accepts it."""
+    file: str
+    command: list
+    numbers: object = None  # of (field, answer); None: a file that a user writes, whose numbers are his
+    expected: object = of_dataclass(default=None, repr=False)
+    gone: tuple = ()  # what the command writes, and must be away before
+
+    def wrong(self, field, answer):
+        # What is compared may differ (3) or be no longer comparable (4).
+        wrong = answer.wrong({0, 1, 2, 3, 4})
+        name = pathlib.Path(self.file)
+        # In a file that a user wrote, the place is enough.
+        named = not self.numbers and ": /" in answer.words()
+        if not wrong and answer.status == 2 and not named and name.name not in answer.words() and str(name.parent) not in answer.words():
+            wrong = f"refused without its name: {answer.command}: {answer.words()[-200:]}"
+        if not wrong and self.numbers and answer.status in (0, 3):
+            found = self.numbers(field, answer)
+            wrong = f"accepted with other numbers: {answer.command}" if found != self.expected else ""
+        return wrong
+
+
+def _said(_, answer):
+    return answer.out
+
+
+def _of_row(field, _):
+    ranks = field.folder / "ranks.csv"
+    return sorted(map(repr, rows_of(field.folder / "o").items())), ranks.read_text() if ranks.exists() else ""
+
+
+def _kept(field, _):
+    return rows_of(field.folder / "run")
+
+
+def _shown(field, _):
+    """Numbers that a table or a page was made of: those of a damaged file, where it was taken. Lost rows are no other
+    numbers."""
+    good = field.good_rows
+    return [row for row in rows_of(field.folder / "run").values() if row not in good]
+
+
+def _states_and_models(field):
+    for case in ("full", "chunk", "hybrid", "event", "daemon"):
+        ranks = ["--dump-ranks", "ranks.csv"] if case in ("event", "daemon") else []
+        state, model = f"state-{case}", f"m-{case}.safetensors"
+        _well(field, "run", *flags(case), "--epochs", "2", "--out", "begun", "--checkpoint", state, "--save-model", model)
+        run = ["run", *flags(case), *ranks, "--out", "o"]
+        yield Reader(state, [*run, "--epochs", "4", "--checkpoint", state, "--resume-training"], _of_row, gone=("o",))
+        yield Reader(model, [*run, "--epochs", "1", "--load-model", model], _of_row, gone=("o",))
+        field.fresh("begun")
+
+
+def _well(field, *words):
+    answer = field.strobe(*words)
+    if answer.status != 0:
+        raise Skip(f"no good files to damage: {answer.command}: {answer.words()[-200:]}")
+    return answer
+
+
+def _inputs(field):
+    _well(field, "convert", "events.csv", "g.strobe")
+    _well(field, "convert", "events.csv:window_count=8", "s.strobe")
+    _well(field, "inspect", "events.csv:window_count=8", "--shape", "shape.json")
+    shutil.copy(ROOT / "backends/clusters/p5-h100.json", field.folder / "cluster.json")
+    sim = ["--device", "sim", "--epochs", "1", "--out", "o"]
+    return [Reader("g.strobe", ["inspect", "g.strobe", "--json"], _said),
+            Reader("s.strobe", ["inspect", "s.strobe", "--json"], _said),
+            Reader("sweep.json", ["run", "sweep.json", "--dry-run"]),
+            Reader("shape.json", ["run", "--workload", "shape.json", "--cluster", "p5-h100", *sim], gone=("o",)),
+            Reader("cluster.json", ["run", *WORKLOAD, "--cluster", "./cluster.json", *sim], gone=("o",)),
+            Reader("cluster.json", ["plan", *WORKLOAD, "--clusters", "./cluster.json", "--nodes", "1", "--strategy", "vertex"])]
+
+
+def _runs(field):
+    _well(field, "run", field.suite, "--out", "run", "--trace")
+    shutil.copytree(field.folder / "run", field.folder / "other")
+    field.good_rows = list(rows_of(field.folder / "run").values())
+    trace = str(min((field.folder / "run/trace").iterdir()).relative_to(field.folder))
+    readers = [Reader(trace, ["trace", *words]) for words in (["merge", trace, trace, "--out", "both.json"],
+                                                              ["diff", trace, trace.replace("run", "other", 1)])]
+    for file in ("plan.json", "summary.json", "env.json", "samples.jsonl"):
+        readers.append(Reader("run/" + file, ["run", "--resume", "run"], _kept))
+        for words in (["compare", "run", "other"], ["show", "run"], ["show", "run", "--format", "latex"],
+                      ["report", "run", "--out", "page.html"], ["plot", "curves", "run", "--out", "figures"]):
+            readers.append(Reader("run/" + file, words, _shown, gone=("page.html", "figures")))
+    return readers
+
+
+def _calibrations(field):
+    _well(field, "calibrate", "--chunks", "--quick", "--chunk-count", "60", "--model", "t-gcn", "--graph", WORKLOAD[1],
+          "--out", "chunks.json")
+    chunk = ["run", *WORKLOAD, "--model", "t-gcn", "--strategy", "chunk:cost=mlp,workloads=chunks.json", "--ranks", "2",
+             "--dry-run", "--dump-placement", "placement.csv"]
+    return [Reader("chunks.json", chunk, _placed)]
+
+
+def _placed(field, _):
+    return (field.folder / "placement.csv").read_text()
+
+
+def _answer(field, reader):
+    for name in (*reader.gone, "ranks.csv", "both.json", "placement.csv"):
+        field.fresh(name)
+    return field.strobe(*reader.command, seconds=30)
+
+
+def _damage(field, readers):
+    """Damages one of the files after the other, and puts all back in between."""
+    kept = {path: path.read_bytes() for path in field.folder.rglob("*") if path.is_file() and "cache" not in path.parts}
+    while True:
+        field.rng.shuffle(readers)
+        for reader in readers:
+            if reader.numbers and reader.expected is None:
+                good = _answer(field, reader)
+                if good.status not in (0, 3):
+                    yield f"the undamaged file is refused: {good.command}: {good.words()[-200:]}"
+                    continue
+                reader.expected = reader.numbers(field, good)
+                _put_back(kept)
+            path = field.folder / reader.file
+            path.write_bytes(_mutate(field.rng, path))
+            damaged = path.read_bytes()
+            wrong = reader.wrong(field, _answer(field, reader))
+            yield f"{reader.file} ({_first_change(kept[path], damaged)}): {wrong}" if wrong else ""
+            _put_back(kept)
+
+
+def _put_back(kept):
+    for file, content in kept.items():
+        if not file.exists() or file.read_bytes() != content:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(content)
+
+
+def _first_change(good, damaged):
+    """Where two contents begin to differ, and what stands there."""
+    at = next((i for i, (a, b) in enumerate(zip(good, damaged)) if a != b), min(len(good), len(damaged)))
+    begin = max(0, at - 20)
+    return f"{len(damaged)} bytes, byte {at}: {good[begin:at + 20]!r} became {damaged[begin:at + 20]!r}"
 
 
 def of_files_read_back(field):
-    readers = [(name, command) for name, command in _make_files(field) if (field.folder / name).exists()]
-    good = {name: (field.folder / name).read_bytes() for name, _ in readers}
-    runs = {path: path.read_bytes() for path in (field.folder / "run").rglob("*") if path.is_file()}
-    while True:
-        name, command = field.rng.choice(readers)
-        path = field.folder / name
-        path.write_bytes(_mutate(field.rng, path))
-        for out in ("o1", "o2", "o3", "o4"):
-            field.fresh(out)
-        answer = field.strobe(*command, seconds=30)
-        # A change that means nothing is accepted; what is compared may differ (3) or be no longer comparable (4).
-        wrong = answer.wrong({0, 1, 2, 3, 4})
-        if not wrong and answer.status == 2 and not answer.words():
-            wrong = f"refused without a word: {answer.command}"
-        if wrong:
-            kept = path.with_suffix(path.suffix + ".damaged")
-            wrong = f"{name} ({len(path.read_bytes())} bytes, {path.read_bytes()[:60]!r}...): {wrong}"
-            kept.unlink(missing_ok=True)
-        yield wrong
-        for file, content in runs.items():
-            file.write_bytes(content)
-        for file, content in good.items():
-            (field.folder / file).write_bytes(content)
+    return _damage(field, [*_inputs(field), *_states_and_models(field)])
+
+
+def of_run_directories(field):
+    return _damage(field, _runs(field))
+
+
+def of_calibrations(field):
+    return _damage(field, _calibrations(field))
 
 
 def of_sealed_graphs(field):
     """A bit of a sealed graph changes, its modification time is put back; and a graph is forged with a seal of its own."""
-    _make_files(field)
+    _inputs(field)
     report = {name: field.strobe("inspect", name, "--json").out for name in ("g.strobe", "s.strobe")}
     while True:
         name = field.rng.choice(list(report))

@@ -11,16 +11,44 @@ from dataclasses import dataclass
 
 # Words of libraries and of the language's run time, which tell a user nothing.
 FOREIGN = re.compile(r"json\.exception|std::|terminate called|basic_string|_M_|what\(\)|Assertion|Segmentation|"
-                     r"munmap_chunk|double free|stack smashing|AddressSanitizer|runtime error:")
+                     r"munmap_chunk|double free|stack smashing|AddressSanitizer|runtime error:|"
+                     r"Traceback \(most|: sto[a-z]+$|\bNone\b", re.MULTILINE)
 # What a terminal would act on.
 CONTROL = re.compile(rb"[\x00-\x08\x0b-\x1f\x7f]")
 
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+EVENT_ROWS = "source,target,time\n" + "".join(f"{i * i % 37},{40 + i * 7 % 19},{i}\n" for i in range(600))
+EVENTS = {"workload": {"name": "events.csv"}, "model": {"name": "tgn-attn", "memory": 8, "time": 8}, "task": "future-links"}
+# A case of every family: full batches, chunks, hybrid batches, events on one rank, and with a memory daemon between two.
+CASES = {
+    "full": {"model": "tm-gcn", "strategy": "sequential"},
+    "snapshot": {"model": "t-gcn", "strategy": "snapshot", "ranks": 2},
+    "vertex": {"model": "evolve-gcn-o", "strategy": "vertex", "ranks": 2},
+    "chunk": {"model": "t-gcn", "strategy": "chunk", "ranks": 2},
+    "hybrid": {"model": "t-gcn", "strategy": {"name": "hybrid_batch", "vertices": "50%", "snapshots": "50%"}, "ranks": 2},
+    "event": {**EVENTS, "strategy": {"name": "event_batch", "batch": 100}},
+    "daemon": {**EVENTS, "strategy": {"name": "event_batch", "batch": 100, "j": 2}, "ranks": 2},
+}
 SUITE = {
     "name": "sweep",
-    "defaults": {"workload": {"name": "uniform", "steps": 8, "vertices": 60, "density": 3}, "epochs": 3},
-    "cases": [{"model": "tm-gcn", "strategy": "sequential"}, {"model": "t-gcn", "strategy": "snapshot", "ranks": 2},
-              {"model": "evolve-gcn-o", "strategy": "vertex", "ranks": 2}],
+    "defaults": {"workload": {"name": "uniform", "steps": 8, "vertices": 60, "density": 3}, "epochs": 3, "threads": 1},
+    "cases": list(CASES.values()),
 }
+
+
+def _words(value):
+    """A part of a case as a flag has it: NAME:key=value,..."""
+    if not isinstance(value, dict):
+        return str(value)
+    settings = ",".join(f"{key}={value[key]}" for key in value if key != "name")
+    return value["name"] + (":" + settings if settings else "")
+
+
+def flags(case):
+    """The flags of `strobe run` that describe one of CASES."""
+    described = {**SUITE["defaults"], **CASES[case]}
+    del described["epochs"]
+    return [word for key, value in described.items() for word in ("--" + key, _words(value))]
 
 
 class Skip(Exception):
@@ -57,6 +85,8 @@ class Answer:
 class Field:
     """A folder with the program in it. Everything that is started here is ended here."""
 
+    patience = 60  # seconds after which a program that has not ended hangs
+
     def __init__(self, folder, binary, rng):
         self.folder = pathlib.Path(folder)
         self.folder.mkdir(parents=True)
@@ -67,6 +97,7 @@ class Field:
                                 OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
                                 OMPI_MCA_rmaps_base_oversubscribe="1", OMPI_MCA_btl_vader_single_copy_mechanism="none")
         self.suite = self.write("sweep.json", json.dumps(SUITE))
+        self.write("events.csv", EVENT_ROWS)
 
     def close(self):
         for process in self.running:
@@ -108,9 +139,10 @@ class Field:
         process.communicate()
 
     def finish(self, process, seconds=60):
+        """Waits for its end, and ends it where it takes longer than so many seconds."""
         status = None
         try:
-            out, err = process.communicate(timeout=seconds)
+            out, err = process.communicate(timeout=min(seconds, self.patience))
             status = process.returncode if process.returncode >= 0 else 128 - process.returncode
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
@@ -122,10 +154,33 @@ class Field:
         return self.finish(self.start(words, before, limit), seconds)
 
 
+# What a row says of training: nothing of it may depend on how the run went.
+NUMBERS = ("status", "loss", "metrics", "metric_samples", "exact")
+
+
 def rows_of(folder):
-    """Loss and metrics of each row of a run directory, by case; what must not depend on how the run went."""
-    summary = json.loads((pathlib.Path(folder) / "summary.json").read_text())
-    return {row["case_id"]: (row["status"], row["loss"], row["metrics"]) for row in summary["rows"]}
+    """The numbers of each row of a run directory, by case."""
+    return {row["case_id"]: tuple(row[key] for key in NUMBERS) for row in _rows(folder)}
+
+
+def finished(folder):
+    """The rows of cases that ended well, with their times: these may never be lost, nor be measured anew."""
+    try:
+        rows = _rows(folder)
+    except (OSError, ValueError):
+        return {}
+    return {row["case_id"]: (row["loss"], row["metrics"], row["epoch_seconds"]) for row in rows if row["status"] == "ok"}
+
+
+def lost(before, folder):
+    """What `finished` said once and does not say any more, or ""."""
+    now = finished(folder)
+    gone = [case for case, row in before.items() if now.get(case) != row]
+    return f"the finished row {gone[0]} was {'changed or run again' if gone[0] in now else 'lost'}" if gone else ""
+
+
+def _rows(folder):
+    return json.loads((pathlib.Path(folder) / "summary.json").read_text())["rows"]
 
 
 def torn(folder):

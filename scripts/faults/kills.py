@@ -4,7 +4,7 @@ import shutil
 import signal
 import time
 
-from faults.field import Skip, leftovers, rows_of, torn
+from faults.field import Skip, finished, flags, leftovers, lost, rows_of, torn
 
 
 def _undisturbed(field):
@@ -20,11 +20,14 @@ def _go_on(field, expected):
     command = ["run", "--resume", "out"]
     if not (field.folder / "out/plan.json").exists() or field.rng.random() < 0.5:
         command = ["run", field.suite, "--out", "out", "--resume"]
+    before = finished(field.folder / "out")
     answer = field.strobe(*command)
     if wrong := answer.wrong({0}):
         return wrong
     if rows_of(field.folder / "out") != expected:
         return f"other numbers after {answer.command}"
+    if wrong := lost(before, field.folder / "out"):
+        return f"{wrong} by {answer.command}"
     return leftovers(field.folder / "out")
 
 
@@ -69,10 +72,14 @@ def by_signals(field):
         if field.rng.random() < 0.3:
             yield _interrupted_file(field, number)
             continue
-        process = field.start(["run", field.suite, "--out", "out"])
-        time.sleep(field.rng.uniform(0, 1.1 * seconds))
+        endless = field.rng.random() < 0.3
+        process = field.start(["run", field.suite, "--out", "out", *(["--epochs", "1000000"] if endless else [])])
+        time.sleep(field.rng.uniform(0.5, 1) if endless else field.rng.uniform(0, 1.1 * seconds))
         process.send_signal(number)
         answer = field.finish(process, 30)
+        if endless:
+            yield answer.wrong({128 + number}) or torn(field.folder / "out")
+            continue
         wrong = answer.wrong({0, 128 + number}) or (torn(field.folder / "out") if (field.folder / "out").exists() else "")
         yield wrong or _go_on(field, expected)
 
@@ -85,8 +92,8 @@ def at_every_call(field):
     killed at a call, too, now and then."""
     if shutil.which("strace") is None:
         raise Skip("strace is not there (apt: strace)")
-    run = ["run", "--workload", "uniform:steps=8,vertices=60,density=3", "--epochs", "3", "--out", "out", "--checkpoint",
-           "state", "--checkpoint-every", "1", "--trace"]
+    case = field.rng.choice(["full", "chunk", "hybrid", "event", "daemon"])
+    run = ["run", *flags(case), "--epochs", "3", "--out", "out", "--checkpoint", "state", "--checkpoint-every", "1", "--trace"]
     go_on = [*run, "--resume", "--resume-training"]
     probe = field.strobe(*run, before=["strace", "-f", "-qq", "-o", "calls", "-e", "trace=" + ",".join(CALLS)])
     if probe.status != 0:
@@ -101,7 +108,7 @@ def at_every_call(field):
         inject = ["strace", "-f", "-qq", "-o", "/dev/null", "-e", f"trace={call}", "-e",
                   f"inject={call}:signal=SIGKILL:when={n}"]
         field.strobe(*run, before=inject)
-        place = f"killed at {call} {n}"
+        place = f"{case} killed at {call} {n}"
         if (field.folder / "out").exists() and (wrong := torn(field.folder / "out")):
             yield f"{place}: {wrong}"
             continue

@@ -4,7 +4,7 @@ import resource
 import signal
 import subprocess
 
-from faults.field import Skip, leftovers, rows_of, torn
+from faults.field import Skip, finished, leftovers, lost, rows_of, torn
 
 
 def _file_limit(blocks):
@@ -28,7 +28,7 @@ def _full_disk(field, kib):
     try:
         answer = field.strobe("run", field.suite, "--out", "disk/out")
         wrong = answer.wrong({0, 1, 2}, ["disk"])
-        wrong = wrong or (torn(disk / "out") if (disk / "out").exists() else "")
+        wrong = wrong or (torn(disk / "out") if (disk / "out").exists() else "") or _whole(field, answer, disk / "out")
         if wrong:
             return f"a disk of {kib} KiB: {wrong}"
         subprocess.run(["mount", "-o", "remount,size=64m", disk], check=True, capture_output=True)
@@ -38,12 +38,20 @@ def _full_disk(field, kib):
 
 
 def _go_on(field, out, what):
+    before = finished(field.folder / out)
     again = field.strobe("run", field.suite, "--out", out, "--resume", "--retry-failed")
     wrong = again.wrong({0})
     if not wrong and rows_of(field.folder / out) != field.expected:
         wrong = "other numbers"
-    wrong = wrong or leftovers(field.folder / out)
+    wrong = wrong or lost(before, field.folder / out) or leftovers(field.folder / out)
     return f"{what}: {wrong}" if wrong else ""
+
+
+def _whole(field, answer, out):
+    """A run that says that all went well has all of its numbers."""
+    if answer.status == 0 and finished(out).keys() != field.expected.keys():
+        return f"status 0 without all rows: {answer.command}"
+    return "other numbers" if answer.status == 0 and rows_of(out) != field.expected else ""
 
 
 def nearly_full_disks(field):
@@ -61,6 +69,7 @@ def nearly_full_disks(field):
         blocks = field.rng.randint(1, 120)
         answer = field.strobe("run", field.suite, "--out", "out", limit=_file_limit(blocks))
         wrong = answer.wrong({0, 1, 2}, ["out"]) or (torn(field.folder / "out") if (field.folder / "out").exists() else "")
+        wrong = wrong or _whole(field, answer, field.folder / "out")
         yield f"ulimit -f {blocks}: {wrong}" if wrong else _go_on(field, "out", f"ulimit -f {blocks}")
 
 

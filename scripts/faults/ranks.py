@@ -1,11 +1,13 @@
 """Takes ranks of a run under mpirun away, for good or for a while; those that are left must end soon and say why."""
+import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import time
 
-from faults.field import Skip
+from faults.field import Skip, finished, flags, leftovers, torn
 
 TIMEOUT = 2  # seconds a collective may wait
 PATIENCE = 25  # seconds in which those that are left must end, on a busy machine
@@ -82,3 +84,97 @@ def lost_and_stopped(field):
             yield f"nobody says which rank is missing: {what}: {answer.words()[-300:]}"
         else:
             yield ""
+
+
+def _mpi(case):
+    """The flags of a case whose ranks are processes."""
+    return ["run", *flags(case), "--comm", "mpi", "--timeout", str(TIMEOUT), "--out", "out"]
+
+
+def _row_written(out):
+    try:
+        return bool(json.loads((out / "summary.json").read_text())["rows"])
+    except (OSError, ValueError):
+        return False
+
+
+# Phases of a launch, and when each has begun; the moment within it is left to chance.
+PHASES = {
+    "start": lambda field, out: True,
+    "agreeing": lambda field, out: out.exists(),
+    "plan": lambda field, out: (out / "plan.json").exists(),
+    "training": lambda field, out: (out / "samples.jsonl").exists() and (out / "samples.jsonl").stat().st_size > 0,
+    "checkpoint": lambda field, out: (field.folder / "state").exists(),
+    "row": lambda field, out: _row_written(out),
+}
+EPOCHS = {"training": 1000000, "checkpoint": 1000000}  # of the others it must come to its row
+
+
+def _reached(field, process, phase):
+    end = time.monotonic() + 30
+    while process.poll() is None and time.monotonic() < end:
+        pids = _ranks_below(process.pid)
+        if len(pids) == 2 and PHASES[phase](field, field.folder / "out"):
+            time.sleep(field.rng.choice([0, 0, 0.02, 0.1]))
+            return pids
+        time.sleep(0.001)
+    return {}
+
+
+def _stop(field, process, pids, victim):
+    """Stops a rank; returns for how long others were still there, or None where the rank had ended already."""
+    try:
+        os.kill(pids[victim], signal.SIGSTOP)
+    except ProcessLookupError:
+        return None
+    began = time.monotonic()
+    patience = min(TIMEOUT + PATIENCE, field.patience)
+    while time.monotonic() - began < patience and any(_alive(pid) for rank, pid in pids.items() if rank != victim):
+        time.sleep(0.05)
+    return time.monotonic() - began
+
+
+def _judge_stop(field, answer, pids, victim, seconds):
+    named = re.search(rf"\branks?:? {victim}\b", answer.words())
+    rows = finished(field.folder / "out")
+    if any(_alive(pid) for pid in pids.values()):
+        return f"a rank is still there after {seconds:.0f} s"
+    if answer.status is None:
+        return f"the launch is still there after {seconds:.0f} s"
+    if not rows and not named:
+        return f"nobody names rank {victim}"
+    return (torn(field.folder / "out") if (field.folder / "out").exists() else "") or leftovers(field.folder)
+
+
+def stopped_in_every_phase(field):
+    """A launch in which a rank stands still from some phase on: it ends, and says who stood still."""
+    if shutil.which("mpirun") is None or b"mpi" not in field.strobe("list", "communicators").out:
+        raise Skip("there is no mpirun, or this build has no communicator mpi")
+    trials = [(phase, case, victim) for phase in PHASES for case in ("daemon", "vertex") for victim in (0, 1)]
+    while True:
+        for phase, case, victim in field.rng.sample(trials, len(trials)):
+            for name in ("out", "state", "state.ids.csv"):
+                field.fresh(name)
+            process = field.start([*_mpi(case), "--epochs", str(EPOCHS.get(phase, 3)), "--checkpoint", "state",
+                                   "--checkpoint-every", "20"], ["mpirun", "-n", "2", "--oversubscribe"])
+            pids = _reached(field, process, phase)
+            seconds = _stop(field, process, pids, victim) if pids else None
+            if seconds is None:  # it was over before it could be stopped
+                field.end(process)
+                field.running.remove(process)
+                continue
+            answer = field.finish(process, 5)
+            wrong = _judge_stop(field, answer, pids, victim, seconds)
+            for pid in pids.values():
+                _end_rank(pid)
+            what = f"rank {victim} stopped in phase {phase}: {answer.command}: {answer.words()[-200:]}"
+            yield f"{wrong}: {what}" if wrong else ""
+
+
+def _end_rank(pid):
+    """A rank has a session of its own, which ending the launcher does not reach."""
+    try:
+        if b"OMPI_COMM_WORLD_RANK=" in pathlib.Path(f"/proc/{pid}/environ").read_bytes():
+            os.kill(pid, signal.SIGKILL)
+    except OSError:
+        pass
